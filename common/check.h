@@ -1,0 +1,13 @@
+// CHECK for broken invariants: prints where and why, and aborts. Never for bad input.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+#define MUSTER_CHECK(condition, message)                                                                \
+  do {                                                                                                  \
+    if (!(condition)) [[unlikely]] {                                                                    \
+      std::fprintf(stderr, "%s:%d: broken invariant: %s (%s)\n", __FILE__, __LINE__, message, #condition); \
+      std::abort();                                                                                     \
+    }                                                                                                   \
+  } while (false)

@@ -1,0 +1,62 @@
+// Two clocks of different types: monotonic time decides, wall time is only shown.
+//
+// Nothing outside this file and clock.cc reads a clock of the system; whoever needs the time takes a Clock.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+
+#include "absl/time/time.h"
+
+namespace muster {
+
+// A point on the monotonic clock of this boot. Never sent to another machine, never persisted.
+class MonotonicTime {
+ public:
+  constexpr MonotonicTime() = default;
+  static constexpr MonotonicTime FromNanoseconds(int64_t ns) { return MonotonicTime(ns); }
+  static constexpr MonotonicTime Never() { return MonotonicTime(std::numeric_limits<int64_t>::max()); }
+
+  constexpr int64_t nanoseconds() const { return ns_; }
+  constexpr bool is_never() const { return ns_ == std::numeric_limits<int64_t>::max(); }
+  auto operator<=>(const MonotonicTime&) const = default;
+
+  // Saturates: Never() plus anything is Never(), and so is anything plus an infinite duration.
+  friend MonotonicTime operator+(MonotonicTime t, absl::Duration d) {
+    if (t.is_never() || d == absl::InfiniteDuration()) return Never();
+    return MonotonicTime(t.ns_ + absl::ToInt64Nanoseconds(d));
+  }
+  friend MonotonicTime operator-(MonotonicTime t, absl::Duration d) { return t + -d; }
+  friend absl::Duration operator-(MonotonicTime a, MonotonicTime b) {
+    if (a.is_never()) return absl::InfiniteDuration();
+    return absl::Nanoseconds(a.ns_ - b.ns_);
+  }
+
+ private:
+  explicit constexpr MonotonicTime(int64_t ns) : ns_(ns) {}
+  int64_t ns_ = 0;
+};
+
+// Milliseconds since 1970, for people.
+struct WallTime {
+  int64_t unix_ms = 0;
+};
+
+// Both clocks, read together: what a pure core is told with each event.
+struct Now {
+  MonotonicTime monotonic;
+  WallTime wall;
+};
+
+// Thread-safe.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Now Read() const = 0;
+
+  // CLOCK_MONOTONIC and CLOCK_REALTIME of this machine.
+  static const Clock& System();
+};
+
+}  // namespace muster

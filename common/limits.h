@@ -1,0 +1,27 @@
+// Every limit on what a peer, a file or a user may say. Nothing is ever kept or parsed beyond these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace muster {
+
+inline constexpr uint32_t kProtocolVersion = 1;
+
+inline constexpr size_t kMaxIdBytes = 128;             // job id, node id
+inline constexpr size_t kMaxHostNameBytes = 253;
+inline constexpr size_t kMaxShortTextBytes = 512;      // reasons, labels, user, version, digests
+inline constexpr size_t kMaxLastLines = 20;
+inline constexpr size_t kMaxLastLineBytes = 512;
+inline constexpr size_t kMaxErrorMessageBytes = 4096;
+inline constexpr uint32_t kMaxSlotsPerNode = 1024;
+inline constexpr uint32_t kMaxWorkers = 1'000'000;
+inline constexpr size_t kMaxEventsPerReport = 64;
+inline constexpr size_t kMaxSessionMessageBytes = 256 * 1024;
+inline constexpr size_t kMaxPeerListBytes = 64 * 1024 * 1024;
+inline constexpr size_t kMaxJobs = 1000;
+inline constexpr size_t kMaxEndedRunsPerJob = 16;
+inline constexpr size_t kMaxStoryEvents = 20'000;
+inline constexpr uint32_t kMaxRanksInClusterFile = 1024;  // beyond: own node and neighbours only
+
+}  // namespace muster

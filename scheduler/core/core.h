@@ -1,0 +1,61 @@
+// The scheduler's state machine: who is there, who has which rank, who is lost, how each run ends.
+//
+// No I/O, no threads, no clock, no randomness: equal events at equal times give equal effects, byte for byte. One thread
+// owns a Core. Apply decides, writes records, and changes what must survive a crash only through Evolve(record); what
+// need not survive (streams, leases, deadlines) it changes directly. Recovery runs Evolve alone.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "scheduler/core/events.h"
+
+namespace muster::scheduler {
+
+struct CoreOptions {
+  v1::JobSettings settings;             // the scheduler's own values; they judge where they are set
+  absl::Duration lease = absl::Seconds(600);
+  absl::Duration disconnect_grace = absl::Seconds(10);
+  absl::Duration stop_timeout = absl::Seconds(30);
+  std::optional<absl::Duration> fence_timeout;           // the user's; else 120 s once a spare stands by
+  absl::Duration topo_timeout = absl::Seconds(1800);     // unless the settings or the first join say otherwise
+  std::optional<absl::Duration> heartbeat_interval;      // else 2 s, 5 s above 1,000 agents
+  bool is_once = false;                 // one run only; its topology timeout starts with the scheduler
+  std::string version;
+};
+
+class Core {
+ public:
+  // `cluster_id` is what a fresh cluster is to be called; one that comes out of the journal wins.
+  Core(CoreOptions options, std::string cluster_id);
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  // Takes over one record of an earlier life. Only before Start.
+  void Recover(const v1::Record& record);
+
+  // Begins a new term. Once, before the first Apply.
+  Effects Start(Now now);
+
+  // `now` may not fall; if it does, the highest one seen counts.
+  Effects Apply(const Event& event, Now now);
+
+  // When Apply(Tick) is due next; Never() if nothing waits for time.
+  MonotonicTime NextDeadline() const;
+
+  // Aborts if an invariant does not hold (tests and simulation call it after every step). See invariants.cc.
+  void CheckInvariants() const;
+
+  // What must survive a crash, in a canonical text form: equal states give equal texts (tests, simulation).
+  std::string DebugState() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::scheduler

@@ -1,0 +1,145 @@
+// What goes into the scheduler's core and what comes out of it.
+//
+// An event is a fact that already happened (a message arrived, a stream broke, time passed). An effect is something the
+// caller must now do. Effects are to be carried out in their order, and one that stands behind a Persist may only be
+// carried out once that record is durable, unless it is a Send with is_urgent (what stops a process may go at once).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "muster/v1/admin.pb.h"
+#include "muster/v1/journal.pb.h"
+#include "muster/v1/rendezvous.pb.h"
+
+namespace muster::scheduler {
+
+// One open Session stream. Never reused within a process; 0 is none.
+using StreamId = uint64_t;
+// One waiting admin call. Never reused within a process.
+using QueryId = uint64_t;
+
+// ---------------------------------------------------------------------------------------------------------- events
+
+// The first message of a stream. Sizes and characters have been checked, and the identity has been authorised for
+// the node id and job that the message names.
+struct JoinRequested {
+  StreamId stream = 0;
+  v1::Join join;
+  std::string peer_address;  // numeric address that the connection came from, without port
+  std::string identity;      // from the certificate; empty without TLS
+};
+
+struct ReportReceived {
+  StreamId stream = 0;
+  v1::Report report;
+};
+
+struct ProbeAnswered {
+  StreamId stream = 0;
+  uint64_t probe = 0;
+};
+
+// The peer hung up, or the connection broke, or we closed it. Told once for each stream that had joined or tried to.
+struct StreamClosed {
+  StreamId stream = 0;
+};
+
+struct FarewellReceived {
+  v1::FarewellRequest farewell;
+};
+
+using QueryRequest = std::variant<v1::StatusRequest, v1::NodesRequest, v1::RanksRequest, v1::EventsRequest>;
+
+struct QueryReceived {
+  QueryId query = 0;
+  QueryRequest request;
+};
+
+struct StopRequested {
+  QueryId query = 0;
+  v1::StopRequest request;
+};
+
+// The scheduler is going to end. From now on joins are turned away. With fails_runs (a journal that does not outlive
+// the process) every run that has not ended fails.
+struct DrainRequested {
+  bool fails_runs = false;
+};
+
+// The loop found that it could not run for this long (the process was stopped, the machine overloaded): silence
+// during that time is nobody's fault.
+struct LoopWasLate {
+  absl::Duration by;
+};
+
+// Only time has passed.
+struct Tick {};
+
+using Event = std::variant<JoinRequested, ReportReceived, ProbeAnswered, StreamClosed, FarewellReceived, QueryReceived,
+                           StopRequested, DrainRequested, LoopWasLate, Tick>;
+
+// --------------------------------------------------------------------------------------------------------- effects
+
+struct Persist {
+  v1::Record record;
+};
+
+struct Send {
+  StreamId stream = 0;
+  std::shared_ptr<const v1::SchedulerMessage> message;
+  bool is_urgent = false;  // need not wait for records before it
+};
+
+// End the stream, after everything that was sent on it before. The core has already forgotten it.
+struct CloseStream {
+  StreamId stream = 0;
+};
+
+using QueryReply = std::variant<v1::StatusReply, v1::NodesReply, v1::RanksReply, v1::EventsReply, v1::StopReply>;
+
+struct Answer {
+  QueryId query = 0;
+  absl::Status status;  // when not ok, reply is meaningless
+  QueryReply reply;
+};
+
+// From now on GetPeers answers for this round with these bytes.
+struct PublishPeers {
+  std::string job_id;
+  uint64_t run = 0;
+  uint32_t round = 0;
+  std::shared_ptr<const std::string> peer_list;
+};
+
+// GetPeers of this run need not be answered any more.
+struct ForgetPeers {
+  std::string job_id;
+  uint64_t run = 0;
+};
+
+enum class Severity { kInfo, kWarning, kError };
+
+// A line of the story, for the log (and, in time, other observers).
+struct Announce {
+  Severity severity = Severity::kInfo;
+  v1::StoryEvent event;
+};
+
+// A run has ended and all its agents know, or are gone. `ms-scheduler --once` ends with this.
+struct RunSettled {
+  std::string job_id;
+  uint64_t run = 0;
+  v1::Outcome outcome;
+};
+
+using Effect = std::variant<Persist, Send, CloseStream, Answer, PublishPeers, ForgetPeers, Announce, RunSettled>;
+using Effects = std::vector<Effect>;
+
+}  // namespace muster::scheduler

@@ -1,0 +1,66 @@
+// The one thread that owns the core.
+//
+// Events from any thread go into a bounded queue; the loop takes them in batches, applies them, hands the records to the
+// journal, and carries out the other effects, in order, when the records before them are durable. The loop never waits
+// for the disk. When it finds itself more than 250 ms late it tells the core (LoopWasLate).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "scheduler/core/core.h"
+#include "scheduler/core/events.h"
+#include "scheduler/journal/journal.h"
+
+namespace muster::scheduler {
+
+// Carries out what is not the journal's. Called from one thread at a time, in the order of the effects (urgent sends
+// may overtake). Must not block.
+class EffectSink {
+ public:
+  virtual ~EffectSink() = default;
+  virtual void OnSend(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message) = 0;
+  virtual void OnCloseStream(StreamId stream) = 0;
+  virtual void OnAnswer(Answer answer) = 0;
+  virtual void OnPublishPeers(PublishPeers publish) = 0;
+  virtual void OnForgetPeers(ForgetPeers forget) = 0;
+  virtual void OnAnnounce(const Announce& announce) = 0;
+  virtual void OnRunSettled(const RunSettled& settled) = 0;
+};
+
+class Loop {
+ public:
+  struct Options {
+    size_t queue_limit = 65'536;   // events that are new work (joins, queries); others always get in
+    size_t batch_limit = 1'024;
+    absl::Duration late_after = absl::Milliseconds(250);
+  };
+
+  // None of the arguments is owned; all must outlive the loop. The core must not have been started; the journal is
+  // replayed into it by Start.
+  Loop(Core& core, Journal& journal, EffectSink& sink, const Clock& clock, Options options);
+  ~Loop();  // stops
+
+  // Replays the journal, starts the core and the thread.
+  absl::Status Start();
+
+  // Any thread. False when the queue is full and the event is new work (JoinRequested, QueryReceived): the caller
+  // turns it away with RESOURCE_EXHAUSTED. Heartbeats and everything else are bounded by one unapplied read for each
+  // stream and always get in. `applied` is called by the loop's thread once the event has been applied.
+  bool Post(Event event, std::function<void()> applied = nullptr);
+
+  // Any thread but the loop's. Applies what is queued, waits until its effects were carried out, ends the thread.
+  void Stop();
+
+  // Events waiting to be applied, for metrics.
+  size_t QueueLength() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::scheduler

@@ -1,0 +1,50 @@
+// The agent's state machine: joins, reports, converges on the desired state, decides the exit code.
+//
+// As pure as the scheduler's core: no I/O, no threads, no clock; its jitter is drawn from the incarnation, so equal
+// events at equal times give equal effects. One thread owns it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "worker_agent/core/events.h"
+
+namespace muster::agent {
+
+struct AgentOptions {
+  std::string job_id = "default";
+  std::string node_id;                  // empty: the scheduler assigns one
+  uint64_t incarnation = 0;             // random, not 0
+  v1::JobSettings settings;
+  v1::NodeInfo node;
+  uint32_t retry_num = 610;             // MS_CLUSTER_RETRY_NUM: the patience is retry_num × 3 s
+  absl::Duration stop_timeout = absl::Seconds(30);
+  std::string scheduler;                // host:port, for messages
+  bool has_command = true;              // false: print the assignment and wait for nothing
+};
+
+class AgentCore {
+ public:
+  explicit AgentCore(AgentOptions options);
+  ~AgentCore();
+  AgentCore(const AgentCore&) = delete;
+  AgentCore& operator=(const AgentCore&) = delete;
+
+  Effects Apply(const Event& event, MonotonicTime now);
+
+  // When Apply(Tick) is due next; Never() if nothing waits for time.
+  MonotonicTime NextDeadline() const;
+
+  // True once Finish was given out; nothing more comes.
+  bool IsFinished() const;
+
+  void CheckInvariants() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::agent

@@ -1,0 +1,137 @@
+// What goes into the agent's core and what comes out of it. See scheduler/core/events.h for the idea.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "muster/v1/rendezvous.pb.h"
+
+namespace muster::agent {
+
+// ---------------------------------------------------------------------------------------------------------- events
+
+struct Begin {};
+
+// `connect_seq` names the Dial that a message or a break belongs to; those of an older dial are ignored.
+struct MessageReceived {
+  uint64_t connect_seq = 0;
+  v1::SchedulerMessage message;
+};
+
+// The stream ended or never came to be. `security` when TLS or identity was the reason.
+struct StreamBroken {
+  uint64_t connect_seq = 0;
+  std::string reason;
+  bool is_security = false;
+};
+
+// Answer to FetchPeers; an empty list with an error when it failed.
+struct PeersFetched {
+  uint32_t round = 0;
+  absl::Status status;
+  std::shared_ptr<const std::string> peer_list;
+};
+
+struct ProcessHasStarted {
+  v1::ProcessStarted started;
+};
+
+struct ProcessHasEnded {
+  v1::ProcessEnded ended;
+  absl::Duration age;  // how long ago
+};
+
+struct FenceHasFallen {};
+
+// The keeper died; all processes have been killed.
+struct KeeperDied {};
+
+// A signal that tells the agent to end: SIGINT, SIGTERM, SIGHUP, SIGQUIT. The second one kills at once.
+struct EndSignal {
+  int signal = 0;
+};
+
+// Preparing a round's processes failed (a folder that can't be written, …).
+struct LaunchFailed {
+  uint32_t round = 0;
+  std::string reason;
+};
+
+struct Tick {};
+
+using Event = std::variant<Begin, MessageReceived, StreamBroken, PeersFetched, ProcessHasStarted, ProcessHasEnded,
+                           FenceHasFallen, KeeperDied, EndSignal, LaunchFailed, Tick>;
+
+// --------------------------------------------------------------------------------------------------------- effects
+
+// Open a stream; what was open before is to be dropped.
+struct Dial {
+  uint64_t connect_seq = 0;
+};
+
+struct Send {
+  uint64_t connect_seq = 0;
+  v1::AgentMessage message;
+};
+
+struct HangUp {};
+
+struct FetchPeers {
+  uint64_t run = 0;
+  uint32_t round = 0;
+};
+
+// Start the processes of the slots that should run. `peer_list` is null beyond kMaxRanksInClusterFile.
+struct Launch {
+  v1::DesiredState desired;
+  std::shared_ptr<const std::string> peer_list;
+  std::vector<uint32_t> slots;  // which
+};
+
+struct StopProcesses {};
+struct KillProcesses {};
+
+// Print the assignment as JSON (an agent without a command).
+struct PrintAssignment {
+  v1::DesiredState desired;
+  std::shared_ptr<const std::string> peer_list;
+};
+
+// Arm the keeper's fence for `deadline`, or disarm it.
+struct SetFence {
+  bool is_armed = false;
+  MonotonicTime deadline;
+};
+
+// Who the keeper shall say farewell for: told after each welcome.
+struct SetFarewell {
+  v1::FarewellRequest farewell;
+};
+
+enum class Severity { kInfo, kWarning, kError };
+
+// A line for the terminal or log. With `is_progress` it may be shown live (rewritten in place on a terminal) and is
+// only logged at growing intervals.
+struct Say {
+  Severity severity = Severity::kInfo;
+  std::string text;
+  bool is_progress = false;
+};
+
+// The run is over for this agent: write failure.json if there is a cause, and end with `exit_code`.
+struct Finish {
+  int exit_code = 0;
+  v1::Outcome outcome;
+};
+
+using Effect = std::variant<Dial, Send, HangUp, FetchPeers, Launch, StopProcesses, KillProcesses, PrintAssignment,
+                            SetFence, SetFarewell, Say, Finish>;
+using Effects = std::vector<Effect>;
+
+}  // namespace muster::agent

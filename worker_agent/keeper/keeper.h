@@ -1,0 +1,130 @@
+// The keeper: the small single-threaded process beside each agent that starts, watches and ends the training processes.
+//
+// Forked before any thread exists (before gRPC starts). Own session, named ms-keeper, child subreaper, so that every
+// descendant of a training process stays within its reach. It drains the processes' output into log files and the
+// terminal, keeps the last lines, and, when the agent dies, kills every descendant and runs the farewell command.
+// PR_SET_PDEATHSIG is only the second line of defence (it fires when the forking *thread* ends, a change of uid clears
+// it, grandchildren never have it).
+//
+// This header is the agent's side. A Keeper object is owned by one thread (the agent's loop).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace muster::agent {
+
+// One start of one slot's process.
+struct ProcessKey {
+  uint32_t slot = 0;
+  uint32_t round = 0;
+  uint32_t attempt = 0;
+  auto operator<=>(const ProcessKey&) const = default;
+};
+
+struct ProcessSpec {
+  ProcessKey key;
+  std::vector<std::string> argv;        // argv[0] is searched in the PATH of env
+  std::vector<std::string> env;         // NAME=VALUE, the whole environment
+  std::string working_directory;        // empty: the agent's
+  std::string log_path;                 // appended to, created with its folder; empty: none
+  bool passes_output = false;           // bytes go on unchanged to the agent's own stdout and stderr
+  std::string prefix;                   // if not empty (and passes_output is not set), lines go to stdout with it
+  bool inherits_stdin = false;          // else /dev/null
+  std::vector<int> cpus;                // CPU affinity; empty: inherited
+  std::string error_file;               // TORCHELASTIC_ERROR_FILE: read (and removed before the start); empty: none
+};
+
+struct Started {
+  ProcessKey key;
+  int64_t pid = 0;
+};
+
+// Told once for each spec, when the process and what it left in its process group are gone.
+struct Ended {
+  ProcessKey key;
+  int exit_code = 0;
+  int signal = 0;
+  bool core_dumped = false;
+  bool was_stopped = false;             // we had signalled it to stop before it ended
+  std::string error_message;            // "message" of the error file; at most kMaxErrorMessageBytes
+  std::vector<std::string> last_lines;  // stdout and stderr as they came, at most kMaxLastLines
+  std::string launch_error;             // why it never ran; exit_code is 127 (not found) or 126
+  int64_t ended_boottime_ms = 0;        // CLOCK_BOOTTIME when the process ended
+};
+
+// The fence's deadline passed: the processes are being stopped.
+struct FenceFell {};
+
+// The keeper itself has died or closed its end. Everything it had started is to be treated as ended by
+// KillAllDescendants, which the agent calls next.
+struct KeeperLost {};
+
+using KeeperEvent = std::variant<Started, Ended, FenceFell, KeeperLost>;
+
+struct KeeperOptions {
+  int stop_signal = 15;
+  absl::Duration stop_timeout = absl::Seconds(30);  // between stop_signal and SIGKILL
+};
+
+// What the keeper runs when the agent has died and all processes are gone: `argv` with `env`, killed after 10 s.
+// The placeholders {signal} and {exit_code} in argv are filled in with what the agent died of.
+struct FarewellCommand {
+  std::vector<std::string> argv;
+  std::vector<std::string> env;
+};
+
+class Keeper {
+ public:
+  // Forks. Must be called while the process has one thread. The calling process becomes a child subreaper as well, so
+  // that descendants come to it if the keeper is killed.
+  static absl::StatusOr<std::unique_ptr<Keeper>> Spawn(const KeeperOptions& options);
+
+  // Tells the keeper to end all processes by SIGKILL and to end without a farewell, waits until it has (at most 5 s),
+  // then kills what is left.
+  ~Keeper();
+
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+
+  // Readable when Poll has something.
+  int fd() const;
+  int64_t pid() const;
+
+  // Never blocks; takes what has come.
+  std::vector<KeeperEvent> Poll();
+
+  // Each of these is a message to the keeper; they are carried out in order and never block for long.
+  void Start(const ProcessSpec& spec);
+  // stop_signal to every process, once they are gone to what is left of their groups, SIGKILL after stop_timeout.
+  void StopAll();
+  void Stop(const ProcessKey& key);
+  // SIGKILL to every descendant, now.
+  void KillAll();
+  // A signal to each process that was started and has not ended (SIGUSR1 and the like).
+  void Forward(int signal);
+  // From `boottime_ms` (CLOCK_BOOTTIME) on the processes are stopped as by StopAll unless the fence is set anew or
+  // disarmed (nullopt) before. Works also while the agent hangs.
+  void SetFence(std::optional<int64_t> boottime_ms);
+  void SetFarewell(const FarewellCommand& command);
+
+  // SIGKILL to every descendant of the calling process until none is left; reaps them. For the agent, after KeeperLost.
+  static void KillAllDescendants();
+
+ private:
+  class Impl;
+  explicit Keeper(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::agent
