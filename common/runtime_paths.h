@@ -1,0 +1,14 @@
+// Where a program of ours finds another one of the same user and machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace muster {
+
+// The Unix socket of the scheduler that listens on `port`, for ms-ctl's changing calls:
+// $XDG_RUNTIME_DIR/muster/scheduler-<port>.sock, else /run/muster/… for root, else /tmp/muster-<uid>/….
+// The folder is made by the scheduler, mode 0700; a folder that somebody else owns is refused there.
+std::string DefaultAdminSocket(uint16_t port);
+
+}  // namespace muster
