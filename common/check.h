@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define MUSTER_CHECK(condition, message)                                                                \
-  do {                                                                                                  \
-    if (!(condition)) [[unlikely]] {                                                                    \
+#define MUSTER_CHECK(condition, message)                                                                   \
+  do {                                                                                                     \
+    if (!(condition)) [[unlikely]] {                                                                       \
       std::fprintf(stderr, "%s:%d: broken invariant: %s (%s)\n", __FILE__, __LINE__, message, #condition); \
-      std::abort();                                                                                     \
-    }                                                                                                   \
+      std::abort();                                                                                        \
+    }                                                                                                      \
   } while (false)

@@ -5,15 +5,15 @@ namespace muster {
 
 enum ExitCode : int {
   kExitSuccess = 0,
-  kExitJobFailed = 1,          // ms-scheduler --once: its job failed
-  kExitUsage = 2,              // wrong settings or usage
-  kExitUnreachable = 10,       // the scheduler could not be reached at the start
-  kExitRefused = 11,           // extra node, node id in use, settings differ, id out of range
-  kExitNeverFormed = 12,       // not all nodes came inside MS_TOPO_TIMEOUT
-  kExitFailedElsewhere = 13,   // the job failed on another node
-  kExitSchedulerLost = 14,     // the scheduler was lost for good
-  kExitSecurity = 15,          // TLS or identity
-  kExitGaveUp = 16,            // restart budget used up or no progress
+  kExitJobFailed = 1,         // ms-scheduler --once: its job failed
+  kExitUsage = 2,             // wrong settings or usage
+  kExitUnreachable = 10,      // the scheduler could not be reached at the start
+  kExitRefused = 11,          // extra node, node id in use, settings differ, id out of range
+  kExitNeverFormed = 12,      // not all nodes came inside MS_TOPO_TIMEOUT
+  kExitFailedElsewhere = 13,  // the job failed on another node
+  kExitSchedulerLost = 14,    // the scheduler was lost for good
+  kExitSecurity = 15,         // TLS or identity
+  kExitGaveUp = 16,           // restart budget used up or no progress
 };
 
 constexpr int kExitSignalBase = 128;

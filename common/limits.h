@@ -8,9 +8,9 @@ namespace muster {
 
 inline constexpr uint32_t kProtocolVersion = 1;
 
-inline constexpr size_t kMaxIdBytes = 128;             // job id, node id
+inline constexpr size_t kMaxIdBytes = 128;  // job id, node id
 inline constexpr size_t kMaxHostNameBytes = 253;
-inline constexpr size_t kMaxShortTextBytes = 512;      // reasons, labels, user, version, digests
+inline constexpr size_t kMaxShortTextBytes = 512;  // reasons, labels, user, version, digests
 inline constexpr size_t kMaxLastLines = 20;
 inline constexpr size_t kMaxLastLineBytes = 512;
 inline constexpr size_t kMaxErrorMessageBytes = 4096;

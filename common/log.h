@@ -19,7 +19,7 @@ struct LogOptions {
   std::string program;          // "ms-scheduler"
   std::string format = "text";  // text: "2026-11-20T23:04:30.123 INFO ms-scheduler: …"; json
   std::string level = "info";
-  std::string file;             // empty: stderr
+  std::string file;  // empty: stderr
 };
 
 // Once, in main. Fails when the file can't be opened.

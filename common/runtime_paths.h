@@ -7,8 +7,10 @@
 namespace muster {
 
 // The Unix socket of the scheduler that listens on `port`, for ms-ctl's changing calls:
-// $XDG_RUNTIME_DIR/muster/scheduler-<port>.sock, else /run/muster/… for root, else /tmp/muster-<uid>/….
-// The folder is made by the scheduler, mode 0700; a folder that somebody else owns is refused there.
+// /run/muster/scheduler-<port>.sock for root (a service has no XDG_RUNTIME_DIR, root's shell may have one: both must
+// find the same socket), else $XDG_RUNTIME_DIR/muster/…, else (also where that is too long for a socket's path)
+// /tmp/muster-<uid>/…. The folder is made by the scheduler, mode 0700; a folder that somebody else owns is refused
+// there.
 std::string DefaultAdminSocket(uint16_t port);
 
 }  // namespace muster

@@ -1,8 +1,8 @@
 // The scheduler's state machine: who is there, who has which rank, who is lost, how each run ends.
 //
-// No I/O, no threads, no clock, no randomness: equal events at equal times give equal effects, byte for byte. One thread
-// owns a Core. Apply decides, writes records, and changes what must survive a crash only through Evolve(record); what
-// need not survive (streams, leases, deadlines) it changes directly. Recovery runs Evolve alone.
+// No I/O, no threads, no clock, no randomness: equal events at equal times give equal effects, byte for byte. One
+// thread owns a Core. Apply decides, writes records, and changes what must survive a crash only through Evolve(record);
+// what need not survive (streams, leases, deadlines) it changes directly. Recovery runs Evolve alone.
 #pragma once
 
 #include <memory>
@@ -16,14 +16,14 @@
 namespace muster::scheduler {
 
 struct CoreOptions {
-  v1::JobSettings settings;             // the scheduler's own values; they judge where they are set
+  v1::JobSettings settings;  // the scheduler's own values; they judge where they are set
   absl::Duration lease = absl::Seconds(600);
   absl::Duration disconnect_grace = absl::Seconds(10);
   absl::Duration stop_timeout = absl::Seconds(30);
-  std::optional<absl::Duration> fence_timeout;           // the user's; else 120 s once a spare stands by
-  absl::Duration topo_timeout = absl::Seconds(1800);     // unless the settings or the first join say otherwise
-  std::optional<absl::Duration> heartbeat_interval;      // else 2 s, 5 s above 1,000 agents
-  bool is_once = false;                 // one run only; its topology timeout starts with the scheduler
+  std::optional<absl::Duration> fence_timeout;        // the user's; else 120 s once a spare stands by
+  absl::Duration topo_timeout = absl::Seconds(1800);  // unless the settings or the first join say otherwise
+  std::optional<absl::Duration> heartbeat_interval;   // else 2 s, 5 s above 1,000 agents
+  bool is_once = false;                               // one run only; its topology timeout starts with the scheduler
   std::string version;
 };
 

@@ -124,7 +124,7 @@ struct ForgetPeers {
   uint64_t run = 0;
 };
 
-enum class Severity { kInfo, kWarning, kError };
+enum class Severity { kDebug, kInfo, kWarning, kError };
 
 // A line of the story, for the log (and, in time, other observers).
 struct Announce {

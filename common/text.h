@@ -1,0 +1,16 @@
+// Foreign text made fit to be shown.
+#pragma once
+
+#include <string>
+
+namespace muster {
+
+// Escapes control characters (also the C1 ones, which some terminals obey) and bytes that are no UTF-8, so that a
+// peer's words can neither forge log lines nor steer a terminal: "a\nb" becomes "a\\nb", others become "\\x1b". A
+// backslash stays as it is: this is for reading, not for parsing back.
+std::string EscapeControl(const std::string& text);
+
+// EscapeControl between double quotes, cut after `limit` bytes with "…".
+std::string Quoted(const std::string& text, size_t limit = 100);
+
+}  // namespace muster

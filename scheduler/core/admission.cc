@@ -1,0 +1,192 @@
+#include "scheduler/core/admission.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/core/rank_order.h"
+#include "scheduler/core/story.h"
+
+namespace muster::scheduler {
+namespace {
+
+// Who set the run's value of a setting: the scheduler, or the first node that says the same.
+template <typename Has>
+std::string SetBy(const Run& run, bool by_scheduler, Has has) {
+  if (by_scheduler) return "the scheduler";
+  for (const auto& [id, node] : run.nodes) {
+    if (has(node.settings)) return NodeText(node);
+  }
+  return "an earlier node";
+}
+
+std::string Disagreement(const std::string& name, const std::string& theirs, const v1::Join& join,
+                         const std::string& ours, const std::string& set_by) {
+  return absl::StrCat(name, " is ", theirs, " on ",
+                      join.node_id().empty() ? "this node" : absl::StrCat("node ", join.node_id()), " (",
+                      join.node().host_name(), ") but ", ours, " as set by ", set_by,
+                      ": it must be the same on every node; correct one of them and start it again");
+}
+
+}  // namespace
+
+std::string NodeText(const Node& node) {
+  return absl::StrCat("node ", node.id, " (", node.info.host_name(), ", ", node.info.address(), ")");
+}
+
+v1::Refusal MakeRefusal(v1::Refusal::Reason reason, std::string text) {
+  v1::Refusal refusal;
+  refusal.set_reason(reason);
+  refusal.set_text(std::move(text));
+  return refusal;
+}
+
+void FillInSettings(v1::JobSettings& settings, const v1::JobSettings& more) {
+  v1::JobSettings merged = more;
+  merged.MergeFrom(settings);  // what is set already wins
+  settings = merged;
+}
+
+v1::JobSettings MergeSettings(const v1::JobSettings& own, const Run& run) {
+  v1::JobSettings settings = own;
+  for (const auto& [id, node] : run.nodes) FillInSettings(settings, node.settings);
+  return settings;
+}
+
+std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& own, const v1::Join& join) {
+  const v1::JobSettings& ours = run.settings;
+  const v1::JobSettings& theirs = join.settings();
+  const auto differ = [&](const std::string& name, auto has, auto get) -> std::optional<v1::Refusal> {
+    if (!has(ours) || !has(theirs) || get(ours) == get(theirs)) return std::nullopt;
+    return MakeRefusal(
+        v1::Refusal::SETTINGS_DIFFER,
+        Disagreement(name, absl::StrCat(get(theirs)), join, absl::StrCat(get(ours)),
+                     SetBy(run, has(own), [&](const v1::JobSettings& s) { return has(s) && get(s) == get(ours); })));
+  };
+  using S = v1::JobSettings;
+  if (auto r = differ(
+          "MS_WORKER_NUM", [](const S& s) { return s.has_worker_num(); }, [](const S& s) { return s.worker_num(); }))
+    return r;
+  if (auto r = differ(
+          "MS_SERVER_NUM", [](const S& s) { return s.has_server_num(); }, [](const S& s) { return s.server_num(); }))
+    return r;
+  if (auto r = differ(
+          "MS_ENABLE_RECOVERY", [](const S& s) { return s.has_enable_recovery(); },
+          [](const S& s) { return s.enable_recovery() ? 1 : 0; }))
+    return r;
+  if (auto r = differ(
+          "MS_HCCL_CM_INIT", [](const S& s) { return s.has_hccl_cm_init(); },
+          [](const S& s) { return s.hccl_cm_init() ? 1 : 0; }))
+    return r;
+  if (auto r = differ(
+          "RANK_TABLE_FILE (SHA-256)", [](const S& s) { return s.has_rank_table_digest(); },
+          [](const S& s) { return s.rank_table_digest(); }))
+    return r;
+  const bool is_server = join.node().role() == v1::ROLE_SERVER;
+  v1::JobSettings settled = ours;
+  FillInSettings(settled, theirs);
+  if (!is_server && !settled.has_worker_num()) {
+    return MakeRefusal(
+        v1::Refusal::SETTINGS_DIFFER,
+        "MS_WORKER_NUM is set neither at the scheduler nor at this node: set it on every node to the number of "
+        "training processes of the whole job");
+  }
+  if (is_server && settled.server_num() == 0) {
+    return MakeRefusal(
+        v1::Refusal::SETTINGS_DIFFER,
+        "a parameter server (MS_ROLE=MS_PSERVER) joins a job without any: set MS_SERVER_NUM on every node to "
+        "the number of parameter servers");
+  }
+  return std::nullopt;
+}
+
+std::optional<v1::Refusal> CheckNodeId(const Run& run, const std::string& id, const v1::NodeInfo& info) {
+  const auto refuse = [](std::string text) { return MakeRefusal(v1::Refusal::NODE_ID_INVALID, std::move(text)); };
+  if (info.table_ranks_size() > 0 || info.has_node_rank()) {
+    int taken = info.slots_size();
+    for (const auto& [other_id, other] : run.nodes) {
+      if (other.is_spare || other.info.role() != info.role()) continue;
+      if (info.has_node_rank() && other.info.has_node_rank() && other.info.node_rank() == info.node_rank() &&
+          other.info.machine_id() != info.machine_id()) {
+        return refuse(absl::StrCat("node rank ", info.node_rank(), " (--node_rank, MS_NODE_RANK) is taken by ",
+                                   NodeText(other), ": give each machine its own"));
+      }
+      if (info.table_ranks_size() > 0 && other.info.table_ranks_size() > 0 &&
+          other.info.table_ranks(0) == info.table_ranks(0)) {
+        taken += other.info.slots_size();
+      }
+    }
+    if (info.table_ranks_size() > 0 && taken > info.table_ranks_size()) {
+      return refuse(absl::StrCat("the rank table gives this server ", info.table_ranks_size(),
+                                 " ranks, but its agents bring ", taken,
+                                 " processes: correct RANK_TABLE_FILE or --local_worker_num"));
+    }
+    return std::nullopt;
+  }
+  const bool is_number = IsAllDigits(id);
+  const auto value = NumericId(id);
+  if (is_number && !value) {
+    return refuse(absl::StrCat("MS_NODE_ID ", id, " is too large a number: use 0 to ", run.settings.worker_num() - 1));
+  }
+  if (is_number && run.settings.server_num() == 0 && info.slots_size() == 1 && *value >= run.settings.worker_num()) {
+    return refuse(absl::StrCat("MS_NODE_ID ", id, " is out of range: a number is the rank, and with MS_WORKER_NUM=",
+                               run.settings.worker_num(), " the ranks are 0 to ", run.settings.worker_num() - 1));
+  }
+  for (const auto& [other_id, other] : run.nodes) {
+    if (other.is_spare || other.info.table_ranks_size() > 0 || other.info.has_node_rank() || other_id == id) continue;
+    if (is_number && NumericId(other_id) == value) {
+      return refuse(
+          absl::StrCat("MS_NODE_ID ", id, " is the same number as ", NodeText(other), "'s: give each node its own"));
+    }
+    if (is_number != IsAllDigits(other_id)) {
+      return refuse(
+          absl::StrCat("MS_NODE_ID ", id, is_number ? " is a number" : " is no number", ", but ", NodeText(other),
+                       " has ", is_number ? "a name" : "a number",
+                       ": numbers are ranks, so either all nodes of a job have one (set MS_NODE_ID) or none"));
+    }
+  }
+  return std::nullopt;
+}
+
+uint32_t CountSlots(const Run& run, v1::Role role, bool connected_only) {
+  uint32_t slots = 0;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.is_spare || node.info.role() != role || (connected_only && node.stream == 0)) continue;
+    slots += static_cast<uint32_t>(node.info.slots_size());
+  }
+  return slots;
+}
+
+std::optional<v1::Refusal> CheckRoom(const Run& run, const v1::NodeInfo& info) {
+  const uint32_t needed = run.Needed(info.role());
+  const uint32_t here = CountSlots(run, info.role(), false);
+  const uint32_t more = static_cast<uint32_t>(info.slots_size());
+  if (here + more <= needed) return std::nullopt;
+  const char* setting = info.role() == v1::ROLE_SERVER ? "MS_SERVER_NUM" : "MS_WORKER_NUM";
+  if (here == needed) {
+    return MakeRefusal(v1::Refusal::EXTRA_NODE,
+                       absl::StrCat("one node too many: all ", needed, " ", RoleName(info.role()), "s of job ",
+                                    run.job_id, " are there already (", setting, "=", needed,
+                                    "); raise it on every node, or start this node with --spare to stand by"));
+  }
+  return MakeRefusal(v1::Refusal::EXTRA_NODE,
+                     absl::StrCat("this node's ", more, " processes do not fit: ", here, " of ", needed, " ",
+                                  RoleName(info.role()), "s are there, ", needed - here, " are missing (", setting, "=",
+                                  needed, "); correct --local_worker_num or ", setting));
+}
+
+std::string ChooseNodeId(const Run& run, const std::string& host_name) {
+  std::string base;
+  for (const char c : host_name.substr(0, host_name.find('.'))) {
+    const bool is_plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    base += is_plain ? c : '_';
+  }
+  if (base.empty()) base = "node";
+  if (base.size() > 64) base.resize(64);
+  for (uint64_t k = 0;; ++k) {
+    std::string id = absl::StrCat(base, "-", k);
+    if (!run.nodes.contains(id) && !run.gone.contains(id)) return id;
+  }
+}
+
+}  // namespace muster::scheduler

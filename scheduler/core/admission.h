@@ -1,0 +1,40 @@
+// May this node take part in this run? A pure verdict, always with a reason that a person can act on.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "muster/v1/rendezvous.pb.h"
+#include "scheduler/core/state.h"
+
+namespace muster::scheduler {
+
+// "node b (host-b, 10.0.0.2)"
+std::string NodeText(const Node& node);
+
+// The settings that the run has when `own` (the scheduler's) judge first and then each node in `run`, in the order of
+// their ids; all of them agree, so the order shows only in settings that need not.
+v1::JobSettings MergeSettings(const v1::JobSettings& own, const Run& run);
+
+// Adds what `more` says and `settings` does not say yet.
+void FillInSettings(v1::JobSettings& settings, const v1::JobSettings& more);
+
+// Why the join can't agree with the run's settings; nullopt if it does.
+std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& own, const v1::Join& join);
+
+// Why a node with this id may not be a regular member of the forming run: out of range, an equal value, digits mixed
+// with names, a node rank or rank table that clashes. `id` is not empty.
+std::optional<v1::Refusal> CheckNodeId(const Run& run, const std::string& id, const v1::NodeInfo& info);
+
+// Why there is no room for its slots; nullopt if there is. Counts regular members only.
+std::optional<v1::Refusal> CheckRoom(const Run& run, const v1::NodeInfo& info);
+
+v1::Refusal MakeRefusal(v1::Refusal::Reason reason, std::string text);
+
+// Slots of regular members of this role, of connected ones only if so asked.
+uint32_t CountSlots(const Run& run, v1::Role role, bool connected_only);
+
+// An id for a node that brought none: host name and a counter, not used in this run so far.
+std::string ChooseNodeId(const Run& run, const std::string& host_name);
+
+}  // namespace muster::scheduler

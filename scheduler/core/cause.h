@@ -1,0 +1,35 @@
+// Which of several failures was the cause, and how it is told. Pure functions.
+//
+// A failure seldom comes alone: when one process dies, its peers fail on their broken connections soon after, and may
+// report first. So the cause is chosen when all have stopped or after kCauseWait: what the user or the scheduler
+// decided, then nodes that were lost and signals that nobody of us sent, then processes that left an error message,
+// then exit codes; ties go to the earliest death.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "scheduler/core/state.h"
+
+namespace muster::scheduler {
+
+inline constexpr absl::Duration kCauseWait = absl::Seconds(2);
+
+// How a process that failed is told.
+CauseCandidate CandidateFrom(const Node& node, uint32_t rank, const v1::ProcessEnded& ended, MonotonicTime died);
+
+// A node that was lost or left while it held ranks.
+CauseCandidate CandidateFrom(const Node& node, v1::Cause::Kind kind, const std::string& reason, int signal,
+                             MonotonicTime died);
+
+// A decision: stopped by a user, the scheduler stopped, never formed, replaced.
+CauseCandidate Decision(v1::Cause::Kind kind, std::string text, std::string remedy, MonotonicTime now);
+
+// The one that is told. `candidates` is not empty.
+const CauseCandidate& ChooseCause(const std::vector<CauseCandidate>& candidates);
+
+// "SIGKILL" for 9; "signal 42" for what has no name.
+std::string SignalName(int signal);
+
+}  // namespace muster::scheduler

@@ -1,0 +1,120 @@
+#include "scheduler/core/core.h"
+
+#include <algorithm>
+
+#include "scheduler/core/core_impl.h"
+#include "scheduler/core/story.h"
+
+namespace muster::scheduler {
+
+Core::Core(CoreOptions options, std::string cluster_id)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(cluster_id))) {}
+Core::~Core() = default;
+void Core::Recover(const v1::Record& record) { impl_->Recover(record); }
+Effects Core::Start(Now now) { return impl_->Start(now); }
+Effects Core::Apply(const Event& event, Now now) { return impl_->Apply(event, now); }
+MonotonicTime Core::NextDeadline() const { return impl_->NextDeadline(); }
+void Core::CheckInvariants() const { impl_->CheckInvariants(); }
+std::string Core::DebugState() const { return DebugText(impl_->state()); }
+
+Core::Impl::Impl(CoreOptions options, std::string cluster_id) : options_(std::move(options)) {
+  state_.cluster_id = std::move(cluster_id);
+}
+
+void Core::Impl::Recover(const v1::Record& record) { Evolve(state_, record); }
+
+Effects Core::Impl::Start(Now now) {
+  now_ = started_ = now;
+  effects_.clear();
+  if (state_.term == 0) {
+    v1::Record founded = NewRecord();
+    founded.mutable_cluster_founded()->set_cluster_id(state_.cluster_id);
+    Write(std::move(founded));
+  }
+  v1::Record term = NewRecord();
+  term.mutable_term_begun()->set_term(state_.term + 1);
+  Write(std::move(term));
+  for (auto& [job_id, job] : state_.jobs) {
+    for (auto& [number, run] : job.runs) {
+      GiveHandles(run);
+      if (run.peer_list != nullptr && !run.HasEnded()) {
+        effects_.push_back(PublishPeers{job_id, number, run.round, run.peer_list});
+      }
+      run.is_settled = run.HasEnded();
+    }
+  }
+  if (options_.is_once) {
+    once_handle_ = ++last_handle_;
+    deadlines_.Set(once_handle_, now_.monotonic + options_.topo_timeout);
+  }
+  return std::exchange(effects_, {});
+}
+
+// After a crash every node counts as disconnected and every deadline restarts in full.
+void Core::Impl::GiveHandles(Run& run) {
+  run.handle = ++last_handle_;
+  owners_[run.handle] = Owner{run.job_id, run.number, ""};
+  run.opened = now_.monotonic;
+  if (run.phase == v1::RUN_PHASE_FORMING) run.topo_deadline = now_.monotonic + options_.topo_timeout;
+  if (run.phase == v1::RUN_PHASE_STOPPING) {
+    run.cause_deadline = now_.monotonic + kCauseWait;
+    if (run.first_failure)
+      run.candidates.push_back({.cause = *run.first_failure, .priority = 0, .died = now_.monotonic});
+  }
+  for (auto& [id, node] : run.nodes) {
+    node.handle = ++last_handle_;
+    owners_[node.handle] = Owner{run.job_id, run.number, id};
+    if (!run.HasEnded()) node.grace_end = now_.monotonic + options_.lease;
+    Schedule(run, node);
+  }
+  Schedule(run);
+}
+
+Effects Core::Impl::Apply(const Event& event, Now now) {
+  now_.wall = now.wall;
+  now_.monotonic = std::max(now_.monotonic, now.monotonic);
+  effects_.clear();
+  std::visit([this](const auto& e) { On(e); }, event);
+  for (const JoinRequested& join : std::exchange(requeued_, {})) On(join);
+  return std::exchange(effects_, {});
+}
+
+v1::Record Core::Impl::NewRecord() const {
+  v1::Record record;
+  record.set_unix_ms(now_.wall.unix_ms);
+  return record;
+}
+
+void Core::Impl::Write(v1::Record record) {
+  const v1::StoryEvent* line = Evolve(state_, record);
+  effects_.push_back(Persist{std::move(record)});
+  if (line != nullptr) effects_.push_back(Announce{SeverityOf(*line), *line});
+}
+
+void Core::Impl::SendTo(StreamId stream, v1::SchedulerMessage message, bool is_urgent) {
+  if (stream == 0) return;
+  message.set_term(state_.term);
+  effects_.push_back(Send{stream, std::make_shared<const v1::SchedulerMessage>(std::move(message)), is_urgent});
+}
+
+void Core::Impl::CloseStreamOf(StreamId stream) {
+  if (stream == 0) return;
+  streams_.erase(stream);
+  effects_.push_back(CloseStream{stream});
+}
+
+void Core::Impl::Detach(Node& node) {
+  if (node.stream == 0) return;
+  node.stream = 0;
+  node.lease_end = MonotonicTime::Never();
+  --connected_nodes_;
+}
+
+std::pair<Run*, Node*> Core::Impl::Find(const Attached& attached) {
+  Run* run = state_.FindRun(attached.job_id, attached.run);
+  if (run == nullptr) return {nullptr, nullptr};
+  const auto node = run->nodes.find(attached.node_id);
+  return {run, node == run->nodes.end() ? nullptr : &node->second};
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,136 @@
+// The inside of the core. Its functions stand in files of their own: joining.cc, reporting.cc, rounds.cc, ending.cc,
+// timing.cc; what only reads stands in views.cc. Everything here belongs to the one thread that owns the core.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "scheduler/core/cause.h"
+#include "scheduler/core/core.h"
+#include "scheduler/core/deadline_queue.h"
+#include "scheduler/core/placement.h"
+#include "scheduler/core/state.h"
+
+namespace muster::scheduler {
+
+class Core::Impl {
+ public:
+  Impl(CoreOptions options, std::string cluster_id);
+
+  void Recover(const v1::Record& record);
+  Effects Start(Now now);
+  Effects Apply(const Event& event, Now now);
+  MonotonicTime NextDeadline() const { return deadlines_.Next(); }
+  void CheckInvariants() const;
+  const State& state() const { return state_; }
+
+ private:
+  // A stream belongs to a node, or to a challenger that waits for the node's id.
+  struct Attached {
+    std::string job_id;
+    uint64_t run = 0;
+    std::string node_id;
+    bool is_challenger = false;
+  };
+  // What a deadline belongs to: a run, or one of its nodes.
+  struct Owner {
+    std::string job_id;
+    uint64_t run = 0;
+    std::string node_id;  // empty: the run
+  };
+
+  // joining.cc
+  void On(const JoinRequested& event);
+  void JoinKnownRun(const JoinRequested& event, Run& run);
+  void JoinCurrentRun(const JoinRequested& event);
+  Run* RunForNewcomer(const JoinRequested& event);
+  Run* OpenRun(const JoinRequested& event);
+  void Challenge(const JoinRequested& event, Run& run, Node& node);
+  void ResolveChallenge(Run& run, Node& node, bool is_old_alive);
+  void TakeOver(const JoinRequested& event, Run& run, Node& node);
+  void Admit(const JoinRequested& event, Run& run);
+  void Resume(const JoinRequested& event, Run& run, Node& node);
+  void Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed);
+  void Refuse(StreamId stream, v1::Refusal refusal);
+  std::string PreviousRunText(const Run& run) const;
+
+  // reporting.cc
+  void On(const ReportReceived& event);
+  void On(const ProbeAnswered& event);
+  void On(const StreamClosed& event);
+  void On(const FarewellReceived& event);
+  void TakeEvents(Run& run, Node& node, const v1::Report& report);
+  void Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq);
+
+  // rounds.cc
+  void TryCloseRound(Run& run);
+  std::vector<const Node*> ChooseMembers(const Run& run, std::vector<std::string>& promoted) const;
+  void CloseRound(Run& run, const std::vector<const Node*>& members, const std::vector<std::string>& promoted);
+  void SendDesired(const Run& run, const Node& node, const PeerIndex* index, bool is_urgent);
+  void SendDesiredToAll(const Run& run, bool is_urgent);
+  const v1::WaitStatus& Waiting(Run& run);
+
+  // ending.cc
+  void On(const StopRequested& event);
+  void On(const DrainRequested& event);
+  void RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
+  void LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal);
+  void Fail(Run& run, CauseCandidate candidate);
+  void FixCauseIfKnown(Run& run);
+  void End(Run& run, bool succeeded, const v1::Cause& cause);
+  void CheckSuccess(Run& run);
+  void CheckSettled(Run& run);
+  void PruneRuns(Job& job);
+  bool HasLiveProcesses(const Run& run) const;
+
+  // timing.cc
+  void On(const Tick& event);
+  void On(const LoopWasLate& event);
+  void OnDue(Run& run);
+  void OnDue(Run& run, Node& node);
+  bool SuspectsItself();
+  void Schedule(Run& run);
+  void Schedule(Run& run, Node& node);
+  absl::Duration HeartbeatInterval() const;
+  absl::Duration FenceTimeout(const Run& run) const;  // zero: not armed
+  absl::Duration Lease() const { return options_.lease; }
+
+  // views.cc
+  void On(const QueryReceived& event);
+  v1::StatusReply View(const v1::StatusRequest& request);
+  v1::NodesReply View(const v1::NodesRequest& request) const;
+  v1::RanksReply View(const v1::RanksRequest& request) const;
+  v1::EventsReply View(const v1::EventsRequest& request) const;
+  v1::RunStatus RunView(Run& run);
+  const Run* ResolveRun(const std::string& job_id, uint64_t run) const;
+
+  // core.cc
+  v1::Record NewRecord() const;
+  void Write(v1::Record record);  // evolves, persists, announces
+  void SendTo(StreamId stream, v1::SchedulerMessage message, bool is_urgent = false);
+  void CloseStreamOf(StreamId stream);
+  void Detach(Node& node);  // the stream is gone or given up
+  std::pair<Run*, Node*> Find(const Attached& attached);
+  void GiveHandles(Run& run);
+
+  const CoreOptions options_;
+  State state_;
+  DeadlineQueue deadlines_;
+  absl::flat_hash_map<StreamId, Attached> streams_;
+  absl::flat_hash_map<uint64_t, Owner> owners_;
+  uint64_t last_handle_ = 0;
+  uint64_t last_probe_ = 0;
+  uint64_t connected_nodes_ = 0;
+  uint64_t once_handle_ = 0;  // --once: the topology timeout before any join
+  bool is_draining_ = false;
+  Now now_;
+  Now started_;
+  Effects effects_;
+  std::vector<JoinRequested> requeued_;  // challengers whose rival went away meanwhile
+};
+
+}  // namespace muster::scheduler

@@ -1,0 +1,35 @@
+#include "scheduler/core/deadline_queue.h"
+
+namespace muster::scheduler {
+
+void DeadlineQueue::Set(Handle handle, MonotonicTime when) {
+  if (when.is_never()) {
+    planned_.erase(handle);  // its heap entry becomes stale and is dropped when it surfaces
+    return;
+  }
+  auto [it, is_new] = planned_.try_emplace(handle, Planned{when, when});
+  if (!is_new) {
+    it->second.when = when;
+    if (when >= it->second.queued) return;
+    it->second.queued = when;
+  }
+  heap_.emplace(when, handle);
+}
+
+DeadlineQueue::Handle DeadlineQueue::PopDue(MonotonicTime now) {
+  while (!heap_.empty() && heap_.top().first <= now) {
+    const auto [queued, handle] = heap_.top();
+    heap_.pop();
+    const auto it = planned_.find(handle);
+    if (it == planned_.end() || it->second.queued != queued) continue;
+    if (it->second.when <= now) {
+      planned_.erase(it);
+      return handle;
+    }
+    it->second.queued = it->second.when;
+    heap_.emplace(it->second.when, handle);
+  }
+  return 0;
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,219 @@
+// How nodes go and how runs end.
+#include "absl/strings/str_cat.h"
+#include "common/limits.h"
+#include "scheduler/core/admission.h"
+#include "scheduler/core/core_impl.h"
+
+namespace muster::scheduler {
+namespace {
+
+// Agents of an ended run that never settle are given up after stop_timeout and this.
+constexpr absl::Duration kSettleSlack = absl::Seconds(15);
+
+}  // namespace
+
+void Core::Impl::On(const StopRequested& event) {
+  Answer answer{event.query, absl::OkStatus(), v1::StopReply()};
+  const v1::StopRequest& request = event.request;
+  const auto job = state_.jobs.find(request.job_id());
+  Run* run = job == state_.jobs.end() ? nullptr
+             : request.run() == 0     ? job->second.current()
+                                      : state_.FindRun(request.job_id(), request.run());
+  if (run == nullptr) {
+    answer.status = absl::NotFoundError(
+        absl::StrCat("there is no job ", request.job_id(), " here; `ms-ctl status` lists the jobs"));
+  } else if (run->HasEnded()) {
+    answer.status = absl::FailedPreconditionError(
+        absl::StrCat("run ", run->number, " of job ", run->job_id, " has ", RunPhaseName(run->phase), " already"));
+  } else {
+    v1::StopReply reply;
+    reply.set_run(run->number);
+    reply.set_phase(run->phase);
+    answer.reply = std::move(reply);
+    Fail(*run, Decision(v1::Cause::STOPPED_BY_USER,
+                        absl::StrCat("stopped by ", request.user().empty() ? "a user" : request.user(),
+                                     request.reason().empty() ? "" : ": ", request.reason()),
+                        "", now_.monotonic));
+  }
+  effects_.push_back(std::move(answer));
+}
+
+void Core::Impl::On(const DrainRequested& event) {
+  is_draining_ = true;
+  if (!event.fails_runs) return;
+  for (auto& [job_id, job] : state_.jobs) {
+    for (auto& [number, run] : job.runs) {
+      if (run.HasEnded()) continue;
+      const CauseCandidate decision = Decision(
+          v1::Cause::SCHEDULER_STOPPED, "the scheduler was stopped and keeps nothing on disk", "", now_.monotonic);
+      End(run, false, decision.cause);
+    }
+  }
+}
+
+// The node's stream is left to the caller if it still wants to say something on it; otherwise it is closed here.
+void Core::Impl::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason,
+                            bool is_confirmed) {
+  if (node.challenger != nullptr) {
+    requeued_.push_back(std::move(node.challenger->join));
+    streams_.erase(requeued_.back().stream);
+    node.challenger.reset();
+  }
+  Detach(node);
+  deadlines_.Set(node.handle, MonotonicTime::Never());
+  owners_.erase(node.handle);
+  run.waiting_cache.is_valid = false;
+
+  v1::Record record = NewRecord();
+  v1::NodeRemoved& removed = *record.mutable_node_removed();
+  removed.set_job_id(run.job_id);
+  removed.set_run(run.number);
+  removed.set_node_id(node.id);
+  removed.set_incarnation(node.incarnation);
+  removed.set_why(why);
+  removed.set_reason(reason);
+  removed.set_is_confirmed(is_confirmed);
+  // Before the first round, settings are those of the scheduler and the nodes that are still there.
+  *removed.mutable_settings() = run.settings;
+  if (run.phase == v1::RUN_PHASE_FORMING && run.round == 0) {
+    const std::string id = node.id;
+    v1::JobSettings rest = options_.settings;
+    for (const auto& [other_id, other] : run.nodes) {
+      if (other_id != id) FillInSettings(rest, other.settings);
+    }
+    *removed.mutable_settings() = std::move(rest);
+  }
+  Write(std::move(record));
+}
+
+void Core::Impl::LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal) {
+  CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LOST, reason, signal, now_.monotonic);
+  const bool held_ranks = run.round > 0 && !node.is_spare;
+  const StreamId stream = node.stream;
+  if (stream != 0) {
+    v1::SchedulerMessage message;
+    *message.mutable_refusal() =
+        MakeRefusal(v1::Refusal::NODE_LOST, absl::StrCat("node ", node.id, " was given up: ", reason));
+    SendTo(stream, std::move(message), true);
+  }
+  RemoveNode(run, node, v1::NodeRemoved::LOST, reason, is_confirmed);
+  CloseStreamOf(stream);
+  if (held_ranks && (run.phase == v1::RUN_PHASE_RUNNING || run.phase == v1::RUN_PHASE_STOPPING)) {
+    Fail(run, std::move(candidate));
+  }
+  if (run.phase == v1::RUN_PHASE_FORMING) TryCloseRound(run);
+  CheckSettled(run);
+}
+
+// A first failure stops everybody at once; the cause is fixed a little later. A forming run has no processes to wait
+// for.
+void Core::Impl::Fail(Run& run, CauseCandidate candidate) {
+  if (run.HasEnded()) return;
+  if (run.phase == v1::RUN_PHASE_FORMING) return End(run, false, candidate.cause);
+  constexpr size_t kMaxCandidates = 256;  // the later ones are consequences
+  if (run.phase != v1::RUN_PHASE_STOPPING) {
+    v1::Record record = NewRecord();
+    v1::RunFailing& failing = *record.mutable_run_failing();
+    failing.set_job_id(run.job_id);
+    failing.set_run(run.number);
+    *failing.mutable_first() = candidate.cause;
+    Write(std::move(record));
+    run.cause_deadline = now_.monotonic + kCauseWait;
+    Schedule(run);
+    SendDesiredToAll(run, true);
+  }
+  if (run.candidates.size() < kMaxCandidates) run.candidates.push_back(std::move(candidate));
+  FixCauseIfKnown(run);
+}
+
+bool Core::Impl::HasLiveProcesses(const Run& run) const {
+  for (const auto& [id, node] : run.nodes) {
+    for (const SlotState& slot : node.slots) {
+      if (slot.phase == SlotState::Phase::kAssigned || slot.phase == SlotState::Phase::kRunning) return true;
+    }
+  }
+  return false;
+}
+
+void Core::Impl::FixCauseIfKnown(Run& run) {
+  if (run.phase != v1::RUN_PHASE_STOPPING || run.candidates.empty()) return;
+  if (now_.monotonic < run.cause_deadline && HasLiveProcesses(run)) return;
+  const v1::Cause cause = ChooseCause(run.candidates).cause;
+  End(run, false, cause);
+}
+
+void Core::Impl::End(Run& run, bool succeeded, const v1::Cause& cause) {
+  v1::Record record = NewRecord();
+  v1::RunEnded& ended = *record.mutable_run_ended();
+  ended.set_job_id(run.job_id);
+  ended.set_run(run.number);
+  ended.mutable_outcome()->set_succeeded(succeeded);
+  ended.mutable_outcome()->set_ended_unix_ms(now_.wall.unix_ms);
+  if (!succeeded) *ended.mutable_outcome()->mutable_cause() = cause;
+  ended.set_lasted_ms(absl::ToInt64Milliseconds(now_.monotonic - run.opened));
+  Write(std::move(record));
+  run.candidates.clear();
+  run.topo_deadline = run.spare_deadline = run.cause_deadline = MonotonicTime::Never();
+  run.settle_deadline = now_.monotonic + options_.stop_timeout + kSettleSlack;
+  for (auto& [id, node] : run.nodes) {
+    if (node.stream == 0) node.grace_end = now_.monotonic + options_.disconnect_grace;
+    Schedule(run, node);
+  }
+  Schedule(run);
+  SendDesiredToAll(run, false);
+  effects_.push_back(ForgetPeers{run.job_id, run.number});
+  CheckSettled(run);
+}
+
+void Core::Impl::CheckSuccess(Run& run) {
+  if (run.phase != v1::RUN_PHASE_RUNNING) return;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.is_spare) continue;
+    for (const SlotState& slot : node.slots) {
+      if (slot.phase != SlotState::Phase::kDone) return;
+    }
+  }
+  End(run, true, {});
+}
+
+// Every agent knows, or is gone.
+void Core::Impl::CheckSettled(Run& run) {
+  if (!run.HasEnded() || run.is_settled) return;
+  if (now_.monotonic < run.settle_deadline) {
+    for (const auto& [id, node] : run.nodes) {
+      const bool is_away = node.stream == 0 && now_.monotonic >= node.grace_end;
+      if (!node.is_settled && !is_away) return;
+    }
+  }
+  run.is_settled = true;
+  run.settle_deadline = MonotonicTime::Never();
+  Schedule(run);
+  effects_.push_back(RunSettled{run.job_id, run.number, run.outcome});
+}
+
+// Keeps the newest ended runs of a job.
+void Core::Impl::PruneRuns(Job& job) {
+  size_t ended = 0;
+  for (const auto& [number, run] : job.runs) ended += run.HasEnded() ? 1 : 0;
+  for (auto it = job.runs.begin(); it != job.runs.end() && ended > kMaxEndedRunsPerJob;) {
+    Run& run = it->second;
+    ++it;
+    if (!run.HasEnded()) continue;
+    --ended;
+    for (auto& [id, node] : run.nodes) {
+      const StreamId stream = node.stream;
+      Detach(node);
+      CloseStreamOf(stream);
+      deadlines_.Set(node.handle, MonotonicTime::Never());
+      owners_.erase(node.handle);
+    }
+    deadlines_.Set(run.handle, MonotonicTime::Never());
+    owners_.erase(run.handle);
+    v1::Record record = NewRecord();
+    record.mutable_run_forgotten()->set_job_id(run.job_id);
+    record.mutable_run_forgotten()->set_run(run.number);
+    Write(std::move(record));
+  }
+}
+
+}  // namespace muster::scheduler

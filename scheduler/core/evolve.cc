@@ -1,0 +1,187 @@
+// How each record changes the durable state. Nothing is decided here, and nothing may fail: a record is a fact.
+#include <utility>
+
+#include "common/limits.h"
+#include "scheduler/core/state.h"
+#include "scheduler/core/story.h"
+
+namespace muster::scheduler {
+namespace {
+
+void Apply(State& state, const v1::ClusterFounded& record, int64_t) { state.cluster_id = record.cluster_id(); }
+
+void Apply(State& state, const v1::TermBegun& record, int64_t) { state.term = record.term(); }
+
+void Apply(State& state, const v1::RunOpened& record, int64_t unix_ms) {
+  Job& job = state.jobs[record.job_id()];
+  job.last_run = std::max(job.last_run, record.run());
+  Run& run = job.runs[record.run()];
+  run.job_id = record.job_id();
+  run.number = record.run();
+  run.settings = record.settings();
+  run.opened_by = record.opened_by();
+  run.opened_unix_ms = unix_ms;
+}
+
+void Apply(State& state, const v1::NodeJoined& record, int64_t) {
+  Run* run = state.FindRun(record.job_id(), record.run());
+  if (run == nullptr) return;
+  Node& node = run->nodes[record.node_id()];
+  node.id = record.node_id();
+  node.incarnation = record.incarnation();
+  node.info = record.info();
+  node.settings = record.own_settings();
+  node.identity = record.identity();
+  node.is_spare = record.is_spare();
+  node.slots.assign(record.info().slots_size(), SlotState{});
+  run->by_incarnation[record.incarnation()] = record.node_id();
+  run->gone.erase(record.node_id());
+  run->settings = record.settings();
+}
+
+void Apply(State& state, const v1::NodeRemoved& record, int64_t) {
+  Run* run = state.FindRun(record.job_id(), record.run());
+  if (run == nullptr) return;
+  const auto it = run->nodes.find(record.node_id());
+  if (it == run->nodes.end()) return;
+  const Node& node = it->second;
+  if (run->gone.size() >= kMaxGoneNodes) run->gone.erase(run->gone.begin());
+  run->gone[record.node_id()] = GoneNode{.incarnation = record.incarnation(),
+                                         .why = record.why(),
+                                         .reason = record.reason(),
+                                         .host_name = node.info.host_name(),
+                                         .address = node.info.address(),
+                                         .role = node.info.role(),
+                                         .last_seen = node.last_seen,
+                                         .was_seen = node.was_seen};
+  run->by_incarnation.erase(node.incarnation);
+  run->nodes.erase(it);
+  run->settings = record.settings();
+}
+
+void Apply(State& state, const v1::RoundClosed& record, int64_t) {
+  Run* run = state.FindRun(record.job_id(), record.run());
+  if (run == nullptr) return;
+  run->phase = v1::RUN_PHASE_RUNNING;
+  run->round = record.round();
+  run->restart_count = record.restart_count();
+  run->digest = record.digest();
+  run->master_address = record.master_address();
+  run->master_port = record.master_port();
+  run->peer_list = std::make_shared<const std::string>(record.peer_list());
+  run->peers.ParseFromString(record.peer_list());
+  for (const std::string& id : record.promoted_spares()) {
+    if (const auto it = run->nodes.find(id); it != run->nodes.end()) it->second.is_spare = false;
+  }
+  for (const v1::PeerNode& peer : run->peers.nodes()) {
+    const auto it = run->nodes.find(peer.node_id());
+    if (it == run->nodes.end()) continue;
+    for (int i = 0; i < peer.slots_size() && i < static_cast<int>(it->second.slots.size()); ++i) {
+      it->second.slots[i] = SlotState{.phase = SlotState::Phase::kAssigned, .rank = peer.slots(i).rank()};
+    }
+  }
+}
+
+void ApplyProcessEnded(const v1::ProcessEnded& ended, SlotState& slot) {
+  slot.pid = 0;
+  if (ended.exit_code() == 0 && ended.signal() == 0) {
+    slot.phase = SlotState::Phase::kDone;
+  } else if (ended.was_stopped()) {
+    slot.phase = SlotState::Phase::kStopped;
+  } else {
+    slot.phase = SlotState::Phase::kFailed;
+  }
+}
+
+void Apply(State& state, const v1::NodeReported& record, int64_t) {
+  Run* run = state.FindRun(record.job_id(), record.run());
+  if (run == nullptr) return;
+  const auto it = run->nodes.find(record.node_id());
+  if (it == run->nodes.end() || it->second.incarnation != record.incarnation()) return;
+  Node& node = it->second;
+  for (const v1::NodeEvent& event : record.events()) {
+    node.events_through = event.number();
+    const bool is_start = event.has_started();
+    if (!is_start && !event.has_ended()) continue;
+    const uint32_t round = is_start ? event.started().round() : event.ended().round();
+    const uint32_t index = is_start ? event.started().slot() : event.ended().slot();
+    const uint32_t attempt = is_start ? event.started().attempt() : event.ended().attempt();
+    if (round != run->round || index >= node.slots.size()) continue;
+    SlotState& slot = node.slots[index];
+    if (slot.phase == SlotState::Phase::kIdle || attempt != slot.attempt || slot.HasEnded()) continue;
+    if (is_start) {
+      slot.phase = SlotState::Phase::kRunning;
+      slot.pid = event.started().pid();
+    } else {
+      ApplyProcessEnded(event.ended(), slot);
+    }
+  }
+}
+
+void Apply(State& state, const v1::RunFailing& record, int64_t) {
+  Run* run = state.FindRun(record.job_id(), record.run());
+  if (run == nullptr) return;
+  run->phase = v1::RUN_PHASE_STOPPING;
+  run->first_failure = record.first();
+}
+
+void Apply(State& state, const v1::RunEnded& record, int64_t) {
+  Run* run = state.FindRun(record.job_id(), record.run());
+  if (run == nullptr) return;
+  run->phase = record.outcome().succeeded() ? v1::RUN_PHASE_SUCCEEDED : v1::RUN_PHASE_FAILED;
+  run->outcome = record.outcome();
+}
+
+void Apply(State& state, const v1::RunForgotten& record, int64_t) {
+  const auto job = state.jobs.find(record.job_id());
+  if (job == state.jobs.end()) return;
+  job->second.runs.erase(record.run());
+}
+
+}  // namespace
+
+const v1::StoryEvent* Evolve(State& state, const v1::Record& record) {
+  std::optional<v1::StoryEvent> line = Describe(state, record);  // before: it may speak of what the record removes
+  switch (record.kind_case()) {
+    case v1::Record::kClusterFounded:
+      Apply(state, record.cluster_founded(), record.unix_ms());
+      break;
+    case v1::Record::kTermBegun:
+      Apply(state, record.term_begun(), record.unix_ms());
+      break;
+    case v1::Record::kRunOpened:
+      Apply(state, record.run_opened(), record.unix_ms());
+      break;
+    case v1::Record::kNodeJoined:
+      Apply(state, record.node_joined(), record.unix_ms());
+      break;
+    case v1::Record::kNodeRemoved:
+      Apply(state, record.node_removed(), record.unix_ms());
+      break;
+    case v1::Record::kRoundClosed:
+      Apply(state, record.round_closed(), record.unix_ms());
+      break;
+    case v1::Record::kNodeReported:
+      Apply(state, record.node_reported(), record.unix_ms());
+      break;
+    case v1::Record::kRunFailing:
+      Apply(state, record.run_failing(), record.unix_ms());
+      break;
+    case v1::Record::kRunEnded:
+      Apply(state, record.run_ended(), record.unix_ms());
+      break;
+    case v1::Record::kRunForgotten:
+      Apply(state, record.run_forgotten(), record.unix_ms());
+      break;
+    case v1::Record::KIND_NOT_SET:
+      break;
+  }
+  if (!line) return nullptr;
+  line->set_number(++state.last_story_number);
+  line->set_unix_ms(record.unix_ms());
+  state.story.push_back(*std::move(line));
+  if (state.story.size() > kMaxStoryEvents) state.story.pop_front();
+  return &state.story.back();
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,111 @@
+// What must hold after every step, whatever came in. Checked in tests and in the simulation.
+#include <openssl/sha.h>
+
+#include <set>
+
+#include "common/check.h"
+#include "scheduler/core/admission.h"
+#include "scheduler/core/core_impl.h"
+
+namespace muster::scheduler {
+namespace {
+
+// Ranks of each role are a permutation of 0..N-1, held by exactly the nodes of the peer list.
+void CheckRanks(const Run& run) {
+  std::set<uint32_t> ranks[2];
+  for (const v1::PeerNode& peer : run.peers.nodes()) {
+    auto& seen = ranks[peer.role() == v1::ROLE_SERVER ? 1 : 0];
+    for (const v1::PeerSlot& slot : peer.slots()) {
+      MUSTER_CHECK(seen.insert(slot.rank()).second, "a rank was given twice");
+    }
+    const auto node = run.nodes.find(peer.node_id());
+    if (node == run.nodes.end()) continue;
+    MUSTER_CHECK(!node->second.is_spare, "a spare holds ranks");
+    MUSTER_CHECK(static_cast<int>(node->second.slots.size()) == peer.slots_size(),
+                 "a node has other slots than its peers know");
+    for (int i = 0; i < peer.slots_size(); ++i) {
+      MUSTER_CHECK(node->second.slots[i].rank == peer.slots(i).rank(), "a node's rank is not the one its peers know");
+    }
+  }
+  for (int role = 0; role < 2; ++role) {
+    const uint32_t size = role == 0 ? run.peers.worker_num() : run.peers.server_num();
+    MUSTER_CHECK(ranks[role].size() == size, "ranks are missing");
+    MUSTER_CHECK(size == 0 || *ranks[role].rbegin() == size - 1, "ranks have gaps");
+  }
+}
+
+void CheckRun(const Run& run) {
+  MUSTER_CHECK(run.number > 0, "a run without a number");
+  if (run.round > 0) {
+    CheckRanks(run);
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    SHA256(reinterpret_cast<const unsigned char*>(run.peer_list->data()), run.peer_list->size(), digest);
+    MUSTER_CHECK(run.digest == std::string(reinterpret_cast<const char*>(digest), sizeof(digest)),
+                 "the digest is not the peer list's");
+  }
+  const bool is_closed =
+      run.phase == v1::RUN_PHASE_RUNNING || run.phase == v1::RUN_PHASE_STOPPING || run.phase == v1::RUN_PHASE_SUCCEEDED;
+  MUSTER_CHECK(!is_closed || run.round > 0, "a run without a round is under way");
+  if (run.phase == v1::RUN_PHASE_FORMING) {
+    for (const v1::Role role : {v1::ROLE_WORKER, v1::ROLE_SERVER}) {
+      MUSTER_CHECK(CountSlots(run, role, false) <= run.Needed(role), "more regular slots than needed");
+    }
+  }
+  std::set<uint64_t> incarnations;
+  for (const auto& [id, node] : run.nodes) {
+    MUSTER_CHECK(id == node.id && node.incarnation != 0, "a node without identity");
+    MUSTER_CHECK(incarnations.insert(node.incarnation).second, "one incarnation is two nodes");
+    MUSTER_CHECK(run.by_incarnation.at(node.incarnation) == id, "the index of incarnations is wrong");
+    MUSTER_CHECK(!run.gone.contains(id), "a node is there and gone");
+  }
+  MUSTER_CHECK(run.by_incarnation.size() == run.nodes.size(), "the index of incarnations holds ghosts");
+  if (run.phase == v1::RUN_PHASE_SUCCEEDED) {
+    for (const auto& [id, node] : run.nodes) {
+      for (const SlotState& slot : node.slots) {
+        MUSTER_CHECK(node.is_spare || slot.phase == SlotState::Phase::kDone, "success without every process");
+      }
+    }
+  }
+  MUSTER_CHECK(run.phase != v1::RUN_PHASE_FAILED || !run.outcome.cause().text().empty(), "a failure without a cause");
+}
+
+}  // namespace
+
+void Core::Impl::CheckInvariants() const {
+  uint64_t connected = 0;
+  for (const auto& [job_id, job] : state_.jobs) {
+    size_t open = 0;
+    for (const auto& [number, run] : job.runs) {
+      MUSTER_CHECK(number <= job.last_run, "a run beyond the last");
+      CheckRun(run);
+      open += run.IsOver() ? 0 : 1;
+      for (const auto& [id, node] : run.nodes) {
+        if (node.stream != 0) {
+          ++connected;
+          const auto attached = streams_.find(node.stream);
+          MUSTER_CHECK(attached != streams_.end() && attached->second.node_id == id && attached->second.run == number,
+                       "a node's stream is not attached to it");
+          MUSTER_CHECK(!node.lease_end.is_never(), "a connected node without a lease");
+        } else if (!run.HasEnded()) {
+          MUSTER_CHECK(!node.grace_end.is_never(), "a disconnected node without a deadline");
+        }
+      }
+    }
+    MUSTER_CHECK(open <= 1, "two live runs of one job");
+  }
+  MUSTER_CHECK(connected == connected_nodes_, "connected nodes are counted wrong");
+  for (const auto& [stream, attached] : streams_) {
+    const Run* run = state_.FindRun(attached.job_id, attached.run);
+    MUSTER_CHECK(run != nullptr, "a stream of a run that is not there");
+    const auto node = run->nodes.find(attached.node_id);
+    MUSTER_CHECK(node != run->nodes.end(), "a stream of a node that is not there");
+    if (attached.is_challenger) {
+      MUSTER_CHECK(node->second.challenger != nullptr && node->second.challenger->join.stream == stream,
+                   "a lost challenger");
+    } else {
+      MUSTER_CHECK(node->second.stream == stream, "two streams for one node");
+    }
+  }
+}
+
+}  // namespace muster::scheduler

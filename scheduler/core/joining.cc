@@ -1,0 +1,290 @@
+// How an agent gets in: newcomers, agents that come back, and two that claim one node id.
+#include "absl/strings/str_cat.h"
+#include "common/limits.h"
+#include "scheduler/core/admission.h"
+#include "scheduler/core/core_impl.h"
+#include "scheduler/core/story.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr absl::Duration kProbeTimeout = absl::Seconds(2);
+
+v1::Refusal TryLater(std::string text, absl::Duration after) {
+  v1::Refusal refusal = MakeRefusal(v1::Refusal::TRY_LATER, std::move(text));
+  refusal.set_retry_after_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(after)));
+  return refusal;
+}
+
+}  // namespace
+
+void Core::Impl::Refuse(StreamId stream, v1::Refusal refusal) {
+  v1::SchedulerMessage message;
+  *message.mutable_refusal() = std::move(refusal);
+  SendTo(stream, std::move(message));
+  CloseStreamOf(stream);
+}
+
+void Core::Impl::On(const JoinRequested& event) {
+  const v1::Join& join = event.join;
+  if (!join.cluster_id().empty() && join.cluster_id() != state_.cluster_id) {
+    return Refuse(
+        event.stream,
+        MakeRefusal(v1::Refusal::CLUSTER_CHANGED,
+                    "this scheduler does not know the cluster that the agent belongs to: it is another scheduler, or "
+                    "it was started again without its journal"));
+  }
+  if (join.run() == 0) return JoinCurrentRun(event);
+  if (Run* run = state_.FindRun(join.job_id(), join.run())) return JoinKnownRun(event, *run);
+  Refuse(event.stream, MakeRefusal(v1::Refusal::RUN_UNKNOWN, absl::StrCat("run ", join.run(), " of job ", join.job_id(),
+                                                                          " is over and forgotten")));
+}
+
+// An agent that was welcomed before only ever gets its own run's verdict.
+void Core::Impl::JoinKnownRun(const JoinRequested& event, Run& run) {
+  const v1::Join& join = event.join;
+  if (const auto it = run.nodes.find(join.node_id()); it != run.nodes.end()) {
+    if (it->second.incarnation == join.incarnation()) return Resume(event, run, it->second);
+    return Refuse(event.stream,
+                  MakeRefusal(v1::Refusal::STALE_INCARNATION,
+                              absl::StrCat("a newer start of node ", join.node_id(), " has taken its place")));
+  }
+  const auto gone = run.gone.find(join.node_id());
+  if (gone != run.gone.end() && gone->second.incarnation == join.incarnation() &&
+      gone->second.why == v1::NodeRemoved::LOST) {
+    return Refuse(event.stream,
+                  MakeRefusal(v1::Refusal::NODE_LOST,
+                              absl::StrCat("node ", join.node_id(), " was given up: ", gone->second.reason)));
+  }
+  Refuse(event.stream,
+         MakeRefusal(v1::Refusal::STALE_INCARNATION, absl::StrCat("node ", join.node_id(), " does not belong to run ",
+                                                                  run.number, " of job ", run.job_id, " any more")));
+}
+
+void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
+  const v1::Join& join = event.join;
+  // The welcome may have been lost: the same incarnation is no newcomer, also when its run has ended meanwhile.
+  if (const auto job = state_.jobs.find(join.job_id()); job != state_.jobs.end()) {
+    for (auto& [number, run] : job->second.runs) {
+      const auto id = run.by_incarnation.find(join.incarnation());
+      if (id != run.by_incarnation.end()) return Resume(event, run, run.nodes.at(id->second));
+    }
+  }
+  if (is_draining_) return Refuse(event.stream, TryLater("the scheduler is stopping", absl::Seconds(3)));
+  Run* run = RunForNewcomer(event);
+  if (run == nullptr) return;
+  if (const auto it = run->nodes.find(join.node_id()); it != run->nodes.end()) {
+    Node& node = it->second;
+    if (node.stream != 0) return Challenge(event, *run, node);
+    return TakeOver(event, *run, node);
+  }
+  Admit(event, *run);
+}
+
+// The current run, or a new one if that can only end.
+Run* Core::Impl::RunForNewcomer(const JoinRequested& event) {
+  const auto job = state_.jobs.find(event.join.job_id());
+  Run* run = job == state_.jobs.end() ? nullptr : job->second.current();
+  if (run != nullptr && !run->IsOver()) return run;
+  if (options_.is_once && run != nullptr) {
+    Refuse(event.stream, TryLater("this scheduler serves one run only (--once), and that has ended", absl::Seconds(3)));
+    return nullptr;
+  }
+  if (job == state_.jobs.end() && state_.jobs.size() >= kMaxJobs) {
+    Refuse(event.stream, TryLater(absl::StrCat("the scheduler already serves ", kMaxJobs, " jobs"), absl::Seconds(30)));
+    return nullptr;
+  }
+  return OpenRun(event);
+}
+
+// Refuses instead when the run could not even begin with this node.
+Run* Core::Impl::OpenRun(const JoinRequested& event) {
+  const v1::Join& join = event.join;
+  Run candidate;
+  candidate.job_id = join.job_id();
+  candidate.settings = options_.settings;
+  if (auto refusal = CheckSettings(candidate, options_.settings, join)) {
+    Refuse(event.stream, *std::move(refusal));
+    return nullptr;
+  }
+  const auto known = state_.jobs.find(join.job_id());
+  const uint64_t number = known == state_.jobs.end() ? 1 : known->second.last_run + 1;
+  v1::Record record = NewRecord();
+  v1::RunOpened& opened = *record.mutable_run_opened();
+  opened.set_job_id(join.job_id());
+  opened.set_run(number);
+  *opened.mutable_settings() = options_.settings;
+  FillInSettings(*opened.mutable_settings(), join.settings());
+  opened.set_opened_by(absl::StrCat(join.node().user(), "@", join.node().host_name()));
+  Write(std::move(record));
+
+  Job& job = state_.jobs.at(join.job_id());
+  Run& run = job.runs.at(number);
+  run.handle = ++last_handle_;
+  owners_[run.handle] = Owner{run.job_id, number, ""};
+  run.opened = now_.monotonic;
+  absl::Duration topo_timeout = options_.topo_timeout;
+  if (run.settings.has_topo_timeout_ms()) {
+    topo_timeout = run.settings.topo_timeout_ms() < 0 ? absl::InfiniteDuration()
+                                                      : absl::Milliseconds(run.settings.topo_timeout_ms());
+  }
+  run.topo_deadline = (options_.is_once ? started_.monotonic : now_.monotonic) + topo_timeout;
+  if (options_.is_once) deadlines_.Set(once_handle_, MonotonicTime::Never());
+  Schedule(run);
+  PruneRuns(job);
+  return &run;
+}
+
+// Two that claim one id: whoever answers keeps it.
+void Core::Impl::Challenge(const JoinRequested& event, Run& run, Node& node) {
+  if (node.challenger != nullptr) {
+    return Refuse(event.stream,
+                  TryLater(absl::StrCat("two agents claim node id ", node.id, " already"), kProbeTimeout));
+  }
+  node.challenger = std::make_unique<Challenger>(Challenger{event, ++last_probe_, now_.monotonic + kProbeTimeout});
+  streams_[event.stream] = Attached{run.job_id, run.number, node.id, true};
+  v1::SchedulerMessage message;
+  message.mutable_probe()->set_probe(node.challenger->probe);
+  SendTo(node.stream, std::move(message));
+  Schedule(run, node);
+}
+
+void Core::Impl::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
+  const std::unique_ptr<Challenger> challenger = std::move(node.challenger);
+  const JoinRequested& event = challenger->join;
+  streams_.erase(event.stream);
+  Schedule(run, node);
+  if (is_old_alive) {
+    return Refuse(event.stream,
+                  MakeRefusal(v1::Refusal::NODE_ID_IN_USE,
+                              absl::StrCat("MS_NODE_ID ", node.id, " is in use by a live agent on ",
+                                           node.info.host_name(), " (", node.info.address(), ", pid ", node.info.pid(),
+                                           "): give this node another id, or end that agent")));
+  }
+  const StreamId old_stream = node.stream;
+  Detach(node);
+  CloseStreamOf(old_stream);
+  TakeOver(event, run, node);
+}
+
+// The old incarnation is dead: a new one of the same node stands before us.
+void Core::Impl::TakeOver(const JoinRequested& event, Run& run, Node& node) {
+  if (run.phase == v1::RUN_PHASE_FORMING || node.is_spare) {
+    RemoveNode(run, node, v1::NodeRemoved::REPLACED, "a new start of the same node has joined", true);
+    return Admit(event, run);
+  }
+  LoseNode(run, node, "a new start of the same node has joined, so the old one is dead", true, 0);
+  Run* next = RunForNewcomer(event);
+  if (next != nullptr) Admit(event, *next);
+}
+
+void Core::Impl::Admit(const JoinRequested& event, Run& run) {
+  const v1::Join& join = event.join;
+  v1::NodeInfo info = join.node();
+  if (info.address().empty()) info.set_address(event.peer_address);
+  const bool may_be_regular = run.phase == v1::RUN_PHASE_FORMING;
+  bool is_spare = info.spare();
+  if (auto refusal = CheckSettings(run, options_.settings, join)) return Refuse(event.stream, *std::move(refusal));
+  v1::JobSettings settings = run.settings;
+  FillInSettings(settings, join.settings());
+  if (!is_spare) {
+    if (!may_be_regular) {
+      return Refuse(event.stream,
+                    MakeRefusal(v1::Refusal::EXTRA_NODE,
+                                absl::StrCat("job ", run.job_id, " is ", RunPhaseName(run.phase), " with all its ",
+                                             run.settings.worker_num(),
+                                             " workers: this node is one too many; start it with "
+                                             "--spare to stand by, or with another --job_id for another job")));
+    }
+    Run with_settings;  // a role's number may come with this very join
+    const Run* judged = &run;
+    if (run.Needed(info.role()) == 0) {
+      with_settings.job_id = run.job_id;
+      with_settings.settings = settings;
+      judged = &with_settings;
+    }
+    if (auto refusal = CheckRoom(*judged, info)) return Refuse(event.stream, *std::move(refusal));
+    if (!join.node_id().empty()) {
+      if (auto refusal = CheckNodeId(*judged, join.node_id(), info)) return Refuse(event.stream, *std::move(refusal));
+    }
+  }
+  const std::string id = join.node_id().empty() ? ChooseNodeId(run, info.host_name()) : join.node_id();
+  if (join.node_id().empty() && !is_spare) {
+    if (auto refusal = CheckNodeId(run, id, info)) return Refuse(event.stream, *std::move(refusal));
+  }
+  v1::Record record = NewRecord();
+  v1::NodeJoined& joined = *record.mutable_node_joined();
+  joined.set_job_id(run.job_id);
+  joined.set_run(run.number);
+  joined.set_node_id(id);
+  joined.set_incarnation(join.incarnation());
+  *joined.mutable_info() = std::move(info);
+  joined.set_identity(event.identity);
+  joined.set_is_assigned_id(join.node_id().empty());
+  *joined.mutable_settings() = std::move(settings);
+  *joined.mutable_own_settings() = join.settings();
+  joined.set_is_spare(is_spare);
+  Write(std::move(record));
+
+  Node& node = run.nodes.at(id);
+  node.handle = ++last_handle_;
+  owners_[node.handle] = Owner{run.job_id, run.number, id};
+  Attach(event, run, node, false);
+  TryCloseRound(run);
+}
+
+// The same incarnation again: a higher connect_seq supersedes, an equal or lower one came late.
+void Core::Impl::Resume(const JoinRequested& event, Run& run, Node& node) {
+  if (event.join.connect_seq() <= node.connect_seq) {
+    return Refuse(event.stream,
+                  MakeRefusal(v1::Refusal::STALE_CONNECT, "a newer connection of this agent is known already"));
+  }
+  if (node.stream != 0) {
+    const StreamId old_stream = node.stream;
+    Detach(node);
+    CloseStreamOf(old_stream);
+  }
+  Attach(event, run, node, true);
+  if (run.phase == v1::RUN_PHASE_FORMING) TryCloseRound(run);
+}
+
+void Core::Impl::Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed) {
+  streams_[event.stream] = Attached{run.job_id, run.number, node.id, false};
+  node.stream = event.stream;
+  ++connected_nodes_;
+  node.connect_seq = event.join.connect_seq();
+  node.last_seen = now_.monotonic;
+  node.was_seen = true;
+  node.had_extra_lease = false;
+  node.lease_end = now_.monotonic + Lease();
+  node.grace_end = MonotonicTime::Never();
+  run.waiting_cache.is_valid = false;
+  Schedule(run, node);
+
+  v1::SchedulerMessage message;
+  v1::Welcome& welcome = *message.mutable_welcome();
+  welcome.set_cluster_id(state_.cluster_id);
+  welcome.set_job_id(run.job_id);
+  welcome.set_run(run.number);
+  welcome.set_node_id(node.id);
+  welcome.set_events_through(node.events_through);
+  welcome.set_heartbeat_interval_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(HeartbeatInterval())));
+  welcome.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(FenceTimeout(run))));
+  welcome.set_previous_run(PreviousRunText(run));
+  welcome.set_is_resumed(is_resumed);
+  welcome.set_is_spare(node.is_spare);
+  SendTo(node.stream, std::move(message));
+  SendDesired(run, node, nullptr, false);
+}
+
+std::string Core::Impl::PreviousRunText(const Run& run) const {
+  const Job& job = state_.jobs.at(run.job_id);
+  const auto it = job.runs.find(run.number);
+  if (it == job.runs.begin()) return "";
+  const Run& previous = std::prev(it)->second;
+  if (!previous.HasEnded()) return absl::StrCat("run ", previous.number, " is still ending");
+  return absl::StrCat("run ", previous.number,
+                      previous.outcome.succeeded() ? " succeeded" : " failed: ", previous.outcome.cause().text());
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,185 @@
+#include "scheduler/core/placement.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "common/check.h"
+#include "common/ip_address.h"
+#include "scheduler/core/rank_order.h"
+
+namespace muster::scheduler {
+namespace {
+
+struct Member {
+  const Node* node = nullptr;
+  std::vector<uint32_t> ranks;  // in slot order
+  uint32_t first() const { return *std::min_element(ranks.begin(), ranks.end()); }
+};
+
+// The members of one role with their ranks, by first rank.
+std::vector<Member> RankRole(const Run& run, v1::Role role, const std::vector<const Node*>& members) {
+  std::vector<OrderedNode> nodes;
+  std::vector<Member> ranked;
+  for (const Node* node : members) {
+    if (node->info.role() != role) continue;
+    nodes.push_back({node->id, &node->info});
+    ranked.push_back({node, {}});
+  }
+  const bool ids_are_ranks = run.settings.server_num() == 0;
+  auto ranks = AssignRanks(nodes, run.settings.hccl_cm_init(), ids_are_ranks);
+  for (size_t i = 0; i < ranked.size(); ++i) ranked[i].ranks = std::move(ranks[i]);
+  std::sort(ranked.begin(), ranked.end(), [](const Member& a, const Member& b) { return a.first() < b.first(); });
+  return ranked;
+}
+
+// Machines are counted in the order of their lowest rank, workers before servers.
+class Machines {
+ public:
+  uint32_t Number(const Node& node) {
+    return numbers_.try_emplace(node.info.machine_id(), static_cast<uint32_t>(numbers_.size())).first->second;
+  }
+  uint32_t size() const { return static_cast<uint32_t>(numbers_.size()); }
+
+ private:
+  std::map<std::string, uint32_t> numbers_;
+};
+
+// A machine's processes of one role count from 0 in the order of their ranks, over all its agents.
+std::map<uint32_t, uint32_t> LocalRanks(const std::vector<Member>& members, Machines& machines) {
+  std::map<uint32_t, uint32_t> machine_of_rank;
+  for (const Member& member : members) {
+    for (const uint32_t rank : member.ranks) machine_of_rank[rank] = machines.Number(*member.node);
+  }
+  std::map<uint32_t, uint32_t> next;
+  std::map<uint32_t, uint32_t> local;
+  for (const auto& [rank, machine] : machine_of_rank) local[rank] = next[machine]++;
+  return local;
+}
+
+void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& members, Machines& machines,
+             v1::PeerList& list) {
+  const std::vector<Member> ranked = RankRole(run, role, members);
+  const std::map<uint32_t, uint32_t> local = LocalRanks(ranked, machines);
+  for (const Member& member : ranked) {
+    const v1::NodeInfo& info = member.node->info;
+    v1::PeerNode* peer = list.add_nodes();
+    peer->set_node_id(member.node->id);
+    peer->set_machine(machines.Number(*member.node));
+    peer->set_host_name(info.host_name());
+    if (const auto address = IpAddress::Parse(info.address())) peer->set_address(address->bytes());
+    peer->set_certificate_fingerprint(info.certificate_fingerprint());
+    peer->set_role(role);
+    for (int i = 0; i < info.slots_size(); ++i) {
+      v1::PeerSlot* slot = peer->add_slots();
+      slot->set_rank(member.ranks[i]);
+      slot->set_local_rank(local.at(member.ranks[i]));
+      slot->set_ring_port(info.slots(i).ring_port());
+      slot->set_device_id(info.slots(i).device_id());
+      slot->set_device_address(info.slots(i).device_address());
+    }
+  }
+}
+
+std::string AddressText(const v1::PeerNode& peer) {
+  const auto address = IpAddress::FromBytes(peer.address());
+  return address ? address->ToString() : "";
+}
+
+void FillNeighbour(const PeerIndex::Place& place, v1::RingNeighbour& neighbour) {
+  neighbour.set_rank(place.slot->rank());
+  neighbour.set_node_id(place.node->node_id());
+  neighbour.set_host_name(place.node->host_name());
+  neighbour.set_address(AddressText(*place.node));
+  neighbour.set_port(place.slot->ring_port());
+  neighbour.set_certificate_fingerprint(place.node->certificate_fingerprint());
+}
+
+}  // namespace
+
+v1::PeerList BuildPeerList(const Run& run, uint32_t round, const std::vector<const Node*>& members) {
+  v1::PeerList list;
+  list.set_job_id(run.job_id);
+  list.set_run(run.number);
+  list.set_round(round);
+  list.set_worker_num(run.Needed(v1::ROLE_WORKER));
+  list.set_server_num(run.Needed(v1::ROLE_SERVER));
+  Machines machines;
+  AddRole(run, v1::ROLE_WORKER, members, machines, list);
+  AddRole(run, v1::ROLE_SERVER, members, machines, list);
+  list.set_machine_num(machines.size());
+  return list;
+}
+
+Master MasterOf(const Run& run, const v1::PeerList& peers) {
+  if (peers.nodes().empty()) return {};
+  const v1::PeerNode& first = peers.nodes(0);  // holds the lowest rank of the first role
+  const auto it = run.nodes.find(first.node_id());
+  MUSTER_CHECK(it != run.nodes.end(), "the peer list names a node that is not in the run");
+  const v1::NodeInfo& info = it->second.info;
+  return {info.wanted_master_address().empty() ? info.address() : info.wanted_master_address(),
+          info.wanted_master_port() != 0 ? info.wanted_master_port() : info.master_port()};
+}
+
+PeerIndex::PeerIndex(const v1::PeerList& peers)
+    : workers_(peers.worker_num()),
+      servers_(peers.server_num()),
+      local_workers_(peers.machine_num()),
+      local_servers_(peers.machine_num()) {
+  for (const v1::PeerNode& node : peers.nodes()) {
+    by_id_[node.node_id()] = &node;
+    auto& places = node.role() == v1::ROLE_SERVER ? servers_ : workers_;
+    auto& local = node.role() == v1::ROLE_SERVER ? local_servers_ : local_workers_;
+    for (const v1::PeerSlot& slot : node.slots()) {
+      MUSTER_CHECK(slot.rank() < places.size() && places[slot.rank()].node == nullptr, "ranks are no permutation");
+      places[slot.rank()] = {&node, &slot};
+      ++local[node.machine()];
+    }
+  }
+}
+
+PeerIndex::Place PeerIndex::At(v1::Role role, uint32_t rank) const {
+  return role == v1::ROLE_SERVER ? servers_[rank] : workers_[rank];
+}
+
+uint32_t PeerIndex::LocalWorldSize(v1::Role role, uint32_t machine) const {
+  return role == v1::ROLE_SERVER ? local_servers_[machine] : local_workers_[machine];
+}
+
+uint32_t PeerIndex::Size(v1::Role role) const {
+  return static_cast<uint32_t>(role == v1::ROLE_SERVER ? servers_.size() : workers_.size());
+}
+
+const v1::PeerNode* PeerIndex::Find(const std::string& node_id) const {
+  const auto it = by_id_.find(node_id);
+  return it == by_id_.end() ? nullptr : it->second;
+}
+
+v1::Assignment BuildAssignment(const Run& run, const PeerIndex& index, const Node& node) {
+  v1::Assignment assignment;
+  const v1::PeerNode* self = index.Find(node.id);
+  if (self == nullptr) return assignment;
+  const v1::Role role = self->role();
+  assignment.set_worker_num(run.peers.worker_num());
+  assignment.set_server_num(run.peers.server_num());
+  assignment.set_local_world_size(index.LocalWorldSize(role, self->machine()));
+  assignment.set_node_rank(self->machine());
+  assignment.set_machine_num(run.peers.machine_num());
+  assignment.set_master_address(run.master_address);
+  assignment.set_master_port(run.master_port);
+  assignment.set_role(role);
+  const uint32_t size = index.Size(role);
+  for (int i = 0; i < self->slots_size(); ++i) {
+    const uint32_t rank = self->slots(i).rank();
+    v1::SlotAssignment* slot = assignment.add_slots();
+    slot->set_rank(rank);
+    slot->set_local_rank(self->slots(i).local_rank());
+    slot->set_attempt(node.slots[i].attempt);
+    slot->set_should_run(!node.slots[i].HasEnded());
+    FillNeighbour(index.At(role, (rank + size - 1) % size), *slot->mutable_previous());
+    FillNeighbour(index.At(role, (rank + 1) % size), *slot->mutable_next());
+  }
+  return assignment;
+}
+
+}  // namespace muster::scheduler

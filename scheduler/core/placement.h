@@ -1,0 +1,49 @@
+// From ranks to places: machines, local ranks, the peer list of a round, and what each node is handed of it.
+// Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "muster/v1/rendezvous.pb.h"
+#include "scheduler/core/state.h"
+
+namespace muster::scheduler {
+
+// The peer list of a round in which exactly `members` hold ranks: workers first, then servers, nodes by their first
+// rank. The slots of a node stand in slot order.
+v1::PeerList BuildPeerList(const Run& run, uint32_t round, const std::vector<const Node*>& members);
+
+// Where rank 0 of the workers (of the servers, if there are no workers) takes its connections: the user's MASTER_ADDR
+// and MASTER_PORT if that node has them, else its address and the port it has reserved.
+struct Master {
+  std::string address;
+  uint32_t port = 0;
+};
+Master MasterOf(const Run& run, const v1::PeerList& peers);
+
+// What `node` is handed of the current round; nothing if it holds no ranks. `index` is of run.peers.
+class PeerIndex;
+v1::Assignment BuildAssignment(const Run& run, const PeerIndex& index, const Node& node);
+
+// Finds ranks in a peer list. Keeps a reference to it.
+class PeerIndex {
+ public:
+  explicit PeerIndex(const v1::PeerList& peers);
+
+  struct Place {
+    const v1::PeerNode* node = nullptr;
+    const v1::PeerSlot* slot = nullptr;
+  };
+  Place At(v1::Role role, uint32_t rank) const;
+  uint32_t LocalWorldSize(v1::Role role, uint32_t machine) const;
+  uint32_t Size(v1::Role role) const;
+  const v1::PeerNode* Find(const std::string& node_id) const;
+
+ private:
+  std::vector<Place> workers_, servers_;
+  std::vector<uint32_t> local_workers_, local_servers_;
+  absl::flat_hash_map<std::string, const v1::PeerNode*> by_id_;
+};
+
+}  // namespace muster::scheduler

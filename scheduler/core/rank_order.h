@@ -1,0 +1,37 @@
+// In which order nodes get their ranks. A pure function: equal nodes give an equal order, whatever came first.
+//
+// The rule, per role: a rank table, if every node has its server's ranks; else (unless address order is forced) the
+// node ranks, if all have one; else, if every node id is a number, by number; else by label path, address as a number,
+// and node id with its digits read as numbers. A user's MASTER_ADDR moves that machine to the front of the last order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muster/v1/types.pb.h"
+
+namespace muster::scheduler {
+
+struct OrderedNode {
+  std::string id;
+  const v1::NodeInfo* info = nullptr;
+};
+
+// The ranks of each node's slots: result[i] are those of nodes[i], in slot order, a permutation of 0..slots-1 over all
+// nodes. All nodes have one role. With `ids_are_ranks`, a node with one slot whose id is a number gets just that rank
+// (the caller has seen to it that these are distinct and in range).
+std::vector<std::vector<uint32_t>> AssignRanks(const std::vector<OrderedNode>& nodes, bool forces_address_order,
+                                               bool ids_are_ranks);
+
+// The value of an id of digits only ("007" is 7); nullopt for anything else, and above 999,999,999.
+std::optional<uint32_t> NumericId(const std::string& id);
+
+// Whether an id consists of digits only, of whatever length.
+bool IsAllDigits(const std::string& id);
+
+// Digits compare as numbers: "node9" < "node10". Total: equal only for equal texts.
+bool NaturalLess(const std::string& a, const std::string& b);
+
+}  // namespace muster::scheduler

@@ -1,0 +1,141 @@
+// What agents report once they are in, and how their silence begins.
+#include "absl/strings/str_cat.h"
+#include "common/limits.h"
+#include "scheduler/core/core_impl.h"
+
+namespace muster::scheduler {
+
+void Core::Impl::On(const ReportReceived& event) {
+  const auto attached = streams_.find(event.stream);
+  if (attached == streams_.end() || attached->second.is_challenger) return;
+  const auto [run, node] = Find(attached->second);
+  if (node == nullptr) return;
+  node->last_seen = now_.monotonic;
+  node->had_extra_lease = false;
+  node->lease_end = now_.monotonic + Lease();
+  node->is_settled = event.report.is_settled() && run->HasEnded();
+  Schedule(*run, *node);
+
+  const uint64_t handle = node->handle;
+  if (event.report.events_size() > 0) TakeEvents(*run, *node, event.report);
+  // The events may have removed the node (it left), with its stream.
+  const auto still = streams_.find(event.stream);
+  if (still == streams_.end()) return;
+  const auto [run_now, node_now] = Find(still->second);
+  if (node_now == nullptr || node_now->handle != handle) return;
+  Acknowledge(*run_now, *node_now, event.report.heartbeat_seq());
+  if (node_now->is_settled) CheckSettled(*run_now);
+}
+
+void Core::Impl::Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq) {
+  v1::SchedulerMessage message;
+  v1::Acknowledgement& ack = *message.mutable_acknowledgement();
+  ack.set_heartbeat_seq(heartbeat_seq);
+  ack.set_events_through(node.events_through);
+  ack.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(FenceTimeout(run))));
+  ack.set_heartbeat_interval_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(HeartbeatInterval())));
+  if (run.phase == v1::RUN_PHASE_FORMING || run.phase == v1::RUN_PHASE_RECOVERING)
+    *ack.mutable_waiting() = Waiting(run);
+  SendTo(node.stream, std::move(message));
+}
+
+// Takes the events that are new, in order of their numbers; what was taken before is only acknowledged again.
+void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
+  v1::Record record = NewRecord();
+  v1::NodeReported& reported = *record.mutable_node_reported();
+  const v1::NodeLeaving* leaving = nullptr;
+  std::vector<CauseCandidate> failures;
+  uint64_t through = node.events_through;
+  for (const v1::NodeEvent& event : report.events()) {
+    if (event.number() != through + 1) continue;
+    through = event.number();
+    *reported.add_events() = event;
+    if (event.has_leaving()) leaving = &event.leaving();
+    if (!event.has_ended()) continue;
+    const v1::ProcessEnded& ended = event.ended();
+    if (ended.round() != run.round || ended.slot() >= node.slots.size() || ended.was_stopped()) continue;
+    const SlotState& slot = node.slots[ended.slot()];
+    if (slot.phase == SlotState::Phase::kIdle || slot.HasEnded() || ended.attempt() != slot.attempt) continue;
+    if (ended.exit_code() != 0 || ended.signal() != 0) {
+      failures.push_back(CandidateFrom(node, slot.rank, ended, now_.monotonic - absl::Milliseconds(event.age_ms())));
+    }
+  }
+  if (reported.events().empty()) return;
+  reported.set_job_id(run.job_id);
+  reported.set_run(run.number);
+  reported.set_node_id(node.id);
+  reported.set_incarnation(node.incarnation);
+  Write(std::move(record));
+
+  for (CauseCandidate& failure : failures) Fail(run, std::move(failure));
+  if (leaving != nullptr) {
+    const std::string why =
+        leaving->signal() != 0 ? absl::StrCat("its agent got ", SignalName(leaving->signal())) : leaving->reason();
+    const int signal = leaving->signal();
+    Acknowledge(run, node, report.heartbeat_seq());
+    const StreamId stream = node.stream;
+    CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LEFT, why, signal, now_.monotonic);
+    const bool held_ranks = !node.is_spare && run.round > 0;
+    RemoveNode(run, node, v1::NodeRemoved::LEFT, why, true);
+    CloseStreamOf(stream);
+    if (run.phase == v1::RUN_PHASE_RUNNING && held_ranks) Fail(run, std::move(candidate));
+    if (run.phase == v1::RUN_PHASE_STOPPING) FixCauseIfKnown(run);
+    CheckSettled(run);
+    return;
+  }
+  CheckSuccess(run);
+  if (run.phase == v1::RUN_PHASE_STOPPING) FixCauseIfKnown(run);
+}
+
+void Core::Impl::On(const ProbeAnswered& event) {
+  const auto attached = streams_.find(event.stream);
+  if (attached == streams_.end() || attached->second.is_challenger) return;
+  const auto [run, node] = Find(attached->second);
+  if (node == nullptr || node->challenger == nullptr || node->challenger->probe != event.probe) return;
+  node->last_seen = now_.monotonic;
+  ResolveChallenge(*run, *node, true);
+}
+
+void Core::Impl::On(const StreamClosed& event) {
+  const auto it = streams_.find(event.stream);
+  if (it == streams_.end()) return;
+  const Attached attached = it->second;
+  streams_.erase(it);
+  const auto [run, node] = Find(attached);
+  if (node == nullptr) return;
+  if (attached.is_challenger) {
+    node->challenger.reset();
+    Schedule(*run, *node);
+    return;
+  }
+  Detach(*node);
+  run->waiting_cache.is_valid = false;
+  if (node->challenger != nullptr) return ResolveChallenge(*run, *node, false);
+  if (run->HasEnded()) {
+    node->grace_end = node->is_settled ? MonotonicTime::Never() : now_.monotonic + options_.disconnect_grace;
+    Schedule(*run, *node);
+    return CheckSettled(*run);
+  }
+  node->grace_end = now_.monotonic + options_.disconnect_grace;
+  Schedule(*run, *node);
+}
+
+void Core::Impl::On(const FarewellReceived& event) {
+  const v1::FarewellRequest& farewell = event.farewell;
+  if (farewell.cluster_id() != state_.cluster_id) return;
+  Run* run = state_.FindRun(farewell.job_id(), farewell.run());
+  if (run == nullptr || run->HasEnded()) return;
+  const auto it = run->nodes.find(farewell.node_id());
+  if (it == run->nodes.end() || it->second.incarnation != farewell.incarnation()) return;
+  std::string reason = "its agent ";
+  if (farewell.signal() != 0) {
+    absl::StrAppend(&reason, "was killed by ", SignalName(farewell.signal()));
+  } else if (farewell.exit_code() != 0) {
+    absl::StrAppend(&reason, "ended with exit code ", farewell.exit_code());
+  } else {
+    absl::StrAppend(&reason, "died");
+  }
+  LoseNode(*run, it->second, absl::StrCat(reason, "; the keeper has ended its processes"), true, farewell.signal());
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,132 @@
+// Closing a round, and telling each node what it shall converge on.
+#include <openssl/sha.h>
+
+#include <algorithm>
+
+#include "scheduler/core/admission.h"
+#include "scheduler/core/core_impl.h"
+#include "scheduler/core/rank_order.h"
+#include "scheduler/core/waiting.h"
+
+namespace muster::scheduler {
+namespace {
+
+// How long a forming job waits for regular nodes before spares fill in for them.
+constexpr absl::Duration kSpareWait = absl::Seconds(10);
+
+std::string Sha256(const std::string& bytes) {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
+  return std::string(reinterpret_cast<const char*>(digest), sizeof(digest));
+}
+
+}  // namespace
+
+// The connected members whose slots make up the round, or none if it can't close yet. Regular nodes come first; spares
+// fill in when every node is one (all were started with one line), or when nothing has come for kSpareWait.
+std::vector<const Node*> Core::Impl::ChooseMembers(const Run& run, std::vector<std::string>& promoted) const {
+  std::vector<const Node*> members;
+  std::vector<const Node*> spares;
+  uint32_t missing[] = {run.Needed(v1::ROLE_WORKER), run.Needed(v1::ROLE_SERVER)};
+  const auto missing_of = [&](const Node& node) -> uint32_t& {
+    return missing[node.info.role() == v1::ROLE_SERVER ? 1 : 0];
+  };
+  for (const auto& [id, node] : run.nodes) {
+    if (node.is_spare) {
+      if (node.stream != 0) spares.push_back(&node);
+      continue;
+    }
+    if (node.stream == 0) return {};
+    members.push_back(&node);
+    missing_of(node) -= static_cast<uint32_t>(node.info.slots_size());
+  }
+  if (missing[0] == 0 && missing[1] == 0) return members;
+  if (!members.empty() && now_.monotonic < run.spare_deadline) return {};
+  std::sort(spares.begin(), spares.end(), [](const Node* a, const Node* b) { return NaturalLess(a->id, b->id); });
+  for (const Node* spare : spares) {
+    const uint32_t slots = static_cast<uint32_t>(spare->info.slots_size());
+    if (slots > missing_of(*spare)) continue;
+    missing_of(*spare) -= slots;
+    members.push_back(spare);
+    promoted.push_back(spare->id);
+  }
+  if (missing[0] != 0 || missing[1] != 0) return {};
+  return members;
+}
+
+void Core::Impl::TryCloseRound(Run& run) {
+  if (run.phase != v1::RUN_PHASE_FORMING || run.nodes.empty()) return;
+  run.waiting_cache.is_valid = false;
+  // Cheap before exact: a storm of joins must not look at all nodes at each join.
+  std::vector<std::string> promoted;
+  const bool has_spares =
+      std::any_of(run.nodes.begin(), run.nodes.end(), [](const auto& n) { return n.second.is_spare; });
+  if (has_spares && run.spare_deadline.is_never()) run.spare_deadline = now_.monotonic + kSpareWait;
+  const std::vector<const Node*> members = ChooseMembers(run, promoted);
+  Schedule(run);
+  if (!members.empty()) CloseRound(run, members, promoted);
+}
+
+void Core::Impl::CloseRound(Run& run, const std::vector<const Node*>& members,
+                            const std::vector<std::string>& promoted) {
+  const uint32_t round = run.round + 1;
+  const v1::PeerList peers = BuildPeerList(run, round, members);
+  const Master master = MasterOf(run, peers);
+  v1::Record record = NewRecord();
+  v1::RoundClosed& closed = *record.mutable_round_closed();
+  closed.set_job_id(run.job_id);
+  closed.set_run(run.number);
+  closed.set_round(round);
+  closed.set_peer_list(peers.SerializeAsString());
+  closed.set_digest(Sha256(closed.peer_list()));
+  closed.set_master_address(master.address);
+  closed.set_master_port(master.port);
+  closed.set_restart_count(run.restart_count);
+  closed.set_formed_in_ms(absl::ToInt64Milliseconds(now_.monotonic - run.opened));
+  for (const std::string& id : promoted) closed.add_promoted_spares(id);
+  Write(std::move(record));
+
+  run.topo_deadline = MonotonicTime::Never();
+  run.spare_deadline = MonotonicTime::Never();
+  Schedule(run);
+  effects_.push_back(PublishPeers{run.job_id, run.number, run.round, run.peer_list});
+  SendDesiredToAll(run, false);
+}
+
+void Core::Impl::SendDesired(const Run& run, const Node& node, const PeerIndex* index, bool is_urgent) {
+  if (node.stream == 0) return;
+  v1::SchedulerMessage message;
+  v1::DesiredState& desired = *message.mutable_desired();
+  desired.set_run(run.number);
+  desired.set_phase(run.phase);
+  desired.set_round(run.round);
+  desired.set_peers_digest(run.digest);
+  desired.set_restart_count(run.restart_count);
+  if (run.phase == v1::RUN_PHASE_RUNNING && !node.is_spare) {
+    if (index != nullptr) {
+      *desired.mutable_assignment() = BuildAssignment(run, *index, node);
+    } else {
+      *desired.mutable_assignment() = BuildAssignment(run, PeerIndex(run.peers), node);
+    }
+  }
+  if (run.HasEnded()) *desired.mutable_outcome() = run.outcome;
+  SendTo(node.stream, std::move(message), is_urgent);
+}
+
+void Core::Impl::SendDesiredToAll(const Run& run, bool is_urgent) {
+  const PeerIndex index(run.peers);
+  for (const auto& [id, node] : run.nodes) SendDesired(run, node, &index, is_urgent);
+}
+
+// At most one a second is made anew, however many agents ask.
+const v1::WaitStatus& Core::Impl::Waiting(Run& run) {
+  auto& cache = run.waiting_cache;
+  if (!cache.is_valid || now_.monotonic - cache.made >= absl::Seconds(1)) {
+    cache.status = DescribeWaiting(run, now_.monotonic);
+    cache.made = now_.monotonic;
+    cache.is_valid = true;
+  }
+  return cache.status;
+}
+
+}  // namespace muster::scheduler

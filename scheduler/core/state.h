@@ -1,0 +1,160 @@
+// What the scheduler knows. The durable part changes through Evolve alone; what stands under "volatile" in each struct
+// is forgotten in a crash and belongs to the code that applies events.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "common/clock.h"
+#include "muster/v1/admin.pb.h"
+#include "muster/v1/journal.pb.h"
+#include "scheduler/core/events.h"
+
+namespace muster::scheduler {
+
+// The process of one slot in the current round.
+struct SlotState {
+  enum class Phase { kIdle, kAssigned, kRunning, kDone, kFailed, kStopped };
+  Phase phase = Phase::kIdle;
+  uint32_t rank = 0;  // meaningful from kAssigned on
+  uint32_t attempt = 0;
+  uint64_t pid = 0;
+
+  bool HasEnded() const { return phase == Phase::kDone || phase == Phase::kFailed || phase == Phase::kStopped; }
+};
+
+// A newcomer under a node id whose owner is still connected: it waits until the owner has answered a probe, or not.
+struct Challenger {
+  JoinRequested join;
+  uint64_t probe = 0;
+  MonotonicTime deadline;
+};
+
+struct Node {
+  std::string id;
+  uint64_t incarnation = 0;
+  v1::NodeInfo info;
+  v1::JobSettings settings;  // as the node itself said
+  std::string identity;
+  bool is_spare = false;  // stands by: holds no ranks and is not counted
+  uint64_t events_through = 0;
+  std::vector<SlotState> slots;
+
+  // volatile
+  uint64_t handle = 0;
+  StreamId stream = 0;  // 0: disconnected
+  uint64_t connect_seq = 0;
+  MonotonicTime lease_end = MonotonicTime::Never();  // while connected
+  MonotonicTime grace_end = MonotonicTime::Never();  // while disconnected
+  MonotonicTime last_seen;
+  bool was_seen = false;         // by this scheduler process
+  bool had_extra_lease = false;  // the scheduler suspected itself once already
+  bool is_settled = false;       // knows the outcome and has no processes
+  std::unique_ptr<Challenger> challenger;
+};
+
+// A node that no longer belongs to the run.
+struct GoneNode {
+  uint64_t incarnation = 0;
+  v1::NodeRemoved::Why why = v1::NodeRemoved::WHY_UNSPECIFIED;
+  std::string reason;
+  std::string host_name;
+  std::string address;
+  v1::Role role = v1::ROLE_UNSPECIFIED;
+  MonotonicTime last_seen;  // volatile
+  bool was_seen = false;    // volatile
+};
+
+// A reason to call a run failed; see cause.h for which one is told.
+struct CauseCandidate {
+  v1::Cause cause;
+  int priority = 0;  // lower is told first
+  MonotonicTime died;
+};
+
+struct Run {
+  std::string job_id;
+  uint64_t number = 0;
+  v1::RunPhase phase = v1::RUN_PHASE_FORMING;
+  v1::JobSettings settings;  // agreed so far
+  std::string opened_by;
+  int64_t opened_unix_ms = 0;
+  std::map<std::string, Node> nodes;
+  std::map<std::string, GoneNode> gone;  // at most kMaxGoneNodes
+  uint32_t round = 0;                    // 0: none was closed yet
+  uint32_t restart_count = 0;
+  std::shared_ptr<const std::string> peer_list;  // serialised, of `round`
+  v1::PeerList peers;                            // the same, parsed
+  std::string digest;
+  std::string master_address;
+  uint32_t master_port = 0;
+  std::optional<v1::Cause> first_failure;
+  v1::Outcome outcome;  // once ended
+
+  // volatile
+  uint64_t handle = 0;
+  MonotonicTime opened;
+  MonotonicTime topo_deadline = MonotonicTime::Never();
+  MonotonicTime spare_deadline = MonotonicTime::Never();  // when spares may fill in
+  MonotonicTime cause_deadline = MonotonicTime::Never();
+  MonotonicTime settle_deadline = MonotonicTime::Never();
+  bool is_settled = false;
+  std::vector<CauseCandidate> candidates;
+  std::map<uint64_t, std::string> by_incarnation;
+  struct {
+    bool is_valid = false;
+    MonotonicTime made;
+    v1::WaitStatus status;
+  } waiting_cache;
+
+  bool HasEnded() const { return phase == v1::RUN_PHASE_SUCCEEDED || phase == v1::RUN_PHASE_FAILED; }
+  // A join opens the next run once this one can only end.
+  bool IsOver() const { return HasEnded() || phase == v1::RUN_PHASE_STOPPING; }
+  uint32_t Needed(v1::Role role) const {
+    return role == v1::ROLE_SERVER ? settings.server_num() : settings.worker_num();
+  }
+};
+
+struct Job {
+  uint64_t last_run = 0;
+  std::map<uint64_t, Run> runs;
+  Run* current() { return runs.empty() ? nullptr : &runs.rbegin()->second; }
+};
+
+struct State {
+  std::string cluster_id;
+  uint64_t term = 0;
+  std::map<std::string, Job> jobs;
+  std::deque<v1::StoryEvent> story;  // at most kMaxStoryEvents, oldest first
+  uint64_t last_story_number = 0;
+
+  Run* FindRun(const std::string& job_id, uint64_t run);
+  const Run* FindRun(const std::string& job_id, uint64_t run) const;
+};
+
+inline constexpr size_t kMaxGoneNodes = 256;
+
+// Takes over one record. The only place where durable state changes. Returns the line of the story that the record
+// is, if it is one; it has been added to state.story.
+const v1::StoryEvent* Evolve(State& state, const v1::Record& record);
+
+// The durable state in a canonical text form.
+std::string DebugText(const State& state);
+
+// "MS_WORKER" and the like, for people: "worker", "server".
+const char* RoleName(v1::Role role);
+const char* SlotPhaseName(SlotState::Phase phase);
+const char* RunPhaseName(v1::RunPhase phase);
+
+// "0-3,7"
+std::string FormatRanks(std::vector<uint32_t> ranks);
+// The ranks that a node holds now, in slot order.
+std::vector<uint32_t> RanksOf(const Node& node);
+
+}  // namespace muster::scheduler

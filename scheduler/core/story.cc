@@ -1,0 +1,143 @@
+#include "scheduler/core/story.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/ip_address.h"
+#include "scheduler/core/state.h"
+
+namespace muster::scheduler {
+namespace {
+
+v1::StoryEvent Line(const std::string& job_id, uint64_t run, const char* kind, std::string text) {
+  v1::StoryEvent event;
+  event.set_job_id(job_id);
+  event.set_run(run);
+  event.set_kind(kind);
+  event.set_text(std::move(text));
+  return event;
+}
+
+std::string Plural(uint64_t n, const char* noun) { return absl::StrCat(n, " ", noun, n == 1 ? "" : "s"); }
+
+std::string SizeText(const v1::JobSettings& settings) {
+  std::string text =
+      settings.has_worker_num() ? Plural(settings.worker_num(), "worker") : "an unknown number of workers";
+  if (settings.server_num() > 0) absl::StrAppend(&text, " and ", Plural(settings.server_num(), "server"));
+  return text;
+}
+
+v1::StoryEvent DescribeJoin(const v1::NodeJoined& record) {
+  return Line(
+      record.job_id(), record.run(), "node_joined",
+      absl::StrCat("node ", record.node_id(), " joined from ", record.info().host_name(), " (", record.info().address(),
+                   ") with ", Plural(record.info().slots_size(), RoleName(record.info().role())),
+                   record.is_spare() ? ", as a spare" : ""));
+}
+
+v1::StoryEvent DescribeRemoval(const v1::NodeRemoved& record) {
+  const char* kind = record.why() == v1::NodeRemoved::LEFT   ? "node_left"
+                     : record.why() == v1::NodeRemoved::LOST ? "node_lost"
+                                                             : "node_replaced";
+  const char* verb = record.why() == v1::NodeRemoved::LEFT   ? " left: "
+                     : record.why() == v1::NodeRemoved::LOST ? " is lost: "
+                                                             : " was replaced: ";
+  return Line(record.job_id(), record.run(), kind, absl::StrCat("node ", record.node_id(), verb, record.reason()));
+}
+
+v1::StoryEvent DescribeRound(const v1::RoundClosed& record) {
+  v1::PeerList peers;
+  peers.ParseFromString(record.peer_list());
+  std::string text = absl::StrCat("job ", record.job_id(), record.round() == 1 ? " formed: " : " formed again: ");
+  absl::StrAppend(&text, Plural(peers.worker_num(), "worker"));
+  if (peers.server_num() > 0) absl::StrAppend(&text, " and ", Plural(peers.server_num(), "server"));
+  absl::StrAppend(&text, " on ", Plural(peers.machine_num(), "machine"), " in ",
+                  FormatAge(absl::Milliseconds(record.formed_in_ms())));
+  if (!record.master_address().empty()) {
+    absl::StrAppend(&text, "; rank 0 at ", JoinHostPort(record.master_address(), record.master_port()));
+  }
+  absl::StrAppend(&text, " (run ", record.run(), ", round ", record.round(), ")");
+  return Line(record.job_id(), record.run(), "round_closed", std::move(text));
+}
+
+v1::StoryEvent DescribeEnd(const v1::RunEnded& record) {
+  const std::string age = FormatAge(absl::Milliseconds(record.lasted_ms()));
+  if (record.outcome().succeeded()) {
+    return Line(record.job_id(), record.run(), "run_succeeded",
+                absl::StrCat("job ", record.job_id(), " succeeded after ", age, " (run ", record.run(), ")"));
+  }
+  const v1::Cause& cause = record.outcome().cause();
+  v1::StoryEvent event =
+      Line(record.job_id(), record.run(), "run_failed",
+           absl::StrCat("job ", record.job_id(), " failed after ", age, " (run ", record.run(), "): ", cause.text()));
+  *event.mutable_last_lines() = cause.last_lines();
+  return event;
+}
+
+// Only what went wrong: a line for each healthy start and end of a process would drown the rest.
+std::optional<v1::StoryEvent> DescribeReport(const State& state, const v1::NodeReported& record) {
+  const Run* run = state.FindRun(record.job_id(), record.run());
+  if (run == nullptr) return std::nullopt;
+  const auto node = run->nodes.find(record.node_id());
+  if (node == run->nodes.end()) return std::nullopt;
+  for (const v1::NodeEvent& event : record.events()) {
+    if (!event.has_ended() || event.ended().was_stopped()) continue;
+    const v1::ProcessEnded& ended = event.ended();
+    if (ended.exit_code() == 0 && ended.signal() == 0) continue;
+    if (ended.slot() >= node->second.slots.size()) continue;
+    return Line(record.job_id(), record.run(), "process_failed",
+                absl::StrCat(RoleName(node->second.info.role()), " rank ", node->second.slots[ended.slot()].rank,
+                             " on ", node->second.info.host_name(), " (node ", record.node_id(), ") ended with ",
+                             ended.signal() != 0 ? absl::StrCat("signal ", ended.signal())
+                                                 : absl::StrCat("exit code ", ended.exit_code())));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& record) {
+  switch (record.kind_case()) {
+    case v1::Record::kRunOpened: {
+      const v1::RunOpened& opened = record.run_opened();
+      return Line(opened.job_id(), opened.run(), "run_opened",
+                  absl::StrCat("job ", opened.job_id(), " opened by ", opened.opened_by(), ": run ", opened.run(),
+                               ", waiting for ", SizeText(opened.settings())));
+    }
+    case v1::Record::kNodeJoined:
+      return DescribeJoin(record.node_joined());
+    case v1::Record::kNodeRemoved:
+      return DescribeRemoval(record.node_removed());
+    case v1::Record::kRoundClosed:
+      return DescribeRound(record.round_closed());
+    case v1::Record::kNodeReported:
+      return DescribeReport(state, record.node_reported());
+    case v1::Record::kRunFailing:
+      return Line(record.run_failing().job_id(), record.run_failing().run(), "run_failing",
+                  absl::StrCat("stopping all processes: ", record.run_failing().first().text()));
+    case v1::Record::kRunEnded:
+      return DescribeEnd(record.run_ended());
+    default:
+      return std::nullopt;
+  }
+}
+
+Severity SeverityOf(const v1::StoryEvent& event) {
+  if (event.kind() == "run_failed") return Severity::kError;
+  if (event.kind() == "node_lost") return Severity::kWarning;
+  if (event.kind() == "round_closed" || event.kind() == "run_succeeded" || event.kind() == "run_failing") {
+    return Severity::kInfo;
+  }
+  return Severity::kDebug;
+}
+
+std::string FormatAge(absl::Duration duration) {
+  const double seconds = absl::ToDoubleSeconds(duration);
+  if (seconds < 0.0005) return "0 s";
+  if (seconds < 9.95) return absl::StrFormat("%.1f s", seconds);
+  const int64_t whole = static_cast<int64_t>(seconds + 0.5);
+  if (whole < 120) return absl::StrCat(whole, " s");
+  if (whole < 7200) return absl::StrCat(whole / 60, " min ", whole % 60, " s");
+  return absl::StrCat(whole / 3600, " h ", whole % 3600 / 60, " min");
+}
+
+}  // namespace muster::scheduler

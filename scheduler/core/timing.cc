@@ -1,0 +1,153 @@
+// What time alone brings about: leases, graces, timeouts, and the scheduler's doubts about itself.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/core/core_impl.h"
+#include "scheduler/core/story.h"
+#include "scheduler/core/waiting.h"
+
+namespace muster::scheduler {
+
+absl::Duration Core::Impl::HeartbeatInterval() const {
+  if (options_.heartbeat_interval) return *options_.heartbeat_interval;
+  const absl::Duration usual = connected_nodes_ > 1000 ? absl::Seconds(5) : absl::Seconds(2);
+  return std::min(usual, options_.lease / 3);
+}
+
+absl::Duration Core::Impl::FenceTimeout(const Run& run) const {
+  if (options_.fence_timeout) return *options_.fence_timeout;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.is_spare) return absl::Seconds(120);
+  }
+  return absl::ZeroDuration();
+}
+
+void Core::Impl::Schedule(Run& run) {
+  deadlines_.Set(run.handle,
+                 std::min({run.topo_deadline, run.spare_deadline, run.cause_deadline, run.settle_deadline}));
+}
+
+void Core::Impl::Schedule(Run& run, Node& node) {
+  (void)run;
+  const MonotonicTime challenge = node.challenger == nullptr ? MonotonicTime::Never() : node.challenger->deadline;
+  deadlines_.Set(node.handle, std::min({node.lease_end, node.grace_end, challenge}));
+}
+
+void Core::Impl::On(const Tick&) {
+  while (const DeadlineQueue::Handle handle = deadlines_.PopDue(now_.monotonic)) {
+    if (handle == once_handle_) {
+      v1::Outcome outcome;
+      outcome.mutable_cause()->set_kind(v1::Cause::NEVER_FORMED);
+      outcome.mutable_cause()->set_text(absl::StrCat("no node joined within ", FormatAge(options_.topo_timeout)));
+      effects_.push_back(RunSettled{"", 0, outcome});
+      continue;
+    }
+    const auto owner = owners_.find(handle);
+    if (owner == owners_.end()) continue;
+    Run* run = state_.FindRun(owner->second.job_id, owner->second.run);
+    if (run == nullptr) continue;
+    if (owner->second.node_id.empty()) {
+      OnDue(*run);
+      continue;
+    }
+    const auto node = run->nodes.find(owner->second.node_id);
+    if (node != run->nodes.end() && node->second.handle == handle) OnDue(*run, node->second);
+  }
+}
+
+void Core::Impl::OnDue(Run& run) {
+  if (now_.monotonic >= run.topo_deadline && run.phase == v1::RUN_PHASE_FORMING) {
+    const absl::Duration waited = run.topo_deadline - run.opened;
+    run.topo_deadline = MonotonicTime::Never();
+    v1::WaitStatus status = DescribeWaiting(run, now_.monotonic);
+    return Fail(
+        run,
+        Decision(v1::Cause::NEVER_FORMED,
+                 absl::StrCat("not all nodes came within ", FormatAge(waited), " (MS_TOPO_TIMEOUT): ", status.text()),
+                 "start the missing nodes with the same settings, or raise MS_TOPO_TIMEOUT", now_.monotonic));
+  }
+  if (now_.monotonic >= run.spare_deadline && run.phase == v1::RUN_PHASE_FORMING) {
+    TryCloseRound(run);
+    if (run.phase == v1::RUN_PHASE_FORMING) run.spare_deadline = now_.monotonic + absl::Seconds(10);
+  }
+  FixCauseIfKnown(run);
+  CheckSettled(run);
+  Schedule(run);
+}
+
+void Core::Impl::OnDue(Run& run, Node& node) {
+  if (node.challenger != nullptr && now_.monotonic >= node.challenger->deadline)
+    return ResolveChallenge(run, node, false);
+  if (run.HasEnded()) {
+    if (now_.monotonic >= node.lease_end) {
+      const StreamId stream = node.stream;
+      Detach(node);
+      CloseStreamOf(stream);
+      node.grace_end = now_.monotonic;
+    }
+    return CheckSettled(run);
+  }
+  if (now_.monotonic >= node.lease_end) {
+    if (!node.had_extra_lease && SuspectsItself()) return Schedule(run, node);
+    return LoseNode(run, node,
+                    absl::StrCat("connected but silent for ", FormatAge(now_.monotonic - node.last_seen),
+                                 " (MS_NODE_TIMEOUT is ", FormatAge(Lease()), ")"),
+                    false, 0);
+  }
+  if (now_.monotonic >= node.grace_end) {
+    return LoseNode(run, node,
+                    absl::StrCat("its connection broke and it did not come back within ",
+                                 FormatAge(options_.disconnect_grace), " (--disconnect_grace)"),
+                    false, 0);
+  }
+  Schedule(run, node);
+}
+
+// When half of all leases end within a second, and that is more than a few, the fault is more likely here: everybody
+// whose lease ends now gets one more term, once.
+bool Core::Impl::SuspectsItself() {
+  constexpr uint64_t kFew = 3;
+  std::vector<std::pair<Run*, Node*>> ending;
+  uint64_t connected = 0;
+  for (auto& [job_id, job] : state_.jobs) {
+    for (auto& [number, run] : job.runs) {
+      if (run.HasEnded()) continue;
+      for (auto& [id, node] : run.nodes) {
+        if (node.stream == 0) continue;
+        ++connected;
+        if (node.lease_end <= now_.monotonic + absl::Seconds(1)) ending.emplace_back(&run, &node);
+      }
+    }
+  }
+  if (ending.size() < kFew || ending.size() * 2 < connected) return false;
+  for (const auto& [run, node] : ending) {
+    node->lease_end = now_.monotonic + Lease();
+    node->had_extra_lease = true;
+    Schedule(*run, *node);
+  }
+  v1::StoryEvent event;
+  event.set_kind("self_suspicion");
+  event.set_unix_ms(now_.wall.unix_ms);
+  event.set_text(absl::StrCat(ending.size(), " of ", connected,
+                              " leases end within a second: this scheduler may have been away, so they "
+                              "get one more term of ",
+                              FormatAge(Lease())));
+  effects_.push_back(Announce{Severity::kWarning, std::move(event)});
+  return true;
+}
+
+// While the loop was away nobody could be heard: silence in that time is nobody's fault.
+void Core::Impl::On(const LoopWasLate& event) {
+  for (auto& [job_id, job] : state_.jobs) {
+    for (auto& [number, run] : job.runs) {
+      for (auto& [id, node] : run.nodes) {
+        if (node.stream != 0) node.lease_end = now_.monotonic + Lease();
+        if (node.stream == 0 && !node.grace_end.is_never()) node.grace_end = now_.monotonic + options_.disconnect_grace;
+        if (node.challenger != nullptr) node.challenger->deadline = node.challenger->deadline + event.by;
+        Schedule(run, node);
+      }
+    }
+  }
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,204 @@
+// What ms-ctl is shown.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/ip_address.h"
+#include "scheduler/core/core_impl.h"
+
+namespace muster::scheduler {
+namespace {
+
+template <typename Request>
+uint32_t Limit(const Request& request, uint32_t most) {
+  return request.limit() == 0 ? most : std::min(request.limit(), most);
+}
+
+int64_t AgeMs(bool was_seen, MonotonicTime when, MonotonicTime now) {
+  return was_seen ? absl::ToInt64Milliseconds(now - when) : -1;
+}
+
+v1::NodeStatus NodeView(const Node& node, MonotonicTime now) {
+  v1::NodeStatus status;
+  status.set_node_id(node.id);
+  status.set_state(node.is_settled ? "settled" : node.stream != 0 ? "connected" : "disconnected");
+  status.set_role(node.info.role());
+  status.set_host_name(node.info.host_name());
+  status.set_machine_id(node.info.machine_id());
+  status.set_address(node.info.address());
+  status.set_slots(static_cast<uint32_t>(node.info.slots_size()));
+  for (const uint32_t rank : RanksOf(node)) status.add_ranks(rank);
+  status.set_last_seen_ms(AgeMs(node.was_seen, node.last_seen, now));
+  status.set_is_spare(node.is_spare);
+  status.set_incarnation(node.incarnation);
+  status.set_pid(node.info.pid());
+  status.set_version(node.info.version());
+  return status;
+}
+
+v1::NodeStatus GoneView(const std::string& id, const GoneNode& gone, MonotonicTime now) {
+  v1::NodeStatus status;
+  status.set_node_id(id);
+  status.set_state(gone.why == v1::NodeRemoved::LEFT   ? "left"
+                   : gone.why == v1::NodeRemoved::LOST ? "lost"
+                                                       : "replaced");
+  status.set_role(gone.role);
+  status.set_host_name(gone.host_name);
+  status.set_address(gone.address);
+  status.set_last_seen_ms(AgeMs(gone.was_seen, gone.last_seen, now));
+  status.set_incarnation(gone.incarnation);
+  status.set_note(gone.reason);
+  return status;
+}
+
+}  // namespace
+
+// Run 0: the latest. An empty job id: the only job, if there is one only.
+const Run* Core::Impl::ResolveRun(const std::string& job_id, uint64_t run) const {
+  auto job = state_.jobs.find(job_id);
+  if (job_id.empty() && state_.jobs.size() == 1) job = state_.jobs.begin();
+  if (job == state_.jobs.end() || job->second.runs.empty()) return nullptr;
+  if (run == 0) return &job->second.runs.rbegin()->second;
+  const auto it = job->second.runs.find(run);
+  return it == job->second.runs.end() ? nullptr : &it->second;
+}
+
+void Core::Impl::On(const QueryReceived& event) {
+  Answer answer{event.query, absl::OkStatus(), v1::StatusReply()};
+  std::visit(
+      [&](const auto& request) {
+        using Request = std::decay_t<decltype(request)>;
+        if constexpr (std::is_same_v<Request, v1::NodesRequest> || std::is_same_v<Request, v1::RanksRequest>) {
+          if (ResolveRun(request.job_id(), request.run()) == nullptr) {
+            answer.status = absl::NotFoundError(
+                request.job_id().empty()
+                    ? absl::StrCat(state_.jobs.empty() ? "no job has come here yet"
+                                                       : "there are several jobs: name one with --job")
+                    : absl::StrCat("there is no job ", request.job_id(),
+                                   request.run() == 0 ? "" : absl::StrCat(" with run ", request.run()),
+                                   " here; `ms-ctl status` lists the jobs"));
+            return;
+          }
+        }
+        answer.reply = View(request);
+      },
+      event.request);
+  effects_.push_back(std::move(answer));
+}
+
+v1::RunStatus Core::Impl::RunView(Run& run) {
+  v1::RunStatus status;
+  status.set_job_id(run.job_id);
+  status.set_run(run.number);
+  status.set_phase(run.phase);
+  status.set_round(run.round);
+  *status.mutable_settings() = run.settings;
+  uint32_t here = 0, away = 0, spares = 0, running = 0, done = 0;
+  for (const auto& [id, node] : run.nodes) {
+    ++(node.stream != 0 ? here : away);
+    spares += node.is_spare ? 1 : 0;
+    for (const SlotState& slot : node.slots) {
+      running += slot.phase == SlotState::Phase::kRunning ? 1 : 0;
+      done += slot.phase == SlotState::Phase::kDone ? 1 : 0;
+    }
+  }
+  status.set_nodes_here(here);
+  status.set_nodes_disconnected(away);
+  status.set_spares(spares);
+  status.set_processes_running(running);
+  status.set_processes_done(done);
+  if (run.phase == v1::RUN_PHASE_FORMING || run.phase == v1::RUN_PHASE_RECOVERING)
+    *status.mutable_waiting() = Waiting(run);
+  if (run.HasEnded()) *status.mutable_outcome() = run.outcome;
+  status.set_opened_unix_ms(run.opened_unix_ms);
+  status.set_age_ms(absl::ToInt64Milliseconds(now_.monotonic - run.opened));
+  status.set_opened_by(run.opened_by);
+  status.set_restart_count(run.restart_count);
+  return status;
+}
+
+v1::StatusReply Core::Impl::View(const v1::StatusRequest& request) {
+  v1::StatusReply reply;
+  reply.set_cluster_id(state_.cluster_id);
+  reply.set_term(state_.term);
+  reply.set_version(options_.version);
+  reply.set_up_ms(absl::ToInt64Milliseconds(now_.monotonic - started_.monotonic));
+  reply.set_is_draining(is_draining_);
+  for (auto& [job_id, job] : state_.jobs) {
+    if (!request.job_id().empty() && request.job_id() != job_id) continue;
+    for (auto& [number, run] : job.runs) {
+      const bool is_latest = number == job.runs.rbegin()->first;
+      if (request.run() == 0 ? is_latest || !run.HasEnded() : number == request.run()) *reply.add_runs() = RunView(run);
+    }
+  }
+  return reply;
+}
+
+v1::NodesReply Core::Impl::View(const v1::NodesRequest& request) const {
+  v1::NodesReply reply;
+  const Run& run = *ResolveRun(request.job_id(), request.run());
+  reply.set_run(run.number);
+  reply.set_total(static_cast<uint32_t>(run.nodes.size() + run.gone.size()));
+  const uint32_t limit = Limit(request, 1000);
+  uint32_t at = 0;
+  const auto wanted = [&] { return at++ >= request.offset() && static_cast<uint32_t>(reply.nodes_size()) < limit; };
+  for (const auto& [id, node] : run.nodes) {
+    if (wanted()) *reply.add_nodes() = NodeView(node, now_.monotonic);
+  }
+  for (const auto& [id, gone] : run.gone) {
+    if (wanted()) *reply.add_nodes() = GoneView(id, gone, now_.monotonic);
+  }
+  return reply;
+}
+
+v1::RanksReply Core::Impl::View(const v1::RanksRequest& request) const {
+  v1::RanksReply reply;
+  const Run& run = *ResolveRun(request.job_id(), request.run());
+  reply.set_run(run.number);
+  reply.set_round(run.round);
+  reply.set_master_address(run.master_address);
+  reply.set_master_port(run.master_port);
+  std::vector<v1::RankStatus> all;
+  for (const v1::PeerNode& peer : run.peers.nodes()) {
+    const auto node = run.nodes.find(peer.node_id());
+    for (int i = 0; i < peer.slots_size(); ++i) {
+      const v1::PeerSlot& slot = peer.slots(i);
+      v1::RankStatus& rank = all.emplace_back();
+      rank.set_rank(slot.rank());
+      rank.set_role(peer.role());
+      rank.set_node_id(peer.node_id());
+      rank.set_host_name(peer.host_name());
+      if (const auto address = IpAddress::FromBytes(peer.address())) rank.set_address(address->ToString());
+      rank.set_local_rank(slot.local_rank());
+      rank.set_node_rank(peer.machine());
+      rank.set_ring_port(slot.ring_port());
+      rank.set_device_id(slot.device_id());
+      if (node == run.nodes.end() || i >= static_cast<int>(node->second.slots.size())) {
+        rank.set_state("gone");
+      } else {
+        rank.set_state(SlotPhaseName(node->second.slots[i].phase));
+        rank.set_pid(node->second.slots[i].pid);
+      }
+    }
+  }
+  std::sort(all.begin(), all.end(), [](const v1::RankStatus& a, const v1::RankStatus& b) {
+    return std::make_pair(a.role(), a.rank()) < std::make_pair(b.role(), b.rank());
+  });
+  reply.set_total(static_cast<uint32_t>(all.size()));
+  const size_t end = std::min<size_t>(all.size(), size_t{request.offset()} + Limit(request, 10'000));
+  for (size_t i = request.offset(); i < end; ++i) *reply.add_ranks() = std::move(all[i]);
+  return reply;
+}
+
+v1::EventsReply Core::Impl::View(const v1::EventsRequest& request) const {
+  v1::EventsReply reply;
+  const uint32_t limit = Limit(request, 1000);
+  for (const v1::StoryEvent& event : state_.story) {
+    if (event.number() <= request.after()) continue;
+    if (!request.job_id().empty() && event.job_id() != request.job_id()) continue;
+    if (static_cast<uint32_t>(reply.events_size()) >= limit) break;
+    *reply.add_events() = event;
+  }
+  return reply;
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,117 @@
+#include "scheduler/core/waiting.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "scheduler/core/admission.h"
+#include "scheduler/core/rank_order.h"
+#include "scheduler/core/story.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr size_t kMaxNamed = 8;
+
+std::string JoinSome(const std::vector<std::string>& items) {
+  if (items.size() <= kMaxNamed) return absl::StrJoin(items, ", ");
+  return absl::StrCat(absl::StrJoin(items.begin(), items.begin() + kMaxNamed, ", "), " and ", items.size() - kMaxNamed,
+                      " more");
+}
+
+// "host-a: 4, host-b: 3": machines by name, with the address where a name stands for two machines.
+std::string HostsHere(const Run& run) {
+  struct Machine {
+    std::string host, address;
+    uint32_t slots = 0;
+  };
+  std::map<std::string, Machine> machines;
+  std::map<std::string, std::set<std::string>> machines_of_host;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.is_spare || node.stream == 0) continue;
+    Machine& machine = machines[node.info.machine_id()];
+    machine.host = node.info.host_name();
+    machine.address = node.info.address();
+    machine.slots += static_cast<uint32_t>(node.info.slots_size());
+    machines_of_host[machine.host].insert(node.info.machine_id());
+  }
+  std::vector<std::pair<std::string, uint32_t>> named;
+  for (const auto& [id, machine] : machines) {
+    const bool is_shared = machines_of_host[machine.host].size() > 1;
+    named.emplace_back(is_shared ? absl::StrCat(machine.host, " [", machine.address, "]") : machine.host,
+                       machine.slots);
+  }
+  std::sort(named.begin(), named.end(), [](const auto& a, const auto& b) { return NaturalLess(a.first, b.first); });
+  std::vector<std::string> hosts;
+  for (const auto& [name, slots] : named) hosts.push_back(absl::StrCat(name, ": ", slots));
+  return JoinSome(hosts);
+}
+
+// Where ids are numbers and each is one rank, the missing ones can be named.
+std::string MissingIds(const Run& run) {
+  std::set<uint32_t> here;
+  for (const auto& [id, node] : run.nodes) {
+    const auto number = NumericId(id);
+    if (node.is_spare) continue;
+    if (!number || node.info.slots_size() != 1 || node.info.role() != v1::ROLE_WORKER) return "";
+    if (node.stream != 0) here.insert(*number);
+  }
+  if (here.empty() || run.settings.server_num() > 0) return "";
+  std::vector<uint32_t> missing;
+  for (uint32_t rank = 0; rank < run.settings.worker_num() && missing.size() < 4096; ++rank) {
+    if (!here.contains(rank)) missing.push_back(rank);
+  }
+  if (missing.empty()) return "";
+  return absl::StrCat("missing node id", missing.size() == 1 ? "" : "s", ": ", FormatRanks(missing).substr(0, 200));
+}
+
+// Nodes that were here and are not now.
+std::string LastSeen(const Run& run, MonotonicTime now) {
+  std::vector<std::string> seen;
+  const auto add = [&](const std::string& id, const std::string& host, bool was_seen, MonotonicTime when) {
+    seen.push_back(absl::StrCat(
+        "node ", id, " (", host, ") was ",
+        was_seen ? absl::StrCat("last seen ", FormatAge(now - when), " ago") : "not seen since the scheduler started"));
+  };
+  for (const auto& [id, node] : run.nodes) {
+    if (!node.is_spare && node.stream == 0) add(id, node.info.host_name(), node.was_seen, node.last_seen);
+  }
+  for (const auto& [id, gone] : run.gone) {
+    if (gone.why != v1::NodeRemoved::REPLACED) add(id, gone.host_name, gone.was_seen, gone.last_seen);
+  }
+  return JoinSome(seen);
+}
+
+}  // namespace
+
+v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
+  v1::WaitStatus status;
+  status.set_workers_here(CountSlots(run, v1::ROLE_WORKER, true));
+  status.set_workers_needed(run.settings.worker_num());
+  status.set_servers_here(CountSlots(run, v1::ROLE_SERVER, true));
+  status.set_servers_needed(run.settings.server_num());
+  std::vector<std::string> parts;
+  std::string counts = absl::StrCat(status.workers_here(), " of ", status.workers_needed(), " workers are here");
+  if (status.servers_needed() > 0) {
+    absl::StrAppend(&counts, ", ", status.servers_here(), " of ", status.servers_needed(), " servers");
+  }
+  if (const std::string hosts = HostsHere(run); !hosts.empty()) absl::StrAppend(&counts, " (", hosts, ")");
+  parts.push_back(std::move(counts));
+  for (std::string part : {MissingIds(run), LastSeen(run, now)}) {
+    if (!part.empty()) parts.push_back(std::move(part));
+  }
+  if (run.topo_deadline.is_never()) {
+    status.set_time_left_ms(-1);
+  } else {
+    const absl::Duration left = std::max(run.topo_deadline - now, absl::ZeroDuration());
+    status.set_time_left_ms(absl::ToInt64Milliseconds(left));
+    if (left > absl::ZeroDuration()) parts.push_back(absl::StrCat(FormatAge(left), " left"));
+  }
+  status.set_text(absl::StrJoin(parts, "; "));
+  return status;
+}
+
+}  // namespace muster::scheduler
