@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "common/settings/settings.h"
@@ -20,22 +21,22 @@ struct SchedulerSettings {
   std::string recovery_path;                   // MS_RECOVERY_PATH
   std::optional<bool> hccl_cm_init;            // MS_HCCL_CM_INIT
   std::optional<absl::Duration> topo_timeout;  // MS_TOPO_TIMEOUT, s; negative: for ever (InfiniteDuration)
-  absl::Duration node_timeout = absl::Seconds(600);           // MS_NODE_TIMEOUT: the lease
-  absl::Duration receive_msg_timeout = absl::Seconds(600);    // MS_RECEIVE_MSG_TIMEOUT
+  absl::Duration node_timeout = absl::Seconds(600);         // MS_NODE_TIMEOUT: the lease
+  absl::Duration receive_msg_timeout = absl::Seconds(600);  // MS_RECEIVE_MSG_TIMEOUT
   absl::Duration disconnect_grace = absl::Seconds(10);
   absl::Duration stop_timeout = absl::Seconds(30);
   std::optional<absl::Duration> fence_timeout;
-  std::optional<absl::Duration> rejoin_timeout;               // default: topo_timeout
+  std::optional<absl::Duration> rejoin_timeout;  // default: topo_timeout
   std::optional<uint32_t> max_restarts;
   std::optional<std::string> restart_scope;
   std::optional<absl::Duration> heartbeat_interval;
   bool once = false;
   bool require_tls = false;
-  std::string admin_socket;                    // the Unix socket for ms-ctl; empty: see common/runtime_paths.h
-  std::string log_format = "text";             // text or json
+  std::string admin_socket;         // the Unix socket for ms-ctl; empty: see common/runtime_paths.h
+  std::string log_format = "text";  // text or json
   std::string log_level = "info";
-  std::string log_file;                        // empty: stderr
-  std::string log_dir;                         // with MS_ROLE=MS_SCHED under ms-worker: ignored here, kept for msrun
+  std::string log_file;  // empty: stderr
+  std::string log_dir;   // with MS_ROLE=MS_SCHED under ms-worker: ignored here, kept for msrun
   bool check_config = false;
 };
 
@@ -44,5 +45,8 @@ SettingsTable SchedulerSettingsTable(SchedulerSettings& settings);
 
 // Rules that bind several settings: contradictions are errors, doubtful orders of the timeout ladder are warnings.
 SettingsFindings CheckSchedulerSettings(const SchedulerSettings& settings);
+
+// The timeouts as they will be, the shortest kind first, for --check_config.
+std::vector<LadderStep> SchedulerLadder(const SchedulerSettings& settings);
 
 }  // namespace muster::scheduler

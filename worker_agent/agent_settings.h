@@ -13,15 +13,15 @@
 namespace muster::agent {
 
 struct AgentSettings {
-  std::string sched_host = "127.0.0.1";        // MS_SCHED_HOST
-  uint16_t sched_port = 8118;                  // MS_SCHED_PORT
-  std::string job_id = "default";              // MS_JOB_ID
-  std::string role = "MS_WORKER";              // MS_ROLE: MS_WORKER, MS_PSERVER (MS_SERVER), MS_SCHED
-  std::string node_id;                         // MS_NODE_ID
-  std::optional<uint32_t> worker_num;          // MS_WORKER_NUM
-  std::optional<uint32_t> server_num;          // MS_SERVER_NUM
-  std::string worker_ip;                       // MS_WORKER_IP; empty: the address that reaches the scheduler
-  std::string local_worker_num = "1";          // MS_LOCAL_WORKER; a number or "auto"
+  std::string sched_host = "127.0.0.1";  // MS_SCHED_HOST
+  uint16_t sched_port = 8118;            // MS_SCHED_PORT
+  std::string job_id = "default";        // MS_JOB_ID
+  std::string role = "MS_WORKER";        // MS_ROLE: MS_WORKER, MS_PSERVER (MS_SERVER), MS_SCHED
+  std::string node_id;                   // MS_NODE_ID
+  std::optional<uint32_t> worker_num;    // MS_WORKER_NUM
+  std::optional<uint32_t> server_num;    // MS_SERVER_NUM
+  std::string worker_ip;                 // MS_WORKER_IP; empty: the address that reaches the scheduler
+  std::string local_worker_num = "1";    // MS_LOCAL_WORKER; a number or "auto"
   bool per_node = false;
   bool per_job = false;
   std::optional<bool> enable_recovery;         // MS_ENABLE_RECOVERY
@@ -30,31 +30,37 @@ struct AgentSettings {
   std::optional<absl::Duration> topo_timeout;  // MS_TOPO_TIMEOUT, s; negative: InfiniteDuration
   uint32_t cluster_retry_num = 610;            // MS_CLUSTER_RETRY_NUM, tries 3 s apart
   absl::Duration receive_msg_timeout = absl::Seconds(600);
-  std::optional<int64_t> node_rank;            // MS_NODE_RANK, NODE_RANK; negative (msrun's -1): not set
-  std::string machine;                         // --machine NAME; empty: boot id and network namespace
-  std::vector<std::string> labels;             // --label a=x, repeated: the label path
+  std::optional<int64_t> node_rank;  // MS_NODE_RANK, NODE_RANK; negative (msrun's -1): not set
+  std::string machine;               // --machine NAME; empty: boot id and network namespace
+  std::vector<std::string> labels;   // --label a=x, repeated: the label path
   bool spare = false;
-  std::string rank_table_file;                 // RANK_TABLE_FILE
+  std::string rank_table_file;  // RANK_TABLE_FILE
   std::optional<uint32_t> max_restarts;
   std::optional<std::string> restart_scope;
   std::string stop_signal = "TERM";
   absl::Duration stop_timeout = absl::Seconds(30);
   std::string log_dir;
-  std::string tail;                            // ranks whose output is shown live: "0,3-5", "all", "none"; empty: default
-  std::string bind_core;                       // "", "auto", or "0:0-3;1:4-7" (local slot : cpu list)
-  std::string port_range;                      // "A-B"; empty: any
-  std::vector<std::string> env;                // --env N=V, repeated
-  std::string master_addr;                     // --torch_master_addr, MASTER_ADDR
-  std::string master_port;                     // --torch_master_port, MASTER_PORT
+  std::string tail;              // ranks whose output is shown live: "0,3-5", "all", "none"; empty: default
+  std::string bind_core;         // "", "auto", or "0:0-3;1:4-7" (local slot : cpu list)
+  std::string port_range;        // "A-B"; empty: any
+  std::vector<std::string> env;  // --env N=V, repeated
+  std::string master_addr;       // --torch_master_addr, MASTER_ADDR
+  std::string master_port;       // --torch_master_port, MASTER_PORT
   bool with_scheduler = false;
   bool standalone = false;
   std::string log_format = "text";
   std::string log_level = "info";
   bool check_config = false;
-  std::vector<std::string> command;            // what stands behind "--"
+  std::vector<std::string> command;  // what stands behind "--"
+  std::vector<std::string>
+      scheduler_flags;               // ms-scheduler's own, as "--node_timeout=60": for one that this agent starts
+  std::vector<std::string> remarks;  // what was accepted without effect; CheckAgentSettings warns of it
 };
 
+// The table of all settings of ms-worker, bound to `settings`. Fills in all but `command`.
 SettingsTable AgentSettingsTable(AgentSettings& settings);
+
+// Rules that bind several settings, and remarks on what has no effect.
 SettingsFindings CheckAgentSettings(const AgentSettings& settings);
 
 }  // namespace muster::agent

@@ -1,0 +1,166 @@
+#include "common/log.h"
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "common/text.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kMaxKinds = 64;
+constexpr char kOtherKinds[] = "other";
+
+struct Logging {
+  std::shared_ptr<spdlog::logger> logger;
+  std::string program;
+  bool is_json = false;
+};
+
+std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink) {
+  auto logger = std::make_shared<spdlog::logger>("muster", std::move(sink));
+  logger->set_pattern("%v");  // the line is ours
+  logger->flush_on(spdlog::level::debug);
+  return logger;
+}
+
+// What comes before InitLogging goes to stderr as text. Set once in main before other threads exist; never destroyed,
+// so that a late line at the end of the process is still safe.
+Logging& TheLogging() {
+  static auto* logging = new Logging{MakeLogger(std::make_shared<spdlog::sinks::stderr_sink_mt>()), "muster", false};
+  return *logging;
+}
+
+spdlog::level::level_enum ToSpdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::err;
+}
+
+const char* NameOf(LogLevel level) {
+  constexpr const char* kNames[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
+  return kNames[static_cast<int>(level)];
+}
+
+std::string TextLine(const std::string& program, LogLevel level, absl::Time time, const std::string& text) {
+  return absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3S", time, absl::LocalTimeZone()), " ", NameOf(level), " ",
+                      program, ": ", EscapeControl(text));
+}
+
+std::string JsonLine(const std::string& program, LogLevel level, absl::Time time, const std::string& text,
+                     const LogFields& fields) {
+  nlohmann::ordered_json line;
+  line["time"] = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+  line["level"] = NameOf(level);
+  line["program"] = program;
+  line["message"] = text;
+  for (const auto& [name, value] : fields) line.emplace(name, value);  // never replaces one of ours
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+absl::Status InitLogging(const LogOptions& options) {
+  if (options.format != "text" && options.format != "json") {
+    return absl::InvalidArgumentError(absl::StrCat("log_format is ", Quoted(options.format), ", not text or json"));
+  }
+  spdlog::level::level_enum level = spdlog::level::off;
+  if (options.level == "debug") level = spdlog::level::debug;
+  if (options.level == "info") level = spdlog::level::info;
+  if (options.level == "warning") level = spdlog::level::warn;
+  if (options.level == "error") level = spdlog::level::err;
+  if (level == spdlog::level::off) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("log_level is ", Quoted(options.level), ", not debug, info, warning or error"));
+  }
+
+  spdlog::sink_ptr sink;
+  if (options.file.empty()) {
+    sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  } else {
+    try {
+      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file);
+    } catch (const spdlog::spdlog_ex& error) {
+      return absl::UnavailableError(absl::StrCat("the log file can't be written (", error.what(),
+                                                 "): correct --log_file or its folder's rights"));
+    }
+  }
+  Logging& logging = TheLogging();
+  logging.logger = MakeLogger(std::move(sink));
+  logging.logger->set_level(level);
+  logging.program = options.program;
+  logging.is_json = options.format == "json";
+  return absl::OkStatus();
+}
+
+void Log(LogLevel level, const std::string& text, const LogFields& fields) {
+  const Logging& logging = TheLogging();
+  if (!logging.logger->should_log(ToSpdlog(level))) return;
+  const absl::Time time = absl::FromUnixMillis(Clock::System().Read().wall.unix_ms);
+  const std::string line = logging.is_json ? JsonLine(logging.program, level, time, text, fields)
+                                           : TextLine(logging.program, level, time, text);
+  logging.logger->log(ToSpdlog(level), spdlog::string_view_t(line));
+}
+
+void CountedLog::Note(LogLevel level, const std::string& kind, const std::string& text) {
+  const MonotonicTime now = clock_.Read().monotonic;
+  uint64_t unsaid = 0;
+  {
+    MutexLock lock(mutex_);
+    auto found = kinds_.find(kind);
+    if (found == kinds_.end()) {
+      found = kinds_.try_emplace(kinds_.size() + 1 < kMaxKinds ? kind : kOtherKinds).first;
+    }
+    Kind& entry = found->second;
+    const bool is_first = entry.total++ == 0;
+    if (!is_first && now - entry.last_logged < window_) {
+      ++entry.unsaid;
+      entry.level = level;
+      entry.last_text = text;
+      return;
+    }
+    unsaid = std::exchange(entry.unsaid, 0);
+    entry.last_logged = now;
+  }
+  Log(level, unsaid == 0 ? text : absl::StrCat(text, " (and ", unsaid, " more like it)"), {{"kind", kind}});
+}
+
+void CountedLog::Flush() {
+  const MonotonicTime now = clock_.Read().monotonic;
+  std::map<std::string, Kind> unsaid;
+  {
+    MutexLock lock(mutex_);
+    for (auto& [kind, entry] : kinds_) {
+      if (entry.unsaid == 0) continue;
+      unsaid[kind] = entry;
+      entry.unsaid = 0;
+      entry.last_logged = now;
+    }
+  }
+  for (const auto& [kind, entry] : unsaid) {
+    const std::string more = entry.unsaid == 1 ? "" : absl::StrCat(" (and ", entry.unsaid - 1, " more like it)");
+    Log(entry.level, absl::StrCat(entry.last_text, more), {{"kind", kind}});
+  }
+}
+
+std::map<std::string, uint64_t> CountedLog::Counts() const {
+  MutexLock lock(mutex_);
+  std::map<std::string, uint64_t> counts;
+  for (const auto& [kind, entry] : kinds_) counts[kind] = entry.total;
+  return counts;
+}
+
+}  // namespace muster

@@ -1,0 +1,152 @@
+#include "common/settings/cluster_settings.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/ip_address.h"
+#include "common/limits.h"
+#include "common/settings/values.h"
+
+namespace muster {
+
+Setting& AddCheckedText(SettingsTable& table, std::string flag, std::string* value, TextRule rule, std::string help) {
+  Setting& setting = table.AddString(std::move(flag), value, std::move(help));
+  setting.parse = [value, rule](const std::string& text) {
+    absl::Status status = rule(text);
+    if (status.ok()) *value = text;
+    return status;
+  };
+  return setting;
+}
+
+absl::Status CheckHost(const std::string& text) {
+  if (IpAddress::Parse(text)) return absl::OkStatus();
+  if (absl::StrContains(text, ":")) {
+    return absl::InvalidArgumentError(
+        "must be a host name or numeric address without a port (the port is sched_port, MS_SCHED_PORT)");
+  }
+  bool is_name = !text.empty() && text.size() <= kMaxHostNameBytes && text[0] != '-';
+  for (const char c : text) is_name = is_name && (absl::ascii_isalnum(c) || c == '.' || c == '-' || c == '_');
+  if (!is_name) return absl::InvalidArgumentError("must be a host name or a numeric IPv4 or IPv6 address");
+  return absl::OkStatus();
+}
+
+Setting& AddSchedHost(SettingsTable& table, std::string* value, std::string help) {
+  return AddCheckedText(table, "sched_host", value, CheckHost, std::move(help)).Value("HOST").Env({"MS_SCHED_HOST"});
+}
+
+Setting& AddJobId(SettingsTable& table, std::string* value) {
+  return AddCheckedText(table, "job_id", value, CheckId, "Name of the job; one scheduler serves many.")
+      .Value("ID")
+      .Env({"MS_JOB_ID"})
+      .Alias({"rdzv_id"});
+}
+
+Setting& AddWorkerNum(SettingsTable& table, std::optional<uint32_t>* value) {
+  return table.AddOptionalUint("worker_num", value, 1, kMaxWorkers, "How many workers the job has, over all nodes.")
+      .Env({"MS_WORKER_NUM"});
+}
+
+Setting& AddServerNum(SettingsTable& table, std::optional<uint32_t>* value) {
+  return table
+      .AddOptionalUint("server_num", value, 0, kMaxWorkers, "How many parameter servers the job has, over all nodes.")
+      .Env({"MS_SERVER_NUM"})
+      .Default("0");
+}
+
+Setting& AddHcclCmInit(SettingsTable& table, std::optional<bool>* value) {
+  Setting& setting = table.AddOptionalBool(
+      "hccl_cm_init", value, "Gives ranks in the order of the nodes' addresses: 1 is yes, any other value is no.");
+  setting.parse = [value](const std::string& text) {
+    const std::string word = absl::AsciiStrToLower(absl::StripAsciiWhitespace(text));
+    *value = word == "1" || word == "true";
+    return absl::OkStatus();
+  };
+  return setting.Env({"MS_HCCL_CM_INIT"});
+}
+
+Setting& AddTopoTimeout(SettingsTable& table, std::optional<absl::Duration>* value) {
+  return table
+      .AddOptionalSeconds("topo_timeout", value, absl::Milliseconds(100), kLongestTimeout, true,
+                          "All nodes must have joined within this time; -1: wait for ever.")
+      .Env({"MS_TOPO_TIMEOUT"})
+      .Alias({"cluster_time_out"})
+      .Default(ShowDuration(kDefaultTopoTimeout));
+}
+
+Setting& AddReceiveMsgTimeout(SettingsTable& table, absl::Duration* value) {
+  return table
+      .AddSeconds("receive_msg_timeout", value, absl::Milliseconds(100), kLongestTimeout,
+                  "How long a request waits for its answer.")
+      .Env({"MS_RECEIVE_MSG_TIMEOUT"});
+}
+
+Setting& AddStopTimeout(SettingsTable& table, absl::Duration* value) {
+  return table
+      .AddSeconds("stop_timeout", value, absl::ZeroDuration(), kLongestTimeout,
+                  "How long a process that is told to stop may take before it is killed.")
+      .Env({"MS_STOP_TIMEOUT"});
+}
+
+void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string* path,
+                 std::optional<uint32_t>* max_restarts, std::optional<std::string>* scope) {
+  table
+      .AddOptionalBool("enable_recovery", enable, "Brings the job back when a process or a node dies (off by default).")
+      .Env({"MS_ENABLE_RECOVERY"});
+  table.AddString("recovery_path", path, "Folder for what must outlive a restart of the scheduler or an agent.")
+      .Value("FOLDER")
+      .Env({"MS_RECOVERY_PATH"});
+  table
+      .AddOptionalUint("max_restarts", max_restarts, 0, 1'000'000,
+                       "How often the job may be restarted within an hour, over all nodes.")
+      .Env({"MS_MAX_RESTARTS"})
+      .Default("3 with recovery, else 0");
+
+  Setting restart_scope;
+  restart_scope.flag = "restart_scope";
+  restart_scope.value_name = "job|worker";
+  restart_scope.help = "What restarts when one process fails: the whole job, or only that process.";
+  restart_scope.default_text = "job";
+  restart_scope.env = {"MS_RESTART_SCOPE"};
+  restart_scope.parse = [scope](const std::string& text) -> absl::Status {
+    if (text != "job" && text != "worker") return absl::InvalidArgumentError("must be one of: job, worker");
+    *scope = text;
+    return absl::OkStatus();
+  };
+  restart_scope.show = [scope] { return scope->value_or(""); };
+  table.Add(std::move(restart_scope));
+}
+
+Setting& AddLogFormat(SettingsTable& table, std::string* value) {
+  return table.AddChoice("log_format", value, {"text", "json"}, "Lines for people, or one JSON object a line.")
+      .Env({"MS_LOG_FORMAT"});
+}
+
+Setting& AddLogLevel(SettingsTable& table, std::string* value) {
+  return table.AddChoice("log_level", value, {"debug", "info", "warning", "error"}, "The least that is logged.")
+      .Value("LEVEL")
+      .Env({"MS_LOG_LEVEL"});
+}
+
+Setting& AddCheckConfig(SettingsTable& table, bool* value) {
+  return table.AddBool("check_config", value,
+                       "Prints the settled values, where each came from, and the timeouts, and exits.");
+}
+
+void ForbidMisleadingWords(SettingsTable& table) {
+  const std::string two_meanings =
+      "this name means two things; for the scheduler that gathers the job write --sched_host and --sched_port, for "
+      "PyTorch's MASTER_ADDR and MASTER_PORT write --torch_master_addr and --torch_master_port";
+  table.Forbid("master_addr", two_meanings);
+  table.Forbid("master_port", two_meanings);
+  table.Forbid(
+      "nnodes",
+      "the size of a job is counted in workers, not in nodes; write --worker_num with the number of all workers "
+      "(nodes × workers on each)");
+  table.Forbid("rdzv_endpoint", "write the scheduler's address as --sched_host HOST --sched_port PORT");
+  table.Forbid("rdzv_backend", "ms-scheduler is the rendezvous; leave this out");
+}
+
+}  // namespace muster

@@ -1,0 +1,46 @@
+// The settings that ms-scheduler and ms-worker share, so that both read and explain them alike.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/settings/settings.h"
+
+namespace muster {
+
+inline constexpr absl::Duration kDefaultTopoTimeout = absl::Seconds(1800);
+inline constexpr absl::Duration kDefaultHeartbeat = absl::Seconds(2);
+inline constexpr absl::Duration kDefaultSpareFence = absl::Seconds(120);  // once a spare stands by
+inline constexpr absl::Duration kFenceMargin = absl::Seconds(5);          // the keeper's head start on the fence
+inline constexpr absl::Duration kLongestTimeout = absl::Hours(24 * 365);
+
+// A program's own rule on a text value; the error says the rule only ("must be …").
+using TextRule = absl::Status (*)(const std::string& text);
+Setting& AddCheckedText(SettingsTable& table, std::string flag, std::string* value, TextRule rule, std::string help);
+
+// A host name or numeric address, without a port.
+absl::Status CheckHost(const std::string& text);
+
+Setting& AddSchedHost(SettingsTable& table, std::string* value, std::string help);
+Setting& AddJobId(SettingsTable& table, std::string* value);
+Setting& AddWorkerNum(SettingsTable& table, std::optional<uint32_t>* value);
+Setting& AddServerNum(SettingsTable& table, std::optional<uint32_t>* value);
+// MindSpore's rule: 1 (or true) is yes, anything else is no.
+Setting& AddHcclCmInit(SettingsTable& table, std::optional<bool>* value);
+Setting& AddTopoTimeout(SettingsTable& table, std::optional<absl::Duration>* value);
+Setting& AddReceiveMsgTimeout(SettingsTable& table, absl::Duration* value);
+Setting& AddStopTimeout(SettingsTable& table, absl::Duration* value);
+
+// enable_recovery, recovery_path, max_restarts, restart_scope.
+void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string* path,
+                 std::optional<uint32_t>* max_restarts, std::optional<std::string>* scope);
+
+Setting& AddLogFormat(SettingsTable& table, std::string* value);
+Setting& AddLogLevel(SettingsTable& table, std::string* value);
+Setting& AddCheckConfig(SettingsTable& table, bool* value);
+
+// Words of torchrun and msrun that mean something else here, each with its remedy.
+void ForbidMisleadingWords(SettingsTable& table);
+
+}  // namespace muster

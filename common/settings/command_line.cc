@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/settings/sources.h"
+#include "common/settings/values.h"
+#include "common/text.h"
+
+namespace muster {
+namespace {
+
+class Reader {
+ public:
+  Reader(const NameIndex& names, const std::string& program, const std::vector<std::string>& args,
+         bool first_word_is_command)
+      : names_(names), program_(program), args_(args), first_word_is_command_(first_word_is_command) {}
+
+  CommandLine Read() {
+    while (at_ < args_.size()) {
+      const std::string& word = args_[at_];
+      if (word == "--") {
+        ++at_;
+        TakeCommand();
+      } else if (word == "-h") {
+        out_.wants_help = true;
+        ++at_;
+      } else if (word.size() > 1 && word[0] == '-') {
+        ReadFlag(word);
+      } else if (first_word_is_command_) {
+        TakeCommand();
+      } else {
+        out_.positional.push_back(word);
+        ++at_;
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void TakeCommand() {
+    out_.command.assign(args_.begin() + static_cast<std::ptrdiff_t>(at_), args_.end());
+    at_ = args_.size();
+  }
+
+  // The next word, if it can be a value: nothing of ours begins with two dashes.
+  std::optional<std::string> NextValue() {
+    if (at_ >= args_.size() || absl::StartsWith(args_[at_], "--")) return std::nullopt;
+    return args_[at_++];
+  }
+
+  void ReadFlag(const std::string& word) {
+    ++at_;
+    const size_t equals = word.find('=');
+    const std::string typed = word.substr(0, equals);
+    const std::string name = typed.substr(std::min(typed.size(), typed.find_first_not_of('-')));
+    std::optional<std::string> value;
+    if (equals != std::string::npos) value = word.substr(equals + 1);
+
+    if (const std::string* why = names_.FindForbidden(name)) {
+      out_.errors.push_back(absl::StrCat("--", NormalFlag(name), ": ", *why));
+      SkipValue(value);
+      return;
+    }
+    if (ReadBuiltIn(NormalFlag(name), typed, value)) return;
+    const Setting* setting = absl::StartsWith(typed, "--") ? names_.FindFlag(name) : nullptr;
+    if (setting == nullptr) {
+      const auto meant = names_.ResemblingFlag(name);
+      out_.errors.push_back(absl::StrCat("unknown flag ", Shown(typed), ": ",
+                                         meant
+                                             ? absl::StrCat("did you mean --", *meant, "?")
+                                             : absl::StrCat("`", program_, " --help` lists all flags", CommandHint())));
+      SkipValue(value);
+      return;
+    }
+    if (!value) value = setting->is_switch() ? SwitchValue() : NextValue();
+    if (!value) {
+      out_.errors.push_back(absl::StrCat(typed, " needs a value: write ", typed, "=", setting->value_name));
+      return;
+    }
+    out_.values.push_back({setting, *value, typed});
+  }
+
+  bool ReadBuiltIn(const std::string& name, const std::string& typed, std::optional<std::string> value) {
+    if (!absl::StartsWith(typed, "--")) return false;
+    if (name == "help" || name == "version") {
+      (name == "help" ? out_.wants_help : out_.wants_version) = true;
+      return true;
+    }
+    if (name != "config") return false;
+    if (!value) value = NextValue();
+    if (!value || value->empty()) {
+      out_.errors.push_back("--config needs a value: write --config=FILE");
+    } else {
+      out_.config_file = *value;
+    }
+    return true;
+  }
+
+  // "1" and "0" behind a switch are meant for it. "true" and "yes" are programs as well: they are only taken where the
+  // command stands behind a "--" of its own, or where there is none.
+  std::string SwitchValue() {
+    if (at_ < args_.size() && ParseBool(args_[at_]).ok()) {
+      const std::string& word = args_[at_];
+      const bool has_own_command =
+          std::find(args_.begin() + static_cast<std::ptrdiff_t>(at_), args_.end(), "--") != args_.end();
+      if (word == "0" || word == "1" || !first_word_is_command_ || has_own_command) return args_[at_++];
+    }
+    return "1";
+  }
+
+  // What follows a flag that is not ours is most likely its value, not the command.
+  void SkipValue(const std::optional<std::string>& value) {
+    if (!value) NextValue();
+  }
+
+  std::string CommandHint() const {
+    return first_word_is_command_ ? "; the command and its own flags stand behind --" : "";
+  }
+
+  static std::string Shown(const std::string& typed) {
+    const std::string quoted = Quoted(typed);
+    return quoted.substr(1, quoted.size() - 2);
+  }
+
+  const NameIndex& names_;
+  const std::string& program_;
+  const std::vector<std::string>& args_;
+  const bool first_word_is_command_;
+  size_t at_ = 0;
+  CommandLine out_;
+};
+
+}  // namespace
+
+CommandLine ReadCommandLine(const NameIndex& names, const std::string& program, const std::vector<std::string>& args,
+                            bool first_word_is_command) {
+  return Reader(names, program, args, first_word_is_command).Read();
+}
+
+}  // namespace muster

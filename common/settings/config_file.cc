@@ -1,0 +1,112 @@
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/settings/sources.h"
+#include "common/text.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kMaxConfigBytes = size_t{1024} * 1024;
+
+// Without the comment: "#" at the beginning or after a blank, not within quotes.
+std::string WithoutComment(const std::string& line) {
+  char quote = '\0';
+  for (size_t at = 0; at < line.size(); ++at) {
+    const char c = line[at];
+    if (quote != '\0') {
+      if (c == quote) quote = '\0';
+    } else if (c == '"' || c == '\'') {
+      const size_t before = line.find_last_not_of(" \t", at == 0 ? 0 : at - 1);
+      if (before != std::string::npos && line[before] == '=') quote = c;  // an apostrophe in a word opens nothing
+    } else if (c == '#' && (at == 0 || absl::ascii_isspace(line[at - 1]))) {
+      return line.substr(0, at);
+    }
+  }
+  return line;
+}
+
+std::string WithoutQuotes(const std::string& value) {
+  const bool is_quoted =
+      value.size() >= 2 && value.front() == value.back() && (value.front() == '"' || value.front() == '\'');
+  return is_quoted ? value.substr(1, value.size() - 2) : value;
+}
+
+const Setting* FindKey(const NameIndex& names, const std::string& key) {
+  const Setting* by_flag = names.FindFlag(key);
+  return by_flag != nullptr ? by_flag : names.FindVariable(key);
+}
+
+std::string UnknownKey(const NameIndex& names, const std::string& key) {
+  auto meant = names.ResemblingFlag(key);
+  if (!meant) meant = names.ResemblingVariable(key);
+  return absl::StrCat("unknown key ", Quoted(key),
+                      meant ? absl::StrCat(": did you mean ", *meant, "?") : ": remove the line");
+}
+
+}  // namespace
+
+ConfigFile ParseConfigText(const NameIndex& names, const std::string& path, const std::string& text) {
+  ConfigFile out;
+  std::map<const Setting*, std::string> first_source;
+  int number = 0;
+  for (const auto& raw : absl::StrSplit(text, '\n')) {
+    ++number;
+    const std::string source = absl::StrCat(path, ":", number);
+    const std::string line(absl::StripAsciiWhitespace(WithoutComment(std::string(raw))));
+    if (line.empty()) continue;
+    const size_t equals = line.find('=');
+    if (equals == std::string::npos) {
+      out.errors.push_back(absl::StrCat(source, ": ", Quoted(line), " is no setting: write key = value"));
+      continue;
+    }
+    const std::string key(absl::StripAsciiWhitespace(line.substr(0, equals)));
+    if (const std::string* why = names.FindForbidden(key)) {
+      out.errors.push_back(absl::StrCat(source, ": ", NormalFlag(key), ": ", *why));
+      continue;
+    }
+    const Setting* setting = FindKey(names, key);
+    if (setting == nullptr) {
+      out.errors.push_back(absl::StrCat(source, ": ", UnknownKey(names, key)));
+      continue;
+    }
+    const auto [first, is_new] = first_source.emplace(setting, source);
+    if (!is_new && !setting->is_repeated) {
+      out.errors.push_back(absl::StrCat(source, ": ", setting->flag, " was already set at ", first->second,
+                                        ": remove one of the lines"));
+      continue;
+    }
+    const std::string value(absl::StripAsciiWhitespace(line.substr(equals + 1)));
+    out.values.push_back({setting, WithoutQuotes(value), source});
+  }
+  return out;
+}
+
+ConfigFile ReadConfigFile(const NameIndex& names, const std::string& path) {
+  ConfigFile out;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
+  std::string text;
+  if (file != nullptr) {
+    text.resize(kMaxConfigBytes + 1);
+    text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  }
+  if (file == nullptr || std::ferror(file.get()) != 0) {
+    out.errors.push_back(absl::StrCat("--config: the file ", Quoted(path), " can't be read (", std::strerror(errno),
+                                      "): correct the path or its rights"));
+    return out;
+  }
+  if (text.size() > kMaxConfigBytes) {
+    out.errors.push_back(
+        absl::StrCat("--config: the file ", Quoted(path), " has more than 1 MiB: that is no config file"));
+    return out;
+  }
+  return ParseConfigText(names, path, text);
+}
+
+}  // namespace muster

@@ -1,0 +1,210 @@
+#include "scheduler/scheduler_settings.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/settings/cluster_settings.h"
+
+namespace muster::scheduler {
+namespace {
+
+void AddCluster(SettingsTable& table, SchedulerSettings& s) {
+  table.BeginGroup("Cluster");
+  AddSchedHost(table, &s.sched_host, "Host name or address under which the agents find this scheduler.");
+  table.AddPort("sched_port", &s.sched_port, "Port to listen on, 1024 to 65535; 0: the kernel chooses.")
+      .Env({"MS_SCHED_PORT"});
+  table
+      .AddString("listen_address", &s.listen_address,
+                 "Address to listen on (default: sched_host where that is this machine's, else all addresses).")
+      .Value("ADDRESS")
+      .Env({"MS_LISTEN_ADDRESS"});
+  AddJobId(table, &s.job_id).help = "Name of the job that --once waits for.";
+  AddWorkerNum(table, &s.worker_num).help +=
+      " When set it judges what the nodes say, else the first node's value does.";
+  AddServerNum(table, &s.server_num);
+  AddHcclCmInit(table, &s.hccl_cm_init);
+  table.AddBool("once", &s.once, "Ends with its job: 0 if that succeeded, 1 if it failed, 12 if it never formed.")
+      .Env({"MS_ONCE"});
+}
+
+void AddTimeouts(SettingsTable& table, SchedulerSettings& s) {
+  table.BeginGroup("Timeouts");
+  AddTopoTimeout(table, &s.topo_timeout);
+  table
+      .AddSeconds("node_timeout", &s.node_timeout, absl::Milliseconds(100), kLongestTimeout,
+                  "The lease: a node that is connected but silent for this long is lost. At least 3 heartbeats.")
+      .Env({"MS_NODE_TIMEOUT"});
+  table
+      .AddOptionalSeconds("heartbeat_interval", &s.heartbeat_interval, absl::Milliseconds(20), kLongestTimeout, false,
+                          "How often agents report.")
+      .Env({"MS_HEARTBEAT_INTERVAL"})
+      .Default(absl::StrCat(ShowDuration(kDefaultHeartbeat), ", 5 s above 1,000 agents"));
+  table
+      .AddSeconds("disconnect_grace", &s.disconnect_grace, absl::ZeroDuration(), kLongestTimeout,
+                  "How long a node whose connection broke may take to come back.")
+      .Env({"MS_DISCONNECT_GRACE"});
+  AddStopTimeout(table, &s.stop_timeout);
+  table
+      .AddOptionalSeconds("fence_timeout", &s.fence_timeout, absl::Milliseconds(100), kLongestTimeout, false,
+                          "A lost node's ranks may start elsewhere this long after its last heartbeat; its agent has "
+                          "ended its processes by then.")
+      .Env({"MS_FENCE_TIMEOUT"})
+      .Default(absl::StrCat(ShowDuration(kDefaultSpareFence), " once a spare stands by, else off"));
+  AddReceiveMsgTimeout(table, &s.receive_msg_timeout);
+}
+
+void AddLoggingAndSecurity(SettingsTable& table, SchedulerSettings& s) {
+  table.BeginGroup("Logging");
+  AddLogFormat(table, &s.log_format);
+  AddLogLevel(table, &s.log_level);
+  table.AddString("log_file", &s.log_file, "File to log to (default: standard error).")
+      .Value("FILE")
+      .Env({"MS_LOG_FILE"});
+  table.AddString("log_dir", &s.log_dir, "").Value("FOLDER").Env({"MS_LOG_DIR"}).Hide();
+
+  table.BeginGroup("Security");
+  table.AddBool("require_tls", &s.require_tls, "Refuses to serve other machines without TLS.").Env({"MS_REQUIRE_TLS"});
+  table
+      .AddString("admin_socket", &s.admin_socket,
+                 "Unix socket for ms-ctl's changing calls (default: in the runtime folder of this user).")
+      .Value("PATH")
+      .Env({"MS_ADMIN_SOCKET"});
+}
+
+// What a shared config file, MindSpore's environment or one line for both roles may say to the worker.
+void AddWorkersOwn(SettingsTable& table) {
+  table.AddIgnored("role", "ROLE", {"MS_ROLE"});
+  table.AddIgnored("node_id", "ID", {"MS_NODE_ID"});
+  table.AddIgnored("worker_ip", "ADDRESS", {"MS_WORKER_IP"});
+  table.AddIgnored("local_worker_num", "N", {"MS_LOCAL_WORKER", "MS_LOCAL_WORKER_NUM"}).Alias({"nproc_per_node"});
+  table.AddIgnored("per_node", "", {"MS_PER_NODE"});
+  table.AddIgnored("per_job", "", {"MS_PER_JOB"});
+  table.AddIgnored("cluster_retry_num", "N", {"MS_CLUSTER_RETRY_NUM"});
+  table.AddIgnored("node_rank", "N", {"MS_NODE_RANK", "NODE_RANK"});
+  table.AddIgnored("machine", "NAME", {"MS_MACHINE"});
+  table.AddIgnored("label", "KEY=VALUE", {"MS_LABEL"});
+  table.AddIgnored("spare", "", {"MS_SPARE"});
+  table.AddIgnored("rank_table_file", "FILE", {"RANK_TABLE_FILE"});
+  table.AddIgnored("stop_signal", "SIGNAL", {"MS_STOP_SIGNAL"});
+  table.AddIgnored("tail", "RANKS", {"MS_TAIL"}).Alias({"tail_worker_log"});
+  table.AddIgnored("bind_core", "CORES", {"MS_BIND_CORE"});
+  table.AddIgnored("port_range", "A-B", {"MS_PORT_RANGE"});
+  table.AddIgnored("env", "NAME=VALUE", {});
+  table.AddIgnored("torch_master_addr", "HOST", {"MASTER_ADDR"});
+  table.AddIgnored("torch_master_port", "PORT", {"MASTER_PORT"});
+  table.AddIgnored("with_scheduler", "", {"MS_WITH_SCHEDULER"});
+  table.AddIgnored("standalone", "", {"MS_STANDALONE"});
+  table.AddIgnored("join", "BOOL", {});
+}
+
+absl::Duration Heartbeat(const SchedulerSettings& s) { return s.heartbeat_interval.value_or(kDefaultHeartbeat); }
+
+absl::Duration TopoTimeout(const SchedulerSettings& s) { return s.topo_timeout.value_or(kDefaultTopoTimeout); }
+
+// The fence leaves the keeper time to stop the processes, and must not fall because of one late heartbeat.
+absl::Duration ShortestFence(const SchedulerSettings& s) { return s.stop_timeout + kFenceMargin + 2 * Heartbeat(s); }
+
+void CheckFence(const SchedulerSettings& s, SettingsFindings& findings) {
+  const absl::Duration shortest = ShortestFence(s);
+  const std::string needs =
+      absl::StrCat("stop_timeout (", ShowDuration(s.stop_timeout), ") + ", ShowDuration(kFenceMargin),
+                   " + 2 heartbeats of ", ShowDuration(Heartbeat(s)), " = ", ShowDuration(shortest));
+  if (s.fence_timeout && *s.fence_timeout <= shortest) {
+    findings.errors.push_back(absl::StrCat("fence_timeout is ", ShowDuration(*s.fence_timeout), ", but must be above ",
+                                           needs, "; raise --fence_timeout or lower --stop_timeout"));
+  }
+  if (!s.fence_timeout && kDefaultSpareFence <= shortest) {
+    findings.warnings.push_back(absl::StrCat("fence_timeout is ", ShowDuration(kDefaultSpareFence),
+                                             " once a spare stands by, but should be above ", needs,
+                                             "; set --fence_timeout if the job has spares"));
+  }
+  if (s.fence_timeout && s.rejoin_timeout && *s.rejoin_timeout < *s.fence_timeout) {
+    findings.warnings.push_back(absl::StrCat("rejoin_timeout (", ShowDuration(*s.rejoin_timeout),
+                                             ") is below fence_timeout (", ShowDuration(*s.fence_timeout),
+                                             "): the job fails before a spare may take over; raise --rejoin_timeout"));
+  }
+}
+
+void CheckRecovery(const SchedulerSettings& s, SettingsFindings& findings) {
+  if (s.enable_recovery.value_or(true)) return;  // not set: the job may bring it along
+  const auto warn = [&](const char* flag) {
+    findings.warnings.push_back(
+        absl::StrCat(flag, " has no effect with MS_ENABLE_RECOVERY=0; set MS_ENABLE_RECOVERY=1 or leave it out"));
+  };
+  if (s.max_restarts.value_or(0) > 0) warn("max_restarts");
+  if (s.restart_scope) warn("restart_scope");
+  if (s.rejoin_timeout) warn("rejoin_timeout");
+}
+
+}  // namespace
+
+SettingsTable SchedulerSettingsTable(SchedulerSettings& settings) {
+  SettingsTable table(
+      "ms-scheduler", "ms-scheduler [settings]",
+      "Gathers the nodes of training jobs, gives each process its rank and its peers, watches over them, "
+      "and runs until it is told to stop.");
+  AddCluster(table, settings);
+  table.BeginGroup("Recovery");
+  AddRecovery(table, &settings.enable_recovery, &settings.recovery_path, &settings.max_restarts,
+              &settings.restart_scope);
+  table
+      .AddOptionalSeconds("rejoin_timeout", &settings.rejoin_timeout, absl::Milliseconds(100), kLongestTimeout, true,
+                          "How long the job waits for a lost node to come back; -1: for ever.")
+      .Env({"MS_REJOIN_TIMEOUT"})
+      .Default("topo_timeout");
+  AddTimeouts(table, settings);
+  AddLoggingAndSecurity(table, settings);
+  table.BeginGroup("Other");
+  AddCheckConfig(table, &settings.check_config);
+  AddWorkersOwn(table);
+  ForbidMisleadingWords(table);
+  return table;
+}
+
+SettingsFindings CheckSchedulerSettings(const SchedulerSettings& s) {
+  SettingsFindings findings;
+  const absl::Duration heartbeat = Heartbeat(s);
+  if (s.node_timeout < 3 * heartbeat) {
+    findings.errors.push_back(
+        absl::StrCat("node_timeout (MS_NODE_TIMEOUT, the lease) is ", ShowDuration(s.node_timeout),
+                     ", but must be at least 3 heartbeats of ", ShowDuration(heartbeat), " = ",
+                     ShowDuration(3 * heartbeat), "; raise MS_NODE_TIMEOUT or set --heartbeat_interval to ",
+                     ShowDuration(absl::Floor(s.node_timeout / 3, absl::Milliseconds(1))), " or less"));
+  }
+  if (s.disconnect_grace > s.node_timeout) {
+    findings.warnings.push_back(absl::StrCat("disconnect_grace (", ShowDuration(s.disconnect_grace),
+                                             ") is above node_timeout (MS_NODE_TIMEOUT, ", ShowDuration(s.node_timeout),
+                                             "): a broken connection is borne longer than silence; lower "
+                                             "--disconnect_grace"));
+  }
+  if (s.rejoin_timeout && *s.rejoin_timeout > TopoTimeout(s)) {
+    findings.warnings.push_back(absl::StrCat("rejoin_timeout (", ShowDuration(*s.rejoin_timeout),
+                                             ") is above topo_timeout (MS_TOPO_TIMEOUT, ", ShowDuration(TopoTimeout(s)),
+                                             "): a lost node is waited for longer than a new job; lower "
+                                             "--rejoin_timeout or raise MS_TOPO_TIMEOUT"));
+  }
+  CheckFence(s, findings);
+  CheckRecovery(s, findings);
+  return findings;
+}
+
+std::vector<LadderStep> SchedulerLadder(const SchedulerSettings& s) {
+  const absl::Duration heartbeat = std::min(Heartbeat(s), s.node_timeout / 3);
+  const std::string fence_meaning =
+      s.fence_timeout
+          ? "after a node's last heartbeat its ranks may start elsewhere; above stop_timeout + 5 s + 2 heartbeats"
+          : "only once a spare stands by: after a node's last heartbeat its ranks may start elsewhere";
+  return {
+      {"heartbeat", heartbeat, "agents report this often; at most a third of node_timeout"},
+      {"disconnect_grace", s.disconnect_grace, "a broken connection becomes a lost node; below node_timeout"},
+      {"stop_timeout", s.stop_timeout, "from the stop signal to SIGKILL"},
+      {"fence_timeout", s.fence_timeout.value_or(kDefaultSpareFence), fence_meaning},
+      {"node_timeout", s.node_timeout, "the lease: connected but silent becomes a lost node; at least 3 heartbeats"},
+      {"receive_msg_timeout", s.receive_msg_timeout, "a request without an answer is given up"},
+      {"rejoin_timeout", s.rejoin_timeout.value_or(TopoTimeout(s)),
+       "a lost node is waited for; not above topo_timeout"},
+      {"topo_timeout", TopoTimeout(s), "all nodes must have joined"},
+  };
+}
+
+}  // namespace muster::scheduler

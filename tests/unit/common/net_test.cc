@@ -1,0 +1,104 @@
+#include "common/net.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace muster {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ResolveHost, NumericAddressesNeedNoNameServer) {
+  EXPECT_EQ(ResolveHost("10.1.2.3")->at(0).ToString(), "10.1.2.3");
+  EXPECT_EQ(ResolveHost("[::1]")->at(0).ToString(), "::1");
+}
+
+TEST(ResolveHost, LocalhostIsLoopback) {
+  const auto addresses = ResolveHost("localhost");
+  ASSERT_TRUE(addresses.ok()) << addresses.status();
+  for (const IpAddress& address : *addresses) EXPECT_TRUE(address.is_loopback()) << address.ToString();
+}
+
+TEST(ResolveHost, ErrorNamesTheHostAndWhatToCheck) {
+  const auto addresses = ResolveHost("no such host");
+  ASSERT_FALSE(addresses.ok());
+  EXPECT_THAT(addresses.status().message(), HasSubstr("\"no such host\" can't be resolved"));
+  EXPECT_THAT(addresses.status().message(), HasSubstr("/etc/hosts"));
+  EXPECT_EQ(ResolveHost("").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(IsLocalAddress, LoopbackIsAndDocumentationNetsAreNot) {
+  EXPECT_TRUE(IsLocalAddress(*IpAddress::Parse("127.0.0.1")));
+  EXPECT_TRUE(IsLocalAddress(*IpAddress::Parse("::1")));
+  EXPECT_FALSE(IsLocalAddress(*IpAddress::Parse("192.0.2.77")));
+  EXPECT_FALSE(IsLocalAddress(*IpAddress::Parse("2001:db8::77")));
+}
+
+TEST(LocalAddressTowards, LoopbackComesFromLoopback) {
+  const auto local = LocalAddressTowards(*IpAddress::Parse("127.0.0.1"));
+  ASSERT_TRUE(local.ok()) << local.status();
+  EXPECT_TRUE(local->is_loopback());
+}
+
+TEST(LocalNames, AreNeverEmpty) {
+  EXPECT_FALSE(LocalHostName().empty());
+  EXPECT_FALSE(LocalUserName().empty());
+}
+
+int OptionOf(int fd, int level, int option) {
+  int value = -1;
+  socklen_t length = sizeof(value);
+  getsockopt(fd, level, option, &value, &length);
+  return value;
+}
+
+// A listener on 127.0.0.1 and one connection to it.
+class Connection {
+ public:
+  Connection() : listener_(socket(AF_INET, SOCK_STREAM, 0)), client_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address));
+    listen(listener_, 1);
+    socklen_t length = sizeof(address);
+    getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &length);
+    port_ = ntohs(address.sin_port);
+    is_connected_ = connect(client_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  }
+  ~Connection() {
+    close(client_);
+    close(listener_);
+  }
+  const int listener_;
+  const int client_;
+  uint16_t port_ = 0;
+  bool is_connected_ = false;
+};
+
+TEST(SetDeadPeerDetectionTowards, FindsTheSocketByItsPeer) {
+  const Connection connection;
+  ASSERT_TRUE(connection.is_connected_);
+  const std::vector<IpAddress> loopback = {*IpAddress::Parse("127.0.0.1")};
+  EXPECT_EQ(SetDeadPeerDetectionTowards({*IpAddress::Parse("127.0.0.2")}, connection.port_), 0);
+  EXPECT_EQ(OptionOf(connection.client_, SOL_SOCKET, SO_KEEPALIVE), 0);
+
+  EXPECT_EQ(SetDeadPeerDetectionTowards(loopback, connection.port_), 1);
+  EXPECT_EQ(OptionOf(connection.client_, SOL_SOCKET, SO_KEEPALIVE), 1);
+  EXPECT_EQ(OptionOf(connection.client_, IPPROTO_TCP, TCP_KEEPIDLE), 10);
+  EXPECT_EQ(OptionOf(connection.client_, IPPROTO_TCP, TCP_KEEPINTVL), 5);
+  EXPECT_EQ(OptionOf(connection.client_, IPPROTO_TCP, TCP_KEEPCNT), 3);
+  EXPECT_EQ(OptionOf(connection.client_, IPPROTO_TCP, TCP_USER_TIMEOUT), 25'000);
+}
+
+TEST(SetDeadPeerDetection, LeavesOtherDescriptorsInPeace) {
+  SetDeadPeerDetection(STDIN_FILENO);  // no socket: nothing happens
+  SetDeadPeerDetection(-1);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,249 @@
+#include "worker_agent/agent_settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/scheduler_settings.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+using Args = std::vector<std::string>;
+using Variables = std::map<std::string, std::string>;
+
+struct Loaded {
+  explicit Loaded(const Args& args, const Variables& variables = {}) {
+    SettingsTable table = AgentSettingsTable(settings);
+    LoadResult result = LoadSettings(table, args, variables, true);
+    settings.command = result.command;
+    findings = result.findings;
+    const SettingsFindings checked = CheckAgentSettings(settings);
+    findings.errors.insert(findings.errors.end(), checked.errors.begin(), checked.errors.end());
+    findings.warnings.insert(findings.warnings.end(), checked.warnings.begin(), checked.warnings.end());
+  }
+  AgentSettings settings;
+  SettingsFindings findings;
+};
+
+TEST(AgentSettings, DefaultsNeedNothing) {
+  const Loaded loaded({"python", "train.py", "--epochs", "3"});
+  EXPECT_THAT(loaded.findings.errors, IsEmpty());
+  EXPECT_THAT(loaded.findings.warnings, IsEmpty());
+  EXPECT_EQ(loaded.settings.sched_host, "127.0.0.1");
+  EXPECT_EQ(loaded.settings.sched_port, 8118);
+  EXPECT_EQ(loaded.settings.local_worker_num, "1");
+  EXPECT_EQ(loaded.settings.cluster_retry_num, 610u);
+  EXPECT_EQ(loaded.settings.stop_timeout, absl::Seconds(30));
+  EXPECT_THAT(loaded.settings.command, ElementsAre("python", "train.py", "--epochs", "3"));
+}
+
+TEST(AgentSettings, ReadsMindSporesStartupScript) {
+  const Loaded loaded({"--", "python", "train.py"}, {{"MS_WORKER_NUM", "8"},
+                                                     {"MS_SCHED_HOST", "127.0.0.1"},
+                                                     {"MS_SCHED_PORT", "8118"},
+                                                     {"MS_ROLE", "MS_WORKER"},
+                                                     {"MS_NODE_ID", "0"},
+                                                     {"DATA_PATH", "/d"}});
+  EXPECT_THAT(loaded.findings.errors, IsEmpty());
+  EXPECT_THAT(loaded.findings.warnings, IsEmpty());
+  EXPECT_EQ(loaded.settings.worker_num, 8u);
+  EXPECT_EQ(loaded.settings.node_id, "0");
+}
+
+TEST(AgentSettings, ReadsTorchrunsAndMsrunsWords) {
+  const Loaded loaded({"--nproc-per-node=4", "--cluster_time_out", "60", "--node_rank=-1", "--log_dir", "logs",
+                       "--tail_worker_log=0,1", "--rdzv-id", "j1", "--bind_core=True", "--", "python"},
+                      {{"MASTER_ADDR", "node7"}, {"MASTER_PORT", "29500"}, {"RANK_TABLE_FILE", "/t.json"}});
+  EXPECT_THAT(loaded.findings.errors, IsEmpty());
+  EXPECT_EQ(loaded.settings.local_worker_num, "4");
+  EXPECT_EQ(loaded.settings.topo_timeout, absl::Seconds(60));
+  EXPECT_FALSE(loaded.settings.node_rank);
+  EXPECT_EQ(loaded.settings.log_dir, "logs");
+  EXPECT_EQ(loaded.settings.tail, "0,1");
+  EXPECT_EQ(loaded.settings.job_id, "j1");
+  EXPECT_EQ(loaded.settings.bind_core, "auto");
+  EXPECT_EQ(loaded.settings.master_addr, "node7");
+  EXPECT_EQ(loaded.settings.master_port, "29500");
+  EXPECT_EQ(loaded.settings.rank_table_file, "/t.json");
+}
+
+TEST(AgentSettings, MisleadingWordsNameTheRemedy) {
+  const std::string two_meanings =
+      ": this name means two things; for the scheduler that gathers the job write --sched_host and --sched_port, for "
+      "PyTorch's MASTER_ADDR and MASTER_PORT write --torch_master_addr and --torch_master_port";
+  EXPECT_THAT(
+      Loaded({"--master_addr", "node1", "--master-port=29500", "--nnodes", "2", "python"}).findings.errors,
+      ElementsAre("--master_addr" + two_meanings, "--master_port" + two_meanings,
+                  "--nnodes: the size of a job is counted in workers, not in nodes; write --worker_num with the "
+                  "number of all workers (nodes × workers on each)"));
+}
+
+TEST(AgentSettings, RolesAreMindSpores) {
+  const struct {
+    std::string text, role;
+  } cases[] = {
+      {"MS_WORKER", "MS_WORKER"}, {"MS_SCHED", "MS_SCHED"}, {"MS_PSERVER", "MS_PSERVER"}, {"MS_SERVER", "MS_PSERVER"}};
+  for (const auto& c : cases) EXPECT_EQ(Loaded({}, {{"MS_ROLE", c.text}}).settings.role, c.role);
+  EXPECT_THAT(Loaded({}, {{"MS_ROLE", "MS_CLIENT"}}).findings.errors,
+              ElementsAre("role: \"MS_CLIENT\" (from MS_ROLE) must be one of: MS_WORKER, MS_PSERVER (or MS_SERVER), "
+                          "MS_SCHED; correct the variable or unset it"));
+}
+
+TEST(AgentSettings, HcclCmInitIsOneOrNo) {
+  const struct {
+    std::string text;
+    bool is_on;
+  } cases[] = {{"1", true}, {"true", true}, {"True", true}, {"0", false}, {"2", false}, {"yes", false}, {"no", false}};
+  for (const auto& c : cases) {
+    EXPECT_EQ(Loaded({}, {{"MS_HCCL_CM_INIT", c.text}}).settings.hccl_cm_init, c.is_on) << c.text;
+  }
+}
+
+TEST(AgentSettings, NodeRankHasTwoVariablesAndNegativeIsNone) {
+  EXPECT_EQ(Loaded({}, {{"NODE_RANK", "3"}}).settings.node_rank, 3);
+  EXPECT_EQ(Loaded({}, {{"NODE_RANK", "3"}, {"MS_NODE_RANK", "4"}}).settings.node_rank, 4);
+  EXPECT_FALSE(Loaded({}, {{"MS_NODE_RANK", "-1"}}).settings.node_rank);
+}
+
+TEST(AgentSettings, LabelsAreSplitAndKeptInOrder) {
+  EXPECT_THAT(Loaded({"--label", "rack=r1,switch=s2", "--label=row=3"}).settings.labels,
+              ElementsAre("rack=r1", "switch=s2", "row=3"));
+  EXPECT_THAT(Loaded({}, {{"MS_LABEL", "rack=r1"}}).settings.labels, ElementsAre("rack=r1"));
+}
+
+TEST(AgentSettings, BadValuesSayWhatIsExpected) {
+  const struct {
+    std::string flag, value, rule;
+  } cases[] = {
+      {"sched_host", "node1:8118",
+       "must be a host name or numeric address without a port (the port is sched_port, MS_SCHED_PORT)"},
+      {"sched_host", "node 1", "must be a host name or a numeric IPv4 or IPv6 address"},
+      {"sched_host", "", "must be a host name or a numeric IPv4 or IPv6 address"},
+      {"sched_port", "0", "must be a port from 1024 to 65535"},
+      {"worker_num", "0", "must be a whole number from 1 to 1000000"},
+      {"local_worker_num", "gpu", "must be a whole number from 1 to 1024, or auto (one for each device found)"},
+      {"local_worker_num", "0", "must be a whole number from 1 to 1024, or auto (one for each device found)"},
+      {"node_id", "a/b", "must be 1 to 128 letters, digits or . _ : @ -, and has \"/\" at place 2"},
+      {"job_id", "", "must be 1 to 128 letters, digits or . _ : @ -, and is empty"},
+      {"worker_ip", "node1", "must be a numeric IPv4 or IPv6 address of this machine"},
+      {"worker_ip", "0.0.0.0", "must be a numeric IPv4 or IPv6 address of this machine"},
+      {"node_rank", "x", "must be a whole number from 0 to 999999, or -1 for none"},
+      {"label", "rack",
+       "must be KEY=VALUE, with letters, digits and . _ - in both, for example rack=r12 (several: "
+       "rack=r12,switch=s3)"},
+      {"env", "A", "must be NAME=VALUE, with letters, digits and _ in NAME"},
+      {"stop_signal", "FOO", "must be the name or number of a signal that ends processes (TERM, SIGTERM, 15, INT, …)"},
+      {"bind_core", "0-3",
+       "must be auto, or the CPUs of each local slot, for example \"0:0-3;1:4-7,12\" (slot 0 on CPUs "
+       "0 to 3, slot 1 on 4 to 7 and 12)"},
+      {"port_range", "80-90", "must be A-B with 1024 ≤ A ≤ B ≤ 65535, for example 20000-20099"},
+      {"tail", "first", "must be all, none, or a list of ranks like 0,3-5"},
+      {"torch_master_port", "0", "must be a port from 1 to 65535"},
+      {"restart_scope", "node", "must be one of: job, worker"},
+      {"enable_recovery", "2", "must be 1 or 0 (also true or false, yes or no)"},
+      {"cluster_retry_num", "0", "must be a whole number from 1 to 1000000000"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(Loaded({absl::StrCat("--", c.flag, "=", c.value)}).findings.errors,
+                ElementsAre(absl::StrCat(c.flag, ": \"", c.value, "\" (from --", c.flag, ") ", c.rule,
+                                         "; correct the flag or leave it out")));
+  }
+}
+
+TEST(AgentSettings, GoodValuesPass) {
+  for (const Args& args :
+       {Args{"--sched_host=::1"}, Args{"--sched_host=fd00::1"}, Args{"--sched_host=node-1.example.org"},
+        Args{"--local_worker_num=auto"}, Args{"--worker_ip=fd00::2"}, Args{"--stop_signal=SIGINT"},
+        Args{"--stop_signal=15"}, Args{"--port_range=20000-20001"}, Args{"--tail=all"}, Args{"--env=A=b", "--env=C="},
+        Args{"--bind_core=0:0-3"}, Args{"--standalone"}, Args{"--standalone", "--sched_host=localhost"},
+        Args{"--spare", "--enable_recovery"}, Args{"--local_worker_num=8", "--worker_num=8"}}) {
+    const Loaded loaded(args);
+    EXPECT_THAT(loaded.findings.errors, IsEmpty()) << args[0];
+    EXPECT_THAT(loaded.findings.warnings, IsEmpty()) << args[0];
+  }
+}
+
+TEST(CheckAgentSettings, SaysWhatContradicts) {
+  const struct {
+    Args args;
+    std::vector<std::string> errors, warnings;
+  } cases[] = {
+      {{"--local_worker_num=8", "--worker_num=4"},
+       {"local_worker_num is 8, but worker_num (MS_WORKER_NUM), which counts all nodes, is 4; lower --local_worker_num "
+        "or "
+        "raise MS_WORKER_NUM"},
+       {}},
+      {{"--role=MS_PSERVER", "--local_worker_num=3", "--server_num=2", "--worker_num=8"},
+       {"local_worker_num is 3, but server_num (MS_SERVER_NUM), which counts all nodes, is 2; lower --local_worker_num "
+        "or "
+        "raise MS_SERVER_NUM"},
+       {}},
+      {{"--per_node", "--per_job"}, {"per_node and per_job contradict each other; leave one of them out"}, {}},
+      {{"--standalone", "--sched_host=192.0.2.1"},
+       {"with --standalone the scheduler is on this machine, but sched_host (MS_SCHED_HOST) is 192.0.2.1; unset "
+        "MS_SCHED_HOST or leave --standalone out"},
+       {}},
+      {{"--standalone", "--local_worker_num=2", "--worker_num=8"},
+       {"with --standalone all workers run on this machine, but local_worker_num is 2 and worker_num (MS_WORKER_NUM) "
+        "is 8; "
+        "set --local_worker_num 8 or unset MS_WORKER_NUM"},
+       {}},
+      {{"--port_range=20000-20003", "--local_worker_num=4"},
+       {"port_range 20000-20003 has 4 ports, but 5 are needed (one for each of 4 slots and one for MASTER_PORT); widen "
+        "--port_range"},
+       {}},
+      {{"--port_range=20000-20000"},
+       {"port_range 20000-20000 has 1 ports, but 2 are needed (one for each of 1 slots and one for MASTER_PORT); widen "
+        "--port_range"},
+       {}},
+      {{"--bind_core=0:0;2:1", "--local_worker_num=2"},
+       {"bind_core names slot 2, but local_worker_num is 2, so slots end at 1; correct --bind_core or raise "
+        "--local_worker_num"},
+       {}},
+      {{"--spare"},
+       {},
+       {"spare: a spare takes over only with recovery, and that is not switched on here; set MS_ENABLE_RECOVERY=1"}},
+      {{"--max_restarts=3", "--enable_recovery=0"},
+       {},
+       {"max_restarts has no effect with MS_ENABLE_RECOVERY=0; set MS_ENABLE_RECOVERY=1 or leave it out"}},
+      {{"--node-timeout", "60"},
+       {},
+       {"--node_timeout=60 is for ms-scheduler and has no effect on ms-worker; give it to ms-scheduler, or add "
+        "--with_scheduler"}},
+      {{"--node-timeout", "60", "--with_scheduler"}, {}, {}},
+      {{"--join=True"},
+       {},
+       {"join (from --join) has no effect: ms-worker always stays until its processes have ended"}},
+      {{"--role=MS_SCHED", "--local_worker_num=8", "--worker_num=4"}, {}, {}},
+  };
+  for (const auto& c : cases) {
+    const Loaded loaded(c.args);
+    EXPECT_EQ(loaded.findings.errors, c.errors) << c.args[0];
+    EXPECT_EQ(loaded.findings.warnings, c.warnings) << c.args[0];
+  }
+}
+
+TEST(AgentSettings, TakesWhatIsMeantForTheScheduler) {
+  scheduler::SchedulerSettings scheduler_settings;
+  const SettingsTable table = scheduler::SchedulerSettingsTable(scheduler_settings);
+  AgentSettings settings;
+  const SettingsTable agents = AgentSettingsTable(settings);
+  for (const Setting& setting : table.settings()) {
+    bool is_known = false;
+    for (const Setting& ours : agents.settings()) is_known = is_known || ours.flag == setting.flag;
+    EXPECT_TRUE(is_known) << setting.flag;
+  }
+  EXPECT_THAT(Loaded({}, {{"MS_NODE_TIMEOUT", "60"}}).findings.warnings, IsEmpty());
+  EXPECT_THAT(Loaded({}, {{"MS_NODE_TIMEOUT", "60"}}).settings.scheduler_flags, IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,89 @@
+#include "common/settings/syntax.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+namespace muster {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+TEST(ParseSignal, TakesNamesAndNumbers) {
+  const struct {
+    std::string text;
+    int signal;
+  } cases[] = {{"TERM", SIGTERM}, {"SIGTERM", SIGTERM}, {"sigterm", SIGTERM}, {"15", SIGTERM}, {"INT", SIGINT},
+               {"USR1", SIGUSR1}, {"KILL", SIGKILL},    {"9", SIGKILL},       {"64", 64}};
+  for (const auto& c : cases) EXPECT_EQ(ParseSignal(c.text).value_or(-1), c.signal) << c.text;
+  for (const std::string text : {"", "0", "65", "-15", "SIG", "SIGSIGTERM", "FOO", "STOP", "18", "15 "}) {
+    EXPECT_EQ(ParseSignal(text).status().message(),
+              "must be the name or number of a signal that ends processes (TERM, SIGTERM, 15, INT, …)")
+        << text;
+  }
+}
+
+TEST(ParsePortRange, TakesTwoPortsInOrder) {
+  EXPECT_EQ(*ParsePortRange("20000-20099"), (NumberRange{20000, 20099}));
+  EXPECT_EQ(*ParsePortRange("1024-65535"), (NumberRange{1024, 65535}));
+  EXPECT_EQ(*ParsePortRange("5000-5000"), (NumberRange{5000, 5000}));
+  for (const std::string text :
+       {"", "5000", "1023-2000", "5000-4000", "5000-65536", "-5000", "a-b", "5000-", "1-2-3"}) {
+    EXPECT_EQ(ParsePortRange(text).status().message(), "must be A-B with 1024 ≤ A ≤ B ≤ 65535, for example 20000-20099")
+        << text;
+  }
+}
+
+TEST(ParseTail, TakesAllNoneAndLists) {
+  EXPECT_EQ(ParseTail("all")->kind, Tail::Kind::kAll);
+  EXPECT_EQ(ParseTail("-1")->kind, Tail::Kind::kAll);
+  EXPECT_EQ(ParseTail("none")->kind, Tail::Kind::kNone);
+  const auto listed = ParseTail("0, 3-5");
+  ASSERT_TRUE(listed.ok());
+  EXPECT_EQ(listed->kind, Tail::Kind::kListed);
+  EXPECT_THAT(listed->ranks, ElementsAre(NumberRange{0, 0}, NumberRange{3, 5}));
+  EXPECT_TRUE(listed->ranks[1].contains(4));
+  EXPECT_FALSE(listed->ranks[1].contains(6));
+  for (const std::string text : {"x", "0,", "5-3", "1000000", "-2", "0;1"}) {
+    EXPECT_EQ(ParseTail(text).status().message(), "must be all, none, or a list of ranks like 0,3-5") << text;
+  }
+}
+
+TEST(ParseCoreBinding, TakesAutoAndLists) {
+  EXPECT_TRUE(ParseCoreBinding("auto")->is_auto);
+  EXPECT_TRUE(ParseCoreBinding("True")->is_auto);
+  EXPECT_TRUE(ParseCoreBinding("")->cpus.empty());
+  EXPECT_FALSE(ParseCoreBinding("false")->is_auto);
+  const auto binding = ParseCoreBinding("0:0-2;1:4,6,5-6;");
+  ASSERT_TRUE(binding.ok());
+  EXPECT_THAT(binding->cpus, ElementsAre(Pair(0, ElementsAre(0, 1, 2)), Pair(1, ElementsAre(4, 5, 6))));
+}
+
+TEST(ParseCoreBinding, RefusesTheRest) {
+  for (const std::string text : {"yes", "0", "0:", ":1", "0:x", "1024:0", "0:9999", ";", "{\"device0\":[\"0-3\"]}"}) {
+    EXPECT_FALSE(ParseCoreBinding(text).ok()) << text;
+  }
+  EXPECT_EQ(ParseCoreBinding("0:1;0:2").status().message(), "must name each local slot once; slot 0 is there twice");
+}
+
+TEST(ParseVariable, SplitsAtTheFirstEqualsSign) {
+  EXPECT_THAT(*ParseVariable("A_1=b=c"), Pair("A_1", "b=c"));
+  EXPECT_THAT(*ParseVariable("EMPTY="), Pair("EMPTY", ""));
+  for (const std::string text : {"", "A", "=b", "1A=b", "A B=c", "A-B=c"}) {
+    EXPECT_EQ(ParseVariable(text).status().message(), "must be NAME=VALUE, with letters, digits and _ in NAME") << text;
+  }
+}
+
+TEST(ParseLabels, TakesOneOrSeveral) {
+  EXPECT_THAT(*ParseLabels("rack=r1,switch=s-3"), ElementsAre(Pair("rack", "r1"), Pair("switch", "s-3")));
+  for (const std::string text : {"", "rack", "rack=", "=r1", "rack=r/1", "rack=r1,", "a=b=c"}) {
+    EXPECT_FALSE(ParseLabels(text).ok()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace muster
