@@ -34,15 +34,15 @@ struct ProcessKey {
 
 struct ProcessSpec {
   ProcessKey key;
-  std::vector<std::string> argv;        // argv[0] is searched in the PATH of env
-  std::vector<std::string> env;         // NAME=VALUE, the whole environment
-  std::string working_directory;        // empty: the agent's
-  std::string log_path;                 // appended to, created with its folder; empty: none
-  bool passes_output = false;           // bytes go on unchanged to the agent's own stdout and stderr
-  std::string prefix;                   // if not empty (and passes_output is not set), lines go to stdout with it
-  bool inherits_stdin = false;          // else /dev/null
-  std::vector<int> cpus;                // CPU affinity; empty: inherited
-  std::string error_file;               // TORCHELASTIC_ERROR_FILE: read (and removed before the start); empty: none
+  std::vector<std::string> argv;  // argv[0] is searched in the PATH of env
+  std::vector<std::string> env;   // NAME=VALUE, the whole environment
+  std::string working_directory;  // empty: the agent's
+  std::string log_path;           // appended to, created with its folder; empty: none
+  bool passes_output = false;     // bytes go on unchanged to the agent's own stdout and stderr
+  std::string prefix;             // if not empty (and passes_output is not set), lines go to stdout with it
+  bool inherits_stdin = false;    // else /dev/null
+  std::vector<int> cpus;          // CPU affinity; empty: inherited
+  std::string error_file;         // TORCHELASTIC_ERROR_FILE: read (and removed before the start); empty: none
 };
 
 struct Started {
@@ -78,7 +78,8 @@ struct KeeperOptions {
 };
 
 // What the keeper runs when the agent has died and all processes are gone: `argv` with `env`, killed after 10 s.
-// The placeholders {signal} and {exit_code} in argv are filled in with what the agent died of.
+// The placeholders {signal} and {exit_code} in argv are filled in with what the agent died of; both are 0 where that
+// can't be told (see agent_watch.h). Its standard streams are /dev/null.
 struct FarewellCommand {
   std::vector<std::string> argv;
   std::vector<std::string> env;
@@ -90,26 +91,31 @@ class Keeper {
   // that descendants come to it if the keeper is killed.
   static absl::StatusOr<std::unique_ptr<Keeper>> Spawn(const KeeperOptions& options);
 
-  // Tells the keeper to end all processes by SIGKILL and to end without a farewell, waits until it has (at most 5 s),
-  // then kills what is left.
+  // Tells the keeper to end all processes by SIGKILL and to end without a farewell, waits until it has (at most 5 s).
+  // If it hasn't, kills it and does what KillAllDescendants does.
   ~Keeper();
 
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
 
-  // Readable when Poll has something.
+  // Readable when Poll has something to take, or to send on that the keeper's socket had no room for.
   int fd() const;
   int64_t pid() const;
 
   // Never blocks; takes what has come.
   std::vector<KeeperEvent> Poll();
 
-  // Each of these is a message to the keeper; they are carried out in order and never block for long.
+  // Each of these is a message to the keeper; they are carried out in order and never block (what the socket doesn't
+  // take waits for the next Poll). After KeeperLost they do nothing.
+  //
+  // A Start that was sent before FenceFell was polled, and reaches the keeper after the fence has fallen, isn't carried
+  // out: it is answered by an Ended with was_stopped and no Started.
   void Start(const ProcessSpec& spec);
   // stop_signal to every process, once they are gone to what is left of their groups, SIGKILL after stop_timeout.
   void StopAll();
   void Stop(const ProcessKey& key);
-  // SIGKILL to every descendant, now.
+  // SIGKILL to every descendant, also those that left their process group, now and until they are gone. Processes that
+  // are started later are not meant.
   void KillAll();
   // A signal to each process that was started and has not ended (SIGUSR1 and the like).
   void Forward(int signal);
@@ -119,7 +125,12 @@ class Keeper {
   void SetFarewell(const FarewellCommand& command);
 
   // SIGKILL to every descendant of the calling process until none is left; reaps them. For the agent, after KeeperLost.
+  // Blocks; gives up after 10 s (a process that hangs in a driver can't be killed).
   static void KillAllDescendants();
+
+  // A child of the agent's own (the scheduler of --with_scheduler) that KillAllDescendants and the destructor leave
+  // alone, with what descends from it.
+  static void Spare(int64_t pid);
 
  private:
   class Impl;

@@ -1,0 +1,111 @@
+#include "worker_agent/keeper/descendants.h"
+
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "support.h"
+
+namespace muster::agent {
+namespace {
+
+std::string StatLine(const std::string& command, char state, int threads) {
+  return absl::StrCat("42 (", command, ") ", std::string(1, state), " 7 43 44 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 ",
+                      threads, " 0 987654321 1000 2000 18446744073709551615\n");
+}
+
+TEST(ParseProcStat, Fields) {
+  const auto info = ParseProcStat(StatLine("python3", 'S', 12));
+  ASSERT_TRUE(info.has_value());
+  EXPECT_EQ(info->pid, 42);
+  EXPECT_EQ(info->parent, 7);
+  EXPECT_EQ(info->group, 43);
+  EXPECT_EQ(info->start_time, 987654321u);
+  EXPECT_FALSE(info->is_dead);
+}
+
+TEST(ParseProcStat, CommandsMayContainAnything) {
+  for (const char* command : {"a) S 1 1 (b", "(", ")", " ", "x) Z 9"}) {
+    const auto info = ParseProcStat(StatLine(command, 'S', 1));
+    ASSERT_TRUE(info.has_value()) << command;
+    EXPECT_EQ(info->parent, 7) << command;
+  }
+}
+
+TEST(ParseProcStat, AMainThreadThatEndedFirstIsNoDeath) {
+  EXPECT_TRUE(ParseProcStat(StatLine("x", 'Z', 1))->is_dead);
+  EXPECT_FALSE(ParseProcStat(StatLine("x", 'Z', 2))->is_dead);
+}
+
+TEST(ParseProcStat, CutTextIsRefused) {
+  EXPECT_FALSE(ParseProcStat("").has_value());
+  EXPECT_FALSE(ParseProcStat("42 (x").has_value());
+  EXPECT_FALSE(ParseProcStat("42 (x) S 7 43").has_value());
+}
+
+pid_t ForkShell(const std::string& script) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
+    ::_exit(127);
+  }
+  return pid;
+}
+
+TEST(KillDescendants, ReachesOrphansInSessionsOfTheirOwnAndSparesTheSpared) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  const std::string tell = absl::StrCat("echo $$ > ", fifo.path(), "; exec sleep 1000");
+  const pid_t spared = ForkShell("sleep 1000 & " + tell);
+  UniqueFd spared_pidfd = fifo.ReadPid();
+  // Leaves the group, and its parent ends: an orphan of ours.
+  ForkShell(absl::StrCat("setsid sh -c '", tell, "' & exec sleep 0"));
+  UniqueFd orphan = fifo.ReadPid();
+
+  EXPECT_TRUE(KillDescendantsUntilNone({spared}, absl::Milliseconds(kBoundMs)));
+  EXPECT_TRUE(EndsWithin(orphan, 0));
+  EXPECT_FALSE(EndsWithin(spared_pidfd, 0));
+  const auto left = DescendantsOf(::getpid(), {});
+  EXPECT_GE(left.size(), 1u);
+  EXPECT_LE(left.size(), 2u) << "the spared one, and its sleep at most";
+
+  EXPECT_TRUE(KillDescendantsUntilNone({}, absl::Milliseconds(kBoundMs)));
+  EXPECT_TRUE(DescendantsOf(::getpid(), {}).empty());
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "all are reaped";
+}
+
+TEST(SignalExactly, NeverReachesALaterProcessOfTheSamePid) {
+  const pid_t pid = ForkShell("exec sleep 1000");
+  ProcessInfo info;
+  for (const ProcessInfo& process : DescendantsOf(::getpid(), {})) {
+    if (process.pid == pid) info = process;
+  }
+  ASSERT_EQ(info.pid, pid);
+  ProcessInfo earlier = info;
+  earlier.start_time -= 1;
+  SignalExactly(earlier, SIGKILL);
+  EXPECT_EQ(::waitpid(pid, nullptr, WNOHANG), 0);
+  SignalExactly(info, SIGKILL);
+  EXPECT_EQ(::waitpid(pid, nullptr, 0), pid);
+}
+
+TEST(HasLivingMember, ZombiesDontCount) {
+  const pid_t pid = ForkShell("exec sleep 1000");
+  ::setpgid(pid, pid);
+  EXPECT_TRUE(HasLivingMember(pid));
+  ::kill(pid, SIGKILL);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_FALSE(HasLivingMember(pid));
+  ::waitpid(pid, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace muster::agent

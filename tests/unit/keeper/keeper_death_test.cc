@@ -1,0 +1,281 @@
+// What happens when the agent, or the keeper, dies or hangs.
+//
+// The agent is a child of the test that spawns a keeper and obeys a script; the test kills it.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "support.h"
+#include "worker_agent/keeper/agent_watch.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/descendants.h"
+#include "worker_agent/keeper/farewell.h"
+
+namespace muster::agent {
+namespace {
+
+// Forks an agent that does `work` with its keeper and then sleeps.
+pid_t ForkAgent(const std::function<void(TestKeeper&)>& work, KeeperOptions options = {}) {
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  TestKeeper keeper(options);
+  work(keeper);
+  while (true) ::pause();
+}
+
+// What the processes of these tests do: one in the process group, one that has left it, both hard to kill.
+std::string Family(const Fifo& fifo) {
+  const std::string member =
+      absl::StrCat("trap \"\" TERM HUP INT; echo $$ > ", fifo.path(), "; while :; do sleep 1000; done");
+  return absl::StrCat("setsid sh -c '", member, "' & sh -c '", member, "' & ", member);
+}
+
+FarewellCommand TellFarewell(const Fifo& fifo) {
+  return {{"sh", "-c", absl::StrCat("echo farewell {signal} {exit_code} $WHO > ", fifo.path())},
+          {"PATH=/usr/bin:/bin", "WHO=me"}};
+}
+
+class KeeperDeath : public ::testing::Test {
+ protected:
+  std::vector<UniqueFd> ReadPids(size_t count) {
+    std::vector<UniqueFd> pidfds;
+    for (size_t i = 0; i < count; ++i) pidfds.push_back(fifo_.ReadPid());
+    return pidfds;
+  }
+  void ExpectAllGoneWithin(const std::vector<UniqueFd>& pidfds, int64_t bound_ms) {
+    const int64_t deadline_ms = BootTimeMs() + bound_ms;
+    for (const UniqueFd& pidfd : pidfds) {
+      EXPECT_TRUE(EndsWithin(pidfd, std::max<int64_t>(deadline_ms - BootTimeMs(), 0)));
+    }
+  }
+
+  TempFolder folder_;
+  Fifo fifo_{folder_.Path("fifo")};
+  Fifo farewell_{folder_.Path("farewell")};
+};
+
+TEST_F(KeeperDeath, OfTheAgentEndsEverythingWithinASecondAndSaysFarewell) {
+  const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
+    keeper->SetFarewell(TellFarewell(farewell_));
+    keeper.StartShell(0, Family(fifo_));
+    keeper.StartShell(1, Family(fifo_));
+  });
+  const std::vector<UniqueFd> family = ReadPids(6);
+  ::kill(agent, SIGKILL);
+  ExpectAllGoneWithin(family, 1000);
+  EXPECT_EQ(farewell_.ReadLine(), "farewell 9 0 me");  // the test is the parent and hasn't reaped it
+  ::waitpid(agent, nullptr, 0);
+}
+
+TEST_F(KeeperDeath, AlsoWith64Processes) {
+  const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
+    for (uint32_t slot = 0; slot < 64; ++slot) keeper.StartShell(slot, Family(fifo_));
+  });
+  const std::vector<UniqueFd> family = ReadPids(192);
+  ::kill(agent, SIGKILL);
+  ExpectAllGoneWithin(family, 1000);
+  ::waitpid(agent, nullptr, 0);
+}
+
+TEST_F(KeeperDeath, TheAgentsExitCodeIsPassedOn) {
+  const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
+    keeper->SetFarewell(TellFarewell(farewell_));
+    keeper.StartShell(0, absl::StrCat("echo $$ > ", fifo_.path(), "; exec sleep 1000"));
+    while (true) {
+      keeper.WaitStarted(0);
+      ::_exit(77);
+    }
+  });
+  EXPECT_EQ(farewell_.ReadLine(), "farewell 0 77 me");
+  ::waitpid(agent, nullptr, 0);
+}
+
+TEST_F(KeeperDeath, AnAgentThatEndsInOrderSaysNoFarewell) {
+  const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
+    keeper->SetFarewell(TellFarewell(farewell_));
+    keeper.Destroy();
+    farewell_.WriteLine("destroyed");
+  });
+  EXPECT_EQ(farewell_.ReadLine(), "destroyed");
+  ::kill(agent, SIGKILL);
+  ::waitpid(agent, nullptr, 0);
+  EXPECT_EQ(farewell_.ReadLine(0), "(nothing came)") << "the keeper had ended by then";
+}
+
+TEST_F(KeeperDeath, AnAgentThatWasStoppedByAFullTerminalDiesLikeAnyOther) {
+  PipeEnds pipe = MakeTestPipe();
+  pid_t agent = 0;
+  {
+    StreamsTo streams(pipe.write.get(), pipe.write.get());
+    agent = ForkAgent([&](TestKeeper& keeper) {
+      keeper->SetFarewell(TellFarewell(farewell_));
+      keeper.StartShell(0, absl::StrCat("echo $$ > ", fifo_.path(), "; exec yes"),
+                        [](ProcessSpec& spec) { spec.passes_output = true; });
+    });
+  }
+  const std::vector<UniqueFd> yes = ReadPids(1);
+  // Once nothing more fits the keeper is in the state that this test is about.
+  pollfd full{pipe.write.get(), POLLOUT, 0};
+  const int64_t deadline_ms = BootTimeMs() + kBoundMs;
+  while (::poll(&full, 1, 0) == 1 && BootTimeMs() < deadline_ms) ::poll(nullptr, 0, 1);
+  ::kill(agent, SIGKILL);
+  ExpectAllGoneWithin(yes, 1000);
+  EXPECT_EQ(farewell_.ReadLine(), "farewell 9 0 me");
+  ::waitpid(agent, nullptr, 0);
+}
+
+TEST_F(KeeperDeath, OfTheKeeperIsToldAndTheAgentCleansUp) {
+  const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
+    const pid_t scheduler = ::fork();  // a child of the agent's own
+    if (scheduler == 0) {
+      while (true) ::pause();
+    }
+    Keeper::Spare(scheduler);
+    keeper.StartShell(0, Family(fifo_));
+    keeper.WaitStarted(0);
+    farewell_.WriteLine(absl::StrCat(keeper->pid()));
+    farewell_.WriteLine(absl::StrCat(scheduler));
+    if (!keeper.WaitLost()) ::_exit(1);
+    Keeper::KillAllDescendants();
+    const std::vector<ProcessInfo> left = DescendantsOf(::getpid(), {});
+    const bool is_clean = left.size() == 1 && left[0].pid == scheduler;
+    keeper->StopAll();  // harmless
+    keeper.Destroy();
+    ::_exit(is_clean && ::kill(scheduler, SIGKILL) == 0 ? 42 : 1);
+  });
+  const std::vector<UniqueFd> family = ReadPids(3);
+  const pid_t keeper = std::stoi(farewell_.ReadLine());
+  UniqueFd scheduler = farewell_.ReadPid();
+  ::kill(keeper, SIGKILL);
+  ExpectAllGoneWithin(family, 1000);
+  int status = 0;
+  ::waitpid(agent, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 42);
+  EXPECT_TRUE(EndsWithin(scheduler, kBoundMs));
+}
+
+TEST_F(KeeperDeath, WithoutAnAgentThatActsTheLeadersDieByThemselves) {
+  const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
+    keeper.StartShell(0, absl::StrCat("echo $$ > ", fifo_.path(), "; exec sleep 1000"));
+    keeper.WaitStarted(0);
+    farewell_.WriteLine(absl::StrCat(keeper->pid()));
+  });
+  const std::vector<UniqueFd> leader = ReadPids(1);
+  ::kill(std::stoi(farewell_.ReadLine()), SIGKILL);
+  ExpectAllGoneWithin(leader, 1000);
+  ::kill(agent, SIGKILL);
+  ::waitpid(agent, nullptr, 0);
+}
+
+TEST_F(KeeperDeath, AHungKeeperDoesNotHangTheDestructor) {
+  TestKeeper keeper;
+  keeper.StartShell(0, Family(fifo_));
+  const std::vector<UniqueFd> family = ReadPids(3);
+  ::kill(static_cast<pid_t>(keeper->pid()), SIGSTOP);
+  const int64_t begin_ms = BootTimeMs();
+  keeper.Destroy();
+  EXPECT_LT(BootTimeMs() - begin_ms, 10'000);
+  ExpectAllGoneWithin(family, 0);
+  EXPECT_TRUE(DescendantsOf(::getpid(), {}).empty());
+}
+
+TEST_F(KeeperDeath, TheFenceFallsWhileTheAgentHangs) {
+  const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
+    keeper.StartShell(0, absl::StrCat("trap 'echo got TERM > ", fifo_.path(), "; exit 0' TERM; echo $$ > ",
+                                      fifo_.path(), "; while :; do sleep 0.01; done"));
+    keeper.WaitStarted(0);
+    keeper->SetFence(BootTimeMs() + 500);
+    ::raise(SIGSTOP);
+    if (keeper.WaitFenceFell()) farewell_.WriteLine("fell");
+    keeper.WaitEnded(0);
+    farewell_.WriteLine("ended");
+  });
+  const std::vector<UniqueFd> process = ReadPids(1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(agent, &status, WUNTRACED), agent);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  EXPECT_EQ(fifo_.ReadLine(), "got TERM");
+  ExpectAllGoneWithin(process, kBoundMs);
+  ::kill(agent, SIGCONT);
+  EXPECT_EQ(farewell_.ReadLine(), "fell");
+  EXPECT_EQ(farewell_.ReadLine(), "ended");
+  ::kill(agent, SIGKILL);
+  ::waitpid(agent, nullptr, 0);
+}
+
+TEST_F(KeeperDeath, SignalsFromATerminalDontReachTheKeeper) {
+  TestKeeper keeper;
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1})
+    ::kill(static_cast<pid_t>(keeper->pid()), signal);
+  keeper.StartShell(0, "exit 3");
+  EXPECT_EQ(keeper.WaitEnded(0).exit_code, 3);
+  EXPECT_NE(::getsid(static_cast<pid_t>(keeper->pid())), ::getsid(0));
+}
+
+TEST_F(KeeperDeath, TheKeeperIsKnownByItsName) {
+  TestKeeper keeper;
+  keeper.StartShell(0, "exit 0");
+  keeper.WaitEnded(0);
+  EXPECT_EQ(ReadWholeFile(absl::StrCat("/proc/", keeper->pid(), "/comm")), "ms-keeper\n");
+  const std::string shown = ReadWholeFile(absl::StrCat("/proc/", keeper->pid(), "/cmdline"));
+  EXPECT_EQ(std::string(shown.c_str()), "ms-keeper");
+  EXPECT_EQ(shown.find("keeper_death_test"), std::string::npos);
+}
+
+TEST(AgentWatch, TellsWhatAProcessDiedOf) {
+  struct Case {
+    std::function<void()> die;
+    int signal, exit_code;
+  };
+  for (const Case& c :
+       {Case{[] { ::_exit(0); }, 0, 0}, Case{[] { ::_exit(200); }, 0, 200}, Case{[] { ::raise(SIGKILL); }, SIGKILL, 0},
+        Case{[] {
+               const rlimit none{0, 0};
+               ::setrlimit(RLIMIT_CORE, &none);
+               ::signal(SIGSEGV, SIG_DFL);
+               ::raise(SIGSEGV);
+             },
+             SIGSEGV, 0}}) {
+    // The watched process forks its watcher, as the agent forks its keeper.
+    PipeEnds result = MakeTestPipe();
+    PipeEnds looked = MakeTestPipe();
+    const pid_t watched = ::fork();
+    if (watched == 0) {
+      AgentWatch watch = AgentWatch::OfThisProcess();
+      if (::fork() == 0) {
+        const bool is_early = watch.ReadFate().has_value() || watch.IsDead();
+        looked.write.reset();
+        pollfd dead{watch.fd(), POLLIN, 0};
+        ::poll(&dead, 1, static_cast<int>(kBoundMs));
+        const AgentFate fate = watch.ReadFate().value_or(AgentFate{-1, -1});
+        ::dprintf(result.write.get(), "%d %d %d", is_early ? 1 : 0, fate.signal, fate.exit_code);
+        ::_exit(0);
+      }
+      looked.write.reset();
+      ReadToEnd(looked.read);
+      c.die();
+      ::_exit(1);
+    }
+    looked.write.reset();
+    result.write.reset();
+    EXPECT_EQ(ReadToEnd(result.read), absl::StrCat("0 ", c.signal, " ", c.exit_code));
+    ::waitpid(watched, nullptr, 0);
+  }
+}
+
+TEST(Farewell, PlaceholdersAreFilledInWhereverTheyStand) {
+  EXPECT_EQ(FillFarewell({"x", "--signal={signal}", "{exit_code}{signal}", "{other}"}, {9, 3}),
+            (std::vector<std::string>{"x", "--signal=9", "39", "{other}"}));
+}
+
+}  // namespace
+}  // namespace muster::agent

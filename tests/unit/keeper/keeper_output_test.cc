@@ -1,0 +1,197 @@
+// Where the output of processes goes, seen at the keeper's own stdout and stderr.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "support.h"
+#include "worker_agent/keeper/boottime.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+void PassThrough(ProcessSpec& spec) { spec.passes_output = true; }
+
+// A keeper whose stdout and stderr are one pipe; the test holds only the reading end.
+struct PipedKeeper {
+  PipedKeeper() : pipe(MakeTestPipe()) {
+    StreamsTo streams(pipe.write.get(), pipe.write.get());
+    keeper.emplace();
+    pipe.write.reset();
+  }
+  std::string EndAndRead() {
+    keeper->Destroy();
+    return ReadToEnd(pipe.read);
+  }
+  PipeEnds pipe;
+  std::optional<TestKeeper> keeper;
+};
+
+TEST(KeeperOutput, PassesOnUnchangedAndInOrder) {
+  PipedKeeper piped;
+  std::string wanted;
+  for (int i = 1; i <= 200; ++i) absl::StrAppend(&wanted, "out ", i, "\nerr ", i, "\n");
+  wanted += "\r50%\x1b[31m no end";
+  piped.keeper->StartShell(
+      0, "for i in $(seq 1 200); do echo out $i; echo err $i >&2; done; printf '\\r50%%\\033[31m no end'", PassThrough);
+  piped.keeper->WaitEnded(0);
+  EXPECT_EQ(piped.EndAndRead(), wanted);
+}
+
+TEST(KeeperOutput, KeepsStdoutAndStderrApart) {
+  PipeEnds out = MakeTestPipe();
+  PipeEnds err = MakeTestPipe();
+  std::optional<TestKeeper> keeper;
+  {
+    StreamsTo streams(out.write.get(), err.write.get());
+    keeper.emplace();
+  }
+  out.write.reset();
+  err.write.reset();
+  keeper->StartShell(0, "echo to out; echo to err >&2", PassThrough);
+  const Ended ended = keeper->WaitEnded(0);
+  EXPECT_THAT(ended.last_lines, UnorderedElementsAre("to out", "to err"));
+  keeper->Destroy();
+  EXPECT_EQ(ReadToEnd(out.read), "to out\n");
+  EXPECT_EQ(ReadToEnd(err.read), "to err\n");
+}
+
+TEST(KeeperOutput, LinesCarryTheirPrefix) {
+  PipedKeeper piped;
+  for (uint32_t slot = 0; slot < 2; ++slot) {
+    piped.keeper->StartShell(slot, "printf 'one\\n\\ntwo'; printf '10%%\\r99%%\\n' >&2; printf end",
+                             [&](ProcessSpec& spec) { spec.prefix = absl::StrCat("[", slot, "] "); });
+  }
+  piped.keeper->WaitEnded(0);
+  piped.keeper->WaitEnded(1);
+  const std::vector<std::string> lines = absl::StrSplit(piped.EndAndRead(), '\n');
+  EXPECT_THAT(lines, UnorderedElementsAre("[0] one", "[0] ", "[0] 99%", "[0] end", "[1] one", "[1] ", "[1] 99%",
+                                          "[1] end", ""));
+}
+
+TEST(KeeperOutput, LogsAreAppendedToAndNothingIsShown) {
+  TempFolder folder;
+  const std::string path = folder.Path("logs/worker_0.log");
+  PipedKeeper piped;
+  for (uint32_t slot = 0; slot < 2; ++slot) {
+    piped.keeper->StartShell(slot, absl::StrCat("echo out ", slot, "; echo err ", slot, " >&2"),
+                             [&](ProcessSpec& spec) { spec.log_path = path; });
+    piped.keeper->WaitEnded(slot);
+  }
+  EXPECT_EQ(ReadWholeFile(path), "out 0\nerr 0\nout 1\nerr 1\n");
+  EXPECT_EQ(piped.EndAndRead(), "");
+}
+
+TEST(KeeperOutput, ALogAndALiveViewTogether) {
+  TempFolder folder;
+  PipedKeeper piped;
+  piped.keeper->StartShell(0, "echo a; echo b", [&](ProcessSpec& spec) {
+    spec.log_path = folder.Path("log");
+    spec.prefix = "[0] ";
+  });
+  piped.keeper->WaitEnded(0);
+  EXPECT_EQ(ReadWholeFile(folder.Path("log")), "a\nb\n");
+  EXPECT_EQ(piped.EndAndRead(), "[0] a\n[0] b\n");
+}
+
+TEST(KeeperOutput, AFullDiskIsToldOnStderrAndTheProcessGoesOn) {
+  PipedKeeper piped;
+  piped.keeper->StartShell(0, "for i in 1 2 3 4 5; do echo $i; sleep 0.01; done; exit 2",
+                           [&](ProcessSpec& spec) { spec.log_path = "/dev/full"; });
+  const Ended ended = piped.keeper->WaitEnded(0);
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_EQ(ended.last_lines.size(), 5u);
+  const std::string shown = piped.EndAndRead();
+  EXPECT_THAT(shown, HasSubstr("/dev/full takes no more output: No space left on device"));
+  EXPECT_EQ(std::count(shown.begin(), shown.end(), '\n'), 1);
+}
+
+TEST(KeeperOutput, ASlowReaderGetsEveryByte) {
+  PipedKeeper piped;
+  constexpr size_t kBytes = 20'000'000;
+  piped.keeper->StartShell(0, absl::StrCat("head -c ", kBytes, " /dev/zero"), PassThrough);
+  piped.keeper->WaitStarted(0);
+  size_t got = 0;
+  char buffer[8192];
+  while (got < kBytes) {
+    const ssize_t n = ::read(piped.pipe.read.get(), buffer, sizeof buffer);
+    ASSERT_GT(n, 0);
+    got += static_cast<size_t>(n);
+  }
+  EXPECT_EQ(piped.keeper->WaitEnded(0).exit_code, 0);
+  EXPECT_EQ(got + piped.EndAndRead().size(), kBytes);
+}
+
+TEST(KeeperOutput, ABlockedStdoutHoldsUpNobody) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  PipedKeeper piped;
+  TestKeeper& keeper = *piped.keeper;
+  // Nobody reads the pipe. One process floods it with nothing else to keep its output, one has a log.
+  keeper.StartShell(0, "head -c 100000000 /dev/zero | tr '\\0' 'x' | fold -w 99", PassThrough);
+  keeper.StartShell(1, "head -c 30000000 /dev/zero | tr '\\0' 'y' | fold -w 99", [&](ProcessSpec& spec) {
+    spec.prefix = "[1] ";
+    spec.log_path = folder.Path("log");
+  });
+  const int64_t begin_ms = BootTimeMs();
+  EXPECT_EQ(keeper.WaitEnded(1).exit_code, 0);
+  EXPECT_EQ(ReadWholeFile(folder.Path("log")).size(), 30'000'000u + 303'030u) << "a log loses nothing";
+  // Others are started, stopped and told of meanwhile.
+  keeper.StartShell(2, absl::StrCat("echo ready > ", fifo.path(), "; exec sleep 1000"));
+  EXPECT_EQ(fifo.ReadLine(), "ready");
+  keeper->Stop({2, 1, 0});
+  EXPECT_EQ(keeper.WaitEnded(2).signal, SIGTERM);
+  // The flood goes on once the reader is given up, and its last lines are right.
+  const Ended flood = keeper.WaitEnded(0);
+  EXPECT_EQ(flood.exit_code, 0);
+  EXPECT_EQ(flood.last_lines.size(), 20u);
+  EXPECT_LT(BootTimeMs() - begin_ms, kBoundMs);
+  // With all that waiting, an idle keeper takes no processor time.
+  clockid_t keeper_cpu{};
+  ASSERT_EQ(::clock_getcpuclockid(static_cast<pid_t>(keeper->pid()), &keeper_cpu), 0);
+  timespec before{};
+  timespec after{};
+  ::clock_gettime(keeper_cpu, &before);
+  EXPECT_EQ(fifo.ReadLine(300), "(nothing came)");
+  ::clock_gettime(keeper_cpu, &after);
+  EXPECT_LT((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1'000'000, 50);
+  // The reader comes back and is told what it missed.
+  keeper.StartShell(3, "echo afterwards", PassThrough);
+  keeper.WaitEnded(3);
+  std::string shown;
+  pollfd ready{piped.pipe.read.get(), POLLIN, 0};
+  char buffer[64 * 1024];
+  while (!absl::StrContains(shown, "afterwards\n") && ::poll(&ready, 1, kBoundMs) == 1) {
+    const ssize_t n = ::read(piped.pipe.read.get(), buffer, sizeof buffer);
+    ASSERT_GT(n, 0);
+    shown.append(buffer, static_cast<size_t>(n));
+  }
+  EXPECT_THAT(shown, HasSubstr(" bytes of output were dropped here"));
+  EXPECT_LT(shown.size(), 10'000'000u);
+}
+
+TEST(KeeperOutput, AReaderThatGoesHarmsNobody) {
+  PipedKeeper piped;
+  piped.pipe.read.reset();
+  piped.keeper->StartShell(0, "for i in 1 2 3; do echo $i; done; exit 5", PassThrough);
+  const Ended ended = piped.keeper->WaitEnded(0);
+  EXPECT_EQ(ended.exit_code, 5);
+  EXPECT_EQ(ended.last_lines.size(), 3u);
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,410 @@
+// Starting, stopping and burying real processes through a keeper.
+#include "worker_agent/keeper/keeper.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "support.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/descendants.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+KeeperOptions ShortStop() {
+  KeeperOptions options;
+  options.stop_timeout = absl::Milliseconds(200);
+  return options;
+}
+
+TEST(Keeper, ExitCodesAndSignals) {
+  TestKeeper keeper;
+  keeper.StartShell(0, "exit 0");
+  keeper.StartShell(1, "exit 7");
+  keeper.StartShell(2, "kill -9 $$");
+  EXPECT_GT(keeper.WaitStarted(0).pid, 0);
+  const Ended good = keeper.WaitEnded(0);
+  EXPECT_EQ(good.exit_code, 0);
+  EXPECT_EQ(good.signal, 0);
+  EXPECT_FALSE(good.was_stopped);
+  EXPECT_NEAR(static_cast<double>(good.ended_boottime_ms), static_cast<double>(BootTimeMs()), kBoundMs);
+  EXPECT_EQ(keeper.WaitEnded(1).exit_code, 7);
+  const Ended killed = keeper.WaitEnded(2);
+  EXPECT_EQ(killed.signal, SIGKILL);
+  EXPECT_EQ(killed.exit_code, 0);
+  EXPECT_FALSE(killed.was_stopped);
+}
+
+TEST(Keeper, TellsStartedThenEndedOnceEach) {
+  TestKeeper keeper;
+  keeper.StartShell(0, "exit 0");
+  keeper.WaitEnded(0);
+  keeper.StartShell(1, "exit 0");
+  keeper.WaitEnded(1);
+  ASSERT_EQ(keeper.events().size(), 4u);
+  EXPECT_TRUE(std::holds_alternative<Started>(keeper.events()[0]));
+  EXPECT_TRUE(std::holds_alternative<Ended>(keeper.events()[1]));
+}
+
+TEST(Keeper, LastLinesOfBothStreams) {
+  TestKeeper keeper;
+  keeper.StartShell(0, "for i in $(seq 1 30); do echo out $i; echo err $i >&2; done; printf unfinished");
+  const std::vector<std::string> lines = keeper.WaitEnded(0).last_lines;
+  ASSERT_EQ(lines.size(), 20u);
+  EXPECT_EQ(lines[17], "out 30");
+  EXPECT_EQ(lines[18], "err 30");
+  EXPECT_EQ(lines[19], "unfinished");
+}
+
+TEST(Keeper, WhatCantBeStartedSaysWhy) {
+  TempFolder folder;
+  WriteWholeFile(folder.Path("plain"), "no program");
+  WriteWholeFile(folder.Path("script"), "#!/no/such/interpreter\n");
+  ::chmod(folder.Path("script").c_str(), 0755);
+  struct Case {
+    ProcessSpec spec;
+    int exit_code;
+    std::string text;
+  };
+  std::vector<Case> cases = {{Command(0, {"no-such-program"}), 127, "no-such-program: not found in PATH"},
+                             {Command(1, {"/no/such/program"}), 127, "/no/such/program: no such file"},
+                             {Command(2, {folder.Path("plain")}), 126, "permission denied"},
+                             {Command(3, {folder.Path("script")}), 127, "interpreter"},
+                             {Command(4, {}), 126, "empty"},
+                             {Command(5, {"true"}), 126, "/no/such/folder"},
+                             {Command(6, {"true"}), 126, "--bind_core"},
+                             {Command(7, {"true"}), 126, "--log_dir"},
+                             {Command(8, {"true", std::string(9'000'000, 'x')}), 126, "bytes"},
+                             {Command(9, {"true", std::string(3'000'000, 'x')}), 126, "Argument list too long"}};
+  cases[5].spec.working_directory = "/no/such/folder";
+  cases[6].spec.cpus = {60'000};
+  cases[7].spec.log_path = folder.Path("plain/log");
+  TestKeeper keeper;
+  for (const Case& c : cases) keeper.Start(c.spec);
+  for (const Case& c : cases) {
+    const Ended ended = keeper.WaitEnded(c.spec.key.slot);
+    EXPECT_EQ(ended.exit_code, c.exit_code) << c.text << " / " << ended.launch_error;
+    EXPECT_THAT(ended.launch_error, HasSubstr(c.text));
+    EXPECT_EQ(ended.signal, 0);
+  }
+  for (const KeeperEvent& event : keeper.events()) {
+    EXPECT_FALSE(std::holds_alternative<Started>(event)) << "nothing was started";
+  }
+}
+
+TEST(Keeper, ASecondStartOfALivingKeyIsRefused) {
+  TestKeeper keeper;
+  keeper.StartShell(0, "exec sleep 1000");
+  keeper.StartShell(0, "exit 0");
+  EXPECT_THAT(keeper.WaitEnded(0).launch_error, HasSubstr("twice"));
+}
+
+TEST(Keeper, TheProcessGetsACleanWorld) {
+  UniqueFd leaked(::open("/dev/null", O_RDONLY));  // without O_CLOEXEC, on purpose
+  ::signal(SIGUSR2, SIG_IGN);
+  TempFolder folder;
+  cpu_set_t own;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof own, &own), 0);
+  int cpu = 0;
+  while (!CPU_ISSET(cpu, &own)) ++cpu;
+
+  TestKeeper keeper;
+  ProcessSpec python = Command(0, {"python3", "-c", R"(
+import os, sys
+fds = os.listdir('/proc/self/fd')
+print(*sorted(f for f in fds if os.path.exists('/proc/self/fd/' + f)))
+print(*os.sched_getaffinity(0))
+print(os.getcwd() == os.environ['WANTED'], sorted(os.environ) == ['LC_ALL', 'PATH', 'WANTED'])
+print(os.getpgrp() == os.getpid(), repr(sys.stdin.read()))
+)"});
+  const std::string wanted = folder.Path(".").substr(0, folder.Path(".").size() - 2);
+  python.env.push_back("WANTED=" + wanted);
+  python.working_directory = wanted;
+  python.cpus = {cpu};
+  keeper.Start(python);
+  keeper.Start(Command(1, {"grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"}));
+  EXPECT_THAT(keeper.WaitEnded(0).last_lines, ElementsAre("0 1 2", absl::StrCat(cpu), "True True", "True ''"));
+  EXPECT_THAT(keeper.WaitEnded(1).last_lines, ElementsAre("SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000"));
+  ::signal(SIGUSR2, SIG_DFL);
+}
+
+TEST(Keeper, StandardInputIsInheritedWhenAsked) {
+  PipeEnds pipe = MakeTestPipe();
+  UniqueFd saved(::fcntl(0, F_DUPFD_CLOEXEC, 3));
+  ::dup2(pipe.read.get(), 0);
+  TestKeeper keeper;
+  ::dup2(saved.get(), 0);
+  ASSERT_EQ(::write(pipe.write.get(), "typed\n", 6), 6);
+  keeper.StartShell(0, "read line; echo got $line", [](ProcessSpec& spec) { spec.inherits_stdin = true; });
+  EXPECT_THAT(keeper.WaitEnded(0).last_lines, ElementsAre("got typed"));
+}
+
+TEST(Keeper, StopSignalsTheLeader) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  TestKeeper keeper;
+  keeper.StartShell(0,
+                    absl::StrCat("trap 'exit 5' TERM; echo ready > ", fifo.path(), "; while :; do sleep 0.01; done"));
+  keeper.StartShell(1, "exec sleep 1000");
+  keeper.WaitStarted(1);
+  EXPECT_EQ(fifo.ReadLine(), "ready");
+  keeper->Stop({0, 1, 0});
+  const Ended ended = keeper.WaitEnded(0);
+  EXPECT_EQ(ended.exit_code, 5);
+  EXPECT_TRUE(ended.was_stopped);
+  EXPECT_EQ(keeper.events().size(), 3u) << "the other one runs on";
+  keeper->StopAll();
+  EXPECT_EQ(keeper.WaitEnded(1).signal, SIGTERM);
+}
+
+TEST(Keeper, AChildThatIgnoresTheStopSignalIsKilledAtTheDeadline) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  TestKeeper keeper(ShortStop());
+  keeper.StartShell(0, absl::StrCat("trap '' TERM; echo ready > ", fifo.path(), "; while :; do sleep 1000; done"));
+  EXPECT_EQ(fifo.ReadLine(), "ready");
+  const int64_t begin_ms = BootTimeMs();
+  keeper->StopAll();
+  const Ended ended = keeper.WaitEnded(0);
+  EXPECT_EQ(ended.signal, SIGKILL);
+  EXPECT_TRUE(ended.was_stopped);
+  EXPECT_GE(ended.ended_boottime_ms - begin_ms, 199);
+  EXPECT_LE(ended.ended_boottime_ms - begin_ms, 5000);
+}
+
+TEST(Keeper, ASuspendedProcessHearsTheStopSignal) {
+  TestKeeper keeper;
+  keeper.StartShell(0, "kill -STOP $$");
+  keeper.WaitStarted(0);
+  keeper->StopAll();
+  EXPECT_EQ(keeper.WaitEnded(0).signal, SIGTERM);
+}
+
+TEST(Keeper, AnotherStopSignalAndForwarding) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  KeeperOptions options;
+  options.stop_signal = SIGINT;
+  TestKeeper keeper(options);
+  keeper.StartShell(0, absl::StrCat("trap 'echo usr1 > ", fifo.path(), "' USR1; trap 'exit 9' INT; echo ready > ",
+                                    fifo.path(), "; while :; do sleep 0.01; done"));
+  EXPECT_EQ(fifo.ReadLine(), "ready");
+  keeper->Forward(SIGUSR1);
+  EXPECT_EQ(fifo.ReadLine(), "usr1");
+  keeper->StopAll();
+  EXPECT_EQ(keeper.WaitEnded(0).exit_code, 9);
+}
+
+TEST(Keeper, WhatAWrapperLeavesBehindGetsTheStopSignalToo) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  TestKeeper keeper;
+  const std::string python = absl::StrCat(
+      "import signal, sys, os, time\n"
+      "def tell(text):\n  with open('",
+      fifo.path(),
+      "', 'w') as f: f.write(text + '\\n')\n"
+      "def end(*a):\n  tell('python got it'); sys.exit(0)\n"
+      "signal.signal(signal.SIGTERM, end)\n"
+      "tell('ready')\n"
+      "while True: time.sleep(1000)\n");
+  WriteWholeFile(folder.Path("child.py"), python);
+  keeper.Start(Command(0, {"bash", "-c", absl::StrCat("python3 ", folder.Path("child.py"), "; true")}));
+  EXPECT_EQ(fifo.ReadLine(), "ready");
+  keeper->StopAll();
+  EXPECT_EQ(fifo.ReadLine(), "python got it");
+  const Ended ended = keeper.WaitEnded(0);
+  EXPECT_EQ(ended.signal, SIGTERM);
+  EXPECT_TRUE(ended.was_stopped);
+}
+
+TEST(Keeper, EndedComesWhenTheWholeGroupIsGone) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  Fifo go(folder.Path("go"));
+  TestKeeper keeper;
+  // The grandchild holds the pipe and ignores everything but SIGKILL: neither of that delays the end.
+  keeper.StartShell(0, absl::StrCat("sh -c 'trap \"\" TERM HUP INT; echo $$ > ", fifo.path(),
+                                    "; while :; do sleep 1000; done' & read x < ", go.path(), "; echo bye; exit 3"));
+  UniqueFd grandchild = fifo.ReadPid();
+  go.WriteLine("go");
+  const Ended ended = keeper.WaitEnded(0);
+  EXPECT_EQ(ended.exit_code, 3);
+  EXPECT_TRUE(EndsWithin(grandchild, 0)) << "told before the group was gone";
+  EXPECT_THAT(ended.last_lines, ElementsAre("bye"));
+}
+
+TEST(Keeper, ADaemonThatHoldsThePipeDelaysNothing) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  Fifo go(folder.Path("go"));
+  TestKeeper keeper;
+  keeper.StartShell(0, absl::StrCat("setsid sh -c 'echo $$ > ", fifo.path(), "; exec sleep 1000' & read x < ",
+                                    go.path(), "; echo last words"));
+  UniqueFd daemon = fifo.ReadPid();
+  go.WriteLine("go");
+  EXPECT_THAT(keeper.WaitEnded(0).last_lines, ElementsAre("last words"));
+  EXPECT_FALSE(EndsWithin(daemon, 0)) << "it left the group, so it stays until KillAll";
+  keeper->KillAll();
+  EXPECT_TRUE(EndsWithin(daemon, kBoundMs));
+}
+
+TEST(Keeper, AZombieOfAForeignParentDoesNotHoldTheGroup) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  Fifo go(folder.Path("go"));
+  TestKeeper keeper;
+  // The parent leaves the group after it has forked a child there, and never reaps it.
+  WriteWholeFile(folder.Path("parent.py"), absl::StrCat("import os, time\n"
+                                                        "if os.fork() == 0:\n  time.sleep(1000)\n"
+                                                        "os.setsid()\n"
+                                                        "open('",
+                                                        fifo.path(),
+                                                        "', 'w').write(f'{os.getpid()}\\n')\n"
+                                                        "time.sleep(1000)\n"));
+  keeper.StartShell(0, absl::StrCat("python3 ", folder.Path("parent.py"), " & read x < ", go.path(), "; exit 3"));
+  UniqueFd parent = fifo.ReadPid();
+  go.WriteLine("go");
+  EXPECT_EQ(keeper.WaitEnded(0).exit_code, 3);
+  EXPECT_FALSE(EndsWithin(parent, 0));
+}
+
+TEST(Keeper, NoZombiesRemain) {
+  TestKeeper keeper;
+  for (uint32_t slot = 0; slot < 8; ++slot) {
+    keeper.StartShell(slot, "setsid true & (true & true &) ; exec true");
+  }
+  for (uint32_t slot = 0; slot < 8; ++slot) keeper.WaitEnded(slot);
+  keeper.StartShell(9, "exit 0");
+  keeper.WaitEnded(9);
+  const int64_t deadline_ms = BootTimeMs() + kBoundMs;
+  const pid_t pid = static_cast<pid_t>(keeper->pid());
+  while (!DescendantsOf(pid, {}).empty() && BootTimeMs() < deadline_ms) keeper->Poll();
+  EXPECT_TRUE(DescendantsOf(pid, {}).empty());
+}
+
+TEST(Keeper, KillAllMeansOnlyWhatRuns) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  TestKeeper keeper;
+  keeper.StartShell(0, "trap '' TERM; while :; do sleep 1000; done");
+  keeper->KillAll();
+  keeper.StartShell(1, absl::StrCat("echo second > ", fifo.path(), "; exec sleep 1000"));
+  const Ended first = keeper.WaitEnded(0);
+  EXPECT_EQ(first.signal, SIGKILL);
+  EXPECT_TRUE(first.was_stopped);
+  EXPECT_EQ(fifo.ReadLine(), "second");
+  keeper->Stop({1, 1, 0});
+  EXPECT_EQ(keeper.WaitEnded(1).signal, SIGTERM);
+}
+
+TEST(Keeper, TheErrorFileIsRemovedBeforeAndReadAfterwards) {
+  TempFolder folder;
+  WriteWholeFile(folder.Path("old"), R"({"message": "from an earlier life"})");
+  TestKeeper keeper;
+  keeper.StartShell(0, "exit 1", [&](ProcessSpec& spec) { spec.error_file = folder.Path("old"); });
+  const std::string write =
+      absl::StrCat(R"(echo '{"message": {"message": "boom"}}' > )", folder.Path("new"), "; exit 1");
+  keeper.StartShell(1, write, [&](ProcessSpec& spec) { spec.error_file = folder.Path("new"); });
+  EXPECT_EQ(keeper.WaitEnded(0).error_message, "");
+  EXPECT_EQ(keeper.WaitEnded(1).error_message, "boom");
+}
+
+TEST(Keeper, TheFenceStopsEverythingOnce) {
+  TestKeeper keeper;
+  keeper.StartShell(0, "exec sleep 1000");
+  keeper.WaitStarted(0);
+  keeper->SetFence(BootTimeMs() + 100);
+  EXPECT_TRUE(keeper.WaitFenceFell());
+  const Ended ended = keeper.WaitEnded(0);
+  EXPECT_EQ(ended.signal, SIGTERM);
+  EXPECT_TRUE(ended.was_stopped);
+  // The agent knows by now: what it starts from here on is its own decision.
+  keeper.StartShell(1, "exit 6");
+  EXPECT_EQ(keeper.WaitEnded(1).exit_code, 6);
+  size_t falls = 0;
+  for (const KeeperEvent& event : keeper.events()) falls += std::holds_alternative<FenceFell>(event) ? 1 : 0;
+  EXPECT_EQ(falls, 1u);
+}
+
+TEST(Keeper, AFenceThatIsMovedOrDisarmedDoesNotFall) {
+  TestKeeper keeper;
+  keeper->SetFence(BootTimeMs() + 3'600'000);
+  keeper.StartShell(0, "exec sleep 0.3");
+  keeper->SetFence(BootTimeMs() + 150);
+  keeper->SetFence(std::nullopt);
+  EXPECT_EQ(keeper.WaitEnded(0).exit_code, 0);
+  EXPECT_EQ(keeper.events().size(), 2u);
+}
+
+TEST(Keeper, AStartThatCrossesTheFallIsRefused) {
+  TestKeeper keeper;
+  // No Poll between the two: the agent can't know of the fall. The fence lies in the past, so it has fallen by the time
+  // that the first process has been seen to end.
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  keeper.StartShell(0, absl::StrCat("trap 'echo stopped > ", fifo.path(), "; exit 0' TERM; echo ready > ", fifo.path(),
+                                    "; while :; do sleep 0.01; done"));
+  EXPECT_EQ(fifo.ReadLine(), "ready");
+  keeper->SetFence(1);
+  EXPECT_EQ(fifo.ReadLine(), "stopped");
+  keeper.StartShell(1, "echo must not run");
+  const Ended ended = keeper.WaitEnded(1);
+  EXPECT_TRUE(ended.was_stopped);
+  EXPECT_THAT(ended.last_lines, IsEmpty());
+  EXPECT_TRUE(keeper.WaitFenceFell());
+}
+
+TEST(Keeper, ManyProcessesAtOnce) {
+  TestKeeper keeper;
+  for (uint32_t slot = 0; slot < 64; ++slot) keeper.StartShell(slot, absl::StrCat("echo ", slot, "; exit ", slot));
+  for (uint32_t slot = 0; slot < 64; ++slot) {
+    const Ended ended = keeper.WaitEnded(slot);
+    EXPECT_EQ(ended.exit_code, static_cast<int>(slot));
+    EXPECT_THAT(ended.last_lines, ElementsAre(absl::StrCat(slot)));
+  }
+}
+
+TEST(Keeper, NoMessageIsLostWhenTheAgentIsSlow) {
+  // Far more than a socket's buffer in both directions, and no Poll until all is sent.
+  TestKeeper keeper;
+  const std::string padding(60'000, 'x');
+  for (uint32_t slot = 0; slot < 100; ++slot) {
+    keeper.StartShell(slot, "head -c 12000 /dev/zero | tr '\\0' 'y' | fold -w 500",
+                      [&](ProcessSpec& spec) { spec.env.push_back("PADDING=" + padding); });
+  }
+  for (uint32_t slot = 0; slot < 100; ++slot) EXPECT_EQ(keeper.WaitEnded(slot).last_lines.size(), 20u);
+}
+
+TEST(Keeper, TheDestructorLeavesNothingBehind) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  TestKeeper keeper;
+  keeper.StartShell(
+      0, absl::StrCat("setsid sh -c 'echo $$ > ", fifo.path(), "; exec sleep 1000' & trap '' TERM; echo $$ > ",
+                      fifo.path(), "; while :; do sleep 1000; done"));
+  UniqueFd one = fifo.ReadPid();
+  UniqueFd two = fifo.ReadPid();
+  const int64_t begin_ms = BootTimeMs();
+  keeper.Destroy();
+  EXPECT_TRUE(EndsWithin(one, 0));
+  EXPECT_TRUE(EndsWithin(two, 0));
+  EXPECT_TRUE(DescendantsOf(::getpid(), {}).empty());
+  EXPECT_LT(BootTimeMs() - begin_ms, 4000);
+}
+
+}  // namespace
+}  // namespace muster::agent

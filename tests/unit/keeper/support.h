@@ -1,0 +1,103 @@
+// What the keeper's tests share. Every wait polls a descriptor and has a bound.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "worker_agent/keeper/keeper.h"
+#include "worker_agent/keeper/unique_fd.h"
+
+namespace muster::agent {
+
+inline constexpr int64_t kBoundMs = 20'000;  // no healthy wait comes near it, also on a busy machine
+
+// A folder of its own, removed at the end.
+class TempFolder {
+ public:
+  TempFolder();
+  ~TempFolder();
+  std::string Path(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+std::string ReadWholeFile(const std::string& path);
+void WriteWholeFile(const std::string& path, const std::string& content);
+
+// A named pipe on which processes of a test tell what they do, a line at a time: `echo ready > path`.
+class Fifo {
+ public:
+  explicit Fifo(std::string path);
+  const std::string& path() const { return path_; }
+  // The next line; "(nothing came)" after the bound.
+  std::string ReadLine(int64_t bound_ms = kBoundMs);
+  void WriteLine(const std::string& line) const;
+  // The next line, which must be a pid, as a pidfd of that process.
+  UniqueFd ReadPid();
+
+ private:
+  std::string path_;
+  UniqueFd fd_;
+  std::string rest_;
+};
+
+// Whether the process behind a pidfd ends within the bound.
+bool EndsWithin(const UniqueFd& pidfd, int64_t bound_ms);
+
+// A pipe, or a file, in the place of this process's stdout and stderr (where the keeper finds its own) while this
+// lives.
+class StreamsTo {
+ public:
+  StreamsTo(int stdout_fd, int stderr_fd);
+  ~StreamsTo();
+
+ private:
+  UniqueFd saved_stdout_, saved_stderr_;
+};
+
+struct PipeEnds {
+  UniqueFd read, write;
+};
+PipeEnds MakeTestPipe();
+// Everything up to the end of the pipe; whoever holds the other end must be gone soon.
+std::string ReadToEnd(const UniqueFd& fd);
+
+// A keeper and what it has told.
+class TestKeeper {
+ public:
+  explicit TestKeeper(KeeperOptions options = {});
+  Keeper& operator*() { return *keeper_; }
+  Keeper* operator->() { return keeper_.get(); }
+  void Destroy() { keeper_.reset(); }
+
+  // `sh -c script` as slot `slot`, with the usual PATH and changes made by `change`.
+  void StartShell(uint32_t slot, const std::string& script, const std::function<void(ProcessSpec&)>& change = {});
+  void Start(const ProcessSpec& spec) { keeper_->Start(spec); }
+
+  // Waits for it. A failure of the test, and a made-up answer, after the bound.
+  Started WaitStarted(uint32_t slot);
+  Ended WaitEnded(uint32_t slot);
+  bool WaitFenceFell();
+  bool WaitLost();
+
+  const std::vector<KeeperEvent>& events() const { return events_; }
+
+ private:
+  // Polls until `find` is content with what has come.
+  bool WaitUntil(const std::function<bool()>& find);
+
+  std::unique_ptr<Keeper> keeper_;
+  std::vector<KeeperEvent> events_;
+};
+
+ProcessSpec Command(uint32_t slot, std::vector<std::string> argv);
+
+}  // namespace muster::agent

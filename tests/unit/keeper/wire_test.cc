@@ -1,0 +1,103 @@
+#include "worker_agent/keeper/wire.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+
+namespace muster::agent {
+namespace {
+
+ProcessSpec FullSpec() {
+  ProcessSpec spec;
+  spec.key = {7, 3, 2};
+  spec.argv = {"python", "", std::string("a\0b", 3)};
+  spec.env = {"A=1", "B=ü"};
+  spec.working_directory = "/w";
+  spec.log_path = "/l";
+  spec.passes_output = true;
+  spec.prefix = "[rank 7] ";
+  spec.inherits_stdin = true;
+  spec.cpus = {0, -1, 2147483647};
+  spec.error_file = "/e";
+  return spec;
+}
+
+template <typename T>
+T CommandRoundTrip(const T& command) {
+  auto decoded = DecodeCommand(Encode(KeeperCommand(command)));
+  EXPECT_TRUE(decoded.ok()) << decoded.status();
+  return std::get<T>(*decoded);
+}
+
+TEST(Wire, StartKeepsEveryField) {
+  const StartCommand start = CommandRoundTrip(StartCommand{FullSpec(), 4});
+  const ProcessSpec wanted = FullSpec();
+  EXPECT_EQ(start.fence_falls_seen, 4u);
+  EXPECT_EQ(start.spec.key, wanted.key);
+  EXPECT_EQ(start.spec.argv, wanted.argv);
+  EXPECT_EQ(start.spec.env, wanted.env);
+  EXPECT_EQ(start.spec.working_directory, wanted.working_directory);
+  EXPECT_EQ(start.spec.log_path, wanted.log_path);
+  EXPECT_EQ(start.spec.passes_output, wanted.passes_output);
+  EXPECT_EQ(start.spec.prefix, wanted.prefix);
+  EXPECT_EQ(start.spec.inherits_stdin, wanted.inherits_stdin);
+  EXPECT_EQ(start.spec.cpus, wanted.cpus);
+  EXPECT_EQ(start.spec.error_file, wanted.error_file);
+}
+
+TEST(Wire, OtherCommands) {
+  EXPECT_EQ(CommandRoundTrip(StopCommand{{1, 2, 3}}).key, (ProcessKey{1, 2, 3}));
+  EXPECT_EQ(CommandRoundTrip(ForwardCommand{-10}).signal, -10);
+  EXPECT_EQ(CommandRoundTrip(SetFenceCommand{int64_t{1} << 40}).boottime_ms, int64_t{1} << 40);
+  EXPECT_EQ(CommandRoundTrip(SetFenceCommand{}).boottime_ms, std::nullopt);
+  EXPECT_EQ(CommandRoundTrip(FarewellCommand{{"a"}, {"B=c"}}).env, std::vector<std::string>{"B=c"});
+  CommandRoundTrip(StopAllCommand{});
+  CommandRoundTrip(KillAllCommand{});
+  CommandRoundTrip(EndCommand{});
+}
+
+TEST(Wire, EndedKeepsEveryField) {
+  Ended ended{{1, 2, 3}, 7, 11, true, true, "boom", {"x", "", "y"}, "not found", -5};
+  auto decoded = DecodeEvent(Encode(KeeperEvent(ended)));
+  ASSERT_TRUE(decoded.ok());
+  const auto& copy = std::get<Ended>(*decoded);
+  EXPECT_EQ(copy.key, ended.key);
+  EXPECT_EQ(copy.exit_code, 7);
+  EXPECT_EQ(copy.signal, 11);
+  EXPECT_TRUE(copy.core_dumped);
+  EXPECT_TRUE(copy.was_stopped);
+  EXPECT_EQ(copy.error_message, "boom");
+  EXPECT_EQ(copy.last_lines, ended.last_lines);
+  EXPECT_EQ(copy.launch_error, "not found");
+  EXPECT_EQ(copy.ended_boottime_ms, -5);
+}
+
+TEST(Wire, EveryCutIsAnError) {
+  const std::string whole = Encode(KeeperCommand(StartCommand{FullSpec(), 4}));
+  for (size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_FALSE(DecodeCommand(whole.substr(0, size)).ok()) << size << " of " << whole.size() << " bytes";
+  }
+  EXPECT_FALSE(DecodeCommand(whole + '\0').ok());
+}
+
+TEST(Wire, UnknownKindIsAnError) {
+  EXPECT_FALSE(DecodeCommand("\xff").ok());
+  EXPECT_FALSE(DecodeEvent(std::string(1, static_cast<char>(std::variant_size_v<KeeperEvent>))).ok());
+}
+
+TEST(Wire, HugeLengthsReserveNothing) {
+  // A farewell whose argv claims 2^32 - 1 entries, and one whose only entry claims as many bytes.
+  const std::string kind = Encode(KeeperCommand(FarewellCommand{})).substr(0, 1);
+  EXPECT_FALSE(DecodeCommand(kind + "\xff\xff\xff\xff").ok());
+  EXPECT_FALSE(DecodeCommand(kind + std::string("\1\0\0\0\xff\xff\xff\xff", 8)).ok());
+}
+
+TEST(Wire, BoolsAreZeroOrOne) {
+  std::string fence = Encode(KeeperCommand(SetFenceCommand{}));
+  fence[1] = 2;
+  EXPECT_FALSE(DecodeCommand(fence).ok());
+}
+
+}  // namespace
+}  // namespace muster::agent

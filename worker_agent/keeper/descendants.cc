@@ -1,0 +1,133 @@
+#include "worker_agent/keeper/descendants.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/unique_fd.h"
+
+namespace muster::agent {
+namespace {
+
+template <typename T>
+std::optional<T> ParseNumber(std::string_view text) {
+  T value{};
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<ProcessInfo> ReadProcess(pid_t pid) {
+  UniqueFd fd(::open(absl::StrCat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.is_open()) return std::nullopt;
+  char buffer[1024];
+  const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
+  if (n <= 0) return std::nullopt;
+  return ParseProcStat(std::string_view(buffer, static_cast<size_t>(n)));
+}
+
+std::vector<ProcessInfo> AllProcesses() {
+  std::vector<ProcessInfo> all;
+  DIR* folder = ::opendir("/proc");
+  if (folder == nullptr) return all;
+  while (const dirent* entry = ::readdir(folder)) {
+    const std::optional<pid_t> pid = ParseNumber<pid_t>(entry->d_name);
+    if (!pid.has_value()) continue;
+    if (std::optional<ProcessInfo> info = ReadProcess(*pid)) all.push_back(*info);
+  }
+  ::closedir(folder);
+  return all;
+}
+
+}  // namespace
+
+std::optional<ProcessInfo> ParseProcStat(std::string_view text) {
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string_view::npos) return std::nullopt;
+  ProcessInfo info;
+  const std::optional<pid_t> pid = ParseNumber<pid_t>(text.substr(0, std::min(text.find(' '), text.size())));
+  if (!pid.has_value()) return std::nullopt;
+  info.pid = *pid;
+
+  char state = 0;
+  uint64_t threads = 0;
+  std::string_view rest = text.substr(name_end + 1);
+  // Numbers of the fields as in proc(5): 3 state, 4 parent, 5 group, 20 threads, 22 start time.
+  for (int field = 3; field <= 22; ++field) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+    std::string_view word = rest.substr(0, std::min(rest.find(' '), rest.size()));
+    if (word.empty()) return std::nullopt;
+    rest.remove_prefix(word.size());
+    if (field == 3) state = word[0];
+    if (field == 4) info.parent = ParseNumber<pid_t>(word).value_or(0);
+    if (field == 5) info.group = ParseNumber<pid_t>(word).value_or(0);
+    if (field == 20) threads = ParseNumber<uint64_t>(word).value_or(0);
+    if (field == 22) info.start_time = ParseNumber<uint64_t>(word).value_or(0);
+  }
+  // A main thread that ended before the others is shown as a zombie too, with more than one thread.
+  info.is_dead = (state == 'Z' || state == 'X') && threads <= 1;
+  return info;
+}
+
+std::vector<ProcessInfo> DescendantsOf(pid_t root, const std::set<pid_t>& spared) {
+  std::multimap<pid_t, ProcessInfo> by_parent;
+  for (const ProcessInfo& info : AllProcesses()) by_parent.emplace(info.parent, info);
+  std::vector<ProcessInfo> found;
+  std::set<pid_t> seen = spared;
+  seen.insert(root);
+  auto add_children = [&](pid_t parent) {
+    auto [begin, end] = by_parent.equal_range(parent);
+    for (auto it = begin; it != end; ++it) {
+      if (seen.insert(it->second.pid).second) found.push_back(it->second);
+    }
+  };
+  add_children(root);
+  for (size_t i = 0; i < found.size(); ++i) add_children(found[i].pid);
+  return found;
+}
+
+bool HasLivingMember(pid_t group) {
+  const std::vector<ProcessInfo> all = AllProcesses();
+  return std::any_of(all.begin(), all.end(), [&](const ProcessInfo& p) { return p.group == group && !p.is_dead; });
+}
+
+void SignalExactly(const ProcessInfo& process, int signal) {
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
+  if (!pidfd.is_open() && errno != ENOSYS) return;
+  const std::optional<ProcessInfo> now = ReadProcess(process.pid);
+  if (!now.has_value() || now->start_time != process.start_time) return;
+  if (pidfd.is_open()) {
+    ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0);
+  } else {
+    ::kill(process.pid, signal);
+  }
+}
+
+bool KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience) {
+  const int64_t deadline_ms = BootTimeMs() + absl::ToInt64Milliseconds(patience);
+  for (int wait_ms = 1;; wait_ms = std::min(2 * wait_ms, 50)) {
+    bool is_any_left = false;
+    for (const ProcessInfo& process : DescendantsOf(::getpid(), spared)) {
+      SignalExactly(process, SIGKILL);
+      // Only those that we found, one by one: the spared ones' ends belong to somebody else.
+      if (::waitpid(process.pid, nullptr, WNOHANG) != process.pid) is_any_left = true;
+    }
+    if (!is_any_left) return true;
+    if (BootTimeMs() >= deadline_ms) return false;
+    ::poll(nullptr, 0, wait_ms);
+  }
+}
+
+}  // namespace muster::agent

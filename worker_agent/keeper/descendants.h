@@ -1,0 +1,45 @@
+// Who descends from a process, read from /proc, and how to end all of them.
+//
+// The whole of /proc is scanned (/proc/<pid>/task/*/children would be less to read, but not every kernel has it and it
+// may miss children that come and go). A scan is no snapshot: whoever wants all to be gone repeats it until none is
+// left; what escapes one scan is reparented to the nearest child subreaper and is seen by the next one.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace muster::agent {
+
+struct ProcessInfo {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  pid_t group = 0;
+  bool is_dead = false;     // a zombie: waits to be reaped
+  uint64_t start_time = 0;  // with the pid: names this process and no later one
+};
+
+// The content of /proc/<pid>/stat. The command in it may contain spaces and parentheses.
+std::optional<ProcessInfo> ParseProcStat(std::string_view text);
+
+// All descendants of `root` without `root`; those in `spared` and their descendants are left out.
+std::vector<ProcessInfo> DescendantsOf(pid_t root, const std::set<pid_t>& spared);
+
+// Whether a process that isn't a zombie is in the group.
+bool HasLivingMember(pid_t group);
+
+// Sends `signal` if the pid still means the same process.
+void SignalExactly(const ProcessInfo& process, int signal);
+
+// SIGKILL to every descendant of the calling process except `spared` and what descends from those, and reaps them,
+// until none is left or `patience` is over (a process that hangs in a driver can't be killed). True when none is left.
+// Blocks.
+bool KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience);
+
+}  // namespace muster::agent

@@ -1,0 +1,224 @@
+#include "worker_agent/keeper/keeper.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "worker_agent/keeper/agent_watch.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/channel.h"
+#include "worker_agent/keeper/descendants.h"
+#include "worker_agent/keeper/keeper_process.h"
+#include "worker_agent/keeper/unique_fd.h"
+#include "worker_agent/keeper/wire.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kMaxUnsentBytes = 256 * 1024 * 1024;  // a keeper that takes nothing for so long is broken
+constexpr int64_t kEndPatienceMs = 5000;
+constexpr absl::Duration kKillPatience = absl::Seconds(10);
+
+// Children of the agent's own. One set for the process, since KillAllDescendants is about the process.
+std::set<pid_t>& Spared() {
+  static auto* spared = new std::set<pid_t>;
+  return *spared;
+}
+
+bool HasOneThread() {
+#if defined(__SANITIZE_THREAD__)
+  return true;  // the sanitizer's own thread
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  return true;
+#endif
+#endif
+  DIR* folder = ::opendir("/proc/self/task");
+  if (folder == nullptr) return true;
+  int threads = 0;
+  while (const dirent* entry = ::readdir(folder)) threads += entry->d_name[0] != '.' ? 1 : 0;
+  ::closedir(folder);
+  return threads == 1;
+}
+
+}  // namespace
+
+class Keeper::Impl {
+ public:
+  Impl(UniqueFd socket, pid_t pid) : channel_(std::move(socket)), pid_(pid), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+    UpdateWatch();
+  }
+
+  // Polls readable also while only something waits to be sent: then the next Poll sends it.
+  int fd() const { return epoll_.get(); }
+  pid_t pid() const { return pid_; }
+
+  void Send(const KeeperCommand& command) { SendFrame(Encode(command)); }
+  void Start(const ProcessSpec& spec);
+  std::vector<KeeperEvent> Poll();
+  void End();
+
+ private:
+  void SendFrame(const std::string& frame);
+  void UpdateWatch();
+  void Lose();
+  bool ReapKeeper();
+
+  Channel channel_;
+  const pid_t pid_;
+  UniqueFd epoll_;
+  std::vector<KeeperEvent> own_events_;  // answers that needed no keeper
+  uint32_t fence_falls_seen_ = 0;
+  uint32_t watched_events_ = 0;
+  bool is_lost_ = false;
+  bool is_reaped_ = false;
+};
+
+void Keeper::Impl::Start(const ProcessSpec& spec) {
+  const std::string frame = Encode(StartCommand{spec, fence_falls_seen_});
+  if (frame.size() <= kMaxFrameBytes) return SendFrame(frame);
+  Ended ended;
+  ended.key = spec.key;
+  ended.exit_code = 126;
+  ended.launch_error =
+      absl::StrCat("the command and its environment take ", frame.size(), " bytes; the limit is ", kMaxFrameBytes);
+  ended.ended_boottime_ms = BootTimeMs();
+  own_events_.push_back(ended);
+  UpdateWatch();
+}
+
+void Keeper::Impl::SendFrame(const std::string& frame) {
+  if (is_lost_) return;
+  channel_.Send(frame);
+  if (channel_.pending_bytes() > kMaxUnsentBytes) ::shutdown(channel_.fd(), SHUT_RDWR);  // Poll tells KeeperLost
+  UpdateWatch();
+}
+
+void Keeper::Impl::UpdateWatch() {
+  uint32_t wanted = EPOLLIN;
+  // A socket with room polls writable at once, which is how an event of our own wakes the agent.
+  if (channel_.pending_bytes() > 0 || !own_events_.empty()) wanted |= EPOLLOUT;
+  if (is_lost_ || wanted == watched_events_) return;
+  epoll_event event{};
+  event.events = wanted;
+  ::epoll_ctl(epoll_.get(), watched_events_ == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, channel_.fd(), &event);
+  watched_events_ = wanted;
+}
+
+std::vector<KeeperEvent> Keeper::Impl::Poll() {
+  std::vector<KeeperEvent> events = std::exchange(own_events_, {});
+  if (is_lost_) return events;
+  channel_.Flush();
+  std::vector<std::string> frames;
+  bool is_open = channel_.Receive(frames);
+  for (const std::string& frame : frames) {
+    absl::StatusOr<KeeperEvent> event = DecodeEvent(frame);
+    if (!event.ok()) {
+      is_open = false;
+      break;
+    }
+    if (std::holds_alternative<FenceFell>(*event)) ++fence_falls_seen_;
+    events.push_back(*std::move(event));
+  }
+  if (!is_open) {
+    Lose();
+    events.push_back(KeeperLost{});
+  }
+  UpdateWatch();
+  return events;
+}
+
+void Keeper::Impl::Lose() {
+  is_lost_ = true;
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, channel_.fd(), nullptr);
+  ::kill(pid_, SIGKILL);  // not reaped yet, so the number is still its own
+  ::waitpid(pid_, nullptr, 0);
+  is_reaped_ = true;
+}
+
+bool Keeper::Impl::ReapKeeper() {
+  if (!is_reaped_) is_reaped_ = ::waitpid(pid_, nullptr, WNOHANG) != 0;
+  return is_reaped_;
+}
+
+void Keeper::Impl::End() {
+  if (is_lost_) {
+    KillDescendantsUntilNone(Spared(), kKillPatience);
+    return;
+  }
+  channel_.Send(Encode(EndCommand{}));
+  // The keeper ends by itself once it has no children; its end of the socket tells when.
+  bool is_open = true;
+  const int64_t deadline_ms = BootTimeMs() + kEndPatienceMs;
+  while (is_open && BootTimeMs() < deadline_ms) {
+    const short wanted = channel_.pending_bytes() > 0 ? POLLIN | POLLOUT : POLLIN;
+    pollfd ready{channel_.fd(), wanted, 0};
+    ::poll(&ready, 1, 100);
+    channel_.Flush();
+    std::vector<std::string> frames;
+    is_open = channel_.Receive(frames);
+  }
+  while (!ReapKeeper() && BootTimeMs() < deadline_ms) ::poll(nullptr, 0, 1);
+  if (is_reaped_ && !is_open) return;
+  Lose();
+  KillDescendantsUntilNone(Spared(), kKillPatience);
+}
+
+absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& options) {
+  if (!HasOneThread()) {
+    return absl::FailedPreconditionError("the keeper must be forked before the process has a second thread");
+  }
+  auto failed = [](const char* call) {
+    return absl::ResourceExhaustedError(absl::StrCat("can't start the keeper: ", call, ": ", std::strerror(errno)));
+  };
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return failed("socketpair");
+  UniqueFd ours(sockets[0]);
+  UniqueFd keepers(sockets[1]);
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return failed("prctl(PR_SET_CHILD_SUBREAPER)");
+  AgentWatch watch = AgentWatch::OfThisProcess();
+
+  // Blocked across the fork, so that the keeper never runs a handler of the agent's.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = ::fork();
+  if (pid == 0) RunKeeper(std::move(keepers), std::move(watch), options);
+  const int fork_error = errno;
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  errno = fork_error;
+  if (pid < 0) return failed("fork");
+  return std::unique_ptr<Keeper>(new Keeper(std::make_unique<Impl>(std::move(ours), pid)));
+}
+
+Keeper::Keeper(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Keeper::~Keeper() { impl_->End(); }
+
+int Keeper::fd() const { return impl_->fd(); }
+int64_t Keeper::pid() const { return impl_->pid(); }
+std::vector<KeeperEvent> Keeper::Poll() { return impl_->Poll(); }
+void Keeper::Start(const ProcessSpec& spec) { impl_->Start(spec); }
+void Keeper::StopAll() { impl_->Send(StopAllCommand{}); }
+void Keeper::Stop(const ProcessKey& key) { impl_->Send(StopCommand{key}); }
+void Keeper::KillAll() { impl_->Send(KillAllCommand{}); }
+void Keeper::Forward(int signal) { impl_->Send(ForwardCommand{signal}); }
+void Keeper::SetFence(std::optional<int64_t> boottime_ms) { impl_->Send(SetFenceCommand{boottime_ms}); }
+void Keeper::SetFarewell(const FarewellCommand& command) { impl_->Send(command); }
+
+void Keeper::Spare(int64_t pid) { Spared().insert(static_cast<pid_t>(pid)); }
+void Keeper::KillAllDescendants() { KillDescendantsUntilNone(Spared(), kKillPatience); }
+
+}  // namespace muster::agent

@@ -1,0 +1,269 @@
+#include "worker_agent/keeper/keeper_process.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/check.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/channel.h"
+#include "worker_agent/keeper/farewell.h"
+#include "worker_agent/keeper/output.h"
+#include "worker_agent/keeper/poller.h"
+#include "worker_agent/keeper/process_title.h"
+#include "worker_agent/keeper/supervisor.h"
+#include "worker_agent/keeper/wire.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr size_t kMaxUnreadBytes =
+    64 * 1024 * 1024;                         // an agent that takes no answers gets no more commands carried out
+constexpr int64_t kLastOutputMs = 2000;       // for what the terminal hasn't taken when the agent ends
+constexpr int64_t kLastOutputOfDeadMs = 100;  // the same when it died: the farewell must not wait
+constexpr int64_t kAgentDeathMs = 10'000;     // between a broken socket and the agent's death
+
+class KeeperProcess {
+ public:
+  KeeperProcess(UniqueFd socket, AgentWatch agent, const KeeperOptions& options, const rlimit& open_files);
+  void Run();
+
+ private:
+  // How the keeper's work ends.
+  enum class Ending { kNone, kInOrder, kAgentDied };
+
+  void WatchSocket();
+  void ReadCommands();
+  void Obey(StartCommand& command);
+  void Obey(StopCommand& command) { supervisor_.Stop(command.key); }
+  void Obey(StopAllCommand&) { supervisor_.StopAll(); }
+  void Obey(KillAllCommand&) { supervisor_.KillAll(); }
+  void Obey(ForwardCommand& command) { supervisor_.Forward(command.signal); }
+  void Obey(SetFenceCommand& command);
+  void Obey(FarewellCommand& command) { farewell_ = std::move(command); }
+  void Obey(EndCommand&) { End(Ending::kInOrder); }
+
+  void ReadSignals();
+  void OnAgentGone();
+  void End(Ending ending);
+  void CheckFence();
+  void SetTimer();
+  void FlushLastOutput();
+  void SayFarewell();
+
+  Poller poller_;
+  Channel channel_;
+  AgentWatch agent_;
+  UniqueFd signals_;
+  UniqueFd timer_;
+  LiveOutputs live_;
+  Supervisor supervisor_;
+  FarewellCommand farewell_;
+  std::optional<AgentFate> fate_;
+  Ending ending_ = Ending::kNone;
+  int64_t fence_ms_ = kNever;
+  uint32_t fence_falls_ = 0;
+  int64_t timer_set_to_ = kNever;
+};
+
+KeeperProcess::KeeperProcess(UniqueFd socket, AgentWatch agent, const KeeperOptions& options, const rlimit& open_files)
+    : channel_(std::move(socket)),
+      agent_(std::move(agent)),
+      timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)),
+      live_(STDOUT_FILENO, STDERR_FILENO),
+      supervisor_(poller_, live_, options, open_files, [this](const KeeperEvent& event) {
+        if (ending_ == Ending::kNone) channel_.Send(Encode(event));
+      }) {
+  sigset_t child_signal;
+  ::sigemptyset(&child_signal);
+  ::sigaddset(&child_signal, SIGCHLD);
+  signals_.reset(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
+  MUSTER_CHECK(timer_.is_open() && signals_.is_open(), "timerfd or signalfd failed");
+  poller_.Watch(signals_.get(), EPOLLIN, [this] { ReadSignals(); });
+  poller_.Watch(timer_.get(), EPOLLIN, [this] {
+    uint64_t count = 0;
+    [[maybe_unused]] ssize_t n = ::read(timer_.get(), &count, sizeof count);
+    timer_set_to_ = kNever;
+  });
+  if (agent_.fd() >= 0) poller_.Watch(agent_.fd(), EPOLLIN, [this] { OnAgentGone(); });
+}
+
+void KeeperProcess::Run() {
+  while (true) {
+    supervisor_.RunDeadlines();
+    CheckFence();
+    live_.UpdateWatches(poller_);
+    WatchSocket();
+    if (ending_ != Ending::kNone && !supervisor_.HasChildren()) break;
+    SetTimer();
+    poller_.Wait();
+  }
+  FlushLastOutput();
+  if (ending_ == Ending::kAgentDied) SayFarewell();
+}
+
+// ------------------------------------------------------------------------------------------------------- the agent
+
+void KeeperProcess::WatchSocket() {
+  if (ending_ != Ending::kNone) return;
+  uint32_t events = 0;
+  if (channel_.pending_bytes() > 0) events |= EPOLLOUT;
+  if (channel_.pending_bytes() < kMaxUnreadBytes) events |= EPOLLIN;
+  poller_.Watch(channel_.fd(), events, [this] { ReadCommands(); });
+}
+
+void KeeperProcess::ReadCommands() {
+  channel_.Flush();
+  std::vector<std::string> frames;
+  bool is_open = channel_.Receive(frames);
+  for (const std::string& frame : frames) {
+    absl::StatusOr<KeeperCommand> command = DecodeCommand(frame);
+    if (!command.ok()) is_open = false;  // the agent's memory is broken: it can't be trusted with the processes
+    if (!command.ok() || ending_ != Ending::kNone) break;
+    std::visit([this](auto& kind) { Obey(kind); }, *command);
+  }
+  if (!is_open) OnAgentGone();
+}
+
+void KeeperProcess::Obey(StartCommand& command) {
+  // Sent before the agent knew that the fence has fallen: nothing would cover such a process.
+  if (command.fence_falls_seen != fence_falls_) return supervisor_.Refuse(command.spec.key);
+  supervisor_.Start(command.spec);
+}
+
+void KeeperProcess::Obey(SetFenceCommand& command) { fence_ms_ = command.boottime_ms.value_or(kNever); }
+
+void KeeperProcess::CheckFence() {
+  if (BootTimeMs() < fence_ms_ || ending_ != Ending::kNone) return;
+  fence_ms_ = kNever;
+  ++fence_falls_;
+  supervisor_.StopAll();
+  channel_.Send(Encode(FenceFell{}));
+}
+
+void KeeperProcess::OnAgentGone() {
+  // At once: on older kernels it can only be read until the agent's parent has reaped it.
+  if (!fate_.has_value()) fate_ = agent_.ReadFate();
+  if (agent_.fd() >= 0 && agent_.IsDead()) poller_.Forget(agent_.fd());
+  End(Ending::kAgentDied);
+}
+
+void KeeperProcess::End(Ending ending) {
+  if (ending_ != Ending::kNone) return;
+  ending_ = ending;
+  poller_.Forget(channel_.fd());
+  supervisor_.KillForGood();
+  supervisor_.Reap();
+}
+
+// ------------------------------------------------------------------------------------------------- signals and time
+
+void KeeperProcess::ReadSignals() {
+  signalfd_siginfo info[16];
+  while (::read(signals_.get(), info, sizeof info) > 0) {
+  }
+  supervisor_.Reap();
+}
+
+void KeeperProcess::SetTimer() {
+  const int64_t next_ms = std::min({supervisor_.NextDeadline(), fence_ms_, live_.NextDeadline(BootTimeMs())});
+  if (next_ms == timer_set_to_) return;
+  timer_set_to_ = next_ms;
+  itimerspec when{};
+  if (next_ms != kNever) {
+    const int64_t at_ms = std::max<int64_t>(next_ms, 1);  // 0 would disarm it
+    when.it_value.tv_sec = at_ms / 1000;
+    when.it_value.tv_nsec = at_ms % 1000 * 1'000'000;
+  }
+  ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+// ---------------------------------------------------------------------------------------------------------- the end
+
+void KeeperProcess::FlushLastOutput() {
+  const int64_t deadline_ms = BootTimeMs() + (ending_ == Ending::kAgentDied ? kLastOutputOfDeadMs : kLastOutputMs);
+  while (true) {
+    live_.Flush(BootTimeMs());
+    if (!live_.has_pending() || BootTimeMs() >= deadline_ms) return;
+    pollfd ready[2] = {{live_.standard().watch_fd(), POLLOUT, 0}, {live_.error().watch_fd(), POLLOUT, 0}};
+    ::poll(ready, 2, 20);
+  }
+}
+
+void KeeperProcess::SayFarewell() {
+  // The socket breaks a moment before the agent is dead. One that lives on has only closed it: then there is nobody to
+  // say farewell for.
+  pollfd dead{agent_.fd(), POLLIN, 0};
+  if (agent_.fd() >= 0) ::poll(&dead, 1, kAgentDeathMs);
+  if (!agent_.IsDead()) return;
+  if (!fate_.has_value()) fate_ = agent_.ReadFate();
+  RunFarewell(farewell_, fate_.value_or(AgentFate{}));
+}
+
+// ------------------------------------------------------------------------------------------------------- the start
+
+void CloseRange(int first, int last) {
+  if (first > last || ::close_range(static_cast<unsigned>(first), static_cast<unsigned>(last), 0) == 0) return;
+  for (int fd = first; fd <= std::min(last, 65535); ++fd) ::close(fd);  // kernels before 5.9
+}
+
+// Nothing of the agent's remains open but the standard streams and what the keeper was given.
+void CloseAllBut(std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
+  int first = 3;
+  for (int fd : kept) {
+    CloseRange(first, fd - 1);
+    first = std::max(first, fd + 1);
+  }
+  CloseRange(first, std::numeric_limits<int>::max());
+}
+
+// A stream that the agent was started without must not become a pipe's number by chance.
+void OpenMissingStandardStreams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
+  }
+}
+
+// Two pipes and a log for each process: more than the usual 1,024. The processes get back what the agent had.
+rlimit RaiseOpenFiles() {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit raised{before.rlim_max, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &raised);
+  return before;
+}
+
+}  // namespace
+
+void RunKeeper(UniqueFd socket, AgentWatch agent, const KeeperOptions& options) {
+  ::setsid();
+  ::prctl(PR_SET_NAME, "ms-keeper");
+  SetProcessTitle("ms-keeper");
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  ::signal(SIGCHLD, SIG_DFL);  // an ignored SIGCHLD would reap the children behind our back
+  OpenMissingStandardStreams();
+  CloseAllBut({socket.get(), agent.fd(), agent.stat_fd()});
+  const rlimit open_files = RaiseOpenFiles();
+  KeeperProcess(std::move(socket), std::move(agent), options, open_files).Run();
+  ::_exit(0);
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,65 @@
+// The terminal, pipe or file behind the agent's stdout or stderr, as a destination that never blocks the keeper.
+//
+// What it doesn't take at once waits in a bounded buffer. While that is nearly full the processes that write there are
+// to wait as well (ShouldPause), as they would without a keeper in between: a slow reader loses nothing. A reader that
+// takes nothing at all for kStallMs is held to be stuck: from then on the oldest bytes are dropped, and a line in their
+// place says how many.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "worker_agent/keeper/unique_fd.h"
+
+namespace muster::agent {
+
+class LiveOutput {
+ public:
+  static constexpr size_t kFullBytes = 1024 * 1024;
+  static constexpr size_t kMaxBytes = 4 * 1024 * 1024;
+  static constexpr int64_t kStallMs = 5000;
+
+  // `fd` stays the caller's and stays open. Its O_NONBLOCK is never touched: others share that flag.
+  explicit LiveOutput(int fd);
+
+  // A chunk is dropped as a whole or not at all: give whole lines where you can.
+  void Write(std::string_view chunk, int64_t now_ms);
+  void Flush(int64_t now_ms);
+
+  bool ShouldPause(int64_t now_ms) const;
+  // When ShouldPause turns false by itself; INT64_MAX if nothing waits.
+  int64_t StallDeadline() const;
+
+  bool has_pending() const { return !chunks_.empty(); }
+  size_t pending_bytes() const { return pending_bytes_; }
+  // To be watched for writing while something is pending.
+  int watch_fd() const { return own_fd_.is_open() ? own_fd_.get() : fd_; }
+
+ private:
+  enum class Kind { kNeverBlocks, kOwnDescription, kSocket, kShared };
+  struct Chunk {
+    std::string bytes;
+    uint64_t drops_told = 0;  // if this is a line about dropped bytes: how many
+  };
+
+  ssize_t WriteSome(const char* bytes, size_t size);
+  bool IsWritable() const;
+  void DropOldest();
+  void InsertDropNote();
+
+  const int fd_;
+  UniqueFd own_fd_;  // the same file, opened anew with O_NONBLOCK
+  Kind kind_ = Kind::kShared;
+  std::deque<Chunk> chunks_;
+  size_t front_written_ = 0;  // of chunks_.front()
+  size_t pending_bytes_ = 0;
+  uint64_t dropped_bytes_ = 0;  // right behind the front chunk if that has begun, else before it
+  bool ends_in_newline_ = true;
+  bool is_broken_ = false;         // nobody reads there any more: everything is thrown away
+  int64_t blocked_since_ms_ = -1;  // -1: it takes bytes
+};
+
+}  // namespace muster::agent

@@ -1,0 +1,181 @@
+#include "worker_agent/keeper/output.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "worker_agent/keeper/boottime.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kReadBytes = 64 * 1024;
+constexpr size_t kReadBytesPerTurn = 4 * kReadBytes;  // then it is the others' turn
+constexpr size_t kMaxDrainBytes = 4 * 1024 * 1024;    // above any pipe's size; a grandchild may write on for ever
+constexpr size_t kMaxPrefixedLineBytes = 16 * 1024;
+
+bool IsSameFile(int a, int b) {
+  struct stat stat_a {};
+  struct stat stat_b {};
+  return ::fstat(a, &stat_a) == 0 && ::fstat(b, &stat_b) == 0 && stat_a.st_dev == stat_b.st_dev &&
+         stat_a.st_ino == stat_b.st_ino;
+}
+
+absl::Status MakePipe(UniqueFd& read_end, UniqueFd& write_end) {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) return absl::ResourceExhaustedError(absl::StrCat("pipe: ", std::strerror(errno)));
+  read_end.reset(fds[0]);
+  write_end.reset(fds[1]);
+  ::fcntl(fds[0], F_SETFL, O_NONBLOCK);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+LiveOutputs::LiveOutputs(int stdout_fd, int stderr_fd) : standard_(stdout_fd) {
+  if (!IsSameFile(stdout_fd, stderr_fd)) error_.emplace(stderr_fd);
+}
+
+void LiveOutputs::Flush(int64_t now_ms) {
+  standard_.Flush(now_ms);
+  if (error_.has_value()) error_->Flush(now_ms);
+}
+
+int64_t LiveOutputs::NextDeadline(int64_t now_ms) const {
+  auto deadline = [&](const LiveOutput& output) {
+    return output.ShouldPause(now_ms) ? output.StallDeadline() : INT64_MAX;
+  };
+  return std::min(deadline(standard_), error_.has_value() ? deadline(*error_) : INT64_MAX);
+}
+
+void LiveOutputs::UpdateWatches(Poller& poller) {
+  auto update = [&](LiveOutput& output) {
+    if (output.has_pending()) {
+      poller.Watch(output.watch_fd(), EPOLLOUT, [&output] { output.Flush(BootTimeMs()); });
+    } else {
+      poller.Forget(output.watch_fd());
+    }
+  };
+  update(standard_);
+  if (error_.has_value()) update(*error_);
+}
+
+absl::StatusOr<std::unique_ptr<ProcessOutput>> ProcessOutput::Create(const ProcessSpec& spec, LiveOutputs& live,
+                                                                     Poller& poller, ChildEnds& child_ends) {
+  std::optional<LogFile> log;
+  if (!spec.log_path.empty()) {
+    absl::StatusOr<LogFile> opened = LogFile::Open(spec.log_path);
+    if (!opened.ok()) return opened.status();
+    log = *std::move(opened);
+  }
+  std::unique_ptr<ProcessOutput> output(new ProcessOutput(spec, live, poller, std::move(log)));
+  if (absl::Status made = MakePipe(output->streams_[0].pipe, child_ends.out); !made.ok()) return made;
+  if (spec.passes_output) {
+    output->streams_[0].destination = &live.standard();
+    if (!live.are_one()) {
+      output->streams_[1].destination = &live.error();
+      if (absl::Status made = MakePipe(output->streams_[1].pipe, child_ends.err); !made.ok()) return made;
+    }
+  } else if (!spec.prefix.empty()) {
+    output->streams_[0].destination = &live.standard();
+  }
+  for (size_t i = 0; i < output->streams_.size(); ++i) output->Watch(i);
+  return output;
+}
+
+ProcessOutput::ProcessOutput(const ProcessSpec& spec, LiveOutputs& live, Poller& poller, std::optional<LogFile> log)
+    : live_(live),
+      poller_(poller),
+      prefix_(spec.passes_output ? "" : spec.prefix),
+      log_(std::move(log)),
+      prefix_splitter_(kMaxPrefixedLineBytes, LineSplitter::Overlong::kSplit) {}
+
+ProcessOutput::~ProcessOutput() {
+  for (size_t i = 0; i < streams_.size(); ++i) Close(i);
+}
+
+void ProcessOutput::Watch(size_t stream) {
+  if (!streams_[stream].pipe.is_open()) return;
+  poller_.Watch(streams_[stream].pipe.get(), EPOLLIN, [this, stream] {
+    // What is in a log file may be dropped from the screen; what isn't waits for the reader.
+    const Stream& s = streams_[stream];
+    if (s.destination != nullptr && !log_.has_value() && s.destination->ShouldPause(BootTimeMs())) {
+      poller_.Forget(s.pipe.get());  // not just silenced: epoll would tell a closed writer for ever
+      streams_[stream].is_paused = true;
+      return;
+    }
+    Read(stream, kReadBytesPerTurn);
+  });
+}
+
+void ProcessOutput::Resume(int64_t now_ms) {
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    if (!streams_[i].is_paused || streams_[i].destination->ShouldPause(now_ms)) continue;
+    streams_[i].is_paused = false;
+    Watch(i);
+  }
+}
+
+void ProcessOutput::Close(size_t stream) {
+  if (!streams_[stream].pipe.is_open()) return;
+  poller_.Forget(streams_[stream].pipe.get());
+  streams_[stream].pipe.reset();
+  streams_[stream].is_paused = false;
+}
+
+void ProcessOutput::Read(size_t stream, size_t max_bytes) {
+  static char buffer[kReadBytes];
+  for (size_t total = 0; total < max_bytes && streams_[stream].pipe.is_open();) {
+    const ssize_t n = ::read(streams_[stream].pipe.get(), buffer, sizeof buffer);
+    if (n > 0) {
+      total += static_cast<size_t>(n);
+      Take(stream, std::string_view(buffer, static_cast<size_t>(n)));
+    } else if (n < 0 && errno == EINTR) {
+      continue;
+    } else {
+      if (n == 0) Close(stream);
+      return;
+    }
+  }
+}
+
+void ProcessOutput::Take(size_t stream, std::string_view bytes) {
+  last_lines_.Feed(stream, bytes);
+  if (log_.has_value()) {
+    if (std::string complaint = log_->Append(bytes); !complaint.empty()) live_.error().Write(complaint, BootTimeMs());
+  }
+  if (!prefix_.empty()) {
+    ShowWithPrefix(bytes);
+  } else if (streams_[stream].destination != nullptr) {
+    streams_[stream].destination->Write(bytes, BootTimeMs());
+  }
+}
+
+void ProcessOutput::ShowWithPrefix(std::string_view bytes) {
+  std::string shown;
+  prefix_splitter_.Feed(bytes, [&](std::string&& line) { shown += prefix_ + line + '\n'; });
+  live_.standard().Write(shown, BootTimeMs());
+}
+
+void ProcessOutput::Drain() {
+  for (size_t i = 0; i < streams_.size(); ++i) Read(i, kMaxDrainBytes);
+}
+
+std::vector<std::string> ProcessOutput::Finish() {
+  Drain();
+  for (size_t i = 0; i < streams_.size(); ++i) Close(i);
+  if (!prefix_.empty()) {
+    prefix_splitter_.Finish(
+        [this](std::string&& line) { live_.standard().Write(prefix_ + line + '\n', BootTimeMs()); });
+  }
+  return last_lines_.Take();
+}
+
+}  // namespace muster::agent

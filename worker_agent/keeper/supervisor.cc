@@ -1,0 +1,263 @@
+#include "worker_agent/keeper/supervisor.h"
+
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/limits.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/descendants.h"
+#include "worker_agent/keeper/error_file.h"
+#include "worker_agent/keeper/spawn.h"
+#include "worker_agent/keeper/text.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kMaxProcesses = 2 * kMaxSlotsPerNode;
+constexpr int64_t kFirstPauseMs = 5;
+constexpr int64_t kLongestPauseMs = 200;
+constexpr int64_t kLookIntoProcAfterMs = 80;  // a pause this long: see whether only zombies hold the group
+constexpr int64_t kPurgePatienceMs = 30'000;  // a process that hangs in a driver must not keep KillAll busy for ever
+
+bool IsGroupGone(pid_t group) { return ::kill(-group, 0) != 0 && errno == ESRCH; }
+
+}  // namespace
+
+Supervisor::Supervisor(Poller& poller, LiveOutputs& live, const KeeperOptions& options, const rlimit& open_files,
+                       Tell tell)
+    : poller_(poller), live_(live), options_(options), open_files_(open_files), tell_(std::move(tell)) {}
+
+// ------------------------------------------------------------------------------------------------------------ start
+
+void Supervisor::Start(const ProcessSpec& spec) {
+  if (spec.argv.empty() || spec.argv[0].empty()) return FailLaunch(spec.key, 126, "the command is empty");
+  if (processes_.count(spec.key) != 0) {
+    return FailLaunch(spec.key, 126, absl::StrCat("slot ", spec.key.slot, " was started twice"));
+  }
+  if (processes_.size() >= kMaxProcesses) {
+    return FailLaunch(spec.key, 126, absl::StrCat("more than ", kMaxProcesses, " processes on one agent"));
+  }
+  Process process;
+  process.spec = spec;
+  process.ended.key = spec.key;
+  Launch(process);
+}
+
+void Supervisor::Launch(Process& process) {
+  const ProcessSpec& spec = process.spec;
+  if (!spec.error_file.empty()) ::unlink(spec.error_file.c_str());
+  ProcessOutput::ChildEnds ends;
+  auto output = ProcessOutput::Create(spec, live_, poller_, ends);
+  if (!output.ok()) return FailLaunch(spec.key, 126, std::string(output.status().message()));
+  const int err = ends.err.is_open() ? ends.err.get() : ends.out.get();
+  auto spawned = SpawnProcess(spec, ends.out.get(), err, open_files_);
+  if (!spawned.ok()) return FailLaunch(spec.key, 126, std::string(spawned.status().message()));
+
+  process.output = *std::move(output);
+  process.pid = spawned->pid;
+  process.number = ++last_number_;
+  process.launch_report = std::move(spawned->launch_report);
+  has_children_ = true;
+  const ProcessKey key = spec.key;
+  leaders_[process.pid] = key;
+  Process& kept = processes_.emplace(key, std::move(process)).first->second;
+  poller_.Watch(kept.launch_report.get(), EPOLLIN, [this, &kept] { ReadReport(kept); });
+}
+
+void Supervisor::FailLaunch(const ProcessKey& key, int exit_code, const std::string& text) {
+  Ended ended;
+  ended.key = key;
+  ended.exit_code = exit_code;
+  ended.launch_error = CleanText(text, kMaxShortTextBytes);
+  ended.ended_boottime_ms = BootTimeMs();
+  tell_(ended);
+}
+
+void Supervisor::Refuse(const ProcessKey& key) {
+  Ended ended;
+  ended.key = key;
+  ended.signal = options_.stop_signal;
+  ended.was_stopped = true;
+  ended.ended_boottime_ms = BootTimeMs();
+  tell_(ended);
+}
+
+void Supervisor::ReadReport(Process& process) {
+  if (!process.launch_report.is_open()) return;
+  bool is_done = false;
+  const std::optional<LaunchFailure> failure = ReadLaunchReport(process.spec, process.launch_report, is_done);
+  if (!is_done) return;
+  poller_.Forget(process.launch_report.get());
+  process.launch_report.reset();
+  if (failure.has_value()) {
+    process.ended.launch_error = CleanText(failure->text, kMaxShortTextBytes);
+    process.ended.exit_code = failure->exit_code;
+  } else {
+    tell_(Started{process.spec.key, process.pid});
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------------- stop
+
+void Supervisor::BeginStop(Process& process) {
+  if (process.is_leader_reaped || process.ended.was_stopped) return;
+  process.ended.was_stopped = true;
+  process.kill_at_ms = BootTimeMs() + absl::ToInt64Milliseconds(options_.stop_timeout);
+  // To the leader alone: a wrapper (bash, torchrun) decides for itself how its children end.
+  ::kill(process.pid, options_.stop_signal);
+  ::kill(-process.pid, SIGCONT);  // one that is suspended couldn't hear it
+}
+
+void Supervisor::Stop(const ProcessKey& key) {
+  if (auto it = processes_.find(key); it != processes_.end()) BeginStop(it->second);
+}
+
+void Supervisor::StopAll() {
+  for (auto& [key, process] : processes_) BeginStop(process);
+}
+
+void Supervisor::Forward(int signal) {
+  for (const auto& [pid, key] : leaders_) ::kill(pid, signal);
+}
+
+void Supervisor::KillAll() { BeginPurge(false); }
+void Supervisor::KillForGood() { BeginPurge(true); }
+
+void Supervisor::BeginPurge(bool is_for_good) {
+  if (purge_ != nullptr && purge_->is_for_good) return;
+  purge_ = std::make_unique<Purge>();
+  purge_->last_number = last_number_;
+  purge_->is_for_good = is_for_good;
+  purge_->pause_ms = kFirstPauseMs;
+  if (!is_for_good) purge_->give_up_ms = BootTimeMs() + kPurgePatienceMs;
+  // The groups first, without a look into /proc: that is nearly everybody.
+  for (auto& [key, process] : processes_) {
+    if (!process.is_leader_reaped) process.ended.was_stopped = true;
+    ::kill(-process.pid, SIGKILL);
+  }
+  RunPurge();
+}
+
+void Supervisor::RunPurge() {
+  std::set<pid_t> spared;
+  for (const auto& [key, process] : processes_) {
+    if (process.number > purge_->last_number) spared.insert(process.pid);
+  }
+  bool is_any_alive = false;
+  for (const ProcessInfo& process : DescendantsOf(::getpid(), spared)) {
+    if (!process.is_dead) is_any_alive = true;
+    SignalExactly(process, SIGKILL);
+  }
+  const int64_t now_ms = BootTimeMs();
+  if ((!is_any_alive && !purge_->is_for_good) || now_ms >= purge_->give_up_ms) {
+    purge_.reset();
+    return;
+  }
+  purge_->next_ms = now_ms + purge_->pause_ms;
+  purge_->pause_ms = std::min(2 * purge_->pause_ms, kLongestPauseMs);
+}
+
+// -------------------------------------------------------------------------------------------------------------- end
+
+void Supervisor::Reap() {
+  while (true) {
+    // Looks before it reaps: as long as a dead leader isn't reaped its number can't become another process's, so its
+    // group can be signalled safely.
+    siginfo_t info{};
+    const int result = ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+    if (result != 0 && errno == EINTR) continue;
+    if (result != 0) has_children_ = false;  // ECHILD
+    if (result != 0 || info.si_pid == 0) break;
+    Process* process = FindByPid(info.si_pid);
+    if (process != nullptr) {
+      // A process that was stopped may leave others behind that deserve the signal too; else they are cut off.
+      ::kill(-process->pid, process->ended.was_stopped ? options_.stop_signal : SIGKILL);
+      if (process->ended.was_stopped) ::kill(-process->pid, SIGCONT);
+    }
+    int status = 0;
+    ::waitpid(info.si_pid, &status, 0);
+    if (process != nullptr) BuryLeader(*process, status);
+  }
+  LookAtGroups(false);
+}
+
+void Supervisor::BuryLeader(Process& process, int status) {
+  leaders_.erase(process.pid);
+  ReadReport(process);  // Started is told before Ended, and a launch error is known
+  process.is_leader_reaped = true;
+  process.ended.ended_boottime_ms = BootTimeMs();
+  if (WIFSIGNALED(status)) {
+    process.ended.signal = WTERMSIG(status);
+    process.ended.core_dumped = WCOREDUMP(status);
+  } else if (process.ended.launch_error.empty()) {
+    process.ended.exit_code = WEXITSTATUS(status);
+  }
+  process.look_pause_ms = kFirstPauseMs;
+  process.look_at_ms = process.ended.ended_boottime_ms + process.look_pause_ms;
+  process.output->Drain();
+}
+
+void Supervisor::LookAtGroups(bool is_timed) {
+  const int64_t now_ms = BootTimeMs();
+  for (auto it = processes_.begin(); it != processes_.end();) {
+    Process& process = it->second;
+    ++it;
+    if (!process.is_leader_reaped) continue;
+    bool is_gone = IsGroupGone(process.pid);
+    if (!is_gone && is_timed && now_ms >= process.look_at_ms) {
+      // A zombie whose living parent is elsewhere would hold the group for ever.
+      if (process.look_pause_ms >= kLookIntoProcAfterMs) is_gone = !HasLivingMember(process.pid);
+      process.look_pause_ms = std::min(2 * process.look_pause_ms, kLongestPauseMs);
+      process.look_at_ms = now_ms + process.look_pause_ms;
+    }
+    if (is_gone) Finish(process);
+  }
+}
+
+void Supervisor::Finish(Process& process) {
+  process.ended.last_lines = process.output->Finish();
+  if (!process.spec.error_file.empty()) process.ended.error_message = ReadErrorFile(process.spec.error_file);
+  if (process.launch_report.is_open()) poller_.Forget(process.launch_report.get());
+  const Ended ended = std::move(process.ended);
+  processes_.erase(ended.key);
+  tell_(ended);
+}
+
+Supervisor::Process* Supervisor::FindByPid(pid_t pid) {
+  auto it = leaders_.find(pid);
+  return it == leaders_.end() ? nullptr : &processes_.at(it->second);
+}
+
+// -------------------------------------------------------------------------------------------------------- deadlines
+
+void Supervisor::RunDeadlines() {
+  const int64_t now_ms = BootTimeMs();
+  for (auto& [key, process] : processes_) {
+    if (process.output != nullptr) process.output->Resume(now_ms);
+    if (now_ms < process.kill_at_ms) continue;
+    process.kill_at_ms = INT64_MAX;
+    ::kill(-process.pid, SIGKILL);
+  }
+  if (purge_ != nullptr && now_ms >= purge_->next_ms) RunPurge();
+  LookAtGroups(true);
+}
+
+int64_t Supervisor::NextDeadline() const {
+  int64_t next = purge_ != nullptr ? purge_->next_ms : INT64_MAX;
+  for (const auto& [key, process] : processes_) {
+    next = std::min(next, process.kill_at_ms);
+    if (process.is_leader_reaped) next = std::min(next, process.look_at_ms);
+  }
+  return next;
+}
+
+}  // namespace muster::agent

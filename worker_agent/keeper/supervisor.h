@@ -1,0 +1,100 @@
+// The keeper's processes: starts, stops and buries them. Runs in the keeper, one thread, never blocks.
+//
+// A process counts as ended when its leader (the process that we forked) is reaped and nobody living is left in its
+// process group: devices and ports are free then.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "worker_agent/keeper/keeper.h"
+#include "worker_agent/keeper/output.h"
+#include "worker_agent/keeper/poller.h"
+#include "worker_agent/keeper/unique_fd.h"
+
+namespace muster::agent {
+
+class Supervisor {
+ public:
+  using Tell = std::function<void(const KeeperEvent&)>;
+
+  // `poller` and `live` outlive this. `open_files`: the limit that the processes are to have.
+  Supervisor(Poller& poller, LiveOutputs& live, const KeeperOptions& options, const rlimit& open_files, Tell tell);
+
+  void Start(const ProcessSpec& spec);
+  // Answers a Start that must not be carried out any more, as if the process had been stopped at once.
+  void Refuse(const ProcessKey& key);
+  void Stop(const ProcessKey& key);
+  void StopAll();
+  void Forward(int signal);
+
+  // SIGKILL to every descendant that exists now, groups or not; goes on (RunDeadlines) until they are gone. Processes
+  // started later are left alone.
+  void KillAll();
+  // The same for good: whatever is a descendant, until HasChildren is false. No Start may follow.
+  void KillForGood();
+
+  // After SIGCHLD: reaps whoever is dead, adopted orphans too, and does what follows from it.
+  void Reap();
+  // False when Reap found that no child of any kind is left.
+  bool HasChildren() const { return has_children_; }
+
+  // Carries out what is due; to be called in every turn.
+  void RunDeadlines();
+  int64_t NextDeadline() const;  // CLOCK_BOOTTIME, ms; INT64_MAX: none
+
+ private:
+  struct Process {
+    ProcessSpec spec;
+    pid_t pid = 0;
+    uint64_t number = 0;  // of its start
+    UniqueFd launch_report;
+    std::unique_ptr<ProcessOutput> output;
+    Ended ended;
+    bool is_leader_reaped = false;
+    int64_t kill_at_ms = INT64_MAX;  // SIGKILL to the group
+    int64_t look_at_ms = INT64_MAX;  // whether the group is gone
+    int64_t look_pause_ms = 0;
+  };
+
+  // A kill that goes on until its victims are gone.
+  struct Purge {
+    uint64_t last_number = 0;  // processes that were started later are spared
+    bool is_for_good = false;
+    int64_t next_ms = 0;
+    int64_t pause_ms = 0;
+    int64_t give_up_ms = INT64_MAX;
+  };
+
+  void Launch(Process& process);
+  void FailLaunch(const ProcessKey& key, int exit_code, const std::string& text);
+  void ReadReport(Process& process);
+  void BeginStop(Process& process);
+  void BeginPurge(bool is_for_good);
+  void RunPurge();
+  void BuryLeader(Process& process, int status);
+  // Ends every process whose leader is reaped and whose group is gone.
+  void LookAtGroups(bool is_timed);
+  void Finish(Process& process);
+  Process* FindByPid(pid_t pid);
+
+  Poller& poller_;
+  LiveOutputs& live_;
+  const KeeperOptions options_;
+  const rlimit open_files_;
+  const Tell tell_;
+  std::map<ProcessKey, Process> processes_;  // started and not ended
+  std::map<pid_t, ProcessKey> leaders_;      // not reaped
+  uint64_t last_number_ = 0;
+  std::unique_ptr<Purge> purge_;
+  bool has_children_ = false;
+};
+
+}  // namespace muster::agent

@@ -1,0 +1,39 @@
+// From a process's bytes to lines that may be shown and sent anywhere.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace muster::agent {
+
+// Valid UTF-8 of at most `max_bytes`: terminal escape sequences and control characters are left out (tabs stay, and
+// newlines if `keeps_newlines`), each byte that isn't UTF-8 becomes '?', and no character is cut in two.
+std::string CleanText(std::string_view bytes, size_t max_bytes, bool keeps_newlines = false);
+
+// Cuts a stream of bytes into lines. "\r\n" ends a line like "\n"; a lone '\r' begins it anew, so that of a progress
+// bar the last state remains.
+class LineSplitter {
+ public:
+  enum class Overlong { kTruncate, kSplit };
+  using Emit = std::function<void(std::string&& line)>;  // without the line's end
+
+  LineSplitter(size_t max_line_bytes, Overlong overlong) : max_bytes_(max_line_bytes), overlong_(overlong) {}
+
+  void Feed(std::string_view bytes, const Emit& emit);
+  // Emits what has no line's end yet.
+  void Finish(const Emit& emit);
+  // Forgets what has no line's end yet.
+  void Reset();
+
+ private:
+  void Append(std::string_view bytes, const Emit& emit);
+
+  const size_t max_bytes_;
+  const Overlong overlong_;
+  std::string line_;
+  bool has_return_ = false;  // a '\r' came last
+};
+
+}  // namespace muster::agent

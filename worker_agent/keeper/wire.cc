@@ -1,0 +1,183 @@
+#include "worker_agent/keeper/wire.h"
+
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace muster::agent {
+namespace {
+
+// Writer and Reader go over the same fields by the same functions (Fields below), so the two can't drift apart.
+class Writer {
+ public:
+  template <typename T>
+  void operator()(const T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      bytes_.push_back(value ? '\1' : '\0');
+    } else if constexpr (std::is_integral_v<T>) {
+      auto rest = static_cast<std::make_unsigned_t<T>>(value);
+      for (size_t i = 0; i < sizeof(T); ++i) {
+        bytes_.push_back(static_cast<char>(static_cast<unsigned char>(rest >> (8 * i))));
+      }
+    } else {
+      Fields(*this, const_cast<T&>(value));
+    }
+  }
+  void operator()(const std::string& text) {
+    (*this)(static_cast<uint32_t>(text.size()));
+    bytes_ += text;
+  }
+  template <typename T>
+  void operator()(const std::vector<T>& list) {
+    (*this)(static_cast<uint32_t>(list.size()));
+    for (const T& entry : list) (*this)(entry);
+  }
+  std::string Take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+
+  template <typename T>
+  void operator()(T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      uint8_t byte = 0;
+      (*this)(byte);
+      if (byte > 1) ok_ = false;
+      value = byte == 1;
+    } else if constexpr (std::is_integral_v<T>) {
+      std::string_view bytes = Cut(sizeof(T));
+      std::make_unsigned_t<T> result = 0;
+      for (size_t i = 0; i < bytes.size(); ++i) {
+        result |= static_cast<decltype(result)>(
+            static_cast<std::make_unsigned_t<T>>(static_cast<unsigned char>(bytes[i])) << (8 * i));
+      }
+      value = static_cast<T>(result);
+    } else {
+      Fields(*this, value);
+    }
+  }
+  void operator()(std::string& text) {
+    uint32_t size = 0;
+    (*this)(size);
+    text = std::string(Cut(size));
+  }
+  template <typename T>
+  void operator()(std::vector<T>& list) {
+    uint32_t size = 0;
+    (*this)(size);
+    // Each entry takes at least one byte: a made-up length can't make us reserve more than the frame holds.
+    if (size > rest_.size()) ok_ = false;
+    list.clear();
+    for (uint32_t i = 0; ok_ && i < size; ++i) (*this)(list.emplace_back());
+  }
+  bool AtCleanEnd() const { return ok_ && rest_.empty(); }
+
+ private:
+  std::string_view Cut(size_t size) {
+    if (!ok_ || size > rest_.size()) {
+      ok_ = false;
+      return {};
+    }
+    std::string_view cut = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return cut;
+  }
+
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+template <typename A>
+void Fields(A& a, ProcessKey& key) {
+  a(key.slot), a(key.round), a(key.attempt);
+}
+template <typename A>
+void Fields(A& a, ProcessSpec& spec) {
+  a(spec.key), a(spec.argv), a(spec.env), a(spec.working_directory), a(spec.log_path), a(spec.passes_output);
+  a(spec.prefix), a(spec.inherits_stdin), a(spec.cpus), a(spec.error_file);
+}
+template <typename A>
+void Fields(A& a, StartCommand& start) {
+  a(start.spec), a(start.fence_falls_seen);
+}
+template <typename A>
+void Fields(A& a, StopCommand& stop) {
+  a(stop.key);
+}
+template <typename A>
+void Fields(A&, StopAllCommand&) {}
+template <typename A>
+void Fields(A&, KillAllCommand&) {}
+template <typename A>
+void Fields(A&, EndCommand&) {}
+template <typename A>
+void Fields(A& a, ForwardCommand& forward) {
+  a(forward.signal);
+}
+template <typename A>
+void Fields(A& a, SetFenceCommand& fence) {
+  bool is_armed = fence.boottime_ms.has_value();
+  int64_t deadline = fence.boottime_ms.value_or(0);
+  a(is_armed), a(deadline);
+  if (is_armed) fence.boottime_ms = deadline;
+}
+template <typename A>
+void Fields(A& a, FarewellCommand& farewell) {
+  a(farewell.argv), a(farewell.env);
+}
+template <typename A>
+void Fields(A& a, Started& started) {
+  a(started.key), a(started.pid);
+}
+template <typename A>
+void Fields(A& a, Ended& ended) {
+  a(ended.key), a(ended.exit_code), a(ended.signal), a(ended.core_dumped), a(ended.was_stopped), a(ended.error_message);
+  a(ended.last_lines), a(ended.launch_error), a(ended.ended_boottime_ms);
+}
+template <typename A>
+void Fields(A&, FenceFell&) {}
+template <typename A>
+void Fields(A&, KeeperLost&) {}
+
+template <typename Variant>
+std::string EncodeVariant(const Variant& variant) {
+  Writer writer;
+  writer(static_cast<uint8_t>(variant.index()));
+  std::visit([&](const auto& alternative) { writer(alternative); }, variant);
+  return writer.Take();
+}
+
+template <typename Variant, size_t... kIndex>
+bool Emplace(Variant& variant, size_t wanted, std::index_sequence<kIndex...>) {
+  return ((kIndex == wanted ? (variant.template emplace<kIndex>(), true) : false) || ...);
+}
+
+template <typename Variant>
+absl::StatusOr<Variant> DecodeVariant(std::string_view bytes) {
+  Reader reader(bytes);
+  uint8_t kind = 0;
+  reader(kind);
+  Variant variant;
+  if (!Emplace(variant, kind, std::make_index_sequence<std::variant_size_v<Variant>>())) {
+    return absl::InvalidArgumentError("a frame of an unknown kind");
+  }
+  std::visit([&](auto& alternative) { reader(alternative); }, variant);
+  if (!reader.AtCleanEnd()) return absl::InvalidArgumentError("a frame that is cut short or too long");
+  return variant;
+}
+
+}  // namespace
+
+std::string Encode(const KeeperCommand& command) { return EncodeVariant(command); }
+std::string Encode(const KeeperEvent& event) { return EncodeVariant(event); }
+absl::StatusOr<KeeperCommand> DecodeCommand(std::string_view bytes) { return DecodeVariant<KeeperCommand>(bytes); }
+absl::StatusOr<KeeperEvent> DecodeEvent(std::string_view bytes) { return DecodeVariant<KeeperEvent>(bytes); }
+
+}  // namespace muster::agent
