@@ -1,0 +1,286 @@
+#include "worker_agent/launch/environment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/unit/launch/sample_round.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
+using Map = std::map<std::string, std::string>;
+
+class EnvironmentTest : public ::testing::Test {
+ protected:
+  EnvironmentTest() {
+    input.desired = &desired;
+    input.slot = 1;
+    input.job_id = "digits";
+    input.node_id = "b-1";
+    input.own_address = "10.0.0.2";
+    input.scheduler_host = "node1";
+    input.scheduler_port = 8118;
+    input.cluster_file = "/w/cluster.json";
+    input.error_file = "/w/error-1.json";
+    input.max_restarts = 3;
+  }
+
+  Map Build() {
+    environment = BuildEnvironment(input);
+    Map map;
+    for (const std::string& variable : environment.variables) {
+      const size_t equals = variable.find('=');
+      EXPECT_TRUE(map.emplace(variable.substr(0, equals), variable.substr(equals + 1)).second) << variable;
+    }
+    return map;
+  }
+
+  v1::DesiredState desired = SampleState(1);
+  EnvironmentInput input;
+  Environment environment;
+};
+
+TEST_F(EnvironmentTest, TellsEverythingToAPlainProcess) {
+  const Map expected = {
+      {"DEVICE_ID", "1"},
+      {"GROUP_RANK", "1"},
+      {"GROUP_WORLD_SIZE", "2"},
+      {"HOROVOD_CROSS_RANK", "1"},
+      {"HOROVOD_CROSS_SIZE", "2"},
+      {"HOROVOD_LOCAL_RANK", "1"},
+      {"HOROVOD_LOCAL_SIZE", "2"},
+      {"HOROVOD_RANK", "5"},
+      {"HOROVOD_SIZE", "6"},
+      {"LOCAL_RANK", "1"},
+      {"LOCAL_WORLD_SIZE", "2"},
+      {"MASTER_ADDR", "10.0.0.1"},
+      {"MASTER_PORT", "40000"},
+      {"MS_CLUSTER_FILE", "/w/cluster.json"},
+      {"MS_JOB_ID", "digits"},
+      {"MS_NODE_ID", "5"},
+      {"MS_RESTART_COUNT", "5"},
+      {"MS_ROLE", "MS_WORKER"},
+      {"MS_ROUND", "2"},
+      {"MS_SCHED_HOST", "node1"},
+      {"MS_SCHED_PORT", "8118"},
+      {"MS_WORKER_NUM", "6"},
+      {"MUSTER_NODE_ID", "b-1"},
+      {"NNODES", "2"},
+      {"NODE_RANK", "1"},
+      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+      {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+      {"OMPI_COMM_WORLD_NODE_RANK", "1"},
+      {"OMPI_COMM_WORLD_RANK", "5"},
+      {"OMPI_COMM_WORLD_SIZE", "6"},
+      {"OMP_NUM_THREADS", "1"},
+      {"PYTHONUNBUFFERED", "1"},
+      {"RANK", "5"},
+      {"RANK_ID", "5"},
+      {"RANK_SIZE", "6"},
+      {"ROLE_NAME", "default"},
+      {"ROLE_RANK", "5"},
+      {"ROLE_WORLD_SIZE", "6"},
+      {"TORCHELASTIC_ERROR_FILE", "/w/error-1.json"},
+      {"TORCHELASTIC_MAX_RESTARTS", "3"},
+      {"TORCHELASTIC_RESTART_COUNT", "1"},
+      {"TORCHELASTIC_RUN_ID", "digits"},
+      {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+      {"WORLD_SIZE", "6"},
+  };
+  EXPECT_EQ(Build(), expected);
+  EXPECT_THAT(environment.replaced, IsEmpty());
+  EXPECT_TRUE(std::is_sorted(environment.variables.begin(), environment.variables.end()));
+}
+
+TEST_F(EnvironmentTest, IdentityIsOursAndTheDifferenceIsTold) {
+  input.inherited = {{"RANK", "0"}, {"WORLD_SIZE", "6"}, {"MS_SCHED_HOST", "old"}, {"TORCHELASTIC_RESTART_COUNT", "7"}};
+  const Map map = Build();
+  EXPECT_EQ(map.at("RANK"), "5");
+  EXPECT_EQ(map.at("MS_SCHED_HOST"), "node1");
+  EXPECT_EQ(map.at("TORCHELASTIC_RESTART_COUNT"), "1");
+  EXPECT_THAT(environment.replaced,
+              ElementsAre(Pair("MS_SCHED_HOST", "old"), Pair("RANK", "0"), Pair("TORCHELASTIC_RESTART_COUNT", "7")));
+  const std::string notice = ReplacedNotice(environment.replaced);
+  EXPECT_THAT(notice, HasSubstr("MS_SCHED_HOST=old, RANK=0, TORCHELASTIC_RESTART_COUNT=7"));
+  EXPECT_THAT(notice, HasSubstr("--env"));
+  EXPECT_THAT(notice, Not(HasSubstr("\n")));
+}
+
+TEST_F(EnvironmentTest, TheDocumentsVariablesAreNoNews) {
+  input.node_id = "node-b";  // the agent's id, which is not the process's rank
+  input.inherited = {{"MS_ROLE", "MS_WORKER"}, {"MS_WORKER_NUM", "6"},    {"MS_SCHED_HOST", "node1"},
+                     {"MS_NODE_ID", "node-b"}, {"MS_SCHED_PORT", "8118"}, {"HOME", "/root"}};
+  const Map map = Build();
+  EXPECT_EQ(map.at("MS_NODE_ID"), "5");
+  EXPECT_EQ(map.at("MUSTER_NODE_ID"), "node-b");
+  EXPECT_EQ(map.at("HOME"), "/root");
+  EXPECT_THAT(environment.replaced, IsEmpty());
+  input.inherited["MS_NODE_ID"] = "9";  // not what the agent calls itself
+  Build();
+  EXPECT_THAT(environment.replaced, ElementsAre(Pair("MS_NODE_ID", "9")));
+}
+
+TEST_F(EnvironmentTest, EndpointsAndTuningAreTheUsersWhenSet) {
+  input.inherited = {
+      {"MASTER_ADDR", "head"}, {"MASTER_PORT", "29500"}, {"OMP_NUM_THREADS", "4"}, {"PYTHONUNBUFFERED", ""}};
+  Map map = Build();
+  EXPECT_EQ(map.at("MASTER_ADDR"), "head");
+  EXPECT_EQ(map.at("MASTER_PORT"), "29500");
+  EXPECT_EQ(map.at("OMP_NUM_THREADS"), "4");
+  EXPECT_EQ(map.at("PYTHONUNBUFFERED"), "");
+  EXPECT_THAT(environment.replaced, IsEmpty());
+
+  input.master_address = "10.1.1.1";  // a flag stands above an inherited variable
+  input.master_port = "29501";
+  map = Build();
+  EXPECT_EQ(map.at("MASTER_ADDR"), "10.1.1.1");
+  EXPECT_EQ(map.at("MASTER_PORT"), "29501");
+
+  input.master_address.clear();
+  input.inherited = {{"MASTER_ADDR", ""}};  // exported but empty: of no use to anybody
+  EXPECT_EQ(Build().at("MASTER_ADDR"), "10.0.0.1");
+}
+
+TEST_F(EnvironmentTest, OverridesStandAboveAll) {
+  input.inherited = {{"RANK", "9"}};
+  input.overrides = {{"RANK", "7"}, {"MASTER_ADDR", "x"}, {"OMP_NUM_THREADS", "2"}, {"NEW", "a=b"}};
+  const Map map = Build();
+  EXPECT_EQ(map.at("RANK"), "7");
+  EXPECT_EQ(map.at("MASTER_ADDR"), "x");
+  EXPECT_EQ(map.at("OMP_NUM_THREADS"), "2");
+  EXPECT_EQ(map.at("NEW"), "a=b");
+  EXPECT_THAT(environment.replaced, IsEmpty());
+}
+
+TEST_F(EnvironmentTest, SecretsAreNeverPassedOn) {
+  input.inherited = {{"MS_TLS_SERVER_PASSWORD", "s"}, {"MS_TLS_CLIENT_PASSWORD_FILE", "/f"}, {"MS_TLS_CONFIG", "/c"}};
+  const Map map = Build();
+  EXPECT_FALSE(map.contains("MS_TLS_SERVER_PASSWORD"));
+  EXPECT_FALSE(map.contains("MS_TLS_CLIENT_PASSWORD_FILE"));
+  EXPECT_TRUE(map.contains("MS_TLS_CONFIG"));
+  EXPECT_THAT(environment.replaced, IsEmpty());
+}
+
+TEST_F(EnvironmentTest, ALoneProcessKeepsItsThreads) {
+  desired.mutable_assignment()->set_local_world_size(1);
+  EXPECT_FALSE(Build().contains("OMP_NUM_THREADS"));
+}
+
+TEST_F(EnvironmentTest, OneProcessForTheNodeStandsForAllItsRanks) {
+  input.slot = 0;
+  input.is_one_for_node = true;
+  Map map = Build();
+  EXPECT_EQ(map.at("RANK"), "4");
+  EXPECT_EQ(map.at("LOCAL_WORLD_SIZE"), "2");
+  EXPECT_EQ(map.at("MUSTER_LOCAL_RANKS"), "0,1");
+  EXPECT_FALSE(map.contains("OMP_NUM_THREADS"));
+  input.is_one_for_node = false;
+  input.inherited = {{"MUSTER_LOCAL_RANKS", "0,1"}};
+  EXPECT_FALSE(Build().contains("MUSTER_LOCAL_RANKS"));
+}
+
+TEST_F(EnvironmentTest, ServersHaveRanksOfTheirOwn) {
+  desired.mutable_assignment()->set_role(v1::ROLE_SERVER);
+  desired.mutable_assignment()->set_server_num(2);
+  Map map = Build();
+  EXPECT_EQ(map.at("MS_ROLE"), "MS_PSERVER");
+  EXPECT_EQ(map.at("RANK_SIZE"), "2");
+  EXPECT_EQ(map.at("WORLD_SIZE"), "2");
+  EXPECT_EQ(map.at("MS_WORKER_NUM"), "6");
+  EXPECT_EQ(map.at("MS_SERVER_NUM"), "2");
+  EXPECT_EQ(map.at("ROLE_NAME"), "server");
+  input.inherited = {{"MS_ROLE", "MS_SERVER"}};
+  EXPECT_EQ(Build().at("MS_ROLE"), "MS_SERVER");
+  EXPECT_THAT(environment.replaced, IsEmpty());
+}
+
+TEST_F(EnvironmentTest, HcclOnlyWhereDevicesHaveAddresses) {
+  input.inherited = {{"RANK_TABLE_FILE", "/old.json"}};
+  Map map = Build();
+  EXPECT_FALSE(map.contains("RANK_TABLE_FILE"));
+  EXPECT_FALSE(map.contains("HCCL_IF_IP"));
+  EXPECT_THAT(environment.replaced, ElementsAre(Pair("RANK_TABLE_FILE", "/old.json")));
+
+  input.rank_table_file = "/table.json";
+  input.offer.set_device_id("6");
+  input.offer.set_device_address("192.168.1.6");
+  input.inherited = {{"HCCL_WHITELIST_DISABLE", "0"}};
+  map = Build();
+  EXPECT_EQ(map.at("RANK_TABLE_FILE"), "/table.json");
+  EXPECT_EQ(map.at("DEVICE_ID"), "6");
+  EXPECT_EQ(map.at("HCCL_IF_IP"), "10.0.0.2");
+  EXPECT_EQ(map.at("HCCL_WHITELIST_DISABLE"), "0");
+}
+
+TEST_F(EnvironmentTest, CrossCountsMachinesThatHaveTheLocalRank) {
+  const v1::PeerList peers = SamplePeers();
+  input.peers = &peers;
+  Map map = Build();
+  EXPECT_EQ(map.at("HOROVOD_CROSS_RANK"), "1");
+  EXPECT_EQ(map.at("HOROVOD_CROSS_SIZE"), "2");
+  desired = SampleState(0);
+  input.slot = 3;  // only the first machine has four
+  map = Build();
+  EXPECT_EQ(map.at("HOROVOD_CROSS_RANK"), "0");
+  EXPECT_EQ(map.at("HOROVOD_CROSS_SIZE"), "1");
+}
+
+TEST_F(EnvironmentTest, RecoveryIsToldWhenItIsSettled) {
+  EXPECT_FALSE(Build().contains("MS_ENABLE_RECOVERY"));
+  input.enable_recovery = true;
+  EXPECT_EQ(Build().at("MS_ENABLE_RECOVERY"), "1");
+}
+
+TEST_F(EnvironmentTest, PlaceholdersAgreeWithTheVariables) {
+  input.inherited = {{"MASTER_ADDR", "head"}};
+  const Map map = Build();
+  const Placeholders values = PlaceholdersFor(input, environment);
+  const std::pair<const char*, const char*> pairs[] = {{"rank", "RANK"},
+                                                       {"world_size", "WORLD_SIZE"},
+                                                       {"node_rank", "NODE_RANK"},
+                                                       {"nnodes", "NNODES"},
+                                                       {"local_rank", "LOCAL_RANK"},
+                                                       {"local_world_size", "LOCAL_WORLD_SIZE"},
+                                                       {"job_id", "MS_JOB_ID"},
+                                                       {"nproc_per_node", "LOCAL_WORLD_SIZE"},
+                                                       {"round", "MS_ROUND"},
+                                                       {"node_id", "MUSTER_NODE_ID"},
+                                                       {"restart_count", "MS_RESTART_COUNT"},
+                                                       {"master_addr", "MASTER_ADDR"},
+                                                       {"master_port", "MASTER_PORT"}};
+  for (const auto& [placeholder, variable] : pairs) EXPECT_EQ(values.at(placeholder), map.at(variable)) << placeholder;
+  EXPECT_EQ(values.at("role"), "worker");
+  EXPECT_EQ(values.size(), std::size(pairs) + 1);
+}
+
+TEST(ReplacedNotice, StaysOneShortLine) {
+  EXPECT_EQ(ReplacedNotice({}), "");
+  Map many;
+  for (int i = 0; i < 20; ++i) many["NAME" + std::to_string(i)] = std::string(1000, 'x');
+  const std::string notice = ReplacedNotice(many);
+  EXPECT_LT(notice.size(), 600u);
+  EXPECT_THAT(notice, HasSubstr("and 14 more"));
+}
+
+TEST(ReplacedNotice, EscapesWhatWasInherited) { EXPECT_THAT(ReplacedNotice({{"RANK", "1\n2"}}), Not(HasSubstr("\n"))); }
+
+TEST(ParseOverrides, Table) {
+  const auto good = ParseOverrides({"A=1", "B=", "C=x=y", "A=2"});
+  ASSERT_TRUE(good.ok());
+  EXPECT_EQ(*good, (Map{{"A", "2"}, {"B", ""}, {"C", "x=y"}}));
+  for (const char* bad : {"A", "=1", ""}) {
+    const auto result = ParseOverrides({bad});
+    ASSERT_FALSE(result.ok()) << bad;
+    EXPECT_THAT(std::string(result.status().message()), HasSubstr("NAME=VALUE"));
+  }
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,215 @@
+#include "worker_agent/launch/rank_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/launch/temporary_folder.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+// Two servers with two devices each; the devices of the second stand in the wrong order.
+Json Sample() {
+  return Json::parse(R"({"version":"1.0","status":"completed","server_count":"2","server_list":[
+    {"server_id":"10.0.0.1","host_ip":"172.16.0.1","device":[
+      {"device_id":"0","device_ip":"192.168.1.1","rank_id":"0"},
+      {"device_id":"1","device_ip":"192.168.1.2","rank_id":"1"}]},
+    {"server_id":"node-b","container_ip":"10.0.0.2","device":[
+      {"device_id":"5","device_ip":"192.168.1.4","rank_id":"3"},
+      {"device_id":"4","device_ip":"192.168.1.3","rank_id":"2"}]}]})");
+}
+
+std::vector<IpAddress> Addresses(std::initializer_list<const char*> texts) {
+  std::vector<IpAddress> addresses;
+  for (const char* text : texts) addresses.push_back(*IpAddress::Parse(text));
+  return addresses;
+}
+
+TEST(RankTable, TellsRanksAndDevicesInDeviceOrder) {
+  const auto table = ParseRankTable(Sample().dump(), "t.json");
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->version, "1.0");
+  EXPECT_EQ(table->rank_count, 4u);
+  const auto server = FindServer(*table, Addresses({"127.0.0.1", "10.0.0.2"}));
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_EQ((*server)->server_id, "node-b");
+  EXPECT_THAT(TableRanks(**server), ElementsAre(2, 3));
+  const auto offers = TableOffers(**server);
+  ASSERT_EQ(offers.size(), 2u);
+  EXPECT_EQ(offers[0].device_id(), "4");
+  EXPECT_EQ(offers[0].device_address(), "192.168.1.3");
+  EXPECT_EQ(offers[1].device_id(), "5");
+  EXPECT_EQ(offers[0].ring_port(), 0u);
+}
+
+TEST(RankTable, FindsTheServerByEachOfItsAddresses) {
+  Json json = Sample();
+  json["server_list"][1]["pod_ip"] = "fd00::2";
+  const auto table = ParseRankTable(json.dump(), "t");
+  ASSERT_TRUE(table.ok()) << table.status();
+  for (const char* address : {"10.0.0.1", "172.16.0.1", "::ffff:10.0.0.1"}) {
+    EXPECT_EQ((*FindServer(*table, Addresses({address})))->server_id, "10.0.0.1") << address;
+  }
+  for (const char* address : {"10.0.0.2", "fd00:0::2"}) {
+    EXPECT_EQ((*FindServer(*table, Addresses({address})))->server_id, "node-b") << address;
+  }
+  const auto none = FindServer(*table, Addresses({"10.9.9.9", "::1"}));
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(std::string(none.status().message()),
+              AllOf(HasSubstr("10.9.9.9, ::1"), HasSubstr("10.0.0.1, node-b"), HasSubstr("MS_WORKER_IP")));
+}
+
+TEST(RankTable, NumbersInThePlaceOfTextsAreTaken) {
+  Json json = Sample();
+  json["server_count"] = 2;
+  json["server_list"][0]["device"][0]["rank_id"] = 0;
+  json["server_list"][0]["device"][0]["device_port"] = 16666;
+  EXPECT_TRUE(ParseRankTable(json.dump(), "t").ok());
+}
+
+TEST(RankTable, OneServerNeedsNoDeviceAddresses) {
+  Json json = Sample();
+  json["server_list"].erase(1);
+  json["server_count"] = "1";
+  json["server_list"][0]["device"][0].erase("device_ip");
+  EXPECT_TRUE(ParseRankTable(json.dump(), "t").ok());
+}
+
+TEST(RankTable, DeviceAddressesMayBeListsOfEqualLength) {
+  Json json = Sample();
+  int i = 0;
+  for (Json& server : json["server_list"]) {
+    for (Json& device : server["device"]) {
+      device["device_ip"] = "1.1.1." + std::to_string(i) + ",1.1.2." + std::to_string(i);
+      ++i;
+    }
+  }
+  EXPECT_TRUE(ParseRankTable(json.dump(), "t").ok());
+  json["server_list"][1]["device"][1]["device_ip"] = "1.1.3.9";
+  EXPECT_FALSE(ParseRankTable(json.dump(), "t").ok());
+}
+
+Json Pods() {
+  Json json = Sample();
+  json["version"] = "1.2";
+  json["super_pod_list"] =
+      Json::parse(R"([{"super_pod_id":"0","server_list":[{"server_id":"10.0.0.1"},{"server_id":"node-b"}]}])");
+  return json;
+}
+
+TEST(RankTable, WithinOneSuperPodNoDeviceAddressesAreNeeded) {
+  Json json = Pods();
+  ASSERT_TRUE(ParseRankTable(json.dump(), "t").ok());
+  json["server_list"][0]["device"][0].erase("device_ip");
+  EXPECT_TRUE(ParseRankTable(json.dump(), "t").ok());
+  json["super_pod_list"] = Json::parse(R"([{"super_pod_id":"0","server_list":[{"server_id":"10.0.0.1"}]},
+                                           {"super_pod_id":"1","server_list":[{"server_id":"node-b"}]}])");
+  EXPECT_FALSE(ParseRankTable(json.dump(), "t").ok());
+}
+
+TEST(RankTable, EveryBrokenRuleIsNamed) {
+  struct Case {
+    const char* name;
+    std::function<void(Json&)> break_it;
+    const char* expected;
+  };
+  const Case cases[] = {
+      {"initializing", [](Json& t) { t["status"] = "initializing"; }, "\"initializing\""},
+      {"no status", [](Json& t) { t.erase("status"); }, "status"},
+      {"version 2.0", [](Json& t) { t["version"] = "2.0"; }, "1.0 and 1.2"},
+      {"no servers", [](Json& t) { t.erase("server_list"); }, "server_list"},
+      {"empty servers", [](Json& t) { t["server_list"] = Json::array(); }, "empty"},
+      {"count", [](Json& t) { t["server_count"] = "3"; }, "server_count is 3, but server_list has 2"},
+      {"count no number", [](Json& t) { t["server_count"] = "two"; }, "\"two\""},
+      {"server no object", [](Json& t) { t["server_list"][1] = 5; }, "server_list[1]"},
+      {"no server id", [](Json& t) { t["server_list"][1].erase("server_id"); }, "server_id"},
+      {"long server id", [](Json& t) { t["server_list"][1]["server_id"] = std::string(64, 'x'); }, "63"},
+      {"server twice", [](Json& t) { t["server_list"][1]["server_id"] = "10.0.0.1"; },
+       "server_id 10.0.0.1 stands twice"},
+      {"no devices", [](Json& t) { t["server_list"][1]["device"] = Json::array(); }, "server node-b has no device"},
+      {"device no object", [](Json& t) { t["server_list"][1]["device"][0] = "x"; }, "must be an object"},
+      {"device twice", [](Json& t) { t["server_list"][1]["device"][0]["device_id"] = "4"; },
+       "device 4 of server node-b"},
+      {"device id", [](Json& t) { t["server_list"][1]["device"][0]["device_id"] = "-1"; }, "\"-1\""},
+      {"device port", [](Json& t) { t["server_list"][1]["device"][0]["device_port"] = "65536"; }, "device_port"},
+      {"rank twice", [](Json& t) { t["server_list"][1]["device"][0]["rank_id"] = "0"; }, "rank_id 0 is given twice"},
+      {"rank gap", [](Json& t) { t["server_list"][1]["device"][0]["rank_id"] = "4"; }, "rank_id 3 is missing"},
+      {"rank missing", [](Json& t) { t["server_list"][1]["device"][0].erase("rank_id"); }, "rank_id"},
+      {"rank huge", [](Json& t) { t["server_list"][1]["device"][0]["rank_id"] = "99999999999"; }, "rank_id"},
+      {"no device ip", [](Json& t) { t["server_list"][1]["device"][0].erase("device_ip"); }, "device_ip"},
+      {"bad device ip", [](Json& t) { t["server_list"][1]["device"][0]["device_ip"] = "1.2.3"; }, "no address"},
+      {"device ip twice", [](Json& t) { t["server_list"][1]["device"][0]["device_ip"] = "192.168.1.1"; },
+       "192.168.1.1 stands twice"},
+      {"pod misses one",
+       [](Json& t) {
+         t = Pods();
+         t["super_pod_list"][0]["server_list"].erase(1);
+       },
+       "node-b is in no super pod"},
+      {"pod names a stranger",
+       [](Json& t) {
+         t = Pods();
+         t["super_pod_list"][0]["server_list"].push_back({{"server_id", "z"}});
+       },
+       "names server z"},
+      {"two pods",
+       [](Json& t) {
+         t = Pods();
+         t["super_pod_list"].push_back(t["super_pod_list"][0]);
+       },
+       "stands in super pods 0 and 0"},
+      {"pod no object",
+       [](Json& t) {
+         t = Pods();
+         t["super_pod_list"].push_back(3);
+       },
+       "server_list"},
+  };
+  for (const Case& c : cases) {
+    Json json = Sample();
+    c.break_it(json);
+    const auto table = ParseRankTable(json.dump(), "t.json");
+    ASSERT_FALSE(table.ok()) << c.name;
+    EXPECT_THAT(std::string(table.status().message()), AllOf(HasSubstr("rank table t.json"), HasSubstr(c.expected)))
+        << c.name;
+  }
+}
+
+TEST(RankTable, GarbageIsRefusedQuickly) {
+  const std::string whole = Sample().dump();
+  for (const std::string& text : {std::string(), whole.substr(0, whole.size() / 2), std::string("[]"),
+                                  std::string("null"), std::string(1 << 20, '['), std::string("\xff\xfe{}")}) {
+    const auto table = ParseRankTable(text, "t");
+    ASSERT_FALSE(table.ok()) << text.substr(0, 20);
+    EXPECT_THAT(std::string(table.status().message()), HasSubstr("rank table t"));
+  }
+}
+
+TEST(RankTable, FileIsReadWithABoundAndItsDigestTold) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("table.json", "abc");
+  EXPECT_FALSE(LoadRankTable(path).ok());
+  folder.Write("table.json", Sample().dump());
+  const auto table = LoadRankTable(path);
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->digest.size(), 64u);
+  EXPECT_EQ(table->digest, ParseRankTable(Sample().dump(), "other name")->digest);
+  EXPECT_NE(table->digest, ParseRankTable(Sample().dump(1), "t")->digest);
+
+  const auto missing = LoadRankTable(folder.path() + "/none.json");
+  EXPECT_THAT(std::string(missing.status().message()), AllOf(HasSubstr("--rank_table_file"), HasSubstr("none.json")));
+  EXPECT_FALSE(LoadRankTable(folder.path()).ok()) << "a folder is no file";
+  folder.Write("big.json", std::string(kMaxRankTableBytes + 1, ' '));
+  EXPECT_THAT(std::string(LoadRankTable(folder.path() + "/big.json").status().message()), HasSubstr("larger"));
+}
+
+}  // namespace
+}  // namespace muster::agent

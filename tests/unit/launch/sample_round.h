@@ -1,0 +1,81 @@
+// A round as a scheduler would give it: 6 workers, host a with 4 and host b with 2 of them.
+#pragma once
+
+#include <string>
+
+#include "common/ip_address.h"
+#include "muster/v1/rendezvous.pb.h"
+#include "worker_agent/launch/sha256.h"
+
+namespace muster::agent {
+
+inline v1::PeerList SamplePeers() {
+  v1::PeerList peers;
+  peers.set_job_id("digits");
+  peers.set_run(3);
+  peers.set_round(2);
+  peers.set_worker_num(6);
+  peers.set_machine_num(2);
+  uint32_t rank = 0;
+  for (const auto& [host, address, count] : {std::tuple{"a", "10.0.0.1", 4u}, std::tuple{"b", "fd00::2", 2u}}) {
+    v1::PeerNode* node = peers.add_nodes();
+    node->set_node_id(std::string(host) + "-1");
+    node->set_machine(static_cast<uint32_t>(peers.nodes_size()) - 1);
+    node->set_host_name(host);
+    node->set_address(IpAddress::Parse(address)->bytes());
+    node->set_certificate_fingerprint(std::string("fp-") + host);
+    node->set_role(v1::ROLE_WORKER);
+    for (uint32_t i = 0; i < count; ++i, ++rank) {
+      v1::PeerSlot* slot = node->add_slots();
+      slot->set_rank(rank);
+      slot->set_local_rank(i);
+      slot->set_ring_port(41000 + rank);
+    }
+  }
+  return peers;
+}
+
+inline void FillNeighbour(const v1::PeerList& peers, uint32_t rank, v1::RingNeighbour* neighbour) {
+  for (const v1::PeerNode& node : peers.nodes()) {
+    for (const v1::PeerSlot& slot : node.slots()) {
+      if (slot.rank() != rank) continue;
+      neighbour->set_rank(rank);
+      neighbour->set_node_id(node.node_id());
+      neighbour->set_host_name(node.host_name());
+      neighbour->set_address(IpAddress::FromBytes(node.address())->ToString());
+      neighbour->set_port(slot.ring_port());
+      neighbour->set_certificate_fingerprint(node.certificate_fingerprint());
+    }
+  }
+}
+
+// What node `index` of the sample is told.
+inline v1::DesiredState SampleState(int index) {
+  const v1::PeerList peers = SamplePeers();
+  v1::DesiredState desired;
+  desired.set_run(3);
+  desired.set_round(2);
+  desired.set_phase(v1::RUN_PHASE_RUNNING);
+  desired.set_restart_count(5);
+  desired.set_peers_digest(Sha256(peers.SerializeAsString()));
+  v1::Assignment* assignment = desired.mutable_assignment();
+  assignment->set_worker_num(6);
+  assignment->set_local_world_size(static_cast<uint32_t>(peers.nodes(index).slots_size()));
+  assignment->set_node_rank(static_cast<uint32_t>(index));
+  assignment->set_machine_num(2);
+  assignment->set_master_address("10.0.0.1");
+  assignment->set_master_port(40000);
+  assignment->set_role(v1::ROLE_WORKER);
+  for (const v1::PeerSlot& peer : peers.nodes(index).slots()) {
+    v1::SlotAssignment* slot = assignment->add_slots();
+    slot->set_rank(peer.rank());
+    slot->set_local_rank(peer.local_rank());
+    slot->set_attempt(1);
+    slot->set_should_run(true);
+    FillNeighbour(peers, (peer.rank() + 5) % 6, slot->mutable_previous());
+    FillNeighbour(peers, (peer.rank() + 1) % 6, slot->mutable_next());
+  }
+  return desired;
+}
+
+}  // namespace muster::agent

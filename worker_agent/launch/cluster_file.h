@@ -1,0 +1,45 @@
+// MS_CLUSTER_FILE: what a training process may know of its cluster, as JSON. One file for a node and round.
+//
+//   {"schema": "muster.cluster/1", "job_id": "default", "run": 1, "round": 1, "restart_count": 0, "role": "worker",
+//    "world_size": 4, "server_num": 0, "nnodes": 2, "node_id": "a-1", "node_rank": 0,
+//    "local_ranks": [{"rank": 0, "local_rank": 0, "device_id": "0",
+//                     "ring": {"previous": {"rank": 3, "node_id": "b-1", "host": "b", "address": "10.0.0.2",
+//                                           "port": 40001, "fingerprint": ""},
+//                              "next": {…}}}],
+//    "master": {"address": "10.0.0.1", "port": 40000},
+//    "peers": [{"rank": 0, "role": "worker", "node_id": "a-1", "node_rank": 0, "host": "a", "address": "10.0.0.1",
+//               "local_rank": 0, "ring_port": 40002, "device_id": "0", "device_address": "",
+//               "certificate_fingerprint": ""}],
+//    "peers_complete": true}
+//
+// world_size is that of the node's own role. Readers must accept members that they don't know; a change that would
+// break them gets a new schema. Beyond 1,024 ranks the peers are the node's own ranks and their neighbours only and
+// peers_complete is false; what isn't known of a neighbour (its node_rank, local_rank and device) is then left out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "muster/v1/rendezvous.pb.h"
+
+namespace muster::agent {
+
+struct ClusterFileInput {
+  const v1::DesiredState* desired = nullptr;  // with an assignment
+  const v1::PeerList* peers = nullptr;        // checked; null beyond kMaxRanksInClusterFile
+  std::string job_id;
+  std::string node_id;
+  std::string host_name;
+  std::string own_address;              // numeric
+  std::string certificate_fingerprint;  // empty: none
+  std::vector<v1::SlotOffer> offers;    // of this node, by slot
+};
+
+// The text of the file, also what an agent without a command prints.
+std::string ClusterFileText(const ClusterFileInput& input);
+
+// Atomic, mode 0644: a process that was started under another user may read it as far as its folder lets it.
+absl::Status WriteClusterFile(const std::string& path, const ClusterFileInput& input);
+
+}  // namespace muster::agent

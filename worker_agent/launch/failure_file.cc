@@ -1,0 +1,85 @@
+#include "worker_agent/launch/failure_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/limits.h"
+#include "common/text.h"
+#include "worker_agent/launch/file_io.h"
+
+namespace muster::agent {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string IsoTime(int64_t unix_ms) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixMillis(unix_ms), absl::UTCTimeZone());
+}
+
+// Tabs are common in output and harmless.
+std::string Shown(const std::string& line) {
+  std::string untabbed = line;
+  std::replace(untabbed.begin(), untabbed.end(), '\t', ' ');
+  return EscapeControl(untabbed);
+}
+
+}  // namespace
+
+std::string SignalName(int signal) {
+  if (signal == 0) return "";
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? absl::StrCat("signal ", signal) : absl::StrCat("SIG", name);
+}
+
+std::string FailureText(const std::string& job_id, uint64_t run, const v1::Outcome& outcome) {
+  const v1::Cause& cause = outcome.cause();
+  Json lines = Json::array();
+  for (const std::string& line : cause.last_lines()) {
+    if (lines.size() < kMaxLastLines) lines.push_back(line);
+  }
+  Json file;
+  file["schema"] = "muster.failure/1";
+  file["job"] = job_id;
+  file["run"] = run;
+  file["kind"] = v1::Cause::Kind_Name(cause.kind());
+  file["cause"] = cause.text();
+  file["rank"] = cause.has_rank() ? Json(cause.rank()) : Json();
+  file["role"] = cause.role() == v1::ROLE_SERVER ? "server" : "worker";
+  file["node_id"] = cause.node_id();
+  file["host"] = cause.host_name();
+  file["exit_code"] = cause.exit_code();
+  file["signal"] = cause.signal();
+  file["signal_name"] = SignalName(cause.signal());
+  file["last_lines"] = std::move(lines);
+  file["remedy"] = cause.remedy();
+  file["ended"] = IsoTime(outcome.ended_unix_ms());
+  return file.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+absl::Status WriteFailureFile(const std::string& log_dir, const std::string& job_id, uint64_t run,
+                              const v1::Outcome& outcome) {
+  std::error_code error;
+  std::filesystem::create_directories(log_dir, error);
+  if (error) {
+    return absl::UnavailableError(absl::StrCat("cannot make the folder of --log_dir ", log_dir, ": ", error.message()));
+  }
+  return WriteFileAtomically(absl::StrCat(log_dir, "/failure.json"), FailureText(job_id, run, outcome), 0644);
+}
+
+std::string FormatCause(const v1::Cause& cause) {
+  std::string text = EscapeControl(cause.text());
+  int count = 0;
+  for (const std::string& line : cause.last_lines()) {
+    if (++count > static_cast<int>(kMaxLastLines)) break;
+    absl::StrAppend(&text, "\n  | ", Shown(line));
+  }
+  if (!cause.remedy().empty()) absl::StrAppend(&text, "\n", EscapeControl(cause.remedy()));
+  return text;
+}
+
+}  // namespace muster::agent

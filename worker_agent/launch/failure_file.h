@@ -1,0 +1,31 @@
+// How a failed run is told where its logs are and on the terminal: the same cause, the same words, everywhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "muster/v1/types.pb.h"
+
+namespace muster::agent {
+
+// failure.json:
+//   {"schema": "muster.failure/1", "job": "default", "run": 1, "kind": "PROCESS_SIGNALED", "cause": "rank 3 on node2
+//   …",
+//    "rank": 3, "role": "worker", "node_id": "node2-1", "host": "node2", "exit_code": 0, "signal": 9,
+//    "signal_name": "SIGKILL", "last_lines": ["…"], "remedy": "…", "ended": "2026-11-20T23:04:30.123Z"}
+// `rank` is null when no rank was to blame, `signal_name` is empty without a signal.
+std::string FailureText(const std::string& job_id, uint64_t run, const v1::Outcome& outcome);
+
+// Writes <log_dir>/failure.json atomically; makes the folder. `outcome` has a cause.
+absl::Status WriteFailureFile(const std::string& log_dir, const std::string& job_id, uint64_t run,
+                              const v1::Outcome& outcome);
+
+// The cause for a terminal: its line of text, the last lines of output each after "  | ", and the remedy if there is
+// one. No newline at the end. Foreign control characters are escaped.
+std::string FormatCause(const v1::Cause& cause);
+
+// "SIGKILL"; "signal 63" for one without a name; empty for 0.
+std::string SignalName(int signal);
+
+}  // namespace muster::agent

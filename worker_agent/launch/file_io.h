@@ -1,0 +1,21 @@
+// Whole small files: read with a bound, written so that a reader sees either the old or the new content.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace muster::agent {
+
+// The content of a regular file of at most `max_bytes`. The error names the path and what is wrong with it.
+absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_bytes);
+
+// Writes `content` to a temporary name in the same folder, syncs it, renames it to `path` and syncs the folder. After a
+// crash at any point `path` is whole, old or new. A symbolic link at `path` is replaced, not followed.
+absl::Status WriteFileAtomically(const std::string& path, const std::string& content, mode_t mode);
+
+}  // namespace muster::agent

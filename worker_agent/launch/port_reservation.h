@@ -1,0 +1,69 @@
+// TCP ports that are ours from before the join until a training process listens on them.
+//
+// A reserved port is held by a socket that is bound to all addresses, has SO_REUSEADDR and never listens. The kernel
+// (measured on Linux, see the test) then gives the port to no other bind to port 0 and to no outgoing connection, and
+// lets nobody bind it without SO_REUSEADDR; yet a process that binds it with SO_REUSEADDR and listens succeeds, as do
+// PyTorch's, gRPC's and nearly every other server. The socket is bound before it gets SO_REUSEADDR: two sockets that
+// both have it may share a port, so only an exclusive bind proves that a port is free.
+//
+// Beside it, the abstract Unix socket "muster-port-<port>" is held, whose scope is the network namespace, as the
+// port's. It keeps two reservations apart where a port of a range has to be bound with SO_REUSEADDR from the start,
+// because connections of an ended process still linger on it (TIME_WAIT, a minute after a restart).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace muster::agent {
+
+struct PortRange {
+  uint16_t first = 0;
+  uint16_t last = 0;  // inclusive
+};
+
+struct PortOptions {
+  std::optional<PortRange> range;  // ports come from here only; none: the kernel chooses, outside of `avoided`
+  PortRange avoided{60000, 60031};
+};
+
+// "A-B" (1024 <= A <= B <= 65535), or one port "A".
+absl::StatusOr<PortRange> ParsePortRange(const std::string& text);
+
+// `port_range` is the setting, empty for none. What to keep out of is HCCL_IF_BASE_PORT..+31 (60000 when not set):
+// HCCL binds there on every node. A port range is taken as it is.
+absl::StatusOr<PortOptions> PortOptionsFrom(const std::string& port_range,
+                                            const std::map<std::string, std::string>& environment);
+
+// Held until destroyed. Movable. Two descriptors each, closed on exec.
+class ReservedPort {
+ public:
+  // The error names --port_range when the range is used up.
+  static absl::StatusOr<ReservedPort> Reserve(const PortOptions& options);
+
+  ReservedPort(ReservedPort&& other) noexcept;
+  ReservedPort& operator=(ReservedPort&& other) noexcept;
+  ReservedPort(const ReservedPort&) = delete;
+  ReservedPort& operator=(const ReservedPort&) = delete;
+  ~ReservedPort();
+
+  uint16_t port() const { return port_; }
+
+ private:
+  friend class PortSearch;
+  ReservedPort(uint16_t port, int socket_fd, int lock_fd) : port_(port), socket_fd_(socket_fd), lock_fd_(lock_fd) {}
+  void Release();
+
+  uint16_t port_ = 0;
+  int socket_fd_ = -1;
+  int lock_fd_ = -1;
+};
+
+// All or none; the error says how many were wanted and how many there were.
+absl::StatusOr<std::vector<ReservedPort>> ReservePorts(const PortOptions& options, size_t count);
+
+}  // namespace muster::agent

@@ -1,0 +1,156 @@
+#include "worker_agent/launch/work_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kLongestJobInName = 64;
+constexpr size_t kHexDigits = 16;
+constexpr int kMostAttempts = 16;
+constexpr int kMostCleaned = 1024;
+
+constexpr char kRemedy[] = "; set TMPDIR to a folder of your own";
+
+absl::Status Failed(const std::string& what, const std::string& path) {
+  return absl::UnavailableError(absl::StrCat(what, " ", path, ": ", std::strerror(errno), kRemedy));
+}
+
+int OpenFolder(int parent, const std::string& name) {
+  return openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+// <base>/muster-<uid>: ours, no symbolic link, closed to others. Every later step goes through its descriptor.
+absl::StatusOr<int> OpenUserFolder(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return Failed("cannot make the folder", path);
+  const int fd = OpenFolder(AT_FDCWD, path);
+  if (fd < 0 && (errno == ELOOP || errno == ENOTDIR)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(path, " is not a folder (a symbolic link?) and is not used", kRemedy));
+  }
+  if (fd < 0) return Failed("cannot open the folder", path);
+  struct stat info {};
+  const bool is_known = fstat(fd, &info) == 0;
+  if (!is_known || info.st_uid != geteuid()) {
+    close(fd);
+    return absl::PermissionDeniedError(absl::StrCat(path, " belongs to user number ", info.st_uid, ", not to ",
+                                                    geteuid(), ", and is not used", kRemedy));
+  }
+  if ((info.st_mode & 0077) != 0 && fchmod(fd, 0700) != 0) {
+    const absl::Status status = Failed("cannot close to others", path);
+    close(fd);
+    return status;
+  }
+  return fd;
+}
+
+bool IsSameFolder(int fd, int parent, const std::string& name) {
+  struct stat held {};
+  struct stat named {};
+  return fstat(fd, &held) == 0 && fstatat(parent, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+std::string FolderName(const std::string& job_id, uint64_t incarnation) {
+  std::string name = job_id.substr(0, kLongestJobInName);
+  for (char& c : name) {
+    const bool is_plain = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+    if (!is_plain) c = '_';
+  }
+  if (!name.empty() && name.front() == '.') name.front() = '_';
+  return absl::StrCat(name, "-", absl::Hex(incarnation, absl::kZeroPad16));
+}
+
+// What FolderName makes, with the ".1" of a second attempt or without.
+bool IsFolderName(const std::string& name) {
+  const size_t dash = name.rfind('-');
+  if (dash == std::string::npos || name.size() < dash + 1 + kHexDigits) return false;
+  const std::string digits = name.substr(dash + 1, kHexDigits);
+  const std::string rest = name.substr(dash + 1 + kHexDigits);
+  return digits.find_first_not_of("0123456789abcdef") == std::string::npos && (rest.empty() || rest.front() == '.');
+}
+
+// Removes folders whose lock nobody holds.
+void RemoveDead(int parent, const std::string& path) {
+  const int listing = dup(parent);
+  DIR* dir = listing < 0 ? nullptr : fdopendir(listing);
+  if (dir == nullptr) return;
+  int cleaned = 0;
+  while (const dirent* entry = readdir(dir)) {
+    const std::string name = entry->d_name;
+    if (!IsFolderName(name) || cleaned >= kMostCleaned) continue;
+    const int fd = OpenFolder(parent, name);
+    if (fd < 0) continue;
+    // Held until it is gone, so that nobody who has just made it takes it for his own: see the check in MakeLocked.
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+      std::error_code ignored;
+      std::filesystem::remove_all(absl::StrCat(path, "/", name), ignored);
+      ++cleaned;
+    }
+    close(fd);
+  }
+  closedir(dir);
+}
+
+// A new folder, locked. Another agent that cleans up may take the lock between our mkdir and our flock, and remove it:
+// then we try again under another name. Returns name and descriptor.
+absl::StatusOr<std::pair<std::string, int>> MakeLocked(int parent, const std::string& base_name) {
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    const std::string name = attempt == 0 ? base_name : absl::StrCat(base_name, ".", attempt);
+    if (mkdirat(parent, name.c_str(), 0700) != 0) {
+      if (errno == EEXIST) continue;
+      return Failed("cannot make the folder", name);
+    }
+    const int fd = OpenFolder(parent, name);
+    if (fd < 0) continue;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && IsSameFolder(fd, parent, name)) return std::make_pair(name, fd);
+    close(fd);
+  }
+  return absl::UnavailableError(absl::StrCat("cannot make the folder ", base_name, ": it is there already", kRemedy));
+}
+
+}  // namespace
+
+std::string WorkFolder::DefaultBase(const std::map<std::string, std::string>& environment) {
+  const auto found = environment.find("TMPDIR");
+  return found == environment.end() || found->second.empty() ? "/tmp" : found->second;
+}
+
+absl::StatusOr<std::unique_ptr<WorkFolder>> WorkFolder::Create(const std::string& base, const std::string& job_id,
+                                                               uint64_t incarnation) {
+  const std::string user_folder = absl::StrCat(base, "/muster-", geteuid());
+  const absl::StatusOr<int> parent = OpenUserFolder(user_folder);
+  if (!parent.ok()) return parent.status();
+  const absl::Cleanup close_parent = [&parent] { close(*parent); };
+  RemoveDead(*parent, user_folder);
+  const auto made = MakeLocked(*parent, FolderName(job_id, incarnation));
+  if (!made.ok()) return made.status();
+  return std::unique_ptr<WorkFolder>(new WorkFolder(absl::StrCat(user_folder, "/", made->first), made->second));
+}
+
+WorkFolder::WorkFolder(std::string path, int lock_fd) : path_(std::move(path)), lock_fd_(lock_fd), owner_(getpid()) {}
+
+WorkFolder::~WorkFolder() {
+  if (owner_ == getpid()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  close(lock_fd_);
+}
+
+}  // namespace muster::agent
