@@ -1,6 +1,7 @@
 #include "scheduler/core/admission.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/core/rank_order.h"
@@ -46,9 +47,17 @@ void FillInSettings(v1::JobSettings& settings, const v1::JobSettings& more) {
   settings = merged;
 }
 
-v1::JobSettings MergeSettings(const v1::JobSettings& own, const Run& run) {
+v1::JobSettings SettingsWithout(const v1::JobSettings& own, const Run& run, const std::string& leaving_id) {
   v1::JobSettings settings = own;
-  for (const auto& [id, node] : run.nodes) FillInSettings(settings, node.settings);
+  bool is_anybody_left = false;
+  for (const auto& [id, node] : run.nodes) {
+    if (id == leaving_id) continue;
+    FillInSettings(settings, node.settings);
+    is_anybody_left = true;
+  }
+  if (!is_anybody_left) return settings;
+  if (run.settings.has_worker_num()) settings.set_worker_num(run.settings.worker_num());
+  if (run.settings.has_server_num()) settings.set_server_num(run.settings.server_num());
   return settings;
 }
 
@@ -81,16 +90,15 @@ std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& 
           "RANK_TABLE_FILE (SHA-256)", [](const S& s) { return s.has_rank_table_digest(); },
           [](const S& s) { return s.rank_table_digest(); }))
     return r;
-  const bool is_server = join.node().role() == v1::ROLE_SERVER;
   v1::JobSettings settled = ours;
   FillInSettings(settled, theirs);
-  if (!is_server && !settled.has_worker_num()) {
+  if (settled.worker_num() == 0) {
     return MakeRefusal(
         v1::Refusal::SETTINGS_DIFFER,
         "MS_WORKER_NUM is set neither at the scheduler nor at this node: set it on every node to the number of "
         "training processes of the whole job");
   }
-  if (is_server && settled.server_num() == 0) {
+  if (join.node().role() == v1::ROLE_SERVER && settled.server_num() == 0) {
     return MakeRefusal(
         v1::Refusal::SETTINGS_DIFFER,
         "a parameter server (MS_ROLE=MS_PSERVER) joins a job without any: set MS_SERVER_NUM on every node to "
@@ -99,48 +107,87 @@ std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& 
   return std::nullopt;
 }
 
-std::optional<v1::Refusal> CheckNodeId(const Run& run, const std::string& id, const v1::NodeInfo& info) {
-  const auto refuse = [](std::string text) { return MakeRefusal(v1::Refusal::NODE_ID_INVALID, std::move(text)); };
-  if (info.table_ranks_size() > 0 || info.has_node_rank()) {
-    int taken = info.slots_size();
-    for (const auto& [other_id, other] : run.nodes) {
-      if (other.is_spare || other.info.role() != info.role()) continue;
-      if (info.has_node_rank() && other.info.has_node_rank() && other.info.node_rank() == info.node_rank() &&
-          other.info.machine_id() != info.machine_id()) {
-        return refuse(absl::StrCat("node rank ", info.node_rank(), " (--node_rank, MS_NODE_RANK) is taken by ",
-                                   NodeText(other), ": give each machine its own"));
-      }
-      if (info.table_ranks_size() > 0 && other.info.table_ranks_size() > 0 &&
-          other.info.table_ranks(0) == info.table_ranks(0)) {
-        taken += other.info.slots_size();
-      }
+namespace {
+
+v1::Refusal RefuseId(std::string text) { return MakeRefusal(v1::Refusal::NODE_ID_INVALID, std::move(text)); }
+
+// A rank table speaks for whole servers: their ranks must be there, and each be given once.
+std::optional<v1::Refusal> CheckTable(const Run& run, const v1::JobSettings& settings, const std::string& id,
+                                      const v1::NodeInfo& info) {
+  std::set<uint32_t> own;
+  for (const uint32_t rank : info.table_ranks()) {
+    if (rank >= settings.worker_num()) {
+      return RefuseId(absl::StrCat("the rank table gives this server rank ", rank,
+                                   ", but with MS_WORKER_NUM=", settings.worker_num(), " the ranks are 0 to ",
+                                   settings.worker_num() - 1, ": correct RANK_TABLE_FILE or MS_WORKER_NUM"));
     }
-    if (info.table_ranks_size() > 0 && taken > info.table_ranks_size()) {
-      return refuse(absl::StrCat("the rank table gives this server ", info.table_ranks_size(),
-                                 " ranks, but its agents bring ", taken,
-                                 " processes: correct RANK_TABLE_FILE or --local_worker_num"));
+    if (!own.insert(rank).second) {
+      return RefuseId(absl::StrCat("the rank table gives rank ", rank, " twice: correct RANK_TABLE_FILE"));
     }
-    return std::nullopt;
   }
+  int taken = info.slots_size();
+  for (const auto& [other_id, other] : run.nodes) {
+    const auto& theirs = other.info.table_ranks();
+    if (other.is_spare || other_id == id || other.info.role() != info.role()) continue;
+    if (std::equal(theirs.begin(), theirs.end(), info.table_ranks().begin(), info.table_ranks().end())) {
+      taken += other.info.slots_size();
+      continue;
+    }
+    const auto shared = std::find_if(theirs.begin(), theirs.end(), [&](uint32_t rank) { return own.contains(rank); });
+    if (shared != theirs.end()) {
+      return RefuseId(absl::StrCat("the rank table gives rank ", *shared, " to this server and to that of ",
+                                   NodeText(other), ": use the same correct RANK_TABLE_FILE on every node"));
+    }
+  }
+  if (taken <= info.table_ranks_size()) return std::nullopt;
+  return RefuseId(absl::StrCat("the rank table gives this server ", info.table_ranks_size(),
+                               " ranks, but its agents bring ", taken,
+                               " processes: correct RANK_TABLE_FILE or --local_worker_num"));
+}
+
+std::optional<v1::Refusal> CheckNodeRank(const Run& run, const std::string& id, const v1::NodeInfo& info) {
+  for (const auto& [other_id, other] : run.nodes) {
+    if (other.is_spare || other_id == id || other.info.role() != info.role()) continue;
+    if (other.info.has_node_rank() && other.info.node_rank() == info.node_rank() &&
+        other.info.machine_id() != info.machine_id()) {
+      return RefuseId(absl::StrCat("node rank ", info.node_rank(), " (--node_rank, MS_NODE_RANK) is taken by ",
+                                   NodeText(other), ": give each machine its own"));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& settings, const std::string& id,
+                                       const v1::NodeInfo& info) {
+  if (info.table_ranks_size() > 0) return CheckTable(run, settings, id, info);
+  if (info.has_node_rank()) return CheckNodeRank(run, id, info);
   const bool is_number = IsAllDigits(id);
   const auto value = NumericId(id);
+  const uint32_t last = settings.worker_num() - 1;
   if (is_number && !value) {
-    return refuse(absl::StrCat("MS_NODE_ID ", id, " is too large a number: use 0 to ", run.settings.worker_num() - 1));
+    return RefuseId(absl::StrCat("MS_NODE_ID ", id, " is too large a number: use 0 to ", last));
   }
-  if (is_number && run.settings.server_num() == 0 && info.slots_size() == 1 && *value >= run.settings.worker_num()) {
-    return refuse(absl::StrCat("MS_NODE_ID ", id, " is out of range: a number is the rank, and with MS_WORKER_NUM=",
-                               run.settings.worker_num(), " the ranks are 0 to ", run.settings.worker_num() - 1));
+  const bool ids_are_ranks = settings.server_num() == 0 && !settings.hccl_cm_init();
+  if (is_number && ids_are_ranks && info.slots_size() == 1 && *value > last) {
+    return RefuseId(absl::StrCat(
+        "MS_NODE_ID ", id, " is out of range: a number is the rank, and with MS_WORKER_NUM=", settings.worker_num(),
+        " the ranks are 0 to ", last, "; correct MS_NODE_ID or MS_WORKER_NUM"));
   }
   for (const auto& [other_id, other] : run.nodes) {
     if (other.is_spare || other.info.table_ranks_size() > 0 || other.info.has_node_rank() || other_id == id) continue;
     if (is_number && NumericId(other_id) == value) {
-      return refuse(
+      return RefuseId(
           absl::StrCat("MS_NODE_ID ", id, " is the same number as ", NodeText(other), "'s: give each node its own"));
     }
     if (is_number != IsAllDigits(other_id)) {
-      return refuse(
-          absl::StrCat("MS_NODE_ID ", id, is_number ? " is a number" : " is no number", ", but ", NodeText(other),
-                       " has ", is_number ? "a name" : "a number",
+      return RefuseId(
+          absl::StrCat(id.empty() ? "this node has no MS_NODE_ID" : absl::StrCat("MS_NODE_ID ", id),
+                       is_number    ? " is a number"
+                       : id.empty() ? ""
+                                    : " is no number",
+                       ", but ", NodeText(other), " has ", is_number ? "a name" : "a number",
                        ": numbers are ranks, so either all nodes of a job have one (set MS_NODE_ID) or none"));
     }
   }
@@ -156,8 +203,8 @@ uint32_t CountSlots(const Run& run, v1::Role role, bool connected_only) {
   return slots;
 }
 
-std::optional<v1::Refusal> CheckRoom(const Run& run, const v1::NodeInfo& info) {
-  const uint32_t needed = run.Needed(info.role());
+std::optional<v1::Refusal> CheckRoom(const Run& run, const v1::JobSettings& settings, const v1::NodeInfo& info) {
+  const uint32_t needed = info.role() == v1::ROLE_SERVER ? settings.server_num() : settings.worker_num();
   const uint32_t here = CountSlots(run, info.role(), false);
   const uint32_t more = static_cast<uint32_t>(info.slots_size());
   if (here + more <= needed) return std::nullopt;
@@ -168,10 +215,11 @@ std::optional<v1::Refusal> CheckRoom(const Run& run, const v1::NodeInfo& info) {
                                     run.job_id, " are there already (", setting, "=", needed,
                                     "); raise it on every node, or start this node with --spare to stand by"));
   }
-  return MakeRefusal(v1::Refusal::EXTRA_NODE,
-                     absl::StrCat("this node's ", more, " processes do not fit: ", here, " of ", needed, " ",
-                                  RoleName(info.role()), "s are there, ", needed - here, " are missing (", setting, "=",
-                                  needed, "); correct --local_worker_num or ", setting));
+  return MakeRefusal(
+      v1::Refusal::EXTRA_NODE,
+      absl::StrCat("this node brings ", more, " processes, but there is room for ", needed - here, " only: ", here,
+                   " of ", needed, " ", RoleName(info.role()), "s of job ", run.job_id, " are there already (", setting,
+                   "=", needed, "); correct --local_worker_num or ", setting));
 }
 
 std::string ChooseNodeId(const Run& run, const std::string& host_name) {

@@ -12,9 +12,9 @@ namespace muster::scheduler {
 // "node b (host-b, 10.0.0.2)"
 std::string NodeText(const Node& node);
 
-// The settings that the run has when `own` (the scheduler's) judge first and then each node in `run`, in the order of
-// their ids; all of them agree, so the order shows only in settings that need not.
-v1::JobSettings MergeSettings(const v1::JobSettings& own, const Run& run);
+// The settings that a forming run has when this node is gone: `own` (the scheduler's) and what the others say; they
+// agree. The numbers of workers and servers hold as long as anybody is there, because he came in under them.
+v1::JobSettings SettingsWithout(const v1::JobSettings& own, const Run& run, const std::string& leaving_id);
 
 // Adds what `more` says and `settings` does not say yet.
 void FillInSettings(v1::JobSettings& settings, const v1::JobSettings& more);
@@ -23,11 +23,13 @@ void FillInSettings(v1::JobSettings& settings, const v1::JobSettings& more);
 std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& own, const v1::Join& join);
 
 // Why a node with this id may not be a regular member of the forming run: out of range, an equal value, digits mixed
-// with names, a node rank or rank table that clashes. `id` is not empty.
-std::optional<v1::Refusal> CheckNodeId(const Run& run, const std::string& id, const v1::NodeInfo& info);
+// with names, a node rank or rank table that clashes. `settings` are the run's with what this join adds. An empty id is
+// one that the scheduler is going to assign: a name.
+std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& settings, const std::string& id,
+                                       const v1::NodeInfo& info);
 
-// Why there is no room for its slots; nullopt if there is. Counts regular members only.
-std::optional<v1::Refusal> CheckRoom(const Run& run, const v1::NodeInfo& info);
+// Why there is no room for its slots; nullopt if there is. Counts regular members only. `settings` as above.
+std::optional<v1::Refusal> CheckRoom(const Run& run, const v1::JobSettings& settings, const v1::NodeInfo& info);
 
 v1::Refusal MakeRefusal(v1::Refusal::Reason reason, std::string text);
 

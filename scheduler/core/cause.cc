@@ -17,6 +17,11 @@ std::string FirstLine(const std::string& text) { return text.substr(0, text.find
 
 }  // namespace
 
+bool RecoveryWouldHelp(const v1::Cause& cause) {
+  return cause.kind() == v1::Cause::PROCESS_SIGNALED || cause.kind() == v1::Cause::PROCESS_EXITED ||
+         cause.kind() == v1::Cause::NODE_LOST;
+}
+
 std::string SignalName(int signal) {
   const char* name = sigabbrev_np(signal);
   return name != nullptr ? absl::StrCat("SIG", name) : absl::StrCat("signal ", signal);
@@ -57,7 +62,7 @@ CauseCandidate CandidateFrom(const Node& node, v1::Cause::Kind kind, const std::
                              MonotonicTime died) {
   CauseCandidate candidate;
   candidate.died = died;
-  candidate.priority = kind == v1::Cause::NODE_LEFT ? kNodeLeft : kLostOrSignaled;
+  candidate.priority = kind == v1::Cause::NODE_LEFT && signal == 0 ? kNodeLeft : kLostOrSignaled;
   v1::Cause& cause = candidate.cause;
   cause.set_kind(kind);
   const std::string ranks = FormatRanks(RanksOf(node));

@@ -2,8 +2,8 @@
 //
 // A failure seldom comes alone: when one process dies, its peers fail on their broken connections soon after, and may
 // report first. So the cause is chosen when all have stopped or after kCauseWait: what the user or the scheduler
-// decided, then nodes that were lost and signals that nobody of us sent, then processes that left an error message,
-// then exit codes; ties go to the earliest death.
+// decided, then nodes that were lost and signals that nobody of us sent (also those that made an agent leave), then
+// processes that left an error message, then exit codes; ties go to the earliest death.
 #pragma once
 
 #include <string>
@@ -28,6 +28,9 @@ CauseCandidate Decision(v1::Cause::Kind kind, std::string text, std::string reme
 
 // The one that is told. `candidates` is not empty.
 const CauseCandidate& ChooseCause(const std::vector<CauseCandidate>& candidates);
+
+// Whether a job with recovery would have lived on.
+bool RecoveryWouldHelp(const v1::Cause& cause);
 
 // "SIGKILL" for 9; "signal 42" for what has no name.
 std::string SignalName(int signal);

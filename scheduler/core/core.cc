@@ -45,7 +45,7 @@ Effects Core::Impl::Start(Now now) {
   }
   if (options_.is_once) {
     once_handle_ = ++last_handle_;
-    deadlines_.Set(once_handle_, now_.monotonic + options_.topo_timeout);
+    deadlines_.Set(once_handle_, now_.monotonic + TopoTimeout(options_.settings));
   }
   return std::exchange(effects_, {});
 }
@@ -54,8 +54,9 @@ Effects Core::Impl::Start(Now now) {
 void Core::Impl::GiveHandles(Run& run) {
   run.handle = ++last_handle_;
   owners_[run.handle] = Owner{run.job_id, run.number, ""};
-  run.opened = now_.monotonic;
-  if (run.phase == v1::RUN_PHASE_FORMING) run.topo_deadline = now_.monotonic + options_.topo_timeout;
+  // Only shown, so the wall clock will do.
+  run.opened = now_.monotonic - absl::Milliseconds(std::max<int64_t>(now_.wall.unix_ms - run.opened_unix_ms, 0));
+  if (run.phase == v1::RUN_PHASE_FORMING) run.topo_deadline = now_.monotonic + TopoTimeout(run.settings);
   if (run.phase == v1::RUN_PHASE_STOPPING) {
     run.cause_deadline = now_.monotonic + kCauseWait;
     if (run.first_failure)
@@ -75,7 +76,9 @@ Effects Core::Impl::Apply(const Event& event, Now now) {
   now_.monotonic = std::max(now_.monotonic, now.monotonic);
   effects_.clear();
   std::visit([this](const auto& e) { On(e); }, event);
-  for (const JoinRequested& join : std::exchange(requeued_, {})) On(join);
+  while (!requeued_.empty()) {
+    for (const JoinRequested& join : std::exchange(requeued_, {})) On(join);
+  }
   return std::exchange(effects_, {});
 }
 

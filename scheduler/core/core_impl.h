@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +53,7 @@ class Core::Impl {
   void Challenge(const JoinRequested& event, Run& run, Node& node);
   void ResolveChallenge(Run& run, Node& node, bool is_old_alive);
   void TakeOver(const JoinRequested& event, Run& run, Node& node);
+  std::optional<v1::Refusal> CheckAdmission(const Run& run, const JoinRequested& event) const;
   void Admit(const JoinRequested& event, Run& run);
   void Resume(const JoinRequested& event, Run& run, Node& node);
   void Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed);
@@ -64,6 +66,7 @@ class Core::Impl {
   void On(const StreamClosed& event);
   void On(const FarewellReceived& event);
   void TakeEvents(Run& run, Node& node, const v1::Report& report);
+  void LetLeave(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when);
   void Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq);
 
   // rounds.cc
@@ -77,6 +80,7 @@ class Core::Impl {
   // ending.cc
   void On(const StopRequested& event);
   void On(const DrainRequested& event);
+  void ReleaseChallenger(Node& node);
   void RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
   void LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal);
   void Fail(Run& run, CauseCandidate candidate);
@@ -85,7 +89,9 @@ class Core::Impl {
   void CheckSuccess(Run& run);
   void CheckSettled(Run& run);
   void PruneRuns(Job& job);
-  bool HasLiveProcesses(const Run& run) const;
+  void ForgetRun(Run& run);
+  bool MakeRoomForAJob();
+  bool MayStillReport(const Run& run) const;
 
   // timing.cc
   void On(const Tick& event);
@@ -97,6 +103,7 @@ class Core::Impl {
   void Schedule(Run& run, Node& node);
   absl::Duration HeartbeatInterval() const;
   absl::Duration FenceTimeout(const Run& run) const;  // zero: not armed
+  absl::Duration TopoTimeout(const v1::JobSettings& settings) const;
   absl::Duration Lease() const { return options_.lease; }
 
   // views.cc
@@ -130,7 +137,7 @@ class Core::Impl {
   Now now_;
   Now started_;
   Effects effects_;
-  std::vector<JoinRequested> requeued_;  // challengers whose rival went away meanwhile
+  std::vector<JoinRequested> requeued_;  // challengers whose rival, or its run, went away meanwhile
 };
 
 }  // namespace muster::scheduler

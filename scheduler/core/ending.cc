@@ -1,4 +1,6 @@
 // How nodes go and how runs end.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/limits.h"
 #include "scheduler/core/admission.h"
@@ -20,8 +22,9 @@ void Core::Impl::On(const StopRequested& event) {
              : request.run() == 0     ? job->second.current()
                                       : state_.FindRun(request.job_id(), request.run());
   if (run == nullptr) {
-    answer.status = absl::NotFoundError(
-        absl::StrCat("there is no job ", request.job_id(), " here; `ms-ctl status` lists the jobs"));
+    answer.status = absl::NotFoundError(absl::StrCat(
+        "there is no job ", request.job_id(), request.run() == 0 ? "" : absl::StrCat(" with run ", request.run()),
+        " here; `ms-ctl status` lists the jobs"));
   } else if (run->HasEnded()) {
     answer.status = absl::FailedPreconditionError(
         absl::StrCat("run ", run->number, " of job ", run->job_id, " has ", RunPhaseName(run->phase), " already"));
@@ -30,10 +33,12 @@ void Core::Impl::On(const StopRequested& event) {
     reply.set_run(run->number);
     reply.set_phase(run->phase);
     answer.reply = std::move(reply);
-    Fail(*run, Decision(v1::Cause::STOPPED_BY_USER,
-                        absl::StrCat("stopped by ", request.user().empty() ? "a user" : request.user(),
-                                     request.reason().empty() ? "" : ": ", request.reason()),
-                        "", now_.monotonic));
+    // One that is stopping already keeps its cause.
+    if (run->phase != v1::RUN_PHASE_STOPPING)
+      Fail(*run, Decision(v1::Cause::STOPPED_BY_USER,
+                          absl::StrCat("stopped by ", request.user().empty() ? "a user" : request.user(),
+                                       request.reason().empty() ? "" : ": ", request.reason()),
+                          "", now_.monotonic));
   }
   effects_.push_back(std::move(answer));
 }
@@ -44,21 +49,29 @@ void Core::Impl::On(const DrainRequested& event) {
   for (auto& [job_id, job] : state_.jobs) {
     for (auto& [number, run] : job.runs) {
       if (run.HasEnded()) continue;
-      const CauseCandidate decision = Decision(
-          v1::Cause::SCHEDULER_STOPPED, "the scheduler was stopped and keeps nothing on disk", "", now_.monotonic);
-      End(run, false, decision.cause);
+      CauseCandidate told =
+          Decision(v1::Cause::SCHEDULER_STOPPED,
+                   "the scheduler was stopped, and without a journal it cannot come back to its jobs",
+                   "give ms-scheduler a --journal_path (or MS_RECOVERY_PATH) to have running jobs outlive its restart",
+                   now_.monotonic);
+      if (!run.candidates.empty()) told = ChooseCause(run.candidates);  // it was failing already
+      End(run, false, told.cause);
     }
   }
 }
 
-// The node's stream is left to the caller if it still wants to say something on it; otherwise it is closed here.
+// Its claim is judged anew once this event has been dealt with.
+void Core::Impl::ReleaseChallenger(Node& node) {
+  if (node.challenger == nullptr) return;
+  requeued_.push_back(std::move(node.challenger->join));
+  streams_.erase(requeued_.back().stream);
+  node.challenger.reset();
+}
+
+// The node's stream is left to the caller, who may still want to say something on it.
 void Core::Impl::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason,
                             bool is_confirmed) {
-  if (node.challenger != nullptr) {
-    requeued_.push_back(std::move(node.challenger->join));
-    streams_.erase(requeued_.back().stream);
-    node.challenger.reset();
-  }
+  ReleaseChallenger(node);
   Detach(node);
   deadlines_.Set(node.handle, MonotonicTime::Never());
   owners_.erase(node.handle);
@@ -73,16 +86,9 @@ void Core::Impl::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, cons
   removed.set_why(why);
   removed.set_reason(reason);
   removed.set_is_confirmed(is_confirmed);
-  // Before the first round, settings are those of the scheduler and the nodes that are still there.
-  *removed.mutable_settings() = run.settings;
-  if (run.phase == v1::RUN_PHASE_FORMING && run.round == 0) {
-    const std::string id = node.id;
-    v1::JobSettings rest = options_.settings;
-    for (const auto& [other_id, other] : run.nodes) {
-      if (other_id != id) FillInSettings(rest, other.settings);
-    }
-    *removed.mutable_settings() = std::move(rest);
-  }
+  // Before the first round the settings are those of the scheduler and of the nodes that are still there.
+  *removed.mutable_settings() =
+      run.phase == v1::RUN_PHASE_FORMING ? SettingsWithout(options_.settings, run, node.id) : run.settings;
   Write(std::move(record));
 }
 
@@ -120,14 +126,17 @@ void Core::Impl::Fail(Run& run, CauseCandidate candidate) {
     Write(std::move(record));
     run.cause_deadline = now_.monotonic + kCauseWait;
     Schedule(run);
+    for (auto& [id, node] : run.nodes) ReleaseChallenger(node);  // the next run is theirs
     SendDesiredToAll(run, true);
   }
   if (run.candidates.size() < kMaxCandidates) run.candidates.push_back(std::move(candidate));
   FixCauseIfKnown(run);
 }
 
-bool Core::Impl::HasLiveProcesses(const Run& run) const {
+// Or the reason for which its agent has stopped them.
+bool Core::Impl::MayStillReport(const Run& run) const {
   for (const auto& [id, node] : run.nodes) {
+    if (node.stops_by_itself) return true;
     for (const SlotState& slot : node.slots) {
       if (slot.phase == SlotState::Phase::kAssigned || slot.phase == SlotState::Phase::kRunning) return true;
     }
@@ -137,7 +146,7 @@ bool Core::Impl::HasLiveProcesses(const Run& run) const {
 
 void Core::Impl::FixCauseIfKnown(Run& run) {
   if (run.phase != v1::RUN_PHASE_STOPPING || run.candidates.empty()) return;
-  if (now_.monotonic < run.cause_deadline && HasLiveProcesses(run)) return;
+  if (now_.monotonic < run.cause_deadline && MayStillReport(run)) return;
   const v1::Cause cause = ChooseCause(run.candidates).cause;
   End(run, false, cause);
 }
@@ -149,13 +158,20 @@ void Core::Impl::End(Run& run, bool succeeded, const v1::Cause& cause) {
   ended.set_run(run.number);
   ended.mutable_outcome()->set_succeeded(succeeded);
   ended.mutable_outcome()->set_ended_unix_ms(now_.wall.unix_ms);
-  if (!succeeded) *ended.mutable_outcome()->mutable_cause() = cause;
+  if (!succeeded) {
+    v1::Cause& told = *ended.mutable_outcome()->mutable_cause();
+    told = cause;
+    if (!run.settings.enable_recovery() && RecoveryWouldHelp(cause)) {
+      told.set_remedy("set MS_ENABLE_RECOVERY=1 on every node to have the job go on after a failure");
+    }
+  }
   ended.set_lasted_ms(absl::ToInt64Milliseconds(now_.monotonic - run.opened));
   Write(std::move(record));
   run.candidates.clear();
   run.topo_deadline = run.spare_deadline = run.cause_deadline = MonotonicTime::Never();
   run.settle_deadline = now_.monotonic + options_.stop_timeout + kSettleSlack;
   for (auto& [id, node] : run.nodes) {
+    ReleaseChallenger(node);
     if (node.stream == 0) node.grace_end = now_.monotonic + options_.disconnect_grace;
     Schedule(run, node);
   }
@@ -200,20 +216,40 @@ void Core::Impl::PruneRuns(Job& job) {
     ++it;
     if (!run.HasEnded()) continue;
     --ended;
-    for (auto& [id, node] : run.nodes) {
-      const StreamId stream = node.stream;
-      Detach(node);
-      CloseStreamOf(stream);
-      deadlines_.Set(node.handle, MonotonicTime::Never());
-      owners_.erase(node.handle);
-    }
-    deadlines_.Set(run.handle, MonotonicTime::Never());
-    owners_.erase(run.handle);
-    v1::Record record = NewRecord();
-    record.mutable_run_forgotten()->set_job_id(run.job_id);
-    record.mutable_run_forgotten()->set_run(run.number);
-    Write(std::move(record));
+    ForgetRun(run);
   }
+}
+
+void Core::Impl::ForgetRun(Run& run) {
+  for (auto& [id, node] : run.nodes) {
+    const StreamId stream = node.stream;
+    Detach(node);
+    CloseStreamOf(stream);
+    deadlines_.Set(node.handle, MonotonicTime::Never());
+    owners_.erase(node.handle);
+  }
+  deadlines_.Set(run.handle, MonotonicTime::Never());
+  owners_.erase(run.handle);
+  v1::Record record = NewRecord();
+  record.mutable_run_forgotten()->set_job_id(run.job_id);
+  record.mutable_run_forgotten()->set_run(run.number);
+  Write(std::move(record));
+}
+
+// Forgets one job that nobody takes part in: all its runs have settled, or it waits without any node.
+bool Core::Impl::MakeRoomForAJob() {
+  for (auto& [job_id, job] : state_.jobs) {
+    const bool is_idle = std::all_of(job.runs.begin(), job.runs.end(), [](const auto& entry) {
+      const Run& run = entry.second;
+      return run.HasEnded() ? run.is_settled : run.nodes.empty();
+    });
+    if (!is_idle) continue;
+    Job& victim = job;
+    while (victim.runs.size() > 1) ForgetRun(victim.runs.begin()->second);
+    ForgetRun(victim.runs.begin()->second);  // and with it the job
+    return true;
+  }
+  return false;
 }
 
 }  // namespace muster::scheduler

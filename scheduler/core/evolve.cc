@@ -84,10 +84,10 @@ void Apply(State& state, const v1::RoundClosed& record, int64_t) {
 
 void ApplyProcessEnded(const v1::ProcessEnded& ended, SlotState& slot) {
   slot.pid = 0;
-  if (ended.exit_code() == 0 && ended.signal() == 0) {
+  if (ended.was_stopped()) {
+    slot.phase = SlotState::Phase::kStopped;  // also with exit code 0: it did not finish its work
+  } else if (ended.exit_code() == 0 && ended.signal() == 0) {
     slot.phase = SlotState::Phase::kDone;
-  } else if (ended.was_stopped()) {
-    slot.phase = SlotState::Phase::kStopped;
   } else {
     slot.phase = SlotState::Phase::kFailed;
   }
@@ -136,6 +136,7 @@ void Apply(State& state, const v1::RunForgotten& record, int64_t) {
   const auto job = state.jobs.find(record.job_id());
   if (job == state.jobs.end()) return;
   job->second.runs.erase(record.run());
+  if (job->second.runs.empty()) state.jobs.erase(job);
 }
 
 }  // namespace

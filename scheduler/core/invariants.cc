@@ -59,6 +59,9 @@ void CheckRun(const Run& run) {
     MUSTER_CHECK(!run.gone.contains(id), "a node is there and gone");
   }
   MUSTER_CHECK(run.by_incarnation.size() == run.nodes.size(), "the index of incarnations holds ghosts");
+  for (const auto& [id, node] : run.nodes) {
+    MUSTER_CHECK(!run.IsOver() || node.challenger == nullptr, "a challenger waits for an id in a run that is over");
+  }
   if (run.phase == v1::RUN_PHASE_SUCCEEDED) {
     for (const auto& [id, node] : run.nodes) {
       for (const SlotState& slot : node.slots) {

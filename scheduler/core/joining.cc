@@ -9,6 +9,7 @@ namespace muster::scheduler {
 namespace {
 
 constexpr absl::Duration kProbeTimeout = absl::Seconds(2);
+constexpr char kStartAgain[] = "; start ms-worker again to take part in the job's next run";
 
 v1::Refusal TryLater(std::string text, absl::Duration after) {
   v1::Refusal refusal = MakeRefusal(v1::Refusal::TRY_LATER, std::move(text));
@@ -32,12 +33,13 @@ void Core::Impl::On(const JoinRequested& event) {
         event.stream,
         MakeRefusal(v1::Refusal::CLUSTER_CHANGED,
                     "this scheduler does not know the cluster that the agent belongs to: it is another scheduler, or "
-                    "it was started again without its journal"));
+                    "it was started again without its journal; start the nodes of the job again, and give "
+                    "ms-scheduler a --journal_path so that it remembers"));
   }
   if (join.run() == 0) return JoinCurrentRun(event);
   if (Run* run = state_.FindRun(join.job_id(), join.run())) return JoinKnownRun(event, *run);
   Refuse(event.stream, MakeRefusal(v1::Refusal::RUN_UNKNOWN, absl::StrCat("run ", join.run(), " of job ", join.job_id(),
-                                                                          " is over and forgotten")));
+                                                                          " is over and forgotten", kStartAgain)));
 }
 
 // An agent that was welcomed before only ever gets its own run's verdict.
@@ -45,20 +47,20 @@ void Core::Impl::JoinKnownRun(const JoinRequested& event, Run& run) {
   const v1::Join& join = event.join;
   if (const auto it = run.nodes.find(join.node_id()); it != run.nodes.end()) {
     if (it->second.incarnation == join.incarnation()) return Resume(event, run, it->second);
-    return Refuse(event.stream,
-                  MakeRefusal(v1::Refusal::STALE_INCARNATION,
-                              absl::StrCat("a newer start of node ", join.node_id(), " has taken its place")));
+    return Refuse(event.stream, MakeRefusal(v1::Refusal::STALE_INCARNATION,
+                                            absl::StrCat("a newer start of node ", join.node_id(),
+                                                         " has taken its place: this one is stale and must end")));
   }
   const auto gone = run.gone.find(join.node_id());
   if (gone != run.gone.end() && gone->second.incarnation == join.incarnation() &&
       gone->second.why == v1::NodeRemoved::LOST) {
-    return Refuse(event.stream,
-                  MakeRefusal(v1::Refusal::NODE_LOST,
-                              absl::StrCat("node ", join.node_id(), " was given up: ", gone->second.reason)));
+    return Refuse(event.stream, MakeRefusal(v1::Refusal::NODE_LOST,
+                                            absl::StrCat("node ", join.node_id(),
+                                                         " was given up: ", gone->second.reason, kStartAgain)));
   }
-  Refuse(event.stream,
-         MakeRefusal(v1::Refusal::STALE_INCARNATION, absl::StrCat("node ", join.node_id(), " does not belong to run ",
-                                                                  run.number, " of job ", run.job_id, " any more")));
+  Refuse(event.stream, MakeRefusal(v1::Refusal::STALE_INCARNATION,
+                                   absl::StrCat("node ", join.node_id(), " does not belong to run ", run.number,
+                                                " of job ", run.job_id, " any more", kStartAgain)));
 }
 
 void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
@@ -90,8 +92,20 @@ Run* Core::Impl::RunForNewcomer(const JoinRequested& event) {
     Refuse(event.stream, TryLater("this scheduler serves one run only (--once), and that has ended", absl::Seconds(3)));
     return nullptr;
   }
-  if (job == state_.jobs.end() && state_.jobs.size() >= kMaxJobs) {
-    Refuse(event.stream, TryLater(absl::StrCat("the scheduler already serves ", kMaxJobs, " jobs"), absl::Seconds(30)));
+  if (options_.is_once && !state_.jobs.empty()) {
+    Refuse(event.stream,
+           MakeRefusal(v1::Refusal::SETTINGS_DIFFER,
+                       absl::StrCat("MS_JOB_ID is ", event.join.job_id(),
+                                    " on this node, but this scheduler serves job ", state_.jobs.begin()->first,
+                                    " only (--once): set the same MS_JOB_ID on every node, or start a "
+                                    "scheduler without --once for several jobs")));
+    return nullptr;
+  }
+  if (job == state_.jobs.end() && state_.jobs.size() >= kMaxJobs && !MakeRoomForAJob()) {
+    Refuse(event.stream, TryLater(absl::StrCat("the scheduler already serves ", kMaxJobs,
+                                               " jobs, and that is the most: stop one (ms-ctl stop), or use another "
+                                               "scheduler"),
+                                  absl::Seconds(30)));
     return nullptr;
   }
   return OpenRun(event);
@@ -103,7 +117,7 @@ Run* Core::Impl::OpenRun(const JoinRequested& event) {
   Run candidate;
   candidate.job_id = join.job_id();
   candidate.settings = options_.settings;
-  if (auto refusal = CheckSettings(candidate, options_.settings, join)) {
+  if (auto refusal = CheckAdmission(candidate, event)) {
     Refuse(event.stream, *std::move(refusal));
     return nullptr;
   }
@@ -123,12 +137,7 @@ Run* Core::Impl::OpenRun(const JoinRequested& event) {
   run.handle = ++last_handle_;
   owners_[run.handle] = Owner{run.job_id, number, ""};
   run.opened = now_.monotonic;
-  absl::Duration topo_timeout = options_.topo_timeout;
-  if (run.settings.has_topo_timeout_ms()) {
-    topo_timeout = run.settings.topo_timeout_ms() < 0 ? absl::InfiniteDuration()
-                                                      : absl::Milliseconds(run.settings.topo_timeout_ms());
-  }
-  run.topo_deadline = (options_.is_once ? started_.monotonic : now_.monotonic) + topo_timeout;
+  run.topo_deadline = (options_.is_once ? started_.monotonic : now_.monotonic) + TopoTimeout(run.settings);
   if (options_.is_once) deadlines_.Set(once_handle_, MonotonicTime::Never());
   Schedule(run);
   PruneRuns(job);
@@ -139,7 +148,10 @@ Run* Core::Impl::OpenRun(const JoinRequested& event) {
 void Core::Impl::Challenge(const JoinRequested& event, Run& run, Node& node) {
   if (node.challenger != nullptr) {
     return Refuse(event.stream,
-                  TryLater(absl::StrCat("two agents claim node id ", node.id, " already"), kProbeTimeout));
+                  TryLater(absl::StrCat("two agents claim node id ", node.id,
+                                        " already, and the scheduler is finding out which one is alive: give each node "
+                                        "an MS_NODE_ID of its own"),
+                           kProbeTimeout));
   }
   node.challenger = std::make_unique<Challenger>(Challenger{event, ++last_probe_, now_.monotonic + kProbeTimeout});
   streams_[event.stream] = Attached{run.job_id, run.number, node.id, true};
@@ -173,45 +185,39 @@ void Core::Impl::TakeOver(const JoinRequested& event, Run& run, Node& node) {
     RemoveNode(run, node, v1::NodeRemoved::REPLACED, "a new start of the same node has joined", true);
     return Admit(event, run);
   }
-  LoseNode(run, node, "a new start of the same node has joined, so the old one is dead", true, 0);
+  // Its processes are certainly gone only where the new agent holds the lock of the old one.
+  const bool is_confirmed = node.info.machine_id() == event.join.node().machine_id();
+  LoseNode(run, node, "a new start of the same node has joined, so the old one is dead", is_confirmed, 0);
   Run* next = RunForNewcomer(event);
   if (next != nullptr) Admit(event, *next);
 }
 
-void Core::Impl::Admit(const JoinRequested& event, Run& run) {
+// Why the node may not take part, as far as its settings, its size and its id go; nullopt if it may.
+std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const JoinRequested& event) const {
   const v1::Join& join = event.join;
-  v1::NodeInfo info = join.node();
-  if (info.address().empty()) info.set_address(event.peer_address);
-  const bool may_be_regular = run.phase == v1::RUN_PHASE_FORMING;
-  bool is_spare = info.spare();
-  if (auto refusal = CheckSettings(run, options_.settings, join)) return Refuse(event.stream, *std::move(refusal));
+  if (auto refusal = CheckSettings(run, options_.settings, join)) return refusal;
+  if (join.node().spare()) return std::nullopt;
+  if (run.phase != v1::RUN_PHASE_FORMING) {
+    return MakeRefusal(v1::Refusal::EXTRA_NODE,
+                       absl::StrCat("job ", run.job_id, " is ", RunPhaseName(run.phase), " with all its ",
+                                    run.settings.worker_num(), " workers: this node is one too many; start it with ",
+                                    "--spare to stand by, or with another --job_id for another job"));
+  }
   v1::JobSettings settings = run.settings;
   FillInSettings(settings, join.settings());
-  if (!is_spare) {
-    if (!may_be_regular) {
-      return Refuse(event.stream,
-                    MakeRefusal(v1::Refusal::EXTRA_NODE,
-                                absl::StrCat("job ", run.job_id, " is ", RunPhaseName(run.phase), " with all its ",
-                                             run.settings.worker_num(),
-                                             " workers: this node is one too many; start it with "
-                                             "--spare to stand by, or with another --job_id for another job")));
-    }
-    Run with_settings;  // a role's number may come with this very join
-    const Run* judged = &run;
-    if (run.Needed(info.role()) == 0) {
-      with_settings.job_id = run.job_id;
-      with_settings.settings = settings;
-      judged = &with_settings;
-    }
-    if (auto refusal = CheckRoom(*judged, info)) return Refuse(event.stream, *std::move(refusal));
-    if (!join.node_id().empty()) {
-      if (auto refusal = CheckNodeId(*judged, join.node_id(), info)) return Refuse(event.stream, *std::move(refusal));
-    }
-  }
+  if (auto refusal = CheckRoom(run, settings, join.node())) return refusal;
+  return CheckNodeId(run, settings, join.node_id(), join.node());
+}
+
+void Core::Impl::Admit(const JoinRequested& event, Run& run) {
+  const v1::Join& join = event.join;
+  if (auto refusal = CheckAdmission(run, event)) return Refuse(event.stream, *std::move(refusal));
+  v1::NodeInfo info = join.node();
+  if (info.address().empty()) info.set_address(event.peer_address);
+  v1::JobSettings settings = run.settings;
+  FillInSettings(settings, join.settings());
   const std::string id = join.node_id().empty() ? ChooseNodeId(run, info.host_name()) : join.node_id();
-  if (join.node_id().empty() && !is_spare) {
-    if (auto refusal = CheckNodeId(run, id, info)) return Refuse(event.stream, *std::move(refusal));
-  }
+  const bool is_spare = info.spare();
   v1::Record record = NewRecord();
   v1::NodeJoined& joined = *record.mutable_node_joined();
   joined.set_job_id(run.job_id);
@@ -229,6 +235,7 @@ void Core::Impl::Admit(const JoinRequested& event, Run& run) {
   Node& node = run.nodes.at(id);
   node.handle = ++last_handle_;
   owners_[node.handle] = Owner{run.job_id, run.number, id};
+  if (!is_spare) run.spare_deadline = MonotonicTime::Never();  // somebody came: spares wait on
   Attach(event, run, node, false);
   TryCloseRound(run);
 }
@@ -245,6 +252,7 @@ void Core::Impl::Resume(const JoinRequested& event, Run& run, Node& node) {
     CloseStreamOf(old_stream);
   }
   Attach(event, run, node, true);
+  if (node.challenger != nullptr) ResolveChallenge(run, node, true);  // that it came back is answer enough
   if (run.phase == v1::RUN_PHASE_FORMING) TryCloseRound(run);
 }
 
@@ -282,7 +290,10 @@ std::string Core::Impl::PreviousRunText(const Run& run) const {
   const auto it = job.runs.find(run.number);
   if (it == job.runs.begin()) return "";
   const Run& previous = std::prev(it)->second;
-  if (!previous.HasEnded()) return absl::StrCat("run ", previous.number, " is still ending");
+  if (!previous.HasEnded()) {
+    return absl::StrCat("run ", previous.number, " is still ending",
+                        previous.first_failure ? absl::StrCat(": ", previous.first_failure->text()) : "");
+  }
   return absl::StrCat("run ", previous.number,
                       previous.outcome.succeeded() ? " succeeded" : " failed: ", previous.outcome.cause().text());
 }

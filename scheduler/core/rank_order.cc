@@ -4,6 +4,7 @@
 #include <cctype>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "common/ip_address.h"
 
@@ -45,29 +46,83 @@ bool LabelLess(const OrderedNode& a, const OrderedNode& b) {
   return AddressLess(a, b);
 }
 
-// The first machine is the one whose address a user's MASTER_ADDR names, if there is one.
-std::string FirstMachine(const std::vector<OrderedNode>& nodes) {
-  for (const OrderedNode& node : nodes) {
-    const auto wanted = IpAddress::Parse(node.info->wanted_master_address());
+// The first machine is the one whose address a user's MASTER_ADDR names, if there is one. `order` decides between
+// several.
+std::string FirstMachine(const std::vector<OrderedNode>& nodes, const std::vector<size_t>& order) {
+  for (const size_t i : order) {
+    const auto wanted = IpAddress::Parse(nodes[i].info->wanted_master_address());
     if (!wanted) continue;
-    for (const OrderedNode& other : nodes) {
-      if (IpAddress::Parse(other.info->address()) == wanted) return other.info->machine_id();
+    for (const size_t j : order) {
+      if (IpAddress::Parse(nodes[j].info->address()) == wanted) return nodes[j].info->machine_id();
     }
   }
   return "";
 }
 
-// The ranks that the table gives each server go, in device order, to that server's nodes in address order.
-std::vector<std::vector<uint32_t>> AssignByTable(const std::vector<OrderedNode>& nodes,
-                                                 const std::vector<size_t>& order) {
+using Ranks = std::vector<std::vector<uint32_t>>;
+
+bool IsPermutation(const Ranks& ranks) {
+  std::vector<uint32_t> all;
+  for (const auto& of_node : ranks) all.insert(all.end(), of_node.begin(), of_node.end());
+  std::sort(all.begin(), all.end());
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i] != i) return false;
+  }
+  return true;
+}
+
+// The ranks that the table gives each server go, in device order, to that server's nodes in address order. None if the
+// table has too few.
+Ranks AssignByTable(const std::vector<OrderedNode>& nodes, const std::vector<size_t>& order) {
   std::map<uint32_t, int> taken;  // by the server's first rank
-  std::vector<std::vector<uint32_t>> ranks(nodes.size());
+  Ranks ranks(nodes.size());
   for (const size_t i : order) {
     const v1::NodeInfo& info = *nodes[i].info;
     int& next = taken[info.table_ranks(0)];
+    if (next + info.slots_size() > info.table_ranks_size()) return {};
     for (int slot = 0; slot < info.slots_size(); ++slot) ranks[i].push_back(info.table_ranks(next++));
   }
   return ranks;
+}
+
+// A number is the rank; a spare whose own is taken, out of range or no number gets the lowest that is left.
+Ranks AssignByNumber(const std::vector<OrderedNode>& nodes, const std::vector<size_t>& order) {
+  Ranks ranks(nodes.size());
+  std::vector<bool> is_taken(nodes.size());
+  std::vector<size_t> rest;
+  for (const bool is_spare : {false, true}) {
+    for (const size_t i : order) {
+      if (nodes[i].info->spare() != is_spare) continue;
+      const auto number = NumericId(nodes[i].id);
+      if (number && *number < nodes.size() && !is_taken[*number]) {
+        is_taken[*number] = true;
+        ranks[i] = {*number};
+      } else {
+        rest.push_back(i);
+      }
+    }
+  }
+  uint32_t next = 0;
+  for (const size_t i : rest) {
+    while (is_taken[next]) ++next;
+    is_taken[next] = true;
+    ranks[i] = {next};
+  }
+  return ranks;
+}
+
+// Numbers before names; both only where spares stand in.
+bool NumberLess(const OrderedNode& a, const OrderedNode& b) {
+  const auto x = NumericId(a.id);
+  const auto y = NumericId(b.id);
+  if (x && y && *x != *y) return *x < *y;
+  if (x.has_value() != y.has_value()) return x.has_value();
+  return NaturalLess(a.id, b.id);
+}
+
+bool NodeRankLess(const OrderedNode& a, const OrderedNode& b) {
+  const auto key = [](const OrderedNode& n) { return std::make_pair(!n.info->has_node_rank(), n.info->node_rank()); };
+  return key(a) != key(b) ? key(a) < key(b) : NaturalLess(a.id, b.id);
 }
 
 }  // namespace
@@ -101,43 +156,40 @@ bool NaturalLess(const std::string& a, const std::string& b) {
 
 std::vector<std::vector<uint32_t>> AssignRanks(const std::vector<OrderedNode>& nodes, bool forces_address_order,
                                                bool ids_are_ranks) {
-  const auto all = [&](auto has) { return std::all_of(nodes.begin(), nodes.end(), has); };
-  const bool have_table = all([](const OrderedNode& n) { return n.info->table_ranks_size() > 0; });
-  const bool have_node_ranks = all([](const OrderedNode& n) { return n.info->has_node_rank(); });
-  const bool have_numbers = all([](const OrderedNode& n) { return NumericId(n.id).has_value(); });
-  const bool have_one_slot = all([](const OrderedNode& n) { return n.info->slots_size() == 1; });
+  const bool are_all_spares =
+      std::all_of(nodes.begin(), nodes.end(), [](const OrderedNode& n) { return n.info->spare(); });
+  const auto regular_all = [&](auto has) {
+    return std::all_of(nodes.begin(), nodes.end(),
+                       [&](const OrderedNode& n) { return (n.info->spare() && !are_all_spares) || has(n); });
+  };
+  const auto has_table = [](const OrderedNode& n) { return n.info->table_ranks_size() > 0; };
+  const auto has_one_slot = [](const OrderedNode& n) { return n.info->slots_size() == 1; };
 
   std::vector<size_t> order(nodes.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto sort_by = [&](auto less) {
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return less(nodes[a], nodes[b]); });
   };
-  if (have_table) {
+  if (std::all_of(nodes.begin(), nodes.end(), has_table)) {
     sort_by(AddressLess);
-    return AssignByTable(nodes, order);
+    Ranks ranks = AssignByTable(nodes, order);
+    if (!ranks.empty() && IsPermutation(ranks)) return ranks;
   }
   if (forces_address_order) {
     sort_by(AddressLess);
-  } else if (have_node_ranks) {
-    sort_by([](const OrderedNode& a, const OrderedNode& b) {
-      if (a.info->node_rank() != b.info->node_rank()) return a.info->node_rank() < b.info->node_rank();
-      return NaturalLess(a.id, b.id);
-    });
-  } else if (have_numbers) {
-    std::vector<std::vector<uint32_t>> ranks(nodes.size());
-    if (have_one_slot && ids_are_ranks) {
-      for (size_t i = 0; i < nodes.size(); ++i) ranks[i] = {*NumericId(nodes[i].id)};
-      return ranks;
-    }
-    sort_by([](const OrderedNode& a, const OrderedNode& b) { return *NumericId(a.id) < *NumericId(b.id); });
+  } else if (regular_all([](const OrderedNode& n) { return n.info->has_node_rank(); })) {
+    sort_by(NodeRankLess);
+  } else if (regular_all([](const OrderedNode& n) { return NumericId(n.id).has_value(); })) {
+    sort_by(NumberLess);
+    if (ids_are_ranks && std::all_of(nodes.begin(), nodes.end(), has_one_slot)) return AssignByNumber(nodes, order);
   } else {
     sort_by(LabelLess);
-    const std::string first = FirstMachine(nodes);
+    const std::string first = FirstMachine(nodes, order);
     std::stable_partition(order.begin(), order.end(),
                           [&](size_t i) { return !first.empty() && nodes[i].info->machine_id() == first; });
   }
 
-  std::vector<std::vector<uint32_t>> ranks(nodes.size());
+  Ranks ranks(nodes.size());
   uint32_t next = 0;
   for (const size_t i : order) {
     for (int slot = 0; slot < nodes[i].info->slots_size(); ++slot) ranks[i].push_back(next++);

@@ -3,6 +3,7 @@
 // The rule, per role: a rank table, if every node has its server's ranks; else (unless address order is forced) the
 // node ranks, if all have one; else, if every node id is a number, by number; else by label path, address as a number,
 // and node id with its digits read as numbers. A user's MASTER_ADDR moves that machine to the front of the last order.
+// Nodes that were started as spares have no say in which rule applies where others do, and take what these leave over.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ struct OrderedNode {
 };
 
 // The ranks of each node's slots: result[i] are those of nodes[i], in slot order, a permutation of 0..slots-1 over all
-// nodes. All nodes have one role. With `ids_are_ranks`, a node with one slot whose id is a number gets just that rank
-// (the caller has seen to it that these are distinct and in range).
+// nodes, whatever they say of themselves (a rank table or ids that are none are passed over). All nodes have one role.
+// With `ids_are_ranks`, a node with one slot whose id is a number gets just that rank.
 std::vector<std::vector<uint32_t>> AssignRanks(const std::vector<OrderedNode>& nodes, bool forces_address_order,
                                                bool ids_are_ranks);
 

@@ -43,16 +43,17 @@ void Core::Impl::Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq) {
 void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
   v1::Record record = NewRecord();
   v1::NodeReported& reported = *record.mutable_node_reported();
-  const v1::NodeLeaving* leaving = nullptr;
+  const v1::NodeEvent* leaving = nullptr;
   std::vector<CauseCandidate> failures;
   uint64_t through = node.events_through;
   for (const v1::NodeEvent& event : report.events()) {
     if (event.number() != through + 1) continue;
     through = event.number();
     *reported.add_events() = event;
-    if (event.has_leaving()) leaving = &event.leaving();
+    if (event.has_leaving()) leaving = &event;
     if (!event.has_ended()) continue;
     const v1::ProcessEnded& ended = event.ended();
+    if (ended.was_stopped() && run.phase == v1::RUN_PHASE_RUNNING) node.stops_by_itself = true;
     if (ended.round() != run.round || ended.slot() >= node.slots.size() || ended.was_stopped()) continue;
     const SlotState& slot = node.slots[ended.slot()];
     if (slot.phase == SlotState::Phase::kIdle || slot.HasEnded() || ended.attempt() != slot.attempt) continue;
@@ -69,22 +70,25 @@ void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
 
   for (CauseCandidate& failure : failures) Fail(run, std::move(failure));
   if (leaving != nullptr) {
-    const std::string why =
-        leaving->signal() != 0 ? absl::StrCat("its agent got ", SignalName(leaving->signal())) : leaving->reason();
-    const int signal = leaving->signal();
     Acknowledge(run, node, report.heartbeat_seq());
-    const StreamId stream = node.stream;
-    CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LEFT, why, signal, now_.monotonic);
-    const bool held_ranks = !node.is_spare && run.round > 0;
-    RemoveNode(run, node, v1::NodeRemoved::LEFT, why, true);
-    CloseStreamOf(stream);
-    if (run.phase == v1::RUN_PHASE_RUNNING && held_ranks) Fail(run, std::move(candidate));
-    if (run.phase == v1::RUN_PHASE_STOPPING) FixCauseIfKnown(run);
-    CheckSettled(run);
-    return;
+    return LetLeave(run, node, leaving->leaving(), now_.monotonic - absl::Milliseconds(leaving->age_ms()));
   }
   CheckSuccess(run);
   if (run.phase == v1::RUN_PHASE_STOPPING) FixCauseIfKnown(run);
+}
+
+void Core::Impl::LetLeave(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when) {
+  std::string why = leaving.reason();
+  if (why.empty()) why = leaving.signal() == 0 ? "its agent ended" : "it got " + SignalName(leaving.signal());
+  CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LEFT, why, leaving.signal(), when);
+  const bool held_ranks = !node.is_spare && run.round > 0;
+  const StreamId stream = node.stream;
+  RemoveNode(run, node, v1::NodeRemoved::LEFT, why, true);
+  CloseStreamOf(stream);
+  if (held_ranks && (run.phase == v1::RUN_PHASE_RUNNING || run.phase == v1::RUN_PHASE_STOPPING)) {
+    Fail(run, std::move(candidate));
+  }
+  CheckSettled(run);
 }
 
 void Core::Impl::On(const ProbeAnswered& event) {

@@ -56,6 +56,7 @@ struct Node {
   bool was_seen = false;         // by this scheduler process
   bool had_extra_lease = false;  // the scheduler suspected itself once already
   bool is_settled = false;       // knows the outcome and has no processes
+  bool stops_by_itself = false;  // stopped a process that nobody had told it to stop: it will say why
   std::unique_ptr<Challenger> challenger;
 };
 

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/ip_address.h"
+#include "scheduler/core/cause.h"
 #include "scheduler/core/state.h"
 
 namespace muster::scheduler {
@@ -73,22 +74,21 @@ v1::StoryEvent DescribeEnd(const v1::RunEnded& record) {
   return event;
 }
 
-// Only what went wrong: a line for each healthy start and end of a process would drown the rest.
+// Only what went wrong, in the words of the cause: a line for each healthy start and end of a process would drown the
+// rest.
 std::optional<v1::StoryEvent> DescribeReport(const State& state, const v1::NodeReported& record) {
   const Run* run = state.FindRun(record.job_id(), record.run());
   if (run == nullptr) return std::nullopt;
-  const auto node = run->nodes.find(record.node_id());
-  if (node == run->nodes.end()) return std::nullopt;
+  const auto it = run->nodes.find(record.node_id());
+  if (it == run->nodes.end()) return std::nullopt;
+  const Node& node = it->second;
   for (const v1::NodeEvent& event : record.events()) {
-    if (!event.has_ended() || event.ended().was_stopped()) continue;
     const v1::ProcessEnded& ended = event.ended();
-    if (ended.exit_code() == 0 && ended.signal() == 0) continue;
-    if (ended.slot() >= node->second.slots.size()) continue;
+    if (!event.has_ended() || ended.was_stopped() || (ended.exit_code() == 0 && ended.signal() == 0)) continue;
+    if (ended.round() != run->round || ended.slot() >= node.slots.size() || node.slots[ended.slot()].HasEnded())
+      continue;
     return Line(record.job_id(), record.run(), "process_failed",
-                absl::StrCat(RoleName(node->second.info.role()), " rank ", node->second.slots[ended.slot()].rank,
-                             " on ", node->second.info.host_name(), " (node ", record.node_id(), ") ended with ",
-                             ended.signal() != 0 ? absl::StrCat("signal ", ended.signal())
-                                                 : absl::StrCat("exit code ", ended.exit_code())));
+                CandidateFrom(node, node.slots[ended.slot()].rank, ended, MonotonicTime()).cause.text());
   }
   return std::nullopt;
 }
@@ -113,7 +113,8 @@ std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& rec
       return DescribeReport(state, record.node_reported());
     case v1::Record::kRunFailing:
       return Line(record.run_failing().job_id(), record.run_failing().run(), "run_failing",
-                  absl::StrCat("stopping all processes: ", record.run_failing().first().text()));
+                  absl::StrCat("stopping all processes of job ", record.run_failing().job_id(), ": ",
+                               record.run_failing().first().text()));
     case v1::Record::kRunEnded:
       return DescribeEnd(record.run_ended());
     default:
@@ -130,14 +131,28 @@ Severity SeverityOf(const v1::StoryEvent& event) {
   return Severity::kDebug;
 }
 
+namespace {
+
+std::string TwoUnits(int64_t value, int64_t per_unit, const char* unit, const char* small_unit) {
+  const int64_t rest = value % per_unit;
+  return absl::StrCat(value / per_unit, " ", unit, rest == 0 ? "" : absl::StrCat(" ", rest, " ", small_unit));
+}
+
+}  // namespace
+
 std::string FormatAge(absl::Duration duration) {
-  const double seconds = absl::ToDoubleSeconds(duration);
-  if (seconds < 0.0005) return "0 s";
-  if (seconds < 9.95) return absl::StrFormat("%.1f s", seconds);
-  const int64_t whole = static_cast<int64_t>(seconds + 0.5);
-  if (whole < 120) return absl::StrCat(whole, " s");
-  if (whole < 7200) return absl::StrCat(whole / 60, " min ", whole % 60, " s");
-  return absl::StrCat(whole / 3600, " h ", whole % 3600 / 60, " min");
+  if (duration == absl::InfiniteDuration()) return "for ever";
+  const int64_t ms = absl::ToInt64Milliseconds(duration + absl::Microseconds(500));
+  if (ms <= 0) return "0 s";
+  if (ms < 100) return absl::StrCat(ms, " ms");
+  const int64_t tenths = (ms + 50) / 100;
+  if (tenths < 100) return absl::StrCat(tenths / 10, tenths % 10 == 0 ? "" : absl::StrCat(".", tenths % 10), " s");
+  const int64_t seconds = (ms + 500) / 1000;
+  if (seconds < 120) return absl::StrCat(seconds, " s");
+  if (seconds < 3600) return TwoUnits(seconds, 60, "min", "s");
+  const int64_t minutes = (seconds + 30) / 60;
+  if (minutes < 48 * 60) return TwoUnits(minutes, 60, "h", "min");
+  return TwoUnits((minutes + 30) / 60, 24, "d", "h");
 }
 
 }  // namespace muster::scheduler

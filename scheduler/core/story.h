@@ -21,7 +21,7 @@ std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& rec
 // How loud a line of this kind is in the log.
 Severity SeverityOf(const v1::StoryEvent& event);
 
-// "1.5 s", "3 min", "2 h 5 min": for people, never parsed.
+// "40 ms", "1.5 s", "3 min", "2 h 5 min", "3 d 4 h", "for ever": for people, never parsed. Rounded.
 std::string FormatAge(absl::Duration duration);
 
 }  // namespace muster::scheduler

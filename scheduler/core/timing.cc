@@ -14,6 +14,11 @@ absl::Duration Core::Impl::HeartbeatInterval() const {
   return std::min(usual, options_.lease / 3);
 }
 
+absl::Duration Core::Impl::TopoTimeout(const v1::JobSettings& settings) const {
+  if (!settings.has_topo_timeout_ms()) return options_.topo_timeout;
+  return settings.topo_timeout_ms() < 0 ? absl::InfiniteDuration() : absl::Milliseconds(settings.topo_timeout_ms());
+}
+
 absl::Duration Core::Impl::FenceTimeout(const Run& run) const {
   if (options_.fence_timeout) return *options_.fence_timeout;
   for (const auto& [id, node] : run.nodes) {
@@ -38,7 +43,11 @@ void Core::Impl::On(const Tick&) {
     if (handle == once_handle_) {
       v1::Outcome outcome;
       outcome.mutable_cause()->set_kind(v1::Cause::NEVER_FORMED);
-      outcome.mutable_cause()->set_text(absl::StrCat("no node joined within ", FormatAge(options_.topo_timeout)));
+      outcome.mutable_cause()->set_text(
+          absl::StrCat("no node joined within ", FormatAge(TopoTimeout(options_.settings)), " (MS_TOPO_TIMEOUT)"));
+      outcome.mutable_cause()->set_remedy(
+          "start ms-worker on every node with this scheduler's MS_SCHED_HOST and MS_SCHED_PORT, or raise "
+          "MS_TOPO_TIMEOUT");
       effects_.push_back(RunSettled{"", 0, outcome});
       continue;
     }
@@ -57,14 +66,13 @@ void Core::Impl::On(const Tick&) {
 
 void Core::Impl::OnDue(Run& run) {
   if (now_.monotonic >= run.topo_deadline && run.phase == v1::RUN_PHASE_FORMING) {
-    const absl::Duration waited = run.topo_deadline - run.opened;
     run.topo_deadline = MonotonicTime::Never();
     v1::WaitStatus status = DescribeWaiting(run, now_.monotonic);
-    return Fail(
-        run,
-        Decision(v1::Cause::NEVER_FORMED,
-                 absl::StrCat("not all nodes came within ", FormatAge(waited), " (MS_TOPO_TIMEOUT): ", status.text()),
-                 "start the missing nodes with the same settings, or raise MS_TOPO_TIMEOUT", now_.monotonic));
+    return Fail(run,
+                Decision(v1::Cause::NEVER_FORMED,
+                         absl::StrCat("not all nodes came within ", FormatAge(TopoTimeout(run.settings)),
+                                      " (MS_TOPO_TIMEOUT): ", status.text()),
+                         "start the missing nodes with the same settings, or raise MS_TOPO_TIMEOUT", now_.monotonic));
   }
   if (now_.monotonic >= run.spare_deadline && run.phase == v1::RUN_PHASE_FORMING) {
     TryCloseRound(run);
@@ -121,6 +129,7 @@ bool Core::Impl::SuspectsItself() {
   }
   if (ending.size() < kFew || ending.size() * 2 < connected) return false;
   for (const auto& [run, node] : ending) {
+    if (node->had_extra_lease) continue;
     node->lease_end = now_.monotonic + Lease();
     node->had_extra_lease = true;
     Schedule(*run, *node);
@@ -136,13 +145,20 @@ bool Core::Impl::SuspectsItself() {
   return true;
 }
 
-// While the loop was away nobody could be heard: silence in that time is nobody's fault.
+// While the loop was away nobody could be heard: silence in that time is nobody's fault, and nobody could come in. No
+// deadline moves nearer.
 void Core::Impl::On(const LoopWasLate& event) {
   for (auto& [job_id, job] : state_.jobs) {
     for (auto& [number, run] : job.runs) {
+      for (MonotonicTime* deadline : {&run.topo_deadline, &run.spare_deadline, &run.cause_deadline}) {
+        *deadline = *deadline + event.by;
+      }
+      Schedule(run);
       for (auto& [id, node] : run.nodes) {
         if (node.stream != 0) node.lease_end = now_.monotonic + Lease();
-        if (node.stream == 0 && !node.grace_end.is_never()) node.grace_end = now_.monotonic + options_.disconnect_grace;
+        if (node.stream == 0 && !node.grace_end.is_never()) {
+          node.grace_end = std::max(node.grace_end, now_.monotonic + options_.disconnect_grace);
+        }
         if (node.challenger != nullptr) node.challenger->deadline = node.challenger->deadline + event.by;
         Schedule(run, node);
       }

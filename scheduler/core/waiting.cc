@@ -57,9 +57,10 @@ std::string MissingIds(const Run& run) {
     const auto number = NumericId(id);
     if (node.is_spare) continue;
     if (!number || node.info.slots_size() != 1 || node.info.role() != v1::ROLE_WORKER) return "";
+    if (node.info.has_node_rank() || node.info.table_ranks_size() > 0) return "";
     if (node.stream != 0) here.insert(*number);
   }
-  if (here.empty() || run.settings.server_num() > 0) return "";
+  if (here.empty() || run.settings.server_num() > 0 || run.settings.hccl_cm_init()) return "";
   std::vector<uint32_t> missing;
   for (uint32_t rank = 0; rank < run.settings.worker_num() && missing.size() < 4096; ++rank) {
     if (!here.contains(rank)) missing.push_back(rank);
@@ -80,7 +81,10 @@ std::string LastSeen(const Run& run, MonotonicTime now) {
     if (!node.is_spare && node.stream == 0) add(id, node.info.host_name(), node.was_seen, node.last_seen);
   }
   for (const auto& [id, gone] : run.gone) {
-    if (gone.why != v1::NodeRemoved::REPLACED) add(id, gone.host_name, gone.was_seen, gone.last_seen);
+    if (gone.why == v1::NodeRemoved::LOST) add(id, gone.host_name, gone.was_seen, gone.last_seen);
+    if (gone.why == v1::NodeRemoved::LEFT) {
+      seen.push_back(absl::StrCat("node ", id, " (", gone.host_name, ") has left: ", gone.reason));
+    }
   }
   return JoinSome(seen);
 }
@@ -94,12 +98,18 @@ v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
   status.set_servers_here(CountSlots(run, v1::ROLE_SERVER, true));
   status.set_servers_needed(run.settings.server_num());
   std::vector<std::string> parts;
-  std::string counts = absl::StrCat(status.workers_here(), " of ", status.workers_needed(), " workers are here");
+  std::string counts = "no node is here";  // and nobody has said how many there shall be
+  if (run.settings.has_worker_num()) {
+    counts = absl::StrCat(status.workers_here(), " of ", status.workers_needed(), " workers are here");
+  }
   if (status.servers_needed() > 0) {
     absl::StrAppend(&counts, ", ", status.servers_here(), " of ", status.servers_needed(), " servers");
   }
   if (const std::string hosts = HostsHere(run); !hosts.empty()) absl::StrAppend(&counts, " (", hosts, ")");
   parts.push_back(std::move(counts));
+  const auto spares =
+      std::count_if(run.nodes.begin(), run.nodes.end(), [](const auto& n) { return n.second.is_spare; });
+  if (spares > 0) parts.push_back(absl::StrCat(spares, spares == 1 ? " spare stands by" : " spares stand by"));
   for (std::string part : {MissingIds(run), LastSeen(run, now)}) {
     if (!part.empty()) parts.push_back(std::move(part));
   }

@@ -1,8 +1,8 @@
 // The one thread that owns the core.
 //
-// Events from any thread go into a bounded queue; the loop takes them in batches, applies them, hands the records to the
-// journal, and carries out the other effects, in order, when the records before them are durable. The loop never waits
-// for the disk. When it finds itself more than 250 ms late it tells the core (LoopWasLate).
+// Events from any thread go into a bounded queue; the loop takes them in batches, applies them, hands the records to
+// the journal, and carries out the other effects, in order, when the records before them are durable. The loop never
+// waits for the disk. When it finds itself more than 250 ms late it tells the core (LoopWasLate).
 #pragma once
 
 #include <cstddef>
@@ -31,10 +31,20 @@ class EffectSink {
   virtual void OnRunSettled(const RunSettled& settled) = 0;
 };
 
+// What the loop drives: a Core, or a test's stand-in for it. The methods are Core's.
+class CoreDriver {
+ public:
+  virtual ~CoreDriver() = default;
+  virtual void Recover(const v1::Record& record) = 0;
+  virtual Effects Start(Now now) = 0;
+  virtual Effects Apply(const Event& event, Now now) = 0;
+  virtual MonotonicTime NextDeadline() const = 0;
+};
+
 class Loop {
  public:
   struct Options {
-    size_t queue_limit = 65'536;   // events that are new work (joins, queries); others always get in
+    size_t queue_limit = 65'536;  // events that are new work (joins, queries); others always get in
     size_t batch_limit = 1'024;
     absl::Duration late_after = absl::Milliseconds(250);
   };
@@ -42,6 +52,7 @@ class Loop {
   // None of the arguments is owned; all must outlive the loop. The core must not have been started; the journal is
   // replayed into it by Start.
   Loop(Core& core, Journal& journal, EffectSink& sink, const Clock& clock, Options options);
+  Loop(std::unique_ptr<CoreDriver> core, Journal& journal, EffectSink& sink, const Clock& clock, Options options);
   ~Loop();  // stops
 
   // Replays the journal, starts the core and the thread.
@@ -50,6 +61,7 @@ class Loop {
   // Any thread. False when the queue is full and the event is new work (JoinRequested, QueryReceived): the caller
   // turns it away with RESOURCE_EXHAUSTED. Heartbeats and everything else are bounded by one unapplied read for each
   // stream and always get in. `applied` is called by the loop's thread once the event has been applied.
+  // After Stop has begun nothing gets in any more: false, and `applied` is never called.
   bool Post(Event event, std::function<void()> applied = nullptr);
 
   // Any thread but the loop's. Applies what is queued, waits until its effects were carried out, ends the thread.

@@ -1,0 +1,55 @@
+#include "scheduler/listening.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/log.h"
+#include "common/net.h"
+#include "common/runtime_paths.h"
+
+namespace muster::scheduler {
+
+absl::StatusOr<std::vector<Listener>> OpenListeners(const SchedulerSettings& settings) {
+  const NameService names{ResolveHost, IsLocalAddress};
+  const absl::StatusOr<BindPlan> plan = PlanBind(settings.sched_host, settings.listen_address, names);
+  if (!plan.ok()) return plan.status();
+  if (settings.require_tls && !plan->is_loopback_only()) {
+    return absl::FailedPreconditionError(
+        "--require_tls is set and there is no TLS configuration: without TLS only a loopback address is served "
+        "(--listen_address 127.0.0.1)");
+  }
+  if (!plan->notice.empty()) Log(LogLevel::kInfo, plan->notice);
+  absl::StatusOr<std::vector<Listener>> listeners = OpenTcpListeners(*plan, settings.sched_port);
+  if (!listeners.ok()) return listeners;
+
+  const bool is_named = !settings.admin_socket.empty();
+  absl::StatusOr<Listener> admin =
+      OpenUnixListener(is_named ? settings.admin_socket : DefaultAdminSocket(listeners->front().port));
+  if (admin.ok()) {
+    listeners->push_back(*std::move(admin));
+  } else if (is_named) {
+    return admin.status();
+  } else {
+    Log(LogLevel::kWarning, absl::StrCat("ms-ctl can look but not change anything here: ",
+                                         std::string(admin.status().message()), " (--admin_socket sets another path)"));
+  }
+  return listeners;
+}
+
+std::string ListenerNames(const std::vector<Listener>& listeners) {
+  std::vector<std::string> names;
+  for (const Listener& listener : listeners) {
+    if (!listener.is_unix) names.push_back(listener.name);
+  }
+  return absl::StrJoin(names, " and ");
+}
+
+std::string AdminSocketOf(const std::vector<Listener>& listeners) {
+  for (const Listener& listener : listeners) {
+    if (listener.is_unix) return listener.name;
+  }
+  return "";
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,23 @@
+// Opens what the settings ask the scheduler to listen on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "scheduler/rpc/listener.h"
+#include "scheduler/scheduler_settings.h"
+
+namespace muster::scheduler {
+
+// The TCP listeners and, after them, the admin socket. Says in the log what is not as MS_SCHED_HOST has it. An error
+// says why the scheduler can't serve; an admin socket that nobody asked for by name is only warned of.
+absl::StatusOr<std::vector<Listener>> OpenListeners(const SchedulerSettings& settings);
+
+// "127.0.0.1:8118 and [::1]:8118": the TCP ones.
+std::string ListenerNames(const std::vector<Listener>& listeners);
+
+// The path of the admin socket; empty if there is none.
+std::string AdminSocketOf(const std::vector<Listener>& listeners);
+
+}  // namespace muster::scheduler

@@ -1,0 +1,72 @@
+// The bounded queue before the loop, and the loop's bed: it sleeps here until there is an event, durable news or a
+// deadline. Thread-safe; one thread takes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "scheduler/core/events.h"
+
+namespace muster::scheduler {
+
+struct QueuedEvent {
+  Event event;
+  std::function<void()> applied;
+  MonotonicTime posted;
+  bool is_new_work = false;
+};
+
+class EventQueue {
+ public:
+  // At most `new_work_limit` joins and queries wait at once; everything else always gets in.
+  EventQueue(const Clock& clock, size_t new_work_limit, absl::Duration late_after)
+      : clock_(clock), new_work_limit_(new_work_limit), late_after_(late_after) {}
+
+  // False when new work finds the queue full, and for everything after Close.
+  bool Post(Event event, std::function<void()> applied);
+
+  // Everything up to and including this journal sequence is durable. Never falls.
+  void NoteDurable(uint64_t sequence);
+
+  // Nothing gets in any more; what is inside is still to be taken.
+  void Close();
+
+  struct Taken {
+    std::vector<QueuedEvent> events;  // oldest first, at most the asked number
+    uint64_t durable = 0;             // the latest NoteDurable
+    Now now;
+    absl::Duration late_by;  // how much later than wanted the caller wakes; zero when within late_after
+    bool is_closed = false;  // and the queue is empty: nothing will ever come
+  };
+  // Sleeps until there is an event, durable news that no Take has told yet, the deadline, or Close; then takes at most
+  // `limit` events. The caller is late when a deadline, an event's posting or the end of a nap is longer ago than
+  // late_after: the process was stopped, or the machine is overloaded.
+  Taken Take(MonotonicTime deadline, size_t limit);
+
+  size_t Length() const;
+
+ private:
+  bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sleeps; returns the earliest moment at which the caller wanted to be awake.
+  MonotonicTime SleepUntilNews(MonotonicTime deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Clock& clock_;
+  const size_t new_work_limit_;
+  const absl::Duration late_after_;
+  mutable Mutex mutex_;
+  CondVar news_;
+  std::deque<QueuedEvent> events_ ABSL_GUARDED_BY(mutex_);
+  size_t new_work_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t durable_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t told_durable_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool told_closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace muster::scheduler

@@ -1,0 +1,146 @@
+#include "scheduler/loop/loop.h"
+
+#include <pthread.h>
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "common/check.h"
+#include "scheduler/loop/event_queue.h"
+#include "scheduler/loop/outbox.h"
+
+namespace muster::scheduler {
+namespace {
+
+// Hands one effect to the sink.
+class CarryOut {
+ public:
+  explicit CarryOut(EffectSink& sink) : sink_(sink) {}
+  void operator()(Persist&) const { MUSTER_CHECK(false, "records go to the journal"); }
+  void operator()(Send& send) const { sink_.OnSend(send.stream, std::move(send.message)); }
+  void operator()(CloseStream& close) const { sink_.OnCloseStream(close.stream); }
+  void operator()(Answer& answer) const { sink_.OnAnswer(std::move(answer)); }
+  void operator()(PublishPeers& publish) const { sink_.OnPublishPeers(std::move(publish)); }
+  void operator()(ForgetPeers& forget) const { sink_.OnForgetPeers(std::move(forget)); }
+  void operator()(Announce& announce) const { sink_.OnAnnounce(announce); }
+  void operator()(RunSettled& settled) const { sink_.OnRunSettled(settled); }
+
+ private:
+  EffectSink& sink_;
+};
+
+}  // namespace
+
+class Loop::Impl {
+ public:
+  Impl(std::unique_ptr<CoreDriver> core, Journal& journal, EffectSink& sink, const Clock& clock, Options options)
+      : core_(std::move(core)),
+        journal_(journal),
+        sink_(sink),
+        clock_(clock),
+        options_(options),
+        queue_(clock, options.queue_limit, options.late_after) {}
+
+  absl::Status Start() {
+    journal_.SetOnDurable([this](uint64_t sequence) { queue_.NoteDurable(sequence); });
+    absl::Status replayed = journal_.Replay([this](const v1::Record& record) { core_->Recover(record); });
+    if (!replayed.ok()) return replayed;
+    started_effects_ = core_->Start(clock_.Read());
+    thread_ = std::thread([this] { Run(); });
+    return absl::OkStatus();
+  }
+
+  void Stop() {
+    queue_.Close();
+    MutexLock lock(stop_mutex_);
+    if (thread_.joinable()) thread_.join();
+  }
+
+  EventQueue& queue() { return queue_; }
+
+ private:
+  void Run() {
+    pthread_setname_np(pthread_self(), "ms-loop");
+    std::vector<v1::Record> records;
+    Gather(std::exchange(started_effects_, {}), records);
+    Store(std::move(records));
+    while (true) {
+      EventQueue::Taken taken = queue_.Take(core_->NextDeadline(), options_.batch_limit);
+      ApplyAll(taken);
+      Release(taken.durable);
+      if (taken.is_closed && outbox_.empty()) return;
+    }
+  }
+
+  void ApplyAll(EventQueue::Taken& taken) {
+    std::vector<v1::Record> records;
+    if (taken.late_by > absl::ZeroDuration()) {
+      Gather(core_->Apply(LoopWasLate{taken.late_by}, taken.now), records);
+    }
+    for (const QueuedEvent& queued : taken.events) Gather(core_->Apply(queued.event, taken.now), records);
+    // Last, so that a heartbeat that is already here counts before the lease that it renews.
+    if (core_->NextDeadline() <= taken.now.monotonic) Gather(core_->Apply(Tick{}, taken.now), records);
+    Store(std::move(records));
+    for (const QueuedEvent& queued : taken.events) {
+      if (queued.applied) queued.applied();
+    }
+  }
+
+  void Gather(Effects effects, std::vector<v1::Record>& records) {
+    Outbox::Immediate immediate = outbox_.Add(std::move(effects));
+    for (Send& send : immediate.urgent) sink_.OnSend(send.stream, std::move(send.message));
+    for (v1::Record& record : immediate.records) records.push_back(std::move(record));
+  }
+
+  void Store(std::vector<v1::Record> records) {
+    if (!records.empty()) {
+      const uint64_t last = journal_.Append(std::move(records));
+      const uint64_t offset = last - outbox_.records();
+      MUSTER_CHECK(!has_offset_ || offset == sequence_offset_, "journal sequences rise by one for each record");
+      sequence_offset_ = offset;
+      has_offset_ = true;
+    }
+    Release(durable_);
+  }
+
+  // `durable` is a sequence of the journal; the outbox counts from 1 in this life.
+  void Release(uint64_t durable) {
+    durable_ = durable;
+    const uint64_t records = durable > sequence_offset_ ? durable - sequence_offset_ : 0;
+    for (Effect& effect : outbox_.TakeReleased(records)) std::visit(CarryOut(sink_), effect);
+  }
+
+  const std::unique_ptr<CoreDriver> core_;
+  Journal& journal_;
+  EffectSink& sink_;
+  const Clock& clock_;
+  const Options options_;
+  EventQueue queue_;
+  Mutex stop_mutex_;  // several threads may stop at once
+  std::thread thread_;
+  Effects started_effects_;
+
+  // The loop thread's own.
+  Outbox outbox_;
+  uint64_t durable_ = 0;
+  uint64_t sequence_offset_ = 0;  // the journal's last sequence before this life's first record
+  bool has_offset_ = false;
+};
+
+Loop::Loop(std::unique_ptr<CoreDriver> core, Journal& journal, EffectSink& sink, const Clock& clock, Options options)
+    : impl_(std::make_unique<Impl>(std::move(core), journal, sink, clock, options)) {}
+
+Loop::~Loop() { Stop(); }
+
+absl::Status Loop::Start() { return impl_->Start(); }
+
+bool Loop::Post(Event event, std::function<void()> applied) {
+  return impl_->queue().Post(std::move(event), std::move(applied));
+}
+
+void Loop::Stop() { impl_->Stop(); }
+
+size_t Loop::QueueLength() const { return impl_->queue().Length(); }
+
+}  // namespace muster::scheduler

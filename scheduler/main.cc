@@ -1,0 +1,120 @@
+// ms-scheduler: settings, logging, journal, core, loop, server; wait; drain.
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/clock.h"
+#include "common/exit_codes.h"
+#include "common/log.h"
+#include "common/settings/settings.h"
+#include "common/version.h"
+#include "scheduler/core/core.h"
+#include "scheduler/core_options.h"
+#include "scheduler/journal/memory_journal.h"
+#include "scheduler/listening.h"
+#include "scheduler/loop/loop.h"
+#include "scheduler/rpc/authorizer.h"
+#include "scheduler/rpc/descriptors.h"
+#include "scheduler/rpc/server.h"
+#include "scheduler/scheduler_settings.h"
+#include "scheduler/stop_waiter.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr absl::Duration kDrainTime = absl::Seconds(5);      // for agents to take the last words and hang up
+constexpr absl::Duration kShutdownGrace = absl::Seconds(2);  // for calls that are being answered
+
+int Fail(const std::string& what, const absl::Status& status) {
+  Log(LogLevel::kError, absl::StrCat(what, std::string(status.message())));
+  return kExitUsage;
+}
+
+// Lets everybody know, answers what is open, and closes.
+void Drain(int signal, const Journal& journal, Loop& loop, RpcServer& server) {
+  if (signal != 0) {
+    Log(LogLevel::kInfo, absl::StrCat("SIG", sigabbrev_np(signal), ": draining; a second signal ends at once"));
+    server.StopServing();
+    loop.Post(DrainRequested{.fails_runs = !journal.IsPersistent()});
+  }
+  const bool must_wait = signal == 0 || !journal.IsPersistent();
+  if (must_wait) server.AwaitNoStreams(kDrainTime);
+  server.Shutdown(kShutdownGrace);
+  loop.Stop();
+}
+
+int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
+  const Clock& clock = Clock::System();
+  const size_t descriptor_limit = RaiseDescriptorLimit();
+  absl::StatusOr<std::vector<Listener>> listeners = OpenListeners(settings);
+  if (!listeners.ok()) return Fail("", listeners.status());
+  const std::string names = ListenerNames(*listeners);
+  const std::string admin_socket = AdminSocketOf(*listeners);
+
+  MemoryJournal journal;
+  CountedLog counted(clock);
+  const PlaintextAuthorizer authorizer;
+  RpcServer server({.listeners = *std::move(listeners), .descriptor_limit = descriptor_limit}, authorizer, clock,
+                   counted, [&](const RunSettled& settled) {
+                     if (settings.once) stop.NoteSettled(ExitCodeOf(settled.outcome));
+                   });
+  Core core(MakeCoreOptions(settings), NewClusterId());
+  Loop loop(core, journal, server.sink(), clock, {});
+  if (absl::Status status = loop.Start(); !status.ok()) return Fail("the journal can't be read: ", status);
+  const absl::Status started = server.Start(
+      [&loop](Event event, std::function<void()> applied) { return loop.Post(std::move(event), std::move(applied)); });
+  if (!started.ok()) return Fail("", started);
+
+  Log(LogLevel::kInfo, absl::StrCat("listening on ", names, " (version ", kVersion, ", journal: ", journal.Describe(),
+                                    admin_socket.empty() ? "" : absl::StrCat(", admin socket: ", admin_socket), ")"));
+  Log(LogLevel::kInfo, "traffic is plain text: whoever reaches the port can read it and join");
+
+  const int signal = stop.Wait();
+  stop.LetSignalsKill();
+  Drain(signal, journal, loop, server);
+  if (!admin_socket.empty()) unlink(admin_socket.c_str());
+  // A job that --once waited for and that never came to an end did not succeed.
+  const int code = settings.once ? stop.settled().value_or(kExitJobFailed) : kExitSuccess;
+  Log(LogLevel::kInfo, absl::StrCat("ended with ", code));
+  return code;
+}
+
+int Main(const std::vector<std::string>& args) {
+  StopWaiter stop;
+  prctl(PR_SET_NAME, "ms-scheduler");
+  SchedulerSettings settings;
+  SettingsTable table = SchedulerSettingsTable(settings);
+  LoadResult loaded = LoadSettings(table, args, ProcessEnvironment());
+  if (loaded.wants_help) return std::fputs(HelpText(table).c_str(), stdout) < 0 ? kExitUsage : kExitSuccess;
+  if (loaded.wants_version) return std::printf("ms-scheduler %s\n", kVersion) < 0 ? kExitUsage : kExitSuccess;
+
+  SettingsFindings findings = loaded.findings;
+  const SettingsFindings more = CheckSchedulerSettings(settings);
+  findings.errors.insert(findings.errors.end(), more.errors.begin(), more.errors.end());
+  findings.warnings.insert(findings.warnings.end(), more.warnings.begin(), more.warnings.end());
+  for (const std::string& word : loaded.positional) {
+    findings.errors.push_back(absl::StrCat("unexpected word ", word, ": ms-scheduler takes settings only (--help)"));
+  }
+  for (const std::string& error : findings.errors) std::fprintf(stderr, "ms-scheduler: %s\n", error.c_str());
+  if (!findings.errors.empty()) return kExitUsage;
+  if (settings.check_config) {
+    for (const std::string& warning : findings.warnings) std::fprintf(stderr, "ms-scheduler: %s\n", warning.c_str());
+    std::printf("%s\n%s", ShowSettings(table, loaded).c_str(), ShowLadder(SchedulerLadder(settings)).c_str());
+    return kExitSuccess;
+  }
+  const absl::Status logging =
+      InitLogging({"ms-scheduler", settings.log_format, settings.log_level, settings.log_file});
+  if (!logging.ok()) return Fail("", logging);
+  for (const std::string& warning : findings.warnings) Log(LogLevel::kWarning, warning);
+  return Serve(settings, stop);
+}
+
+}  // namespace
+}  // namespace muster::scheduler
+
+int main(int argc, char** argv) { return muster::scheduler::Main(std::vector<std::string>(argv + 1, argv + argc)); }

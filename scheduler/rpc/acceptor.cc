@@ -1,0 +1,273 @@
+#include "scheduler/rpc/acceptor.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/ip_address.h"
+#include "common/net.h"
+#include "common/settings/settings.h"
+#include "common/text.h"
+#include "scheduler/rpc/descriptors.h"
+#include "scheduler/rpc/first_bytes.h"
+#include "scheduler/rpc/peer_facts.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr int kAcceptBatch = 64;      // then the others get their turn
+constexpr int kCrowdedPauseMs = 100;  // how often a full table looks for connections that have gone
+constexpr int kSweepPauseMs = 500;
+
+std::optional<uint64_t> InodeOf(int fd) {
+  struct stat info {};
+  if (fstat(fd, &info) != 0) return std::nullopt;
+  return info.st_ino;
+}
+
+std::string PeerName(const sockaddr_storage& peer) {
+  std::string bytes;
+  uint16_t port = 0;
+  if (peer.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(peer);
+    bytes.assign(reinterpret_cast<const char*>(&v6.sin6_addr), 16);
+    port = ntohs(v6.sin6_port);
+  } else {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(peer);
+    bytes.assign(reinterpret_cast<const char*>(&v4.sin_addr), 4);
+    port = ntohs(v4.sin_port);
+  }
+  // Through text, so that an IPv4 address mapped into IPv6 gets the same name as in gRPC's peer.
+  const auto address = IpAddress::FromBytes(bytes);
+  const auto plain = address.has_value() ? IpAddress::Parse(address->ToString()) : std::nullopt;
+  return JoinHostPort(plain.has_value() ? plain->ToString() : "?", port);
+}
+
+void WatchFd(int epoll, int operation, int fd, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.fd = fd;
+  epoll_ctl(epoll, operation, fd, &event);
+}
+
+}  // namespace
+
+Acceptor::Acceptor(std::vector<Listener> listeners, Options options, HandOver hand_over, const Clock& clock,
+                   CountedLog& counted)
+    : listeners_(std::move(listeners)),
+      options_(options),
+      hand_over_(std::move(hand_over)),
+      clock_(clock),
+      counted_(counted),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      table_(options.table) {
+  MUSTER_CHECK(epoll_.is_open() && wake_.is_open(), "the acceptor needs two descriptors at the start");
+}
+
+Acceptor::~Acceptor() { Stop(); }
+
+void Acceptor::Start() {
+  WatchFd(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), EPOLLIN);
+  for (const Listener& listener : listeners_) WatchFd(epoll_.get(), EPOLL_CTL_ADD, listener.fd.get(), EPOLLIN);
+  is_listening_ = true;
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Acceptor::Stop() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  eventfd_write(wake_.get(), 1);
+  if (thread_.joinable()) thread_.join();
+  listeners_.clear();
+}
+
+void Acceptor::NoteCall(const std::string& grpc_peer) {
+  const PeerFacts peer = ParsePeer(grpc_peer);
+  if (peer.is_unix) return;
+  bool should_wake = false;
+  {
+    MutexLock lock(mutex_);
+    should_wake = table_.NoteCall(JoinHostPort(peer.address, peer.port)) && std::exchange(waits_for_room_, false);
+  }
+  if (should_wake) eventfd_write(wake_.get(), 1);
+}
+
+void Acceptor::Run() {
+  pthread_setname_np(pthread_self(), "ms-acceptor");
+  std::array<epoll_event, 128> events{};
+  while (true) {
+    const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), NextTimeoutMs());
+    {
+      MutexLock lock(mutex_);
+      if (stopping_) break;
+    }
+    for (int i = 0; i < count; ++i) {
+      const int fd = events[static_cast<size_t>(i)].data.fd;
+      eventfd_t ignored;
+      if (fd == wake_.get()) {
+        eventfd_read(fd, &ignored);
+        continue;
+      }
+      bool is_listener = false;
+      for (const Listener& listener : listeners_) {
+        if (listener.fd.get() != fd) continue;
+        is_listener = true;
+        AcceptSome(listener);
+      }
+      if (is_listener) continue;
+      std::optional<std::string> peer;
+      {
+        MutexLock lock(mutex_);
+        peer = table_.TakeSilent(fd);
+      }
+      if (peer.has_value()) Look(UniqueFd(fd), *peer, false);
+    }
+    DropOverdue();
+    Sweep();
+    SetListening(HasRoom());
+  }
+  MutexLock lock(mutex_);
+  for (const ConnectionTable::Silent& silent : table_.TakeAllSilent()) close(silent.fd);
+}
+
+int Acceptor::NextTimeoutMs() {
+  if (!is_listening_) return kCrowdedPauseMs;
+  MutexLock lock(mutex_);
+  return table_.empty() ? -1 : kSweepPauseMs;
+}
+
+bool Acceptor::HasRoom() {
+  const bool has_descriptor = HasDescriptorBelow(options_.descriptor_bound);
+  if (!has_descriptor) {
+    counted_.Note(LogLevel::kWarning, "no descriptors",
+                  absl::StrCat("the limit of open files leaves no room for more connections; they wait. Raise it: "
+                               "ulimit -n, or LimitNOFILE= of the service (connections may use ",
+                               options_.descriptor_bound, " now)"));
+  }
+  MutexLock lock(mutex_);
+  const bool has_room = table_.HasRoom();
+  waits_for_room_ = !has_room;
+  return has_descriptor && has_room;
+}
+
+void Acceptor::SetListening(bool wanted) {
+  if (wanted == is_listening_) return;
+  is_listening_ = wanted;
+  for (const Listener& listener : listeners_) {
+    WatchFd(epoll_.get(), EPOLL_CTL_MOD, listener.fd.get(), wanted ? uint32_t{EPOLLIN} : 0);
+  }
+}
+
+void Acceptor::AcceptSome(const Listener& listener) {
+  for (int i = 0; i < kAcceptBatch; ++i) {
+    if (!HasRoom()) {
+      SetListening(false);
+      return;
+    }
+    sockaddr_storage peer{};
+    socklen_t length = sizeof(peer);
+    UniqueFd fd(accept4(listener.fd.get(), reinterpret_cast<sockaddr*>(&peer), &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (fd.is_open()) {
+      Take(listener, std::move(fd), listener.is_unix ? "" : PeerName(peer));
+      continue;
+    }
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+      counted_.Note(LogLevel::kWarning, "accept failed",
+                    absl::StrCat("can't accept connections now: ", std::strerror(errno), "; they wait"));
+      SetListening(false);  // until the next look, after a pause
+      return;
+    }
+    if (errno != ECONNABORTED && errno != EINTR) return;  // EAGAIN: the queue is empty
+  }
+}
+
+void Acceptor::Take(const Listener& listener, UniqueFd fd, const std::string& peer) {
+  if (listener.is_unix) {
+    hand_over_(fd.Release(), true);
+    return;
+  }
+  const int on = 1;
+  setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  SetDeadPeerDetection(fd.get());
+  Look(std::move(fd), peer, true);
+}
+
+void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
+  std::string bytes(kFirstBytesWanted, '\0');
+  const ssize_t got = recv(fd.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return KeepSilent(std::move(fd), peer, is_new);
+  if (got <= 0) {
+    counted_.Note(LogLevel::kDebug, "hung up at once", absl::StrCat(peer, " connected and hung up without a word"));
+    return;
+  }
+  bytes.resize(static_cast<size_t>(got));
+  const FirstBytes kind = Classify(bytes);
+  if (kind != (options_.expects_tls ? FirstBytes::kTls : FirstBytes::kHttp2)) {
+    const std::string why = kind == FirstBytes::kTls     ? "speaks TLS, this scheduler plain text"
+                            : kind == FirstBytes::kHttp2 ? "speaks plain text, this scheduler TLS"
+                                                         : absl::StrCat("speaks no gRPC: ", Quoted(bytes));
+    counted_.Note(LogLevel::kWarning, "foreign protocol", absl::StrCat("dropped a connection: ", peer, " ", why));
+    return;
+  }
+  if (!is_new) WatchFd(epoll_.get(), EPOLL_CTL_DEL, fd.get(), 0);
+  {
+    MutexLock lock(mutex_);
+    table_.AddHandedOver(fd.get(), InodeOf(fd.get()).value_or(0), peer, clock_.Read().monotonic);
+  }
+  hand_over_(fd.Release(), false);
+}
+
+void Acceptor::KeepSilent(UniqueFd fd, const std::string& peer, bool is_new) {
+  if (is_new) WatchFd(epoll_.get(), EPOLL_CTL_ADD, fd.get(), EPOLLIN | EPOLLRDHUP);
+  MutexLock lock(mutex_);
+  table_.AddSilent(fd.Release(), peer, clock_.Read().monotonic);
+}
+
+void Acceptor::DropOverdue() {
+  std::vector<ConnectionTable::Silent> overdue;
+  {
+    MutexLock lock(mutex_);
+    overdue = table_.TakeOverdue(clock_.Read().monotonic);
+  }
+  for (const ConnectionTable::Silent& silent : overdue) {
+    close(silent.fd);
+    counted_.Note(LogLevel::kWarning, "idle connection",
+                  absl::StrCat("dropped an idle connection: ", silent.peer, " connected and said nothing for ",
+                               FormatDuration(absl::Trunc(silent.age, absl::Milliseconds(100)))));
+  }
+}
+
+void Acceptor::Sweep() {
+  const MonotonicTime now = clock_.Read().monotonic;
+  if (now - last_sweep_ < absl::Milliseconds(kCrowdedPauseMs)) return;  // it looks at every descriptor
+  last_sweep_ = now;
+  ConnectionTable::Swept swept;
+  {
+    MutexLock lock(mutex_);
+    swept = table_.Sweep(now, InodeOf);
+  }
+  for (const std::string& peer : swept.closed) {
+    counted_.Note(LogLevel::kInfo, "ended without a call",
+                  absl::StrCat("the connection of ", peer, " ended before it made a call"));
+  }
+  for (const std::string& peer : swept.mute) {
+    counted_.Note(LogLevel::kWarning, "mute connection",
+                  absl::StrCat(peer, " connected and made no call for ", FormatDuration(options_.table.call_limit)));
+  }
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,93 @@
+#include "scheduler/rpc/admin_service.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "muster/v1/admin.grpc.pb.h"
+#include "scheduler/rpc/grpc_bytes.h"
+#include "scheduler/rpc/validation.h"
+
+namespace muster::scheduler {
+namespace {
+
+class AdminService : public v1::Admin::CallbackService {
+ public:
+  explicit AdminService(const ServiceContext& services) : services_(services) {}
+
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const v1::StatusRequest* request,
+                                      v1::StatusReply* reply) override {
+    return Query(context, *request, reply);
+  }
+  grpc::ServerUnaryReactor* ListNodes(grpc::CallbackServerContext* context, const v1::NodesRequest* request,
+                                      v1::NodesReply* reply) override {
+    return Query(context, *request, reply);
+  }
+  grpc::ServerUnaryReactor* ListRanks(grpc::CallbackServerContext* context, const v1::RanksRequest* request,
+                                      v1::RanksReply* reply) override {
+    return Query(context, *request, reply);
+  }
+  grpc::ServerUnaryReactor* ListEvents(grpc::CallbackServerContext* context, const v1::EventsRequest* request,
+                                       v1::EventsReply* reply) override {
+    return Query(context, *request, reply);
+  }
+  grpc::ServerUnaryReactor* StopRun(grpc::CallbackServerContext* context, const v1::StopRequest* request,
+                                    v1::StopReply* reply) override {
+    const PeerFacts peer = ParsePeer(context->peer());
+    absl::Status status = services_.authorizer.AuthorizeAdminChange(peer);
+    if (!status.ok()) {
+      services_.counted.Note(
+          LogLevel::kWarning, "not authorized",
+          absl::StrCat("refused to stop a run for ", peer.ToString(), ": ", std::string(status.message())));
+    }
+    if (status.ok()) status = CheckRequest(*request);
+    return Ask(context, std::move(status), reply, [&](QueryId id) -> Event { return StopRequested{id, *request}; });
+  }
+
+ private:
+  template <typename Request, typename Reply>
+  grpc::ServerUnaryReactor* Query(grpc::CallbackServerContext* context, const Request& request, Reply* reply) {
+    return Ask(context, CheckRequest(request), reply, [&](QueryId id) -> Event {
+      return QueryReceived{id, QueryRequest(request)};
+    });
+  }
+
+  // Posts the event and leaves the call open until its answer comes, or its time is up. A `status` that is not ok
+  // ends the call at once.
+  template <typename Reply, typename MakeEvent>
+  grpc::ServerUnaryReactor* Ask(grpc::CallbackServerContext* context, absl::Status status, Reply* reply,
+                                const MakeEvent& make_event) {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    if (!status.ok()) {
+      reactor->Finish(ToGrpcStatus(status));
+      return reactor;
+    }
+    const MonotonicTime deadline = services_.clock.Read().monotonic + services_.query_limit;
+    const absl::StatusOr<QueryId> id = services_.queries.Add(deadline, [reactor, reply](Answer answer) {
+      auto* found = std::get_if<Reply>(&answer.reply);
+      if (answer.status.ok() && found == nullptr) answer.status = absl::InternalError("an answer of another kind");
+      if (answer.status.ok()) *reply = std::move(*found);
+      reactor->Finish(ToGrpcStatus(answer.status));
+    });
+    if (!id.ok()) {
+      services_.counted.Note(LogLevel::kWarning, "busy",
+                             absl::StrCat("turned an admin call away: ", std::string(id.status().message())));
+      reactor->Finish(ToGrpcStatus(id.status()));
+      return reactor;
+    }
+    if (!services_.post(make_event(*id), nullptr)) {
+      services_.queries.Resolve(Answer{*id, absl::ResourceExhaustedError("the scheduler is busy: try again"), {}});
+    }
+    return reactor;
+  }
+
+  const ServiceContext& services_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeAdminService(const ServiceContext& services) {
+  return std::make_unique<AdminService>(services);
+}
+
+}  // namespace muster::scheduler

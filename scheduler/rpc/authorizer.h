@@ -1,0 +1,34 @@
+// Who may do what. One implementation without TLS; the one with certificates takes its place.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "muster/v1/rendezvous.pb.h"
+#include "scheduler/rpc/peer_facts.h"
+
+namespace muster::scheduler {
+
+// Any thread. Errors are PERMISSION_DENIED and say what the peer may do instead.
+class Authorizer {
+ public:
+  virtual ~Authorizer() = default;
+  // May this peer be the node and join the job that the message names?
+  virtual absl::Status AuthorizeJoin(const PeerFacts& peer, const v1::Join& join) const = 0;
+  // May this peer speak for a node (Farewell), or ask for the peers of a job (node_id empty)?
+  virtual absl::Status AuthorizeForNode(const PeerFacts& peer, const std::string& job_id,
+                                        const std::string& node_id) const = 0;
+  // May this peer change something (stop a run)?
+  virtual absl::Status AuthorizeAdminChange(const PeerFacts& peer) const = 0;
+};
+
+// Without TLS everybody who reaches the port may join and look; changes are for the admin socket only.
+class PlaintextAuthorizer : public Authorizer {
+ public:
+  absl::Status AuthorizeJoin(const PeerFacts& peer, const v1::Join& join) const override;
+  absl::Status AuthorizeForNode(const PeerFacts& peer, const std::string& job_id,
+                                const std::string& node_id) const override;
+  absl::Status AuthorizeAdminChange(const PeerFacts& peer) const override;
+};
+
+}  // namespace muster::scheduler

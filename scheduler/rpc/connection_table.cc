@@ -1,0 +1,47 @@
+#include "scheduler/rpc/connection_table.h"
+
+#include <utility>
+
+namespace muster::scheduler {
+
+void ConnectionTable::AddSilent(int fd, std::string peer, MonotonicTime now) {
+  silent_[fd] = Accepted{std::move(peer), now};
+}
+
+std::optional<std::string> ConnectionTable::TakeSilent(int fd) {
+  const auto found = silent_.find(fd);
+  if (found == silent_.end()) return std::nullopt;
+  std::string peer = std::move(found->second.peer);
+  silent_.erase(found);
+  return peer;
+}
+
+std::vector<ConnectionTable::Silent> ConnectionTable::TakeOverdue(MonotonicTime now) {
+  const absl::Duration limit = HasRoom() ? options_.silence_limit : options_.crowded_silence_limit;
+  std::vector<Silent> overdue;
+  for (auto it = silent_.begin(); it != silent_.end();) {
+    const absl::Duration age = now - it->second.since;
+    if (age < limit) {
+      ++it;
+      continue;
+    }
+    overdue.push_back(Silent{it->first, std::move(it->second.peer), age});
+    it = silent_.erase(it);
+  }
+  return overdue;
+}
+
+std::vector<ConnectionTable::Silent> ConnectionTable::TakeAllSilent() {
+  std::vector<Silent> all;
+  for (auto& [fd, accepted] : silent_) all.push_back(Silent{fd, std::move(accepted.peer), absl::ZeroDuration()});
+  silent_.clear();
+  return all;
+}
+
+void ConnectionTable::AddHandedOver(int fd, uint64_t inode, std::string peer, MonotonicTime now) {
+  handed_over_[std::move(peer)] = HandedOver{fd, inode, now};
+}
+
+bool ConnectionTable::NoteCall(const std::string& peer) { return handed_over_.erase(peer) > 0; }
+
+}  // namespace muster::scheduler

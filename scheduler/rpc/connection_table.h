@@ -1,0 +1,94 @@
+// Connections that have not made their first call yet. Pure: no sockets, no clock, no lock.
+//
+// A connection is first silent (accepted, no byte came), then handed over (gRPC has it), and leaves the table with its
+// first call. The table bounds how many may be on this way at once; the rest wait in the listen queue, where they cost
+// nothing and no limit of time runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/clock.h"
+
+namespace muster::scheduler {
+
+class ConnectionTable {
+ public:
+  struct Options {
+    size_t limit = 64;                                        // connections on their way
+    absl::Duration silence_limit = absl::Seconds(10);         // until the first byte
+    absl::Duration crowded_silence_limit = absl::Seconds(3);  // the same while the table is full
+    absl::Duration call_limit = absl::Seconds(11);            // from the hand-over to the first call
+  };
+
+  explicit ConnectionTable(Options options) : options_(options) {}
+
+  bool HasRoom() const { return silent_.size() + handed_over_.size() < options_.limit; }
+  bool empty() const { return silent_.empty() && handed_over_.empty(); }
+  size_t size() const { return silent_.size() + handed_over_.size(); }
+
+  void AddSilent(int fd, std::string peer, MonotonicTime now);
+  // Removes a silent connection; its peer, or nothing if it isn't there.
+  std::optional<std::string> TakeSilent(int fd);
+
+  struct Silent {
+    int fd = -1;
+    std::string peer;
+    absl::Duration age;
+  };
+  // Removes those that have been silent for too long: the caller closes them.
+  std::vector<Silent> TakeOverdue(MonotonicTime now);
+  // Removes all silent ones.
+  std::vector<Silent> TakeAllSilent();
+
+  // gRPC gets it: from now on it is known by its peer (address and port). `inode` tells later whether `fd` still is
+  // this socket.
+  void AddHandedOver(int fd, uint64_t inode, std::string peer, MonotonicTime now);
+  // The first call has come. False if the peer is not in the table.
+  bool NoteCall(const std::string& peer);
+
+  struct Swept {
+    std::vector<std::string> closed;  // peers that went away, or were thrown out, before any call
+    std::vector<std::string> mute;    // peers that made no call in time; gRPC ends idle ones in its own time
+  };
+  // Removes handed-over connections that are gone or too old. `inode_of` gives the inode behind a descriptor, or
+  // nothing if it is not open.
+  template <typename InodeOf>
+  Swept Sweep(MonotonicTime now, const InodeOf& inode_of) {
+    Swept swept;
+    for (auto it = handed_over_.begin(); it != handed_over_.end();) {
+      const bool is_open = inode_of(it->second.fd) == std::optional<uint64_t>(it->second.inode);
+      const bool is_old = now - it->second.since >= options_.call_limit;
+      if (is_open && !is_old) {
+        ++it;
+        continue;
+      }
+      (is_open ? swept.mute : swept.closed).push_back(it->first);
+      it = handed_over_.erase(it);
+    }
+    return swept;
+  }
+
+ private:
+  struct Accepted {
+    std::string peer;
+    MonotonicTime since;
+  };
+  struct HandedOver {
+    int fd = -1;
+    uint64_t inode = 0;
+    MonotonicTime since;
+  };
+
+  const Options options_;
+  std::map<int, Accepted> silent_;
+  std::unordered_map<std::string, HandedOver> handed_over_;
+};
+
+}  // namespace muster::scheduler

@@ -1,0 +1,38 @@
+// Carries the core's effects to streams, waiting queries, GetPeers and the log.
+#pragma once
+
+#include <functional>
+
+#include "common/log.h"
+#include "scheduler/loop/loop.h"
+#include "scheduler/rpc/pending_queries.h"
+#include "scheduler/rpc/published_rounds.h"
+#include "scheduler/rpc/stream_registry.h"
+
+namespace muster::scheduler {
+
+// Everything is called by the loop's thread; nothing blocks.
+class RpcEffectSink : public EffectSink {
+ public:
+  // None of the references is owned. `on_settled` is called by the loop's thread.
+  RpcEffectSink(StreamRegistry& streams, PendingQueries& queries, PublishedRounds& rounds, CountedLog& counted,
+                std::function<void(const RunSettled&)> on_settled)
+      : streams_(streams), queries_(queries), rounds_(rounds), counted_(counted), on_settled_(std::move(on_settled)) {}
+
+  void OnSend(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message) override;
+  void OnCloseStream(StreamId stream) override;
+  void OnAnswer(Answer answer) override;
+  void OnPublishPeers(PublishPeers publish) override;
+  void OnForgetPeers(ForgetPeers forget) override;
+  void OnAnnounce(const Announce& announce) override;
+  void OnRunSettled(const RunSettled& settled) override;
+
+ private:
+  StreamRegistry& streams_;
+  PendingQueries& queries_;
+  PublishedRounds& rounds_;
+  CountedLog& counted_;
+  const std::function<void(const RunSettled&)> on_settled_;
+};
+
+}  // namespace muster::scheduler

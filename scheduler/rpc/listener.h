@@ -1,0 +1,30 @@
+// Sockets that listen: TCP for everyone, a Unix socket for the admin calls of this machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "scheduler/rpc/bind_plan.h"
+#include "scheduler/rpc/unique_fd.h"
+
+namespace muster::scheduler {
+
+struct Listener {
+  UniqueFd fd;        // listening, non-blocking, close-on-exec
+  std::string name;   // "127.0.0.1:8118", "[::]:8118", the socket's path
+  uint16_t port = 0;  // the real one, also when 0 was asked for
+  bool is_unix = false;
+};
+
+// One for each address of the plan, all on the same port; one dual-stack socket for all addresses. SO_REUSEADDR (a
+// restart must not wait for old connections), never SO_REUSEPORT (a second scheduler must fail). A port in use is
+// ALREADY_EXISTS and names who holds it where that can be told.
+absl::StatusOr<std::vector<Listener>> OpenTcpListeners(const BindPlan& plan, uint16_t port);
+
+// Mode 0600; its folder is made with mode 0700 if it is missing. ALREADY_EXISTS when somebody answers there; a stale
+// socket is replaced; anything else in its place, and a folder that belongs to another user, is FAILED_PRECONDITION.
+absl::StatusOr<Listener> OpenUnixListener(const std::string& path);
+
+}  // namespace muster::scheduler

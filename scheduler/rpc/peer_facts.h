@@ -1,0 +1,22 @@
+// Who is at the other end of a connection, as far as the transport knows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace muster::scheduler {
+
+struct PeerFacts {
+  std::string address;  // numeric; empty for the Unix socket
+  uint16_t port = 0;
+  bool is_unix = false;  // came over the admin socket: the scheduler's own user, or root
+  std::string identity;  // from the certificate; empty without TLS
+
+  // "10.0.0.1:4711", "the admin socket".
+  std::string ToString() const;
+};
+
+// From gRPC's form: "ipv4:10.0.0.1:4711", "ipv6:%5B::1%5D:4711", "unix:…". What is not understood has no address.
+PeerFacts ParsePeer(const std::string& grpc_peer);
+
+}  // namespace muster::scheduler

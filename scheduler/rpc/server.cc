@@ -1,0 +1,187 @@
+#include "scheduler/rpc/server.h"
+
+#include <grpc/support/log.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/service_type.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/rpc/acceptor.h"
+#include "scheduler/rpc/admin_service.h"
+#include "scheduler/rpc/call_watch.h"
+#include "scheduler/rpc/effect_sink.h"
+#include "scheduler/rpc/session_service.h"
+#include "scheduler/rpc/sweeper.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr int kMaxStreamsPerConnection = 128;
+constexpr int kMaxReflectionThreads = 16;  // the only service with a thread for each call
+constexpr int kIdleConnectionMs = 60'000;  // no call open for so long: the peer may connect again
+
+// gRPC's own words are for its developers; ours are counted and say what to do.
+void QuietGrpc() {
+  gpr_set_log_function([](gpr_log_func_args* args) { Log(LogLevel::kDebug, absl::StrCat("grpc: ", args->message)); });
+}
+
+std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> AddAcceptor(grpc::ServerBuilder& builder) {
+  return builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, grpc::InsecureServerCredentials());
+}
+
+}  // namespace
+
+class RpcServer::Impl {
+ public:
+  Impl(Options options, const Authorizer& authorizer, const Clock& clock, CountedLog& counted,
+       std::function<void(const RunSettled&)> on_settled)
+      : options_(std::move(options)),
+        clock_(clock),
+        counted_(counted),
+        queries_(options_.max_queries),
+        sink_(streams_, queries_, rounds_, counted, std::move(on_settled)),
+        services_{nullptr,
+                  clock,
+                  counted,
+                  authorizer,
+                  streams_,
+                  queries_,
+                  rounds_,
+                  options_.join_limit,
+                  options_.close_limit,
+                  options_.query_limit} {}
+
+  EffectSink& sink() { return sink_; }
+
+  absl::Status Start(PostEvent post) {
+    services_.post = std::move(post);
+    QuietGrpc();
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    session_service_ = MakeSessionService(services_);
+    admin_service_ = MakeAdminService(services_);
+
+    grpc::ServerBuilder builder;
+    Configure(builder);
+    builder.RegisterService(session_service_.get());
+    builder.RegisterService(admin_service_.get());
+    tcp_ = AddAcceptor(builder);
+    unix_ = AddAcceptor(builder);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr) return absl::InternalError("gRPC could not start its server");
+
+    sweeper_.Start([this] { Sweep(); });
+    acceptor_ = MakeAcceptor();
+    call_watch_->Attach([this](const std::string& peer) { acceptor_->NoteCall(peer); });
+    acceptor_->Start();
+    return absl::OkStatus();
+  }
+
+  void StopServing() {
+    if (server_ != nullptr) server_->GetHealthCheckService()->SetServingStatus(false);
+  }
+
+  bool AwaitNoStreams(absl::Duration timeout) const { return streams_.AwaitEmpty(timeout); }
+
+  void Shutdown(absl::Duration grace) {
+    if (server_ == nullptr) return;
+    acceptor_->Stop();
+    queries_.Close();
+    for (const auto& stream : streams_.All()) stream->CloseForShutdown();
+    // gRPC wants a point on the wall clock.
+    server_->Shutdown(absl::ToChronoTime(absl::FromUnixMillis(clock_.Read().wall.unix_ms) + grace));
+    sweeper_.Stop();
+    server_.reset();
+    counted_.Flush();
+  }
+
+ private:
+  void Configure(grpc::ServerBuilder& builder) {
+    // Sessions check the size themselves: gRPC 1.51 has the whole message in memory before it looks at its own limit,
+    // and then tells neither side of the service which one it was.
+    builder.SetMaxReceiveMessageSize(-1);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                               static_cast<int>(absl::ToInt64Milliseconds(options_.handshake_limit)));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnectionMs);
+    // A compressed message would be a small lever for a lot of memory.
+    builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+    builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+    builder.SetResourceQuota(grpc::ResourceQuota("muster").SetMaxThreads(kMaxReflectionThreads));
+    auto watch = std::make_unique<CallWatch>();
+    call_watch_ = watch.get();
+    std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+    interceptors.push_back(std::move(watch));
+    builder.experimental().SetInterceptorCreators(std::move(interceptors));
+  }
+
+  std::unique_ptr<Acceptor> MakeAcceptor() {
+    Acceptor::Options options;
+    options.table.limit = options_.pending_per_core * std::max(1u, std::thread::hardware_concurrency());
+    options.table.silence_limit = options_.handshake_limit;
+    options.table.crowded_silence_limit = std::min(options_.handshake_limit, options.table.crowded_silence_limit);
+    options.table.call_limit = options_.handshake_limit + absl::Seconds(1);  // gRPC's own limit comes first
+    options.descriptor_bound =
+        options_.descriptor_limit - std::min(options_.descriptor_limit / 2, options_.reserved_descriptors);
+    return std::make_unique<Acceptor>(
+        std::move(options_.listeners), options,
+        [this](int fd, bool is_unix) {
+          grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+          connection.fd = fd;
+          (is_unix ? unix_ : tcp_)->HandleNewConnection(&connection);
+        },
+        clock_, counted_);
+  }
+
+  void Sweep() {
+    const MonotonicTime now = clock_.Read().monotonic;
+    streams_.Sweep(now);
+    queries_.Expire(now);
+    if (now - last_flush_ >= absl::Seconds(10)) {
+      last_flush_ = now;
+      counted_.Flush();
+    }
+  }
+
+  Options options_;
+  const Clock& clock_;
+  CountedLog& counted_;
+  StreamRegistry streams_;
+  PendingQueries queries_;
+  PublishedRounds rounds_;
+  RpcEffectSink sink_;
+  ServiceContext services_;
+  std::unique_ptr<grpc::Service> session_service_;
+  std::unique_ptr<grpc::Service> admin_service_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> tcp_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> unix_;
+  std::unique_ptr<grpc::Server> server_;
+  CallWatch* call_watch_ = nullptr;  // owned by server_
+  std::unique_ptr<Acceptor> acceptor_;
+  MonotonicTime last_flush_;  // the sweeper's own
+  Sweeper sweeper_;
+};
+
+RpcServer::RpcServer(Options options, const Authorizer& authorizer, const Clock& clock, CountedLog& counted,
+                     std::function<void(const RunSettled&)> on_settled)
+    : impl_(std::make_unique<Impl>(std::move(options), authorizer, clock, counted, std::move(on_settled))) {}
+
+RpcServer::~RpcServer() { impl_->Shutdown(absl::ZeroDuration()); }
+
+EffectSink& RpcServer::sink() { return impl_->sink(); }
+
+absl::Status RpcServer::Start(PostEvent post) { return impl_->Start(std::move(post)); }
+
+void RpcServer::StopServing() { impl_->StopServing(); }
+
+bool RpcServer::AwaitNoStreams(absl::Duration timeout) const { return impl_->AwaitNoStreams(timeout); }
+
+void RpcServer::Shutdown(absl::Duration grace) { impl_->Shutdown(grace); }
+
+}  // namespace muster::scheduler

@@ -1,0 +1,60 @@
+// The scheduler's network side: listeners, acceptor, services, and the sink that carries the core's effects to them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "scheduler/loop/loop.h"
+#include "scheduler/rpc/authorizer.h"
+#include "scheduler/rpc/listener.h"
+#include "scheduler/rpc/service_context.h"
+
+namespace muster::scheduler {
+
+class RpcServer {
+ public:
+  struct Options {
+    std::vector<Listener> listeners;
+    size_t descriptor_limit = 1024;    // see RaiseDescriptorLimit
+    size_t reserved_descriptors = 64;  // for everything but connections
+    size_t pending_per_core = 64;      // connections without a first call
+    size_t max_queries = 1'024;        // admin calls that wait for an answer
+    absl::Duration handshake_limit = absl::Seconds(10);
+    absl::Duration join_limit = absl::Seconds(10);
+    absl::Duration close_limit = absl::Seconds(5);
+    absl::Duration query_limit = absl::Seconds(10);
+  };
+
+  // Nothing is owned; all must outlive the server. `on_settled` is called by the loop's thread.
+  RpcServer(Options options, const Authorizer& authorizer, const Clock& clock, CountedLog& counted,
+            std::function<void(const RunSettled&)> on_settled);
+  ~RpcServer();  // shuts down at once
+
+  // Where the loop's effects go. Valid for the life of the server, also before Start and after Shutdown.
+  EffectSink& sink();
+
+  // Starts to serve. `post` may be called until Shutdown has returned.
+  absl::Status Start(PostEvent post);
+
+  // Health checks see NOT_SERVING from now on; everything is still answered.
+  void StopServing();
+
+  // Waits until all agents have hung up. False after `timeout`.
+  bool AwaitNoStreams(absl::Duration timeout) const;
+
+  // Closes listeners and streams, lets what is being answered end within `grace`, then breaks off the rest.
+  void Shutdown(absl::Duration grace);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::scheduler

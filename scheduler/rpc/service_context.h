@@ -1,0 +1,32 @@
+// What all services of the scheduler share. Nothing is owned; everything is thread-safe.
+#pragma once
+
+#include <functional>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "scheduler/core/events.h"
+#include "scheduler/rpc/authorizer.h"
+#include "scheduler/rpc/pending_queries.h"
+#include "scheduler/rpc/published_rounds.h"
+#include "scheduler/rpc/stream_registry.h"
+
+namespace muster::scheduler {
+
+// Loop::Post, or a test's stand-in.
+using PostEvent = std::function<bool(Event event, std::function<void()> applied)>;
+
+struct ServiceContext {
+  PostEvent post;
+  const Clock& clock;
+  CountedLog& counted;
+  const Authorizer& authorizer;
+  StreamRegistry& streams;
+  PendingQueries& queries;
+  PublishedRounds& rounds;
+  absl::Duration join_limit = absl::Seconds(10);   // from the opening of a stream to its join
+  absl::Duration close_limit = absl::Seconds(5);   // for a peer to take what a closing stream still has to say
+  absl::Duration query_limit = absl::Seconds(10);  // for the core to answer an admin call
+};
+
+}  // namespace muster::scheduler

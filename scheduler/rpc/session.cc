@@ -1,0 +1,276 @@
+#include "scheduler/rpc/session.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/limits.h"
+#include "common/settings/settings.h"
+#include "scheduler/rpc/grpc_bytes.h"
+#include "scheduler/rpc/validation.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr uint32_t kRetryAfterMs = 2'000;
+
+grpc::StatusCode CodeOf(v1::Refusal::Reason reason) {
+  if (reason == v1::Refusal::TRY_LATER) return grpc::StatusCode::RESOURCE_EXHAUSTED;
+  if (reason == v1::Refusal::NOT_AUTHORIZED) return grpc::StatusCode::PERMISSION_DENIED;
+  return grpc::StatusCode::INVALID_ARGUMENT;
+}
+
+}  // namespace
+
+Session::Session(const ServiceContext& services, grpc::CallbackServerContext* context)
+    : services_(services), context_(context), peer_(ParsePeer(context->peer())), id_(services.streams.NextId()) {}
+
+void Session::Begin() {
+  self_ = shared_from_this();
+  services_.streams.Add(id_, self_);
+  services_.streams.Watch(id_, services_.clock.Read().monotonic + services_.join_limit);
+  ReadOn();
+}
+
+void Session::Send(std::shared_ptr<const v1::SchedulerMessage> message) {
+  bool has_room = false;
+  {
+    MutexLock lock(mutex_);
+    if (is_ending_) return;
+    has_room = outgoing_.Push(std::move(message));
+  }
+  if (!has_room) {
+    services_.counted.Note(LogLevel::kWarning, "slow reader",
+                           absl::StrCat("ended the stream of ", peer_.ToString(), ": it doesn't read what it is sent"));
+    EndWith(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many unread messages"));
+    return;
+  }
+  Pump();
+}
+
+void Session::Close() { EndWith(grpc::Status::OK); }
+
+void Session::CloseForShutdown() {
+  EndWith(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the scheduler is going down"));
+}
+
+void Session::OnDeadline() {
+  bool is_silent = false;
+  {
+    MutexLock lock(mutex_);
+    if (is_done_) return;
+    // The peer doesn't take the last words: the stream is broken off. Also when it was finished: trailers can hang.
+    if (is_ending_) context_->TryCancel();
+    is_silent = !is_ending_ && !has_joined_;
+  }
+  if (!is_silent) return;
+  const std::string limit = FormatDuration(services_.join_limit);
+  services_.counted.Note(LogLevel::kWarning, "silent stream",
+                         absl::StrCat("ended a stream of ", peer_.ToString(), " that sent no join within ", limit));
+  EndWith(grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, absl::StrCat("no join within ", limit)));
+}
+
+void Session::OnReadDone(bool ok) {
+  if (!ok) {
+    EndWith(grpc::Status::OK);  // the agent has hung up, or OnCancel knows better
+    return;
+  }
+  const grpc::ByteBuffer bytes = std::exchange(incoming_, {});
+  if (bytes.Length() > kMaxSessionMessageBytes) {
+    Refuse(v1::Refusal::MALFORMED,
+           absl::StrCat("a message of ", bytes.Length(), " bytes; at most ", kMaxSessionMessageBytes, " are allowed"),
+           "oversize message");
+    return;
+  }
+  v1::AgentMessage message;
+  if (!Parse(bytes, message)) {
+    Refuse(v1::Refusal::MALFORMED, absl::StrCat("a message of ", bytes.Length(), " bytes that is no AgentMessage"),
+           "malformed message");
+    return;
+  }
+  Handle(message);
+}
+
+void Session::Handle(const v1::AgentMessage& message) {
+  bool has_joined = false;
+  {
+    MutexLock lock(mutex_);
+    has_joined = has_joined_;
+  }
+  if (message.has_join() != !has_joined) {
+    Refuse(v1::Refusal::MALFORMED,
+           has_joined ? "a second join on one stream" : "the first message of a stream must be a join",
+           "malformed message");
+    return;
+  }
+  switch (message.kind_case()) {
+    case v1::AgentMessage::kJoin:
+      HandleJoin(message.join());
+      return;
+    case v1::AgentMessage::kReport:
+      if (const absl::Status status = CheckReport(message.report()); !status.ok()) {
+        Refuse(v1::Refusal::MALFORMED, std::string(status.message()), "malformed report");
+        return;
+      }
+      PostAndReadOn(ReportReceived{id_, message.report()});
+      return;
+    case v1::AgentMessage::kProbeAnswer:
+      PostAndReadOn(ProbeAnswered{id_, message.probe_answer().probe()});
+      return;
+    case v1::AgentMessage::KIND_NOT_SET:
+      Refuse(v1::Refusal::MALFORMED, "a message of a kind that this scheduler doesn't know", "malformed message");
+      return;
+  }
+}
+
+void Session::HandleJoin(const v1::Join& join) {
+  if (const absl::Status status = CheckJoin(join); !status.ok()) {
+    Refuse(v1::Refusal::MALFORMED, std::string(status.message()), "malformed join");
+    return;
+  }
+  if (const absl::Status status = services_.authorizer.AuthorizeJoin(peer_, join); !status.ok()) {
+    Refuse(v1::Refusal::NOT_AUTHORIZED, std::string(status.message()), "not authorized");
+    return;
+  }
+  {
+    MutexLock lock(mutex_);
+    if (is_ending_) return;  // its time ran out just now
+    has_joined_ = true;      // before the core can answer
+  }
+  if (services_.post(JoinRequested{id_, join, peer_.address, peer_.identity},
+                     [self = shared_from_this()] { self->ReadOn(); }))
+    return;
+  {
+    MutexLock lock(mutex_);
+    has_joined_ = false;
+  }
+  Refuse(v1::Refusal::TRY_LATER, "the scheduler is busy: too many joins are waiting", "busy");
+}
+
+void Session::PostAndReadOn(Event event) {
+  services_.post(std::move(event), [self = shared_from_this()] { self->ReadOn(); });
+}
+
+void Session::ReadOn() {
+  {
+    MutexLock lock(mutex_);
+    wants_read_ = true;
+  }
+  Pump();
+}
+
+void Session::Refuse(v1::Refusal::Reason reason, const std::string& text, const std::string& kind) {
+  services_.counted.Note(LogLevel::kWarning, kind, absl::StrCat("turned ", peer_.ToString(), " away: ", text));
+  auto message = std::make_shared<v1::SchedulerMessage>();
+  message->mutable_refusal()->set_reason(reason);
+  message->mutable_refusal()->set_text(text);
+  if (reason == v1::Refusal::TRY_LATER) message->mutable_refusal()->set_retry_after_ms(kRetryAfterMs);
+  {
+    MutexLock lock(mutex_);
+    if (!is_ending_) outgoing_.Push(std::move(message));
+  }
+  EndWith(grpc::Status(CodeOf(reason), text));
+}
+
+void Session::EndWith(grpc::Status status) {
+  {
+    MutexLock lock(mutex_);
+    if (!is_ending_) {
+      is_ending_ = true;
+      status_ = std::move(status);
+      services_.streams.Watch(id_, services_.clock.Read().monotonic + services_.close_limit);
+    }
+  }
+  TellCore();
+  Pump();
+}
+
+void Session::TellCore() {
+  {
+    MutexLock lock(mutex_);
+    if (!has_joined_ || has_told_closed_) return;
+    has_told_closed_ = true;
+  }
+  services_.post(StreamClosed{id_}, nullptr);
+}
+
+Session::Step Session::NextStep() {
+  if (is_finished_) return Step::kNone;
+  if (wants_read_ && !is_ending_) {
+    wants_read_ = false;
+    return Step::kRead;
+  }
+  if (!is_writing_ && !is_peer_gone_) {
+    if (const OutgoingQueue::Message message = outgoing_.Take()) {
+      is_writing_ = true;
+      writing_bytes_ = Serialise(*message);
+      return Step::kWrite;
+    }
+  }
+  if (is_ending_ && !is_writing_ && starting_ == 0) {
+    is_finished_ = true;
+    return Step::kFinish;
+  }
+  return Step::kNone;
+}
+
+void Session::Pump() {
+  const std::shared_ptr<Session> alive = shared_from_this();  // OnDone may come while this still runs
+  bool has_started = false;
+  while (true) {
+    Step step = Step::kNone;
+    const grpc::ByteBuffer* bytes = nullptr;
+    grpc::Status status;
+    {
+      MutexLock lock(mutex_);
+      if (has_started) --starting_;
+      step = NextStep();
+      has_started = step == Step::kRead || step == Step::kWrite;
+      // Finish may not overtake an operation that another thread is about to start.
+      if (has_started) ++starting_;
+      if (step == Step::kWrite) bytes = &writing_bytes_;
+      if (step == Step::kFinish) status = status_;
+    }
+    switch (step) {
+      case Step::kNone:
+        return;
+      case Step::kRead:
+        StartRead(&incoming_);
+        break;
+      case Step::kWrite:
+        StartWrite(bytes);
+        break;
+      case Step::kFinish:
+        Finish(std::move(status));
+        return;
+    }
+  }
+}
+
+void Session::OnWriteDone(bool ok) {
+  {
+    MutexLock lock(mutex_);
+    is_writing_ = false;
+    if (!ok) is_peer_gone_ = true;
+  }
+  Pump();
+}
+
+void Session::OnCancel() {
+  {
+    MutexLock lock(mutex_);
+    is_peer_gone_ = true;
+  }
+  EndWith(grpc::Status(grpc::StatusCode::CANCELLED, "the stream was broken off"));
+}
+
+void Session::OnDone() {
+  TellCore();
+  {
+    MutexLock lock(mutex_);
+    is_done_ = true;
+  }
+  const std::shared_ptr<Session> last = std::move(self_);
+  services_.streams.Remove(id_);
+}
+
+}  // namespace muster::scheduler

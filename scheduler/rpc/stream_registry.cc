@@ -1,0 +1,75 @@
+#include "scheduler/rpc/stream_registry.h"
+
+#include <utility>
+
+namespace muster::scheduler {
+
+StreamId StreamRegistry::NextId() {
+  MutexLock lock(mutex_);
+  return ++last_id_;
+}
+
+void StreamRegistry::Add(StreamId id, std::shared_ptr<OpenStream> stream) {
+  MutexLock lock(mutex_);
+  streams_.emplace(id, std::move(stream));
+}
+
+void StreamRegistry::Remove(StreamId id) {
+  std::shared_ptr<OpenStream> removed;  // destroyed after the lock is free
+  MutexLock lock(mutex_);
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  removed = std::move(found->second);
+  streams_.erase(found);
+  if (streams_.empty()) emptied_.NotifyAll();
+}
+
+std::shared_ptr<OpenStream> StreamRegistry::Find(StreamId id) const {
+  MutexLock lock(mutex_);
+  const auto found = streams_.find(id);
+  return found == streams_.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<OpenStream>> StreamRegistry::All() const {
+  MutexLock lock(mutex_);
+  std::vector<std::shared_ptr<OpenStream>> all;
+  all.reserve(streams_.size());
+  for (const auto& [id, stream] : streams_) all.push_back(stream);
+  return all;
+}
+
+size_t StreamRegistry::size() const {
+  MutexLock lock(mutex_);
+  return streams_.size();
+}
+
+void StreamRegistry::Watch(StreamId id, MonotonicTime when) {
+  MutexLock lock(mutex_);
+  deadlines_.emplace(when, id);
+}
+
+void StreamRegistry::Sweep(MonotonicTime now) {
+  std::vector<std::shared_ptr<OpenStream>> due;
+  {
+    MutexLock lock(mutex_);
+    while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+      const auto found = streams_.find(deadlines_.begin()->second);
+      if (found != streams_.end()) due.push_back(found->second);
+      deadlines_.erase(deadlines_.begin());
+    }
+  }
+  for (const auto& stream : due) stream->OnDeadline();
+}
+
+bool StreamRegistry::AwaitEmpty(absl::Duration timeout) const {
+  const MonotonicTime end = Clock::System().Read().monotonic + timeout;
+  MutexLock lock(mutex_);
+  while (!streams_.empty()) {
+    const MonotonicTime now = Clock::System().Read().monotonic;
+    if (now >= end) return false;
+    emptied_.WaitFor(mutex_, end - now);
+  }
+  return true;
+}
+
+}  // namespace muster::scheduler

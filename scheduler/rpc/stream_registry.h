@@ -1,0 +1,53 @@
+// All open Session streams by id, and their deadlines. Thread-safe.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "common/mutex.h"
+#include "scheduler/core/events.h"
+
+namespace muster::scheduler {
+
+// One open stream, as the loop and the sweeper see it. Any thread; nothing here blocks.
+class OpenStream {
+ public:
+  virtual ~OpenStream() = default;
+  virtual void Send(std::shared_ptr<const v1::SchedulerMessage> message) = 0;
+  // Ends the stream after everything that was sent before.
+  virtual void Close() = 0;
+  // Ends the stream because the scheduler goes down.
+  virtual void CloseForShutdown() = 0;
+  // A deadline that was set with StreamRegistry::Watch has come.
+  virtual void OnDeadline() = 0;
+};
+
+class StreamRegistry {
+ public:
+  StreamId NextId();
+  void Add(StreamId id, std::shared_ptr<OpenStream> stream);
+  void Remove(StreamId id);
+  std::shared_ptr<OpenStream> Find(StreamId id) const;  // null: it is gone
+  std::vector<std::shared_ptr<OpenStream>> All() const;
+  size_t size() const;
+
+  // OnDeadline is called by the first Sweep at or after `when`, if the stream still lives.
+  void Watch(StreamId id, MonotonicTime when);
+  void Sweep(MonotonicTime now);
+
+  // Waits until no stream is open. False after `timeout`.
+  bool AwaitEmpty(absl::Duration timeout) const;
+
+ private:
+  mutable Mutex mutex_;
+  mutable CondVar emptied_;
+  StreamId last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<StreamId, std::shared_ptr<OpenStream>> streams_ ABSL_GUARDED_BY(mutex_);
+  std::multimap<MonotonicTime, StreamId> deadlines_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace muster::scheduler

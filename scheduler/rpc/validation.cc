@@ -1,0 +1,166 @@
+#include "scheduler/rpc/validation.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/limits.h"
+#include "scheduler/rpc/field_checks.h"
+
+// Leaves the function with the first error.
+#define MUSTER_REQUIRE(check)                                          \
+  do {                                                                 \
+    if (absl::Status status_ = (check); !status_.ok()) return status_; \
+  } while (false)
+
+namespace muster::scheduler {
+namespace {
+
+constexpr uint32_t kMaxNodesPage = 1'000;
+constexpr uint32_t kMaxRanksPage = 10'000;
+constexpr uint32_t kMaxEventsPage = 1'000;
+constexpr int kMaxSignal = 64;
+constexpr size_t kMaxDeviceAddressBytes = 256;
+
+absl::Status CheckSettings(const v1::JobSettings& settings) {
+  if (settings.has_worker_num()) MUSTER_REQUIRE(CheckRange("worker_num", settings.worker_num(), 0, kMaxWorkers));
+  if (settings.has_server_num()) MUSTER_REQUIRE(CheckRange("server_num", settings.server_num(), 0, kMaxWorkers));
+  MUSTER_REQUIRE(CheckLine("rank_table_digest", settings.rank_table_digest(), kMaxShortTextBytes));
+  if (settings.has_restart_scope() && settings.restart_scope() != "job" && settings.restart_scope() != "worker") {
+    return absl::InvalidArgumentError("restart_scope is neither job nor worker");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
+  if (node.role() != v1::ROLE_WORKER && node.role() != v1::ROLE_SERVER) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("node.role is ", static_cast<int>(node.role()), "; expected worker or server"));
+  }
+  MUSTER_REQUIRE(CheckLine("node.host_name", node.host_name(), kMaxHostNameBytes));
+  MUSTER_REQUIRE(CheckLine("node.machine_id", node.machine_id(), kMaxShortTextBytes));
+  if (node.machine_id().empty()) return absl::InvalidArgumentError("node.machine_id is empty");
+  MUSTER_REQUIRE(CheckOptionalAddress("node.address", node.address()));
+  MUSTER_REQUIRE(CheckRange("the number of node.slots", node.slots_size(), 1, kMaxSlotsPerNode));
+  for (const v1::SlotOffer& slot : node.slots()) {
+    MUSTER_REQUIRE(CheckPort("ring_port", slot.ring_port()));
+    MUSTER_REQUIRE(CheckLine("device_id", slot.device_id(), kMaxIdBytes));
+    MUSTER_REQUIRE(CheckLine("device_address", slot.device_address(), kMaxDeviceAddressBytes));
+  }
+  MUSTER_REQUIRE(CheckRange("node.node_rank", node.node_rank(), 0, kMaxWorkers));
+  MUSTER_REQUIRE(CheckLine("node.label_path", node.label_path(), kMaxShortTextBytes));
+  MUSTER_REQUIRE(CheckRange("the number of node.table_ranks", node.table_ranks_size(), 0, kMaxSlotsPerNode));
+  for (uint32_t rank : node.table_ranks()) MUSTER_REQUIRE(CheckRange("table_rank", rank, 0, kMaxWorkers - 1));
+  MUSTER_REQUIRE(CheckOptionalAddress("node.wanted_master_address", node.wanted_master_address()));
+  MUSTER_REQUIRE(CheckPort("node.wanted_master_port", node.wanted_master_port()));
+  MUSTER_REQUIRE(CheckPort("node.master_port", node.master_port()));
+  MUSTER_REQUIRE(CheckLine("node.certificate_fingerprint", node.certificate_fingerprint(), kMaxShortTextBytes));
+  MUSTER_REQUIRE(CheckLine("node.user", node.user(), kMaxShortTextBytes));
+  return CheckLine("node.version", node.version(), kMaxShortTextBytes);
+}
+
+absl::Status CheckProcess(uint32_t slot) { return CheckRange("slot", slot, 0, kMaxSlotsPerNode - 1); }
+
+absl::Status CheckEnded(const v1::ProcessEnded& ended) {
+  MUSTER_REQUIRE(CheckProcess(ended.slot()));
+  MUSTER_REQUIRE(CheckRange("exit_code", ended.exit_code(), 0, 255));
+  MUSTER_REQUIRE(CheckRange("signal", ended.signal(), 0, kMaxSignal));
+  if (ended.exit_code() != 0 && ended.signal() != 0) {
+    return absl::InvalidArgumentError("a process ended both with an exit code and by a signal");
+  }
+  MUSTER_REQUIRE(CheckSize("error_message", ended.error_message(), kMaxErrorMessageBytes));
+  MUSTER_REQUIRE(CheckSize("launch_error", ended.launch_error(), kMaxShortTextBytes));
+  MUSTER_REQUIRE(CheckRange("the number of last_lines", ended.last_lines_size(), 0, kMaxLastLines));
+  for (const std::string& line : ended.last_lines()) MUSTER_REQUIRE(CheckSize("a last line", line, kMaxLastLineBytes));
+  return absl::OkStatus();
+}
+
+absl::Status CheckEvent(const v1::NodeEvent& event) {
+  switch (event.kind_case()) {
+    case v1::NodeEvent::kStarted:
+      return CheckProcess(event.started().slot());
+    case v1::NodeEvent::kEnded:
+      return CheckEnded(event.ended());
+    case v1::NodeEvent::kLeaving:
+      MUSTER_REQUIRE(CheckRange("signal", event.leaving().signal(), 0, kMaxSignal));
+      return CheckSize("reason", event.leaving().reason(), kMaxShortTextBytes);
+    case v1::NodeEvent::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("its kind is not known to this scheduler");
+}
+
+absl::Status CheckJobOf(const std::string& job_id) { return CheckOptionalId("job_id", job_id); }
+
+absl::Status CheckLimit(uint32_t limit, uint32_t high) { return CheckRange("limit", limit, 0, high); }
+
+}  // namespace
+
+absl::Status CheckJoin(const v1::Join& join) {
+  if (join.protocol_version() != kProtocolVersion) {
+    return absl::InvalidArgumentError(absl::StrCat("the agent speaks protocol version ", join.protocol_version(),
+                                                   ", this scheduler version ", kProtocolVersion,
+                                                   ": install the same release of Muster on both"));
+  }
+  MUSTER_REQUIRE(CheckId("job_id", join.job_id()));
+  MUSTER_REQUIRE(CheckOptionalId("node_id", join.node_id()));
+  if (join.incarnation() == 0) return absl::InvalidArgumentError("incarnation is 0");
+  if (join.connect_seq() == 0) return absl::InvalidArgumentError("connect_seq is 0; it counts from 1");
+  MUSTER_REQUIRE(CheckOptionalId("cluster_id", join.cluster_id()));
+  MUSTER_REQUIRE(CheckSettings(join.settings()));
+  return CheckNodeInfo(join.node());
+}
+
+absl::Status CheckReport(const v1::Report& report) {
+  MUSTER_REQUIRE(CheckRange("the number of events", report.events_size(), 0, kMaxEventsPerReport));
+  uint64_t previous = 0;
+  for (const v1::NodeEvent& event : report.events()) {
+    if (event.number() <= previous) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("event number ", event.number(), " follows number ", previous, "; numbers rise, from 1"));
+    }
+    previous = event.number();
+    if (event.age_ms() < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("event ", event.number(), " lies in the future"));
+    }
+    if (absl::Status status = CheckEvent(event); !status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("event ", event.number(), ": ", std::string(status.message())));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFarewell(const v1::FarewellRequest& farewell) {
+  MUSTER_REQUIRE(CheckOptionalId("cluster_id", farewell.cluster_id()));
+  MUSTER_REQUIRE(CheckId("job_id", farewell.job_id()));
+  MUSTER_REQUIRE(CheckId("node_id", farewell.node_id()));
+  if (farewell.incarnation() == 0) return absl::InvalidArgumentError("incarnation is 0");
+  MUSTER_REQUIRE(CheckRange("signal", farewell.signal(), 0, kMaxSignal));
+  return CheckRange("exit_code", farewell.exit_code(), 0, 255);
+}
+
+absl::Status CheckRequest(const v1::GetPeersRequest& request) { return CheckId("job_id", request.job_id()); }
+
+absl::Status CheckRequest(const v1::StatusRequest& request) { return CheckJobOf(request.job_id()); }
+
+absl::Status CheckRequest(const v1::NodesRequest& request) {
+  MUSTER_REQUIRE(CheckJobOf(request.job_id()));
+  return CheckLimit(request.limit(), kMaxNodesPage);
+}
+
+absl::Status CheckRequest(const v1::RanksRequest& request) {
+  MUSTER_REQUIRE(CheckJobOf(request.job_id()));
+  return CheckLimit(request.limit(), kMaxRanksPage);
+}
+
+absl::Status CheckRequest(const v1::EventsRequest& request) {
+  MUSTER_REQUIRE(CheckJobOf(request.job_id()));
+  return CheckLimit(request.limit(), kMaxEventsPage);
+}
+
+absl::Status CheckRequest(const v1::StopRequest& request) {
+  MUSTER_REQUIRE(CheckId("job_id", request.job_id()));
+  MUSTER_REQUIRE(CheckLine("reason", request.reason(), kMaxShortTextBytes));
+  return CheckLine("user", request.user(), kMaxShortTextBytes);
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,24 @@
+// Sizes and characters of everything that comes from the network. Pure.
+//
+// Each check returns INVALID_ARGUMENT with what was found, what was expected, and where; what passes is within
+// common/limits.h. Meaning (is this rank free, is this run known) is the core's to judge, not ours. Invalid UTF-8 never
+// gets here: the protobuf parser refuses it.
+#pragma once
+
+#include "absl/status/status.h"
+#include "muster/v1/admin.pb.h"
+#include "muster/v1/rendezvous.pb.h"
+
+namespace muster::scheduler {
+
+absl::Status CheckJoin(const v1::Join& join);
+absl::Status CheckReport(const v1::Report& report);
+absl::Status CheckFarewell(const v1::FarewellRequest& farewell);
+absl::Status CheckRequest(const v1::GetPeersRequest& request);
+absl::Status CheckRequest(const v1::StatusRequest& request);
+absl::Status CheckRequest(const v1::NodesRequest& request);
+absl::Status CheckRequest(const v1::RanksRequest& request);
+absl::Status CheckRequest(const v1::EventsRequest& request);
+absl::Status CheckRequest(const v1::StopRequest& request);
+
+}  // namespace muster::scheduler

@@ -1,0 +1,63 @@
+#include "scheduler/stop_waiter.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+
+#include <array>
+
+#include "common/check.h"
+
+namespace muster::scheduler {
+namespace {
+
+sigset_t StopSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  return set;
+}
+
+}  // namespace
+
+StopWaiter::StopWaiter() {
+  const sigset_t set = StopSignals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  signals_.Reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  MUSTER_CHECK(signals_.is_open() && wake_.is_open(), "two descriptors at the start");
+}
+
+void StopWaiter::NoteSettled(int exit_code) {
+  {
+    MutexLock lock(mutex_);
+    if (settled_.has_value()) return;
+    settled_ = exit_code;
+  }
+  eventfd_write(wake_.get(), 1);
+}
+
+std::optional<int> StopWaiter::settled() const {
+  MutexLock lock(mutex_);
+  return settled_;
+}
+
+int StopWaiter::Wait() {
+  while (true) {
+    std::array<pollfd, 2> watched = {{{signals_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
+    poll(watched.data(), watched.size(), -1);
+    signalfd_siginfo info{};
+    if (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) return static_cast<int>(info.ssi_signo);
+    if (settled().has_value()) return 0;
+  }
+}
+
+void StopWaiter::LetSignalsKill() {
+  const sigset_t set = StopSignals();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,153 @@
+// Stand-ins for what surrounds the loop: a core that plays a script, a journal whose durability is released by hand, a
+// sink that keeps a list of what was carried out.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "scheduler/loop/loop.h"
+
+namespace muster::scheduler {
+
+inline constexpr auto kPatience = std::chrono::seconds(20);
+
+// A list of words that grows from other threads and can be waited for.
+class Story {
+ public:
+  void Add(std::string word) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    words_.push_back(std::move(word));
+    changed_.notify_all();
+  }
+  std::vector<std::string> words() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return words_;
+  }
+  // The story once it has at least `count` words, or what there is after a long wait.
+  std::vector<std::string> Await(size_t count) const {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, kPatience, [&] { return words_.size() >= count; });
+    return words_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::vector<std::string> words_;
+};
+
+class FakeClock : public Clock {
+ public:
+  Now Read() const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return now_;
+  }
+  void Advance(absl::Duration by) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    now_.monotonic = now_.monotonic + by;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Now now_{MonotonicTime::FromNanoseconds(1'000'000'000), WallTime{1}};
+};
+
+class HandJournal : public Journal {
+ public:
+  absl::Status Replay(const std::function<void(const v1::Record&)>& take) override {
+    for (const std::string& job : replayed) {
+      v1::Record record;
+      record.mutable_run_opened()->set_job_id(job);
+      take(record);
+      ++last_;
+    }
+    return replay_status;
+  }
+  uint64_t Append(std::vector<v1::Record> records) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    batches_.push_back(records.size());
+    last_ += records.size();
+    changed_.notify_all();
+    return last_;
+  }
+  void SetOnDurable(std::function<void(uint64_t)> on_durable) override { on_durable_ = std::move(on_durable); }
+  bool IsPersistent() const override { return true; }
+  std::string Describe() const override { return "by hand"; }
+
+  // Waits until the sequence was appended, then says that it is durable.
+  bool Release(uint64_t sequence) {
+    if (!AwaitAppended(sequence)) return false;
+    on_durable_(sequence);
+    return true;
+  }
+  bool AwaitAppended(uint64_t sequence) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return changed_.wait_for(lock, kPatience, [&] { return last_ >= sequence; });
+  }
+
+  std::vector<std::string> replayed;
+  absl::Status replay_status;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t last_ = 0;
+  std::vector<size_t> batches_;
+  std::function<void(uint64_t)> on_durable_;
+};
+
+// Writes each effect as a word: "send 3", "close 3", "answer 7", …
+class StorySink : public EffectSink {
+ public:
+  explicit StorySink(Story& story) : story_(story) {}
+  void OnSend(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message) override {
+    const std::string what = message->has_desired() ? "desired" : message->has_welcome() ? "welcome" : "message";
+    story_.Add(what + " " + std::to_string(stream) + " term " + std::to_string(message->term()));
+  }
+  void OnCloseStream(StreamId stream) override { story_.Add("close " + std::to_string(stream)); }
+  void OnAnswer(Answer answer) override { story_.Add("answer " + std::to_string(answer.query)); }
+  void OnPublishPeers(PublishPeers publish) override { story_.Add("publish " + std::to_string(publish.round)); }
+  void OnForgetPeers(ForgetPeers forget) override { story_.Add("forget " + std::to_string(forget.run)); }
+  void OnAnnounce(const Announce& announce) override { story_.Add("announce " + announce.event.kind()); }
+  void OnRunSettled(const RunSettled& settled) override { story_.Add("settled " + std::to_string(settled.run)); }
+
+ private:
+  Story& story_;
+};
+
+// Asks `react` for the effects of each event. The deadline is what `deadline` holds.
+struct Script {
+  std::function<Effects(const Event&, Now)> react = [](const Event&, Now) { return Effects{}; };
+  std::function<MonotonicTime()> deadline = [] { return MonotonicTime::Never(); };
+  Effects at_start;
+  std::vector<std::string> recovered;
+};
+
+class ScriptedCore : public CoreDriver {
+ public:
+  explicit ScriptedCore(Script& script) : script_(script) {}
+  void Recover(const v1::Record& record) override { script_.recovered.push_back(record.run_opened().job_id()); }
+  Effects Start(Now) override { return script_.at_start; }
+  Effects Apply(const Event& event, Now now) override { return script_.react(event, now); }
+  MonotonicTime NextDeadline() const override { return script_.deadline(); }
+
+ private:
+  Script& script_;
+};
+
+inline Persist ARecord() { return Persist{}; }
+
+inline Send ASend(StreamId stream, uint64_t term, bool is_urgent = false, bool is_desired = false) {
+  auto message = std::make_shared<v1::SchedulerMessage>();
+  message->set_term(term);
+  if (is_desired) message->mutable_desired();
+  return Send{stream, std::move(message), is_urgent};
+}
+
+}  // namespace muster::scheduler

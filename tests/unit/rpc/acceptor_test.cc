@@ -1,0 +1,226 @@
+// The acceptor over real loopback sockets, without gRPC: whatever is handed over lands in a list.
+#include "scheduler/rpc/acceptor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/rpc/descriptors.h"
+#include "tests/unit/rpc/test_client_socket.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(20);
+constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+class HandedOver {
+ public:
+  void Add(int fd, bool is_unix) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    fds_.emplace_back(fd);
+    unix_ += is_unix ? 1 : 0;
+    changed_.notify_all();
+  }
+  bool Await(size_t count, std::chrono::milliseconds patience = kPatience) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return changed_.wait_for(lock, patience, [&] { return fds_.size() >= count; });
+  }
+  size_t count() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return fds_.size();
+  }
+  size_t unix_count() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return unix_;
+  }
+  void CloseAll() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    fds_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<UniqueFd> fds_;
+  size_t unix_ = 0;
+};
+
+class AcceptorTest : public ::testing::Test {
+ protected:
+  void Start(Acceptor::Options options) {
+    auto listeners = OpenTcpListeners(BindPlan{{*IpAddress::Parse("127.0.0.1")}, ""}, 0);
+    ASSERT_TRUE(listeners.ok()) << listeners.status();
+    port_ = listeners->front().port;
+    acceptor_ = std::make_unique<Acceptor>(
+        *std::move(listeners), options, [this](int fd, bool is_unix) { handed_over_.Add(fd, is_unix); },
+        Clock::System(), counted_);
+    acceptor_->Start();
+  }
+  uint64_t Count(const std::string& kind) { return counted_.Counts()[kind]; }
+  bool AwaitCount(const std::string& kind, uint64_t wanted) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (Count(kind) < wanted) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+  static std::string PeerOf(const UniqueFd& client) {
+    sockaddr_in own{};
+    socklen_t length = sizeof(own);
+    getsockname(client.get(), reinterpret_cast<sockaddr*>(&own), &length);
+    return absl::StrCat("ipv4:127.0.0.1:", ntohs(own.sin_port));
+  }
+
+  CountedLog counted_{Clock::System()};
+  HandedOver handed_over_;
+  uint16_t port_ = 0;
+  std::unique_ptr<Acceptor> acceptor_;
+};
+
+Acceptor::Options Limits(size_t limit, absl::Duration silence) {
+  Acceptor::Options options;
+  options.table = {
+      .limit = limit, .silence_limit = silence, .crowded_silence_limit = silence, .call_limit = absl::Seconds(20)};
+  options.descriptor_bound = 100'000;
+  return options;
+}
+
+TEST_F(AcceptorTest, HandsOverWhatSpeaksHttp2) {
+  Start(Limits(8, absl::Seconds(20)));
+  const UniqueFd client = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(client, kPreface));
+  EXPECT_TRUE(handed_over_.Await(1));
+  EXPECT_EQ(handed_over_.unix_count(), 0u);
+}
+
+TEST_F(AcceptorTest, WaitsForTheFirstByte) {
+  Start(Limits(8, absl::Seconds(20)));
+  const UniqueFd silent = ConnectTcp(port_);
+  const UniqueFd talker = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(talker, kPreface));
+  ASSERT_TRUE(handed_over_.Await(1));
+  EXPECT_EQ(handed_over_.count(), 1u);
+  ASSERT_TRUE(SendBytes(silent, "PRI"));
+  EXPECT_TRUE(handed_over_.Await(2)) << "a beginning of the preface is enough";
+}
+
+TEST_F(AcceptorTest, DropsGarbageAndCountsIt) {
+  Start(Limits(8, absl::Seconds(20)));
+  for (int i = 0; i < 3; ++i) {
+    const UniqueFd client = ConnectTcp(port_);
+    ASSERT_TRUE(SendBytes(client, "GET / HTTP/1.1\r\n\r\n"));
+    EXPECT_TRUE(AwaitHangUp(client));
+  }
+  EXPECT_EQ(Count("foreign protocol"), 3u);
+  EXPECT_EQ(handed_over_.count(), 0u);
+}
+
+TEST_F(AcceptorTest, DropsTlsWhereItSpeaksPlainText) {
+  Start(Limits(8, absl::Seconds(20)));
+  const UniqueFd client = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(client, std::string("\x16\x03\x01\x00\x05", 5)));
+  EXPECT_TRUE(AwaitHangUp(client));
+  EXPECT_EQ(Count("foreign protocol"), 1u);
+}
+
+TEST_F(AcceptorTest, DropsTheSilentOnesAndCountsThem) {
+  Start(Limits(8, absl::Milliseconds(50)));
+  const UniqueFd client = ConnectTcp(port_);
+  EXPECT_TRUE(AwaitHangUp(client));
+  EXPECT_EQ(Count("idle connection"), 1u);
+}
+
+TEST_F(AcceptorTest, OneThatHangsUpAtOnceLeavesNoTrace) {
+  Start(Limits(1, absl::Seconds(20)));
+  ConnectTcp(port_).Reset();
+  const UniqueFd client = ConnectTcp(port_);  // needs the only place
+  ASSERT_TRUE(SendBytes(client, kPreface));
+  EXPECT_TRUE(handed_over_.Await(1));
+  EXPECT_EQ(Count("idle connection"), 0u);
+}
+
+TEST_F(AcceptorTest, TheRestWaitsInTheListenQueueUntilACallComes) {
+  Start(Limits(1, absl::Seconds(20)));
+  const UniqueFd first = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(first, kPreface));
+  ASSERT_TRUE(handed_over_.Await(1));
+  const UniqueFd second = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(second, kPreface));
+  EXPECT_FALSE(handed_over_.Await(2, std::chrono::milliseconds(300))) << "the table is full";
+  acceptor_->NoteCall(PeerOf(first));
+  EXPECT_TRUE(handed_over_.Await(2));
+}
+
+TEST_F(AcceptorTest, AConnectionThatIsGoneMakesRoom) {
+  Start(Limits(1, absl::Seconds(20)));
+  const UniqueFd first = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(first, kPreface));
+  ASSERT_TRUE(handed_over_.Await(1));
+  const UniqueFd second = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(second, kPreface));
+  handed_over_.CloseAll();  // what gRPC does with a connection that it throws out
+  EXPECT_TRUE(handed_over_.Await(1));
+  EXPECT_EQ(Count("ended without a call"), 1u);
+}
+
+TEST_F(AcceptorTest, AFloodOfIdleConnectsDoesNotDeafenIt) {
+  Start(Limits(16, absl::Milliseconds(100)));
+  std::vector<UniqueFd> flood;
+  for (int i = 0; i < 200; ++i) flood.push_back(ConnectTcp(port_));
+  const UniqueFd honest = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(honest, kPreface));
+  EXPECT_TRUE(handed_over_.Await(1));
+  flood.clear();
+  const UniqueFd later = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(later, kPreface));
+  EXPECT_TRUE(handed_over_.Await(2));
+}
+
+TEST_F(AcceptorTest, KeepsDescriptorsInReserve) {
+  Acceptor::Options options = Limits(1'000, absl::Seconds(20));
+  std::vector<UniqueFd> ballast;
+  Start(options);
+  acceptor_.reset();
+  // Ten more than are in use now.
+  const UniqueFd probe(dup(0));
+  options.descriptor_bound = static_cast<size_t>(probe.get()) + 10;
+  Start(options);
+  std::vector<UniqueFd> clients;  // each uses up a number on both sides
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(ConnectTcp(port_));
+    ASSERT_TRUE(SendBytes(clients.back(), kPreface));
+  }
+  EXPECT_TRUE(AwaitCount("no descriptors", 1));
+  EXPECT_LT(handed_over_.count(), 20u);
+  clients.clear();
+  handed_over_.CloseAll();
+  const UniqueFd later = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(later, kPreface));
+  EXPECT_TRUE(handed_over_.Await(1)) << "it listens again when there is room";
+}
+
+TEST_F(AcceptorTest, StopClosesTheListenersAndTheSilentOnes) {
+  Start(Limits(8, absl::Seconds(20)));
+  const UniqueFd silent = ConnectTcp(port_);
+  const UniqueFd talker = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(talker, kPreface));
+  ASSERT_TRUE(handed_over_.Await(1));  // so the silent one was accepted, too
+  acceptor_->Stop();
+  EXPECT_TRUE(AwaitHangUp(silent));
+  EXPECT_FALSE(ConnectTcp(port_).is_open());
+}
+
+TEST(Descriptors, AHighNumberSaysThatManyAreInUse) {
+  EXPECT_GT(RaiseDescriptorLimit(), 64u);
+  EXPECT_TRUE(HasDescriptorBelow(1'000'000));
+  EXPECT_FALSE(HasDescriptorBelow(0));
+}
+
+}  // namespace
+}  // namespace muster::scheduler

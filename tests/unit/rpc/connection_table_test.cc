@@ -1,0 +1,97 @@
+#include "scheduler/rpc/connection_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::scheduler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+MonotonicTime At(double seconds) { return MonotonicTime() + absl::Seconds(seconds); }
+
+class ConnectionTableTest : public ::testing::Test {
+ protected:
+  std::optional<uint64_t> InodeOf(int fd) {
+    const auto found = inodes_.find(fd);
+    return found == inodes_.end() ? std::nullopt : std::optional<uint64_t>(found->second);
+  }
+  ConnectionTable::Swept SweepAt(double seconds) {
+    return table_.Sweep(At(seconds), [this](int fd) { return InodeOf(fd); });
+  }
+
+  ConnectionTable table_{{.limit = 3,
+                          .silence_limit = absl::Seconds(10),
+                          .crowded_silence_limit = absl::Seconds(3),
+                          .call_limit = absl::Seconds(11)}};
+  std::map<int, uint64_t> inodes_;
+};
+
+TEST_F(ConnectionTableTest, BothStagesCountUntilTheFirstCall) {
+  table_.AddSilent(5, "a:1", At(0));
+  table_.AddHandedOver(6, 60, "b:1", At(0));
+  EXPECT_TRUE(table_.HasRoom());
+  table_.AddHandedOver(7, 70, "c:1", At(0));
+  EXPECT_FALSE(table_.HasRoom());
+  EXPECT_TRUE(table_.NoteCall("b:1"));
+  EXPECT_TRUE(table_.HasRoom());
+  EXPECT_FALSE(table_.NoteCall("b:1")) << "only the first call matters";
+  EXPECT_FALSE(table_.NoteCall("nobody:1"));
+}
+
+TEST_F(ConnectionTableTest, ASilentOneIsTakenOnce) {
+  table_.AddSilent(5, "a:1", At(0));
+  EXPECT_EQ(table_.TakeSilent(5), "a:1");
+  EXPECT_EQ(table_.TakeSilent(5), std::nullopt);
+  EXPECT_TRUE(table_.empty());
+}
+
+TEST_F(ConnectionTableTest, SilenceHasALimit) {
+  table_.AddSilent(5, "a:1", At(0));
+  table_.AddSilent(6, "b:1", At(4));
+  EXPECT_THAT(table_.TakeOverdue(At(9.9)), IsEmpty());
+  const auto overdue = table_.TakeOverdue(At(10));
+  ASSERT_EQ(overdue.size(), 1u);
+  EXPECT_EQ(overdue[0].fd, 5);
+  EXPECT_EQ(overdue[0].peer, "a:1");
+  EXPECT_EQ(overdue[0].age, absl::Seconds(10));
+}
+
+TEST_F(ConnectionTableTest, WhileItIsFullTheLimitIsShorter) {
+  for (int fd : {5, 6, 7}) table_.AddSilent(fd, "x:" + std::to_string(fd), At(fd == 7 ? 2 : 0));
+  EXPECT_THAT(table_.TakeOverdue(At(2.9)), IsEmpty());
+  EXPECT_EQ(table_.TakeOverdue(At(3)).size(), 2u);
+  EXPECT_TRUE(table_.HasRoom());
+  EXPECT_THAT(table_.TakeOverdue(At(6)), IsEmpty()) << "with room the long limit holds again";
+}
+
+TEST_F(ConnectionTableTest, ASweepFindsWhatHasGoneByItsInode) {
+  inodes_ = {{5, 50}, {6, 61}};
+  table_.AddHandedOver(5, 50, "stays:1", At(0));
+  table_.AddHandedOver(6, 60, "replaced:1", At(0));  // the number now belongs to another socket
+  table_.AddHandedOver(7, 70, "closed:1", At(0));
+  ConnectionTable::Swept swept = SweepAt(1);
+  EXPECT_THAT(swept.closed, ::testing::UnorderedElementsAre("replaced:1", "closed:1"));
+  EXPECT_THAT(swept.mute, IsEmpty());
+  EXPECT_EQ(table_.size(), 1u);
+}
+
+TEST_F(ConnectionTableTest, OneThatMakesNoCallStopsCounting) {
+  inodes_ = {{5, 50}};
+  table_.AddHandedOver(5, 50, "mute:1", At(0));
+  EXPECT_THAT(SweepAt(10.9).mute, IsEmpty());
+  EXPECT_THAT(SweepAt(11).mute, ElementsAre("mute:1"));
+  EXPECT_TRUE(table_.empty());
+}
+
+TEST_F(ConnectionTableTest, TheSamePeerAgainReplacesItsOldConnection) {
+  inodes_ = {{5, 50}, {6, 60}};
+  table_.AddHandedOver(5, 50, "a:1", At(0));
+  table_.AddHandedOver(6, 60, "a:1", At(20));
+  EXPECT_EQ(table_.size(), 1u);
+  EXPECT_THAT(SweepAt(21).mute, IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::scheduler

@@ -1,0 +1,178 @@
+// Peers, first bytes, the outgoing queue, published rounds, pending queries, the port's holder.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scheduler/rpc/authorizer.h"
+#include "scheduler/rpc/first_bytes.h"
+#include "scheduler/rpc/outgoing_queue.h"
+#include "scheduler/rpc/peer_facts.h"
+#include "scheduler/rpc/pending_queries.h"
+#include "scheduler/rpc/port_holder.h"
+#include "scheduler/rpc/published_rounds.h"
+
+namespace muster::scheduler {
+namespace {
+
+TEST(PeerFacts, UnderstandsGrpcsForms) {
+  EXPECT_EQ(ParsePeer("ipv4:10.0.0.1:4711").ToString(), "10.0.0.1:4711");
+  EXPECT_EQ(ParsePeer("ipv6:%5B::1%5D:4711").ToString(), "[::1]:4711");
+  EXPECT_EQ(ParsePeer("ipv6:[2001:db8::7]:1").address, "2001:db8::7");
+  EXPECT_EQ(ParsePeer("ipv6:[::ffff:10.0.0.1]:9").address, "10.0.0.1");
+  EXPECT_EQ(ParsePeer("ipv6:%5Bfe80::1%25eth0%5D:9").address, "fe80::1");
+  EXPECT_TRUE(ParsePeer("unix:").is_unix);
+  EXPECT_TRUE(ParsePeer("unix:/run/x.sock").is_unix);
+}
+
+TEST(PeerFacts, NeverTakesWhatItDoesNotKnowForLocal) {
+  for (const char* peer : {"", "unknown", "ipv4:", "ipv4:1.2.3.4", "ipv4:1.2.3.4:99999", "ipv4:host:1", "vsock:1:2"}) {
+    const PeerFacts facts = ParsePeer(peer);
+    EXPECT_FALSE(facts.is_unix) << peer;
+    EXPECT_EQ(facts.address, "") << peer;
+    EXPECT_EQ(facts.ToString(), "an unknown address") << peer;
+  }
+}
+
+TEST(PlaintextAuthorizer, ChangesNeedTheAdminSocket) {
+  PlaintextAuthorizer authorizer;
+  EXPECT_TRUE(authorizer.AuthorizeAdminChange(ParsePeer("unix:")).ok());
+  EXPECT_EQ(authorizer.AuthorizeAdminChange(ParsePeer("ipv4:127.0.0.1:5")).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(authorizer.AuthorizeAdminChange(ParsePeer("")).code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST(PlaintextAuthorizer, NodesJoinOverTcp) {
+  PlaintextAuthorizer authorizer;
+  EXPECT_TRUE(authorizer.AuthorizeJoin(ParsePeer("ipv4:127.0.0.1:5"), {}).ok());
+  EXPECT_FALSE(authorizer.AuthorizeJoin(ParsePeer("unix:"), {}).ok());
+  EXPECT_FALSE(authorizer.AuthorizeJoin(ParsePeer("?"), {}).ok());
+}
+
+TEST(FirstBytes, TellsProtocolsApart) {
+  EXPECT_EQ(Classify("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), FirstBytes::kHttp2);
+  EXPECT_EQ(Classify("P"), FirstBytes::kHttp2) << "a beginning may still become one";
+  EXPECT_EQ(Classify("POST / HTTP/1.1\r\n"), FirstBytes::kGarbage);
+  EXPECT_EQ(Classify("GET / HTTP/1.1\r\n\r\n"), FirstBytes::kGarbage);
+  EXPECT_EQ(Classify(std::string("\x16\x03\x01\x02", 4)), FirstBytes::kTls);
+  EXPECT_EQ(Classify(std::string("\x16\x99", 2)), FirstBytes::kGarbage);
+  EXPECT_EQ(Classify(std::string(1, '\0')), FirstBytes::kGarbage);
+}
+
+OutgoingQueue::Message Welcome() {
+  auto message = std::make_shared<v1::SchedulerMessage>();
+  message->mutable_welcome();
+  return message;
+}
+OutgoingQueue::Message Probe(uint64_t probe) {
+  auto message = std::make_shared<v1::SchedulerMessage>();
+  message->mutable_probe()->set_probe(probe);
+  return message;
+}
+OutgoingQueue::Message Acknowledgement(uint64_t seq) {
+  auto message = std::make_shared<v1::SchedulerMessage>();
+  message->mutable_acknowledgement()->set_heartbeat_seq(seq);
+  return message;
+}
+OutgoingQueue::Message Desired(uint32_t round) {
+  auto message = std::make_shared<v1::SchedulerMessage>();
+  message->mutable_desired()->set_round(round);
+  return message;
+}
+
+TEST(OutgoingQueue, TheLatestWinsAndTheRestIsKeptInOrder) {
+  OutgoingQueue queue;
+  queue.Push(Welcome());
+  for (uint32_t i = 1; i <= 100; ++i) {
+    EXPECT_TRUE(queue.Push(Desired(i)));
+    EXPECT_TRUE(queue.Push(Acknowledgement(i)));
+  }
+  queue.Push(Probe(1));
+  queue.Push(Probe(2));
+  EXPECT_TRUE(queue.Take()->has_welcome());
+  EXPECT_EQ(queue.Take()->probe().probe(), 1u);
+  EXPECT_EQ(queue.Take()->probe().probe(), 2u);
+  EXPECT_EQ(queue.Take()->acknowledgement().heartbeat_seq(), 100u);
+  EXPECT_EQ(queue.Take()->desired().round(), 100u);
+  EXPECT_EQ(queue.Take(), nullptr);
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(OutgoingQueue, ADesiredStateWaitsForTheWelcome) {
+  OutgoingQueue queue;
+  queue.Push(Desired(3));
+  EXPECT_EQ(queue.Take(), nullptr);
+  EXPECT_TRUE(queue.empty());
+  queue.Push(Welcome());
+  EXPECT_TRUE(queue.Take()->has_welcome());
+  EXPECT_EQ(queue.Take()->desired().round(), 3u);
+  queue.Push(Desired(4));
+  EXPECT_EQ(queue.Take()->desired().round(), 4u);
+}
+
+TEST(OutgoingQueue, KeptMessagesAreBounded) {
+  OutgoingQueue queue;
+  for (size_t i = 0; i < OutgoingQueue::kMaxKept; ++i) EXPECT_TRUE(queue.Push(Probe(i)));
+  EXPECT_FALSE(queue.Push(Probe(99)));
+}
+
+TEST(PublishedRounds, AnswersForTheLatestRoundsOfEachRun) {
+  PublishedRounds rounds;
+  const auto list = std::make_shared<const std::string>("bytes");
+  for (uint32_t round : {1u, 2u, 3u}) rounds.Publish("job", 1, round, list);
+  rounds.Publish("job", 2, 1, list);
+  EXPECT_EQ(rounds.Find("job", 1, 1), nullptr);
+  EXPECT_EQ(rounds.Find("job", 1, 2), list);
+  EXPECT_EQ(rounds.Find("job", 1, 3), list);
+  EXPECT_EQ(rounds.Find("other", 1, 3), nullptr);
+  rounds.Forget("job", 1);
+  EXPECT_EQ(rounds.Find("job", 1, 3), nullptr);
+  EXPECT_EQ(rounds.Find("job", 2, 1), list);
+}
+
+TEST(PendingQueries, EachIsAnsweredOnce) {
+  PendingQueries queries(2);
+  int answers = 0;
+  absl::Status last;
+  const auto note = [&](Answer answer) {
+    ++answers;
+    last = answer.status;
+  };
+  const QueryId first = *queries.Add(MonotonicTime() + absl::Seconds(10), note);
+  const QueryId second = *queries.Add(MonotonicTime() + absl::Seconds(20), note);
+  EXPECT_EQ(queries.Add(MonotonicTime(), note).status().code(), absl::StatusCode::kResourceExhausted);
+  queries.Resolve(Answer{first, absl::OkStatus(), {}});
+  queries.Resolve(Answer{first, absl::OkStatus(), {}});
+  EXPECT_EQ(answers, 1);
+  queries.Expire(MonotonicTime() + absl::Seconds(19));
+  EXPECT_EQ(answers, 1);
+  queries.Expire(MonotonicTime() + absl::Seconds(20));
+  EXPECT_EQ(answers, 2);
+  EXPECT_EQ(last.code(), absl::StatusCode::kDeadlineExceeded);
+  queries.Resolve(Answer{second, absl::OkStatus(), {}});
+  EXPECT_EQ(answers, 2) << "too late";
+}
+
+TEST(PendingQueries, CloseAnswersAllAndTakesNoMore) {
+  PendingQueries queries(2);
+  absl::Status last;
+  ASSERT_TRUE(queries.Add(MonotonicTime::Never(), [&](Answer answer) { last = answer.status; }).ok());
+  queries.Close();
+  EXPECT_EQ(last.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(queries.Add(MonotonicTime::Never(), nullptr).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(PortHolder, FindsListeningSocketsOnly) {
+  const std::string table =
+      "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+      "   0: 0100007F:1FB6 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0 100 0\n"
+      "   1: 0100007F:1FB6 0100007F:9999 01 00000000:00000000 00:00000000 00000000  1000        0 4712 1 0 100 0\n"
+      "   2: 0100007F:1FB7 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4713 1 0 100 0\n"
+      "garbage\n";
+  const auto found = FindListening(table, 8118);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].inode, 4711u);
+  EXPECT_EQ(found[0].uid, 1000u);
+  EXPECT_TRUE(FindListening(table, 80).empty());
+  EXPECT_TRUE(FindListening("", 8118).empty());
+}
+
+}  // namespace
+}  // namespace muster::scheduler

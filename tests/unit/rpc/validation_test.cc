@@ -1,0 +1,198 @@
+#include "scheduler/rpc/validation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "common/limits.h"
+
+namespace muster::scheduler {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::Join GoodJoin() {
+  v1::Join join;
+  join.set_protocol_version(kProtocolVersion);
+  join.set_job_id("default");
+  join.set_node_id("node-1.example:8@x_y");
+  join.set_incarnation(7);
+  join.set_connect_seq(1);
+  v1::NodeInfo& node = *join.mutable_node();
+  node.set_role(v1::ROLE_WORKER);
+  node.set_host_name("host");
+  node.set_machine_id("boot/net");
+  node.set_address("10.0.0.1");
+  node.add_slots()->set_ring_port(65535);
+  return join;
+}
+
+struct BadJoin {
+  std::string name;
+  std::function<void(v1::Join&)> spoil;
+  std::string says;
+};
+
+class JoinValidation : public ::testing::TestWithParam<BadJoin> {};
+
+TEST_P(JoinValidation, IsRefusedInWords) {
+  v1::Join join = GoodJoin();
+  GetParam().spoil(join);
+  const absl::Status status = CheckJoin(join);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().says));
+}
+
+std::string Long(size_t bytes) { return std::string(bytes, 'x'); }
+
+INSTANTIATE_TEST_SUITE_P(
+    All, JoinValidation,
+    ::testing::Values(
+        BadJoin{"OldProtocol", [](auto& j) { j.set_protocol_version(0); }, "install the same release"},
+        BadJoin{"NoJob", [](auto& j) { j.clear_job_id(); }, "job_id is empty"},
+        BadJoin{"LongJob", [](auto& j) { j.set_job_id(Long(129)); }, "129 bytes; at most 128"},
+        BadJoin{"JobWithSlash", [](auto& j) { j.set_job_id("../etc"); }, "\"../etc\" has other characters"},
+        BadJoin{"NodeIdWithLineBreak", [](auto& j) { j.set_node_id("a\nb"); }, "other characters"},
+        BadJoin{"NodeIdNotAscii", [](auto& j) { j.set_node_id("knöten"); }, "other characters"},
+        BadJoin{"NoIncarnation", [](auto& j) { j.set_incarnation(0); }, "incarnation is 0"},
+        BadJoin{"NoConnectSeq", [](auto& j) { j.set_connect_seq(0); }, "connect_seq is 0"},
+        BadJoin{"BadCluster", [](auto& j) { j.set_cluster_id("a b"); }, "cluster_id"},
+        BadJoin{"NoRole", [](auto& j) { j.mutable_node()->clear_role(); }, "expected worker or server"},
+        BadJoin{"UnknownRole", [](auto& j) { j.mutable_node()->set_role(static_cast<v1::Role>(9)); }, "role is 9"},
+        BadJoin{"LongHost", [](auto& j) { j.mutable_node()->set_host_name(Long(254)); }, "host_name has 254 bytes"},
+        BadJoin{"HostWithEscape", [](auto& j) { j.mutable_node()->set_host_name("a\x1b[2J"); }, "control characters"},
+        BadJoin{"NoMachine", [](auto& j) { j.mutable_node()->clear_machine_id(); }, "machine_id is empty"},
+        BadJoin{"NamedAddress", [](auto& j) { j.mutable_node()->set_address("host1"); }, "not a numeric"},
+        BadJoin{"NoSlots", [](auto& j) { j.mutable_node()->clear_slots(); }, "is 0; expected 1 to 1024"},
+        BadJoin{"ManySlots",
+                [](auto& j) {
+                  for (int i = 0; i < 1024; ++i) j.mutable_node()->add_slots();
+                },
+                "is 1025; expected 1 to 1024"},
+        BadJoin{"RingPort", [](auto& j) { j.mutable_node()->mutable_slots(0)->set_ring_port(65536); },
+                "ring_port is 65536"},
+        BadJoin{"MasterPort", [](auto& j) { j.mutable_node()->set_master_port(70000); }, "master_port is 70000"},
+        BadJoin{"LongDevice", [](auto& j) { j.mutable_node()->mutable_slots(0)->set_device_id(Long(129)); },
+                "device_id has 129"},
+        BadJoin{"LongLabel", [](auto& j) { j.mutable_node()->set_label_path(Long(513)); }, "label_path has 513"},
+        BadJoin{"MasterName", [](auto& j) { j.mutable_node()->set_wanted_master_address("master"); }, "not a numeric"},
+        BadJoin{"HugeWorkerNum", [](auto& j) { j.mutable_settings()->set_worker_num(1'000'001); }, "worker_num"},
+        BadJoin{"Scope", [](auto& j) { j.mutable_settings()->set_restart_scope("node"); }, "neither job nor worker"},
+        BadJoin{"ManyTableRanks",
+                [](auto& j) {
+                  for (int i = 0; i < 1025; ++i) j.mutable_node()->add_table_ranks(0);
+                },
+                "table_ranks is 1025"}),
+    [](const auto& tested) { return tested.param.name; });
+
+TEST(Validation, AGoodJoinPasses) {
+  EXPECT_TRUE(CheckJoin(GoodJoin()).ok()) << CheckJoin(GoodJoin());
+  v1::Join join = GoodJoin();
+  join.clear_node_id();  // the scheduler assigns one
+  join.mutable_node()->clear_address();
+  join.mutable_settings()->set_worker_num(kMaxWorkers);
+  join.mutable_settings()->set_topo_timeout_ms(-1);
+  EXPECT_TRUE(CheckJoin(join).ok()) << CheckJoin(join);
+}
+
+v1::Report ReportOf(std::vector<v1::NodeEvent> events) {
+  v1::Report report;
+  for (v1::NodeEvent& event : events) *report.add_events() = std::move(event);
+  return report;
+}
+
+v1::NodeEvent Started(uint64_t number) {
+  v1::NodeEvent event;
+  event.set_number(number);
+  event.mutable_started()->set_slot(0);
+  return event;
+}
+
+v1::NodeEvent Ended(std::function<void(v1::ProcessEnded&)> change) {
+  v1::NodeEvent event;
+  event.set_number(1);
+  change(*event.mutable_ended());
+  return event;
+}
+
+void ExpectRefused(const v1::Report& report, const std::string& says) {
+  const absl::Status status = CheckReport(report);
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr(says));
+}
+
+TEST(Validation, ReportsWithinTheLimitsPass) {
+  EXPECT_TRUE(CheckReport(v1::Report()).ok()) << "a heartbeat without news";
+  EXPECT_TRUE(CheckReport(ReportOf({Started(1), Started(2), Started(9)})).ok());
+  EXPECT_TRUE(CheckReport(ReportOf({Ended([](auto& e) {
+                e.set_signal(9);
+                e.set_error_message("Traceback:\n\tline\x1b[0m");
+                for (int i = 0; i < 20; ++i) e.add_last_lines(Long(512));
+              })}))
+                  .ok());
+}
+
+TEST(Validation, ReportsBeyondTheLimitsAreRefusedInWords) {
+  std::vector<v1::NodeEvent> many;
+  for (uint64_t i = 1; i <= 65; ++i) many.push_back(Started(i));
+  ExpectRefused(ReportOf(many), "is 65; expected 0 to 64");
+  ExpectRefused(ReportOf({Started(0)}), "numbers rise, from 1");
+  ExpectRefused(ReportOf({Started(2), Started(2)}), "number 2 follows number 2");
+  v1::NodeEvent unknown;
+  unknown.set_number(1);
+  ExpectRefused(ReportOf({unknown}), "event 1: its kind is not known");
+  v1::NodeEvent future = Started(1);
+  future.set_age_ms(-1);
+  ExpectRefused(ReportOf({future}), "lies in the future");
+  ExpectRefused(ReportOf({Ended([](auto& e) {
+                  e.set_exit_code(1);
+                  e.set_signal(9);
+                })}),
+                "both with an exit code and by a signal");
+  ExpectRefused(ReportOf({Ended([](auto& e) { e.set_slot(1024); })}), "slot is 1024");
+  ExpectRefused(ReportOf({Ended([](auto& e) { e.set_exit_code(256); })}), "exit_code is 256");
+  ExpectRefused(ReportOf({Ended([](auto& e) { e.set_signal(65); })}), "signal is 65");
+  ExpectRefused(ReportOf({Ended([](auto& e) { e.set_error_message(Long(4097)); })}), "error_message has 4097");
+  ExpectRefused(ReportOf({Ended([](auto& e) { e.add_last_lines(Long(513)); })}), "a last line has 513");
+  ExpectRefused(ReportOf({Ended([](auto& e) {
+                  for (int i = 0; i < 21; ++i) e.add_last_lines("x");
+                })}),
+                "last_lines is 21");
+}
+
+TEST(Validation, FarewellsNameANode) {
+  v1::FarewellRequest farewell;
+  farewell.set_job_id("default");
+  farewell.set_node_id("n1");
+  farewell.set_incarnation(1);
+  EXPECT_TRUE(CheckFarewell(farewell).ok());
+  farewell.set_incarnation(0);
+  EXPECT_FALSE(CheckFarewell(farewell).ok());
+  farewell.set_incarnation(1);
+  farewell.set_node_id("");
+  EXPECT_FALSE(CheckFarewell(farewell).ok());
+}
+
+TEST(Validation, AdminRequestsAreBounded) {
+  v1::NodesRequest nodes;
+  EXPECT_TRUE(CheckRequest(nodes).ok());
+  nodes.set_limit(1'001);
+  EXPECT_FALSE(CheckRequest(nodes).ok());
+  v1::RanksRequest ranks;
+  ranks.set_limit(10'000);
+  EXPECT_TRUE(CheckRequest(ranks).ok());
+  v1::EventsRequest events;
+  events.set_job_id("a b");
+  EXPECT_FALSE(CheckRequest(events).ok());
+  v1::StopRequest stop;
+  EXPECT_FALSE(CheckRequest(stop).ok()) << "stopping wants a job";
+  stop.set_job_id("default");
+  stop.set_reason("enough\nERROR forged");
+  EXPECT_FALSE(CheckRequest(stop).ok());
+  stop.set_reason("enough");
+  EXPECT_TRUE(CheckRequest(stop).ok());
+}
+
+}  // namespace
+}  // namespace muster::scheduler
