@@ -15,14 +15,14 @@ namespace muster::agent {
 
 struct AgentOptions {
   std::string job_id = "default";
-  std::string node_id;                  // empty: the scheduler assigns one
-  uint64_t incarnation = 0;             // random, not 0
+  std::string node_id;       // empty: the scheduler assigns one
+  uint64_t incarnation = 0;  // random, not 0
   v1::JobSettings settings;
   v1::NodeInfo node;
-  uint32_t retry_num = 610;             // MS_CLUSTER_RETRY_NUM: the patience is retry_num × 3 s
+  uint32_t retry_num = 610;  // MS_CLUSTER_RETRY_NUM: the patience is retry_num × 3 s
   absl::Duration stop_timeout = absl::Seconds(30);
-  std::string scheduler;                // host:port, for messages
-  bool has_command = true;              // false: print the assignment and wait for nothing
+  std::string scheduler;    // host:port, for messages
+  bool has_command = true;  // false: print the assignment and wait for nothing
 };
 
 class AgentCore {

@@ -85,6 +85,7 @@ struct HangUp {};
 struct FetchPeers {
   uint64_t run = 0;
   uint32_t round = 0;
+  std::string digest;  // SHA-256 that the list must have; whoever fetches it checks that
 };
 
 // Start the processes of the slots that should run. `peer_list` is null beyond kMaxRanksInClusterFile.

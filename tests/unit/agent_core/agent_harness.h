@@ -1,0 +1,59 @@
+// Drives an AgentCore by hand: every step returns the effects as text, one line each, and checks the invariants.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "worker_agent/core/agent_core.h"
+
+namespace muster::agent {
+
+// One line for each effect; reports with their events, messages with what matters of them.
+std::string ToText(const Effects& effects);
+
+AgentOptions SmallOptions(int slots = 1);
+
+class AgentHarness {
+ public:
+  explicit AgentHarness(AgentOptions options = SmallOptions()) : core_(std::move(options)) {}
+
+  std::string Do(const Event& event);
+  // Lets time pass, stopping at each deadline on the way.
+  std::string Pass(absl::Duration duration);
+
+  std::string Begin() { return Do(agent::Begin{}); }
+  std::string Receive(v1::SchedulerMessage message);
+  std::string Break(const std::string& reason);
+  std::string Welcome(bool is_resumed = false, uint64_t events_through = 0, absl::Duration fence = {});
+  std::string Refuse(v1::Refusal::Reason reason, const std::string& text = "because", uint32_t retry_after_ms = 0);
+  std::string Acknowledge(uint64_t events_through);
+  std::string Desire(const v1::DesiredState& desired);
+  std::string Peers(uint32_t round, const absl::Status& status = absl::OkStatus());
+  std::string Started(uint32_t slot, uint32_t round = 1, uint32_t attempt = 0);
+  std::string Ended(uint32_t slot, int exit_code, int signal = 0, bool was_stopped = false, uint32_t round = 1);
+  std::string Signal(int signal) { return Do(EndSignal{signal}); }
+
+  // Welcomed, one heartbeat old, round 1 of `slots` ranks launched and started; all acknowledged.
+  void RunRound(uint32_t slots = 1);
+
+  AgentCore& core() { return core_; }
+  absl::Duration now() const { return now_ - MonotonicTime(); }
+  uint64_t connect_seq() const { return connect_seq_; }
+  const Effects& last() const { return last_; }
+
+ private:
+  AgentCore core_;
+  MonotonicTime now_;
+  uint64_t connect_seq_ = 0;
+  uint64_t heartbeat_seq_ = 0;
+  Effects last_;
+};
+
+v1::DesiredState Running(uint32_t slots, uint32_t round = 1, uint32_t attempt = 0);
+v1::DesiredState InPhase(v1::RunPhase phase, uint32_t round);
+v1::DesiredState Succeeded(uint32_t round = 1);
+v1::DesiredState Failed(v1::Cause::Kind kind, uint32_t round = 1);
+
+}  // namespace muster::agent

@@ -1,0 +1,171 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/agent_core/agent_harness.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Converging, FetchesThePeersThenStartsAllSlots) {
+  AgentHarness agent(SmallOptions(2));
+  agent.Begin();
+  agent.Welcome();
+  EXPECT_EQ(agent.Desire(InPhase(v1::RUN_PHASE_FORMING, 0)), "");
+  EXPECT_EQ(agent.Desire(Running(2)), "fetch peers of run 3 round 1\n");
+  EXPECT_EQ(agent.Peers(1), "say: round 1: ranks 0-1 of 2\nlaunch round 1 slots 0,1\n");
+  EXPECT_EQ(agent.Desire(Running(2)), "");  // once
+}
+
+TEST(Converging, RetriesThePeersWithBackOff) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Welcome();
+  agent.Desire(Running(1));
+  EXPECT_THAT(agent.Peers(1, absl::UnavailableError("lost")), HasSubstr("warn: the peer list of round 1"));
+  EXPECT_EQ(agent.Pass(absl::Milliseconds(340)), "");
+  EXPECT_THAT(agent.Pass(absl::Milliseconds(320)), HasSubstr("fetch peers of run 3 round 1\n"));
+  EXPECT_EQ(agent.Peers(1, absl::UnavailableError("lost")), "");  // the same error is told once
+  EXPECT_THAT(agent.Pass(absl::Milliseconds(1310)), HasSubstr("fetch peers"));
+  EXPECT_THAT(agent.Peers(1), HasSubstr("launch round 1"));
+}
+
+TEST(Converging, PeersOfAnotherRoundAreNotTaken) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Welcome();
+  agent.Desire(Running(1));
+  EXPECT_EQ(agent.Desire(Running(1, 2)), "fetch peers of run 3 round 2\n");
+  EXPECT_EQ(agent.Peers(1), "");
+  EXPECT_THAT(agent.Peers(2), HasSubstr("launch round 2"));
+}
+
+TEST(Converging, AsksForThePeersAgainAfterAReconnect) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Welcome();
+  agent.Desire(Running(1));
+  agent.Break("Socket closed");
+  EXPECT_THAT(agent.Pass(absl::Seconds(1)), Not(HasSubstr("fetch")));
+  EXPECT_THAT(agent.Welcome(true), HasSubstr("fetch peers of run 3 round 1\n"));
+}
+
+TEST(Converging, ALargeWorldStartsWithoutThePeerList) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Welcome();
+  v1::DesiredState desired = Running(1);
+  desired.mutable_assignment()->set_worker_num(1025);
+  EXPECT_THAT(agent.Desire(desired), HasSubstr("launch round 1 slots 0 without peers\n"));
+}
+
+TEST(Converging, ANewRoundStopsTheOldOneFirst) {
+  AgentHarness agent(SmallOptions(2));
+  agent.RunRound(2);
+  EXPECT_EQ(agent.Desire(Running(2, 2)), "stop\n");
+  EXPECT_THAT(agent.Ended(0, 0, 15, true), Not(HasSubstr("fetch")));
+  EXPECT_THAT(agent.Ended(1, 0, 15, true), HasSubstr("fetch peers of run 3 round 2\n"));
+  EXPECT_THAT(agent.Peers(2), HasSubstr("launch round 2 slots 0,1\n"));
+}
+
+TEST(Converging, RecoveringAndStoppingStopOnce) {
+  for (const v1::RunPhase phase : {v1::RUN_PHASE_RECOVERING, v1::RUN_PHASE_STOPPING, v1::RUN_PHASE_FORMING}) {
+    AgentHarness agent;
+    agent.RunRound();
+    EXPECT_EQ(agent.Desire(InPhase(phase, 1)), "stop\n");
+    EXPECT_EQ(agent.Desire(InPhase(phase, 1)), "");
+    EXPECT_THAT(agent.Ended(0, 0, 15, true), HasSubstr("#2 ended 0/1/0 code=0 signal=15 stopped"));
+  }
+}
+
+TEST(Converging, RunsAgainOnlyWhenTheStoppedOnesAreGone) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Desire(InPhase(v1::RUN_PHASE_RECOVERING, 1));
+  EXPECT_EQ(agent.Desire(Running(1, 2)), "");
+  EXPECT_THAT(agent.Ended(0, 0, 15, true), HasSubstr("fetch peers of run 3 round 2\n"));
+}
+
+TEST(Converging, ARestartOfOneSlotIsANewAttempt) {
+  AgentHarness agent(SmallOptions(2));
+  agent.RunRound(2);
+  agent.Ended(1, 7);
+  v1::DesiredState desired = Running(2);
+  desired.mutable_assignment()->mutable_slots(1)->set_attempt(1);
+  EXPECT_EQ(agent.Desire(desired), "say: round 1: rank 1 of 2\nlaunch round 1 slots 1\n");
+}
+
+TEST(Converging, ASlotThatIsDoneIsNotStarted) {
+  AgentHarness agent(SmallOptions(2));
+  agent.Begin();
+  agent.Welcome();
+  v1::DesiredState desired = Running(2);
+  desired.mutable_assignment()->mutable_slots(0)->set_should_run(false);
+  agent.Desire(desired);
+  EXPECT_THAT(agent.Peers(1), HasSubstr("launch round 1 slots 1\n"));
+}
+
+TEST(Converging, ASpareWaitsAndANodeWithoutRanksStops) {
+  AgentHarness spare;
+  spare.Begin();
+  spare.Welcome();
+  EXPECT_EQ(spare.Desire(InPhase(v1::RUN_PHASE_RUNNING, 1)), "");
+  AgentHarness replaced;
+  replaced.RunRound();
+  EXPECT_EQ(replaced.Desire(InPhase(v1::RUN_PHASE_RUNNING, 2)), "stop\n");
+}
+
+TEST(Converging, OlderRoundsAndOtherRunsAreIgnored) {
+  AgentHarness agent;
+  agent.RunRound();
+  v1::DesiredState other = InPhase(v1::RUN_PHASE_STOPPING, 1);
+  other.set_run(2);
+  EXPECT_EQ(agent.Desire(other), "");
+  other.set_run(4);
+  EXPECT_EQ(agent.Desire(other), "");
+  EXPECT_EQ(agent.Desire(InPhase(v1::RUN_PHASE_FORMING, 0)), "");
+}
+
+TEST(Converging, WithoutACommandTheAssignmentIsPrintedOnceAndTheSlotsAreDone) {
+  AgentOptions options = SmallOptions(2);
+  options.has_command = false;
+  AgentHarness agent(options);
+  agent.Begin();
+  agent.Welcome();
+  agent.Desire(Running(2));
+  EXPECT_EQ(agent.Peers(1),
+            "print round 1\n"
+            "send 1: report 1, #1 ended 0/1/0 code=0 signal=0, #2 ended 1/1/0 code=0 signal=0\n");
+  EXPECT_EQ(agent.Acknowledge(2), "");
+  EXPECT_EQ(agent.Desire(Running(2)), "");
+  EXPECT_THAT(agent.Desire(Succeeded()), HasSubstr("finish 0\n"));
+}
+
+TEST(Converging, AFailedLaunchIsReportedForEachSlot) {
+  AgentHarness agent(SmallOptions(2));
+  agent.Begin();
+  agent.Welcome();
+  agent.Desire(Running(2));
+  agent.Peers(1);
+  const std::string text = agent.Do(LaunchFailed{1, "no space"});
+  EXPECT_THAT(text, HasSubstr("error: the processes could not be started: no space\n"));
+  EXPECT_THAT(text, HasSubstr("#1 ended 0/1/0 code=126 signal=0 launch_error=no space"));
+  EXPECT_THAT(text, HasSubstr("#2 ended 1/1/0 code=126 signal=0 launch_error=no space"));
+  EXPECT_THAT(agent.Acknowledge(2), Not(HasSubstr("report")));
+  EXPECT_THAT(agent.Desire(Failed(v1::Cause::LAUNCH_FAILED)), HasSubstr("finish 126\n"));
+}
+
+TEST(Converging, KillsWhatTheKeeperShouldHaveKilledAndEndsWithoutItInTheEnd) {
+  AgentHarness agent;
+  agent.RunRound();
+  EXPECT_EQ(agent.Desire(InPhase(v1::RUN_PHASE_STOPPING, 1)), "stop\n");
+  EXPECT_THAT(agent.Pass(absl::Milliseconds(14'999)), Not(HasSubstr("kill")));
+  EXPECT_THAT(agent.Pass(absl::Milliseconds(2)), HasSubstr("kill\n"));
+  EXPECT_THAT(agent.Pass(absl::Seconds(5)), HasSubstr("error: the keeper process does not answer: ending\n"));
+  EXPECT_TRUE(agent.core().IsFinished());
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,267 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/agent_core/agent_harness.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Ending, SuccessIsSettledWhenAllIsAcknowledged) {
+  AgentHarness agent;
+  agent.RunRound();
+  EXPECT_EQ(agent.Ended(0, 0), "send 1: report 2, #2 ended 0/1/0 code=0 signal=0\n");
+  EXPECT_EQ(agent.Desire(Succeeded()), "");
+  EXPECT_EQ(agent.Acknowledge(2),
+            "send 1: report 3, settled\n"
+            "say: job j (run 3) succeeded\n"
+            "hang up\n"
+            "finish 0\n");
+  EXPECT_TRUE(agent.core().IsFinished());
+  EXPECT_TRUE(agent.core().NextDeadline().is_never());
+  EXPECT_EQ(agent.Pass(absl::Minutes(1)), "");
+  EXPECT_EQ(agent.Signal(15), "");
+}
+
+TEST(Ending, DoesNotWaitForAcknowledgementsForEver) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Ended(0, 0);
+  agent.Desire(Succeeded());
+  EXPECT_THAT(agent.Pass(absl::Milliseconds(2999)), Not(HasSubstr("finish")));
+  EXPECT_THAT(agent.Pass(absl::Milliseconds(1)), HasSubstr("finish 0\n"));
+}
+
+TEST(Ending, ABrokenStreamEndsTheWaitForAcknowledgements) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Ended(0, 0);
+  agent.Desire(Succeeded());
+  EXPECT_THAT(agent.Break("Socket closed"), HasSubstr("finish 0\n"));
+}
+
+TEST(Ending, AFailureElsewhereStopsAndTellsTheCauseLast) {
+  AgentHarness agent;
+  agent.RunRound();
+  EXPECT_EQ(agent.Desire(InPhase(v1::RUN_PHASE_STOPPING, 1)), "stop\n");
+  v1::DesiredState failed = Failed(v1::Cause::PROCESS_SIGNALED);
+  failed.mutable_outcome()->mutable_cause()->set_rank(5);
+  failed.mutable_outcome()->mutable_cause()->add_last_lines("Traceback");
+  EXPECT_EQ(agent.Desire(failed), "");
+  agent.Ended(0, 0, 15, true);
+  EXPECT_EQ(agent.Acknowledge(2),
+            "send 1: report 3, settled\n"
+            "error: last output of rank 5:\n"
+            "error:   | Traceback\n"
+            "error: job j (run 3) failed: the cause; the remedy\n"
+            "hang up\n"
+            "finish 13\n");
+}
+
+struct ExitCodeCase {
+  const char* name;
+  v1::Cause::Kind kind;
+  int own_code;
+  int own_signal;
+  bool was_stopped;
+  int expected;
+};
+
+class ExitCodes : public ::testing::TestWithParam<ExitCodeCase> {};
+
+TEST_P(ExitCodes, AreThoseOfTheTable) {
+  const ExitCodeCase& c = GetParam();
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Ended(0, c.own_code, c.own_signal, c.was_stopped);
+  agent.Acknowledge(2);
+  EXPECT_THAT(agent.Desire(Failed(c.kind)), HasSubstr("finish " + std::to_string(c.expected) + "\n"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ending, ExitCodes,
+                         ::testing::Values(ExitCodeCase{"OwnCode", v1::Cause::PROCESS_EXITED, 7, 0, false, 7},
+                                           ExitCodeCase{"OwnSignal", v1::Cause::PROCESS_SIGNALED, 0, 9, false, 137},
+                                           ExitCodeCase{"StoppedByUs", v1::Cause::PROCESS_SIGNALED, 0, 15, true, 13},
+                                           ExitCodeCase{"EndedWell", v1::Cause::NODE_LOST, 0, 0, false, 13},
+                                           ExitCodeCase{"NeverFormed", v1::Cause::NEVER_FORMED, 0, 0, false, 12},
+                                           ExitCodeCase{"SchedulerStopped", v1::Cause::SCHEDULER_STOPPED, 0, 15, true,
+                                                        14},
+                                           ExitCodeCase{"StoppedByUser", v1::Cause::STOPPED_BY_USER, 0, 15, true, 13}),
+                         [](const auto& case_info) { return case_info.param.name; });
+
+TEST(Ending, AFailureThatWasRecoveredFromDoesNotCount) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Ended(0, 7);
+  agent.Desire(Running(1, 2));
+  agent.Peers(2);
+  agent.Ended(0, 0, 15, true, 2);
+  agent.Acknowledge(3);
+  EXPECT_THAT(agent.Desire(Failed(v1::Cause::NODE_LOST, 2)), HasSubstr("finish 13\n"));
+}
+
+TEST(Ending, TheFirstFailureDecides) {
+  AgentHarness agent(SmallOptions(2));
+  agent.RunRound(2);
+  agent.Ended(1, 5);
+  agent.Ended(0, 6);
+  agent.Acknowledge(4);
+  EXPECT_THAT(agent.Desire(Failed(v1::Cause::PROCESS_EXITED)), HasSubstr("finish 5\n"));
+}
+
+// ------------------------------------------------------------------------------------------------------- refusals
+
+struct RefusalCase {
+  v1::Refusal::Reason reason;
+  int expected;
+};
+
+class Refusals : public ::testing::TestWithParam<RefusalCase> {};
+
+TEST_P(Refusals, EndAFreshAgentAtOnce) {
+  AgentHarness agent;
+  agent.Begin();
+  EXPECT_EQ(agent.Refuse(GetParam().reason, "that won't do"),
+            "hang up\nerror: refused by the scheduler at s:8118: that won't do\nfinish " +
+                std::to_string(GetParam().expected) + "\n");
+}
+
+TEST_P(Refusals, StopTheProcessesOfARunningOneFirst) {
+  AgentHarness agent;
+  agent.RunRound();
+  EXPECT_EQ(agent.Refuse(GetParam().reason), "hang up\nstop\n");
+  EXPECT_THAT(agent.Ended(0, 0, 15, true), HasSubstr("finish " + std::to_string(GetParam().expected) + "\n"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ending, Refusals,
+    ::testing::Values(RefusalCase{v1::Refusal::EXTRA_NODE, 11}, RefusalCase{v1::Refusal::NODE_ID_IN_USE, 11},
+                      RefusalCase{v1::Refusal::NODE_ID_INVALID, 11}, RefusalCase{v1::Refusal::SETTINGS_DIFFER, 11},
+                      RefusalCase{v1::Refusal::MALFORMED, 11}, RefusalCase{v1::Refusal::RUN_UNKNOWN, 11},
+                      RefusalCase{v1::Refusal::STALE_INCARNATION, 11}, RefusalCase{v1::Refusal::NODE_LOST, 13},
+                      RefusalCase{v1::Refusal::NOT_AUTHORIZED, 15}),
+    [](const auto& case_info) { return v1::Refusal::Reason_Name(case_info.param.reason); });
+
+TEST(Ending, AForgottenRunWhoseProcessesEndedWellIsASuccess) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Ended(0, 0);
+  agent.Break("Socket closed");
+  agent.Pass(absl::Milliseconds(200));
+  EXPECT_THAT(agent.Refuse(v1::Refusal::RUN_UNKNOWN), HasSubstr("finish 0\n"));
+}
+
+// -------------------------------------------------------------------------------------------------------- signals
+
+TEST(Ending, ASignalBeforeTheWelcomeEndsAtOnce) {
+  AgentHarness agent;
+  agent.Begin();
+  EXPECT_EQ(agent.Signal(2), "say: got SIGINT before the job had begun: ending\nhang up\nfinish 130\n");
+}
+
+TEST(Ending, ASignalStopsThenLeavesThenEnds) {
+  AgentHarness agent;
+  agent.RunRound();
+  EXPECT_EQ(agent.Signal(15), "say: got SIGTERM: stopping the processes\nstop\n");
+  EXPECT_EQ(agent.Ended(0, 0, 15, true), "send 1: report 2, #2 ended 0/1/0 code=0 signal=15 stopped\n");
+  EXPECT_EQ(agent.Acknowledge(2), "send 1: report 3, #3 leaving signal=15 (it was told to end by SIGTERM)\n");
+  EXPECT_EQ(agent.Acknowledge(3), "hang up\nfinish 143\n");
+}
+
+TEST(Ending, LeavingIsNotAcknowledgedForEver) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Signal(15);
+  agent.Ended(0, 0, 15, true);
+  EXPECT_THAT(agent.Pass(absl::Milliseconds(1999)), Not(HasSubstr("leaving")));
+  EXPECT_THAT(agent.Pass(absl::Milliseconds(1)), HasSubstr("#3 leaving"));
+  EXPECT_THAT(agent.Pass(absl::Milliseconds(1999)), Not(HasSubstr("finish")));
+  EXPECT_THAT(agent.Pass(absl::Milliseconds(1)), HasSubstr("finish 143\n"));
+}
+
+TEST(Ending, TheSecondSignalKills) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Signal(2);
+  EXPECT_EQ(agent.Signal(2), "warn: got SIGINT again: killing the processes\nkill\n");
+  agent.Ended(0, 0, 9, true);
+  agent.Break("Socket closed");
+  EXPECT_TRUE(agent.core().IsFinished());
+}
+
+TEST(Ending, AWaitingAgentLeavesOnASignal) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Welcome();
+  EXPECT_THAT(agent.Signal(1),
+              AllOf(HasSubstr("say: got SIGHUP: leaving the job\n"), HasSubstr("#1 leaving signal=1")));
+  EXPECT_THAT(agent.Acknowledge(1), HasSubstr("finish 129\n"));
+}
+
+TEST(Ending, TheVerdictWhileLeavingKeepsTheSignalsCode) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Signal(15);
+  agent.Desire(Failed(v1::Cause::NODE_LEFT));
+  agent.Ended(0, 0, 15, true);
+  EXPECT_THAT(agent.Acknowledge(2),
+              AllOf(HasSubstr("settled\n"), HasSubstr("failed: the cause"), HasSubstr("finish 143\n")));
+}
+
+TEST(Ending, LeavingWithoutASchedulerIsNotHeldUp) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Break("Socket closed");
+  agent.Signal(15);
+  EXPECT_THAT(agent.Ended(0, 0, 15, true), HasSubstr("finish 143\n"));
+}
+
+TEST(Ending, PatienceUsedUpWhileLeavingDoesNotSpin) {
+  AgentOptions options = SmallOptions();
+  options.stop_timeout = absl::Minutes(5);
+  AgentHarness agent(options);
+  agent.RunRound();
+  agent.Break("Socket closed");
+  agent.Signal(15);
+  for (int i = 0; i < 100 && agent.now() < absl::Minutes(2); ++i) {
+    EXPECT_THAT(agent.Pass(absl::Seconds(2)), Not(HasSubstr("does not move")));
+    agent.Break("Connection refused");
+  }
+  EXPECT_THAT(agent.Ended(0, 0, 15, true), HasSubstr("finish 143\n"));
+}
+
+// --------------------------------------------------------------------------------------------- death of the keeper
+
+TEST(Ending, WithoutTheKeeperAllProcessesAreReportedAndTheVerdictIsAwaited) {
+  AgentHarness agent(SmallOptions(2));
+  agent.RunRound(2);
+  EXPECT_THAT(agent.Do(KeeperDied{}),
+              AllOf(HasSubstr("error: the keeper process was killed"), HasSubstr("#3 ended 0/1/0 code=0 signal=9"),
+                    HasSubstr("#4 ended 1/1/0 code=0 signal=9")));
+  agent.Acknowledge(4);
+  EXPECT_EQ(agent.Desire(InPhase(v1::RUN_PHASE_STOPPING, 1)), "");
+  EXPECT_THAT(agent.Desire(Failed(v1::Cause::PROCESS_SIGNALED)), HasSubstr("finish 137\n"));
+}
+
+TEST(Ending, WithoutTheKeeperANewRoundIsNotTaken) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Do(KeeperDied{});
+  agent.Acknowledge(2);
+  EXPECT_THAT(agent.Desire(InPhase(v1::RUN_PHASE_RECOVERING, 1)), HasSubstr("#3 leaving signal=9"));
+  EXPECT_THAT(agent.Acknowledge(3), HasSubstr("finish 137\n"));
+}
+
+TEST(Ending, WithoutTheKeeperAWaitingAgentLeaves) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Welcome();
+  EXPECT_THAT(agent.Do(KeeperDied{}), HasSubstr("#1 leaving signal=9"));
+  EXPECT_THAT(agent.Acknowledge(1), HasSubstr("finish 137\n"));
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,188 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "common/limits.h"
+#include "tests/unit/agent_core/agent_harness.h"
+#include "worker_agent/core/reporter.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Reporting, AHeartbeatEachInterval) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Welcome();
+  EXPECT_EQ(agent.Pass(absl::Seconds(2)), "send 1: report 1\n");
+  EXPECT_EQ(agent.Pass(absl::Seconds(4)), "send 1: report 2\nsend 1: report 3\n");
+  v1::SchedulerMessage message;
+  message.mutable_acknowledgement()->set_heartbeat_interval_ms(500);
+  agent.Receive(message);
+  agent.Pass(absl::Milliseconds(500));
+  const std::string text = agent.Pass(absl::Seconds(2));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << text;
+}
+
+TEST(Reporting, AnEventIsSaidAtOnceAndAgainUntilItIsAcknowledged) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Welcome();
+  agent.Desire(Running(1));
+  agent.Peers(1);
+  EXPECT_EQ(agent.Started(0), "send 1: report 1, #1 started 0/1/0\n");
+  EXPECT_EQ(agent.Pass(absl::Seconds(2)), "send 1: report 2, #1 started 0/1/0 age=2000ms\n");
+  EXPECT_EQ(agent.Acknowledge(1), "");
+  EXPECT_EQ(agent.Pass(absl::Seconds(2)), "send 1: report 3\n");
+}
+
+TEST(Reporting, WhatWasNotAcknowledgedIsSaidAgainAfterAReconnect) {
+  AgentHarness agent;
+  agent.RunRound(2);
+  agent.Break("Socket closed");
+  EXPECT_THAT(agent.Ended(0, 3), Not(HasSubstr("report")));
+  agent.Pass(absl::Milliseconds(200));
+  EXPECT_THAT(agent.Welcome(true, 2), HasSubstr("#3 ended 0/1/0 code=3 signal=0"));
+  EXPECT_EQ(agent.Acknowledge(3), "");
+}
+
+TEST(Reporting, TheWelcomeAcknowledgesToo) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Ended(0, 0);
+  agent.Break("Socket closed");
+  agent.Pass(absl::Milliseconds(200));
+  EXPECT_THAT(agent.Welcome(true, 2), Not(HasSubstr("report")));
+}
+
+TEST(Reporting, ALateEventCarriesItsAge) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Pass(absl::Seconds(5));
+  ProcessHasEnded event;
+  event.ended.set_round(1);
+  event.age = absl::Milliseconds(700);
+  EXPECT_THAT(agent.Do(event), HasSubstr("#2 ended 0/1/0 code=0 signal=0 age=700ms"));
+}
+
+TEST(Reporting, RepetitionsAndStrangersAreNotReported) {
+  AgentHarness agent;
+  agent.RunRound();
+  EXPECT_THAT(agent.Ended(0, 1), HasSubstr("#2 ended"));
+  EXPECT_EQ(agent.Ended(0, 1), "");
+  EXPECT_EQ(agent.Ended(7, 1), "");
+  EXPECT_EQ(agent.Started(7), "");
+}
+
+TEST(Reporting, AProbeIsAnsweredAtOnce) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Welcome();
+  v1::SchedulerMessage message;
+  message.mutable_probe()->set_probe(77);
+  EXPECT_EQ(agent.Receive(message), "send 1: probe answer 77\n");
+}
+
+TEST(Reporting, WaitingIsShownAsProgress) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Welcome();
+  v1::SchedulerMessage message;
+  message.mutable_acknowledgement()->mutable_waiting()->set_text("7 of 8 workers are here");
+  EXPECT_EQ(agent.Receive(message), "progress: 7 of 8 workers are here\n");
+}
+
+// The report's window: contiguous from the oldest unacknowledged event, bounded, moved on by acknowledgements.
+TEST(Reporting, ManyEventsGoOutInOrderAndBounded) {
+  Reporter reporter;
+  MonotonicTime now;
+  reporter.StreamOpened(now, absl::Seconds(2), absl::Seconds(2));
+  const size_t total = 3 * kMaxEventsPerReport + 1;
+  for (size_t i = 0; i < total; ++i) {
+    v1::NodeEvent event;
+    event.mutable_started();
+    reporter.Add(event, now);
+  }
+  uint64_t through = 0;
+  while (reporter.IsDue(now)) {
+    const v1::Report report = reporter.MakeReport(now);
+    ASSERT_LE(report.events_size(), static_cast<int>(kMaxEventsPerReport));
+    for (const v1::NodeEvent& event : report.events()) ASSERT_EQ(event.number(), ++through);
+    reporter.Acknowledge(through);
+    reporter.CheckInvariants();
+  }
+  EXPECT_EQ(through, total);
+  EXPECT_TRUE(reporter.IsAllAcknowledged());
+}
+
+TEST(Reporting, UnansweredHeartbeatsDontPileUp) {
+  Reporter reporter;
+  MonotonicTime now;
+  reporter.StreamOpened(now, absl::Seconds(1), absl::Seconds(1));
+  for (int i = 0; i < 1000; ++i) {
+    now = now + absl::Seconds(1);
+    reporter.MakeReport(now);
+    reporter.CheckInvariants();
+  }
+  EXPECT_FALSE(reporter.TakeSentAt(1).has_value());
+  EXPECT_EQ(reporter.TakeSentAt(1000), now);
+}
+
+// ---- the fence: deadlines are counted from the sending of what was acknowledged (stop_timeout is 10 s, the margin 5)
+
+TEST(Fence, IsArmedFromTheDialAndMovedByAcknowledgements) {
+  AgentHarness agent;
+  agent.Pass(absl::Seconds(1));
+  agent.Begin();
+  agent.Pass(absl::Milliseconds(300));
+  EXPECT_THAT(agent.Welcome(false, 0, absl::Seconds(120)), HasSubstr("fence at 106000ms\n"));
+  agent.Pass(absl::Seconds(4));
+  v1::SchedulerMessage message;
+  message.mutable_acknowledgement()->set_heartbeat_seq(1);
+  message.mutable_acknowledgement()->set_fence_timeout_ms(60'000);
+  const std::string text = agent.Receive(message);
+  // Report 1 was sent between 0.5 and 2 s after the welcome at 1.3 s.
+  ASSERT_THAT(text, HasSubstr("fence at "));
+  const int at = std::stoi(text.substr(text.find("fence at ") + 9));
+  EXPECT_GE(at, 1800 + 45'000);
+  EXPECT_LE(at, 3300 + 45'000);
+  EXPECT_EQ(agent.Receive(message), text);  // a repetition does not push it
+}
+
+TEST(Fence, IsDisarmedWhenTheSchedulerSaysSo) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Welcome(false, 0, absl::Seconds(120));
+  agent.Pass(absl::Seconds(2));
+  EXPECT_EQ(agent.Acknowledge(0), "no fence\n");
+  EXPECT_EQ(agent.Acknowledge(0), "");
+}
+
+TEST(Fence, ASchedulerThatIsDownRestartsTheCountOneThatIsCutOffDoesNot) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Welcome(false, 0, absl::Seconds(60));
+  EXPECT_THAT(agent.Break("Socket closed"), Not(HasSubstr("fence")));
+  agent.Pass(absl::Milliseconds(200));
+  EXPECT_THAT(agent.Break("connect timed out"), Not(HasSubstr("fence")));
+  agent.Pass(absl::Seconds(3));
+  const std::string expected = "fence at " + std::to_string(3200 + 45'000) + "ms\n";
+  EXPECT_THAT(agent.Break("Connection refused"), HasSubstr(expected));
+}
+
+TEST(Fence, WhenItFallsTheAgentKeepsKnocking) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Break("Socket closed");
+  agent.Pass(absl::Milliseconds(150));
+  EXPECT_THAT(agent.Do(FenceHasFallen{}), HasSubstr("error: no answer from the scheduler"));
+  EXPECT_EQ(agent.Ended(0, 0, 15, true), "");
+  EXPECT_THAT(agent.Welcome(true, 1), HasSubstr("#2 ended 0/1/0 code=0 signal=15 stopped"));
+  EXPECT_EQ(agent.Desire(Running(1)), "");  // the same attempt is not started a second time
+}
+
+}  // namespace
+}  // namespace muster::agent

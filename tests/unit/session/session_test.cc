@@ -1,0 +1,303 @@
+#include "worker_agent/session/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <deque>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "common/net.h"
+#include "tests/unit/session/fake_scheduler.h"
+#include "worker_agent/launch/sha256.h"
+#include "worker_agent/session/channel.h"
+#include "worker_agent/session/farewell.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Keeps the events that a session delivers until the test asks for them.
+class Inbox {
+ public:
+  std::function<void(Event)> Deliver() {
+    return [this](Event event) {
+      MutexLock lock(mutex_);
+      events_.push_back(std::move(event));
+      changed_.NotifyAll();
+    };
+  }
+
+  // The next event, which must be a T.
+  template <typename T>
+  std::optional<T> Next(absl::Duration timeout = absl::Seconds(20)) {
+    const MonotonicTime deadline = Clock::System().Read().monotonic + timeout;
+    MutexLock lock(mutex_);
+    while (events_.empty()) {
+      const absl::Duration left = deadline - Clock::System().Read().monotonic;
+      if (left <= absl::ZeroDuration()) return std::nullopt;
+      changed_.WaitFor(mutex_, left);
+    }
+    Event event = std::move(events_.front());
+    events_.pop_front();
+    if (T* wanted = std::get_if<T>(&event)) return std::move(*wanted);
+    if (const auto* broken = std::get_if<StreamBroken>(&event)) ADD_FAILURE() << "broken: " << broken->reason;
+    return std::nullopt;
+  }
+
+  bool IsEmpty() {
+    MutexLock lock(mutex_);
+    return events_.empty();
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);
+};
+
+v1::AgentMessage JoinMessage(uint64_t connect_seq) {
+  v1::AgentMessage message;
+  message.mutable_join()->set_connect_seq(connect_seq);
+  return message;
+}
+
+v1::AgentMessage ReportMessage(uint64_t seq) {
+  v1::AgentMessage message;
+  message.mutable_report()->set_heartbeat_seq(seq);
+  return message;
+}
+
+// Welcomes a join (run = its connect_seq) and acknowledges reports.
+bool BeFriendly(const v1::AgentMessage& message,
+                grpc::ServerReaderWriter<v1::SchedulerMessage, v1::AgentMessage>& stream) {
+  v1::SchedulerMessage answer;
+  if (message.has_join()) {
+    answer.mutable_welcome()->set_run(message.join().connect_seq());
+  } else {
+    answer.mutable_acknowledgement()->set_heartbeat_seq(message.report().heartbeat_seq());
+  }
+  return stream.Write(answer);
+}
+
+SessionOptions Towards(const std::string& host, uint16_t port) {
+  SessionOptions options;
+  options.host = host;
+  options.port = port;
+  return options;
+}
+
+// A port that nobody listens on, kept so for the life of this object.
+class SilentPort {
+ public:
+  explicit SilentPort(bool listens) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    socklen_t length = sizeof(address);
+    EXPECT_EQ(getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &length), 0);
+    port_ = ntohs(address.sin_port);
+    EXPECT_TRUE(!listens || listen(fd_, 16) == 0);
+  }
+  ~SilentPort() { close(fd_); }
+  uint16_t port() const { return port_; }
+
+ private:
+  const int fd_;
+  uint16_t port_ = 0;
+};
+
+TEST(Session, WhatIsSentBeforeTheStreamIsOpenArrivesFirst) {
+  FakeScheduler scheduler("127.0.0.1", BeFriendly);
+  Inbox inbox;
+  Session session(Towards("127.0.0.1", scheduler.port()), inbox.Deliver());
+  session.Dial(1);
+  session.Send(1, JoinMessage(1));
+  session.Send(1, ReportMessage(7));
+  const auto welcome = inbox.Next<MessageReceived>();
+  ASSERT_TRUE(welcome.has_value());
+  EXPECT_EQ(welcome->connect_seq, 1u);
+  EXPECT_EQ(welcome->message.welcome().run(), 1u);
+  const auto acknowledgement = inbox.Next<MessageReceived>();
+  ASSERT_TRUE(acknowledgement.has_value());
+  EXPECT_EQ(acknowledgement->message.acknowledgement().heartbeat_seq(), 7u);
+}
+
+TEST(Session, CloseLetsEverythingThroughAndEndsTheStreamInGoodOrder) {
+  FakeScheduler scheduler("127.0.0.1", BeFriendly);
+  Inbox inbox;
+  Session session(Towards("127.0.0.1", scheduler.port()), inbox.Deliver());
+  session.Dial(1);
+  session.Send(1, JoinMessage(1));
+  ASSERT_TRUE(inbox.Next<MessageReceived>().has_value());
+  for (uint64_t i = 1; i <= 100; ++i) session.Send(1, ReportMessage(i));
+  session.Close(absl::Seconds(10));
+  EXPECT_TRUE(scheduler.WaitForCleanEnd(absl::Seconds(10)));
+  EXPECT_EQ(scheduler.Received().size(), 101u);
+}
+
+TEST(Session, ARefusedConnectionSaysSo) {
+  const SilentPort port(false);
+  Inbox inbox;
+  Session session(Towards("127.0.0.1", port.port()), inbox.Deliver());
+  session.Dial(3);
+  session.Send(3, JoinMessage(3));
+  const auto broken = inbox.Next<StreamBroken>();
+  ASSERT_TRUE(broken.has_value());
+  EXPECT_EQ(broken->connect_seq, 3u);
+  EXPECT_EQ(broken->reason, "Connection refused");
+}
+
+TEST(Session, AnUnknownNameSaysSoAndCanBeTriedAgain) {
+  Inbox inbox;
+  Session session(Towards("no-such-host.invalid", 8118), inbox.Deliver());
+  for (uint64_t seq = 1; seq <= 2; ++seq) {
+    session.Dial(seq);
+    const auto broken = inbox.Next<StreamBroken>(absl::Seconds(60));
+    ASSERT_TRUE(broken.has_value());
+    EXPECT_EQ(broken->connect_seq, seq);
+    EXPECT_THAT(broken->reason, HasSubstr("no-such-host.invalid"));
+  }
+}
+
+TEST(Session, OneThatNeverAnswersIsGivenUp) {
+  const SilentPort port(true);  // the kernel takes the connection, nobody speaks
+  Inbox inbox;
+  SessionOptions options = Towards("127.0.0.1", port.port());
+  options.connect_timeout = absl::Milliseconds(400);
+  Session session(options, inbox.Deliver());
+  session.Dial(1);
+  const auto broken = inbox.Next<StreamBroken>();
+  ASSERT_TRUE(broken.has_value());
+  EXPECT_THAT(broken->reason, HasSubstr("no answer to the connect within 400ms"));
+}
+
+TEST(Session, AStreamThatTheSchedulerEndsIsBroken) {
+  FakeScheduler scheduler("127.0.0.1", [](const auto&, auto&) { return false; });
+  Inbox inbox;
+  Session session(Towards("127.0.0.1", scheduler.port()), inbox.Deliver());
+  session.Dial(1);
+  session.Send(1, JoinMessage(1));
+  const auto broken = inbox.Next<StreamBroken>();
+  ASSERT_TRUE(broken.has_value());
+  EXPECT_EQ(broken->reason, "the scheduler ended the connection");
+}
+
+TEST(Session, ADialReplacesTheStreamBefore) {
+  FakeScheduler scheduler("127.0.0.1", BeFriendly);
+  Inbox inbox;
+  Session session(Towards("127.0.0.1", scheduler.port()), inbox.Deliver());
+  session.Dial(1);
+  session.Send(1, JoinMessage(1));
+  ASSERT_TRUE(inbox.Next<MessageReceived>().has_value());
+  session.Dial(2);
+  session.Send(1, ReportMessage(9));  // of the older dial: not sent
+  session.Send(2, JoinMessage(2));
+  const auto welcome = inbox.Next<MessageReceived>();
+  ASSERT_TRUE(welcome.has_value());
+  EXPECT_EQ(welcome->connect_seq, 2u);
+  EXPECT_EQ(scheduler.Received().size(), 2u);
+  EXPECT_TRUE(inbox.IsEmpty());
+}
+
+TEST(Session, AHungUpStreamDeliversNothingMore) {
+  FakeScheduler scheduler("127.0.0.1", BeFriendly);
+  Inbox inbox;
+  Session session(Towards("127.0.0.1", scheduler.port()), inbox.Deliver());
+  session.Dial(1);
+  session.Send(1, JoinMessage(1));
+  ASSERT_TRUE(inbox.Next<MessageReceived>().has_value());
+  session.HangUp();
+  EXPECT_TRUE(scheduler.WaitForCleanEnd(absl::Seconds(10)));
+  session.Close(absl::Seconds(5));
+  EXPECT_TRUE(inbox.IsEmpty());
+}
+
+TEST(Session, ANameWithBothFamiliesFindsTheOneThatListens) {
+  const auto addresses = ResolveHost("localhost");
+  ASSERT_TRUE(addresses.ok()) << addresses.status();
+  for (const IpAddress& address : *addresses) {
+    FakeScheduler scheduler(address.is_v6() ? absl::StrCat("[", address.ToString(), "]") : address.ToString(),
+                            BeFriendly);
+    if (scheduler.port() == 0) continue;  // named in /etc/hosts, but this machine hasn't got it
+    Inbox inbox;
+    Session session(Towards("localhost", scheduler.port()), inbox.Deliver());
+    session.Dial(1);
+    session.Send(1, JoinMessage(1));
+    EXPECT_TRUE(inbox.Next<MessageReceived>().has_value()) << address.ToString();
+  }
+}
+
+TEST(Session, PeersAreCheckedAgainstTheirDigest) {
+  FakeScheduler scheduler("127.0.0.1", BeFriendly);
+  scheduler.set_peer_list("the peers");
+  Inbox inbox;
+  Session session(Towards("127.0.0.1", scheduler.port()), inbox.Deliver());
+  session.FetchPeers("j", {1, 4, Sha256("the peers")});
+  auto fetched = inbox.Next<PeersFetched>();
+  ASSERT_TRUE(fetched.has_value());
+  EXPECT_EQ(fetched->status.code(), absl::StatusCode::kUnavailable);  // not connected yet
+
+  session.Dial(1);
+  session.Send(1, JoinMessage(1));
+  ASSERT_TRUE(inbox.Next<MessageReceived>().has_value());
+  session.FetchPeers("j", {1, 4, Sha256("the peers")});
+  fetched = inbox.Next<PeersFetched>();
+  ASSERT_TRUE(fetched.has_value() && fetched->status.ok());
+  EXPECT_EQ(fetched->round, 4u);
+  EXPECT_EQ(*fetched->peer_list, "the peers");
+
+  session.FetchPeers("j", {1, 4, Sha256("others")});
+  fetched = inbox.Next<PeersFetched>();
+  ASSERT_TRUE(fetched.has_value());
+  EXPECT_EQ(fetched->status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(fetched->peer_list, nullptr);
+}
+
+TEST(Session, TargetsAreGroupedByFamily) {
+  const std::vector<IpAddress> addresses = {*IpAddress::Parse("::1"), *IpAddress::Parse("10.0.0.1"),
+                                            *IpAddress::Parse("10.0.0.2")};
+  EXPECT_THAT(Targets(addresses, 8118), ElementsAre("ipv6:[::1]:8118", "ipv4:10.0.0.1:8118,10.0.0.2:8118"));
+}
+
+TEST(Session, ErrorsAreToldInWords) {
+  EXPECT_EQ(ConnectionErrorInWords("failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed "
+                                   "to connect to remote host: No route to host"),
+            "No route to host");
+  EXPECT_EQ(ConnectionErrorInWords("Socket closed"), "the connection was closed");
+  EXPECT_EQ(ConnectionErrorInWords("something else"), "something else");
+}
+
+TEST(Farewell, ReachesTheSchedulerWithWhatTheAgentDiedOf) {
+  FakeScheduler scheduler("127.0.0.1", BeFriendly);
+  v1::FarewellRequest farewell;
+  farewell.set_job_id("j");
+  farewell.set_node_id("n");
+  farewell.set_run(2);
+  farewell.set_incarnation(99);
+  std::vector<std::string> arguments = FarewellArguments("ms-worker", "127.0.0.1", scheduler.port(), farewell);
+  ASSERT_THAT(arguments, testing::SizeIs(7));
+  EXPECT_EQ(arguments[1], kFarewellFlag);
+  EXPECT_EQ(arguments[5], "{signal}");
+  arguments[5] = "9";
+  arguments[6] = "0";
+  EXPECT_EQ(RunFarewell({arguments.begin() + 2, arguments.end()}), 0);
+  ASSERT_THAT(scheduler.Farewells(), testing::SizeIs(1));
+  EXPECT_EQ(scheduler.Farewells()[0].signal(), 9);
+  EXPECT_EQ(scheduler.Farewells()[0].incarnation(), 99u);
+}
+
+TEST(Farewell, GivesUpInTime) {
+  const SilentPort port(false);
+  EXPECT_FALSE(SayFarewell("127.0.0.1", port.port(), v1::FarewellRequest(), absl::Milliseconds(300)));
+  EXPECT_EQ(RunFarewell({"127.0.0.1", "x"}), 2);
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,251 @@
+#include "worker_agent/core/agent_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/exit_codes.h"
+#include "common/limits.h"
+#include "worker_agent/core/impl.h"
+#include "worker_agent/core/messages.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr absl::Duration kTryInterval = absl::Seconds(3);  // what MS_CLUSTER_RETRY_NUM counts
+
+constexpr int kKillSignal = 9;
+
+}  // namespace
+
+AgentCore::Impl::Impl(AgentOptions options)
+    : options_(std::move(options)),
+      connector_(options_.incarnation, options_.retry_num * kTryInterval, options_.scheduler),
+      jitter_(~options_.incarnation),
+      node_id_(options_.node_id) {
+  MUSTER_CHECK(options_.incarnation != 0, "an incarnation is not 0");
+}
+
+Effects AgentCore::Impl::Apply(const Event& event, MonotonicTime now) {
+  if (is_finished_) return {};
+  now_ = std::max(now, now_);
+  effects_.clear();
+  std::visit([this](const auto& e) { OnEvent(e); }, event);
+  if (!is_finished_) RunTimers();
+  if (!is_finished_) Converge();
+  if (!is_finished_) StepEnding();
+  if (!is_finished_) SendDueReport();
+  return std::exchange(effects_, {});
+}
+
+void AgentCore::Impl::OnEvent(const Begin&) { connector_.Begin(now_); }
+
+void AgentCore::Impl::OnEvent(const MessageReceived& event) {
+  if (event.connect_seq != connector_.connect_seq() || !connector_.HasStream()) return;
+  switch (event.message.kind_case()) {
+    case v1::SchedulerMessage::kRefusal:
+      return OnRefusal(event.message.refusal());
+    case v1::SchedulerMessage::kWelcome:
+      return OnWelcome(event.message);
+    case v1::SchedulerMessage::kProbe:
+      return OnProbe(event.message.probe());
+    default:
+      break;
+  }
+  // Nothing else is for an agent that was not welcomed, and a leader of an older term has no say.
+  if (!connector_.IsOpen() || event.message.term() < term_) return;
+  term_ = event.message.term();
+  if (event.message.has_acknowledgement()) OnAcknowledgement(event.message.acknowledgement());
+  if (event.message.has_desired()) OnDesired(event.message.desired());
+}
+
+void AgentCore::Impl::OnEvent(const StreamBroken& event) {
+  if (event.connect_seq != connector_.connect_seq() || !connector_.HasStream()) return;
+  reporter_.StreamClosed();
+  ForgetPeersRequest();
+  if (event.is_security && !IsWelcomed()) {
+    return EndHopeless(kExitSecurity, SaySecurity(options_.scheduler, event.reason));
+  }
+  connector_.OnFailure(event.reason, now_, effects_);
+  // A scheduler that refuses connections is down: nobody can give our ranks to others, so the count starts anew.
+  if (event.reason.find("onnection refused") != std::string::npos && fence_timeout_ > absl::ZeroDuration()) {
+    ArmFence(now_);
+  }
+}
+
+void AgentCore::Impl::OnEvent(const PeersFetched& event) {
+  if (event.round != peers_.round || !peers_.is_asked) return;
+  peers_.is_asked = false;
+  if (event.status.ok() && event.peer_list != nullptr) {
+    peers_.list = event.peer_list;
+    return;
+  }
+  peers_.next_at = now_ + jitter_.Around(peers_.back_off, 0.3);
+  peers_.back_off = std::min(peers_.back_off * 2, absl::Seconds(3));
+  const std::string error(event.status.message());
+  if (error == peers_.last_error) return;
+  peers_.last_error = error;
+  Emit(Say{Severity::kWarning,
+           absl::StrCat("the peer list of round ", event.round, " could not be fetched, trying again: ", error)});
+}
+
+void AgentCore::Impl::OnEvent(const ProcessHasStarted& event) {
+  const v1::ProcessStarted& started = event.started;
+  if (!processes_.MarkStarted({started.slot(), started.round(), started.attempt()})) return;
+  v1::NodeEvent node_event;
+  *node_event.mutable_started() = started;
+  reporter_.Add(std::move(node_event), now_);
+}
+
+void AgentCore::Impl::OnEvent(const ProcessHasEnded& event) { ReportEnded(event.ended, event.age); }
+
+void AgentCore::Impl::ReportEnded(v1::ProcessEnded ended, absl::Duration age) {
+  if (!processes_.MarkEnded(ended)) return;
+  v1::NodeEvent node_event;
+  *node_event.mutable_ended() = std::move(ended);
+  reporter_.Add(std::move(node_event), now_ - std::max(age, absl::ZeroDuration()));
+  if (processes_.IsAnyRunning()) return;
+  stopping_since_.reset();
+  was_killed_ = false;
+}
+
+void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
+  if (!processes_.IsAnyRunning()) return;
+  if (!stopping_since_) stopping_since_ = now_;
+  Emit(Say{Severity::kError, absl::StrCat("no answer from the scheduler at ", options_.scheduler,
+                                          " for so long that others may take over "
+                                          "the ranks of this node (--fence_timeout ",
+                                          absl::FormatDuration(fence_timeout_), "): stopping its processes")});
+}
+
+void AgentCore::Impl::OnEvent(const KeeperDied&) {
+  is_keeper_dead_ = true;
+  Emit(Say{Severity::kError, "the keeper process was killed; the processes of this node went with it"});
+  const bool was_stopping = stopping_since_.has_value();
+  for (const ProcessId& id : processes_.Running()) {
+    v1::ProcessEnded ended;
+    ended.set_round(id.round);
+    ended.set_slot(id.slot);
+    ended.set_attempt(id.attempt);
+    ended.set_signal(kKillSignal);
+    ended.set_was_stopped(was_stopping);
+    ended.add_last_lines("the keeper process was killed");
+    ReportEnded(std::move(ended), absl::ZeroDuration());
+  }
+}
+
+void AgentCore::Impl::OnEvent(const EndSignal& event) {
+  if (end_signal_ != 0) {
+    if (!processes_.IsAnyRunning()) return;
+    Emit(Say{Severity::kWarning, absl::StrCat("got ", NameOfSignal(event.signal), " again: killing the processes")});
+    Emit(KillProcesses{});
+    was_killed_ = true;
+    return;
+  }
+  end_signal_ = event.signal;
+  const std::string name = NameOfSignal(event.signal);
+  if (!IsWelcomed()) {
+    Emit(Say{Severity::kInfo, absl::StrCat("got ", name, " before the job had begun: ending")});
+    return FinishNow();
+  }
+  Leave(event.signal, absl::StrCat("it was told to end by ", name),
+        Say{Severity::kInfo, absl::StrCat("got ", name, ": ",
+                                          processes_.IsAnyRunning() ? "stopping the processes" : "leaving the job")});
+}
+
+void AgentCore::Impl::OnEvent(const LaunchFailed& event) {
+  Emit(Say{Severity::kError, absl::StrCat("the processes could not be started: ", event.reason)});
+  for (const ProcessId& id : processes_.Unconfirmed(event.round)) {
+    v1::ProcessEnded ended;
+    ended.set_round(id.round);
+    ended.set_slot(id.slot);
+    ended.set_attempt(id.attempt);
+    ended.set_exit_code(126);
+    ended.set_launch_error(event.reason);
+    ReportEnded(std::move(ended), absl::ZeroDuration());
+  }
+}
+
+void AgentCore::Impl::OnEvent(const Tick&) {}
+
+void AgentCore::Impl::RunTimers() {
+  if (connector_.IsDialTimedOut(now_)) {
+    Emit(HangUp{});
+    ForgetPeersRequest();
+    connector_.OnFailure("it took the connection but gave no answer within 15 s", now_, effects_);
+  }
+  if (connector_.IsPatienceUsedUp(now_)) {
+    const absl::Duration apart = connector_.ApartFor(now_);
+    const std::string& reason = connector_.last_reason();
+    if (!IsWelcomed()) {
+      return EndHopeless(kExitUnreachable, SayUnreachable(options_.scheduler, reason, apart, options_.retry_num));
+    }
+    return EndHopeless(kExitSchedulerLost, SaySchedulerLost(options_.scheduler, reason, apart, options_.retry_num));
+  }
+  if (connector_.IsDialDue(now_)) DialNow();
+}
+
+void AgentCore::Impl::DialNow() {
+  const uint64_t seq = connector_.StartDial(now_);
+  Emit(Dial{seq});
+  v1::AgentMessage message;
+  *message.mutable_join() = MakeJoin();
+  Emit(Send{seq, std::move(message)});
+}
+
+v1::Join AgentCore::Impl::MakeJoin() const {
+  v1::Join join;
+  join.set_protocol_version(kProtocolVersion);
+  join.set_job_id(options_.job_id);
+  join.set_node_id(node_id_);
+  join.set_incarnation(options_.incarnation);
+  join.set_connect_seq(connector_.connect_seq());
+  join.set_cluster_id(cluster_id_);
+  join.set_run(run_);
+  *join.mutable_settings() = options_.settings;
+  *join.mutable_node() = options_.node;
+  join.set_term(term_);
+  return join;
+}
+
+void AgentCore::Impl::SendDueReport() {
+  if (!connector_.IsOpen() || !reporter_.IsDue(now_)) return;
+  v1::AgentMessage message;
+  *message.mutable_report() = reporter_.MakeReport(now_);
+  SendToScheduler(std::move(message));
+}
+
+void AgentCore::Impl::SendToScheduler(v1::AgentMessage message) {
+  Emit(Send{connector_.connect_seq(), std::move(message)});
+}
+
+MonotonicTime AgentCore::Impl::NextDeadline() const {
+  if (is_finished_) return MonotonicTime::Never();
+  MonotonicTime next = std::min(connector_.NextDeadline(), reporter_.NextDeadline());
+  if (peers_.is_wanted) next = std::min(next, peers_.next_at);
+  if (stopping_since_ && processes_.IsAnyRunning()) next = std::min(next, NextStopDeadline());
+  if (ending_ && ending_->quiet_since) next = std::min(next, ending_->give_up_at);
+  return next;
+}
+
+void AgentCore::Impl::CheckInvariants() const {
+  processes_.CheckInvariants();
+  reporter_.CheckInvariants();
+  MUSTER_CHECK(!connector_.IsOpen() || IsWelcomed(), "an open stream was welcomed");
+  MUSTER_CHECK(!IsWelcomed() || !cluster_id_.empty(), "a run belongs to a cluster");
+  MUSTER_CHECK(!is_keeper_dead_ || !processes_.IsAnyRunning(), "nothing runs without the keeper");
+  MUSTER_CHECK(!stopping_since_ || processes_.IsAnyRunning(), "only what runs is being stopped");
+  MUSTER_CHECK(processes_.Running().empty() || processes_.Running().front().round <= desired_.round(),
+               "only rounds that the scheduler closed run");
+  MUSTER_CHECK(!is_finished_ || !processes_.IsAnyRunning() || was_killed_, "nothing outlives the agent");
+}
+
+AgentCore::AgentCore(AgentOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+AgentCore::~AgentCore() = default;
+Effects AgentCore::Apply(const Event& event, MonotonicTime now) { return impl_->Apply(event, now); }
+MonotonicTime AgentCore::NextDeadline() const { return impl_->NextDeadline(); }
+bool AgentCore::IsFinished() const { return impl_->IsFinished(); }
+void AgentCore::CheckInvariants() const { impl_->CheckInvariants(); }
+
+}  // namespace muster::agent

@@ -1,0 +1,79 @@
+#include "worker_agent/core/connector.h"
+
+#include <algorithm>
+#include <array>
+
+#include "worker_agent/core/messages.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
+constexpr absl::Duration kLongestBackOff = absl::Seconds(3);
+constexpr absl::Duration kWelcomeTimeout = absl::Seconds(15);
+constexpr double kSpread = 0.3;
+
+// How long after the connection was lost a person hears of it again; then every five minutes.
+constexpr std::array kSayAfter = {absl::Seconds(10), absl::Seconds(30), absl::Minutes(1), absl::Minutes(2),
+                                  absl::Minutes(5)};
+
+}  // namespace
+
+void Connector::Begin(MonotonicTime now) {
+  phase_ = Phase::kWaiting;
+  next_at_ = now;
+  apart_since_ = now;
+  back_off_ = kFirstBackOff;
+}
+
+uint64_t Connector::StartDial(MonotonicTime now) {
+  phase_ = Phase::kDialing;
+  dialed_at_ = now;
+  next_at_ = now + kWelcomeTimeout;
+  return ++connect_seq_;
+}
+
+void Connector::OnWelcome(MonotonicTime now) {
+  phase_ = Phase::kOpen;
+  apart_since_ = now;
+  back_off_ = kFirstBackOff;
+  has_failed_ = false;
+  was_open_ = true;
+  times_said_ = 0;
+}
+
+void Connector::OnFailure(const std::string& reason, MonotonicTime now, Effects& out) {
+  const absl::Duration delay = jitter_.Around(back_off_, kSpread);
+  back_off_ = std::min(back_off_ * 2, kLongestBackOff);
+  Fail(reason, delay, now, out);
+}
+
+void Connector::OnTryLater(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out) {
+  Fail(reason, std::max(delay, kFirstBackOff) * jitter_.Factor(1, 1 + kSpread), now, out);
+}
+
+void Connector::Fail(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out) {
+  if (phase_ == Phase::kOpen) apart_since_ = now;
+  phase_ = Phase::kWaiting;
+  next_at_ = now + delay;
+  has_failed_ = true;
+  last_reason_ = reason;
+  if (times_said_ > 0 && now < say_at_) return;
+  const absl::Duration apart = ApartFor(now);
+  out.push_back(was_open_ ? SayApart(scheduler_, reason, times_said_ > 0 ? apart : absl::ZeroDuration(), patience_)
+                          : SayWaitingForScheduler(scheduler_, reason, apart));
+  ++times_said_;
+  const auto* next = std::find_if(kSayAfter.begin(), kSayAfter.end(), [&](absl::Duration d) { return d > apart; });
+  say_at_ = next != kSayAfter.end() ? apart_since_ + *next : now + kSayAfter.back();
+}
+
+bool Connector::IsPatienceUsedUp(MonotonicTime now) const {
+  return has_failed_ && phase_ != Phase::kOpen && phase_ != Phase::kStopped && now >= apart_since_ + patience_;
+}
+
+MonotonicTime Connector::NextDeadline() const {
+  if (phase_ == Phase::kStopped || phase_ == Phase::kOpen) return MonotonicTime::Never();
+  return has_failed_ ? std::min(next_at_, apart_since_ + patience_) : next_at_;
+}
+
+}  // namespace muster::agent

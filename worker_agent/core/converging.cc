@@ -1,0 +1,128 @@
+// What shall run, and what has to be stopped for it.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/limits.h"
+#include "worker_agent/core/impl.h"
+#include "worker_agent/core/messages.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr absl::Duration kFirstPeersBackOff = absl::Milliseconds(500);
+constexpr absl::Duration kPeersTimeout = absl::Seconds(30);
+
+// The keeper kills after stop_timeout; if it has not reported by then, it gets this much longer before we insist.
+constexpr absl::Duration kStopGrace = absl::Seconds(5);
+
+}  // namespace
+
+void AgentCore::Impl::Converge() {
+  peers_.is_wanted = false;
+  if (HasOutcome() && !(ending_ && ending_->kind == Ending::Kind::kOutcome)) EndByOutcome();
+  if (ending_) {
+    StopAll();
+  } else if (desired_.phase() == v1::RUN_PHASE_RUNNING && desired_.has_assignment()) {
+    StartRound();
+  } else {
+    StopAll();
+  }
+  if (is_keeper_dead_ && !ending_) LeaveWithoutKeeper();
+  StopPatiently();
+}
+
+void AgentCore::Impl::StartRound() {
+  if (processes_.IsAnyRunningOutside(desired_.round())) return StopAll();
+  if (stopping_since_) return;  // what was told to stop has to end first
+  const std::vector<uint32_t> slots = SlotsToStart();
+  if (slots.empty() || is_keeper_dead_ || !HavePeers()) return;
+  if (options_.has_command) {
+    LaunchSlots(slots);
+  } else {
+    PrintAndReport(slots);
+  }
+}
+
+std::vector<uint32_t> AgentCore::Impl::SlotsToStart() const {
+  std::vector<uint32_t> slots;
+  const v1::Assignment& assignment = desired_.assignment();
+  for (int i = 0; i < assignment.slots_size(); ++i) {
+    const auto slot = static_cast<uint32_t>(i);
+    if (!assignment.slots(i).should_run() || processes_.IsSlotRunning(slot)) continue;
+    if (processes_.WasLaunched({slot, desired_.round(), assignment.slots(i).attempt()})) continue;
+    slots.push_back(slot);
+  }
+  return slots;
+}
+
+bool AgentCore::Impl::HavePeers() {
+  const v1::Assignment& assignment = desired_.assignment();
+  if (assignment.worker_num() + assignment.server_num() > kMaxRanksInClusterFile) return true;
+  if (peers_.round != desired_.round()) {
+    peers_ = Peers{};
+    peers_.round = desired_.round();
+    peers_.back_off = kFirstPeersBackOff;
+    peers_.next_at = now_;
+  }
+  if (peers_.list != nullptr) return true;
+  if (!connector_.IsOpen()) return false;
+  peers_.is_wanted = true;
+  if (now_ < peers_.next_at) return false;
+  peers_.is_asked = true;
+  peers_.next_at = now_ + kPeersTimeout;
+  Emit(FetchPeers{run_, desired_.round(), desired_.peers_digest()});
+  return false;
+}
+
+void AgentCore::Impl::ForgetPeersRequest() {
+  if (!std::exchange(peers_.is_asked, false)) return;
+  peers_.next_at = now_;
+}
+
+void AgentCore::Impl::LaunchSlots(const std::vector<uint32_t>& slots) {
+  for (const uint32_t slot : slots) {
+    processes_.Launched({slot, desired_.round(), desired_.assignment().slots(static_cast<int>(slot)).attempt()});
+  }
+  Emit(SayRound(desired_, slots));
+  Emit(Launch{desired_, peers_.round == desired_.round() ? peers_.list : nullptr, slots});
+}
+
+void AgentCore::Impl::PrintAndReport(const std::vector<uint32_t>& slots) {
+  if (printed_round_ != desired_.round()) {
+    printed_round_ = desired_.round();
+    Emit(PrintAssignment{desired_, peers_.round == desired_.round() ? peers_.list : nullptr});
+  }
+  for (const uint32_t slot : slots) {
+    v1::ProcessEnded ended;
+    ended.set_slot(slot);
+    ended.set_round(desired_.round());
+    ended.set_attempt(desired_.assignment().slots(static_cast<int>(slot)).attempt());
+    processes_.Launched({slot, ended.round(), ended.attempt()});
+    ReportEnded(std::move(ended), absl::ZeroDuration());
+  }
+}
+
+void AgentCore::Impl::StopAll() {
+  if (stopping_since_ || !processes_.IsAnyRunning()) return;
+  stopping_since_ = now_;
+  Emit(StopProcesses{});
+}
+
+MonotonicTime AgentCore::Impl::NextStopDeadline() const {
+  const MonotonicTime kill_at = *stopping_since_ + (options_.stop_timeout + kStopGrace);
+  return was_killed_ ? kill_at + kStopGrace : kill_at;
+}
+
+void AgentCore::Impl::StopPatiently() {
+  if (!stopping_since_ || !processes_.IsAnyRunning() || now_ < NextStopDeadline()) return;
+  if (was_killed_) {
+    // The keeper does not answer. Leaving ends it, and with it everything it holds.
+    if (!ending_) EndHopeless(1, Say{Severity::kError, "the keeper process does not answer: ending"});
+    return FinishNow();
+  }
+  was_killed_ = true;
+  Emit(KillProcesses{});
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,125 @@
+// When and how the agent ends.
+#include <algorithm>
+#include <utility>
+
+#include "common/exit_codes.h"
+#include "worker_agent/core/impl.h"
+#include "worker_agent/core/messages.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr absl::Duration kOutcomeAckTimeout = absl::Seconds(3);
+constexpr absl::Duration kLeavingAckTimeout = absl::Seconds(2);  // for the processes' events, then for our own
+
+}  // namespace
+
+void AgentCore::Impl::EndByOutcome() {
+  Ending ending;
+  ending.kind = Ending::Kind::kOutcome;
+  ending.last_words = SayOutcome(options_.job_id, run_, desired_.outcome());
+  // Hopeless stays hopeless: there is no stream any more.
+  if (!ending_ || ending_->kind == Ending::Kind::kLeaving) ending_ = std::move(ending);
+}
+
+void AgentCore::Impl::EndHopeless(int exit_code, Say last_word) {
+  if (connector_.HasStream()) Emit(HangUp{});
+  connector_.Stop();
+  reporter_.StreamClosed();
+  ForgetPeersRequest();
+  Ending ending;
+  ending.kind = Ending::Kind::kHopeless;
+  // Who was already leaving keeps the reason for which it leaves.
+  ending.exit_code = ending_ ? ending_->exit_code : exit_code;
+  ending.last_words.push_back(std::move(last_word));
+  if (!ending_ || ending_->kind == Ending::Kind::kLeaving) ending_ = std::move(ending);
+}
+
+void AgentCore::Impl::Leave(int signal, const std::string& reason, Say last_word) {
+  Emit(std::move(last_word));
+  if (ending_) return;  // going already
+  Ending ending;
+  ending.kind = Ending::Kind::kLeaving;
+  ending.exit_code = kExitSignalBase + signal;
+  ending.leaving.set_signal(signal);
+  ending.leaving.set_reason(reason);
+  ending_ = std::move(ending);
+}
+
+void AgentCore::Impl::LeaveWithoutKeeper() {
+  // While the failure that we reported is being judged, the verdict is worth waiting for; a new round is not for us.
+  const bool may_be_judged = processes_.WasAnyLaunched() &&
+                             (desired_.phase() == v1::RUN_PHASE_RUNNING || desired_.phase() == v1::RUN_PHASE_STOPPING);
+  if (may_be_judged && SlotsToStart().empty()) return;
+  Leave(9, "its keeper process was killed", Say{Severity::kError, "leaving the job: nothing can be started any more"});
+}
+
+void AgentCore::Impl::StepEnding() {
+  if (!ending_ || processes_.IsAnyRunning()) return;
+  if (!ending_->quiet_since) ending_->quiet_since = now_;
+  switch (ending_->kind) {
+    case Ending::Kind::kHopeless:
+      return FinishNow();
+    case Ending::Kind::kOutcome:
+      return StepOutcome();
+    case Ending::Kind::kLeaving:
+      return StepLeaving();
+  }
+}
+
+void AgentCore::Impl::StepOutcome() {
+  ending_->give_up_at = *ending_->quiet_since + kOutcomeAckTimeout;
+  if (connector_.IsOpen() && !reporter_.IsAllAcknowledged() && now_ < ending_->give_up_at) return;
+  if (connector_.IsOpen()) {
+    v1::AgentMessage message;
+    *message.mutable_report() = reporter_.MakeReport(now_);
+    message.mutable_report()->set_is_settled(true);
+    SendToScheduler(std::move(message));
+  }
+  FinishNow();
+}
+
+void AgentCore::Impl::StepLeaving() {
+  if (!connector_.IsOpen()) return FinishNow();
+  if (!ending_->has_said_leaving) {
+    ending_->give_up_at = *ending_->quiet_since + kLeavingAckTimeout;
+    if (!reporter_.IsAllAcknowledged() && now_ < ending_->give_up_at) return;
+    v1::NodeEvent event;
+    *event.mutable_leaving() = ending_->leaving;
+    reporter_.Add(std::move(event), now_);
+    ending_->has_said_leaving = true;
+    ending_->give_up_at = now_ + kLeavingAckTimeout;
+    return;
+  }
+  if (reporter_.IsAllAcknowledged() || now_ >= ending_->give_up_at) FinishNow();
+}
+
+int AgentCore::Impl::OutcomeExitCode() const {
+  const v1::Outcome& outcome = desired_.outcome();
+  if (outcome.succeeded()) return kExitSuccess;
+  if (const std::optional<int> own = processes_.FirstFailure()) return *own;
+  switch (outcome.cause().kind()) {
+    case v1::Cause::NEVER_FORMED:
+      return kExitNeverFormed;
+    case v1::Cause::SCHEDULER_STOPPED:
+      return kExitSchedulerLost;
+    default:
+      return kExitFailedElsewhere;
+  }
+}
+
+void AgentCore::Impl::FinishNow() {
+  Finish finish;
+  finish.outcome = desired_.outcome();
+  if (ending_) {
+    finish.exit_code = ending_->kind == Ending::Kind::kOutcome ? OutcomeExitCode() : ending_->exit_code;
+    for (Say& say : ending_->last_words) Emit(std::move(say));
+  }
+  if (end_signal_ != 0) finish.exit_code = kExitSignalBase + end_signal_;
+  if (connector_.HasStream()) Emit(HangUp{});
+  connector_.Stop();
+  Emit(std::move(finish));
+  is_finished_ = true;
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,144 @@
+// The parts of AgentCore, one file for each idea: receiving.cc (what the scheduler says), converging.cc (what shall
+// run), ending.cc (when and how the agent ends), agent_core.cc (events and time). Private to worker_agent/core.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "worker_agent/core/agent_core.h"
+#include "worker_agent/core/connector.h"
+#include "worker_agent/core/events.h"
+#include "worker_agent/core/processes.h"
+#include "worker_agent/core/reporter.h"
+
+namespace muster::agent {
+
+class AgentCore::Impl {
+ public:
+  explicit Impl(AgentOptions options);
+
+  Effects Apply(const Event& event, MonotonicTime now);
+  MonotonicTime NextDeadline() const;
+  bool IsFinished() const { return is_finished_; }
+  void CheckInvariants() const;
+
+ private:
+  // Why the agent is going to end. An outcome or hopelessness may still replace kLeaving, nothing else changes.
+  struct Ending {
+    enum class Kind {
+      kOutcome,   // the run has ended: tell the scheduler that we know, then go
+      kLeaving,   // a signal, or the keeper is gone: say that we leave, then go
+      kHopeless,  // refused, or the scheduler is lost: nobody to talk to
+    };
+    Kind kind = Kind::kOutcome;
+    int exit_code = 0;
+    v1::NodeLeaving leaving;  // kLeaving
+    std::vector<Say> last_words;
+    std::optional<MonotonicTime> quiet_since;  // no process runs any more
+    bool has_said_leaving = false;
+    MonotonicTime give_up_at = MonotonicTime::Never();  // of waiting for acknowledgements, once quiet
+  };
+
+  // The peer list of the round that is to be started.
+  struct Peers {
+    uint32_t round = 0;
+    std::shared_ptr<const std::string> list;
+    bool is_wanted = false;  // a round waits for it, and there is somebody to ask
+    bool is_asked = false;
+    MonotonicTime next_at;  // is_asked: when the answer is given up; else: when to ask (again)
+    absl::Duration back_off;
+    std::string last_error;
+  };
+
+  // agent_core.cc
+  void OnEvent(const Begin& event);
+  void OnEvent(const MessageReceived& event);
+  void OnEvent(const StreamBroken& event);
+  void OnEvent(const PeersFetched& event);
+  void OnEvent(const ProcessHasStarted& event);
+  void OnEvent(const ProcessHasEnded& event);
+  void OnEvent(const FenceHasFallen& event);
+  void OnEvent(const KeeperDied& event);
+  void OnEvent(const EndSignal& event);
+  void OnEvent(const LaunchFailed& event);
+  void OnEvent(const Tick& event);
+  void RunTimers();
+  void SendDueReport();
+  void ReportEnded(v1::ProcessEnded ended, absl::Duration age);
+  void DialNow();
+  v1::Join MakeJoin() const;
+
+  // receiving.cc
+  void OnWelcome(const v1::SchedulerMessage& message);
+  void OnRefusal(const v1::Refusal& refusal);
+  void OnClusterChanged(const v1::Refusal& refusal);
+  void OnAcknowledgement(const v1::Acknowledgement& acknowledgement);
+  void OnDesired(const v1::DesiredState& desired);
+  void OnProbe(const v1::Probe& probe);
+  // The fence falls that long before `since` + the scheduler's fence_timeout that the processes are gone by then.
+  void ArmFence(MonotonicTime since);
+  void DisarmFence();
+
+  // converging.cc
+  void Converge();
+  void StartRound();
+  std::vector<uint32_t> SlotsToStart() const;
+  // True once the peer list is there or not needed; else asks for it.
+  bool HavePeers();
+  void ForgetPeersRequest();
+  void LaunchSlots(const std::vector<uint32_t>& slots);
+  void PrintAndReport(const std::vector<uint32_t>& slots);
+  void StopAll();
+  // Insists when what was told to stop has not ended long after stop_timeout.
+  void StopPatiently();
+  MonotonicTime NextStopDeadline() const;
+
+  // ending.cc
+  void EndHopeless(int exit_code, Say last_word);
+  void EndByOutcome();
+  void Leave(int signal, const std::string& reason, Say last_word);
+  void LeaveWithoutKeeper();
+  void StepEnding();
+  void StepOutcome();
+  void StepLeaving();
+  void FinishNow();
+  int OutcomeExitCode() const;
+
+  bool IsWelcomed() const { return run_ != 0; }
+  bool HasOutcome() const { return desired_.has_outcome(); }
+  void Emit(Effect effect) { effects_.push_back(std::move(effect)); }
+  void SendToScheduler(v1::AgentMessage message);
+
+  const AgentOptions options_;
+  MonotonicTime now_;
+  Effects effects_;
+  Connector connector_;
+  Jitter jitter_;
+  Reporter reporter_;
+  Processes processes_;
+  bool is_finished_ = false;
+
+  // What the scheduler told.
+  std::string cluster_id_;
+  uint64_t run_ = 0;  // 0: never welcomed
+  std::string node_id_;
+  uint64_t term_ = 0;
+  absl::Duration heartbeat_interval_ = absl::Seconds(2);
+  absl::Duration fence_timeout_ = absl::ZeroDuration();  // 0: not armed
+  std::optional<MonotonicTime> fence_at_;
+  v1::DesiredState desired_;
+
+  Peers peers_;
+  uint32_t printed_round_ = 0;
+  bool is_keeper_dead_ = false;
+  std::optional<MonotonicTime> stopping_since_;
+  bool was_killed_ = false;
+  std::optional<Ending> ending_;
+  int end_signal_ = 0;
+};
+
+}  // namespace muster::agent

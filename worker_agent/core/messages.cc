@@ -1,0 +1,138 @@
+#include "worker_agent/core/messages.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::agent {
+namespace {
+
+// Whole seconds are enough for people, but half a second is not "0".
+std::string Duration(absl::Duration duration) {
+  return absl::FormatDuration(
+      absl::Trunc(duration, duration < absl::Seconds(10) ? absl::Milliseconds(100) : absl::Seconds(1)));
+}
+
+// "3", "0-3", "0,2-4": the ranks of some slots.
+std::string RankRanges(const v1::Assignment& assignment, const std::vector<uint32_t>& slots) {
+  std::string text;
+  for (size_t i = 0; i < slots.size();) {
+    const uint32_t first = assignment.slots(static_cast<int>(slots[i])).rank();
+    uint32_t last = first;
+    size_t next = i + 1;
+    while (next < slots.size() && assignment.slots(static_cast<int>(slots[next])).rank() == last + 1) {
+      ++last;
+      ++next;
+    }
+    absl::StrAppend(&text, text.empty() ? "" : ",", first);
+    if (last > first) absl::StrAppend(&text, "-", last);
+    i = next;
+  }
+  return text;
+}
+
+std::string Knocking(uint32_t retry_num) {
+  return absl::StrCat("MS_CLUSTER_RETRY_NUM (", retry_num, " tries x 3 s) sets for how long an agent tries");
+}
+
+}  // namespace
+
+Say SayWaitingForScheduler(const std::string& scheduler, const std::string& reason, absl::Duration waited) {
+  std::string text = absl::StrCat("waiting for the scheduler at ", scheduler);
+  if (waited >= absl::Seconds(5)) absl::StrAppend(&text, " for ", Duration(waited));
+  return {Severity::kInfo, absl::StrCat(text, ": ", reason)};
+}
+
+Say SayApart(const std::string& scheduler, const std::string& reason, absl::Duration apart, absl::Duration patience) {
+  if (apart == absl::ZeroDuration()) {
+    return {Severity::kWarning, absl::StrCat("lost the scheduler at ", scheduler, " (", reason,
+                                             "); processes keep running, trying to reach it for ", Duration(patience))};
+  }
+  return {Severity::kWarning, absl::StrCat("still without the scheduler at ", scheduler, " after ", Duration(apart),
+                                           " of ", Duration(patience), ": ", reason)};
+}
+
+Say SayReconnected(absl::Duration apart) {
+  return {Severity::kInfo, absl::StrCat("reconnected to the scheduler after ", Duration(apart))};
+}
+
+Say SayJoined(const v1::Welcome& welcome) {
+  std::string text =
+      absl::StrCat("joined job ", welcome.job_id(), " (run ", welcome.run(), ") as node ", welcome.node_id());
+  if (welcome.is_spare()) absl::StrAppend(&text, ", a spare");
+  if (!welcome.previous_run().empty()) absl::StrAppend(&text, "; the run before: ", welcome.previous_run());
+  return {Severity::kInfo, text};
+}
+
+Say SayRound(const v1::DesiredState& desired, const std::vector<uint32_t>& slots) {
+  const v1::Assignment& assignment = desired.assignment();
+  const bool is_server = assignment.role() == v1::ROLE_SERVER;
+  std::string text = absl::StrCat("round ", desired.round(), ": ", is_server ? "server " : "",
+                                  slots.size() == 1 ? "rank " : "ranks ", RankRanges(assignment, slots), " of ",
+                                  is_server ? assignment.server_num() : assignment.worker_num());
+  if (assignment.machine_num() > 1) {
+    absl::StrAppend(&text, " on machine ", assignment.node_rank(), " of ", assignment.machine_num());
+  }
+  return {Severity::kInfo, text};
+}
+
+Say SayProgress(const v1::WaitStatus& waiting) { return {Severity::kInfo, waiting.text(), true}; }
+
+Say SayUnreachable(const std::string& scheduler, const std::string& reason, absl::Duration waited, uint32_t retry_num) {
+  return {Severity::kError,
+          absl::StrCat("could not reach the scheduler at ", scheduler, " within ", Duration(waited), " (", reason,
+                       "). Check that ms-scheduler runs there, that MS_SCHED_HOST and MS_SCHED_PORT name it, and that "
+                       "no firewall is in between; ",
+                       Knocking(retry_num))};
+}
+
+Say SaySchedulerLost(const std::string& scheduler, const std::string& reason, absl::Duration waited,
+                     uint32_t retry_num) {
+  return {Severity::kError, absl::StrCat("the scheduler at ", scheduler, " has been out of reach for ",
+                                         Duration(waited), " (", reason, "): giving up; ", Knocking(retry_num))};
+}
+
+Say SaySchedulerForgot(const std::string& scheduler) {
+  return {Severity::kError,
+          absl::StrCat("the scheduler at ", scheduler,
+                       " came back without its memory of this job, so it can't go on; give ms-scheduler a journal "
+                       "(--journal_path or MS_RECOVERY_PATH) to survive its restart")};
+}
+
+Say SayRefused(const std::string& scheduler, const v1::Refusal& refusal) {
+  const std::string text = refusal.text().empty() ? v1::Refusal::Reason_Name(refusal.reason()) : refusal.text();
+  return {Severity::kError, absl::StrCat("refused by the scheduler at ", scheduler, ": ", text)};
+}
+
+Say SaySecurity(const std::string& scheduler, const std::string& reason) {
+  return {Severity::kError, absl::StrCat("no secure connection to the scheduler at ", scheduler, ": ", reason,
+                                         ". Check the certificates of both sides (dates, chain, names, revocation)")};
+}
+
+std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome) {
+  if (outcome.succeeded()) {
+    return {{Severity::kInfo, absl::StrCat("job ", job_id, " (run ", run, ") succeeded")}};
+  }
+  std::vector<Say> says;
+  const v1::Cause& cause = outcome.cause();
+  if (cause.last_lines_size() > 0) {
+    says.push_back({Severity::kError, cause.has_rank() ? absl::StrCat("last output of rank ", cause.rank(), ":")
+                                                       : std::string("last output:")});
+    for (const std::string& line : cause.last_lines()) {
+      says.push_back({Severity::kError, absl::StrCat("  | ", line)});
+    }
+  }
+  std::string text =
+      absl::StrCat("job ", job_id, " (run ", run,
+                   ") failed: ", cause.text().empty() ? v1::Cause::Kind_Name(cause.kind()) : cause.text());
+  if (!cause.remedy().empty()) absl::StrAppend(&text, "; ", cause.remedy());
+  says.push_back({Severity::kError, text});
+  return says;
+}
+
+std::string NameOfSignal(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name != nullptr ? absl::StrCat("SIG", name) : absl::StrCat("signal ", signal);
+}
+
+}  // namespace muster::agent

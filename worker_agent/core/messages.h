@@ -1,0 +1,37 @@
+// What the agent tells people: one place for all its sentences.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "muster/v1/rendezvous.pb.h"
+#include "worker_agent/core/events.h"
+
+namespace muster::agent {
+
+// Before the first welcome: nobody answers yet.
+Say SayWaitingForScheduler(const std::string& scheduler, const std::string& reason, absl::Duration waited);
+// After a welcome: the connection is gone and the processes keep running.
+Say SayApart(const std::string& scheduler, const std::string& reason, absl::Duration apart, absl::Duration patience);
+Say SayReconnected(absl::Duration apart);
+Say SayJoined(const v1::Welcome& welcome);
+Say SayRound(const v1::DesiredState& desired, const std::vector<uint32_t>& slots);
+Say SayProgress(const v1::WaitStatus& waiting);
+
+// Last words; each says what was found and which setting mends it.
+Say SayUnreachable(const std::string& scheduler, const std::string& reason, absl::Duration waited, uint32_t retry_num);
+Say SaySchedulerLost(const std::string& scheduler, const std::string& reason, absl::Duration waited,
+                     uint32_t retry_num);
+Say SaySchedulerForgot(const std::string& scheduler);
+Say SayRefused(const std::string& scheduler, const v1::Refusal& refusal);
+Say SaySecurity(const std::string& scheduler, const std::string& reason);
+
+// How a run ended: the last lines of what failed, then the cause as the last line.
+std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome);
+
+// "SIGTERM"; "signal 40" for those without a name.
+std::string NameOfSignal(int signal);
+
+}  // namespace muster::agent

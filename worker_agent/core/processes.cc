@@ -1,0 +1,76 @@
+#include "worker_agent/core/processes.h"
+
+#include <algorithm>
+
+#include "common/check.h"
+#include "common/exit_codes.h"
+
+namespace muster::agent {
+
+void Processes::Launched(const ProcessId& id) {
+  MUSTER_CHECK(!WasLaunched(id), "a process is started once");
+  MUSTER_CHECK(!IsSlotRunning(id.slot), "a slot has one process at a time");
+  running_.insert(id);
+  unconfirmed_.insert(id);
+  launched_[id.slot] = {id.round, id.attempt};
+  ended_well_.erase(id.slot);
+  std::erase_if(failures_, [&](const Failure& f) { return f.id.slot == id.slot || f.id.round < id.round; });
+}
+
+bool Processes::MarkStarted(const ProcessId& id) {
+  unconfirmed_.erase(id);
+  return running_.contains(id);
+}
+
+bool Processes::MarkEnded(const v1::ProcessEnded& ended) {
+  const ProcessId id{ended.slot(), ended.round(), ended.attempt()};
+  if (running_.erase(id) == 0) return false;
+  unconfirmed_.erase(id);
+  if (ended.exit_code() == 0 && ended.signal() == 0 && ended.launch_error().empty()) {
+    ended_well_.insert(id.slot);
+  } else if (!ended.was_stopped()) {
+    failures_.push_back({id, ended.signal() != 0 ? kExitSignalBase + ended.signal() : ended.exit_code()});
+  }
+  return true;
+}
+
+bool Processes::IsSlotRunning(uint32_t slot) const {
+  return std::any_of(running_.begin(), running_.end(), [&](const ProcessId& id) { return id.slot == slot; });
+}
+
+bool Processes::IsAnyRunningOutside(uint32_t round) const {
+  return std::any_of(running_.begin(), running_.end(), [&](const ProcessId& id) { return id.round != round; });
+}
+
+bool Processes::WasLaunched(const ProcessId& id) const {
+  const auto found = launched_.find(id.slot);
+  return found != launched_.end() && found->second >= Start{id.round, id.attempt};
+}
+
+std::vector<ProcessId> Processes::Unconfirmed(uint32_t round) const {
+  std::vector<ProcessId> ids;
+  for (const ProcessId& id : unconfirmed_) {
+    if (id.round == round) ids.push_back(id);
+  }
+  return ids;
+}
+
+std::optional<int> Processes::FirstFailure() const {
+  if (failures_.empty()) return std::nullopt;
+  return failures_.front().exit_code;
+}
+
+bool Processes::HaveAllEndedWell() const {
+  return running_.empty() && !launched_.empty() && ended_well_.size() == launched_.size();
+}
+
+void Processes::CheckInvariants() const {
+  std::set<uint32_t> slots;
+  for (const ProcessId& id : running_) {
+    MUSTER_CHECK(slots.insert(id.slot).second, "a slot has one process at a time");
+    MUSTER_CHECK(WasLaunched(id), "what runs was launched");
+    MUSTER_CHECK(id.round == running_.begin()->round, "all running processes are of one round");
+  }
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,68 @@
+// Which processes this agent has started, which run, and which of them failed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "muster/v1/types.pb.h"
+
+namespace muster::agent {
+
+// One start of one slot's process.
+struct ProcessId {
+  uint32_t slot = 0;
+  uint32_t round = 0;
+  uint32_t attempt = 0;
+  auto operator<=>(const ProcessId&) const = default;
+};
+
+class Processes {
+ public:
+  // Counts as running from here on. What the slot's earlier processes died of no longer matters.
+  void Launched(const ProcessId& id);
+  // Its ProcessStarted came: it is no launch failure any more.
+  bool MarkStarted(const ProcessId& id);
+  // False when it was not running: a repetition, or nothing of ours.
+  bool MarkEnded(const v1::ProcessEnded& ended);
+
+  bool IsAnyRunning() const { return !running_.empty(); }
+  bool IsSlotRunning(uint32_t slot) const;
+  bool IsAnyRunningOutside(uint32_t round) const;
+  // This or a later start of the slot has been made.
+  bool WasLaunched(const ProcessId& id) const;
+  bool WasAnyLaunched() const { return !launched_.empty(); }
+
+  std::vector<ProcessId> Running() const { return {running_.begin(), running_.end()}; }
+  // Running, but nothing was heard of them since Launched.
+  std::vector<ProcessId> Unconfirmed(uint32_t round) const;
+
+  // The exit code of the first process that failed by itself (its own code, or 128 + signal), of those that no later
+  // start has replaced.
+  std::optional<int> FirstFailure() const;
+  // At least one was started, none runs, and the last one of each slot ended with 0.
+  bool HaveAllEndedWell() const;
+
+  void CheckInvariants() const;
+
+ private:
+  struct Start {
+    uint32_t round = 0;
+    uint32_t attempt = 0;
+    auto operator<=>(const Start&) const = default;
+  };
+  struct Failure {
+    ProcessId id;
+    int exit_code = 0;
+  };
+
+  std::set<ProcessId> running_;
+  std::set<ProcessId> unconfirmed_;     // part of running_
+  std::map<uint32_t, Start> launched_;  // slot → its last start
+  std::vector<Failure> failures_;       // in the order in which they came
+  std::set<uint32_t> ended_well_;       // slots whose last process ended with 0
+};
+
+}  // namespace muster::agent

@@ -1,0 +1,142 @@
+// What the scheduler says.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/exit_codes.h"
+#include "worker_agent/core/impl.h"
+#include "worker_agent/core/messages.h"
+
+namespace muster::agent {
+namespace {
+
+// Between the fence's SIGKILL and the moment from which the ranks may start elsewhere.
+constexpr absl::Duration kFenceMargin = absl::Seconds(5);
+
+// A scheduler that says nonsense must not make the agent spin or fall silent.
+absl::Duration HeartbeatInterval(uint32_t ms, absl::Duration otherwise) {
+  if (ms == 0) return otherwise;
+  return std::clamp(absl::Milliseconds(ms), absl::Milliseconds(10), absl::Minutes(5));
+}
+
+}  // namespace
+
+void AgentCore::Impl::OnWelcome(const v1::SchedulerMessage& message) {
+  const v1::Welcome& welcome = message.welcome();
+  if (connector_.IsOpen()) return;
+  if (welcome.cluster_id() == cluster_id_ && message.term() < term_) {
+    Emit(HangUp{});
+    connector_.OnFailure("a scheduler of an older term answered", now_, effects_);
+    return;
+  }
+  const absl::Duration apart = connector_.ApartFor(now_);
+  const bool is_new_run = welcome.run() != run_ || welcome.cluster_id() != cluster_id_;
+  if (is_new_run && processes_.WasAnyLaunched()) {  // our processes belong to a run that it no longer knows
+    return EndHopeless(kExitSchedulerLost, SaySchedulerForgot(options_.scheduler));
+  }
+  if (is_new_run) desired_.Clear();
+  cluster_id_ = welcome.cluster_id();
+  run_ = welcome.run();
+  node_id_ = welcome.node_id();
+  term_ = message.term();
+  heartbeat_interval_ = HeartbeatInterval(welcome.heartbeat_interval_ms(), heartbeat_interval_);
+  connector_.OnWelcome(now_);
+  reporter_.Acknowledge(welcome.events_through());
+  // The first heartbeat comes somewhere within the interval, so that agents that joined at once don't stay in step.
+  reporter_.StreamOpened(now_, heartbeat_interval_, heartbeat_interval_ * jitter_.Factor(0.25, 1));
+  fence_timeout_ = absl::Milliseconds(welcome.fence_timeout_ms());
+  if (fence_timeout_ > absl::ZeroDuration()) {
+    ArmFence(connector_.dialed_at());
+  } else {
+    DisarmFence();
+  }
+  v1::FarewellRequest farewell;
+  farewell.set_cluster_id(cluster_id_);
+  farewell.set_job_id(welcome.job_id());
+  farewell.set_run(run_);
+  farewell.set_node_id(node_id_);
+  farewell.set_incarnation(options_.incarnation);
+  Emit(SetFarewell{std::move(farewell)});
+  Emit(is_new_run || !welcome.is_resumed() ? SayJoined(welcome) : SayReconnected(apart));
+}
+
+void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
+  reporter_.StreamClosed();
+  ForgetPeersRequest();
+  const Say refused = SayRefused(options_.scheduler, refusal);
+  switch (refusal.reason()) {
+    case v1::Refusal::TRY_LATER:
+      Emit(HangUp{});
+      return connector_.OnTryLater(absl::StrCat("it asks to try again later: ", refusal.text()),
+                                   absl::Milliseconds(refusal.retry_after_ms()), now_, effects_);
+    case v1::Refusal::STALE_CONNECT:
+      Emit(HangUp{});
+      return connector_.OnFailure("another connect of this agent came first", now_, effects_);
+    case v1::Refusal::CLUSTER_CHANGED:
+      return OnClusterChanged(refusal);
+    case v1::Refusal::RUN_UNKNOWN:
+      if (!processes_.HaveAllEndedWell()) return EndHopeless(kExitRefused, refused);
+      return EndHopeless(kExitSuccess, Say{Severity::kInfo, "the run is over; the processes of this node ended well"});
+    case v1::Refusal::NODE_LOST:
+      return EndHopeless(kExitFailedElsewhere, refused);
+    case v1::Refusal::NOT_AUTHORIZED:
+      return EndHopeless(kExitSecurity, refused);
+    default:
+      return EndHopeless(kExitRefused, refused);
+  }
+}
+
+void AgentCore::Impl::OnClusterChanged(const v1::Refusal& refusal) {
+  if (processes_.WasAnyLaunched()) return EndHopeless(kExitSchedulerLost, SaySchedulerForgot(options_.scheduler));
+  // Nothing has begun here: join the new one as if for the first time.
+  cluster_id_.clear();
+  run_ = 0;
+  term_ = 0;
+  node_id_ = options_.node_id;
+  desired_.Clear();
+  reporter_.ForgetEvents();
+  fence_timeout_ = absl::ZeroDuration();
+  DisarmFence();
+  Emit(HangUp{});
+  connector_.OnFailure(refusal.text().empty() ? "the scheduler is another one now; joining it anew" : refusal.text(),
+                       now_, effects_);
+}
+
+void AgentCore::Impl::OnAcknowledgement(const v1::Acknowledgement& acknowledgement) {
+  reporter_.Acknowledge(acknowledgement.events_through());
+  heartbeat_interval_ = HeartbeatInterval(acknowledgement.heartbeat_interval_ms(), heartbeat_interval_);
+  reporter_.SetInterval(heartbeat_interval_);
+  const std::optional<MonotonicTime> sent_at = reporter_.TakeSentAt(acknowledgement.heartbeat_seq());
+  fence_timeout_ = absl::Milliseconds(acknowledgement.fence_timeout_ms());
+  if (fence_timeout_ == absl::ZeroDuration()) {
+    DisarmFence();
+  } else if (sent_at) {
+    ArmFence(*sent_at);
+  }
+  if (!acknowledgement.waiting().text().empty()) Emit(SayProgress(acknowledgement.waiting()));
+}
+
+void AgentCore::Impl::ArmFence(MonotonicTime since) {
+  fence_at_ = since + (fence_timeout_ - options_.stop_timeout - kFenceMargin);
+  Emit(SetFence{true, *fence_at_});
+}
+
+void AgentCore::Impl::DisarmFence() {
+  if (!fence_at_) return;
+  fence_at_.reset();
+  Emit(SetFence{false, {}});
+}
+
+void AgentCore::Impl::OnDesired(const v1::DesiredState& desired) {
+  // An agent gets the verdict of its own run only; what is older than what it knows has come too late.
+  if (desired.run() != run_ || desired.round() < desired_.round() || HasOutcome()) return;
+  desired_ = desired;
+}
+
+void AgentCore::Impl::OnProbe(const v1::Probe& probe) {
+  v1::AgentMessage message;
+  message.mutable_probe_answer()->set_probe(probe.probe());
+  SendToScheduler(std::move(message));
+}
+
+}  // namespace muster::agent

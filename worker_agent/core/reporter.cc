@@ -1,0 +1,83 @@
+#include "worker_agent/core/reporter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/check.h"
+#include "common/limits.h"
+
+namespace muster::agent {
+namespace {
+
+// A scheduler that takes messages but never answers must not make this grow.
+constexpr size_t kMaxUnanswered = 256;
+
+}  // namespace
+
+void Reporter::Add(v1::NodeEvent event, MonotonicTime happened) {
+  event.set_number(++last_number_);
+  pending_.push_back({std::move(event), happened});
+}
+
+void Reporter::Acknowledge(uint64_t through) {
+  while (!pending_.empty() && pending_.front().event.number() <= through) pending_.pop_front();
+}
+
+void Reporter::StreamOpened(MonotonicTime now, absl::Duration interval, absl::Duration first_delay) {
+  is_open_ = true;
+  interval_ = interval;
+  heartbeat_at_ = now + first_delay;
+  sent_through_ = 0;
+}
+
+void Reporter::StreamClosed() {
+  is_open_ = false;
+  sent_.clear();
+}
+
+void Reporter::SetInterval(absl::Duration interval) {
+  if (interval < interval_) heartbeat_at_ = std::min(heartbeat_at_, heartbeat_at_ - (interval_ - interval));
+  interval_ = interval;
+}
+
+bool Reporter::HasUnsent() const {
+  if (pending_.empty()) return false;
+  const size_t window = std::min(pending_.size(), kMaxEventsPerReport);
+  return pending_[window - 1].event.number() > sent_through_;
+}
+
+bool Reporter::IsDue(MonotonicTime now) const { return is_open_ && (now >= heartbeat_at_ || HasUnsent()); }
+
+MonotonicTime Reporter::NextDeadline() const { return is_open_ ? heartbeat_at_ : MonotonicTime::Never(); }
+
+v1::Report Reporter::MakeReport(MonotonicTime now) {
+  v1::Report report;
+  report.set_heartbeat_seq(++heartbeat_seq_);
+  const size_t window = std::min(pending_.size(), kMaxEventsPerReport);
+  for (size_t i = 0; i < window; ++i) {
+    v1::NodeEvent& event = *report.add_events();
+    event = pending_[i].event;
+    event.set_age_ms(std::max<int64_t>(0, absl::ToInt64Milliseconds(now - pending_[i].happened)));
+    sent_through_ = std::max(sent_through_, event.number());
+  }
+  sent_.push_back({heartbeat_seq_, now});
+  if (sent_.size() > kMaxUnanswered) sent_.pop_front();
+  heartbeat_at_ = now + interval_;
+  return report;
+}
+
+std::optional<MonotonicTime> Reporter::TakeSentAt(uint64_t heartbeat_seq) {
+  while (!sent_.empty() && sent_.front().heartbeat_seq < heartbeat_seq) sent_.pop_front();
+  if (sent_.empty() || sent_.front().heartbeat_seq != heartbeat_seq) return std::nullopt;
+  return sent_.front().at;
+}
+
+void Reporter::CheckInvariants() const {
+  uint64_t expected = last_number_ - pending_.size();
+  for (const Pending& pending : pending_) {
+    MUSTER_CHECK(pending.event.number() == ++expected, "events are numbered without a gap");
+  }
+  MUSTER_CHECK(sent_.size() <= kMaxUnanswered, "unanswered heartbeats are bounded");
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,66 @@
+// The agent's events and heartbeats: what is not yet acknowledged, and when to say it (again).
+//
+// Events are numbered from 1 for each incarnation. A report carries the oldest unacknowledged ones, without a gap and
+// at most kMaxEventsPerReport; it is due with each heartbeat, and at once when one of these has not been sent on the
+// present stream.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "muster/v1/rendezvous.pb.h"
+
+namespace muster::agent {
+
+class Reporter {
+ public:
+  // `event` without its number and age.
+  void Add(v1::NodeEvent event, MonotonicTime happened);
+  void Acknowledge(uint64_t through);
+  bool IsAllAcknowledged() const { return pending_.empty(); }
+
+  // The first heartbeat comes after `first_delay`, then every `interval`.
+  void StreamOpened(MonotonicTime now, absl::Duration interval, absl::Duration first_delay);
+  void StreamClosed();
+  void SetInterval(absl::Duration interval);
+
+  bool IsDue(MonotonicTime now) const;
+  MonotonicTime NextDeadline() const;
+  // The next report; it counts as sent at `now`.
+  v1::Report MakeReport(MonotonicTime now);
+
+  // When the report with this number was sent, if it was one of the last ones; forgets the older ones.
+  std::optional<MonotonicTime> TakeSentAt(uint64_t heartbeat_seq);
+
+  // Forgets all events, as for a scheduler that has never heard of this agent. Numbers go on.
+  void ForgetEvents() { pending_.clear(); }
+
+  // Aborts if the numbers have a gap.
+  void CheckInvariants() const;
+
+ private:
+  struct Pending {
+    v1::NodeEvent event;
+    MonotonicTime happened;
+  };
+  struct Sent {
+    uint64_t heartbeat_seq;
+    MonotonicTime at;
+  };
+
+  bool HasUnsent() const;
+
+  std::deque<Pending> pending_;
+  std::deque<Sent> sent_;
+  uint64_t last_number_ = 0;
+  uint64_t sent_through_ = 0;  // on this stream
+  uint64_t heartbeat_seq_ = 0;
+  bool is_open_ = false;
+  absl::Duration interval_ = absl::Seconds(2);
+  MonotonicTime heartbeat_at_;
+};
+
+}  // namespace muster::agent

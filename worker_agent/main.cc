@@ -1,0 +1,135 @@
+// ms-worker: settings, logging, scheduler of its own, keeper, node, loop.
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/clock.h"
+#include "common/exit_codes.h"
+#include "common/ip_address.h"
+#include "common/log.h"
+#include "common/settings/settings.h"
+#include "common/settings/syntax.h"
+#include "common/version.h"
+#include "worker_agent/agent_settings.h"
+#include "worker_agent/launch/work_folder.h"
+#include "worker_agent/runtime/agent_loop.h"
+#include "worker_agent/runtime/node_description.h"
+#include "worker_agent/runtime/own_scheduler.h"
+#include "worker_agent/session/farewell.h"
+
+namespace muster::agent {
+namespace {
+
+int Fail(const absl::Status& status, int code = kExitUsage) {
+  Log(LogLevel::kError, std::string(status.message()));
+  return code;
+}
+
+// What --check_config prints of the timeouts.
+std::vector<LadderStep> Ladder(const AgentSettings& settings) {
+  std::vector<LadderStep> steps = {
+      {"stop_timeout", settings.stop_timeout, "between stop_signal and SIGKILL"},
+      {"receive_msg_timeout", settings.receive_msg_timeout, "for the answer to a request"},
+      {"cluster_retry_num x 3 s", settings.cluster_retry_num * absl::Seconds(3), "trying to reach the scheduler"}};
+  if (settings.topo_timeout) {
+    steps.push_back({"topo_timeout", *settings.topo_timeout, "until all nodes have joined"});
+  }
+  return steps;
+}
+
+// Joins the job and stays with it. Before gRPC: the keeper is forked while this is the only thread.
+int Work(AgentSettings settings, const std::map<std::string, std::string>& environment) {
+  Signals signals;
+  if (settings.standalone && !settings.worker_num) settings.worker_num = SlotCount(settings, environment);
+
+  const absl::StatusOr<int> stop_signal = ParseSignal(settings.stop_signal);
+  if (!stop_signal.ok()) return Fail(stop_signal.status());
+  absl::StatusOr<std::unique_ptr<Keeper>> keeper = Keeper::Spawn({*stop_signal, settings.stop_timeout});
+  if (!keeper.ok()) return Fail(keeper.status());
+
+  absl::StatusOr<std::unique_ptr<OwnScheduler>> scheduler = OwnScheduler::StartIfWanted(settings);
+  if (!scheduler.ok()) return Fail(scheduler.status());
+  if (*scheduler != nullptr) Keeper::Spare((*scheduler)->pid());
+
+  absl::StatusOr<NodeDescription> node = DescribeNode(settings, environment);
+  if (!node.ok()) return Fail(node.status());
+  const uint64_t incarnation = NewIncarnation();
+  const auto folder = WorkFolder::Create(WorkFolder::DefaultBase(environment), settings.job_id, incarnation);
+  if (!folder.ok()) return Fail(folder.status());
+  auto launcher = Launcher::Create({settings, node->node, environment, (*folder)->path(), node->own_address});
+  if (!launcher.ok()) return Fail(launcher.status());
+
+  AgentLoopOptions options;
+  options.agent.job_id = settings.job_id;
+  options.agent.node_id = settings.node_id;
+  options.agent.incarnation = incarnation;
+  options.agent.settings = node->settings;
+  options.agent.node = node->node;
+  options.agent.retry_num = settings.cluster_retry_num;
+  options.agent.stop_timeout = settings.stop_timeout;
+  options.agent.scheduler = JoinHostPort(settings.sched_host, settings.sched_port);
+  options.agent.has_command = !settings.command.empty();
+  options.session.host = settings.sched_host;
+  options.session.port = settings.sched_port;
+  options.session.request_timeout = std::min(settings.receive_msg_timeout, options.session.request_timeout);
+  options.program = OwnProgram();
+  options.log_dir = settings.log_dir;
+  int code = 0;
+  {
+    AgentLoop loop(std::move(options), *std::move(keeper), **launcher, signals, Clock::System());
+    code = loop.Run();
+  }
+  if (*scheduler != nullptr) {
+    // Other nodes still need it to learn how the job ended, and may take stop_timeout for that.
+    (*scheduler)->WaitForEnd(settings.stop_timeout + absl::Seconds(5), [&] { return signals.Take().has_value(); });
+  }
+  return code;
+}
+
+int Main(const std::vector<std::string>& args) {
+  prctl(PR_SET_NAME, "ms-worker");
+  AgentSettings settings;
+  SettingsTable table = AgentSettingsTable(settings);
+  const std::map<std::string, std::string> environment = ProcessEnvironment();
+  LoadResult loaded = LoadSettings(table, args, environment, true);
+  if (loaded.wants_help) return std::fputs(HelpText(table).c_str(), stdout) < 0 ? kExitUsage : kExitSuccess;
+  if (loaded.wants_version) return std::printf("ms-worker %s\n", kVersion) < 0 ? kExitUsage : kExitSuccess;
+  settings.command = loaded.command;
+  if (settings.role == "MS_SCHED") return BecomeScheduler(FlagsOf(args, loaded.command));
+
+  SettingsFindings findings = loaded.findings;
+  const SettingsFindings more = CheckAgentSettings(settings);
+  findings.errors.insert(findings.errors.end(), more.errors.begin(), more.errors.end());
+  findings.warnings.insert(findings.warnings.end(), more.warnings.begin(), more.warnings.end());
+  for (const std::string& word : loaded.positional) {
+    findings.errors.push_back(absl::StrCat("unexpected word ", word, " before --; the command stands behind it"));
+  }
+  for (const std::string& error : findings.errors) std::fprintf(stderr, "ms-worker: %s\n", error.c_str());
+  if (!findings.errors.empty()) return kExitUsage;
+  if (settings.check_config) {
+    for (const std::string& warning : findings.warnings) std::fprintf(stderr, "ms-worker: %s\n", warning.c_str());
+    std::printf("%s\n%s", ShowSettings(table, loaded).c_str(), ShowLadder(Ladder(settings)).c_str());
+    return kExitSuccess;
+  }
+  const absl::Status logging = InitLogging({"ms-worker", settings.log_format, settings.log_level, ""});
+  if (!logging.ok()) return Fail(logging);
+  for (const std::string& warning : findings.warnings) Log(LogLevel::kWarning, warning);
+  return Work(std::move(settings), environment);
+}
+
+}  // namespace
+}  // namespace muster::agent
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  if (!args.empty() && args[0] == muster::agent::kFarewellFlag) {
+    return muster::agent::RunFarewell({args.begin() + 1, args.end()});
+  }
+  return muster::agent::Main(args);
+}

@@ -1,0 +1,201 @@
+#include "worker_agent/runtime/agent_loop.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/log.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/launch/failure_file.h"
+#include "worker_agent/session/farewell.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr absl::Duration kLastWordsTimeout = absl::Seconds(1);
+constexpr int kLongestPollMs = 60'000;
+
+v1::ProcessStarted StartedMessage(const ProcessKey& key, int64_t pid) {
+  v1::ProcessStarted started;
+  started.set_round(key.round);
+  started.set_slot(key.slot);
+  started.set_attempt(key.attempt);
+  started.set_pid(static_cast<uint64_t>(pid));
+  return started;
+}
+
+v1::ProcessEnded EndedMessage(const ProcessKey& key, const Ended& ended) {
+  v1::ProcessEnded message;
+  message.set_round(key.round);
+  message.set_slot(key.slot);
+  message.set_attempt(key.attempt);
+  message.set_exit_code(ended.exit_code);
+  message.set_signal(ended.signal);
+  message.set_core_dumped(ended.core_dumped);
+  message.set_was_stopped(ended.was_stopped);
+  message.set_error_message(ended.error_message);
+  for (const std::string& line : ended.last_lines) message.add_last_lines(line);
+  message.set_launch_error(ended.launch_error);
+  return message;
+}
+
+}  // namespace
+
+AgentLoop::AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, Launcher& launcher, Signals& signals,
+                     const Clock& clock)
+    : options_(std::move(options)),
+      clock_(clock),
+      launcher_(launcher),
+      signals_(signals),
+      narrator_(Narrator::FindTerminal()),
+      core_(options_.agent),
+      keeper_(std::move(keeper)),
+      session_(options_.session, [this](Event event) { queue_.Push(std::move(event)); }) {}
+
+int AgentLoop::Run() {
+  pending_.push_back(Begin{});
+  while (true) {
+    while (!pending_.empty() && !core_.IsFinished()) {
+      const Event event = std::move(pending_.front());
+      pending_.pop_front();
+      Apply(event);
+    }
+    if (core_.IsFinished()) break;
+    Wait();
+  }
+  session_.Close(kLastWordsTimeout);
+  keeper_.reset();
+  return exit_code_;
+}
+
+void AgentLoop::Wait() {
+  const MonotonicTime deadline = core_.NextDeadline();
+  const absl::Duration left = deadline - clock_.Read().monotonic;
+  const int timeout_ms =
+      left >= absl::Milliseconds(kLongestPollMs)
+          ? kLongestPollMs
+          : std::max(0, static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1)))));
+  pollfd fds[] = {
+      {is_keeper_lost_ ? -1 : keeper_->fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}, {queue_.fd(), POLLIN, 0}};
+  poll(fds, std::size(fds), timeout_ms);
+  if (fds[0].revents != 0) TakeKeeperEvents();
+  if (fds[1].revents != 0) TakeSignals();
+  if (fds[2].revents != 0) {
+    for (Event& event : queue_.TakeAll()) pending_.push_back(std::move(event));
+  }
+  if (clock_.Read().monotonic >= core_.NextDeadline()) pending_.push_back(Tick{});
+}
+
+void AgentLoop::TakeKeeperEvents() {
+  for (const KeeperEvent& event : keeper_->Poll()) {
+    std::visit([this](const auto& e) { On(e); }, event);
+  }
+}
+
+void AgentLoop::TakeSignals() {
+  while (const std::optional<int> signal = signals_.Take()) {
+    if (!Signals::IsForwarded(*signal)) {
+      pending_.push_back(EndSignal{*signal});
+    } else if (!is_keeper_lost_) {
+      keeper_->Forward(*signal);
+    }
+  }
+}
+
+void AgentLoop::Apply(const Event& event) {
+  for (const Effect& effect : core_.Apply(event, clock_.Read().monotonic)) {
+    std::visit([this](const auto& e) { Do(e); }, effect);
+  }
+}
+
+void AgentLoop::On(const Started& event) {
+  pending_.push_back(ProcessHasStarted{StartedMessage(event.key, event.pid)});
+  const auto found = followers_.find(event.key);
+  if (found == followers_.end()) return;
+  for (const ProcessKey& key : found->second) pending_.push_back(ProcessHasStarted{StartedMessage(key, event.pid)});
+}
+
+void AgentLoop::On(const Ended& event) {
+  const absl::Duration age = absl::Milliseconds(BootTimeMs() - event.ended_boottime_ms);
+  pending_.push_back(ProcessHasEnded{EndedMessage(event.key, event), age});
+  const auto found = followers_.find(event.key);
+  if (found == followers_.end()) return;
+  for (const ProcessKey& key : found->second) pending_.push_back(ProcessHasEnded{EndedMessage(key, event), age});
+  followers_.erase(found);
+}
+
+void AgentLoop::On(const FenceFell&) { pending_.push_back(FenceHasFallen{}); }
+
+void AgentLoop::On(const KeeperLost&) {
+  is_keeper_lost_ = true;
+  Keeper::KillAllDescendants();
+  pending_.push_back(KeeperDied{});
+}
+
+void AgentLoop::Do(const Dial& effect) { session_.Dial(effect.connect_seq); }
+void AgentLoop::Do(const Send& effect) { session_.Send(effect.connect_seq, effect.message); }
+void AgentLoop::Do(const HangUp&) { session_.HangUp(); }
+void AgentLoop::Do(const FetchPeers& effect) { session_.FetchPeers(options_.agent.job_id, effect); }
+
+void AgentLoop::Do(const Launch& effect) {
+  const uint32_t round = effect.desired.round();
+  absl::StatusOr<LaunchPlan> plan = launcher_.Prepare(effect, farewell_.node_id());
+  if (!plan.ok()) {
+    pending_.push_back(LaunchFailed{round, std::string(plan.status().message())});
+    return;
+  }
+  narrator_.ClearProgress();
+  for (const std::string& notice : plan->notices) Log(LogLevel::kInfo, notice);
+  if (!options_.log_dir.empty() && effect.desired.restart_count() == 0) {
+    unlink(absl::StrCat(options_.log_dir, "/failure.json").c_str());  // of an earlier run
+  }
+  followers_.merge(plan->followers);
+  for (const ProcessSpec& spec : plan->specs) keeper_->Start(spec);
+  for (const ProcessKey& key : plan->done_at_once) {
+    pending_.push_back(ProcessHasEnded{EndedMessage(key, Ended{}), absl::ZeroDuration()});
+  }
+}
+
+void AgentLoop::Do(const StopProcesses&) { keeper_->StopAll(); }
+void AgentLoop::Do(const KillProcesses&) { keeper_->KillAll(); }
+
+void AgentLoop::Do(const PrintAssignment& effect) {
+  const absl::StatusOr<std::string> text = launcher_.AssignmentText(effect, farewell_.node_id());
+  if (!text.ok()) {
+    Log(LogLevel::kError, std::string(text.status().message()));
+    return;
+  }
+  narrator_.ClearProgress();
+  std::printf("%s\n", text->c_str());
+  std::fflush(stdout);
+}
+
+void AgentLoop::Do(const SetFence& effect) {
+  if (!effect.is_armed) return keeper_->SetFence(std::nullopt);
+  const absl::Duration left = effect.deadline - clock_.Read().monotonic;
+  keeper_->SetFence(BootTimeMs() + absl::ToInt64Milliseconds(left));
+}
+
+void AgentLoop::Do(const SetFarewell& effect) {
+  farewell_ = effect.farewell;
+  FarewellCommand command;
+  command.argv = FarewellArguments(options_.program, options_.session.host, options_.session.port, effect.farewell);
+  keeper_->SetFarewell(command);
+}
+
+void AgentLoop::Do(const Say& effect) { narrator_.Tell(effect, clock_.Read().monotonic); }
+
+void AgentLoop::Do(const Finish& effect) {
+  narrator_.ClearProgress();
+  exit_code_ = effect.exit_code;
+  if (options_.log_dir.empty() || !effect.outcome.has_cause()) return;
+  const absl::Status written =
+      WriteFailureFile(options_.log_dir, options_.agent.job_id, farewell_.run(), effect.outcome);
+  if (!written.ok()) Log(LogLevel::kWarning, std::string(written.message()));
+}
+
+}  // namespace muster::agent

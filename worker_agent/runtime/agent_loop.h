@@ -1,0 +1,80 @@
+// The one thread that owns the agent's core: waits for the keeper, signals and the session, and carries out what the
+// core wants.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "worker_agent/core/agent_core.h"
+#include "worker_agent/keeper/keeper.h"
+#include "worker_agent/runtime/event_queue.h"
+#include "worker_agent/runtime/launcher.h"
+#include "worker_agent/runtime/narrator.h"
+#include "worker_agent/runtime/signals.h"
+#include "worker_agent/session/session.h"
+
+namespace muster::agent {
+
+struct AgentLoopOptions {
+  AgentOptions agent;
+  SessionOptions session;
+  std::string program;  // this one, for the farewell
+  std::string log_dir;  // for failure.json; empty: none
+};
+
+class AgentLoop {
+ public:
+  // Nothing is owned but the keeper; `signals` and `launcher` must outlive this.
+  AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, Launcher& launcher, Signals& signals,
+            const Clock& clock);
+
+  // Until the core has finished; every process is gone then and the scheduler knows what it was told. Returns the exit
+  // code.
+  int Run();
+
+ private:
+  void Wait();
+  void TakeKeeperEvents();
+  void TakeSignals();
+  void Apply(const Event& event);
+
+  void On(const Started& event);
+  void On(const Ended& event);
+  void On(const FenceFell& event);
+  void On(const KeeperLost& event);
+
+  void Do(const Dial& effect);
+  void Do(const Send& effect);
+  void Do(const HangUp& effect);
+  void Do(const FetchPeers& effect);
+  void Do(const Launch& effect);
+  void Do(const StopProcesses& effect);
+  void Do(const KillProcesses& effect);
+  void Do(const PrintAssignment& effect);
+  void Do(const SetFence& effect);
+  void Do(const SetFarewell& effect);
+  void Do(const Say& effect);
+  void Do(const Finish& effect);
+
+  const AgentLoopOptions options_;
+  const Clock& clock_;
+  Launcher& launcher_;
+  Signals& signals_;
+  EventQueue queue_;  // outlives the session, which fills it
+  Narrator narrator_;
+  AgentCore core_;
+  std::unique_ptr<Keeper> keeper_;
+  Session session_;
+
+  std::deque<Event> pending_;
+  bool is_keeper_lost_ = false;
+  std::map<ProcessKey, std::vector<ProcessKey>> followers_;  // see LaunchPlan
+  v1::FarewellRequest farewell_;
+  int exit_code_ = 0;
+};
+
+}  // namespace muster::agent

@@ -1,0 +1,200 @@
+#include "worker_agent/runtime/launcher.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/ip_address.h"
+#include "worker_agent/launch/environment.h"
+#include "worker_agent/launch/peers.h"
+#include "worker_agent/launch/placeholders.h"
+
+namespace muster::agent {
+
+// What all processes of one launch share.
+struct Launcher::Round {
+  v1::DesiredState desired;
+  std::optional<v1::PeerList> peers;
+  std::string node_id;
+  std::string own_address;
+  std::string cluster_file;
+
+  const v1::SlotAssignment& slot(uint32_t slot) const { return desired.assignment().slots(static_cast<int>(slot)); }
+  ProcessKey key(uint32_t slot_number) const { return {slot_number, desired.round(), slot(slot_number).attempt()}; }
+};
+
+namespace {
+
+constexpr uint32_t kDefaultMaxRestarts = 3;
+
+std::string AddressOf(const v1::PeerList& peers, const std::string& node_id) {
+  for (const v1::PeerNode& node : peers.nodes()) {
+    if (node.node_id() != node_id) continue;
+    const auto address = IpAddress::FromBytes(node.address());
+    return address ? address->ToString() : "";
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Launcher>> Launcher::Create(LauncherOptions options) {
+  auto overrides = ParseOverrides(options.settings.env);
+  if (!overrides.ok()) return overrides.status();
+  std::optional<TailRanks> tail;
+  if (!options.settings.tail.empty()) {
+    auto parsed = TailRanks::Parse(options.settings.tail);
+    if (!parsed.ok()) return parsed.status();
+    tail = *std::move(parsed);
+  }
+  auto binding = CpuBinding::Parse(options.settings.bind_core);
+  if (!binding.ok()) return binding.status();
+  return std::unique_ptr<Launcher>(
+      new Launcher(std::move(options), *std::move(overrides), std::move(tail), *std::move(binding)));
+}
+
+Launcher::Launcher(LauncherOptions options, std::map<std::string, std::string> overrides, std::optional<TailRanks> tail,
+                   CpuBinding binding)
+    : options_(std::move(options)),
+      overrides_(std::move(overrides)),
+      tail_(std::move(tail)),
+      binding_(std::move(binding)) {}
+
+absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::string& node_id) {
+  const absl::StatusOr<Round> round = OpenRound(launch.desired, launch.peer_list, node_id);
+  if (!round.ok()) return round.status();
+  LaunchPlan plan;
+  std::vector<uint32_t> slots = launch.slots;
+  if (options_.settings.per_job && round->slot(0).rank() != 0) {
+    for (const uint32_t slot : slots) plan.done_at_once.push_back(round->key(slot));
+    return plan;
+  }
+  const absl::Status written = WriteClusterFile(round->cluster_file, FileInput(*round));
+  if (!written.ok()) return written;
+  if (IsOneForAll() && slots.size() > 1) {
+    std::vector<ProcessKey>& followers = plan.followers[round->key(slots[0])];
+    for (size_t i = 1; i < slots.size(); ++i) followers.push_back(round->key(slots[i]));
+    slots.resize(1);
+  }
+  std::map<std::string, std::string> replaced;
+  for (const uint32_t slot : slots) {
+    absl::StatusOr<ProcessSpec> spec = SpecFor(*round, slot, plan, replaced);
+    if (!spec.ok()) return spec.status();
+    plan.specs.push_back(*std::move(spec));
+  }
+  Note(ReplacedNotice(replaced), plan);
+  return plan;
+}
+
+absl::StatusOr<std::string> Launcher::AssignmentText(const PrintAssignment& print, const std::string& node_id) const {
+  const absl::StatusOr<Round> round = OpenRound(print.desired, print.peer_list, node_id);
+  if (!round.ok()) return round.status();
+  return ClusterFileText(FileInput(*round));
+}
+
+absl::StatusOr<Launcher::Round> Launcher::OpenRound(const v1::DesiredState& desired,
+                                                    const std::shared_ptr<const std::string>& peer_list,
+                                                    const std::string& node_id) const {
+  Round round;
+  round.desired = desired;
+  round.node_id = node_id;
+  if (peer_list != nullptr) {
+    absl::StatusOr<v1::PeerList> peers = CheckedPeerList(*peer_list, options_.settings.job_id, desired);
+    if (!peers.ok()) return peers.status();
+    round.own_address = AddressOf(*peers, node_id);
+    round.peers = *std::move(peers);
+  }
+  if (round.own_address.empty()) round.own_address = options_.own_address;
+  round.cluster_file = absl::StrCat(options_.work_folder, "/cluster-", desired.round(), ".json");
+  return round;
+}
+
+ClusterFileInput Launcher::FileInput(const Round& round) const {
+  ClusterFileInput input;
+  input.desired = &round.desired;
+  input.peers = round.peers ? &*round.peers : nullptr;
+  input.job_id = options_.settings.job_id;
+  input.node_id = round.node_id;
+  input.host_name = options_.node.host_name();
+  input.own_address = round.own_address;
+  input.certificate_fingerprint = options_.node.certificate_fingerprint();
+  input.offers.assign(options_.node.slots().begin(), options_.node.slots().end());
+  return input;
+}
+
+absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot, LaunchPlan& plan,
+                                              std::map<std::string, std::string>& replaced) {
+  const AgentSettings& settings = options_.settings;
+  ProcessSpec spec;
+  spec.key = round.key(slot);
+  spec.error_file = absl::StrCat(options_.work_folder, "/error-", slot, ".json");
+
+  EnvironmentInput input;
+  input.desired = &round.desired;
+  input.peers = round.peers ? &*round.peers : nullptr;
+  input.slot = slot;
+  if (static_cast<int>(slot) < options_.node.slots_size()) input.offer = options_.node.slots(static_cast<int>(slot));
+  input.is_one_for_node = IsOneForAll();
+  input.job_id = settings.job_id;
+  input.node_id = round.node_id;
+  input.own_address = round.own_address;
+  input.scheduler_host = settings.sched_host;
+  input.scheduler_port = settings.sched_port;
+  input.cluster_file = round.cluster_file;
+  input.error_file = spec.error_file;
+  input.rank_table_file = settings.rank_table_file;
+  input.master_address = settings.master_addr;
+  input.master_port = settings.master_port;
+  input.max_restarts =
+      settings.max_restarts.value_or(settings.enable_recovery.value_or(false) ? kDefaultMaxRestarts : 0);
+  input.enable_recovery = settings.enable_recovery;
+  input.inherited = options_.environment;
+  input.overrides = overrides_;
+  const Environment environment = BuildEnvironment(input);
+
+  spec.env = environment.variables;
+  spec.argv = FillPlaceholders(settings.command, PlaceholdersFor(input, environment));
+  replaced.insert(environment.replaced.begin(), environment.replaced.end());
+  ChooseOutput(round, slot, spec);
+  if (const absl::Status chosen = ChooseCpus(round, slot, spec, plan); !chosen.ok()) return chosen;
+  return spec;
+}
+
+void Launcher::ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec) const {
+  const std::string& log_dir = options_.settings.log_dir;
+  const uint32_t rank = round.slot(slot).rank();
+  const bool is_server = round.desired.assignment().role() == v1::ROLE_SERVER;
+  if (!log_dir.empty()) {
+    spec.log_path = absl::StrCat(log_dir, "/", is_server ? "server_" : "worker_", rank, ".log");
+    // The keeper appends, so that a restart continues the log; a job that begins begins its logs as well.
+    if (round.desired.restart_count() == 0 && spec.key.attempt == 0) unlink(spec.log_path.c_str());
+  }
+  const bool is_alone = options_.node.slots_size() == 1 || IsOneForAll();
+  if (is_alone && log_dir.empty() && !tail_) {
+    spec.passes_output = true;
+    spec.inherits_stdin = true;
+    return;
+  }
+  if (tail_ ? tail_->Contains(rank) : log_dir.empty()) {
+    spec.prefix = absl::StrCat(is_server ? "[server " : "[rank ", rank, "] ");
+  }
+}
+
+absl::Status Launcher::ChooseCpus(const Round& round, uint32_t slot, ProcessSpec& spec, LaunchPlan& plan) {
+  if (binding_.is_off() || IsOneForAll()) return absl::OkStatus();
+  absl::StatusOr<CpuChoice> choice = binding_.Choose(
+      round.slot(slot).local_rank(), round.desired.assignment().local_world_size(), InNumaOrder(AllowedCpus()));
+  if (!choice.ok()) return choice.status();
+  spec.cpus = std::move(choice->cpus);
+  Note(choice->notice, plan);
+  return absl::OkStatus();
+}
+
+bool Launcher::IsOneForAll() const { return options_.settings.per_node || options_.settings.per_job; }
+
+void Launcher::Note(const std::string& notice, LaunchPlan& plan) {
+  if (!notice.empty() && noted_.insert(notice).second) plan.notices.push_back(notice);
+}
+
+}  // namespace muster::agent

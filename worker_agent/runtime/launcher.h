@@ -1,0 +1,73 @@
+// Turns a Launch of the core into what the keeper shall start: environments, the cluster file, logs, live output, CPUs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker_agent/agent_settings.h"
+#include "worker_agent/core/events.h"
+#include "worker_agent/keeper/keeper.h"
+#include "worker_agent/launch/cluster_file.h"
+#include "worker_agent/launch/cpu_binding.h"
+#include "worker_agent/launch/tail_ranks.h"
+
+namespace muster::agent {
+
+struct LauncherOptions {
+  AgentSettings settings;                          // checked
+  v1::NodeInfo node;                               // as it joined
+  std::map<std::string, std::string> environment;  // this process's own
+  std::string work_folder;
+  std::string own_address;  // numeric, where the peer list doesn't tell; may be empty
+};
+
+struct LaunchPlan {
+  std::vector<ProcessSpec> specs;
+  // Slots that have no process of their own: they begin and end with another slot's (--per_node) …
+  std::map<ProcessKey, std::vector<ProcessKey>> followers;
+  // … or are done at once, because the one process is on another node (--per_job).
+  std::vector<ProcessKey> done_at_once;
+  std::vector<std::string> notices;  // for people
+};
+
+class Launcher {
+ public:
+  // The error names the setting that can't be read.
+  static absl::StatusOr<std::unique_ptr<Launcher>> Create(LauncherOptions options);
+
+  // Writes the cluster file, makes and clears what has to be there. The error says what could not be done.
+  absl::StatusOr<LaunchPlan> Prepare(const Launch& launch, const std::string& node_id);
+
+  // What an agent without a command prints.
+  absl::StatusOr<std::string> AssignmentText(const PrintAssignment& print, const std::string& node_id) const;
+
+ private:
+  struct Round;
+
+  Launcher(LauncherOptions options, std::map<std::string, std::string> overrides, std::optional<TailRanks> tail,
+           CpuBinding binding);
+
+  absl::StatusOr<Round> OpenRound(const v1::DesiredState& desired, const std::shared_ptr<const std::string>& peer_list,
+                                  const std::string& node_id) const;
+  ClusterFileInput FileInput(const Round& round) const;
+  absl::StatusOr<ProcessSpec> SpecFor(const Round& round, uint32_t slot, LaunchPlan& plan,
+                                      std::map<std::string, std::string>& replaced);
+  absl::Status ChooseCpus(const Round& round, uint32_t slot, ProcessSpec& spec, LaunchPlan& plan);
+  void ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec) const;
+  bool IsOneForAll() const;
+  void Note(const std::string& notice, LaunchPlan& plan);
+
+  const LauncherOptions options_;
+  const std::map<std::string, std::string> overrides_;
+  const std::optional<TailRanks> tail_;
+  const CpuBinding binding_;
+  std::set<std::string> noted_;  // each notice is told once
+};
+
+}  // namespace muster::agent

@@ -1,0 +1,219 @@
+#include "worker_agent/runtime/own_scheduler.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/clock.h"
+#include "common/exit_codes.h"
+#include "common/ip_address.h"
+#include "common/net.h"
+#include "worker_agent/launch/port_reservation.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr absl::Duration kLookInterval = absl::Milliseconds(100);
+constexpr absl::Duration kTermPatience = absl::Seconds(7);  // it drains for 5 s at most
+
+std::vector<char*> Pointers(std::vector<std::string>& argv) {
+  std::vector<char*> pointers;
+  for (std::string& word : argv) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::string Seconds(absl::Duration duration) {
+  return duration == absl::InfiniteDuration() ? "-1" : absl::StrCat(absl::ToDoubleSeconds(duration));
+}
+
+bool DoesSomebodyListen(const IpAddress& address, uint16_t port) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof(sockaddr_in);
+  if (address.is_v6()) {
+    auto* v6 = reinterpret_cast<sockaddr_in6*>(&storage);
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    std::memcpy(&v6->sin6_addr, address.bytes().data(), sizeof(v6->sin6_addr));
+    length = sizeof(sockaddr_in6);
+  } else {
+    auto* v4 = reinterpret_cast<sockaddr_in*>(&storage);
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(port);
+    std::memcpy(&v4->sin_addr, address.bytes().data(), sizeof(v4->sin_addr));
+  }
+  const int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  const bool is_connected = connect(fd, reinterpret_cast<sockaddr*>(&storage), length) == 0;  // local: answers at once
+  close(fd);
+  return is_connected;
+}
+
+// The abstract Unix socket that only one agent of a network namespace can hold for a port; gone with its holder.
+int TakeLock(uint16_t port) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name = absl::StrCat("muster-with-scheduler-", port);
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (bind(fd, reinterpret_cast<sockaddr*>(&address), length) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+// Only async-signal-safe calls between fork and exec.
+absl::StatusOr<pid_t> StartChild(std::vector<std::string> argv) {
+  const std::vector<char*> pointers = Pointers(argv);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return absl::InternalError(absl::StrCat("ms-scheduler can't be started: ", std::strerror(errno)));
+  if (pid > 0) return pid;
+  setpgid(0, 0);  // Ctrl-C is for the agent, which ends this in good order
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(1);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  signal(SIGPIPE, SIG_DFL);
+  execvp(pointers[0], pointers.data());
+  dprintf(STDERR_FILENO, "ms-worker: ms-scheduler can't be started (%s): %s\n", pointers[0], std::strerror(errno));
+  _exit(127);
+}
+
+}  // namespace
+
+std::string OwnProgram() {
+  char path[4096];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+  return length > 0 && length < static_cast<ssize_t>(sizeof(path)) ? std::string(path, static_cast<size_t>(length))
+                                                                   : "ms-worker";
+}
+
+std::string SchedulerProgram() {
+  const std::string own = OwnProgram();
+  const size_t slash = own.rfind('/');
+  const std::string beside = own.substr(0, slash + 1) + "ms-scheduler";
+  return slash != std::string::npos && access(beside.c_str(), X_OK) == 0 ? beside : "ms-scheduler";
+}
+
+std::vector<std::string> FlagsOf(const std::vector<std::string>& args, const std::vector<std::string>& command) {
+  std::vector<std::string> flags(args.begin(),
+                                 args.end() - static_cast<ptrdiff_t>(std::min(command.size(), args.size())));
+  if (!flags.empty() && flags.back() == "--") flags.pop_back();
+  return flags;
+}
+
+int BecomeScheduler(const std::vector<std::string>& flags) {
+  std::vector<std::string> argv = {SchedulerProgram()};
+  argv.insert(argv.end(), flags.begin(), flags.end());
+  argv.push_back("--once");
+  execvp(argv[0].c_str(), Pointers(argv).data());
+  std::fprintf(stderr, "ms-worker: MS_ROLE is MS_SCHED, but %s can't be started: %s. It belongs beside ms-worker\n",
+               argv[0].c_str(), std::strerror(errno));
+  return kExitUsage;
+}
+
+std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
+  std::vector<std::string> flags = {"--once",
+                                    absl::StrCat("--sched_host=", settings.sched_host),
+                                    absl::StrCat("--sched_port=", settings.sched_port),
+                                    absl::StrCat("--job_id=", settings.job_id),
+                                    absl::StrCat("--stop_timeout=", Seconds(settings.stop_timeout)),
+                                    absl::StrCat("--receive_msg_timeout=", Seconds(settings.receive_msg_timeout)),
+                                    absl::StrCat("--log_format=", settings.log_format)};
+  const auto add = [&](const char* flag, const auto& value) {
+    if (value) flags.push_back(absl::StrCat("--", flag, "=", *value));
+  };
+  add("worker_num", settings.worker_num);
+  add("server_num", settings.server_num);
+  add("max_restarts", settings.max_restarts);
+  add("restart_scope", settings.restart_scope);
+  if (settings.enable_recovery) flags.push_back(absl::StrCat("--enable_recovery=", *settings.enable_recovery ? 1 : 0));
+  if (settings.hccl_cm_init) flags.push_back(absl::StrCat("--hccl_cm_init=", *settings.hccl_cm_init ? 1 : 0));
+  if (settings.topo_timeout) flags.push_back(absl::StrCat("--topo_timeout=", Seconds(*settings.topo_timeout)));
+  if (!settings.recovery_path.empty()) flags.push_back(absl::StrCat("--recovery_path=", settings.recovery_path));
+  // Its story stands in a file of its own, or it tells no more than what goes wrong: the agent tells the rest.
+  if (settings.log_dir.empty()) {
+    flags.push_back("--log_level=error");
+  } else {
+    flags.push_back(absl::StrCat("--log_file=", settings.log_dir, "/scheduler.log"));
+    flags.push_back(absl::StrCat("--log_level=", settings.log_level));
+  }
+  flags.insert(flags.end(), settings.scheduler_flags.begin(), settings.scheduler_flags.end());
+  return flags;
+}
+
+absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentSettings& settings) {
+  int lock_fd = -1;
+  std::optional<ReservedPort> port;  // ours until the child has it: it binds with SO_REUSEADDR
+  if (settings.standalone) {
+    absl::StatusOr<ReservedPort> reserved = ReservedPort::Reserve({});
+    if (!reserved.ok()) return reserved.status();
+    settings.sched_host = "127.0.0.1";
+    settings.sched_port = reserved->port();
+    port = *std::move(reserved);
+  } else if (settings.with_scheduler) {
+    const auto addresses = ResolveHost(settings.sched_host);
+    if (!addresses.ok()) return addresses.status();
+    const auto local = std::find_if(addresses->begin(), addresses->end(), IsLocalAddress);
+    if (local == addresses->end() || DoesSomebodyListen(*local, settings.sched_port)) return nullptr;
+    lock_fd = TakeLock(settings.sched_port);
+    if (lock_fd < 0) return nullptr;  // another agent is about to start it
+  } else {
+    return nullptr;
+  }
+  if (!settings.log_dir.empty()) mkdir(settings.log_dir.c_str(), 0777);
+  std::vector<std::string> argv = {SchedulerProgram()};
+  for (std::string& flag : OwnSchedulerFlags(settings)) argv.push_back(std::move(flag));
+  const absl::StatusOr<pid_t> pid = StartChild(std::move(argv));
+  if (!pid.ok()) return pid.status();
+  return std::unique_ptr<OwnScheduler>(new OwnScheduler(*pid, lock_fd));
+}
+
+OwnScheduler::~OwnScheduler() {
+  if (!has_ended_) {
+    kill(pid_, SIGTERM);
+    WaitForEnd(kTermPatience, [] { return false; });
+  }
+  if (!has_ended_) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  if (lock_fd_ >= 0) close(lock_fd_);
+}
+
+bool OwnScheduler::HasEnded() {
+  // A pid that somebody else has reaped is gone as well.
+  if (!has_ended_) has_ended_ = waitpid(pid_, nullptr, WNOHANG) != 0;
+  return has_ended_;
+}
+
+void OwnScheduler::WaitForEnd(absl::Duration patience, const std::function<bool()>& is_hurried) {
+  const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+  while (!HasEnded() && !is_hurried() && Clock::System().Read().monotonic < deadline) {
+    pollfd wait{fd, POLLIN, 0};  // without a pidfd (an old kernel): just the pause
+    poll(&wait, 1, static_cast<int>(absl::ToInt64Milliseconds(kLookInterval)));
+  }
+  if (fd >= 0) close(fd);
+}
+
+}  // namespace muster::agent

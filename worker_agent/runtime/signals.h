@@ -1,0 +1,32 @@
+// The signals that the agent handles, as a readable descriptor.
+//
+// SIGINT, SIGTERM, SIGHUP and SIGQUIT end it, SIGUSR1 and SIGUSR2 go on to the processes. What was ignored when the
+// agent was started (nohup, a shell's background job) stays so, except SIGTERM. SIGPIPE is ignored.
+#pragma once
+
+#include <sys/signalfd.h>
+
+#include <optional>
+#include <vector>
+
+namespace muster::agent {
+
+class Signals {
+ public:
+  // Blocks them in this thread and all that it starts later: call it before there are others.
+  Signals();
+  ~Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  int fd() const { return fd_; }
+  // The next one that has come, without waiting.
+  std::optional<int> Take();
+
+  static bool IsForwarded(int signal);
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace muster::agent

@@ -1,0 +1,34 @@
+// Channels to the scheduler. Private to worker_agent/session (gRPC's headers stay in few files).
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/ip_address.h"
+
+namespace muster::agent {
+
+// The addresses of one family, as gRPC wants them: "ipv4:10.0.0.1:8118,10.0.0.2:8118". One target for each family, in
+// the resolver's order.
+std::vector<std::string> Targets(const std::vector<IpAddress>& addresses, uint16_t port);
+
+// A connection of its own: no sharing with other channels, no proxy.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target);
+
+struct ConnectOptions {
+  std::string host;
+  uint16_t port = 0;
+  absl::Duration timeout;              // for each address family
+  std::function<bool()> is_cancelled;  // asked several times a second
+};
+
+// Resolves and connects; the kernel watches for a dead peer from then on. The error is for people. Blocks.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ConnectOptions& options);
+
+}  // namespace muster::agent

@@ -1,0 +1,68 @@
+#include "worker_agent/session/farewell.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/clock.h"
+#include "common/exit_codes.h"
+#include "muster/v1/rendezvous.grpc.pb.h"
+#include "worker_agent/session/channel.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr absl::Duration kTryTimeout = absl::Seconds(5);
+constexpr absl::Duration kPatience = absl::Seconds(8);  // the keeper kills this program after 10 s
+constexpr absl::Duration kPause = absl::Milliseconds(250);
+
+bool TryOnce(const std::string& host, uint16_t port, const v1::FarewellRequest& farewell, absl::Duration timeout) {
+  ConnectOptions connect;
+  connect.host = host;
+  connect.port = port;
+  connect.timeout = timeout;
+  connect.is_cancelled = [] { return false; };
+  const auto channel = Connect(connect);
+  if (!channel.ok()) return false;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout));
+  v1::FarewellReply reply;
+  return v1::Rendezvous::NewStub(*channel)->Farewell(&context, farewell, &reply).ok();
+}
+
+}  // namespace
+
+std::vector<std::string> FarewellArguments(const std::string& program, const std::string& host, uint16_t port,
+                                           const v1::FarewellRequest& farewell) {
+  return {program,    kFarewellFlag, host, absl::StrCat(port), absl::BytesToHexString(farewell.SerializeAsString()),
+          "{signal}", "{exit_code}"};
+}
+
+int RunFarewell(const std::vector<std::string>& arguments) {
+  uint32_t port = 0;
+  int signal = 0, exit_code = 0;
+  v1::FarewellRequest farewell;
+  if (arguments.size() != 5 || !absl::SimpleAtoi(arguments[1], &port) || port > 65535 ||
+      !farewell.ParseFromString(absl::HexStringToBytes(arguments[2])) || !absl::SimpleAtoi(arguments[3], &signal) ||
+      !absl::SimpleAtoi(arguments[4], &exit_code)) {
+    return kExitUsage;
+  }
+  farewell.set_signal(signal);
+  farewell.set_exit_code(exit_code);
+  return SayFarewell(arguments[0], static_cast<uint16_t>(port), farewell, kPatience) ? kExitSuccess : kExitUnreachable;
+}
+
+bool SayFarewell(const std::string& host, uint16_t port, const v1::FarewellRequest& farewell, absl::Duration patience) {
+  const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
+  while (true) {
+    const absl::Duration left = deadline - Clock::System().Read().monotonic;
+    if (left <= absl::ZeroDuration()) return false;
+    if (TryOnce(host, port, farewell, std::min(left, kTryTimeout))) return true;
+    std::this_thread::sleep_for(absl::ToChronoMilliseconds(kPause));
+  }
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,26 @@
+// The keeper's last word for its dead agent: `ms-worker --internal_farewell …`, an internal mode that the keeper runs
+// as a program of its own, because gRPC can't be used in a forked child.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "muster/v1/rendezvous.pb.h"
+
+namespace muster::agent {
+
+inline constexpr char kFarewellFlag[] = "--internal_farewell";
+
+// What the keeper is told to run; {signal} and {exit_code} are its placeholders.
+std::vector<std::string> FarewellArguments(const std::string& program, const std::string& host, uint16_t port,
+                                           const v1::FarewellRequest& farewell);
+
+// The internal mode; `arguments` are those behind kFarewellFlag. Returns the exit code.
+int RunFarewell(const std::vector<std::string>& arguments);
+
+// Tries for `patience`, each try with a deadline of 5 s. True when the scheduler has heard it.
+bool SayFarewell(const std::string& host, uint16_t port, const v1::FarewellRequest& farewell, absl::Duration patience);
+
+}  // namespace muster::agent

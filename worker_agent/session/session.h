@@ -1,0 +1,60 @@
+// The agent's connection to the scheduler, over gRPC.
+//
+// One stream at a time, each on a channel of its own: a dial resolves the name, connects (each address family in turn),
+// asks the kernel to watch for a dead peer, and opens the stream. What is sent before the stream is open waits for it.
+// What happens is delivered as events of the agent's core: MessageReceived and StreamBroken with the dial's
+// connect_seq, PeersFetched. A stream that was replaced or hung up delivers nothing more.
+//
+// The methods may be called from any thread, but not from inside `deliver`, and never block, except for Close.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "worker_agent/core/events.h"
+
+namespace muster::agent {
+
+struct SessionOptions {
+  std::string host = "127.0.0.1";
+  uint16_t port = 0;
+  absl::Duration connect_timeout = absl::Seconds(10);  // for each address family
+  absl::Duration request_timeout = absl::Seconds(30);  // FetchPeers
+};
+
+class Workers;
+
+class Session {
+ public:
+  // `deliver` is called from the session's own threads, one event at a time for each stream.
+  Session(SessionOptions options, std::function<void(Event)> deliver);
+  ~Session();  // closes at once
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Drops what was open before.
+  void Dial(uint64_t connect_seq);
+  // Ignored unless `connect_seq` is the last dial's.
+  void Send(uint64_t connect_seq, v1::AgentMessage message);
+  // Ends the stream after what was sent before.
+  void HangUp();
+  // Over the present connection; UNAVAILABLE without one, DATA_LOSS when the digest does not fit.
+  void FetchPeers(const std::string& job_id, const agent::FetchPeers& request);
+
+  // Hangs up, waits until the scheduler has taken everything that was sent (at most `timeout`), then ends. Nothing is
+  // delivered once it has returned.
+  void Close(absl::Duration timeout);
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Workers> workers_;
+};
+
+// What went wrong with a connection, in a person's words: "Connection refused" instead of gRPC's account of it.
+std::string ConnectionErrorInWords(const std::string& grpc_message);
+
+}  // namespace muster::agent

@@ -1,0 +1,62 @@
+#include "worker_agent/session/stream.h"
+
+#include <thread>
+#include <utility>
+
+namespace muster::agent {
+
+grpc::Status Stream::Run(const std::shared_ptr<grpc::Channel>& channel,
+                         const std::function<void(v1::SchedulerMessage)>& on_message) {
+  const auto stub = v1::Rendezvous::NewStub(channel);
+  const std::unique_ptr<Call> call = stub->Session(&context_);
+  std::thread writer([&] { WriteAll(*call); });
+  v1::SchedulerMessage message;
+  while (call->Read(&message)) on_message(std::exchange(message, {}));
+  {
+    MutexLock lock(mutex_);
+    is_over_ = true;
+    changed_.NotifyAll();
+  }
+  writer.join();
+  return call->Finish();
+}
+
+void Stream::WriteAll(Call& call) {
+  while (true) {
+    v1::AgentMessage message;
+    {
+      MutexLock lock(mutex_);
+      while (outgoing_.empty() && !is_hanging_up_ && !is_cancelled_ && !is_over_) changed_.Wait(mutex_);
+      if (is_cancelled_ || is_over_) return;
+      if (outgoing_.empty()) break;
+      message = std::move(outgoing_.front());
+      outgoing_.pop_front();
+    }
+    if (!call.Write(message)) return;  // reading ends too
+  }
+  call.WritesDone();
+}
+
+void Stream::Send(v1::AgentMessage message) {
+  MutexLock lock(mutex_);
+  if (is_hanging_up_ || is_over_) return;
+  outgoing_.push_back(std::move(message));
+  changed_.NotifyAll();
+}
+
+void Stream::HangUp() {
+  MutexLock lock(mutex_);
+  is_hanging_up_ = true;
+  changed_.NotifyAll();
+}
+
+void Stream::Cancel() {
+  {
+    MutexLock lock(mutex_);
+    is_cancelled_ = true;
+    changed_.NotifyAll();
+  }
+  context_.TryCancel();  // before Run it cancels what Run will begin
+}
+
+}  // namespace muster::agent

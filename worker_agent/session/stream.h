@@ -1,0 +1,47 @@
+// One Session stream over the blocking API. Private to worker_agent/session.
+//
+// gRPC's callback API is left alone here: in 1.51 it tears its threads down from one of them when the last channel goes
+// away in a callback, and aborts.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "common/mutex.h"
+#include "muster/v1/rendezvous.grpc.pb.h"
+
+namespace muster::agent {
+
+class Stream {
+ public:
+  // Opens the stream, reads until it is over, returns how it ended. Once, in a thread of its own.
+  grpc::Status Run(const std::shared_ptr<grpc::Channel>& channel,
+                   const std::function<void(v1::SchedulerMessage)>& on_message);
+
+  // The others may be called from any thread, also before Run, and don't block.
+  void Send(v1::AgentMessage message);
+  // Nothing is sent after what was sent before; the scheduler then ends the stream.
+  void HangUp();
+  // Ends it at once.
+  void Cancel();
+
+ private:
+  using Call = grpc::ClientReaderWriterInterface<v1::AgentMessage, v1::SchedulerMessage>;
+
+  // Until nothing more is to be sent.
+  void WriteAll(Call& call);
+
+  grpc::ClientContext context_;
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<v1::AgentMessage> outgoing_ ABSL_GUARDED_BY(mutex_);
+  bool is_hanging_up_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace muster::agent

@@ -1,0 +1,45 @@
+// Threads that each do one thing and end. Private to worker_agent/session.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <memory>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "common/mutex.h"
+
+namespace muster::agent {
+
+class Workers {
+ public:
+  ~Workers() { LetGo(); }
+
+  // Any thread. Also joins those that have ended.
+  void Start(std::function<void()> work);
+
+  // True when all have ended in time.
+  bool WaitUntilIdle(absl::Duration timeout);
+
+  // Joins those that have ended and lets go of the others (a name look-up can't be interrupted): what they work on must
+  // be theirs to keep.
+  void LetGo();
+
+ private:
+  struct State {
+    Mutex mutex;
+    CondVar changed;
+    size_t running ABSL_GUARDED_BY(mutex) = 0;
+  };
+  struct Worker {
+    std::thread thread;
+    std::shared_ptr<std::atomic<bool>> has_ended;
+  };
+
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+  Mutex mutex_;
+  std::list<Worker> workers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace muster::agent
