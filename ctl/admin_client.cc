@@ -1,0 +1,178 @@
+#include "ctl/admin_client.h"
+
+#include <grpcpp/grpcpp.h>
+#include <sys/stat.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/ip_address.h"
+#include "common/net.h"
+#include "muster/v1/admin.grpc.pb.h"
+
+namespace muster::ctl {
+namespace {
+
+constexpr uint32_t kNodesPerPage = 1000;
+constexpr uint32_t kRanksPerPage = 10'000;
+constexpr uint32_t kEventsPerPage = 1000;
+constexpr int kMaxReplyBytes = 64 * 1024 * 1024;
+
+std::shared_ptr<grpc::Channel> Dial(const std::string& target) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // http_proxy is meant for the web, not for a cluster
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
+  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+}
+
+std::string TcpTarget(const IpAddress& address, uint16_t port) {
+  return absl::StrCat(address.is_v6() ? "ipv6:" : "ipv4:", JoinHostPort(address.ToString(), port));
+}
+
+}  // namespace
+
+class AdminClient::Impl {
+ public:
+  // `where` names the scheduler to the user; `check` says what to look at when it can't be reached.
+  Impl(std::vector<std::string> targets, std::string where, std::string check, absl::Duration timeout)
+      : targets_(std::move(targets)), where_(std::move(where)), check_(std::move(check)), timeout_(timeout) {}
+
+  template <typename Request, typename Reply>
+  absl::StatusOr<Reply> Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+                             const Request& request) {
+    grpc::Status status;
+    for (size_t tried = 0; tried < targets_.size(); ++tried) {
+      if (stub_ == nullptr) stub_ = v1::Admin::NewStub(Dial(targets_[current_]));
+      grpc::ClientContext context;
+      context.set_deadline(gpr_time_from_millis(absl::ToInt64Milliseconds(timeout_), GPR_TIMESPAN));
+      Reply reply;
+      status = (stub_.get()->*method)(&context, request, &reply);
+      if (status.ok()) return reply;
+      if (status.error_code() != grpc::StatusCode::UNAVAILABLE) break;
+      if (targets_.size() == 1) break;  // keep the channel: it reconnects by itself
+      stub_.reset();
+      current_ = (current_ + 1) % targets_.size();
+    }
+    return Explain(status);
+  }
+
+ private:
+  absl::Status Explain(const grpc::Status& status) const {
+    const std::string& text = status.error_message();
+    switch (status.error_code()) {
+      case grpc::StatusCode::UNAVAILABLE:
+        return absl::UnavailableError(absl::StrCat("no scheduler answers at ", where_, " (", text, "). ", check_));
+      case grpc::StatusCode::DEADLINE_EXCEEDED:
+        return absl::UnavailableError(absl::StrCat("the scheduler at ", where_, " did not answer within ",
+                                                   absl::FormatDuration(timeout_), ". ", check_));
+      case grpc::StatusCode::UNIMPLEMENTED:
+        return absl::UnavailableError(absl::StrCat(
+            "what listens at ", where_, " is no ms-scheduler, or one without this call (", text, "). ", check_));
+      default:
+        return absl::Status(static_cast<absl::StatusCode>(status.error_code()), text);
+    }
+  }
+
+  const std::vector<std::string> targets_;
+  const std::string where_;
+  const std::string check_;
+  const absl::Duration timeout_;
+  size_t current_ = 0;
+  std::unique_ptr<v1::Admin::Stub> stub_;
+};
+
+AdminClient::AdminClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+AdminClient::~AdminClient() = default;
+
+absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverTcp(const std::string& host, uint16_t port,
+                                                                  absl::Duration timeout) {
+  const absl::StatusOr<std::vector<IpAddress>> addresses = ResolveHost(host);
+  if (!addresses.ok()) return absl::UnavailableError(std::string(addresses.status().message()));
+  std::vector<std::string> targets;
+  for (const IpAddress& address : *addresses) targets.push_back(TcpTarget(address, port));
+  return std::unique_ptr<AdminClient>(new AdminClient(std::make_unique<Impl>(
+      std::move(targets), JoinHostPort(host, port),
+      "Check that ms-scheduler runs there and that --sched_host and --sched_port (MS_SCHED_HOST, MS_SCHED_PORT) name "
+      "it.",
+      timeout)));
+}
+
+absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverSocket(const std::string& path, absl::Duration timeout) {
+  const std::string check =
+      "Run this on the scheduler's machine, as the user who started it; --admin_socket names another socket.";
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) {
+    return absl::UnavailableError(absl::StrCat("there is no scheduler's socket at ", path, ". ", check));
+  }
+  return std::unique_ptr<AdminClient>(
+      new AdminClient(std::make_unique<Impl>(std::vector<std::string>{"unix:" + path}, path, check, timeout)));
+}
+
+absl::StatusOr<v1::StatusReply> AdminClient::GetStatus(const std::string& job_id, uint64_t run) {
+  v1::StatusRequest request;
+  request.set_job_id(job_id);
+  request.set_run(run);
+  return impl_->Call(&v1::Admin::Stub::GetStatus, request);
+}
+
+absl::StatusOr<v1::NodesReply> AdminClient::ListNodes(const std::string& job_id, uint64_t run) {
+  v1::NodesRequest request;
+  request.set_job_id(job_id);
+  request.set_run(run);
+  request.set_limit(kNodesPerPage);
+  v1::NodesReply all;
+  while (true) {
+    request.set_offset(static_cast<uint32_t>(all.nodes_size()));
+    absl::StatusOr<v1::NodesReply> page = impl_->Call(&v1::Admin::Stub::ListNodes, request);
+    if (!page.ok()) return page.status();
+    const bool is_last = page->nodes_size() == 0;
+    all.MergeFrom(*page);
+    if (is_last || static_cast<uint32_t>(all.nodes_size()) >= all.total()) return all;
+    request.set_run(all.run());  // all pages from one run
+  }
+}
+
+absl::StatusOr<v1::RanksReply> AdminClient::ListRanks(const std::string& job_id, uint64_t run) {
+  v1::RanksRequest request;
+  request.set_job_id(job_id);
+  request.set_run(run);
+  request.set_limit(kRanksPerPage);
+  v1::RanksReply all;
+  while (true) {
+    request.set_offset(static_cast<uint32_t>(all.ranks_size()));
+    absl::StatusOr<v1::RanksReply> page = impl_->Call(&v1::Admin::Stub::ListRanks, request);
+    if (!page.ok()) return page.status();
+    if (all.ranks_size() > 0 && page->round() != all.round()) {
+      return absl::AbortedError("the ranks changed while they were being listed: try again");
+    }
+    const bool is_last = page->ranks_size() == 0;
+    all.MergeFrom(*page);
+    if (is_last || static_cast<uint32_t>(all.ranks_size()) >= all.total()) return all;
+    request.set_run(all.run());
+  }
+}
+
+absl::StatusOr<v1::EventsReply> AdminClient::ListEvents(const std::string& job_id, uint64_t after) {
+  v1::EventsRequest request;
+  request.set_job_id(job_id);
+  request.set_after(after);
+  request.set_limit(kEventsPerPage);
+  v1::EventsReply all;
+  while (true) {
+    absl::StatusOr<v1::EventsReply> page = impl_->Call(&v1::Admin::Stub::ListEvents, request);
+    if (!page.ok()) return page.status();
+    all.MergeFrom(*page);
+    if (static_cast<uint32_t>(page->events_size()) < kEventsPerPage) return all;
+    request.set_after(all.events().rbegin()->number());
+  }
+}
+
+absl::StatusOr<v1::StopReply> AdminClient::StopRun(const v1::StopRequest& request) {
+  return impl_->Call(&v1::Admin::Stub::StopRun, request);
+}
+
+}  // namespace muster::ctl

@@ -1,0 +1,43 @@
+// The scheduler's admin service, as ms-ctl calls it. Every call blocks for at most the timeout.
+//
+// An error's message is for the user: what was tried, what came back, what to check.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "muster/v1/admin.pb.h"
+
+namespace muster::ctl {
+
+class AdminClient {
+ public:
+  // Looks the name up anew for each client and tries each of its addresses in turn. Nothing is sent yet.
+  static absl::StatusOr<std::unique_ptr<AdminClient>> OverTcp(const std::string& host, uint16_t port,
+                                                              absl::Duration timeout);
+  // The scheduler's Unix socket, which takes changing calls.
+  static absl::StatusOr<std::unique_ptr<AdminClient>> OverSocket(const std::string& path, absl::Duration timeout);
+
+  ~AdminClient();
+  AdminClient(const AdminClient&) = delete;
+  AdminClient& operator=(const AdminClient&) = delete;
+
+  // kUnavailable: the scheduler could not be reached. Otherwise its own words.
+  absl::StatusOr<v1::StatusReply> GetStatus(const std::string& job_id, uint64_t run);
+  // Nodes and ranks come in pages; these gather all of them.
+  absl::StatusOr<v1::NodesReply> ListNodes(const std::string& job_id, uint64_t run);
+  absl::StatusOr<v1::RanksReply> ListRanks(const std::string& job_id, uint64_t run);
+  // All events after that number, however many there are.
+  absl::StatusOr<v1::EventsReply> ListEvents(const std::string& job_id, uint64_t after);
+  absl::StatusOr<v1::StopReply> StopRun(const v1::StopRequest& request);
+
+ private:
+  class Impl;
+  explicit AdminClient(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::ctl

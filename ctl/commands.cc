@@ -1,0 +1,190 @@
+#include "ctl/commands.h"
+
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/exit_codes.h"
+#include "common/ip_address.h"
+#include "common/net.h"
+#include "common/runtime_paths.h"
+#include "ctl/admin_client.h"
+#include "ctl/choose.h"
+#include "ctl/completion.h"
+#include "ctl/json.h"
+#include "ctl/render.h"
+#include "ctl/watch.h"
+#include "ctl/words.h"
+
+namespace muster::ctl {
+namespace {
+
+int Complain(const absl::Status& status) {
+  std::fprintf(stderr, "ms-ctl: %s\n", std::string(status.message()).c_str());
+  return absl::IsUnavailable(status) ? kExitUnreachable : kExitJobFailed;
+}
+
+int Usage(const std::string& text) {
+  std::fprintf(stderr, "ms-ctl: %s\n", text.c_str());
+  return kExitUsage;
+}
+
+int Print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  if (std::fflush(stdout) == 0) return kExitSuccess;
+  std::perror("ms-ctl: can't write");
+  return kExitJobFailed;
+}
+
+// The status of the jobs that the user asked for; an unknown job is an error that names those there are.
+absl::StatusOr<v1::StatusReply> AskStatus(AdminClient& client, const CtlSettings& settings) {
+  absl::StatusOr<v1::StatusReply> reply = client.GetStatus(settings.job_id, settings.run);
+  const bool is_unknown =
+      absl::IsNotFound(reply.status()) || (reply.ok() && reply->runs().empty() && !settings.job_id.empty());
+  if (!is_unknown || settings.job_id.empty()) return reply;
+  const absl::StatusOr<v1::StatusReply> all = client.GetStatus("", 0);
+  if (!all.ok()) return all.status();
+  return absl::NotFoundError(absl::StrCat("this scheduler knows no job '", settings.job_id, "'",
+                                          settings.run > 0 ? absl::StrCat(" with a run ", settings.run) : "",
+                                          "; its jobs: ", JobNames(*all)));
+}
+
+int Status(AdminClient& client, const CtlSettings& settings) {
+  const absl::StatusOr<v1::StatusReply> reply = AskStatus(client, settings);
+  if (!reply.ok()) return Complain(reply.status());
+  if (settings.json) return Print(StatusJson(*reply));
+  return Print(RenderStatus(*reply, JoinHostPort(settings.sched_host, settings.sched_port), absl::LocalTimeZone()));
+}
+
+// The listing of each job that the user asked for.
+template <typename Reply>
+absl::StatusOr<std::vector<OfJob<Reply>>> ForEachJob(
+    AdminClient& client, const CtlSettings& settings,
+    absl::StatusOr<Reply> (AdminClient::*list)(const std::string& job_id, uint64_t run)) {
+  const absl::StatusOr<v1::StatusReply> status = AskStatus(client, settings);
+  if (!status.ok()) return status.status();
+  std::vector<OfJob<Reply>> jobs;
+  for (const v1::RunStatus& run : status->runs()) {
+    absl::StatusOr<Reply> reply = (client.*list)(run.job_id(), run.run());
+    if (!reply.ok()) return reply.status();
+    jobs.push_back({run.job_id(), *std::move(reply)});
+  }
+  return jobs;
+}
+
+int Nodes(AdminClient& client, const CtlSettings& settings) {
+  const auto jobs = ForEachJob(client, settings, &AdminClient::ListNodes);
+  if (!jobs.ok()) return Complain(jobs.status());
+  return Print(settings.json ? NodesJson(*jobs) : RenderNodes(*jobs));
+}
+
+int Ranks(AdminClient& client, const CtlSettings& settings) {
+  const auto jobs = ForEachJob(client, settings, &AdminClient::ListRanks);
+  if (!jobs.ok()) return Complain(jobs.status());
+  return Print(settings.json ? RanksJson(*jobs) : RenderRanks(*jobs));
+}
+
+int Events(AdminClient& client, const CtlSettings& settings) {
+  const absl::StatusOr<v1::EventsReply> all = client.ListEvents(settings.job_id, 0);
+  if (!all.ok()) return Complain(all.status());
+  v1::EventsReply shown;
+  for (const v1::StoryEvent& event : all->events()) {
+    if (settings.run == 0 || event.run() == settings.run) *shown.add_events() = event;
+  }
+  return Print(settings.json ? EventsJson(shown) : RenderEvents(shown, absl::LocalTimeZone()));
+}
+
+int Stop(AdminClient& reader, CtlSettings settings, const std::string& job_argument) {
+  if (!job_argument.empty()) {
+    settings.job_id = job_argument;
+  } else if (settings.job_id.empty()) {
+    const absl::StatusOr<v1::StatusReply> status = reader.GetStatus("", 0);
+    if (!status.ok()) return Complain(status.status());
+    const absl::StatusOr<std::optional<v1::RunStatus>> chosen = ChooseRun(*status, /*takes_ended=*/false);
+    if (!chosen.ok()) return Complain(chosen.status());
+    if (!chosen->has_value()) return Complain(absl::NotFoundError("there is no job to stop"));
+    settings.job_id = (*chosen)->job_id();
+  }
+  const std::string path =
+      settings.admin_socket.empty() ? DefaultAdminSocket(settings.sched_port) : settings.admin_socket;
+  const auto client = AdminClient::OverSocket(path, settings.timeout);
+  if (!client.ok()) return Complain(client.status());
+  v1::StopRequest request;
+  request.set_job_id(settings.job_id);
+  request.set_run(settings.run);
+  request.set_reason("ms-ctl stop");
+  request.set_user(absl::StrCat(LocalUserName(), "@", LocalHostName()));
+  const absl::StatusOr<v1::StopReply> reply = (*client)->StopRun(request);
+  if (!reply.ok()) return Complain(reply.status());
+  if (settings.json) return Print(StopJson(settings.job_id, *reply));
+  if (HasEnded(reply->phase())) {
+    return Print(absl::StrCat("job ", settings.job_id, ", run ", reply->run(), " had already ended (",
+                              PhaseWord(reply->phase()), ")\n"));
+  }
+  return Print(absl::StrCat("job ", settings.job_id, ", run ", reply->run(), " (", PhaseWord(reply->phase()),
+                            ") is being stopped\n"));
+}
+
+int Completion(const std::vector<std::string>& words, const CtlSettings& settings, const SettingsTable& table) {
+  const std::string what = words.size() > 1 ? words[1] : "";
+  if (what == "jobs") {  // asked for by the script itself, on each TAB: quick, and silent about errors
+    const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, absl::Seconds(1));
+    if (!client.ok()) return kExitUnreachable;
+    const absl::StatusOr<v1::StatusReply> reply = (*client)->GetStatus("", 0);
+    if (!reply.ok()) return kExitUnreachable;
+    std::string names;
+    for (const v1::RunStatus& run : reply->runs()) absl::StrAppend(&names, run.job_id(), "\n");
+    return Print(names);
+  }
+  if (what != "bash") return Usage("completion: name the shell: ms-ctl completion bash (only bash is known)");
+  std::vector<std::string> flags = {"--help", "--version", "--config"};
+  for (const Setting& setting : table.settings()) {
+    if (!setting.is_hidden) flags.push_back("--" + setting.flag);
+  }
+  return Print(BashCompletion(flags));
+}
+
+// What is wrong with the words; empty if nothing is.
+std::string CheckWords(const std::vector<std::string>& words) {
+  std::vector<std::string> names;
+  const Command* found = nullptr;
+  for (const Command& command : Commands()) {
+    names.push_back(command.name);
+    if (command.name == words[0]) found = &command;
+  }
+  if (found == nullptr) {
+    const std::string meant = NearMiss(words[0], names);
+    return absl::StrCat("unknown command '", words[0], "'",
+                        meant.empty() ? "" : absl::StrCat("; did you mean '", meant, "'?"),
+                        " `ms-ctl --help` lists all");
+  }
+  const size_t most = found->argument.empty() ? 1 : 2;
+  if (words.size() <= most) return "";
+  if (most == 1) {
+    return absl::StrCat("'", found->name, "' takes no argument, but '", words[1], "' was given; for one job: --job ",
+                        words[1]);
+  }
+  return absl::StrCat("'", found->name, "' takes one argument, but there is also '", words[2], "'");
+}
+
+}  // namespace
+
+int RunCommand(const std::vector<std::string>& words, const CtlSettings& settings, const SettingsTable& table) {
+  const std::string wrong = CheckWords(words);
+  if (!wrong.empty()) return Usage(wrong);
+  if (settings.run > 0 && settings.job_id.empty() && words[0] != "stop" && words[0] != "completion") {
+    return Usage("--run says which run of a job: name the job too, with --job ID");
+  }
+  if (words[0] == "completion") return Completion(words, settings, table);
+  const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, settings.timeout);
+  if (!client.ok()) return Complain(client.status());
+  if (words[0] == "status") return Status(**client, settings);
+  if (words[0] == "nodes") return Nodes(**client, settings);
+  if (words[0] == "ranks") return Ranks(**client, settings);
+  if (words[0] == "events") return Events(**client, settings);
+  if (words[0] == "watch") return Watch(**client, settings);
+  return Stop(**client, settings, words.size() > 1 ? words[1] : "");
+}
+
+}  // namespace muster::ctl

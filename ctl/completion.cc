@@ -1,0 +1,70 @@
+#include "ctl/completion.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+
+namespace muster::ctl {
+namespace {
+
+constexpr char kScript[] = R"sh(# bash completion for ms-ctl; load it with: source <(ms-ctl completion bash)
+_ms_ctl() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous= command= i
+  (( COMP_CWORD > 0 )) && previous=${COMP_WORDS[COMP_CWORD-1]}
+  for (( i = 1; i < COMP_CWORD; i++ )); do
+    case ${COMP_WORDS[i]} in
+      --sched_host|--sched_port|--job|--run|--admin_socket|--timeout|--config) (( i++ )) ;;
+      -*) ;;
+      *) command=${COMP_WORDS[i]}; break ;;
+    esac
+  done
+  COMPREPLY=()
+  case $previous in
+    --job)
+      COMPREPLY=( $(compgen -W "$(ms-ctl completion jobs 2>/dev/null)" -- "$current") )
+      return ;;
+    --sched_host)
+      COMPREPLY=( $(compgen -A hostname -- "$current") )
+      return ;;
+    --admin_socket|--config)
+      COMPREPLY=( $(compgen -f -- "$current") )
+      return ;;
+    --sched_port|--run|--timeout)
+      return ;;
+  esac
+  if [[ $current == -* ]]; then
+    COMPREPLY=( $(compgen -W "@FLAGS@" -- "$current") )
+    return
+  fi
+  case $command in
+    "") COMPREPLY=( $(compgen -W "@COMMANDS@" -- "$current") ) ;;
+    stop) COMPREPLY=( $(compgen -W "$(ms-ctl completion jobs 2>/dev/null)" -- "$current") ) ;;
+    completion) COMPREPLY=( $(compgen -W "bash" -- "$current") ) ;;
+  esac
+}
+complete -F _ms_ctl ms-ctl
+)sh";
+
+}  // namespace
+
+const std::vector<Command>& Commands() {
+  static const auto* const commands = new std::vector<Command>{
+      {"status", "", "each job's phase, round, who is missing, and why it ended"},
+      {"nodes", "", "the agents of a job, when each was last seen, and its ranks"},
+      {"ranks", "", "who has which rank, with address, device and process"},
+      {"events", "", "the story so far, with wall times"},
+      {"watch", "", "status and events live, until the job ends (exit code 0 or 1)"},
+      {"stop", "[JOB]", "ends a job: its processes are stopped, its agents end"},
+      {"completion", "bash", "prints a completion script: source <(ms-ctl completion bash)"},
+  };
+  return *commands;
+}
+
+std::string BashCompletion(const std::vector<std::string>& flags) {
+  std::vector<std::string> commands;
+  for (const Command& command : Commands()) commands.push_back(command.name);
+  return absl::StrReplaceAll(kScript,
+                             {{"@FLAGS@", absl::StrJoin(flags, " ")}, {"@COMMANDS@", absl::StrJoin(commands, " ")}});
+}
+
+}  // namespace muster::ctl

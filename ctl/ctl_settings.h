@@ -1,0 +1,24 @@
+// The settled settings of ms-ctl.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/settings/settings.h"
+
+namespace muster::ctl {
+
+struct CtlSettings {
+  std::string sched_host = "127.0.0.1";  // MS_SCHED_HOST
+  uint16_t sched_port = 8118;            // MS_SCHED_PORT
+  std::string job_id;                    // --job, MS_JOB_ID; empty: all, or the only one
+  uint32_t run = 0;                      // 0: the latest
+  std::string admin_socket;              // empty: see common/runtime_paths.h
+  absl::Duration timeout = absl::Seconds(5);
+  bool json = false;
+};
+
+SettingsTable CtlSettingsTable(CtlSettings& settings);
+
+}  // namespace muster::ctl

@@ -1,0 +1,151 @@
+#include "ctl/render.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/text.h"
+#include "ctl/table.h"
+#include "ctl/words.h"
+
+namespace muster::ctl {
+namespace {
+
+std::string Age(int64_t ms) { return FormatAge(absl::Milliseconds(ms)); }
+
+std::string Count(uint32_t n, const std::string& one) { return absl::StrCat(n, " ", one, n == 1 ? "" : "s"); }
+
+void AppendLastLines(const google::protobuf::RepeatedPtrField<std::string>& lines, const std::string& indent,
+                     std::string* out) {
+  for (const std::string& line : lines) absl::StrAppend(out, indent, "| ", EscapeControl(line), "\n");
+}
+
+// "4 of 4 workers and 1 of 1 servers", from what the settings ask for and, while waiting, who is here.
+std::string SizeText(const v1::RunStatus& run) {
+  std::string out = run.settings().has_worker_num() ? Count(run.settings().worker_num(), "worker") : "size not set";
+  if (run.settings().server_num() > 0) absl::StrAppend(&out, ", ", Count(run.settings().server_num(), "server"));
+  return out;
+}
+
+std::string NodesText(const v1::RunStatus& run) {
+  std::string out = absl::StrCat(Count(run.nodes_here(), "node"), " here");
+  if (run.nodes_disconnected() > 0) absl::StrAppend(&out, ", ", run.nodes_disconnected(), " disconnected");
+  if (run.spares() > 0) absl::StrAppend(&out, ", ", Count(run.spares(), "spare"));
+  return out;
+}
+
+void AppendOutcome(const v1::Outcome& outcome, absl::TimeZone zone, std::string* out) {
+  const std::string when = FormatWallTime(outcome.ended_unix_ms(), zone);
+  if (!when.empty()) absl::StrAppend(out, "  ended       ", when, "\n");
+  if (outcome.succeeded()) return;
+  const v1::Cause& cause = outcome.cause();
+  absl::StrAppend(out, "  cause       ", cause.text().empty() ? "not told" : EscapeControl(cause.text()), "\n");
+  AppendLastLines(cause.last_lines(), "              ", out);
+  if (!cause.remedy().empty()) absl::StrAppend(out, "  what to do  ", EscapeControl(cause.remedy()), "\n");
+}
+
+}  // namespace
+
+std::string RenderRun(const v1::RunStatus& run, absl::TimeZone zone) {
+  std::string out =
+      absl::StrCat("job ", EscapeControl(run.job_id()), ", run ", run.run(), ": ", PhaseWord(run.phase()));
+  if (run.round() > 0) absl::StrAppend(&out, ", round ", run.round());
+  if (run.restart_count() > 0) absl::StrAppend(&out, ", ", Count(run.restart_count(), "restart"));
+  absl::StrAppend(&out, "\n  size        ", SizeText(run), "\n  nodes       ", NodesText(run), "\n");
+  if (run.round() > 0 && !HasEnded(run.phase())) {
+    absl::StrAppend(&out, "  processes   ", run.processes_running(), " running, ", run.processes_done(), " done\n");
+  }
+  std::string opened = absl::StrCat(Age(run.age_ms()), " ago");
+  const std::string when = FormatWallTime(run.opened_unix_ms(), zone);
+  if (!when.empty()) absl::StrAppend(&opened, ", ", when);
+  if (!run.opened_by().empty()) absl::StrAppend(&opened, ", by ", EscapeControl(run.opened_by()));
+  absl::StrAppend(&out, "  opened      ", opened, "\n");
+  if (!HasEnded(run.phase()) && run.has_waiting()) {
+    absl::StrAppend(&out, "  waiting     ", EscapeControl(run.waiting().text()), "\n  time left   ",
+                    FormatTimeLeft(run.waiting().time_left_ms()), "\n");
+  }
+  if (run.has_outcome()) AppendOutcome(run.outcome(), zone, &out);
+  return out;
+}
+
+std::string RenderStatus(const v1::StatusReply& reply, const std::string& where, absl::TimeZone zone) {
+  std::string out = absl::StrCat("scheduler ", where, ", version ", EscapeControl(reply.version()), ", up ",
+                                 Age(reply.up_ms()), ", term ", reply.term(), ", cluster ",
+                                 EscapeControl(reply.cluster_id()), reply.is_draining() ? ", draining" : "", "\n");
+  if (reply.runs().empty()) out += "no job yet\n";
+  for (const v1::RunStatus& run : reply.runs()) absl::StrAppend(&out, "\n", RenderRun(run, zone));
+  return out;
+}
+
+std::string RenderNodes(const std::vector<NodesOfJob>& jobs) {
+  const bool shows_job = jobs.size() > 1;
+  std::vector<Column> columns = {{"NODE"},    {"STATE"},
+                                 {"ROLE"},    {"HOST"},
+                                 {"ADDRESS"}, {"SLOTS", Align::kRight},
+                                 {"RANKS"},   {"SEEN", Align::kRight},
+                                 {"NOTE"}};
+  if (shows_job) columns.insert(columns.begin(), {"JOB"});
+  Table table(columns);
+  for (const NodesOfJob& job : jobs) {
+    for (const v1::NodeStatus& node : job.reply.nodes()) {
+      std::string note = node.note();
+      if (node.is_spare()) note = note.empty() ? "spare" : absl::StrCat("spare; ", note);
+      std::vector<std::string> row = {
+          node.node_id(),
+          node.state(),
+          RoleWord(node.role()),
+          node.host_name(),
+          node.address(),
+          absl::StrCat(node.slots()),
+          CompressRanks({node.ranks().begin(), node.ranks().end()}),
+          node.last_seen_ms() < 0 ? "not yet" : absl::StrCat(Age(node.last_seen_ms()), " ago"),
+          note};
+      if (shows_job) row.insert(row.begin(), job.job_id);
+      table.AddRow(std::move(row));
+    }
+  }
+  return table.rows() == 0 ? "no nodes\n" : table.Print();
+}
+
+std::string RenderRanks(const std::vector<RanksOfJob>& jobs) {
+  const bool shows_job = jobs.size() > 1;
+  std::vector<Column> columns = {{"RANK", Align::kRight},
+                                 {"ROLE"},
+                                 {"NODE"},
+                                 {"HOST"},
+                                 {"ADDRESS"},
+                                 {"LOCAL", Align::kRight},
+                                 {"MACHINE", Align::kRight},
+                                 {"DEVICE", Align::kRight},
+                                 {"STATE"},
+                                 {"PID", Align::kRight}};
+  if (shows_job) columns.insert(columns.begin(), {"JOB"});
+  Table table(columns);
+  for (const RanksOfJob& job : jobs) {
+    for (const v1::RankStatus& rank : job.reply.ranks()) {
+      std::vector<std::string> row = {absl::StrCat(rank.rank()),
+                                      RoleWord(rank.role()),
+                                      rank.node_id(),
+                                      rank.host_name(),
+                                      rank.address(),
+                                      absl::StrCat(rank.local_rank()),
+                                      absl::StrCat(rank.node_rank()),
+                                      rank.device_id(),
+                                      rank.state(),
+                                      rank.pid() == 0 ? "" : absl::StrCat(rank.pid())};
+      if (shows_job) row.insert(row.begin(), job.job_id);
+      table.AddRow(std::move(row));
+    }
+  }
+  return table.rows() == 0 ? "no ranks yet: no round has closed\n" : table.Print();
+}
+
+std::string RenderEvents(const v1::EventsReply& reply, absl::TimeZone zone) {
+  std::string out;
+  for (const v1::StoryEvent& event : reply.events()) {
+    absl::StrAppend(&out, FormatWallTime(event.unix_ms(), zone), "  ");
+    if (!event.job_id().empty()) absl::StrAppend(&out, EscapeControl(event.job_id()), "/", event.run(), "  ");
+    absl::StrAppend(&out, EscapeControl(event.text()), "\n");
+    AppendLastLines(event.last_lines(), "    ", &out);
+  }
+  return out;
+}
+
+}  // namespace muster::ctl

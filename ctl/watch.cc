@@ -1,0 +1,123 @@
+#include "ctl/watch.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/clock.h"
+#include "common/exit_codes.h"
+#include "ctl/choose.h"
+#include "ctl/json.h"
+#include "ctl/render.h"
+#include "ctl/screen.h"
+#include "ctl/words.h"
+
+namespace muster::ctl {
+namespace {
+
+constexpr absl::Duration kInterval = absl::Milliseconds(500);
+constexpr absl::Duration kPatience = absl::Seconds(10);
+
+size_t TerminalWidth() {
+  winsize size = {};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+void Write(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+class Watcher {
+ public:
+  Watcher(AdminClient& client, const CtlSettings& settings)
+      : client_(client), settings_(settings), screen_(isatty(STDOUT_FILENO) == 1 && !settings.json) {}
+
+  // One look. The exit code once the run has ended; an error that ends the watch, unless it is kUnavailable.
+  absl::StatusOr<std::optional<int>> Step() {
+    const std::string& job = job_id_.empty() ? settings_.job_id : job_id_;
+    const absl::StatusOr<v1::StatusReply> status = client_.GetStatus(job, run_ == 0 ? settings_.run : run_);
+    if (absl::IsNotFound(status.status()) && job_id_.empty()) return NoJobYet();
+    if (!status.ok()) return status.status();
+    const absl::StatusOr<std::optional<v1::RunStatus>> chosen = ChooseRun(*status, /*takes_ended=*/true);
+    if (!chosen.ok()) return chosen.status();
+    if (!chosen->has_value()) return NoJobYet();
+    const v1::RunStatus& run = **chosen;
+    job_id_ = run.job_id();
+    run_ = run.run();
+    const absl::StatusOr<v1::EventsReply> events = client_.ListEvents(job_id_, events_seen_);
+    if (!events.ok()) return events.status();
+    Show(run, OfThisRun(*events));
+    if (!HasEnded(run.phase())) return std::optional<int>();
+    ShowEnd(run);
+    return std::optional<int>(run.outcome().succeeded() ? kExitSuccess : kExitJobFailed);
+  }
+
+ private:
+  std::optional<int> NoJobYet() {
+    if (!has_said_waiting_ && !settings_.json) Write("no job yet; waiting for the first node to join\n");
+    has_said_waiting_ = true;
+    return std::nullopt;
+  }
+
+  v1::EventsReply OfThisRun(const v1::EventsReply& events) {
+    v1::EventsReply out;
+    for (const v1::StoryEvent& event : events.events()) {
+      events_seen_ = event.number();
+      if (event.run() == run_) *out.add_events() = event;
+    }
+    return out;
+  }
+
+  void Show(const v1::RunStatus& run, const v1::EventsReply& news) {
+    if (settings_.json) {
+      for (const v1::StoryEvent& event : news.events()) Write(EventLineJson(event));
+      return;
+    }
+    const absl::TimeZone zone = absl::LocalTimeZone();
+    Write(screen_.Update(RenderEvents(news, zone), "\n" + RenderRun(run, zone), TerminalWidth()));
+  }
+
+  void ShowEnd(const v1::RunStatus& run) {
+    if (settings_.json) {
+      Write(RunLineJson(run));
+    } else if (isatty(STDOUT_FILENO) != 1) {
+      Write(RenderRun(run, absl::LocalTimeZone()));
+    }
+  }
+
+  AdminClient& client_;
+  const CtlSettings& settings_;
+  Screen screen_;
+  std::string job_id_;  // empty until there is one
+  uint64_t run_ = 0;
+  uint64_t events_seen_ = 0;
+  bool has_said_waiting_ = false;
+};
+
+}  // namespace
+
+int Watch(AdminClient& client, const CtlSettings& settings) {
+  Watcher watcher(client, settings);
+  std::optional<MonotonicTime> reached;  // when the scheduler last answered
+  while (true) {
+    const absl::StatusOr<std::optional<int>> step = watcher.Step();
+    const MonotonicTime now = Clock::System().Read().monotonic;
+    if (step.ok()) {
+      if (step->has_value()) return **step;
+      reached = now;
+    } else if (!absl::IsUnavailable(step.status()) || !reached.has_value() || now - *reached > kPatience) {
+      std::fprintf(stderr, "ms-ctl: %s\n", std::string(step.status().message()).c_str());
+      if (!absl::IsUnavailable(step.status())) return kExitJobFailed;
+      return reached.has_value() ? kExitSchedulerLost : kExitUnreachable;
+    }
+    absl::SleepFor(kInterval);
+  }
+}
+
+}  // namespace muster::ctl

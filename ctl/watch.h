@@ -1,0 +1,13 @@
+// `ms-ctl watch`: status and events live, until the job ends.
+#pragma once
+
+#include "ctl/admin_client.h"
+#include "ctl/ctl_settings.h"
+
+namespace muster::ctl {
+
+// Asks each half second. Waits for a first job when there is none. Returns 0 or 1 as the job ends, and 14 when the
+// scheduler could not be reached for ten seconds before that.
+int Watch(AdminClient& client, const CtlSettings& settings);
+
+}  // namespace muster::ctl

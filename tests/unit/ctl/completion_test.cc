@@ -1,0 +1,82 @@
+// The completion script is run by a real bash, with an ms-ctl in its place that knows two jobs.
+#include "ctl/completion.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::ctl {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// What TAB offers after `words`, the last of which is the one being typed. No single quote in any word.
+std::vector<std::string> Offers(const std::vector<std::string>& words) {
+  std::string script = BashCompletion({"--json", "--job", "--run", "--sched_host"});
+  absl::StrAppend(&script, "\nms-ctl() { [[ \"$*\" == 'completion jobs' ]] && printf 'alpha\\nbeta\\n'; }\n");
+  absl::StrAppend(&script, "COMP_WORDS=(ms-ctl");
+  for (const std::string& word : words) absl::StrAppend(&script, " '", word, "'");
+  absl::StrAppend(&script, ")\nCOMP_CWORD=", words.size(), "\n_ms_ctl\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n");
+  const std::string path = testing::TempDir() + "/ms_ctl_completion_test." + std::to_string(getpid());
+  FILE* file = fopen(path.c_str(), "w");
+  fputs(script.c_str(), file);
+  fclose(file);
+  FILE* bash = popen(absl::StrCat("bash '", path, "' 2>&1").c_str(), "r");
+  std::string line;
+  std::vector<std::string> out;
+  for (int c = fgetc(bash); c != EOF; c = fgetc(bash)) {
+    if (c != '\n') {
+      line += static_cast<char>(c);
+    } else if (!line.empty()) {
+      out.push_back(std::move(line));
+      line.clear();
+    }
+  }
+  EXPECT_EQ(pclose(bash), 0);
+  remove(path.c_str());
+  return out;
+}
+
+TEST(Completion, OffersCommands) {
+  EXPECT_THAT(Offers({""}), Contains("status"));
+  EXPECT_THAT(Offers({"st"}), ElementsAre("status", "stop"));
+  EXPECT_THAT(Offers({"--json", "wa"}), ElementsAre("watch"));
+}
+
+TEST(Completion, OffersFlags) {
+  EXPECT_THAT(Offers({"status", "--j"}), ElementsAre("--json", "--job"));
+  EXPECT_THAT(Offers({"--r"}), ElementsAre("--run"));
+}
+
+TEST(Completion, OffersTheSchedulersJobsWhereAJobIsWanted) {
+  EXPECT_THAT(Offers({"status", "--job", ""}), ElementsAre("alpha", "beta"));
+  EXPECT_THAT(Offers({"stop", "b"}), ElementsAre("beta"));
+}
+
+TEST(Completion, AFlagsValueIsNoCommand) {
+  EXPECT_THAT(Offers({"--job", "alpha", "ra"}), ElementsAre("ranks"));
+  EXPECT_THAT(Offers({"--run", ""}), IsEmpty());
+}
+
+TEST(Completion, OffersNothingAfterACommandWithoutArgument) {
+  EXPECT_THAT(Offers({"status", ""}), IsEmpty());
+  EXPECT_THAT(Offers({"completion", ""}), ElementsAre("bash"));
+}
+
+TEST(Commands, EachIsExplained) {
+  for (const Command& command : Commands()) {
+    EXPECT_FALSE(command.name.empty());
+    EXPECT_THAT(command.help, Not(IsEmpty())) << command.name;
+  }
+}
+
+}  // namespace
+}  // namespace muster::ctl

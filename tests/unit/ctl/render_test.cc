@@ -1,0 +1,173 @@
+#include "ctl/render.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::ctl {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+v1::StatusReply FormingJob() {
+  v1::StatusReply reply;
+  reply.set_cluster_id("c0ffee");
+  reply.set_term(2);
+  reply.set_version("0.1.0");
+  reply.set_up_ms(61'000);
+  v1::RunStatus& run = *reply.add_runs();
+  run.set_job_id("train");
+  run.set_run(3);
+  run.set_phase(v1::RUN_PHASE_FORMING);
+  run.mutable_settings()->set_worker_num(8);
+  run.set_nodes_here(7);
+  run.set_opened_unix_ms(1'795'215'870'000);
+  run.set_age_ms(12'000);
+  run.set_opened_by("ann@node1");
+  run.mutable_waiting()->set_text("7 of 8 workers are here; missing: 5");
+  run.mutable_waiting()->set_time_left_ms(1'788'000);
+  return reply;
+}
+
+TEST(RenderStatus, FormingSaysWhoIsMissingAndHowLongIsLeft) {
+  EXPECT_EQ(RenderStatus(FormingJob(), "127.0.0.1:8118", absl::UTCTimeZone()),
+            "scheduler 127.0.0.1:8118, version 0.1.0, up 1 min, term 2, cluster c0ffee\n"
+            "\n"
+            "job train, run 3: forming\n"
+            "  size        8 workers\n"
+            "  nodes       7 nodes here\n"
+            "  opened      12 s ago, 2026-11-20 23:04:30, by ann@node1\n"
+            "  waiting     7 of 8 workers are here; missing: 5\n"
+            "  time left   29 min 48 s\n");
+}
+
+TEST(RenderStatus, RunningShowsRoundAndProcesses) {
+  v1::StatusReply reply = FormingJob();
+  v1::RunStatus& run = *reply.mutable_runs(0);
+  run.set_phase(v1::RUN_PHASE_RUNNING);
+  run.set_round(2);
+  run.set_restart_count(1);
+  run.set_processes_running(7);
+  run.set_processes_done(1);
+  run.set_nodes_disconnected(1);
+  run.set_spares(2);
+  run.mutable_settings()->set_server_num(1);
+  run.clear_waiting();
+  const std::string text = RenderRun(run, absl::UTCTimeZone());
+  EXPECT_THAT(text, HasSubstr("job train, run 3: running, round 2, 1 restart\n"));
+  EXPECT_THAT(text, HasSubstr("  size        8 workers, 1 server\n"));
+  EXPECT_THAT(text, HasSubstr("  nodes       7 nodes here, 1 disconnected, 2 spares\n"));
+  EXPECT_THAT(text, HasSubstr("  processes   7 running, 1 done\n"));
+  EXPECT_THAT(text, Not(HasSubstr("waiting")));
+}
+
+TEST(RenderStatus, FailedTellsTheCauseWithItsLastLinesAndTheRemedy) {
+  v1::StatusReply reply = FormingJob();
+  v1::RunStatus& run = *reply.mutable_runs(0);
+  run.set_phase(v1::RUN_PHASE_FAILED);
+  run.set_round(1);
+  v1::Cause& cause = *run.mutable_outcome()->mutable_cause();
+  run.mutable_outcome()->set_ended_unix_ms(1'795'215'875'000);
+  cause.set_text("rank 3 on node2 was killed by signal 9 (SIGKILL)");
+  cause.add_last_lines("step 7");
+  cause.add_last_lines("\x1b[31mred");
+  cause.set_remedy("MS_ENABLE_RECOVERY=1 restarts it");
+  const std::string text = RenderRun(run, absl::UTCTimeZone());
+  EXPECT_THAT(text, HasSubstr("  ended       2026-11-20 23:04:35\n"
+                              "  cause       rank 3 on node2 was killed by signal 9 (SIGKILL)\n"
+                              "              | step 7\n"
+                              "              | \\x1b[31mred\n"
+                              "  what to do  MS_ENABLE_RECOVERY=1 restarts it\n"));
+  EXPECT_THAT(text, Not(HasSubstr("processes"))) << "there are none any more";
+  EXPECT_THAT(text, Not(HasSubstr("time left")));
+}
+
+TEST(RenderStatus, SucceededNamesNoCause) {
+  v1::StatusReply reply = FormingJob();
+  v1::RunStatus& run = *reply.mutable_runs(0);
+  run.set_phase(v1::RUN_PHASE_SUCCEEDED);
+  run.mutable_outcome()->set_succeeded(true);
+  EXPECT_THAT(RenderRun(run, absl::UTCTimeZone()), Not(HasSubstr("cause")));
+}
+
+TEST(RenderStatus, NoJobYet) {
+  v1::StatusReply reply;
+  reply.set_is_draining(true);
+  const std::string text = RenderStatus(reply, "h:1", absl::UTCTimeZone());
+  EXPECT_THAT(text, HasSubstr("draining"));
+  EXPECT_THAT(text, HasSubstr("no job yet\n"));
+}
+
+NodesOfJob OneNode(const std::string& job) {
+  NodesOfJob out{job, {}};
+  v1::NodeStatus& node = *out.reply.add_nodes();
+  node.set_node_id("node1-1");
+  node.set_state("connected");
+  node.set_role(v1::ROLE_WORKER);
+  node.set_host_name("node1");
+  node.set_address("10.0.0.1");
+  node.set_slots(4);
+  for (uint32_t rank : {0, 1, 2, 3}) node.add_ranks(rank);
+  node.set_last_seen_ms(1500);
+  return out;
+}
+
+TEST(RenderNodes, OneJobNeedsNoJobColumn) {
+  EXPECT_EQ(RenderNodes({OneNode("a")}),
+            "NODE     STATE      ROLE    HOST   ADDRESS   SLOTS  RANKS     SEEN  NOTE\n"
+            "node1-1  connected  worker  node1  10.0.0.1      4  0-3    1 s ago  -\n");
+}
+
+TEST(RenderNodes, SeveralJobsSparesAndNodesNeverSeen) {
+  NodesOfJob other = OneNode("b");
+  other.reply.mutable_nodes(0)->set_is_spare(true);
+  other.reply.mutable_nodes(0)->clear_ranks();
+  other.reply.mutable_nodes(0)->set_last_seen_ms(-1);
+  const std::string text = RenderNodes({OneNode("a"), other});
+  EXPECT_THAT(text, ::testing::StartsWith("JOB  NODE"));
+  EXPECT_THAT(text, HasSubstr("not yet  spare\n"));
+}
+
+TEST(RenderNodes, None) { EXPECT_EQ(RenderNodes({}), "no nodes\n"); }
+
+TEST(RenderRanks, ShowsWhoHasWhich) {
+  RanksOfJob job{"a", {}};
+  for (uint32_t i = 0; i < 2; ++i) {
+    v1::RankStatus& rank = *job.reply.add_ranks();
+    rank.set_rank(i);
+    rank.set_role(v1::ROLE_WORKER);
+    rank.set_node_id("n" + std::to_string(i));
+    rank.set_host_name("host");
+    rank.set_address("10.0.0.1");
+    rank.set_local_rank(i);
+    rank.set_device_id(std::to_string(i));
+    rank.set_state(i == 0 ? "running" : "assigned");
+    rank.set_pid(i == 0 ? 4711 : 0);
+  }
+  EXPECT_EQ(RenderRanks({job}),
+            "RANK  ROLE    NODE  HOST  ADDRESS   LOCAL  MACHINE  DEVICE  STATE      PID\n"
+            "   0  worker  n0    host  10.0.0.1      0        0       0  running   4711\n"
+            "   1  worker  n1    host  10.0.0.1      1        0       1  assigned     -\n");
+}
+
+TEST(RenderRanks, BeforeTheFirstRound) { EXPECT_THAT(RenderRanks({{"a", {}}}), HasSubstr("no round has closed")); }
+
+TEST(RenderEvents, OneLineEachAndLastLinesBelow) {
+  v1::EventsReply reply;
+  v1::StoryEvent& first = *reply.add_events();
+  first.set_unix_ms(1'795'215'870'000);
+  first.set_text("term 1 begins");
+  v1::StoryEvent& second = *reply.add_events();
+  second.set_unix_ms(1'795'215'871'000);
+  second.set_job_id("train");
+  second.set_run(1);
+  second.set_text("rank 0 died\nforged line");
+  second.add_last_lines("Traceback");
+  EXPECT_EQ(RenderEvents(reply, absl::UTCTimeZone()),
+            "2026-11-20 23:04:30  term 1 begins\n"
+            "2026-11-20 23:04:31  train/1  rank 0 died\\nforged line\n"
+            "    | Traceback\n");
+}
+
+}  // namespace
+}  // namespace muster::ctl
