@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Installs what Muster needs from Debian 12: quietly, and only what is missing, so that it needs no network and no
+# rights when everything is there.
+#
+#   deploy/install-deps.sh           what the programs are built with
+#   deploy/install-deps.sh --run     ... and PyTorch for a first job, unless the user's python3 has it
+#   deploy/install-deps.sh --tests   ... and what the tests need
+set -euo pipefail
+
+packages=(g++ cmake ninja-build ccache pkg-config libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc
+  libprotobuf-dev libabsl-dev libssl-dev libspdlog-dev libsqlite3-dev nlohmann-json3-dev libgtest-dev libgmock-dev
+  python3)
+torch_packages=(python3-torch python3-sklearn)
+test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev python3-pytest python3-venv python3-grpcio
+  python3-protobuf iproute2 strace procps util-linux git)
+
+for option in "$@"; do
+  case $option in
+    --tests) packages+=("${torch_packages[@]}" "${test_packages[@]}") ;;
+    --run)
+      if ! python3 -c 'import sklearn, torch, torch.distributed as d; assert d.is_gloo_available()' 2>/dev/null; then
+        packages+=("${torch_packages[@]}")
+      fi ;;
+    *)
+      echo "install-deps.sh: unknown option '$option'; known: --run, --tests" >&2
+      exit 2 ;;
+  esac
+done
+
+installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null |
+  awk '$2 == "installed" {print $1}' || true)
+missing=()
+for package in "${packages[@]}"; do
+  grep -qxF -- "$package" <<<"$installed" || missing+=("$package")
+done
+if ((${#missing[@]} == 0)); then
+  exit 0
+fi
+
+as_root=()
+if (($(id -u) != 0)); then
+  as_root=(sudo)
+fi
+for program in apt-get "${as_root[@]}"; do
+  if ! command -v "$program" >/dev/null; then
+    echo "install-deps.sh: $program was not found, so these packages of Debian 12 have to be installed by hand:" \
+      "${missing[*]}" >&2
+    exit 1
+  fi
+done
+
+echo "Installing ${#missing[@]} packages: ${missing[*]}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+install() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -qq -y --no-install-recommends "${missing[@]}" </dev/null >"$log" 2>&1
+}
+# The package lists may be missing (a fresh container) or older than the mirror.
+if ! install; then
+  "${as_root[@]}" apt-get update -qq </dev/null >"$log" 2>&1 || true
+  if ! install; then
+    tail -n 15 "$log" >&2
+    echo "install-deps.sh: apt-get could not install: ${missing[*]}. Above is what it said; check the network and that" \
+      "this is Debian 12 (bookworm)." >&2
+    exit 1
+  fi
+fi

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# From a fresh Debian 12 to a first job: installs packages, builds, and trains a network on handwritten digits with
+# PyTorch's DistributedDataParallel as 2 nodes x 2 workers on this machine. A second run needs no network.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+least_accuracy=0.93
+unset "${!MS_@}" "${!MASTER_@}"  # settings of another job in this shell
+
+say() { printf '\n== %s\n' "$*"; }
+
+fail() {
+  printf 'quickstart: %s\n' "$1" >&2
+  for log in "${@:2}"; do
+    if [[ -s $log ]]; then printf -- '-- the last lines of %s:\n' "$log" >&2; tail -n 15 "$log" >&2; fi
+  done
+  exit 1
+}
+
+has_torch() {
+  "$1" -c 'import sklearn, torch, torch.distributed as d; assert d.is_gloo_available()' 2>/dev/null
+}
+
+say "Packages"
+bash "$root/deploy/install-deps.sh" --run
+python=$(command -v python3)
+has_torch "$python" || python=/usr/bin/python3
+has_torch "$python" || fail "neither python3 nor /usr/bin/python3 can import torch (with gloo) and sklearn"
+echo "PyTorch $("$python" -c 'import torch; print(torch.__version__)') of $python"
+
+say "Build"
+build=$root/build
+if [[ ! -f $build/CMakeCache.txt ]]; then
+  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMUSTER_TESTS=OFF >/dev/null
+fi
+cmake --build "$build" --parallel "$(nproc)" --target ms-scheduler ms-worker ms-ctl
+bin=$build/bin
+
+say "A job of 2 nodes x 2 workers"
+work=$(mktemp -d -t muster-quickstart.XXXXXX)
+pids=()
+clean_up() {
+  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+  for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
+  rm -rf "$work"
+}
+trap clean_up EXIT
+
+"$bin/ms-scheduler" --once --sched_host 127.0.0.1 --sched_port 0 --worker_num 4 2>"$work/scheduler.log" &
+scheduler=$!
+pids+=("$scheduler")
+port=
+for ((i = 0; i < 100; i++)); do
+  port=$(sed -n 's/.*listening on [^ ]*:\([0-9][0-9]*\).*/\1/p' "$work/scheduler.log" | head -n 1)
+  [[ -n $port ]] && break
+  kill -0 "$scheduler" 2>/dev/null || break
+  sleep 0.1
+done
+[[ -n $port ]] || fail "ms-scheduler did not start" "$work/scheduler.log"
+
+agents=()
+for node in 1 2; do
+  "$bin/ms-worker" --sched_host 127.0.0.1 --sched_port "$port" --worker_num 4 --local_worker_num 2 \
+    --stop_timeout 5 --log_dir "$work/node$node" --tail none \
+    -- "$python" "$root/tests/e2e/train_digits.py" >"$work/agent$node.log" 2>&1 &
+  agents+=($!)
+  pids+=($!)
+done
+
+# The table of ranks, as soon as all four processes run.
+ranks=
+for ((i = 0; i < 300; i++)); do
+  ranks=$("$bin/ms-ctl" ranks --sched_host 127.0.0.1 --sched_port "$port" 2>/dev/null || true)
+  (($(grep -cw running <<<"$ranks") == 4)) && break
+  kill -0 "${agents[0]}" 2>/dev/null || break
+  sleep 0.1
+done
+printf '%s\n\n' "$ranks"
+
+logs=("$work"/agent1.log "$work"/agent2.log "$work"/scheduler.log)
+for agent in "${agents[@]}"; do
+  wait "$agent" || fail "the job failed (an agent ended with exit code $?)" "${logs[@]}"
+done
+wait "$scheduler" || fail "the job failed (ms-scheduler ended with exit code $?)" "${logs[@]}"
+pids=()
+
+accuracy=$(sed -n 's/^test accuracy: //p' "$work"/node*/worker_0.log)
+[[ -n $accuracy ]] || fail "rank 0 printed no test accuracy" "$work"/node*/worker_0.log
+grep -h 'loss is' "$work"/node*/worker_0.log | sed -n '1p;$p'
+echo "test accuracy: $accuracy"
+awk -v a="$accuracy" -v least="$least_accuracy" 'BEGIN {exit !(a >= least)}' ||
+  fail "the test accuracy $accuracy is below $least_accuracy"
+echo "The job succeeded."

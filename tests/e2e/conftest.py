@@ -1,0 +1,85 @@
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import muster  # noqa: E402
+import netns  # noqa: E402
+
+DEBIAN_PYTHON = "/usr/bin/python3"
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "measures: holds real time against a bound; not for sanitizers")
+    muster.become_subreaper()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    cluster = item.funcargs.get("cluster") if hasattr(item, "funcargs") else None
+    if report.when == "call" and report.failed and cluster is not None:
+        report.sections.append(("programs", cluster.describe()))
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    for program in ("ms-scheduler", "ms-worker", "ms-ctl"):
+        assert (muster.BIN / program).exists(), "%s is not built; MUSTER_BIN names the folder" % (muster.BIN / program)
+    made = muster.Cluster(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def network():
+    made = netns.Network()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def measured(record_property, request):
+    """measured("verdict", 1.2, at_most=2) notes a duration and holds it against its bound."""
+    def note(what, seconds, at_most):
+        record_property(what, "%.3f s (at most %.1f s)" % (seconds, at_most * muster.SLOWNESS))
+        path = os.environ.get("MUSTER_MEASUREMENTS")
+        if path:
+            with open(path, "a") as file:
+                file.write("%s: %s: %.3f s\n" % (request.node.name, what, seconds))
+        assert seconds <= at_most * muster.SLOWNESS, "%s took %.3f s, at most %.1f s are allowed" % (
+            what, seconds, at_most * muster.SLOWNESS)
+    return note
+
+
+def _has_torch(python):
+    return bool(python) and subprocess.run(
+        [python, "-c", "import sklearn, torch, torch.distributed"], stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL).returncode == 0
+
+
+def _torch_python(which):
+    python = os.environ.get("MUSTER_PYTHON", "") if which == "torch-2.13" else DEBIAN_PYTHON
+    if not _has_torch(python):
+        pytest.skip("no python with %s (%s)" % (which, python or "MUSTER_PYTHON is not set"))
+    return python
+
+
+@pytest.fixture(scope="session", params=["torch-2.13", "torch-1.13"])
+def each_torch(request):
+    """A python for each PyTorch that the tests know."""
+    return _torch_python(request.param)
+
+
+@pytest.fixture(scope="session")
+def any_torch():
+    """The newest PyTorch there is."""
+    for python in (os.environ.get("MUSTER_PYTHON", ""), DEBIAN_PYTHON):
+        if _has_torch(python):
+            return python
+    return pytest.skip("no python with PyTorch")

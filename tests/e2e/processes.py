@@ -1,0 +1,83 @@
+"""The processes of this machine, read from /proc: who descends from whom, and getting rid of them."""
+
+import collections
+import os
+import signal
+import time
+
+Process = collections.namedtuple("Process", "pid parent name state command")
+
+
+def read_process(pid):
+    """None when it is gone."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as file:
+            stat = file.read().decode(errors="replace")
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            command = file.read().replace(b"\0", b" ").decode(errors="replace").strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    name = stat[stat.index("(") + 1:stat.rindex(")")]
+    fields = stat[stat.rindex(")") + 2:].split()
+    return Process(pid, int(fields[1]), name, fields[0], command)
+
+
+def snapshot():
+    found = [read_process(int(entry)) for entry in os.listdir("/proc") if entry.isdigit()]
+    return [process for process in found if process is not None]
+
+
+def descendants(pid, with_zombies=False):
+    """Every process below `pid`, parents before children."""
+    children = collections.defaultdict(list)
+    for process in snapshot():
+        children[process.parent].append(process)
+    out, queue = [], [pid]
+    while queue:
+        for child in children[queue.pop(0)]:
+            queue.append(child.pid)
+            if with_zombies or child.state != "Z":
+                out.append(child)
+    return out
+
+
+def is_alive(pid):
+    process = read_process(pid)
+    return process is not None and process.state != "Z"
+
+
+def named(name, pid=None):
+    """The descendants (of this process unless told otherwise) of that name."""
+    return [process for process in descendants(pid or os.getpid()) if process.name == name]
+
+
+def reap_adopted(own):
+    """Collects zombies that came to this process as a subreaper; {pid: exit code as a shell shows it}. `own`: the pids
+    that somebody else waits for."""
+    codes = {}
+    for process in descendants(os.getpid(), with_zombies=True):
+        if process.parent == os.getpid() and process.state == "Z" and process.pid not in own:
+            pid, status = os.waitpid(process.pid, os.WNOHANG)
+            if pid:
+                code = os.waitstatus_to_exitcode(status)
+                codes[pid] = 128 - code if code < 0 else code
+    return codes
+
+
+def kill_descendants(popens):
+    """SIGKILL to everything below this process until nothing is left. `popens`: {pid: Popen} of its own children."""
+    deadline = time.monotonic() + 20
+    while True:
+        for process in descendants(os.getpid()):
+            try:
+                os.kill(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        for popen in popens.values():
+            popen.poll()
+        reap_adopted(set(popens))
+        left = descendants(os.getpid())
+        if not left:
+            return
+        assert time.monotonic() < deadline, "could not kill %s" % left
+        time.sleep(0.02)

@@ -1,0 +1,165 @@
+"""ms-ctl against a real scheduler."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+
+from muster import BIN, EXIT_FAILED_ELSEWHERE, eventually
+
+UNTIL_GO = ["sh", "-c", "while [ ! -e go ]; do sleep 0.1; done"]
+
+
+def start_job(cluster, command, job="default"):
+    agents = [cluster.start_agent("%s%d" % (job, i), ["--job_id", job, "--worker_num", 2, "--node_id", i], command)
+              for i in range(2)]
+    cluster.wait_until_running(2, job)
+    return agents
+
+
+def start_watch(cluster, name, *words, **options):
+    return cluster.start(name, [BIN / "ms-ctl", "watch", *cluster.agent_words(), *words], **options)
+
+
+def test_tables_and_json_tell_the_same(cluster):
+    cluster.start_scheduler()
+    assert "no job yet" in cluster.ctl("status")
+    assert cluster.ctl_json("nodes") == {"jobs": []}
+    agents = start_job(cluster, UNTIL_GO)
+    status = cluster.ctl("status")
+    assert re.search(r"^job default, run 1: running, round 1$", status, re.MULTILINE), status
+    nodes = cluster.ctl("nodes").splitlines()
+    assert nodes[0].split()[:3] == ["NODE", "STATE", "ROLE"] and len(nodes) == 3, nodes
+    ranks = cluster.ctl_json("ranks")["jobs"][0]
+    assert [rank["pid"] > 0 for rank in ranks["ranks"]] == [True, True]
+    table = cluster.ctl("ranks")
+    for rank in ranks["ranks"]:
+        assert re.search(r"^ +%d +worker +%s .*running +%d$" % (rank["rank"], rank["node_id"], rank["pid"]), table,
+                         re.MULTILINE), table
+    (cluster.folder / "go").touch()
+    for agent in agents:
+        agent.expect(0)
+    events = cluster.ctl("events").splitlines()
+    assert len(events) == len(cluster.ctl_json("events")["events"]) > 3
+    assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  default/1  ", line) for line in events[-3:]), events
+    assert re.search(r"succeeded", cluster.ctl("status"))
+
+
+def test_an_unknown_job_is_answered_with_the_known_ones(cluster):
+    cluster.start_scheduler()
+    start_job(cluster, UNTIL_GO, "train")
+    said = cluster.ctl("status", "--job", "trian", code=1)
+    assert "trian" in said and "train" in said, said
+
+
+def test_stop_ends_the_job(cluster):
+    cluster.start_scheduler()
+    agents = start_job(cluster, ["sleep", "1000"])
+    other = start_job(cluster, UNTIL_GO, "other")
+    said = cluster.ctl("stop", code=1)
+    assert "default" in said and "other" in said and "--job" in said, said
+    assert "is being stopped" in cluster.ctl("stop", "default")
+    for agent in agents:
+        agent.expect(EXIT_FAILED_ELSEWHERE, timeout=10)
+        assert "stop" in agent.our_lines()[-1], agent.output()
+    cause = cluster.ctl_json("status", "--job", "default")["runs"][0]["outcome"]["cause"]
+    assert cause["kind"] == "stopped_by_user", cause
+    assert "already" in cluster.ctl("stop", "default", code=1)
+    assert cluster.phase("other") == "running"
+    (cluster.folder / "go").touch()
+    for agent in other:
+        agent.expect(0)
+
+
+def test_stop_works_only_over_the_socket_of_the_schedulers_user(cluster):
+    cluster.start_scheduler()
+    sockets = [path for path in cluster.runtime.rglob("*.sock")]
+    assert len(sockets) == 1, sockets
+    assert os.stat(sockets[0]).st_mode & 0o777 == 0o600 or os.stat(sockets[0].parent).st_mode & 0o777 == 0o700
+    said = cluster.ctl("stop", "default", "--admin_socket", "/nonexistent", code=10)
+    assert "/nonexistent" in said and "--admin_socket" in said, said
+
+
+def test_watch_prints_events_and_ends_with_the_job(cluster):
+    cluster.start_scheduler()
+    watch = start_watch(cluster, "watch")
+    watch.expect_said("no job yet")
+    agents = start_job(cluster, UNTIL_GO)
+    (cluster.folder / "go").touch()
+    for agent in agents:
+        agent.expect(0)
+    watch.expect(0, timeout=10)
+    assert "\x1b" not in watch.output()
+    assert re.search(r"default/1  ", watch.output()), watch.output()
+    assert re.search(r"^job default, run 1: succeeded", watch.output(), re.MULTILINE), watch.output()
+
+
+def test_watch_of_a_failing_job_ends_with_1(cluster):
+    cluster.start_scheduler()
+    agents = start_job(cluster, ["sh", "-c", "while [ ! -e go ]; do sleep 0.1; done; exit 4"])
+    watch = start_watch(cluster, "watch")
+    as_json = start_watch(cluster, "watch-json", "--json")
+    watch.expect_said("default/1")
+    (cluster.folder / "go").touch()
+    for agent in agents:
+        agent.wait(10)
+    watch.expect(1, timeout=10)
+    assert "code 4" in watch.output(), watch.output()
+    as_json.expect(1, timeout=10)
+    documents = [json.loads(line) for line in as_json.lines()]
+    assert documents[-1]["run"]["phase"] == "failed" and "event" in documents[0]
+
+
+def test_watch_redraws_on_a_terminal(cluster):
+    cluster.start_scheduler()
+    agents = start_job(cluster, UNTIL_GO)
+    master, slave = pty.openpty()
+    words = [str(word) for word in [BIN / "ms-ctl", "watch", *cluster.agent_words()]]
+    watch = subprocess.Popen(words, env=cluster.env, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    shown = b""
+    os.set_blocking(master, False)
+
+    def look(wanted):
+        nonlocal shown
+        try:
+            shown += os.read(master, 65536)
+        except (BlockingIOError, OSError):
+            pass
+        return wanted in shown
+    eventually(lambda: look(b"\x1b[J"), 10, "the block is redrawn")
+    (cluster.folder / "go").touch()
+    for agent in agents:
+        agent.expect(0)
+    eventually(lambda: look(b"succeeded"), 10, "the end is shown")
+    assert watch.wait(10) == 0
+    os.close(master)
+
+
+def test_nobody_there_is_said_with_what_to_check(cluster, network):
+    machine = network.machine()
+    done = subprocess.run(["ip", "netns", "exec", machine.name, BIN / "ms-ctl", "status"], env=cluster.env, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)
+    assert done.returncode == 10
+    assert "127.0.0.1:8118" in done.stderr and "MS_SCHED_HOST" in done.stderr, done.stderr
+
+
+def test_usage(cluster):
+    def run(*words):
+        done = subprocess.run([BIN / "ms-ctl", *words], env=cluster.env, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=20)
+        return done.returncode, done.stdout + done.stderr
+    code, said = run("statsu")
+    assert code == 2 and "'status'" in said, said
+    code, said = run("status", "extra")
+    assert code == 2 and "--job extra" in said, said
+    code, said = run("--no-such-flag")
+    assert code == 2 and "no-such-flag" in said.replace("_", "-"), said
+    code, said = run("--help")
+    assert code == 0
+    for word in ("status", "nodes", "ranks", "events", "watch", "stop", "--json", "MS_SCHED_HOST"):
+        assert word in said, said
+    code, said = run("completion", "bash")
+    assert code == 0
+    subprocess.run(["bash", "-n"], input=said, text=True, check=True, timeout=10)

@@ -1,0 +1,127 @@
+"""kill -9 of a training process, of an agent, of a keeper: who notices, how fast, in which words."""
+
+import os
+import re
+import signal
+import time
+
+import pytest
+
+import processes
+from muster import EXIT_FAILED_ELSEWHERE, TRAIN, eventually, kill_now
+
+# Prints, then waits, with a grandchild of its own.
+CHILD = ["sh", "-c", "echo hello from $RANK; sleep 1000 & sleep 1000; wait"]
+
+
+def start(cluster, command, nodes=2, slots=2, *words):
+    scheduler = cluster.start_scheduler("--worker_num", nodes * slots)
+    agents = [cluster.start_agent("agent%d" % i,
+                                  ["--worker_num", nodes * slots, "--local_worker_num", slots, "--node_id", "n%d" % i,
+                                   "--log_dir", cluster.folder / ("logs%d" % i), *words], command)
+              for i in range(nodes)]
+    ranks = cluster.wait_until_running(nodes * slots, timeout=60)
+    return scheduler, agents, ranks
+
+
+def below(agent):
+    """Everything that an agent's keeper has started, grandchildren too."""
+    return [process for process in processes.descendants(agent.pid) if process.name not in ("ms-keeper", "ms-worker")]
+
+
+def test_a_killed_process_ends_the_job_and_is_named_everywhere(cluster, measured):
+    scheduler, agents, ranks = start(cluster, CHILD)
+    time.sleep(0.5)  # so that every process has printed its line
+    victim = next(rank for rank in ranks if rank["rank"] == 1)
+    killed = kill_now(victim["pid"])
+    codes = [agent.wait(10) for agent in agents]
+    measured("from the kill to the last agent's end", time.monotonic() - killed, at_most=1)
+    assert codes == [128 + 9, EXIT_FAILED_ELSEWHERE], cluster.describe()
+    eventually(lambda: "SIGKILL" in scheduler.output() or "signal 9" in scheduler.output(), 5, "the log tells")
+    for program in agents + [scheduler]:
+        told = program.tail(25)
+        assert re.search(r"rank 1\b", told), told
+        assert re.search(r"SIGKILL|signal 9", told), told
+        assert victim["host_name"] in told, told
+        assert "hello from 1" in told, told
+    run = cluster.ctl_json("status")["runs"][0]
+    assert run["phase"] == "failed"
+    cause = run["outcome"]["cause"]
+    assert (cause["rank"], cause["signal"], cause["kind"]) == (1, 9, "process_signaled"), cause
+    assert cause["last_lines"] == ["hello from 1"], cause
+    assert cause["text"] in agents[0].tail(30) and cause["text"] in agents[1].tail(30)
+    for i in range(2):
+        assert cause["text"] in (cluster.folder / ("logs%d" % i) / "failure.json").read_text()
+    assert re.search(r"MS_ENABLE_RECOVERY|enable_recovery", agents[0].tail(30)), agents[0].output()
+
+
+def test_a_real_job_of_pytorch_whose_rank_dies(cluster, any_torch):
+    scheduler = cluster.start_scheduler("--once", "--worker_num", 2)
+    agents = [cluster.start_agent("agent%d" % i, ["--worker_num", 2, "--node_id", i],
+                                  [any_torch, TRAIN, "--die-at-step", 20, "--die-rank", 1, "--die-how", "raise"])
+              for i in range(2)]
+    assert [agent.wait(60) for agent in agents] == [EXIT_FAILED_ELSEWHERE, 1], cluster.describe()
+    scheduler.expect(1)
+    for agent in agents:
+        assert re.search(r"rank 1\b", agent.tail(30)) and "made to fail at step 20" in agent.tail(30), agent.output()
+
+
+@pytest.mark.parametrize("code", [3, 255])
+def test_an_exit_code_is_passed_on(cluster, code):
+    scheduler = cluster.start_scheduler("--once", "--worker_num", 2)
+    agents = [cluster.start_agent("agent%d" % i, ["--worker_num", 2, "--node_id", i],
+                                  ["sh", "-c", "[ $RANK = 1 ] && exit %d; sleep 1000" % code]) for i in range(2)]
+    assert [agent.wait(20) for agent in agents] == [EXIT_FAILED_ELSEWHERE, code], cluster.describe()
+    scheduler.expect(1)
+    assert re.search(r"(exit )?code %d\b" % code, agents[0].tail(10)), agents[0].output()
+
+
+def test_a_program_that_is_not_there_is_named(cluster):
+    cluster.start_scheduler("--once", "--worker_num", 1)
+    agent = cluster.start_agent("agent", ["--worker_num", 1], ["no-such-program-here"])
+    agent.expect(127)
+    assert "no-such-program-here" in agent.tail(10), agent.output()
+
+
+@pytest.mark.parametrize("who", ["agent", "keeper"])
+def test_a_killed_agent_or_keeper_leaves_no_process_and_fails_the_job(cluster, measured, who):
+    scheduler, agents, _ = start(cluster, CHILD)
+    time.sleep(0.5)
+    children = below(agents[0])
+    assert len(children) >= 6, "shells and their children: %s" % (children,)
+    victim = agents[0].pid
+    if who == "keeper":
+        victim = processes.named("ms-keeper", agents[0].pid)[0].pid
+    killed = kill_now(victim)
+    eventually(lambda: not any(processes.is_alive(child.pid) for child in children), 5, "the children are gone")
+    measured("until the children are gone", time.monotonic() - killed, at_most=1)
+    eventually(lambda: re.search(r"n0\b", "\n".join(scheduler.our_lines()[-3:])) and cluster.phase() != "running", 10,
+               "the verdict falls")
+    measured("until the verdict", time.monotonic() - killed, at_most=2)
+    assert agents[1].wait(10) == EXIT_FAILED_ELSEWHERE, agents[1].output()
+    assert "n0" in agents[1].tail(5), agents[1].output()
+    assert agents[0].wait(10) != 0
+    eventually(lambda: cluster.phase() == "failed", 5, "the job has failed")
+    scheduler.send(signal.SIGTERM)
+    scheduler.expect(0)
+    cluster.expect_nothing_left()
+
+
+def test_killing_agent_and_keeper_together_leaves_no_process(cluster):
+    _, agents, _ = start(cluster, ["sleep", "1000"], nodes=1, slots=2)
+    children = below(agents[0])
+    keeper = processes.named("ms-keeper", agents[0].pid)[0].pid
+    os.kill(keeper, signal.SIGSTOP)  # so that it can't outlive the agent by a moment and clean up
+    kill_now(agents[0].pid)
+    kill_now(keeper)
+    eventually(lambda: not any(processes.is_alive(child.pid) for child in children), 3, "the children are gone")
+
+
+def test_a_grandchild_that_left_its_group_is_ended_too(cluster):
+    scheduler, agents, _ = start(cluster, ["sh", "-c", "setsid sleep 1000 & sleep 1000; wait"], 1, 1)
+    time.sleep(0.5)
+    agents[0].send(signal.SIGTERM)
+    agents[0].wait(10)
+    scheduler.send(signal.SIGTERM)
+    scheduler.expect(0)
+    cluster.expect_nothing_left()

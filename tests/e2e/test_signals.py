@@ -1,0 +1,115 @@
+"""SIGTERM and Ctrl-C: everything ends, no orphan, the right codes."""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import processes
+from muster import BIN, EXIT_FAILED_ELSEWHERE, EXIT_SCHEDULER_LOST, eventually
+
+CHILD = ["sh", "-c", "sleep 1000 & sleep 1000; wait"]
+DEAF = ["python3", "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+        "print('deaf', flush=True); time.sleep(1000)"]
+
+
+def start(cluster, command, *words):
+    scheduler = cluster.start_scheduler("--worker_num", 2)
+    agents = [cluster.start_agent("agent%d" % i, ["--worker_num", 2, "--node_id", "n%d" % i, *words], command)
+              for i in range(2)]
+    cluster.wait_until_running(2)
+    return scheduler, agents
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
+def test_a_signal_to_an_agent_ends_it_and_the_job(cluster, name):
+    number = getattr(signal, name)
+    scheduler, agents = start(cluster, CHILD)
+    agents[0].send(number)
+    agents[0].expect(128 + number, timeout=10)
+    agents[1].expect(EXIT_FAILED_ELSEWHERE, timeout=10)
+    assert re.search(r"n0\b", agents[1].tail(5)), agents[1].output()
+    eventually(lambda: cluster.phase() == "failed", 5, "the job has failed")
+    scheduler.send(signal.SIGTERM)
+    scheduler.expect(0)
+    cluster.expect_nothing_left()
+
+
+def test_sigterm_to_the_scheduler_ends_a_job_that_it_can_not_remember(cluster):
+    scheduler, agents = start(cluster, CHILD)
+    scheduler.send(signal.SIGTERM)
+    for agent in agents:
+        agent.expect(EXIT_SCHEDULER_LOST, timeout=20)
+        assert "scheduler" in agent.tail(5), agent.output()
+    scheduler.expect(0, timeout=20)
+    cluster.expect_nothing_left()
+
+
+def test_sigterm_to_an_idle_scheduler(cluster):
+    scheduler = cluster.start_scheduler()
+    scheduler.send(signal.SIGTERM)
+    scheduler.expect(0, timeout=10)
+
+
+def test_ctrl_c_in_a_terminal(cluster):
+    cluster.start_scheduler("--worker_num", 1)
+    master, slave = pty.openpty()
+
+    def own_terminal():
+        os.setsid()
+        import fcntl
+        import termios
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    words = [str(word) for word in [BIN / "ms-worker", *cluster.agent_words(), "--worker_num", 1, "--", *CHILD]]
+    agent = subprocess.Popen(words, env=cluster.env, stdin=slave, stdout=slave, stderr=slave, preexec_fn=own_terminal)
+    os.close(slave)
+    cluster.wait_until_running(1)
+    os.write(master, b"\x03")
+    assert agent.wait(10) == 128 + signal.SIGINT
+    os.close(master)
+    cluster.scheduler.send(signal.SIGTERM)
+    cluster.scheduler.expect(0)
+    cluster.expect_nothing_left()
+
+
+def test_a_child_that_ignores_sigterm_is_killed_after_the_stop_timeout(cluster, measured):
+    scheduler, agents = start(cluster, DEAF, "--stop_timeout", 2)
+    for agent in agents:
+        agent.expect_said("deaf")
+    begin = time.monotonic()
+    agents[0].send(signal.SIGTERM)
+    agents[0].expect(128 + signal.SIGTERM, timeout=10)
+    agents[1].expect(EXIT_FAILED_ELSEWHERE, timeout=10)
+    took = time.monotonic() - begin
+    assert took >= 2
+    measured("stopping deaf children with a stop_timeout of 2 s", took, at_most=3)
+    scheduler.send(signal.SIGTERM)
+    scheduler.expect(0)
+    cluster.expect_nothing_left()
+
+
+def test_a_second_signal_kills_at_once(cluster):
+    _, agents = start(cluster, DEAF)
+    for agent in agents:
+        agent.expect_said("deaf")
+    agents[0].send(signal.SIGINT)
+    time.sleep(1)
+    assert agents[0].is_running(), "the children have 30 s"
+    agents[0].send(signal.SIGINT)
+    agents[0].wait(5)
+    eventually(lambda: not processes.descendants(agents[0].pid), 2, "its children are gone")
+
+
+def test_another_signal_is_forwarded(cluster):
+    cluster.start_scheduler("--worker_num", 1)
+    agent = cluster.start_agent("agent", ["--worker_num", 1], [
+        "python3", "-c", "import signal; signal.signal(signal.SIGUSR1, lambda *_: print('got it', flush=True)); "
+        "print('ready', flush=True); signal.pause(); raise SystemExit(0)"])
+    agent.expect_said("ready", timeout=20)
+    agent.send(signal.SIGUSR1)
+    agent.expect_said("got it")
+    agent.expect(0)

@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# Installs what the tests need, builds, and runs them in stages. Ends with "N passed, N failed, N skipped" over all.
+#
+#   tests/run.sh                      every stage, as continuous integration does
+#   tests/run.sh --only unit,e2e      these stages only
+#   tests/run.sh --long               also what takes hours (simulation)
+#
+# Further words after -- go to pytest: tests/run.sh --only e2e -- -k cable
+set -uo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+stages=(style unit sim e2e asan tsan)
+# What each stage is for:
+#   style  clang-format, and clang's -Wthread-safety over every file
+#   unit   unit, golden and contract tests, release build
+#   sim    the simulation's share for each change
+#   e2e    real processes, PyTorch 2.13 and Debian's 1.13
+#   asan   unit, golden, contract and end-to-end tests with AddressSanitizer and UndefinedBehaviorSanitizer
+#   tsan   the test programs that link no gRPC (which is not built for it) with ThreadSanitizer
+
+is_long=0
+chosen=()
+while (($# > 0)); do
+  case $1 in
+    --long) is_long=1 ;;
+    --only) shift; IFS=, read -ra chosen <<<"${1:-}" ;;
+    --only=*) IFS=, read -ra chosen <<<"${1#--only=}" ;;
+    --) shift; break ;;
+    *) echo "tests/run.sh: unknown option '$1'; known: --long, --only STAGE[,STAGE…] (${stages[*]}), --" >&2; exit 2 ;;
+  esac
+  shift
+done
+pytest_words=("$@")
+for stage in "${chosen[@]}"; do
+  [[ " ${stages[*]} " == *" $stage "* ]] ||
+    { echo "tests/run.sh: unknown stage '$stage'; known: ${stages[*]}" >&2; exit 2; }
+done
+((${#chosen[@]} > 0)) || chosen=("${stages[@]}")
+
+jobs=$(nproc)
+results=$(mktemp -d -t muster-tests.XXXXXX)
+trap 'rm -rf "$results"' EXIT
+is_broken=0  # a stage failed in a way that no test's result shows
+
+# One test of this script's own (a build, a check of the whole tree) as a JUnit file: check NAME command…
+check() {
+  local name=$1 file
+  file=$(mktemp -p "$results" check.XXXXXX)
+  if "${@:2}"; then
+    echo '<testsuite tests="1" failures="0"/>' >"$file.xml"
+  else
+    echo '<testsuite tests="1" failures="1"/>' >"$file.xml"
+    echo "FAILED: $name"
+    return 1
+  fi
+}
+
+quietly() {  # its output only when it fails
+  local log
+  log=$(mktemp -p "$results" log.XXXXXX)
+  "$@" >"$log" 2>&1 || { tail -n 60 "$log"; return 1; }
+}
+
+build() {  # build FOLDER PRESET [target…]
+  local folder=$1 preset=$2
+  # A folder that somebody configured with another generator is used as it is.
+  if [[ -f $folder/CMakeCache.txt ]]; then
+    quietly cmake -S . -B "$folder" -DMUSTER_TESTS=ON || return 1
+  else
+    quietly cmake --preset "$preset" -DMUSTER_TESTS=ON || return 1
+  fi
+  quietly cmake --build "$folder" --parallel "$jobs" ${3:+--target "${@:3}"}
+}
+
+run_ctest() {  # run_ctest FOLDER NAME [ctest's words]
+  local folder=$1 name=$2 log
+  log=$(mktemp -p "$results" ctest.XXXXXX)
+  ctest --test-dir "$folder" --output-junit "$results/$name.xml" --output-on-failure --timeout 600 "${@:3}" >"$log" 2>&1
+  local code=$?
+  if ((code != 0)); then tail -n 200 "$log"; else grep -E 'tests passed|steps per second|steps/s' "$log" || true; fi
+  if [[ ! -s $results/$name.xml ]]; then echo "FAILED: ctest left no result ($name)"; is_broken=1; fi
+  return $code
+}
+
+run_pytest() {  # run_pytest NAME [pytest's words]
+  local name=$1
+  MUSTER_PYTHON=$torch_python /usr/bin/python3 -m pytest tests/e2e -q -rsf -p no:cacheprovider \
+    --junitxml "$results/$name.xml" "${@:2}" "${pytest_words[@]}"
+  local code=$?
+  if [[ ! -s $results/$name.xml ]]; then echo "FAILED: pytest left no result ($name)"; is_broken=1; fi
+  return $code
+}
+
+prepare_torch() {
+  torch_python=$(bash tests/e2e/venv.sh) || {
+    torch_python=
+    echo "The tests go on with Debian's PyTorch only."
+  }
+}
+torch_python=
+
+stage_style() {
+  local files
+  mapfile -t files < <(git ls-files --cached --others --exclude-standard -- '*.cc' '*.h' | xargs -r ls -d 2>/dev/null)
+  check "clang-format" clang-format-14 --dry-run -Werror "${files[@]}"
+  build build release muster_proto muster_grpc >/dev/null && check "clang" bash tests/clang_check.sh build
+}
+
+stage_unit() {
+  check "release build" build build release || return 1
+  run_ctest build unit -j "$jobs" -LE 'sim|long'
+}
+
+stage_sim() {
+  check "release build" build build release || return 1
+  if ((is_long)); then run_ctest build sim --timeout 10800 -L 'sim|long'; else run_ctest build sim -L sim -LE long; fi
+}
+
+stage_e2e() {
+  check "release build" build build release || return 1
+  prepare_torch
+  MUSTER_BIN=$root/build/bin run_pytest e2e
+}
+
+stage_asan() {
+  check "asan build" build build-asan asan || return 1
+  export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+  run_ctest build-asan asan -j "$jobs" -LE 'sim|long'
+  prepare_torch
+  MUSTER_BIN=$root/build-asan/bin MUSTER_SLOWNESS=4 run_pytest asan_e2e -m 'not measures'
+  unset ASAN_OPTIONS UBSAN_OPTIONS
+}
+
+stage_tsan() {
+  local programs
+  quietly cmake --preset tsan -DMUSTER_TESTS=ON || { check "tsan build" false; return 1; }
+  mapfile -t programs < <(bash tests/without_grpc.sh build-tsan)
+  if ((${#programs[@]} == 0)); then check "test programs without gRPC" false; return 1; fi
+  echo "programs: ${programs[*]##*/}"
+  check "tsan build" build build-tsan tsan "${programs[@]}" || return 1
+  local program
+  for program in "${programs[@]}"; do
+    # ThreadSanitizer of gcc 12 can't place its shadow memory where address randomisation is strong.
+    TSAN_OPTIONS=halt_on_error=0:exitcode=66 quietly setarch -R "build-tsan/$program" \
+      --gtest_output="xml:$results/tsan_${program##*/}.xml" || echo "FAILED: $program"
+    if [[ ! -s $results/tsan_${program##*/}.xml ]]; then check "$program" false; fi
+  done
+}
+
+quietly bash deploy/install-deps.sh --tests || { echo "FAILED: the packages could not be installed"; exit 1; }
+begin=$SECONDS
+for stage in "${chosen[@]}"; do
+  printf '\n== %s\n' "$stage"
+  stage_begin=$SECONDS
+  if "stage_$stage"; then word=ok; else word=FAILED; fi
+  printf '== %s: %s, %d s\n' "$stage" "$word" $((SECONDS - stage_begin))
+done
+
+printf '\n%d s in all\n' $((SECONDS - begin))
+/usr/bin/python3 tests/total.py "$results" && ((is_broken == 0))

@@ -1,0 +1,41 @@
+"""Sums up the JUnit files of a folder: prints "N passed, N failed, N skipped"; exit code 1 on any failure or no test."""
+
+import pathlib
+import sys
+import xml.etree.ElementTree as ElementTree
+
+
+def count(suite):
+    """(passed, failed, skipped) of one <testsuite>: of its test cases, or of its attributes if it lists none."""
+    cases = suite.findall("testcase")
+    if not cases:
+        total, failed = int(suite.get("tests", 0)), int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+        return total - failed, failed, 0
+    passed = failed = skipped = 0
+    for case in cases:
+        if case.find("failure") is not None or case.find("error") is not None or case.get("status") == "fail":
+            failed += 1
+        elif case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
+            skipped += 1
+        else:
+            passed += 1
+    return passed, failed, skipped
+
+
+def main():
+    totals = [0, 0, 0]
+    for path in sorted(pathlib.Path(sys.argv[1]).glob("*.xml")):
+        try:
+            root = ElementTree.parse(path).getroot()
+        except ElementTree.ParseError as error:
+            print("%s: %s" % (path.name, error))
+            totals[1] += 1
+            continue
+        for suite in root.iter("testsuite"):
+            for i, n in enumerate(count(suite)):
+                totals[i] += n
+    print("%d passed, %d failed, %d skipped" % tuple(totals))
+    return 0 if totals[1] == 0 and totals[0] > 0 else 1
+
+
+sys.exit(main())
