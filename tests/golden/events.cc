@@ -1,0 +1,211 @@
+#include "tests/golden/events.h"
+
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/limits.h"
+
+namespace muster::golden {
+namespace {
+
+using scheduler::Event;
+
+void ParseSettings(Command& command, v1::JobSettings& settings) {
+  if (command.Has("worker_num")) settings.set_worker_num(static_cast<uint32_t>(command.Number("worker_num", 0)));
+  if (command.Has("server_num")) settings.set_server_num(static_cast<uint32_t>(command.Number("server_num", 0)));
+  if (command.Has("recovery")) settings.set_enable_recovery(command.Number("recovery", 0) != 0);
+  if (command.Has("cm_init")) settings.set_hccl_cm_init(command.Number("cm_init", 0) != 0);
+  if (command.Has("topo_timeout")) {
+    settings.set_topo_timeout_ms(absl::ToInt64Milliseconds(command.Seconds("topo_timeout", absl::ZeroDuration())));
+  }
+  if (command.Has("table_digest")) settings.set_rank_table_digest(command.Text("table_digest", ""));
+}
+
+// An agent says what is worth saying in a script; the rest follows from its node id and stream.
+v1::NodeInfo ParseNode(Command& command, uint64_t stream) {
+  v1::NodeInfo info;
+  const std::string id = command.Text("node", "");
+  info.set_role(command.Text("role", "worker") == "server" ? v1::ROLE_SERVER : v1::ROLE_WORKER);
+  info.set_host_name(command.Text("host", absl::StrCat("host-", id)));
+  info.set_machine_id(command.Text("machine", info.host_name()));
+  info.set_address(command.Text("addr", ""));
+  for (uint64_t slot = 0; slot < command.Number("slots", 1); ++slot) {
+    info.add_slots()->set_ring_port(static_cast<uint32_t>(7000 + stream * 10 + slot));
+  }
+  info.set_spare(command.HasWord("spare"));
+  if (command.Has("node_rank")) info.set_node_rank(static_cast<uint32_t>(command.Number("node_rank", 0)));
+  info.set_label_path(command.Text("label", ""));
+  for (const auto& rank : absl::StrSplit(command.Text("table", ""), ',', absl::SkipEmpty())) {
+    info.add_table_ranks(static_cast<uint32_t>(std::atoi(std::string(rank).c_str())));
+  }
+  info.set_wanted_master_address(command.Text("master_addr", ""));
+  info.set_wanted_master_port(static_cast<uint32_t>(command.Number("master_port", 0)));
+  info.set_master_port(static_cast<uint32_t>(command.Number("offered_port", 20000 + stream)));
+  info.set_pid(command.Number("pid", 100 + stream));
+  info.set_user(command.Text("user", "ann"));
+  return info;
+}
+
+Event ParseJoin(Command& command) {
+  scheduler::JoinRequested event;
+  event.stream = StreamNumber(command.Word(0));
+  event.peer_address = command.Text("from", absl::StrCat("10.0.0.", event.stream));
+  v1::Join& join = event.join;
+  join.set_protocol_version(kProtocolVersion);
+  join.set_job_id(command.Text("job", "default"));
+  join.set_node_id(command.Text("node", ""));
+  join.set_incarnation(command.Number("inc", event.stream));
+  join.set_connect_seq(command.Number("seq", 1));
+  join.set_run(command.Number("run", 0));
+  join.set_cluster_id(command.Text("cluster", ""));
+  ParseSettings(command, *join.mutable_settings());
+  *join.mutable_node() = ParseNode(command, event.stream);
+  return event;
+}
+
+// "2:r1:slot0:attempt0:exit1:stopped": the event's number, then what it says, in any order.
+void ParseFacts(const std::string& kind, const std::string& facts, v1::NodeEvent& event) {
+  bool is_first = true;
+  for (const auto& piece : absl::StrSplit(facts, ':')) {
+    const std::string word(piece);
+    const auto number = [&](size_t at) { return std::atoi(word.c_str() + at); };
+    const auto starts = [&](const char* prefix) { return word.rfind(prefix, 0) == 0; };
+    if (std::exchange(is_first, false)) {
+      event.set_number(static_cast<uint64_t>(number(0)));
+    } else if (kind == "leaving" && starts("sig")) {
+      event.mutable_leaving()->set_signal(number(3));
+    } else if (kind == "started") {
+      if (starts("r")) event.mutable_started()->set_round(static_cast<uint32_t>(number(1)));
+      if (starts("slot")) event.mutable_started()->set_slot(static_cast<uint32_t>(number(4)));
+      if (starts("attempt")) event.mutable_started()->set_attempt(static_cast<uint32_t>(number(7)));
+      if (starts("pid")) event.mutable_started()->set_pid(static_cast<uint64_t>(number(3)));
+    } else if (kind == "ended") {
+      v1::ProcessEnded& ended = *event.mutable_ended();
+      if (starts("r")) ended.set_round(static_cast<uint32_t>(number(1)));
+      if (starts("slot")) ended.set_slot(static_cast<uint32_t>(number(4)));
+      if (starts("attempt")) ended.set_attempt(static_cast<uint32_t>(number(7)));
+      if (starts("exit")) ended.set_exit_code(number(4));
+      if (starts("sig")) ended.set_signal(number(3));
+      if (starts("core")) ended.set_core_dumped(true);
+      if (starts("stopped")) ended.set_was_stopped(true);
+    }
+  }
+  if (kind == "leaving") event.mutable_leaving();
+}
+
+Event ParseReport(Command& command) {
+  scheduler::ReportReceived event;
+  event.stream = StreamNumber(command.Word(0));
+  event.report.set_heartbeat_seq(command.Number("hb", 1));
+  event.report.set_is_settled(command.HasWord("settled"));
+  for (const auto& [key, value] : command.options()) {
+    v1::NodeEvent* last =
+        event.report.events().empty() ? nullptr : event.report.mutable_events(event.report.events_size() - 1);
+    if (key == "started" || key == "ended" || key == "leaving") {
+      ParseFacts(key, value, *event.report.add_events());
+    } else if (last == nullptr) {
+      continue;
+    } else if (key == "age") {
+      last->set_age_ms(absl::ToInt64Milliseconds(ParseSeconds(value)));
+    } else if (key == "err") {
+      last->mutable_ended()->set_error_message(value);
+    } else if (key == "launch") {
+      last->mutable_ended()->set_launch_error(value);
+    } else if (key == "reason") {
+      last->mutable_leaving()->set_reason(value);
+    } else if (key == "last") {
+      for (const auto& line : absl::StrSplit(value, '|')) last->mutable_ended()->add_last_lines(std::string(line));
+    } else {
+      continue;
+    }
+    command.MarkRead(key);
+  }
+  return event;
+}
+
+Event ParseFarewell(Command& command, const std::string& cluster_id) {
+  scheduler::FarewellReceived event;
+  event.farewell.set_cluster_id(command.Text("cluster", cluster_id));
+  event.farewell.set_job_id(command.Text("job", "default"));
+  event.farewell.set_run(command.Number("run", 1));
+  event.farewell.set_node_id(command.Text("node", ""));
+  event.farewell.set_incarnation(command.Number("inc", 0));
+  event.farewell.set_signal(static_cast<int32_t>(command.Number("sig", 0)));
+  event.farewell.set_exit_code(static_cast<int32_t>(command.Number("exit", 0)));
+  return event;
+}
+
+template <typename Request>
+Request ParsePage(Command& command) {
+  Request request;
+  request.set_job_id(command.Text("job", ""));
+  if constexpr (!std::is_same_v<Request, v1::EventsRequest>) request.set_run(command.Number("run", 0));
+  if constexpr (!std::is_same_v<Request, v1::StatusRequest>) {
+    request.set_limit(static_cast<uint32_t>(command.Number("limit", 0)));
+  }
+  return request;
+}
+
+std::optional<Event> ParseQuery(Command& command, uint64_t query) {
+  scheduler::QueryReceived event;
+  event.query = query;
+  const std::string what = command.Word(0);
+  if (what == "status") {
+    event.request = ParsePage<v1::StatusRequest>(command);
+  } else if (what == "nodes") {
+    event.request = ParsePage<v1::NodesRequest>(command);
+  } else if (what == "ranks") {
+    event.request = ParsePage<v1::RanksRequest>(command);
+  } else if (what == "events") {
+    event.request = ParsePage<v1::EventsRequest>(command);
+  } else {
+    return std::nullopt;
+  }
+  return event;
+}
+
+Event ParseStop(Command& command, uint64_t query) {
+  scheduler::StopRequested event;
+  event.query = query;
+  event.request.set_job_id(command.Text("job", "default"));
+  event.request.set_run(command.Number("run", 0));
+  event.request.set_user(command.Text("user", ""));
+  event.request.set_reason(command.Text("reason", ""));
+  return event;
+}
+
+}  // namespace
+
+scheduler::CoreOptions ParseOptions(Command& command) {
+  scheduler::CoreOptions options;
+  ParseSettings(command, options.settings);
+  options.lease = command.Seconds("lease", options.lease);
+  options.disconnect_grace = command.Seconds("grace", options.disconnect_grace);
+  options.stop_timeout = command.Seconds("stop_timeout", options.stop_timeout);
+  if (command.Has("fence_timeout")) options.fence_timeout = command.Seconds("fence_timeout", absl::ZeroDuration());
+  if (command.Has("heartbeat")) options.heartbeat_interval = command.Seconds("heartbeat", absl::ZeroDuration());
+  options.is_once = command.HasWord("once");
+  options.version = "1.0";
+  return options;
+}
+
+std::optional<Event> ParseEvent(Command& command, const std::string& cluster_id, uint64_t& query) {
+  const std::string& verb = command.verb();
+  if (verb == "join") return ParseJoin(command);
+  if (verb == "report") return ParseReport(command);
+  if (verb == "close") return scheduler::StreamClosed{StreamNumber(command.Word(0))};
+  if (verb == "farewell") return ParseFarewell(command, cluster_id);
+  if (verb == "probe_answer") {
+    return scheduler::ProbeAnswered{StreamNumber(command.Word(0)), command.Number("probe", 1)};
+  }
+  if (verb == "stop") return ParseStop(command, ++query);
+  if (verb == "query") return ParseQuery(command, ++query);
+  if (verb == "drain") return scheduler::DrainRequested{command.HasWord("fails_runs")};
+  if (verb == "late") return scheduler::LoopWasLate{ParseSeconds(command.Word(0))};
+  if (verb == "tick") return scheduler::Tick{};
+  return std::nullopt;
+}
+
+}  // namespace muster::golden

@@ -1,0 +1,20 @@
+// From a command of a script to an event of the core.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "scheduler/core/core.h"
+#include "tests/golden/script.h"
+
+namespace muster::golden {
+
+// The scheduler's options: worker_num, server_num, enable_recovery, hccl_cm_init, topo_timeout, lease, grace,
+// stop_timeout, fence_timeout, heartbeat, once.
+scheduler::CoreOptions ParseOptions(Command& command);
+
+// nullopt: no such verb. `cluster_id` is what agents and keepers believe unless the command says otherwise; `query`
+// numbers the admin calls.
+std::optional<scheduler::Event> ParseEvent(Command& command, const std::string& cluster_id, uint64_t& query);
+
+}  // namespace muster::golden

@@ -1,0 +1,125 @@
+#include "tests/golden/print_record.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/ip_address.h"
+
+namespace muster::golden {
+namespace {
+
+std::string PrintCause(const v1::Cause& cause) {
+  return absl::StrCat(v1::Cause::Kind_Name(cause.kind()), " \"", cause.text(), "\"",
+                      cause.remedy().empty() ? "" : absl::StrCat(" remedy \"", cause.remedy(), "\""));
+}
+
+std::string PrintSettings(const v1::JobSettings& settings) { return absl::StrCat("{", PrintFields(settings), "}"); }
+
+std::string PrintJoined(const v1::NodeJoined& record) {
+  return absl::StrCat("node_joined ", record.job_id(), "/", record.run(), " ", record.node_id(), " inc ",
+                      record.incarnation(), " at ", record.info().address(), record.is_assigned_id() ? " assigned" : "",
+                      record.is_spare() ? " spare" : "", " settings ", PrintSettings(record.settings()));
+}
+
+std::string PrintRemoved(const v1::NodeRemoved& record) {
+  return absl::StrCat("node_removed ", record.job_id(), "/", record.run(), " ", record.node_id(), " ",
+                      v1::NodeRemoved::Why_Name(record.why()), record.is_confirmed() ? " confirmed" : "", " settings ",
+                      PrintSettings(record.settings()));
+}
+
+// "a[0,1]@0 b[2,3]@1; servers c[0]@0": nodes with their ranks and their machine's number.
+std::string PrintRound(const v1::RoundClosed& record) {
+  v1::PeerList peers;
+  peers.ParseFromString(record.peer_list());
+  std::string text = absl::StrCat("round_closed ", record.job_id(), "/", record.run(), " round ", record.round(), ":");
+  for (const v1::PeerNode& node : peers.nodes()) {
+    std::vector<std::string> ranks;
+    for (const v1::PeerSlot& slot : node.slots()) {
+      ranks.push_back(absl::StrCat(slot.rank(), slot.rank() == slot.local_rank() ? "" : "/",  //
+                                   slot.rank() == slot.local_rank() ? "" : absl::StrCat(slot.local_rank())));
+    }
+    absl::StrAppend(&text, " ", node.role() == v1::ROLE_SERVER ? "server " : "", node.node_id(), "[",
+                    absl::StrJoin(ranks, ","), "]@", node.machine());
+  }
+  if (record.promoted_spares_size() > 0) {
+    absl::StrAppend(&text, " promoted ", absl::StrJoin(record.promoted_spares(), ","));
+  }
+  return absl::StrCat(text, " master ", JoinHostPort(record.master_address(), record.master_port()));
+}
+
+std::string PrintEvent(const v1::NodeEvent& event) {
+  if (event.has_started()) {
+    return absl::StrCat(event.number(), " started slot ", event.started().slot(), " pid ", event.started().pid());
+  }
+  if (event.has_ended()) {
+    return absl::StrCat(event.number(), " ended slot ", event.ended().slot(),
+                        event.ended().signal() != 0 ? absl::StrCat(" signal ", event.ended().signal())
+                                                    : absl::StrCat(" exit ", event.ended().exit_code()),
+                        event.ended().was_stopped() ? " stopped" : "");
+  }
+  return absl::StrCat(event.number(), event.has_leaving() ? " leaving" : " nothing");
+}
+
+std::string PrintReported(const v1::NodeReported& record) {
+  std::vector<std::string> events;
+  for (const v1::NodeEvent& event : record.events()) events.push_back(PrintEvent(event));
+  return absl::StrCat("node_reported ", record.job_id(), "/", record.run(), " ", record.node_id(), ": ",
+                      absl::StrJoin(events, ", "));
+}
+
+}  // namespace
+
+// Not ShortDebugString: newer versions of protobuf make its blanks random.
+std::string PrintFields(const google::protobuf::Message& message) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  std::string text;
+  printer.PrintToString(message, &text);
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+std::string PrintPhase(v1::RunPhase phase) {
+  constexpr size_t kPrefix = sizeof("RUN_PHASE_") - 1;
+  return v1::RunPhase_Name(phase).substr(kPrefix);
+}
+
+std::string PrintOutcome(const v1::Outcome& outcome) {
+  return outcome.succeeded() ? "succeeded" : absl::StrCat("failed ", PrintCause(outcome.cause()));
+}
+
+std::string PrintRecord(const v1::Record& record) {
+  switch (record.kind_case()) {
+    case v1::Record::kClusterFounded:
+      return absl::StrCat("cluster_founded ", record.cluster_founded().cluster_id());
+    case v1::Record::kTermBegun:
+      return absl::StrCat("term_begun ", record.term_begun().term());
+    case v1::Record::kRunOpened:
+      return absl::StrCat("run_opened ", record.run_opened().job_id(), "/", record.run_opened().run(), " settings ",
+                          PrintSettings(record.run_opened().settings()));
+    case v1::Record::kNodeJoined:
+      return PrintJoined(record.node_joined());
+    case v1::Record::kNodeRemoved:
+      return PrintRemoved(record.node_removed());
+    case v1::Record::kRoundClosed:
+      return PrintRound(record.round_closed());
+    case v1::Record::kNodeReported:
+      return PrintReported(record.node_reported());
+    case v1::Record::kRunFailing:
+      return absl::StrCat("run_failing ", record.run_failing().job_id(), "/", record.run_failing().run(), " ",
+                          PrintCause(record.run_failing().first()));
+    case v1::Record::kRunEnded:
+      return absl::StrCat("run_ended ", record.run_ended().job_id(), "/", record.run_ended().run(), " ",
+                          PrintOutcome(record.run_ended().outcome()));
+    case v1::Record::kRunForgotten:
+      return absl::StrCat("run_forgotten ", record.run_forgotten().job_id(), "/", record.run_forgotten().run());
+    case v1::Record::KIND_NOT_SET:
+      break;
+  }
+  return "nothing";
+}
+
+}  // namespace muster::golden

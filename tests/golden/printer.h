@@ -1,0 +1,13 @@
+// Effects in words: one line each, short enough to be read, whole enough to be compared.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scheduler/core/events.h"
+
+namespace muster::golden {
+
+std::vector<std::string> Print(const scheduler::Effects& effects);
+
+}  // namespace muster::golden
