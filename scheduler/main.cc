@@ -61,7 +61,9 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
   const PlaintextAuthorizer authorizer;
   RpcServer server({.listeners = *std::move(listeners), .descriptor_limit = descriptor_limit}, authorizer, clock,
                    counted, [&](const RunSettled& settled) {
-                     if (settings.once) stop.NoteSettled(ExitCodeOf(settled.outcome));
+                     if (!settings.once) return;
+                     if (settled.run == 0) Log(LogLevel::kError, settled.outcome.cause().text());  // no run was opened
+                     stop.NoteSettled(ExitCodeOf(settled.outcome));
                    });
   Core core(MakeCoreOptions(settings), NewClusterId());
   Loop loop(core, journal, server.sink(), clock, {});

@@ -44,7 +44,7 @@ std::vector<LadderStep> Ladder(const AgentSettings& settings) {
 }
 
 // Joins the job and stays with it. Before gRPC: the keeper is forked while this is the only thread.
-int Work(AgentSettings settings, const std::map<std::string, std::string>& environment) {
+int Work(AgentSettings settings, std::map<std::string, std::string> environment) {
   Signals signals;
   if (settings.standalone && !settings.worker_num) settings.worker_num = SlotCount(settings, environment);
 
@@ -55,7 +55,14 @@ int Work(AgentSettings settings, const std::map<std::string, std::string>& envir
 
   absl::StatusOr<std::unique_ptr<OwnScheduler>> scheduler = OwnScheduler::StartIfWanted(settings);
   if (!scheduler.ok()) return Fail(scheduler.status());
-  if (*scheduler != nullptr) Keeper::Spare((*scheduler)->pid());
+  if (*scheduler != nullptr) {
+    Keeper::Spare((*scheduler)->pid());
+    (*scheduler)->WaitUntilItListens(settings);
+  }
+  if (settings.standalone) {  // what was inherited is meant for another job
+    environment.erase("MS_SCHED_HOST");
+    environment.erase("MS_SCHED_PORT");
+  }
 
   absl::StatusOr<NodeDescription> node = DescribeNode(settings, environment);
   if (!node.ok()) return Fail(node.status());
@@ -80,12 +87,9 @@ int Work(AgentSettings settings, const std::map<std::string, std::string>& envir
   options.session.request_timeout = std::min(settings.receive_msg_timeout, options.session.request_timeout);
   options.program = OwnProgram();
   options.log_dir = settings.log_dir;
-  int code = 0;
-  {
-    AgentLoop loop(std::move(options), *std::move(keeper), **launcher, signals, Clock::System());
-    code = loop.Run();
-  }
-  if (*scheduler != nullptr) {
+  AgentLoop loop(std::move(options), *std::move(keeper), **launcher, signals, Clock::System());
+  const int code = loop.Run();
+  if (*scheduler != nullptr && loop.HasOutcome()) {
     // Other nodes still need it to learn how the job ended, and may take stop_timeout for that.
     (*scheduler)->WaitForEnd(settings.stop_timeout + absl::Seconds(5), [&] { return signals.Take().has_value(); });
   }

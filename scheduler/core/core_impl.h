@@ -102,6 +102,7 @@ class Core::Impl {
   void Schedule(Run& run);
   void Schedule(Run& run, Node& node);
   absl::Duration HeartbeatInterval() const;
+  absl::Duration SpareFence() const;
   absl::Duration FenceTimeout(const Run& run) const;  // zero: not armed
   absl::Duration TopoTimeout(const v1::JobSettings& settings) const;
   absl::Duration Lease() const { return options_.lease; }

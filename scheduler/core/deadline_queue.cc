@@ -22,10 +22,11 @@ DeadlineQueue::Handle DeadlineQueue::PopDue(MonotonicTime now) {
     heap_.pop();
     const auto it = planned_.find(handle);
     if (it == planned_.end() || it->second.queued != queued) continue;
-    if (it->second.when <= now) {
+    if (it->second.when == queued) {
       planned_.erase(it);
       return handle;
     }
+    // Moved later meanwhile: it takes its place among the others, also if it is due already.
     it->second.queued = it->second.when;
     heap_.emplace(it->second.when, handle);
   }

@@ -33,9 +33,11 @@ void Apply(State& state, const v1::NodeJoined& record, int64_t) {
   node.settings = record.own_settings();
   node.identity = record.identity();
   node.is_spare = record.is_spare();
+  run->spare_count += record.is_spare() ? 1 : 0;
   node.slots.assign(record.info().slots_size(), SlotState{});
   run->by_incarnation[record.incarnation()] = record.node_id();
   run->gone.erase(record.node_id());
+  run->removed.erase(record.incarnation());
   run->settings = record.settings();
 }
 
@@ -54,7 +56,11 @@ void Apply(State& state, const v1::NodeRemoved& record, int64_t) {
                                          .role = node.info.role(),
                                          .last_seen = node.last_seen,
                                          .was_seen = node.was_seen};
+  if (run->removed.size() >= kMaxGoneNodes) run->removed.erase(run->removed.begin());
+  run->removed[node.incarnation] = {.is_dead = record.is_confirmed() || record.why() != v1::NodeRemoved::LOST,
+                                    .connect_seq = node.connect_seq};
   run->by_incarnation.erase(node.incarnation);
+  run->spare_count -= node.is_spare ? 1 : 0;
   run->nodes.erase(it);
   run->settings = record.settings();
 }
@@ -71,7 +77,10 @@ void Apply(State& state, const v1::RoundClosed& record, int64_t) {
   run->peer_list = std::make_shared<const std::string>(record.peer_list());
   run->peers.ParseFromString(record.peer_list());
   for (const std::string& id : record.promoted_spares()) {
-    if (const auto it = run->nodes.find(id); it != run->nodes.end()) it->second.is_spare = false;
+    const auto it = run->nodes.find(id);
+    if (it == run->nodes.end() || !it->second.is_spare) continue;
+    it->second.is_spare = false;
+    --run->spare_count;
   }
   for (const v1::PeerNode& peer : run->peers.nodes()) {
     const auto it = run->nodes.find(peer.node_id());

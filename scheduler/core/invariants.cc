@@ -52,12 +52,15 @@ void CheckRun(const Run& run) {
     }
   }
   std::set<uint64_t> incarnations;
+  uint32_t spares = 0;
   for (const auto& [id, node] : run.nodes) {
     MUSTER_CHECK(id == node.id && node.incarnation != 0, "a node without identity");
     MUSTER_CHECK(incarnations.insert(node.incarnation).second, "one incarnation is two nodes");
     MUSTER_CHECK(run.by_incarnation.at(node.incarnation) == id, "the index of incarnations is wrong");
+    spares += node.is_spare ? 1 : 0;
     MUSTER_CHECK(!run.gone.contains(id), "a node is there and gone");
   }
+  MUSTER_CHECK(spares == run.spare_count, "spares are counted wrong");
   MUSTER_CHECK(run.by_incarnation.size() == run.nodes.size(), "the index of incarnations holds ghosts");
   for (const auto& [id, node] : run.nodes) {
     MUSTER_CHECK(!run.IsOver() || node.challenger == nullptr, "a challenger waits for an id in a run that is over");

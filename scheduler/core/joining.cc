@@ -17,6 +17,24 @@ v1::Refusal TryLater(std::string text, absl::Duration after) {
   return refusal;
 }
 
+// A Join that was on its way while its agent was removed from a run must not bring the agent back to life. One that was
+// removed for its silence may try again, with a new connect.
+std::optional<v1::Refusal> RefuseGhost(const Job& job, const v1::Join& join) {
+  for (const auto& [number, run] : job.runs) {
+    const auto it = run.removed.find(join.incarnation());
+    if (it == run.removed.end()) continue;
+    if (it->second.is_dead) {
+      return MakeRefusal(v1::Refusal::STALE_INCARNATION,
+                         absl::StrCat("this start of the node no longer belongs to run ", number, " of job ",
+                                      run.job_id, ": it has ended, or a newer one has taken its place", kStartAgain));
+    }
+    if (join.connect_seq() <= it->second.connect_seq) {
+      return MakeRefusal(v1::Refusal::STALE_CONNECT, "a newer connection of this agent is known already");
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void Core::Impl::Refuse(StreamId stream, v1::Refusal refusal) {
@@ -71,6 +89,7 @@ void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
       const auto id = run.by_incarnation.find(join.incarnation());
       if (id != run.by_incarnation.end()) return Resume(event, run, run.nodes.at(id->second));
     }
+    if (auto refusal = RefuseGhost(job->second, join)) return Refuse(event.stream, *std::move(refusal));
   }
   if (is_draining_) return Refuse(event.stream, TryLater("the scheduler is stopping", absl::Seconds(3)));
   Run* run = RunForNewcomer(event);
@@ -211,6 +230,10 @@ std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const Join
 
 void Core::Impl::Admit(const JoinRequested& event, Run& run) {
   const v1::Join& join = event.join;
+  // It may have come in under another id while it waited for this one.
+  if (run.by_incarnation.contains(join.incarnation())) {
+    return Refuse(event.stream, MakeRefusal(v1::Refusal::STALE_CONNECT, "this agent has joined under another node id"));
+  }
   if (auto refusal = CheckAdmission(run, event)) return Refuse(event.stream, *std::move(refusal));
   v1::NodeInfo info = join.node();
   if (info.address().empty()) info.set_address(event.peer_address);

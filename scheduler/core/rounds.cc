@@ -57,11 +57,8 @@ std::vector<const Node*> Core::Impl::ChooseMembers(const Run& run, std::vector<s
 void Core::Impl::TryCloseRound(Run& run) {
   if (run.phase != v1::RUN_PHASE_FORMING || run.nodes.empty()) return;
   run.waiting_cache.is_valid = false;
-  // Cheap before exact: a storm of joins must not look at all nodes at each join.
   std::vector<std::string> promoted;
-  const bool has_spares =
-      std::any_of(run.nodes.begin(), run.nodes.end(), [](const auto& n) { return n.second.is_spare; });
-  if (has_spares && run.spare_deadline.is_never()) run.spare_deadline = now_.monotonic + kSpareWait;
+  if (run.spare_count > 0 && run.spare_deadline.is_never()) run.spare_deadline = now_.monotonic + kSpareWait;
   const std::vector<const Node*> members = ChooseMembers(run, promoted);
   Schedule(run);
   if (!members.empty()) CloseRound(run, members, promoted);

@@ -72,6 +72,12 @@ struct GoneNode {
   bool was_seen = false;    // volatile
 };
 
+// One start of an agent that was removed. A Join that it sent before may still be on its way.
+struct RemovedIncarnation {
+  bool is_dead = false;      // it can't have sent anything since
+  uint64_t connect_seq = 0;  // volatile
+};
+
 // A reason to call a run failed; see cause.h for which one is told.
 struct CauseCandidate {
   v1::Cause cause;
@@ -87,8 +93,10 @@ struct Run {
   std::string opened_by;
   int64_t opened_unix_ms = 0;
   std::map<std::string, Node> nodes;
-  std::map<std::string, GoneNode> gone;  // at most kMaxGoneNodes
-  uint32_t round = 0;                    // 0: none was closed yet
+  uint32_t spare_count = 0;                        // of nodes
+  std::map<std::string, GoneNode> gone;            // at most kMaxGoneNodes
+  std::map<uint64_t, RemovedIncarnation> removed;  // by incarnation; at most kMaxGoneNodes
+  uint32_t round = 0;                              // 0: none was closed yet
   uint32_t restart_count = 0;
   std::shared_ptr<const std::string> peer_list;  // serialised, of `round`
   v1::PeerList peers;                            // the same, parsed

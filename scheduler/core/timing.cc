@@ -19,12 +19,14 @@ absl::Duration Core::Impl::TopoTimeout(const v1::JobSettings& settings) const {
   return settings.topo_timeout_ms() < 0 ? absl::InfiniteDuration() : absl::Milliseconds(settings.topo_timeout_ms());
 }
 
+// What a spare arms: long enough that the keeper, which ends stop_timeout + 5 s early, isn't hasty.
+absl::Duration Core::Impl::SpareFence() const {
+  return std::max(absl::Seconds(120), options_.stop_timeout + absl::Seconds(5) + 5 * HeartbeatInterval());
+}
+
 absl::Duration Core::Impl::FenceTimeout(const Run& run) const {
   if (options_.fence_timeout) return *options_.fence_timeout;
-  for (const auto& [id, node] : run.nodes) {
-    if (node.is_spare) return absl::Seconds(120);
-  }
-  return absl::ZeroDuration();
+  return run.spare_count > 0 ? SpareFence() : absl::ZeroDuration();
 }
 
 void Core::Impl::Schedule(Run& run) {

@@ -6,14 +6,15 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/check.h"
 #include "common/ip_address.h"
 #include "common/net.h"
@@ -30,10 +31,16 @@ constexpr int kAcceptBatch = 64;      // then the others get their turn
 constexpr int kCrowdedPauseMs = 100;  // how often a full table looks for connections that have gone
 constexpr int kSweepPauseMs = 500;
 
+// Which socket a descriptor of this process stands for, without using the descriptor: it may belong to gRPC, which may
+// close it at any moment. Nothing if it is closed, or /proc is not there.
 std::optional<uint64_t> InodeOf(int fd) {
-  struct stat info {};
-  if (fstat(fd, &info) != 0) return std::nullopt;
-  return info.st_ino;
+  std::array<char, 64> link{};
+  const ssize_t length = readlink(absl::StrCat("/proc/self/fd/", fd).c_str(), link.data(), link.size());
+  absl::string_view text(link.data(), length > 0 ? static_cast<size_t>(length) : 0);
+  uint64_t inode = 0;
+  if (!absl::ConsumePrefix(&text, "socket:[") || !absl::ConsumeSuffix(&text, "]")) return std::nullopt;
+  if (!absl::SimpleAtoi(text, &inode)) return std::nullopt;
+  return inode;
 }
 
 std::string PeerName(const sockaddr_storage& peer) {
@@ -152,7 +159,7 @@ int Acceptor::NextTimeoutMs() {
 
 bool Acceptor::HasRoom() {
   const bool has_descriptor = HasDescriptorBelow(options_.descriptor_bound);
-  if (!has_descriptor) {
+  if (!has_descriptor && is_listening_) {
     counted_.Note(LogLevel::kWarning, "no descriptors",
                   absl::StrCat("the limit of open files leaves no room for more connections; they wait. Raise it: "
                                "ulimit -n, or LimitNOFILE= of the service (connections may use ",
@@ -226,7 +233,7 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
   if (!is_new) WatchFd(epoll_.get(), EPOLL_CTL_DEL, fd.get(), 0);
   {
     MutexLock lock(mutex_);
-    table_.AddHandedOver(fd.get(), InodeOf(fd.get()).value_or(0), peer, clock_.Read().monotonic);
+    table_.AddHandedOver(fd.get(), InodeOf(fd.get()), peer, clock_.Read().monotonic);
   }
   hand_over_(fd.Release(), false);
 }
@@ -241,10 +248,10 @@ void Acceptor::DropOverdue() {
   std::vector<ConnectionTable::Silent> overdue;
   {
     MutexLock lock(mutex_);
-    overdue = table_.TakeOverdue(clock_.Read().monotonic);
+    overdue = table_.TakeOverdue(clock_.Read().monotonic, !is_listening_);
   }
   for (const ConnectionTable::Silent& silent : overdue) {
-    close(silent.fd);
+    const UniqueFd fd(silent.fd);
     counted_.Note(LogLevel::kWarning, "idle connection",
                   absl::StrCat("dropped an idle connection: ", silent.peer, " connected and said nothing for ",
                                FormatDuration(absl::Trunc(silent.age, absl::Milliseconds(100)))));

@@ -16,8 +16,8 @@ std::optional<std::string> ConnectionTable::TakeSilent(int fd) {
   return peer;
 }
 
-std::vector<ConnectionTable::Silent> ConnectionTable::TakeOverdue(MonotonicTime now) {
-  const absl::Duration limit = HasRoom() ? options_.silence_limit : options_.crowded_silence_limit;
+std::vector<ConnectionTable::Silent> ConnectionTable::TakeOverdue(MonotonicTime now, bool is_crowded) {
+  const absl::Duration limit = is_crowded ? options_.crowded_silence_limit : options_.silence_limit;
   std::vector<Silent> overdue;
   for (auto it = silent_.begin(); it != silent_.end();) {
     const absl::Duration age = now - it->second.since;
@@ -38,7 +38,7 @@ std::vector<ConnectionTable::Silent> ConnectionTable::TakeAllSilent() {
   return all;
 }
 
-void ConnectionTable::AddHandedOver(int fd, uint64_t inode, std::string peer, MonotonicTime now) {
+void ConnectionTable::AddHandedOver(int fd, std::optional<uint64_t> inode, std::string peer, MonotonicTime now) {
   handed_over_[std::move(peer)] = HandedOver{fd, inode, now};
 }
 

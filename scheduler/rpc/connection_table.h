@@ -23,7 +23,7 @@ class ConnectionTable {
   struct Options {
     size_t limit = 64;                                        // connections on their way
     absl::Duration silence_limit = absl::Seconds(10);         // until the first byte
-    absl::Duration crowded_silence_limit = absl::Seconds(3);  // the same while the table is full
+    absl::Duration crowded_silence_limit = absl::Seconds(3);  // the same while others wait for room
     absl::Duration call_limit = absl::Seconds(11);            // from the hand-over to the first call
   };
 
@@ -42,14 +42,15 @@ class ConnectionTable {
     std::string peer;
     absl::Duration age;
   };
-  // Removes those that have been silent for too long: the caller closes them.
-  std::vector<Silent> TakeOverdue(MonotonicTime now);
+  // Removes those that have been silent for too long: the caller closes them. `is_crowded`: there is no room for more,
+  // here or among the descriptors.
+  std::vector<Silent> TakeOverdue(MonotonicTime now, bool is_crowded);
   // Removes all silent ones.
   std::vector<Silent> TakeAllSilent();
 
   // gRPC gets it: from now on it is known by its peer (address and port). `inode` tells later whether `fd` still is
-  // this socket.
-  void AddHandedOver(int fd, uint64_t inode, std::string peer, MonotonicTime now);
+  // this socket; without one that can't be told, and only a call or its age takes it out.
+  void AddHandedOver(int fd, std::optional<uint64_t> inode, std::string peer, MonotonicTime now);
   // The first call has come. False if the peer is not in the table.
   bool NoteCall(const std::string& peer);
 
@@ -63,7 +64,7 @@ class ConnectionTable {
   Swept Sweep(MonotonicTime now, const InodeOf& inode_of) {
     Swept swept;
     for (auto it = handed_over_.begin(); it != handed_over_.end();) {
-      const bool is_open = inode_of(it->second.fd) == std::optional<uint64_t>(it->second.inode);
+      const bool is_open = inode_of(it->second.fd) == it->second.inode;
       const bool is_old = now - it->second.since >= options_.call_limit;
       if (is_open && !is_old) {
         ++it;
@@ -82,7 +83,7 @@ class ConnectionTable {
   };
   struct HandedOver {
     int fd = -1;
-    uint64_t inode = 0;
+    std::optional<uint64_t> inode;
     MonotonicTime since;
   };
 

@@ -18,6 +18,12 @@ def pytest_configure(config):
     muster.become_subreaper()
 
 
+def pytest_sessionstart(session):
+    for program in ("ms-scheduler", "ms-worker", "ms-ctl"):
+        if not (muster.BIN / program).exists() and not session.config.option.collectonly:
+            pytest.exit("%s is not built; MUSTER_BIN names the folder" % (muster.BIN / program), returncode=2)
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     outcome = yield
@@ -29,8 +35,6 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture
 def cluster(tmp_path):
-    for program in ("ms-scheduler", "ms-worker", "ms-ctl"):
-        assert (muster.BIN / program).exists(), "%s is not built; MUSTER_BIN names the folder" % (muster.BIN / program)
     made = muster.Cluster(tmp_path)
     yield made
     made.close()

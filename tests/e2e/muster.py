@@ -158,7 +158,7 @@ class Cluster:
 
     def ctl(self, *words, scheduler=None, code=0, netns=None):
         """ms-ctl's stdout. Fails when it ends with another code."""
-        argv = [BIN / "ms-ctl", *words, *self.agent_words(scheduler)]
+        argv = [BIN / "ms-ctl", *self.agent_words(scheduler), *words]  # the last word on a setting wins
         if netns is not None:
             argv = ["ip", "netns", "exec", netns] + argv
         done = subprocess.run([str(word) for word in argv], env=self.env, timeout=20 * SLOWNESS, text=True,

@@ -35,6 +35,6 @@ def test_the_scheduler_tells_start_and_end_in_one_line_each(cluster):
     for agent in cluster.start_agents(2, ["--worker_num", 2], ["true"]):
         agent.expect(0)
     scheduler.expect(0)
-    formed = [line for line in scheduler.our_lines() if re.search(r"\b2 workers\b.* s\b", line)]
+    formed = [line for line in scheduler.our_lines() if re.search(r"formed: 2 workers\b.* in \S+ (ms|s)\b", line)]
     assert len(formed) == 1, scheduler.output()
     assert len([line for line in scheduler.our_lines() if "succeeded" in line]) == 1, scheduler.output()

@@ -7,6 +7,7 @@
 #include "common/check.h"
 #include "common/exit_codes.h"
 #include "common/limits.h"
+#include "common/text.h"
 #include "worker_agent/core/impl.h"
 #include "worker_agent/core/messages.h"
 
@@ -162,7 +163,7 @@ void AgentCore::Impl::OnEvent(const LaunchFailed& event) {
     ended.set_slot(id.slot);
     ended.set_attempt(id.attempt);
     ended.set_exit_code(126);
-    ended.set_launch_error(event.reason);
+    ended.set_launch_error(EscapeControl(event.reason));
     ReportEnded(std::move(ended), absl::ZeroDuration());
   }
 }

@@ -1,6 +1,7 @@
 #include "worker_agent/core/reporter.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "common/check.h"
@@ -12,11 +13,33 @@ namespace {
 // A scheduler that takes messages but never answers must not make this grow.
 constexpr size_t kMaxUnanswered = 256;
 
+// What the events of one report may take; the rest of a message is small.
+constexpr size_t kMaxReportBytes = kMaxSessionMessageBytes - 4096;
+constexpr size_t kEventOverhead = 32;  // number, age, framing
+
+// Not in the middle of a character.
+void Cut(std::string& text, size_t limit) {
+  if (text.size() <= limit) return;
+  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) --limit;
+  text.resize(limit);
+}
+
+void KeepToLimits(v1::ProcessEnded& ended) {
+  Cut(*ended.mutable_error_message(), kMaxErrorMessageBytes);
+  Cut(*ended.mutable_launch_error(), kMaxShortTextBytes);
+  const int surplus = ended.last_lines_size() - static_cast<int>(kMaxLastLines);
+  if (surplus > 0) ended.mutable_last_lines()->DeleteSubrange(0, surplus);
+  for (std::string& line : *ended.mutable_last_lines()) Cut(line, kMaxLastLineBytes);
+}
+
 }  // namespace
 
 void Reporter::Add(v1::NodeEvent event, MonotonicTime happened) {
   event.set_number(++last_number_);
-  pending_.push_back({std::move(event), happened});
+  if (event.has_ended()) KeepToLimits(*event.mutable_ended());
+  if (event.has_leaving()) Cut(*event.mutable_leaving()->mutable_reason(), kMaxShortTextBytes);
+  const size_t bytes = event.ByteSizeLong() + kEventOverhead;
+  pending_.push_back({std::move(event), bytes, happened});
 }
 
 void Reporter::Acknowledge(uint64_t through) {
@@ -41,9 +64,17 @@ void Reporter::SetInterval(absl::Duration interval) {
 }
 
 bool Reporter::HasUnsent() const {
-  if (pending_.empty()) return false;
-  const size_t window = std::min(pending_.size(), kMaxEventsPerReport);
-  return pending_[window - 1].event.number() > sent_through_;
+  const size_t window = Window();
+  return window > 0 && pending_[window - 1].event.number() > sent_through_;
+}
+
+size_t Reporter::Window() const {
+  size_t bytes = 0;
+  for (size_t i = 0; i < pending_.size(); ++i) {
+    bytes += pending_[i].bytes;
+    if (i == kMaxEventsPerReport || bytes > kMaxReportBytes) return i;
+  }
+  return pending_.size();
 }
 
 bool Reporter::IsDue(MonotonicTime now) const { return is_open_ && (now >= heartbeat_at_ || HasUnsent()); }
@@ -53,7 +84,7 @@ MonotonicTime Reporter::NextDeadline() const { return is_open_ ? heartbeat_at_ :
 v1::Report Reporter::MakeReport(MonotonicTime now) {
   v1::Report report;
   report.set_heartbeat_seq(++heartbeat_seq_);
-  const size_t window = std::min(pending_.size(), kMaxEventsPerReport);
+  const size_t window = Window();
   for (size_t i = 0; i < window; ++i) {
     v1::NodeEvent& event = *report.add_events();
     event = pending_[i].event;

@@ -17,7 +17,7 @@ namespace muster::agent {
 
 class Reporter {
  public:
-  // `event` without its number and age.
+  // `event` without its number and age. Texts beyond their limits are cut.
   void Add(v1::NodeEvent event, MonotonicTime happened);
   void Acknowledge(uint64_t through);
   bool IsAllAcknowledged() const { return pending_.empty(); }
@@ -44,6 +44,7 @@ class Reporter {
  private:
   struct Pending {
     v1::NodeEvent event;
+    size_t bytes = 0;
     MonotonicTime happened;
   };
   struct Sent {
@@ -52,6 +53,8 @@ class Reporter {
   };
 
   bool HasUnsent() const;
+  // How many of the pending events the next report carries.
+  size_t Window() const;
 
   std::deque<Pending> pending_;
   std::deque<Sent> sent_;

@@ -23,6 +23,7 @@ constexpr int64_t kPatienceMs = 10'000;
 
 std::vector<std::string> FillFarewell(const std::vector<std::string>& argv, const AgentFate& fate) {
   std::vector<std::string> filled;
+  filled.reserve(argv.size());
   for (const std::string& word : argv) {
     filled.push_back(absl::StrReplaceAll(
         word, {{"{signal}", absl::StrCat(fate.signal)}, {"{exit_code}", absl::StrCat(fate.exit_code)}}));

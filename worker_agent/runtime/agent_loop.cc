@@ -170,7 +170,7 @@ void AgentLoop::Do(const PrintAssignment& effect) {
     return;
   }
   narrator_.ClearProgress();
-  std::printf("%s\n", text->c_str());
+  std::fputs(text->c_str(), stdout);
   std::fflush(stdout);
 }
 
@@ -192,6 +192,7 @@ void AgentLoop::Do(const Say& effect) { narrator_.Tell(effect, clock_.Read().mon
 void AgentLoop::Do(const Finish& effect) {
   narrator_.ClearProgress();
   exit_code_ = effect.exit_code;
+  has_outcome_ = effect.outcome.succeeded() || effect.outcome.has_cause();
   if (options_.log_dir.empty() || !effect.outcome.has_cause()) return;
   const absl::Status written =
       WriteFailureFile(options_.log_dir, options_.agent.job_id, farewell_.run(), effect.outcome);

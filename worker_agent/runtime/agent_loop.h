@@ -36,6 +36,9 @@ class AgentLoop {
   // code.
   int Run();
 
+  // Whether the run had ended for all when this agent did.
+  bool HasOutcome() const { return has_outcome_; }
+
  private:
   void Wait();
   void TakeKeeperEvents();
@@ -75,6 +78,7 @@ class AgentLoop {
   std::map<ProcessKey, std::vector<ProcessKey>> followers_;  // see LaunchPlan
   v1::FarewellRequest farewell_;
   int exit_code_ = 0;
+  bool has_outcome_ = false;
 };
 
 }  // namespace muster::agent

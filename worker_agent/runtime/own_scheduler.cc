@@ -1,6 +1,5 @@
 #include "worker_agent/runtime/own_scheduler.h"
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -25,11 +24,14 @@
 #include "common/ip_address.h"
 #include "common/net.h"
 #include "worker_agent/launch/port_reservation.h"
+#include "worker_agent/runtime/listening_sockets.h"
 
 namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kLookInterval = absl::Milliseconds(100);
+constexpr absl::Duration kStartPatience = absl::Seconds(5);
+constexpr int kStartPauseMs = 20;
 constexpr absl::Duration kTermPatience = absl::Seconds(7);  // it drains for 5 s at most
 
 std::vector<char*> Pointers(std::vector<std::string>& argv) {
@@ -41,28 +43,6 @@ std::vector<char*> Pointers(std::vector<std::string>& argv) {
 
 std::string Seconds(absl::Duration duration) {
   return duration == absl::InfiniteDuration() ? "-1" : absl::StrCat(absl::ToDoubleSeconds(duration));
-}
-
-bool DoesSomebodyListen(const IpAddress& address, uint16_t port) {
-  sockaddr_storage storage{};
-  socklen_t length = sizeof(sockaddr_in);
-  if (address.is_v6()) {
-    auto* v6 = reinterpret_cast<sockaddr_in6*>(&storage);
-    v6->sin6_family = AF_INET6;
-    v6->sin6_port = htons(port);
-    std::memcpy(&v6->sin6_addr, address.bytes().data(), sizeof(v6->sin6_addr));
-    length = sizeof(sockaddr_in6);
-  } else {
-    auto* v4 = reinterpret_cast<sockaddr_in*>(&storage);
-    v4->sin_family = AF_INET;
-    v4->sin_port = htons(port);
-    std::memcpy(&v4->sin_addr, address.bytes().data(), sizeof(v4->sin_addr));
-  }
-  const int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return false;
-  const bool is_connected = connect(fd, reinterpret_cast<sockaddr*>(&storage), length) == 0;  // local: answers at once
-  close(fd);
-  return is_connected;
 }
 
 // The abstract Unix socket that only one agent of a network namespace can hold for a port; gone with its holder.
@@ -174,7 +154,7 @@ absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentS
     const auto addresses = ResolveHost(settings.sched_host);
     if (!addresses.ok()) return addresses.status();
     const auto local = std::find_if(addresses->begin(), addresses->end(), IsLocalAddress);
-    if (local == addresses->end() || DoesSomebodyListen(*local, settings.sched_port)) return nullptr;
+    if (local == addresses->end() || IsListenedOn(*local, settings.sched_port)) return nullptr;
     lock_fd = TakeLock(settings.sched_port);
     if (lock_fd < 0) return nullptr;  // another agent is about to start it
   } else {
@@ -204,6 +184,18 @@ bool OwnScheduler::HasEnded() {
   // A pid that somebody else has reaped is gone as well.
   if (!has_ended_) has_ended_ = waitpid(pid_, nullptr, WNOHANG) != 0;
   return has_ended_;
+}
+
+void OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
+  const auto addresses = ResolveHost(settings.sched_host);
+  if (!addresses.ok()) return;
+  const MonotonicTime deadline = Clock::System().Read().monotonic + kStartPatience;
+  while (!HasEnded() && Clock::System().Read().monotonic < deadline) {
+    for (const IpAddress& address : *addresses) {
+      if (IsLocalAddress(address) && IsListenedOn(address, settings.sched_port)) return;
+    }
+    poll(nullptr, 0, kStartPauseMs);
+  }
 }
 
 void OwnScheduler::WaitForEnd(absl::Duration patience, const std::function<bool()>& is_hurried) {

@@ -63,7 +63,11 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   }
 
   // In a thread of its own: connects, and stays with the stream until it is over.
-  void Run(uint64_t connect_seq, const std::shared_ptr<Stream>& stream);
+  void Run(uint64_t connect_seq, const std::shared_ptr<Stream>& stream) {
+    ConnectAndRead(connect_seq, stream);
+    MutexLock lock(mutex_);
+    if (ending_ == stream) ending_ = nullptr;  // it would keep the connection open
+  }
 
   void Send(uint64_t connect_seq, v1::AgentMessage message) {
     std::shared_ptr<Stream> stream;
@@ -99,6 +103,8 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   }
 
  private:
+  void ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<Stream>& stream);
+
   bool IsPresent(uint64_t connect_seq) {
     MutexLock lock(mutex_);
     return connect_seq_ == connect_seq;
@@ -132,7 +138,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mutex_);
 };
 
-void Session::Impl::Run(uint64_t connect_seq, const std::shared_ptr<Stream>& stream) {
+void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<Stream>& stream) {
   ConnectOptions connect;
   connect.host = options_.host;
   connect.port = options_.port;

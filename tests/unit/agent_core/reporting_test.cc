@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "common/limits.h"
 #include "tests/unit/agent_core/agent_harness.h"
@@ -116,6 +117,47 @@ TEST(Reporting, ManyEventsGoOutInOrderAndBounded) {
   }
   EXPECT_EQ(through, total);
   EXPECT_TRUE(reporter.IsAllAcknowledged());
+}
+
+// The largest events that there are: 64 of them would be more than a message may hold.
+TEST(Reporting, AReportFitsIntoAMessage) {
+  Reporter reporter;
+  MonotonicTime now;
+  reporter.StreamOpened(now, absl::Seconds(2), absl::Seconds(2));
+  for (size_t i = 0; i < kMaxEventsPerReport; ++i) {
+    v1::NodeEvent event;
+    event.mutable_ended()->set_error_message(std::string(kMaxErrorMessageBytes, 'e'));
+    event.mutable_ended()->set_launch_error(std::string(kMaxShortTextBytes, 'l'));
+    for (size_t line = 0; line < kMaxLastLines; ++line) {
+      event.mutable_ended()->add_last_lines(std::string(kMaxLastLineBytes, 'x'));
+    }
+    reporter.Add(event, now);
+  }
+  uint64_t through = 0;
+  int reports = 0;
+  for (; reporter.IsDue(now); ++reports) {
+    v1::AgentMessage message;
+    *message.mutable_report() = reporter.MakeReport(now);
+    EXPECT_LE(message.ByteSizeLong(), kMaxSessionMessageBytes);
+    ASSERT_GT(message.report().events_size(), 0);
+    through += static_cast<uint64_t>(message.report().events_size());
+    reporter.Acknowledge(through);
+  }
+  EXPECT_EQ(through, kMaxEventsPerReport);
+  EXPECT_GT(reports, 1);
+}
+
+TEST(Reporting, TextsBeyondTheirLimitsAreCutBetweenCharacters) {
+  Reporter reporter;
+  MonotonicTime now;
+  v1::NodeEvent event;
+  event.mutable_ended()->set_launch_error(std::string(kMaxShortTextBytes - 1, 'l') + "\u00e9");
+  for (int line = 0; line < 30; ++line) event.mutable_ended()->add_last_lines(std::to_string(line));
+  reporter.Add(event, now);
+  const v1::Report report = reporter.MakeReport(now);
+  EXPECT_EQ(report.events(0).ended().launch_error(), std::string(kMaxShortTextBytes - 1, 'l'));
+  ASSERT_EQ(report.events(0).ended().last_lines_size(), static_cast<int>(kMaxLastLines));
+  EXPECT_EQ(report.events(0).ended().last_lines(0), "10");  // the last ones are kept
 }
 
 TEST(Reporting, UnansweredHeartbeatsDontPileUp) {

@@ -211,22 +211,28 @@ TEST(Keeper, AnotherStopSignalAndForwarding) {
 TEST(Keeper, WhatAWrapperLeavesBehindGetsTheStopSignalToo) {
   TempFolder folder;
   Fifo fifo(folder.Path("fifo"));
+  Fifo go(folder.Path("go"));
   TestKeeper keeper;
-  const std::string python = absl::StrCat(
-      "import signal, sys, os, time\n"
-      "def tell(text):\n  with open('",
-      fifo.path(),
-      "', 'w') as f: f.write(text + '\\n')\n"
-      "def end(*a):\n  tell('python got it'); sys.exit(0)\n"
-      "signal.signal(signal.SIGTERM, end)\n"
-      "tell('ready')\n"
-      "while True: time.sleep(1000)\n");
-  WriteWholeFile(folder.Path("child.py"), python);
+  WriteWholeFile(folder.Path("child.py"), absl::StrCat("import signal, sys, os, time\n"
+                                                       "def tell(text):\n  with open('",
+                                                       fifo.path(),
+                                                       "', 'w') as f: f.write(f'{text}\\n')\n"
+                                                       "def end(*a):\n  tell('python got it')\n  open('",
+                                                       go.path(),
+                                                       "').readline()\n  sys.exit(0)\n"
+                                                       "signal.signal(signal.SIGTERM, end)\n"
+                                                       "tell(os.getpid())\n"
+                                                       "while True: time.sleep(1000)\n"));
   keeper.Start(Command(0, {"bash", "-c", absl::StrCat("python3 ", folder.Path("child.py"), "; true")}));
-  EXPECT_EQ(fifo.ReadLine(), "ready");
+  UniqueFd python = fifo.ReadPid();
+  const pid_t bash = static_cast<pid_t>(keeper.WaitStarted(0).pid);
   keeper->StopAll();
   EXPECT_EQ(fifo.ReadLine(), "python got it");
+  EXPECT_TRUE(HasLivingMember(bash));
+  EXPECT_TRUE(keeper->Poll().empty()) << "python saves its work: this isn't the end yet";
+  go.WriteLine("go");
   const Ended ended = keeper.WaitEnded(0);
+  EXPECT_TRUE(EndsWithin(python, 0)) << "told before the group was gone";
   EXPECT_EQ(ended.signal, SIGTERM);
   EXPECT_TRUE(ended.was_stopped);
 }

@@ -50,20 +50,20 @@ TEST_F(ConnectionTableTest, ASilentOneIsTakenOnce) {
 TEST_F(ConnectionTableTest, SilenceHasALimit) {
   table_.AddSilent(5, "a:1", At(0));
   table_.AddSilent(6, "b:1", At(4));
-  EXPECT_THAT(table_.TakeOverdue(At(9.9)), IsEmpty());
-  const auto overdue = table_.TakeOverdue(At(10));
+  EXPECT_THAT(table_.TakeOverdue(At(9.9), false), IsEmpty());
+  const auto overdue = table_.TakeOverdue(At(10), false);
   ASSERT_EQ(overdue.size(), 1u);
   EXPECT_EQ(overdue[0].fd, 5);
   EXPECT_EQ(overdue[0].peer, "a:1");
   EXPECT_EQ(overdue[0].age, absl::Seconds(10));
 }
 
-TEST_F(ConnectionTableTest, WhileItIsFullTheLimitIsShorter) {
+TEST_F(ConnectionTableTest, WhileOthersWaitForRoomTheLimitIsShorter) {
   for (int fd : {5, 6, 7}) table_.AddSilent(fd, "x:" + std::to_string(fd), At(fd == 7 ? 2 : 0));
-  EXPECT_THAT(table_.TakeOverdue(At(2.9)), IsEmpty());
-  EXPECT_EQ(table_.TakeOverdue(At(3)).size(), 2u);
+  EXPECT_THAT(table_.TakeOverdue(At(2.9), true), IsEmpty());
+  EXPECT_EQ(table_.TakeOverdue(At(3), true).size(), 2u);
   EXPECT_TRUE(table_.HasRoom());
-  EXPECT_THAT(table_.TakeOverdue(At(6)), IsEmpty()) << "with room the long limit holds again";
+  EXPECT_THAT(table_.TakeOverdue(At(6), false), IsEmpty()) << "with room the long limit holds again";
 }
 
 TEST_F(ConnectionTableTest, ASweepFindsWhatHasGoneByItsInode) {
@@ -83,6 +83,13 @@ TEST_F(ConnectionTableTest, OneThatMakesNoCallStopsCounting) {
   EXPECT_THAT(SweepAt(10.9).mute, IsEmpty());
   EXPECT_THAT(SweepAt(11).mute, ElementsAre("mute:1"));
   EXPECT_TRUE(table_.empty());
+}
+
+TEST_F(ConnectionTableTest, WhereInodesCantBeToldOnlyAgeEndsIt) {
+  table_.AddHandedOver(5, std::nullopt, "a:1", At(0));
+  EXPECT_THAT(SweepAt(10.9).closed, IsEmpty());
+  EXPECT_EQ(table_.size(), 1u);
+  EXPECT_THAT(SweepAt(11).mute, ElementsAre("a:1"));
 }
 
 TEST_F(ConnectionTableTest, TheSamePeerAgainReplacesItsOldConnection) {

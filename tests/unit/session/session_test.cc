@@ -189,6 +189,21 @@ TEST(Session, AStreamThatTheSchedulerEndsIsBroken) {
   EXPECT_EQ(broken->reason, "the scheduler ended the connection");
 }
 
+// Else a scheduler that is shutting down would wait for it.
+TEST(Session, NoConnectionIsLeftAfterClose) {
+  FakeScheduler scheduler("127.0.0.1", BeFriendly);
+  Inbox inbox;
+  Session session(Towards("127.0.0.1", scheduler.port()), inbox.Deliver());
+  session.Dial(1);
+  session.Send(1, JoinMessage(1));
+  ASSERT_TRUE(inbox.Next<MessageReceived>().has_value());
+  const std::vector<IpAddress> addresses = {*IpAddress::Parse("127.0.0.1")};
+  EXPECT_EQ(SetDeadPeerDetectionTowards(addresses, scheduler.port()), 1);  // counts them
+  session.HangUp();
+  session.Close(absl::Seconds(10));
+  EXPECT_EQ(SetDeadPeerDetectionTowards(addresses, scheduler.port()), 0);
+}
+
 TEST(Session, ADialReplacesTheStreamBefore) {
   FakeScheduler scheduler("127.0.0.1", BeFriendly);
   Inbox inbox;

@@ -155,6 +155,12 @@ TEST(LoadSettings, AFlagMendsABadVariable) {
   EXPECT_THAT(demo.Load({"--worker_num=8"}, {{"MS_WORKER_NUM", "x"}}).findings.errors, IsEmpty());
 }
 
+TEST(LoadSettings, OfAFlagGivenTwiceOnlyTheLastIsJudged) {
+  Demo demo;
+  EXPECT_THAT(demo.Load({"--worker_num=x", "--workers=8"}).findings.errors, IsEmpty());
+  EXPECT_EQ(demo.worker_num, 8u);
+}
+
 TEST(LoadSettings, BadFlagsAreAllFoundAndSwallowNothing) {
   Demo demo;
   const LoadResult result = demo.Load(

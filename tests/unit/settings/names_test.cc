@@ -67,5 +67,16 @@ TEST_F(NamesTest, WarnsOfSlipsAndNotOfMindSporesOwn) {
   for (const auto& c : cases) EXPECT_EQ(names_.ResemblingVariable(c.name).value_or(""), c.meant) << c.name;
 }
 
+TEST(ResemblingVariable, MindSporesOwnAreNoSlipsHoweverNear) {
+  std::string value;
+  SettingsTable table("demo", "demo", "A demo.");
+  table.AddString("enable_go", &value, "Goes.").Env({"MS_ENABLE_GO", "MS_BUILT_NUM"});
+  const NameIndex names(table);
+  EXPECT_EQ(names.ResemblingVariable("MS_ENABLE_GI"), "MS_ENABLE_GO");
+  EXPECT_EQ(names.ResemblingVariable("MS_ENABLE_GE"), std::nullopt);
+  EXPECT_EQ(names.ResemblingVariable("MS_BUILDNUM"), "MS_BUILT_NUM");
+  EXPECT_EQ(names.ResemblingVariable("MS_BUILD_NUM"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace muster

@@ -1,0 +1,238 @@
+#include "tests/sim/agent_host.h"
+
+#include <openssl/sha.h>
+
+#include <utility>
+
+namespace muster::sim {
+namespace {
+
+constexpr int kKill = 9;
+constexpr int kMostStepsAtOnce = 1000;
+
+std::string Sha256(const std::string& bytes) {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
+  return std::string(reinterpret_cast<const char*>(digest), sizeof(digest));
+}
+
+}  // namespace
+
+AgentHost::AgentHost(Parts parts, const JobSpec& job, const NodeSpec& node, std::string node_id, uint64_t incarnation,
+                     Random random)
+    : parts_(parts),
+      job_(job),
+      node_(node),
+      incarnation_(incarnation),
+      known_id_(std::move(node_id)),
+      core_(Options()),
+      keeper_(parts.sim, parts.processes, job, incarnation, random,
+              [this](const agent::Event& event) { Deliver(event); }) {}
+
+agent::AgentOptions AgentHost::Options() const {
+  agent::AgentOptions options;
+  options.job_id = job_.id;
+  options.node_id = known_id_;
+  options.incarnation = incarnation_;
+  options.settings = node_.settings;
+  options.node = node_.info;
+  options.retry_num = job_.retry_num;
+  options.stop_timeout = parts_.sim.parameters.scheduler.stop_timeout;
+  options.scheduler = "scheduler:8118";
+  options.has_command = job_.has_command;
+  return options;
+}
+
+MonotonicTime AgentHost::LocalNow() const {
+  return parts_.sim.timeline.monotonic() + parts_.sim.parameters.machines[node_.machine].clock_offset;
+}
+
+void AgentHost::Begin() { Apply(agent::Begin{}); }
+
+void AgentHost::Deliver(const agent::Event& event) {
+  if (has_ended_) return;
+  if (parts_.sim.timeline.monotonic() < hangs_until_) return unheard_.push_back(event);
+  if (std::holds_alternative<agent::FenceHasFallen>(event)) keeper_.FenceFellWasSeen();
+  Apply(event);
+}
+
+void AgentHost::Apply(const agent::Event& event) {
+  if (has_ended_) return;
+  Sim& sim = parts_.sim;
+  if (sim.timeline.monotonic() != last_step_) steps_now_ = 0;
+  last_step_ = sim.timeline.monotonic();
+  sim.Expect(++steps_now_ < kMostStepsAtOnce, "an agent's core spins");
+  if (!sim.violation().empty()) return;
+  ++sim.steps;
+  const agent::Effects effects = core_.Apply(event, LocalNow());
+  core_.CheckInvariants();
+  for (const agent::Effect& effect : effects) {
+    std::visit([this](const auto& e) { Do(e); }, effect);
+  }
+  Arm();
+}
+
+void AgentHost::Arm() {
+  if (has_ended_) return;
+  MonotonicTime due = core_.NextDeadline();
+  if (due.is_never()) return;
+  due = due - parts_.sim.parameters.machines[node_.machine].clock_offset;
+  due = std::max(due, hangs_until_);
+  if (due >= armed_at_) return;
+  armed_at_ = due;
+  parts_.sim.timeline.At(due, [this, due] {
+    if (armed_at_ != due || has_ended_) return;
+    armed_at_ = MonotonicTime::Never();
+    if (parts_.sim.timeline.monotonic() >= hangs_until_ && core_.NextDeadline() <= LocalNow()) {
+      Apply(agent::Tick{});
+    } else {
+      Arm();
+    }
+  });
+}
+
+// ------------------------------------------------------------------------------------------------- faults and users
+
+void AgentHost::EndProcess(bool is_silent) {
+  has_ended_ = true;
+  parts_.network.AgentDied(this, is_silent);
+  parts_.invariants.OnAgentEnded(incarnation_);
+  if (on_end_) on_end_();
+}
+
+void AgentHost::Kill() {
+  if (has_ended_) return;
+  parts_.sim.Trace("fault: agent ", known_id_, " (", incarnation_, ") is killed");
+  was_touched_ = true;
+  keeper_.AgentDied([this] {
+    if (farewell_.cluster_id().empty()) return;
+    farewell_.set_signal(kKill);
+    parts_.network.Farewell(node_.machine, farewell_);
+  });
+  EndProcess(false);
+}
+
+void AgentHost::KillKeeper() {
+  if (has_ended_) return;
+  parts_.sim.Trace("fault: the keeper of ", known_id_, " is killed");
+  was_touched_ = true;
+  keeper_.Die();
+}
+
+void AgentHost::Vanish() {
+  keeper_.Vanish();
+  was_touched_ = true;
+  if (!has_ended_) EndProcess(true);
+}
+
+void AgentHost::Hang(absl::Duration length) {
+  if (has_ended_) return;
+  Timeline& timeline = parts_.sim.timeline;
+  if (timeline.monotonic() < hangs_until_) return;
+  parts_.sim.Trace("fault: agent ", known_id_, " hangs for ", absl::FormatDuration(length));
+  was_touched_ = true;
+  hangs_until_ = timeline.monotonic() + length;
+  timeline.At(hangs_until_, [this] {
+    while (!unheard_.empty() && !has_ended_) {
+      const agent::Event event = std::move(unheard_.front());
+      unheard_.pop_front();
+      Deliver(event);
+    }
+    armed_at_ = MonotonicTime::Never();
+    Arm();
+  });
+}
+
+void AgentHost::Signal(int signal) {
+  if (has_ended_) return;
+  parts_.sim.Trace("user: signal ", signal, " to agent ", known_id_);
+  was_touched_ = true;
+  Deliver(agent::EndSignal{signal});
+}
+
+// --------------------------------------------------------------------------------------------------------- its stream
+
+void AgentHost::OnMessage(uint64_t connect_seq, const v1::SchedulerMessage& message) {
+  parts_.sim.Trace("  -> ", known_id_, " (", incarnation_, "): ", message.ShortDebugString());
+  Deliver(agent::MessageReceived{connect_seq, message});
+}
+
+void AgentHost::OnBroken(uint64_t connect_seq, const std::string& reason) {
+  parts_.sim.Trace("  -> ", known_id_, " (", incarnation_, "): broken: ", reason);
+  Deliver(agent::StreamBroken{connect_seq, reason, false});
+}
+
+// ------------------------------------------------------------------------------------------------------------ effects
+
+void AgentHost::Do(const agent::Dial& effect) { parts_.network.Dial(this, node_.machine, effect.connect_seq); }
+
+void AgentHost::Do(const agent::Send& effect) {
+  parts_.sim.Trace("  <- ", known_id_, " (", incarnation_, "): ", effect.message.ShortDebugString());
+  parts_.network.Send(this, effect.connect_seq, effect.message);
+}
+
+void AgentHost::Do(const agent::HangUp&) { parts_.network.HangUp(this); }
+
+void AgentHost::Do(const agent::FetchPeers& effect) {
+  parts_.network.GetPeers(node_.machine, job_.id, effect.run, effect.round,
+                          [this, effect](absl::Status status, std::shared_ptr<const std::string> peers) {
+                            if (status.ok() && Sha256(*peers) != effect.digest) {
+                              parts_.sim.Violate("a peer list does not have the digest that was told");
+                            }
+                            Deliver(agent::PeersFetched{effect.round, status, peers});
+                          });
+}
+
+PlaceName AgentHost::PlaceOf(const v1::DesiredState& desired, uint32_t slot) const {
+  RunName run = run_;
+  run.run = desired.run();
+  return {run, desired.round(), desired.assignment().role(), desired.assignment().slots(static_cast<int>(slot)).rank()};
+}
+
+void AgentHost::Do(const agent::Launch& effect) {
+  std::vector<Keeper::Order> orders;
+  for (const uint32_t slot : effect.slots) {
+    const v1::SlotAssignment& assigned = effect.desired.assignment().slots(static_cast<int>(slot));
+    orders.push_back({slot, assigned.attempt(), PlaceOf(effect.desired, slot)});
+    parts_.invariants.OnLaunch(incarnation_, orders.back().place);
+  }
+  keeper_.Start(std::move(orders));
+}
+
+void AgentHost::Do(const agent::PrintAssignment& effect) {
+  for (int slot = 0; slot < effect.desired.assignment().slots_size(); ++slot) {
+    const PlaceName place = PlaceOf(effect.desired, static_cast<uint32_t>(slot));
+    parts_.invariants.OnLaunch(incarnation_, place);
+    parts_.processes.Begin(place, incarnation_, nullptr);
+    parts_.processes.End(place, {0, 0}, false);
+  }
+}
+
+void AgentHost::Do(const agent::StopProcesses&) { keeper_.StopAll(); }
+void AgentHost::Do(const agent::KillProcesses&) { keeper_.KillAll(); }
+
+void AgentHost::Do(const agent::SetFence& effect) {
+  const absl::Duration offset = parts_.sim.parameters.machines[node_.machine].clock_offset;
+  keeper_.SetFence(effect.is_armed ? std::optional(effect.deadline - offset) : std::nullopt);
+}
+
+void AgentHost::Do(const agent::SetFarewell& effect) {
+  farewell_ = effect.farewell;
+  known_id_ = farewell_.node_id();
+  run_ = {farewell_.cluster_id(), farewell_.job_id(), farewell_.run()};
+  parts_.invariants.OnWelcomeTaken(incarnation_, run_);
+}
+
+void AgentHost::Do(const agent::Say& effect) {
+  if (!effect.is_progress) parts_.sim.Trace("  agent ", known_id_, " (", incarnation_, ") says: ", effect.text);
+}
+
+void AgentHost::Do(const agent::Finish& effect) {
+  exit_code_ = effect.exit_code;
+  parts_.sim.Trace("  agent ", known_id_, " (", incarnation_, ") ends with ", exit_code_);
+  parts_.invariants.OnFinish(incarnation_, run_, effect.exit_code, effect.outcome);
+  keeper_.Vanish();
+  EndProcess(false);
+}
+
+}  // namespace muster::sim

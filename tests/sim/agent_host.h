@@ -1,0 +1,94 @@
+// One start of ms-worker: a real agent core, a simulated keeper, and everything around them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tests/sim/keeper.h"
+#include "tests/sim/network.h"
+#include "tests/sim/processes.h"
+#include "tests/sim/sim.h"
+#include "tests/sim/world_invariants.h"
+#include "worker_agent/core/agent_core.h"
+
+namespace muster::sim {
+
+class AgentHost : public AgentEnd {
+ public:
+  struct Parts {
+    Sim& sim;
+    Network& network;
+    Processes& processes;
+    WorldInvariants& invariants;
+  };
+  // `node_id` may be one that the scheduler assigned to an earlier start on the same machine.
+  AgentHost(Parts parts, const JobSpec& job, const NodeSpec& node, std::string node_id, uint64_t incarnation,
+            Random random);
+
+  void Begin();
+  // Faults and users. All of these do nothing once the agent has ended.
+  void Kill();                       // SIGKILL to the agent; its keeper says farewell
+  void KillKeeper();                 // SIGKILL to the keeper
+  void Vanish();                     // the machine is gone
+  void Hang(absl::Duration length);  // SIGSTOP, SIGCONT
+  void Signal(int signal);
+
+  bool HasEnded() const { return has_ended_; }
+  int exit_code() const { return exit_code_; }  // -1 unless it ended by itself
+  const NodeSpec& node() const { return node_; }
+  uint64_t incarnation() const { return incarnation_; }
+  const std::string& known_id() const { return known_id_; }
+  bool was_touched() const { return was_touched_; }  // by a fault or a user
+  // Called once, when the process has ended in whatever way.
+  void SetOnEnd(std::function<void()> on_end) { on_end_ = std::move(on_end); }
+
+  void OnMessage(uint64_t connect_seq, const v1::SchedulerMessage& message) override;
+  void OnBroken(uint64_t connect_seq, const std::string& reason) override;
+
+ private:
+  agent::AgentOptions Options() const;
+  MonotonicTime LocalNow() const;
+  // Not inlined: gcc 12 would warn of members of other alternatives that it believes to be copied.
+  [[gnu::noinline]] void Deliver(const agent::Event& event);
+  void Apply(const agent::Event& event);
+  void Arm();
+  void EndProcess(bool is_silent);
+
+  void Do(const agent::Dial& effect);
+  void Do(const agent::Send& effect);
+  void Do(const agent::HangUp& effect);
+  void Do(const agent::FetchPeers& effect);
+  void Do(const agent::Launch& effect);
+  void Do(const agent::StopProcesses& effect);
+  void Do(const agent::KillProcesses& effect);
+  void Do(const agent::PrintAssignment& effect);
+  void Do(const agent::SetFence& effect);
+  void Do(const agent::SetFarewell& effect);
+  void Do(const agent::Say& effect);
+  void Do(const agent::Finish& effect);
+  PlaceName PlaceOf(const v1::DesiredState& desired, uint32_t slot) const;
+
+  Parts parts_;
+  const JobSpec& job_;
+  const NodeSpec& node_;
+  const uint64_t incarnation_;
+  std::string known_id_;
+  agent::AgentCore core_;
+  Keeper keeper_;
+  bool has_ended_ = false;
+  bool was_touched_ = false;
+  int exit_code_ = -1;
+  std::function<void()> on_end_;
+  MonotonicTime armed_at_ = MonotonicTime::Never();
+  MonotonicTime hangs_until_;
+  std::deque<agent::Event> unheard_;  // while it hangs
+  v1::FarewellRequest farewell_;
+  RunName run_;
+  MonotonicTime last_step_;
+  int steps_now_ = 0;  // at one moment: a core that spins is broken
+};
+
+}  // namespace muster::sim

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Plants each defect of tests/sim/defects in the two cores, one at a time, and shows that the simulation finds it.
+#
+#   tests/sim/check_defects.sh [BUILD]     BUILD: a configured build folder (default: build)
+#
+# MUSTER_DEFECT_SEEDS: within how many seeds each one must be found (default 2000).
+set -uo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+build=${1:-$root/build}
+seeds=${MUSTER_DEFECT_SEEDS:-2000}
+if [[ ! -f $build/CMakeCache.txt ]]; then
+  echo "tests/sim/check_defects.sh: $build is no configured build folder: cmake -S . -B $build first" >&2
+  exit 2
+fi
+
+log=$(mktemp -t muster-defects.XXXXXX)
+trap 'rm -f "$log"' EXIT
+if ! cmake --build "$build" --target muster_sim sim_defects >"$log" 2>&1; then
+  grep -E 'no longer applies|error' "$log" || tail -n 40 "$log"
+  echo "0 passed, 1 failed"
+  exit 1
+fi
+
+passed=0 failed=0
+printf '%-36s %8s  %s\n' defect 'in seed' found
+for patch in "$root"/tests/sim/defects/*.patch; do
+  name=$(basename "$patch" .patch)
+  timeout 600 "$build/bin/sim_defect_$name" --seeds "$seeds" >"$log" 2>&1
+  if found=$(grep -m 1 -E '^VIOLATION in seed' "$log"); then
+    seed=$(sed -E 's/^VIOLATION in seed ([0-9]+):.*/\1/' <<<"$found")
+    what=$(sed -E 's/^VIOLATION in seed [0-9]+: (at [0-9a-z.]+: )?//' <<<"$found")
+    [[ $what == aborted* ]] && what=$(grep -m 1 -oE 'broken invariant: [^(]*' "$log")
+    printf '%-36s %8s  %s\n' "$name" "$seed" "${what:0:110}"
+    passed=$((passed + 1))
+  else
+    printf '%-36s %8s  %s\n' "$name" - "NOT FOUND: $(tail -n 1 "$log")"
+    failed=$((failed + 1))
+  fi
+done
+echo "$passed passed, $failed failed"
+((failed == 0))

@@ -1,0 +1,93 @@
+// What befalls the world, until faults_end.
+#include <csignal>
+
+#include "tests/sim/world.h"
+
+namespace muster::sim {
+
+void World::PlanFaults() {
+  const FaultPlan& f = sim_.parameters.faults;
+  const auto plan = [&](int times, const std::function<void()>& strike) {
+    for (int i = 0; i < times; ++i) {
+      sim_.timeline.After(fault_random_.UpTo(sim_.parameters.faults_end), [this, strike] {
+        if (!AreFaultsOver()) strike();
+      });
+    }
+  };
+  plan(f.stream_breaks, [this] { network_.BreakOne(fault_random_); });
+  plan(f.partitions, [this] { BreakPartition(); });
+  plan(f.machine_crashes, [this] { CrashMachine(); });
+  plan(f.scheduler_restarts, [this] { RestartScheduler(); });
+  plan(f.scheduler_pauses,
+       [this] { scheduler_.Pause(fault_random_.UpTo(absl::Seconds(fault_random_.Chance(0.5) ? 2 : 60))); });
+  plan(f.agent_kills, [this] {
+    if (AgentHost* agent = PickAgent()) agent->Kill();
+  });
+  plan(f.keeper_kills, [this] {
+    if (AgentHost* agent = PickAgent()) agent->KillKeeper();
+  });
+  plan(f.agent_hangs, [this] {
+    const absl::Duration longest = fault_random_.Chance(0.5) ? absl::Seconds(5) : 3 * sim_.parameters.scheduler.lease;
+    if (AgentHost* agent = PickAgent()) agent->Hang(fault_random_.UpTo(longest));
+  });
+  plan(f.end_signals, [this] {
+    AgentHost* agent = PickAgent();
+    if (agent == nullptr) return;
+    agent->Signal(SIGTERM);
+    if (!fault_random_.Chance(0.3)) return;
+    sim_.timeline.After(fault_random_.UpTo(absl::Seconds(5)), [agent] { agent->Signal(SIGINT); });
+  });
+  sim_.timeline.After(sim_.parameters.faults_end, [this] { EndFaults(); });
+}
+
+AgentHost* World::PickAgent() {
+  std::vector<AgentHost*> alive;
+  for (const auto& agent : agents_) {
+    if (!agent->HasEnded()) alive.push_back(agent.get());
+  }
+  return alive.empty() ? nullptr : fault_random_.Pick(alive);
+}
+
+void World::BreakPartition() {
+  const size_t machines = sim_.parameters.machines.size();
+  const bool both = fault_random_.Chance(0.6);
+  const bool up = both || fault_random_.Chance(0.5);
+  const bool down = both || !up;
+  const absl::Duration length = fault_random_.UpTo(absl::Seconds(fault_random_.Chance(0.5) ? 10 : 90));
+  const bool is_wide = fault_random_.Chance(0.3);
+  const auto first = static_cast<size_t>(fault_random_.Int(0, static_cast<int64_t>(machines) - 1));
+  for (size_t i = 0; i < machines; ++i) {
+    if (i == first || (is_wide && fault_random_.Chance(0.5))) network_.Partition(i, up, down, length);
+  }
+}
+
+void World::CrashMachine() {
+  AgentHost* victim = PickAgent();
+  if (victim == nullptr) return;
+  const size_t machine = victim->node().machine;
+  sim_.Trace("fault: machine ", machine, " crashes");
+  std::vector<AgentHost*> there;
+  for (const auto& agent : agents_) {
+    if (agent->node().machine == machine) there.push_back(agent.get());
+  }
+  for (AgentHost* agent : there) agent->Vanish();
+}
+
+void World::RestartScheduler() {
+  if (!scheduler_.IsUp()) return;
+  absl::Duration pause = fault_random_.UpTo(absl::Seconds(fault_random_.Chance(0.5) ? 1 : 40));
+  if (fault_random_.Chance(0.5)) {
+    scheduler_.Crash();
+  } else {
+    scheduler_.Stop();
+    pause = pause + absl::Seconds(5);
+  }
+  sim_.timeline.After(pause, [this] { scheduler_.Start(); });
+}
+
+void World::EndFaults() {
+  sim_.Trace("the faults end");
+  network_.HealAll();
+}
+
+}  // namespace muster::sim

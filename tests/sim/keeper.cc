@@ -1,0 +1,187 @@
+#include "tests/sim/keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace muster::sim {
+namespace {
+
+constexpr int kKill = 9;
+constexpr int kTerm = 15;
+constexpr double kIgnoresStop = 0.1;
+
+v1::ProcessEnded EndedOf(const Keeper::Order& order, Death death, bool was_stopped) {
+  v1::ProcessEnded ended;
+  ended.set_round(order.place.round);
+  ended.set_slot(order.slot);
+  ended.set_attempt(order.attempt);
+  ended.set_exit_code(death.exit_code);
+  ended.set_signal(death.signal);
+  ended.set_was_stopped(was_stopped);
+  return ended;
+}
+
+// All processes of a run end at about the same time.
+absl::Duration LengthOf(const RunName& run, absl::Duration longest, uint64_t seed) {
+  uint64_t mixed = seed + run.run * 7919;
+  for (const char c : run.cluster_id + run.job_id) mixed = mixed * 131 + static_cast<unsigned char>(c);
+  return Random(mixed).UpTo(longest);
+}
+
+}  // namespace
+
+void Keeper::Command(std::function<void()> action) {
+  last_command_ = std::max(last_command_, sim_.timeline.monotonic() + random_.UpTo(absl::Milliseconds(3)));
+  sim_.timeline.At(last_command_, [this, action = std::move(action)] {
+    if (is_alive_) action();
+  });
+}
+
+void Keeper::TellLater(agent::Event event) {
+  if (is_quiet_) return;
+  last_told_ = std::max(last_told_, sim_.timeline.monotonic() + random_.UpTo(absl::Milliseconds(20)));
+  sim_.timeline.At(last_told_, [this, event = std::move(event)] { tell_(event); });
+}
+
+void Keeper::Start(std::vector<Order> orders) {
+  const bool is_peace = sim_.timeline.elapsed() >= sim_.parameters.faults_end;
+  const double failure = is_peace ? 0 : sim_.parameters.faults.launch_failure;
+  if (random_.Chance(failure)) {
+    TellLater(agent::LaunchFailed{orders.front().place.round, "the work folder can't be written"});
+    return;
+  }
+  for (const Order& order : orders) {
+    if (random_.Chance(failure)) {
+      v1::ProcessEnded ended = EndedOf(order, {127, 0}, false);
+      ended.set_launch_error("python: not found");
+      Command([this, order, ended] {
+        processes_.End(order.place, {127, 0}, false);
+        TellLater(agent::ProcessHasEnded{ended, absl::ZeroDuration()});
+      });
+      continue;
+    }
+    last_command_ = std::max(last_command_, sim_.timeline.monotonic()) + random_.UpTo(absl::Milliseconds(40));
+    ordered_.push_back(order.place);
+    Command([this, order] { Spawn(order); });
+  }
+}
+
+void Keeper::Spawn(const Order& order) {
+  std::erase(ordered_, order.place);
+  if (is_fence_down_) {
+    TellLater(agent::ProcessHasEnded{EndedOf(order, {0, kTerm}, true), absl::ZeroDuration()});
+    return;
+  }
+  const Key key = ++last_key_;
+  running_[key] = Process{order};
+  sim_.Trace("process ", order.place.Text(), " starts");
+  processes_.Begin(order.place, incarnation_, [this, key](int exit_code) { End(key, {exit_code, 0}); });
+  v1::ProcessStarted started;
+  started.set_round(order.place.round);
+  started.set_slot(order.slot);
+  started.set_attempt(order.attempt);
+  started.set_pid(1000 + key);
+  TellLater(agent::ProcessHasStarted{started});
+  PlanFate(key, order);
+}
+
+void Keeper::PlanFate(Key key, const Order& order) {
+  const absl::Duration length = LengthOf(order.place.run, job_.longest_run, sim_.parameters.seed);
+  const bool is_peace = sim_.timeline.elapsed() >= sim_.parameters.faults_end;
+  if (!is_peace && random_.Chance(job_.process_failure)) {
+    std::vector<Death> deaths = {{1, 0}, {3, 0}, {0, 9}, {0, 11}, {0, 6}};
+    const Death death = random_.Pick(deaths);
+    sim_.timeline.After(random_.UpTo(length), [this, key, death] { End(key, death); });
+    return;
+  }
+  sim_.timeline.After(length + random_.UpTo(absl::Milliseconds(800)), [this, key] { End(key, {0, 0}); });
+}
+
+void Keeper::StopAll() {
+  Command([this] { StopNow(); });
+}
+
+void Keeper::StopNow() {
+  const absl::Duration timeout = sim_.parameters.scheduler.stop_timeout;
+  for (auto& [key, process] : running_) {
+    if (process.is_stopping) continue;
+    process.is_stopping = true;
+    Death death{0, kTerm};
+    absl::Duration delay = random_.UpTo(random_.Chance(0.7) ? absl::Milliseconds(300) : timeout);
+    if (random_.Chance(kIgnoresStop)) {
+      death = {0, kKill};
+      delay = timeout;
+    } else if (random_.Chance(0.3)) {
+      death = {static_cast<int>(random_.Int(0, 1)), 0};
+    }
+    sim_.timeline.After(delay, [this, key = key, death] { End(key, death); });
+  }
+}
+
+void Keeper::KillAll() {
+  Command([this] {
+    for (auto& [key, process] : running_) {
+      process.is_stopping = true;
+      sim_.timeline.After(random_.UpTo(absl::Milliseconds(50)), [this, key = key] { End(key, {0, kKill}); });
+    }
+  });
+}
+
+void Keeper::SetFence(std::optional<MonotonicTime> deadline) {
+  Command([this, deadline] {
+    const uint64_t number = ++fence_number_;
+    if (!deadline) return;
+    sim_.timeline.At(*deadline, [this, number] {
+      if (!is_alive_ || number != fence_number_) return;
+      sim_.Trace("the fence of ", incarnation_, " falls");
+      is_fence_down_ = true;
+      StopNow();
+      TellLater(agent::FenceHasFallen{});
+    });
+  });
+}
+
+void Keeper::End(Key key, Death death) {
+  const auto it = running_.find(key);
+  if (it == running_.end()) return;
+  const Process process = it->second;
+  running_.erase(it);
+  sim_.Trace("process ", process.order.place.Text(), " ends, exit code ", death.exit_code, " signal ", death.signal,
+             process.is_stopping ? ", stopped" : "");
+  processes_.End(process.order.place, death, process.is_stopping);
+  TellLater(agent::ProcessHasEnded{EndedOf(process.order, death, process.is_stopping), absl::Milliseconds(1)});
+}
+
+void Keeper::EndAll() {
+  while (!running_.empty()) End(running_.begin()->first, {0, kKill});
+}
+
+void Keeper::AgentDied(std::function<void()> farewell) {
+  if (!is_alive_) return EndAll();
+  is_quiet_ = true;
+  sim_.timeline.After(random_.UpTo(absl::Seconds(1)), [this, farewell = std::move(farewell)] {
+    if (!is_alive_) return;
+    is_alive_ = false;
+    EndAll();
+    sim_.timeline.After(random_.UpTo(absl::Milliseconds(500)), farewell);
+  });
+}
+
+void Keeper::Vanish() {
+  is_quiet_ = true;
+  is_alive_ = false;
+  EndAll();
+}
+
+void Keeper::Die() {
+  if (!is_alive_) return;
+  is_alive_ = false;
+  const bool was_quiet = is_quiet_;
+  is_quiet_ = true;
+  EndAll();
+  for (const PlaceName& place : ordered_) processes_.End(place, {0, kKill}, false);  // what the agent takes them for
+  is_quiet_ = was_quiet;
+  TellLater(agent::KeeperDied{});
+}
+
+}  // namespace muster::sim

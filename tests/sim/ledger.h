@@ -1,0 +1,55 @@
+// What a sequence of records says, read independently of the scheduler's own Evolve: the yardstick for what agents are
+// told, and a check of the history itself.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "muster/v1/journal.pb.h"
+
+namespace muster::sim {
+
+struct RunLedger {
+  bool is_over = false;  // failing or ended: the next run may begin
+  bool has_ended = false;
+  v1::Outcome outcome;
+  std::map<std::string, uint64_t> roster;       // node id → incarnation
+  std::set<uint64_t> joined;                    // every incarnation that ever was in the roster
+  std::set<uint64_t> dead;                      // incarnations that are certainly gone
+  std::map<uint64_t, uint64_t> events_through;  // incarnation → number of its last event
+  uint32_t round = 0;
+  std::string digest;
+  std::map<std::string, std::pair<v1::Role, std::vector<uint32_t>>> ranks;  // node id → its ranks in slot order
+};
+
+class Ledger {
+ public:
+  // Empty, or what this record contradicts.
+  std::string Take(const v1::Record& record);
+
+  const std::string& cluster_id() const { return cluster_id_; }
+  uint64_t term() const { return term_; }
+  const RunLedger* Find(const std::string& job_id, uint64_t run) const;
+  using Runs = std::map<std::pair<std::string, uint64_t>, RunLedger>;
+  const Runs& runs() const { return runs_; }
+
+ private:
+  std::string TakeOpened(const v1::RunOpened& record);
+  std::string TakeJoined(const v1::NodeJoined& record, RunLedger& run);
+  std::string TakeRemoved(const v1::NodeRemoved& record, RunLedger& run);
+  std::string TakeClosed(const v1::RoundClosed& record, RunLedger& run);
+  std::string TakeReported(const v1::NodeReported& record, RunLedger& run);
+  template <typename Record, typename Method>
+  std::string InRun(const Record& record, bool may_have_ended, Method method);
+
+  std::string cluster_id_;
+  uint64_t term_ = 0;
+  std::map<std::string, uint64_t> last_run_;
+  Runs runs_;
+};
+
+}  // namespace muster::sim

@@ -1,0 +1,131 @@
+// The simulated network between the agents and the scheduler.
+//
+// A stream is TCP: in order and without loss inside one connection, but a connection may break at any time, be noticed
+// at either end at a different time or (half-open) much later, and different connections overtake each other. A dial
+// may be lost, refused, delayed (an old Join arrives after a newer one) or duplicated. A partition blocks one direction
+// or both of a machine's link: what is on its way waits, until the link heals or the ends give up (dead-peer
+// detection).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muster/v1/rendezvous.pb.h"
+#include "scheduler/core/events.h"
+#include "tests/sim/random.h"
+#include "tests/sim/sim.h"
+
+namespace muster::sim {
+
+// Who dials.
+class AgentEnd {
+ public:
+  virtual ~AgentEnd() = default;
+  virtual void OnMessage(uint64_t connect_seq, const v1::SchedulerMessage& message) = 0;
+  virtual void OnBroken(uint64_t connect_seq, const std::string& reason) = 0;
+};
+
+// Who is dialled.
+class SchedulerEnd {
+ public:
+  virtual ~SchedulerEnd() = default;
+  virtual bool IsUp() const = 0;
+  virtual void OnMessage(StreamId stream, const std::string& peer_address, const v1::AgentMessage& message) = 0;
+  virtual void OnClosed(StreamId stream) = 0;
+  // The bytes of a published round, if there is one.
+  virtual std::shared_ptr<const std::string> GetPeers(const std::string& job_id, uint64_t run, uint32_t round) = 0;
+  virtual void OnFarewell(const v1::FarewellRequest& farewell) = 0;
+};
+
+class Network {
+ public:
+  using PeersReply = std::function<void(absl::Status, std::shared_ptr<const std::string>)>;
+
+  Network(Sim& sim, Random random);
+  void SetScheduler(SchedulerEnd* scheduler) { scheduler_ = scheduler; }
+
+  // ---- an agent's side. `agent` must live as long as the network, or until AgentDied.
+  void Dial(AgentEnd* agent, size_t machine, uint64_t connect_seq);
+  void Send(AgentEnd* agent, uint64_t connect_seq, const v1::AgentMessage& message);
+  void HangUp(AgentEnd* agent);
+  // Its process has ended: what it had sent still goes out. With `is_silent` (the machine is gone) nothing does.
+  void AgentDied(AgentEnd* agent, bool is_silent);
+  void GetPeers(size_t machine, const std::string& job_id, uint64_t run, uint32_t round, PeersReply reply);
+  void Farewell(size_t machine, const v1::FarewellRequest& farewell);
+
+  // ---- the scheduler's side.
+  void Send(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message);
+  void CloseStream(StreamId stream);
+  void SchedulerDied();
+
+  // ---- faults.
+  void BreakOne(Random& random);
+  void Partition(size_t machine, bool up, bool down, absl::Duration length);
+  void HealAll();
+
+ private:
+  template <typename Message>
+  struct Direction {
+    struct Item {
+      MonotonicTime ready;
+      Message message;  // without a value: the end of the stream
+    };
+    std::deque<Item> queue;
+    MonotonicTime last;  // nothing arrives before what was sent earlier
+    bool is_pumping = false;
+    bool is_cut = false;
+  };
+  struct Connection {
+    StreamId id = 0;
+    size_t machine = 0;
+    AgentEnd* agent = nullptr;  // null: a ghost that a duplicated dial made, or its agent is dead
+    uint64_t connect_seq = 0;
+    StreamId ghost = 0;
+    bool is_accepted = false;
+    bool is_open_here = false;  // at the scheduler
+    bool is_open_there = true;  // at the agent
+    bool is_refused = false;
+    Direction<std::optional<v1::AgentMessage>> up;
+    Direction<std::shared_ptr<const v1::SchedulerMessage>> down;
+  };
+  using Handle = std::shared_ptr<Connection>;
+  struct Link {
+    bool is_up_blocked = false;
+    bool is_down_blocked = false;
+    uint64_t epoch = 0;  // of the present partition or peace
+  };
+
+  Handle NewConnection(AgentEnd* agent, size_t machine, uint64_t connect_seq);
+  Handle Find(StreamId id);
+  Handle Current(AgentEnd* agent);
+  absl::Duration Latency(size_t machine);
+  absl::Duration DetectionTime();
+  bool IsUpBlocked(const Connection& c) const;
+  template <typename Message>
+  void Push(const Handle& c, Direction<Message>& direction, Message message);
+  void PumpUp(const Handle& c);
+  void PumpDown(const Handle& c);
+  void DeliverUp(const Handle& c, const std::optional<v1::AgentMessage>& message);
+  void DeliverDown(const Handle& c, const std::shared_ptr<const v1::SchedulerMessage>& message);
+  void EndHere(const Handle& c);
+  void EndThere(const Handle& c, const std::string& reason);
+  void Break(const Handle& c, absl::Duration here_after, absl::Duration there_after, const std::string& reason);
+  void Forget(const Handle& c);
+  void Heal(size_t machine);
+
+  Sim& sim_;
+  Random random_;
+  SchedulerEnd* scheduler_ = nullptr;
+  StreamId last_id_ = 0;
+  std::vector<Link> links_;
+  std::map<StreamId, Handle> connections_;
+  std::map<AgentEnd*, StreamId> current_;
+};
+
+}  // namespace muster::sim

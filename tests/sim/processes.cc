@@ -1,0 +1,44 @@
+#include "tests/sim/processes.h"
+
+#include <utility>
+
+namespace muster::sim {
+namespace {
+
+constexpr double kPeerFails = 0.7;
+
+}  // namespace
+
+void Processes::Begin(const PlaceName& place, uint64_t incarnation, Fail fail) {
+  const auto [it, is_new] = alive_.try_emplace(place, Live{incarnation, std::move(fail)});
+  sim_.Expect(is_new, absl::StrCat("two live processes are ", place.Text(), ", of incarnations ",
+                                   it->second.incarnation, " and ", incarnation));
+}
+
+void Processes::End(const PlaceName& place, Death death, bool is_stop) {
+  alive_.erase(place);
+  deaths_.insert({place, death});
+  if (is_stop || (death.exit_code == 0 && death.signal == 0)) return;
+  for (const auto& [other, live] : alive_) {
+    if (other.run != place.run || other.round != place.round || !random_.Chance(kPeerFails)) continue;
+    const absl::Duration delay = random_.Between(absl::Milliseconds(5), absl::Seconds(random_.Chance(0.5) ? 1 : 6));
+    sim_.timeline.After(delay, [fail = live.fail] { fail(1); });
+  }
+}
+
+bool Processes::IsAnyAlive(uint64_t incarnation) const {
+  for (const auto& [place, live] : alive_) {
+    if (live.incarnation == incarnation) return true;
+  }
+  return false;
+}
+
+bool Processes::HasDied(const PlaceName& place, Death death) const { return deaths_.contains({place, death}); }
+
+std::string Processes::Text() const {
+  std::string text;
+  for (const auto& [place, live] : alive_) absl::StrAppend(&text, place.Text(), " ");
+  return text;
+}
+
+}  // namespace muster::sim

@@ -1,0 +1,72 @@
+// The truth about training processes: which are alive anywhere, and what each one died of.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "muster/v1/types.pb.h"
+#include "tests/sim/random.h"
+#include "tests/sim/sim.h"
+
+namespace muster::sim {
+
+struct RunName {
+  std::string cluster_id;
+  std::string job_id;
+  uint64_t run = 0;
+  auto operator<=>(const RunName&) const = default;
+  std::string Text() const { return absl::StrCat(cluster_id, "/", job_id, "/run ", run); }
+};
+
+// What only one live process may ever be.
+struct PlaceName {
+  RunName run;
+  uint32_t round = 0;
+  v1::Role role = v1::ROLE_WORKER;
+  uint32_t rank = 0;
+  auto operator<=>(const PlaceName&) const = default;
+  std::string Text() const {
+    return absl::StrCat(run.Text(), "/round ", round, role == v1::ROLE_SERVER ? "/server rank " : "/rank ", rank);
+  }
+};
+
+struct Death {
+  int exit_code = 0;
+  int signal = 0;
+  auto operator<=>(const Death&) const = default;
+};
+
+class Processes {
+ public:
+  // Ends a process by itself with this exit code.
+  using Fail = std::function<void(int exit_code)>;
+
+  Processes(Sim& sim, Random random) : sim_(sim), random_(random) {}
+
+  void Begin(const PlaceName& place, uint64_t incarnation, Fail fail);
+  // Peers of one that did not end well fail soon after.
+  void End(const PlaceName& place, Death death, bool is_stop);
+
+  bool IsAnyAlive() const { return !alive_.empty(); }
+  bool IsAnyAlive(uint64_t incarnation) const;
+  bool HasDied(const PlaceName& place, Death death) const;
+  std::string Text() const;
+
+ private:
+  struct Live {
+    uint64_t incarnation = 0;
+    Fail fail;
+  };
+
+  Sim& sim_;
+  Random random_;
+  std::map<PlaceName, Live> alive_;
+  std::set<std::pair<PlaceName, Death>> deaths_;
+};
+
+}  // namespace muster::sim

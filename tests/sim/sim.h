@@ -1,0 +1,51 @@
+// What every part of one simulated run shares: its clock, its parameters, its trace, its verdict.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "tests/sim/parameters.h"
+#include "tests/sim/timeline.h"
+
+namespace muster::sim {
+
+using scheduler::StreamId;
+
+class Sim {
+ public:
+  Sim(const Parameters& drawn, bool is_verbose) : parameters(drawn), is_verbose_(is_verbose) {}
+
+  const Parameters& parameters;
+  Timeline timeline;
+  uint64_t steps = 0;  // events applied to a core
+
+  // A line of the trace; costs nothing unless someone watches.
+  template <typename... Words>
+  void Trace(const Words&... words) {
+    if (is_verbose_) Print(absl::StrCat(words...));
+  }
+
+  // The first broken promise ends the run.
+  void Violate(const std::string& what) {
+    if (!violation_.empty()) return;
+    violation_ = absl::StrCat("at ", absl::FormatDuration(timeline.elapsed()), ": ", what);
+    if (is_verbose_) Print(absl::StrCat("VIOLATION: ", what));
+  }
+  void Expect(bool holds, const std::string& what) {
+    if (!holds) Violate(what);
+  }
+  const std::string& violation() const { return violation_; }
+
+ private:
+  void Print(const std::string& text) {
+    std::printf("%10.4f %s\n", absl::ToDoubleSeconds(timeline.elapsed()), text.c_str());
+  }
+
+  const bool is_verbose_;
+  std::string violation_;
+};
+
+}  // namespace muster::sim

@@ -1,0 +1,89 @@
+// What people and their job managers do: start, start again, look, stop.
+#include "tests/sim/world.h"
+
+namespace muster::sim {
+
+void World::PlanUsers() {
+  for (const JobSpec& job : sim_.parameters.jobs) {
+    for (const NodeSpec& spec : job.nodes) {
+      places_.push_back(std::make_unique<Place>(Place{&job, &spec, spec.node_id, nullptr}));
+      sim_.timeline.After(spec.start_delay, [this, place = places_.back().get()] { StartAgent(*place); });
+    }
+  }
+  for (int64_t i = user_random_.Int(0, 10); i > 0; --i) {
+    sim_.timeline.After(user_random_.UpTo(sim_.parameters.length), [this] { AskSomething(); });
+  }
+  for (int i = 0; i < sim_.parameters.faults.stop_requests; ++i) {
+    sim_.timeline.After(user_random_.UpTo(sim_.parameters.faults_end), [this] { AskToStop(); });
+  }
+}
+
+void World::StartAgent(Place& place) {
+  if (place.current != nullptr && !place.current->HasEnded()) return;
+  // Most often the old keeper has gone before: the new agent waits for the lock.
+  const uint64_t incarnation = random_.Next() | 1;
+  agents_.push_back(std::make_unique<AgentHost>(AgentHost::Parts{sim_, network_, processes_, invariants_}, *place.job,
+                                                *place.spec, place.kept_id, incarnation, random_.Fork()));
+  place.current = agents_.back().get();
+  place.current->SetOnEnd([this, &place] { OnAgentEnd(place); });
+  sim_.Trace("user: starts agent ", place.kept_id, " (", incarnation, ") of job ", place.job->id, " on machine ",
+             place.spec->machine);
+  place.current->Begin();
+}
+
+void World::OnAgentEnd(Place& place) {
+  place.kept_id = place.current->known_id();
+  if (AreFaultsOver()) return;
+  if (user_random_.Chance(place.job->restart_node)) {
+    const absl::Duration delay = user_random_.Between(absl::Milliseconds(200), absl::Seconds(30));
+    sim_.timeline.After(delay, [this, &place] {
+      if (!AreFaultsOver()) StartAgent(place);
+    });
+    return;
+  }
+  // Not now: the agent is still on the stack.
+  sim_.timeline.After(absl::Milliseconds(100), [this, job = place.job] { StartJobAgainIfOver(*job); });
+}
+
+void World::StartJobAgainIfOver(const JobSpec& job) {
+  if (AreFaultsOver()) return;
+  for (const auto& place : places_) {
+    if (place->job == &job && (place->current == nullptr || !place->current->HasEnded())) return;
+  }
+  if (!user_random_.Chance(job.restart_job)) return;
+  const absl::Duration pause = user_random_.UpTo(absl::Seconds(20));
+  for (const auto& place : places_) {
+    if (place->job != &job) continue;
+    sim_.timeline.After(pause + place->spec->start_delay, [this, place = place.get()] {
+      if (!AreFaultsOver()) StartAgent(*place);
+    });
+  }
+}
+
+void World::AskSomething() {
+  switch (user_random_.Int(0, 3)) {
+    case 0:
+      return scheduler_.Ask(v1::StatusRequest());
+    case 1: {
+      v1::NodesRequest request;
+      request.set_job_id(user_random_.Chance(0.9) ? sim_.parameters.jobs.front().id : "nobody's");
+      return scheduler_.Ask(request);
+    }
+    case 2: {
+      v1::RanksRequest request;
+      request.set_job_id(sim_.parameters.jobs.front().id);
+      request.set_run(static_cast<uint64_t>(user_random_.Int(0, 2)));
+      return scheduler_.Ask(request);
+    }
+    default:
+      return scheduler_.Ask(v1::EventsRequest());
+  }
+}
+
+void World::AskToStop() {
+  const auto which = static_cast<size_t>(user_random_.Int(0, static_cast<int64_t>(sim_.parameters.jobs.size()) - 1));
+  sim_.Trace("user: stops job ", sim_.parameters.jobs[which].id);
+  scheduler_.AskToStop(sim_.parameters.jobs[which].id);
+}
+
+}  // namespace muster::sim

@@ -1,0 +1,72 @@
+// One simulated world: the scheduler, the agents and their machines, the network between them, those who use it and
+// what befalls it. A seed decides everything.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/sim/agent_host.h"
+#include "tests/sim/network.h"
+#include "tests/sim/parameters.h"
+#include "tests/sim/processes.h"
+#include "tests/sim/random.h"
+#include "tests/sim/scheduler_host.h"
+#include "tests/sim/sim.h"
+#include "tests/sim/world_invariants.h"
+
+namespace muster::sim {
+
+class World {
+ public:
+  World(const Parameters& parameters, bool is_verbose);
+
+  // Runs to the end, or to the first broken promise.
+  void Run();
+
+  const std::string& violation() const { return sim_.violation(); }
+  uint64_t steps() const { return sim_.steps; }
+
+ private:
+  // Where an agent is started again and again: one line of a user's script.
+  struct Place {
+    const JobSpec* job = nullptr;
+    const NodeSpec* spec = nullptr;
+    std::string kept_id;           // assigned by the scheduler, kept on the machine
+    AgentHost* current = nullptr;  // the latest start
+  };
+
+  // users.cc
+  void PlanUsers();
+  void StartAgent(Place& place);
+  void OnAgentEnd(Place& place);
+  void StartJobAgainIfOver(const JobSpec& job);
+  void AskSomething();
+  void AskToStop();
+
+  // faults.cc
+  void PlanFaults();
+  void BreakPartition();
+  void CrashMachine();
+  void RestartScheduler();
+  AgentHost* PickAgent();
+
+  bool AreFaultsOver() const { return sim_.timeline.elapsed() >= sim_.parameters.faults_end; }
+  void EndFaults();
+  void CheckEnd();
+  void CheckCalm();
+
+  Sim sim_;
+  Random random_;
+  Random user_random_;
+  Random fault_random_;
+  Processes processes_;
+  WorldInvariants invariants_;
+  Network network_;
+  SchedulerHost scheduler_;
+  std::vector<std::unique_ptr<Place>> places_;
+  std::vector<std::unique_ptr<AgentHost>> agents_;  // all that ever were
+};
+
+}  // namespace muster::sim

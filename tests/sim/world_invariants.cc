@@ -1,0 +1,326 @@
+#include "tests/sim/world_invariants.h"
+
+#include <algorithm>
+
+namespace muster::sim {
+namespace {
+
+// The scheduler's loop is a little late with everything.
+constexpr absl::Duration kSlack = absl::Seconds(1);
+
+}  // namespace
+
+void WorldInvariants::OnSchedulerStart(const std::vector<v1::Record>& durable) {
+  appended_ = durable_ = Ledger();
+  for (const v1::Record& record : durable) {
+    appended_.Take(record);
+    durable_.Take(record);
+  }
+  streams_.clear();
+  presence_.clear();
+  farewells_.clear();
+  connects_.clear();
+  started_ = excused_ = sim_.timeline.monotonic();
+}
+
+void WorldInvariants::OnApplied(const scheduler::Event& event, const scheduler::Effects& effects) {
+  NoteEvent(event);
+  CheckEffects(effects);
+}
+
+void WorldInvariants::OnStartEffects(const scheduler::Effects& effects) { CheckEffects(effects); }
+
+// ----------------------------------------------------------------------------------------------------------- records
+
+void WorldInvariants::NoteEvent(const scheduler::Event& event) {
+  const MonotonicTime now = sim_.timeline.monotonic();
+  if (const auto* join = std::get_if<scheduler::JoinRequested>(&event)) streams_[join->stream].join = join->join;
+  if (const auto* closed = std::get_if<scheduler::StreamClosed>(&event)) NoteClosed(closed->stream);
+  if (std::holds_alternative<scheduler::LoopWasLate>(event)) excused_ = now;
+  if (const auto* farewell = std::get_if<scheduler::FarewellReceived>(&event)) {
+    farewells_.insert(farewell->farewell.incarnation());
+  }
+  if (const auto* report = std::get_if<scheduler::ReportReceived>(&event)) {
+    const Stream& stream = streams_[report->stream];
+    const auto it = presence_.find(stream.node);
+    if (stream.is_welcomed && it != presence_.end() && it->second.stream == report->stream) it->second.heard = now;
+  }
+}
+
+void WorldInvariants::CheckEffects(const scheduler::Effects& effects) {
+  for (const scheduler::Effect& effect : effects) {
+    if (const auto* persist = std::get_if<scheduler::Persist>(&effect)) CheckRecord(persist->record);
+    if (const auto* close = std::get_if<scheduler::CloseStream>(&effect)) NoteClosed(close->stream);
+    if (const auto* send = std::get_if<scheduler::Send>(&effect); send != nullptr && send->message->has_welcome()) {
+      NoteWelcome(send->stream, send->message->welcome());
+    }
+    if (const auto* line = std::get_if<scheduler::Announce>(&effect);
+        line != nullptr && line->event.kind() == "self_suspicion") {
+      excused_ = sim_.timeline.monotonic();
+    }
+  }
+}
+
+void WorldInvariants::CheckRecord(const v1::Record& record) {
+  if (record.has_node_removed()) CheckRemoval(record.node_removed());
+  if (record.has_run_ended()) CheckEnd(record.run_ended());
+  const std::string contradiction = appended_.Take(record);
+  sim_.Expect(contradiction.empty(), absl::StrCat("the journal's history is unsound: ", contradiction));
+}
+
+// A node is given up when it was silent or away for long enough, or when somebody who knows said that it is dead.
+void WorldInvariants::CheckRemoval(const v1::NodeRemoved& removed) {
+  const NodeKey key{removed.job_id(), removed.run(), removed.node_id()};
+  const auto it = presence_.find(key);
+  const MonotonicTime now = sim_.timeline.monotonic();
+  const scheduler::CoreOptions& options = sim_.parameters.scheduler;
+  const std::string who = absl::StrCat("node ", removed.node_id(), " of run ", removed.run());
+  const bool has_farewell = farewells_.contains(removed.incarnation());
+  const bool has_rival = std::any_of(streams_.begin(), streams_.end(), [&](const auto& s) {
+    return s.second.join.job_id() == removed.job_id() && s.second.join.node_id() == removed.node_id() &&
+           s.second.join.incarnation() != removed.incarnation();
+  });
+  if (removed.why() == v1::NodeRemoved::LOST && removed.is_confirmed()) {
+    sim_.Expect(has_rival || has_farewell, absl::StrCat(who, " was called dead, but nobody had said so"));
+  }
+  if (removed.is_confirmed() && has_farewell) {
+    sim_.Expect(ended_agents_.contains(removed.incarnation()), absl::StrCat(who, " was called dead but lives"));
+  }
+  if (removed.why() == v1::NodeRemoved::LOST && !has_farewell && !has_rival) {
+    if (it == presence_.end()) {
+      sim_.Expect(now >= started_ + options.disconnect_grace, absl::StrCat(who, " was lost right after a restart"));
+    } else if (it->second.stream != 0) {
+      sim_.Expect(now >= it->second.heard + options.lease,
+                  absl::StrCat(who, " was lost by its lease of ", absl::FormatDuration(options.lease), " only ",
+                               absl::FormatDuration(now - it->second.heard), " after its last heartbeat"));
+    } else {
+      sim_.Expect(now >= it->second.away_since + options.disconnect_grace,
+                  absl::StrCat(who, " was lost within disconnect_grace"));
+    }
+  }
+  if (removed.why() == v1::NodeRemoved::LEFT) {
+    sim_.Expect(!processes_.IsAnyAlive(removed.incarnation()), absl::StrCat(who, " left, but its processes live"));
+  }
+  if (it != presence_.end()) presence_.erase(it);
+}
+
+void WorldInvariants::CheckEnd(const v1::RunEnded& ended) {
+  const RunLedger* run = appended_.Find(ended.job_id(), ended.run());
+  if (run == nullptr) return;
+  const RunName name = NameOf(ended.job_id(), ended.run());
+  const v1::Cause& cause = ended.outcome().cause();
+  if (ended.outcome().succeeded()) {
+    sim_.Expect(run->round > 0, absl::StrCat(name.Text(), " succeeded without a round"));
+    for (const auto& [node, given] : run->ranks) {
+      for (const uint32_t rank : given.second) {
+        const PlaceName place{name, run->round, given.first, rank};
+        sim_.Expect(processes_.HasDied(place, {0, 0}),
+                    absl::StrCat(name.Text(), " succeeded, but ", place.Text(), " never ended with 0"));
+      }
+    }
+  } else if (cause.kind() == v1::Cause::PROCESS_EXITED || cause.kind() == v1::Cause::PROCESS_SIGNALED) {
+    const PlaceName place{name, run->round, cause.role(), cause.rank()};
+    sim_.Expect(processes_.HasDied(place, {cause.exit_code(), cause.signal()}),
+                absl::StrCat("the cause of ", name.Text(), " never happened: ", cause.text()));
+  } else {
+    sim_.Expect(!cause.text().empty(), absl::StrCat(name.Text(), " failed without a cause"));
+  }
+}
+
+void WorldInvariants::OnDurable(const v1::Record& record) {
+  durable_.Take(record);
+  if (record.has_round_closed()) {
+    const v1::RoundClosed& closed = record.round_closed();
+    durable_rounds_.insert({NameOf(closed.job_id(), closed.run()), closed.round()});
+  }
+  if (record.has_run_ended()) {
+    const v1::RunEnded& ended = record.run_ended();
+    outcomes_[NameOf(ended.job_id(), ended.run())] = ended.outcome().SerializeAsString();
+  }
+}
+
+// Leases and graces end, and when they have, the verdict comes.
+void WorldInvariants::CheckVerdictsAreInTime() {
+  const MonotonicTime now = sim_.timeline.monotonic();
+  const scheduler::CoreOptions& options = sim_.parameters.scheduler;
+  for (const auto& [name, run] : appended_.runs()) {
+    if (run.has_ended) continue;
+    for (const auto& [id, incarnation] : run.roster) {
+      const auto it = presence_.find({name.first, name.second, id});
+      MonotonicTime due;
+      if (it == presence_.end()) {
+        due = std::max(started_, excused_) + std::max(options.lease, options.disconnect_grace);
+      } else if (it->second.stream != 0) {
+        due = std::max(it->second.heard, excused_) + options.lease;
+      } else {
+        due = std::max(it->second.away_since, excused_) + options.disconnect_grace;
+      }
+      sim_.Expect(now <= due + kSlack, absl::StrCat("node ", id, " of run ", name.second, " should have been lost ",
+                                                    absl::FormatDuration(now - due), " ago"));
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------- messages
+
+void WorldInvariants::NoteWelcome(StreamId id, const v1::Welcome& welcome) {
+  Stream& stream = streams_[id];
+  stream.is_welcomed = true;
+  stream.node = {welcome.job_id(), welcome.run(), welcome.node_id()};
+  const MonotonicTime now = sim_.timeline.monotonic();
+  presence_[stream.node] = {id, stream.join.incarnation(), now, now};
+  const RunLedger* run = appended_.Find(welcome.job_id(), welcome.run());
+  const auto known =
+      run == nullptr ? std::map<std::string, uint64_t>::const_iterator() : run->roster.find(welcome.node_id());
+  sim_.Expect(run != nullptr && known != run->roster.end() && known->second == stream.join.incarnation(),
+              absl::StrCat("node ", welcome.node_id(), " (", stream.join.incarnation(),
+                           ") was welcomed though the node's incarnation is another"));
+  uint64_t& last = connects_[{stream.join.incarnation(), welcome.run()}];
+  sim_.Expect(stream.join.connect_seq() > last, absl::StrCat("connect ", stream.join.connect_seq(), " of ",
+                                                             welcome.node_id(), " was let in after ", last));
+  last = std::max(last, stream.join.connect_seq());
+}
+
+void WorldInvariants::NoteClosed(StreamId id) {
+  const auto stream = streams_.find(id);
+  if (stream == streams_.end() || !stream->second.is_welcomed) return;
+  const auto it = presence_.find(stream->second.node);
+  if (it == presence_.end() || it->second.stream != id) return;
+  it->second.stream = 0;
+  it->second.away_since = sim_.timeline.monotonic();
+}
+
+void WorldInvariants::OnWire(const scheduler::Send& send) {
+  const Stream& stream = streams_[send.stream];
+  const v1::SchedulerMessage& message = *send.message;
+  uint64_t& term = last_term_[durable_.cluster_id().empty() ? appended_.cluster_id() : durable_.cluster_id()];
+  sim_.Expect(message.term() >= term, "the term fell");
+  term = std::max(term, message.term());
+  if (message.has_refusal() || message.has_probe()) return;
+  sim_.Expect(stream.is_welcomed, "a stream was told something before its welcome");
+  sim_.Expect(send.is_urgent || durable_.term() == message.term(), "a term was told before it was durable");
+  if (message.has_welcome()) CheckWelcome(stream, message.welcome());
+  if (message.has_desired()) CheckDesired(stream, message.desired(), send.is_urgent);
+  if (message.has_acknowledgement()) CheckAcknowledgement(stream, message.acknowledgement());
+}
+
+void WorldInvariants::CheckWelcome(const Stream& stream, const v1::Welcome& welcome) {
+  const v1::Join& join = stream.join;
+  const std::string who = absl::StrCat("node ", welcome.node_id(), " (", join.incarnation(), ")");
+  const RunLedger* run = durable_.Find(welcome.job_id(), welcome.run());
+  if (run == nullptr) return sim_.Violate(absl::StrCat(who, " was welcomed in a run that is not durable"));
+  sim_.Expect(welcome.cluster_id() == durable_.cluster_id(), absl::StrCat(who, " was told another cluster"));
+  sim_.Expect(join.run() == 0 || join.run() == welcome.run(), absl::StrCat(who, " was moved to another run"));
+  sim_.Expect(join.cluster_id().empty() || join.cluster_id() == welcome.cluster_id(),
+              absl::StrCat(who, " was welcomed though it belongs to another cluster"));
+  sim_.Expect(run->joined.contains(join.incarnation()), absl::StrCat(who, " was welcomed before that was durable"));
+  const auto events = run->events_through.find(join.incarnation());
+  if (events == run->events_through.end()) return;  // removed since: the end of the stream stands right behind
+  sim_.Expect(welcome.events_through() <= events->second,
+              absl::StrCat(who, " was told that events are known which are not durable"));
+}
+
+void WorldInvariants::CheckDesired(const Stream& stream, const v1::DesiredState& desired, bool is_urgent) {
+  const auto& [job_id, number, node_id] = stream.node;
+  const RunName name = NameOf(job_id, number);
+  const std::string who = absl::StrCat("node ", node_id, " of ", name.Text());
+  sim_.Expect(desired.run() == number, absl::StrCat(who, " was told of run ", desired.run()));
+  const RunLedger* run = durable_.Find(job_id, desired.run());
+  // What only stops processes may go out at once.
+  sim_.Expect(!is_urgent || (desired.phase() == v1::RUN_PHASE_STOPPING && !desired.has_assignment()),
+              absl::StrCat(who, " was told too early"));
+  if (is_urgent) return;
+  if (run == nullptr) return sim_.Violate(absl::StrCat(who, " was told of a run that is not durable"));
+  sim_.Expect(desired.round() <= run->round, absl::StrCat(who, " was told of a round that is not durable"));
+  if (desired.round() == run->round && run->round > 0) {
+    sim_.Expect(desired.peers_digest() == run->digest, absl::StrCat(who, " was told another digest than the others"));
+  }
+  if (desired.has_outcome()) {
+    const auto outcome = outcomes_.find(name);
+    sim_.Expect(outcome != outcomes_.end(), absl::StrCat(who, " was told an outcome that is not durable"));
+    if (outcome != outcomes_.end()) {
+      sim_.Expect(desired.outcome().SerializeAsString() == outcome->second,
+                  absl::StrCat(who, " was told another outcome than the others"));
+    }
+  }
+  if (!desired.has_assignment()) return;
+  const v1::Assignment& assignment = desired.assignment();
+  std::vector<uint32_t> ranks;
+  for (const v1::SlotAssignment& slot : assignment.slots()) {
+    ranks.push_back(slot.rank());
+    const auto holder = std::make_pair(node_id, stream.join.incarnation());
+    const PlaceName place{name, desired.round(), assignment.role(), slot.rank()};
+    const auto [told, is_first] = told_.try_emplace(place, holder);
+    sim_.Expect(is_first || told->second == holder,
+                absl::StrCat(place.Text(), " was given to ", node_id, " and to ", told->second.first));
+  }
+  const auto given = run->ranks.find(node_id);
+  sim_.Expect(given != run->ranks.end() && given->second.second == ranks && given->second.first == assignment.role(),
+              absl::StrCat(who, " was told other ranks than the round's"));
+}
+
+void WorldInvariants::CheckAcknowledgement(const Stream& stream, const v1::Acknowledgement& acknowledgement) {
+  const auto& [job_id, number, node_id] = stream.node;
+  const RunLedger* run = durable_.Find(job_id, number);
+  const auto it = run == nullptr ? std::map<uint64_t, uint64_t>::const_iterator()
+                                 : run->events_through.find(stream.join.incarnation());
+  if (run == nullptr || it == run->events_through.end()) return;  // the node has been removed meanwhile
+  sim_.Expect(acknowledgement.events_through() <= it->second,
+              absl::StrCat("events of node ", node_id, " were acknowledged before they were durable"));
+}
+
+// ------------------------------------------------------------------------------------------------------------ agents
+
+void WorldInvariants::OnWelcomeTaken(uint64_t incarnation, const RunName& run) {
+  const auto [it, is_first] = run_of_.try_emplace(incarnation, run);
+  if (is_first || it->second == run) return;
+  // It may begin anew with another scheduler, as long as nothing of it belongs to the old one.
+  sim_.Expect(it->second.cluster_id != run.cluster_id && !launched_.contains(incarnation),
+              absl::StrCat("an agent of ", it->second.Text(), " went over to ", run.Text()));
+  it->second = run;
+}
+
+void WorldInvariants::OnLaunch(uint64_t incarnation, const PlaceName& place) {
+  launched_.insert(incarnation);
+  sim_.Expect(durable_rounds_.contains({place.run, place.round}),
+              absl::StrCat(place.Text(), " was started before its round was durable"));
+  const auto told = told_.find(place);
+  sim_.Expect(told != told_.end() && told->second.second == incarnation,
+              absl::StrCat(place.Text(), " was started by an agent that was not told so"));
+}
+
+void WorldInvariants::OnFinish(uint64_t incarnation, const RunName& run, int exit_code, const v1::Outcome& outcome) {
+  const auto truth = outcomes_.find(run);
+  const bool has_outcome = outcome.succeeded() || outcome.has_cause();
+  if (has_outcome) {
+    sim_.Expect(truth != outcomes_.end() && truth->second == outcome.SerializeAsString(),
+                absl::StrCat("an agent of ", run.Text(),
+                             " ended with an outcome that is not the run's: ", outcome.ShortDebugString()));
+    sim_.Expect(!outcome.succeeded() || exit_code == 0 || exit_code > 128,
+                absl::StrCat("an agent of ", run.Text(), ", which succeeded, ended with ", exit_code));
+  }
+  if (exit_code != 0) return;
+  v1::Outcome told;
+  sim_.Expect(truth != outcomes_.end() && told.ParseFromString(truth->second) && told.succeeded(),
+              absl::StrCat("an agent (", incarnation, ") ended with 0, but ", run.Text(), " did not succeed"));
+}
+
+// ----------------------------------------------------------------------------------------------------------- the end
+
+void WorldInvariants::CheckEverythingEnded() {
+  for (const auto& [name, run] : appended_.runs()) {
+    sim_.Expect(run.has_ended, absl::StrCat("run ", name.second, " of job ", name.first, " never ended"));
+  }
+  sim_.Expect(!processes_.IsAnyAlive(), absl::StrCat("processes live on: ", processes_.Text()));
+}
+
+void WorldInvariants::CheckFirstRunsSucceeded() {
+  for (const JobSpec& job : sim_.parameters.jobs) {
+    const RunLedger* first = appended_.Find(job.id, 1);
+    sim_.Expect(!job.is_complete || (first != nullptr && first->outcome.succeeded()),
+                absl::StrCat("nothing went wrong, but job ", job.id, " did not succeed",
+                             first == nullptr ? "" : absl::StrCat(": ", first->outcome.cause().text())));
+  }
+}
+
+}  // namespace muster::sim

@@ -1,0 +1,104 @@
+// What must hold in the whole world, whatever happens. The parts of the simulation report what they do; the first
+// broken promise is handed to Sim::Violate. All of it stands in world_invariants.cc, in this order:
+//
+//   records    the history is sound (ledger.cc); a node is only given up for a good reason, and in time; a run succeeds
+//              only when all its processes ended with 0; a cause names a death that happened
+//   messages   agents hear of durable state only, and only of their own run; ranks, digests and outcomes are the same
+//              for all; stale connects and incarnations are not let in; acknowledged events are durable
+//   agents     one live process a place; processes only of durable rounds; an agent stays in its run; 0 only for
+//   success the end    once the faults have ended everything ends
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "scheduler/core/events.h"
+#include "tests/sim/ledger.h"
+#include "tests/sim/processes.h"
+#include "tests/sim/sim.h"
+
+namespace muster::sim {
+
+class WorldInvariants {
+ public:
+  WorldInvariants(Sim& sim, Processes& processes) : sim_(sim), processes_(processes) {}
+
+  // ---- the scheduler
+  // A scheduler process starts over `durable`, what earlier ones left behind; empty: a new cluster.
+  void OnSchedulerStart(const std::vector<v1::Record>& durable);
+  // Before the event's effects are carried out.
+  void OnApplied(const scheduler::Event& event, const scheduler::Effects& effects);
+  void OnStartEffects(const scheduler::Effects& effects);
+  void OnDurable(const v1::Record& record);
+  // A message leaves the scheduler.
+  void OnWire(const scheduler::Send& send);
+  // Now and then, while the scheduler runs.
+  void CheckVerdictsAreInTime();
+
+  // ---- agents
+  void OnWelcomeTaken(uint64_t incarnation, const RunName& run);
+  void OnLaunch(uint64_t incarnation, const PlaceName& place);
+  void OnFinish(uint64_t incarnation, const RunName& run, int exit_code, const v1::Outcome& outcome);
+  void OnAgentEnded(uint64_t incarnation) { ended_agents_.insert(incarnation); }
+
+  // ---- the end
+  void CheckEverythingEnded();
+  // Nothing was broken on purpose: the first run of each complete job has succeeded.
+  void CheckFirstRunsSucceeded();
+
+ private:
+  // A node as this scheduler process sees it.
+  struct Presence {
+    StreamId stream = 0;  // 0: away
+    uint64_t incarnation = 0;
+    MonotonicTime heard;
+    MonotonicTime away_since;
+  };
+  using NodeKey = std::tuple<std::string, uint64_t, std::string>;  // job, run, node
+  struct Stream {
+    v1::Join join;
+    bool is_welcomed = false;
+    NodeKey node;
+  };
+
+  void NoteEvent(const scheduler::Event& event);
+  void CheckEffects(const scheduler::Effects& effects);
+  void CheckRecord(const v1::Record& record);
+  void CheckRemoval(const v1::NodeRemoved& removed);
+  void CheckEnd(const v1::RunEnded& ended);
+  void NoteWelcome(StreamId stream, const v1::Welcome& welcome);
+  void NoteClosed(StreamId stream);
+  void CheckWelcome(const Stream& stream, const v1::Welcome& welcome);
+  void CheckDesired(const Stream& stream, const v1::DesiredState& desired, bool is_urgent);
+  void CheckAcknowledgement(const Stream& stream, const v1::Acknowledgement& acknowledgement);
+  RunName NameOf(const std::string& job_id, uint64_t run) const { return {appended_.cluster_id(), job_id, run}; }
+
+  Sim& sim_;
+  Processes& processes_;
+
+  // Of the present scheduler process.
+  Ledger appended_;  // also what is not durable yet
+  Ledger durable_;
+  std::map<StreamId, Stream> streams_;
+  std::map<NodeKey, Presence> presence_;
+  std::set<uint64_t> farewells_;                                // incarnations
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> connects_;  // incarnation, run → last connect_seq welcomed
+  MonotonicTime started_;
+  MonotonicTime excused_;  // the last moment from which all leases count anew
+
+  // Over all of the world's time.
+  std::set<std::pair<RunName, uint32_t>> durable_rounds_;
+  std::map<RunName, std::string> outcomes_;  // durable, serialised
+  std::map<uint64_t, RunName> run_of_;       // incarnation → run that it was welcomed in
+  std::set<uint64_t> launched_;              // incarnations that started something
+  std::set<uint64_t> ended_agents_;
+  std::map<std::string, uint64_t> last_term_;                   // cluster → told
+  std::map<PlaceName, std::pair<std::string, uint64_t>> told_;  // place → node, incarnation
+};
+
+}  // namespace muster::sim

@@ -1,0 +1,72 @@
+#include "scheduler/core_options.h"
+
+#include <gtest/gtest.h>
+
+#include "common/exit_codes.h"
+
+namespace muster::scheduler {
+namespace {
+
+TEST(CoreOptions, OnlyWhatWasSetJudges) {
+  const CoreOptions options = MakeCoreOptions(SchedulerSettings{});
+  EXPECT_FALSE(options.settings.has_worker_num());
+  EXPECT_FALSE(options.settings.has_enable_recovery());
+  EXPECT_FALSE(options.settings.has_topo_timeout_ms());
+  EXPECT_EQ(options.topo_timeout, absl::Seconds(1800));
+  EXPECT_EQ(options.lease, absl::Seconds(600));
+  EXPECT_FALSE(options.is_once);
+}
+
+TEST(CoreOptions, CarriesEverySetting) {
+  SchedulerSettings settings;
+  settings.worker_num = 8;
+  settings.server_num = 2;
+  settings.enable_recovery = true;
+  settings.hccl_cm_init = true;
+  settings.topo_timeout = absl::Seconds(30);
+  settings.max_restarts = 5;
+  settings.restart_scope = "worker";
+  settings.node_timeout = absl::Seconds(20);
+  settings.disconnect_grace = absl::Seconds(3);
+  settings.stop_timeout = absl::Seconds(4);
+  settings.fence_timeout = absl::Seconds(50);
+  settings.heartbeat_interval = absl::Milliseconds(100);
+  settings.once = true;
+  const CoreOptions options = MakeCoreOptions(settings);
+  EXPECT_EQ(options.settings.worker_num(), 8u);
+  EXPECT_EQ(options.settings.server_num(), 2u);
+  EXPECT_TRUE(options.settings.enable_recovery());
+  EXPECT_TRUE(options.settings.hccl_cm_init());
+  EXPECT_EQ(options.settings.topo_timeout_ms(), 30'000);
+  EXPECT_EQ(options.settings.max_restarts(), 5u);
+  EXPECT_EQ(options.settings.restart_scope(), "worker");
+  EXPECT_EQ(options.topo_timeout, absl::Seconds(30));
+  EXPECT_EQ(options.lease, absl::Seconds(20));
+  EXPECT_EQ(options.disconnect_grace, absl::Seconds(3));
+  EXPECT_EQ(options.stop_timeout, absl::Seconds(4));
+  EXPECT_EQ(options.fence_timeout, absl::Seconds(50));
+  EXPECT_EQ(options.heartbeat_interval, absl::Milliseconds(100));
+  EXPECT_TRUE(options.is_once);
+}
+
+TEST(CoreOptions, ForEverIsNegative) {
+  SchedulerSettings settings;
+  settings.topo_timeout = absl::InfiniteDuration();
+  EXPECT_LT(MakeCoreOptions(settings).settings.topo_timeout_ms(), 0);
+}
+
+TEST(CoreOptions, ClusterIdsDiffer) { EXPECT_NE(NewClusterId(), NewClusterId()); }
+
+TEST(ExitCode, TellsTheThreeEndsApart) {
+  v1::Outcome outcome;
+  outcome.mutable_cause()->set_kind(v1::Cause::PROCESS_EXITED);
+  EXPECT_EQ(ExitCodeOf(outcome), kExitJobFailed);
+  outcome.mutable_cause()->set_kind(v1::Cause::NEVER_FORMED);
+  EXPECT_EQ(ExitCodeOf(outcome), kExitNeverFormed);
+  outcome.Clear();
+  outcome.set_succeeded(true);
+  EXPECT_EQ(ExitCodeOf(outcome), kExitSuccess);
+}
+
+}  // namespace
+}  // namespace muster::scheduler

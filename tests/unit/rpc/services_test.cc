@@ -1,0 +1,284 @@
+// GetPeers, Farewell, the admin service, health and reflection against a real server.
+#include <grpcpp/impl/client_unary_call.h>
+
+#include "tests/unit/rpc/server_fixture.h"
+
+namespace muster::scheduler {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PeersTest : public ServerTest {
+ protected:
+  grpc::Status GetPeers(const std::string& job, uint64_t run, uint32_t round, v1::GetPeersReply& reply) {
+    grpc::ClientContext context;
+    Bound(context);
+    v1::GetPeersRequest request;
+    request.set_job_id(job);
+    request.set_run(run);
+    request.set_round(round);
+    return v1::Rendezvous::NewStub(TcpChannel())->GetPeers(&context, request, &reply);
+  }
+};
+
+TEST_F(PeersTest, PublishedRoundsAreServedUntilTheyAreForgotten) {
+  v1::GetPeersReply reply;
+  EXPECT_EQ(GetPeers("job", 1, 1, reply).error_code(), grpc::StatusCode::NOT_FOUND);
+  const auto bytes = std::make_shared<const std::string>(std::string(5 * 1024 * 1024, 'p') + "end");
+  sink().OnPublishPeers(PublishPeers{"job", 1, 1, bytes});
+  ASSERT_TRUE(GetPeers("job", 1, 1, reply).ok());
+  EXPECT_EQ(reply.peer_list(), *bytes);
+  sink().OnPublishPeers(PublishPeers{"job", 1, 2, std::make_shared<const std::string>()});
+  ASSERT_TRUE(GetPeers("job", 1, 2, reply).ok());
+  EXPECT_EQ(reply.peer_list(), "");
+  sink().OnForgetPeers(ForgetPeers{"job", 1});
+  const grpc::Status gone = GetPeers("job", 1, 1, reply);
+  EXPECT_EQ(gone.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(gone.error_message(), HasSubstr("round 1 of run 1 of job job"));
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (bytes.use_count() > 1 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_EQ(bytes.use_count(), 1) << "nobody keeps the bytes when the calls are over";
+}
+
+TEST_F(PeersTest, AMalformedRequestIsRefused) {
+  v1::GetPeersReply reply;
+  EXPECT_EQ(GetPeers("a b", 1, 1, reply).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Count("malformed request"), 1u);
+}
+
+class FarewellTest : public ServerTest {
+ protected:
+  grpc::Status Say(const v1::FarewellRequest& request) {
+    grpc::ClientContext context;
+    Bound(context);
+    v1::FarewellReply reply;
+    return v1::Rendezvous::NewStub(TcpChannel())->Farewell(&context, request, &reply);
+  }
+};
+
+TEST_F(FarewellTest, ReachesTheCore) {
+  v1::FarewellRequest request;
+  request.set_job_id("job");
+  request.set_node_id("n1");
+  request.set_incarnation(7);
+  request.set_signal(9);
+  EXPECT_TRUE(Say(request).ok());
+  EXPECT_EQ(loop_.Await<FarewellReceived>().farewell.incarnation(), 7u);
+  request.set_node_id("");
+  EXPECT_EQ(Say(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(loop_.CountOf<FarewellReceived>(), 1u);
+}
+
+TEST_F(FarewellTest, UnappliedOnesAreBounded) {
+  loop_.ApplyAtOnce(false);
+  v1::FarewellRequest request;
+  request.set_job_id("job");
+  request.set_node_id("n1");
+  request.set_incarnation(7);
+  const auto channel = TcpChannel();
+  const auto stub = v1::Rendezvous::NewStub(channel);
+  int accepted = 0;
+  grpc::Status last;
+  for (int i = 0; i < 1'100; ++i) {
+    grpc::ClientContext context;
+    Bound(context);
+    v1::FarewellReply reply;
+    last = stub->Farewell(&context, request, &reply);
+    if (!last.ok()) break;
+    ++accepted;
+  }
+  EXPECT_EQ(accepted, 1'024);
+  EXPECT_EQ(last.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  loop_.ApplyOne();
+  EXPECT_TRUE(Say(request).ok());
+}
+
+class AdminTest : public ServerTest {
+ protected:
+  // Runs the call in the background, so that the test can give the answer.
+  template <typename Request, typename Reply, typename Call>
+  std::thread InBackground(const std::shared_ptr<grpc::Channel>& channel, const Request& request, Reply& reply,
+                           grpc::Status& status, Call call) {
+    return std::thread([channel, request, &reply, &status, call] {
+      grpc::ClientContext context;
+      Bound(context);
+      const auto stub = v1::Admin::NewStub(channel);
+      status = ((*stub).*call)(&context, request, &reply);
+    });
+  }
+};
+
+TEST_F(AdminTest, EveryQuestionReachesTheCoreAndItsAnswerTheCaller) {
+  v1::StatusReply status_reply;
+  v1::NodesReply nodes_reply;
+  v1::RanksReply ranks_reply;
+  v1::EventsReply events_reply;
+  std::vector<grpc::Status> statuses(4, grpc::Status(grpc::StatusCode::UNKNOWN, "not called"));
+  v1::NodesRequest nodes;
+  nodes.set_job_id("job");
+  nodes.set_limit(10);
+  std::vector<std::thread> calls;
+  calls.push_back(
+      InBackground(TcpChannel(), v1::StatusRequest(), status_reply, statuses[0], &v1::Admin::Stub::GetStatus));
+  calls.push_back(InBackground(TcpChannel(), nodes, nodes_reply, statuses[1], &v1::Admin::Stub::ListNodes));
+  calls.push_back(
+      InBackground(AdminChannel(), v1::RanksRequest(), ranks_reply, statuses[2], &v1::Admin::Stub::ListRanks));
+  calls.push_back(
+      InBackground(TcpChannel(), v1::EventsRequest(), events_reply, statuses[3], &v1::Admin::Stub::ListEvents));
+  for (size_t i = 0; i < 4; ++i) {
+    const QueryReceived query = loop_.Await<QueryReceived>(i);
+    if (std::holds_alternative<v1::StatusRequest>(query.request)) {
+      v1::StatusReply reply;
+      reply.set_cluster_id("c1");
+      sink().OnAnswer(Answer{query.query, absl::OkStatus(), reply});
+    } else if (const auto* request = std::get_if<v1::NodesRequest>(&query.request)) {
+      EXPECT_EQ(request->job_id(), "job");
+      v1::NodesReply reply;
+      reply.set_total(request->limit());
+      sink().OnAnswer(Answer{query.query, absl::OkStatus(), reply});
+    } else if (std::holds_alternative<v1::RanksRequest>(query.request)) {
+      sink().OnAnswer(Answer{query.query, absl::NotFoundError("no job has formed"), {}});
+    } else {
+      sink().OnAnswer(Answer{query.query, absl::OkStatus(), v1::StatusReply()});  // of the wrong kind
+    }
+  }
+  for (std::thread& call : calls) call.join();
+  EXPECT_TRUE(statuses[0].ok()) << statuses[0].error_message();
+  EXPECT_EQ(status_reply.cluster_id(), "c1");
+  EXPECT_TRUE(statuses[1].ok());
+  EXPECT_EQ(nodes_reply.total(), 10u);
+  EXPECT_EQ(statuses[2].error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(statuses[2].error_message(), "no job has formed");
+  EXPECT_EQ(statuses[3].error_code(), grpc::StatusCode::INTERNAL);
+}
+
+TEST_F(AdminTest, ChangesAreTakenOverTheUnixSocketOnly) {
+  v1::StopRequest request;
+  request.set_job_id("job");
+  request.set_user("ops");
+  v1::StopReply reply;
+  grpc::Status status;
+  InBackground(TcpChannel(), request, reply, status, &v1::Admin::Stub::StopRun).join();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(status.error_message(), HasSubstr("Unix socket"));
+  EXPECT_EQ(loop_.CountOf<StopRequested>(), 0u);
+  EXPECT_EQ(Count("not authorized"), 1u);
+
+  std::thread call = InBackground(AdminChannel(), request, reply, status, &v1::Admin::Stub::StopRun);
+  const StopRequested stop = loop_.Await<StopRequested>();
+  EXPECT_EQ(stop.request.user(), "ops");
+  v1::StopReply answer;
+  answer.set_run(3);
+  sink().OnAnswer(Answer{stop.query, absl::OkStatus(), answer});
+  call.join();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(reply.run(), 3u);
+}
+
+TEST_F(AdminTest, AQuestionWithoutAnAnswerEnds) {
+  RpcServer::Options options;
+  options.query_limit = absl::Milliseconds(100);
+  Restart(std::move(options));
+  v1::StatusReply reply;
+  grpc::Status status;
+  InBackground(TcpChannel(), v1::StatusRequest(), reply, status, &v1::Admin::Stub::GetStatus).join();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_THAT(status.error_message(), HasSubstr("overloaded"));
+}
+
+TEST_F(AdminTest, WaitingQuestionsAreBounded) {
+  RpcServer::Options options;
+  options.max_queries = 1;
+  Restart(std::move(options));
+  v1::StatusReply first_reply, second_reply;
+  grpc::Status first, second;
+  std::thread waiting =
+      InBackground(TcpChannel(), v1::StatusRequest(), first_reply, first, &v1::Admin::Stub::GetStatus);
+  const QueryReceived query = loop_.Await<QueryReceived>();
+  InBackground(TcpChannel(), v1::StatusRequest(), second_reply, second, &v1::Admin::Stub::GetStatus).join();
+  EXPECT_EQ(second.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  sink().OnAnswer(Answer{query.query, absl::OkStatus(), v1::StatusReply()});
+  waiting.join();
+  EXPECT_TRUE(first.ok());
+}
+
+TEST_F(AdminTest, AFullQueueSaysSo) {
+  loop_.SetFull(true);
+  v1::StatusReply reply;
+  grpc::Status status;
+  InBackground(TcpChannel(), v1::StatusRequest(), reply, status, &v1::Admin::Stub::GetStatus).join();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(AdminTest, AWaitingQuestionEndsWithTheServer) {
+  v1::StatusReply reply;
+  grpc::Status status;
+  std::thread waiting = InBackground(TcpChannel(), v1::StatusRequest(), reply, status, &v1::Admin::Stub::GetStatus);
+  loop_.Await<QueryReceived>();
+  server_->Shutdown(absl::Seconds(5));
+  waiting.join();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+class StandardServicesTest : public ServerTest {
+ protected:
+  // 1: serving, 2: not serving (grpc.health.v1.HealthCheckResponse, field 1)
+  int Health() {
+    const auto channel = TcpChannel();
+    grpc::ClientContext context;
+    Bound(context);
+    const grpc::internal::RpcMethod method("/grpc.health.v1.Health/Check", grpc::internal::RpcMethod::NORMAL_RPC);
+    grpc::ByteBuffer request(nullptr, 0), reply;
+    const grpc::Status status = grpc::internal::BlockingUnaryCall(channel.get(), method, &context, request, &reply);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    grpc::Slice bytes;
+    if (!status.ok() || !reply.DumpToSingleSlice(&bytes).ok() || bytes.size() != 2) return -1;
+    return bytes.begin()[1];
+  }
+};
+
+TEST_F(StandardServicesTest, HealthFollowsTheDrain) {
+  EXPECT_EQ(Health(), 1);
+  server_->StopServing();
+  EXPECT_EQ(Health(), 2);
+}
+
+TEST_F(StandardServicesTest, ReflectionListsTheServices) {
+  const auto channel = TcpChannel();
+  grpc::ClientContext context;
+  Bound(context);
+  const grpc::internal::RpcMethod method("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                                         grpc::internal::RpcMethod::BIDI_STREAMING);
+  std::unique_ptr<grpc::ClientReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>> stream(
+      grpc::internal::ClientReaderWriterFactory<grpc::ByteBuffer, grpc::ByteBuffer>::Create(channel.get(), method,
+                                                                                            &context));
+  const grpc::Slice list_services(std::string("\x3a\x01*", 3));
+  ASSERT_TRUE(stream->Write(grpc::ByteBuffer(&list_services, 1)));
+  grpc::ByteBuffer reply;
+  ASSERT_TRUE(stream->Read(&reply));
+  grpc::Slice bytes;
+  ASSERT_TRUE(reply.DumpToSingleSlice(&bytes).ok());
+  const std::string text(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
+  EXPECT_THAT(text, HasSubstr("muster.v1.Rendezvous"));
+  EXPECT_THAT(text, HasSubstr("muster.v1.Admin"));
+  EXPECT_THAT(text, HasSubstr("grpc.health.v1.Health"));
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(StandardServicesTest, EveryCallMakesItsConnectionAKnownOne) {
+  // With one place in the table for each core, more connections than cores can only pass if their calls are noticed.
+  RpcServer::Options options;
+  options.pending_per_core = 1;
+  Restart(std::move(options));
+  for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency() + 2; ++i) EXPECT_EQ(Health(), 1);
+  std::vector<std::unique_ptr<AgentStream>> open;
+  for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency() + 2; ++i) {
+    open.push_back(std::make_unique<AgentStream>(TcpChannel()));
+    ASSERT_TRUE(open.back()->Write(AgentStream::GoodJoin()));
+    loop_.Await<JoinRequested>(i);
+  }
+}
+
+}  // namespace
+}  // namespace muster::scheduler

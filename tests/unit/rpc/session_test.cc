@@ -1,0 +1,266 @@
+// Session streams against a real server.
+#include "tests/unit/rpc/server_fixture.h"
+
+namespace muster::scheduler {
+namespace {
+
+using ::testing::HasSubstr;
+
+class SessionTest : public ServerTest {
+ protected:
+  // Joins and returns the stream's id.
+  StreamId Join(AgentStream& agent, size_t index = 0) {
+    EXPECT_TRUE(agent.Write(AgentStream::GoodJoin()));
+    return loop_.Await<JoinRequested>(index).stream;
+  }
+  void ExpectMalformed(AgentStream& agent, const std::string& says, const std::string& kind) {
+    const v1::SchedulerMessage message = agent.Read();
+    EXPECT_EQ(message.refusal().reason(), v1::Refusal::MALFORMED) << message.ShortDebugString();
+    EXPECT_THAT(message.refusal().text(), HasSubstr(says));
+    EXPECT_EQ(message.refusal().retry_after_ms(), 0u);
+    EXPECT_EQ(agent.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(Count(kind), 1u);
+  }
+};
+
+TEST_F(SessionTest, ALifeFromJoinToHangUp) {
+  AgentStream agent(TcpChannel());
+  const StreamId stream = Join(agent);
+  const JoinRequested join = loop_.Await<JoinRequested>();
+  EXPECT_EQ(join.peer_address, "127.0.0.1");
+  EXPECT_EQ(join.identity, "");
+  EXPECT_EQ(join.join.node_id(), "n1");
+
+  sink().OnSend(stream, WelcomeMessage());
+  sink().OnSend(stream, DesiredMessage(1));
+  EXPECT_EQ(agent.Read().welcome().node_id(), "n1");
+  EXPECT_EQ(agent.Read().desired().round(), 1u);
+
+  ASSERT_TRUE(agent.Write(AgentStream::Heartbeat(5)));
+  const ReportReceived report = loop_.Await<ReportReceived>();
+  EXPECT_EQ(report.stream, stream);
+  EXPECT_EQ(report.report.heartbeat_seq(), 5u);
+
+  v1::AgentMessage probe;
+  probe.mutable_probe_answer()->set_probe(77);
+  ASSERT_TRUE(agent.Write(probe));
+  EXPECT_EQ(loop_.Await<ProbeAnswered>().probe, 77u);
+
+  agent.HangUp();
+  EXPECT_EQ(loop_.Await<StreamClosed>().stream, stream);
+  EXPECT_TRUE(agent.Finish().ok());
+  EXPECT_EQ(loop_.CountOf<StreamClosed>(), 1u);
+  EXPECT_TRUE(server_->AwaitNoStreams(absl::Seconds(20)));
+}
+
+TEST_F(SessionTest, OneUnappliedReadForEachStream) {
+  loop_.ApplyAtOnce(false);
+  AgentStream agent(TcpChannel());
+  Join(agent);
+  for (uint64_t seq : {1u, 2u, 3u}) ASSERT_TRUE(agent.Write(AgentStream::Heartbeat(seq)));
+  EXPECT_EQ(loop_.CountOf<ReportReceived>(), 0u) << "the join is not applied yet";
+  loop_.ApplyOne();
+  EXPECT_EQ(loop_.Await<ReportReceived>(0).report.heartbeat_seq(), 1u);
+  // A second stream's join overtakes nothing here, and by the time it is in, a second report would have come, too.
+  AgentStream other(TcpChannel());
+  Join(other, 1);
+  EXPECT_EQ(loop_.CountOf<ReportReceived>(), 1u);
+  loop_.ApplyOne();
+  EXPECT_EQ(loop_.Await<ReportReceived>(1).report.heartbeat_seq(), 2u);
+}
+
+TEST_F(SessionTest, TheLatestDesiredStateWinsForASlowReader) {
+  AgentStream agent(TcpChannel());
+  const StreamId stream = Join(agent);
+  sink().OnSend(stream, WelcomeMessage());
+  constexpr uint32_t kStates = 2'000;
+  for (uint32_t round = 1; round <= kStates; ++round) sink().OnSend(stream, DesiredMessage(round, 32 * 1024));
+  EXPECT_TRUE(agent.Read().has_welcome());
+  uint32_t last = 0;
+  size_t received = 0;
+  while (last != kStates) {
+    const v1::SchedulerMessage message = agent.Read();
+    ASSERT_TRUE(message.has_desired()) << "the stream ended at round " << last;
+    EXPECT_GT(message.desired().round(), last);
+    last = message.desired().round();
+    ++received;
+  }
+  EXPECT_LT(received, kStates / 2) << "64 MB were not sent to somebody who didn't read";
+}
+
+TEST_F(SessionTest, APeerThatReadsNothingIsCutOff) {
+  RpcServer::Options options;
+  options.close_limit = absl::Milliseconds(300);
+  Restart(std::move(options));
+  AgentStream agent(TcpChannel());
+  const StreamId stream = Join(agent);
+  sink().OnSend(stream, WelcomeMessage());
+  for (uint32_t round = 1; round <= 100; ++round) sink().OnSend(stream, DesiredMessage(round, 1024 * 1024));
+  for (uint32_t i = 0; i < 100; ++i) {
+    auto probe = std::make_shared<v1::SchedulerMessage>();
+    probe->mutable_probe()->set_probe(i);
+    sink().OnSend(stream, probe);
+  }
+  EXPECT_EQ(loop_.Await<StreamClosed>().stream, stream);
+  EXPECT_EQ(Count("slow reader"), 1u);
+  EXPECT_TRUE(server_->AwaitNoStreams(absl::Seconds(20))) << "its last words can't be written, so it is broken off";
+}
+
+TEST_F(SessionTest, TheCoreClosesAfterItsLastWords) {
+  AgentStream agent(TcpChannel());
+  const StreamId stream = Join(agent);
+  auto refusal = std::make_shared<v1::SchedulerMessage>();
+  refusal->mutable_refusal()->set_reason(v1::Refusal::EXTRA_NODE);
+  refusal->mutable_refusal()->set_text("node n1 is one too many");
+  sink().OnSend(stream, refusal);
+  sink().OnCloseStream(stream);
+  EXPECT_EQ(agent.Read().refusal().reason(), v1::Refusal::EXTRA_NODE);
+  EXPECT_TRUE(agent.Finish().ok());
+  EXPECT_EQ(loop_.Await<StreamClosed>().stream, stream);
+  EXPECT_EQ(Count("refused EXTRA_NODE"), 1u);
+  sink().OnSend(stream, WelcomeMessage());  // to a stream that is gone: nothing happens
+}
+
+TEST_F(SessionTest, ABrokenStreamIsToldOnce) {
+  AgentStream agent(TcpChannel());
+  const StreamId stream = Join(agent);
+  agent.Cancel();
+  EXPECT_EQ(loop_.Await<StreamClosed>().stream, stream);
+  EXPECT_TRUE(server_->AwaitNoStreams(absl::Seconds(20)));
+  EXPECT_EQ(loop_.CountOf<StreamClosed>(), 1u);
+}
+
+TEST_F(SessionTest, AStreamThatSaysNothingIsEnded) {
+  RpcServer::Options options;
+  options.join_limit = absl::Milliseconds(200);
+  Restart(std::move(options));
+  AgentStream agent(TcpChannel());
+  EXPECT_EQ(agent.Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(Count("silent stream"), 1u);
+  EXPECT_EQ(loop_.CountOf<StreamClosed>(), 0u) << "the core never heard of it";
+}
+
+TEST_F(SessionTest, AStreamThatJoinedIsNotEndedByTheJoinLimit) {
+  RpcServer::Options options;
+  options.join_limit = absl::Milliseconds(100);
+  Restart(std::move(options));
+  AgentStream agent(TcpChannel());
+  const StreamId stream = Join(agent);
+  AgentStream silent(TcpChannel());
+  EXPECT_EQ(silent.Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  sink().OnSend(stream, WelcomeMessage());
+  EXPECT_TRUE(agent.Read().has_welcome());
+}
+
+TEST_F(SessionTest, TheFirstMessageMustBeAJoin) {
+  AgentStream agent(TcpChannel());
+  ASSERT_TRUE(agent.Write(AgentStream::Heartbeat(1)));
+  ExpectMalformed(agent, "first message of a stream must be a join", "malformed message");
+}
+
+TEST_F(SessionTest, ASecondJoinEndsTheStream) {
+  AgentStream agent(TcpChannel());
+  const StreamId stream = Join(agent);
+  ASSERT_TRUE(agent.Write(AgentStream::GoodJoin()));
+  ExpectMalformed(agent, "a second join", "malformed message");
+  EXPECT_EQ(loop_.Await<StreamClosed>().stream, stream);
+}
+
+TEST_F(SessionTest, ABadJoinIsRefusedWithItsReason) {
+  AgentStream agent(TcpChannel());
+  v1::AgentMessage join = AgentStream::GoodJoin();
+  join.mutable_join()->set_job_id("no blanks");
+  ASSERT_TRUE(agent.Write(join));
+  ExpectMalformed(agent, "job_id \"no blanks\"", "malformed join");
+  EXPECT_EQ(loop_.CountOf<JoinRequested>(), 0u);
+}
+
+TEST_F(SessionTest, ABadReportIsRefusedWithItsReason) {
+  AgentStream agent(TcpChannel());
+  Join(agent);
+  v1::AgentMessage report = AgentStream::Heartbeat(1);
+  report.mutable_report()->add_events()->set_number(1);
+  ASSERT_TRUE(agent.Write(report));
+  ExpectMalformed(agent, "event 1: its kind is not known", "malformed report");
+  EXPECT_EQ(loop_.CountOf<ReportReceived>(), 0u);
+}
+
+TEST_F(SessionTest, AMessageOfAnUnknownKindIsRefused) {
+  AgentStream agent(TcpChannel());
+  Join(agent);
+  ASSERT_TRUE(agent.Write(v1::AgentMessage()));
+  ExpectMalformed(agent, "of a kind", "malformed message");
+}
+
+TEST_F(SessionTest, AHugeMessageIsRefusedAndCounted) {
+  AgentStream agent(TcpChannel());
+  v1::AgentMessage join = AgentStream::GoodJoin();
+  join.mutable_join()->set_node_id(std::string(1024 * 1024, 'x'));
+  ASSERT_TRUE(agent.Write(join));
+  ExpectMalformed(agent, "at most 262144 are allowed", "oversize message");
+}
+
+TEST_F(SessionTest, BytesThatAreNoMessageAreRefused) {
+  const auto channel = TcpChannel();
+  grpc::ClientContext context;
+  Bound(context);
+  const grpc::internal::RpcMethod method("/muster.v1.Rendezvous/Session", grpc::internal::RpcMethod::BIDI_STREAMING);
+  std::unique_ptr<grpc::ClientReaderWriter<grpc::ByteBuffer, v1::SchedulerMessage>> stream(
+      grpc::internal::ClientReaderWriterFactory<grpc::ByteBuffer, v1::SchedulerMessage>::Create(channel.get(), method,
+                                                                                                &context));
+  const grpc::Slice garbage(std::string("\xff\xff\xff\xff garbage"));
+  stream->Write(grpc::ByteBuffer(&garbage, 1));
+  v1::SchedulerMessage answer;
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_THAT(answer.refusal().text(), HasSubstr("that is no AgentMessage"));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(SessionTest, AFullQueueSaysTryLater) {
+  loop_.SetFull(true);
+  AgentStream agent(TcpChannel());
+  ASSERT_TRUE(agent.Write(AgentStream::GoodJoin()));
+  const v1::SchedulerMessage message = agent.Read();
+  EXPECT_EQ(message.refusal().reason(), v1::Refusal::TRY_LATER);
+  EXPECT_GT(message.refusal().retry_after_ms(), 0u);
+  EXPECT_EQ(agent.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(loop_.CountOf<StreamClosed>(), 0u) << "the core never heard of it";
+}
+
+TEST_F(SessionTest, NodesDoNotJoinOverTheAdminSocket) {
+  AgentStream agent(AdminChannel());
+  ASSERT_TRUE(agent.Write(AgentStream::GoodJoin()));
+  EXPECT_EQ(agent.Read().refusal().reason(), v1::Refusal::NOT_AUTHORIZED);
+  EXPECT_EQ(agent.Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+}
+
+TEST_F(SessionTest, ShutdownEndsOpenStreams) {
+  AgentStream agent(TcpChannel());
+  const StreamId stream = Join(agent);
+  sink().OnSend(stream, WelcomeMessage());
+  EXPECT_TRUE(agent.Read().has_welcome());
+  EXPECT_FALSE(server_->AwaitNoStreams(absl::Milliseconds(10)));
+  server_->Shutdown(absl::Seconds(5));
+  EXPECT_EQ(agent.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(loop_.CountOf<StreamClosed>(), 1u);
+}
+
+TEST_F(SessionTest, ManyAgentsJoinReportAndHangUp) {
+  constexpr size_t kAgents = 50;
+  std::vector<std::unique_ptr<AgentStream>> agents;
+  for (size_t i = 0; i < kAgents; ++i) {
+    agents.push_back(std::make_unique<AgentStream>(TcpChannel()));
+    ASSERT_TRUE(agents.back()->Write(AgentStream::GoodJoin()));
+  }
+  for (size_t i = 0; i < kAgents; ++i) sink().OnSend(loop_.Await<JoinRequested>(i).stream, WelcomeMessage());
+  for (auto& agent : agents) EXPECT_TRUE(agent->Read().has_welcome());
+  for (auto& agent : agents) EXPECT_TRUE(agent->Write(AgentStream::Heartbeat(1)));
+  loop_.Await<ReportReceived>(kAgents - 1);
+  for (auto& agent : agents) agent->HangUp();
+  for (auto& agent : agents) EXPECT_TRUE(agent->Finish().ok());
+  EXPECT_TRUE(server_->AwaitNoStreams(absl::Seconds(20)));
+  EXPECT_EQ(loop_.CountOf<StreamClosed>(), kAgents);
+}
+
+}  // namespace
+}  // namespace muster::scheduler

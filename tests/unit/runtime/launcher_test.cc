@@ -1,0 +1,182 @@
+#include "worker_agent/runtime/launcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "worker_agent/launch/sha256.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+// A node with `slots` ranks from `first_rank` on, of a world of 8.
+class LauncherTest : public ::testing::Test {
+ protected:
+  LauncherTest() {
+    char folder[] = "/tmp/muster-launcher-test-XXXXXX";
+    folder_ = mkdtemp(folder);
+    options_.work_folder = folder_;
+    options_.own_address = "10.0.0.9";
+    options_.environment = {{"PATH", "/bin"}, {"RANK", "99"}};
+    options_.settings.command = {"train", "--rank={rank}"};
+  }
+  ~LauncherTest() override { std::filesystem::remove_all(folder_); }
+
+  void SetSlots(uint32_t slots, uint32_t first_rank = 0) {
+    v1::Assignment& assignment = *launch_.desired.mutable_assignment();
+    launch_.desired.set_run(1);
+    launch_.desired.set_round(1);
+    assignment.set_role(v1::ROLE_WORKER);
+    assignment.set_worker_num(8);
+    assignment.set_local_world_size(slots);
+    assignment.set_machine_num(1);
+    for (uint32_t i = 0; i < slots; ++i) {
+      options_.node.add_slots();
+      v1::SlotAssignment& slot = *assignment.add_slots();
+      slot.set_rank(first_rank + i);
+      slot.set_local_rank(i);
+      slot.set_should_run(true);
+      launch_.slots.push_back(i);
+    }
+  }
+
+  LaunchPlan Prepare() {
+    if (launcher_ == nullptr) {
+      auto launcher = Launcher::Create(options_);
+      EXPECT_TRUE(launcher.ok()) << launcher.status();
+      launcher_ = *std::move(launcher);
+    }
+    auto plan = launcher_->Prepare(launch_, "n1");
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return *std::move(plan);
+  }
+
+  std::string folder_;
+  LauncherOptions options_;
+  Launch launch_;
+  std::unique_ptr<Launcher> launcher_;
+};
+
+TEST_F(LauncherTest, OneSlotPassesItsOutputUnchanged) {
+  SetSlots(1, 3);
+  const LaunchPlan plan = Prepare();
+  ASSERT_THAT(plan.specs, SizeIs(1));
+  const ProcessSpec& spec = plan.specs[0];
+  EXPECT_TRUE(spec.passes_output);
+  EXPECT_TRUE(spec.inherits_stdin);
+  EXPECT_THAT(spec.argv, ElementsAre("train", "--rank=3"));
+  EXPECT_THAT(spec.env, Contains("RANK=3"));
+  EXPECT_THAT(spec.env, Contains("MS_CLUSTER_FILE=" + folder_ + "/cluster-1.json"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/cluster-1.json"));
+}
+
+TEST_F(LauncherTest, SeveralSlotsCarryTheirRank) {
+  SetSlots(2, 4);
+  const LaunchPlan plan = Prepare();
+  ASSERT_THAT(plan.specs, SizeIs(2));
+  EXPECT_EQ(plan.specs[1].prefix, "[rank 5] ");
+  EXPECT_FALSE(plan.specs[1].passes_output);
+  EXPECT_FALSE(plan.specs[1].inherits_stdin);
+  EXPECT_THAT(plan.specs[1].log_path, IsEmpty());
+}
+
+TEST_F(LauncherTest, WithALogFolderNothingIsLiveUnlessTailed) {
+  SetSlots(2, 4);
+  options_.settings.log_dir = folder_;
+  options_.settings.tail = "5";
+  const LaunchPlan plan = Prepare();
+  EXPECT_EQ(plan.specs[0].log_path, folder_ + "/worker_4.log");
+  EXPECT_THAT(plan.specs[0].prefix, IsEmpty());
+  EXPECT_EQ(plan.specs[1].prefix, "[rank 5] ");
+}
+
+TEST_F(LauncherTest, LogsBeginWithTheJobAndGoOnAfterARestart) {
+  SetSlots(1);
+  options_.settings.log_dir = folder_;
+  const std::string log = folder_ + "/worker_0.log";
+  std::ofstream(log) << "old";
+  launch_.desired.set_restart_count(1);
+  Prepare();
+  EXPECT_TRUE(std::filesystem::exists(log));
+  launch_.desired.set_restart_count(0);
+  Prepare();
+  EXPECT_FALSE(std::filesystem::exists(log));
+}
+
+TEST_F(LauncherTest, OneProcessForTheNodeStandsForAllItsSlots) {
+  SetSlots(3, 2);
+  options_.settings.per_node = true;
+  const LaunchPlan plan = Prepare();
+  ASSERT_THAT(plan.specs, SizeIs(1));
+  EXPECT_THAT(plan.specs[0].env, Contains("MUSTER_LOCAL_RANKS=0,1,2"));
+  EXPECT_THAT(plan.followers.at(plan.specs[0].key), ElementsAre(ProcessKey{1, 1, 0}, ProcessKey{2, 1, 0}));
+}
+
+TEST_F(LauncherTest, OneProcessForTheJobIsOnTheFirstNode) {
+  SetSlots(2, 2);
+  options_.settings.per_job = true;
+  LaunchPlan plan = Prepare();
+  EXPECT_THAT(plan.specs, IsEmpty());
+  EXPECT_THAT(plan.done_at_once, SizeIs(2));
+  launch_.desired.mutable_assignment()->mutable_slots(0)->set_rank(0);
+  plan = Prepare();
+  EXPECT_THAT(plan.specs, SizeIs(1));
+}
+
+TEST_F(LauncherTest, WhatWasInheritedAndReplacedIsToldOnce) {
+  SetSlots(2);
+  EXPECT_THAT(Prepare().notices, ElementsAre(HasSubstr("RANK=99")));
+  EXPECT_THAT(Prepare().notices, IsEmpty());
+}
+
+TEST_F(LauncherTest, TheOwnAddressIsThatOfThePeerList) {
+  SetSlots(1);
+  v1::PeerList peers;
+  peers.set_job_id("default");
+  peers.set_run(1);
+  peers.set_round(1);
+  v1::PeerNode& node = *peers.add_nodes();
+  node.set_node_id("n1");
+  node.set_address(std::string("\x0a\x00\x00\x07", 4));
+  node.add_slots();
+  launch_.peer_list = std::make_shared<const std::string>(peers.SerializeAsString());
+  launch_.desired.set_peers_digest(Sha256(*launch_.peer_list));
+  Prepare();
+  std::ifstream file(folder_ + "/cluster-1.json");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_THAT(text, HasSubstr("10.0.0.7"));
+  EXPECT_THAT(text, Not(HasSubstr("10.0.0.9")));
+}
+
+TEST_F(LauncherTest, AFolderThatCantBeWrittenIsAnError) {
+  SetSlots(1);
+  options_.work_folder = folder_ + "/none";
+  auto launcher = Launcher::Create(options_);
+  ASSERT_TRUE(launcher.ok());
+  const auto plan = (*launcher)->Prepare(launch_, "n1");
+  EXPECT_FALSE(plan.ok());
+  EXPECT_THAT(std::string(plan.status().message()), HasSubstr(folder_ + "/none"));
+}
+
+TEST_F(LauncherTest, WrongSettingsAreNamed) {
+  options_.settings.tail = "x";
+  EXPECT_FALSE(Launcher::Create(options_).ok());
+  options_.settings.tail = "";
+  options_.settings.env = {"novalue"};
+  EXPECT_THAT(std::string(Launcher::Create(options_).status().message()), HasSubstr("--env"));
+}
+
+}  // namespace
+}  // namespace muster::agent

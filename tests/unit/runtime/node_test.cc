@@ -1,0 +1,171 @@
+// What stands around the loop: the node's description, a scheduler of its own, signals, the event queue.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <set>
+#include <thread>
+
+#include "worker_agent/runtime/event_queue.h"
+#include "worker_agent/runtime/listening_sockets.h"
+#include "worker_agent/runtime/node_description.h"
+#include "worker_agent/runtime/own_scheduler.h"
+#include "worker_agent/runtime/signals.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+bool IsReadable(int fd) {
+  pollfd wait{fd, POLLIN, 0};
+  return poll(&wait, 1, 0) == 1;
+}
+
+TEST(NodeDescription, SaysWhatTheSettingsSay) {
+  AgentSettings settings;
+  settings.local_worker_num = "3";
+  settings.worker_num = 6;
+  settings.enable_recovery = false;
+  settings.topo_timeout = absl::InfiniteDuration();
+  settings.worker_ip = "10.1.2.3";
+  settings.node_rank = 4;
+  settings.labels = {"rack=r1", "switch=s2"};
+  settings.master_addr = "localhost";
+  settings.master_port = "29500";
+  settings.machine = "m";
+  settings.command = {"train"};
+  const auto description = DescribeNode(settings, {});
+  ASSERT_TRUE(description.ok()) << description.status();
+  const v1::NodeInfo& node = description->node;
+  EXPECT_EQ(node.role(), v1::ROLE_WORKER);
+  EXPECT_EQ(node.address(), "10.1.2.3");
+  EXPECT_EQ(node.node_rank(), 4u);
+  EXPECT_EQ(node.label_path(), "rack=r1/switch=s2");
+  EXPECT_EQ(node.wanted_master_port(), 29500u);
+  EXPECT_THAT(node.wanted_master_address(), testing::AnyOf("127.0.0.1", "::1"));
+  EXPECT_THAT(node.machine_id(), HasSubstr("m"));
+  EXPECT_FALSE(node.is_processless());
+  EXPECT_EQ(description->own_address, "10.1.2.3");
+  EXPECT_EQ(description->settings.worker_num(), 6u);
+  EXPECT_FALSE(description->settings.has_server_num());
+  EXPECT_TRUE(description->settings.has_enable_recovery());
+  EXPECT_EQ(description->settings.topo_timeout_ms(), -1);
+  std::set<uint32_t> ports = {node.master_port()};
+  for (const v1::SlotOffer& slot : node.slots()) ports.insert(slot.ring_port());
+  EXPECT_EQ(ports.size(), 4u);  // all different
+  EXPECT_FALSE(ports.contains(0));
+}
+
+TEST(NodeDescription, WithoutACommandItHasNoProcesses) {
+  const auto description = DescribeNode(AgentSettings(), {});
+  ASSERT_TRUE(description.ok()) << description.status();
+  EXPECT_TRUE(description->node.is_processless());
+  EXPECT_EQ(description->own_address, "127.0.0.1");
+  EXPECT_FALSE(description->node.has_node_rank());
+}
+
+TEST(NodeDescription, WrongSettingsAreNamed) {
+  AgentSettings settings;
+  settings.master_addr = "no-such-host.invalid";
+  EXPECT_THAT(std::string(DescribeNode(settings, {}).status().message()),
+              AllOf(HasSubstr("MASTER_ADDR"), HasSubstr("no-such-host.invalid")));
+  settings.master_addr = "";
+  settings.rank_table_file = "/no/such/table.json";
+  EXPECT_THAT(std::string(DescribeNode(settings, {}).status().message()), HasSubstr("/no/such/table.json"));
+}
+
+TEST(NodeDescription, IncarnationsDiffer) {
+  EXPECT_NE(NewIncarnation(), 0u);
+  EXPECT_NE(NewIncarnation(), NewIncarnation());
+}
+
+TEST(OwnScheduler, TheFlagsOfACommandLineStandBeforeTheCommand) {
+  EXPECT_THAT(FlagsOf({"--worker_num", "4", "--", "python", "train.py"}, {"python", "train.py"}),
+              ElementsAre("--worker_num", "4"));
+  EXPECT_THAT(FlagsOf({"--worker_num=4", "python"}, {"python"}), ElementsAre("--worker_num=4"));
+  EXPECT_THAT(FlagsOf({"--worker_num=4"}, {}), ElementsAre("--worker_num=4"));
+  EXPECT_THAT(FlagsOf({}, {}), IsEmpty());
+}
+
+TEST(OwnScheduler, IsStartedWithTheAgentsSettings) {
+  AgentSettings settings;
+  settings.sched_port = 9000;
+  settings.worker_num = 4;
+  settings.enable_recovery = true;
+  settings.topo_timeout = absl::InfiniteDuration();
+  settings.scheduler_flags = {"--node_timeout=60"};
+  std::vector<std::string> flags = OwnSchedulerFlags(settings);
+  EXPECT_THAT(flags,
+              AllOf(Contains("--once"), Contains("--sched_port=9000"), Contains("--worker_num=4"),
+                    Contains("--enable_recovery=1"), Contains("--topo_timeout=-1"), Contains("--log_level=error")));
+  EXPECT_THAT(flags, Not(Contains(HasSubstr("server_num"))));
+  EXPECT_EQ(flags.back(), "--node_timeout=60");  // the user's own come last: of a flag given twice the last counts
+  settings.log_dir = "/logs";
+  EXPECT_THAT(OwnSchedulerFlags(settings), Contains("--log_file=/logs/scheduler.log"));
+}
+
+TEST(OwnScheduler, IsNotStartedUnlessWanted) {
+  AgentSettings settings;
+  const auto scheduler = OwnScheduler::StartIfWanted(settings);
+  ASSERT_TRUE(scheduler.ok());
+  EXPECT_EQ(*scheduler, nullptr);
+}
+
+TEST(ListeningSockets, AreReadFromTheKernelsList) {
+  const std::string tcp =
+      "  sl  local_address rem_address   st tx_queue rx_queue\n"
+      "   0: 0100007F:1FB6 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1\n"
+      "   1: 0900000A:1FB7 0100000A:9999 01 00000000:00000000 00:00000000 00000000     0        0 2 1\n"
+      "   2: 00000000:1FB8 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 3 1\n"
+      "   3: 00000000000000000000000001000000:1FB9 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 4 1\n";
+  const IpAddress loopback = *IpAddress::Parse("127.0.0.1");
+  const IpAddress other = *IpAddress::Parse("10.0.0.9");
+  EXPECT_TRUE(HasListener(tcp, loopback, 8118));
+  EXPECT_FALSE(HasListener(tcp, other, 8118));
+  EXPECT_FALSE(HasListener(tcp, other, 8119));  // a connection, no listener
+  EXPECT_TRUE(HasListener(tcp, other, 8120));   // all addresses
+  EXPECT_TRUE(HasListener(tcp, *IpAddress::Parse("::1"), 8121));
+  EXPECT_FALSE(HasListener("garbage\n1: 2 3 0A\n", loopback, 8118));
+}
+
+TEST(Signals, WhatIsIgnoredStaysSoAndTheRestIsRead) {
+  signal(SIGHUP, SIG_IGN);
+  Signals signals;
+  EXPECT_FALSE(signals.Take().has_value());
+  raise(SIGHUP);
+  EXPECT_FALSE(signals.Take().has_value());
+  kill(getpid(), SIGTERM);
+  EXPECT_TRUE(IsReadable(signals.fd()));
+  EXPECT_EQ(signals.Take(), SIGTERM);
+  kill(getpid(), SIGUSR1);
+  EXPECT_EQ(signals.Take(), SIGUSR1);
+  EXPECT_TRUE(Signals::IsForwarded(SIGUSR1));
+  EXPECT_FALSE(Signals::IsForwarded(SIGTERM));
+}
+
+TEST(EventQueue, IsReadableWhileEventsWaitAndKeepsTheirOrder) {
+  EventQueue queue;
+  EXPECT_FALSE(IsReadable(queue.fd()));
+  std::thread pusher([&] {
+    for (uint64_t seq = 1; seq <= 100; ++seq) queue.Push(StreamBroken{seq, "x"});
+  });
+  uint64_t expected = 0;
+  while (expected < 100) {
+    pollfd wait{queue.fd(), POLLIN, 0};
+    ASSERT_EQ(poll(&wait, 1, 10'000), 1);
+    for (const Event& event : queue.TakeAll()) EXPECT_EQ(std::get<StreamBroken>(event).connect_seq, ++expected);
+  }
+  pusher.join();
+  EXPECT_FALSE(IsReadable(queue.fd()));
+}
+
+}  // namespace
+}  // namespace muster::agent

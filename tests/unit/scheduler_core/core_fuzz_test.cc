@@ -1,0 +1,254 @@
+// Whatever comes in, in whatever order: no invariant breaks, nothing is sent into the void, and what was persisted is
+// the whole state. Events are such as validation lets through, many of them such as no honest agent would send.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/core/core.h"
+#include "tests/unit/scheduler_core/run_builder.h"
+
+namespace muster::scheduler {
+namespace {
+
+class Storm {
+ public:
+  explicit Storm(unsigned seed) : random_(seed) {
+    if (Chance(50)) options_.settings.set_worker_num(1 + Pick(5));
+    if (Chance(10)) options_.settings.set_hccl_cm_init(true);
+    if (Chance(10)) options_.settings.set_server_num(1);
+    options_.is_once = Chance(10);
+    options_.lease = absl::Seconds(20);
+    options_.topo_timeout = absl::Seconds(60);
+    core_ = std::make_unique<Core>(options_, "c");
+    Take(core_->Start(TimeNow()));
+  }
+
+  void Step() {
+    if (Chance(1)) return Restart();
+    Take(core_->Apply(Draw(), TimeNow()));
+  }
+
+  std::string problem;
+  std::map<std::string, int> seen;  // how often the core came to what: a storm that reaches nothing proves nothing
+
+ private:
+  bool Chance(unsigned percent) { return random_() % 100 < percent; }
+  uint32_t Pick(uint32_t count) { return static_cast<uint32_t>(random_() % count); }
+  Now TimeNow() const { return {At(100) + now_, {1'700'000'000'000 + absl::ToInt64Milliseconds(now_)}}; }
+  std::string JobId() { return Chance(85) ? "red" : "blue"; }
+  uint64_t AnyStream() {
+    return last_stream_ == 0 ? 1 : last_stream_ - Pick(static_cast<uint32_t>(std::min<uint64_t>(last_stream_, 12)));
+  }
+
+  Event Draw() {
+    now_ += absl::Milliseconds(Chance(90) ? Pick(1500) : Pick(15'000));
+    const uint32_t dice = Pick(100);
+    if (dice < 35) return DrawJoin();
+    if (dice < 70) return DrawReport();
+    if (dice < 78) return DrawClose();
+    if (dice < 81) return ProbeAnswered{AnyStream(), 1 + Pick(6)};
+    if (dice < 84) return DrawFarewell();
+    if (dice < 86) return LoopWasLate{absl::Seconds(Pick(30))};
+    if (dice < 88) return DrawQuery();
+    if (dice < 89) return StopRequested{1, DrawStop()};
+    if (dice < 90 && Chance(10)) return DrainRequested{Chance(50)};
+    return Tick{};
+  }
+
+  v1::StopRequest DrawStop() {
+    v1::StopRequest request;
+    request.set_job_id(JobId());
+    request.set_run(Chance(80) ? 0 : Pick(4));
+    return request;
+  }
+
+  Event DrawQuery() {
+    if (Chance(40)) return QueryReceived{1, v1::StatusRequest()};
+    if (Chance(50)) return QueryReceived{1, v1::NodesRequest()};
+    v1::RanksRequest ranks;
+    ranks.set_job_id(JobId());
+    ranks.set_offset(Pick(3));
+    return QueryReceived{1, ranks};
+  }
+
+  std::string DrawNodeId() {
+    switch (Pick(8)) {
+      case 0:
+        return "";
+      case 1:
+      case 2:
+        return absl::StrCat("n", Pick(5));
+      case 3:
+        return absl::StrCat("0", Pick(6));
+      default:
+        return absl::StrCat(Pick(8));
+    }
+  }
+
+  Event DrawJoin() {
+    JoinRequested event;
+    event.stream = ++last_stream_;
+    open_.insert(event.stream);
+    event.peer_address = absl::StrCat("10.0.0.", Pick(5));
+    v1::Join& join = event.join;
+    join.set_job_id(JobId());
+    join.set_node_id(DrawNodeId());
+    join.set_incarnation(Chance(60) ? ++last_incarnation_ : 1 + Pick(static_cast<uint32_t>(last_incarnation_ + 1)));
+    last_incarnation_ = std::max<uint64_t>(last_incarnation_, join.incarnation());
+    join.set_connect_seq(1 + Pick(4));
+    if (Chance(25)) join.set_run(1 + Pick(3));
+    if (Chance(70)) join.mutable_settings()->set_worker_num(Chance(85) ? 3 : Pick(6));
+    if (Chance(10)) join.mutable_settings()->set_server_num(Pick(3));
+    if (Chance(10)) join.mutable_settings()->set_topo_timeout_ms(Chance(50) ? -1 : 5000);
+    v1::NodeInfo& info = *join.mutable_node();
+    info = InfoOf({.id = join.node_id(),
+                   .slots = Chance(75) ? 1 : 1 + static_cast<int>(Pick(3)),
+                   .machine = absl::StrCat("m", Pick(3)),
+                   .address = Chance(50) ? "" : absl::StrCat("10.0.1.", Pick(4)),
+                   .role = Chance(92) ? v1::ROLE_WORKER : v1::ROLE_SERVER});
+    info.set_spare(Chance(15));
+    if (Chance(12)) info.set_node_rank(Pick(4));
+    for (uint32_t i = Chance(12) ? 1 + Pick(3) : 0; i > 0; --i) info.add_table_ranks(Pick(5));
+    if (Chance(10)) info.set_wanted_master_address(absl::StrCat("10.0.1.", Pick(5)));
+    return event;
+  }
+
+  Event DrawReport() {
+    ReportReceived event;
+    event.stream = AnyStream();
+    event.report.set_is_settled(Chance(20));
+    if (Chance(25)) {  // all is done, and well
+      for (uint32_t i = 0; i < 9; ++i) {
+        event.report.add_events()->set_number(i + 1);
+        event.report.mutable_events(static_cast<int>(i))->mutable_ended()->set_round(1);
+        event.report.mutable_events(static_cast<int>(i))->mutable_ended()->set_slot(i % 3);
+      }
+      return event;
+    }
+    uint64_t number = Chance(80) ? 1 : Pick(5);
+    for (uint32_t i = Pick(4); i > 0; --i) {
+      v1::NodeEvent& fact = *event.report.add_events();
+      fact.set_number(++number - (Chance(50) ? 1 : 0));
+      fact.set_age_ms(Pick(3000));
+      if (Chance(40)) {
+        fact.mutable_started()->set_round(Chance(95) ? 1 : Pick(3));
+        fact.mutable_started()->set_slot(Pick(3));
+      } else if (Chance(93)) {
+        v1::ProcessEnded& ended = *fact.mutable_ended();
+        ended.set_round(Chance(95) ? 1 : Pick(3));
+        ended.set_slot(Pick(3));
+        if (Chance(20)) ended.set_exit_code(1 + static_cast<int>(Pick(3)));
+        if (ended.exit_code() == 0 && Chance(10)) ended.set_signal(9);
+        ended.set_was_stopped(Chance(15));
+        if (Chance(3)) ended.set_attempt(1);
+      } else {
+        fact.mutable_leaving()->set_signal(Chance(50) ? 15 : 0);
+      }
+    }
+    return event;
+  }
+
+  Event DrawClose() {
+    const StreamId stream = AnyStream();
+    open_.erase(stream);
+    return StreamClosed{stream};
+  }
+
+  Event DrawFarewell() {
+    FarewellReceived event;
+    event.farewell.set_cluster_id("c");
+    event.farewell.set_job_id(JobId());
+    event.farewell.set_run(1 + Pick(4));
+    event.farewell.set_node_id(DrawNodeId());
+    event.farewell.set_incarnation(1 + Pick(static_cast<uint32_t>(last_incarnation_ + 1)));
+    event.farewell.set_signal(Chance(50) ? 9 : 0);
+    return event;
+  }
+
+  void Restart() {
+    open_.clear();
+    core_ = std::make_unique<Core>(options_, "other");
+    for (const v1::Record& record : records_) core_->Recover(record);
+    Take(core_->Start(TimeNow()));
+  }
+
+  void Take(const Effects& effects) {
+    for (const Effect& effect : effects) {
+      if (const auto* persist = std::get_if<Persist>(&effect)) Note(persist->record);
+      const auto* send = std::get_if<Send>(&effect);
+      if (send != nullptr && !open_.contains(send->stream)) {
+        problem = absl::StrCat("a message on closed stream ", send->stream, ": ", send->message->ShortDebugString());
+      }
+      if (send != nullptr && send->message->has_refusal()) {
+        ++seen[v1::Refusal::Reason_Name(send->message->refusal().reason())];
+      }
+      if (const auto* close = std::get_if<CloseStream>(&effect); close != nullptr && open_.erase(close->stream) == 0) {
+        problem = absl::StrCat("stream ", close->stream, " was closed twice");
+      }
+    }
+    core_->CheckInvariants();
+    if (++steps_ % 8 != 0) return;  // it grows with the number of records
+    Core second(options_, "second");
+    for (const v1::Record& record : records_) second.Recover(record);
+    if (second.DebugState() != core_->DebugState()) problem = "the records are not the state";
+  }
+
+  void Note(const v1::Record& record) {
+    records_.push_back(record);
+    ++seen[absl::StrCat("record ", record.kind_case())];
+    if (record.round_closed().promoted_spares_size() > 0) ++seen["promoted"];
+    if (record.run_ended().outcome().succeeded()) ++seen["succeeded"];
+    if (record.node_removed().why() != 0) ++seen[v1::NodeRemoved::Why_Name(record.node_removed().why())];
+    if (record.run_ended().outcome().has_cause()) {
+      ++seen[v1::Cause::Kind_Name(record.run_ended().outcome().cause().kind())];
+    }
+  }
+
+  std::mt19937 random_;
+  CoreOptions options_;
+  std::unique_ptr<Core> core_;
+  std::vector<v1::Record> records_;
+  std::set<StreamId> open_;
+  uint64_t last_stream_ = 0;
+  unsigned steps_ = 0;
+  uint64_t last_incarnation_ = 0;
+  absl::Duration now_;
+};
+
+// A broken invariant aborts; then its seed must be told too.
+unsigned current_seed = 0;
+void TellSeed(int) { std::fprintf(stderr, "core_fuzz_test: it was seed %u\n", current_seed); }
+
+TEST(CoreFuzz, NoEventBreaksAnything) {
+  std::signal(SIGABRT, TellSeed);
+  std::map<std::string, int> seen;
+  const char* wanted = std::getenv("MUSTER_FUZZ_SEEDS");  // more than usual
+  const unsigned seeds = wanted == nullptr ? 300 : static_cast<unsigned>(std::atoi(wanted));
+  for (unsigned seed = 1; seed <= seeds; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    current_seed = seed;
+    Storm storm(seed);
+    for (int step = 0; step < 150; ++step) {
+      storm.Step();
+      ASSERT_EQ(storm.problem, "") << "step " << step;
+    }
+    for (const auto& [what, count] : storm.seen) seen[what] += count;
+  }
+  for (const char* what :
+       {"promoted",         "succeeded",         "LEFT",          "LOST",           "REPLACED",
+        "PROCESS_SIGNALED", "PROCESS_EXITED",    "NODE_LOST",     "NODE_LEFT",      "NEVER_FORMED",
+        "STOPPED_BY_USER",  "SCHEDULER_STOPPED", "EXTRA_NODE",    "NODE_ID_IN_USE", "NODE_ID_INVALID",
+        "SETTINGS_DIFFER",  "STALE_INCARNATION", "STALE_CONNECT", "NODE_LOST",      "RUN_UNKNOWN",
+        "TRY_LATER"}) {
+    EXPECT_GT(seen[what], 0) << "no storm came to " << what;
+  }
+}
+
+}  // namespace
+}  // namespace muster::scheduler

@@ -1,0 +1,178 @@
+#include "scheduler/core/placement.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/ip_address.h"
+#include "tests/unit/scheduler_core/run_builder.h"
+
+namespace muster::scheduler {
+namespace {
+
+std::vector<const Node*> All(const scheduler::Run& run) {
+  std::vector<const Node*> members;
+  for (const auto& [id, node] : run.nodes) members.push_back(&node);
+  return members;
+}
+
+// "a@0: 0/0 1/1; b@1: 2/0": nodes, machines, ranks and local ranks.
+std::string Shape(const v1::PeerList& list) {
+  std::string text;
+  for (const v1::PeerNode& node : list.nodes()) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", node.node_id(), "@", node.machine(), ":");
+    for (const v1::PeerSlot& slot : node.slots()) absl::StrAppend(&text, " ", slot.rank(), "/", slot.local_rank());
+  }
+  return text;
+}
+
+TEST(BuildPeerList, LocalRanksCountPerMachineOverAllItsAgents) {
+  scheduler::Run run = RunOf(5);
+  AddNode(run, {.id = "0", .host = "gpu", .machine = "m1"});
+  AddNode(run, {.id = "1", .host = "gpu", .machine = "m2"});
+  AddNode(run, {.id = "2", .host = "gpu", .machine = "m1"});
+  AddNode(run, {.id = "3", .host = "other", .machine = "m2"});
+  AddNode(run, {.id = "4", .host = "gpu", .machine = "m1"});
+  const v1::PeerList list = BuildPeerList(run, 1, All(run));
+  EXPECT_EQ(Shape(list), "0@0: 0/0; 1@1: 1/0; 2@0: 2/1; 3@1: 3/1; 4@0: 4/2");
+  EXPECT_EQ(list.machine_num(), 2u);
+}
+
+TEST(BuildPeerList, SlotsStandInSlotOrderWhateverTheirRanks) {
+  scheduler::Run run = RunOf(4);
+  for (const uint32_t rank : {3u, 0u}) {
+    if (!run.nodes.contains("a")) AddNode(run, {.id = "a", .slots = 2, .address = "10.0.0.1"});
+    run.nodes.at("a").info.add_table_ranks(rank);
+  }
+  AddNode(run, {.id = "b", .slots = 2, .address = "10.0.0.2"});
+  for (const uint32_t rank : {2u, 1u}) run.nodes.at("b").info.add_table_ranks(rank);
+  EXPECT_EQ(Shape(BuildPeerList(run, 1, All(run))), "a@0: 3/1 0/0; b@1: 2/1 1/0");
+}
+
+TEST(BuildPeerList, WorkersFirstMachinesOverBothRoles) {
+  scheduler::Run run = RunOf(2, 2);
+  AddNode(run, {.id = "s1", .host = "h3", .address = "10.0.0.3", .role = v1::ROLE_SERVER});
+  AddNode(run, {.id = "s2", .host = "h2", .address = "10.0.0.2", .role = v1::ROLE_SERVER});
+  AddNode(run, {.id = "w1", .host = "h2", .address = "10.0.0.2"});
+  AddNode(run, {.id = "w2", .host = "h1", .address = "10.0.0.1"});
+  const v1::PeerList list = BuildPeerList(run, 7, All(run));
+  EXPECT_EQ(Shape(list), "w2@0: 0/0; w1@1: 1/0; s2@1: 0/0; s1@2: 1/0");
+  EXPECT_EQ(list.round(), 7u);
+  EXPECT_EQ(list.worker_num(), 2u);
+  EXPECT_EQ(list.server_num(), 2u);
+  EXPECT_EQ(list.machine_num(), 3u);
+}
+
+TEST(BuildPeerList, IsTheSameByteForByteWhateverTheOrderOfMembers) {
+  scheduler::Run run = RunOf(3);
+  for (const char* id : {"a", "b", "c"}) AddNode(run, {.id = id, .address = std::string("10.0.0.") + id[0]});
+  std::vector<const Node*> members = All(run);
+  const std::string bytes = BuildPeerList(run, 1, members).SerializeAsString();
+  std::reverse(members.begin(), members.end());
+  EXPECT_EQ(BuildPeerList(run, 1, members).SerializeAsString(), bytes);
+}
+
+TEST(BuildPeerList, CarriesAddressesPortsAndDevices) {
+  scheduler::Run run = RunOf(1);
+  Node& node = AddNode(run, {.id = "a", .address = "fe80::1"});
+  node.info.mutable_slots(0)->set_device_id("5");
+  node.info.mutable_slots(0)->set_device_address("192.168.1.5");
+  node.info.set_certificate_fingerprint("ab");
+  const v1::PeerNode peer = BuildPeerList(run, 1, All(run)).nodes(0);
+  EXPECT_EQ(IpAddress::FromBytes(peer.address())->ToString(), "fe80::1");
+  EXPECT_EQ(peer.certificate_fingerprint(), "ab");
+  EXPECT_EQ(peer.slots(0).ring_port(), 7000u);
+  EXPECT_EQ(peer.slots(0).device_id(), "5");
+  EXPECT_EQ(peer.slots(0).device_address(), "192.168.1.5");
+}
+
+TEST(MasterOf, OffersAndWishes) {
+  scheduler::Run run = RunOf(2);
+  Node& first = AddNode(run, {.id = "0", .address = "10.0.0.2"});
+  first.info.set_master_port(20000);
+  AddNode(run, {.id = "1", .address = "10.0.0.1"}).info.set_master_port(30000);
+  const v1::PeerList list = BuildPeerList(run, 1, All(run));
+  EXPECT_EQ(MasterOf(run, list).address, "10.0.0.2");
+  EXPECT_EQ(MasterOf(run, list).port, 20000u);
+  first.info.set_wanted_master_address("10.9.9.9");
+  first.info.set_wanted_master_port(29500);
+  EXPECT_EQ(MasterOf(run, list).address, "10.9.9.9");
+  EXPECT_EQ(MasterOf(run, list).port, 29500u);
+  EXPECT_EQ(MasterOf(run, v1::PeerList()).port, 0u);
+}
+
+class AssignmentTest : public testing::Test {
+ protected:
+  void Close() {
+    run_.peers = BuildPeerList(run_, 1, All(run_));
+    run_.master_address = "10.0.0.1";
+    run_.master_port = 20000;
+    for (const v1::PeerNode& peer : run_.peers.nodes()) {
+      for (int i = 0; i < peer.slots_size(); ++i) {
+        run_.nodes.at(peer.node_id()).slots[i] = {.phase = SlotState::Phase::kAssigned, .rank = peer.slots(i).rank()};
+      }
+    }
+  }
+  v1::Assignment Of(const std::string& id) { return BuildAssignment(run_, PeerIndex(run_.peers), run_.nodes.at(id)); }
+
+  scheduler::Run run_ = RunOf(3, 1);
+};
+
+TEST_F(AssignmentTest, RingAndPlaces) {
+  AddNode(run_, {.id = "a", .slots = 2, .host = "h1", .address = "10.0.0.1"});
+  AddNode(run_, {.id = "b", .host = "h2", .address = "10.0.0.2"});
+  AddNode(run_, {.id = "s", .host = "h1", .address = "10.0.0.1", .role = v1::ROLE_SERVER});
+  Close();
+  const v1::Assignment a = Of("a");
+  EXPECT_EQ(a.worker_num(), 3u);
+  EXPECT_EQ(a.server_num(), 1u);
+  EXPECT_EQ(a.local_world_size(), 2u) << "the server on this machine does not count among the workers";
+  EXPECT_EQ(a.node_rank(), 0u);
+  EXPECT_EQ(a.machine_num(), 2u);
+  ASSERT_EQ(a.slots_size(), 2);
+  EXPECT_EQ(a.slots(0).previous().rank(), 2u);
+  EXPECT_EQ(a.slots(0).previous().node_id(), "b");
+  EXPECT_EQ(a.slots(0).next().rank(), 1u);
+  EXPECT_EQ(a.slots(1).next().address(), "10.0.0.2");
+  EXPECT_EQ(a.slots(1).next().port(), 7000u);
+  const v1::Assignment s = Of("s");
+  EXPECT_EQ(s.role(), v1::ROLE_SERVER);
+  EXPECT_EQ(s.local_world_size(), 1u);
+  EXPECT_EQ(s.slots(0).previous().node_id(), "s") << "alone, a ring of one";
+}
+
+TEST_F(AssignmentTest, WhatHasEndedShallNotRunAgain) {
+  AddNode(run_, {.id = "a", .slots = 3});
+  AddNode(run_, {.id = "s", .role = v1::ROLE_SERVER});
+  Close();
+  run_.nodes.at("a").slots[1].phase = SlotState::Phase::kDone;
+  run_.nodes.at("a").slots[2].phase = SlotState::Phase::kRunning;
+  run_.nodes.at("a").slots[2].attempt = 4;
+  const v1::Assignment a = Of("a");
+  EXPECT_TRUE(a.slots(0).should_run());
+  EXPECT_FALSE(a.slots(1).should_run());
+  EXPECT_TRUE(a.slots(2).should_run());
+  EXPECT_EQ(a.slots(2).attempt(), 4u);
+}
+
+TEST_F(AssignmentTest, NothingForWhoHoldsNoRanks) {
+  AddNode(run_, {.id = "a", .slots = 3});
+  AddNode(run_, {.id = "s", .role = v1::ROLE_SERVER});
+  Close();
+  AddNode(run_, {.id = "spare"});
+  EXPECT_TRUE(Of("spare").slots().empty());
+}
+
+TEST(PeerIndexDeathTest, RanksThatAreNoPermutationAreNeverHandedOut) {
+  v1::PeerList list;
+  list.set_worker_num(2);
+  list.set_machine_num(1);
+  for (int i = 0; i < 2; ++i) {
+    v1::PeerNode* node = list.add_nodes();
+    node->set_role(v1::ROLE_WORKER);
+    node->add_slots()->set_rank(1);
+  }
+  EXPECT_DEATH(PeerIndex{list}, "ranks are no permutation");
+}
+
+}  // namespace
+}  // namespace muster::scheduler

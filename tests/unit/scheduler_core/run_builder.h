@@ -1,0 +1,53 @@
+// Runs and nodes for the tables: only what a test speaks of differs from one node to the next.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "scheduler/core/state.h"
+
+namespace muster::scheduler {
+
+inline MonotonicTime At(double seconds) { return MonotonicTime::FromNanoseconds(0) + absl::Seconds(seconds); }
+
+struct NodeSpec {
+  std::string id;
+  int slots = 1;
+  std::string host = "";     // else "host-<id>"
+  std::string machine = "";  // else the host
+  std::string address = "10.0.0.1";
+  v1::Role role = v1::ROLE_WORKER;
+};
+
+inline v1::NodeInfo InfoOf(const NodeSpec& spec) {
+  v1::NodeInfo info;
+  info.set_role(spec.role);
+  info.set_host_name(spec.host.empty() ? "host-" + spec.id : spec.host);
+  info.set_machine_id(spec.machine.empty() ? info.host_name() : spec.machine);
+  info.set_address(spec.address);
+  for (int i = 0; i < spec.slots; ++i) info.add_slots()->set_ring_port(static_cast<uint32_t>(7000 + i));
+  return info;
+}
+
+inline Run RunOf(uint32_t workers, uint32_t servers = 0) {
+  Run run;
+  run.job_id = "default";
+  run.number = 1;
+  if (workers > 0) run.settings.set_worker_num(workers);
+  if (servers > 0) run.settings.set_server_num(servers);
+  return run;
+}
+
+// The node is connected.
+inline Node& AddNode(Run& run, const NodeSpec& spec) {
+  Node& node = run.nodes[spec.id];
+  node.id = spec.id;
+  node.incarnation = run.nodes.size();
+  node.info = InfoOf(spec);
+  node.slots.resize(static_cast<size_t>(spec.slots));
+  node.stream = run.nodes.size();
+  node.was_seen = true;
+  return node;
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,113 @@
+#include "scheduler/core/waiting.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "tests/unit/scheduler_core/run_builder.h"
+
+namespace muster::scheduler {
+namespace {
+
+TEST(DescribeWaiting, NamesMissingIds) {
+  scheduler::Run run = RunOf(8);
+  for (const char* id : {"0", "1", "2", "5", "7"}) AddNode(run, {.id = id, .host = "host-a"});
+  run.topo_deadline = At(100);
+  const v1::WaitStatus status = DescribeWaiting(run, At(40));
+  EXPECT_EQ(status.text(), "5 of 8 workers are here (host-a: 5); missing node ids: 3-4,6; 60 s left");
+  EXPECT_EQ(status.workers_here(), 5u);
+  EXPECT_EQ(status.workers_needed(), 8u);
+  EXPECT_EQ(status.time_left_ms(), 60'000);
+}
+
+TEST(DescribeWaiting, OneMissingId) {
+  scheduler::Run run = RunOf(2);
+  AddNode(run, {.id = "1"});
+  EXPECT_EQ(DescribeWaiting(run, At(0)).text(), "1 of 2 workers are here (host-1: 1); missing node id: 0");
+}
+
+TEST(DescribeWaiting, NoIdsAreNamedWhereNumbersAreNoRanks) {
+  const auto text = [](void (*change)(scheduler::Run&)) {
+    scheduler::Run run = RunOf(4);
+    AddNode(run, {.id = "1"});
+    change(run);
+    return DescribeWaiting(run, At(0)).text();
+  };
+  const std::string plain = "1 of 4 workers are here (host-1: 1)";
+  EXPECT_EQ(text([](scheduler::Run& run) { run.settings.set_hccl_cm_init(true); }), plain);
+  EXPECT_EQ(text([](scheduler::Run& run) { run.nodes.at("1").info.set_node_rank(0); }), plain);
+  EXPECT_EQ(text([](scheduler::Run& run) { run.nodes.at("1").info.add_table_ranks(0); }), plain);
+  EXPECT_EQ(text([](scheduler::Run& run) { AddNode(run, {.id = "2", .slots = 2}); }),
+            "3 of 4 workers are here (host-1: 1, host-2: 2)");
+  EXPECT_EQ(text([](scheduler::Run& run) { run.settings.set_server_num(1); }),
+            "1 of 4 workers are here, 0 of 1 servers (host-1: 1)");
+}
+
+TEST(DescribeWaiting, ManyMissingIdsStayOneLine) {
+  scheduler::Run run = RunOf(1'000'000);
+  AddNode(run, {.id = "1"});
+  for (int i = 2; i < 2000; i += 2) AddNode(run, {.id = absl::StrCat(i), .host = "host-1"});
+  EXPECT_LT(DescribeWaiting(run, At(0)).text().size(), 400u);
+}
+
+TEST(DescribeWaiting, HostsOfOneNameAreToldApart) {
+  scheduler::Run run = RunOf(8);
+  AddNode(run, {.id = "a", .slots = 2, .host = "gpu", .machine = "m1", .address = "10.0.0.1"});
+  AddNode(run, {.id = "b", .slots = 1, .host = "gpu", .machine = "m1", .address = "10.0.0.1"});
+  AddNode(run, {.id = "c", .slots = 1, .host = "gpu", .machine = "m2", .address = "10.0.0.2"});
+  AddNode(run, {.id = "d", .slots = 1, .host = "cpu10"});
+  AddNode(run, {.id = "e", .slots = 1, .host = "cpu9"});
+  EXPECT_EQ(DescribeWaiting(run, At(0)).text(),
+            "6 of 8 workers are here (cpu9: 1, cpu10: 1, gpu [10.0.0.1]: 3, gpu [10.0.0.2]: 1)");
+}
+
+TEST(DescribeWaiting, ManyHostsAreCutShort) {
+  scheduler::Run run = RunOf(100);
+  for (int i = 0; i < 12; ++i) AddNode(run, {.id = absl::StrCat("n", i), .host = absl::StrCat("h", i)});
+  EXPECT_EQ(DescribeWaiting(run, At(0)).text(),
+            "12 of 100 workers are here (h0: 1, h1: 1, h2: 1, h3: 1, h4: 1, h5: 1, h6: 1, h7: 1 and 4 more)");
+}
+
+TEST(DescribeWaiting, WhoWasHere) {
+  scheduler::Run run = RunOf(8);
+  Node& away = AddNode(run, {.id = "a"});
+  away.stream = 0;
+  away.last_seen = At(90);
+  Node& unseen = AddNode(run, {.id = "b"});
+  unseen.stream = 0;
+  unseen.was_seen = false;
+  GoneNode& lost = run.gone["c"];
+  lost.why = v1::NodeRemoved::LOST;
+  lost.host_name = "host-c";
+  lost.last_seen = At(40);
+  lost.was_seen = true;
+  GoneNode& left = run.gone["d"];
+  left.why = v1::NodeRemoved::LEFT;
+  left.reason = "it got SIGTERM";
+  left.host_name = "host-d";
+  run.gone["e"].why = v1::NodeRemoved::REPLACED;
+  EXPECT_EQ(DescribeWaiting(run, At(100)).text(),
+            "0 of 8 workers are here; node a (host-a) was last seen 10 s ago, node b (host-b) was not seen since the "
+            "scheduler started, node c (host-c) was last seen 60 s ago, node d (host-d) has left: it got SIGTERM");
+}
+
+TEST(DescribeWaiting, SparesStandBy) {
+  scheduler::Run run = RunOf(2);
+  AddNode(run, {.id = "a"}).is_spare = true;
+  EXPECT_EQ(DescribeWaiting(run, At(0)).text(), "0 of 2 workers are here; 1 spare stands by");
+  AddNode(run, {.id = "b"}).is_spare = true;
+  EXPECT_EQ(DescribeWaiting(run, At(0)).text(), "0 of 2 workers are here; 2 spares stand by");
+}
+
+TEST(DescribeWaiting, TimeLeft) {
+  scheduler::Run run = RunOf(2);
+  EXPECT_EQ(DescribeWaiting(run, At(0)).time_left_ms(), -1) << "no limit";
+  run.topo_deadline = At(10);
+  EXPECT_EQ(DescribeWaiting(run, At(10)).time_left_ms(), 0);
+  EXPECT_EQ(DescribeWaiting(run, At(11)).time_left_ms(), 0);
+  EXPECT_EQ(DescribeWaiting(run, At(11)).text(), "0 of 2 workers are here");
+}
+
+TEST(DescribeWaiting, NobodyHasSaidHowMany) { EXPECT_EQ(DescribeWaiting(RunOf(0), At(0)).text(), "no node is here"); }
+
+}  // namespace
+}  // namespace muster::scheduler

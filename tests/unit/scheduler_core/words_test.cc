@@ -1,0 +1,93 @@
+// What people read: ranks, ages, names of phases.
+#include <gtest/gtest.h>
+
+#include "scheduler/core/state.h"
+#include "scheduler/core/story.h"
+#include "tests/unit/scheduler_core/run_builder.h"
+
+namespace muster::scheduler {
+namespace {
+
+TEST(FormatRanks, Table) {
+  const std::vector<std::pair<std::vector<uint32_t>, std::string>> table = {
+      {{}, ""},
+      {{7}, "7"},
+      {{0, 1}, "0-1"},
+      {{3, 1, 2, 0}, "0-3"},
+      {{0, 2, 4}, "0,2,4"},
+      {{7, 0, 1, 2, 3}, "0-3,7"},
+      {{5, 5, 5}, "5-5"},
+      {{4294967295u}, "4294967295"},
+      {{4294967294u, 4294967295u, 0}, "0,4294967294-4294967295"},
+  };
+  for (const auto& [ranks, text] : table) EXPECT_EQ(FormatRanks(ranks), text);
+}
+
+TEST(FormatAge, Table) {
+  const std::vector<std::pair<absl::Duration, std::string>> table = {
+      {absl::ZeroDuration(), "0 s"},
+      {absl::Seconds(-5), "0 s"},
+      {absl::Microseconds(400), "0 s"},
+      {absl::Microseconds(600), "1 ms"},
+      {absl::Milliseconds(99), "99 ms"},
+      {absl::Milliseconds(100), "0.1 s"},
+      {absl::Milliseconds(949), "0.9 s"},
+      {absl::Milliseconds(950), "1 s"},
+      {absl::Milliseconds(1500), "1.5 s"},
+      {absl::Seconds(2), "2 s"},
+      {absl::Milliseconds(9949), "9.9 s"},
+      {absl::Milliseconds(9950), "10 s"},
+      {absl::Milliseconds(119'499), "119 s"},
+      {absl::Milliseconds(119'500), "2 min"},
+      {absl::Seconds(150), "2 min 30 s"},
+      {absl::Seconds(1800), "30 min"},
+      {absl::Seconds(3599), "59 min 59 s"},
+      {absl::Hours(1), "1 h"},
+      {absl::Minutes(125), "2 h 5 min"},
+      {absl::Hours(47) + absl::Minutes(59), "47 h 59 min"},
+      {absl::Hours(48), "2 d"},
+      {absl::Hours(76), "3 d 4 h"},
+      {absl::InfiniteDuration(), "for ever"},
+      {-absl::InfiniteDuration(), "0 s"},
+  };
+  for (const auto& [age, text] : table) EXPECT_EQ(FormatAge(age), text) << absl::FormatDuration(age);
+}
+
+TEST(Describe, AFailedProcessIsToldInTheWordsOfTheCause) {
+  State state;
+  Job& job = state.jobs["default"];
+  scheduler::Run& run = job.runs.emplace(1, RunOf(1)).first->second;
+  run.round = 1;
+  AddNode(run, {.id = "a"}).slots[0] = {.phase = SlotState::Phase::kRunning, .rank = 0};
+  v1::Record record;
+  v1::NodeReported& reported = *record.mutable_node_reported();
+  reported.set_job_id("default");
+  reported.set_run(1);
+  reported.set_node_id("a");
+  v1::ProcessEnded& ended = *reported.add_events()->mutable_ended();
+  ended.set_round(1);
+  ended.set_signal(9);
+  ASSERT_TRUE(Describe(state, record).has_value());
+  EXPECT_EQ(Describe(state, record)->text(), "rank 0 on host-a (node a) was killed by SIGKILL");
+  ended.set_round(2);
+  EXPECT_FALSE(Describe(state, record).has_value()) << "of a round that is not this one";
+  ended.set_round(1);
+  ended.set_was_stopped(true);
+  EXPECT_FALSE(Describe(state, record).has_value()) << "we stopped it";
+}
+
+TEST(SeverityOf, OnlyWhatNeedsAPersonIsLoud) {
+  const std::vector<std::pair<const char*, Severity>> table = {
+      {"run_opened", Severity::kDebug},  {"node_joined", Severity::kDebug},  {"node_left", Severity::kDebug},
+      {"round_closed", Severity::kInfo}, {"run_succeeded", Severity::kInfo}, {"run_failing", Severity::kInfo},
+      {"node_lost", Severity::kWarning}, {"run_failed", Severity::kError},
+  };
+  for (const auto& [kind, severity] : table) {
+    v1::StoryEvent event;
+    event.set_kind(kind);
+    EXPECT_EQ(SeverityOf(event), severity) << kind;
+  }
+}
+
+}  // namespace
+}  // namespace muster::scheduler
