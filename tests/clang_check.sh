@@ -4,14 +4,16 @@
 set -euo pipefail
 /usr/bin/python3 - "$1" <<'PYTHON' | xargs -r -d '\n' -P "$(nproc)" -I{} bash -c '{}'
 import json
+import os
 import shlex
 import sys
 
+build = os.path.realpath(sys.argv[1]) + "/"
 with open(sys.argv[1] + "/compile_commands.json") as file:
     entries = json.load(file)
 for entry in entries:
-    if entry["file"].endswith(".pb.cc"):
-        continue
+    if os.path.realpath(entry["file"]).startswith(build):
+        continue  # generated
     words = shlex.split(entry["command"])
     while not words[0].endswith(("c++", "g++")):  # a compiler launcher
         words.pop(0)
@@ -24,6 +26,6 @@ for entry in entries:
             skip = True
         elif word not in ("-c", "-MD") and not word.startswith("-fsanitize"):
             kept.append(word)
-    line = ["clang++-14", "-fsyntax-only", "-Wthread-safety"] + kept
+    line = ["clang++-14", "-fsyntax-only", "-Wthread-safety", "-Wno-unknown-warning-option"] + kept
     print("cd %s && %s" % (shlex.quote(entry["directory"]), " ".join(shlex.quote(word) for word in line)))
 PYTHON

@@ -38,6 +38,7 @@ done
 ((${#chosen[@]} > 0)) || chosen=("${stages[@]}")
 
 jobs=$(nproc)
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1  # a clone elsewhere finds what was compiled here
 results=$(mktemp -d -t muster-tests.XXXXXX)
 trap 'rm -rf "$results"' EXIT
 is_broken=0  # a stage failed in a way that no test's result shows
@@ -127,7 +128,7 @@ stage_asan() {
   export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
   run_ctest build-asan asan -j "$jobs" -LE 'sim|long'
   prepare_torch
-  MUSTER_BIN=$root/build-asan/bin MUSTER_SLOWNESS=4 run_pytest asan_e2e -m 'not measures'
+  MUSTER_BIN=$root/build-asan/bin MUSTER_SLOWNESS=4 run_pytest asan_e2e -k 'not torch-1.13'
   unset ASAN_OPTIONS UBSAN_OPTIONS
 }
 

@@ -35,9 +35,13 @@ v1::StoryEvent DescribeJoin(const v1::NodeJoined& record) {
                    record.is_spare() ? ", as a spare" : ""));
 }
 
-v1::StoryEvent DescribeRemoval(const v1::NodeRemoved& record) {
+// A node that goes while the run still forms holds no ranks: everybody sees it among the missing, and it is no alarm.
+v1::StoryEvent DescribeRemoval(const State& state, const v1::NodeRemoved& record) {
+  const Run* run = state.FindRun(record.job_id(), record.run());
+  const bool is_forming = run != nullptr && run->phase == v1::RUN_PHASE_FORMING;
+  const char* lost = is_forming ? "node_gone" : "node_lost";
   const char* kind = record.why() == v1::NodeRemoved::LEFT   ? "node_left"
-                     : record.why() == v1::NodeRemoved::LOST ? "node_lost"
+                     : record.why() == v1::NodeRemoved::LOST ? lost
                                                              : "node_replaced";
   const char* verb = record.why() == v1::NodeRemoved::LEFT   ? " left: "
                      : record.why() == v1::NodeRemoved::LOST ? " is lost: "
@@ -106,7 +110,7 @@ std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& rec
     case v1::Record::kNodeJoined:
       return DescribeJoin(record.node_joined());
     case v1::Record::kNodeRemoved:
-      return DescribeRemoval(record.node_removed());
+      return DescribeRemoval(state, record.node_removed());
     case v1::Record::kRoundClosed:
       return DescribeRound(record.round_closed());
     case v1::Record::kNodeReported:

@@ -68,6 +68,7 @@ void Core::Impl::On(const Tick&) {
 
 void Core::Impl::OnDue(Run& run) {
   if (now_.monotonic >= run.topo_deadline && run.phase == v1::RUN_PHASE_FORMING) {
+    if (run.nodes.empty() && !options_.is_once) return ForgetRun(run);  // nobody is left to be told
     run.topo_deadline = MonotonicTime::Never();
     v1::WaitStatus status = DescribeWaiting(run, now_.monotonic);
     return Fail(run,

@@ -14,7 +14,6 @@ DEBIAN_PYTHON = "/usr/bin/python3"
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "measures: holds real time against a bound; not for sanitizers")
     muster.become_subreaper()
 
 

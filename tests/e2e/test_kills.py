@@ -55,6 +55,18 @@ def test_a_killed_process_ends_the_job_and_is_named_everywhere(cluster, measured
     assert re.search(r"MS_ENABLE_RECOVERY|enable_recovery", agents[0].tail(30)), agents[0].output()
 
 
+def test_survivors_that_ignore_sigterm_are_killed_after_the_stop_timeout(cluster, measured):
+    deaf = ["python3", "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)"]
+    _, agents, ranks = start(cluster, deaf, 2, 2, "--stop_timeout", 2)
+    time.sleep(1)  # so that every process is deaf by now
+    killed = kill_now(ranks[0]["pid"])
+    codes = [agent.wait(15) for agent in agents]
+    took = time.monotonic() - killed
+    assert codes == [128 + 9, EXIT_FAILED_ELSEWHERE], cluster.describe()
+    assert took >= 2
+    measured("from the kill to the last agent's end with a stop_timeout of 2 s", took, at_most=3)
+
+
 def test_a_real_job_of_pytorch_whose_rank_dies(cluster, any_torch):
     scheduler = cluster.start_scheduler("--once", "--worker_num", 2)
     agents = [cluster.start_agent("agent%d" % i, ["--worker_num", 2, "--node_id", i],

@@ -1,6 +1,7 @@
 // muster_sim: the simulation. A seed reproduces a run exactly.
 //
 //   muster_sim --seeds 2000 --seconds 240        at least so many seeds, and at least so long
+//   muster_sim --seeds 50 --twice                each seed twice: it must go the same way
 //   muster_sim --seed 1234 --verbose             one seed, with its trace
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,7 @@ struct Options {
   Limits limits;
   uint64_t only_seed = 0;
   bool is_verbose = false;
+  bool runs_twice = false;
 };
 
 [[noreturn]] void Usage(const std::string& error) {
@@ -28,7 +30,7 @@ struct Options {
       stderr,
       "muster_sim: %s\n"
       "usage: muster_sim [--seeds N] [--seconds S] [--at-most S] [--first-seed K] [--nodes-max M] [--jobs 1|2]\n"
-      "                  [--workers N] [--keep-going] | --seed X [--nodes-max M] [--jobs 1|2] [--verbose]\n",
+      "                  [--workers N] [--keep-going] [--twice] | --seed X [--nodes-max M] [--jobs 1|2] [--verbose]\n",
       error.c_str());
   std::exit(2);
 }
@@ -45,6 +47,10 @@ Options Parse(int argc, char** argv) {
     const std::string name = argv[i];
     if (name == "--verbose") {
       options.is_verbose = true;
+      continue;
+    }
+    if (name == "--twice") {
+      options.runs_twice = true;
       continue;
     }
     if (name == "--keep-going") {
@@ -76,11 +82,18 @@ Options Parse(int argc, char** argv) {
   return options;
 }
 
-SeedResult RunSeed(uint64_t seed, const Limits& limits, bool is_verbose) {
-  const Parameters parameters = DrawParameters(seed, limits);
+SeedResult RunSeed(uint64_t seed, const Options& options, bool is_verbose) {
+  const Parameters parameters = DrawParameters(seed, options.limits);
   World world(parameters, is_verbose);
   world.Run();
-  return {world.steps(), world.violation()};
+  SeedResult result{world.steps(), world.violation()};
+  if (!options.runs_twice) return result;
+  World again(parameters, false);
+  again.Run();
+  if (again.digest() != world.digest() && result.violation.empty()) {
+    result.violation = "the second run of this seed went another way: something depends on more than events and times";
+  }
+  return result;
 }
 
 std::string Reproduce(const char* program, uint64_t seed, const Limits& limits) {
@@ -89,7 +102,7 @@ std::string Reproduce(const char* program, uint64_t seed, const Limits& limits) 
 }
 
 int RunOne(const Options& options) {
-  const SeedResult result = RunSeed(options.only_seed, options.limits, options.is_verbose);
+  const SeedResult result = RunSeed(options.only_seed, options, options.is_verbose);
   std::printf("seed %llu: %llu steps, %s\n", static_cast<unsigned long long>(options.only_seed),
               static_cast<unsigned long long>(result.steps),
               result.violation.empty() ? "no violation" : result.violation.c_str());
@@ -98,7 +111,7 @@ int RunOne(const Options& options) {
 
 int RunMany(const Options& options, const char* program) {
   const Totals totals = RunSeeds(
-      options.workers, [&](uint64_t seed) { return RunSeed(seed, options.limits, false); },
+      options.workers, [&](uint64_t seed) { return RunSeed(seed, options, false); },
       [&](uint64_t seed, const std::string& what) {
         std::printf("VIOLATION in seed %llu: %s\n  reproduce: %s\n", static_cast<unsigned long long>(seed),
                     what.c_str(), Reproduce(program, seed, options.limits).c_str());

@@ -179,6 +179,8 @@ void Network::Push(const Handle& c, Direction<Message>& direction, Message messa
   if (direction.is_cut) return;
   direction.last = std::max(direction.last, sim_.timeline.monotonic() + Latency(c->machine));
   direction.queue.push_back({direction.last, std::move(message)});
+  sim_.Note(c->id);
+  sim_.Note(static_cast<uint64_t>(direction.last.nanoseconds()));
 }
 
 void Network::PumpUp(const Handle& c) {
@@ -266,8 +268,10 @@ void Network::BreakOne(Random& random) {
   if (open.empty()) return;
   const Handle& c = random.Pick(open);
   const auto delay = [&] { return random.UpTo(random.Chance(0.5) ? absl::Milliseconds(50) : kDetectionMax); };
+  const absl::Duration here = delay();
+  const absl::Duration there = delay();
   sim_.Trace("fault: connection ", c->id, " of machine ", c->machine, " breaks");
-  Break(c, delay(), delay(), "Connection reset");
+  Break(c, here, there, "Connection reset");
 }
 
 void Network::Partition(size_t machine, bool up, bool down, absl::Duration length) {

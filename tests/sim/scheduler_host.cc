@@ -177,7 +177,10 @@ void SchedulerHost::Gather(scheduler::Effects effects) {
 
 void SchedulerHost::Store() {
   if (batch_.empty()) return;
-  for (v1::Record& record : batch_) journal_.push_back(std::move(record));
+  for (v1::Record& record : batch_) {
+    sim_.Note(record.SerializeAsString());
+    journal_.push_back(std::move(record));
+  }
   batch_.clear();
   if (snapshot_at_ == 0 && random_.Chance(kRecoveryCheck)) {
     snapshot_at_ = journal_.size();

@@ -22,6 +22,13 @@ class Sim {
   Timeline timeline;
   uint64_t steps = 0;  // events applied to a core
 
+  // What happened, in a nutshell: equal runs have equal digests.
+  void Note(uint64_t fact) { digest_ = (digest_ ^ fact) * 0x100000001b3 + (digest_ >> 29); }
+  void Note(const std::string& bytes) {
+    for (const char c : bytes) Note(static_cast<uint64_t>(static_cast<unsigned char>(c)));
+  }
+  uint64_t digest() const { return digest_; }
+
   // A line of the trace; costs nothing unless someone watches.
   template <typename... Words>
   void Trace(const Words&... words) {
@@ -46,6 +53,7 @@ class Sim {
 
   const bool is_verbose_;
   std::string violation_;
+  uint64_t digest_ = 0xcbf29ce484222325;
 };
 
 }  // namespace muster::sim

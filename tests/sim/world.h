@@ -27,6 +27,7 @@ class World {
 
   const std::string& violation() const { return sim_.violation(); }
   uint64_t steps() const { return sim_.steps; }
+  uint64_t digest() const { return sim_.digest(); }
 
  private:
   // Where an agent is started again and again: one line of a user's script.
