@@ -124,7 +124,7 @@ Run* Core::Impl::RunForNewcomer(const JoinRequested& event) {
     Refuse(event.stream, TryLater(absl::StrCat("the scheduler already serves ", kMaxJobs,
                                                " jobs, and that is the most: stop one (ms-ctl stop), or use another "
                                                "scheduler"),
-                                  absl::Seconds(30)));
+                                  absl::Seconds(3)));
     return nullptr;
   }
   return OpenRun(event);

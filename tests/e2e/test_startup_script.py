@@ -13,6 +13,7 @@ class Machine:
     """A working folder as the document has it, and the script started in a network namespace."""
 
     def __init__(self, cluster, netns, python, name):
+        processes.reap_adopted(set())  # what an earlier test left
         self.cluster, self.netns = cluster, netns
         self.folder = cluster.folder / name
         self.told = self.folder / "told"
@@ -40,7 +41,7 @@ def wait_for_background(timeout):
 
     def all_gone():
         codes.update(processes.reap_adopted(set()))
-        return not processes.descendants(os.getpid())
+        return not processes.descendants(os.getpid(), with_zombies=True)
     eventually(all_gone, timeout, "the job's processes end; left: %s" % processes.descendants(os.getpid()))
     return codes
 
