@@ -15,8 +15,8 @@ stages=(style unit sim e2e asan tsan)
 #   unit   unit, golden and contract tests, release build
 #   sim    the simulation's share for each change
 #   e2e    real processes, PyTorch 2.13 and Debian's 1.13
-#   asan   unit, golden, contract and end-to-end tests, built by clang (for -Wthread-safety) with AddressSanitizer and
-#          UndefinedBehaviorSanitizer
+#   asan   unit, golden and contract tests, built by clang (for -Wthread-safety) with AddressSanitizer and
+#          UndefinedBehaviorSanitizer; with --long the end-to-end tests as well
 #   tsan   the test programs that link no gRPC (which is not built for it) with ThreadSanitizer
 
 is_long=0
@@ -127,8 +127,10 @@ stage_asan() {
   check "asan build" build build-asan asan || return 1
   export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
   run_ctest build-asan asan -j "$jobs" -LE 'sim|long'
-  prepare_torch
-  MUSTER_BIN=$root/build-asan/bin MUSTER_SLOWNESS=4 run_pytest asan_e2e -k 'not torch-1.13'
+  if ((is_long)); then
+    prepare_torch
+    MUSTER_BIN=$root/build-asan/bin MUSTER_SLOWNESS=4 run_pytest asan_e2e -k 'not torch-1.13'
+  fi
   unset ASAN_OPTIONS UBSAN_OPTIONS
 }
 

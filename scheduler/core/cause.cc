@@ -17,11 +17,6 @@ std::string FirstLine(const std::string& text) { return text.substr(0, text.find
 
 }  // namespace
 
-bool RecoveryWouldHelp(const v1::Cause& cause) {
-  return cause.kind() == v1::Cause::PROCESS_SIGNALED || cause.kind() == v1::Cause::PROCESS_EXITED ||
-         cause.kind() == v1::Cause::NODE_LOST;
-}
-
 std::string SignalName(int signal) {
   const char* name = sigabbrev_np(signal);
   return name != nullptr ? absl::StrCat("SIG", name) : absl::StrCat("signal ", signal);

@@ -29,9 +29,6 @@ CauseCandidate Decision(v1::Cause::Kind kind, std::string text, std::string reme
 // The one that is told. `candidates` is not empty.
 const CauseCandidate& ChooseCause(const std::vector<CauseCandidate>& candidates);
 
-// Whether a job with recovery would have lived on.
-bool RecoveryWouldHelp(const v1::Cause& cause);
-
 // "SIGKILL" for 9; "signal 42" for what has no name.
 std::string SignalName(int signal);
 

@@ -158,13 +158,7 @@ void Core::Impl::End(Run& run, bool succeeded, const v1::Cause& cause) {
   ended.set_run(run.number);
   ended.mutable_outcome()->set_succeeded(succeeded);
   ended.mutable_outcome()->set_ended_unix_ms(now_.wall.unix_ms);
-  if (!succeeded) {
-    v1::Cause& told = *ended.mutable_outcome()->mutable_cause();
-    told = cause;
-    if (!run.settings.enable_recovery() && RecoveryWouldHelp(cause)) {
-      told.set_remedy("set MS_ENABLE_RECOVERY=1 on every node to have the job go on after a failure");
-    }
-  }
+  if (!succeeded) *ended.mutable_outcome()->mutable_cause() = cause;
   ended.set_lasted_ms(absl::ToInt64Milliseconds(now_.monotonic - run.opened));
   Write(std::move(record));
   run.candidates.clear();

@@ -34,7 +34,10 @@ void AgentCore::Impl::OnWelcome(const v1::SchedulerMessage& message) {
   if (is_new_run && processes_.WasAnyLaunched()) {  // our processes belong to a run that it no longer knows
     return EndHopeless(kExitSchedulerLost, SaySchedulerForgot(options_.scheduler));
   }
-  if (is_new_run) desired_.Clear();
+  if (is_new_run) {
+    desired_.Clear();
+    peers_ = Peers{};
+  }
   cluster_id_ = welcome.cluster_id();
   run_ = welcome.run();
   node_id_ = welcome.node_id();

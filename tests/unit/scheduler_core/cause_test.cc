@@ -101,19 +101,6 @@ TEST_F(CauseTest, TiesGoToTheEarliestDeathThenToTheFirstReport) {
   EXPECT_EQ(ChooseCause({Process(Ended(1, 0), 5), Process(Ended(2, 0), 5)}).cause.exit_code(), 1);
 }
 
-TEST(Cause, RecoveryHelpsAgainstDeathsOnly) {
-  const std::vector<std::pair<v1::Cause::Kind, bool>> table = {
-      {v1::Cause::PROCESS_SIGNALED, true}, {v1::Cause::PROCESS_EXITED, true},     {v1::Cause::NODE_LOST, true},
-      {v1::Cause::LAUNCH_FAILED, false},   {v1::Cause::NODE_LEFT, false},         {v1::Cause::NEVER_FORMED, false},
-      {v1::Cause::STOPPED_BY_USER, false}, {v1::Cause::SCHEDULER_STOPPED, false},
-  };
-  for (const auto& [kind, helps] : table) {
-    v1::Cause cause;
-    cause.set_kind(kind);
-    EXPECT_EQ(RecoveryWouldHelp(cause), helps) << v1::Cause::Kind_Name(kind);
-  }
-}
-
 TEST(SignalName, KnownAndUnknown) {
   EXPECT_EQ(SignalName(9), "SIGKILL");
   EXPECT_EQ(SignalName(15), "SIGTERM");
