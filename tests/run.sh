@@ -17,7 +17,8 @@ stages=(style unit sim e2e asan tsan)
 #   e2e    real processes, PyTorch 2.13 and Debian's 1.13
 #   asan   unit, golden and contract tests, built by clang (for -Wthread-safety) with AddressSanitizer and
 #          UndefinedBehaviorSanitizer; with --long the end-to-end tests as well
-#   tsan   the test programs that link no gRPC (which is not built for it) with ThreadSanitizer
+#   tsan   the test programs that link no gRPC (which is not built for it) with ThreadSanitizer (with --long, or
+#          by name)
 
 is_long=0
 chosen=()
@@ -36,7 +37,10 @@ for stage in "${chosen[@]}"; do
   [[ " ${stages[*]} " == *" $stage "* ]] ||
     { echo "tests/run.sh: unknown stage '$stage'; known: ${stages[*]}" >&2; exit 2; }
 done
-((${#chosen[@]} > 0)) || chosen=("${stages[@]}")
+if ((${#chosen[@]} == 0)); then
+  chosen=("${stages[@]}")
+  ((is_long)) || chosen=(style unit sim e2e asan)
+fi
 
 jobs=$(nproc)
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1  # a clone elsewhere finds what was compiled here

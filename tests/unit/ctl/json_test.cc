@@ -124,7 +124,7 @@ TEST(WatchJson, IsOneDocumentALine) {
   event.set_text("a\nb");
   for (const std::string& line : {EventLineJson(event), RunLineJson(v1::RunStatus())}) {
     EXPECT_EQ(line.find('\n'), line.size() - 1) << line;
-    EXPECT_NO_THROW(static_cast<void>(json::parse(line))) << line;
+    EXPECT_TRUE(json::accept(line)) << line;
   }
 }
 

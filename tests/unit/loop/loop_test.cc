@@ -160,6 +160,7 @@ TEST_F(LoopTest, AHeartbeatThatIsHereCountsBeforeTheDeadline) {
   Loop& loop = Start();
   loop.Post(ReportReceived{});
   EXPECT_THAT(applied.Await(2), ElementsAre("report", "tick"));
+  loop.Stop();  // it asks is_due until then
 }
 
 TEST_F(LoopTest, StopDrainsWhatIsQueuedAndWaitsForItsEffects) {
