@@ -66,9 +66,6 @@ void Core::Impl::GiveHandles(Run& run) {
     node.handle = ++last_handle_;
     owners_[node.handle] = Owner{run.job_id, run.number, id};
     if (!run.HasEnded()) node.grace_end = now_.monotonic + options_.lease;
-    const bool is_stopped = std::any_of(node.slots.begin(), node.slots.end(),
-                                        [](const SlotState& s) { return s.phase == SlotState::Phase::kStopped; });
-    if (is_stopped && run.phase == v1::RUN_PHASE_RUNNING) node.word_deadline = node.grace_end + kWordWait;
     Schedule(run, node);
   }
   Schedule(run);

@@ -66,7 +66,6 @@ class Core::Impl {
   void On(const StreamClosed& event);
   void On(const FarewellReceived& event);
   void TakeEvents(Run& run, Node& node, const v1::Report& report);
-  void AwaitWord(Run& run, Node& node);
   void LetLeave(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when);
   void Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq);
 

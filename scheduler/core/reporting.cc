@@ -73,18 +73,8 @@ void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
     Acknowledge(run, node, report.heartbeat_seq());
     return LetLeave(run, node, leaving->leaving(), now_.monotonic - absl::Milliseconds(leaving->age_ms()));
   }
-  if (node.stops_by_itself && run.phase == v1::RUN_PHASE_RUNNING) AwaitWord(run, node);
   CheckSuccess(run);
   if (run.phase == v1::RUN_PHASE_STOPPING) FixCauseIfKnown(run);
-}
-
-// Processes that were stopped while their run goes on are those of an agent that is about to leave, or of one whose
-// fence fell. The latter has nothing more to say, and the run must not wait for it.
-void Core::Impl::AwaitWord(Run& run, Node& node) {
-  const bool are_all_stopped =
-      std::all_of(node.slots.begin(), node.slots.end(), [](const SlotState& slot) { return slot.HasEnded(); });
-  node.word_deadline = now_.monotonic + (are_all_stopped ? kWordWait : options_.stop_timeout + 2 * kWordWait);
-  Schedule(run, node);
 }
 
 void Core::Impl::LetLeave(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when) {

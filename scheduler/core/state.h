@@ -57,7 +57,6 @@ struct Node {
   bool had_extra_lease = false;  // the scheduler suspected itself once already
   bool is_settled = false;       // knows the outcome and has no processes
   bool stops_by_itself = false;  // stopped a process that nobody had told it to stop: it will say why
-  MonotonicTime word_deadline = MonotonicTime::Never();  // or it won't: its fence fell
   std::unique_ptr<Challenger> challenger;
 };
 

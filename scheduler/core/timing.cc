@@ -37,7 +37,7 @@ void Core::Impl::Schedule(Run& run) {
 void Core::Impl::Schedule(Run& run, Node& node) {
   (void)run;
   const MonotonicTime challenge = node.challenger == nullptr ? MonotonicTime::Never() : node.challenger->deadline;
-  deadlines_.Set(node.handle, std::min({node.lease_end, node.grace_end, node.word_deadline, challenge}));
+  deadlines_.Set(node.handle, std::min({node.lease_end, node.grace_end, challenge}));
 }
 
 void Core::Impl::On(const Tick&) {
@@ -110,15 +110,6 @@ void Core::Impl::OnDue(Run& run, Node& node) {
                     absl::StrCat("its connection broke and it did not come back within ",
                                  FormatAge(options_.disconnect_grace), " (--disconnect_grace)"),
                     false, 0);
-  }
-  if (now_.monotonic >= node.word_deadline) {
-    node.word_deadline = MonotonicTime::Never();
-    node.stops_by_itself = false;
-    Schedule(run, node);
-    if (run.phase != v1::RUN_PHASE_RUNNING) return;
-    const std::string why =
-        "its processes were stopped while it had no answer from the scheduler for too long (--fence_timeout)";
-    return Fail(run, CandidateFrom(node, v1::Cause::NODE_LOST, why, 0, now_.monotonic));
   }
   Schedule(run, node);
 }
