@@ -66,7 +66,7 @@ class Core::Impl {
   void On(const StreamClosed& event);
   void On(const FarewellReceived& event);
   void TakeEvents(Run& run, Node& node, const v1::Report& report);
-  void LetLeave(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when);
+  void HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when);
   void Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq);
 
   // rounds.cc

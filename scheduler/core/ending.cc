@@ -133,10 +133,8 @@ void Core::Impl::Fail(Run& run, CauseCandidate candidate) {
   FixCauseIfKnown(run);
 }
 
-// Or the reason for which its agent has stopped them.
 bool Core::Impl::MayStillReport(const Run& run) const {
   for (const auto& [id, node] : run.nodes) {
-    if (node.stops_by_itself) return true;
     for (const SlotState& slot : node.slots) {
       if (slot.phase == SlotState::Phase::kAssigned || slot.phase == SlotState::Phase::kRunning) return true;
     }

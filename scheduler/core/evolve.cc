@@ -1,4 +1,5 @@
 // How each record changes the durable state. Nothing is decided here, and nothing may fail: a record is a fact.
+#include <algorithm>
 #include <utility>
 
 #include "common/limits.h"
@@ -13,6 +14,7 @@ void Apply(State& state, const v1::ClusterFounded& record, int64_t) { state.clus
 void Apply(State& state, const v1::TermBegun& record, int64_t) { state.term = record.term(); }
 
 void Apply(State& state, const v1::RunOpened& record, int64_t unix_ms) {
+  state.forgotten_jobs.erase(record.job_id());
   Job& job = state.jobs[record.job_id()];
   job.last_run = std::max(job.last_run, record.run());
   Run& run = job.runs[record.run()];
@@ -110,6 +112,7 @@ void Apply(State& state, const v1::NodeReported& record, int64_t) {
   Node& node = it->second;
   for (const v1::NodeEvent& event : record.events()) {
     node.events_through = event.number();
+    if (event.has_leaving()) node.is_leaving = true;
     const bool is_start = event.has_started();
     if (!is_start && !event.has_ended()) continue;
     const uint32_t round = is_start ? event.started().round() : event.ended().round();
@@ -145,7 +148,13 @@ void Apply(State& state, const v1::RunForgotten& record, int64_t) {
   const auto job = state.jobs.find(record.job_id());
   if (job == state.jobs.end()) return;
   job->second.runs.erase(record.run());
-  if (job->second.runs.empty()) state.jobs.erase(job);
+  if (!job->second.runs.empty()) return;
+  if (state.forgotten_jobs.size() >= kMaxForgottenJobs) {
+    state.lowest_last_run = std::max(state.lowest_last_run, state.forgotten_jobs.begin()->second);
+    state.forgotten_jobs.erase(state.forgotten_jobs.begin());
+  }
+  state.forgotten_jobs[record.job_id()] = job->second.last_run;
+  state.jobs.erase(job);
 }
 
 }  // namespace
@@ -183,6 +192,7 @@ const v1::StoryEvent* Evolve(State& state, const v1::Record& record) {
     case v1::Record::kRunForgotten:
       Apply(state, record.run_forgotten(), record.unix_ms());
       break;
+    case v1::Record::kSnapshot:
     case v1::Record::KIND_NOT_SET:
       break;
   }

@@ -140,8 +140,7 @@ Run* Core::Impl::OpenRun(const JoinRequested& event) {
     Refuse(event.stream, *std::move(refusal));
     return nullptr;
   }
-  const auto known = state_.jobs.find(join.job_id());
-  const uint64_t number = known == state_.jobs.end() ? 1 : known->second.last_run + 1;
+  const uint64_t number = state_.LastRunOf(join.job_id()) + 1;
   v1::Record record = NewRecord();
   v1::RunOpened& opened = *record.mutable_run_opened();
   opened.set_job_id(join.job_id());

@@ -4,7 +4,6 @@
 #include "scheduler/core/core_impl.h"
 
 namespace muster::scheduler {
-
 void Core::Impl::On(const ReportReceived& event) {
   const auto attached = streams_.find(event.stream);
   if (attached == streams_.end() || attached->second.is_challenger) return;
@@ -44,6 +43,7 @@ void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
   v1::Record record = NewRecord();
   v1::NodeReported& reported = *record.mutable_node_reported();
   const v1::NodeEvent* leaving = nullptr;
+  bool is_unasked_stop = false;
   std::vector<CauseCandidate> failures;
   uint64_t through = node.events_through;
   for (const v1::NodeEvent& event : report.events()) {
@@ -53,11 +53,12 @@ void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
     if (event.has_leaving()) leaving = &event;
     if (!event.has_ended()) continue;
     const v1::ProcessEnded& ended = event.ended();
-    if (ended.was_stopped() && run.phase == v1::RUN_PHASE_RUNNING) node.stops_by_itself = true;
-    if (ended.round() != run.round || ended.slot() >= node.slots.size() || ended.was_stopped()) continue;
+    if (ended.round() != run.round || ended.slot() >= node.slots.size()) continue;
     const SlotState& slot = node.slots[ended.slot()];
     if (slot.phase == SlotState::Phase::kIdle || slot.HasEnded() || ended.attempt() != slot.attempt) continue;
-    if (ended.exit_code() != 0 || ended.signal() != 0) {
+    if (ended.was_stopped()) {
+      is_unasked_stop |= run.phase == v1::RUN_PHASE_RUNNING && !node.is_leaving && leaving == nullptr;
+    } else if (ended.exit_code() != 0 || ended.signal() != 0) {
       failures.push_back(CandidateFrom(node, slot.rank, ended, now_.monotonic - absl::Milliseconds(event.age_ms())));
     }
   }
@@ -69,22 +70,30 @@ void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
   Write(std::move(record));
 
   for (CauseCandidate& failure : failures) Fail(run, std::move(failure));
+  if (is_unasked_stop) {
+    const std::string why = "its processes were stopped while it had no answer from the scheduler (--fence_timeout)";
+    Fail(run, CandidateFrom(node, v1::Cause::NODE_LOST, why, 0, now_.monotonic));
+  }
   if (leaving != nullptr) {
-    Acknowledge(run, node, report.heartbeat_seq());
-    return LetLeave(run, node, leaving->leaving(), now_.monotonic - absl::Milliseconds(leaving->age_ms()));
+    if (leaving->leaving().is_quiet()) Acknowledge(run, node, report.heartbeat_seq());
+    HearOfLeaving(run, node, leaving->leaving(), now_.monotonic - absl::Milliseconds(leaving->age_ms()));
+    if (leaving->leaving().is_quiet()) return;  // and it is gone
   }
   CheckSuccess(run);
   if (run.phase == v1::RUN_PHASE_STOPPING) FixCauseIfKnown(run);
 }
 
-void Core::Impl::LetLeave(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when) {
+// It goes when its processes have ended; the others are told at once.
+void Core::Impl::HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when) {
   std::string why = leaving.reason();
   if (why.empty()) why = leaving.signal() == 0 ? "its agent ended" : "it got " + SignalName(leaving.signal());
   CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LEFT, why, leaving.signal(), when);
   const bool held_ranks = !node.is_spare && run.round > 0;
-  const StreamId stream = node.stream;
-  RemoveNode(run, node, v1::NodeRemoved::LEFT, why, true);
-  CloseStreamOf(stream);
+  if (leaving.is_quiet()) {
+    const StreamId stream = node.stream;
+    RemoveNode(run, node, v1::NodeRemoved::LEFT, why, true);
+    CloseStreamOf(stream);
+  }
   if (held_ranks && (run.phase == v1::RUN_PHASE_RUNNING || run.phase == v1::RUN_PHASE_STOPPING)) {
     Fail(run, std::move(candidate));
   }

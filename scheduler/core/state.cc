@@ -19,6 +19,12 @@ const Run* State::FindRun(const std::string& job_id, uint64_t run) const {
   return it == job->second.runs.end() ? nullptr : &it->second;
 }
 
+uint64_t State::LastRunOf(const std::string& job_id) const {
+  if (const auto job = jobs.find(job_id); job != jobs.end()) return job->second.last_run;
+  const auto forgotten = forgotten_jobs.find(job_id);
+  return forgotten == forgotten_jobs.end() ? lowest_last_run : forgotten->second;
+}
+
 const char* RoleName(v1::Role role) { return role == v1::ROLE_SERVER ? "server" : "worker"; }
 
 const char* SlotPhaseName(SlotState::Phase phase) {
@@ -90,7 +96,7 @@ std::string DebugText(const State& state) {
       if (run.HasEnded()) absl::StrAppend(&text, "  outcome {", run.outcome.ShortDebugString(), "}\n");
       for (const auto& [id, node] : run.nodes) {
         absl::StrAppend(&text, "  node ", id, " ", absl::Hex(node.incarnation), node.is_spare ? " spare" : "",
-                        " events ", node.events_through);
+                        " events ", node.events_through, node.is_leaving ? " leaving" : "");
         for (const SlotState& slot : node.slots) {
           absl::StrAppend(&text, " [", slot.rank, " ", SlotPhaseName(slot.phase), " ", slot.attempt, " ", slot.pid,
                           "]");
@@ -102,6 +108,10 @@ std::string DebugText(const State& state) {
       }
     }
   }
+  for (const auto& [job_id, last_run] : state.forgotten_jobs) {
+    absl::StrAppend(&text, "forgotten job ", job_id, " last_run ", last_run, "\n");
+  }
+  absl::StrAppend(&text, "lowest last_run ", state.lowest_last_run, "\n");
   return text;
 }
 

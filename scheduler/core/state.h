@@ -44,6 +44,7 @@ struct Node {
   std::string identity;
   bool is_spare = false;  // stands by: holds no ranks and is not counted
   uint64_t events_through = 0;
+  bool is_leaving = false;  // it said so; it goes when its processes are gone
   std::vector<SlotState> slots;
 
   // volatile
@@ -56,7 +57,6 @@ struct Node {
   bool was_seen = false;         // by this scheduler process
   bool had_extra_lease = false;  // the scheduler suspected itself once already
   bool is_settled = false;       // knows the outcome and has no processes
-  bool stops_by_itself = false;  // stopped a process that nobody had told it to stop: it will say why
   std::unique_ptr<Challenger> challenger;
 };
 
@@ -140,14 +140,21 @@ struct State {
   std::string cluster_id;
   uint64_t term = 0;
   std::map<std::string, Job> jobs;
+  // Jobs without any run, with the number of their last one: at most kMaxForgottenJobs. Beyond, the first one gives way,
+  // and no job that isn't known here begins below its number.
+  std::map<std::string, uint64_t> forgotten_jobs;
+  uint64_t lowest_last_run = 0;
   std::deque<v1::StoryEvent> story;  // at most kMaxStoryEvents, oldest first
   uint64_t last_story_number = 0;
 
   Run* FindRun(const std::string& job_id, uint64_t run);
   const Run* FindRun(const std::string& job_id, uint64_t run) const;
+  // Of all runs that the job ever had; 0: none.
+  uint64_t LastRunOf(const std::string& job_id) const;
 };
 
 inline constexpr size_t kMaxGoneNodes = 256;
+inline constexpr size_t kMaxForgottenJobs = 4096;
 
 // Takes over one record. The only place where durable state changes. Returns the line of the story that the record
 // is, if it is one; it has been added to state.story.

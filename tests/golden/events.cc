@@ -74,8 +74,11 @@ void ParseFacts(const std::string& kind, const std::string& facts, v1::NodeEvent
     const auto starts = [&](const char* prefix) { return word.rfind(prefix, 0) == 0; };
     if (std::exchange(is_first, false)) {
       event.set_number(static_cast<uint64_t>(number(0)));
+      if (kind == "leaving") event.mutable_leaving()->set_is_quiet(true);
     } else if (kind == "leaving" && starts("sig")) {
       event.mutable_leaving()->set_signal(number(3));
+    } else if (kind == "leaving" && starts("soon")) {
+      event.mutable_leaving()->set_is_quiet(false);
     } else if (kind == "started") {
       if (starts("r")) event.mutable_started()->set_round(static_cast<uint32_t>(number(1)));
       if (starts("slot")) event.mutable_started()->set_slot(static_cast<uint32_t>(number(4)));
@@ -92,7 +95,6 @@ void ParseFacts(const std::string& kind, const std::string& facts, v1::NodeEvent
       if (starts("stopped")) ended.set_was_stopped(true);
     }
   }
-  if (kind == "leaving") event.mutable_leaving();
 }
 
 Event ParseReport(Command& command) {

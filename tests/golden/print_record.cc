@@ -60,7 +60,8 @@ std::string PrintEvent(const v1::NodeEvent& event) {
                                                     : absl::StrCat(" exit ", event.ended().exit_code()),
                         event.ended().was_stopped() ? " stopped" : "");
   }
-  return absl::StrCat(event.number(), event.has_leaving() ? " leaving" : " nothing");
+  if (!event.has_leaving()) return absl::StrCat(event.number(), " nothing");
+  return absl::StrCat(event.number(), event.leaving().is_quiet() ? " leaving" : " leaving soon");
 }
 
 std::string PrintReported(const v1::NodeReported& record) {
@@ -116,6 +117,8 @@ std::string PrintRecord(const v1::Record& record) {
                           PrintOutcome(record.run_ended().outcome()));
     case v1::Record::kRunForgotten:
       return absl::StrCat("run_forgotten ", record.run_forgotten().job_id(), "/", record.run_forgotten().run());
+    case v1::Record::kSnapshot:
+      return "snapshot";
     case v1::Record::KIND_NOT_SET:
       break;
   }

@@ -59,6 +59,8 @@ std::string Ledger::Take(const v1::Record& record) {
     case v1::Record::kRunForgotten:
       runs_.erase({record.run_forgotten().job_id(), record.run_forgotten().run()});
       return "";
+    case v1::Record::kSnapshot:
+      return "";  // says nothing new
     case v1::Record::KIND_NOT_SET:
       return "an empty record";
   }

@@ -35,7 +35,8 @@ void World::OnAgentEnd(Place& place) {
   place.kept_id = place.current->known_id();
   if (AreFaultsOver()) return;
   if (user_random_.Chance(place.job->restart_node)) {
-    const absl::Duration delay = user_random_.Between(absl::Milliseconds(200), absl::Seconds(30));
+    const absl::Duration longest = absl::Seconds(user_random_.Chance(0.5) ? 3 : 30);
+    const absl::Duration delay = user_random_.Between(absl::Milliseconds(200), longest);
     sim_.timeline.After(delay, [this, &place] {
       if (!AreFaultsOver()) StartAgent(place);
     });

@@ -19,6 +19,7 @@ void WorldInvariants::OnSchedulerStart(const std::vector<v1::Record>& durable) {
   streams_.clear();
   presence_.clear();
   farewells_.clear();
+  first_join_.clear();
   connects_.clear();
   started_ = excused_ = sim_.timeline.monotonic();
 }
@@ -34,7 +35,11 @@ void WorldInvariants::OnStartEffects(const scheduler::Effects& effects) { CheckE
 
 void WorldInvariants::NoteEvent(const scheduler::Event& event) {
   const MonotonicTime now = sim_.timeline.monotonic();
-  if (const auto* join = std::get_if<scheduler::JoinRequested>(&event)) streams_[join->stream].join = join->join;
+  if (const auto* join = std::get_if<scheduler::JoinRequested>(&event)) {
+    streams_[join->stream].join = join->join;
+    streams_[join->stream].order = ++last_order_;
+    first_join_.try_emplace(join->join.incarnation(), last_order_);
+  }
   if (const auto* closed = std::get_if<scheduler::StreamClosed>(&event)) NoteClosed(closed->stream);
   if (std::holds_alternative<scheduler::LoopWasLate>(event)) excused_ = now;
   if (const auto* farewell = std::get_if<scheduler::FarewellReceived>(&event)) {
@@ -68,6 +73,17 @@ void WorldInvariants::CheckRecord(const v1::Record& record) {
   sim_.Expect(contradiction.empty(), absl::StrCat("the journal's history is unsound: ", contradiction));
 }
 
+// Somebody else claimed the node's id after this incarnation had come.
+bool WorldInvariants::HasNewerRival(const v1::NodeRemoved& removed) const {
+  const auto first = first_join_.find(removed.incarnation());
+  const uint64_t came = first == first_join_.end() ? 0 : first->second;
+  return std::any_of(streams_.begin(), streams_.end(), [&](const auto& entry) {
+    const Stream& stream = entry.second;
+    return stream.order > came && stream.join.job_id() == removed.job_id() &&
+           stream.join.node_id() == removed.node_id() && stream.join.incarnation() != removed.incarnation();
+  });
+}
+
 // A node is given up when it was silent or away for long enough, or when somebody who knows said that it is dead.
 void WorldInvariants::CheckRemoval(const v1::NodeRemoved& removed) {
   const NodeKey key{removed.job_id(), removed.run(), removed.node_id()};
@@ -76,10 +92,7 @@ void WorldInvariants::CheckRemoval(const v1::NodeRemoved& removed) {
   const scheduler::CoreOptions& options = sim_.parameters.scheduler;
   const std::string who = absl::StrCat("node ", removed.node_id(), " of run ", removed.run());
   const bool has_farewell = farewells_.contains(removed.incarnation());
-  const bool has_rival = std::any_of(streams_.begin(), streams_.end(), [&](const auto& s) {
-    return s.second.join.job_id() == removed.job_id() && s.second.join.node_id() == removed.node_id() &&
-           s.second.join.incarnation() != removed.incarnation();
-  });
+  const bool has_rival = HasNewerRival(removed);
   if (removed.why() == v1::NodeRemoved::LOST && removed.is_confirmed()) {
     sim_.Expect(has_rival || has_farewell, absl::StrCat(who, " was called dead, but nobody had said so"));
   }

@@ -62,6 +62,7 @@ class WorldInvariants {
   using NodeKey = std::tuple<std::string, uint64_t, std::string>;  // job, run, node
   struct Stream {
     v1::Join join;
+    uint64_t order = 0;  // of its arrival among all joins
     bool is_welcomed = false;
     NodeKey node;
   };
@@ -76,6 +77,7 @@ class WorldInvariants {
   void CheckWelcome(const Stream& stream, const v1::Welcome& welcome);
   void CheckDesired(const Stream& stream, const v1::DesiredState& desired, bool is_urgent);
   void CheckAcknowledgement(const Stream& stream, const v1::Acknowledgement& acknowledgement);
+  bool HasNewerRival(const v1::NodeRemoved& removed) const;
   RunName NameOf(const std::string& job_id, uint64_t run) const { return {appended_.cluster_id(), job_id, run}; }
 
   Sim& sim_;
@@ -86,6 +88,8 @@ class WorldInvariants {
   Ledger durable_;
   std::map<StreamId, Stream> streams_;
   std::map<NodeKey, Presence> presence_;
+  uint64_t last_order_ = 0;
+  std::map<uint64_t, uint64_t> first_join_;                     // incarnation → order
   std::set<uint64_t> farewells_;                                // incarnations
   std::map<std::pair<uint64_t, uint64_t>, uint64_t> connects_;  // incarnation, run → last connect_seq welcomed
   MonotonicTime started_;

@@ -123,6 +123,8 @@ void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
 void AgentCore::Impl::OnEvent(const KeeperDied&) {
   is_keeper_dead_ = true;
   Emit(Say{Severity::kError, "the keeper process was killed; the processes of this node went with it"});
+  // One of which nothing was heard yet may never have been started.
+  FailLaunch(processes_.Unconfirmed(desired_.round()), "the keeper process was killed");
   const bool was_stopping = stopping_since_.has_value();
   for (const ProcessId& id : processes_.Running()) {
     v1::ProcessEnded ended;
@@ -157,13 +159,17 @@ void AgentCore::Impl::OnEvent(const EndSignal& event) {
 
 void AgentCore::Impl::OnEvent(const LaunchFailed& event) {
   Emit(Say{Severity::kError, absl::StrCat("the processes could not be started: ", event.reason)});
-  for (const ProcessId& id : processes_.Unconfirmed(event.round)) {
+  FailLaunch(processes_.Unconfirmed(event.round), event.reason);
+}
+
+void AgentCore::Impl::FailLaunch(const std::vector<ProcessId>& ids, const std::string& reason) {
+  for (const ProcessId& id : ids) {
     v1::ProcessEnded ended;
     ended.set_round(id.round);
     ended.set_slot(id.slot);
     ended.set_attempt(id.attempt);
     ended.set_exit_code(126);
-    ended.set_launch_error(EscapeControl(event.reason));
+    ended.set_launch_error(EscapeControl(reason));
     ReportEnded(std::move(ended), absl::ZeroDuration());
   }
 }

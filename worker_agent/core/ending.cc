@@ -10,7 +10,7 @@ namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kOutcomeAckTimeout = absl::Seconds(3);
-constexpr absl::Duration kLeavingAckTimeout = absl::Seconds(2);  // for the processes' events, then for our own
+constexpr absl::Duration kLeavingAckTimeout = absl::Seconds(2);
 
 }  // namespace
 
@@ -44,6 +44,14 @@ void AgentCore::Impl::Leave(int signal, const std::string& reason, Say last_word
   ending.leaving.set_signal(signal);
   ending.leaving.set_reason(reason);
   ending_ = std::move(ending);
+  if (processes_.IsAnyRunning()) SayLeaving(false);  // the others need not wait for their end
+}
+
+void AgentCore::Impl::SayLeaving(bool is_quiet) {
+  ending_->leaving.set_is_quiet(is_quiet);
+  v1::NodeEvent event;
+  *event.mutable_leaving() = ending_->leaving;
+  reporter_.Add(std::move(event), now_);
 }
 
 void AgentCore::Impl::LeaveWithoutKeeper() {
@@ -81,16 +89,8 @@ void AgentCore::Impl::StepOutcome() {
 
 void AgentCore::Impl::StepLeaving() {
   if (!connector_.IsOpen()) return FinishNow();
-  if (!ending_->has_said_leaving) {
-    ending_->give_up_at = *ending_->quiet_since + kLeavingAckTimeout;
-    if (!reporter_.IsAllAcknowledged() && now_ < ending_->give_up_at) return;
-    v1::NodeEvent event;
-    *event.mutable_leaving() = ending_->leaving;
-    reporter_.Add(std::move(event), now_);
-    ending_->has_said_leaving = true;
-    ending_->give_up_at = now_ + kLeavingAckTimeout;
-    return;
-  }
+  if (!ending_->leaving.is_quiet()) SayLeaving(true);
+  ending_->give_up_at = *ending_->quiet_since + kLeavingAckTimeout;
   if (reporter_.IsAllAcknowledged() || now_ >= ending_->give_up_at) FinishNow();
 }
 

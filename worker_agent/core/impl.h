@@ -36,10 +36,9 @@ class AgentCore::Impl {
     };
     Kind kind = Kind::kOutcome;
     int exit_code = 0;
-    v1::NodeLeaving leaving;  // kLeaving
     std::vector<Say> last_words;
+    v1::NodeLeaving leaving;                   // kLeaving
     std::optional<MonotonicTime> quiet_since;  // no process runs any more
-    bool has_said_leaving = false;
     MonotonicTime give_up_at = MonotonicTime::Never();  // of waiting for acknowledgements, once quiet
   };
 
@@ -68,6 +67,7 @@ class AgentCore::Impl {
   void OnEvent(const Tick& event);
   void RunTimers();
   void SendDueReport();
+  void FailLaunch(const std::vector<ProcessId>& ids, const std::string& reason);
   void ReportEnded(v1::ProcessEnded ended, absl::Duration age);
   void DialNow();
   v1::Join MakeJoin() const;
@@ -105,6 +105,7 @@ class AgentCore::Impl {
   void StepEnding();
   void StepOutcome();
   void StepLeaving();
+  void SayLeaving(bool is_quiet);
   void FinishNow();
   int OutcomeExitCode() const;
 

@@ -149,6 +149,7 @@ class Storm {
         if (Chance(3)) ended.set_attempt(1);
       } else {
         fact.mutable_leaving()->set_signal(Chance(50) ? 15 : 0);
+        fact.mutable_leaving()->set_is_quiet(Chance(70));
       }
     }
     return event;

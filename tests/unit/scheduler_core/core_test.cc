@@ -186,7 +186,7 @@ TEST_F(CoreTest, TheMemoryOfGoneNodesIsBounded) {
     ReportReceived leaving;
     leaving.stream = last_stream_;
     leaving.report.add_events()->set_number(1);
-    leaving.report.mutable_events(0)->mutable_leaving();
+    leaving.report.mutable_events(0)->mutable_leaving()->set_is_quiet(true);
     Do(leaving);
     core_->CheckInvariants();
   }
