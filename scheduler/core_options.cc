@@ -27,6 +27,7 @@ CoreOptions MakeCoreOptions(const SchedulerSettings& settings) {
   options.disconnect_grace = settings.disconnect_grace;
   options.stop_timeout = settings.stop_timeout;
   options.fence_timeout = settings.fence_timeout;
+  options.rejoin_timeout = settings.rejoin_timeout;
   options.heartbeat_interval = settings.heartbeat_interval;
   options.is_once = settings.once;
   options.version = kVersion;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "scheduler/core/core_impl.h"
+#include "scheduler/core/snapshot.h"
 #include "scheduler/core/story.h"
 
 namespace muster::scheduler {
@@ -11,6 +12,7 @@ Core::Core(CoreOptions options, std::string cluster_id)
     : impl_(std::make_unique<Impl>(std::move(options), std::move(cluster_id))) {}
 Core::~Core() = default;
 void Core::Recover(const v1::Record& record) { impl_->Recover(record); }
+v1::Record Core::TakeSnapshot() const { return impl_->TakeSnapshot(); }
 Effects Core::Start(Now now) { return impl_->Start(now); }
 Effects Core::Apply(const Event& event, Now now) { return impl_->Apply(event, now); }
 MonotonicTime Core::NextDeadline() const { return impl_->NextDeadline(); }
@@ -19,6 +21,12 @@ std::string Core::DebugState() const { return DebugText(impl_->state()); }
 
 Core::Impl::Impl(CoreOptions options, std::string cluster_id) : options_(std::move(options)) {
   state_.cluster_id = std::move(cluster_id);
+}
+
+v1::Record Core::Impl::TakeSnapshot() const {
+  v1::Record record = NewRecord();
+  *record.mutable_snapshot() = ToSnapshot(state_);
+  return record;
 }
 
 void Core::Impl::Recover(const v1::Record& record) { Evolve(state_, record); }
@@ -62,10 +70,24 @@ void Core::Impl::GiveHandles(Run& run) {
     if (run.first_failure)
       run.candidates.push_back({.cause = *run.first_failure, .priority = 0, .died = now_.monotonic});
   }
+  if (run.phase == v1::RUN_PHASE_RECOVERING && run.last_abort) {
+    run.candidates.push_back({.cause = *run.last_abort, .priority = 0, .died = now_.monotonic});
+  }
+  run.restart_at = run.aborted = now_.monotonic;
+  // When each was made isn't known any more.
+  run.restarts.assign(std::min(run.restart_count, MaxRestarts(run)), now_.monotonic);
   for (auto& [id, node] : run.nodes) {
     node.handle = ++last_handle_;
     owners_[node.handle] = Owner{run.job_id, run.number, id};
-    if (!run.HasEnded()) node.grace_end = now_.monotonic + options_.lease;
+    node.last_seen = now_.monotonic;
+    if (node.is_lost && run.phase == v1::RUN_PHASE_RECOVERING)
+      run.rejoin_deadline = now_.monotonic + RejoinTimeout(run);
+    // What a spare had armed isn't known for certain any more: what the user has set is.
+    if (node.ghost != 0 && options_.fence_timeout.value_or(absl::ZeroDuration()) > absl::ZeroDuration()) {
+      node.ghost_end = now_.monotonic + *options_.fence_timeout;
+    }
+    if (!run.HasEnded() && !node.is_lost) node.grace_end = now_.monotonic + options_.lease;
+    if (run.phase == v1::RUN_PHASE_RUNNING && RestartsAlone(run)) node.restart_at = now_.monotonic;
     Schedule(run, node);
   }
   Schedule(run);

@@ -21,6 +21,7 @@ struct CoreOptions {
   absl::Duration disconnect_grace = absl::Seconds(10);
   absl::Duration stop_timeout = absl::Seconds(30);
   std::optional<absl::Duration> fence_timeout;        // the user's; else 120 s once a spare stands by
+  std::optional<absl::Duration> rejoin_timeout;       // else topo_timeout
   absl::Duration topo_timeout = absl::Seconds(1800);  // unless the settings or the first join say otherwise
   std::optional<absl::Duration> heartbeat_interval;   // else 2 s, 5 s above 1,000 agents
   bool is_once = false;                               // one run only; its topology timeout starts with the scheduler
@@ -37,6 +38,9 @@ class Core {
 
   // Takes over one record of an earlier life. Only before Start.
   void Recover(const v1::Record& record);
+
+  // What all records so far amount to, as one record (Snapshot).
+  v1::Record TakeSnapshot() const;
 
   // Begins a new term. Once, before the first Apply.
   Effects Start(Now now);

@@ -1,5 +1,6 @@
-// The inside of the core. Its functions stand in files of their own: joining.cc, reporting.cc, rounds.cc, ending.cc,
-// timing.cc; what only reads stands in views.cc. Everything here belongs to the one thread that owns the core.
+// The inside of the core. Its functions stand in files of their own: joining.cc, reporting.cc, rounds.cc,
+// recovering.cc, ending.cc, timing.cc; what only reads stands in views.cc. Everything here belongs to the one thread
+// that owns the core.
 #pragma once
 
 #include <map>
@@ -18,11 +19,14 @@
 
 namespace muster::scheduler {
 
+inline constexpr size_t kMaxCandidates = 256;  // for a cause; the later ones are consequences
+
 class Core::Impl {
  public:
   Impl(CoreOptions options, std::string cluster_id);
 
   void Recover(const v1::Record& record);
+  v1::Record TakeSnapshot() const;
   Effects Start(Now now);
   Effects Apply(const Event& event, Now now);
   MonotonicTime NextDeadline() const { return deadlines_.Next(); }
@@ -72,10 +76,28 @@ class Core::Impl {
   // rounds.cc
   void TryCloseRound(Run& run);
   std::vector<const Node*> ChooseMembers(const Run& run, std::vector<std::string>& promoted) const;
-  void CloseRound(Run& run, const std::vector<const Node*>& members, const std::vector<std::string>& promoted);
+  void CloseRound(Run& run, const std::vector<const Node*>& members, const std::vector<std::string>& promoted,
+                  const std::map<std::string, const Node*>& stands_for = {});
   void SendDesired(const Run& run, const Node& node, const PeerIndex* index, bool is_urgent);
   void SendDesiredToAll(const Run& run, bool is_urgent);
   const v1::WaitStatus& Waiting(Run& run);
+
+  // recovering.cc
+  void Disturb(Run& run, CauseCandidate candidate);
+  void RestartAlone(Run& run, Node& node, CauseCandidate candidate);
+  void RestartFailedSlots(Run& run, Node& node);
+  bool TakeFromBudget(Run& run);
+  void AbortRound(Run& run, CauseCandidate candidate);
+  void TryNextRound(Run& run);  // may remove lost nodes
+  bool GoesOnWithout(const Run& run, const Node& node) const;
+  void MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
+                CauseCandidate candidate);
+  void Bury(Run& run, Node& node, const std::string& reason);
+  void Rejoin(const JoinRequested& event, Run& run, Node& node);
+  Node* SeatFor(Run& run, const v1::Join& join);
+  bool RestartsAlone(const Run& run) const;
+  uint32_t MaxRestarts(const Run& run) const;
+  absl::Duration RejoinTimeout(const Run& run) const;
 
   // ending.cc
   void On(const StopRequested& event);
@@ -85,6 +107,7 @@ class Core::Impl {
   void LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal);
   void Fail(Run& run, CauseCandidate candidate);
   void FixCauseIfKnown(Run& run);
+  void DescribeGivingUp(const Run& run, v1::Cause& cause) const;
   void End(Run& run, bool succeeded, const v1::Cause& cause);
   void CheckSuccess(Run& run);
   void CheckSettled(Run& run);
@@ -98,12 +121,13 @@ class Core::Impl {
   void On(const LoopWasLate& event);
   void OnDue(Run& run);
   void OnDue(Run& run, Node& node);
+  void FailForMissing(Run& run);
   bool SuspectsItself();
   void Schedule(Run& run);
   void Schedule(Run& run, Node& node);
   absl::Duration HeartbeatInterval() const;
   absl::Duration SpareFence() const;
-  absl::Duration FenceTimeout(const Run& run) const;  // zero: not armed
+  absl::Duration FenceTimeout(Run& run);  // zero: not armed
   absl::Duration TopoTimeout(const v1::JobSettings& settings) const;
   absl::Duration Lease() const { return options_.lease; }
 

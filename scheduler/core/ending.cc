@@ -54,7 +54,8 @@ void Core::Impl::On(const DrainRequested& event) {
                    "the scheduler was stopped, and without a journal it cannot come back to its jobs",
                    "give ms-scheduler a --journal_path (or MS_RECOVERY_PATH) to have running jobs outlive its restart",
                    now_.monotonic);
-      if (!run.candidates.empty()) told = ChooseCause(run.candidates);  // it was failing already
+      if (run.phase == v1::RUN_PHASE_STOPPING && !run.candidates.empty())
+        told = ChooseCause(run.candidates);  // it was failing already
       End(run, false, told.cause);
     }
   }
@@ -95,6 +96,9 @@ void Core::Impl::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, cons
 void Core::Impl::LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal) {
   CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LOST, reason, signal, now_.monotonic);
   const bool held_ranks = run.round > 0 && !node.is_spare;
+  if (GoesOnWithout(run, node)) {
+    return MissNode(run, node, v1::NodeRemoved::LOST, reason, is_confirmed, std::move(candidate));
+  }
   const StreamId stream = node.stream;
   if (stream != 0) {
     v1::SchedulerMessage message;
@@ -111,22 +115,34 @@ void Core::Impl::LoseNode(Run& run, Node& node, const std::string& reason, bool 
   CheckSettled(run);
 }
 
+void Core::Impl::DescribeGivingUp(const Run& run, v1::Cause& cause) const {
+  cause.set_text(absl::StrCat("gave up after ", run.restart_count, " restarts (--max_restarts ", MaxRestarts(run),
+                              " an hour): ", cause.text(),
+                              run.first_abort ? absl::StrCat("; the first time: ", run.first_abort->text()) : ""));
+  cause.set_kind(v1::Cause::GAVE_UP);
+  cause.set_remedy("mend what fails; --max_restarts allows more");
+}
+
 // A first failure stops everybody at once; the cause is fixed a little later. A forming run has no processes to wait
 // for.
 void Core::Impl::Fail(Run& run, CauseCandidate candidate) {
   if (run.HasEnded()) return;
   if (run.phase == v1::RUN_PHASE_FORMING) return End(run, false, candidate.cause);
-  constexpr size_t kMaxCandidates = 256;  // the later ones are consequences
   if (run.phase != v1::RUN_PHASE_STOPPING) {
     v1::Record record = NewRecord();
     v1::RunFailing& failing = *record.mutable_run_failing();
     failing.set_job_id(run.job_id);
     failing.set_run(run.number);
     *failing.mutable_first() = candidate.cause;
+    failing.set_has_given_up(run.gives_up);
     Write(std::move(record));
+    run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
     run.cause_deadline = now_.monotonic + kCauseWait;
     Schedule(run);
-    for (auto& [id, node] : run.nodes) ReleaseChallenger(node);  // the next run is theirs
+    for (auto& [id, node] : run.nodes) {
+      ReleaseChallenger(node);  // the next run is theirs
+      node.restart_at = node.ghost_end = MonotonicTime::Never();
+    }
     SendDesiredToAll(run, true);
   }
   if (run.candidates.size() < kMaxCandidates) run.candidates.push_back(std::move(candidate));
@@ -135,8 +151,9 @@ void Core::Impl::Fail(Run& run, CauseCandidate candidate) {
 
 bool Core::Impl::MayStillReport(const Run& run) const {
   for (const auto& [id, node] : run.nodes) {
+    if (node.is_lost) continue;
     for (const SlotState& slot : node.slots) {
-      if (slot.phase == SlotState::Phase::kAssigned || slot.phase == SlotState::Phase::kRunning) return true;
+      if (slot.MayRun()) return true;
     }
   }
   return false;
@@ -145,7 +162,8 @@ bool Core::Impl::MayStillReport(const Run& run) const {
 void Core::Impl::FixCauseIfKnown(Run& run) {
   if (run.phase != v1::RUN_PHASE_STOPPING || run.candidates.empty()) return;
   if (now_.monotonic < run.cause_deadline && MayStillReport(run)) return;
-  const v1::Cause cause = ChooseCause(run.candidates).cause;
+  v1::Cause cause = ChooseCause(run.candidates).cause;
+  if (run.has_given_up) DescribeGivingUp(run, cause);
   End(run, false, cause);
 }
 
@@ -161,10 +179,14 @@ void Core::Impl::End(Run& run, bool succeeded, const v1::Cause& cause) {
   Write(std::move(record));
   run.candidates.clear();
   run.topo_deadline = run.spare_deadline = run.cause_deadline = MonotonicTime::Never();
+  run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
   run.settle_deadline = now_.monotonic + options_.stop_timeout + kSettleSlack;
   for (auto& [id, node] : run.nodes) {
     ReleaseChallenger(node);
-    if (node.stream == 0) node.grace_end = now_.monotonic + options_.disconnect_grace;
+    if (node.stream == 0) {
+      node.grace_end = node.is_lost ? now_.monotonic : now_.monotonic + options_.disconnect_grace;
+    }
+    node.restart_at = node.ghost_end = MonotonicTime::Never();
     Schedule(run, node);
   }
   Schedule(run);

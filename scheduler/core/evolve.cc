@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/limits.h"
+#include "scheduler/core/snapshot.h"
 #include "scheduler/core/state.h"
 #include "scheduler/core/story.h"
 
@@ -25,18 +26,60 @@ void Apply(State& state, const v1::RunOpened& record, int64_t unix_ms) {
   run.opened_unix_ms = unix_ms;
 }
 
+void AddRemoved(Run& run, const Node& node, bool is_dead) {
+  if (run.removed.size() >= kMaxGoneNodes) run.removed.erase(run.removed.begin());
+  run.removed[node.incarnation] = {.is_dead = is_dead, .connect_seq = node.connect_seq};
+}
+
+// What was running there runs no more.
+void EndSlots(Node& node) {
+  for (SlotState& slot : node.slots) {
+    if (slot.MayRun()) slot.phase = SlotState::Phase::kStopped;
+    slot.pid = 0;
+  }
+}
+
+void Remove(Run& run, std::map<std::string, Node>::iterator it, v1::NodeRemoved::Why why, const std::string& reason,
+            bool is_dead) {
+  const Node& node = it->second;
+  if (run.gone.size() >= kMaxGoneNodes) run.gone.erase(run.gone.begin());
+  run.gone[node.id] = GoneNode{.incarnation = node.incarnation,
+                               .why = why,
+                               .reason = reason,
+                               .host_name = node.info.host_name(),
+                               .address = node.info.address(),
+                               .role = node.info.role(),
+                               .last_seen = node.last_seen,
+                               .was_seen = node.was_seen};
+  AddRemoved(run, node, is_dead);
+  run.by_incarnation.erase(node.incarnation);
+  run.spare_count -= node.is_spare ? 1 : 0;
+  run.nodes.erase(it);
+}
+
 void Apply(State& state, const v1::NodeJoined& record, int64_t) {
   Run* run = state.FindRun(record.job_id(), record.run());
   if (run == nullptr) return;
   Node& node = run->nodes[record.node_id()];
+  if (record.takes_over()) {
+    run->by_incarnation.erase(node.incarnation);
+    AddRemoved(*run, node, true);
+    EndSlots(node);
+    node.events_through = 0;
+    node.is_leaving = node.is_lost = false;
+    node.quit_round = run->round;
+    node.lost_reason.clear();
+  } else {
+    node.slots.assign(record.info().slots_size(), SlotState{});
+  }
   node.id = record.node_id();
   node.incarnation = record.incarnation();
   node.info = record.info();
   node.settings = record.own_settings();
   node.identity = record.identity();
+  node.is_assigned_id = record.is_assigned_id();
   node.is_spare = record.is_spare();
   run->spare_count += record.is_spare() ? 1 : 0;
-  node.slots.assign(record.info().slots_size(), SlotState{});
   run->by_incarnation[record.incarnation()] = record.node_id();
   run->gone.erase(record.node_id());
   run->removed.erase(record.incarnation());
@@ -48,22 +91,7 @@ void Apply(State& state, const v1::NodeRemoved& record, int64_t) {
   if (run == nullptr) return;
   const auto it = run->nodes.find(record.node_id());
   if (it == run->nodes.end()) return;
-  const Node& node = it->second;
-  if (run->gone.size() >= kMaxGoneNodes) run->gone.erase(run->gone.begin());
-  run->gone[record.node_id()] = GoneNode{.incarnation = record.incarnation(),
-                                         .why = record.why(),
-                                         .reason = record.reason(),
-                                         .host_name = node.info.host_name(),
-                                         .address = node.info.address(),
-                                         .role = node.info.role(),
-                                         .last_seen = node.last_seen,
-                                         .was_seen = node.was_seen};
-  if (run->removed.size() >= kMaxGoneNodes) run->removed.erase(run->removed.begin());
-  run->removed[node.incarnation] = {.is_dead = record.is_confirmed() || record.why() != v1::NodeRemoved::LOST,
-                                    .connect_seq = node.connect_seq};
-  run->by_incarnation.erase(node.incarnation);
-  run->spare_count -= node.is_spare ? 1 : 0;
-  run->nodes.erase(it);
+  Remove(*run, it, record.why(), record.reason(), record.is_confirmed() || record.why() != v1::NodeRemoved::LOST);
   run->settings = record.settings();
 }
 
@@ -84,6 +112,15 @@ void Apply(State& state, const v1::RoundClosed& record, int64_t) {
     it->second.is_spare = false;
     --run->spare_count;
   }
+  for (const v1::Replacement& replacement : record.replacements()) {
+    const auto lost = run->nodes.find(replacement.lost());
+    const auto spare = run->nodes.find(replacement.spare());
+    if (lost == run->nodes.end() || spare == run->nodes.end()) continue;
+    Remove(*run, lost, v1::NodeRemoved::LOST, lost->second.lost_reason, true);
+    run->spare_count -= spare->second.is_spare ? 1 : 0;
+    spare->second.is_spare = false;
+  }
+  if (record.has_cause()) run->last_abort = record.cause();
   for (const v1::PeerNode& peer : run->peers.nodes()) {
     const auto it = run->nodes.find(peer.node_id());
     if (it == run->nodes.end()) continue;
@@ -113,6 +150,10 @@ void Apply(State& state, const v1::NodeReported& record, int64_t) {
   for (const v1::NodeEvent& event : record.events()) {
     node.events_through = event.number();
     if (event.has_leaving()) node.is_leaving = true;
+    if (event.has_quit()) {
+      node.quit_round = std::max(node.quit_round, event.quit().round());
+      if (node.quit_round >= run->round) EndSlots(node);
+    }
     const bool is_start = event.has_started();
     if (!is_start && !event.has_ended()) continue;
     const uint32_t round = is_start ? event.started().round() : event.ended().round();
@@ -135,6 +176,57 @@ void Apply(State& state, const v1::RunFailing& record, int64_t) {
   if (run == nullptr) return;
   run->phase = v1::RUN_PHASE_STOPPING;
   run->first_failure = record.first();
+  run->has_given_up = record.has_given_up();
+}
+
+Node* FindNode(State& state, const std::string& job_id, uint64_t number, const std::string& node_id) {
+  Run* run = state.FindRun(job_id, number);
+  if (run == nullptr) return nullptr;
+  const auto it = run->nodes.find(node_id);
+  return it == run->nodes.end() ? nullptr : &it->second;
+}
+
+void Apply(State& state, const v1::NodeLost& record, int64_t) {
+  Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
+  if (node == nullptr || node->incarnation != record.incarnation()) return;
+  node->is_lost = true;
+  node->lost_reason = record.reason();
+  node->ghost = record.is_confirmed() ? 0 : record.incarnation();
+  if (record.is_confirmed()) EndSlots(*node);
+}
+
+void Apply(State& state, const v1::NodeReturned& record, int64_t) {
+  Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
+  if (node == nullptr || node->incarnation != record.incarnation()) return;
+  node->is_lost = false;
+  node->lost_reason.clear();
+  if (node->ghost == record.incarnation()) node->ghost = 0;
+}
+
+void Apply(State& state, const v1::IncarnationGone& record, int64_t) {
+  Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
+  if (node == nullptr || node->ghost != record.incarnation()) return;
+  node->ghost = 0;
+  if (node->incarnation == record.incarnation()) EndSlots(*node);
+}
+
+void Apply(State& state, const v1::RoundAborted& record, int64_t) {
+  Run* run = state.FindRun(record.job_id(), record.run());
+  if (run == nullptr) return;
+  run->phase = v1::RUN_PHASE_RECOVERING;
+  if (!run->first_abort) run->first_abort = record.first();
+  run->last_abort = record.first();
+}
+
+void Apply(State& state, const v1::SlotRestarted& record, int64_t) {
+  Run* run = state.FindRun(record.job_id(), record.run());
+  Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
+  if (node == nullptr || record.slot() >= node->slots.size()) return;
+  SlotState& slot = node->slots[record.slot()];
+  slot = SlotState{.phase = SlotState::Phase::kAssigned, .rank = slot.rank, .attempt = record.attempt()};
+  if (!run->first_abort) run->first_abort = record.cause();
+  run->last_abort = record.cause();
+  ++run->restart_count;
 }
 
 void Apply(State& state, const v1::RunEnded& record, int64_t) {
@@ -192,7 +284,24 @@ const v1::StoryEvent* Evolve(State& state, const v1::Record& record) {
     case v1::Record::kRunForgotten:
       Apply(state, record.run_forgotten(), record.unix_ms());
       break;
+    case v1::Record::kNodeLost:
+      Apply(state, record.node_lost(), record.unix_ms());
+      break;
+    case v1::Record::kNodeReturned:
+      Apply(state, record.node_returned(), record.unix_ms());
+      break;
+    case v1::Record::kIncarnationGone:
+      Apply(state, record.incarnation_gone(), record.unix_ms());
+      break;
+    case v1::Record::kRoundAborted:
+      Apply(state, record.round_aborted(), record.unix_ms());
+      break;
+    case v1::Record::kSlotRestarted:
+      Apply(state, record.slot_restarted(), record.unix_ms());
+      break;
     case v1::Record::kSnapshot:
+      state = FromSnapshot(record.snapshot());
+      break;
     case v1::Record::KIND_NOT_SET:
       break;
   }

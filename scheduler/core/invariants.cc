@@ -44,7 +44,7 @@ void CheckRun(const Run& run) {
                  "the digest is not the peer list's");
   }
   const bool is_closed =
-      run.phase == v1::RUN_PHASE_RUNNING || run.phase == v1::RUN_PHASE_STOPPING || run.phase == v1::RUN_PHASE_SUCCEEDED;
+      run.IsUnderWay() || run.phase == v1::RUN_PHASE_STOPPING || run.phase == v1::RUN_PHASE_SUCCEEDED;
   MUSTER_CHECK(!is_closed || run.round > 0, "a run without a round is under way");
   if (run.phase == v1::RUN_PHASE_FORMING) {
     for (const v1::Role role : {v1::ROLE_WORKER, v1::ROLE_SERVER}) {
@@ -58,6 +58,9 @@ void CheckRun(const Run& run) {
     MUSTER_CHECK(incarnations.insert(node.incarnation).second, "one incarnation is two nodes");
     MUSTER_CHECK(run.by_incarnation.at(node.incarnation) == id, "the index of incarnations is wrong");
     spares += node.is_spare ? 1 : 0;
+    MUSTER_CHECK(!node.is_lost || run.HasEnded() || (!node.is_spare && node.stream == 0),
+                 "a spare or a connected node is lost");
+    MUSTER_CHECK(node.ghost == 0 || run.phase != v1::RUN_PHASE_RUNNING || node.is_lost, "a round beside a ghost");
     MUSTER_CHECK(!run.gone.contains(id), "a node is there and gone");
   }
   MUSTER_CHECK(spares == run.spare_count, "spares are counted wrong");
@@ -92,7 +95,7 @@ void Core::Impl::CheckInvariants() const {
           MUSTER_CHECK(attached != streams_.end() && attached->second.node_id == id && attached->second.run == number,
                        "a node's stream is not attached to it");
           MUSTER_CHECK(!node.lease_end.is_never(), "a connected node without a lease");
-        } else if (!run.HasEnded()) {
+        } else if (!run.HasEnded() && !node.is_lost) {
           MUSTER_CHECK(!node.grace_end.is_never(), "a disconnected node without a deadline");
         }
       }

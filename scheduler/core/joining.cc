@@ -35,6 +35,21 @@ std::optional<v1::Refusal> RefuseGhost(const Job& job, const v1::Join& join) {
   return std::nullopt;
 }
 
+// A node whose ranks went to a spare comes back as one.
+bool ReturnsAsSpare(const Run& run, const v1::Join& join) {
+  if (!run.Recovers() || !run.IsUnderWay()) return false;
+  const auto gone = run.gone.find(join.node_id());
+  return gone != run.gone.end() && gone->second.why == v1::NodeRemoved::LOST;
+}
+
+// For whom the job waits: a newcomer may be that node, started with another id.
+std::string WhoseReturn(const Run& run) {
+  for (const auto& [id, node] : run.nodes) {
+    if (node.is_lost) return absl::StrCat(" and waits for ", NodeText(node), " to come back with MS_NODE_ID ", id);
+  }
+  return "";
+}
+
 }  // namespace
 
 void Core::Impl::Refuse(StreamId stream, v1::Refusal refusal) {
@@ -94,6 +109,7 @@ void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
   if (is_draining_) return Refuse(event.stream, TryLater("the scheduler is stopping", absl::Seconds(3)));
   Run* run = RunForNewcomer(event);
   if (run == nullptr) return;
+  if (Node* seat = SeatFor(*run, join)) return TakeOver(event, *run, *seat);
   if (const auto it = run->nodes.find(join.node_id()); it != run->nodes.end()) {
     Node& node = it->second;
     if (node.stream != 0) return Challenge(event, *run, node);
@@ -205,7 +221,12 @@ void Core::Impl::TakeOver(const JoinRequested& event, Run& run, Node& node) {
   }
   // Its processes are certainly gone only where the new agent holds the lock of the old one.
   const bool is_confirmed = node.info.machine_id() == event.join.node().machine_id();
-  LoseNode(run, node, "a new start of the same node has joined, so the old one is dead", is_confirmed, 0);
+  const std::string id = node.id;
+  if (!node.is_lost) {
+    LoseNode(run, node, "a new start of the same node has joined, so the old one is dead", is_confirmed, 0);
+  }
+  const auto still = run.nodes.find(id);  // no spare has taken its place
+  if (run.IsUnderWay() && still != run.nodes.end() && still->second.is_lost) return Rejoin(event, run, still->second);
   Run* next = RunForNewcomer(event);
   if (next != nullptr) Admit(event, *next);
 }
@@ -214,12 +235,13 @@ void Core::Impl::TakeOver(const JoinRequested& event, Run& run, Node& node) {
 std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const JoinRequested& event) const {
   const v1::Join& join = event.join;
   if (auto refusal = CheckSettings(run, options_.settings, join)) return refusal;
-  if (join.node().spare()) return std::nullopt;
+  if (join.node().spare() || ReturnsAsSpare(run, join)) return std::nullopt;
   if (run.phase != v1::RUN_PHASE_FORMING) {
     return MakeRefusal(v1::Refusal::EXTRA_NODE,
                        absl::StrCat("job ", run.job_id, " is ", RunPhaseName(run.phase), " with all its ",
-                                    run.settings.worker_num(), " workers: this node is one too many; start it with ",
-                                    "--spare to stand by, or with another --job_id for another job"));
+                                    run.settings.worker_num(), " workers", WhoseReturn(run),
+                                    ": this node is one too many; start it with --spare to stand by, or with another "
+                                    "--job_id for another job"));
   }
   v1::JobSettings settings = run.settings;
   FillInSettings(settings, join.settings());
@@ -239,7 +261,7 @@ void Core::Impl::Admit(const JoinRequested& event, Run& run) {
   v1::JobSettings settings = run.settings;
   FillInSettings(settings, join.settings());
   const std::string id = join.node_id().empty() ? ChooseNodeId(run, info.host_name()) : join.node_id();
-  const bool is_spare = info.spare();
+  const bool is_spare = info.spare() || ReturnsAsSpare(run, join);
   v1::Record record = NewRecord();
   v1::NodeJoined& joined = *record.mutable_node_joined();
   joined.set_job_id(run.job_id);
@@ -260,6 +282,7 @@ void Core::Impl::Admit(const JoinRequested& event, Run& run) {
   if (!is_spare) run.spare_deadline = MonotonicTime::Never();  // somebody came: spares wait on
   Attach(event, run, node, false);
   TryCloseRound(run);
+  TryNextRound(run);
 }
 
 // The same incarnation again: a higher connect_seq supersedes, an equal or lower one came late.
@@ -273,9 +296,20 @@ void Core::Impl::Resume(const JoinRequested& event, Run& run, Node& node) {
     Detach(node);
     CloseStreamOf(old_stream);
   }
+  if (node.is_lost && !run.HasEnded()) {
+    v1::Record record = NewRecord();
+    v1::NodeReturned& returned = *record.mutable_node_returned();
+    returned.set_job_id(run.job_id);
+    returned.set_run(run.number);
+    returned.set_node_id(node.id);
+    returned.set_incarnation(node.incarnation);
+    Write(std::move(record));
+    node.ghost_end = MonotonicTime::Never();
+  }
   Attach(event, run, node, true);
   if (node.challenger != nullptr) ResolveChallenge(run, node, true);  // that it came back is answer enough
   if (run.phase == v1::RUN_PHASE_FORMING) TryCloseRound(run);
+  TryNextRound(run);
 }
 
 void Core::Impl::Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed) {
@@ -285,6 +319,7 @@ void Core::Impl::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   node.connect_seq = event.join.connect_seq();
   node.last_seen = now_.monotonic;
   node.was_seen = true;
+  node.has_reported = false;
   node.had_extra_lease = false;
   node.lease_end = now_.monotonic + Lease();
   node.grace_end = MonotonicTime::Never();

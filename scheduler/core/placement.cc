@@ -18,7 +18,8 @@ struct Member {
 };
 
 // The members of one role with their ranks, by first rank.
-std::vector<Member> RankRole(const Run& run, v1::Role role, const std::vector<const Node*>& members) {
+std::vector<Member> RankRole(const Run& run, v1::Role role, const std::vector<const Node*>& members,
+                             const std::map<std::string, const Node*>& stands_for) {
   std::vector<OrderedNode> nodes;
   std::vector<Member> ranked;
   for (const Node* node : members) {
@@ -26,9 +27,16 @@ std::vector<Member> RankRole(const Run& run, v1::Role role, const std::vector<co
     nodes.push_back({node->id, &node->info});
     ranked.push_back({node, {}});
   }
-  const bool ids_are_ranks = run.settings.server_num() == 0;
-  auto ranks = AssignRanks(nodes, run.settings.hccl_cm_init(), ids_are_ranks);
-  for (size_t i = 0; i < ranked.size(); ++i) ranked[i].ranks = std::move(ranks[i]);
+  if (run.round == 0) {
+    const bool ids_are_ranks = run.settings.server_num() == 0;
+    auto ranks = AssignRanks(nodes, run.settings.hccl_cm_init(), ids_are_ranks);
+    for (size_t i = 0; i < ranked.size(); ++i) ranked[i].ranks = std::move(ranks[i]);
+  } else {
+    for (Member& member : ranked) {
+      const auto other = stands_for.find(member.node->id);
+      member.ranks = RanksOf(other == stands_for.end() ? *member.node : *other->second);
+    }
+  }
   std::sort(ranked.begin(), ranked.end(), [](const Member& a, const Member& b) { return a.first() < b.first(); });
   return ranked;
 }
@@ -57,9 +65,9 @@ std::map<uint32_t, uint32_t> LocalRanks(const std::vector<Member>& members, Mach
   return local;
 }
 
-void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& members, Machines& machines,
-             v1::PeerList& list) {
-  const std::vector<Member> ranked = RankRole(run, role, members);
+void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& members,
+             const std::map<std::string, const Node*>& stands_for, Machines& machines, v1::PeerList& list) {
+  const std::vector<Member> ranked = RankRole(run, role, members, stands_for);
   const std::map<uint32_t, uint32_t> local = LocalRanks(ranked, machines);
   for (const Member& member : ranked) {
     const v1::NodeInfo& info = member.node->info;
@@ -97,7 +105,8 @@ void FillNeighbour(const PeerIndex::Place& place, v1::RingNeighbour& neighbour) 
 
 }  // namespace
 
-v1::PeerList BuildPeerList(const Run& run, uint32_t round, const std::vector<const Node*>& members) {
+v1::PeerList BuildPeerList(const Run& run, uint32_t round, const std::vector<const Node*>& members,
+                           const std::map<std::string, const Node*>& stands_for) {
   v1::PeerList list;
   list.set_job_id(run.job_id);
   list.set_run(run.number);
@@ -105,8 +114,8 @@ v1::PeerList BuildPeerList(const Run& run, uint32_t round, const std::vector<con
   list.set_worker_num(run.Needed(v1::ROLE_WORKER));
   list.set_server_num(run.Needed(v1::ROLE_SERVER));
   Machines machines;
-  AddRole(run, v1::ROLE_WORKER, members, machines, list);
-  AddRole(run, v1::ROLE_SERVER, members, machines, list);
+  AddRole(run, v1::ROLE_WORKER, members, stands_for, machines, list);
+  AddRole(run, v1::ROLE_SERVER, members, stands_for, machines, list);
   list.set_machine_num(machines.size());
   return list;
 }

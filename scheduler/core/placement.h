@@ -2,6 +2,7 @@
 // Pure functions.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,10 @@
 namespace muster::scheduler {
 
 // The peer list of a round in which exactly `members` hold ranks: workers first, then servers, nodes by their first
-// rank. The slots of a node stand in slot order.
-v1::PeerList BuildPeerList(const Run& run, uint32_t round, const std::vector<const Node*>& members);
+// rank. The slots of a node stand in slot order. In the first round ranks are given by AssignRanks; later each node
+// keeps its own, and one that `stands_for` another (by the id of the former) takes that one's.
+v1::PeerList BuildPeerList(const Run& run, uint32_t round, const std::vector<const Node*>& members,
+                           const std::map<std::string, const Node*>& stands_for = {});
 
 // Where rank 0 of the workers (of the servers, if there are no workers) takes its connections: the user's MASTER_ADDR
 // and MASTER_PORT if that node has them, else its address and the port it has reserved.

@@ -10,14 +10,16 @@ void Core::Impl::On(const ReportReceived& event) {
   const auto [run, node] = Find(attached->second);
   if (node == nullptr) return;
   node->last_seen = now_.monotonic;
+  node->has_reported = true;
   node->had_extra_lease = false;
   node->lease_end = now_.monotonic + Lease();
+  node->armed_fence = absl::Milliseconds(event.report.armed_fence_ms());
   node->is_settled = event.report.is_settled() && run->HasEnded();
   Schedule(*run, *node);
 
   const uint64_t handle = node->handle;
   if (event.report.events_size() > 0) TakeEvents(*run, *node, event.report);
-  // The events may have removed the node (it left), with its stream.
+  // The events may have removed the node (it left, or its run went on without it), with its stream.
   const auto still = streams_.find(event.stream);
   if (still == streams_.end()) return;
   const auto [run_now, node_now] = Find(still->second);
@@ -51,6 +53,9 @@ void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
     through = event.number();
     *reported.add_events() = event;
     if (event.has_leaving()) leaving = &event;
+    if (event.has_quit() && event.quit().round() == run.round && run.phase == v1::RUN_PHASE_RUNNING) {
+      is_unasked_stop = true;  // the order was not durable when the scheduler crashed
+    }
     if (!event.has_ended()) continue;
     const v1::ProcessEnded& ended = event.ended();
     if (ended.round() != run.round || ended.slot() >= node.slots.size()) continue;
@@ -69,10 +74,19 @@ void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
   reported.set_incarnation(node.incarnation);
   Write(std::move(record));
 
-  for (CauseCandidate& failure : failures) Fail(run, std::move(failure));
-  if (is_unasked_stop) {
-    const std::string why = "its processes were stopped while it had no answer from the scheduler (--fence_timeout)";
-    Fail(run, CandidateFrom(node, v1::Cause::NODE_LOST, why, 0, now_.monotonic));
+  for (CauseCandidate& failure : failures) {
+    if (RestartsAlone(run) && run.phase == v1::RUN_PHASE_RUNNING) {
+      RestartAlone(run, node, std::move(failure));
+    } else {
+      Disturb(run, std::move(failure));
+    }
+  }
+  if (is_unasked_stop && run.phase == v1::RUN_PHASE_RUNNING) {
+    const std::string why =
+        "its processes were stopped without an order that is known here: its fence fell (--fence_timeout), or the "
+        "order "
+        "was given shortly before the scheduler was restarted";
+    Disturb(run, CandidateFrom(node, v1::Cause::NODE_LOST, why, 0, now_.monotonic));
   }
   if (leaving != nullptr) {
     if (leaving->leaving().is_quiet()) Acknowledge(run, node, report.heartbeat_seq());
@@ -80,6 +94,7 @@ void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
     if (leaving->leaving().is_quiet()) return;  // and it is gone
   }
   CheckSuccess(run);
+  TryNextRound(run);
   if (run.phase == v1::RUN_PHASE_STOPPING) FixCauseIfKnown(run);
 }
 
@@ -89,6 +104,10 @@ void Core::Impl::HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leav
   if (why.empty()) why = leaving.signal() == 0 ? "its agent ended" : "it got " + SignalName(leaving.signal());
   CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LEFT, why, leaving.signal(), when);
   const bool held_ranks = !node.is_spare && run.round > 0;
+  if (GoesOnWithout(run, node)) {
+    if (leaving.is_quiet()) return MissNode(run, node, v1::NodeRemoved::LEFT, why, true, std::move(candidate));
+    return node.IsAllDone() ? void() : Disturb(run, std::move(candidate));
+  }
   if (leaving.is_quiet()) {
     const StreamId stream = node.stream;
     RemoveNode(run, node, v1::NodeRemoved::LEFT, why, true);
@@ -139,7 +158,12 @@ void Core::Impl::On(const FarewellReceived& event) {
   Run* run = state_.FindRun(farewell.job_id(), farewell.run());
   if (run == nullptr || run->HasEnded()) return;
   const auto it = run->nodes.find(farewell.node_id());
-  if (it == run->nodes.end() || it->second.incarnation != farewell.incarnation()) return;
+  if (it == run->nodes.end()) return;
+  if (it->second.ghost != 0 && it->second.ghost == farewell.incarnation()) {
+    Bury(*run, it->second, "its keeper has ended its processes");
+    return TryNextRound(*run);
+  }
+  if (it->second.incarnation != farewell.incarnation() || it->second.is_lost) return;
   std::string reason = "its agent ";
   if (farewell.signal() != 0) {
     absl::StrAppend(&reason, "was killed by ", SignalName(farewell.signal()));

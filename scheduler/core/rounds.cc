@@ -2,6 +2,7 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
+#include <map>
 
 #include "scheduler/core/admission.h"
 #include "scheduler/core/core_impl.h"
@@ -64,10 +65,10 @@ void Core::Impl::TryCloseRound(Run& run) {
   if (!members.empty()) CloseRound(run, members, promoted);
 }
 
-void Core::Impl::CloseRound(Run& run, const std::vector<const Node*>& members,
-                            const std::vector<std::string>& promoted) {
+void Core::Impl::CloseRound(Run& run, const std::vector<const Node*>& members, const std::vector<std::string>& promoted,
+                            const std::map<std::string, const Node*>& stands_for) {
   const uint32_t round = run.round + 1;
-  const v1::PeerList peers = BuildPeerList(run, round, members);
+  const v1::PeerList peers = BuildPeerList(run, round, members, stands_for);
   const Master master = MasterOf(run, peers);
   v1::Record record = NewRecord();
   v1::RoundClosed& closed = *record.mutable_round_closed();
@@ -78,12 +79,25 @@ void Core::Impl::CloseRound(Run& run, const std::vector<const Node*>& members,
   closed.set_digest(Sha256(closed.peer_list()));
   closed.set_master_address(master.address);
   closed.set_master_port(master.port);
-  closed.set_restart_count(run.restart_count);
-  closed.set_formed_in_ms(absl::ToInt64Milliseconds(now_.monotonic - run.opened));
+  closed.set_restart_count(run.restart_count + (run.round > 0 ? 1 : 0));
+  closed.set_formed_in_ms(absl::ToInt64Milliseconds(now_.monotonic - (run.round > 0 ? run.aborted : run.opened)));
+  if (run.round > 0 && !run.candidates.empty()) *closed.mutable_cause() = ChooseCause(run.candidates).cause;
   for (const std::string& id : promoted) closed.add_promoted_spares(id);
+  std::vector<uint64_t> replaced;  // handles
+  for (const auto& [spare, lost] : stands_for) {
+    v1::Replacement& replacement = *closed.add_replacements();
+    replacement.set_spare(spare);
+    replacement.set_lost(lost->id);
+    replaced.push_back(lost->handle);
+  }
   Write(std::move(record));
 
-  run.topo_deadline = MonotonicTime::Never();
+  for (const uint64_t handle : replaced) {
+    deadlines_.Set(handle, MonotonicTime::Never());
+    owners_.erase(handle);
+  }
+  run.candidates.clear();
+  run.topo_deadline = run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
   run.spare_deadline = MonotonicTime::Never();
   Schedule(run);
   effects_.push_back(PublishPeers{run.job_id, run.number, run.round, run.peer_list});
@@ -107,7 +121,8 @@ void Core::Impl::SendDesired(const Run& run, const Node& node, const PeerIndex* 
     }
   }
   if (run.HasEnded()) *desired.mutable_outcome() = run.outcome;
-  SendTo(node.stream, std::move(message), is_urgent);
+  // Nothing may overtake the welcome: it would be thrown away.
+  SendTo(node.stream, std::move(message), is_urgent && node.has_reported);
 }
 
 void Core::Impl::SendDesiredToAll(const Run& run, bool is_urgent) {

@@ -25,6 +25,10 @@ uint64_t State::LastRunOf(const std::string& job_id) const {
   return forgotten == forgotten_jobs.end() ? lowest_last_run : forgotten->second;
 }
 
+bool Node::IsAllDone() const {
+  return std::all_of(slots.begin(), slots.end(), [](const SlotState& s) { return s.phase == SlotState::Phase::kDone; });
+}
+
 const char* RoleName(v1::Role role) { return role == v1::ROLE_SERVER ? "server" : "worker"; }
 
 const char* SlotPhaseName(SlotState::Phase phase) {
@@ -93,10 +97,12 @@ std::string DebugText(const State& state) {
       absl::StrAppend(&text, " run ", number, " ", RunPhaseName(run.phase), " round ", run.round, " digest ",
                       absl::BytesToHexString(run.digest), " settings {", run.settings.ShortDebugString(), "}\n");
       if (run.first_failure) absl::StrAppend(&text, "  first failure ", run.first_failure->text(), "\n");
+      if (run.last_abort) absl::StrAppend(&text, "  last abort ", run.last_abort->text(), "\n");
       if (run.HasEnded()) absl::StrAppend(&text, "  outcome {", run.outcome.ShortDebugString(), "}\n");
       for (const auto& [id, node] : run.nodes) {
         absl::StrAppend(&text, "  node ", id, " ", absl::Hex(node.incarnation), node.is_spare ? " spare" : "",
-                        " events ", node.events_through, node.is_leaving ? " leaving" : "");
+                        " events ", node.events_through, node.is_leaving ? " leaving" : "", node.is_lost ? " lost" : "",
+                        node.ghost != 0 ? " haunted" : "", " quit ", node.quit_round);
         for (const SlotState& slot : node.slots) {
           absl::StrAppend(&text, " [", slot.rank, " ", SlotPhaseName(slot.phase), " ", slot.attempt, " ", slot.pid,
                           "]");

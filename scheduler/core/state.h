@@ -26,6 +26,7 @@ struct SlotState {
   uint32_t attempt = 0;
   uint64_t pid = 0;
 
+  bool MayRun() const { return phase == Phase::kAssigned || phase == Phase::kRunning; }
   bool HasEnded() const { return phase == Phase::kDone || phase == Phase::kFailed || phase == Phase::kStopped; }
 };
 
@@ -42,9 +43,14 @@ struct Node {
   v1::NodeInfo info;
   v1::JobSettings settings;  // as the node itself said
   std::string identity;
+  bool is_assigned_id = false;
   bool is_spare = false;  // stands by: holds no ranks and is not counted
   uint64_t events_through = 0;
   bool is_leaving = false;  // it said so; it goes when its processes are gone
+  bool is_lost = false;     // the run waits for it, or for a spare in its place
+  std::string lost_reason;
+  uint64_t ghost = 0;       // an incarnation that held these ranks and whose processes may still run; 0: none
+  uint32_t quit_round = 0;  // its processes of this round and of those before have ended
   std::vector<SlotState> slots;
 
   // volatile
@@ -55,9 +61,15 @@ struct Node {
   MonotonicTime grace_end = MonotonicTime::Never();  // while disconnected
   MonotonicTime last_seen;
   bool was_seen = false;         // by this scheduler process
+  bool has_reported = false;     // on this stream: so it has got its welcome
   bool had_extra_lease = false;  // the scheduler suspected itself once already
   bool is_settled = false;       // knows the outcome and has no processes
+  absl::Duration armed_fence;    // as it said: its keeper ends the processes before so much time has passed unheard
+  MonotonicTime ghost_end = MonotonicTime::Never();   // when the fence has ended the ghost's processes
+  MonotonicTime restart_at = MonotonicTime::Never();  // scope "worker": when failed processes start again
   std::unique_ptr<Challenger> challenger;
+
+  bool IsAllDone() const;  // each of its processes ended with 0
 };
 
 // A node that no longer belongs to the run.
@@ -104,15 +116,24 @@ struct Run {
   std::string master_address;
   uint32_t master_port = 0;
   std::optional<v1::Cause> first_failure;
-  v1::Outcome outcome;  // once ended
+  std::optional<v1::Cause> first_abort;  // what the first and the last given-up round ended with
+  std::optional<v1::Cause> last_abort;
+  bool has_given_up = false;  // failing because the restart budget is used up
+  v1::Outcome outcome;        // once ended
 
   // volatile
   uint64_t handle = 0;
   MonotonicTime opened;
+  MonotonicTime aborted;  // the last round
   MonotonicTime topo_deadline = MonotonicTime::Never();
   MonotonicTime spare_deadline = MonotonicTime::Never();  // when spares may fill in
   MonotonicTime cause_deadline = MonotonicTime::Never();
   MonotonicTime settle_deadline = MonotonicTime::Never();
+  MonotonicTime rejoin_deadline = MonotonicTime::Never();  // while somebody is lost
+  MonotonicTime restart_at = MonotonicTime::Never();       // RECOVERING: the next round not before
+  bool gives_up = false;                                   // with the next failure
+  absl::Duration fence;                                    // armed; never falls, for agents may have heard of it
+  std::deque<MonotonicTime> restarts;                      // of the last hour
   bool is_settled = false;
   std::vector<CauseCandidate> candidates;
   std::map<uint64_t, std::string> by_incarnation;
@@ -122,6 +143,9 @@ struct Run {
     v1::WaitStatus status;
   } waiting_cache;
 
+  // Its ranks are given, and nothing is decided about its end.
+  bool IsUnderWay() const { return phase == v1::RUN_PHASE_RUNNING || phase == v1::RUN_PHASE_RECOVERING; }
+  bool Recovers() const { return settings.enable_recovery(); }
   bool HasEnded() const { return phase == v1::RUN_PHASE_SUCCEEDED || phase == v1::RUN_PHASE_FAILED; }
   // A join opens the next run once this one can only end.
   bool IsOver() const { return HasEnded() || phase == v1::RUN_PHASE_STOPPING; }
@@ -140,8 +164,8 @@ struct State {
   std::string cluster_id;
   uint64_t term = 0;
   std::map<std::string, Job> jobs;
-  // Jobs without any run, with the number of their last one: at most kMaxForgottenJobs. Beyond, the first one gives way,
-  // and no job that isn't known here begins below its number.
+  // Jobs without any run, with the number of their last one: at most kMaxForgottenJobs. Beyond, the first one gives
+  // way, and no job that isn't known here begins below its number.
   std::map<std::string, uint64_t> forgotten_jobs;
   uint64_t lowest_last_run = 0;
   std::deque<v1::StoryEvent> story;  // at most kMaxStoryEvents, oldest first

@@ -61,7 +61,21 @@ v1::StoryEvent DescribeRound(const v1::RoundClosed& record) {
     absl::StrAppend(&text, "; rank 0 at ", JoinHostPort(record.master_address(), record.master_port()));
   }
   absl::StrAppend(&text, " (run ", record.run(), ", round ", record.round(), ")");
+  for (const v1::Replacement& replacement : record.replacements()) {
+    absl::StrAppend(&text, "; spare ", replacement.spare(), " took the place of node ", replacement.lost());
+  }
+  if (record.has_cause()) absl::StrAppend(&text, "; restarted after ", record.cause().text());
   return Line(record.job_id(), record.run(), "round_closed", std::move(text));
+}
+
+std::optional<v1::StoryEvent> DescribeSlotRestart(const State& state, const v1::SlotRestarted& record) {
+  const Run* run = state.FindRun(record.job_id(), record.run());
+  if (run == nullptr || !run->nodes.contains(record.node_id())) return std::nullopt;
+  const Node& node = run->nodes.at(record.node_id());
+  if (record.slot() >= node.slots.size()) return std::nullopt;
+  return Line(record.job_id(), record.run(), "process_restarted",
+              absl::StrCat("rank ", node.slots[record.slot()].rank, " on ", node.info.host_name(), " (node ", node.id,
+                           ") starts again, attempt ", record.attempt(), " of round ", run->round));
 }
 
 v1::StoryEvent DescribeEnd(const v1::RunEnded& record) {
@@ -111,6 +125,26 @@ std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& rec
       return DescribeJoin(record.node_joined());
     case v1::Record::kNodeRemoved:
       return DescribeRemoval(state, record.node_removed());
+    case v1::Record::kNodeLost: {
+      const v1::NodeLost& lost = record.node_lost();
+      const bool has_left = lost.why() == v1::NodeRemoved::LEFT;
+      return Line(lost.job_id(), lost.run(), has_left ? "node_left" : "node_lost",
+                  absl::StrCat("node ", lost.node_id(), has_left ? " left: " : " is lost: ", lost.reason(),
+                               lost.is_confirmed() ? "" : "; its processes may still run"));
+    }
+    case v1::Record::kNodeReturned:
+      return Line(record.node_returned().job_id(), record.node_returned().run(), "node_returned",
+                  absl::StrCat("node ", record.node_returned().node_id(), " is back"));
+    case v1::Record::kIncarnationGone:
+      return Line(record.incarnation_gone().job_id(), record.incarnation_gone().run(), "node_gone",
+                  absl::StrCat("the old processes of node ", record.incarnation_gone().node_id(),
+                               " are gone: ", record.incarnation_gone().reason()));
+    case v1::Record::kRoundAborted:
+      return Line(record.round_aborted().job_id(), record.round_aborted().run(), "round_aborted",
+                  absl::StrCat("restarting the processes of job ", record.round_aborted().job_id(), ": ",
+                               record.round_aborted().first().text()));
+    case v1::Record::kSlotRestarted:
+      return DescribeSlotRestart(state, record.slot_restarted());
     case v1::Record::kRoundClosed:
       return DescribeRound(record.round_closed());
     case v1::Record::kNodeReported:
@@ -129,7 +163,8 @@ std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& rec
 Severity SeverityOf(const v1::StoryEvent& event) {
   if (event.kind() == "run_failed") return Severity::kError;
   if (event.kind() == "node_lost") return Severity::kWarning;
-  if (event.kind() == "round_closed" || event.kind() == "run_succeeded" || event.kind() == "run_failing") {
+  if (event.kind() == "round_closed" || event.kind() == "run_succeeded" || event.kind() == "run_failing" ||
+      event.kind() == "round_aborted" || event.kind() == "process_restarted" || event.kind() == "node_returned") {
     return Severity::kInfo;
   }
   return Severity::kDebug;

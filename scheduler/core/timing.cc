@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "scheduler/core/admission.h"
 #include "scheduler/core/core_impl.h"
 #include "scheduler/core/story.h"
 #include "scheduler/core/waiting.h"
@@ -24,20 +26,23 @@ absl::Duration Core::Impl::SpareFence() const {
   return std::max(absl::Seconds(120), options_.stop_timeout + absl::Seconds(5) + 5 * HeartbeatInterval());
 }
 
-absl::Duration Core::Impl::FenceTimeout(const Run& run) const {
+absl::Duration Core::Impl::FenceTimeout(Run& run) {
   if (options_.fence_timeout) return *options_.fence_timeout;
-  return run.spare_count > 0 ? SpareFence() : absl::ZeroDuration();
+  if (run.spare_count > 0) run.fence = std::max(run.fence, SpareFence());
+  return run.fence;
 }
 
 void Core::Impl::Schedule(Run& run) {
-  deadlines_.Set(run.handle,
-                 std::min({run.topo_deadline, run.spare_deadline, run.cause_deadline, run.settle_deadline}));
+  // A restart that only waits for its back-off; what else it waits for comes as an event.
+  const bool is_held_back = run.phase == v1::RUN_PHASE_RECOVERING && now_.monotonic < run.restart_at;
+  deadlines_.Set(run.handle, std::min({run.topo_deadline, run.spare_deadline, run.cause_deadline, run.settle_deadline,
+                                       run.rejoin_deadline, is_held_back ? run.restart_at : MonotonicTime::Never()}));
 }
 
 void Core::Impl::Schedule(Run& run, Node& node) {
   (void)run;
   const MonotonicTime challenge = node.challenger == nullptr ? MonotonicTime::Never() : node.challenger->deadline;
-  deadlines_.Set(node.handle, std::min({node.lease_end, node.grace_end, challenge}));
+  deadlines_.Set(node.handle, std::min({node.lease_end, node.grace_end, node.ghost_end, node.restart_at, challenge}));
 }
 
 void Core::Impl::On(const Tick&) {
@@ -81,9 +86,23 @@ void Core::Impl::OnDue(Run& run) {
     TryCloseRound(run);
     if (run.phase == v1::RUN_PHASE_FORMING) run.spare_deadline = now_.monotonic + absl::Seconds(10);
   }
+  if (now_.monotonic >= run.rejoin_deadline && run.phase == v1::RUN_PHASE_RECOVERING) return FailForMissing(run);
+  TryNextRound(run);
   FixCauseIfKnown(run);
   CheckSettled(run);
   Schedule(run);
+}
+
+void Core::Impl::FailForMissing(Run& run) {
+  std::vector<std::string> missing;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.is_lost && missing.size() < 8) missing.push_back(absl::StrCat(NodeText(node), ": ", node.lost_reason));
+  }
+  Fail(run,
+       Decision(v1::Cause::NODE_LOST,
+                absl::StrCat("not all nodes came back within ", FormatAge(RejoinTimeout(run)),
+                             " (--rejoin_timeout): ", absl::StrJoin(missing, "; ")),
+                "start ms-worker on them again in time, keep a --spare, or raise --rejoin_timeout", now_.monotonic));
 }
 
 void Core::Impl::OnDue(Run& run, Node& node) {
@@ -98,6 +117,11 @@ void Core::Impl::OnDue(Run& run, Node& node) {
     }
     return CheckSettled(run);
   }
+  if (now_.monotonic >= node.ghost_end) {
+    Bury(run, node, "its fence has ended its processes by now (--fence_timeout)");
+    return TryNextRound(run);
+  }
+  if (now_.monotonic >= node.restart_at) RestartFailedSlots(run, node);
   if (now_.monotonic >= node.lease_end) {
     if (!node.had_extra_lease && SuspectsItself()) return Schedule(run, node);
     return LoseNode(run, node,
@@ -153,7 +177,8 @@ bool Core::Impl::SuspectsItself() {
 void Core::Impl::On(const LoopWasLate& event) {
   for (auto& [job_id, job] : state_.jobs) {
     for (auto& [number, run] : job.runs) {
-      for (MonotonicTime* deadline : {&run.topo_deadline, &run.spare_deadline, &run.cause_deadline}) {
+      for (MonotonicTime* deadline :
+           {&run.topo_deadline, &run.spare_deadline, &run.cause_deadline, &run.rejoin_deadline}) {
         *deadline = *deadline + event.by;
       }
       Schedule(run);

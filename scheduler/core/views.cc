@@ -20,7 +20,11 @@ int64_t AgeMs(bool was_seen, MonotonicTime when, MonotonicTime now) {
 v1::NodeStatus NodeView(const Node& node, MonotonicTime now) {
   v1::NodeStatus status;
   status.set_node_id(node.id);
-  status.set_state(node.is_settled ? "settled" : node.stream != 0 ? "connected" : "disconnected");
+  status.set_note(node.lost_reason);
+  status.set_state(node.is_lost       ? "lost"
+                   : node.is_settled  ? "settled"
+                   : node.stream != 0 ? "connected"
+                                      : "disconnected");
   status.set_role(node.info.role());
   status.set_host_name(node.info.host_name());
   status.set_machine_id(node.info.machine_id());

@@ -89,6 +89,19 @@ std::string LastSeen(const Run& run, MonotonicTime now) {
   return JoinSome(seen);
 }
 
+// Nodes whose ranks can't start elsewhere yet.
+std::string Ghosts(const Run& run, MonotonicTime now) {
+  std::vector<std::string> ghosts;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.ghost == 0) continue;
+    ghosts.push_back(absl::StrCat("the old processes of node ", id, " may still run",
+                                  node.ghost_end.is_never()
+                                      ? absl::StrCat(" (`ms-ctl fence ", id, "` once they certainly don't)")
+                                      : absl::StrCat(" for ", FormatAge(node.ghost_end - now))));
+  }
+  return JoinSome(ghosts);
+}
+
 }  // namespace
 
 v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
@@ -113,10 +126,15 @@ v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
   for (std::string part : {MissingIds(run), LastSeen(run, now)}) {
     if (!part.empty()) parts.push_back(std::move(part));
   }
-  if (run.topo_deadline.is_never()) {
+  if (std::string ghosts = Ghosts(run, now); !ghosts.empty()) parts.push_back(std::move(ghosts));
+  if (run.phase == v1::RUN_PHASE_RECOVERING && now < run.restart_at) {
+    parts.push_back(absl::StrCat("the next round starts in ", FormatAge(run.restart_at - now), " at the earliest"));
+  }
+  const MonotonicTime deadline = run.phase == v1::RUN_PHASE_RECOVERING ? run.rejoin_deadline : run.topo_deadline;
+  if (deadline.is_never()) {
     status.set_time_left_ms(-1);
   } else {
-    const absl::Duration left = std::max(run.topo_deadline - now, absl::ZeroDuration());
+    const absl::Duration left = std::max(deadline - now, absl::ZeroDuration());
     status.set_time_left_ms(absl::ToInt64Milliseconds(left));
     if (left > absl::ZeroDuration()) parts.push_back(absl::StrCat(FormatAge(left), " left"));
   }

@@ -83,6 +83,8 @@ absl::Status CheckEvent(const v1::NodeEvent& event) {
     case v1::NodeEvent::kLeaving:
       MUSTER_REQUIRE(CheckRange("signal", event.leaving().signal(), 0, kMaxSignal));
       return CheckSize("reason", event.leaving().reason(), kMaxShortTextBytes);
+    case v1::NodeEvent::kQuit:
+      return absl::OkStatus();
     case v1::NodeEvent::KIND_NOT_SET:
       break;
   }

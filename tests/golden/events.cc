@@ -20,6 +20,8 @@ void ParseSettings(Command& command, v1::JobSettings& settings) {
   if (command.Has("topo_timeout")) {
     settings.set_topo_timeout_ms(absl::ToInt64Milliseconds(command.Seconds("topo_timeout", absl::ZeroDuration())));
   }
+  if (command.Has("max_restarts")) settings.set_max_restarts(static_cast<uint32_t>(command.Number("max_restarts", 0)));
+  if (command.Has("scope")) settings.set_restart_scope(command.Text("scope", ""));
   if (command.Has("table_digest")) settings.set_rank_table_digest(command.Text("table_digest", ""));
 }
 
@@ -79,6 +81,8 @@ void ParseFacts(const std::string& kind, const std::string& facts, v1::NodeEvent
       event.mutable_leaving()->set_signal(number(3));
     } else if (kind == "leaving" && starts("soon")) {
       event.mutable_leaving()->set_is_quiet(false);
+    } else if (kind == "quit" && starts("r")) {
+      event.mutable_quit()->set_round(static_cast<uint32_t>(number(1)));
     } else if (kind == "started") {
       if (starts("r")) event.mutable_started()->set_round(static_cast<uint32_t>(number(1)));
       if (starts("slot")) event.mutable_started()->set_slot(static_cast<uint32_t>(number(4)));
@@ -102,10 +106,12 @@ Event ParseReport(Command& command) {
   event.stream = StreamNumber(command.Word(0));
   event.report.set_heartbeat_seq(command.Number("hb", 1));
   event.report.set_is_settled(command.HasWord("settled"));
+  event.report.set_armed_fence_ms(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(command.Seconds("armed", absl::ZeroDuration()))));
   for (const auto& [key, value] : command.options()) {
     v1::NodeEvent* last =
         event.report.events().empty() ? nullptr : event.report.mutable_events(event.report.events_size() - 1);
-    if (key == "started" || key == "ended" || key == "leaving") {
+    if (key == "started" || key == "ended" || key == "leaving" || key == "quit") {
       ParseFacts(key, value, *event.report.add_events());
     } else if (last == nullptr) {
       continue;
@@ -187,6 +193,7 @@ scheduler::CoreOptions ParseOptions(Command& command) {
   options.disconnect_grace = command.Seconds("grace", options.disconnect_grace);
   options.stop_timeout = command.Seconds("stop_timeout", options.stop_timeout);
   if (command.Has("fence_timeout")) options.fence_timeout = command.Seconds("fence_timeout", absl::ZeroDuration());
+  if (command.Has("rejoin")) options.rejoin_timeout = command.Seconds("rejoin", absl::ZeroDuration());
   if (command.Has("heartbeat")) options.heartbeat_interval = command.Seconds("heartbeat", absl::ZeroDuration());
   options.is_once = command.HasWord("once");
   options.version = "1.0";

@@ -111,6 +111,11 @@ void Player::Check(const scheduler::Effects& effects) {
   if (second.DebugState() != core_->DebugState()) {
     problems_.push_back(absl::StrCat("recovered state:\n", second.DebugState(), "live state:\n", core_->DebugState()));
   }
+  scheduler::Core third(options_, "cluster-4");
+  third.Recover(core_->TakeSnapshot());
+  if (third.DebugState() != core_->DebugState()) {
+    problems_.push_back(absl::StrCat("the snapshot's state:\n", third.DebugState(), "live:\n", core_->DebugState()));
+  }
 }
 
 }  // namespace muster::golden

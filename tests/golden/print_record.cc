@@ -21,7 +21,8 @@ std::string PrintSettings(const v1::JobSettings& settings) { return absl::StrCat
 std::string PrintJoined(const v1::NodeJoined& record) {
   return absl::StrCat("node_joined ", record.job_id(), "/", record.run(), " ", record.node_id(), " inc ",
                       record.incarnation(), " at ", record.info().address(), record.is_assigned_id() ? " assigned" : "",
-                      record.is_spare() ? " spare" : "", " settings ", PrintSettings(record.settings()));
+                      record.is_spare() ? " spare" : "", record.takes_over() ? " takes over" : "", " settings ",
+                      PrintSettings(record.settings()));
 }
 
 std::string PrintRemoved(const v1::NodeRemoved& record) {
@@ -44,6 +45,7 @@ std::string PrintRound(const v1::RoundClosed& record) {
     absl::StrAppend(&text, " ", node.role() == v1::ROLE_SERVER ? "server " : "", node.node_id(), "[",
                     absl::StrJoin(ranks, ","), "]@", node.machine());
   }
+  for (const v1::Replacement& r : record.replacements()) absl::StrAppend(&text, " ", r.spare(), " for ", r.lost());
   if (record.promoted_spares_size() > 0) {
     absl::StrAppend(&text, " promoted ", absl::StrJoin(record.promoted_spares(), ","));
   }
@@ -60,6 +62,7 @@ std::string PrintEvent(const v1::NodeEvent& event) {
                                                     : absl::StrCat(" exit ", event.ended().exit_code()),
                         event.ended().was_stopped() ? " stopped" : "");
   }
+  if (event.has_quit()) return absl::StrCat(event.number(), " quit round ", event.quit().round());
   if (!event.has_leaving()) return absl::StrCat(event.number(), " nothing");
   return absl::StrCat(event.number(), event.leaving().is_quiet() ? " leaving" : " leaving soon");
 }
@@ -117,6 +120,25 @@ std::string PrintRecord(const v1::Record& record) {
                           PrintOutcome(record.run_ended().outcome()));
     case v1::Record::kRunForgotten:
       return absl::StrCat("run_forgotten ", record.run_forgotten().job_id(), "/", record.run_forgotten().run());
+    case v1::Record::kNodeLost: {
+      const v1::NodeLost& lost = record.node_lost();
+      return absl::StrCat("node_lost ", lost.job_id(), "/", lost.run(), " ", lost.node_id(),
+                          lost.why() == v1::NodeRemoved::LEFT ? " LEFT" : " LOST",
+                          lost.is_confirmed() ? " confirmed" : "");
+    }
+    case v1::Record::kNodeReturned:
+      return absl::StrCat("node_returned ", record.node_returned().job_id(), "/", record.node_returned().run(), " ",
+                          record.node_returned().node_id());
+    case v1::Record::kIncarnationGone:
+      return absl::StrCat("incarnation_gone ", record.incarnation_gone().job_id(), "/", record.incarnation_gone().run(),
+                          " ", record.incarnation_gone().node_id(), " inc ", record.incarnation_gone().incarnation());
+    case v1::Record::kRoundAborted:
+      return absl::StrCat("round_aborted ", record.round_aborted().job_id(), "/", record.round_aborted().run(),
+                          " round ", record.round_aborted().round(), " ", PrintCause(record.round_aborted().first()));
+    case v1::Record::kSlotRestarted:
+      return absl::StrCat("slot_restarted ", record.slot_restarted().job_id(), "/", record.slot_restarted().run(), " ",
+                          record.slot_restarted().node_id(), " slot ", record.slot_restarted().slot(), " attempt ",
+                          record.slot_restarted().attempt());
     case v1::Record::kSnapshot:
       return "snapshot";
     case v1::Record::KIND_NOT_SET:

@@ -1,6 +1,8 @@
 #include "tests/sim/ledger.h"
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -59,6 +61,21 @@ std::string Ledger::Take(const v1::Record& record) {
     case v1::Record::kRunForgotten:
       runs_.erase({record.run_forgotten().job_id(), record.run_forgotten().run()});
       return "";
+    case v1::Record::kNodeLost:
+      return InRun(record.node_lost(), false, [&](RunLedger& run) { return TakeLost(record.node_lost(), run); });
+    case v1::Record::kNodeReturned:
+      return InRun(record.node_returned(), false,
+                   [&](RunLedger& run) { return TakeReturned(record.node_returned(), run); });
+    case v1::Record::kIncarnationGone:
+      return InRun(record.incarnation_gone(), false,
+                   [&](RunLedger& run) { return TakeGone(record.incarnation_gone(), run); });
+    case v1::Record::kRoundAborted:
+      return InRun(record.round_aborted(), false,
+                   [&](RunLedger& run) { return TakeAborted(record.round_aborted(), run); });
+    case v1::Record::kSlotRestarted:
+      return InRun(record.slot_restarted(), false, [&](RunLedger& run) {
+        return run.is_aborted ? std::string("a process starts again in a round that was given up") : std::string();
+      });
     case v1::Record::kSnapshot:
       return "";  // says nothing new
     case v1::Record::KIND_NOT_SET:
@@ -81,6 +98,12 @@ std::string Ledger::TakeOpened(const v1::RunOpened& record) {
 }
 
 std::string Ledger::TakeJoined(const v1::NodeJoined& record, RunLedger& run) {
+  if (record.takes_over()) {
+    if (run.lost.erase(record.node_id()) == 0) return absl::StrCat("node ", record.node_id(), " took over a live one");
+    run.dead.insert(run.roster.at(record.node_id()));
+    run.events_through.erase(run.roster.at(record.node_id()));
+    run.roster.erase(record.node_id());
+  }
   if (!run.roster.try_emplace(record.node_id(), record.incarnation()).second) {
     return absl::StrCat("node ", record.node_id(), " joined while another incarnation of it is there");
   }
@@ -111,6 +134,20 @@ std::string Ledger::TakeClosed(const v1::RoundClosed& record, RunLedger& run) {
   if (peers.job_id() != record.job_id() || peers.run() != record.run() || peers.round() != record.round()) {
     return "a peer list of another round";
   }
+  if (run.round > 0 && !run.is_aborted) return "a round was closed beside a living one";
+  const auto before = run.ranks;
+  std::map<std::string, std::string> stands_for;
+  for (const v1::Replacement& replacement : record.replacements()) {
+    const std::string& lost = replacement.lost();
+    if (run.lost.erase(lost) == 0) return absl::StrCat("node ", lost, " was replaced but is not lost");
+    run.dead.insert(run.roster.at(lost));
+    run.events_through.erase(run.roster.at(lost));
+    run.roster.erase(lost);
+    stands_for[replacement.spare()] = lost;
+  }
+  if (!run.lost.empty()) return absl::StrCat("a round without node ", *run.lost.begin(), ", which is lost");
+  if (!run.ghosts.empty()) return absl::StrCat("a round beside the old processes of ", run.ghosts.begin()->first);
+  run.is_aborted = false;
   run.round = record.round();
   run.digest = record.digest();
   run.ranks.clear();
@@ -125,7 +162,45 @@ std::string Ledger::TakeClosed(const v1::RoundClosed& record, RunLedger& run) {
       ranks.push_back(slot.rank());
     }
   }
+  for (const auto& [node, had] : before) {
+    const auto spare =
+        std::find_if(stands_for.begin(), stands_for.end(), [&](const auto& s) { return s.second == node; });
+    const auto has = run.ranks.find(spare == stands_for.end() ? node : spare->first);
+    if (has == run.ranks.end() || has->second != had) return absl::StrCat("the ranks of node ", node, " changed");
+  }
   if (given.size() != peers.worker_num() + peers.server_num()) return "not all ranks were given";
+  return "";
+}
+
+std::string Ledger::TakeLost(const v1::NodeLost& record, RunLedger& run) {
+  const auto it = run.roster.find(record.node_id());
+  if (it == run.roster.end() || it->second != record.incarnation()) {
+    return absl::StrCat("node ", record.node_id(), " was lost by what happened to another incarnation");
+  }
+  if (!run.lost.insert(record.node_id()).second) return absl::StrCat("node ", record.node_id(), " was lost twice");
+  if (!record.is_confirmed()) run.ghosts[record.node_id()] = record.incarnation();
+  return "";
+}
+
+std::string Ledger::TakeReturned(const v1::NodeReturned& record, RunLedger& run) {
+  const auto it = run.roster.find(record.node_id());
+  if (it == run.roster.end() || it->second != record.incarnation() || run.lost.erase(record.node_id()) == 0) {
+    return absl::StrCat("node ", record.node_id(), " returned but was not lost");
+  }
+  run.ghosts.erase(record.node_id());
+  return "";
+}
+
+std::string Ledger::TakeGone(const v1::IncarnationGone& record, RunLedger& run) {
+  const auto it = run.ghosts.find(record.node_id());
+  if (it == run.ghosts.end() || it->second != record.incarnation()) return "somebody was buried twice";
+  run.ghosts.erase(it);
+  return "";
+}
+
+std::string Ledger::TakeAborted(const v1::RoundAborted& record, RunLedger& run) {
+  if (record.round() != run.round || run.round == 0) return "a round was given up that isn't the present one";
+  if (std::exchange(run.is_aborted, true)) return "a round was given up twice";
   return "";
 }
 

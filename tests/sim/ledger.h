@@ -24,6 +24,9 @@ struct RunLedger {
   uint32_t round = 0;
   std::string digest;
   std::map<std::string, std::pair<v1::Role, std::vector<uint32_t>>> ranks;  // node id → its ranks in slot order
+  std::set<std::string> lost;                                               // nodes that the run waits for
+  std::map<std::string, uint64_t> ghosts;  // node id → an incarnation whose processes may still run
+  bool is_aborted = false;                 // the round was given up
 };
 
 class Ledger {
@@ -42,6 +45,10 @@ class Ledger {
   std::string TakeJoined(const v1::NodeJoined& record, RunLedger& run);
   std::string TakeRemoved(const v1::NodeRemoved& record, RunLedger& run);
   std::string TakeClosed(const v1::RoundClosed& record, RunLedger& run);
+  std::string TakeLost(const v1::NodeLost& record, RunLedger& run);
+  std::string TakeReturned(const v1::NodeReturned& record, RunLedger& run);
+  std::string TakeGone(const v1::IncarnationGone& record, RunLedger& run);
+  std::string TakeAborted(const v1::RoundAborted& record, RunLedger& run);
   std::string TakeReported(const v1::NodeReported& record, RunLedger& run);
   template <typename Record, typename Method>
   std::string InRun(const Record& record, bool may_have_ended, Method method);

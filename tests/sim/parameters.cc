@@ -21,6 +21,7 @@ void DrawSettings(Random& random, Parameters& p) {
   options.disconnect_grace = random.Between(absl::Milliseconds(500), std::min(options.lease, absl::Seconds(15)));
   options.stop_timeout = Seconds(random, 1, 15);
   options.topo_timeout = Seconds(random, 15, 45);
+  if (random.Chance(0.5)) options.rejoin_timeout = Seconds(random, 5, 45);
   if (random.Chance(0.3)) options.heartbeat_interval = random.Between(absl::Milliseconds(300), options.lease / 3);
   // Below, the processes would be stopped before the first heartbeat could be missed.
   if (random.Chance(0.25)) options.fence_timeout = options.stop_timeout + absl::Seconds(5) + Seconds(random, 15, 60);
@@ -144,6 +145,12 @@ class JobDrawer {
     if (server_num > 0 || random_.Chance(0.3)) settings.set_server_num(server_num);
     if (random_.Chance(0.2)) settings.set_topo_timeout_ms(absl::ToInt64Milliseconds(p_.scheduler.topo_timeout));
     if (ids_ == Ids::kNamed && random_.Chance(0.2)) settings.set_hccl_cm_init(true);
+    if (random_.Chance(0.5)) {
+      settings.set_enable_recovery(true);
+      if (random_.Chance(0.7)) settings.set_max_restarts(static_cast<uint32_t>(random_.Int(0, 4)));
+      if (random_.Chance(0.2)) settings.set_restart_scope("worker");
+    }
+    job_.recovers = settings.enable_recovery();
     if (is_only && random_.Chance(0.5)) p_.scheduler.settings = settings;
     const bool is_said_by_all = p_.scheduler.settings.worker_num() == 0 || random_.Chance(0.5);
     for (NodeSpec& node : job_.nodes) {
@@ -184,9 +191,11 @@ class JobDrawer {
     }
     job_.longest_run = random_.Chance(0.2) ? random_.UpTo(absl::Seconds(2)) : Seconds(random_, 5, 80);
     job_.retry_num = static_cast<uint32_t>(random_.Int(5, 20));
+    if (job_.recovers) job_.longest_run = std::min(job_.longest_run, absl::Seconds(30));  // it may take five rounds
     if (p_.is_calm) return;
     job_.process_failure = random_.Chance(0.5) ? 0 : random_.Fraction() * 0.1;
     job_.restart_node = random_.Chance(0.5) ? 0 : random_.Fraction() * 0.6;
+    if (job_.recovers && random_.Chance(0.7)) job_.restart_node = 0.9;
     job_.restart_job = random_.Chance(0.3) ? 0 : 0.8;
   }
 
@@ -207,11 +216,13 @@ absl::Duration FaultsEnd(const Parameters& p) {
   absl::Duration longest;
   absl::Duration patience;
   for (const JobSpec& job : p.jobs) {
-    longest = std::max(longest, job.longest_run);
+    longest = std::max(longest, job.longest_run * (job.recovers ? 5 : 1));
     patience = std::max<absl::Duration>(patience, job.retry_num * absl::Seconds(3));
   }
-  const absl::Duration needed = p.scheduler.topo_timeout * 2 + longest + patience + 3 * p.scheduler.lease +
-                                3 * p.scheduler.stop_timeout + p.scheduler.disconnect_grace + absl::Seconds(45);
+  const absl::Duration needed = p.scheduler.topo_timeout * 2 +
+                                p.scheduler.rejoin_timeout.value_or(p.scheduler.topo_timeout) + longest + patience +
+                                3 * p.scheduler.lease + 3 * p.scheduler.stop_timeout + p.scheduler.disconnect_grace +
+                                absl::Seconds(45);
   return std::min(p.length - needed, absl::Seconds(400));
 }
 
@@ -244,8 +255,8 @@ std::string Parameters::Describe() const {
       ", faults until ", absl::FormatDuration(faults_end), ", ", machines.size(), " machines\n");
   for (const JobSpec& job : jobs) {
     absl::StrAppend(&text, "  job ", job.id, job.is_complete ? "" : " (incomplete)",
-                    job.has_command ? "" : " (no command)", ", runs up to ", absl::FormatDuration(job.longest_run),
-                    ":");
+                    job.has_command ? "" : " (no command)", job.recovers ? " recovers" : "", ", runs up to ",
+                    absl::FormatDuration(job.longest_run), ":");
     for (const NodeSpec& node : job.nodes) {
       absl::StrAppend(&text, " ", node.node_id.empty() ? "?" : node.node_id, "x", node.info.slots_size(),
                       node.info.role() == v1::ROLE_SERVER ? "s" : "", node.info.spare() ? "(spare)" : "",

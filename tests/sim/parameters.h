@@ -38,6 +38,7 @@ struct JobSpec {
   std::string id;
   std::vector<NodeSpec> nodes;
   bool is_complete = true;  // enough nodes come for it to form
+  bool recovers = false;
   bool has_command = true;
   absl::Duration longest_run;  // processes run for at most about this
   double process_failure = 0;  // chance for each process to fail by itself

@@ -10,6 +10,10 @@ constexpr double kPeerFails = 0.7;
 }  // namespace
 
 void Processes::Begin(const PlaceName& place, uint64_t incarnation, Fail fail) {
+  for (const auto& [other, live] : alive_) {
+    sim_.Expect(other.run != place.run || other.role != place.role || other.rank != place.rank,
+                absl::StrCat(place.Text(), " starts while ", other.Text(), " lives"));
+  }
   const auto [it, is_new] = alive_.try_emplace(place, Live{incarnation, std::move(fail)});
   sim_.Expect(is_new, absl::StrCat("two live processes are ", place.Text(), ", of incarnations ",
                                    it->second.incarnation, " and ", incarnation));

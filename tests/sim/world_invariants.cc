@@ -68,6 +68,22 @@ void WorldInvariants::CheckEffects(const scheduler::Effects& effects) {
 
 void WorldInvariants::CheckRecord(const v1::Record& record) {
   if (record.has_node_removed()) CheckRemoval(record.node_removed());
+  if (record.has_node_lost()) {
+    const v1::NodeLost& lost = record.node_lost();
+    v1::NodeRemoved verdict;
+    verdict.set_job_id(lost.job_id());
+    verdict.set_run(lost.run());
+    verdict.set_node_id(lost.node_id());
+    verdict.set_incarnation(lost.incarnation());
+    verdict.set_why(lost.why());
+    verdict.set_is_confirmed(lost.is_confirmed());
+    CheckRemoval(verdict);
+  }
+  if (record.has_incarnation_gone()) {
+    const v1::IncarnationGone& gone = record.incarnation_gone();
+    sim_.Expect(!processes_.IsAnyAlive(gone.incarnation()),
+                absl::StrCat("node ", gone.node_id(), " was buried (", gone.reason(), "), but its processes live"));
+  }
   if (record.has_run_ended()) CheckEnd(record.run_ended());
   const std::string contradiction = appended_.Take(record);
   sim_.Expect(contradiction.empty(), absl::StrCat("the journal's history is unsound: ", contradiction));
@@ -94,7 +110,8 @@ void WorldInvariants::CheckRemoval(const v1::NodeRemoved& removed) {
   const bool has_farewell = farewells_.contains(removed.incarnation());
   const bool has_rival = HasNewerRival(removed);
   if (removed.why() == v1::NodeRemoved::LOST && removed.is_confirmed()) {
-    sim_.Expect(has_rival || has_farewell, absl::StrCat(who, " was called dead, but nobody had said so"));
+    sim_.Expect(has_rival || has_farewell || !processes_.IsAnyAlive(removed.incarnation()),
+                absl::StrCat(who, " was called dead, but nobody had said so"));
   }
   if (removed.is_confirmed() && has_farewell) {
     sim_.Expect(ended_agents_.contains(removed.incarnation()), absl::StrCat(who, " was called dead but lives"));
@@ -159,6 +176,7 @@ void WorldInvariants::CheckVerdictsAreInTime() {
   for (const auto& [name, run] : appended_.runs()) {
     if (run.has_ended) continue;
     for (const auto& [id, incarnation] : run.roster) {
+      if (run.lost.contains(id)) continue;
       const auto it = presence_.find({name.first, name.second, id});
       MonotonicTime due;
       if (it == presence_.end()) {
@@ -240,7 +258,8 @@ void WorldInvariants::CheckDesired(const Stream& stream, const v1::DesiredState&
   sim_.Expect(desired.run() == number, absl::StrCat(who, " was told of run ", desired.run()));
   const RunLedger* run = durable_.Find(job_id, desired.run());
   // What only stops processes may go out at once.
-  sim_.Expect(!is_urgent || (desired.phase() == v1::RUN_PHASE_STOPPING && !desired.has_assignment()),
+  sim_.Expect(!is_urgent || (!desired.has_assignment() && (desired.phase() == v1::RUN_PHASE_STOPPING ||
+                                                           desired.phase() == v1::RUN_PHASE_RECOVERING)),
               absl::StrCat(who, " was told too early"));
   if (is_urgent) return;
   if (run == nullptr) return sim_.Violate(absl::StrCat(who, " was told of a run that is not durable"));
@@ -261,12 +280,14 @@ void WorldInvariants::CheckDesired(const Stream& stream, const v1::DesiredState&
   std::vector<uint32_t> ranks;
   for (const v1::SlotAssignment& slot : assignment.slots()) {
     ranks.push_back(slot.rank());
+    if (!slot.should_run()) continue;
     const auto holder = std::make_pair(node_id, stream.join.incarnation());
     const PlaceName place{name, desired.round(), assignment.role(), slot.rank()};
     const auto [told, is_first] = told_.try_emplace(place, holder);
     sim_.Expect(is_first || told->second == holder,
                 absl::StrCat(place.Text(), " was given to ", node_id, " and to ", told->second.first));
   }
+  if (desired.round() < run->round) return;  // became durable together with a later one
   const auto given = run->ranks.find(node_id);
   sim_.Expect(given != run->ranks.end() && given->second.second == ranks && given->second.first == assignment.role(),
               absl::StrCat(who, " was told other ranks than the round's"));

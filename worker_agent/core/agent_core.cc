@@ -220,6 +220,8 @@ void AgentCore::Impl::SendDueReport() {
   if (!connector_.IsOpen() || !reporter_.IsDue(now_)) return;
   v1::AgentMessage message;
   *message.mutable_report() = reporter_.MakeReport(now_);
+  if (fence_at_)
+    message.mutable_report()->set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_timeout_)));
   SendToScheduler(std::move(message));
 }
 

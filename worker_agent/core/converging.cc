@@ -28,8 +28,19 @@ void AgentCore::Impl::Converge() {
   } else {
     StopAll();
   }
+  QuitRound();
   if (is_keeper_dead_ && !ending_) LeaveWithoutKeeper();
   StopPatiently();
+}
+
+// The next round waits for this word of every node.
+void AgentCore::Impl::QuitRound() {
+  if (desired_.phase() != v1::RUN_PHASE_RECOVERING || quit_round_ >= desired_.round()) return;
+  if (ending_ || is_keeper_dead_ || processes_.IsAnyRunning()) return;
+  quit_round_ = desired_.round();
+  v1::NodeEvent event;
+  event.mutable_quit()->set_round(quit_round_);
+  reporter_.Add(std::move(event), now_);
 }
 
 void AgentCore::Impl::StartRound() {

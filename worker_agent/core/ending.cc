@@ -97,6 +97,7 @@ void AgentCore::Impl::StepLeaving() {
 int AgentCore::Impl::OutcomeExitCode() const {
   const v1::Outcome& outcome = desired_.outcome();
   if (outcome.succeeded()) return kExitSuccess;
+  if (outcome.cause().kind() == v1::Cause::GAVE_UP) return kExitGaveUp;
   if (const std::optional<int> own = processes_.FirstFailure()) return *own;
   switch (outcome.cause().kind()) {
     case v1::Cause::NEVER_FORMED:

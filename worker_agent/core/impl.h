@@ -85,6 +85,7 @@ class AgentCore::Impl {
 
   // converging.cc
   void Converge();
+  void QuitRound();
   void StartRound();
   std::vector<uint32_t> SlotsToStart() const;
   // True once the peer list is there or not needed; else asks for it.
@@ -135,6 +136,7 @@ class AgentCore::Impl {
 
   Peers peers_;
   uint32_t printed_round_ = 0;
+  uint32_t quit_round_ = 0;  // what the scheduler was told of
   bool is_keeper_dead_ = false;
   std::optional<MonotonicTime> stopping_since_;
   bool was_killed_ = false;

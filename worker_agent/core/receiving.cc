@@ -36,6 +36,7 @@ void AgentCore::Impl::OnWelcome(const v1::SchedulerMessage& message) {
   }
   if (is_new_run) {
     desired_.Clear();
+    quit_round_ = 0;
     peers_ = Peers{};
   }
   cluster_id_ = welcome.cluster_id();
@@ -97,6 +98,7 @@ void AgentCore::Impl::OnClusterChanged(const v1::Refusal& refusal) {
   term_ = 0;
   node_id_ = options_.node_id;
   desired_.Clear();
+  quit_round_ = 0;
   reporter_.ForgetEvents();
   fence_timeout_ = absl::ZeroDuration();
   DisarmFence();
@@ -133,6 +135,11 @@ void AgentCore::Impl::DisarmFence() {
 void AgentCore::Impl::OnDesired(const v1::DesiredState& desired) {
   // An agent gets the verdict of its own run only; what is older than what it knows has come too late.
   if (desired.run() != run_ || desired.round() < desired_.round() || HasOutcome()) return;
+  // An order to stop may overtake the one to start: a round that was given up doesn't begin again.
+  if (desired.phase() == v1::RUN_PHASE_RUNNING && desired.round() == desired_.round() &&
+      desired_.phase() != v1::RUN_PHASE_RUNNING && desired_.round() > 0) {
+    return;
+  }
   desired_ = desired;
 }
 

@@ -35,8 +35,11 @@ class Reporter {
   // When the report with this number was sent, if it was one of the last ones; forgets the older ones.
   std::optional<MonotonicTime> TakeSentAt(uint64_t heartbeat_seq);
 
-  // Forgets all events, as for a scheduler that has never heard of this agent. Numbers go on.
-  void ForgetEvents() { pending_.clear(); }
+  // Forgets all events, as for a scheduler that has never heard of this agent: it counts from 1.
+  void ForgetEvents() {
+    pending_.clear();
+    last_number_ = sent_through_ = 0;
+  }
 
   // Aborts if the numbers have a gap.
   void CheckInvariants() const;

@@ -20,7 +20,9 @@ std::string EventText(const v1::NodeEvent& event) {
                     " signal=", e.signal(), e.was_stopped() ? " stopped" : "",
                     e.launch_error().empty() ? "" : absl::StrCat(" launch_error=", e.launch_error()));
   } else {
-    absl::StrAppend(&text, event.leaving().is_quiet() ? "leaving" : "leaving soon", " signal=", event.leaving().signal(), " (", event.leaving().reason(), ")");
+    if (event.has_quit()) return absl::StrCat(text, "quit round ", event.quit().round());
+    absl::StrAppend(&text, event.leaving().is_quiet() ? "leaving" : "leaving soon",
+                    " signal=", event.leaving().signal(), " (", event.leaving().reason(), ")");
   }
   if (event.age_ms() != 0) absl::StrAppend(&text, " age=", event.age_ms(), "ms");
   return text;

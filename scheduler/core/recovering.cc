@@ -1,0 +1,246 @@
+// How a run goes on after a failure (MS_ENABLE_RECOVERY): a round is given up, everybody stops, who is lost comes back
+// or is stood in for, and the next round starts with the same ranks.
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/core/admission.h"
+#include "scheduler/core/core_impl.h"
+#include "scheduler/core/rank_order.h"
+#include "scheduler/core/story.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr uint32_t kDefaultMaxRestarts = 3;
+constexpr absl::Duration kRestartWindow = absl::Hours(1);  // in which they count
+constexpr absl::Duration kLongestBackOff = absl::Seconds(60);
+
+// Nothing before the first restart; then 1 s, 2 s, 4 s, …
+absl::Duration BackOff(size_t restarts_before) {
+  if (restarts_before == 0) return absl::ZeroDuration();
+  return std::min(absl::Seconds(int64_t{1} << std::min<size_t>(restarts_before - 1, 10)), kLongestBackOff);
+}
+
+}  // namespace
+
+uint32_t Core::Impl::MaxRestarts(const Run& run) const {
+  return run.settings.has_max_restarts() ? run.settings.max_restarts() : kDefaultMaxRestarts;
+}
+
+absl::Duration Core::Impl::RejoinTimeout(const Run& run) const {
+  return options_.rejoin_timeout.value_or(TopoTimeout(run.settings));
+}
+
+bool Core::Impl::RestartsAlone(const Run& run) const {
+  return run.Recovers() && run.settings.restart_scope() == "worker";
+}
+
+// Something failed: the round is given up, or the run. The caller tries the next round once it has dealt with all that
+// came with it.
+void Core::Impl::Disturb(Run& run, CauseCandidate candidate) {
+  if (!run.Recovers() || !run.IsUnderWay()) return Fail(run, std::move(candidate));
+  if (run.phase == v1::RUN_PHASE_RUNNING) {
+    if (!TakeFromBudget(run)) return Fail(run, std::move(candidate));
+    return AbortRound(run, std::move(candidate));
+  }
+  if (run.candidates.size() < kMaxCandidates) run.candidates.push_back(std::move(candidate));
+}
+
+// False: it is used up, and the run gives up.
+bool Core::Impl::TakeFromBudget(Run& run) {
+  while (!run.restarts.empty() && now_.monotonic - run.restarts.front() >= kRestartWindow) run.restarts.pop_front();
+  if (run.restarts.size() >= MaxRestarts(run)) {
+    run.gives_up = true;
+    return false;
+  }
+  run.restarts.push_back(now_.monotonic);
+  return true;
+}
+
+void Core::Impl::AbortRound(Run& run, CauseCandidate candidate) {
+  v1::Record record = NewRecord();
+  v1::RoundAborted& aborted = *record.mutable_round_aborted();
+  aborted.set_job_id(run.job_id);
+  aborted.set_run(run.number);
+  aborted.set_round(run.round);
+  *aborted.mutable_first() = candidate.cause;
+  Write(std::move(record));
+  run.candidates.clear();
+  run.candidates.push_back(std::move(candidate));
+  run.aborted = now_.monotonic;
+  run.restart_at = now_.monotonic + BackOff(run.restarts.empty() ? 0 : run.restarts.size() - 1);
+  for (auto& [id, node] : run.nodes) {
+    if (node.restart_at.is_never()) continue;
+    node.restart_at = MonotonicTime::Never();
+    Schedule(run, node);
+  }
+  SendDesiredToAll(run, true);
+}
+
+// Scope "worker": the process alone starts again, after the back-off.
+void Core::Impl::RestartAlone(Run& run, Node& node, CauseCandidate candidate) {
+  if (!TakeFromBudget(run)) return Fail(run, std::move(candidate));
+  run.candidates.assign(1, std::move(candidate));
+  node.restart_at = std::min(node.restart_at, now_.monotonic + BackOff(run.restarts.size() - 1));
+  if (now_.monotonic >= node.restart_at) return RestartFailedSlots(run, node);
+  Schedule(run, node);
+}
+
+void Core::Impl::RestartFailedSlots(Run& run, Node& node) {
+  node.restart_at = MonotonicTime::Never();
+  Schedule(run, node);
+  for (uint32_t i = 0; i < node.slots.size(); ++i) {
+    if (node.slots[i].phase != SlotState::Phase::kFailed) continue;
+    v1::Record record = NewRecord();
+    v1::SlotRestarted& restarted = *record.mutable_slot_restarted();
+    restarted.set_job_id(run.job_id);
+    restarted.set_run(run.number);
+    restarted.set_node_id(node.id);
+    restarted.set_slot(i);
+    restarted.set_attempt(node.slots[i].attempt + 1);
+    if (!run.candidates.empty()) *restarted.mutable_cause() = run.candidates.back().cause;
+    Write(std::move(record));
+  }
+  SendDesired(run, node, nullptr, false);
+}
+
+// Closes the next round once every rank's old process has certainly ended and somebody is there to start the new one.
+void Core::Impl::TryNextRound(Run& run) {
+  if (run.phase != v1::RUN_PHASE_RECOVERING) return;
+  run.waiting_cache.is_valid = false;
+  std::vector<const Node*> members, spares;
+  std::map<std::string, const Node*> stands_for;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.is_spare && node.stream != 0 && !node.is_leaving) spares.push_back(&node);
+  }
+  std::sort(spares.begin(), spares.end(), [](const Node* a, const Node* b) { return NaturalLess(a->id, b->id); });
+  bool is_ready = true, is_anybody_missing = false;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.is_spare) continue;
+    if (node.is_lost && node.ghost == 0) {
+      const auto spare = std::find_if(spares.begin(), spares.end(), [&lost = node](const Node* s) {
+        return s->info.role() == lost.info.role() && s->slots.size() == lost.slots.size();
+      });
+      if (spare != spares.end()) {
+        members.push_back(*spare);
+        stands_for[(*spare)->id] = &node;
+        spares.erase(spare);
+        continue;
+      }
+    }
+    const bool is_missing = node.is_lost || node.ghost != 0;
+    is_anybody_missing |= is_missing;
+    if (is_missing || node.stream == 0 || node.quit_round < run.round) is_ready = false;
+    members.push_back(&node);
+  }
+  if (!is_anybody_missing) {
+    run.rejoin_deadline = MonotonicTime::Never();
+  } else if (run.rejoin_deadline.is_never()) {
+    run.rejoin_deadline = now_.monotonic + RejoinTimeout(run);
+  }
+  Schedule(run);
+  if (is_ready && now_.monotonic >= run.restart_at) CloseRound(run, members, {}, stands_for);
+}
+
+// The run needs nothing more of the node, or can wait for it or for a spare.
+bool Core::Impl::GoesOnWithout(const Run& run, const Node& node) const {
+  return run.IsUnderWay() && !node.is_spare && (run.Recovers() || node.IsAllDone());
+}
+
+// The node goes, its ranks wait for it.
+void Core::Impl::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
+                          CauseCandidate candidate) {
+  const bool is_harmless = run.phase == v1::RUN_PHASE_RUNNING && node.IsAllDone();
+  ReleaseChallenger(node);
+  const StreamId stream = node.stream;
+  Detach(node);
+  v1::Record record = NewRecord();
+  v1::NodeLost& lost = *record.mutable_node_lost();
+  lost.set_job_id(run.job_id);
+  lost.set_run(run.number);
+  lost.set_node_id(node.id);
+  lost.set_incarnation(node.incarnation);
+  lost.set_why(why);
+  lost.set_reason(reason);
+  lost.set_is_confirmed(is_confirmed || node.IsAllDone());
+  Write(std::move(record));
+  CloseStreamOf(stream);
+  node.grace_end = MonotonicTime::Never();
+  node.restart_at = MonotonicTime::Never();
+  const bool is_fenced = node.ghost != 0 && node.armed_fence > absl::ZeroDuration();
+  node.ghost_end = is_fenced ? node.last_seen + node.armed_fence : MonotonicTime::Never();
+  Schedule(run, node);
+  if (!is_harmless) Disturb(run, std::move(candidate));
+  TryNextRound(run);
+}
+
+// The processes of the node's ghost have certainly ended. The caller tries the next round.
+void Core::Impl::Bury(Run& run, Node& node, const std::string& reason) {
+  if (node.ghost == 0) return;
+  v1::Record record = NewRecord();
+  v1::IncarnationGone& gone = *record.mutable_incarnation_gone();
+  gone.set_job_id(run.job_id);
+  gone.set_run(run.number);
+  gone.set_node_id(node.id);
+  gone.set_incarnation(node.ghost);
+  gone.set_reason(reason);
+  Write(std::move(record));
+  node.ghost_end = MonotonicTime::Never();
+  Schedule(run, node);
+}
+
+// The lost node whose place a newcomer without an id of its own takes: one that had none either, on its machine, else
+// on a host of its name, else any whose processes are known to have ended.
+Node* Core::Impl::SeatFor(Run& run, const v1::Join& join) {
+  if (!run.IsUnderWay() || join.node().spare() || !join.node_id().empty()) return nullptr;
+  const auto fit_of = [&](const Node& node) {
+    if (!node.is_lost || !node.is_assigned_id || node.info.role() != join.node().role()) return 0;
+    if (static_cast<int>(node.slots.size()) != join.node().slots_size()) return 0;
+    if (node.info.machine_id() == join.node().machine_id()) return 3;
+    if (node.info.host_name() == join.node().host_name()) return 2;
+    return node.ghost == 0 ? 1 : 0;
+  };
+  Node* best = nullptr;
+  for (auto& [id, node] : run.nodes) {
+    if (fit_of(node) > (best == nullptr ? 0 : fit_of(*best))) best = &node;
+  }
+  return best;
+}
+
+// A new start of a lost node takes its place and its ranks.
+void Core::Impl::Rejoin(const JoinRequested& event, Run& run, Node& node) {
+  const v1::Join& join = event.join;
+  if (auto refusal = CheckSettings(run, options_.settings, join)) return Refuse(event.stream, *std::move(refusal));
+  if (join.node().role() != node.info.role() || join.node().slots_size() != static_cast<int>(node.slots.size())) {
+    return Refuse(event.stream,
+                  MakeRefusal(v1::Refusal::SETTINGS_DIFFER,
+                              absl::StrCat(NodeText(node), " held rank ", FormatRanks(RanksOf(node)), " of job ",
+                                           run.job_id, ", but this start of it brings ", join.node().slots_size(), " ",
+                                           RoleName(join.node().role()), "s: start it as before (--local_worker_num ",
+                                           node.slots.size(), ")")));
+  }
+  if (node.info.machine_id() == join.node().machine_id()) {
+    Bury(run, node, "its node has come back on the same machine");
+  }
+  v1::Record record = NewRecord();
+  v1::NodeJoined& joined = *record.mutable_node_joined();
+  joined.set_job_id(run.job_id);
+  joined.set_run(run.number);
+  joined.set_node_id(node.id);
+  joined.set_incarnation(join.incarnation());
+  *joined.mutable_info() = join.node();
+  if (joined.info().address().empty()) joined.mutable_info()->set_address(event.peer_address);
+  joined.set_identity(event.identity);
+  joined.set_is_assigned_id(node.is_assigned_id);
+  *joined.mutable_settings() = run.settings;
+  *joined.mutable_own_settings() = join.settings();
+  joined.set_takes_over(true);
+  Write(std::move(record));
+  node.connect_seq = 0;
+  node.armed_fence = absl::ZeroDuration();
+  Attach(event, run, node, false);
+  TryNextRound(run);
+}
+
+}  // namespace muster::scheduler
