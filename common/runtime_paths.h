@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 namespace muster {
@@ -12,5 +13,9 @@ namespace muster {
 // /tmp/muster-<uid>/…. The folder is made by the scheduler, mode 0700; a folder that somebody else owns is refused
 // there.
 std::string DefaultAdminSocket(uint16_t port);
+
+// Where this user's programs keep what outlives them: $STATE_DIRECTORY (systemd's, for a service), else
+// $XDG_STATE_HOME/muster, else /var/lib/muster for root and ~/.local/state/muster for others. Empty: there is none.
+std::string UserStateFolder(const std::map<std::string, std::string>& environment);
 
 }  // namespace muster

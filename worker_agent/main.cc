@@ -13,6 +13,7 @@
 #include "common/exit_codes.h"
 #include "common/ip_address.h"
 #include "common/log.h"
+#include "common/runtime_paths.h"
 #include "common/settings/settings.h"
 #include "common/settings/syntax.h"
 #include "common/version.h"
@@ -20,6 +21,7 @@
 #include "worker_agent/launch/work_folder.h"
 #include "worker_agent/runtime/agent_loop.h"
 #include "worker_agent/runtime/node_description.h"
+#include "worker_agent/runtime/node_lock.h"
 #include "worker_agent/runtime/own_scheduler.h"
 #include "worker_agent/session/farewell.h"
 
@@ -43,6 +45,18 @@ std::vector<LadderStep> Ladder(const AgentSettings& settings) {
   return steps;
 }
 
+absl::StatusOr<NodeLock> TakeNodeLock(const AgentSettings& settings,
+                                      const std::map<std::string, std::string>& environment) {
+  NodeLock::Options options;
+  options.folder = settings.recovery_path.empty() ? UserStateFolder(environment) : settings.recovery_path;
+  if (options.folder.empty()) return absl::NotFoundError("no state folder");
+  options.machine = NodeLock::MachineKey();
+  options.job_id = settings.job_id;
+  options.scheduler = JoinHostPort(settings.sched_host, settings.sched_port);
+  options.node_id = settings.node_id;
+  return NodeLock::Take(options);
+}
+
 // Joins the job and stays with it. Before gRPC: the keeper is forked while this is the only thread.
 int Work(AgentSettings settings, std::map<std::string, std::string> environment) {
   Signals signals;
@@ -50,7 +64,10 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
 
   const absl::StatusOr<int> stop_signal = ParseSignal(settings.stop_signal);
   if (!stop_signal.ok()) return Fail(stop_signal.status());
-  absl::StatusOr<std::unique_ptr<Keeper>> keeper = Keeper::Spawn({*stop_signal, settings.stop_timeout});
+  absl::StatusOr<NodeLock> lock = TakeNodeLock(settings, environment);
+  if (!lock.ok()) Log(LogLevel::kDebug, absl::StrCat("no node lock: ", std::string(lock.status().message())));
+  absl::StatusOr<std::unique_ptr<Keeper>> keeper =
+      Keeper::Spawn({*stop_signal, settings.stop_timeout, lock.ok() ? lock->fd() : -1});
   if (!keeper.ok()) return Fail(keeper.status());
 
   absl::StatusOr<std::unique_ptr<OwnScheduler>> scheduler = OwnScheduler::StartIfWanted(settings);
@@ -75,9 +92,11 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
   AgentLoopOptions options;
   options.agent.job_id = settings.job_id;
   options.agent.node_id = settings.node_id;
+  if (settings.node_id.empty() && lock.ok()) options.agent.kept_node_id = lock->kept_id();
   options.agent.incarnation = incarnation;
   options.agent.settings = node->settings;
   options.agent.node = node->node;
+  options.agent.node.set_is_sole(lock.ok());
   options.agent.retry_num = settings.cluster_retry_num;
   options.agent.stop_timeout = settings.stop_timeout;
   options.agent.scheduler = JoinHostPort(settings.sched_host, settings.sched_port);
@@ -87,8 +106,12 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
   options.session.request_timeout = std::min(settings.receive_msg_timeout, options.session.request_timeout);
   options.program = OwnProgram();
   options.log_dir = settings.log_dir;
+  options.on_welcome = [&](const std::string& id) {
+    if (settings.node_id.empty() && lock.ok()) lock->Keep(id);
+  };
   AgentLoop loop(std::move(options), *std::move(keeper), **launcher, signals, Clock::System());
   const int code = loop.Run();
+  if (loop.HasOutcome() && lock.ok()) lock->Remove();
   if (*scheduler != nullptr && loop.HasOutcome()) {
     // Other nodes still need it to learn how the job ended, and may take stop_timeout for that.
     (*scheduler)->WaitForEnd(settings.stop_timeout + absl::Seconds(5), [&] { return signals.Take().has_value(); });

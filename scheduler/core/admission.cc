@@ -41,6 +41,12 @@ v1::Refusal MakeRefusal(v1::Refusal::Reason reason, std::string text) {
   return refusal;
 }
 
+v1::Refusal TryLater(std::string text, absl::Duration after) {
+  v1::Refusal refusal = MakeRefusal(v1::Refusal::TRY_LATER, std::move(text));
+  refusal.set_retry_after_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(after)));
+  return refusal;
+}
+
 void FillInSettings(v1::JobSettings& settings, const v1::JobSettings& more) {
   v1::JobSettings merged = more;
   merged.MergeFrom(settings);  // what is set already wins

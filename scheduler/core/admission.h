@@ -32,6 +32,7 @@ std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& se
 std::optional<v1::Refusal> CheckRoom(const Run& run, const v1::JobSettings& settings, const v1::NodeInfo& info);
 
 v1::Refusal MakeRefusal(v1::Refusal::Reason reason, std::string text);
+v1::Refusal TryLater(std::string text, absl::Duration after);
 
 // Slots of regular members of this role, of connected ones only if so asked.
 uint32_t CountSlots(const Run& run, v1::Role role, bool connected_only);

@@ -95,6 +95,7 @@ class Core::Impl {
   void Bury(Run& run, Node& node, const std::string& reason);
   void Rejoin(const JoinRequested& event, Run& run, Node& node);
   Node* SeatFor(Run& run, const v1::Join& join);
+  static bool IsSoleHeir(const Node& node, const v1::Join& join);
   bool RestartsAlone(const Run& run) const;
   uint32_t MaxRestarts(const Run& run) const;
   absl::Duration RejoinTimeout(const Run& run) const;

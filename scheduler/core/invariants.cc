@@ -60,7 +60,7 @@ void CheckRun(const Run& run) {
     spares += node.is_spare ? 1 : 0;
     MUSTER_CHECK(!node.is_lost || run.HasEnded() || (!node.is_spare && node.stream == 0),
                  "a spare or a connected node is lost");
-    MUSTER_CHECK(node.ghost == 0 || run.phase != v1::RUN_PHASE_RUNNING || node.is_lost, "a round beside a ghost");
+    MUSTER_CHECK(node.ghost == 0 || (node.is_lost && node.ghost == node.incarnation), "a ghost of somebody else");
     MUSTER_CHECK(!run.gone.contains(id), "a node is there and gone");
   }
   MUSTER_CHECK(spares == run.spare_count, "spares are counted wrong");

@@ -11,12 +11,6 @@ namespace {
 constexpr absl::Duration kProbeTimeout = absl::Seconds(2);
 constexpr char kStartAgain[] = "; start ms-worker again to take part in the job's next run";
 
-v1::Refusal TryLater(std::string text, absl::Duration after) {
-  v1::Refusal refusal = MakeRefusal(v1::Refusal::TRY_LATER, std::move(text));
-  refusal.set_retry_after_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(after)));
-  return refusal;
-}
-
 // A Join that was on its way while its agent was removed from a run must not bring the agent back to life. One that was
 // removed for its silence may try again, with a new connect.
 std::optional<v1::Refusal> RefuseGhost(const Job& job, const v1::Join& join) {
@@ -219,8 +213,7 @@ void Core::Impl::TakeOver(const JoinRequested& event, Run& run, Node& node) {
     RemoveNode(run, node, v1::NodeRemoved::REPLACED, "a new start of the same node has joined", true);
     return Admit(event, run);
   }
-  // Its processes are certainly gone only where the new agent holds the lock of the old one.
-  const bool is_confirmed = node.info.machine_id() == event.join.node().machine_id();
+  const bool is_confirmed = IsSoleHeir(node, event.join);
   const std::string id = node.id;
   if (!node.is_lost) {
     LoseNode(run, node, "a new start of the same node has joined, so the old one is dead", is_confirmed, 0);

@@ -190,22 +190,27 @@ void Core::Impl::Bury(Run& run, Node& node, const std::string& reason) {
   Schedule(run, node);
 }
 
-// The lost node whose place a newcomer without an id of its own takes: one that had none either, on its machine, else
-// on a host of its name, else any whose processes are known to have ended.
+// The lost node whose place a newcomer without an id of its own takes: one that had none either and whose processes
+// have ended, on its machine, else on a host of its name, else any.
 Node* Core::Impl::SeatFor(Run& run, const v1::Join& join) {
   if (!run.IsUnderWay() || join.node().spare() || !join.node_id().empty()) return nullptr;
   const auto fit_of = [&](const Node& node) {
     if (!node.is_lost || !node.is_assigned_id || node.info.role() != join.node().role()) return 0;
     if (static_cast<int>(node.slots.size()) != join.node().slots_size()) return 0;
+    if (node.ghost != 0) return 0;
     if (node.info.machine_id() == join.node().machine_id()) return 3;
-    if (node.info.host_name() == join.node().host_name()) return 2;
-    return node.ghost == 0 ? 1 : 0;
+    return node.info.host_name() == join.node().host_name() ? 2 : 1;
   };
   Node* best = nullptr;
   for (auto& [id, node] : run.nodes) {
     if (fit_of(node) > (best == nullptr ? 0 : fit_of(*best))) best = &node;
   }
   return best;
+}
+
+// The newcomer can vouch for the end of all that the node had started: it holds the node's lock on the same machine.
+bool Core::Impl::IsSoleHeir(const Node& node, const v1::Join& join) {
+  return join.node().is_sole() && node.id == join.node_id() && node.info.machine_id() == join.node().machine_id();
 }
 
 // A new start of a lost node takes its place and its ranks.
@@ -220,8 +225,14 @@ void Core::Impl::Rejoin(const JoinRequested& event, Run& run, Node& node) {
                                            RoleName(join.node().role()), "s: start it as before (--local_worker_num ",
                                            node.slots.size(), ")")));
   }
-  if (node.info.machine_id() == join.node().machine_id()) {
-    Bury(run, node, "its node has come back on the same machine");
+  if (IsSoleHeir(node, join)) Bury(run, node, "its node has come back on the same machine");
+  if (node.ghost != 0) {
+    return Refuse(event.stream,
+                  TryLater(absl::StrCat("the processes of the former start of ", NodeText(node), " may still run",
+                                        node.ghost_end.is_never()
+                                            ? absl::StrCat("; `ms-ctl fence ", node.id, "` once they certainly don't")
+                                            : absl::StrCat(" for ", FormatAge(node.ghost_end - now_.monotonic))),
+                           absl::Seconds(2)));
   }
   v1::Record record = NewRecord();
   v1::NodeJoined& joined = *record.mutable_node_joined();

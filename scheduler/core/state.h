@@ -49,7 +49,7 @@ struct Node {
   bool is_leaving = false;  // it said so; it goes when its processes are gone
   bool is_lost = false;     // the run waits for it, or for a spare in its place
   std::string lost_reason;
-  uint64_t ghost = 0;       // an incarnation that held these ranks and whose processes may still run; 0: none
+  uint64_t ghost = 0;       // the lost incarnation, while its processes may still run; else 0
   uint32_t quit_round = 0;  // its processes of this round and of those before have ended
   std::vector<SlotState> slots;
 

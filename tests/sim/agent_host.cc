@@ -18,13 +18,14 @@ std::string Sha256(const std::string& bytes) {
 
 }  // namespace
 
-AgentHost::AgentHost(Parts parts, const JobSpec& job, const NodeSpec& node, std::string node_id, uint64_t incarnation,
-                     Random random)
+AgentHost::AgentHost(Parts parts, const JobSpec& job, const NodeSpec& node, std::string node_id, bool is_sole,
+                     uint64_t incarnation, Random random)
     : parts_(parts),
       job_(job),
       node_(node),
       incarnation_(incarnation),
       known_id_(std::move(node_id)),
+      is_sole_(is_sole),
       core_(Options()),
       keeper_(parts.sim, parts.processes, job, incarnation, random,
               [this](const agent::Event& event) { Deliver(event); }) {}
@@ -36,6 +37,7 @@ agent::AgentOptions AgentHost::Options() const {
   options.incarnation = incarnation_;
   options.settings = node_.settings;
   options.node = node_.info;
+  options.node.set_is_sole(is_sole_);
   options.retry_num = job_.retry_num;
   options.stop_timeout = parts_.sim.parameters.scheduler.stop_timeout;
   options.scheduler = "scheduler:8118";

@@ -24,9 +24,10 @@ class AgentHost : public AgentEnd {
     Processes& processes;
     WorldInvariants& invariants;
   };
-  // `node_id` may be one that the scheduler assigned to an earlier start on the same machine.
-  AgentHost(Parts parts, const JobSpec& job, const NodeSpec& node, std::string node_id, uint64_t incarnation,
-            Random random);
+  // `node_id` may be one that the scheduler assigned to an earlier start on the same machine. `is_sole`: it got the
+  // node's lock.
+  AgentHost(Parts parts, const JobSpec& job, const NodeSpec& node, std::string node_id, bool is_sole,
+            uint64_t incarnation, Random random);
 
   void Begin();
   // Faults and users. All of these do nothing once the agent has ended.
@@ -39,6 +40,7 @@ class AgentHost : public AgentEnd {
   bool HasEnded() const { return has_ended_; }
   int exit_code() const { return exit_code_; }  // -1 unless it ended by itself
   const NodeSpec& node() const { return node_; }
+  const std::string& job_id() const { return job_.id; }
   uint64_t incarnation() const { return incarnation_; }
   const std::string& known_id() const { return known_id_; }
   bool was_touched() const { return was_touched_; }  // by a fault or a user
@@ -76,6 +78,7 @@ class AgentHost : public AgentEnd {
   const NodeSpec& node_;
   const uint64_t incarnation_;
   std::string known_id_;
+  bool is_sole_;
   agent::AgentCore core_;
   Keeper keeper_;
   bool has_ended_ = false;

@@ -1,4 +1,6 @@
 // What people and their job managers do: start, start again, look, stop.
+#include <algorithm>
+
 #include "tests/sim/world.h"
 
 namespace muster::sim {
@@ -20,15 +22,30 @@ void World::PlanUsers() {
 
 void World::StartAgent(Place& place) {
   if (place.current != nullptr && !place.current->HasEnded()) return;
-  // Most often the old keeper has gone before: the new agent waits for the lock.
+  // The new agent waits a little for the node's lock, which the agent before and its keeper hold for as long as they
+  // live.
+  const bool is_locked = IsLocked(place);
+  if (is_locked && random_.Chance(0.7)) {
+    sim_.timeline.After(absl::Milliseconds(200), [this, &place] {
+      if (!AreFaultsOver()) StartAgent(place);
+    });
+    return;
+  }
   const uint64_t incarnation = random_.Next() | 1;
   agents_.push_back(std::make_unique<AgentHost>(AgentHost::Parts{sim_, network_, processes_, invariants_}, *place.job,
-                                                *place.spec, place.kept_id, incarnation, random_.Fork()));
+                                                *place.spec, place.kept_id, !is_locked, incarnation, random_.Fork()));
   place.current = agents_.back().get();
   place.current->SetOnEnd([this, &place] { OnAgentEnd(place); });
   sim_.Trace("user: starts agent ", place.kept_id, " (", incarnation, ") of job ", place.job->id, " on machine ",
              place.spec->machine);
   place.current->Begin();
+}
+
+bool World::IsLocked(const Place& place) const {
+  return std::any_of(agents_.begin(), agents_.end(), [&](const auto& agent) {
+    return agent->node().machine == place.spec->machine && agent->job_id() == place.job->id &&
+           agent->known_id() == place.kept_id && (!agent->HasEnded() || processes_.IsAnyAlive(agent->incarnation()));
+  });
 }
 
 void World::OnAgentEnd(Place& place) {

@@ -41,6 +41,7 @@ class World {
   // users.cc
   void PlanUsers();
   void StartAgent(Place& place);
+  bool IsLocked(const Place& place) const;
   void OnAgentEnd(Place& place);
   void StartJobAgainIfOver(const JobSpec& job);
   void AskSomething();

@@ -16,6 +16,7 @@ namespace muster::agent {
 struct AgentOptions {
   std::string job_id = "default";
   std::string node_id;       // empty: the scheduler assigns one
+  std::string kept_node_id;  // which it assigned to a former start; asked for again, and dropped when that is refused
   uint64_t incarnation = 0;  // random, not 0
   v1::JobSettings settings;
   v1::NodeInfo node;

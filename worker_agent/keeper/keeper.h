@@ -75,6 +75,7 @@ using KeeperEvent = std::variant<Started, Ended, FenceFell, KeeperLost>;
 struct KeeperOptions {
   int stop_signal = 15;
   absl::Duration stop_timeout = absl::Seconds(30);  // between stop_signal and SIGKILL
+  int lock_fd = -1;                                 // held open for as long as the keeper lives; -1: none
 };
 
 // What the keeper runs when the agent has died and all processes are gone: `argv` with `env`, killed after 10 s.

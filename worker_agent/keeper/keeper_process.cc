@@ -229,6 +229,7 @@ void CloseAllBut(std::vector<int> kept) {
   std::sort(kept.begin(), kept.end());
   int first = 3;
   for (int fd : kept) {
+    if (fd < 3) continue;  // -1: none
     CloseRange(first, fd - 1);
     first = std::max(first, fd + 1);
   }
@@ -260,7 +261,7 @@ void RunKeeper(UniqueFd socket, AgentWatch agent, const KeeperOptions& options) 
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::signal(SIGCHLD, SIG_DFL);  // an ignored SIGCHLD would reap the children behind our back
   OpenMissingStandardStreams();
-  CloseAllBut({socket.get(), agent.fd(), agent.stat_fd()});
+  CloseAllBut({socket.get(), agent.fd(), agent.stat_fd(), options.lock_fd});
   const rlimit open_files = RaiseOpenFiles();
   KeeperProcess(std::move(socket), std::move(agent), options, open_files).Run();
   ::_exit(0);

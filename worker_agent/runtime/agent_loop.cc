@@ -182,6 +182,7 @@ void AgentLoop::Do(const SetFence& effect) {
 
 void AgentLoop::Do(const SetFarewell& effect) {
   farewell_ = effect.farewell;
+  if (options_.on_welcome) options_.on_welcome(effect.farewell.node_id());
   FarewellCommand command;
   command.argv = FarewellArguments(options_.program, options_.session.host, options_.session.port, effect.farewell);
   keeper_->SetFarewell(command);

@@ -22,8 +22,9 @@ namespace muster::agent {
 struct AgentLoopOptions {
   AgentOptions agent;
   SessionOptions session;
-  std::string program;  // this one, for the farewell
-  std::string log_dir;  // for failure.json; empty: none
+  std::string program;                                         // this one, for the farewell
+  std::function<void(const std::string& node_id)> on_welcome;  // called by the loop's thread
+  std::string log_dir;                                         // for failure.json; empty: none
 };
 
 class AgentLoop {

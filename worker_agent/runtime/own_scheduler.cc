@@ -130,6 +130,8 @@ std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
   if (settings.hccl_cm_init) flags.push_back(absl::StrCat("--hccl_cm_init=", *settings.hccl_cm_init ? 1 : 0));
   if (settings.topo_timeout) flags.push_back(absl::StrCat("--topo_timeout=", Seconds(*settings.topo_timeout)));
   if (!settings.recovery_path.empty()) flags.push_back(absl::StrCat("--recovery_path=", settings.recovery_path));
+  // Nobody can start another one on the port that the kernel chose.
+  if (settings.standalone) flags.push_back("--journal_path=memory");
   // Its story stands in a file of its own, or it tells no more than what goes wrong: the agent tells the rest.
   if (settings.log_dir.empty()) {
     flags.push_back("--log_level=error");

@@ -1,0 +1,99 @@
+#include "worker_agent/runtime/node_lock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+
+namespace muster::agent {
+namespace {
+
+using ::testing::HasSubstr;
+
+class NodeLockTest : public ::testing::Test {
+ protected:
+  NodeLockTest() {
+    char name[] = "/tmp/muster-node-lock.XXXXXX";
+    folder_ = mkdtemp(name);
+  }
+  ~NodeLockTest() override { std::filesystem::remove_all(folder_); }
+
+  absl::StatusOr<NodeLock> Take(const std::string& node_id = "", const std::string& job = "default") {
+    return NodeLock::Take({folder_, "machine", job, "host:8118", node_id, absl::Milliseconds(60)});
+  }
+
+  std::string folder_;
+};
+
+TEST_F(NodeLockTest, AgentsWithoutAnIdTakeTheLowestFreeNumber) {
+  auto first = Take();
+  auto second = Take();
+  ASSERT_TRUE(first.ok() && second.ok());
+  first->Keep("host-0");
+  second->Keep("host-1");
+  { NodeLock ended = *std::move(first); }
+  auto again = Take();
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->kept_id(), "host-0");
+}
+
+TEST_F(NodeLockTest, AfterTheJobsEndTheNextStartIsANewNode) {
+  auto lock = Take();
+  ASSERT_TRUE(lock.ok());
+  lock->Keep("host-0");
+  lock->Remove();
+  { NodeLock ended = *std::move(lock); }
+  auto again = Take();
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->kept_id(), "");
+}
+
+TEST_F(NodeLockTest, OneNodeIdIsHeldOnceAndAnotherJobsIsItsOwn) {
+  auto lock = Take("a");
+  ASSERT_TRUE(lock.ok());
+  const auto second = Take("a");
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("still runs"));
+  EXPECT_TRUE(Take("b").ok());
+  EXPECT_TRUE(Take("a", "other").ok());
+  { NodeLock ended = *std::move(lock); }
+  EXPECT_TRUE(Take("a").ok());
+}
+
+// As with a keeper that outlives its agent: the owner is dead, the lock is not free yet.
+TEST_F(NodeLockTest, ADyingOwnerIsWaitedForAndItsNumberNotPassedOver) {
+  const pid_t agent = fork();
+  if (agent == 0) {
+    auto lock = Take();
+    lock->Keep("host-0");
+    if (fork() == 0) {  // the keeper
+      usleep(30'000);
+      _exit(0);
+    }
+    _exit(0);
+  }
+  waitpid(agent, nullptr, 0);
+  auto lock = Take();
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  EXPECT_EQ(lock->kept_id(), "host-0");
+}
+
+TEST_F(NodeLockTest, OddNamesStayInTheFolderAndApart) {
+  auto one = Take("../../x");
+  auto other = Take("../../y");
+  ASSERT_TRUE(one.ok() && other.ok());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_)) {
+    EXPECT_THAT(entry.path().string(), HasSubstr(folder_));
+  }
+}
+
+TEST_F(NodeLockTest, AFolderThatCannotBeMadeIsNamed) {
+  const auto lock = NodeLock::Take({"/proc/nowhere", "m", "j", "s", "", absl::ZeroDuration()});
+  EXPECT_THAT(std::string(lock.status().message()), HasSubstr("/proc/nowhere"));
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,160 @@
+#include "worker_agent/runtime/node_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "common/limits.h"
+#include "common/log.h"
+#include "worker_agent/launch/file_io.h"
+#include "worker_agent/launch/sha256.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr uint32_t kMostAgents = kMaxSlotsPerNode;  // without an id of their own, of one job on one machine
+constexpr absl::Duration kPause = absl::Milliseconds(20);
+constexpr absl::Duration kSayAfter = absl::Milliseconds(500);
+constexpr size_t kHexDigits = 16;
+constexpr size_t kLongestInName = 64;
+
+// A name that is safe in a path and still tells two apart.
+std::string PathName(const std::string& text) {
+  std::string name;
+  for (const char c : text.substr(0, kLongestInName)) {
+    name += absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' ? c : '_';
+  }
+  return name == text ? name : absl::StrCat(name, "-", ToHex(Sha256(text)).substr(0, kHexDigits));
+}
+
+struct Owner {
+  pid_t pid = 0;
+  std::string id;
+};
+
+Owner ReadOwner(int fd) {
+  char text[512];
+  const ssize_t size = pread(fd, text, sizeof(text), 0);
+  Owner owner;
+  if (size <= 0) return owner;
+  const std::pair<std::string, std::string> lines =
+      absl::StrSplit(absl::string_view(text, static_cast<size_t>(size)), absl::MaxSplits('\n', 1));
+  if (!absl::SimpleAtoi(lines.first, &owner.pid)) return {};
+  owner.id = std::string(absl::StripAsciiWhitespace(lines.second));
+  if (owner.id.size() > kMaxIdBytes) owner.id.clear();
+  return owner;
+}
+
+void WriteOwner(int fd, const std::string& id) {
+  const std::string text = absl::StrCat(getpid(), "\n", id, "\n");
+  if (ftruncate(fd, 0) != 0 || pwrite(fd, text.data(), text.size(), 0) < 0) return;  // then the id isn't kept
+}
+
+// A dead agent's keeper may hold the lock for a moment yet.
+bool IsAgentAlive(pid_t pid) { return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM); }
+
+enum class Outcome { kTaken, kHeld, kFailed };
+
+// The file's lock, on the file that the path names when it is taken: it may have been removed meanwhile.
+Outcome TryLock(const std::string& path, int& fd) {
+  for (int attempt = 0; attempt < 16; ++attempt) {
+    fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) return Outcome::kFailed;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) return errno == EWOULDBLOCK ? Outcome::kHeld : Outcome::kFailed;
+    struct stat ours {
+    }, named{};
+    if (fstat(fd, &ours) == 0 && stat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino) return Outcome::kTaken;
+    close(fd);
+  }
+  return Outcome::kFailed;
+}
+
+}  // namespace
+
+std::string NodeLock::MachineKey() {
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  const absl::StatusOr<std::string> id = ReadSmallFile("/etc/machine-id", 256);
+  return ToHex(Sha256(absl::StrCat(host, " ", id.ok() ? *id : ""))).substr(0, kHexDigits);
+}
+
+absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
+  const std::string folder = absl::StrCat(options.folder, "/nodes/", options.machine, "/",
+                                          PathName(absl::StrCat(options.job_id, "@", options.scheduler)));
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return absl::UnavailableError(absl::StrCat("cannot make the folder ", folder, ": ", error.message()));
+
+  const absl::Time begun = absl::Now();
+  bool was_said = false;
+  for (uint32_t k = 0; k < kMostAgents;) {
+    const std::string path = options.node_id.empty() ? absl::StrCat(folder, "/", k)
+                                                     : absl::StrCat(folder, "/", PathName("id-" + options.node_id));
+    int fd = -1;
+    const Outcome outcome = TryLock(path, fd);
+    if (outcome == Outcome::kFailed) {
+      const std::string reason = std::strerror(errno);
+      if (fd >= 0) close(fd);
+      return absl::UnavailableError(absl::StrCat("cannot lock ", path, ": ", reason));
+    }
+    const Owner owner = ReadOwner(fd);
+    if (outcome == Outcome::kTaken) {
+      NodeLock lock(path, fd, options.node_id.empty() ? owner.id : "");
+      WriteOwner(fd, lock.kept_id_);
+      return lock;
+    }
+    close(fd);
+    const bool is_dying = !IsAgentAlive(owner.pid);
+    if (options.node_id.empty() && !is_dying) {
+      ++k;
+      continue;
+    }
+    const absl::Duration waited = absl::Now() - begun;
+    if (waited >= options.patience) {
+      return absl::UnavailableError(absl::StrCat("the former start of this node (pid ", owner.pid,
+                                                 is_dying ? ") has not quite ended" : ") still runs"));
+    }
+    if (waited >= kSayAfter && !std::exchange(was_said, true)) {
+      Log(LogLevel::kInfo, absl::StrCat("waiting for the former start of this node (pid ", owner.pid, ") to end"));
+    }
+    absl::SleepFor(kPause);
+  }
+  return absl::ResourceExhaustedError(absl::StrCat("more than ", kMostAgents, " agents without MS_NODE_ID"));
+}
+
+NodeLock::NodeLock(std::string path, int fd, std::string kept_id)
+    : path_(std::move(path)), fd_(fd), kept_id_(std::move(kept_id)) {}
+
+NodeLock::NodeLock(NodeLock&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), kept_id_(std::move(other.kept_id_)) {}
+
+NodeLock::~NodeLock() {
+  if (fd_ >= 0) close(fd_);
+}
+
+void NodeLock::Keep(const std::string& id) {
+  if (id == kept_id_) return;
+  kept_id_ = id;
+  WriteOwner(fd_, id);
+}
+
+void NodeLock::Remove() {
+  unlink(path_.c_str());
+  const std::filesystem::path job = std::filesystem::path(path_).parent_path();
+  if (rmdir(job.c_str()) == 0) rmdir(job.parent_path().c_str());  // when nobody else is in it
+}
+
+}  // namespace muster::agent
