@@ -33,6 +33,7 @@ class AdminClient {
   // All events after that number, however many there are.
   absl::StatusOr<v1::EventsReply> ListEvents(const std::string& job_id, uint64_t after);
   absl::StatusOr<v1::StopReply> StopRun(const v1::StopRequest& request);
+  absl::StatusOr<v1::SteerReply> SteerRun(const v1::SteerRequest& request);
 
  private:
   class Impl;

@@ -95,35 +95,70 @@ int Events(AdminClient& client, const CtlSettings& settings) {
   return Print(settings.json ? EventsJson(shown) : RenderEvents(shown, absl::LocalTimeZone()));
 }
 
-int Stop(AdminClient& reader, CtlSettings settings, const std::string& job_argument) {
-  if (!job_argument.empty()) {
-    settings.job_id = job_argument;
-  } else if (settings.job_id.empty()) {
+// The job that a changing call is for: named, or the only one that has not ended. And the way to say it.
+struct Steered {
+  std::string job_id;
+  std::unique_ptr<AdminClient> client;
+};
+
+absl::StatusOr<Steered> ChooseSteered(AdminClient& reader, const CtlSettings& settings, const std::string& job_argument,
+                                      const std::string& verb) {
+  Steered steered;
+  steered.job_id = job_argument.empty() ? settings.job_id : job_argument;
+  if (steered.job_id.empty()) {
     const absl::StatusOr<v1::StatusReply> status = reader.GetStatus("", 0);
-    if (!status.ok()) return Complain(status.status());
+    if (!status.ok()) return status.status();
     const absl::StatusOr<std::optional<v1::RunStatus>> chosen = ChooseRun(*status, /*takes_ended=*/false);
-    if (!chosen.ok()) return Complain(chosen.status());
-    if (!chosen->has_value()) return Complain(absl::NotFoundError("there is no job to stop"));
-    settings.job_id = (*chosen)->job_id();
+    if (!chosen.ok()) return chosen.status();
+    if (!chosen->has_value()) return absl::NotFoundError(absl::StrCat("there is no job to ", verb));
+    steered.job_id = (*chosen)->job_id();
   }
   const std::string path =
       settings.admin_socket.empty() ? DefaultAdminSocket(settings.sched_port) : settings.admin_socket;
-  const auto client = AdminClient::OverSocket(path, settings.timeout);
-  if (!client.ok()) return Complain(client.status());
+  absl::StatusOr<std::unique_ptr<AdminClient>> client = AdminClient::OverSocket(path, settings.timeout);
+  if (!client.ok()) return client.status();
+  steered.client = *std::move(client);
+  return steered;
+}
+
+std::string ThisUser() { return absl::StrCat(LocalUserName(), "@", LocalHostName()); }
+
+int Stop(AdminClient& reader, const CtlSettings& settings, const std::string& job_argument) {
+  const absl::StatusOr<Steered> steered = ChooseSteered(reader, settings, job_argument, "stop");
+  if (!steered.ok()) return Complain(steered.status());
   v1::StopRequest request;
-  request.set_job_id(settings.job_id);
+  request.set_job_id(steered->job_id);
   request.set_run(settings.run);
   request.set_reason("ms-ctl stop");
-  request.set_user(absl::StrCat(LocalUserName(), "@", LocalHostName()));
-  const absl::StatusOr<v1::StopReply> reply = (*client)->StopRun(request);
+  request.set_user(ThisUser());
+  const absl::StatusOr<v1::StopReply> reply = steered->client->StopRun(request);
   if (!reply.ok()) return Complain(reply.status());
-  if (settings.json) return Print(StopJson(settings.job_id, *reply));
+  if (settings.json) return Print(StopJson(steered->job_id, *reply));
   if (HasEnded(reply->phase())) {
-    return Print(absl::StrCat("job ", settings.job_id, ", run ", reply->run(), " had already ended (",
+    return Print(absl::StrCat("job ", steered->job_id, ", run ", reply->run(), " had already ended (",
                               PhaseWord(reply->phase()), ")\n"));
   }
-  return Print(absl::StrCat("job ", settings.job_id, ", run ", reply->run(), " (", PhaseWord(reply->phase()),
+  return Print(absl::StrCat("job ", steered->job_id, ", run ", reply->run(), " (", PhaseWord(reply->phase()),
                             ") is being stopped\n"));
+}
+
+// `argument` is the job for a restart, the node for a fence.
+int Steer(AdminClient& reader, const CtlSettings& settings, v1::SteerRequest::Action action,
+          const std::string& argument) {
+  const bool is_fence = action == v1::SteerRequest::FENCE;
+  if (is_fence && argument.empty()) return Usage("fence: name the node: ms-ctl fence NODE");
+  const absl::StatusOr<Steered> steered =
+      ChooseSteered(reader, settings, is_fence ? "" : argument, is_fence ? "fence a node of" : "restart");
+  if (!steered.ok()) return Complain(steered.status());
+  v1::SteerRequest request;
+  request.set_job_id(steered->job_id);
+  request.set_run(settings.run);
+  request.set_action(action);
+  if (is_fence) request.set_node_id(argument);
+  request.set_user(ThisUser());
+  const absl::StatusOr<v1::SteerReply> reply = steered->client->SteerRun(request);
+  if (!reply.ok()) return Complain(reply.status());
+  return Print(settings.json ? SteerJson(steered->job_id, *reply) : absl::StrCat(reply->text(), "\n"));
 }
 
 int Completion(const std::vector<std::string>& words, const CtlSettings& settings, const SettingsTable& table) {
@@ -173,7 +208,8 @@ std::string CheckWords(const std::vector<std::string>& words) {
 int RunCommand(const std::vector<std::string>& words, const CtlSettings& settings, const SettingsTable& table) {
   const std::string wrong = CheckWords(words);
   if (!wrong.empty()) return Usage(wrong);
-  if (settings.run > 0 && settings.job_id.empty() && words[0] != "stop" && words[0] != "completion") {
+  if (settings.run > 0 && settings.job_id.empty() && words[0] != "stop" && words[0] != "restart" &&
+      words[0] != "fence" && words[0] != "completion") {
     return Usage("--run says which run of a job: name the job too, with --job ID");
   }
   if (words[0] == "completion") return Completion(words, settings, table);
@@ -184,7 +220,10 @@ int RunCommand(const std::vector<std::string>& words, const CtlSettings& setting
   if (words[0] == "ranks") return Ranks(**client, settings);
   if (words[0] == "events") return Events(**client, settings);
   if (words[0] == "watch") return Watch(**client, settings);
-  return Stop(**client, settings, words.size() > 1 ? words[1] : "");
+  const std::string argument = words.size() > 1 ? words[1] : "";
+  if (words[0] == "restart") return Steer(**client, settings, v1::SteerRequest::RESTART, argument);
+  if (words[0] == "fence") return Steer(**client, settings, v1::SteerRequest::FENCE, argument);
+  return Stop(**client, settings, argument);
 }
 
 }  // namespace muster::ctl

@@ -38,7 +38,7 @@ _ms_ctl() {
   fi
   case $command in
     "") COMPREPLY=( $(compgen -W "@COMMANDS@" -- "$current") ) ;;
-    stop) COMPREPLY=( $(compgen -W "$(ms-ctl completion jobs 2>/dev/null)" -- "$current") ) ;;
+    stop|restart) COMPREPLY=( $(compgen -W "$(ms-ctl completion jobs 2>/dev/null)" -- "$current") ) ;;
     completion) COMPREPLY=( $(compgen -W "bash" -- "$current") ) ;;
   esac
 }
@@ -55,6 +55,8 @@ const std::vector<Command>& Commands() {
       {"events", "", "the story so far, with wall times"},
       {"watch", "", "status and events live, until the job ends (exit code 0 or 1)"},
       {"stop", "[JOB]", "ends a job: its processes are stopped, its agents end"},
+      {"restart", "[JOB]", "starts all processes of a job again, in a new round with the same ranks"},
+      {"fence", "NODE", "vouches that a lost node's processes have ended, so that its ranks may start elsewhere"},
       {"completion", "bash", "prints a completion script: source <(ms-ctl completion bash)"},
   };
   return *commands;

@@ -165,6 +165,10 @@ std::string EventsJson(const v1::EventsReply& reply) {
   return Document(Json{{"events", events}});
 }
 
+std::string SteerJson(const std::string& job_id, const v1::SteerReply& reply) {
+  return Document(Json{{"job_id", job_id}, {"run", reply.run()}, {"text", reply.text()}});
+}
+
 std::string StopJson(const std::string& job_id, const v1::StopReply& reply) {
   return Document(Json{{"job_id", job_id}, {"run", reply.run()}, {"phase", PhaseWord(reply.phase())}});
 }

@@ -21,6 +21,7 @@ std::string RanksJson(const std::vector<RanksOfJob>& jobs);
 // {"events": […]}
 std::string EventsJson(const v1::EventsReply& reply);
 // {"job_id", "run", "phase"}: the phase before the stop.
+std::string SteerJson(const std::string& job_id, const v1::SteerReply& reply);
 std::string StopJson(const std::string& job_id, const v1::StopReply& reply);
 
 // For `watch --json`: one document a line, {"event": {…}} and, at the end, {"run": {…}}.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
 #include "scheduler/core/cause.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core/deadline_queue.h"
@@ -83,6 +84,9 @@ class Core::Impl {
   const v1::WaitStatus& Waiting(Run& run);
 
   // recovering.cc
+  void On(const SteerRequested& event);
+  absl::StatusOr<std::string> RestartByHand(Run& run, const v1::SteerRequest& request);
+  absl::StatusOr<std::string> Fence(Run& run, const v1::SteerRequest& request);
   void Disturb(Run& run, CauseCandidate candidate);
   void RestartAlone(Run& run, Node& node, CauseCandidate candidate);
   void RestartFailedSlots(Run& run, Node& node);

@@ -67,6 +67,11 @@ struct StopRequested {
   v1::StopRequest request;
 };
 
+struct SteerRequested {
+  QueryId query = 0;
+  v1::SteerRequest request;
+};
+
 // The scheduler is going to end. From now on joins are turned away. With fails_runs (a journal that does not outlive
 // the process) every run that has not ended fails.
 struct DrainRequested {
@@ -83,7 +88,7 @@ struct LoopWasLate {
 struct Tick {};
 
 using Event = std::variant<JoinRequested, ReportReceived, ProbeAnswered, StreamClosed, FarewellReceived, QueryReceived,
-                           StopRequested, DrainRequested, LoopWasLate, Tick>;
+                           StopRequested, SteerRequested, DrainRequested, LoopWasLate, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 
@@ -102,7 +107,8 @@ struct CloseStream {
   StreamId stream = 0;
 };
 
-using QueryReply = std::variant<v1::StatusReply, v1::NodesReply, v1::RanksReply, v1::EventsReply, v1::StopReply>;
+using QueryReply =
+    std::variant<v1::StatusReply, v1::NodesReply, v1::RanksReply, v1::EventsReply, v1::StopReply, v1::SteerReply>;
 
 struct Answer {
   QueryId query = 0;

@@ -213,6 +213,82 @@ bool Core::Impl::IsSoleHeir(const Node& node, const v1::Join& join) {
   return join.node().is_sole() && node.id == join.node_id() && node.info.machine_id() == join.node().machine_id();
 }
 
+void Core::Impl::On(const SteerRequested& event) {
+  Answer answer{event.query, absl::OkStatus(), v1::SteerReply()};
+  const v1::SteerRequest& request = event.request;
+  const auto job = state_.jobs.find(request.job_id());
+  Run* run = job == state_.jobs.end() ? nullptr
+             : request.run() == 0     ? job->second.current()
+                                      : state_.FindRun(request.job_id(), request.run());
+  absl::StatusOr<std::string> text;
+  if (run == nullptr) {
+    text = absl::NotFoundError(absl::StrCat("there is no job ", request.job_id(),
+                                            request.run() == 0 ? "" : absl::StrCat(" with run ", request.run()),
+                                            " here; `ms-ctl status` lists the jobs"));
+  } else if (!run->IsUnderWay()) {
+    text =
+        absl::FailedPreconditionError(absl::StrCat("run ", run->number, " of job ", run->job_id, " is ",
+                                                   RunPhaseName(run->phase), ": it has no processes to start again"));
+  } else if (request.action() == v1::SteerRequest::FENCE) {
+    text = Fence(*run, request);
+  } else {
+    text = RestartByHand(*run, request);
+  }
+  answer.status = text.status();
+  if (text.ok()) {
+    v1::SteerReply reply;
+    reply.set_run(run->number);
+    reply.set_text(*text);
+    answer.reply = std::move(reply);
+  }
+  effects_.push_back(std::move(answer));
+}
+
+// Counts for no budget.
+absl::StatusOr<std::string> Core::Impl::RestartByHand(Run& run, const v1::SteerRequest& request) {
+  if (run.phase == v1::RUN_PHASE_RECOVERING) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("run ", run.number, " of job ", run.job_id,
+                     " is being restarted already; `ms-ctl status` says for whom it waits"));
+  }
+  AbortRound(run, Decision(v1::Cause::STOPPED_BY_USER,
+                           absl::StrCat("restarted by ", request.user().empty() ? "a user" : request.user(),
+                                        request.reason().empty() ? "" : ": ", request.reason()),
+                           "", now_.monotonic));
+  run.restart_at = now_.monotonic;
+  TryNextRound(run);
+  return absl::StrCat("all processes of job ", run.job_id, " are being restarted: round ", run.round + 1, " of run ",
+                      run.number, " comes next");
+}
+
+absl::StatusOr<std::string> Core::Impl::Fence(Run& run, const v1::SteerRequest& request) {
+  const auto it = run.nodes.find(request.node_id());
+  if (it == run.nodes.end()) {
+    return absl::NotFoundError(absl::StrCat("there is no node ", request.node_id(), " in run ", run.number, " of job ",
+                                            run.job_id, "; `ms-ctl nodes` lists them"));
+  }
+  Node& node = it->second;
+  if (node.stream != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(NodeText(node),
+                                                      " is connected, so its processes run: end its "
+                                                      "agent (SIGTERM) instead"));
+  }
+  if (node.is_lost && node.ghost == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the processes of ", NodeText(node), " are known to have ended already"));
+  }
+  const std::string why = absl::StrCat("fenced by ", request.user().empty() ? "a user" : request.user());
+  const std::string text =
+      absl::StrCat("the processes of ", NodeText(node), " count as ended: its ranks may start elsewhere");
+  if (node.is_lost) {
+    Bury(run, node, why);
+    TryNextRound(run);
+  } else {
+    LoseNode(run, node, why, true, 0);
+  }
+  return text;
+}
+
 // A new start of a lost node takes its place and its ranks.
 void Core::Impl::Rejoin(const JoinRequested& event, Run& run, Node& node) {
   const v1::Join& join = event.join;

@@ -120,6 +120,7 @@ void Core::Impl::SendDesired(const Run& run, const Node& node, const PeerIndex* 
       *desired.mutable_assignment() = BuildAssignment(run, PeerIndex(run.peers), node);
     }
   }
+  if (run.phase == v1::RUN_PHASE_RECOVERING && run.last_abort) desired.set_reason(run.last_abort->text());
   if (run.HasEnded()) *desired.mutable_outcome() = run.outcome;
   // Nothing may overtake the welcome: it would be thrown away.
   SendTo(node.stream, std::move(message), is_urgent && node.has_reported);

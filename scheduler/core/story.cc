@@ -64,7 +64,8 @@ v1::StoryEvent DescribeRound(const v1::RoundClosed& record) {
   for (const v1::Replacement& replacement : record.replacements()) {
     absl::StrAppend(&text, "; spare ", replacement.spare(), " took the place of node ", replacement.lost());
   }
-  if (record.has_cause()) absl::StrAppend(&text, "; restarted after ", record.cause().text());
+  if (record.has_cause())
+    absl::StrAppend(&text, "; round ", record.round() - 1, " was given up: ", record.cause().text());
   return Line(record.job_id(), record.run(), "round_closed", std::move(text));
 }
 

@@ -185,6 +185,17 @@ Event ParseStop(Command& command, uint64_t query) {
   return event;
 }
 
+Event ParseSteer(Command& command, uint64_t query) {
+  scheduler::SteerRequested event;
+  event.query = query;
+  event.request.set_job_id(command.Text("job", "default"));
+  event.request.set_run(command.Number("run", 0));
+  event.request.set_user(command.Text("user", ""));
+  event.request.set_node_id(command.Text("node", ""));
+  event.request.set_action(event.request.node_id().empty() ? v1::SteerRequest::RESTART : v1::SteerRequest::FENCE);
+  return event;
+}
+
 }  // namespace
 
 scheduler::CoreOptions ParseOptions(Command& command) {
@@ -211,6 +222,7 @@ std::optional<Event> ParseEvent(Command& command, const std::string& cluster_id,
     return scheduler::ProbeAnswered{StreamNumber(command.Word(0)), command.Number("probe", 1)};
   }
   if (verb == "stop") return ParseStop(command, ++query);
+  if (verb == "steer") return ParseSteer(command, ++query);
   if (verb == "query") return ParseQuery(command, ++query);
   if (verb == "drain") return scheduler::DrainRequested{command.HasWord("fails_runs")};
   if (verb == "late") return scheduler::LoopWasLate{ParseSeconds(command.Word(0))};

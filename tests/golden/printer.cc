@@ -133,6 +133,7 @@ class Printer {
     for (const v1::StoryEvent& event : reply.events()) Add("  ", event.number(), " ", event.kind(), " ", event.text());
   }
   void PrintReply(const v1::StopReply& reply) { Add("  run ", reply.run(), " was ", PrintPhase(reply.phase())); }
+  void PrintReply(const v1::SteerReply& reply) { Add("  run ", reply.run(), ": ", reply.text()); }
 
   std::vector<std::string>& lines_;
 };

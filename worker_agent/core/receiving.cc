@@ -145,6 +145,9 @@ void AgentCore::Impl::OnDesired(const v1::DesiredState& desired) {
       desired_.phase() != v1::RUN_PHASE_RUNNING && desired_.round() > 0) {
     return;
   }
+  if (desired.phase() == v1::RUN_PHASE_RECOVERING && desired_.phase() == v1::RUN_PHASE_RUNNING) {
+    Emit(Say{Severity::kInfo, absl::StrCat("round ", desired.round(), " is given up: ", desired.reason())});
+  }
   desired_ = desired;
 }
 

@@ -74,10 +74,33 @@ TEST(Converging, RecoveringAndStoppingStopOnce) {
   for (const v1::RunPhase phase : {v1::RUN_PHASE_RECOVERING, v1::RUN_PHASE_STOPPING, v1::RUN_PHASE_FORMING}) {
     AgentHarness agent;
     agent.RunRound();
-    EXPECT_EQ(agent.Desire(InPhase(phase, 1)), "stop\n");
+    EXPECT_THAT(agent.Desire(InPhase(phase, 1)), HasSubstr("stop\n"));
     EXPECT_EQ(agent.Desire(InPhase(phase, 1)), "");
     EXPECT_THAT(agent.Ended(0, 0, 15, true), HasSubstr("#2 ended 0/1/0 code=0 signal=15 stopped"));
   }
+}
+
+TEST(Converging, ARoundThatIsGivenUpIsQuitOnceItsProcessesHaveEnded) {
+  AgentHarness agent;
+  agent.RunRound();
+  v1::DesiredState recovering = InPhase(v1::RUN_PHASE_RECOVERING, 1);
+  recovering.set_reason("rank 3 died");
+  EXPECT_EQ(agent.Desire(recovering), "say: round 1 is given up: rank 3 died\nstop\n");
+  EXPECT_EQ(agent.Ended(0, 0, 15, true),
+            "send 1: report 2, #2 ended 0/1/0 code=0 signal=15 stopped, #3 quit round 1\n");
+  agent.Acknowledge(3);
+  EXPECT_EQ(agent.Desire(recovering), "");
+  agent.Desire(Running(1, 2));
+  EXPECT_THAT(agent.Peers(2), HasSubstr("launch round 2"));
+}
+
+// The order to stop need not wait for the journal and may overtake the one to start.
+TEST(Converging, ARoundThatWasGivenUpDoesNotBeginAnyMore) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Welcome();
+  EXPECT_THAT(agent.Desire(InPhase(v1::RUN_PHASE_RECOVERING, 1)), HasSubstr("#1 quit round 1"));
+  EXPECT_EQ(agent.Desire(Running(1, 1)), "");
 }
 
 TEST(Converging, RunsAgainOnlyWhenTheStoppedOnesAreGone) {
