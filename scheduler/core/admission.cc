@@ -89,6 +89,13 @@ std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& 
           [](const S& s) { return s.enable_recovery() ? 1 : 0; }))
     return r;
   if (auto r = differ(
+          "max_restarts", [](const S& s) { return s.has_max_restarts(); }, [](const S& s) { return s.max_restarts(); }))
+    return r;
+  if (auto r = differ(
+          "restart_scope", [](const S& s) { return s.has_restart_scope(); },
+          [](const S& s) { return s.restart_scope(); }))
+    return r;
+  if (auto r = differ(
           "MS_HCCL_CM_INIT", [](const S& s) { return s.has_hccl_cm_init(); },
           [](const S& s) { return s.hccl_cm_init() ? 1 : 0; }))
     return r;

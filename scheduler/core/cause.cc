@@ -61,8 +61,12 @@ CauseCandidate CandidateFrom(const Node& node, v1::Cause::Kind kind, const std::
   v1::Cause& cause = candidate.cause;
   cause.set_kind(kind);
   const std::string ranks = FormatRanks(RanksOf(node));
-  cause.set_text(absl::StrCat(NodeText(node), ranks.empty() ? "" : absl::StrCat(" with rank ", ranks),
-                              kind == v1::Cause::NODE_LEFT ? " left: " : " is lost: ", reason));
+  cause.set_text(absl::StrCat(
+      NodeText(node),
+      ranks.empty()
+          ? ""
+          : absl::StrCat(ranks.find_first_of(",-") == std::string::npos ? " with rank " : " with ranks ", ranks),
+      kind == v1::Cause::NODE_LEFT ? " left: " : " is lost: ", reason));
   cause.set_role(node.info.role());
   cause.set_node_id(node.id);
   cause.set_host_name(node.info.host_name());

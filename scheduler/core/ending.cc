@@ -12,6 +12,11 @@ namespace {
 // Agents of an ended run that never settle are given up after stop_timeout and this.
 constexpr absl::Duration kSettleSlack = absl::Seconds(15);
 
+// What happens to a job, rather than what somebody decided.
+bool IsOfTheJob(v1::Cause::Kind kind) {
+  return kind == v1::Cause::PROCESS_SIGNALED || kind == v1::Cause::PROCESS_EXITED || kind == v1::Cause::NODE_LOST;
+}
+
 }  // namespace
 
 void Core::Impl::On(const StopRequested& event) {
@@ -116,8 +121,8 @@ void Core::Impl::LoseNode(Run& run, Node& node, const std::string& reason, bool 
 }
 
 void Core::Impl::DescribeGivingUp(const Run& run, v1::Cause& cause) const {
-  cause.set_text(absl::StrCat("gave up after ", run.restart_count, " restarts (--max_restarts ", MaxRestarts(run),
-                              " an hour): ", cause.text(),
+  cause.set_text(absl::StrCat("gave up after ", run.restart_count, run.restart_count == 1 ? " restart" : " restarts",
+                              " (--max_restarts ", MaxRestarts(run), " an hour): ", cause.text(),
                               run.first_abort ? absl::StrCat("; the first time: ", run.first_abort->text()) : ""));
   cause.set_kind(v1::Cause::GAVE_UP);
   cause.set_remedy("mend what fails; --max_restarts allows more");
@@ -164,6 +169,9 @@ void Core::Impl::FixCauseIfKnown(Run& run) {
   if (now_.monotonic < run.cause_deadline && MayStillReport(run)) return;
   v1::Cause cause = ChooseCause(run.candidates).cause;
   if (run.has_given_up) DescribeGivingUp(run, cause);
+  if (!run.Recovers() && cause.remedy().empty() && IsOfTheJob(cause.kind())) {
+    cause.set_remedy("with MS_ENABLE_RECOVERY=1 on every node it would have been restarted");
+  }
   End(run, false, cause);
 }
 

@@ -45,9 +45,9 @@ TEST_F(CauseTest, SaysWhatAPersonCanRead) {
       {Process(Ended(1, 0, "ValueError: no\nTraceback"), 0),
        "rank 3 on gpu7 (node b) ended with exit code 1: ValueError: no"},
       {Process(Ended(127, 0, "", "no such file"), 0), "rank 3 on gpu7 (node b) could not be started: no such file"},
-      {NodeGone(v1::Cause::NODE_LOST, "silent", 0, 0), "node b (gpu7, 10.0.0.7) with rank 2-3 is lost: silent"},
+      {NodeGone(v1::Cause::NODE_LOST, "silent", 0, 0), "node b (gpu7, 10.0.0.7) with ranks 2-3 is lost: silent"},
       {NodeGone(v1::Cause::NODE_LEFT, "it got SIGTERM", 15, 0),
-       "node b (gpu7, 10.0.0.7) with rank 2-3 left: it got SIGTERM"},
+       "node b (gpu7, 10.0.0.7) with ranks 2-3 left: it got SIGTERM"},
   };
   for (const auto& [candidate, text] : table) EXPECT_EQ(candidate.cause.text(), text);
 }

@@ -1,0 +1,164 @@
+"""A job of train_digits_resume.py whose programs a test kills and starts again, and what its processes have told."""
+
+import collections
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from muster import BIN, HERE, eventually, kill_now
+
+RESUME = HERE / "train_digits_resume.py"
+EXIT_GAVE_UP = 16
+# With MUSTER_LONG=1 what has to do with chance runs five times.
+REPEATS = range(5 if os.environ.get("MUSTER_LONG") == "1" else 1)
+STEPS = 8 * 14  # of the script's defaults
+
+STARTED = re.compile(r"^rank (\d+) round (\d+) restart (\d+): pid (\d+) starts$", re.MULTILINE)
+RESUMED = re.compile(r"^rank \d+ round (\d+) restart \d+: goes on after step (\d+)$", re.MULTILINE)
+STEP = re.compile(r"^rank \d+ round (\d+) restart \d+: epoch \d+ step (\d+) ", re.MULTILINE)
+SAVED = re.compile(r"^rank 0 round (\d+) restart \d+: checkpoint after step (\d+) written$", re.MULTILINE)
+GAP = re.compile(r"longest gap between steps: ([\d.]+) ms$", re.MULTILINE)
+LOSS = re.compile(r"final loss (\S+)$", re.MULTILINE)
+
+Start = collections.namedtuple("Start", "rank round restart pid")
+
+
+def journal_words(cluster):
+    """The scheduler's words for a journal in the test's folder."""
+    known = subprocess.run([BIN / "ms-scheduler", "--help"], env=cluster.env, stdout=subprocess.PIPE, text=True).stdout
+    if "--journal_path" not in known:
+        pytest.skip("this ms-scheduler has no --journal_path yet")
+    return ["--journal_path", cluster.folder / "journal.db"]
+
+
+def seeded():
+    """Chance that can be had again: MUSTER_SEED=<what a failed test printed>."""
+    seed = int(os.environ.get("MUSTER_SEED") or random.SystemRandom().randrange(1 << 32))
+    print("MUSTER_SEED=%d" % seed)
+    return random.Random(seed)
+
+
+class Lines:
+    """The command lines of a job's scheduler and nodes, each of which can be started again as it was."""
+
+    def __init__(self, cluster, command, nodes=2, slots=2, scheduler_words=(), node_words=(), named=True,
+                 recovers=True):
+        cluster.env["MS_ENABLE_RECOVERY"] = "1" if recovers else "0"
+        self.cluster, self.command, self.slots = cluster, [str(word) for word in command], slots
+        self.world_size = nodes * slots
+        self.logs = pathlib.Path(cluster.folder) / "logs"
+        self.scheduler_words, self.node_words, self.named = list(scheduler_words), list(node_words), named
+        self.starts = collections.Counter()
+        self.scheduler, self.nodes = None, {}
+
+    def start_scheduler(self):
+        """The first start leaves the port to the kernel; later ones keep it."""
+        port = self.scheduler.port if self.scheduler else 0
+        self.starts["scheduler"] += 1
+        self.scheduler = self.cluster.start_scheduler(*self.scheduler_words,
+                                                      name="scheduler.%d" % self.starts["scheduler"], port=port)
+        return self.scheduler
+
+    def start_node(self, node, *more):
+        self.starts[node] += 1
+        words = ["--worker_num", self.world_size, "--local_worker_num", self.slots, "--log_dir", self.logs,
+                 *(["--node_id", node] if self.named else []), *self.node_words, *more]
+        self.nodes[node] = self.cluster.start_agent("%s.%d" % (node, self.starts[node]), words, self.command)
+        return self.nodes[node]
+
+    def start(self):
+        self.start_scheduler()
+        for i in range(self.world_size // self.slots):
+            self.start_node("n%d" % i)
+        self.cluster.wait_until_running(self.world_size, timeout=60)
+        return self
+
+    def status(self):
+        return self.cluster.ctl_json("status")["runs"][-1]
+
+    def ranks(self):
+        return [rank for job in self.cluster.ctl_json("ranks")["jobs"] for rank in job["ranks"]]
+
+    def seats(self):
+        """Who has which rank."""
+        return [(rank["rank"], rank["node_id"], rank["host_name"], rank["local_rank"], rank["node_rank"])
+                for rank in self.ranks()]
+
+    def pids(self):
+        return {rank["rank"]: rank["pid"] for rank in self.ranks()}
+
+    def events(self, kind):
+        return [event for event in self.cluster.ctl_json("events")["events"] if event["kind"] == kind]
+
+    def wait_for_round(self, number, timeout=40):
+        """Until that round (or a later one) runs, with every process started."""
+        def runs():
+            status = self.status()
+            return status["round"] >= number and status["phase"] == "running"
+        eventually(runs, timeout, "round %d runs" % number)
+        return self.cluster.wait_until_running(self.world_size, timeout=timeout)
+
+    def kill(self, program):
+        """SIGKILL; returns when, once the program is gone."""
+        killed = kill_now(program.pid)
+        program.expect(128 + signal.SIGKILL)
+        return killed
+
+    def expect_success(self, timeout=60):
+        for node in self.nodes.values():
+            node.expect(0, timeout)
+        assert self.cluster.phase() == "succeeded"
+
+
+class Training(Lines):
+    """Lines that train; their checkpoints are in the test's folder."""
+
+    def __init__(self, cluster, python, *words, **options):
+        self.checkpoints = pathlib.Path(cluster.folder) / "checkpoints"
+        super().__init__(cluster, [python, RESUME, "--checkpoints", self.checkpoints, *words], **options)
+
+    def told(self, rank):
+        path = self.logs / ("worker_%d.log" % rank)
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def step(self):
+        """The last step that rank 0 has ended."""
+        return max([int(step) for _, step in STEP.findall(self.told(0))] or [0])
+
+    def wait_for_step(self, step, timeout=60):
+        eventually(lambda: self.step() >= step, timeout, "step %d has ended" % step)
+
+    def wait_for_a_moment(self, chance, starting=0.2):
+        """Somewhere in the job's life, not near its end. `starting`: how likely while its processes still start."""
+        if chance.random() < starting:
+            time.sleep(chance.uniform(0, 2))
+        else:
+            self.wait_for_step(chance.randrange(3, STEPS - 40))
+            time.sleep(chance.uniform(0, 0.03))  # within a step
+        print("disturbed after step %d" % self.step())
+
+    def process_starts(self):
+        return [Start(*map(int, start)) for rank in range(self.world_size)
+                for start in STARTED.findall(self.told(rank))]
+
+    def resumed_after(self, number):
+        """The step after which rank 0 went on in that round."""
+        return {int(found): int(step) for found, step in RESUMED.findall(self.told(0))}[number]
+
+    def longest_gap(self):
+        """Between two steps of any rank, in seconds."""
+        return max(float(gap) for rank in range(self.world_size) for gap in GAP.findall(self.told(rank))) / 1000
+
+    def loss(self):
+        """The final one, which every rank has told once."""
+        told = [LOSS.findall(self.told(rank)) for rank in range(self.world_size)]
+        assert [len(losses) for losses in told] == [1] * self.world_size, told
+        losses = [float(losses[0]) for losses in told]
+        assert max(losses) - min(losses) <= 1e-12, losses
+        return losses[0]
