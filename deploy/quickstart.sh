@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # From a fresh Debian 12 to a first job: installs packages, builds, and trains a network on handwritten digits with
-# PyTorch's DistributedDataParallel as 2 nodes x 2 workers on this machine. A second run needs no network.
+# PyTorch's DistributedDataParallel as 2 nodes x 2 workers on this machine; then once more, with a node that is killed and comes back. A second run needs no
+# network.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 least_accuracy=0.93
@@ -45,25 +46,35 @@ clean_up() {
 }
 trap clean_up EXIT
 
-"$bin/ms-scheduler" --once --sched_host 127.0.0.1 --sched_port 0 --worker_num 4 2>"$work/scheduler.log" &
-scheduler=$!
-pids+=("$scheduler")
-port=
-for ((i = 0; i < 100; i++)); do
-  port=$(sed -n 's/.*listening on [^ ]*:\([0-9][0-9]*\).*/\1/p' "$work/scheduler.log" | head -n 1)
-  [[ -n $port ]] && break
-  kill -0 "$scheduler" 2>/dev/null || break
-  sleep 0.1
-done
-[[ -n $port ]] || fail "ms-scheduler did not start" "$work/scheduler.log"
+# start_scheduler NAME WORDS...: sets scheduler (its pid) and port.
+start_scheduler() {
+  local log=$work/$1.log
+  "$bin/ms-scheduler" --once --sched_host 127.0.0.1 --sched_port 0 --worker_num 4 "${@:2}" 2>"$log" &
+  scheduler=$!
+  pids+=("$scheduler")
+  port=
+  for ((i = 0; i < 100; i++)); do
+    port=$(sed -n 's/.*listening on [^ ]*:\([0-9][0-9]*\).*/\1/p' "$log" | head -n 1)
+    [[ -n $port ]] && break
+    kill -0 "$scheduler" 2>/dev/null || break
+    sleep 0.1
+  done
+  [[ -n $port ]] || fail "ms-scheduler did not start" "$log"
+}
 
+# start_agent NAME WORDS... -- COMMAND...: sets agent (its pid).
+start_agent() {
+  "$bin/ms-worker" --sched_host 127.0.0.1 --sched_port "$port" --worker_num 4 --local_worker_num 2 \
+    --stop_timeout 5 --log_dir "$work/$1" --tail none "${@:2}" >>"$work/$1.log" 2>&1 &
+  agent=$!
+  pids+=("$agent")
+}
+
+start_scheduler scheduler
 agents=()
 for node in 1 2; do
-  "$bin/ms-worker" --sched_host 127.0.0.1 --sched_port "$port" --worker_num 4 --local_worker_num 2 \
-    --stop_timeout 5 --log_dir "$work/node$node" --tail none \
-    -- "$python" "$root/tests/e2e/train_digits.py" >"$work/agent$node.log" 2>&1 &
-  agents+=($!)
-  pids+=($!)
+  start_agent "node$node" -- "$python" "$root/tests/e2e/train_digits.py"
+  agents+=("$agent")
 done
 
 # The table of ranks, as soon as all four processes run.
@@ -76,7 +87,7 @@ for ((i = 0; i < 300; i++)); do
 done
 printf '%s\n\n' "$ranks"
 
-logs=("$work"/agent1.log "$work"/agent2.log "$work"/scheduler.log)
+logs=("$work"/node1.log "$work"/node2.log "$work"/scheduler.log)
 for agent in "${agents[@]}"; do
   wait "$agent" || fail "the job failed (an agent ended with exit code $?)" "${logs[@]}"
 done
@@ -90,3 +101,26 @@ echo "test accuracy: $accuracy"
 awk -v a="$accuracy" -v least="$least_accuracy" 'BEGIN {exit !(a >= least)}' ||
   fail "the test accuracy $accuracy is below $least_accuracy"
 echo "The job succeeded."
+
+say "Once more, and node 2 is killed on the way (MS_ENABLE_RECOVERY=1)"
+start_scheduler scheduler2 --enable_recovery true
+resume=(--enable_recovery true -- "$python" "$root/tests/e2e/train_digits_resume.py" --checkpoints "$work/checkpoints")
+start_agent first --node_id 1 "${resume[@]}"
+first=$agent
+start_agent second --node_id 2 "${resume[@]}"
+logs=("$work"/first.log "$work"/second.log "$work"/scheduler2.log "$work"/first/worker_0.log)
+for ((i = 0; i < 600; i++)); do
+  compgen -G "$work/checkpoints/*.pt" >/dev/null && break
+  kill -0 "$first" 2>/dev/null || fail "the job failed before its first checkpoint" "${logs[@]}"
+  sleep 0.1
+done
+{ kill -KILL "$agent"; wait "$agent"; } 2>/dev/null || true  # without the shell's own word on it
+echo "node 2 was killed with SIGKILL after the first checkpoint; now the same line again"
+start_agent second --node_id 2 "${resume[@]}"
+for pid in "$first" "$agent" "$scheduler"; do
+  wait "$pid" || fail "the job did not come back (exit code $?)" "${logs[@]}"
+done
+pids=()
+sed -nE 's/.*ms-scheduler: (job .* formed|restarting|job .* succeeded)/  \1/p' "$work/scheduler2.log" | cut -c 1-150
+grep -h -o 'goes on after step .*' "$work"/first/worker_0.log | sed 's/^/  rank 0 /'
+echo "The job succeeded, with the same ranks."
