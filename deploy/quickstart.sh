@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a fresh Debian 12 to a first job: installs packages, builds, and trains a network on handwritten digits with
-# PyTorch's DistributedDataParallel as 2 nodes x 2 workers on this machine; then once more, with a node that is killed and comes back. A second run needs no
-# network.
+# PyTorch's DistributedDataParallel as 2 nodes x 2 workers on this machine; then once more, with a node that is killed and
+# comes back. A second run needs no network.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 least_accuracy=0.93
@@ -49,6 +49,7 @@ trap clean_up EXIT
 # start_scheduler NAME WORDS...: sets scheduler (its pid) and port.
 start_scheduler() {
   local log=$work/$1.log
+  : >"$log"
   "$bin/ms-scheduler" --once --sched_host 127.0.0.1 --sched_port 0 --worker_num 4 "${@:2}" 2>"$log" &
   scheduler=$!
   pids+=("$scheduler")
