@@ -19,7 +19,7 @@ std::string DefaultAdminSocket(uint16_t port) {
   return absl::StrCat("/tmp/muster-", geteuid(), name);
 }
 
-std::string UserStateFolder(const std::map<std::string, std::string>& environment) {
+std::string UserStateFolder(const std::map<std::string, std::string>& environment, bool is_root) {
   // Only an absolute path counts: a relative one would be another one after each change of the folder.
   const auto folder_of = [&](const std::string& name) -> std::string {
     const auto found = environment.find(name);
@@ -29,7 +29,7 @@ std::string UserStateFolder(const std::map<std::string, std::string>& environmen
   };
   if (std::string folder = folder_of("STATE_DIRECTORY"); !folder.empty()) return folder;
   if (const std::string folder = folder_of("XDG_STATE_HOME"); !folder.empty()) return folder + "/muster";
-  if (geteuid() == 0) return "/var/lib/muster";
+  if (is_root) return "/var/lib/muster";
   const std::string home = folder_of("HOME");
   return home.empty() ? "" : home + "/.local/state/muster";
 }

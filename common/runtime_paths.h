@@ -16,6 +16,6 @@ std::string DefaultAdminSocket(uint16_t port);
 
 // Where this user's programs keep what outlives them: $STATE_DIRECTORY (systemd's, for a service), else
 // $XDG_STATE_HOME/muster, else /var/lib/muster for root and ~/.local/state/muster for others. Empty: there is none.
-std::string UserStateFolder(const std::map<std::string, std::string>& environment);
+std::string UserStateFolder(const std::map<std::string, std::string>& environment, bool is_root);
 
 }  // namespace muster

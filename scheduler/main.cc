@@ -1,9 +1,10 @@
-// ms-scheduler: settings, logging, journal, core, loop, server; wait; drain.
+// ms-scheduler: settings, logging, listeners, journal, core, loop, server; wait; drain.
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@
 #include "common/version.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core_options.h"
-#include "scheduler/journal/memory_journal.h"
+#include "scheduler/journal_choice.h"
 #include "scheduler/listening.h"
 #include "scheduler/loop/loop.h"
 #include "scheduler/rpc/authorizer.h"
@@ -56,11 +57,15 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
   const std::string names = ListenerNames(*listeners);
   const std::string admin_socket = AdminSocketOf(*listeners);
 
-  MemoryJournal journal;
+  const absl::StatusOr<std::unique_ptr<Journal>> opened = OpenJournal(settings);
+  if (!opened.ok()) return Fail("", opened.status());
+  Journal& journal = **opened;
   CountedLog counted(clock);
   const PlaintextAuthorizer authorizer;
-  RpcServer server({.listeners = *std::move(listeners), .descriptor_limit = descriptor_limit}, authorizer, clock,
-                   counted, [&](const RunSettled& settled) {
+  RpcServer server({.listeners = *std::move(listeners),
+                    .descriptor_limit = descriptor_limit,
+                    .why_full = [&] { return WhyFull(journal); }},
+                   authorizer, clock, counted, [&](const RunSettled& settled) {
                      if (!settings.once) return;
                      if (settled.run == 0) Log(LogLevel::kError, settled.outcome.cause().text());  // no run was opened
                      stop.NoteSettled(ExitCodeOf(settled.outcome));
@@ -72,6 +77,7 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
       [&loop](Event event, std::function<void()> applied) { return loop.Post(std::move(event), std::move(applied)); });
   if (!started.ok()) return Fail("", started);
 
+  if (const std::string found = RecoveryText(journal, loop.recovered()); !found.empty()) Log(LogLevel::kInfo, found);
   Log(LogLevel::kInfo, absl::StrCat("listening on ", names, " (version ", kVersion, ", journal: ", journal.Describe(),
                                     admin_socket.empty() ? "" : absl::StrCat(", admin socket: ", admin_socket), ")"));
   Log(LogLevel::kInfo, "traffic is plain text: whoever reaches the port can read it and join");

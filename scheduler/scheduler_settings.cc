@@ -148,6 +148,14 @@ SettingsTable SchedulerSettingsTable(SchedulerSettings& settings) {
   AddRecovery(table, &settings.enable_recovery, &settings.recovery_path, &settings.max_restarts,
               &settings.restart_scope);
   table
+      .AddString("journal_path", &settings.journal_path,
+                 "File for what the scheduler must remember, on a local disk; \"memory\": it forgets.")
+      .Value("FILE")
+      .Env({"MS_JOURNAL_PATH"})
+      .Default(
+          "scheduler/journal-PORT.db in recovery_path, else muster/journal-PORT.db in the state folder of the "
+          "service or user; memory with --once unless enable_recovery is set");
+  table
       .AddOptionalSeconds("rejoin_timeout", &settings.rejoin_timeout, absl::Milliseconds(100), kLongestTimeout, true,
                           "How long the job waits for a lost node to come back; -1: for ever.")
       .Env({"MS_REJOIN_TIMEOUT"})

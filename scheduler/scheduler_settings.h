@@ -10,6 +10,8 @@
 
 namespace muster::scheduler {
 
+inline constexpr char kMemoryJournal[] = "memory";  // --journal_path: nothing outlives the scheduler
+
 struct SchedulerSettings {
   std::string sched_host = "127.0.0.1";        // MS_SCHED_HOST
   uint16_t sched_port = 8118;                  // MS_SCHED_PORT; 0 lets the kernel choose
@@ -19,6 +21,7 @@ struct SchedulerSettings {
   std::optional<uint32_t> server_num;          // MS_SERVER_NUM
   std::optional<bool> enable_recovery;         // MS_ENABLE_RECOVERY
   std::string recovery_path;                   // MS_RECOVERY_PATH
+  std::string journal_path;                    // a file, or kMemoryJournal; empty: see journal_choice.h
   std::optional<bool> hccl_cm_init;            // MS_HCCL_CM_INIT
   std::optional<absl::Duration> topo_timeout;  // MS_TOPO_TIMEOUT, s; negative: for ever (InfiniteDuration)
   absl::Duration node_timeout = absl::Seconds(600);         // MS_NODE_TIMEOUT: the lease

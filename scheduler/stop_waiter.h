@@ -10,7 +10,8 @@ namespace muster::scheduler {
 
 class StopWaiter {
  public:
-  // Blocks SIGTERM and SIGINT in this thread and all that it starts from now on; ignores SIGPIPE. First thing in main.
+  // Blocks SIGTERM and SIGINT in this thread and all that it starts from now on; ignores SIGPIPE and SIGXFSZ. First
+  // thing in main.
   StopWaiter();
 
   // Any thread: the job has ended, and --once is to end with this code. The first one counts.

@@ -210,6 +210,7 @@ void AddSchedulersOwn(SettingsTable& table, AgentSettings& s) {
   add("log_file", "FILE", "MS_LOG_FILE");
   add("require_tls", "", "MS_REQUIRE_TLS");
   add("admin_socket", "PATH", "MS_ADMIN_SOCKET");
+  add("journal_path", "FILE", "MS_JOURNAL_PATH");
 }
 
 void AddJoin(SettingsTable& table, AgentSettings& s) {

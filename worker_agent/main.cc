@@ -1,5 +1,6 @@
 // ms-worker: settings, logging, scheduler of its own, keeper, node, loop.
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -48,7 +49,8 @@ std::vector<LadderStep> Ladder(const AgentSettings& settings) {
 absl::StatusOr<NodeLock> TakeNodeLock(const AgentSettings& settings,
                                       const std::map<std::string, std::string>& environment) {
   NodeLock::Options options;
-  options.folder = settings.recovery_path.empty() ? UserStateFolder(environment) : settings.recovery_path;
+  options.folder =
+      settings.recovery_path.empty() ? UserStateFolder(environment, geteuid() == 0) : settings.recovery_path;
   if (options.folder.empty()) return absl::NotFoundError("no state folder");
   options.machine = NodeLock::MachineKey();
   options.job_id = settings.job_id;

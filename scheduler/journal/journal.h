@@ -1,5 +1,5 @@
-// Where the scheduler's records go. Implementations: memory here, SQLite and a faulty one for tests to come; all pass
-// one contract suite (tests/contract).
+// Where the scheduler's records go. Implementations: memory, SQLite, and a faulty one for tests; all pass one contract
+// suite (tests/contract).
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,21 @@ class Journal {
   // Returns the sequence of the last record.
   virtual uint64_t Append(std::vector<v1::Record> records) = 0;
 
-  // `on_durable` may be called from any thread, also from inside Append; its argument never falls.
+  // True now and then, when so much was appended since the last snapshot that a new one pays. Called by the thread that
+  // appends.
+  virtual bool WantsSnapshot() const = 0;
+
+  // `snapshot` is what all records appended so far amount to; once it is durable the journal may drop them, and Replay
+  // begins with it. Takes no sequence. Same thread as Append, never blocks on the disk.
+  virtual void AppendSnapshot(v1::Record snapshot) = 0;
+
+  // `on_durable` may be called from any thread, also from inside Append; its argument never falls. Once this returns
+  // the one before is not called any more; null: nobody is told. Not from inside on_durable.
   virtual void SetOnDurable(std::function<void(uint64_t)> on_durable) = 0;
+
+  // True while there is no room on the disk: what was appended is kept and becomes durable once there is room again.
+  // Any thread.
+  virtual bool IsStalled() const { return false; }
 
   // Whether records outlive this process.
   virtual bool IsPersistent() const = 0;

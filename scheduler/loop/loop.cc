@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -9,9 +10,12 @@
 #include "common/check.h"
 #include "scheduler/loop/event_queue.h"
 #include "scheduler/loop/outbox.h"
+#include "scheduler/loop/recovery_tally.h"
 
 namespace muster::scheduler {
 namespace {
+
+constexpr absl::Duration kStallLook = absl::Milliseconds(250);  // whether the disk is full, or has room again
 
 // Hands one effect to the sink.
 class CarryOut {
@@ -44,8 +48,15 @@ class Loop::Impl {
 
   absl::Status Start() {
     journal_.SetOnDurable([this](uint64_t sequence) { queue_.NoteDurable(sequence); });
-    absl::Status replayed = journal_.Replay([this](const v1::Record& record) { core_->Recover(record); });
+    const MonotonicTime begin = clock_.Read().monotonic;
+    RecoveryTally tally;
+    absl::Status replayed = journal_.Replay([&](const v1::Record& record) {
+      tally.Count(record);
+      core_->Recover(record);
+    });
     if (!replayed.ok()) return replayed;
+    recovered_ = tally.found();
+    recovered_.took = clock_.Read().monotonic - begin;
     started_effects_ = core_->Start(clock_.Read());
     thread_ = std::thread([this] { Run(); });
     return absl::OkStatus();
@@ -55,9 +66,11 @@ class Loop::Impl {
     queue_.Close();
     MutexLock lock(stop_mutex_);
     if (thread_.joinable()) thread_.join();
+    journal_.SetOnDurable(nullptr);  // on a full disk it may still have something to write
   }
 
   EventQueue& queue() { return queue_; }
+  const Recovered& recovered() const { return recovered_; }
 
  private:
   void Run() {
@@ -65,12 +78,24 @@ class Loop::Impl {
     std::vector<v1::Record> records;
     Gather(std::exchange(started_effects_, {}), records);
     Store(std::move(records));
+    MonotonicTime deadline = core_->NextDeadline();
     while (true) {
-      EventQueue::Taken taken = queue_.Take(core_->NextDeadline(), options_.batch_limit);
+      EventQueue::Taken taken = queue_.Take(deadline, options_.batch_limit);
+      NoteStall(taken);
       ApplyAll(taken);
       Release(taken.durable);
-      if (taken.is_closed && outbox_.empty()) return;
+      if (taken.is_closed && (outbox_.empty() || is_stalled_)) return;
+      deadline = is_stalled_ ? MonotonicTime::Never() : core_->NextDeadline();
+      if (is_stalled_ || taken.is_closed) deadline = std::min(deadline, taken.now.monotonic + kStallLook);
     }
+  }
+
+  // On a full disk time stands still for the core: a node whose welcome waits for the disk can't report. Afterwards the
+  // core hears for how long nobody could be heard.
+  void NoteStall(EventQueue::Taken& taken) {
+    const bool was_stalled = std::exchange(is_stalled_, journal_.IsStalled());
+    if (is_stalled_ && !was_stalled) stalled_since_ = taken.now.monotonic;
+    if (was_stalled && !is_stalled_) taken.late_by = std::max(taken.late_by, taken.now.monotonic - stalled_since_);
   }
 
   void ApplyAll(EventQueue::Taken& taken) {
@@ -80,7 +105,7 @@ class Loop::Impl {
     }
     for (const QueuedEvent& queued : taken.events) Gather(core_->Apply(queued.event, taken.now), records);
     // Last, so that a heartbeat that is already here counts before the lease that it renews.
-    if (core_->NextDeadline() <= taken.now.monotonic) Gather(core_->Apply(Tick{}, taken.now), records);
+    if (!is_stalled_ && core_->NextDeadline() <= taken.now.monotonic) Gather(core_->Apply(Tick{}, taken.now), records);
     Store(std::move(records));
     for (const QueuedEvent& queued : taken.events) {
       if (queued.applied) queued.applied();
@@ -88,7 +113,7 @@ class Loop::Impl {
   }
 
   void Gather(Effects effects, std::vector<v1::Record>& records) {
-    Outbox::Immediate immediate = outbox_.Add(std::move(effects));
+    Outbox::Immediate immediate = outbox_.Add(std::move(effects), is_stalled_);
     for (Send& send : immediate.urgent) sink_.OnSend(send.stream, std::move(send.message));
     for (v1::Record& record : immediate.records) records.push_back(std::move(record));
   }
@@ -100,6 +125,7 @@ class Loop::Impl {
       MUSTER_CHECK(!has_offset_ || offset == sequence_offset_, "journal sequences rise by one for each record");
       sequence_offset_ = offset;
       has_offset_ = true;
+      if (journal_.WantsSnapshot()) journal_.AppendSnapshot(core_->TakeSnapshot());
     }
     Release(durable_);
   }
@@ -120,12 +146,15 @@ class Loop::Impl {
   Mutex stop_mutex_;  // several threads may stop at once
   std::thread thread_;
   Effects started_effects_;
+  Recovered recovered_;
 
   // The loop thread's own.
   Outbox outbox_;
   uint64_t durable_ = 0;
   uint64_t sequence_offset_ = 0;  // the journal's last sequence before this life's first record
   bool has_offset_ = false;
+  bool is_stalled_ = false;  // as far as the loop has noticed
+  MonotonicTime stalled_since_;
 };
 
 Loop::Loop(std::unique_ptr<CoreDriver> core, Journal& journal, EffectSink& sink, const Clock& clock, Options options)
@@ -140,6 +169,8 @@ bool Loop::Post(Event event, std::function<void()> applied) {
 }
 
 void Loop::Stop() { impl_->Stop(); }
+
+const Recovered& Loop::recovered() const { return impl_->recovered(); }
 
 size_t Loop::QueueLength() const { return impl_->queue().Length(); }
 

@@ -2,7 +2,8 @@
 //
 // Events from any thread go into a bounded queue; the loop takes them in batches, applies them, hands the records to
 // the journal, and carries out the other effects, in order, when the records before them are durable. The loop never
-// waits for the disk. When it finds itself more than 250 ms late it tells the core (LoopWasLate).
+// waits for the disk. When it finds itself more than 250 ms late it tells the core (LoopWasLate). While the journal is
+// stalled (a full disk) no deadline counts, and afterwards the loop was late by that time.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +39,16 @@ class CoreDriver {
   virtual void Recover(const v1::Record& record) = 0;
   virtual Effects Start(Now now) = 0;
   virtual Effects Apply(const Event& event, Now now) = 0;
+  virtual v1::Record TakeSnapshot() const = 0;
   virtual MonotonicTime NextDeadline() const = 0;
+};
+
+// What the journal held, for people.
+struct Recovered {
+  uint64_t records = 0;  // a snapshot counts as one
+  uint64_t jobs = 0;
+  uint64_t runs = 0;
+  absl::Duration took;
 };
 
 class Loop {
@@ -58,13 +68,17 @@ class Loop {
   // Replays the journal, starts the core and the thread.
   absl::Status Start();
 
+  // What Start found.
+  const Recovered& recovered() const;
+
   // Any thread. False when the queue is full and the event is new work (JoinRequested, QueryReceived): the caller
   // turns it away with RESOURCE_EXHAUSTED. Heartbeats and everything else are bounded by one unapplied read for each
   // stream and always get in. `applied` is called by the loop's thread once the event has been applied.
   // After Stop has begun nothing gets in any more: false, and `applied` is never called.
   bool Post(Event event, std::function<void()> applied = nullptr);
 
-  // Any thread but the loop's. Applies what is queued, waits until its effects were carried out, ends the thread.
+  // Any thread but the loop's. Applies what is queued, waits until its effects were carried out, ends the thread. On a
+  // full disk it doesn't wait: what is not durable is told nobody.
   void Stop();
 
   // Events waiting to be applied, for metrics.

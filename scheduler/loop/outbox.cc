@@ -7,7 +7,7 @@
 
 namespace muster::scheduler {
 
-Outbox::Immediate Outbox::Add(Effects effects) {
+Outbox::Immediate Outbox::Add(Effects effects, bool is_stalled) {
   DropSuperseded(effects);
   Immediate immediate;
   for (Effect& effect : effects) {
@@ -20,9 +20,43 @@ Outbox::Immediate Outbox::Add(Effects effects) {
       immediate.urgent.push_back(std::move(*send));
       continue;
     }
-    waiting_.push_back(Waiting{records_, std::move(effect)});
+    if (auto* send = std::get_if<Send>(&effect);
+        is_stalled && send != nullptr && MayOvertake(*send, !immediate.records.empty())) {
+      auto answer = std::make_shared<v1::SchedulerMessage>(*send->message);
+      answer->mutable_acknowledgement()->clear_waiting();  // it counts nodes that are not durable yet
+      immediate.urgent.push_back(Send{send->stream, std::move(answer), true});
+      continue;
+    }
+    waiting_.push_back(Waiting{records_, std::move(effect), !immediate.records.empty()});
   }
+  if (waiting_.size() >= drop_at_) DropOldAcknowledgements();
   return immediate;
+}
+
+// An armed fence only: "not armed" may rest on a record that is not durable, and would be believed.
+bool Outbox::MayOvertake(const Send& send, bool has_news) const {
+  if (has_news || !send.message->has_acknowledgement()) return false;
+  if (send.message->acknowledgement().fence_timeout_ms() == 0) return false;
+  return std::all_of(waiting_.begin(), waiting_.end(), [&](const Waiting& waiting) {
+    const auto* earlier = std::get_if<Send>(&waiting.effect);
+    if (earlier == nullptr || earlier->stream != send.stream) return true;
+    return earlier->message->has_acknowledgement() && !waiting.has_news;
+  });
+}
+
+// A later answer says all that an earlier one says.
+void Outbox::DropOldAcknowledgements() {
+  absl::flat_hash_set<StreamId> answered;
+  for (auto waiting = waiting_.rbegin(); waiting != waiting_.rend(); ++waiting) {
+    auto* send = std::get_if<Send>(&waiting->effect);
+    if (send == nullptr || !send->message->has_acknowledgement()) continue;
+    if (!answered.insert(send->stream).second) send->message = nullptr;
+  }
+  std::erase_if(waiting_, [](const Waiting& waiting) {
+    const auto* send = std::get_if<Send>(&waiting.effect);
+    return send != nullptr && send->message == nullptr;
+  });
+  drop_at_ = std::max(kDropAtLeast, 2 * waiting_.size());
 }
 
 void Outbox::DropSuperseded(const Effects& effects) {

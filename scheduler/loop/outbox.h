@@ -1,6 +1,7 @@
 // Effects that wait for the records before them to become durable. No I/O, no threads; owned by the loop's thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -11,6 +12,8 @@ namespace muster::scheduler {
 
 class Outbox {
  public:
+  static constexpr size_t kDropAtLeast = 8'192;
+
   // What one Apply asks for right now.
   struct Immediate {
     std::vector<v1::Record> records;  // for the journal, in order
@@ -21,7 +24,11 @@ class Outbox {
   //
   // An urgent desired state takes the place of older ones for the same stream that still wait here: released later,
   // they would undo it (the latest desired state wins).
-  Immediate Add(Effects effects);
+  //
+  // `is_stalled` (a full disk may last for hours): the answer to a heartbeat of a node whose fence is armed goes at
+  // once if it speaks of nothing that waits: no record of its own, no news before it on its stream. Without it the node
+  // would end its processes. Of the answers that wait, only the latest on each stream is kept when there are many.
+  Immediate Add(Effects effects, bool is_stalled = false);
 
   // Removes and returns, in order, everything whose records are durable: those numbered up to `durable`. Records are
   // numbered from 1 in the order in which Add returned them.
@@ -35,10 +42,14 @@ class Outbox {
   struct Waiting {
     uint64_t after = 0;  // carried out once this many records are durable
     Effect effect;
+    bool has_news = false;  // its own Apply wrote records before it
   };
   void DropSuperseded(const Effects& effects);
+  bool MayOvertake(const Send& send, bool has_news) const;
+  void DropOldAcknowledgements();
 
   std::deque<Waiting> waiting_;
+  size_t drop_at_ = kDropAtLeast;  // when so many effects wait
   uint64_t records_ = 0;
 };
 

@@ -33,15 +33,11 @@ class AdminService : public v1::Admin::CallbackService {
   }
   grpc::ServerUnaryReactor* StopRun(grpc::CallbackServerContext* context, const v1::StopRequest* request,
                                     v1::StopReply* reply) override {
-    const PeerFacts peer = ParsePeer(context->peer());
-    absl::Status status = services_.authorizer.AuthorizeAdminChange(peer);
-    if (!status.ok()) {
-      services_.counted.Note(
-          LogLevel::kWarning, "not authorized",
-          absl::StrCat("refused to stop a run for ", peer.ToString(), ": ", std::string(status.message())));
-    }
-    if (status.ok()) status = CheckRequest(*request);
-    return Ask(context, std::move(status), reply, [&](QueryId id) -> Event { return StopRequested{id, *request}; });
+    return Change<StopRequested>(context, *request, reply);
+  }
+  grpc::ServerUnaryReactor* SteerRun(grpc::CallbackServerContext* context, const v1::SteerRequest* request,
+                                     v1::SteerReply* reply) override {
+    return Change<SteerRequested>(context, *request, reply);
   }
 
  private:
@@ -52,12 +48,28 @@ class AdminService : public v1::Admin::CallbackService {
     });
   }
 
+  template <typename Requested, typename Request, typename Reply>
+  grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, const Request& request, Reply* reply) {
+    const PeerFacts peer = ParsePeer(context->peer());
+    absl::Status status = services_.authorizer.AuthorizeAdminChange(peer);
+    if (!status.ok()) {
+      services_.counted.Note(
+          LogLevel::kWarning, "not authorized",
+          absl::StrCat("refused to change a run for ", peer.ToString(), ": ", std::string(status.message())));
+    }
+    if (status.ok()) status = CheckRequest(request);
+    return Ask(context, std::move(status), reply, [&](QueryId id) -> Event { return Requested{id, request}; });
+  }
+
   // Posts the event and leaves the call open until its answer comes, or its time is up. A `status` that is not ok
   // ends the call at once.
   template <typename Reply, typename MakeEvent>
   grpc::ServerUnaryReactor* Ask(grpc::CallbackServerContext* context, absl::Status status, Reply* reply,
                                 const MakeEvent& make_event) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    if (const std::string why = services_.WhyFull(); status.ok() && !why.empty()) {
+      status = absl::ResourceExhaustedError(why);  // its answer could not be durable for now
+    }
     if (!status.ok()) {
       reactor->Finish(ToGrpcStatus(status));
       return reactor;

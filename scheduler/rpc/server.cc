@@ -55,7 +55,8 @@ class RpcServer::Impl {
                   rounds_,
                   options_.join_limit,
                   options_.close_limit,
-                  options_.query_limit} {}
+                  options_.query_limit,
+                  options_.why_full} {}
 
   EffectSink& sink() { return sink_; }
 

@@ -30,6 +30,7 @@ class RpcServer {
     absl::Duration join_limit = absl::Seconds(10);
     absl::Duration close_limit = absl::Seconds(5);
     absl::Duration query_limit = absl::Seconds(10);
+    std::function<std::string()> why_full = nullptr;  // see ServiceContext; any thread
   };
 
   // Nothing is owned; all must outlive the server. `on_settled` is called by the loop's thread.

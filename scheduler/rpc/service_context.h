@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -27,6 +28,11 @@ struct ServiceContext {
   absl::Duration join_limit = absl::Seconds(10);   // from the opening of a stream to its join
   absl::Duration close_limit = absl::Seconds(5);   // for a peer to take what a closing stream still has to say
   absl::Duration query_limit = absl::Seconds(10);  // for the core to answer an admin call
+  // Why there is no room for new joins and queries at the moment; empty when there is. May be null. Nodes that come
+  // back to their run are let in all the same.
+  std::function<std::string()> why_full = nullptr;
+
+  std::string WhyFull() const { return why_full ? why_full() : ""; }
 };
 
 }  // namespace muster::scheduler

@@ -131,6 +131,10 @@ void Session::HandleJoin(const v1::Join& join) {
     Refuse(v1::Refusal::NOT_AUTHORIZED, std::string(status.message()), "not authorized");
     return;
   }
+  if (const std::string why = join.run() == 0 ? services_.WhyFull() : ""; !why.empty()) {
+    Refuse(v1::Refusal::TRY_LATER, why, "full");
+    return;
+  }
   {
     MutexLock lock(mutex_);
     if (is_ending_) return;  // its time ran out just now

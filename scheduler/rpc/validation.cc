@@ -165,4 +165,15 @@ absl::Status CheckRequest(const v1::StopRequest& request) {
   return CheckLine("user", request.user(), kMaxShortTextBytes);
 }
 
+absl::Status CheckRequest(const v1::SteerRequest& request) {
+  MUSTER_REQUIRE(CheckId("job_id", request.job_id()));
+  if (request.action() != v1::SteerRequest::RESTART && request.action() != v1::SteerRequest::FENCE) {
+    return absl::InvalidArgumentError(absl::StrCat("action ", static_cast<int>(request.action()),
+                                                   " is not known to this scheduler: use a newer one"));
+  }
+  if (request.action() == v1::SteerRequest::FENCE) MUSTER_REQUIRE(CheckId("node_id", request.node_id()));
+  MUSTER_REQUIRE(CheckLine("reason", request.reason(), kMaxShortTextBytes));
+  return CheckLine("user", request.user(), kMaxShortTextBytes);
+}
+
 }  // namespace muster::scheduler

@@ -20,5 +20,6 @@ absl::Status CheckRequest(const v1::NodesRequest& request);
 absl::Status CheckRequest(const v1::RanksRequest& request);
 absl::Status CheckRequest(const v1::EventsRequest& request);
 absl::Status CheckRequest(const v1::StopRequest& request);
+absl::Status CheckRequest(const v1::SteerRequest& request);
 
 }  // namespace muster::scheduler

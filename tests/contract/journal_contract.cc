@@ -1,55 +1,13 @@
 #include "tests/contract/journal_contract.h"
 
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 #include <vector>
+
+#include "tests/contract/journal_testing.h"
 
 namespace muster::scheduler {
 namespace {
-
-constexpr auto kPatience = std::chrono::seconds(20);
-
-// Collects what on_durable says, from whichever thread.
-class DurableWatch {
- public:
-  void Attach(Journal& journal) {
-    journal.SetOnDurable([this](uint64_t sequence) {
-      std::lock_guard<std::mutex> lock(mutex_);
-      told_.push_back(sequence);
-      changed_.notify_all();
-    });
-  }
-  bool WaitFor(uint64_t sequence) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    return changed_.wait_for(lock, kPatience, [&] { return !told_.empty() && told_.back() >= sequence; });
-  }
-  std::vector<uint64_t> told() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return told_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<uint64_t> told_;
-};
-
-v1::Record RecordOf(const std::string& name) {
-  v1::Record record;
-  record.set_unix_ms(1234);
-  record.mutable_run_opened()->set_job_id(name);
-  return record;
-}
-
-std::vector<std::string> ReplayedNames(Journal& journal) {
-  std::vector<std::string> names;
-  const absl::Status status =
-      journal.Replay([&](const v1::Record& record) { names.push_back(record.run_opened().job_id()); });
-  EXPECT_TRUE(status.ok()) << status;
-  return names;
-}
 
 TEST_P(JournalContract, AFreshJournalReplaysNothing) {
   auto home = GetParam().make();
@@ -143,9 +101,63 @@ TEST_P(JournalContract, ARecordComesBackByteForByte) {
   EXPECT_EQ(bytes, std::vector<std::string>{record.SerializeAsString()});
 }
 
+TEST_P(JournalContract, ReplayBeginsWithTheSnapshotAndSequencesGoOn) {
+  auto home = GetParam().make();
+  auto journal = home->Open();
+  if (!journal->IsPersistent()) GTEST_SKIP() << journal->Describe() << " forgets";
+  DurableWatch watch;
+  watch.Attach(*journal);
+  ReplayedNames(*journal);
+  journal->Append({RecordOf("1"), RecordOf("2")});
+  journal->AppendSnapshot(SnapshotOf("1+2"));
+  EXPECT_EQ(journal->Append({RecordOf("3")}), 3u) << "a snapshot takes no sequence";
+  ASSERT_TRUE(watch.WaitFor(3));
+  journal.reset();
+
+  journal = home->Open();
+  DurableWatch second_watch;
+  second_watch.Attach(*journal);
+  const std::vector<std::string> names = ReplayedNames(*journal);
+  const std::vector<std::string> kept = {"1", "2", "snapshot 1+2", "3"};
+  const std::vector<std::string> dropped = {"snapshot 1+2", "3"};
+  EXPECT_TRUE(names == dropped || names == kept) << ::testing::PrintToString(names);
+  EXPECT_EQ(journal->Append({RecordOf("4")}), 4u);
+  EXPECT_TRUE(second_watch.WaitFor(4));
+}
+
+TEST_P(JournalContract, TheNextLifeGoesOnAfterASnapshotAlone) {
+  auto home = GetParam().make();
+  auto journal = home->Open();
+  if (!journal->IsPersistent()) GTEST_SKIP() << journal->Describe() << " forgets";
+  ReplayedNames(*journal);
+  journal->Append({RecordOf("1"), RecordOf("2")});
+  journal->AppendSnapshot(SnapshotOf("first"));
+  journal->AppendSnapshot(SnapshotOf("second"));
+  journal.reset();
+  journal = home->Open();
+  EXPECT_EQ(ReplayedNames(*journal).back(), "snapshot second");
+  EXPECT_EQ(journal->Append({RecordOf("3")}), 3u);
+}
+
+TEST_P(JournalContract, NobodyIsToldAfterTheListenerWasTakenAway) {
+  auto home = GetParam().make();
+  auto journal = home->Open();
+  ReplayedNames(*journal);
+  {
+    DurableWatch watch;
+    watch.Attach(*journal);
+    for (int i = 0; i < 100; ++i) journal->Append({RecordOf("x")});
+    journal->SetOnDurable(nullptr);
+  }
+  journal->Append({RecordOf("y")});  // a call now would be one to what is gone
+}
+
 TEST_P(JournalContract, SaysWhatItIs) {
   auto home = GetParam().make();
-  EXPECT_FALSE(home->Open()->Describe().empty());
+  const auto journal = home->Open();
+  EXPECT_FALSE(journal->Describe().empty());
+  EXPECT_FALSE(journal->IsStalled());
+  EXPECT_FALSE(journal->WantsSnapshot());
 }
 
 }  // namespace

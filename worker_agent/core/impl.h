@@ -37,8 +37,8 @@ class AgentCore::Impl {
     Kind kind = Kind::kOutcome;
     int exit_code = 0;
     std::vector<Say> last_words;
-    v1::NodeLeaving leaving;                   // kLeaving
-    std::optional<MonotonicTime> quiet_since;  // no process runs any more
+    v1::NodeLeaving leaving;                            // kLeaving
+    std::optional<MonotonicTime> quiet_since;           // no process runs any more
     MonotonicTime give_up_at = MonotonicTime::Never();  // of waiting for acknowledgements, once quiet
   };
 

@@ -16,17 +16,15 @@ EventQueue::EventQueue() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
 EventQueue::~EventQueue() { close(fd_); }
 
 void EventQueue::Push(Event event) {
-  {
-    MutexLock lock(mutex_);
-    events_.push_back(std::move(event));
-  }
+  MutexLock lock(mutex_);
+  events_.push_back(std::move(event));
   eventfd_write(fd_, 1);
 }
 
 std::vector<Event> EventQueue::TakeAll() {
+  MutexLock lock(mutex_);
   eventfd_t count = 0;
   eventfd_read(fd_, &count);
-  MutexLock lock(mutex_);
   return std::exchange(events_, {});
 }
 

@@ -2,6 +2,7 @@
 // sink that keeps a list of what was carried out.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -76,6 +77,14 @@ class HandJournal : public Journal {
     changed_.notify_all();
     return last_;
   }
+  bool WantsSnapshot() const override { return wants_snapshot; }
+  void AppendSnapshot(v1::Record snapshot) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    snapshots_.emplace_back(last_, snapshot.snapshot().term());
+    wants_snapshot = false;
+    changed_.notify_all();
+  }
+  bool IsStalled() const override { return is_stalled; }
   void SetOnDurable(std::function<void(uint64_t)> on_durable) override { on_durable_ = std::move(on_durable); }
   bool IsPersistent() const override { return true; }
   std::string Describe() const override { return "by hand"; }
@@ -83,7 +92,7 @@ class HandJournal : public Journal {
   // Waits until the sequence was appended, then says that it is durable.
   bool Release(uint64_t sequence) {
     if (!AwaitAppended(sequence)) return false;
-    on_durable_(sequence);
+    if (on_durable_) on_durable_(sequence);
     return true;
   }
   bool AwaitAppended(uint64_t sequence) {
@@ -91,14 +100,24 @@ class HandJournal : public Journal {
     return changed_.wait_for(lock, kPatience, [&] { return last_ >= sequence; });
   }
 
+  // The snapshots so far: after which sequence, and the term that they hold.
+  std::vector<std::pair<uint64_t, uint64_t>> AwaitSnapshots(size_t count) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, kPatience, [&] { return snapshots_.size() >= count; });
+    return snapshots_;
+  }
+
   std::vector<std::string> replayed;
   absl::Status replay_status;
+  std::atomic<bool> wants_snapshot = false;
+  std::atomic<bool> is_stalled = false;
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t last_ = 0;
   std::vector<size_t> batches_;
+  std::vector<std::pair<uint64_t, uint64_t>> snapshots_;
   std::function<void(uint64_t)> on_durable_;
 };
 
@@ -135,6 +154,11 @@ class ScriptedCore : public CoreDriver {
   void Recover(const v1::Record& record) override { script_.recovered.push_back(record.run_opened().job_id()); }
   Effects Start(Now) override { return script_.at_start; }
   Effects Apply(const Event& event, Now now) override { return script_.react(event, now); }
+  v1::Record TakeSnapshot() const override {
+    v1::Record record;
+    record.mutable_snapshot()->set_term(42);
+    return record;
+  }
   MonotonicTime NextDeadline() const override { return script_.deadline(); }
 
  private:

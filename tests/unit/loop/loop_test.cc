@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "scheduler/journal/memory_journal.h"
+#include "scheduler/loop/recovery_tally.h"
 #include "tests/unit/loop/loop_fakes.h"
 
 namespace muster::scheduler {
@@ -233,6 +234,92 @@ TEST_F(LoopTest, ManyThreadsPostAtOnce) {
   loop.Stop();
   EXPECT_EQ(applied, 1000);
   EXPECT_EQ(story_.words().size(), 1000u);
+}
+
+TEST_F(LoopTest, ASnapshotFollowsTheRecordsThatItAmountsTo) {
+  ReactByStream([](StreamId) { return Effects{ARecord(), ARecord()}; });
+  Loop& loop = Start();
+  Story applied;
+  loop.Post(StreamClosed{1}, [&] { applied.Add("applied"); });
+  applied.Await(1);
+  EXPECT_THAT(journal_.AwaitSnapshots(0), IsEmpty());
+  journal_.wants_snapshot = true;
+  loop.Post(StreamClosed{2});
+  EXPECT_THAT(journal_.AwaitSnapshots(1), ElementsAre(std::pair<uint64_t, uint64_t>{4, 42}));
+  ASSERT_TRUE(journal_.Release(4));
+}
+
+TEST_F(LoopTest, OnAFullDiskStopDoesNotWait) {
+  ReactByStream([](StreamId stream) { return Effects{ARecord(), ASend(stream, 1)}; });
+  Loop& loop = Start();
+  loop.Post(StreamClosed{1});
+  ASSERT_TRUE(journal_.AwaitAppended(1));
+  std::atomic<bool> has_stopped = false;
+  std::thread time([&] {
+    for (int i = 0; i < 2'000 && !has_stopped; ++i) {
+      if (i == 5) journal_.is_stalled = true;  // seen to be full only after the end has begun
+      clock_.Advance(absl::Milliseconds(100));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+  loop.Stop();
+  has_stopped = true;
+  time.join();
+  EXPECT_THAT(story_.words(), IsEmpty()) << "nothing was durable";
+}
+
+TEST_F(LoopTest, CountsWhatItRecovered) {
+  journal_.replayed = {"a", "b", "a"};
+  const Recovered& found = Start().recovered();
+  EXPECT_EQ(found.records, 3u);
+  EXPECT_EQ(found.jobs, 2u);
+  EXPECT_EQ(found.runs, 2u);
+}
+
+TEST(RecoveryTally, KnowsSnapshotsAndWhatWasForgotten) {
+  RecoveryTally tally;
+  v1::Record record;
+  record.mutable_run_opened()->set_job_id("old");
+  tally.Count(record);
+  record.mutable_snapshot()->add_jobs()->set_job_id("a");
+  for (uint64_t number : {3u, 4u}) record.mutable_snapshot()->mutable_jobs(0)->add_runs()->set_number(number);
+  tally.Count(record);
+  EXPECT_EQ(tally.found().runs, 2u);
+  record.mutable_run_forgotten()->set_job_id("a");
+  record.mutable_run_forgotten()->set_run(3);
+  tally.Count(record);
+  EXPECT_EQ(tally.found().records, 3u);
+  EXPECT_EQ(tally.found().jobs, 1u);
+  EXPECT_EQ(tally.found().runs, 1u);
+}
+
+TEST_F(LoopTest, OnAFullDiskNoDeadlineCounts) {
+  Story applied;
+  std::atomic<bool> is_due = true;
+  script_.deadline = [&] { return is_due ? clock_.Read().monotonic : MonotonicTime::Never(); };
+  script_.react = [&](const Event& event, Now) {
+    if (std::holds_alternative<Tick>(event)) is_due = false;
+    const auto* late = std::get_if<LoopWasLate>(&event);
+    applied.Add(late != nullptr ? (late->by >= absl::Seconds(9) ? "late" : "a little late")
+                                : (std::holds_alternative<Tick>(event) ? "tick" : "event"));
+    return Effects{};
+  };
+  journal_.is_stalled = true;
+  Loop& loop = Start();
+  loop.Post(StreamClosed{1});
+  EXPECT_THAT(applied.Await(1), ElementsAre("event"));
+  Story noticed;
+  loop.Post(StreamClosed{2}, [&] { noticed.Add("noticed"); });
+  noticed.Await(1);
+  clock_.Advance(absl::Milliseconds(240));  // not late, and time passes by the deadline
+  EXPECT_THAT(applied.Await(2), ElementsAre("event", "event"));
+  journal_.is_stalled = false;
+  for (int i = 0; i < 50; ++i) clock_.Advance(absl::Milliseconds(200));
+  loop.Post(StreamClosed{3});
+  const std::vector<std::string> words = applied.Await(5);
+  ASSERT_GE(words.size(), 5u);
+  EXPECT_EQ(words[2].substr(words[2].size() - 4), "late");
+  EXPECT_THAT(words, ::testing::Contains("tick"));
 }
 
 }  // namespace

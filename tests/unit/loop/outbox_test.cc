@@ -64,5 +64,69 @@ TEST(Outbox, ADesiredStateNewerThanTheUrgentOneStays) {
   EXPECT_THAT(Streams(outbox.TakeReleased(1)), ElementsAre(1));
 }
 
+Send AnAnswer(StreamId stream, uint64_t heartbeat, uint32_t fence_ms) {
+  auto message = std::make_shared<v1::SchedulerMessage>();
+  message->mutable_acknowledgement()->set_heartbeat_seq(heartbeat);
+  message->mutable_acknowledgement()->set_fence_timeout_ms(fence_ms);
+  message->mutable_acknowledgement()->mutable_waiting()->set_workers_here(3);
+  return Send{stream, std::move(message), false};
+}
+
+TEST(Outbox, OnAFullDiskAnArmedNodesAnswerOvertakesWhatIsNotItsOwn) {
+  Outbox outbox;
+  outbox.Add({ARecord(), ASend(1, 0)}, true);
+  const Outbox::Immediate immediate = outbox.Add({AnAnswer(2, 7, 120'000)}, true);
+  ASSERT_EQ(immediate.urgent.size(), 1u);
+  const v1::Acknowledgement& answer = immediate.urgent[0].message->acknowledgement();
+  EXPECT_EQ(answer.heartbeat_seq(), 7u);
+  EXPECT_EQ(answer.fence_timeout_ms(), 120'000u);
+  EXPECT_FALSE(answer.has_waiting()) << "it counts nodes that are not durable";
+  EXPECT_THAT(Streams(outbox.TakeReleased(1)), ElementsAre(1));
+}
+
+TEST(Outbox, OnAFullDiskAnAnswerWaitsBehindItsOwnNews) {
+  const struct {
+    const char* name;
+    Effects before, with;
+  } cases[] = {
+      {"the welcome still waits", {ARecord(), ASend(2, 0)}, {AnAnswer(2, 7, 1'000)}},
+      {"its events are in the same step", {}, {ARecord(), AnAnswer(2, 7, 1'000)}},
+      {"its events are in an earlier step", {ARecord(), AnAnswer(2, 6, 1'000)}, {AnAnswer(2, 7, 1'000)}},
+      {"not armed may not be true", {ARecord()}, {AnAnswer(2, 7, 0)}},
+      {"no answer to a heartbeat", {ARecord()}, {ASend(2, 0)}},
+  };
+  for (const auto& test : cases) {
+    Outbox outbox;
+    outbox.Add(test.before, true);
+    EXPECT_THAT(outbox.Add(test.with, true).urgent, IsEmpty()) << test.name;
+    EXPECT_FALSE(outbox.empty()) << test.name;
+  }
+}
+
+TEST(Outbox, AnAnswerThatCameJustBeforeTheDiskWasSeenToBeFullHoldsNoOtherUp) {
+  Outbox outbox;
+  outbox.Add({ARecord()});
+  outbox.Add({AnAnswer(2, 6, 1'000)});
+  EXPECT_EQ(outbox.Add({AnAnswer(2, 7, 1'000)}, true).urgent.size(), 1u);
+}
+
+TEST(Outbox, WithRoomOnTheDiskNothingOvertakes) {
+  Outbox outbox;
+  outbox.Add({ARecord()});
+  EXPECT_THAT(outbox.Add({AnAnswer(2, 7, 1'000)}).urgent, IsEmpty());
+}
+
+TEST(Outbox, OfManyAnswersThatWaitTheLatestOfEachStreamIsKept) {
+  Outbox outbox;
+  outbox.Add({ARecord(), ASend(1, 0)});
+  uint64_t heartbeat = 0;
+  for (size_t i = 0; i < 10 * Outbox::kDropAtLeast; ++i) outbox.Add({AnAnswer(1 + i % 4, ++heartbeat, 0)});
+  const Effects released = outbox.TakeReleased(1);
+  EXPECT_LE(released.size(), Outbox::kDropAtLeast);
+  EXPECT_FALSE(std::get<Send>(released.front()).message->has_acknowledgement()) << "other messages stay";
+  const auto& last = std::get<Send>(released.back());
+  EXPECT_EQ(last.message->acknowledgement().heartbeat_seq(), heartbeat);
+}
+
 }  // namespace
 }  // namespace muster::scheduler

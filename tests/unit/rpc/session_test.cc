@@ -262,5 +262,30 @@ TEST_F(SessionTest, ManyAgentsJoinReportAndHangUp) {
   EXPECT_EQ(loop_.CountOf<StreamClosed>(), kAgents);
 }
 
+TEST_F(SessionTest, AFullDiskTurnsNewcomersAwayAndLetsReturnersIn) {
+  RpcServer::Options options;
+  options.why_full = [] { return std::string("the disk is full"); };
+  Restart(std::move(options));
+  AgentStream newcomer(TcpChannel());
+  ASSERT_TRUE(newcomer.Write(AgentStream::GoodJoin()));
+  const v1::SchedulerMessage message = newcomer.Read();
+  EXPECT_EQ(message.refusal().reason(), v1::Refusal::TRY_LATER);
+  EXPECT_EQ(message.refusal().text(), "the disk is full");
+  EXPECT_EQ(newcomer.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+
+  AgentStream returner(TcpChannel());
+  v1::AgentMessage join = AgentStream::GoodJoin();
+  join.mutable_join()->set_run(1);
+  ASSERT_TRUE(returner.Write(join));
+  EXPECT_EQ(loop_.Await<JoinRequested>().join.run(), 1u);
+  EXPECT_EQ(loop_.CountOf<JoinRequested>(), 1u);
+
+  v1::StatusReply reply;
+  grpc::ClientContext context;
+  const grpc::Status status = v1::Admin::NewStub(TcpChannel())->GetStatus(&context, v1::StatusRequest(), &reply);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(status.error_message(), "the disk is full");
+}
+
 }  // namespace
 }  // namespace muster::scheduler

@@ -1,0 +1,82 @@
+// The SQLite file under the journal: opening, checking, reading and writing. Format 1 (docs/recovery.md):
+//   meta(key, value)                        format = 1; id, a random name of this journal
+//   records(sequence, checksum, body)       a v1.Record each, without gaps
+//   snapshots(through, checksum, body)      at most one: what all records up to `through` amount to
+// One thread at a time. Everything is durable when a method that writes returns OK.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "scheduler/journal/owner_note.h"
+
+struct sqlite3;
+
+namespace muster::scheduler {
+
+// A record, or a snapshot of everything up to and including `sequence`.
+struct JournalEntry {
+  uint64_t sequence = 0;
+  bool is_snapshot = false;
+  std::string body;
+};
+
+class SqliteFile {
+ public:
+  // Opens or creates, takes the lock, and checks everything: structure, sequences, checksums, that `is_well_formed`
+  // likes every body, and that nothing is missing that was acknowledged (owner_note.h). What an earlier life left in
+  // the write-ahead log is brought to the disk. Errors: see sqlite_words.h; FAILED_PRECONDITION also for a network file
+  // system and a newer format.
+  static absl::StatusOr<SqliteFile> Open(const std::string& path,
+                                         const std::function<bool(const JournalEntry&)>& is_well_formed);
+
+  SqliteFile(SqliteFile&&) = default;
+  SqliteFile& operator=(SqliteFile&&) = delete;
+
+  // The snapshot, if there is one, then the records after it, oldest first.
+  absl::Status ReadAll(const std::function<absl::Status(const JournalEntry&)>& take) const;
+
+  // One transaction. A snapshot takes the place of the one before and of the records up to it. RESOURCE_EXHAUSTED: the
+  // disk is full and nothing was written.
+  absl::Status Append(const std::deque<JournalEntry>& entries);
+
+  const std::string& path() const { return path_; }
+  uint64_t last_sequence() const { return last_sequence_; }
+  uint64_t snapshot_bytes() const { return snapshot_bytes_; }
+  uint64_t record_bytes() const { return record_bytes_; }  // behind the snapshot, when it was opened
+
+ private:
+  struct Closer {
+    void operator()(sqlite3* db) const;
+  };
+  SqliteFile(std::string path, sqlite3* db) : path_(std::move(path)), db_(db) {}
+
+  absl::Status Configure();
+  absl::Status Create();
+  absl::Status CheckSchema();
+  absl::Status CheckContent(const std::function<bool(const JournalEntry&)>& is_well_formed);
+  absl::Status CheckNothingIsMissing() const;
+  absl::Status Settle();
+  absl::Status Write(const std::deque<JournalEntry>& entries);
+  absl::Status KeepLogShort();
+  absl::StatusOr<std::string> ReadText(const char* sql) const;
+  absl::Status Execute(const char* sql);
+
+  std::string path_;
+  std::unique_ptr<int> log_frames_ = std::make_unique<int>(0);  // in the write-ahead log after the last commit
+  std::unique_ptr<sqlite3, Closer> db_;
+  std::string id_;
+  std::optional<OwnerNote> note_;
+  uint64_t last_sequence_ = 0;
+  uint64_t snapshot_bytes_ = 0;
+  uint64_t record_bytes_ = 0;
+};
+
+}  // namespace muster::scheduler

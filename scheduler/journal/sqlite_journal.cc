@@ -1,0 +1,200 @@
+#include "scheduler/journal/sqlite_journal.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <deque>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mutex.h"
+#include "common/settings/settings.h"
+#include "scheduler/journal/sqlite_file.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr absl::Duration kFullDiskRetry = absl::Milliseconds(250);
+constexpr uint64_t kLeastBytesForSnapshot = 4 << 20;
+constexpr uint64_t kSnapshotsWorth = 4;
+
+bool IsWellFormed(const JournalEntry& entry) {
+  v1::Record record;
+  return record.ParseFromString(entry.body) && record.has_snapshot() == entry.is_snapshot &&
+         record.kind_case() != v1::Record::KIND_NOT_SET;
+}
+
+[[noreturn]] void Die(const absl::Status& why) {
+  Log(LogLevel::kError, absl::StrCat(std::string(why.message()),
+                                     ". What is on the disk now can't be known, so ms-scheduler ends here and answers "
+                                     "nobody; once the disk is well start it again, and it goes on where it was"));
+  std::_Exit(EXIT_FAILURE);
+}
+
+}  // namespace
+
+class SqliteJournal::Impl {
+ public:
+  explicit Impl(SqliteFile file)
+      : file_(std::move(file)),
+        last_sequence_(file_.last_sequence()),
+        bytes_since_snapshot_(file_.record_bytes()),
+        snapshot_bytes_(file_.snapshot_bytes()) {}
+
+  ~Impl() {
+    {
+      MutexLock lock(mutex_);
+      is_stopping_ = true;
+      changed_.NotifyAll();
+    }
+    if (writer_.joinable()) writer_.join();
+  }
+
+  absl::Status Replay(const std::function<void(const v1::Record&)>& take) const {
+    MUSTER_CHECK(!writer_.joinable(), "Replay comes before the first Append");
+    return file_.ReadAll([&](const JournalEntry& entry) {
+      v1::Record record;
+      MUSTER_CHECK(record.ParseFromString(entry.body), "Open has looked at every record");
+      take(record);
+      return absl::OkStatus();
+    });
+  }
+
+  uint64_t Append(const std::vector<v1::Record>& records) {
+    MUSTER_CHECK(!records.empty(), "Append wants at least one record");
+    std::deque<JournalEntry> entries;
+    for (const v1::Record& record : records) {
+      entries.push_back({++last_sequence_, false, record.SerializeAsString()});
+      bytes_since_snapshot_ += entries.back().body.size();
+    }
+    Queue(std::move(entries));
+    return last_sequence_;
+  }
+
+  bool WantsSnapshot() const {
+    return bytes_since_snapshot_ > std::max(kLeastBytesForSnapshot, kSnapshotsWorth * snapshot_bytes_);
+  }
+
+  void AppendSnapshot(const v1::Record& snapshot) {
+    MUSTER_CHECK(snapshot.has_snapshot() && last_sequence_ > 0, "a snapshot of what was appended");
+    std::deque<JournalEntry> entries;
+    entries.push_back({last_sequence_, true, snapshot.SerializeAsString()});
+    snapshot_bytes_ = entries.back().body.size();
+    bytes_since_snapshot_ = 0;
+    Queue(std::move(entries));
+  }
+
+  void SetOnDurable(std::function<void(uint64_t)> on_durable) {
+    MutexLock lock(telling_);
+    on_durable_ = std::move(on_durable);
+  }
+
+  bool IsStalled() const { return is_stalled_; }
+  const std::string& path() const { return file_.path(); }
+
+ private:
+  void Queue(std::deque<JournalEntry> entries) {
+    if (!writer_.joinable()) writer_ = std::thread([this] { WriteOn(); });
+    MutexLock lock(mutex_);
+    for (JournalEntry& entry : entries) queued_.push_back(std::move(entry));
+    changed_.NotifyOne();
+  }
+
+  void WriteOn() {
+    pthread_setname_np(pthread_self(), "ms-journal");
+    std::deque<JournalEntry> batch;
+    while (true) {
+      {
+        MutexLock lock(mutex_);
+        while (queued_.empty() && !is_stopping_) changed_.Wait(mutex_);
+        if (queued_.empty()) return;
+        batch.swap(queued_);
+      }
+      if (!Commit(batch)) return;
+      Tell(batch.back().sequence);
+      batch.clear();
+    }
+  }
+
+  void Tell(uint64_t sequence) {
+    MutexLock lock(telling_);
+    if (on_durable_) on_durable_(sequence);
+  }
+
+  // False when the journal closes while the disk is full.
+  bool Commit(const std::deque<JournalEntry>& batch) {
+    absl::Status status = file_.Append(batch);
+    if (status.ok()) return true;
+    if (!absl::IsResourceExhausted(status)) Die(status);
+    const MonotonicTime since = Clock::System().Read().monotonic;
+    Log(LogLevel::kError, absl::StrCat(std::string(status.message()),
+                                       ". Until there is room joins are turned away and nothing new is decided; "
+                                       "processes run on"));
+    is_stalled_ = true;
+    while (!status.ok()) {
+      if (!WaitForRoom(batch.size())) return false;
+      status = file_.Append(batch);
+      if (!status.ok() && !absl::IsResourceExhausted(status)) Die(status);
+    }
+    is_stalled_ = false;
+    Log(LogLevel::kInfo,
+        absl::StrCat("the disk under the journal ", path(), " has room again, after ",
+                     ShowDuration(absl::Trunc(Clock::System().Read().monotonic - since, absl::Milliseconds(100))), "; ",
+                     batch.size(), " records that waited are written"));
+    return true;
+  }
+
+  // False when the journal closes.
+  bool WaitForRoom(size_t waiting) {
+    MutexLock lock(mutex_);
+    if (!is_stopping_) changed_.WaitFor(mutex_, kFullDiskRetry);
+    if (!is_stopping_) return true;
+    Log(LogLevel::kError, absl::StrCat("ends with a full disk under the journal ", path(), ": ",
+                                       waiting + queued_.size(), " records that nobody was told of are lost"));
+    return false;
+  }
+
+  SqliteFile file_;  // used until the writer begins, then by the writer alone
+  std::atomic<bool> is_stalled_ = false;
+
+  // Of the thread that appends.
+  uint64_t last_sequence_;
+  uint64_t bytes_since_snapshot_;
+  uint64_t snapshot_bytes_;
+  std::thread writer_;
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<JournalEntry> queued_ ABSL_GUARDED_BY(mutex_);
+  bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
+
+  Mutex telling_;
+  std::function<void(uint64_t)> on_durable_ ABSL_GUARDED_BY(telling_);
+};
+
+absl::StatusOr<std::unique_ptr<SqliteJournal>> SqliteJournal::Open(const std::string& path) {
+  absl::StatusOr<SqliteFile> file = SqliteFile::Open(path, IsWellFormed);
+  if (!file.ok()) return file.status();
+  return std::unique_ptr<SqliteJournal>(new SqliteJournal(std::make_unique<Impl>(*std::move(file))));
+}
+
+SqliteJournal::SqliteJournal(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+SqliteJournal::~SqliteJournal() = default;
+
+absl::Status SqliteJournal::Replay(const std::function<void(const v1::Record&)>& take) { return impl_->Replay(take); }
+uint64_t SqliteJournal::Append(std::vector<v1::Record> records) { return impl_->Append(records); }
+bool SqliteJournal::WantsSnapshot() const { return impl_->WantsSnapshot(); }
+void SqliteJournal::AppendSnapshot(v1::Record snapshot) { impl_->AppendSnapshot(snapshot); }
+void SqliteJournal::SetOnDurable(std::function<void(uint64_t)> on_durable) {
+  impl_->SetOnDurable(std::move(on_durable));
+}
+bool SqliteJournal::IsStalled() const { return impl_->IsStalled(); }
+std::string SqliteJournal::Describe() const { return impl_->path(); }
+
+}  // namespace muster::scheduler

@@ -1,0 +1,24 @@
+// Counts what a journal hands out at the start, for the line that tells of it.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "muster/v1/journal.pb.h"
+#include "scheduler/loop/loop.h"
+
+namespace muster::scheduler {
+
+class RecoveryTally {
+ public:
+  void Count(const v1::Record& record);
+  Recovered found() const;  // without the time it took
+
+ private:
+  uint64_t records_ = 0;
+  std::set<std::pair<std::string, uint64_t>> runs_;
+};
+
+}  // namespace muster::scheduler
