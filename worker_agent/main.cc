@@ -67,7 +67,9 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
   const absl::StatusOr<int> stop_signal = ParseSignal(settings.stop_signal);
   if (!stop_signal.ok()) return Fail(stop_signal.status());
   absl::StatusOr<NodeLock> lock = TakeNodeLock(settings, environment);
-  if (!lock.ok()) Log(LogLevel::kDebug, absl::StrCat("no node lock: ", std::string(lock.status().message())));
+  if (!lock.ok())
+    Log(LogLevel::kWarning, absl::StrCat("no lock for this node, so it can't vouch for a former start of it: ",
+                                         std::string(lock.status().message())));
   absl::StatusOr<std::unique_ptr<Keeper>> keeper =
       Keeper::Spawn({*stop_signal, settings.stop_timeout, lock.ok() ? lock->fd() : -1});
   if (!keeper.ok()) return Fail(keeper.status());
@@ -98,7 +100,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
   options.agent.incarnation = incarnation;
   options.agent.settings = node->settings;
   options.agent.node = node->node;
-  options.agent.node.set_is_sole(lock.ok());
+  if (lock.ok()) options.agent.node.set_lock_token(lock->token());
   options.agent.retry_num = settings.cluster_retry_num;
   options.agent.stop_timeout = settings.stop_timeout;
   options.agent.scheduler = JoinHostPort(settings.sched_host, settings.sched_port);

@@ -82,9 +82,8 @@ void Core::Impl::GiveHandles(Run& run) {
     node.last_seen = now_.monotonic;
     if (node.is_lost && run.phase == v1::RUN_PHASE_RECOVERING)
       run.rejoin_deadline = now_.monotonic + RejoinTimeout(run);
-    // What a spare had armed isn't known for certain any more: what the user has set is.
-    if (node.ghost != 0 && options_.fence_timeout.value_or(absl::ZeroDuration()) > absl::ZeroDuration()) {
-      node.ghost_end = now_.monotonic + *options_.fence_timeout;
+    if (node.ghost != 0 && node.ghost_fence > absl::ZeroDuration()) {
+      node.ghost_end = now_.monotonic + node.ghost_fence;  // out in full: when it was last heard isn't known
     }
     if (!run.HasEnded() && !node.is_lost) node.grace_end = now_.monotonic + options_.lease;
     if (run.phase == v1::RUN_PHASE_RUNNING && RestartsAlone(run)) node.restart_at = now_.monotonic;

@@ -151,7 +151,7 @@ void Apply(State& state, const v1::NodeReported& record, int64_t) {
     node.events_through = event.number();
     if (event.has_leaving()) node.is_leaving = true;
     if (event.has_quit()) {
-      node.quit_round = std::max(node.quit_round, event.quit().round());
+      node.quit_round = std::max(node.quit_round, std::min(event.quit().round(), run->round));
       if (node.quit_round >= run->round) EndSlots(node);
     }
     const bool is_start = event.has_started();
@@ -192,6 +192,7 @@ void Apply(State& state, const v1::NodeLost& record, int64_t) {
   node->is_lost = true;
   node->lost_reason = record.reason();
   node->ghost = record.is_confirmed() ? 0 : record.incarnation();
+  node->ghost_fence = absl::Milliseconds(record.armed_fence_ms());
   if (record.is_confirmed()) EndSlots(*node);
 }
 

@@ -32,8 +32,7 @@ std::optional<v1::Refusal> RefuseGhost(const Job& job, const v1::Join& join) {
 // A node whose ranks went to a spare comes back as one.
 bool ReturnsAsSpare(const Run& run, const v1::Join& join) {
   if (!run.Recovers() || !run.IsUnderWay()) return false;
-  const auto gone = run.gone.find(join.node_id());
-  return gone != run.gone.end() && gone->second.why == v1::NodeRemoved::LOST;
+  return run.gone.contains(join.node_id());
 }
 
 // For whom the job waits: a newcomer may be that node, started with another id.

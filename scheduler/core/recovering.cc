@@ -164,6 +164,7 @@ void Core::Impl::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const 
   lost.set_why(why);
   lost.set_reason(reason);
   lost.set_is_confirmed(is_confirmed || node.IsAllDone());
+  lost.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.armed_fence)));
   Write(std::move(record));
   CloseStreamOf(stream);
   node.grace_end = MonotonicTime::Never();
@@ -171,7 +172,8 @@ void Core::Impl::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const 
   const bool is_fenced = node.ghost != 0 && node.armed_fence > absl::ZeroDuration();
   node.ghost_end = is_fenced ? node.last_seen + node.armed_fence : MonotonicTime::Never();
   Schedule(run, node);
-  if (!is_harmless) Disturb(run, std::move(candidate));
+  if (is_harmless) return CheckSuccess(run);  // it may have been the last word that was waited for
+  Disturb(run, std::move(candidate));
   TryNextRound(run);
 }
 
@@ -208,9 +210,11 @@ Node* Core::Impl::SeatFor(Run& run, const v1::Join& join) {
   return best;
 }
 
-// The newcomer can vouch for the end of all that the node had started: it holds the node's lock on the same machine.
+// The newcomer can vouch for the end of the former start: it holds the very lock that the other one and its keeper
+// held.
 bool Core::Impl::IsSoleHeir(const Node& node, const v1::Join& join) {
-  return join.node().is_sole() && node.id == join.node_id() && node.info.machine_id() == join.node().machine_id();
+  const std::string& token = node.info.lock_token();
+  return !token.empty() && token == join.node().lock_token() && node.id == join.node_id();
 }
 
 void Core::Impl::On(const SteerRequested& event) {
@@ -301,7 +305,7 @@ void Core::Impl::Rejoin(const JoinRequested& event, Run& run, Node& node) {
                                            RoleName(join.node().role()), "s: start it as before (--local_worker_num ",
                                            node.slots.size(), ")")));
   }
-  if (IsSoleHeir(node, join)) Bury(run, node, "its node has come back on the same machine");
+  if (IsSoleHeir(node, join)) Bury(run, node, "its node has come back, with the lock that they would hold");
   if (node.ghost != 0) {
     return Refuse(event.stream,
                   TryLater(absl::StrCat("the processes of the former start of ", NodeText(node), " may still run",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "common/check.h"
 #include "scheduler/core/admission.h"
 #include "scheduler/core/core_impl.h"
 #include "scheduler/core/rank_order.h"
@@ -19,6 +20,12 @@ std::string Sha256(const std::string& bytes) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
   return std::string(reinterpret_cast<const char*>(digest), sizeof(digest));
+}
+
+uint32_t CountRanks(const v1::PeerList& peers) {
+  uint32_t ranks = 0;
+  for (const v1::PeerNode& node : peers.nodes()) ranks += static_cast<uint32_t>(node.slots_size());
+  return ranks;
 }
 
 }  // namespace
@@ -69,6 +76,7 @@ void Core::Impl::CloseRound(Run& run, const std::vector<const Node*>& members, c
                             const std::map<std::string, const Node*>& stands_for) {
   const uint32_t round = run.round + 1;
   const v1::PeerList peers = BuildPeerList(run, round, members, stands_for);
+  MUSTER_CHECK(CountRanks(peers) == run.Needed(v1::ROLE_WORKER) + run.Needed(v1::ROLE_SERVER), "a round lacks ranks");
   const Master master = MasterOf(run, peers);
   v1::Record record = NewRecord();
   v1::RoundClosed& closed = *record.mutable_round_closed();

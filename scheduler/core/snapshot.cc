@@ -21,6 +21,7 @@ v1::NodeSnapshot ToSnapshot(const Node& node) {
   snapshot.set_lost_reason(node.lost_reason);
   snapshot.set_ghost(node.ghost);
   snapshot.set_quit_round(node.quit_round);
+  snapshot.set_ghost_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.ghost_fence)));
   for (const SlotState& slot : node.slots) {
     v1::SlotSnapshot& s = *snapshot.add_slots();
     s.set_phase(static_cast<uint32_t>(slot.phase));
@@ -46,6 +47,7 @@ void FromSnapshot(const v1::NodeSnapshot& snapshot, Node& node) {
   node.lost_reason = snapshot.lost_reason();
   node.ghost = snapshot.ghost();
   node.quit_round = snapshot.quit_round();
+  node.ghost_fence = absl::Milliseconds(snapshot.ghost_fence_ms());
   for (const v1::SlotSnapshot& slot : snapshot.slots()) {
     node.slots.push_back({.phase = static_cast<SlotState::Phase>(slot.phase()),
                           .rank = slot.rank(),

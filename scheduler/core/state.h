@@ -49,8 +49,9 @@ struct Node {
   bool is_leaving = false;  // it said so; it goes when its processes are gone
   bool is_lost = false;     // the run waits for it, or for a spare in its place
   std::string lost_reason;
-  uint64_t ghost = 0;       // the lost incarnation, while its processes may still run; else 0
-  uint32_t quit_round = 0;  // its processes of this round and of those before have ended
+  uint64_t ghost = 0;          // the lost incarnation, while its processes may still run; else 0
+  absl::Duration ghost_fence;  // what it was armed with; zero: nothing
+  uint32_t quit_round = 0;     // its processes of this round and of those before have ended
   std::vector<SlotState> slots;
 
   // volatile
@@ -145,7 +146,8 @@ struct Run {
 
   // Its ranks are given, and nothing is decided about its end.
   bool IsUnderWay() const { return phase == v1::RUN_PHASE_RUNNING || phase == v1::RUN_PHASE_RECOVERING; }
-  bool Recovers() const { return settings.enable_recovery(); }
+  // Also while it is being restarted by hand.
+  bool Recovers() const { return settings.enable_recovery() || phase == v1::RUN_PHASE_RECOVERING; }
   bool HasEnded() const { return phase == v1::RUN_PHASE_SUCCEEDED || phase == v1::RUN_PHASE_FAILED; }
   // A join opens the next run once this one can only end.
   bool IsOver() const { return HasEnded() || phase == v1::RUN_PHASE_STOPPING; }

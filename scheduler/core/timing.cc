@@ -95,14 +95,19 @@ void Core::Impl::OnDue(Run& run) {
 
 void Core::Impl::FailForMissing(Run& run) {
   std::vector<std::string> missing;
+  bool is_any_ghost = false;
   for (const auto& [id, node] : run.nodes) {
+    is_any_ghost |= node.ghost != 0;
     if (node.is_lost && missing.size() < 8) missing.push_back(absl::StrCat(NodeText(node), ": ", node.lost_reason));
   }
-  Fail(run,
-       Decision(v1::Cause::NODE_LOST,
-                absl::StrCat("not all nodes came back within ", FormatAge(RejoinTimeout(run)),
-                             " (--rejoin_timeout): ", absl::StrJoin(missing, "; ")),
-                "start ms-worker on them again in time, keep a --spare, or raise --rejoin_timeout", now_.monotonic));
+  Fail(run, Decision(v1::Cause::NODE_LOST,
+                     absl::StrCat("not all nodes came back within ", FormatAge(RejoinTimeout(run)),
+                                  " (--rejoin_timeout): ", absl::StrJoin(missing, "; ")),
+                     is_any_ghost
+                         ? "their old processes may still run: `ms-ctl fence NODE` once they certainly don't, or set "
+                           "--fence_timeout"
+                         : "start ms-worker on them again in time, keep a --spare, or raise --rejoin_timeout",
+                     now_.monotonic));
 }
 
 void Core::Impl::OnDue(Run& run, Node& node) {
@@ -178,7 +183,7 @@ void Core::Impl::On(const LoopWasLate& event) {
   for (auto& [job_id, job] : state_.jobs) {
     for (auto& [number, run] : job.runs) {
       for (MonotonicTime* deadline :
-           {&run.topo_deadline, &run.spare_deadline, &run.cause_deadline, &run.rejoin_deadline}) {
+           {&run.topo_deadline, &run.spare_deadline, &run.cause_deadline, &run.rejoin_deadline, &run.settle_deadline}) {
         *deadline = *deadline + event.by;
       }
       Schedule(run);

@@ -81,6 +81,7 @@ std::string LastSeen(const Run& run, MonotonicTime now) {
     if (!node.is_spare && node.stream == 0) add(id, node.info.host_name(), node.was_seen, node.last_seen);
   }
   for (const auto& [id, gone] : run.gone) {
+    if (run.phase != v1::RUN_PHASE_FORMING) break;  // their ranks are others' now
     if (gone.why == v1::NodeRemoved::LOST) add(id, gone.host_name, gone.was_seen, gone.last_seen);
     if (gone.why == v1::NodeRemoved::LEFT) {
       seen.push_back(absl::StrCat("node ", id, " (", gone.host_name, ") has left: ", gone.reason));

@@ -23,7 +23,8 @@ Outbox::Immediate Outbox::Add(Effects effects, bool is_stalled) {
     if (auto* send = std::get_if<Send>(&effect);
         is_stalled && send != nullptr && MayOvertake(*send, !immediate.records.empty())) {
       auto answer = std::make_shared<v1::SchedulerMessage>(*send->message);
-      answer->mutable_acknowledgement()->clear_waiting();  // it counts nodes that are not durable yet
+      answer->mutable_acknowledgement()->clear_waiting();         // it counts nodes that are not durable yet
+      answer->mutable_acknowledgement()->clear_events_through();  // those that know better may have been thinned out
       immediate.urgent.push_back(Send{send->stream, std::move(answer), true});
       continue;
     }

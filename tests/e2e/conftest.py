@@ -1,5 +1,6 @@
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -15,6 +16,8 @@ DEBIAN_PYTHON = "/usr/bin/python3"
 
 def pytest_configure(config):
     muster.become_subreaper()
+    # A shell's background job ignores it, and what it starts would, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionstart(session):

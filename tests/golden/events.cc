@@ -32,7 +32,7 @@ v1::NodeInfo ParseNode(Command& command, uint64_t stream) {
   info.set_role(command.Text("role", "worker") == "server" ? v1::ROLE_SERVER : v1::ROLE_WORKER);
   info.set_host_name(command.Text("host", absl::StrCat("host-", id)));
   info.set_machine_id(command.Text("machine", info.host_name()));
-  info.set_is_sole(!command.HasWord("no_lock"));
+  if (!command.HasWord("no_lock")) info.set_lock_token(absl::StrCat(info.machine_id(), "/", id));
   info.set_address(command.Text("addr", ""));
   for (uint64_t slot = 0; slot < command.Number("slots", 1); ++slot) {
     info.add_slots()->set_ring_port(static_cast<uint32_t>(7000 + stream * 10 + slot));

@@ -37,7 +37,7 @@ agent::AgentOptions AgentHost::Options() const {
   options.incarnation = incarnation_;
   options.settings = node_.settings;
   options.node = node_.info;
-  options.node.set_is_sole(is_sole_);
+  if (is_sole_) options.node.set_lock_token(absl::StrCat(node_.info.machine_id(), "/", node_.info.master_port()));
   options.retry_num = job_.retry_num;
   options.stop_timeout = parts_.sim.parameters.scheduler.stop_timeout;
   options.scheduler = "scheduler:8118";

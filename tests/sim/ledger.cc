@@ -164,7 +164,7 @@ std::string Ledger::TakeClosed(const v1::RoundClosed& record, RunLedger& run) {
   }
   for (const auto& [node, had] : before) {
     const auto spare =
-        std::find_if(stands_for.begin(), stands_for.end(), [&](const auto& s) { return s.second == node; });
+        std::find_if(stands_for.begin(), stands_for.end(), [&node = node](const auto& s) { return s.second == node; });
     const auto has = run.ranks.find(spare == stands_for.end() ? node : spare->first);
     if (has == run.ranks.end() || has->second != had) return absl::StrCat("the ranks of node ", node, " changed");
   }

@@ -140,6 +140,7 @@ class AgentCore::Impl {
   bool is_keeper_dead_ = false;
   std::optional<MonotonicTime> stopping_since_;
   bool was_killed_ = false;
+  bool was_fence_too_short_ = false;
   std::optional<Ending> ending_;
   int end_signal_ = 0;
 };

@@ -127,6 +127,17 @@ void AgentCore::Impl::OnAcknowledgement(const v1::Acknowledgement& acknowledgeme
 }
 
 void AgentCore::Impl::ArmFence(MonotonicTime since) {
+  // Where the processes' own stop_timeout leaves no room for it, an armed fence would end a healthy job: better none,
+  // and the scheduler is told so.
+  if (fence_timeout_ < options_.stop_timeout + kFenceMargin + heartbeat_interval_) {
+    if (!std::exchange(was_fence_too_short_, true)) {
+      Emit(Say{Severity::kWarning,
+               absl::StrCat("--fence_timeout ", absl::FormatDuration(fence_timeout_),
+                            " is too short for --stop_timeout ", absl::FormatDuration(options_.stop_timeout),
+                            ": the fence stays unarmed here; raise the one or lower the other")});
+    }
+    return DisarmFence();
+  }
   fence_at_ = since + (fence_timeout_ - options_.stop_timeout - kFenceMargin);
   Emit(SetFence{true, *fence_at_});
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -40,8 +42,10 @@ std::string PathName(const std::string& text) {
   return name == text ? name : absl::StrCat(name, "-", ToHex(Sha256(text)).substr(0, kHexDigits));
 }
 
+// What is in the file: three lines.
 struct Owner {
   pid_t pid = 0;
+  std::string token;
   std::string id;
 };
 
@@ -50,17 +54,24 @@ Owner ReadOwner(int fd) {
   const ssize_t size = pread(fd, text, sizeof(text), 0);
   Owner owner;
   if (size <= 0) return owner;
-  const std::pair<std::string, std::string> lines =
-      absl::StrSplit(absl::string_view(text, static_cast<size_t>(size)), absl::MaxSplits('\n', 1));
-  if (!absl::SimpleAtoi(lines.first, &owner.pid)) return {};
-  owner.id = std::string(absl::StripAsciiWhitespace(lines.second));
-  if (owner.id.size() > kMaxIdBytes) owner.id.clear();
+  const std::vector<std::string> lines = absl::StrSplit(absl::string_view(text, static_cast<size_t>(size)), '\n');
+  if (lines.size() < 3 || !absl::SimpleAtoi(lines[0], &owner.pid)) return {};
+  owner.token = lines[1];
+  owner.id = lines[2].size() > kMaxIdBytes ? "" : lines[2];
   return owner;
 }
 
-void WriteOwner(int fd, const std::string& id) {
-  const std::string text = absl::StrCat(getpid(), "\n", id, "\n");
-  if (ftruncate(fd, 0) != 0 || pwrite(fd, text.data(), text.size(), 0) < 0) return;  // then the id isn't kept
+// First written, then cut: a full disk doesn't lose what was there.
+void WriteOwner(int fd, const std::string& token, const std::string& id) {
+  const std::string text = absl::StrCat(getpid(), "\n", token, "\n", id, "\n");
+  if (pwrite(fd, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) return;
+  if (ftruncate(fd, static_cast<off_t>(text.size())) != 0) return;
+}
+
+std::string NewToken() {
+  std::string bytes(8, '\0');
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return "";
+  return ToHex(bytes);
 }
 
 // A dead agent's keeper may hold the lock for a moment yet.
@@ -78,7 +89,9 @@ Outcome TryLock(const std::string& path, int& fd) {
     }, named{};
     if (fstat(fd, &ours) == 0 && stat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino) return Outcome::kTaken;
     close(fd);
+    fd = -1;
   }
+  errno = EAGAIN;
   return Outcome::kFailed;
 }
 
@@ -112,8 +125,8 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
     }
     const Owner owner = ReadOwner(fd);
     if (outcome == Outcome::kTaken) {
-      NodeLock lock(path, fd, options.node_id.empty() ? owner.id : "");
-      WriteOwner(fd, lock.kept_id_);
+      NodeLock lock(path, fd, owner.token.empty() ? NewToken() : owner.token, options.node_id.empty() ? owner.id : "");
+      WriteOwner(fd, lock.token_, lock.kept_id_);
       return lock;
     }
     close(fd);
@@ -123,7 +136,7 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
       continue;
     }
     const absl::Duration waited = absl::Now() - begun;
-    if (waited >= options.patience) {
+    if (waited >= (is_dying ? options.dying_patience : options.patience)) {
       return absl::UnavailableError(absl::StrCat("the former start of this node (pid ", owner.pid,
                                                  is_dying ? ") has not quite ended" : ") still runs"));
     }
@@ -135,11 +148,14 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
   return absl::ResourceExhaustedError(absl::StrCat("more than ", kMostAgents, " agents without MS_NODE_ID"));
 }
 
-NodeLock::NodeLock(std::string path, int fd, std::string kept_id)
-    : path_(std::move(path)), fd_(fd), kept_id_(std::move(kept_id)) {}
+NodeLock::NodeLock(std::string path, int fd, std::string token, std::string kept_id)
+    : path_(std::move(path)), fd_(fd), token_(std::move(token)), kept_id_(std::move(kept_id)) {}
 
 NodeLock::NodeLock(NodeLock&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), kept_id_(std::move(other.kept_id_)) {}
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      token_(std::move(other.token_)),
+      kept_id_(std::move(other.kept_id_)) {}
 
 NodeLock::~NodeLock() {
   if (fd_ >= 0) close(fd_);
@@ -148,7 +164,7 @@ NodeLock::~NodeLock() {
 void NodeLock::Keep(const std::string& id) {
   if (id == kept_id_) return;
   kept_id_ = id;
-  WriteOwner(fd_, id);
+  WriteOwner(fd_, token_, id);
 }
 
 void NodeLock::Remove() {

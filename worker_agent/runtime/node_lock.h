@@ -1,7 +1,8 @@
 // One start of a node at a time on one machine, and the id that the scheduler gave it.
 //
 // <folder>/nodes/<machine>/<job>@<scheduler>/<name>: an advisory lock (flock) that the agent takes before it forks the
-// keeper, and that both hold for as long as they live; so who has it knows that nothing of a former start runs here.
+// keeper, and that both hold for as long as they live; so who has it knows that the former start and its keeper have
+// ended, and what they had started with them.
 // The name is "id-<node id>" where the user has set one. Else it is a number, the lowest free one, and the file keeps
 // the id that the scheduler assigned: the same line started again is the same node. The folder may lie on a network
 // file system that all nodes share.
@@ -23,9 +24,10 @@ class NodeLock {
     std::string folder;   // MS_RECOVERY_PATH, else the user's state folder
     std::string machine;  // see MachineKey
     std::string job_id;
-    std::string scheduler;                       // host:port
-    std::string node_id;                         // the user's; empty: none
-    absl::Duration patience = absl::Seconds(3);  // for a former start that is just ending
+    std::string scheduler;                              // host:port
+    std::string node_id;                                // the user's; empty: none
+    absl::Duration patience = absl::Seconds(3);         // for a former start that lives
+    absl::Duration dying_patience = absl::Seconds(60);  // for one whose keeper is ending its processes
   };
 
   // A machine for the lock's path: its host name and machine-id(5), which outlast a reboot.
@@ -39,6 +41,8 @@ class NodeLock {
   ~NodeLock();
 
   int fd() const { return fd_; }
+  // Random, of the lock's file: who has the same one has had the same lock.
+  const std::string& token() const { return token_; }
   // What the scheduler assigned to an earlier start that did not see its job's end; empty: nothing.
   const std::string& kept_id() const { return kept_id_; }
 
@@ -48,10 +52,11 @@ class NodeLock {
   void Remove();
 
  private:
-  NodeLock(std::string path, int fd, std::string kept_id);
+  NodeLock(std::string path, int fd, std::string token, std::string kept_id);
 
   std::string path_;
   int fd_;
+  std::string token_;
   std::string kept_id_;
 };
 

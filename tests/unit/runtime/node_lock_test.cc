@@ -23,7 +23,7 @@ class NodeLockTest : public ::testing::Test {
   ~NodeLockTest() override { std::filesystem::remove_all(folder_); }
 
   absl::StatusOr<NodeLock> Take(const std::string& node_id = "", const std::string& job = "default") {
-    return NodeLock::Take({folder_, "machine", job, "host:8118", node_id, absl::Milliseconds(60)});
+    return NodeLock::Take({folder_, "machine", job, "host:8118", node_id, absl::Milliseconds(60), absl::Seconds(10)});
   }
 
   std::string folder_;
@@ -35,10 +35,13 @@ TEST_F(NodeLockTest, AgentsWithoutAnIdTakeTheLowestFreeNumber) {
   ASSERT_TRUE(first.ok() && second.ok());
   first->Keep("host-0");
   second->Keep("host-1");
+  EXPECT_NE(first->token(), second->token());
+  const std::string token = first->token();
   { NodeLock ended = *std::move(first); }
   auto again = Take();
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->kept_id(), "host-0");
+  EXPECT_EQ(again->token(), token);
 }
 
 TEST_F(NodeLockTest, AfterTheJobsEndTheNextStartIsANewNode) {
@@ -91,7 +94,7 @@ TEST_F(NodeLockTest, OddNamesStayInTheFolderAndApart) {
 }
 
 TEST_F(NodeLockTest, AFolderThatCannotBeMadeIsNamed) {
-  const auto lock = NodeLock::Take({"/proc/nowhere", "m", "j", "s", "", absl::ZeroDuration()});
+  const auto lock = NodeLock::Take({"/proc/nowhere", "m", "j", "s", "", absl::ZeroDuration(), absl::ZeroDuration()});
   EXPECT_THAT(std::string(lock.status().message()), HasSubstr("/proc/nowhere"));
 }
 
