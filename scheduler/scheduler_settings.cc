@@ -113,11 +113,6 @@ void CheckFence(const SchedulerSettings& s, SettingsFindings& findings) {
     findings.errors.push_back(absl::StrCat("fence_timeout is ", ShowDuration(*s.fence_timeout), ", but must be above ",
                                            needs, "; raise --fence_timeout or lower --stop_timeout"));
   }
-  if (!s.fence_timeout && kDefaultSpareFence <= shortest) {
-    findings.warnings.push_back(absl::StrCat("fence_timeout is ", ShowDuration(kDefaultSpareFence),
-                                             " once a spare stands by, but should be above ", needs,
-                                             "; set --fence_timeout if the job has spares"));
-  }
   if (s.fence_timeout && s.rejoin_timeout && *s.rejoin_timeout < *s.fence_timeout) {
     findings.warnings.push_back(absl::StrCat("rejoin_timeout (", ShowDuration(*s.rejoin_timeout),
                                              ") is below fence_timeout (", ShowDuration(*s.fence_timeout),

@@ -74,8 +74,7 @@ void Core::Impl::GiveHandles(Run& run) {
     run.candidates.push_back({.cause = *run.last_abort, .priority = 0, .died = now_.monotonic});
   }
   run.restart_at = run.aborted = now_.monotonic;
-  // When each was made isn't known any more.
-  run.restarts.assign(std::min(run.restart_count, MaxRestarts(run)), now_.monotonic);
+  run.restarts.assign(run.recent_restarts, now_.monotonic);  // when each was made isn't known any more
   for (auto& [id, node] : run.nodes) {
     node.handle = ++last_handle_;
     owners_[node.handle] = Owner{run.job_id, run.number, id};

@@ -91,7 +91,7 @@ class Core::Impl {
   void RestartAlone(Run& run, Node& node, CauseCandidate candidate);
   void RestartFailedSlots(Run& run, Node& node);
   bool TakeFromBudget(Run& run);
-  void AbortRound(Run& run, CauseCandidate candidate);
+  void AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off);
   void TryNextRound(Run& run);  // may remove lost nodes
   bool GoesOnWithout(const Run& run, const Node& node) const;
   void MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
@@ -110,7 +110,7 @@ class Core::Impl {
   void ReleaseChallenger(Node& node);
   void RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
   void LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal);
-  void Fail(Run& run, CauseCandidate candidate);
+  void Fail(Run& run, CauseCandidate candidate, bool gives_up = false);  // gives_up: restarting
   void FixCauseIfKnown(Run& run);
   void DescribeGivingUp(const Run& run, v1::Cause& cause) const;
   void End(Run& run, bool succeeded, const v1::Cause& cause);
@@ -143,6 +143,8 @@ class Core::Impl {
   v1::RanksReply View(const v1::RanksRequest& request) const;
   v1::EventsReply View(const v1::EventsRequest& request) const;
   v1::RunStatus RunView(Run& run);
+  Run* FindNamed(const std::string& job_id, uint64_t run);  // run 0: the latest
+  static absl::Status NoSuchRun(const std::string& job_id, uint64_t run);
   const Run* ResolveRun(const std::string& job_id, uint64_t run) const;
 
   // core.cc

@@ -22,14 +22,9 @@ bool IsOfTheJob(v1::Cause::Kind kind) {
 void Core::Impl::On(const StopRequested& event) {
   Answer answer{event.query, absl::OkStatus(), v1::StopReply()};
   const v1::StopRequest& request = event.request;
-  const auto job = state_.jobs.find(request.job_id());
-  Run* run = job == state_.jobs.end() ? nullptr
-             : request.run() == 0     ? job->second.current()
-                                      : state_.FindRun(request.job_id(), request.run());
+  Run* run = FindNamed(request.job_id(), request.run());
   if (run == nullptr) {
-    answer.status = absl::NotFoundError(absl::StrCat(
-        "there is no job ", request.job_id(), request.run() == 0 ? "" : absl::StrCat(" with run ", request.run()),
-        " here; `ms-ctl status` lists the jobs"));
+    answer.status = NoSuchRun(request.job_id(), request.run());
   } else if (run->HasEnded()) {
     answer.status = absl::FailedPreconditionError(
         absl::StrCat("run ", run->number, " of job ", run->job_id, " has ", RunPhaseName(run->phase), " already"));
@@ -130,7 +125,7 @@ void Core::Impl::DescribeGivingUp(const Run& run, v1::Cause& cause) const {
 
 // A first failure stops everybody at once; the cause is fixed a little later. A forming run has no processes to wait
 // for.
-void Core::Impl::Fail(Run& run, CauseCandidate candidate) {
+void Core::Impl::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
   if (run.HasEnded()) return;
   if (run.phase == v1::RUN_PHASE_FORMING) return End(run, false, candidate.cause);
   if (run.phase != v1::RUN_PHASE_STOPPING) {
@@ -139,7 +134,7 @@ void Core::Impl::Fail(Run& run, CauseCandidate candidate) {
     failing.set_job_id(run.job_id);
     failing.set_run(run.number);
     *failing.mutable_first() = candidate.cause;
-    failing.set_has_given_up(run.gives_up);
+    failing.set_has_given_up(gives_up);
     Write(std::move(record));
     run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
     run.cause_deadline = now_.monotonic + kCauseWait;

@@ -217,6 +217,7 @@ void Apply(State& state, const v1::RoundAborted& record, int64_t) {
   run->phase = v1::RUN_PHASE_RECOVERING;
   if (!run->first_abort) run->first_abort = record.first();
   run->last_abort = record.first();
+  run->recent_restarts = record.recent_restarts();
 }
 
 void Apply(State& state, const v1::SlotRestarted& record, int64_t) {
@@ -225,8 +226,11 @@ void Apply(State& state, const v1::SlotRestarted& record, int64_t) {
   if (node == nullptr || record.slot() >= node->slots.size()) return;
   SlotState& slot = node->slots[record.slot()];
   slot = SlotState{.phase = SlotState::Phase::kAssigned, .rank = slot.rank, .attempt = record.attempt()};
-  if (!run->first_abort) run->first_abort = record.cause();
-  run->last_abort = record.cause();
+  if (record.has_cause()) {
+    if (!run->first_abort) run->first_abort = record.cause();
+    run->last_abort = record.cause();
+  }
+  run->recent_restarts = record.recent_restarts();
   ++run->restart_count;
 }
 

@@ -41,35 +41,33 @@ bool Core::Impl::RestartsAlone(const Run& run) const {
 void Core::Impl::Disturb(Run& run, CauseCandidate candidate) {
   if (!run.Recovers() || !run.IsUnderWay()) return Fail(run, std::move(candidate));
   if (run.phase == v1::RUN_PHASE_RUNNING) {
-    if (!TakeFromBudget(run)) return Fail(run, std::move(candidate));
-    return AbortRound(run, std::move(candidate));
+    if (!TakeFromBudget(run)) return Fail(run, std::move(candidate), true);
+    return AbortRound(run, std::move(candidate), BackOff(run.restarts.size() - 1));
   }
   if (run.candidates.size() < kMaxCandidates) run.candidates.push_back(std::move(candidate));
 }
 
-// False: it is used up, and the run gives up.
+// False: it is used up.
 bool Core::Impl::TakeFromBudget(Run& run) {
   while (!run.restarts.empty() && now_.monotonic - run.restarts.front() >= kRestartWindow) run.restarts.pop_front();
-  if (run.restarts.size() >= MaxRestarts(run)) {
-    run.gives_up = true;
-    return false;
-  }
+  if (run.restarts.size() >= MaxRestarts(run)) return false;
   run.restarts.push_back(now_.monotonic);
   return true;
 }
 
-void Core::Impl::AbortRound(Run& run, CauseCandidate candidate) {
+void Core::Impl::AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off) {
   v1::Record record = NewRecord();
   v1::RoundAborted& aborted = *record.mutable_round_aborted();
   aborted.set_job_id(run.job_id);
   aborted.set_run(run.number);
   aborted.set_round(run.round);
   *aborted.mutable_first() = candidate.cause;
+  aborted.set_recent_restarts(static_cast<uint32_t>(run.restarts.size()));
   Write(std::move(record));
   run.candidates.clear();
   run.candidates.push_back(std::move(candidate));
   run.aborted = now_.monotonic;
-  run.restart_at = now_.monotonic + BackOff(run.restarts.empty() ? 0 : run.restarts.size() - 1);
+  run.restart_at = now_.monotonic + back_off;
   for (auto& [id, node] : run.nodes) {
     if (node.restart_at.is_never()) continue;
     node.restart_at = MonotonicTime::Never();
@@ -80,8 +78,8 @@ void Core::Impl::AbortRound(Run& run, CauseCandidate candidate) {
 
 // Scope "worker": the process alone starts again, after the back-off.
 void Core::Impl::RestartAlone(Run& run, Node& node, CauseCandidate candidate) {
-  if (!TakeFromBudget(run)) return Fail(run, std::move(candidate));
-  run.candidates.assign(1, std::move(candidate));
+  if (!TakeFromBudget(run)) return Fail(run, std::move(candidate), true);
+  node.restart_cause = std::move(candidate.cause);
   node.restart_at = std::min(node.restart_at, now_.monotonic + BackOff(run.restarts.size() - 1));
   if (now_.monotonic >= node.restart_at) return RestartFailedSlots(run, node);
   Schedule(run, node);
@@ -99,7 +97,8 @@ void Core::Impl::RestartFailedSlots(Run& run, Node& node) {
     restarted.set_node_id(node.id);
     restarted.set_slot(i);
     restarted.set_attempt(node.slots[i].attempt + 1);
-    if (!run.candidates.empty()) *restarted.mutable_cause() = run.candidates.back().cause;
+    if (!node.restart_cause.text().empty()) *restarted.mutable_cause() = node.restart_cause;
+    restarted.set_recent_restarts(static_cast<uint32_t>(run.restarts.size()));
     Write(std::move(record));
   }
   SendDesired(run, node, nullptr, false);
@@ -129,9 +128,8 @@ void Core::Impl::TryNextRound(Run& run) {
         continue;
       }
     }
-    const bool is_missing = node.is_lost || node.ghost != 0;
-    is_anybody_missing |= is_missing;
-    if (is_missing || node.stream == 0 || node.quit_round < run.round) is_ready = false;
+    is_anybody_missing |= node.is_lost;
+    if (node.stream == 0 || node.quit_round < run.round) is_ready = false;
     members.push_back(&node);
   }
   if (!is_anybody_missing) {
@@ -220,15 +218,10 @@ bool Core::Impl::IsSoleHeir(const Node& node, const v1::Join& join) {
 void Core::Impl::On(const SteerRequested& event) {
   Answer answer{event.query, absl::OkStatus(), v1::SteerReply()};
   const v1::SteerRequest& request = event.request;
-  const auto job = state_.jobs.find(request.job_id());
-  Run* run = job == state_.jobs.end() ? nullptr
-             : request.run() == 0     ? job->second.current()
-                                      : state_.FindRun(request.job_id(), request.run());
+  Run* run = FindNamed(request.job_id(), request.run());
   absl::StatusOr<std::string> text;
   if (run == nullptr) {
-    text = absl::NotFoundError(absl::StrCat("there is no job ", request.job_id(),
-                                            request.run() == 0 ? "" : absl::StrCat(" with run ", request.run()),
-                                            " here; `ms-ctl status` lists the jobs"));
+    text = NoSuchRun(request.job_id(), request.run());
   } else if (!run->IsUnderWay()) {
     text =
         absl::FailedPreconditionError(absl::StrCat("run ", run->number, " of job ", run->job_id, " is ",
@@ -255,14 +248,16 @@ absl::StatusOr<std::string> Core::Impl::RestartByHand(Run& run, const v1::SteerR
         absl::StrCat("run ", run.number, " of job ", run.job_id,
                      " is being restarted already; `ms-ctl status` says for whom it waits"));
   }
-  AbortRound(run, Decision(v1::Cause::STOPPED_BY_USER,
-                           absl::StrCat("restarted by ", request.user().empty() ? "a user" : request.user(),
-                                        request.reason().empty() ? "" : ": ", request.reason()),
-                           "", now_.monotonic));
-  run.restart_at = now_.monotonic;
+  AbortRound(run,
+             Decision(v1::Cause::STOPPED_BY_USER,
+                      absl::StrCat("restarted by ", request.user().empty() ? "a user" : request.user(),
+                                   request.reason().empty() ? "" : ": ", request.reason()),
+                      "", now_.monotonic),
+             absl::ZeroDuration());
+  const std::string text = absl::StrCat("all processes of job ", run.job_id, " are being restarted: round ",
+                                        run.round + 1, " of run ", run.number, " comes next");
   TryNextRound(run);
-  return absl::StrCat("all processes of job ", run.job_id, " are being restarted: round ", run.round + 1, " of run ",
-                      run.number, " comes next");
+  return text;
 }
 
 absl::StatusOr<std::string> Core::Impl::Fence(Run& run, const v1::SteerRequest& request) {

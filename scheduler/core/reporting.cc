@@ -84,8 +84,7 @@ void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
   if (is_unasked_stop && run.phase == v1::RUN_PHASE_RUNNING) {
     const std::string why =
         "its processes were stopped without an order that is known here: its fence fell (--fence_timeout), or the "
-        "order "
-        "was given shortly before the scheduler was restarted";
+        "order was given shortly before the scheduler was restarted";
     Disturb(run, CandidateFrom(node, v1::Cause::NODE_LOST, why, 0, now_.monotonic));
   }
   if (leaving != nullptr) {

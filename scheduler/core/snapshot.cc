@@ -89,6 +89,7 @@ v1::RunSnapshot ToSnapshot(const Run& run) {
   if (run.first_abort) *snapshot.mutable_first_abort() = *run.first_abort;
   if (run.last_abort) *snapshot.mutable_last_abort() = *run.last_abort;
   snapshot.set_has_given_up(run.has_given_up);
+  snapshot.set_recent_restarts(run.recent_restarts);
   if (run.HasEnded()) *snapshot.mutable_outcome() = run.outcome;
   return snapshot;
 }
@@ -129,6 +130,7 @@ void FromSnapshot(const v1::RunSnapshot& snapshot, Run& run) {
   if (snapshot.has_first_abort()) run.first_abort = snapshot.first_abort();
   if (snapshot.has_last_abort()) run.last_abort = snapshot.last_abort();
   run.has_given_up = snapshot.has_given_up();
+  run.recent_restarts = snapshot.recent_restarts();
   run.outcome = snapshot.outcome();
 }
 

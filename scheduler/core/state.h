@@ -68,6 +68,7 @@ struct Node {
   absl::Duration armed_fence;    // as it said: its keeper ends the processes before so much time has passed unheard
   MonotonicTime ghost_end = MonotonicTime::Never();   // when the fence has ended the ghost's processes
   MonotonicTime restart_at = MonotonicTime::Never();  // scope "worker": when failed processes start again
+  v1::Cause restart_cause;                            // and why
   std::unique_ptr<Challenger> challenger;
 
   bool IsAllDone() const;  // each of its processes ended with 0
@@ -119,8 +120,9 @@ struct Run {
   std::optional<v1::Cause> first_failure;
   std::optional<v1::Cause> first_abort;  // what the first and the last given-up round ended with
   std::optional<v1::Cause> last_abort;
-  bool has_given_up = false;  // failing because the restart budget is used up
-  v1::Outcome outcome;        // once ended
+  uint32_t recent_restarts = 0;  // of the hour before the last one
+  bool has_given_up = false;     // failing because the restart budget is used up
+  v1::Outcome outcome;           // once ended
 
   // volatile
   uint64_t handle = 0;
@@ -132,7 +134,6 @@ struct Run {
   MonotonicTime settle_deadline = MonotonicTime::Never();
   MonotonicTime rejoin_deadline = MonotonicTime::Never();  // while somebody is lost
   MonotonicTime restart_at = MonotonicTime::Never();       // RECOVERING: the next round not before
-  bool gives_up = false;                                   // with the next failure
   absl::Duration fence;                                    // armed; never falls, for agents may have heard of it
   std::deque<MonotonicTime> restarts;                      // of the last hour
   bool is_settled = false;

@@ -56,6 +56,17 @@ v1::NodeStatus GoneView(const std::string& id, const GoneNode& gone, MonotonicTi
 
 }  // namespace
 
+Run* Core::Impl::FindNamed(const std::string& job_id, uint64_t run) {
+  if (run != 0) return state_.FindRun(job_id, run);
+  const auto job = state_.jobs.find(job_id);
+  return job == state_.jobs.end() ? nullptr : job->second.current();
+}
+
+absl::Status Core::Impl::NoSuchRun(const std::string& job_id, uint64_t run) {
+  return absl::NotFoundError(absl::StrCat("there is no job ", job_id, run == 0 ? "" : absl::StrCat(" with run ", run),
+                                          " here; `ms-ctl status` lists the jobs"));
+}
+
 // Run 0: the latest. An empty job id: the only job, if there is one only.
 const Run* Core::Impl::ResolveRun(const std::string& job_id, uint64_t run) const {
   auto job = state_.jobs.find(job_id);
@@ -73,13 +84,9 @@ void Core::Impl::On(const QueryReceived& event) {
         using Request = std::decay_t<decltype(request)>;
         if constexpr (std::is_same_v<Request, v1::NodesRequest> || std::is_same_v<Request, v1::RanksRequest>) {
           if (ResolveRun(request.job_id(), request.run()) == nullptr) {
-            answer.status = absl::NotFoundError(
-                request.job_id().empty()
-                    ? absl::StrCat(state_.jobs.empty() ? "no job has come here yet"
-                                                       : "there are several jobs: name one with --job")
-                    : absl::StrCat("there is no job ", request.job_id(),
-                                   request.run() == 0 ? "" : absl::StrCat(" with run ", request.run()),
-                                   " here; `ms-ctl status` lists the jobs"));
+            answer.status = !request.job_id().empty() ? NoSuchRun(request.job_id(), request.run())
+                            : state_.jobs.empty()     ? absl::NotFoundError("no job has come here yet")
+                                                  : absl::NotFoundError("there are several jobs: name one with --job");
             return;
           }
         }

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -19,8 +19,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "common/clock.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "worker_agent/keeper/descendants.h"
 #include "worker_agent/launch/file_io.h"
 #include "worker_agent/launch/sha256.h"
 
@@ -74,8 +76,13 @@ std::string NewToken() {
   return ToHex(bytes);
 }
 
-// A dead agent's keeper may hold the lock for a moment yet.
-bool IsAgentAlive(pid_t pid) { return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM); }
+// A dead agent's keeper may hold the lock for a moment yet, and its launcher may not have reaped it.
+bool IsAgentAlive(pid_t pid) {
+  const absl::StatusOr<std::string> stat = ReadSmallFile(absl::StrCat("/proc/", pid, "/stat"), 4096);
+  if (!stat.ok()) return false;
+  const std::optional<ProcessInfo> process = ParseProcStat(*stat);
+  return process && !process->is_dead;
+}
 
 enum class Outcome { kTaken, kHeld, kFailed };
 
@@ -111,7 +118,7 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
   std::filesystem::create_directories(folder, error);
   if (error) return absl::UnavailableError(absl::StrCat("cannot make the folder ", folder, ": ", error.message()));
 
-  const absl::Time begun = absl::Now();
+  const MonotonicTime begun = Clock::System().Read().monotonic;
   bool was_said = false;
   for (uint32_t k = 0; k < kMostAgents;) {
     const std::string path = options.node_id.empty() ? absl::StrCat(folder, "/", k)
@@ -135,7 +142,7 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
       ++k;
       continue;
     }
-    const absl::Duration waited = absl::Now() - begun;
+    const absl::Duration waited = Clock::System().Read().monotonic - begun;
     if (waited >= (is_dying ? options.dying_patience : options.patience)) {
       return absl::UnavailableError(absl::StrCat("the former start of this node (pid ", owner.pid,
                                                  is_dying ? ") has not quite ended" : ") still runs"));

@@ -133,12 +133,6 @@ TEST(CheckSchedulerSettings, SaysWhatContradicts) {
         "--fence_timeout or lower --stop_timeout"},
        {}},
       {"a fence with just enough", [](auto& s) { s.fence_timeout = absl::Milliseconds(39'001); }, {}, {}},
-      {"the default fence is too short for a long stop",
-       [](auto& s) { s.stop_timeout = absl::Seconds(300); },
-       {},
-       {"fence_timeout is 120 s once a spare stands by, but should be above stop_timeout (300 s) + 5 s + 2 heartbeats "
-        "of 2 "
-        "s = 309 s; set --fence_timeout if the job has spares"}},
       {"rejoin below the fence",
        [](auto& s) {
          s.fence_timeout = absl::Seconds(60);
