@@ -67,4 +67,10 @@ std::string Quoted(const std::string& text, size_t limit) {
   return absl::StrCat("\"", EscapeControl(text.substr(0, end)), "…\"");
 }
 
+void CutText(std::string& text, size_t limit) {
+  if (text.size() <= limit) return;
+  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) --limit;
+  text.resize(limit);
+}
+
 }  // namespace muster

@@ -1,6 +1,7 @@
 // Foreign text made fit to be shown.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace muster {
@@ -12,5 +13,8 @@ std::string EscapeControl(const std::string& text);
 
 // EscapeControl between double quotes, cut after `limit` bytes with "…".
 std::string Quoted(const std::string& text, size_t limit = 100);
+
+// Cuts it after at most `limit` bytes, not in the middle of a character.
+void CutText(std::string& text, size_t limit);
 
 }  // namespace muster

@@ -176,6 +176,10 @@ absl::StatusOr<v1::StopReply> AdminClient::StopRun(const v1::StopRequest& reques
   return impl_->Call(&v1::Admin::Stub::StopRun, request);
 }
 
+absl::StatusOr<v1::StacksReply> AdminClient::GetStacks(const v1::StacksRequest& request) {
+  return impl_->Call(&v1::Admin::Stub::GetStacks, request);
+}
+
 absl::StatusOr<v1::SteerReply> AdminClient::SteerRun(const v1::SteerRequest& request) {
   return impl_->Call(&v1::Admin::Stub::SteerRun, request);
 }

@@ -34,6 +34,8 @@ class AdminClient {
   absl::StatusOr<v1::EventsReply> ListEvents(const std::string& job_id, uint64_t after);
   absl::StatusOr<v1::StopReply> StopRun(const v1::StopRequest& request);
   absl::StatusOr<v1::SteerReply> SteerRun(const v1::SteerRequest& request);
+  // Takes up to 10 s: the agents look at their processes.
+  absl::StatusOr<v1::StacksReply> GetStacks(const v1::StacksRequest& request);
 
  private:
   class Impl;

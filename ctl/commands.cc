@@ -1,5 +1,6 @@
 #include "ctl/commands.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <utility>
@@ -7,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/exit_codes.h"
 #include "common/ip_address.h"
+#include "common/limits.h"
 #include "common/net.h"
+#include "common/number_list.h"
 #include "common/runtime_paths.h"
 #include "ctl/admin_client.h"
 #include "ctl/choose.h"
@@ -19,6 +22,8 @@
 
 namespace muster::ctl {
 namespace {
+
+constexpr absl::Duration kStacksTimeout = absl::Seconds(12);  // the scheduler answers within 10
 
 int Complain(const absl::Status& status) {
   std::fprintf(stderr, "ms-ctl: %s\n", std::string(status.message()).c_str());
@@ -102,7 +107,7 @@ struct Steered {
 };
 
 absl::StatusOr<Steered> ChooseSteered(AdminClient& reader, const CtlSettings& settings, const std::string& job_argument,
-                                      const std::string& verb) {
+                                      const std::string& verb, absl::Duration timeout) {
   Steered steered;
   steered.job_id = job_argument.empty() ? settings.job_id : job_argument;
   if (steered.job_id.empty()) {
@@ -115,7 +120,7 @@ absl::StatusOr<Steered> ChooseSteered(AdminClient& reader, const CtlSettings& se
   }
   const std::string path =
       settings.admin_socket.empty() ? DefaultAdminSocket(settings.sched_port) : settings.admin_socket;
-  absl::StatusOr<std::unique_ptr<AdminClient>> client = AdminClient::OverSocket(path, settings.timeout);
+  absl::StatusOr<std::unique_ptr<AdminClient>> client = AdminClient::OverSocket(path, timeout);
   if (!client.ok()) return client.status();
   steered.client = *std::move(client);
   return steered;
@@ -124,12 +129,12 @@ absl::StatusOr<Steered> ChooseSteered(AdminClient& reader, const CtlSettings& se
 std::string ThisUser() { return absl::StrCat(LocalUserName(), "@", LocalHostName()); }
 
 int Stop(AdminClient& reader, const CtlSettings& settings, const std::string& job_argument) {
-  const absl::StatusOr<Steered> steered = ChooseSteered(reader, settings, job_argument, "stop");
+  const absl::StatusOr<Steered> steered = ChooseSteered(reader, settings, job_argument, "stop", settings.timeout);
   if (!steered.ok()) return Complain(steered.status());
   v1::StopRequest request;
   request.set_job_id(steered->job_id);
   request.set_run(settings.run);
-  request.set_reason("ms-ctl stop");
+  request.set_reason(settings.reason.empty() ? "ms-ctl stop" : settings.reason);
   request.set_user(ThisUser());
   const absl::StatusOr<v1::StopReply> reply = steered->client->StopRun(request);
   if (!reply.ok()) return Complain(reply.status());
@@ -142,23 +147,74 @@ int Stop(AdminClient& reader, const CtlSettings& settings, const std::string& jo
                             ") is being stopped\n"));
 }
 
-// `argument` is the job for a restart, the node for a fence.
-int Steer(AdminClient& reader, const CtlSettings& settings, v1::SteerRequest::Action action,
+// `argument` is the job for a restart, else the node.
+int Steer(AdminClient& reader, const CtlSettings& settings, v1::SteerRequest::Action action, const std::string& verb,
           const std::string& argument) {
-  const bool is_fence = action == v1::SteerRequest::FENCE;
-  if (is_fence && argument.empty()) return Usage("fence: name the node: ms-ctl fence NODE");
+  const bool is_about_node = action != v1::SteerRequest::RESTART;
+  if (is_about_node && argument.empty()) return Usage(absl::StrCat(verb, ": name the node: ms-ctl ", verb, " NODE"));
   const absl::StatusOr<Steered> steered =
-      ChooseSteered(reader, settings, is_fence ? "" : argument, is_fence ? "fence a node of" : "restart");
+      ChooseSteered(reader, settings, is_about_node ? "" : argument,
+                    is_about_node ? absl::StrCat(verb, " a node of") : verb, settings.timeout);
   if (!steered.ok()) return Complain(steered.status());
   v1::SteerRequest request;
   request.set_job_id(steered->job_id);
   request.set_run(settings.run);
   request.set_action(action);
-  if (is_fence) request.set_node_id(argument);
+  if (is_about_node) request.set_node_id(argument);
+  request.set_reason(settings.reason);
   request.set_user(ThisUser());
   const absl::StatusOr<v1::SteerReply> reply = steered->client->SteerRun(request);
   if (!reply.ok()) return Complain(reply.status());
   return Print(settings.json ? SteerJson(steered->job_id, *reply) : absl::StrCat(reply->text(), "\n"));
+}
+
+int Why(AdminClient& client, CtlSettings settings, const std::string& job_argument) {
+  if (!job_argument.empty()) settings.job_id = job_argument;
+  const absl::StatusOr<v1::StatusReply> reply = AskStatus(client, settings);
+  if (!reply.ok()) return Complain(reply.status());
+  if (settings.json) return Print(StatusJson(*reply));
+  std::string out;
+  for (const v1::RunStatus& run : reply->runs()) {
+    absl::StrAppend(&out, out.empty() ? "" : "\n", RenderWhy(run, absl::LocalTimeZone()));
+  }
+  return Print(out.empty() ? "no job yet\n" : out);
+}
+
+int Stacks(AdminClient& reader, const CtlSettings& settings, const std::string& ranks) {
+  v1::StacksRequest request;
+  if (!ranks.empty()) {
+    const auto ranges = ParseNumberRanges(ranks, kMaxWorkers);
+    if (!ranges.ok()) {
+      return Usage(absl::StrCat("stacks: '", ranks, "' ", std::string(ranges.status().message()),
+                                "; expected ranks such as 0,3-5"));
+    }
+    for (const auto& [first, last] : *ranges) {
+      for (uint32_t rank = first; rank <= last && request.ranks_size() <= kMaxStackRanks; ++rank) {
+        request.add_ranks(rank);
+      }
+    }
+  }
+  const absl::StatusOr<Steered> steered =
+      ChooseSteered(reader, settings, "", "look at", std::max(settings.timeout, kStacksTimeout));
+  if (!steered.ok()) return Complain(steered.status());
+  request.set_job_id(steered->job_id);
+  request.set_run(settings.run);
+  const absl::StatusOr<v1::StacksReply> reply = steered->client->GetStacks(request);
+  if (!reply.ok()) return Complain(reply.status());
+  return Print(settings.json ? StacksJson(steered->job_id, *reply) : RenderStacks(*reply));
+}
+
+// For TAB: quick, and silent about errors.
+int CompleteNodes(const CtlSettings& settings) {
+  const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, absl::Seconds(1));
+  if (!client.ok()) return kExitUnreachable;
+  const auto jobs = ForEachJob(**client, settings, &AdminClient::ListNodes);
+  if (!jobs.ok()) return kExitUnreachable;
+  std::string names;
+  for (const NodesOfJob& job : *jobs) {
+    for (const v1::NodeStatus& node : job.reply.nodes()) absl::StrAppend(&names, node.node_id(), "\n");
+  }
+  return Print(names);
 }
 
 int Completion(const std::vector<std::string>& words, const CtlSettings& settings, const SettingsTable& table) {
@@ -172,6 +228,7 @@ int Completion(const std::vector<std::string>& words, const CtlSettings& setting
     for (const v1::RunStatus& run : reply->runs()) absl::StrAppend(&names, run.job_id(), "\n");
     return Print(names);
   }
+  if (what == "nodes") return CompleteNodes(settings);
   if (what != "bash") return Usage("completion: name the shell: ms-ctl completion bash (only bash is known)");
   std::vector<std::string> flags = {"--help", "--version", "--config"};
   for (const Setting& setting : table.settings()) {
@@ -208,8 +265,9 @@ std::string CheckWords(const std::vector<std::string>& words) {
 int RunCommand(const std::vector<std::string>& words, const CtlSettings& settings, const SettingsTable& table) {
   const std::string wrong = CheckWords(words);
   if (!wrong.empty()) return Usage(wrong);
-  if (settings.run > 0 && settings.job_id.empty() && words[0] != "stop" && words[0] != "restart" &&
-      words[0] != "fence" && words[0] != "completion") {
+  const bool lists =
+      words[0] == "status" || words[0] == "nodes" || words[0] == "ranks" || words[0] == "events" || words[0] == "watch";
+  if (settings.run > 0 && settings.job_id.empty() && lists) {
     return Usage("--run says which run of a job: name the job too, with --job ID");
   }
   if (words[0] == "completion") return Completion(words, settings, table);
@@ -221,8 +279,12 @@ int RunCommand(const std::vector<std::string>& words, const CtlSettings& setting
   if (words[0] == "events") return Events(**client, settings);
   if (words[0] == "watch") return Watch(**client, settings);
   const std::string argument = words.size() > 1 ? words[1] : "";
-  if (words[0] == "restart") return Steer(**client, settings, v1::SteerRequest::RESTART, argument);
-  if (words[0] == "fence") return Steer(**client, settings, v1::SteerRequest::FENCE, argument);
+  if (words[0] == "why") return Why(**client, settings, argument);
+  if (words[0] == "stacks") return Stacks(**client, settings, argument);
+  if (words[0] == "restart") return Steer(**client, settings, v1::SteerRequest::RESTART, words[0], argument);
+  if (words[0] == "fence") return Steer(**client, settings, v1::SteerRequest::FENCE, words[0], argument);
+  if (words[0] == "drain") return Steer(**client, settings, v1::SteerRequest::DRAIN, words[0], argument);
+  if (words[0] == "undrain") return Steer(**client, settings, v1::SteerRequest::UNDRAIN, words[0], argument);
   return Stop(**client, settings, argument);
 }
 

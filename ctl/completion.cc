@@ -13,7 +13,7 @@ _ms_ctl() {
   (( COMP_CWORD > 0 )) && previous=${COMP_WORDS[COMP_CWORD-1]}
   for (( i = 1; i < COMP_CWORD; i++ )); do
     case ${COMP_WORDS[i]} in
-      --sched_host|--sched_port|--job|--run|--admin_socket|--timeout|--config) (( i++ )) ;;
+      --sched_host|--sched_port|--job|--run|--admin_socket|--timeout|--reason|--config) (( i++ )) ;;
       -*) ;;
       *) command=${COMP_WORDS[i]}; break ;;
     esac
@@ -29,7 +29,7 @@ _ms_ctl() {
     --admin_socket|--config)
       COMPREPLY=( $(compgen -f -- "$current") )
       return ;;
-    --sched_port|--run|--timeout)
+    --sched_port|--run|--timeout|--reason)
       return ;;
   esac
   if [[ $current == -* ]]; then
@@ -38,7 +38,8 @@ _ms_ctl() {
   fi
   case $command in
     "") COMPREPLY=( $(compgen -W "@COMMANDS@" -- "$current") ) ;;
-    stop|restart) COMPREPLY=( $(compgen -W "$(ms-ctl completion jobs 2>/dev/null)" -- "$current") ) ;;
+    stop|restart|why) COMPREPLY=( $(compgen -W "$(ms-ctl completion jobs 2>/dev/null)" -- "$current") ) ;;
+    fence|drain|undrain) COMPREPLY=( $(compgen -W "$(ms-ctl completion nodes 2>/dev/null)" -- "$current") ) ;;
     completion) COMPREPLY=( $(compgen -W "bash" -- "$current") ) ;;
   esac
 }
@@ -53,10 +54,14 @@ const std::vector<Command>& Commands() {
       {"nodes", "", "the agents of a job, when each was last seen, and its ranks"},
       {"ranks", "", "who has which rank, with address, device and process"},
       {"events", "", "the story so far, with wall times"},
+      {"stacks", "[RANKS]", "where processes stand: the slowest ones, or those of ranks such as 0,3-5"},
+      {"why", "[JOB]", "what a job waits for or failed of, with the last lines and what to do"},
       {"watch", "", "status and events live, until the job ends (exit code 0 or 1)"},
       {"stop", "[JOB]", "ends a job: its processes are stopped, its agents end"},
       {"restart", "[JOB]", "starts all processes of a job again, in a new round with the same ranks"},
       {"fence", "NODE", "vouches that a lost node's processes have ended, so that its ranks may start elsewhere"},
+      {"drain", "NODE", "has a node leave the job where the round ends; a spare or a later start takes its place"},
+      {"undrain", "NODE", "lets a node stay after all"},
       {"completion", "bash", "prints a completion script: source <(ms-ctl completion bash)"},
   };
   return *commands;

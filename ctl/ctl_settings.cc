@@ -43,6 +43,11 @@ SettingsTable CtlSettingsTable(CtlSettings& settings) {
   timeout.group = where;
   timeout.value_name = "SECONDS";
 
+  Setting& reason = table.AddString("reason", &settings.reason,
+                                    "Why, for a changing call: everybody is told, and it stays in the events.");
+  reason.group = where;
+  reason.value_name = "TEXT";
+
   const std::string what = "What to show";
   Setting& job = table.AddString("job", &settings.job_id, "Only this job.");
   job.aliases = {"job_id"};

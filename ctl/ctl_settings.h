@@ -16,6 +16,7 @@ struct CtlSettings {
   uint32_t run = 0;                      // 0: the latest
   std::string admin_socket;              // empty: see common/runtime_paths.h
   absl::Duration timeout = absl::Seconds(5);
+  std::string reason;  // that others are told of a changing call
   bool json = false;
 };
 

@@ -64,12 +64,25 @@ Json OutcomeOf(const v1::Outcome& o) {
               {"cause", o.has_cause() ? CauseOf(o.cause()) : Json()}};
 }
 
+Json Progress(const v1::ProgressStatus& p) {
+  Json ranks = Json::array();
+  for (uint32_t rank : p.slowest_ranks()) ranks.push_back(rank);
+  return Json{{"watched", p.watched()},
+              {"slowest_step", p.has_slowest_step() ? Json(p.slowest_step()) : Json()},
+              {"fastest_step", p.has_fastest_step() ? Json(p.fastest_step()) : Json()},
+              {"slowest_ranks", ranks},
+              {"slowest_count", p.slowest_count()},
+              {"still_ms", p.still_ms()}};
+}
+
 Json Run(const v1::RunStatus& r) {
   return Json{{"job_id", r.job_id()},
               {"run", r.run()},
               {"phase", PhaseWord(r.phase())},
               {"round", r.round()},
               {"restart_count", r.restart_count()},
+              {"last_abort", r.has_last_abort() ? CauseOf(r.last_abort()) : Json()},
+              {"progress", r.has_progress() ? Progress(r.progress()) : Json()},
               {"nodes_here", r.nodes_here()},
               {"nodes_disconnected", r.nodes_disconnected()},
               {"spares", r.spares()},
@@ -99,16 +112,24 @@ Json Node(const v1::NodeStatus& n) {
               {"incarnation", absl::StrFormat("%016x", n.incarnation())},
               {"pid", n.pid()},
               {"version", n.version()},
-              {"note", n.note()}};
+              {"note", n.note()},
+              {"draining", n.draining().empty() ? Json() : Json(n.draining())}};
 }
 
 Json Rank(const v1::RankStatus& r) {
-  return Json{{"rank", r.rank()},           {"role", RoleWord(r.role())},
-              {"node_id", r.node_id()},     {"host_name", r.host_name()},
-              {"address", r.address()},     {"local_rank", r.local_rank()},
-              {"node_rank", r.node_rank()}, {"device_id", r.device_id()},
-              {"state", r.state()},         {"pid", r.pid() == 0 ? Json() : Json(r.pid())},
-              {"ring_port", r.ring_port()}};
+  return Json{{"rank", r.rank()},
+              {"role", RoleWord(r.role())},
+              {"node_id", r.node_id()},
+              {"host_name", r.host_name()},
+              {"address", r.address()},
+              {"local_rank", r.local_rank()},
+              {"node_rank", r.node_rank()},
+              {"device_id", r.device_id()},
+              {"state", r.state()},
+              {"pid", r.pid() == 0 ? Json() : Json(r.pid())},
+              {"ring_port", r.ring_port()},
+              {"step", r.has_step() ? Json(r.step()) : Json()},
+              {"still_ms", r.has_still_ms() ? Json(r.still_ms()) : Json()}};
 }
 
 Json Event(const v1::StoryEvent& e) {
@@ -163,6 +184,21 @@ std::string EventsJson(const v1::EventsReply& reply) {
   Json events = Json::array();
   for (const v1::StoryEvent& event : reply.events()) events.push_back(Event(event));
   return Document(Json{{"events", events}});
+}
+
+std::string StacksJson(const std::string& job_id, const v1::StacksReply& reply) {
+  Json ranks = Json::array();
+  for (const v1::RankStack& rank : reply.ranks()) {
+    const v1::SlotStack& stack = rank.stack();
+    ranks.push_back(Json{{"rank", rank.rank()},
+                         {"node_id", rank.node_id()},
+                         {"host_name", rank.host_name()},
+                         {"pid", stack.pid() == 0 ? Json() : Json(stack.pid())},
+                         {"method", stack.method().empty() ? Json() : Json(stack.method())},
+                         {"text", stack.text()},
+                         {"note", stack.note().empty() ? Json() : Json(stack.note())}});
+  }
+  return Document(Json{{"job_id", job_id}, {"run", reply.run()}, {"round", reply.round()}, {"ranks", ranks}});
 }
 
 std::string SteerJson(const std::string& job_id, const v1::SteerReply& reply) {

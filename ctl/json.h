@@ -20,8 +20,10 @@ std::string NodesJson(const std::vector<NodesOfJob>& jobs);
 std::string RanksJson(const std::vector<RanksOfJob>& jobs);
 // {"events": […]}
 std::string EventsJson(const v1::EventsReply& reply);
-// {"job_id", "run", "phase"}: the phase before the stop.
+// {"job_id", "run", "round", "ranks": [{"rank", "node_id", "host_name", "pid", "method", "text", "note"}]}
+std::string StacksJson(const std::string& job_id, const v1::StacksReply& reply);
 std::string SteerJson(const std::string& job_id, const v1::SteerReply& reply);
+// {"job_id", "run", "phase"}: the phase before the stop.
 std::string StopJson(const std::string& job_id, const v1::StopReply& reply);
 
 // For `watch --json`: one document a line, {"event": {…}} and, at the end, {"run": {…}}.

@@ -1,6 +1,10 @@
 #include "ctl/render.h"
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/text.h"
 #include "ctl/table.h"
 #include "ctl/words.h"
@@ -41,6 +45,30 @@ void AppendOutcome(const v1::Outcome& outcome, absl::TimeZone zone, std::string*
   if (!cause.remedy().empty()) absl::StrAppend(out, "  what to do  ", EscapeControl(cause.remedy()), "\n");
 }
 
+// "steps 16 to 17; slowest rank 1, at step 16 for 12 s".
+std::string ProgressText(const v1::ProgressStatus& progress) {
+  std::string out;
+  if (progress.has_slowest_step()) {
+    out = progress.slowest_step() == progress.fastest_step()
+              ? absl::StrCat("step ", progress.slowest_step())
+              : absl::StrCat("steps ", progress.slowest_step(), " to ", progress.fastest_step());
+    absl::StrAppend(&out, "; ");
+  }
+  const bool is_one = progress.slowest_count() == 1;
+  const std::string age = Age(static_cast<int64_t>(progress.still_ms()));
+  if (progress.slowest_count() == progress.watched() && !is_one) {
+    return absl::StrCat(out, "all ", progress.watched(), " that show it, longest without change rank ",
+                        progress.slowest_ranks(0), ": ", age);
+  }
+  absl::StrAppend(&out, is_one ? "slowest rank " : "slowest ranks ",
+                  CompressRanks({progress.slowest_ranks().begin(), progress.slowest_ranks().end()}));
+  if (progress.slowest_count() > static_cast<uint32_t>(progress.slowest_ranks_size())) {
+    absl::StrAppend(&out, " and ", progress.slowest_count() - static_cast<uint32_t>(progress.slowest_ranks_size()),
+                    " more");
+  }
+  return absl::StrCat(out, ", without change for ", age);
+}
+
 }  // namespace
 
 std::string RenderRun(const v1::RunStatus& run, absl::TimeZone zone) {
@@ -52,6 +80,7 @@ std::string RenderRun(const v1::RunStatus& run, absl::TimeZone zone) {
   if (run.round() > 0 && !HasEnded(run.phase())) {
     absl::StrAppend(&out, "  processes   ", run.processes_running(), " running, ", run.processes_done(), " done\n");
   }
+  if (run.has_progress()) absl::StrAppend(&out, "  progress    ", ProgressText(run.progress()), "\n");
   std::string opened = absl::StrCat(Age(run.age_ms()), " ago");
   const std::string when = FormatWallTime(run.opened_unix_ms(), zone);
   if (!when.empty()) absl::StrAppend(&opened, ", ", when);
@@ -86,6 +115,7 @@ std::string RenderNodes(const std::vector<NodesOfJob>& jobs) {
   for (const NodesOfJob& job : jobs) {
     for (const v1::NodeStatus& node : job.reply.nodes()) {
       std::string note = node.note();
+      if (!node.draining().empty()) note = absl::StrCat("leaves at the next round: ", node.draining());
       if (node.is_spare()) note = note.empty() ? "spare" : absl::StrCat("spare; ", note);
       std::vector<std::string> row = {
           node.node_id(),
@@ -116,6 +146,11 @@ std::string RenderRanks(const std::vector<RanksOfJob>& jobs) {
                                  {"DEVICE", Align::kRight},
                                  {"STATE"},
                                  {"PID", Align::kRight}};
+  const bool shows_progress = std::any_of(jobs.begin(), jobs.end(), [](const RanksOfJob& job) {
+    return std::any_of(job.reply.ranks().begin(), job.reply.ranks().end(),
+                       [](const v1::RankStatus& rank) { return rank.has_still_ms(); });
+  });
+  if (shows_progress) columns.insert(columns.end(), {{"STEP", Align::kRight}, {"SINCE", Align::kRight}});
   if (shows_job) columns.insert(columns.begin(), {"JOB"});
   Table table(columns);
   for (const RanksOfJob& job : jobs) {
@@ -130,11 +165,46 @@ std::string RenderRanks(const std::vector<RanksOfJob>& jobs) {
                                       rank.device_id(),
                                       rank.state(),
                                       rank.pid() == 0 ? "" : absl::StrCat(rank.pid())};
+      if (shows_progress) {
+        row.push_back(rank.has_step() ? absl::StrCat(rank.step()) : "");
+        row.push_back(rank.has_still_ms() ? Age(static_cast<int64_t>(rank.still_ms())) : "");
+      }
       if (shows_job) row.insert(row.begin(), job.job_id);
       table.AddRow(std::move(row));
     }
   }
   return table.rows() == 0 ? "no ranks yet: no round has closed\n" : table.Print();
+}
+
+std::string RenderStacks(const v1::StacksReply& reply) {
+  std::string out;
+  for (const v1::RankStack& rank : reply.ranks()) {
+    const v1::SlotStack& stack = rank.stack();
+    absl::StrAppend(&out, out.empty() ? "" : "\n", "rank ", rank.rank(), " on ", EscapeControl(rank.host_name()),
+                    " (node ", EscapeControl(rank.node_id()), ")",
+                    stack.pid() == 0 ? "" : absl::StrCat(", pid ", stack.pid()),
+                    stack.method().empty() ? "" : absl::StrCat(", by ", EscapeControl(stack.method())), "\n");
+    for (const absl::string_view line : absl::StrSplit(absl::StripTrailingAsciiWhitespace(stack.text()), '\n')) {
+      if (!stack.text().empty()) absl::StrAppend(&out, "  ", EscapeControl(std::string(line)), "\n");
+    }
+    if (!stack.note().empty()) absl::StrAppend(&out, "  (", EscapeControl(stack.note()), ")\n");
+  }
+  return out;
+}
+
+std::string RenderWhy(const v1::RunStatus& run, absl::TimeZone zone) {
+  std::string out =
+      absl::StrCat("job ", EscapeControl(run.job_id()), ", run ", run.run(), ": ", PhaseWord(run.phase()), "\n");
+  if (!HasEnded(run.phase()) && run.has_waiting()) {
+    absl::StrAppend(&out, "  waiting     ", EscapeControl(run.waiting().text()), "\n");
+  }
+  if (run.has_last_abort()) {
+    absl::StrAppend(&out, "  restarted   ", EscapeControl(run.last_abort().text()), "\n");
+    AppendLastLines(run.last_abort().last_lines(), "              ", &out);
+  }
+  if (run.has_progress()) absl::StrAppend(&out, "  progress    ", ProgressText(run.progress()), "\n");
+  if (run.has_outcome()) AppendOutcome(run.outcome(), zone, &out);
+  return out;
 }
 
 std::string RenderEvents(const v1::EventsReply& reply, absl::TimeZone zone) {

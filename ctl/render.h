@@ -29,6 +29,12 @@ std::string RenderRun(const v1::RunStatus& run, absl::TimeZone zone);
 std::string RenderNodes(const std::vector<NodesOfJob>& jobs);
 std::string RenderRanks(const std::vector<RanksOfJob>& jobs);
 
+// Each rank's stack under a line that says whose it is and how it was had.
+std::string RenderStacks(const v1::StacksReply& reply);
+
+// What the run waits for, how far it is, or what it failed of: the answer to "why does nothing happen?".
+std::string RenderWhy(const v1::RunStatus& run, absl::TimeZone zone);
+
 // One line an event, "2026-11-20 23:04:30  default/1  text", last lines of output indented below it.
 std::string RenderEvents(const v1::EventsReply& reply, absl::TimeZone zone);
 

@@ -23,6 +23,10 @@ CoreOptions MakeCoreOptions(const SchedulerSettings& settings) {
   }
   if (settings.max_restarts) job.set_max_restarts(*settings.max_restarts);
   if (settings.restart_scope) job.set_restart_scope(*settings.restart_scope);
+  if (settings.progress_timeout) {
+    job.set_progress_timeout_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(*settings.progress_timeout)));
+  }
+  options.keep_runs_for = settings.keep_runs_for;
   options.lease = settings.node_timeout;
   options.disconnect_grace = settings.disconnect_grace;
   options.stop_timeout = settings.stop_timeout;

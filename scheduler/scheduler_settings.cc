@@ -141,7 +141,7 @@ SettingsTable SchedulerSettingsTable(SchedulerSettings& settings) {
   AddCluster(table, settings);
   table.BeginGroup("Recovery");
   AddRecovery(table, &settings.enable_recovery, &settings.recovery_path, &settings.max_restarts,
-              &settings.restart_scope);
+              &settings.restart_scope, &settings.progress_timeout);
   table
       .AddString("journal_path", &settings.journal_path,
                  "File for what the scheduler must remember, on a local disk; \"memory\": it forgets.")
@@ -155,6 +155,10 @@ SettingsTable SchedulerSettingsTable(SchedulerSettings& settings) {
                           "How long the job waits for a lost node to come back; -1: for ever.")
       .Env({"MS_REJOIN_TIMEOUT"})
       .Default("topo_timeout");
+  table
+      .AddSeconds("keep_runs_for", &settings.keep_runs_for, absl::Seconds(1), kLongestTimeout,
+                  "How long a run that has ended is remembered (and at most 16 of a job).")
+      .Env({"MS_KEEP_RUNS_FOR"});
   AddTimeouts(table, settings);
   AddLoggingAndSecurity(table, settings);
   table.BeginGroup("Other");

@@ -32,6 +32,8 @@ struct SchedulerSettings {
   std::optional<absl::Duration> rejoin_timeout;  // default: topo_timeout
   std::optional<uint32_t> max_restarts;
   std::optional<std::string> restart_scope;
+  std::optional<absl::Duration> progress_timeout;
+  absl::Duration keep_runs_for = absl::Hours(24 * 7);
   std::optional<absl::Duration> heartbeat_interval;
   bool once = false;
   bool require_tls = false;

@@ -203,6 +203,7 @@ void AddSchedulersOwn(SettingsTable& table, AgentSettings& s) {
   add("listen_address", "ADDRESS", "MS_LISTEN_ADDRESS");
   add("once", "", "MS_ONCE");
   add("rejoin_timeout", "SECONDS", "MS_REJOIN_TIMEOUT");
+  add("keep_runs_for", "SECONDS", "MS_KEEP_RUNS_FOR");
   add("node_timeout", "SECONDS", "MS_NODE_TIMEOUT");
   add("heartbeat_interval", "SECONDS", "MS_HEARTBEAT_INTERVAL");
   add("disconnect_grace", "SECONDS", "MS_DISCONNECT_GRACE");
@@ -273,7 +274,7 @@ SettingsTable AgentSettingsTable(AgentSettings& settings) {
   AddProcesses(table, settings);
   table.BeginGroup("Recovery");
   AddRecovery(table, &settings.enable_recovery, &settings.recovery_path, &settings.max_restarts,
-              &settings.restart_scope);
+              &settings.restart_scope, &settings.progress_timeout);
   table.BeginGroup("Timeouts");
   AddTopoTimeout(table, &settings.topo_timeout);
   table

@@ -37,6 +37,7 @@ struct AgentSettings {
   std::string rank_table_file;  // RANK_TABLE_FILE
   std::optional<uint32_t> max_restarts;
   std::optional<std::string> restart_scope;
+  std::optional<absl::Duration> progress_timeout;
   std::string stop_signal = "TERM";
   absl::Duration stop_timeout = absl::Seconds(30);
   std::string log_dir;

@@ -91,7 +91,8 @@ Setting& AddStopTimeout(SettingsTable& table, absl::Duration* value) {
 }
 
 void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string* path,
-                 std::optional<uint32_t>* max_restarts, std::optional<std::string>* scope) {
+                 std::optional<uint32_t>* max_restarts, std::optional<std::string>* scope,
+                 std::optional<absl::Duration>* progress_timeout) {
   table
       .AddOptionalBool("enable_recovery", enable, "Brings the job back when a process or a node dies (off by default).")
       .Env({"MS_ENABLE_RECOVERY"});
@@ -117,6 +118,12 @@ void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string*
   };
   restart_scope.show = [scope] { return scope->value_or(""); };
   table.Add(std::move(restart_scope));
+  table
+      .AddOptionalSeconds("progress_timeout", progress_timeout, absl::Seconds(1), kLongestTimeout, false,
+                          "How long a process that writes its step to MS_PROGRESS_FILE may stand still before the job "
+                          "counts as failed.")
+      .Env({"MS_PROGRESS_TIMEOUT"})
+      .Default("off");
 }
 
 Setting& AddLogFormat(SettingsTable& table, std::string* value) {

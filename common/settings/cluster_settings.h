@@ -32,9 +32,10 @@ Setting& AddTopoTimeout(SettingsTable& table, std::optional<absl::Duration>* val
 Setting& AddReceiveMsgTimeout(SettingsTable& table, absl::Duration* value);
 Setting& AddStopTimeout(SettingsTable& table, absl::Duration* value);
 
-// enable_recovery, recovery_path, max_restarts, restart_scope.
+// enable_recovery, recovery_path, max_restarts, restart_scope, progress_timeout.
 void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string* path,
-                 std::optional<uint32_t>* max_restarts, std::optional<std::string>* scope);
+                 std::optional<uint32_t>* max_restarts, std::optional<std::string>* scope,
+                 std::optional<absl::Duration>* progress_timeout);
 
 Setting& AddLogFormat(SettingsTable& table, std::string* value);
 Setting& AddLogLevel(SettingsTable& table, std::string* value);

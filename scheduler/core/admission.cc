@@ -68,7 +68,8 @@ v1::JobSettings SettingsWithout(const v1::JobSettings& own, const Run& run, cons
 }
 
 std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& own, const v1::Join& join) {
-  const v1::JobSettings& ours = run.settings;
+  v1::JobSettings ours = run.settings;
+  if (run.round > 0) ours.set_server_num(ours.server_num());  // a round was closed without any
   const v1::JobSettings& theirs = join.settings();
   const auto differ = [&](const std::string& name, auto has, auto get) -> std::optional<v1::Refusal> {
     if (!has(ours) || !has(theirs) || get(ours) == get(theirs)) return std::nullopt;
@@ -96,6 +97,10 @@ std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& 
           [](const S& s) { return s.restart_scope(); }))
     return r;
   if (auto r = differ(
+          "progress_timeout", [](const S& s) { return s.has_progress_timeout_ms(); },
+          [](const S& s) { return FormatAge(absl::Milliseconds(s.progress_timeout_ms())); }))
+    return r;
+  if (auto r = differ(
           "MS_HCCL_CM_INIT", [](const S& s) { return s.has_hccl_cm_init(); },
           [](const S& s) { return s.hccl_cm_init() ? 1 : 0; }))
     return r;
@@ -118,6 +123,11 @@ std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& 
         "the number of parameter servers");
   }
   return std::nullopt;
+}
+
+std::optional<v1::Refusal> CheckIncarnation(const Run& run, const v1::Join& join) {
+  if (!run.by_incarnation.contains(join.incarnation())) return std::nullopt;
+  return MakeRefusal(v1::Refusal::STALE_CONNECT, "this agent has joined under another node id");
 }
 
 namespace {

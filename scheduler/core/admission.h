@@ -22,6 +22,9 @@ void FillInSettings(v1::JobSettings& settings, const v1::JobSettings& more);
 // Why the join can't agree with the run's settings; nullopt if it does.
 std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& own, const v1::Join& join);
 
+// A newcomer may have come in under another id while it waited for this one.
+std::optional<v1::Refusal> CheckIncarnation(const Run& run, const v1::Join& join);
+
 // Why a node with this id may not be a regular member of the forming run: out of range, an equal value, digits mixed
 // with names, a node rank or rank table that clashes. `settings` are the run's with what this join adds. An empty id is
 // one that the scheduler is going to assign: a name.

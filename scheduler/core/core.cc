@@ -74,6 +74,8 @@ void Core::Impl::GiveHandles(Run& run) {
     run.candidates.push_back({.cause = *run.last_abort, .priority = 0, .died = now_.monotonic});
   }
   run.restart_at = run.aborted = now_.monotonic;
+  run.highest_step = run.aborted_at_step;
+  if (run.HasEnded()) run.forget_at = now_.monotonic + options_.keep_runs_for;
   run.restarts.assign(run.recent_restarts, now_.monotonic);  // when each was made isn't known any more
   for (auto& [id, node] : run.nodes) {
     node.handle = ++last_handle_;

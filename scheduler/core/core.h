@@ -20,11 +20,12 @@ struct CoreOptions {
   absl::Duration lease = absl::Seconds(600);
   absl::Duration disconnect_grace = absl::Seconds(10);
   absl::Duration stop_timeout = absl::Seconds(30);
-  std::optional<absl::Duration> fence_timeout;        // the user's; else 120 s once a spare stands by
-  std::optional<absl::Duration> rejoin_timeout;       // else topo_timeout
-  absl::Duration topo_timeout = absl::Seconds(1800);  // unless the settings or the first join say otherwise
-  std::optional<absl::Duration> heartbeat_interval;   // else 2 s, 5 s above 1,000 agents
-  bool is_once = false;                               // one run only; its topology timeout starts with the scheduler
+  std::optional<absl::Duration> fence_timeout;         // the user's; else 120 s once a spare stands by
+  std::optional<absl::Duration> rejoin_timeout;        // else topo_timeout
+  absl::Duration topo_timeout = absl::Seconds(1800);   // unless the settings or the first join say otherwise
+  std::optional<absl::Duration> heartbeat_interval;    // else 2 s, 5 s above 1,000 agents
+  absl::Duration keep_runs_for = absl::Hours(24 * 7);  // that have ended
+  bool is_once = false;                                // one run only; its topology timeout starts with the scheduler
   std::string version;
 };
 

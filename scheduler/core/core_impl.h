@@ -1,11 +1,12 @@
 // The inside of the core. Its functions stand in files of their own: joining.cc, reporting.cc, rounds.cc,
-// recovering.cc, ending.cc, timing.cc; what only reads stands in views.cc. Everything here belongs to the one thread
-// that owns the core.
+// recovering.cc, draining.cc, progress.cc, stacks.cc, ending.cc, timing.cc; what only reads stands in views.cc.
+// Everything here belongs to the one thread that owns the core.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,16 @@ class Core::Impl {
     std::string job_id;
     uint64_t run = 0;
     std::string node_id;  // empty: the run
+  };
+  // Stacks that agents have been asked for.
+  struct Gathering {
+    QueryId query = 0;  // 0: the run stands still
+    std::string job_id;
+    uint64_t run = 0;
+    uint32_t round = 0;
+    MonotonicTime deadline;
+    std::set<std::string> awaited;             // nodes
+    std::map<uint32_t, v1::RankStack> stacks;  // by rank; what is known so far
   };
 
   // joining.cc
@@ -94,6 +105,7 @@ class Core::Impl {
   void AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off);
   void TryNextRound(Run& run);  // may remove lost nodes
   bool GoesOnWithout(const Run& run, const Node& node) const;
+  void MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
   void MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
                 CauseCandidate candidate);
   void Bury(Run& run, Node& node, const std::string& reason);
@@ -103,6 +115,25 @@ class Core::Impl {
   bool RestartsAlone(const Run& run) const;
   uint32_t MaxRestarts(const Run& run) const;
   absl::Duration RejoinTimeout(const Run& run) const;
+
+  // draining.cc
+  absl::StatusOr<std::string> Drain(Run& run, const v1::SteerRequest& request);
+  void DismissDraining(Run& run);
+  void Dismiss(Run& run, Node& node);
+
+  // progress.cc
+  void TakeProgress(Run& run, Node& node, const v1::Report& report);
+  bool StandsStill(const Run& run) const;
+  CauseCandidate DescribeHang(const Run& run) const;
+  static bool IsWithoutProgress(const Run& run);
+
+  // stacks.cc
+  void On(const StacksRequested& event);
+  void On(const StackTracesReceived& event);
+  void LookIntoHang(Run& run);
+  void Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId query);
+  void FinishGathering(uint64_t number);
+  void GiveUpHang(const Gathering& gathering);
 
   // ending.cc
   void On(const StopRequested& event);
@@ -145,6 +176,7 @@ class Core::Impl {
   v1::RunStatus RunView(Run& run);
   Run* FindNamed(const std::string& job_id, uint64_t run);  // run 0: the latest
   static absl::Status NoSuchRun(const std::string& job_id, uint64_t run);
+  static absl::Status NoSuchNode(const Run& run, const std::string& node_id);
   const Run* ResolveRun(const std::string& job_id, uint64_t run) const;
 
   // core.cc
@@ -169,7 +201,8 @@ class Core::Impl {
   Now now_;
   Now started_;
   Effects effects_;
-  std::vector<JoinRequested> requeued_;  // challengers whose rival, or its run, went away meanwhile
+  std::map<uint64_t, Gathering> gatherings_;  // by the number that the agents answer with
+  std::vector<JoinRequested> requeued_;       // challengers whose rival, or its run, went away meanwhile
 };
 
 }  // namespace muster::scheduler

@@ -116,9 +116,10 @@ void Core::Impl::LoseNode(Run& run, Node& node, const std::string& reason, bool 
 }
 
 void Core::Impl::DescribeGivingUp(const Run& run, v1::Cause& cause) const {
-  cause.set_text(absl::StrCat("gave up after ", run.restart_count, run.restart_count == 1 ? " restart" : " restarts",
-                              " (--max_restarts ", MaxRestarts(run), " an hour): ", cause.text(),
-                              run.first_abort ? absl::StrCat("; the first time: ", run.first_abort->text()) : ""));
+  cause.set_text(absl::StrCat(
+      "gave up after ", run.restart_count, run.restart_count == 1 ? " restart" : " restarts", " (--max_restarts ",
+      MaxRestarts(run), " an hour", IsWithoutProgress(run) ? ", and one without progress counts twice" : "",
+      "): ", cause.text(), run.first_abort ? absl::StrCat("; the first time: ", run.first_abort->text()) : ""));
   cause.set_kind(v1::Cause::GAVE_UP);
   cause.set_remedy("mend what fails; --max_restarts allows more");
 }
@@ -184,6 +185,7 @@ void Core::Impl::End(Run& run, bool succeeded, const v1::Cause& cause) {
   run.topo_deadline = run.spare_deadline = run.cause_deadline = MonotonicTime::Never();
   run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
   run.settle_deadline = now_.monotonic + options_.stop_timeout + kSettleSlack;
+  run.forget_at = now_.monotonic + std::max(options_.keep_runs_for, options_.stop_timeout + 2 * kSettleSlack);
   for (auto& [id, node] : run.nodes) {
     ReleaseChallenger(node);
     if (node.stream == 0) {

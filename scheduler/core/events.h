@@ -46,6 +46,12 @@ struct ProbeAnswered {
   uint64_t probe = 0;
 };
 
+// An agent's answer to a StackQuery.
+struct StackTracesReceived {
+  StreamId stream = 0;
+  v1::StackTraces traces;
+};
+
 // The peer hung up, or the connection broke, or we closed it. Told once for each stream that had joined or tried to.
 struct StreamClosed {
   StreamId stream = 0;
@@ -72,6 +78,11 @@ struct SteerRequested {
   v1::SteerRequest request;
 };
 
+struct StacksRequested {
+  QueryId query = 0;
+  v1::StacksRequest request;
+};
+
 // The scheduler is going to end. From now on joins are turned away. With fails_runs (a journal that does not outlive
 // the process) every run that has not ended fails.
 struct DrainRequested {
@@ -87,8 +98,9 @@ struct LoopWasLate {
 // Only time has passed.
 struct Tick {};
 
-using Event = std::variant<JoinRequested, ReportReceived, ProbeAnswered, StreamClosed, FarewellReceived, QueryReceived,
-                           StopRequested, SteerRequested, DrainRequested, LoopWasLate, Tick>;
+using Event =
+    std::variant<JoinRequested, ReportReceived, ProbeAnswered, StackTracesReceived, StreamClosed, FarewellReceived,
+                 QueryReceived, StopRequested, SteerRequested, StacksRequested, DrainRequested, LoopWasLate, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 
@@ -107,8 +119,8 @@ struct CloseStream {
   StreamId stream = 0;
 };
 
-using QueryReply =
-    std::variant<v1::StatusReply, v1::NodesReply, v1::RanksReply, v1::EventsReply, v1::StopReply, v1::SteerReply>;
+using QueryReply = std::variant<v1::StatusReply, v1::NodesReply, v1::RanksReply, v1::EventsReply, v1::StopReply,
+                                v1::SteerReply, v1::StacksReply>;
 
 struct Answer {
   QueryId query = 0;

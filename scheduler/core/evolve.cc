@@ -67,6 +67,7 @@ void Apply(State& state, const v1::NodeJoined& record, int64_t) {
     EndSlots(node);
     node.events_through = 0;
     node.is_leaving = node.is_lost = false;
+    node.draining_reason.clear();
     node.quit_round = run->round;
     node.lost_reason.clear();
   } else {
@@ -196,6 +197,12 @@ void Apply(State& state, const v1::NodeLost& record, int64_t) {
   if (record.is_confirmed()) EndSlots(*node);
 }
 
+void Apply(State& state, const v1::NodeDraining& record, int64_t) {
+  Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
+  if (node == nullptr || node->incarnation != record.incarnation()) return;
+  node->draining_reason = record.is_draining() ? record.reason() : "";
+}
+
 void Apply(State& state, const v1::NodeReturned& record, int64_t) {
   Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
   if (node == nullptr || node->incarnation != record.incarnation()) return;
@@ -218,6 +225,7 @@ void Apply(State& state, const v1::RoundAborted& record, int64_t) {
   if (!run->first_abort) run->first_abort = record.first();
   run->last_abort = record.first();
   run->recent_restarts = record.recent_restarts();
+  if (record.has_highest_step()) run->aborted_at_step = record.highest_step();
 }
 
 void Apply(State& state, const v1::SlotRestarted& record, int64_t) {
@@ -303,6 +311,9 @@ const v1::StoryEvent* Evolve(State& state, const v1::Record& record) {
       break;
     case v1::Record::kSlotRestarted:
       Apply(state, record.slot_restarted(), record.unix_ms());
+      break;
+    case v1::Record::kNodeDraining:
+      Apply(state, record.node_draining(), record.unix_ms());
       break;
     case v1::Record::kSnapshot:
       state = FromSnapshot(record.snapshot());

@@ -243,10 +243,7 @@ std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const Join
 
 void Core::Impl::Admit(const JoinRequested& event, Run& run) {
   const v1::Join& join = event.join;
-  // It may have come in under another id while it waited for this one.
-  if (run.by_incarnation.contains(join.incarnation())) {
-    return Refuse(event.stream, MakeRefusal(v1::Refusal::STALE_CONNECT, "this agent has joined under another node id"));
-  }
+  if (auto refusal = CheckIncarnation(run, join)) return Refuse(event.stream, *std::move(refusal));
   if (auto refusal = CheckAdmission(run, event)) return Refuse(event.stream, *std::move(refusal));
   v1::NodeInfo info = join.node();
   if (info.address().empty()) info.set_address(event.peer_address);

@@ -51,7 +51,7 @@ void Core::Impl::Disturb(Run& run, CauseCandidate candidate) {
 bool Core::Impl::TakeFromBudget(Run& run) {
   while (!run.restarts.empty() && now_.monotonic - run.restarts.front() >= kRestartWindow) run.restarts.pop_front();
   if (run.restarts.size() >= MaxRestarts(run)) return false;
-  run.restarts.push_back(now_.monotonic);
+  run.restarts.insert(run.restarts.end(), IsWithoutProgress(run) ? 2 : 1, now_.monotonic);
   return true;
 }
 
@@ -63,6 +63,7 @@ void Core::Impl::AbortRound(Run& run, CauseCandidate candidate, absl::Duration b
   aborted.set_round(run.round);
   *aborted.mutable_first() = candidate.cause;
   aborted.set_recent_restarts(static_cast<uint32_t>(run.restarts.size()));
+  if (run.highest_step) aborted.set_highest_step(*run.highest_step);
   Write(std::move(record));
   run.candidates.clear();
   run.candidates.push_back(std::move(candidate));
@@ -108,6 +109,7 @@ void Core::Impl::RestartFailedSlots(Run& run, Node& node) {
 void Core::Impl::TryNextRound(Run& run) {
   if (run.phase != v1::RUN_PHASE_RECOVERING) return;
   run.waiting_cache.is_valid = false;
+  DismissDraining(run);
   std::vector<const Node*> members, spares;
   std::map<std::string, const Node*> stands_for;
   for (const auto& [id, node] : run.nodes) {
@@ -146,12 +148,10 @@ bool Core::Impl::GoesOnWithout(const Run& run, const Node& node) const {
   return run.IsUnderWay() && !node.is_spare && (run.Recovers() || node.IsAllDone());
 }
 
-// The node goes, its ranks wait for it.
-void Core::Impl::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
-                          CauseCandidate candidate) {
-  const bool is_harmless = run.phase == v1::RUN_PHASE_RUNNING && node.IsAllDone();
+// The node goes, its ranks wait for it. The stream is left to the caller, who may still want to say something on it.
+void Core::Impl::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason,
+                          bool is_confirmed) {
   ReleaseChallenger(node);
-  const StreamId stream = node.stream;
   Detach(node);
   v1::Record record = NewRecord();
   v1::NodeLost& lost = *record.mutable_node_lost();
@@ -164,12 +164,19 @@ void Core::Impl::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const 
   lost.set_is_confirmed(is_confirmed || node.IsAllDone());
   lost.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.armed_fence)));
   Write(std::move(record));
-  CloseStreamOf(stream);
   node.grace_end = MonotonicTime::Never();
   node.restart_at = MonotonicTime::Never();
   const bool is_fenced = node.ghost != 0 && node.armed_fence > absl::ZeroDuration();
   node.ghost_end = is_fenced ? node.last_seen + node.armed_fence : MonotonicTime::Never();
   Schedule(run, node);
+}
+
+void Core::Impl::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
+                          CauseCandidate candidate) {
+  const bool is_harmless = run.phase == v1::RUN_PHASE_RUNNING && node.IsAllDone();
+  const StreamId stream = node.stream;
+  MarkLost(run, node, why, reason, is_confirmed);
+  CloseStreamOf(stream);
   if (is_harmless) return CheckSuccess(run);  // it may have been the last word that was waited for
   Disturb(run, std::move(candidate));
   TryNextRound(run);
@@ -222,6 +229,8 @@ void Core::Impl::On(const SteerRequested& event) {
   absl::StatusOr<std::string> text;
   if (run == nullptr) {
     text = NoSuchRun(request.job_id(), request.run());
+  } else if (request.action() == v1::SteerRequest::DRAIN || request.action() == v1::SteerRequest::UNDRAIN) {
+    text = Drain(*run, request);
   } else if (!run->IsUnderWay()) {
     text =
         absl::FailedPreconditionError(absl::StrCat("run ", run->number, " of job ", run->job_id, " is ",
@@ -262,10 +271,7 @@ absl::StatusOr<std::string> Core::Impl::RestartByHand(Run& run, const v1::SteerR
 
 absl::StatusOr<std::string> Core::Impl::Fence(Run& run, const v1::SteerRequest& request) {
   const auto it = run.nodes.find(request.node_id());
-  if (it == run.nodes.end()) {
-    return absl::NotFoundError(absl::StrCat("there is no node ", request.node_id(), " in run ", run.number, " of job ",
-                                            run.job_id, "; `ms-ctl nodes` lists them"));
-  }
+  if (it == run.nodes.end()) return NoSuchNode(run, request.node_id());
   Node& node = it->second;
   if (node.stream != 0) {
     return absl::FailedPreconditionError(absl::StrCat(NodeText(node),
@@ -291,6 +297,7 @@ absl::StatusOr<std::string> Core::Impl::Fence(Run& run, const v1::SteerRequest& 
 // A new start of a lost node takes its place and its ranks.
 void Core::Impl::Rejoin(const JoinRequested& event, Run& run, Node& node) {
   const v1::Join& join = event.join;
+  if (auto refusal = CheckIncarnation(run, join)) return Refuse(event.stream, *std::move(refusal));
   if (auto refusal = CheckSettings(run, options_.settings, join)) return Refuse(event.stream, *std::move(refusal));
   if (join.node().role() != node.info.role() || join.node().slots_size() != static_cast<int>(node.slots.size())) {
     return Refuse(event.stream,

@@ -24,6 +24,7 @@ void Core::Impl::On(const ReportReceived& event) {
   if (still == streams_.end()) return;
   const auto [run_now, node_now] = Find(still->second);
   if (node_now == nullptr || node_now->handle != handle) return;
+  TakeProgress(*run_now, *node_now, event.report);
   Acknowledge(*run_now, *node_now, event.report.heartbeat_seq());
   if (node_now->is_settled) CheckSettled(*run_now);
 }

@@ -21,6 +21,7 @@ v1::NodeSnapshot ToSnapshot(const Node& node) {
   snapshot.set_lost_reason(node.lost_reason);
   snapshot.set_ghost(node.ghost);
   snapshot.set_quit_round(node.quit_round);
+  snapshot.set_draining_reason(node.draining_reason);
   snapshot.set_ghost_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.ghost_fence)));
   for (const SlotState& slot : node.slots) {
     v1::SlotSnapshot& s = *snapshot.add_slots();
@@ -47,6 +48,7 @@ void FromSnapshot(const v1::NodeSnapshot& snapshot, Node& node) {
   node.lost_reason = snapshot.lost_reason();
   node.ghost = snapshot.ghost();
   node.quit_round = snapshot.quit_round();
+  node.draining_reason = snapshot.draining_reason();
   node.ghost_fence = absl::Milliseconds(snapshot.ghost_fence_ms());
   for (const v1::SlotSnapshot& slot : snapshot.slots()) {
     node.slots.push_back({.phase = static_cast<SlotState::Phase>(slot.phase()),
@@ -90,6 +92,7 @@ v1::RunSnapshot ToSnapshot(const Run& run) {
   if (run.last_abort) *snapshot.mutable_last_abort() = *run.last_abort;
   snapshot.set_has_given_up(run.has_given_up);
   snapshot.set_recent_restarts(run.recent_restarts);
+  if (run.aborted_at_step) snapshot.set_aborted_at_step(*run.aborted_at_step);
   if (run.HasEnded()) *snapshot.mutable_outcome() = run.outcome;
   return snapshot;
 }
@@ -131,6 +134,7 @@ void FromSnapshot(const v1::RunSnapshot& snapshot, Run& run) {
   if (snapshot.has_last_abort()) run.last_abort = snapshot.last_abort();
   run.has_given_up = snapshot.has_given_up();
   run.recent_restarts = snapshot.recent_restarts();
+  if (snapshot.has_aborted_at_step()) run.aborted_at_step = snapshot.aborted_at_step();
   run.outcome = snapshot.outcome();
 }
 

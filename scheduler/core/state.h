@@ -30,6 +30,14 @@ struct SlotState {
   bool HasEnded() const { return phase == Phase::kDone || phase == Phase::kFailed || phase == Phase::kStopped; }
 };
 
+// How far the process of one slot was when its agent last told.
+struct ProcessProgress {
+  uint32_t round = 0;
+  uint32_t attempt = 0;
+  std::optional<uint64_t> step;  // none: the file is only touched
+  MonotonicTime changed;
+};
+
 // A newcomer under a node id whose owner is still connected: it waits until the owner has answered a probe, or not.
 struct Challenger {
   JoinRequested join;
@@ -49,9 +57,10 @@ struct Node {
   bool is_leaving = false;  // it said so; it goes when its processes are gone
   bool is_lost = false;     // the run waits for it, or for a spare in its place
   std::string lost_reason;
-  uint64_t ghost = 0;          // the lost incarnation, while its processes may still run; else 0
-  absl::Duration ghost_fence;  // what it was armed with; zero: nothing
-  uint32_t quit_round = 0;     // its processes of this round and of those before have ended
+  uint64_t ghost = 0;           // the lost incarnation, while its processes may still run; else 0
+  absl::Duration ghost_fence;   // what it was armed with; zero: nothing
+  uint32_t quit_round = 0;      // its processes of this round and of those before have ended
+  std::string draining_reason;  // why it is to leave at the next round; empty: it isn't
   std::vector<SlotState> slots;
 
   // volatile
@@ -69,6 +78,7 @@ struct Node {
   MonotonicTime ghost_end = MonotonicTime::Never();   // when the fence has ended the ghost's processes
   MonotonicTime restart_at = MonotonicTime::Never();  // scope "worker": when failed processes start again
   v1::Cause restart_cause;                            // and why
+  std::vector<ProcessProgress> progress;              // by slot; empty: none was told yet. See ProgressOf
   std::unique_ptr<Challenger> challenger;
 
   bool IsAllDone() const;  // each of its processes ended with 0
@@ -120,9 +130,10 @@ struct Run {
   std::optional<v1::Cause> first_failure;
   std::optional<v1::Cause> first_abort;  // what the first and the last given-up round ended with
   std::optional<v1::Cause> last_abort;
-  uint32_t recent_restarts = 0;  // of the hour before the last one
-  bool has_given_up = false;     // failing because the restart budget is used up
-  v1::Outcome outcome;           // once ended
+  uint32_t recent_restarts = 0;             // of the hour before the last one
+  std::optional<uint64_t> aborted_at_step;  // the highest one when the last round was given up
+  bool has_given_up = false;                // failing because the restart budget is used up
+  v1::Outcome outcome;                      // once ended
 
   // volatile
   uint64_t handle = 0;
@@ -135,7 +146,10 @@ struct Run {
   MonotonicTime rejoin_deadline = MonotonicTime::Never();  // while somebody is lost
   MonotonicTime restart_at = MonotonicTime::Never();       // RECOVERING: the next round not before
   absl::Duration fence;                                    // armed; never falls, for agents may have heard of it
-  std::deque<MonotonicTime> restarts;                      // of the last hour
+  std::deque<MonotonicTime> restarts;                      // of the last hour, those without progress twice
+  std::optional<uint64_t> highest_step;                    // that any process has written
+  bool is_looking_into_hang = false;                       // its stacks are being gathered
+  MonotonicTime forget_at = MonotonicTime::Never();        // once ended
   bool is_settled = false;
   std::vector<CauseCandidate> candidates;
   std::map<uint64_t, std::string> by_incarnation;

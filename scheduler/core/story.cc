@@ -40,12 +40,9 @@ v1::StoryEvent DescribeRemoval(const State& state, const v1::NodeRemoved& record
   const Run* run = state.FindRun(record.job_id(), record.run());
   const bool is_forming = run != nullptr && run->phase == v1::RUN_PHASE_FORMING;
   const char* lost = is_forming ? "node_gone" : "node_lost";
-  const char* kind = record.why() == v1::NodeRemoved::LEFT   ? "node_left"
-                     : record.why() == v1::NodeRemoved::LOST ? lost
-                                                             : "node_replaced";
-  const char* verb = record.why() == v1::NodeRemoved::LEFT   ? " left: "
-                     : record.why() == v1::NodeRemoved::LOST ? " is lost: "
-                                                             : " was replaced: ";
+  const bool has_left = record.why() == v1::NodeRemoved::LEFT || record.why() == v1::NodeRemoved::DRAINED;
+  const char* kind = has_left ? "node_left" : record.why() == v1::NodeRemoved::LOST ? lost : "node_replaced";
+  const char* verb = has_left ? " left: " : record.why() == v1::NodeRemoved::LOST ? " is lost: " : " was replaced: ";
   return Line(record.job_id(), record.run(), kind, absl::StrCat("node ", record.node_id(), verb, record.reason()));
 }
 
@@ -128,10 +125,16 @@ std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& rec
       return DescribeRemoval(state, record.node_removed());
     case v1::Record::kNodeLost: {
       const v1::NodeLost& lost = record.node_lost();
-      const bool has_left = lost.why() == v1::NodeRemoved::LEFT;
+      const bool has_left = lost.why() != v1::NodeRemoved::LOST;
       return Line(lost.job_id(), lost.run(), has_left ? "node_left" : "node_lost",
                   absl::StrCat("node ", lost.node_id(), has_left ? " left: " : " is lost: ", lost.reason(),
                                lost.is_confirmed() ? "" : "; its processes may still run"));
+    }
+    case v1::Record::kNodeDraining: {
+      const v1::NodeDraining& draining = record.node_draining();
+      return Line(draining.job_id(), draining.run(), draining.is_draining() ? "node_draining" : "node_stays",
+                  absl::StrCat("node ", draining.node_id(),
+                               draining.is_draining() ? " leaves at the next round: " : " stays: ", draining.reason()));
     }
     case v1::Record::kNodeReturned:
       return Line(record.node_returned().job_id(), record.node_returned().run(), "node_returned",
@@ -165,7 +168,8 @@ Severity SeverityOf(const v1::StoryEvent& event) {
   if (event.kind() == "run_failed") return Severity::kError;
   if (event.kind() == "node_lost") return Severity::kWarning;
   if (event.kind() == "round_closed" || event.kind() == "run_succeeded" || event.kind() == "run_failing" ||
-      event.kind() == "round_aborted" || event.kind() == "process_restarted" || event.kind() == "node_returned") {
+      event.kind() == "round_aborted" || event.kind() == "process_restarted" || event.kind() == "node_returned" ||
+      event.kind() == "node_draining" || event.kind() == "node_stays") {
     return Severity::kInfo;
   }
   return Severity::kDebug;

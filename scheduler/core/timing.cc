@@ -36,7 +36,8 @@ void Core::Impl::Schedule(Run& run) {
   // A restart that only waits for its back-off; what else it waits for comes as an event.
   const bool is_held_back = run.phase == v1::RUN_PHASE_RECOVERING && now_.monotonic < run.restart_at;
   deadlines_.Set(run.handle, std::min({run.topo_deadline, run.spare_deadline, run.cause_deadline, run.settle_deadline,
-                                       run.rejoin_deadline, is_held_back ? run.restart_at : MonotonicTime::Never()}));
+                                       run.rejoin_deadline, run.forget_at,
+                                       is_held_back ? run.restart_at : MonotonicTime::Never()}));
 }
 
 void Core::Impl::Schedule(Run& run, Node& node) {
@@ -56,6 +57,10 @@ void Core::Impl::On(const Tick&) {
           "start ms-worker on every node with this scheduler's MS_SCHED_HOST and MS_SCHED_PORT, or raise "
           "MS_TOPO_TIMEOUT");
       effects_.push_back(RunSettled{"", 0, outcome});
+      continue;
+    }
+    if (gatherings_.contains(handle)) {
+      FinishGathering(handle);
       continue;
     }
     const auto owner = owners_.find(handle);
@@ -86,6 +91,7 @@ void Core::Impl::OnDue(Run& run) {
     TryCloseRound(run);
     if (run.phase == v1::RUN_PHASE_FORMING) run.spare_deadline = now_.monotonic + absl::Seconds(10);
   }
+  if (now_.monotonic >= run.forget_at) return ForgetRun(run);
   if (now_.monotonic >= run.rejoin_deadline && run.phase == v1::RUN_PHASE_RECOVERING) return FailForMissing(run);
   TryNextRound(run);
   FixCauseIfKnown(run);

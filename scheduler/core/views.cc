@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/ip_address.h"
 #include "scheduler/core/core_impl.h"
+#include "scheduler/core/progress.h"
 
 namespace muster::scheduler {
 namespace {
@@ -21,6 +22,7 @@ v1::NodeStatus NodeView(const Node& node, MonotonicTime now) {
   v1::NodeStatus status;
   status.set_node_id(node.id);
   status.set_note(node.lost_reason);
+  status.set_draining(node.draining_reason);
   status.set_state(node.is_lost       ? "lost"
                    : node.is_settled  ? "settled"
                    : node.stream != 0 ? "connected"
@@ -42,9 +44,10 @@ v1::NodeStatus NodeView(const Node& node, MonotonicTime now) {
 v1::NodeStatus GoneView(const std::string& id, const GoneNode& gone, MonotonicTime now) {
   v1::NodeStatus status;
   status.set_node_id(id);
-  status.set_state(gone.why == v1::NodeRemoved::LEFT   ? "left"
-                   : gone.why == v1::NodeRemoved::LOST ? "lost"
-                                                       : "replaced");
+  status.set_state(gone.why == v1::NodeRemoved::LEFT      ? "left"
+                   : gone.why == v1::NodeRemoved::LOST    ? "lost"
+                   : gone.why == v1::NodeRemoved::DRAINED ? "drained"
+                                                          : "replaced");
   status.set_role(gone.role);
   status.set_host_name(gone.host_name);
   status.set_address(gone.address);
@@ -65,6 +68,11 @@ Run* Core::Impl::FindNamed(const std::string& job_id, uint64_t run) {
 absl::Status Core::Impl::NoSuchRun(const std::string& job_id, uint64_t run) {
   return absl::NotFoundError(absl::StrCat("there is no job ", job_id, run == 0 ? "" : absl::StrCat(" with run ", run),
                                           " here; `ms-ctl status` lists the jobs"));
+}
+
+absl::Status Core::Impl::NoSuchNode(const Run& run, const std::string& node_id) {
+  return absl::NotFoundError(absl::StrCat("there is no node ", node_id, " in run ", run.number, " of job ", run.job_id,
+                                          "; `ms-ctl nodes` lists them"));
 }
 
 // Run 0: the latest. An empty job id: the only job, if there is one only.
@@ -124,6 +132,9 @@ v1::RunStatus Core::Impl::RunView(Run& run) {
   status.set_age_ms(absl::ToInt64Milliseconds(now_.monotonic - run.opened));
   status.set_opened_by(run.opened_by);
   status.set_restart_count(run.restart_count);
+  if (run.last_abort) *status.mutable_last_abort() = *run.last_abort;
+  const std::vector<Watched> watched = WatchedProcesses(run);
+  if (!watched.empty()) *status.mutable_progress() = ProgressView(watched, now_.monotonic);
   return status;
 }
 
@@ -188,6 +199,10 @@ v1::RanksReply Core::Impl::View(const v1::RanksRequest& request) const {
       } else {
         rank.set_state(SlotPhaseName(node->second.slots[i].phase));
         rank.set_pid(node->second.slots[i].pid);
+        if (const ProcessProgress* progress = ProgressOf(run, node->second, i)) {
+          if (progress->step) rank.set_step(*progress->step);
+          rank.set_still_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(now_.monotonic - progress->changed)));
+        }
       }
     }
   }

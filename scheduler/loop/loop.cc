@@ -103,7 +103,13 @@ class Loop::Impl {
     if (taken.late_by > absl::ZeroDuration()) {
       Gather(core_->Apply(LoopWasLate{taken.late_by}, taken.now), records);
     }
-    for (const QueuedEvent& queued : taken.events) Gather(core_->Apply(queued.event, taken.now), records);
+    for (const QueuedEvent& queued : taken.events) {
+      // A full disk may last, and agents that give up on a connection come again and again.
+      if (const auto* closed = std::get_if<StreamClosed>(&queued.event); closed != nullptr && is_stalled_) {
+        outbox_.Forget(closed->stream);
+      }
+      Gather(core_->Apply(queued.event, taken.now), records);
+    }
     // Last, so that a heartbeat that is already here counts before the lease that it renews.
     if (!is_stalled_ && core_->NextDeadline() <= taken.now.monotonic) Gather(core_->Apply(Tick{}, taken.now), records);
     Store(std::move(records));

@@ -74,6 +74,13 @@ void Outbox::DropSuperseded(const Effects& effects) {
   });
 }
 
+void Outbox::Forget(StreamId stream) {
+  std::erase_if(waiting_, [stream](const Waiting& waiting) {
+    const auto* send = std::get_if<Send>(&waiting.effect);
+    return send != nullptr && send->stream == stream;
+  });
+}
+
 Effects Outbox::TakeReleased(uint64_t durable) {
   Effects released;
   while (!waiting_.empty() && waiting_.front().after <= durable) {

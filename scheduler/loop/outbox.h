@@ -30,6 +30,10 @@ class Outbox {
   // would end its processes. Of the answers that wait, only the latest on each stream is kept when there are many.
   Immediate Add(Effects effects, bool is_stalled = false);
 
+  // Nobody is at the other end of the stream any more: what waits for it is dropped. Takes time in proportion to all
+  // that waits.
+  void Forget(StreamId stream);
+
   // Removes and returns, in order, everything whose records are durable: those numbered up to `durable`. Records are
   // numbered from 1 in the order in which Add returned them.
   Effects TakeReleased(uint64_t durable);

@@ -39,6 +39,10 @@ class AdminService : public v1::Admin::CallbackService {
                                      v1::SteerReply* reply) override {
     return Change<SteerRequested>(context, *request, reply);
   }
+  grpc::ServerUnaryReactor* GetStacks(grpc::CallbackServerContext* context, const v1::StacksRequest* request,
+                                      v1::StacksReply* reply) override {
+    return Change<StacksRequested>(context, *request, reply);  // processes are stopped for a moment, or signalled
+  }
 
  private:
   template <typename Request, typename Reply>

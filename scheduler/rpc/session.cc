@@ -116,6 +116,13 @@ void Session::Handle(const v1::AgentMessage& message) {
     case v1::AgentMessage::kProbeAnswer:
       PostAndReadOn(ProbeAnswered{id_, message.probe_answer().probe()});
       return;
+    case v1::AgentMessage::kStackTraces:
+      if (const absl::Status status = CheckStackTraces(message.stack_traces()); !status.ok()) {
+        Refuse(v1::Refusal::MALFORMED, std::string(status.message()), "malformed stacks");
+        return;
+      }
+      PostAndReadOn(StackTracesReceived{id_, message.stack_traces()});
+      return;
     case v1::AgentMessage::KIND_NOT_SET:
       Refuse(v1::Refusal::MALFORMED, "a message of a kind that this scheduler doesn't know", "malformed message");
       return;

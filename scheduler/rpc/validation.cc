@@ -20,6 +20,8 @@ constexpr uint32_t kMaxRanksPage = 10'000;
 constexpr uint32_t kMaxEventsPage = 1'000;
 constexpr int kMaxSignal = 64;
 constexpr size_t kMaxDeviceAddressBytes = 256;
+constexpr int64_t kMaxProgressMs = int64_t{1000} * 3600 * 24 * 3650;
+constexpr size_t kMaxStackMethodBytes = 32;
 
 absl::Status CheckSettings(const v1::JobSettings& settings) {
   if (settings.has_worker_num()) MUSTER_REQUIRE(CheckRange("worker_num", settings.worker_num(), 0, kMaxWorkers));
@@ -28,6 +30,7 @@ absl::Status CheckSettings(const v1::JobSettings& settings) {
   if (settings.has_restart_scope() && settings.restart_scope() != "job" && settings.restart_scope() != "worker") {
     return absl::InvalidArgumentError("restart_scope is neither job nor worker");
   }
+  MUSTER_REQUIRE(CheckRange("progress_timeout_ms", settings.progress_timeout_ms(), 0, kMaxProgressMs));
   return absl::OkStatus();
 }
 
@@ -129,6 +132,22 @@ absl::Status CheckReport(const v1::Report& report) {
       return absl::InvalidArgumentError(absl::StrCat("event ", event.number(), ": ", std::string(status.message())));
     }
   }
+  MUSTER_REQUIRE(CheckRange("the number of progress entries", report.progress_size(), 0, kMaxSlotsPerNode));
+  for (const v1::SlotProgress& progress : report.progress()) {
+    MUSTER_REQUIRE(CheckProcess(progress.slot()));
+    MUSTER_REQUIRE(CheckRange("still_ms", progress.still_ms(), 0, kMaxProgressMs));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckStackTraces(const v1::StackTraces& traces) {
+  MUSTER_REQUIRE(CheckRange("the number of stacks", traces.stacks_size(), 0, kMaxSlotsPerNode));
+  for (const v1::SlotStack& stack : traces.stacks()) {
+    MUSTER_REQUIRE(CheckProcess(stack.slot()));
+    MUSTER_REQUIRE(CheckLine("method", stack.method(), kMaxStackMethodBytes));
+    MUSTER_REQUIRE(CheckSize("text", stack.text(), kMaxStackBytes));
+    MUSTER_REQUIRE(CheckSize("note", stack.note(), kMaxShortTextBytes));
+  }
   return absl::OkStatus();
 }
 
@@ -168,13 +187,18 @@ absl::Status CheckRequest(const v1::StopRequest& request) {
 
 absl::Status CheckRequest(const v1::SteerRequest& request) {
   MUSTER_REQUIRE(CheckId("job_id", request.job_id()));
-  if (request.action() != v1::SteerRequest::RESTART && request.action() != v1::SteerRequest::FENCE) {
+  if (request.action() == v1::SteerRequest::ACTION_UNSPECIFIED || !v1::SteerRequest::Action_IsValid(request.action())) {
     return absl::InvalidArgumentError(absl::StrCat("action ", static_cast<int>(request.action()),
                                                    " is not known to this scheduler: use a newer one"));
   }
-  if (request.action() == v1::SteerRequest::FENCE) MUSTER_REQUIRE(CheckId("node_id", request.node_id()));
+  if (request.action() != v1::SteerRequest::RESTART) MUSTER_REQUIRE(CheckId("node_id", request.node_id()));
   MUSTER_REQUIRE(CheckLine("reason", request.reason(), kMaxShortTextBytes));
   return CheckLine("user", request.user(), kMaxShortTextBytes);
+}
+
+absl::Status CheckRequest(const v1::StacksRequest& request) {
+  MUSTER_REQUIRE(CheckId("job_id", request.job_id()));
+  return CheckRange("the number of ranks", request.ranks_size(), 0, kMaxStackRanks);
 }
 
 }  // namespace muster::scheduler

@@ -13,6 +13,7 @@ namespace muster::scheduler {
 
 absl::Status CheckJoin(const v1::Join& join);
 absl::Status CheckReport(const v1::Report& report);
+absl::Status CheckStackTraces(const v1::StackTraces& traces);
 absl::Status CheckFarewell(const v1::FarewellRequest& farewell);
 absl::Status CheckRequest(const v1::GetPeersRequest& request);
 absl::Status CheckRequest(const v1::StatusRequest& request);
@@ -21,5 +22,6 @@ absl::Status CheckRequest(const v1::RanksRequest& request);
 absl::Status CheckRequest(const v1::EventsRequest& request);
 absl::Status CheckRequest(const v1::StopRequest& request);
 absl::Status CheckRequest(const v1::SteerRequest& request);
+absl::Status CheckRequest(const v1::StacksRequest& request);
 
 }  // namespace muster::scheduler

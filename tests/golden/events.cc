@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/limits.h"
 
@@ -21,6 +22,10 @@ void ParseSettings(Command& command, v1::JobSettings& settings) {
     settings.set_topo_timeout_ms(absl::ToInt64Milliseconds(command.Seconds("topo_timeout", absl::ZeroDuration())));
   }
   if (command.Has("max_restarts")) settings.set_max_restarts(static_cast<uint32_t>(command.Number("max_restarts", 0)));
+  if (command.Has("progress_timeout")) {
+    settings.set_progress_timeout_ms(
+        static_cast<uint64_t>(absl::ToInt64Milliseconds(command.Seconds("progress_timeout", absl::ZeroDuration()))));
+  }
   if (command.Has("scope")) settings.set_restart_scope(command.Text("scope", ""));
   if (command.Has("table_digest")) settings.set_rank_table_digest(command.Text("table_digest", ""));
 }
@@ -102,6 +107,21 @@ void ParseFacts(const std::string& kind, const std::string& facts, v1::NodeEvent
   }
 }
 
+// "r1:slot0:attempt0:step17:still600": without step, a touch only.
+void ParseProgress(const std::string& facts, v1::Report& report) {
+  v1::SlotProgress& progress = *report.add_progress();
+  for (const auto& piece : absl::StrSplit(facts, ':')) {
+    const std::string word(piece);
+    const auto number = [&](size_t at) { return static_cast<uint32_t>(std::atoi(word.c_str() + at)); };
+    const auto starts = [&](const char* prefix) { return word.rfind(prefix, 0) == 0; };
+    if (starts("r")) report.set_progress_round(number(1));
+    if (starts("slot")) progress.set_slot(number(4));
+    if (starts("attempt")) progress.set_attempt(number(7));
+    if (starts("step")) progress.set_step(number(4));
+    if (starts("still")) progress.set_still_ms(uint64_t{1000} * number(5));
+  }
+}
+
 Event ParseReport(Command& command) {
   scheduler::ReportReceived event;
   event.stream = StreamNumber(command.Word(0));
@@ -114,6 +134,8 @@ Event ParseReport(Command& command) {
         event.report.events().empty() ? nullptr : event.report.mutable_events(event.report.events_size() - 1);
     if (key == "started" || key == "ended" || key == "leaving" || key == "quit") {
       ParseFacts(key, value, *event.report.add_events());
+    } else if (key == "progress") {
+      ParseProgress(value, event.report);
     } else if (last == nullptr) {
       continue;
     } else if (key == "age") {
@@ -192,7 +214,33 @@ Event ParseSteer(Command& command, uint64_t query) {
   event.request.set_run(command.Number("run", 0));
   event.request.set_user(command.Text("user", ""));
   event.request.set_node_id(command.Text("node", ""));
-  event.request.set_action(event.request.node_id().empty() ? v1::SteerRequest::RESTART : v1::SteerRequest::FENCE);
+  event.request.set_action(command.HasWord("drain")          ? v1::SteerRequest::DRAIN
+                           : command.HasWord("undrain")      ? v1::SteerRequest::UNDRAIN
+                           : event.request.node_id().empty() ? v1::SteerRequest::RESTART
+                                                             : v1::SteerRequest::FENCE);
+  return event;
+}
+
+Event ParseStacks(Command& command, uint64_t query) {
+  scheduler::StacksRequested event;
+  event.query = query;
+  event.request.set_job_id(command.Text("job", "default"));
+  for (const auto& rank : absl::StrSplit(command.Text("ranks", ""), ',', absl::SkipEmpty())) {
+    event.request.add_ranks(static_cast<uint32_t>(std::atoi(std::string(rank).c_str())));
+  }
+  return event;
+}
+
+// "traces s1 query=4 slot=0 text=…": one slot's stack.
+Event ParseTraces(Command& command) {
+  scheduler::StackTracesReceived event;
+  event.stream = StreamNumber(command.Word(0));
+  event.traces.set_query(command.Number("query", 0));
+  v1::SlotStack& stack = *event.traces.add_stacks();
+  stack.set_slot(static_cast<uint32_t>(command.Number("slot", 0)));
+  stack.set_pid(command.Number("pid", 0));
+  stack.set_method(command.Text("method", "py-spy"));
+  stack.set_text(absl::StrReplaceAll(command.Text("text", ""), {{"|", "\n"}}));
   return event;
 }
 
@@ -207,6 +255,7 @@ scheduler::CoreOptions ParseOptions(Command& command) {
   if (command.Has("fence_timeout")) options.fence_timeout = command.Seconds("fence_timeout", absl::ZeroDuration());
   if (command.Has("rejoin")) options.rejoin_timeout = command.Seconds("rejoin", absl::ZeroDuration());
   if (command.Has("heartbeat")) options.heartbeat_interval = command.Seconds("heartbeat", absl::ZeroDuration());
+  options.keep_runs_for = command.Seconds("keep_runs_for", options.keep_runs_for);
   options.is_once = command.HasWord("once");
   options.version = "1.0";
   return options;
@@ -222,6 +271,8 @@ std::optional<Event> ParseEvent(Command& command, const std::string& cluster_id,
     return scheduler::ProbeAnswered{StreamNumber(command.Word(0)), command.Number("probe", 1)};
   }
   if (verb == "stop") return ParseStop(command, ++query);
+  if (verb == "stacks") return ParseStacks(command, ++query);
+  if (verb == "traces") return ParseTraces(command);
   if (verb == "steer") return ParseSteer(command, ++query);
   if (verb == "query") return ParseQuery(command, ++query);
   if (verb == "drain") return scheduler::DrainRequested{command.HasWord("fails_runs")};

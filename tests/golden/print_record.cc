@@ -122,10 +122,12 @@ std::string PrintRecord(const v1::Record& record) {
       return absl::StrCat("run_forgotten ", record.run_forgotten().job_id(), "/", record.run_forgotten().run());
     case v1::Record::kNodeLost: {
       const v1::NodeLost& lost = record.node_lost();
-      return absl::StrCat("node_lost ", lost.job_id(), "/", lost.run(), " ", lost.node_id(),
-                          lost.why() == v1::NodeRemoved::LEFT ? " LEFT" : " LOST",
-                          lost.is_confirmed() ? " confirmed" : "");
+      return absl::StrCat("node_lost ", lost.job_id(), "/", lost.run(), " ", lost.node_id(), " ",
+                          v1::NodeRemoved::Why_Name(lost.why()), lost.is_confirmed() ? " confirmed" : "");
     }
+    case v1::Record::kNodeDraining:
+      return absl::StrCat("node_draining ", record.node_draining().job_id(), "/", record.node_draining().run(), " ",
+                          record.node_draining().node_id(), record.node_draining().is_draining() ? "" : " not");
     case v1::Record::kNodeReturned:
       return absl::StrCat("node_returned ", record.node_returned().job_id(), "/", record.node_returned().run(), " ",
                           record.node_returned().node_id());

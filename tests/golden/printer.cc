@@ -70,6 +70,9 @@ std::string PrintMessage(const v1::SchedulerMessage& message) {
       return PrintDesired(message.desired());
     case v1::SchedulerMessage::kProbe:
       return absl::StrCat("probe ", message.probe().probe());
+    case v1::SchedulerMessage::kStackQuery:
+      return absl::StrCat("stack_query ", message.stack_query().query(), " slots ",
+                          absl::StrJoin(message.stack_query().slots(), ","));
     case v1::SchedulerMessage::KIND_NOT_SET:
       break;
   }
@@ -131,6 +134,9 @@ class Printer {
   }
   void PrintReply(const v1::EventsReply& reply) {
     for (const v1::StoryEvent& event : reply.events()) Add("  ", event.number(), " ", event.kind(), " ", event.text());
+  }
+  void PrintReply(const v1::StacksReply& reply) {
+    for (const v1::RankStack& stack : reply.ranks()) Add("  ", PrintFields(stack));
   }
   void PrintReply(const v1::StopReply& reply) { Add("  run ", reply.run(), " was ", PrintPhase(reply.phase())); }
   void PrintReply(const v1::SteerReply& reply) { Add("  run ", reply.run(), ": ", reply.text()); }

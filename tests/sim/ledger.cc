@@ -66,6 +66,13 @@ std::string Ledger::Take(const v1::Record& record) {
     case v1::Record::kNodeReturned:
       return InRun(record.node_returned(), false,
                    [&](RunLedger& run) { return TakeReturned(record.node_returned(), run); });
+    case v1::Record::kNodeDraining:
+      return InRun(record.node_draining(), false, [&](RunLedger& run) {
+        const auto node = run.roster.find(record.node_draining().node_id());
+        return node != run.roster.end() && node->second == record.node_draining().incarnation()
+                   ? std::string()
+                   : std::string("a node that isn't there is drained");
+      });
     case v1::Record::kIncarnationGone:
       return InRun(record.incarnation_gone(), false,
                    [&](RunLedger& run) { return TakeGone(record.incarnation_gone(), run); });

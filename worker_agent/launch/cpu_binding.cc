@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/limits.h"
+#include "common/number_list.h"
 #include "worker_agent/launch/file_io.h"
-#include "worker_agent/launch/number_list.h"
 
 namespace muster::agent {
 namespace {

@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/limits.h"
-#include "worker_agent/launch/number_list.h"
+#include "common/number_list.h"
 
 namespace muster::agent {
 

@@ -47,7 +47,7 @@ std::vector<std::string> Offers(const std::vector<std::string>& words) {
 
 TEST(Completion, OffersCommands) {
   EXPECT_THAT(Offers({""}), Contains("status"));
-  EXPECT_THAT(Offers({"st"}), ElementsAre("status", "stop"));
+  EXPECT_THAT(Offers({"st"}), ElementsAre("status", "stacks", "stop"));
   EXPECT_THAT(Offers({"--json", "wa"}), ElementsAre("watch"));
 }
 

@@ -112,6 +112,32 @@ TEST(EventsJson, TellsTheStory) {
   EXPECT_EQ(out["last_lines"], json::array());
 }
 
+TEST(StatusJson, TellsProgress) {
+  v1::StatusReply reply;
+  v1::ProgressStatus& progress = *reply.add_runs()->mutable_progress();
+  progress.set_watched(2);
+  progress.set_slowest_step(0);
+  progress.add_slowest_ranks(1);
+  const json out = json::parse(StatusJson(reply))["runs"][0]["progress"];
+  EXPECT_EQ(out["slowest_step"], 0);
+  EXPECT_TRUE(out["fastest_step"].is_null());
+  EXPECT_EQ(out["slowest_ranks"], json({1}));
+}
+
+TEST(StacksJson, TellsEachRanksStack) {
+  v1::StacksReply reply;
+  reply.set_run(2);
+  reply.set_round(3);
+  v1::RankStack& rank = *reply.add_ranks();
+  rank.set_rank(1);
+  rank.mutable_stack()->set_text("f (a.py:3)");
+  const json out = json::parse(StacksJson("a", reply));
+  EXPECT_EQ(out["round"], 3);
+  EXPECT_EQ(out["ranks"][0]["text"], "f (a.py:3)");
+  EXPECT_TRUE(out["ranks"][0]["pid"].is_null());
+  EXPECT_TRUE(out["ranks"][0]["note"].is_null());
+}
+
 TEST(StopJson, TellsThePhaseBefore) {
   v1::StopReply reply;
   reply.set_run(3);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 namespace muster::ctl {
 namespace {
 
@@ -148,6 +150,109 @@ TEST(RenderRanks, ShowsWhoHasWhich) {
             "RANK  ROLE    NODE  HOST  ADDRESS   LOCAL  MACHINE  DEVICE  STATE      PID\n"
             "   0  worker  n0    host  10.0.0.1      0        0       0  running   4711\n"
             "   1  worker  n1    host  10.0.0.1      1        0       1  assigned     -\n");
+}
+
+TEST(RenderRanks, ShowsStepsWhereAnyAreKnown) {
+  RanksOfJob job{"a", {}};
+  job.reply.add_ranks()->set_role(v1::ROLE_WORKER);
+  v1::RankStatus& rank = *job.reply.add_ranks();
+  rank.set_role(v1::ROLE_WORKER);
+  rank.set_rank(1);
+  rank.set_step(17);
+  rank.set_still_ms(12'000);
+  const std::string text = RenderRanks({job});
+  EXPECT_THAT(text, HasSubstr("STEP  SINCE\n"));
+  EXPECT_THAT(text, HasSubstr("-      -\n"));
+  EXPECT_THAT(text, HasSubstr("17   12 s\n"));
+}
+
+std::string ProgressLine(std::function<void(v1::ProgressStatus&)> fill) {
+  v1::RunStatus run;
+  run.set_phase(v1::RUN_PHASE_RUNNING);
+  fill(*run.mutable_progress());
+  const std::string text = RenderRun(run, absl::UTCTimeZone());
+  const size_t at = text.find("  progress    ");
+  return at == std::string::npos ? "" : text.substr(at + 14, text.find('\n', at) - at - 14);
+}
+
+TEST(RenderRun, NamesWhoIsBehind) {
+  EXPECT_EQ(ProgressLine([](auto& p) {
+              p.set_watched(4);
+              p.set_slowest_step(16);
+              p.set_fastest_step(18);
+              p.add_slowest_ranks(2);
+              p.set_slowest_count(1);
+              p.set_still_ms(12'000);
+            }),
+            "steps 16 to 18; slowest rank 2, without change for 12 s");
+  EXPECT_EQ(ProgressLine([](auto& p) {
+              p.set_watched(30);
+              p.set_slowest_step(16);
+              p.set_fastest_step(18);
+              for (uint32_t rank = 0; rank < 8; ++rank) p.add_slowest_ranks(rank);
+              p.set_slowest_count(10);
+            }),
+            "steps 16 to 18; slowest ranks 0-7 and 2 more, without change for 0 s");
+  EXPECT_EQ(ProgressLine([](auto& p) {
+              p.set_watched(4);
+              p.set_slowest_step(16);
+              p.set_fastest_step(16);
+              for (uint32_t rank : {3, 0, 1, 2}) p.add_slowest_ranks(rank);
+              p.set_slowest_count(4);
+              p.set_still_ms(900);
+            }),
+            "step 16; all 4 that show it, longest without change rank 3: 0.9 s");
+  EXPECT_EQ(ProgressLine([](auto& p) {
+              p.set_watched(1);
+              p.add_slowest_ranks(0);
+              p.set_slowest_count(1);
+            }),
+            "slowest rank 0, without change for 0 s")
+      << "a file that is only touched";
+}
+
+TEST(RenderStacks, EachUnderWhoseItIs) {
+  v1::StacksReply reply;
+  v1::RankStack& first = *reply.add_ranks();
+  first.set_rank(1);
+  first.set_host_name("h");
+  first.set_node_id("n");
+  first.mutable_stack()->set_pid(4711);
+  first.mutable_stack()->set_method("py-spy");
+  first.mutable_stack()->set_text("Thread 1\n  f (a.py:3)\x1b[2J\n");
+  v1::RankStack& second = *reply.add_ranks();
+  second.set_rank(2);
+  second.set_host_name("h");
+  second.set_node_id("m");
+  second.mutable_stack()->set_note("its agent is not connected");
+  EXPECT_EQ(RenderStacks(reply),
+            "rank 1 on h (node n), pid 4711, by py-spy\n"
+            "  Thread 1\n"
+            "    f (a.py:3)\\x1b[2J\n"
+            "\n"
+            "rank 2 on h (node m)\n"
+            "  (its agent is not connected)\n");
+}
+
+TEST(RenderWhy, TellsOfTheLastRestartAndTheEnd) {
+  v1::RunStatus run;
+  run.set_job_id("train");
+  run.set_run(2);
+  run.set_phase(v1::RUN_PHASE_FAILED);
+  run.mutable_last_abort()->set_text("rank 0 died");
+  run.mutable_outcome()->mutable_cause()->set_text("gave up");
+  run.mutable_outcome()->mutable_cause()->set_remedy("mend it");
+  EXPECT_EQ(RenderWhy(run, absl::UTCTimeZone()),
+            "job train, run 2: failed\n"
+            "  restarted   rank 0 died\n"
+            "  cause       gave up\n"
+            "  what to do  mend it\n");
+}
+
+TEST(RenderNodes, SaysWhoLeaves) {
+  NodesOfJob job = OneNode("a");
+  job.reply.mutable_nodes(0)->set_draining("drained by ann");
+  EXPECT_THAT(RenderNodes({job}), HasSubstr("leaves at the next round: drained by ann\n"));
 }
 
 TEST(RenderRanks, BeforeTheFirstRound) { EXPECT_THAT(RenderRanks({{"a", {}}}), HasSubstr("no round has closed")); }

@@ -128,5 +128,15 @@ TEST(Outbox, OfManyAnswersThatWaitTheLatestOfEachStreamIsKept) {
   EXPECT_EQ(last.message->acknowledgement().heartbeat_seq(), heartbeat);
 }
 
+TEST(Outbox, WhatWaitsForAStreamThatIsGoneIsDropped) {
+  Outbox outbox;
+  outbox.Add({ARecord(), ASend(1, 0), ASend(2, 0), CloseStream{1}, ASend(1, 0)});
+  outbox.Forget(1);
+  const Effects released = outbox.TakeReleased(1);
+  ASSERT_EQ(released.size(), 2u);
+  EXPECT_EQ(std::get<Send>(released[0]).stream, 2u);
+  EXPECT_EQ(std::get<CloseStream>(released[1]).stream, 1u) << "who closes may still have to be told";
+}
+
 }  // namespace
 }  // namespace muster::scheduler

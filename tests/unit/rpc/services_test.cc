@@ -175,6 +175,24 @@ TEST_F(AdminTest, ChangesAreTakenOverTheUnixSocketOnly) {
   EXPECT_EQ(reply.run(), 3u);
 }
 
+TEST_F(AdminTest, StacksAreForTheUnixSocketToo) {
+  v1::StacksRequest request;
+  request.set_job_id("default");
+  v1::StacksReply reply;
+  grpc::Status status;
+  InBackground(TcpChannel(), request, reply, status, &v1::Admin::Stub::GetStacks).join();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+
+  std::thread call = InBackground(AdminChannel(), request, reply, status, &v1::Admin::Stub::GetStacks);
+  const StacksRequested asked = loop_.Await<StacksRequested>();
+  v1::StacksReply answer;
+  answer.add_ranks()->set_rank(3);
+  sink().OnAnswer(Answer{asked.query, absl::OkStatus(), answer});
+  call.join();
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(reply.ranks(0).rank(), 3u);
+}
+
 TEST_F(AdminTest, AQuestionWithoutAnAnswerEnds) {
   RpcServer::Options options;
   options.query_limit = absl::Milliseconds(100);

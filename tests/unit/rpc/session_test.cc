@@ -46,11 +46,26 @@ TEST_F(SessionTest, ALifeFromJoinToHangUp) {
   ASSERT_TRUE(agent.Write(probe));
   EXPECT_EQ(loop_.Await<ProbeAnswered>().probe, 77u);
 
+  v1::AgentMessage traces;
+  traces.mutable_stack_traces()->set_query(5);
+  traces.mutable_stack_traces()->add_stacks()->set_text("main.py:3");
+  ASSERT_TRUE(agent.Write(traces));
+  EXPECT_EQ(loop_.Await<StackTracesReceived>().traces.stacks(0).text(), "main.py:3");
+
   agent.HangUp();
   EXPECT_EQ(loop_.Await<StreamClosed>().stream, stream);
   EXPECT_TRUE(agent.Finish().ok());
   EXPECT_EQ(loop_.CountOf<StreamClosed>(), 1u);
   EXPECT_TRUE(server_->AwaitNoStreams(absl::Seconds(20)));
+}
+
+TEST_F(SessionTest, StacksBeyondTheLimitEndTheStream) {
+  AgentStream agent(TcpChannel());
+  Join(agent);
+  v1::AgentMessage traces;
+  traces.mutable_stack_traces()->add_stacks()->set_text(std::string(33 * 1024, 'x'));
+  ASSERT_TRUE(agent.Write(traces));
+  ExpectMalformed(agent, "text has 33792", "malformed stacks");
 }
 
 TEST_F(SessionTest, OneUnappliedReadForEachStream) {

@@ -161,6 +161,57 @@ TEST(Validation, ReportsBeyondTheLimitsAreRefusedInWords) {
                 "last_lines is 21");
 }
 
+TEST(Validation, ProgressIsBounded) {
+  v1::Report report;
+  v1::SlotProgress& progress = *report.add_progress();
+  progress.set_step(~uint64_t{0});
+  EXPECT_TRUE(CheckReport(report).ok());
+  progress.set_slot(1024);
+  ExpectRefused(report, "slot is 1024");
+  progress.set_slot(0);
+  progress.set_still_ms(~uint64_t{0});
+  ExpectRefused(report, "still_ms");
+  progress.set_still_ms(0);
+  for (int i = 0; i < 1024; ++i) report.add_progress();
+  ExpectRefused(report, "progress entries is 1025");
+}
+
+TEST(Validation, StacksAreBounded) {
+  v1::StackTraces traces;
+  v1::SlotStack& stack = *traces.add_stacks();
+  stack.set_method("py-spy");
+  stack.set_text(Long(32 * 1024));
+  EXPECT_TRUE(CheckStackTraces(traces).ok());
+  stack.set_text(Long(32 * 1024 + 1));
+  EXPECT_THAT(std::string(CheckStackTraces(traces).message()), HasSubstr("text has 32769"));
+  stack.set_text("");
+  stack.set_method("a\nb");
+  EXPECT_FALSE(CheckStackTraces(traces).ok());
+  v1::StacksRequest request;
+  request.set_job_id("default");
+  for (uint32_t rank = 0; rank < 64; ++rank) request.add_ranks(rank);
+  EXPECT_TRUE(CheckRequest(request).ok());
+  request.add_ranks(64);
+  EXPECT_THAT(std::string(CheckRequest(request).message()), HasSubstr("ranks is 65; expected 0 to 64"));
+}
+
+TEST(Validation, SteeringNamesANode) {
+  v1::SteerRequest request;
+  request.set_job_id("default");
+  EXPECT_FALSE(CheckRequest(request).ok()) << "without an action";
+  request.set_action(static_cast<v1::SteerRequest::Action>(99));
+  EXPECT_THAT(std::string(CheckRequest(request).message()), HasSubstr("action 99 is not known"));
+  request.set_action(v1::SteerRequest::RESTART);
+  EXPECT_TRUE(CheckRequest(request).ok());
+  for (const auto action : {v1::SteerRequest::FENCE, v1::SteerRequest::DRAIN, v1::SteerRequest::UNDRAIN}) {
+    request.set_action(action);
+    request.clear_node_id();
+    EXPECT_FALSE(CheckRequest(request).ok());
+    request.set_node_id("n1");
+    EXPECT_TRUE(CheckRequest(request).ok());
+  }
+}
+
 TEST(Validation, FarewellsNameANode) {
   v1::FarewellRequest farewell;
   farewell.set_job_id("default");

@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/core/core.h"
@@ -22,6 +23,11 @@ class Storm {
     if (Chance(50)) options_.settings.set_worker_num(1 + Pick(5));
     if (Chance(10)) options_.settings.set_hccl_cm_init(true);
     if (Chance(10)) options_.settings.set_server_num(1);
+    if (Chance(50)) options_.settings.set_enable_recovery(true);
+    if (Chance(40)) options_.settings.set_max_restarts(Pick(8));
+    if (Chance(40)) options_.settings.set_restart_scope("worker");
+    if (Chance(40)) options_.settings.set_progress_timeout_ms(8000);
+    if (Chance(30)) options_.fence_timeout = absl::Seconds(45);
     options_.is_once = Chance(10);
     options_.lease = absl::Seconds(20);
     options_.topo_timeout = absl::Seconds(60);
@@ -49,6 +55,7 @@ class Storm {
   Event Draw() {
     now_ += absl::Milliseconds(Chance(90) ? Pick(1500) : Pick(15'000));
     const uint32_t dice = Pick(100);
+    if (asked_ != 0 && dice < 30) return DrawTraces();
     if (dice < 35) return DrawJoin();
     if (dice < 70) return DrawReport();
     if (dice < 78) return DrawClose();
@@ -57,8 +64,37 @@ class Storm {
     if (dice < 86) return LoopWasLate{absl::Seconds(Pick(30))};
     if (dice < 88) return DrawQuery();
     if (dice < 89) return StopRequested{1, DrawStop()};
-    if (dice < 90 && Chance(10)) return DrainRequested{Chance(50)};
+    if (dice < 92) return SteerRequested{1, DrawSteer()};
+    if (dice < 93) return DrawStacks();
+    if (dice < 94) return DrawTraces();
+    if (dice < 95 && Chance(10)) return DrainRequested{Chance(50)};
     return Tick{};
+  }
+
+  uint32_t Round() { return Chance(95) ? last_round_ : Pick(3); }
+
+  v1::SteerRequest DrawSteer() {
+    v1::SteerRequest request;
+    request.set_job_id(JobId());
+    request.set_action(static_cast<v1::SteerRequest::Action>(1 + Pick(4)));
+    request.set_node_id(DrawNodeId());
+    return request;
+  }
+
+  Event DrawStacks() {
+    StacksRequested event{1, {}};
+    event.request.set_job_id(JobId());
+    for (uint32_t i = Pick(3); i > 0; --i) event.request.add_ranks(Pick(4));
+    return event;
+  }
+
+  Event DrawTraces() {
+    StackTracesReceived event;
+    event.stream = Chance(80) ? std::exchange(asked_, 0) : AnyStream();
+    event.traces.set_query(Chance(80) ? last_query_ : Pick(40));
+    event.traces.add_stacks()->set_slot(Pick(3));
+    event.traces.mutable_stacks(0)->set_text("a stack");
+    return event;
   }
 
   v1::StopRequest DrawStop() {
@@ -123,10 +159,17 @@ class Storm {
     ReportReceived event;
     event.stream = AnyStream();
     event.report.set_is_settled(Chance(20));
+    event.report.set_progress_round(Round());
+    for (uint32_t i = Chance(40) ? Pick(3) : 0; i > 0; --i) {
+      v1::SlotProgress& progress = *event.report.add_progress();
+      progress.set_slot(Pick(4));
+      if (Chance(80)) progress.set_step(Pick(9));
+      progress.set_still_ms(Pick(20'000));
+    }
     if (Chance(25)) {  // all is done, and well
       for (uint32_t i = 0; i < 9; ++i) {
         event.report.add_events()->set_number(i + 1);
-        event.report.mutable_events(static_cast<int>(i))->mutable_ended()->set_round(1);
+        event.report.mutable_events(static_cast<int>(i))->mutable_ended()->set_round(last_round_);
         event.report.mutable_events(static_cast<int>(i))->mutable_ended()->set_slot(i % 3);
       }
       return event;
@@ -137,11 +180,13 @@ class Storm {
       fact.set_number(++number - (Chance(50) ? 1 : 0));
       fact.set_age_ms(Pick(3000));
       if (Chance(40)) {
-        fact.mutable_started()->set_round(Chance(95) ? 1 : Pick(3));
+        fact.mutable_started()->set_round(Round());
         fact.mutable_started()->set_slot(Pick(3));
+      } else if (Chance(25)) {
+        fact.mutable_quit()->set_round(Round());
       } else if (Chance(93)) {
         v1::ProcessEnded& ended = *fact.mutable_ended();
-        ended.set_round(Chance(95) ? 1 : Pick(3));
+        ended.set_round(Round());
         ended.set_slot(Pick(3));
         if (Chance(20)) ended.set_exit_code(1 + static_cast<int>(Pick(3)));
         if (ended.exit_code() == 0 && Chance(10)) ended.set_signal(9);
@@ -186,6 +231,14 @@ class Storm {
       if (send != nullptr && !open_.contains(send->stream)) {
         problem = absl::StrCat("a message on closed stream ", send->stream, ": ", send->message->ShortDebugString());
       }
+      if (send != nullptr && send->message->has_stack_query()) {
+        asked_ = send->stream;
+        last_query_ = send->message->stack_query().query();
+      }
+      const auto* answer = std::get_if<Answer>(&effect);
+      if (answer != nullptr && answer->status.ok() && std::holds_alternative<v1::StacksReply>(answer->reply)) {
+        ++seen["stacks"];
+      }
       if (send != nullptr && send->message->has_refusal()) {
         ++seen[v1::Refusal::Reason_Name(send->message->refusal().reason())];
       }
@@ -202,8 +255,15 @@ class Storm {
 
   void Note(const v1::Record& record) {
     records_.push_back(record);
+    if (std::getenv("MUSTER_FUZZ_SEED") != nullptr) std::fprintf(stderr, "%s\n", record.ShortDebugString().c_str());
     ++seen[absl::StrCat("record ", record.kind_case())];
+    if (record.has_round_closed()) last_round_ = record.round_closed().round();
     if (record.round_closed().promoted_spares_size() > 0) ++seen["promoted"];
+    if (record.round_closed().replacements_size() > 0) ++seen["replaced"];
+    if (record.round_closed().round() > 1) ++seen["formed again"];
+    if (record.has_round_aborted()) ++seen[v1::Cause::Kind_Name(record.round_aborted().first().kind())];
+    if (record.has_slot_restarted()) ++seen["restarted alone"];
+    if (record.node_lost().why() == v1::NodeRemoved::DRAINED) ++seen["drained"];
     if (record.run_ended().outcome().succeeded()) ++seen["succeeded"];
     if (record.node_removed().why() != 0) ++seen[v1::NodeRemoved::Why_Name(record.node_removed().why())];
     if (record.run_ended().outcome().has_cause()) {
@@ -219,6 +279,9 @@ class Storm {
   uint64_t last_stream_ = 0;
   unsigned steps_ = 0;
   uint64_t last_incarnation_ = 0;
+  StreamId asked_ = 0;  // for stacks
+  uint64_t last_query_ = 0;
+  uint32_t last_round_ = 1;
   absl::Duration now_;
 };
 
@@ -230,8 +293,10 @@ TEST(CoreFuzz, NoEventBreaksAnything) {
   std::signal(SIGABRT, TellSeed);
   std::map<std::string, int> seen;
   const char* wanted = std::getenv("MUSTER_FUZZ_SEEDS");  // more than usual
-  const unsigned seeds = wanted == nullptr ? 300 : static_cast<unsigned>(std::atoi(wanted));
-  for (unsigned seed = 1; seed <= seeds; ++seed) {
+  const unsigned seeds = wanted == nullptr ? 1000 : static_cast<unsigned>(std::atoi(wanted));
+  const char* only = std::getenv("MUSTER_FUZZ_SEED");  // one, and its records are printed
+  const unsigned first = only == nullptr ? 1 : static_cast<unsigned>(std::atoi(only));
+  for (unsigned seed = first; seed < first + (only == nullptr ? seeds : 1); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     current_seed = seed;
     Storm storm(seed);
@@ -241,12 +306,14 @@ TEST(CoreFuzz, NoEventBreaksAnything) {
     }
     for (const auto& [what, count] : storm.seen) seen[what] += count;
   }
+  if (only != nullptr) return;
   for (const char* what :
        {"promoted",         "succeeded",         "LEFT",          "LOST",           "REPLACED",
         "PROCESS_SIGNALED", "PROCESS_EXITED",    "NODE_LOST",     "NODE_LEFT",      "NEVER_FORMED",
         "STOPPED_BY_USER",  "SCHEDULER_STOPPED", "EXTRA_NODE",    "NODE_ID_IN_USE", "NODE_ID_INVALID",
         "SETTINGS_DIFFER",  "STALE_INCARNATION", "STALE_CONNECT", "NODE_LOST",      "RUN_UNKNOWN",
-        "TRY_LATER"}) {
+        "TRY_LATER",        "NO_PROGRESS",       "GAVE_UP",       "formed again",   "restarted alone",
+        "replaced",         "DRAINED",           "stacks"}) {
     EXPECT_GT(seen[what], 0) << "no storm came to " << what;
   }
 }

@@ -1,4 +1,4 @@
-#include "worker_agent/launch/number_list.h"
+#include "common/number_list.h"
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
-namespace muster::agent {
+namespace muster {
 namespace {
 
 constexpr size_t kMostItems = 4096;
@@ -42,4 +42,4 @@ absl::StatusOr<std::vector<std::pair<uint32_t, uint32_t>>> ParseNumberRanges(con
   return ranges;
 }
 
-}  // namespace muster::agent
+}  // namespace muster
