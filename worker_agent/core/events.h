@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -63,10 +64,18 @@ struct LaunchFailed {
   std::string reason;
 };
 
+// A running process has made a step, as far as its MS_PROGRESS_FILE tells (see runtime/progress_reader.h).
+struct ProgressMade {
+  uint32_t round = 0;
+  uint32_t slot = 0;
+  uint32_t attempt = 0;
+  std::optional<uint64_t> step;  // none: it only touches the file
+};
+
 struct Tick {};
 
 using Event = std::variant<Begin, MessageReceived, StreamBroken, PeersFetched, ProcessHasStarted, ProcessHasEnded,
-                           FenceHasFallen, KeeperDied, EndSignal, LaunchFailed, Tick>;
+                           FenceHasFallen, KeeperDied, EndSignal, LaunchFailed, ProgressMade, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 

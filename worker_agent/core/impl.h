@@ -13,6 +13,7 @@
 #include "worker_agent/core/connector.h"
 #include "worker_agent/core/events.h"
 #include "worker_agent/core/processes.h"
+#include "worker_agent/core/progress.h"
 #include "worker_agent/core/reporter.h"
 
 namespace muster::agent {
@@ -24,6 +25,7 @@ class AgentCore::Impl {
   Effects Apply(const Event& event, MonotonicTime now);
   MonotonicTime NextDeadline() const;
   bool IsFinished() const { return is_finished_; }
+  absl::Duration heartbeat_interval() const { return heartbeat_interval_; }
   void CheckInvariants() const;
 
  private:
@@ -64,6 +66,7 @@ class AgentCore::Impl {
   void OnEvent(const KeeperDied& event);
   void OnEvent(const EndSignal& event);
   void OnEvent(const LaunchFailed& event);
+  void OnEvent(const ProgressMade& event);
   void OnEvent(const Tick& event);
   void RunTimers();
   void SendDueReport();
@@ -122,6 +125,7 @@ class AgentCore::Impl {
   Jitter jitter_;
   Reporter reporter_;
   Processes processes_;
+  Progress progress_;
   bool is_finished_ = false;
 
   // What the scheduler told.

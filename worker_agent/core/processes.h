@@ -29,6 +29,7 @@ class Processes {
   bool MarkEnded(const v1::ProcessEnded& ended);
 
   bool IsAnyRunning() const { return !running_.empty(); }
+  bool IsRunning(const ProcessId& id) const { return running_.contains(id); }
   bool IsSlotRunning(uint32_t slot) const;
   bool IsAnyRunningOutside(uint32_t round) const;
   // This or a later start of the slot has been made.

@@ -6,6 +6,7 @@
 
 #include "common/check.h"
 #include "common/limits.h"
+#include "worker_agent/core/progress.h"
 
 namespace muster::agent {
 namespace {
@@ -13,8 +14,9 @@ namespace {
 // A scheduler that takes messages but never answers must not make this grow.
 constexpr size_t kMaxUnanswered = 256;
 
-// What the events of one report may take; the rest of a message is small.
-constexpr size_t kMaxReportBytes = kMaxSessionMessageBytes - 4096;
+// What the events of one report may take; beside them stands the progress of each slot, and the rest of a message is
+// small.
+constexpr size_t kMaxReportBytes = kMaxSessionMessageBytes - kMaxSlotsPerNode * Progress::kMaxBytesPerSlot - 4096;
 constexpr size_t kEventOverhead = 32;  // number, age, framing
 
 // Not in the middle of a character.

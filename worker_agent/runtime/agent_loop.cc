@@ -18,6 +18,7 @@ namespace {
 
 constexpr absl::Duration kLastWordsTimeout = absl::Seconds(1);
 constexpr int kLongestPollMs = 60'000;
+constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 
 v1::ProcessStarted StartedMessage(const ProcessKey& key, int64_t pid) {
   v1::ProcessStarted started;
@@ -54,7 +55,8 @@ AgentLoop::AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, L
       narrator_(Narrator::FindTerminal()),
       core_(options_.agent),
       keeper_(std::move(keeper)),
-      session_(options_.session, [this](Event event) { queue_.Push(std::move(event)); }) {}
+      session_(options_.session, [this](Event event) { queue_.Push(std::move(event)); }),
+      progress_(options_.work_folder) {}
 
 int AgentLoop::Run() {
   pending_.push_back(Begin{});
@@ -73,7 +75,7 @@ int AgentLoop::Run() {
 }
 
 void AgentLoop::Wait() {
-  const MonotonicTime deadline = core_.NextDeadline();
+  const MonotonicTime deadline = progress_.IsIdle() ? core_.NextDeadline() : std::min(core_.NextDeadline(), look_at_);
   const absl::Duration left = deadline - clock_.Read().monotonic;
   const int timeout_ms =
       left >= absl::Milliseconds(kLongestPollMs)
@@ -82,6 +84,7 @@ void AgentLoop::Wait() {
   pollfd fds[] = {
       {is_keeper_lost_ ? -1 : keeper_->fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}, {queue_.fd(), POLLIN, 0}};
   poll(fds, std::size(fds), timeout_ms);
+  TakeProgress();  // first: what is reported next shall not be older than need be
   if (fds[0].revents != 0) TakeKeeperEvents();
   if (fds[1].revents != 0) TakeSignals();
   if (fds[2].revents != 0) {
@@ -93,6 +96,21 @@ void AgentLoop::Wait() {
 void AgentLoop::TakeKeeperEvents() {
   for (const KeeperEvent& event : keeper_->Poll()) {
     std::visit([this](const auto& e) { On(e); }, event);
+  }
+}
+
+void AgentLoop::TakeProgress() {
+  const MonotonicTime now = clock_.Read().monotonic;
+  if (progress_.IsIdle() || now < look_at_) return;
+  look_at_ = now + std::min(kProgressInterval, core_.heartbeat_interval());
+  for (ProgressMade& made : progress_.Poll()) {
+    const auto found = followers_.find({made.slot, made.round, made.attempt});
+    if (found != followers_.end()) {
+      for (const ProcessKey& key : found->second) {
+        pending_.push_back(ProgressMade{key.round, key.slot, key.attempt, made.step});
+      }
+    }
+    pending_.push_back(made);
   }
 }
 
@@ -113,6 +131,7 @@ void AgentLoop::Apply(const Event& event) {
 }
 
 void AgentLoop::On(const Started& event) {
+  progress_.Watch(event.key);
   pending_.push_back(ProcessHasStarted{StartedMessage(event.key, event.pid)});
   const auto found = followers_.find(event.key);
   if (found == followers_.end()) return;
@@ -120,6 +139,7 @@ void AgentLoop::On(const Started& event) {
 }
 
 void AgentLoop::On(const Ended& event) {
+  progress_.Forget(event.key);
   const absl::Duration age = absl::Milliseconds(BootTimeMs() - event.ended_boottime_ms);
   pending_.push_back(ProcessHasEnded{EndedMessage(event.key, event), age});
   const auto found = followers_.find(event.key);
@@ -132,6 +152,7 @@ void AgentLoop::On(const FenceFell&) { pending_.push_back(FenceHasFallen{}); }
 
 void AgentLoop::On(const KeeperLost&) {
   is_keeper_lost_ = true;
+  progress_.ForgetAll();
   Keeper::KillAllDescendants();
   pending_.push_back(KeeperDied{});
 }

@@ -14,6 +14,7 @@
 #include "worker_agent/runtime/event_queue.h"
 #include "worker_agent/runtime/launcher.h"
 #include "worker_agent/runtime/narrator.h"
+#include "worker_agent/runtime/progress_reader.h"
 #include "worker_agent/runtime/signals.h"
 #include "worker_agent/session/session.h"
 
@@ -24,6 +25,7 @@ struct AgentLoopOptions {
   SessionOptions session;
   std::string program;                                         // this one, for the farewell
   std::function<void(const std::string& node_id)> on_welcome;  // called by the loop's thread
+  std::string work_folder;                                     // where the processes tell their progress
   std::string log_dir;                                         // for failure.json; empty: none
 };
 
@@ -44,6 +46,7 @@ class AgentLoop {
   void Wait();
   void TakeKeeperEvents();
   void TakeSignals();
+  void TakeProgress();
   void Apply(const Event& event);
 
   void On(const Started& event);
@@ -73,6 +76,8 @@ class AgentLoop {
   AgentCore core_;
   std::unique_ptr<Keeper> keeper_;
   Session session_;
+  ProgressReader progress_;
+  MonotonicTime look_at_;  // when progress_ is to be polled next, unless it is idle
 
   std::deque<Event> pending_;
   bool is_keeper_lost_ = false;

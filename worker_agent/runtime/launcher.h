@@ -29,7 +29,7 @@ struct LauncherOptions {
 
 struct LaunchPlan {
   std::vector<ProcessSpec> specs;
-  // Slots that have no process of their own: they begin and end with another slot's (--per_node) …
+  // Slots that have no process of their own: they begin, make progress and end with another slot's (--per_node) …
   std::map<ProcessKey, std::vector<ProcessKey>> followers;
   // … or are done at once, because the one process is on another node (--per_job).
   std::vector<ProcessKey> done_at_once;

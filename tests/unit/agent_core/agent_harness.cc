@@ -28,6 +28,15 @@ std::string EventText(const v1::NodeEvent& event) {
   return text;
 }
 
+std::string ProgressText(const v1::Report& report) {
+  std::vector<std::string> parts;
+  for (const v1::SlotProgress& p : report.progress()) {
+    parts.push_back(absl::StrCat(p.slot(), "/", p.attempt(), p.has_step() ? absl::StrCat(" step ", p.step()) : "",
+                                 " still ", p.still_ms(), "ms"));
+  }
+  return absl::StrCat("progress of round ", report.progress_round(), ": ", absl::StrJoin(parts, ", "));
+}
+
 std::string MessageText(const v1::AgentMessage& message) {
   if (message.has_join()) {
     const v1::Join& join = message.join();
@@ -38,6 +47,7 @@ std::string MessageText(const v1::AgentMessage& message) {
   const v1::Report& report = message.report();
   std::vector<std::string> parts = {absl::StrCat("report ", report.heartbeat_seq())};
   for (const v1::NodeEvent& event : report.events()) parts.push_back(EventText(event));
+  if (report.progress_size() > 0) parts.push_back(ProgressText(report));
   if (report.is_settled()) parts.push_back("settled");
   return absl::StrJoin(parts, ", ");
 }

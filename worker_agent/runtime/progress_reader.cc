@@ -1,0 +1,65 @@
+#include "worker_agent/runtime/progress_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "worker_agent/keeper/unique_fd.h"
+#include "worker_agent/launch/slot_files.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kMostBytes = 64;
+constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
+
+std::optional<uint64_t> ParseStep(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  uint64_t step = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (result.ec != std::errc()) return std::nullopt;
+  return step;
+}
+
+}  // namespace
+
+void ProgressReader::Watch(const ProcessKey& process) { watched_.emplace(process, Seen{}); }
+
+void ProgressReader::Forget(const ProcessKey& process) { watched_.erase(process); }
+
+std::vector<ProgressMade> ProgressReader::Poll() {
+  std::vector<ProgressMade> made;
+  for (auto& [process, seen] : watched_) {
+    if (!Look(ProgressFile(work_folder_, process.slot), seen)) continue;
+    made.push_back({process.round, process.slot, process.attempt, seen.step});
+  }
+  return made;
+}
+
+bool ProgressReader::Look(const std::string& path, Seen& seen) {
+  // A device's mere opening may do something: so first what it is, then open it, then whether it still is.
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
+  if (!fd.is_open() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  char bytes[kMostBytes];
+  const ssize_t n = read(fd.get(), bytes, sizeof bytes);
+  if (n < 0) return false;
+  if (const auto step = ParseStep({bytes, static_cast<size_t>(n)})) {
+    const bool is_new = step != seen.step;
+    seen.step = step;
+    return is_new;
+  }
+  if (seen.step) return false;
+  const int64_t modified_ns = info.st_mtim.tv_sec * kNanosecondsPerSecond + info.st_mtim.tv_nsec;
+  const bool is_new = !seen.has_file || modified_ns != seen.modified_ns;
+  seen.has_file = true;
+  seen.modified_ns = modified_ns;
+  return is_new;
+}
+
+}  // namespace muster::agent
