@@ -110,6 +110,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
   options.session.request_timeout = std::min(settings.receive_msg_timeout, options.session.request_timeout);
   options.program = OwnProgram();
   options.work_folder = (*folder)->path();
+  if (const auto found = environment.find("PATH"); found != environment.end()) options.search_path = found->second;
   options.log_dir = settings.log_dir;
   options.on_welcome = [&](const std::string& id) {
     if (settings.node_id.empty() && lock.ok()) lock->Keep(id);

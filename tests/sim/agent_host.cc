@@ -225,6 +225,15 @@ void AgentHost::Do(const agent::SetFarewell& effect) {
   parts_.invariants.OnWelcomeTaken(incarnation_, run_);
 }
 
+void AgentHost::Do(const agent::GatherStacks& effect) {
+  agent::StacksGathered gathered{effect.query, {}};
+  for (const agent::GatherStacks::Process& process : effect.processes) {
+    gathered.stacks.emplace_back().set_slot(process.slot);
+    gathered.stacks.back().set_pid(process.pid);
+  }
+  parts_.sim.timeline.After(absl::Seconds(1), [this, gathered = std::move(gathered)] { Deliver(gathered); });
+}
+
 void AgentHost::Do(const agent::Say& effect) {
   if (!effect.is_progress) parts_.sim.Trace("  agent ", known_id_, " (", incarnation_, ") says: ", effect.text);
 }

@@ -69,6 +69,7 @@ class AgentHost : public AgentEnd {
   void Do(const agent::PrintAssignment& effect);
   void Do(const agent::SetFence& effect);
   void Do(const agent::SetFarewell& effect);
+  void Do(const agent::GatherStacks& effect);
   void Do(const agent::Say& effect);
   void Do(const agent::Finish& effect);
   PlaceName PlaceOf(const v1::DesiredState& desired, uint32_t slot) const;

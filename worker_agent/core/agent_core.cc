@@ -63,6 +63,7 @@ void AgentCore::Impl::OnEvent(const MessageReceived& event) {
   term_ = event.message.term();
   if (event.message.has_acknowledgement()) OnAcknowledgement(event.message.acknowledgement());
   if (event.message.has_desired()) OnDesired(event.message.desired());
+  if (event.message.has_stack_query()) OnStackQuery(event.message.stack_query());
 }
 
 void AgentCore::Impl::OnEvent(const StreamBroken& event) {
@@ -97,7 +98,7 @@ void AgentCore::Impl::OnEvent(const PeersFetched& event) {
 
 void AgentCore::Impl::OnEvent(const ProcessHasStarted& event) {
   const v1::ProcessStarted& started = event.started;
-  if (!processes_.MarkStarted({started.slot(), started.round(), started.attempt()})) return;
+  if (!processes_.MarkStarted({started.slot(), started.round(), started.attempt()}, started.pid())) return;
   v1::NodeEvent node_event;
   *node_event.mutable_started() = started;
   reporter_.Add(std::move(node_event), now_);
@@ -251,6 +252,7 @@ MonotonicTime AgentCore::Impl::NextDeadline() const {
 
 void AgentCore::Impl::CheckInvariants() const {
   processes_.CheckInvariants();
+  MUSTER_CHECK(!stacks_.waiting || stacks_.gathering_for != 0, "a stack query waits only for an earlier one");
   progress_.CheckInvariants(processes_);
   reporter_.CheckInvariants();
   MUSTER_CHECK(!connector_.IsOpen() || IsWelcomed(), "an open stream was welcomed");

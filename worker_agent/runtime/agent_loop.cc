@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/launch/failure_file.h"
+#include "worker_agent/launch/slot_files.h"
 #include "worker_agent/session/farewell.h"
 
 namespace muster::agent {
@@ -56,6 +57,8 @@ AgentLoop::AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, L
       core_(options_.agent),
       keeper_(std::move(keeper)),
       session_(options_.session, [this](Event event) { queue_.Push(std::move(event)); }),
+      stacks_({options_.search_path, static_cast<pid_t>(keeper_->pid())}, clock,
+              [this](StacksGathered gathered) { queue_.Push(std::move(gathered)); }),
       progress_(options_.work_folder) {}
 
 int AgentLoop::Run() {
@@ -69,6 +72,7 @@ int AgentLoop::Run() {
     if (core_.IsFinished()) break;
     Wait();
   }
+  stacks_.Abandon();
   session_.Close(kLastWordsTimeout);
   keeper_.reset();
   return exit_code_;
@@ -153,6 +157,7 @@ void AgentLoop::On(const FenceFell&) { pending_.push_back(FenceHasFallen{}); }
 void AgentLoop::On(const KeeperLost&) {
   is_keeper_lost_ = true;
   progress_.ForgetAll();
+  stacks_.Abandon();
   Keeper::KillAllDescendants();
   pending_.push_back(KeeperDied{});
 }
@@ -207,6 +212,20 @@ void AgentLoop::Do(const SetFarewell& effect) {
   FarewellCommand command;
   command.argv = FarewellArguments(options_.program, options_.session.host, options_.session.port, effect.farewell);
   keeper_->SetFarewell(command);
+}
+
+void AgentLoop::Do(const GatherStacks& effect) {
+  std::vector<StackTarget> targets;
+  for (const GatherStacks::Process& process : effect.processes) {
+    uint32_t owner = process.slot;
+    for (const auto& [key, followers] : followers_) {
+      for (const ProcessKey& follower : followers) {
+        if (follower.slot == process.slot) owner = key.slot;
+      }
+    }
+    targets.push_back({process.slot, static_cast<pid_t>(process.pid), StacksFile(options_.work_folder, owner)});
+  }
+  stacks_.Gather(effect.query, std::move(targets));
 }
 
 void AgentLoop::Do(const Say& effect) { narrator_.Tell(effect, clock_.Read().monotonic); }

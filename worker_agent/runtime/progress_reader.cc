@@ -1,15 +1,13 @@
 #include "worker_agent/runtime/progress_reader.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <string_view>
 
-#include "worker_agent/keeper/unique_fd.h"
 #include "worker_agent/launch/slot_files.h"
+#include "worker_agent/runtime/regular_file.h"
 
 namespace muster::agent {
 namespace {
@@ -41,11 +39,9 @@ std::vector<ProgressMade> ProgressReader::Poll() {
 }
 
 bool ProgressReader::Look(const std::string& path, Seen& seen) {
-  // A device's mere opening may do something: so first what it is, then open it, then whether it still is.
   struct stat info {};
-  if (lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
-  if (!fd.is_open() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  const UniqueFd fd = OpenRegularFile(path, info);
+  if (!fd.is_open()) return false;
   char bytes[kMostBytes];
   const ssize_t n = read(fd.get(), bytes, sizeof bytes);
   if (n < 0) return false;
