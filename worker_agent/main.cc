@@ -24,6 +24,7 @@
 #include "worker_agent/runtime/node_description.h"
 #include "worker_agent/runtime/node_lock.h"
 #include "worker_agent/runtime/own_scheduler.h"
+#include "worker_agent/runtime/python_folder.h"
 #include "worker_agent/session/farewell.h"
 
 namespace muster::agent {
@@ -90,7 +91,8 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
   const uint64_t incarnation = NewIncarnation();
   const auto folder = WorkFolder::Create(WorkFolder::DefaultBase(environment), settings.job_id, incarnation);
   if (!folder.ok()) return Fail(folder.status());
-  auto launcher = Launcher::Create({settings, node->node, environment, (*folder)->path(), node->own_address});
+  auto launcher = Launcher::Create(
+      {settings, node->node, environment, (*folder)->path(), node->own_address, PythonFolder(OwnProgram())});
   if (!launcher.ok()) return Fail(launcher.status());
 
   AgentLoopOptions options;

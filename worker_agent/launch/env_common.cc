@@ -28,6 +28,8 @@ void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& build
   } else {
     builder.Drop("MUSTER_LOCAL_RANKS");
   }
+  // Last, so that nothing of the user's is hidden by it.
+  if (!input.python_folder.empty()) builder.Append("PYTHONPATH", input.python_folder);
   // Present but empty means "buffered, please" to Python.
   if (!input.inherited.contains("PYTHONUNBUFFERED")) builder.Default("PYTHONUNBUFFERED", "1");
 }

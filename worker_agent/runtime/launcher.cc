@@ -146,6 +146,7 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   input.cluster_file = round.cluster_file;
   input.progress_file = ProgressFile(options_.work_folder, slot);
   input.stacks_file = StacksFile(options_.work_folder, slot);
+  input.python_folder = options_.python_folder;
   input.error_file = spec.error_file;
   input.rank_table_file = settings.rank_table_file;
   input.master_address = settings.master_addr;

@@ -24,7 +24,8 @@ struct LauncherOptions {
   v1::NodeInfo node;                               // as it joined
   std::map<std::string, std::string> environment;  // this process's own
   std::string work_folder;
-  std::string own_address;  // numeric, where the peer list doesn't tell; may be empty
+  std::string own_address;    // numeric, where the peer list doesn't tell; may be empty
+  std::string python_folder;  // of muster_training.py; empty: there is none
 };
 
 struct LaunchPlan {

@@ -125,6 +125,19 @@ TEST_F(EnvironmentTest, FilesForTheAgentAreThoseOfThisProcess) {
   EXPECT_EQ(map.at("MS_STACKS_FILE"), "/w/stacks-1");
 }
 
+TEST_F(EnvironmentTest, OurPythonFolderComesLastAndOnce) {
+  EXPECT_FALSE(Build().contains("PYTHONPATH"));
+  input.python_folder = "/opt/lib/muster/python";
+  EXPECT_EQ(Build().at("PYTHONPATH"), "/opt/lib/muster/python");
+  input.inherited = {{"PYTHONPATH", "/mine:/yours"}};
+  EXPECT_EQ(Build().at("PYTHONPATH"), "/mine:/yours:/opt/lib/muster/python");
+  input.inherited = {{"PYTHONPATH", "/opt/lib/muster/python:/mine"}};  // an agent below an agent
+  EXPECT_EQ(Build().at("PYTHONPATH"), "/opt/lib/muster/python:/mine");
+  EXPECT_THAT(environment.replaced, IsEmpty());
+  input.overrides = {{"PYTHONPATH", "/only"}};
+  EXPECT_EQ(Build().at("PYTHONPATH"), "/only");
+}
+
 TEST_F(EnvironmentTest, TheDocumentsVariablesAreNoNews) {
   input.node_id = "node-b";  // the agent's id, which is not the process's rank
   input.inherited = {{"MS_ROLE", "MS_WORKER"}, {"MS_WORKER_NUM", "6"},    {"MS_SCHED_HOST", "node1"},

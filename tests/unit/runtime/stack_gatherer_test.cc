@@ -30,9 +30,9 @@ using ::testing::StartsWith;
 
 // Says that it is ready by making the file `argv[1]`.
 constexpr char kAgreed[] =
-    "import faulthandler, os, sys, threading, time\n"
+    "import muster_training, sys, time\n"
     "def stands_here(): time.sleep(1000)\n"
-    "faulthandler.register(39, file=open(os.environ['MS_STACKS_FILE'], 'a'), all_threads=True, chain=False)\n"
+    "assert muster_training.enable_stacks()\n"
     "open(sys.argv[1], 'w').close()\n"
     "stands_here()\n";
 
@@ -64,6 +64,8 @@ class StackGathererTest : public ::testing::Test {
     if (pid == 0) {
       setpgid(0, 0);
       putenv(const_cast<char*>(stacks.c_str()));
+      setenv("PYTHONPATH", MUSTER_PYTHON_FOLDER, 1);
+      setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
       std::vector<char*> words;
       for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
       words.push_back(nullptr);
