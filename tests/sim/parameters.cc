@@ -268,7 +268,7 @@ std::string Parameters::Describe() const {
                   ", agents killed ", faults.agent_kills, ", hung ", faults.agent_hangs, ", keepers killed ",
                   faults.keeper_kills, ", machines crashed ", faults.machine_crashes, ", signals ", faults.end_signals,
                   ", scheduler paused ", faults.scheduler_pauses, ", restarted ", faults.scheduler_restarts, ", stops ",
-                  faults.stop_requests, "\n");
+                  faults.stop_requests, ", processes hung ", faults.process_hangs, "\n");
   return text;
 }
 

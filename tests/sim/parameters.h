@@ -59,6 +59,7 @@ struct FaultPlan {
   int scheduler_pauses = 0;
   int scheduler_restarts = 0;
   int stop_requests = 0;
+  int process_hangs = 0;  // never drawn as long as nobody notices them: the run would not end
   double dial_loss = 0;
   double dial_delay = 0;
   double dial_duplicate = 0;
