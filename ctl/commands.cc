@@ -91,6 +91,10 @@ int Ranks(AdminClient& client, const CtlSettings& settings) {
 }
 
 int Events(AdminClient& client, const CtlSettings& settings) {
+  if (!settings.job_id.empty()) {
+    const absl::StatusOr<v1::StatusReply> known = AskStatus(client, settings);
+    if (!known.ok()) return Complain(known.status());
+  }
   const absl::StatusOr<v1::EventsReply> all = client.ListEvents(settings.job_id, 0);
   if (!all.ok()) return Complain(all.status());
   v1::EventsReply shown;
@@ -189,7 +193,7 @@ int Stacks(AdminClient& reader, const CtlSettings& settings, const std::string& 
                                 "; expected ranks such as 0,3-5"));
     }
     for (const auto& [first, last] : *ranges) {
-      for (uint32_t rank = first; rank <= last && request.ranks_size() <= kMaxStackRanks; ++rank) {
+      for (uint32_t rank = first; rank <= last && static_cast<size_t>(request.ranks_size()) <= kMaxStackRanks; ++rank) {
         request.add_ranks(rank);
       }
     }
@@ -248,7 +252,7 @@ std::string CheckWords(const std::vector<std::string>& words) {
   if (found == nullptr) {
     const std::string meant = NearMiss(words[0], names);
     return absl::StrCat("unknown command '", words[0], "'",
-                        meant.empty() ? "" : absl::StrCat("; did you mean '", meant, "'?"),
+                        meant.empty() ? ";" : absl::StrCat("; did you mean '", meant, "'?"),
                         " `ms-ctl --help` lists all");
   }
   const size_t most = found->argument.empty() ? 1 : 2;

@@ -3,10 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +27,7 @@
 #include "worker_agent/runtime/node_description.h"
 #include "worker_agent/runtime/node_lock.h"
 #include "worker_agent/runtime/own_scheduler.h"
+#include "worker_agent/runtime/python_folder.h"
 #include "worker_agent/session/farewell.h"
 
 namespace muster::agent {
@@ -59,11 +63,23 @@ absl::StatusOr<NodeLock> TakeNodeLock(const AgentSettings& settings,
   return NodeLock::Take(options);
 }
 
+// Now, while nobody waits for this node yet.
+absl::Status PrepareLogFolder(const std::string& folder) {
+  if (folder.empty()) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error && access(folder.c_str(), W_OK | X_OK) != 0) error.assign(errno, std::generic_category());
+  if (!error) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("log_dir: no files can be written in ", folder, ": ", error.message(),
+                                                 "; correct --log_dir, or leave it out"));
+}
+
 // Joins the job and stays with it. Before gRPC: the keeper is forked while this is the only thread.
 int Work(AgentSettings settings, std::map<std::string, std::string> environment) {
   Signals signals;
   if (settings.standalone && !settings.worker_num) settings.worker_num = SlotCount(settings, environment);
 
+  if (const absl::Status status = PrepareLogFolder(settings.log_dir); !status.ok()) return Fail(status);
   const absl::StatusOr<int> stop_signal = ParseSignal(settings.stop_signal);
   if (!stop_signal.ok()) return Fail(stop_signal.status());
   absl::StatusOr<NodeLock> lock = TakeNodeLock(settings, environment);
@@ -78,7 +94,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
   if (!scheduler.ok()) return Fail(scheduler.status());
   if (*scheduler != nullptr) {
     Keeper::Spare((*scheduler)->pid());
-    (*scheduler)->WaitUntilItListens(settings);
+    if (const absl::Status status = (*scheduler)->WaitUntilItListens(settings); !status.ok()) return Fail(status);
   }
   if (settings.standalone) {  // what was inherited is meant for another job
     environment.erase("MS_SCHED_HOST");
@@ -90,7 +106,8 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
   const uint64_t incarnation = NewIncarnation();
   const auto folder = WorkFolder::Create(WorkFolder::DefaultBase(environment), settings.job_id, incarnation);
   if (!folder.ok()) return Fail(folder.status());
-  auto launcher = Launcher::Create({settings, node->node, environment, (*folder)->path(), node->own_address});
+  auto launcher = Launcher::Create(
+      {settings, node->node, environment, (*folder)->path(), node->own_address, PythonFolder(OwnProgram())});
   if (!launcher.ok()) return Fail(launcher.status());
 
   AgentLoopOptions options;
@@ -109,6 +126,8 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
   options.session.port = settings.sched_port;
   options.session.request_timeout = std::min(settings.receive_msg_timeout, options.session.request_timeout);
   options.program = OwnProgram();
+  options.work_folder = (*folder)->path();
+  if (const auto found = environment.find("PATH"); found != environment.end()) options.search_path = found->second;
   options.log_dir = settings.log_dir;
   options.on_welcome = [&](const std::string& id) {
     if (settings.node_id.empty() && lock.ok()) lock->Keep(id);

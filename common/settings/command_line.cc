@@ -27,6 +27,10 @@ class Reader {
         ++at_;
       } else if (word.size() > 1 && word[0] == '-') {
         ReadFlag(word);
+      } else if (first_word_is_command_ && IsMisplacedValue(word)) {
+        out_.errors.push_back(absl::StrCat("unexpected word ", Quoted(word), " before --: did you mean ",
+                                           args_[at_ - 1], "=", word, "? A command stands behind --"));
+        ++at_;
       } else if (first_word_is_command_) {
         TakeCommand();
       } else {
@@ -41,6 +45,11 @@ class Reader {
   void TakeCommand() {
     out_.command.assign(args_.begin() + static_cast<std::ptrdiff_t>(at_), args_.end());
     at_ = args_.size();
+  }
+
+  // A number, or nothing, behind a flag is no command: it was meant as the value of a switch that doesn't take such.
+  bool IsMisplacedValue(const std::string& word) const {
+    return at_ > 0 && absl::StartsWith(args_[at_ - 1], "--") && word.find_first_not_of("0123456789.-") == word.npos;
   }
 
   // The next word, if it can be a value: nothing of ours begins with two dashes.

@@ -232,9 +232,9 @@ void Core::Impl::On(const SteerRequested& event) {
   } else if (request.action() == v1::SteerRequest::DRAIN || request.action() == v1::SteerRequest::UNDRAIN) {
     text = Drain(*run, request);
   } else if (!run->IsUnderWay()) {
-    text =
-        absl::FailedPreconditionError(absl::StrCat("run ", run->number, " of job ", run->job_id, " is ",
-                                                   RunPhaseName(run->phase), ": it has no processes to start again"));
+    text = absl::FailedPreconditionError(absl::StrCat(
+        "run ", run->number, " of job ", run->job_id, " is ", RunPhaseName(run->phase),
+        ": there are no ranks that could start ", request.action() == v1::SteerRequest::FENCE ? "elsewhere" : "again"));
   } else if (request.action() == v1::SteerRequest::FENCE) {
     text = Fence(*run, request);
   } else {

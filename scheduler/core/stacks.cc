@@ -30,11 +30,24 @@ std::vector<uint32_t> FewRanks(const Run& run, size_t most) {
   return ranks;
 }
 
+// Where the part of the main thread begins: py-spy calls it so, and faulthandler calls the thread "current" that took
+// the signal.
+size_t MainThread(const std::string& text) {
+  for (const char* mark : {"\"MainThread\"", "Current thread "}) {
+    const size_t at = text.find(mark);
+    if (at == std::string::npos) continue;
+    const size_t line = text.rfind('\n', at);
+    return line == std::string::npos ? 0 : line + 1;
+  }
+  return 0;
+}
+
 // As the last lines of a cause.
 void AddStack(const v1::RankStack& stack, v1::Cause& cause) {
-  if (stack.stack().text().empty()) return;
+  const std::string text = stack.stack().text().substr(MainThread(stack.stack().text()));
+  if (text.empty()) return;
   cause.add_last_lines(absl::StrCat("stack of rank ", stack.rank(), ", by ", stack.stack().method(), ":"));
-  for (const absl::string_view line : absl::StrSplit(stack.stack().text(), '\n', absl::SkipWhitespace())) {
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
     if (cause.last_lines_size() == static_cast<int>(kMaxLastLines)) break;
     CutText(*cause.add_last_lines() = std::string(line), kMaxLastLineBytes);
   }

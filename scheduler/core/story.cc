@@ -71,9 +71,12 @@ std::optional<v1::StoryEvent> DescribeSlotRestart(const State& state, const v1::
   if (run == nullptr || !run->nodes.contains(record.node_id())) return std::nullopt;
   const Node& node = run->nodes.at(record.node_id());
   if (record.slot() >= node.slots.size()) return std::nullopt;
-  return Line(record.job_id(), record.run(), "process_restarted",
-              absl::StrCat("rank ", node.slots[record.slot()].rank, " on ", node.info.host_name(), " (node ", node.id,
-                           ") starts again, attempt ", record.attempt(), " of round ", run->round));
+  v1::StoryEvent event =
+      Line(record.job_id(), record.run(), "process_restarted",
+           absl::StrCat("rank ", node.slots[record.slot()].rank, " on ", node.info.host_name(), " (node ", node.id,
+                        ") starts again, attempt ", record.attempt(), " of round ", run->round));
+  *event.mutable_last_lines() = record.cause().last_lines();
+  return event;
 }
 
 v1::StoryEvent DescribeEnd(const v1::RunEnded& record) {
@@ -143,10 +146,14 @@ std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& rec
       return Line(record.incarnation_gone().job_id(), record.incarnation_gone().run(), "node_gone",
                   absl::StrCat("the old processes of node ", record.incarnation_gone().node_id(),
                                " are gone: ", record.incarnation_gone().reason()));
-    case v1::Record::kRoundAborted:
-      return Line(record.round_aborted().job_id(), record.round_aborted().run(), "round_aborted",
-                  absl::StrCat("restarting the processes of job ", record.round_aborted().job_id(), ": ",
-                               record.round_aborted().first().text()));
+    case v1::Record::kRoundAborted: {
+      const v1::RoundAborted& aborted = record.round_aborted();
+      v1::StoryEvent event =
+          Line(aborted.job_id(), aborted.run(), "round_aborted",
+               absl::StrCat("restarting the processes of job ", aborted.job_id(), ": ", aborted.first().text()));
+      *event.mutable_last_lines() = aborted.first().last_lines();
+      return event;
+    }
     case v1::Record::kSlotRestarted:
       return DescribeSlotRestart(state, record.slot_restarted());
     case v1::Record::kRoundClosed:

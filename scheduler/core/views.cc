@@ -1,5 +1,8 @@
 // What ms-ctl is shown.
+#include <openssl/sha.h>
+
 #include <algorithm>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "common/ip_address.h"
@@ -16,6 +19,16 @@ uint32_t Limit(const Request& request, uint32_t most) {
 
 int64_t AgeMs(bool was_seen, MonotonicTime when, MonotonicTime now) {
   return was_seen ? absl::ToInt64Milliseconds(now - when) : -1;
+}
+
+// Tells one start from another. The incarnation itself stays between the agent and the scheduler: who knows it could
+// speak for the agent.
+uint64_t Fingerprint(uint64_t incarnation) {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(&incarnation), sizeof(incarnation), digest);
+  uint64_t fingerprint = 0;
+  std::memcpy(&fingerprint, digest, sizeof(fingerprint));
+  return fingerprint;
 }
 
 v1::NodeStatus NodeView(const Node& node, MonotonicTime now) {
@@ -35,7 +48,7 @@ v1::NodeStatus NodeView(const Node& node, MonotonicTime now) {
   for (const uint32_t rank : RanksOf(node)) status.add_ranks(rank);
   status.set_last_seen_ms(AgeMs(node.was_seen, node.last_seen, now));
   status.set_is_spare(node.is_spare);
-  status.set_incarnation(node.incarnation);
+  status.set_incarnation(Fingerprint(node.incarnation));
   status.set_pid(node.info.pid());
   status.set_version(node.info.version());
   return status;
@@ -52,7 +65,7 @@ v1::NodeStatus GoneView(const std::string& id, const GoneNode& gone, MonotonicTi
   status.set_host_name(gone.host_name);
   status.set_address(gone.address);
   status.set_last_seen_ms(AgeMs(gone.was_seen, gone.last_seen, now));
-  status.set_incarnation(gone.incarnation);
+  status.set_incarnation(Fingerprint(gone.incarnation));
   status.set_note(gone.reason);
   return status;
 }
@@ -113,6 +126,7 @@ v1::RunStatus Core::Impl::RunView(Run& run) {
   *status.mutable_settings() = run.settings;
   uint32_t here = 0, away = 0, spares = 0, running = 0, done = 0;
   for (const auto& [id, node] : run.nodes) {
+    if (node.stream == 0 && node.is_settled) continue;  // it knew the outcome and has gone
     ++(node.stream != 0 ? here : away);
     spares += node.is_spare ? 1 : 0;
     for (const SlotState& slot : node.slots) {

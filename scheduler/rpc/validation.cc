@@ -146,7 +146,7 @@ absl::Status CheckStackTraces(const v1::StackTraces& traces) {
     MUSTER_REQUIRE(CheckProcess(stack.slot()));
     MUSTER_REQUIRE(CheckLine("method", stack.method(), kMaxStackMethodBytes));
     MUSTER_REQUIRE(CheckSize("text", stack.text(), kMaxStackBytes));
-    MUSTER_REQUIRE(CheckSize("note", stack.note(), kMaxShortTextBytes));
+    MUSTER_REQUIRE(CheckSize("note", stack.note(), kMaxStackNoteBytes));
   }
   return absl::OkStatus();
 }

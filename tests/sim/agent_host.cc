@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kKill = 9;
 constexpr int kMostStepsAtOnce = 1000;
+constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 
 std::string Sha256(const std::string& bytes) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
@@ -74,6 +75,18 @@ void AgentHost::Apply(const agent::Event& event) {
   Arm();
 }
 
+void AgentHost::WatchProgress() {
+  if (std::exchange(is_watching_, true)) return;
+  parts_.sim.timeline.After(kProgressInterval, [this] {
+    is_watching_ = false;
+    if (has_ended_ || !keeper_.HasProcesses()) return;
+    if (parts_.sim.timeline.monotonic() >= hangs_until_) {
+      for (const agent::ProgressMade& made : keeper_.TakeProgress()) Apply(made);
+    }
+    WatchProgress();
+  });
+}
+
 void AgentHost::Arm() {
   if (has_ended_) return;
   MonotonicTime due = core_.NextDeadline();
@@ -119,6 +132,12 @@ void AgentHost::KillKeeper() {
   parts_.sim.Trace("fault: the keeper of ", known_id_, " is killed");
   was_touched_ = true;
   keeper_.Die();
+}
+
+void AgentHost::HangProcess(Random& random) {
+  if (has_ended_) return;
+  was_touched_ = true;
+  keeper_.HangOne(random);
 }
 
 void AgentHost::Vanish() {
@@ -199,6 +218,7 @@ void AgentHost::Do(const agent::Launch& effect) {
     parts_.invariants.OnLaunch(incarnation_, orders.back().place);
   }
   keeper_.Start(std::move(orders));
+  WatchProgress();
 }
 
 void AgentHost::Do(const agent::PrintAssignment& effect) {
@@ -223,6 +243,15 @@ void AgentHost::Do(const agent::SetFarewell& effect) {
   known_id_ = farewell_.node_id();
   run_ = {farewell_.cluster_id(), farewell_.job_id(), farewell_.run()};
   parts_.invariants.OnWelcomeTaken(incarnation_, run_);
+}
+
+void AgentHost::Do(const agent::GatherStacks& effect) {
+  agent::StacksGathered gathered{effect.query, {}};
+  for (const agent::GatherStacks::Process& process : effect.processes) {
+    gathered.stacks.emplace_back().set_slot(process.slot);
+    gathered.stacks.back().set_pid(process.pid);
+  }
+  parts_.sim.timeline.After(absl::Seconds(1), [this, gathered = std::move(gathered)] { Deliver(gathered); });
 }
 
 void AgentHost::Do(const agent::Say& effect) {

@@ -36,6 +36,7 @@ class AgentHost : public AgentEnd {
   void Vanish();                     // the machine is gone
   void Hang(absl::Duration length);  // SIGSTOP, SIGCONT
   void Signal(int signal);
+  void HangProcess(Random& random);
 
   bool HasEnded() const { return has_ended_; }
   int exit_code() const { return exit_code_; }  // -1 unless it ended by itself
@@ -57,6 +58,8 @@ class AgentHost : public AgentEnd {
   [[gnu::noinline]] void Deliver(const agent::Event& event);
   void Apply(const agent::Event& event);
   void Arm();
+  // Looks at its processes' progress once a second while there are any.
+  void WatchProgress();
   void EndProcess(bool is_silent);
 
   void Do(const agent::Dial& effect);
@@ -69,6 +72,7 @@ class AgentHost : public AgentEnd {
   void Do(const agent::PrintAssignment& effect);
   void Do(const agent::SetFence& effect);
   void Do(const agent::SetFarewell& effect);
+  void Do(const agent::GatherStacks& effect);
   void Do(const agent::Say& effect);
   void Do(const agent::Finish& effect);
   PlaceName PlaceOf(const v1::DesiredState& desired, uint32_t slot) const;
@@ -82,6 +86,7 @@ class AgentHost : public AgentEnd {
   agent::AgentCore core_;
   Keeper keeper_;
   bool has_ended_ = false;
+  bool is_watching_ = false;
   bool was_touched_ = false;
   int exit_code_ = -1;
   std::function<void()> on_end_;

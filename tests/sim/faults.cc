@@ -39,6 +39,9 @@ void World::PlanFaults() {
     if (!fault_random_.Chance(0.3)) return;
     sim_.timeline.After(fault_random_.UpTo(absl::Seconds(5)), [agent] { agent->Signal(SIGINT); });
   });
+  plan(f.process_hangs, [this] {
+    if (AgentHost* agent = PickAgent()) agent->HangProcess(fault_random_);
+  });
   sim_.timeline.After(sim_.parameters.faults_end, [this] { EndFaults(); });
 }
 

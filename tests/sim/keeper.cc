@@ -28,6 +28,11 @@ absl::Duration LengthOf(const RunName& run, absl::Duration longest, uint64_t see
   return Random(mixed).UpTo(longest);
 }
 
+// How fast it is, from a source of its own: the other fates of a seed stay what they were.
+absl::Duration PerStep(Random random) {
+  return random.Chance(0.25) ? absl::InfiniteDuration() : random.Between(absl::Milliseconds(300), absl::Seconds(10));
+}
+
 }  // namespace
 
 void Keeper::Command(std::function<void()> action) {
@@ -73,9 +78,12 @@ void Keeper::Spawn(const Order& order) {
     return;
   }
   const Key key = ++last_key_;
-  running_[key] = Process{order};
+  Process& process = running_[key];
+  process.order = order;
+  process.started = sim_.timeline.monotonic();
+  process.per_step = PerStep(Random(sim_.parameters.seed ^ (incarnation_ + key)));
   sim_.Trace("process ", order.place.Text(), " starts");
-  processes_.Begin(order.place, incarnation_, [this, key](int exit_code) { End(key, {exit_code, 0}); });
+  processes_.Begin(order.place, incarnation_, [this, key](int exit_code) { EndByItself(key, {exit_code, 0}); });
   v1::ProcessStarted started;
   started.set_round(order.place.round);
   started.set_slot(order.slot);
@@ -91,10 +99,10 @@ void Keeper::PlanFate(Key key, const Order& order) {
   if (!is_peace && random_.Chance(job_.process_failure)) {
     std::vector<Death> deaths = {{1, 0}, {3, 0}, {0, 9}, {0, 11}, {0, 6}};
     const Death death = random_.Pick(deaths);
-    sim_.timeline.After(random_.UpTo(length), [this, key, death] { End(key, death); });
+    sim_.timeline.After(random_.UpTo(length), [this, key, death] { EndByItself(key, death); });
     return;
   }
-  sim_.timeline.After(length + random_.UpTo(absl::Milliseconds(800)), [this, key] { End(key, {0, 0}); });
+  sim_.timeline.After(length + random_.UpTo(absl::Milliseconds(800)), [this, key] { EndByItself(key, {0, 0}); });
 }
 
 void Keeper::StopAll() {
@@ -150,6 +158,36 @@ void Keeper::End(Key key, Death death) {
              process.is_stopping ? ", stopped" : "");
   processes_.End(process.order.place, death, process.is_stopping);
   TellLater(agent::ProcessHasEnded{EndedOf(process.order, death, process.is_stopping), absl::Milliseconds(1)});
+}
+
+void Keeper::EndByItself(Key key, Death death) {
+  const auto it = running_.find(key);
+  if (it != running_.end() && it->second.hangs_from.is_never()) End(key, death);
+}
+
+void Keeper::HangOne(Random& random) {
+  std::vector<Key> keys;
+  for (const auto& [key, process] : running_) {
+    // Who never writes is not watched.
+    if (!process.is_stopping && process.hangs_from.is_never() && process.step_taken > 0) keys.push_back(key);
+  }
+  if (keys.empty()) return;
+  Process& process = running_[random.Pick(keys)];
+  process.hangs_from = sim_.timeline.monotonic();
+  processes_.NoteHang(process.order.place);
+  sim_.Trace("fault: process ", process.order.place.Text(), " hangs");
+}
+
+std::vector<agent::ProgressMade> Keeper::TakeProgress() {
+  std::vector<agent::ProgressMade> made;
+  for (auto& [key, process] : running_) {
+    const absl::Duration worked = std::min(sim_.timeline.monotonic(), process.hangs_from) - process.started;
+    const auto step = static_cast<uint64_t>(worked / process.per_step);
+    if (step == std::exchange(process.step_taken, step)) continue;
+    const Order& order = process.order;
+    made.push_back({order.place.round, order.slot, order.attempt, step});
+  }
+  return made;
 }
 
 void Keeper::EndAll() {

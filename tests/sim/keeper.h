@@ -49,10 +49,21 @@ class Keeper {
 
   bool is_alive() const { return is_alive_; }
 
+  // What the agent finds when it looks at its processes' files: the steps that were made since it last looked. Some
+  // processes never write.
+  std::vector<agent::ProgressMade> TakeProgress();
+  bool HasProcesses() const { return !running_.empty() || !ordered_.empty(); }
+  // A fault: one process stands still, and neither ends nor fails by itself any more.
+  void HangOne(Random& random);
+
  private:
   struct Process {
     Order order;
     bool is_stopping = false;
+    MonotonicTime started;
+    absl::Duration per_step = absl::InfiniteDuration();  // infinite: it never writes
+    MonotonicTime hangs_from = MonotonicTime::Never();
+    uint64_t step_taken = 0;  // the last one that the agent saw
   };
   using Key = uint64_t;
 
@@ -61,6 +72,8 @@ class Keeper {
   void PlanFate(Key key, const Order& order);
   void StopNow();
   void End(Key key, Death death);
+  // By itself: not if it hangs.
+  void EndByItself(Key key, Death death);
   void EndAll();
   // In order: no event overtakes an earlier one.
   void TellLater(agent::Event event);

@@ -222,8 +222,18 @@ absl::Duration FaultsEnd(const Parameters& p) {
   const absl::Duration needed = p.scheduler.topo_timeout * 2 +
                                 p.scheduler.rejoin_timeout.value_or(p.scheduler.topo_timeout) + longest + patience +
                                 3 * p.scheduler.lease + 3 * p.scheduler.stop_timeout + p.scheduler.disconnect_grace +
-                                absl::Seconds(45);
+                                absl::Milliseconds(p.scheduler.settings.progress_timeout_ms()) + absl::Seconds(45);
   return std::min(p.length - needed, absl::Seconds(400));
+}
+
+// What came into the simulation later, from a source of its own: the rest of a seed stays what it was.
+void DrawLater(Random random, Parameters& p) {
+  if (p.is_calm) return;
+  if (random.Chance(0.4)) {
+    p.scheduler.settings.set_progress_timeout_ms(static_cast<uint64_t>(1000 * random.Int(15, 40)));
+    p.faults.process_hangs = static_cast<int>(random.Int(1, 3));
+  }
+  p.faults.steerings = Times(random, 4);
 }
 
 }  // namespace
@@ -241,6 +251,7 @@ Parameters DrawParameters(uint64_t seed, const Limits& limits) {
     p.is_persistent = false;
   }
   if (!p.is_calm) p.faults = DrawFaults(random);
+  DrawLater(Random(seed * 0x9fb21c651e98df25 + 1), p);
   p.faults_end = FaultsEnd(p);
   return p;
 }
@@ -268,7 +279,8 @@ std::string Parameters::Describe() const {
                   ", agents killed ", faults.agent_kills, ", hung ", faults.agent_hangs, ", keepers killed ",
                   faults.keeper_kills, ", machines crashed ", faults.machine_crashes, ", signals ", faults.end_signals,
                   ", scheduler paused ", faults.scheduler_pauses, ", restarted ", faults.scheduler_restarts, ", stops ",
-                  faults.stop_requests, "\n");
+                  faults.stop_requests, ", processes hung ", faults.process_hangs, ", steered ", faults.steerings,
+                  "\n");
   return text;
 }
 

@@ -59,6 +59,8 @@ struct FaultPlan {
   int scheduler_pauses = 0;
   int scheduler_restarts = 0;
   int stop_requests = 0;
+  int process_hangs = 0;  // only where --progress_timeout notices them: else the run would not end
+  int steerings = 0;      // not a fault, but as unexpected: restarts by hand, draining
   double dial_loss = 0;
   double dial_delay = 0;
   double dial_duplicate = 0;

@@ -55,6 +55,8 @@ class Processes {
   bool IsAnyAlive() const { return !alive_.empty(); }
   bool IsAnyAlive(uint64_t incarnation) const;
   bool HasDied(const PlaceName& place, Death death) const;
+  void NoteHang(const PlaceName& place) { hung_.insert(place); }
+  bool HasHung(const PlaceName& place) const { return hung_.contains(place); }
   std::string Text() const;
 
  private:
@@ -67,6 +69,7 @@ class Processes {
   Random random_;
   std::map<PlaceName, Live> alive_;
   std::set<std::pair<PlaceName, Death>> deaths_;
+  std::set<PlaceName> hung_;
 };
 
 }  // namespace muster::sim

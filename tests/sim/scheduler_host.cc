@@ -83,6 +83,7 @@ void SchedulerHost::Post(scheduler::Event event) {
 void SchedulerHost::OnMessage(StreamId stream, const std::string& peer_address, const v1::AgentMessage& message) {
   if (message.has_join()) Post(scheduler::JoinRequested{stream, message.join(), peer_address, ""});
   if (message.has_report()) Post(scheduler::ReportReceived{stream, message.report()});
+  if (message.has_stack_traces()) Post(scheduler::StackTracesReceived{stream, message.stack_traces()});
   if (message.has_probe_answer()) Post(scheduler::ProbeAnswered{stream, message.probe_answer().probe()});
 }
 
@@ -104,6 +105,18 @@ void SchedulerHost::AskToStop(const std::string& job_id) {
   request.set_user("operator");
   queries_[++last_query_] = "stop";
   Post(scheduler::StopRequested{last_query_, request});
+}
+
+void SchedulerHost::Steer(const v1::SteerRequest& request) {
+  queries_[++last_query_] = "steer";
+  Post(scheduler::SteerRequested{last_query_, request});
+}
+
+void SchedulerHost::AskForStacks(const std::string& job_id) {
+  v1::StacksRequest request;
+  request.set_job_id(job_id);
+  queries_[++last_query_] = "stacks";
+  Post(scheduler::StacksRequested{last_query_, request});
 }
 
 std::shared_ptr<const std::string> SchedulerHost::GetPeers(const std::string& job_id, uint64_t run, uint32_t round) {

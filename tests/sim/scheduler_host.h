@@ -34,6 +34,8 @@ class SchedulerHost : public SchedulerEnd {
   // An admin call.
   void Ask(scheduler::QueryRequest request);
   void AskToStop(const std::string& job_id);
+  void Steer(const v1::SteerRequest& request);
+  void AskForStacks(const std::string& job_id);
 
   // A job's `--once` scheduler ends with its run and is not started again.
   bool IsForGood() const { return is_for_good_; }

@@ -18,6 +18,9 @@ void World::PlanUsers() {
   for (int i = 0; i < sim_.parameters.faults.stop_requests; ++i) {
     sim_.timeline.After(user_random_.UpTo(sim_.parameters.faults_end), [this] { AskToStop(); });
   }
+  for (int i = 0; i < sim_.parameters.faults.steerings; ++i) {
+    sim_.timeline.After(user_random_.UpTo(sim_.parameters.faults_end), [this] { SteerSomething(); });
+  }
 }
 
 void World::StartAgent(Place& place) {
@@ -96,6 +99,22 @@ void World::AskSomething() {
     default:
       return scheduler_.Ask(v1::EventsRequest());
   }
+}
+
+void World::SteerSomething() {
+  const Place& place = *user_random_.Pick(places_);
+  if (user_random_.Chance(0.15)) return scheduler_.AskForStacks(place.job->id);
+  v1::SteerRequest request;
+  request.set_job_id(place.job->id);
+  request.set_node_id(place.current == nullptr ? place.kept_id : place.current->known_id());
+  const int64_t dice = user_random_.Int(0, 9);
+  request.set_action(dice < 4   ? v1::SteerRequest::RESTART
+                     : dice < 9 ? v1::SteerRequest::DRAIN
+                                : v1::SteerRequest::UNDRAIN);
+  request.set_user("operator");
+  sim_.Trace("user: ", v1::SteerRequest::Action_Name(request.action()), " node ", request.node_id(), " of job ",
+             place.job->id);
+  scheduler_.Steer(request);
 }
 
 void World::AskToStop() {

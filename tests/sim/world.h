@@ -46,6 +46,7 @@ class World {
   void StartJobAgainIfOver(const JobSpec& job);
   void AskSomething();
   void AskToStop();
+  void SteerSomething();
 
   // faults.cc
   void PlanFaults();

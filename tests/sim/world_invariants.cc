@@ -85,6 +85,10 @@ void WorldInvariants::CheckRecord(const v1::Record& record) {
                 absl::StrCat("node ", gone.node_id(), " was buried (", gone.reason(), "), but its processes live"));
   }
   if (record.has_run_ended()) CheckEnd(record.run_ended());
+  if (record.has_round_aborted()) {
+    const v1::RoundAborted& aborted = record.round_aborted();
+    CheckHang(NameOf(aborted.job_id(), aborted.run()), aborted.round(), aborted.first());
+  }
   const std::string contradiction = appended_.Take(record);
   sim_.Expect(contradiction.empty(), absl::StrCat("the journal's history is unsound: ", contradiction));
 }
@@ -155,6 +159,13 @@ void WorldInvariants::CheckEnd(const v1::RunEnded& ended) {
   } else {
     sim_.Expect(!cause.text().empty(), absl::StrCat(name.Text(), " failed without a cause"));
   }
+  CheckHang(name, run->round, cause);
+}
+
+void WorldInvariants::CheckHang(const RunName& name, uint32_t round, const v1::Cause& cause) {
+  if (cause.kind() != v1::Cause::NO_PROGRESS) return;
+  const PlaceName place{name, round, cause.role(), cause.rank()};
+  sim_.Expect(processes_.HasHung(place), absl::StrCat(place.Text(), " makes steps, but: ", cause.text()));
 }
 
 void WorldInvariants::OnDurable(const v1::Record& record) {
@@ -227,7 +238,8 @@ void WorldInvariants::OnWire(const scheduler::Send& send) {
   uint64_t& term = last_term_[durable_.cluster_id().empty() ? appended_.cluster_id() : durable_.cluster_id()];
   sim_.Expect(message.term() >= term, "the term fell");
   term = std::max(term, message.term());
-  if (message.has_refusal() || message.has_probe()) return;
+  if (message.refusal().reason() == v1::Refusal::DRAINED) drained_.insert(stream.join.incarnation());
+  if (message.has_refusal() || message.has_probe() || message.has_stack_query()) return;
   sim_.Expect(stream.is_welcomed, "a stream was told something before its welcome");
   sim_.Expect(send.is_urgent || durable_.term() == message.term(), "a term was told before it was durable");
   if (message.has_welcome()) CheckWelcome(stream, message.welcome());
@@ -334,6 +346,7 @@ void WorldInvariants::OnFinish(uint64_t incarnation, const RunName& run, int exi
                 absl::StrCat("an agent of ", run.Text(), ", which succeeded, ended with ", exit_code));
   }
   if (exit_code != 0) return;
+  if (drained_.contains(incarnation)) return;
   v1::Outcome told;
   sim_.Expect(truth != outcomes_.end() && told.ParseFromString(truth->second) && told.succeeded(),
               absl::StrCat("an agent (", incarnation, ") ended with 0, but ", run.Text(), " did not succeed"));

@@ -72,6 +72,7 @@ class WorldInvariants {
   void CheckRecord(const v1::Record& record);
   void CheckRemoval(const v1::NodeRemoved& removed);
   void CheckEnd(const v1::RunEnded& ended);
+  void CheckHang(const RunName& name, uint32_t round, const v1::Cause& cause);
   void NoteWelcome(StreamId stream, const v1::Welcome& welcome);
   void NoteClosed(StreamId stream);
   void CheckWelcome(const Stream& stream, const v1::Welcome& welcome);
@@ -101,6 +102,7 @@ class WorldInvariants {
   std::map<uint64_t, RunName> run_of_;       // incarnation → run that it was welcomed in
   std::set<uint64_t> launched_;              // incarnations that started something
   std::set<uint64_t> ended_agents_;
+  std::set<uint64_t> drained_;
   std::map<std::string, uint64_t> last_term_;                   // cluster → told
   std::map<PlaceName, std::pair<std::string, uint64_t>> told_;  // place → node, incarnation
 };

@@ -18,6 +18,9 @@ constexpr absl::Duration kTryInterval = absl::Seconds(3);  // what MS_CLUSTER_RE
 
 constexpr int kKillSignal = 9;
 
+// An agent that is woken so much too late was stopped, and maybe its processes with it (a paused VM, a frozen cgroup).
+constexpr absl::Duration kAsleep = absl::Seconds(2);
+
 }  // namespace
 
 AgentCore::Impl::Impl(AgentOptions options)
@@ -31,6 +34,7 @@ AgentCore::Impl::Impl(AgentOptions options)
 Effects AgentCore::Impl::Apply(const Event& event, MonotonicTime now) {
   if (is_finished_) return {};
   now_ = std::max(now, now_);
+  if (const absl::Duration late = now_ - NextDeadline(); late >= kAsleep) progress_.Excuse(late);
   effects_.clear();
   std::visit([this](const auto& e) { OnEvent(e); }, event);
   if (!is_finished_) RunTimers();
@@ -59,6 +63,7 @@ void AgentCore::Impl::OnEvent(const MessageReceived& event) {
   term_ = event.message.term();
   if (event.message.has_acknowledgement()) OnAcknowledgement(event.message.acknowledgement());
   if (event.message.has_desired()) OnDesired(event.message.desired());
+  if (event.message.has_stack_query()) OnStackQuery(event.message.stack_query());
 }
 
 void AgentCore::Impl::OnEvent(const StreamBroken& event) {
@@ -93,7 +98,7 @@ void AgentCore::Impl::OnEvent(const PeersFetched& event) {
 
 void AgentCore::Impl::OnEvent(const ProcessHasStarted& event) {
   const v1::ProcessStarted& started = event.started;
-  if (!processes_.MarkStarted({started.slot(), started.round(), started.attempt()})) return;
+  if (!processes_.MarkStarted({started.slot(), started.round(), started.attempt()}, started.pid())) return;
   v1::NodeEvent node_event;
   *node_event.mutable_started() = started;
   reporter_.Add(std::move(node_event), now_);
@@ -103,6 +108,7 @@ void AgentCore::Impl::OnEvent(const ProcessHasEnded& event) { ReportEnded(event.
 
 void AgentCore::Impl::ReportEnded(v1::ProcessEnded ended, absl::Duration age) {
   if (!processes_.MarkEnded(ended)) return;
+  progress_.Forget({ended.slot(), ended.round(), ended.attempt()});
   v1::NodeEvent node_event;
   *node_event.mutable_ended() = std::move(ended);
   reporter_.Add(std::move(node_event), now_ - std::max(age, absl::ZeroDuration()));
@@ -174,6 +180,11 @@ void AgentCore::Impl::FailLaunch(const std::vector<ProcessId>& ids, const std::s
   }
 }
 
+void AgentCore::Impl::OnEvent(const ProgressMade& event) {
+  const ProcessId id{event.slot, event.round, event.attempt};
+  if (processes_.IsRunning(id)) progress_.Made(id, event.step, now_);
+}
+
 void AgentCore::Impl::OnEvent(const Tick&) {}
 
 void AgentCore::Impl::RunTimers() {
@@ -220,6 +231,7 @@ void AgentCore::Impl::SendDueReport() {
   if (!connector_.IsOpen() || !reporter_.IsDue(now_)) return;
   v1::AgentMessage message;
   *message.mutable_report() = reporter_.MakeReport(now_);
+  progress_.Fill(*message.mutable_report(), now_);
   if (fence_at_)
     message.mutable_report()->set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_timeout_)));
   SendToScheduler(std::move(message));
@@ -240,6 +252,8 @@ MonotonicTime AgentCore::Impl::NextDeadline() const {
 
 void AgentCore::Impl::CheckInvariants() const {
   processes_.CheckInvariants();
+  MUSTER_CHECK(!stacks_.waiting || stacks_.gathering_for != 0, "a stack query waits only for an earlier one");
+  progress_.CheckInvariants(processes_);
   reporter_.CheckInvariants();
   MUSTER_CHECK(!connector_.IsOpen() || IsWelcomed(), "an open stream was welcomed");
   MUSTER_CHECK(!IsWelcomed() || !cluster_id_.empty(), "a run belongs to a cluster");
@@ -254,6 +268,7 @@ AgentCore::AgentCore(AgentOptions options) : impl_(std::make_unique<Impl>(std::m
 AgentCore::~AgentCore() = default;
 Effects AgentCore::Apply(const Event& event, MonotonicTime now) { return impl_->Apply(event, now); }
 MonotonicTime AgentCore::NextDeadline() const { return impl_->NextDeadline(); }
+absl::Duration AgentCore::heartbeat_interval() const { return impl_->heartbeat_interval(); }
 bool AgentCore::IsFinished() const { return impl_->IsFinished(); }
 void AgentCore::CheckInvariants() const { impl_->CheckInvariants(); }
 

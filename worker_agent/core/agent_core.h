@@ -38,6 +38,9 @@ class AgentCore {
   // When Apply(Tick) is due next; Never() if nothing waits for time.
   MonotonicTime NextDeadline() const;
 
+  // Between two reports, as the scheduler last told: what is observed should be no older than that.
+  absl::Duration heartbeat_interval() const;
+
   // True once Finish was given out; nothing more comes.
   bool IsFinished() const;
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -63,10 +64,24 @@ struct LaunchFailed {
   std::string reason;
 };
 
+// A running process has made a step, as far as its MS_PROGRESS_FILE tells (see runtime/progress_reader.h).
+struct ProgressMade {
+  uint32_t round = 0;
+  uint32_t slot = 0;
+  uint32_t attempt = 0;
+  std::optional<uint64_t> step;  // none: it only touches the file
+};
+
+// Answer to GatherStacks: one for each process that was named there, within the limits of an answer.
+struct StacksGathered {
+  uint64_t query = 0;
+  std::vector<v1::SlotStack> stacks;
+};
+
 struct Tick {};
 
 using Event = std::variant<Begin, MessageReceived, StreamBroken, PeersFetched, ProcessHasStarted, ProcessHasEnded,
-                           FenceHasFallen, KeeperDied, EndSignal, LaunchFailed, Tick>;
+                           FenceHasFallen, KeeperDied, EndSignal, LaunchFailed, ProgressMade, StacksGathered, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 
@@ -115,6 +130,16 @@ struct SetFarewell {
   v1::FarewellRequest farewell;
 };
 
+// Find out where these processes stand. The answer comes as StacksGathered; only then is there a next one.
+struct GatherStacks {
+  struct Process {
+    uint32_t slot = 0;
+    uint64_t pid = 0;  // 0: no process runs
+  };
+  uint64_t query = 0;
+  std::vector<Process> processes;  // at most kMaxStackRanks
+};
+
 enum class Severity { kInfo, kWarning, kError };
 
 // A line for the terminal or log. With `is_progress` it may be shown live (rewritten in place on a terminal) and is
@@ -132,7 +157,7 @@ struct Finish {
 };
 
 using Effect = std::variant<Dial, Send, HangUp, FetchPeers, Launch, StopProcesses, KillProcesses, PrintAssignment,
-                            SetFence, SetFarewell, Say, Finish>;
+                            SetFence, SetFarewell, GatherStacks, Say, Finish>;
 using Effects = std::vector<Effect>;
 
 }  // namespace muster::agent

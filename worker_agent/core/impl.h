@@ -1,5 +1,6 @@
 // The parts of AgentCore, one file for each idea: receiving.cc (what the scheduler says), converging.cc (what shall
-// run), ending.cc (when and how the agent ends), agent_core.cc (events and time). Private to worker_agent/core.
+// run), stacks.cc (where processes stand), ending.cc (when and how the agent ends), agent_core.cc (events and time).
+// Private to worker_agent/core.
 #pragma once
 
 #include <memory>
@@ -13,6 +14,7 @@
 #include "worker_agent/core/connector.h"
 #include "worker_agent/core/events.h"
 #include "worker_agent/core/processes.h"
+#include "worker_agent/core/progress.h"
 #include "worker_agent/core/reporter.h"
 
 namespace muster::agent {
@@ -24,6 +26,7 @@ class AgentCore::Impl {
   Effects Apply(const Event& event, MonotonicTime now);
   MonotonicTime NextDeadline() const;
   bool IsFinished() const { return is_finished_; }
+  absl::Duration heartbeat_interval() const { return heartbeat_interval_; }
   void CheckInvariants() const;
 
  private:
@@ -53,6 +56,13 @@ class AgentCore::Impl {
     std::string last_error;
   };
 
+  // A gathering takes seconds: one at a time, and of the queries that come meanwhile the last one.
+  struct Stacks {
+    uint64_t gathering_for = 0;  // connect_seq of the stream that the one under way was asked on; 0: none
+    std::optional<v1::StackQuery> waiting;
+    uint64_t waiting_for = 0;
+  };
+
   // agent_core.cc
   void OnEvent(const Begin& event);
   void OnEvent(const MessageReceived& event);
@@ -64,6 +74,8 @@ class AgentCore::Impl {
   void OnEvent(const KeeperDied& event);
   void OnEvent(const EndSignal& event);
   void OnEvent(const LaunchFailed& event);
+  void OnEvent(const ProgressMade& event);
+  void OnEvent(const StacksGathered& event);  // stacks.cc
   void OnEvent(const Tick& event);
   void RunTimers();
   void SendDueReport();
@@ -98,6 +110,10 @@ class AgentCore::Impl {
   void StopPatiently();
   MonotonicTime NextStopDeadline() const;
 
+  // stacks.cc
+  void OnStackQuery(const v1::StackQuery& query);
+  void GatherNext();
+
   // ending.cc
   void EndHopeless(int exit_code, Say last_word);
   void EndByOutcome();
@@ -122,6 +138,7 @@ class AgentCore::Impl {
   Jitter jitter_;
   Reporter reporter_;
   Processes processes_;
+  Progress progress_;
   bool is_finished_ = false;
 
   // What the scheduler told.
@@ -135,6 +152,7 @@ class AgentCore::Impl {
   v1::DesiredState desired_;
 
   Peers peers_;
+  Stacks stacks_;
   uint32_t printed_round_ = 0;
   uint32_t quit_round_ = 0;  // what the scheduler was told of
   bool is_keeper_dead_ = false;

@@ -104,6 +104,10 @@ Say SayRefused(const std::string& scheduler, const v1::Refusal& refusal) {
   return {Severity::kError, absl::StrCat("refused by the scheduler at ", scheduler, ": ", text)};
 }
 
+Say SayDrained(const v1::Refusal& refusal) {
+  return {Severity::kInfo, refusal.text().empty() ? "this node was drained: it has left the job" : refusal.text()};
+}
+
 Say SaySecurity(const std::string& scheduler, const std::string& reason) {
   return {Severity::kError, absl::StrCat("no secure connection to the scheduler at ", scheduler, ": ", reason,
                                          ". Check the certificates of both sides (dates, chain, names, revocation)")};

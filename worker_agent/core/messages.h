@@ -26,6 +26,8 @@ Say SaySchedulerLost(const std::string& scheduler, const std::string& reason, ab
                      uint32_t retry_num);
 Say SaySchedulerForgot(const std::string& scheduler);
 Say SayRefused(const std::string& scheduler, const v1::Refusal& refusal);
+// Somebody wanted this node to leave, and it has: no failure.
+Say SayDrained(const v1::Refusal& refusal);
 Say SaySecurity(const std::string& scheduler, const std::string& reason);
 
 // How a run ended: the last lines of what failed, then the cause as the last line.

@@ -17,15 +17,18 @@ void Processes::Launched(const ProcessId& id) {
   std::erase_if(failures_, [&](const Failure& f) { return f.id.slot == id.slot || f.id.round < id.round; });
 }
 
-bool Processes::MarkStarted(const ProcessId& id) {
+bool Processes::MarkStarted(const ProcessId& id, uint64_t pid) {
   unconfirmed_.erase(id);
-  return running_.contains(id);
+  if (!running_.contains(id)) return false;
+  pids_[id.slot] = pid;
+  return true;
 }
 
 bool Processes::MarkEnded(const v1::ProcessEnded& ended) {
   const ProcessId id{ended.slot(), ended.round(), ended.attempt()};
   if (running_.erase(id) == 0) return false;
   unconfirmed_.erase(id);
+  pids_.erase(id.slot);
   if (ended.exit_code() == 0 && ended.signal() == 0 && ended.launch_error().empty()) {
     ended_well_.insert(id.slot);
   } else if (!ended.was_stopped()) {
@@ -36,6 +39,11 @@ bool Processes::MarkEnded(const v1::ProcessEnded& ended) {
 
 bool Processes::IsSlotRunning(uint32_t slot) const {
   return std::any_of(running_.begin(), running_.end(), [&](const ProcessId& id) { return id.slot == slot; });
+}
+
+uint64_t Processes::PidOf(uint32_t slot) const {
+  const auto found = pids_.find(slot);
+  return found == pids_.end() ? 0 : found->second;
 }
 
 bool Processes::IsAnyRunningOutside(uint32_t round) const {
@@ -71,6 +79,7 @@ void Processes::CheckInvariants() const {
     MUSTER_CHECK(WasLaunched(id), "what runs was launched");
     MUSTER_CHECK(id.round == running_.begin()->round, "all running processes are of one round");
   }
+  for (const auto& [slot, pid] : pids_) MUSTER_CHECK(slots.contains(slot), "a pid is that of a running process");
 }
 
 }  // namespace muster::agent

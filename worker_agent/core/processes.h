@@ -24,12 +24,15 @@ class Processes {
   // Counts as running from here on. What the slot's earlier processes died of no longer matters.
   void Launched(const ProcessId& id);
   // Its ProcessStarted came: it is no launch failure any more.
-  bool MarkStarted(const ProcessId& id);
+  bool MarkStarted(const ProcessId& id, uint64_t pid);
   // False when it was not running: a repetition, or nothing of ours.
   bool MarkEnded(const v1::ProcessEnded& ended);
 
   bool IsAnyRunning() const { return !running_.empty(); }
+  bool IsRunning(const ProcessId& id) const { return running_.contains(id); }
   bool IsSlotRunning(uint32_t slot) const;
+  // Of the process that runs there; 0 when there is none or nothing was heard of it yet.
+  uint64_t PidOf(uint32_t slot) const;
   bool IsAnyRunningOutside(uint32_t round) const;
   // This or a later start of the slot has been made.
   bool WasLaunched(const ProcessId& id) const;
@@ -60,6 +63,7 @@ class Processes {
 
   std::set<ProcessId> running_;
   std::set<ProcessId> unconfirmed_;     // part of running_
+  std::map<uint32_t, uint64_t> pids_;   // by slot, of those that run
   std::map<uint32_t, Start> launched_;  // slot → its last start
   std::vector<Failure> failures_;       // in the order in which they came
   std::set<uint32_t> ended_well_;       // slots whose last process ended with 0

@@ -68,6 +68,7 @@ void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
   reporter_.StreamClosed();
   ForgetPeersRequest();
   const Say refused = SayRefused(options_.scheduler, refusal);
+  if (refusal.reason() == v1::Refusal::DRAINED) return EndHopeless(kExitSuccess, SayDrained(refusal));
   if (!IsWelcomed() && options_.node_id.empty() && !node_id_.empty() && refusal.reason() != v1::Refusal::TRY_LATER) {
     node_id_.clear();  // the id of a former start is of no use any more
     Emit(HangUp{});

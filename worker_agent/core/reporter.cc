@@ -6,6 +6,8 @@
 
 #include "common/check.h"
 #include "common/limits.h"
+#include "common/text.h"
+#include "worker_agent/core/progress.h"
 
 namespace muster::agent {
 namespace {
@@ -13,23 +15,17 @@ namespace {
 // A scheduler that takes messages but never answers must not make this grow.
 constexpr size_t kMaxUnanswered = 256;
 
-// What the events of one report may take; the rest of a message is small.
-constexpr size_t kMaxReportBytes = kMaxSessionMessageBytes - 4096;
+// What the events of one report may take; beside them stands the progress of each slot, and the rest of a message is
+// small.
+constexpr size_t kMaxReportBytes = kMaxSessionMessageBytes - kMaxSlotsPerNode * Progress::kMaxBytesPerSlot - 4096;
 constexpr size_t kEventOverhead = 32;  // number, age, framing
 
-// Not in the middle of a character.
-void Cut(std::string& text, size_t limit) {
-  if (text.size() <= limit) return;
-  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) --limit;
-  text.resize(limit);
-}
-
 void KeepToLimits(v1::ProcessEnded& ended) {
-  Cut(*ended.mutable_error_message(), kMaxErrorMessageBytes);
-  Cut(*ended.mutable_launch_error(), kMaxShortTextBytes);
+  CutText(*ended.mutable_error_message(), kMaxErrorMessageBytes);
+  CutText(*ended.mutable_launch_error(), kMaxShortTextBytes);
   const int surplus = ended.last_lines_size() - static_cast<int>(kMaxLastLines);
   if (surplus > 0) ended.mutable_last_lines()->DeleteSubrange(0, surplus);
-  for (std::string& line : *ended.mutable_last_lines()) Cut(line, kMaxLastLineBytes);
+  for (std::string& line : *ended.mutable_last_lines()) CutText(line, kMaxLastLineBytes);
 }
 
 }  // namespace
@@ -37,7 +33,7 @@ void KeepToLimits(v1::ProcessEnded& ended) {
 void Reporter::Add(v1::NodeEvent event, MonotonicTime happened) {
   event.set_number(++last_number_);
   if (event.has_ended()) KeepToLimits(*event.mutable_ended());
-  if (event.has_leaving()) Cut(*event.mutable_leaving()->mutable_reason(), kMaxShortTextBytes);
+  if (event.has_leaving()) CutText(*event.mutable_leaving()->mutable_reason(), kMaxShortTextBytes);
   const size_t bytes = event.ByteSizeLong() + kEventOverhead;
   pending_.push_back({std::move(event), bytes, happened});
 }

@@ -29,15 +29,6 @@ std::optional<T> ParseNumber(std::string_view text) {
   return value;
 }
 
-std::optional<ProcessInfo> ReadProcess(pid_t pid) {
-  UniqueFd fd(::open(absl::StrCat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.is_open()) return std::nullopt;
-  char buffer[1024];
-  const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
-  if (n <= 0) return std::nullopt;
-  return ParseProcStat(std::string_view(buffer, static_cast<size_t>(n)));
-}
-
 std::vector<ProcessInfo> AllProcesses() {
   std::vector<ProcessInfo> all;
   DIR* folder = ::opendir("/proc");
@@ -79,6 +70,15 @@ std::optional<ProcessInfo> ParseProcStat(std::string_view text) {
   // A main thread that ended before the others is shown as a zombie too, with more than one thread.
   info.is_dead = (state == 'Z' || state == 'X') && threads <= 1;
   return info;
+}
+
+std::optional<ProcessInfo> ReadProcess(pid_t pid) {
+  UniqueFd fd(::open(absl::StrCat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.is_open()) return std::nullopt;
+  char buffer[1024];
+  const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
+  if (n <= 0) return std::nullopt;
+  return ParseProcStat(std::string_view(buffer, static_cast<size_t>(n)));
 }
 
 std::vector<ProcessInfo> DescendantsOf(pid_t root, const std::set<pid_t>& spared) {

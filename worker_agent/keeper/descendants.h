@@ -28,6 +28,9 @@ struct ProcessInfo {
 // The content of /proc/<pid>/stat. The command in it may contain spaces and parentheses.
 std::optional<ProcessInfo> ParseProcStat(std::string_view text);
 
+// Nothing when there is no such process.
+std::optional<ProcessInfo> ReadProcess(pid_t pid);
+
 // All descendants of `root` without `root`; those in `spared` and their descendants are left out.
 std::vector<ProcessInfo> DescendantsOf(pid_t root, const std::set<pid_t>& spared);
 

@@ -16,6 +16,8 @@ std::string LocalRanks(const v1::Assignment& assignment) {
 void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& builder) {
   const v1::DesiredState& desired = *input.desired;
   builder.Identity("MS_CLUSTER_FILE", input.cluster_file);
+  builder.Identity("MS_PROGRESS_FILE", input.progress_file);
+  builder.Identity("MS_STACKS_FILE", input.stacks_file);
   builder.Identity("MS_ROUND", desired.round());
   builder.Identity("MS_RESTART_COUNT", desired.restart_count());
   builder.Identity("MS_JOB_ID", input.job_id);
@@ -26,6 +28,8 @@ void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& build
   } else {
     builder.Drop("MUSTER_LOCAL_RANKS");
   }
+  // Last, so that nothing of the user's is hidden by it.
+  if (!input.python_folder.empty()) builder.Append("PYTHONPATH", input.python_folder);
   // Present but empty means "buffered, please" to Python.
   if (!input.inherited.contains("PYTHONUNBUFFERED")) builder.Default("PYTHONUNBUFFERED", "1");
 }

@@ -33,6 +33,9 @@ struct EnvironmentInput {
   std::string scheduler_host;
   uint32_t scheduler_port = 0;
   std::string cluster_file;
+  std::string progress_file;
+  std::string stacks_file;
+  std::string python_folder;    // of muster_training.py; empty: there is none
   std::string error_file;       // TORCHELASTIC_ERROR_FILE; empty: none
   std::string rank_table_file;  // empty: none
   std::string master_address;   // the user's setting; empty: not set

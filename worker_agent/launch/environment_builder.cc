@@ -38,6 +38,15 @@ void EnvironmentBuilder::Default(const std::string& name, const std::string& val
   if (current.empty()) current = value;
 }
 
+void EnvironmentBuilder::Append(const std::string& name, const std::string& folder) {
+  const std::string list = Inherited(name);
+  if (list.empty()) {
+    variables_[name] = folder;
+  } else if (!absl::StrContains(absl::StrCat(":", list, ":"), absl::StrCat(":", folder, ":"))) {
+    variables_[name] = absl::StrCat(list, ":", folder);
+  }
+}
+
 std::string EnvironmentBuilder::Inherited(const std::string& name) const {
   const auto found = inherited_.find(name);
   return found == inherited_.end() ? "" : found->second;

@@ -24,6 +24,9 @@ class EnvironmentBuilder {
   // Only when neither inherited nor overridden. An empty inherited value counts as not set.
   void Default(const std::string& name, const std::string& value);
 
+  // The user's list of folders, with ours as the last one of it.
+  void Append(const std::string& name, const std::string& folder);
+
   // The value as inherited; empty when there is none.
   std::string Inherited(const std::string& name) const;
 

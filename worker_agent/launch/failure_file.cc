@@ -52,7 +52,7 @@ std::string FailureText(const std::string& job_id, uint64_t run, const v1::Outco
   file["role"] = cause.role() == v1::ROLE_SERVER ? "server" : "worker";
   file["node_id"] = cause.node_id();
   file["host"] = cause.host_name();
-  file["exit_code"] = cause.exit_code();
+  file["exit_code"] = cause.signal() != 0 ? Json() : Json(cause.exit_code());
   file["signal"] = cause.signal();
   file["signal_name"] = SignalName(cause.signal());
   file["last_lines"] = std::move(lines);

@@ -1,4 +1,4 @@
-// A private folder for one agent's files: the cluster file, the processes' error files.
+// A private folder for one agent's files: the cluster file and what its processes write (slot_files.h).
 //
 // <base>/muster-<uid>/<job>-<incarnation>/, mode 0700, with an advisory lock (flock) on the folder itself for as long
 // as the agent lives: it tells whether a folder's owner is dead, and keeps systemd-tmpfiles, which honours it, from

@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/launch/failure_file.h"
+#include "worker_agent/launch/slot_files.h"
 #include "worker_agent/session/farewell.h"
 
 namespace muster::agent {
@@ -18,6 +19,7 @@ namespace {
 
 constexpr absl::Duration kLastWordsTimeout = absl::Seconds(1);
 constexpr int kLongestPollMs = 60'000;
+constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 
 v1::ProcessStarted StartedMessage(const ProcessKey& key, int64_t pid) {
   v1::ProcessStarted started;
@@ -54,7 +56,10 @@ AgentLoop::AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, L
       narrator_(Narrator::FindTerminal()),
       core_(options_.agent),
       keeper_(std::move(keeper)),
-      session_(options_.session, [this](Event event) { queue_.Push(std::move(event)); }) {}
+      session_(options_.session, [this](Event event) { queue_.Push(std::move(event)); }),
+      stacks_({options_.search_path, static_cast<pid_t>(keeper_->pid())}, clock,
+              [this](StacksGathered gathered) { queue_.Push(std::move(gathered)); }),
+      progress_(options_.work_folder) {}
 
 int AgentLoop::Run() {
   pending_.push_back(Begin{});
@@ -67,13 +72,14 @@ int AgentLoop::Run() {
     if (core_.IsFinished()) break;
     Wait();
   }
+  stacks_.Abandon();
   session_.Close(kLastWordsTimeout);
   keeper_.reset();
   return exit_code_;
 }
 
 void AgentLoop::Wait() {
-  const MonotonicTime deadline = core_.NextDeadline();
+  const MonotonicTime deadline = progress_.IsIdle() ? core_.NextDeadline() : std::min(core_.NextDeadline(), look_at_);
   const absl::Duration left = deadline - clock_.Read().monotonic;
   const int timeout_ms =
       left >= absl::Milliseconds(kLongestPollMs)
@@ -82,6 +88,7 @@ void AgentLoop::Wait() {
   pollfd fds[] = {
       {is_keeper_lost_ ? -1 : keeper_->fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}, {queue_.fd(), POLLIN, 0}};
   poll(fds, std::size(fds), timeout_ms);
+  TakeProgress();  // first: what is reported next shall not be older than need be
   if (fds[0].revents != 0) TakeKeeperEvents();
   if (fds[1].revents != 0) TakeSignals();
   if (fds[2].revents != 0) {
@@ -93,6 +100,21 @@ void AgentLoop::Wait() {
 void AgentLoop::TakeKeeperEvents() {
   for (const KeeperEvent& event : keeper_->Poll()) {
     std::visit([this](const auto& e) { On(e); }, event);
+  }
+}
+
+void AgentLoop::TakeProgress() {
+  const MonotonicTime now = clock_.Read().monotonic;
+  if (progress_.IsIdle() || now < look_at_) return;
+  look_at_ = now + std::min(kProgressInterval, core_.heartbeat_interval());
+  for (ProgressMade& made : progress_.Poll()) {
+    const auto found = followers_.find({made.slot, made.round, made.attempt});
+    if (found != followers_.end()) {
+      for (const ProcessKey& key : found->second) {
+        pending_.push_back(ProgressMade{key.round, key.slot, key.attempt, made.step});
+      }
+    }
+    pending_.push_back(made);
   }
 }
 
@@ -113,6 +135,7 @@ void AgentLoop::Apply(const Event& event) {
 }
 
 void AgentLoop::On(const Started& event) {
+  progress_.Watch(event.key);
   pending_.push_back(ProcessHasStarted{StartedMessage(event.key, event.pid)});
   const auto found = followers_.find(event.key);
   if (found == followers_.end()) return;
@@ -120,6 +143,7 @@ void AgentLoop::On(const Started& event) {
 }
 
 void AgentLoop::On(const Ended& event) {
+  progress_.Forget(event.key);
   const absl::Duration age = absl::Milliseconds(BootTimeMs() - event.ended_boottime_ms);
   pending_.push_back(ProcessHasEnded{EndedMessage(event.key, event), age});
   const auto found = followers_.find(event.key);
@@ -132,6 +156,8 @@ void AgentLoop::On(const FenceFell&) { pending_.push_back(FenceHasFallen{}); }
 
 void AgentLoop::On(const KeeperLost&) {
   is_keeper_lost_ = true;
+  progress_.ForgetAll();
+  stacks_.Abandon();
   Keeper::KillAllDescendants();
   pending_.push_back(KeeperDied{});
 }
@@ -186,6 +212,20 @@ void AgentLoop::Do(const SetFarewell& effect) {
   FarewellCommand command;
   command.argv = FarewellArguments(options_.program, options_.session.host, options_.session.port, effect.farewell);
   keeper_->SetFarewell(command);
+}
+
+void AgentLoop::Do(const GatherStacks& effect) {
+  std::vector<StackTarget> targets;
+  for (const GatherStacks::Process& process : effect.processes) {
+    uint32_t owner = process.slot;
+    for (const auto& [key, followers] : followers_) {
+      for (const ProcessKey& follower : followers) {
+        if (follower.slot == process.slot) owner = key.slot;
+      }
+    }
+    targets.push_back({process.slot, static_cast<pid_t>(process.pid), StacksFile(options_.work_folder, owner)});
+  }
+  stacks_.Gather(effect.query, std::move(targets));
 }
 
 void AgentLoop::Do(const Say& effect) { narrator_.Tell(effect, clock_.Read().monotonic); }

@@ -14,7 +14,9 @@
 #include "worker_agent/runtime/event_queue.h"
 #include "worker_agent/runtime/launcher.h"
 #include "worker_agent/runtime/narrator.h"
+#include "worker_agent/runtime/progress_reader.h"
 #include "worker_agent/runtime/signals.h"
+#include "worker_agent/runtime/stack_gatherer.h"
 #include "worker_agent/session/session.h"
 
 namespace muster::agent {
@@ -24,6 +26,8 @@ struct AgentLoopOptions {
   SessionOptions session;
   std::string program;                                         // this one, for the farewell
   std::function<void(const std::string& node_id)> on_welcome;  // called by the loop's thread
+  std::string work_folder;                                     // of the slots' files
+  std::string search_path;                                     // PATH
   std::string log_dir;                                         // for failure.json; empty: none
 };
 
@@ -44,6 +48,7 @@ class AgentLoop {
   void Wait();
   void TakeKeeperEvents();
   void TakeSignals();
+  void TakeProgress();
   void Apply(const Event& event);
 
   void On(const Started& event);
@@ -61,6 +66,7 @@ class AgentLoop {
   void Do(const PrintAssignment& effect);
   void Do(const SetFence& effect);
   void Do(const SetFarewell& effect);
+  void Do(const GatherStacks& effect);
   void Do(const Say& effect);
   void Do(const Finish& effect);
 
@@ -73,6 +79,9 @@ class AgentLoop {
   AgentCore core_;
   std::unique_ptr<Keeper> keeper_;
   Session session_;
+  StackGatherer stacks_;
+  ProgressReader progress_;
+  MonotonicTime look_at_;  // when progress_ is to be polled next, unless it is idle
 
   std::deque<Event> pending_;
   bool is_keeper_lost_ = false;

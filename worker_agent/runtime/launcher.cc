@@ -9,6 +9,7 @@
 #include "worker_agent/launch/environment.h"
 #include "worker_agent/launch/peers.h"
 #include "worker_agent/launch/placeholders.h"
+#include "worker_agent/launch/slot_files.h"
 
 namespace muster::agent {
 
@@ -128,7 +129,8 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   const AgentSettings& settings = options_.settings;
   ProcessSpec spec;
   spec.key = round.key(slot);
-  spec.error_file = absl::StrCat(options_.work_folder, "/error-", slot, ".json");
+  spec.error_file = ErrorFile(options_.work_folder, slot);
+  RemoveProgressAndStacks(options_.work_folder, slot);
 
   EnvironmentInput input;
   input.desired = &round.desired;
@@ -142,6 +144,9 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   input.scheduler_host = settings.sched_host;
   input.scheduler_port = settings.sched_port;
   input.cluster_file = round.cluster_file;
+  input.progress_file = ProgressFile(options_.work_folder, slot);
+  input.stacks_file = StacksFile(options_.work_folder, slot);
+  input.python_folder = options_.python_folder;
   input.error_file = spec.error_file;
   input.rank_table_file = settings.rank_table_file;
   input.master_address = settings.master_addr;

@@ -24,12 +24,13 @@ struct LauncherOptions {
   v1::NodeInfo node;                               // as it joined
   std::map<std::string, std::string> environment;  // this process's own
   std::string work_folder;
-  std::string own_address;  // numeric, where the peer list doesn't tell; may be empty
+  std::string own_address;    // numeric, where the peer list doesn't tell; may be empty
+  std::string python_folder;  // of muster_training.py; empty: there is none
 };
 
 struct LaunchPlan {
   std::vector<ProcessSpec> specs;
-  // Slots that have no process of their own: they begin and end with another slot's (--per_node) …
+  // Slots that have no process of their own: they begin, make progress and end with another slot's (--per_node) …
   std::map<ProcessKey, std::vector<ProcessKey>> followers;
   // … or are done at once, because the one process is on another node (--per_job).
   std::vector<ProcessKey> done_at_once;

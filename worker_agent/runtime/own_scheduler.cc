@@ -165,7 +165,6 @@ absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentS
   } else {
     return nullptr;
   }
-  if (!settings.log_dir.empty()) mkdir(settings.log_dir.c_str(), 0777);
   std::vector<std::string> argv = {SchedulerProgram()};
   for (std::string& flag : OwnSchedulerFlags(settings)) argv.push_back(std::move(flag));
   const absl::StatusOr<pid_t> pid = StartChild(std::move(argv));
@@ -191,16 +190,19 @@ bool OwnScheduler::HasEnded() {
   return has_ended_;
 }
 
-void OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
+absl::Status OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
   const auto addresses = ResolveHost(settings.sched_host);
-  if (!addresses.ok()) return;
+  if (!addresses.ok()) return absl::OkStatus();  // the session says so
   const MonotonicTime deadline = Clock::System().Read().monotonic + kStartPatience;
-  while (!HasEnded() && Clock::System().Read().monotonic < deadline) {
+  while (Clock::System().Read().monotonic < deadline) {
+    const bool has_ended = HasEnded();  // before the look: another one may have been quicker
     for (const IpAddress& address : *addresses) {
-      if (IsLocalAddress(address) && IsListenedOn(address, settings.sched_port)) return;
+      if (IsLocalAddress(address) && IsListenedOn(address, settings.sched_port)) return absl::OkStatus();
     }
+    if (has_ended) return absl::InternalError("the ms-scheduler that this agent started has ended; it says why above");
     poll(nullptr, 0, kStartPauseMs);
   }
+  return absl::OkStatus();
 }
 
 void OwnScheduler::WaitForEnd(absl::Duration patience, const std::function<bool()>& is_hurried) {

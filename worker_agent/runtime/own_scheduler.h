@@ -42,7 +42,8 @@ class OwnScheduler {
   pid_t pid() const { return pid_; }
 
   // Until it listens or has ended; at most 5 s. Then the first dial meets it.
-  void WaitUntilItListens(const AgentSettings& settings);
+  // INTERNAL when it has ended and nobody else listens there: waiting for it would be in vain.
+  absl::Status WaitUntilItListens(const AgentSettings& settings);
 
   // It ends by itself when all its agents know how the job ended. Waits for that, at most `patience`, or until
   // `is_hurried` says so.

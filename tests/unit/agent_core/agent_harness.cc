@@ -28,6 +28,15 @@ std::string EventText(const v1::NodeEvent& event) {
   return text;
 }
 
+std::string ProgressText(const v1::Report& report) {
+  std::vector<std::string> parts;
+  for (const v1::SlotProgress& p : report.progress()) {
+    parts.push_back(absl::StrCat(p.slot(), "/", p.attempt(), p.has_step() ? absl::StrCat(" step ", p.step()) : "",
+                                 " still ", p.still_ms(), "ms"));
+  }
+  return absl::StrCat("progress of round ", report.progress_round(), ": ", absl::StrJoin(parts, ", "));
+}
+
 std::string MessageText(const v1::AgentMessage& message) {
   if (message.has_join()) {
     const v1::Join& join = message.join();
@@ -35,9 +44,15 @@ std::string MessageText(const v1::AgentMessage& message) {
                         " run=", join.run(), " term=", join.term(), " seq=", join.connect_seq());
   }
   if (message.has_probe_answer()) return absl::StrCat("probe answer ", message.probe_answer().probe());
+  if (message.has_stack_traces()) {
+    std::string text = absl::StrCat("stacks ", message.stack_traces().query(), ":");
+    for (const v1::SlotStack& s : message.stack_traces().stacks()) absl::StrAppend(&text, " ", s.slot(), " ", s.text());
+    return text;
+  }
   const v1::Report& report = message.report();
   std::vector<std::string> parts = {absl::StrCat("report ", report.heartbeat_seq())};
   for (const v1::NodeEvent& event : report.events()) parts.push_back(EventText(event));
+  if (report.progress_size() > 0) parts.push_back(ProgressText(report));
   if (report.is_settled()) parts.push_back("settled");
   return absl::StrJoin(parts, ", ");
 }
@@ -65,6 +80,11 @@ struct Printer {
   }
   std::string operator()(const SetFarewell& e) const {
     return absl::StrCat("farewell for ", e.farewell.node_id(), " run ", e.farewell.run());
+  }
+  std::string operator()(const GatherStacks& e) const {
+    std::string text = absl::StrCat("gather stacks ", e.query, ":");
+    for (const GatherStacks::Process& p : e.processes) absl::StrAppend(&text, " ", p.slot, "=", p.pid);
+    return text;
   }
   std::string operator()(const Say& e) const {
     const char* how = e.is_progress                      ? "progress: "
@@ -170,6 +190,7 @@ std::string AgentHarness::Started(uint32_t slot, uint32_t round, uint32_t attemp
   event.started.set_slot(slot);
   event.started.set_round(round);
   event.started.set_attempt(attempt);
+  event.started.set_pid(100 + slot);
   return Do(event);
 }
 

@@ -1,6 +1,7 @@
 // Drives an AgentCore by hand: every step returns the effects as text, one line each, and checks the invariants.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,11 @@ class AgentHarness {
   std::string Peers(uint32_t round, const absl::Status& status = absl::OkStatus());
   std::string Started(uint32_t slot, uint32_t round = 1, uint32_t attempt = 0);
   std::string Ended(uint32_t slot, int exit_code, int signal = 0, bool was_stopped = false, uint32_t round = 1);
+  std::string Made(uint32_t slot, std::optional<uint64_t> step, uint32_t round = 1, uint32_t attempt = 0) {
+    return Do(ProgressMade{round, slot, attempt, step});
+  }
+  // Time that passes without anybody noticing.
+  void Sleep(absl::Duration duration) { now_ = now_ + duration; }
   std::string Signal(int signal) { return Do(EndSignal{signal}); }
 
   // Welcomed, one heartbeat old, round 1 of `slots` ranks launched and started; all acknowledged.

@@ -154,6 +154,40 @@ TEST(Ending, AForgottenRunWhoseProcessesEndedWellIsASuccess) {
   EXPECT_THAT(agent.Refuse(v1::Refusal::RUN_UNKNOWN), HasSubstr("finish 0\n"));
 }
 
+// Draining is what somebody wanted, so it is a success whatever stood before.
+TEST(Ending, ADrainedNodeEndsWellWithOneLine) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Desire(InPhase(v1::RUN_PHASE_RECOVERING, 1));
+  agent.Ended(0, 1);
+  EXPECT_EQ(agent.Refuse(v1::Refusal::DRAINED, "drained by root: a disk is to be replaced"),
+            "hang up\nsay: drained by root: a disk is to be replaced\nfinish 0\n");
+}
+
+TEST(Ending, ADrainedNodeWhoseProcessesStillRunStopsThemFirst) {
+  AgentHarness agent;
+  agent.RunRound();
+  EXPECT_EQ(agent.Refuse(v1::Refusal::DRAINED, "drained"), "hang up\nstop\n");
+  EXPECT_EQ(agent.Ended(0, 0, 15, true), "say: drained\nfinish 0\n");
+}
+
+TEST(Ending, AJoinMayBeToldThatItsNodeIsDrained) {
+  AgentOptions options = SmallOptions();
+  options.kept_node_id = "h-1";  // a new id would be a way around
+  AgentHarness agent(options);
+  agent.Begin();
+  EXPECT_EQ(agent.Refuse(v1::Refusal::DRAINED, ""),
+            "hang up\nsay: this node was drained: it has left the job\nfinish 0\n");
+}
+
+TEST(Ending, ADrainedNodeThatWasToldToEndKeepsTheSignalsCode) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Signal(15);
+  agent.Refuse(v1::Refusal::DRAINED, "drained");
+  EXPECT_THAT(agent.Ended(0, 0, 15, true), HasSubstr("finish 143\n"));
+}
+
 // -------------------------------------------------------------------------------------------------------- signals
 
 TEST(Ending, ASignalBeforeTheWelcomeEndsAtOnce) {

@@ -28,6 +28,8 @@ class EnvironmentTest : public ::testing::Test {
     input.scheduler_host = "node1";
     input.scheduler_port = 8118;
     input.cluster_file = "/w/cluster.json";
+    input.progress_file = "/w/progress-1";
+    input.stacks_file = "/w/stacks-1";
     input.error_file = "/w/error-1.json";
     input.max_restarts = 3;
   }
@@ -65,11 +67,13 @@ TEST_F(EnvironmentTest, TellsEverythingToAPlainProcess) {
       {"MS_CLUSTER_FILE", "/w/cluster.json"},
       {"MS_JOB_ID", "digits"},
       {"MS_NODE_ID", "5"},
+      {"MS_PROGRESS_FILE", "/w/progress-1"},
       {"MS_RESTART_COUNT", "5"},
       {"MS_ROLE", "MS_WORKER"},
       {"MS_ROUND", "2"},
       {"MS_SCHED_HOST", "node1"},
       {"MS_SCHED_PORT", "8118"},
+      {"MS_STACKS_FILE", "/w/stacks-1"},
       {"MS_WORKER_NUM", "6"},
       {"MUSTER_NODE_ID", "b-1"},
       {"NNODES", "2"},
@@ -111,6 +115,27 @@ TEST_F(EnvironmentTest, IdentityIsOursAndTheDifferenceIsTold) {
   EXPECT_THAT(notice, HasSubstr("MS_SCHED_HOST=old, RANK=0, TORCHELASTIC_RESTART_COUNT=7"));
   EXPECT_THAT(notice, HasSubstr("--env"));
   EXPECT_THAT(notice, Not(HasSubstr("\n")));
+}
+
+// An agent that runs inside a process of another one must not write into that one's files.
+TEST_F(EnvironmentTest, FilesForTheAgentAreThoseOfThisProcess) {
+  input.inherited = {{"MS_PROGRESS_FILE", "/other/progress-0"}, {"MS_STACKS_FILE", "/other/stacks-0"}};
+  const Map map = Build();
+  EXPECT_EQ(map.at("MS_PROGRESS_FILE"), "/w/progress-1");
+  EXPECT_EQ(map.at("MS_STACKS_FILE"), "/w/stacks-1");
+}
+
+TEST_F(EnvironmentTest, OurPythonFolderComesLastAndOnce) {
+  EXPECT_FALSE(Build().contains("PYTHONPATH"));
+  input.python_folder = "/opt/lib/muster/python";
+  EXPECT_EQ(Build().at("PYTHONPATH"), "/opt/lib/muster/python");
+  input.inherited = {{"PYTHONPATH", "/mine:/yours"}};
+  EXPECT_EQ(Build().at("PYTHONPATH"), "/mine:/yours:/opt/lib/muster/python");
+  input.inherited = {{"PYTHONPATH", "/opt/lib/muster/python:/mine"}};  // an agent below an agent
+  EXPECT_EQ(Build().at("PYTHONPATH"), "/opt/lib/muster/python:/mine");
+  EXPECT_THAT(environment.replaced, IsEmpty());
+  input.overrides = {{"PYTHONPATH", "/only"}};
+  EXPECT_EQ(Build().at("PYTHONPATH"), "/only");
 }
 
 TEST_F(EnvironmentTest, TheDocumentsVariablesAreNoNews) {

@@ -39,7 +39,7 @@ TEST(FailureFile, TellsTheCause) {
   const Json expected = Json::parse(R"json({
     "schema":"muster.failure/1","job":"digits","run":3,"kind":"PROCESS_SIGNALED",
     "cause":"rank 3 on node2 was killed by signal 9 (SIGKILL)","rank":3,"role":"worker","node_id":"node2-1",
-    "host":"node2","exit_code":0,"signal":9,"signal_name":"SIGKILL",
+    "host":"node2","exit_code":null,"signal":9,"signal_name":"SIGKILL",
     "last_lines":["epoch 1\tloss 0.3","\u001b[31mred\u001b[0m"],
     "remedy":"MS_ENABLE_RECOVERY=1 would have restarted it","ended":"2026-11-20T23:04:30.123Z"})json");
   EXPECT_EQ(Json::parse(ReadAll(log_dir + "/failure.json")), expected);

@@ -124,6 +124,21 @@ TEST_F(LauncherTest, OneProcessForTheNodeStandsForAllItsSlots) {
   EXPECT_THAT(plan.followers.at(plan.specs[0].key), ElementsAre(ProcessKey{1, 1, 0}, ProcessKey{2, 1, 0}));
 }
 
+TEST_F(LauncherTest, WhatAFormerProcessToldDoesNotCountForTheNextOne) {
+  SetSlots(2);
+  for (const char* name : {"/progress-0", "/stacks-0", "/progress-1", "/progress-2"}) {
+    std::ofstream(folder_ + name) << "7";
+  }
+  const LaunchPlan plan = Prepare();
+  ASSERT_THAT(plan.specs, SizeIs(2));
+  EXPECT_THAT(plan.specs[1].env, Contains("MS_PROGRESS_FILE=" + folder_ + "/progress-1"));
+  EXPECT_THAT(plan.specs[1].env, Contains("MS_STACKS_FILE=" + folder_ + "/stacks-1"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/progress-0"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/stacks-0"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/progress-1"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/progress-2")) << "it is not started now";
+}
+
 TEST_F(LauncherTest, OneProcessForTheJobIsOnTheFirstNode) {
   SetSlots(2, 2);
   options_.settings.per_job = true;

@@ -1,0 +1,35 @@
+#include "worker_agent/core/progress.h"
+
+#include <algorithm>
+
+#include "common/check.h"
+#include "common/limits.h"
+
+namespace muster::agent {
+
+void Progress::Made(const ProcessId& id, std::optional<uint64_t> step, MonotonicTime now) {
+  last_[id] = Last{step, now};
+}
+
+void Progress::Excuse(absl::Duration time) {
+  for (auto& [id, last] : last_) last.changed = last.changed + time;
+}
+
+void Progress::Fill(v1::Report& report, MonotonicTime now) const {
+  if (last_.empty()) return;
+  report.set_progress_round(last_.begin()->first.round);
+  for (const auto& [id, last] : last_) {
+    if (report.progress_size() == static_cast<int>(kMaxSlotsPerNode)) return;
+    v1::SlotProgress& progress = *report.add_progress();
+    progress.set_slot(id.slot);
+    progress.set_attempt(id.attempt);
+    if (last.step) progress.set_step(*last.step);
+    progress.set_still_ms(static_cast<uint64_t>(std::max<int64_t>(0, absl::ToInt64Milliseconds(now - last.changed))));
+  }
+}
+
+void Progress::CheckInvariants(const Processes& processes) const {
+  for (const auto& [id, last] : last_) MUSTER_CHECK(processes.IsRunning(id), "only running processes make progress");
+}
+
+}  // namespace muster::agent

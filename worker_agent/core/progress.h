@@ -1,0 +1,41 @@
+// How far the running processes have come, and for how long each has stood still.
+//
+// Only processes that have written at least once are in it: of the others nothing is known, and nothing is said.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "muster/v1/rendezvous.pb.h"
+#include "worker_agent/core/processes.h"
+
+namespace muster::agent {
+
+class Progress {
+ public:
+  void Made(const ProcessId& id, std::optional<uint64_t> step, MonotonicTime now);
+  void Forget(const ProcessId& id) { last_.erase(id); }
+
+  // Time that is not held against anybody: this agent did not run, and maybe neither did its processes.
+  void Excuse(absl::Duration time);
+
+  // Into a report; at most kMaxSlotsPerNode entries of kMaxBytesPerSlot.
+  void Fill(v1::Report& report, MonotonicTime now) const;
+  static constexpr size_t kMaxBytesPerSlot = 40;
+
+  // Aborts if it speaks of a process that does not run.
+  void CheckInvariants(const Processes& processes) const;
+
+ private:
+  struct Last {
+    std::optional<uint64_t> step;
+    MonotonicTime changed;
+  };
+
+  std::map<ProcessId, Last> last_;
+};
+
+}  // namespace muster::agent
