@@ -26,11 +26,11 @@ def waits_for_data_that_never_comes():
 
 def barrier(step):
     """All ranks have come to the step."""
-    mine = options.shared / ("round%d.rank%d" % (round_number, rank))
+    mine = options.shared / ("round%d-rank%d" % (round_number, rank))
     mine.with_suffix(".new").write_text(str(step))
     mine.with_suffix(".new").rename(mine)
     for other in range(int(os.environ["WORLD_SIZE"])):
-        theirs = options.shared / ("round%d.rank%d" % (round_number, other))
+        theirs = options.shared / ("round%d-rank%d" % (round_number, other))
         while not theirs.exists() or int(theirs.read_text()) < step:
             time.sleep(0.02)
 
