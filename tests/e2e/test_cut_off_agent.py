@@ -5,21 +5,18 @@ MUSTER_LONG=1 runs the whole matrix, else some of it.
 """
 
 import collections
-import functools
 import os
-import sys
 import time
 
 import pytest
 
 import lives
 from bad_cable import BadCable
-from muster import EXIT_FAILED_ELSEWHERE, HERE, SLOWNESS, eventually
-from resuming import Lines, seeded
+from muster import EXIT_FAILED_ELSEWHERE, SLOWNESS, eventually
+from resuming import seeded
+from split_job import SplitJob
 
 IS_LONG = os.environ.get("MUSTER_LONG") == "1"
-HOLDER = HERE / "holder.py"
-STOP_TIMEOUT = 2
 FENCE_MARGIN = 5  # the keeper has killed by then; the rest is for clocks and a slow machine
 DIRECTIONS = {"both-ways": (0, 1), "to-the-agent": (0,), "to-the-scheduler": (1,)}
 
@@ -44,74 +41,22 @@ BAD = [Bad(120, 30, 10, None), Bad(120, 30, 10, 40), Bad(60, 10, 5, 12)] if IS_L
 SETTLED = 60  # so long after healing it is judged
 
 
-class SplitJob(Lines):
-    """The scheduler, node n0 and the spare on one machine, n1 on another at the end of a bad cable. Two ranks each, one of
-    which is deaf to SIGTERM."""
-
-    def __init__(self, cluster, network, cut):
-        self.near, self.far = network.machine(), network.machine()
-        self.cable = BadCable(self.near, self.far, seed=seeded().randrange(1 << 32))
-        self.notes = cluster.folder / "lives"
-        self.notes.mkdir()
-        cluster.ctl = functools.partial(cluster.ctl, netns=self.near.name)
-        super().__init__(cluster, [sys.executable, "-S", HOLDER, self.notes, "--deaf"],
-                         scheduler_words=["--heartbeat_interval", 0.5, "--node_timeout", cut.lease, "--stop_timeout",
-                                          STOP_TIMEOUT, "--disconnect_grace", cut.grace],
-                         node_words=["--stop_timeout", STOP_TIMEOUT])
-        self.cut = cut
-
-    def start(self, has_spare, *scheduler_words):
-        if has_spare:
-            self.scheduler_words += ["--fence_timeout", self.cut.fence]
-        self.scheduler_words += scheduler_words
-        self.start_scheduler(host=self.near.address, netns=self.near.name)
-        self.start_node("n0", netns=self.near.name)
-        self.start_node("n1", netns=self.far.name)
-        self.cluster.wait_until_running(self.world_size, timeout=60)
-        if has_spare:
-            self.start_node("stand-in", "--spare", netns=self.near.name)
-            eventually(lambda: self.status()["spares"] == 1, 10, "the spare stands by")
-        eventually(lambda: len(lives.read(self.notes)) == self.world_size, 10, "every process notes that it lives")
-        time.sleep(1)  # every agent has heard by now whether its fence is armed
-        return self
-
-    def is_whole(self):
-        """Every rank runs, on nodes that are heard."""
-        heard = {node["node_id"] for job in self.cluster.ctl_json("nodes")["jobs"] for node in job["nodes"]
-                 if node["state"] == "connected" and node["last_seen_ms"] < 3000}
-        ranks = self.ranks()
-        return self.status()["phase"] == "running" and len(ranks) == self.world_size and all(
-            rank["state"] == "running" and rank["node_id"] in heard for rank in ranks)
-
-    def holders(self):
-        return {rank["rank"]: rank["node_id"] for rank in self.ranks()}
-
-    def let_go(self):
-        (self.notes / "go").touch()
-
-    def expect_good_end(self):
-        """Every agent that the job still has ends well. Returns the lives of all that ran."""
-        self.let_go()
-        self.expect_success()
-        found = lives.read(self.notes)
-        assert not lives.faults(found), "\n".join(lives.faults(found))
-        last = max(life.round for life in found)
-        assert sorted(life.rank for life in found if life.round == last) == list(range(self.world_size)), found
-        print("%d lives in %d rounds; between a holder's end and its successor's start elsewhere: %s" % (
-            len(found), last, lives.closest(found)))
-        return found
-
-
 @pytest.fixture
 def split(cluster, network):
-    made = []
+    """Makes a job, with the timeouts of a Cut or Bad, whose n1 is at the end of a bad cable."""
+    cables = []
 
-    def make(cut):
-        made.append(SplitJob(cluster, network, cut))
-        return made[0]
+    def make(timeouts, *scheduler_words):
+        near, far = network.machine(), network.machine()
+        cables.append(BadCable(near, far, seed=seeded().randrange(1 << 32)))
+        fence = ["--fence_timeout", timeouts.fence] if timeouts.fence is not None else []
+        job = SplitJob(cluster, near, far, "--node_timeout", timeouts.lease, "--disconnect_grace", timeouts.grace,
+                       *fence, *scheduler_words)
+        job.cable = cables[0]
+        return job
     yield make
-    for job in made:
-        job.cable.close()
+    for cable in cables:
+        cable.close()
 
 
 SAME = {0: "n0", 1: "n0", 2: "n1", 3: "n1"}
@@ -121,26 +66,27 @@ STOOD_IN = {0: "n0", 1: "n0", 2: "stand-in", 3: "stand-in"}
 @pytest.mark.parametrize("directions,name,has_spare", MATRIX if IS_LONG else SHARE, ids=lambda value: (
     value if isinstance(value, str) else "spare" if value else "alone"))
 def test_a_cut(split, measured, directions, name, has_spare):
-    job = split(CUTS[name]).start(has_spare)
+    cut = CUTS[name] if has_spare else CUTS[name]._replace(fence=None)
+    job = split(cut).start(has_spare)
     pids, agents = job.pids(), dict(job.nodes)
     begin = time.monotonic()
     job.cable.cut(*DIRECTIONS[directions])
     if name != "short" and has_spare:
-        job.wait_for_round(2, timeout=job.cut.seconds)
-        measured("from the cut until the spare runs", time.monotonic() - begin, at_most=job.cut.seconds)
-    time.sleep(max(0, begin + job.cut.seconds - time.monotonic()))
+        job.wait_for_round(2, timeout=cut.seconds)
+        measured("from the cut until the spare runs", time.monotonic() - begin, at_most=cut.seconds)
+    time.sleep(max(0, begin + cut.seconds - time.monotonic()))
     job.cable.heal()
     healed = time.monotonic()
     if name == "short":
-        time.sleep(max(0, begin + (job.cut.lease + job.cut.grace) * SLOWNESS - time.monotonic()))
+        time.sleep(max(0, begin + (cut.lease + cut.grace) * SLOWNESS - time.monotonic()))
         assert (job.status()["round"], job.status()["phase"], job.pids()) == (1, "running", pids)
     elif has_spare:
         # Told that its ranks are elsewhere; the same line makes it a spare.
         job.nodes["n1"].expect(EXIT_FAILED_ELSEWHERE)
         measured("from healing until the stale agent ends", time.monotonic() - healed, at_most=20)
         assert job.holders() == STOOD_IN
-        job.start_node("n1", netns=job.far.name)
-        eventually(lambda: job.status()["spares"] == 1, 10, "the returned node is a spare")
+        job.start_node("n1")
+        job.wait_for_a_spare()
         assert job.status()["round"] == 2
     else:
         job.wait_for_round(2)
@@ -154,7 +100,7 @@ def test_a_cut(split, measured, directions, name, has_spare):
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: "%d-s-with-a-lease-of-%d-s-%s" % (
     bad.seconds, bad.lease, "alone" if bad.fence is None else "and-a-fence-of-%d-s" % bad.fence))
 def test_a_bad_network(split, measured, bad):
-    job = split(bad).start(bad.fence is not None, "--max_restarts", 100)
+    job = split(bad, "--max_restarts", 100).start(bad.fence is not None)
     job.cable.spoil(loss=0.3, delay=0.075, jitter=0.05)
     time.sleep(bad.seconds)  # what is decided in between is the scheduler's affair
     print("at healing: %s" % job.status())
@@ -170,3 +116,17 @@ def test_a_bad_network(split, measured, bad):
         assert job.holders() == SAME and job.nodes["n1"].is_running()
     print("%d restarts, node_lost %d times" % (job.status()["restart_count"], len(job.events("node_lost"))))
     job.expect_good_end()
+
+
+def test_the_notes_tell_when_a_rank_lives_twice(split):
+    """What the other tests stand on: a person vouches, untruly, that the processes of a node have ended."""
+    job = split(Cut(seconds=None, lease=3, grace=10, fence=None)).start(has_spare=True)
+    job.cable.cut()
+    eventually(lambda: job.events("node_lost"), 10, "n1 is lost")
+    job.cluster.ctl("fence", "n1")
+    job.wait_for_round(2)
+    eventually(lambda: len(lives.read(job.notes)) == 8, 10, "the second round's processes note that they live")
+    time.sleep(0.5)
+    found = lives.faults(lives.read(job.notes))
+    assert len(found) == 2 and all("lived at once" in fault for fault in found), found
+    assert "rank=2" in found[0] and "rank=3" in found[1], found
