@@ -47,6 +47,7 @@ class BadCable:
         self._chance = random.Random(seed)
         self._is_cut, self._loss, self._delay, self._jitter = [False, False], 0, 0, 0
         self._ends = []
+        self.sent, self.lost = 0, 0  # frames
         addresses = [(first, "10.77.2.1", "02:00:00:00:00:01"), (second, "10.77.2.2", "02:00:00:00:00:02")]
         for (machine, address, hardware), (_, other, other_hardware) in zip(addresses, reversed(addresses)):
             self._ends.append(_open_end(machine, address, hardware))
@@ -93,7 +94,9 @@ class BadCable:
             frame = os.read(self._ends[direction], 65536)
         except (BlockingIOError, OSError):
             return
+        self.sent += 1
         if self._is_cut[direction] or self._chance.random() < self._loss:
+            self.lost += 1
             return
         due = time.monotonic() + self._delay + self._chance.uniform(-self._jitter, self._jitter)
         heapq.heappush(late, (due, next(order), direction, frame))

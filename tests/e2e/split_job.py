@@ -28,8 +28,11 @@ class SplitJob(Lines):
     def start_node(self, node, *more):
         return super().start_node(node, *more, netns=(self.far if node == "n1" else self.near).name)
 
+    def start_scheduler(self):
+        return super().start_scheduler(host=self.near.address, netns=self.near.name)
+
     def start(self, has_spare):
-        self.start_scheduler(host=self.near.address, netns=self.near.name)
+        self.start_scheduler()
         for i in range(self.world_size // self.slots):
             self.start_node("n%d" % i)
         self.cluster.wait_until_running(self.world_size, timeout=60)
