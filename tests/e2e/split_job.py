@@ -9,7 +9,7 @@ from muster import HERE, eventually
 from resuming import Lines
 
 HOLDER = HERE / "holder.py"
-STOP_TIMEOUT = 2
+STOP_TIMEOUT = 1
 
 
 class SplitJob(Lines):

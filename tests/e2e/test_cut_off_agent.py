@@ -23,11 +23,11 @@ DIRECTIONS = {"both-ways": (0, 1), "to-the-agent": (0,), "to-the-scheduler": (1,
 # How long the network is cut, and the settings under which that is ... All in seconds.
 Cut = collections.namedtuple("Cut", "seconds lease grace fence")
 CUTS = {
-    "short": Cut(seconds=5, lease=10, grace=3, fence=30),
+    "short": Cut(seconds=5, lease=8, grace=3, fence=30),
     # TCP gives up after 25 s of silence, then the grace begins.
     "beyond-the-grace": Cut(seconds=35, lease=60, grace=3, fence=15),
-    "beyond-the-lease": Cut(seconds=18, lease=6, grace=10, fence=12),
-    "just-beyond-the-lease": Cut(seconds=9, lease=6, grace=10, fence=12),
+    "beyond-the-lease": Cut(seconds=12, lease=4, grace=4, fence=9),
+    "just-beyond-the-lease": Cut(seconds=6, lease=4, grace=4, fence=9),
 }
 MATRIX = [(directions, cut, has_spare) for cut in list(CUTS)[:3] for directions in DIRECTIONS
           for has_spare in (False, True)]
@@ -37,7 +37,7 @@ SHARE = [("both-ways", "short", True), ("to-the-agent", "just-beyond-the-lease",
 
 # Loss and delay; `fence` None: no spare stands by.
 Bad = collections.namedtuple("Bad", "seconds lease grace fence")
-BAD = [Bad(120, 30, 10, None), Bad(120, 30, 10, 40), Bad(60, 10, 5, 12)] if IS_LONG else [Bad(20, 10, 5, 12)]
+BAD = [Bad(120, 30, 10, None), Bad(120, 30, 10, 40), Bad(60, 10, 5, 12)] if IS_LONG else [Bad(12, 10, 5, 12)]
 SETTLED = 60  # so long after healing it is judged
 
 
@@ -121,7 +121,7 @@ def test_a_bad_network(split, measured, bad):
 
 def test_the_notes_tell_when_a_rank_lives_twice(split):
     """What the other tests stand on: a person vouches, untruly, that the processes of a node have ended."""
-    job = split(Cut(seconds=None, lease=3, grace=10, fence=None)).start(has_spare=True)
+    job = split(Cut(seconds=None, lease=3, grace=3, fence=None)).start(has_spare=True)
     job.cable.cut()
     eventually(lambda: job.events("node_lost"), 10, "n1 is lost")
     job.cluster.ctl("fence", "n1")

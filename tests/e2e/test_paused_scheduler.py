@@ -10,8 +10,7 @@ from resuming import Lines
 
 IS_LONG = os.environ.get("MUSTER_LONG") == "1"
 AGENTS = 100
-LEASE = 10
-STOPPED = 60 if IS_LONG else 25
+LEASE, STOPPED = (10, 60) if IS_LONG else (6, 16)  # seconds
 
 
 def test_after_sigcont_nobody_is_dead(cluster, measured):
