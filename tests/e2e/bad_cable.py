@@ -62,7 +62,7 @@ class BadCable:
             self._is_cut[direction] = True
 
     def spoil(self, loss, delay, jitter):
-        """Both ways. Every frame is lost with that chance, else comes after delay +- jitter seconds: order is not kept."""
+        """Both ways. Every frame is lost with that chance, else comes after delay +- jitter seconds, in any order."""
         self._loss, self._delay, self._jitter = loss, delay, jitter
 
     def heal(self):

@@ -13,7 +13,7 @@ def read(folder):
     lives = []
     for path in sorted(folder.glob("*.life")):
         run, number, rank, pid = map(int, NAME.match(path.name).groups())
-        lines = [line for line in path.read_text().split("\n")[:-1]]  # a last line without its end is only half there
+        lines = path.read_text().split("\n")[:-1]  # a last line without its end is only half there
         if not lines:
             continue
         node, start = lines[0].split()
@@ -44,8 +44,8 @@ def faults(lives):
 
 
 def closest(lives):
-    """The shortest time between the end of one holder of a rank and the start of the next on another node; None if there
-    was no such change."""
+    """The shortest time between the end of one holder of a rank and the start of the next on another node; None if
+    there was no such change."""
     gaps = [second.start - first.last for held in _by_rank(lives) for first, second in zip(held, held[1:])
             if first.node != second.node]
     return min(gaps, default=None)

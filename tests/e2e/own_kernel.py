@@ -33,8 +33,8 @@ sleep 60
 
 
 def boot(cluster, words, environment, timeout):
-    """Runs the words in a new kernel; their exit code (None: the kernel died on the way) and output. Skips the test where
-    there can be no such kernel."""
+    """Runs the words in a new kernel; their exit code (None: the kernel died on the way) and output. Skips the test
+    where there can be no such kernel."""
     folder = cluster.folder / "own_kernel"
     folder.mkdir()
     init = folder / "init"

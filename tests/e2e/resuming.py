@@ -58,7 +58,7 @@ class Lines:
         self.scheduler, self.nodes = None, {}
 
     def start_scheduler(self, **options):
-        """The first start leaves the port to the kernel; later ones keep it. `options`: Cluster.start's, here and below."""
+        """The first start leaves the port to the kernel; later ones keep it. `options`: Cluster.start's."""
         port = self.scheduler.port if self.scheduler else 0
         self.starts["scheduler"] += 1
         self.scheduler = self.cluster.start_scheduler(*self.scheduler_words,

@@ -13,8 +13,8 @@ STOP_TIMEOUT = 1
 
 
 class SplitJob(Lines):
-    """The scheduler, all nodes but n1, and the spare on the machine `near`; n1 on `far`. Two ranks each, one of which is
-    deaf to SIGTERM."""
+    """The scheduler, all nodes but n1, and the spare on the machine `near`; n1 on `far`. Two ranks each, one of which
+    is deaf to SIGTERM."""
 
     def __init__(self, cluster, near, far, *scheduler_words, nodes=2):
         self.near, self.far, self.notes = near, far, cluster.folder / "lives"

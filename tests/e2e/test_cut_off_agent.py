@@ -1,5 +1,5 @@
-"""The network between one agent and the scheduler is cut or bad for a while, with recovery on: afterwards the job goes on
-or has recovered, and at no moment did a rank live twice. That is judged by the processes' own notes (holder.py).
+"""The network between one agent and the scheduler is cut or bad for a while, with recovery on: afterwards the job goes
+on or has recovered, and at no moment did a rank live twice. That is judged by the processes' own notes (holder.py).
 
 MUSTER_LONG=1 runs the whole matrix, else some of it.
 """

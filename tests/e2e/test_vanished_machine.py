@@ -1,5 +1,5 @@
-"""A machine vanishes or hangs while a spare stands by: the spare has its ranks once the old processes are certainly gone,
-by the fence or by a person's word, and nobody else's ranks change."""
+"""A machine vanishes or hangs while a spare stands by: the spare has its ranks once the old processes are certainly
+gone, by the fence or by a person's word, and nobody else's ranks change."""
 
 import os
 import signal
