@@ -142,8 +142,10 @@ void Core::Impl::OnDue(Run& run, Node& node) {
   }
   if (now_.monotonic >= node.grace_end) {
     return LoseNode(run, node,
-                    absl::StrCat("its connection broke and it did not come back within ",
-                                 FormatAge(options_.disconnect_grace), " (--disconnect_grace)"),
+                    node.was_seen ? absl::StrCat("its connection broke and it did not come back within ",
+                                                 FormatAge(options_.disconnect_grace), " (--disconnect_grace)")
+                                  : absl::StrCat("it did not come back within ", FormatAge(Lease()),
+                                                 " of the scheduler's restart (MS_NODE_TIMEOUT)"),
                     false, 0);
   }
   Schedule(run, node);

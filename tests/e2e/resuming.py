@@ -57,19 +57,20 @@ class Lines:
         self.starts = collections.Counter()
         self.scheduler, self.nodes = None, {}
 
-    def start_scheduler(self):
-        """The first start leaves the port to the kernel; later ones keep it."""
+    def start_scheduler(self, **options):
+        """The first start leaves the port to the kernel; later ones keep it. `options`: Cluster.start's."""
         port = self.scheduler.port if self.scheduler else 0
         self.starts["scheduler"] += 1
         self.scheduler = self.cluster.start_scheduler(*self.scheduler_words,
-                                                      name="scheduler.%d" % self.starts["scheduler"], port=port)
+                                                      name="scheduler.%d" % self.starts["scheduler"], port=port,
+                                                      **options)
         return self.scheduler
 
-    def start_node(self, node, *more):
+    def start_node(self, node, *more, **options):
         self.starts[node] += 1
         words = ["--worker_num", self.world_size, "--local_worker_num", self.slots, "--log_dir", self.logs,
                  *(["--node_id", node] if self.named else []), *self.node_words, *more]
-        self.nodes[node] = self.cluster.start_agent("%s.%d" % (node, self.starts[node]), words, self.command)
+        self.nodes[node] = self.cluster.start_agent("%s.%d" % (node, self.starts[node]), words, self.command, **options)
         return self.nodes[node]
 
     def start(self):

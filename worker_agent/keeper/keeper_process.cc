@@ -152,9 +152,8 @@ void KeeperProcess::Obey(SetFenceCommand& command) { fence_ms_ = command.boottim
 
 void KeeperProcess::CheckFence() {
   if (BootTimeMs() < fence_ms_ || ending_ != Ending::kNone) return;
-  fence_ms_ = kNever;
+  supervisor_.StopAllSince(std::exchange(fence_ms_, kNever));
   ++fence_falls_;
-  supervisor_.StopAll();
   channel_.Send(Encode(FenceFell{}));
 }
 

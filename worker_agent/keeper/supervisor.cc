@@ -108,21 +108,24 @@ void Supervisor::ReadReport(Process& process) {
 
 // ------------------------------------------------------------------------------------------------------------- stop
 
-void Supervisor::BeginStop(Process& process) {
+void Supervisor::BeginStop(Process& process, int64_t since_ms) {
   if (process.is_leader_reaped || process.ended.was_stopped) return;
   process.ended.was_stopped = true;
-  process.kill_at_ms = BootTimeMs() + absl::ToInt64Milliseconds(options_.stop_timeout);
+  process.kill_at_ms = since_ms + absl::ToInt64Milliseconds(options_.stop_timeout);
+  if (process.kill_at_ms <= BootTimeMs()) return;  // RunDeadlines kills it: nothing that is suspended gets to run again
   // To the leader alone: a wrapper (bash, torchrun) decides for itself how its children end.
   ::kill(process.pid, options_.stop_signal);
   ::kill(-process.pid, SIGCONT);  // one that is suspended couldn't hear it
 }
 
 void Supervisor::Stop(const ProcessKey& key) {
-  if (auto it = processes_.find(key); it != processes_.end()) BeginStop(it->second);
+  if (auto it = processes_.find(key); it != processes_.end()) BeginStop(it->second, BootTimeMs());
 }
 
-void Supervisor::StopAll() {
-  for (auto& [key, process] : processes_) BeginStop(process);
+void Supervisor::StopAll() { StopAllSince(BootTimeMs()); }
+
+void Supervisor::StopAllSince(int64_t since_ms) {
+  for (auto& [key, process] : processes_) BeginStop(process, since_ms);
 }
 
 void Supervisor::Forward(int signal) {

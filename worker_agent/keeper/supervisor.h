@@ -33,6 +33,9 @@ class Supervisor {
   void Refuse(const ProcessKey& key);
   void Stop(const ProcessKey& key);
   void StopAll();
+  // The fence fell at that time (CLOCK_BOOTTIME, ms): what is not gone stop_timeout after it may run elsewhere, so a
+  // keeper that comes late leaves that much less time, or none.
+  void StopAllSince(int64_t since_ms);
   void Forward(int signal);
 
   // SIGKILL to every descendant that exists now, groups or not; goes on (RunDeadlines) until they are gone. Processes
@@ -76,7 +79,7 @@ class Supervisor {
   void Launch(Process& process);
   void FailLaunch(const ProcessKey& key, int exit_code, const std::string& text);
   void ReadReport(Process& process);
-  void BeginStop(Process& process);
+  void BeginStop(Process& process, int64_t since_ms);
   void BeginPurge(bool is_for_good);
   void RunPurge();
   void BuryLeader(Process& process, int status);

@@ -358,20 +358,36 @@ TEST(Keeper, AFenceThatIsMovedOrDisarmedDoesNotFall) {
 
 TEST(Keeper, AStartThatCrossesTheFallIsRefused) {
   TestKeeper keeper;
-  // No Poll between the two: the agent can't know of the fall. The fence lies in the past, so it has fallen by the time
-  // that the first process has been seen to end.
+  // No Poll between the two: the agent can't know of the fall. The fence is due, so it has fallen by the time that the
+  // first process has been seen to end.
   TempFolder folder;
   Fifo fifo(folder.Path("fifo"));
   keeper.StartShell(0, absl::StrCat("trap 'echo stopped > ", fifo.path(), "; exit 0' TERM; echo ready > ", fifo.path(),
                                     "; while :; do sleep 0.01; done"));
   EXPECT_EQ(fifo.ReadLine(), "ready");
-  keeper->SetFence(1);
+  keeper->SetFence(BootTimeMs());
   EXPECT_EQ(fifo.ReadLine(), "stopped");
   keeper.StartShell(1, "echo must not run");
   const Ended ended = keeper.WaitEnded(1);
   EXPECT_TRUE(ended.was_stopped);
   EXPECT_THAT(ended.last_lines, IsEmpty());
   EXPECT_TRUE(keeper.WaitFenceFell());
+}
+
+// The machine was frozen: by now the ranks run elsewhere.
+TEST(Keeper, AFenceThatFellLongAgoLeavesNoTimeToStop) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  TestKeeper keeper;
+  keeper.StartShell(
+      0, absl::StrCat("trap 'echo stopped' TERM; echo ready > ", fifo.path(), "; while :; do sleep 0.01; done"));
+  EXPECT_EQ(fifo.ReadLine(), "ready");
+  keeper->SetFence(1);
+  EXPECT_TRUE(keeper.WaitFenceFell());
+  const Ended ended = keeper.WaitEnded(0);
+  EXPECT_EQ(ended.signal, SIGKILL);
+  EXPECT_TRUE(ended.was_stopped);
+  EXPECT_THAT(ended.last_lines, IsEmpty());
 }
 
 TEST(Keeper, ManyProcessesAtOnce) {
