@@ -86,7 +86,8 @@ void Core::Impl::GiveHandles(Run& run) {
     if (node.ghost != 0 && node.ghost_fence > absl::ZeroDuration()) {
       node.ghost_end = now_.monotonic + node.ghost_fence;  // out in full: when it was last heard isn't known
     }
-    if (!run.HasEnded() && !node.is_lost) node.grace_end = now_.monotonic + options_.lease;
+    if (!run.HasEnded() && !node.is_lost)
+      node.grace_end = now_.monotonic + std::max(options_.lease, options_.disconnect_grace);
     if (run.phase == v1::RUN_PHASE_RUNNING && RestartsAlone(run)) node.restart_at = now_.monotonic;
     Schedule(run, node);
   }

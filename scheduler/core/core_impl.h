@@ -83,6 +83,7 @@ class Core::Impl {
   void On(const FarewellReceived& event);
   void TakeEvents(Run& run, Node& node, const v1::Report& report);
   void HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when);
+  void NoteFence(Run& run, Node& node, absl::Duration armed);
   void Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq);
 
   // rounds.cc

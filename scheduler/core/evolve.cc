@@ -68,6 +68,7 @@ void Apply(State& state, const v1::NodeJoined& record, int64_t) {
     node.events_through = 0;
     node.is_leaving = node.is_lost = false;
     node.draining_reason.clear();
+    node.armed_fence = absl::ZeroDuration();
     node.quit_round = run->round;
     node.lost_reason.clear();
   } else {
@@ -148,6 +149,7 @@ void Apply(State& state, const v1::NodeReported& record, int64_t) {
   const auto it = run->nodes.find(record.node_id());
   if (it == run->nodes.end() || it->second.incarnation != record.incarnation()) return;
   Node& node = it->second;
+  if (record.has_armed_fence_ms()) node.armed_fence = absl::Milliseconds(record.armed_fence_ms());
   for (const v1::NodeEvent& event : record.events()) {
     node.events_through = event.number();
     if (event.has_leaving()) node.is_leaving = true;

@@ -314,6 +314,7 @@ void Core::Impl::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   node.grace_end = MonotonicTime::Never();
   run.waiting_cache.is_valid = false;
   Schedule(run, node);
+  NoteFence(run, node, node.armed_fence);  // the welcome may tell it another one
 
   v1::SchedulerMessage message;
   v1::Welcome& welcome = *message.mutable_welcome();

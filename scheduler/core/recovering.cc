@@ -331,7 +331,6 @@ void Core::Impl::Rejoin(const JoinRequested& event, Run& run, Node& node) {
   joined.set_takes_over(true);
   Write(std::move(record));
   node.connect_seq = 0;
-  node.armed_fence = absl::ZeroDuration();
   Attach(event, run, node, false);
   TryNextRound(run);
 }

@@ -13,10 +13,10 @@ void Core::Impl::On(const ReportReceived& event) {
   node->has_reported = true;
   node->had_extra_lease = false;
   node->lease_end = now_.monotonic + Lease();
-  node->armed_fence = absl::Milliseconds(event.report.armed_fence_ms());
   node->is_settled = event.report.is_settled() && run->HasEnded();
   Schedule(*run, *node);
 
+  NoteFence(*run, *node, absl::Milliseconds(event.report.armed_fence_ms()));
   const uint64_t handle = node->handle;
   if (event.report.events_size() > 0) TakeEvents(*run, *node, event.report);
   // The events may have removed the node (it left, or its run went on without it), with its stream.
@@ -27,6 +27,21 @@ void Core::Impl::On(const ReportReceived& event) {
   TakeProgress(*run_now, *node_now, event.report);
   Acknowledge(*run_now, *node_now, event.report.heartbeat_seq());
   if (node_now->is_settled) CheckSettled(*run_now);
+}
+
+// What a node's keeper is armed with must be known also after a crash, and never be taken for shorter than it is: it
+// counts only where it is what the node was told last.
+void Core::Impl::NoteFence(Run& run, Node& node, absl::Duration armed) {
+  if (armed != FenceTimeout(run)) armed = absl::ZeroDuration();
+  if (armed == node.armed_fence || run.IsOver()) return;
+  v1::Record record = NewRecord();
+  v1::NodeReported& reported = *record.mutable_node_reported();
+  reported.set_job_id(run.job_id);
+  reported.set_run(run.number);
+  reported.set_node_id(node.id);
+  reported.set_incarnation(node.incarnation);
+  reported.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(armed)));
+  Write(std::move(record));
 }
 
 void Core::Impl::Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq) {

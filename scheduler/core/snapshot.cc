@@ -22,6 +22,7 @@ v1::NodeSnapshot ToSnapshot(const Node& node) {
   snapshot.set_ghost(node.ghost);
   snapshot.set_quit_round(node.quit_round);
   snapshot.set_draining_reason(node.draining_reason);
+  snapshot.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.armed_fence)));
   snapshot.set_ghost_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.ghost_fence)));
   for (const SlotState& slot : node.slots) {
     v1::SlotSnapshot& s = *snapshot.add_slots();
@@ -49,6 +50,7 @@ void FromSnapshot(const v1::NodeSnapshot& snapshot, Node& node) {
   node.ghost = snapshot.ghost();
   node.quit_round = snapshot.quit_round();
   node.draining_reason = snapshot.draining_reason();
+  node.armed_fence = absl::Milliseconds(snapshot.armed_fence_ms());
   node.ghost_fence = absl::Milliseconds(snapshot.ghost_fence_ms());
   for (const v1::SlotSnapshot& slot : snapshot.slots()) {
     node.slots.push_back({.phase = static_cast<SlotState::Phase>(slot.phase()),

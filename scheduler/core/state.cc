@@ -102,8 +102,8 @@ std::string DebugText(const State& state) {
       for (const auto& [id, node] : run.nodes) {
         absl::StrAppend(&text, "  node ", id, " ", absl::Hex(node.incarnation), node.is_spare ? " spare" : "",
                         " events ", node.events_through, node.is_leaving ? " leaving" : "", node.is_lost ? " lost" : "",
-                        node.ghost != 0 ? " haunted" : "", node.draining_reason.empty() ? "" : " draining", " quit ",
-                        node.quit_round);
+                        node.ghost != 0 ? " haunted" : "", node.armed_fence == absl::ZeroDuration() ? "" : " armed",
+                        node.draining_reason.empty() ? "" : " draining", " quit ", node.quit_round);
         for (const SlotState& slot : node.slots) {
           absl::StrAppend(&text, " [", slot.rank, " ", SlotPhaseName(slot.phase), " ", slot.attempt, " ", slot.pid,
                           "]");

@@ -60,6 +60,7 @@ struct Node {
   uint64_t ghost = 0;           // the lost incarnation, while its processes may still run; else 0
   absl::Duration ghost_fence;   // what it was armed with; zero: nothing
   uint32_t quit_round = 0;      // its processes of this round and of those before have ended
+  absl::Duration armed_fence;   // its keeper surely ends the processes before so much time has passed unheard; or zero
   std::string draining_reason;  // why it is to leave at the next round; empty: it isn't
   std::vector<SlotState> slots;
 
@@ -70,11 +71,10 @@ struct Node {
   MonotonicTime lease_end = MonotonicTime::Never();  // while connected
   MonotonicTime grace_end = MonotonicTime::Never();  // while disconnected
   MonotonicTime last_seen;
-  bool was_seen = false;         // by this scheduler process
-  bool has_reported = false;     // on this stream: so it has got its welcome
-  bool had_extra_lease = false;  // the scheduler suspected itself once already
-  bool is_settled = false;       // knows the outcome and has no processes
-  absl::Duration armed_fence;    // as it said: its keeper ends the processes before so much time has passed unheard
+  bool was_seen = false;                              // by this scheduler process
+  bool has_reported = false;                          // on this stream: so it has got its welcome
+  bool had_extra_lease = false;                       // the scheduler suspected itself once already
+  bool is_settled = false;                            // knows the outcome and has no processes
   MonotonicTime ghost_end = MonotonicTime::Never();   // when the fence has ended the ghost's processes
   MonotonicTime restart_at = MonotonicTime::Never();  // scope "worker": when failed processes start again
   v1::Cause restart_cause;                            // and why

@@ -108,8 +108,6 @@ def test_what_was_frozen_beyond_its_fence_ends_its_processes_at_once(cluster, ne
     assert lives.closest(job.expect_good_end()) >= 4
 
 
-@pytest.mark.skipif(not IS_LONG, reason="a known gap; with MUSTER_LONG=1 it is looked at")
-@pytest.mark.xfail(strict=True, reason="that a fence is armed isn't in the journal before the node is lost")
 def test_a_scheduler_that_dies_in_the_same_moment_waits_the_fence_out_in_full(cluster, network, measured):
     job = start(cluster, network, "--fence_timeout", FENCE, *journal_words(cluster))
     holders, gone = job.holders(), job.nodes.pop("n1")

@@ -70,6 +70,7 @@ std::string PrintEvent(const v1::NodeEvent& event) {
 std::string PrintReported(const v1::NodeReported& record) {
   std::vector<std::string> events;
   for (const v1::NodeEvent& event : record.events()) events.push_back(PrintEvent(event));
+  if (record.has_armed_fence_ms()) events.push_back(absl::StrCat("armed ", record.armed_fence_ms(), " ms"));
   return absl::StrCat("node_reported ", record.job_id(), "/", record.run(), " ", record.node_id(), ": ",
                       absl::StrJoin(events, ", "));
 }
