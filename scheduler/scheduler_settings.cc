@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/limits.h"
 #include "common/settings/cluster_settings.h"
 
 namespace muster::scheduler {
@@ -45,7 +46,8 @@ void AddTimeouts(SettingsTable& table, SchedulerSettings& s) {
       .Env({"MS_DISCONNECT_GRACE"});
   AddStopTimeout(table, &s.stop_timeout);
   table
-      .AddOptionalSeconds("fence_timeout", &s.fence_timeout, absl::Milliseconds(100), kLongestTimeout, false,
+      .AddOptionalSeconds("fence_timeout", &s.fence_timeout, absl::Milliseconds(100),
+                          absl::Milliseconds(kLongestFenceMs), false,
                           "A lost node's ranks may start elsewhere this long after its last heartbeat; its agent has "
                           "ended its processes by then.")
       .Env({"MS_FENCE_TIMEOUT"})

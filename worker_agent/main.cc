@@ -135,9 +135,13 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
   AgentLoop loop(std::move(options), *std::move(keeper), **launcher, signals, Clock::System());
   const int code = loop.Run();
   if (loop.HasOutcome() && lock.ok()) lock->Remove();
-  if (*scheduler != nullptr && loop.HasOutcome()) {
-    // Other nodes still need it to learn how the job ended, and may take stop_timeout for that.
-    (*scheduler)->WaitForEnd(settings.stop_timeout + absl::Seconds(5), [&] { return signals.Take().has_value(); });
+  // Other nodes still need the scheduler: to learn how the job ended, for which they may take stop_timeout; or to go on
+  // without this node, which was drained.
+  if (*scheduler != nullptr && (loop.HasOutcome() || loop.WasDrained())) {
+    if (!loop.HasOutcome()) Log(LogLevel::kInfo, "the scheduler of the job runs here, until the job has ended");
+    (*scheduler)
+        ->WaitForEnd(loop.HasOutcome() ? settings.stop_timeout + absl::Seconds(5) : absl::InfiniteDuration(),
+                     [&] { return signals.Take().has_value(); });
   }
   return code;
 }

@@ -49,7 +49,8 @@ class Reader {
 
   // A number, or nothing, behind a flag is no command: it was meant as the value of a switch that doesn't take such.
   bool IsMisplacedValue(const std::string& word) const {
-    return at_ > 0 && absl::StartsWith(args_[at_ - 1], "--") && word.find_first_not_of("0123456789.-") == word.npos;
+    return at_ > 0 && absl::StartsWith(args_[at_ - 1], "--") && args_[at_ - 1].find('=') == std::string::npos &&
+           word.find_first_not_of("0123456789.-") == word.npos;
   }
 
   // The next word, if it can be a value: nothing of ours begins with two dashes.

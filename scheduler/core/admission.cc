@@ -41,6 +41,10 @@ v1::Refusal MakeRefusal(v1::Refusal::Reason reason, std::string text) {
   return refusal;
 }
 
+v1::Refusal RefuseDrained(const Run& run, const std::string& node_id, const std::string& reason) {
+  return MakeRefusal(v1::Refusal::DRAINED, absl::StrCat("node ", node_id, " has left job ", run.job_id, ": ", reason));
+}
+
 v1::Refusal TryLater(std::string text, absl::Duration after) {
   v1::Refusal refusal = MakeRefusal(v1::Refusal::TRY_LATER, std::move(text));
   refusal.set_retry_after_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(after)));
@@ -97,8 +101,8 @@ std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& 
           [](const S& s) { return s.restart_scope(); }))
     return r;
   if (auto r = differ(
-          "progress_timeout", [](const S& s) { return s.has_progress_timeout_ms(); },
-          [](const S& s) { return FormatAge(absl::Milliseconds(s.progress_timeout_ms())); }))
+          "progress_timeout (ms)", [](const S& s) { return s.has_progress_timeout_ms(); },
+          [](const S& s) { return s.progress_timeout_ms(); }))
     return r;
   if (auto r = differ(
           "MS_HCCL_CM_INIT", [](const S& s) { return s.has_hccl_cm_init(); },

@@ -35,6 +35,7 @@ std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& se
 std::optional<v1::Refusal> CheckRoom(const Run& run, const v1::JobSettings& settings, const v1::NodeInfo& info);
 
 v1::Refusal MakeRefusal(v1::Refusal::Reason reason, std::string text);
+v1::Refusal RefuseDrained(const Run& run, const std::string& node_id, const std::string& reason);
 v1::Refusal TryLater(std::string text, absl::Duration after);
 
 // Slots of regular members of this role, of connected ones only if so asked.

@@ -75,7 +75,7 @@ void Core::Impl::GiveHandles(Run& run) {
   }
   run.restart_at = run.aborted = now_.monotonic;
   run.highest_step = run.aborted_at_step;
-  if (run.HasEnded()) run.forget_at = now_.monotonic + options_.keep_runs_for;
+  if (run.HasEnded()) run.forget_at = now_.monotonic + KeepRunsFor();
   run.restarts.assign(run.recent_restarts, now_.monotonic);  // when each was made isn't known any more
   for (auto& [id, node] : run.nodes) {
     node.handle = ++last_handle_;
@@ -88,7 +88,14 @@ void Core::Impl::GiveHandles(Run& run) {
     }
     if (!run.HasEnded() && !node.is_lost)
       node.grace_end = now_.monotonic + std::max(options_.lease, options_.disconnect_grace);
-    if (run.phase == v1::RUN_PHASE_RUNNING && RestartsAlone(run)) node.restart_at = now_.monotonic;
+    if (run.phase == v1::RUN_PHASE_RUNNING && RestartsAlone(run)) {
+      node.restart_at = now_.monotonic;
+      // Taken from the budget, but not told to the journal before the process started again.
+      const bool has_failed = std::any_of(node.slots.begin(), node.slots.end(), [](const SlotState& slot) {
+        return slot.phase == SlotState::Phase::kFailed;
+      });
+      if (has_failed) run.restarts.push_back(now_.monotonic);
+    }
     Schedule(run, node);
   }
   Schedule(run);

@@ -17,6 +17,7 @@
 #include "scheduler/core/core.h"
 #include "scheduler/core/deadline_queue.h"
 #include "scheduler/core/placement.h"
+#include "scheduler/core/progress.h"
 #include "scheduler/core/state.h"
 
 namespace muster::scheduler {
@@ -81,6 +82,7 @@ class Core::Impl {
   void On(const ProbeAnswered& event);
   void On(const StreamClosed& event);
   void On(const FarewellReceived& event);
+  void HearFarewell(const v1::FarewellRequest& farewell);
   void TakeEvents(Run& run, Node& node, const v1::Report& report);
   void HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when);
   void NoteFence(Run& run, Node& node, absl::Duration armed);
@@ -125,6 +127,7 @@ class Core::Impl {
   // progress.cc
   void TakeProgress(Run& run, Node& node, const v1::Report& report);
   bool StandsStill(const Run& run) const;
+  bool IsFresh(const Watched& watched) const;
   CauseCandidate DescribeHang(const Run& run) const;
   static bool IsWithoutProgress(const Run& run);
 
@@ -146,6 +149,7 @@ class Core::Impl {
   void FixCauseIfKnown(Run& run);
   void DescribeGivingUp(const Run& run, v1::Cause& cause) const;
   void End(Run& run, bool succeeded, const v1::Cause& cause);
+  absl::Duration KeepRunsFor() const;
   void CheckSuccess(Run& run);
   void CheckSettled(Run& run);
   void PruneRuns(Job& job);

@@ -80,8 +80,7 @@ void Core::Impl::Dismiss(Run& run, Node& node) {
   const StreamId stream = node.stream;
   const std::string reason = node.draining_reason;
   v1::SchedulerMessage message;
-  *message.mutable_refusal() =
-      MakeRefusal(v1::Refusal::DRAINED, absl::StrCat("node ", node.id, " has left job ", run.job_id, ": ", reason));
+  *message.mutable_refusal() = RefuseDrained(run, node.id, reason);
   if (run.phase == v1::RUN_PHASE_RECOVERING && !node.is_spare) {
     MarkLost(run, node, v1::NodeRemoved::DRAINED, reason, true);  // its ranks stay
   } else {

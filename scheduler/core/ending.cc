@@ -185,7 +185,7 @@ void Core::Impl::End(Run& run, bool succeeded, const v1::Cause& cause) {
   run.topo_deadline = run.spare_deadline = run.cause_deadline = MonotonicTime::Never();
   run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
   run.settle_deadline = now_.monotonic + options_.stop_timeout + kSettleSlack;
-  run.forget_at = now_.monotonic + std::max(options_.keep_runs_for, options_.stop_timeout + 2 * kSettleSlack);
+  run.forget_at = now_.monotonic + KeepRunsFor();
   for (auto& [id, node] : run.nodes) {
     ReleaseChallenger(node);
     if (node.stream == 0) {
@@ -198,6 +198,11 @@ void Core::Impl::End(Run& run, bool succeeded, const v1::Cause& cause) {
   SendDesiredToAll(run, false);
   effects_.push_back(ForgetPeers{run.job_id, run.number});
   CheckSettled(run);
+}
+
+// Long enough for agents that are away to come and hear how it ended.
+absl::Duration Core::Impl::KeepRunsFor() const {
+  return std::max(options_.keep_runs_for, options_.stop_timeout + options_.disconnect_grace + 2 * kSettleSlack);
 }
 
 void Core::Impl::CheckSuccess(Run& run) {

@@ -59,6 +59,7 @@ struct StreamClosed {
 
 struct FarewellReceived {
   v1::FarewellRequest farewell;
+  QueryId query = 0;  // answered once it is durable; 0: nobody waits
 };
 
 using QueryRequest = std::variant<v1::StatusRequest, v1::NodesRequest, v1::RanksRequest, v1::EventsRequest>;
@@ -120,7 +121,7 @@ struct CloseStream {
 };
 
 using QueryReply = std::variant<v1::StatusReply, v1::NodesReply, v1::RanksReply, v1::EventsReply, v1::StopReply,
-                                v1::SteerReply, v1::StacksReply>;
+                                v1::SteerReply, v1::StacksReply, v1::FarewellReply>;
 
 struct Answer {
   QueryId query = 0;

@@ -118,7 +118,7 @@ void Apply(State& state, const v1::RoundClosed& record, int64_t) {
     const auto lost = run->nodes.find(replacement.lost());
     const auto spare = run->nodes.find(replacement.spare());
     if (lost == run->nodes.end() || spare == run->nodes.end()) continue;
-    Remove(*run, lost, v1::NodeRemoved::LOST, lost->second.lost_reason, true);
+    Remove(*run, lost, lost->second.lost_why, lost->second.lost_reason, true);
     run->spare_count -= spare->second.is_spare ? 1 : 0;
     spare->second.is_spare = false;
   }
@@ -193,6 +193,7 @@ void Apply(State& state, const v1::NodeLost& record, int64_t) {
   Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
   if (node == nullptr || node->incarnation != record.incarnation()) return;
   node->is_lost = true;
+  node->lost_why = record.why();
   node->lost_reason = record.reason();
   node->ghost = record.is_confirmed() ? 0 : record.incarnation();
   node->ghost_fence = absl::Milliseconds(record.armed_fence_ms());

@@ -78,8 +78,11 @@ void Core::Impl::JoinKnownRun(const JoinRequested& event, Run& run) {
                                                          " has taken its place: this one is stale and must end")));
   }
   const auto gone = run.gone.find(join.node_id());
-  if (gone != run.gone.end() && gone->second.incarnation == join.incarnation() &&
-      gone->second.why == v1::NodeRemoved::LOST) {
+  const bool is_known = gone != run.gone.end() && gone->second.incarnation == join.incarnation();
+  if (is_known && gone->second.why == v1::NodeRemoved::DRAINED) {
+    return Refuse(event.stream, RefuseDrained(run, join.node_id(), gone->second.reason));
+  }
+  if (is_known && gone->second.why == v1::NodeRemoved::LOST) {
     return Refuse(event.stream, MakeRefusal(v1::Refusal::NODE_LOST,
                                             absl::StrCat("node ", join.node_id(),
                                                          " was given up: ", gone->second.reason, kStartAgain)));

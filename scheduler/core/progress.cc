@@ -68,7 +68,11 @@ void Core::Impl::TakeProgress(Run& run, Node& node, const v1::Report& report) {
     node.progress.resize(node.slots.size());
     ProcessProgress& progress = node.progress[slot.slot()];
     const absl::Duration still = absl::Milliseconds(slot.still_ms());
-    progress = {.round = run.round, .attempt = slot.attempt(), .step = {}, .changed = now_.monotonic - still};
+    progress = {.round = run.round,
+                .attempt = slot.attempt(),
+                .step = {},
+                .changed = now_.monotonic - still,
+                .told = now_.monotonic};
     if (slot.has_step()) progress.step = slot.step();
     if (ProgressOf(run, node, slot.slot()) == nullptr) continue;
     if (progress.step) run.highest_step = std::max(run.highest_step.value_or(0), *progress.step);
@@ -79,12 +83,15 @@ void Core::Impl::TakeProgress(Run& run, Node& node, const v1::Report& report) {
   LookIntoHang(run);
 }
 
-// Also when its reports don't come any more.
+bool Core::Impl::IsFresh(const Watched& watched) const {
+  return now_.monotonic - watched.progress->told <= kReportLag * HeartbeatInterval();
+}
+
 bool Core::Impl::StandsStill(const Run& run) const {
   const absl::Duration timeout = absl::Milliseconds(run.settings.progress_timeout_ms());
   const std::vector<Watched> watched = WatchedProcesses(run);
   return std::any_of(watched.begin(), watched.end(),
-                     [&](const Watched& w) { return now_.monotonic - w.progress->changed >= timeout; });
+                     [&](const Watched& w) { return IsFresh(w) && now_.monotonic - w.progress->changed >= timeout; });
 }
 
 // What the run is given up for when it stands still. Those that stand at the lowest step come first: the others may
@@ -95,7 +102,7 @@ CauseCandidate Core::Impl::DescribeHang(const Run& run) const {
   const absl::Duration since = std::max(timeout / 2, timeout - kReportLag * HeartbeatInterval());
   std::vector<Watched> standing;
   for (const Watched& w : watched) {
-    if (now_.monotonic - w.progress->changed >= since) standing.push_back(w);
+    if (IsFresh(w) && now_.monotonic - w.progress->changed >= since) standing.push_back(w);
   }
   CauseCandidate candidate = Decision(v1::Cause::NO_PROGRESS, "", "", now_.monotonic);
   v1::Cause& cause = candidate.cause;
@@ -104,8 +111,9 @@ CauseCandidate Core::Impl::DescribeHang(const Run& run) const {
     const uint64_t lowest = *standing.front().progress->step;
     const auto ahead = std::find_if(standing.begin(), standing.end(),
                                     [lowest](const Watched& w) { return w.progress->step != lowest; });
-    const size_t others = watched.size() - static_cast<size_t>(ahead - standing.begin());
     standing.erase(ahead, standing.end());
+    const auto others =
+        std::count_if(watched.begin(), watched.end(), [lowest](const Watched& w) { return w.progress->step > lowest; });
     if (others == 0 && standing.size() > 1) {
       absl::StrAppend(&text, "all ", standing.size(), " ranks stand still at step ", lowest, ", longest ",
                       NameAll({standing.front()}));

@@ -161,7 +161,9 @@ void Core::Impl::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const 
   lost.set_incarnation(node.incarnation);
   lost.set_why(why);
   lost.set_reason(reason);
-  lost.set_is_confirmed(is_confirmed || node.IsAllDone());
+  // One that has quit the round has no processes, and starts none before the next one.
+  const bool has_quit = run.phase == v1::RUN_PHASE_RECOVERING && node.quit_round >= run.round;
+  lost.set_is_confirmed(is_confirmed || node.IsAllDone() || has_quit);
   lost.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.armed_fence)));
   Write(std::move(record));
   node.grace_end = MonotonicTime::Never();

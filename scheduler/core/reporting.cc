@@ -167,8 +167,13 @@ void Core::Impl::On(const StreamClosed& event) {
   Schedule(*run, *node);
 }
 
+// A keeper that is answered too early would not try again after a crash.
 void Core::Impl::On(const FarewellReceived& event) {
-  const v1::FarewellRequest& farewell = event.farewell;
+  HearFarewell(event.farewell);
+  if (event.query != 0) effects_.push_back(Answer{event.query, absl::OkStatus(), v1::FarewellReply()});
+}
+
+void Core::Impl::HearFarewell(const v1::FarewellRequest& farewell) {
   if (farewell.cluster_id() != state_.cluster_id) return;
   Run* run = state_.FindRun(farewell.job_id(), farewell.run());
   if (run == nullptr || run->HasEnded()) return;

@@ -18,6 +18,7 @@ v1::NodeSnapshot ToSnapshot(const Node& node) {
   snapshot.set_events_through(node.events_through);
   snapshot.set_is_leaving(node.is_leaving);
   snapshot.set_is_lost(node.is_lost);
+  snapshot.set_lost_why(node.lost_why);
   snapshot.set_lost_reason(node.lost_reason);
   snapshot.set_ghost(node.ghost);
   snapshot.set_quit_round(node.quit_round);
@@ -46,6 +47,7 @@ void FromSnapshot(const v1::NodeSnapshot& snapshot, Node& node) {
   node.events_through = snapshot.events_through();
   node.is_leaving = snapshot.is_leaving();
   node.is_lost = snapshot.is_lost();
+  node.lost_why = snapshot.lost_why();
   node.lost_reason = snapshot.lost_reason();
   node.ghost = snapshot.ghost();
   node.quit_round = snapshot.quit_round();

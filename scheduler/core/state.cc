@@ -97,13 +97,18 @@ std::string DebugText(const State& state) {
       absl::StrAppend(&text, " run ", number, " ", RunPhaseName(run.phase), " round ", run.round, " digest ",
                       absl::BytesToHexString(run.digest), " settings {", run.settings.ShortDebugString(), "}\n");
       if (run.first_failure) absl::StrAppend(&text, "  first failure ", run.first_failure->text(), "\n");
+      absl::StrAppend(&text, "  restarts ", run.restart_count, " recent ", run.recent_restarts,
+                      run.has_given_up ? " given up" : "",
+                      run.aborted_at_step ? absl::StrCat(" at step ", *run.aborted_at_step) : "", "\n");
+      if (run.first_abort) absl::StrAppend(&text, "  first abort ", run.first_abort->text(), "\n");
       if (run.last_abort) absl::StrAppend(&text, "  last abort ", run.last_abort->text(), "\n");
       if (run.HasEnded()) absl::StrAppend(&text, "  outcome {", run.outcome.ShortDebugString(), "}\n");
       for (const auto& [id, node] : run.nodes) {
         absl::StrAppend(&text, "  node ", id, " ", absl::Hex(node.incarnation), node.is_spare ? " spare" : "",
                         " events ", node.events_through, node.is_leaving ? " leaving" : "", node.is_lost ? " lost" : "",
-                        node.ghost != 0 ? " haunted" : "", node.armed_fence == absl::ZeroDuration() ? "" : " armed",
-                        node.draining_reason.empty() ? "" : " draining", " quit ", node.quit_round);
+                        node.ghost != 0 ? " haunted" : "", " armed ", absl::FormatDuration(node.armed_fence), " ghost ",
+                        absl::FormatDuration(node.ghost_fence), " {", node.draining_reason, "} {", node.lost_reason,
+                        "}", " quit ", node.quit_round);
         for (const SlotState& slot : node.slots) {
           absl::StrAppend(&text, " [", slot.rank, " ", SlotPhaseName(slot.phase), " ", slot.attempt, " ", slot.pid,
                           "]");

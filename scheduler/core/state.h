@@ -36,6 +36,7 @@ struct ProcessProgress {
   uint32_t attempt = 0;
   std::optional<uint64_t> step;  // none: the file is only touched
   MonotonicTime changed;
+  MonotonicTime told;
 };
 
 // A newcomer under a node id whose owner is still connected: it waits until the owner has answered a probe, or not.
@@ -56,6 +57,7 @@ struct Node {
   uint64_t events_through = 0;
   bool is_leaving = false;  // it said so; it goes when its processes are gone
   bool is_lost = false;     // the run waits for it, or for a spare in its place
+  v1::NodeRemoved::Why lost_why = v1::NodeRemoved::WHY_UNSPECIFIED;
   std::string lost_reason;
   uint64_t ghost = 0;           // the lost incarnation, while its processes may still run; else 0
   absl::Duration ghost_fence;   // what it was armed with; zero: nothing

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/limits.h"
 #include "scheduler/core/admission.h"
 #include "scheduler/core/core_impl.h"
 #include "scheduler/core/story.h"
@@ -23,12 +24,14 @@ absl::Duration Core::Impl::TopoTimeout(const v1::JobSettings& settings) const {
 
 // What a spare arms: long enough that the keeper, which ends stop_timeout + 5 s early, isn't hasty.
 absl::Duration Core::Impl::SpareFence() const {
-  return std::max(absl::Seconds(120), options_.stop_timeout + absl::Seconds(5) + 5 * HeartbeatInterval());
+  const absl::Duration unhurried = options_.stop_timeout + absl::Seconds(5) + 5 * HeartbeatInterval();
+  return std::clamp(unhurried, absl::Seconds(120), absl::Milliseconds(kLongestFenceMs));
 }
 
+// In whole milliseconds, as it is told.
 absl::Duration Core::Impl::FenceTimeout(Run& run) {
-  if (options_.fence_timeout) return *options_.fence_timeout;
-  if (run.spare_count > 0) run.fence = std::max(run.fence, SpareFence());
+  if (options_.fence_timeout) return absl::Ceil(*options_.fence_timeout, absl::Milliseconds(1));
+  if (run.spare_count > 0) run.fence = std::max(run.fence, absl::Ceil(SpareFence(), absl::Milliseconds(1)));
   return run.fence;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 
 namespace muster::scheduler {
@@ -47,11 +48,14 @@ bool Outbox::MayOvertake(const Send& send, bool has_news) const {
 
 // A later answer says all that an earlier one says.
 void Outbox::DropOldAcknowledgements() {
-  absl::flat_hash_set<StreamId> answered;
+  absl::flat_hash_map<StreamId, Waiting*> latest;
   for (auto waiting = waiting_.rbegin(); waiting != waiting_.rend(); ++waiting) {
     auto* send = std::get_if<Send>(&waiting->effect);
     if (send == nullptr || !send->message->has_acknowledgement()) continue;
-    if (!answered.insert(send->stream).second) send->message = nullptr;
+    const auto [later, is_first] = latest.try_emplace(send->stream, &*waiting);
+    if (is_first) continue;
+    later->second->has_news |= waiting->has_news;
+    send->message = nullptr;
   }
   std::erase_if(waiting_, [](const Waiting& waiting) {
     const auto* send = std::get_if<Send>(&waiting.effect);

@@ -11,7 +11,7 @@ absl::StatusOr<QueryId> PendingQueries::Add(MonotonicTime deadline, Done done) {
   MutexLock lock(mutex_);
   if (closed_) return absl::UnavailableError("the scheduler is going down");
   if (waiting_.size() >= limit_) {
-    return absl::ResourceExhaustedError(absl::StrCat(limit_, " admin calls are waiting already: try again later"));
+    return absl::ResourceExhaustedError(absl::StrCat(limit_, " calls are waiting already: try again later"));
   }
   const QueryId id = ++last_id_;
   waiting_.emplace(id, Waiting{deadline, std::move(done)});

@@ -13,8 +13,9 @@
 namespace muster::scheduler {
 namespace {
 
-// Farewells that the loop has not applied yet. Any number of them may come, so they need a bound of their own.
-constexpr int kMaxUnappliedFarewells = 1'024;
+// Farewells that have not been answered yet. Any number of them may come, so they need a bound of their own, which
+// leaves room for ms-ctl among the waiting queries.
+constexpr int kMaxUnansweredFarewells = 512;
 
 using Raw = v1::Rendezvous::WithRawCallbackMethod_Session<v1::Rendezvous::WithRawCallbackMethod_GetPeers<
     v1::Rendezvous::WithCallbackMethod_Farewell<v1::Rendezvous::Service>>>;
@@ -39,7 +40,9 @@ class SessionService : public Raw {
   grpc::ServerUnaryReactor* Farewell(grpc::CallbackServerContext* context, const v1::FarewellRequest* request,
                                      v1::FarewellReply* /*reply*/) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(ToGrpcStatus(TakeFarewell(ParsePeer(context->peer()), *request)));
+    if (absl::Status status = TakeFarewell(ParsePeer(context->peer()), *request, reactor); !status.ok()) {
+      reactor->Finish(ToGrpcStatus(status));
+    }
     return reactor;
   }
 
@@ -60,20 +63,35 @@ class SessionService : public Raw {
     return absl::OkStatus();
   }
 
-  absl::Status TakeFarewell(const PeerFacts& peer, const v1::FarewellRequest& farewell) {
+  // The reactor is finished when what the farewell says is durable; here and now if it isn't taken.
+  absl::Status TakeFarewell(const PeerFacts& peer, const v1::FarewellRequest& farewell,
+                            grpc::ServerUnaryReactor* reactor) {
     if (const absl::Status status = CheckFarewell(farewell); !status.ok()) return Malformed(peer, status.message());
     if (absl::Status status = services_.authorizer.AuthorizeForNode(peer, farewell.job_id(), farewell.node_id());
         !status.ok()) {
       return status;
     }
-    const auto unapplied = unapplied_farewells_;  // the loop may apply it after this service is gone
-    if (unapplied->fetch_add(1) >= kMaxUnappliedFarewells ||
-        !services_.post(FarewellReceived{farewell}, [unapplied] { unapplied->fetch_sub(1); })) {
-      unapplied->fetch_sub(1);
-      services_.counted.Note(LogLevel::kWarning, "busy", "turned a farewell away: too many are waiting");
-      return absl::ResourceExhaustedError("the scheduler is busy: try again");
+    const auto unanswered = unanswered_farewells_;  // it may be answered after this service is gone
+    absl::Status status;
+    if (unanswered->fetch_add(1) >= kMaxUnansweredFarewells) {
+      status = absl::ResourceExhaustedError("too many farewells are waiting: try again");
+    } else {
+      const absl::StatusOr<QueryId> query = services_.queries.Add(
+          services_.clock.Read().monotonic + services_.query_limit, [reactor, unanswered](const Answer& answer) {
+            unanswered->fetch_sub(1);
+            reactor->Finish(ToGrpcStatus(answer.status));
+          });
+      if (query.ok()) {
+        if (services_.post(FarewellReceived{farewell, *query}, nullptr)) return absl::OkStatus();
+        services_.queries.Resolve(Answer{*query, absl::ResourceExhaustedError("the scheduler is busy: try again"), {}});
+        return absl::OkStatus();
+      }
+      status = query.status();
     }
-    return absl::OkStatus();
+    unanswered->fetch_sub(1);
+    services_.counted.Note(LogLevel::kWarning, "busy",
+                           absl::StrCat("turned a farewell away: ", std::string(status.message())));
+    return status;
   }
 
   absl::Status Malformed(const PeerFacts& peer, absl::string_view why) {
@@ -83,7 +101,7 @@ class SessionService : public Raw {
   }
 
   const ServiceContext& services_;
-  const std::shared_ptr<std::atomic<int>> unapplied_farewells_ = std::make_shared<std::atomic<int>>(0);
+  const std::shared_ptr<std::atomic<int>> unanswered_farewells_ = std::make_shared<std::atomic<int>>(0);
 };
 
 }  // namespace

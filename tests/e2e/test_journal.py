@@ -198,3 +198,16 @@ def test_a_full_disk_turns_newcomers_away_and_mends_by_itself(cluster, small_dis
     second.expect(0)
     assert placement(cluster.wait_until_running(2)) == before
     finish(cluster, agents)
+
+
+def test_a_scheduler_with_ten_thousand_nodes_is_ready_within_a_second(cluster, measured):
+    restartable = Restartable(cluster)
+    restartable.journal.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run([BIN / "large_journal", restartable.journal, "10000", "8"], check=True)
+    begin = time.monotonic()
+    scheduler = restartable.start()
+    measured("from the start to listening, with 10,000 nodes of 8 workers in the journal", time.monotonic() - begin,
+             at_most=1)
+    run = cluster.ctl_json("status")["runs"][0]
+    assert (run["phase"], run["nodes_disconnected"], run["processes_running"]) == ("running", 10000, 80000), run
+    print(re.search(r"recovered 1 job .* in \d+ ms", scheduler.output()).group(0))

@@ -139,6 +139,7 @@ class Printer {
     for (const v1::RankStack& stack : reply.ranks()) Add("  ", PrintFields(stack));
   }
   void PrintReply(const v1::StopReply& reply) { Add("  run ", reply.run(), " was ", PrintPhase(reply.phase())); }
+  void PrintReply(const v1::FarewellReply&) { Add("  farewell"); }
   void PrintReply(const v1::SteerReply& reply) { Add("  run ", reply.run(), ": ", reply.text()); }
 
   std::vector<std::string>& lines_;

@@ -129,8 +129,9 @@ void AgentCore::Impl::OnAcknowledgement(const v1::Acknowledgement& acknowledgeme
 
 void AgentCore::Impl::ArmFence(MonotonicTime since) {
   // Where the processes' own stop_timeout leaves no room for it, an armed fence would end a healthy job: better none,
-  // and the scheduler is told so.
-  if (fence_timeout_ < options_.stop_timeout + kFenceMargin + heartbeat_interval_) {
+  // and the scheduler is told so. One that is armed stays so when only the heartbeat changes: the scheduler counts on
+  // it.
+  if (!fence_at_ && fence_timeout_ < options_.stop_timeout + kFenceMargin + heartbeat_interval_) {
     if (!std::exchange(was_fence_too_short_, true)) {
       Emit(Say{Severity::kWarning,
                absl::StrCat("--fence_timeout ", absl::FormatDuration(fence_timeout_),

@@ -125,7 +125,13 @@ void Supervisor::Stop(const ProcessKey& key) {
 void Supervisor::StopAll() { StopAllSince(BootTimeMs()); }
 
 void Supervisor::StopAllSince(int64_t since_ms) {
-  for (auto& [key, process] : processes_) BeginStop(process, since_ms);
+  for (auto& [key, process] : processes_) {
+    BeginStop(process, since_ms);
+    // One that was told to stop already has no more time than that either.
+    if (!process.is_leader_reaped) {
+      process.kill_at_ms = std::min(process.kill_at_ms, since_ms + absl::ToInt64Milliseconds(options_.stop_timeout));
+    }
+  }
 }
 
 void Supervisor::Forward(int signal) {

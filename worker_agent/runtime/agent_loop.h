@@ -44,6 +44,9 @@ class AgentLoop {
   // Whether the run had ended for all when this agent did.
   bool HasOutcome() const { return has_outcome_; }
 
+  // Whether it ended well before its run did: somebody wanted the node out of the job.
+  bool WasDrained() const { return !has_outcome_ && exit_code_ == 0; }
+
  private:
   void Wait();
   void TakeKeeperEvents();

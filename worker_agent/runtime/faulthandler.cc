@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
+#include "absl/strings/str_cat.h"
 #include "worker_agent/runtime/kernel_state.h"
 #include "worker_agent/runtime/regular_file.h"
 
@@ -24,9 +27,17 @@ std::string ReadFrom(int fd, off_t from, off_t to) {
 
 }  // namespace
 
+// It keeps the file open for the stacks, and catches the signal: a launcher that catches all signals does not have it
+// open.
 bool HasAgreed(const ProcessInfo& process, const std::string& stacks_file) {
-  struct stat info {};
-  return OpenRegularFile(stacks_file, info).is_open() && CatchesSignal(process.pid, kStacksSignal);
+  if (!CatchesSignal(process.pid, kStacksSignal)) return false;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(absl::StrCat("/proc/", process.pid, "/fd"), error), end;
+       !error && entry != end; entry.increment(error)) {
+    std::error_code unreadable;  // closed meanwhile
+    if (std::filesystem::read_symlink(entry->path(), unreadable) == stacks_file) return true;
+  }
+  return false;
 }
 
 absl::StatusOr<std::string> AskFaulthandler(const ProcessInfo& process, const std::string& stacks_file,

@@ -1,6 +1,10 @@
 // GetPeers, Farewell, the admin service, health and reflection against a real server.
 #include <grpcpp/impl/client_unary_call.h>
 
+#include <atomic>
+#include <deque>
+#include <thread>
+
 #include "tests/unit/rpc/server_fixture.h"
 
 namespace muster::scheduler {
@@ -48,6 +52,14 @@ TEST_F(PeersTest, AMalformedRequestIsRefused) {
 
 class FarewellTest : public ServerTest {
  protected:
+  static v1::FarewellRequest Farewell() {
+    v1::FarewellRequest request;
+    request.set_job_id("job");
+    request.set_node_id("n1");
+    request.set_incarnation(7);
+    request.set_signal(9);
+    return request;
+  }
   grpc::Status Say(const v1::FarewellRequest& request) {
     grpc::ClientContext context;
     Bound(context);
@@ -56,41 +68,62 @@ class FarewellTest : public ServerTest {
   }
 };
 
-TEST_F(FarewellTest, ReachesTheCore) {
-  v1::FarewellRequest request;
-  request.set_job_id("job");
-  request.set_node_id("n1");
-  request.set_incarnation(7);
-  request.set_signal(9);
-  EXPECT_TRUE(Say(request).ok());
-  EXPECT_EQ(loop_.Await<FarewellReceived>().farewell.incarnation(), 7u);
+TEST_F(FarewellTest, ReachesTheCoreAndIsAnsweredWhenItIsDurable) {
+  v1::FarewellRequest request = Farewell();
+  grpc::Status status(grpc::StatusCode::UNKNOWN, "not answered yet");
+  std::thread call([&] { status = Say(request); });
+  const FarewellReceived farewell = loop_.Await<FarewellReceived>();
+  EXPECT_EQ(farewell.farewell.incarnation(), 7u);
+  sink().OnAnswer(Answer{farewell.query, absl::OkStatus(), v1::FarewellReply()});  // it is durable
+  call.join();
+  EXPECT_TRUE(status.ok()) << status.error_message();
   request.set_node_id("");
   EXPECT_EQ(Say(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(loop_.CountOf<FarewellReceived>(), 1u);
 }
 
-TEST_F(FarewellTest, UnappliedOnesAreBounded) {
-  loop_.ApplyAtOnce(false);
-  v1::FarewellRequest request;
-  request.set_job_id("job");
-  request.set_node_id("n1");
-  request.set_incarnation(7);
-  const auto channel = TcpChannel();
-  const auto stub = v1::Rendezvous::NewStub(channel);
-  int accepted = 0;
-  grpc::Status last;
-  for (int i = 0; i < 1'100; ++i) {
-    grpc::ClientContext context;
-    Bound(context);
-    v1::FarewellReply reply;
-    last = stub->Farewell(&context, request, &reply);
-    if (!last.ok()) break;
-    ++accepted;
+TEST_F(FarewellTest, OneThatDoesNotBecomeDurableIsNotAnswered) {
+  RpcServer::Options options;
+  options.query_limit = absl::Milliseconds(100);
+  Restart(std::move(options));
+  EXPECT_EQ(Say(Farewell()).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(loop_.CountOf<FarewellReceived>(), 1u);
+}
+
+TEST_F(FarewellTest, UnansweredOnesAreBounded) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection takes 128 calls at once
+  std::vector<std::unique_ptr<v1::Rendezvous::Stub>> stubs;
+  for (int i = 0; i < 6; ++i) {
+    stubs.push_back(v1::Rendezvous::NewStub(
+        grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", port_), grpc::InsecureChannelCredentials(), arguments)));
   }
-  EXPECT_EQ(accepted, 1'024);
-  EXPECT_EQ(last.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  loop_.ApplyOne();
-  EXPECT_TRUE(Say(request).ok());
+  struct Call {
+    grpc::ClientContext context;
+    v1::FarewellReply reply;
+  };
+  std::deque<Call> calls;
+  std::atomic<int> refused = 0;
+  std::atomic<int> ended = 0;
+  const v1::FarewellRequest request = Farewell();
+  for (size_t i = 0; i < 600; ++i) {
+    Call& call = calls.emplace_back();
+    Bound(call.context);
+    stubs[i % 6]->async()->Farewell(&call.context, &request, &call.reply, [&](const grpc::Status& status) {
+      refused += status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ? 1 : 0;
+      ++ended;
+    });
+  }
+  const absl::Time deadline = absl::Now() + absl::Seconds(8);  // before the calls expire
+  while (refused < 88 && absl::Now() < deadline) std::this_thread::yield();
+  EXPECT_EQ(loop_.Await<FarewellReceived>(511).query, 512u);
+  for (uint64_t query = 1; query <= 512; ++query) {
+    sink().OnAnswer(Answer{query, absl::OkStatus(), v1::FarewellReply()});
+  }
+  while (ended < 600 && absl::Now() < deadline) std::this_thread::yield();
+  EXPECT_EQ(ended, 600);
+  EXPECT_EQ(refused, 88);
+  EXPECT_EQ(loop_.CountOf<FarewellReceived>(), 512u);
 }
 
 class AdminTest : public ServerTest {

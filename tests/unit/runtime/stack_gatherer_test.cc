@@ -180,13 +180,17 @@ TEST_F(StackGathererTest, AProcessThatHasNotAgreedIsNotTouched) {
 TEST_F(StackGathererTest, AProcessThatCatchesButDoesNotAnswerIsShownByTheKernel) {
   options_.signal_timeout = absl::Milliseconds(100);
   const pid_t pid = Start({"python3", "-c",
-                           "import signal, sys, time; signal.signal(39, lambda *a: None)\n"
+                           "import os, signal, sys, time; signal.signal(39, lambda *a: None)\n"
                            "open(sys.argv[1], 'w').close()\n"
+                           "while not os.path.exists(sys.argv[2]): time.sleep(0.01)\n"
+                           "file = open(sys.argv[2], 'a')\n"
+                           "open(sys.argv[3], 'w').close()\n"
                            "while True: time.sleep(1000)",
-                           File("ready")});
+                           File("ready"), File("stacks"), File("open")});
   ASSERT_TRUE(WaitForFile("ready"));
   EXPECT_THAT(Gather(pid).note(), Not(HasSubstr("faulthandler"))) << "without the file it has not agreed";
   std::ofstream(File("stacks")) << "old";
+  ASSERT_TRUE(WaitForFile("open"));
   const v1::SlotStack stack = Gather(pid);
   EXPECT_EQ(stack.method(), "kernel");
   EXPECT_THAT(stack.note(), HasSubstr("faulthandler: it didn't answer the signal"));
