@@ -126,8 +126,7 @@ class Core::Impl {
 
   // progress.cc
   void TakeProgress(Run& run, Node& node, const v1::Report& report);
-  bool StandsStill(const Run& run) const;
-  bool IsFresh(const Watched& watched) const;
+  std::vector<Watched> StandingStill(const Run& run) const;
   CauseCandidate DescribeHang(const Run& run) const;
   static bool IsWithoutProgress(const Run& run);
 

@@ -76,22 +76,24 @@ void Core::Impl::TakeProgress(Run& run, Node& node, const v1::Report& report) {
     if (slot.has_step()) progress.step = slot.step();
     if (ProgressOf(run, node, slot.slot()) == nullptr) continue;
     if (progress.step) run.highest_step = std::max(run.highest_step.value_or(0), *progress.step);
-    stands_still |= timeout > absl::ZeroDuration() && still >= timeout;
+    // Who hangs stands still first, those that wait for it follow: a heartbeat later all of them have said so.
+    stands_still |= timeout > absl::ZeroDuration() && still >= timeout + HeartbeatInterval();
   }
   if (!stands_still || run.is_looking_into_hang) return;
   run.is_looking_into_hang = true;  // until the stacks are there
   LookIntoHang(run);
 }
 
-bool Core::Impl::IsFresh(const Watched& watched) const {
-  return now_.monotonic - watched.progress->told <= kReportLag * HeartbeatInterval();
-}
-
-bool Core::Impl::StandsStill(const Run& run) const {
+// Those of whom a recent report says that they stand still, in the order of WatchedProcesses. What happened since that
+// report nobody knows: it counts for nothing.
+std::vector<Watched> Core::Impl::StandingStill(const Run& run) const {
   const absl::Duration timeout = absl::Milliseconds(run.settings.progress_timeout_ms());
-  const std::vector<Watched> watched = WatchedProcesses(run);
-  return std::any_of(watched.begin(), watched.end(),
-                     [&](const Watched& w) { return IsFresh(w) && now_.monotonic - w.progress->changed >= timeout; });
+  std::vector<Watched> watched = WatchedProcesses(run);
+  std::erase_if(watched, [&](const Watched& w) {
+    return now_.monotonic - w.progress->told > kReportLag * HeartbeatInterval() ||
+           w.progress->told - w.progress->changed < timeout;
+  });
+  return watched;
 }
 
 // What the run is given up for when it stands still. Those that stand at the lowest step come first: the others may
@@ -99,11 +101,7 @@ bool Core::Impl::StandsStill(const Run& run) const {
 CauseCandidate Core::Impl::DescribeHang(const Run& run) const {
   const absl::Duration timeout = absl::Milliseconds(run.settings.progress_timeout_ms());
   const std::vector<Watched> watched = WatchedProcesses(run);
-  const absl::Duration since = std::max(timeout / 2, timeout - kReportLag * HeartbeatInterval());
-  std::vector<Watched> standing;
-  for (const Watched& w : watched) {
-    if (IsFresh(w) && now_.monotonic - w.progress->changed >= since) standing.push_back(w);
-  }
+  std::vector<Watched> standing = StandingStill(run);
   CauseCandidate candidate = Decision(v1::Cause::NO_PROGRESS, "", "", now_.monotonic);
   v1::Cause& cause = candidate.cause;
   std::string text = absl::StrCat("no progress for ", FormatAge(timeout), " (--progress_timeout): ");

@@ -1,6 +1,7 @@
 // Where processes stand: stacks are asked of their agents and gathered, for `ms-ctl stacks` and for a run that stands
 // still.
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -18,15 +19,20 @@ constexpr size_t kMaxGatherings = 16;
 constexpr size_t kFewRanks = 8;   // when nobody says which
 constexpr size_t kHangRanks = 3;  // whose stacks are asked for when a run stands still
 
-// The ranks to look at when nobody says which: those that stand still longest at the lowest step, else the first.
-std::vector<uint32_t> FewRanks(const Run& run, size_t most) {
+std::vector<uint32_t> FirstWorkers(const std::vector<Watched>& watched, size_t most) {
   std::vector<uint32_t> ranks;
-  for (const Watched& w : WatchedProcesses(run)) {
+  for (const Watched& w : watched) {
     if (ranks.size() < most && w.node->info.role() == v1::ROLE_WORKER) ranks.push_back(w.rank);
   }
-  for (uint32_t rank = 0; ranks.empty() && rank < std::min<size_t>(run.peers.worker_num(), most); ++rank) {
-    ranks.push_back(rank);
-  }
+  return ranks;
+}
+
+// The ranks to look at when nobody says which: those that stand still longest at the lowest step, else the first few.
+std::vector<uint32_t> FewRanks(const Run& run) {
+  std::vector<uint32_t> ranks = FirstWorkers(WatchedProcesses(run), kFewRanks);
+  if (!ranks.empty()) return ranks;
+  ranks.resize(std::min<size_t>(run.peers.worker_num(), kFewRanks));
+  std::iota(ranks.begin(), ranks.end(), 0);
   return ranks;
 }
 
@@ -76,11 +82,11 @@ void Core::Impl::On(const StacksRequested& event) {
                                                             ": its workers are 0 to ", run->peers.worker_num() - 1)));
     }
   }
-  if (ranks.empty()) ranks = FewRanks(*run, kFewRanks);
+  if (ranks.empty()) ranks = FewRanks(*run);
   Gather(*run, ranks, event.query);
 }
 
-void Core::Impl::LookIntoHang(Run& run) { Gather(run, FewRanks(run, kHangRanks), 0); }
+void Core::Impl::LookIntoHang(Run& run) { Gather(run, FirstWorkers(StandingStill(run), kHangRanks), 0); }
 
 // Asks the agents of these ranks of workers. Query 0: to tell what a hang looks like.
 void Core::Impl::Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId query) {
@@ -153,7 +159,7 @@ void Core::Impl::GiveUpHang(const Gathering& gathering) {
   Run* run = state_.FindRun(gathering.job_id, gathering.run);
   if (run == nullptr) return;
   run->is_looking_into_hang = false;
-  if (run->phase != v1::RUN_PHASE_RUNNING || run->round != gathering.round || !StandsStill(*run)) return;
+  if (run->phase != v1::RUN_PHASE_RUNNING || run->round != gathering.round || StandingStill(*run).empty()) return;
   CauseCandidate candidate = DescribeHang(*run);
   const auto stack = gathering.stacks.find(candidate.cause.rank());
   if (candidate.cause.role() == v1::ROLE_WORKER && stack != gathering.stacks.end()) {
