@@ -238,6 +238,10 @@ void Supervisor::Finish(Process& process) {
   if (process.launch_report.is_open()) poller_.Forget(process.launch_report.get());
   const Ended ended = std::move(process.ended);
   processes_.erase(ended.key);
+  did_all_end_well_ &= !ended.was_stopped && ended.signal == 0 && ended.exit_code == 0;
+  // What left its group may hold devices and ports that the next start needs. Nobody can tell whose it was, but now it
+  // is nobody's.
+  if (processes_.empty() && !std::exchange(did_all_end_well_, true)) BeginPurge(false);
   tell_(ended);
 }
 

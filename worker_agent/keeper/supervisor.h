@@ -1,7 +1,8 @@
 // The keeper's processes: starts, stops and buries them. Runs in the keeper, one thread, never blocks.
 //
 // A process counts as ended when its leader (the process that we forked) is reaped and nobody living is left in its
-// process group: devices and ports are free then.
+// process group: devices and ports are free then. When the last one has ended, and not all of them well, what they left
+// behind outside their groups is killed, too.
 #pragma once
 
 #include <sys/resource.h>
@@ -98,6 +99,7 @@ class Supervisor {
   uint64_t last_number_ = 0;
   std::unique_ptr<Purge> purge_;
   bool has_children_ = false;
+  bool did_all_end_well_ = true;  // since there was none
 };
 
 }  // namespace muster::agent

@@ -281,11 +281,31 @@ TEST(Keeper, AZombieOfAForeignParentDoesNotHoldTheGroup) {
                                                         fifo.path(),
                                                         "', 'w').write(f'{os.getpid()}\\n')\n"
                                                         "time.sleep(1000)\n"));
-  keeper.StartShell(0, absl::StrCat("python3 ", folder.Path("parent.py"), " & read x < ", go.path(), "; exit 3"));
+  keeper.StartShell(0, absl::StrCat("python3 ", folder.Path("parent.py"), " & read x < ", go.path(), "; echo seen"));
   UniqueFd parent = fifo.ReadPid();
   go.WriteLine("go");
-  EXPECT_EQ(keeper.WaitEnded(0).exit_code, 3);
+  EXPECT_THAT(keeper.WaitEnded(0).last_lines, ElementsAre("seen"));
   EXPECT_FALSE(EndsWithin(parent, 0));
+}
+
+TEST(Keeper, WhatLeftItsGroupIsKilledWithTheLastProcessUnlessAllEndedWell) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  Fifo go(folder.Path("go"));
+  TestKeeper keeper;
+  keeper.StartShell(0, "exec sleep 1000");
+  keeper.StartShell(1, absl::StrCat("setsid sh -c 'echo $$ > ", fifo.path(), "; exec sleep 1000' & read x < ",
+                                    go.path(), "; exit 3"));
+  UniqueFd daemon = fifo.ReadPid();
+  go.WriteLine("go");
+  EXPECT_EQ(keeper.WaitEnded(1).exit_code, 3);
+  EXPECT_FALSE(EndsWithin(daemon, 0)) << "slot 0 runs: it may be its";
+  keeper->Stop({0, 1, 0});
+  keeper.WaitEnded(0);
+  EXPECT_TRUE(EndsWithin(daemon, kBoundMs));
+  // What starts afterwards is left alone.
+  keeper.StartShell(2, "exit 4");
+  EXPECT_EQ(keeper.WaitEnded(2).exit_code, 4);
 }
 
 TEST(Keeper, NoZombiesRemain) {
