@@ -21,6 +21,7 @@
 #include "scheduler/loop/loop.h"
 #include "scheduler/rpc/authorizer.h"
 #include "scheduler/rpc/descriptors.h"
+#include "scheduler/rpc/memory_budget.h"
 #include "scheduler/rpc/server.h"
 #include "scheduler/scheduler_settings.h"
 #include "scheduler/stop_waiter.h"
@@ -64,6 +65,7 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
   const PlaintextAuthorizer authorizer;
   RpcServer server({.listeners = *std::move(listeners),
                     .descriptor_limit = descriptor_limit,
+                    .memory_limit = ConnectionMemory(),
                     .why_full = [&] { return WhyFull(journal); }},
                    authorizer, clock, counted, [&](const RunSettled& settled) {
                      if (!settings.once) return;

@@ -105,7 +105,8 @@ class RpcServer::Impl {
  private:
   void Configure(grpc::ServerBuilder& builder) {
     // Sessions check the size themselves: gRPC 1.51 has the whole message in memory before it looks at its own limit,
-    // and then tells neither side of the service which one it was.
+    // and then tells neither side of the service which one it was. What all of them may hold together is bounded by the
+    // quota below.
     builder.SetMaxReceiveMessageSize(-1);
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                                static_cast<int>(absl::ToInt64Milliseconds(options_.handshake_limit)));
@@ -114,7 +115,8 @@ class RpcServer::Impl {
     // A compressed message would be a small lever for a lot of memory.
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
-    builder.SetResourceQuota(grpc::ResourceQuota("muster").SetMaxThreads(kMaxReflectionThreads));
+    builder.SetResourceQuota(
+        grpc::ResourceQuota("muster").SetMaxThreads(kMaxReflectionThreads).Resize(options_.memory_limit));
     auto watch = std::make_unique<CallWatch>();
     call_watch_ = watch.get();
     std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;

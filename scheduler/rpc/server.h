@@ -24,6 +24,7 @@ class RpcServer {
     std::vector<Listener> listeners;
     size_t descriptor_limit = 1024;    // see RaiseDescriptorLimit
     size_t reserved_descriptors = 64;  // for everything but connections
+    size_t memory_limit = 1ull << 30;  // bytes for all connections; beyond it calls are broken off
     size_t pending_per_core = 64;      // connections without a first call
     size_t max_queries = 1'024;        // admin calls that wait for an answer
     absl::Duration handshake_limit = absl::Seconds(10);

@@ -68,6 +68,19 @@ TEST_F(SessionTest, StacksBeyondTheLimitEndTheStream) {
   ExpectMalformed(agent, "text has 33792", "malformed stacks");
 }
 
+TEST_F(SessionTest, MessagesBeyondTheMemoryAreBrokenOffAndTheServiceGoesOn) {
+  Restart({.listeners = {}, .memory_limit = 32 << 20});
+  v1::AgentMessage huge;
+  huge.mutable_stack_traces()->add_stacks()->set_text(std::string(128 << 20, 'x'));
+  AgentStream greedy(TcpChannel());
+  greedy.Write(huge);
+  greedy.HangUp();
+  EXPECT_EQ(greedy.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Count("oversize message"), 0u) << "it must not be held in memory as a whole";
+  AgentStream honest(TcpChannel());
+  Join(honest);
+}
+
 TEST_F(SessionTest, OneUnappliedReadForEachStream) {
   loop_.ApplyAtOnce(false);
   AgentStream agent(TcpChannel());
