@@ -53,7 +53,8 @@ Effects Core::Impl::Start(Now now) {
   }
   if (options_.is_once) {
     once_handle_ = ++last_handle_;
-    deadlines_.Set(once_handle_, now_.monotonic + TopoTimeout(options_.settings));
+    once_deadline_ = now_.monotonic + TopoTimeout(options_.settings);
+    deadlines_.Set(once_handle_, once_deadline_);
   }
   return std::exchange(effects_, {});
 }
@@ -81,8 +82,10 @@ void Core::Impl::GiveHandles(Run& run) {
     node.handle = ++last_handle_;
     owners_[node.handle] = Owner{run.job_id, run.number, id};
     node.last_seen = now_.monotonic;
-    if (node.is_lost && run.phase == v1::RUN_PHASE_RECOVERING)
+    if (node.is_lost && run.phase == v1::RUN_PHASE_RECOVERING) {
+      node.missing_since = now_.monotonic;
       run.rejoin_deadline = now_.monotonic + RejoinTimeout(run);
+    }
     if (node.ghost != 0 && node.ghost_fence > absl::ZeroDuration()) {
       node.ghost_end = now_.monotonic + node.ghost_fence;  // out in full: when it was last heard isn't known
     }

@@ -201,6 +201,7 @@ class Core::Impl {
   uint64_t last_probe_ = 0;
   uint64_t connected_nodes_ = 0;
   uint64_t once_handle_ = 0;  // --once: the topology timeout before any join
+  MonotonicTime once_deadline_ = MonotonicTime::Never();
   bool is_draining_ = false;
   Now now_;
   Now started_;

@@ -168,7 +168,7 @@ Run* Core::Impl::OpenRun(const JoinRequested& event) {
   owners_[run.handle] = Owner{run.job_id, number, ""};
   run.opened = now_.monotonic;
   run.topo_deadline = (options_.is_once ? started_.monotonic : now_.monotonic) + TopoTimeout(run.settings);
-  if (options_.is_once) deadlines_.Set(once_handle_, MonotonicTime::Never());
+  if (options_.is_once) deadlines_.Set(once_handle_, once_deadline_ = MonotonicTime::Never());
   Schedule(run);
   PruneRuns(job);
   return &run;
@@ -262,7 +262,7 @@ void Core::Impl::Admit(const JoinRequested& event, Run& run) {
   joined.set_incarnation(join.incarnation());
   *joined.mutable_info() = std::move(info);
   joined.set_identity(event.identity);
-  joined.set_is_assigned_id(join.node_id().empty());
+  joined.set_is_assigned_id(join.node_id().empty() || join.is_assigned_id());
   *joined.mutable_settings() = std::move(settings);
   *joined.mutable_own_settings() = join.settings();
   joined.set_is_spare(is_spare);

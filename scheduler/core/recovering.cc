@@ -116,9 +116,11 @@ void Core::Impl::TryNextRound(Run& run) {
     if (node.is_spare && node.stream != 0 && !node.is_leaving) spares.push_back(&node);
   }
   std::sort(spares.begin(), spares.end(), [](const Node* a, const Node* b) { return NaturalLess(a->id, b->id); });
-  bool is_ready = true, is_anybody_missing = false;
-  for (const auto& [id, node] : run.nodes) {
+  bool is_ready = true;
+  run.rejoin_deadline = MonotonicTime::Never();
+  for (auto& [id, node] : run.nodes) {
     if (node.is_spare) continue;
+    const MonotonicTime missing_since = std::exchange(node.missing_since, MonotonicTime::Never());
     if (node.is_lost && node.ghost == 0) {
       const auto spare = std::find_if(spares.begin(), spares.end(), [&lost = node](const Node* s) {
         return s->info.role() == lost.info.role() && s->slots.size() == lost.slots.size();
@@ -130,14 +132,12 @@ void Core::Impl::TryNextRound(Run& run) {
         continue;
       }
     }
-    is_anybody_missing |= node.is_lost;
+    if (node.is_lost) {
+      node.missing_since = std::min(missing_since, now_.monotonic);
+      run.rejoin_deadline = std::min(run.rejoin_deadline, node.missing_since + RejoinTimeout(run));
+    }
     if (node.stream == 0 || node.quit_round < run.round) is_ready = false;
     members.push_back(&node);
-  }
-  if (!is_anybody_missing) {
-    run.rejoin_deadline = MonotonicTime::Never();
-  } else if (run.rejoin_deadline.is_never()) {
-    run.rejoin_deadline = now_.monotonic + RejoinTimeout(run);
   }
   Schedule(run);
   if (is_ready && now_.monotonic >= run.restart_at) CloseRound(run, members, {}, stands_for);

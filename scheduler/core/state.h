@@ -73,14 +73,15 @@ struct Node {
   MonotonicTime lease_end = MonotonicTime::Never();  // while connected
   MonotonicTime grace_end = MonotonicTime::Never();  // while disconnected
   MonotonicTime last_seen;
-  bool was_seen = false;                              // by this scheduler process
-  bool has_reported = false;                          // on this stream: so it has got its welcome
-  bool had_extra_lease = false;                       // the scheduler suspected itself once already
-  bool is_settled = false;                            // knows the outcome and has no processes
-  MonotonicTime ghost_end = MonotonicTime::Never();   // when the fence has ended the ghost's processes
-  MonotonicTime restart_at = MonotonicTime::Never();  // scope "worker": when failed processes start again
-  v1::Cause restart_cause;                            // and why
-  std::vector<ProcessProgress> progress;              // by slot; empty: none was told yet. See ProgressOf
+  MonotonicTime missing_since = MonotonicTime::Never();  // while the run waits for it, and no spare can stand in
+  bool was_seen = false;                                 // by this scheduler process
+  bool has_reported = false;                             // on this stream: so it has got its welcome
+  bool had_extra_lease = false;                          // the scheduler suspected itself once already
+  bool is_settled = false;                               // knows the outcome and has no processes
+  MonotonicTime ghost_end = MonotonicTime::Never();      // when the fence has ended the ghost's processes
+  MonotonicTime restart_at = MonotonicTime::Never();     // scope "worker": when failed processes start again
+  v1::Cause restart_cause;                               // and why
+  std::vector<ProcessProgress> progress;                 // by slot; empty: none was told yet. See ProgressOf
   std::unique_ptr<Challenger> challenger;
 
   bool IsAllDone() const;  // each of its processes ended with 0

@@ -191,6 +191,7 @@ bool Core::Impl::SuspectsItself() {
 // While the loop was away nobody could be heard: silence in that time is nobody's fault, and nobody could come in. No
 // deadline moves nearer.
 void Core::Impl::On(const LoopWasLate& event) {
+  if (!once_deadline_.is_never()) deadlines_.Set(once_handle_, once_deadline_ = once_deadline_ + event.by);
   for (auto& [job_id, job] : state_.jobs) {
     for (auto& [number, run] : job.runs) {
       for (MonotonicTime* deadline :
@@ -203,6 +204,7 @@ void Core::Impl::On(const LoopWasLate& event) {
         if (node.stream == 0 && !node.grace_end.is_never()) {
           node.grace_end = std::max(node.grace_end, now_.monotonic + options_.disconnect_grace);
         }
+        node.missing_since = node.missing_since + event.by;
         if (node.challenger != nullptr) node.challenger->deadline = node.challenger->deadline + event.by;
         Schedule(run, node);
       }

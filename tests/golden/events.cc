@@ -64,6 +64,7 @@ Event ParseJoin(Command& command) {
   join.set_protocol_version(kProtocolVersion);
   join.set_job_id(command.Text("job", "default"));
   join.set_node_id(command.Text("node", ""));
+  join.set_is_assigned_id(command.Number("kept", 0) != 0);
   join.set_incarnation(command.Number("inc", event.stream));
   join.set_connect_seq(command.Number("seq", 1));
   join.set_run(command.Number("run", 0));

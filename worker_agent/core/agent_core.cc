@@ -217,6 +217,7 @@ v1::Join AgentCore::Impl::MakeJoin() const {
   join.set_protocol_version(kProtocolVersion);
   join.set_job_id(options_.job_id);
   join.set_node_id(node_id_);
+  join.set_is_assigned_id(options_.node_id.empty() && !node_id_.empty());
   join.set_incarnation(options_.incarnation);
   join.set_connect_seq(connector_.connect_seq());
   join.set_cluster_id(cluster_id_);
