@@ -3,11 +3,11 @@
 #
 #   tests/sim/check_defects.sh [BUILD]     BUILD: a configured build folder (default: build)
 #
-# MUSTER_DEFECT_SEEDS: within how many seeds each one must be found (default 2000).
+# MUSTER_DEFECT_SEEDS: within how many seeds each one must be found (default 10000).
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=${1:-$root/build}
-seeds=${MUSTER_DEFECT_SEEDS:-2000}
+seeds=${MUSTER_DEFECT_SEEDS:-10000}
 if [[ ! -f $build/CMakeCache.txt ]]; then
   echo "tests/sim/check_defects.sh: $build is no configured build folder: cmake -S . -B $build first" >&2
   exit 2

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,14 @@
 namespace muster::sim {
 namespace {
 
-constexpr absl::Duration kHangs = absl::Seconds(120);  // for one seed, of real time
+constexpr absl::Duration kHangs = absl::Seconds(120);  // for one seed, of processor time: the machine may be busy
+
+absl::Duration ProcessorTime(pid_t pid) {
+  clockid_t clock;
+  timespec used{};
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) != 0) return absl::ZeroDuration();
+  return absl::DurationFromTimespec(used);
+}
 
 // What a worker tells of each seed, in one write (shorter than PIPE_BUF).
 struct Message {
@@ -52,7 +60,7 @@ class Workers {
     int orders = -1;   // seeds for it
     int answers = -1;  // Messages from it
     uint64_t seed = 0;
-    MonotonicTime since;
+    absl::Duration used_before;  // processor time, when it was given the seed
   };
 
   absl::Duration Elapsed() const { return Clock::System().Read().monotonic - begin_; }
@@ -101,7 +109,7 @@ class Workers {
   void Order(Worker& worker) {
     if (!WantsMore()) return Dismiss(worker);
     worker.seed = next_++;
-    worker.since = Clock::System().Read().monotonic;
+    worker.used_before = ProcessorTime(worker.pid);
     if (write(worker.orders, &worker.seed, sizeof(worker.seed)) != sizeof(worker.seed)) OnDeath(worker);
   }
 
@@ -123,7 +131,7 @@ class Workers {
       const auto fd = std::find_if(fds.begin(), fds.end(), [&](const pollfd& f) { return f.fd == worker.answers; });
       if (fd != fds.end() && fd->revents != 0) {
         Take(worker);
-      } else if (Clock::System().Read().monotonic - worker.since > kHangs) {
+      } else if (ProcessorTime(worker.pid) - worker.used_before > kHangs) {
         kill(worker.pid, SIGKILL);
         OnDeath(worker);
       }

@@ -113,10 +113,10 @@ void WorldInvariants::CheckRemoval(const v1::NodeRemoved& removed) {
   const std::string who = absl::StrCat("node ", removed.node_id(), " of run ", removed.run());
   const bool has_farewell = farewells_.contains(removed.incarnation());
   const bool has_rival = HasNewerRival(removed);
-  if (removed.why() == v1::NodeRemoved::LOST && removed.is_confirmed()) {
+  if (removed.is_confirmed()) {
     // Also when a newer start of it has come: only one that holds the lock may vouch for the old one's end.
     sim_.Expect(!processes_.IsAnyAlive(removed.incarnation()),
-                absl::StrCat(who, " was called dead, but its processes live"));
+                absl::StrCat(who, " was given up for certain, but its processes live"));
   }
   if (removed.is_confirmed() && has_farewell) {
     sim_.Expect(ended_agents_.contains(removed.incarnation()), absl::StrCat(who, " was called dead but lives"));
