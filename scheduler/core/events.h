@@ -90,8 +90,8 @@ struct DrainRequested {
   bool fails_runs = false;
 };
 
-// The loop found that it could not run for this long (the process was stopped, the machine overloaded): silence
-// during that time is nobody's fault.
+// The loop could not run, or not run through its queue (the process was stopped, the machine overloaded): silence
+// during that time is nobody's fault. `by`: the time lost since it last ran.
 struct LoopWasLate {
   absl::Duration by;
 };

@@ -57,8 +57,10 @@ EventQueue::Taken EventQueue::Take(MonotonicTime deadline, size_t limit) {
   const MonotonicTime wanted = SleepUntilNews(deadline);
   taken.now = clock_.Read();
   if (taken.now.monotonic > wanted && taken.now.monotonic - wanted > late_after_) {
-    taken.late_by = taken.now.monotonic - wanted;
+    taken.is_late = true;
+    taken.late_by = taken.now.monotonic - std::max(wanted, last_taken_);
   }
+  last_taken_ = taken.now.monotonic;
   while (!events_.empty() && taken.events.size() < limit) {
     if (events_.front().is_new_work) --new_work_;
     taken.events.push_back(std::move(events_.front()));

@@ -41,12 +41,14 @@ class EventQueue {
     std::vector<QueuedEvent> events;  // oldest first, at most the asked number
     uint64_t durable = 0;             // the latest NoteDurable
     Now now;
-    absl::Duration late_by;  // how much later than wanted the caller wakes; zero when within late_after
+    bool is_late = false;
+    absl::Duration late_by;  // if it is: the time lost since the last Take
     bool is_closed = false;  // and the queue is empty: nothing will ever come
   };
   // Sleeps until there is an event, durable news that no Take has told yet, the deadline, or Close; then takes at most
   // `limit` events. The caller is late when a deadline, an event's posting or the end of a nap is longer ago than
-  // late_after: the process was stopped, or the machine is overloaded.
+  // late_after: the process was stopped, or the machine is overloaded. What waits behind `limit` is late with the next
+  // Take, too, but that time is lost only once.
   Taken Take(MonotonicTime deadline, size_t limit);
 
   size_t Length() const;
@@ -67,6 +69,7 @@ class EventQueue {
   uint64_t told_durable_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool told_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  MonotonicTime last_taken_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::scheduler

@@ -95,14 +95,14 @@ class Loop::Impl {
   void NoteStall(EventQueue::Taken& taken) {
     const bool was_stalled = std::exchange(is_stalled_, journal_.IsStalled());
     if (is_stalled_ && !was_stalled) stalled_since_ = taken.now.monotonic;
-    if (was_stalled && !is_stalled_) taken.late_by = std::max(taken.late_by, taken.now.monotonic - stalled_since_);
+    if (!was_stalled || is_stalled_) return;
+    taken.is_late = true;
+    taken.late_by = std::max(taken.late_by, taken.now.monotonic - stalled_since_);
   }
 
   void ApplyAll(EventQueue::Taken& taken) {
     std::vector<v1::Record> records;
-    if (taken.late_by > absl::ZeroDuration()) {
-      Gather(core_->Apply(LoopWasLate{taken.late_by}, taken.now), records);
-    }
+    if (taken.is_late) Gather(core_->Apply(LoopWasLate{taken.late_by}, taken.now), records);
     for (const QueuedEvent& queued : taken.events) {
       // A full disk may last, and agents that give up on a connection come again and again.
       if (const auto* closed = std::get_if<StreamClosed>(&queued.event); closed != nullptr && is_stalled_) {

@@ -136,19 +136,20 @@ void SchedulerHost::WakeAt(MonotonicTime time) {
   });
 }
 
-// How much later than it wanted to the loop runs: see EventQueue::Take.
-absl::Duration SchedulerHost::LateBy() const {
+// Later than it wanted to, the loop tells how much of that time is lost since it ran last: see EventQueue::Take.
+void SchedulerHost::TellIfLate() {
   const MonotonicTime now = sim_.timeline.monotonic();
   MonotonicTime wanted = core_->NextDeadline();
   if (!queue_.empty()) wanted = std::min(wanted, queue_.front().posted);
   if (now == paused_until_) wanted = std::min(wanted, paused_from_ + kLongestNap);
-  return wanted < now && now - wanted > kLateAfter ? now - wanted : absl::ZeroDuration();
+  const MonotonicTime ran = std::exchange(ran_, now);
+  if (wanted < now && now - wanted > kLateAfter) Apply(scheduler::LoopWasLate{now - std::max(wanted, ran)});
 }
 
 void SchedulerHost::Wake() {
   const MonotonicTime now = sim_.timeline.monotonic();
   if (now < paused_until_) return WakeAt(paused_until_);
-  if (const absl::Duration late = LateBy(); late > absl::ZeroDuration()) Apply(scheduler::LoopWasLate{late});
+  TellIfLate();
   for (size_t i = 0; i < kBatchLimit && !queue_.empty(); ++i) {
     const Queued queued = std::move(queue_.front());
     queue_.pop_front();

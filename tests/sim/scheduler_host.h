@@ -57,7 +57,7 @@ class SchedulerHost : public SchedulerEnd {
   void Post(scheduler::Event event);
   void WakeAt(MonotonicTime time);
   void Wake();
-  absl::Duration LateBy() const;
+  void TellIfLate();
   void Apply(const scheduler::Event& event);
   void Gather(scheduler::Effects effects);
   void Store();
@@ -86,6 +86,7 @@ class SchedulerHost : public SchedulerEnd {
   std::deque<Queued> queue_;
   MonotonicTime wakes_at_ = MonotonicTime::Never();
   MonotonicTime paused_from_;
+  MonotonicTime ran_;  // last
   MonotonicTime paused_until_;
   MonotonicTime last_step_;
   int steps_now_ = 0;

@@ -41,7 +41,7 @@ TEST(EventQueue, ReturnsWithoutEventsAtTheDeadline) {
   EventQueue queue(clock, 10, kLateAfter);
   EventQueue::Taken taken = queue.Take(clock.Read().monotonic, 2);
   EXPECT_TRUE(taken.events.empty());
-  EXPECT_EQ(taken.late_by, absl::ZeroDuration());
+  EXPECT_FALSE(taken.is_late);
 }
 
 TEST(EventQueue, ADeadlineThatIsLongPastMeansLate) {
@@ -49,9 +49,11 @@ TEST(EventQueue, ADeadlineThatIsLongPastMeansLate) {
   EventQueue queue(clock, 10, kLateAfter);
   const MonotonicTime deadline = clock.Read().monotonic;
   clock.Advance(absl::Milliseconds(250));
-  EXPECT_EQ(queue.Take(deadline, 2).late_by, absl::ZeroDuration()) << "250 ms are not yet late";
-  clock.Advance(absl::Milliseconds(1));
-  EXPECT_EQ(queue.Take(deadline, 2).late_by, absl::Milliseconds(251));
+  EXPECT_FALSE(queue.Take(deadline, 2).is_late) << "250 ms are not yet late";
+  clock.Advance(absl::Milliseconds(251));
+  const EventQueue::Taken taken = queue.Take(deadline, 2);
+  EXPECT_TRUE(taken.is_late);
+  EXPECT_EQ(taken.late_by, absl::Milliseconds(251)) << "the time before the last Take was not lost";
 }
 
 TEST(EventQueue, AnEventThatWaitedLongMeansLate) {
@@ -63,12 +65,24 @@ TEST(EventQueue, AnEventThatWaitedLongMeansLate) {
   EXPECT_EQ(queue.Take(MonotonicTime::Never(), 10).late_by, absl::Seconds(3));
 }
 
+TEST(EventQueue, TheTimeThatWasLostIsToldOnce) {
+  FakeClock clock;
+  EventQueue queue(clock, 10, kLateAfter);
+  for (int i = 0; i < 3; ++i) queue.Post(Tick{}, nullptr);
+  clock.Advance(absl::Seconds(40));
+  EXPECT_EQ(queue.Take(MonotonicTime::Never(), 1).late_by, absl::Seconds(40));
+  clock.Advance(absl::Milliseconds(5));
+  const EventQueue::Taken second = queue.Take(MonotonicTime::Never(), 1);
+  EXPECT_TRUE(second.is_late) << "whose heartbeats are still in the queue must not be lost for that";
+  EXPECT_EQ(second.late_by, absl::Milliseconds(5));
+}
+
 TEST(EventQueue, ADeadlineInTheFutureIsNoReasonToBeLate) {
   FakeClock clock;
   EventQueue queue(clock, 10, kLateAfter);
   queue.Post(Tick{}, nullptr);
   clock.Advance(absl::Milliseconds(100));
-  EXPECT_EQ(queue.Take(clock.Read().monotonic + absl::Hours(1), 10).late_by, absl::ZeroDuration());
+  EXPECT_FALSE(queue.Take(clock.Read().monotonic + absl::Hours(1), 10).is_late);
 }
 
 TEST(EventQueue, DurableNewsWakeOnceAndNeverFall) {
