@@ -18,7 +18,7 @@ stages=(style unit sim e2e asan tsan)
 #   asan   unit, golden and contract tests, built by clang (for -Wthread-safety) with AddressSanitizer and
 #          UndefinedBehaviorSanitizer; with --long the end-to-end tests as well
 #   tsan   the test programs that link no gRPC (which is not built for it) with ThreadSanitizer (with --long, or
-#          by name)
+#          by name); with --long the end-to-end tests as well, with suppressions for libraries only
 
 is_long=0
 chosen=()
@@ -91,7 +91,7 @@ run_ctest() {  # run_ctest FOLDER NAME [ctest's words]
 
 run_pytest() {  # run_pytest NAME [pytest's words]
   local name=$1
-  MUSTER_PYTHON=$torch_python /usr/bin/python3 -m pytest tests/e2e -q -rsf -p no:cacheprovider \
+  MUSTER_PYTHON=$torch_python "${runs_under[@]}" /usr/bin/python3 -m pytest tests/e2e -q -rsf -p no:cacheprovider \
     --junitxml "$results/$name.xml" "${@:2}" "${pytest_words[@]}"
   local code=$?
   if [[ ! -s $results/$name.xml ]]; then echo "FAILED: pytest left no result ($name)"; is_broken=1; fi
@@ -105,6 +105,7 @@ prepare_torch() {
   }
 }
 torch_python=
+runs_under=()  # what the end-to-end tests run under
 
 stage_style() {
   local files
@@ -153,6 +154,25 @@ stage_tsan() {
       --gtest_output="xml:$results/tsan_${program##*/}.xml" || echo "FAILED: $program"
     if [[ ! -s $results/tsan_${program##*/}.xml ]]; then check "$program" false; fi
   done
+  if ((is_long)); then tsan_e2e; fi
+}
+
+tsan_e2e() {
+  local reports=$results/race
+  check "tsan build of the programs" build build-tsan tsan ms-scheduler ms-worker ms-ctl large_journal || return 1
+  prepare_torch
+  runs_under=(setarch -R)
+  TSAN_OPTIONS="suppressions=$root/tests/tsan.supp halt_on_error=0 exitcode=0 log_path=$reports" \
+    MUSTER_BIN=$root/build-tsan/bin MUSTER_SLOWNESS=6 run_pytest tsan_e2e -k 'not torch-1.13'
+  runs_under=()
+  check "no data race in the end-to-end tests" no_file_of "$reports"
+}
+
+no_file_of() {
+  local files=("$1".*)
+  [[ -e ${files[0]} ]] || return 0
+  head -n 100 "${files[@]}"
+  return 1
 }
 
 quietly bash deploy/install-deps.sh --tests || { echo "FAILED: the packages could not be installed"; exit 1; }
