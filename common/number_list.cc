@@ -20,20 +20,18 @@ bool ParseNumber(absl::string_view text, uint32_t highest, uint32_t* number) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::pair<uint32_t, uint32_t>>> ParseNumberRanges(const std::string& text,
-                                                                             uint32_t highest) {
-  std::vector<std::pair<uint32_t, uint32_t>> ranges;
+absl::StatusOr<std::vector<NumberRange>> ParseNumberRanges(const std::string& text, uint32_t highest) {
+  std::vector<NumberRange> ranges;
   for (const absl::string_view item : absl::StrSplit(text, ',')) {
     if (ranges.size() >= kMostItems) {
       return absl::InvalidArgumentError(absl::StrCat("has more than ", kMostItems, " items"));
     }
     const size_t dash = item.find('-');
-    std::pair<uint32_t, uint32_t> range;
-    bool is_good = ParseNumber(item.substr(0, dash), highest, &range.first);
-    range.second = range.first;
-    if (dash != absl::string_view::npos)
-      is_good = is_good && ParseNumber(item.substr(dash + 1), highest, &range.second);
-    if (!is_good || range.second < range.first) {
+    NumberRange range;
+    bool is_good = ParseNumber(item.substr(0, dash), highest, &range.low);
+    range.high = range.low;
+    if (dash != absl::string_view::npos) is_good = is_good && ParseNumber(item.substr(dash + 1), highest, &range.high);
+    if (!is_good || range.high < range.low) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", item, "\" must be a number or a range A-B with A <= B, none above ", highest));
     }

@@ -3,15 +3,24 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 
 namespace muster {
 
-// Inclusive ranges, as written. Spaces around items are allowed; a number above `highest`, a range that falls, an empty
-// item and more than 4,096 items are errors, which name the item.
-absl::StatusOr<std::vector<std::pair<uint32_t, uint32_t>>> ParseNumberRanges(const std::string& text, uint32_t highest);
+inline constexpr uint32_t kHighestCpu = 8191;  // Linux can be built for 8,192
+
+// low ≤ high, both inclusive.
+struct NumberRange {
+  uint32_t low = 0;
+  uint32_t high = 0;
+  bool contains(uint32_t number) const { return low <= number && number <= high; }
+  bool operator==(const NumberRange&) const = default;
+};
+
+// The ranges as written. Spaces around numbers are allowed; a number above `highest`, a range that falls, an empty item
+// and more than 4,096 items are errors, which name the item.
+absl::StatusOr<std::vector<NumberRange>> ParseNumberRanges(const std::string& text, uint32_t highest);
 
 }  // namespace muster

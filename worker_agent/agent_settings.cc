@@ -1,6 +1,9 @@
 #include "worker_agent/agent_settings.h"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -10,19 +13,50 @@
 #include "common/limits.h"
 #include "common/net.h"
 #include "common/settings/cluster_settings.h"
-#include "common/settings/syntax.h"
 #include "common/settings/values.h"
 
 namespace muster::agent {
 namespace {
 
-// Makes a repeated setting judge each of its values.
-template <typename Parse>
-void Judge(Setting& setting, Parse parse) {
-  setting.parse = [parse, store = setting.parse](const std::string& text) -> absl::Status {
-    const absl::Status status = parse(text).status();
-    return status.ok() ? store(text) : status;
+// A setting in a language of its own: `take` parses and stores the value; shown is the text, `text` until one is given.
+Setting& AddParsed(SettingsTable& table, std::string flag, std::function<absl::Status(const std::string&)> take,
+                   std::string help, std::string text = "") {
+  const auto given = std::make_shared<std::string>(std::move(text));
+  Setting setting;
+  setting.flag = std::move(flag);
+  setting.help = std::move(help);
+  setting.parse = [take = std::move(take), given](const std::string& value) {
+    absl::Status status = take(value);
+    if (status.ok()) *given = value;
+    return status;
   };
+  setting.show = [given] { return *given; };
+  return table.Add(std::move(setting));
+}
+
+// Stores what `parse` makes of the text.
+template <typename T, typename Parse>
+std::function<absl::Status(const std::string&)> Into(T* value, Parse parse) {
+  return [value, parse](const std::string& text) -> absl::Status {
+    auto parsed = parse(text);
+    if (parsed.ok()) *value = *std::move(parsed);
+    return parsed.status();
+  };
+}
+
+void AddEnv(SettingsTable& table, std::map<std::string, std::string>* env) {
+  Setting setting;
+  setting.flag = "env";
+  setting.value_name = "NAME=VALUE";
+  setting.help = "Sets a variable for the processes, above all else. May be repeated.";
+  setting.is_repeated = true;
+  setting.parse = [env](const std::string& text) -> absl::Status {
+    const auto variable = ParseVariable(text);
+    if (variable.ok()) (*env)[variable->first] = variable->second;
+    return variable.status();
+  };
+  setting.show = [env] { return absl::StrJoin(*env, ", ", absl::PairFormatter("=")); };
+  table.Add(std::move(setting));
 }
 
 absl::Status CheckAddress(const std::string& text) {
@@ -149,27 +183,18 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
   table.AddBool("per_node", &s.per_node, "Starts the command once for this agent, not once for each process slot.")
       .Env({"MS_PER_NODE"});
   table.AddBool("per_job", &s.per_job, "Starts the command once, on the first node.").Env({"MS_PER_JOB"});
-  Judge(table.AddStrings("env", &s.env, "Sets a variable for the processes, above all else. May be repeated.")
-            .Value("NAME=VALUE"),
-        ParseVariable);
-  Judge(table.AddString("stop_signal", &s.stop_signal, "What a process is told to stop with.")
-            .Value("SIGNAL")
-            .Env({"MS_STOP_SIGNAL"}),
-        ParseSignal);
-  Setting& bind_core =
-      table.AddString("bind_core", &s.bind_core,
-                      "CPUs of the processes: auto shares them out; \"0:0-3;1:4-7\" names them for each slot.");
-  bind_core.parse = [&s](const std::string& text) -> absl::Status {
-    const auto binding = ParseCoreBinding(text);
-    if (!binding.ok()) return binding.status();
-    s.bind_core = binding->is_auto ? "auto" : binding->cpus.empty() ? "" : text;
-    return absl::OkStatus();
-  };
-  bind_core.Value("CORES").Env({"MS_BIND_CORE"});
-  Judge(table.AddString("port_range", &s.port_range, "Ports that this node may listen on (default: any that are free).")
-            .Value("A-B")
-            .Env({"MS_PORT_RANGE"}),
-        ParsePortRange);
+  AddEnv(table, &s.env);
+  AddParsed(table, "stop_signal", Into(&s.stop_signal, ParseSignal), "What a process is told to stop with.", "TERM")
+      .Value("SIGNAL")
+      .Env({"MS_STOP_SIGNAL"});
+  AddParsed(table, "bind_core", Into(&s.bind_core, ParseCoreBinding),
+            "CPUs of the processes: auto shares them out; \"0:0-3;1:4-7\" names them for each local rank.")
+      .Value("CORES")
+      .Env({"MS_BIND_CORE"});
+  AddParsed(table, "port_range", Into(&s.port_range, ParsePortRange),
+            "Ports that this node may listen on (default: any that are free).")
+      .Value("A-B")
+      .Env({"MS_PORT_RANGE"});
   AddTorchMaster(table, s);
 }
 
@@ -178,16 +203,12 @@ void AddLogging(SettingsTable& table, AgentSettings& s) {
   table.AddString("log_dir", &s.log_dir, "Folder for worker_<rank>.log and failure.json.")
       .Value("FOLDER")
       .Env({"MS_LOG_DIR"});
-  Setting& tail = table.AddString("tail", &s.tail,
-                                  "Ranks whose output is shown live: all, none, or a list like 0,3-5 (default: all "
-                                  "without --log_dir, else none).");
-  tail.parse = [&s](const std::string& text) -> absl::Status {
-    const auto parsed = ParseTail(text);
-    if (!parsed.ok()) return parsed.status();
-    s.tail = parsed->kind == Tail::Kind::kAll ? "all" : text;
-    return absl::OkStatus();
-  };
-  tail.Value("RANKS").Env({"MS_TAIL"}).Alias({"tail_worker_log"});
+  AddParsed(table, "tail", Into(&s.tail, ParseTail),
+            "Ranks whose output is shown live: all, none, or a list like 0,3-5 (default: all without --log_dir, else "
+            "none).")
+      .Value("RANKS")
+      .Env({"MS_TAIL"})
+      .Alias({"tail_worker_log"});
   AddLogFormat(table, &s.log_format);
   AddLogLevel(table, &s.log_level);
 }
@@ -248,17 +269,17 @@ void CheckNumbers(const AgentSettings& s, SettingsFindings& findings) {
         absl::StrCat("with --standalone all workers run on this machine, but local_worker_num is ", slots, " and ",
                      name, " is ", *total, "; set --local_worker_num ", *total, " or unset MS_WORKER_NUM"));
   }
-  const auto range = ParsePortRange(s.port_range);
+  const std::optional<NumberRange>& range = s.port_range;
   const uint32_t needed = std::max(slots, 1U) + 1;
-  if (!s.port_range.empty() && range.ok() && range->high - range->low + 1 < needed) {
-    findings.errors.push_back(absl::StrCat("port_range ", s.port_range, " has ", range->high - range->low + 1,
-                                           " ports, but ", needed, " are needed (one for each of ", std::max(slots, 1U),
-                                           " slots and one for MASTER_PORT); widen --port_range"));
+  if (range && range->high - range->low + 1 < needed) {
+    findings.errors.push_back(absl::StrCat(
+        "port_range ", range->low, "-", range->high, " has ", range->high - range->low + 1, " ports, but ", needed,
+        " are needed (one for each of ", std::max(slots, 1U), " slots and one for MASTER_PORT); widen --port_range"));
   }
-  const auto binding = ParseCoreBinding(s.bind_core);
-  if (binding.ok() && !binding->cpus.empty() && slots != 0 && binding->cpus.rbegin()->first >= slots) {
-    findings.errors.push_back(absl::StrCat("bind_core names slot ", binding->cpus.rbegin()->first,
-                                           ", but local_worker_num is ", slots, ", so slots end at ", slots - 1,
+  const auto& bound = s.bind_core.cpus;
+  if (!bound.empty() && slots != 0 && bound.rbegin()->first >= slots) {
+    findings.errors.push_back(absl::StrCat("bind_core names slot ", bound.rbegin()->first, ", but local_worker_num is ",
+                                           slots, ", so slots end at ", slots - 1,
                                            "; correct --bind_core or raise --local_worker_num"));
   }
 }

@@ -1,6 +1,7 @@
 // The settled settings of ms-worker.
 #pragma once
 
+#include <csignal>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "common/settings/settings.h"
+#include "common/settings/syntax.h"
 
 namespace muster::agent {
 
@@ -38,15 +40,15 @@ struct AgentSettings {
   std::optional<uint32_t> max_restarts;
   std::optional<std::string> restart_scope;
   std::optional<absl::Duration> progress_timeout;
-  std::string stop_signal = "TERM";
+  int stop_signal = SIGTERM;
   absl::Duration stop_timeout = absl::Seconds(30);
   std::string log_dir;
-  std::string tail;              // ranks whose output is shown live: "0,3-5", "all", "none"; empty: default
-  std::string bind_core;         // "", "auto", or "0:0-3;1:4-7" (local slot : cpu list)
-  std::string port_range;        // "A-B"; empty: any
-  std::vector<std::string> env;  // --env N=V, repeated
-  std::string master_addr;       // --torch_master_addr, MASTER_ADDR
-  std::string master_port;       // --torch_master_port, MASTER_PORT
+  std::optional<Tail> tail;  // ranks whose output is shown live
+  CoreBinding bind_core;
+  std::optional<NumberRange> port_range;
+  std::map<std::string, std::string> env;  // --env N=V, repeated
+  std::string master_addr;                 // --torch_master_addr, MASTER_ADDR
+  std::string master_port;                 // --torch_master_port, MASTER_PORT
   bool with_scheduler = false;
   bool standalone = false;
   std::string log_format = "text";

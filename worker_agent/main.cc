@@ -19,7 +19,6 @@
 #include "common/log.h"
 #include "common/runtime_paths.h"
 #include "common/settings/settings.h"
-#include "common/settings/syntax.h"
 #include "common/version.h"
 #include "worker_agent/agent_settings.h"
 #include "worker_agent/launch/work_folder.h"
@@ -80,14 +79,12 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
   if (settings.standalone && !settings.worker_num) settings.worker_num = SlotCount(settings, environment);
 
   if (const absl::Status status = PrepareLogFolder(settings.log_dir); !status.ok()) return Fail(status);
-  const absl::StatusOr<int> stop_signal = ParseSignal(settings.stop_signal);
-  if (!stop_signal.ok()) return Fail(stop_signal.status());
   absl::StatusOr<NodeLock> lock = TakeNodeLock(settings, environment);
   if (!lock.ok())
     Log(LogLevel::kWarning, absl::StrCat("no lock for this node, so it can't vouch for a former start of it: ",
                                          std::string(lock.status().message())));
   absl::StatusOr<std::unique_ptr<Keeper>> keeper =
-      Keeper::Spawn({*stop_signal, settings.stop_timeout, lock.ok() ? lock->fd() : -1});
+      Keeper::Spawn({settings.stop_signal, settings.stop_timeout, lock.ok() ? lock->fd() : -1});
   if (!keeper.ok()) return Fail(keeper.status());
 
   absl::StatusOr<std::unique_ptr<OwnScheduler>> scheduler = OwnScheduler::StartIfWanted(settings);
@@ -106,9 +103,8 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
   const uint64_t incarnation = NewIncarnation();
   const auto folder = WorkFolder::Create(WorkFolder::DefaultBase(environment), settings.job_id, incarnation);
   if (!folder.ok()) return Fail(folder.status());
-  auto launcher = Launcher::Create(
+  Launcher launcher(
       {settings, node->node, environment, (*folder)->path(), node->own_address, PythonFolder(OwnProgram())});
-  if (!launcher.ok()) return Fail(launcher.status());
 
   AgentLoopOptions options;
   options.agent.job_id = settings.job_id;
@@ -132,7 +128,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
   options.on_welcome = [&](const std::string& id) {
     if (settings.node_id.empty() && lock.ok()) lock->Keep(id);
   };
-  AgentLoop loop(std::move(options), *std::move(keeper), **launcher, signals, Clock::System());
+  AgentLoop loop(std::move(options), *std::move(keeper), launcher, signals, Clock::System());
   const int code = loop.Run();
   if (loop.HasOutcome() && lock.ok()) lock->Remove();
   // Other nodes still need the scheduler: to learn how the job ended, for which they may take stop_timeout; or to go on

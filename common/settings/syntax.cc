@@ -1,7 +1,9 @@
 #include "common/settings/syntax.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
@@ -9,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/limits.h"
@@ -16,7 +19,6 @@
 namespace muster {
 namespace {
 
-constexpr uint32_t kHighestCpu = 8191;
 constexpr uint32_t kLowestPort = 1024;
 constexpr uint32_t kHighestPort = 65535;
 
@@ -26,15 +28,6 @@ std::optional<uint32_t> ParseNumber(absl::string_view text, uint32_t highest) {
   const bool has_digits_only = !text.empty() && text.find_first_not_of("0123456789") == absl::string_view::npos;
   if (!has_digits_only || !absl::SimpleAtoi(text, &number) || number > highest) return std::nullopt;
   return number;
-}
-
-// "3" or "3-5".
-std::optional<NumberRange> ParseRange(absl::string_view text, uint32_t highest) {
-  const std::pair<absl::string_view, absl::string_view> ends = absl::StrSplit(text, absl::MaxSplits('-', 1));
-  const auto low = ParseNumber(ends.first, highest);
-  const auto high = absl::StrContains(text, "-") ? ParseNumber(ends.second, highest) : low;
-  if (!low || !high || *low > *high) return std::nullopt;
-  return NumberRange{*low, *high};
 }
 
 bool EndsProcesses(int signal) {
@@ -50,6 +43,52 @@ bool IsWord(absl::string_view text, absl::string_view extra) {
     if (!absl::ascii_isalnum(c) && extra.find(c) == absl::string_view::npos) return false;
   }
   return true;
+}
+
+absl::Status NoCoreBinding() {
+  return absl::InvalidArgumentError(
+      "must be auto, or the CPUs of each local rank, for example \"0:0-3;1:4-7,12\" (rank 0 on CPUs 0 to 3, rank 1 on "
+      "4 to 7 and 12), or as for msrun {\"device0\":[\"0-3\"]}");
+}
+
+absl::Status AddCpus(absl::string_view local_rank, const std::string& list, CoreBinding& binding) {
+  const auto rank = ParseNumber(absl::StripAsciiWhitespace(local_rank), kMaxSlotsPerNode - 1);
+  const auto ranges = ParseNumberRanges(list, kHighestCpu);
+  if (!rank || !ranges.ok()) return NoCoreBinding();
+  std::set<int> cpus;
+  for (const NumberRange& range : *ranges) {
+    for (uint32_t cpu = range.low; cpu <= range.high; ++cpu) cpus.insert(static_cast<int>(cpu));
+  }
+  if (binding.cpus.emplace(*rank, std::vector<int>(cpus.begin(), cpus.end())).second) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("must name each local rank once; ", *rank, " is there twice"));
+}
+
+// 0:0-3;1:4-7,12
+absl::Status AddPairs(const std::string& text, CoreBinding& binding) {
+  for (const absl::string_view part : absl::StrSplit(text, ';', absl::SkipWhitespace())) {
+    const std::pair<absl::string_view, absl::string_view> sides = absl::StrSplit(part, absl::MaxSplits(':', 1));
+    const absl::Status status = AddCpus(sides.first, std::string(sides.second), binding);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// {"device0":["0-3"],"device1":["4-7","12"]}
+absl::Status AddJson(const std::string& text, CoreBinding& binding) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return NoCoreBinding();
+  for (const auto& device : json.items()) {
+    absl::string_view local_rank = device.key();
+    if (!absl::ConsumePrefix(&local_rank, "device") || !device.value().is_array()) return NoCoreBinding();
+    std::vector<std::string> list;
+    for (const nlohmann::json& range : device.value()) {
+      if (!range.is_string()) return NoCoreBinding();
+      list.push_back(range.get<std::string>());
+    }
+    const absl::Status status = AddCpus(local_rank, absl::StrJoin(list, ","), binding);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -74,61 +113,35 @@ absl::StatusOr<int> ParseSignal(const std::string& text) {
 }
 
 absl::StatusOr<NumberRange> ParsePortRange(const std::string& text) {
-  const auto range = ParseRange(text, kHighestPort);
-  if (!range || range->low < kLowestPort || !absl::StrContains(text, "-")) {
+  const auto ranges = ParseNumberRanges(text, kHighestPort);
+  if (!ranges.ok() || ranges->size() != 1 || ranges->front().low < kLowestPort || !absl::StrContains(text, "-")) {
     return absl::InvalidArgumentError("must be A-B with 1024 ≤ A ≤ B ≤ 65535, for example 20000-20099");
   }
-  return *range;
+  return ranges->front();
 }
 
-absl::StatusOr<std::vector<NumberRange>> ParseNumberList(const std::string& text, uint32_t highest) {
-  std::vector<NumberRange> ranges;
-  for (const absl::string_view part : absl::StrSplit(text, ',')) {
-    const auto range = ParseRange(absl::StripAsciiWhitespace(part), highest);
-    if (!range) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("must be a list of numbers and ranges up to ", highest, ", for example 0,3-5"));
-    }
-    ranges.push_back(*range);
-  }
-  return ranges;
+bool Tail::Contains(uint32_t rank) const {
+  return kind == Kind::kAll ||
+         std::any_of(ranks.begin(), ranks.end(), [rank](const NumberRange& range) { return range.contains(rank); });
 }
 
 absl::StatusOr<Tail> ParseTail(const std::string& text) {
-  if (text == "none" || text.empty()) return Tail{Tail::Kind::kNone, {}};
+  if (text == "none") return Tail{Tail::Kind::kNone, {}};
   if (text == "all" || text == "-1") return Tail{Tail::Kind::kAll, {}};
-  const auto ranges = ParseNumberList(text, kMaxWorkers - 1);
+  const auto ranges = ParseNumberRanges(text, kMaxWorkers - 1);
   if (!ranges.ok()) return absl::InvalidArgumentError("must be all, none, or a list of ranks like 0,3-5");
   return Tail{Tail::Kind::kListed, *ranges};
 }
 
 absl::StatusOr<CoreBinding> ParseCoreBinding(const std::string& text) {
-  const absl::Status bad = absl::InvalidArgumentError(
-      "must be auto, or the CPUs of each local slot, for example \"0:0-3;1:4-7,12\" (slot 0 on CPUs 0 to 3, slot 1 on "
-      "4 to "
-      "7 and 12)");
-  const std::string word = absl::AsciiStrToLower(text);
+  const std::string trimmed(absl::StripAsciiWhitespace(text));
+  const std::string word = absl::AsciiStrToLower(trimmed);
   CoreBinding binding;
-  if (word.empty() || word == "false") return binding;
-  if (word == "auto" || word == "true") {
-    binding.is_auto = true;
-    return binding;
-  }
-  for (const absl::string_view part : absl::StrSplit(text, ';', absl::SkipWhitespace())) {
-    const std::pair<absl::string_view, absl::string_view> sides = absl::StrSplit(part, absl::MaxSplits(':', 1));
-    const auto slot = ParseNumber(absl::StripAsciiWhitespace(sides.first), kMaxSlotsPerNode - 1);
-    const auto ranges = ParseNumberList(std::string(sides.second), kHighestCpu);
-    if (!slot || !ranges.ok()) return bad;
-    std::set<int> cpus;
-    for (const NumberRange& range : *ranges) {
-      for (uint32_t cpu = range.low; cpu <= range.high; ++cpu) cpus.insert(static_cast<int>(cpu));
-    }
-    const bool is_new = binding.cpus.emplace(*slot, std::vector<int>(cpus.begin(), cpus.end())).second;
-    if (!is_new)
-      return absl::InvalidArgumentError(
-          absl::StrCat("must name each local slot once; slot ", *slot, " is there twice"));
-  }
-  if (binding.cpus.empty()) return bad;
+  binding.is_auto = word == "auto" || word == "true" || word == "1";
+  if (binding.is_auto || word.empty() || word == "false" || word == "0") return binding;
+  const absl::Status status = trimmed[0] == '{' ? AddJson(trimmed, binding) : AddPairs(trimmed, binding);
+  if (!status.ok()) return status;
+  if (binding.cpus.empty()) return NoCoreBinding();
   return binding;
 }
 

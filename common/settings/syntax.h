@@ -1,7 +1,6 @@
 // The small languages of some settings: signals, port ranges, lists of numbers, CPU bindings, NAME=VALUE. Pure.
 //
-// Errors say the rule only ("must be …"), as in values.h. The agent uses the same functions to act on the settled
-// values.
+// Errors say the rule only ("must be …"), as in values.h.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +10,21 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/number_list.h"
 
 namespace muster {
 
 // "TERM", "SIGTERM", "term", "15" → 15. Not STOP, CONT or the like, which end nothing.
 absl::StatusOr<int> ParseSignal(const std::string& text);
 
-// low ≤ high, both inclusive.
-struct NumberRange {
-  uint32_t low = 0;
-  uint32_t high = 0;
-  bool contains(uint32_t number) const { return low <= number && number <= high; }
-  bool operator==(const NumberRange&) const = default;
-};
-
 // "20000-20100", both from 1024 to 65535.
 absl::StatusOr<NumberRange> ParsePortRange(const std::string& text);
-
-// "0,3-5" with numbers up to `highest`.
-absl::StatusOr<std::vector<NumberRange>> ParseNumberList(const std::string& text, uint32_t highest);
 
 // --tail: which ranks are shown live.
 struct Tail {
   enum class Kind { kNone, kAll, kListed } kind = Kind::kNone;
   std::vector<NumberRange> ranks;  // only for kListed
+  bool Contains(uint32_t rank) const;
 };
 
 // "none", "all" (also msrun's -1), "0,3-5".
@@ -43,10 +33,12 @@ absl::StatusOr<Tail> ParseTail(const std::string& text);
 // --bind_core.
 struct CoreBinding {
   bool is_auto = false;
-  std::map<uint32_t, std::vector<int>> cpus;  // local slot → CPUs in order, none twice
+  std::map<uint32_t, std::vector<int>> cpus;  // local rank → CPUs in order, none twice
+  bool is_off() const { return !is_auto && cpus.empty(); }
 };
 
-// "" or "false": nothing is bound; "auto" or "true": each slot gets its share; "0:0-3;1:4-7,12": as it says.
+// "", "false" or "0": nothing is bound; "auto", "true" or "1": each process gets its share of the CPUs; else local
+// ranks and their CPUs, "0:0-3;1:4-7,12" or as for msrun {"device0":["0-3"],"device1":["4-7","12"]}.
 absl::StatusOr<CoreBinding> ParseCoreBinding(const std::string& text);
 
 // "NAME=VALUE"; NAME as in a shell, VALUE may be empty.

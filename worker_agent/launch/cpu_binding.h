@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/settings/syntax.h"
 
 namespace muster::agent {
 
@@ -22,23 +22,9 @@ struct CpuChoice {
   std::string notice;     // one line for people, equal for all local ranks it is true of; may be empty
 };
 
-class CpuBinding {
- public:
-  // ""/"false"/"0": off. "auto"/"true"/"1": the allowed CPUs are shared out evenly. Else local ranks and their CPUs:
-  // "0:0-3;1:4-7", or as in msrun {"device0":["0-3"],"device1":["4-7"]}.
-  static absl::StatusOr<CpuBinding> Parse(const std::string& text);
-
-  bool is_off() const { return kind_ == Kind::kOff; }
-
-  // `ordered_cpus` is InNumaOrder(AllowedCpus()). With fewer CPUs than local ranks, auto gives each rank one in turn
-  // and says so. The error names CPUs that are not allowed to this process.
-  absl::StatusOr<CpuChoice> Choose(uint32_t local_rank, uint32_t local_world_size,
-                                   const std::vector<int>& ordered_cpus) const;
-
- private:
-  enum class Kind { kOff, kAuto, kExplicit };
-  Kind kind_ = Kind::kOff;
-  std::map<uint32_t, std::vector<int>> by_local_rank_;
-};
+// `ordered_cpus` is InNumaOrder(AllowedCpus()). With fewer CPUs than local ranks, auto gives each rank one in turn and
+// says so. The error names CPUs that are not allowed to this process.
+absl::StatusOr<CpuChoice> ChooseCpus(const CoreBinding& binding, uint32_t local_rank, uint32_t local_world_size,
+                                     const std::vector<int>& ordered_cpus);
 
 }  // namespace muster::agent

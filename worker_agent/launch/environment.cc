@@ -48,18 +48,6 @@ std::string ReplacedNotice(const std::map<std::string, std::string>& replaced) {
                       "override)");
 }
 
-absl::StatusOr<std::map<std::string, std::string>> ParseOverrides(const std::vector<std::string>& settings) {
-  std::map<std::string, std::string> overrides;
-  for (const std::string& setting : settings) {
-    const size_t equals = setting.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return absl::InvalidArgumentError(absl::StrCat("--env \"", setting, "\" must be NAME=VALUE"));
-    }
-    overrides[setting.substr(0, equals)] = setting.substr(equals + 1);
-  }
-  return overrides;
-}
-
 Placeholders PlaceholdersFor(const EnvironmentInput& input, const Environment& environment) {
   const v1::DesiredState& desired = *input.desired;
   const v1::Assignment& assignment = desired.assignment();

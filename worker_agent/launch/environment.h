@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "muster/v1/rendezvous.pb.h"
 #include "worker_agent/launch/placeholders.h"
 
@@ -43,7 +42,7 @@ struct EnvironmentInput {
   uint32_t max_restarts = 0;
   std::optional<bool> enable_recovery;
   std::map<std::string, std::string> inherited;
-  std::map<std::string, std::string> overrides;  // see ParseOverrides
+  std::map<std::string, std::string> overrides;  // --env
 };
 
 struct Environment {
@@ -56,9 +55,6 @@ Environment BuildEnvironment(const EnvironmentInput& input);
 // One line for people on what was replaced; merge the maps of all slots first, so that it is said once. Empty when
 // nothing was.
 std::string ReplacedNotice(const std::map<std::string, std::string>& replaced);
-
-// --env N=V, repeated; the last one of a name counts. The error names the value that is not of this form.
-absl::StatusOr<std::map<std::string, std::string>> ParseOverrides(const std::vector<std::string>& settings);
 
 // The values of {rank} and the like for the same process. master_addr and master_port are those that the process finds
 // in its environment.

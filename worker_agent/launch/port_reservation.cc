@@ -5,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -17,7 +18,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr int kPortsOfHccl = 32;
+constexpr uint32_t kPortsOfHccl = 32;
 constexpr int kMostTries = 256;  // more than `avoided` can turn down, with room for ports that others lock
 
 absl::Status SystemError(const std::string& what) {
@@ -84,16 +85,12 @@ int LockPort(uint16_t port) {
   return -1;
 }
 
-bool Contains(const PortRange& range, uint16_t port) { return range.first <= port && port <= range.last; }
-
-std::string ToText(const PortRange& range) { return absl::StrCat(range.first, "-", range.last); }
-
 }  // namespace
 
 // Looks for free ports; hands them out as reservations.
 class PortSearch {
  public:
-  static absl::StatusOr<ReservedPort> AnyOutside(const PortRange& avoided) {
+  static absl::StatusOr<ReservedPort> AnyOutside(const NumberRange& avoided) {
     std::vector<int> turned_down;  // kept open meanwhile, or the kernel might offer them again
     absl::Status status =
         absl::UnavailableError("no free TCP port was found: the kernel offered none outside of those to avoid");
@@ -105,7 +102,7 @@ class PortSearch {
         break;
       }
       const uint16_t port = BoundPort(fd);
-      const int lock_fd = Contains(avoided, port) ? -1 : LockPort(port);
+      const int lock_fd = avoided.contains(port) ? -1 : LockPort(port);
       if (lock_fd < 0) {
         turned_down.push_back(fd);
         continue;
@@ -118,10 +115,10 @@ class PortSearch {
     return std::move(*found);
   }
 
-  static absl::StatusOr<ReservedPort> In(const PortRange& range) {
+  static absl::StatusOr<ReservedPort> In(const NumberRange& range) {
     // First what is wholly free, then what only old connections linger on.
     for (const bool reuses_address : {false, true}) {
-      for (int port = range.first; port <= range.last; ++port) {
+      for (uint32_t port = range.low; port <= range.high; ++port) {
         const auto candidate = static_cast<uint16_t>(port);
         const int lock_fd = LockPort(candidate);
         if (lock_fd < 0) {
@@ -140,41 +137,23 @@ class PortSearch {
       }
     }
     return absl::ResourceExhaustedError(
-        absl::StrCat("all ports of --port_range ", ToText(range),
+        absl::StrCat("all ports of --port_range ", range.low, "-", range.high,
                      " are in use on this machine; give a wider or another --port_range"));
   }
 };
 
-absl::StatusOr<PortRange> ParsePortRange(const std::string& text) {
-  const size_t dash = text.find('-');
-  const std::string first = text.substr(0, dash);
-  const std::string last = dash == std::string::npos ? first : text.substr(dash + 1);
-  int low = 0;
-  int high = 0;
-  if (!absl::SimpleAtoi(first, &low) || !absl::SimpleAtoi(last, &high) || low < 1024 || high > 65535 || low > high) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--port_range \"", text, "\" must be A-B with 1024 <= A <= B <= 65535, as in 30000-30099"));
-  }
-  return PortRange{static_cast<uint16_t>(low), static_cast<uint16_t>(high)};
-}
-
-absl::StatusOr<PortOptions> PortOptionsFrom(const std::string& port_range,
+absl::StatusOr<PortOptions> PortOptionsFrom(const std::optional<NumberRange>& port_range,
                                             const std::map<std::string, std::string>& environment) {
   PortOptions options;
-  if (!port_range.empty()) {
-    const absl::StatusOr<PortRange> range = ParsePortRange(port_range);
-    if (!range.ok()) return range.status();
-    options.range = *range;
-  }
+  options.range = port_range;
   const auto base = environment.find("HCCL_IF_BASE_PORT");
   if (base == environment.end() || base->second.empty()) return options;
-  int port = 0;
+  uint32_t port = 0;
   if (!absl::SimpleAtoi(base->second, &port) || port < 1024 || port > 65520) {
     return absl::InvalidArgumentError(
         absl::StrCat("HCCL_IF_BASE_PORT=\"", base->second, "\" must be a port number from 1024 to 65520"));
   }
-  const int last = port + kPortsOfHccl - 1;
-  options.avoided = {static_cast<uint16_t>(port), static_cast<uint16_t>(last > 65535 ? 65535 : last)};
+  options.avoided = {port, std::min(port + kPortsOfHccl - 1, 65535U)};
   return options;
 }
 

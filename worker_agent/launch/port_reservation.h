@@ -18,25 +18,18 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/number_list.h"
 
 namespace muster::agent {
 
-struct PortRange {
-  uint16_t first = 0;
-  uint16_t last = 0;  // inclusive
-};
-
 struct PortOptions {
-  std::optional<PortRange> range;  // ports come from here only; none: the kernel chooses, outside of `avoided`
-  PortRange avoided{60000, 60031};
+  std::optional<NumberRange> range;  // ports come from here only; none: the kernel chooses, outside of `avoided`
+  NumberRange avoided{60000, 60031};
 };
 
-// "A-B" (1024 <= A <= B <= 65535), or one port "A".
-absl::StatusOr<PortRange> ParsePortRange(const std::string& text);
-
-// `port_range` is the setting, empty for none. What to keep out of is HCCL_IF_BASE_PORT..+31 (60000 when not set):
+// `port_range` is the setting. What to keep out of is HCCL_IF_BASE_PORT..+31 (60000 when not set):
 // HCCL binds there on every node. A port range is taken as it is.
-absl::StatusOr<PortOptions> PortOptionsFrom(const std::string& port_range,
+absl::StatusOr<PortOptions> PortOptionsFrom(const std::optional<NumberRange>& port_range,
                                             const std::map<std::string, std::string>& environment);
 
 // Held until destroyed. Movable. Two descriptors each, closed on exec.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/ip_address.h"
+#include "worker_agent/launch/cpu_binding.h"
 #include "worker_agent/launch/environment.h"
 #include "worker_agent/launch/peers.h"
 #include "worker_agent/launch/placeholders.h"
@@ -40,27 +41,7 @@ std::string AddressOf(const v1::PeerList& peers, const std::string& node_id) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Launcher>> Launcher::Create(LauncherOptions options) {
-  auto overrides = ParseOverrides(options.settings.env);
-  if (!overrides.ok()) return overrides.status();
-  std::optional<TailRanks> tail;
-  if (!options.settings.tail.empty()) {
-    auto parsed = TailRanks::Parse(options.settings.tail);
-    if (!parsed.ok()) return parsed.status();
-    tail = *std::move(parsed);
-  }
-  auto binding = CpuBinding::Parse(options.settings.bind_core);
-  if (!binding.ok()) return binding.status();
-  return std::unique_ptr<Launcher>(
-      new Launcher(std::move(options), *std::move(overrides), std::move(tail), *std::move(binding)));
-}
-
-Launcher::Launcher(LauncherOptions options, std::map<std::string, std::string> overrides, std::optional<TailRanks> tail,
-                   CpuBinding binding)
-    : options_(std::move(options)),
-      overrides_(std::move(overrides)),
-      tail_(std::move(tail)),
-      binding_(std::move(binding)) {}
+Launcher::Launcher(LauncherOptions options) : options_(std::move(options)) {}
 
 absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::string& node_id) {
   const absl::StatusOr<Round> round = OpenRound(launch.desired, launch.peer_list, node_id);
@@ -155,14 +136,14 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
       settings.max_restarts.value_or(settings.enable_recovery.value_or(false) ? kDefaultMaxRestarts : 0);
   input.enable_recovery = settings.enable_recovery;
   input.inherited = options_.environment;
-  input.overrides = overrides_;
+  input.overrides = settings.env;
   const Environment environment = BuildEnvironment(input);
 
   spec.env = environment.variables;
   spec.argv = FillPlaceholders(settings.command, PlaceholdersFor(input, environment));
   replaced.insert(environment.replaced.begin(), environment.replaced.end());
   ChooseOutput(round, slot, spec);
-  if (const absl::Status chosen = ChooseCpus(round, slot, spec, plan); !chosen.ok()) return chosen;
+  if (const absl::Status bound = BindToCpus(round, slot, spec, plan); !bound.ok()) return bound;
   return spec;
 }
 
@@ -176,20 +157,23 @@ void Launcher::ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec
     if (round.desired.restart_count() == 0 && spec.key.attempt == 0) unlink(spec.log_path.c_str());
   }
   const bool is_alone = options_.node.slots_size() == 1 || IsOneForAll();
-  if (is_alone && log_dir.empty() && !tail_) {
+  const std::optional<Tail>& tail = options_.settings.tail;
+  if (is_alone && log_dir.empty() && !tail) {
     spec.passes_output = true;
     spec.inherits_stdin = true;
     return;
   }
-  if (tail_ ? tail_->Contains(rank) : log_dir.empty()) {
+  if (tail ? tail->Contains(rank) : log_dir.empty()) {
     spec.prefix = absl::StrCat(is_server ? "[server " : "[rank ", rank, "] ");
   }
 }
 
-absl::Status Launcher::ChooseCpus(const Round& round, uint32_t slot, ProcessSpec& spec, LaunchPlan& plan) {
-  if (binding_.is_off() || IsOneForAll()) return absl::OkStatus();
-  absl::StatusOr<CpuChoice> choice = binding_.Choose(
-      round.slot(slot).local_rank(), round.desired.assignment().local_world_size(), InNumaOrder(AllowedCpus()));
+absl::Status Launcher::BindToCpus(const Round& round, uint32_t slot, ProcessSpec& spec, LaunchPlan& plan) {
+  const CoreBinding& binding = options_.settings.bind_core;
+  if (binding.is_off() || IsOneForAll()) return absl::OkStatus();
+  absl::StatusOr<CpuChoice> choice =
+      ChooseCpus(binding, round.slot(slot).local_rank(), round.desired.assignment().local_world_size(),
+                 InNumaOrder(AllowedCpus()));
   if (!choice.ok()) return choice.status();
   spec.cpus = std::move(choice->cpus);
   Note(choice->notice, plan);

@@ -14,8 +14,6 @@
 #include "worker_agent/core/events.h"
 #include "worker_agent/keeper/keeper.h"
 #include "worker_agent/launch/cluster_file.h"
-#include "worker_agent/launch/cpu_binding.h"
-#include "worker_agent/launch/tail_ranks.h"
 
 namespace muster::agent {
 
@@ -39,8 +37,7 @@ struct LaunchPlan {
 
 class Launcher {
  public:
-  // The error names the setting that can't be read.
-  static absl::StatusOr<std::unique_ptr<Launcher>> Create(LauncherOptions options);
+  explicit Launcher(LauncherOptions options);
 
   // Writes the cluster file, makes and clears what has to be there. The error says what could not be done.
   absl::StatusOr<LaunchPlan> Prepare(const Launch& launch, const std::string& node_id);
@@ -51,23 +48,17 @@ class Launcher {
  private:
   struct Round;
 
-  Launcher(LauncherOptions options, std::map<std::string, std::string> overrides, std::optional<TailRanks> tail,
-           CpuBinding binding);
-
   absl::StatusOr<Round> OpenRound(const v1::DesiredState& desired, const std::shared_ptr<const std::string>& peer_list,
                                   const std::string& node_id) const;
   ClusterFileInput FileInput(const Round& round) const;
   absl::StatusOr<ProcessSpec> SpecFor(const Round& round, uint32_t slot, LaunchPlan& plan,
                                       std::map<std::string, std::string>& replaced);
-  absl::Status ChooseCpus(const Round& round, uint32_t slot, ProcessSpec& spec, LaunchPlan& plan);
+  absl::Status BindToCpus(const Round& round, uint32_t slot, ProcessSpec& spec, LaunchPlan& plan);
   void ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec) const;
   bool IsOneForAll() const;
   void Note(const std::string& notice, LaunchPlan& plan);
 
   const LauncherOptions options_;
-  const std::map<std::string, std::string> overrides_;
-  const std::optional<TailRanks> tail_;
-  const CpuBinding binding_;
   std::set<std::string> noted_;  // each notice is told once
 };
 

@@ -296,16 +296,5 @@ TEST(ReplacedNotice, StaysOneShortLine) {
 
 TEST(ReplacedNotice, EscapesWhatWasInherited) { EXPECT_THAT(ReplacedNotice({{"RANK", "1\n2"}}), Not(HasSubstr("\n"))); }
 
-TEST(ParseOverrides, Table) {
-  const auto good = ParseOverrides({"A=1", "B=", "C=x=y", "A=2"});
-  ASSERT_TRUE(good.ok());
-  EXPECT_EQ(*good, (Map{{"A", "2"}, {"B", ""}, {"C", "x=y"}}));
-  for (const char* bad : {"A", "=1", ""}) {
-    const auto result = ParseOverrides({bad});
-    ASSERT_FALSE(result.ok()) << bad;
-    EXPECT_THAT(std::string(result.status().message()), HasSubstr("NAME=VALUE"));
-  }
-}
-
 }  // namespace
 }  // namespace muster::agent

@@ -116,7 +116,7 @@ bool CanUseNamespaces() {
 
 PortOptions Range(uint16_t first, uint16_t last) {
   PortOptions options;
-  options.range = PortRange{first, last};
+  options.range = NumberRange{first, last};
   return options;
 }
 
@@ -320,25 +320,17 @@ TEST(PortReservation, MovesAndGivesBack) {
 }
 
 TEST(PortOptionsFrom, ReadsRangeAndHcclBase) {
-  auto options = PortOptionsFrom("", {});
+  auto options = PortOptionsFrom(std::nullopt, {});
   ASSERT_TRUE(options.ok());
   EXPECT_FALSE(options->range.has_value());
-  EXPECT_EQ(options->avoided.first, 60000);
-  EXPECT_EQ(options->avoided.last, 60031);
+  EXPECT_EQ(options->avoided, (NumberRange{60000, 60031}));
 
-  options = PortOptionsFrom("30000-30099", {{"HCCL_IF_BASE_PORT", "50000"}});
+  options = PortOptionsFrom(NumberRange{30000, 30099}, {{"HCCL_IF_BASE_PORT", "50000"}});
   ASSERT_TRUE(options.ok());
-  EXPECT_EQ(options->range->first, 30000);
-  EXPECT_EQ(options->range->last, 30099);
-  EXPECT_EQ(options->avoided.first, 50000);
-  EXPECT_EQ(options->avoided.last, 50031);
+  EXPECT_EQ(options->range, (NumberRange{30000, 30099}));
+  EXPECT_EQ(options->avoided, (NumberRange{50000, 50031}));
 
-  for (const char* bad : {"1-2", "30000-", "-30000", "abc", "30099-30000", "60000-70000", "30000-30001-30002"}) {
-    options = PortOptionsFrom(bad, {});
-    ASSERT_FALSE(options.ok()) << bad;
-    EXPECT_THAT(std::string(options.status().message()), AllOf(HasSubstr("--port_range"), HasSubstr(bad)));
-  }
-  options = PortOptionsFrom("", {{"HCCL_IF_BASE_PORT", "80"}});
+  options = PortOptionsFrom(std::nullopt, {{"HCCL_IF_BASE_PORT", "80"}});
   ASSERT_FALSE(options.ok());
   EXPECT_THAT(std::string(options.status().message()), HasSubstr("HCCL_IF_BASE_PORT"));
 }

@@ -67,9 +67,9 @@ TEST(AgentSettings, ReadsTorchrunsAndMsrunsWords) {
   EXPECT_EQ(loaded.settings.topo_timeout, absl::Seconds(60));
   EXPECT_FALSE(loaded.settings.node_rank);
   EXPECT_EQ(loaded.settings.log_dir, "logs");
-  EXPECT_EQ(loaded.settings.tail, "0,1");
+  EXPECT_THAT(loaded.settings.tail->ranks, ElementsAre(NumberRange{0, 0}, NumberRange{1, 1}));
   EXPECT_EQ(loaded.settings.job_id, "j1");
-  EXPECT_EQ(loaded.settings.bind_core, "auto");
+  EXPECT_TRUE(loaded.settings.bind_core.is_auto);
   EXPECT_EQ(loaded.settings.master_addr, "node7");
   EXPECT_EQ(loaded.settings.master_port, "29500");
   EXPECT_EQ(loaded.settings.rank_table_file, "/t.json");
@@ -142,8 +142,8 @@ TEST(AgentSettings, BadValuesSayWhatIsExpected) {
       {"env", "A", "must be NAME=VALUE, with letters, digits and _ in NAME"},
       {"stop_signal", "FOO", "must be the name or number of a signal that ends processes (TERM, SIGTERM, 15, INT, …)"},
       {"bind_core", "0-3",
-       "must be auto, or the CPUs of each local slot, for example \"0:0-3;1:4-7,12\" (slot 0 on CPUs "
-       "0 to 3, slot 1 on 4 to 7 and 12)"},
+       "must be auto, or the CPUs of each local rank, for example \"0:0-3;1:4-7,12\" (rank 0 on CPUs 0 to 3, rank 1 on "
+       "4 to 7 and 12), or as for msrun {\"device0\":[\"0-3\"]}"},
       {"port_range", "80-90", "must be A-B with 1024 ≤ A ≤ B ≤ 65535, for example 20000-20099"},
       {"tail", "first", "must be all, none, or a list of ranks like 0,3-5"},
       {"torch_master_port", "0", "must be a port from 1 to 65535"},

@@ -46,28 +46,67 @@ TEST(ParseTail, TakesAllNoneAndLists) {
   ASSERT_TRUE(listed.ok());
   EXPECT_EQ(listed->kind, Tail::Kind::kListed);
   EXPECT_THAT(listed->ranks, ElementsAre(NumberRange{0, 0}, NumberRange{3, 5}));
-  EXPECT_TRUE(listed->ranks[1].contains(4));
-  EXPECT_FALSE(listed->ranks[1].contains(6));
-  for (const std::string text : {"x", "0,", "5-3", "1000000", "-2", "0;1"}) {
-    EXPECT_EQ(ParseTail(text).status().message(), "must be all, none, or a list of ranks like 0,3-5") << text;
+  std::string many = "0";
+  for (int i = 0; i < 5000; ++i) many += ",0";
+  for (const std::string& text : std::vector<std::string>{"", "x", "0,", "1,,2", "+1", "5-3", "1000000", "-2", "0;1",
+                                                          "0-4-5", "99999999999999999999", "All", many}) {
+    EXPECT_EQ(ParseTail(text).status().message(), "must be all, none, or a list of ranks like 0,3-5")
+        << text.substr(0, 20);
   }
+}
+
+TEST(ParseTail, SaysWhichRanksAreShown) {
+  const struct {
+    std::string text;
+    std::vector<uint32_t> below_10;
+  } cases[] = {{"0", {0}}, {"0,3-5", {0, 3, 4, 5}}, {" 1 , 8-12 ", {1, 8, 9}}, {"2-2,2", {2}}, {"none", {}}};
+  for (const auto& c : cases) {
+    const auto tail = ParseTail(c.text);
+    ASSERT_TRUE(tail.ok()) << c.text;
+    std::vector<uint32_t> shown;
+    for (uint32_t rank = 0; rank < 10; ++rank) {
+      if (tail->Contains(rank)) shown.push_back(rank);
+    }
+    EXPECT_EQ(shown, c.below_10) << c.text;
+  }
+  EXPECT_TRUE(ParseTail("all")->Contains(UINT32_MAX));
 }
 
 TEST(ParseCoreBinding, TakesAutoAndLists) {
-  EXPECT_TRUE(ParseCoreBinding("auto")->is_auto);
-  EXPECT_TRUE(ParseCoreBinding("True")->is_auto);
-  EXPECT_TRUE(ParseCoreBinding("")->cpus.empty());
-  EXPECT_FALSE(ParseCoreBinding("false")->is_auto);
-  const auto binding = ParseCoreBinding("0:0-2;1:4,6,5-6;");
-  ASSERT_TRUE(binding.ok());
-  EXPECT_THAT(binding->cpus, ElementsAre(Pair(0, ElementsAre(0, 1, 2)), Pair(1, ElementsAre(4, 5, 6))));
+  for (const std::string text : {"auto", "True", "1"}) EXPECT_TRUE(ParseCoreBinding(text)->is_auto) << text;
+  for (const std::string text : {"", " ", "false", "False", "0"}) EXPECT_TRUE(ParseCoreBinding(text)->is_off()) << text;
+  for (const std::string text : {"0:0-2;1:4,6,5-6;", R"({"device0": ["0-2"], "device1": ["4", "6,5-6"]})"}) {
+    const auto binding = ParseCoreBinding(text);
+    ASSERT_TRUE(binding.ok()) << text;
+    EXPECT_THAT(binding->cpus, ElementsAre(Pair(0, ElementsAre(0, 1, 2)), Pair(1, ElementsAre(4, 5, 6)))) << text;
+  }
 }
 
 TEST(ParseCoreBinding, RefusesTheRest) {
-  for (const std::string text : {"yes", "0", "0:", ":1", "0:x", "1024:0", "0:9999", ";", "{\"device0\":[\"0-3\"]}"}) {
+  for (const std::string text : {"yes",
+                                 "0-3",
+                                 "0:",
+                                 ":1",
+                                 "x:1",
+                                 "-1:0",
+                                 "0:x",
+                                 "0:3-1",
+                                 "0:1,,2",
+                                 "1024:0",
+                                 "0:9999",
+                                 ";",
+                                 "{",
+                                 "{}",
+                                 "{}x",
+                                 "[1]",
+                                 R"({"device0":"0-3"})",
+                                 R"({"device0":[]})",
+                                 R"({"device0":[3]})",
+                                 R"({"cpu0":["1"]})",
+                                 R"({"deviceX":["1"]})"}) {
     EXPECT_FALSE(ParseCoreBinding(text).ok()) << text;
   }
-  EXPECT_EQ(ParseCoreBinding("0:1;0:2").status().message(), "must name each local slot once; slot 0 is there twice");
+  EXPECT_EQ(ParseCoreBinding("0:1;0:2").status().message(), "must name each local rank once; 0 is there twice");
 }
 
 TEST(ParseVariable, SplitsAtTheFirstEqualsSign) {
