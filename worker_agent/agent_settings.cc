@@ -284,6 +284,33 @@ void CheckNumbers(const AgentSettings& s, SettingsFindings& findings) {
   }
 }
 
+// What would be done, and is hardly what was meant.
+void CheckDoubtful(const AgentSettings& s, SettingsFindings& findings) {
+  const auto address = IpAddress::Parse(s.worker_ip);
+  if (address && !IsLocalAddress(*address)) {
+    findings.warnings.push_back(absl::StrCat(
+        "worker_ip (MS_WORKER_IP) is ", s.worker_ip,
+        ", which is no address of this machine: the other nodes will be told to reach it there; correct it or leave it "
+        "out, unless that address is forwarded to this machine"));
+  }
+  const bool is_server = s.role == "MS_PSERVER";
+  const auto& total = is_server ? s.server_num : s.worker_num;
+  if (s.tail && total) {
+    const auto beyond = std::find_if(s.tail->ranks.begin(), s.tail->ranks.end(),
+                                     [&](const NumberRange& range) { return range.high >= *total; });
+    if (beyond != s.tail->ranks.end()) {
+      findings.warnings.push_back(absl::StrCat("tail names rank ", beyond->high, ", but ",
+                                               is_server ? "MS_SERVER_NUM" : "MS_WORKER_NUM", " is ", *total,
+                                               ", so ranks end at ", int64_t{*total} - 1, "; correct --tail"));
+    }
+  }
+  if (s.stop_signal == SIGKILL) {
+    findings.warnings.push_back(
+        "stop_signal is KILL, which leaves the processes no time to save a checkpoint; leave --stop_signal out (TERM), "
+        "and lower --stop_timeout where stopping takes too long");
+  }
+}
+
 }  // namespace
 
 SettingsTable AgentSettingsTable(AgentSettings& settings) {
@@ -318,6 +345,7 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   const bool is_scheduler = s.role == "MS_SCHED";
   if (is_scheduler) return findings;  // ms-scheduler judges
   CheckNumbers(s, findings);
+  CheckDoubtful(s, findings);
   if (s.per_node && s.per_job) {
     findings.errors.push_back("per_node and per_job contradict each other; leave one of them out");
   }

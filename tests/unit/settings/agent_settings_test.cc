@@ -161,7 +161,7 @@ TEST(AgentSettings, BadValuesSayWhatIsExpected) {
 TEST(AgentSettings, GoodValuesPass) {
   for (const Args& args :
        {Args{"--sched_host=::1"}, Args{"--sched_host=fd00::1"}, Args{"--sched_host=node-1.example.org"},
-        Args{"--local_worker_num=auto"}, Args{"--worker_ip=fd00::2"}, Args{"--stop_signal=SIGINT"},
+        Args{"--local_worker_num=auto"}, Args{"--worker_ip=::1"}, Args{"--stop_signal=SIGINT"},
         Args{"--stop_signal=15"}, Args{"--port_range=20000-20001"}, Args{"--tail=all"}, Args{"--env=A=b", "--env=C="},
         Args{"--bind_core=0:0-3"}, Args{"--standalone"}, Args{"--standalone", "--sched_host=localhost"},
         Args{"--spare", "--enable_recovery"}, Args{"--local_worker_num=8", "--worker_num=8"}}) {
@@ -208,6 +208,18 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
        {"bind_core names slot 2, but local_worker_num is 2, so slots end at 1; correct --bind_core or raise "
         "--local_worker_num"},
        {}},
+      {{"--worker_ip=192.0.2.7"},
+       {},
+       {"worker_ip (MS_WORKER_IP) is 192.0.2.7, which is no address of this machine: the other nodes will be told to "
+        "reach it there; correct it or leave it out, unless that address is forwarded to this machine"}},
+      {{"--tail=0-3,8", "--worker_num=8"},
+       {},
+       {"tail names rank 8, but MS_WORKER_NUM is 8, so ranks end at 7; correct --tail"}},
+      {{"--tail=8"}, {}, {}},  // the number is the scheduler's or another node's to say
+      {{"--stop_signal=9"},
+       {},
+       {"stop_signal is KILL, which leaves the processes no time to save a checkpoint; leave --stop_signal out (TERM), "
+        "and lower --stop_timeout where stopping takes too long"}},
       {{"--spare"},
        {},
        {"spare: a spare takes over only with recovery, and that is not switched on here; set MS_ENABLE_RECOVERY=1"}},
