@@ -71,7 +71,8 @@ Say SayRound(const v1::DesiredState& desired, const std::vector<uint32_t>& slots
                                   slots.size() == 1 ? "rank " : "ranks ", RankRanges(assignment, slots), " of ",
                                   is_server ? assignment.server_num() : assignment.worker_num());
   if (assignment.machine_num() > 1) {
-    absl::StrAppend(&text, " on machine ", assignment.node_rank(), " of ", assignment.machine_num());
+    absl::StrAppend(&text, "; machine ", assignment.node_rank() + 1, " of ", assignment.machine_num(), " (NODE_RANK ",
+                    assignment.node_rank(), ")");
   }
   return {Severity::kInfo, text};
 }
