@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/connection_error.h"
 #include "common/ip_address.h"
 #include "common/net.h"
 #include "muster/v1/admin.grpc.pb.h"
@@ -66,7 +67,11 @@ class AdminClient::Impl {
     const std::string& text = status.error_message();
     switch (status.error_code()) {
       case grpc::StatusCode::UNAVAILABLE:
-        return absl::UnavailableError(absl::StrCat("no scheduler answers at ", where_, " (", text, "). ", check_));
+        if (IsAnotherServer(text)) {
+          return absl::UnavailableError(absl::StrCat(where_, " answers, but is no ms-scheduler. ", check_));
+        }
+        return absl::UnavailableError(
+            absl::StrCat("no scheduler answers at ", where_, " (", ConnectionErrorInWords(text), "). ", check_));
       case grpc::StatusCode::DEADLINE_EXCEEDED:
         return absl::UnavailableError(absl::StrCat("the scheduler at ", where_, " did not answer within ",
                                                    absl::FormatDuration(timeout_), ". ", check_));

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/connection_error.h"
 #include "common/mutex.h"
 #include "worker_agent/launch/sha256.h"
 #include "worker_agent/session/channel.h"
@@ -22,24 +22,13 @@ std::string EndInWords(const grpc::Status& status) {
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     return absl::StrCat("what answers there is no ms-scheduler (", status.error_message(), ")");
   }
+  if (IsAnotherServer(status.error_message())) {
+    return "it answers, but is no ms-scheduler: is MS_SCHED_PORT right?";
+  }
   return ConnectionErrorInWords(status.error_message());
 }
 
 }  // namespace
-
-std::string ConnectionErrorInWords(const std::string& grpc_message) {
-  for (const std::string mark : {"Failed to connect to remote host: ", "last error: "}) {
-    const size_t at = grpc_message.rfind(mark);
-    if (at == std::string::npos) continue;
-    const std::string tail = grpc_message.substr(at + mark.size());
-    if (absl::StrContains(tail, "Shutdown") || absl::StrContains(tail, "imeout")) return "no answer to the connect";
-    return tail;
-  }
-  if (absl::StrContains(grpc_message, "Socket closed") || absl::StrContains(grpc_message, "EOF")) {
-    return "the connection was closed";
-  }
-  return grpc_message;
-}
 
 // Shared with the threads that connect and read: resolving a name can't be interrupted, so they may outlive the
 // session.

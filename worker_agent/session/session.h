@@ -54,7 +54,4 @@ class Session {
   std::unique_ptr<Workers> workers_;
 };
 
-// What went wrong with a connection, in a person's words: "Connection refused" instead of gRPC's account of it.
-std::string ConnectionErrorInWords(const std::string& grpc_message);
-
 }  // namespace muster::agent

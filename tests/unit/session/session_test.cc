@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <optional>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "common/net.h"
@@ -107,10 +108,34 @@ class SilentPort {
   }
   ~SilentPort() { close(fd_); }
   uint16_t port() const { return port_; }
+  int fd() const { return fd_; }
 
  private:
   const int fd_;
   uint16_t port_ = 0;
+};
+
+// A server of another kind: greets whoever connects with these bytes.
+class GreetingPort {
+ public:
+  explicit GreetingPort(const std::string& greeting)
+      : port_(true), thread_([this, greeting] {
+          std::vector<int> connections;
+          for (int fd = accept(port_.fd(), nullptr, nullptr); fd >= 0; fd = accept(port_.fd(), nullptr, nullptr)) {
+            send(fd, greeting.data(), greeting.size(), MSG_NOSIGNAL);
+            connections.push_back(fd);
+          }
+          for (const int fd : connections) close(fd);
+        }) {}
+  ~GreetingPort() {
+    shutdown(port_.fd(), SHUT_RDWR);  // ends the accept
+    thread_.join();
+  }
+  uint16_t port() const { return port_.port(); }
+
+ private:
+  SilentPort port_;
+  std::thread thread_;
 };
 
 TEST(Session, WhatIsSentBeforeTheStreamIsOpenArrivesFirst) {
@@ -281,12 +306,18 @@ TEST(Session, TargetsAreGroupedByFamily) {
   EXPECT_THAT(Targets(addresses, 8118), ElementsAre("ipv6:[::1]:8118", "ipv4:10.0.0.1:8118,10.0.0.2:8118"));
 }
 
-TEST(Session, ErrorsAreToldInWords) {
-  EXPECT_EQ(ConnectionErrorInWords("failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed "
-                                   "to connect to remote host: No route to host"),
-            "No route to host");
-  EXPECT_EQ(ConnectionErrorInWords("Socket closed"), "the connection was closed");
-  EXPECT_EQ(ConnectionErrorInWords("something else"), "something else");
+TEST(Session, AnotherKindOfServerIsToldFromAScheduler) {
+  // What an ssh daemon and a web server say to whoever connects, or asks them in HTTP/2.
+  for (const std::string greeting :
+       {"SSH-2.0-OpenSSH_9.2p1\r\n", "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"}) {
+    const GreetingPort port(greeting);
+    Inbox inbox;
+    Session session(Towards("127.0.0.1", port.port()), inbox.Deliver());
+    session.Dial(1);
+    const auto broken = inbox.Next<StreamBroken>();
+    ASSERT_TRUE(broken.has_value()) << greeting;
+    EXPECT_EQ(broken->reason, "it answers, but is no ms-scheduler: is MS_SCHED_PORT right?") << greeting;
+  }
 }
 
 TEST(Farewell, ReachesTheSchedulerWithWhatTheAgentDiedOf) {

@@ -1,0 +1,15 @@
+// What gRPC says of a connection that failed, in a person's words. Pure.
+#pragma once
+
+#include <string>
+
+namespace muster {
+
+// Whether something answered that does not speak our protocol: a web server, an ssh daemon. (gRPC 1.51's words; one
+// that says nothing, or only closes, may as well be a scheduler in trouble.)
+bool IsAnotherServer(const std::string& grpc_message);
+
+// "Connection refused" instead of gRPC's account of it.
+std::string ConnectionErrorInWords(const std::string& grpc_message);
+
+}  // namespace muster
