@@ -21,6 +21,7 @@
 #include "common/settings/settings.h"
 #include "common/version.h"
 #include "worker_agent/agent_settings.h"
+#include "worker_agent/launch/command_check.h"
 #include "worker_agent/launch/work_folder.h"
 #include "worker_agent/runtime/agent_loop.h"
 #include "worker_agent/runtime/node_description.h"
@@ -170,6 +171,10 @@ int Main(const std::vector<std::string>& args) {
   const absl::Status logging = InitLogging({"ms-worker", settings.log_format, settings.log_level, ""});
   if (!logging.ok()) return Fail(logging);
   for (const std::string& warning : findings.warnings) Log(LogLevel::kWarning, warning);
+  // With --per_job it runs on one node, which is not known yet; the others need not have it.
+  if (const auto problem = CheckCommand(settings.command, settings.env, environment); problem && !settings.per_job) {
+    return Fail(absl::InvalidArgumentError(problem->text), problem->exit_code);
+  }
   return Work(std::move(settings), environment);
 }
 

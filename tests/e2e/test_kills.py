@@ -87,11 +87,20 @@ def test_an_exit_code_is_passed_on(cluster, code):
     assert re.search(r"(exit )?code %d\b" % code, agents[0].tail(10)), agents[0].output()
 
 
-def test_a_program_that_is_not_there_is_named(cluster):
+@pytest.mark.parametrize("program, code", [("no-such-program-here", 127), ("./none/train", 127), ("/etc/passwd", 126)])
+def test_a_program_that_cant_be_started_is_named_before_the_join(cluster, program, code):
+    cluster.start_scheduler("--worker_num", 1)
+    agent = cluster.start_agent("agent", ["--worker_num", 1], [program])
+    agent.expect(code)
+    assert program in agent.our_lines()[-1] and len(agent.our_lines()) == 1, agent.output()
+    assert cluster.phase() is None, cluster.describe()
+
+
+def test_a_program_that_the_rank_names_is_looked_for_when_the_ranks_are_known(cluster):
     cluster.start_scheduler("--once", "--worker_num", 1)
-    agent = cluster.start_agent("agent", ["--worker_num", 1], ["no-such-program-here"])
+    agent = cluster.start_agent("agent", ["--worker_num", 1], ["no-such-program-{rank}"])
     agent.expect(127)
-    assert "no-such-program-here" in agent.tail(10), agent.output()
+    assert "no-such-program-0" in agent.tail(10), agent.output()
 
 
 @pytest.mark.parametrize("who", ["agent", "keeper"])

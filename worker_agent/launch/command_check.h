@@ -1,0 +1,26 @@
+// Whether the processes' command can be started at all: found out before this node joins, while nobody waits for it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace muster::agent {
+
+struct CommandProblem {
+  int exit_code = 0;  // as a shell's: 127 not found, 126 not executable
+  std::string text;   // for people, in one line
+};
+
+// Looks for `program` as execvp does with that PATH (null: none is set), from this process's working folder. What only
+// the start itself can tell (a wrong format, a file server that is slow to answer) is no problem yet.
+std::optional<CommandProblem> CheckProgram(const std::string& program, const std::string* search_path);
+
+// The same for a command line with what --env sets and what is inherited. A program that placeholders name is known
+// only when the ranks are.
+std::optional<CommandProblem> CheckCommand(const std::vector<std::string>& command,
+                                           const std::map<std::string, std::string>& overrides,
+                                           const std::map<std::string, std::string>& inherited);
+
+}  // namespace muster::agent
