@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,11 @@ std::string TcpTarget(const IpAddress& address, uint16_t port) {
   return absl::StrCat(address.is_v6() ? "ipv6:" : "ipv4:", JoinHostPort(address.ToString(), port));
 }
 
+bool IsSocket(const std::string& path) {
+  struct stat info = {};
+  return stat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
+}
+
 }  // namespace
 
 class AdminClient::Impl {
@@ -43,26 +49,60 @@ class AdminClient::Impl {
   Impl(std::vector<std::string> targets, std::string where, std::string check, absl::Duration timeout)
       : targets_(std::move(targets)), where_(std::move(where)), check_(std::move(check)), timeout_(timeout) {}
 
+  void SetFallback(SocketFallback fallback) { fallback_ = std::move(fallback); }
+
   template <typename Request, typename Reply>
   absl::StatusOr<Reply> Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
                              const Request& request) {
+    Reply reply;
+    if (fallback_stub_ != nullptr) {  // since an earlier call
+      const grpc::Status status = CallOnce(*fallback_stub_, method, request, timeout_, reply);
+      return status.ok() ? absl::StatusOr<Reply>(std::move(reply)) : Explain(status);
+    }
+    // The fallback gets its share of the time.
+    const absl::Duration patience = fallback_.path.empty() ? timeout_ : timeout_ / 2;
     grpc::Status status;
     for (size_t tried = 0; tried < targets_.size(); ++tried) {
       if (stub_ == nullptr) stub_ = v1::Admin::NewStub(Dial(targets_[current_]));
-      grpc::ClientContext context;
-      context.set_deadline(gpr_time_from_millis(absl::ToInt64Milliseconds(timeout_), GPR_TIMESPAN));
-      Reply reply;
-      status = (stub_.get()->*method)(&context, request, &reply);
+      status = CallOnce(*stub_, method, request, patience, reply);
       if (status.ok()) return reply;
       if (status.error_code() != grpc::StatusCode::UNAVAILABLE) break;
       if (targets_.size() == 1) break;  // keep the channel: it reconnects by itself
       stub_.reset();
       current_ = (current_ + 1) % targets_.size();
     }
-    return Explain(status);
+    if (!IsOutOfReach(status) || fallback_.path.empty()) return Explain(status);
+    std::unique_ptr<v1::Admin::Stub> stub = v1::Admin::NewStub(Dial("unix:" + fallback_.path));
+    const grpc::Status answer = CallOnce(*stub, method, request, timeout_ - patience, reply);
+    if (IsOutOfReach(answer)) return Explain(status);
+    fallback_stub_ = std::move(stub);
+    fallback_.on_use(WhyNot(status, patience));
+    return answer.ok() ? absl::StatusOr<Reply>(std::move(reply)) : Explain(answer);
   }
 
  private:
+  template <typename Request, typename Reply>
+  static grpc::Status CallOnce(v1::Admin::Stub& stub,
+                               grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+                               const Request& request, absl::Duration patience, Reply& reply) {
+    grpc::ClientContext context;
+    context.set_deadline(gpr_time_from_millis(absl::ToInt64Milliseconds(patience), GPR_TIMESPAN));
+    return (stub.*method)(&context, request, &reply);
+  }
+
+  static bool IsOutOfReach(const grpc::Status& status) {
+    return status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+           status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+  }
+
+  static std::string WhyNot(const grpc::Status& status, absl::Duration patience) {
+    if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+      return absl::StrCat("no answer within ", absl::FormatDuration(patience));
+    }
+    if (IsAnotherServer(status.error_message())) return "what answers there is no ms-scheduler";
+    return ConnectionErrorInWords(status.error_message());
+  }
+
   absl::Status Explain(const grpc::Status& status) const {
     const std::string& text = status.error_message();
     switch (status.error_code()) {
@@ -87,31 +127,35 @@ class AdminClient::Impl {
   const std::string where_;
   const std::string check_;
   const absl::Duration timeout_;
+  SocketFallback fallback_;
   size_t current_ = 0;
   std::unique_ptr<v1::Admin::Stub> stub_;
+  std::unique_ptr<v1::Admin::Stub> fallback_stub_;  // once it was needed
 };
 
 AdminClient::AdminClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 AdminClient::~AdminClient() = default;
 
 absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverTcp(const std::string& host, uint16_t port,
-                                                                  absl::Duration timeout) {
+                                                                  absl::Duration timeout, SocketFallback fallback) {
   const absl::StatusOr<std::vector<IpAddress>> addresses = ResolveHost(host);
   if (!addresses.ok()) return absl::UnavailableError(std::string(addresses.status().message()));
   std::vector<std::string> targets;
   for (const IpAddress& address : *addresses) targets.push_back(TcpTarget(address, port));
-  return std::unique_ptr<AdminClient>(new AdminClient(std::make_unique<Impl>(
+  auto impl = std::make_unique<Impl>(
       std::move(targets), JoinHostPort(host, port),
       "Check that ms-scheduler runs there and that --sched_host and --sched_port (MS_SCHED_HOST, MS_SCHED_PORT) name "
       "it.",
-      timeout)));
+      timeout);
+  const bool is_here = std::any_of(addresses->begin(), addresses->end(), IsLocalAddress);
+  if (is_here && fallback.on_use && IsSocket(fallback.path)) impl->SetFallback(std::move(fallback));
+  return std::unique_ptr<AdminClient>(new AdminClient(std::move(impl)));
 }
 
 absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverSocket(const std::string& path, absl::Duration timeout) {
   const std::string check =
       "Run this on the scheduler's machine, as the user who started it; --admin_socket names another socket.";
-  struct stat info = {};
-  if (stat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) {
+  if (!IsSocket(path)) {
     return absl::UnavailableError(absl::StrCat("there is no scheduler's socket at ", path, ". ", check));
   }
   return std::unique_ptr<AdminClient>(

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,11 +14,18 @@
 
 namespace muster::ctl {
 
+// The way to a scheduler on this machine when its port is flooded or filtered.
+struct SocketFallback {
+  std::string path;                                    // its Unix socket; one that is not there is no way
+  std::function<void(const std::string& why)> on_use;  // told once, why the port would not do
+};
+
 class AdminClient {
  public:
-  // Looks the name up anew for each client and tries each of its addresses in turn. Nothing is sent yet.
+  // Looks the name up anew for each client and tries each of its addresses in turn. Nothing is sent yet. When none
+  // answers within half of the timeout and the host is this machine, the rest of it is the fallback's.
   static absl::StatusOr<std::unique_ptr<AdminClient>> OverTcp(const std::string& host, uint16_t port,
-                                                              absl::Duration timeout);
+                                                              absl::Duration timeout, SocketFallback fallback = {});
   // The scheduler's Unix socket, which takes changing calls.
   static absl::StatusOr<std::unique_ptr<AdminClient>> OverSocket(const std::string& path, absl::Duration timeout);
 

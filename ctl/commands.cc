@@ -42,6 +42,10 @@ int Print(const std::string& text) {
   return kExitJobFailed;
 }
 
+std::string AdminSocket(const CtlSettings& settings) {
+  return settings.admin_socket.empty() ? DefaultAdminSocket(settings.sched_port) : settings.admin_socket;
+}
+
 // The status of the jobs that the user asked for; an unknown job is an error that names those there are.
 absl::StatusOr<v1::StatusReply> AskStatus(AdminClient& client, const CtlSettings& settings) {
   absl::StatusOr<v1::StatusReply> reply = client.GetStatus(settings.job_id, settings.run);
@@ -122,9 +126,7 @@ absl::StatusOr<Steered> ChooseSteered(AdminClient& reader, const CtlSettings& se
     if (!chosen->has_value()) return absl::NotFoundError(absl::StrCat("there is no job to ", verb));
     steered.job_id = (*chosen)->job_id();
   }
-  const std::string path =
-      settings.admin_socket.empty() ? DefaultAdminSocket(settings.sched_port) : settings.admin_socket;
-  absl::StatusOr<std::unique_ptr<AdminClient>> client = AdminClient::OverSocket(path, timeout);
+  absl::StatusOr<std::unique_ptr<AdminClient>> client = AdminClient::OverSocket(AdminSocket(settings), timeout);
   if (!client.ok()) return client.status();
   steered.client = *std::move(client);
   return steered;
@@ -275,7 +277,12 @@ int RunCommand(const std::vector<std::string>& words, const CtlSettings& setting
     return Usage("--run says which run of a job: name the job too, with --job ID");
   }
   if (words[0] == "completion") return Completion(words, settings, table);
-  const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, settings.timeout);
+  const SocketFallback fallback{AdminSocket(settings), [&settings](const std::string& why) {
+                                  std::fprintf(stderr, "ms-ctl: %s: %s; asked over the socket %s instead\n",
+                                               JoinHostPort(settings.sched_host, settings.sched_port).c_str(),
+                                               why.c_str(), AdminSocket(settings).c_str());
+                                }};
+  const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, settings.timeout, fallback);
   if (!client.ok()) return Complain(client.status());
   if (words[0] == "status") return Status(**client, settings);
   if (words[0] == "nodes") return Nodes(**client, settings);

@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "muster/v1/admin.grpc.pb.h"
 
@@ -137,6 +140,55 @@ TEST_F(AdminClientTest, StopsOverTheUnixSocket) {
   ASSERT_TRUE(reply.ok()) << reply.status().ToString();
   EXPECT_EQ(reply->run(), 2u);
   EXPECT_EQ(service_.stopped, "a");
+}
+
+// A port that takes connections and never says a word, as one that is flooded.
+class SilentPort {
+ public:
+  SilentPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof(address);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&address), length), 0);
+    EXPECT_EQ(getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &length), 0);
+    EXPECT_EQ(listen(fd_, 16), 0);
+    port_ = ntohs(address.sin_port);
+  }
+  ~SilentPort() { close(fd_); }
+  uint16_t port() const { return port_; }
+
+ private:
+  const int fd_;
+  uint16_t port_ = 0;
+};
+
+TEST_F(AdminClientTest, FallsBackOnTheSocketOfASchedulerHere) {
+  const SilentPort silent;
+  std::vector<std::string> told;
+  const auto tell = [&](const std::string& why) { told.push_back(why); };
+  const auto client = AdminClient::OverTcp("127.0.0.1", silent.port(), absl::Seconds(2), {socket_, tell});
+  ASSERT_TRUE(client.ok()) << client.status().ToString();
+  for (int i = 0; i < 2; ++i) {
+    const auto reply = (*client)->GetStatus("", 0);
+    ASSERT_TRUE(reply.ok()) << reply.status().ToString();
+    EXPECT_EQ(reply->version(), "1.2.3");
+  }
+  ASSERT_EQ(told.size(), 1u) << "the second call goes there at once";
+  EXPECT_EQ(told[0], "no answer within 1s");
+}
+
+TEST_F(AdminClientTest, WithoutAnAnswerOnTheSocketThePortIsBlamed) {
+  const SilentPort silent;
+  server_->Shutdown();
+  server_.reset();
+  for (const std::string& path : {socket_, std::string("/nonexistent/scheduler.sock")}) {
+    const auto client = AdminClient::OverTcp("127.0.0.1", silent.port(), absl::Seconds(1),
+                                             {path, [](const std::string&) { ADD_FAILURE() << "was not used"; }});
+    const auto reply = (*client)->GetStatus("", 0);
+    ASSERT_TRUE(absl::IsUnavailable(reply.status()));
+    EXPECT_THAT(std::string(reply.status().message()), HasSubstr("127.0.0.1:" + std::to_string(silent.port())));
+  }
 }
 
 TEST_F(AdminClientTest, IgnoresTheWebProxy) {
