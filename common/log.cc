@@ -4,6 +4,7 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -91,6 +92,14 @@ absl::Status InitLogging(const LogOptions& options) {
   if (options.file.empty()) {
     sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   } else {
+    // spdlog would make the folders: of a typing error, a tree.
+    const std::filesystem::path folder = std::filesystem::path(options.file).parent_path();
+    std::error_code ignored;
+    if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
+      return absl::InvalidArgumentError(absl::StrCat("log_file: the folder of ", Quoted(options.file),
+                                                     " is not there: correct --log_file, or make it with mkdir -p ",
+                                                     EscapeControl(folder.string())));
+    }
     try {
       sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file);
     } catch (const spdlog::spdlog_ex& error) {

@@ -59,7 +59,7 @@ void AddLoggingAndSecurity(SettingsTable& table, SchedulerSettings& s) {
   table.BeginGroup("Logging");
   AddLogFormat(table, &s.log_format);
   AddLogLevel(table, &s.log_level);
-  table.AddString("log_file", &s.log_file, "File to log to (default: standard error).")
+  table.AddString("log_file", &s.log_file, "File to log to, in a folder that is there (default: standard error).")
       .Value("FILE")
       .Env({"MS_LOG_FILE"});
   table.AddString("log_dir", &s.log_dir, "").Value("FOLDER").Env({"MS_LOG_DIR"}).Hide();

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -89,7 +90,17 @@ TEST_F(LogTest, LevelsBelowTheSettingAreLeftOut) {
 TEST_F(LogTest, BadOptionsAreNamed) {
   EXPECT_THAT(InitLogging({"p", "xml", "info", ""}).message(), HasSubstr("log_format is \"xml\""));
   EXPECT_THAT(InitLogging({"p", "text", "loud", ""}).message(), HasSubstr("log_level is \"loud\""));
-  EXPECT_THAT(InitLogging({"p", "text", "info", "/proc/none/x.log"}).message(), HasSubstr("/proc/none"));
+  EXPECT_THAT(InitLogging({"p", "text", "info", "/proc"}).message(), HasSubstr("--log_file"));
+}
+
+TEST_F(LogTest, MakesNoFolders) {
+  const std::string folder = path_ + ".d";
+  EXPECT_EQ(InitLogging({"p", "text", "info", folder + "/scheduler.log"}).message(),
+            "log_file: the folder of \"" + folder +
+                "/scheduler.log\" is not there: correct --log_file, or make it with "
+                "mkdir -p " +
+                folder);
+  EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
 TEST_F(LogTest, AFloodBecomesOneLineAWindow) {
