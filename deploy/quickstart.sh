@@ -21,14 +21,14 @@ has_torch() {
   "$1" -c 'import sklearn, torch, torch.distributed as d; assert d.is_gloo_available()' 2>/dev/null
 }
 
-say "Packages"
+say "Packages, by apt (the first time: some minutes, without more words)"
 bash "$root/deploy/install-deps.sh" --run
 python=$(command -v python3)
 has_torch "$python" || python=/usr/bin/python3
 has_torch "$python" || fail "neither python3 nor /usr/bin/python3 can import torch (with gloo) and sklearn"
 echo "PyTorch $("$python" -c 'import torch; print(torch.__version__)') of $python"
 
-say "Build"
+say "Build (the first time: some minutes)"
 build=$root/build
 if [[ ! -f $build/CMakeCache.txt ]]; then
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMUSTER_TESTS=OFF >/dev/null
@@ -36,7 +36,7 @@ fi
 cmake --build "$build" --parallel "$(nproc)" --target ms-scheduler ms-worker ms-ctl
 bin=$build/bin
 
-say "A job of 2 nodes x 2 workers"
+say "A job of 2 nodes x 2 workers, which start PyTorch and train for a few seconds"
 work=$(mktemp -d -t muster-quickstart.XXXXXX)
 pids=()
 clean_up() {
@@ -109,6 +109,7 @@ resume=(--enable_recovery true -- "$python" "$root/tests/e2e/train_digits_resume
 start_agent first --node_id 1 "${resume[@]}"
 first=$agent
 start_agent second --node_id 2 "${resume[@]}"
+echo "waiting for the first checkpoint"
 logs=("$work"/first.log "$work"/second.log "$work"/scheduler2.log "$work"/first/worker_0.log)
 for ((i = 0; i < 600; i++)); do
   compgen -G "$work/checkpoints/*.pt" >/dev/null && break
@@ -122,6 +123,7 @@ for pid in "$first" "$agent" "$scheduler"; do
   wait "$pid" || fail "the job did not come back (exit code $?)" "${logs[@]}"
 done
 pids=()
-sed -nE 's/.*ms-scheduler: (job .* formed|restarting|job .* succeeded)/  \1/p' "$work/scheduler2.log" | cut -c 1-150
-grep -h -o 'goes on after step .*' "$work"/first/worker_0.log | sed 's/^/  rank 0 /'
+sed -nE 's/.*ms-scheduler: (job .* formed|restarting|job .* succeeded)/  \1/p' "$work/scheduler2.log"
+sed -nE 's/.*restart [1-9][0-9]*: (goes on after step [1-9])/  rank 0 \1/p' "$work"/first/worker_0.log | grep . ||
+  fail "rank 0 did not go on from a checkpoint" "${logs[@]}"
 echo "The job succeeded, with the same ranks."
