@@ -166,7 +166,10 @@ void Core::Impl::FixCauseIfKnown(Run& run) {
   v1::Cause cause = ChooseCause(run.candidates).cause;
   if (run.has_given_up) DescribeGivingUp(run, cause);
   if (!run.Recovers() && cause.remedy().empty() && IsOfTheJob(cause.kind())) {
-    cause.set_remedy("with MS_ENABLE_RECOVERY=1 on every node it would have been restarted");
+    cause.set_remedy(cause.kind() == v1::Cause::NODE_LOST
+                         ? "with MS_ENABLE_RECOVERY=1 on every node the job would have waited for it to come back, or "
+                           "for a --spare to take its place"
+                         : "with MS_ENABLE_RECOVERY=1 on every node it would have been restarted");
   }
   End(run, false, cause);
 }
