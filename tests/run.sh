@@ -91,7 +91,7 @@ run_ctest() {  # run_ctest FOLDER NAME [ctest's words]
 
 run_pytest() {  # run_pytest NAME [pytest's words]
   local name=$1
-  MUSTER_PYTHON=$torch_python "${runs_under[@]}" /usr/bin/python3 -m pytest tests/e2e -q -rsf -p no:cacheprovider \
+  MUSTER_PYTHON=$torch_python "${runs_under[@]}" /usr/bin/python3 -m pytest tests/e2e -q -rsf -p no:cacheprovider -o junit_family=legacy \
     --junitxml "$results/$name.xml" "${@:2}" "${pytest_words[@]}"
   local code=$?
   if [[ ! -s $results/$name.xml ]]; then echo "FAILED: pytest left no result ($name)"; is_broken=1; fi

@@ -29,9 +29,17 @@ def below(agent):
     return [process for process in processes.descendants(agent.pid) if process.name not in ("ms-keeper", "ms-worker")]
 
 
+def ignores(pid, number):
+    with open("/proc/%d/status" % pid) as file:
+        mask = next(int(line.split()[1], 16) for line in file if line.startswith("SigIgn"))
+    return bool(mask >> (number - 1) & 1)
+
+
 def test_a_killed_process_ends_the_job_and_is_named_everywhere(cluster, measured):
     scheduler, agents, ranks = start(cluster, CHILD)
-    time.sleep(0.5)  # so that every process has printed its line
+    logs = [cluster.folder / ("logs%d" % i) / ("worker_%d.log" % (2 * i + slot)) for i in range(2) for slot in range(2)]
+    eventually(lambda: all("hello" in log.read_text() for log in logs if log.exists()) and
+               all(log.exists() for log in logs), 30, "every process has printed its line")
     victim = next(rank for rank in ranks if rank["rank"] == 1)
     killed = kill_now(victim["pid"])
     codes = [agent.wait(10) for agent in agents]
@@ -57,7 +65,7 @@ def test_a_killed_process_ends_the_job_and_is_named_everywhere(cluster, measured
 def test_survivors_that_ignore_sigterm_are_killed_after_the_stop_timeout(cluster, measured):
     deaf = ["python3", "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)"]
     _, agents, ranks = start(cluster, deaf, 2, 2, "--stop_timeout", 2)
-    time.sleep(1)  # so that every process is deaf by now
+    eventually(lambda: all(ignores(rank["pid"], signal.SIGTERM) for rank in ranks), 30, "every process is deaf")
     killed = kill_now(ranks[0]["pid"])
     codes = [agent.wait(15) for agent in agents]
     took = time.monotonic() - killed
