@@ -4,6 +4,7 @@ MUSTER_LONG=1 kills at every one of them, which takes hours; else at points spre
 """
 
 import collections
+import contextlib
 import os
 import re
 import shutil
@@ -59,7 +60,8 @@ class Lives:
 
     def end(self, scheduler):
         for traced in processes.named("ms-scheduler", scheduler.pid):  # strace would only let go of it
-            muster.kill_now(traced.pid)
+            with contextlib.suppress(ProcessLookupError):  # it may be dying just now
+                muster.kill_now(traced.pid)
         scheduler.popen.kill()
         scheduler.popen.wait()
         self.cluster.programs.remove(scheduler)
