@@ -18,6 +18,7 @@ def pytest_configure(config):
     muster.become_subreaper()
     # A shell's background job ignores it, and what it starts would, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup's doing
 
 
 def pytest_sessionstart(session):

@@ -22,6 +22,7 @@ class Node:
         self.run, self.cluster_id, self.term = 0, "", 0
         self.round, self.digest, self.events, self.has_succeeded = 0, b"", 0, False
         self.is_resumed = False
+        self.requests = queue.Queue()
 
     def join(self, channel, pb):
         self.pb, self.requests = pb, queue.Queue()
@@ -109,7 +110,14 @@ class Script:
                         self.play_run(channel, pb, job, 2)
             except Gone:
                 return False
+            finally:
+                self.hang_up()
         return True
+
+    def hang_up(self):
+        """Ends the threads that wait for what the nodes still have to say: thousands would add up."""
+        for node in self.nodes:
+            node.hang_up()
 
     def play_run(self, channel, pb, job, run):
         node = Node(job, 1000 + len(self.nodes))
@@ -138,4 +146,5 @@ class Script:
                     continue
                 node.join(channel, pb)  # checks run, round, digest, events and term
                 assert node.is_resumed, "%s: joined anew" % job
+            self.hang_up()
         return len(latest)
