@@ -7,6 +7,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <csignal>
+
 #include "common/check.h"
 #include "common/tls/openssl_error.h"
 
@@ -54,6 +56,7 @@ int KeepSession(SSL* ssl, SSL_SESSION* session) {
 
 RawResult RawConnect(uint16_t port, const RawOptions& options) {
   RawResult result;
+  signal(SIGPIPE, SIG_IGN);  // who is refused may find the connection closed
   ERR_clear_error();
   const SslCtxPtr context(SSL_CTX_new(TLS_client_method()));
   SSL_CTX_set_security_level(context.get(), 0);
