@@ -127,6 +127,8 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   const PasswordSource password = PasswordFrom(environment, TlsRole::kClient);
   const absl::StatusOr<std::shared_ptr<TlsStore>> tls = OpenTls(settings, password, counted);
   if (!tls.ok()) return Fail(tls.status(), kExitSecurity);
+  // A scheduler of our own takes its password from there.
+  if (!settings.standalone && !settings.with_scheduler) WipePasswordVariables(environment);
   if (settings.standalone && !settings.worker_num) settings.worker_num = SlotCount(settings, environment);
 
   if (const absl::Status status = PrepareLogFolder(settings.log_dir); !status.ok()) return Fail(status);
@@ -146,8 +148,8 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
     Keeper::Spare((*scheduler)->pid());
     if (const absl::Status status = (*scheduler)->WaitUntilItListens(settings); !status.ok()) return Fail(status);
   }
-  WipePasswordVariables(environment);  // a scheduler of our own has taken its one along
-  if (settings.standalone) {           // what was inherited is meant for another job
+  WipePasswordVariables(environment);
+  if (settings.standalone) {  // what was inherited is meant for another job
     environment.erase("MS_SCHED_HOST");
     environment.erase("MS_SCHED_PORT");
   }
@@ -194,6 +196,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
     (*tls)->Start([&, shown = (*tls)->Current()->identity_generation]() mutable {
       const uint64_t now = (*tls)->Current()->identity_generation;
       if (std::exchange(shown, now) != now) loop.NoteRenewedCertificate();
+      loop.CheckPeer();
     });
   }
   const int code = loop.Run();

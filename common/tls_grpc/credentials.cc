@@ -211,10 +211,18 @@ absl::StatusOr<std::unique_ptr<ServerTls>> ServerTls::Create(const TlsStore& sto
 std::shared_ptr<grpc::ServerCredentials> ServerTls::credentials() const { return impl_->credentials(); }
 absl::Status ServerTls::Refresh() { return impl_->Refresh(); }
 
-void HandshakeVerdict::Set(TlsRefusal refusal) {
+void HandshakeVerdict::Set(TlsRefusal refusal, const PeerCertificates& peer) {
   MutexLock lock(mutex_);
   refusal_ = std::move(refusal);
   was_asked_ = true;
+  certificates_ = peer.others;
+  if (peer.leaf) certificates_.push_back(peer.leaf);
+}
+
+bool HandshakeVerdict::IsStillGood(const TrustBase& trust) {
+  MutexLock lock(mutex_);
+  if (refusal_.ok()) refusal_ = CheckStillGood(trust, certificates_);
+  return refusal_.ok();
 }
 
 bool HandshakeVerdict::was_asked() const {
@@ -248,7 +256,7 @@ std::shared_ptr<grpc::ChannelCredentials> MakeClientCredentials(std::shared_ptr<
         rules.host = host;
         rules.job = job;
         TlsRefusal refusal = CheckPeer(*now->trust, rules, peer.leaf, peer.others, store->Now()).refusal;
-        if (verdict != nullptr) verdict->Set(refusal);
+        if (verdict != nullptr) verdict->Set(refusal, peer);
         return refusal;
       }));
   return grpc::experimental::TlsCredentials(options);

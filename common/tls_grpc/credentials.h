@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/log.h"
@@ -45,7 +46,9 @@ class ServerTls {
 // What we said to the peer's certificate in the last handshake of a channel.
 class HandshakeVerdict {
  public:
-  void Set(TlsRefusal refusal);
+  void Set(TlsRefusal refusal, const PeerCertificates& peer);
+  // Asks once more about the peer that was let in: false if it is revoked by now; refusal() says so then.
+  bool IsStillGood(const TrustBase& trust);
   bool was_asked() const;
   TlsRefusal refusal() const;
 
@@ -53,6 +56,7 @@ class HandshakeVerdict {
   mutable Mutex mutex_;
   bool was_asked_ ABSL_GUARDED_BY(mutex_) = false;
   TlsRefusal refusal_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Certificate> certificates_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The client's side, for one channel, with what the store holds now. `host` is the name that was dialed, `job` may be

@@ -109,7 +109,8 @@ def test_with_pkcs12_and_passwords_no_secret_is_seen_anywhere(secured, cluster):
         assert owner == 0
     for process in cluster.descendants():
         try:
-            assert PASSWORD.encode() not in open("/proc/%d/cmdline" % process.pid, "rb").read()
+            for what in ("cmdline", "environ"):
+                assert PASSWORD.encode() not in open("/proc/%d/%s" % (process.pid, what), "rb").read(), process
         except OSError:
             pass
     (cluster.folder / "go").touch()
@@ -246,6 +247,20 @@ def test_a_revoked_nodes_open_stream_is_cut_within_2_s(secured, measured):
     measured("cut", time.monotonic() - began, at_most=2)
     bad.expect(EXIT_SECURITY, timeout=10)
     assert secured.count("tls: revoked") >= 1
+
+
+def test_an_agent_leaves_a_scheduler_that_was_revoked(secured, cluster):
+    certificate = secured.authority.scheduler()
+    folder = secured.folder("scheduler", server=certificate, client=secured.authority.admin())
+    cluster.start_scheduler("--tls_config", folder.config)
+    agent = secured.start_node("a", SLEEP, "--worker_num", 1)
+    secured.wait_until_running(1)
+    secured.authority.revoked.append(certificate)
+    secured.folders["a"].write_list()
+    agent.expect_said("WARNING .*revoked", timeout=5)
+    assert agent.is_running(), "its processes go on while it knocks: the scheduler may get a new certificate"
+    pki.write(folder.path / "server.pem", secured.authority.scheduler().pem())
+    agent.expect_said("reconnected", timeout=15)
 
 
 def test_a_missing_or_damaged_list_refuses_the_start_and_later_keeps_the_last_good_one(secured, cluster):

@@ -45,6 +45,9 @@ class AgentLoop {
   // Any thread, until Run returns: see CertificateRenewed.
   void NoteRenewedCertificate() { queue_.Push(CertificateRenewed{}); }
 
+  // Any thread, until Run returns: whom we trust has changed.
+  void CheckPeer() { session_.CheckPeer(); }
+
   // Whether the run had ended for all when this agent did.
   bool HasOutcome() const { return has_outcome_; }
 

@@ -94,6 +94,13 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
     ending_ = std::exchange(stream_, nullptr);
   }
 
+  void CheckPeer() {
+    if (options_.security.tls == nullptr) return;
+    MutexLock lock(mutex_);
+    if (stream_ == nullptr || verdict_ == nullptr) return;
+    if (!verdict_->IsStillGood(*options_.security.tls->Current()->trust)) stream_->Cancel();  // its thread says why
+  }
+
   // What was hung up last need not end in good order any more.
   void CancelEnding() {
     MutexLock lock(mutex_);
@@ -142,7 +149,8 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Stream> ending_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<int> shut_out_ = 0;  // dials in a row
+  std::shared_ptr<HandshakeVerdict> verdict_ ABSL_GUARDED_BY(mutex_);  // of that channel
+  std::atomic<int> shut_out_ = 0;                                      // dials in a row
 };
 
 void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<Stream>& stream) {
@@ -162,6 +170,7 @@ void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<S
     MutexLock lock(mutex_);
     if (connect_seq_ != connect_seq) return;
     channel_ = *channel;
+    verdict_ = connect.verdict;
   }
   bool was_answered = false;
   const grpc::Status status = stream->Run(*channel, [&](v1::SchedulerMessage message) {
@@ -219,6 +228,8 @@ void Session::HangUp() { impl_->HangUp(); }
 void Session::FetchPeers(const std::string& job_id, const agent::FetchPeers& request) {
   workers_->Start([impl = impl_, job_id, request] { impl->FetchPeers(job_id, request); });
 }
+
+void Session::CheckPeer() { impl_->CheckPeer(); }
 
 void Session::Close(absl::Duration timeout) {
   impl_->HangUp();

@@ -47,6 +47,9 @@ class Session {
   // Over the present connection; UNAVAILABLE without one, DATA_LOSS when the digest does not fit.
   void FetchPeers(const std::string& job_id, const agent::FetchPeers& request);
 
+  // Whom we trust has changed: breaks the stream off if the scheduler's certificate is revoked by now.
+  void CheckPeer();
+
   // Hangs up, waits until the scheduler has taken everything that was sent (at most `timeout`), then ends. Nothing is
   // delivered once it has returned.
   void Close(absl::Duration timeout);
