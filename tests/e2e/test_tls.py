@@ -2,6 +2,7 @@
 
 import json
 import os
+import queue
 import re
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 import muster
 import pki
+import wire
 from muster import EXIT_SECURITY, WITH_TLS, eventually
 
 SLEEP = ["sleep", "1000"]
@@ -261,6 +263,39 @@ def test_an_agent_leaves_a_scheduler_that_was_revoked(secured, cluster):
     assert agent.is_running(), "its processes go on while it knocks: the scheduler may get a new certificate"
     pki.write(folder.path / "server.pem", secured.authority.scheduler().pem())
     agent.expect_said("reconnected", timeout=15)
+
+
+def test_a_join_that_is_played_again_or_stale_is_refused_and_counted(secured, cluster):
+    scheduler = secured.start_scheduler()
+    pb = wire.messages()
+    with wire.tls_channel(scheduler.port, secured.authority, secured.authority.node("a")) as channel:
+        requests = queue.SimpleQueue()
+        message = wire.join(pb, "default", "a", 4711, 2)
+        requests.put(message)
+        replies = wire.open_session(channel, pb, iter(requests.get, None), timeout=60)
+        welcome = next(replies).welcome
+        assert (welcome.node_id, welcome.run) == ("a", 1)
+
+        def refusal(**changes):
+            again = pb.AgentMessage.FromString(message.SerializeToString())
+            for field, value in changes.items():
+                setattr(again.join, field, value)
+            return next(wire.open_session(channel, pb, iter([again]), timeout=60)).refusal
+        assert "newer connection" in refusal().text, "the very same bytes"
+        assert "stale" in refusal(incarnation=4712, run=1, connect_seq=9).text
+        assert "over and forgotten" in refusal(run=7, connect_seq=9).text
+        assert "does not know the cluster" in refusal(cluster_id="another", connect_seq=9).text
+        assert "certificate's name" in refusal(node_id="b", connect_seq=9).text
+        counted = secured.json("counters")["counters"]
+        for name in ("refused STALE_CONNECT", "refused STALE_INCARNATION", "refused RUN_UNKNOWN",
+                     "refused CLUSTER_CHANGED", "identity: other node"):
+            assert counted.get(name) == 1, counted
+        # The one that joined first is none the worse for it.
+        report = pb.AgentMessage()
+        report.report.heartbeat_seq = 1
+        requests.put(report)
+        assert any(reply.acknowledgement.heartbeat_seq == 1 for reply in replies)
+        requests.put(None)
 
 
 def test_a_missing_or_damaged_list_refuses_the_start_and_later_keeps_the_last_good_one(secured, cluster):
