@@ -32,7 +32,10 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kDrainTime = absl::Seconds(5);      // for agents to take the last words and hang up
+constexpr absl::Duration kDrainTime = absl::Seconds(5);  // for agents to take the last words and hang up
+// A handshake costs milliseconds of processor time, and all that are begun share it: few at once end soon, the others
+// wait in the listen queue, where no limit of time runs.
+constexpr size_t kPendingWithTls = 16;
 constexpr absl::Duration kShutdownGrace = absl::Seconds(2);  // for calls that are being answered
 
 int Fail(const std::string& what, const absl::Status& status) {
@@ -106,6 +109,7 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
   Journal& journal = **opened;
   RpcServer server({.listeners = *std::move(listeners),
                     .descriptor_limit = descriptor_limit,
+                    .pending_per_core = tls->store != nullptr ? kPendingWithTls : RpcServer::Options().pending_per_core,
                     .why_full = [&] { return WhyFull(journal); },
                     .tls_store = tls->store.get(),
                     .tls = tls->server.get()},
