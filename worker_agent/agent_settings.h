@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "common/settings/settings.h"
 #include "common/settings/syntax.h"
+#include "common/tls/tls_settings.h"
 
 namespace muster::agent {
 
@@ -49,6 +50,7 @@ struct AgentSettings {
   std::map<std::string, std::string> env;  // --env N=V, repeated
   std::string master_addr;                 // --torch_master_addr, MASTER_ADDR
   std::string master_port;                 // --torch_master_port, MASTER_PORT
+  TlsSettings tls;
   bool with_scheduler = false;
   bool standalone = false;
   std::string log_format = "text";

@@ -28,9 +28,19 @@ def messages():
                                     for name in ("AgentMessage", "SchedulerMessage")})
 
 
+_OPTIONS = [("grpc.enable_http_proxy", 0), ("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", -1)]
+
+
 def channel(port):
-    return grpc.insecure_channel("127.0.0.1:%d" % port, options=[
-        ("grpc.enable_http_proxy", 0), ("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", -1)])
+    return grpc.insecure_channel("127.0.0.1:%d" % port, options=_OPTIONS)
+
+
+def tls_channel(port, authority, issued):
+    """With that certificate (pki.py)."""
+    pem = issued.pem()
+    cut = pem.index(b"-----BEGIN PRIVATE KEY")
+    credentials = grpc.ssl_channel_credentials(authority.pem(), pem[cut:], pem[:cut])
+    return grpc.secure_channel("127.0.0.1:%d" % port, credentials, options=_OPTIONS)
 
 
 def open_session(grpc_channel, pb, requests, timeout):

@@ -15,6 +15,7 @@
 
 #include "absl/time/time.h"
 #include "worker_agent/core/events.h"
+#include "worker_agent/session/security.h"
 
 namespace muster::agent {
 
@@ -23,6 +24,8 @@ struct SessionOptions {
   uint16_t port = 0;
   absl::Duration connect_timeout = absl::Seconds(10);  // for each address family
   absl::Duration request_timeout = absl::Seconds(30);  // FetchPeers
+  std::string job_id;                                  // that the scheduler's certificate must cover
+  Security security;
 };
 
 class Workers;
@@ -43,6 +46,9 @@ class Session {
   void HangUp();
   // Over the present connection; UNAVAILABLE without one, DATA_LOSS when the digest does not fit.
   void FetchPeers(const std::string& job_id, const agent::FetchPeers& request);
+
+  // Whom we trust has changed: breaks the stream off if the scheduler's certificate is revoked by now.
+  void CheckPeer();
 
   // Hangs up, waits until the scheduler has taken everything that was sent (at most `timeout`), then ends. Nothing is
   // delivered once it has returned.
