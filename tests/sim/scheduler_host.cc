@@ -91,7 +91,7 @@ void SchedulerHost::OnClosed(StreamId stream) { Post(scheduler::StreamClosed{str
 
 void SchedulerHost::OnFarewell(const v1::FarewellRequest& farewell) {
   sim_.Trace("farewell of ", farewell.node_id(), " (", farewell.incarnation(), ") arrives");
-  Post(scheduler::FarewellReceived{farewell});
+  Post(scheduler::FarewellReceived{farewell, 0, ""});
 }
 
 void SchedulerHost::Ask(scheduler::QueryRequest request) {
