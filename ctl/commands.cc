@@ -13,6 +13,7 @@
 #include "common/number_list.h"
 #include "common/runtime_paths.h"
 #include "ctl/admin_client.h"
+#include "ctl/certs/certs_settings.h"
 #include "ctl/choose.h"
 #include "ctl/completion.h"
 #include "ctl/json.h"
@@ -221,6 +222,14 @@ int CompleteNodes(const CtlSettings& settings) {
   return Print(names);
 }
 
+std::vector<std::string> FlagsOf(const SettingsTable& table) {
+  std::vector<std::string> flags = {"--help", "--version", "--config"};
+  for (const Setting& setting : table.settings()) {
+    if (!setting.is_hidden) flags.push_back("--" + setting.flag);
+  }
+  return flags;
+}
+
 int Completion(const std::vector<std::string>& words, const CtlSettings& settings, const SettingsTable& table) {
   const std::string what = words.size() > 1 ? words[1] : "";
   if (what == "jobs") {  // asked for by the script itself, on each TAB: quick, and silent about errors
@@ -234,11 +243,12 @@ int Completion(const std::vector<std::string>& words, const CtlSettings& setting
   }
   if (what == "nodes") return CompleteNodes(settings);
   if (what != "bash") return Usage("completion: name the shell: ms-ctl completion bash (only bash is known)");
-  std::vector<std::string> flags = {"--help", "--version", "--config"};
-  for (const Setting& setting : table.settings()) {
-    if (!setting.is_hidden) flags.push_back("--" + setting.flag);
-  }
-  return Print(BashCompletion(flags));
+  CompletionWords offered;
+  offered.flags = FlagsOf(table);
+  certs::CertsSettings certs_settings;
+  offered.certs_flags = FlagsOf(certs::CertsSettingsTable(certs_settings));
+  for (const certs::CertsCommand& command : certs::CertsCommands()) offered.certs_commands.push_back(command.name);
+  return Print(BashCompletion(offered));
 }
 
 // What is wrong with the words; empty if nothing is.
