@@ -13,7 +13,7 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMaxKinds = 64;
+constexpr size_t kMaxKinds = 128;
 constexpr char kOtherKinds[] = "other";
 
 struct Logging {

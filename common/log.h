@@ -32,7 +32,7 @@ using LogFields = std::vector<std::pair<std::string, std::string>>;
 void Log(LogLevel level, const std::string& text, const LogFields& fields = {});
 
 // For what a hostile or broken peer can cause as often as it likes: the first of a kind is logged at once, then at most
-// one line for each window, which says how many there were. Thread-safe. Knows at most 64 kinds.
+// one line for each window, which says how many there were. Thread-safe. Knows at most 128 kinds.
 class CountedLog {
  public:
   explicit CountedLog(const Clock& clock, absl::Duration window = absl::Seconds(10)) : clock_(clock), window_(window) {}

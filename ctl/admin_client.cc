@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/ip_address.h"
 #include "common/net.h"
+#include "common/tls_grpc/credentials.h"
 #include "muster/v1/admin.grpc.pb.h"
 
 namespace muster::ctl {
@@ -19,7 +20,8 @@ constexpr uint32_t kRanksPerPage = 10'000;
 constexpr uint32_t kEventsPerPage = 1000;
 constexpr int kMaxReplyBytes = 64 * 1024 * 1024;
 
-std::shared_ptr<grpc::Channel> Dial(const std::string& target) {
+std::shared_ptr<grpc::Channel> Dial(const std::string& target,
+                                    const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // http_proxy is meant for the web, not for a cluster
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
@@ -27,7 +29,7 @@ std::shared_ptr<grpc::Channel> Dial(const std::string& target) {
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(target, credentials, arguments);
 }
 
 std::string TcpTarget(const IpAddress& address, uint16_t port) {
@@ -39,15 +41,22 @@ std::string TcpTarget(const IpAddress& address, uint16_t port) {
 class AdminClient::Impl {
  public:
   // `where` names the scheduler to the user; `check` says what to look at when it can't be reached.
-  Impl(std::vector<std::string> targets, std::string where, std::string check, absl::Duration timeout)
-      : targets_(std::move(targets)), where_(std::move(where)), check_(std::move(check)), timeout_(timeout) {}
+  Impl(std::vector<std::string> targets, std::string where, std::string check, absl::Duration timeout,
+       std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials(),
+       std::shared_ptr<HandshakeVerdict> verdict = std::make_shared<HandshakeVerdict>())
+      : targets_(std::move(targets)),
+        where_(std::move(where)),
+        check_(std::move(check)),
+        timeout_(timeout),
+        credentials_(std::move(credentials)),
+        verdict_(std::move(verdict)) {}
 
   template <typename Request, typename Reply>
   absl::StatusOr<Reply> Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
                              const Request& request) {
     grpc::Status status;
     for (size_t tried = 0; tried < targets_.size(); ++tried) {
-      if (stub_ == nullptr) stub_ = v1::Admin::NewStub(Dial(targets_[current_]));
+      if (stub_ == nullptr) stub_ = v1::Admin::NewStub(Dial(targets_[current_], credentials_));
       grpc::ClientContext context;
       context.set_deadline(gpr_time_from_millis(absl::ToInt64Milliseconds(timeout_), GPR_TIMESPAN));
       Reply reply;
@@ -64,6 +73,16 @@ class AdminClient::Impl {
  private:
   absl::Status Explain(const grpc::Status& status) const {
     const std::string& text = status.error_message();
+    if (const TlsRefusal refusal = verdict_->refusal(); !refusal.ok()) {
+      return absl::UnauthenticatedError(absl::StrCat("the scheduler at ", where_, " is not trusted: ", refusal.text));
+    }
+    const bool is_shut_out = verdict_->was_asked() && status.error_code() == grpc::StatusCode::UNAVAILABLE;
+    if (is_shut_out) {
+      return absl::UnauthenticatedError(absl::StrCat("the scheduler at ", where_,
+                                                     " closes the connection after the TLS handshake: it does not take "
+                                                     "this certificate; why is in its log (",
+                                                     text, ")"));
+    }
     switch (status.error_code()) {
       case grpc::StatusCode::UNAVAILABLE:
         return absl::UnavailableError(absl::StrCat("no scheduler answers at ", where_, " (", text, "). ", check_));
@@ -82,6 +101,8 @@ class AdminClient::Impl {
   const std::string where_;
   const std::string check_;
   const absl::Duration timeout_;
+  const std::shared_ptr<grpc::ChannelCredentials> credentials_;
+  const std::shared_ptr<HandshakeVerdict> verdict_;
   size_t current_ = 0;
   std::unique_ptr<v1::Admin::Stub> stub_;
 };
@@ -90,16 +111,20 @@ AdminClient::AdminClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 AdminClient::~AdminClient() = default;
 
 absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverTcp(const std::string& host, uint16_t port,
-                                                                  absl::Duration timeout) {
+                                                                  absl::Duration timeout,
+                                                                  std::shared_ptr<const TlsStore> tls) {
   const absl::StatusOr<std::vector<IpAddress>> addresses = ResolveHost(host);
   if (!addresses.ok()) return absl::UnavailableError(std::string(addresses.status().message()));
   std::vector<std::string> targets;
   for (const IpAddress& address : *addresses) targets.push_back(TcpTarget(address, port));
+  auto verdict = std::make_shared<HandshakeVerdict>();
+  std::shared_ptr<grpc::ChannelCredentials> credentials =
+      tls == nullptr ? grpc::InsecureChannelCredentials() : MakeClientCredentials(std::move(tls), host, "", verdict);
   return std::unique_ptr<AdminClient>(new AdminClient(std::make_unique<Impl>(
       std::move(targets), JoinHostPort(host, port),
       "Check that ms-scheduler runs there and that --sched_host and --sched_port (MS_SCHED_HOST, MS_SCHED_PORT) name "
       "it.",
-      timeout)));
+      timeout, std::move(credentials), std::move(verdict))));
 }
 
 absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverSocket(const std::string& path, absl::Duration timeout) {
@@ -174,6 +199,10 @@ absl::StatusOr<v1::EventsReply> AdminClient::ListEvents(const std::string& job_i
 
 absl::StatusOr<v1::StopReply> AdminClient::StopRun(const v1::StopRequest& request) {
   return impl_->Call(&v1::Admin::Stub::StopRun, request);
+}
+
+absl::StatusOr<v1::CountersReply> AdminClient::GetCounters() {
+  return impl_->Call(&v1::Admin::Stub::GetCounters, v1::CountersRequest());
 }
 
 absl::StatusOr<v1::StacksReply> AdminClient::GetStacks(const v1::StacksRequest& request) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/tls/tls_store.h"
 #include "muster/v1/admin.pb.h"
 
 namespace muster::ctl {
@@ -16,8 +17,10 @@ namespace muster::ctl {
 class AdminClient {
  public:
   // Looks the name up anew for each client and tries each of its addresses in turn. Nothing is sent yet.
+  // Over mutual TLS when `tls` is not null.
   static absl::StatusOr<std::unique_ptr<AdminClient>> OverTcp(const std::string& host, uint16_t port,
-                                                              absl::Duration timeout);
+                                                              absl::Duration timeout,
+                                                              std::shared_ptr<const TlsStore> tls = nullptr);
   // The scheduler's Unix socket, which takes changing calls.
   static absl::StatusOr<std::unique_ptr<AdminClient>> OverSocket(const std::string& path, absl::Duration timeout);
 
@@ -34,6 +37,7 @@ class AdminClient {
   absl::StatusOr<v1::EventsReply> ListEvents(const std::string& job_id, uint64_t after);
   absl::StatusOr<v1::StopReply> StopRun(const v1::StopRequest& request);
   absl::StatusOr<v1::SteerReply> SteerRun(const v1::SteerRequest& request);
+  absl::StatusOr<v1::CountersReply> GetCounters();
   // Takes up to 10 s: the agents look at their processes.
   absl::StatusOr<v1::StacksReply> GetStacks(const v1::StacksRequest& request);
 

@@ -2,16 +2,21 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/clock.h"
 #include "common/exit_codes.h"
 #include "common/ip_address.h"
 #include "common/limits.h"
+#include "common/log.h"
 #include "common/net.h"
 #include "common/number_list.h"
 #include "common/runtime_paths.h"
+#include "common/tls/tls_store.h"
+#include "common/tls_grpc/credentials.h"
 #include "ctl/admin_client.h"
 #include "ctl/certs/certs_settings.h"
 #include "ctl/choose.h"
@@ -28,6 +33,7 @@ constexpr absl::Duration kStacksTimeout = absl::Seconds(12);  // the scheduler a
 
 int Complain(const absl::Status& status) {
   std::fprintf(stderr, "ms-ctl: %s\n", std::string(status.message()).c_str());
+  if (absl::IsUnauthenticated(status)) return kExitSecurity;
   return absl::IsUnavailable(status) ? kExitUnreachable : kExitJobFailed;
 }
 
@@ -105,14 +111,40 @@ int Events(AdminClient& client, const CtlSettings& settings) {
   return Print(settings.json ? EventsJson(shown) : RenderEvents(shown, absl::LocalTimeZone()));
 }
 
-// The job that a changing call is for: named, or the only one that has not ended. And the way to say it.
+// The job that a changing call is for: named, or the only one that has not ended. And the way to say it: an admin's
+// certificate, else the scheduler's Unix socket.
+// TLS as it is configured; null without. What stays between the calls of one ms-ctl.
+absl::StatusOr<std::shared_ptr<const TlsStore>> OpenTls(const CtlSettings& settings) {
+  static CountedLog counted(Clock::System());
+  std::map<std::string, std::string> environment = ProcessEnvironment();
+  TlsStore::Options options{TlsRole::kClient, settings.tls, PasswordFrom(environment, TlsRole::kClient)};
+  WipePasswordVariables(environment);
+  if (!settings.tls.is_on()) {
+    if (!settings.tls.require_tls) return std::shared_ptr<const TlsStore>();
+    const auto addresses = ResolveHost(settings.sched_host);
+    for (const IpAddress& address : addresses.ok() ? *addresses : std::vector<IpAddress>()) {
+      if (address.is_loopback()) continue;
+      return absl::PermissionDeniedError(absl::StrCat(
+          "--require_tls is set, and without --tls_config only a scheduler on a loopback address is asked; ",
+          settings.sched_host, " is ", address.ToString()));
+    }
+    return std::shared_ptr<const TlsStore>();
+  }
+  ForbidCoreDumps();
+  absl::StatusOr<std::unique_ptr<TlsStore>> store = TlsStore::Open(std::move(options), Clock::System(), counted);
+  if (!store.ok()) return store.status();
+  TellGrpcCiphers((*store)->ciphers());
+  return std::shared_ptr<const TlsStore>(*std::move(store));
+}
+
 struct Steered {
   std::string job_id;
   std::unique_ptr<AdminClient> client;
 };
 
 absl::StatusOr<Steered> ChooseSteered(AdminClient& reader, const CtlSettings& settings, const std::string& job_argument,
-                                      const std::string& verb, absl::Duration timeout) {
+                                      const std::string& verb, absl::Duration timeout,
+                                      const std::shared_ptr<const TlsStore>& tls) {
   Steered steered;
   steered.job_id = job_argument.empty() ? settings.job_id : job_argument;
   if (steered.job_id.empty()) {
@@ -122,6 +154,13 @@ absl::StatusOr<Steered> ChooseSteered(AdminClient& reader, const CtlSettings& se
     if (!chosen.ok()) return chosen.status();
     if (!chosen->has_value()) return absl::NotFoundError(absl::StrCat("there is no job to ", verb));
     steered.job_id = (*chosen)->job_id();
+  }
+  if (tls != nullptr && settings.admin_socket.empty() && tls->Current()->own_name.has_value() &&
+      tls->Current()->own_name->kind == PeerName::Kind::kAdmin) {
+    auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, timeout, tls);
+    if (!client.ok()) return client.status();
+    steered.client = *std::move(client);
+    return steered;
   }
   const std::string path =
       settings.admin_socket.empty() ? DefaultAdminSocket(settings.sched_port) : settings.admin_socket;
@@ -133,8 +172,9 @@ absl::StatusOr<Steered> ChooseSteered(AdminClient& reader, const CtlSettings& se
 
 std::string ThisUser() { return absl::StrCat(LocalUserName(), "@", LocalHostName()); }
 
-int Stop(AdminClient& reader, const CtlSettings& settings, const std::string& job_argument) {
-  const absl::StatusOr<Steered> steered = ChooseSteered(reader, settings, job_argument, "stop", settings.timeout);
+int Stop(AdminClient& reader, const CtlSettings& settings, const std::shared_ptr<const TlsStore>& tls,
+         const std::string& job_argument) {
+  const absl::StatusOr<Steered> steered = ChooseSteered(reader, settings, job_argument, "stop", settings.timeout, tls);
   if (!steered.ok()) return Complain(steered.status());
   v1::StopRequest request;
   request.set_job_id(steered->job_id);
@@ -153,13 +193,13 @@ int Stop(AdminClient& reader, const CtlSettings& settings, const std::string& jo
 }
 
 // `argument` is the job for a restart, else the node.
-int Steer(AdminClient& reader, const CtlSettings& settings, v1::SteerRequest::Action action, const std::string& verb,
-          const std::string& argument) {
+int Steer(AdminClient& reader, const CtlSettings& settings, const std::shared_ptr<const TlsStore>& tls,
+          v1::SteerRequest::Action action, const std::string& verb, const std::string& argument) {
   const bool is_about_node = action != v1::SteerRequest::RESTART;
   if (is_about_node && argument.empty()) return Usage(absl::StrCat(verb, ": name the node: ms-ctl ", verb, " NODE"));
   const absl::StatusOr<Steered> steered =
       ChooseSteered(reader, settings, is_about_node ? "" : argument,
-                    is_about_node ? absl::StrCat(verb, " a node of") : verb, settings.timeout);
+                    is_about_node ? absl::StrCat(verb, " a node of") : verb, settings.timeout, tls);
   if (!steered.ok()) return Complain(steered.status());
   v1::SteerRequest request;
   request.set_job_id(steered->job_id);
@@ -185,7 +225,8 @@ int Why(AdminClient& client, CtlSettings settings, const std::string& job_argume
   return Print(out.empty() ? "no job yet\n" : out);
 }
 
-int Stacks(AdminClient& reader, const CtlSettings& settings, const std::string& ranks) {
+int Stacks(AdminClient& reader, const CtlSettings& settings, const std::shared_ptr<const TlsStore>& tls,
+           const std::string& ranks) {
   v1::StacksRequest request;
   if (!ranks.empty()) {
     const auto ranges = ParseNumberRanges(ranks, kMaxWorkers);
@@ -200,7 +241,7 @@ int Stacks(AdminClient& reader, const CtlSettings& settings, const std::string& 
     }
   }
   const absl::StatusOr<Steered> steered =
-      ChooseSteered(reader, settings, "", "look at", std::max(settings.timeout, kStacksTimeout));
+      ChooseSteered(reader, settings, "", "look at", std::max(settings.timeout, kStacksTimeout), tls);
   if (!steered.ok()) return Complain(steered.status());
   request.set_job_id(steered->job_id);
   request.set_run(settings.run);
@@ -210,8 +251,8 @@ int Stacks(AdminClient& reader, const CtlSettings& settings, const std::string& 
 }
 
 // For TAB: quick, and silent about errors.
-int CompleteNodes(const CtlSettings& settings) {
-  const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, absl::Seconds(1));
+int CompleteNodes(const CtlSettings& settings, const std::shared_ptr<const TlsStore>& tls) {
+  const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, absl::Seconds(1), tls);
   if (!client.ok()) return kExitUnreachable;
   const auto jobs = ForEachJob(**client, settings, &AdminClient::ListNodes);
   if (!jobs.ok()) return kExitUnreachable;
@@ -230,10 +271,17 @@ std::vector<std::string> FlagsOf(const SettingsTable& table) {
   return flags;
 }
 
-int Completion(const std::vector<std::string>& words, const CtlSettings& settings, const SettingsTable& table) {
+int Counters(AdminClient& client, const CtlSettings& settings) {
+  const absl::StatusOr<v1::CountersReply> reply = client.GetCounters();
+  if (!reply.ok()) return Complain(reply.status());
+  return Print(settings.json ? CountersJson(*reply) : RenderCounters(*reply, absl::LocalTimeZone()));
+}
+
+int Completion(const std::vector<std::string>& words, const CtlSettings& settings, const SettingsTable& table,
+               const std::shared_ptr<const TlsStore>& tls) {
   const std::string what = words.size() > 1 ? words[1] : "";
   if (what == "jobs") {  // asked for by the script itself, on each TAB: quick, and silent about errors
-    const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, absl::Seconds(1));
+    const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, absl::Seconds(1), tls);
     if (!client.ok()) return kExitUnreachable;
     const absl::StatusOr<v1::StatusReply> reply = (*client)->GetStatus("", 0);
     if (!reply.ok()) return kExitUnreachable;
@@ -241,7 +289,7 @@ int Completion(const std::vector<std::string>& words, const CtlSettings& setting
     for (const v1::RunStatus& run : reply->runs()) absl::StrAppend(&names, run.job_id(), "\n");
     return Print(names);
   }
-  if (what == "nodes") return CompleteNodes(settings);
+  if (what == "nodes") return CompleteNodes(settings, tls);
   if (what != "bash") return Usage("completion: name the shell: ms-ctl completion bash (only bash is known)");
   CompletionWords offered;
   offered.flags = FlagsOf(table);
@@ -284,22 +332,29 @@ int RunCommand(const std::vector<std::string>& words, const CtlSettings& setting
   if (settings.run > 0 && settings.job_id.empty() && lists) {
     return Usage("--run says which run of a job: name the job too, with --job ID");
   }
-  if (words[0] == "completion") return Completion(words, settings, table);
-  const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, settings.timeout);
+  const absl::StatusOr<std::shared_ptr<const TlsStore>> opened = OpenTls(settings);
+  if (!opened.ok()) {
+    Complain(opened.status());
+    return kExitSecurity;
+  }
+  const std::shared_ptr<const TlsStore>& tls = *opened;
+  if (words[0] == "completion") return Completion(words, settings, table, tls);
+  const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, settings.timeout, tls);
   if (!client.ok()) return Complain(client.status());
   if (words[0] == "status") return Status(**client, settings);
   if (words[0] == "nodes") return Nodes(**client, settings);
   if (words[0] == "ranks") return Ranks(**client, settings);
   if (words[0] == "events") return Events(**client, settings);
   if (words[0] == "watch") return Watch(**client, settings);
+  if (words[0] == "counters") return Counters(**client, settings);
   const std::string argument = words.size() > 1 ? words[1] : "";
   if (words[0] == "why") return Why(**client, settings, argument);
-  if (words[0] == "stacks") return Stacks(**client, settings, argument);
-  if (words[0] == "restart") return Steer(**client, settings, v1::SteerRequest::RESTART, words[0], argument);
-  if (words[0] == "fence") return Steer(**client, settings, v1::SteerRequest::FENCE, words[0], argument);
-  if (words[0] == "drain") return Steer(**client, settings, v1::SteerRequest::DRAIN, words[0], argument);
-  if (words[0] == "undrain") return Steer(**client, settings, v1::SteerRequest::UNDRAIN, words[0], argument);
-  return Stop(**client, settings, argument);
+  if (words[0] == "stacks") return Stacks(**client, settings, tls, argument);
+  if (words[0] == "restart") return Steer(**client, settings, tls, v1::SteerRequest::RESTART, words[0], argument);
+  if (words[0] == "fence") return Steer(**client, settings, tls, v1::SteerRequest::FENCE, words[0], argument);
+  if (words[0] == "drain") return Steer(**client, settings, tls, v1::SteerRequest::DRAIN, words[0], argument);
+  if (words[0] == "undrain") return Steer(**client, settings, tls, v1::SteerRequest::UNDRAIN, words[0], argument);
+  return Stop(**client, settings, tls, argument);
 }
 
 }  // namespace muster::ctl

@@ -92,6 +92,7 @@ const std::vector<Command>& Commands() {
       {"stacks", "[RANKS]", "where processes stand: the slowest ones, or those of ranks such as 0,3-5"},
       {"why", "[JOB]", "what a job waits for or failed of, with the last lines and what to do"},
       {"watch", "", "status and events live, until the job ends (exit code 0 or 1)"},
+      {"counters", "", "how often what was refused and why, and how long certificates last"},
       {"stop", "[JOB]", "ends a job: its processes are stopped, its agents end"},
       {"restart", "[JOB]", "starts all processes of a job again, in a new round with the same ranks"},
       {"fence", "NODE", "vouches that a lost node's processes have ended, so that its ranks may start elsewhere"},

@@ -61,6 +61,7 @@ SettingsTable CtlSettingsTable(CtlSettings& settings) {
   run.default_text = "the latest";
   Setting& json = table.AddBool("json", &settings.json, "Print one JSON document, for scripts.");
   json.group = what;
+  AddTls(table, &settings.tls);
   return table;
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "common/settings/settings.h"
+#include "common/tls/tls_settings.h"
 
 namespace muster::ctl {
 
@@ -18,6 +19,7 @@ struct CtlSettings {
   absl::Duration timeout = absl::Seconds(5);
   std::string reason;  // that others are told of a changing call
   bool json = false;
+  TlsSettings tls;
 };
 
 SettingsTable CtlSettingsTable(CtlSettings& settings);

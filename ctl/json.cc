@@ -201,6 +201,16 @@ std::string StacksJson(const std::string& job_id, const v1::StacksReply& reply) 
   return Document(Json{{"job_id", job_id}, {"run", reply.run()}, {"round", reply.round()}, {"ranks", ranks}});
 }
 
+std::string CountersJson(const v1::CountersReply& reply) {
+  Json counters = Json::object();
+  for (const v1::Counter& counter : reply.counters()) counters[counter.name()] = counter.value();
+  const auto time_or_null = [](int64_t unix_ms) { return unix_ms == 0 ? Json() : Json(unix_ms); };
+  return Document(Json{{"counters", counters},
+                       {"certificate_ends_unix_ms", time_or_null(reply.certificate_ends_unix_ms())},
+                       {"certificate_fingerprint", reply.certificate_fingerprint()},
+                       {"revocation_list_ends_unix_ms", time_or_null(reply.revocation_list_ends_unix_ms())}});
+}
+
 std::string SteerJson(const std::string& job_id, const v1::SteerReply& reply) {
   return Document(Json{{"job_id", job_id}, {"run", reply.run()}, {"text", reply.text()}});
 }

@@ -192,6 +192,21 @@ std::string RenderStacks(const v1::StacksReply& reply) {
   return out;
 }
 
+std::string RenderCounters(const v1::CountersReply& reply, absl::TimeZone zone) {
+  Table table({{"REFUSED, OR NOTED", Align::kLeft}, {"COUNT", Align::kRight}});
+  for (const v1::Counter& counter : reply.counters()) table.AddRow({counter.name(), absl::StrCat(counter.value())});
+  std::string out = table.rows() == 0 ? "nothing was refused yet\n" : table.Print();
+  if (reply.certificate_ends_unix_ms() != 0) {
+    absl::StrAppend(&out, "the scheduler's certificate ends ", FormatWallTime(reply.certificate_ends_unix_ms(), zone),
+                    "\n");
+  }
+  if (reply.revocation_list_ends_unix_ms() != 0) {
+    absl::StrAppend(&out, "the revocation list ends ", FormatWallTime(reply.revocation_list_ends_unix_ms(), zone),
+                    "\n");
+  }
+  return out;
+}
+
 std::string RenderWhy(const v1::RunStatus& run, absl::TimeZone zone) {
   std::string out =
       absl::StrCat("job ", EscapeControl(run.job_id()), ", run ", run.run(), ": ", PhaseWord(run.phase()), "\n");

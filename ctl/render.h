@@ -29,6 +29,9 @@ std::string RenderRun(const v1::RunStatus& run, absl::TimeZone zone);
 std::string RenderNodes(const std::vector<NodesOfJob>& jobs);
 std::string RenderRanks(const std::vector<RanksOfJob>& jobs);
 
+// What was refused how often, and how long certificates last.
+std::string RenderCounters(const v1::CountersReply& reply, absl::TimeZone zone);
+
 // Each rank's stack under a line that says whose it is and how it was had.
 std::string RenderStacks(const v1::StacksReply& reply);
 

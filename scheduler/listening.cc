@@ -14,10 +14,10 @@ absl::StatusOr<std::vector<Listener>> OpenListeners(const SchedulerSettings& set
   const NameService names{ResolveHost, IsLocalAddress};
   const absl::StatusOr<BindPlan> plan = PlanBind(settings.sched_host, settings.listen_address, names);
   if (!plan.ok()) return plan.status();
-  if (settings.require_tls && !plan->is_loopback_only()) {
+  if (settings.tls.require_tls && !settings.tls.is_on() && !plan->is_loopback_only()) {
     return absl::FailedPreconditionError(
-        "--require_tls is set and there is no TLS configuration: without TLS only a loopback address is served "
-        "(--listen_address 127.0.0.1)");
+        "--require_tls is set and there is no TLS configuration (--tls_config): without TLS only a loopback address is "
+        "served (--listen_address 127.0.0.1)");
   }
   if (!plan->notice.empty()) Log(LogLevel::kInfo, plan->notice);
   absl::StatusOr<std::vector<Listener>> listeners = OpenTcpListeners(*plan, settings.sched_port);

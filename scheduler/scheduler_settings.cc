@@ -64,8 +64,7 @@ void AddLoggingAndSecurity(SettingsTable& table, SchedulerSettings& s) {
       .Env({"MS_LOG_FILE"});
   table.AddString("log_dir", &s.log_dir, "").Value("FOLDER").Env({"MS_LOG_DIR"}).Hide();
 
-  table.BeginGroup("Security");
-  table.AddBool("require_tls", &s.require_tls, "Refuses to serve other machines without TLS.").Env({"MS_REQUIRE_TLS"});
+  AddTls(table, &s.tls);
   table
       .AddString("admin_socket", &s.admin_socket,
                  "Unix socket for ms-ctl's changing calls (default: in the runtime folder of this user).")

@@ -7,6 +7,7 @@
 
 #include "absl/time/time.h"
 #include "common/settings/settings.h"
+#include "common/tls/tls_settings.h"
 
 namespace muster::scheduler {
 
@@ -36,7 +37,7 @@ struct SchedulerSettings {
   absl::Duration keep_runs_for = absl::Hours(24 * 7);
   std::optional<absl::Duration> heartbeat_interval;
   bool once = false;
-  bool require_tls = false;
+  TlsSettings tls;
   std::string admin_socket;         // the Unix socket for ms-ctl; empty: see common/runtime_paths.h
   std::string log_format = "text";  // text or json
   std::string log_level = "info";

@@ -17,6 +17,7 @@ sigset_t StopSignals() {
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGHUP);
   return set;
 }
 
@@ -24,6 +25,9 @@ sigset_t StopSignals() {
 
 StopWaiter::StopWaiter() {
   const sigset_t set = StopSignals();
+  struct sigaction hangup {};
+  sigaction(SIGHUP, nullptr, &hangup);
+  ignores_hangup_ = hangup.sa_handler == SIG_IGN;  // nohup; a blocked signal comes all the same
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // a file that may not grow (ulimit -f) is an error that the journal tells of
@@ -46,12 +50,15 @@ std::optional<int> StopWaiter::settled() const {
   return settled_;
 }
 
-int StopWaiter::Wait() {
+int StopWaiter::Wait(const std::function<bool()>& on_hangup) {
   while (true) {
     std::array<pollfd, 2> watched = {{{signals_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
     poll(watched.data(), watched.size(), -1);
     signalfd_siginfo info{};
-    if (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) return static_cast<int>(info.ssi_signo);
+    if (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
+      if (info.ssi_signo != SIGHUP) return static_cast<int>(info.ssi_signo);
+      if (!on_hangup() && !ignores_hangup_) return SIGHUP;
+    }
     if (settled().has_value()) return 0;
   }
 }

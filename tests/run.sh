@@ -9,7 +9,7 @@
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
-stages=(style unit sim e2e asan tsan)
+stages=(style unit sim e2e asan fuzz tsan)
 # What each stage is for:
 #   style  clang-format
 #   unit   unit, golden and contract tests, release build
@@ -17,6 +17,7 @@ stages=(style unit sim e2e asan tsan)
 #   e2e    real processes, PyTorch 2.13 and Debian's 1.13
 #   asan   unit, golden and contract tests, built by clang (for -Wthread-safety) with AddressSanitizer and
 #          UndefinedBehaviorSanitizer; with --long the end-to-end tests as well
+#   fuzz   libFuzzer on what reads foreign bytes: 5 minutes over all targets, with --long an hour for each
 #   tsan   the test programs that link no gRPC (which is not built for it) with ThreadSanitizer (with --long, or
 #          by name)
 
@@ -39,7 +40,7 @@ for stage in "${chosen[@]}"; do
 done
 if ((${#chosen[@]} == 0)); then
   chosen=("${stages[@]}")
-  ((is_long)) || chosen=(style unit sim e2e asan)
+  ((is_long)) || chosen=(style unit sim e2e asan fuzz)
 fi
 
 jobs=$(nproc)
@@ -126,6 +127,9 @@ stage_e2e() {
   check "release build" build build release || return 1
   prepare_torch
   MUSTER_BIN=$root/build/bin run_pytest e2e
+  # Once more over mutual TLS: what a job and its recovery are made of.
+  MUSTER_BIN=$root/build/bin MUSTER_E2E_TLS=1 run_pytest e2e_tls \
+    -k '(test_recovery or test_jobs or test_quick_job or test_quiet or test_kills) and not torch-1.13'
 }
 
 stage_asan() {
@@ -137,6 +141,18 @@ stage_asan() {
     MUSTER_BIN=$root/build-asan/bin MUSTER_SLOWNESS=4 run_pytest asan_e2e -k 'not torch-1.13'
   fi
   unset ASAN_OPTIONS UBSAN_OPTIONS
+}
+
+stage_fuzz() {
+  local targets=() source target seconds corpus
+  for source in tests/fuzz/corpus/*/; do targets+=("$(basename "$source")"); done
+  check "fuzz build" build build-fuzz fuzz "${targets[@]/#/fuzz_}" || return 1
+  if ((is_long)); then seconds=3600; else seconds=$((300 / ${#targets[@]})); fi
+  for target in "${targets[@]}"; do
+    corpus=$(mktemp -d -p "$results")  # what is found goes here, not into the tree
+    check "fuzz_$target" quietly "build-fuzz/bin/fuzz_$target" -max_total_time=$seconds -timeout=20 -rss_limit_mb=2048 \
+      -max_len=16384 -artifact_prefix="$root/build-fuzz/$target-" "$corpus" "tests/fuzz/corpus/$target"
+  done
 }
 
 stage_tsan() {

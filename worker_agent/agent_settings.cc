@@ -209,7 +209,6 @@ void AddSchedulersOwn(SettingsTable& table, AgentSettings& s) {
   add("disconnect_grace", "SECONDS", "MS_DISCONNECT_GRACE");
   add("fence_timeout", "SECONDS", "MS_FENCE_TIMEOUT");
   add("log_file", "FILE", "MS_LOG_FILE");
-  add("require_tls", "", "MS_REQUIRE_TLS");
   add("admin_socket", "PATH", "MS_ADMIN_SOCKET");
   add("journal_path", "FILE", "MS_JOURNAL_PATH");
 }
@@ -284,6 +283,7 @@ SettingsTable AgentSettingsTable(AgentSettings& settings) {
   AddReceiveMsgTimeout(table, &settings.receive_msg_timeout);
   AddStopTimeout(table, &settings.stop_timeout);
   AddLogging(table, settings);
+  AddTls(table, &settings.tls);
   table.BeginGroup("Other");
   AddCheckConfig(table, &settings.check_config);
   AddSchedulersOwn(table, settings);

@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "common/settings/settings.h"
+#include "common/tls/tls_settings.h"
 
 namespace muster::agent {
 
@@ -47,6 +48,7 @@ struct AgentSettings {
   std::vector<std::string> env;  // --env N=V, repeated
   std::string master_addr;       // --torch_master_addr, MASTER_ADDR
   std::string master_port;       // --torch_master_port, MASTER_PORT
+  TlsSettings tls;
   bool with_scheduler = false;
   bool standalone = false;
   std::string log_format = "text";

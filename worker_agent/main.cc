@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -17,9 +18,12 @@
 #include "common/exit_codes.h"
 #include "common/ip_address.h"
 #include "common/log.h"
+#include "common/net.h"
 #include "common/runtime_paths.h"
 #include "common/settings/settings.h"
 #include "common/settings/syntax.h"
+#include "common/tls/tls_store.h"
+#include "common/tls_grpc/credentials.h"
 #include "common/version.h"
 #include "worker_agent/agent_settings.h"
 #include "worker_agent/launch/work_folder.h"
@@ -74,9 +78,55 @@ absl::Status PrepareLogFolder(const std::string& folder) {
                                                  "; correct --log_dir, or leave it out"));
 }
 
+// What the peers would refuse is found here, before anything is dialed.
+absl::Status CheckOwnName(const TlsStore& store, AgentSettings& settings) {
+  if (!settings.tls.needs_name()) return absl::OkStatus();
+  const PeerName& name = *store.Current()->own_name;
+  const std::string is_for = absl::StrCat("client_cert_path: the certificate's name is ", name.ToUri());
+  if (!name.IsNode()) return absl::PermissionDeniedError(absl::StrCat(is_for, ", which is none of a node"));
+  if (!name.CoversJob(settings.job_id)) {
+    return absl::PermissionDeniedError(absl::StrCat(is_for, ", but the job is ", settings.job_id,
+                                                    ": correct MS_JOB_ID, or use that job's certificate"));
+  }
+  const bool names_one = name.kind == PeerName::Kind::kNode && name.id != "*";
+  if (names_one && settings.node_id.empty()) settings.node_id = name.id;
+  if (name.CoversNode(settings.node_id)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat(is_for, ", but MS_NODE_ID is ", settings.node_id, ": correct one of the two"));
+}
+
+// Null without TLS. Fills in the node id that the certificate names.
+absl::StatusOr<std::shared_ptr<TlsStore>> OpenTls(AgentSettings& settings, const PasswordSource& password,
+                                                  CountedLog& counted) {
+  if (!settings.tls.is_on()) {
+    if (!settings.tls.require_tls || settings.standalone) return std::shared_ptr<TlsStore>();
+    const auto addresses = ResolveHost(settings.sched_host);
+    if (!addresses.ok()) return std::shared_ptr<TlsStore>();  // each dial looks again
+    if (absl::Status status = CheckPlaintext({nullptr, true}, settings.sched_host, *addresses); !status.ok()) {
+      return status;
+    }
+    return std::shared_ptr<TlsStore>();
+  }
+  ForbidCoreDumps();
+  absl::StatusOr<std::unique_ptr<TlsStore>> store =
+      TlsStore::Open({TlsRole::kClient, settings.tls, password}, Clock::System(), counted);
+  if (!store.ok()) return store.status();
+  if (absl::Status status = CheckOwnName(**store, settings); !status.ok()) return status;
+  if (!settings.tls.needs_name()) {
+    Log(LogLevel::kWarning,
+        "--tls_identity=ca-only: any certificate of the authority is taken for the scheduler's, whatever its name");
+  }
+  TellGrpcCiphers((*store)->ciphers());
+  return std::shared_ptr<TlsStore>(*std::move(store));
+}
+
 // Joins the job and stays with it. Before gRPC: the keeper is forked while this is the only thread.
-int Work(AgentSettings settings, std::map<std::string, std::string> environment) {
+int Work(AgentSettings settings, std::map<std::string, std::string>& environment) {
   Signals signals;
+  CountedLog counted(Clock::System());
+  const PasswordSource password = PasswordFrom(environment, TlsRole::kClient);
+  const absl::StatusOr<std::shared_ptr<TlsStore>> tls = OpenTls(settings, password, counted);
+  if (!tls.ok()) return Fail(tls.status(), kExitSecurity);
   if (settings.standalone && !settings.worker_num) settings.worker_num = SlotCount(settings, environment);
 
   if (const absl::Status status = PrepareLogFolder(settings.log_dir); !status.ok()) return Fail(status);
@@ -96,7 +146,8 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
     Keeper::Spare((*scheduler)->pid());
     if (const absl::Status status = (*scheduler)->WaitUntilItListens(settings); !status.ok()) return Fail(status);
   }
-  if (settings.standalone) {  // what was inherited is meant for another job
+  WipePasswordVariables(environment);  // a scheduler of our own has taken its one along
+  if (settings.standalone) {           // what was inherited is meant for another job
     environment.erase("MS_SCHED_HOST");
     environment.erase("MS_SCHED_PORT");
   }
@@ -124,6 +175,12 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
   options.agent.has_command = !settings.command.empty();
   options.session.host = settings.sched_host;
   options.session.port = settings.sched_port;
+  options.session.job_id = settings.job_id;
+  options.session.security = {*tls, settings.tls.require_tls};
+  if (*tls != nullptr) {
+    options.agent.node.set_certificate_fingerprint((*tls)->Current()->identity->leaf().Fingerprint());
+    options.farewell_environment = FarewellEnvironment(settings.tls, password);
+  }
   options.session.request_timeout = std::min(settings.receive_msg_timeout, options.session.request_timeout);
   options.program = OwnProgram();
   options.work_folder = (*folder)->path();
@@ -133,7 +190,14 @@ int Work(AgentSettings settings, std::map<std::string, std::string> environment)
     if (settings.node_id.empty() && lock.ok()) lock->Keep(id);
   };
   AgentLoop loop(std::move(options), *std::move(keeper), **launcher, signals, Clock::System());
+  if (*tls != nullptr) {
+    (*tls)->Start([&, shown = (*tls)->Current()->identity_generation]() mutable {
+      const uint64_t now = (*tls)->Current()->identity_generation;
+      if (std::exchange(shown, now) != now) loop.NoteRenewedCertificate();
+    });
+  }
   const int code = loop.Run();
+  if (*tls != nullptr) (*tls)->Stop();
   if (loop.HasOutcome() && lock.ok()) lock->Remove();
   // Other nodes still need the scheduler: to learn how the job ended, for which they may take stop_timeout; or to go on
   // without this node, which was drained.
@@ -150,7 +214,7 @@ int Main(const std::vector<std::string>& args) {
   prctl(PR_SET_NAME, "ms-worker");
   AgentSettings settings;
   SettingsTable table = AgentSettingsTable(settings);
-  const std::map<std::string, std::string> environment = ProcessEnvironment();
+  std::map<std::string, std::string> environment = ProcessEnvironment();
   LoadResult loaded = LoadSettings(table, args, environment, true);
   if (loaded.wants_help) return std::fputs(HelpText(table).c_str(), stdout) < 0 ? kExitUsage : kExitSuccess;
   if (loaded.wants_version) return std::printf("ms-worker %s\n", kVersion) < 0 ? kExitUsage : kExitSuccess;

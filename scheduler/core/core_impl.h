@@ -82,7 +82,7 @@ class Core::Impl {
   void On(const ProbeAnswered& event);
   void On(const StreamClosed& event);
   void On(const FarewellReceived& event);
-  void HearFarewell(const v1::FarewellRequest& farewell);
+  void HearFarewell(const FarewellReceived& event);
   void TakeEvents(Run& run, Node& node, const v1::Report& report);
   void HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when);
   void NoteFence(Run& run, Node& node, absl::Duration armed);
@@ -113,7 +113,7 @@ class Core::Impl {
                 CauseCandidate candidate);
   void Bury(Run& run, Node& node, const std::string& reason);
   void Rejoin(const JoinRequested& event, Run& run, Node& node);
-  Node* SeatFor(Run& run, const v1::Join& join);
+  Node* SeatFor(Run& run, const JoinRequested& event);
   static bool IsSoleHeir(const Node& node, const v1::Join& join);
   bool RestartsAlone(const Run& run) const;
   uint32_t MaxRestarts(const Run& run) const;

@@ -33,7 +33,7 @@ struct JoinRequested {
   StreamId stream = 0;
   v1::Join join;
   std::string peer_address;  // numeric address that the connection came from, without port
-  std::string identity;      // from the certificate; empty without TLS
+  std::string identity;      // from the certificate; empty without TLS or where it binds nothing
 };
 
 struct ReportReceived {
@@ -59,7 +59,8 @@ struct StreamClosed {
 
 struct FarewellReceived {
   v1::FarewellRequest farewell;
-  QueryId query = 0;  // answered once it is durable; 0: nobody waits
+  QueryId query = 0;     // answered once it is durable; 0: nobody waits
+  std::string identity;  // from the certificate; empty without TLS
 };
 
 using QueryRequest = std::variant<v1::StatusRequest, v1::NodesRequest, v1::RanksRequest, v1::EventsRequest>;

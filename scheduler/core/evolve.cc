@@ -49,6 +49,7 @@ void Remove(Run& run, std::map<std::string, Node>::iterator it, v1::NodeRemoved:
                                .host_name = node.info.host_name(),
                                .address = node.info.address(),
                                .role = node.info.role(),
+                               .identity = node.identity,
                                .last_seen = node.last_seen,
                                .was_seen = node.was_seen};
   AddRemoved(run, node, is_dead);
@@ -206,6 +207,12 @@ void Apply(State& state, const v1::NodeDraining& record, int64_t) {
   node->draining_reason = record.is_draining() ? record.reason() : "";
 }
 
+void Apply(State& state, const v1::NodeRecertified& record, int64_t) {
+  Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
+  if (node == nullptr || node->incarnation != record.incarnation()) return;
+  node->info.set_certificate_fingerprint(record.certificate_fingerprint());
+}
+
 void Apply(State& state, const v1::NodeReturned& record, int64_t) {
   Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
   if (node == nullptr || node->incarnation != record.incarnation()) return;
@@ -317,6 +324,9 @@ const v1::StoryEvent* Evolve(State& state, const v1::Record& record) {
       break;
     case v1::Record::kNodeDraining:
       Apply(state, record.node_draining(), record.unix_ms());
+      break;
+    case v1::Record::kNodeRecertified:
+      Apply(state, record.node_recertified(), record.unix_ms());
       break;
     case v1::Record::kSnapshot:
       state = FromSnapshot(record.snapshot());

@@ -35,6 +35,30 @@ bool ReturnsAsSpare(const Run& run, const v1::Join& join) {
   return run.gone.contains(join.node_id());
 }
 
+// Within a run an id belongs to the identity that first joined it. One that came without (the scheduler served plain
+// text then) belongs to nobody.
+bool IsSomebodyElses(const std::string& owner, const std::string& identity) {
+  return !owner.empty() && owner != identity;
+}
+
+v1::Refusal RefuseIdentity(const std::string& node_id, const std::string& owner, const std::string& identity) {
+  return MakeRefusal(v1::Refusal::NOT_AUTHORIZED,
+                     absl::StrCat("node id ", node_id, " belongs to ", owner, " in this run, and this node is ",
+                                  identity.empty() ? "without a name" : identity,
+                                  ": give it another MS_NODE_ID, or the certificate that it had"));
+}
+
+// The owner of the id that the join names, unless the identity is that owner.
+std::optional<v1::Refusal> RefuseStranger(const Run& run, const std::string& node_id, const std::string& identity) {
+  const auto node = run.nodes.find(node_id);
+  const auto gone = run.gone.find(node_id);
+  const std::string owner = node != run.nodes.end()  ? node->second.identity
+                            : gone != run.gone.end() ? gone->second.identity
+                                                     : "";
+  if (!IsSomebodyElses(owner, identity)) return std::nullopt;
+  return RefuseIdentity(node_id, owner, identity);
+}
+
 // For whom the job waits: a newcomer may be that node, started with another id.
 std::string WhoseReturn(const Run& run) {
   for (const auto& [id, node] : run.nodes) {
@@ -71,6 +95,9 @@ void Core::Impl::On(const JoinRequested& event) {
 // An agent that was welcomed before only ever gets its own run's verdict.
 void Core::Impl::JoinKnownRun(const JoinRequested& event, Run& run) {
   const v1::Join& join = event.join;
+  if (auto refusal = RefuseStranger(run, join.node_id(), event.identity)) {
+    return Refuse(event.stream, *std::move(refusal));
+  }
   if (const auto it = run.nodes.find(join.node_id()); it != run.nodes.end()) {
     if (it->second.incarnation == join.incarnation()) return Resume(event, run, it->second);
     return Refuse(event.stream, MakeRefusal(v1::Refusal::STALE_INCARNATION,
@@ -98,14 +125,21 @@ void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
   if (const auto job = state_.jobs.find(join.job_id()); job != state_.jobs.end()) {
     for (auto& [number, run] : job->second.runs) {
       const auto id = run.by_incarnation.find(join.incarnation());
-      if (id != run.by_incarnation.end()) return Resume(event, run, run.nodes.at(id->second));
+      if (id == run.by_incarnation.end()) continue;
+      if (auto refusal = RefuseStranger(run, id->second, event.identity)) {
+        return Refuse(event.stream, *std::move(refusal));
+      }
+      return Resume(event, run, run.nodes.at(id->second));
     }
     if (auto refusal = RefuseGhost(job->second, join)) return Refuse(event.stream, *std::move(refusal));
   }
   if (is_draining_) return Refuse(event.stream, TryLater("the scheduler is stopping", absl::Seconds(3)));
   Run* run = RunForNewcomer(event);
   if (run == nullptr) return;
-  if (Node* seat = SeatFor(*run, join)) return TakeOver(event, *run, *seat);
+  if (auto refusal = RefuseStranger(*run, join.node_id(), event.identity)) {
+    return Refuse(event.stream, *std::move(refusal));
+  }
+  if (Node* seat = SeatFor(*run, event)) return TakeOver(event, *run, *seat);
   if (const auto it = run->nodes.find(join.node_id()); it != run->nodes.end()) {
     Node& node = it->second;
     if (node.stream != 0) return Challenge(event, *run, node);
@@ -297,6 +331,16 @@ void Core::Impl::Resume(const JoinRequested& event, Run& run, Node& node) {
     returned.set_incarnation(node.incarnation);
     Write(std::move(record));
     node.ghost_end = MonotonicTime::Never();
+  }
+  if (event.join.node().certificate_fingerprint() != node.info.certificate_fingerprint()) {
+    v1::Record record = NewRecord();
+    v1::NodeRecertified& recertified = *record.mutable_node_recertified();
+    recertified.set_job_id(run.job_id);
+    recertified.set_run(run.number);
+    recertified.set_node_id(node.id);
+    recertified.set_incarnation(node.incarnation);
+    recertified.set_certificate_fingerprint(event.join.node().certificate_fingerprint());
+    Write(std::move(record));
   }
   Attach(event, run, node, true);
   if (node.challenger != nullptr) ResolveChallenge(run, node, true);  // that it came back is answer enough

@@ -201,12 +201,14 @@ void Core::Impl::Bury(Run& run, Node& node, const std::string& reason) {
 
 // The lost node whose place a newcomer without an id of its own takes: one that had none either and whose processes
 // have ended, on its machine, else on a host of its name, else any.
-Node* Core::Impl::SeatFor(Run& run, const v1::Join& join) {
+Node* Core::Impl::SeatFor(Run& run, const JoinRequested& event) {
+  const v1::Join& join = event.join;
   if (!run.IsUnderWay() || join.node().spare() || !join.node_id().empty()) return nullptr;
   const auto fit_of = [&](const Node& node) {
     if (!node.is_lost || !node.is_assigned_id || node.info.role() != join.node().role()) return 0;
     if (static_cast<int>(node.slots.size()) != join.node().slots_size()) return 0;
     if (node.ghost != 0) return 0;
+    if (!node.identity.empty() && node.identity != event.identity) return 0;
     if (node.info.machine_id() == join.node().machine_id()) return 3;
     return node.info.host_name() == join.node().host_name() ? 2 : 1;
   };

@@ -169,16 +169,18 @@ void Core::Impl::On(const StreamClosed& event) {
 
 // A keeper that is answered too early would not try again after a crash.
 void Core::Impl::On(const FarewellReceived& event) {
-  HearFarewell(event.farewell);
+  HearFarewell(event);
   if (event.query != 0) effects_.push_back(Answer{event.query, absl::OkStatus(), v1::FarewellReply()});
 }
 
-void Core::Impl::HearFarewell(const v1::FarewellRequest& farewell) {
+void Core::Impl::HearFarewell(const FarewellReceived& event) {
+  const v1::FarewellRequest& farewell = event.farewell;
   if (farewell.cluster_id() != state_.cluster_id) return;
   Run* run = state_.FindRun(farewell.job_id(), farewell.run());
   if (run == nullptr || run->HasEnded()) return;
   const auto it = run->nodes.find(farewell.node_id());
   if (it == run->nodes.end()) return;
+  if (!it->second.identity.empty() && it->second.identity != event.identity) return;  // somebody else's node
   if (it->second.ghost != 0 && it->second.ghost == farewell.incarnation()) {
     Bury(*run, it->second, "its keeper has ended its processes");
     return TryNextRound(*run);

@@ -79,6 +79,7 @@ v1::RunSnapshot ToSnapshot(const Run& run) {
     g.set_host_name(gone.host_name);
     g.set_address(gone.address);
     g.set_role(gone.role);
+    g.set_identity(gone.identity);
   }
   for (const auto& [incarnation, removed] : run.removed) {
     v1::RemovedSnapshot& r = *snapshot.add_removed();
@@ -120,6 +121,7 @@ void FromSnapshot(const v1::RunSnapshot& snapshot, Run& run) {
                                         .host_name = gone.host_name(),
                                         .address = gone.address(),
                                         .role = gone.role(),
+                                        .identity = gone.identity(),
                                         .last_seen = {},
                                         .was_seen = false};
   }

@@ -109,6 +109,9 @@ std::string DebugText(const State& state) {
                         node.ghost != 0 ? " haunted" : "", " armed ", absl::FormatDuration(node.armed_fence), " ghost ",
                         absl::FormatDuration(node.ghost_fence), " {", node.draining_reason, "} {", node.lost_reason,
                         "}", " quit ", node.quit_round);
+        if (!node.identity.empty()) {
+          absl::StrAppend(&text, " of ", node.identity, " ", node.info.certificate_fingerprint());
+        }
         for (const SlotState& slot : node.slots) {
           absl::StrAppend(&text, " [", slot.rank, " ", SlotPhaseName(slot.phase), " ", slot.attempt, " ", slot.pid,
                           "]");
@@ -116,7 +119,8 @@ std::string DebugText(const State& state) {
         absl::StrAppend(&text, "\n");
       }
       for (const auto& [id, gone] : run.gone) {
-        absl::StrAppend(&text, "  gone ", id, " ", absl::Hex(gone.incarnation), " ", gone.why, " ", gone.reason, "\n");
+        absl::StrAppend(&text, "  gone ", id, " ", absl::Hex(gone.incarnation), " ", gone.why, " ", gone.reason,
+                        gone.identity.empty() ? "" : absl::StrCat(" of ", gone.identity), "\n");
       }
     }
   }

@@ -94,6 +94,7 @@ struct GoneNode {
   std::string host_name;
   std::string address;
   v1::Role role = v1::ROLE_UNSPECIFIED;
+  std::string identity;     // whose id it is
   MonotonicTime last_seen;  // volatile
   bool was_seen = false;    // volatile
 };

@@ -139,6 +139,9 @@ std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& rec
                   absl::StrCat("node ", draining.node_id(),
                                draining.is_draining() ? " leaves at the next round: " : " stays: ", draining.reason()));
     }
+    case v1::Record::kNodeRecertified:
+      return Line(record.node_recertified().job_id(), record.node_recertified().run(), "node_recertified",
+                  absl::StrCat("node ", record.node_recertified().node_id(), " is back with a renewed certificate"));
     case v1::Record::kNodeReturned:
       return Line(record.node_returned().job_id(), record.node_returned().run(), "node_returned",
                   absl::StrCat("node ", record.node_returned().node_id(), " is back"));
@@ -176,7 +179,7 @@ Severity SeverityOf(const v1::StoryEvent& event) {
   if (event.kind() == "node_lost") return Severity::kWarning;
   if (event.kind() == "round_closed" || event.kind() == "run_succeeded" || event.kind() == "run_failing" ||
       event.kind() == "round_aborted" || event.kind() == "process_restarted" || event.kind() == "node_returned" ||
-      event.kind() == "node_draining" || event.kind() == "node_stays") {
+      event.kind() == "node_draining" || event.kind() == "node_stays" || event.kind() == "node_recertified") {
     return Severity::kInfo;
   }
   return Severity::kDebug;

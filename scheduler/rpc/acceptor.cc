@@ -20,6 +20,7 @@
 #include "common/net.h"
 #include "common/settings/settings.h"
 #include "common/text.h"
+#include "common/tls/tls_fault.h"
 #include "scheduler/rpc/descriptors.h"
 #include "scheduler/rpc/first_bytes.h"
 #include "scheduler/rpc/peer_facts.h"
@@ -227,7 +228,8 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
     const std::string why = kind == FirstBytes::kTls     ? "speaks TLS, this scheduler plain text"
                             : kind == FirstBytes::kHttp2 ? "speaks plain text, this scheduler TLS"
                                                          : absl::StrCat("speaks no gRPC: ", Quoted(bytes));
-    counted_.Note(LogLevel::kWarning, "foreign protocol", absl::StrCat("dropped a connection: ", peer, " ", why));
+    counted_.Note(LogLevel::kWarning, options_.expects_tls ? FaultName(TlsFault::kPlaintext) : "foreign protocol",
+                  absl::StrCat("dropped a connection: ", peer, " ", why));
     return;
   }
   if (!is_new) WatchFd(epoll_.get(), EPOLL_CTL_DEL, fd.get(), 0);

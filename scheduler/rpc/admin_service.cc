@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/v1/admin.grpc.pb.h"
+#include "scheduler/rpc/call_peer.h"
 #include "scheduler/rpc/grpc_bytes.h"
 #include "scheduler/rpc/validation.h"
 
@@ -44,21 +45,61 @@ class AdminService : public v1::Admin::CallbackService {
     return Change<StacksRequested>(context, *request, reply);  // processes are stopped for a moment, or signalled
   }
 
+  // What was refused and why, and how long certificates last. Needs nothing of the core: it works on a full disk, too.
+  grpc::ServerUnaryReactor* GetCounters(grpc::CallbackServerContext* context, const v1::CountersRequest* /*request*/,
+                                        v1::CountersReply* reply) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    const absl::Status status = Look(context);
+    if (status.ok()) {
+      for (const auto& [name, value] : services_.counted.Counts()) {
+        v1::Counter& counter = *reply->add_counters();
+        counter.set_name(name);
+        counter.set_value(value);
+      }
+      if (services_.tls != nullptr) DescribeTls(*services_.tls->Current(), *reply);
+    }
+    reactor->Finish(ToGrpcStatus(status));
+    return reactor;
+  }
+
  private:
+  static void DescribeTls(const TlsState& state, v1::CountersReply& reply) {
+    reply.set_certificate_ends_unix_ms(absl::ToUnixMillis(state.identity->leaf().NotAfter()));
+    reply.set_certificate_fingerprint(state.identity->leaf().Fingerprint());
+    for (const RevocationList& list : state.trust->lists) {
+      if (list.NextUpdate() == absl::InfiniteFuture()) continue;
+      const int64_t ends = absl::ToUnixMillis(list.NextUpdate());
+      const bool is_first = reply.revocation_list_ends_unix_ms() == 0 || ends < reply.revocation_list_ends_unix_ms();
+      if (is_first) reply.set_revocation_list_ends_unix_ms(ends);
+    }
+  }
+
+  absl::Status Look(grpc::CallbackServerContext* context) {
+    const PeerFacts peer = PeerOf(*context, services_.takes_names);
+    absl::Status status = services_.authorizer.AuthorizeLook(peer);
+    if (!status.ok()) {
+      services_.counted.Note(LogLevel::kWarning, KindOf(status),
+                             absl::StrCat("refused a look for ", peer.ToString(), ": ", status.message()));
+    }
+    return status;
+  }
+
   template <typename Request, typename Reply>
   grpc::ServerUnaryReactor* Query(grpc::CallbackServerContext* context, const Request& request, Reply* reply) {
-    return Ask(context, CheckRequest(request), reply, [&](QueryId id) -> Event {
+    absl::Status status = Look(context);
+    if (status.ok()) status = CheckRequest(request);
+    return Ask(context, std::move(status), reply, [&](QueryId id) -> Event {
       return QueryReceived{id, QueryRequest(request)};
     });
   }
 
   template <typename Requested, typename Request, typename Reply>
   grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, const Request& request, Reply* reply) {
-    const PeerFacts peer = ParsePeer(context->peer());
-    absl::Status status = services_.authorizer.AuthorizeAdminChange(peer);
+    const PeerFacts peer = PeerOf(*context, services_.takes_names);
+    absl::Status status = services_.authorizer.AuthorizeAdminChange(peer, request.job_id());
     if (!status.ok()) {
       services_.counted.Note(
-          LogLevel::kWarning, "not authorized",
+          LogLevel::kWarning, KindOf(status),
           absl::StrCat("refused to change a run for ", peer.ToString(), ": ", std::string(status.message())));
     }
     if (status.ok()) status = CheckRequest(request);

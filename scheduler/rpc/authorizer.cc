@@ -1,6 +1,20 @@
 #include "scheduler/rpc/authorizer.h"
 
+#include "absl/strings/cord.h"
+
 namespace muster::scheduler {
+namespace {
+
+constexpr char kKindPayload[] = "muster/kind";
+
+}  // namespace
+
+void SetKind(absl::Status& status, const std::string& kind) { status.SetPayload(kKindPayload, absl::Cord(kind)); }
+
+std::string KindOf(const absl::Status& status) {
+  const auto kind = status.GetPayload(kKindPayload);
+  return kind.has_value() ? std::string(*kind) : "not authorized";
+}
 
 absl::Status PlaintextAuthorizer::AuthorizeJoin(const PeerFacts& peer, const v1::Join& /*join*/) const {
   // A node is known to its peers by the address it came from.
@@ -14,11 +28,15 @@ absl::Status PlaintextAuthorizer::AuthorizeForNode(const PeerFacts& /*peer*/, co
   return absl::OkStatus();
 }
 
-absl::Status PlaintextAuthorizer::AuthorizeAdminChange(const PeerFacts& peer) const {
+absl::Status PlaintextAuthorizer::AuthorizeAdminChange(const PeerFacts& peer, const std::string& /*job_id*/) const {
   if (peer.is_unix) return absl::OkStatus();
   return absl::PermissionDeniedError(
       "without TLS, changes are taken only over the scheduler's Unix socket: run ms-ctl on the scheduler's machine as "
       "the user that runs ms-scheduler, or as root");
 }
+
+absl::Status PlaintextAuthorizer::AuthorizeLook(const PeerFacts& /*peer*/) const { return absl::OkStatus(); }
+
+absl::Status PlaintextAuthorizer::CheckStillWelcome(const PeerFacts& /*peer*/) const { return absl::OkStatus(); }
 
 }  // namespace muster::scheduler

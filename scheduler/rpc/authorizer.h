@@ -9,6 +9,10 @@
 
 namespace muster::scheduler {
 
+// What a refusal is counted under, where that is more than "not authorized".
+void SetKind(absl::Status& status, const std::string& kind);
+std::string KindOf(const absl::Status& status);
+
 // Any thread. Errors are PERMISSION_DENIED and say what the peer may do instead.
 class Authorizer {
  public:
@@ -18,8 +22,12 @@ class Authorizer {
   // May this peer speak for a node (Farewell), or ask for the peers of a job (node_id empty)?
   virtual absl::Status AuthorizeForNode(const PeerFacts& peer, const std::string& job_id,
                                         const std::string& node_id) const = 0;
-  // May this peer change something (stop a run)?
-  virtual absl::Status AuthorizeAdminChange(const PeerFacts& peer) const = 0;
+  // May this peer change something about a job (stop a run)?
+  virtual absl::Status AuthorizeAdminChange(const PeerFacts& peer, const std::string& job_id) const = 0;
+  // May this peer look at what there is?
+  virtual absl::Status AuthorizeLook(const PeerFacts& peer) const = 0;
+  // May a stream that was let in before stay? Asked when whom we trust has changed.
+  virtual absl::Status CheckStillWelcome(const PeerFacts& peer) const = 0;
 };
 
 // Without TLS everybody who reaches the port may join and look; changes are for the admin socket only.
@@ -28,7 +36,9 @@ class PlaintextAuthorizer : public Authorizer {
   absl::Status AuthorizeJoin(const PeerFacts& peer, const v1::Join& join) const override;
   absl::Status AuthorizeForNode(const PeerFacts& peer, const std::string& job_id,
                                 const std::string& node_id) const override;
-  absl::Status AuthorizeAdminChange(const PeerFacts& peer) const override;
+  absl::Status AuthorizeAdminChange(const PeerFacts& peer, const std::string& job_id) const override;
+  absl::Status AuthorizeLook(const PeerFacts& peer) const override;
+  absl::Status CheckStillWelcome(const PeerFacts& peer) const override;
 };
 
 }  // namespace muster::scheduler

@@ -2,7 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
+
+#include "common/tls/certificate.h"
+#include "common/tls/peer_name.h"
 
 namespace muster::scheduler {
 
@@ -10,7 +15,11 @@ struct PeerFacts {
   std::string address;  // numeric; empty for the Unix socket
   uint16_t port = 0;
   bool is_unix = false;  // came over the admin socket: the scheduler's own user, or root
-  std::string identity;  // from the certificate; empty without TLS
+  // From the certificate; empty without TLS.
+  std::string identity;                   // its URI name; empty too where names don't count (--tls_identity=ca-only)
+  std::string fingerprint;                // SHA-256 of its DER form, lower-case hexadecimal
+  std::optional<PeerName> name;           // the identity, read
+  std::vector<Certificate> certificates;  // its own first
 
   // "10.0.0.1:4711", "the admin socket".
   std::string ToString() const;

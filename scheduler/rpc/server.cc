@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/mutex.h"
 #include "scheduler/rpc/acceptor.h"
 #include "scheduler/rpc/admin_service.h"
 #include "scheduler/rpc/call_watch.h"
@@ -25,14 +26,39 @@ constexpr int kMaxStreamsPerConnection = 128;
 constexpr int kMaxReflectionThreads = 16;  // the only service with a thread for each call
 constexpr int kIdleConnectionMs = 60'000;  // no call open for so long: the peer may connect again
 
-// gRPC's own words are for its developers; ours are counted and say what to do.
-void QuietGrpc() {
-  gpr_set_log_function([](gpr_log_func_args* args) { Log(LogLevel::kDebug, absl::StrCat("grpc: ", args->message)); });
+// Where failed handshakes are counted: gRPC tells of them in its log only, which is one for the whole process.
+struct HandshakeCounter {
+  Mutex mutex;
+  CountedLog* counted ABSL_GUARDED_BY(mutex) = nullptr;
+};
+
+HandshakeCounter& TheHandshakeCounter() {
+  static HandshakeCounter* counter = new HandshakeCounter;  // never destroyed: gRPC's threads may outlive main
+  return *counter;
 }
 
-std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> AddAcceptor(grpc::ServerBuilder& builder) {
+void CountHandshakesIn(CountedLog* counted) {
+  MutexLock lock(TheHandshakeCounter().mutex);
+  TheHandshakeCounter().counted = counted;
+}
+
+// gRPC's own words are for its developers; ours are counted and say what to do.
+void QuietGrpc() {
+  gpr_set_log_function([](gpr_log_func_args* args) {
+    Log(LogLevel::kDebug, absl::StrCat("grpc: ", args->message));
+    const TlsFault fault = FaultInGrpcLog(args->message);
+    if (fault == TlsFault::kNone) return;
+    HandshakeCounter& counter = TheHandshakeCounter();
+    MutexLock lock(counter.mutex);
+    if (counter.counted == nullptr) return;
+    counter.counted->Note(LogLevel::kWarning, FaultName(fault), absl::StrCat("refused a connection: ", args->message));
+  });
+}
+
+std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> AddAcceptor(
+    grpc::ServerBuilder& builder, std::shared_ptr<grpc::ServerCredentials> credentials) {
   return builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, grpc::InsecureServerCredentials());
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, std::move(credentials));
 }
 
 }  // namespace
@@ -44,6 +70,7 @@ class RpcServer::Impl {
       : options_(std::move(options)),
         clock_(clock),
         counted_(counted),
+        streams_(options_.most_unjoined),
         queries_(options_.max_queries),
         sink_(streams_, queries_, rounds_, counted, std::move(on_settled)),
         services_{nullptr,
@@ -56,7 +83,9 @@ class RpcServer::Impl {
                   options_.join_limit,
                   options_.close_limit,
                   options_.query_limit,
-                  options_.why_full} {}
+                  options_.why_full,
+                  options_.tls_store,
+                  options_.tls_store != nullptr && options_.tls_store->settings().needs_name()} {}
 
   EffectSink& sink() { return sink_; }
 
@@ -72,8 +101,10 @@ class RpcServer::Impl {
     Configure(builder);
     builder.RegisterService(session_service_.get());
     builder.RegisterService(admin_service_.get());
-    tcp_ = AddAcceptor(builder);
-    unix_ = AddAcceptor(builder);
+    const bool has_tls = options_.tls != nullptr;
+    if (has_tls) CountHandshakesIn(&counted_);
+    tcp_ = AddAcceptor(builder, has_tls ? options_.tls->credentials() : grpc::InsecureServerCredentials());
+    unix_ = AddAcceptor(builder, grpc::InsecureServerCredentials());
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) return absl::InternalError("gRPC could not start its server");
 
@@ -88,6 +119,10 @@ class RpcServer::Impl {
     if (server_ != nullptr) server_->GetHealthCheckService()->SetServingStatus(false);
   }
 
+  void CheckPeers() {
+    for (const auto& stream : streams_.All()) stream->CheckPeer();
+  }
+
   bool AwaitNoStreams(absl::Duration timeout) const { return streams_.AwaitEmpty(timeout); }
 
   void Shutdown(absl::Duration grace) {
@@ -99,6 +134,7 @@ class RpcServer::Impl {
     server_->Shutdown(absl::ToChronoTime(absl::FromUnixMillis(clock_.Read().wall.unix_ms) + grace));
     sweeper_.Stop();
     server_.reset();
+    if (options_.tls != nullptr) CountHandshakesIn(nullptr);
     counted_.Flush();
   }
 
@@ -128,6 +164,7 @@ class RpcServer::Impl {
     options.table.silence_limit = options_.handshake_limit;
     options.table.crowded_silence_limit = std::min(options_.handshake_limit, options.table.crowded_silence_limit);
     options.table.call_limit = options_.handshake_limit + absl::Seconds(1);  // gRPC's own limit comes first
+    options.expects_tls = options_.tls != nullptr;
     options.descriptor_bound =
         options_.descriptor_limit - std::min(options_.descriptor_limit / 2, options_.reserved_descriptors);
     return std::make_unique<Acceptor>(
@@ -178,6 +215,8 @@ RpcServer::~RpcServer() { impl_->Shutdown(absl::ZeroDuration()); }
 EffectSink& RpcServer::sink() { return impl_->sink(); }
 
 absl::Status RpcServer::Start(PostEvent post) { return impl_->Start(std::move(post)); }
+
+void RpcServer::CheckPeers() { impl_->CheckPeers(); }
 
 void RpcServer::StopServing() { impl_->StopServing(); }
 

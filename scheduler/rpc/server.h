@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/tls_grpc/credentials.h"
 #include "scheduler/loop/loop.h"
 #include "scheduler/rpc/authorizer.h"
 #include "scheduler/rpc/listener.h"
@@ -26,11 +27,15 @@ class RpcServer {
     size_t reserved_descriptors = 64;  // for everything but connections
     size_t pending_per_core = 64;      // connections without a first call
     size_t max_queries = 1'024;        // admin calls that wait for an answer
+    size_t most_unjoined = 4'096;      // streams that have not joined
     absl::Duration handshake_limit = absl::Seconds(10);
     absl::Duration join_limit = absl::Seconds(10);
     absl::Duration close_limit = absl::Seconds(5);
     absl::Duration query_limit = absl::Seconds(10);
     std::function<std::string()> why_full = nullptr;  // see ServiceContext; any thread
+    // With TLS: both, neither owned.
+    const TlsStore* tls_store = nullptr;
+    const ServerTls* tls = nullptr;
   };
 
   // Nothing is owned; all must outlive the server. `on_settled` is called by the loop's thread.
@@ -46,6 +51,9 @@ class RpcServer {
 
   // Health checks see NOT_SERVING from now on; everything is still answered.
   void StopServing();
+
+  // Any thread: whom we trust has changed. Streams of peers that are not welcome any more are cut off.
+  void CheckPeers();
 
   // Waits until all agents have hung up. False after `timeout`.
   bool AwaitNoStreams(absl::Duration timeout) const;

@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/tls/tls_store.h"
 #include "scheduler/core/events.h"
 #include "scheduler/rpc/authorizer.h"
 #include "scheduler/rpc/pending_queries.h"
@@ -31,6 +32,9 @@ struct ServiceContext {
   // Why there is no room for new joins and queries at the moment; empty when there is. May be null. Nodes that come
   // back to their run are let in all the same.
   std::function<std::string()> why_full = nullptr;
+
+  const TlsStore* tls = nullptr;  // null without TLS
+  bool takes_names = false;       // see PeerOf
 
   std::string WhyFull() const { return why_full ? why_full() : ""; }
 };

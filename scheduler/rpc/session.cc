@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/limits.h"
 #include "common/settings/settings.h"
+#include "scheduler/rpc/call_peer.h"
 #include "scheduler/rpc/grpc_bytes.h"
 #include "scheduler/rpc/validation.h"
 
@@ -12,6 +13,7 @@ namespace muster::scheduler {
 namespace {
 
 constexpr uint32_t kRetryAfterMs = 2'000;
+constexpr absl::Duration kLastWordsTime = absl::Milliseconds(500);  // for a peer that was revoked to hear so
 
 grpc::StatusCode CodeOf(v1::Refusal::Reason reason) {
   if (reason == v1::Refusal::TRY_LATER) return grpc::StatusCode::RESOURCE_EXHAUSTED;
@@ -22,11 +24,14 @@ grpc::StatusCode CodeOf(v1::Refusal::Reason reason) {
 }  // namespace
 
 Session::Session(const ServiceContext& services, grpc::CallbackServerContext* context)
-    : services_(services), context_(context), peer_(ParsePeer(context->peer())), id_(services.streams.NextId()) {}
+    : services_(services),
+      context_(context),
+      peer_(PeerOf(*context, services.takes_names)),
+      id_(services.streams.NextId()) {}
 
 void Session::Begin() {
   self_ = shared_from_this();
-  services_.streams.Add(id_, self_);
+  if (const auto oldest = services_.streams.Add(id_, self_)) oldest->MakeRoom();
   services_.streams.Watch(id_, services_.clock.Read().monotonic + services_.join_limit);
   ReadOn();
 }
@@ -67,6 +72,24 @@ void Session::OnDeadline() {
   services_.counted.Note(LogLevel::kWarning, "silent stream",
                          absl::StrCat("ended a stream of ", peer_.ToString(), " that sent no join within ", limit));
   EndWith(grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, absl::StrCat("no join within ", limit)));
+}
+
+void Session::MakeRoom() {
+  services_.counted.Note(
+      LogLevel::kWarning, "crowded out",
+      absl::StrCat("ended a stream of ", peer_.ToString(), " that had not joined: too many are open"));
+  EndWith(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many streams are open that have not joined"));
+}
+
+void Session::CheckPeer() {
+  const absl::Status status = services_.authorizer.CheckStillWelcome(peer_);
+  if (status.ok()) return;
+  {
+    MutexLock lock(mutex_);
+    if (is_done_ || is_ending_) return;
+  }
+  Refuse(v1::Refusal::NOT_AUTHORIZED, std::string(status.message()), KindOf(status));
+  services_.streams.Watch(id_, services_.clock.Read().monotonic + kLastWordsTime);
 }
 
 void Session::OnReadDone(bool ok) {
@@ -135,7 +158,7 @@ void Session::HandleJoin(const v1::Join& join) {
     return;
   }
   if (const absl::Status status = services_.authorizer.AuthorizeJoin(peer_, join); !status.ok()) {
-    Refuse(v1::Refusal::NOT_AUTHORIZED, std::string(status.message()), "not authorized");
+    Refuse(v1::Refusal::NOT_AUTHORIZED, std::string(status.message()), KindOf(status));
     return;
   }
   if (const std::string why = join.run() == 0 ? services_.WhyFull() : ""; !why.empty()) {
@@ -147,9 +170,11 @@ void Session::HandleJoin(const v1::Join& join) {
     if (is_ending_) return;  // its time ran out just now
     has_joined_ = true;      // before the core can answer
   }
-  if (services_.post(JoinRequested{id_, join, peer_.address, peer_.identity},
-                     [self = shared_from_this()] { self->ReadOn(); }))
-    return;
+  services_.streams.NoteJoined(id_);
+  JoinRequested request{id_, join, peer_.address, peer_.identity};
+  // Its peers will hold it to this certificate: what the connection shows counts, not what the node says.
+  request.join.mutable_node()->set_certificate_fingerprint(peer_.fingerprint);
+  if (services_.post(std::move(request), [self = shared_from_this()] { self->ReadOn(); })) return;
   {
     MutexLock lock(mutex_);
     has_joined_ = false;

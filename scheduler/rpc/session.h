@@ -32,6 +32,8 @@ class Session : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffe
   void Close() override;
   void CloseForShutdown() override;
   void OnDeadline() override;
+  void MakeRoom() override;
+  void CheckPeer() override;
 
   // Reactions
   void OnReadDone(bool ok) override;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
+#include "scheduler/rpc/call_peer.h"
 #include "scheduler/rpc/grpc_bytes.h"
 #include "scheduler/rpc/session.h"
 #include "scheduler/rpc/validation.h"
@@ -33,14 +34,14 @@ class SessionService : public Raw {
   grpc::ServerUnaryReactor* GetPeers(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request_bytes,
                                      grpc::ByteBuffer* reply) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(ToGrpcStatus(AnswerPeers(ParsePeer(context->peer()), *request_bytes, *reply)));
+    reactor->Finish(ToGrpcStatus(AnswerPeers(PeerOf(*context, services_.takes_names), *request_bytes, *reply)));
     return reactor;
   }
 
   grpc::ServerUnaryReactor* Farewell(grpc::CallbackServerContext* context, const v1::FarewellRequest* request,
                                      v1::FarewellReply* /*reply*/) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    if (absl::Status status = TakeFarewell(ParsePeer(context->peer()), *request, reactor); !status.ok()) {
+    if (absl::Status status = TakeFarewell(PeerOf(*context, services_.takes_names), *request, reactor); !status.ok()) {
       reactor->Finish(ToGrpcStatus(status));
     }
     return reactor;
@@ -52,7 +53,7 @@ class SessionService : public Raw {
     if (!Parse(request_bytes, request)) return Malformed(peer, "the request is no GetPeersRequest");
     if (const absl::Status status = CheckRequest(request); !status.ok()) return Malformed(peer, status.message());
     if (absl::Status status = services_.authorizer.AuthorizeForNode(peer, request.job_id(), ""); !status.ok()) {
-      return status;
+      return Denied(peer, status);
     }
     auto peers = services_.rounds.Find(request.job_id(), request.run(), request.round());
     if (peers == nullptr) {
@@ -69,7 +70,7 @@ class SessionService : public Raw {
     if (const absl::Status status = CheckFarewell(farewell); !status.ok()) return Malformed(peer, status.message());
     if (absl::Status status = services_.authorizer.AuthorizeForNode(peer, farewell.job_id(), farewell.node_id());
         !status.ok()) {
-      return status;
+      return Denied(peer, status);
     }
     const auto unanswered = unanswered_farewells_;  // it may be answered after this service is gone
     absl::Status status;
@@ -82,7 +83,7 @@ class SessionService : public Raw {
             reactor->Finish(ToGrpcStatus(answer.status));
           });
       if (query.ok()) {
-        if (services_.post(FarewellReceived{farewell, *query}, nullptr)) return absl::OkStatus();
+        if (services_.post(FarewellReceived{farewell, *query, peer.identity}, nullptr)) return absl::OkStatus();
         services_.queries.Resolve(Answer{*query, absl::ResourceExhaustedError("the scheduler is busy: try again"), {}});
         return absl::OkStatus();
       }
@@ -98,6 +99,12 @@ class SessionService : public Raw {
     services_.counted.Note(LogLevel::kWarning, "malformed request",
                            absl::StrCat("turned a call of ", peer.ToString(), " away: ", why));
     return absl::InvalidArgumentError(why);
+  }
+
+  absl::Status Denied(const PeerFacts& peer, absl::Status status) {
+    services_.counted.Note(LogLevel::kWarning, KindOf(status),
+                           absl::StrCat("turned a call of ", peer.ToString(), " away: ", status.message()));
+    return status;
   }
 
   const ServiceContext& services_;

@@ -9,9 +9,19 @@ StreamId StreamRegistry::NextId() {
   return ++last_id_;
 }
 
-void StreamRegistry::Add(StreamId id, std::shared_ptr<OpenStream> stream) {
+std::shared_ptr<OpenStream> StreamRegistry::Add(StreamId id, std::shared_ptr<OpenStream> stream) {
   MutexLock lock(mutex_);
   streams_.emplace(id, std::move(stream));
+  unjoined_.insert(id);
+  if (unjoined_.size() <= most_unjoined_) return nullptr;
+  const auto oldest = streams_.find(*unjoined_.begin());
+  unjoined_.erase(unjoined_.begin());
+  return oldest == streams_.end() ? nullptr : oldest->second;
+}
+
+void StreamRegistry::NoteJoined(StreamId id) {
+  MutexLock lock(mutex_);
+  unjoined_.erase(id);
 }
 
 void StreamRegistry::Remove(StreamId id) {
@@ -20,6 +30,7 @@ void StreamRegistry::Remove(StreamId id) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
   removed = std::move(found->second);
+  unjoined_.erase(id);
   streams_.erase(found);
   if (streams_.empty()) emptied_.NotifyAll();
 }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -24,12 +25,22 @@ class OpenStream {
   virtual void CloseForShutdown() = 0;
   // A deadline that was set with StreamRegistry::Watch has come.
   virtual void OnDeadline() = 0;
+  // It has not joined and must make room.
+  virtual void MakeRoom() = 0;
+  // Whom we trust has changed: a peer that is not welcome any more is told so and cut off.
+  virtual void CheckPeer() = 0;
 };
 
 class StreamRegistry {
  public:
+  // At most so many streams may be open without having joined: one more, and the oldest of them has to go. A stranger
+  // who holds many open gets in nobody's way then: an honest agent joins at once.
+  explicit StreamRegistry(size_t most_unjoined = 4096) : most_unjoined_(most_unjoined) {}
+
   StreamId NextId();
-  void Add(StreamId id, std::shared_ptr<OpenStream> stream);
+  // The stream that has to go for it; mostly null.
+  std::shared_ptr<OpenStream> Add(StreamId id, std::shared_ptr<OpenStream> stream);
+  void NoteJoined(StreamId id);
   void Remove(StreamId id);
   std::shared_ptr<OpenStream> Find(StreamId id) const;  // null: it is gone
   std::vector<std::shared_ptr<OpenStream>> All() const;
@@ -43,11 +54,13 @@ class StreamRegistry {
   bool AwaitEmpty(absl::Duration timeout) const;
 
  private:
+  const size_t most_unjoined_;
   mutable Mutex mutex_;
   mutable CondVar emptied_;
   StreamId last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<StreamId, std::shared_ptr<OpenStream>> streams_ ABSL_GUARDED_BY(mutex_);
   std::multimap<MonotonicTime, StreamId> deadlines_ ABSL_GUARDED_BY(mutex_);
+  std::set<StreamId> unjoined_ ABSL_GUARDED_BY(mutex_);  // the oldest first
 };
 
 }  // namespace muster::scheduler

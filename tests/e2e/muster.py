@@ -24,8 +24,11 @@ TRAIN = HERE / "train_digits.py"
 # Every bound on how fast something has to be is multiplied by this (sanitizers, slow machines).
 SLOWNESS = float(os.environ.get("MUSTER_SLOWNESS", "1"))
 
+# With MUSTER_E2E_TLS=1 every test's programs speak mutual TLS, except the few that talk to them in plain text.
+WITH_TLS = os.environ.get("MUSTER_E2E_TLS", "0") == "1"
+
 EXIT_UNREACHABLE, EXIT_REFUSED, EXIT_NEVER_FORMED = 10, 11, 12
-EXIT_FAILED_ELSEWHERE, EXIT_SCHEDULER_LOST = 13, 14
+EXIT_FAILED_ELSEWHERE, EXIT_SCHEDULER_LOST, EXIT_SECURITY = 13, 14, 15
 
 # A line of our own log, text format.
 OUR_LINE = re.compile(r"^\d{4}-\d\d-\d\dT\S+ (DEBUG|INFO|WARNING|ERROR) ")
@@ -112,6 +115,8 @@ class Cluster:
         self.programs = []
         self.env = self.clean_environment()
         self.scheduler = None
+        if WITH_TLS:
+            self.use_tls()
 
     def clean_environment(self):
         """The tester's environment without anything that steers a training job."""
@@ -123,6 +128,13 @@ class Cluster:
         env["XDG_STATE_HOME"] = str(self.runtime / "state")
         env["TMPDIR"] = str(self.runtime)
         return env
+
+    def use_tls(self):
+        """Everything that is started from now on speaks mutual TLS, with one certificate for all agents."""
+        import pki
+        authority = pki.Authority()
+        self.tls = pki.Folder(self.runtime / "tls", authority, authority.scheduler(), authority.host())
+        self.env["MS_TLS_CONFIG"] = str(self.tls.config)
 
     def start(self, name, argv, env=None, cwd=None, netns=None, kind=Program, **options):
         if netns is not None:
@@ -163,7 +175,7 @@ class Cluster:
             argv = ["ip", "netns", "exec", netns] + argv
         done = subprocess.run([str(word) for word in argv], env=self.env, timeout=20 * SLOWNESS, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert done.returncode == code, "ms-ctl %s ended with %d: %s%s" % (" ".join(words), done.returncode,
+        assert done.returncode == code, "ms-ctl %s ended with %d: %s%s" % (" ".join(map(str, words)), done.returncode,
                                                                          done.stdout, done.stderr)
         return done.stdout + (done.stderr if code else "")
 

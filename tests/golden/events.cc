@@ -61,6 +61,7 @@ Event ParseJoin(Command& command) {
   event.stream = StreamNumber(command.Word(0));
   event.peer_address = command.Text("from", absl::StrCat("10.0.0.", event.stream));
   v1::Join& join = event.join;
+  event.identity = command.Text("identity", "");
   join.set_protocol_version(kProtocolVersion);
   join.set_job_id(command.Text("job", "default"));
   join.set_node_id(command.Text("node", ""));
@@ -70,6 +71,7 @@ Event ParseJoin(Command& command) {
   join.set_cluster_id(command.Text("cluster", ""));
   ParseSettings(command, *join.mutable_settings());
   *join.mutable_node() = ParseNode(command, event.stream);
+  join.mutable_node()->set_certificate_fingerprint(command.Text("certificate", ""));
   return event;
 }
 
@@ -158,6 +160,7 @@ Event ParseReport(Command& command) {
 
 Event ParseFarewell(Command& command, const std::string& cluster_id) {
   scheduler::FarewellReceived event;
+  event.identity = command.Text("identity", "");
   event.farewell.set_cluster_id(command.Text("cluster", cluster_id));
   event.farewell.set_job_id(command.Text("job", "default"));
   event.farewell.set_run(command.Number("run", 1));

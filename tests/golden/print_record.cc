@@ -129,6 +129,10 @@ std::string PrintRecord(const v1::Record& record) {
     case v1::Record::kNodeDraining:
       return absl::StrCat("node_draining ", record.node_draining().job_id(), "/", record.node_draining().run(), " ",
                           record.node_draining().node_id(), record.node_draining().is_draining() ? "" : " not");
+    case v1::Record::kNodeRecertified:
+      return absl::StrCat("node_recertified ", record.node_recertified().job_id(), "/", record.node_recertified().run(),
+                          " ", record.node_recertified().node_id(), " ",
+                          record.node_recertified().certificate_fingerprint());
     case v1::Record::kNodeReturned:
       return absl::StrCat("node_returned ", record.node_returned().job_id(), "/", record.node_returned().run(), " ",
                           record.node_returned().node_id());

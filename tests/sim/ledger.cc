@@ -73,6 +73,8 @@ std::string Ledger::Take(const v1::Record& record) {
                    ? std::string()
                    : std::string("a node that isn't there is drained");
       });
+    case v1::Record::kNodeRecertified:
+      return "nobody has a certificate here";
     case v1::Record::kIncarnationGone:
       return InRun(record.incarnation_gone(), false,
                    [&](RunLedger& run) { return TakeGone(record.incarnation_gone(), run); });

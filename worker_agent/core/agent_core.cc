@@ -126,6 +126,14 @@ void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
                                           absl::FormatDuration(fence_timeout_), "): stopping its processes")});
 }
 
+void AgentCore::Impl::OnEvent(const CertificateRenewed&) {
+  if (!connector_.IsOpen()) return;  // the next dial shows it anyway
+  reporter_.StreamClosed();
+  ForgetPeersRequest();
+  Emit(HangUp{});
+  connector_.Redial(now_);
+}
+
 void AgentCore::Impl::OnEvent(const KeeperDied&) {
   is_keeper_dead_ = true;
   Emit(Say{Severity::kError, "the keeper process was killed; the processes of this node went with it"});

@@ -52,6 +52,12 @@ void Connector::OnTryLater(const std::string& reason, absl::Duration delay, Mono
   Fail(reason, std::max(delay, kFirstBackOff) * jitter_.Factor(1, 1 + kSpread), now, out);
 }
 
+void Connector::Redial(MonotonicTime now) {
+  phase_ = Phase::kWaiting;
+  next_at_ = now;
+  apart_since_ = now;
+}
+
 void Connector::Fail(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out) {
   if (phase_ == Phase::kOpen) apart_since_ = now;
   phase_ = Phase::kWaiting;

@@ -33,6 +33,8 @@ class Connector {
   void OnFailure(const std::string& reason, MonotonicTime now, Effects& out);
   // As above, but not before `delay`.
   void OnTryLater(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out);
+  // The open stream was hung up on purpose; a dial is due at once.
+  void Redial(MonotonicTime now);
   // No dial any more.
   void Stop() { phase_ = Phase::kStopped; }
 

@@ -78,10 +78,15 @@ struct StacksGathered {
   std::vector<v1::SlotStack> stacks;
 };
 
+// The connection shows a certificate that has been renewed meanwhile: a new one shall take its place, before the old
+// certificate ends or is revoked, and so that the scheduler tells the peers of the new one.
+struct CertificateRenewed {};
+
 struct Tick {};
 
-using Event = std::variant<Begin, MessageReceived, StreamBroken, PeersFetched, ProcessHasStarted, ProcessHasEnded,
-                           FenceHasFallen, KeeperDied, EndSignal, LaunchFailed, ProgressMade, StacksGathered, Tick>;
+using Event =
+    std::variant<Begin, MessageReceived, StreamBroken, PeersFetched, ProcessHasStarted, ProcessHasEnded, FenceHasFallen,
+                 KeeperDied, EndSignal, LaunchFailed, ProgressMade, StacksGathered, CertificateRenewed, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 

@@ -76,6 +76,7 @@ class AgentCore::Impl {
   void OnEvent(const LaunchFailed& event);
   void OnEvent(const ProgressMade& event);
   void OnEvent(const StacksGathered& event);  // stacks.cc
+  void OnEvent(const CertificateRenewed& event);
   void OnEvent(const Tick& event);
   void RunTimers();
   void SendDueReport();

@@ -24,7 +24,8 @@ namespace muster::agent {
 struct AgentLoopOptions {
   AgentOptions agent;
   SessionOptions session;
-  std::string program;                                         // this one, for the farewell
+  std::string program;                                         // this one, for the farewell …
+  std::vector<std::string> farewell_environment;               // … and its variables
   std::function<void(const std::string& node_id)> on_welcome;  // called by the loop's thread
   std::string work_folder;                                     // of the slots' files
   std::string search_path;                                     // PATH
@@ -40,6 +41,9 @@ class AgentLoop {
   // Until the core has finished; every process is gone then and the scheduler knows what it was told. Returns the exit
   // code.
   int Run();
+
+  // Any thread, until Run returns: see CertificateRenewed.
+  void NoteRenewedCertificate() { queue_.Push(CertificateRenewed{}); }
 
   // Whether the run had ended for all when this agent did.
   bool HasOutcome() const { return has_outcome_; }

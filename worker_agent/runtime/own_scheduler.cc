@@ -133,6 +133,13 @@ std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
   if (settings.hccl_cm_init) flags.push_back(absl::StrCat("--hccl_cm_init=", *settings.hccl_cm_init ? 1 : 0));
   if (settings.topo_timeout) flags.push_back(absl::StrCat("--topo_timeout=", Seconds(*settings.topo_timeout)));
   if (!settings.recovery_path.empty()) flags.push_back(absl::StrCat("--recovery_path=", settings.recovery_path));
+  if (settings.tls.is_on()) {
+    flags.push_back(absl::StrCat("--tls_config=", settings.tls.config));
+    flags.push_back(absl::StrCat("--tls_identity=", settings.tls.identity));
+    flags.push_back(absl::StrCat("--crl_expired=", settings.tls.crl_expired));
+    if (settings.tls.allow_readable_keys) flags.push_back("--tls_allow_readable_keys");
+  }
+  if (settings.tls.require_tls) flags.push_back("--require_tls");
   // Nobody can start another one on the port that the kernel chose.
   if (settings.standalone) flags.push_back("--journal_path=memory");
   // Its story stands in a file of its own, or it tells no more than what goes wrong: the agent tells the rest.

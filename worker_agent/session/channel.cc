@@ -46,7 +46,8 @@ std::vector<std::string> Targets(const std::vector<IpAddress>& addresses, uint16
   return targets;
 }
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target,
+                                           const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -54,15 +55,22 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10'000);  // also the time limit of one connect
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestBackOffMs);
   arguments.SetMaxReceiveMessageSize(static_cast<int>(kMaxPeerListBytes) + kReplyOverhead);
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(target, credentials, arguments);
 }
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ConnectOptions& options) {
   const absl::StatusOr<std::vector<IpAddress>> addresses = ResolveHost(options.host);
   if (!addresses.ok()) return addresses.status();
+  if (const absl::Status status = CheckPlaintext(options.security, options.host, *addresses); !status.ok()) {
+    return status;
+  }
+  const std::shared_ptr<grpc::ChannelCredentials> credentials =
+      options.security.tls == nullptr
+          ? grpc::InsecureChannelCredentials()
+          : MakeClientCredentials(options.security.tls, options.host, options.job_id, options.verdict);
   std::shared_ptr<grpc::Channel> channel;
   for (const std::string& target : Targets(*addresses, options.port)) {
-    channel = MakeChannel(target);
+    channel = MakeChannel(target, credentials);
     if (WaitUntilConnected(*channel, options)) {
       SetDeadPeerDetectionTowards(*addresses, options.port);
       return channel;

@@ -11,6 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/ip_address.h"
+#include "common/tls_grpc/credentials.h"
+#include "worker_agent/session/security.h"
 
 namespace muster::agent {
 
@@ -19,13 +21,17 @@ namespace muster::agent {
 std::vector<std::string> Targets(const std::vector<IpAddress>& addresses, uint16_t port);
 
 // A connection of its own: no sharing with other channels, no proxy.
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target);
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target,
+                                           const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 
 struct ConnectOptions {
   std::string host;
   uint16_t port = 0;
   absl::Duration timeout;              // for each address family
   std::function<bool()> is_cancelled;  // asked several times a second
+  Security security;
+  std::string job_id;                         // that the scheduler's certificate must cover
+  std::shared_ptr<HandshakeVerdict> verdict;  // may be null; see MakeClientCredentials
 };
 
 // Resolves and connects; the kernel watches for a dead peer from then on. The error is for people. Blocks.

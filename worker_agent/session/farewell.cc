@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <map>
 #include <thread>
 
 #include "absl/strings/escaping.h"
@@ -9,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/exit_codes.h"
+#include "common/log.h"
+#include "common/tls_grpc/credentials.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
 #include "worker_agent/session/channel.h"
 
@@ -19,11 +23,14 @@ constexpr absl::Duration kTryTimeout = absl::Seconds(5);
 constexpr absl::Duration kPatience = absl::Seconds(8);  // the keeper kills this program after 10 s
 constexpr absl::Duration kPause = absl::Milliseconds(250);
 
-bool TryOnce(const std::string& host, uint16_t port, const v1::FarewellRequest& farewell, absl::Duration timeout) {
+bool TryOnce(const std::string& host, uint16_t port, const Security& security, const v1::FarewellRequest& farewell,
+             absl::Duration timeout) {
   ConnectOptions connect;
   connect.host = host;
   connect.port = port;
   connect.timeout = timeout;
+  connect.security = security;
+  connect.job_id = farewell.job_id();
   connect.is_cancelled = [] { return false; };
   const auto channel = Connect(connect);
   if (!channel.ok()) return false;
@@ -33,7 +40,39 @@ bool TryOnce(const std::string& host, uint16_t port, const v1::FarewellRequest& 
   return v1::Rendezvous::NewStub(*channel)->Farewell(&context, farewell, &reply).ok();
 }
 
+// As FarewellEnvironment says; null without TLS.
+absl::StatusOr<std::shared_ptr<const TlsStore>> OpenTls(CountedLog& counted) {
+  std::map<std::string, std::string> environment = ProcessEnvironment();
+  TlsStore::Options options;
+  options.role = TlsRole::kClient;
+  options.password = PasswordFrom(environment, TlsRole::kClient);
+  WipePasswordVariables(environment);
+  options.settings.config = environment["MS_TLS_CONFIG"];
+  options.settings.identity = environment["MS_TLS_IDENTITY"];
+  options.settings.crl_expired = environment["MS_CRL_EXPIRED"];
+  options.settings.allow_readable_keys = environment["MS_TLS_ALLOW_READABLE_KEYS"] == "1";
+  if (!options.settings.is_on()) return std::shared_ptr<const TlsStore>();
+  ForbidCoreDumps();
+  absl::StatusOr<std::unique_ptr<TlsStore>> store = TlsStore::Open(std::move(options), Clock::System(), counted);
+  if (!store.ok()) return store.status();
+  TellGrpcCiphers((*store)->ciphers());
+  return std::shared_ptr<const TlsStore>(*std::move(store));
+}
+
 }  // namespace
+
+std::vector<std::string> FarewellEnvironment(const TlsSettings& settings, const PasswordSource& password) {
+  if (!settings.is_on()) return {};
+  std::vector<std::string> variables = {
+      absl::StrCat("MS_TLS_CONFIG=", std::filesystem::absolute(settings.config).string()),
+      absl::StrCat("MS_TLS_IDENTITY=", settings.identity), absl::StrCat("MS_CRL_EXPIRED=", settings.crl_expired),
+      absl::StrCat("MS_TLS_ALLOW_READABLE_KEYS=", settings.allow_readable_keys ? "1" : "0")};
+  if (!password.text.empty()) variables.push_back(absl::StrCat(password.variable, "=", password.text.text()));
+  if (!password.file.empty()) {
+    variables.push_back(absl::StrCat(password.variable, "=", std::filesystem::absolute(password.file).string()));
+  }
+  return variables;
+}
 
 std::vector<std::string> FarewellArguments(const std::string& program, const std::string& host, uint16_t port,
                                            const v1::FarewellRequest& farewell) {
@@ -52,15 +91,22 @@ int RunFarewell(const std::vector<std::string>& arguments) {
   }
   farewell.set_signal(signal);
   farewell.set_exit_code(exit_code);
-  return SayFarewell(arguments[0], static_cast<uint16_t>(port), farewell, kPatience) ? kExitSuccess : kExitUnreachable;
+  Security security;
+  CountedLog counted(Clock::System());
+  const absl::StatusOr<std::shared_ptr<const TlsStore>> tls = OpenTls(counted);
+  if (!tls.ok()) return kExitSecurity;
+  security.tls = *tls;
+  return SayFarewell(arguments[0], static_cast<uint16_t>(port), security, farewell, kPatience) ? kExitSuccess
+                                                                                               : kExitUnreachable;
 }
 
-bool SayFarewell(const std::string& host, uint16_t port, const v1::FarewellRequest& farewell, absl::Duration patience) {
+bool SayFarewell(const std::string& host, uint16_t port, const Security& security, const v1::FarewellRequest& farewell,
+                 absl::Duration patience) {
   const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
   while (true) {
     const absl::Duration left = deadline - Clock::System().Read().monotonic;
     if (left <= absl::ZeroDuration()) return false;
-    if (TryOnce(host, port, farewell, std::min(left, kTryTimeout))) return true;
+    if (TryOnce(host, port, security, farewell, std::min(left, kTryTimeout))) return true;
     std::this_thread::sleep_for(absl::ToChronoMilliseconds(kPause));
   }
 }

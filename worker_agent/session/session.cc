@@ -1,5 +1,6 @@
 #include "worker_agent/session/session.h"
 
+#include <atomic>
 #include <chrono>
 #include <utility>
 
@@ -16,6 +17,11 @@ namespace {
 
 // Within it, what was cancelled and what is still connecting ends.
 constexpr absl::Duration kCancelTime = absl::Seconds(1);
+constexpr int kShutOuts = 5;
+constexpr char kShutOutText[] =
+    "it closes the connection right after each TLS handshake, so it does not take this node's certificate; why is in "
+    "the "
+    "scheduler's log and in `ms-ctl counters`";
 
 std::string EndInWords(const grpc::Status& status) {
   if (status.ok()) return "the scheduler ended the connection";
@@ -110,7 +116,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
     return connect_seq_ == connect_seq;
   }
 
-  void Break(uint64_t connect_seq, const std::string& reason) {
+  void Break(uint64_t connect_seq, const std::string& reason, bool is_security = false) {
     {
       MutexLock lock(mutex_);
       if (connect_seq_ != connect_seq) return;
@@ -118,7 +124,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
       stream_ = nullptr;
       channel_ = nullptr;
     }
-    Deliver(StreamBroken{connect_seq, reason});
+    Deliver(StreamBroken{connect_seq, reason, is_security});
   }
 
   void Deliver(Event event) {
@@ -136,6 +142,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Stream> ending_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int> shut_out_ = 0;  // dials in a row
 };
 
 void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<Stream>& stream) {
@@ -144,16 +151,29 @@ void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<S
   connect.port = options_.port;
   connect.timeout = options_.connect_timeout;
   connect.is_cancelled = [this, connect_seq] { return !IsPresent(connect_seq); };
+  connect.security = options_.security;
+  connect.job_id = options_.job_id;
+  connect.verdict = std::make_shared<HandshakeVerdict>();
   const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Connect(connect);
-  if (!channel.ok()) return Break(connect_seq, std::string(channel.status().message()));
+  if (!channel.ok()) {
+    return Break(connect_seq, std::string(channel.status().message()), absl::IsPermissionDenied(channel.status()));
+  }
   {
     MutexLock lock(mutex_);
     if (connect_seq_ != connect_seq) return;
     channel_ = *channel;
   }
+  bool was_answered = false;
   const grpc::Status status = stream->Run(*channel, [&](v1::SchedulerMessage message) {
+    was_answered = true;
     if (IsPresent(connect_seq)) Deliver(MessageReceived{connect_seq, std::move(message)});
   });
+  const TlsRefusal refusal = connect.verdict->refusal();
+  if (!refusal.ok()) return Break(connect_seq, refusal.text, true);
+  // It has taken our handshake and then hung up, without a word: so does a scheduler that refuses our certificate.
+  const bool is_shut_out = connect.verdict->was_asked() && !was_answered;
+  shut_out_ = is_shut_out ? shut_out_ + 1 : 0;
+  if (is_shut_out && shut_out_ >= kShutOuts) return Break(connect_seq, kShutOutText, true);
   Break(connect_seq, EndInWords(status));
 }
 

@@ -15,6 +15,7 @@
 
 #include "absl/time/time.h"
 #include "worker_agent/core/events.h"
+#include "worker_agent/session/security.h"
 
 namespace muster::agent {
 
@@ -23,6 +24,8 @@ struct SessionOptions {
   uint16_t port = 0;
   absl::Duration connect_timeout = absl::Seconds(10);  // for each address family
   absl::Duration request_timeout = absl::Seconds(30);  // FetchPeers
+  std::string job_id;                                  // that the scheduler's certificate must cover
+  Security security;
 };
 
 class Workers;

@@ -48,6 +48,15 @@ TEST(Connecting, RetriesWithinBoundsAndSaysSoAtGrowingIntervals) {
   EXPECT_EQ(Count(said, "waiting for the scheduler"), 4) << said;
 }
 
+TEST(Connecting, ARenewedCertificateIsShownOverANewConnection) {
+  AgentHarness agent;
+  agent.Begin();
+  EXPECT_EQ(agent.Do(CertificateRenewed{}), "") << "the dial that is on its way shows whichever it finds";
+  agent.Welcome();
+  EXPECT_THAT(agent.Do(CertificateRenewed{}), AllOf(HasSubstr("hang up\n"), HasSubstr("dial 2\n")));
+  EXPECT_THAT(agent.Welcome(true), HasSubstr("reconnected"));
+}
+
 TEST(Connecting, JitterComesFromTheIncarnation) {
   const auto second_dial = [](uint64_t incarnation) {
     AgentOptions options = SmallOptions();

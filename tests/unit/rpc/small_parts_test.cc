@@ -34,9 +34,10 @@ TEST(PeerFacts, NeverTakesWhatItDoesNotKnowForLocal) {
 
 TEST(PlaintextAuthorizer, ChangesNeedTheAdminSocket) {
   PlaintextAuthorizer authorizer;
-  EXPECT_TRUE(authorizer.AuthorizeAdminChange(ParsePeer("unix:")).ok());
-  EXPECT_EQ(authorizer.AuthorizeAdminChange(ParsePeer("ipv4:127.0.0.1:5")).code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_EQ(authorizer.AuthorizeAdminChange(ParsePeer("")).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(authorizer.AuthorizeAdminChange(ParsePeer("unix:"), "j").ok());
+  EXPECT_EQ(authorizer.AuthorizeAdminChange(ParsePeer("ipv4:127.0.0.1:5"), "j").code(),
+            absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(authorizer.AuthorizeAdminChange(ParsePeer(""), "j").code(), absl::StatusCode::kPermissionDenied);
 }
 
 TEST(PlaintextAuthorizer, NodesJoinOverTcp) {

@@ -310,7 +310,7 @@ TEST(Farewell, ReachesTheSchedulerWithWhatTheAgentDiedOf) {
 
 TEST(Farewell, GivesUpInTime) {
   const SilentPort port(false);
-  EXPECT_FALSE(SayFarewell("127.0.0.1", port.port(), v1::FarewellRequest(), absl::Milliseconds(300)));
+  EXPECT_FALSE(SayFarewell("127.0.0.1", port.port(), Security(), v1::FarewellRequest(), absl::Milliseconds(300)));
   EXPECT_EQ(RunFarewell({"127.0.0.1", "x"}), 2);
 }
 

@@ -1,0 +1,36 @@
+// OpenSSL's objects, owned.
+#pragma once
+
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/pkcs12.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+#include <memory>
+
+namespace muster {
+
+template <auto kFree>
+struct OpenSslDelete {
+  template <typename T>
+  void operator()(T* object) const {
+    kFree(object);
+  }
+};
+
+inline void FreeX509Stack(STACK_OF(X509) * stack) { sk_X509_pop_free(stack, X509_free); }
+inline void FreeX509StackOnly(STACK_OF(X509) * stack) { sk_X509_free(stack); }
+
+using BioPtr = std::unique_ptr<BIO, OpenSslDelete<BIO_free_all>>;
+using X509Ptr = std::unique_ptr<X509, OpenSslDelete<X509_free>>;
+using X509CrlPtr = std::unique_ptr<X509_CRL, OpenSslDelete<X509_CRL_free>>;
+using X509StorePtr = std::unique_ptr<X509_STORE, OpenSslDelete<X509_STORE_free>>;
+using X509StoreCtxPtr = std::unique_ptr<X509_STORE_CTX, OpenSslDelete<X509_STORE_CTX_free>>;
+using X509StackPtr = std::unique_ptr<STACK_OF(X509), OpenSslDelete<FreeX509Stack>>;       // owns what is in it
+using X509BorrowPtr = std::unique_ptr<STACK_OF(X509), OpenSslDelete<FreeX509StackOnly>>;  // doesn't
+using EvpKeyPtr = std::unique_ptr<EVP_PKEY, OpenSslDelete<EVP_PKEY_free>>;
+using Pkcs12Ptr = std::unique_ptr<PKCS12, OpenSslDelete<PKCS12_free>>;
+using GeneralNamesPtr = std::unique_ptr<GENERAL_NAMES, OpenSslDelete<GENERAL_NAMES_free>>;
+
+}  // namespace muster

@@ -1,0 +1,43 @@
+// A certificate revocation list (RFC 5280), read-only and thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/tls/certificate.h"
+#include "common/tls/openssl_ptr.h"
+
+namespace muster {
+
+inline constexpr size_t kMaxRevocationLists = 64;  // in one file
+
+class RevocationList {
+ public:
+  explicit RevocationList(X509CrlPtr crl) : crl_(std::move(crl)) {}
+
+  absl::Time ThisUpdate() const;
+  // InfiniteFuture when it names none.
+  absl::Time NextUpdate() const;
+  std::string Issuer() const;
+  size_t size() const;  // how many certificates are on it
+
+  bool IsSignedBy(const Certificate& authority) const;
+  // Whether it is of the authority that issued the certificate, by name.
+  bool IsAbout(const Certificate& certificate) const;
+  bool HasRevoked(const Certificate& certificate) const;
+
+ private:
+  std::shared_ptr<X509_CRL> crl_;
+};
+
+// All lists of a PEM text, or the one of a DER file. Each must be signed by one of `authorities`, must have begun at
+// `now`, and may not be a kind that says less than it seems to (delta or indirect lists, lists by reason). An error
+// says which rule is broken.
+absl::StatusOr<std::vector<RevocationList>> ParseRevocationLists(const std::string& bytes,
+                                                                 const std::vector<Certificate>& authorities,
+                                                                 absl::Time now);
+
+}  // namespace muster

@@ -1,0 +1,30 @@
+// Text that must not stay in memory: passwords and private keys.
+#pragma once
+
+#include <string>
+#include <utility>
+
+namespace muster {
+
+// Overwrites the characters and empties the text.
+void Wipe(std::string& text);
+
+// Wiped when it goes. It copies like a string; each copy is wiped for itself.
+class Secret {
+ public:
+  Secret() = default;
+  explicit Secret(std::string text) : text_(std::move(text)) {}
+  Secret(const Secret& other) = default;
+  Secret(Secret&& other) noexcept;
+  Secret& operator=(const Secret& other);
+  Secret& operator=(Secret&& other) noexcept;
+  ~Secret() { Wipe(text_); }
+
+  const std::string& text() const { return text_; }
+  bool empty() const { return text_.empty(); }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace muster

@@ -1,0 +1,86 @@
+#include "common/tls/tls_settings.h"
+
+#include <openssl/crypto.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/tls/tls_file.h"
+
+namespace muster {
+namespace {
+
+constexpr const char* kPasswordVariables[] = {"MS_TLS_SERVER_PASSWORD", "MS_TLS_CLIENT_PASSWORD"};
+
+}  // namespace
+
+void AddTls(SettingsTable& table, TlsSettings* settings) {
+  table.BeginGroup("Security");
+  table
+      .AddString("tls_config", &settings->config,
+                 "TLS configuration, a JSON file as MindSpore has it (docs/security.md); passwords come from "
+                 "MS_TLS_SERVER_PASSWORD and MS_TLS_CLIENT_PASSWORD, or files that these with _FILE name.")
+      .Value("FILE")
+      .Env({"MS_TLS_CONFIG"});
+  table
+      .AddChoice("tls_identity", &settings->identity, {"name", "ca-only"},
+                 "What a certificate is good for: what its URI name says, or (MindSpore's way) anything.")
+      .Env({"MS_TLS_IDENTITY"});
+  table
+      .AddChoice("crl_expired", &settings->crl_expired, {"refuse", "serve"},
+                 "Whether peers are let in while the revocation list is past its next update.")
+      .Env({"MS_CRL_EXPIRED"});
+  table
+      .AddBool("tls_allow_readable_keys", &settings->allow_readable_keys,
+               "Takes keys and passwords from files that others may read.")
+      .Env({"MS_TLS_ALLOW_READABLE_KEYS"});
+  table.AddBool("require_tls", &settings->require_tls, "Refuses to talk to other machines without TLS.")
+      .Env({"MS_REQUIRE_TLS"});
+}
+
+PasswordSource PasswordFrom(const std::map<std::string, std::string>& environment, TlsRole role) {
+  const std::string variable = kPasswordVariables[role == TlsRole::kServer ? 0 : 1];
+  PasswordSource source;
+  source.variable = variable;
+  if (const auto found = environment.find(variable); found != environment.end() && !found->second.empty()) {
+    source.text = Secret(found->second);
+    return source;
+  }
+  const std::string file_variable = variable + "_FILE";
+  if (const auto found = environment.find(file_variable); found != environment.end() && !found->second.empty()) {
+    source.file = found->second;
+    source.variable = file_variable;
+  }
+  return source;
+}
+
+absl::StatusOr<Secret> ReadPassword(const PasswordSource& source, bool allow_readable) {
+  if (source.file.empty()) return source.text;
+  absl::StatusOr<TlsFile> file =
+      ReadTlsFile(source.file, allow_readable ? FileSecrecy::kPrivateReadable : FileSecrecy::kPrivate);
+  if (!file.ok())
+    return absl::Status(file.status().code(), absl::StrCat(source.variable, ": ", file.status().message()));
+  const size_t end = file->bytes.find_first_of("\r\n");
+  Secret password(file->bytes.substr(0, end));
+  Wipe(file->bytes);
+  return password;
+}
+
+void WipePasswordVariables(std::map<std::string, std::string>& environment) {
+  for (const char* variable : kPasswordVariables) {
+    if (char* value = getenv(variable); value != nullptr) OPENSSL_cleanse(value, std::strlen(value));
+    unsetenv(variable);
+    if (const auto found = environment.find(variable); found != environment.end()) {
+      Wipe(found->second);
+      environment.erase(found);
+    }
+  }
+}
+
+void ForbidCoreDumps() { prctl(PR_SET_DUMPABLE, 0); }
+
+}  // namespace muster

@@ -1,0 +1,48 @@
+// The settings of TLS that ms-scheduler, ms-worker and ms-ctl share, and the passwords.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/settings/settings.h"
+#include "common/tls/secret.h"
+
+namespace muster {
+
+struct TlsSettings {
+  std::string config;                  // --tls_config, MS_TLS_CONFIG; empty: no TLS
+  std::string identity = "name";       // name, ca-only
+  std::string crl_expired = "refuse";  // refuse, serve
+  bool allow_readable_keys = false;
+  bool require_tls = false;
+
+  bool is_on() const { return !config.empty(); }
+  bool needs_name() const { return identity == "name"; }
+};
+
+// Begins a group "Security".
+void AddTls(SettingsTable& table, TlsSettings* settings);
+
+enum class TlsRole { kServer, kClient };
+
+// Where the password of a role's key comes from; read again at each reload.
+struct PasswordSource {
+  Secret text;           // MS_TLS_SERVER_PASSWORD or MS_TLS_CLIENT_PASSWORD
+  std::string file;      // the same with _FILE; its first line counts
+  std::string variable;  // which of them is set, for messages; else the first's name
+};
+
+PasswordSource PasswordFrom(const std::map<std::string, std::string>& environment, TlsRole role);
+
+// The password; empty when none is given.
+absl::StatusOr<Secret> ReadPassword(const PasswordSource& source, bool allow_readable);
+
+// Takes the password variables out of this process's environment and overwrites them where the kernel shows them
+// (/proc/<pid>/environ), and in `environment`. While there is one thread.
+void WipePasswordVariables(std::map<std::string, std::string>& environment);
+
+// No core dump of this process and no debugger of other users from now on; not inherited by what it executes.
+void ForbidCoreDumps();
+
+}  // namespace muster

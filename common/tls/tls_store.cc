@@ -1,0 +1,345 @@
+#include "common/tls/tls_store.h"
+
+#include <openssl/evp.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/settings/settings.h"
+#include "common/tls/cipher_list.h"
+
+namespace muster {
+namespace {
+
+constexpr absl::Duration kPollInterval = absl::Milliseconds(500);
+// A file system's clock ticks coarsely: two writes within a tick leave the same stamp, so what is younger is read
+// again.
+constexpr int64_t kYoungNs = 2'000'000'000;
+constexpr absl::Duration kWarnAgain = absl::Hours(24);
+
+std::string DigestOf(const std::string& bytes) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr);
+  return std::string(reinterpret_cast<const char*>(digest), size);
+}
+
+absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(prefix, status.message()));
+}
+
+std::string DaysLeft(absl::Duration left) { return absl::StrCat(absl::ToInt64Hours(left) / 24, " days"); }
+
+}  // namespace
+
+std::string TlsState::AuthoritiesPem() const {
+  std::string pem;
+  for (const Certificate& authority : trust->authorities) pem += authority.ToPem();
+  return pem;
+}
+
+absl::StatusOr<std::unique_ptr<TlsStore>> TlsStore::Open(Options options, const Clock& clock, CountedLog& counted) {
+  absl::StatusOr<TlsConfig> config = ReadTlsConfig(options.settings.config);
+  if (!config.ok()) return config.status();
+  for (const std::string& warning : config->warnings) Log(LogLevel::kWarning, warning);
+  std::unique_ptr<TlsStore> store(new TlsStore(std::move(options), *std::move(config), clock, counted));
+  if (absl::Status status = store->LoadAll(); !status.ok()) {
+    return Prefixed(absl::StrCat("tls_config ", store->config_.path, ": "), status);
+  }
+  return store;
+}
+
+absl::Time TlsStore::Now() const { return absl::FromUnixMillis(clock_.Read().wall.unix_ms); }
+
+std::shared_ptr<const TlsState> TlsStore::Current() const {
+  MutexLock lock(mutex_);
+  return state_;
+}
+
+void TlsStore::Publish(TlsState state) {
+  auto shared = std::make_shared<const TlsState>(std::move(state));
+  MutexLock lock(mutex_);
+  state_ = std::move(shared);
+}
+
+absl::Status TlsStore::LoadAll() {
+  if (!config_.cipher_list.empty()) {
+    const absl::StatusOr<CipherList> ciphers = ChooseCiphers(config_.cipher_list);
+    if (!ciphers.ok()) return Prefixed("cipher_list ", ciphers.status());
+    ciphers_ = ciphers->usable;
+    if (!ciphers->warning.empty()) Log(LogLevel::kWarning, absl::StrCat("cipher_list: ", ciphers->warning));
+  }
+  IsDue(authorities_, {config_.ca_cert_path}, true);
+  auto authorities = LoadAuthorities(authorities_.digest);
+  if (!authorities.ok()) return authorities.status();
+  IsDue(lists_, {config_.crl_path}, true);
+  auto lists = LoadLists(*authorities, lists_.digest);
+  if (!lists.ok()) return lists.status();
+  TlsState state;
+  state.identity_generation = state.trust_generation = 1;
+  state.trust = BuildTrust(*std::move(authorities), !config_.crl_path.empty(), *std::move(lists));
+  IsDue(identity_, {CertPath(), KeyPath()}, true);
+  absl::StatusOr<KeyMaterial> identity = LoadIdentity(identity_.digest);
+  if (!identity.ok()) return identity.status();
+  if (absl::Status status = CheckOwn(*identity, *state.trust, state.own_name); !status.ok()) return status;
+  state.identity = std::make_shared<const KeyMaterial>(*std::move(identity));
+  Publish(std::move(state));
+  WarnOfAges();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<KeyMaterial> TlsStore::LoadIdentity(std::string& digest) {
+  if (CertPath().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(CertField(), " is missing; expected the .p12 or PEM file with this side's certificate and key"));
+  }
+  const bool allows = options_.settings.allow_readable_keys;
+  const auto secrecy = allows ? FileSecrecy::kPrivateReadable : FileSecrecy::kPrivate;
+  absl::StatusOr<TlsFile> chain = ReadTlsFile(CertPath(), KeyPath().empty() ? secrecy : FileSecrecy::kPublic);
+  if (!chain.ok()) return Prefixed(absl::StrCat(CertField(), ": "), chain.status());
+  const absl::StatusOr<Secret> password = ReadPassword(options_.password, allows);
+  if (!password.ok()) return password.status();
+  const std::string where = absl::StrCat(CertField(), " ", CertPath(), ": ");
+  absl::StatusOr<KeyMaterial> material = absl::InternalError("");
+  if (!KeyPath().empty()) {
+    absl::StatusOr<TlsFile> key = ReadTlsFile(KeyPath(), secrecy);
+    if (!key.ok()) return Prefixed(absl::StrCat(CertField(), "'s key: "), key.status());
+    digest = DigestOf(absl::StrCat(DigestOf(chain->bytes), DigestOf(key->bytes)));
+    material = ParsePem(chain->bytes, key->bytes, *password);
+    Wipe(key->bytes);
+  } else {
+    digest = DigestOf(chain->bytes);
+    material = LooksLikePem(chain->bytes) ? ParsePem(chain->bytes, chain->bytes, *password)
+                                          : ParsePkcs12(chain->bytes, *password);
+  }
+  Wipe(chain->bytes);
+  if (material.ok()) return material;
+  if (absl::IsPermissionDenied(material.status())) {
+    return Prefixed(where,
+                    absl::PermissionDeniedError(absl::StrCat(
+                        material.status().message(), "; it comes from ", options_.password.variable,
+                        options_.password.text.empty() && options_.password.file.empty() ? ", which is not set" : "")));
+  }
+  return Prefixed(where, material.status());
+}
+
+absl::StatusOr<std::vector<Certificate>> TlsStore::LoadAuthorities(std::string& digest) {
+  const absl::StatusOr<TlsFile> file = ReadTlsFile(config_.ca_cert_path, FileSecrecy::kPublic);
+  if (!file.ok()) return Prefixed("ca_cert_path: ", file.status());
+  digest = DigestOf(file->bytes);
+  absl::StatusOr<std::vector<Certificate>> authorities = ParseCertificates(file->bytes);
+  if (!authorities.ok())
+    return Prefixed(absl::StrCat("ca_cert_path ", config_.ca_cert_path, ": "), authorities.status());
+  return authorities;
+}
+
+absl::StatusOr<std::vector<RevocationList>> TlsStore::LoadLists(const std::vector<Certificate>& authorities,
+                                                                std::string& digest) {
+  if (config_.crl_path.empty()) return std::vector<RevocationList>();
+  const absl::StatusOr<TlsFile> file = ReadTlsFile(config_.crl_path, FileSecrecy::kPublic);
+  if (!file.ok()) return Prefixed("crl_path: ", file.status());
+  digest = DigestOf(file->bytes);
+  absl::StatusOr<std::vector<RevocationList>> lists = ParseRevocationLists(file->bytes, authorities, Now());
+  if (!lists.ok()) return Prefixed(absl::StrCat("crl_path ", config_.crl_path, ": "), lists.status());
+  return lists;
+}
+
+// What the peers would refuse is refused here, where the user reads why.
+absl::Status TlsStore::CheckOwn(const KeyMaterial& identity, const TrustBase& trust, std::optional<PeerName>& name) {
+  const PeerSide side = options_.role == TlsRole::kServer ? PeerSide::kServer : PeerSide::kClient;
+  const std::vector<Certificate> others(identity.chain.begin() + 1, identity.chain.end());
+  const std::string where = absl::StrCat(CertField(), " ", CertPath(), ": ");
+  TlsRefusal refusal = CheckChain(trust, side, identity.leaf(), others, Now(), nullptr);
+  if (refusal.ok()) refusal = CheckStillGood(trust, identity.chain);
+  PeerNameResult own = NameOf(identity.leaf());
+  name.reset();
+  if (own.refusal.ok()) name = own.name;
+  if (refusal.ok() && options_.settings.needs_name()) refusal = own.refusal;
+  if (refusal.ok()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(where, refusal.text));
+}
+
+bool TlsStore::IsDue(Watched& watched, const std::vector<std::string>& paths, bool is_forced) {
+  FileStamp all;
+  for (const std::string& path : paths) {
+    if (path.empty()) continue;
+    const FileStamp stamp = StampOf(path);
+    all.device = all.device * 31 + stamp.device;
+    all.inode = all.inode * 31 + stamp.inode;
+    all.size = all.size * 31 + stamp.size;
+    all.modified_ns ^= stamp.modified_ns * 31 + 17;
+    all.changed_ns = std::max(all.changed_ns, stamp.changed_ns);
+  }
+  const int64_t now_ns = clock_.Read().wall.unix_ms * 1'000'000;
+  const bool is_young = all.changed_ns + kYoungNs > now_ns;
+  const bool is_due = is_forced || is_young || all != watched.stamp || !watched.problem.empty();
+  watched.stamp = all;
+  return is_due;
+}
+
+void TlsStore::TakeOrComplain(Watched& watched, const absl::Status& status, const std::string& what) {
+  const std::string problem = status.ok() ? "" : std::string(status.message());
+  if (problem == watched.problem) return;
+  if (!problem.empty()) {
+    counted_.Note(LogLevel::kError, kReloadRefused,
+                  absl::StrCat("the new ", what, " can't be taken, the last good one stays: ", problem));
+  } else {
+    Log(LogLevel::kInfo, absl::StrCat("the ", what, " is good again"));
+  }
+  watched.problem = problem;
+}
+
+bool TlsStore::PollTrust(bool is_forced) {
+  const std::shared_ptr<const TlsState> old = Current();
+  std::vector<Certificate> authorities = old->trust->authorities;
+  bool has_changed = false;
+  if (IsDue(authorities_, {config_.ca_cert_path}, is_forced)) {
+    std::string digest;
+    auto loaded = LoadAuthorities(digest);
+    TakeOrComplain(authorities_, loaded.status(), "ca_cert_path");
+    if (loaded.ok() && digest != authorities_.digest) {
+      authorities_.digest = digest;
+      authorities = *std::move(loaded);
+      has_changed = true;
+    }
+  }
+  std::vector<RevocationList> lists = old->trust->lists;
+  bool have_lists_changed = false;
+  if (IsDue(lists_, {config_.crl_path}, is_forced || has_changed)) {
+    std::string digest;
+    auto loaded = LoadLists(authorities, digest);
+    TakeOrComplain(lists_, loaded.status(), "crl_path");
+    if (loaded.ok() && digest != lists_.digest) {
+      lists_.digest = digest;
+      lists = *std::move(loaded);
+      have_lists_changed = true;
+    }
+  }
+  if (!has_changed && !have_lists_changed) return false;
+  TlsState state = *old;
+  state.trust_generation += 1;
+  if (have_lists_changed) {
+    size_t revoked = 0;
+    for (const RevocationList& list : lists) revoked += list.size();
+    Log(LogLevel::kInfo, absl::StrCat("crl_path: a new revocation list is in force (", revoked, " certificates)"));
+  }
+  if (has_changed) {
+    Log(LogLevel::kInfo, absl::StrCat("ca_cert_path: ", authorities.size(), " authorities are trusted from now on"));
+  }
+  state.trust = BuildTrust(std::move(authorities), !config_.crl_path.empty(), std::move(lists));
+  Publish(std::move(state));
+  return true;
+}
+
+bool TlsStore::PollIdentity(bool is_forced, bool has_trust_changed) {
+  // What did not chain to the old authorities may chain to the new ones.
+  if (!IsDue(identity_, {CertPath(), KeyPath()}, is_forced || (has_trust_changed && !identity_.problem.empty()))) {
+    return false;
+  }
+  TlsState state = *Current();
+  std::string digest;
+  absl::StatusOr<KeyMaterial> loaded = LoadIdentity(digest);
+  absl::Status status = loaded.status();
+  const bool is_new = loaded.ok() && digest != identity_.digest;
+  if (is_new) {
+    status = CheckOwn(*loaded, *state.trust, state.own_name);
+    // The peers know us by that name, and what we may do follows from it.
+    if (status.ok() && state.own_name != Current()->own_name) {
+      status = absl::FailedPreconditionError(absl::StrCat(
+          CertField(), " ", CertPath(), ": its URI name differs from the one before: start anew for that"));
+    }
+  }
+  TakeOrComplain(identity_, status, CertField());
+  if (!status.ok() || !is_new) return false;
+  identity_.digest = digest;
+  state.identity_generation += 1;
+  state.identity = std::make_shared<const KeyMaterial>(*std::move(loaded));
+  Log(LogLevel::kInfo, absl::StrCat(CertField(), ": a new certificate is served, valid until ",
+                                    ShowTime(state.identity->leaf().NotAfter())));
+  Publish(std::move(state));
+  return true;
+}
+
+bool TlsStore::Poll() {
+  bool is_forced = false;
+  {
+    MutexLock lock(mutex_);
+    is_forced = std::exchange(is_nudged_, false);
+  }
+  const bool has_trust_changed = PollTrust(is_forced);
+  const bool has_identity_changed = PollIdentity(is_forced, has_trust_changed);
+  WarnOfAges();
+  return has_trust_changed || has_identity_changed;
+}
+
+void TlsStore::WarnOfAges() {
+  const std::shared_ptr<const TlsState> state = Current();
+  const absl::Time now = Now();
+  std::vector<Certificate> watched = {state->identity->leaf()};
+  for (const Certificate& authority : state->trust->authorities) watched.push_back(authority);
+  for (const Certificate& certificate : watched) {
+    const absl::Duration left = certificate.NotAfter() - now;
+    // A certificate that is made for less time than that would be warned of for its whole life.
+    const absl::Duration warning =
+        std::min(absl::Hours(24) * config_.warning_days, (certificate.NotAfter() - certificate.NotBefore()) / 3);
+    if (left > warning) continue;
+    const std::string text = left > absl::ZeroDuration()
+                                 ? absl::StrCat("ends in ", DaysLeft(left), ", at ", ShowTime(certificate.NotAfter()))
+                                 : absl::StrCat("has expired, at ", ShowTime(certificate.NotAfter()));
+    WarnDaily(certificate.Fingerprint() + (left > absl::ZeroDuration() ? "" : " expired"),
+              absl::StrCat("the certificate ", certificate.Subject(), " ", text,
+                           ": renew it (cert_expire_warning_time_in_day)"));
+  }
+  for (const RevocationList& list : state->trust->lists) {
+    if (list.NextUpdate() > now) continue;
+    const bool serves = options_.settings.crl_expired == "serve";
+    WarnDaily("list of " + list.Issuer(),
+              absl::StrCat("the revocation list of ", list.Issuer(), " has expired, at ", ShowTime(list.NextUpdate()),
+                           serves ? "; peers are let in all the same (--crl_expired=serve)"
+                                  : "; peers that it is about are refused (--crl_expired=refuse)"));
+  }
+}
+
+void TlsStore::WarnDaily(const std::string& what, const std::string& text) {
+  const MonotonicTime now = clock_.Read().monotonic;
+  const auto found = warned_.find(what);
+  if (found != warned_.end() && now - found->second < kWarnAgain) return;
+  warned_[what] = now;
+  Log(LogLevel::kWarning, text);
+}
+
+void TlsStore::Start(std::function<void()> on_change) {
+  on_change_ = std::move(on_change);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void TlsStore::Run() {
+  pthread_setname_np(pthread_self(), "ms-tls");
+  while (true) {
+    {
+      MutexLock lock(mutex_);
+      if (!is_stopping_ && !is_nudged_) wake_.WaitFor(mutex_, kPollInterval);
+      if (is_stopping_) return;
+    }
+    if (Poll() && on_change_) on_change_();
+  }
+}
+
+void TlsStore::Stop() {
+  {
+    MutexLock lock(mutex_);
+    is_stopping_ = true;
+    wake_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void TlsStore::Nudge() {
+  MutexLock lock(mutex_);
+  is_nudged_ = true;
+  wake_.NotifyAll();
+}
+
+}  // namespace muster

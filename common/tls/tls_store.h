@@ -1,0 +1,123 @@
+// The files of the TLS configuration, loaded, and loaded again when they change.
+//
+// Three parts are watched for themselves: the own key with its certificate, the authorities, the revocation lists. A
+// part that can't be taken (half-written, key and certificate of different pairs, a list that nobody signed) is never
+// served: its last good state stays, with one line in the log and the counter "tls: reload refused", until it is
+// mended.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mutex.h"
+#include "common/tls/key_material.h"
+#include "common/tls/peer_check.h"
+#include "common/tls/tls_config.h"
+#include "common/tls/tls_file.h"
+#include "common/tls/tls_settings.h"
+
+namespace muster {
+
+inline constexpr char kReloadRefused[] = "tls: reload refused";
+
+// What is served at one moment. Never changed.
+struct TlsState {
+  uint64_t identity_generation = 0;  // rises with each change of the key or its certificate …
+  uint64_t trust_generation = 0;     // … and of whom we trust
+  std::shared_ptr<const KeyMaterial> identity;
+  std::optional<PeerName> own_name;  // none only with --tls_identity=ca-only
+  std::shared_ptr<const TrustBase> trust;
+
+  std::string AuthoritiesPem() const;
+};
+
+class TlsStore {
+ public:
+  struct Options {
+    TlsRole role = TlsRole::kServer;
+    TlsSettings settings;
+    PasswordSource password;
+  };
+
+  // Reads and checks everything; the error names the field, what was found and what to do. Warns (log) of what is
+  // doubtful. Neither clock nor log is owned.
+  static absl::StatusOr<std::unique_ptr<TlsStore>> Open(Options options, const Clock& clock, CountedLog& counted);
+  ~TlsStore() { Stop(); }
+
+  std::shared_ptr<const TlsState> Current() const;
+  const TlsSettings& settings() const { return options_.settings; }
+  const std::string& ciphers() const { return ciphers_; }  // for TLS 1.2; empty: the defaults
+  absl::Time Now() const;
+
+  // One look at the files; true if something else is served from now on. One thread at a time.
+  bool Poll();
+
+  // A thread that polls twice a second; `on_change` is called by it after a change.
+  void Start(std::function<void()> on_change);
+  void Stop();
+  // Any thread: look now (SIGHUP), also at files that seem not to have changed.
+  void Nudge();
+
+ private:
+  // A file and what is known of it.
+  struct Watched {
+    FileStamp stamp;
+    std::string digest;   // SHA-256 of the bytes that were taken last
+    std::string problem;  // why they can't be taken; empty: nothing is wrong
+    MonotonicTime read_at;
+  };
+
+  TlsStore(Options options, TlsConfig config, const Clock& clock, CountedLog& counted)
+      : options_(std::move(options)), config_(std::move(config)), clock_(clock), counted_(counted) {}
+
+  absl::Status LoadAll();
+  absl::StatusOr<KeyMaterial> LoadIdentity(std::string& digest);
+  absl::StatusOr<std::vector<Certificate>> LoadAuthorities(std::string& digest);
+  absl::StatusOr<std::vector<RevocationList>> LoadLists(const std::vector<Certificate>& authorities,
+                                                        std::string& digest);
+  absl::Status CheckOwn(const KeyMaterial& identity, const TrustBase& trust, std::optional<PeerName>& name);
+  bool PollIdentity(bool is_forced, bool has_trust_changed);
+  bool PollTrust(bool is_forced);
+  bool IsDue(Watched& watched, const std::vector<std::string>& paths, bool is_forced);
+  void TakeOrComplain(Watched& watched, const absl::Status& status, const std::string& what);
+  void Publish(TlsState state);
+  void WarnOfAges();
+  void WarnDaily(const std::string& what, const std::string& text);
+  void Run();
+
+  std::string CertField() const { return options_.role == TlsRole::kServer ? "server_cert_path" : "client_cert_path"; }
+  const std::string& CertPath() const {
+    return options_.role == TlsRole::kServer ? config_.server_cert_path : config_.client_cert_path;
+  }
+  const std::string& KeyPath() const {
+    return options_.role == TlsRole::kServer ? config_.server_key_path : config_.client_key_path;
+  }
+
+  const Options options_;
+  const TlsConfig config_;
+  const Clock& clock_;
+  CountedLog& counted_;
+  std::string ciphers_;
+
+  // Of the polling thread.
+  Watched identity_, authorities_, lists_;
+  std::map<std::string, MonotonicTime> warned_;
+  std::function<void()> on_change_;
+
+  mutable Mutex mutex_;
+  CondVar wake_;
+  std::shared_ptr<const TlsState> state_ ABSL_GUARDED_BY(mutex_);
+  bool is_nudged_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace muster

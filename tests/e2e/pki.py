@@ -1,0 +1,129 @@
+"""A certificate authority for a test: certificates as docs/security.md has them, and folders that --tls_config takes."""
+
+import datetime
+import ipaddress
+import json
+import os
+import pathlib
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import pkcs12
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+DOMAIN = "e2e.example"
+# Every address that a test's scheduler has (netns.py), and its usual names.
+SCHEDULER_HOSTS = ("127.0.0.1", "::1", "localhost", "10.77.1.1", "10.77.1.2", "fd77:1::1", "fd77:1::2")
+
+
+def _now():
+    return datetime.datetime.utcnow()
+
+
+def _name(text):
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _san(host):
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def write(path, data):
+    """Replaces the file in one step; for its owner only."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.write_bytes(data)
+    os.chmod(fresh, 0o600)
+    os.replace(fresh, path)
+
+
+class Issued:
+    def __init__(self, certificate, key):
+        self.certificate, self.key = certificate, key
+
+    def pem(self):
+        return self.certificate.public_bytes(serialization.Encoding.PEM) + self.key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+
+    def p12(self, password):
+        return pkcs12.serialize_key_and_certificates(b"muster", self.key, self.certificate, None,
+                                                     serialization.BestAvailableEncryption(password.encode()))
+
+    def fingerprint(self):
+        return self.certificate.fingerprint(hashes.SHA256()).hex()
+
+
+class Authority:
+    def __init__(self, name="e2e"):
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.name = _name(name)
+        self.certificate = self._build(self.name, self.key.public_key(), -24, 24 * 3650).add_extension(
+            x509.BasicConstraints(ca=True, path_length=None), critical=True).sign(self.key, hashes.SHA256())
+        self.revoked = []
+
+    def _build(self, subject, public_key, from_hours, until_hours):
+        return (x509.CertificateBuilder().subject_name(subject).issuer_name(self.name).public_key(public_key)
+                .serial_number(x509.random_serial_number())
+                .not_valid_before(_now() + datetime.timedelta(hours=from_hours))
+                .not_valid_after(_now() + datetime.timedelta(hours=until_hours)))
+
+    def issue(self, uri, hosts=(), is_server=False, from_hours=-1, until_hours=24 * 365):
+        key = ec.generate_private_key(ec.SECP256R1())
+        names = [x509.UniformResourceIdentifier(uri)] if uri else []
+        names += [_san(host) for host in hosts]
+        usage = ExtendedKeyUsageOID.SERVER_AUTH if is_server else ExtendedKeyUsageOID.CLIENT_AUTH
+        builder = self._build(_name("peer"), key.public_key(), from_hours, until_hours)
+        builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        if names:
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        return Issued(builder.sign(self.key, hashes.SHA256()), key)
+
+    def scheduler(self, hosts=SCHEDULER_HOSTS, **options):
+        return self.issue("spiffe://%s/muster/*/scheduler" % DOMAIN, hosts, is_server=True, **options)
+
+    def node(self, node_id, job="*", **options):
+        return self.issue("spiffe://%s/muster/%s/node/%s" % (DOMAIN, job, node_id), **options)
+
+    def host(self, name="e2e", job="*", **options):
+        return self.issue("spiffe://%s/muster/%s/host/%s/*" % (DOMAIN, job, name), **options)
+
+    def admin(self):
+        return self.issue("spiffe://%s/muster/*/admin" % DOMAIN)
+
+    def pem(self):
+        return self.certificate.public_bytes(serialization.Encoding.PEM)
+
+    def revocation_list(self):
+        builder = (x509.CertificateRevocationListBuilder().issuer_name(self.name)
+                   .last_update(_now() - datetime.timedelta(minutes=1))
+                   .next_update(_now() + datetime.timedelta(days=1)))
+        for issued in self.revoked:
+            builder = builder.add_revoked_certificate(
+                x509.RevokedCertificateBuilder().serial_number(issued.certificate.serial_number)
+                .revocation_date(_now()).build())
+        return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+class Folder:
+    """tls.json with server.pem, client.pem, ca.pem and crl.pem beside it; `more` are further fields."""
+
+    def __init__(self, path, authority, server=None, client=None, more=None):
+        self.path, self.authority = pathlib.Path(path), authority
+        self.path.mkdir(parents=True)
+        self.config = self.path / "tls.json"
+        fields = {"ca_cert_path": "ca.pem", "crl_path": "crl.pem", "server_cert_path": "server.pem",
+                  "client_cert_path": "client.pem", "cipher_list": "", "cert_expire_warning_time_in_day": 90}
+        fields.update(more or {})
+        write(self.config, json.dumps(fields).encode())
+        write(self.path / "ca.pem", authority.pem())
+        self.write_list()
+        if server:
+            write(self.path / "server.pem", server.pem())
+        if client:
+            write(self.path / "client.pem", client.pem())
+
+    def write_list(self):
+        write(self.path / "crl.pem", self.authority.revocation_list())

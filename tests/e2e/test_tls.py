@@ -1,0 +1,363 @@
+"""Mutual TLS between real programs: who is let in, what is told of it, and what changes while a job runs."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import muster
+import pki
+from muster import EXIT_SECURITY, WITH_TLS, eventually
+
+SLEEP = ["sleep", "1000"]
+WAIT_FOR_GO = ["sh", "-c", "while [ ! -e go ]; do sleep 0.1; done"]
+PASSWORD = "the-password-that-nobody-may-see"
+
+pytestmark = pytest.mark.skipif(WITH_TLS, reason="these tests make certificates of their own")
+
+
+class Secured:
+    """A scheduler with TLS, and agents with a certificate each."""
+
+    def __init__(self, cluster):
+        self.cluster, self.authority = cluster, pki.Authority()
+        self.folders = {}
+
+    def folder(self, name, **options):
+        self.folders[name] = pki.Folder(self.cluster.folder / ("tls-" + name), self.authority, **options)
+        return self.folders[name]
+
+    def start_scheduler(self, *words, **options):
+        folder = self.folder("scheduler", server=self.authority.scheduler(), client=self.authority.admin())
+        return self.cluster.start_scheduler("--tls_config", folder.config, *words, **options)
+
+    def start_node(self, node_id, command, *words, certificate=None, **options):
+        folder = self.folder(node_id, client=certificate or self.authority.node(node_id))
+        return self.cluster.start_agent(node_id, ["--tls_config", folder.config, *words], command, **options)
+
+    def ctl(self, *words, folder="scheduler", **options):
+        return self.cluster.ctl("--tls_config", self.folders[folder].config, *words, **options)
+
+    def json(self, *words, **options):
+        return json.loads(self.ctl(*words, "--json", **options))
+
+    def count(self, name, **options):
+        return self.json("counters", **options)["counters"].get(name, 0)
+
+    def wait_until_running(self, count):
+        def running():
+            jobs = self.json("ranks")["jobs"]
+            ranks = [rank for job in jobs for rank in job["ranks"] if rank["state"] == "running"]
+            return ranks if len(ranks) == count else None
+        return eventually(running, 30, "%d processes run" % count)
+
+
+@pytest.fixture
+def secured(cluster):
+    return Secured(cluster)
+
+
+def test_a_job_over_tls_and_the_peer_list_carries_fingerprints(secured, cluster):
+    scheduler = secured.start_scheduler("--journal_path", "memory")
+    show = ["sh", "-c", 'cp "$MS_CLUSTER_FILE" cluster-$RANK.json; env > env-$RANK; ulimit -c > core-$RANK']
+    certificates = {name: secured.authority.node(name) for name in ("a", "b")}
+    # MS_NODE_ID comes from the certificate.
+    agents = [secured.start_node(name, show, "--worker_num", 2, certificate=certificate)
+              for name, certificate in certificates.items()]
+    for agent in agents:
+        agent.expect(0)
+        muster.no_warnings(agent)
+    muster.no_warnings(scheduler)
+    assert "mutual TLS" in scheduler.output() and "plain text" not in scheduler.output()
+    for rank in (0, 1):
+        nodes = json.loads((cluster.folder / ("cluster-%d.json" % rank)).read_text())
+        told = json.dumps(nodes)
+        for certificate in certificates.values():
+            assert certificate.fingerprint() in told, told
+    assert {node["node_id"] for job in secured.json("nodes")["jobs"] for node in job["nodes"]} <= {"a", "b"}
+
+
+def test_with_pkcs12_and_passwords_no_secret_is_seen_anywhere(secured, cluster):
+    files = {"server_cert_path": "server.p12", "client_cert_path": "client.p12"}
+    folder = secured.folder("scheduler", more=files)
+    pki.write(folder.path / "server.p12", secured.authority.scheduler().p12(PASSWORD))
+    pki.write(folder.path / "client.p12", secured.authority.host().p12(PASSWORD))
+    password_file = folder.path / "password"
+    pki.write(password_file, PASSWORD.encode() + b"\n")
+    cluster.start_scheduler("--tls_config", folder.config, "--log_level", "debug",
+                            env={"MS_TLS_SERVER_PASSWORD": PASSWORD, "SSLKEYLOGFILE": str(folder.path / "keys")})
+    words = ["--tls_config", folder.config, "--worker_num", 2, "--log_level", "debug"]
+    show = ["sh", "-c", "env > env-$RANK; ulimit -c > core-$RANK; " + WAIT_FOR_GO[2]]
+    agents = [cluster.start_agent("a", [*words, "--node_id", "a"], show, env={"MS_TLS_CLIENT_PASSWORD": PASSWORD}),
+              cluster.start_agent("b", [*words, "--node_id", "b"], show,
+                                  env={"MS_TLS_CLIENT_PASSWORD_FILE": password_file})]
+    eventually(lambda: (cluster.folder / "core-0").exists() and (cluster.folder / "core-1").exists(), 30, "both run")
+    limit = subprocess.run(["sh", "-c", "ulimit -c"], stdout=subprocess.PIPE, text=True).stdout
+    for rank in (0, 1):
+        assert "PASSWORD" not in (cluster.folder / ("env-%d" % rank)).read_text()
+        assert (cluster.folder / ("core-%d" % rank)).read_text() == limit, "processes keep their limit of core dumps"
+    for program in cluster.programs:
+        root = "/proc/%d/" % program.pid
+        assert PASSWORD.encode() not in open(root + "cmdline", "rb").read(), program.name
+        assert PASSWORD.encode() not in open(root + "environ", "rb").read(), program.name
+        # Not dumpable: no core dump, and /proc belongs to root.
+        owner = os.stat(root + "environ").st_uid
+        assert owner == 0
+    for process in cluster.descendants():
+        try:
+            assert PASSWORD.encode() not in open("/proc/%d/cmdline" % process.pid, "rb").read()
+        except OSError:
+            pass
+    (cluster.folder / "go").touch()
+    for agent in agents:
+        agent.expect(0)
+    for program in cluster.programs:
+        assert PASSWORD not in program.output(), program.name
+        assert "PRIVATE KEY" not in program.output(), program.name
+    assert not (folder.path / "keys").exists()
+
+
+def test_a_keepers_farewell_goes_over_tls(secured, cluster):
+    secured.start_scheduler("--disconnect_grace", 100)
+    agents = [secured.start_node(name, SLEEP, "--worker_num", 2) for name in ("a", "b")]
+    secured.wait_until_running(2)
+    agents[0].send(signal.SIGKILL)
+    agents[1].expect(muster.EXIT_FAILED_ELSEWHERE, timeout=20)  # within the grace: somebody told of the death
+    assert "SIGKILL" in agents[1].output()
+
+
+def wrong_certificates():
+    def dates(authority):
+        return authority.node("a", from_hours=-2, until_hours=-1), r"client_cert_path.*expired at"
+
+    def early(authority):
+        return authority.node("a", from_hours=1, until_hours=2), r"valid only from"
+
+    def other_authority(_):
+        return pki.Authority("other").node("a"), r"not of an authority in ca_cert_path"
+
+    def unnamed(authority):
+        return authority.issue(None), r"has no URI name"
+
+    def other_id(authority):
+        return authority.node("b"), r"node/b, but MS_NODE_ID is a"
+
+    def other_job(authority):
+        return authority.node("a", job="another"), r"another/node/a, but the job is default"
+
+    def usage(authority):
+        return authority.issue("spiffe://%s/muster/*/node/a" % pki.DOMAIN, is_server=True), r"not for this use"
+
+    def admin(authority):
+        return authority.admin(), r"admin, which is none of a node"
+    return [dates, early, other_authority, unnamed, other_id, other_job, usage, admin]
+
+
+@pytest.mark.parametrize("wrong", wrong_certificates(), ids=lambda wrong: wrong.__name__)
+def test_an_agent_reads_what_is_wrong_with_its_own_certificate(secured, wrong):
+    secured.start_scheduler()
+    certificate, told = wrong(secured.authority)
+    agent = secured.start_node("a", ["touch", "started"], "--worker_num", 1, "--node_id", "a", certificate=certificate)
+    agent.expect(EXIT_SECURITY, timeout=10)
+    assert re.search(told, agent.output()), agent.output()
+    assert not (secured.cluster.folder / "started").exists()
+
+
+@pytest.mark.parametrize("what, told", [("missing", "can't be read"), ("readable", "chmod 600"), ("garbage", "no PKCS#12"),
+                                        ("mismatch", "does not belong"), ("config", "no JSON")])
+def test_an_agent_reads_what_is_wrong_with_its_files(secured, cluster, what, told):
+    folder = secured.folder("a", client=secured.authority.node("a"))
+    client = folder.path / "client.pem"
+    if what == "missing":
+        client.unlink()
+    elif what == "readable":
+        client.chmod(0o644)
+    elif what == "garbage":
+        pki.write(client, b"no certificate")
+    elif what == "mismatch":
+        pki.write(client, secured.authority.node("a").pem().split(b"-----BEGIN PRIVATE")[0] + b"-----BEGIN PRIVATE" +
+                  secured.authority.node("a").pem().split(b"-----BEGIN PRIVATE")[1])
+    else:
+        pki.write(folder.config, b"{")
+    agent = cluster.start_agent("a", ["--sched_port", 9999, "--tls_config", folder.config], ["true"])
+    agent.expect(EXIT_SECURITY, timeout=10)
+    assert told in agent.output() and str(folder.path) in agent.output(), agent.output()
+
+
+def test_a_certificate_that_the_scheduler_refuses_ends_with_15(secured):
+    secured.start_scheduler()
+    certificate = secured.authority.node("a")
+    secured.authority.revoked.append(certificate)
+    secured.folders["scheduler"].write_list()
+    secured.authority.revoked.clear()  # the agent's own list does not have it
+    time.sleep(1.5)
+    agent = secured.start_node("a", ["true"], "--worker_num", 1, certificate=certificate)
+    agent.expect(EXIT_SECURITY, timeout=30)
+    assert "does not take this node's certificate" in agent.output(), agent.output()
+    assert secured.count("tls: revoked") >= 5
+
+
+def test_the_schedulers_certificate_must_be_for_the_host_that_is_dialed(secured, cluster):
+    folder = secured.folder("scheduler", server=secured.authority.scheduler(hosts=["elsewhere.example"]),
+                            client=secured.authority.admin())
+    cluster.start_scheduler("--tls_config", folder.config)
+    agent = secured.start_node("a", ["true"], "--worker_num", 1)
+    agent.expect(EXIT_SECURITY, timeout=20)
+    assert re.search(r'is not for "127.0.0.1"', agent.output()), agent.output()
+    told = secured.ctl("status", code=EXIT_SECURITY)
+    assert "is not for" in told, told
+
+
+def test_a_node_that_poses_as_the_scheduler_is_not_believed(secured, cluster):
+    node = secured.authority.issue("spiffe://%s/muster/*/node/x" % pki.DOMAIN, pki.SCHEDULER_HOSTS, is_server=True)
+    folder = secured.folder("scheduler", server=node)
+    cluster.start_scheduler("--tls_config", folder.config)
+    agent = secured.start_node("a", ["true"], "--worker_num", 1)
+    agent.expect(EXIT_SECURITY, timeout=20)
+    assert "no scheduler" in agent.output(), agent.output()
+
+
+def test_plain_text_and_tls_do_not_meet(secured, cluster):
+    secured.start_scheduler()
+    plain = cluster.start_agent("plain", ["--worker_num", 1, "--cluster_retry_num", 1], ["true"])
+    plain.expect(muster.EXIT_UNREACHABLE, timeout=30)
+    assert secured.count("tls: plain text") >= 1
+    other = cluster.start_scheduler(name="plain-scheduler")
+    agent = secured.start_node("a", ["true"], "--worker_num", 1, "--cluster_retry_num", 1, scheduler=other)
+    agent.expect(muster.EXIT_UNREACHABLE, timeout=30)
+    counted = cluster.ctl_json("counters", scheduler=other)["counters"]
+    assert counted.get("foreign protocol", 0) >= 1, counted
+
+
+def test_a_revoked_nodes_open_stream_is_cut_within_2_s(secured, measured):
+    secured.start_scheduler()
+    certificate = secured.authority.node("a")
+    bad = secured.start_node("a", SLEEP, "--worker_num", 2, certificate=certificate)
+    secured.start_node("b", SLEEP, "--worker_num", 2)
+    secured.wait_until_running(2)
+    secured.authority.revoked.append(certificate)
+    secured.folders["scheduler"].write_list()
+    began = time.monotonic()
+    bad.expect_said("revoked", timeout=5)
+    measured("cut", time.monotonic() - began, at_most=2)
+    bad.expect(EXIT_SECURITY, timeout=10)
+    assert secured.count("tls: revoked") >= 1
+
+
+def test_a_missing_or_damaged_list_refuses_the_start_and_later_keeps_the_last_good_one(secured, cluster):
+    folder = secured.folder("broken", server=secured.authority.scheduler())
+    for damage in (b"garbage", None):
+        (folder.path / "crl.pem").unlink()
+        if damage is not None:
+            pki.write(folder.path / "crl.pem", damage)
+        started = cluster.start("scheduler-%s" % damage, ["ms-scheduler", "--sched_port", 0, "--tls_config", folder.config])
+        started.expect(EXIT_SECURITY)
+        assert "crl_path" in started.output(), started.output()
+    scheduler = secured.start_scheduler()
+    pki.write(secured.folders["scheduler"].path / "crl.pem", b"garbage")
+    scheduler.expect_said("the last good one stays", timeout=5)
+    agent = secured.start_node("a", ["true"], "--worker_num", 1)
+    agent.expect(0)
+    assert secured.count("tls: reload refused", folder="a") == 1  # the other folder's list is damaged
+
+
+def test_certificates_are_renewed_while_a_job_runs(secured):
+    scheduler = secured.start_scheduler()
+    certificates = {name: secured.authority.node(name) for name in ("a", "b")}
+    agents = [secured.start_node(name, WAIT_FOR_GO, "--worker_num", 2, certificate=certificate)
+              for name, certificate in certificates.items()]
+    secured.wait_until_running(2)
+    renewed = secured.authority.scheduler()
+    pki.write(secured.folders["scheduler"].path / "server.pem", renewed.pem()[:300])
+    scheduler.expect_said("the last good one stays", timeout=5)
+    pki.write(secured.folders["scheduler"].path / "server.pem", renewed.pem())
+    scheduler.send(signal.SIGHUP)
+    scheduler.expect_said("a new certificate is served", timeout=5)
+    eventually(lambda: secured.json("counters")["certificate_fingerprint"] == renewed.fingerprint(), 5, "it is served")
+    # The agent comes back with its new certificate, so that the old one can be revoked.
+    old, new = certificates["a"], secured.authority.node("a")
+    pki.write(secured.folders["a"].path / "client.pem", new.pem())
+    agents[0].expect_said("a new certificate is served", timeout=5)
+    agents[0].expect_said("reconnected", timeout=5)
+    secured.authority.revoked.append(old)
+    secured.folders["scheduler"].write_list()
+    scheduler.expect_said("a new revocation list is in force", timeout=5)
+    time.sleep(1)
+    assert any("renewed certificate" in event["text"] for event in secured.json("events")["events"])
+    assert secured.count("tls: revoked") == 0
+    (secured.cluster.folder / "go").touch()
+    for agent in agents:
+        agent.expect(0)
+
+
+def test_changes_want_an_admins_certificate_or_the_unix_socket(secured, cluster):
+    secured.start_scheduler()
+    secured.start_node("a", SLEEP, "--worker_num", 1)
+    secured.wait_until_running(1)
+    cluster.env["XDG_RUNTIME_DIR"], kept = str(cluster.folder / "nowhere"), cluster.env["XDG_RUNTIME_DIR"]
+    told = secured.ctl("stop", "--admin_socket", "/nowhere", code=10)
+    assert "no scheduler's socket" in told, told
+    assert "stop" in secured.ctl("stop"), "an admin's certificate, over TCP"
+    cluster.env["XDG_RUNTIME_DIR"] = kept
+    agent = secured.start_node("b", SLEEP, "--worker_num", 1)
+    secured.wait_until_running(1)
+    assert "stop" in secured.ctl("stop", folder="b"), "the Unix socket"
+    agent.wait(20)
+
+
+def test_require_tls_refuses_plain_text_to_other_machines(cluster):
+    words = ["--require_tls", "--sched_host", "192.0.2.1", "--sched_port", 9999]
+    agent = cluster.start_agent("agent", words, ["true"])
+    agent.expect(EXIT_SECURITY, timeout=10)
+    assert "--tls_config" in agent.output(), agent.output()
+    assert "--tls_config" in cluster.ctl("--require_tls", "--sched_host", "192.0.2.1", "--sched_port", 9999, "status",
+                                         code=EXIT_SECURITY, scheduler=cluster.start_scheduler())
+    scheduler = cluster.start("open", ["ms-scheduler", "--require_tls", "--listen_address", "0.0.0.0", "--sched_port", 0])
+    scheduler.expect(2)
+
+
+def test_ca_only_is_mindspores_way_and_is_warned_of(secured, cluster):
+    folder = secured.folder("shared", server=secured.authority.issue(None, is_server=True),
+                            client=secured.authority.issue(None))
+    scheduler = cluster.start_scheduler("--tls_config", folder.config, "--tls_identity", "ca-only")
+    agent = cluster.start_agent("a", ["--tls_config", folder.config, "--tls_identity", "ca-only", "--worker_num", 1],
+                                ["true"])
+    agent.expect(0)
+    for program in (scheduler, agent):
+        assert re.search(r"WARNING.*ca-only", program.output()), program.output()
+
+
+def test_one_line_starts_everything_with_tls(secured, cluster):
+    folder = secured.folder("all", server=secured.authority.scheduler(), client=secured.authority.host())
+    agent = cluster.start_agent("alone", ["--standalone", "--tls_config", folder.config, "--local_worker_num", 2,
+                                          "--sched_port", 9999], ["sh", "-c", "exit 0"])
+    agent.expect(0)
+
+
+def test_the_documents_own_configuration_works(secured, cluster):
+    """MindSpore's example, misprint and all, with PKCS#12 files and passwords."""
+    ciphers = ("ECDHE-R SA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384:"
+               "DHE-PSK-CHACHA20-POLY1305")
+    folder = secured.folder("document", more={"server_cert_path": "server.p12", "client_cert_path": "client.p12",
+                                              "crl_path": "", "cipher_list": ciphers})
+    pki.write(folder.path / "server.p12", secured.authority.scheduler().p12(PASSWORD))
+    pki.write(folder.path / "client.p12", secured.authority.host().p12(PASSWORD))
+    env = {"MS_TLS_SERVER_PASSWORD": PASSWORD, "MS_TLS_CLIENT_PASSWORD": PASSWORD, "MS_TLS_CONFIG": folder.config}
+    scheduler = cluster.start_scheduler(env=env)
+    agent = cluster.start_agent("a", ["--worker_num", 1], ["true"], env=env)
+    agent.expect(0)
+    assert scheduler.output().count("cipher_list") == 1 and "WARNING" in scheduler.output(), scheduler.output()
+
+
+def test_a_password_that_is_wrong_is_told_but_not_shown(secured, cluster):
+    folder = secured.folder("a", more={"client_cert_path": "client.p12"})
+    pki.write(folder.path / "client.p12", secured.authority.node("a").p12(PASSWORD))
+    agent = cluster.start_agent("a", ["--sched_port", 9999, "--tls_config", folder.config], ["true"],
+                                env={"MS_TLS_CLIENT_PASSWORD": "guessed-wrong"})
+    agent.expect(EXIT_SECURITY)
+    assert "password is wrong" in agent.output() and "guessed-wrong" not in agent.output(), agent.output()
+    assert "MS_TLS_CLIENT_PASSWORD" in agent.output(), agent.output()

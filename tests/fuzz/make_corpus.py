@@ -1,0 +1,91 @@
+"""Makes the corpora anew, and authority.h with them: /usr/bin/python3 tests/fuzz/make_corpus.py. Needs the program openssl
+and python3-cryptography. The inputs in the tree are from one run; more come from fuzzing."""
+
+import datetime
+import pathlib
+import subprocess
+import tempfile
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import pkcs12
+from cryptography.x509.oid import NameOID
+
+HERE = pathlib.Path(__file__).resolve().parent
+BEGIN, END = datetime.datetime(2026, 1, 1), datetime.datetime(2056, 1, 1)
+DER, PEM = serialization.Encoding.DER, serialization.Encoding.PEM
+
+
+def put(target, name, data):
+    folder = HERE / "corpus" / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+
+
+def certificate(key, names, issuer_key=None, is_ca=False):
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "fuzz")])
+    builder = (x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+               .serial_number(1000).not_valid_before(BEGIN).not_valid_after(END)
+               .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True))
+    if names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    return builder.sign(issuer_key or key, hashes.SHA256())
+
+
+def main():
+    key = ec.generate_private_key(ec.SECP256R1())
+    authority = certificate(key, [], is_ca=True)
+    text = authority.public_bytes(PEM).decode()
+    (HERE / "authority.h").write_text(
+        "// Made by make_corpus.py.\n#pragma once\n\nnamespace muster {\n\n"
+        "inline constexpr char kFuzzAuthority[] = R\"(%s)\";\n\n}  // namespace muster\n" % text)
+
+    for count in (0, 1, 30):
+        builder = x509.CertificateRevocationListBuilder().issuer_name(authority.subject).last_update(BEGIN).next_update(END)
+        for serial in range(count):
+            builder = builder.add_revoked_certificate(
+                x509.RevokedCertificateBuilder().serial_number(1000 + serial).revocation_date(BEGIN).build())
+        crl = builder.sign(key, hashes.SHA256())
+        put("revocation_list", "list-%d.pem" % count, crl.public_bytes(PEM))
+        put("revocation_list", "list-%d.der" % count, crl.public_bytes(DER))
+    put("revocation_list", "certificate.pem", authority.public_bytes(PEM))
+    put("revocation_list", "empty", b"")
+
+    uris = ["spiffe://d/muster/j/node/a", "spiffe://d.e-f_g/muster/*/node/*", "spiffe://d/muster/*/host/h1/*",
+            "spiffe://d/muster/*/scheduler", "spiffe://d/muster/j/admin", "https://d/muster/j/node/a",
+            "spiffe://d/muster/j/node/" + "x" * 128, "spiffe://d/muster/j/node/a\0b"]
+    for i, uri in enumerate(uris):
+        put("certificate_identity", "uri-%d" % i, uri)
+    u, d = x509.UniformResourceIdentifier, x509.DNSName
+    for i, names in enumerate([[], [u(uris[0])], [u(uris[0]), u(uris[1])], [d("localhost"), u(uris[3])], [d("x")]]):
+        put("certificate_identity", "certificate-%d.der" % i, certificate(key, names).public_bytes(DER))
+
+    leaf = certificate(key, [u(uris[0])])
+    pem_key = key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    locked = key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"password"))
+    put("pkcs12", "pair.pem", leaf.public_bytes(PEM) + pem_key)
+    put("pkcs12", "locked.pem", leaf.public_bytes(PEM) + locked)
+    put("pkcs12", "open.p12", pkcs12.serialize_key_and_certificates(None, key, leaf, None, serialization.NoEncryption()))
+    put("pkcs12", "chain.p12", pkcs12.serialize_key_and_certificates(b"n", key, leaf, [authority],
+                                                                     serialization.NoEncryption()))
+    with tempfile.TemporaryDirectory() as folder:
+        pem = pathlib.Path(folder) / "pair.pem"
+        pem.write_bytes(leaf.public_bytes(PEM) + pem_key)
+        for name, words in (("aes.p12", ["-iter", "10"]), ("nomac.p12", ["-nomac", "-iter", "10"]),
+                            ("rc2.p12", ["-legacy", "-certpbe", "PBE-SHA1-RC2-40", "-iter", "10"])):
+            made = pathlib.Path(folder) / name
+            subprocess.run(["openssl", "pkcs12", "-export", *words, "-passout", "pass:password", "-in", pem, "-out", made],
+                           check=True, stderr=subprocess.DEVNULL)
+            put("pkcs12", name, made.read_bytes())
+
+    put("tls_config", "document.json", '{"server_cert_path": "server.p12", "crl_path": "", "client_cert_path": '
+        '"client.p12", "ca_cert_path": "ca.crt", "cipher_list": "ECDHE-R SA-AES128-GCM-SHA256:'
+        'ECDHE-ECDSA-AES128-GCM-SHA256:DHE-PSK-AES128-CCM", "cert_expire_warning_time_in_day": 90}')
+    put("tls_config", "least.json", '{"ca_cert_path": "/a"}')
+    put("tls_config", "keys.json", '{"ca_cert_path":"a","server_key_path":"k","client_key_path":"l","x":null}')
+    put("tls_config", "wrong.json", '{"ca_cert_path": ["a"], "cert_expire_warning_time_in_day": 1e300}')
+    put("tls_config", "no.json", "[{}]")
+
+
+main()

@@ -1,0 +1,221 @@
+// Who is refused in the handshake, and what it is counted as.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "tests/tls/tls_server_fixture.h"
+
+namespace muster::scheduler {
+namespace {
+
+using testing_tls::Authority;
+using testing_tls::CertificateSpec;
+using testing_tls::Issued;
+using testing_tls::KeyKind;
+using testing_tls::NodeSpec;
+using testing_tls::NodeUri;
+using testing_tls::RawConnect;
+using testing_tls::RawOptions;
+using testing_tls::RawResult;
+using testing_tls::SelfSigned;
+using testing_tls::UriSpec;
+
+class HandshakeTest : public TlsServerTest {
+ protected:
+  void ExpectRefused(const Issued& issued, TlsFault fault) {
+    const uint64_t before = Count(fault);
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+      RawOptions options;
+      options.certificate = &issued;
+      options.lowest = options.highest = version;
+      EXPECT_FALSE(RawConnect(port_, options).is_let_in) << FaultName(fault);
+    }
+    EXPECT_EQ(AwaitCount(fault, before + 2), before + 2) << FaultName(fault);
+  }
+  void ExpectRefused(const CertificateSpec& spec, TlsFault fault) { ExpectRefused(authority_.Issue(spec), fault); }
+};
+
+TEST_F(HandshakeTest, ANodeIsLetIn) {
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    const Issued node = Node("n1");
+    RawOptions options;
+    options.certificate = &node;
+    options.lowest = options.highest = version;
+    const RawResult result = RawConnect(port_, options);
+    EXPECT_TRUE(result.is_let_in) << result.error;
+  }
+}
+
+TEST_F(HandshakeTest, NoCertificate) {
+  EXPECT_FALSE(RawConnect(port_, {}).is_let_in);
+  EXPECT_EQ(AwaitCount(TlsFault::kNoCertificate, 1), 1u);
+}
+
+TEST_F(HandshakeTest, PlainTextAgainstTls) {
+  AgentStream stream(ChannelWith(grpc::InsecureChannelCredentials()));
+  stream.Write(AgentStream::GoodJoin());
+  EXPECT_EQ(stream.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_GE(AwaitCount(TlsFault::kPlaintext, 1), 1u);
+}
+
+TEST_F(HandshakeTest, Dates) {
+  CertificateSpec expired = NodeSpec("n1");
+  expired.from = -absl::Hours(2);
+  expired.until = -absl::Seconds(1);
+  ExpectRefused(expired, TlsFault::kExpired);
+  CertificateSpec early = NodeSpec("n1");
+  early.from = absl::Hours(1);
+  ExpectRefused(early, TlsFault::kNotYetValid);
+}
+
+TEST_F(HandshakeTest, OtherAuthorities) {
+  Authority same_name("Test CA");
+  ExpectRefused(same_name.Issue(NodeSpec("n1")), TlsFault::kUnknownAuthority);
+  ExpectRefused(SelfSigned(NodeSpec("n1")), TlsFault::kSelfSigned);
+}
+
+TEST_F(HandshakeTest, WrongUsage) {
+  CertificateSpec spec = NodeSpec("n1");
+  spec.usages = "serverAuth";
+  ExpectRefused(spec, TlsFault::kWrongUsage);
+}
+
+TEST_F(HandshakeTest, WeakKeysAndSignatures) {
+  CertificateSpec weak = NodeSpec("n1");
+  weak.key = KeyKind::kRsa1024;
+  ExpectRefused(weak, TlsFault::kWeakKey);
+  CertificateSpec sha1 = NodeSpec("n1");
+  sha1.uses_sha1 = true;
+  ExpectRefused(sha1, TlsFault::kWeakSignature);
+}
+
+TEST_F(HandshakeTest, Names) {
+  ExpectRefused(UriSpec({}), TlsFault::kNameMissing);
+  ExpectRefused(UriSpec({NodeUri("a"), NodeUri("b")}), TlsFault::kNameDoubled);
+  ExpectRefused(UriSpec({"spiffe://test.example/muster/default/node/"}), TlsFault::kNameMalformed);
+  ExpectRefused(UriSpec({"https://test.example/muster/default/node/n1"}), TlsFault::kNameMalformed);
+  ExpectRefused(UriSpec({NodeUri(std::string(5000, 'x'))}), TlsFault::kNameTooLong);
+  ExpectRefused(UriSpec({NodeUri(std::string("n1\0.evil", 8))}), TlsFault::kNameWithNul);
+  ExpectRefused(UriSpec({"spiffe://elsewhere.example/muster/default/node/n1"}), TlsFault::kOtherTrustDomain);
+}
+
+TEST_F(HandshakeTest, WithCaOnlyNamesDoNotCount) {
+  settings_.identity = "ca-only";
+  Start();
+  EXPECT_TRUE(Connect(Issue(UriSpec({}))).is_let_in);
+  Authority other("Test CA");
+  EXPECT_FALSE(Connect(other.Issue(NodeSpec("n1"))).is_let_in);
+}
+
+TEST_F(HandshakeTest, OldVersions) {
+  const Issued node = Node("n1");
+  uint64_t wanted = 0;
+  for (const int version : {TLS1_VERSION, TLS1_1_VERSION}) {
+    RawOptions options;
+    options.certificate = &node;
+    options.lowest = options.highest = version;
+    const RawResult result = RawConnect(port_, options);
+    EXPECT_FALSE(result.is_let_in);
+    EXPECT_EQ(AwaitCount(TlsFault::kOldVersion, ++wanted), wanted) << result.error;
+  }
+}
+
+TEST_F(HandshakeTest, OldCiphers) {
+  const Issued node = Node("n1");
+  uint64_t wanted = 0;
+  // CBC, 3DES (where OpenSSL still has it), none at all, anonymous, RSA key exchange.
+  for (const std::string cipher : {"ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-SHA", "DES-CBC3-SHA",
+                                   "ECDHE-ECDSA-NULL-SHA", "AECDH-AES128-SHA", "AES128-GCM-SHA256"}) {
+    const std::unique_ptr<SSL_CTX, OpenSslDelete<SSL_CTX_free>> context(SSL_CTX_new(TLS_client_method()));
+    if (SSL_CTX_set_cipher_list(context.get(), cipher.c_str()) != 1) continue;
+    RawOptions options;
+    options.certificate = &node;
+    options.highest = TLS1_2_VERSION;
+    options.ciphers = cipher + ":@SECLEVEL=0";
+    EXPECT_FALSE(RawConnect(port_, options).is_let_in) << cipher;
+    EXPECT_EQ(AwaitCount(TlsFault::kNoSharedCipher, ++wanted), wanted) << cipher;
+  }
+  EXPECT_GE(wanted, 4u);
+}
+
+TEST_F(HandshakeTest, RevokedBeforeItConnects) {
+  const Issued node = Node("n1");
+  ASSERT_TRUE(Connect(node).is_let_in);
+  Revoke(node);
+  ExpectRefused(node, TlsFault::kRevoked);
+  EXPECT_TRUE(Connect(Node("n1")).is_let_in);
+}
+
+TEST_F(HandshakeTest, RevokedWithASessionToResume) {
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    const Issued node = Node("n1");
+    RawOptions options;
+    options.certificate = &node;
+    options.lowest = options.highest = version;
+    RawResult first = RawConnect(port_, options);
+    ASSERT_TRUE(first.is_let_in) << first.error;
+    ASSERT_NE(first.session, nullptr);
+    options.session = first.session.get();
+    RawResult second = RawConnect(port_, options);
+    EXPECT_TRUE(second.is_let_in) << second.error;
+    EXPECT_TRUE(second.was_resumed) << "the attack does not work as it should: " << version;
+    const uint64_t before = Count(TlsFault::kRevoked);
+    Revoke(node);
+    const RawResult third = RawConnect(port_, options);
+    EXPECT_TRUE(third.was_resumed || !third.is_let_in);
+    EXPECT_FALSE(third.is_let_in) << version;
+    EXPECT_EQ(AwaitCount(TlsFault::kRevoked, before + 1), before + 1);
+  }
+}
+
+TEST_F(HandshakeTest, ASessionWithAnIntermediateIsResumed) {
+  Authority middle = authority_.IssueAuthority("Middle");
+  folder_.Write("ca.crt", authority_.pem());
+  folder_.WriteConfig(false);
+  Start();
+  const Issued node = middle.Issue(NodeSpec("n1"));
+  RawOptions options;
+  options.certificate = &node;
+  RawResult first = RawConnect(port_, options);
+  ASSERT_TRUE(first.is_let_in) << first.error;
+  options.session = first.session.get();
+  const RawResult second = RawConnect(port_, options);
+  EXPECT_TRUE(second.was_resumed);
+  EXPECT_TRUE(second.is_let_in) << second.error;
+}
+
+TEST_F(HandshakeTest, AnExpiredListRefusesOrServes) {
+  folder_.Write("crl.pem", authority_.RevocationList({}, -absl::Hours(2), -absl::Hours(1)));
+  Start();
+  ExpectRefused(NodeSpec("n1"), TlsFault::kRevocationListExpired);
+  settings_.crl_expired = "serve";
+  Start();
+  EXPECT_TRUE(Connect(Node("n1")).is_let_in);
+}
+
+TEST_F(HandshakeTest, GoesOnDuringAndAfterAFloodOfHalfHandshakes) {
+  RpcServer::Options options;
+  options.pending_per_core = 16;
+  options.handshake_limit = absl::Seconds(1);
+  Start(std::move(options));
+  std::vector<std::unique_ptr<UniqueFd>> half;
+  for (int i = 0; i < 200; ++i) {
+    auto fd = std::make_unique<UniqueFd>(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port_);
+    ASSERT_EQ(connect(fd->get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    // A record that announces 512 bytes and brings 4.
+    ASSERT_EQ(send(fd->get(), "\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 9, MSG_NOSIGNAL), 9);
+    half.push_back(std::move(fd));
+  }
+  // The honest one waits its turn behind them; the raw client gives up after 10 s.
+  bool is_let_in = false;
+  for (int i = 0; i < 6 && !is_let_in; ++i) is_let_in = Connect(Node("n1")).is_let_in;
+  EXPECT_TRUE(is_let_in) << "during the flood";
+  half.clear();
+  EXPECT_TRUE(Connect(Node("n1")).is_let_in) << "after it";
+}
+
+}  // namespace
+}  // namespace muster::scheduler

@@ -1,0 +1,207 @@
+// What a peer that was let in may do: what its certificate's name says, and only as long as it is not revoked.
+#include "tests/tls/tls_server_fixture.h"
+
+namespace muster::scheduler {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_tls::AdminUri;
+using testing_tls::HostUri;
+using testing_tls::Issued;
+using testing_tls::NodeUri;
+using testing_tls::SchedulerUri;
+using testing_tls::UriSpec;
+
+class IdentityTest : public TlsServerTest {
+ protected:
+  v1::AgentMessage Join(const std::string& node_id, const std::string& job = "default") {
+    v1::AgentMessage message = AgentStream::GoodJoin();
+    message.mutable_join()->set_node_id(node_id);
+    message.mutable_join()->set_job_id(job);
+    return message;
+  }
+  void ExpectNoJoin(const Issued& issued, const v1::AgentMessage& join, TlsFault fault) {
+    const uint64_t before = Count(fault);
+    AgentStream stream(Channel(issued));
+    stream.Write(join);
+    const v1::SchedulerMessage reply = stream.Read();
+    EXPECT_EQ(reply.refusal().reason(), v1::Refusal::NOT_AUTHORIZED) << reply.ShortDebugString();
+    EXPECT_EQ(stream.Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+    EXPECT_EQ(Count(fault), before + 1) << FaultName(fault);
+    EXPECT_EQ(loop_.CountOf<JoinRequested>(), 0u);
+  }
+  grpc::Status Farewell(const Issued& issued, const std::string& node_id, const std::string& job = "default") {
+    v1::FarewellRequest request;
+    request.set_cluster_id("c");
+    request.set_job_id(job);
+    request.set_run(1);
+    request.set_node_id(node_id);
+    request.set_incarnation(7);
+    v1::FarewellReply reply;
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
+    return v1::Rendezvous::NewStub(Channel(issued))->Farewell(&context, request, &reply);
+  }
+  grpc::Status GetPeers(const std::shared_ptr<grpc::Channel>& channel, const std::string& job) {
+    v1::GetPeersRequest request;
+    request.set_job_id(job);
+    request.set_run(1);
+    request.set_round(1);
+    v1::GetPeersReply reply;
+    grpc::ClientContext context;
+    Bound(context);
+    return v1::Rendezvous::NewStub(channel)->GetPeers(&context, request, &reply);
+  }
+  grpc::Status Stop(const std::shared_ptr<grpc::Channel>& channel, const std::string& job) {
+    v1::StopRequest request;
+    request.set_job_id(job);
+    v1::StopReply reply;
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
+    return v1::Admin::NewStub(channel)->StopRun(&context, request, &reply);
+  }
+  grpc::Status Counters(const std::shared_ptr<grpc::Channel>& channel, v1::CountersReply* reply) {
+    grpc::ClientContext context;
+    Bound(context);
+    return v1::Admin::NewStub(channel)->GetCounters(&context, v1::CountersRequest(), reply);
+  }
+  static void Bound(grpc::ClientContext& context) {
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+  }
+};
+
+TEST_F(IdentityTest, AJoinCarriesWhatTheConnectionShows) {
+  const Issued node = Node("n1");
+  AgentStream stream(Channel(node));
+  v1::AgentMessage join = Join("n1");
+  join.mutable_join()->mutable_node()->set_certificate_fingerprint("claimed");
+  ASSERT_TRUE(stream.Write(join));
+  const JoinRequested request = loop_.Await<JoinRequested>();
+  EXPECT_EQ(request.identity, NodeUri("n1"));
+  EXPECT_EQ(request.join.node().certificate_fingerprint(), node.certificate.Fingerprint());
+  EXPECT_EQ(request.peer_address, "127.0.0.1");
+}
+
+TEST_F(IdentityTest, HostsAndWildcardsMayBeAnyNode) {
+  size_t joins = 0;
+  for (const std::string& uri : {HostUri("h"), NodeUri("*"), HostUri("h", "*")}) {
+    AgentStream stream(Channel(Issue(UriSpec({uri}))));
+    ASSERT_TRUE(stream.Write(Join("whatever")));
+    EXPECT_EQ(loop_.Await<JoinRequested>(joins++).identity, uri);
+  }
+}
+
+TEST_F(IdentityTest, NobodyJoinsAsSomebodyElse) {
+  ExpectNoJoin(Node("a"), Join("b"), TlsFault::kOtherNode);
+  ExpectNoJoin(Node("a"), Join(""), TlsFault::kOtherNode);
+  ExpectNoJoin(Node("a"), Join("a", "another"), TlsFault::kOtherJob);
+  ExpectNoJoin(Issue(UriSpec({HostUri("h")})), Join("a", "another"), TlsFault::kOtherJob);
+  testing_tls::CertificateSpec scheduler = UriSpec({SchedulerUri()});
+  ExpectNoJoin(Issue(scheduler), Join("a"), TlsFault::kOtherRole);
+  ExpectNoJoin(Issue(UriSpec({AdminUri()})), Join("a"), TlsFault::kOtherRole);
+}
+
+TEST_F(IdentityTest, NobodySaysFarewellForSomebodyElse) {
+  EXPECT_EQ(Farewell(Node("a"), "b").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Count(TlsFault::kOtherNode), 1u);
+  EXPECT_EQ(Farewell(Node("a"), "a", "another").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Count(TlsFault::kOtherJob), 1u);
+  EXPECT_EQ(loop_.CountOf<FarewellReceived>(), 0u);
+  EXPECT_EQ(Farewell(Node("a"), "a").error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);  // the loop never answers
+  EXPECT_EQ(loop_.Await<FarewellReceived>().identity, NodeUri("a"));
+}
+
+TEST_F(IdentityTest, PeersAreForTheirOwnJob) {
+  EXPECT_EQ(GetPeers(Channel(Node("a")), "default").error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(GetPeers(Channel(Node("a")), "another").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Count(TlsFault::kOtherJob), 1u);
+}
+
+TEST_F(IdentityTest, ChangesAreForAdmins) {
+  EXPECT_EQ(Stop(Channel(Node("a")), "default").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Count(TlsFault::kNotAnAdmin), 1u);
+  EXPECT_EQ(Stop(Channel(Issue(UriSpec({AdminUri("another")}))), "default").error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Count(TlsFault::kOtherJob), 1u);
+  EXPECT_EQ(loop_.CountOf<StopRequested>(), 0u);
+  EXPECT_EQ(Stop(Channel(Issue(UriSpec({AdminUri()}))), "default").error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(loop_.CountOf<StopRequested>(), 1u);
+  const auto socket = ChannelWith(grpc::InsecureChannelCredentials(), "unix:" + folder_.path("admin.sock"));
+  EXPECT_EQ(Stop(socket, "default").error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(loop_.CountOf<StopRequested>(), 2u);
+}
+
+TEST_F(IdentityTest, EverybodyWhoIsLetInMayLook) {
+  v1::CountersReply reply;
+  ASSERT_TRUE(Counters(Channel(Node("a")), &reply).ok());
+  EXPECT_EQ(reply.certificate_fingerprint(), store_->Current()->identity->leaf().Fingerprint());
+  EXPECT_GT(reply.certificate_ends_unix_ms(), 0);
+  EXPECT_GT(reply.revocation_list_ends_unix_ms(), 0);
+}
+
+TEST_F(IdentityTest, WithCaOnlyAnyCertificateIsAnyNode) {
+  settings_.identity = "ca-only";
+  Start();
+  AgentStream stream(Channel(Node("a")));
+  ASSERT_TRUE(stream.Write(Join("b", "another")));
+  EXPECT_EQ(loop_.Await<JoinRequested>().identity, "");
+  EXPECT_EQ(Stop(Channel(Issue(UriSpec({AdminUri()}))), "default").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+}
+
+TEST_F(IdentityTest, AnOpenStreamOfARevokedPeerIsCut) {
+  const Issued bad = Node("bad");
+  const auto channel = Channel(bad);
+  AgentStream revoked(channel), untouched(Channel(Node("good")));
+  ASSERT_TRUE(revoked.Write(Join("bad")));
+  ASSERT_TRUE(untouched.Write(Join("good")));
+  loop_.Await<JoinRequested>(1);
+  const MonotonicTime begin = Clock::System().Read().monotonic;
+  Revoke(bad);
+  const v1::SchedulerMessage last = revoked.Read();
+  EXPECT_EQ(last.refusal().reason(), v1::Refusal::NOT_AUTHORIZED);
+  EXPECT_THAT(last.refusal().text(), HasSubstr("revoked"));
+  EXPECT_EQ(revoked.Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_LT(Clock::System().Read().monotonic - begin, absl::Seconds(2));
+  EXPECT_EQ(Count(TlsFault::kRevoked), 1u);
+  loop_.Await<StreamClosed>();
+  // The connection is still open, and useless.
+  EXPECT_EQ(GetPeers(channel, "default").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  v1::CountersReply reply;
+  EXPECT_EQ(Counters(channel, &reply).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_TRUE(untouched.Write(AgentStream::Heartbeat(1)));
+  loop_.Await<ReportReceived>();
+}
+
+TEST_F(IdentityTest, StreamsThatDoNotJoinMakeRoomForOthers) {
+  RpcServer::Options options;
+  options.most_unjoined = 2;
+  Start(std::move(options));
+  const auto channel = Channel(Node("a"));
+  std::vector<std::unique_ptr<AgentStream>> idle;
+  for (int i = 0; i < 3; ++i) {
+    idle.push_back(std::make_unique<AgentStream>(channel));
+    absl::SleepFor(absl::Milliseconds(100));  // the server sees them in this order
+  }
+  EXPECT_EQ(idle[0]->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(counted_.Counts()["crowded out"], 1u);
+  ASSERT_TRUE(idle[2]->Write(Join("a")));
+  loop_.Await<JoinRequested>();
+}
+
+// Nothing reads at the other end: the last words are not waited for.
+TEST_F(IdentityTest, AnOpenStreamOfARevokedPeerThatDoesNotReadIsCut) {
+  const Issued bad = Node("bad");
+  AgentStream revoked(Channel(bad));
+  ASSERT_TRUE(revoked.Write(Join("bad")));
+  loop_.Await<JoinRequested>();
+  const auto ballast = DesiredMessage(1, 200'000);
+  for (int i = 0; i < 8; ++i) server_->sink().OnSend(1, ballast);
+  const MonotonicTime begin = Clock::System().Read().monotonic;
+  Revoke(bad);
+  loop_.Await<StreamClosed>();
+  ASSERT_TRUE(server_->AwaitNoStreams(absl::Seconds(10)));
+  EXPECT_LT(Clock::System().Read().monotonic - begin, absl::Seconds(2));
+}
+
+}  // namespace
+}  // namespace muster::scheduler

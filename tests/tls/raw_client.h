@@ -1,0 +1,36 @@
+// A TLS client by hand, for what no client of ours would do: old versions, odd ciphers, weak keys, resumed sessions.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/tls/openssl_ptr.h"
+#include "tests/tls/pki.h"
+
+namespace muster::testing_tls {
+
+using SslSessionPtr = std::unique_ptr<SSL_SESSION, OpenSslDelete<SSL_SESSION_free>>;
+
+struct RawOptions {
+  const Issued* certificate = nullptr;  // null: shows none
+  int lowest = TLS1_2_VERSION;
+  int highest = TLS1_3_VERSION;
+  std::string ciphers = "DEFAULT:@SECLEVEL=0";  // up to TLS 1.2
+  SSL_SESSION* session = nullptr;               // to resume
+};
+
+struct RawResult {
+  bool is_let_in = false;  // it answered our preface with its SETTINGS (RFC 9113, 3.4)
+  bool was_resumed = false;
+  std::string server_fingerprint;
+  std::string error;      // of OpenSSL, when the handshake failed
+  SslSessionPtr session;  // to resume with; may be null
+};
+
+// Connects, shakes hands, sends the preface of HTTP/2, waits for the server's SETTINGS or its end, at most 10 s.
+RawResult RawConnect(uint16_t port, const RawOptions& options);
+
+}  // namespace muster::testing_tls

@@ -1,0 +1,243 @@
+#include "common/tls/tls_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "tests/tls/pki.h"
+
+namespace muster {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_tls::Authority;
+using testing_tls::CertificateSpec;
+using testing_tls::Issued;
+using testing_tls::NodeSpec;
+using testing_tls::SchedulerSpec;
+using testing_tls::ToPkcs12;
+
+class TlsStoreTest : public ::testing::Test {
+ protected:
+  TlsStoreTest() {
+    folder_.Write("ca.crt", authority_.pem());
+    folder_.Write("server.pem", authority_.Issue(SchedulerSpec()).all_pem());
+    folder_.Write("client.pem", authority_.Issue(NodeSpec("n1")).all_pem());
+    folder_.Write("crl.pem", authority_.RevocationList({}));
+    options_.settings.config = folder_.WriteConfig(true);
+  }
+
+  absl::Status Open() {
+    auto store = TlsStore::Open(options_, Clock::System(), counted_);
+    if (!store.ok()) return store.status();
+    store_ = *std::move(store);
+    return absl::OkStatus();
+  }
+  std::string OpenError() { return std::string(Open().message()); }
+  std::string Serving() { return store_->Current()->identity->leaf().Fingerprint(); }
+  uint64_t Refused() { return counted_.Counts()[kReloadRefused]; }
+
+  Authority authority_;
+  testing_tls::TlsFolder folder_;
+  TlsStore::Options options_;
+  CountedLog counted_{Clock::System()};
+  std::unique_ptr<TlsStore> store_;
+};
+
+TEST_F(TlsStoreTest, OpensEachSide) {
+  ASSERT_TRUE(Open().ok()) << OpenError();
+  EXPECT_EQ(store_->Current()->own_name->kind, PeerName::Kind::kScheduler);
+  options_.role = TlsRole::kClient;
+  ASSERT_TRUE(Open().ok()) << OpenError();
+  EXPECT_EQ(store_->Current()->own_name->id, "n1");
+}
+
+TEST_F(TlsStoreTest, OneSideDoesNotNeedTheOthersFiles) {
+  folder_.Write("tls.json",
+                R"({"server_cert_path": "server.pem", "ca_cert_path": "ca.crt", "client_cert_path": "none"})");
+  EXPECT_TRUE(Open().ok());
+  options_.role = TlsRole::kClient;
+  EXPECT_THAT(OpenError(), HasSubstr("client_cert_path: " + folder_.path("none") + " can't be read"));
+  folder_.Write("tls.json", R"({"ca_cert_path": "ca.crt"})");
+  EXPECT_THAT(OpenError(), HasSubstr("client_cert_path is missing"));
+}
+
+TEST_F(TlsStoreTest, OpensAPkcs12) {
+  folder_.Write("server.pem", ToPkcs12(authority_.Issue(SchedulerSpec()), "pw"));
+  options_.password = PasswordFrom({{"MS_TLS_SERVER_PASSWORD", "pw"}}, TlsRole::kServer);
+  EXPECT_TRUE(Open().ok()) << OpenError();
+  options_.password = PasswordFrom({{"MS_TLS_SERVER_PASSWORD", "guess"}}, TlsRole::kServer);
+  EXPECT_THAT(OpenError(), HasSubstr("password is wrong (Mac verify error); it comes from MS_TLS_SERVER_PASSWORD"));
+  options_.password = PasswordFrom({}, TlsRole::kServer);
+  EXPECT_THAT(OpenError(), HasSubstr("MS_TLS_SERVER_PASSWORD, which is not set"));
+}
+
+TEST_F(TlsStoreTest, TakesAKeyOfItsOwn) {
+  const Issued issued = authority_.Issue(SchedulerSpec());
+  folder_.Write("chain.pem", issued.chain_pem);
+  folder_.Write("key.pem", issued.key_pem);
+  chmod(folder_.path("chain.pem").c_str(), 0644);
+  folder_.Write("tls.json",
+                R"({"server_cert_path": "chain.pem", "server_key_path": "key.pem", "ca_cert_path": "ca.crt"})");
+  EXPECT_TRUE(Open().ok()) << OpenError();
+  chmod(folder_.path("key.pem").c_str(), 0640 | 0004);
+  EXPECT_THAT(OpenError(), HasSubstr("may be read or changed by others"));
+  options_.settings.allow_readable_keys = true;
+  EXPECT_TRUE(Open().ok()) << OpenError();
+}
+
+TEST_F(TlsStoreTest, RefusesWhatThePeersWouldRefuse) {
+  const auto error_with = [&](const CertificateSpec& spec) {
+    folder_.Write("server.pem", authority_.Issue(spec).all_pem());
+    return OpenError();
+  };
+  CertificateSpec expired = SchedulerSpec();
+  expired.from = -absl::Hours(2);
+  expired.until = -absl::Hours(1);
+  EXPECT_THAT(error_with(expired), HasSubstr("server_cert_path"));
+  EXPECT_THAT(error_with(expired), HasSubstr("expired at"));
+  CertificateSpec early = SchedulerSpec();
+  early.from = absl::Hours(1);
+  EXPECT_THAT(error_with(early), HasSubstr("valid only from"));
+  CertificateSpec usage = SchedulerSpec();
+  usage.usages = "clientAuth";
+  EXPECT_THAT(error_with(usage), HasSubstr("not for this use"));
+  CertificateSpec unnamed = SchedulerSpec();
+  unnamed.uris = {};
+  EXPECT_THAT(error_with(unnamed), HasSubstr("has no URI name"));
+  options_.settings.identity = "ca-only";
+  EXPECT_TRUE(Open().ok());
+  options_.settings.identity = "name";
+  Authority other;
+  folder_.Write("server.pem", other.Issue(SchedulerSpec()).all_pem());
+  EXPECT_THAT(OpenError(), HasSubstr("not of an authority in ca_cert_path"));
+  const Issued revoked = authority_.Issue(SchedulerSpec());
+  folder_.Write("server.pem", revoked.all_pem());
+  folder_.Write("crl.pem", authority_.RevocationList({revoked.certificate}));
+  EXPECT_THAT(OpenError(), HasSubstr("was revoked"));
+}
+
+TEST_F(TlsStoreTest, DoesNotStartWithoutItsRevocationList) {
+  for (const std::string bytes : {"", "garbage"}) {
+    folder_.Write("crl.pem", bytes);
+    EXPECT_THAT(OpenError(), HasSubstr("crl_path"));
+  }
+  remove(folder_.path("crl.pem").c_str());
+  EXPECT_THAT(OpenError(), HasSubstr("crl_path: " + folder_.path("crl.pem") + " can't be read"));
+}
+
+TEST_F(TlsStoreTest, ServesARenewedCertificate) {
+  ASSERT_TRUE(Open().ok());
+  EXPECT_FALSE(store_->Poll());
+  const Issued renewed = authority_.Issue(SchedulerSpec());
+  folder_.Write("server.pem", renewed.all_pem());
+  EXPECT_TRUE(store_->Poll());
+  EXPECT_EQ(Serving(), renewed.certificate.Fingerprint());
+  EXPECT_EQ(store_->Current()->identity_generation, 2u);
+  EXPECT_EQ(store_->Current()->trust_generation, 1u);
+  EXPECT_FALSE(store_->Poll());
+}
+
+TEST_F(TlsStoreTest, NeverServesAHalfWrittenPair) {
+  const Issued first = authority_.Issue(SchedulerSpec()), second = authority_.Issue(SchedulerSpec());
+  folder_.Write("chain.pem", first.chain_pem);
+  folder_.Write("key.pem", first.key_pem);
+  folder_.Write("tls.json",
+                R"({"server_cert_path": "chain.pem", "server_key_path": "key.pem", "ca_cert_path": "ca.crt"})");
+  ASSERT_TRUE(Open().ok());
+  folder_.Write("key.pem", second.key_pem);
+  EXPECT_FALSE(store_->Poll());
+  EXPECT_FALSE(store_->Poll());
+  EXPECT_EQ(Serving(), first.certificate.Fingerprint());
+  EXPECT_EQ(Refused(), 1u) << "one alarm, not one for each look";
+  folder_.Write("chain.pem", second.chain_pem.substr(0, 200));
+  EXPECT_FALSE(store_->Poll());
+  EXPECT_EQ(Serving(), first.certificate.Fingerprint());
+  folder_.Write("chain.pem", second.chain_pem);
+  EXPECT_TRUE(store_->Poll());
+  EXPECT_EQ(Serving(), second.certificate.Fingerprint());
+}
+
+TEST_F(TlsStoreTest, SeesAFileThatIsWrittenInPlace) {
+  ASSERT_TRUE(Open().ok());
+  const Issued renewed = authority_.Issue(SchedulerSpec());
+  const std::string bytes = renewed.all_pem();
+  std::ofstream(folder_.path("server.pem")) << bytes.substr(0, bytes.size() / 2);
+  EXPECT_FALSE(store_->Poll());
+  std::ofstream(folder_.path("server.pem")) << bytes;
+  EXPECT_TRUE(store_->Poll());
+  EXPECT_EQ(Serving(), renewed.certificate.Fingerprint());
+}
+
+TEST_F(TlsStoreTest, KeepsTheLastGoodRevocationList) {
+  const Issued bad = authority_.Issue(NodeSpec("bad"));
+  ASSERT_TRUE(Open().ok());
+  const auto is_revoked = [&] { return !CheckStillGood(*store_->Current()->trust, {bad.certificate}).ok(); };
+  EXPECT_FALSE(is_revoked());
+  folder_.Write("crl.pem", authority_.RevocationList({bad.certificate}));
+  EXPECT_TRUE(store_->Poll());
+  EXPECT_TRUE(is_revoked());
+  for (const std::string bytes : {"", "garbage"}) {
+    folder_.Write("crl.pem", bytes);
+    EXPECT_FALSE(store_->Poll());
+    EXPECT_TRUE(is_revoked());
+  }
+  remove(folder_.path("crl.pem").c_str());
+  EXPECT_FALSE(store_->Poll());
+  EXPECT_TRUE(is_revoked());
+  EXPECT_GE(Refused(), 2u);
+  folder_.Write("crl.pem", authority_.RevocationList({}));
+  EXPECT_TRUE(store_->Poll());
+  EXPECT_FALSE(is_revoked());
+}
+
+TEST_F(TlsStoreTest, AListIsTakenWhileTheCertificateIsBroken) {
+  const Issued bad = authority_.Issue(NodeSpec("bad"));
+  ASSERT_TRUE(Open().ok());
+  folder_.Write("server.pem", "half");
+  folder_.Write("crl.pem", authority_.RevocationList({bad.certificate}));
+  EXPECT_TRUE(store_->Poll());
+  EXPECT_FALSE(CheckStillGood(*store_->Current()->trust, {bad.certificate}).ok());
+}
+
+TEST_F(TlsStoreTest, AuthoritiesAreReplacedWhileOthersStay) {
+  folder_.WriteConfig(false);
+  ASSERT_TRUE(Open().ok());
+  Authority next("Next CA");
+  // In the wrong order: the certificate waits for its authority.
+  const Issued renewed = next.Issue(SchedulerSpec());
+  folder_.Write("server.pem", renewed.all_pem());
+  EXPECT_FALSE(store_->Poll());
+  folder_.Write("ca.crt", authority_.pem() + next.pem());
+  EXPECT_TRUE(store_->Poll());
+  EXPECT_EQ(Serving(), renewed.certificate.Fingerprint());
+  folder_.Write("ca.crt", "garbage");
+  EXPECT_FALSE(store_->Poll());
+  EXPECT_EQ(store_->Current()->trust->authorities.size(), 2u);
+}
+
+TEST_F(TlsStoreTest, ANameDoesNotChangeWhileItRuns) {
+  ASSERT_TRUE(Open().ok());
+  const std::string before = Serving();
+  CertificateSpec other = SchedulerSpec();
+  other.uris = {testing_tls::SchedulerUri("another")};
+  folder_.Write("server.pem", authority_.Issue(other).all_pem());
+  EXPECT_FALSE(store_->Poll());
+  EXPECT_EQ(Serving(), before);
+}
+
+TEST_F(TlsStoreTest, ItsThreadTellsOfAChange) {
+  ASSERT_TRUE(Open().ok());
+  std::atomic<int> told = 0;
+  store_->Start([&] { ++told; });
+  folder_.Write("server.pem", authority_.Issue(SchedulerSpec()).all_pem());
+  store_->Nudge();
+  for (int i = 0; i < 1000 && told == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_EQ(told, 1);
+  store_->Stop();
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,20 @@
+#include "worker_agent/session/security.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::agent {
+
+absl::Status CheckPlaintext(const Security& security, const std::string& host,
+                            const std::vector<IpAddress>& addresses) {
+  if (security.tls != nullptr || !security.requires_tls) return absl::OkStatus();
+  for (const IpAddress& address : addresses) {
+    if (address.is_loopback()) continue;
+    return absl::PermissionDeniedError(absl::StrCat(
+        "--require_tls is set and there is no TLS configuration: without --tls_config only a scheduler on a loopback "
+        "address is talked to, and ",
+        host, " is ", address.ToString()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster::agent
