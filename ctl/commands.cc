@@ -18,6 +18,7 @@
 #include "common/tls/tls_store.h"
 #include "common/tls_grpc/credentials.h"
 #include "ctl/admin_client.h"
+#include "ctl/certs/certs_settings.h"
 #include "ctl/choose.h"
 #include "ctl/completion.h"
 #include "ctl/json.h"
@@ -264,6 +265,14 @@ int CompleteNodes(const CtlSettings& settings, const std::shared_ptr<const TlsSt
   return Print(names);
 }
 
+std::vector<std::string> FlagsOf(const SettingsTable& table) {
+  std::vector<std::string> flags = {"--help", "--version", "--config"};
+  for (const Setting& setting : table.settings()) {
+    if (!setting.is_hidden) flags.push_back("--" + setting.flag);
+  }
+  return flags;
+}
+
 int Counters(AdminClient& client, const CtlSettings& settings) {
   const absl::StatusOr<v1::CountersReply> reply = client.GetCounters();
   if (!reply.ok()) return Complain(reply.status());
@@ -284,11 +293,12 @@ int Completion(const std::vector<std::string>& words, const CtlSettings& setting
   }
   if (what == "nodes") return CompleteNodes(settings, tls);
   if (what != "bash") return Usage("completion: name the shell: ms-ctl completion bash (only bash is known)");
-  std::vector<std::string> flags = {"--help", "--version", "--config"};
-  for (const Setting& setting : table.settings()) {
-    if (!setting.is_hidden) flags.push_back("--" + setting.flag);
-  }
-  return Print(BashCompletion(flags));
+  CompletionWords offered;
+  offered.flags = FlagsOf(table);
+  certs::CertsSettings certs_settings;
+  offered.certs_flags = FlagsOf(certs::CertsSettingsTable(certs_settings));
+  for (const certs::CertsCommand& command : certs::CertsCommands()) offered.certs_commands.push_back(command.name);
+  return Print(BashCompletion(offered));
 }
 
 // What is wrong with the words; empty if nothing is.

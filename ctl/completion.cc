@@ -8,6 +8,37 @@ namespace muster::ctl {
 namespace {
 
 constexpr char kScript[] = R"sh(# bash completion for ms-ctl; load it with: source <(ms-ctl completion bash)
+_ms_ctl_certs() {
+  local i word=
+  case $previous in
+    --dir|--password_file|--config)
+      COMPREPLY=( $(compgen -f -- "$current") )
+      return ;;
+    --host)
+      COMPREPLY=( $(compgen -A hostname -- "$current") )
+      return ;;
+    --reason)
+      COMPREPLY=( $(compgen -W "key-compromise superseded cessation" -- "$current") )
+      return ;;
+    --trust_domain|--id|--job|--name|--days|--list_days)
+      return ;;
+  esac
+  if [[ $current == -* ]]; then
+    COMPREPLY=( $(compgen -W "@CERTS_FLAGS@" -- "$current") )
+    return
+  fi
+  for (( i = $1 + 1; i < COMP_CWORD; i++ )); do
+    case ${COMP_WORDS[i]} in
+      --json|--help|--version) ;;
+      -*) (( i++ )) ;;
+      *) word=${COMP_WORDS[i]}; break ;;
+    esac
+  done
+  case $word in
+    "") COMPREPLY=( $(compgen -W "@CERTS_COMMANDS@" -- "$current") ) ;;
+    show) COMPREPLY=( $(compgen -f -- "$current") ) ;;
+  esac
+}
 _ms_ctl() {
   local current=${COMP_WORDS[COMP_CWORD]} previous= command= i
   (( COMP_CWORD > 0 )) && previous=${COMP_WORDS[COMP_CWORD-1]}
@@ -19,6 +50,10 @@ _ms_ctl() {
     esac
   done
   COMPREPLY=()
+  if [[ $command == certs ]]; then
+    _ms_ctl_certs $i
+    return
+  fi
   case $previous in
     --job)
       COMPREPLY=( $(compgen -W "$(ms-ctl completion jobs 2>/dev/null)" -- "$current") )
@@ -63,16 +98,19 @@ const std::vector<Command>& Commands() {
       {"fence", "NODE", "vouches that a lost node's processes have ended, so that its ranks may start elsewhere"},
       {"drain", "NODE", "has a node leave the job where the round ends; a spare or a later start takes its place"},
       {"undrain", "NODE", "lets a node stay after all"},
+      {"certs", "COMMAND", "the certificates of a cluster: init, scheduler, node, …; `ms-ctl certs --help` explains"},
       {"completion", "bash", "prints a completion script: source <(ms-ctl completion bash)"},
   };
   return *commands;
 }
 
-std::string BashCompletion(const std::vector<std::string>& flags) {
+std::string BashCompletion(const CompletionWords& words) {
   std::vector<std::string> commands;
   for (const Command& command : Commands()) commands.push_back(command.name);
-  return absl::StrReplaceAll(kScript,
-                             {{"@FLAGS@", absl::StrJoin(flags, " ")}, {"@COMMANDS@", absl::StrJoin(commands, " ")}});
+  return absl::StrReplaceAll(kScript, {{"@FLAGS@", absl::StrJoin(words.flags, " ")},
+                                       {"@COMMANDS@", absl::StrJoin(commands, " ")},
+                                       {"@CERTS_FLAGS@", absl::StrJoin(words.certs_flags, " ")},
+                                       {"@CERTS_COMMANDS@", absl::StrJoin(words.certs_commands, " ")}});
 }
 
 }  // namespace muster::ctl

@@ -14,8 +14,15 @@ struct Command {
 };
 const std::vector<Command>& Commands();
 
-// A script for `source <(ms-ctl completion bash)`. It completes commands, `flags` ("--json", …), and, where a job is
-// wanted, the scheduler's jobs, which it asks `ms-ctl completion jobs` for.
-std::string BashCompletion(const std::vector<std::string>& flags);
+// What the script offers besides the commands; flags with their dashes ("--json").
+struct CompletionWords {
+  std::vector<std::string> flags;
+  std::vector<std::string> certs_commands;
+  std::vector<std::string> certs_flags;
+};
+
+// A script for `source <(ms-ctl completion bash)`. It completes commands, flags, files, and, where a job is wanted, the
+// scheduler's jobs, which it asks `ms-ctl completion jobs` for.
+std::string BashCompletion(const CompletionWords& words);
 
 }  // namespace muster::ctl

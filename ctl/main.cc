@@ -1,19 +1,33 @@
 // ms-ctl: shows and steers what a scheduler's jobs do.
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/exit_codes.h"
 #include "common/settings/settings.h"
 #include "common/version.h"
+#include "ctl/certs/certs_program.h"
 #include "ctl/commands.h"
 #include "ctl/ctl_settings.h"
 
+// The arguments of `ms-ctl certs …`, which has a table of settings of its own: `certs` is the first word that is no
+// flag. Empty if this is none.
+static std::optional<std::vector<std::string>> CertsArguments(std::vector<std::string> args) {
+  const auto word =
+      std::find_if(args.begin(), args.end(), [](const std::string& arg) { return arg.empty() || arg.front() != '-'; });
+  if (word == args.end() || *word != "certs") return std::nullopt;
+  args.erase(word);
+  return args;
+}
+
 int main(int argc, char** argv) {
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  if (const auto certs = CertsArguments(args)) return muster::certs::RunCerts(*certs, muster::ProcessEnvironment());
   muster::ctl::CtlSettings settings;
   muster::SettingsTable table = muster::ctl::CtlSettingsTable(settings);
-  const muster::LoadResult loaded =
-      muster::LoadSettings(table, std::vector<std::string>(argv + 1, argv + argc), muster::ProcessEnvironment());
+  const muster::LoadResult loaded = muster::LoadSettings(table, args, muster::ProcessEnvironment());
   if (loaded.wants_help) {
     std::fputs(muster::HelpText(table).c_str(), stdout);
     return muster::kExitSuccess;

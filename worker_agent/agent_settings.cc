@@ -183,6 +183,13 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
   table.AddBool("per_node", &s.per_node, "Starts the command once for this agent, not once for each process slot.")
       .Env({"MS_PER_NODE"});
   table.AddBool("per_job", &s.per_job, "Starts the command once, on the first node.").Env({"MS_PER_JOB"});
+  table
+      .AddChoice(
+          "preflight", &s.preflight, {"ring"},
+          "ring: before the command starts, all ranks check their links together (ms-ring); a bad link fails the "
+          "job and is named. The same on every node.")
+      .Env({"MS_PREFLIGHT"})
+      .Default("none");
   AddEnv(table, &s.env);
   AddParsed(table, "stop_signal", Into(&s.stop_signal, ParseSignal), "What a process is told to stop with.", "TERM")
       .Value("SIGNAL")
@@ -348,6 +355,13 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   CheckDoubtful(s, findings);
   if (s.per_node && s.per_job) {
     findings.errors.push_back("per_node and per_job contradict each other; leave one of them out");
+  }
+  if (!s.preflight.empty() && (s.per_node || s.per_job)) {
+    findings.errors.push_back(
+        "preflight: the ring has a process for each rank, which per_node and per_job have not; leave one of them out");
+  }
+  if (!s.preflight.empty() && s.command.empty()) {
+    findings.errors.push_back("preflight: there is no command to check the ring for; leave it out or add a command");
   }
   if (s.standalone && !IsHere(s.sched_host)) {
     findings.errors.push_back(

@@ -120,6 +120,11 @@ absl::StatusOr<std::shared_ptr<TlsStore>> OpenTls(AgentSettings& settings, const
   return std::shared_ptr<TlsStore>(*std::move(store));
 }
 
+// Stands beside this program.
+std::string RingProgram(const std::string& own_program) {
+  return (std::filesystem::path(own_program).parent_path() / "ms-ring").string();
+}
+
 // Joins the job and stays with it. Before gRPC: the keeper is forked while this is the only thread.
 int Work(AgentSettings settings, std::map<std::string, std::string>& environment) {
   Signals signals;
@@ -157,8 +162,12 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   const uint64_t incarnation = NewIncarnation();
   const auto folder = WorkFolder::Create(WorkFolder::DefaultBase(environment), settings.job_id, incarnation);
   if (!folder.ok()) return Fail(folder.status());
-  Launcher launcher(
-      {settings, node->node, environment, (*folder)->path(), node->own_address, PythonFolder(OwnProgram())});
+  if (*tls != nullptr) {
+    node->node.set_certificate_fingerprint((*tls)->Current()->identity->leaf().Fingerprint());
+  }
+  Launcher launcher({settings, node->node, environment, (*folder)->path(), node->own_address,
+                     PythonFolder(OwnProgram()), RingProgram(OwnProgram()),
+                     FarewellEnvironment(settings.tls, password)});
 
   AgentLoopOptions options;
   options.agent.job_id = settings.job_id;
@@ -176,10 +185,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   options.session.port = settings.sched_port;
   options.session.job_id = settings.job_id;
   options.session.security = {*tls, settings.tls.require_tls};
-  if (*tls != nullptr) {
-    options.agent.node.set_certificate_fingerprint((*tls)->Current()->identity->leaf().Fingerprint());
-    options.farewell_environment = FarewellEnvironment(settings.tls, password);
-  }
+  options.farewell_environment = FarewellEnvironment(settings.tls, password);
   options.session.request_timeout = std::min(settings.receive_msg_timeout, options.session.request_timeout);
   options.program = OwnProgram();
   options.work_folder = (*folder)->path();

@@ -25,6 +25,17 @@ class Machine:
     def ip(self, *words):
         return _ip("-n", self.name, *words)
 
+    def run(self, *words):
+        """A program on this machine; skips the test where it can't be run."""
+        try:
+            done = subprocess.run(["ip", "netns", "exec", self.name, *[str(word) for word in words]], timeout=20,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        except FileNotFoundError as error:
+            pytest.skip(str(error))
+        if done.returncode != 0:
+            pytest.skip("%s: %s" % (" ".join(str(word) for word in words), done.stdout.strip()))
+        return done.stdout
+
     def cut_cable(self):
         self.ip("link", "set", "eth0", "down")
 
@@ -65,6 +76,22 @@ class Network:
                 machine.ip("addr", "add", machine.address + "/24", "dev", "eth0")
             machine.ip("link", "set", "eth0", "up")
         return first, second
+
+    def star(self, count):
+        """Machines around a switch: eth0 at each, addresses in .address."""
+        hub = self.machine()
+        hub.ip("link", "add", "br0", "type", "bridge")
+        hub.ip("link", "set", "br0", "up")
+        machines = []
+        for number in range(1, count + 1):
+            machine = self.machine()
+            machine.ip("link", "add", "eth0", "type", "veth", "peer", "name", "p%d" % number, "netns", hub.name)
+            hub.ip("link", "set", "p%d" % number, "master", "br0", "up")
+            machine.address = "10.77.2.%d" % number
+            machine.ip("addr", "add", machine.address + "/24", "dev", "eth0")
+            machine.ip("link", "set", "eth0", "up")
+            machines.append(machine)
+        return machines
 
     def close(self):
         for machine in self._machines:

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/check.h"
+#include "common/file_io.h"
 #include "common/ip_address.h"
-#include "worker_agent/launch/file_io.h"
 
 namespace muster::agent {
 namespace {

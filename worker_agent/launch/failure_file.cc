@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "common/file_io.h"
 #include "common/limits.h"
 #include "common/text.h"
-#include "worker_agent/launch/file_io.h"
 
 namespace muster::agent {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "worker_agent/launch/file_io.h"
+#include "common/file_io.h"
 #include "worker_agent/launch/sha256.h"
 
 namespace muster::agent {

@@ -8,9 +8,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/file_io.h"
 #include "common/limits.h"
 #include "common/text.h"
-#include "worker_agent/launch/file_io.h"
 #include "worker_agent/launch/rank_table_check.h"
 #include "worker_agent/launch/sha256.h"
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/ip_address.h"
 #include "worker_agent/launch/cpu_binding.h"
@@ -141,10 +142,22 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
 
   spec.env = environment.variables;
   spec.argv = FillPlaceholders(settings.command, PlaceholdersFor(input, environment));
+  AddPreflight(spec);
   replaced.insert(environment.replaced.begin(), environment.replaced.end());
   ChooseOutput(round, slot, spec);
   if (const absl::Status bound = BindToCpus(round, slot, spec, plan); !bound.ok()) return bound;
   return spec;
+}
+
+void Launcher::AddPreflight(ProcessSpec& spec) const {
+  // A process that is started again by itself finds no neighbours that check anything: they are training.
+  if (options_.settings.preflight != "ring" || spec.key.attempt > 0) return;
+  spec.argv.insert(spec.argv.begin(), {options_.ring_program, "--"});
+  for (const std::string& variable : options_.ring_environment) {
+    const std::string name = variable.substr(0, variable.find('=') + 1);
+    std::erase_if(spec.env, [&](const std::string& other) { return absl::StartsWith(other, name); });
+    spec.env.push_back(variable);
+  }
 }
 
 void Launcher::ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec) const {

@@ -24,6 +24,8 @@ struct LauncherOptions {
   std::string work_folder;
   std::string own_address;    // numeric, where the peer list doesn't tell; may be empty
   std::string python_folder;  // of muster_training.py; empty: there is none
+  std::string ring_program;   // ms-ring, for --preflight=ring, and the TLS variables that only it gets: NAME=VALUE
+  std::vector<std::string> ring_environment;
 };
 
 struct LaunchPlan {
@@ -55,6 +57,8 @@ class Launcher {
                                       std::map<std::string, std::string>& replaced);
   absl::Status BindToCpus(const Round& round, uint32_t slot, ProcessSpec& spec, LaunchPlan& plan);
   void ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec) const;
+  // --preflight: the ring is checked in the process's own place, which then becomes the command.
+  void AddPreflight(ProcessSpec& spec) const;
   bool IsOneForAll() const;
   void Note(const std::string& notice, LaunchPlan& plan);
 

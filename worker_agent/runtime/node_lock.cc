@@ -20,10 +20,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
+#include "common/file_io.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "worker_agent/keeper/descendants.h"
-#include "worker_agent/launch/file_io.h"
 #include "worker_agent/launch/sha256.h"
 
 namespace muster::agent {

@@ -20,7 +20,8 @@ using ::testing::Not;
 
 // What TAB offers after `words`, the last of which is the one being typed. No single quote in any word.
 std::vector<std::string> Offers(const std::vector<std::string>& words) {
-  std::string script = BashCompletion({"--json", "--job", "--run", "--sched_host"});
+  std::string script = BashCompletion(
+      {{"--json", "--job", "--run", "--sched_host"}, {"init", "node", "show"}, {"--json", "--dir", "--days"}});
   absl::StrAppend(&script, "\nms-ctl() { [[ \"$*\" == 'completion jobs' ]] && printf 'alpha\\nbeta\\n'; }\n");
   absl::StrAppend(&script, "COMP_WORDS=(ms-ctl");
   for (const std::string& word : words) absl::StrAppend(&script, " '", word, "'");
@@ -69,6 +70,15 @@ TEST(Completion, AFlagsValueIsNoCommand) {
 TEST(Completion, OffersNothingAfterACommandWithoutArgument) {
   EXPECT_THAT(Offers({"status", ""}), IsEmpty());
   EXPECT_THAT(Offers({"completion", ""}), ElementsAre("bash"));
+}
+
+TEST(Completion, OffersTheCommandsAndFlagsOfCerts) {
+  EXPECT_THAT(Offers({"ce"}), ElementsAre("certs"));
+  EXPECT_THAT(Offers({"certs", ""}), ElementsAre("init", "node", "show"));
+  EXPECT_THAT(Offers({"certs", "--dir", "status", "n"}), ElementsAre("node"));
+  EXPECT_THAT(Offers({"certs", "init", "--d"}), ElementsAre("--dir", "--days"));
+  EXPECT_THAT(Offers({"certs", "init", ""}), IsEmpty());
+  EXPECT_THAT(Offers({"certs", "show", "/etc/pass"}), Contains("/etc/passwd"));
 }
 
 TEST(Commands, EachIsExplained) {

@@ -78,6 +78,21 @@ TEST_F(LauncherTest, OneSlotPassesItsOutputUnchanged) {
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/cluster-1.json"));
 }
 
+TEST_F(LauncherTest, ThePreflightStandsInFrontOfTheCommandOnceARound) {
+  SetSlots(1, 3);
+  options_.settings.preflight = "ring";
+  options_.ring_program = "/opt/bin/ms-ring";
+  options_.environment["MS_TLS_CONFIG"] = "relative.json";
+  options_.ring_environment = {"MS_TLS_CONFIG=/etc/tls.json", "MS_TLS_CLIENT_PASSWORD=word"};
+  EXPECT_THAT(Prepare().specs[0].argv, ElementsAre("/opt/bin/ms-ring", "--", "train", "--rank=3"));
+  EXPECT_THAT(Prepare().specs[0].env, Contains("MS_TLS_CONFIG=/etc/tls.json"));
+  EXPECT_THAT(Prepare().specs[0].env, Contains("MS_TLS_CLIENT_PASSWORD=word"));
+  EXPECT_THAT(Prepare().specs[0].env, Not(Contains("MS_TLS_CONFIG=relative.json")));
+  launch_.desired.mutable_assignment()->mutable_slots(0)->set_attempt(1);
+  EXPECT_THAT(Prepare().specs[0].argv, ElementsAre("train", "--rank=3")) << "the others are training by now";
+  EXPECT_THAT(Prepare().specs[0].env, Not(Contains("MS_TLS_CLIENT_PASSWORD=word")));
+}
+
 TEST_F(LauncherTest, SeveralSlotsCarryTheirRank) {
   SetSlots(2, 4);
   const LaunchPlan plan = Prepare();

@@ -1,4 +1,4 @@
-#include "worker_agent/launch/file_io.h"
+#include "common/file_io.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 
-namespace muster::agent {
+namespace muster {
 namespace {
 
 absl::Status Failed(const std::string& what, const std::string& path) {
@@ -81,4 +81,4 @@ absl::Status WriteFileAtomically(const std::string& path, const std::string& con
   return status;
 }
 
-}  // namespace muster::agent
+}  // namespace muster

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace muster::agent {
+namespace muster {
 
 // The content of a regular file of at most `max_bytes`. The error names the path and what is wrong with it.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_bytes);
@@ -18,4 +18,4 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_by
 // crash at any point `path` is whole, old or new. A symbolic link at `path` is replaced, not followed.
 absl::Status WriteFileAtomically(const std::string& path, const std::string& content, mode_t mode);
 
-}  // namespace muster::agent
+}  // namespace muster

@@ -1,0 +1,61 @@
+// A certificate authority: a key, its certificate, and what it signs. ECDSA on P-256, SHA-256 throughout.
+//
+// Reads no clock and no file. Everything signed is backdated by an hour, so that a machine whose clock is behind takes
+// it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "ctl/certs/openssl_handles.h"
+#include "ctl/certs/subject.h"
+
+namespace muster::certs {
+
+struct Issued {
+  PrivateKey key;
+  Certificate certificate;
+};
+
+struct RevokedSerial {
+  std::string serial;  // hexadecimal
+  absl::Time at;
+  std::string reason;  // see RevocationReasons; empty: none
+};
+
+// The words for --why: "key-compromise", "superseded", "cessation".
+const std::vector<std::string>& RevocationReasons();
+
+class Authority {
+ public:
+  static absl::StatusOr<Authority> Create(const std::string& trust_domain, absl::Time now, absl::Duration lifetime);
+  // An error when one of them is none or they don't belong together.
+  static absl::StatusOr<Authority> FromPem(const std::string& certificate, const std::string& key);
+
+  // A fresh key and a certificate for it that ends after `lifetime`, or with the authority's own if that is sooner.
+  // Usages: a scheduler is a TLS server, an admin a client, a node and a host both (their ring endpoints are servers).
+  absl::StatusOr<Issued> Issue(const Subject& subject, absl::Time now, absl::Duration lifetime) const;
+
+  // The list as PEM, version 2, with its number.
+  absl::StatusOr<std::string> SignList(const std::vector<RevokedSerial>& revoked, uint64_t number, absl::Time now,
+                                       absl::Time next_update) const;
+
+  std::string CertificateText() const { return CertificatePem(certificate_.get()); }
+  std::string KeyText() const { return PrivateKeyPem(key_.get()); }
+  X509* certificate() const { return certificate_.get(); }
+  absl::Time not_after() const;
+
+ private:
+  Authority(PrivateKey key, Certificate certificate) : key_(std::move(key)), certificate_(std::move(certificate)) {}
+
+  PrivateKey key_;
+  Certificate certificate_;
+};
+
+// A certificate's or list's time; InfinitePast if it is malformed.
+absl::Time TimeOf(const ASN1_TIME* time);
+
+}  // namespace muster::certs

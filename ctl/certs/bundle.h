@@ -1,0 +1,25 @@
+// PKCS#12: a certificate, its chain and its key under a password, in today's algorithms.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "ctl/certs/openssl_handles.h"
+
+namespace muster::certs {
+
+// AES-256-CBC under PBKDF2 with HMAC-SHA-256, MAC HMAC-SHA-256: OpenSSL 3 and 1.1 read it without a legacy provider.
+absl::StatusOr<std::string> MakeBundle(X509* certificate, EVP_PKEY* key, X509* authority,
+                                       const std::string& friendly_name, const std::string& password);
+
+struct OpenedBundle {
+  Certificate certificate;
+  PrivateKey key;
+  CertificateStack chain;  // may be null
+};
+
+// kPermissionDenied: the password is wrong. kInvalidArgument: it is no PKCS#12, or in algorithms that OpenSSL 3
+// refuses; the message tells the remedy.
+absl::StatusOr<OpenedBundle> OpenBundle(const std::string& bytes, const std::string& password);
+
+}  // namespace muster::certs

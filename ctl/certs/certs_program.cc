@@ -1,0 +1,242 @@
+#include "ctl/certs/certs_program.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/clock.h"
+#include "common/exit_codes.h"
+#include "common/text.h"
+#include "common/version.h"
+#include "ctl/certs/certs_settings.h"
+#include "ctl/certs/folder.h"
+#include "ctl/certs/inspect.h"
+#include "ctl/certs/render.h"
+#include "ctl/certs/subject.h"
+#include "ctl/words.h"
+
+namespace muster::certs {
+namespace {
+
+constexpr uint32_t kAuthorityDays = 3650;
+constexpr uint32_t kCertificateDays = 365;
+
+int Fail(const std::string& text, int code = kExitJobFailed) {
+  std::fprintf(stderr, "ms-ctl certs: %s\n", text.c_str());
+  return code;
+}
+
+int Fail(const absl::Status& status) { return Fail(std::string(status.message())); }
+
+int Usage(const std::string& text) { return Fail(text, kExitUsage); }
+
+int Print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  if (std::fflush(stdout) == 0) return kExitSuccess;
+  std::perror("ms-ctl certs: can't write");
+  return kExitJobFailed;
+}
+
+absl::Duration Days(uint32_t days) { return absl::Hours(24) * days; }
+
+absl::Time WallNow() { return absl::FromUnixMillis(Clock::System().Read().wall.unix_ms); }
+
+struct Call {
+  CertsSettings settings;
+  std::vector<std::string> words;  // behind the command
+  std::map<std::string, std::string> environment;
+  absl::Time now;
+
+  Lifetimes lifetimes() const { return {Days(settings.days.value_or(kCertificateDays)), Days(settings.list_days)}; }
+  absl::StatusOr<Passwords> passwords() const { return ReadPasswords(settings.password_file, environment); }
+};
+
+int Init(const Call& call) {
+  const auto folder = CertFolder::Create(call.settings.dir, call.settings.trust_domain, call.now,
+                                         Days(call.settings.days.value_or(kAuthorityDays)), call.lifetimes());
+  if (!folder.ok()) return Fail(folder.status());
+  return Print(call.settings.json ? AuthorityJson(*folder) : RenderAuthority(*folder));
+}
+
+absl::StatusOr<Subject> WantedSubject(const std::string& command, const CertsSettings& s, const std::string& domain) {
+  if (command == "scheduler") return SchedulerSubject(domain, s.hosts);
+  if (command == "admin") return AdminSubject(domain);
+  const bool is_node = !s.id.empty();
+  if (is_node != s.hosts.empty() || s.hosts.size() > 1) {
+    return absl::InvalidArgumentError(
+        "node: give either --id N, for one node, or --host NAME, for all agents of one machine");
+  }
+  return is_node ? NodeSubject(domain, s.job, s.id) : HostSubject(domain, s.job, s.hosts.front());
+}
+
+int Issue(const std::string& command, const Call& call) {
+  // Wrong words are told before the folder is opened.
+  const absl::StatusOr<Subject> checked = WantedSubject(command, call.settings, "muster");
+  if (!checked.ok()) return Usage(std::string(checked.status().message()));
+  const absl::StatusOr<Passwords> passwords = call.passwords();
+  if (!passwords.ok()) return Fail(passwords.status());
+  absl::StatusOr<CertFolder> folder = CertFolder::OpenToSign(call.settings.dir, call.now);
+  if (!folder.ok()) return Fail(folder.status());
+  Subject subject = *WantedSubject(command, call.settings, folder->index().trust_domain);
+  if (!call.settings.name.empty()) subject.name = call.settings.name;
+  if (folder->index().HasLive(subject.name, call.now)) {
+    return Fail(absl::StrCat(
+        "'", subject.name, "' has a certificate that is good until ",
+        TimeText(folder->index().Latest(subject.name)->not_after), ": `ms-ctl certs renew ", subject.name,
+        "` makes the next one, `ms-ctl certs revoke` takes it back, and --name gives a further one a name of its own"));
+  }
+  for (const char* taken : {"ca.pem", "ca.key", "crl.pem", "index.json", "lock"}) {
+    if (subject.name == taken) return Usage(absl::StrCat("--name ", subject.name, " is a file of the authority's own"));
+  }
+  const Form form = passwords->server || passwords->client ? Form::kP12 : Form::kPem;
+  const absl::StatusOr<IndexEntry> entry = folder->Issue(subject, form, *passwords, call.now, call.lifetimes());
+  if (!entry.ok()) return Fail(entry.status());
+  return Print(call.settings.json ? IssuedJson(*folder, {*entry}) : RenderIssued(*folder, {*entry}));
+}
+
+std::string UnknownName(const CertFolder& folder, const std::string& word) {
+  std::vector<std::string> names;
+  for (const IndexEntry& entry : folder.index().entries) names.push_back(entry.subject.name);
+  const std::string meant = ctl::NearMiss(word, names);
+  return absl::StrCat("nothing was issued in ", folder.path(), " as ", Quoted(word),
+                      meant.empty() ? "" : absl::StrCat("; did you mean '", meant, "'?"),
+                      "; ms-ctl certs list shows all names and serial numbers");
+}
+
+int Renew(const Call& call) {
+  const absl::StatusOr<Passwords> passwords = call.passwords();
+  if (!passwords.ok()) return Fail(passwords.status());
+  const bool has_password = passwords->server || passwords->client;
+  absl::StatusOr<CertFolder> folder = CertFolder::OpenToSign(call.settings.dir, call.now);
+  if (!folder.ok()) return Fail(folder.status());
+  std::vector<IndexEntry> last;
+  for (const std::string& name : call.words) {
+    const IndexEntry* entry = folder->index().Latest(name);
+    if (entry == nullptr) return Fail(UnknownName(*folder, name));
+    if (entry->form == Form::kP12 && !has_password) {
+      return Fail(absl::StrCat("'", name,
+                               "' is kept as PKCS#12: give the password with --password_file, or through "
+                               "MS_TLS_SERVER_PASSWORD_FILE and MS_TLS_CLIENT_PASSWORD_FILE"));
+    }
+    last.push_back(*entry);
+  }
+  std::vector<IndexEntry> issued;
+  for (const IndexEntry& entry : last) {
+    const auto made = folder->Issue(entry.subject, entry.form, *passwords, call.now, call.lifetimes());
+    if (!made.ok()) return Fail(made.status());
+    issued.push_back(*made);
+  }
+  return Print(call.settings.json ? IssuedJson(*folder, issued) : RenderIssued(*folder, issued));
+}
+
+int Revoke(const Call& call) {
+  absl::StatusOr<CertFolder> folder = CertFolder::OpenToSign(call.settings.dir, call.now);
+  if (!folder.ok()) return Fail(folder.status());
+  std::vector<std::string> serials;
+  std::vector<IndexEntry> revoked;
+  std::vector<IndexEntry> already;
+  for (const std::string& word : call.words) {
+    bool is_known = false;
+    for (const IndexEntry& entry : folder->index().entries) {
+      const bool is_serial = entry.serial == absl::AsciiStrToLower(word);
+      if (!is_serial && entry.subject.name != word) continue;
+      is_known = true;
+      if (std::find(serials.begin(), serials.end(), entry.serial) != serials.end()) continue;
+      if (entry.revoked_at) {
+        already.push_back(entry);
+      } else if (is_serial || entry.IsLive(call.now)) {
+        serials.push_back(entry.serial);
+        revoked.push_back(entry);
+      }
+    }
+    if (!is_known) return Fail(UnknownName(*folder, word));
+  }
+  if (serials.empty() && already.empty()) {
+    return Fail("that has expired: nobody takes it any more, there is nothing to revoke");
+  }
+  const absl::Status status = folder->Revoke(serials, call.settings.reason, call.now, call.lifetimes());
+  if (!status.ok()) return Fail(status);
+  for (IndexEntry& entry : revoked) {
+    entry.revoked_at = call.now;
+    entry.reason = call.settings.reason;
+  }
+  return Print(call.settings.json ? RevokedJson(*folder, revoked, already, call.now)
+                                  : RenderRevoked(*folder, revoked, already, call.now));
+}
+
+int NewList(const Call& call) {
+  absl::StatusOr<CertFolder> folder = CertFolder::OpenToSign(call.settings.dir, call.now);
+  if (!folder.ok()) return Fail(folder.status());
+  const absl::Status status = folder->RenewList(call.now, call.lifetimes());
+  if (!status.ok()) return Fail(status);
+  return Print(call.settings.json ? RevokedJson(*folder, {}, {}, call.now) : RenderRevoked(*folder, {}, {}, call.now));
+}
+
+int List(const Call& call) {
+  const absl::StatusOr<CertFolder> folder = CertFolder::OpenToRead(call.settings.dir);
+  if (!folder.ok()) return Fail(folder.status());
+  return Print(call.settings.json ? ListJson(*folder, call.now) : RenderList(*folder, call.now));
+}
+
+int Show(const Call& call) {
+  const absl::StatusOr<Passwords> passwords = call.passwords();
+  if (!passwords.ok()) return Fail(passwords.status());
+  const absl::StatusOr<FileFacts> facts = InspectFile(call.words.front(), *passwords);
+  if (!facts.ok()) return Fail(facts.status());
+  return Print(call.settings.json ? FileJson(*facts, call.now) : RenderFile(*facts, call.now));
+}
+
+// What is wrong with the words; empty if nothing is.
+std::string CheckWords(const std::vector<std::string>& words, const CertsSettings& settings) {
+  std::vector<std::string> names;
+  const CertsCommand* found = nullptr;
+  for (const CertsCommand& command : CertsCommands()) {
+    names.push_back(command.name);
+    if (!words.empty() && command.name == words[0]) found = &command;
+  }
+  if (words.empty()) return absl::StrCat("a command is missing: ", absl::StrJoin(names, ", "));
+  if (found == nullptr) {
+    const std::string meant = ctl::NearMiss(words[0], names);
+    return absl::StrCat("unknown command ", Quoted(words[0]),
+                        meant.empty() ? "" : absl::StrCat("; did you mean '", meant, "'?"),
+                        "; `ms-ctl certs --help` lists all");
+  }
+  if (found->needs_argument && words.size() < 2) {
+    return absl::StrCat(found->name, ": say which: ms-ctl certs ", found->name, " ", found->argument);
+  }
+  const size_t most = found->argument.empty() ? 1 : found->name == "show" ? 2 : words.size();
+  if (words.size() > most) return absl::StrCat("'", found->name, "' takes no word ", Quoted(words[most]));
+  const bool needs_dir = found->name != "show";
+  if (needs_dir && settings.dir.empty())
+    return absl::StrCat(found->name, ": name the authority's folder: --dir FOLDER");
+  return "";
+}
+
+}  // namespace
+
+int RunCerts(const std::vector<std::string>& args, const std::map<std::string, std::string>& environment) {
+  Call call;
+  SettingsTable table = CertsSettingsTable(call.settings);
+  const LoadResult loaded = LoadSettings(table, args, environment);
+  if (loaded.wants_help) return Print(HelpText(table));
+  if (loaded.wants_version) return Print(absl::StrCat("ms-ctl ", kVersion, "\n"));
+  for (const std::string& error : loaded.findings.errors) Fail(error);
+  if (!loaded.findings.errors.empty()) return kExitUsage;
+  const std::string wrong = CheckWords(loaded.positional, call.settings);
+  if (!wrong.empty()) return Usage(wrong);
+  const std::string& command = loaded.positional.front();
+  call.words.assign(loaded.positional.begin() + 1, loaded.positional.end());
+  call.environment = environment;
+  call.now = WallNow();
+  if (command == "init") return Init(call);
+  if (command == "renew") return Renew(call);
+  if (command == "revoke") return Revoke(call);
+  if (command == "crl") return NewList(call);
+  if (command == "list") return List(call);
+  if (command == "show") return Show(call);
+  return Issue(command, call);
+}
+
+}  // namespace muster::certs

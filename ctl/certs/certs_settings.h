@@ -1,0 +1,38 @@
+// The settled settings of `ms-ctl certs`, which has a table of its own: MS_JOB_ID and the like mean nothing here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/settings/settings.h"
+
+namespace muster::certs {
+
+struct CertsSettings {
+  std::string dir;
+  std::string trust_domain = "muster";
+  std::vector<std::string> hosts;
+  std::string id;
+  std::string job = "*";
+  std::string name;
+  std::optional<uint32_t> days;
+  uint32_t list_days = 400;
+  std::string reason;
+  std::string password_file;
+  bool json = false;
+};
+
+// What `ms-ctl certs` can be asked, in the order of --help.
+struct CertsCommand {
+  std::string name;
+  std::string argument;  // "NAME|SERIAL…"; empty: none
+  bool needs_argument = false;
+  std::string help;
+};
+const std::vector<CertsCommand>& CertsCommands();
+
+SettingsTable CertsSettingsTable(CertsSettings& settings);
+
+}  // namespace muster::certs

@@ -1,0 +1,306 @@
+#include "ctl/certs/folder.h"
+
+#include <fcntl.h>
+#include <openssl/pem.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/check.h"
+#include "common/file_io.h"
+#include "ctl/certs/bundle.h"
+
+namespace muster::certs {
+namespace {
+
+constexpr size_t kMaxPemBytes = 1 << 20;
+constexpr size_t kMaxListBytes = 64 << 20;
+constexpr size_t kMaxIndexBytes = 256 << 20;
+constexpr mode_t kPrivate = 0600;
+constexpr mode_t kPublic = 0644;
+constexpr absl::Duration kLockTimeout = absl::Seconds(10);
+constexpr absl::Duration kLockPause = absl::Milliseconds(50);
+
+std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+absl::Status MakeFolder(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return absl::UnavailableError(absl::StrCat("can't make the folder ", path, ": ", std::strerror(errno)));
+  }
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is in the way: it is no folder"));
+  }
+  if (chmod(path.c_str(), 0700) != 0) {
+    return absl::UnavailableError(absl::StrCat("can't set the mode of ", path, ": ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<absl::Time> NextUpdateOf(const std::string& pem) {
+  const Bio bio = ReadingBio(pem);
+  const RevocationList list(PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr));
+  if (!list) return absl::InvalidArgumentError(absl::StrCat("is no revocation list: ", OpenSslReason()));
+  return TimeOf(X509_CRL_get0_nextUpdate(list.get()));
+}
+
+absl::StatusOr<absl::Time> EndOf(const std::string& pem) {
+  const Bio bio = ReadingBio(pem);
+  const Certificate certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+  if (!certificate) return absl::InvalidArgumentError(absl::StrCat("is no certificate: ", OpenSslReason()));
+  return TimeOf(X509_get0_notAfter(certificate.get()));
+}
+
+std::vector<RevokedSerial> RevokedOf(const Index& index) {
+  std::vector<RevokedSerial> revoked;
+  for (const IndexEntry& entry : index.entries) {
+    if (entry.revoked_at) revoked.push_back({entry.serial, *entry.revoked_at, entry.reason});
+  }
+  return revoked;
+}
+
+std::string WithoutSlashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+// Built beside its place and renamed: a folder that init left half-made is never taken for an authority.
+absl::Status FillNewFolder(const std::string& path, const Authority& authority, const std::string& list,
+                           const Index& index) {
+  const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
+  if (absl::Status made = MakeFolder(temporary); !made.ok()) return made;
+  absl::Status status = WriteFileAtomically(temporary + "/ca.key", authority.KeyText(), kPrivate);
+  status.Update(WriteFileAtomically(temporary + "/ca.pem", authority.CertificateText(), kPublic));
+  status.Update(WriteFileAtomically(temporary + "/crl.pem", list, kPublic));
+  status.Update(WriteFileAtomically(temporary + "/index.json", IndexText(index), kPrivate));
+  if (status.ok() && rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  const int error = errno;
+  for (const char* name : {"ca.key", "ca.pem", "crl.pem", "index.json"}) {
+    unlink(absl::StrCat(temporary, "/", name).c_str());
+  }
+  rmdir(temporary.c_str());
+  if (!status.ok()) return status;
+  if (error == ENOTEMPTY || error == EEXIST) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(path,
+                     " is not empty, and nothing is overwritten: name a new folder, or use the authority that is in "
+                     "it (ms-ctl certs list --dir ",
+                     path, ")"));
+  }
+  return absl::UnavailableError(absl::StrCat("can't make ", path, ": ", std::strerror(error)));
+}
+
+}  // namespace
+
+std::string TlsConfigText(Kind kind, Form form) {
+  nlohmann::ordered_json file;
+  const std::string server = form == Form::kPem ? "cert.pem" : "server.p12";
+  const std::string client = form == Form::kPem ? "cert.pem" : "client.p12";
+  if (kind != Kind::kAdmin) file["server_cert_path"] = server;
+  if (kind != Kind::kScheduler) file["client_cert_path"] = client;
+  file["ca_cert_path"] = "ca.pem";
+  file["crl_path"] = "crl.pem";
+  file["cipher_list"] = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305";
+  file["cert_expire_warning_time_in_day"] = 90;
+  return file.dump(2) + "\n";
+}
+
+CertFolder::CertFolder(CertFolder&& other) noexcept
+    : path_(std::move(other.path_)),
+      lock_fd_(std::exchange(other.lock_fd_, -1)),
+      index_(std::move(other.index_)),
+      authority_(std::move(other.authority_)),
+      authority_not_after_(other.authority_not_after_),
+      list_next_update_(other.list_next_update_) {}
+
+CertFolder::~CertFolder() {
+  if (lock_fd_ >= 0) close(lock_fd_);
+}
+
+absl::StatusOr<CertFolder> CertFolder::Create(const std::string& given, const std::string& trust_domain, absl::Time now,
+                                              absl::Duration authority_lifetime, const Lifetimes& lifetimes) {
+  const std::string path = WithoutSlashes(given);
+  absl::StatusOr<Authority> authority = Authority::Create(trust_domain, now, authority_lifetime);
+  if (!authority.ok()) return authority.status();
+  Index index{trust_domain, 1, {}};
+  const absl::StatusOr<std::string> list = authority->SignList({}, 1, now, now + lifetimes.list);
+  if (!list.ok()) return list.status();
+  if (absl::Status status = FillNewFolder(path, *authority, *list, index); !status.ok()) return status;
+  return OpenToRead(path);
+}
+
+absl::Status CertFolder::Load() {
+  struct stat info {};
+  if (stat(path_.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no folder ", path_, ": ms-ctl certs init --dir ", path_, " makes it"));
+  }
+  const absl::StatusOr<std::string> text = ReadSmallFile(In("index.json"), kMaxIndexBytes);
+  if (absl::IsNotFound(text.status())) {
+    return absl::NotFoundError(absl::StrCat(path_,
+                                            " is not the folder of a certificate authority (it has no index.json): ",
+                                            "--dir is the folder that ms-ctl certs init made"));
+  }
+  if (!text.ok()) return text.status();
+  absl::StatusOr<Index> index = ParseIndex(*text);
+  if (!index.ok()) {
+    return absl::DataLossError(absl::StrCat(In("index.json"), " is damaged: ", Message(index.status()),
+                                            "; take it from a backup, it knows what was issued"));
+  }
+  index_ = *std::move(index);
+  const absl::StatusOr<std::string> authority = ReadSmallFile(In("ca.pem"), kMaxPemBytes);
+  if (!authority.ok()) return authority.status();
+  const absl::StatusOr<absl::Time> end = EndOf(*authority);
+  if (!end.ok()) return absl::DataLossError(absl::StrCat(In("ca.pem"), " ", Message(end.status())));
+  authority_not_after_ = *end;
+  const absl::StatusOr<std::string> list = ReadSmallFile(In("crl.pem"), kMaxListBytes);
+  const absl::StatusOr<absl::Time> next = list.ok() ? NextUpdateOf(*list) : list.status();
+  list_next_update_ = next.ok() ? *next : absl::InfinitePast();  // damaged or missing: the next signature mends it
+  return absl::OkStatus();
+}
+
+absl::Status CertFolder::TakeLock() {
+  lock_fd_ = open(In("lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kPrivate);
+  if (lock_fd_ < 0) {
+    return absl::PermissionDeniedError(absl::StrCat("can't write in ", path_, ": ", std::strerror(errno)));
+  }
+  for (absl::Duration waited; flock(lock_fd_, LOCK_EX | LOCK_NB) != 0; waited += kLockPause) {
+    if (waited >= kLockTimeout) {
+      return absl::UnavailableError(
+          absl::StrCat("another ms-ctl certs has been working in ", path_, " for 10 s: try again when it has ended"));
+    }
+    absl::SleepFor(kLockPause);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CertFolder> CertFolder::OpenToRead(const std::string& path) {
+  CertFolder folder(WithoutSlashes(path));
+  if (absl::Status status = folder.Load(); !status.ok()) return status;
+  return folder;
+}
+
+absl::StatusOr<CertFolder> CertFolder::OpenToSign(const std::string& path, absl::Time now) {
+  CertFolder folder(WithoutSlashes(path));
+  if (absl::Status status = folder.Load(); !status.ok()) return status;  // no lock file in a folder that is none
+  if (absl::Status status = folder.TakeLock(); !status.ok()) return status;
+  if (absl::Status status = folder.Load(); !status.ok()) return status;
+  const absl::StatusOr<std::string> certificate = ReadSmallFile(folder.In("ca.pem"), kMaxPemBytes);
+  if (!certificate.ok()) return certificate.status();
+  const absl::StatusOr<std::string> key = ReadSmallFile(folder.In("ca.key"), kMaxPemBytes);
+  if (absl::IsNotFound(key.status())) {
+    return absl::NotFoundError(absl::StrCat("the authority's key is missing: ", folder.In("ca.key"),
+                                            ". Nothing can be signed without it: bring it back for this command, or "
+                                            "begin a new authority in another folder with ms-ctl certs init"));
+  }
+  if (!key.ok()) return key.status();
+  absl::StatusOr<Authority> authority = Authority::FromPem(*certificate, *key);
+  if (!authority.ok()) return absl::DataLossError(absl::StrCat(folder.path_, ": ", Message(authority.status())));
+  if (authority->not_after() <= now) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the authority in ", folder.path_, " expired at ", TimeText(authority->not_after()),
+                     ", and with it all that it issued: begin a new one in another folder with ms-ctl certs init"));
+  }
+  folder.authority_.push_back(*std::move(authority));
+  return folder;
+}
+
+absl::Status CertFolder::WriteIndex() const {
+  return WriteFileAtomically(In("index.json"), IndexText(index_), kPrivate);
+}
+
+absl::Status CertFolder::RenewList(absl::Time now, const Lifetimes& lifetimes) {
+  MUSTER_CHECK(!authority_.empty(), "opened to sign");
+  const absl::Time next = std::min(now + lifetimes.list, authority_not_after_);
+  ++index_.list_number;
+  if (absl::Status status = WriteIndex(); !status.ok()) return status;
+  const absl::StatusOr<std::string> list =
+      authority_.front().SignList(RevokedOf(index_), index_.list_number, now, next);
+  if (!list.ok()) return list.status();
+  absl::Status status = WriteFileAtomically(In("crl.pem"), *list, kPublic);
+  list_next_update_ = next;
+  std::vector<std::string> names;
+  for (const IndexEntry& entry : index_.entries) names.push_back(entry.subject.name);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  for (const std::string& name : names) {
+    struct stat info {};
+    const bool is_here = lstat(In(name).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+    if (is_here) status.Update(WriteFileAtomically(In(name) + "/crl.pem", *list, kPublic));
+  }
+  return status;
+}
+
+absl::Status CertFolder::Revoke(const std::vector<std::string>& serials, const std::string& reason, absl::Time now,
+                                const Lifetimes& lifetimes) {
+  for (IndexEntry& entry : index_.entries) {
+    const bool is_meant = std::find(serials.begin(), serials.end(), entry.serial) != serials.end();
+    if (!is_meant || entry.revoked_at) continue;
+    entry.revoked_at = now;
+    entry.reason = reason;
+  }
+  return RenewList(now, lifetimes);
+}
+
+absl::Status CertFolder::WriteCertificate(const IndexEntry& entry, const Issued& issued,
+                                          const Passwords& passwords) const {
+  const std::string folder = In(entry.subject.name);
+  if (absl::Status status = MakeFolder(folder); !status.ok()) return status;
+  absl::StatusOr<std::string> list = ReadSmallFile(In("crl.pem"), kMaxListBytes);
+  if (!list.ok()) return list.status();
+  absl::Status status = WriteFileAtomically(folder + "/ca.pem", authority_.front().CertificateText(), kPublic);
+  status.Update(WriteFileAtomically(folder + "/crl.pem", *list, kPublic));
+  if (entry.form == Form::kPem) {
+    status.Update(WriteFileAtomically(
+        folder + "/cert.pem", CertificatePem(issued.certificate.get()) + PrivateKeyPem(issued.key.get()), kPrivate));
+  } else {
+    const auto write = [&](const char* name, const std::string& password) -> absl::Status {
+      const absl::StatusOr<std::string> bundle = MakeBundle(
+          issued.certificate.get(), issued.key.get(), authority_.front().certificate(), entry.subject.name, password);
+      return bundle.ok() ? WriteFileAtomically(folder + name, *bundle, kPrivate) : bundle.status();
+    };
+    const std::string server = passwords.server ? *passwords.server : *passwords.client;
+    const std::string client = passwords.client ? *passwords.client : *passwords.server;
+    if (entry.subject.kind != Kind::kAdmin) status.Update(write("/server.p12", server));
+    if (entry.subject.kind != Kind::kScheduler) status.Update(write("/client.p12", client));
+  }
+  status.Update(WriteFileAtomically(folder + "/tls.json", TlsConfigText(entry.subject.kind, entry.form), kPublic));
+  // What another form left here would be a key that nobody remembers.
+  if (status.ok() && entry.form == Form::kP12) unlink((folder + "/cert.pem").c_str());
+  if (status.ok() && entry.form == Form::kPem) {
+    unlink((folder + "/server.p12").c_str());
+    unlink((folder + "/client.p12").c_str());
+  }
+  return status;
+}
+
+absl::StatusOr<IndexEntry> CertFolder::Issue(const Subject& subject, Form form, const Passwords& passwords,
+                                             absl::Time now, const Lifetimes& lifetimes) {
+  MUSTER_CHECK(!authority_.empty(), "opened to sign");
+  MUSTER_CHECK(form == Form::kPem || passwords.server || passwords.client, "PKCS#12 has a password");
+  const absl::StatusOr<Issued> issued = authority_.front().Issue(subject, now, lifetimes.certificate);
+  if (!issued.ok()) return issued.status();
+  X509* certificate = issued->certificate.get();
+  IndexEntry entry;
+  entry.serial = SerialText(X509_get0_serialNumber(certificate));
+  entry.subject = subject;
+  entry.form = form;
+  entry.not_before = TimeOf(X509_get0_notBefore(certificate));
+  entry.not_after = TimeOf(X509_get0_notAfter(certificate));
+  entry.fingerprint = Fingerprint(certificate);
+  index_.entries.push_back(entry);
+  const bool list_ends_first = list_next_update_ < entry.not_after && list_next_update_ < authority_not_after_;
+  const absl::Status noted = list_ends_first ? RenewList(now, lifetimes) : WriteIndex();
+  if (!noted.ok()) return noted;
+  if (absl::Status status = WriteCertificate(entry, *issued, passwords); !status.ok()) return status;
+  return entry;
+}
+
+}  // namespace muster::certs

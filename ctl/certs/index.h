@@ -1,0 +1,57 @@
+// The index of what an authority has issued: `index.json` in its folder. Pure.
+//
+//   {"schema": "muster.certificates/1", "trust_domain": "muster", "list_number": 3, "certificates": [
+//     {"serial": "4f…", "name": "node-3", "kind": "node", "uri": "spiffe://muster/muster/*/node/3", "hosts": [],
+//      "form": "pem", "not_before": "2026-11-21T08:00:00Z", "not_after": "2027-11-21T09:00:00Z",
+//      "fingerprint": "…", "revoked_at": null, "reason": ""}]}
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "ctl/certs/subject.h"
+
+namespace muster::certs {
+
+// How a certificate and its key are kept: one PEM file without a password, or PKCS#12 under one.
+enum class Form { kPem, kP12 };
+
+struct IndexEntry {
+  std::string serial;  // lower-case hexadecimal
+  Subject subject;
+  Form form = Form::kPem;
+  absl::Time not_before;
+  absl::Time not_after;
+  std::string fingerprint;  // SHA-256 of the DER, lower-case hexadecimal
+  std::optional<absl::Time> revoked_at;
+  std::string reason;
+
+  bool IsLive(absl::Time now) const { return !revoked_at.has_value() && now < not_after; }
+};
+
+struct Index {
+  std::string trust_domain;
+  uint64_t list_number = 0;  // of the revocation list that was signed last
+  std::vector<IndexEntry> entries;
+
+  // By name: the latest of that name; null if there is none.
+  const IndexEntry* Latest(const std::string& name) const;
+  // Whether a certificate of that name is neither revoked nor past its end.
+  bool HasLive(const std::string& name, absl::Time now) const;
+};
+
+// "valid", "expired", "revoked".
+std::string StatusWord(const IndexEntry& entry, absl::Time now);
+
+// "2026-11-21T09:00:00Z".
+std::string TimeText(absl::Time time);
+
+std::string IndexText(const Index& index);
+// The error says what is wrong and where.
+absl::StatusOr<Index> ParseIndex(const std::string& text);
+
+}  // namespace muster::certs

@@ -1,0 +1,53 @@
+// What a file of certificates holds, for people to look at. Nothing is verified here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "ctl/certs/password.h"
+
+namespace muster::certs {
+
+struct CertificateFacts {
+  std::string subject;
+  std::string issuer;
+  std::string serial;
+  absl::Time not_before;
+  absl::Time not_after;
+  std::vector<std::string> uris;
+  std::vector<std::string> hosts;   // DNS names, then addresses
+  std::vector<std::string> usages;  // "clientAuth", "serverAuth"; empty: not restricted
+  std::string key;                  // "EC prime256v1, 256 bits"
+  std::string signature;            // "ecdsa-with-SHA256"
+  bool is_authority = false;
+  bool has_key = false;  // the file holds the private key that belongs to it
+  std::string fingerprint;
+};
+
+struct ListFacts {
+  std::string issuer;
+  std::string number;
+  absl::Time this_update;
+  absl::Time next_update;
+  std::vector<std::string> serials;
+};
+
+struct FileFacts {
+  std::string path;
+  std::string form;  // "PEM", "PKCS#12", "DER"
+  std::vector<CertificateFacts> certificates;
+  std::vector<ListFacts> lists;
+  int keys = 0;
+};
+
+// A PEM file (certificates, keys, revocation lists), a PKCS#12 file (the passwords are tried), a certificate or list in
+// DER, or a folder that ms-ctl certs wrote for a machine. Errors name the file and the remedy.
+absl::StatusOr<FileFacts> InspectFile(const std::string& path, const Passwords& passwords);
+
+// The same from a file's content.
+absl::StatusOr<FileFacts> InspectBytes(const std::string& path, const std::string& bytes, const Passwords& passwords);
+
+}  // namespace muster::certs

@@ -1,0 +1,22 @@
+// Passwords of PKCS#12 files: from a file or a variable, never from the command line.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace muster::certs {
+
+struct Passwords {
+  std::optional<std::string> server;  // MS_TLS_SERVER_PASSWORD, MS_TLS_SERVER_PASSWORD_FILE
+  std::optional<std::string> client;  // MS_TLS_CLIENT_PASSWORD, MS_TLS_CLIENT_PASSWORD_FILE
+};
+
+// `password_file` (--password_file; empty: none) stands for both and wins over the variables; of a variable and its
+// _FILE the file wins. A password file is one line; it is refused when others than its owner may read it.
+absl::StatusOr<Passwords> ReadPasswords(const std::string& password_file,
+                                        const std::map<std::string, std::string>& environment);
+
+}  // namespace muster::certs

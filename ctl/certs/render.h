@@ -1,0 +1,36 @@
+// What `ms-ctl certs` prints: text for people, JSON for scripts. Pure.
+//
+// In JSON, times are "2026-11-21T09:00:00Z", what doesn't apply is null, members may be added later.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "ctl/certs/folder.h"
+#include "ctl/certs/index.h"
+#include "ctl/certs/inspect.h"
+
+namespace muster::certs {
+
+// After init.
+std::string RenderAuthority(const CertFolder& folder);
+std::string AuthorityJson(const CertFolder& folder);
+
+// After scheduler, node, admin and renew: what was made and what to do with it.
+std::string RenderIssued(const CertFolder& folder, const std::vector<IndexEntry>& issued);
+std::string IssuedJson(const CertFolder& folder, const std::vector<IndexEntry>& issued);
+
+// After revoke and crl: `revoked` in this call, `already` before it.
+std::string RenderRevoked(const CertFolder& folder, const std::vector<IndexEntry>& revoked,
+                          const std::vector<IndexEntry>& already, absl::Time now);
+std::string RevokedJson(const CertFolder& folder, const std::vector<IndexEntry>& revoked,
+                        const std::vector<IndexEntry>& already, absl::Time now);
+
+std::string RenderList(const CertFolder& folder, absl::Time now);
+std::string ListJson(const CertFolder& folder, absl::Time now);
+
+std::string RenderFile(const FileFacts& facts, absl::Time now);
+std::string FileJson(const FileFacts& facts, absl::Time now);
+
+}  // namespace muster::certs

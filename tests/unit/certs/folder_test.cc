@@ -1,0 +1,174 @@
+#include "ctl/certs/folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "common/file_io.h"
+#include "ctl/certs/inspect.h"
+
+namespace muster::certs {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+constexpr absl::Duration kDay = absl::Hours(24);
+
+class FolderTest : public testing::Test {
+ protected:
+  FolderTest() {
+    std::string pattern = testing::TempDir() + "/certs_test.XXXXXX";
+    root_ = mkdtemp(pattern.data());
+    dir_ = root_ + "/ca";
+    umask(0);  // modes must not depend on it
+    EXPECT_TRUE(CertFolder::Create(dir_, "muster", kNow, 3650 * kDay, {}).ok());
+  }
+  ~FolderTest() override { std::filesystem::remove_all(root_); }
+
+  CertFolder Open() { return *CertFolder::OpenToSign(dir_, kNow); }
+  Subject Node(const std::string& id) { return *NodeSubject("muster", "*", id); }
+  IndexEntry IssueNode(const std::string& id) { return *Open().Issue(Node(id), Form::kPem, {}, kNow, {}); }
+  std::vector<std::string> RevokedIn(const std::string& file) { return InspectFile(file, {})->lists.front().serials; }
+
+  std::string root_;
+  std::string dir_;
+};
+
+unsigned ModeOf(const std::string& path) {
+  struct stat info {};
+  EXPECT_EQ(lstat(path.c_str(), &info), 0) << path;
+  return info.st_mode & 07777;
+}
+
+std::string ErrorOf(const absl::Status& status) { return std::string(status.message()); }
+
+TEST_F(FolderTest, KeysAreTheOwnersOnly) {
+  IssueNode("3");
+  EXPECT_EQ(ModeOf(dir_), 0700u);
+  EXPECT_EQ(ModeOf(dir_ + "/ca.key"), 0600u);
+  EXPECT_EQ(ModeOf(dir_ + "/index.json"), 0600u);
+  EXPECT_EQ(ModeOf(dir_ + "/node-3"), 0700u);
+  EXPECT_EQ(ModeOf(dir_ + "/node-3/cert.pem"), 0600u);
+}
+
+TEST_F(FolderTest, NothingIsOverwritten) {
+  const std::string key = *ReadSmallFile(dir_ + "/ca.key", 10'000);
+  const auto again = CertFolder::Create(dir_ + "/", "muster", kNow, kDay, {});
+  EXPECT_TRUE(absl::IsAlreadyExists(again.status())) << again.status();
+  EXPECT_EQ(*ReadSmallFile(dir_ + "/ca.key", 10'000), key);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(root_), {}), 1) << "init left something behind";
+}
+
+TEST_F(FolderTest, AnEmptyFolderIsFilled) {
+  std::filesystem::create_directory(root_ + "/empty");
+  EXPECT_TRUE(CertFolder::Create(root_ + "/empty", "muster", kNow, kDay, {}).ok());
+  EXPECT_EQ(ModeOf(root_ + "/empty"), 0700u);
+}
+
+TEST_F(FolderTest, WhatIsIssuedIsInTheIndexAndInItsFolder) {
+  const IndexEntry entry = IssueNode("3");
+  const auto folder = CertFolder::OpenToRead(dir_);
+  ASSERT_EQ(folder->index().entries.size(), 1u);
+  EXPECT_EQ(folder->index().entries[0].fingerprint, entry.fingerprint);
+  const auto facts = InspectFile(dir_ + "/node-3", {});
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->certificates[0].fingerprint, entry.fingerprint);
+  EXPECT_EQ(facts->certificates[0].serial, entry.serial);
+  EXPECT_TRUE(facts->certificates[0].has_key);
+}
+
+TEST_F(FolderTest, RevokingReachesEveryCopyOfTheList) {
+  const IndexEntry entry = IssueNode("3");
+  IssueNode("4");
+  EXPECT_THAT(RevokedIn(dir_ + "/crl.pem"), IsEmpty());
+  ASSERT_TRUE(Open().Revoke({entry.serial}, "key-compromise", kNow, {}).ok());
+  for (const char* file : {"/crl.pem", "/node-3/crl.pem", "/node-4/crl.pem"}) {
+    EXPECT_THAT(RevokedIn(dir_ + file), Contains(entry.serial)) << file;
+  }
+  const auto folder = CertFolder::OpenToRead(dir_);
+  EXPECT_EQ(folder->index().entries[0].revoked_at, kNow);
+  EXPECT_EQ(folder->index().list_number, 2u);
+}
+
+TEST_F(FolderTest, ARevocationThatWasNotedButNotSignedIsSignedNextTime) {
+  const IndexEntry entry = IssueNode("3");
+  Index index = CertFolder::OpenToRead(dir_)->index();
+  index.entries[0].revoked_at = kNow;  // the crash came here
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/index.json", IndexText(index), 0600).ok());
+  ASSERT_TRUE(Open().Revoke({entry.serial}, "", kNow, {}).ok());
+  EXPECT_THAT(RevokedIn(dir_ + "/crl.pem"), Contains(entry.serial));
+}
+
+TEST_F(FolderTest, TheListOutlivesEveryCertificate) {
+  CertFolder folder = Open();
+  Lifetimes lifetimes;
+  lifetimes.list = 10 * kDay;
+  ASSERT_TRUE(folder.RenewList(kNow, lifetimes).ok());
+  lifetimes.list = 400 * kDay;
+  ASSERT_TRUE(folder.Issue(Node("3"), Form::kPem, {}, kNow, lifetimes).ok());
+  EXPECT_EQ(folder.list_next_update(), kNow + 400 * kDay);
+}
+
+TEST_F(FolderTest, ADamagedListIsSignedAnew) {
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/crl.pem", "garbage", 0644).ok());
+  IssueNode("3");
+  EXPECT_THAT(RevokedIn(dir_ + "/node-3/crl.pem"), IsEmpty());
+}
+
+TEST_F(FolderTest, Pkcs12TakesThePlaceOfPem) {
+  IssueNode("3");
+  CertFolder folder = Open();
+  const auto entry = folder.Issue(Node("3"), Form::kP12, {"server-word", std::nullopt}, kNow, {});
+  ASSERT_TRUE(entry.ok()) << entry.status();
+  EXPECT_FALSE(std::filesystem::exists(dir_ + "/node-3/cert.pem")) << "a key without a password was left";
+  for (const char* file : {"/node-3/server.p12", "/node-3/client.p12"}) {
+    EXPECT_EQ(ModeOf(dir_ + file), 0600u);
+    EXPECT_EQ(InspectFile(dir_ + file, {"server-word", {}})->certificates[0].fingerprint, entry->fingerprint);
+  }
+}
+
+TEST_F(FolderTest, ReadingNeedsNoLock) {
+  const CertFolder first = Open();
+  const auto second = CertFolder::OpenToRead(dir_);
+  EXPECT_TRUE(second.ok());
+}
+
+TEST_F(FolderTest, WhatIsNoAuthorityIsToldSo) {
+  EXPECT_THAT(ErrorOf(CertFolder::OpenToSign(root_ + "/none", kNow).status()), HasSubstr("certs init"));
+  EXPECT_THAT(ErrorOf(CertFolder::OpenToSign(root_, kNow).status()), HasSubstr("index.json"));
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/lock")) << "a foreign folder was written to";
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/index.json", "{", 0600).ok());
+  EXPECT_THAT(ErrorOf(CertFolder::OpenToSign(dir_, kNow).status()), HasSubstr("damaged"));
+}
+
+TEST_F(FolderTest, AMissingKeyAndAnExpiredAuthorityAreToldWithTheRemedy) {
+  EXPECT_THAT(ErrorOf(CertFolder::OpenToSign(dir_, kNow + 3651 * kDay).status()), HasSubstr("expired at"));
+  std::filesystem::rename(dir_ + "/ca.key", root_ + "/elsewhere");
+  EXPECT_THAT(ErrorOf(CertFolder::OpenToSign(dir_, kNow).status()), HasSubstr("bring it back"));
+  EXPECT_TRUE(CertFolder::OpenToRead(dir_).ok()) << "looking needs no key";
+}
+
+TEST_F(FolderTest, AFileInTheWayOfAFolderIsNotReplaced) {
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/node-3", "mine", 0644).ok());
+  const auto entry = Open().Issue(Node("3"), Form::kPem, {}, kNow, {});
+  EXPECT_THAT(ErrorOf(entry.status()), HasSubstr("in the way"));
+}
+
+TEST(TlsConfig, NamesWhatTheKindHas) {
+  EXPECT_THAT(TlsConfigText(Kind::kScheduler, Form::kPem), HasSubstr("\"server_cert_path\": \"cert.pem\""));
+  EXPECT_THAT(TlsConfigText(Kind::kScheduler, Form::kPem), testing::Not(HasSubstr("client_cert_path")));
+  EXPECT_THAT(TlsConfigText(Kind::kNode, Form::kP12), HasSubstr("\"client_cert_path\": \"client.p12\""));
+  EXPECT_THAT(TlsConfigText(Kind::kNode, Form::kP12), HasSubstr("\"server_cert_path\": \"server.p12\""));
+  EXPECT_THAT(TlsConfigText(Kind::kAdmin, Form::kPem), testing::Not(HasSubstr("server_cert_path")));
+}
+
+}  // namespace
+}  // namespace muster::certs

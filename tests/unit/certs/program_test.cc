@@ -1,0 +1,121 @@
+// Words and passwords of `ms-ctl certs`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "common/file_io.h"
+#include "ctl/certs/certs_program.h"
+#include "ctl/certs/password.h"
+
+namespace muster::certs {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ProgramTest : public testing::Test {
+ protected:
+  ProgramTest() {
+    std::string pattern = testing::TempDir() + "/certs_program_test.XXXXXX";
+    root_ = mkdtemp(pattern.data());
+    dir_ = root_ + "/ca";
+  }
+  ~ProgramTest() override { std::filesystem::remove_all(root_); }
+
+  // Runs it and returns "code: stdout stderr".
+  std::string Run(std::vector<std::string> args, const std::map<std::string, std::string>& environment = {}) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int code = RunCerts(args, environment);
+    const std::string out = testing::internal::GetCapturedStdout();
+    return std::to_string(code) + ": " + out + testing::internal::GetCapturedStderr();
+  }
+  std::string RunIn(std::vector<std::string> args) {
+    args.insert(args.end(), {"--dir", dir_});
+    return Run(args);
+  }
+
+  std::string root_;
+  std::string dir_;
+};
+
+TEST_F(ProgramTest, WrongWordsAreUsageErrorsThatTellTheRight) {
+  EXPECT_THAT(Run({}), HasSubstr("2: ms-ctl certs: a command is missing: init, scheduler"));
+  EXPECT_THAT(Run({"inti"}), HasSubstr("did you mean 'init'"));
+  EXPECT_THAT(Run({"init"}), HasSubstr("--dir FOLDER"));
+  EXPECT_THAT(Run({"revoke", "--dir", dir_}), HasSubstr("2: ms-ctl certs: revoke: say which"));
+  EXPECT_THAT(Run({"init", "extra", "--dir", dir_}), HasSubstr("2: "));
+  EXPECT_THAT(Run({"node", "--dir", dir_}), HasSubstr("--id N"));
+  EXPECT_THAT(Run({"node", "--dir", dir_, "--id", "1", "--host", "a"}), HasSubstr("either"));
+  EXPECT_THAT(Run({"node", "--dir", dir_, "--host", "a", "--host", "b"}), HasSubstr("either"));
+  EXPECT_THAT(Run({"scheduler", "--dir", dir_}), HasSubstr("--host"));
+  EXPECT_THAT(Run({"init", "--dir", dir_, "--trust_domain", "A/B"}), HasSubstr("small letters"));
+  EXPECT_THAT(Run({"admin", "--dir", dir_, "--name", "../x"}), HasSubstr("2: "));
+  EXPECT_THAT(Run({"init", "--dir", dir_, "--days", "0"}), HasSubstr("whole number"));
+}
+
+TEST_F(ProgramTest, TheJobOfTheEnvironmentIsNotTaken) {
+  ASSERT_THAT(RunIn({"init"}), HasSubstr("0: "));
+  EXPECT_THAT(Run({"node", "--dir", dir_, "--id", "1"}, {{"MS_JOB_ID", "train"}}), HasSubstr("/muster/*/node/1"));
+}
+
+TEST_F(ProgramTest, NamesThatAreTakenAndNamesThatAreNot) {
+  RunIn({"init"});
+  EXPECT_THAT(RunIn({"node", "--id", "12"}), HasSubstr("0: "));
+  EXPECT_THAT(RunIn({"node", "--id", "12"}), HasSubstr("ms-ctl certs renew node-12"));
+  EXPECT_THAT(RunIn({"node", "--id", "12", "--name", "second"}), HasSubstr("0: "));
+  EXPECT_THAT(RunIn({"admin", "--name", "index.json"}), HasSubstr("2: "));
+  EXPECT_THAT(RunIn({"renew", "node-13"}), HasSubstr("did you mean 'node-12'"));
+  EXPECT_THAT(RunIn({"renew", "node-12", "second"}), HasSubstr("0: "));
+  EXPECT_THAT(RunIn({"revoke", "nobody"}), HasSubstr("1: ms-ctl certs: nothing was issued"));
+}
+
+TEST_F(ProgramTest, ARevokedNameMayBeIssuedAgain) {
+  RunIn({"init"});
+  RunIn({"node", "--id", "1"});
+  RunIn({"renew", "node-1"});
+  const std::string said = RunIn({"revoke", "node-1"});
+  EXPECT_EQ(said.find("revoked "), 3u) << said;
+  EXPECT_NE(said.find("revoked ", 10), std::string::npos) << "both of the name's certificates: " << said;
+  EXPECT_THAT(RunIn({"revoke", "node-1"}), HasSubstr("was revoked before"));
+  EXPECT_THAT(RunIn({"node", "--id", "1"}), HasSubstr("0: "));
+}
+
+TEST_F(ProgramTest, ARenewalKeepsPkcs12UnderAPassword) {
+  RunIn({"init"});
+  const std::map<std::string, std::string> environment = {{"MS_TLS_CLIENT_PASSWORD", "geheim"}};
+  EXPECT_THAT(Run({"node", "--id", "1", "--dir", dir_}, environment), HasSubstr("PKCS#12"));
+  EXPECT_THAT(RunIn({"renew", "node-1"}), HasSubstr("--password_file"));
+  EXPECT_THAT(Run({"renew", "node-1", "--dir", dir_}, environment), HasSubstr("0: "));
+  EXPECT_FALSE(std::filesystem::exists(dir_ + "/node-1/cert.pem"));
+}
+
+TEST_F(ProgramTest, PasswordsComeFromFilesAndVariables) {
+  const std::string file = root_ + "/word";
+  ASSERT_TRUE(WriteFileAtomically(file, "one\n", 0600).ok());
+  EXPECT_EQ(*ReadPasswords(file, {{"MS_TLS_SERVER_PASSWORD", "two"}})->client, "one");
+  EXPECT_EQ(*ReadPasswords("", {{"MS_TLS_SERVER_PASSWORD", "two"}})->server, "two");
+  EXPECT_FALSE(ReadPasswords("", {{"MS_TLS_SERVER_PASSWORD", "two"}})->client.has_value());
+  EXPECT_EQ(*ReadPasswords("", {{"MS_TLS_CLIENT_PASSWORD", "x"}, {"MS_TLS_CLIENT_PASSWORD_FILE", file}})->client,
+            "one");
+  EXPECT_FALSE(ReadPasswords("", {})->server.has_value());
+}
+
+TEST_F(ProgramTest, APasswordFileThatOthersMayReadIsRefusedWithoutTellingIt) {
+  const std::string file = root_ + "/word";
+  ASSERT_TRUE(WriteFileAtomically(file, "secret\n", 0644).ok());
+  const std::string said(ReadPasswords(file, {}).status().message());
+  EXPECT_THAT(said, HasSubstr("chmod 600"));
+  EXPECT_THAT(said, testing::Not(HasSubstr("secret")));
+  ASSERT_TRUE(WriteFileAtomically(file, "\n", 0600).ok());
+  EXPECT_THAT(std::string(ReadPasswords(file, {}).status().message()), HasSubstr("empty"));
+  ASSERT_TRUE(WriteFileAtomically(file, "a\nb", 0600).ok());
+  EXPECT_FALSE(ReadPasswords(file, {}).ok());
+  EXPECT_FALSE(ReadPasswords(root_ + "/none", {}).ok());
+}
+
+}  // namespace
+}  // namespace muster::certs

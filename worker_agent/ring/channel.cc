@@ -1,0 +1,99 @@
+#include "worker_agent/ring/channel.h"
+
+#include <openssl/err.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "common/tls/openssl_error.h"
+
+namespace muster::ring {
+
+Channel::Channel(UniqueFd fd, const RingTls* tls, bool is_dialed, const std::string& expected_fingerprint)
+    : fd_(std::move(fd)), pin_(std::make_unique<Pin>()), is_plain_(tls == nullptr) {
+  pin_->expected = expected_fingerprint;
+  if (tls != nullptr) ssl_ = is_dialed ? tls->Dial(fd_.get(), *pin_) : tls->Accept(fd_.get(), *pin_);
+}
+
+Channel::Io Channel::Handshake() {
+  if (is_plain_) return Io::kDone;
+  if (ssl_ == nullptr) return Io::kFailed;
+  ERR_clear_error();
+  errno = 0;
+  const int result = SSL_do_handshake(ssl_.get());
+  if (result == 1) return Io::kDone;
+  const int reason = SSL_get_error(ssl_.get(), result);
+  if (reason == SSL_ERROR_WANT_READ || reason == SSL_ERROR_WANT_WRITE) {
+    awaited_ = reason == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
+    return Io::kAgain;
+  }
+  fault_ = TakeHandshakeFault(*pin_);
+  return Io::kFailed;
+}
+
+Channel::Io Channel::TlsResult(int result, size_t* done) {
+  if (result > 0) {
+    *done = static_cast<size_t>(result);
+    return Io::kDone;
+  }
+  const int system_error = errno;
+  switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+      awaited_ = POLLIN;
+      return Io::kAgain;
+    case SSL_ERROR_WANT_WRITE:
+      awaited_ = POLLOUT;
+      return Io::kAgain;
+    case SSL_ERROR_ZERO_RETURN:
+      return Io::kClosed;
+    case SSL_ERROR_SYSCALL:
+      error_ = system_error == 0 ? "the connection was closed" : std::strerror(system_error);
+      ERR_clear_error();
+      return Io::kFailed;
+    default:
+      fault_ = TakeHandshakeFault(*pin_);  // in TLS 1.3 a refusal of our certificate comes after the handshake
+      error_ = fault_.detail;
+      return Io::kFailed;
+  }
+}
+
+Channel::Io Channel::Read(char* data, size_t size, size_t* done) {
+  if (!is_plain_) {
+    ERR_clear_error();
+    errno = 0;
+    return TlsResult(SSL_read(ssl_.get(), data, static_cast<int>(std::min<size_t>(size, INT_MAX))), done);
+  }
+  const ssize_t n = recv(fd_.get(), data, size, 0);
+  if (n == 0) return Io::kClosed;
+  if (n > 0) {
+    *done = static_cast<size_t>(n);
+    return Io::kDone;
+  }
+  awaited_ = POLLIN;
+  if (errno == EAGAIN || errno == EINTR) return Io::kAgain;
+  error_ = std::strerror(errno);
+  return Io::kFailed;
+}
+
+Channel::Io Channel::Write(const char* data, size_t size, size_t* done) {
+  if (!is_plain_) {
+    ERR_clear_error();
+    errno = 0;
+    return TlsResult(SSL_write(ssl_.get(), data, static_cast<int>(std::min<size_t>(size, INT_MAX))), done);
+  }
+  const ssize_t n = send(fd_.get(), data, size, MSG_NOSIGNAL);
+  if (n >= 0) {
+    *done = static_cast<size_t>(n);
+    return Io::kDone;
+  }
+  awaited_ = POLLOUT;
+  if (errno == EAGAIN || errno == EINTR) return Io::kAgain;
+  error_ = std::strerror(errno);
+  return Io::kFailed;
+}
+
+}  // namespace muster::ring

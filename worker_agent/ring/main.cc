@@ -1,0 +1,166 @@
+// ms-ring: settings, the cluster file, credentials, the check, the report; then the command.
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/clock.h"
+#include "common/exit_codes.h"
+#include "common/file_io.h"
+#include "common/log.h"
+#include "common/settings/settings.h"
+#include "common/tls/tls_store.h"
+#include "common/version.h"
+#include "worker_agent/ring/report.h"
+#include "worker_agent/ring/ring_check.h"
+#include "worker_agent/ring/ring_settings.h"
+#include "worker_agent/ring/ring_tls.h"
+
+namespace muster::ring {
+namespace {
+
+constexpr int kExitNotFound = 127;  // as a shell's
+constexpr int kExitNotStarted = 126;
+constexpr absl::Duration kAfterYou = absl::Milliseconds(300);
+
+int Fail(const std::string& text, int code) {
+  std::fprintf(stderr, "ms-ring: %s\n", text.c_str());
+  return code;
+}
+
+int Fail(const absl::Status& status, int code) { return Fail(std::string(status.message()), code); }
+
+// For the agent, which tells the scheduler: the cause of the job's failure is the link, not an exit code.
+void WriteErrorFile(const std::map<std::string, std::string>& environment, const std::string& text) {
+  const auto path = environment.find("TORCHELASTIC_ERROR_FILE");
+  if (path == environment.end() || path->second.empty()) return;
+  const nlohmann::ordered_json file = {{"message", {{"message", text}}}};
+  const absl::Status written = WriteFileAtomically(
+      path->second, file.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), 0600);
+  if (!written.ok()) Fail(written, 0);
+}
+
+int Become(const std::vector<std::string>& command) {
+  std::signal(SIGPIPE, SIG_DFL);
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  const int error = errno;
+  return Fail(absl::StrCat("can't start ", command[0], ": ", std::strerror(error)),
+              error == ENOENT ? kExitNotFound : kExitNotStarted);
+}
+
+// Null, without an error: the peers have no certificates.
+absl::StatusOr<std::unique_ptr<RingTls>> OpenTls(const RingSettings& settings, const Plan& plan,
+                                                 std::map<std::string, std::string>& environment) {
+  TlsStore::Options options{TlsRole::kClient, settings.tls, PasswordFrom(environment, TlsRole::kClient)};
+  WipePasswordVariables(environment);
+  if (!plan.is_secure) {
+    if (!settings.tls.is_on() && !settings.tls.require_tls) return nullptr;
+    return absl::FailedPreconditionError(
+        "TLS is wanted, but the peer list has no certificates: start the agents with --tls_config");
+  }
+  if (!settings.tls.is_on()) {
+    return absl::FailedPreconditionError(
+        "the peers have certificates, and this rank has none: --tls_config must name the agent's TLS configuration");
+  }
+  ForbidCoreDumps();
+  CountedLog counted(Clock::System());
+  const auto store = TlsStore::Open(std::move(options), Clock::System(), counted);
+  if (!store.ok()) return store.status();
+  return RingTls::Create((*store)->Current(), plan, (*store)->Now());
+}
+
+bool IsReporter(const Plan& plan, const std::vector<Fault>& faults) {
+  for (const Fault& fault : faults) {
+    if (fault.reporter == plan.rank) return true;
+  }
+  return false;
+}
+
+int Check(const RingSettings& settings, const std::vector<std::string>& command,
+          std::map<std::string, std::string> environment) {
+  const absl::StatusOr<std::string> text = ReadSmallFile(settings.cluster_file, kMaxClusterFileBytes);
+  if (!text.ok()) return Fail(text.status(), kExitUsage);
+  const absl::StatusOr<Plan> plan = ParsePlan(*text, settings.rank);
+  if (!plan.ok())
+    return Fail(absl::StrCat(settings.cluster_file, ": ", std::string(plan.status().message())), kExitUsage);
+  const absl::StatusOr<std::unique_ptr<RingTls>> tls = OpenTls(settings, *plan, environment);
+  if (!tls.ok()) {
+    WriteErrorFile(environment, std::string(tls.status().message()));
+    return Fail(tls.status(), kExitSecurity);
+  }
+  RingOptions options;
+  options.bytes = settings.bytes;
+  options.connect_timeout = settings.connect_timeout;
+  options.step_timeout = settings.step_timeout;
+  options.timeout = settings.timeout;
+  options.slow_factor = settings.slow_factor;
+  Checked checked{&*plan, options.bytes, {}};
+  {
+    const auto check = RingCheck::Create(*plan, tls->get(), options, Clock::System());
+    if (!check.ok()) {
+      WriteErrorFile(environment, std::string(check.status().message()));
+      return Fail(check.status(), kExitJobFailed);
+    }
+    checked.result = (*check)->Run();
+  }
+  const bool is_good = checked.result.IsGood();
+  if (settings.json) {
+    std::fputs(ReportJson(checked).c_str(), stdout);
+  } else if (!is_good || plan->rank == 0) {
+    std::FILE* out = is_good && command.empty() ? stdout : stderr;  // stdout is the command's
+    std::fprintf(out, "ms-ring: %s", RenderHeadline(checked).c_str());
+    if (command.empty() && plan->rank == 0) std::fputs(RenderLinks(checked).c_str(), out);
+  }
+  std::fflush(stdout);
+  if (!is_good) {
+    WriteErrorFile(environment, CauseText(checked));
+    // All say the same. Of several causes the first counts: it shall be told of a rank at that link.
+    if (!command.empty() && !IsReporter(*plan, checked.result.faults)) absl::SleepFor(kAfterYou);
+    return kExitJobFailed;
+  }
+  return command.empty() ? kExitSuccess : Become(command);
+}
+
+int Main(const std::vector<std::string>& args) {
+  prctl(PR_SET_NAME, "ms-ring");
+  std::signal(SIGPIPE, SIG_IGN);
+  RingSettings settings;
+  SettingsTable table = RingSettingsTable(settings);
+  const std::map<std::string, std::string> environment = ProcessEnvironment();
+  const LoadResult loaded = LoadSettings(table, args, environment);
+  if (loaded.wants_help) return std::fputs(HelpText(table).c_str(), stdout) < 0 ? kExitUsage : kExitSuccess;
+  if (loaded.wants_version) return std::printf("ms-ring %s\n", kVersion) < 0 ? kExitUsage : kExitSuccess;
+  for (const std::string& error : loaded.findings.errors) Fail(error, kExitUsage);
+  if (!loaded.findings.errors.empty()) return kExitUsage;
+  if (!loaded.positional.empty()) {
+    return Fail(absl::StrCat("unexpected word ", loaded.positional[0], "; the command stands behind --"), kExitUsage);
+  }
+  if (settings.cluster_file.empty()) {
+    return Fail(
+        "cluster_file: name the round's cluster file, or run this as a process of ms-worker, which sets "
+        "MS_CLUSTER_FILE",
+        kExitUsage);
+  }
+  if (settings.bytes % sizeof(float) != 0) return Fail("bytes: must be a multiple of 4", kExitUsage);
+  const absl::Status logging = InitLogging({"ms-ring", "text", "warning", ""});
+  if (!logging.ok()) return Fail(logging, kExitUsage);
+  return Check(settings, loaded.command, environment);
+}
+
+}  // namespace
+}  // namespace muster::ring
+
+int main(int argc, char** argv) { return muster::ring::Main(std::vector<std::string>(argv + 1, argv + argc)); }

@@ -1,0 +1,116 @@
+// Finding the two neighbours: the next rank is dialed, the one before is waited for. Owned by one thread, never block.
+#pragma once
+
+#include <poll.h>
+
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "worker_agent/ring/fault.h"
+#include "worker_agent/ring/frames.h"
+#include "worker_agent/ring/greeting.h"
+#include "worker_agent/ring/link.h"
+#include "worker_agent/ring/plan.h"
+#include "worker_agent/ring/ring_tls.h"
+
+namespace muster::ring {
+
+struct Meeting {
+  const Plan* plan = nullptr;
+  const RingTls* tls = nullptr;  // null: plain
+  uint64_t bytes = 0;            // of the sum, which both must want alike
+  absl::Duration attempt_timeout;
+};
+
+// The hello of the link from `from` to the rank after it.
+Hello HelloFor(const Meeting& meeting, uint32_t from);
+
+// Dials the next rank until a connection stands: a port that refuses may just not be listened on yet.
+class Dialer {
+ public:
+  Dialer(const Meeting& meeting, MonotonicTime now) : meeting_(meeting), started_(now), retry_at_(now) {}
+  void Step(MonotonicTime now);
+  void AddTo(std::vector<pollfd>& fds) const;
+  MonotonicTime NextWake() const;
+
+  // Once, when the next rank has answered.
+  std::unique_ptr<Link> TakeLink() { return std::move(done_); }
+  // After the link was lost: again.
+  void Restart(MonotonicTime now) { retry_at_ = now; }
+  // What the attempts failed of so far; none: nothing is known yet.
+  const std::optional<Fault>& failure() const { return failure_; }
+  // Trying again would change nothing.
+  bool IsHopeless() const { return is_hopeless_; }
+
+ private:
+  enum class State { kIdle, kConnecting, kHandshaking, kGreeting };
+
+  void Open(MonotonicTime now);
+  void Connect(MonotonicTime now);
+  void Handshake(MonotonicTime now);
+  void Greet(MonotonicTime now);
+  void Fail(FaultKind kind, const std::string& detail, MonotonicTime now);
+
+  const Meeting meeting_;
+  const MonotonicTime started_;
+  State state_ = State::kIdle;
+  UniqueFd fd_;
+  std::optional<Channel> channel_;
+  std::unique_ptr<Link> link_;
+  HelloSink greeting_;
+  std::unique_ptr<Link> done_;
+  MonotonicTime attempt_deadline_ = MonotonicTime::Never();
+  MonotonicTime retry_at_;
+  int attempts_ = 0;
+  std::optional<Fault> failure_;
+  bool is_hopeless_ = false;
+};
+
+// Listens on the ring's port and lets in the rank before, and nobody else. Strangers can't hold it up: they are bounded
+// in number and in time.
+class Doorkeeper {
+ public:
+  // The error says why the port can't be listened on.
+  static absl::StatusOr<std::unique_ptr<Doorkeeper>> Listen(const Meeting& meeting);
+
+  void Step(MonotonicTime now);
+  void AddTo(std::vector<pollfd>& fds) const;
+  MonotonicTime NextWake() const;
+
+  std::unique_ptr<Link> TakeLink() { return std::move(done_); }
+  // What was wrong with one who claimed to be the rank before.
+  const std::optional<Fault>& failure() const { return failure_; }
+  // How many were turned away that were somebody else.
+  int strangers() const { return strangers_; }
+
+ private:
+  // Somebody at the door, who has not said yet who it is.
+  struct Guest {
+    std::optional<Channel> channel;  // until the handshake is done
+    std::unique_ptr<Link> link;      // from then on
+    HelloSink greeting;
+    std::optional<IpAddress> from;
+    MonotonicTime deadline;
+  };
+
+  Doorkeeper(const Meeting& meeting, UniqueFd listener) : meeting_(meeting), listener_(std::move(listener)) {}
+  void TakeIn(MonotonicTime now);
+  // False: the guest is gone.
+  bool Attend(Guest& guest, MonotonicTime now);
+  void TurnAway(const Guest& guest, FaultKind kind, const std::string& detail);
+
+  const Meeting meeting_;
+  UniqueFd listener_;
+  std::list<Guest> guests_;
+  std::unique_ptr<Link> done_;
+  std::optional<Fault> failure_;
+  int strangers_ = 0;
+};
+
+}  // namespace muster::ring
