@@ -66,6 +66,8 @@ size_t LongestOf(FrameType type) {
     case FrameType::kPing:
     case FrameType::kPong:
       return 8;
+    case FrameType::kSettled:
+      return 4;
     case FrameType::kToken:
     case FrameType::kStreamEnd:
       return 0;
@@ -95,7 +97,7 @@ std::optional<Header> DecodeHeader(const char* bytes) {
   const bool is_ours = reader.Number(1) == 'M' && reader.Number(1) == 'R';
   const uint64_t type = reader.Number(1);
   const bool is_known =
-      type >= static_cast<uint8_t>(FrameType::kHello) && type <= static_cast<uint8_t>(FrameType::kFault);
+      type >= static_cast<uint8_t>(FrameType::kHello) && type <= static_cast<uint8_t>(FrameType::kSettled);
   if (!is_ours || !is_known || reader.Number(1) != 0) return std::nullopt;
   const Header header{static_cast<FrameType>(type), reader.U32()};
   if (header.length > LongestOf(header.type)) return std::nullopt;
@@ -135,6 +137,15 @@ std::string Encode(const Fault& f) {
       .U64(f.progress)
       .Text(f.detail)
       .Take();
+}
+
+std::string EncodeSettled(uint32_t rank) { return Writer().U32(rank).Take(); }
+
+std::optional<uint32_t> DecodeSettled(const std::string& payload) {
+  Reader reader(payload);
+  const uint32_t rank = reader.U32();
+  if (!reader.IsDone()) return std::nullopt;
+  return rank;
 }
 
 std::optional<Hello> DecodeHello(const std::string& payload) {

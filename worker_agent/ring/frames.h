@@ -20,6 +20,7 @@ enum class FrameType : uint8_t {
   kRecord = 7,     // Record; goes round once
   kChunk = 8,      // a piece of a part of the sum, at most kMaxChunkBytes; how much is to come is known beforehand
   kFault = 9,      // Fault; goes as far as it can
+  kSettled = 10,   // a rank that has told all that it knows, its number in 4 bytes; goes as far as it can
 };
 
 inline constexpr size_t kHeaderBytes = 8;
@@ -63,9 +64,11 @@ struct Record {
 std::string Encode(const Hello& hello);
 std::string Encode(const Record& record);
 std::string Encode(const Fault& fault);
+std::string EncodeSettled(uint32_t rank);
 // nullopt: malformed.
 std::optional<Hello> DecodeHello(const std::string& payload);
 std::optional<Record> DecodeRecord(const std::string& payload);
 std::optional<Fault> DecodeFault(const std::string& payload);
+std::optional<uint32_t> DecodeSettled(const std::string& payload);
 
 }  // namespace muster::ring

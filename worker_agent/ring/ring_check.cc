@@ -11,7 +11,9 @@
 namespace muster::ring {
 namespace {
 
-constexpr absl::Duration kSettleTime = absl::Seconds(1);
+constexpr absl::Duration kSettleTime = absl::Seconds(3);
+constexpr absl::Duration kSettleLook = absl::Milliseconds(50);
+constexpr absl::Duration kLinger = absl::Milliseconds(200);
 constexpr absl::Duration kLongestAttempt = absl::Seconds(5);
 constexpr int kLongestPollMs = 1000;
 
@@ -38,7 +40,8 @@ RingCheck::RingCheck(const Plan& plan, const Meeting& meeting, const RingOptions
       meeting_deadline_(started_ + options.connect_timeout),
       deadline_(meeting_deadline_ + options.timeout),
       dialer_(meeting, started_),
-      doorkeeper_(std::move(doorkeeper)) {}
+      doorkeeper_(std::move(doorkeeper)),
+      settled_(plan.size(), false) {}
 
 RingResult RingCheck::Run() {
   RingResult result;
@@ -135,6 +138,9 @@ void RingCheck::OnClosed(std::unique_ptr<Link>& link, bool is_next) {
 
 void RingCheck::TellAll(Link& link) {
   for (const Fault& fault : faults_.all()) link.Send(FrameType::kFault, Encode(fault));
+  for (uint32_t rank = 0; rank < settled_.size(); ++rank) {
+    if (settled_[rank]) link.Send(FrameType::kSettled, EncodeSettled(rank));
+  }
 }
 
 void RingCheck::Spread(const Fault& fault) {
@@ -199,14 +205,38 @@ bool RingCheck::IsResolved() const {
   return knows_next && knows_previous;
 }
 
+void RingCheck::NoteSettled(uint32_t rank) {
+  if (settled_[rank]) return;
+  settled_[rank] = true;
+  for (const auto& link : {next_.get(), previous_.get()}) {
+    if (link != nullptr) link->Send(FrameType::kSettled, EncodeSettled(rank));
+  }
+}
+
+bool RingCheck::HasHeardAll() const {
+  if (faults_.IsAbout(plan_.rank) && faults_.IsAbout(plan_.previous_rank())) return true;  // nobody can reach us
+  for (uint32_t rank = 0; rank < plan_.size(); ++rank) {
+    const uint32_t before = (rank + plan_.size() - 1) % plan_.size();
+    const bool is_cut_off = faults_.IsAbout(rank) && faults_.IsAbout(before);
+    if (!settled_[rank] && !is_cut_off) return false;
+  }
+  return true;
+}
+
 void RingCheck::Settle() {
   TellOwnPart();
-  // Who is only just being started shall hear of it, too.
-  while (phase_ == 0 && !IsResolved() && Now() < meeting_deadline_) PollOnce(meeting_deadline_);
+  // Who is only just being started shall hear of it, too, and may know more.
+  const MonotonicTime end = (phase_ == 0 ? std::max(Now(), meeting_deadline_) : Now()) + kSettleTime;
+  while (Now() < end && !HasHeardAll() && (next_ || previous_ || phase_ == 0)) {
+    if (phase_ > 0 || IsResolved() || Now() >= meeting_deadline_) {
+      TellOwnPart();
+      NoteSettled(plan_.rank);
+    }
+    PollOnce(std::min(end, Now() + kSettleLook));
+  }
   TellOwnPart();
-  const MonotonicTime end = Now() + kSettleTime;
-  while (Now() < end && (next_ || previous_ || phase_ == 0)) PollOnce(end);
-  TellOwnPart();
+  const MonotonicTime gone = Now() + kLinger;  // what was passed on last is to arrive
+  while (Now() < gone && (next_ || previous_)) PollOnce(gone);
 }
 
 void RingCheck::OnControl(FrameType type, const std::string& payload) {
@@ -239,6 +269,11 @@ void RingCheck::OnControl(FrameType type, const std::string& payload) {
       return OnRecord(payload);
     case FrameType::kFault:
       return OnFault(payload);
+    case FrameType::kSettled: {
+      const std::optional<uint32_t> rank = DecodeSettled(payload);
+      if (!rank || *rank >= plan_.size()) return BadFrame("a malformed note");
+      return NoteSettled(*rank);
+    }
     case FrameType::kHello:
     case FrameType::kStream:
     case FrameType::kChunk:

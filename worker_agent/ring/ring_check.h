@@ -7,7 +7,7 @@
 // (reduce-scatter, then allgather), each part of which is compared with what must come out on the hop it arrives by.
 //
 // Whoever finds a fault tells it over the links that work, in both directions; everybody then ends with the same list.
-// One thread; ends within connect_timeout + timeout + 2 s whatever the peers do.
+// One thread; ends within connect_timeout + timeout + 4 s whatever the peers do.
 #pragma once
 
 #include <cstdint>
@@ -106,7 +106,11 @@ class RingCheck : private FrameSink {
   void OnClosed(std::unique_ptr<Link>& link, bool is_next);
   // After a fault: hears what the others found and passes it on.
   void Settle();
+  // Both neighbours are there, or it is known why not.
   bool IsResolved() const;
+  void NoteSettled(uint32_t rank);
+  // Every rank has told all that it knows, but for those that no link leads to.
+  bool HasHeardAll() const;
   void Spread(const Fault& fault);
   void TellAll(Link& link);
   void SendNext(FrameType type, const std::string& payload = "");
@@ -136,6 +140,7 @@ class RingCheck : private FrameSink {
   bool is_leaving_ = false;
 
   FaultList faults_;
+  std::vector<bool> settled_;
   bool has_met_next_ = false;
   bool has_met_previous_ = false;
   // The wait that is going on.

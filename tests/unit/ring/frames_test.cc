@@ -26,7 +26,7 @@ TEST(Frames, WhatIsNotOursOrTooLongIsRefused) {
   EXPECT_TRUE(refuses(FrameType::kStream, kStreamFrameBytes + 1));
   EXPECT_TRUE(refuses(FrameType::kChunk, kMaxChunkBytes + 1));
   EXPECT_TRUE(refuses(static_cast<FrameType>(0), 0));
-  EXPECT_TRUE(refuses(static_cast<FrameType>(10), 0));
+  EXPECT_TRUE(refuses(static_cast<FrameType>(11), 0));
 }
 
 TEST(Frames, PayloadsComeBack) {
@@ -36,6 +36,8 @@ TEST(Frames, PayloadsComeBack) {
   EXPECT_EQ(DecodeRecord(Encode(record)), record);
   const Fault fault{1, 2, FaultKind::kSlow, 2, 7, "because"};
   EXPECT_EQ(DecodeFault(Encode(fault)), fault);
+  EXPECT_EQ(DecodeSettled(EncodeSettled(70'000)), 70'000u);
+  EXPECT_EQ(DecodeSettled("abc"), std::nullopt);
 }
 
 TEST(Frames, EveryTruncationAndEveryAdditionIsRefused) {
