@@ -21,8 +21,10 @@ SettingsTable RingSettingsTable(RingSettings& s) {
       .Value("N");
   table.BeginGroup("The check");
   table.AddUint("bytes", &s.bytes, 4, kMaxBytes, "How much is summed up, a multiple of 4; the same at every rank.");
-  table.AddUint("slow_factor", &s.slow_factor, 0, 1'000'000,
-                "A link that is this many times slower than the median of its kind is wrong; 0: none is.");
+  table
+      .AddUint("slow_factor", &s.slow_factor, 0, 1'000'000,
+               "A link that is this many times slower than the median of its kind is wrong; 0: none is.")
+      .Env({"MS_RING_SLOW_FACTOR"});
   table.AddSeconds("connect_timeout", &s.connect_timeout, absl::Milliseconds(300), absl::Hours(1),
                    "How long the neighbours may take to come.");
   table.AddSeconds("step_timeout", &s.step_timeout, absl::Milliseconds(100), absl::Hours(1),
