@@ -137,11 +137,13 @@ stage_asan() {
   check "asan build" build build-asan asan || return 1
   export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
   run_ctest build-asan asan -j "$jobs" -LE 'sim|long'
+  local code=$?
   if ((is_long)); then
     prepare_torch
     MUSTER_BIN=$root/build-asan/bin MUSTER_SLOWNESS=4 run_pytest asan_e2e -k 'not torch-1.13'
   fi
   unset ASAN_OPTIONS UBSAN_OPTIONS
+  return $code
 }
 
 stage_fuzz() {

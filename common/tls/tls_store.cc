@@ -169,7 +169,7 @@ bool TlsStore::IsDue(Watched& watched, const std::vector<std::string>& paths, bo
     all.device = all.device * 31 + stamp.device;
     all.inode = all.inode * 31 + stamp.inode;
     all.size = all.size * 31 + stamp.size;
-    all.modified_ns ^= stamp.modified_ns * 31 + 17;
+    all.modified_ns ^= stamp.modified_ns + 1;  // one that is missing counts, too
     all.changed_ns = std::max(all.changed_ns, stamp.changed_ns);
   }
   const int64_t now_ns = clock_.Read().wall.unix_ms * 1'000'000;
