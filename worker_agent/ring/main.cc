@@ -64,7 +64,7 @@ int Become(const std::vector<std::string>& command) {
 // Null, without an error: the peers have no certificates.
 absl::StatusOr<std::unique_ptr<RingTls>> OpenTls(const RingSettings& settings, const Plan& plan,
                                                  std::map<std::string, std::string>& environment) {
-  ForbidCoreDumps();  // before the password is read; what this becomes has its limits as they were
+  if (settings.tls.is_on()) ForbidCoreDumps();  // before the password is read; what this becomes may dump again
   TlsStore::Options options{TlsRole::kClient, settings.tls, PasswordFrom(environment, TlsRole::kClient)};
   WipePasswordVariables(environment);
   if (!plan.is_secure) {
