@@ -22,15 +22,15 @@ class MonotonicTime {
   constexpr bool is_never() const { return ns_ == std::numeric_limits<int64_t>::max(); }
   auto operator<=>(const MonotonicTime&) const = default;
 
-  // Saturates: Never() plus anything is Never(), and so is anything plus an infinite duration.
+  // Saturates: Never() plus anything is Never(), and so is what lies beyond all times. Durations come from peers, too.
   friend MonotonicTime operator+(MonotonicTime t, absl::Duration d) {
-    if (t.is_never() || d == absl::InfiniteDuration()) return Never();
-    return MonotonicTime(t.ns_ + absl::ToInt64Nanoseconds(d));
+    if (t.is_never()) return Never();
+    return MonotonicTime(absl::ToInt64Nanoseconds(absl::Nanoseconds(t.ns_) + d));
   }
   friend MonotonicTime operator-(MonotonicTime t, absl::Duration d) { return t + -d; }
   friend absl::Duration operator-(MonotonicTime a, MonotonicTime b) {
     if (a.is_never()) return absl::InfiniteDuration();
-    return absl::Nanoseconds(a.ns_ - b.ns_);
+    return absl::Nanoseconds(a.ns_) - absl::Nanoseconds(b.ns_);
   }
 
  private:

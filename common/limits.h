@@ -16,6 +16,7 @@ inline constexpr size_t kMaxLastLineBytes = 512;
 inline constexpr size_t kMaxErrorMessageBytes = 4096;
 inline constexpr uint32_t kMaxSlotsPerNode = 1024;
 inline constexpr uint32_t kMaxWorkers = 1'000'000;
+inline constexpr uint32_t kMaxRestarts = 1'000'000;
 inline constexpr size_t kMaxEventsPerReport = 64;
 inline constexpr size_t kMaxSessionMessageBytes = 256 * 1024;
 inline constexpr int64_t kLongestFenceMs = int64_t{40} * 24 * 3600 * 1000;  // told in 32 bits

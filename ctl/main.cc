@@ -7,6 +7,7 @@
 
 #include "common/exit_codes.h"
 #include "common/settings/settings.h"
+#include "common/tls/tls_settings.h"
 #include "common/version.h"
 #include "ctl/certs/certs_program.h"
 #include "ctl/commands.h"
@@ -24,7 +25,10 @@ static std::optional<std::vector<std::string>> CertsArguments(std::vector<std::s
 
 int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
-  if (const auto certs = CertsArguments(args)) return muster::certs::RunCerts(*certs, muster::ProcessEnvironment());
+  if (const auto certs = CertsArguments(args)) {
+    muster::ForbidCoreDumps();  // it makes and reads keys
+    return muster::certs::RunCerts(*certs, muster::ProcessEnvironment());
+  }
   muster::ctl::CtlSettings settings;
   muster::SettingsTable table = muster::ctl::CtlSettingsTable(settings);
   const muster::LoadResult loaded = muster::LoadSettings(table, args, muster::ProcessEnvironment());

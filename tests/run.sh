@@ -177,7 +177,7 @@ stage_tsan() {
 
 tsan_e2e() {
   local reports=$results/race
-  check "tsan build of the programs" build build-tsan tsan ms-scheduler ms-worker ms-ctl large_journal || return 1
+  check "tsan build of the programs" build build-tsan tsan ms-scheduler ms-worker ms-ctl ms-ring large_journal || return 1
   prepare_torch
   runs_under=(setarch -R)
   TSAN_OPTIONS="suppressions=$root/tests/tsan.supp halt_on_error=0 exitcode=0 log_path=$reports" \

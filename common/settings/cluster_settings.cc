@@ -100,7 +100,7 @@ void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string*
       .Value("FOLDER")
       .Env({"MS_RECOVERY_PATH"});
   table
-      .AddOptionalUint("max_restarts", max_restarts, 0, 1'000'000,
+      .AddOptionalUint("max_restarts", max_restarts, 0, kMaxRestarts,
                        "How often the job may be restarted within an hour, over all nodes.")
       .Env({"MS_MAX_RESTARTS"})
       .Default("3 with recovery, else 0");

@@ -14,7 +14,8 @@
 namespace muster {
 namespace {
 
-constexpr const char* kPasswordVariables[] = {"MS_TLS_SERVER_PASSWORD", "MS_TLS_CLIENT_PASSWORD"};
+constexpr const char* kPasswordVariables[] = {"MS_TLS_SERVER_PASSWORD", "MS_TLS_CLIENT_PASSWORD",
+                                              "MS_TLS_SERVER_PASSWORD_FILE", "MS_TLS_CLIENT_PASSWORD_FILE"};
 
 }  // namespace
 

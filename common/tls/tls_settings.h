@@ -38,8 +38,9 @@ PasswordSource PasswordFrom(const std::map<std::string, std::string>& environmen
 // The password; empty when none is given.
 absl::StatusOr<Secret> ReadPassword(const PasswordSource& source, bool allow_readable);
 
-// Takes the password variables out of this process's environment and overwrites them where the kernel shows them
-// (/proc/<pid>/environ), and in `environment`. While there is one thread.
+// Takes the password variables, and those that name password files, out of this process's environment and overwrites
+// them where the kernel shows them (/proc/<pid>/environ), and in `environment`: what this process becomes or starts
+// does not get them. While there is one thread.
 void WipePasswordVariables(std::map<std::string, std::string>& environment);
 
 // No core dump of this process and no debugger of other users from now on; not inherited by what it executes.

@@ -105,6 +105,9 @@ std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& 
           [](const S& s) { return s.progress_timeout_ms(); }))
     return r;
   if (auto r = differ(
+          "preflight", [](const S& s) { return s.has_preflight(); }, [](const S& s) { return s.preflight(); }))
+    return r;
+  if (auto r = differ(
           "MS_HCCL_CM_INIT", [](const S& s) { return s.has_hccl_cm_init(); },
           [](const S& s) { return s.hccl_cm_init() ? 1 : 0; }))
     return r;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/limits.h"
 #include "scheduler/core/core_impl.h"
 #include "scheduler/core/snapshot.h"
 #include "scheduler/core/story.h"
@@ -12,6 +13,7 @@ Core::Core(CoreOptions options, std::string cluster_id)
     : impl_(std::make_unique<Impl>(std::move(options), std::move(cluster_id))) {}
 Core::~Core() = default;
 void Core::Recover(const v1::Record& record) { impl_->Recover(record); }
+absl::Status Core::CheckRecovered() const { return impl_->CheckRecovered(); }
 v1::Record Core::TakeSnapshot() const { return impl_->TakeSnapshot(); }
 Effects Core::Start(Now now) { return impl_->Start(now); }
 Effects Core::Apply(const Event& event, Now now) { return impl_->Apply(event, now); }
@@ -64,7 +66,8 @@ void Core::Impl::GiveHandles(Run& run) {
   run.handle = ++last_handle_;
   owners_[run.handle] = Owner{run.job_id, run.number, ""};
   // Only shown, so the wall clock will do.
-  run.opened = now_.monotonic - absl::Milliseconds(std::max<int64_t>(now_.wall.unix_ms - run.opened_unix_ms, 0));
+  run.opened = now_.monotonic - std::max(absl::Milliseconds(now_.wall.unix_ms) - absl::Milliseconds(run.opened_unix_ms),
+                                         absl::ZeroDuration());
   if (run.phase == v1::RUN_PHASE_FORMING) run.topo_deadline = now_.monotonic + TopoTimeout(run.settings);
   if (run.phase == v1::RUN_PHASE_STOPPING) {
     run.cause_deadline = now_.monotonic + kCauseWait;
@@ -77,7 +80,8 @@ void Core::Impl::GiveHandles(Run& run) {
   run.restart_at = run.aborted = now_.monotonic;
   run.highest_step = run.aborted_at_step;
   if (run.HasEnded()) run.forget_at = now_.monotonic + KeepRunsFor();
-  run.restarts.assign(run.recent_restarts, now_.monotonic);  // when each was made isn't known any more
+  // When each was made isn't known any more.
+  run.restarts.assign(std::min(run.recent_restarts, kMaxRestarts), now_.monotonic);
   for (auto& [id, node] : run.nodes) {
     node.handle = ++last_handle_;
     owners_[node.handle] = Owner{run.job_id, run.number, id};

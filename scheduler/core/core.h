@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "scheduler/core/events.h"
@@ -39,6 +40,10 @@ class Core {
 
   // Takes over one record of an earlier life. Only before Start.
   void Recover(const v1::Record& record);
+
+  // Whether the records together can be the past: no program that keeps the invariants has written others. An error
+  // says what to do. After the last Recover, before Start.
+  absl::Status CheckRecovered() const;
 
   // What all records so far amount to, as one record (Snapshot).
   v1::Record TakeSnapshot() const;

@@ -29,6 +29,7 @@ class Core::Impl {
   Impl(CoreOptions options, std::string cluster_id);
 
   void Recover(const v1::Record& record);
+  absl::Status CheckRecovered() const;
   v1::Record TakeSnapshot() const;
   Effects Start(Now now);
   Effects Apply(const Event& event, Now now);

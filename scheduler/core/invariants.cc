@@ -2,7 +2,9 @@
 #include <openssl/sha.h>
 
 #include <set>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "scheduler/core/admission.h"
 #include "scheduler/core/core_impl.h"
@@ -10,72 +12,83 @@
 namespace muster::scheduler {
 namespace {
 
+// Leaves the function with what is wrong.
+#define MUSTER_REQUIRE(condition, message) \
+  do {                                     \
+    if (!(condition)) return message;      \
+  } while (false)
+
 // Ranks of each role are a permutation of 0..N-1, held by exactly the nodes of the peer list.
-void CheckRanks(const Run& run) {
+std::string BrokenRanks(const Run& run) {
   std::set<uint32_t> ranks[2];
+  MUSTER_REQUIRE(run.peers.machine_num() <= static_cast<uint32_t>(run.peers.nodes_size()), "more machines than nodes");
   for (const v1::PeerNode& peer : run.peers.nodes()) {
+    MUSTER_REQUIRE(peer.machine() < run.peers.machine_num(), "a node stands on no machine");
     auto& seen = ranks[peer.role() == v1::ROLE_SERVER ? 1 : 0];
     for (const v1::PeerSlot& slot : peer.slots()) {
-      MUSTER_CHECK(seen.insert(slot.rank()).second, "a rank was given twice");
+      MUSTER_REQUIRE(seen.insert(slot.rank()).second, "a rank was given twice");
     }
     const auto node = run.nodes.find(peer.node_id());
     if (node == run.nodes.end()) continue;
-    MUSTER_CHECK(!node->second.is_spare, "a spare holds ranks");
-    MUSTER_CHECK(static_cast<int>(node->second.slots.size()) == peer.slots_size(),
-                 "a node has other slots than its peers know");
+    MUSTER_REQUIRE(!node->second.is_spare, "a spare holds ranks");
+    MUSTER_REQUIRE(static_cast<int>(node->second.slots.size()) == peer.slots_size(),
+                   "a node has other slots than its peers know");
     for (int i = 0; i < peer.slots_size(); ++i) {
-      MUSTER_CHECK(node->second.slots[i].rank == peer.slots(i).rank(), "a node's rank is not the one its peers know");
+      MUSTER_REQUIRE(node->second.slots[i].rank == peer.slots(i).rank(), "a node's rank is not the one its peers know");
     }
   }
   for (int role = 0; role < 2; ++role) {
     const uint32_t size = role == 0 ? run.peers.worker_num() : run.peers.server_num();
-    MUSTER_CHECK(ranks[role].size() == size, "ranks are missing");
-    MUSTER_CHECK(size == 0 || *ranks[role].rbegin() == size - 1, "ranks have gaps");
+    MUSTER_REQUIRE(ranks[role].size() == size, "ranks are missing");
+    MUSTER_REQUIRE(size == 0 || *ranks[role].rbegin() == size - 1, "ranks have gaps");
   }
+  return "";
 }
 
-void CheckRun(const Run& run) {
-  MUSTER_CHECK(run.number > 0, "a run without a number");
+std::string BrokenRun(const Run& run) {
+  MUSTER_REQUIRE(run.number > 0, "a run without a number");
   if (run.round > 0) {
-    CheckRanks(run);
+    if (std::string problem = BrokenRanks(run); !problem.empty()) return problem;
     unsigned char digest[SHA256_DIGEST_LENGTH];
     SHA256(reinterpret_cast<const unsigned char*>(run.peer_list->data()), run.peer_list->size(), digest);
-    MUSTER_CHECK(run.digest == std::string(reinterpret_cast<const char*>(digest), sizeof(digest)),
-                 "the digest is not the peer list's");
+    MUSTER_REQUIRE(run.digest == std::string(reinterpret_cast<const char*>(digest), sizeof(digest)),
+                   "the digest is not the peer list's");
   }
   const bool is_closed =
       run.IsUnderWay() || run.phase == v1::RUN_PHASE_STOPPING || run.phase == v1::RUN_PHASE_SUCCEEDED;
-  MUSTER_CHECK(!is_closed || run.round > 0, "a run without a round is under way");
+  MUSTER_REQUIRE(!is_closed || run.round > 0, "a run without a round is under way");
   if (run.phase == v1::RUN_PHASE_FORMING) {
     for (const v1::Role role : {v1::ROLE_WORKER, v1::ROLE_SERVER}) {
-      MUSTER_CHECK(CountSlots(run, role, false) <= run.Needed(role), "more regular slots than needed");
+      MUSTER_REQUIRE(CountSlots(run, role, false) <= run.Needed(role), "more regular slots than needed");
     }
   }
   std::set<uint64_t> incarnations;
   uint32_t spares = 0;
   for (const auto& [id, node] : run.nodes) {
-    MUSTER_CHECK(id == node.id && node.incarnation != 0, "a node without identity");
-    MUSTER_CHECK(incarnations.insert(node.incarnation).second, "one incarnation is two nodes");
-    MUSTER_CHECK(run.by_incarnation.at(node.incarnation) == id, "the index of incarnations is wrong");
+    MUSTER_REQUIRE(id == node.id && node.incarnation != 0, "a node without identity");
+    MUSTER_REQUIRE(incarnations.insert(node.incarnation).second, "one incarnation is two nodes");
+    const auto indexed = run.by_incarnation.find(node.incarnation);
+    MUSTER_REQUIRE(indexed != run.by_incarnation.end() && indexed->second == id, "the index of incarnations is wrong");
     spares += node.is_spare ? 1 : 0;
-    MUSTER_CHECK(!node.is_lost || run.HasEnded() || (!node.is_spare && node.stream == 0),
-                 "a spare or a connected node is lost");
-    MUSTER_CHECK(node.ghost == 0 || (node.is_lost && node.ghost == node.incarnation), "a ghost of somebody else");
-    MUSTER_CHECK(!run.gone.contains(id), "a node is there and gone");
+    MUSTER_REQUIRE(!node.is_lost || run.HasEnded() || (!node.is_spare && node.stream == 0),
+                   "a spare or a connected node is lost");
+    MUSTER_REQUIRE(node.ghost == 0 || (node.is_lost && node.ghost == node.incarnation), "a ghost of somebody else");
+    MUSTER_REQUIRE(!run.gone.contains(id), "a node is there and gone");
   }
-  MUSTER_CHECK(spares == run.spare_count, "spares are counted wrong");
-  MUSTER_CHECK(run.by_incarnation.size() == run.nodes.size(), "the index of incarnations holds ghosts");
+  MUSTER_REQUIRE(spares == run.spare_count, "spares are counted wrong");
+  MUSTER_REQUIRE(run.by_incarnation.size() == run.nodes.size(), "the index of incarnations holds ghosts");
   for (const auto& [id, node] : run.nodes) {
-    MUSTER_CHECK(!run.IsOver() || node.challenger == nullptr, "a challenger waits for an id in a run that is over");
+    MUSTER_REQUIRE(!run.IsOver() || node.challenger == nullptr, "a challenger waits for an id in a run that is over");
   }
   if (run.phase == v1::RUN_PHASE_SUCCEEDED) {
     for (const auto& [id, node] : run.nodes) {
       for (const SlotState& slot : node.slots) {
-        MUSTER_CHECK(node.is_spare || slot.phase == SlotState::Phase::kDone, "success without every process");
+        MUSTER_REQUIRE(node.is_spare || slot.phase == SlotState::Phase::kDone, "success without every process");
       }
     }
   }
-  MUSTER_CHECK(run.phase != v1::RUN_PHASE_FAILED || !run.outcome.cause().text().empty(), "a failure without a cause");
+  MUSTER_REQUIRE(run.phase != v1::RUN_PHASE_FAILED || !run.outcome.cause().text().empty(), "a failure without a cause");
+  return "";
 }
 
 }  // namespace
@@ -86,7 +99,8 @@ void Core::Impl::CheckInvariants() const {
     size_t open = 0;
     for (const auto& [number, run] : job.runs) {
       MUSTER_CHECK(number <= job.last_run, "a run beyond the last");
-      CheckRun(run);
+      const std::string problem = BrokenRun(run);
+      MUSTER_CHECK(problem.empty(), problem.c_str());
       open += run.IsOver() ? 0 : 1;
       for (const auto& [id, node] : run.nodes) {
         if (node.stream != 0) {
@@ -115,6 +129,23 @@ void Core::Impl::CheckInvariants() const {
       MUSTER_CHECK(node->second.stream == stream, "two streams for one node");
     }
   }
+}
+
+absl::Status Core::Impl::CheckRecovered() const {
+  for (const auto& [job_id, job] : state_.jobs) {
+    size_t open = 0;
+    for (const auto& [number, run] : job.runs) {
+      open += run.IsOver() ? 0 : 1;
+      std::string problem = number == run.number && number <= job.last_run ? BrokenRun(run) : "its number is wrong";
+      if (open > 1) problem = "it is the second one that has not ended";
+      if (problem.empty()) continue;
+      return absl::DataLossError(absl::StrCat("what it tells of run ", number, " of job ", job_id, " can't be (",
+                                              problem,
+                                              "): use the ms-scheduler that wrote it, or name another file with "
+                                              "--journal_path"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace muster::scheduler

@@ -10,6 +10,7 @@ class RealCore : public CoreDriver {
  public:
   explicit RealCore(Core& core) : core_(core) {}
   void Recover(const v1::Record& record) override { core_.Recover(record); }
+  absl::Status CheckRecovered() const override { return core_.CheckRecovered(); }
   Effects Start(Now now) override { return core_.Start(now); }
   Effects Apply(const Event& event, Now now) override { return core_.Apply(event, now); }
   v1::Record TakeSnapshot() const override { return core_.TakeSnapshot(); }

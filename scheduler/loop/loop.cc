@@ -54,6 +54,7 @@ class Loop::Impl {
       tally.Count(record);
       core_->Recover(record);
     });
+    if (replayed.ok()) replayed = core_->CheckRecovered();
     if (!replayed.ok()) return replayed;
     recovered_ = tally.found();
     recovered_.took = clock_.Read().monotonic - begin;

@@ -37,6 +37,7 @@ class CoreDriver {
  public:
   virtual ~CoreDriver() = default;
   virtual void Recover(const v1::Record& record) = 0;
+  virtual absl::Status CheckRecovered() const = 0;
   virtual Effects Start(Now now) = 0;
   virtual Effects Apply(const Event& event, Now now) = 0;
   virtual v1::Record TakeSnapshot() const = 0;

@@ -1,5 +1,6 @@
 #include "scheduler/rpc/server.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
@@ -42,8 +43,12 @@ void CountHandshakesIn(CountedLog* counted) {
   TheHandshakeCounter().counted = counted;
 }
 
-// gRPC's own words are for its developers; ours are counted and say what to do.
-void QuietGrpc() {
+// gRPC's and protobuf's own words are for their developers; ours are counted and say what to do. Protobuf would write a
+// line for each message that is no UTF-8: a peer could fill the disk.
+void QuietLibraries() {
+  google::protobuf::SetLogHandler([](google::protobuf::LogLevel, const char*, int, const std::string& text) {
+    Log(LogLevel::kDebug, absl::StrCat("protobuf: ", text));
+  });
   gpr_set_log_function([](gpr_log_func_args* args) {
     Log(LogLevel::kDebug, absl::StrCat("grpc: ", args->message));
     const TlsFault fault = FaultInGrpcLog(args->message);
@@ -91,7 +96,7 @@ class RpcServer::Impl {
 
   absl::Status Start(PostEvent post) {
     services_.post = std::move(post);
-    QuietGrpc();
+    QuietLibraries();
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     session_service_ = MakeSessionService(services_);

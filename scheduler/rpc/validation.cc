@@ -20,7 +20,7 @@ constexpr uint32_t kMaxRanksPage = 10'000;
 constexpr uint32_t kMaxEventsPage = 1'000;
 constexpr int kMaxSignal = 64;
 constexpr size_t kMaxDeviceAddressBytes = 256;
-constexpr int64_t kMaxProgressMs = int64_t{1000} * 3600 * 24 * 3650;
+constexpr int64_t kMaxTimeoutMs = int64_t{1000} * 3600 * 24 * 3650;
 constexpr size_t kMaxStackMethodBytes = 32;
 
 absl::Status CheckSettings(const v1::JobSettings& settings) {
@@ -30,7 +30,10 @@ absl::Status CheckSettings(const v1::JobSettings& settings) {
   if (settings.has_restart_scope() && settings.restart_scope() != "job" && settings.restart_scope() != "worker") {
     return absl::InvalidArgumentError("restart_scope is neither job nor worker");
   }
-  MUSTER_REQUIRE(CheckRange("progress_timeout_ms", settings.progress_timeout_ms(), 0, kMaxProgressMs));
+  MUSTER_REQUIRE(CheckLine("preflight", settings.preflight(), kMaxIdBytes));
+  MUSTER_REQUIRE(CheckRange("topo_timeout_ms", settings.topo_timeout_ms(), -1, kMaxTimeoutMs));
+  MUSTER_REQUIRE(CheckRange("max_restarts", settings.max_restarts(), 0, kMaxRestarts));
+  MUSTER_REQUIRE(CheckRange("progress_timeout_ms", settings.progress_timeout_ms(), 0, kMaxTimeoutMs));
   return absl::OkStatus();
 }
 
@@ -125,9 +128,7 @@ absl::Status CheckReport(const v1::Report& report) {
           absl::StrCat("event number ", event.number(), " follows number ", previous, "; numbers rise, from 1"));
     }
     previous = event.number();
-    if (event.age_ms() < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("event ", event.number(), " lies in the future"));
-    }
+    MUSTER_REQUIRE(CheckRange(absl::StrCat("the age of event ", event.number()), event.age_ms(), 0, kMaxTimeoutMs));
     if (absl::Status status = CheckEvent(event); !status.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("event ", event.number(), ": ", std::string(status.message())));
     }
@@ -135,7 +136,7 @@ absl::Status CheckReport(const v1::Report& report) {
   MUSTER_REQUIRE(CheckRange("the number of progress entries", report.progress_size(), 0, kMaxSlotsPerNode));
   for (const v1::SlotProgress& progress : report.progress()) {
     MUSTER_REQUIRE(CheckProcess(progress.slot()));
-    MUSTER_REQUIRE(CheckRange("still_ms", progress.still_ms(), 0, kMaxProgressMs));
+    MUSTER_REQUIRE(CheckRange("still_ms", progress.still_ms(), 0, kMaxTimeoutMs));
   }
   return absl::OkStatus();
 }

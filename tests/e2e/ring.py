@@ -57,11 +57,13 @@ class Ring:
                 "ring_port": self.ports[rank], "device_id": "0", "device_address": "",
                 "certificate_fingerprint": self.fingerprints[rank]}
 
-    def start(self, words=(), own_fingerprints=None, command=(), env=None):
-        """All ranks at once. own_fingerprints: what a rank's own file says of itself, where it differs."""
+    def start(self, words=(), own_fingerprints=None, command=(), env=None, env_of=None, only=None,
+              **options):
+        """All ranks at once. own_fingerprints: what a rank's own file says of itself, where it differs; env_of:
+        variables of one rank; only: the ranks that are started."""
         self.runs += 1
         programs = []
-        for rank in range(self.size):
+        for rank in only or range(self.size):
             peers = [self.peer(other) for other in range(self.size)]
             peers[rank]["certificate_fingerprint"] = (own_fingerprints or {}).get(rank, self.fingerprints[rank])
             file = self.folder / ("cluster-%d.json" % rank)
@@ -76,8 +78,9 @@ class Ring:
             argv += ["--", *command] if command else []
             name = "%s-%d-%d" % (self.job, self.runs, rank)
             programs.append(self.cluster.start(name, argv, netns=self.machines[rank].name if self.machines else None,
-                                               env={**(env or {}), "TORCHELASTIC_ERROR_FILE":
-                                                    str(self.folder / ("error-%d-%d" % (self.runs, rank)))}))
+                                               env={**(env or {}), **(env_of or {}).get(rank, {}), "TORCHELASTIC_ERROR_FILE":
+                                                    str(self.folder / ("error-%d-%d" % (self.runs, rank)))},
+                                               **options))
         return programs
 
     def error(self, rank):

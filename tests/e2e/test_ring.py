@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from muster import BIN, SLOWNESS
+from muster import BIN, EXIT_REFUSED, SLOWNESS
 from ring import Ring
 
 RUNS = 20 if os.environ.get("MUSTER_LONG") == "1" else 2
@@ -159,7 +159,8 @@ def test_a_killed_rank_is_named(ring):
         assert {fault["kind"] for fault in found.values()} == {"broken"}, found
 
 
-def test_garbage_and_idlers_at_the_ports_do_no_harm(ring):
+@pytest.mark.parametrize("words", [os.urandom(2000), b"", b"\x16\x03\x01\x02\x00\x01"], ids=["garbage", "silence", "half a hello"])
+def test_garbage_and_idlers_at_the_ports_do_no_harm(ring, words):
     made = ring(4)
     is_over = threading.Event()
 
@@ -169,11 +170,10 @@ def test_garbage_and_idlers_at_the_ports_do_no_harm(ring):
             for port in made.ports:
                 try:
                     stranger = socket.create_connection(("127.0.0.1", port), timeout=1)
-                    stranger.sendall(os.urandom(2000))
-                    idle = idle[-200:] + [stranger]
+                    stranger.sendall(words)
+                    idle = idle[-400:] + [stranger]
                 except OSError:
                     pass
-            time.sleep(0.001)
     thread = threading.Thread(target=disturb)
     thread.start()
     try:
@@ -256,6 +256,24 @@ def test_over_tls_the_agents_announce_and_the_ring_pins(cluster):
     said = "\n".join(agent.output() for agent in agents)
     assert said.count("ring of 4 ranks on 1 machine over mutual TLS: good") == 1, said
     assert all("rank %d trains" % rank in said for rank in range(4)) and said.count("] 0\n") == 4, said
+
+
+def test_a_node_without_the_preflight_of_the_others_is_told_so(cluster):
+    cluster.start_scheduler("--worker_num", 2)
+    first = cluster.start_agent("a", ["--node_id", "a", "--preflight", "ring"], ["true"])
+    first.expect_said("1 of 2 workers")
+    other = cluster.start_agent("b", ["--node_id", "b"], ["true"])
+    other.expect(EXIT_REFUSED)
+    assert re.search(r"preflight is none on node b \(.*\) but ring as set by node a", other.output()), other.output()
+    for agent in (first, cluster.start_agent("c", ["--node_id", "b", "--preflight", "ring"], ["true"])):
+        agent.expect(0, 60)
+
+
+def test_ranks_with_different_slow_factors_are_told_so(ring):
+    made = ring(2)
+    programs = made.start(["--json", "--connect_timeout", 3], env_of={0: {"MS_RING_SLOW_FACTOR": 7}})
+    for document in documents(programs, 1):
+        assert any("MS_RING_SLOW_FACTOR" in fault["text"] for fault in document["faults"]), document["faults"]
 
 
 def test_settings_that_contradict_the_preflight_are_told(cluster):

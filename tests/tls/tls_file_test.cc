@@ -67,8 +67,11 @@ TEST(Password, ComesFromTheVariableElseFromItsFile) {
 TEST(Password, IsWipedFromTheEnvironment) {
   setenv("MS_TLS_SERVER_PASSWORD", "wipe-me-please", 1);
   const char* place = getenv("MS_TLS_SERVER_PASSWORD");
-  std::map<std::string, std::string> environment = {{"MS_TLS_SERVER_PASSWORD", "wipe-me-please"}, {"A", "b"}};
+  setenv("MS_TLS_CLIENT_PASSWORD_FILE", "/its/place", 1);
+  std::map<std::string, std::string> environment = {
+      {"MS_TLS_SERVER_PASSWORD", "wipe-me-please"}, {"MS_TLS_CLIENT_PASSWORD_FILE", "/its/place"}, {"A", "b"}};
   WipePasswordVariables(environment);
+  EXPECT_EQ(getenv("MS_TLS_CLIENT_PASSWORD_FILE"), nullptr);
   EXPECT_EQ(getenv("MS_TLS_SERVER_PASSWORD"), nullptr);
   EXPECT_EQ(std::string(place, 4), std::string(4, '\0'));
   EXPECT_EQ(environment, (std::map<std::string, std::string>{{"A", "b"}}));

@@ -35,6 +35,8 @@ Channel::Io Channel::Handshake() {
   return Io::kFailed;
 }
 
+bool Channel::HasAnswered() const { return ssl_ != nullptr && BIO_number_written(SSL_get_wbio(ssl_.get())) > 0; }
+
 Channel::Io Channel::TlsResult(int result, size_t* done) {
   if (result > 0) {
     *done = static_cast<size_t>(result);

@@ -24,6 +24,8 @@ class Channel {
   const HandshakeFault& fault() const { return fault_; }
   // Whether the peer showed a certificate that was refused.
   bool HasRefusedPeer() const { return pin_->refused.has_value(); }
+  // Whether the peer has sent something that was worth an answer. Without TLS never.
+  bool HasAnswered() const;
 
   // At most `size` bytes; *done says how many (at least one with kDone).
   Io Read(char* data, size_t size, size_t* done);

@@ -31,7 +31,8 @@ FaultKind KindOf(int error) {
 
 Hello HelloFor(const Meeting& meeting, uint32_t from) {
   const Plan& plan = *meeting.plan;
-  return {kRingVersion, plan.job_id, plan.run, plan.round, plan.size(), from, (from + 1) % plan.size(), meeting.bytes};
+  return {kRingVersion,  plan.job_id,        plan.run, plan.round, plan.size(), from, (from + 1) % plan.size(),
+          meeting.bytes, meeting.slow_factor};
 }
 
 void Dialer::Fail(FaultKind kind, const std::string& detail, MonotonicTime now) {

@@ -7,7 +7,8 @@
 namespace muster::ring {
 namespace {
 
-constexpr size_t kMaxGuests = 16;
+constexpr size_t kMaxGuests = 32;     // of those from the neighbour's address, and again of the others
+constexpr size_t kAcceptsAtOnce = 8;  // then those who are there are attended to
 constexpr absl::Duration kGuestTimeout = absl::Seconds(3);
 
 }  // namespace
@@ -19,24 +20,41 @@ absl::StatusOr<std::unique_ptr<Doorkeeper>> Doorkeeper::Listen(const Meeting& me
 }
 
 void Doorkeeper::TakeIn(MonotonicTime now) {
-  for (size_t i = 0; i < kMaxGuests; ++i) {
+  for (size_t i = 0; i < kAcceptsAtOnce; ++i) {
     std::optional<IpAddress> from;
     UniqueFd fd = AcceptOne(listener_.get(), &from);
     if (!fd.is_open()) return;
     TuneSocket(fd.get());
-    if (guests_.size() >= kMaxGuests) guests_.pop_front();  // the one that has been silent longest
     Guest guest;
+    guest.is_from_neighbour = from == meeting_.plan->previous().address;
+    MakeRoom(guest.is_from_neighbour);
     guest.channel.emplace(std::move(fd), meeting_.tls, /*is_dialed=*/false, meeting_.plan->previous().fingerprint);
-    guest.from = from;
     guest.deadline = now + kGuestTimeout;
     guests_.push_back(std::move(guest));
   }
 }
 
+void Doorkeeper::MakeRoom(bool is_from_neighbour) {
+  size_t count = 0;
+  auto leaves = guests_.end();
+  bool is_silent = false;
+  for (auto guest = guests_.begin(); guest != guests_.end(); ++guest) {  // the oldest first
+    if (guest->is_from_neighbour != is_from_neighbour) continue;
+    ++count;
+    const bool has_spoken = !guest->channel || guest->channel->HasAnswered();
+    if (leaves != guests_.end() && (is_silent || has_spoken)) continue;
+    leaves = guest;
+    is_silent = !has_spoken;
+  }
+  if (count < kMaxGuests) return;
+  ++strangers_;
+  guests_.erase(leaves);
+}
+
 void Doorkeeper::TurnAway(const Guest& guest, FaultKind kind, const std::string& detail) {
   ++strangers_;
   const Plan& plan = *meeting_.plan;
-  if (guest.from != plan.previous().address) return;  // a stranger's mistakes are no fault of the ring
+  if (!guest.is_from_neighbour) return;  // a stranger's mistakes are no fault of the ring
   failure_ = Fault{plan.previous_rank(), plan.rank, kind, plan.rank, 0, detail};
 }
 
@@ -81,6 +99,7 @@ void Doorkeeper::Step(MonotonicTime now) {
   for (auto guest = guests_.begin(); guest != guests_.end() && done_ == nullptr;) {
     guest = Attend(*guest, now) ? std::next(guest) : guests_.erase(guest);
   }
+  if (done_ != nullptr) guests_.clear();
 }
 
 void Doorkeeper::AddTo(std::vector<pollfd>& fds) const {

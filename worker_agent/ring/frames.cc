@@ -114,6 +114,7 @@ std::string Encode(const Hello& h) {
       .U32(h.from)
       .U32(h.to)
       .U64(h.bytes)
+      .U32(h.slow_factor)
       .Take();
 }
 
@@ -159,6 +160,7 @@ std::optional<Hello> DecodeHello(const std::string& payload) {
   h.from = reader.U32();
   h.to = reader.U32();
   h.bytes = reader.U64();
+  h.slow_factor = reader.U32();
   if (!reader.IsDone()) return std::nullopt;
   return h;
 }

@@ -27,7 +27,7 @@ inline constexpr size_t kHeaderBytes = 8;
 inline constexpr size_t kMaxControlBytes = 1024;
 inline constexpr size_t kStreamFrameBytes = 64 * 1024;
 inline constexpr size_t kMaxChunkBytes = 256 * 1024;
-inline constexpr uint32_t kRingVersion = 1;
+inline constexpr uint32_t kRingVersion = 2;
 
 struct Header {
   FrameType type = FrameType::kToken;
@@ -46,7 +46,8 @@ struct Hello {
   uint32_t size = 0;
   uint32_t from = 0;
   uint32_t to = 0;
-  uint64_t bytes = 0;  // of the sum: must be equal everywhere
+  uint64_t bytes = 0;        // of the sum: must be equal everywhere …
+  uint32_t slow_factor = 0;  // … and so must this be, or the verdicts differ
   bool operator==(const Hello&) const = default;
 };
 

@@ -46,6 +46,7 @@ class Link {
   // A refusal of our certificate, which the peer may tell late.
   bool WasRefused() const { return channel_.fault().kind == FaultKind::kCertificateRefused; }
   int fd() const { return channel_.fd(); }
+  // What to poll for; 0: nothing, as while it is paused with nothing to send. Leave it out then.
   short Events() const;
 
  private:

@@ -64,6 +64,7 @@ int Become(const std::vector<std::string>& command) {
 // Null, without an error: the peers have no certificates.
 absl::StatusOr<std::unique_ptr<RingTls>> OpenTls(const RingSettings& settings, const Plan& plan,
                                                  std::map<std::string, std::string>& environment) {
+  if (settings.tls.is_on()) ForbidCoreDumps();  // before the password is read; what this becomes may dump again
   TlsStore::Options options{TlsRole::kClient, settings.tls, PasswordFrom(environment, TlsRole::kClient)};
   WipePasswordVariables(environment);
   if (!plan.is_secure) {
@@ -75,7 +76,6 @@ absl::StatusOr<std::unique_ptr<RingTls>> OpenTls(const RingSettings& settings, c
     return absl::FailedPreconditionError(
         "the peers have certificates, and this rank has none: --tls_config must name the agent's TLS configuration");
   }
-  ForbidCoreDumps();
   CountedLog counted(Clock::System());
   const auto store = TlsStore::Open(std::move(options), Clock::System(), counted);
   if (!store.ok()) return store.status();

@@ -26,6 +26,7 @@ struct Meeting {
   const RingTls* tls = nullptr;  // null: plain
   uint64_t bytes = 0;            // of the sum, which both must want alike
   absl::Duration attempt_timeout;
+  uint32_t slow_factor = 0;  // and this as well
 };
 
 // The hello of the link from `from` to the rank after it.
@@ -73,7 +74,8 @@ class Dialer {
 };
 
 // Listens on the ring's port and lets in the rank before, and nobody else. Strangers can't hold it up: they are bounded
-// in number and in time.
+// in number and in time, and who comes from where the rank before is gives way only to others from there, those first
+// that have said nothing yet.
 class Doorkeeper {
  public:
   // The error says why the port can't be listened on.
@@ -95,12 +97,14 @@ class Doorkeeper {
     std::optional<Channel> channel;  // until the handshake is done
     std::unique_ptr<Link> link;      // from then on
     HelloSink greeting;
-    std::optional<IpAddress> from;
     MonotonicTime deadline;
+    bool is_from_neighbour = false;  // from its address, that is
   };
 
   Doorkeeper(const Meeting& meeting, UniqueFd listener) : meeting_(meeting), listener_(std::move(listener)) {}
   void TakeIn(MonotonicTime now);
+  // Sends one of its kind away when there is no place for one more.
+  void MakeRoom(bool is_from_neighbour);
   // False: the guest is gone.
   bool Attend(Guest& guest, MonotonicTime now);
   void TurnAway(const Guest& guest, FaultKind kind, const std::string& detail);

@@ -21,7 +21,8 @@ constexpr int kLongestPollMs = 1000;
 
 absl::StatusOr<std::unique_ptr<RingCheck>> RingCheck::Create(const Plan& plan, const RingTls* tls,
                                                              const RingOptions& options, const Clock& clock) {
-  Meeting meeting{&plan, tls, options.bytes, std::min(options.connect_timeout / 3, kLongestAttempt)};
+  Meeting meeting{&plan, tls, options.bytes, std::min(options.connect_timeout / 3, kLongestAttempt),
+                  options.slow_factor};
   std::unique_ptr<Doorkeeper> doorkeeper;
   if (plan.size() > 1) {
     absl::StatusOr<std::unique_ptr<Doorkeeper>> listening = Doorkeeper::Listen(meeting);
@@ -84,7 +85,8 @@ void RingCheck::PollOnce(MonotonicTime deadline) {
                         (previous_ && previous_->IsPaused() && chunk_left_ > 0);
   MonotonicTime wake = deadline;
   for (const Link* link : {next_.get(), previous_.get()}) {
-    if (link != nullptr) fds.push_back({link->fd(), link->Events(), 0});
+    // poll tells of a peer that is gone also where nothing is wanted, and again and again: it would return at once.
+    if (link != nullptr && link->Events() != 0) fds.push_back({link->fd(), link->Events(), 0});
   }
   if (!has_met_next_) {
     dialer_.AddTo(fds);

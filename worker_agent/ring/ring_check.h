@@ -32,7 +32,7 @@ struct RingOptions {
   absl::Duration connect_timeout = absl::Seconds(30);
   absl::Duration step_timeout = absl::Seconds(10);  // each wait for a neighbour …
   absl::Duration timeout = absl::Seconds(60);       // … and all of them, once the neighbours have met
-  double slow_factor = 5;                           // a link this many times slower than the median is a fault; 0: none
+  uint32_t slow_factor = 5;                         // a link this many times slower than the median is a fault; 0: none
 };
 
 // Of the link from a rank to the next.

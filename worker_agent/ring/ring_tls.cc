@@ -85,7 +85,10 @@ bool RingTls::Check(X509_STORE_CTX* store_context, Pin& pin) const {
   const std::string shown = leaf.Fingerprint();
   if (shown != pin.expected) {
     pin.refused = FaultKind::kWrongCertificate;
-    pin.detail = absl::StrCat("it shows ", Short(shown), " (", leaf.Subject(), "), listed is ", Short(pin.expected));
+    pin.detail = absl::StrCat("it shows ", Short(shown), ", listed is ", Short(pin.expected),
+                              ": if it was renewed since the round began, start its agent again, so that the next "
+                              "peer list has the new one; else it is somebody else (",
+                              leaf.Subject(), ")");
     return false;
   }
   std::vector<Certificate> others;

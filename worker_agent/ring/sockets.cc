@@ -13,7 +13,7 @@
 namespace muster::ring {
 namespace {
 
-constexpr int kBacklog = 64;
+constexpr int kBacklog = 512;
 constexpr int kUnsentBytes = 128 * 1024;
 
 struct SocketAddress {
@@ -118,8 +118,12 @@ std::string HelloDifference(const Hello& found, const Hello& wanted) {
   if (found.from != wanted.from || found.to != wanted.to) {
     return absl::StrCat("it is for the link from rank ", found.from, " to ", found.to);
   }
-  return absl::StrCat("it checks with ", found.bytes, " bytes, this rank with ", wanted.bytes,
-                      ": --bytes must be equal");
+  if (found.bytes != wanted.bytes) {
+    return absl::StrCat("it checks with ", found.bytes, " bytes, this rank with ", wanted.bytes,
+                        ": --bytes must be equal");
+  }
+  return absl::StrCat("its slow factor is ", found.slow_factor, ", this rank's is ", wanted.slow_factor,
+                      ": --slow_factor (MS_RING_SLOW_FACTOR) must be equal on every node");
 }
 
 }  // namespace muster::ring

@@ -30,6 +30,7 @@ v1::JobSettings SettingsOf(const AgentSettings& settings) {
   }
   if (settings.max_restarts) job.set_max_restarts(*settings.max_restarts);
   if (settings.restart_scope) job.set_restart_scope(*settings.restart_scope);
+  job.set_preflight(settings.preflight.empty() ? "none" : settings.preflight);
   if (settings.progress_timeout) {
     job.set_progress_timeout_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(*settings.progress_timeout)));
   }

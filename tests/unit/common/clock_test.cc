@@ -11,6 +11,15 @@ TEST(MonotonicTime, NeverStaysNever) {
   EXPECT_EQ(MonotonicTime::Never() - MonotonicTime::FromNanoseconds(5), absl::InfiniteDuration());
 }
 
+TEST(MonotonicTime, WhatLiesBeyondAllTimesSaturates) {
+  const auto now = MonotonicTime::FromNanoseconds(1'000);
+  const absl::Duration ages = absl::Milliseconds(INT64_MAX);
+  EXPECT_TRUE((now + ages).is_never());
+  EXPECT_LT(now - ages, now);
+  EXPECT_EQ(now - ages, (now - ages) - absl::Seconds(1)) << "the first of all times";
+  EXPECT_GT(now - (now - ages), absl::Hours(24 * 365 * 292));
+}
+
 TEST(MonotonicTime, CountsAndCompares) {
   const auto early = MonotonicTime::FromNanoseconds(1'000);
   const auto late = early + absl::Milliseconds(3);

@@ -146,12 +146,14 @@ struct Script {
   std::function<MonotonicTime()> deadline = [] { return MonotonicTime::Never(); };
   Effects at_start;
   std::vector<std::string> recovered;
+  absl::Status recovery;
 };
 
 class ScriptedCore : public CoreDriver {
  public:
   explicit ScriptedCore(Script& script) : script_(script) {}
   void Recover(const v1::Record& record) override { script_.recovered.push_back(record.run_opened().job_id()); }
+  absl::Status CheckRecovered() const override { return script_.recovery; }
   Effects Start(Now) override { return script_.at_start; }
   Effects Apply(const Event& event, Now now) override { return script_.react(event, now); }
   v1::Record TakeSnapshot() const override {

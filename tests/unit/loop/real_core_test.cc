@@ -46,6 +46,71 @@ TEST(RealCore, AJobOfOneFormsThroughTheLoop) {
   core.CheckInvariants();
 }
 
+// A journal that hands out what no scheduler writes.
+class WrongJournal : public MemoryJournal {
+ public:
+  explicit WrongJournal(std::vector<v1::Record> records) : records_(std::move(records)) {}
+  absl::Status Replay(const std::function<void(const v1::Record&)>& take) override {
+    for (const v1::Record& record : records_) take(record);
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<v1::Record> records_;
+};
+
+TEST(RealCore, RecordsThatCannotBeThePastAreRefusedAtTheStart) {
+  v1::Record opened;
+  opened.mutable_run_opened()->set_job_id("job");
+  opened.mutable_run_opened()->set_run(1);
+  v1::Record closed;
+  closed.mutable_round_closed()->set_job_id("job");
+  closed.mutable_round_closed()->set_run(1);
+  closed.mutable_round_closed()->set_round(1);
+  v1::PeerList peers;  // of a node on a machine that is not there
+  peers.set_worker_num(1);
+  peers.add_nodes()->set_machine(1'000'000);
+  peers.mutable_nodes(0)->add_slots();
+  closed.mutable_round_closed()->set_peer_list(peers.SerializeAsString());
+  v1::Record nobody;  // two nodes with one incarnation
+  nobody.mutable_node_joined()->set_job_id("job");
+  nobody.mutable_node_joined()->set_run(1);
+  v1::Record again = nobody;
+  again.mutable_node_joined()->set_node_id("b");
+  const std::vector<std::vector<v1::Record>> wrong = {{opened, closed}, {opened, nobody, again}};
+  for (const auto& records : wrong) {
+    Story story;
+    StorySink sink(story);
+    WrongJournal journal(records);
+    Core core(CoreOptions{}, "cluster");
+    Loop loop(core, journal, sink, Clock::System(), {});
+    const absl::Status started = loop.Start();
+    EXPECT_EQ(started.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(started.message()), testing::HasSubstr("run 1 of job job"));
+    EXPECT_THAT(std::string(started.message()), testing::HasSubstr("--journal_path"));
+  }
+}
+
+TEST(RealCore, RestartsBeyondAllBudgetsTakeNoMemory) {
+  v1::Record opened;
+  opened.mutable_run_opened()->set_job_id("job");
+  opened.mutable_run_opened()->set_run(1);
+  opened.mutable_run_opened()->mutable_settings()->set_worker_num(1);
+  v1::Record snapshot;
+  {
+    Core core(CoreOptions{}, "cluster");
+    core.Recover(opened);
+    snapshot = core.TakeSnapshot();
+  }
+  snapshot.mutable_snapshot()->mutable_jobs(0)->mutable_runs(0)->set_recent_restarts(UINT32_MAX);  // 34 GB
+  snapshot.mutable_snapshot()->mutable_jobs(0)->mutable_runs(0)->set_opened_unix_ms(INT64_MIN);
+  Core core(CoreOptions{}, "cluster");
+  core.Recover(snapshot);
+  EXPECT_TRUE(core.CheckRecovered().ok()) << core.CheckRecovered();
+  core.Start(Clock::System().Read());
+  core.CheckInvariants();
+}
+
 TEST(RealCore, DeadlinesRunByThemselves) {
   Story story;
   StorySink sink(story);

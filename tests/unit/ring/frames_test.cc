@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "worker_agent/ring/sockets.h"
+
 namespace muster::ring {
 namespace {
 
@@ -30,7 +32,7 @@ TEST(Frames, WhatIsNotOursOrTooLongIsRefused) {
 }
 
 TEST(Frames, PayloadsComeBack) {
-  const Hello hello{kRingVersion, "job", 1, 2, 3, 0, 1, 4096};
+  const Hello hello{kRingVersion, "job", 1, 2, 3, 0, 1, 4096, 5};
   EXPECT_EQ(DecodeHello(Encode(hello)), hello);
   const Record record{1, 2, 3'000'000'000, 4, 5, 6};
   EXPECT_EQ(DecodeRecord(Encode(record)), record);
@@ -40,8 +42,18 @@ TEST(Frames, PayloadsComeBack) {
   EXPECT_EQ(DecodeSettled("abc"), std::nullopt);
 }
 
+TEST(Frames, HowHellosDifferIsToldWithWhatMendsIt) {
+  const Hello ours{kRingVersion, "job", 1, 2, 3, 0, 1, 4096, 5};
+  Hello theirs = ours;
+  theirs.slow_factor = 7;
+  EXPECT_EQ(HelloDifference(theirs, ours),
+            "its slow factor is 7, this rank's is 5: --slow_factor (MS_RING_SLOW_FACTOR) must be equal on every node");
+  theirs.bytes = 4;
+  EXPECT_EQ(HelloDifference(theirs, ours), "it checks with 4 bytes, this rank with 4096: --bytes must be equal");
+}
+
 TEST(Frames, EveryTruncationAndEveryAdditionIsRefused) {
-  const std::string hello = Encode(Hello{kRingVersion, "job", 1, 2, 3, 0, 1, 4096});
+  const std::string hello = Encode(Hello{kRingVersion, "job", 1, 2, 3, 0, 1, 4096, 5});
   const std::string record = Encode(Record{});
   const std::string fault = Encode(Fault{1, 2, FaultKind::kSlow, 2, 7, "because"});
   for (size_t size = 0; size < hello.size(); ++size) EXPECT_FALSE(DecodeHello(hello.substr(0, size)).has_value());
@@ -53,7 +65,7 @@ TEST(Frames, EveryTruncationAndEveryAdditionIsRefused) {
 }
 
 TEST(Frames, TextsAreBoundedAndKindsAreKnown) {
-  EXPECT_FALSE(DecodeHello(Encode(Hello{1, std::string(129, 'a'), 1, 2, 3, 0, 1, 4})).has_value());
+  EXPECT_FALSE(DecodeHello(Encode(Hello{1, std::string(129, 'a'), 1, 2, 3, 0, 1, 4, 5})).has_value());
   EXPECT_FALSE(DecodeFault(Encode(Fault{0, 1, FaultKind::kSlow, 0, 0, std::string(401, 'a')})).has_value());
   EXPECT_FALSE(DecodeFault(Encode(Fault{0, 1, static_cast<FaultKind>(0), 0, 0, ""})).has_value());
   EXPECT_FALSE(DecodeFault(Encode(Fault{0, 1, static_cast<FaultKind>(14), 0, 0, ""})).has_value());

@@ -3,9 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -14,8 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/tls/key_material.h"
-#include "ctl/certs/authority.h"
+#include "tests/unit/ring/ring_fixture.h"
 #include "worker_agent/ring/sockets.h"
 
 namespace muster::ring {
@@ -24,75 +22,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A port that is ours until the end, as the agent holds it.
-class HeldPort {
- public:
-  HeldPort() {
-    fd_ = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const int off = 0;
-    setsockopt(fd_, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-    sockaddr_in6 address{};
-    address.sin6_family = AF_INET6;
-    socklen_t size = sizeof(address);
-    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.sin6_port);
-    const int on = 1;
-    setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  }
-  ~HeldPort() { close(fd_); }
-  uint16_t port() const { return port_; }
-
- private:
-  int fd_ = -1;
-  uint16_t port_ = 0;
-};
-
-class RingTest : public testing::Test {
+class RingTest : public RingFixture {
  protected:
-  void Make(uint32_t size, bool is_secure) {
-    authority_ = std::make_unique<certs::Authority>(*certs::Authority::Create("muster", now_, absl::Hours(24)));
-    Plan plan;
-    plan.job_id = "job";
-    plan.run = plan.round = 1;
-    plan.is_secure = is_secure;
-    for (uint32_t rank = 0; rank < size; ++rank) {
-      ports_.push_back(std::make_unique<HeldPort>());
-      Peer peer;
-      peer.rank = rank;
-      peer.host = "h" + std::to_string(rank);
-      peer.address = *IpAddress::Parse("127.0.0.1");
-      peer.port = ports_.back()->port();
-      if (is_secure) {
-        states_.push_back(NewState(rank));
-        peer.fingerprint = states_.back()->identity->leaf().Fingerprint();
-      }
-      plan.peers.push_back(peer);
-    }
-    plans_.assign(size, plan);
-    for (uint32_t rank = 0; rank < size; ++rank) plans_[rank].rank = rank;
-    options_.bytes = 64 * 1024;
-    options_.connect_timeout = absl::Seconds(20);
-    options_.slow_factor = 0;  // the machine may be busy with something else
-  }
-
-  std::shared_ptr<const TlsState> NewState(uint32_t rank) {
-    const auto issued =
-        authority_->Issue(*certs::NodeSubject("muster", "*", std::to_string(rank)), now_, absl::Hours(1));
-    const std::string chain = certs::CertificatePem(issued->certificate.get());
-    auto state = std::make_shared<TlsState>();
-    state->identity =
-        std::make_shared<KeyMaterial>(*ParsePem(chain, certs::PrivateKeyPem(issued->key.get()), Secret()));
-    state->trust = BuildTrust(*ParseCertificates(authority_->CertificateText()), false, {});
-    return state;
-  }
-
-  // Rank `rank` shows another certificate than the list has for it. What it knows of itself is the list's, too.
-  void SwapCertificate(uint32_t rank) {
-    states_[rank] = NewState(rank);
-    plans_[rank].peers[rank].fingerprint = states_[rank]->identity->leaf().Fingerprint();
-  }
-
   std::vector<RingResult> Run(const std::vector<uint32_t>& absent = {}) {
     std::vector<RingResult> results(plans_.size());
     std::vector<std::thread> threads;
@@ -115,13 +46,6 @@ class RingTest : public testing::Test {
     for (const Fault& fault : result.faults) texts.push_back(FaultText(plans_[0], fault));
     return texts;
   }
-
-  const absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
-  std::unique_ptr<certs::Authority> authority_;
-  std::vector<std::unique_ptr<HeldPort>> ports_;
-  std::vector<std::shared_ptr<const TlsState>> states_;
-  std::vector<Plan> plans_;
-  RingOptions options_;
 };
 
 TEST_F(RingTest, GoodRingsOfManySizes) {
@@ -159,7 +83,9 @@ TEST_F(RingTest, FewerElementsThanRanks) {
 
 TEST_F(RingTest, AWrongCertificateIsNamedByAllRanks) {
   Make(5, true);
+  const std::string listed = plans_[0].peers[2].fingerprint;
   SwapCertificate(2);
+  const std::string shown = plans_[2].peers[2].fingerprint;
   const auto results = Run();
   for (uint32_t rank = 0; rank < 5; ++rank) {
     const auto texts = Texts(results[rank]);
@@ -169,7 +95,9 @@ TEST_F(RingTest, AWrongCertificateIsNamedByAllRanks) {
     }
     ASSERT_EQ(texts.size(), 2u) << rank << ": " << testing::PrintToString(texts);
     EXPECT_THAT(texts[0], HasSubstr("rank 1 on h1 -> rank 2 on h2"));
-    EXPECT_THAT(texts[0], HasSubstr("wrong certificate: it shows "));
+    EXPECT_THAT(texts[0], HasSubstr("wrong certificate: it shows " + shown.substr(0, 16)));
+    EXPECT_THAT(texts[0], HasSubstr("listed is " + listed.substr(0, 16)));
+    EXPECT_THAT(texts[0], HasSubstr("start its agent again")) << "the remedy";
     EXPECT_THAT(texts[1], HasSubstr("rank 2 on h2 -> rank 3 on h3"));
     EXPECT_THAT(texts[1], HasSubstr("wrong certificate"));
   }
@@ -278,6 +206,75 @@ TEST_F(RingTest, WhatABadNeighbourSendsEndsTheCheckInWords) {
     const auto results = Run({1});
     EXPECT_FALSE(results[0].IsGood()) << bytes.substr(0, 20);
     EXPECT_LT(results[0].took, absl::Seconds(20));
+    bad.join();
+  }
+}
+
+double CpuSeconds() {
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+// Rank 1 of a plain ring of two that stops reading, and whose other connection breaks off behind `bytes`.
+void SilentNeighbour(const Plan& plan, const RingOptions& options, const std::string& bytes, bool breaks_off,
+                     const std::atomic<bool>& is_over) {
+  absl::StatusOr<UniqueFd> listener = ListenOn(plan.peers[1].port);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const Meeting meeting{&plan, nullptr, options.bytes, absl::Seconds(1), options.slow_factor};
+  const auto hello_of = [&](uint32_t from) {
+    const std::string payload = Encode(HelloFor(meeting, from));
+    return EncodeHeader(FrameType::kHello, payload.size()) + payload;
+  };
+  UniqueFd from_rank_0;
+  std::optional<IpAddress> from;
+  for (int i = 0; i < 5000 && !from_rank_0.is_open(); ++i) {
+    from_rank_0 = AcceptOne(listener->get(), &from);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ASSERT_TRUE(from_rank_0.is_open());
+  (void)send(from_rank_0.get(), hello_of(0).data(), hello_of(0).size(), MSG_NOSIGNAL);
+  int error = 0;
+  UniqueFd to_rank_0 = StartConnecting(plan.peers[0].address, plan.peers[0].port, &error);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const std::string all = hello_of(1) + bytes;
+  (void)send(to_rank_0.get(), all.data(), all.size(), MSG_NOSIGNAL);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const linger at_once{1, 0};
+  setsockopt(to_rank_0.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+  if (breaks_off) to_rank_0.reset();
+  while (!is_over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+TEST_F(RingTest, WaitingForAPeerThatReadsNothingTakesNoProcessorTime) {
+  const std::string tokens = EncodeHeader(FrameType::kToken, 0) + EncodeHeader(FrameType::kToken, 0);
+  const std::string early_chunk = EncodeHeader(FrameType::kChunk, 4096) + std::string(4096, 'x');
+  struct Case {
+    const char* name;
+    std::string bytes;
+    bool breaks_off;
+  };
+  for (const Case& c : {Case{"a part that came too early, then a broken connection", early_chunk, true},
+                        Case{"a part that came too early", early_chunk, false},
+                        Case{"silence from the first ping on", tokens, false}}) {
+    ports_.clear();
+    Make(2, false);
+    options_.connect_timeout = absl::Seconds(1);
+    options_.step_timeout = absl::Seconds(1);
+    std::atomic<bool> is_over{false};
+    std::thread bad([&] { SilentNeighbour(plans_[1], options_, c.bytes, c.breaks_off, is_over); });
+    auto check = RingCheck::Create(plans_[0], nullptr, options_, Clock::System());
+    ASSERT_TRUE(check.ok()) << check.status();
+    const double before = CpuSeconds();
+    const RingResult result = (*check)->Run();
+    const double used = CpuSeconds() - before;
+    EXPECT_FALSE(result.IsGood()) << c.name;
+    EXPECT_GT(result.took, absl::Seconds(1)) << c.name << ": it waited";
+    EXPECT_LT(used, 0.2 * absl::ToDoubleSeconds(result.took)) << c.name;
+    is_over = true;
     bad.join();
   }
 }

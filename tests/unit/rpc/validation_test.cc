@@ -79,6 +79,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadJoin{"MasterName", [](auto& j) { j.mutable_node()->set_wanted_master_address("master"); }, "not a numeric"},
         BadJoin{"HugeWorkerNum", [](auto& j) { j.mutable_settings()->set_worker_num(1'000'001); }, "worker_num"},
         BadJoin{"Scope", [](auto& j) { j.mutable_settings()->set_restart_scope("node"); }, "neither job nor worker"},
+        BadJoin{"EndlessTopoTimeout", [](auto& j) { j.mutable_settings()->set_topo_timeout_ms(INT64_MAX); },
+                "topo_timeout_ms is 9223372036854775807"},
+        BadJoin{"ManyRestarts", [](auto& j) { j.mutable_settings()->set_max_restarts(UINT32_MAX); },
+                "max_restarts is 4294967295"},
+        BadJoin{"Preflight", [](auto& j) { j.mutable_settings()->set_preflight(Long(129)); }, "preflight has 129"},
         BadJoin{"ManyTableRanks",
                 [](auto& j) {
                   for (int i = 0; i < 1025; ++i) j.mutable_node()->add_table_ranks(0);
@@ -144,7 +149,9 @@ TEST(Validation, ReportsBeyondTheLimitsAreRefusedInWords) {
   ExpectRefused(ReportOf({unknown}), "event 1: its kind is not known");
   v1::NodeEvent future = Started(1);
   future.set_age_ms(-1);
-  ExpectRefused(ReportOf({future}), "lies in the future");
+  ExpectRefused(ReportOf({future}), "the age of event 1 is -1");
+  future.set_age_ms(INT64_MAX);  // before the machine was started, and all clocks
+  ExpectRefused(ReportOf({future}), "the age of event 1 is 9223372036854775807");
   ExpectRefused(ReportOf({Ended([](auto& e) {
                   e.set_exit_code(1);
                   e.set_signal(9);

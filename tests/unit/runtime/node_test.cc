@@ -58,6 +58,7 @@ TEST(NodeDescription, SaysWhatTheSettingsSay) {
   EXPECT_FALSE(description->settings.has_server_num());
   EXPECT_TRUE(description->settings.has_enable_recovery());
   EXPECT_EQ(description->settings.topo_timeout_ms(), -1);
+  EXPECT_EQ(description->settings.preflight(), "none") << "said, so that it can differ from another node's";
   std::set<uint32_t> ports = {node.master_port()};
   for (const v1::SlotOffer& slot : node.slots()) ports.insert(slot.ring_port());
   EXPECT_EQ(ports.size(), 4u);  // all different

@@ -31,6 +31,7 @@ TEST(CheckSettings, WhatDiffersIsNamedWithBothValuesAndWhoSetIt) {
       {"MS_WORKER_NUM", [](v1::JobSettings& s, bool mine) { s.set_worker_num(mine ? 4 : 8); }, "4", "8"},
       {"MS_SERVER_NUM", [](v1::JobSettings& s, bool mine) { s.set_server_num(mine ? 1 : 2); }, "1", "2"},
       {"MS_ENABLE_RECOVERY", [](v1::JobSettings& s, bool mine) { s.set_enable_recovery(mine); }, "1", "0"},
+      {"preflight", [](v1::JobSettings& s, bool mine) { s.set_preflight(mine ? "ring" : "none"); }, "ring", "none"},
       {"MS_HCCL_CM_INIT", [](v1::JobSettings& s, bool mine) { s.set_hccl_cm_init(mine); }, "1", "0"},
       {"RANK_TABLE_FILE", [](v1::JobSettings& s, bool mine) { s.set_rank_table_digest(mine ? "aa" : "bb"); }, "aa",
        "bb"},
