@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/settings/settings.h"
 #include "scheduler/rpc/tls_authorizer.h"
+#include "scheduler/stop_waiter.h"
 
 namespace muster::scheduler {
 
@@ -15,20 +16,23 @@ absl::StatusOr<std::unique_ptr<SchedulerTls>> SchedulerTls::Open(const TlsSettin
   std::map<std::string, std::string> environment = ProcessEnvironment();
   TlsStore::Options options{TlsRole::kServer, settings, PasswordFrom(environment, TlsRole::kServer)};
   WipePasswordVariables(environment);
-  std::unique_ptr<SchedulerTls> tls(new SchedulerTls(std::make_unique<PlaintextAuthorizer>()));
+  std::unique_ptr<SchedulerTls> tls(new SchedulerTls(counted));
   if (!settings.is_on()) {
     Log(LogLevel::kInfo, "traffic is plain text: whoever reaches the port can read it and join");
     return tls;
   }
   ForbidCoreDumps();
-  absl::StatusOr<std::unique_ptr<TlsStore>> store = TlsStore::Open(std::move(options), clock, counted);
+  auto store = [&] {
+    const Killable killable;
+    return TlsStore::Open(std::move(options), clock, counted);
+  }();
   if (!store.ok()) return store.status();
   tls->store_ = *std::move(store);
   TellGrpcCiphers(tls->store_->ciphers());
   absl::StatusOr<std::unique_ptr<ServerTls>> server = ServerTls::Create(*tls->store_, counted);
   if (!server.ok()) return server.status();
   tls->server_ = *std::move(server);
-  tls->authorizer_ = std::make_unique<TlsAuthorizer>(*tls->store_);
+  tls->authorizer_ = std::make_unique<TlsAuthorizer>(*tls->store_, tls->server_->intermediates());
   if (settings.needs_name()) {
     Log(LogLevel::kInfo, absl::StrCat("mutual TLS; this scheduler is ", tls->store_->Current()->own_name->ToUri()));
   } else {
@@ -41,8 +45,12 @@ absl::StatusOr<std::unique_ptr<SchedulerTls>> SchedulerTls::Open(const TlsSettin
 void SchedulerTls::Watch(std::function<void()> check_peers) {
   if (store_ == nullptr) return;
   store_->Start([this, check_peers = std::move(check_peers)] {
-    const absl::Status refreshed = server_->Refresh();
-    if (!refreshed.ok()) Log(LogLevel::kError, std::string(refreshed.message()));
+    if (absl::Status status = server_->Refresh(); !status.ok()) {
+      counted_.Note(LogLevel::kError, kNotServed,
+                    absl::StrCat("what has changed can't be served yet, the old certificate is: ",
+                                 std::string(status.message()), "; it is tried again"));
+      store_->TellAgain();
+    }
     check_peers();
   });
 }

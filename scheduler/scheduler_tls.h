@@ -13,12 +13,14 @@
 
 namespace muster::scheduler {
 
+inline constexpr char kNotServed[] = "tls: change not served";
+
 // Its owner's thread, unless it says otherwise. Must outlive the server that uses its parts.
 class SchedulerTls {
  public:
   // Without --tls_config there is no store and everything is plain text; the log says which of both it is. Takes the
-  // passwords out of the environment: while there is one thread, and before gRPC is used. Neither clock nor log is
-  // owned.
+  // passwords out of the environment: while there is one thread, and before gRPC is used. A signal ends the process
+  // while the files are read, which may hang. Neither clock nor log is owned.
   static absl::StatusOr<std::unique_ptr<SchedulerTls>> Open(const TlsSettings& settings, const Clock& clock,
                                                             CountedLog& counted);
 
@@ -35,8 +37,10 @@ class SchedulerTls {
   void Stop();
 
  private:
-  explicit SchedulerTls(std::unique_ptr<Authorizer> authorizer) : authorizer_(std::move(authorizer)) {}
+  explicit SchedulerTls(CountedLog& counted)
+      : counted_(counted), authorizer_(std::make_unique<PlaintextAuthorizer>()) {}
 
+  CountedLog& counted_;
   std::unique_ptr<TlsStore> store_;
   std::unique_ptr<ServerTls> server_;
   std::unique_ptr<Authorizer> authorizer_;

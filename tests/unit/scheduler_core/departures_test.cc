@@ -41,7 +41,7 @@ class DeparturesTest : public testing::Test {
     Evolve(state_, leaves);
   }
   void ExpectRemembered(int from, int until) {
-    const Run& run = *state_.FindRun("j", 1);
+    const scheduler::Run& run = *state_.FindRun("j", 1);
     EXPECT_EQ(run.gone.size(), kMaxGoneNodes);
     EXPECT_EQ(run.removed.size(), kMaxGoneNodes);
     for (int number = from; number < until; ++number) {
