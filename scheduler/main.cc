@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,20 +13,17 @@
 #include "common/exit_codes.h"
 #include "common/log.h"
 #include "common/settings/settings.h"
-#include "common/tls/tls_store.h"
-#include "common/tls_grpc/credentials.h"
 #include "common/version.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core_options.h"
 #include "scheduler/journal_choice.h"
 #include "scheduler/listening.h"
 #include "scheduler/loop/loop.h"
-#include "scheduler/rpc/authorizer.h"
 #include "scheduler/rpc/descriptors.h"
 #include "scheduler/rpc/memory_budget.h"
 #include "scheduler/rpc/server.h"
-#include "scheduler/rpc/tls_authorizer.h"
 #include "scheduler/scheduler_settings.h"
+#include "scheduler/scheduler_tls.h"
 #include "scheduler/stop_waiter.h"
 
 namespace muster::scheduler {
@@ -57,48 +53,15 @@ void Drain(int signal, const Journal& journal, Loop& loop, RpcServer& server) {
   loop.Stop();
 }
 
-// TLS, where it is configured. Says what it stands for.
-struct Tls {
-  std::unique_ptr<TlsStore> store;
-  std::unique_ptr<ServerTls> server;
-  std::unique_ptr<Authorizer> authorizer = std::make_unique<PlaintextAuthorizer>();
-};
-
-absl::StatusOr<Tls> OpenTls(const TlsSettings& settings, const Clock& clock, CountedLog& counted) {
-  Tls tls;
-  std::map<std::string, std::string> environment = ProcessEnvironment();
-  TlsStore::Options options{TlsRole::kServer, settings, PasswordFrom(environment, TlsRole::kServer)};
-  WipePasswordVariables(environment);
-  if (!settings.is_on()) {
-    Log(LogLevel::kInfo, "traffic is plain text: whoever reaches the port can read it and join");
-    return tls;
-  }
-  ForbidCoreDumps();
-  absl::StatusOr<std::unique_ptr<TlsStore>> store = TlsStore::Open(std::move(options), clock, counted);
-  if (!store.ok()) return store.status();
-  tls.store = *std::move(store);
-  TellGrpcCiphers(tls.store->ciphers());
-  absl::StatusOr<std::unique_ptr<ServerTls>> server = ServerTls::Create(*tls.store, counted);
-  if (!server.ok()) return server.status();
-  tls.server = *std::move(server);
-  tls.authorizer = std::make_unique<TlsAuthorizer>(*tls.store);
-  if (settings.needs_name()) {
-    Log(LogLevel::kInfo, absl::StrCat("mutual TLS; this scheduler is ", tls.store->Current()->own_name->ToUri()));
-  } else {
-    Log(LogLevel::kWarning,
-        "mutual TLS with --tls_identity=ca-only: any certificate of the authority may claim to be any node");
-  }
-  return tls;
-}
-
 int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
   const Clock& clock = Clock::System();
   CountedLog counted(clock);
-  const absl::StatusOr<Tls> tls = OpenTls(settings.tls, clock, counted);
-  if (!tls.ok()) {
-    Log(LogLevel::kError, std::string(tls.status().message()));
+  const absl::StatusOr<std::unique_ptr<SchedulerTls>> opened_tls = SchedulerTls::Open(settings.tls, clock, counted);
+  if (!opened_tls.ok()) {
+    Log(LogLevel::kError, std::string(opened_tls.status().message()));
     return kExitSecurity;
   }
+  SchedulerTls& tls = **opened_tls;
   const size_t descriptor_limit = RaiseDescriptorLimit();
   absl::StatusOr<std::vector<Listener>> listeners = OpenListeners(settings);
   if (!listeners.ok()) return Fail("", listeners.status());
@@ -111,11 +74,11 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
   RpcServer server({.listeners = *std::move(listeners),
                     .descriptor_limit = descriptor_limit,
                     .memory_limit = ConnectionMemory(),
-                    .pending_per_core = tls->store != nullptr ? kPendingWithTls : RpcServer::Options().pending_per_core,
+                    .pending_per_core = tls.is_on() ? kPendingWithTls : RpcServer::Options().pending_per_core,
                     .why_full = [&] { return WhyFull(journal); },
-                    .tls_store = tls->store.get(),
-                    .tls = tls->server.get()},
-                   *tls->authorizer, clock, counted, [&](const RunSettled& settled) {
+                    .tls_store = tls.store(),
+                    .tls = tls.server()},
+                   tls.authorizer(), clock, counted, [&](const RunSettled& settled) {
                      if (!settings.once) return;
                      if (settled.run == 0) Log(LogLevel::kError, settled.outcome.cause().text());  // no run was opened
                      stop.NoteSettled(ExitCodeOf(settled.outcome));
@@ -130,19 +93,10 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
   if (const std::string found = RecoveryText(journal, loop.recovered()); !found.empty()) Log(LogLevel::kInfo, found);
   Log(LogLevel::kInfo, absl::StrCat("listening on ", names, " (version ", kVersion, ", journal: ", journal.Describe(),
                                     admin_socket.empty() ? "" : absl::StrCat(", admin socket: ", admin_socket), ")"));
-  if (tls->store != nullptr) {
-    tls->store->Start([&] {
-      const absl::Status refreshed = tls->server->Refresh();
-      if (!refreshed.ok()) Log(LogLevel::kError, std::string(refreshed.message()));
-      server.CheckPeers();
-    });
-  }
+  tls.Watch([&server] { server.CheckPeers(); });
 
-  const int signal = stop.Wait([&] {
-    if (tls->store != nullptr) tls->store->Nudge();
-    return tls->store != nullptr;
-  });
-  if (tls->store != nullptr) tls->store->Stop();
+  const int signal = stop.Wait([&tls] { return tls.Reload(); });
+  tls.Stop();
   stop.LetSignalsKill();
   Drain(signal, journal, loop, server);
   if (!admin_socket.empty()) unlink(admin_socket.c_str());

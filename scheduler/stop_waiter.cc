@@ -68,4 +68,14 @@ void StopWaiter::LetSignalsKill() {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
+Killable::Killable() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  pthread_sigmask(SIG_UNBLOCK, &set, &before_);
+}
+
+Killable::~Killable() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
 }  // namespace muster::scheduler

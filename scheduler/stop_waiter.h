@@ -1,6 +1,8 @@
 // What ends ms-scheduler: a signal, or with --once the end of its job.
 #pragma once
 
+#include <signal.h>
+
 #include <functional>
 #include <optional>
 
@@ -32,6 +34,19 @@ class StopWaiter {
   bool ignores_hangup_ = false;
   mutable Mutex mutex_;
   std::optional<int> settled_ ABSL_GUARDED_BY(mutex_);
+};
+
+// While it lives SIGTERM and SIGINT end the process at once, as if nobody caught them: for what may hang before there
+// is anything to drain. No thread may be started meanwhile. Main thread.
+class Killable {
+ public:
+  Killable();
+  ~Killable();
+  Killable(const Killable&) = delete;
+  Killable& operator=(const Killable&) = delete;
+
+ private:
+  sigset_t before_;
 };
 
 }  // namespace muster::scheduler

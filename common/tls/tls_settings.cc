@@ -9,7 +9,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/tls/tls_file.h"
 
 namespace muster {
 namespace {
@@ -59,10 +58,12 @@ PasswordSource PasswordFrom(const std::map<std::string, std::string>& environmen
   return source;
 }
 
-absl::StatusOr<Secret> ReadPassword(const PasswordSource& source, bool allow_readable) {
+absl::StatusOr<Secret> ReadPassword(
+    const PasswordSource& source, bool allow_readable,
+    const std::function<absl::StatusOr<TlsFile>(const std::string& path, FileSecrecy secrecy)>& read) {
   if (source.file.empty()) return source.text;
   absl::StatusOr<TlsFile> file =
-      ReadTlsFile(source.file, allow_readable ? FileSecrecy::kPrivateReadable : FileSecrecy::kPrivate);
+      read(source.file, allow_readable ? FileSecrecy::kPrivateReadable : FileSecrecy::kPrivate);
   if (!file.ok())
     return absl::Status(file.status().code(), absl::StrCat(source.variable, ": ", file.status().message()));
   const size_t end = file->bytes.find_first_of("\r\n");

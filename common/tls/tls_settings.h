@@ -1,12 +1,14 @@
 // The settings of TLS that ms-scheduler, ms-worker and ms-ctl share, and the passwords.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "common/settings/settings.h"
 #include "common/tls/secret.h"
+#include "common/tls/tls_file.h"
 
 namespace muster {
 
@@ -36,7 +38,9 @@ struct PasswordSource {
 PasswordSource PasswordFrom(const std::map<std::string, std::string>& environment, TlsRole role);
 
 // The password; empty when none is given.
-absl::StatusOr<Secret> ReadPassword(const PasswordSource& source, bool allow_readable);
+absl::StatusOr<Secret> ReadPassword(
+    const PasswordSource& source, bool allow_readable,
+    const std::function<absl::StatusOr<TlsFile>(const std::string& path, FileSecrecy secrecy)>& read = ReadTlsFile);
 
 // Takes the password variables, and those that name password files, out of this process's environment and overwrites
 // them where the kernel shows them (/proc/<pid>/environ), and in `environment`: what this process becomes or starts

@@ -4,10 +4,12 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/settings/settings.h"
+#include "common/tls/age_warnings.h"
 #include "common/tls/cipher_list.h"
 
 namespace muster {
@@ -29,8 +31,6 @@ std::string DigestOf(const std::string& bytes) {
 absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(prefix, status.message()));
 }
-
-std::string DaysLeft(absl::Duration left) { return absl::StrCat(absl::ToInt64Hours(left) / 24, " days"); }
 
 }  // namespace
 
@@ -97,14 +97,16 @@ absl::StatusOr<KeyMaterial> TlsStore::LoadIdentity(std::string& digest) {
   }
   const bool allows = options_.settings.allow_readable_keys;
   const auto secrecy = allows ? FileSecrecy::kPrivateReadable : FileSecrecy::kPrivate;
-  absl::StatusOr<TlsFile> chain = ReadTlsFile(CertPath(), KeyPath().empty() ? secrecy : FileSecrecy::kPublic);
+  absl::StatusOr<TlsFile> chain = files_.Read(CertPath(), KeyPath().empty() ? secrecy : FileSecrecy::kPublic);
   if (!chain.ok()) return Prefixed(absl::StrCat(CertField(), ": "), chain.status());
-  const absl::StatusOr<Secret> password = ReadPassword(options_.password, allows);
+  const absl::StatusOr<Secret> password =
+      ReadPassword(options_.password, allows,
+                   [this](const std::string& path, FileSecrecy wanted) { return files_.Read(path, wanted); });
   if (!password.ok()) return password.status();
   const std::string where = absl::StrCat(CertField(), " ", CertPath(), ": ");
   absl::StatusOr<KeyMaterial> material = absl::InternalError("");
   if (!KeyPath().empty()) {
-    absl::StatusOr<TlsFile> key = ReadTlsFile(KeyPath(), secrecy);
+    absl::StatusOr<TlsFile> key = files_.Read(KeyPath(), secrecy);
     if (!key.ok()) return Prefixed(absl::StrCat(CertField(), "'s key: "), key.status());
     digest = DigestOf(absl::StrCat(DigestOf(chain->bytes), DigestOf(key->bytes)));
     material = ParsePem(chain->bytes, key->bytes, *password);
@@ -126,7 +128,7 @@ absl::StatusOr<KeyMaterial> TlsStore::LoadIdentity(std::string& digest) {
 }
 
 absl::StatusOr<std::vector<Certificate>> TlsStore::LoadAuthorities(std::string& digest) {
-  const absl::StatusOr<TlsFile> file = ReadTlsFile(config_.ca_cert_path, FileSecrecy::kPublic);
+  const absl::StatusOr<TlsFile> file = files_.Read(config_.ca_cert_path, FileSecrecy::kPublic);
   if (!file.ok()) return Prefixed("ca_cert_path: ", file.status());
   digest = DigestOf(file->bytes);
   absl::StatusOr<std::vector<Certificate>> authorities = ParseCertificates(file->bytes);
@@ -138,7 +140,7 @@ absl::StatusOr<std::vector<Certificate>> TlsStore::LoadAuthorities(std::string& 
 absl::StatusOr<std::vector<RevocationList>> TlsStore::LoadLists(const std::vector<Certificate>& authorities,
                                                                 std::string& digest) {
   if (config_.crl_path.empty()) return std::vector<RevocationList>();
-  const absl::StatusOr<TlsFile> file = ReadTlsFile(config_.crl_path, FileSecrecy::kPublic);
+  const absl::StatusOr<TlsFile> file = files_.Read(config_.crl_path, FileSecrecy::kPublic);
   if (!file.ok()) return Prefixed("crl_path: ", file.status());
   digest = DigestOf(file->bytes);
   absl::StatusOr<std::vector<RevocationList>> lists = ParseRevocationLists(file->bytes, authorities, Now());
@@ -165,7 +167,7 @@ bool TlsStore::IsDue(Watched& watched, const std::vector<std::string>& paths, bo
   FileStamp all;
   for (const std::string& path : paths) {
     if (path.empty()) continue;
-    const FileStamp stamp = StampOf(path);
+    const FileStamp stamp = files_.Stamp(path);
     all.device = all.device * 31 + stamp.device;
     all.inode = all.inode * 31 + stamp.inode;
     all.size = all.size * 31 + stamp.size;
@@ -180,9 +182,13 @@ bool TlsStore::IsDue(Watched& watched, const std::vector<std::string>& paths, bo
 }
 
 void TlsStore::TakeOrComplain(Watched& watched, const absl::Status& status, const std::string& what) {
+  if (absl::IsCancelled(status)) return;
   const std::string problem = status.ok() ? "" : std::string(status.message());
   if (problem == watched.problem) return;
-  if (!problem.empty()) {
+  if (absl::IsDeadlineExceeded(status)) {
+    counted_.Note(LogLevel::kError, kFilesHang,
+                  absl::StrCat("the ", what, " can't be looked at, the last good one stays: ", problem));
+  } else if (!problem.empty()) {
     counted_.Note(LogLevel::kError, kReloadRefused,
                   absl::StrCat("the new ", what, " can't be taken, the last good one stays: ", problem));
   } else {
@@ -276,42 +282,19 @@ bool TlsStore::Poll() {
 
 void TlsStore::WarnOfAges() {
   const std::shared_ptr<const TlsState> state = Current();
-  const absl::Time now = Now();
-  std::vector<Certificate> watched = {state->identity->leaf()};
-  for (const Certificate& authority : state->trust->authorities) watched.push_back(authority);
-  for (const Certificate& certificate : watched) {
-    const absl::Duration left = certificate.NotAfter() - now;
-    // A certificate that is made for less time than that would be warned of for its whole life.
-    const absl::Duration warning =
-        std::min(absl::Hours(24) * config_.warning_days, (certificate.NotAfter() - certificate.NotBefore()) / 3);
-    if (left > warning) continue;
-    const std::string text = left > absl::ZeroDuration()
-                                 ? absl::StrCat("ends in ", DaysLeft(left), ", at ", ShowTime(certificate.NotAfter()))
-                                 : absl::StrCat("has expired, at ", ShowTime(certificate.NotAfter()));
-    WarnDaily(certificate.Fingerprint() + (left > absl::ZeroDuration() ? "" : " expired"),
-              absl::StrCat("the certificate ", certificate.Subject(), " ", text,
-                           ": renew it (cert_expire_warning_time_in_day)"));
-  }
-  for (const RevocationList& list : state->trust->lists) {
-    if (list.NextUpdate() > now) continue;
-    const bool serves = options_.settings.crl_expired == "serve";
-    WarnDaily("list of " + list.Issuer(),
-              absl::StrCat("the revocation list of ", list.Issuer(), " has expired, at ", ShowTime(list.NextUpdate()),
-                           serves ? "; peers are let in all the same (--crl_expired=serve)"
-                                  : "; peers that it is about are refused (--crl_expired=refuse)"));
-  }
-}
-
-void TlsStore::WarnDaily(const std::string& what, const std::string& text) {
   const MonotonicTime now = clock_.Read().monotonic;
-  const auto found = warned_.find(what);
-  if (found != warned_.end() && now - found->second < kWarnAgain) return;
-  warned_[what] = now;
-  Log(LogLevel::kWarning, text);
+  for (auto it = warned_.begin(); it != warned_.end();) {
+    it = now - it->second < kWarnAgain ? std::next(it) : warned_.erase(it);
+  }
+  const AgeRules rules{config_.warning_days, options_.settings.crl_expired == "serve"};
+  for (const AgeWarning& warning : AgeWarnings(state->identity->leaf(), *state->trust, rules, Now())) {
+    if (warned_.emplace(warning.about, now).second) Log(LogLevel::kWarning, warning.text);
+  }
 }
 
 void TlsStore::Start(std::function<void()> on_change) {
   on_change_ = std::move(on_change);
+  files_.BeginPatience();
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -323,7 +306,8 @@ void TlsStore::Run() {
       if (!is_stopping_ && !is_nudged_) wake_.WaitFor(mutex_, kPollInterval);
       if (is_stopping_) return;
     }
-    if (Poll() && on_change_) on_change_();
+    const bool has_changed = Poll();
+    if (std::exchange(has_more_to_tell_, false) || has_changed) on_change_();
   }
 }
 
@@ -333,6 +317,7 @@ void TlsStore::Stop() {
     is_stopping_ = true;
     wake_.NotifyAll();
   }
+  files_.GiveUp();
   if (thread_.joinable()) thread_.join();
 }
 

@@ -3,7 +3,8 @@
 // Three parts are watched for themselves: the own key with its certificate, the authorities, the revocation lists. A
 // part that can't be taken (half-written, key and certificate of different pairs, a list that nobody signed) is never
 // served: its last good state stays, with one line in the log and the counter "tls: reload refused", until it is
-// mended.
+// mended. So it is while the file system does not answer: the log has an error, the counter "tls: files do not answer"
+// rises, and nothing waits for it but the files' own thread.
 #pragma once
 
 #include <functional>
@@ -19,6 +20,7 @@
 #include "common/log.h"
 #include "common/mutex.h"
 #include "common/tls/key_material.h"
+#include "common/tls/patient_files.h"
 #include "common/tls/peer_check.h"
 #include "common/tls/tls_config.h"
 #include "common/tls/tls_file.h"
@@ -27,6 +29,7 @@
 namespace muster {
 
 inline constexpr char kReloadRefused[] = "tls: reload refused";
+inline constexpr char kFilesHang[] = "tls: files do not answer";
 
 // What is served at one moment. Never changed.
 struct TlsState {
@@ -45,6 +48,7 @@ class TlsStore {
     TlsRole role = TlsRole::kServer;
     TlsSettings settings;
     PasswordSource password;
+    FileCalls files = {};
   };
 
   // Reads and checks everything; the error names the field, what was found and what to do. Warns (log) of what is
@@ -60,9 +64,12 @@ class TlsStore {
   // One look at the files; true if something else is served from now on. One thread at a time.
   bool Poll();
 
-  // A thread that polls twice a second; `on_change` is called by it after a change.
+  // A thread that polls twice a second; `on_change` is called by it after a change. Stop does not wait for files that
+  // hang.
   void Start(std::function<void()> on_change);
   void Stop();
+  // From within `on_change`: it could not take everything over and is to be called again after the next poll.
+  void TellAgain() { has_more_to_tell_ = true; }
   // Any thread: look now (SIGHUP), also at files that seem not to have changed.
   void Nudge();
 
@@ -76,7 +83,11 @@ class TlsStore {
   };
 
   TlsStore(Options options, TlsConfig config, const Clock& clock, CountedLog& counted)
-      : options_(std::move(options)), config_(std::move(config)), clock_(clock), counted_(counted) {}
+      : options_(std::move(options)),
+        config_(std::move(config)),
+        clock_(clock),
+        counted_(counted),
+        files_(options_.files) {}
 
   absl::Status LoadAll();
   absl::StatusOr<KeyMaterial> LoadIdentity(std::string& digest);
@@ -90,7 +101,6 @@ class TlsStore {
   void TakeOrComplain(Watched& watched, const absl::Status& status, const std::string& what);
   void Publish(TlsState state);
   void WarnOfAges();
-  void WarnDaily(const std::string& what, const std::string& text);
   void Run();
 
   std::string CertField() const { return options_.role == TlsRole::kServer ? "server_cert_path" : "client_cert_path"; }
@@ -106,8 +116,10 @@ class TlsStore {
   const Clock& clock_;
   CountedLog& counted_;
   std::string ciphers_;
+  PatientFiles files_;
 
   // Of the polling thread.
+  bool has_more_to_tell_ = false;
   Watched identity_, authorities_, lists_;
   std::map<std::string, MonotonicTime> warned_;
   std::function<void()> on_change_;

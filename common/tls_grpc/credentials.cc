@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <map>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -22,30 +21,6 @@ namespace muster {
 namespace {
 
 constexpr unsigned int kRefreshSeconds = 1;
-constexpr size_t kMaxIntermediates = 64;
-
-// Intermediate certificates that have stood in a good chain. A resumed session brings the peer's own certificate only;
-// these help to build its chain, which is verified as any other.
-class Intermediates {
- public:
-  void Learn(const std::vector<Certificate>& chain) {
-    for (size_t i = 1; i + 1 < chain.size(); ++i) {
-      const std::string fingerprint = chain[i].Fingerprint();
-      MutexLock lock(mutex_);
-      if (known_.size() < kMaxIntermediates) known_.emplace(fingerprint, chain[i]);
-    }
-  }
-  std::vector<Certificate> All() const {
-    MutexLock lock(mutex_);
-    std::vector<Certificate> all;
-    for (const auto& [fingerprint, certificate] : known_) all.push_back(certificate);
-    return all;
-  }
-
- private:
-  mutable Mutex mutex_;
-  std::map<std::string, Certificate> known_ ABSL_GUARDED_BY(mutex_);
-};
 
 std::string ToString(grpc::string_ref text) { return std::string(text.data(), text.size()); }
 
@@ -71,6 +46,33 @@ class Verifier : public grpc::experimental::ExternalCertificateVerifier {
 
  private:
   const Judge judge_;
+};
+
+// Handshakes may outlive the server that they are for: what judges them is left alone once it is closed.
+class Gate {
+ public:
+  bool Enter() {
+    MutexLock lock(mutex_);
+    if (is_closed_) return false;
+    ++inside_;
+    return true;
+  }
+  void Leave() {
+    MutexLock lock(mutex_);
+    if (--inside_ == 0) empty_.NotifyAll();
+  }
+  // Nobody is inside when this has returned, nor comes in later.
+  void Close() {
+    MutexLock lock(mutex_);
+    is_closed_ = true;
+    while (inside_ > 0) empty_.Wait(mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar empty_;
+  int inside_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 PeerRules RulesOf(const TlsStore& store, const TlsState& state, PeerSide peer_is) {
@@ -130,6 +132,7 @@ class ServerTls::Impl {
  public:
   Impl(const TlsStore& store, CountedLog& counted) : store_(store), counted_(counted) {}
   ~Impl() {
+    gate_->Close();
     if (identity_fd_ >= 0) close(identity_fd_);
     if (authorities_fd_ >= 0) close(authorities_fd_);
   }
@@ -142,13 +145,15 @@ class ServerTls::Impl {
     options.watch_identity_key_cert_pairs();
     options.watch_root_certs();
     options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
-    options.set_certificate_verifier(
-        grpc::experimental::ExternalCertificateVerifier::Create<Verifier>([this](const PeerCertificates& peer) {
+    options.set_certificate_verifier(grpc::experimental::ExternalCertificateVerifier::Create<Verifier>(
+        [this, gate = gate_](const PeerCertificates& peer) {
+          if (!gate->Enter()) return TlsRefusal{TlsFault::kHandshakeFailed, "the scheduler is going down"};
           TlsRefusal refusal = Judge(peer);
           if (!refusal.ok()) {
             counted_.Note(LogLevel::kWarning, FaultName(refusal.fault),
                           absl::StrCat("refused a connection: ", refusal.text));
           }
+          gate->Leave();
           return refusal;
         }));
     credentials_ = grpc::experimental::TlsServerCredentials(options);
@@ -156,6 +161,7 @@ class ServerTls::Impl {
   }
 
   std::shared_ptr<grpc::ServerCredentials> credentials() const { return credentials_; }
+  const Intermediates& intermediates() const { return intermediates_; }
 
   absl::Status Refresh() {
     const std::shared_ptr<const TlsState> state = store_.Current();
@@ -194,6 +200,7 @@ class ServerTls::Impl {
   const TlsStore& store_;
   CountedLog& counted_;
   Intermediates intermediates_;
+  const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
   int identity_fd_ = -1;
   int authorities_fd_ = -1;
   std::shared_ptr<grpc::ServerCredentials> credentials_;
@@ -209,6 +216,7 @@ absl::StatusOr<std::unique_ptr<ServerTls>> ServerTls::Create(const TlsStore& sto
 }
 
 std::shared_ptr<grpc::ServerCredentials> ServerTls::credentials() const { return impl_->credentials(); }
+const Intermediates& ServerTls::intermediates() const { return impl_->intermediates(); }
 absl::Status ServerTls::Refresh() { return impl_->Refresh(); }
 
 void HandshakeVerdict::Set(TlsRefusal refusal, const PeerCertificates& peer) {

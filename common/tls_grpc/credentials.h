@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "common/log.h"
 #include "common/mutex.h"
+#include "common/tls/intermediates.h"
 #include "common/tls/tls_store.h"
 
 namespace muster {
@@ -34,7 +35,11 @@ class ServerTls {
 
   std::shared_ptr<grpc::ServerCredentials> credentials() const;
 
-  // After the store has changed: new handshakes get the new certificate within a second.
+  // That have stood in the chains of those who were let in.
+  const Intermediates& intermediates() const;
+
+  // After the store has changed: new handshakes get the new certificate within a second. On an error the old one is
+  // served on, and this is to be called again.
   absl::Status Refresh();
 
  private:

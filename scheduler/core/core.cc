@@ -103,7 +103,7 @@ void Core::Impl::GiveHandles(Run& run) {
       });
       if (has_failed) run.restarts.push_back(now_.monotonic);
     }
-    Schedule(run, node);
+    Schedule(node);
   }
   Schedule(run);
 }

@@ -165,7 +165,7 @@ class Core::Impl {
   void FailForMissing(Run& run);
   bool SuspectsItself();
   void Schedule(Run& run);
-  void Schedule(Run& run, Node& node);
+  void Schedule(Node& node);
   absl::Duration HeartbeatInterval() const;
   absl::Duration SpareFence() const;
   absl::Duration FenceTimeout(Run& run);  // zero: not armed

@@ -195,7 +195,7 @@ void Core::Impl::End(Run& run, bool succeeded, const v1::Cause& cause) {
       node.grace_end = node.is_lost ? now_.monotonic : now_.monotonic + options_.disconnect_grace;
     }
     node.restart_at = node.ghost_end = MonotonicTime::Never();
-    Schedule(run, node);
+    Schedule(node);
   }
   Schedule(run);
   SendDesiredToAll(run, false);

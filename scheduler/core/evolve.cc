@@ -26,9 +26,18 @@ void Apply(State& state, const v1::RunOpened& record, int64_t unix_ms) {
   run.opened_unix_ms = unix_ms;
 }
 
+// Of a map with departures: the one that went first makes room.
+template <typename Departed>
+void MakeRoom(Departed& departed) {
+  if (departed.size() < kMaxGoneNodes) return;
+  departed.erase(std::min_element(departed.begin(), departed.end(), [](const auto& a, const auto& b) {
+    return a.second.departure < b.second.departure;
+  }));
+}
+
 void AddRemoved(Run& run, const Node& node, bool is_dead) {
-  if (run.removed.size() >= kMaxGoneNodes) run.removed.erase(run.removed.begin());
-  run.removed[node.incarnation] = {.is_dead = is_dead, .connect_seq = node.connect_seq};
+  MakeRoom(run.removed);
+  run.removed[node.incarnation] = {.is_dead = is_dead, .departure = ++run.departures, .connect_seq = node.connect_seq};
 }
 
 // What was running there runs no more.
@@ -42,7 +51,7 @@ void EndSlots(Node& node) {
 void Remove(Run& run, std::map<std::string, Node>::iterator it, v1::NodeRemoved::Why why, const std::string& reason,
             bool is_dead) {
   const Node& node = it->second;
-  if (run.gone.size() >= kMaxGoneNodes) run.gone.erase(run.gone.begin());
+  MakeRoom(run.gone);
   run.gone[node.id] = GoneNode{.incarnation = node.incarnation,
                                .why = why,
                                .reason = reason,
@@ -50,6 +59,7 @@ void Remove(Run& run, std::map<std::string, Node>::iterator it, v1::NodeRemoved:
                                .address = node.info.address(),
                                .role = node.info.role(),
                                .identity = node.identity,
+                               .departure = ++run.departures,
                                .last_seen = node.last_seen,
                                .was_seen = node.was_seen};
   AddRemoved(run, node, is_dead);

@@ -222,14 +222,14 @@ void Core::Impl::Challenge(const JoinRequested& event, Run& run, Node& node) {
   v1::SchedulerMessage message;
   message.mutable_probe()->set_probe(node.challenger->probe);
   SendTo(node.stream, std::move(message));
-  Schedule(run, node);
+  Schedule(node);
 }
 
 void Core::Impl::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
   const std::unique_ptr<Challenger> challenger = std::move(node.challenger);
   const JoinRequested& event = challenger->join;
   streams_.erase(event.stream);
-  Schedule(run, node);
+  Schedule(node);
   if (is_old_alive) {
     return Refuse(event.stream,
                   MakeRefusal(v1::Refusal::NODE_ID_IN_USE,
@@ -360,7 +360,7 @@ void Core::Impl::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   node.lease_end = now_.monotonic + Lease();
   node.grace_end = MonotonicTime::Never();
   run.waiting_cache.is_valid = false;
-  Schedule(run, node);
+  Schedule(node);
   NoteFence(run, node, node.armed_fence);  // the welcome may tell it another one
 
   v1::SchedulerMessage message;

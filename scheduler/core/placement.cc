@@ -177,6 +177,7 @@ v1::Assignment BuildAssignment(const Run& run, const PeerIndex& index, const Nod
   assignment.set_master_address(run.master_address);
   assignment.set_master_port(run.master_port);
   assignment.set_role(role);
+  assignment.set_certificate_fingerprint(self->certificate_fingerprint());
   const uint32_t size = index.Size(role);
   for (int i = 0; i < self->slots_size(); ++i) {
     const uint32_t rank = self->slots(i).rank();

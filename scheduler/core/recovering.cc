@@ -72,7 +72,7 @@ void Core::Impl::AbortRound(Run& run, CauseCandidate candidate, absl::Duration b
   for (auto& [id, node] : run.nodes) {
     if (node.restart_at.is_never()) continue;
     node.restart_at = MonotonicTime::Never();
-    Schedule(run, node);
+    Schedule(node);
   }
   SendDesiredToAll(run, true);
 }
@@ -83,12 +83,12 @@ void Core::Impl::RestartAlone(Run& run, Node& node, CauseCandidate candidate) {
   node.restart_cause = std::move(candidate.cause);
   node.restart_at = std::min(node.restart_at, now_.monotonic + BackOff(run.restarts.size() - 1));
   if (now_.monotonic >= node.restart_at) return RestartFailedSlots(run, node);
-  Schedule(run, node);
+  Schedule(node);
 }
 
 void Core::Impl::RestartFailedSlots(Run& run, Node& node) {
   node.restart_at = MonotonicTime::Never();
-  Schedule(run, node);
+  Schedule(node);
   for (uint32_t i = 0; i < node.slots.size(); ++i) {
     if (node.slots[i].phase != SlotState::Phase::kFailed) continue;
     v1::Record record = NewRecord();
@@ -170,7 +170,7 @@ void Core::Impl::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const 
   node.restart_at = MonotonicTime::Never();
   const bool is_fenced = node.ghost != 0 && node.armed_fence > absl::ZeroDuration();
   node.ghost_end = is_fenced ? node.last_seen + node.armed_fence : MonotonicTime::Never();
-  Schedule(run, node);
+  Schedule(node);
 }
 
 void Core::Impl::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
@@ -196,7 +196,7 @@ void Core::Impl::Bury(Run& run, Node& node, const std::string& reason) {
   gone.set_reason(reason);
   Write(std::move(record));
   node.ghost_end = MonotonicTime::Never();
-  Schedule(run, node);
+  Schedule(node);
 }
 
 // The lost node whose place a newcomer without an id of its own takes: one that had none either and whose processes

@@ -14,7 +14,7 @@ void Core::Impl::On(const ReportReceived& event) {
   node->had_extra_lease = false;
   node->lease_end = now_.monotonic + Lease();
   node->is_settled = event.report.is_settled() && run->HasEnded();
-  Schedule(*run, *node);
+  Schedule(*node);
 
   NoteFence(*run, *node, absl::Milliseconds(event.report.armed_fence_ms()));
   const uint64_t handle = node->handle;
@@ -152,7 +152,7 @@ void Core::Impl::On(const StreamClosed& event) {
   if (node == nullptr) return;
   if (attached.is_challenger) {
     node->challenger.reset();
-    Schedule(*run, *node);
+    Schedule(*node);
     return;
   }
   Detach(*node);
@@ -160,11 +160,11 @@ void Core::Impl::On(const StreamClosed& event) {
   if (node->challenger != nullptr) return ResolveChallenge(*run, *node, false);
   if (run->HasEnded()) {
     node->grace_end = node->is_settled ? MonotonicTime::Never() : now_.monotonic + options_.disconnect_grace;
-    Schedule(*run, *node);
+    Schedule(*node);
     return CheckSettled(*run);
   }
   node->grace_end = now_.monotonic + options_.disconnect_grace;
-  Schedule(*run, *node);
+  Schedule(*node);
 }
 
 // A keeper that is answered too early would not try again after a crash.

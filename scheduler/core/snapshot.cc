@@ -1,6 +1,8 @@
 #include "scheduler/core/snapshot.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace muster::scheduler {
 namespace {
@@ -62,6 +64,16 @@ void FromSnapshot(const v1::NodeSnapshot& snapshot, Node& node) {
   }
 }
 
+// The entries of a map with departures in that order, which is all that a snapshot keeps of the numbers.
+template <typename Departed>
+std::vector<const typename Departed::value_type*> InOrder(const Departed& departed) {
+  std::vector<const typename Departed::value_type*> entries;
+  for (const auto& entry : departed) entries.push_back(&entry);
+  std::sort(entries.begin(), entries.end(),
+            [](const auto* a, const auto* b) { return a->second.departure < b->second.departure; });
+  return entries;
+}
+
 v1::RunSnapshot ToSnapshot(const Run& run) {
   v1::RunSnapshot snapshot;
   snapshot.set_number(run.number);
@@ -70,7 +82,8 @@ v1::RunSnapshot ToSnapshot(const Run& run) {
   snapshot.set_opened_by(run.opened_by);
   snapshot.set_opened_unix_ms(run.opened_unix_ms);
   for (const auto& [id, node] : run.nodes) *snapshot.add_nodes() = ToSnapshot(node);
-  for (const auto& [id, gone] : run.gone) {
+  for (const auto* entry : InOrder(run.gone)) {
+    const auto& [id, gone] = *entry;
     v1::GoneSnapshot& g = *snapshot.add_gone();
     g.set_node_id(id);
     g.set_incarnation(gone.incarnation);
@@ -81,7 +94,8 @@ v1::RunSnapshot ToSnapshot(const Run& run) {
     g.set_role(gone.role);
     g.set_identity(gone.identity);
   }
-  for (const auto& [incarnation, removed] : run.removed) {
+  for (const auto* entry : InOrder(run.removed)) {
+    const auto& [incarnation, removed] = *entry;
     v1::RemovedSnapshot& r = *snapshot.add_removed();
     r.set_incarnation(incarnation);
     r.set_is_dead(removed.is_dead);
@@ -122,11 +136,12 @@ void FromSnapshot(const v1::RunSnapshot& snapshot, Run& run) {
                                         .address = gone.address(),
                                         .role = gone.role(),
                                         .identity = gone.identity(),
+                                        .departure = ++run.departures,
                                         .last_seen = {},
                                         .was_seen = false};
   }
   for (const v1::RemovedSnapshot& removed : snapshot.removed()) {
-    run.removed[removed.incarnation()] = {.is_dead = removed.is_dead()};
+    run.removed[removed.incarnation()] = {.is_dead = removed.is_dead(), .departure = ++run.departures};
   }
   run.round = snapshot.round();
   run.restart_count = snapshot.restart_count();

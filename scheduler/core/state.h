@@ -96,6 +96,7 @@ struct GoneNode {
   std::string address;
   v1::Role role = v1::ROLE_UNSPECIFIED;
   std::string identity;     // whose id it is
+  uint64_t departure = 0;   // who went later has the higher number
   MonotonicTime last_seen;  // volatile
   bool was_seen = false;    // volatile
 };
@@ -103,6 +104,7 @@ struct GoneNode {
 // One start of an agent that was removed. A Join that it sent before may still be on its way.
 struct RemovedIncarnation {
   bool is_dead = false;      // it can't have sent anything since
+  uint64_t departure = 0;    // who went later has the higher number
   uint64_t connect_seq = 0;  // volatile
 };
 
@@ -122,8 +124,9 @@ struct Run {
   int64_t opened_unix_ms = 0;
   std::map<std::string, Node> nodes;
   uint32_t spare_count = 0;                        // of nodes
-  std::map<std::string, GoneNode> gone;            // at most kMaxGoneNodes
-  std::map<uint64_t, RemovedIncarnation> removed;  // by incarnation; at most kMaxGoneNodes
+  uint64_t departures = 0;                         // the last number of one, in the two that follow
+  std::map<std::string, GoneNode> gone;            // the latest kMaxGoneNodes
+  std::map<uint64_t, RemovedIncarnation> removed;  // by incarnation; the latest kMaxGoneNodes
   uint32_t round = 0;                              // 0: none was closed yet
   uint32_t restart_count = 0;
   std::shared_ptr<const std::string> peer_list;  // serialised, of `round`

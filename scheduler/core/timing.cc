@@ -43,8 +43,7 @@ void Core::Impl::Schedule(Run& run) {
                                        is_held_back ? run.restart_at : MonotonicTime::Never()}));
 }
 
-void Core::Impl::Schedule(Run& run, Node& node) {
-  (void)run;
+void Core::Impl::Schedule(Node& node) {
   const MonotonicTime challenge = node.challenger == nullptr ? MonotonicTime::Never() : node.challenger->deadline;
   deadlines_.Set(node.handle, std::min({node.lease_end, node.grace_end, node.ghost_end, node.restart_at, challenge}));
 }
@@ -137,7 +136,7 @@ void Core::Impl::OnDue(Run& run, Node& node) {
   }
   if (now_.monotonic >= node.restart_at) RestartFailedSlots(run, node);
   if (now_.monotonic >= node.lease_end) {
-    if (!node.had_extra_lease && SuspectsItself()) return Schedule(run, node);
+    if (!node.had_extra_lease && SuspectsItself()) return Schedule(node);
     return LoseNode(run, node,
                     absl::StrCat("connected but silent for ", FormatAge(now_.monotonic - node.last_seen),
                                  " (MS_NODE_TIMEOUT is ", FormatAge(Lease()), ")"),
@@ -151,7 +150,7 @@ void Core::Impl::OnDue(Run& run, Node& node) {
                                                  " of the scheduler's restart (MS_NODE_TIMEOUT)"),
                     false, 0);
   }
-  Schedule(run, node);
+  Schedule(node);
 }
 
 // When half of all leases end within a second, and that is more than a few, the fault is more likely here: everybody
@@ -175,7 +174,7 @@ bool Core::Impl::SuspectsItself() {
     if (node->had_extra_lease) continue;
     node->lease_end = now_.monotonic + Lease();
     node->had_extra_lease = true;
-    Schedule(*run, *node);
+    Schedule(*node);
   }
   v1::StoryEvent event;
   event.set_kind("self_suspicion");
@@ -206,7 +205,7 @@ void Core::Impl::On(const LoopWasLate& event) {
         }
         node.missing_since = node.missing_since + event.by;
         if (node.challenger != nullptr) node.challenger->deadline = node.challenger->deadline + event.by;
-        Schedule(run, node);
+        Schedule(node);
       }
     }
   }

@@ -1,11 +1,13 @@
 #include "scheduler/rpc/acceptor.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <cerrno>
@@ -31,6 +33,7 @@ namespace {
 constexpr int kAcceptBatch = 64;      // then the others get their turn
 constexpr int kCrowdedPauseMs = 100;  // how often a full table looks for connections that have gone
 constexpr int kSweepPauseMs = 500;
+constexpr int kGuestSweepPauseMs = 5000;
 
 // Which socket a descriptor of this process stands for, without using the descriptor: it may belong to gRPC, which may
 // close it at any moment. Nothing if it is closed, or /proc is not there.
@@ -42,6 +45,20 @@ std::optional<uint64_t> InodeOf(int fd) {
   if (!absl::ConsumePrefix(&text, "socket:[") || !absl::ConsumeSuffix(&text, "]")) return std::nullopt;
   if (!absl::SimpleAtoi(text, &inode)) return std::nullopt;
   return inode;
+}
+
+// Ends a connection that gRPC owns: as if the peer had hung up. A descriptor of our own holds on to what is looked at.
+void Break(const SocketRef& socket) {
+  const UniqueFd own(fcntl(socket.fd, F_DUPFD_CLOEXEC, 0));
+  struct stat info {};
+  if (!own.is_open() || !socket.inode.has_value() || fstat(own.get(), &info) != 0) return;
+  if (S_ISSOCK(info.st_mode) && info.st_ino == *socket.inode) shutdown(own.get(), SHUT_RDWR);
+}
+
+// gRPC's form of a peer in ours; empty for the Unix socket.
+std::string NameOf(const std::string& grpc_peer) {
+  const PeerFacts peer = ParsePeer(grpc_peer);
+  return peer.is_unix ? "" : JoinHostPort(peer.address, peer.port);
 }
 
 std::string PeerName(const sockaddr_storage& peer) {
@@ -80,7 +97,8 @@ Acceptor::Acceptor(std::vector<Listener> listeners, Options options, HandOver ha
       counted_(counted),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      table_(options.table) {
+      table_(options.table),
+      guests_(options.guests) {
   MUSTER_CHECK(epoll_.is_open() && wake_.is_open(), "the acceptor needs two descriptors at the start");
 }
 
@@ -104,14 +122,39 @@ void Acceptor::Stop() {
 }
 
 void Acceptor::NoteCall(const std::string& grpc_peer) {
-  const PeerFacts peer = ParsePeer(grpc_peer);
-  if (peer.is_unix) return;
+  const std::string peer = NameOf(grpc_peer);
+  if (peer.empty()) return;
+  const MonotonicTime now = clock_.Read().monotonic;
   bool should_wake = false;
+  std::optional<PeerSocket> crowded_out;
   {
     MutexLock lock(mutex_);
-    should_wake = table_.NoteCall(JoinHostPort(peer.address, peer.port)) && std::exchange(waits_for_room_, false);
+    if (const auto socket = table_.NoteCall(peer)) {
+      should_wake = std::exchange(waits_for_room_, false);
+      crowded_out = guests_.Add(peer, *socket, now);
+    } else {
+      guests_.NoteCall(peer, now);
+    }
   }
   if (should_wake) eventfd_write(wake_.get(), 1);
+  if (!crowded_out.has_value()) return;
+  Break(crowded_out->socket);
+  counted_.Note(
+      LogLevel::kWarning, "crowded out connection",
+      absl::StrCat("broke the connection of ", crowded_out->peer, ", which has not joined: too many are open"));
+}
+
+void Acceptor::NoteJoined(const std::string& grpc_peer) {
+  const std::string peer = NameOf(grpc_peer);
+  MutexLock lock(mutex_);
+  guests_.NoteJoined(peer);
+}
+
+void Acceptor::NoteLeft(const std::string& grpc_peer) {
+  const std::string peer = NameOf(grpc_peer);
+  const MonotonicTime now = clock_.Read().monotonic;
+  MutexLock lock(mutex_);
+  guests_.NoteLeft(peer, now);
 }
 
 void Acceptor::Run() {
@@ -146,6 +189,7 @@ void Acceptor::Run() {
     }
     DropOverdue();
     Sweep();
+    SweepGuests();
     SetListening(HasRoom());
   }
   MutexLock lock(mutex_);
@@ -155,7 +199,8 @@ void Acceptor::Run() {
 int Acceptor::NextTimeoutMs() {
   if (!is_listening_) return kCrowdedPauseMs;
   MutexLock lock(mutex_);
-  return table_.empty() ? -1 : kSweepPauseMs;
+  if (!table_.empty()) return kSweepPauseMs;
+  return guests_.empty() ? -1 : kGuestSweepPauseMs;
 }
 
 bool Acceptor::HasRoom() {
@@ -273,9 +318,27 @@ void Acceptor::Sweep() {
     counted_.Note(LogLevel::kInfo, "ended without a call",
                   absl::StrCat("the connection of ", peer, " ended before it made a call"));
   }
-  for (const std::string& peer : swept.mute) {
+  for (const auto& [peer, socket] : swept.mute) {
+    Break(socket);
     counted_.Note(LogLevel::kWarning, "mute connection",
                   absl::StrCat(peer, " connected and made no call for ", FormatDuration(options_.table.call_limit)));
+  }
+}
+
+void Acceptor::SweepGuests() {
+  const MonotonicTime now = clock_.Read().monotonic;
+  if (now - last_guest_sweep_ < absl::Milliseconds(kGuestSweepPauseMs)) return;
+  last_guest_sweep_ = now;
+  std::vector<PeerSocket> overdue;
+  {
+    MutexLock lock(mutex_);
+    overdue = guests_.Sweep(now, InodeOf);
+  }
+  for (const auto& [peer, socket] : overdue) {
+    Break(socket);
+    counted_.Note(LogLevel::kInfo, "calm connection",
+                  absl::StrCat("broke the connection of ", peer, ", which has not joined and made no new call for ",
+                               FormatDuration(options_.guests.calm_limit)));
   }
 }
 

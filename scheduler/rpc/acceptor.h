@@ -2,7 +2,8 @@
 //
 // gRPC 1.51's own listener goes deaf for good when a flood of connects uses up the descriptors (CVE-2023-4785). Ours
 // leaves connections in the listen queue while descriptors are scarce or too many connections have not made their first
-// call, and drops those that say nothing or speak something else before gRPC ever sees them.
+// call, and drops those that say nothing or speak something else before gRPC ever sees them. It also breaks connections
+// that gRPC has and that nobody needs: see GuestTable.
 #pragma once
 
 #include <functional>
@@ -22,6 +23,7 @@ class Acceptor {
  public:
   struct Options {
     ConnectionTable::Options table;
+    GuestTable::Options guests;
     size_t descriptor_bound = 1024 - 64;  // connections use only descriptor numbers below this
     bool expects_tls = false;             // what the first byte of a TCP connection must announce
   };
@@ -38,6 +40,9 @@ class Acceptor {
 
   // Any thread: a call has come from this peer, in gRPC's form. Cheap.
   void NoteCall(const std::string& grpc_peer);
+  // So are these: a stream of this peer has joined, or has ended after that.
+  void NoteJoined(const std::string& grpc_peer);
+  void NoteLeft(const std::string& grpc_peer);
 
  private:
   void Run();
@@ -50,6 +55,7 @@ class Acceptor {
   void KeepSilent(UniqueFd fd, const std::string& peer, bool is_new);
   void DropOverdue();
   void Sweep();
+  void SweepGuests();
   bool HasRoom();
 
   std::vector<Listener> listeners_;
@@ -63,10 +69,11 @@ class Acceptor {
 
   // The thread's own.
   bool is_listening_ = false;
-  MonotonicTime last_sweep_;
+  MonotonicTime last_sweep_, last_guest_sweep_;
 
   Mutex mutex_;
   ConnectionTable table_ ABSL_GUARDED_BY(mutex_);
+  GuestTable guests_ ABSL_GUARDED_BY(mutex_);
   bool waits_for_room_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -1,5 +1,6 @@
 #include "scheduler/rpc/admin_service.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,37 @@
 
 namespace muster::scheduler {
 namespace {
+
+// A call whose answer counts until its peer has taken it.
+class AdminCall : public grpc::ServerUnaryReactor {
+ public:
+  AdminCall(const ServiceContext& services, grpc::CallbackServerContext* context)
+      : services_(services), context_(context) {}
+
+  // Ends the call with the answer, which has this size; or with an error, if too many wait to be taken.
+  void Answer(const absl::Status& status, size_t bytes) {
+    if (status.ok()) {
+      id_ = services_.replies.Take(bytes, services_.clock.Read().monotonic + services_.reply_limit,
+                                   [context = context_] { context->TryCancel(); });
+      if (!id_.has_value()) {
+        services_.counted.Note(LogLevel::kWarning, "busy",
+                               "turned an admin call away: too many answers wait to be read");
+        return Finish(
+            grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many answers wait to be read: try again later"));
+      }
+    }
+    Finish(ToGrpcStatus(status));
+  }
+  void OnDone() override {
+    if (id_.has_value()) services_.replies.Return(*id_);
+    delete this;
+  }
+
+ private:
+  const ServiceContext& services_;
+  grpc::CallbackServerContext* const context_;
+  std::optional<ReplyBudget::Id> id_;
+};
 
 class AdminService : public v1::Admin::CallbackService {
  public:
@@ -49,7 +81,8 @@ class AdminService : public v1::Admin::CallbackService {
   grpc::ServerUnaryReactor* GetCounters(grpc::CallbackServerContext* context, const v1::CountersRequest* /*request*/,
                                         v1::CountersReply* reply) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    const absl::Status status = Look(context);
+    const PeerFacts peer = PeerOf(*context, services_.takes_names);
+    const absl::Status status = Counted(peer, services_.authorizer.AuthorizeLook(peer));
     if (status.ok()) {
       for (const auto& [name, value] : services_.counted.Counts()) {
         v1::Counter& counter = *reply->add_counters();
@@ -74,9 +107,8 @@ class AdminService : public v1::Admin::CallbackService {
     }
   }
 
-  absl::Status Look(grpc::CallbackServerContext* context) {
-    const PeerFacts peer = PeerOf(*context, services_.takes_names);
-    absl::Status status = services_.authorizer.AuthorizeLook(peer);
+  // Counts a look that is refused.
+  absl::Status Counted(const PeerFacts& peer, absl::Status status) {
     if (!status.ok()) {
       services_.counted.Note(LogLevel::kWarning, KindOf(status),
                              absl::StrCat("refused a look for ", peer.ToString(), ": ", status.message()));
@@ -84,23 +116,41 @@ class AdminService : public v1::Admin::CallbackService {
     return status;
   }
 
+  absl::Status Sized(const PeerFacts& peer, const google::protobuf::MessageLite& request) {
+    absl::Status status = CheckRequestSize(request.ByteSizeLong());
+    if (!status.ok()) {
+      services_.counted.Note(LogLevel::kWarning, kOversize,
+                             absl::StrCat("turned a call of ", peer.ToString(), " away: ", status.message()));
+    }
+    return status;
+  }
+
   template <typename Request, typename Reply>
-  grpc::ServerUnaryReactor* Query(grpc::CallbackServerContext* context, const Request& request, Reply* reply) {
-    absl::Status status = Look(context);
+  grpc::ServerUnaryReactor* Query(grpc::CallbackServerContext* context, Request request, Reply* reply) {
+    const PeerFacts peer = PeerOf(*context, services_.takes_names);
+    absl::Status status = Sized(peer, request);
+    if (status.ok()) {
+      std::string job_id = request.job_id();
+      status = Counted(peer, services_.authorizer.AuthorizeLookAt(peer, job_id));
+      request.set_job_id(std::move(job_id));
+    }
     if (status.ok()) status = CheckRequest(request);
     return Ask(context, std::move(status), reply, [&](QueryId id) -> Event {
-      return QueryReceived{id, QueryRequest(request)};
+      return QueryReceived{id, QueryRequest(std::move(request))};
     });
   }
 
   template <typename Requested, typename Request, typename Reply>
   grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, const Request& request, Reply* reply) {
     const PeerFacts peer = PeerOf(*context, services_.takes_names);
-    absl::Status status = services_.authorizer.AuthorizeAdminChange(peer, request.job_id());
-    if (!status.ok()) {
-      services_.counted.Note(
-          LogLevel::kWarning, KindOf(status),
-          absl::StrCat("refused to change a run for ", peer.ToString(), ": ", std::string(status.message())));
+    absl::Status status = Sized(peer, request);
+    if (status.ok()) {
+      status = services_.authorizer.AuthorizeAdminChange(peer, request.job_id());
+      if (!status.ok()) {
+        services_.counted.Note(
+            LogLevel::kWarning, KindOf(status),
+            absl::StrCat("refused to change a run for ", peer.ToString(), ": ", std::string(status.message())));
+      }
     }
     if (status.ok()) status = CheckRequest(request);
     return Ask(context, std::move(status), reply, [&](QueryId id) -> Event { return Requested{id, request}; });
@@ -111,31 +161,32 @@ class AdminService : public v1::Admin::CallbackService {
   template <typename Reply, typename MakeEvent>
   grpc::ServerUnaryReactor* Ask(grpc::CallbackServerContext* context, absl::Status status, Reply* reply,
                                 const MakeEvent& make_event) {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    auto* call = new AdminCall(services_, context);  // until OnDone
     if (const std::string why = services_.WhyFull(); status.ok() && !why.empty()) {
       status = absl::ResourceExhaustedError(why);  // its answer could not be durable for now
     }
     if (!status.ok()) {
-      reactor->Finish(ToGrpcStatus(status));
-      return reactor;
+      call->Answer(status, 0);
+      return call;
     }
     const MonotonicTime deadline = services_.clock.Read().monotonic + services_.query_limit;
-    const absl::StatusOr<QueryId> id = services_.queries.Add(deadline, [reactor, reply](Answer answer) {
+    const absl::StatusOr<QueryId> id = services_.queries.Add(deadline, [call, reply](Answer answer) {
       auto* found = std::get_if<Reply>(&answer.reply);
       if (answer.status.ok() && found == nullptr) answer.status = absl::InternalError("an answer of another kind");
+      const size_t bytes = answer.status.ok() ? found->ByteSizeLong() : 0;
       if (answer.status.ok()) *reply = std::move(*found);
-      reactor->Finish(ToGrpcStatus(answer.status));
+      call->Answer(answer.status, bytes);
     });
     if (!id.ok()) {
       services_.counted.Note(LogLevel::kWarning, "busy",
                              absl::StrCat("turned an admin call away: ", std::string(id.status().message())));
-      reactor->Finish(ToGrpcStatus(id.status()));
-      return reactor;
+      call->Answer(id.status(), 0);
+      return call;
     }
     if (!services_.post(make_event(*id), nullptr)) {
       services_.queries.Resolve(Answer{*id, absl::ResourceExhaustedError("the scheduler is busy: try again"), {}});
     }
-    return reactor;
+    return call;
   }
 
   const ServiceContext& services_;

@@ -37,6 +37,10 @@ absl::Status PlaintextAuthorizer::AuthorizeAdminChange(const PeerFacts& peer, co
 
 absl::Status PlaintextAuthorizer::AuthorizeLook(const PeerFacts& /*peer*/) const { return absl::OkStatus(); }
 
+absl::Status PlaintextAuthorizer::AuthorizeLookAt(const PeerFacts& /*peer*/, std::string& /*job_id*/) const {
+  return absl::OkStatus();
+}
+
 absl::Status PlaintextAuthorizer::CheckStillWelcome(const PeerFacts& /*peer*/) const { return absl::OkStatus(); }
 
 }  // namespace muster::scheduler

@@ -24,10 +24,15 @@ class Authorizer {
                                         const std::string& node_id) const = 0;
   // May this peer change something about a job (stop a run)?
   virtual absl::Status AuthorizeAdminChange(const PeerFacts& peer, const std::string& job_id) const = 0;
-  // May this peer look at what there is?
+  // May this peer look at the scheduler itself, which tells nothing of any job?
   virtual absl::Status AuthorizeLook(const PeerFacts& peer) const = 0;
+  // May this peer look at a job? An empty job_id means all: it becomes the peer's own job if it may look at that only.
+  virtual absl::Status AuthorizeLookAt(const PeerFacts& peer, std::string& job_id) const = 0;
   // May a stream that was let in before stay? Asked when whom we trust has changed.
   virtual absl::Status CheckStillWelcome(const PeerFacts& peer) const = 0;
+  // Adds the authorities that the peer's certificate hangs on, as far as they are known now: what CheckStillWelcome
+  // asks about. For a peer that stays.
+  virtual void AddIssuers(PeerFacts& /*peer*/) const {}
 };
 
 // Without TLS everybody who reaches the port may join and look; changes are for the admin socket only.
@@ -38,6 +43,7 @@ class PlaintextAuthorizer : public Authorizer {
                                 const std::string& node_id) const override;
   absl::Status AuthorizeAdminChange(const PeerFacts& peer, const std::string& job_id) const override;
   absl::Status AuthorizeLook(const PeerFacts& peer) const override;
+  absl::Status AuthorizeLookAt(const PeerFacts& peer, std::string& job_id) const override;
   absl::Status CheckStillWelcome(const PeerFacts& peer) const override;
 };
 

@@ -39,9 +39,15 @@ std::vector<ConnectionTable::Silent> ConnectionTable::TakeAllSilent() {
 }
 
 void ConnectionTable::AddHandedOver(int fd, std::optional<uint64_t> inode, std::string peer, MonotonicTime now) {
-  handed_over_[std::move(peer)] = HandedOver{fd, inode, now};
+  handed_over_[std::move(peer)] = HandedOver{{fd, inode}, now};
 }
 
-bool ConnectionTable::NoteCall(const std::string& peer) { return handed_over_.erase(peer) > 0; }
+std::optional<SocketRef> ConnectionTable::NoteCall(const std::string& peer) {
+  const auto found = handed_over_.find(peer);
+  if (found == handed_over_.end()) return std::nullopt;
+  const SocketRef socket = found->second.socket;
+  handed_over_.erase(found);
+  return socket;
+}
 
 }  // namespace muster::scheduler

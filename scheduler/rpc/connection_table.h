@@ -15,6 +15,7 @@
 
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "scheduler/rpc/guest_table.h"
 
 namespace muster::scheduler {
 
@@ -51,12 +52,12 @@ class ConnectionTable {
   // gRPC gets it: from now on it is known by its peer (address and port). `inode` tells later whether `fd` still is
   // this socket; without one that can't be told, and only a call or its age takes it out.
   void AddHandedOver(int fd, std::optional<uint64_t> inode, std::string peer, MonotonicTime now);
-  // The first call has come. False if the peer is not in the table.
-  bool NoteCall(const std::string& peer);
+  // The first call has come: its socket, or nothing if the peer is not in the table.
+  std::optional<SocketRef> NoteCall(const std::string& peer);
 
   struct Swept {
     std::vector<std::string> closed;  // peers that went away, or were thrown out, before any call
-    std::vector<std::string> mute;    // peers that made no call in time; gRPC ends idle ones in its own time
+    std::vector<PeerSocket> mute;     // peers that made no call in time
   };
   // Removes handed-over connections that are gone or too old. `inode_of` gives the inode behind a descriptor, or
   // nothing if it is not open.
@@ -64,13 +65,18 @@ class ConnectionTable {
   Swept Sweep(MonotonicTime now, const InodeOf& inode_of) {
     Swept swept;
     for (auto it = handed_over_.begin(); it != handed_over_.end();) {
-      const bool is_open = inode_of(it->second.fd) == it->second.inode;
+      const SocketRef socket = it->second.socket;
+      const bool is_open = inode_of(socket.fd) == socket.inode;
       const bool is_old = now - it->second.since >= options_.call_limit;
       if (is_open && !is_old) {
         ++it;
         continue;
       }
-      (is_open ? swept.mute : swept.closed).push_back(it->first);
+      if (is_open) {
+        swept.mute.push_back({it->first, socket});
+      } else {
+        swept.closed.push_back(it->first);
+      }
       it = handed_over_.erase(it);
     }
     return swept;
@@ -82,8 +88,7 @@ class ConnectionTable {
     MonotonicTime since;
   };
   struct HandedOver {
-    int fd = -1;
-    std::optional<uint64_t> inode;
+    SocketRef socket;
     MonotonicTime since;
   };
 

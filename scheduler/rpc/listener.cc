@@ -126,8 +126,9 @@ absl::Status ClearPath(const std::string& path, const sockaddr_un& address) {
   if (!S_ISSOCK(info.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat(path, " exists and is no socket"));
   }
-  const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+  // Without waiting: one that hangs has a full queue (EAGAIN), and is there all the same.
+  const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 || errno == EAGAIN) {
     return absl::AlreadyExistsError(absl::StrCat("another scheduler answers at ", path));
   }
   if (errno != ECONNREFUSED || unlink(path.c_str()) != 0) {

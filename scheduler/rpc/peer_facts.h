@@ -19,7 +19,8 @@ struct PeerFacts {
   std::string identity;                   // its URI name; empty too where names don't count (--tls_identity=ca-only)
   std::string fingerprint;                // SHA-256 of its DER form, lower-case hexadecimal
   std::optional<PeerName> name;           // the identity, read
-  std::vector<Certificate> certificates;  // its own first
+  std::vector<Certificate> certificates;  // its own first, then what it showed, then its issuers if they are known
+  bool knows_issuers = false;
 
   // "10.0.0.1:4711", "the admin socket".
   std::string ToString() const;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/limits.h"
 #include "common/mutex.h"
 #include "scheduler/rpc/acceptor.h"
 #include "scheduler/rpc/admin_service.h"
@@ -77,6 +78,7 @@ class RpcServer::Impl {
         counted_(counted),
         streams_(options_.most_unjoined),
         queries_(options_.max_queries),
+        replies_(options_.reply_bytes),
         sink_(streams_, queries_, rounds_, counted, std::move(on_settled)),
         services_{nullptr,
                   clock,
@@ -85,9 +87,11 @@ class RpcServer::Impl {
                   streams_,
                   queries_,
                   rounds_,
+                  replies_,
                   options_.join_limit,
                   options_.close_limit,
                   options_.query_limit,
+                  options_.reply_limit,
                   options_.why_full,
                   options_.tls_store,
                   options_.tls_store != nullptr && options_.tls_store->settings().needs_name()} {}
@@ -111,11 +115,16 @@ class RpcServer::Impl {
     tcp_ = AddAcceptor(builder, has_tls ? options_.tls->credentials() : grpc::InsecureServerCredentials());
     unix_ = AddAcceptor(builder, grpc::InsecureServerCredentials());
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr) return absl::InternalError("gRPC could not start its server");
+    if (server_ == nullptr) {
+      CountHandshakesIn(nullptr);
+      return absl::InternalError("gRPC could not start its server");
+    }
 
     sweeper_.Start([this] { Sweep(); });
     acceptor_ = MakeAcceptor();
     call_watch_->Attach([this](const std::string& peer) { acceptor_->NoteCall(peer); });
+    services_.note_joined = [this](const std::string& peer) { acceptor_->NoteJoined(peer); };
+    services_.note_left = [this](const std::string& peer) { acceptor_->NoteLeft(peer); };
     acceptor_->Start();
     return absl::OkStatus();
   }
@@ -145,10 +154,10 @@ class RpcServer::Impl {
 
  private:
   void Configure(grpc::ServerBuilder& builder) {
-    // Sessions check the size themselves: gRPC 1.51 has the whole message in memory before it looks at its own limit,
-    // and then tells neither side of the service which one it was. What all of them may hold together is bounded by the
-    // quota below.
-    builder.SetMaxReceiveMessageSize(-1);
+    // Services check sizes themselves, with limits of their own, and say so: gRPC 1.51 has the whole message in memory
+    // before it looks at this one, and then tells the service nothing. It keeps what is out of all proportion from
+    // being parsed. What all messages may hold together is bounded by the quota below.
+    builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxReceivedBytes));
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                                static_cast<int>(absl::ToInt64Milliseconds(options_.handshake_limit)));
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
@@ -171,9 +180,11 @@ class RpcServer::Impl {
     options.table.silence_limit = options_.handshake_limit;
     options.table.crowded_silence_limit = std::min(options_.handshake_limit, options.table.crowded_silence_limit);
     options.table.call_limit = options_.handshake_limit + absl::Seconds(1);  // gRPC's own limit comes first
+    options.guests = options_.guests;
     options.expects_tls = options_.tls != nullptr;
     options.descriptor_bound =
         options_.descriptor_limit - std::min(options_.descriptor_limit / 2, options_.reserved_descriptors);
+    options.guests.limit = std::min(options.guests.limit, options.descriptor_bound / 2);
     return std::make_unique<Acceptor>(
         std::move(options_.listeners), options,
         [this](int fd, bool is_unix) {
@@ -188,6 +199,7 @@ class RpcServer::Impl {
     const MonotonicTime now = clock_.Read().monotonic;
     streams_.Sweep(now);
     queries_.Expire(now);
+    replies_.Sweep(now);
     if (now - last_flush_ >= absl::Seconds(10)) {
       last_flush_ = now;
       counted_.Flush();
@@ -200,6 +212,7 @@ class RpcServer::Impl {
   StreamRegistry streams_;
   PendingQueries queries_;
   PublishedRounds rounds_;
+  ReplyBudget replies_;
   RpcEffectSink sink_;
   ServiceContext services_;
   std::unique_ptr<grpc::Service> session_service_;

@@ -14,6 +14,7 @@
 #include "common/tls_grpc/credentials.h"
 #include "scheduler/loop/loop.h"
 #include "scheduler/rpc/authorizer.h"
+#include "scheduler/rpc/guest_table.h"
 #include "scheduler/rpc/listener.h"
 #include "scheduler/rpc/service_context.h"
 
@@ -28,11 +29,14 @@ class RpcServer {
     size_t memory_limit = 1ull << 30;  // bytes for all connections; beyond it calls are broken off
     size_t pending_per_core = 64;      // connections without a first call
     size_t max_queries = 1'024;        // admin calls that wait for an answer
+    size_t reply_bytes = 64 << 20;     // of their answers, on their way out
     size_t most_unjoined = 4'096;      // streams that have not joined
+    GuestTable::Options guests = {};   // connections without such a stream
     absl::Duration handshake_limit = absl::Seconds(10);
     absl::Duration join_limit = absl::Seconds(10);
     absl::Duration close_limit = absl::Seconds(5);
     absl::Duration query_limit = absl::Seconds(10);
+    absl::Duration reply_limit = absl::Seconds(30);
     std::function<std::string()> why_full = nullptr;  // see ServiceContext; any thread
     // With TLS: both, neither owned.
     const TlsStore* tls_store = nullptr;

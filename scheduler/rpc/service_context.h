@@ -11,12 +11,15 @@
 #include "scheduler/rpc/authorizer.h"
 #include "scheduler/rpc/pending_queries.h"
 #include "scheduler/rpc/published_rounds.h"
+#include "scheduler/rpc/reply_budget.h"
 #include "scheduler/rpc/stream_registry.h"
 
 namespace muster::scheduler {
 
 // Loop::Post, or a test's stand-in.
 using PostEvent = std::function<bool(Event event, std::function<void()> applied)>;
+
+inline constexpr char kOversize[] = "oversize message";  // what it is counted under
 
 struct ServiceContext {
   PostEvent post;
@@ -26,15 +29,21 @@ struct ServiceContext {
   StreamRegistry& streams;
   PendingQueries& queries;
   PublishedRounds& rounds;
+  ReplyBudget& replies;
   absl::Duration join_limit = absl::Seconds(10);   // from the opening of a stream to its join
   absl::Duration close_limit = absl::Seconds(5);   // for a peer to take what a closing stream still has to say
   absl::Duration query_limit = absl::Seconds(10);  // for the core to answer an admin call
+  absl::Duration reply_limit = absl::Seconds(30);  // for a peer to take such an answer
   // Why there is no room for new joins and queries at the moment; empty when there is. May be null. Nodes that come
   // back to their run are let in all the same.
   std::function<std::string()> why_full = nullptr;
 
   const TlsStore* tls = nullptr;  // null without TLS
   bool takes_names = false;       // see PeerOf
+
+  // A stream of this peer, in gRPC's form, has joined; or has ended after that.
+  std::function<void(const std::string& grpc_peer)> note_joined = nullptr;
+  std::function<void(const std::string& grpc_peer)> note_left = nullptr;
 
   std::string WhyFull() const { return why_full ? why_full() : ""; }
 };

@@ -21,12 +21,19 @@ grpc::StatusCode CodeOf(v1::Refusal::Reason reason) {
   return grpc::StatusCode::INVALID_ARGUMENT;
 }
 
+PeerFacts PeerThatStays(const ServiceContext& services, const grpc::CallbackServerContext& context) {
+  PeerFacts peer = PeerOf(context, services.takes_names);
+  services.authorizer.AddIssuers(peer);
+  return peer;
+}
+
 }  // namespace
 
 Session::Session(const ServiceContext& services, grpc::CallbackServerContext* context)
     : services_(services),
       context_(context),
-      peer_(PeerOf(*context, services.takes_names)),
+      peer_(PeerThatStays(services, *context)),
+      grpc_peer_(context->peer()),
       id_(services.streams.NextId()) {}
 
 void Session::Begin() {
@@ -41,6 +48,10 @@ void Session::Send(std::shared_ptr<const v1::SchedulerMessage> message) {
   {
     MutexLock lock(mutex_);
     if (is_ending_) return;
+    // Under the lock, so that OnDone comes later.
+    if (message->has_welcome() && !std::exchange(is_welcomed_, true) && services_.note_joined) {
+      services_.note_joined(grpc_peer_);
+    }
     has_room = outgoing_.Push(std::move(message));
   }
   if (!has_room) {
@@ -101,7 +112,7 @@ void Session::OnReadDone(bool ok) {
   if (bytes.Length() > kMaxSessionMessageBytes) {
     Refuse(v1::Refusal::MALFORMED,
            absl::StrCat("a message of ", bytes.Length(), " bytes; at most ", kMaxSessionMessageBytes, " are allowed"),
-           "oversize message");
+           kOversize);
     return;
   }
   v1::AgentMessage message;
@@ -304,6 +315,7 @@ void Session::OnDone() {
   {
     MutexLock lock(mutex_);
     is_done_ = true;
+    if (is_welcomed_ && services_.note_left) services_.note_left(grpc_peer_);
   }
   const std::shared_ptr<Session> last = std::move(self_);
   services_.streams.Remove(id_);

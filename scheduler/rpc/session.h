@@ -61,6 +61,7 @@ class Session : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffe
   const ServiceContext& services_;
   grpc::CallbackServerContext* const context_;  // valid until OnDone
   const PeerFacts peer_;
+  const std::string grpc_peer_;
   const StreamId id_;
   std::shared_ptr<Session> self_;  // until OnDone
   grpc::ByteBuffer incoming_;      // owned by the read in flight, then by OnReadDone
@@ -76,6 +77,7 @@ class Session : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffe
   bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;   // Finish was, or is about to be, called
   bool is_done_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_joined_ ABSL_GUARDED_BY(mutex_) = false;  // the core has been told of this stream
+  bool is_welcomed_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_told_closed_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
 };

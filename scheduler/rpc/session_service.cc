@@ -50,6 +50,7 @@ class SessionService : public Raw {
  private:
   absl::Status AnswerPeers(const PeerFacts& peer, const grpc::ByteBuffer& request_bytes, grpc::ByteBuffer& reply) {
     v1::GetPeersRequest request;
+    if (absl::Status status = CheckRequestSize(request_bytes.Length()); !status.ok()) return Oversize(peer, status);
     if (!Parse(request_bytes, request)) return Malformed(peer, "the request is no GetPeersRequest");
     if (const absl::Status status = CheckRequest(request); !status.ok()) return Malformed(peer, status.message());
     if (absl::Status status = services_.authorizer.AuthorizeForNode(peer, request.job_id(), ""); !status.ok()) {
@@ -67,6 +68,7 @@ class SessionService : public Raw {
   // The reactor is finished when what the farewell says is durable; here and now if it isn't taken.
   absl::Status TakeFarewell(const PeerFacts& peer, const v1::FarewellRequest& farewell,
                             grpc::ServerUnaryReactor* reactor) {
+    if (absl::Status status = CheckRequestSize(farewell.ByteSizeLong()); !status.ok()) return Oversize(peer, status);
     if (const absl::Status status = CheckFarewell(farewell); !status.ok()) return Malformed(peer, status.message());
     if (absl::Status status = services_.authorizer.AuthorizeForNode(peer, farewell.job_id(), farewell.node_id());
         !status.ok()) {
@@ -99,6 +101,12 @@ class SessionService : public Raw {
     services_.counted.Note(LogLevel::kWarning, "malformed request",
                            absl::StrCat("turned a call of ", peer.ToString(), " away: ", why));
     return absl::InvalidArgumentError(why);
+  }
+
+  absl::Status Oversize(const PeerFacts& peer, absl::Status status) {
+    services_.counted.Note(LogLevel::kWarning, kOversize,
+                           absl::StrCat("turned a call of ", peer.ToString(), " away: ", status.message()));
+    return status;
   }
 
   absl::Status Denied(const PeerFacts& peer, absl::Status status) {

@@ -11,12 +11,12 @@ StreamId StreamRegistry::NextId() {
 
 std::shared_ptr<OpenStream> StreamRegistry::Add(StreamId id, std::shared_ptr<OpenStream> stream) {
   MutexLock lock(mutex_);
-  streams_.emplace(id, std::move(stream));
+  streams_.emplace(id, Entry{std::move(stream), {}});
   unjoined_.insert(id);
   if (unjoined_.size() <= most_unjoined_) return nullptr;
   const auto oldest = streams_.find(*unjoined_.begin());
   unjoined_.erase(unjoined_.begin());
-  return oldest == streams_.end() ? nullptr : oldest->second;
+  return oldest == streams_.end() ? nullptr : oldest->second.stream;
 }
 
 void StreamRegistry::NoteJoined(StreamId id) {
@@ -29,7 +29,8 @@ void StreamRegistry::Remove(StreamId id) {
   MutexLock lock(mutex_);
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
-  removed = std::move(found->second);
+  removed = std::move(found->second.stream);
+  for (const MonotonicTime deadline : found->second.deadlines) deadlines_.erase({deadline, id});
   unjoined_.erase(id);
   streams_.erase(found);
   if (streams_.empty()) emptied_.NotifyAll();
@@ -38,15 +39,20 @@ void StreamRegistry::Remove(StreamId id) {
 std::shared_ptr<OpenStream> StreamRegistry::Find(StreamId id) const {
   MutexLock lock(mutex_);
   const auto found = streams_.find(id);
-  return found == streams_.end() ? nullptr : found->second;
+  return found == streams_.end() ? nullptr : found->second.stream;
 }
 
 std::vector<std::shared_ptr<OpenStream>> StreamRegistry::All() const {
   MutexLock lock(mutex_);
   std::vector<std::shared_ptr<OpenStream>> all;
   all.reserve(streams_.size());
-  for (const auto& [id, stream] : streams_) all.push_back(stream);
+  for (const auto& [id, entry] : streams_) all.push_back(entry.stream);
   return all;
+}
+
+size_t StreamRegistry::deadline_count() const {
+  MutexLock lock(mutex_);
+  return deadlines_.size();
 }
 
 size_t StreamRegistry::size() const {
@@ -56,6 +62,9 @@ size_t StreamRegistry::size() const {
 
 void StreamRegistry::Watch(StreamId id, MonotonicTime when) {
   MutexLock lock(mutex_);
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  found->second.deadlines.push_back(when);
   deadlines_.emplace(when, id);
 }
 
@@ -64,8 +73,10 @@ void StreamRegistry::Sweep(MonotonicTime now) {
   {
     MutexLock lock(mutex_);
     while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
-      const auto found = streams_.find(deadlines_.begin()->second);
-      if (found != streams_.end()) due.push_back(found->second);
+      const auto [when, id] = *deadlines_.begin();
+      Entry& entry = streams_.at(id);
+      std::erase(entry.deadlines, when);
+      due.push_back(entry.stream);
       deadlines_.erase(deadlines_.begin());
     }
   }

@@ -1,9 +1,9 @@
 // All open Session streams by id, and their deadlines. Thread-safe.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -45,8 +45,10 @@ class StreamRegistry {
   std::shared_ptr<OpenStream> Find(StreamId id) const;  // null: it is gone
   std::vector<std::shared_ptr<OpenStream>> All() const;
   size_t size() const;
+  size_t deadline_count() const;
 
-  // OnDeadline is called by the first Sweep at or after `when`, if the stream still lives.
+  // OnDeadline is called by the first Sweep at or after `when`, if the stream still lives. Nothing is kept of one that
+  // is gone.
   void Watch(StreamId id, MonotonicTime when);
   void Sweep(MonotonicTime now);
 
@@ -58,8 +60,12 @@ class StreamRegistry {
   mutable Mutex mutex_;
   mutable CondVar emptied_;
   StreamId last_id_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::flat_hash_map<StreamId, std::shared_ptr<OpenStream>> streams_ ABSL_GUARDED_BY(mutex_);
-  std::multimap<MonotonicTime, StreamId> deadlines_ ABSL_GUARDED_BY(mutex_);
+  struct Entry {
+    std::shared_ptr<OpenStream> stream;
+    std::vector<MonotonicTime> deadlines;
+  };
+  absl::flat_hash_map<StreamId, Entry> streams_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::pair<MonotonicTime, StreamId>> deadlines_ ABSL_GUARDED_BY(mutex_);
   std::set<StreamId> unjoined_ ABSL_GUARDED_BY(mutex_);  // the oldest first
 };
 

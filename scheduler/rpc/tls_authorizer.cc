@@ -1,5 +1,9 @@
 #include "scheduler/rpc/tls_authorizer.h"
 
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "common/text.h"
 
@@ -20,9 +24,23 @@ absl::Status CheckJob(const PeerFacts& peer, const std::string& job_id) {
 
 }  // namespace
 
-absl::Status TlsAuthorizer::CheckStillWelcome(const PeerFacts& peer) const {
-  if (peer.is_unix) return absl::OkStatus();
-  if (peer.certificates.empty()) return Deny(TlsFault::kNoCertificate, "the connection has no certificate");
+void TlsAuthorizer::AddIssuers(PeerFacts& peer) const {
+  const std::shared_ptr<const TrustBase> trust = store_.Current()->trust;
+  if (peer.knows_issuers || peer.certificates.empty() || !trust->has_lists) return;
+  std::vector<Certificate> candidates(peer.certificates.begin() + 1, peer.certificates.end());
+  for (Certificate& known : intermediates_.All()) candidates.push_back(std::move(known));
+  candidates.insert(candidates.end(), trust->authorities.begin(), trust->authorities.end());
+  for (Certificate& issuer : IssuersOf(peer.certificates.front(), candidates)) {
+    peer.certificates.push_back(std::move(issuer));
+  }
+  peer.knows_issuers = true;
+}
+
+absl::Status TlsAuthorizer::CheckStillWelcome(const PeerFacts& given) const {
+  if (given.is_unix) return absl::OkStatus();
+  if (given.certificates.empty()) return Deny(TlsFault::kNoCertificate, "the connection has no certificate");
+  PeerFacts peer = given;
+  AddIssuers(peer);
   const TlsRefusal refusal = CheckStillGood(*store_.Current()->trust, peer.certificates);
   if (!refusal.ok()) return Deny(refusal.fault, refusal.text);
   if (needs_name_ && !peer.name.has_value()) return Deny(TlsFault::kNameMissing, "the certificate has no name");
@@ -59,6 +77,13 @@ absl::Status TlsAuthorizer::AuthorizeForNode(const PeerFacts& peer, const std::s
 }
 
 absl::Status TlsAuthorizer::AuthorizeLook(const PeerFacts& peer) const { return CheckStillWelcome(peer); }
+
+absl::Status TlsAuthorizer::AuthorizeLookAt(const PeerFacts& peer, std::string& job_id) const {
+  if (absl::Status status = CheckStillWelcome(peer); !status.ok()) return status;
+  if (peer.is_unix || !needs_name_) return absl::OkStatus();
+  if (job_id.empty() && peer.name->job != "*") job_id = peer.name->job;
+  return job_id.empty() ? absl::OkStatus() : CheckJob(peer, job_id);
+}
 
 absl::Status TlsAuthorizer::AuthorizeAdminChange(const PeerFacts& peer, const std::string& job_id) const {
   if (peer.is_unix) return absl::OkStatus();

@@ -104,6 +104,12 @@ absl::Status CheckLimit(uint32_t limit, uint32_t high) { return CheckRange("limi
 
 }  // namespace
 
+absl::Status CheckRequestSize(size_t bytes) {
+  if (bytes <= kMaxRequestBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a request of ", bytes, " bytes; at most ", kMaxRequestBytes, " are allowed"));
+}
+
 absl::Status CheckJoin(const v1::Join& join) {
   if (join.protocol_version() != kProtocolVersion) {
     return absl::InvalidArgumentError(absl::StrCat("the agent speaks protocol version ", join.protocol_version(),

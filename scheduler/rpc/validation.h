@@ -5,11 +5,16 @@
 // gets here: the protobuf parser refuses it.
 #pragma once
 
+#include <cstddef>
+
 #include "absl/status/status.h"
 #include "muster/v1/admin.pb.h"
 #include "muster/v1/rendezvous.pb.h"
 
 namespace muster::scheduler {
+
+// Of a whole request of a unary call, as it came.
+absl::Status CheckRequestSize(size_t bytes);
 
 absl::Status CheckJoin(const v1::Join& join);
 absl::Status CheckReport(const v1::Report& report);

@@ -359,6 +359,39 @@ def test_changes_want_an_admins_certificate_or_the_unix_socket(secured, cluster)
     agent.wait(20)
 
 
+def test_a_node_sees_its_own_job_only(secured, cluster):
+    secured.start_scheduler()
+    for name, job in (("a", "one"), ("b", "two")):
+        secured.start_node(name, SLEEP, "--worker_num", 1, "--job_id", job, certificate=secured.authority.node(name, job))
+    secured.wait_until_running(2)
+    cluster.env["XDG_RUNTIME_DIR"] = str(cluster.folder / "nowhere")  # not over the Unix socket
+
+    def jobs(folder):
+        return {run["job_id"] for run in secured.json("status", folder=folder)["runs"]}
+    assert jobs("scheduler") == {"one", "two"}, "an admin of all jobs"
+    assert jobs("a") == {"one"} and jobs("b") == {"two"}
+    assert {event["job_id"] for event in secured.json("events", folder="a")["events"]} == {"one"}
+    assert "is not of job" in secured.ctl("status", "--job", "two", folder="a", code=None)
+    assert secured.count("identity: other job", folder="a") >= 1, "counters are for everybody"
+    secured.ctl("ping", folder="a")
+
+
+def test_ms_ring_works_after_a_renewal_between_rounds(secured, cluster):
+    secured.start_scheduler()
+    command = ["sh", "-c", "while [ ! -e fail-$MS_ROUND-$RANK ]; do sleep 0.1; done; exit 7"]
+    agents = [secured.start_node(name, command, "--worker_num", 2, "--enable_recovery", 1, "--preflight", "ring")
+              for name in ("a", "b")]
+    secured.wait_until_running(2)
+    renewed = secured.authority.node("a")
+    pki.write(secured.folders["a"].path / "client.pem", renewed.pem())
+    agents[0].expect_said("reconnected", timeout=10)
+    (cluster.folder / "fail-1-0").touch()
+    eventually(lambda: any(job["round"] == 2 for job in secured.json("ranks")["jobs"]), 30, "the next round")
+    secured.wait_until_running(2)
+    for agent in agents:
+        assert "not the one" not in agent.output(), agent.output()
+
+
 def test_require_tls_refuses_plain_text_to_other_machines(cluster):
     words = ["--require_tls", "--sched_host", "192.0.2.1", "--sched_port", 9999]
     agent = cluster.start_agent("agent", words, ["true"])

@@ -21,6 +21,9 @@ std::string PrintAssignment(const v1::Assignment& assignment) {
                     slot.attempt() == 0 ? "" : absl::StrCat(" attempt ", slot.attempt()),
                     slot.should_run() ? "" : " done", "]");
   }
+  if (!assignment.certificate_fingerprint().empty()) {
+    absl::StrAppend(&text, " certificate ", assignment.certificate_fingerprint(), ",");
+  }
   absl::StrAppend(&text, assignment.role() == v1::ROLE_SERVER ? " server," : "", " of ", assignment.worker_num(),
                   assignment.server_num() == 0 ? "" : absl::StrCat("+", assignment.server_num()), ", local size ",
                   assignment.local_world_size(), ", node rank ", assignment.node_rank(), " of ",

@@ -22,7 +22,7 @@ using testing_tls::UriSpec;
 class HandshakeTest : public TlsServerTest {
  protected:
   void ExpectRefused(const Issued& issued, TlsFault fault) {
-    const uint64_t before = Count(fault);
+    const uint64_t before = Count(fault), all_before = Refusals();
     for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
       RawOptions options;
       options.certificate = &issued;
@@ -30,6 +30,15 @@ class HandshakeTest : public TlsServerTest {
       EXPECT_FALSE(RawConnect(port_, options).is_let_in) << FaultName(fault);
     }
     EXPECT_EQ(AwaitCount(fault, before + 2), before + 2) << FaultName(fault);
+    EXPECT_EQ(Refusals(), all_before + 2) << "nothing else is counted for it";
+  }
+  // Of all reasons together.
+  uint64_t Refusals() {
+    uint64_t all = 0;
+    for (const auto& [kind, count] : counted_.Counts()) {
+      if (kind != "ended without a call" && kind != "hung up at once") all += count;
+    }
+    return all;
   }
   void ExpectRefused(const CertificateSpec& spec, TlsFault fault) { ExpectRefused(authority_.Issue(spec), fault); }
 };
@@ -43,6 +52,34 @@ TEST_F(HandshakeTest, ANodeIsLetIn) {
     const RawResult result = RawConnect(port_, options);
     EXPECT_TRUE(result.is_let_in) << result.error;
   }
+}
+
+// A client that gives up before it has been let in, or stays for a moment only, has done nothing wrong.
+TEST_F(HandshakeTest, TheHonestAreNotCounted) {
+  const Issued node = Node("n1");
+  EXPECT_TRUE(Connect(node).is_let_in);
+  const auto dial = [&](const std::string& bytes) {
+    UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port_);
+    ASSERT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    ASSERT_EQ(send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  };
+  dial("");
+  dial(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 9));  // a hello that is broken off
+  const auto channel = Channel(node);
+  {
+    AgentStream cancelled(channel);
+    cancelled.Write(AgentStream::GoodJoin());
+    loop_.Await<JoinRequested>();
+    cancelled.Cancel();
+    EXPECT_EQ(cancelled.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  loop_.Await<StreamClosed>();
+  for (int i = 0; i < 1000 && counted_.Counts()["ended without a call"] < 1; ++i) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_EQ(Refusals(), 0u);
 }
 
 TEST_F(HandshakeTest, NoCertificate) {

@@ -131,7 +131,58 @@ TEST_F(IdentityTest, ChangesAreForAdmins) {
   EXPECT_EQ(loop_.CountOf<StopRequested>(), 2u);
 }
 
-TEST_F(IdentityTest, EverybodyWhoIsLetInMayLook) {
+TEST_F(IdentityTest, AJobIsForThoseWhoseNameCoversIt) {
+  const auto socket = ChannelWith(grpc::InsecureChannelCredentials(), "unix:" + folder_.path("admin.sock"));
+  struct Case {
+    std::shared_ptr<grpc::Channel> channel;
+    std::string asked;
+    std::string seen;  // the job that the core is asked about; "-": refused
+  };
+  const auto with = [&](const std::string& uri) { return Channel(Issue(UriSpec({uri}))); };
+  const std::vector<Case> cases = {
+      {with(NodeUri("a")), "default", "default"},
+      {with(NodeUri("a")), "another", "-"},
+      {with(NodeUri("a")), "", "default"},
+      {with(HostUri("h")), "another", "-"},
+      {with(HostUri("h")), "", "default"},
+      {with(HostUri("h", "*")), "another", "another"},
+      {with(NodeUri("*", "*")), "", ""},
+      {with(AdminUri("default")), "another", "-"},
+      {with(AdminUri()), "", ""},
+      {with(SchedulerUri("default")), "", "default"},
+      {with(SchedulerUri()), "another", "another"},
+      {socket, "another", "another"},
+      {socket, "", ""},
+  };
+  const auto look = [](auto call) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(300));
+    return call(context);
+  };
+  size_t seen = 0, refused = 0;
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.asked + " -> " + c.seen);
+    const auto stub = v1::Admin::NewStub(c.channel);
+    const auto ask = [&](auto request, auto reply, auto method) {
+      request.set_job_id(c.asked);
+      const grpc::Status status = look([&](auto& context) { return (stub.get()->*method)(&context, request, &reply); });
+      if (c.seen == "-") {
+        EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+        EXPECT_EQ(Count(TlsFault::kOtherJob), ++refused);
+        return;
+      }
+      const QueryReceived query = loop_.Await<QueryReceived>(seen++);
+      EXPECT_EQ(std::visit([](const auto& asked) { return asked.job_id(); }, query.request), c.seen);
+    };
+    ask(v1::StatusRequest(), v1::StatusReply(), &v1::Admin::Stub::GetStatus);
+    ask(v1::NodesRequest(), v1::NodesReply(), &v1::Admin::Stub::ListNodes);
+    ask(v1::RanksRequest(), v1::RanksReply(), &v1::Admin::Stub::ListRanks);
+    ask(v1::EventsRequest(), v1::EventsReply(), &v1::Admin::Stub::ListEvents);
+  }
+  EXPECT_EQ(loop_.CountOf<QueryReceived>(), seen);
+}
+
+TEST_F(IdentityTest, EverybodyWhoIsLetInMayLookAtTheScheduler) {
   v1::CountersReply reply;
   ASSERT_TRUE(Counters(Channel(Node("a")), &reply).ok());
   EXPECT_EQ(reply.certificate_fingerprint(), store_->Current()->identity->leaf().Fingerprint());
@@ -168,6 +219,35 @@ TEST_F(IdentityTest, AnOpenStreamOfARevokedPeerIsCut) {
   EXPECT_EQ(GetPeers(channel, "default").error_code(), grpc::StatusCode::PERMISSION_DENIED);
   v1::CountersReply reply;
   EXPECT_EQ(Counters(channel, &reply).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_TRUE(untouched.Write(AgentStream::Heartbeat(1)));
+  loop_.Await<ReportReceived>();
+}
+
+// The peer showed its own certificate only; the scheduler has the intermediate from its own files.
+TEST_F(IdentityTest, AnOpenStreamBelowARevokedIntermediateIsCut) {
+  testing_tls::Authority middle = authority_.IssueAuthority("Middle");
+  const auto write_lists = [&](const std::vector<Certificate>& revoked) {
+    folder_.Write("crl.pem", authority_.RevocationList(revoked) + middle.RevocationList({}));
+  };
+  folder_.Write("ca.crt", authority_.pem() + middle.pem());
+  write_lists({});
+  Start();
+  Issued below = middle.Issue(testing_tls::NodeSpec("below"));
+  below.chain_pem = below.certificate.ToPem();
+  const auto channel = Channel(below);
+  AgentStream cut(channel), untouched(Channel(Node("good")));
+  ASSERT_TRUE(cut.Write(Join("below")));
+  ASSERT_TRUE(untouched.Write(Join("good")));
+  loop_.Await<JoinRequested>(1);
+  const MonotonicTime begin = Clock::System().Read().monotonic;
+  write_lists({middle.certificate()});
+  Reload();
+  EXPECT_THAT(cut.Read().refusal().text(), HasSubstr("CN=Middle (serial"));
+  EXPECT_EQ(cut.Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_LT(Clock::System().Read().monotonic - begin, absl::Seconds(2));
+  EXPECT_EQ(Count(TlsFault::kRevoked), 1u);
+  EXPECT_EQ(GetPeers(channel, "default").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Count(TlsFault::kRevoked), 2u);
   EXPECT_TRUE(untouched.Write(AgentStream::Heartbeat(1)));
   loop_.Await<ReportReceived>();
 }

@@ -33,7 +33,11 @@ class TlsServerTest : public ::testing::Test {
     auto tls = ServerTls::Create(*store_, counted_);
     ASSERT_TRUE(tls.ok()) << tls.status();
     tls_ = *std::move(tls);
-    authorizer_ = std::make_unique<TlsAuthorizer>(*store_);
+    authorizer_ = std::make_unique<TlsAuthorizer>(*store_, tls_->intermediates());
+    Serve(std::move(options), *store_, *tls_, *authorizer_);
+  }
+  void Serve(RpcServer::Options options, const TlsStore& store, const ServerTls& tls, const Authorizer& authorizer) {
+    server_.reset();
     auto listeners = OpenTcpListeners(BindPlan{{*IpAddress::Parse("127.0.0.1")}, ""}, 0);
     ASSERT_TRUE(listeners.ok()) << listeners.status();
     port_ = listeners->front().port;
@@ -41,9 +45,9 @@ class TlsServerTest : public ::testing::Test {
     ASSERT_TRUE(admin.ok()) << admin.status();
     listeners->push_back(*std::move(admin));
     options.listeners = *std::move(listeners);
-    options.tls_store = store_.get();
-    options.tls = tls_.get();
-    server_ = std::make_unique<RpcServer>(std::move(options), *authorizer_, Clock::System(), counted_,
+    options.tls_store = &store;
+    options.tls = &tls;
+    server_ = std::make_unique<RpcServer>(std::move(options), authorizer, Clock::System(), counted_,
                                           [](const RunSettled&) {});
     ASSERT_TRUE(server_
                     ->Start([this](Event event, std::function<void()> applied) {

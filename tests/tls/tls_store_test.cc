@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <fstream>
 
 #include "tests/tls/pki.h"
@@ -236,6 +237,108 @@ TEST_F(TlsStoreTest, ItsThreadTellsOfAChange) {
   store_->Nudge();
   for (int i = 0; i < 1000 && told == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
   EXPECT_EQ(told, 1);
+  store_->Stop();
+}
+
+// A file system that stops answering, and may answer again.
+class Disk {
+ public:
+  FileCalls calls() const {
+    FileCalls calls;
+    calls.stamp = [state = state_](const std::string& path) { return state->Await(), StampOf(path); };
+    calls.read = [state = state_](const std::string& path, FileSecrecy secrecy) {
+      return state->Await(), ReadTlsFile(path, secrecy);
+    };
+    return calls;
+  }
+  void SetHanging(bool is_hanging) {
+    MutexLock lock(state_->mutex);
+    state_->is_hanging = is_hanging;
+    state_->changed.NotifyAll();
+  }
+
+ private:
+  struct State {
+    Mutex mutex;
+    CondVar changed;
+    bool is_hanging ABSL_GUARDED_BY(mutex) = false;
+    void Await() {
+      MutexLock lock(mutex);
+      while (is_hanging) changed.Wait(mutex);
+    }
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+class HangingFilesTest : public TlsStoreTest {
+ protected:
+  HangingFilesTest() { options_.files = disk_.calls(); }
+  ~HangingFilesTest() override { disk_.SetHanging(false); }
+  uint64_t Alarms() { return counted_.Counts()[kFilesHang]; }
+  void AwaitAlarm() {
+    for (int i = 0; i < 2000 && Alarms() == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
+    EXPECT_GE(Alarms(), 1u);
+  }
+
+  Disk disk_;
+};
+
+TEST_F(HangingFilesTest, RaiseTheAlarmAndHoldUpNoStop) {
+  ASSERT_TRUE(Open().ok());
+  const std::string before = Serving();
+  store_->Start([] { ADD_FAILURE() << "nothing has changed"; });
+  disk_.SetHanging(true);
+  AwaitAlarm();
+  EXPECT_EQ(Serving(), before);
+  EXPECT_EQ(Refused(), 0u) << "the files are not bad";
+  const MonotonicTime begin = Clock::System().Read().monotonic;
+  store_.reset();
+  EXPECT_LT(Clock::System().Read().monotonic - begin, absl::Seconds(1));
+}
+
+TEST_F(HangingFilesTest, HoldUpNoStopAlsoWhileTheyAreWaitedFor) {
+  ASSERT_TRUE(Open().ok());
+  disk_.SetHanging(true);
+  store_->Start([] {});
+  const MonotonicTime begin = Clock::System().Read().monotonic;
+  store_.reset();
+  EXPECT_LT(Clock::System().Read().monotonic - begin, absl::Seconds(1));
+  EXPECT_EQ(Alarms(), 0u) << "nobody waited for long";
+}
+
+TEST_F(HangingFilesTest, AreTakenOverWhenTheyAnswerAgain) {
+  ASSERT_TRUE(Open().ok());
+  std::atomic<int> told = 0;
+  store_->Start([&] { ++told; });
+  disk_.SetHanging(true);
+  const Issued renewed = authority_.Issue(SchedulerSpec());
+  folder_.Write("server.pem", renewed.all_pem());
+  AwaitAlarm();
+  disk_.SetHanging(false);
+  for (int i = 0; i < 2000 && told == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_EQ(Serving(), renewed.certificate.Fingerprint());
+  store_->Stop();
+}
+
+TEST_F(TlsStoreTest, APipeIsNoFile) {
+  ASSERT_TRUE(Open().ok());
+  remove(folder_.path("crl.pem").c_str());
+  ASSERT_EQ(mkfifo(folder_.path("crl.pem").c_str(), 0600), 0);
+  EXPECT_FALSE(store_->Poll());
+  EXPECT_EQ(Refused(), 1u);
+  EXPECT_THAT(OpenError(), HasSubstr("is no regular file"));
+}
+
+TEST_F(TlsStoreTest, WhatCouldNotBeTakenOverIsToldAgain) {
+  ASSERT_TRUE(Open().ok());
+  std::atomic<int> told = 0;
+  store_->Start([&] {
+    if (++told < 3) store_->TellAgain();
+  });
+  folder_.Write("server.pem", authority_.Issue(SchedulerSpec()).all_pem());
+  for (int i = 0; i < 2000 && told < 3; ++i) absl::SleepFor(absl::Milliseconds(5));
+  absl::SleepFor(absl::Seconds(1));
+  EXPECT_EQ(told, 3) << "and no more than that";
   store_->Stop();
 }
 

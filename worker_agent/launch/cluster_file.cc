@@ -88,7 +88,7 @@ Json NearPeers(const ClusterFileInput& input) {
                             {"ring_port", offer.ring_port()},
                             {"device_id", DeviceId(offer.device_id(), slot.local_rank())},
                             {"device_address", offer.device_address()},
-                            {"certificate_fingerprint", input.certificate_fingerprint}};
+                            {"certificate_fingerprint", assignment.certificate_fingerprint()}};
   }
   const auto add = [&](const v1::RingNeighbour& neighbour) {
     by_rank.try_emplace(neighbour.rank(), Json{{"rank", neighbour.rank()},

@@ -31,9 +31,8 @@ struct ClusterFileInput {
   std::string job_id;
   std::string node_id;
   std::string host_name;
-  std::string own_address;              // numeric
-  std::string certificate_fingerprint;  // empty: none
-  std::vector<v1::SlotOffer> offers;    // of this node, by slot
+  std::string own_address;            // numeric
+  std::vector<v1::SlotOffer> offers;  // of this node, by slot
 };
 
 // The text of the file, also what an agent without a command prints.

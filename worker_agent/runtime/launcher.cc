@@ -101,7 +101,6 @@ ClusterFileInput Launcher::FileInput(const Round& round) const {
   input.node_id = round.node_id;
   input.host_name = options_.node.host_name();
   input.own_address = round.own_address;
-  input.certificate_fingerprint = options_.node.certificate_fingerprint();
   input.offers.assign(options_.node.slots().begin(), options_.node.slots().end());
   return input;
 }

@@ -24,7 +24,6 @@ class ClusterFileTest : public ::testing::Test {
     input.node_id = "b-1";
     input.host_name = "b";
     input.own_address = "fd00::2";
-    input.certificate_fingerprint = "fp-b";
     input.offers.resize(2);
     input.offers[0].set_ring_port(41004);
     input.offers[1].set_ring_port(41005);
@@ -64,6 +63,9 @@ TEST_F(ClusterFileTest, TellsTheWholeCluster) {
 TEST_F(ClusterFileTest, WithoutThePeerListHasOwnRanksAndNeighbours) {
   const Json file = Json::parse(ClusterFileText(input));
   EXPECT_EQ(file["peers_complete"], false);
+  for (const Json& peer : file["peers"]) {
+    EXPECT_EQ(peer["certificate_fingerprint"], peer["node_id"] == "b-1" ? "fp-b" : "fp-a");
+  }
   std::vector<int> ranks;
   for (const Json& peer : file["peers"]) ranks.push_back(peer["rank"]);
   EXPECT_EQ(ranks, (std::vector<int>{0, 3, 4, 5}));

@@ -66,6 +66,7 @@ inline v1::DesiredState SampleState(int index) {
   assignment->set_master_address("10.0.0.1");
   assignment->set_master_port(40000);
   assignment->set_role(v1::ROLE_WORKER);
+  assignment->set_certificate_fingerprint(peers.nodes(index).certificate_fingerprint());
   for (const v1::PeerSlot& peer : peers.nodes(index).slots()) {
     v1::SlotAssignment* slot = assignment->add_slots();
     slot->set_rank(peer.rank());

@@ -169,6 +169,35 @@ TEST_F(AcceptorTest, AConnectionThatIsGoneMakesRoom) {
   EXPECT_EQ(Count("ended without a call"), 1u);
 }
 
+// gRPC would keep it for as long as a call is open on it, however little of that call has come.
+TEST_F(AcceptorTest, OneThatMakesNoCallIsBroken) {
+  Acceptor::Options options = Limits(8, absl::Seconds(20));
+  options.table.call_limit = absl::Milliseconds(100);
+  Start(options);
+  const UniqueFd mute = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(mute, kPreface));
+  ASSERT_TRUE(handed_over_.Await(1));
+  EXPECT_TRUE(AwaitHangUp(mute));
+  EXPECT_EQ(Count("mute connection"), 1u);
+}
+
+TEST_F(AcceptorTest, ThoseThatDoNotJoinMakeRoomForOthers) {
+  Acceptor::Options options = Limits(8, absl::Seconds(20));
+  options.guests.limit = 2;
+  Start(options);
+  std::vector<UniqueFd> clients;
+  for (size_t i = 0; i < 4; ++i) {
+    clients.push_back(ConnectTcp(port_));
+    ASSERT_TRUE(SendBytes(clients.back(), kPreface));
+    ASSERT_TRUE(handed_over_.Await(i + 1));
+    acceptor_->NoteCall(PeerOf(clients.back()));
+    if (i == 0) acceptor_->NoteJoined(PeerOf(clients.back()));
+  }
+  EXPECT_TRUE(AwaitHangUp(clients[1]));
+  EXPECT_EQ(Count("crowded out connection"), 1u);
+  for (const size_t stays : {0u, 2u, 3u}) EXPECT_TRUE(SendBytes(clients[stays], "x")) << stays;
+}
+
 TEST_F(AcceptorTest, AFloodOfIdleConnectsDoesNotDeafenIt) {
   Start(Limits(16, absl::Milliseconds(100)));
   std::vector<UniqueFd> flood;

@@ -112,6 +112,22 @@ TEST_F(UnixListener, AStaleSocketIsReplacedALiveOneIsNot) {
   EXPECT_TRUE(ConnectUnix(path).is_open()) << "the live one was left alone";
 }
 
+TEST_F(UnixListener, OneThatHangsIsALiveOne) {
+  const std::string path = folder_ + "/admin.sock";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const UniqueFd hung(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(bind(hung.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(hung.get(), 0), 0);
+  std::vector<UniqueFd> waiting;  // until its queue is full: whoever comes now would wait for ever
+  do {
+    waiting.emplace_back(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  } while (connect(waiting.back().get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0);
+  ASSERT_EQ(errno, EAGAIN);
+  EXPECT_EQ(OpenUnixListener(path).status().code(), absl::StatusCode::kAlreadyExists);
+}
+
 TEST_F(UnixListener, NothingElseIsEverReplaced) {
   const std::string path = folder_ + "/precious";
   std::ofstream(path) << "data";

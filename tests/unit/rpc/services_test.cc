@@ -5,6 +5,7 @@
 #include <deque>
 #include <thread>
 
+#include "common/limits.h"
 #include "tests/unit/rpc/server_fixture.h"
 
 namespace muster::scheduler {
@@ -48,6 +49,59 @@ TEST_F(PeersTest, AMalformedRequestIsRefused) {
   v1::GetPeersReply reply;
   EXPECT_EQ(GetPeers("a b", 1, 1, reply).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Count("malformed request"), 1u);
+}
+
+class SizeTest : public ServerTest {
+ protected:
+  static std::string Bytes(size_t size) { return std::string(size, 'x'); }
+  template <typename Call>
+  grpc::Status Do(const Call& call) {
+    grpc::ClientContext context;
+    Bound(context);
+    return call(&context);
+  }
+};
+
+TEST_F(SizeTest, EveryUnaryCallHasALimit) {
+  const auto rendezvous = v1::Rendezvous::NewStub(TcpChannel());
+  const auto admin = v1::Admin::NewStub(AdminChannel());
+  const std::string big = Bytes(kMaxRequestBytes + 1);
+  uint64_t refused = 0;
+  const auto expect_refused = [&](const grpc::Status& status) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr("at most 16384 are allowed"));
+    EXPECT_EQ(Count("oversize message"), ++refused);
+  };
+  const auto ask = [&](const auto& stub, auto request, auto reply, auto method) {
+    request.set_job_id(big);
+    expect_refused(Do([&](grpc::ClientContext* context) { return (stub.get()->*method)(context, request, &reply); }));
+  };
+  ask(rendezvous, v1::GetPeersRequest(), v1::GetPeersReply(), &v1::Rendezvous::Stub::GetPeers);
+  ask(rendezvous, v1::FarewellRequest(), v1::FarewellReply(), &v1::Rendezvous::Stub::Farewell);
+  ask(admin, v1::StatusRequest(), v1::StatusReply(), &v1::Admin::Stub::GetStatus);
+  ask(admin, v1::NodesRequest(), v1::NodesReply(), &v1::Admin::Stub::ListNodes);
+  ask(admin, v1::RanksRequest(), v1::RanksReply(), &v1::Admin::Stub::ListRanks);
+  ask(admin, v1::EventsRequest(), v1::EventsReply(), &v1::Admin::Stub::ListEvents);
+  ask(admin, v1::StopRequest(), v1::StopReply(), &v1::Admin::Stub::StopRun);
+  ask(admin, v1::SteerRequest(), v1::SteerReply(), &v1::Admin::Stub::SteerRun);
+  ask(admin, v1::StacksRequest(), v1::StacksReply(), &v1::Admin::Stub::GetStacks);
+}
+
+TEST_F(SizeTest, WhatIsOutOfAllProportionIsNotParsed) {
+  v1::StopRequest request;
+  request.set_job_id("job");
+  request.set_reason(Bytes(kMaxReceivedBytes));
+  v1::StopReply reply;
+  const grpc::Status status = Do([&](grpc::ClientContext* context) {
+    return v1::Admin::NewStub(AdminChannel())->StopRun(context, request, &reply);
+  });
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  AgentStream agent(TcpChannel());
+  v1::AgentMessage join = AgentStream::GoodJoin();
+  join.mutable_join()->set_node_id(Bytes(kMaxReceivedBytes));
+  agent.Write(join);
+  EXPECT_EQ(agent.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(loop_.CountOf<StopRequested>() + loop_.CountOf<JoinRequested>(), 0u);
 }
 
 class FarewellTest : public ServerTest {

@@ -224,7 +224,7 @@ TEST_F(SessionTest, AMessageOfAnUnknownKindIsRefused) {
 TEST_F(SessionTest, AHugeMessageIsRefusedAndCounted) {
   AgentStream agent(TcpChannel());
   v1::AgentMessage join = AgentStream::GoodJoin();
-  join.mutable_join()->set_node_id(std::string(1024 * 1024, 'x'));
+  join.mutable_join()->set_node_id(std::string(512 * 1024, 'x'));
   ASSERT_TRUE(agent.Write(join));
   ExpectMalformed(agent, "at most 262144 are allowed", "oversize message");
 }

@@ -140,6 +140,21 @@ TEST_F(AssignmentTest, RingAndPlaces) {
   EXPECT_EQ(s.slots(0).previous().node_id(), "s") << "alone, a ring of one";
 }
 
+// What a node's own certificate was when the round closed; another one since does not count.
+TEST_F(AssignmentTest, CertificatesAreThoseOfTheRound) {
+  run_ = RunOf(2);
+  AddNode(run_, {.id = "a"}).info.set_certificate_fingerprint("aa");
+  AddNode(run_, {.id = "b"}).info.set_certificate_fingerprint("bb");
+  Close();
+  run_.nodes.at("a").info.set_certificate_fingerprint("renewed");
+  EXPECT_EQ(Of("a").certificate_fingerprint(), "aa");
+  EXPECT_EQ(Of("a").slots(0).next().certificate_fingerprint(), "bb");
+  EXPECT_EQ(Of("b").slots(0).next().certificate_fingerprint(), "aa");
+  Close();
+  EXPECT_EQ(Of("a").certificate_fingerprint(), "renewed");
+  EXPECT_EQ(Of("b").slots(0).next().certificate_fingerprint(), "renewed");
+}
+
 TEST_F(AssignmentTest, WhatHasEndedShallNotRunAgain) {
   AddNode(run_, {.id = "a", .slots = 3});
   AddNode(run_, {.id = "s", .role = v1::ROLE_SERVER});

@@ -1,0 +1,61 @@
+#include "common/tls/intermediates.h"
+
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+
+namespace muster {
+namespace {
+
+constexpr size_t kMostIssuers = 16;  // of one certificate, in all generations
+
+bool HasIssued(const Certificate& issuer, const Certificate& certificate) {
+  if (X509_check_issued(issuer.get(), certificate.get()) != X509_V_OK) return false;
+  EVP_PKEY* key = X509_get0_pubkey(issuer.get());
+  const bool is_signed = key != nullptr && X509_verify(certificate.get(), key) == 1;
+  ERR_clear_error();
+  return is_signed;
+}
+
+}  // namespace
+
+void Intermediates::Learn(const std::vector<Certificate>& chain) {
+  for (size_t i = 1; i + 1 < chain.size(); ++i) {
+    const std::string fingerprint = chain[i].Fingerprint();
+    MutexLock lock(mutex_);
+    if (!known_.contains(fingerprint) && known_.size() >= kMost) {
+      known_.erase(std::min_element(known_.begin(), known_.end(), [](const auto& a, const auto& b) {
+        return a.second.last_use < b.second.last_use;
+      }));
+    }
+    Known& known = known_[fingerprint];
+    known.certificate = chain[i];
+    known.last_use = ++uses_;
+  }
+}
+
+std::vector<Certificate> Intermediates::All() const {
+  MutexLock lock(mutex_);
+  std::vector<Certificate> all;
+  for (const auto& [fingerprint, known] : known_) all.push_back(known.certificate);
+  return all;
+}
+
+std::vector<Certificate> IssuersOf(const Certificate& certificate, const std::vector<Certificate>& candidates) {
+  std::vector<Certificate> issuers;
+  const auto is_known = [&](const Certificate& candidate) {
+    return std::any_of(issuers.begin(), issuers.end(),
+                       [&](const Certificate& issuer) { return X509_cmp(issuer.get(), candidate.get()) == 0; });
+  };
+  for (size_t next = 0; next <= issuers.size(); ++next) {
+    const Certificate child = next == 0 ? certificate : issuers[next - 1];
+    for (const Certificate& candidate : candidates) {
+      if (issuers.size() >= kMostIssuers) return issuers;
+      if (!is_known(candidate) && HasIssued(candidate, child)) issuers.push_back(candidate);
+    }
+  }
+  return issuers;
+}
+
+}  // namespace muster

@@ -1,0 +1,42 @@
+// Answers that peers have not taken yet. A peer that asks and does not read leaves its answers in our memory: together
+// they are bounded, and none waits for ever. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "common/clock.h"
+#include "common/mutex.h"
+
+namespace muster::scheduler {
+
+class ReplyBudget {
+ public:
+  using Id = uint64_t;
+
+  explicit ReplyBudget(size_t most_bytes) : most_bytes_(most_bytes) {}
+
+  // An answer is about to go out. Nothing when there is no room for it. Unless it is returned by then, `cancel` is
+  // called after the deadline, under a lock that Return waits for.
+  std::optional<Id> Take(size_t bytes, MonotonicTime deadline, std::function<void()> cancel);
+  // It has gone out, or never will. `cancel` is not called any more.
+  void Return(Id id);
+
+  void Sweep(MonotonicTime now);
+
+ private:
+  struct Reply {
+    size_t bytes = 0;
+    MonotonicTime deadline;
+    std::function<void()> cancel;
+  };
+  const size_t most_bytes_;
+  Mutex mutex_;
+  Id last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<Id, Reply> replies_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace muster::scheduler

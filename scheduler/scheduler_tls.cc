@@ -1,0 +1,67 @@
+#include "scheduler/scheduler_tls.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/settings/settings.h"
+#include "scheduler/rpc/tls_authorizer.h"
+#include "scheduler/stop_waiter.h"
+
+namespace muster::scheduler {
+
+absl::StatusOr<std::unique_ptr<SchedulerTls>> SchedulerTls::Open(const TlsSettings& settings, const Clock& clock,
+                                                                 CountedLog& counted) {
+  std::map<std::string, std::string> environment = ProcessEnvironment();
+  TlsStore::Options options{TlsRole::kServer, settings, PasswordFrom(environment, TlsRole::kServer)};
+  WipePasswordVariables(environment);
+  std::unique_ptr<SchedulerTls> tls(new SchedulerTls(counted));
+  if (!settings.is_on()) {
+    Log(LogLevel::kInfo, "traffic is plain text: whoever reaches the port can read it and join");
+    return tls;
+  }
+  ForbidCoreDumps();
+  auto store = [&] {
+    const Killable killable;
+    return TlsStore::Open(std::move(options), clock, counted);
+  }();
+  if (!store.ok()) return store.status();
+  tls->store_ = *std::move(store);
+  TellGrpcCiphers(tls->store_->ciphers());
+  absl::StatusOr<std::unique_ptr<ServerTls>> server = ServerTls::Create(*tls->store_, counted);
+  if (!server.ok()) return server.status();
+  tls->server_ = *std::move(server);
+  tls->authorizer_ = std::make_unique<TlsAuthorizer>(*tls->store_, tls->server_->intermediates());
+  if (settings.needs_name()) {
+    Log(LogLevel::kInfo, absl::StrCat("mutual TLS; this scheduler is ", tls->store_->Current()->own_name->ToUri()));
+  } else {
+    Log(LogLevel::kWarning,
+        "mutual TLS with --tls_identity=ca-only: any certificate of the authority may claim to be any node");
+  }
+  return tls;
+}
+
+void SchedulerTls::Watch(std::function<void()> check_peers) {
+  if (store_ == nullptr) return;
+  store_->Start([this, check_peers = std::move(check_peers)] {
+    if (absl::Status status = server_->Refresh(); !status.ok()) {
+      counted_.Note(LogLevel::kError, kNotServed,
+                    absl::StrCat("what has changed can't be served yet, the old certificate is: ",
+                                 std::string(status.message()), "; it is tried again"));
+      store_->TellAgain();
+    }
+    check_peers();
+  });
+}
+
+bool SchedulerTls::Reload() {
+  if (store_ != nullptr) store_->Nudge();
+  return store_ != nullptr;
+}
+
+void SchedulerTls::Stop() {
+  if (store_ != nullptr) store_->Stop();
+}
+
+}  // namespace muster::scheduler

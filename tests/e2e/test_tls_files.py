@@ -1,0 +1,72 @@
+"""TLS files on a file system that hangs: the scheduler serves on, says so, and ends when it is told to."""
+
+import json
+import signal
+import time
+
+import pytest
+
+import pki
+from muster import BIN, WITH_TLS, eventually
+
+HANGING = BIN / "tls_hanging_files.so"
+
+pytestmark = [pytest.mark.skipif(WITH_TLS, reason="these tests make certificates of their own"),
+              pytest.mark.skipif(not HANGING.exists(), reason="tls_hanging_files is not built")]
+
+
+class HangingFile:
+    """One file of the scheduler's TLS configuration that hangs at will."""
+
+    def __init__(self, cluster, name):
+        self.switch = cluster.folder / "hangs"
+        self.authority = pki.Authority()
+        self.folder = pki.Folder(cluster.folder / "tls", self.authority, server=self.authority.scheduler(),
+                                 client=self.authority.admin())
+        self.env = {"LD_PRELOAD": str(HANGING), "MUSTER_TEST_FILE": "/" + name, "MUSTER_TEST_HANGS": str(self.switch)}
+
+    def hang(self):
+        self.switch.touch()
+
+    def answer(self):
+        self.switch.unlink()
+
+
+@pytest.mark.parametrize("name", ["crl.pem", "server.pem", "ca.pem"])
+def test_a_start_that_hangs_ends_when_it_is_told_to(cluster, name):
+    file = HangingFile(cluster, name)
+    file.hang()
+    scheduler = cluster.start("scheduler", [BIN / "ms-scheduler", "--sched_port", 0, "--tls_config", file.folder.config],
+                              env=file.env)
+    eventually(lambda: "tls_hanging_files" in open("/proc/%d/maps" % scheduler.pid).read(), 10, "it is loaded")
+    time.sleep(0.5)
+    assert scheduler.is_running()
+    scheduler.send(signal.SIGTERM)
+    began = time.monotonic()
+    scheduler.wait(10)
+    assert time.monotonic() - began < 2
+
+
+def test_a_running_scheduler_serves_on_and_ends(cluster, measured):
+    file = HangingFile(cluster, "crl.pem")
+    scheduler = cluster.start_scheduler("--tls_config", file.folder.config, env=file.env)
+    file.hang()
+    scheduler.expect_said("file system does not answer", timeout=10)
+    agent = cluster.start_agent("a", ["--tls_config", pki.Folder(cluster.folder / "a", file.authority,
+                                                                client=file.authority.node("a")).config,
+                                      "--worker_num", 1], ["true"])
+    agent.expect(0)
+    counted = json.loads(cluster.ctl("--tls_config", file.folder.config, "counters", "--json"))["counters"]
+    assert counted["tls: files do not answer"] >= 1, counted
+    # What has changed meanwhile holds when it answers again.
+    revoked = file.authority.node("b")
+    file.authority.revoked.append(revoked)
+    file.folder.write_list()
+    file.answer()
+    scheduler.expect_said("a new revocation list is in force", timeout=5)
+    file.hang()
+    time.sleep(1)
+    began = time.monotonic()
+    scheduler.send(signal.SIGTERM)
+    scheduler.expect(0)
+    measured("end", time.monotonic() - began, at_most=5)

@@ -1,0 +1,59 @@
+// Preloaded into a program, it makes each look at one file hang for as long as another file is there, as if it lay on a
+// network file system whose server is gone.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+using Open = int (*)(const char*, int, ...);
+
+template <typename Function>
+Function Next(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+// MUSTER_TEST_FILE: the end of its path. MUSTER_TEST_HANGS: it hangs while that exists.
+void MayHang(const char* path) {
+  const char* file = getenv("MUSTER_TEST_FILE");
+  const char* hangs = getenv("MUSTER_TEST_HANGS");
+  if (file == nullptr || hangs == nullptr || path == nullptr || std::strlen(path) < std::strlen(file)) return;
+  if (std::strcmp(path + std::strlen(path) - std::strlen(file), file) != 0) return;
+  while (access(hangs, F_OK) == 0) usleep(20'000);
+}
+
+int DoOpen(const char* name, const char* path, int flags, mode_t mode) {
+  MayHang(path);
+  return Next<Open>(name)(path, flags, mode);
+}
+
+mode_t ModeOf(int flags, va_list arguments) {
+  return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+int open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = ModeOf(flags, arguments);
+  va_end(arguments);
+  return DoOpen("open", path, flags, mode);
+}
+
+int open64(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = ModeOf(flags, arguments);
+  va_end(arguments);
+  return DoOpen("open64", path, flags, mode);
+}
+
+}  // extern "C"

@@ -1,0 +1,57 @@
+#include "common/tls/intermediates.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/tls/pki.h"
+
+namespace muster {
+namespace {
+
+using testing_tls::Authority;
+using testing_tls::NodeSpec;
+
+std::vector<std::string> Fingerprints(const std::vector<Certificate>& certificates) {
+  std::vector<std::string> all;
+  for (const Certificate& certificate : certificates) all.push_back(certificate.Fingerprint());
+  return all;
+}
+
+TEST(Intermediates, TheOneThatIsNotUsedMakesRoom) {
+  Authority root;
+  Intermediates known;
+  const auto learn = [&](const Certificate& middle) { known.Learn({middle, middle, root.certificate()}); };
+  const Certificate unused = root.IssueAuthority("unused").certificate();
+  const Certificate used = root.IssueAuthority("used").certificate();
+  learn(used);
+  learn(unused);
+  for (size_t i = 2; i < Intermediates::kMost; ++i) learn(root.IssueAuthority("another").certificate());
+  learn(used);
+  EXPECT_EQ(known.All().size(), Intermediates::kMost);
+  learn(root.IssueAuthority("one too many").certificate());
+  const std::vector<std::string> all = Fingerprints(known.All());
+  EXPECT_EQ(all.size(), Intermediates::kMost);
+  EXPECT_EQ(std::count(all.begin(), all.end(), used.Fingerprint()), 1);
+  EXPECT_EQ(std::count(all.begin(), all.end(), unused.Fingerprint()), 0);
+}
+
+TEST(IssuersOf, GoesUpByNameAndSignature) {
+  Authority root, namesake, stranger("Stranger");
+  Authority middle = root.IssueAuthority("Middle"), other = root.IssueAuthority("Middle");
+  Authority low = middle.IssueAuthority("Low");
+  const Certificate leaf = low.Issue(NodeSpec("n1")).certificate;
+  const std::vector<Certificate> candidates = {namesake.certificate(),
+                                               stranger.certificate(),
+                                               root.certificate(),
+                                               other.certificate(),
+                                               middle.certificate(),
+                                               low.certificate(),
+                                               leaf};
+  EXPECT_EQ(Fingerprints(IssuersOf(leaf, candidates)),
+            Fingerprints({low.certificate(), middle.certificate(), root.certificate()}));
+  EXPECT_TRUE(IssuersOf(root.certificate(), {middle.certificate()}).empty());
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,96 @@
+// TLS as ms-scheduler has it, with the thread that keeps it up to date.
+#include "scheduler/scheduler_tls.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <cstdio>
+
+#include "scheduler/stop_waiter.h"
+#include "tests/tls/tls_server_fixture.h"
+
+namespace muster::scheduler {
+namespace {
+
+using testing_tls::Issued;
+using testing_tls::SchedulerSpec;
+
+class SchedulerTlsTest : public TlsServerTest {
+ protected:
+  void SetUp() override {
+    TlsServerTest::SetUp();
+    auto opened = SchedulerTls::Open(settings_, Clock::System(), counted_);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    scheduler_tls_ = *std::move(opened);
+    Serve({}, *scheduler_tls_->store(), *scheduler_tls_->server(), scheduler_tls_->authorizer());
+  }
+  void TearDown() override {
+    if (scheduler_tls_ != nullptr) scheduler_tls_->Stop();
+    server_.reset();
+  }
+  std::string AwaitServed(const std::string& wanted) {
+    std::string served;
+    for (int i = 0; i < 100 && served != wanted; ++i) {
+      served = Connect(Node("n1")).server_fingerprint;
+      absl::SleepFor(absl::Milliseconds(50));
+    }
+    return served;
+  }
+
+  std::unique_ptr<SchedulerTls> scheduler_tls_;
+};
+
+// Lets nothing be written to any file, so that the new certificate can't be handed to gRPC.
+class NoWriting {
+ public:
+  NoWriting() {
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 0;
+    setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~NoWriting() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(SchedulerTlsTest, ACertificateThatCouldNotBeServedIsServedLater) {
+  const Issued renewed = authority_.Issue(SchedulerSpec());
+  const std::string before = scheduler_tls_->store()->Current()->identity->leaf().Fingerprint();
+  std::atomic<int> checked = 0;
+  scheduler_tls_->Watch([&] { ++checked; });
+  folder_.Write("renewed.pem", renewed.all_pem());
+  {
+    const NoWriting limit;
+    rename(folder_.path("renewed.pem").c_str(), folder_.path("server.pem").c_str());
+    ASSERT_TRUE(scheduler_tls_->Reload());
+    for (int i = 0; i < 2000 && counted_.Counts()[kNotServed] < 2; ++i) absl::SleepFor(absl::Milliseconds(5));
+  }
+  EXPECT_GE(counted_.Counts()[kNotServed], 2u) << "it is tried again";
+  EXPECT_GE(checked, 1) << "what peers may do does not wait for it";
+  EXPECT_EQ(AwaitServed(renewed.certificate.Fingerprint()), renewed.certificate.Fingerprint());
+  EXPECT_NE(before, renewed.certificate.Fingerprint());
+}
+
+TEST(Killable, OnlyWhileItLives) {
+  sigset_t stop, before;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &stop, &before);
+  const auto is_blocked = [] {
+    sigset_t now;
+    pthread_sigmask(SIG_BLOCK, nullptr, &now);
+    return sigismember(&now, SIGTERM) == 1;
+  };
+  {
+    const Killable killable;
+    EXPECT_FALSE(is_blocked());
+  }
+  EXPECT_TRUE(is_blocked());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+}  // namespace muster::scheduler
