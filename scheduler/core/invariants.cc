@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/limits.h"
 #include "scheduler/core/admission.h"
 #include "scheduler/core/core_impl.h"
 
@@ -45,6 +46,24 @@ std::string BrokenRanks(const Run& run) {
   return "";
 }
 
+std::string BrokenStore(const Run& run) {
+  size_t bytes = 0;
+  for (const auto& [key, value] : run.store.values()) {
+    MUSTER_REQUIRE(key == value->key(), "a value stands under another key");
+    bytes += key.size() + value->value().size();
+  }
+  MUSTER_REQUIRE(bytes == run.store.bytes(), "the store's bytes are counted wrong");
+  MUSTER_REQUIRE(bytes <= kMaxStoreBytes && run.store.size() <= kMaxStoreKeys, "the store is beyond its limits");
+  MUSTER_REQUIRE(!run.HasEnded() || run.store.size() == 0, "an ended run keeps values");
+  MUSTER_REQUIRE(run.store_waits.size() <= kMaxStoreWaits, "too many wait for keys");
+  MUSTER_REQUIRE(run.store_waits.size() == 0 || run.phase == v1::RUN_PHASE_RUNNING,
+                 "somebody waits in a round that is over");
+  for (const std::string& key : run.store_waits.Keys()) {
+    MUSTER_REQUIRE(run.store.Find(key) == nullptr, "somebody waits for a key that is there");
+  }
+  return "";
+}
+
 std::string BrokenRun(const Run& run) {
   MUSTER_REQUIRE(run.number > 0, "a run without a number");
   if (run.round > 0) {
@@ -80,6 +99,7 @@ std::string BrokenRun(const Run& run) {
   for (const auto& [id, node] : run.nodes) {
     MUSTER_REQUIRE(!run.IsOver() || node.challenger == nullptr, "a challenger waits for an id in a run that is over");
   }
+  if (std::string problem = BrokenStore(run); !problem.empty()) return problem;
   if (run.phase == v1::RUN_PHASE_SUCCEEDED) {
     for (const auto& [id, node] : run.nodes) {
       for (const SlotState& slot : node.slots) {
@@ -95,9 +115,11 @@ std::string BrokenRun(const Run& run) {
 
 void Core::Impl::CheckInvariants() const {
   uint64_t connected = 0;
+  size_t store_bytes = 0;
   for (const auto& [job_id, job] : state_.jobs) {
     size_t open = 0;
     for (const auto& [number, run] : job.runs) {
+      store_bytes += run.store.bytes();
       MUSTER_CHECK(number <= job.last_run, "a run beyond the last");
       const std::string problem = BrokenRun(run);
       MUSTER_CHECK(problem.empty(), problem.c_str());
@@ -116,6 +138,7 @@ void Core::Impl::CheckInvariants() const {
     }
     MUSTER_CHECK(open <= 1, "two live runs of one job");
   }
+  MUSTER_CHECK(store_bytes == state_.store_bytes, "the bytes of all stores are counted wrong");
   MUSTER_CHECK(connected == connected_nodes_, "connected nodes are counted wrong");
   for (const auto& [stream, attached] : streams_) {
     const Run* run = state_.FindRun(attached.job_id, attached.run);
