@@ -1,9 +1,9 @@
 #include "worker_agent/session/channel.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "absl/strings/str_cat.h"
+#include "common/grpc_deadline.h"
 #include "common/limits.h"
 #include "common/net.h"
 
@@ -22,8 +22,7 @@ bool WaitUntilConnected(grpc::Channel& channel, const ConnectOptions& options) {
     const grpc_connectivity_state state = channel.GetState(true);
     if (state == GRPC_CHANNEL_READY) return true;
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) return false;
-    const auto deadline = std::chrono::system_clock::now() + absl::ToChronoMilliseconds(kPollInterval);
-    if (!channel.WaitForStateChange(state, deadline)) waited += kPollInterval;
+    if (!channel.WaitForStateChange(state, GrpcDeadline(kPollInterval))) waited += kPollInterval;
   }
   return false;
 }

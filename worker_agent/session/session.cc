@@ -1,11 +1,11 @@
 #include "worker_agent/session/session.h"
 
 #include <atomic>
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/connection_error.h"
+#include "common/grpc_deadline.h"
 #include "common/mutex.h"
 #include "worker_agent/launch/sha256.h"
 #include "worker_agent/session/channel.h"
@@ -184,7 +184,7 @@ void Session::Impl::FetchPeers(const std::string& job_id, const agent::FetchPeer
   const auto fail = [&](const absl::Status& status) { Deliver(PeersFetched{request.round, status, nullptr}); };
   if (channel == nullptr) return fail(absl::UnavailableError("there is no connection"));
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(options_.request_timeout));
+  context.set_deadline(GrpcDeadline(options_.request_timeout));
   v1::GetPeersRequest message;
   message.set_job_id(job_id);
   message.set_run(request.run);
