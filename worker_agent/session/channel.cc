@@ -6,6 +6,7 @@
 #include "common/grpc_deadline.h"
 #include "common/limits.h"
 #include "common/net.h"
+#include "common/tls/plaintext.h"
 
 namespace muster::agent {
 namespace {
@@ -60,8 +61,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target,
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ConnectOptions& options) {
   const absl::StatusOr<std::vector<IpAddress>> addresses = ResolveHost(options.host);
   if (!addresses.ok()) return addresses.status();
-  if (const absl::Status status = CheckPlaintext(options.security, options.host, *addresses); !status.ok()) {
-    return status;
+  if (options.security.tls == nullptr && options.security.requires_tls) {
+    if (absl::Status status = CheckPlaintext(options.host, *addresses); !status.ok()) return status;
   }
   const std::shared_ptr<grpc::ChannelCredentials> credentials =
       options.security.tls == nullptr
