@@ -155,8 +155,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   if (*tls != nullptr) {
     (*tls)->Start([&, shown = (*tls)->Current()->identity_generation]() mutable {
       const uint64_t now = (*tls)->Current()->identity_generation;
-      if (std::exchange(shown, now) != now) loop.NoteRenewedCertificate();
-      loop.CheckPeer();
+      loop.NoteTlsChange(std::exchange(shown, now) != now);
     });
   }
   const int code = loop.Run();

@@ -162,9 +162,9 @@ void AgentLoop::On(const KeeperLost&) {
   pending_.push_back(KeeperDied{});
 }
 
-void AgentLoop::Do(const Dial& effect) { session_.Dial(effect.connect_seq); }
+void AgentLoop::Do(const Dial& effect) { session_.Dial(effect.connect_seq, effect.is_relief); }
 void AgentLoop::Do(const Send& effect) { session_.Send(effect.connect_seq, effect.message); }
-void AgentLoop::Do(const HangUp&) { session_.HangUp(); }
+void AgentLoop::Do(const HangUp& effect) { session_.HangUp(effect.connect_seq); }
 void AgentLoop::Do(const FetchPeers& effect) { session_.FetchPeers(options_.agent.job_id, effect); }
 
 void AgentLoop::Do(const Launch& effect) {
