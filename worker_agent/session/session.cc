@@ -153,12 +153,17 @@ void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<L
   connect.host = options_.host;
   connect.port = options_.port;
   connect.timeout = options_.connect_timeout;
-  connect.is_cancelled = [this, connect_seq] { return !IsPresent(connect_seq); };
+  connect.is_cancelled = [this, connect_seq, &link] {
+    return !IsPresent(connect_seq) || !link->verdict->refusal().ok();
+  };
   connect.security = options_.security;
   connect.job_id = options_.job_id;
   connect.verdict = link->verdict;
   const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Connect(connect);
   if (!channel.ok()) {
+    if (const TlsRefusal refusal = link->verdict->refusal(); !refusal.ok()) {
+      return Break(connect_seq, refusal.text, true);
+    }
     return Break(connect_seq, std::string(channel.status().message()), absl::IsPermissionDenied(channel.status()));
   }
   {
