@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/connection_error.h"
+#include "common/grpc_deadline.h"
 #include "common/ip_address.h"
 #include "common/net.h"
 #include "common/tls_grpc/credentials.h"
@@ -97,7 +98,7 @@ class AdminClient::Impl {
                                grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
                                const Request& request, absl::Duration patience, Reply& reply) {
     grpc::ClientContext context;
-    context.set_deadline(gpr_time_from_millis(absl::ToInt64Milliseconds(patience), GPR_TIMESPAN));
+    context.set_deadline(GrpcDeadline(patience));
     return (stub.*method)(&context, request, &reply);
   }
 

@@ -16,7 +16,7 @@
 #include "common/number_list.h"
 #include "common/runtime_paths.h"
 #include "common/tls/tls_store.h"
-#include "common/tls_grpc/credentials.h"
+#include "common/tls_grpc/client_tls.h"
 #include "ctl/admin_client.h"
 #include "ctl/certs/certs_settings.h"
 #include "ctl/choose.h"
@@ -115,30 +115,13 @@ int Events(AdminClient& client, const CtlSettings& settings) {
   return Print(settings.json ? EventsJson(shown) : RenderEvents(shown, absl::LocalTimeZone()));
 }
 
-// The job that a changing call is for: named, or the only one that has not ended. And the way to say it: an admin's
-// certificate, else the scheduler's Unix socket.
 // TLS as it is configured; null without. What stays between the calls of one ms-ctl.
 absl::StatusOr<std::shared_ptr<const TlsStore>> OpenTls(const CtlSettings& settings) {
   static CountedLog counted(Clock::System());
   std::map<std::string, std::string> environment = ProcessEnvironment();
-  TlsStore::Options options{TlsRole::kClient, settings.tls, PasswordFrom(environment, TlsRole::kClient)};
+  const PasswordSource password = PasswordFrom(environment, TlsRole::kClient);
   WipePasswordVariables(environment);
-  if (!settings.tls.is_on()) {
-    if (!settings.tls.require_tls) return std::shared_ptr<const TlsStore>();
-    const auto addresses = ResolveHost(settings.sched_host);
-    for (const IpAddress& address : addresses.ok() ? *addresses : std::vector<IpAddress>()) {
-      if (address.is_loopback()) continue;
-      return absl::PermissionDeniedError(absl::StrCat(
-          "--require_tls is set, and without --tls_config only a scheduler on a loopback address is asked; ",
-          settings.sched_host, " is ", address.ToString()));
-    }
-    return std::shared_ptr<const TlsStore>();
-  }
-  ForbidCoreDumps();
-  absl::StatusOr<std::unique_ptr<TlsStore>> store = TlsStore::Open(std::move(options), Clock::System(), counted);
-  if (!store.ok()) return store.status();
-  TellGrpcCiphers((*store)->ciphers());
-  return std::shared_ptr<const TlsStore>(*std::move(store));
+  return OpenClientTls(settings.tls, password, settings.sched_host, counted);
 }
 
 struct Steered {
@@ -146,6 +129,8 @@ struct Steered {
   std::unique_ptr<AdminClient> client;
 };
 
+// The job that a changing call is for: named, or the only one that has not ended. And the way to say it: an admin's
+// certificate, else the scheduler's Unix socket.
 absl::StatusOr<Steered> ChooseSteered(AdminClient& reader, const CtlSettings& settings, const std::string& job_argument,
                                       const std::string& verb, absl::Duration timeout,
                                       const std::shared_ptr<const TlsStore>& tls) {

@@ -18,13 +18,12 @@
 #include "common/exit_codes.h"
 #include "common/ip_address.h"
 #include "common/log.h"
-#include "common/net.h"
 #include "common/runtime_paths.h"
 #include "common/settings/settings.h"
 #include "common/tls/tls_store.h"
-#include "common/tls_grpc/credentials.h"
 #include "common/version.h"
 #include "worker_agent/agent_settings.h"
+#include "worker_agent/agent_tls.h"
 #include "worker_agent/launch/command_check.h"
 #include "worker_agent/launch/work_folder.h"
 #include "worker_agent/runtime/agent_loop.h"
@@ -78,48 +77,6 @@ absl::Status PrepareLogFolder(const std::string& folder) {
                                                  "; correct --log_dir, or leave it out"));
 }
 
-// What the peers would refuse is found here, before anything is dialed.
-absl::Status CheckOwnName(const TlsStore& store, AgentSettings& settings) {
-  if (!settings.tls.needs_name()) return absl::OkStatus();
-  const PeerName& name = *store.Current()->own_name;
-  const std::string is_for = absl::StrCat("client_cert_path: the certificate's name is ", name.ToUri());
-  if (!name.IsNode()) return absl::PermissionDeniedError(absl::StrCat(is_for, ", which is none of a node"));
-  if (!name.CoversJob(settings.job_id)) {
-    return absl::PermissionDeniedError(absl::StrCat(is_for, ", but the job is ", settings.job_id,
-                                                    ": correct MS_JOB_ID, or use that job's certificate"));
-  }
-  const bool names_one = name.kind == PeerName::Kind::kNode && name.id != "*";
-  if (names_one && settings.node_id.empty()) settings.node_id = name.id;
-  if (name.CoversNode(settings.node_id)) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrCat(is_for, ", but MS_NODE_ID is ", settings.node_id, ": correct one of the two"));
-}
-
-// Null without TLS. Fills in the node id that the certificate names.
-absl::StatusOr<std::shared_ptr<TlsStore>> OpenTls(AgentSettings& settings, const PasswordSource& password,
-                                                  CountedLog& counted) {
-  if (!settings.tls.is_on()) {
-    if (!settings.tls.require_tls || settings.standalone) return std::shared_ptr<TlsStore>();
-    const auto addresses = ResolveHost(settings.sched_host);
-    if (!addresses.ok()) return std::shared_ptr<TlsStore>();  // each dial looks again
-    if (absl::Status status = CheckPlaintext({nullptr, true}, settings.sched_host, *addresses); !status.ok()) {
-      return status;
-    }
-    return std::shared_ptr<TlsStore>();
-  }
-  ForbidCoreDumps();
-  absl::StatusOr<std::unique_ptr<TlsStore>> store =
-      TlsStore::Open({TlsRole::kClient, settings.tls, password}, Clock::System(), counted);
-  if (!store.ok()) return store.status();
-  if (absl::Status status = CheckOwnName(**store, settings); !status.ok()) return status;
-  if (!settings.tls.needs_name()) {
-    Log(LogLevel::kWarning,
-        "--tls_identity=ca-only: any certificate of the authority is taken for the scheduler's, whatever its name");
-  }
-  TellGrpcCiphers((*store)->ciphers());
-  return std::shared_ptr<TlsStore>(*std::move(store));
-}
-
 // Stands beside this program.
 std::string RingProgram(const std::string& own_program) {
   return (std::filesystem::path(own_program).parent_path() / "ms-ring").string();
@@ -130,7 +87,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   Signals signals;
   CountedLog counted(Clock::System());
   const PasswordSource password = PasswordFrom(environment, TlsRole::kClient);
-  const absl::StatusOr<std::shared_ptr<TlsStore>> tls = OpenTls(settings, password, counted);
+  const absl::StatusOr<std::shared_ptr<TlsStore>> tls = OpenAgentTls(settings, password, counted);
   if (!tls.ok()) return Fail(tls.status(), kExitSecurity);
   // A scheduler of our own takes its password from there.
   if (!settings.standalone && !settings.with_scheduler) WipePasswordVariables(environment);
@@ -198,8 +155,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   if (*tls != nullptr) {
     (*tls)->Start([&, shown = (*tls)->Current()->identity_generation]() mutable {
       const uint64_t now = (*tls)->Current()->identity_generation;
-      if (std::exchange(shown, now) != now) loop.NoteRenewedCertificate();
-      loop.CheckPeer();
+      loop.NoteTlsChange(std::exchange(shown, now) != now);
     });
   }
   const int code = loop.Run();

@@ -259,13 +259,18 @@ std::shared_ptr<grpc::ChannelCredentials> MakeClientCredentials(std::shared_ptr<
   options.set_check_call_host(false);
   options.set_certificate_verifier(grpc::experimental::ExternalCertificateVerifier::Create<Verifier>(
       [store = std::move(store), host, job, verdict = std::move(verdict)](const PeerCertificates& peer) {
-        const std::shared_ptr<const TlsState> now = store->Current();
-        PeerRules rules = RulesOf(*store, *now, PeerSide::kServer);
-        rules.host = host;
-        rules.job = job;
-        TlsRefusal refusal = CheckPeer(*now->trust, rules, peer.leaf, peer.others, store->Now()).refusal;
-        if (verdict != nullptr) verdict->Set(refusal, peer);
-        return refusal;
+        std::shared_ptr<const TlsState> now = store->Current();
+        while (true) {
+          PeerRules rules = RulesOf(*store, *now, PeerSide::kServer);
+          rules.host = host;
+          rules.job = job;
+          TlsRefusal refusal = CheckPeer(*now->trust, rules, peer.leaf, peer.others, store->Now()).refusal;
+          if (verdict != nullptr) verdict->Set(refusal, peer);
+          // Whoever changes the state asks the verdict once more, but may have asked before it was set.
+          std::shared_ptr<const TlsState> next = store->Current();
+          if (next == now) return refusal;
+          now = std::move(next);
+        }
       }));
   return grpc::experimental::TlsCredentials(options);
 }

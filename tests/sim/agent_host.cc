@@ -170,6 +170,12 @@ void AgentHost::Hang(absl::Duration length) {
   });
 }
 
+void AgentHost::RenewCertificate() {
+  if (has_ended_) return;
+  parts_.sim.Trace("user: the certificate of ", known_id_, " (", incarnation_, ") is renewed");
+  Deliver(agent::TlsChanged{true});
+}
+
 void AgentHost::Signal(int signal) {
   if (has_ended_) return;
   parts_.sim.Trace("user: signal ", signal, " to agent ", known_id_);
@@ -192,8 +198,8 @@ void AgentHost::OnBroken(uint64_t connect_seq, const std::string& reason) {
 // ------------------------------------------------------------------------------------------------------------ effects
 
 void AgentHost::Do(const agent::Dial& effect) {
-  if (store_ != nullptr) store_->Disconnect();
-  parts_.network.Dial(this, node_.machine, effect.connect_seq);
+  if (store_ != nullptr && !effect.is_relief) store_->Disconnect();
+  parts_.network.Dial(this, node_.machine, effect.connect_seq, effect.is_relief);
 }
 
 void AgentHost::Do(const agent::Send& effect) {
@@ -201,7 +207,7 @@ void AgentHost::Do(const agent::Send& effect) {
   parts_.network.Send(this, effect.connect_seq, effect.message);
 }
 
-void AgentHost::Do(const agent::HangUp&) { parts_.network.HangUp(this); }
+void AgentHost::Do(const agent::HangUp& effect) { parts_.network.HangUp(this, effect.connect_seq); }
 
 void AgentHost::Do(const agent::FetchPeers& effect) {
   parts_.network.GetPeers(node_.machine, job_.id, effect.run, effect.round,

@@ -37,6 +37,7 @@ class AgentHost : public AgentEnd {
   void Vanish();                     // the machine is gone
   void Hang(absl::Duration length);  // SIGSTOP, SIGCONT
   void Signal(int signal);
+  void RenewCertificate();
   void HangProcess(Random& random);
 
   bool HasEnded() const { return has_ended_; }

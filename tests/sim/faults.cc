@@ -42,7 +42,29 @@ void World::PlanFaults() {
   plan(f.process_hangs, [this] {
     if (AgentHost* agent = PickAgent()) agent->HangProcess(fault_random_);
   });
+  PlanRenewals(Random(sim_.parameters.seed * 0xa0761d6478bd642f + 1));
   sim_.timeline.After(sim_.parameters.faults_end, [this] { EndFaults(); });
+}
+
+// From a source of their own: what else befalls the world stays what it was.
+void World::PlanRenewals(Random random) {
+  for (int i = 0; i < sim_.parameters.faults.renewals; ++i) {
+    const absl::Duration at = random.UpTo(random.Chance(0.5) ? absl::Seconds(20) : sim_.parameters.faults_end);
+    const bool is_everywhere = random.Chance(0.7);
+    const bool comes_twice = random.Chance(0.3);
+    const uint64_t pick = random.Next();
+    const auto renew = [this, is_everywhere, pick] {
+      std::vector<AgentHost*> alive;
+      for (const auto& agent : agents_) {
+        if (!agent->HasEnded()) alive.push_back(agent.get());
+      }
+      for (size_t k = 0; k < alive.size(); ++k) {
+        if (is_everywhere || k == pick % alive.size()) alive[k]->RenewCertificate();
+      }
+    };
+    sim_.timeline.After(at, renew);
+    if (comes_twice) sim_.timeline.After(at + random.UpTo(absl::Seconds(3)), renew);
+  }
 }
 
 AgentHost* World::PickAgent() {

@@ -45,9 +45,11 @@ Network::Handle Network::Find(StreamId id) {
   return it == connections_.end() ? nullptr : it->second;
 }
 
-Network::Handle Network::Current(AgentEnd* agent) {
+Network::Handle Network::Current(AgentEnd* agent, uint64_t connect_seq) {
   const auto it = current_.find(agent);
-  return it == current_.end() ? nullptr : Find(it->second);
+  if (it == current_.end()) return nullptr;
+  const auto stream = it->second.find(connect_seq);
+  return stream == it->second.end() ? nullptr : Find(stream->second);
 }
 
 void Network::Forget(const Handle& c) {
@@ -56,12 +58,12 @@ void Network::Forget(const Handle& c) {
 
 // ------------------------------------------------------------------------------------------------- the agent's side
 
-void Network::Dial(AgentEnd* agent, size_t machine, uint64_t connect_seq) {
-  HangUp(agent);
+void Network::Dial(AgentEnd* agent, size_t machine, uint64_t connect_seq, bool is_relief) {
+  if (!is_relief) HangUp(agent);
   const FaultPlan& faults = sim_.parameters.faults;
   const bool is_peace = sim_.timeline.elapsed() >= sim_.parameters.faults_end;
   const Handle c = NewConnection(agent, machine, connect_seq);
-  current_[agent] = c->id;
+  current_[agent][connect_seq] = c->id;
   if (is_peace) return;
   if (random_.Chance(faults.dial_loss)) {
     Break(c, absl::ZeroDuration(), random_.Between(absl::Seconds(1), absl::Seconds(40)), "Deadline exceeded");
@@ -75,8 +77,8 @@ void Network::Dial(AgentEnd* agent, size_t machine, uint64_t connect_seq) {
 }
 
 void Network::Send(AgentEnd* agent, uint64_t connect_seq, const v1::AgentMessage& message) {
-  const Handle c = Current(agent);
-  if (c == nullptr || c->connect_seq != connect_seq) return;
+  const Handle c = Current(agent, connect_seq);
+  if (c == nullptr) return;
   if (const Handle ghost = Find(std::exchange(c->ghost, 0)); ghost != nullptr) {
     Push(ghost, ghost->up, std::optional(message));
     PumpUp(ghost);
@@ -90,26 +92,36 @@ void Network::Send(AgentEnd* agent, uint64_t connect_seq, const v1::AgentMessage
   PumpUp(c);
 }
 
-void Network::HangUp(AgentEnd* agent) {
-  const Handle c = Current(agent);
-  current_.erase(agent);
-  if (c == nullptr || !c->is_open_there) return;
-  c->is_open_there = false;
-  Push(c, c->up, std::optional<v1::AgentMessage>());
-  PumpUp(c);
-  Forget(c);
+void Network::HangUp(AgentEnd* agent, uint64_t connect_seq) {
+  const auto it = current_.find(agent);
+  if (it == current_.end()) return;
+  const std::map<uint64_t, StreamId> streams = it->second;
+  for (const auto& [seq, id] : streams) {
+    if (connect_seq != 0 && seq != connect_seq) continue;
+    it->second.erase(seq);
+    const Handle c = Find(id);
+    if (c == nullptr || !c->is_open_there) continue;
+    c->is_open_there = false;
+    Push(c, c->up, std::optional<v1::AgentMessage>());
+    PumpUp(c);
+    Forget(c);
+  }
 }
 
 void Network::AgentDied(AgentEnd* agent, bool is_silent) {
-  const Handle current = Current(agent);
+  const std::map<uint64_t, StreamId> streams = current_[agent];
   if (!is_silent) HangUp(agent);
   current_.erase(agent);
   for (auto& [id, c] : connections_) {
     if (c->agent == agent) c->agent = nullptr;
   }
-  if (!is_silent || current == nullptr || !current->is_open_there) return;
-  current->is_open_there = false;
-  Break(current, DetectionTime(), absl::ZeroDuration(), "");
+  if (!is_silent) return;
+  for (const auto& [seq, id] : streams) {
+    const Handle c = Find(id);
+    if (c == nullptr || !c->is_open_there) continue;
+    c->is_open_there = false;
+    Break(c, DetectionTime(), absl::ZeroDuration(), "");
+  }
 }
 
 void Network::GetPeers(size_t machine, const std::string& job_id, uint64_t run, uint32_t round, PeersReply reply) {

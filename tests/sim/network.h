@@ -53,9 +53,9 @@ class Network {
   void SetScheduler(SchedulerEnd* scheduler) { scheduler_ = scheduler; }
 
   // ---- an agent's side. `agent` must live as long as the network, or until AgentDied.
-  void Dial(AgentEnd* agent, size_t machine, uint64_t connect_seq);
+  void Dial(AgentEnd* agent, size_t machine, uint64_t connect_seq, bool is_relief);
   void Send(AgentEnd* agent, uint64_t connect_seq, const v1::AgentMessage& message);
-  void HangUp(AgentEnd* agent);
+  void HangUp(AgentEnd* agent, uint64_t connect_seq = 0);  // 0: all of its streams
   // Its process has ended: what it had sent still goes out. With `is_silent` (the machine is gone) nothing does.
   void AgentDied(AgentEnd* agent, bool is_silent);
   void GetPeers(size_t machine, const std::string& job_id, uint64_t run, uint32_t round, PeersReply reply);
@@ -109,7 +109,7 @@ class Network {
 
   Handle NewConnection(AgentEnd* agent, size_t machine, uint64_t connect_seq);
   Handle Find(StreamId id);
-  Handle Current(AgentEnd* agent);
+  Handle Current(AgentEnd* agent, uint64_t connect_seq);
   absl::Duration Latency(size_t machine);
   absl::Duration DetectionTime();
   bool IsUpBlocked(const Connection& c) const;
@@ -132,7 +132,7 @@ class Network {
   StreamId last_id_ = 0;
   std::vector<Link> links_;
   std::map<StreamId, Handle> connections_;
-  std::map<AgentEnd*, StreamId> current_;
+  std::map<AgentEnd*, std::map<uint64_t, StreamId>> current_;  // by connect_seq
 };
 
 }  // namespace muster::sim

@@ -253,6 +253,8 @@ Parameters DrawParameters(uint64_t seed, const Limits& limits) {
   }
   if (!p.is_calm) p.faults = DrawFaults(random);
   DrawLater(Random(seed * 0x9fb21c651e98df25 + 1), p);
+  Random renewals(seed * 0xd6e8feb86659fd93 + 1);
+  p.faults.renewals = Times(renewals, 8);
   p.faults_end = FaultsEnd(p);
   return p;
 }
@@ -281,7 +283,7 @@ std::string Parameters::Describe() const {
                   faults.keeper_kills, ", machines crashed ", faults.machine_crashes, ", signals ", faults.end_signals,
                   ", scheduler paused ", faults.scheduler_pauses, ", restarted ", faults.scheduler_restarts, ", stops ",
                   faults.stop_requests, ", processes hung ", faults.process_hangs, ", steered ", faults.steerings,
-                  "\n");
+                  ", renewed ", faults.renewals, "\n");
   return text;
 }
 

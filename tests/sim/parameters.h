@@ -61,6 +61,7 @@ struct FaultPlan {
   int stop_requests = 0;
   int process_hangs = 0;  // only where --progress_timeout notices them: else the run would not end
   int steerings = 0;      // not a fault, but as unexpected: restarts by hand, draining
+  int renewals = 0;       // the same: certificates are renewed, also in a calm run, which must not notice
   double dial_loss = 0;
   double dial_delay = 0;
   double dial_duplicate = 0;

@@ -50,6 +50,7 @@ class World {
 
   // faults.cc
   void PlanFaults();
+  void PlanRenewals(Random random);
   void BreakPartition();
   void CrashMachine();
   void RestartScheduler();

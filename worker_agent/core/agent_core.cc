@@ -18,6 +18,9 @@ constexpr absl::Duration kTryInterval = absl::Seconds(3);  // what MS_CLUSTER_RE
 
 constexpr int kKillSignal = 9;
 
+// Renewed certificates are shown within this many heartbeats: in a large cluster these are longer.
+constexpr int kReliefHeartbeats = 5;
+
 // An agent that is woken so much too late was stopped, and maybe its processes with it (a paused VM, a frozen cgroup).
 constexpr absl::Duration kAsleep = absl::Seconds(2);
 
@@ -47,6 +50,7 @@ Effects AgentCore::Impl::Apply(const Event& event, MonotonicTime now) {
 void AgentCore::Impl::OnEvent(const Begin&) { connector_.Begin(now_); }
 
 void AgentCore::Impl::OnEvent(const MessageReceived& event) {
+  if (connector_.IsRelief(event.connect_seq)) return OnReliefMessage(event.message);
   if (event.connect_seq != connector_.connect_seq() || !connector_.HasStream()) return;
   switch (event.message.kind_case()) {
     case v1::SchedulerMessage::kRefusal:
@@ -67,9 +71,14 @@ void AgentCore::Impl::OnEvent(const MessageReceived& event) {
 }
 
 void AgentCore::Impl::OnEvent(const StreamBroken& event) {
+  if (connector_.IsRelief(event.connect_seq)) {
+    return connector_.OnReliefFailure(event.reason, absl::ZeroDuration(), now_, effects_);
+  }
   if (event.connect_seq != connector_.connect_seq() || !connector_.HasStream()) return;
   reporter_.StreamClosed();
   ForgetPeersRequest();
+  if (connector_.PromoteRelief(now_)) return;
+  is_shut_out_ = event.is_security;
   if (event.is_security && !IsWelcomed()) {
     return EndHopeless(kExitSecurity, SaySecurity(options_.scheduler, event.reason));
   }
@@ -126,12 +135,9 @@ void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
                                           absl::FormatDuration(fence_timeout_), "): stopping its processes")});
 }
 
-void AgentCore::Impl::OnEvent(const CertificateRenewed&) {
-  if (!connector_.IsOpen()) return;  // the next dial shows it anyway
-  reporter_.StreamClosed();
-  ForgetPeersRequest();
-  Emit(HangUp{});
-  connector_.Redial(now_);
+void AgentCore::Impl::OnEvent(const TlsChanged& event) {
+  if (IsWelcomed()) TellFarewell();
+  if (event.has_new_certificate) connector_.WantRelief(kReliefHeartbeats * heartbeat_interval_, now_);
 }
 
 void AgentCore::Impl::OnEvent(const KeeperDied&) {
@@ -199,7 +205,11 @@ void AgentCore::Impl::RunTimers() {
   if (connector_.IsDialTimedOut(now_)) {
     Emit(HangUp{});
     ForgetPeersRequest();
+    is_shut_out_ = false;
     connector_.OnFailure("it took the connection but gave no answer within 15 s", now_, effects_);
+  }
+  if (connector_.IsReliefTimedOut(now_)) {
+    FailRelief("it took the connection but gave no answer within 15 s", absl::ZeroDuration());
   }
   if (connector_.IsPatienceUsedUp(now_)) {
     const absl::Duration apart = connector_.ApartFor(now_);
@@ -207,27 +217,39 @@ void AgentCore::Impl::RunTimers() {
     if (!IsWelcomed()) {
       return EndHopeless(kExitUnreachable, SayUnreachable(options_.scheduler, reason, apart, options_.retry_num));
     }
+    if (is_shut_out_) {
+      return EndHopeless(kExitSecurity, SayShutOut(options_.scheduler, reason, apart, options_.retry_num));
+    }
     return EndHopeless(kExitSchedulerLost, SaySchedulerLost(options_.scheduler, reason, apart, options_.retry_num));
   }
   if (connector_.IsDialDue(now_)) DialNow();
+  if (connector_.IsReliefDue(now_)) DialRelief();
 }
 
 void AgentCore::Impl::DialNow() {
   const uint64_t seq = connector_.StartDial(now_);
   Emit(Dial{seq});
   v1::AgentMessage message;
-  *message.mutable_join() = MakeJoin();
+  *message.mutable_join() = MakeJoin(seq);
   Emit(Send{seq, std::move(message)});
 }
 
-v1::Join AgentCore::Impl::MakeJoin() const {
+void AgentCore::Impl::DialRelief() {
+  const uint64_t seq = connector_.StartRelief(now_);
+  Emit(Dial{seq, true});
+  v1::AgentMessage message;
+  *message.mutable_join() = MakeJoin(seq);
+  Emit(Send{seq, std::move(message)});
+}
+
+v1::Join AgentCore::Impl::MakeJoin(uint64_t connect_seq) const {
   v1::Join join;
   join.set_protocol_version(kProtocolVersion);
   join.set_job_id(options_.job_id);
   join.set_node_id(node_id_);
   join.set_is_assigned_id(options_.node_id.empty() && !node_id_.empty());
   join.set_incarnation(options_.incarnation);
-  join.set_connect_seq(connector_.connect_seq());
+  join.set_connect_seq(connect_seq);
   join.set_cluster_id(cluster_id_);
   join.set_run(run_);
   *join.mutable_settings() = options_.settings;
@@ -265,6 +287,7 @@ void AgentCore::Impl::CheckInvariants() const {
   progress_.CheckInvariants(processes_);
   reporter_.CheckInvariants();
   MUSTER_CHECK(!connector_.IsOpen() || IsWelcomed(), "an open stream was welcomed");
+  MUSTER_CHECK(connector_.relief_seq() == 0 || connector_.IsOpen(), "only an open stream is relieved");
   MUSTER_CHECK(!IsWelcomed() || !cluster_id_.empty(), "a run belongs to a cluster");
   MUSTER_CHECK(!is_keeper_dead_ || !processes_.IsAnyRunning(), "nothing runs without the keeper");
   MUSTER_CHECK(!stopping_since_ || processes_.IsAnyRunning(), "only what runs is being stopped");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "worker_agent/core/messages.h"
 
@@ -12,6 +13,8 @@ constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
 constexpr absl::Duration kLongestBackOff = absl::Seconds(3);
 constexpr absl::Duration kWelcomeTimeout = absl::Seconds(15);
 constexpr double kSpread = 0.3;
+constexpr absl::Duration kFirstReliefBackOff = absl::Seconds(3);
+constexpr absl::Duration kLongestReliefBackOff = absl::Minutes(1);
 
 // How long after the connection was lost a person hears of it again; then every five minutes.
 constexpr std::array kSayAfter = {absl::Seconds(10), absl::Seconds(30), absl::Minutes(1), absl::Minutes(2),
@@ -30,7 +33,8 @@ uint64_t Connector::StartDial(MonotonicTime now) {
   phase_ = Phase::kDialing;
   dialed_at_ = now;
   next_at_ = now + kWelcomeTimeout;
-  return ++connect_seq_;
+  is_relief_wanted_ = false;
+  return connect_seq_ = ++last_seq_;
 }
 
 void Connector::OnWelcome(MonotonicTime now) {
@@ -40,6 +44,9 @@ void Connector::OnWelcome(MonotonicTime now) {
   has_failed_ = false;
   was_open_ = true;
   times_said_ = 0;
+  relief_back_off_ = kFirstReliefBackOff;
+  relief_reason_.clear();
+  if (std::exchange(is_relief_wanted_, false)) PlanRelief(now);
 }
 
 void Connector::OnFailure(const std::string& reason, MonotonicTime now, Effects& out) {
@@ -52,15 +59,62 @@ void Connector::OnTryLater(const std::string& reason, absl::Duration delay, Mono
   Fail(reason, std::max(delay, kFirstBackOff) * jitter_.Factor(1, 1 + kSpread), now, out);
 }
 
-void Connector::Redial(MonotonicTime now) {
-  phase_ = Phase::kWaiting;
-  next_at_ = now;
+void Connector::WantRelief(absl::Duration span, MonotonicTime now) {
+  relief_span_ = span;
+  if (phase_ == Phase::kOpen && relief_seq_ == 0) return PlanRelief(now);
+  is_relief_wanted_ = phase_ == Phase::kOpen || phase_ == Phase::kDialing;
+}
+
+void Connector::PlanRelief(MonotonicTime now) {
+  // One that is planned already will show whatever is new then.
+  relief_at_ = std::min(relief_at_, now + relief_span_ * jitter_.Factor(0, 1));
+}
+
+void Connector::DropRelief() {
+  relief_seq_ = 0;
+  relief_at_ = MonotonicTime::Never();
+  is_relief_wanted_ = false;
+}
+
+uint64_t Connector::StartRelief(MonotonicTime now) {
+  relief_dialed_at_ = now;
+  relief_at_ = now + kWelcomeTimeout;
+  is_relief_wanted_ = false;
+  return relief_seq_ = ++last_seq_;
+}
+
+uint64_t Connector::TakeRelief(MonotonicTime now) {
+  const uint64_t relieved = std::exchange(connect_seq_, std::exchange(relief_seq_, 0));
+  dialed_at_ = relief_dialed_at_;
+  relief_at_ = MonotonicTime::Never();
+  OnWelcome(now);
+  return relieved;
+}
+
+void Connector::OnReliefFailure(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out) {
+  relief_seq_ = 0;
+  is_relief_wanted_ = false;  // the next one shows whatever is new then
+  relief_at_ = now + std::max(delay, relief_back_off_) * jitter_.Factor(1, 1 + kSpread);
+  relief_back_off_ = std::min(relief_back_off_ * 2, kLongestReliefBackOff);
+  if (reason == relief_reason_) return;
+  relief_reason_ = reason;
+  out.push_back(SayNotRelieved(scheduler_, reason));
+}
+
+bool Connector::PromoteRelief(MonotonicTime now) {
+  if (relief_seq_ == 0) return false;
+  phase_ = Phase::kDialing;
   apart_since_ = now;
+  connect_seq_ = std::exchange(relief_seq_, 0);
+  dialed_at_ = relief_dialed_at_;
+  next_at_ = std::exchange(relief_at_, MonotonicTime::Never());
+  return true;
 }
 
 void Connector::Fail(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out) {
   if (phase_ == Phase::kOpen) apart_since_ = now;
   phase_ = Phase::kWaiting;
+  DropRelief();
   next_at_ = now + delay;
   has_failed_ = true;
   last_reason_ = reason;
@@ -78,7 +132,8 @@ bool Connector::IsPatienceUsedUp(MonotonicTime now) const {
 }
 
 MonotonicTime Connector::NextDeadline() const {
-  if (phase_ == Phase::kStopped || phase_ == Phase::kOpen) return MonotonicTime::Never();
+  if (phase_ == Phase::kStopped) return MonotonicTime::Never();
+  if (phase_ == Phase::kOpen) return relief_at_;
   return has_failed_ ? std::min(next_at_, apart_since_ + patience_) : next_at_;
 }
 

@@ -3,6 +3,13 @@
 // Retries come after 100 ms, doubling to 3 s, with ±30 % jitter; a dial that brings neither welcome nor refusal within
 // 15 s is given up for the next one. Patience is counted from the last moment connected (at first: from the begin).
 // What a person is told: the first failure at once, then at growing intervals.
+//
+// A relief is a second stream that is dialed while one is open, to take its place (see TlsChanged). It comes somewhere
+// within a span, so that thousands of agents don't come at once, and the open stream stays until the scheduler has
+// welcomed the relief. The scheduler ends the open stream when it takes the relief, and the agent may hear of that end
+// before it hears of the welcome; just so would look what another agent does that takes the node's place. Nobody needs
+// to guess: whenever the open stream ends while the relief is being dialed, the relief is the dial that the agent would
+// begin now. It brings a welcome (we had superseded ourselves) or a refusal (somebody else has).
 #pragma once
 
 #include <cstdint>
@@ -33,10 +40,26 @@ class Connector {
   void OnFailure(const std::string& reason, MonotonicTime now, Effects& out);
   // As above, but not before `delay`.
   void OnTryLater(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out);
-  // The open stream was hung up on purpose; a dial is due at once.
-  void Redial(MonotonicTime now);
   // No dial any more.
-  void Stop() { phase_ = Phase::kStopped; }
+  void Stop() {
+    phase_ = Phase::kStopped;
+    DropRelief();
+  }
+
+  // What is open or being dialed shows an old certificate, or may do so: a relief is due within `span`, once there is a
+  // stream to relieve. What will be dialed later needs none.
+  void WantRelief(absl::Duration span, MonotonicTime now);
+  bool IsReliefDue(MonotonicTime now) const { return relief_seq_ == 0 && now >= relief_at_; }
+  // Returns its connect_seq.
+  uint64_t StartRelief(MonotonicTime now);
+  bool IsReliefTimedOut(MonotonicTime now) const { return relief_seq_ != 0 && now >= relief_at_; }
+  bool IsRelief(uint64_t connect_seq) const { return relief_seq_ != 0 && relief_seq_ == connect_seq; }
+  // It was welcomed and is the open stream from now on; returns the connect_seq of the one that it has relieved.
+  uint64_t TakeRelief(MonotonicTime now);
+  // It failed; another one comes, not before `delay`. What is worth saying is appended to `out`.
+  void OnReliefFailure(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out);
+  // The open stream has ended: the relief that is being dialed is the agent's dial from now on. False if there is none.
+  bool PromoteRelief(MonotonicTime now);
 
   bool IsOpen() const { return phase_ == Phase::kOpen; }
   // A stream is open or being opened.
@@ -44,8 +67,11 @@ class Connector {
   bool IsPatienceUsedUp(MonotonicTime now) const;
   MonotonicTime NextDeadline() const;
 
+  // Of the stream that is open, or being opened while none is.
   uint64_t connect_seq() const { return connect_seq_; }
+  uint64_t relief_seq() const { return relief_seq_; }  // 0: none is being dialed
   MonotonicTime dialed_at() const { return dialed_at_; }
+  absl::Duration patience() const { return patience_; }
   const std::string& last_reason() const { return last_reason_; }
   // How long there has been no connection.
   absl::Duration ApartFor(MonotonicTime now) const { return now - apart_since_; }
@@ -54,12 +80,15 @@ class Connector {
   enum class Phase { kStopped, kWaiting, kDialing, kOpen };
 
   void Fail(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out);
+  void PlanRelief(MonotonicTime now);
+  void DropRelief();
 
   Jitter jitter_;
   const absl::Duration patience_;
   const std::string scheduler_;
 
   Phase phase_ = Phase::kStopped;
+  uint64_t last_seq_ = 0;  // rises with each dial
   uint64_t connect_seq_ = 0;
   MonotonicTime dialed_at_;
   MonotonicTime next_at_;  // kWaiting: of the next dial; kDialing: when it is given up
@@ -70,6 +99,15 @@ class Connector {
   size_t times_said_ = 0;    // since the last connection
   MonotonicTime say_at_;
   std::string last_reason_;
+
+  uint64_t relief_seq_ = 0;
+  MonotonicTime relief_at_ =
+      MonotonicTime::Never();  // while it is being dialed: when it is given up; else: when to dial
+  MonotonicTime relief_dialed_at_;
+  absl::Duration relief_span_;
+  absl::Duration relief_back_off_;
+  bool is_relief_wanted_ = false;  // what is being dialed may already be out of date
+  std::string relief_reason_;      // that was told last
 };
 
 }  // namespace muster::agent

@@ -82,7 +82,7 @@ bool AgentCore::Impl::HavePeers() {
   if (now_ < peers_.next_at) return false;
   peers_.is_asked = true;
   peers_.next_at = now_ + kPeersTimeout;
-  Emit(FetchPeers{run_, desired_.round(), desired_.peers_digest()});
+  Emit(FetchPeers{run_, desired_.round(), desired_.peers_digest(), connector_.connect_seq()});
   return false;
 }
 

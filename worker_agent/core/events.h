@@ -78,21 +78,26 @@ struct StacksGathered {
   std::vector<v1::SlotStack> stacks;
 };
 
-// The connection shows a certificate that has been renewed meanwhile: a new one shall take its place, before the old
-// certificate ends or is revoked, and so that the scheduler tells the peers of the new one.
-struct CertificateRenewed {};
+// What we show, or whom we trust, is another one from now on. Dials that begin later know of it; the keeper's farewell
+// has to be told. An open connection goes on, but with a new certificate another one shall take its place: before the
+// old certificate ends or is revoked, and so that the scheduler tells the peers of the new one.
+struct TlsChanged {
+  bool has_new_certificate = false;
+};
 
 struct Tick {};
 
 using Event =
     std::variant<Begin, MessageReceived, StreamBroken, PeersFetched, ProcessHasStarted, ProcessHasEnded, FenceHasFallen,
-                 KeeperDied, EndSignal, LaunchFailed, ProgressMade, StacksGathered, CertificateRenewed, Tick>;
+                 KeeperDied, EndSignal, LaunchFailed, ProgressMade, StacksGathered, TlsChanged, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 
-// Open a stream; what was open before is to be dropped.
+// Open a stream; what was open before is to be dropped, unless the new one is a relief: then both are open until one of
+// them is hung up.
 struct Dial {
   uint64_t connect_seq = 0;
+  bool is_relief = false;
 };
 
 struct Send {
@@ -100,12 +105,15 @@ struct Send {
   v1::AgentMessage message;
 };
 
-struct HangUp {};
+struct HangUp {
+  uint64_t connect_seq = 0;  // of the stream; 0: whatever is open
+};
 
 struct FetchPeers {
   uint64_t run = 0;
   uint32_t round = 0;
-  std::string digest;  // SHA-256 that the list must have; whoever fetches it checks that
+  std::string digest;        // SHA-256 that the list must have; whoever fetches it checks that
+  uint64_t connect_seq = 0;  // over whose connection
 };
 
 // Start the processes of the slots that should run. `peer_list` is null beyond kMaxRanksInClusterFile.

@@ -76,18 +76,25 @@ class AgentCore::Impl {
   void OnEvent(const LaunchFailed& event);
   void OnEvent(const ProgressMade& event);
   void OnEvent(const StacksGathered& event);  // stacks.cc
-  void OnEvent(const CertificateRenewed& event);
+  void OnEvent(const TlsChanged& event);
   void OnEvent(const Tick& event);
   void RunTimers();
   void SendDueReport();
   void FailLaunch(const std::vector<ProcessId>& ids, const std::string& reason);
   void ReportEnded(v1::ProcessEnded ended, absl::Duration age);
   void DialNow();
-  v1::Join MakeJoin() const;
+  void DialRelief();
+  v1::Join MakeJoin(uint64_t connect_seq) const;
 
   // receiving.cc
   void OnWelcome(const v1::SchedulerMessage& message);
+  // What either welcome brings.
+  void TakeWelcome(const v1::SchedulerMessage& message);
+  void OnReliefMessage(const v1::SchedulerMessage& message);
+  void FailRelief(const std::string& reason, absl::Duration delay);
+  void TellFarewell();
   void OnRefusal(const v1::Refusal& refusal);
+  void OnNotAuthorized(const v1::Refusal& refusal);
   void OnClusterChanged(const v1::Refusal& refusal);
   void OnAcknowledgement(const v1::Acknowledgement& acknowledgement);
   void OnDesired(const v1::DesiredState& desired);
@@ -114,6 +121,7 @@ class AgentCore::Impl {
   // stacks.cc
   void OnStackQuery(const v1::StackQuery& query);
   void GatherNext();
+  void MoveStackQueries(uint64_t from, uint64_t to);
 
   // ending.cc
   void EndHopeless(int exit_code, Say last_word);
@@ -150,10 +158,13 @@ class AgentCore::Impl {
   absl::Duration heartbeat_interval_ = absl::Seconds(2);
   absl::Duration fence_timeout_ = absl::ZeroDuration();  // 0: not armed
   std::optional<MonotonicTime> fence_at_;
+  MonotonicTime heard_at_;  // when the last thing was sent that the scheduler has answered
   v1::DesiredState desired_;
 
   Peers peers_;
   Stacks stacks_;
+  bool is_shut_out_ = false;    // the last connection failed for its security
+  std::string unwelcome_text_;  // for which reason, as it was told last
   uint32_t printed_round_ = 0;
   uint32_t quit_round_ = 0;  // what the scheduler was told of
   bool is_keeper_dead_ = false;

@@ -56,6 +56,23 @@ Say SayReconnected(absl::Duration apart) {
   return {Severity::kInfo, absl::StrCat("reconnected to the scheduler after ", Duration(apart))};
 }
 
+Say SayRelieved() {
+  return {Severity::kInfo, "the connection to the scheduler shows the renewed certificate from now on"};
+}
+
+Say SayNotRelieved(const std::string& scheduler, const std::string& reason) {
+  return {Severity::kWarning,
+          absl::StrCat("no connection with the renewed certificate to the scheduler at ", scheduler, " yet (", reason,
+                       "); the one with the certificate before stays, trying again")};
+}
+
+Say SayUnwelcome(const std::string& scheduler, const std::string& reason, absl::Duration patience) {
+  return {Severity::kError,
+          absl::StrCat("the scheduler at ", scheduler, " does not take this node any more: ", reason,
+                       ". Processes keep running, trying again for ", Duration(patience),
+                       ": correct the TLS settings of the scheduler or the certificate of this node")};
+}
+
 Say SayJoined(const v1::Welcome& welcome) {
   std::string text =
       absl::StrCat("joined job ", welcome.job_id(), " (run ", welcome.run(), ") as node ", welcome.node_id());
@@ -112,6 +129,11 @@ Say SayDrained(const v1::Refusal& refusal) {
 Say SaySecurity(const std::string& scheduler, const std::string& reason) {
   return {Severity::kError, absl::StrCat("no secure connection to the scheduler at ", scheduler, ": ", reason,
                                          ". Check the certificates of both sides (dates, chain, names, revocation)")};
+}
+
+Say SayShutOut(const std::string& scheduler, const std::string& reason, absl::Duration waited, uint32_t retry_num) {
+  return {Severity::kError, absl::StrCat("the scheduler at ", scheduler, " has not taken this node for ",
+                                         Duration(waited), " (", reason, "): giving up; ", Knocking(retry_num))};
 }
 
 std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome) {

@@ -16,6 +16,11 @@ Say SayWaitingForScheduler(const std::string& scheduler, const std::string& reas
 // After a welcome: the connection is gone and the processes keep running.
 Say SayApart(const std::string& scheduler, const std::string& reason, absl::Duration apart, absl::Duration patience);
 Say SayReconnected(absl::Duration apart);
+// A connection with the renewed certificate has taken the place of the open one, or has failed to.
+Say SayRelieved();
+Say SayNotRelieved(const std::string& scheduler, const std::string& reason);
+// After a welcome: the scheduler does not take this node any more.
+Say SayUnwelcome(const std::string& scheduler, const std::string& reason, absl::Duration patience);
 Say SayJoined(const v1::Welcome& welcome);
 Say SayRound(const v1::DesiredState& desired, const std::vector<uint32_t>& slots);
 Say SayProgress(const v1::WaitStatus& waiting);
@@ -29,6 +34,8 @@ Say SayRefused(const std::string& scheduler, const v1::Refusal& refusal);
 // Somebody wanted this node to leave, and it has: no failure.
 Say SayDrained(const v1::Refusal& refusal);
 Say SaySecurity(const std::string& scheduler, const std::string& reason);
+// It was welcomed once and has been refused for so long.
+Say SayShutOut(const std::string& scheduler, const std::string& reason, absl::Duration waited, uint32_t retry_num);
 
 // How a run ended: the last lines of what failed, then the cause as the last line.
 std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome);

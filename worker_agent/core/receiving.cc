@@ -39,32 +39,69 @@ void AgentCore::Impl::OnWelcome(const v1::SchedulerMessage& message) {
     quit_round_ = 0;
     peers_ = Peers{};
   }
+  connector_.OnWelcome(now_);
+  TakeWelcome(message);
+  Emit(is_new_run || !welcome.is_resumed() ? SayJoined(welcome) : SayReconnected(apart));
+}
+
+void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
+  const v1::Welcome& welcome = message.welcome();
   cluster_id_ = welcome.cluster_id();
   run_ = welcome.run();
   node_id_ = welcome.node_id();
   term_ = message.term();
+  unwelcome_text_.clear();
+  is_shut_out_ = false;
   heartbeat_interval_ = HeartbeatInterval(welcome.heartbeat_interval_ms(), heartbeat_interval_);
-  connector_.OnWelcome(now_);
   reporter_.Acknowledge(welcome.events_through());
   // The first heartbeat comes somewhere within the interval, so that agents that joined at once don't stay in step.
   reporter_.StreamOpened(now_, heartbeat_interval_, heartbeat_interval_ * jitter_.Factor(0.25, 1));
   fence_timeout_ = absl::Milliseconds(welcome.fence_timeout_ms());
+  heard_at_ = std::max(heard_at_, connector_.dialed_at());
   if (fence_timeout_ > absl::ZeroDuration()) {
-    ArmFence(connector_.dialed_at());
+    ArmFence(heard_at_);
   } else {
     DisarmFence();
   }
+  TellFarewell();
+}
+
+void AgentCore::Impl::TellFarewell() {
   v1::FarewellRequest farewell;
   farewell.set_cluster_id(cluster_id_);
-  farewell.set_job_id(welcome.job_id());
+  farewell.set_job_id(options_.job_id);
   farewell.set_run(run_);
   farewell.set_node_id(node_id_);
   farewell.set_incarnation(options_.incarnation);
   Emit(SetFarewell{std::move(farewell)});
-  Emit(is_new_run || !welcome.is_resumed() ? SayJoined(welcome) : SayReconnected(apart));
+}
+
+void AgentCore::Impl::OnReliefMessage(const v1::SchedulerMessage& message) {
+  if (message.has_refusal()) {
+    // What it says of this node it will say on the open stream as well, or when that one breaks.
+    return FailRelief(message.refusal().text(), absl::Milliseconds(message.refusal().retry_after_ms()));
+  }
+  if (!message.has_welcome()) return;
+  const v1::Welcome& welcome = message.welcome();
+  if (welcome.cluster_id() != cluster_id_ || welcome.run() != run_ || message.term() < term_) {
+    return FailRelief("another scheduler answered, or one of an older term", absl::ZeroDuration());
+  }
+  reporter_.StreamClosed();
+  ForgetPeersRequest();
+  const uint64_t relieved = connector_.TakeRelief(now_);
+  Emit(HangUp{relieved});
+  MoveStackQueries(relieved, connector_.connect_seq());
+  TakeWelcome(message);
+  Emit(SayRelieved());
+}
+
+void AgentCore::Impl::FailRelief(const std::string& reason, absl::Duration delay) {
+  Emit(HangUp{connector_.relief_seq()});
+  connector_.OnReliefFailure(reason, delay, now_, effects_);
 }
 
 void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
+  is_shut_out_ = false;
   reporter_.StreamClosed();
   ForgetPeersRequest();
   const Say refused = SayRefused(options_.scheduler, refusal);
@@ -90,10 +127,23 @@ void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
     case v1::Refusal::NODE_LOST:
       return EndHopeless(kExitFailedElsewhere, refused);
     case v1::Refusal::NOT_AUTHORIZED:
-      return EndHopeless(kExitSecurity, refused);
+      return OnNotAuthorized(refusal);
     default:
       return EndHopeless(kExitRefused, refused);
   }
+}
+
+// Whoever started the scheduler again with another configuration, or listed too much as revoked, must be able to mend
+// that before it costs a running job its processes.
+void AgentCore::Impl::OnNotAuthorized(const v1::Refusal& refusal) {
+  if (!IsWelcomed()) return EndHopeless(kExitSecurity, SayRefused(options_.scheduler, refusal));
+  Emit(HangUp{});
+  is_shut_out_ = true;
+  if (refusal.text() != unwelcome_text_) {
+    unwelcome_text_ = refusal.text();
+    Emit(SayUnwelcome(options_.scheduler, refusal.text(), connector_.patience()));
+  }
+  connector_.OnFailure(refusal.text(), now_, effects_);
 }
 
 void AgentCore::Impl::OnClusterChanged(const v1::Refusal& refusal) {
@@ -124,6 +174,7 @@ void AgentCore::Impl::OnAcknowledgement(const v1::Acknowledgement& acknowledgeme
   } else if (sent_at) {
     ArmFence(*sent_at);
   }
+  if (sent_at) heard_at_ = std::max(heard_at_, *sent_at);
   if (!acknowledgement.waiting().text().empty()) Emit(SayProgress(acknowledgement.waiting()));
 }
 

@@ -28,6 +28,12 @@ void AgentCore::Impl::GatherNext() {
   Emit(std::move(gather));
 }
 
+// The scheduler still waits for the answer: it knows the node, not the stream.
+void AgentCore::Impl::MoveStackQueries(uint64_t from, uint64_t to) {
+  if (stacks_.gathering_for == from) stacks_.gathering_for = to;
+  if (stacks_.waiting_for == from) stacks_.waiting_for = to;
+}
+
 void AgentCore::Impl::OnEvent(const StacksGathered& event) {
   const uint64_t asked_on = std::exchange(stacks_.gathering_for, 0);
   // Who asked on a stream that is gone has given up.

@@ -132,7 +132,7 @@ void AgentLoop::TakeSignals() {
 }
 
 void AgentLoop::Apply(const Event& event) {
-  if (std::holds_alternative<StreamBroken>(event)) store_.SetChannel(nullptr);
+  if (std::holds_alternative<StreamBroken>(event)) store_.SetChannel(session_.channel());
   if (const auto* received = std::get_if<MessageReceived>(&event)) EndRoundIfOver(received->message);
   for (const Effect& effect : core_.Apply(event, clock_.Read().monotonic)) {
     std::visit([this](const auto& e) { Do(e); }, effect);
@@ -201,13 +201,13 @@ void AgentLoop::On(const KeeperLost&) {
 }
 
 void AgentLoop::Do(const Dial& effect) {
-  store_.SetChannel(nullptr);
-  session_.Dial(effect.connect_seq);
+  if (!effect.is_relief) store_.SetChannel(nullptr);
+  session_.Dial(effect.connect_seq, effect.is_relief);
 }
 void AgentLoop::Do(const Send& effect) { session_.Send(effect.connect_seq, effect.message); }
-void AgentLoop::Do(const HangUp&) {
-  store_.SetChannel(nullptr);
-  session_.HangUp();
+void AgentLoop::Do(const HangUp& effect) {
+  session_.HangUp(effect.connect_seq);
+  store_.SetChannel(session_.channel());
 }
 void AgentLoop::Do(const FetchPeers& effect) { session_.FetchPeers(options_.agent.job_id, effect); }
 

@@ -50,11 +50,11 @@ class AgentLoop {
   // code.
   int Run();
 
-  // Any thread, until Run returns: see CertificateRenewed.
-  void NoteRenewedCertificate() { queue_.Push(CertificateRenewed{}); }
-
-  // Any thread, until Run returns: whom we trust has changed.
-  void CheckPeer() { session_.CheckPeer(); }
+  // Any thread, until Run returns: what TLS shows, or whom it trusts, has changed.
+  void NoteTlsChange(bool has_new_certificate) {
+    queue_.Push(TlsChanged{has_new_certificate});
+    session_.CheckPeer();
+  }
 
   // Whether the run had ended for all when this agent did.
   bool HasOutcome() const { return has_outcome_; }

@@ -1,11 +1,12 @@
 #include "worker_agent/session/channel.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "absl/strings/str_cat.h"
+#include "common/grpc_deadline.h"
 #include "common/limits.h"
 #include "common/net.h"
+#include "common/tls/plaintext.h"
 
 namespace muster::agent {
 namespace {
@@ -22,8 +23,7 @@ bool WaitUntilConnected(grpc::Channel& channel, const ConnectOptions& options) {
     const grpc_connectivity_state state = channel.GetState(true);
     if (state == GRPC_CHANNEL_READY) return true;
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) return false;
-    const auto deadline = std::chrono::system_clock::now() + absl::ToChronoMilliseconds(kPollInterval);
-    if (!channel.WaitForStateChange(state, deadline)) waited += kPollInterval;
+    if (!channel.WaitForStateChange(state, GrpcDeadline(kPollInterval))) waited += kPollInterval;
   }
   return false;
 }
@@ -61,8 +61,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target,
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ConnectOptions& options) {
   const absl::StatusOr<std::vector<IpAddress>> addresses = ResolveHost(options.host);
   if (!addresses.ok()) return addresses.status();
-  if (const absl::Status status = CheckPlaintext(options.security, options.host, *addresses); !status.ok()) {
-    return status;
+  if (options.security.tls == nullptr && options.security.requires_tls) {
+    if (absl::Status status = CheckPlaintext(options.host, *addresses); !status.ok()) return status;
   }
   const std::shared_ptr<grpc::ChannelCredentials> credentials =
       options.security.tls == nullptr

@@ -1,7 +1,6 @@
 #include "worker_agent/session/farewell.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <map>
 #include <thread>
@@ -11,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/exit_codes.h"
+#include "common/grpc_deadline.h"
 #include "common/log.h"
 #include "common/tls_grpc/credentials.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
@@ -35,7 +35,7 @@ bool TryOnce(const std::string& host, uint16_t port, const Security& security, c
   const auto channel = Connect(connect);
   if (!channel.ok()) return false;
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout));
+  context.set_deadline(GrpcDeadline(timeout));
   v1::FarewellReply reply;
   return v1::Rendezvous::NewStub(*channel)->Farewell(&context, farewell, &reply).ok();
 }

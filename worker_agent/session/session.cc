@@ -1,11 +1,13 @@
 #include "worker_agent/session/session.h"
 
 #include <atomic>
-#include <chrono>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/connection_error.h"
+#include "common/grpc_deadline.h"
 #include "common/mutex.h"
 #include "worker_agent/launch/sha256.h"
 #include "worker_agent/session/channel.h"
@@ -40,65 +42,77 @@ std::string EndInWords(const grpc::Status& status) {
 // session.
 class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
  public:
+  // One dial and what came of it.
+  struct Link {
+    Stream stream;
+    // Of its channel; asked also while the handshake is still under way.
+    const std::shared_ptr<HandshakeVerdict> verdict = std::make_shared<HandshakeVerdict>();
+    std::shared_ptr<grpc::Channel> channel;  // once it is connected; guarded by mutex_
+  };
+
   Impl(SessionOptions options, std::function<void(Event)> deliver)
       : options_(std::move(options)), deliver_(std::move(deliver)) {}
 
-  // The stream that is now open or being opened; what was open before ends at once.
-  std::shared_ptr<Stream> Dial(uint64_t connect_seq) {
-    auto stream = std::make_shared<Stream>();
-    std::shared_ptr<Stream> old;
+  // A link that is being opened. Those that were open before end at once, unless this one shall relieve them.
+  std::shared_ptr<Link> Dial(uint64_t connect_seq, bool is_relief) {
+    auto link = std::make_shared<Link>();
+    std::map<uint64_t, std::shared_ptr<Link>> old;
     {
       MutexLock lock(mutex_);
-      old = std::exchange(stream_, stream);
-      connect_seq_ = connect_seq;
-      channel_ = nullptr;
+      if (!is_relief) old.swap(links_);
+      links_[connect_seq] = link;
     }
-    if (old != nullptr) old->Cancel();
-    return stream;
+    for (const auto& [seq, dropped] : old) dropped->stream.Cancel();
+    return link;
   }
 
   // In a thread of its own: connects, and stays with the stream until it is over.
-  void Run(uint64_t connect_seq, const std::shared_ptr<Stream>& stream) {
-    ConnectAndRead(connect_seq, stream);
+  void Run(uint64_t connect_seq, const std::shared_ptr<Link>& link) {
+    ConnectAndRead(connect_seq, link);
     MutexLock lock(mutex_);
-    if (ending_ == stream) ending_ = nullptr;  // it would keep the connection open
+    std::erase(ending_, link);  // it would keep the connection open
   }
 
   void Send(uint64_t connect_seq, v1::AgentMessage message) {
-    std::shared_ptr<Stream> stream;
-    {
-      MutexLock lock(mutex_);
-      if (connect_seq != connect_seq_) return;
-      stream = stream_;
-    }
-    if (stream != nullptr) stream->Send(std::move(message));
+    if (const std::shared_ptr<Link> link = Find(connect_seq)) link->stream.Send(std::move(message));
   }
 
-  void HangUp() {
+  void HangUp(uint64_t connect_seq) {
     MutexLock lock(mutex_);
-    connect_seq_ = 0;
-    channel_ = nullptr;
-    if (stream_ == nullptr) return;
-    stream_->HangUp();
-    ending_ = std::exchange(stream_, nullptr);
+    for (auto it = links_.begin(); it != links_.end();) {
+      if (connect_seq != 0 && it->first != connect_seq) {
+        ++it;
+        continue;
+      }
+      it->second->channel = nullptr;
+      it->second->stream.HangUp();
+      ending_.push_back(std::move(it->second));
+      it = links_.erase(it);
+    }
   }
 
   void CheckPeer() {
     if (options_.security.tls == nullptr) return;
+    const std::shared_ptr<const TlsState> state = options_.security.tls->Current();
     MutexLock lock(mutex_);
-    if (stream_ == nullptr || verdict_ == nullptr) return;
-    if (!verdict_->IsStillGood(*options_.security.tls->Current()->trust)) stream_->Cancel();  // its thread says why
+    for (const auto& [seq, link] : links_) {
+      if (!link->verdict->IsStillGood(*state->trust)) link->stream.Cancel();  // its thread says why
+    }
   }
 
   std::shared_ptr<grpc::Channel> channel() {
     MutexLock lock(mutex_);
-    return channel_;
+    std::shared_ptr<grpc::Channel> newest;
+    for (const auto& [seq, link] : links_) {
+      if (link->channel != nullptr) newest = link->channel;
+    }
+    return newest;
   }
 
-  // What was hung up last need not end in good order any more.
+  // What was hung up need not end in good order any more.
   void CancelEnding() {
     MutexLock lock(mutex_);
-    if (ending_ != nullptr) ending_->Cancel();
+    for (const std::shared_ptr<Link>& link : ending_) link->stream.Cancel();
   }
 
   // In a thread of its own.
@@ -110,20 +124,19 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   }
 
  private:
-  void ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<Stream>& stream);
+  void ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<Link>& link);
 
-  bool IsPresent(uint64_t connect_seq) {
+  std::shared_ptr<Link> Find(uint64_t connect_seq) {
     MutexLock lock(mutex_);
-    return connect_seq_ == connect_seq;
+    const auto found = links_.find(connect_seq);
+    return found == links_.end() ? nullptr : found->second;
   }
+  bool IsPresent(uint64_t connect_seq) { return Find(connect_seq) != nullptr; }
 
   void Break(uint64_t connect_seq, const std::string& reason, bool is_security = false) {
     {
       MutexLock lock(mutex_);
-      if (connect_seq_ != connect_seq) return;
-      connect_seq_ = 0;
-      stream_ = nullptr;
-      channel_ = nullptr;
+      if (links_.erase(connect_seq) == 0) return;
     }
     Deliver(StreamBroken{connect_seq, reason, is_security});
   }
@@ -139,35 +152,36 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   std::function<void(Event)> deliver_ ABSL_GUARDED_BY(deliver_mutex_);
 
   Mutex mutex_;
-  uint64_t connect_seq_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: nothing is open or being opened
-  std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<Stream> ending_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<HandshakeVerdict> verdict_ ABSL_GUARDED_BY(mutex_);  // of that channel
-  std::atomic<int> shut_out_ = 0;                                      // dials in a row
+  std::map<uint64_t, std::shared_ptr<Link>> links_ ABSL_GUARDED_BY(mutex_);  // open or being opened, by connect_seq
+  std::vector<std::shared_ptr<Link>> ending_ ABSL_GUARDED_BY(mutex_);        // hung up and not over yet
+  std::atomic<int> shut_out_ = 0;                                            // dials in a row
 };
 
-void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<Stream>& stream) {
+void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<Link>& link) {
   ConnectOptions connect;
   connect.host = options_.host;
   connect.port = options_.port;
   connect.timeout = options_.connect_timeout;
-  connect.is_cancelled = [this, connect_seq] { return !IsPresent(connect_seq); };
+  connect.is_cancelled = [this, connect_seq, &link] {
+    return !IsPresent(connect_seq) || !link->verdict->refusal().ok();
+  };
   connect.security = options_.security;
   connect.job_id = options_.job_id;
-  connect.verdict = std::make_shared<HandshakeVerdict>();
+  connect.verdict = link->verdict;
   const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Connect(connect);
   if (!channel.ok()) {
+    if (const TlsRefusal refusal = link->verdict->refusal(); !refusal.ok()) {
+      return Break(connect_seq, refusal.text, true);
+    }
     return Break(connect_seq, std::string(channel.status().message()), absl::IsPermissionDenied(channel.status()));
   }
   {
     MutexLock lock(mutex_);
-    if (connect_seq_ != connect_seq) return;
-    channel_ = *channel;
-    verdict_ = connect.verdict;
+    if (links_.find(connect_seq) == links_.end()) return;
+    link->channel = *channel;
   }
   bool was_answered = false;
-  const grpc::Status status = stream->Run(*channel, [&](v1::SchedulerMessage message) {
+  const grpc::Status status = link->stream.Run(*channel, [&](v1::SchedulerMessage message) {
     was_answered = true;
     if (IsPresent(connect_seq)) Deliver(MessageReceived{connect_seq, std::move(message)});
   });
@@ -184,12 +198,12 @@ void Session::Impl::FetchPeers(const std::string& job_id, const agent::FetchPeer
   std::shared_ptr<grpc::Channel> channel;
   {
     MutexLock lock(mutex_);
-    channel = channel_;
+    if (const auto found = links_.find(request.connect_seq); found != links_.end()) channel = found->second->channel;
   }
   const auto fail = [&](const absl::Status& status) { Deliver(PeersFetched{request.round, status, nullptr}); };
   if (channel == nullptr) return fail(absl::UnavailableError("there is no connection"));
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(options_.request_timeout));
+  context.set_deadline(GrpcDeadline(options_.request_timeout));
   v1::GetPeersRequest message;
   message.set_job_id(job_id);
   message.set_run(request.run);
@@ -211,13 +225,14 @@ Session::Session(SessionOptions options, std::function<void(Event)> deliver)
 
 Session::~Session() { Close(absl::ZeroDuration()); }
 
-void Session::Dial(uint64_t connect_seq) {
-  workers_->Start([impl = impl_, stream = impl_->Dial(connect_seq), connect_seq] { impl->Run(connect_seq, stream); });
+void Session::Dial(uint64_t connect_seq, bool is_relief) {
+  workers_->Start(
+      [impl = impl_, link = impl_->Dial(connect_seq, is_relief), connect_seq] { impl->Run(connect_seq, link); });
 }
 
 void Session::Send(uint64_t connect_seq, v1::AgentMessage message) { impl_->Send(connect_seq, std::move(message)); }
 
-void Session::HangUp() { impl_->HangUp(); }
+void Session::HangUp(uint64_t connect_seq) { impl_->HangUp(connect_seq); }
 
 void Session::FetchPeers(const std::string& job_id, const agent::FetchPeers& request) {
   workers_->Start([impl = impl_, job_id, request] { impl->FetchPeers(job_id, request); });
@@ -228,7 +243,7 @@ std::shared_ptr<grpc::Channel> Session::channel() const { return impl_->channel(
 void Session::CheckPeer() { impl_->CheckPeer(); }
 
 void Session::Close(absl::Duration timeout) {
-  impl_->HangUp();
+  impl_->HangUp(0);
   if (!workers_->WaitUntilIdle(timeout)) {
     impl_->CancelEnding();
     workers_->WaitUntilIdle(kCancelTime);

@@ -1,7 +1,8 @@
 // The agent's connection to the scheduler, over gRPC.
 //
-// One stream at a time, each on a channel of its own: a dial resolves the name, connects (each address family in turn),
-// asks the kernel to watch for a dead peer, and opens the stream. What is sent before the stream is open waits for it.
+// Each stream has a channel of its own: a dial resolves the name, connects (each address family in turn), asks the
+// kernel to watch for a dead peer, and opens the stream. What is sent before the stream is open waits for it. There is
+// one stream at a time, or two while one is dialed that shall relieve the other.
 // What happens is delivered as events of the agent's core: MessageReceived and StreamBroken with the dial's
 // connect_seq, PeersFetched. A stream that was replaced or hung up delivers nothing more.
 //
@@ -42,19 +43,20 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Drops what was open before.
-  void Dial(uint64_t connect_seq);
-  // Ignored unless `connect_seq` is the last dial's.
+  // Drops what was open before, unless it is a relief.
+  void Dial(uint64_t connect_seq, bool is_relief = false);
+  // Ignored unless the stream of that dial is open or being opened.
   void Send(uint64_t connect_seq, v1::AgentMessage message);
-  // Ends the stream after what was sent before.
-  void HangUp();
-  // Over the present connection; UNAVAILABLE without one, DATA_LOSS when the digest does not fit.
+  // Ends the stream of that dial (0: all that are open) after what was sent before.
+  void HangUp(uint64_t connect_seq = 0);
+  // Over the connection that the request names; UNAVAILABLE without it, DATA_LOSS when the digest does not fit.
   void FetchPeers(const std::string& job_id, const agent::FetchPeers& request);
 
-  // The present connection, for other services of the scheduler; null without one. Whoever holds it keeps it open.
+  // The newest connection, for other services of the scheduler; null without one. Whoever holds it keeps it open.
   std::shared_ptr<grpc::Channel> channel() const;
 
-  // Whom we trust has changed: breaks the stream off if the scheduler's certificate is revoked by now.
+  // Whom we trust has changed: breaks each stream off, also one that is being opened, if the certificate that the
+  // scheduler showed is revoked by now.
   void CheckPeer();
 
   // Hangs up, waits until the scheduler has taken everything that was sent (at most `timeout`), then ends. Nothing is

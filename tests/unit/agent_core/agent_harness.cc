@@ -60,11 +60,15 @@ std::string MessageText(const v1::AgentMessage& message) {
 std::string Milliseconds(MonotonicTime time) { return absl::StrCat(time.nanoseconds() / 1'000'000, "ms"); }
 
 struct Printer {
-  std::string operator()(const Dial& e) const { return absl::StrCat("dial ", e.connect_seq); }
+  std::string operator()(const Dial& e) const {
+    return absl::StrCat("dial ", e.connect_seq, e.is_relief ? " as a relief" : "");
+  }
   std::string operator()(const Send& e) const {
     return absl::StrCat("send ", e.connect_seq, ": ", MessageText(e.message));
   }
-  std::string operator()(const HangUp&) const { return "hang up"; }
+  std::string operator()(const HangUp& e) const {
+    return e.connect_seq == 0 ? "hang up" : absl::StrCat("hang up ", e.connect_seq);
+  }
   std::string operator()(const FetchPeers& e) const {
     return absl::StrCat("fetch peers of run ", e.run, " round ", e.round);
   }

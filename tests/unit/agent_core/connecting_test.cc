@@ -48,15 +48,6 @@ TEST(Connecting, RetriesWithinBoundsAndSaysSoAtGrowingIntervals) {
   EXPECT_EQ(Count(said, "waiting for the scheduler"), 4) << said;
 }
 
-TEST(Connecting, ARenewedCertificateIsShownOverANewConnection) {
-  AgentHarness agent;
-  agent.Begin();
-  EXPECT_EQ(agent.Do(CertificateRenewed{}), "") << "the dial that is on its way shows whichever it finds";
-  agent.Welcome();
-  EXPECT_THAT(agent.Do(CertificateRenewed{}), AllOf(HasSubstr("hang up\n"), HasSubstr("dial 2\n")));
-  EXPECT_THAT(agent.Welcome(true), HasSubstr("reconnected"));
-}
-
 TEST(Connecting, JitterComesFromTheIncarnation) {
   const auto second_dial = [](uint64_t incarnation) {
     AgentOptions options = SmallOptions();
@@ -152,6 +143,52 @@ TEST(Connecting, SecurityAtTheStartIsFatalLaterItIsRetried) {
   AgentHarness running;
   running.RunRound();
   EXPECT_THAT(running.Do(StreamBroken{1, "certificate has expired", true}), Not(HasSubstr("finish")));
+}
+
+TEST(Connecting, ARefusalOfTheIdentityEndsOnlyWhoWasNotWelcomed) {
+  AgentHarness fresh;
+  fresh.Begin();
+  EXPECT_THAT(fresh.Refuse(v1::Refusal::NOT_AUTHORIZED, "the certificate is of another job"),
+              AllOf(HasSubstr("error: refused by the scheduler at s:8118: the certificate is of another job"),
+                    HasSubstr("finish 15\n")));
+
+  AgentHarness running;
+  running.RunRound();
+  running.Break("Socket closed");
+  running.Pass(absl::Milliseconds(200));
+  EXPECT_THAT(running.Refuse(v1::Refusal::NOT_AUTHORIZED, "the certificate is of another job"),
+              AllOf(HasSubstr("hang up\n"),
+                    HasSubstr("error: the scheduler at s:8118 does not take this node any more: the certificate is of "
+                              "another job. Processes keep running"),
+                    Not(HasSubstr("stop\n")), Not(HasSubstr("finish"))));
+  EXPECT_THAT(running.Pass(absl::Seconds(3)), HasSubstr("dial 3\n"));
+  EXPECT_THAT(running.Refuse(v1::Refusal::NOT_AUTHORIZED, "the certificate is of another job"),
+              Not(HasSubstr("does not take this node any more")))
+      << "told once";
+  running.Pass(absl::Seconds(4));
+  EXPECT_THAT(running.Welcome(true), AllOf(HasSubstr("reconnected"), Not(HasSubstr("stop\n"))));
+}
+
+TEST(Connecting, AnOpenStreamThatIsRefusedIsNotTheEndEither) {
+  AgentHarness agent;
+  agent.RunRound();
+  EXPECT_THAT(agent.Refuse(v1::Refusal::NOT_AUTHORIZED, "revoked"),
+              AllOf(HasSubstr("hang up\n"), HasSubstr("does not take this node any more: revoked"),
+                    Not(HasSubstr("stop\n")), Not(HasSubstr("finish"))));
+}
+
+TEST(Connecting, WhoIsRefusedForAllItsPatienceEndsFor15) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Break("Socket closed");
+  std::string text;
+  while (text.find("stop\n") == std::string::npos && agent.now() < absl::Minutes(3)) {
+    text += agent.Pass(agent.core().NextDeadline() - (MonotonicTime() + agent.now()));
+    text += agent.Refuse(v1::Refusal::NOT_AUTHORIZED, "revoked");
+  }
+  EXPECT_EQ(agent.now(), absl::Minutes(1));
+  EXPECT_THAT(agent.Ended(0, 0, 15, true),
+              AllOf(HasSubstr("has not taken this node for 1m (revoked)"), HasSubstr("finish 15\n")));
 }
 
 TEST(Connecting, AnotherClusterIsJoinedAnewWhileNothingHasBegun) {

@@ -141,8 +141,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(RefusalCase{v1::Refusal::EXTRA_NODE, 11}, RefusalCase{v1::Refusal::NODE_ID_IN_USE, 11},
                       RefusalCase{v1::Refusal::NODE_ID_INVALID, 11}, RefusalCase{v1::Refusal::SETTINGS_DIFFER, 11},
                       RefusalCase{v1::Refusal::MALFORMED, 11}, RefusalCase{v1::Refusal::RUN_UNKNOWN, 11},
-                      RefusalCase{v1::Refusal::STALE_INCARNATION, 11}, RefusalCase{v1::Refusal::NODE_LOST, 13},
-                      RefusalCase{v1::Refusal::NOT_AUTHORIZED, 15}),
+                      RefusalCase{v1::Refusal::STALE_INCARNATION, 11}, RefusalCase{v1::Refusal::NODE_LOST, 13}),
     [](const auto& case_info) { return v1::Refusal::Reason_Name(case_info.param.reason); });
 
 TEST(Ending, AForgottenRunWhoseProcessesEndedWellIsASuccess) {

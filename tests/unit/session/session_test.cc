@@ -246,6 +246,63 @@ TEST(Session, ADialReplacesTheStreamBefore) {
   EXPECT_TRUE(inbox.IsEmpty());
 }
 
+// A relief: the stream before stays, and both deliver, until one of them is hung up.
+TEST(Session, AReliefLeavesTheStreamBeforeOpen) {
+  FakeScheduler scheduler("127.0.0.1", BeFriendly);
+  scheduler.set_peer_list("the peers");
+  Inbox inbox;
+  Session session(Towards("127.0.0.1", scheduler.port()), inbox.Deliver());
+  session.Dial(1);
+  session.Send(1, JoinMessage(1));
+  ASSERT_TRUE(inbox.Next<MessageReceived>().has_value());
+  session.Dial(2, true);
+  session.Send(2, JoinMessage(2));
+  auto message = inbox.Next<MessageReceived>();
+  ASSERT_TRUE(message.has_value());
+  EXPECT_EQ(message->connect_seq, 2u);
+  session.Send(1, ReportMessage(9));
+  message = inbox.Next<MessageReceived>();
+  ASSERT_TRUE(message.has_value());
+  EXPECT_EQ(message->connect_seq, 1u);
+  EXPECT_EQ(message->message.acknowledgement().heartbeat_seq(), 9u);
+
+  session.HangUp(1);
+  EXPECT_TRUE(scheduler.WaitForCleanEnd(absl::Seconds(10)));
+  session.Send(1, ReportMessage(10));  // goes nowhere
+  session.Send(2, ReportMessage(11));
+  message = inbox.Next<MessageReceived>();
+  ASSERT_TRUE(message.has_value());
+  EXPECT_EQ(message->message.acknowledgement().heartbeat_seq(), 11u);
+  session.FetchPeers("j", {1, 4, Sha256("the peers"), 1});
+  auto fetched = inbox.Next<PeersFetched>();
+  ASSERT_TRUE(fetched.has_value());
+  EXPECT_EQ(fetched->status.code(), absl::StatusCode::kUnavailable);
+  session.FetchPeers("j", {1, 4, Sha256("the peers"), 2});
+  fetched = inbox.Next<PeersFetched>();
+  ASSERT_TRUE(fetched.has_value() && fetched->status.ok());
+  EXPECT_TRUE(inbox.IsEmpty());
+}
+
+TEST(Session, AReliefThatBreaksLeavesTheStreamBeforeAlone) {
+  FakeScheduler scheduler("127.0.0.1", [](const auto& message, auto& stream) {
+    return message.has_join() && message.join().connect_seq() == 2 ? false : BeFriendly(message, stream);
+  });
+  Inbox inbox;
+  Session session(Towards("127.0.0.1", scheduler.port()), inbox.Deliver());
+  session.Dial(1);
+  session.Send(1, JoinMessage(1));
+  ASSERT_TRUE(inbox.Next<MessageReceived>().has_value());
+  session.Dial(2, true);
+  session.Send(2, JoinMessage(2));
+  const auto broken = inbox.Next<StreamBroken>();
+  ASSERT_TRUE(broken.has_value());
+  EXPECT_EQ(broken->connect_seq, 2u);
+  session.Send(1, ReportMessage(9));
+  const auto message = inbox.Next<MessageReceived>();
+  ASSERT_TRUE(message.has_value());
+  EXPECT_EQ(message->connect_seq, 1u);
+}
+
 TEST(Session, AHungUpStreamDeliversNothingMore) {
   FakeScheduler scheduler("127.0.0.1", BeFriendly);
   Inbox inbox;
@@ -279,7 +336,7 @@ TEST(Session, PeersAreCheckedAgainstTheirDigest) {
   scheduler.set_peer_list("the peers");
   Inbox inbox;
   Session session(Towards("127.0.0.1", scheduler.port()), inbox.Deliver());
-  session.FetchPeers("j", {1, 4, Sha256("the peers")});
+  session.FetchPeers("j", {1, 4, Sha256("the peers"), 1});
   auto fetched = inbox.Next<PeersFetched>();
   ASSERT_TRUE(fetched.has_value());
   EXPECT_EQ(fetched->status.code(), absl::StatusCode::kUnavailable);  // not connected yet
@@ -287,13 +344,13 @@ TEST(Session, PeersAreCheckedAgainstTheirDigest) {
   session.Dial(1);
   session.Send(1, JoinMessage(1));
   ASSERT_TRUE(inbox.Next<MessageReceived>().has_value());
-  session.FetchPeers("j", {1, 4, Sha256("the peers")});
+  session.FetchPeers("j", {1, 4, Sha256("the peers"), 1});
   fetched = inbox.Next<PeersFetched>();
   ASSERT_TRUE(fetched.has_value() && fetched->status.ok());
   EXPECT_EQ(fetched->round, 4u);
   EXPECT_EQ(*fetched->peer_list, "the peers");
 
-  session.FetchPeers("j", {1, 4, Sha256("others")});
+  session.FetchPeers("j", {1, 4, Sha256("others"), 1});
   fetched = inbox.Next<PeersFetched>();
   ASSERT_TRUE(fetched.has_value());
   EXPECT_EQ(fetched->status.code(), absl::StatusCode::kDataLoss);

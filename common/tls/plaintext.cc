@@ -1,12 +1,10 @@
-#include "worker_agent/session/security.h"
+#include "common/tls/plaintext.h"
 
 #include "absl/strings/str_cat.h"
 
-namespace muster::agent {
+namespace muster {
 
-absl::Status CheckPlaintext(const Security& security, const std::string& host,
-                            const std::vector<IpAddress>& addresses) {
-  if (security.tls != nullptr || !security.requires_tls) return absl::OkStatus();
+absl::Status CheckPlaintext(const std::string& host, const std::vector<IpAddress>& addresses) {
   for (const IpAddress& address : addresses) {
     if (address.is_loopback()) continue;
     return absl::PermissionDeniedError(absl::StrCat(
@@ -17,4 +15,4 @@ absl::Status CheckPlaintext(const Security& security, const std::string& host,
   return absl::OkStatus();
 }
 
-}  // namespace muster::agent
+}  // namespace muster

@@ -1,0 +1,16 @@
+// What --require_tls forbids a client.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/ip_address.h"
+
+namespace muster {
+
+// PERMISSION_DENIED unless all `addresses`, for which `host` stands, are of this machine's loopback. To be asked where
+// --require_tls is set and there is no TLS configuration.
+absl::Status CheckPlaintext(const std::string& host, const std::vector<IpAddress>& addresses);
+
+}  // namespace muster
