@@ -41,7 +41,7 @@ void Load(SettingsTable (*make)(Settings&), const Given& given, bool first_word_
   CheckLines(loaded.findings.errors);
   CheckLines(loaded.findings.warnings);
   MUSTER_CHECK(loaded.sources.size() == table.settings().size(), "every setting has a source");
-  MUSTER_CHECK(!ShowSettings(table, loaded).empty() && !HelpText(table).empty(), "settings can be shown");
+  MUSTER_CHECK(!ShowSettings(table, loaded).empty(), "settings can be shown");
   // The programs end where there are errors, and judge no further.
   if (loaded.findings.errors.empty()) check(settings);
 }

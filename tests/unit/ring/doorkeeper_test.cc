@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <chrono>
+#include <csignal>
 #include <thread>
 #include <utility>
 
@@ -21,6 +22,7 @@ class DoorkeeperTest : public RingFixture {
  protected:
   // Rank 0's door, which lets in rank 1.
   void Open(bool is_secure, const char* neighbour = "127.0.0.1") {
+    std::signal(SIGPIPE, SIG_IGN);  // as ms-ring does
     Make(2, is_secure);
     plans_[0].peers[1].address = *IpAddress::Parse(neighbour);
     for (Plan& plan : plans_) {
