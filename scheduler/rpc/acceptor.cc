@@ -137,11 +137,7 @@ void Acceptor::NoteCall(const std::string& grpc_peer) {
     }
   }
   if (should_wake) eventfd_write(wake_.get(), 1);
-  if (!crowded_out.has_value()) return;
-  Break(crowded_out->socket);
-  counted_.Note(
-      LogLevel::kWarning, "crowded out connection",
-      absl::StrCat("broke the connection of ", crowded_out->peer, ", which has not joined: too many are open"));
+  if (crowded_out.has_value()) BreakOneTooMany(*crowded_out);
 }
 
 void Acceptor::NoteJoined(const std::string& grpc_peer) {
@@ -199,8 +195,7 @@ void Acceptor::Run() {
 int Acceptor::NextTimeoutMs() {
   if (!is_listening_) return kCrowdedPauseMs;
   MutexLock lock(mutex_);
-  if (!table_.empty()) return kSweepPauseMs;
-  return guests_.empty() ? -1 : kGuestSweepPauseMs;
+  return table_.empty() ? kGuestSweepPauseMs : kSweepPauseMs;
 }
 
 bool Acceptor::HasRoom() {
@@ -310,19 +305,30 @@ void Acceptor::Sweep() {
   if (now - last_sweep_ < absl::Milliseconds(kCrowdedPauseMs)) return;  // it looks at every descriptor
   last_sweep_ = now;
   ConnectionTable::Swept swept;
+  std::vector<PeerSocket> crowded_out;
   {
     MutexLock lock(mutex_);
     swept = table_.Sweep(now, InodeOf);
+    for (const PeerSocket& mute : swept.mute) {
+      if (auto first = guests_.Add(mute.peer, mute.socket, now)) crowded_out.push_back(*std::move(first));
+    }
   }
   for (const std::string& peer : swept.closed) {
     counted_.Note(LogLevel::kInfo, "ended without a call",
                   absl::StrCat("the connection of ", peer, " ended before it made a call"));
   }
-  for (const auto& [peer, socket] : swept.mute) {
-    Break(socket);
-    counted_.Note(LogLevel::kWarning, "mute connection",
-                  absl::StrCat(peer, " connected and made no call for ", FormatDuration(options_.table.call_limit)));
+  for (const PeerSocket& mute : swept.mute) {
+    counted_.Note(
+        LogLevel::kWarning, "mute connection",
+        absl::StrCat(mute.peer, " connected and made no call for ", FormatDuration(options_.table.call_limit)));
   }
+  for (const PeerSocket& guest : crowded_out) BreakOneTooMany(guest);
+}
+
+void Acceptor::BreakOneTooMany(const PeerSocket& guest) {
+  Break(guest.socket);
+  counted_.Note(LogLevel::kWarning, "crowded out connection",
+                absl::StrCat("broke the connection of ", guest.peer, ", which has not joined: too many are open"));
 }
 
 void Acceptor::SweepGuests() {

@@ -56,6 +56,7 @@ class Acceptor {
   void DropOverdue();
   void Sweep();
   void SweepGuests();
+  void BreakOneTooMany(const PeerSocket& guest);
   bool HasRoom();
 
   std::vector<Listener> listeners_;

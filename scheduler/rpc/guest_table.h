@@ -1,4 +1,4 @@
-// Connections that have made a call and carry no joined stream: ms-ctl's, and strangers'. Pure: no sockets, no clock,
+// Connections that gRPC has and that carry no joined stream: ms-ctl's, and strangers'. Pure: no sockets, no clock,
 // no lock.
 //
 // gRPC ends a connection by itself only while no call is open on it, and a call that never sends its request stays open
@@ -43,7 +43,7 @@ class GuestTable {
 
   bool empty() const { return calm_.empty(); }
 
-  // Its first call. Who has to go for it, if anybody.
+  // It has made its first call, or none for too long. Who has to go for it, if anybody.
   std::optional<PeerSocket> Add(const std::string& peer, SocketRef socket, MonotonicTime now);
   // A further one. Of a peer that is not here: nothing happens; so it is below.
   void NoteCall(const std::string& peer, MonotonicTime now);

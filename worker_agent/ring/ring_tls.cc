@@ -42,12 +42,12 @@ absl::StatusOr<std::unique_ptr<RingTls>> RingTls::Create(std::shared_ptr<const T
                                                          absl::Time now) {
   const std::string own = state->identity->leaf().Fingerprint();
   if (own != plan.own().fingerprint) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "this rank's certificate (", Short(own), ", ", state->identity->leaf().Subject(),
-        ") is not the one that its agent "
-        "announced when it joined (",
-        Short(plan.own().fingerprint),
-        "): --tls_config must be the agent's; if the certificate was renewed since, start the agent again"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("this rank's certificate (", Short(own), ", ", state->identity->leaf().Subject(),
+                     ") is not the one that its agent "
+                     "had shown when the round began (",
+                     Short(plan.own().fingerprint),
+                     "): --tls_config must be the agent's; one that was renewed since counts from the next round on"));
   }
   SslContextPtr context(SSL_CTX_new(TLS_method()));
   if (context == nullptr || SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) != 1 ||

@@ -170,15 +170,29 @@ TEST_F(AcceptorTest, AConnectionThatIsGoneMakesRoom) {
 }
 
 // gRPC would keep it for as long as a call is open on it, however little of that call has come.
-TEST_F(AcceptorTest, OneThatMakesNoCallIsBroken) {
+TEST_F(AcceptorTest, OneThatMakesNoCallIsAGuest) {
   Acceptor::Options options = Limits(8, absl::Seconds(20));
   options.table.call_limit = absl::Milliseconds(100);
+  options.guests.limit = 0;
   Start(options);
   const UniqueFd mute = ConnectTcp(port_);
   ASSERT_TRUE(SendBytes(mute, kPreface));
   ASSERT_TRUE(handed_over_.Await(1));
   EXPECT_TRUE(AwaitHangUp(mute));
-  EXPECT_EQ(Count("mute connection"), 1u);
+  EXPECT_TRUE(AwaitCount("mute connection", 1));
+  EXPECT_TRUE(AwaitCount("crowded out connection", 1));
+}
+
+TEST_F(AcceptorTest, ACalmGuestIsBroken) {
+  Acceptor::Options options = Limits(8, absl::Seconds(20));
+  options.guests.calm_limit = absl::Milliseconds(100);
+  Start(options);
+  const UniqueFd calm = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(calm, kPreface));
+  ASSERT_TRUE(handed_over_.Await(1));
+  acceptor_->NoteCall(PeerOf(calm));
+  EXPECT_TRUE(AwaitHangUp(calm));
+  EXPECT_TRUE(AwaitCount("calm connection", 1));
 }
 
 TEST_F(AcceptorTest, ThoseThatDoNotJoinMakeRoomForOthers) {
@@ -194,7 +208,7 @@ TEST_F(AcceptorTest, ThoseThatDoNotJoinMakeRoomForOthers) {
     if (i == 0) acceptor_->NoteJoined(PeerOf(clients.back()));
   }
   EXPECT_TRUE(AwaitHangUp(clients[1]));
-  EXPECT_EQ(Count("crowded out connection"), 1u);
+  EXPECT_TRUE(AwaitCount("crowded out connection", 1));
   for (const size_t stays : {0u, 2u, 3u}) EXPECT_TRUE(SendBytes(clients[stays], "x")) << stays;
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/limits.h"
 #include "tests/unit/rpc/server_fixture.h"
+#include "tests/unit/rpc/test_client_socket.h"
 
 namespace muster::scheduler {
 namespace {
@@ -102,6 +103,38 @@ TEST_F(SizeTest, WhatIsOutOfAllProportionIsNotParsed) {
   agent.Write(join);
   EXPECT_EQ(agent.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(loop_.CountOf<StopRequested>() + loop_.CountOf<JoinRequested>(), 0u);
+}
+
+// HTTP/2 by hand (RFC 9113, 7541): a call that begins and never sends its request.
+std::string HalfACall(const std::string& path) {
+  const auto literal = [](const std::string& text) { return std::string(1, static_cast<char>(text.size())) + text; };
+  const std::string block = "\x83\x86" + ("\x04" + literal(path)) + ("\x01" + literal("x")) +
+                            (std::string(1, '\0') + literal("te") + literal("trailers")) +
+                            (std::string(1, '\0') + literal("content-type") + literal("application/grpc"));
+  const auto frame = [](char type, char flags, char stream, const std::string& payload) {
+    return std::string("\0\0", 2) + static_cast<char>(payload.size()) + type + flags + std::string("\0\0\0", 3) +
+           stream + payload;
+  };
+  return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, "") + frame(1, 4, 1, block);
+}
+
+class GuestsTest : public ServerTest {};
+
+TEST_F(GuestsTest, WhoeverBeginsACallAndNoMoreIsBroken) {
+  RpcServer::Options options;
+  options.handshake_limit = absl::Seconds(1);
+  options.guests.calm_limit = absl::Seconds(1);
+  Restart(std::move(options));
+  const UniqueFd stranger = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(stranger, HalfACall("/muster.v1.Admin/GetStatus")));
+  AgentStream agent(TcpChannel());
+  ASSERT_TRUE(agent.Write(AgentStream::GoodJoin()));
+  sink().OnSend(loop_.Await<JoinRequested>().stream, WelcomeMessage());
+  EXPECT_EQ(agent.Read().welcome().node_id(), "n1");
+  EXPECT_TRUE(AwaitHangUp(stranger));
+  EXPECT_EQ(Count("calm connection"), 1u);
+  ASSERT_TRUE(agent.Write(AgentStream::Heartbeat(1))) << "who has joined stays";
+  loop_.Await<ReportReceived>();
 }
 
 class FarewellTest : public ServerTest {
