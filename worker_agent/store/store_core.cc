@@ -380,10 +380,10 @@ StoreCore::Effects StoreCore::Replied(uint64_t call, absl::StatusOr<v1::StoreRep
 }
 
 void StoreCore::ExpireReaders(Lane& lane, MonotonicTime now) {
-  for (auto& [key, fetch] : lane.fetches) {
-    std::erase_if(fetch.readers, [&](Reader& reader) {
+  for (auto& entry : lane.fetches) {
+    std::erase_if(entry.second.readers, [&](Reader& reader) {
       if (now < reader.deadline) return false;
-      const std::optional<std::string> copied = reader.takes_copy ? Copied(key) : std::nullopt;
+      const std::optional<std::string> copied = reader.takes_copy ? Copied(entry.first) : std::nullopt;
       if (copied) {
         Answer(reader, copied);
       } else if (!is_connected_) {

@@ -246,7 +246,7 @@ class Storm {
         ended.set_round(Round());
         ended.set_slot(Pick(3));
         if (Chance(20)) ended.set_exit_code(1 + static_cast<int>(Pick(3)));
-        if (ended.exit_code() == 0 && Chance(10)) ended.set_signal(9);
+        if (ended.exit_code() == 0 && Chance(20)) ended.set_signal(9);
         ended.set_was_stopped(Chance(15));
         if (Chance(3)) ended.set_attempt(1);
       } else {
