@@ -22,6 +22,7 @@ namespace muster {
 namespace {
 
 constexpr unsigned int kRefreshSeconds = 1;
+constexpr char kCipherVariable[] = "GRPC_SSL_CIPHER_SUITES";
 constexpr size_t kMaxIntermediates = 64;
 
 // Intermediate certificates that have stood in a good chain. A resumed session brings the peer's own certificate only;
@@ -109,7 +110,11 @@ std::string PathOf(int fd) { return absl::StrCat("/proc/self/fd/", fd); }
 }  // namespace
 
 void TellGrpcCiphers(const std::string& ciphers) {
-  if (!ciphers.empty()) setenv("GRPC_SSL_CIPHER_SUITES", ciphers.c_str(), 1);
+  if (ciphers.empty()) {
+    unsetenv(kCipherVariable);
+  } else {
+    setenv(kCipherVariable, ciphers.c_str(), 1);
+  }
 }
 
 TlsFault FaultInGrpcLog(const std::string& line) {
