@@ -1,12 +1,15 @@
 #include "worker_agent/agent_tls.h"
 
-#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/tls/tls_hand_over.h"
 #include "common/tls_grpc/client_tls.h"
 
 namespace muster::agent {
 namespace {
+
+constexpr size_t kMaxShown = 8;
 
 absl::Status CheckOwnName(const TlsStore& store, AgentSettings& settings) {
   if (!settings.tls.needs_name()) return absl::OkStatus();
@@ -26,14 +29,47 @@ absl::Status CheckOwnName(const TlsStore& store, AgentSettings& settings) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<TlsStore>> OpenAgentTls(AgentSettings& settings, const PasswordSource& password,
-                                                       CountedLog& counted) {
+AgentTls::AgentTls(std::shared_ptr<TlsStore> store) : store_(std::move(store)) {
+  shown_.push_back(store_->Current()->identity);
+}
+
+absl::StatusOr<std::unique_ptr<AgentTls>> AgentTls::Open(AgentSettings& settings, const PasswordSource& password,
+                                                         CountedLog& counted) {
   TlsSettings tls = settings.tls;
   if (settings.standalone) tls.require_tls = false;  // it stays on this machine
   absl::StatusOr<std::shared_ptr<TlsStore>> store = OpenClientTls(tls, password, settings.sched_host, counted);
-  if (!store.ok() || *store == nullptr) return store;
+  if (!store.ok()) return store.status();
+  if (*store == nullptr) return std::unique_ptr<AgentTls>();
   if (absl::Status status = CheckOwnName(**store, settings); !status.ok()) return status;
-  return store;
+  return std::unique_ptr<AgentTls>(new AgentTls(*std::move(store)));
+}
+
+void AgentTls::Start(std::function<void(bool has_new_certificate)> on_change) {
+  store_->Start([this, on_change = std::move(on_change)] {
+    const std::shared_ptr<const KeyMaterial> identity = store_->Current()->identity;
+    bool is_new = false;
+    {
+      MutexLock lock(mutex_);
+      is_new = shown_.back() != identity;
+      if (is_new) shown_.push_back(identity);
+      if (shown_.size() > kMaxShown) shown_.pop_front();
+    }
+    on_change(is_new);
+  });
+}
+
+HandOver AgentTls::Pack(const std::string& fingerprint) const {
+  std::shared_ptr<const KeyMaterial> identity = store_->Current()->identity;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& shown : shown_) {
+      if (shown->leaf().Fingerprint() == fingerprint) identity = shown;
+    }
+  }
+  absl::StatusOr<std::string> packed = PackTls(*store_, *identity);
+  if (packed.ok()) return {kTlsHandOverVariable, *std::move(packed)};
+  Log(LogLevel::kError, std::string(packed.status().message()));
+  return {};
 }
 
 }  // namespace muster::agent

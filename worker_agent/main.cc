@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,7 +21,7 @@
 #include "common/log.h"
 #include "common/runtime_paths.h"
 #include "common/settings/settings.h"
-#include "common/tls/tls_store.h"
+#include "common/tls/tls_settings.h"
 #include "common/version.h"
 #include "worker_agent/agent_settings.h"
 #include "worker_agent/agent_tls.h"
@@ -87,7 +88,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   Signals signals;
   CountedLog counted(Clock::System());
   const PasswordSource password = PasswordFrom(environment, TlsRole::kClient);
-  const absl::StatusOr<std::shared_ptr<TlsStore>> tls = OpenAgentTls(settings, password, counted);
+  const absl::StatusOr<std::unique_ptr<AgentTls>> tls = AgentTls::Open(settings, password, counted);
   if (!tls.ok()) return Fail(tls.status(), kExitSecurity);
   // A scheduler of our own takes its password from there.
   if (!settings.standalone && !settings.with_scheduler) WipePasswordVariables(environment);
@@ -120,11 +121,12 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   const auto folder = WorkFolder::Create(WorkFolder::DefaultBase(environment), settings.job_id, incarnation);
   if (!folder.ok()) return Fail(folder.status());
   if (*tls != nullptr) {
-    node->node.set_certificate_fingerprint((*tls)->Current()->identity->leaf().Fingerprint());
+    node->node.set_certificate_fingerprint((*tls)->store()->Current()->identity->leaf().Fingerprint());
   }
   Launcher launcher({settings, node->node, environment, (*folder)->path(), node->own_address,
                      PythonFolder(OwnProgram()), RingProgram(OwnProgram()),
-                     FarewellEnvironment(settings.tls, password)});
+                     *tls == nullptr ? std::function<HandOver(const std::string&)>()
+                                     : [&](const std::string& fingerprint) { return (*tls)->Pack(fingerprint); }});
 
   AgentLoopOptions options;
   options.agent.job_id = settings.job_id;
@@ -141,8 +143,11 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   options.session.host = settings.sched_host;
   options.session.port = settings.sched_port;
   options.session.job_id = settings.job_id;
-  options.session.security = {*tls, settings.tls.require_tls};
-  options.farewell_environment = FarewellEnvironment(settings.tls, password);
+  options.session.security.requires_tls = settings.tls.require_tls;
+  if (*tls != nullptr) {
+    options.session.security.tls = (*tls)->store();
+    options.hand_over = [&] { return (*tls)->Pack(); };
+  }
   options.session.request_timeout = std::min(settings.receive_msg_timeout, options.session.request_timeout);
   options.program = OwnProgram();
   options.work_folder = (*folder)->path();
@@ -153,10 +158,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   };
   AgentLoop loop(std::move(options), *std::move(keeper), launcher, signals, Clock::System());
   if (*tls != nullptr) {
-    (*tls)->Start([&, shown = (*tls)->Current()->identity_generation]() mutable {
-      const uint64_t now = (*tls)->Current()->identity_generation;
-      loop.NoteTlsChange(std::exchange(shown, now) != now);
-    });
+    (*tls)->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });
   }
   const int code = loop.Run();
   if (*tls != nullptr) (*tls)->Stop();

@@ -63,6 +63,12 @@ absl::Time RevocationList::NextUpdate() const {
   return next == nullptr ? absl::InfiniteFuture() : ToAbslTime(next);
 }
 
+std::string RevocationList::ToPem() const {
+  const BioPtr bio(BIO_new(BIO_s_mem()));
+  if (PEM_write_bio_X509_CRL(bio.get(), crl_.get()) != 1) return "";
+  return BioText(bio.get());
+}
+
 std::string RevocationList::Issuer() const {
   const BioPtr bio(BIO_new(BIO_s_mem()));
   X509_NAME_print_ex(bio.get(), X509_CRL_get_issuer(crl_.get()), 0, XN_FLAG_RFC2253);

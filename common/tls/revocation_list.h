@@ -24,6 +24,7 @@ class RevocationList {
   // InfiniteFuture when it names none.
   absl::Time NextUpdate() const;
   std::string Issuer() const;
+  std::string ToPem() const;
   size_t size() const;  // how many certificates are on it
 
   // Whether the authority that has signed it issued the certificate: two of one name are told apart by their keys.

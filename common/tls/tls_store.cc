@@ -16,9 +16,9 @@ namespace muster {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(500);
-// A file system's clock ticks coarsely: two writes within a tick leave the same stamp, so what is younger is read
-// again.
-constexpr int64_t kYoungNs = 2'000'000'000;
+// A file system's clock ticks coarsely: two writes within a tick leave the same stamp, so a file whose stamp has
+// changed is read again for so long.
+constexpr absl::Duration kYoung = absl::Seconds(2);
 constexpr absl::Duration kWarnAgain = absl::Hours(24);
 
 std::string DigestOf(const std::string& bytes) {
@@ -48,6 +48,14 @@ absl::StatusOr<std::unique_ptr<TlsStore>> TlsStore::Open(Options options, const 
   if (absl::Status status = store->LoadAll(); !status.ok()) {
     return Prefixed(absl::StrCat("tls_config ", store->config_.path, ": "), status);
   }
+  return store;
+}
+
+std::unique_ptr<TlsStore> TlsStore::Fixed(const TlsSettings& settings, const std::string& ciphers, TlsState state,
+                                          const Clock& clock, CountedLog& counted) {
+  std::unique_ptr<TlsStore> store(new TlsStore({TlsRole::kClient, settings, {}}, TlsConfig(), clock, counted));
+  store->ciphers_ = ciphers;
+  store->Publish(std::move(state));
   return store;
 }
 
@@ -174,9 +182,11 @@ bool TlsStore::IsDue(Watched& watched, const std::vector<std::string>& paths, bo
     all.modified_ns ^= stamp.modified_ns + 1;  // one that is missing counts, too
     all.changed_ns = std::max(all.changed_ns, stamp.changed_ns);
   }
-  const int64_t now_ns = clock_.Read().wall.unix_ms * 1'000'000;
-  const bool is_young = all.changed_ns + kYoungNs > now_ns;
-  const bool is_due = is_forced || is_young || all != watched.stamp || !watched.problem.empty();
+  // By our own clock: the file system's may be another machine's, and ahead.
+  const MonotonicTime now = clock_.Read().monotonic;
+  if (all != watched.stamp) watched.changed_at = now;
+  const bool is_young = now - watched.changed_at < kYoung;
+  const bool is_due = is_forced || is_young || !watched.problem.empty();
   watched.stamp = all;
   return is_due;
 }
@@ -252,7 +262,7 @@ bool TlsStore::PollIdentity(bool is_forced, bool has_trust_changed) {
   if (is_new) {
     status = CheckOwn(*loaded, *state.trust, state.own_name);
     // The peers know us by that name, and what we may do follows from it.
-    if (status.ok() && state.own_name != Current()->own_name) {
+    if (status.ok() && options_.settings.needs_name() && state.own_name != Current()->own_name) {
       status = absl::FailedPreconditionError(absl::StrCat(
           CertField(), " ", CertPath(), ": its URI name differs from the one before: start anew for that"));
     }

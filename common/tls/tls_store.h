@@ -54,11 +54,15 @@ class TlsStore {
   // Reads and checks everything; the error names the field, what was found and what to do. Warns (log) of what is
   // doubtful. Neither clock nor log is owned.
   static absl::StatusOr<std::unique_ptr<TlsStore>> Open(Options options, const Clock& clock, CountedLog& counted);
+  // Serves `state` for ever and knows no files.
+  static std::unique_ptr<TlsStore> Fixed(const TlsSettings& settings, const std::string& ciphers, TlsState state,
+                                         const Clock& clock, CountedLog& counted);
   ~TlsStore() { Stop(); }
 
   std::shared_ptr<const TlsState> Current() const;
   const TlsSettings& settings() const { return options_.settings; }
   const std::string& ciphers() const { return ciphers_; }  // for TLS 1.2; empty: the defaults
+  const std::string& crl_path() const { return config_.crl_path; }
   absl::Time Now() const;
 
   // One look at the files; true if something else is served from now on. One thread at a time.
@@ -77,9 +81,9 @@ class TlsStore {
   // A file and what is known of it.
   struct Watched {
     FileStamp stamp;
-    std::string digest;   // SHA-256 of the bytes that were taken last
-    std::string problem;  // why they can't be taken; empty: nothing is wrong
-    MonotonicTime read_at;
+    std::string digest;        // SHA-256 of the bytes that were taken last
+    std::string problem;       // why they can't be taken; empty: nothing is wrong
+    MonotonicTime changed_at;  // when the stamp was first seen
   };
 
   TlsStore(Options options, TlsConfig config, const Clock& clock, CountedLog& counted)

@@ -21,6 +21,7 @@ namespace muster {
 namespace {
 
 constexpr unsigned int kRefreshSeconds = 1;
+constexpr char kCipherVariable[] = "GRPC_SSL_CIPHER_SUITES";
 
 std::string ToString(grpc::string_ref text) { return std::string(text.data(), text.size()); }
 
@@ -111,7 +112,11 @@ std::string PathOf(int fd) { return absl::StrCat("/proc/self/fd/", fd); }
 }  // namespace
 
 void TellGrpcCiphers(const std::string& ciphers) {
-  if (!ciphers.empty()) setenv("GRPC_SSL_CIPHER_SUITES", ciphers.c_str(), 1);
+  if (ciphers.empty()) {
+    unsetenv(kCipherVariable);
+  } else {
+    setenv(kCipherVariable, ciphers.c_str(), 1);
+  }
 }
 
 TlsFault FaultInGrpcLog(const std::string& line) {

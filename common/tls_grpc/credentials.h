@@ -20,7 +20,8 @@
 
 namespace muster {
 
-// Must be called before the first use of gRPC in the process: tells it the cipher suites. Empty: its defaults.
+// Must be called before the first use of gRPC in the process: tells it the cipher suites. Empty: its defaults, whatever
+// the environment has in GRPC_SSL_CIPHER_SUITES.
 void TellGrpcCiphers(const std::string& ciphers);
 
 // Which fault a line of gRPC's log tells of; kNone: none.

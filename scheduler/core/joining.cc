@@ -48,15 +48,20 @@ v1::Refusal RefuseIdentity(const std::string& node_id, const std::string& owner,
                                   ": give it another MS_NODE_ID, or the certificate that it had"));
 }
 
-// The owner of the id that the join names, unless the identity is that owner.
-std::optional<v1::Refusal> RefuseStranger(const Run& run, const std::string& node_id, const std::string& identity) {
-  const auto node = run.nodes.find(node_id);
+// The owner of the id that the join is for, unless the join is that owner's. A scheduler that was started again and
+// looks at no names (--tls_identity=ca-only) can't tell owners from others, and must not lose a running job for that: of
+// a join without a name the incarnation is proof enough, 64 random bits that only the owner has.
+std::optional<v1::Refusal> RefuseStranger(const Run& run, const std::string& node_id, const JoinRequested& event) {
+  const auto judge = [&](const std::string& owner, uint64_t incarnation) -> std::optional<v1::Refusal> {
+    if (!IsSomebodyElses(owner, event.identity)) return std::nullopt;
+    if (event.identity.empty() && event.join.incarnation() == incarnation) return std::nullopt;
+    return RefuseIdentity(node_id, owner, event.identity);
+  };
+  if (const auto node = run.nodes.find(node_id); node != run.nodes.end()) {
+    return judge(node->second.identity, node->second.incarnation);
+  }
   const auto gone = run.gone.find(node_id);
-  const std::string owner = node != run.nodes.end()  ? node->second.identity
-                            : gone != run.gone.end() ? gone->second.identity
-                                                     : "";
-  if (!IsSomebodyElses(owner, identity)) return std::nullopt;
-  return RefuseIdentity(node_id, owner, identity);
+  return gone != run.gone.end() ? judge(gone->second.identity, gone->second.incarnation) : std::nullopt;
 }
 
 // For whom the job waits: a newcomer may be that node, started with another id.
@@ -95,7 +100,7 @@ void Core::Impl::On(const JoinRequested& event) {
 // An agent that was welcomed before only ever gets its own run's verdict.
 void Core::Impl::JoinKnownRun(const JoinRequested& event, Run& run) {
   const v1::Join& join = event.join;
-  if (auto refusal = RefuseStranger(run, join.node_id(), event.identity)) {
+  if (auto refusal = RefuseStranger(run, join.node_id(), event)) {
     return Refuse(event.stream, *std::move(refusal));
   }
   if (const auto it = run.nodes.find(join.node_id()); it != run.nodes.end()) {
@@ -126,7 +131,7 @@ void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
     for (auto& [number, run] : job->second.runs) {
       const auto id = run.by_incarnation.find(join.incarnation());
       if (id == run.by_incarnation.end()) continue;
-      if (auto refusal = RefuseStranger(run, id->second, event.identity)) {
+      if (auto refusal = RefuseStranger(run, id->second, event)) {
         return Refuse(event.stream, *std::move(refusal));
       }
       return Resume(event, run, run.nodes.at(id->second));
@@ -136,7 +141,7 @@ void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
   if (is_draining_) return Refuse(event.stream, TryLater("the scheduler is stopping", absl::Seconds(3)));
   Run* run = RunForNewcomer(event);
   if (run == nullptr) return;
-  if (auto refusal = RefuseStranger(*run, join.node_id(), event.identity)) {
+  if (auto refusal = RefuseStranger(*run, join.node_id(), event)) {
     return Refuse(event.stream, *std::move(refusal));
   }
   if (Node* seat = SeatFor(*run, event)) return TakeOver(event, *run, *seat);

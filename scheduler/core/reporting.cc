@@ -180,7 +180,8 @@ void Core::Impl::HearFarewell(const FarewellReceived& event) {
   if (run == nullptr || run->HasEnded()) return;
   const auto it = run->nodes.find(farewell.node_id());
   if (it == run->nodes.end()) return;
-  if (!it->second.identity.empty() && it->second.identity != event.identity) return;  // somebody else's node
+  const std::string& owner = it->second.identity;  // without a name the incarnation has to do, as for a join
+  if (!owner.empty() && !event.identity.empty() && owner != event.identity) return;
   if (it->second.ghost != 0 && it->second.ghost == farewell.incarnation()) {
     Bury(*run, it->second, "its keeper has ended its processes");
     return TryNextRound(*run);

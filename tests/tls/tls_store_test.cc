@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <fstream>
@@ -227,6 +229,31 @@ TEST_F(TlsStoreTest, ANameDoesNotChangeWhileItRuns) {
   folder_.Write("server.pem", authority_.Issue(other).all_pem());
   EXPECT_FALSE(store_->Poll());
   EXPECT_EQ(Serving(), before);
+}
+
+// What a file server with a clock ahead leaves behind looks as if it were still being written.
+TEST_F(TlsStoreTest, AFileOfTheFutureIsNotReadAtEachLook) {
+  class Behind : public Clock {
+   public:
+    Now Read() const override { return reading; }
+    Now reading;
+  } clock;
+  clock.reading = Clock::System().Read();
+  clock.reading.wall.unix_ms -= 10 * 60 * 1000;
+  options_.settings.config = folder_.WriteConfig(false);
+  auto store = TlsStore::Open(options_, clock, counted_);
+  ASSERT_TRUE(store.ok()) << store.status();
+  clock.reading.monotonic = clock.reading.monotonic + absl::Seconds(3);
+  (*store)->Poll();
+  const int inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  ASSERT_GE(inotify_add_watch(inotify, folder_.path("server.pem").c_str(), IN_OPEN), 0);
+  for (int i = 0; i < 10; ++i) {
+    clock.reading.monotonic = clock.reading.monotonic + absl::Milliseconds(500);
+    EXPECT_FALSE((*store)->Poll());
+  }
+  char events[4096];
+  EXPECT_LT(read(inotify, events, sizeof(events)), 0) << "it was opened again";
+  close(inotify);
 }
 
 TEST_F(TlsStoreTest, ItsThreadTellsOfAChange) {

@@ -39,6 +39,7 @@ void RunFarewell(const FarewellCommand& command, const AgentFate& fate) {
   ProcessSpec spec;
   spec.argv = FillFarewell(command.argv, fate);
   spec.env = command.env;
+  spec.hand_over = command.hand_over;
   rlimit open_files{};
   ::getrlimit(RLIMIT_NOFILE, &open_files);
   const absl::StatusOr<Spawned> spawned = SpawnProcess(spec, 1, 2, open_files);

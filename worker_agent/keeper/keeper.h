@@ -32,6 +32,12 @@ struct ProcessKey {
   auto operator<=>(const ProcessKey&) const = default;
 };
 
+// A secret for a process, which it inherits behind a descriptor (see common/secret_descriptor.h).
+struct HandOver {
+  std::string variable;  // of its environment, where the descriptor's number stands; empty: nothing is handed over
+  std::string bytes;
+};
+
 struct ProcessSpec {
   ProcessKey key;
   std::vector<std::string> argv;  // argv[0] is searched in the PATH of env
@@ -43,6 +49,7 @@ struct ProcessSpec {
   bool inherits_stdin = false;    // else /dev/null
   std::vector<int> cpus;          // CPU affinity; empty: inherited
   std::string error_file;         // TORCHELASTIC_ERROR_FILE: read (and removed before the start); empty: none
+  HandOver hand_over = {};
 };
 
 struct Started {
@@ -84,6 +91,7 @@ struct KeeperOptions {
 struct FarewellCommand {
   std::vector<std::string> argv;
   std::vector<std::string> env;
+  HandOver hand_over = {};
 };
 
 class Keeper {

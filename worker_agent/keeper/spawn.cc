@@ -15,8 +15,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/secret_descriptor.h"
 
 namespace muster::agent {
 namespace {
@@ -58,16 +60,27 @@ bool BindTo(const std::vector<int>& cpus) {
   return is_bound;
 }
 
-bool SetDescriptors(const ProcessSpec& spec, int stdout_fd, int stderr_fd) {
+// `inherited`: one more that stays open; -1: none.
+bool SetDescriptors(const ProcessSpec& spec, int stdout_fd, int stderr_fd, int inherited) {
   if (!spec.inherits_stdin) {
     const int null_fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null_fd < 0 || ::dup2(null_fd, 0) < 0) return false;
   }
   if (::dup2(stdout_fd, 1) < 0 || ::dup2(stderr_fd, 2) < 0) return false;
   // The keeper opens everything with O_CLOEXEC; this is for what a library might have opened without it.
-  if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0) return true;
-  for (int fd = 3; fd < 1024; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // kernels before 5.11
-  return true;
+  if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
+    for (int fd = 3; fd < 1024; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // kernels before 5.11
+  }
+  return inherited < 0 || ::fcntl(inherited, F_SETFD, 0) == 0;
+}
+
+std::vector<std::string> EnvironmentOf(const ProcessSpec& spec, int inherited) {
+  std::vector<std::string> environment = spec.env;
+  if (inherited < 0) return environment;
+  const std::string name = absl::StrCat(spec.hand_over.variable, "=");
+  std::erase_if(environment, [&](const std::string& other) { return absl::StartsWith(other, name); });
+  environment.push_back(absl::StrCat(name, inherited));
+  return environment;
 }
 
 void ResetSignals() {
@@ -77,8 +90,8 @@ void ResetSignals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-[[noreturn]] void RunChild(const ProcessSpec& spec, pid_t keeper, int stdout_fd, int stderr_fd, int report_fd,
-                           const rlimit& open_files) {
+[[noreturn]] void RunChild(const ProcessSpec& spec, pid_t keeper, int stdout_fd, int stderr_fd, int inherited,
+                           int report_fd, const rlimit& open_files) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != keeper) ::_exit(127);  // it died before the line above
@@ -86,9 +99,10 @@ void ResetSignals() {
   ::setrlimit(RLIMIT_NOFILE, &open_files);
   if (!spec.working_directory.empty() && ::chdir(spec.working_directory.c_str()) != 0) Fail(report_fd, Step::kFolder);
   if (!BindTo(spec.cpus)) Fail(report_fd, Step::kAffinity);
-  if (!SetDescriptors(spec, stdout_fd, stderr_fd)) Fail(report_fd, Step::kDescriptors);
+  if (!SetDescriptors(spec, stdout_fd, stderr_fd, inherited)) Fail(report_fd, Step::kDescriptors);
   std::vector<char*> argv = Pointers(spec.argv);
-  std::vector<char*> env = Pointers(spec.env);
+  const std::vector<std::string> environment = EnvironmentOf(spec, inherited);
+  std::vector<char*> env = Pointers(environment);
   ::environ = env.data();  // execvp searches the PATH of what stands here
   ::execvp(argv[0], argv.data());
   Fail(report_fd, Step::kExec);
@@ -129,9 +143,15 @@ absl::StatusOr<Spawned> SpawnProcess(const ProcessSpec& spec, int stdout_fd, int
   Spawned spawned;
   spawned.launch_report.reset(report[0]);
   UniqueFd report_end(report[1]);
+  UniqueFd inherited;
+  if (!spec.hand_over.variable.empty()) {
+    const absl::StatusOr<int> made = MakeSecretDescriptor(spec.hand_over.bytes);
+    if (!made.ok()) return made.status();
+    inherited.reset(*made);
+  }
   const pid_t keeper = ::getpid();
   spawned.pid = ::fork();
-  if (spawned.pid == 0) RunChild(spec, keeper, stdout_fd, stderr_fd, report_end.get(), open_files);
+  if (spawned.pid == 0) RunChild(spec, keeper, stdout_fd, stderr_fd, inherited.get(), report_end.get(), open_files);
   if (spawned.pid < 0) {
     return absl::ResourceExhaustedError(
         absl::StrCat("fork: ", std::strerror(errno), " (ulimit -u, or the container's limit of processes)"));

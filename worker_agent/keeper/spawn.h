@@ -26,7 +26,7 @@ struct LaunchFailure {
 
 // The child has: a process group of its own, SIGKILL at the keeper's death, default signals, the given affinity, folder
 // and environment (its PATH decides where argv[0] is found), stdin from /dev/null unless inherited, no descriptors
-// above 2, and the agent's own limit of open files.
+// above 2 but the one that is handed over, and the agent's own limit of open files.
 absl::StatusOr<Spawned> SpawnProcess(const ProcessSpec& spec, int stdout_fd, int stderr_fd, const rlimit& open_files);
 
 // What the child reported before it ended; nothing if the exec succeeded or hasn't been tried yet (see is_done).

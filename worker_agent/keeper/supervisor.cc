@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -62,6 +63,9 @@ void Supervisor::Launch(Process& process) {
   auto spawned = SpawnProcess(spec, ends.out.get(), err, open_files_);
   if (!spawned.ok()) return FailLaunch(spec.key, 126, std::string(spawned.status().message()));
 
+  std::string& secret = process.spec.hand_over.bytes;
+  explicit_bzero(secret.data(), secret.size());
+  secret.clear();
   process.output = *std::move(output);
   process.pid = spawned->pid;
   process.number = ++last_number_;

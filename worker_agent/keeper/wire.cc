@@ -99,9 +99,13 @@ void Fields(A& a, ProcessKey& key) {
   a(key.slot), a(key.round), a(key.attempt);
 }
 template <typename A>
+void Fields(A& a, HandOver& hand_over) {
+  a(hand_over.variable), a(hand_over.bytes);
+}
+template <typename A>
 void Fields(A& a, ProcessSpec& spec) {
   a(spec.key), a(spec.argv), a(spec.env), a(spec.working_directory), a(spec.log_path), a(spec.passes_output);
-  a(spec.prefix), a(spec.inherits_stdin), a(spec.cpus), a(spec.error_file);
+  a(spec.prefix), a(spec.inherits_stdin), a(spec.cpus), a(spec.error_file), a(spec.hand_over);
 }
 template <typename A>
 void Fields(A& a, StartCommand& start) {
@@ -130,7 +134,7 @@ void Fields(A& a, SetFenceCommand& fence) {
 }
 template <typename A>
 void Fields(A& a, FarewellCommand& farewell) {
-  a(farewell.argv), a(farewell.env);
+  a(farewell.argv), a(farewell.env), a(farewell.hand_over);
 }
 template <typename A>
 void Fields(A& a, Started& started) {

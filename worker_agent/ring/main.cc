@@ -9,7 +9,9 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +21,7 @@
 #include "common/file_io.h"
 #include "common/log.h"
 #include "common/settings/settings.h"
+#include "common/tls/tls_hand_over.h"
 #include "common/tls/tls_store.h"
 #include "common/version.h"
 #include "worker_agent/ring/report.h"
@@ -67,6 +70,12 @@ absl::StatusOr<std::unique_ptr<RingTls>> OpenTls(const RingSettings& settings, c
   if (settings.tls.is_on()) ForbidCoreDumps();  // before the password is read; what this becomes may dump again
   TlsStore::Options options{TlsRole::kClient, settings.tls, PasswordFrom(environment, TlsRole::kClient)};
   WipePasswordVariables(environment);
+  ForbidCoreDumps();
+  absl::StatusOr<std::optional<HandedOverTls>> handed = TakeHandedOverTls(absl::Now());
+  if (!handed.ok()) return handed.status();
+  if (plan.is_secure && handed->has_value()) {  // as its agent's child: with the certificate that the peers expect
+    return RingTls::Create(std::make_shared<const TlsState>(std::move((*handed)->state)), plan, absl::Now());
+  }
   if (!plan.is_secure) {
     if (!settings.tls.is_on() && !settings.tls.require_tls) return nullptr;
     return absl::FailedPreconditionError(

@@ -257,7 +257,7 @@ void AgentLoop::Do(const SetFarewell& effect) {
   if (options_.on_welcome) options_.on_welcome(effect.farewell.node_id());
   FarewellCommand command;
   command.argv = FarewellArguments(options_.program, options_.session.host, options_.session.port, effect.farewell);
-  command.env = options_.farewell_environment;
+  if (options_.hand_over) command.hand_over = options_.hand_over();
   keeper_->SetFarewell(command);
 }
 

@@ -27,7 +27,7 @@ struct AgentLoopOptions {
   AgentOptions agent;
   SessionOptions session;
   std::string program;                                         // this one, for the farewell …
-  std::vector<std::string> farewell_environment;               // … and its variables
+  std::function<HandOver()> hand_over;                         // … and what it speaks TLS with
   std::function<void(const std::string& node_id)> on_welcome;  // called by the loop's thread
   std::string work_folder;                                     // of the slots' files
   std::string search_path;                                     // PATH

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/ip_address.h"
 #include "worker_agent/launch/cpu_binding.h"
@@ -21,6 +20,7 @@ struct Launcher::Round {
   std::optional<v1::PeerList> peers;
   std::string node_id;
   std::string own_address;
+  std::string own_fingerprint;  // as the peers know it
   std::string cluster_file;
 
   const v1::SlotAssignment& slot(uint32_t slot) const { return desired.assignment().slots(static_cast<int>(slot)); }
@@ -30,15 +30,6 @@ struct Launcher::Round {
 namespace {
 
 constexpr uint32_t kDefaultMaxRestarts = 3;
-
-std::string AddressOf(const v1::PeerList& peers, const std::string& node_id) {
-  for (const v1::PeerNode& node : peers.nodes()) {
-    if (node.node_id() != node_id) continue;
-    const auto address = IpAddress::FromBytes(node.address());
-    return address ? address->ToString() : "";
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -85,7 +76,12 @@ absl::StatusOr<Launcher::Round> Launcher::OpenRound(const v1::DesiredState& desi
   if (peer_list != nullptr) {
     absl::StatusOr<v1::PeerList> peers = CheckedPeerList(*peer_list, options_.settings.job_id, desired);
     if (!peers.ok()) return peers.status();
-    round.own_address = AddressOf(*peers, node_id);
+    for (const v1::PeerNode& node : peers->nodes()) {
+      if (node.node_id() != node_id) continue;
+      round.own_fingerprint = node.certificate_fingerprint();
+      if (const auto address = IpAddress::FromBytes(node.address())) round.own_address = address->ToString();
+      break;
+    }
     round.peers = *std::move(peers);
   }
   if (round.own_address.empty()) round.own_address = options_.own_address;
@@ -141,22 +137,18 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
 
   spec.env = environment.variables;
   spec.argv = FillPlaceholders(settings.command, PlaceholdersFor(input, environment));
-  AddPreflight(spec);
+  AddPreflight(round, spec);
   replaced.insert(environment.replaced.begin(), environment.replaced.end());
   ChooseOutput(round, slot, spec);
   if (const absl::Status bound = BindToCpus(round, slot, spec, plan); !bound.ok()) return bound;
   return spec;
 }
 
-void Launcher::AddPreflight(ProcessSpec& spec) const {
+void Launcher::AddPreflight(const Round& round, ProcessSpec& spec) const {
   // A process that is started again by itself finds no neighbours that check anything: they are training.
   if (options_.settings.preflight != "ring" || spec.key.attempt > 0) return;
   spec.argv.insert(spec.argv.begin(), {options_.ring_program, "--"});
-  for (const std::string& variable : options_.ring_environment) {
-    const std::string name = variable.substr(0, variable.find('=') + 1);
-    std::erase_if(spec.env, [&](const std::string& other) { return absl::StartsWith(other, name); });
-    spec.env.push_back(variable);
-  }
+  if (options_.hand_over) spec.hand_over = options_.hand_over(round.own_fingerprint);
 }
 
 void Launcher::ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec) const {

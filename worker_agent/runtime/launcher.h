@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,8 +25,9 @@ struct LauncherOptions {
   std::string work_folder;
   std::string own_address;    // numeric, where the peer list doesn't tell; may be empty
   std::string python_folder;  // of muster_training.py; empty: there is none
-  std::string ring_program;   // ms-ring, for --preflight=ring, and the TLS variables that only it gets: NAME=VALUE
-  std::vector<std::string> ring_environment;
+  std::string ring_program;   // ms-ring, for --preflight=ring
+  // What it speaks TLS with: as the owner of the certificate with this fingerprint, which the round's peers expect.
+  std::function<HandOver(const std::string& fingerprint)> hand_over;
 };
 
 struct LaunchPlan {
@@ -58,7 +60,7 @@ class Launcher {
   absl::Status BindToCpus(const Round& round, uint32_t slot, ProcessSpec& spec, LaunchPlan& plan);
   void ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec) const;
   // --preflight: the ring is checked in the process's own place, which then becomes the command.
-  void AddPreflight(ProcessSpec& spec) const;
+  void AddPreflight(const Round& round, ProcessSpec& spec) const;
   bool IsOneForAll() const;
   void Note(const std::string& notice, LaunchPlan& plan);
 

@@ -1,9 +1,9 @@
 #include "worker_agent/session/farewell.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
@@ -12,6 +12,7 @@
 #include "common/exit_codes.h"
 #include "common/grpc_deadline.h"
 #include "common/log.h"
+#include "common/tls/tls_hand_over.h"
 #include "common/tls_grpc/credentials.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
 #include "worker_agent/session/channel.h"
@@ -40,39 +41,18 @@ bool TryOnce(const std::string& host, uint16_t port, const Security& security, c
   return v1::Rendezvous::NewStub(*channel)->Farewell(&context, farewell, &reply).ok();
 }
 
-// As FarewellEnvironment says; null without TLS.
+// Null without TLS.
 absl::StatusOr<std::shared_ptr<const TlsStore>> OpenTls(CountedLog& counted) {
-  std::map<std::string, std::string> environment = ProcessEnvironment();
-  TlsStore::Options options;
-  options.role = TlsRole::kClient;
-  options.password = PasswordFrom(environment, TlsRole::kClient);
-  WipePasswordVariables(environment);
-  options.settings.config = environment["MS_TLS_CONFIG"];
-  options.settings.identity = environment["MS_TLS_IDENTITY"];
-  options.settings.crl_expired = environment["MS_CRL_EXPIRED"];
-  options.settings.allow_readable_keys = environment["MS_TLS_ALLOW_READABLE_KEYS"] == "1";
-  if (!options.settings.is_on()) return std::shared_ptr<const TlsStore>();
   ForbidCoreDumps();
-  absl::StatusOr<std::unique_ptr<TlsStore>> store = TlsStore::Open(std::move(options), Clock::System(), counted);
-  if (!store.ok()) return store.status();
-  TellGrpcCiphers((*store)->ciphers());
-  return std::shared_ptr<const TlsStore>(*std::move(store));
+  absl::StatusOr<std::optional<HandedOverTls>> handed = TakeHandedOverTls(absl::Now());
+  if (!handed.ok()) return handed.status();
+  if (!handed->has_value()) return std::shared_ptr<const TlsStore>();
+  TellGrpcCiphers((*handed)->ciphers);
+  return std::shared_ptr<const TlsStore>(
+      TlsStore::Fixed((*handed)->settings, (*handed)->ciphers, std::move((*handed)->state), Clock::System(), counted));
 }
 
 }  // namespace
-
-std::vector<std::string> FarewellEnvironment(const TlsSettings& settings, const PasswordSource& password) {
-  if (!settings.is_on()) return {};
-  std::vector<std::string> variables = {
-      absl::StrCat("MS_TLS_CONFIG=", std::filesystem::absolute(settings.config).string()),
-      absl::StrCat("MS_TLS_IDENTITY=", settings.identity), absl::StrCat("MS_CRL_EXPIRED=", settings.crl_expired),
-      absl::StrCat("MS_TLS_ALLOW_READABLE_KEYS=", settings.allow_readable_keys ? "1" : "0")};
-  if (!password.text.empty()) variables.push_back(absl::StrCat(password.variable, "=", password.text.text()));
-  if (!password.file.empty()) {
-    variables.push_back(absl::StrCat(password.variable, "=", std::filesystem::absolute(password.file).string()));
-  }
-  return variables;
-}
 
 std::vector<std::string> FarewellArguments(const std::string& program, const std::string& host, uint16_t port,
                                            const v1::FarewellRequest& farewell) {

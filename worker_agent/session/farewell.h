@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "common/tls/tls_settings.h"
 #include "muster/v1/rendezvous.pb.h"
 #include "worker_agent/session/security.h"
 
@@ -19,11 +18,9 @@ inline constexpr char kFarewellFlag[] = "--internal_farewell";
 std::vector<std::string> FarewellArguments(const std::string& program, const std::string& host, uint16_t port,
                                            const v1::FarewellRequest& farewell);
 
-// The internal mode; `arguments` are those behind kFarewellFlag. Returns the exit code.
+// The internal mode; `arguments` are those behind kFarewellFlag. Speaks TLS with what it was handed (see
+// common/tls/tls_hand_over.h), else plain text. Returns the exit code.
 int RunFarewell(const std::vector<std::string>& arguments);
-
-// The variables that the farewell's program needs to speak TLS as this agent does: NAME=VALUE, with the password.
-std::vector<std::string> FarewellEnvironment(const TlsSettings& settings, const PasswordSource& password);
 
 // Tries for `patience`, each try with a deadline of 5 s. True when the scheduler has heard it.
 bool SayFarewell(const std::string& host, uint16_t port, const Security& security, const v1::FarewellRequest& farewell,

@@ -76,6 +76,22 @@ TEST_F(KeeperDeath, OfTheAgentEndsEverythingWithinASecondAndSaysFarewell) {
   ::waitpid(agent, nullptr, 0);
 }
 
+// More than a pipe holds by itself.
+TEST_F(KeeperDeath, TheFarewellIsHandedASecret) {
+  const std::string secret(200'000, 's');
+  const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
+    FarewellCommand command = TellFarewell(farewell_);
+    command.argv = {"bash", "-c", absl::StrCat("echo got $(wc -c <&$SECRET) > ", farewell_.path())};
+    command.hand_over = {"SECRET", secret};
+    keeper->SetFarewell(command);
+    keeper.StartShell(0, absl::StrCat("echo $$ > ", fifo_.path(), "; exec sleep 1000"));
+  });
+  ReadPids(1);
+  ::kill(agent, SIGKILL);
+  EXPECT_EQ(farewell_.ReadLine(), "got 200000");
+  ::waitpid(agent, nullptr, 0);
+}
+
 TEST_F(KeeperDeath, AlsoWith64Processes) {
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
     for (uint32_t slot = 0; slot < 64; ++slot) keeper.StartShell(slot, Family(fifo_));

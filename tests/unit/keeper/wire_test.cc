@@ -52,6 +52,8 @@ TEST(Wire, OtherCommands) {
   EXPECT_EQ(CommandRoundTrip(SetFenceCommand{int64_t{1} << 40}).boottime_ms, int64_t{1} << 40);
   EXPECT_EQ(CommandRoundTrip(SetFenceCommand{}).boottime_ms, std::nullopt);
   EXPECT_EQ(CommandRoundTrip(FarewellCommand{{"a"}, {"B=c"}}).env, std::vector<std::string>{"B=c"});
+  EXPECT_EQ(CommandRoundTrip(FarewellCommand{{"a"}, {}, {"FD", std::string("x\0y", 3)}}).hand_over.bytes,
+            std::string("x\0y", 3));
   CommandRoundTrip(StopAllCommand{});
   CommandRoundTrip(KillAllCommand{});
   CommandRoundTrip(EndCommand{});

@@ -82,15 +82,22 @@ TEST_F(LauncherTest, ThePreflightStandsInFrontOfTheCommandOnceARound) {
   SetSlots(1, 3);
   options_.settings.preflight = "ring";
   options_.ring_program = "/opt/bin/ms-ring";
-  options_.environment["MS_TLS_CONFIG"] = "relative.json";
-  options_.ring_environment = {"MS_TLS_CONFIG=/etc/tls.json", "MS_TLS_CLIENT_PASSWORD=word"};
+  options_.hand_over = [](const std::string& fingerprint) { return HandOver{"FD", "secret of " + fingerprint}; };
+  v1::PeerList peers;
+  peers.set_job_id(options_.settings.job_id);
+  peers.set_run(1);
+  peers.set_round(1);
+  peers.add_nodes()->set_node_id("other");
+  peers.mutable_nodes(0)->set_certificate_fingerprint("ab");
+  peers.add_nodes()->set_node_id("n1");
+  peers.mutable_nodes(1)->set_certificate_fingerprint("cd");
+  launch_.peer_list = std::make_shared<const std::string>(peers.SerializeAsString());
+  launch_.desired.set_peers_digest(Sha256(*launch_.peer_list));
   EXPECT_THAT(Prepare().specs[0].argv, ElementsAre("/opt/bin/ms-ring", "--", "train", "--rank=3"));
-  EXPECT_THAT(Prepare().specs[0].env, Contains("MS_TLS_CONFIG=/etc/tls.json"));
-  EXPECT_THAT(Prepare().specs[0].env, Contains("MS_TLS_CLIENT_PASSWORD=word"));
-  EXPECT_THAT(Prepare().specs[0].env, Not(Contains("MS_TLS_CONFIG=relative.json")));
+  EXPECT_EQ(Prepare().specs[0].hand_over.bytes, "secret of cd") << "the peers expect that certificate in this round";
   launch_.desired.mutable_assignment()->mutable_slots(0)->set_attempt(1);
   EXPECT_THAT(Prepare().specs[0].argv, ElementsAre("train", "--rank=3")) << "the others are training by now";
-  EXPECT_THAT(Prepare().specs[0].env, Not(Contains("MS_TLS_CLIENT_PASSWORD=word")));
+  EXPECT_EQ(Prepare().specs[0].hand_over.variable, "");
 }
 
 TEST_F(LauncherTest, SeveralSlotsCarryTheirRank) {

@@ -62,7 +62,7 @@ TEST_F(DeparturesTest, TheOldestIsForgotten) {
 
 TEST_F(DeparturesTest, ASnapshotKeepsTheirOrder) {
   for (int number = 0; number < kMost; ++number) ComeAndGo(number);
-  state_ = FromSnapshot(ToSnapshot(state_));
+  state_ = FromSnapshot(Complete(DraftSnapshot(state_)));
   for (int number = kMost; number < kMost + 10; ++number) ComeAndGo(number);
   ExpectRemembered(10, kMost + 10);
 }

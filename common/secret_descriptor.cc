@@ -1,0 +1,96 @@
+#include "common/secret_descriptor.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U  // Linux 6.3
+#endif
+
+namespace muster {
+namespace {
+
+absl::Status Failed(const char* call) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("a secret can't be handed over: ", call, ": ", std::strerror(errno)));
+}
+
+// Closes `fd` on an error.
+absl::Status WriteAll(int fd, const std::string& bytes) {
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t written = write(fd, bytes.data() + done, bytes.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const absl::Status status = Failed("write");
+      close(fd);
+      return status;
+    }
+    done += static_cast<size_t>(written);
+  }
+  return absl::OkStatus();
+}
+
+// A kernel with vm.memfd_noexec=2 insists on the flag that older ones refuse as unknown.
+int MakeMemoryFile() {
+  constexpr unsigned int kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  const int fd = memfd_create("muster-secret", kFlags | MFD_NOEXEC_SEAL);
+  return fd >= 0 || errno != EINVAL ? fd : memfd_create("muster-secret", kFlags);
+}
+
+}  // namespace
+
+absl::StatusOr<int> MakeSecretDescriptor(const std::string& bytes) {
+  const int fd = bytes.size() <= kMaxSecretBytes ? MakeMemoryFile() : -1;
+  if (fd < 0) return MakeSecretPipe(bytes);
+  if (absl::Status status = WriteAll(fd, bytes); !status.ok()) return status;
+  fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+  if (lseek(fd, 0, SEEK_SET) == 0) return fd;
+  const absl::Status status = Failed("lseek");
+  close(fd);
+  return status;
+}
+
+absl::StatusOr<int> MakeSecretPipe(const std::string& bytes) {
+  if (bytes.size() > kMaxSecretBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a secret of ", bytes.size(), " bytes; at most ", kMaxSecretBytes, " can be handed over"));
+  }
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return Failed("pipe");
+  // All of it must fit: nobody reads before the child runs.
+  fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kMaxSecretBytes));
+  if (absl::Status status = WriteAll(ends[1], bytes); !status.ok()) {
+    close(ends[0]);
+    return status;
+  }
+  close(ends[1]);
+  fcntl(ends[0], F_SETFL, 0);
+  return ends[0];
+}
+
+absl::StatusOr<std::string> TakeSecret(int fd) {
+  std::string bytes;
+  char buffer[16 * 1024];
+  absl::Status status;
+  while (status.ok()) {
+    const ssize_t got = read(fd, buffer, sizeof(buffer));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) status = Failed("read");
+    if (got <= 0) break;
+    bytes.append(buffer, static_cast<size_t>(got));
+    if (bytes.size() > kMaxSecretBytes)
+      status = absl::InvalidArgumentError("a secret that is too long was handed over");
+  }
+  explicit_bzero(buffer, sizeof(buffer));
+  close(fd);
+  if (!status.ok()) return status;
+  return bytes;
+}
+
+}  // namespace muster

@@ -1,0 +1,25 @@
+// Secret bytes for a child process, behind a descriptor that it inherits: never in a file with a name, an argument or
+// the environment.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace muster {
+
+// What a descriptor can hold in any case.
+inline constexpr size_t kMaxSecretBytes = 1024 * 1024;
+
+// A descriptor from which `bytes` (at most kMaxSecretBytes) can be read once, close-on-exec; the caller closes it. A
+// sealed file in memory, or, where the kernel gives none, a pipe. Needs no /proc and no writable file system.
+absl::StatusOr<int> MakeSecretDescriptor(const std::string& bytes);
+
+// The same, always by a pipe.
+absl::StatusOr<int> MakeSecretPipe(const std::string& bytes);
+
+// Everything behind the descriptor, which is closed in any case. An error if there is more than kMaxSecretBytes.
+absl::StatusOr<std::string> TakeSecret(int fd);
+
+}  // namespace muster
