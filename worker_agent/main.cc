@@ -18,6 +18,7 @@
 #include "common/exit_codes.h"
 #include "common/ip_address.h"
 #include "common/log.h"
+#include "common/memory_job_store.h"
 #include "common/net.h"
 #include "common/runtime_paths.h"
 #include "common/settings/settings.h"
@@ -25,6 +26,7 @@
 #include "common/tls_grpc/credentials.h"
 #include "common/version.h"
 #include "worker_agent/agent_settings.h"
+#include "worker_agent/gateway/mindspore/gateway.h"
 #include "worker_agent/launch/command_check.h"
 #include "worker_agent/launch/work_folder.h"
 #include "worker_agent/runtime/agent_loop.h"
@@ -195,6 +197,12 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
     if (settings.node_id.empty() && lock.ok()) lock->Keep(id);
   };
   AgentLoop loop(std::move(options), *std::move(keeper), launcher, signals, Clock::System());
+  if (!node->no_gateway.empty()) {
+    Log(LogLevel::kInfo, absl::StrCat("MindSpore processes are told the scheduler's address: ", node->no_gateway));
+  }
+  MemoryJobStore store(Clock::System());
+  MindSporeGateway gateway({node->gateway_ports, *tls, {}}, store, Clock::System());
+  if (!node->gateway_ports.empty()) launcher.SetMindSporeGateway(&gateway);
   if (*tls != nullptr) {
     (*tls)->Start([&, shown = (*tls)->Current()->identity_generation]() mutable {
       const uint64_t now = (*tls)->Current()->identity_generation;

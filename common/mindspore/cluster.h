@@ -54,6 +54,8 @@ class Cluster {
   virtual std::optional<std::string> Published(const Peer& peer, const std::string& key) = 0;
   // All other metadata of the job that this peer belongs to. Outlives the server.
   virtual JobStore& Store(const Peer& peer) = 0;
+  // False: writes are left unread for now, so that none is lost.
+  virtual bool HasRoomForWrites() { return true; }
   virtual void ConnectionClosed(const Peer& peer) = 0;
   // At least four times a second.
   virtual void Tick() {}

@@ -118,7 +118,7 @@ bool Connection::HandleSome() {
       held_ = **std::move(frame);
     }
     const std::optional<uint32_t> number = RequestNumber(held_->name);
-    if (number == kWriteMetadata && context_.waiting_write_bytes > kMaxMindSporeWaitingWriteBytes) return false;
+    if (number == kWriteMetadata && !context_.cluster->HasRoomForWrites()) return false;
     const Frame frame = *std::exchange(held_, std::nullopt);
     // Words of a newer MindSpore, for which there is no handler: no answer, as MindSpore gives none.
     if (number) Handle(*number, frame);
@@ -142,28 +142,18 @@ void Connection::NoteDialect(uint32_t number, const Frame& frame) {
   was_there_ = false;
 }
 
-AnswerDone Connection::WhenDone(uint32_t number, size_t bytes) {
-  if (number == kWriteMetadata) {
-    return [written = context_.note_written, bytes](const Answer&) { written(bytes); };
-  }
-  return [post = context_.post, id = peer_.connection, request = request_](Answer answer) {
-    post(id, [request, answer = std::move(answer)](Connection& connection) { connection.Complete(request, answer); });
-  };
-}
-
 void Connection::Handle(uint32_t number, const Frame& frame) {
   NoteDialect(number, frame);
   ++request_;
-  Answer answer = HandleRequest(*context_.cluster, peer_, guess_.current(), number, frame.body,
-                                WhenDone(number, frame.body.size()));
+  AnswerDone done = [post = context_.post, id = peer_.connection, request = request_](Answer answer) {
+    post(id, [request, answer = std::move(answer)](Connection& connection) { connection.Complete(request, answer); });
+  };
+  Answer answer = HandleRequest(*context_.cluster, peer_, guess_.current(), number, frame.body, std::move(done));
   switch (answer.kind) {
     case Answer::Kind::kSilence:
       break;
     case Answer::Kind::kReply:
       Reply(answer);
-      break;
-    case Answer::Kind::kWriting:
-      context_.waiting_write_bytes += frame.body.size();
       break;
     case Answer::Kind::kPending:
       is_pending_ = true;

@@ -23,10 +23,7 @@ struct ConnectionContext {
   Cluster* cluster = nullptr;
   // Any thread: runs `take` with the connection, in the server's thread, if it still is there.
   std::function<void(uint64_t connection, std::function<void(Connection&)> take)> post;
-  // Any thread: so many bytes of waiting_write_bytes wait no longer.
-  std::function<void(size_t bytes)> note_written;
-  size_t waiting_write_bytes = 0;  // of all
-  size_t input_bytes = 0;          // half frames, of all
+  size_t input_bytes = 0;  // half frames, of all
   MonotonicTime now;
 };
 
@@ -50,7 +47,7 @@ class Connection {
 
   bool wants_read() const;
   bool wants_write() const { return !output_.empty() || stream_.wants_write(); }
-  // Its next frame is a write, and too much waits to be written.
+  // Its next frame is a write, for which the store has no room.
   bool is_held() const { return held_.has_value(); }
   bool has_spoken() const { return frames_ > 0; }
   MonotonicTime accepted_at() const { return accepted_at_; }
@@ -75,7 +72,6 @@ class Connection {
   void ReadSome();
   bool HandleSome();
   void Handle(uint32_t number, const Frame& frame);
-  AnswerDone WhenDone(uint32_t number, size_t bytes);
   void NoteDialect(uint32_t number, const Frame& frame);
   void Complete(uint64_t request, Answer answer);
   void Reply(const Answer& answer);

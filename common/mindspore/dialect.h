@@ -1,9 +1,9 @@
 // Two numberings of the replies to metadata requests. MindSpore's clients compare the number as text and treat every
 // other one as "not there", so a server must know which one its client has:
 //
-//             add    there    not there
-//   up to 2.7  12      10          11      (kOld)
-//   2.10       10      11          12      (kNew)
+//               add    there       not there
+//   to 2.7.0    12     10          11      (kOld)
+//   from 2.7.1  10     11          12      (kNew)
 //
 // Nothing on the wire names a version. What tells them apart is how a process comes: old clients wait at least half a
 // second between the connect of the connection that they register on and the registration, new ones register at once.

@@ -7,6 +7,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/log.h"
+#include "common/text.h"
 
 namespace muster::mindspore {
 namespace {
@@ -78,14 +80,17 @@ Answer Beat(Cluster& cluster, const Peer& peer, const std::string& body) {
   return Answer::Reply(kSuccess, reply.SerializeAsString());
 }
 
-Answer Write(Cluster& cluster, const Peer& peer, const std::string& body, AnswerDone done) {
+Answer Write(Cluster& cluster, const Peer& peer, const std::string& body) {
   const auto metadata = Parse<Metadata>(body);
   if (metadata.name().empty() || cluster.Published(peer, metadata.name())) return {};
-  cluster.Store(peer).Set(StoreKey(metadata.name()), metadata.value(), Lifetime::kRound,
-                          [done = std::move(done)](const absl::Status&) { done({}); });
-  Answer answer;
-  answer.kind = Answer::Kind::kWriting;
-  return answer;
+  const std::string key = StoreKey(metadata.name());
+  cluster.Store(peer).Set(key, metadata.value(), Lifetime::kRound, [key](const absl::Status& status) {
+    // Its sender can't be told. What only takes its time still goes out.
+    if (status.ok() || absl::IsDeadlineExceeded(status) || absl::IsFailedPrecondition(status)) return;
+    Log(LogLevel::kWarning,
+        absl::StrCat("MindSpore's metadata ", Quoted(key), " was not stored: ", std::string(status.message())));
+  });
+  return {};
 }
 
 Answer Read(Cluster& cluster, const Peer& peer, Dialect dialect, const std::string& body, AnswerDone done) {
@@ -159,7 +164,7 @@ Answer HandleRequest(Cluster& cluster, const Peer& peer, Dialect dialect, uint32
     case kHeartbeat:
       return Beat(cluster, peer, body);
     case kWriteMetadata:
-      return Write(cluster, peer, body, std::move(done));
+      return Write(cluster, peer, body);
     case kReadMetadata:
       return Read(cluster, peer, dialect, body, std::move(done));
     case kDeleteMetadata:

@@ -25,7 +25,6 @@ struct Answer {
     kReply,
     kSilence,
     kPending,  // `done` will be called; `reply` is what to say when it isn't called in time
-    kWriting,  // nothing is answered, but `done` will be called when the write no longer waits
   };
   Kind kind = Kind::kSilence;
   uint32_t number = 0;  // of the reply …
@@ -34,14 +33,13 @@ struct Answer {
   static Answer Reply(uint32_t number, std::string body) { return {Kind::kReply, number, std::move(body)}; }
 };
 
-// With a pending request's answer (kReply), or with kSilence for a write that is through.
+// With a pending request's answer (kReply).
 using AnswerDone = std::function<void(Answer answer)>;
 
 // The number in a frame's name: decimal digits only, at most 9 of them.
 std::optional<uint32_t> RequestNumber(const std::string& name);
 
-// `done` is called at most once, only when the result is kPending or kWriting, on any thread, possibly before this
-// returns.
+// `done` is called at most once, only when the result is kPending, on any thread, possibly before this returns.
 Answer HandleRequest(Cluster& cluster, const Peer& peer, Dialect dialect, uint32_t number, const std::string& body,
                      AnswerDone done);
 

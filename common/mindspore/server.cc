@@ -59,14 +59,6 @@ Server::Server(ServerOptions options, Cluster& cluster, const Clock& clock, Uniq
       ready_.insert(id);
     });
   };
-  context_.note_written = [this, mailbox = mailbox_](size_t bytes) {
-    mailbox->Post([this, bytes] {
-      context_.waiting_write_bytes -= bytes;
-      for (const auto& [id, connection] : connections_) {
-        if (connection->is_held()) ready_.insert(id);
-      }
-    });
-  };
 }
 
 Server::~Server() {
@@ -254,7 +246,7 @@ void Server::Tick() {
   for (const auto& [id, connection] : connections_) {
     connection->CheckTimes();
     if (connection->is_finished()) finished.push_back(id);
-    if (connection->wants_write()) ready_.insert(id);
+    if (connection->wants_write() || connection->is_held()) ready_.insert(id);
   }
   for (const uint64_t id : finished) Look(id, *connections_.at(id));
   if (std::exchange(are_listeners_paused_, false)) {
