@@ -10,6 +10,11 @@ namespace {
 
 constexpr size_t kReadAtOnce = 16 * 1024;
 constexpr int kFramesAtOnce = 4;
+// Old clients (seen with 2.0.0) begin to wait for an answer only after they have sent their request, and miss one that
+// comes sooner: a registration was then repeated after half a minute.
+constexpr absl::Duration kAnswerDelay = absl::Milliseconds(3);
+// A client asks again for what was "not there" after half a second or three seconds, never at once.
+constexpr absl::Duration kPollPause = absl::Milliseconds(400);
 constexpr absl::Duration kHalfFrameTimeout = absl::Seconds(10);
 constexpr absl::Duration kHandshakeTimeout = absl::Seconds(10);
 constexpr absl::Duration kStalledOutputTimeout = absl::Seconds(10);
@@ -133,7 +138,7 @@ void Connection::NoteDialect(uint32_t number, const Frame& frame) {
   if (was_there_) {
     if (key != asked_key_) {
       guess_.Understood();
-    } else if (key->find("EXCHANGE_META") == std::string::npos) {
+    } else if (context_.now - answered_at_ > kPollPause && key->find("EXCHANGE_META") == std::string::npos) {
       // (Keys of an exchange are polled until they change, by clients that understand the answer.)
       guess_.Misunderstood();
     }
@@ -170,12 +175,16 @@ void Connection::Complete(uint64_t request, Answer answer) {
 }
 
 void Connection::Reply(const Answer& answer) {
+  answered_at_ = context_.now;
   was_there_ = asked_key_ && answer.number == ThereNumber(guess_.current());
   if (output_.empty()) last_written_ = context_.now;
+  const bool may_be_too_fast = guess_.current() == Dialect::kOld || answer.number == kSuccess;
+  if (may_be_too_fast) write_at_ = context_.now + kAnswerDelay;
   output_ += EncodeFrame(MakeReply(answer.number, own_address_, answer.body));
 }
 
 void Connection::WriteSome() {
+  if (is_delayed()) return;
   size_t written = 0;
   while (written < output_.size()) {
     size_t done = 0;
@@ -219,6 +228,7 @@ void Connection::CheckTimes() {
 void Connection::FlushAtEnd() {
   if (is_finished_ || opening_ != Opening::kOpen) return;
   if (is_pending_) Complete(request_, substitute_);
+  write_at_ = context_.now;
   WriteSome();
 }
 

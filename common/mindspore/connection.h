@@ -46,7 +46,9 @@ class Connection {
   const std::string& reason() const { return reason_; }
 
   bool wants_read() const;
-  bool wants_write() const { return !output_.empty() || stream_.wants_write(); }
+  bool wants_write() const { return (!output_.empty() && !is_delayed()) || stream_.wants_write(); }
+  // Its answer is kept back for a moment (see kAnswerDelay): serve it again in a millisecond.
+  bool is_delayed() const { return !output_.empty() && context_.now < write_at_; }
   // Its next frame is a write, for which the store has no room.
   bool is_held() const { return held_.has_value(); }
   bool has_spoken() const { return frames_ > 0; }
@@ -95,6 +97,7 @@ class Connection {
   std::string reason_;
   uint64_t frames_ = 0;
   MonotonicTime last_whole_;    // when the input last was at a frame's border
+  MonotonicTime write_at_;      // what waits to be written goes then
   MonotonicTime last_written_;  // when the socket last took something, or nothing waited
 
   // The request whose answer is still to come.
@@ -104,7 +107,8 @@ class Connection {
   Answer substitute_;
 
   std::optional<std::string> asked_key_;  // what the last request asked for …
-  bool was_there_ = false;                // … and whether it got it
+  bool was_there_ = false;                // … and whether it got it …
+  MonotonicTime answered_at_;             // … when
 };
 
 }  // namespace muster::mindspore

@@ -1,10 +1,12 @@
 #include "common/mindspore/handlers.h"
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/log.h"
@@ -15,6 +17,14 @@ namespace {
 
 // The job's store serves other frameworks as well.
 std::string StoreKey(const std::string& name) { return absl::StrCat("mindspore/", name); }
+
+// What every rank looks for while others still start. Who finds such a key missing asks again only after three seconds;
+// so the answer is held back until the key comes, for a while that no client takes for an outage.
+constexpr std::chrono::milliseconds kLongestHold(2000);
+
+bool IsAwaited(const std::string& name) {
+  return absl::StartsWith(name, "MCCL_COLLECTIVE_RANK_") || absl::StrContains(name, "_group_info_");
+}
 
 // Bodies that can't be parsed are as if empty: an empty node id or key is nobody's.
 template <typename Message>
@@ -97,14 +107,19 @@ Answer Read(Cluster& cluster, const Peer& peer, Dialect dialect, const std::stri
   const std::string name = Parse<Metadata>(body).name();
   if (name.empty()) return NotThere(dialect, "");
   if (const auto published = cluster.Published(peer, name)) return There(dialect, MetadataBody(name, *published));
-  cluster.Store(peer).Get(
-      StoreKey(name), [done = std::move(done), dialect, name](const absl::StatusOr<std::optional<std::string>>& value) {
-        if (value.ok() && value->has_value()) {
-          done(There(dialect, MetadataBody(name, **value)));
-        } else {
-          done(NotThere(dialect, MetadataBody(name, "")));
-        }
-      });
+  JobStore::ValueDone found = [done = std::move(done), dialect,
+                               name](const absl::StatusOr<std::optional<std::string>>& value) {
+    if (value.ok() && value->has_value()) {
+      done(There(dialect, MetadataBody(name, **value)));
+    } else {
+      done(NotThere(dialect, MetadataBody(name, "")));
+    }
+  };
+  if (IsAwaited(name)) {
+    cluster.Store(peer).Wait(StoreKey(name), kLongestHold, std::move(found));
+  } else {
+    cluster.Store(peer).Get(StoreKey(name), std::move(found));
+  }
   return Pending(dialect, name);
 }
 

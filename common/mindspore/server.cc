@@ -90,12 +90,15 @@ void Server::StopListening(uint32_t listener) {
   });
 }
 
+int Server::WaitMs() const {
+  if (!ready_.empty() || !handshakes_.empty()) return 0;
+  return delayed_.empty() ? static_cast<int>(absl::ToInt64Milliseconds(kTick)) : 1;
+}
+
 void Server::Run() {
   std::array<epoll_event, kEventsAtOnce> events{};
   while (!is_stopping_) {
-    const bool is_busy = !ready_.empty() || !handshakes_.empty();
-    const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce,
-                                 is_busy ? 0 : static_cast<int>(absl::ToInt64Milliseconds(kTick)));
+    const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, WaitMs());
     context_.now = clock_.Read().monotonic;
     for (Mailbox::Task& task : mailbox_->TakeAll()) task();
     for (int i = 0; i < count; ++i) {
@@ -107,6 +110,7 @@ void Server::Run() {
         Touch(id, events[static_cast<size_t>(i)].events);
       }
     }
+    ready_.merge(std::exchange(delayed_, {}));
     ServeReady();
     ShakeHands();
     if (context_.now >= next_tick_) Tick();
@@ -214,7 +218,10 @@ void Server::ShakeHands() {
 
 // After anything was done with a connection. It may be gone then.
 void Server::Look(uint64_t id, Connection& connection) {
-  if (!connection.is_finished()) return Watch(id, connection);
+  if (!connection.is_finished()) {
+    if (connection.is_delayed()) delayed_.insert(id);
+    return Watch(id, connection);
+  }
   if (!connection.reason().empty()) {
     counted_.Note(LogLevel::kWarning, "MindSpore: connection closed",
                   absl::StrCat("the connection of ", connection.peer().address.ToString(),

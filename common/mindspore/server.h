@@ -53,6 +53,7 @@ class Server {
 
   Server(ServerOptions options, Cluster& cluster, const Clock& clock, UniqueFd epoll);
   void Run();
+  int WaitMs() const;
   void Accept(Listener& listener);
   bool MakeRoom();
   void Touch(uint64_t id, uint32_t events);
@@ -80,6 +81,7 @@ class Server {
   std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;
   std::unordered_map<uint64_t, uint32_t> watched_;  // the epoll events of each connection
   std::set<uint64_t> ready_;                        // have work that no socket tells of
+  std::set<uint64_t> delayed_;                      // have answers that are kept back for a moment
   std::deque<uint64_t> handshakes_;
   std::map<std::pair<uint32_t, std::string>, std::unique_ptr<DialectGuess>> guesses_;
   std::shared_ptr<const TlsAcceptor> acceptor_;

@@ -147,15 +147,13 @@ std::string MindSporeSlots::PortRanges() const {
   whole.set_max_port(kLastPort);
   (*ranges.mutable_ranges())[round_.host_name] = whole;
   constexpr uint32_t kRanges = (kLastPort + 1 - kFirstPort) / kPortsEach;
-  for (const auto& [rank, process] : processes_) {
-    uint32_t local_rank = 0;
-    for (const v1::SlotAssignment& slot : round_.assignment.slots()) {
-      if (slot.rank() == rank) local_rank = slot.local_rank();
-    }
+  for (const v1::SlotAssignment& slot : round_.assignment.slots()) {
+    const auto process = processes_.find(slot.rank());
+    if (process == processes_.end()) continue;
     mindspore::PortRange range;
-    range.set_min_port(kFirstPort + local_rank % kRanges * kPortsEach);
+    range.set_min_port(kFirstPort + slot.local_rank() % kRanges * kPortsEach);
     range.set_max_port(range.min_port() + kPortsEach - 1);
-    (*ranges.mutable_ranges())[process.node_id] = range;
+    (*ranges.mutable_ranges())[process->second.node_id] = range;
   }
   return ranges.SerializeAsString();
 }
