@@ -24,7 +24,7 @@ enum class Lifetime {
 // before the call returns; it must not block. Calls of one caller take effect in the order in which they
 // were made. Errors, the same for all calls:
 //   kInvalidArgument    a key or value beyond its limit (common/limits.h), or an empty key
-//   kResourceExhausted  the job's store is full, or too many writes wait for the scheduler
+//   kResourceExhausted  the job's store is full, or too many calls wait for the scheduler
 //   kUnavailable        the scheduler is away and this store has no copy
 //   kFailedPrecondition the caller's round is over
 //   kDeadlineExceeded   no answer in time
@@ -39,7 +39,8 @@ class JobStore {
   // std::nullopt: no such key.
   virtual void Get(const std::string& key, ValueDone done) = 0;
 
-  // As Get, but waits until the key is there, for at most `limit`.
+  // As Get, but waits until the key is there, for at most `limit`, and for at most 5 s (kLongestStoreWaitMs):
+  // kDeadlineExceeded when it didn't come.
   virtual void Wait(const std::string& key, std::chrono::milliseconds limit, ValueDone done) = 0;
 
   // Replaces what is there. Done when the value is durable.

@@ -18,7 +18,6 @@
 #include "common/exit_codes.h"
 #include "common/ip_address.h"
 #include "common/log.h"
-#include "common/memory_job_store.h"
 #include "common/net.h"
 #include "common/runtime_paths.h"
 #include "common/settings/settings.h"
@@ -200,8 +199,8 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   if (!node->no_gateway.empty()) {
     Log(LogLevel::kInfo, absl::StrCat("MindSpore processes are told the scheduler's address: ", node->no_gateway));
   }
-  MemoryJobStore store(Clock::System());
-  MindSporeGateway gateway({node->gateway_ports, *tls, {}}, store, Clock::System());
+  MindSporeGateway gateway({node->gateway_ports, *tls, [&] { return loop.store().HasRoom(); }}, loop.store(),
+                           Clock::System());
   if (!node->gateway_ports.empty()) launcher.SetMindSporeGateway(&gateway);
   if (*tls != nullptr) {
     (*tls)->Start([&, shown = (*tls)->Current()->identity_generation]() mutable {

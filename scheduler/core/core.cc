@@ -12,7 +12,8 @@ Core::Core(CoreOptions options, std::string cluster_id)
     : impl_(std::make_unique<Impl>(std::move(options), std::move(cluster_id))) {}
 Core::~Core() = default;
 void Core::Recover(const v1::Record& record) { impl_->Recover(record); }
-v1::Record Core::TakeSnapshot() const { return impl_->TakeSnapshot(); }
+v1::Record Core::TakeSnapshot() const { return impl_->TakeSnapshotLater().make(); }
+Core::LaterSnapshot Core::TakeSnapshotLater() const { return impl_->TakeSnapshotLater(); }
 Effects Core::Start(Now now) { return impl_->Start(now); }
 Effects Core::Apply(const Event& event, Now now) { return impl_->Apply(event, now); }
 MonotonicTime Core::NextDeadline() const { return impl_->NextDeadline(); }
@@ -23,10 +24,13 @@ Core::Impl::Impl(CoreOptions options, std::string cluster_id) : options_(std::mo
   state_.cluster_id = std::move(cluster_id);
 }
 
-v1::Record Core::Impl::TakeSnapshot() const {
-  v1::Record record = NewRecord();
-  *record.mutable_snapshot() = ToSnapshot(state_);
-  return record;
+Core::LaterSnapshot Core::Impl::TakeSnapshotLater() const {
+  const auto draft = std::make_shared<SnapshotDraft>(DraftSnapshot(state_));
+  return {[draft, record = NewRecord()]() mutable {
+            *record.mutable_snapshot() = Complete(std::move(*draft));
+            return std::move(record);
+          },
+          draft->snapshot.ByteSizeLong() + draft->store_bytes};
 }
 
 void Core::Impl::Recover(const v1::Record& record) { Evolve(state_, record); }

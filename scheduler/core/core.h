@@ -5,6 +5,8 @@
 // what need not survive (streams, leases, deadlines) it changes directly. Recovery runs Evolve alone.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +44,14 @@ class Core {
 
   // What all records so far amount to, as one record (Snapshot).
   v1::Record TakeSnapshot() const;
+
+  // The same, to be made later, once, by any thread, also after this core is gone: taking it is quick whatever the
+  // stores hold. `bytes`: about how large it will be.
+  struct LaterSnapshot {
+    std::function<v1::Record()> make;
+    uint64_t bytes = 0;
+  };
+  LaterSnapshot TakeSnapshotLater() const;
 
   // Begins a new term. Once, before the first Apply.
   Effects Start(Now now);

@@ -1,6 +1,6 @@
 // The inside of the core. Its functions stand in files of their own: joining.cc, reporting.cc, rounds.cc,
-// recovering.cc, draining.cc, progress.cc, stacks.cc, ending.cc, timing.cc; what only reads stands in views.cc.
-// Everything here belongs to the one thread that owns the core.
+// recovering.cc, draining.cc, progress.cc, stacks.cc, storing.cc, ending.cc, timing.cc; what only reads stands in
+// views.cc. Everything here belongs to the one thread that owns the core.
 #pragma once
 
 #include <map>
@@ -29,7 +29,7 @@ class Core::Impl {
   Impl(CoreOptions options, std::string cluster_id);
 
   void Recover(const v1::Record& record);
-  v1::Record TakeSnapshot() const;
+  LaterSnapshot TakeSnapshotLater() const;
   Effects Start(Now now);
   Effects Apply(const Event& event, Now now);
   MonotonicTime NextDeadline() const { return deadlines_.Next(); }
@@ -137,6 +137,17 @@ class Core::Impl {
   void Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId query);
   void FinishGathering(uint64_t number);
   void GiveUpHang(const Gathering& gathering);
+
+  // storing.cc
+  void On(const StoreRequested& event);
+  void Serve(Run& run, Node& node, QueryId query, const v1::StoreGet& request);
+  void Serve(Run& run, Node& node, QueryId query, const v1::StoreWait& request);
+  template <typename Request>
+  void Serve(Run& run, Node& node, QueryId query, const Request& request);  // the others: changes
+  void ChangeStore(Run& run, const Node& node, v1::StoreChanged changed);
+  absl::Status CheckStoreRoom(const Run& run, const v1::StoreChanged& changed) const;
+  void EndStoreWaits(Run& run);
+  void ExpireStoreWaits(Run& run);
 
   // ending.cc
   void On(const StopRequested& event);

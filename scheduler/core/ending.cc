@@ -137,6 +137,7 @@ void Core::Impl::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
     *failing.mutable_first() = candidate.cause;
     failing.set_has_given_up(gives_up);
     Write(std::move(record));
+    EndStoreWaits(run);
     run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
     run.cause_deadline = now_.monotonic + kCauseWait;
     Schedule(run);
@@ -184,6 +185,7 @@ void Core::Impl::End(Run& run, bool succeeded, const v1::Cause& cause) {
   if (!succeeded) *ended.mutable_outcome()->mutable_cause() = cause;
   ended.set_lasted_ms(absl::ToInt64Milliseconds(now_.monotonic - run.opened));
   Write(std::move(record));
+  EndStoreWaits(run);
   run.candidates.clear();
   run.topo_deadline = run.spare_deadline = run.cause_deadline = MonotonicTime::Never();
   run.rejoin_deadline = run.restart_at = MonotonicTime::Never();

@@ -17,12 +17,13 @@
 #include "muster/v1/admin.pb.h"
 #include "muster/v1/journal.pb.h"
 #include "muster/v1/rendezvous.pb.h"
+#include "muster/v1/store.pb.h"
 
 namespace muster::scheduler {
 
 // One open Session stream. Never reused within a process; 0 is none.
 using StreamId = uint64_t;
-// One waiting admin call. Never reused within a process.
+// One waiting call: of ms-ctl, of a keeper, of the store. Never reused within a process.
 using QueryId = uint64_t;
 
 // ---------------------------------------------------------------------------------------------------------- events
@@ -85,6 +86,17 @@ struct StacksRequested {
   v1::StacksRequest request;
 };
 
+using StoreOperation =
+    std::variant<v1::StoreSet, v1::StoreGet, v1::StoreWait, v1::StoreDelete, v1::StoreAdd, v1::StoreSwap>;
+
+// A call of the Store service. Sizes have been checked, and the identity has been authorised for the caller's node id.
+// Answered once; a Wait within kLongestStoreWaitMs.
+struct StoreRequested {
+  QueryId query = 0;
+  StoreOperation operation;
+  std::string identity;  // from the certificate; empty without TLS
+};
+
 // The scheduler is going to end. From now on joins are turned away. With fails_runs (a journal that does not outlive
 // the process) every run that has not ended fails.
 struct DrainRequested {
@@ -100,9 +112,9 @@ struct LoopWasLate {
 // Only time has passed.
 struct Tick {};
 
-using Event =
-    std::variant<JoinRequested, ReportReceived, ProbeAnswered, StackTracesReceived, StreamClosed, FarewellReceived,
-                 QueryReceived, StopRequested, SteerRequested, StacksRequested, DrainRequested, LoopWasLate, Tick>;
+using Event = std::variant<JoinRequested, ReportReceived, ProbeAnswered, StackTracesReceived, StreamClosed,
+                           FarewellReceived, QueryReceived, StopRequested, SteerRequested, StacksRequested,
+                           StoreRequested, DrainRequested, LoopWasLate, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 
@@ -122,7 +134,7 @@ struct CloseStream {
 };
 
 using QueryReply = std::variant<v1::StatusReply, v1::NodesReply, v1::RanksReply, v1::EventsReply, v1::StopReply,
-                                v1::SteerReply, v1::StacksReply, v1::FarewellReply>;
+                                v1::SteerReply, v1::StacksReply, v1::FarewellReply, v1::StoreReply>;
 
 struct Answer {
   QueryId query = 0;

@@ -67,6 +67,7 @@ void Apply(State& state, const v1::NodeJoined& record, int64_t) {
     AddRemoved(*run, node, true);
     EndSlots(node);
     node.events_through = 0;
+    node.last_change = 0;
     node.is_leaving = node.is_lost = false;
     node.draining_reason.clear();
     node.armed_fence = absl::ZeroDuration();
@@ -101,6 +102,9 @@ void Apply(State& state, const v1::NodeRemoved& record, int64_t) {
 void Apply(State& state, const v1::RoundClosed& record, int64_t) {
   Run* run = state.FindRun(record.job_id(), record.run());
   if (run == nullptr) return;
+  state.store_bytes -= run->store.bytes();
+  run->store.ClearRound();
+  state.store_bytes += run->store.bytes();
   run->phase = v1::RUN_PHASE_RUNNING;
   run->round = record.round();
   run->restart_count = record.restart_count();
@@ -257,6 +261,29 @@ void Apply(State& state, const v1::RunEnded& record, int64_t) {
   if (run == nullptr) return;
   run->phase = record.outcome().succeeded() ? v1::RUN_PHASE_SUCCEEDED : v1::RUN_PHASE_FAILED;
   run->outcome = record.outcome();
+  state.store_bytes -= run->store.bytes();
+  run->store.Clear();
+}
+
+void Apply(State& state, const v1::StoreChanged& record, int64_t) {
+  Run* run = state.FindRun(record.job_id(), record.run());
+  if (run == nullptr) return;
+  state.store_bytes -= run->store.bytes();
+  if (record.has_value()) {
+    v1::StoredValue value;
+    value.set_key(record.key());
+    value.set_value(record.value());
+    value.set_lifetime(record.lifetime());
+    value.set_writer(record.node_id());
+    run->store.Put(std::move(value));
+  } else {
+    run->store.Erase(record.key());
+  }
+  state.store_bytes += run->store.bytes();
+  Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
+  if (record.number() == 0 || node == nullptr || node->incarnation != record.incarnation()) return;
+  node->last_change = record.number();
+  node->last_sum = record.sum();
 }
 
 void Apply(State& state, const v1::RunForgotten& record, int64_t) {
@@ -327,6 +354,9 @@ const v1::StoryEvent* Evolve(State& state, const v1::Record& record) {
       break;
     case v1::Record::kNodeRecertified:
       Apply(state, record.node_recertified(), record.unix_ms());
+      break;
+    case v1::Record::kStoreChanged:
+      Apply(state, record.store_changed(), record.unix_ms());
       break;
     case v1::Record::kSnapshot:
       state = FromSnapshot(record.snapshot());

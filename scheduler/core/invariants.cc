@@ -4,6 +4,7 @@
 #include <set>
 
 #include "common/check.h"
+#include "common/limits.h"
 #include "scheduler/core/admission.h"
 #include "scheduler/core/core_impl.h"
 
@@ -31,6 +32,23 @@ void CheckRanks(const Run& run) {
     const uint32_t size = role == 0 ? run.peers.worker_num() : run.peers.server_num();
     MUSTER_CHECK(ranks[role].size() == size, "ranks are missing");
     MUSTER_CHECK(size == 0 || *ranks[role].rbegin() == size - 1, "ranks have gaps");
+  }
+}
+
+void CheckStore(const Run& run) {
+  size_t bytes = 0;
+  for (const auto& [key, value] : run.store.values()) {
+    MUSTER_CHECK(key == value->key(), "a value stands under another key");
+    bytes += key.size() + value->value().size();
+  }
+  MUSTER_CHECK(bytes == run.store.bytes(), "the store's bytes are counted wrong");
+  MUSTER_CHECK(bytes <= kMaxStoreBytes && run.store.size() <= kMaxStoreKeys, "the store is beyond its limits");
+  MUSTER_CHECK(!run.HasEnded() || run.store.size() == 0, "an ended run keeps values");
+  MUSTER_CHECK(run.store_waits.size() <= kMaxStoreWaits, "too many wait for keys");
+  MUSTER_CHECK(run.store_waits.size() == 0 || run.phase == v1::RUN_PHASE_RUNNING,
+               "somebody waits in a round that is over");
+  for (const std::string& key : run.store_waits.Keys()) {
+    MUSTER_CHECK(run.store.Find(key) == nullptr, "somebody waits for a key that is there");
   }
 }
 
@@ -68,6 +86,7 @@ void CheckRun(const Run& run) {
   for (const auto& [id, node] : run.nodes) {
     MUSTER_CHECK(!run.IsOver() || node.challenger == nullptr, "a challenger waits for an id in a run that is over");
   }
+  CheckStore(run);
   if (run.phase == v1::RUN_PHASE_SUCCEEDED) {
     for (const auto& [id, node] : run.nodes) {
       for (const SlotState& slot : node.slots) {
@@ -82,9 +101,11 @@ void CheckRun(const Run& run) {
 
 void Core::Impl::CheckInvariants() const {
   uint64_t connected = 0;
+  size_t store_bytes = 0;
   for (const auto& [job_id, job] : state_.jobs) {
     size_t open = 0;
     for (const auto& [number, run] : job.runs) {
+      store_bytes += run.store.bytes();
       MUSTER_CHECK(number <= job.last_run, "a run beyond the last");
       CheckRun(run);
       open += run.IsOver() ? 0 : 1;
@@ -102,6 +123,7 @@ void Core::Impl::CheckInvariants() const {
     }
     MUSTER_CHECK(open <= 1, "two live runs of one job");
   }
+  MUSTER_CHECK(store_bytes == state_.store_bytes, "the bytes of all stores are counted wrong");
   MUSTER_CHECK(connected == connected_nodes_, "connected nodes are counted wrong");
   for (const auto& [stream, attached] : streams_) {
     const Run* run = state_.FindRun(attached.job_id, attached.run);

@@ -65,6 +65,7 @@ void Core::Impl::AbortRound(Run& run, CauseCandidate candidate, absl::Duration b
   aborted.set_recent_restarts(static_cast<uint32_t>(run.restarts.size()));
   if (run.highest_step) aborted.set_highest_step(*run.highest_step);
   Write(std::move(record));
+  EndStoreWaits(run);
   run.candidates.clear();
   run.candidates.push_back(std::move(candidate));
   run.aborted = now_.monotonic;

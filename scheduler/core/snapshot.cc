@@ -22,6 +22,8 @@ v1::NodeSnapshot ToSnapshot(const Node& node) {
   snapshot.set_lost_reason(node.lost_reason);
   snapshot.set_ghost(node.ghost);
   snapshot.set_quit_round(node.quit_round);
+  snapshot.set_last_change(node.last_change);
+  snapshot.set_last_sum(node.last_sum);
   snapshot.set_draining_reason(node.draining_reason);
   snapshot.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.armed_fence)));
   snapshot.set_ghost_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.ghost_fence)));
@@ -51,6 +53,8 @@ void FromSnapshot(const v1::NodeSnapshot& snapshot, Node& node) {
   node.lost_reason = snapshot.lost_reason();
   node.ghost = snapshot.ghost();
   node.quit_round = snapshot.quit_round();
+  node.last_change = snapshot.last_change();
+  node.last_sum = snapshot.last_sum();
   node.draining_reason = snapshot.draining_reason();
   node.armed_fence = absl::Milliseconds(snapshot.armed_fence_ms());
   node.ghost_fence = absl::Milliseconds(snapshot.ghost_fence_ms());
@@ -99,6 +103,7 @@ v1::RunSnapshot ToSnapshot(const Run& run) {
   snapshot.set_recent_restarts(run.recent_restarts);
   if (run.aborted_at_step) snapshot.set_aborted_at_step(*run.aborted_at_step);
   if (run.HasEnded()) *snapshot.mutable_outcome() = run.outcome;
+  snapshot.set_store_version(run.store.version());
   return snapshot;
 }
 
@@ -142,19 +147,31 @@ void FromSnapshot(const v1::RunSnapshot& snapshot, Run& run) {
   run.recent_restarts = snapshot.recent_restarts();
   if (snapshot.has_aborted_at_step()) run.aborted_at_step = snapshot.aborted_at_step();
   run.outcome = snapshot.outcome();
+  for (const v1::StoredValue& value : snapshot.values()) run.store.Restore(value);
+  run.store.RestoreVersion(snapshot.store_version());
 }
 
 }  // namespace
 
-v1::Snapshot ToSnapshot(const State& state) {
-  v1::Snapshot snapshot;
+SnapshotDraft DraftSnapshot(const State& state) {
+  SnapshotDraft draft;
+  v1::Snapshot& snapshot = draft.snapshot;
+  draft.store_bytes = state.store_bytes;
   snapshot.set_cluster_id(state.cluster_id);
   snapshot.set_term(state.term);
   for (const auto& [job_id, job] : state.jobs) {
     v1::JobSnapshot& j = *snapshot.add_jobs();
     j.set_job_id(job_id);
     j.set_last_run(job.last_run);
-    for (const auto& [number, run] : job.runs) *j.add_runs() = ToSnapshot(run);
+    for (const auto& [number, run] : job.runs) {
+      *j.add_runs() = ToSnapshot(run);
+      if (run.store.size() == 0) continue;
+      SnapshotDraft::Values& store = draft.stores.emplace_back();
+      store.job = snapshot.jobs_size() - 1;
+      store.run = j.runs_size() - 1;
+      store.values.reserve(run.store.size());
+      for (const auto& [key, value] : run.store.values()) store.values.push_back(value);
+    }
   }
   for (const auto& [job_id, last_run] : state.forgotten_jobs) {
     v1::JobSnapshot& j = *snapshot.add_forgotten_jobs();
@@ -164,7 +181,15 @@ v1::Snapshot ToSnapshot(const State& state) {
   snapshot.set_lowest_last_run(state.lowest_last_run);
   for (const v1::StoryEvent& event : state.story) *snapshot.add_story() = event;
   snapshot.set_last_story_number(state.last_story_number);
-  return snapshot;
+  return draft;
+}
+
+v1::Snapshot Complete(SnapshotDraft draft) {
+  for (const SnapshotDraft::Values& store : draft.stores) {
+    v1::RunSnapshot& run = *draft.snapshot.mutable_jobs(store.job)->mutable_runs(store.run);
+    for (const SharedValue& value : store.values) *run.add_values() = *value;
+  }
+  return std::move(draft.snapshot);
 }
 
 State FromSnapshot(const v1::Snapshot& snapshot) {
@@ -178,6 +203,7 @@ State FromSnapshot(const v1::Snapshot& snapshot) {
       Run& run = job.runs[r.number()];
       run.job_id = j.job_id();
       FromSnapshot(r, run);
+      state.store_bytes += run.store.bytes();
     }
   }
   for (const v1::JobSnapshot& j : snapshot.forgotten_jobs()) state.forgotten_jobs[j.job_id()] = j.last_run();

@@ -89,6 +89,19 @@ std::vector<uint32_t> RanksOf(const Node& node) {
   return ranks;
 }
 
+namespace {
+
+void AppendStore(std::string& text, const RunStore& store) {
+  if (store.version() > 0) absl::StrAppend(&text, "  store ", store.version(), " bytes ", store.bytes(), "\n");
+  for (const auto& [key, value] : store.values()) {
+    absl::StrAppend(&text, "   ", absl::CEscape(key), " = ", absl::CEscape(value->value()),
+                    value->lifetime() == v1::LIFETIME_RUN ? " for the run" : " for the round", " by ", value->writer(),
+                    "\n");
+  }
+}
+
+}  // namespace
+
 std::string DebugText(const State& state) {
   std::string text = absl::StrCat("cluster ", state.cluster_id, " term ", state.term, "\n");
   for (const auto& [job_id, job] : state.jobs) {
@@ -116,8 +129,10 @@ std::string DebugText(const State& state) {
           absl::StrAppend(&text, " [", slot.rank, " ", SlotPhaseName(slot.phase), " ", slot.attempt, " ", slot.pid,
                           "]");
         }
+        if (node.last_change != 0) absl::StrAppend(&text, " change ", node.last_change, " sum ", node.last_sum);
         absl::StrAppend(&text, "\n");
       }
+      AppendStore(text, run.store);
       for (const auto& [id, gone] : run.gone) {
         absl::StrAppend(&text, "  gone ", id, " ", absl::Hex(gone.incarnation), " ", gone.why, " ", gone.reason,
                         gone.identity.empty() ? "" : absl::StrCat(" of ", gone.identity), "\n");

@@ -15,6 +15,8 @@
 #include "muster/v1/admin.pb.h"
 #include "muster/v1/journal.pb.h"
 #include "scheduler/core/events.h"
+#include "scheduler/core/store.h"
+#include "scheduler/core/store_waits.h"
 
 namespace muster::scheduler {
 
@@ -65,6 +67,8 @@ struct Node {
   absl::Duration armed_fence;   // its keeper surely ends the processes before so much time has passed unheard; or zero
   std::string draining_reason;  // why it is to leave at the next round; empty: it isn't
   std::vector<SlotState> slots;
+  uint64_t last_change = 0;  // number of this incarnation's last change of the store; 0: none yet
+  int64_t last_sum = 0;      // what it was answered, if it was an Add
 
   // volatile
   uint64_t handle = 0;
@@ -83,6 +87,12 @@ struct Node {
   v1::Cause restart_cause;                               // and why
   std::vector<ProcessProgress> progress;                 // by slot; empty: none was told yet. See ProgressOf
   std::unique_ptr<Challenger> challenger;
+  // The last request to change the store that came, also if it changed nothing: that one may not do so later.
+  struct {
+    uint64_t incarnation = 0;
+    uint64_t number = 0;
+    absl::Status status;
+  } last_request;
 
   bool IsAllDone() const;  // each of its processes ended with 0
 };
@@ -138,6 +148,7 @@ struct Run {
   std::optional<uint64_t> aborted_at_step;  // the highest one when the last round was given up
   bool has_given_up = false;                // failing because the restart budget is used up
   v1::Outcome outcome;                      // once ended
+  RunStore store;
 
   // volatile
   uint64_t handle = 0;
@@ -157,6 +168,7 @@ struct Run {
   bool is_settled = false;
   std::vector<CauseCandidate> candidates;
   std::map<uint64_t, std::string> by_incarnation;
+  StoreWaits store_waits;  // while it is RUNNING
   struct {
     bool is_valid = false;
     MonotonicTime made;
@@ -191,6 +203,7 @@ struct State {
   uint64_t lowest_last_run = 0;
   std::deque<v1::StoryEvent> story;  // at most kMaxStoryEvents, oldest first
   uint64_t last_story_number = 0;
+  size_t store_bytes = 0;  // of all runs
 
   Run* FindRun(const std::string& job_id, uint64_t run);
   const Run* FindRun(const std::string& job_id, uint64_t run) const;

@@ -39,7 +39,7 @@ void Core::Impl::Schedule(Run& run) {
   // A restart that only waits for its back-off; what else it waits for comes as an event.
   const bool is_held_back = run.phase == v1::RUN_PHASE_RECOVERING && now_.monotonic < run.restart_at;
   deadlines_.Set(run.handle, std::min({run.topo_deadline, run.spare_deadline, run.cause_deadline, run.settle_deadline,
-                                       run.rejoin_deadline, run.forget_at,
+                                       run.rejoin_deadline, run.forget_at, run.store_waits.Next(),
                                        is_held_back ? run.restart_at : MonotonicTime::Never()}));
 }
 
@@ -80,6 +80,7 @@ void Core::Impl::On(const Tick&) {
 }
 
 void Core::Impl::OnDue(Run& run) {
+  ExpireStoreWaits(run);
   if (now_.monotonic >= run.topo_deadline && run.phase == v1::RUN_PHASE_FORMING) {
     if (run.nodes.empty() && !options_.is_once) return ForgetRun(run);  // nobody is left to be told
     run.topo_deadline = MonotonicTime::Never();

@@ -5,12 +5,23 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "muster/v1/journal.pb.h"
 
 namespace muster::scheduler {
+
+// A snapshot that may still have to be made: then the thread that writes does so, once.
+struct JournalSnapshot {
+  JournalSnapshot(std::function<v1::Record()> make_later, uint64_t about) : make(std::move(make_later)), bytes(about) {}
+  JournalSnapshot(v1::Record record)  // NOLINT(google-explicit-constructor): what is made already
+      : make([record] { return record; }), bytes(record.ByteSizeLong()) {}
+
+  std::function<v1::Record()> make;
+  uint64_t bytes = 0;  // about
+};
 
 class Journal {
  public:
@@ -31,7 +42,7 @@ class Journal {
 
   // `snapshot` is what all records appended so far amount to; once it is durable the journal may drop them, and Replay
   // begins with it. Takes no sequence. Same thread as Append, never blocks on the disk.
-  virtual void AppendSnapshot(v1::Record snapshot) = 0;
+  virtual void AppendSnapshot(JournalSnapshot snapshot) = 0;
 
   // `on_durable` may be called from any thread, also from inside Append; its argument never falls. Once this returns
   // the one before is not called any more; null: nobody is told. Not from inside on_durable.

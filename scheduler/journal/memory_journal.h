@@ -15,7 +15,7 @@ class MemoryJournal : public Journal {
   absl::Status Replay(const std::function<void(const v1::Record&)>& take) override;
   uint64_t Append(std::vector<v1::Record> records) override;
   bool WantsSnapshot() const override { return false; }
-  void AppendSnapshot(v1::Record) override {}
+  void AppendSnapshot(JournalSnapshot) override {}
   void SetOnDurable(std::function<void(uint64_t)> on_durable) override;
   bool IsPersistent() const override { return false; }
   std::string Describe() const override { return "memory"; }

@@ -68,10 +68,10 @@ class SqliteJournal::Impl {
 
   uint64_t Append(const std::vector<v1::Record>& records) {
     MUSTER_CHECK(!records.empty(), "Append wants at least one record");
-    std::deque<JournalEntry> entries;
+    std::deque<Queued> entries;
     for (const v1::Record& record : records) {
-      entries.push_back({++last_sequence_, false, record.SerializeAsString()});
-      bytes_since_snapshot_ += entries.back().body.size();
+      entries.push_back({{++last_sequence_, false, record.SerializeAsString()}, nullptr});
+      bytes_since_snapshot_ += entries.back().entry.body.size();
     }
     Queue(std::move(entries));
     return last_sequence_;
@@ -81,12 +81,12 @@ class SqliteJournal::Impl {
     return bytes_since_snapshot_ > std::max(kLeastBytesForSnapshot, kSnapshotsWorth * snapshot_bytes_);
   }
 
-  void AppendSnapshot(const v1::Record& snapshot) {
-    MUSTER_CHECK(snapshot.has_snapshot() && last_sequence_ > 0, "a snapshot of what was appended");
-    std::deque<JournalEntry> entries;
-    entries.push_back({last_sequence_, true, snapshot.SerializeAsString()});
-    snapshot_bytes_ = entries.back().body.size();
+  void AppendSnapshot(JournalSnapshot snapshot) {
+    MUSTER_CHECK(last_sequence_ > 0, "a snapshot of what was appended");
+    snapshot_bytes_ = snapshot.bytes;
     bytes_since_snapshot_ = 0;
+    std::deque<Queued> entries;
+    entries.push_back({{last_sequence_, true, ""}, std::move(snapshot.make)});
     Queue(std::move(entries));
   }
 
@@ -99,26 +99,40 @@ class SqliteJournal::Impl {
   const std::string& path() const { return file_.path(); }
 
  private:
-  void Queue(std::deque<JournalEntry> entries) {
+  struct Queued {
+    JournalEntry entry;
+    std::function<v1::Record()> make;  // the body of a snapshot
+  };
+
+  void Queue(std::deque<Queued> entries) {
     if (!writer_.joinable()) writer_ = std::thread([this] { WriteOn(); });
     MutexLock lock(mutex_);
-    for (JournalEntry& entry : entries) queued_.push_back(std::move(entry));
+    for (Queued& entry : entries) queued_.push_back(std::move(entry));
     changed_.NotifyOne();
+  }
+
+  static std::deque<JournalEntry> MakeBodies(std::deque<Queued> taken) {
+    std::deque<JournalEntry> batch;
+    for (Queued& queued : taken) {
+      if (queued.make) queued.entry.body = queued.make().SerializeAsString();
+      batch.push_back(std::move(queued.entry));
+    }
+    return batch;
   }
 
   void WriteOn() {
     pthread_setname_np(pthread_self(), "ms-journal");
-    std::deque<JournalEntry> batch;
     while (true) {
+      std::deque<Queued> taken;
       {
         MutexLock lock(mutex_);
         while (queued_.empty() && !is_stopping_) changed_.Wait(mutex_);
         if (queued_.empty()) return;
-        batch.swap(queued_);
+        taken.swap(queued_);
       }
+      const std::deque<JournalEntry> batch = MakeBodies(std::move(taken));
       if (!Commit(batch)) return;
       Tell(batch.back().sequence);
-      batch.clear();
     }
   }
 
@@ -171,7 +185,7 @@ class SqliteJournal::Impl {
 
   Mutex mutex_;
   CondVar changed_;
-  std::deque<JournalEntry> queued_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Queued> queued_ ABSL_GUARDED_BY(mutex_);
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   Mutex telling_;
@@ -190,7 +204,7 @@ SqliteJournal::~SqliteJournal() = default;
 absl::Status SqliteJournal::Replay(const std::function<void(const v1::Record&)>& take) { return impl_->Replay(take); }
 uint64_t SqliteJournal::Append(std::vector<v1::Record> records) { return impl_->Append(records); }
 bool SqliteJournal::WantsSnapshot() const { return impl_->WantsSnapshot(); }
-void SqliteJournal::AppendSnapshot(v1::Record snapshot) { impl_->AppendSnapshot(snapshot); }
+void SqliteJournal::AppendSnapshot(JournalSnapshot snapshot) { impl_->AppendSnapshot(std::move(snapshot)); }
 void SqliteJournal::SetOnDurable(std::function<void(uint64_t)> on_durable) {
   impl_->SetOnDurable(std::move(on_durable));
 }

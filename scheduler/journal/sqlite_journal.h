@@ -31,7 +31,7 @@ class SqliteJournal : public Journal {
 
   // When the records since the last snapshot exceed 4 MiB and four times that snapshot.
   bool WantsSnapshot() const override;
-  void AppendSnapshot(v1::Record snapshot) override;
+  void AppendSnapshot(JournalSnapshot snapshot) override;
 
   void SetOnDurable(std::function<void(uint64_t)> on_durable) override;
   bool IsStalled() const override;

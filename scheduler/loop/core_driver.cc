@@ -12,7 +12,10 @@ class RealCore : public CoreDriver {
   void Recover(const v1::Record& record) override { core_.Recover(record); }
   Effects Start(Now now) override { return core_.Start(now); }
   Effects Apply(const Event& event, Now now) override { return core_.Apply(event, now); }
-  v1::Record TakeSnapshot() const override { return core_.TakeSnapshot(); }
+  JournalSnapshot TakeSnapshot() const override {
+    Core::LaterSnapshot later = core_.TakeSnapshotLater();
+    return JournalSnapshot(std::move(later.make), later.bytes);
+  }
   MonotonicTime NextDeadline() const override { return core_.NextDeadline(); }
 
  private:

@@ -10,7 +10,8 @@ namespace {
 constexpr absl::Duration kLongestNap = absl::Seconds(1);
 
 bool IsNewWork(const Event& event) {
-  return std::holds_alternative<JoinRequested>(event) || std::holds_alternative<QueryReceived>(event);
+  return std::holds_alternative<JoinRequested>(event) || std::holds_alternative<QueryReceived>(event) ||
+         std::holds_alternative<StoreRequested>(event);
 }
 
 }  // namespace

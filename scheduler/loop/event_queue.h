@@ -24,7 +24,7 @@ struct QueuedEvent {
 
 class EventQueue {
  public:
-  // At most `new_work_limit` joins and queries wait at once; everything else always gets in.
+  // At most `new_work_limit` joins, queries and calls of the store wait at once; everything else always gets in.
   EventQueue(const Clock& clock, size_t new_work_limit, absl::Duration late_after)
       : clock_(clock), new_work_limit_(new_work_limit), late_after_(late_after) {}
 

@@ -39,7 +39,7 @@ class CoreDriver {
   virtual void Recover(const v1::Record& record) = 0;
   virtual Effects Start(Now now) = 0;
   virtual Effects Apply(const Event& event, Now now) = 0;
-  virtual v1::Record TakeSnapshot() const = 0;
+  virtual JournalSnapshot TakeSnapshot() const = 0;
   virtual MonotonicTime NextDeadline() const = 0;
 };
 
@@ -54,7 +54,7 @@ struct Recovered {
 class Loop {
  public:
   struct Options {
-    size_t queue_limit = 65'536;  // events that are new work (joins, queries); others always get in
+    size_t queue_limit = 65'536;  // events that are new work (joins, queries, the store's calls); others always get in
     size_t batch_limit = 1'024;
     absl::Duration late_after = absl::Milliseconds(250);
   };
@@ -71,10 +71,10 @@ class Loop {
   // What Start found.
   const Recovered& recovered() const;
 
-  // Any thread. False when the queue is full and the event is new work (JoinRequested, QueryReceived): the caller
-  // turns it away with RESOURCE_EXHAUSTED. Heartbeats and everything else are bounded by one unapplied read for each
-  // stream and always get in. `applied` is called by the loop's thread once the event has been applied.
-  // After Stop has begun nothing gets in any more: false, and `applied` is never called.
+  // Any thread. False when the queue is full and the event is new work (JoinRequested, QueryReceived, StoreRequested):
+  // the caller turns it away with RESOURCE_EXHAUSTED. Heartbeats and everything else are bounded by one unapplied read
+  // for each stream and always get in. `applied` is called by the loop's thread once the event has been applied. After
+  // Stop has begun nothing gets in any more: false, and `applied` is never called.
   bool Post(Event event, std::function<void()> applied = nullptr);
 
   // Any thread but the loop's. Applies what is queued, waits until its effects were carried out, ends the thread. On a

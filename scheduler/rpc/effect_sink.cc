@@ -36,7 +36,10 @@ void RpcEffectSink::OnCloseStream(StreamId stream) {
   if (const auto open = streams_.Find(stream)) open->Close();
 }
 
-void RpcEffectSink::OnAnswer(Answer answer) { queries_.Resolve(std::move(answer)); }
+void RpcEffectSink::OnAnswer(Answer answer) {
+  if (answer.query < StoreCalls::kFirst) return queries_.Resolve(std::move(answer));
+  if (store_calls_ != nullptr) store_calls_->Resolve(std::move(answer));
+}
 
 void RpcEffectSink::OnPublishPeers(PublishPeers publish) {
   rounds_.Publish(publish.job_id, publish.run, publish.round, std::move(publish.peer_list));

@@ -7,6 +7,7 @@
 #include "scheduler/loop/loop.h"
 #include "scheduler/rpc/pending_queries.h"
 #include "scheduler/rpc/published_rounds.h"
+#include "scheduler/rpc/store_calls.h"
 #include "scheduler/rpc/stream_registry.h"
 
 namespace muster::scheduler {
@@ -18,6 +19,9 @@ class RpcEffectSink : public EffectSink {
   RpcEffectSink(StreamRegistry& streams, PendingQueries& queries, PublishedRounds& rounds, CountedLog& counted,
                 std::function<void(const RunSettled&)> on_settled)
       : streams_(streams), queries_(queries), rounds_(rounds), counted_(counted), on_settled_(std::move(on_settled)) {}
+
+  // Takes the answers to the store's calls; before the first effect. Not owned.
+  void SetStoreCalls(StoreCalls* calls) { store_calls_ = calls; }
 
   void OnSend(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message) override;
   void OnCloseStream(StreamId stream) override;
@@ -31,6 +35,7 @@ class RpcEffectSink : public EffectSink {
   StreamRegistry& streams_;
   PendingQueries& queries_;
   PublishedRounds& rounds_;
+  StoreCalls* store_calls_ = nullptr;
   CountedLog& counted_;
   const std::function<void(const RunSettled&)> on_settled_;
 };

@@ -1,4 +1,4 @@
-// Admin calls that wait for the core's answer: bounded in number and time. Thread-safe.
+// Calls that wait for the core's answer: bounded in number and time. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,8 @@ class PendingQueries {
   // Called exactly once for each query, on the thread that resolves it, without a lock held.
   using Done = std::function<void(Answer)>;
 
-  explicit PendingQueries(size_t limit) : limit_(limit) {}
+  // Its numbers rise from `first` on.
+  explicit PendingQueries(size_t limit, QueryId first = 1) : limit_(limit), last_id_(first - 1) {}
 
   // RESOURCE_EXHAUSTED when `limit` queries wait, UNAVAILABLE after Close; `done` is not called then.
   absl::StatusOr<QueryId> Add(MonotonicTime deadline, Done done);
@@ -38,7 +39,7 @@ class PendingQueries {
 
   const size_t limit_;
   Mutex mutex_;
-  QueryId last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  QueryId last_id_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<QueryId, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
 };

@@ -16,7 +16,10 @@
 #include "scheduler/rpc/admin_service.h"
 #include "scheduler/rpc/call_watch.h"
 #include "scheduler/rpc/effect_sink.h"
+#include "scheduler/rpc/loop_job_store.h"
 #include "scheduler/rpc/session_service.h"
+#include "scheduler/rpc/store_calls.h"
+#include "scheduler/rpc/store_service.h"
 #include "scheduler/rpc/sweeper.h"
 
 namespace muster::scheduler {
@@ -85,7 +88,10 @@ class RpcServer::Impl {
                   options_.query_limit,
                   options_.why_full,
                   options_.tls_store,
-                  options_.tls_store != nullptr && options_.tls_store->settings().needs_name()} {}
+                  options_.tls_store != nullptr && options_.tls_store->settings().needs_name()},
+        store_calls_(services_, options_.max_store_calls, options_.max_store_call_bytes) {
+    sink_.SetStoreCalls(&store_calls_);
+  }
 
   EffectSink& sink() { return sink_; }
 
@@ -96,11 +102,13 @@ class RpcServer::Impl {
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     session_service_ = MakeSessionService(services_);
     admin_service_ = MakeAdminService(services_);
+    store_service_ = MakeStoreService(services_, store_calls_);
 
     grpc::ServerBuilder builder;
     Configure(builder);
     builder.RegisterService(session_service_.get());
     builder.RegisterService(admin_service_.get());
+    builder.RegisterService(store_service_.get());
     const bool has_tls = options_.tls != nullptr;
     if (has_tls) CountHandshakesIn(&counted_);
     tcp_ = AddAcceptor(builder, has_tls ? options_.tls->credentials() : grpc::InsecureServerCredentials());
@@ -114,6 +122,8 @@ class RpcServer::Impl {
     acceptor_->Start();
     return absl::OkStatus();
   }
+
+  StoreCalls& store_calls() { return store_calls_; }
 
   void StopServing() {
     if (server_ != nullptr) server_->GetHealthCheckService()->SetServingStatus(false);
@@ -129,6 +139,7 @@ class RpcServer::Impl {
     if (server_ == nullptr) return;
     acceptor_->Stop();
     queries_.Close();
+    store_calls_.Close();
     for (const auto& stream : streams_.All()) stream->CloseForShutdown();
     // gRPC wants a point on the wall clock.
     server_->Shutdown(absl::ToChronoTime(absl::FromUnixMillis(clock_.Read().wall.unix_ms) + grace));
@@ -183,6 +194,7 @@ class RpcServer::Impl {
     const MonotonicTime now = clock_.Read().monotonic;
     streams_.Sweep(now);
     queries_.Expire(now);
+    store_calls_.Expire(now);
     if (now - last_flush_ >= absl::Seconds(10)) {
       last_flush_ = now;
       counted_.Flush();
@@ -197,8 +209,10 @@ class RpcServer::Impl {
   PublishedRounds rounds_;
   RpcEffectSink sink_;
   ServiceContext services_;
+  StoreCalls store_calls_;
   std::unique_ptr<grpc::Service> session_service_;
   std::unique_ptr<grpc::Service> admin_service_;
+  std::unique_ptr<grpc::Service> store_service_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> tcp_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> unix_;
   std::unique_ptr<grpc::Server> server_;
@@ -217,6 +231,10 @@ RpcServer::~RpcServer() { impl_->Shutdown(absl::ZeroDuration()); }
 EffectSink& RpcServer::sink() { return impl_->sink(); }
 
 absl::Status RpcServer::Start(PostEvent post) { return impl_->Start(std::move(post)); }
+
+std::unique_ptr<JobStore> RpcServer::MakeJobStore(v1::StoreCaller caller, std::string identity) {
+  return std::make_unique<LoopJobStore>(impl_->store_calls(), std::move(caller), std::move(identity));
+}
 
 void RpcServer::CheckPeers() { impl_->CheckPeers(); }
 

@@ -10,8 +10,11 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "common/job_store.h"
+#include "common/limits.h"
 #include "common/log.h"
 #include "common/tls_grpc/credentials.h"
+#include "muster/v1/store.pb.h"
 #include "scheduler/loop/loop.h"
 #include "scheduler/rpc/authorizer.h"
 #include "scheduler/rpc/listener.h"
@@ -28,7 +31,9 @@ class RpcServer {
     size_t memory_limit = 1ull << 30;  // bytes for all connections; beyond it calls are broken off
     size_t pending_per_core = 64;      // connections without a first call
     size_t max_queries = 1'024;        // admin calls that wait for an answer
-    size_t most_unjoined = 4'096;      // streams that have not joined
+    size_t max_store_calls = kMaxStoreCalls;
+    size_t max_store_call_bytes = kMaxStoreCallBytes;
+    size_t most_unjoined = 4'096;  // streams that have not joined
     absl::Duration handshake_limit = absl::Seconds(10);
     absl::Duration join_limit = absl::Seconds(10);
     absl::Duration close_limit = absl::Seconds(5);
@@ -49,6 +54,10 @@ class RpcServer {
 
   // Starts to serve. `post` may be called until Shutdown has returned.
   absl::Status Start(PostEvent post);
+
+  // The job's store for a listener of this process, straight to the loop: for one node in one round (see
+  // LoopJobStore). Once Start has returned; it must not outlive the server.
+  std::unique_ptr<JobStore> MakeJobStore(v1::StoreCaller caller, std::string identity = "");
 
   // Health checks see NOT_SERVING from now on; everything is still answered.
   void StopServing();

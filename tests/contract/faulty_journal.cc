@@ -18,8 +18,8 @@ uint64_t FaultyJournal::Append(std::vector<v1::Record> records) {
   return LastSequence();
 }
 
-void FaultyJournal::AppendSnapshot(v1::Record snapshot) {
-  disk_.entries.push_back({LastSequence(), std::move(snapshot)});
+void FaultyJournal::AppendSnapshot(JournalSnapshot snapshot) {
+  disk_.entries.push_back({LastSequence(), snapshot.make()});
   if (!disk_.syncs_by_itself) return;
   disk_.entries.erase(disk_.entries.begin(), disk_.entries.end() - 1);
   Sync();

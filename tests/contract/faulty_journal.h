@@ -30,7 +30,7 @@ class FaultyJournal : public Journal {
   absl::Status Replay(const std::function<void(const v1::Record&)>& take) override;
   uint64_t Append(std::vector<v1::Record> records) override;
   bool WantsSnapshot() const override { return false; }
-  void AppendSnapshot(v1::Record snapshot) override;
+  void AppendSnapshot(JournalSnapshot snapshot) override;
   void SetOnDurable(std::function<void(uint64_t)> on_durable) override { on_durable_ = std::move(on_durable); }
   bool IsPersistent() const override { return true; }
   std::string Describe() const override { return "faulty"; }

@@ -89,6 +89,28 @@ TEST_F(SqliteJournalTest, WantsASnapshotWhenTheRecordsOutgrowFourMebibytesAndFou
   EXPECT_TRUE(journal->WantsSnapshot()) << "what the life before wrote counts";
 }
 
+TEST_F(SqliteJournalTest, ASnapshotThatComesLaterIsMadeByTheThreadThatWrites) {
+  auto journal = Open();
+  DurableWatch watch;
+  watch.Attach(*journal);
+  ASSERT_TRUE(watch.WaitFor(journal->Append({RecordOf("1")})));
+  std::thread::id maker;
+  int made = 0;
+  journal->AppendSnapshot(JournalSnapshot(
+      [&] {
+        maker = std::this_thread::get_id();
+        ++made;
+        return SnapshotOf("later");
+      },
+      1 << 30));
+  EXPECT_FALSE(journal->WantsSnapshot());
+  ASSERT_TRUE(watch.WaitFor(journal->Append({RecordOf("2")})));
+  EXPECT_EQ(made, 1);
+  EXPECT_NE(maker, std::this_thread::get_id());
+  journal.reset();
+  EXPECT_THAT(ReplayedNames(*Open()), ElementsAre("snapshot later", "2"));
+}
+
 TEST_F(SqliteJournalTest, SnapshotsAndTheShortLogBoundTheFiles) {
   const std::vector<v1::Record> batch(100, RecordOf(std::string(1'000, 'x')));
   auto journal = Open();

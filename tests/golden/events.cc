@@ -248,6 +248,61 @@ Event ParseTraces(Command& command) {
   return event;
 }
 
+v1::ValueLifetime ParseLifetime(Command& command) {
+  return command.HasWord("for_the_run") ? v1::LIFETIME_RUN : v1::LIFETIME_ROUND;
+}
+
+template <typename Request>
+Request ParseStoreRequest(Command& command) {
+  Request request;
+  v1::StoreCaller& caller = *request.mutable_caller();
+  caller.set_job_id(command.Text("job", "default"));
+  caller.set_run(command.Number("run", 1));
+  caller.set_round(static_cast<uint32_t>(command.Number("round", 1)));
+  caller.set_node_id(command.Text("node", "a"));
+  caller.set_incarnation(command.Number("inc", 1));
+  request.set_key(command.Text("key", "x"));
+  constexpr bool is_read = std::is_same_v<Request, v1::StoreGet> || std::is_same_v<Request, v1::StoreWait>;
+  if constexpr (!is_read) request.set_number(command.Number("number", 0));
+  return request;
+}
+
+// "store add node=a inc=1 key=x delta=2 number=3 for_the_run"
+std::optional<Event> ParseStore(Command& command, uint64_t query) {
+  scheduler::StoreRequested event;
+  event.query = query;
+  event.identity = command.Text("identity", "");
+  const std::string what = command.Word(0);
+  if (what == "get") {
+    event.operation = ParseStoreRequest<v1::StoreGet>(command);
+  } else if (what == "wait") {
+    auto request = ParseStoreRequest<v1::StoreWait>(command);
+    request.set_limit_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(command.Seconds("limit", absl::Seconds(5)))));
+    event.operation = std::move(request);
+  } else if (what == "set") {
+    auto request = ParseStoreRequest<v1::StoreSet>(command);
+    request.set_value(command.Text("value", ""));
+    request.set_lifetime(ParseLifetime(command));
+    event.operation = std::move(request);
+  } else if (what == "delete") {
+    event.operation = ParseStoreRequest<v1::StoreDelete>(command);
+  } else if (what == "add") {
+    auto request = ParseStoreRequest<v1::StoreAdd>(command);
+    request.set_delta(std::atoll(command.Text("delta", "1").c_str()));
+    request.set_lifetime(ParseLifetime(command));
+    event.operation = std::move(request);
+  } else if (what == "swap") {
+    auto request = ParseStoreRequest<v1::StoreSwap>(command);
+    if (command.Has("expected")) request.set_expected(command.Text("expected", ""));
+    request.set_desired(command.Text("desired", ""));
+    request.set_lifetime(ParseLifetime(command));
+    event.operation = std::move(request);
+  } else {
+    return std::nullopt;
+  }
+  return event;
+}
+
 }  // namespace
 
 scheduler::CoreOptions ParseOptions(Command& command) {
@@ -278,6 +333,7 @@ std::optional<Event> ParseEvent(Command& command, const std::string& cluster_id,
   if (verb == "stacks") return ParseStacks(command, ++query);
   if (verb == "traces") return ParseTraces(command);
   if (verb == "steer") return ParseSteer(command, ++query);
+  if (verb == "store") return ParseStore(command, ++query);
   if (verb == "query") return ParseQuery(command, ++query);
   if (verb == "drain") return scheduler::DrainRequested{command.HasWord("fails_runs")};
   if (verb == "late") return scheduler::LoopWasLate{ParseSeconds(command.Word(0))};

@@ -75,6 +75,13 @@ std::string PrintReported(const v1::NodeReported& record) {
                       absl::StrJoin(events, ", "));
 }
 
+std::string PrintStoreChanged(const v1::StoreChanged& record) {
+  return absl::StrCat("store_changed ", record.job_id(), "/", record.run(), " round ", record.round(), " by ",
+                      record.node_id(), record.number() == 0 ? "" : absl::StrCat(" #", record.number()), ": ",
+                      record.key(), record.has_value() ? absl::StrCat(" = \"", record.value(), "\"") : " deleted",
+                      record.lifetime() == v1::LIFETIME_RUN ? " for the run" : "");
+}
+
 }  // namespace
 
 // Not ShortDebugString: newer versions of protobuf make its blanks random.
@@ -146,6 +153,8 @@ std::string PrintRecord(const v1::Record& record) {
       return absl::StrCat("slot_restarted ", record.slot_restarted().job_id(), "/", record.slot_restarted().run(), " ",
                           record.slot_restarted().node_id(), " slot ", record.slot_restarted().slot(), " attempt ",
                           record.slot_restarted().attempt());
+    case v1::Record::kStoreChanged:
+      return PrintStoreChanged(record.store_changed());
     case v1::Record::kSnapshot:
       return "snapshot";
     case v1::Record::KIND_NOT_SET:

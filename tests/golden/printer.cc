@@ -140,6 +140,10 @@ class Printer {
   }
   void PrintReply(const v1::StopReply& reply) { Add("  run ", reply.run(), " was ", PrintPhase(reply.phase())); }
   void PrintReply(const v1::FarewellReply&) { Add("  farewell"); }
+  void PrintReply(const v1::StoreReply& reply) {
+    Add("  version ", reply.version(), reply.has_value() ? absl::StrCat(" \"", reply.value(), "\"") : "",
+        reply.number() == 0 ? "" : absl::StrCat(" number ", reply.number()));
+  }
   void PrintReply(const v1::SteerReply& reply) { Add("  run ", reply.run(), ": ", reply.text()); }
 
   std::vector<std::string>& lines_;

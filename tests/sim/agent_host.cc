@@ -29,7 +29,10 @@ AgentHost::AgentHost(Parts parts, const JobSpec& job, const NodeSpec& node, std:
       is_sole_(is_sole),
       core_(Options()),
       keeper_(parts.sim, parts.processes, job, incarnation, random,
-              [this](const agent::Event& event) { Deliver(event); }) {}
+              [this](const agent::Event& event) { Deliver(event); }),
+      store_(parts.sim.parameters.uses_store
+                 ? std::make_shared<StoreUser>(parts.sim, parts.network, node.machine, incarnation, Random(incarnation))
+                 : nullptr) {}
 
 agent::AgentOptions AgentHost::Options() const {
   agent::AgentOptions options;
@@ -66,6 +69,8 @@ void AgentHost::Apply(const agent::Event& event) {
   last_step_ = sim.timeline.monotonic();
   sim.Expect(++steps_now_ < kMostStepsAtOnce, "an agent's core spins");
   if (!sim.violation().empty()) return;
+  if (const auto* received = std::get_if<agent::MessageReceived>(&event)) EndStoreRoundIfOver(received->message);
+  if (store_ != nullptr && std::holds_alternative<agent::StreamBroken>(event)) store_->Disconnect();
   ++sim.steps;
   const agent::Effects effects = core_.Apply(event, LocalNow());
   core_.CheckInvariants();
@@ -110,6 +115,7 @@ void AgentHost::Arm() {
 
 void AgentHost::EndProcess(bool is_silent) {
   has_ended_ = true;
+  if (store_ != nullptr) store_->Stop();
   parts_.network.AgentDied(this, is_silent);
   parts_.invariants.OnAgentEnded(incarnation_);
   if (on_end_) on_end_();
@@ -185,7 +191,10 @@ void AgentHost::OnBroken(uint64_t connect_seq, const std::string& reason) {
 
 // ------------------------------------------------------------------------------------------------------------ effects
 
-void AgentHost::Do(const agent::Dial& effect) { parts_.network.Dial(this, node_.machine, effect.connect_seq); }
+void AgentHost::Do(const agent::Dial& effect) {
+  if (store_ != nullptr) store_->Disconnect();
+  parts_.network.Dial(this, node_.machine, effect.connect_seq);
+}
 
 void AgentHost::Do(const agent::Send& effect) {
   parts_.sim.Trace("  <- ", known_id_, " (", incarnation_, "): ", effect.message.ShortDebugString());
@@ -210,7 +219,27 @@ PlaceName AgentHost::PlaceOf(const v1::DesiredState& desired, uint32_t slot) con
   return {run, desired.round(), desired.assignment().role(), desired.assignment().slots(static_cast<int>(slot)).rank()};
 }
 
+// As AgentLoop does.
+void AgentHost::BeginStoreRound(const v1::DesiredState& desired) {
+  if (store_ == nullptr) return;
+  v1::StoreCaller caller;
+  caller.set_job_id(job_.id);
+  caller.set_run(desired.run());
+  caller.set_round(desired.round());
+  caller.set_node_id(known_id_);
+  caller.set_incarnation(incarnation_);
+  store_->BeginRound(caller);
+}
+
+void AgentHost::EndStoreRoundIfOver(const v1::SchedulerMessage& message) {
+  if (store_ == nullptr || !message.has_desired()) return;
+  const v1::DesiredState& desired = message.desired();
+  if (desired.phase() == v1::RUN_PHASE_RUNNING || !store_->IsInRound(desired.run(), desired.round())) return;
+  store_->EndRound();
+}
+
 void AgentHost::Do(const agent::Launch& effect) {
+  BeginStoreRound(effect.desired);
   std::vector<Keeper::Order> orders;
   for (const uint32_t slot : effect.slots) {
     const v1::SlotAssignment& assigned = effect.desired.assignment().slots(static_cast<int>(slot));
@@ -242,6 +271,7 @@ void AgentHost::Do(const agent::SetFarewell& effect) {
   farewell_ = effect.farewell;
   known_id_ = farewell_.node_id();
   run_ = {farewell_.cluster_id(), farewell_.job_id(), farewell_.run()};
+  if (store_ != nullptr) store_->Connect();
   parts_.invariants.OnWelcomeTaken(incarnation_, run_);
 }
 

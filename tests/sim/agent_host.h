@@ -11,6 +11,7 @@
 #include "tests/sim/network.h"
 #include "tests/sim/processes.h"
 #include "tests/sim/sim.h"
+#include "tests/sim/store_user.h"
 #include "tests/sim/world_invariants.h"
 #include "worker_agent/core/agent_core.h"
 
@@ -75,6 +76,8 @@ class AgentHost : public AgentEnd {
   void Do(const agent::GatherStacks& effect);
   void Do(const agent::Say& effect);
   void Do(const agent::Finish& effect);
+  void BeginStoreRound(const v1::DesiredState& desired);
+  void EndStoreRoundIfOver(const v1::SchedulerMessage& message);
   PlaceName PlaceOf(const v1::DesiredState& desired, uint32_t slot) const;
 
   Parts parts_;
@@ -85,6 +88,7 @@ class AgentHost : public AgentEnd {
   bool is_sole_;
   agent::AgentCore core_;
   Keeper keeper_;
+  const std::shared_ptr<StoreUser> store_;  // null: this world has none
   bool has_ended_ = false;
   bool is_watching_ = false;
   bool was_touched_ = false;

@@ -85,6 +85,9 @@ std::string Ledger::Take(const v1::Record& record) {
       return InRun(record.slot_restarted(), false, [&](RunLedger& run) {
         return run.is_aborted ? std::string("a process starts again in a round that was given up") : std::string();
       });
+    case v1::Record::kStoreChanged:
+      return InRun(record.store_changed(), false,
+                   [&](RunLedger& run) { return TakeStoreChanged(record.store_changed(), run); });
     case v1::Record::kSnapshot:
       return "";  // says nothing new
     case v1::Record::KIND_NOT_SET:
@@ -211,6 +214,15 @@ std::string Ledger::TakeAborted(const v1::RoundAborted& record, RunLedger& run) 
   if (record.round() != run.round || run.round == 0) return "a round was given up that isn't the present one";
   if (std::exchange(run.is_aborted, true)) return "a round was given up twice";
   return "";
+}
+
+std::string Ledger::TakeStoreChanged(const v1::StoreChanged& record, RunLedger& run) {
+  const auto it = run.roster.find(record.node_id());
+  if (it == run.roster.end() || it->second != record.incarnation() || run.lost.contains(record.node_id())) {
+    return absl::StrCat("the store took a change of an incarnation of node ", record.node_id(), " that is not there");
+  }
+  if (run.is_aborted || run.is_over) return "the store took a change in a round that is over";
+  return run.store.Take(record, run.round);
 }
 
 std::string Ledger::TakeReported(const v1::NodeReported& record, RunLedger& run) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "muster/v1/journal.pb.h"
+#include "tests/sim/store_ledger.h"
 
 namespace muster::sim {
 
@@ -27,6 +28,7 @@ struct RunLedger {
   std::set<std::string> lost;                                               // nodes that the run waits for
   std::map<std::string, uint64_t> ghosts;  // node id → an incarnation whose processes may still run
   bool is_aborted = false;                 // the round was given up
+  StoreLedger store;
 };
 
 class Ledger {
@@ -49,6 +51,7 @@ class Ledger {
   std::string TakeReturned(const v1::NodeReturned& record, RunLedger& run);
   std::string TakeGone(const v1::IncarnationGone& record, RunLedger& run);
   std::string TakeAborted(const v1::RoundAborted& record, RunLedger& run);
+  std::string TakeStoreChanged(const v1::StoreChanged& record, RunLedger& run);
   std::string TakeReported(const v1::NodeReported& record, RunLedger& run);
   template <typename Record, typename Method>
   std::string InRun(const Record& record, bool may_have_ended, Method method);

@@ -13,7 +13,8 @@ constexpr double kLateDelivery = 0.2;  // what was read before the agent hung up
 
 }  // namespace
 
-Network::Network(Sim& sim, Random random) : sim_(sim), random_(random), links_(sim.parameters.machines.size()) {}
+Network::Network(Sim& sim, Random random)
+    : sim_(sim), random_(random), store_random_(random.Fork()), links_(sim.parameters.machines.size()) {}
 
 absl::Duration Network::Latency(size_t machine) {
   const MachineSpec& spec = sim_.parameters.machines[machine];
@@ -139,6 +140,34 @@ void Network::Farewell(size_t machine, const v1::FarewellRequest& farewell) {
     const absl::Duration delay = Latency(machine) * 2 + (is_late ? random_.UpTo(absl::Seconds(60)) : absl::Duration());
     sim_.timeline.After(delay, [this, machine, farewell] {
       if (!links_[machine].is_up_blocked && scheduler_->IsUp()) scheduler_->OnFarewell(farewell);
+    });
+  }
+}
+
+void Network::CallStore(size_t machine, const scheduler::StoreOperation& operation, absl::Duration limit,
+                        SchedulerEnd::StoreDone done) {
+  const FaultPlan& faults = sim_.parameters.faults;
+  const bool is_peace = sim_.timeline.elapsed() >= sim_.parameters.faults_end;
+  const auto is_open = std::make_shared<bool>(true);
+  const auto finish = [is_open, done = std::move(done)](absl::StatusOr<v1::StoreReply> reply) {
+    if (std::exchange(*is_open, false)) done(std::move(reply));
+  };
+  sim_.timeline.After(limit, [finish] { finish(absl::DeadlineExceededError("no answer in time")); });
+  const int copies = is_peace || !store_random_.Chance(faults.dial_duplicate) ? 1 : 2;
+  for (int i = 0; i < copies; ++i) {
+    const MachineSpec& spec = sim_.parameters.machines[machine];
+    absl::Duration delay = spec.latency + store_random_.UpTo(spec.jitter);
+    if (i > 0) delay += store_random_.UpTo(absl::Seconds(20));
+    const bool is_lost = !is_peace && store_random_.Chance(faults.call_loss);
+    const bool is_answer_lost = !is_peace && store_random_.Chance(faults.call_loss);
+    sim_.timeline.After(delay, [this, machine, operation, delay, is_lost, is_answer_lost, finish] {
+      if (is_lost || links_[machine].is_up_blocked) return;
+      if (!scheduler_->IsUp()) return finish(absl::UnavailableError(kRefused));
+      scheduler_->OnStoreCall(operation, [this, machine, delay, is_answer_lost, finish](auto reply) {
+        sim_.timeline.After(delay, [this, machine, is_answer_lost, finish, reply = std::move(reply)] {
+          if (!is_answer_lost && !links_[machine].is_down_blocked) finish(reply);
+        });
+      });
     });
   }
 }

@@ -41,6 +41,8 @@ class SchedulerEnd {
   // The bytes of a published round, if there is one.
   virtual std::shared_ptr<const std::string> GetPeers(const std::string& job_id, uint64_t run, uint32_t round) = 0;
   virtual void OnFarewell(const v1::FarewellRequest& farewell) = 0;
+  using StoreDone = std::function<void(absl::StatusOr<v1::StoreReply>)>;
+  virtual void OnStoreCall(const scheduler::StoreOperation& operation, StoreDone done) = 0;
 };
 
 class Network {
@@ -58,6 +60,10 @@ class Network {
   void AgentDied(AgentEnd* agent, bool is_silent);
   void GetPeers(size_t machine, const std::string& job_id, uint64_t run, uint32_t round, PeersReply reply);
   void Farewell(size_t machine, const v1::FarewellRequest& farewell);
+
+  // A call of the store: it, or its answer, may be lost; it may come twice, the second time late.
+  void CallStore(size_t machine, const scheduler::StoreOperation& operation, absl::Duration limit,
+                 SchedulerEnd::StoreDone done);
 
   // ---- the scheduler's side.
   void Send(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message);
@@ -121,6 +127,7 @@ class Network {
 
   Sim& sim_;
   Random random_;
+  Random store_random_;
   SchedulerEnd* scheduler_ = nullptr;
   StreamId last_id_ = 0;
   std::vector<Link> links_;

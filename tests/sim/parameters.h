@@ -75,6 +75,7 @@ struct Parameters {
   absl::Duration faults_end;  // from here on nothing breaks and nobody starts anything
   scheduler::CoreOptions scheduler;
   bool is_persistent = false;  // the journal outlives the scheduler
+  bool uses_store = false;     // the agents use the job's store: in some worlds, so that the others stay as they were
   bool is_calm = false;        // no faults at all: everything must go well
   std::vector<MachineSpec> machines;
   std::vector<JobSpec> jobs;

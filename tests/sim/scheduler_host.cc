@@ -48,6 +48,7 @@ void SchedulerHost::Crash() {
   batch_.clear();
   published_.clear();
   queries_.clear();
+  store_calls_.clear();
   wakes_at_ = MonotonicTime::Never();
   paused_until_ = sim_.timeline.monotonic();
   snapshot_at_ = 0;
@@ -117,6 +118,11 @@ void SchedulerHost::AskForStacks(const std::string& job_id) {
   request.set_job_id(job_id);
   queries_[++last_query_] = "stacks";
   Post(scheduler::StacksRequested{last_query_, request});
+}
+
+void SchedulerHost::OnStoreCall(const scheduler::StoreOperation& operation, StoreDone done) {
+  store_calls_[++last_query_] = {operation, std::move(done)};
+  Post(scheduler::StoreRequested{last_query_, operation, ""});
 }
 
 std::shared_ptr<const std::string> SchedulerHost::GetPeers(const std::string& job_id, uint64_t run, uint32_t round) {
@@ -254,6 +260,14 @@ void SchedulerHost::Carry(scheduler::Send& send) { Transmit(send); }
 void SchedulerHost::Carry(scheduler::CloseStream& close) { network_.CloseStream(close.stream); }
 
 void SchedulerHost::Carry(scheduler::Answer& answer) {
+  if (const auto call = store_calls_.find(answer.query); call != store_calls_.end()) {
+    const StoreCall answered = std::move(call->second);
+    store_calls_.erase(call);
+    if (!answer.status.ok()) return answered.done(answer.status);
+    const auto& reply = std::get<v1::StoreReply>(answer.reply);
+    invariants_.OnStoreAnswer(answered.operation, reply);
+    return answered.done(reply);
+  }
   sim_.Expect(queries_.erase(answer.query) == 1, "a query was answered twice");
 }
 

@@ -47,6 +47,7 @@ class SchedulerHost : public SchedulerEnd {
   void OnClosed(StreamId stream) override;
   std::shared_ptr<const std::string> GetPeers(const std::string& job_id, uint64_t run, uint32_t round) override;
   void OnFarewell(const v1::FarewellRequest& farewell) override;
+  void OnStoreCall(const scheduler::StoreOperation& operation, StoreDone done) override;
 
  private:
   struct Queued {
@@ -101,6 +102,11 @@ class SchedulerHost : public SchedulerEnd {
   std::map<std::tuple<std::string, uint64_t, uint32_t>, std::shared_ptr<const std::string>> published_;
   scheduler::QueryId last_query_ = 0;
   std::map<scheduler::QueryId, std::string> queries_;
+  struct StoreCall {
+    scheduler::StoreOperation operation;
+    StoreDone done;
+  };
+  std::map<scheduler::QueryId, StoreCall> store_calls_;
 };
 
 }  // namespace muster::sim

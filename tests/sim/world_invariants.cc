@@ -181,6 +181,16 @@ void WorldInvariants::OnDurable(const v1::Record& record) {
   }
 }
 
+void WorldInvariants::OnStoreAnswer(const scheduler::StoreOperation& operation, const v1::StoreReply& reply) {
+  const v1::StoreCaller& caller =
+      std::visit([](const auto& request) -> const v1::StoreCaller& { return request.caller(); }, operation);
+  const RunLedger* run = durable_.Find(caller.job_id(), caller.run());
+  sim_.Expect(run != nullptr, "the store of a run that isn't there gave an answer");
+  if (run == nullptr) return;
+  const std::string wrong = run->store.CheckAnswer(operation, reply);
+  sim_.Expect(wrong.empty(), wrong);
+}
+
 // Leases and graces end, and when they have, the verdict comes.
 void WorldInvariants::CheckVerdictsAreInTime() {
   const MonotonicTime now = sim_.timeline.monotonic();

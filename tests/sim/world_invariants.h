@@ -37,6 +37,8 @@ class WorldInvariants {
   void OnDurable(const v1::Record& record);
   // A message leaves the scheduler.
   void OnWire(const scheduler::Send& send);
+  // A good answer of the store leaves the scheduler.
+  void OnStoreAnswer(const scheduler::StoreOperation& operation, const v1::StoreReply& reply);
   // Now and then, while the scheduler runs.
   void CheckVerdictsAreInTime();
 

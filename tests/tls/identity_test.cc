@@ -42,6 +42,20 @@ class IdentityTest : public TlsServerTest {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
     return v1::Rendezvous::NewStub(Channel(issued))->Farewell(&context, request, &reply);
   }
+  grpc::Status SetValue(const Issued& issued, const std::string& node_id, const std::string& job = "default") {
+    v1::StoreSet request;
+    request.mutable_caller()->set_job_id(job);
+    request.mutable_caller()->set_run(1);
+    request.mutable_caller()->set_round(1);
+    request.mutable_caller()->set_node_id(node_id);
+    request.mutable_caller()->set_incarnation(7);
+    request.set_key("x");
+    request.set_lifetime(v1::LIFETIME_ROUND);
+    v1::StoreReply reply;
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
+    return v1::Store::NewStub(Channel(issued))->Set(&context, request, &reply);
+  }
   grpc::Status GetPeers(const std::shared_ptr<grpc::Channel>& channel, const std::string& job) {
     v1::GetPeersRequest request;
     request.set_job_id(job);
@@ -80,6 +94,18 @@ TEST_F(IdentityTest, AJoinCarriesWhatTheConnectionShows) {
   EXPECT_EQ(request.identity, NodeUri("n1"));
   EXPECT_EQ(request.join.node().certificate_fingerprint(), node.certificate.Fingerprint());
   EXPECT_EQ(request.peer_address, "127.0.0.1");
+}
+
+TEST_F(IdentityTest, TheStoreIsForTheNodeThatTheCertificateNames) {
+  const Issued node = Node("n1");
+  EXPECT_EQ(SetValue(node, "n2").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Count(TlsFault::kOtherNode), 1u);
+  EXPECT_EQ(SetValue(node, "n1", "another").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Count(TlsFault::kOtherJob), 1u);
+  EXPECT_EQ(SetValue(Issue(UriSpec({AdminUri()})), "n1").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(loop_.CountOf<StoreRequested>(), 0u);
+  SetValue(node, "n1");  // the stand-in for the loop never answers
+  EXPECT_EQ(loop_.Await<StoreRequested>().identity, NodeUri("n1"));
 }
 
 TEST_F(IdentityTest, HostsAndWildcardsMayBeAnyNode) {

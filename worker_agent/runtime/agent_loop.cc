@@ -57,6 +57,7 @@ AgentLoop::AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, L
       core_(options_.agent),
       keeper_(std::move(keeper)),
       session_(options_.session, [this](Event event) { queue_.Push(std::move(event)); }),
+      store_(clock),
       stacks_({options_.search_path, static_cast<pid_t>(keeper_->pid())}, clock,
               [this](StacksGathered gathered) { queue_.Push(std::move(gathered)); }),
       progress_(options_.work_folder) {}
@@ -73,6 +74,8 @@ int AgentLoop::Run() {
     Wait();
   }
   stacks_.Abandon();
+  EndRound();
+  store_.SetChannel(nullptr);  // it would keep the connection open
   session_.Close(kLastWordsTimeout);
   keeper_.reset();
   return exit_code_;
@@ -129,9 +132,44 @@ void AgentLoop::TakeSignals() {
 }
 
 void AgentLoop::Apply(const Event& event) {
+  if (std::holds_alternative<StreamBroken>(event)) store_.SetChannel(nullptr);
+  if (const auto* received = std::get_if<MessageReceived>(&event)) EndRoundIfOver(received->message);
   for (const Effect& effect : core_.Apply(event, clock_.Read().monotonic)) {
     std::visit([this](const auto& e) { Do(e); }, effect);
   }
+}
+
+// Also called when a process starts again within the round.
+void AgentLoop::BeginRound(const Launch& effect) {
+  const v1::DesiredState& desired = effect.desired;
+  if (round_ == desired.round() && round_run_ == desired.run()) return;
+  EndRound();
+  round_run_ = desired.run();
+  round_ = desired.round();
+  v1::StoreCaller caller;
+  caller.set_job_id(options_.agent.job_id);
+  caller.set_run(round_run_);
+  caller.set_round(round_);
+  caller.set_node_id(farewell_.node_id());
+  caller.set_incarnation(options_.agent.incarnation);
+  store_.BeginRound(std::move(caller));
+  const RoundBegun begun{farewell_.node_id(), desired, effect.peer_list};
+  for (RoundListener* listener : round_listeners_) listener->OnRoundBegun(begun);
+}
+
+// A message of an earlier connection may come late: it speaks of this round or of one before.
+void AgentLoop::EndRoundIfOver(const v1::SchedulerMessage& message) {
+  if (round_ == 0 || !message.has_desired()) return;
+  const v1::DesiredState& desired = message.desired();
+  if (desired.run() != round_run_ || desired.round() < round_) return;
+  if (desired.round() > round_ || desired.phase() != v1::RUN_PHASE_RUNNING) EndRound();
+}
+
+void AgentLoop::EndRound() {
+  if (round_ == 0) return;
+  store_.EndRound();
+  for (RoundListener* listener : round_listeners_) listener->OnRoundOver(round_run_, round_);
+  round_ = 0;
 }
 
 void AgentLoop::On(const Started& event) {
@@ -162,13 +200,20 @@ void AgentLoop::On(const KeeperLost&) {
   pending_.push_back(KeeperDied{});
 }
 
-void AgentLoop::Do(const Dial& effect) { session_.Dial(effect.connect_seq); }
+void AgentLoop::Do(const Dial& effect) {
+  store_.SetChannel(nullptr);
+  session_.Dial(effect.connect_seq);
+}
 void AgentLoop::Do(const Send& effect) { session_.Send(effect.connect_seq, effect.message); }
-void AgentLoop::Do(const HangUp&) { session_.HangUp(); }
+void AgentLoop::Do(const HangUp&) {
+  store_.SetChannel(nullptr);
+  session_.HangUp();
+}
 void AgentLoop::Do(const FetchPeers& effect) { session_.FetchPeers(options_.agent.job_id, effect); }
 
 void AgentLoop::Do(const Launch& effect) {
   const uint32_t round = effect.desired.round();
+  BeginRound(effect);
   absl::StatusOr<LaunchPlan> plan = launcher_.Prepare(effect, farewell_.node_id());
   if (!plan.ok()) {
     pending_.push_back(LaunchFailed{round, std::string(plan.status().message())});
@@ -208,6 +253,7 @@ void AgentLoop::Do(const SetFence& effect) {
 
 void AgentLoop::Do(const SetFarewell& effect) {
   farewell_ = effect.farewell;
+  store_.SetChannel(session_.channel());
   if (options_.on_welcome) options_.on_welcome(effect.farewell.node_id());
   FarewellCommand command;
   command.argv = FarewellArguments(options_.program, options_.session.host, options_.session.port, effect.farewell);

@@ -15,9 +15,11 @@
 #include "worker_agent/runtime/launcher.h"
 #include "worker_agent/runtime/narrator.h"
 #include "worker_agent/runtime/progress_reader.h"
+#include "worker_agent/runtime/round_listener.h"
 #include "worker_agent/runtime/signals.h"
 #include "worker_agent/runtime/stack_gatherer.h"
 #include "worker_agent/session/session.h"
+#include "worker_agent/store/agent_store.h"
 
 namespace muster::agent {
 
@@ -37,6 +39,12 @@ class AgentLoop {
   // Nothing is owned but the keeper; `signals` and `launcher` must outlive this.
   AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, Launcher& launcher, Signals& signals,
             const Clock& clock);
+
+  // The job's store, for gateways; as long as this lives.
+  AgentStore& store() { return store_; }
+
+  // Before Run. Not owned; must live until Run has returned.
+  void AddRoundListener(RoundListener* listener) { round_listeners_.push_back(listener); }
 
   // Until the core has finished; every process is gone then and the scheduler knows what it was told. Returns the exit
   // code.
@@ -60,6 +68,9 @@ class AgentLoop {
   void TakeSignals();
   void TakeProgress();
   void Apply(const Event& event);
+  void BeginRound(const Launch& effect);
+  void EndRoundIfOver(const v1::SchedulerMessage& message);
+  void EndRound();
 
   void On(const Started& event);
   void On(const Ended& event);
@@ -89,6 +100,10 @@ class AgentLoop {
   AgentCore core_;
   std::unique_ptr<Keeper> keeper_;
   Session session_;
+  AgentStore store_;
+  std::vector<RoundListener*> round_listeners_;
+  uint64_t round_run_ = 0;  // of the round that the store and the listeners are in …
+  uint32_t round_ = 0;      // … 0: none
   StackGatherer stacks_;
   ProgressReader progress_;
   MonotonicTime look_at_;  // when progress_ is to be polled next, unless it is idle

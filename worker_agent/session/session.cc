@@ -90,6 +90,11 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
     if (!verdict_->IsStillGood(*options_.security.tls->Current()->trust)) stream_->Cancel();  // its thread says why
   }
 
+  std::shared_ptr<grpc::Channel> channel() {
+    MutexLock lock(mutex_);
+    return channel_;
+  }
+
   // What was hung up last need not end in good order any more.
   void CancelEnding() {
     MutexLock lock(mutex_);
@@ -217,6 +222,8 @@ void Session::HangUp() { impl_->HangUp(); }
 void Session::FetchPeers(const std::string& job_id, const agent::FetchPeers& request) {
   workers_->Start([impl = impl_, job_id, request] { impl->FetchPeers(job_id, request); });
 }
+
+std::shared_ptr<grpc::Channel> Session::channel() const { return impl_->channel(); }
 
 void Session::CheckPeer() { impl_->CheckPeer(); }
 

@@ -17,6 +17,10 @@
 #include "worker_agent/core/events.h"
 #include "worker_agent/session/security.h"
 
+namespace grpc {
+class Channel;
+}
+
 namespace muster::agent {
 
 struct SessionOptions {
@@ -46,6 +50,9 @@ class Session {
   void HangUp();
   // Over the present connection; UNAVAILABLE without one, DATA_LOSS when the digest does not fit.
   void FetchPeers(const std::string& job_id, const agent::FetchPeers& request);
+
+  // The present connection, for other services of the scheduler; null without one. Whoever holds it keeps it open.
+  std::shared_ptr<grpc::Channel> channel() const;
 
   // Whom we trust has changed: breaks the stream off if the scheduler's certificate is revoked by now.
   void CheckPeer();

@@ -78,9 +78,9 @@ class HandJournal : public Journal {
     return last_;
   }
   bool WantsSnapshot() const override { return wants_snapshot; }
-  void AppendSnapshot(v1::Record snapshot) override {
+  void AppendSnapshot(JournalSnapshot snapshot) override {
     std::lock_guard<std::mutex> lock(mutex_);
-    snapshots_.emplace_back(last_, snapshot.snapshot().term());
+    snapshots_.emplace_back(last_, snapshot.make().snapshot().term());
     wants_snapshot = false;
     changed_.notify_all();
   }
@@ -154,7 +154,7 @@ class ScriptedCore : public CoreDriver {
   void Recover(const v1::Record& record) override { script_.recovered.push_back(record.run_opened().job_id()); }
   Effects Start(Now) override { return script_.at_start; }
   Effects Apply(const Event& event, Now now) override { return script_.react(event, now); }
-  v1::Record TakeSnapshot() const override {
+  JournalSnapshot TakeSnapshot() const override {
     v1::Record record;
     record.mutable_snapshot()->set_term(42);
     return record;

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/v1/admin.grpc.pb.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
+#include "muster/v1/store.grpc.pb.h"
 #include "scheduler/rpc/server.h"
 
 namespace muster::scheduler {
@@ -31,8 +32,9 @@ class FakeLoop {
     std::function<void()> now;
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      const bool is_new_work =
-          std::holds_alternative<JoinRequested>(event) || std::holds_alternative<QueryReceived>(event);
+      const bool is_new_work = std::holds_alternative<JoinRequested>(event) ||
+                               std::holds_alternative<QueryReceived>(event) ||
+                               std::holds_alternative<StoreRequested>(event);
       if (is_full_ && is_new_work) return false;
       events_.push_back(std::move(event));
       if (applies_at_once_) {

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -68,6 +69,7 @@ class Storm {
     if (dice < 93) return DrawStacks();
     if (dice < 94) return DrawTraces();
     if (dice < 95 && Chance(10)) return DrainRequested{Chance(50)};
+    if (dice < 99 && !joined_.empty()) return DrawStore();
     return Tick{};
   }
 
@@ -94,6 +96,61 @@ class Storm {
     event.traces.set_query(Chance(80) ? last_query_ : Pick(40));
     event.traces.add_stacks()->set_slot(Pick(3));
     event.traces.mutable_stacks(0)->set_text("a stack");
+    return event;
+  }
+
+  template <typename Request>
+  Request StoreRequest() {
+    const v1::NodeJoined& joined =
+        joined_[joined_.size() - 1 - Pick(static_cast<uint32_t>(std::min<size_t>(joined_.size(), 4)))];
+    Request request;
+    request.mutable_caller()->set_job_id(joined.job_id());
+    request.mutable_caller()->set_run(joined.run());
+    request.mutable_caller()->set_round(Round());
+    request.mutable_caller()->set_node_id(joined.node_id());
+    request.mutable_caller()->set_incarnation(joined.incarnation());
+    request.set_key(absl::StrCat("k", Pick(3)));
+    if constexpr (requires { request.set_number(0); }) request.set_number(Pick(6));
+    if constexpr (requires { request.set_lifetime(v1::LIFETIME_RUN); }) {
+      request.set_lifetime(Chance(50) ? v1::LIFETIME_RUN : v1::LIFETIME_ROUND);
+    }
+    return request;
+  }
+
+  Event DrawStore() {
+    StoreRequested event{1, StoreRequest<v1::StoreGet>(), ""};
+    switch (Pick(6)) {
+      case 0: {
+        auto set = StoreRequest<v1::StoreSet>();
+        set.set_value(absl::StrCat(Pick(4)));
+        event.operation = std::move(set);
+        break;
+      }
+      case 1: {
+        auto add = StoreRequest<v1::StoreAdd>();
+        add.set_delta(Chance(80) ? static_cast<int64_t>(Pick(9)) - 4 : std::numeric_limits<int64_t>::max());
+        event.operation = std::move(add);
+        break;
+      }
+      case 2: {
+        auto swap = StoreRequest<v1::StoreSwap>();
+        if (Chance(60)) swap.set_expected(absl::StrCat(Pick(4)));
+        swap.set_desired(Chance(80) ? absl::StrCat(Pick(4)) : "word");
+        event.operation = std::move(swap);
+        break;
+      }
+      case 3: {
+        auto wait = StoreRequest<v1::StoreWait>();
+        wait.set_limit_ms(Pick(5001));
+        event.operation = std::move(wait);
+        break;
+      }
+      case 4:
+        event.operation = StoreRequest<v1::StoreDelete>();
+        break;
+      default:
+        break;
+    }
     return event;
   }
 
@@ -239,6 +296,9 @@ class Storm {
       if (answer != nullptr && answer->status.ok() && std::holds_alternative<v1::StacksReply>(answer->reply)) {
         ++seen["stacks"];
       }
+      if (answer != nullptr && std::holds_alternative<v1::StoreReply>(answer->reply)) {
+        ++seen[absl::StrCat("store ", absl::StatusCodeToString(answer->status.code()))];
+      }
       if (send != nullptr && send->message->has_refusal()) {
         ++seen[v1::Refusal::Reason_Name(send->message->refusal().reason())];
       }
@@ -263,6 +323,8 @@ class Storm {
     if (record.round_closed().round() > 1) ++seen["formed again"];
     if (record.has_round_aborted()) ++seen[v1::Cause::Kind_Name(record.round_aborted().first().kind())];
     if (record.has_slot_restarted()) ++seen["restarted alone"];
+    if (record.has_node_joined()) joined_.push_back(record.node_joined());
+    if (record.has_store_changed()) ++seen["store changed"];
     if (record.node_lost().why() == v1::NodeRemoved::DRAINED) ++seen["drained"];
     if (record.run_ended().outcome().succeeded()) ++seen["succeeded"];
     if (record.node_removed().why() != 0) ++seen[v1::NodeRemoved::Why_Name(record.node_removed().why())];
@@ -275,6 +337,7 @@ class Storm {
   CoreOptions options_;
   std::unique_ptr<Core> core_;
   std::vector<v1::Record> records_;
+  std::vector<v1::NodeJoined> joined_;
   std::set<StreamId> open_;
   uint64_t last_stream_ = 0;
   unsigned steps_ = 0;
@@ -333,7 +396,12 @@ TEST(CoreFuzz, NoEventBreaksAnything) {
                            "restarted alone",
                            "replaced",
                            "DRAINED",
-                           "stacks"}) {
+                           "stacks",
+                           "store changed",
+                           "store OK",
+                           "store FAILED_PRECONDITION",
+                           "store INVALID_ARGUMENT",
+                           "store DEADLINE_EXCEEDED"}) {
     EXPECT_GT(seen[what], 0) << "no storm came to " << what;
   }
 }

@@ -1,0 +1,73 @@
+#include "tests/sim/store_ledger.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::sim {
+
+std::string StoreLedger::Take(const v1::StoreChanged& record, uint32_t round) {
+  if (record.round() != round) {
+    return absl::StrCat("a change of round ", record.round(), " took effect in round ", round);
+  }
+  if (record.number() != 0) {
+    uint64_t& last = last_number_[record.incarnation()];
+    if (record.number() <= last) {
+      return absl::StrCat("change ", record.number(), " of node ", record.node_id(), " took effect after change ",
+                          last);
+    }
+    last = record.number();
+  }
+  changes_[record.key()].push_back({++version_, record});
+  return "";
+}
+
+std::optional<std::string> StoreLedger::ValueAt(const std::string& key, uint32_t round, uint64_t version) const {
+  const auto found = changes_.find(key);
+  if (found == changes_.end()) return std::nullopt;
+  std::optional<std::string> value;
+  for (const Change& change : found->second) {
+    if (change.version > version) break;
+    const bool is_kept = change.record.lifetime() == v1::LIFETIME_RUN || change.record.round() == round;
+    value = change.record.has_value() && is_kept ? std::optional<std::string>(change.record.value()) : std::nullopt;
+  }
+  return value;
+}
+
+const v1::StoreChanged* StoreLedger::Find(uint64_t incarnation, uint64_t number) const {
+  for (const auto& [key, changes] : changes_) {
+    for (const Change& change : changes) {
+      if (change.record.incarnation() == incarnation && change.record.number() == number) return &change.record;
+    }
+  }
+  return nullptr;
+}
+
+template <typename Request>
+std::string StoreLedger::Check(const Request& request, const v1::StoreReply& reply) const {
+  const v1::StoreCaller& caller = request.caller();
+  const std::optional<std::string> held = ValueAt(request.key(), caller.round(), reply.version());
+  const std::optional<std::string> told = reply.has_value() ? std::optional<std::string>(reply.value()) : std::nullopt;
+  if constexpr (std::is_same_v<Request, v1::StoreGet> || std::is_same_v<Request, v1::StoreWait>) {
+    return told == held ? "" : absl::StrCat("a read of ", request.key(), " was answered with what it didn't hold");
+  } else {
+    const v1::StoreChanged* change = Find(caller.incarnation(), request.number());
+    if constexpr (std::is_same_v<Request, v1::StoreSet>) {
+      return change != nullptr && change->value() == request.value() ? "" : "a Set was acknowledged that isn't durable";
+    } else if constexpr (std::is_same_v<Request, v1::StoreAdd>) {
+      const bool is_there = change != nullptr && change->value() == absl::StrCat(reply.number());
+      return is_there ? "" : "an Add was acknowledged that isn't durable, or with another sum";
+    } else if constexpr (std::is_same_v<Request, v1::StoreDelete>) {
+      return change != nullptr || !held ? "" : "a Delete was acknowledged that isn't durable";
+    } else {
+      if (change != nullptr)
+        return told == change->value() ? "" : "a swap that was made was answered as if it were not";
+      return told == held ? "" : "a swap that was not made was answered with what the key didn't hold";
+    }
+  }
+}
+
+std::string StoreLedger::CheckAnswer(const scheduler::StoreOperation& operation, const v1::StoreReply& reply) const {
+  if (reply.version() > version_) return "an answer of the store spoke of what isn't durable";
+  return std::visit([&](const auto& request) { return Check(request, reply); }, operation);
+}
+
+}  // namespace muster::sim

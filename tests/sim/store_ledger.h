@@ -1,0 +1,42 @@
+// What the records say of one run's store, read independently of the scheduler's Evolve: the yardstick for what callers
+// are answered.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muster/v1/journal.pb.h"
+#include "scheduler/core/events.h"
+
+namespace muster::sim {
+
+class StoreLedger {
+ public:
+  // Empty, or what the change contradicts. `round`: the present one.
+  std::string Take(const v1::StoreChanged& record, uint32_t round);
+
+  // Empty, or what is wrong with a good answer to this request, as far as this ledger goes: it must know all that is
+  // durable.
+  std::string CheckAnswer(const scheduler::StoreOperation& operation, const v1::StoreReply& reply) const;
+
+ private:
+  struct Change {
+    uint64_t version = 0;
+    v1::StoreChanged record;
+  };
+  // What the key held for readers of that round, after so many changes.
+  std::optional<std::string> ValueAt(const std::string& key, uint32_t round, uint64_t version) const;
+  const v1::StoreChanged* Find(uint64_t incarnation, uint64_t number) const;
+
+  template <typename Request>
+  std::string Check(const Request& request, const v1::StoreReply& reply) const;
+
+  uint64_t version_ = 0;
+  std::map<std::string, std::vector<Change>> changes_;  // by key
+  std::map<uint64_t, uint64_t> last_number_;            // by incarnation
+};
+
+}  // namespace muster::sim

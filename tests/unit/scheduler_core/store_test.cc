@@ -1,0 +1,164 @@
+// The store's limits, and its snapshot; what each request does stands in the golden scripts.
+#include "scheduler/core/store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/limits.h"
+#include "scheduler/core/core.h"
+#include "scheduler/core/store_waits.h"
+
+namespace muster::scheduler {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Jobs of one node each, in their first round.
+class StoreTest : public ::testing::Test {
+ protected:
+  StoreTest() : core_(CoreOptions(), "cluster") { core_.Start(Now()); }
+
+  void Form(const std::string& job) {
+    JoinRequested event;
+    event.stream = ++streams_;
+    event.peer_address = "10.0.0.1";
+    v1::Join& join = event.join;
+    join.set_protocol_version(kProtocolVersion);
+    join.set_job_id(job);
+    join.set_node_id("a");
+    join.set_incarnation(1);
+    join.set_connect_seq(1);
+    join.mutable_settings()->set_worker_num(1);
+    join.mutable_node()->set_role(v1::ROLE_WORKER);
+    join.mutable_node()->set_machine_id("m");
+    join.mutable_node()->add_slots();
+    core_.Apply(event, Now());
+  }
+
+  template <typename Request>
+  Answer Ask(const std::string& job, Request request) {
+    v1::StoreCaller& caller = *request.mutable_caller();
+    caller.set_job_id(job);
+    caller.set_run(1);
+    caller.set_round(1);
+    caller.set_node_id("a");
+    caller.set_incarnation(1);
+    for (Effect& effect : core_.Apply(StoreRequested{++queries_, std::move(request), ""}, Now())) {
+      if (auto* answer = std::get_if<Answer>(&effect)) return std::move(*answer);
+    }
+    return Answer{0, absl::OkStatus(), {}};
+  }
+  absl::Status Set(const std::string& job, const std::string& key, const std::string& value) {
+    v1::StoreSet set;
+    set.set_key(key);
+    set.set_value(value);
+    set.set_lifetime(v1::LIFETIME_RUN);
+    return Ask(job, std::move(set)).status;
+  }
+  v1::StoreReply Get(const std::string& job, const std::string& key) {
+    v1::StoreGet get;
+    get.set_key(key);
+    return std::get<v1::StoreReply>(Ask(job, std::move(get)).reply);
+  }
+
+  Core core_;
+  StreamId streams_ = 0;
+  QueryId queries_ = 0;
+};
+
+TEST_F(StoreTest, AJobKeeps64Mebibytes) {
+  Form("train");
+  const std::string value(kMaxStoreValueBytes, 'v');
+  size_t kept = 0;
+  while (kept < 2000 && Set("train", absl::StrCat("k", kept), value).ok()) ++kept;
+  EXPECT_EQ(kept, kMaxStoreBytes / kMaxStoreValueBytes - 1) << "the keys count, too";
+  EXPECT_EQ(Set("train", "one more", value).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(Set("train", "k0", value).ok()) << "what takes the place of another value fits";
+  EXPECT_TRUE(Set("train", "k0", "").ok());
+  EXPECT_TRUE(Set("train", "one more", value.substr(100)).ok()) << "and what fits into the place of a smaller one";
+}
+
+TEST_F(StoreTest, AllJobsTogetherHaveALimit) {
+  const std::string value(kMaxStoreValueBytes, 'v');
+  size_t kept = 0;
+  for (int job = 0; job < 5; ++job) {
+    const std::string name = absl::StrCat("job", job);
+    Form(name);
+    for (int i = 0; i < 1000; ++i) kept += Set(name, absl::StrCat("k", i), value).ok() ? value.size() : 0;
+  }
+  EXPECT_LE(kept, kMaxStoreBytesInAll);
+  EXPECT_GT(kept, kMaxStoreBytesInAll - (1 << 20));
+}
+
+TEST_F(StoreTest, AJobKeeps200000Keys) {
+  Form("train");
+  for (size_t i = 0; i < kMaxStoreKeys; ++i) ASSERT_TRUE(Set("train", absl::StrCat(i), "").ok());
+  EXPECT_EQ(Set("train", "one more", "").code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(Set("train", "7", "another value").ok());
+  core_.CheckInvariants();
+}
+
+TEST_F(StoreTest, WaitsAreBounded) {
+  Form("train");
+  v1::StoreWait wait;
+  wait.set_key("never");
+  wait.set_limit_ms(5000);
+  for (size_t i = 0; i < kMaxStoreWaits; ++i) ASSERT_EQ(Ask("train", wait).query, 0u) << "not answered yet";
+  EXPECT_EQ(Ask("train", wait).status.code(), absl::StatusCode::kResourceExhausted);
+  core_.CheckInvariants();
+}
+
+TEST_F(StoreTest, ASnapshotHoldsTheValuesOfItsMoment) {
+  Form("train");
+  ASSERT_TRUE(Set("train", "x", "then").ok());
+  const std::string state = core_.DebugState();
+  const Core::LaterSnapshot later = core_.TakeSnapshotLater();
+  ASSERT_TRUE(Set("train", "x", "now").ok());
+  Core recovered(CoreOptions(), "another");
+  recovered.Recover(later.make());
+  EXPECT_EQ(recovered.DebugState(), state);
+  recovered.Start(Now());
+  recovered.CheckInvariants();
+  EXPECT_EQ(Get("train", "x").value(), "now");
+}
+
+TEST(RunStoreTest, CountsBytesAndChanges) {
+  RunStore store;
+  v1::StoredValue value;
+  value.set_key("key");
+  value.set_value("12345");
+  value.set_lifetime(v1::LIFETIME_ROUND);
+  store.Put(value);
+  EXPECT_EQ(store.bytes(), 8u);
+  value.set_value("1");
+  store.Put(value);
+  EXPECT_EQ(store.bytes(), 4u);
+  value.set_key("kept");
+  value.set_lifetime(v1::LIFETIME_RUN);
+  store.Put(value);
+  store.ClearRound();
+  EXPECT_EQ(store.Find("key"), nullptr);
+  EXPECT_EQ(store.bytes(), 5u);
+  store.Erase("kept");
+  EXPECT_EQ(store.bytes(), 0u);
+  EXPECT_EQ(store.version(), 4u);
+}
+
+TEST(StoreWaitsTest, EachIsTakenOnce) {
+  StoreWaits waits;
+  const MonotonicTime start = MonotonicTime::FromNanoseconds(1);
+  waits.Add("x", start + absl::Seconds(2), 1);
+  waits.Add("x", start + absl::Seconds(1), 2);
+  waits.Add("y", start + absl::Seconds(3), 3);
+  EXPECT_EQ(waits.Next(), start + absl::Seconds(1));
+  EXPECT_THAT(waits.TakeWaitingFor("z"), IsEmpty());
+  EXPECT_THAT(waits.TakeDue(start + absl::Seconds(1)), ElementsAre(2));
+  EXPECT_THAT(waits.TakeWaitingFor("x"), ElementsAre(1));
+  EXPECT_THAT(waits.TakeAll(), ElementsAre(3));
+  EXPECT_TRUE(waits.Next().is_never());
+}
+
+}  // namespace
+}  // namespace muster::scheduler

@@ -1,0 +1,338 @@
+// The agent's side of the store without threads and gRPC: what is asked when, what readers are told, and what happens
+// while the scheduler is away.
+#include "worker_agent/store/store_core.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/limits.h"
+
+namespace muster::agent {
+namespace {
+
+using Value = absl::StatusOr<std::optional<std::string>>;
+using Code = absl::StatusCode;
+
+class StoreCoreTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Begin(1); }
+
+  void Begin(uint32_t round) {
+    v1::StoreCaller caller;
+    caller.set_job_id("train");
+    caller.set_run(1);
+    caller.set_round(round);
+    caller.set_node_id("n1");
+    caller.set_incarnation(7);
+    Take(core_.BeginRound(caller));
+  }
+  void Connect() { Take(core_.Connect(now_)); }
+  void Disconnect() { Take(core_.Disconnect(now_)); }
+  void Pass(absl::Duration time) {
+    const MonotonicTime end = now_ + time;
+    while (now_ < end) {
+      now_ = now_ + StoreCore::kTick;
+      Take(core_.Tick(now_));
+    }
+  }
+
+  // What each call is told stands in the list, in the order of the telling.
+  void Get(const std::string& key) { Take(core_.Get(key, Tell(), now_)); }
+  void Wait(const std::string& key, absl::Duration limit) { Take(core_.Wait(key, limit, Tell(), now_)); }
+  void Set(const std::string& key, const std::string& value) {
+    v1::StoreSet set;
+    set.set_key(key);
+    set.set_value(value);
+    Change(std::move(set));
+  }
+  void Delete(const std::string& key) {
+    v1::StoreDelete request;
+    request.set_key(key);
+    Change(std::move(request));
+  }
+  void Add(const std::string& key, int64_t delta) {
+    v1::StoreAdd add;
+    add.set_key(key);
+    add.set_delta(delta);
+    Change(std::move(add));
+  }
+  void Change(StoreOperation change) {
+    Take(core_.Change(
+        std::move(change),
+        [this](const absl::StatusOr<v1::StoreReply>& reply) { changed_.push_back(reply.status().code()); }, now_));
+  }
+
+  // The oldest request that was not answered yet, which must be of this kind.
+  template <typename Request>
+  Request Asked() {
+    if (sends_.empty()) {
+      ADD_FAILURE() << "nothing was asked";
+      return {};
+    }
+    last_call_ = sends_.front().call;
+    const StoreOperation operation = sends_.front().operation;
+    sends_.erase(sends_.begin());
+    if (const auto* request = std::get_if<Request>(&operation)) return *request;
+    ADD_FAILURE() << "another kind of request: alternative " << operation.index();
+    return {};
+  }
+  void Reply(uint64_t version, std::optional<std::string> value = std::nullopt, int64_t number = 0) {
+    v1::StoreReply reply;
+    reply.set_version(version);
+    reply.set_number(number);
+    if (value) reply.set_value(*value);
+    Take(core_.Replied(last_call_, reply, now_));
+  }
+  void Fail(Code code) { Take(core_.Replied(last_call_, absl::Status(code, "so"), now_)); }
+
+  std::string LastRead() {
+    if (read_.empty()) return "nothing";
+    const Value value = read_.back();
+    read_.pop_back();
+    return !value.ok() ? absl::StatusCodeToString(value.status().code()) : value->has_value() ? **value : "absent";
+  }
+
+  MonotonicTime now_ = MonotonicTime::FromNanoseconds(1'000'000'000);
+  StoreCore core_;
+  std::vector<StoreCore::Send> sends_;
+  std::vector<Value> read_;
+  std::vector<Code> changed_;
+  uint64_t last_call_ = 0;
+
+ private:
+  JobStore::ValueDone Tell() {
+    return [this](const Value& value) { read_.push_back(value); };
+  }
+  void Take(StoreCore::Effects effects) {
+    for (StoreCore::Send& send : effects.sends) sends_.push_back(std::move(send));
+    for (const auto& told : effects.told) told();
+  }
+};
+
+TEST_F(StoreCoreTest, AReadIsFetchedOnceAndGoodForASecond) {
+  Connect();
+  Get("x");
+  Get("x");
+  EXPECT_EQ(Asked<v1::StoreGet>().caller().round(), 1u);
+  EXPECT_TRUE(sends_.empty()) << "one request serves both";
+  Reply(3, "1");
+  EXPECT_EQ(LastRead(), "1");
+  EXPECT_EQ(LastRead(), "1");
+  Get("x");
+  EXPECT_EQ(LastRead(), "1");
+  EXPECT_TRUE(sends_.empty());
+  Pass(StoreCore::kFreshFor);
+  Get("x");
+  Asked<v1::StoreGet>();
+  Reply(4, "2");
+  EXPECT_EQ(LastRead(), "2");
+}
+
+TEST_F(StoreCoreTest, ThatAKeyIsAbsentIsNotKept) {
+  Connect();
+  Get("x");
+  Asked<v1::StoreGet>();
+  Reply(0);
+  EXPECT_EQ(LastRead(), "absent");
+  Get("x");
+  Asked<v1::StoreGet>();
+}
+
+TEST_F(StoreCoreTest, AwayTheCopyAnswersAndWhatIsUnknownIsUnavailable) {
+  Connect();
+  Get("x");
+  Asked<v1::StoreGet>();
+  Reply(1, "1");
+  Disconnect();
+  Pass(absl::Minutes(1));
+  Get("x");
+  EXPECT_EQ(LastRead(), "1");
+  EXPECT_EQ(LastRead(), "1");
+  Get("y");
+  EXPECT_EQ(LastRead(), "UNAVAILABLE");
+}
+
+TEST_F(StoreCoreTest, ChangesGoOutOneByOneInOrderAndReadersSeeThemAtOnce) {
+  Connect();
+  Set("x", "1");
+  Set("x", "2");
+  Delete("y");
+  Get("x");
+  EXPECT_EQ(LastRead(), "2");
+  Get("y");
+  EXPECT_EQ(LastRead(), "absent");
+  v1::StoreSet first = Asked<v1::StoreSet>();
+  EXPECT_EQ(first.number(), 1u);
+  EXPECT_EQ(first.value(), "1");
+  EXPECT_TRUE(sends_.empty()) << "the next one only once this is answered";
+  Reply(1);
+  EXPECT_EQ(Asked<v1::StoreSet>().number(), 2u);
+  Reply(2);
+  EXPECT_EQ(Asked<v1::StoreDelete>().number(), 3u);
+  EXPECT_THAT(changed_, ::testing::ElementsAre(Code::kOk, Code::kOk));
+}
+
+TEST_F(StoreCoreTest, AChangeThatWasPerhapsNotHeardIsAskedForAgainUnderItsNumber) {
+  Connect();
+  Add("count", 1);
+  EXPECT_EQ(Asked<v1::StoreAdd>().number(), 1u);
+  Fail(Code::kUnavailable);
+  EXPECT_TRUE(sends_.empty()) << "not at once";
+  Pass(absl::Seconds(1));
+  EXPECT_EQ(Asked<v1::StoreAdd>().number(), 1u);
+  Disconnect();
+  Connect();
+  EXPECT_EQ(Asked<v1::StoreAdd>().number(), 1u);
+  Reply(1, std::nullopt, 1);
+  EXPECT_THAT(changed_, ::testing::ElementsAre(Code::kOk));
+  Get("count");
+  EXPECT_EQ(LastRead(), "1");
+}
+
+TEST_F(StoreCoreTest, AReadBehindAnAddWaitsForIt) {
+  Connect();
+  Add("count", 5);
+  Get("count");
+  EXPECT_TRUE(read_.empty());
+  Asked<v1::StoreAdd>();
+  Reply(1, std::nullopt, 12);
+  EXPECT_EQ(LastRead(), "12");
+}
+
+TEST_F(StoreCoreTest, NobodyWaitsLongerThanFiveSeconds) {
+  Set("x", "1");
+  Add("count", 1);
+  Pass(absl::Milliseconds(kLongestStoreWaitMs));
+  EXPECT_THAT(changed_, ::testing::ElementsAre(Code::kDeadlineExceeded, Code::kUnavailable));
+  Connect();
+  EXPECT_EQ(Asked<v1::StoreSet>().value(), "1") << "a Set goes out late";
+  Reply(1);
+  EXPECT_TRUE(sends_.empty()) << "an Add does not";
+  Get("y");
+  Pass(absl::Milliseconds(kLongestStoreWaitMs));
+  EXPECT_EQ(LastRead(), "DEADLINE_EXCEEDED");
+}
+
+TEST_F(StoreCoreTest, AnOldValueIsBetterThanNone) {
+  Connect();
+  Get("x");
+  Asked<v1::StoreGet>();
+  Reply(1, "1");
+  EXPECT_EQ(LastRead(), "1");
+  Pass(absl::Seconds(2));
+  Get("x");
+  EXPECT_TRUE(read_.empty()) << "the scheduler is asked";
+  Pass(absl::Seconds(1));
+  EXPECT_EQ(LastRead(), "1") << "and doesn't answer";
+}
+
+TEST_F(StoreCoreTest, OneMebibyteOfChangesMayWait) {
+  const std::string value(kMaxStoreValueBytes, 'v');
+  size_t taken = 0;
+  while (taken < 100 && changed_.empty()) Set(absl::StrCat("k", ++taken), value);
+  EXPECT_EQ(taken, 16u) << "15 of 64 KiB and a little fit";
+  EXPECT_THAT(changed_, ::testing::ElementsAre(Code::kResourceExhausted));
+  EXPECT_LE(core_.backlog_bytes(), kMaxStoreBacklogBytes);
+  Connect();
+  Asked<v1::StoreSet>();
+  Reply(1);
+  Set("more", value);
+  EXPECT_EQ(changed_.size(), 2u) << "there is room again";
+}
+
+TEST_F(StoreCoreTest, NothingOutlivesItsRound) {
+  Connect();
+  Get("x");
+  Asked<v1::StoreGet>();
+  Reply(1, "1");
+  EXPECT_EQ(LastRead(), "1");
+  Set("y", "2");
+  Asked<v1::StoreSet>();
+  Get("z");
+  Begin(2);
+  EXPECT_EQ(LastRead(), "FAILED_PRECONDITION");
+  EXPECT_THAT(changed_, ::testing::ElementsAre(Code::kFailedPrecondition));
+  Reply(2);  // of the round before
+  sends_.clear();
+  Get("x");
+  EXPECT_EQ(Asked<v1::StoreGet>().caller().round(), 2u);
+  Set("y", "3");
+  EXPECT_EQ(Asked<v1::StoreSet>().number(), 2u) << "numbers go on";
+}
+
+TEST_F(StoreCoreTest, TheSchedulersWordThatTheRoundIsOverEndsEverything) {
+  Connect();
+  Get("x");
+  Set("y", "1");
+  Asked<v1::StoreGet>();
+  Fail(Code::kFailedPrecondition);
+  EXPECT_EQ(LastRead(), "FAILED_PRECONDITION");
+  EXPECT_THAT(changed_, ::testing::ElementsAre(Code::kFailedPrecondition));
+  EXPECT_TRUE(core_.IsIdle());
+  Get("x");
+  EXPECT_EQ(LastRead(), "FAILED_PRECONDITION");
+}
+
+TEST_F(StoreCoreTest, WaitsAreAskedForAgainUntilTheirTimeIsUp) {
+  Connect();
+  Wait("x", absl::Seconds(3));
+  EXPECT_EQ(Asked<v1::StoreWait>().limit_ms(), 1000u);
+  now_ = now_ + absl::Seconds(1);
+  Fail(Code::kDeadlineExceeded);
+  Asked<v1::StoreWait>();
+  Reply(1, "here");
+  EXPECT_EQ(LastRead(), "here");
+  Wait("y", absl::Seconds(60));
+  Pass(absl::Milliseconds(kLongestStoreWaitMs));
+  EXPECT_EQ(LastRead(), "DEADLINE_EXCEEDED") << "nobody waits longer than that";
+}
+
+TEST_F(StoreCoreTest, AnAnswerFromBeforeTheOwnChangeIsNotBelieved) {
+  Connect();
+  Get("x");
+  Asked<v1::StoreGet>();
+  const uint64_t get = last_call_;
+  Delete("x");
+  Asked<v1::StoreDelete>();
+  Reply(7);
+  last_call_ = get;
+  Reply(6, "old");
+  EXPECT_TRUE(read_.empty());
+  Asked<v1::StoreGet>();
+  Reply(7);
+  EXPECT_EQ(LastRead(), "absent");
+}
+
+TEST_F(StoreCoreTest, FewRequestsAreUnderWayAtOnce) {
+  Connect();
+  for (int i = 0; i < 1000; ++i) {
+    Get(absl::StrCat("k", i));
+    Wait(absl::StrCat("w", i), absl::Seconds(5));
+  }
+  EXPECT_EQ(sends_.size(), 64u);
+  size_t answered = 0;
+  while (!sends_.empty() && answered < 5000) {
+    last_call_ = sends_.front().call;
+    sends_.erase(sends_.begin());
+    Reply(1, "v");
+    ++answered;
+  }
+  EXPECT_EQ(answered, 2000u);
+  EXPECT_EQ(read_.size(), 2000u);
+  EXPECT_TRUE(core_.IsIdle());
+}
+
+TEST_F(StoreCoreTest, LimitsAreToldAtOnce) {
+  Get("");
+  EXPECT_EQ(LastRead(), "INVALID_ARGUMENT");
+  Get(std::string(kMaxStoreKeyBytes + 1, 'k'));
+  EXPECT_EQ(LastRead(), "INVALID_ARGUMENT");
+  Set("x", std::string(kMaxStoreValueBytes + 1, 'v'));
+  EXPECT_THAT(changed_, ::testing::ElementsAre(Code::kInvalidArgument));
+  for (size_t i = 0; i < kMaxStoreReads + 1; ++i) Wait(absl::StrCat("k", i), absl::Seconds(5));
+  EXPECT_EQ(LastRead(), "RESOURCE_EXHAUSTED");
+}
+
+}  // namespace
+}  // namespace muster::agent

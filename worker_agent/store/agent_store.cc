@@ -1,0 +1,158 @@
+#include "worker_agent/store/agent_store.h"
+
+#include <grpcpp/channel.h>
+#include <pthread.h>
+
+#include <utility>
+
+#include "common/limits.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kLargestChange = kMaxStoreKeyBytes + 2 * kMaxStoreValueBytes + 1024;
+
+v1::ValueLifetime ToProto(Lifetime lifetime) {
+  return lifetime == Lifetime::kRun ? v1::LIFETIME_RUN : v1::LIFETIME_ROUND;
+}
+
+bool IsRoom(size_t backlog) { return backlog + kLargestChange <= kMaxStoreBacklogBytes; }
+
+}  // namespace
+
+AgentStore::AgentStore(const Clock& clock)
+    : clock_(clock),
+      link_(std::make_unique<StoreLink>([this](uint64_t call, absl::StatusOr<v1::StoreReply> reply) {
+        Do([&](StoreCore& core, MonotonicTime now) { return core.Replied(call, std::move(reply), now); });
+      })),
+      ticker_([this] { TickOn(); }) {}
+
+AgentStore::~AgentStore() {
+  EndRound();
+  {
+    MutexLock lock(mutex_);
+    is_closing_ = true;
+    changed_.NotifyAll();
+  }
+  ticker_.join();
+  link_.reset();
+}
+
+template <typename Step>
+void AgentStore::Do(const Step& step) {
+  StoreCore::Effects effects;
+  std::vector<std::function<void()>> room;
+  {
+    MutexLock lock(mutex_);
+    const bool was_idle = core_.IsIdle();
+    effects = step(core_, clock_.Read().monotonic);
+    if (was_idle && !core_.IsIdle()) changed_.NotifyAll();
+    if (IsRoom(core_.backlog_bytes())) room.swap(want_room_);
+  }
+  for (StoreCore::Send& send : effects.sends) link_->Call(std::move(send));
+  for (const auto& told : effects.told) told();
+  for (const auto& there_is_room : room) there_is_room();
+}
+
+void AgentStore::TickOn() {
+  pthread_setname_np(pthread_self(), "ms-store-tick");
+  while (true) {
+    {
+      MutexLock lock(mutex_);
+      if (!is_closing_) changed_.WaitFor(mutex_, core_.IsIdle() ? absl::InfiniteDuration() : StoreCore::kTick);
+      if (is_closing_) return;
+      if (core_.IsIdle()) continue;
+    }
+    Do([](StoreCore& core, MonotonicTime now) { return core.Tick(now); });
+  }
+}
+
+void AgentStore::BeginRound(v1::StoreCaller caller) {
+  Do([&](StoreCore& core, MonotonicTime) { return core.BeginRound(std::move(caller)); });
+}
+
+void AgentStore::EndRound() {
+  Do([](StoreCore& core, MonotonicTime) { return core.EndRound(); });
+}
+
+void AgentStore::SetChannel(std::shared_ptr<grpc::Channel> channel) {
+  const bool is_there = channel != nullptr;
+  if (!is_there) Do([](StoreCore& core, MonotonicTime now) { return core.Disconnect(now); });
+  link_->SetChannel(std::move(channel));
+  if (is_there) {
+    Do([](StoreCore& core, MonotonicTime now) {
+      StoreCore::Effects before = core.Disconnect(now);  // what another channel was asked
+      StoreCore::Effects after = core.Connect(now);
+      for (auto& told : before.told) after.told.push_back(std::move(told));
+      return after;
+    });
+  }
+}
+
+void AgentStore::Get(const std::string& key, ValueDone done) {
+  Do([&](StoreCore& core, MonotonicTime now) { return core.Get(key, std::move(done), now); });
+}
+
+void AgentStore::Wait(const std::string& key, std::chrono::milliseconds limit, ValueDone done) {
+  Do([&](StoreCore& core, MonotonicTime now) { return core.Wait(key, absl::FromChrono(limit), std::move(done), now); });
+}
+
+void AgentStore::Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done) {
+  Do([&](StoreCore& core, MonotonicTime now) { return core.Change(std::move(change), std::move(done), now); });
+}
+
+void AgentStore::Set(const std::string& key, const std::string& value, Lifetime lifetime, Done done) {
+  v1::StoreSet set;
+  set.set_key(key);
+  set.set_value(value);
+  set.set_lifetime(ToProto(lifetime));
+  Change(std::move(set), [done = std::move(done)](const auto& reply) { done(reply.status()); });
+}
+
+void AgentStore::Delete(const std::string& key, Done done) {
+  v1::StoreDelete request;
+  request.set_key(key);
+  Change(std::move(request), [done = std::move(done)](const auto& reply) { done(reply.status()); });
+}
+
+void AgentStore::Add(const std::string& key, std::int64_t delta, Lifetime lifetime, NumberDone done) {
+  v1::StoreAdd add;
+  add.set_key(key);
+  add.set_delta(delta);
+  add.set_lifetime(ToProto(lifetime));
+  Change(std::move(add), [done = std::move(done)](const auto& reply) {
+    if (!reply.ok()) return done(reply.status());
+    done(reply->number());
+  });
+}
+
+void AgentStore::CompareAndSet(const std::string& key, const std::optional<std::string>& expected,
+                               const std::string& desired, Lifetime lifetime, ValueDone done) {
+  v1::StoreSwap swap;
+  swap.set_key(key);
+  if (expected) swap.set_expected(*expected);
+  swap.set_desired(desired);
+  swap.set_lifetime(ToProto(lifetime));
+  Change(std::move(swap), [done = std::move(done)](const auto& reply) {
+    if (!reply.ok()) return done(reply.status());
+    done(reply->has_value() ? std::optional<std::string>(reply->value()) : std::nullopt);
+  });
+}
+
+bool AgentStore::HasRoom() const {
+  MutexLock lock(mutex_);
+  return IsRoom(core_.backlog_bytes());
+}
+
+void AgentStore::NotifyWhenRoom(std::function<void()> room) {
+  {
+    MutexLock lock(mutex_);
+    if (!IsRoom(core_.backlog_bytes())) {
+      want_room_.push_back(std::move(room));
+      return;
+    }
+  }
+  room();
+}
+
+}  // namespace muster::agent

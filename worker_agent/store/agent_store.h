@@ -1,0 +1,73 @@
+// The job's store in an agent: what gateways are handed. What it promises beyond JobStore (how fresh a read is, what
+// happens while the scheduler is away) stands in store_core.h.
+//
+// For a gateway:
+//   - It gets a JobStore& (this), and hears of rounds as a RoundListener (runtime/round_listener.h). Between two rounds
+//     every call ends with kFailedPrecondition; nothing of a former round is seen in the next one.
+//   - Keys and values are bytes. Lifetime::kRound is right for whatever names a process or a communicator.
+//   - `done` is called by a thread of the store or from inside the call, without a lock held: it may call the store.
+//   - While HasRoom() is false no change is taken (kResourceExhausted): then stop reading from your peers, and read on
+//     when NotifyWhenRoom tells.
+//   - A Wait lasts 5 s at most (kLongestStoreWaitMs); ask again for more.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/job_store.h"
+#include "common/mutex.h"
+#include "worker_agent/store/store_core.h"
+#include "worker_agent/store/store_link.h"
+
+namespace muster::agent {
+
+// Thread-safe.
+class AgentStore : public JobStore {
+ public:
+  explicit AgentStore(const Clock& clock);
+  // What waits is told that the round is over. Nobody may be calling.
+  ~AgentStore() override;
+
+  // ---- for the agent's loop
+  void BeginRound(v1::StoreCaller caller);
+  void EndRound();
+  // After each welcome. Null: the connection is gone.
+  void SetChannel(std::shared_ptr<grpc::Channel> channel);
+
+  // ---- for gateways
+  void Get(const std::string& key, ValueDone done) override;
+  void Wait(const std::string& key, std::chrono::milliseconds limit, ValueDone done) override;
+  void Set(const std::string& key, const std::string& value, Lifetime lifetime, Done done) override;
+  void Delete(const std::string& key, Done done) override;
+  void Add(const std::string& key, std::int64_t delta, Lifetime lifetime, NumberDone done) override;
+  void CompareAndSet(const std::string& key, const std::optional<std::string>& expected, const std::string& desired,
+                     Lifetime lifetime, ValueDone done) override;
+
+  // Whether a change of the largest size would be taken now.
+  bool HasRoom() const;
+  // Calls `room` once, as soon as there is room (at once, if there is). Must not block.
+  void NotifyWhenRoom(std::function<void()> room);
+
+ private:
+  // Does what the core wants, without the lock.
+  void CarryOut(StoreCore::Effects effects);
+  template <typename Step>
+  void Do(const Step& step);
+  void TickOn();
+  void Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done);
+
+  const Clock& clock_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  StoreCore core_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::function<void()>> want_room_ ABSL_GUARDED_BY(mutex_);
+  bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<StoreLink> link_;
+  std::thread ticker_;
+};
+
+}  // namespace muster::agent

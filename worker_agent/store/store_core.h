@@ -1,0 +1,154 @@
+// What an agent knows of its job's store, and what it still has to ask: the copy, the changes that wait, the reads that
+// are under way.
+//
+// Pure, as the agent's core: no I/O, no threads, no clock. One caller at a time. What is to be done is in the Effects.
+//
+// How fresh is a read? A value that was fetched, or changed here, is good for kFreshFor; then it is fetched again. So a
+// reader sees another node's change after at most kFreshFor (and the time of one request), and its own node's changes
+// at once, also those that still wait for the scheduler. (A Get that is under way may see a Set that is made
+// meanwhile.) That a key is not there is never kept. While the scheduler is away the copy is as good as it gets.
+// Nothing of the copy outlives its round.
+//
+// Changes go out one after another, in the order in which they were made, each with a number: one whose answer was lost
+// is asked for again and takes effect once. Nobody waits for longer than kLongestStoreWaitMs: a Set or Delete that
+// takes longer is told so (DEADLINE_EXCEEDED) and still goes out; an Add or CompareAndSet that has not gone out by then
+// never does (UNAVAILABLE).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "common/job_store.h"
+#include "muster/v1/store.pb.h"
+
+namespace muster::agent {
+
+using StoreOperation =
+    std::variant<v1::StoreSet, v1::StoreGet, v1::StoreWait, v1::StoreDelete, v1::StoreAdd, v1::StoreSwap>;
+
+class StoreCore {
+ public:
+  static constexpr absl::Duration kFreshFor = absl::Seconds(1);
+
+  struct Send {
+    uint64_t call = 0;  // never reused
+    StoreOperation operation;
+    absl::Duration limit;
+  };
+  struct Effects {
+    std::vector<Send> sends;
+    std::vector<std::function<void()>> told;  // callers' `done`, bound to what they are told
+  };
+
+  // From now on everything is of this round, and all that was of another one is told that it is over. Numbers go on as
+  // long as the incarnation is the same. Nothing happens when it is the present round.
+  Effects BeginRound(v1::StoreCaller caller);
+  // The present round is over.
+  Effects EndRound();
+
+  // The scheduler can be asked, or not any more: then calls under way count as lost, and no reply to them comes.
+  Effects Connect(MonotonicTime now);
+  Effects Disconnect(MonotonicTime now);
+
+  Effects Get(const std::string& key, JobStore::ValueDone done, MonotonicTime now);
+  Effects Wait(const std::string& key, absl::Duration limit, JobStore::ValueDone done, MonotonicTime now);
+  // A Set, Delete, Add or CompareAndSet without caller and number.
+  Effects Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done, MonotonicTime now);
+
+  // The answer to a Send. UNAVAILABLE, DEADLINE_EXCEEDED and CANCELLED: it was perhaps not heard.
+  Effects Replied(uint64_t call, absl::StatusOr<v1::StoreReply> reply, MonotonicTime now);
+
+  // Every kTick or so, as long as it is not idle.
+  static constexpr absl::Duration kTick = absl::Milliseconds(50);
+  Effects Tick(MonotonicTime now);
+  bool IsIdle() const { return pending_.empty() && gets_.fetches.empty() && waits_.fetches.empty(); }
+
+  // Of the changes that wait, with what it takes to keep them.
+  size_t backlog_bytes() const { return backlog_bytes_; }
+
+ private:
+  struct Reader {
+    JobStore::ValueDone done;
+    MonotonicTime deadline;
+    bool waits = false;       // until the key is there
+    bool takes_copy = false;  // rather than nothing, at the deadline
+  };
+  struct ChangeDone {
+    std::function<void(absl::StatusOr<v1::StoreReply>)> done;  // null: was told already
+    MonotonicTime deadline;
+  };
+  struct Pending {
+    StoreOperation change;
+    std::string key;
+    size_t bytes = 0;
+    uint64_t number = 0;  // 0: has not gone out yet
+    ChangeDone caller;
+    std::vector<Reader> readers;  // who must hear what it comes to
+  };
+  struct Copy {
+    std::string value;
+    uint64_t version = 0;
+    MonotonicTime good_until;
+  };
+  // Readers of one key. At most one request for each key and kind is under way.
+  struct Fetch {
+    uint64_t call = 0;      // 0: waits for its turn
+    uint64_t at_least = 0;  // an answer of an earlier version would not know of a change from here
+    std::vector<Reader> readers;
+  };
+  using Fetches = std::map<std::string, Fetch>;
+  struct Lane {  // requests of one kind
+    Fetches fetches;
+    std::deque<std::string> turn;           // keys without a call
+    std::map<uint64_t, std::string> calls;  // under way: key by call
+  };
+
+  void Read(const std::string& key, Reader reader, MonotonicTime now);
+  void Join(Lane& lane, const std::string& key, Reader reader);
+  void SendOn(MonotonicTime now);
+  void SendChange(MonotonicTime now);
+  void SendFetches(Lane& lane, MonotonicTime now);
+  void FinishFetch(Lane& lane, uint64_t call, const absl::StatusOr<v1::StoreReply>& reply, MonotonicTime now);
+  void FinishChange(absl::StatusOr<v1::StoreReply> reply, MonotonicTime now);
+  void TakeOut(std::list<Pending>::iterator pending, MonotonicTime now);
+  void Keep(const std::string& key, const v1::StoreReply& reply, std::optional<std::string> value, MonotonicTime now);
+  void Forget(const std::string& key);
+  void ExpireReaders(Lane& lane, MonotonicTime now);
+  void ExpireChanges(MonotonicTime now);
+  void Answer(Reader& reader, absl::StatusOr<std::optional<std::string>> value);
+  std::optional<std::string> Copied(const std::string& key) const;
+  void End(const std::string& why);
+  Effects TakeEffects();
+
+  v1::StoreCaller caller_;
+  bool is_in_round_ = false;
+  bool is_connected_ = false;
+  uint64_t last_call_ = 0;
+  uint64_t last_number_ = 0;
+
+  std::map<std::string, Copy> copies_;
+  size_t copied_bytes_ = 0;
+
+  std::list<Pending> pending_;  // changes, oldest first; only the first one has gone out
+  std::map<std::string, std::deque<std::list<Pending>::iterator>> pending_of_;  // by key
+  size_t backlog_bytes_ = 0;
+  uint64_t change_call_ = 0;  // 0: none is under way
+  MonotonicTime retry_at_;    // no request before
+
+  Lane gets_;
+  Lane waits_;
+  size_t readers_ = 0;
+  Effects effects_;
+};
+
+}  // namespace muster::agent
