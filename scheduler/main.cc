@@ -22,6 +22,7 @@
 #include "scheduler/journal_choice.h"
 #include "scheduler/listening.h"
 #include "scheduler/loop/loop.h"
+#include "scheduler/mindspore/direct_port.h"
 #include "scheduler/rpc/authorizer.h"
 #include "scheduler/rpc/descriptors.h"
 #include "scheduler/rpc/memory_budget.h"
@@ -59,7 +60,7 @@ void Drain(int signal, const Journal& journal, Loop& loop, RpcServer& server) {
 
 // TLS, where it is configured. Says what it stands for.
 struct Tls {
-  std::unique_ptr<TlsStore> store;
+  std::shared_ptr<TlsStore> store;
   std::unique_ptr<ServerTls> server;
   std::unique_ptr<Authorizer> authorizer = std::make_unique<PlaintextAuthorizer>();
 };
@@ -89,6 +90,27 @@ absl::StatusOr<Tls> OpenTls(const TlsSettings& settings, const Clock& clock, Cou
         "mutual TLS with --tls_identity=ca-only: any certificate of the authority may claim to be any node");
   }
   return tls;
+}
+
+// Null: --mindspore_port is not set.
+absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettings& settings,
+                                                           const std::shared_ptr<const TlsStore>& tls,
+                                                           const Clock& clock) {
+  if (settings.mindspore_port == 0) return nullptr;
+  const absl::StatusOr<std::vector<IpAddress>> addresses = ListenAddresses(settings);
+  if (!addresses.ok()) return addresses.status();
+  DirectPort::Options options;
+  options.cluster.worker_num = settings.worker_num.value_or(0);
+  options.cluster.server_num = settings.server_num.value_or(0);
+  options.cluster.enable_recovery = settings.enable_recovery.value_or(false);
+  options.cluster.sorts_ranks = settings.hccl_cm_init.value_or(false);
+  if (settings.topo_timeout) options.cluster.topo_timeout = *settings.topo_timeout;
+  options.cluster.node_timeout = settings.node_timeout;
+  options.addresses = *addresses;
+  options.port = settings.mindspore_port;
+  options.tls = tls;
+  options.needs_tls = settings.tls.require_tls;
+  return DirectPort::Open(options, clock);
 }
 
 int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
@@ -137,6 +159,9 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
       server.CheckPeers();
     });
   }
+
+  const absl::StatusOr<std::unique_ptr<DirectPort>> direct = OpenDirectPort(settings, tls->store, clock);
+  if (!direct.ok()) return Fail("", direct.status());
 
   const int signal = stop.Wait([&] {
     if (tls->store != nullptr) tls->store->Nudge();

@@ -22,7 +22,7 @@ using mindspore::Peer;
 
 constexpr char kWorker[] = "MS_WORKER";
 constexpr char kServer[] = "MS_PSERVER";
-constexpr absl::Duration kDeathGrace = absl::Seconds(2);    // for a process that connects anew
+constexpr absl::Duration kDeathGrace = absl::Seconds(2);      // for a process that connects anew
 constexpr absl::Duration kClosedTogether = absl::Seconds(1);  // both connections of one process
 constexpr size_t kMostAddresses = 4096;
 constexpr uint32_t kFirstPort = 8118;
@@ -119,8 +119,9 @@ Admission DirectCluster::Register(const Peer& peer, const mindspore::Registratio
   } else if (found->second.role != role) {
     return Refuse(absl::StrCat("MS_NODE_ID ", Quoted(node_id), " registered as ", found->second.role, " before"));
   } else if (found->second.is_dead && !options_.enable_recovery) {
-    return Refuse(absl::StrCat("the process with MS_NODE_ID ", Quoted(node_id),
-                               " died and recovery is off; with MS_ENABLE_RECOVERY=1 at the scheduler it could return"));
+    return Refuse(
+        absl::StrCat("the process with MS_NODE_ID ", Quoted(node_id),
+                     " died and recovery is off; with MS_ENABLE_RECOVERY=1 at the scheduler it could return"));
   }
   Node& node = nodes_.at(node_id);
   node.connection = peer.connection;
@@ -198,8 +199,8 @@ std::optional<std::vector<std::string>> DirectCluster::HostNames(const std::stri
   for (const auto& [id, node] : nodes_) {
     const auto known = first.emplace(node.host_name, node.address).first;
     if (node.role != role || node.rank >= names.size()) continue;
-    names[node.rank] = known->second == node.address ? node.host_name
-                                                     : absl::StrCat(node.host_name, "~", node.address.ToString());
+    names[node.rank] =
+        known->second == node.address ? node.host_name : absl::StrCat(node.host_name, "~", node.address.ToString());
   }
   // Who has ended well already is not asked for any more.
   return names;
@@ -251,8 +252,8 @@ void DirectCluster::Tick(MonotonicTime now) {
     if (node.is_dead || node.is_quiet) continue;
     if (!node.closed_at.is_never() && now - node.closed_at >= kDeathGrace) {
       const auto other = nameless_closed_.find(node.address.bytes());
-      const absl::Duration apart =
-          other == nameless_closed_.end() ? absl::InfiniteDuration() : absl::AbsDuration(other->second - node.closed_at);
+      const absl::Duration apart = other == nameless_closed_.end() ? absl::InfiniteDuration()
+                                                                   : absl::AbsDuration(other->second - node.closed_at);
       if (state_ == State::kInitializing) {
         gone.push_back(id);
       } else if (apart > kClosedTogether) {
@@ -271,11 +272,10 @@ void DirectCluster::Tick(MonotonicTime now) {
   if (nodes_.empty() && state_ == State::kInitializing) began_ = MonotonicTime::Never();
   if (state_ == State::kInitializing && !began_.is_never() && now - began_ > options_.topo_timeout) {
     state_ = State::kFailed;
-    Say(LogLevel::kError,
-        absl::StrCat("the cluster of MindSpore processes did not form within ",
-                     absl::FormatDuration(options_.topo_timeout), " (MS_TOPO_TIMEOUT): ", Count(kWorker), " of ",
-                     options_.worker_num, " workers and ", Count(kServer), " of ", options_.server_num,
-                     " servers came"));
+    Say(LogLevel::kError, absl::StrCat("the cluster of MindSpore processes did not form within ",
+                                       absl::FormatDuration(options_.topo_timeout),
+                                       " (MS_TOPO_TIMEOUT): ", Count(kWorker), " of ", options_.worker_num,
+                                       " workers and ", Count(kServer), " of ", options_.server_num, " servers came"));
   }
   ResetIfAllAreGone();
 }
@@ -283,8 +283,8 @@ void DirectCluster::Tick(MonotonicTime now) {
 void DirectCluster::NoteDeath(const std::string& node_id, Node& node, const std::string& how) {
   node.is_dead = true;
   Say(LogLevel::kError,
-      absl::StrCat("the MindSpore process of rank ", node.rank, " (", node.role, ", node id ", Quoted(node_id), ", host ",
-                   Quoted(node.host_name), " at ", node.address.ToString(), ") is dead: ", how,
+      absl::StrCat("the MindSpore process of rank ", node.rank, " (", node.role, ", node id ", Quoted(node_id),
+                   ", host ", Quoted(node.host_name), " at ", node.address.ToString(), ") is dead: ", how,
                    options_.enable_recovery ? "; it is waited for" : "; the others are told to end"));
 }
 

@@ -80,8 +80,8 @@ class DirectCluster {
 
   const DirectOptions options_;
   State state_ = State::kInitializing;
-  std::map<std::string, Node> nodes_;  // by node id
-  std::set<std::string> left_;         // node ids that have unregistered
+  std::map<std::string, Node> nodes_;                     // by node id
+  std::set<std::string> left_;                            // node ids that have unregistered
   std::map<std::string, MonotonicTime> nameless_closed_;  // address: when a connection that is no node's closed last
   MonotonicTime began_ = MonotonicTime::Never();          // the first registration
   uint64_t generation_ = 1;

@@ -24,8 +24,8 @@ absl::StatusOr<std::unique_ptr<DirectPort>> DirectPort::Open(const Options& opti
   for (const IpAddress& address : options.addresses) {
     const absl::StatusOr<uint16_t> bound = port->server_->Listen(address, options.port, 0);
     if (!bound.ok()) return bound.status();
-    Log(LogLevel::kInfo, "MindSpore processes without an agent may register at " +
-                             JoinHostPort(address.ToString(), *bound));
+    Log(LogLevel::kInfo,
+        "MindSpore processes without an agent may register at " + JoinHostPort(address.ToString(), *bound));
   }
   return port;
 }
