@@ -43,4 +43,10 @@ inline constexpr size_t kMaxEndedRunsPerJob = 16;
 inline constexpr size_t kMaxStoryEvents = 20'000;
 inline constexpr uint32_t kMaxRanksInClusterFile = 1024;  // beyond: own node and neighbours only
 
+// MindSpore's frames (common/mindspore).
+inline constexpr size_t kMaxMindSporeStringBytes = 1024;             // name, to, from
+inline constexpr size_t kMaxMindSporeBodyBytes = 1024 * 1024;        // of one frame
+inline constexpr size_t kMaxMindSporeInputBytes = 64 * 1024 * 1024;  // half frames, of all connections
+inline constexpr size_t kMaxMindSporeOutputBytes = 64 * 1024;        // beyond: no further request is answered
+
 }  // namespace muster

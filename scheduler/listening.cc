@@ -37,6 +37,14 @@ absl::StatusOr<std::vector<Listener>> OpenListeners(const SchedulerSettings& set
   return listeners;
 }
 
+absl::StatusOr<std::vector<IpAddress>> ListenAddresses(const SchedulerSettings& settings) {
+  const NameService names{ResolveHost, IsLocalAddress};
+  absl::StatusOr<BindPlan> plan = PlanBind(settings.sched_host, settings.listen_address, names);
+  if (!plan.ok()) return plan.status();
+  if (plan->addresses.empty()) return std::vector<IpAddress>{*IpAddress::Parse("0.0.0.0")};
+  return plan->addresses;
+}
+
 std::string ListenerNames(const std::vector<Listener>& listeners) {
   std::vector<std::string> names;
   for (const Listener& listener : listeners) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/ip_address.h"
 #include "scheduler/rpc/listener.h"
 #include "scheduler/scheduler_settings.h"
 
@@ -13,6 +14,9 @@ namespace muster::scheduler {
 // The TCP listeners and, after them, the admin socket. Says in the log what is not as MS_SCHED_HOST has it. An error
 // says why the scheduler can't serve; an admin socket that nobody asked for by name is only warned of.
 absl::StatusOr<std::vector<Listener>> OpenListeners(const SchedulerSettings& settings);
+
+// Where --mindspore_port listens: as the agents' port does.
+absl::StatusOr<std::vector<IpAddress>> ListenAddresses(const SchedulerSettings& settings);
 
 // "127.0.0.1:8118 and [::1]:8118": the TCP ones.
 std::string ListenerNames(const std::vector<Listener>& listeners);

@@ -19,6 +19,7 @@
 #include "scheduler/journal_choice.h"
 #include "scheduler/listening.h"
 #include "scheduler/loop/loop.h"
+#include "scheduler/mindspore/direct_port.h"
 #include "scheduler/rpc/descriptors.h"
 #include "scheduler/rpc/memory_budget.h"
 #include "scheduler/rpc/server.h"
@@ -53,6 +54,27 @@ void Drain(int signal, const Journal& journal, Loop& loop, RpcServer& server) {
   loop.Stop();
 }
 
+// Null: --mindspore_port is not set.
+absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettings& settings,
+                                                           const std::shared_ptr<const TlsStore>& tls,
+                                                           const Clock& clock) {
+  if (settings.mindspore_port == 0) return nullptr;
+  const absl::StatusOr<std::vector<IpAddress>> addresses = ListenAddresses(settings);
+  if (!addresses.ok()) return addresses.status();
+  DirectPort::Options options;
+  options.cluster.worker_num = settings.worker_num.value_or(0);
+  options.cluster.server_num = settings.server_num.value_or(0);
+  options.cluster.enable_recovery = settings.enable_recovery.value_or(false);
+  options.cluster.sorts_ranks = settings.hccl_cm_init.value_or(false);
+  if (settings.topo_timeout) options.cluster.topo_timeout = *settings.topo_timeout;
+  options.cluster.node_timeout = settings.node_timeout;
+  options.addresses = *addresses;
+  options.port = settings.mindspore_port;
+  options.tls = tls;
+  options.needs_tls = settings.tls.require_tls;
+  return DirectPort::Open(options, clock);
+}
+
 int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
   const Clock& clock = Clock::System();
   CountedLog counted(clock);
@@ -76,7 +98,7 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
                     .memory_limit = ConnectionMemory(),
                     .pending_per_core = tls.is_on() ? kPendingWithTls : RpcServer::Options().pending_per_core,
                     .why_full = [&] { return WhyFull(journal); },
-                    .tls_store = tls.store(),
+                    .tls_store = tls.store().get(),
                     .tls = tls.server()},
                    tls.authorizer(), clock, counted, [&](const RunSettled& settled) {
                      if (!settings.once) return;
@@ -94,6 +116,9 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
   Log(LogLevel::kInfo, absl::StrCat("listening on ", names, " (version ", kVersion, ", journal: ", journal.Describe(),
                                     admin_socket.empty() ? "" : absl::StrCat(", admin socket: ", admin_socket), ")"));
   tls.Watch([&server] { server.CheckPeers(); });
+
+  const absl::StatusOr<std::unique_ptr<DirectPort>> direct = OpenDirectPort(settings, tls.store(), clock);
+  if (!direct.ok()) return Fail("", direct.status());
 
   const int signal = stop.Wait([&tls] { return tls.Reload(); });
   tls.Stop();

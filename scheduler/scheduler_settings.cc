@@ -19,6 +19,11 @@ void AddCluster(SettingsTable& table, SchedulerSettings& s) {
                  "Address to listen on (default: sched_host where that is this machine's, else all addresses).")
       .Value("ADDRESS")
       .Env({"MS_LISTEN_ADDRESS"});
+  table
+      .AddPort("mindspore_port", &s.mindspore_port,
+               "Port at which MindSpore processes may register without an agent, as with MindSpore's own scheduler "
+               "(their MS_SCHED_PORT); 0: none. Needs MS_WORKER_NUM.")
+      .Env({"MS_MINDSPORE_PORT"});
   AddJobId(table, &s.job_id).help = "Name of the job that --once waits for.";
   AddWorkerNum(table, &s.worker_num).help +=
       " When set it judges what the nodes say, else the first node's value does.";
@@ -179,6 +184,14 @@ SettingsFindings CheckSchedulerSettings(const SchedulerSettings& s) {
                      ", but must be at least 3 heartbeats of ", ShowDuration(heartbeat), " = ",
                      ShowDuration(3 * heartbeat), "; raise MS_NODE_TIMEOUT or set --heartbeat_interval to ",
                      ShowDuration(absl::Floor(s.node_timeout / 3, absl::Milliseconds(1))), " or less"));
+  }
+  if (s.mindspore_port != 0 && !s.worker_num) {
+    findings.errors.push_back(
+        "mindspore_port: how many MindSpore processes make a cluster is not known; set MS_WORKER_NUM");
+  }
+  if (s.mindspore_port != 0 && s.mindspore_port == s.sched_port) {
+    findings.errors.push_back(absl::StrCat("mindspore_port and sched_port (MS_SCHED_PORT) are both ", s.sched_port,
+                                           "; the agents' port and MindSpore's must differ: correct one of them"));
   }
   if (s.disconnect_grace > s.node_timeout) {
     findings.warnings.push_back(absl::StrCat("disconnect_grace (", ShowDuration(s.disconnect_grace),

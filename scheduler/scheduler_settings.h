@@ -17,6 +17,7 @@ struct SchedulerSettings {
   std::string sched_host = "127.0.0.1";        // MS_SCHED_HOST
   uint16_t sched_port = 8118;                  // MS_SCHED_PORT; 0 lets the kernel choose
   std::string listen_address;                  // --listen_address; empty: sched_host where that is local, else all
+  uint16_t mindspore_port = 0;                 // for MindSpore processes without an agent; 0: none
   std::string job_id = "default";              // MS_JOB_ID; only said in logs with --once
   std::optional<uint32_t> worker_num;          // MS_WORKER_NUM
   std::optional<uint32_t> server_num;          // MS_SERVER_NUM

@@ -25,7 +25,7 @@ class SchedulerTls {
                                                             CountedLog& counted);
 
   bool is_on() const { return store_ != nullptr; }
-  const TlsStore* store() const { return store_.get(); }
+  std::shared_ptr<const TlsStore> store() const { return store_; }  // null: plain text
   const ServerTls* server() const { return server_.get(); }
   const Authorizer& authorizer() const { return *authorizer_; }
 
@@ -41,7 +41,7 @@ class SchedulerTls {
       : counted_(counted), authorizer_(std::make_unique<PlaintextAuthorizer>()) {}
 
   CountedLog& counted_;
-  std::unique_ptr<TlsStore> store_;
+  std::shared_ptr<TlsStore> store_;
   std::unique_ptr<ServerTls> server_;
   std::unique_ptr<Authorizer> authorizer_;
 };

@@ -190,6 +190,12 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
           "job and is named. The same on every node.")
       .Env({"MS_PREFLIGHT"})
       .Default("none");
+  table
+      .AddChoice("mindspore_gateway", &s.mindspore_gateway, {"auto", "on", "off"},
+                 "The scheduler that this agent is to its MindSpore processes (MS_SCHED_HOST and MS_SCHED_PORT of "
+                 "theirs): one port for each slot. auto: unless no ports can be had; off: they are told ms-scheduler's "
+                 "address.")
+      .Env({"MS_MINDSPORE_GATEWAY"});
   AddEnv(table, &s.env);
   AddParsed(table, "stop_signal", Into(&s.stop_signal, ParseSignal), "What a process is told to stop with.", "TERM")
       .Value("SIGNAL")
@@ -276,11 +282,13 @@ void CheckNumbers(const AgentSettings& s, SettingsFindings& findings) {
                      name, " is ", *total, "; set --local_worker_num ", *total, " or unset MS_WORKER_NUM"));
   }
   const std::optional<NumberRange>& range = s.port_range;
-  const uint32_t needed = std::max(slots, 1U) + 1;
+  const bool needs_gateway = s.mindspore_gateway == "on";
+  const uint32_t needed = std::max(slots, 1U) * (needs_gateway ? 2 : 1) + 1;
   if (range && range->high - range->low + 1 < needed) {
-    findings.errors.push_back(absl::StrCat(
-        "port_range ", range->low, "-", range->high, " has ", range->high - range->low + 1, " ports, but ", needed,
-        " are needed (one for each of ", std::max(slots, 1U), " slots and one for MASTER_PORT); widen --port_range"));
+    findings.errors.push_back(absl::StrCat("port_range ", range->low, "-", range->high, " has ",
+                                           range->high - range->low + 1, " ports, but ", needed, " are needed (",
+                                           needs_gateway ? "two" : "one", " for each of ", std::max(slots, 1U),
+                                           " slots and one for MASTER_PORT); widen --port_range"));
   }
   const auto& bound = s.bind_core.cpus;
   if (!bound.empty() && slots != 0 && bound.rbegin()->first >= slots) {

@@ -27,10 +27,11 @@ struct AgentSettings {
   std::string local_worker_num = "1";    // MS_LOCAL_WORKER; a number or "auto"
   bool per_node = false;
   bool per_job = false;
-  std::string preflight;                // "ring": the ring is checked before the command starts; empty: nothing is
-  std::optional<bool> enable_recovery;  // MS_ENABLE_RECOVERY
-  std::string recovery_path;            // MS_RECOVERY_PATH
-  std::optional<bool> hccl_cm_init;     // MS_HCCL_CM_INIT
+  std::string preflight;                   // "ring": the ring is checked before the command starts; empty: nothing is
+  std::string mindspore_gateway = "auto";  // auto, on, off
+  std::optional<bool> enable_recovery;     // MS_ENABLE_RECOVERY
+  std::string recovery_path;               // MS_RECOVERY_PATH
+  std::optional<bool> hccl_cm_init;        // MS_HCCL_CM_INIT
   std::optional<absl::Duration> topo_timeout;  // MS_TOPO_TIMEOUT, s; negative: InfiniteDuration
   uint32_t cluster_retry_num = 610;            // MS_CLUSTER_RETRY_NUM, tries 3 s apart
   absl::Duration receive_msg_timeout = absl::Seconds(600);

@@ -25,6 +25,7 @@
 #include "common/version.h"
 #include "worker_agent/agent_settings.h"
 #include "worker_agent/agent_tls.h"
+#include "worker_agent/gateway/mindspore/gateway.h"
 #include "worker_agent/launch/command_check.h"
 #include "worker_agent/launch/work_folder.h"
 #include "worker_agent/runtime/agent_loop.h"
@@ -157,6 +158,13 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
     if (settings.node_id.empty() && lock.ok()) lock->Keep(id);
   };
   AgentLoop loop(std::move(options), *std::move(keeper), launcher, signals, Clock::System());
+  if (!node->no_gateway.empty()) {
+    Log(LogLevel::kInfo, absl::StrCat("MindSpore processes are told the scheduler's address: ", node->no_gateway));
+  }
+  MindSporeGateway gateway(
+      {node->gateway_ports, *tls != nullptr ? (*tls)->store() : nullptr, [&] { return loop.store().HasRoom(); }},
+      loop.store(), Clock::System());
+  if (!node->gateway_ports.empty()) launcher.SetMindSporeGateway(&gateway);
   if (*tls != nullptr) {
     (*tls)->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });
   }

@@ -3,7 +3,9 @@ and python3-cryptography. The inputs in the tree are from one run; more come fro
 
 import datetime
 import pathlib
+import struct
 import subprocess
+import sys
 import tempfile
 
 from cryptography import x509
@@ -33,7 +35,31 @@ def certificate(key, names, issuer_key=None, is_ca=False):
     return builder.sign(issuer_key or key, hashes.SHA256())
 
 
+def mindspore_frames():
+    """What processes say, whole and cut; the first byte chooses who answers and how it comes (mindspore_frames.cc)."""
+    sys.path.insert(0, str(HERE.parent / "e2e"))
+    from mindspore_client import field, frame
+    ident = lambda node, role="MS_WORKER": (field(1, node) + field(2, "host") + field(3, role) + field(4, "10.0.0.1") +
+                                            field(5, 2**32 - 1))
+    pair = lambda name, value="": field(1, name) + field(2, value)
+    whole = [frame("0", ident(node)) for node in ("0", "1", "01", "name", "")]
+    whole += [frame("0", ident("0", "MS_PSERVER")), frame("2", field(1, "0")), frame("9", "MS_WORKER")]
+    whole += [frame("6", pair("key", "1")), frame("7", pair("key")), frame("12", pair("key", "2")),
+              frame("10", pair("key", "x")), frame("8", pair("key")), frame("7", pair("node_port_range")),
+              frame("7", pair("MS_WORKER0")), frame("7", pair("MCCL_COLLECTIVE_RANK_MS_WORKER_0"))]
+    whole += [frame("1", field(1, "0")), frame("", b"x"), frame("-1"), frame("x" * 1024)]
+    for number, first in enumerate((0, 1, 2, 3, 254, 255)):
+        put("mindspore_frames", "life-%d" % number, bytes([first]) + b"".join(whole))
+    for number, one in enumerate(whole):
+        put("mindspore_frames", "one-%d" % number, b"\xff" + one)
+    put("mindspore_frames", "huge", b"\xffRPC0" + struct.pack(">4I", 1, 1, 1, 2147479552))
+    put("mindspore_frames", "long-name", b"\xffRPC0" + struct.pack(">4I", 1025, 0, 0, 0))
+    put("mindspore_frames", "garbage", b"\xffGET / HTTP/1.1\r\n\r\n")
+    put("mindspore_frames", "half", b"\xff" + frame("6", b"x" * 100)[:60])
+
+
 def main():
+    mindspore_frames()
     key = ec.generate_private_key(ec.SECP256R1())
     authority = certificate(key, [], is_ca=True)
     text = authority.public_bytes(PEM).decode()

@@ -1,4 +1,5 @@
 // For MindSpore's dynamic cluster and its rank-table start.
+#include "absl/strings/match.h"
 #include "worker_agent/launch/environment_builder.h"
 
 namespace muster::agent {
@@ -33,8 +34,16 @@ void AddMindSporeVariables(const EnvironmentInput& input, EnvironmentBuilder& bu
   } else if (builder.Inherited("MS_SERVER_NUM") != "0") {
     builder.Drop("MS_SERVER_NUM");
   }
-  builder.Identity("MS_SCHED_HOST", input.scheduler_host);
-  builder.Identity("MS_SCHED_PORT", input.scheduler_port);
+  if (input.has_gateway) {
+    // No news to the user: what was inherited is where ms-scheduler is, and the agent has taken it in.
+    builder.Replace("MS_SCHED_HOST", input.scheduler_host);
+    builder.Replace("MS_SCHED_PORT", std::to_string(input.scheduler_port));
+    // MindSpore asks for it where the scheduler's address is IPv6.
+    if (absl::StrContains(input.scheduler_host, ':')) builder.Default("MS_WORKER_IP", input.scheduler_host);
+  } else {
+    builder.Identity("MS_SCHED_HOST", input.scheduler_host);
+    builder.Identity("MS_SCHED_PORT", input.scheduler_port);
+  }
   QuietIdentity(builder, "MS_NODE_ID", input.node_id, rank);
   // Kubernetes operators set these two for the agent.
   if (!builder.Inherited("MS_NODE_RANK").empty()) builder.Identity("MS_NODE_RANK", assignment.node_rank());

@@ -31,6 +31,7 @@ struct EnvironmentInput {
   std::string own_address;  // numeric; this node's, as its peers see it
   std::string scheduler_host;
   uint32_t scheduler_port = 0;
+  bool has_gateway = false;  // the two above are the agent's own gateway for MindSpore
   std::string cluster_file;
   std::string progress_file;
   std::string stacks_file;

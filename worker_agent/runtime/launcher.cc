@@ -22,6 +22,7 @@ struct Launcher::Round {
   std::string own_address;
   std::string own_fingerprint;  // as the peers know it
   std::string cluster_file;
+  bool has_gateway = false;
 
   const v1::SlotAssignment& slot(uint32_t slot) const { return desired.assignment().slots(static_cast<int>(slot)); }
   ProcessKey key(uint32_t slot_number) const { return {slot_number, desired.round(), slot(slot_number).attempt()}; }
@@ -36,7 +37,7 @@ constexpr uint32_t kDefaultMaxRestarts = 3;
 Launcher::Launcher(LauncherOptions options) : options_(std::move(options)) {}
 
 absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::string& node_id) {
-  const absl::StatusOr<Round> round = OpenRound(launch.desired, launch.peer_list, node_id);
+  absl::StatusOr<Round> round = OpenRound(launch.desired, launch.peer_list, node_id);
   if (!round.ok()) return round.status();
   LaunchPlan plan;
   std::vector<uint32_t> slots = launch.slots;
@@ -46,6 +47,7 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
   }
   const absl::Status written = WriteClusterFile(round->cluster_file, FileInput(*round));
   if (!written.ok()) return written;
+  if (const absl::Status opened = OpenGateway(*round, plan); !opened.ok()) return opened;
   if (IsOneForAll() && slots.size() > 1) {
     std::vector<ProcessKey>& followers = plan.followers[round->key(slots[0])];
     for (size_t i = 1; i < slots.size(); ++i) followers.push_back(round->key(slots[i]));
@@ -101,6 +103,24 @@ ClusterFileInput Launcher::FileInput(const Round& round) const {
   return input;
 }
 
+absl::Status Launcher::OpenGateway(Round& round, LaunchPlan& plan) {
+  if (gateway_ == nullptr) return absl::OkStatus();
+  GatewayRound of;
+  of.run = round.desired.run();
+  of.round = round.desired.round();
+  of.assignment = round.desired.assignment();
+  of.host_name = options_.node.host_name();
+  if (round.peers) of.peers = std::make_shared<const v1::PeerList>(*round.peers);
+  const std::optional<IpAddress> own = IpAddress::Parse(round.own_address);
+  const absl::Status opened =
+      own ? gateway_->BeginRound(*own, std::move(of))
+          : absl::UnavailableError("this node's own address is not known for MindSpore processes; set MS_WORKER_IP");
+  round.has_gateway = opened.ok();
+  if (opened.ok() || options_.settings.mindspore_gateway == "on") return opened;
+  Note(absl::StrCat("MindSpore processes are told the scheduler's address: ", std::string(opened.message())), plan);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot, LaunchPlan& plan,
                                               std::map<std::string, std::string>& replaced) {
   const AgentSettings& settings = options_.settings;
@@ -118,8 +138,9 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   input.job_id = settings.job_id;
   input.node_id = round.node_id;
   input.own_address = round.own_address;
-  input.scheduler_host = settings.sched_host;
-  input.scheduler_port = settings.sched_port;
+  input.scheduler_host = round.has_gateway ? round.own_address : settings.sched_host;
+  input.scheduler_port = round.has_gateway ? gateway_->port(slot) : settings.sched_port;
+  input.has_gateway = round.has_gateway;
   input.cluster_file = round.cluster_file;
   input.progress_file = ProgressFile(options_.work_folder, slot);
   input.stacks_file = StacksFile(options_.work_folder, slot);

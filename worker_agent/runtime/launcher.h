@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "worker_agent/agent_settings.h"
 #include "worker_agent/core/events.h"
+#include "worker_agent/gateway/mindspore/gateway.h"
 #include "worker_agent/keeper/keeper.h"
 #include "worker_agent/launch/cluster_file.h"
 
@@ -43,6 +44,9 @@ class Launcher {
  public:
   explicit Launcher(LauncherOptions options);
 
+  // Before the first Prepare: the scheduler of the processes is this. Not owned; null: there is none.
+  void SetMindSporeGateway(MindSporeGateway* gateway) { gateway_ = gateway; }
+
   // Writes the cluster file, makes and clears what has to be there. The error says what could not be done.
   absl::StatusOr<LaunchPlan> Prepare(const Launch& launch, const std::string& node_id);
 
@@ -55,6 +59,8 @@ class Launcher {
   absl::StatusOr<Round> OpenRound(const v1::DesiredState& desired, const std::shared_ptr<const std::string>& peer_list,
                                   const std::string& node_id) const;
   ClusterFileInput FileInput(const Round& round) const;
+  // Where the processes find their scheduler, as long as the gateway is open.
+  absl::Status OpenGateway(Round& round, LaunchPlan& plan);
   absl::StatusOr<ProcessSpec> SpecFor(const Round& round, uint32_t slot, LaunchPlan& plan,
                                       std::map<std::string, std::string>& replaced);
   absl::Status BindToCpus(const Round& round, uint32_t slot, ProcessSpec& spec, LaunchPlan& plan);
@@ -65,6 +71,7 @@ class Launcher {
   void Note(const std::string& notice, LaunchPlan& plan);
 
   const LauncherOptions options_;
+  MindSporeGateway* gateway_ = nullptr;
   std::set<std::string> noted_;  // each notice is told once
 };
 

@@ -72,6 +72,23 @@ absl::Status AddRankTable(const AgentSettings& settings, NodeDescription& descri
   return absl::OkStatus();
 }
 
+// Behind the others, so that a narrow --port_range serves them first.
+absl::Status AddGatewayPorts(const AgentSettings& settings, const PortOptions& options, uint32_t slots,
+                             NodeDescription& description) {
+  if (settings.mindspore_gateway == "off" || settings.command.empty()) return absl::OkStatus();
+  absl::StatusOr<std::vector<ReservedPort>> ports = ReservePorts(options, slots);
+  if (!ports.ok()) {
+    if (settings.mindspore_gateway == "on") return ports.status();
+    description.no_gateway = std::string(ports.status().message());
+    return absl::OkStatus();
+  }
+  for (ReservedPort& port : *ports) {
+    description.gateway_ports.push_back(port.port());
+    description.ports.push_back(std::move(port));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status AddPorts(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                       uint32_t slots, NodeDescription& description) {
   const absl::StatusOr<PortOptions> options = PortOptionsFrom(settings.port_range, environment);
@@ -81,7 +98,7 @@ absl::Status AddPorts(const AgentSettings& settings, const std::map<std::string,
   for (uint32_t i = 0; i < slots; ++i) description.node.add_slots()->set_ring_port((*ports)[i].port());
   description.node.set_master_port((*ports)[slots].port());
   description.ports = *std::move(ports);
-  return absl::OkStatus();
+  return AddGatewayPorts(settings, *options, slots, description);
 }
 
 std::string OwnAddress(const AgentSettings& settings) {

@@ -1,6 +1,7 @@
 // What this node tells of itself when it joins: drawn from the settings and the machine.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,8 +16,10 @@ namespace muster::agent {
 struct NodeDescription {
   v1::NodeInfo node;
   v1::JobSettings settings;
-  std::vector<ReservedPort> ports;  // hold them for as long as the agent lives
-  std::string own_address;          // where peers reach us, as far as can be told here; empty: not known
+  std::vector<ReservedPort> ports;      // hold them for as long as the agent lives
+  std::vector<uint16_t> gateway_ports;  // of them, one for each slot; empty: --mindspore_gateway is off, or they are …
+  std::string no_gateway;               // … not to be had: why
+  std::string own_address;              // where peers reach us, as far as can be told here; empty: not known
 };
 
 // Looks up names (MASTER_ADDR, the scheduler) and may block on that. The error names the setting that is wrong.

@@ -1,0 +1,176 @@
+#include "common/memory_job_store.h"
+
+#include <limits>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/text.h"
+
+namespace muster {
+namespace {
+
+void Wake(const std::vector<std::pair<JobStore::ValueDone, std::string>>& woken) {
+  for (const auto& [done, text] : woken) done(std::optional<std::string>(text));
+}
+
+}  // namespace
+
+MemoryJobStore::~MemoryJobStore() {
+  std::map<std::string, std::vector<Waiter>> waiters;
+  {
+    const MutexLock lock(mutex_);
+    waiters.swap(waiters_);
+  }
+  for (const auto& [key, list] : waiters) {
+    for (const Waiter& waiter : list) waiter.done(absl::UnavailableError("the store is closed"));
+  }
+}
+
+absl::Status MemoryJobStore::CheckKey(const std::string& key) const {
+  if (key.empty()) return absl::InvalidArgumentError("a key must not be empty");
+  if (key.size() <= limits_.key_bytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the key ", Quoted(key), " has ", key.size(), " bytes; at most ", limits_.key_bytes, " are taken"));
+}
+
+absl::Status MemoryJobStore::Store(const std::string& key, const std::string& text, Lifetime lifetime, Woken& woken) {
+  if (text.size() > limits_.value_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the value of ", Quoted(key), " has ", text.size(),
+                                                   " bytes; at most ", limits_.value_bytes, " are taken"));
+  }
+  const auto found = values_.find(key);
+  const size_t old_bytes = found == values_.end() ? 0 : key.size() + found->second.text.size();
+  const size_t new_bytes = bytes_ - old_bytes + key.size() + text.size();
+  if (new_bytes > limits_.bytes || (found == values_.end() && values_.size() >= limits_.keys)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the job's store is full: ", values_.size(), " keys, ", bytes_, " bytes"));
+  }
+  bytes_ = new_bytes;
+  values_[key] = {text, lifetime};
+  if (const auto waiters = waiters_.find(key); waiters != waiters_.end()) {
+    for (Waiter& waiter : waiters->second) woken.emplace_back(std::move(waiter.done), text);
+    waiters_.erase(waiters);
+  }
+  return absl::OkStatus();
+}
+
+void MemoryJobStore::Get(const std::string& key, ValueDone done) {
+  if (const absl::Status status = CheckKey(key); !status.ok()) return done(status);
+  std::optional<std::string> value;
+  {
+    const MutexLock lock(mutex_);
+    const auto found = values_.find(key);
+    if (found != values_.end()) value = found->second.text;
+  }
+  done(std::move(value));
+}
+
+void MemoryJobStore::Wait(const std::string& key, std::chrono::milliseconds limit, ValueDone done) {
+  if (const absl::Status status = CheckKey(key); !status.ok()) return done(status);
+  std::optional<std::string> value;
+  {
+    const MutexLock lock(mutex_);
+    const auto found = values_.find(key);
+    if (found == values_.end()) {
+      waiters_[key].push_back({std::move(done), clock_.Read().monotonic + absl::FromChrono(limit)});
+      return;
+    }
+    value = found->second.text;
+  }
+  done(std::move(value));
+}
+
+void MemoryJobStore::Set(const std::string& key, const std::string& value, Lifetime lifetime, Done done) {
+  absl::Status status = CheckKey(key);
+  Woken woken;
+  if (status.ok()) {
+    const MutexLock lock(mutex_);
+    status = Store(key, value, lifetime, woken);
+  }
+  Wake(woken);
+  done(status);
+}
+
+void MemoryJobStore::Delete(const std::string& key, Done done) {
+  const absl::Status status = CheckKey(key);
+  if (status.ok()) {
+    const MutexLock lock(mutex_);
+    const auto found = values_.find(key);
+    if (found != values_.end()) {
+      bytes_ -= key.size() + found->second.text.size();
+      values_.erase(found);
+    }
+  }
+  done(status);
+}
+
+void MemoryJobStore::Add(const std::string& key, std::int64_t delta, Lifetime lifetime, NumberDone done) {
+  absl::Status status = CheckKey(key);
+  int64_t sum = 0;
+  Woken woken;
+  if (status.ok()) {
+    const MutexLock lock(mutex_);
+    const auto found = values_.find(key);
+    int64_t before = 0;
+    if ((found != values_.end() && !absl::SimpleAtoi(found->second.text, &before)) ||
+        __builtin_add_overflow(before, delta, &sum)) {
+      status = absl::InvalidArgumentError(
+          absl::StrCat("the value of ", Quoted(key), " is no number that ", delta, " can be added to"));
+    } else {
+      status = Store(key, absl::StrCat(sum), lifetime, woken);
+    }
+  }
+  Wake(woken);
+  if (!status.ok()) return done(status);
+  done(sum);
+}
+
+void MemoryJobStore::CompareAndSet(const std::string& key, const std::optional<std::string>& expected,
+                                   const std::string& desired, Lifetime lifetime, ValueDone done) {
+  absl::Status status = CheckKey(key);
+  std::optional<std::string> now;
+  Woken woken;
+  if (status.ok()) {
+    const MutexLock lock(mutex_);
+    const auto found = values_.find(key);
+    if (found != values_.end()) now = found->second.text;
+    if (now == expected) {
+      status = Store(key, desired, lifetime, woken);
+      now = desired;
+    }
+  }
+  Wake(woken);
+  if (!status.ok()) return done(status);
+  done(std::move(now));
+}
+
+void MemoryJobStore::BeginRound() {
+  const MutexLock lock(mutex_);
+  for (auto it = values_.begin(); it != values_.end();) {
+    if (it->second.lifetime == Lifetime::kRound) {
+      bytes_ -= it->first.size() + it->second.text.size();
+      it = values_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
+void MemoryJobStore::Tick() {
+  std::vector<ValueDone> expired;
+  {
+    const MutexLock lock(mutex_);
+    const MonotonicTime now = clock_.Read().monotonic;
+    for (auto it = waiters_.begin(); it != waiters_.end();) {
+      std::erase_if(it->second, [&](Waiter& waiter) {
+        if (waiter.until > now) return false;
+        expired.push_back(std::move(waiter.done));
+        return true;
+      });
+      it = it->second.empty() ? waiters_.erase(it) : std::next(it);
+    }
+  }
+  for (const ValueDone& done : expired) done(absl::DeadlineExceededError("the key did not come in time"));
+}
+
+}  // namespace muster

@@ -1,0 +1,66 @@
+// A job's key-value store in this process's memory: for clusters that the scheduler keeps nothing of on disk, and for
+// tests.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/job_store.h"
+#include "common/mutex.h"
+
+namespace muster {
+
+// Every call but a Wait is done when it returns.
+class MemoryJobStore final : public JobStore {
+ public:
+  struct Limits {
+    size_t key_bytes = 1024;
+    size_t value_bytes = 64 * 1024;
+    size_t keys = 200'000;
+    size_t bytes = 64 * 1024 * 1024;
+  };
+
+  explicit MemoryJobStore(const Clock& clock) : clock_(clock) {}
+  MemoryJobStore(const Clock& clock, Limits limits) : clock_(clock), limits_(limits) {}
+  ~MemoryJobStore() override;
+
+  void Get(const std::string& key, ValueDone done) override;
+  void Wait(const std::string& key, std::chrono::milliseconds limit, ValueDone done) override;
+  void Set(const std::string& key, const std::string& value, Lifetime lifetime, Done done) override;
+  void Delete(const std::string& key, Done done) override;
+  void Add(const std::string& key, std::int64_t delta, Lifetime lifetime, NumberDone done) override;
+  void CompareAndSet(const std::string& key, const std::optional<std::string>& expected, const std::string& desired,
+                     Lifetime lifetime, ValueDone done) override;
+
+  // The next round begins: values of the last one go.
+  void BeginRound();
+  // Gives up the waits that have lasted too long.
+  void Tick();
+
+ private:
+  struct Value {
+    std::string text;
+    Lifetime lifetime = Lifetime::kRound;
+  };
+  struct Waiter {
+    ValueDone done;
+    MonotonicTime until;
+  };
+  using Woken = std::vector<std::pair<ValueDone, std::string>>;
+
+  absl::Status CheckKey(const std::string& key) const;
+  absl::Status Store(const std::string& key, const std::string& text, Lifetime lifetime, Woken& woken)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Clock& clock_;
+  const Limits limits_;
+  Mutex mutex_;
+  std::map<std::string, Value> values_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<Waiter>> waiters_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace muster

@@ -1,0 +1,64 @@
+// What the handlers of MindSpore's requests ask: who is who in the cluster. One implementation stands behind the
+// gateway of an agent, one behind --mindspore_port of the scheduler.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/ip_address.h"
+#include "common/job_store.h"
+#include "common/mindspore/messages.pb.h"
+#include "common/tls/peer_name.h"
+
+namespace muster::mindspore {
+
+// The connection that a request came on.
+struct Peer {
+  uint64_t connection = 0;  // never used twice
+  uint32_t listener = 0;    // which listening socket: in a gateway, the slot
+  IpAddress address = *IpAddress::Parse("127.0.0.1");
+  std::optional<PeerName> name;  // of its certificate; none without TLS, or where names don't count
+};
+
+enum class TopologyState : uint32_t { kInitializing = 0, kInitialized = 1, kFailed = 2, kFinished = 3 };
+
+struct Health {
+  TopologyState state = TopologyState::kInitializing;
+  uint32_t nodes = 0;
+  uint32_t abnormal = 0;  // above 0, a client without recovery ends itself: never while a replacement is awaited
+};
+
+struct Admission {
+  bool is_admitted = false;
+  uint32_t rank = 0;
+  uint32_t nodes = 0;
+  std::string reason;  // of a refusal
+};
+
+enum class LeaveResult { kDone, kNotInitialized, kUnknownNode };
+
+// Every call comes from the server's one thread and must not block.
+class Cluster {
+ public:
+  virtual ~Cluster() = default;
+
+  virtual Admission Register(const Peer& peer, const Registration& registration) = 0;
+  virtual LeaveResult Unregister(const Peer& peer, const std::string& node_id) = 0;
+  // std::nullopt: no such node; nothing is answered then, as MindSpore does.
+  virtual std::optional<Health> Heartbeat(const Peer& peer, const std::string& node_id) = 0;
+  // Of this role, in rank order; std::nullopt while not all are there.
+  virtual std::optional<std::vector<std::string>> HostNames(const Peer& peer, const std::string& role) = 0;
+  // Metadata that the cluster itself publishes ("MS_WORKER<node id>", "node_port_range"); std::nullopt: see the store.
+  virtual std::optional<std::string> Published(const Peer& peer, const std::string& key) = 0;
+  // All other metadata of the job that this peer belongs to. Outlives the server.
+  virtual JobStore& Store(const Peer& peer) = 0;
+  // False: writes are left unread for now, so that none is lost.
+  virtual bool HasRoomForWrites() { return true; }
+  virtual void ConnectionClosed(const Peer& peer) = 0;
+  // At least four times a second.
+  virtual void Tick() {}
+};
+
+}  // namespace muster::mindspore

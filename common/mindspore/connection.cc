@@ -1,0 +1,235 @@
+#include "common/mindspore/connection.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/limits.h"
+
+namespace muster::mindspore {
+namespace {
+
+constexpr size_t kReadAtOnce = 16 * 1024;
+constexpr int kFramesAtOnce = 4;
+// Old clients (seen with 2.0.0) begin to wait for an answer only after they have sent their request, and miss one that
+// comes sooner: a registration was then repeated after half a minute.
+constexpr absl::Duration kAnswerDelay = absl::Milliseconds(3);
+// A client asks again for what was "not there" after half a second or three seconds, never at once.
+constexpr absl::Duration kPollPause = absl::Milliseconds(400);
+constexpr absl::Duration kHalfFrameTimeout = absl::Seconds(10);
+constexpr absl::Duration kHandshakeTimeout = absl::Seconds(10);
+constexpr absl::Duration kStalledOutputTimeout = absl::Seconds(10);
+constexpr absl::Duration kAnswerTimeout = absl::Seconds(5);
+
+}  // namespace
+
+Connection::Connection(Stream stream, Peer peer, std::string own_address, DialectGuess& guess,
+                       ConnectionContext& context)
+    : stream_(std::move(stream)),
+      peer_(std::move(peer)),
+      own_address_(std::move(own_address)),
+      guess_(guess),
+      context_(context),
+      accepted_at_(context.now),
+      last_whole_(context.now),
+      last_written_(context.now) {}
+
+Connection::~Connection() { context_.input_bytes -= counted_input_; }
+
+void Connection::Finish(const std::string& reason) {
+  if (is_finished_) return;
+  is_finished_ = true;
+  reason_ = reason;
+}
+
+void Connection::Open(const std::shared_ptr<const TlsAcceptor>& acceptor) {
+  bool is_tls = false;
+  switch (stream_.LooksLikeTls(&is_tls)) {
+    case Stream::Io::kAgain:
+      return;
+    case Stream::Io::kClosed:
+    case Stream::Io::kFailed:
+      return Finish("");
+    case Stream::Io::kDone:
+      break;
+  }
+  if (!is_tls) {
+    opening_ = Opening::kOpen;
+  } else if (acceptor == nullptr) {
+    Finish("it speaks TLS, but no --tls_config is set here; set it, or leave enable_ssl out of the script");
+  } else if (stream_.BeginTls(acceptor)) {
+    opening_ = Opening::kHandshake;
+  } else {
+    Finish("no memory for TLS");
+  }
+}
+
+void Connection::ShakeHands() {
+  switch (stream_.Handshake()) {
+    case Stream::Io::kAgain:
+      return;
+    case Stream::Io::kClosed:
+    case Stream::Io::kFailed:
+      return Finish(absl::StrCat("the TLS handshake failed: ", stream_.error()));
+    case Stream::Io::kDone:
+      break;
+  }
+  opening_ = Opening::kOpen;
+  last_whole_ = context_.now;
+  peer_.name = stream_.client().name;
+}
+
+bool Connection::wants_read() const {
+  if (has_ended_ || is_finished_) return false;
+  if (opening_ != Opening::kOpen) return true;
+  return !is_pending_ && !held_ && output_.size() <= kMaxMindSporeOutputBytes;
+}
+
+bool Connection::Serve() {
+  if (is_finished_ || opening_ != Opening::kOpen) return false;
+  WriteSome();
+  if (wants_read()) ReadSome();
+  const bool has_more = HandleSome();
+  WriteSome();
+  CountInput();
+  if (is_finished_) return false;
+  if (has_ended_ && !has_more && !is_pending_ && !held_) Finish("");
+  return !is_finished_ && (has_more || (wants_read() && stream_.HasHiddenInput()));
+}
+
+void Connection::ReadSome() {
+  std::string bytes;
+  const Stream::Io io = stream_.Read(kReadAtOnce, bytes);
+  decoder_.Append(bytes);
+  // What came before the end still counts: a write is not answered, so its sender may close right behind it.
+  if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
+}
+
+// True when another frame may be there.
+bool Connection::HandleSome() {
+  for (int i = 0; i < kFramesAtOnce; ++i) {
+    if (is_finished_ || is_pending_ || output_.size() > kMaxMindSporeOutputBytes) return false;
+    if (!held_) {
+      absl::StatusOr<std::optional<Frame>> frame = decoder_.Next();
+      if (!frame.ok()) {
+        Finish(std::string(frame.status().message()));
+        return false;
+      }
+      if (!frame->has_value()) {
+        if (decoder_.buffered() == 0) last_whole_ = context_.now;
+        return false;
+      }
+      ++frames_;
+      last_whole_ = context_.now;
+      held_ = **std::move(frame);
+    }
+    const std::optional<uint32_t> number = RequestNumber(held_->name);
+    if (number == kWriteMetadata && !context_.cluster->HasRoomForWrites()) return false;
+    const Frame frame = *std::exchange(held_, std::nullopt);
+    // Words of a newer MindSpore, for which there is no handler: no answer, as MindSpore gives none.
+    if (number) Handle(*number, frame);
+  }
+  return !is_finished_ && !is_pending_;
+}
+
+void Connection::NoteDialect(uint32_t number, const Frame& frame) {
+  if (number == kRegister && frames_ == 1) guess_.Registered(context_.now - accepted_at_);
+  guess_.Asked(number);
+  const std::optional<std::string> key = AskedKey(number, frame.body);
+  if (was_there_) {
+    if (key != asked_key_) {
+      guess_.Understood();
+    } else if (context_.now - answered_at_ > kPollPause && key->find("EXCHANGE_META") == std::string::npos) {
+      // (Keys of an exchange are polled until they change, by clients that understand the answer.)
+      guess_.Misunderstood();
+    }
+  }
+  asked_key_ = key;
+  was_there_ = false;
+}
+
+void Connection::Handle(uint32_t number, const Frame& frame) {
+  NoteDialect(number, frame);
+  ++request_;
+  AnswerDone done = [post = context_.post, id = peer_.connection, request = request_](Answer answer) {
+    post(id, [request, answer = std::move(answer)](Connection& connection) { connection.Complete(request, answer); });
+  };
+  Answer answer = HandleRequest(*context_.cluster, peer_, guess_.current(), number, frame.body, std::move(done));
+  switch (answer.kind) {
+    case Answer::Kind::kSilence:
+      break;
+    case Answer::Kind::kReply:
+      Reply(answer);
+      break;
+    case Answer::Kind::kPending:
+      is_pending_ = true;
+      pending_since_ = context_.now;
+      substitute_ = std::move(answer);
+      break;
+  }
+}
+
+void Connection::Complete(uint64_t request, Answer answer) {
+  if (!is_pending_ || request != request_) return;  // too late
+  is_pending_ = false;
+  Reply(answer);
+}
+
+void Connection::Reply(const Answer& answer) {
+  answered_at_ = context_.now;
+  was_there_ = asked_key_ && answer.number == ThereNumber(guess_.current());
+  if (output_.empty()) last_written_ = context_.now;
+  const bool may_be_too_fast = guess_.current() == Dialect::kOld || answer.number == kSuccess;
+  if (may_be_too_fast) write_at_ = context_.now + kAnswerDelay;
+  output_ += EncodeFrame(MakeReply(answer.number, own_address_, answer.body));
+}
+
+void Connection::WriteSome() {
+  if (is_delayed()) return;
+  size_t written = 0;
+  while (written < output_.size()) {
+    size_t done = 0;
+    const Stream::Io io = stream_.Write(std::string_view(output_).substr(written), &done);
+    if (io == Stream::Io::kAgain) break;
+    if (io != Stream::Io::kDone) {
+      output_.clear();
+      return Finish("");
+    }
+    written += done;
+    last_written_ = context_.now;
+  }
+  output_.erase(0, written);
+  if (output_.empty() && output_.capacity() > kMaxMindSporeOutputBytes) output_ = std::string();
+}
+
+void Connection::CountInput() {
+  context_.input_bytes += decoder_.buffered() - counted_input_;
+  counted_input_ = decoder_.buffered();
+  if (context_.input_bytes > kMaxMindSporeInputBytes && counted_input_ > 0) {
+    Finish("too many half-sent messages wait here");
+  }
+}
+
+void Connection::CheckTimes() {
+  if (is_finished_) return;
+  const MonotonicTime now = context_.now;
+  if (opening_ == Opening::kHandshake && now - accepted_at_ > kHandshakeTimeout) {
+    return Finish("its TLS handshake took too long");
+  }
+  if (opening_ == Opening::kOpen && decoder_.buffered() > 0 && !is_pending_ && !held_ &&
+      output_.size() <= kMaxMindSporeOutputBytes && now - last_whole_ > kHalfFrameTimeout) {
+    return Finish(absl::StrCat("a message was begun and not ended within ", absl::FormatDuration(kHalfFrameTimeout)));
+  }
+  if (!output_.empty() && now - last_written_ > kStalledOutputTimeout) {
+    return Finish("it does not read its answers");
+  }
+  if (is_pending_ && now - pending_since_ > kAnswerTimeout) Complete(request_, substitute_);
+}
+
+void Connection::FlushAtEnd() {
+  if (is_finished_ || opening_ != Opening::kOpen) return;
+  if (is_pending_) Complete(request_, substitute_);
+  write_at_ = context_.now;
+  WriteSome();
+}
+
+}  // namespace muster::mindspore

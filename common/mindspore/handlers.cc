@@ -1,0 +1,206 @@
+#include "common/mindspore/handlers.h"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/log.h"
+#include "common/text.h"
+
+namespace muster::mindspore {
+namespace {
+
+// The job's store serves other frameworks as well.
+std::string StoreKey(const std::string& name) { return absl::StrCat("mindspore/", name); }
+
+// What every rank looks for while others still start. Who finds such a key missing asks again only after three seconds;
+// so the answer is held back until the key comes, for a while that no client takes for an outage.
+constexpr std::chrono::milliseconds kLongestHold(2000);
+
+bool IsAwaited(const std::string& name) {
+  return absl::StartsWith(name, "MCCL_COLLECTIVE_RANK_") || absl::StrContains(name, "_group_info_");
+}
+
+// Bodies that can't be parsed are as if empty: an empty node id or key is nobody's.
+template <typename Message>
+Message Parse(const std::string& body) {
+  Message message;
+  if (!message.ParseFromString(body)) message.Clear();
+  return message;
+}
+
+Answer There(Dialect dialect, std::string body) { return Answer::Reply(ThereNumber(dialect), std::move(body)); }
+Answer NotThere(Dialect dialect, std::string body) { return Answer::Reply(NotThereNumber(dialect), std::move(body)); }
+
+std::string MetadataBody(const std::string& name, const std::string& value) {
+  Metadata metadata;
+  metadata.set_name(name);
+  metadata.set_value(value);
+  return metadata.SerializeAsString();
+}
+
+Answer Pending(Dialect dialect, const std::string& name) {
+  Answer answer = NotThere(dialect, MetadataBody(name, ""));
+  answer.kind = Answer::Kind::kPending;
+  return answer;
+}
+
+Answer Register(Cluster& cluster, const Peer& peer, const std::string& body) {
+  const Admission admission = cluster.Register(peer, Parse<Registration>(body));
+  RegistrationReply reply;
+  reply.set_success(admission.is_admitted);
+  if (admission.is_admitted) {
+    reply.set_rank_id(admission.rank);
+    reply.set_node_num(admission.nodes);
+  } else {
+    reply.set_error_reason(admission.reason);
+  }
+  return Answer::Reply(admission.is_admitted ? kSuccess : kInvalidNode, reply.SerializeAsString());
+}
+
+Answer Unregister(Cluster& cluster, const Peer& peer, const std::string& body) {
+  uint32_t number = kSuccess;
+  switch (cluster.Unregister(peer, Parse<Unregistration>(body).node_id())) {
+    case LeaveResult::kDone:
+      number = kSuccess;
+      break;
+    case LeaveResult::kNotInitialized:
+      number = kNotInitialized;
+      break;
+    case LeaveResult::kUnknownNode:
+      number = kInvalidNode;
+      break;
+  }
+  return Answer::Reply(number, std::to_string(number));
+}
+
+Answer Beat(Cluster& cluster, const Peer& peer, const std::string& body) {
+  const std::optional<Health> health = cluster.Heartbeat(peer, Parse<Heartbeat>(body).node_id());
+  if (!health) return {};
+  HeartbeatReply reply;
+  reply.set_success(true);
+  reply.set_topo_state(static_cast<uint32_t>(health->state));
+  reply.set_nodes_num(health->nodes);
+  reply.set_abnormal_nodes_num(health->abnormal);
+  return Answer::Reply(kSuccess, reply.SerializeAsString());
+}
+
+Answer Write(Cluster& cluster, const Peer& peer, const std::string& body) {
+  const auto metadata = Parse<Metadata>(body);
+  if (metadata.name().empty() || cluster.Published(peer, metadata.name())) return {};
+  const std::string key = StoreKey(metadata.name());
+  cluster.Store(peer).Set(key, metadata.value(), Lifetime::kRound, [key](const absl::Status& status) {
+    // Its sender can't be told. What only takes its time still goes out.
+    if (status.ok() || absl::IsDeadlineExceeded(status) || absl::IsFailedPrecondition(status)) return;
+    Log(LogLevel::kWarning,
+        absl::StrCat("MindSpore's metadata ", Quoted(key), " was not stored: ", std::string(status.message())));
+  });
+  return {};
+}
+
+Answer Read(Cluster& cluster, const Peer& peer, Dialect dialect, const std::string& body, AnswerDone done) {
+  const std::string name = Parse<Metadata>(body).name();
+  if (name.empty()) return NotThere(dialect, "");
+  if (const auto published = cluster.Published(peer, name)) return There(dialect, MetadataBody(name, *published));
+  JobStore::ValueDone found = [done = std::move(done), dialect,
+                               name](const absl::StatusOr<std::optional<std::string>>& value) {
+    if (value.ok() && value->has_value()) {
+      done(There(dialect, MetadataBody(name, **value)));
+    } else {
+      done(NotThere(dialect, MetadataBody(name, "")));
+    }
+  };
+  if (IsAwaited(name)) {
+    cluster.Store(peer).Wait(StoreKey(name), kLongestHold, std::move(found));
+  } else {
+    cluster.Store(peer).Get(StoreKey(name), std::move(found));
+  }
+  return Pending(dialect, name);
+}
+
+Answer Delete(Cluster& cluster, const Peer& peer, Dialect dialect, const std::string& body, AnswerDone done) {
+  const std::string name = Parse<Metadata>(body).name();
+  if (name.empty() || cluster.Published(peer, name)) return NotThere(dialect, MetadataBody(name, ""));
+  JobStore& store = cluster.Store(peer);
+  const std::string key = StoreKey(name);
+  // Whether it was there is part of the answer.
+  store.Get(key, [done = std::move(done), dialect, name, key,
+                  &store](const absl::StatusOr<std::optional<std::string>>& value) {
+    if (!value.ok() || !value->has_value()) return done(NotThere(dialect, MetadataBody(name, "")));
+    store.Delete(key, [done, dialect, name](const absl::Status& status) {
+      done(status.ok() ? There(dialect, MetadataBody(name, "")) : NotThere(dialect, MetadataBody(name, "")));
+    });
+  });
+  return Pending(dialect, name);
+}
+
+Answer Add(Cluster& cluster, const Peer& peer, Dialect dialect, const std::string& body, AnswerDone done) {
+  const auto metadata = Parse<Metadata>(body);
+  const std::string& name = metadata.name();
+  int64_t delta = 0;
+  if (name.empty() || !absl::SimpleAtoi(metadata.value(), &delta)) return NotThere(dialect, MetadataBody(name, ""));
+  cluster.Store(peer).Add(StoreKey(name), delta, Lifetime::kRound,
+                          [done = std::move(done), dialect, name](const absl::StatusOr<int64_t>& sum) {
+                            done(sum.ok() ? There(dialect, MetadataBody(name, std::to_string(*sum)))
+                                          : NotThere(dialect, MetadataBody(name, "")));
+                          });
+  return Pending(dialect, name);
+}
+
+Answer HostNames(Cluster& cluster, const Peer& peer, Dialect dialect, const std::string& role) {
+  const auto names = cluster.HostNames(peer, role);
+  return names ? There(dialect, HostNamesJson(*names)) : NotThere(dialect, HostNamesJson({}));
+}
+
+}  // namespace
+
+std::optional<uint32_t> RequestNumber(const std::string& name) {
+  constexpr size_t kMostDigits = 9;
+  uint32_t number = 0;
+  if (name.empty() || name.size() > kMostDigits || !std::all_of(name.begin(), name.end(), absl::ascii_isdigit) ||
+      !absl::SimpleAtoi(name, &number)) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+Answer HandleRequest(Cluster& cluster, const Peer& peer, Dialect dialect, uint32_t number, const std::string& body,
+                     AnswerDone done) {
+  switch (number) {
+    case kRegister:
+      return Register(cluster, peer, body);
+    case kUnregister:
+      return Unregister(cluster, peer, body);
+    case kHeartbeat:
+      return Beat(cluster, peer, body);
+    case kWriteMetadata:
+      return Write(cluster, peer, body);
+    case kReadMetadata:
+      return Read(cluster, peer, dialect, body, std::move(done));
+    case kDeleteMetadata:
+      return Delete(cluster, peer, dialect, body, std::move(done));
+    case kHostNames:
+      return HostNames(cluster, peer, dialect, body);
+    default:
+      break;
+  }
+  if (number == AddNumber(dialect)) return Add(cluster, peer, dialect, body, std::move(done));
+  return {};
+}
+
+std::optional<std::string> AskedKey(uint32_t number, const std::string& body) {
+  if (number == kReadMetadata) return Parse<Metadata>(body).name();
+  if (number == kHostNames) return absl::StrCat("host names of ", body);
+  return std::nullopt;
+}
+
+std::string HostNamesJson(const std::vector<std::string>& names) {
+  return nlohmann::json{{"hostnames", names}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace muster::mindspore

@@ -1,0 +1,290 @@
+#include "common/mindspore/server.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <future>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/mindspore/socket_address.h"
+#include "common/net.h"
+#include "common/text.h"
+
+namespace muster::mindspore {
+namespace {
+
+constexpr int kEventsAtOnce = 64;
+constexpr int kAcceptsAtOnce = 16;
+constexpr int kBacklog = 1024;
+constexpr absl::Duration kTick = absl::Milliseconds(100);
+constexpr absl::Duration kSilentGrace = absl::Seconds(1);  // before a client that said nothing makes room for another
+constexpr size_t kMostGuesses = 4096;
+
+bool SetWatch(int epoll, int operation, int fd, uint64_t id, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = id;
+  return epoll_ctl(epoll, operation, fd, &event) == 0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Cluster& cluster, const Clock& clock) {
+  UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
+  std::unique_ptr<Server> server(new Server(std::move(options), cluster, clock, std::move(epoll)));
+  if (!server->epoll_.is_open() || server->mailbox_->fd() < 0 ||
+      !SetWatch(server->epoll_.get(), EPOLL_CTL_ADD, server->mailbox_->fd(), 0, EPOLLIN)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no descriptors for MindSpore's clients: ", std::strerror(errno), " (see ulimit -n)"));
+  }
+  server->thread_ = std::thread([raw = server.get()] { raw->Run(); });
+  return server;
+}
+
+Server::Server(ServerOptions options, Cluster& cluster, const Clock& clock, UniqueFd epoll)
+    : options_(std::move(options)), cluster_(cluster), clock_(clock), counted_(clock), epoll_(std::move(epoll)) {
+  context_.cluster = &cluster;
+  context_.now = clock.Read().monotonic;
+  context_.post = [this, mailbox = mailbox_](uint64_t id, std::function<void(Connection&)> take) {
+    mailbox->Post([this, id, take = std::move(take)] {
+      const auto found = connections_.find(id);
+      if (found == connections_.end()) return;
+      take(*found->second);
+      ready_.insert(id);
+    });
+  };
+}
+
+Server::~Server() {
+  if (thread_.joinable()) {
+    mailbox_->Post([this] { is_stopping_ = true; });
+    thread_.join();
+  }
+  mailbox_->Close();
+}
+
+absl::StatusOr<uint16_t> Server::Listen(const IpAddress& address, uint16_t port, uint32_t listener) {
+  absl::StatusOr<UniqueFd> fd = ListenOn(address, port, kBacklog);
+  if (!fd.ok()) return fd.status();
+  const absl::StatusOr<SocketAddress> bound = LocalEnd(fd->get());
+  if (!bound.ok()) return bound.status();
+  auto made = std::make_shared<Listener>();
+  made->fd = *std::move(fd);
+  made->listener = listener;
+  mailbox_->Post([this, made] {
+    const uint64_t id = ++last_id_;
+    if (SetWatch(epoll_.get(), EPOLL_CTL_ADD, made->fd.get(), id, EPOLLIN)) listeners_.emplace(id, std::move(*made));
+  });
+  return bound->port;
+}
+
+void Server::StopListening(uint32_t listener) {
+  mailbox_->Post([this, listener] {
+    std::erase_if(listeners_, [listener](const auto& entry) { return entry.second.listener == listener; });
+  });
+}
+
+int Server::WaitMs() const {
+  if (!ready_.empty() || !handshakes_.empty()) return 0;
+  return delayed_.empty() ? static_cast<int>(absl::ToInt64Milliseconds(kTick)) : 1;
+}
+
+void Server::Run() {
+  std::array<epoll_event, kEventsAtOnce> events{};
+  while (!is_stopping_) {
+    const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, WaitMs());
+    context_.now = clock_.Read().monotonic;
+    for (Mailbox::Task& task : mailbox_->TakeAll()) task();
+    for (int i = 0; i < count; ++i) {
+      const uint64_t id = events[static_cast<size_t>(i)].data.u64;
+      const auto listener = listeners_.find(id);
+      if (listener != listeners_.end()) {
+        Accept(listener->second);
+      } else if (id != 0) {
+        Touch(id, events[static_cast<size_t>(i)].events);
+      }
+    }
+    ready_.merge(std::exchange(delayed_, {}));
+    ServeReady();
+    ShakeHands();
+    if (context_.now >= next_tick_) Tick();
+  }
+  for (const auto& [id, connection] : connections_) connection->FlushAtEnd();
+}
+
+void Server::Accept(Listener& listener) {
+  for (int i = 0; i < kAcceptsAtOnce; ++i) {
+    SocketAddress from;
+    UniqueFd fd = AcceptFrom(listener.fd.get(), from);
+    if (!fd.is_open()) {
+      const bool are_none_left = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      if (are_none_left && !MakeRoom()) {  // or the full queue would wake us for ever
+        are_listeners_paused_ = true;
+        for (const auto& [id, other] : listeners_) SetWatch(epoll_.get(), EPOLL_CTL_MOD, other.fd.get(), id, 0);
+      }
+      return;
+    }
+    if (options_.lets_in && !options_.lets_in(from.address)) {
+      counted_.Note(LogLevel::kWarning, "MindSpore: foreign address",
+                    absl::StrCat("a connection from ", from.address.ToString(),
+                                 " was closed: only processes of this machine are served here"));
+      continue;
+    }
+    if (connections_.size() >= options_.max_connections && !MakeRoom()) {
+      counted_.Note(LogLevel::kWarning, "MindSpore: too many connections",
+                    absl::StrCat("a connection from ", from.address.ToString(),
+                                 " was closed: ", options_.max_connections, " are open"));
+      continue;
+    }
+    const absl::StatusOr<SocketAddress> own = LocalEnd(fd.get());
+    if (!own.ok()) continue;
+    SetDeadPeerDetection(fd.get());
+    Peer peer;
+    peer.connection = ++last_id_;
+    peer.listener = listener.listener;
+    peer.address = from.address;
+    const uint64_t id = peer.connection;
+    const int raw = fd.get();
+    auto connection =
+        std::make_unique<Connection>(Stream(std::move(fd)), peer, JoinHostPort(own->address.ToString(), own->port),
+                                     GuessOf(listener.listener, from.address), context_);
+    if (!SetWatch(epoll_.get(), EPOLL_CTL_ADD, raw, id, EPOLLIN)) continue;
+    watched_[id] = EPOLLIN;
+    connections_.emplace(id, std::move(connection));
+  }
+}
+
+// The oldest of those that never said a whole thing goes. (Old clients say nothing on their second connection until
+// the cluster is complete; they come again.)
+bool Server::MakeRoom() {
+  const Connection* oldest = nullptr;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->has_spoken() || context_.now - connection->accepted_at() < kSilentGrace) continue;
+    if (oldest == nullptr || connection->accepted_at() < oldest->accepted_at()) oldest = connection.get();
+  }
+  if (oldest == nullptr) return false;
+  Remove(oldest->peer().connection);
+  return true;
+}
+
+void Server::Touch(uint64_t id, uint32_t events) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  Connection& connection = *found->second;
+  if ((events & (EPOLLHUP | EPOLLERR)) != 0 && !connection.wants_read()) {
+    // Told again and again otherwise, while an answer is awaited that nobody will read.
+    connection.NoteEnd();
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.fd(), nullptr);
+  }
+  if (connection.opening() == Connection::Opening::kUnknown) connection.Open(Acceptor());
+  if (connection.opening() == Connection::Opening::kHandshake) {
+    handshakes_.push_back(id);
+    SetWatch(epoll_.get(), EPOLL_CTL_MOD, connection.fd(), id, 0);  // until its turn
+    watched_[id] = 0;
+    return;
+  }
+  if (connection.opening() == Connection::Opening::kOpen && options_.needs_tls && !connection.is_secure()) {
+    connection.Finish("it does not speak TLS, which --require_tls asks for");
+  }
+  ready_.insert(id);
+}
+
+void Server::ServeReady() {
+  for (const uint64_t id : std::exchange(ready_, {})) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) continue;
+    if (found->second->Serve()) ready_.insert(id);
+    Look(id, *found->second);
+  }
+}
+
+// One a turn: it costs milliseconds, in which nobody else is served.
+void Server::ShakeHands() {
+  if (handshakes_.empty()) return;
+  const uint64_t id = handshakes_.front();
+  handshakes_.pop_front();
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  found->second->ShakeHands();
+  if (found->second->opening() == Connection::Opening::kOpen) ready_.insert(id);
+  Look(id, *found->second);
+}
+
+// After anything was done with a connection. It may be gone then.
+void Server::Look(uint64_t id, Connection& connection) {
+  if (!connection.is_finished()) {
+    if (connection.is_delayed()) delayed_.insert(id);
+    return Watch(id, connection);
+  }
+  if (!connection.reason().empty()) {
+    counted_.Note(LogLevel::kWarning, "MindSpore: connection closed",
+                  absl::StrCat("the connection of ", connection.peer().address.ToString(),
+                               " to MindSpore's port was closed: ", EscapeControl(connection.reason())));
+  }
+  Remove(id);
+}
+
+void Server::Watch(uint64_t id, const Connection& connection) {
+  const uint32_t events = (connection.wants_read() ? EPOLLIN : 0U) | (connection.wants_write() ? EPOLLOUT : 0U);
+  uint32_t& watched = watched_[id];
+  if (watched == events) return;
+  watched = events;
+  SetWatch(epoll_.get(), EPOLL_CTL_MOD, connection.fd(), id, events);
+}
+
+void Server::Remove(uint64_t id) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  const Peer peer = found->second->peer();
+  connections_.erase(found);
+  watched_.erase(id);
+  cluster_.ConnectionClosed(peer);
+}
+
+void Server::Tick() {
+  next_tick_ = context_.now + kTick;
+  std::vector<uint64_t> finished;
+  for (const auto& [id, connection] : connections_) {
+    connection->CheckTimes();
+    if (connection->is_finished()) finished.push_back(id);
+    if (connection->wants_write() || connection->is_held()) ready_.insert(id);
+  }
+  for (const uint64_t id : finished) Look(id, *connections_.at(id));
+  if (std::exchange(are_listeners_paused_, false)) {
+    for (const auto& [id, listener] : listeners_) {
+      SetWatch(epoll_.get(), EPOLL_CTL_MOD, listener.fd.get(), id, EPOLLIN);
+    }
+  }
+  cluster_.Tick();
+  counted_.Flush();
+}
+
+std::shared_ptr<const TlsAcceptor> Server::Acceptor() {
+  if (options_.tls == nullptr) return nullptr;
+  if (acceptor_ != nullptr && acceptor_->IsOf(*options_.tls->Current())) return acceptor_;
+  absl::StatusOr<std::shared_ptr<const TlsAcceptor>> made = TlsAcceptor::Create(*options_.tls);
+  if (made.ok()) {
+    acceptor_ = *std::move(made);
+  } else {
+    counted_.Note(LogLevel::kError, "MindSpore: no TLS", std::string(made.status().message()));
+  }
+  return acceptor_;
+}
+
+// The processes of one machine speak alike.
+DialectGuess& Server::GuessOf(uint32_t listener, const IpAddress& address) {
+  const auto key = std::make_pair(listener, address.bytes());
+  const auto found = guesses_.find(key);
+  if (found != guesses_.end()) return *found->second;
+  static DialectGuess shared;
+  if (guesses_.size() >= kMostGuesses) return shared;
+  return *guesses_.emplace(key, std::make_unique<DialectGuess>()).first->second;
+}
+
+}  // namespace muster::mindspore

@@ -1,0 +1,94 @@
+// The TCP server for MindSpore's frames: one thread, one epoll, any number of listening sockets. A client that stalls,
+// floods, or doesn't read costs the others no more than a few milliseconds: each turn serves each ready client a few
+// frames, and one TLS handshake.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/ip_address.h"
+#include "common/log.h"
+#include "common/mindspore/connection.h"
+#include "common/mindspore/mailbox.h"
+#include "common/unique_fd.h"
+
+namespace muster::mindspore {
+
+struct ServerOptions {
+  size_t max_connections = 4096;
+  std::function<bool(const IpAddress& peer)> lets_in;  // empty: everybody. Called by the server's thread
+  std::shared_ptr<const TlsStore> tls;                 // null: no TLS
+  bool needs_tls = false;                              // frames outside of TLS are refused
+};
+
+class Server {
+ public:
+  // `cluster` and `clock` must outlive this.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options, Cluster& cluster, const Clock& clock);
+  // Answers what is in flight and closes everything.
+  ~Server();
+
+  // Any thread. `port` 0: the kernel chooses. `listener` becomes Peer::listener. Returns the port; an error names the
+  // address.
+  absl::StatusOr<uint16_t> Listen(const IpAddress& address, uint16_t port, uint32_t listener);
+  // Any thread: these sockets take no new clients any more.
+  void StopListening(uint32_t listener);
+
+ private:
+  struct Listener {
+    UniqueFd fd;
+    uint32_t listener = 0;
+    std::string own_address;  // "ip:port"; empty for a wildcard: each connection's own
+  };
+
+  Server(ServerOptions options, Cluster& cluster, const Clock& clock, UniqueFd epoll);
+  void Run();
+  int WaitMs() const;
+  void Accept(Listener& listener);
+  bool MakeRoom();
+  void Touch(uint64_t id, uint32_t events);
+  void ServeReady();
+  void ShakeHands();
+  void Look(uint64_t id, Connection& connection);
+  void Watch(uint64_t id, const Connection& connection);
+  void Remove(uint64_t id);
+  void Tick();
+  std::shared_ptr<const TlsAcceptor> Acceptor();
+  DialectGuess& GuessOf(uint32_t listener, const IpAddress& address);
+
+  const ServerOptions options_;
+  Cluster& cluster_;
+  const Clock& clock_;
+  CountedLog counted_;
+  const UniqueFd epoll_;
+  const std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
+
+  // Of the thread.
+  bool is_stopping_ = false;
+  ConnectionContext context_;
+  uint64_t last_id_ = 0;
+  std::unordered_map<uint64_t, Listener> listeners_;
+  std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;
+  std::unordered_map<uint64_t, uint32_t> watched_;  // the epoll events of each connection
+  std::set<uint64_t> ready_;                        // have work that no socket tells of
+  std::set<uint64_t> delayed_;                      // have answers that are kept back for a moment
+  std::deque<uint64_t> handshakes_;
+  std::map<std::pair<uint32_t, std::string>, std::unique_ptr<DialectGuess>> guesses_;
+  std::shared_ptr<const TlsAcceptor> acceptor_;
+  MonotonicTime next_tick_;
+  bool are_listeners_paused_ = false;
+
+  std::thread thread_;  // last: it uses the rest
+};
+
+}  // namespace muster::mindspore

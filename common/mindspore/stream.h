@@ -1,0 +1,55 @@
+// An accepted TCP connection that never blocks, plain or with TLS: the client's first byte decides (0x16 begins a TLS
+// handshake). Owned by the server's thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/mindspore/tls_acceptor.h"
+#include "common/unique_fd.h"
+
+namespace muster::mindspore {
+
+class Stream {
+ public:
+  enum class Io { kDone, kAgain, kClosed, kFailed };
+
+  // A connected, nonblocking socket.
+  explicit Stream(UniqueFd fd) : fd_(std::move(fd)) {}
+
+  // Whether the first byte begins TLS; kAgain while it has not come.
+  Io LooksLikeTls(bool* is_tls) const;
+  // Once, before the first Read. False when memory is short.
+  bool BeginTls(std::shared_ptr<const TlsAcceptor> acceptor);
+  // Until it is no longer kAgain. Costs milliseconds of the processor.
+  Io Handshake();
+
+  // Appends at most `most` bytes to `out`.
+  Io Read(size_t most, std::string& out);
+  // `done`: how many of the bytes were taken.
+  Io Write(std::string_view bytes, size_t* done);
+
+  // Decrypted bytes wait, which poll does not tell of.
+  bool HasHiddenInput() const { return ssl_ != nullptr && SSL_pending(ssl_.get()) > 0; }
+  // With TLS, a read may wait for the socket to become writable, and the other way round.
+  bool wants_write() const { return wants_write_; }
+  bool has_tls() const { return ssl_ != nullptr; }
+  const CheckedClient& client() const { return *client_; }
+  int fd() const { return fd_.get(); }
+  // What the last kFailed was for.
+  const std::string& error() const { return error_; }
+
+ private:
+  Io TlsResult(int result);
+
+  UniqueFd fd_;
+  std::shared_ptr<const TlsAcceptor> acceptor_;
+  std::unique_ptr<CheckedClient> client_ = std::make_unique<CheckedClient>();  // SSL points to it
+  SslPtr ssl_;
+  bool wants_write_ = false;
+  std::string error_;
+};
+
+}  // namespace muster::mindspore

@@ -1,0 +1,49 @@
+// --mindspore_port: the TCP port at which MindSpore processes register without an agent.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/memory_job_store.h"
+#include "common/mindspore/server.h"
+#include "scheduler/mindspore/direct_cluster.h"
+
+namespace muster::scheduler {
+
+class DirectPort final : public mindspore::Cluster {
+ public:
+  struct Options {
+    DirectOptions cluster;
+    std::vector<IpAddress> addresses;
+    uint16_t port = 0;
+    std::shared_ptr<const TlsStore> tls;  // null: plain
+    bool needs_tls = false;
+  };
+
+  // Listening when it returns. `clock` must outlive this.
+  static absl::StatusOr<std::unique_ptr<DirectPort>> Open(const Options& options, const Clock& clock);
+
+  mindspore::Admission Register(const mindspore::Peer& peer, const mindspore::Registration& registration) override;
+  mindspore::LeaveResult Unregister(const mindspore::Peer& peer, const std::string& node_id) override;
+  std::optional<mindspore::Health> Heartbeat(const mindspore::Peer& peer, const std::string& node_id) override;
+  std::optional<std::vector<std::string>> HostNames(const mindspore::Peer& peer, const std::string& role) override;
+  std::optional<std::string> Published(const mindspore::Peer& peer, const std::string& key) override;
+  JobStore& Store(const mindspore::Peer& peer) override;
+  void ConnectionClosed(const mindspore::Peer& peer) override;
+  void Tick() override;
+
+ private:
+  DirectPort(const DirectOptions& options, const Clock& clock);
+  void SayNotes();
+
+  const Clock& clock_;
+  DirectCluster cluster_;  // of the server's thread
+  MemoryJobStore store_;
+  uint64_t stored_generation_ = 1;
+  std::unique_ptr<mindspore::Server> server_;  // last: it asks the others
+};
+
+}  // namespace muster::scheduler

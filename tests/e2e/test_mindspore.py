@@ -1,0 +1,305 @@
+"""MindSpore's protocol at both ends (an agent's gateway, --mindspore_port), with the reference client."""
+
+import asyncio
+import json
+import os
+import re
+import socket
+import struct
+import sys
+import threading
+import time
+
+import pytest
+
+import mindspore_client as client
+from muster import BIN, HERE, SLOWNESS, WITH_TLS, eventually
+
+CLIENT = HERE / "mindspore_client.py"
+VERSIONS = list(client.VERSIONS)
+BEAT_LIMIT = 0.05
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def start_direct(cluster, workers, *words):
+    """A scheduler with --mindspore_port; returns that port."""
+    port = free_port()
+    scheduler = cluster.start_scheduler("--worker_num", workers, "--mindspore_port", port, *words)
+    scheduler.expect_said(r"may register at")
+    return port
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("workers", [1, 8, 128, 129, 1000])
+def test_gateway(cluster, version, workers):
+    """One program acts as all processes of the agent."""
+    agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", workers, "--per_node", "--",
+                                    sys.executable, CLIENT, version, 0, workers])
+    agent.expect(0, timeout=120)
+    told = json.loads(re.search(r"^\{.*\}$", agent.output(), re.MULTILINE).group(0))
+    assert told["ranks"] == list(range(workers))
+    assert all(int(rank) == local for rank, local in told["local"].items())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("workers", [1, 8, 128, 129, 1000])
+def test_without_an_agent(cluster, version, workers):
+    port = start_direct(cluster, workers)
+    processes = asyncio.run(client.whole_life(version, "127.0.0.1", port, range(workers), workers))
+    assert sorted(process.rank for process in processes) == list(range(workers))
+    assert all(process.nodes == workers for process in processes)
+
+
+def test_a_port_for_each_slot(cluster):
+    script = "import os, sys; os.execv(sys.executable, [sys.executable, %r, '2.10', os.environ['MS_NODE_ID'], '1'])"
+    agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", 3, "--", sys.executable,
+                                    "-c", script % str(CLIENT)])
+    agent.expect(0, timeout=60)
+    for rank in range(3):
+        assert re.search(r'\[rank %d\] \{"ranks": \[%d\], "local": \{"%d": %d\}' % (rank, rank, rank, rank),
+                         agent.output()), agent.tail()
+
+
+def test_two_machines_of_one_name(cluster, network):
+    """The namespaces share the host name; the store is the scheduler's; the gateway is on the node's own address."""
+    first, second = network.pair()
+    cluster.start_scheduler("--worker_num", 4, "--once", host=first.address, netns=first.name)
+    script = ("import os, sys; print('at', os.environ['MS_SCHED_HOST']); sys.stdout.flush(); "
+              "os.execv(sys.executable, [sys.executable, %r, '2.4', os.environ['MS_NODE_ID'], '1'])" % str(CLIENT))
+    agents = [cluster.start_agent("agent%d" % i, ["--worker_num", 4, "--local_worker_num", 2, "--node_rank", i],
+                                  [sys.executable, "-c", script], netns=machine.name)
+              for i, machine in enumerate((first, second))]
+    for number, (agent, machine) in enumerate(zip(agents, (first, second))):
+        agent.expect(0, timeout=60)
+        assert "at %s" % machine.address in agent.output()
+        for local in range(2):
+            rank = 2 * number + local
+            assert '"local": {"%d": %d}' % (rank, local) in agent.output(), agent.tail()
+
+
+def test_only_this_machine_reaches_the_gateway(cluster, network):
+    first, second = network.pair()
+    cluster.start_scheduler("--worker_num", 1, host=first.address, netns=first.name)
+    command = ["sh", "-c", "echo port $MS_SCHED_PORT; sleep 100"]
+    agent = cluster.start_agent("agent", ["--worker_num", 1], command, netns=first.name)
+    port = int(agent.expect_said(r"^port (\d+)").group(1))
+    probe = ("import socket, sys; s = socket.create_connection((%r, %d), 5); s.settimeout(5); "
+             "s.sendall(b'RPC0'); print('got', s.recv(1))" % (first.address, port))
+    assert "got b''" in second.run(sys.executable, "-c", probe)
+    agent.expect_said("only processes of this machine are served here")
+
+
+class Beats:
+    """A well-behaved process whose heartbeats are timed, in a thread of its own."""
+
+    def __init__(self, port, workers=1):
+        self.port, self.workers, self.times, self.is_over = port, workers, [], False
+
+    def __enter__(self):
+        self.sock = socket.create_connection(("127.0.0.1", self.port))
+        self.sock.settimeout(10)
+        self.ask(b"0", client.field(1, "0") + client.field(3, "MS_WORKER"))
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+        return self
+
+    def ask(self, name, body):
+        self.sock.sendall(client.frame(name, body))
+        header = self.sock.recv(20, socket.MSG_WAITALL)
+        self.sock.recv(sum(struct.unpack(">4I", header[4:])), socket.MSG_WAITALL)
+
+    def run(self):
+        while not self.is_over:
+            begin = time.monotonic()
+            self.ask(b"2", client.field(1, "0"))
+            self.times.append(time.monotonic() - begin)
+            time.sleep(0.02)
+
+    def __exit__(self, *_):
+        self.is_over = True
+        self.thread.join()
+        self.sock.close()
+
+
+def stalled(port):
+    sock = socket.create_connection(("127.0.0.1", port))
+    sock.sendall(client.frame("6", b"x" * 1000)[:500])
+    return sock
+
+
+def huge(port):
+    sock = socket.create_connection(("127.0.0.1", port))
+    sock.sendall(b"RPC0" + struct.pack(">4I", 1, 1, 1, 2147479552) + b"x" * 100)
+    return sock
+
+
+def odd_names(port):
+    sock = socket.create_connection(("127.0.0.1", port))
+    for name in ("", "x", "-1", "9" * 30):
+        sock.sendall(client.frame(name, b"body"))
+    return sock
+
+
+def unread(port):
+    """Asks and never reads."""
+    sock = socket.create_connection(("127.0.0.1", port))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.setblocking(False)
+    request = client.frame("9", b"MS_WORKER") * 200
+    try:
+        while sock.send(request):
+            pass
+    except BlockingIOError:
+        pass
+    return sock
+
+
+def half_handshake(port):
+    sock = socket.create_connection(("127.0.0.1", port))
+    sock.sendall(b"\x16\x03\x01\x00\xff\x01")
+    return sock
+
+
+@pytest.mark.parametrize("attack,count", [(stalled, 100), (huge, 100), (odd_names, 100), (unread, 20),
+                                          (half_handshake, 100)], ids=lambda value: getattr(value, "__name__", value))
+def test_nobody_else_waits(cluster, measured, attack, count):
+    port = start_direct(cluster, 1)
+    with Beats(port) as beats:
+        time.sleep(0.3)
+        sockets = [attack(port) for _ in range(count)]
+        time.sleep(1)
+    assert len(beats.times) > 20
+    measured("slowest heartbeat beside %s" % attack.__name__, max(beats.times), at_most=BEAT_LIMIT)
+    for sock in sockets:
+        sock.close()
+
+
+def test_many_connections(cluster, measured):
+    """Beyond its limit the silent ones make room; who has spoken stays."""
+    port = start_direct(cluster, 1)
+    with Beats(port) as beats:
+        crowd = [socket.create_connection(("127.0.0.1", port)) for _ in range(1000)]
+        time.sleep(1.5)
+        late = socket.create_connection(("127.0.0.1", port))
+        late.settimeout(5)
+        late.sendall(client.frame("9", b"MS_WORKER"))
+        assert late.recv(4) == b"RPC0"
+    measured("slowest heartbeat beside 1,000 connections", max(beats.times), at_most=BEAT_LIMIT)
+    for sock in crowd:
+        sock.close()
+
+
+def test_slow_readers_and_half_messages_are_cut(cluster):
+    port = start_direct(cluster, 1)
+    sockets = [stalled(port), unread(port)]
+    for sock in sockets:
+        sock.settimeout(30)
+        sock.setblocking(True)
+        sock.settimeout(30)
+
+        def is_cut(sock=sock):
+            try:
+                while True:
+                    if not sock.recv(65536):
+                        return True
+            except ConnectionError:
+                return True
+        if sock is sockets[0]:
+            assert is_cut()
+    eventually(lambda: "was begun and not ended" in cluster.scheduler.output(), 20, "the half message is told")
+    for sock in sockets:
+        sock.close()
+
+
+def test_two_ids_of_one_number(cluster):
+    port = start_direct(cluster, 2)
+
+    async def run():
+        first = client.Process("2.10", "127.0.0.1", port, "1", 2)
+        await first.start()
+        second = client.Process("2.10", "127.0.0.1", port, "01", 2)
+        with pytest.raises(client.Refused, match='both mean rank 1'):
+            await second.start(retries=1)
+        first.crash()
+    asyncio.run(run())
+
+
+def test_a_crash_is_told_within_seconds(cluster, measured):
+    """MindSpore's own scheduler notices after MS_NODE_TIMEOUT, here 600 s."""
+    port = start_direct(cluster, 2)
+
+    async def run():
+        pair = [client.Process("2.7", "127.0.0.1", port, str(i), 2) for i in range(2)]
+        await asyncio.gather(*(process.start() for process in pair))
+        await asyncio.gather(*(process.form() for process in pair))
+        begin = time.monotonic()
+        pair[1].crash()
+        while not pair[0].abnormal:
+            await asyncio.sleep(0.05)
+            assert time.monotonic() - begin < 30 * SLOWNESS
+        return time.monotonic() - begin
+    measured("from the crash to the survivor's knowing", asyncio.run(run()), at_most=5)
+    cluster.scheduler.expect_said(r"process of rank 1 .* is dead: its connections broke")
+
+
+def test_with_recovery_a_process_returns(cluster):
+    port = start_direct(cluster, 2, "--enable_recovery", 1)
+
+    async def run():
+        pair = [client.Process("2.10", "127.0.0.1", port, str(i), 2) for i in range(2)]
+        await asyncio.gather(*(process.start() for process in pair))
+        await asyncio.gather(*(process.form() for process in pair))
+        pair[1].crash()
+        await asyncio.sleep(3)
+        assert pair[0].abnormal == 0
+        again = client.Process("2.10", "127.0.0.1", port, "1", 2)
+        await again.start()
+        assert again.rank == 1
+        await asyncio.gather(pair[0].leave(), again.leave())
+    asyncio.run(run())
+
+
+def test_gateway_off(cluster):
+    cluster.start_scheduler("--worker_num", 1)
+    agent = cluster.start_agent("agent", ["--worker_num", 1, "--mindspore_gateway", "off"],
+                                ["sh", "-c", "echo port $MS_SCHED_PORT"])
+    agent.expect(0)
+    assert "port %d" % cluster.scheduler.port in agent.output()
+
+
+def test_the_scheduler_is_away(cluster):
+    """What was read is known still; other keys are not there, at once."""
+    scheduler = cluster.start_scheduler("--worker_num", 1)
+    script = cluster.folder / "away.py"
+    script.write_text("""
+import asyncio, os, sys, time
+sys.path.insert(0, %r)
+import mindspore_client as client
+async def main():
+    process = client.Process("2.10", os.environ["MS_SCHED_HOST"], int(os.environ["MS_SCHED_PORT"]), 0, 1)
+    await process.start()
+    await process.form()
+    await process.write("known", "value")
+    assert await process.poll("known") == "value"
+    print("ready", flush=True)
+    while not os.path.exists("gone"):
+        await asyncio.sleep(0.05)
+    begin = time.monotonic()
+    assert await process.read("known") == "value"
+    assert await process.read("unknown") is None
+    assert time.monotonic() - begin < 12
+    await process.leave()
+    print("done", flush=True)
+asyncio.run(main())
+""" % str(HERE))
+    agent = cluster.start_agent("agent", ["--worker_num", 1], [sys.executable, script])
+    agent.expect_said("^ready")
+    scheduler.send(9)
+    scheduler.wait(10)
+    (cluster.folder / "gone").touch()
+    agent.expect_said("^done", timeout=30)

@@ -1,0 +1,105 @@
+// What a hostile process may send to MindSpore's ports: bytes, cut in pieces, through the decoder and the handlers,
+// over a gateway's slots and a direct cluster. The first byte says how the rest is cut and who answers.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/check.h"
+#include "common/limits.h"
+#include "common/memory_job_store.h"
+#include "common/mindspore/handlers.h"
+#include "scheduler/mindspore/direct_port.h"
+#include "worker_agent/gateway/mindspore/slots.h"
+
+namespace muster {
+namespace {
+
+agent::GatewayRound Round() {
+  agent::GatewayRound round;
+  round.run = round.round = 1;
+  round.host_name = "host";
+  round.assignment.set_worker_num(2);
+  round.assignment.set_role(v1::ROLE_WORKER);
+  round.assignment.add_slots()->set_rank(0);
+  round.assignment.add_slots()->set_rank(1);
+  return round;
+}
+
+// The pure cluster, with a clock that moves a second with each call.
+class Direct final : public mindspore::Cluster {
+ public:
+  explicit Direct(JobStore& store) : store_(store), cluster_({.worker_num = 2, .server_num = 1}) {}
+  mindspore::Admission Register(const mindspore::Peer& peer, const mindspore::Registration& message) override {
+    return cluster_.Register(peer, message, Later());
+  }
+  mindspore::LeaveResult Unregister(const mindspore::Peer&, const std::string& id) override {
+    return cluster_.Unregister(id);
+  }
+  std::optional<mindspore::Health> Heartbeat(const mindspore::Peer& peer, const std::string& id) override {
+    cluster_.Tick(Later());
+    return cluster_.Heartbeat(peer, id, now_);
+  }
+  std::optional<std::vector<std::string>> HostNames(const mindspore::Peer&, const std::string& role) override {
+    return cluster_.HostNames(role);
+  }
+  std::optional<std::string> Published(const mindspore::Peer&, const std::string& key) override {
+    return cluster_.Published(key);
+  }
+  JobStore& Store(const mindspore::Peer&) override { return store_; }
+  void ConnectionClosed(const mindspore::Peer& peer) override { cluster_.ConnectionClosed(peer, Later()); }
+
+ private:
+  MonotonicTime Later() { return now_ = now_ + absl::Seconds(1); }
+  JobStore& store_;
+  scheduler::DirectCluster cluster_;
+  MonotonicTime now_ = MonotonicTime::FromNanoseconds(1);
+};
+
+void Play(mindspore::Cluster& cluster, std::string_view bytes, size_t step) {
+  mindspore::FrameDecoder decoder;
+  mindspore::Peer peer;
+  mindspore::Dialect dialect = mindspore::Dialect::kOld;
+  for (size_t at = 0; at < bytes.size(); at += step) {
+    decoder.Append(bytes.substr(at, step));
+    MUSTER_CHECK(decoder.buffered() <= bytes.size(), "only what has come is held");
+    while (true) {
+      auto frame = decoder.Next();
+      if (!frame.ok()) return;
+      if (!frame->has_value()) break;
+      MUSTER_CHECK((*frame)->name.size() <= kMaxMindSporeStringBytes && (*frame)->body.size() <= kMaxMindSporeBodyBytes,
+                   "limits hold");
+      const auto number = mindspore::RequestNumber((*frame)->name);
+      if (!number) continue;
+      peer.connection = 1 + *number % 3;
+      const auto answers = std::make_shared<int>(0);  // a key that is waited for is answered at the store's end
+      const mindspore::Answer answer = mindspore::HandleRequest(cluster, peer, dialect, *number, (*frame)->body,
+                                                                [answers](const mindspore::Answer&) { ++*answers; });
+      MUSTER_CHECK(*number != mindspore::kWriteMetadata || answer.kind == mindspore::Answer::Kind::kSilence,
+                   "a write is never answered");
+      MUSTER_CHECK(*answers <= 1, "at most one answer");
+      dialect = dialect == mindspore::Dialect::kOld ? mindspore::Dialect::kNew : mindspore::Dialect::kOld;
+    }
+  }
+  cluster.ConnectionClosed(peer);
+}
+
+}  // namespace
+}  // namespace muster
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const size_t step = 1 + (data[0] >> 1);
+  if ((data[0] & 1) != 0) {
+    muster::MemoryJobStore store(muster::Clock::System());
+    muster::Direct direct(store);
+    muster::Play(direct, bytes, step);
+  } else {
+    muster::MemoryJobStore store(muster::Clock::System());
+    muster::agent::MindSporeSlots slots(store, {});
+    slots.BeginRound(muster::Round());
+    muster::Play(slots, bytes, step);
+  }
+  return 0;
+}

@@ -1,0 +1,48 @@
+// What the MindSpore processes of this agent take for their scheduler: one port for each slot, on the node's own
+// address (a worker's CPU collectives listen on the address that it reaches its scheduler from), open to this machine
+// only. Their heartbeats end here; their metadata goes to the job's store. No process notices whether ms-scheduler is
+// there.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/job_store.h"
+#include "common/mindspore/server.h"
+#include "common/tls/tls_store.h"
+#include "worker_agent/gateway/mindspore/slots.h"
+
+namespace muster::agent {
+
+struct MindSporeGatewayOptions {
+  std::vector<uint16_t> ports;           // reserved, one for each slot
+  std::shared_ptr<const TlsStore> tls;   // for scripts that call set_ps_context(enable_ssl=True); null: none
+  std::function<bool()> store_has_room;  // empty: always
+};
+
+class MindSporeGateway {
+ public:
+  // `store` and `clock` must outlive this. Nothing listens before the first round.
+  MindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock);
+
+  // Before the processes of a round start, and again when some are started anew. From then on the ports are open at
+  // `own_address`. The error names the address and what to do.
+  absl::Status BeginRound(const IpAddress& own_address, GatewayRound round);
+
+  uint16_t port(uint32_t slot) const { return options_.ports[slot]; }
+  bool has_slot(uint32_t slot) const { return slot < options_.ports.size(); }
+
+ private:
+  const MindSporeGatewayOptions options_;
+  const Clock& clock_;
+  MindSporeSlots slots_;
+  std::unique_ptr<mindspore::Server> server_;  // asks slots_
+  std::string address_;                        // where it listens; empty: nowhere
+};
+
+}  // namespace muster::agent

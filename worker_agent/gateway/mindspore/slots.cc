@@ -1,0 +1,168 @@
+#include "worker_agent/gateway/mindspore/slots.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/limits.h"
+#include "common/text.h"
+#include "worker_agent/gateway/mindspore/host_names.h"
+
+namespace muster::agent {
+namespace {
+
+using mindspore::Admission;
+using mindspore::Health;
+using mindspore::LeaveResult;
+using mindspore::Peer;
+
+constexpr char kPortRanges[] = "node_port_range";
+// As MindSpore's own scheduler shares them out.
+constexpr uint32_t kFirstPort = 8118;
+constexpr uint32_t kPortsEach = 2048;
+constexpr uint32_t kLastPort = 65535;
+
+bool IsNumber(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
+}
+
+Admission Refuse(const std::string& reason) {
+  Admission admission;
+  admission.reason = reason;
+  return admission;
+}
+
+}  // namespace
+
+std::optional<v1::Role> RoleOfMindSpore(const std::string& role) {
+  if (role == "MS_WORKER") return v1::ROLE_WORKER;
+  if (role == "MS_PSERVER" || role == "MS_SERVER") return v1::ROLE_SERVER;
+  return std::nullopt;
+}
+
+void MindSporeSlots::BeginRound(GatewayRound round) {
+  const MutexLock lock(mutex_);
+  if (round.run != round_.run || round.round != round_.round) {
+    processes_.clear();
+    left_.clear();
+  }
+  round_ = std::move(round);
+}
+
+std::optional<uint32_t> MindSporeSlots::RankFor(uint32_t slot, const std::string& node_id) const {
+  const v1::Assignment& assignment = round_.assignment;
+  if (slot >= static_cast<uint32_t>(assignment.slots_size())) return std::nullopt;
+  if (!IsNumber(node_id)) return assignment.slots(static_cast<int>(slot)).rank();
+  uint32_t number = 0;
+  if (!absl::SimpleAtoi(node_id, &number)) return std::nullopt;
+  for (const v1::SlotAssignment& own : assignment.slots()) {
+    if (own.rank() == number) return number;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint32_t> MindSporeSlots::RankOfNode(const std::string& node_id) const {
+  for (const auto& [rank, process] : processes_) {
+    if (process.node_id == node_id) return rank;
+  }
+  return std::nullopt;
+}
+
+uint32_t MindSporeSlots::NodeCount() const { return round_.assignment.worker_num() + round_.assignment.server_num(); }
+
+Admission MindSporeSlots::Register(const Peer& peer, const mindspore::Registration& registration) {
+  const std::string& node_id = registration.node_id();
+  const MutexLock lock(mutex_);
+  if (node_id.empty() || node_id.size() > kMaxIdBytes) {
+    return Refuse(
+        absl::StrCat("a node id must have 1 to ", kMaxIdBytes, " bytes; leave MS_NODE_ID as ms-worker set it"));
+  }
+  const std::optional<v1::Role> role = RoleOfMindSpore(registration.role());
+  if (role != round_.assignment.role()) {
+    return Refuse(absl::StrCat("the role is ", Quoted(registration.role()), ", but this process was started as ",
+                               round_.assignment.role() == v1::ROLE_SERVER ? "MS_PSERVER" : "MS_WORKER",
+                               "; leave MS_ROLE as ms-worker set it"));
+  }
+  const std::optional<uint32_t> rank = RankFor(peer.listener, node_id);
+  if (!rank) {
+    return Refuse(absl::StrCat("MS_NODE_ID is ", Quoted(node_id),
+                               ", which is no rank of this node in the current round; leave MS_NODE_ID as ms-worker "
+                               "set it"));
+  }
+  Process& process = processes_[*rank];
+  if (!process.node_id.empty() && process.node_id != node_id && process.connection != 0) {
+    return Refuse(absl::StrCat("rank ", *rank, " is taken by the process with MS_NODE_ID ", Quoted(process.node_id),
+                               ", which is still connected; ", Quoted(node_id), " means the same rank"));
+  }
+  process = {node_id, peer.connection};
+  left_.erase(node_id);
+  return {true, *rank, NodeCount(), ""};
+}
+
+LeaveResult MindSporeSlots::Unregister(const Peer&, const std::string& node_id) {
+  const MutexLock lock(mutex_);
+  // A client whose first try was answered too late tries again, for ever if need be.
+  if (left_.contains(node_id)) return LeaveResult::kDone;
+  const std::optional<uint32_t> rank = RankOfNode(node_id);
+  if (!rank) return LeaveResult::kUnknownNode;
+  processes_.erase(*rank);
+  left_.emplace(node_id, *rank);
+  return LeaveResult::kDone;
+}
+
+std::optional<Health> MindSporeSlots::Heartbeat(const Peer&, const std::string& node_id) {
+  const MutexLock lock(mutex_);
+  if (!RankOfNode(node_id)) return std::nullopt;
+  return Health{mindspore::TopologyState::kInitialized, NodeCount(), 0};
+}
+
+std::optional<std::vector<std::string>> MindSporeSlots::HostNames(const Peer&, const std::string& role_name) {
+  const MutexLock lock(mutex_);
+  const std::optional<v1::Role> role = RoleOfMindSpore(role_name);
+  if (!role || round_.peers == nullptr) return std::nullopt;
+  return NamesOfRanks(*round_.peers, *role, round_.assignment.node_rank(), round_.host_name);
+}
+
+std::optional<std::string> MindSporeSlots::Published(const Peer&, const std::string& key) {
+  const MutexLock lock(mutex_);
+  if (key == kPortRanges) return PortRanges();
+  for (const char* role : {"MS_WORKER", "MS_PSERVER", "MS_SERVER"}) {
+    if (!absl::StartsWith(key, role)) continue;
+    const std::string node_id(absl::StripPrefix(key, role));
+    if (const std::optional<uint32_t> rank = RankOfNode(node_id)) return std::to_string(*rank);
+  }
+  return std::nullopt;
+}
+
+// Versions up to 2.4.1 look for their node id or for their host name.
+std::string MindSporeSlots::PortRanges() const {
+  mindspore::PortRanges ranges;
+  mindspore::PortRange whole;
+  whole.set_min_port(kFirstPort);
+  whole.set_max_port(kLastPort);
+  (*ranges.mutable_ranges())[round_.host_name] = whole;
+  constexpr uint32_t kRanges = (kLastPort + 1 - kFirstPort) / kPortsEach;
+  for (const v1::SlotAssignment& slot : round_.assignment.slots()) {
+    const auto process = processes_.find(slot.rank());
+    if (process == processes_.end()) continue;
+    mindspore::PortRange range;
+    range.set_min_port(kFirstPort + slot.local_rank() % kRanges * kPortsEach);
+    range.set_max_port(range.min_port() + kPortsEach - 1);
+    (*ranges.mutable_ranges())[process->second.node_id] = range;
+  }
+  return ranges.SerializeAsString();
+}
+
+void MindSporeSlots::ConnectionClosed(const Peer& peer) {
+  const MutexLock lock(mutex_);
+  for (auto& [rank, process] : processes_) {
+    if (process.connection == peer.connection) process.connection = 0;
+  }
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,75 @@
+// The agent's slots as MindSpore processes see them: a cluster that is complete, in which they find the rank that they
+// already have. Thread-safe; no I/O.
+//
+// Each slot has a listening port of its own, so that a connection tells whose it is. The round is closed before any
+// process starts, so every heartbeat is answered "initialised"; nobody is ever called abnormal, because the agent
+// itself ends the processes of a round that was given up.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/job_store.h"
+#include "common/mindspore/cluster.h"
+#include "common/mutex.h"
+#include "muster/v1/rendezvous.pb.h"
+
+namespace muster::agent {
+
+// What a round is to this agent.
+struct GatewayRound {
+  uint64_t run = 0;
+  uint32_t round = 0;
+  v1::Assignment assignment;
+  std::string host_name;                      // this machine's
+  std::shared_ptr<const v1::PeerList> peers;  // null: not known, then there are no host names
+};
+
+class MindSporeSlots final : public mindspore::Cluster {
+ public:
+  // `store` must outlive this. `has_room`: whether it takes a write now; empty: always.
+  MindSporeSlots(JobStore& store, std::function<bool()> has_room) : store_(store), has_room_(std::move(has_room)) {}
+
+  void BeginRound(GatewayRound round);
+
+  mindspore::Admission Register(const mindspore::Peer& peer, const mindspore::Registration& registration) override;
+  mindspore::LeaveResult Unregister(const mindspore::Peer& peer, const std::string& node_id) override;
+  std::optional<mindspore::Health> Heartbeat(const mindspore::Peer& peer, const std::string& node_id) override;
+  std::optional<std::vector<std::string>> HostNames(const mindspore::Peer& peer, const std::string& role) override;
+  std::optional<std::string> Published(const mindspore::Peer& peer, const std::string& key) override;
+  JobStore& Store(const mindspore::Peer&) override { return store_; }
+  bool HasRoomForWrites() override { return !has_room_ || has_room_(); }
+  void ConnectionClosed(const mindspore::Peer& peer) override;
+
+ private:
+  struct Process {
+    std::string node_id;
+    uint64_t connection = 0;  // that it registered on; 0: closed
+  };
+
+  // The slot's rank, or the one of another slot of this agent that a numeric id names (a command that starts the
+  // processes of all slots by itself); std::nullopt for a number that is no rank of this agent.
+  std::optional<uint32_t> RankFor(uint32_t slot, const std::string& node_id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<uint32_t> RankOfNode(const std::string& node_id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint32_t NodeCount() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string PortRanges() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  JobStore& store_;
+  const std::function<bool()> has_room_;
+  Mutex mutex_;
+  GatewayRound round_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint32_t, Process> processes_ ABSL_GUARDED_BY(mutex_);  // by rank
+  std::map<std::string, uint32_t> left_ ABSL_GUARDED_BY(mutex_);   // node ids that have unregistered
+};
+
+// What MindSpore calls a role; std::nullopt: no process of a training job.
+std::optional<v1::Role> RoleOfMindSpore(const std::string& role);
+
+}  // namespace muster::agent
