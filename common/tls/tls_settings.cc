@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,15 @@ namespace {
 
 constexpr const char* kPasswordVariables[] = {"MS_TLS_SERVER_PASSWORD", "MS_TLS_CLIENT_PASSWORD",
                                               "MS_TLS_SERVER_PASSWORD_FILE", "MS_TLS_CLIENT_PASSWORD_FILE"};
+
+absl::StatusOr<Secret> CheckedPassword(Secret password, const std::string& where) {
+  const std::string& text = password.text();
+  if (text.size() <= kMaxPasswordBytes && text.find_first_of(std::string("\0\r\n", 3)) == std::string::npos) {
+    return password;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("the password of ", where, " must be one line of at most ", kMaxPasswordBytes, " bytes"));
+}
 
 }  // namespace
 
@@ -61,7 +71,7 @@ PasswordSource PasswordFrom(const std::map<std::string, std::string>& environmen
 absl::StatusOr<Secret> ReadPassword(
     const PasswordSource& source, bool allow_readable,
     const std::function<absl::StatusOr<TlsFile>(const std::string& path, FileSecrecy secrecy)>& read) {
-  if (source.file.empty()) return source.text;
+  if (source.file.empty()) return CheckedPassword(source.text, source.variable);
   absl::StatusOr<TlsFile> file =
       read(source.file, allow_readable ? FileSecrecy::kPrivateReadable : FileSecrecy::kPrivate);
   if (!file.ok())
@@ -69,7 +79,9 @@ absl::StatusOr<Secret> ReadPassword(
   const size_t end = file->bytes.find_first_of("\r\n");
   Secret password(file->bytes.substr(0, end));
   Wipe(file->bytes);
-  return password;
+  const std::string where = absl::StrCat(source.variable, " (", source.file, ")");
+  if (password.empty()) return absl::InvalidArgumentError(absl::StrCat("the password of ", where, " is empty"));
+  return CheckedPassword(std::move(password), where);
 }
 
 void WipePasswordVariables(std::map<std::string, std::string>& environment) {

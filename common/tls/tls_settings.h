@@ -28,6 +28,8 @@ void AddTls(SettingsTable& table, TlsSettings* settings);
 
 enum class TlsRole { kServer, kClient };
 
+inline constexpr size_t kMaxPasswordBytes = 1024;
+
 // Where the password of a role's key comes from; read again at each reload.
 struct PasswordSource {
   Secret text;           // MS_TLS_SERVER_PASSWORD or MS_TLS_CLIENT_PASSWORD
@@ -35,9 +37,12 @@ struct PasswordSource {
   std::string variable;  // which of them is set, for messages; else the first's name
 };
 
+// One rule for all programs: the variable counts, and the one with _FILE only where that is not set, or empty.
 PasswordSource PasswordFrom(const std::map<std::string, std::string>& environment, TlsRole role);
 
-// The password; empty when none is given.
+// The password; empty when none is given. An error names the source: the file can't be read, others may read or change
+// it, its first line is empty, or the password is longer than kMaxPasswordBytes or has control characters that no line
+// of a file could hold.
 absl::StatusOr<Secret> ReadPassword(
     const PasswordSource& source, bool allow_readable,
     const std::function<absl::StatusOr<TlsFile>(const std::string& path, FileSecrecy secrecy)>& read = ReadTlsFile);

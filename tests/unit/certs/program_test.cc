@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/file_io.h"
+#include "common/tls/tls_settings.h"
 #include "ctl/certs/certs_program.h"
 #include "ctl/certs/password.h"
 
@@ -99,20 +100,26 @@ TEST_F(ProgramTest, PasswordsComeFromFilesAndVariables) {
   EXPECT_EQ(*ReadPasswords(file, {{"MS_TLS_SERVER_PASSWORD", "two"}})->client, "one");
   EXPECT_EQ(*ReadPasswords("", {{"MS_TLS_SERVER_PASSWORD", "two"}})->server, "two");
   EXPECT_FALSE(ReadPasswords("", {{"MS_TLS_SERVER_PASSWORD", "two"}})->client.has_value());
-  EXPECT_EQ(*ReadPasswords("", {{"MS_TLS_CLIENT_PASSWORD", "x"}, {"MS_TLS_CLIENT_PASSWORD_FILE", file}})->client,
-            "one");
+  EXPECT_EQ(*ReadPasswords("", {{"MS_TLS_CLIENT_PASSWORD_FILE", file}})->client, "one");
+  // As the programs that read the key have it.
+  const std::map<std::string, std::string> both = {{"MS_TLS_CLIENT_PASSWORD", "x"},
+                                                   {"MS_TLS_CLIENT_PASSWORD_FILE", file}};
+  EXPECT_EQ(*ReadPasswords("", both)->client, "x");
+  EXPECT_EQ(ReadPassword(PasswordFrom(both, TlsRole::kClient), false)->text(), "x");
   EXPECT_FALSE(ReadPasswords("", {})->server.has_value());
 }
 
 TEST_F(ProgramTest, APasswordFileThatOthersMayReadIsRefusedWithoutTellingIt) {
   const std::string file = root_ + "/word";
-  ASSERT_TRUE(WriteFileAtomically(file, "secret\n", 0644).ok());
+  ASSERT_TRUE(WriteFileAtomically(file, "geheimnis\n", 0644).ok());
   const std::string said(ReadPasswords(file, {}).status().message());
   EXPECT_THAT(said, HasSubstr("chmod 600"));
-  EXPECT_THAT(said, testing::Not(HasSubstr("secret")));
+  EXPECT_THAT(said, testing::Not(HasSubstr("geheimnis")));
   ASSERT_TRUE(WriteFileAtomically(file, "\n", 0600).ok());
   EXPECT_THAT(std::string(ReadPasswords(file, {}).status().message()), HasSubstr("empty"));
   ASSERT_TRUE(WriteFileAtomically(file, "a\nb", 0600).ok());
+  EXPECT_EQ(*ReadPasswords(file, {})->client, "a") << "the first line counts";
+  ASSERT_TRUE(WriteFileAtomically(file, std::string(1025, 'x'), 0600).ok());
   EXPECT_FALSE(ReadPasswords(file, {}).ok());
   EXPECT_FALSE(ReadPasswords(root_ + "/none", {}).ok());
 }
