@@ -108,7 +108,8 @@ struct FetchPeers {
   std::string digest;  // SHA-256 that the list must have; whoever fetches it checks that
 };
 
-// Start the processes of the slots that should run. `peer_list` is null beyond kMaxRanksInClusterFile.
+// Start the processes of the slots that should run. `peer_list` is null beyond kMaxRanksInClusterFile, unless
+// the options want it.
 struct Launch {
   v1::DesiredState desired;
   std::shared_ptr<const std::string> peer_list;
