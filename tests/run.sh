@@ -14,7 +14,7 @@ stages=(style unit sim e2e asan fuzz tsan)
 #   style  clang-format
 #   unit   unit, golden and contract tests, release build
 #   sim    the simulation's share for each change
-#   e2e    real processes, PyTorch 2.13 and Debian's 1.13
+#   e2e    real processes, PyTorch 2.13 and Debian's 1.13, MindSpore 2.10.0
 #   asan   unit, golden and contract tests, built by clang (for -Wthread-safety) with AddressSanitizer and
 #          UndefinedBehaviorSanitizer; with --long the end-to-end tests as well
 #   fuzz   libFuzzer on what reads foreign bytes: 5 minutes over all targets, with --long an hour for each
@@ -92,7 +92,7 @@ run_ctest() {  # run_ctest FOLDER NAME [ctest's words]
 
 run_pytest() {  # run_pytest NAME [pytest's words]
   local name=$1
-  MUSTER_PYTHON=$torch_python "${runs_under[@]}" /usr/bin/python3 -m pytest tests/e2e -q -rsf -p no:cacheprovider -o junit_family=legacy \
+  MUSTER_PYTHON=$torch_python MUSTER_MINDSPORE_PYTHON=$mindspore_python "${runs_under[@]}" /usr/bin/python3 -m pytest tests/e2e -q -rsf -p no:cacheprovider -o junit_family=legacy \
     --junitxml "$results/$name.xml" "${@:2}" "${pytest_words[@]}"
   local code=$?
   if [[ ! -s $results/$name.xml ]]; then echo "FAILED: pytest left no result ($name)"; is_broken=1; fi
@@ -105,7 +105,16 @@ prepare_torch() {
     echo "The tests go on with Debian's PyTorch only."
   }
 }
+prepare_mindspore() {
+  if mindspore_python=$(bash tests/e2e/venv_mindspore.sh); then
+    echo "The real MindSpore runs in these tests: $("$mindspore_python" -c 'import mindspore; print(mindspore.__version__)' 2>/dev/null)"
+  else
+    mindspore_python=
+    echo "The real MindSpore does NOT run in these tests; the reference client stands for it."
+  fi
+}
 torch_python=
+mindspore_python=
 runs_under=()  # what the end-to-end tests run under
 
 stage_style() {
@@ -127,6 +136,7 @@ stage_sim() {
 stage_e2e() {
   check "release build" build build release || return 1
   prepare_torch
+  prepare_mindspore
   MUSTER_BIN=$root/build/bin run_pytest e2e
   # Once more over mutual TLS: what a job and its recovery are made of.
   MUSTER_BIN=$root/build/bin MUSTER_E2E_TLS=1 run_pytest e2e_tls \

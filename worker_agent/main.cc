@@ -140,6 +140,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   options.agent.retry_num = settings.cluster_retry_num;
   options.agent.stop_timeout = settings.stop_timeout;
   options.agent.scheduler = JoinHostPort(settings.sched_host, settings.sched_port);
+  options.agent.wants_whole_peer_list = settings.mindspore_gateway == "on";  // MindSpore asks for all host names
   options.agent.has_command = !settings.command.empty();
   options.session.host = settings.sched_host;
   options.session.port = settings.sched_port;

@@ -49,8 +49,8 @@ v1::Refusal RefuseIdentity(const std::string& node_id, const std::string& owner,
 }
 
 // The owner of the id that the join is for, unless the join is that owner's. A scheduler that was started again and
-// looks at no names (--tls_identity=ca-only) can't tell owners from others, and must not lose a running job for that: of
-// a join without a name the incarnation is proof enough, 64 random bits that only the owner has.
+// looks at no names (--tls_identity=ca-only) can't tell owners from others, and must not lose a running job for that:
+// of a join without a name the incarnation is proof enough, 64 random bits that only the owner has.
 std::optional<v1::Refusal> RefuseStranger(const Run& run, const std::string& node_id, const JoinRequested& event) {
   const auto judge = [&](const std::string& owner, uint64_t incarnation) -> std::optional<v1::Refusal> {
     if (!IsSomebodyElses(owner, event.identity)) return std::nullopt;

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import re
 import socket
 import struct
@@ -13,7 +12,7 @@ import time
 import pytest
 
 import mindspore_client as client
-from muster import BIN, HERE, SLOWNESS, WITH_TLS, eventually
+from muster import BIN, HERE, SLOWNESS, eventually
 
 CLIENT = HERE / "mindspore_client.py"
 VERSIONS = list(client.VERSIONS)
@@ -88,9 +87,9 @@ def test_only_this_machine_reaches_the_gateway(cluster, network):
     command = ["sh", "-c", "echo port $MS_SCHED_PORT; sleep 100"]
     agent = cluster.start_agent("agent", ["--worker_num", 1], command, netns=first.name)
     port = int(agent.expect_said(r"^port (\d+)").group(1))
-    probe = ("import socket, sys; s = socket.create_connection((%r, %d), 5); s.settimeout(5); "
-             "s.sendall(b'RPC0'); print('got', s.recv(1))" % (first.address, port))
-    assert "got b''" in second.run(sys.executable, "-c", probe)
+    probe = ("import socket\ns = socket.create_connection((%r, %d), 5)\ns.settimeout(5)\n"
+             "try: print('got', s.recv(1))\nexcept ConnectionError: print('got reset')" % (first.address, port))
+    assert re.search("got (b''|reset)", second.run(sys.executable, "-c", probe))
     agent.expect_said("only processes of this machine are served here")
 
 
@@ -194,26 +193,23 @@ def test_many_connections(cluster, measured):
         sock.close()
 
 
-def test_slow_readers_and_half_messages_are_cut(cluster):
+def test_half_messages_are_cut(cluster):
     port = start_direct(cluster, 1)
-    sockets = [stalled(port), unread(port)]
-    for sock in sockets:
-        sock.settimeout(30)
-        sock.setblocking(True)
-        sock.settimeout(30)
+    sock = stalled(port)
+    sock.settimeout(30 * SLOWNESS)
+    try:
+        assert sock.recv(1) == b""
+    except ConnectionError:
+        pass
+    cluster.scheduler.expect_said("was begun and not ended within 10s")
+    sock.close()
 
-        def is_cut(sock=sock):
-            try:
-                while True:
-                    if not sock.recv(65536):
-                        return True
-            except ConnectionError:
-                return True
-        if sock is sockets[0]:
-            assert is_cut()
-    eventually(lambda: "was begun and not ended" in cluster.scheduler.output(), 20, "the half message is told")
-    for sock in sockets:
-        sock.close()
+
+def test_who_does_not_read_is_cut(cluster):
+    port = start_direct(cluster, 1)
+    sock = unread(port)
+    cluster.scheduler.expect_said("does not read its answers", timeout=30)
+    sock.close()
 
 
 def test_two_ids_of_one_number(cluster):

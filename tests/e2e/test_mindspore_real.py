@@ -3,13 +3,11 @@
 
 import os
 import re
-import subprocess
-import time
 
 import pytest
 
 import processes
-from muster import BIN, HERE, SLOWNESS, eventually, kill_now
+from muster import BIN, HERE, kill_now
 
 PYTHON = os.environ.get("MUSTER_MINDSPORE_PYTHON", "")
 TRAIN = HERE / "train_mindspore.py"

@@ -22,8 +22,9 @@ struct AgentOptions {
   v1::NodeInfo node;
   uint32_t retry_num = 610;  // MS_CLUSTER_RETRY_NUM: the patience is retry_num × 3 s
   absl::Duration stop_timeout = absl::Seconds(30);
-  std::string scheduler;    // host:port, for messages
-  bool has_command = true;  // false: print the assignment and wait for nothing
+  std::string scheduler;               // host:port, for messages
+  bool wants_whole_peer_list = false;  // also beyond kMaxRanksInClusterFile
+  bool has_command = true;             // false: print the assignment and wait for nothing
 };
 
 class AgentCore {

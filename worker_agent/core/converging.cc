@@ -69,7 +69,8 @@ std::vector<uint32_t> AgentCore::Impl::SlotsToStart() const {
 
 bool AgentCore::Impl::HavePeers() {
   const v1::Assignment& assignment = desired_.assignment();
-  if (assignment.worker_num() + assignment.server_num() > kMaxRanksInClusterFile) return true;
+  const bool is_large = assignment.worker_num() + assignment.server_num() > kMaxRanksInClusterFile;
+  if (is_large && !options_.wants_whole_peer_list) return true;
   if (peers_.round != desired_.round()) {
     peers_ = Peers{};
     peers_.round = desired_.round();

@@ -116,7 +116,8 @@ struct FetchPeers {
   uint64_t connect_seq = 0;  // over whose connection
 };
 
-// Start the processes of the slots that should run. `peer_list` is null beyond kMaxRanksInClusterFile.
+// Start the processes of the slots that should run. `peer_list` is null beyond kMaxRanksInClusterFile, unless
+// the options want it.
 struct Launch {
   v1::DesiredState desired;
   std::shared_ptr<const std::string> peer_list;

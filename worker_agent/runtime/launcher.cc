@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/ip_address.h"
+#include "common/limits.h"
 #include "worker_agent/launch/cpu_binding.h"
 #include "worker_agent/launch/environment.h"
 #include "worker_agent/launch/peers.h"
@@ -94,7 +95,9 @@ absl::StatusOr<Launcher::Round> Launcher::OpenRound(const v1::DesiredState& desi
 ClusterFileInput Launcher::FileInput(const Round& round) const {
   ClusterFileInput input;
   input.desired = &round.desired;
-  input.peers = round.peers ? &*round.peers : nullptr;
+  const v1::Assignment& assignment = round.desired.assignment();
+  const bool is_large = assignment.worker_num() + assignment.server_num() > kMaxRanksInClusterFile;
+  input.peers = round.peers && !is_large ? &*round.peers : nullptr;
   input.job_id = options_.settings.job_id;
   input.node_id = round.node_id;
   input.host_name = options_.node.host_name();
