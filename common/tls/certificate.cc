@@ -40,12 +40,14 @@ absl::Time ToAbslTime(const ASN1_TIME* time) {
 
 std::string ShowTime(absl::Time time) { return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone()); }
 
-std::string Certificate::Fingerprint() const {
+std::string FingerprintOf(const X509* x509) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
-  if (X509_digest(x509_.get(), EVP_sha256(), digest, &size) != 1) return "";
+  if (X509_digest(x509, EVP_sha256(), digest, &size) != 1) return "";
   return absl::BytesToHexString(std::string(reinterpret_cast<const char*>(digest), size));
 }
+
+std::string Certificate::Fingerprint() const { return FingerprintOf(x509_.get()); }
 
 std::string Certificate::ToPem() const {
   const BioPtr bio(BIO_new(BIO_s_mem()));
@@ -106,7 +108,7 @@ absl::StatusOr<std::vector<Certificate>> ParseCertificates(const std::string& pe
   ERR_clear_error();
   const BioPtr bio = MemoryBio(pem);
   std::vector<Certificate> certificates;
-  while (X509* x509 = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
+  while (X509* x509 = PEM_read_bio_X509(bio.get(), nullptr, RefusePassphrase, nullptr)) {
     certificates.emplace_back(X509Ptr(x509));
     if (certificates.size() > kMaxCertificates) {
       return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxCertificates, " certificates"));

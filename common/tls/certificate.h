@@ -22,7 +22,7 @@ class Certificate {
 
   X509* get() const { return x509_.get(); }
 
-  std::string Fingerprint() const;  // SHA-256 of the DER form, 64 lower-case hexadecimal digits
+  std::string Fingerprint() const;
   std::string ToPem() const;
   std::string Subject() const;  // "CN=node1,O=Muster"
   std::string Issuer() const;
@@ -38,6 +38,9 @@ class Certificate {
  private:
   std::shared_ptr<X509> x509_;
 };
+
+// SHA-256 of the DER form, 64 lower-case hexadecimal digits.
+std::string FingerprintOf(const X509* x509);
 
 // "2026-11-21 09:00:00 UTC".
 std::string ShowTime(absl::Time time);

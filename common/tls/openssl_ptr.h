@@ -19,6 +19,9 @@ struct OpenSslDelete {
   }
 };
 
+// A callback for PEM that is not encrypted: without one OpenSSL asks for a passphrase on the terminal, and waits.
+inline int RefusePassphrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*argument*/) { return -1; }
+
 inline void FreeX509Stack(STACK_OF(X509) * stack) { sk_X509_pop_free(stack, X509_free); }
 inline void FreeX509StackOnly(STACK_OF(X509) * stack) { sk_X509_free(stack); }
 

@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<X509CrlPtr>> Read(const std::string& bytes) {
     return lists;
   }
   const BioPtr bio = MemoryBio(bytes);
-  while (X509_CRL* crl = PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr)) {
+  while (X509_CRL* crl = PEM_read_bio_X509_CRL(bio.get(), nullptr, RefusePassphrase, nullptr)) {
     lists.emplace_back(crl);
     if (lists.size() > kMaxRevocationLists) {
       return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxRevocationLists, " lists"));
@@ -84,8 +84,19 @@ bool RevocationList::IsSignedBy(const Certificate& authority) const {
   return is_signed;
 }
 
+bool RevocationList::FindSigner(const std::vector<Certificate>& authorities) {
+  const auto signer = std::find_if(authorities.begin(), authorities.end(),
+                                   [this](const Certificate& authority) { return IsSignedBy(authority); });
+  if (signer == authorities.end()) return false;
+  signer_ = *signer;
+  return true;
+}
+
 bool RevocationList::IsAbout(const Certificate& certificate) const {
-  return X509_NAME_cmp(X509_CRL_get_issuer(crl_.get()), X509_get_issuer_name(certificate.get())) == 0;
+  const bool is_about = X509_NAME_cmp(X509_CRL_get_issuer(crl_.get()), X509_get_issuer_name(certificate.get())) == 0 &&
+                        X509_verify(certificate.get(), X509_get0_pubkey(signer_.get())) == 1;
+  ERR_clear_error();
+  return is_about;
 }
 
 bool RevocationList::HasRevoked(const Certificate& certificate) const {
@@ -105,8 +116,7 @@ absl::StatusOr<std::vector<RevocationList>> ParseRevocationLists(const std::stri
       return absl::InvalidArgumentError("it is a delta, indirect or partial list; only complete ones are taken");
     }
     RevocationList list(std::move(crl));
-    if (!std::any_of(authorities.begin(), authorities.end(),
-                     [&](const Certificate& authority) { return list.IsSignedBy(authority); })) {
+    if (!list.FindSigner(authorities)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the list of ", list.Issuer(), " is not signed by any authority of ca_cert_path"));
     }

@@ -17,6 +17,8 @@ inline constexpr size_t kMaxRevocationLists = 64;  // in one file
 class RevocationList {
  public:
   explicit RevocationList(X509CrlPtr crl) : crl_(std::move(crl)) {}
+  // Which of them has signed it. False: none; it says nothing then.
+  bool FindSigner(const std::vector<Certificate>& authorities);
 
   absl::Time ThisUpdate() const;
   // InfiniteFuture when it names none.
@@ -24,13 +26,15 @@ class RevocationList {
   std::string Issuer() const;
   size_t size() const;  // how many certificates are on it
 
-  bool IsSignedBy(const Certificate& authority) const;
-  // Whether it is of the authority that issued the certificate, by name.
+  // Whether the authority that has signed it issued the certificate: two of one name are told apart by their keys.
   bool IsAbout(const Certificate& certificate) const;
   bool HasRevoked(const Certificate& certificate) const;
 
  private:
+  bool IsSignedBy(const Certificate& authority) const;
+
   std::shared_ptr<X509_CRL> crl_;
+  Certificate signer_;
 };
 
 // All lists of a PEM text, or the one of a DER file. Each must be signed by one of `authorities`, must have begun at

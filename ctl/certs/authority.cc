@@ -27,7 +27,7 @@ TimeValue ToTimeValue(absl::Time time) {
   return value;
 }
 
-PrivateKey MakeKey() { return PrivateKey(EVP_EC_gen("P-256")); }
+EvpKeyPtr MakeKey() { return EvpKeyPtr(EVP_EC_gen("P-256")); }
 
 // 127 random bits, never 0: no two certificates of one authority share a number.
 bool SetSerial(X509* certificate) {
@@ -48,7 +48,7 @@ bool AddExtension(X509* certificate, X509* issuer, int nid, const char* value) {
   X509V3_CTX context;
   X509V3_set_ctx_nodb(&context);
   X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
-  const std::unique_ptr<X509_EXTENSION, FreeWith<X509_EXTENSION_free>> extension(
+  const std::unique_ptr<X509_EXTENSION, OpenSslDelete<X509_EXTENSION_free>> extension(
       X509V3_EXT_conf_nid(nullptr, &context, nid, value));
   return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
 }
@@ -69,7 +69,7 @@ bool AddName(GENERAL_NAMES* names, int type, const std::string& bytes) {
 }
 
 bool AddNames(X509* certificate, const std::string& uri, const std::vector<std::string>& hosts) {
-  const AlternativeNames names(GENERAL_NAMES_new());
+  const GeneralNamesPtr names(GENERAL_NAMES_new());
   if (!names || !AddName(names.get(), GEN_URI, uri)) return false;
   for (const std::string& host : hosts) {
     const auto address = IpAddress::Parse(host);
@@ -110,7 +110,7 @@ bool AddRevoked(X509_CRL* list, const RevokedSerial& entry) {
   if (BN_hex2bn(&parsed, entry.serial.c_str()) == 0) return false;
   const Number number(parsed);
   const Integer serial(BN_to_ASN1_INTEGER(number.get(), nullptr));
-  std::unique_ptr<X509_REVOKED, FreeWith<X509_REVOKED_free>> revoked(X509_REVOKED_new());
+  std::unique_ptr<X509_REVOKED, OpenSslDelete<X509_REVOKED_free>> revoked(X509_REVOKED_new());
   if (!serial || !revoked || X509_REVOKED_set_serialNumber(revoked.get(), serial.get()) != 1 ||
       X509_REVOKED_set_revocationDate(revoked.get(), ToTimeValue(entry.at).get()) != 1) {
     return false;
@@ -136,7 +136,7 @@ bool AddListExtensions(X509_CRL* list, X509* issuer, uint64_t number) {
   X509V3_CTX context;
   X509V3_set_ctx_nodb(&context);
   X509V3_set_ctx(&context, issuer, nullptr, nullptr, list, 0);
-  const std::unique_ptr<X509_EXTENSION, FreeWith<X509_EXTENSION_free>> key_id(
+  const std::unique_ptr<X509_EXTENSION, OpenSslDelete<X509_EXTENSION_free>> key_id(
       X509V3_EXT_conf_nid(nullptr, &context, NID_authority_key_identifier, "keyid:always"));
   return key_id && X509_CRL_add_ext(list, key_id.get(), -1) == 1;
 }
@@ -148,15 +148,9 @@ const std::vector<std::string>& RevocationReasons() {
   return *words;
 }
 
-absl::Time TimeOf(const ASN1_TIME* time) {
-  struct tm parts {};
-  if (time == nullptr || ASN1_TIME_to_tm(time, &parts) != 1) return absl::InfinitePast();
-  return absl::FromTM(parts, absl::UTCTimeZone());
-}
-
 absl::StatusOr<Authority> Authority::Create(const std::string& trust_domain, absl::Time now, absl::Duration lifetime) {
-  PrivateKey key = MakeKey();
-  Certificate certificate(X509_new());
+  EvpKeyPtr key = MakeKey();
+  X509Ptr certificate(X509_new());
   if (!key || !certificate) return Failed("make a key");
   X509* x = certificate.get();
   X509_NAME* name = X509_get_subject_name(x);
@@ -173,12 +167,11 @@ absl::StatusOr<Authority> Authority::Create(const std::string& trust_domain, abs
 }
 
 absl::StatusOr<Authority> Authority::FromPem(const std::string& certificate_pem, const std::string& key_pem) {
-  const Bio certificate_bio = ReadingBio(certificate_pem);
-  Certificate certificate(PEM_read_bio_X509(certificate_bio.get(), nullptr, nullptr, nullptr));
+  const BioPtr certificate_bio = MemoryBio(certificate_pem);
+  X509Ptr certificate(PEM_read_bio_X509(certificate_bio.get(), nullptr, RefusePassphrase, nullptr));
   if (!certificate) return absl::InvalidArgumentError(absl::StrCat("the CA's certificate is none: ", OpenSslReason()));
-  const Bio key_bio = ReadingBio(key_pem);
-  char no_password[] = "";
-  PrivateKey key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, no_password));
+  const BioPtr key_bio = MemoryBio(key_pem);
+  EvpKeyPtr key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, RefusePassphrase, nullptr));
   if (!key) return absl::InvalidArgumentError(absl::StrCat("the CA's key is none: ", OpenSslReason()));
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     OpenSslReason();
@@ -187,11 +180,11 @@ absl::StatusOr<Authority> Authority::FromPem(const std::string& certificate_pem,
   return Authority(std::move(key), std::move(certificate));
 }
 
-absl::Time Authority::not_after() const { return TimeOf(X509_get0_notAfter(certificate_.get())); }
+absl::Time Authority::not_after() const { return ToAbslTime(X509_get0_notAfter(certificate_.get())); }
 
 absl::StatusOr<Issued> Authority::Issue(const Subject& subject, absl::Time now, absl::Duration lifetime) const {
-  PrivateKey key = MakeKey();
-  Certificate certificate(X509_new());
+  EvpKeyPtr key = MakeKey();
+  X509Ptr certificate(X509_new());
   if (!key || !certificate) return Failed("make a key");
   X509* x = certificate.get();
   X509* ca = certificate_.get();
@@ -212,7 +205,7 @@ absl::StatusOr<Issued> Authority::Issue(const Subject& subject, absl::Time now, 
 
 absl::StatusOr<std::string> Authority::SignList(const std::vector<RevokedSerial>& revoked, uint64_t number,
                                                 absl::Time now, absl::Time next_update) const {
-  const RevocationList list(X509_CRL_new());
+  const X509CrlPtr list(X509_CRL_new());
   if (!list) return Failed("make a revocation list");
   X509_CRL* crl = list.get();
   bool is_made = X509_CRL_set_version(crl, kListVersion2) == 1 &&
@@ -223,7 +216,7 @@ absl::StatusOr<std::string> Authority::SignList(const std::vector<RevokedSerial>
   for (const RevokedSerial& entry : revoked) is_made = is_made && AddRevoked(crl, entry);
   is_made = is_made && X509_CRL_sort(crl) == 1 && X509_CRL_sign(crl, key_.get(), EVP_sha256()) > 0;
   if (!is_made) return Failed("sign the revocation list");
-  const Bio bio(BIO_new(BIO_s_mem()));
+  const BioPtr bio(BIO_new(BIO_s_mem()));
   if (!bio || PEM_write_bio_X509_CRL(bio.get(), crl) != 1) return Failed("write the revocation list");
   return BioText(bio.get());
 }

@@ -16,8 +16,8 @@
 namespace muster::certs {
 
 struct Issued {
-  PrivateKey key;
-  Certificate certificate;
+  EvpKeyPtr key;
+  X509Ptr certificate;
 };
 
 struct RevokedSerial {
@@ -49,13 +49,10 @@ class Authority {
   absl::Time not_after() const;
 
  private:
-  Authority(PrivateKey key, Certificate certificate) : key_(std::move(key)), certificate_(std::move(certificate)) {}
+  Authority(EvpKeyPtr key, X509Ptr certificate) : key_(std::move(key)), certificate_(std::move(certificate)) {}
 
-  PrivateKey key_;
-  Certificate certificate_;
+  EvpKeyPtr key_;
+  X509Ptr certificate_;
 };
-
-// A certificate's or list's time; InfinitePast if it is malformed.
-absl::Time TimeOf(const ASN1_TIME* time);
 
 }  // namespace muster::certs

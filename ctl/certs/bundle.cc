@@ -14,12 +14,13 @@ constexpr int kNoMacYet = -1;
 
 absl::StatusOr<std::string> MakeBundle(X509* certificate, EVP_PKEY* key, X509* authority,
                                        const std::string& friendly_name, const std::string& password) {
-  const CertificateStack chain(sk_X509_new_null());
+  const X509StackPtr chain(sk_X509_new_null());
   const bool is_chained = chain && X509_up_ref(authority) == 1 && sk_X509_push(chain.get(), authority) > 0;
-  const Bundle bundle(is_chained ? PKCS12_create(password.c_str(), friendly_name.c_str(), key, certificate, chain.get(),
-                                                 NID_aes_256_cbc, NID_aes_256_cbc, kIterations, kNoMacYet, 0)
-                                 : nullptr);
-  const Bio bio(BIO_new(BIO_s_mem()));
+  const Pkcs12Ptr bundle(is_chained
+                             ? PKCS12_create(password.c_str(), friendly_name.c_str(), key, certificate, chain.get(),
+                                             NID_aes_256_cbc, NID_aes_256_cbc, kIterations, kNoMacYet, 0)
+                             : nullptr);
+  const BioPtr bio(BIO_new(BIO_s_mem()));
   const bool is_made = bundle &&
                        PKCS12_set_mac(bundle.get(), password.c_str(), -1, nullptr, 0, kIterations, EVP_sha256()) == 1 &&
                        bio && i2d_PKCS12_bio(bio.get(), bundle.get()) == 1;
@@ -28,8 +29,8 @@ absl::StatusOr<std::string> MakeBundle(X509* certificate, EVP_PKEY* key, X509* a
 }
 
 absl::StatusOr<OpenedBundle> OpenBundle(const std::string& bytes, const std::string& password) {
-  const Bio bio = ReadingBio(bytes);
-  const Bundle bundle(d2i_PKCS12_bio(bio.get(), nullptr));
+  const BioPtr bio = MemoryBio(bytes);
+  const Pkcs12Ptr bundle(d2i_PKCS12_bio(bio.get(), nullptr));
   if (!bundle) return absl::InvalidArgumentError(absl::StrCat("is no PKCS#12 file: ", OpenSslReason()));
   if (PKCS12_verify_mac(bundle.get(), password.c_str(), -1) != 1) {
     const unsigned long code = ERR_peek_last_error();
@@ -47,7 +48,7 @@ absl::StatusOr<OpenedBundle> OpenBundle(const std::string& bytes, const std::str
                                                    "`openssl pkcs12 -legacy -in OLD.p12 -nodes -out "
                                                    "x.pem && openssl pkcs12 -export -in x.pem -out NEW.p12`"));
   }
-  OpenedBundle opened{Certificate(certificate), PrivateKey(key), CertificateStack(chain)};
+  OpenedBundle opened{X509Ptr(certificate), EvpKeyPtr(key), X509StackPtr(chain)};
   if (!opened.certificate) return absl::InvalidArgumentError("holds no certificate that belongs to its key");
   return opened;
 }

@@ -13,9 +13,9 @@ absl::StatusOr<std::string> MakeBundle(X509* certificate, EVP_PKEY* key, X509* a
                                        const std::string& friendly_name, const std::string& password);
 
 struct OpenedBundle {
-  Certificate certificate;
-  PrivateKey key;
-  CertificateStack chain;  // may be null
+  X509Ptr certificate;
+  EvpKeyPtr key;
+  X509StackPtr chain;  // may be null
 };
 
 // kPermissionDenied: the password is wrong. kInvalidArgument: it is no PKCS#12, or in algorithms that OpenSSL 3

@@ -45,17 +45,17 @@ absl::Status MakeFolder(const std::string& path) {
 }
 
 absl::StatusOr<absl::Time> NextUpdateOf(const std::string& pem) {
-  const Bio bio = ReadingBio(pem);
-  const RevocationList list(PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr));
+  const BioPtr bio = MemoryBio(pem);
+  const X509CrlPtr list(PEM_read_bio_X509_CRL(bio.get(), nullptr, RefusePassphrase, nullptr));
   if (!list) return absl::InvalidArgumentError(absl::StrCat("is no revocation list: ", OpenSslReason()));
-  return TimeOf(X509_CRL_get0_nextUpdate(list.get()));
+  return ToAbslTime(X509_CRL_get0_nextUpdate(list.get()));
 }
 
 absl::StatusOr<absl::Time> EndOf(const std::string& pem) {
-  const Bio bio = ReadingBio(pem);
-  const Certificate certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+  const BioPtr bio = MemoryBio(pem);
+  const X509Ptr certificate(PEM_read_bio_X509(bio.get(), nullptr, RefusePassphrase, nullptr));
   if (!certificate) return absl::InvalidArgumentError(absl::StrCat("is no certificate: ", OpenSslReason()));
-  return TimeOf(X509_get0_notAfter(certificate.get()));
+  return ToAbslTime(X509_get0_notAfter(certificate.get()));
 }
 
 std::vector<RevokedSerial> RevokedOf(const Index& index) {
@@ -292,9 +292,9 @@ absl::StatusOr<IndexEntry> CertFolder::Issue(const Subject& subject, Form form, 
   entry.serial = SerialText(X509_get0_serialNumber(certificate));
   entry.subject = subject;
   entry.form = form;
-  entry.not_before = TimeOf(X509_get0_notBefore(certificate));
-  entry.not_after = TimeOf(X509_get0_notAfter(certificate));
-  entry.fingerprint = Fingerprint(certificate);
+  entry.not_before = ToAbslTime(X509_get0_notBefore(certificate));
+  entry.not_after = ToAbslTime(X509_get0_notAfter(certificate));
+  entry.fingerprint = FingerprintOf(certificate);
   index_.entries.push_back(entry);
   const bool list_ends_first = list_next_update_ < entry.not_after && list_next_update_ < authority_not_after_;
   const absl::Status noted = list_ends_first ? RenewList(now, lifetimes) : WriteIndex();

@@ -20,7 +20,7 @@ constexpr size_t kMaxFileBytes = 64 << 20;
 constexpr int kMaxPemBlocks = 10'000;
 
 std::string NameText(const X509_NAME* name) {
-  const Bio bio(BIO_new(BIO_s_mem()));
+  const BioPtr bio(BIO_new(BIO_s_mem()));
   if (!bio || X509_NAME_print_ex(bio.get(), name, 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB) < 0) return "";
   return BioText(bio.get());
 }
@@ -31,7 +31,7 @@ std::string BytesOf(const ASN1_STRING* string) {
 }
 
 void ReadNames(X509* certificate, CertificateFacts& facts) {
-  const AlternativeNames names(
+  const GeneralNamesPtr names(
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   std::vector<std::string> addresses;
   for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {
@@ -47,7 +47,7 @@ void ReadNames(X509* certificate, CertificateFacts& facts) {
 }
 
 void ReadUsages(X509* certificate, CertificateFacts& facts) {
-  const std::unique_ptr<EXTENDED_KEY_USAGE, FreeWith<EXTENDED_KEY_USAGE_free>> usages(
+  const std::unique_ptr<EXTENDED_KEY_USAGE, OpenSslDelete<EXTENDED_KEY_USAGE_free>> usages(
       static_cast<EXTENDED_KEY_USAGE*>(X509_get_ext_d2i(certificate, NID_ext_key_usage, nullptr, nullptr)));
   for (int i = 0; usages && i < sk_ASN1_OBJECT_num(usages.get()); ++i) {
     const char* word = OBJ_nid2sn(OBJ_obj2nid(sk_ASN1_OBJECT_value(usages.get(), i)));
@@ -71,15 +71,15 @@ CertificateFacts FactsOf(X509* certificate) {
   facts.subject = NameText(X509_get_subject_name(certificate));
   facts.issuer = NameText(X509_get_issuer_name(certificate));
   facts.serial = SerialText(X509_get0_serialNumber(certificate));
-  facts.not_before = TimeOf(X509_get0_notBefore(certificate));
-  facts.not_after = TimeOf(X509_get0_notAfter(certificate));
+  facts.not_before = ToAbslTime(X509_get0_notBefore(certificate));
+  facts.not_after = ToAbslTime(X509_get0_notAfter(certificate));
   ReadNames(certificate, facts);
   ReadUsages(certificate, facts);
   facts.key = KeyText(X509_get0_pubkey(certificate));
   const char* signature = OBJ_nid2ln(X509_get_signature_nid(certificate));
   facts.signature = signature != nullptr ? signature : "unknown";
   facts.is_authority = X509_check_ca(certificate) > 0;
-  facts.fingerprint = Fingerprint(certificate);
+  facts.fingerprint = FingerprintOf(certificate);
   ERR_clear_error();
   return facts;
 }
@@ -91,8 +91,8 @@ ListFacts FactsOf(X509_CRL* list) {
   facts.number = number ? absl::StrCat("0x", SerialText(number.get())) : "";
   uint64_t small = 0;
   if (number && ASN1_INTEGER_get_uint64(&small, number.get()) == 1) facts.number = absl::StrCat(small);
-  facts.this_update = TimeOf(X509_CRL_get0_lastUpdate(list));
-  facts.next_update = TimeOf(X509_CRL_get0_nextUpdate(list));
+  facts.this_update = ToAbslTime(X509_CRL_get0_lastUpdate(list));
+  facts.next_update = ToAbslTime(X509_CRL_get0_nextUpdate(list));
   STACK_OF(X509_REVOKED)* revoked = X509_CRL_get_REVOKED(list);
   for (int i = 0; i < sk_X509_REVOKED_num(revoked); ++i) {
     facts.serials.push_back(SerialText(X509_REVOKED_get0_serialNumber(sk_X509_REVOKED_value(revoked, i))));
@@ -101,9 +101,9 @@ ListFacts FactsOf(X509_CRL* list) {
 }
 
 struct Contents {
-  std::vector<Certificate> certificates;
-  std::vector<RevocationList> lists;
-  std::vector<PrivateKey> keys;
+  std::vector<X509Ptr> certificates;
+  std::vector<X509CrlPtr> lists;
+  std::vector<EvpKeyPtr> keys;
   int encrypted_keys = 0;
 };
 
@@ -112,14 +112,14 @@ FileFacts FactsOf(const std::string& path, const std::string& form, const Conten
   facts.path = path;
   facts.form = form;
   facts.keys = static_cast<int>(contents.keys.size()) + contents.encrypted_keys;
-  for (const Certificate& certificate : contents.certificates) {
+  for (const X509Ptr& certificate : contents.certificates) {
     facts.certificates.push_back(FactsOf(certificate.get()));
-    for (const PrivateKey& key : contents.keys) {
+    for (const EvpKeyPtr& key : contents.keys) {
       const bool fits = X509_check_private_key(certificate.get(), key.get()) == 1;
       facts.certificates.back().has_key = facts.certificates.back().has_key || fits;
     }
   }
-  for (const RevocationList& list : contents.lists) facts.lists.push_back(FactsOf(list.get()));
+  for (const X509CrlPtr& list : contents.lists) facts.lists.push_back(FactsOf(list.get()));
   ERR_clear_error();
   return facts;
 }
@@ -127,17 +127,17 @@ FileFacts FactsOf(const std::string& path, const std::string& form, const Conten
 // One block of a PEM file; false: it is damaged.
 bool TakeBlock(const std::string& name, const unsigned char* data, long size, Contents& contents) {
   if (name == "CERTIFICATE" || name == "TRUSTED CERTIFICATE") {
-    Certificate certificate(d2i_X509(nullptr, &data, size));
+    X509Ptr certificate(d2i_X509(nullptr, &data, size));
     if (!certificate) return false;
     contents.certificates.push_back(std::move(certificate));
   } else if (name == "X509 CRL") {
-    RevocationList list(d2i_X509_CRL(nullptr, &data, size));
+    X509CrlPtr list(d2i_X509_CRL(nullptr, &data, size));
     if (!list) return false;
     contents.lists.push_back(std::move(list));
   } else if (name == "ENCRYPTED PRIVATE KEY") {
     ++contents.encrypted_keys;
   } else if (absl::EndsWith(name, "PRIVATE KEY")) {
-    PrivateKey key(d2i_AutoPrivateKey(nullptr, &data, size));
+    EvpKeyPtr key(d2i_AutoPrivateKey(nullptr, &data, size));
     if (!key) return false;
     contents.keys.push_back(std::move(key));
   }
@@ -146,7 +146,7 @@ bool TakeBlock(const std::string& name, const unsigned char* data, long size, Co
 
 absl::StatusOr<Contents> ReadPem(const std::string& path, const std::string& bytes) {
   Contents contents;
-  const Bio bio = ReadingBio(bytes);
+  const BioPtr bio = MemoryBio(bytes);
   for (int i = 0; i < kMaxPemBlocks; ++i) {
     char* name = nullptr;
     char* header = nullptr;
@@ -174,7 +174,7 @@ absl::StatusOr<Contents> ReadPem(const std::string& path, const std::string& byt
 absl::StatusOr<std::optional<Contents>> ReadBundle(const std::string& path, const std::string& bytes,
                                                    const Passwords& passwords) {
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-  const Bundle bundle(d2i_PKCS12(nullptr, &data, static_cast<long>(bytes.size())));
+  const Pkcs12Ptr bundle(d2i_PKCS12(nullptr, &data, static_cast<long>(bytes.size())));
   if (!bundle) return ERR_clear_error(), std::nullopt;
   if (!passwords.server && !passwords.client) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   MUSTER_CHECK(!lists->empty(), "a list");
   for (const muster::RevocationList& list : *lists) {
-    MUSTER_CHECK(list.IsSignedBy(authorities->front()), "signed");
+    list.IsAbout(authorities->front());
     list.HasRevoked(authorities->front());
     list.NextUpdate();
     list.size();

@@ -63,6 +63,16 @@ TEST(RevocationList, OfAnotherAuthorityOfTheSameNameIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("not signed"));
 }
 
+// An authority that was made anew under its old name: both are trusted while nodes move over.
+TEST(RevocationList, SaysNothingAboutAnotherAuthorityOfTheSameName) {
+  Authority old_one("CA"), new_one("CA");
+  const auto lists =
+      ParseRevocationLists(old_one.RevocationList({}), {new_one.certificate(), old_one.certificate()}, absl::Now());
+  ASSERT_TRUE(lists.ok()) << lists.status();
+  EXPECT_TRUE(lists->front().IsAbout(old_one.Issue(NodeSpec("a")).certificate));
+  EXPECT_FALSE(lists->front().IsAbout(new_one.Issue(NodeSpec("a")).certificate));
+}
+
 TEST(RevocationList, IsRefusedWhenItIsGarbage) {
   Authority authority;
   const std::string pem = authority.RevocationList({authority.Issue(NodeSpec("x")).certificate});

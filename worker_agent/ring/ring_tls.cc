@@ -24,7 +24,7 @@ constexpr int kCertificateAlerts[] = {SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,      SS
 
 bool UseIdentity(SSL_CTX* context, const KeyMaterial& identity) {
   const BioPtr bio = MemoryBio(identity.key_pem.text());
-  const EvpKeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
+  const EvpKeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, RefusePassphrase, nullptr));
   bool is_used = key != nullptr && SSL_CTX_use_certificate(context, identity.leaf().get()) == 1 &&
                  SSL_CTX_use_PrivateKey(context, key.get()) == 1;
   for (size_t i = 1; i < identity.chain.size(); ++i) {

@@ -29,16 +29,16 @@ class AuthorityTest : public testing::Test {
 
   // OpenSSL's verdict on the certificate for that purpose, at that time, against the list.
   std::string Verdict(X509* certificate, int purpose, absl::Time at, const std::string& list_pem = "") {
-    const std::unique_ptr<X509_STORE, FreeWith<X509_STORE_free>> store(X509_STORE_new());
+    const std::unique_ptr<X509_STORE, OpenSslDelete<X509_STORE_free>> store(X509_STORE_new());
     X509_STORE_add_cert(store.get(), authority_.certificate());
-    RevocationList list;
+    X509CrlPtr list;
     if (!list_pem.empty()) {
-      const Bio bio = ReadingBio(list_pem);
-      list.reset(PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr));
+      const BioPtr bio = MemoryBio(list_pem);
+      list.reset(PEM_read_bio_X509_CRL(bio.get(), nullptr, RefusePassphrase, nullptr));
       X509_STORE_add_crl(store.get(), list.get());
       X509_STORE_set_flags(store.get(), X509_V_FLAG_CRL_CHECK);
     }
-    const std::unique_ptr<X509_STORE_CTX, FreeWith<X509_STORE_CTX_free>> context(X509_STORE_CTX_new());
+    const std::unique_ptr<X509_STORE_CTX, OpenSslDelete<X509_STORE_CTX_free>> context(X509_STORE_CTX_new());
     X509_STORE_CTX_init(context.get(), store.get(), certificate, nullptr);
     X509_STORE_CTX_set_purpose(context.get(), purpose);
     X509_STORE_CTX_set_time(context.get(), 0, absl::ToTimeT(at));
@@ -69,7 +69,7 @@ TEST_F(AuthorityTest, NamesStandInTheCertificate) {
   EXPECT_EQ(facts.key, "EC prime256v1, 256 bits");
   EXPECT_EQ(facts.signature, "ecdsa-with-SHA256");
   EXPECT_FALSE(facts.is_authority);
-  EXPECT_EQ(facts.fingerprint, Fingerprint(issued->certificate.get()));
+  EXPECT_EQ(facts.fingerprint, FingerprintOf(issued->certificate.get()));
 }
 
 TEST_F(AuthorityTest, LifetimesBeginAnHourAgoAndEndWithTheAuthority) {
@@ -80,7 +80,7 @@ TEST_F(AuthorityTest, LifetimesBeginAnHourAgoAndEndWithTheAuthority) {
   EXPECT_EQ(Verdict(certificate, X509_PURPOSE_SSL_CLIENT, kNow + kYear - absl::Seconds(1)), "ok");
   EXPECT_THAT(Verdict(certificate, X509_PURPOSE_SSL_CLIENT, kNow + kYear + absl::Seconds(1)), HasSubstr("expired"));
   const auto late = authority_.Issue(AdminSubject("muster"), kNow + 9.5 * kYear, kYear);
-  EXPECT_EQ(TimeOf(X509_get0_notAfter(late->certificate.get())), authority_.not_after());
+  EXPECT_EQ(ToAbslTime(X509_get0_notAfter(late->certificate.get())), authority_.not_after());
 }
 
 TEST_F(AuthorityTest, SerialsAndKeysDiffer) {

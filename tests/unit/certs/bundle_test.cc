@@ -26,10 +26,10 @@ class BundleTest : public testing::Test {
 TEST_F(BundleTest, HoldsKeyCertificateAndChain) {
   const auto opened = OpenBundle(bytes_, "geheim");
   ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_EQ(Fingerprint(opened->certificate.get()), Fingerprint(issued_.certificate.get()));
+  EXPECT_EQ(FingerprintOf(opened->certificate.get()), FingerprintOf(issued_.certificate.get()));
   EXPECT_EQ(X509_check_private_key(issued_.certificate.get(), opened->key.get()), 1);
   ASSERT_EQ(sk_X509_num(opened->chain.get()), 1);
-  EXPECT_EQ(Fingerprint(sk_X509_value(opened->chain.get(), 0)), Fingerprint(authority_.certificate()));
+  EXPECT_EQ(FingerprintOf(sk_X509_value(opened->chain.get(), 0)), FingerprintOf(authority_.certificate()));
 }
 
 TEST_F(BundleTest, AWrongPasswordIsToldFromDamage) {
