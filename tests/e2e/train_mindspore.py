@@ -56,7 +56,11 @@ def main():
                 parameter.set_data(ms.Tensor(saved["p%d" % index]))
         print("resumed at epoch %d" % first_epoch, flush=True)
     optimizer = nn.SGD(net.trainable_params(), 0.5)
-    grad_fn = ms.value_and_grad(lambda x, y: loss_fn(net(x), y), None, net.trainable_params())
+
+    def forward(x, y):
+        return loss_fn(net(x), y)
+
+    grad_fn = ms.value_and_grad(forward, None, net.trainable_params())
     reduce_all = Sum()
 
     share = BATCH // size
