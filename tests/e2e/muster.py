@@ -11,6 +11,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -96,6 +97,13 @@ class Program:
 
     def tail(self, count=25):
         return "\n".join(self.lines()[-count:])
+
+
+def free_port():
+    """Of 127.0.0.1, for a program that can't choose one itself."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 class Scheduler(Program):

@@ -3,21 +3,14 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 
 import pytest
 
-from muster import BIN, eventually, kill_now, no_warnings
+from muster import BIN, eventually, free_port, kill_now, no_warnings
 
 UNTIL_GO = ["sh", "-c", "while [ ! -e go ]; do sleep 0.1; done"]
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 class Restartable:

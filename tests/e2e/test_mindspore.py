@@ -12,17 +12,11 @@ import time
 import pytest
 
 import mindspore_client as client
-from muster import BIN, HERE, SLOWNESS, eventually
+from muster import BIN, HERE, SLOWNESS, eventually, free_port
 
 CLIENT = HERE / "mindspore_client.py"
 VERSIONS = list(client.VERSIONS)
 BEAT_LIMIT = 0.05
-
-
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 def start_direct(cluster, workers, *words):

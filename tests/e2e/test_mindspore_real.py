@@ -7,7 +7,7 @@ import re
 import pytest
 
 import processes
-from muster import BIN, HERE, kill_now
+from muster import BIN, HERE, free_port, kill_now
 
 PYTHON = os.environ.get("MUSTER_MINDSPORE_PYTHON", "")
 TRAIN = HERE / "train_mindspore.py"
@@ -44,7 +44,8 @@ def test_on_one_machine(cluster, measured, workers):
 
 def test_the_same_job_under_mindspores_own_scheduler(cluster, measured):
     """For comparison: the document's way, a scheduler process of MindSpore's own."""
-    env = dict(cluster.env, **QUIET, MS_WORKER_NUM="4", MS_SCHED_HOST="127.0.0.1", MS_SCHED_PORT="18118")
+    env = dict(cluster.env, **QUIET, MS_WORKER_NUM="4", MS_SCHED_HOST="127.0.0.1",
+               MS_SCHED_PORT=str(free_port()))
     started = []
     for number in range(5):
         role = {"MS_ROLE": "MS_SCHED"} if number == 4 else {"MS_ROLE": "MS_WORKER", "MS_NODE_ID": str(number)}
@@ -106,7 +107,7 @@ def test_no_process_notices_that_the_scheduler_died(cluster):
 @pytest.mark.parametrize("workers", [2])
 def test_without_an_agent(cluster, workers):
     """--mindspore_port: MindSpore's processes register with ms-scheduler itself."""
-    port = 18218
+    port = free_port()
     scheduler = cluster.start_scheduler("--worker_num", workers, "--mindspore_port", port)
     env = dict(QUIET, MS_WORKER_NUM=str(workers), MS_SCHED_HOST="127.0.0.1", MS_SCHED_PORT=str(port),
                MS_ROLE="MS_WORKER")
