@@ -106,7 +106,7 @@ TEST_F(SqliteJournalTest, ASnapshotThatComesLaterIsMadeByTheThreadThatWrites) {
   EXPECT_FALSE(journal->WantsSnapshot());
   ASSERT_TRUE(watch.WaitFor(journal->Append({RecordOf("2")})));
   EXPECT_EQ(made, 1);
-  EXPECT_NE(maker, std::this_thread::get_id());
+  EXPECT_TRUE(maker != std::this_thread::get_id());
   journal.reset();
   EXPECT_THAT(ReplayedNames(*Open()), ElementsAre("snapshot later", "2"));
 }

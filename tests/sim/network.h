@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "muster/v1/rendezvous.pb.h"
 #include "scheduler/core/events.h"
 #include "tests/sim/random.h"
