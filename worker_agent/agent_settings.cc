@@ -246,6 +246,7 @@ void AddSchedulersOwn(SettingsTable& table, AgentSettings& s) {
   add("log_file", "FILE", "MS_LOG_FILE");
   add("admin_socket", "PATH", "MS_ADMIN_SOCKET");
   add("journal_path", "FILE", "MS_JOURNAL_PATH");
+  add("mindspore_port", "PORT", "MS_MINDSPORE_PORT");
 }
 
 void AddJoin(SettingsTable& table, AgentSettings& s) {

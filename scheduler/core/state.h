@@ -91,6 +91,7 @@ struct Node {
   struct {
     uint64_t incarnation = 0;
     uint64_t number = 0;
+    uint64_t version = 0;  // of the store when it came
     absl::Status status;
   } last_request;
 

@@ -1,7 +1,9 @@
 // The store of a run: who may ask, what a request changes, who waits. See proto/muster/v1/store.proto.
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
@@ -178,6 +180,10 @@ void Core::Impl::Serve(Run& run, Node& node, QueryId query, const Request& reque
     if (number == latest) {
       Answer answer = MakeAnswer(query, run.store, WithoutChange(run.store, request.key()));
       answer.status = node.last_request.status;
+      if constexpr (std::is_same_v<Request, v1::StoreDelete>) {
+        // The key was not there then; by now somebody may have set it.
+        std::get<v1::StoreReply>(answer.reply).set_version(node.last_request.version);
+      }
       effects_.push_back(std::move(answer));
       return;
     }
@@ -185,7 +191,7 @@ void Core::Impl::Serve(Run& run, Node& node, QueryId query, const Request& reque
   absl::StatusOr<Decided> decided = Decide(run.store, request);
   absl::Status status = decided.status();
   if (status.ok() && decided->changed) status = CheckStoreRoom(run, *decided->changed);
-  if (number != 0) node.last_request = {node.incarnation, number, status};
+  if (number != 0) node.last_request = {node.incarnation, number, run.store.version(), status};
   if (!status.ok()) {
     effects_.push_back(Answer{query, std::move(status), v1::StoreReply()});
     return;
