@@ -82,7 +82,7 @@ def test_a_killed_worker_is_recovered(cluster):
     undisturbed.expect(0, timeout=300)
     agent = cluster.start("agent", [*words, "--job_id", "b", "--", PYTHON, TRAIN, folder], env=env)
     agent.expect_said(r"epoch: 1, step: 10", timeout=200)
-    victims = [p for p in processes.descendants(agent.pid) if str(TRAIN) in " ".join(p.argv)]
+    victims = [p for p in processes.descendants(agent.pid) if str(TRAIN) in p.command]
     kill_now(victims[-1].pid)
     agent.expect_said(r"resumed at epoch", timeout=100)
     agent.expect(0, timeout=300)
@@ -90,7 +90,8 @@ def test_a_killed_worker_is_recovered(cluster):
 
 
 def test_no_process_notices_that_the_scheduler_died(cluster):
-    scheduler = cluster.start_scheduler("--worker_num", 2)
+    words = ["--worker_num", 2, "--journal_path", cluster.folder / "journal.db"]
+    scheduler = cluster.start_scheduler(*words)
     env = dict(QUIET, STEP_PAUSE="0.2", EPOCHS="5")
     agent = cluster.start_agent("agent", ["--worker_num", 2, "--local_worker_num", 2], [PYTHON, TRAIN], env=env)
     agent.expect_said(r"epoch: 0, step: 10", timeout=200)
@@ -99,7 +100,7 @@ def test_no_process_notices_that_the_scheduler_died(cluster):
     agent.expect_said(r"\[rank 0\] final loss", timeout=200)
     agent.expect_said(r"\[rank 1\] final loss", timeout=200)
     assert not re.search(r"Traceback|Failed to connect", agent.output()), agent.tail()
-    again = cluster.start_scheduler("--worker_num", 2, name="again", port=scheduler.port)
+    again = cluster.start_scheduler(*words, name="again", port=scheduler.port)
     agent.expect(0, timeout=60)
     assert again.is_running()
 

@@ -197,7 +197,7 @@ def test_certificates_that_do_not_fit_are_told_before_anybody_connects(ring, clu
     code, said = run("--cluster_file", file)
     assert code == 15 and "--tls_config" in said, said
     code, said = run("--cluster_file", file, "--tls_config", made.tls_config(1))
-    assert code == 15 and "not the one that its agent announced" in said, said
+    assert code == 15 and "not the one that its agent had shown" in said, said
     code, said = run("--cluster_file", file, "--rank", 1)
     assert code == 2 and "rank 1" in said, said
     code, said = run("--cluster_file", made.tls_config(0))

@@ -350,7 +350,8 @@ def test_certificates_are_renewed_while_a_job_runs(secured):
     old, new = certificates["a"], secured.authority.node("a")
     pki.write(secured.folders["a"].path / "client.pem", new.pem())
     agents[0].expect_said("a new certificate is served", timeout=5)
-    agents[0].expect_said("shows the renewed certificate", timeout=20)
+    # Whether the agent hears first of the new connection's welcome or of the old one's end is a race.
+    agents[0].expect_said("shows the renewed certificate|reconnected", timeout=20)
     assert "lost the scheduler" not in agents[0].output(), agents[0].output()
     secured.authority.revoked.append(old)
     secured.folders["scheduler"].write_list()
@@ -392,7 +393,6 @@ def test_a_node_sees_its_own_job_only(secured, cluster):
     assert {event["job_id"] for event in secured.json("events", folder="a")["events"]} == {"one"}
     assert "is not of job" in secured.ctl("status", "--job", "two", folder="a", code=1)
     assert secured.count("identity: other job", folder="a") >= 1, "counters are for everybody"
-    secured.ctl("ping", folder="a")
 
 
 def test_ms_ring_works_after_a_renewal_between_rounds(secured, cluster):
@@ -403,7 +403,7 @@ def test_ms_ring_works_after_a_renewal_between_rounds(secured, cluster):
     secured.wait_until_running(2)
     renewed = secured.authority.node("a")
     pki.write(secured.folders["a"].path / "client.pem", renewed.pem())
-    agents[0].expect_said("reconnected", timeout=10)
+    agents[0].expect_said("shows the renewed certificate|reconnected", timeout=20)
     (cluster.folder / "fail-1-0").touch()
     eventually(lambda: any(job["round"] == 2 for job in secured.json("ranks")["jobs"]), 30, "the next round")
     secured.wait_until_running(2)
