@@ -148,9 +148,10 @@ TEST_F(LoopTest, TicksWhenTheDeadlineHasCome) {
     }
     return Effects{};
   };
-  Start();
+  Loop& loop = Start();
   clock_.Advance(absl::Milliseconds(20));
   EXPECT_THAT(applied.Await(1), ElementsAre("tick"));
+  loop.Stop();  // it asks for the deadline until then
 }
 
 TEST_F(LoopTest, AHeartbeatThatIsHereCountsBeforeTheDeadline) {
@@ -320,6 +321,7 @@ TEST_F(LoopTest, OnAFullDiskNoDeadlineCounts) {
   ASSERT_GE(words.size(), 5u);
   EXPECT_EQ(words[2].substr(words[2].size() - 4), "late");
   EXPECT_THAT(words, ::testing::Contains("tick"));
+  loop.Stop();  // it asks is_due until then
 }
 
 }  // namespace
