@@ -108,13 +108,13 @@ run_pytest() {  # run_pytest NAME [pytest's words]
 }
 
 prepare_torch() {
-  torch_python=$(bash tests/e2e/venv.sh) || {
+  torch_python=$(bash tests/e2e/venv.sh torch) || {
     torch_python=
     echo "The tests go on with Debian's PyTorch only."
   }
 }
 prepare_mindspore() {
-  if mindspore_python=$(bash tests/e2e/venv_mindspore.sh); then
+  if mindspore_python=$(bash tests/e2e/venv.sh mindspore); then
     echo "The real MindSpore runs in these tests: $("$mindspore_python" -c 'import mindspore; print(mindspore.__version__)' 2>/dev/null)"
   else
     mindspore_python=
