@@ -140,7 +140,7 @@ def test_a_link_that_falls_silent_is_named(ring, network):
     machines = network.star(4)
     made = ring(4, machines)
     # Enough to sum up that the cable is cut in the middle of it.
-    programs = made.start([*CALM, "--json", "--bytes", 1 << 28, "--step_timeout", 4, "--timeout", 300])
+    programs = made.start([*CALM, "--json", "--bytes", 1 << 28, "--step_timeout", 8, "--timeout", 300])
     time.sleep(2 * SLOWNESS)
     machines[2].run(IPTABLES, "-w", "-A", "INPUT", "-p", "tcp", "--dport", 40002, "-j", "DROP")
     for document in documents(programs, 1):

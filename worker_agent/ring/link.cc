@@ -78,6 +78,7 @@ void Link::Write() {
     }
     if (io != Channel::Io::kDone) return;
     segment.done += done;
+    moved_ += done;
     budget -= std::min(budget, done);
     if (segment.done < segment.size) continue;
     kept_bytes_ -= segment.owned.size();
@@ -103,6 +104,7 @@ bool Link::ReadHeader() {
     size_t done = 0;
     if (!TakeRead(channel_.Read(header_bytes_ + header_done_, kHeaderBytes - header_done_, &done))) return false;
     header_done_ += done;
+    moved_ += done;
   }
   header_ = DecodeHeader(header_bytes_);
   if (!header_) return Fail("what the peer sends is not this protocol"), false;
@@ -130,6 +132,7 @@ bool Link::ReadPayload(FrameSink& sink, size_t* budget) {
     size_t done = 0;
     if (!TakeRead(channel_.Read(target, left, &done))) return false;
     payload_done_ += done;
+    moved_ += done;
     *budget -= std::min(*budget, done);
     if (header_->type == FrameType::kStream) sink.OnStream(done);
   }

@@ -40,6 +40,9 @@ class Link {
   // Whether what comes next is a chunk that has no room yet: nothing is read until there is.
   bool IsPaused() const { return is_paused_; }
 
+  // How many bytes were written and read: that something moves.
+  uint64_t moved() const { return moved_; }
+
   bool is_open() const { return is_open_; }
   // Why it isn't.
   const std::string& reason() const { return reason_; }
@@ -67,6 +70,7 @@ class Link {
 
   Channel channel_;
   std::deque<Segment> outgoing_;
+  uint64_t moved_ = 0;
   size_t kept_bytes_ = 0;  // of control frames in outgoing_
   char header_bytes_[kHeaderBytes] = {};
   size_t header_done_ = 0;

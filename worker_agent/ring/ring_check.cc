@@ -58,14 +58,24 @@ RingResult RingCheck::Run() {
   return result;
 }
 
+uint64_t RingCheck::MovedBetweenNeighbours() const {
+  return (next_ == nullptr ? 0 : next_->moved()) + (previous_ == nullptr ? 0 : previous_->moved());
+}
+
 bool RingCheck::Wait(bool is_for_next, const std::function<bool()>& done) {
   // In the first phase others may still be on their way to their neighbours.
   const MonotonicTime from_when = phase_ == 1 ? std::max(Now(), meeting_deadline_) : Now();
-  const MonotonicTime deadline = std::min(deadline_, from_when + options_.step_timeout);
+  MonotonicTime deadline = std::min(deadline_, from_when + options_.step_timeout);
   is_waiting_ = true;
   waits_for_next_ = is_for_next;
+  uint64_t moved = MovedBetweenNeighbours();
   while (!done()) {
     if (!faults_.empty()) return false;
+    // A link that is only slow is judged by what was measured.
+    if (const uint64_t now_moved = MovedBetweenNeighbours(); now_moved != moved) {
+      moved = now_moved;
+      deadline = std::max(deadline, std::min(deadline_, Now() + options_.step_timeout));
+    }
     if (Now() >= deadline) {
       const uint32_t from = waits_for_next_ ? plan_.rank : plan_.previous_rank();
       Found({from, (from + 1) % plan_.size(), FaultKind::kStalled, plan_.rank, Progress(),

@@ -101,7 +101,9 @@ class RingCheck : private FrameSink {
   bool SumStep(uint32_t step);
   bool Leave();
 
-  // Waits until done(); `is_for_next`: it is the next rank that is waited for, else the one before.
+  uint64_t MovedBetweenNeighbours() const;
+  // Waits until done(); `is_for_next`: it is the next rank that is waited for, else the one before. Whoever is waited
+  // for has stalled when nothing moved on either link for step_timeout.
   bool Wait(bool is_for_next, const std::function<bool()>& done);
   void PollOnce(MonotonicTime deadline);
   void PumpLinks();
