@@ -225,6 +225,12 @@ void Connection::CheckTimes() {
   if (is_pending_ && now - pending_since_ > kAnswerTimeout) Complete(request_, substitute_);
 }
 
+void Connection::CheckTrust(const TrustBase& trust) {
+  if (is_finished_ || !is_secure() || opening_ != Opening::kOpen) return;
+  const TlsRefusal refusal = CheckStillGood(trust, stream_.client().chain);
+  if (!refusal.ok()) Finish(refusal.text);
+}
+
 void Connection::FlushAtEnd() {
   if (is_finished_ || opening_ != Opening::kOpen) return;
   if (is_pending_) Complete(request_, substitute_);

@@ -40,6 +40,8 @@ class Connection {
 
   // At least four times a second: what took too long is given up.
   void CheckTimes();
+  // The authorities or their lists have changed: who is revoked is cut off.
+  void CheckTrust(const TrustBase& trust);
 
   // To be removed; the reason is empty when the client simply went.
   bool is_finished() const { return is_finished_; }

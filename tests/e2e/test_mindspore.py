@@ -3,28 +3,17 @@
 import asyncio
 import json
 import re
-import socket
-import struct
 import sys
-import threading
 import time
 
 import pytest
 
 import mindspore_client as client
-from muster import BIN, HERE, SLOWNESS, eventually, free_port
+from mindspore_ends import start_direct
+from muster import BIN, HERE, SLOWNESS
 
 CLIENT = HERE / "mindspore_client.py"
 VERSIONS = list(client.VERSIONS)
-BEAT_LIMIT = 0.05
-
-
-def start_direct(cluster, workers, *words):
-    """A scheduler with --mindspore_port; returns that port."""
-    port = free_port()
-    scheduler = cluster.start_scheduler("--worker_num", workers, "--mindspore_port", port, *words)
-    scheduler.expect_said(r"may register at")
-    return port
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -42,7 +31,7 @@ def test_gateway(cluster, version, workers):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("workers", [1, 8, 128, 129, 1000])
 def test_without_an_agent(cluster, version, workers):
-    port = start_direct(cluster, workers)
+    port = start_direct(cluster, workers).port
     processes = asyncio.run(client.whole_life(version, "127.0.0.1", port, range(workers), workers))
     assert sorted(process.rank for process in processes) == list(range(workers))
     assert all(process.nodes == workers for process in processes)
@@ -87,127 +76,8 @@ def test_only_this_machine_reaches_the_gateway(cluster, network):
     agent.expect_said("only processes of this machine are served here")
 
 
-class Beats:
-    """A well-behaved process whose heartbeats are timed, in a thread of its own."""
-
-    def __init__(self, port, workers=1):
-        self.port, self.workers, self.times, self.is_over = port, workers, [], False
-
-    def __enter__(self):
-        self.sock = socket.create_connection(("127.0.0.1", self.port))
-        self.sock.settimeout(10)
-        self.ask(b"0", client.field(1, "0") + client.field(3, "MS_WORKER"))
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
-        return self
-
-    def ask(self, name, body):
-        self.sock.sendall(client.frame(name, body))
-        header = self.sock.recv(20, socket.MSG_WAITALL)
-        self.sock.recv(sum(struct.unpack(">4I", header[4:])), socket.MSG_WAITALL)
-
-    def run(self):
-        while not self.is_over:
-            begin = time.monotonic()
-            self.ask(b"2", client.field(1, "0"))
-            self.times.append(time.monotonic() - begin)
-            time.sleep(0.02)
-
-    def __exit__(self, *_):
-        self.is_over = True
-        self.thread.join()
-        self.sock.close()
-
-
-def stalled(port):
-    sock = socket.create_connection(("127.0.0.1", port))
-    sock.sendall(client.frame("6", b"x" * 1000)[:500])
-    return sock
-
-
-def huge(port):
-    sock = socket.create_connection(("127.0.0.1", port))
-    sock.sendall(b"RPC0" + struct.pack(">4I", 1, 1, 1, 2147479552) + b"x" * 100)
-    return sock
-
-
-def odd_names(port):
-    sock = socket.create_connection(("127.0.0.1", port))
-    for name in ("", "x", "-1", "9" * 30):
-        sock.sendall(client.frame(name, b"body"))
-    return sock
-
-
-def unread(port):
-    """Asks and never reads."""
-    sock = socket.create_connection(("127.0.0.1", port))
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    sock.setblocking(False)
-    request = client.frame("9", b"MS_WORKER") * 200
-    try:
-        while sock.send(request):
-            pass
-    except BlockingIOError:
-        pass
-    return sock
-
-
-def half_handshake(port):
-    sock = socket.create_connection(("127.0.0.1", port))
-    sock.sendall(b"\x16\x03\x01\x00\xff\x01")
-    return sock
-
-
-@pytest.mark.parametrize("attack,count", [(stalled, 100), (huge, 100), (odd_names, 100), (unread, 20),
-                                          (half_handshake, 100)], ids=lambda value: getattr(value, "__name__", value))
-def test_nobody_else_waits(cluster, measured, attack, count):
-    port = start_direct(cluster, 1)
-    with Beats(port) as beats:
-        time.sleep(0.3)
-        sockets = [attack(port) for _ in range(count)]
-        time.sleep(1)
-    assert len(beats.times) > 20
-    measured("slowest heartbeat beside %s" % attack.__name__, max(beats.times), at_most=BEAT_LIMIT)
-    for sock in sockets:
-        sock.close()
-
-
-def test_many_connections(cluster, measured):
-    """Beyond its limit the silent ones make room; who has spoken stays."""
-    port = start_direct(cluster, 1)
-    with Beats(port) as beats:
-        crowd = [socket.create_connection(("127.0.0.1", port)) for _ in range(1000)]
-        time.sleep(1.5)
-        late = socket.create_connection(("127.0.0.1", port))
-        late.settimeout(5)
-        late.sendall(client.frame("9", b"MS_WORKER"))
-        assert late.recv(4) == b"RPC0"
-    measured("slowest heartbeat beside 1,000 connections", max(beats.times), at_most=BEAT_LIMIT)
-    for sock in crowd:
-        sock.close()
-
-
-def test_half_messages_are_cut(cluster):
-    port = start_direct(cluster, 1)
-    sock = stalled(port)
-    sock.settimeout(30 * SLOWNESS)
-    try:
-        assert sock.recv(1) == b""
-    except ConnectionError:
-        pass
-    cluster.scheduler.expect_said("was begun and not ended within 10s")
-    sock.close()
-
-
-def test_who_does_not_read_is_cut(cluster):
-    port = start_direct(cluster, 1)
-    sock = unread(port)
-    cluster.scheduler.expect_said("does not read its answers", timeout=30)
-    sock.close()
-
-
 def test_two_ids_of_one_number(cluster):
-    port = start_direct(cluster, 2)
+    port = start_direct(cluster, 2).port
 
     async def run():
         first = client.Process("2.10", "127.0.0.1", port, "1", 2)
@@ -221,7 +91,7 @@ def test_two_ids_of_one_number(cluster):
 
 def test_a_crash_is_told_within_seconds(cluster, measured):
     """MindSpore's own scheduler notices after MS_NODE_TIMEOUT, here 600 s."""
-    port = start_direct(cluster, 2)
+    port = start_direct(cluster, 2).port
 
     async def run():
         pair = [client.Process("2.7", "127.0.0.1", port, str(i), 2) for i in range(2)]
@@ -238,7 +108,7 @@ def test_a_crash_is_told_within_seconds(cluster, measured):
 
 
 def test_with_recovery_a_process_returns(cluster):
-    port = start_direct(cluster, 2, "--enable_recovery", 1)
+    port = start_direct(cluster, 2, "--enable_recovery", 1).port
 
     async def run():
         pair = [client.Process("2.10", "127.0.0.1", port, str(i), 2) for i in range(2)]

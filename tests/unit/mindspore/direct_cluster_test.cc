@@ -68,7 +68,7 @@ TEST_F(DirectClusterTest, CompleteWhenAllAreThere) {
   EXPECT_EQ(Register(At(1), "1").rank, 1U);
   EXPECT_EQ(StateOf(1, "1"), TopologyState::kInitializing);
   EXPECT_EQ(cluster_->HostNames("MS_WORKER"), std::nullopt);
-  EXPECT_EQ(cluster_->Unregister("1"), LeaveResult::kNotInitialized);
+  EXPECT_EQ(cluster_->Unregister(At(1), "1"), LeaveResult::kNotInitialized);
   EXPECT_EQ(Register(At(2), "0").rank, 0U);
   EXPECT_EQ(StateOf(1, "1"), TopologyState::kInitialized);
   EXPECT_EQ(cluster_->Published("MS_WORKER1"), "1");
@@ -169,9 +169,9 @@ TEST_F(DirectClusterTest, NotFormedInTime) {
 TEST_F(DirectClusterTest, AfterAnEndTheNextClusterForms) {
   Make(1);
   Register(At(1), "0");
-  EXPECT_EQ(cluster_->Unregister("nobody"), LeaveResult::kUnknownNode);
-  EXPECT_EQ(cluster_->Unregister("0"), LeaveResult::kDone);
-  EXPECT_EQ(cluster_->Unregister("0"), LeaveResult::kDone) << "asked again";
+  EXPECT_EQ(cluster_->Unregister(At(1), "nobody"), LeaveResult::kUnknownNode);
+  EXPECT_EQ(cluster_->Unregister(At(1), "0"), LeaveResult::kDone);
+  EXPECT_EQ(cluster_->Unregister(At(1), "0"), LeaveResult::kDone) << "asked again";
   EXPECT_EQ(cluster_->generation(), 2U);
   EXPECT_TRUE(Register(At(2), "0").is_admitted);
 }
