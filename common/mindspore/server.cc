@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -96,6 +97,7 @@ int Server::WaitMs() const {
 }
 
 void Server::Run() {
+  pthread_setname_np(pthread_self(), "ms-mindspore");
   std::array<epoll_event, kEventsAtOnce> events{};
   while (!is_stopping_) {
     const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, WaitMs());
