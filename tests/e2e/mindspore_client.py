@@ -300,6 +300,7 @@ def main(version, first, count):
                                        tls=tls_context(folder) if folder else None))
     print(json.dumps({"ranks": sorted(p.rank for p in processes),
                       "local": {p.rank: p.local_rank() for p in processes},
+                      "names": processes[0].names if members <= 16 else [], "nodes": processes[0].nodes,
                       "slowest_beat_ms": round(1000 * max(max(p.beats) for p in processes), 1)}))
 
 

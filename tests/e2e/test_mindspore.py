@@ -9,7 +9,7 @@ import time
 import pytest
 
 import mindspore_client as client
-from mindspore_ends import start_direct
+from mindspore_ends import start_direct, start_gateway
 from muster import BIN, HERE, SLOWNESS
 
 CLIENT = HERE / "mindspore_client.py"
@@ -47,21 +47,82 @@ def test_a_port_for_each_slot(cluster):
                          agent.output()), agent.tail()
 
 
-def test_two_machines_of_one_name(cluster, network):
-    """The namespaces share the host name; the store is the scheduler's; the gateway is on the node's own address."""
+def run_on_two_machines(cluster, network, own_names):
+    """2 x 2 processes; returns what each printed, by rank."""
     first, second = network.pair()
     cluster.start_scheduler("--worker_num", 4, "--once", host=first.address, netns=first.name)
     script = ("import os, sys; print('at', os.environ['MS_SCHED_HOST']); sys.stdout.flush(); "
               "os.execv(sys.executable, [sys.executable, %r, '2.4', os.environ['MS_NODE_ID'], '1'])" % str(CLIENT))
-    agents = [cluster.start_agent("agent%d" % i, ["--worker_num", 4, "--local_worker_num", 2, "--node_rank", i],
-                                  [sys.executable, "-c", script], netns=machine.name)
-              for i, machine in enumerate((first, second))]
-    for number, (agent, machine) in enumerate(zip(agents, (first, second))):
+    agents = []
+    for number, (machine, name) in enumerate(zip((first, second), own_names)):
+        renamed = ["unshare", "--uts", "sh", "-c", 'echo %s > /proc/sys/kernel/hostname; exec "$@"' % name, "sh"]
+        agents.append(cluster.start("agent%d" % number, [
+            *renamed, BIN / "ms-worker", *cluster.agent_words(), "--worker_num", 4, "--local_worker_num", 2,
+            "--node_rank", number, "--", sys.executable, "-c", script], netns=machine.name))
+    told = {}
+    for agent, machine in zip(agents, (first, second)):
         agent.expect(0, timeout=60)
-        assert "at %s" % machine.address in agent.output()
-        for local in range(2):
-            rank = 2 * number + local
-            assert '"local": {"%d": %d}' % (rank, local) in agent.output(), agent.tail()
+        assert "at %s" % machine.address in agent.output(), "the gateway is on the node's own address"
+        for rank, text in re.findall(r"\[rank (\d)\] (\{.*\})$", agent.output(), re.MULTILINE):
+            told[int(rank)] = json.loads(text)
+    assert sorted(told) == [0, 1, 2, 3], agents[0].tail()
+    for rank in range(4):
+        assert told[rank]["ranks"] == [rank] and told[rank]["local"] == {str(rank): rank % 2}, told
+    return told
+
+
+def test_two_machines_of_one_name(cluster, network):
+    """The other machine's name is another one; local ranks count per machine."""
+    told = run_on_two_machines(cluster, network, ["node", "node"])
+    for rank in (0, 1):
+        assert told[rank]["names"] == ["node", "node", "node~1", "node~1"], told
+    for rank in (2, 3):
+        assert told[rank]["names"] == ["node~0", "node~0", "node", "node"], told
+
+
+def test_two_machines_of_two_names(cluster, network):
+    told = run_on_two_machines(cluster, network, ["alpha", "beta"])
+    for rank in range(4):
+        assert told[rank]["names"] == ["alpha", "alpha", "beta", "beta"], told
+
+
+@pytest.mark.parametrize("version", ["2.4", "2.10"])
+def test_parameter_servers(cluster, version):
+    """Workers and servers have ranks of their own, in agents of their own; each role asks for its own host names."""
+    cluster.start_scheduler("--worker_num", 3, "--server_num", 2, "--once")
+    words = ["--worker_num", 3, "--server_num", 2, "--per_node"]
+    agents = {}
+    for role, count in (("MS_WORKER", 3), ("MS_PSERVER", 2)):
+        agents[role] = cluster.start_agent(role, [*words, "--role", role, "--local_worker_num", count],
+                                           [sys.executable, CLIENT, version, 0, count])
+    for role, count in (("MS_WORKER", 3), ("MS_PSERVER", 2)):
+        agents[role].expect(0, timeout=60)
+        told = json.loads(re.search(r"^\{.*\}$", agents[role].output(), re.MULTILINE).group(0))
+        assert told["ranks"] == list(range(count)), told
+        assert told["nodes"] == 5 and len(told["names"]) == count, told
+    cluster.scheduler.expect(0)
+
+
+def test_a_parameter_server_is_not_taken_for_a_worker(cluster):
+    end = start_gateway(cluster, 1)
+
+    async def run():
+        with pytest.raises(client.Refused, match="this process was started as MS_WORKER"):
+            await client.Process("2.10", end.host, end.port, 0, 1, role="MS_PSERVER").start(retries=1)
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("version", ["2.4", "2.10"])
+def test_parameter_servers_without_an_agent(cluster, version):
+    port = start_direct(cluster, 3, "--server_num", 2).port
+
+    async def run():
+        lives = [client.whole_life(version, "127.0.0.1", port, ids, len(ids), role=role)
+                 for role, ids in (("MS_WORKER", range(3)), ("MS_PSERVER", ["ps0", "ps1"]))]
+        return await asyncio.gather(*lives)
+    for processes, count in zip(asyncio.run(run()), (3, 2)):
+        assert [process.rank for process in processes] == list(range(count))
+        assert all(process.nodes == 5 for process in processes)
 
 
 def test_only_this_machine_reaches_the_gateway(cluster, network):

@@ -1,5 +1,6 @@
 """What hostile and broken clients do to the others at the two ends that speak MindSpore's protocol: nothing."""
 
+import functools
 import os
 import socket
 import ssl
@@ -14,8 +15,7 @@ from mindspore_ends import ENDS, Beats, start_end
 from muster import SLOWNESS, WITH_TLS, eventually
 
 BEAT_LIMIT = 0.05
-# A server that keeps others waiting does so all the time; a machine that is busy with other things does so now and then.
-# So what counts is the median of the slowest heartbeats of some short spans.
+# What a busy machine adds does not count: see Beats.
 SPANS = 5
 
 pytestmark = pytest.mark.skipif(WITH_TLS, reason="these tests make certificates of their own")
@@ -91,6 +91,7 @@ def garbage_in_tls(end):
     return sock
 
 
+@functools.lru_cache
 def client_hello():
     """What a real client begins with: a server answers with a signature."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -111,17 +112,17 @@ def hello_and_no_more(end):
 def expect_quick_beats(end, attack, count, measured):
     """None of a process's heartbeats waits for longer than the limit, however many do that beside it."""
     with Beats(end) as beats:
-        alone = beats.slowest(SPANS, seconds=0.2)[SPANS // 2]
+        alone, alone_here = beats.slowest(SPANS, seconds=0.2)
         sockets = []
         try:
             for _ in range(count):
                 sockets.append(attack(end))
-            beside = beats.slowest(SPANS)[SPANS // 2]
+            beside, beside_here = beats.slowest(SPANS)
         finally:
             for sock in sockets:
                 sock.close()
-    print("slowest heartbeat: alone %.1f ms, beside %d x %s %.1f ms" % (1000 * alone, count, attack.__name__,
-                                                                        1000 * beside))
+    print("slowest heartbeat: alone %.1f ms (on this machine now %.1f), beside %d x %s %.1f ms (%.1f)" % (
+        1000 * alone, 1000 * alone_here, count, attack.__name__, 1000 * beside, 1000 * beside_here))
     measured("slowest heartbeat alone", alone, at_most=1)
     measured("slowest heartbeat beside %d x %s" % (count, attack.__name__), beside, at_most=BEAT_LIMIT)
     assert "libprotobuf" not in end.program.output()
@@ -147,7 +148,7 @@ def test_many_connections(cluster, measured):
         late = connect(end)
         late.sendall(client.frame("9", b"MS_WORKER"))
         assert late.recv(4) == b"RPC0"
-        beside = beats.slowest(SPANS)[SPANS // 2]
+        beside, _ = beats.slowest(SPANS)
     measured("slowest heartbeat beside 1,000 connections", beside, at_most=BEAT_LIMIT)
     for sock in crowd:
         sock.close()
