@@ -98,6 +98,7 @@ class Connection {
   bool is_finished_ = false;
   std::string reason_;
   uint64_t frames_ = 0;
+  MonotonicTime opened_at_;     // accepted, or the TLS handshake done
   MonotonicTime last_whole_;    // when the input last was at a frame's border
   MonotonicTime write_at_;      // what waits to be written goes then
   MonotonicTime last_written_;  // when the socket last took something, or nothing waited

@@ -208,7 +208,7 @@ class Process:
         assert reply.get(1, b"").decode() == key, reply
         return reply.get(2, b"").decode(errors="replace")  # port ranges are binary
 
-    async def poll(self, key, tries=40, pause=0.25):
+    async def poll(self, key, tries=30, pause=0.5):
         """(A real one waits three seconds between two tries.)"""
         for _ in range(tries):
             value = await self.read(key)

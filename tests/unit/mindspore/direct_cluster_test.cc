@@ -100,6 +100,24 @@ TEST_F(DirectClusterTest, RefusesWithAReason) {
   EXPECT_THAT(Register(At(3), "5").reason, HasSubstr("one too many"));
 }
 
+TEST_F(DirectClusterTest, ACertificateIsGoodForItsOwnIdOnly) {
+  Make(2);
+  mindspore::Peer zero = At(1);
+  mindspore::Peer one = At(2);
+  zero.name = PeerName{PeerName::Kind::kNode, "t", "*", "0"};
+  one.name = PeerName{PeerName::Kind::kNode, "t", "*", "1"};
+  EXPECT_THAT(Register(one, "0").reason, HasSubstr("node/1, but MS_NODE_ID is \"0\""));
+  EXPECT_TRUE(Register(zero, "0").is_admitted);
+  EXPECT_TRUE(Register(one, "1").is_admitted);
+  EXPECT_EQ(cluster_->Heartbeat(one, "0", now_), std::nullopt);
+  EXPECT_EQ(cluster_->Unregister(one, "0"), LeaveResult::kUnknownNode);
+  EXPECT_EQ(cluster_->Heartbeat(zero, "0", now_)->state, TopologyState::kInitialized);
+  EXPECT_EQ(cluster_->Unregister(zero, "0"), LeaveResult::kDone);
+  mindspore::Peer host = At(3);
+  host.name = PeerName{PeerName::Kind::kHost, "t", "*", "h"};
+  EXPECT_EQ(cluster_->Unregister(host, "1"), LeaveResult::kDone) << "a host's certificate is good for all of its nodes";
+}
+
 TEST_F(DirectClusterTest, ADeathIsToldAfterTwoSeconds) {
   Make(2);
   Register(At(1), "0");
