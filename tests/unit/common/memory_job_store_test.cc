@@ -31,8 +31,8 @@ class MemoryJobStoreTest : public testing::Test {
   }
 
   ManualClock clock_;
+  std::vector<Value> values_;  // outlives the store, which ends its waits
   MemoryJobStore store_{clock_};
-  std::vector<Value> values_;
 };
 
 TEST_F(MemoryJobStoreTest, AWaitEndsWithTheValueOrItsTime) {
