@@ -1,6 +1,6 @@
 #include "common/memory_job_store.h"
 
-#include <limits>
+#include <algorithm>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -41,6 +41,7 @@ absl::Status MemoryJobStore::Store(const std::string& key, const std::string& te
   values_[key] = {text, lifetime};
   if (const auto waiters = waiters_.find(key); waiters != waiters_.end()) {
     for (Waiter& waiter : waiters->second) woken.emplace_back(std::move(waiter.done), text);
+    waiting_ -= waiters->second.size();
     waiters_.erase(waiters);
   }
   return absl::OkStatus();
@@ -58,17 +59,25 @@ void MemoryJobStore::Get(const std::string& key, ValueDone done) {
 }
 
 void MemoryJobStore::Wait(const std::string& key, std::chrono::milliseconds limit, ValueDone done) {
-  if (const absl::Status status = CheckStoreKey(key); !status.ok()) return done(status);
+  absl::Status status = CheckStoreKey(key);
+  if (!status.ok()) return done(status);
   std::optional<std::string> value;
   {
     const MutexLock lock(mutex_);
     const auto found = values_.find(key);
-    if (found == values_.end()) {
-      waiters_[key].push_back({std::move(done), clock_.Read().monotonic + absl::FromChrono(limit)});
+    if (found != values_.end()) {
+      value = found->second.text;
+    } else if (waiting_ >= kMaxStoreWaits) {
+      status = absl::ResourceExhaustedError(
+          absl::StrCat("more than ", kMaxStoreWaits, " requests wait for keys of the job's store"));
+    } else {
+      const auto longest = std::min(limit, std::chrono::milliseconds(kLongestStoreWaitMs));
+      waiters_[key].push_back({std::move(done), clock_.Read().monotonic + absl::FromChrono(longest)});
+      ++waiting_;
       return;
     }
-    value = found->second.text;
   }
+  if (!status.ok()) return done(status);
   done(std::move(value));
 }
 
@@ -157,6 +166,7 @@ void MemoryJobStore::Tick() {
       std::erase_if(it->second, [&](Waiter& waiter) {
         if (waiter.until > now) return false;
         expired.push_back(std::move(waiter.done));
+        --waiting_;
         return true;
       });
       it = it->second.empty() ? waiters_.erase(it) : std::next(it);

@@ -50,6 +50,7 @@ class MemoryJobStore final : public JobStore {
   Mutex mutex_;
   std::map<std::string, Value> values_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::vector<Waiter>> waiters_ ABSL_GUARDED_BY(mutex_);
+  size_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // in waiters_
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -71,7 +71,11 @@ absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettin
   options.addresses = *addresses;
   options.port = settings.mindspore_port;
   options.tls = tls;
-  options.needs_tls = settings.tls.require_tls;
+  if (settings.tls.require_tls) {
+    options.plain_from = mindspore::PlainFrom::kNobody;
+  } else if (tls != nullptr) {
+    options.plain_from = mindspore::PlainFrom::kThisMachine;
+  }
   return DirectPort::Open(options, clock);
 }
 

@@ -19,6 +19,7 @@
 #include "common/exit_codes.h"
 #include "common/ip_address.h"
 #include "common/log.h"
+#include "common/protobuf_log.h"
 #include "common/runtime_paths.h"
 #include "common/settings/settings.h"
 #include "common/tls/tls_settings.h"
@@ -210,6 +211,7 @@ int Main(const std::vector<std::string>& args) {
   }
   const absl::Status logging = InitLogging({"ms-worker", settings.log_format, settings.log_level, ""});
   if (!logging.ok()) return Fail(logging);
+  QuietProtobuf();
   for (const std::string& warning : findings.warnings) Log(LogLevel::kWarning, warning);
   // With --per_job it runs on one node, which is not known yet; the others need not have it.
   if (const auto problem = CheckCommand(settings.command, settings.env, environment); problem && !settings.per_job) {

@@ -30,6 +30,7 @@ Connection::Connection(Stream stream, Peer peer, std::string own_address, Dialec
       guess_(guess),
       context_(context),
       accepted_at_(context.now),
+      opened_at_(context.now),
       last_whole_(context.now),
       last_written_(context.now) {}
 
@@ -74,7 +75,7 @@ void Connection::ShakeHands() {
       break;
   }
   opening_ = Opening::kOpen;
-  last_whole_ = context_.now;
+  opened_at_ = last_whole_ = context_.now;
   peer_.name = stream_.client().name;
 }
 
@@ -132,7 +133,7 @@ bool Connection::HandleSome() {
 }
 
 void Connection::NoteDialect(uint32_t number, const Frame& frame) {
-  if (number == kRegister && frames_ == 1) guess_.Registered(context_.now - accepted_at_);
+  if (number == kRegister && frames_ == 1) guess_.Registered(context_.now - opened_at_);
   guess_.Asked(number);
   const std::optional<std::string> key = AskedKey(number, frame.body);
   if (was_there_) {
@@ -223,6 +224,12 @@ void Connection::CheckTimes() {
     return Finish("it does not read its answers");
   }
   if (is_pending_ && now - pending_since_ > kAnswerTimeout) Complete(request_, substitute_);
+}
+
+void Connection::CheckTrust(const TrustBase& trust) {
+  if (is_finished_ || !is_secure() || opening_ != Opening::kOpen) return;
+  const TlsRefusal refusal = CheckStillGood(trust, stream_.client().chain);
+  if (!refusal.ok()) Finish(refusal.text);
 }
 
 void Connection::FlushAtEnd() {

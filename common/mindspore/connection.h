@@ -40,6 +40,8 @@ class Connection {
 
   // At least four times a second: what took too long is given up.
   void CheckTimes();
+  // The authorities or their lists have changed: who is revoked is cut off.
+  void CheckTrust(const TrustBase& trust);
 
   // To be removed; the reason is empty when the client simply went.
   bool is_finished() const { return is_finished_; }
@@ -96,6 +98,7 @@ class Connection {
   bool is_finished_ = false;
   std::string reason_;
   uint64_t frames_ = 0;
+  MonotonicTime opened_at_;     // accepted, or the TLS handshake done
   MonotonicTime last_whole_;    // when the input last was at a frame's border
   MonotonicTime write_at_;      // what waits to be written goes then
   MonotonicTime last_written_;  // when the socket last took something, or nothing waited

@@ -6,7 +6,8 @@
 //   from 2.7.1  10     11          12      (kNew)
 //
 // Nothing on the wire names a version. What tells them apart is how a process comes: old clients wait at least half a
-// second between the connect of the connection that they register on and the registration, new ones register at once.
+// second between the connect of the connection that they register on and the registration, new ones register at once
+// (in TLS, right behind the handshake).
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -96,6 +97,7 @@ int Server::WaitMs() const {
 }
 
 void Server::Run() {
+  pthread_setname_np(pthread_self(), "ms-mindspore");
   std::array<epoll_event, kEventsAtOnce> events{};
   while (!is_stopping_) {
     const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, WaitMs());
@@ -173,6 +175,18 @@ bool Server::MakeRoom() {
   return true;
 }
 
+void Server::Open(Connection& connection) {
+  connection.Open(Acceptor());
+  if (connection.opening() != Connection::Opening::kOpen) return;
+  if (options_.plain_from == PlainFrom::kNobody) {
+    connection.Finish("it does not speak TLS, which --require_tls asks for");
+  } else if (options_.plain_from == PlainFrom::kThisMachine && !IsLocalAddress(connection.peer().address)) {
+    connection.Finish(
+        "it comes from another machine and does not speak TLS, which --tls_config asks for; let its script call "
+        "set_ps_context(enable_ssl=True, ...), or start it with ms-worker");
+  }
+}
+
 void Server::Touch(uint64_t id, uint32_t events) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
@@ -182,15 +196,12 @@ void Server::Touch(uint64_t id, uint32_t events) {
     connection.NoteEnd();
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.fd(), nullptr);
   }
-  if (connection.opening() == Connection::Opening::kUnknown) connection.Open(Acceptor());
+  if (connection.opening() == Connection::Opening::kUnknown) Open(connection);
   if (connection.opening() == Connection::Opening::kHandshake) {
     handshakes_.push_back(id);
     SetWatch(epoll_.get(), EPOLL_CTL_MOD, connection.fd(), id, 0);  // until its turn
     watched_[id] = 0;
     return;
-  }
-  if (connection.opening() == Connection::Opening::kOpen && options_.needs_tls && !connection.is_secure()) {
-    connection.Finish("it does not speak TLS, which --require_tls asks for");
   }
   ready_.insert(id);
 }
@@ -249,9 +260,11 @@ void Server::Remove(uint64_t id) {
 
 void Server::Tick() {
   next_tick_ = context_.now + kTick;
+  const std::shared_ptr<const TlsState> trusted = NewTrust();
   std::vector<uint64_t> finished;
   for (const auto& [id, connection] : connections_) {
     connection->CheckTimes();
+    if (trusted != nullptr) connection->CheckTrust(*trusted->trust);
     if (connection->is_finished()) finished.push_back(id);
     if (connection->wants_write() || connection->is_held()) ready_.insert(id);
   }
@@ -263,6 +276,13 @@ void Server::Tick() {
   }
   cluster_.Tick();
   counted_.Flush();
+}
+
+// Null: the same are trusted as before.
+std::shared_ptr<const TlsState> Server::NewTrust() {
+  if (options_.tls == nullptr) return nullptr;
+  std::shared_ptr<const TlsState> state = options_.tls->Current();
+  return std::exchange(trust_generation_, state->trust_generation) == state->trust_generation ? nullptr : state;
 }
 
 std::shared_ptr<const TlsAcceptor> Server::Acceptor() {

@@ -24,11 +24,14 @@
 
 namespace muster::mindspore {
 
+// Whose frames are taken outside of TLS.
+enum class PlainFrom { kEverybody, kThisMachine, kNobody };
+
 struct ServerOptions {
   size_t max_connections = 4096;
   std::function<bool(const IpAddress& peer)> lets_in;  // empty: everybody. Called by the server's thread
   std::shared_ptr<const TlsStore> tls;                 // null: no TLS
-  bool needs_tls = false;                              // frames outside of TLS are refused
+  PlainFrom plain_from = PlainFrom::kEverybody;
 };
 
 class Server {
@@ -56,6 +59,7 @@ class Server {
   int WaitMs() const;
   void Accept(Listener& listener);
   bool MakeRoom();
+  void Open(Connection& connection);
   void Touch(uint64_t id, uint32_t events);
   void ServeReady();
   void ShakeHands();
@@ -63,6 +67,7 @@ class Server {
   void Watch(uint64_t id, const Connection& connection);
   void Remove(uint64_t id);
   void Tick();
+  std::shared_ptr<const TlsState> NewTrust();
   std::shared_ptr<const TlsAcceptor> Acceptor();
   DialectGuess& GuessOf(uint32_t listener, const IpAddress& address);
 
@@ -85,6 +90,7 @@ class Server {
   std::deque<uint64_t> handshakes_;
   std::map<std::pair<uint32_t, std::string>, std::unique_ptr<DialectGuess>> guesses_;
   std::shared_ptr<const TlsAcceptor> acceptor_;
+  uint64_t trust_generation_ = 0;  // that the open connections were checked against
   MonotonicTime next_tick_;
   bool are_listeners_paused_ = false;
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/tls/openssl_error.h"
+#include "common/tls/tls_outcome.h"
 
 namespace muster::mindspore {
 namespace {
@@ -42,29 +43,31 @@ Stream::Io Stream::Handshake() {
     return Io::kDone;
   }
   const Io io = TlsResult(result);
-  if (!client_->refusal.empty()) error_ = client_->refusal;
+  if (!client_->refusal.empty()) {
+    error_ = client_->refusal;
+  } else if (io == Io::kFailed && !acceptor_->IsForServers()) {
+    error_ += "; this side's certificate is not for servers (extended key usage), which the client may ask for";
+  }
   return io == Io::kClosed ? Io::kFailed : io;
 }
 
 Stream::Io Stream::TlsResult(int result) {
-  const int system_error = errno;
-  wants_write_ = false;
-  switch (SSL_get_error(ssl_.get(), result)) {
-    case SSL_ERROR_WANT_READ:
+  TlsOutcome outcome = OutcomeOf(ssl_.get(), result);
+  wants_write_ = outcome.kind == TlsOutcome::Kind::kWantsWrite;
+  switch (outcome.kind) {
+    case TlsOutcome::Kind::kWantsRead:
+    case TlsOutcome::Kind::kWantsWrite:
       return Io::kAgain;
-    case SSL_ERROR_WANT_WRITE:
-      wants_write_ = true;
-      return Io::kAgain;
-    case SSL_ERROR_ZERO_RETURN:
+    case TlsOutcome::Kind::kClosed:
       return Io::kClosed;
-    case SSL_ERROR_SYSCALL:
-      error_ = system_error == 0 ? "the connection was closed" : std::strerror(system_error);
-      ERR_clear_error();
+    case TlsOutcome::Kind::kBroken:
+      error_ = std::move(outcome.error);
       return Io::kFailed;
-    default:
+    case TlsOutcome::Kind::kRefused:
       error_ = OpenSslReason(TakeOpenSslErrors());
       return Io::kFailed;
   }
+  return Io::kFailed;
 }
 
 Stream::Io Stream::Read(size_t most, std::string& out) {

@@ -61,6 +61,10 @@ SslPtr TlsAcceptor::Accept(int fd, CheckedClient& client) const {
   return ssl;
 }
 
+bool TlsAcceptor::IsForServers() const {
+  return X509_check_purpose(state_->identity->leaf().get(), X509_PURPOSE_SSL_SERVER, 0) == 1;
+}
+
 int TlsAcceptor::Verify(X509_STORE_CTX* store_context, void* self) {
   auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store_context, SSL_get_ex_data_X509_STORE_CTX_idx()));
   CheckedClient& client = *static_cast<CheckedClient*>(SSL_get_app_data(ssl));
@@ -84,13 +88,18 @@ bool TlsAcceptor::Check(X509_STORE_CTX* store_context, CheckedClient& client) co
   if (rules.needs_name) rules.trust_domain = state_->own_name->trust_domain;
   rules.serves_expired_lists = store_.settings().crl_expired == "serve";
   // What is trusted now, not when this handshake's certificate was chosen.
-  const CheckedPeer peer = CheckPeer(*store_.Current()->trust, rules, Share(raw), others, store_.Now());
+  CheckedPeer peer = CheckPeer(*store_.Current()->trust, rules, Share(raw), others, store_.Now());
   ERR_clear_error();
   if (!peer.refusal.ok()) {
     client.refusal = peer.refusal.text;
     return false;
   }
+  if (rules.needs_name && !peer.name.IsNode()) {
+    client.refusal = absl::StrCat("the certificate is ", peer.name.ToUri(), ", which is none of a node");
+    return false;
+  }
   if (rules.needs_name) client.name = peer.name;
+  client.chain = std::move(peer.chain);
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/tls/openssl_ptr.h"
@@ -20,7 +21,8 @@ using SslContextPtr = std::unique_ptr<SSL_CTX, OpenSslDelete<SSL_CTX_free>>;
 // What one handshake found. Must outlive its SSL object.
 struct CheckedClient {
   std::optional<PeerName> name;
-  std::string refusal;  // empty: none
+  std::vector<Certificate> chain;  // as verified
+  std::string refusal;             // empty: none
 };
 
 // Of one state of the store; a reload makes another one. Handshakes keep the one that they began with.
@@ -30,6 +32,10 @@ class TlsAcceptor {
 
   // For a connected nonblocking socket, which stays the caller's. Null when memory is short.
   SslPtr Accept(int fd, CheckedClient& client) const;
+
+  // Clients check that the server's certificate is for servers (extended key usage); an agent's own may be for clients
+  // only.
+  bool IsForServers() const;
 
   bool IsOf(const TlsState& state) const { return state_.get() == &state; }
 

@@ -12,14 +12,10 @@ constexpr int kNoMacYet = -1;
 
 }  // namespace
 
-absl::StatusOr<std::string> MakeBundle(X509* certificate, EVP_PKEY* key, X509* authority,
-                                       const std::string& friendly_name, const std::string& password) {
-  const X509StackPtr chain(sk_X509_new_null());
-  const bool is_chained = chain && X509_up_ref(authority) == 1 && sk_X509_push(chain.get(), authority) > 0;
-  const Pkcs12Ptr bundle(is_chained
-                             ? PKCS12_create(password.c_str(), friendly_name.c_str(), key, certificate, chain.get(),
-                                             NID_aes_256_cbc, NID_aes_256_cbc, kIterations, kNoMacYet, 0)
-                             : nullptr);
+absl::StatusOr<std::string> MakeBundle(X509* certificate, EVP_PKEY* key, const std::string& friendly_name,
+                                       const std::string& password) {
+  const Pkcs12Ptr bundle(PKCS12_create(password.c_str(), friendly_name.c_str(), key, certificate, nullptr,
+                                       NID_aes_256_cbc, NID_aes_256_cbc, kIterations, kNoMacYet, 0));
   const BioPtr bio(BIO_new(BIO_s_mem()));
   const bool is_made = bundle &&
                        PKCS12_set_mac(bundle.get(), password.c_str(), -1, nullptr, 0, kIterations, EVP_sha256()) == 1 &&

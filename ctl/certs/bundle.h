@@ -1,4 +1,4 @@
-// PKCS#12: a certificate, its chain and its key under a password, in today's algorithms.
+// PKCS#12: a certificate and its key under a password, in today's algorithms.
 #pragma once
 
 #include <string>
@@ -9,8 +9,10 @@
 namespace muster::certs {
 
 // AES-256-CBC under PBKDF2 with HMAC-SHA-256, MAC HMAC-SHA-256: OpenSSL 3 and 1.1 read it without a legacy provider.
-absl::StatusOr<std::string> MakeBundle(X509* certificate, EVP_PKEY* key, X509* authority,
-                                       const std::string& friendly_name, const std::string& password);
+// Without the authority's certificate: it stands in ca.pem, and MindSpore refuses a bundle that brings it along
+// ("ca_stack should be empty").
+absl::StatusOr<std::string> MakeBundle(X509* certificate, EVP_PKEY* key, const std::string& friendly_name,
+                                       const std::string& password);
 
 struct OpenedBundle {
   X509Ptr certificate;

@@ -262,8 +262,8 @@ absl::Status CertFolder::WriteCertificate(const IndexEntry& entry, const Issued&
         folder + "/cert.pem", CertificatePem(issued.certificate.get()) + PrivateKeyPem(issued.key.get()), kPrivate));
   } else {
     const auto write = [&](const char* name, const std::string& password) -> absl::Status {
-      const absl::StatusOr<std::string> bundle = MakeBundle(
-          issued.certificate.get(), issued.key.get(), authority_.front().certificate(), entry.subject.name, password);
+      const absl::StatusOr<std::string> bundle =
+          MakeBundle(issued.certificate.get(), issued.key.get(), entry.subject.name, password);
       return bundle.ok() ? WriteFileAtomically(folder + name, *bundle, kPrivate) : bundle.status();
     };
     const std::string server = passwords.server ? *passwords.server : *passwords.client;

@@ -28,6 +28,9 @@ constexpr absl::Duration kDeathGrace = absl::Seconds(2);      // for a process t
 constexpr absl::Duration kClosedTogether = absl::Seconds(1);  // both connections of one process
 constexpr size_t kMostAddresses = 4096;
 
+// With TLS, the certificate says who somebody is.
+bool MayBe(const Peer& peer, const std::string& node_id) { return !peer.name || peer.name->CoversNode(node_id); }
+
 // Newer versions call a parameter server MS_SERVER.
 std::string Canonical(const std::string& role) { return role == "MS_SERVER" ? kServer : role; }
 
@@ -88,7 +91,7 @@ Admission DirectCluster::Register(const Peer& peer, const mindspore::Registratio
   if (node_id.empty() || node_id.size() > kMaxIdBytes) {
     return Refuse(absl::StrCat("MS_NODE_ID must have 1 to ", kMaxIdBytes, " bytes"));
   }
-  if (peer.name && !peer.name->CoversNode(node_id)) {
+  if (!MayBe(peer, node_id)) {
     return Refuse(absl::StrCat("the certificate is ", peer.name->ToUri(), ", but MS_NODE_ID is ", Quoted(node_id)));
   }
   const auto found = nodes_.find(node_id);
@@ -150,7 +153,8 @@ void DirectCluster::AssignRanks(const std::string& role) {
   for (uint32_t rank = 0; rank < members.size(); ++rank) members[rank].second->rank = rank;
 }
 
-LeaveResult DirectCluster::Unregister(const std::string& node_id) {
+LeaveResult DirectCluster::Unregister(const Peer& peer, const std::string& node_id) {
+  if (!MayBe(peer, node_id)) return LeaveResult::kUnknownNode;
   if (left_.contains(node_id)) return LeaveResult::kDone;
   if (state_ == State::kInitializing) return LeaveResult::kNotInitialized;
   if (nodes_.erase(node_id) == 0) return LeaveResult::kUnknownNode;
@@ -165,7 +169,7 @@ LeaveResult DirectCluster::Unregister(const std::string& node_id) {
 
 std::optional<Health> DirectCluster::Heartbeat(const Peer& peer, const std::string& node_id, MonotonicTime now) {
   const auto found = nodes_.find(node_id);
-  if (found == nodes_.end()) return std::nullopt;
+  if (found == nodes_.end() || !MayBe(peer, node_id)) return std::nullopt;
   Node& node = found->second;
   // A connection of another process that claims the id tells nothing of this one.
   const bool is_its_own = node.connection == 0 || node.connection == peer.connection;

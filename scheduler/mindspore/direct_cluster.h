@@ -41,7 +41,8 @@ class DirectCluster {
 
   mindspore::Admission Register(const mindspore::Peer& peer, const mindspore::Registration& registration,
                                 MonotonicTime now);
-  mindspore::LeaveResult Unregister(const std::string& node_id);
+  // A certificate for another node id: as if the node were not known.
+  mindspore::LeaveResult Unregister(const mindspore::Peer& peer, const std::string& node_id);
   std::optional<mindspore::Health> Heartbeat(const mindspore::Peer& peer, const std::string& node_id,
                                              MonotonicTime now);
   std::optional<std::vector<std::string>> HostNames(const std::string& role) const;

@@ -16,7 +16,7 @@ absl::StatusOr<std::unique_ptr<DirectPort>> DirectPort::Open(const Options& opti
   mindspore::ServerOptions server;
   server.max_connections = 2 * (size_t{options.cluster.worker_num} + options.cluster.server_num) + kSpareConnections;
   server.tls = options.tls;
-  server.needs_tls = options.needs_tls;
+  server.plain_from = options.plain_from;
   absl::StatusOr<std::unique_ptr<mindspore::Server>> started =
       mindspore::Server::Start(std::move(server), *port, clock);
   if (!started.ok()) return started.status();
@@ -39,8 +39,8 @@ mindspore::Admission DirectPort::Register(const mindspore::Peer& peer, const min
   return admission;
 }
 
-mindspore::LeaveResult DirectPort::Unregister(const mindspore::Peer&, const std::string& node_id) {
-  const mindspore::LeaveResult result = cluster_.Unregister(node_id);
+mindspore::LeaveResult DirectPort::Unregister(const mindspore::Peer& peer, const std::string& node_id) {
+  const mindspore::LeaveResult result = cluster_.Unregister(peer, node_id);
   SayNotes();
   return result;
 }

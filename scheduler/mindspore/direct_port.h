@@ -20,7 +20,7 @@ class DirectPort final : public mindspore::Cluster {
     std::vector<IpAddress> addresses;
     uint16_t port = 0;
     std::shared_ptr<const TlsStore> tls;  // null: plain
-    bool needs_tls = false;
+    mindspore::PlainFrom plain_from = mindspore::PlainFrom::kEverybody;
   };
 
   // Listening when it returns. `clock` must outlive this.

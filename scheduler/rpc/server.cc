@@ -1,6 +1,5 @@
 #include "scheduler/rpc/server.h"
 
-#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/limits.h"
 #include "common/mutex.h"
+#include "common/protobuf_log.h"
 #include "scheduler/rpc/acceptor.h"
 #include "scheduler/rpc/admin_service.h"
 #include "scheduler/rpc/call_watch.h"
@@ -47,12 +47,9 @@ void CountHandshakesIn(CountedLog* counted) {
   TheHandshakeCounter().counted = counted;
 }
 
-// gRPC's and protobuf's own words are for their developers; ours are counted and say what to do. Protobuf would write a
-// line for each message that is no UTF-8: a peer could fill the disk.
+// gRPC's own words are for its developers, as protobuf's are; ours are counted and say what to do.
 void QuietLibraries() {
-  google::protobuf::SetLogHandler([](google::protobuf::LogLevel, const char*, int, const std::string& text) {
-    Log(LogLevel::kDebug, absl::StrCat("protobuf: ", text));
-  });
+  QuietProtobuf();
   gpr_set_log_function([](gpr_log_func_args* args) {
     Log(LogLevel::kDebug, absl::StrCat("grpc: ", args->message));
     const TlsFault fault = FaultInGrpcLog(args->message);

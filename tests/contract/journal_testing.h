@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -31,6 +32,16 @@ class DurableWatch {
   bool WaitFor(uint64_t sequence) {
     std::unique_lock<std::mutex> lock(mutex_);
     return changed_.wait_for(lock, kPatience, [&] { return !told_.empty() && told_.back() >= sequence; });
+  }
+  // For what the journal tells nobody: looks again now and then.
+  bool WaitUntil(const std::function<bool()>& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      changed_.wait_for(lock, std::chrono::milliseconds(10));
+    }
+    return true;
   }
   std::vector<uint64_t> told() {
     std::lock_guard<std::mutex> lock(mutex_);

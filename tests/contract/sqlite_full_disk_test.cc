@@ -8,7 +8,6 @@
 #include <csignal>
 #include <cstdio>
 #include <fstream>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/journal/sqlite_journal.h"
@@ -24,15 +23,6 @@ constexpr int kNotPermitted = 77;
   do {                                                                            \
     if (!(condition)) return std::fprintf(stderr, "not so: %s\n", #condition), 1; \
   } while (false)
-
-bool Eventually(const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return true;
-}
 
 // Mounts a file system of one megabyte over the folder, which only this process sees.
 bool MountSmallDisk(const std::string& folder) {
@@ -62,7 +52,7 @@ int StallAndRecover(const std::string& folder) {
     Fill(ballast);
     const std::string large(20'000, 'x');
     for (int i = 0; i < 10; ++i) (*journal)->Append({RecordOf(large)});
-    REQUIRE(Eventually([&] { return (*journal)->IsStalled(); }));
+    REQUIRE(watch.WaitUntil([&] { return (*journal)->IsStalled(); }));
     const uint64_t last = (*journal)->Append({RecordOf("while it is full")});
     REQUIRE((*journal)->IsStalled());
     REQUIRE(watch.told().back() < last);
@@ -89,7 +79,7 @@ int EndWhileFull(const std::string& folder) {
     REQUIRE(watch.WaitFor((*journal)->Append({RecordOf("acknowledged")})));
     Fill(folder + "/ballast");
     (*journal)->Append({RecordOf(std::string(20'000, 'x'))});
-    REQUIRE(Eventually([&] { return (*journal)->IsStalled(); }));
+    REQUIRE(watch.WaitUntil([&] { return (*journal)->IsStalled(); }));
     (*journal)->Append({RecordOf("never acknowledged")});
     REQUIRE(watch.told() == std::vector<uint64_t>{1});
   }

@@ -54,12 +54,12 @@ def network():
 def measured(record_property, request):
     """measured("verdict", 1.2, at_most=2) notes a duration and holds it against its bound."""
     def note(what, seconds, at_most):
-        record_property(what, "%.3f s (at most %.1f s)" % (seconds, at_most * muster.SLOWNESS))
+        record_property(what, "%.3f s (at most %g s)" % (seconds, at_most * muster.SLOWNESS))
         path = os.environ.get("MUSTER_MEASUREMENTS")
         if path:
             with open(path, "a") as file:
                 file.write("%s: %s: %.3f s\n" % (request.node.name, what, seconds))
-        assert seconds <= at_most * muster.SLOWNESS, "%s took %.3f s, at most %.1f s are allowed" % (
+        assert seconds <= at_most * muster.SLOWNESS, "%s took %.3f s, at most %g s are allowed" % (
             what, seconds, at_most * muster.SLOWNESS)
     return note
 

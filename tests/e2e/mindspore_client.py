@@ -3,12 +3,14 @@ its public sources say of the versions between: two connections (the one for reg
 request at a time, matched by order alone, polling, retries. Standard library only.
 
 As a program (the command of a job): mindspore_client.py VERSION FIRST COUNT, as the processes with MS_NODE_ID FIRST to
-FIRST + COUNT - 1 of MS_WORKER_NUM, at MS_SCHED_HOST and MS_SCHED_PORT."""
+FIRST + COUNT - 1 of MS_WORKER_NUM or MS_SERVER_NUM (by MS_ROLE), at MS_SCHED_HOST and MS_SCHED_PORT; in TLS, with the
+client.pem and ca.pem of the folder that CLIENT_TLS_FOLDER names."""
 import asyncio
 import json
 import os
 import random
 import socket
+import ssl
 import struct
 import sys
 import time
@@ -101,14 +103,23 @@ async def read_frame(reader):
     return data[:name].decode(), data[name + to + sender :]
 
 
+def tls_context(folder, certificate="client.pem"):
+    """As set_ps_context(enable_ssl=True, ...): the server's chain and usage are checked, its name is not."""
+    context = ssl.create_default_context(cafile=os.path.join(folder, "ca.pem"))
+    context.check_hostname = False
+    if certificate:
+        context.load_cert_chain(os.path.join(folder, certificate))
+    return context
+
+
 class Connection:
-    def __init__(self, host, port, timeout=15):
-        self.host, self.port, self.timeout = host, port, timeout
+    def __init__(self, host, port, timeout=15, tls=None):
+        self.host, self.port, self.timeout, self.tls = host, port, timeout, tls
         self.lock = asyncio.Lock()
         self.slowest = 0.0
 
     async def open(self):
-        self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
+        self.reader, self.writer = await asyncio.open_connection(self.host, self.port, ssl=self.tls)
         return self
 
     async def ask(self, number, body=b""):
@@ -137,10 +148,10 @@ class Refused(Exception):
 class Process:
     """One MindSpore process."""
 
-    def __init__(self, version, host, port, node_id, workers, role="MS_WORKER", host_name=None):
+    def __init__(self, version, host, port, node_id, workers, role="MS_WORKER", host_name=None, tls=None):
         self.version = VERSIONS[version]
         self.host, self.port, self.node_id, self.workers, self.role = host, port, str(node_id), workers, role
-        self.host_name = host_name or socket.gethostname()
+        self.host_name, self.tls = host_name or socket.gethostname(), tls
         self.rank = None
         self.beats = []  # seconds that each took
         self.abnormal = 0
@@ -149,9 +160,9 @@ class Process:
 
     async def start(self, retries=20):
         """Connects and registers; the heartbeats begin."""
-        self.heart = await Connection(self.host, self.port).open()
+        self.heart = await Connection(self.host, self.port, tls=self.tls).open()
         await asyncio.sleep(self.version.connect_pause)
-        self.data = await Connection(self.host, self.port).open()
+        self.data = await Connection(self.host, self.port, tls=self.tls).open()
         await asyncio.sleep(self.version.connect_pause)
         body = field(1, self.node_id) + field(2, self.host_name) + field(3, self.role) + field(4, "127.0.0.1")
         if self.version.sends_device:
@@ -197,7 +208,7 @@ class Process:
         assert reply.get(1, b"").decode() == key, reply
         return reply.get(2, b"").decode(errors="replace")  # port ranges are binary
 
-    async def poll(self, key, tries=40, pause=0.25):
+    async def poll(self, key, tries=30, pause=0.5):
         """(A real one waits three seconds between two tries.)"""
         for _ in range(tries):
             value = await self.read(key)
@@ -264,10 +275,10 @@ class Process:
             connection.writer.transport.abort()
 
 
-async def whole_life(version, host, port, ids, workers, at_once=100):
+async def whole_life(version, host, port, ids, workers, at_once=100, **options):
     """All processes of `ids`, from start to end; returns them."""
     gate = asyncio.Semaphore(at_once)
-    processes = [Process(version, host, port, node_id, workers) for node_id in ids]
+    processes = [Process(version, host, port, node_id, workers, **options) for node_id in ids]
 
     async def start(process):
         async with gate:
@@ -281,10 +292,15 @@ async def whole_life(version, host, port, ids, workers, at_once=100):
 
 def main(version, first, count):
     host, port = os.environ["MS_SCHED_HOST"], int(os.environ["MS_SCHED_PORT"])
-    first, count, workers = int(first), int(count), int(os.environ["MS_WORKER_NUM"])
-    processes = asyncio.run(whole_life(version, host, port, range(first, first + count), workers))
+    role = os.environ.get("MS_ROLE", "MS_WORKER")
+    first, count = int(first), int(count)
+    members = int(os.environ["MS_SERVER_NUM" if role == "MS_PSERVER" else "MS_WORKER_NUM"])
+    folder = os.environ.get("CLIENT_TLS_FOLDER")
+    processes = asyncio.run(whole_life(version, host, port, range(first, first + count), members, role=role,
+                                       tls=tls_context(folder) if folder else None))
     print(json.dumps({"ranks": sorted(p.rank for p in processes),
                       "local": {p.rank: p.local_rank() for p in processes},
+                      "names": processes[0].names if members <= 16 else [], "nodes": processes[0].nodes,
                       "slowest_beat_ms": round(1000 * max(max(p.beats) for p in processes), 1)}))
 
 

@@ -70,13 +70,15 @@ class Authority:
                 .not_valid_before(_now() + datetime.timedelta(hours=from_hours))
                 .not_valid_after(_now() + datetime.timedelta(hours=until_hours)))
 
-    def issue(self, uri, hosts=(), is_server=False, from_hours=-1, until_hours=24 * 365):
+    def issue(self, uri, hosts=(), is_server=False, is_client=None, from_hours=-1, until_hours=24 * 365):
+        """For clients, unless it is for servers; `is_client`: for both."""
         key = ec.generate_private_key(ec.SECP256R1())
         names = [x509.UniformResourceIdentifier(uri)] if uri else []
         names += [_san(host) for host in hosts]
-        usage = ExtendedKeyUsageOID.SERVER_AUTH if is_server else ExtendedKeyUsageOID.CLIENT_AUTH
+        usages = [ExtendedKeyUsageOID.SERVER_AUTH] if is_server else []
+        usages += [ExtendedKeyUsageOID.CLIENT_AUTH] if is_client or not is_server else []
         builder = self._build(_name("peer"), key.public_key(), from_hours, until_hours)
-        builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         if names:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         return Issued(builder.sign(self.key, hashes.SHA256()), key)
@@ -92,6 +94,10 @@ class Authority:
 
     def admin(self):
         return self.issue("spiffe://%s/muster/*/admin" % DOMAIN)
+
+    def process(self, uri_end="host/e2e/*", **options):
+        """For both ends, as `ms-ctl certs node` makes them: a gateway is the server of MindSpore's processes."""
+        return self.issue("spiffe://%s/muster/*/%s" % (DOMAIN, uri_end), is_server=True, is_client=True, **options)
 
     def pem(self):
         return self.certificate.public_bytes(serialization.Encoding.PEM)

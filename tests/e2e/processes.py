@@ -57,7 +57,10 @@ def reap_adopted(own):
     codes = {}
     for process in descendants(os.getpid(), with_zombies=True):
         if process.parent == os.getpid() and process.state == "Z" and process.pid not in own:
-            pid, status = os.waitpid(process.pid, os.WNOHANG)
+            try:
+                pid, status = os.waitpid(process.pid, os.WNOHANG)
+            except ChildProcessError:
+                continue  # collected meanwhile by subprocess, which looks after what it has lost sight of
             if pid:
                 code = os.waitstatus_to_exitcode(status)
                 codes[pid] = 128 - code if code < 0 else code

@@ -3,28 +3,17 @@
 import asyncio
 import json
 import re
-import socket
-import struct
 import sys
-import threading
 import time
 
 import pytest
 
 import mindspore_client as client
-from muster import BIN, HERE, SLOWNESS, eventually, free_port
+from mindspore_ends import start_direct, start_gateway
+from muster import BIN, HERE, SLOWNESS
 
 CLIENT = HERE / "mindspore_client.py"
 VERSIONS = list(client.VERSIONS)
-BEAT_LIMIT = 0.05
-
-
-def start_direct(cluster, workers, *words):
-    """A scheduler with --mindspore_port; returns that port."""
-    port = free_port()
-    scheduler = cluster.start_scheduler("--worker_num", workers, "--mindspore_port", port, *words)
-    scheduler.expect_said(r"may register at")
-    return port
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -42,7 +31,7 @@ def test_gateway(cluster, version, workers):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("workers", [1, 8, 128, 129, 1000])
 def test_without_an_agent(cluster, version, workers):
-    port = start_direct(cluster, workers)
+    port = start_direct(cluster, workers).port
     processes = asyncio.run(client.whole_life(version, "127.0.0.1", port, range(workers), workers))
     assert sorted(process.rank for process in processes) == list(range(workers))
     assert all(process.nodes == workers for process in processes)
@@ -58,21 +47,82 @@ def test_a_port_for_each_slot(cluster):
                          agent.output()), agent.tail()
 
 
-def test_two_machines_of_one_name(cluster, network):
-    """The namespaces share the host name; the store is the scheduler's; the gateway is on the node's own address."""
+def run_on_two_machines(cluster, network, own_names):
+    """2 x 2 processes; returns what each printed, by rank."""
     first, second = network.pair()
     cluster.start_scheduler("--worker_num", 4, "--once", host=first.address, netns=first.name)
     script = ("import os, sys; print('at', os.environ['MS_SCHED_HOST']); sys.stdout.flush(); "
               "os.execv(sys.executable, [sys.executable, %r, '2.4', os.environ['MS_NODE_ID'], '1'])" % str(CLIENT))
-    agents = [cluster.start_agent("agent%d" % i, ["--worker_num", 4, "--local_worker_num", 2, "--node_rank", i],
-                                  [sys.executable, "-c", script], netns=machine.name)
-              for i, machine in enumerate((first, second))]
-    for number, (agent, machine) in enumerate(zip(agents, (first, second))):
+    agents = []
+    for number, (machine, name) in enumerate(zip((first, second), own_names)):
+        renamed = ["unshare", "--uts", "sh", "-c", 'echo %s > /proc/sys/kernel/hostname; exec "$@"' % name, "sh"]
+        agents.append(cluster.start("agent%d" % number, [
+            *renamed, BIN / "ms-worker", *cluster.agent_words(), "--worker_num", 4, "--local_worker_num", 2,
+            "--node_rank", number, "--", sys.executable, "-c", script], netns=machine.name))
+    told = {}
+    for agent, machine in zip(agents, (first, second)):
         agent.expect(0, timeout=60)
-        assert "at %s" % machine.address in agent.output()
-        for local in range(2):
-            rank = 2 * number + local
-            assert '"local": {"%d": %d}' % (rank, local) in agent.output(), agent.tail()
+        assert "at %s" % machine.address in agent.output(), "the gateway is on the node's own address"
+        for rank, text in re.findall(r"\[rank (\d)\] (\{.*\})$", agent.output(), re.MULTILINE):
+            told[int(rank)] = json.loads(text)
+    assert sorted(told) == [0, 1, 2, 3], agents[0].tail()
+    for rank in range(4):
+        assert told[rank]["ranks"] == [rank] and told[rank]["local"] == {str(rank): rank % 2}, told
+    return told
+
+
+def test_two_machines_of_one_name(cluster, network):
+    """The other machine's name is another one; local ranks count per machine."""
+    told = run_on_two_machines(cluster, network, ["node", "node"])
+    for rank in (0, 1):
+        assert told[rank]["names"] == ["node", "node", "node~1", "node~1"], told
+    for rank in (2, 3):
+        assert told[rank]["names"] == ["node~0", "node~0", "node", "node"], told
+
+
+def test_two_machines_of_two_names(cluster, network):
+    told = run_on_two_machines(cluster, network, ["alpha", "beta"])
+    for rank in range(4):
+        assert told[rank]["names"] == ["alpha", "alpha", "beta", "beta"], told
+
+
+@pytest.mark.parametrize("version", ["2.4", "2.10"])
+def test_parameter_servers(cluster, version):
+    """Workers and servers have ranks of their own, in agents of their own; each role asks for its own host names."""
+    cluster.start_scheduler("--worker_num", 3, "--server_num", 2, "--once")
+    words = ["--worker_num", 3, "--server_num", 2, "--per_node"]
+    agents = {}
+    for role, count in (("MS_WORKER", 3), ("MS_PSERVER", 2)):
+        agents[role] = cluster.start_agent(role, [*words, "--role", role, "--local_worker_num", count],
+                                           [sys.executable, CLIENT, version, 0, count])
+    for role, count in (("MS_WORKER", 3), ("MS_PSERVER", 2)):
+        agents[role].expect(0, timeout=60)
+        told = json.loads(re.search(r"^\{.*\}$", agents[role].output(), re.MULTILINE).group(0))
+        assert told["ranks"] == list(range(count)), told
+        assert told["nodes"] == 5 and len(told["names"]) == count, told
+    cluster.scheduler.expect(0)
+
+
+def test_a_parameter_server_is_not_taken_for_a_worker(cluster):
+    end = start_gateway(cluster, 1)
+
+    async def run():
+        with pytest.raises(client.Refused, match="this process was started as MS_WORKER"):
+            await client.Process("2.10", end.host, end.port, 0, 1, role="MS_PSERVER").start(retries=1)
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("version", ["2.4", "2.10"])
+def test_parameter_servers_without_an_agent(cluster, version):
+    port = start_direct(cluster, 3, "--server_num", 2).port
+
+    async def run():
+        lives = [client.whole_life(version, "127.0.0.1", port, ids, len(ids), role=role)
+                 for role, ids in (("MS_WORKER", range(3)), ("MS_PSERVER", ["ps0", "ps1"]))]
+        return await asyncio.gather(*lives)
+    for processes, count in zip(asyncio.run(run()), (3, 2)):
+        assert [process.rank for process in processes] == list(range(count))
+        assert all(process.nodes == 5 for process in processes)
 
 
 def test_only_this_machine_reaches_the_gateway(cluster, network):
@@ -87,127 +137,8 @@ def test_only_this_machine_reaches_the_gateway(cluster, network):
     agent.expect_said("only processes of this machine are served here")
 
 
-class Beats:
-    """A well-behaved process whose heartbeats are timed, in a thread of its own."""
-
-    def __init__(self, port, workers=1):
-        self.port, self.workers, self.times, self.is_over = port, workers, [], False
-
-    def __enter__(self):
-        self.sock = socket.create_connection(("127.0.0.1", self.port))
-        self.sock.settimeout(10)
-        self.ask(b"0", client.field(1, "0") + client.field(3, "MS_WORKER"))
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
-        return self
-
-    def ask(self, name, body):
-        self.sock.sendall(client.frame(name, body))
-        header = self.sock.recv(20, socket.MSG_WAITALL)
-        self.sock.recv(sum(struct.unpack(">4I", header[4:])), socket.MSG_WAITALL)
-
-    def run(self):
-        while not self.is_over:
-            begin = time.monotonic()
-            self.ask(b"2", client.field(1, "0"))
-            self.times.append(time.monotonic() - begin)
-            time.sleep(0.02)
-
-    def __exit__(self, *_):
-        self.is_over = True
-        self.thread.join()
-        self.sock.close()
-
-
-def stalled(port):
-    sock = socket.create_connection(("127.0.0.1", port))
-    sock.sendall(client.frame("6", b"x" * 1000)[:500])
-    return sock
-
-
-def huge(port):
-    sock = socket.create_connection(("127.0.0.1", port))
-    sock.sendall(b"RPC0" + struct.pack(">4I", 1, 1, 1, 2147479552) + b"x" * 100)
-    return sock
-
-
-def odd_names(port):
-    sock = socket.create_connection(("127.0.0.1", port))
-    for name in ("", "x", "-1", "9" * 30):
-        sock.sendall(client.frame(name, b"body"))
-    return sock
-
-
-def unread(port):
-    """Asks and never reads."""
-    sock = socket.create_connection(("127.0.0.1", port))
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    sock.setblocking(False)
-    request = client.frame("9", b"MS_WORKER") * 200
-    try:
-        while sock.send(request):
-            pass
-    except BlockingIOError:
-        pass
-    return sock
-
-
-def half_handshake(port):
-    sock = socket.create_connection(("127.0.0.1", port))
-    sock.sendall(b"\x16\x03\x01\x00\xff\x01")
-    return sock
-
-
-@pytest.mark.parametrize("attack,count", [(stalled, 100), (huge, 100), (odd_names, 100), (unread, 20),
-                                          (half_handshake, 100)], ids=lambda value: getattr(value, "__name__", value))
-def test_nobody_else_waits(cluster, measured, attack, count):
-    port = start_direct(cluster, 1)
-    with Beats(port) as beats:
-        time.sleep(0.3)
-        sockets = [attack(port) for _ in range(count)]
-        time.sleep(1)
-    assert len(beats.times) > 20
-    measured("slowest heartbeat beside %s" % attack.__name__, max(beats.times), at_most=BEAT_LIMIT)
-    for sock in sockets:
-        sock.close()
-
-
-def test_many_connections(cluster, measured):
-    """Beyond its limit the silent ones make room; who has spoken stays."""
-    port = start_direct(cluster, 1)
-    with Beats(port) as beats:
-        crowd = [socket.create_connection(("127.0.0.1", port)) for _ in range(1000)]
-        time.sleep(1.5)
-        late = socket.create_connection(("127.0.0.1", port))
-        late.settimeout(5)
-        late.sendall(client.frame("9", b"MS_WORKER"))
-        assert late.recv(4) == b"RPC0"
-    measured("slowest heartbeat beside 1,000 connections", max(beats.times), at_most=BEAT_LIMIT)
-    for sock in crowd:
-        sock.close()
-
-
-def test_half_messages_are_cut(cluster):
-    port = start_direct(cluster, 1)
-    sock = stalled(port)
-    sock.settimeout(30 * SLOWNESS)
-    try:
-        assert sock.recv(1) == b""
-    except ConnectionError:
-        pass
-    cluster.scheduler.expect_said("was begun and not ended within 10s")
-    sock.close()
-
-
-def test_who_does_not_read_is_cut(cluster):
-    port = start_direct(cluster, 1)
-    sock = unread(port)
-    cluster.scheduler.expect_said("does not read its answers", timeout=30)
-    sock.close()
-
-
 def test_two_ids_of_one_number(cluster):
-    port = start_direct(cluster, 2)
+    port = start_direct(cluster, 2).port
 
     async def run():
         first = client.Process("2.10", "127.0.0.1", port, "1", 2)
@@ -221,7 +152,7 @@ def test_two_ids_of_one_number(cluster):
 
 def test_a_crash_is_told_within_seconds(cluster, measured):
     """MindSpore's own scheduler notices after MS_NODE_TIMEOUT, here 600 s."""
-    port = start_direct(cluster, 2)
+    port = start_direct(cluster, 2).port
 
     async def run():
         pair = [client.Process("2.7", "127.0.0.1", port, str(i), 2) for i in range(2)]
@@ -238,7 +169,7 @@ def test_a_crash_is_told_within_seconds(cluster, measured):
 
 
 def test_with_recovery_a_process_returns(cluster):
-    port = start_direct(cluster, 2, "--enable_recovery", 1)
+    port = start_direct(cluster, 2, "--enable_recovery", 1).port
 
     async def run():
         pair = [client.Process("2.10", "127.0.0.1", port, str(i), 2) for i in range(2)]

@@ -1,8 +1,10 @@
 """The real MindSpore, unmodified, on Muster. Skipped, in words, where MUSTER_MINDSPORE_PYTHON names no Python with it
 (`tests/e2e/venv.sh mindspore` makes one)."""
 
+import json
 import os
 import re
+import subprocess
 
 import pytest
 
@@ -105,12 +107,53 @@ def test_no_process_notices_that_the_scheduler_died(cluster):
     assert again.is_running()
 
 
+class TlsFiles:
+    """As docs/certificates.md has it: `ms-ctl certs` with a password makes a JSON that MindSpore takes, too. (It looks for
+    relative paths from its working folder.)"""
+
+    PASSWORD = "of-both-files"
+
+    def __init__(self, cluster):
+        self.folder = cluster.folder / "certs"
+        self.env = {"MS_TLS_SERVER_PASSWORD": self.PASSWORD, "MS_TLS_CLIENT_PASSWORD": self.PASSWORD}
+        for words in (["init"], ["scheduler", "--host", "127.0.0.1"], ["node", "--id", "*", "--name", "node"]):
+            subprocess.run([BIN / "ms-ctl", "certs", *words, "--dir", self.folder], check=True, timeout=60,
+                           env=dict(cluster.env, **self.env), stdout=subprocess.DEVNULL)
+        fields = json.loads((self.folder / "node" / "tls.json").read_text())
+        for name, value in fields.items():
+            if name.endswith("_path"):
+                fields[name] = str(self.folder / "node" / value)
+        self.script_json = cluster.folder / "ssl.json"
+        self.script_json.write_text(json.dumps(fields))
+
+    def of(self, name):
+        return dict(self.env, MS_TLS_CONFIG=self.folder / name / "tls.json")
+
+    def of_script(self):
+        return dict(QUIET, SSL_CONFIG=self.script_json, SSL_PASSWORD=self.PASSWORD)
+
+
+def test_a_script_with_enable_ssl(cluster):
+    """set_ps_context(enable_ssl=True, ...): the frames between the processes and their gateways are in TLS."""
+    files = TlsFiles(cluster)
+    cluster.start_scheduler("--worker_num", 2, "--once", env=files.of("scheduler"))
+    agent = cluster.start_agent("agent", ["--worker_num", 2, "--local_worker_num", 2, "--node_id", "n"],
+                                [PYTHON, TRAIN], env=dict(files.of("node"), **files.of_script()))
+    agent.expect(0, timeout=300)
+    assert agent.output().count("sum of ranks is 1") == 2, agent.tail()
+
+
+@pytest.mark.parametrize("has_tls", [False, True])
 @pytest.mark.parametrize("workers", [2])
-def test_without_an_agent(cluster, workers):
+def test_without_an_agent(cluster, workers, has_tls):
     """--mindspore_port: MindSpore's processes register with ms-scheduler itself."""
     port = free_port()
-    scheduler = cluster.start_scheduler("--worker_num", workers, "--mindspore_port", port)
-    env = dict(QUIET, MS_WORKER_NUM=str(workers), MS_SCHED_HOST="127.0.0.1", MS_SCHED_PORT=str(port),
+    files = TlsFiles(cluster) if has_tls else None
+    # With --require_tls nothing but TLS is taken there.
+    scheduler = cluster.start_scheduler("--worker_num", workers, "--mindspore_port", port,
+                                        *(["--require_tls"] if has_tls else []),
+                                        env=files.of("scheduler") if has_tls else None)
+    env = dict(files.of_script() if has_tls else QUIET, MS_WORKER_NUM=str(workers), MS_SCHED_HOST="127.0.0.1", MS_SCHED_PORT=str(port),
                MS_ROLE="MS_WORKER")
     started = [cluster.start("worker%d" % i, [PYTHON, TRAIN], env=dict(env, MS_NODE_ID=str(i))) for i in range(workers)]
     for program in started:

@@ -30,6 +30,10 @@ class Sum(nn.Cell):
 def main():
     begin = time.time()
     ms.set_context(mode=ms.GRAPH_MODE, device_target="CPU")
+    if os.environ.get("SSL_CONFIG"):
+        password = os.environ["SSL_PASSWORD"]
+        ms.set_ps_context(config_file_path=os.environ["SSL_CONFIG"], enable_ssl=True, client_password=password,
+                          server_password=password)
     init()
     rank, size = get_rank(), get_group_size()
     ms.set_seed(1)

@@ -1,5 +1,7 @@
 // What a hostile process may send to MindSpore's ports: bytes, cut in pieces, through the decoder and the handlers,
 // over a gateway's slots and a direct cluster. The first byte says how the rest is cut and who answers.
+#include <google/protobuf/stubs/logging.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,8 +35,8 @@ class Direct final : public mindspore::Cluster {
   mindspore::Admission Register(const mindspore::Peer& peer, const mindspore::Registration& message) override {
     return cluster_.Register(peer, message, Later());
   }
-  mindspore::LeaveResult Unregister(const mindspore::Peer&, const std::string& id) override {
-    return cluster_.Unregister(id);
+  mindspore::LeaveResult Unregister(const mindspore::Peer& peer, const std::string& id) override {
+    return cluster_.Unregister(peer, id);
   }
   std::optional<mindspore::Health> Heartbeat(const mindspore::Peer& peer, const std::string& id) override {
     cluster_.Tick(Later());
@@ -86,6 +88,11 @@ void Play(mindspore::Cluster& cluster, std::string_view bytes, size_t step) {
 
 }  // namespace
 }  // namespace muster
+
+extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
+  google::protobuf::SetLogHandler(nullptr);  // as in both daemons
+  return 0;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;

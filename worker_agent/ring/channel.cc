@@ -8,8 +8,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
-
-#include "common/tls/openssl_error.h"
+#include <utility>
 
 namespace muster::ring {
 
@@ -26,11 +25,8 @@ Channel::Io Channel::Handshake() {
   errno = 0;
   const int result = SSL_do_handshake(ssl_.get());
   if (result == 1) return Io::kDone;
-  const int reason = SSL_get_error(ssl_.get(), result);
-  if (reason == SSL_ERROR_WANT_READ || reason == SSL_ERROR_WANT_WRITE) {
-    awaited_ = reason == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
-    return Io::kAgain;
-  }
+  const TlsOutcome outcome = OutcomeOf(ssl_.get(), result);
+  if (WaitsFor(outcome)) return Io::kAgain;
   fault_ = TakeHandshakeFault(*pin_);
   return Io::kFailed;
 }
@@ -42,25 +38,22 @@ Channel::Io Channel::TlsResult(int result, size_t* done) {
     *done = static_cast<size_t>(result);
     return Io::kDone;
   }
-  const int system_error = errno;
-  switch (SSL_get_error(ssl_.get(), result)) {
-    case SSL_ERROR_WANT_READ:
-      awaited_ = POLLIN;
-      return Io::kAgain;
-    case SSL_ERROR_WANT_WRITE:
-      awaited_ = POLLOUT;
-      return Io::kAgain;
-    case SSL_ERROR_ZERO_RETURN:
-      return Io::kClosed;
-    case SSL_ERROR_SYSCALL:
-      error_ = system_error == 0 ? "the connection was closed" : std::strerror(system_error);
-      ERR_clear_error();
-      return Io::kFailed;
-    default:
-      fault_ = TakeHandshakeFault(*pin_);  // in TLS 1.3 a refusal of our certificate comes after the handshake
-      error_ = fault_.detail;
-      return Io::kFailed;
+  TlsOutcome outcome = OutcomeOf(ssl_.get(), result);
+  if (WaitsFor(outcome)) return Io::kAgain;
+  if (outcome.kind == TlsOutcome::Kind::kClosed) return Io::kClosed;
+  error_ = std::move(outcome.error);
+  if (outcome.kind == TlsOutcome::Kind::kRefused) {
+    fault_ = TakeHandshakeFault(*pin_);  // in TLS 1.3 a refusal of our certificate comes after the handshake
+    error_ = fault_.detail;
   }
+  return Io::kFailed;
+}
+
+// Whether the socket has to be waited for.
+bool Channel::WaitsFor(const TlsOutcome& outcome) {
+  if (outcome.kind == TlsOutcome::Kind::kWantsRead) awaited_ = POLLIN;
+  if (outcome.kind == TlsOutcome::Kind::kWantsWrite) awaited_ = POLLOUT;
+  return outcome.kind == TlsOutcome::Kind::kWantsRead || outcome.kind == TlsOutcome::Kind::kWantsWrite;
 }
 
 Channel::Io Channel::Read(char* data, size_t size, size_t* done) {

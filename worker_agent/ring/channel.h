@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "common/tls/tls_outcome.h"
 #include "worker_agent/keeper/unique_fd.h"
 #include "worker_agent/ring/ring_tls.h"
 
@@ -39,6 +40,7 @@ class Channel {
 
  private:
   Io TlsResult(int result, size_t* done);
+  bool WaitsFor(const TlsOutcome& outcome);
 
   UniqueFd fd_;
   std::unique_ptr<Pin> pin_;

@@ -47,7 +47,13 @@ class FakeClock : public Clock {
  public:
   Now Read() const override {
     std::lock_guard<std::mutex> lock(mutex_);
+    now_.monotonic = now_.monotonic + step_;
     return now_;
+  }
+  // From now on so much time passes before each look at the clock.
+  void StepAtEachRead(absl::Duration step) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    step_ = step;
   }
   void Advance(absl::Duration by) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -56,7 +62,8 @@ class FakeClock : public Clock {
 
  private:
   mutable std::mutex mutex_;
-  Now now_{MonotonicTime::FromNanoseconds(1'000'000'000), WallTime{1}};
+  mutable Now now_{MonotonicTime::FromNanoseconds(1'000'000'000), WallTime{1}};
+  absl::Duration step_;
 };
 
 class HandJournal : public Journal {
@@ -84,7 +91,10 @@ class HandJournal : public Journal {
     wants_snapshot = false;
     changed_.notify_all();
   }
-  bool IsStalled() const override { return is_stalled; }
+  bool IsStalled() const override {
+    if (looks_until_stalled > 0 && --looks_until_stalled == 0) is_stalled = true;
+    return is_stalled;
+  }
   void SetOnDurable(std::function<void(uint64_t)> on_durable) override { on_durable_ = std::move(on_durable); }
   bool IsPersistent() const override { return true; }
   std::string Describe() const override { return "by hand"; }
@@ -110,7 +120,8 @@ class HandJournal : public Journal {
   std::vector<std::string> replayed;
   absl::Status replay_status;
   std::atomic<bool> wants_snapshot = false;
-  std::atomic<bool> is_stalled = false;
+  mutable std::atomic<bool> is_stalled = false;
+  mutable std::atomic<int> looks_until_stalled = 0;  // 0: it stays as it is
 
  private:
   std::mutex mutex_;

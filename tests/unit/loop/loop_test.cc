@@ -255,17 +255,9 @@ TEST_F(LoopTest, OnAFullDiskStopDoesNotWait) {
   Loop& loop = Start();
   loop.Post(StreamClosed{1});
   ASSERT_TRUE(journal_.AwaitAppended(1));
-  std::atomic<bool> has_stopped = false;
-  std::thread time([&] {
-    for (int i = 0; i < 2'000 && !has_stopped; ++i) {
-      if (i == 5) journal_.is_stalled = true;  // seen to be full only after the end has begun
-      clock_.Advance(absl::Milliseconds(100));
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-  });
+  journal_.looks_until_stalled = 3;  // seen to be full only after the end has begun
+  clock_.StepAtEachRead(absl::Milliseconds(100));
   loop.Stop();
-  has_stopped = true;
-  time.join();
   EXPECT_THAT(story_.words(), IsEmpty()) << "nothing was durable";
 }
 

@@ -68,7 +68,7 @@ TEST_F(DirectClusterTest, CompleteWhenAllAreThere) {
   EXPECT_EQ(Register(At(1), "1").rank, 1U);
   EXPECT_EQ(StateOf(1, "1"), TopologyState::kInitializing);
   EXPECT_EQ(cluster_->HostNames("MS_WORKER"), std::nullopt);
-  EXPECT_EQ(cluster_->Unregister("1"), LeaveResult::kNotInitialized);
+  EXPECT_EQ(cluster_->Unregister(At(1), "1"), LeaveResult::kNotInitialized);
   EXPECT_EQ(Register(At(2), "0").rank, 0U);
   EXPECT_EQ(StateOf(1, "1"), TopologyState::kInitialized);
   EXPECT_EQ(cluster_->Published("MS_WORKER1"), "1");
@@ -98,6 +98,24 @@ TEST_F(DirectClusterTest, RefusesWithAReason) {
   EXPECT_THAT(Register(At(2), "", "MS_WORKER").reason, HasSubstr("1 to 128 bytes"));
   ASSERT_TRUE(Register(At(2), "0").is_admitted);
   EXPECT_THAT(Register(At(3), "5").reason, HasSubstr("one too many"));
+}
+
+TEST_F(DirectClusterTest, ACertificateIsGoodForItsOwnIdOnly) {
+  Make(2);
+  mindspore::Peer zero = At(1);
+  mindspore::Peer one = At(2);
+  zero.name = PeerName{PeerName::Kind::kNode, "t", "*", "0"};
+  one.name = PeerName{PeerName::Kind::kNode, "t", "*", "1"};
+  EXPECT_THAT(Register(one, "0").reason, HasSubstr("node/1, but MS_NODE_ID is \"0\""));
+  EXPECT_TRUE(Register(zero, "0").is_admitted);
+  EXPECT_TRUE(Register(one, "1").is_admitted);
+  EXPECT_EQ(cluster_->Heartbeat(one, "0", now_), std::nullopt);
+  EXPECT_EQ(cluster_->Unregister(one, "0"), LeaveResult::kUnknownNode);
+  EXPECT_EQ(cluster_->Heartbeat(zero, "0", now_)->state, TopologyState::kInitialized);
+  EXPECT_EQ(cluster_->Unregister(zero, "0"), LeaveResult::kDone);
+  mindspore::Peer host = At(3);
+  host.name = PeerName{PeerName::Kind::kHost, "t", "*", "h"};
+  EXPECT_EQ(cluster_->Unregister(host, "1"), LeaveResult::kDone) << "a host's certificate is good for all of its nodes";
 }
 
 TEST_F(DirectClusterTest, ADeathIsToldAfterTwoSeconds) {
@@ -169,9 +187,9 @@ TEST_F(DirectClusterTest, NotFormedInTime) {
 TEST_F(DirectClusterTest, AfterAnEndTheNextClusterForms) {
   Make(1);
   Register(At(1), "0");
-  EXPECT_EQ(cluster_->Unregister("nobody"), LeaveResult::kUnknownNode);
-  EXPECT_EQ(cluster_->Unregister("0"), LeaveResult::kDone);
-  EXPECT_EQ(cluster_->Unregister("0"), LeaveResult::kDone) << "asked again";
+  EXPECT_EQ(cluster_->Unregister(At(1), "nobody"), LeaveResult::kUnknownNode);
+  EXPECT_EQ(cluster_->Unregister(At(1), "0"), LeaveResult::kDone);
+  EXPECT_EQ(cluster_->Unregister(At(1), "0"), LeaveResult::kDone) << "asked again";
   EXPECT_EQ(cluster_->generation(), 2U);
   EXPECT_TRUE(Register(At(2), "0").is_admitted);
 }

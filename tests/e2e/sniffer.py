@@ -1,0 +1,112 @@
+"""Records what crosses a cable, and takes the record apart: TCP streams, and whether all of one is TLS.
+
+As a program (in the network namespace of the interface): sniffer.py INTERFACE FILE, until SIGTERM."""
+
+import signal
+import socket
+import struct
+import sys
+
+ETH_P_ALL = 3
+SO_RCVBUFFORCE = 33
+SOL_PACKET, PACKET_STATISTICS = 263, 6
+TLS_RECORDS = (20, 21, 22, 23)  # change cipher spec, alert, handshake, application data
+LARGEST_RECORD = 16384 + 256
+
+
+def record(interface, path):
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+    sock.bind((interface, 0))
+    is_over = []
+    signal.signal(signal.SIGTERM, lambda *_: is_over.append(True))
+    sock.settimeout(0.1)
+    print("recording", flush=True)
+    with open(path, "wb") as file:
+        while True:
+            try:
+                frame = sock.recv(256 * 1024)
+            except TimeoutError:
+                if is_over:
+                    break
+                continue
+            file.write(struct.pack(">I", len(frame)) + frame)
+    _, dropped = struct.unpack("II", sock.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
+    print("dropped %d" % dropped, flush=True)
+
+
+def frames(path):
+    data, at = path.read_bytes(), 0
+    while at < len(data):
+        (size,) = struct.unpack_from(">I", data, at)
+        yield data[at + 4 : at + 4 + size]
+        at += 4 + size
+
+
+class Stream:
+    """One direction of a TCP connection."""
+
+    def __init__(self, source, target):
+        self.source, self.target = source, target  # (address, port)
+        self.first = None
+        self.parts = {}  # offset from the first byte: bytes
+
+    def add(self, sequence, is_first, payload):
+        if is_first:
+            self.first = (sequence + 1) & 0xFFFFFFFF
+        if payload:
+            offset = (sequence - self.first) & 0xFFFFFFFF
+            if len(payload) > len(self.parts.get(offset, b"")):
+                self.parts[offset] = payload
+
+    def data(self):
+        out = b""
+        for offset in sorted(self.parts):
+            assert offset <= len(out), "a part of %s is missing" % self
+            out += self.parts[offset][len(out) - offset :]
+        return out
+
+    def __str__(self):
+        return "%s:%d to %s:%d" % (*self.source, *self.target)
+
+
+def streams(path):
+    """All TCP streams whose beginning was seen; fails when something else than TCP has a payload in IPv4."""
+    found = {}
+    for frame in frames(path):
+        if frame[12:14] != b"\x08\x00":  # ARP and what IPv6 says to its neighbours
+            continue
+        header = (frame[14] & 15) * 4
+        (size,) = struct.unpack_from(">H", frame, 16)
+        ip = frame[14 : 14 + size]
+        assert ip[9] == socket.IPPROTO_TCP, "IP protocol %d crosses" % ip[9]
+        source, target = socket.inet_ntoa(ip[12:16]), socket.inet_ntoa(ip[16:20])
+        source_port, target_port, sequence = struct.unpack_from(">HHI", ip, header)
+        offset, flags = (ip[header + 12] >> 4) * 4, ip[header + 13]
+        key = ((source, source_port), (target, target_port))
+        if flags & 2:
+            found[key] = Stream(*key)
+        assert key in found or flags & 4, "the beginning of %s:%d to %s:%d was not seen" % (*key[0], *key[1])
+        if key in found:
+            found[key].add(sequence, bool(flags & 2), ip[header + offset :])
+    return list(found.values())
+
+
+def what_is_not_tls(data):
+    """None when the bytes are TLS records from the first to the last (which may be cut), else the offending bytes."""
+    at = 0
+    while at < len(data):
+        head = data[at : at + 5]
+        if head[0] not in TLS_RECORDS or head[1:2] not in (b"\x03", b"") or (len(head) > 2 and not 1 <= head[2] <= 3):
+            return data[at : at + 100]
+        if len(head) < 5:
+            return None
+        (size,) = struct.unpack(">H", head[3:5])
+        if size > LARGEST_RECORD:
+            return data[at : at + 100]
+        at += 5 + size
+    return None
+
+
+if __name__ == "__main__":
+    record(*sys.argv[1:])

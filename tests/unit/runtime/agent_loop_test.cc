@@ -1,0 +1,147 @@
+// The loop between a real keeper and a scheduler that speaks real gRPC, through two rounds of a run.
+#include "worker_agent/runtime/agent_loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "common/exit_codes.h"
+#include "common/limits.h"
+#include "tests/unit/session/fake_scheduler.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::ElementsAre;
+
+v1::SchedulerMessage Desired(v1::RunPhase phase, uint32_t round) {
+  v1::SchedulerMessage message;
+  message.set_term(1);
+  v1::DesiredState& desired = *message.mutable_desired();
+  desired.set_run(3);
+  desired.set_phase(phase);
+  desired.set_round(round);
+  if (phase == v1::RUN_PHASE_RUNNING) {
+    desired.mutable_assignment()->set_worker_num(kMaxRanksInClusterFile + 1);  // no peer list is fetched
+    desired.mutable_assignment()->set_machine_num(1);
+    desired.mutable_assignment()->set_role(v1::ROLE_WORKER);
+    desired.mutable_assignment()->add_slots()->set_should_run(true);
+  }
+  if (phase == v1::RUN_PHASE_FAILED) desired.mutable_outcome()->mutable_cause()->set_text("the cause");
+  return message;
+}
+
+// Gives round 1 up as soon as its process runs, and lets the run fail as soon as that of round 2 does.
+class TwoRounds {
+ public:
+  using Stream = grpc::ServerReaderWriter<v1::SchedulerMessage, v1::AgentMessage>;
+
+  bool Answer(const v1::AgentMessage& message, Stream& stream) {
+    v1::SchedulerMessage answer;
+    answer.set_term(1);
+    if (message.has_join()) {
+      v1::Welcome& welcome = *answer.mutable_welcome();
+      welcome.set_cluster_id("c");
+      welcome.set_job_id("j");
+      welcome.set_run(3);
+      welcome.set_node_id("n1");
+      welcome.set_heartbeat_interval_ms(2000);
+      return stream.Write(answer) && stream.Write(Desired(v1::RUN_PHASE_RUNNING, 1));
+    }
+    for (const v1::NodeEvent& event : message.report().events()) {
+      if (event.number() <= through_) continue;
+      through_ = event.number();
+      if (event.has_started() && event.started().round() == 1) stream.Write(Desired(v1::RUN_PHASE_RECOVERING, 1));
+      if (event.has_quit()) stream.Write(Desired(v1::RUN_PHASE_RUNNING, 2));
+      if (event.has_started() && event.started().round() == 2) stream.Write(Desired(v1::RUN_PHASE_FAILED, 2));
+    }
+    answer.mutable_acknowledgement()->set_heartbeat_seq(message.report().heartbeat_seq());
+    answer.mutable_acknowledgement()->set_events_through(through_);
+    return stream.Write(answer);
+  }
+
+ private:
+  uint64_t through_ = 0;
+};
+
+class AgentLoopTest : public ::testing::Test, public RoundListener {
+ protected:
+  AgentLoopTest() {
+    char folder[] = "/tmp/muster-agent-loop-test-XXXXXX";
+    folder_ = mkdtemp(folder);
+    launching_.work_folder = folder_;
+    launching_.own_address = "127.0.0.1";
+    launching_.environment = {{"PATH", "/bin:/usr/bin"}};
+    // ("{round}" is filled in.)
+    launching_.settings.command = {"sh", "-c", absl::StrCat("echo $$ > ", folder_, "/{round}; exec sleep 1000")};
+    launching_.node.add_slots();
+  }
+  ~AgentLoopTest() override { std::filesystem::remove_all(folder_); }
+
+  void OnRoundBegun(const RoundBegun& round) override {
+    const uint32_t number = round.desired.round();
+    story_.push_back(absl::StrCat("round ", number, " of run ", round.desired.run(), " for ", round.node_id,
+                                  std::filesystem::exists(absl::StrCat(folder_, "/", number)) ? ", too late" : "",
+                                  number > 1 && IsRunning(number - 1) ? ", too early" : "", ", ", StoreState()));
+  }
+  void OnRoundOver(uint64_t run, uint32_t round) override {
+    story_.push_back(absl::StrCat("round ", round, " of run ", run, " is over, ", StoreState()));
+  }
+
+  // Whether the store refuses at once.
+  std::string StoreState() {
+    const auto code = std::make_shared<std::atomic<int>>(-1);
+    loop_->store().Get("key", [code](const auto& value) { *code = static_cast<int>(value.status().code()); });
+    return *code == static_cast<int>(absl::StatusCode::kFailedPrecondition) ? "no store" : "store";
+  }
+
+  bool IsRunning(uint32_t round) const {
+    pid_t pid = 0;
+    std::ifstream(absl::StrCat(folder_, "/", round)) >> pid;
+    return pid > 0 && kill(pid, 0) == 0;
+  }
+
+  std::string folder_;
+  LauncherOptions launching_;
+  std::vector<std::string> story_;
+  AgentLoop* loop_ = nullptr;
+};
+
+TEST_F(AgentLoopTest, TellsOfEachRoundBeforeItsFirstProcessAndOfItsEnd) {
+  Signals signals;
+  auto keeper = Keeper::Spawn({});  // before gRPC has threads
+  ASSERT_TRUE(keeper.ok()) << keeper.status();
+  TwoRounds rounds;
+  FakeScheduler scheduler("127.0.0.1", [&](const v1::AgentMessage& message, TwoRounds::Stream& stream) {
+    return rounds.Answer(message, stream);
+  });
+  Launcher launcher(launching_);
+  AgentLoopOptions options;
+  options.agent.job_id = "j";
+  options.agent.incarnation = 42;
+  options.agent.retry_num = 20;
+  options.agent.has_command = true;
+  options.agent.node.add_slots();
+  options.session.host = "127.0.0.1";
+  options.session.port = scheduler.port();
+  options.session.job_id = "j";
+  options.program = "/bin/true";
+  options.work_folder = folder_;
+  AgentLoop loop(options, *std::move(keeper), launcher, signals, Clock::System());
+  loop_ = &loop;
+  loop.AddRoundListener(this);
+  EXPECT_EQ(StoreState(), "no store") << "before the first round";
+  EXPECT_EQ(loop.Run(), kExitFailedElsewhere);
+  EXPECT_THAT(story_, ElementsAre("round 1 of run 3 for n1, store", "round 1 of run 3 is over, no store",
+                                  "round 2 of run 3 for n1, store", "round 2 of run 3 is over, no store"));
+  EXPECT_FALSE(IsRunning(2));
+}
+
+}  // namespace
+}  // namespace muster::agent
