@@ -3,9 +3,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -57,6 +60,7 @@ void Drain(int signal, const Journal& journal, Loop& loop, RpcServer& server) {
 // Null: --mindspore_port is not set.
 absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettings& settings,
                                                            const std::shared_ptr<const TlsStore>& tls,
+                                                           CountedLog& counted, std::function<void(DirectEnd)> on_end,
                                                            const Clock& clock) {
   if (settings.mindspore_port == 0) return nullptr;
   const absl::StatusOr<std::vector<IpAddress>> addresses = ListenAddresses(settings);
@@ -68,9 +72,13 @@ absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettin
   options.cluster.sorts_ranks = settings.hccl_cm_init.value_or(false);
   if (settings.topo_timeout) options.cluster.topo_timeout = *settings.topo_timeout;
   options.cluster.node_timeout = settings.node_timeout;
+  options.cluster.rejoin_timeout = settings.rejoin_timeout.value_or(options.cluster.topo_timeout);
+  options.cluster.is_once = settings.once;
   options.addresses = *addresses;
   options.port = settings.mindspore_port;
   options.tls = tls;
+  options.counted = std::shared_ptr<CountedLog>(std::shared_ptr<CountedLog>(), &counted);  // outlives the port
+  if (settings.once) options.on_end = std::move(on_end);
   if (settings.tls.require_tls) {
     options.plain_from = mindspore::PlainFrom::kNobody;
   } else if (tls != nullptr) {
@@ -79,9 +87,48 @@ absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettin
   return DirectPort::Open(options, clock);
 }
 
+// What ends ms-scheduler with --once: a job of agents or a cluster at --mindspore_port, whichever ends first; and when
+// neither of them formed.
+class OnceEnd {
+ public:
+  OnceEnd(const SchedulerSettings& settings, StopWaiter& stop)
+      : is_on_(settings.once), has_direct_port_(settings.mindspore_port != 0), stop_(stop) {}
+
+  // Each of these: any thread.
+  void OnRun(const RunSettled& settled) {
+    if (!is_on_) return;
+    const bool has_no_run = settled.run == 0;
+    if (!has_no_run || !has_direct_port_) {
+      if (has_no_run) Log(LogLevel::kError, settled.outcome.cause().text());
+      return stop_.NoteSettled(ExitCodeOf(settled.outcome));
+    }
+    has_no_run_ = true;
+    EndIfNoneFormed();
+  }
+  void OnDirect(DirectEnd end) {
+    if (end == DirectEnd::kNeverFormed) {
+      has_no_cluster_ = true;
+      return EndIfNoneFormed();
+    }
+    stop_.NoteSettled(end == DirectEnd::kWell ? kExitSuccess : kExitJobFailed);
+  }
+
+ private:
+  void EndIfNoneFormed() {
+    if (has_no_run_ && has_no_cluster_) stop_.NoteSettled(kExitNeverFormed);
+  }
+
+  const bool is_on_;
+  const bool has_direct_port_;
+  StopWaiter& stop_;
+  std::atomic<bool> has_no_run_ = false;
+  std::atomic<bool> has_no_cluster_ = false;
+};
+
 int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
   const Clock& clock = Clock::System();
   CountedLog counted(clock);
+  OnceEnd once(settings, stop);
   const absl::StatusOr<std::unique_ptr<SchedulerTls>> opened_tls = SchedulerTls::Open(settings.tls, clock, counted);
   if (!opened_tls.ok()) {
     Log(LogLevel::kError, std::string(opened_tls.status().message()));
@@ -104,14 +151,14 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
                     .why_full = [&] { return WhyFull(journal); },
                     .tls_store = tls.store().get(),
                     .tls = tls.server()},
-                   tls.authorizer(), clock, counted, [&](const RunSettled& settled) {
-                     if (!settings.once) return;
-                     if (settled.run == 0) Log(LogLevel::kError, settled.outcome.cause().text());  // no run was opened
-                     stop.NoteSettled(ExitCodeOf(settled.outcome));
-                   });
+                   tls.authorizer(), clock, counted, [&once](const RunSettled& settled) { once.OnRun(settled); });
   Core core(MakeCoreOptions(settings), NewClusterId());
   Loop loop(core, journal, server.sink(), clock, {});
   if (absl::Status status = loop.Start(); !status.ok()) return Fail("the journal can't be read: ", status);
+  // Before agents are let in, so that nothing has begun when it can't be had.
+  const absl::StatusOr<std::unique_ptr<DirectPort>> direct = OpenDirectPort(
+      settings, tls.store(), counted, [&once](DirectEnd end) { once.OnDirect(end); }, clock);
+  if (!direct.ok()) return Fail("", direct.status());
   const absl::Status started = server.Start(
       [&loop](Event event, std::function<void()> applied) { return loop.Post(std::move(event), std::move(applied)); });
   if (!started.ok()) return Fail("", started);
@@ -120,9 +167,6 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
   Log(LogLevel::kInfo, absl::StrCat("listening on ", names, " (version ", kVersion, ", journal: ", journal.Describe(),
                                     admin_socket.empty() ? "" : absl::StrCat(", admin socket: ", admin_socket), ")"));
   tls.Watch([&server] { server.CheckPeers(); });
-
-  const absl::StatusOr<std::unique_ptr<DirectPort>> direct = OpenDirectPort(settings, tls.store(), clock);
-  if (!direct.ok()) return Fail("", direct.status());
 
   const int signal = stop.Wait([&tls] { return tls.Reload(); });
   tls.Stop();

@@ -193,9 +193,8 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
   table
       .AddChoice("mindspore_gateway", &s.mindspore_gateway, {"auto", "on", "off"},
                  "The scheduler that this agent is to its MindSpore processes (MS_SCHED_HOST and MS_SCHED_PORT of "
-                 "theirs): one port for each slot. auto: unless no ports can be had, and up to 1,024 ranks; off: they "
-                 "are told ms-scheduler's "
-                 "address.")
+                 "theirs): one port for each slot. auto: unless no ports can be had; off: they are told "
+                 "ms-scheduler's address. on: also beyond 1,024 ranks the host names of all are known.")
       .Env({"MS_MINDSPORE_GATEWAY"});
   AddEnv(table, &s.env);
   AddParsed(table, "stop_signal", Into(&s.stop_signal, ParseSignal), "What a process is told to stop with.", "TERM")

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +42,8 @@ struct Admission {
   std::string reason;  // of a refusal
 };
 
+enum class MetadataUse { kAsk, kWrite };
+
 inline Admission Refuse(std::string reason) { return {false, 0, 0, std::move(reason)}; }
 
 // Digits only: such a node id asks for a rank.
@@ -69,9 +72,16 @@ class Cluster {
   virtual std::optional<std::string> Published(const Peer& peer, const std::string& key) = 0;
   // All other metadata of the job that this peer belongs to. Outlives the server.
   virtual JobStore& Store(const Peer& peer) = 0;
+  // Whether this peer may use metadata; else a write is dropped, and all that is asked for is not there. `key` may be
+  // empty.
+  virtual bool ServesMetadata(const Peer& /*peer*/, MetadataUse /*use*/, const std::string& /*key*/) { return true; }
   // False: writes are left unread for now, so that none is lost.
   virtual bool HasRoomForWrites() { return true; }
+  // Before anything is known of the client but its address.
+  virtual void ConnectionOpened(const Peer& /*peer*/) {}
   virtual void ConnectionClosed(const Peer& peer) = 0;
+  // The connections that are not closed to make room for new ones: of those that have registered.
+  virtual std::set<uint64_t> Needed() { return {}; }
   // At least four times a second.
   virtual void Tick() {}
 };

@@ -30,6 +30,8 @@ Connection::Connection(Stream stream, Peer peer, std::string own_address, Dialec
       guess_(guess),
       context_(context),
       accepted_at_(context.now),
+      last_heard_(context.now),
+      tls_begun_at_(context.now),
       opened_at_(context.now),
       last_whole_(context.now),
       last_written_(context.now) {}
@@ -59,6 +61,7 @@ void Connection::Open(const std::shared_ptr<const TlsAcceptor>& acceptor) {
     Finish("it speaks TLS, but no --tls_config is set here; set it, or leave enable_ssl out of the script");
   } else if (stream_.BeginTls(acceptor)) {
     opening_ = Opening::kHandshake;
+    tls_begun_at_ = context_.now;
   } else {
     Finish("no memory for TLS");
   }
@@ -120,7 +123,7 @@ bool Connection::HandleSome() {
         return false;
       }
       ++frames_;
-      last_whole_ = context_.now;
+      last_heard_ = last_whole_ = context_.now;
       held_ = **std::move(frame);
     }
     const std::optional<uint32_t> number = RequestNumber(held_->name);
@@ -154,7 +157,8 @@ void Connection::Handle(uint32_t number, const Frame& frame) {
   AnswerDone done = [post = context_.post, id = peer_.connection, request = request_](Answer answer) {
     post(id, [request, answer = std::move(answer)](Connection& connection) { connection.Complete(request, answer); });
   };
-  Answer answer = HandleRequest(*context_.cluster, peer_, guess_.current(), number, frame.body, std::move(done));
+  Answer answer =
+      HandleRequest(*context_.cluster, peer_, guess_.current(), number, frame.body, context_.counted, std::move(done));
   switch (answer.kind) {
     case Answer::Kind::kSilence:
       break;
@@ -213,7 +217,7 @@ void Connection::CountInput() {
 void Connection::CheckTimes() {
   if (is_finished_) return;
   const MonotonicTime now = context_.now;
-  if (opening_ == Opening::kHandshake && now - accepted_at_ > kHandshakeTimeout) {
+  if (opening_ == Opening::kHandshake && now - tls_begun_at_ > kHandshakeTimeout) {
     return Finish("its TLS handshake took too long");
   }
   if (opening_ == Opening::kOpen && decoder_.buffered() > 0 && !is_pending_ && !held_ &&

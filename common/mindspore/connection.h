@@ -23,6 +23,7 @@ struct ConnectionContext {
   Cluster* cluster = nullptr;
   // Any thread: runs `take` with the connection, in the server's thread, if it still is there.
   std::function<void(uint64_t connection, std::function<void(Connection&)> take)> post;
+  std::shared_ptr<CountedLog> counted;
   size_t input_bytes = 0;  // half frames, of all
   MonotonicTime now;
 };
@@ -54,7 +55,9 @@ class Connection {
   // Its next frame is a write, for which the store has no room.
   bool is_held() const { return held_.has_value(); }
   bool has_spoken() const { return frames_ > 0; }
-  MonotonicTime accepted_at() const { return accepted_at_; }
+  // When it last said a whole thing, or was accepted.
+  MonotonicTime last_heard() const { return last_heard_; }
+  bool has_work() const { return is_pending_ || held_.has_value() || !output_.empty(); }
   bool is_secure() const { return stream_.has_tls(); }
   const Peer& peer() const { return peer_; }
   int fd() const { return stream_.fd(); }
@@ -88,6 +91,8 @@ class Connection {
   DialectGuess& guess_;
   ConnectionContext& context_;
   const MonotonicTime accepted_at_;
+  MonotonicTime last_heard_;
+  MonotonicTime tls_begun_at_;
 
   Opening opening_ = Opening::kUnknown;
   FrameDecoder decoder_;

@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/log.h"
 #include "common/text.h"
 
 namespace muster::mindspore {
@@ -90,14 +89,17 @@ Answer Beat(Cluster& cluster, const Peer& peer, const std::string& body) {
   return Answer::Reply(kSuccess, reply.SerializeAsString());
 }
 
-Answer Write(Cluster& cluster, const Peer& peer, const std::string& body) {
+Answer Write(Cluster& cluster, const Peer& peer, const std::string& body, const std::shared_ptr<CountedLog>& counted) {
   const auto metadata = Parse<Metadata>(body);
-  if (metadata.name().empty() || cluster.Published(peer, metadata.name())) return {};
+  if (metadata.name().empty() || !cluster.ServesMetadata(peer, MetadataUse::kWrite, metadata.name()) ||
+      cluster.Published(peer, metadata.name()))
+    return {};
   const std::string key = StoreKey(metadata.name());
-  cluster.Store(peer).Set(key, metadata.value(), Lifetime::kRound, [key](const absl::Status& status) {
+  cluster.Store(peer).Set(key, metadata.value(), Lifetime::kRound, [key, counted](const absl::Status& status) {
     // Its sender can't be told. What only takes its time still goes out.
     if (status.ok() || absl::IsDeadlineExceeded(status) || absl::IsFailedPrecondition(status)) return;
-    Log(LogLevel::kWarning,
+    counted->Note(
+        LogLevel::kWarning, "MindSpore: metadata not stored",
         absl::StrCat("MindSpore's metadata ", Quoted(key), " was not stored: ", std::string(status.message())));
   });
   return {};
@@ -106,6 +108,7 @@ Answer Write(Cluster& cluster, const Peer& peer, const std::string& body) {
 Answer Read(Cluster& cluster, const Peer& peer, Dialect dialect, const std::string& body, AnswerDone done) {
   const std::string name = Parse<Metadata>(body).name();
   if (name.empty()) return NotThere(dialect, "");
+  if (!cluster.ServesMetadata(peer, MetadataUse::kAsk, name)) return NotThere(dialect, MetadataBody(name, ""));
   if (const auto published = cluster.Published(peer, name)) return There(dialect, MetadataBody(name, *published));
   JobStore::ValueDone found = [done = std::move(done), dialect,
                                name](const absl::StatusOr<std::optional<std::string>>& value) {
@@ -125,7 +128,9 @@ Answer Read(Cluster& cluster, const Peer& peer, Dialect dialect, const std::stri
 
 Answer Delete(Cluster& cluster, const Peer& peer, Dialect dialect, const std::string& body, AnswerDone done) {
   const std::string name = Parse<Metadata>(body).name();
-  if (name.empty() || cluster.Published(peer, name)) return NotThere(dialect, MetadataBody(name, ""));
+  if (name.empty() || !cluster.ServesMetadata(peer, MetadataUse::kAsk, "") || cluster.Published(peer, name)) {
+    return NotThere(dialect, MetadataBody(name, ""));
+  }
   JobStore& store = cluster.Store(peer);
   const std::string key = StoreKey(name);
   // Whether it was there is part of the answer.
@@ -143,7 +148,10 @@ Answer Add(Cluster& cluster, const Peer& peer, Dialect dialect, const std::strin
   const auto metadata = Parse<Metadata>(body);
   const std::string& name = metadata.name();
   int64_t delta = 0;
-  if (name.empty() || !absl::SimpleAtoi(metadata.value(), &delta)) return NotThere(dialect, MetadataBody(name, ""));
+  if (name.empty() || !absl::SimpleAtoi(metadata.value(), &delta) ||
+      !cluster.ServesMetadata(peer, MetadataUse::kAsk, "")) {
+    return NotThere(dialect, MetadataBody(name, ""));
+  }
   cluster.Store(peer).Add(StoreKey(name), delta, Lifetime::kRound,
                           [done = std::move(done), dialect, name](const absl::StatusOr<int64_t>& sum) {
                             done(sum.ok() ? There(dialect, MetadataBody(name, std::to_string(*sum)))
@@ -153,6 +161,7 @@ Answer Add(Cluster& cluster, const Peer& peer, Dialect dialect, const std::strin
 }
 
 Answer HostNames(Cluster& cluster, const Peer& peer, Dialect dialect, const std::string& role) {
+  if (!cluster.ServesMetadata(peer, MetadataUse::kAsk, "")) return NotThere(dialect, HostNamesJson({}));
   const auto names = cluster.HostNames(peer, role);
   return names ? There(dialect, HostNamesJson(*names)) : NotThere(dialect, HostNamesJson({}));
 }
@@ -169,7 +178,7 @@ std::optional<uint32_t> RequestNumber(const std::string& name) {
 }
 
 Answer HandleRequest(Cluster& cluster, const Peer& peer, Dialect dialect, uint32_t number, const std::string& body,
-                     AnswerDone done) {
+                     const std::shared_ptr<CountedLog>& counted, AnswerDone done) {
   switch (number) {
     case kRegister:
       return Register(cluster, peer, body);
@@ -178,7 +187,7 @@ Answer HandleRequest(Cluster& cluster, const Peer& peer, Dialect dialect, uint32
     case kHeartbeat:
       return Beat(cluster, peer, body);
     case kWriteMetadata:
-      return Write(cluster, peer, body);
+      return Write(cluster, peer, body, counted);
     case kReadMetadata:
       return Read(cluster, peer, dialect, body, std::move(done));
     case kDeleteMetadata:

@@ -12,9 +12,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "common/log.h"
 #include "common/mindspore/cluster.h"
 #include "common/mindspore/dialect.h"
 #include "common/mindspore/frame.h"
@@ -40,9 +42,10 @@ using AnswerDone = std::function<void(Answer answer)>;
 // The number in a frame's name: decimal digits only, at most 9 of them.
 std::optional<uint32_t> RequestNumber(const std::string& name);
 
+// Writes that the store does not take are told to `counted`.
 // `done` is called at most once, only when the result is kPending, on any thread, possibly before this returns.
 Answer HandleRequest(Cluster& cluster, const Peer& peer, Dialect dialect, uint32_t number, const std::string& body,
-                     AnswerDone done);
+                     const std::shared_ptr<CountedLog>& counted, AnswerDone done);
 
 // What a request asks the value of, where its answer is "there" or "not there"; std::nullopt for other requests.
 std::optional<std::string> AskedKey(uint32_t number, const std::string& body);

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -24,7 +25,9 @@ constexpr int kEventsAtOnce = 64;
 constexpr int kAcceptsAtOnce = 16;
 constexpr int kBacklog = 1024;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
-constexpr absl::Duration kSilentGrace = absl::Seconds(1);  // before a client that said nothing makes room for another
+constexpr absl::Duration kIdleGrace = absl::Seconds(1);  // before a client makes room for another
+constexpr size_t kCloseAtOnce = 16;
+constexpr absl::Duration kFlushInterval = absl::Seconds(10);
 constexpr size_t kMostGuesses = 4096;
 
 bool SetWatch(int epoll, int operation, int fd, uint64_t id, uint32_t events) {
@@ -49,8 +52,13 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Clu
 }
 
 Server::Server(ServerOptions options, Cluster& cluster, const Clock& clock, UniqueFd epoll)
-    : options_(std::move(options)), cluster_(cluster), clock_(clock), counted_(clock), epoll_(std::move(epoll)) {
+    : options_(std::move(options)),
+      cluster_(cluster),
+      clock_(clock),
+      counted_(options_.counted != nullptr ? options_.counted : std::make_shared<CountedLog>(clock)),
+      epoll_(std::move(epoll)) {
   context_.cluster = &cluster;
+  context_.counted = counted_;
   context_.now = clock.Read().monotonic;
   context_.post = [this, mailbox = mailbox_](uint64_t id, std::function<void(Connection&)> take) {
     mailbox->Post([this, id, take = std::move(take)] {
@@ -118,6 +126,7 @@ void Server::Run() {
     if (context_.now >= next_tick_) Tick();
   }
   for (const auto& [id, connection] : connections_) connection->FlushAtEnd();
+  if (options_.counted == nullptr) counted_->Flush();
 }
 
 void Server::Accept(Listener& listener) {
@@ -126,26 +135,14 @@ void Server::Accept(Listener& listener) {
     UniqueFd fd = AcceptFrom(listener.fd.get(), from);
     if (!fd.is_open()) {
       const bool are_none_left = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-      if (are_none_left && !MakeRoom()) {  // or the full queue would wake us for ever
+      if (are_none_left && !MakeRoom(nullptr)) {  // or the full queue would wake us for ever
         are_listeners_paused_ = true;
         for (const auto& [id, other] : listeners_) SetWatch(epoll_.get(), EPOLL_CTL_MOD, other.fd.get(), id, 0);
       }
       return;
     }
-    if (options_.lets_in && !options_.lets_in(from.address)) {
-      counted_.Note(LogLevel::kWarning, "MindSpore: foreign address",
-                    absl::StrCat("a connection from ", from.address.ToString(),
-                                 " was closed: only processes of this machine are served here"));
-      continue;
-    }
-    if (connections_.size() >= options_.max_connections && !MakeRoom()) {
-      counted_.Note(LogLevel::kWarning, "MindSpore: too many connections",
-                    absl::StrCat("a connection from ", from.address.ToString(),
-                                 " was closed: ", options_.max_connections, " are open"));
-      continue;
-    }
     const absl::StatusOr<SocketAddress> own = LocalEnd(fd.get());
-    if (!own.ok()) continue;
+    if (!own.ok() || !IsWelcome(from, *own)) continue;
     SetDeadPeerDetection(fd.get());
     Peer peer;
     peer.connection = ++last_id_;
@@ -159,20 +156,67 @@ void Server::Accept(Listener& listener) {
     if (!SetWatch(epoll_.get(), EPOLL_CTL_ADD, raw, id, EPOLLIN)) continue;
     watched_[id] = EPOLLIN;
     connections_.emplace(id, std::move(connection));
+    ++open_from_[from.address.bytes()];
+    cluster_.ConnectionOpened(peer);
   }
 }
 
+bool Server::IsWelcome(const SocketAddress& from, const SocketAddress& own) {
+  const std::string address = from.address.ToString();
+  if (const std::string why = options_.why_not ? options_.why_not(from, own) : ""; !why.empty()) {
+    counted_->Note(LogLevel::kWarning, "MindSpore: not let in",
+                   absl::StrCat("a connection from ", address, " was closed: ", why));
+    return false;
+  }
+  const auto same = open_from_.find(from.address.bytes());
+  if (same != open_from_.end() && same->second >= options_.max_of_each_address && !MakeRoom(&from.address)) {
+    counted_->Note(LogLevel::kWarning, "MindSpore: too many connections of one address",
+                   absl::StrCat("a connection from ", address, " was closed: ", options_.max_of_each_address,
+                                " of this address are open"));
+    return false;
+  }
+  if (connections_.size() >= options_.max_connections && !MakeRoom(nullptr)) {
+    counted_->Note(LogLevel::kWarning, "MindSpore: too many connections",
+                   absl::StrCat("a connection from ", address, " was closed: ", options_.max_connections, " are open"));
+    return false;
+  }
+  return true;
+}
+
 // The oldest of those that never said a whole thing goes. (Old clients say nothing on their second connection until
-// the cluster is complete; they come again.)
-bool Server::MakeRoom() {
+// the cluster is complete; they come again.) Where all have spoken, those that are idle and that nobody needs.
+bool Server::MakeRoom(const IpAddress* only_of) {
   const Connection* oldest = nullptr;
   for (const auto& [id, connection] : connections_) {
-    if (connection->has_spoken() || context_.now - connection->accepted_at() < kSilentGrace) continue;
-    if (oldest == nullptr || connection->accepted_at() < oldest->accepted_at()) oldest = connection.get();
+    if (connection->has_spoken() || context_.now - connection->last_heard() < kIdleGrace) continue;
+    if (only_of != nullptr && connection->peer().address != *only_of) continue;
+    if (oldest == nullptr || connection->last_heard() < oldest->last_heard()) oldest = connection.get();
   }
-  if (oldest == nullptr) return false;
+  if (oldest == nullptr) return CloseIdle(only_of);
   Remove(oldest->peer().connection);
   return true;
+}
+
+// To know who is needed costs the cluster some time: several at once, and not more often than its clock ticks.
+bool Server::CloseIdle(const IpAddress* only_of) {
+  if (context_.now - last_closing_ < kTick) return false;
+  last_closing_ = context_.now;
+  const std::set<uint64_t> needed = cluster_.Needed();
+  std::vector<std::pair<MonotonicTime, uint64_t>> idle;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->has_work() || context_.now - connection->last_heard() < kIdleGrace || needed.contains(id)) continue;
+    if (only_of == nullptr || connection->peer().address == *only_of) idle.emplace_back(connection->last_heard(), id);
+  }
+  std::sort(idle.begin(), idle.end());
+  if (idle.size() > kCloseAtOnce) idle.resize(kCloseAtOnce);
+  for (const auto& [since, id] : idle) Remove(id);
+  if (!idle.empty()) {
+    counted_->Note(LogLevel::kWarning, "MindSpore: idle connections closed",
+                   absl::StrCat(idle.size(),
+                                " idle connections of no process that has registered were closed to make "
+                                "room for another one"));
+  }
+  return !idle.empty();
 }
 
 void Server::Open(Connection& connection) {
@@ -234,9 +278,9 @@ void Server::Look(uint64_t id, Connection& connection) {
     return Watch(id, connection);
   }
   if (!connection.reason().empty()) {
-    counted_.Note(LogLevel::kWarning, "MindSpore: connection closed",
-                  absl::StrCat("the connection of ", connection.peer().address.ToString(),
-                               " to MindSpore's port was closed: ", EscapeControl(connection.reason())));
+    counted_->Note(LogLevel::kWarning, "MindSpore: connection closed",
+                   absl::StrCat("the connection of ", connection.peer().address.ToString(),
+                                " to MindSpore's port was closed: ", EscapeControl(connection.reason())));
   }
   Remove(id);
 }
@@ -255,6 +299,8 @@ void Server::Remove(uint64_t id) {
   const Peer peer = found->second->peer();
   connections_.erase(found);
   watched_.erase(id);
+  const auto same = open_from_.find(peer.address.bytes());
+  if (same != open_from_.end() && --same->second == 0) open_from_.erase(same);
   cluster_.ConnectionClosed(peer);
 }
 
@@ -275,7 +321,10 @@ void Server::Tick() {
     }
   }
   cluster_.Tick();
-  counted_.Flush();
+  if (options_.counted == nullptr && context_.now - last_flush_ >= kFlushInterval) {
+    last_flush_ = context_.now;
+    counted_->Flush();
+  }
 }
 
 // Null: the same are trusted as before.
@@ -292,7 +341,7 @@ std::shared_ptr<const TlsAcceptor> Server::Acceptor() {
   if (made.ok()) {
     acceptor_ = *std::move(made);
   } else {
-    counted_.Note(LogLevel::kError, "MindSpore: no TLS", std::string(made.status().message()));
+    counted_->Note(LogLevel::kError, "MindSpore: no TLS", std::string(made.status().message()));
   }
   return acceptor_;
 }

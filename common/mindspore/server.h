@@ -20,6 +20,7 @@
 #include "common/log.h"
 #include "common/mindspore/connection.h"
 #include "common/mindspore/mailbox.h"
+#include "common/mindspore/socket_address.h"
 #include "common/unique_fd.h"
 
 namespace muster::mindspore {
@@ -29,8 +30,12 @@ enum class PlainFrom { kEverybody, kThisMachine, kNobody };
 
 struct ServerOptions {
   size_t max_connections = 4096;
-  std::function<bool(const IpAddress& peer)> lets_in;  // empty: everybody. Called by the server's thread
-  std::shared_ptr<const TlsStore> tls;                 // null: no TLS
+  size_t max_of_each_address = SIZE_MAX;
+  // Why this client of this machine's socket is not let in; empty: it is. No function: everybody is. Called by the
+  // server's thread.
+  std::function<std::string(const SocketAddress& client, const SocketAddress& own)> why_not;
+  std::shared_ptr<CountedLog> counted;  // flushed by its owner; null: the server has its own
+  std::shared_ptr<const TlsStore> tls;  // null: no TLS
   PlainFrom plain_from = PlainFrom::kEverybody;
 };
 
@@ -51,14 +56,15 @@ class Server {
   struct Listener {
     UniqueFd fd;
     uint32_t listener = 0;
-    std::string own_address;  // "ip:port"; empty for a wildcard: each connection's own
   };
 
   Server(ServerOptions options, Cluster& cluster, const Clock& clock, UniqueFd epoll);
   void Run();
   int WaitMs() const;
   void Accept(Listener& listener);
-  bool MakeRoom();
+  bool IsWelcome(const SocketAddress& from, const SocketAddress& own);
+  bool MakeRoom(const IpAddress* only_of);
+  bool CloseIdle(const IpAddress* only_of);
   void Open(Connection& connection);
   void Touch(uint64_t id, uint32_t events);
   void ServeReady();
@@ -74,7 +80,7 @@ class Server {
   const ServerOptions options_;
   Cluster& cluster_;
   const Clock& clock_;
-  CountedLog counted_;
+  const std::shared_ptr<CountedLog> counted_;
   const UniqueFd epoll_;
   const std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
 
@@ -90,8 +96,11 @@ class Server {
   std::deque<uint64_t> handshakes_;
   std::map<std::pair<uint32_t, std::string>, std::unique_ptr<DialectGuess>> guesses_;
   std::shared_ptr<const TlsAcceptor> acceptor_;
-  uint64_t trust_generation_ = 0;  // that the open connections were checked against
+  uint64_t trust_generation_ = 0;            // that the open connections were checked against
+  std::map<std::string, size_t> open_from_;  // connections of each address
   MonotonicTime next_tick_;
+  MonotonicTime last_flush_;
+  MonotonicTime last_closing_;  // see CloseIdle
   bool are_listeners_paused_ = false;
 
   std::thread thread_;  // last: it uses the rest

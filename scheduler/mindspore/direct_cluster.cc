@@ -24,9 +24,6 @@ using mindspore::Refuse;
 
 constexpr char kWorker[] = "MS_WORKER";
 constexpr char kServer[] = "MS_PSERVER";
-constexpr absl::Duration kDeathGrace = absl::Seconds(2);      // for a process that connects anew
-constexpr absl::Duration kClosedTogether = absl::Seconds(1);  // both connections of one process
-constexpr size_t kMostAddresses = 4096;
 
 // With TLS, the certificate says who somebody is.
 bool MayBe(const Peer& peer, const std::string& node_id) { return !peer.name || peer.name->CoversNode(node_id); }
@@ -48,7 +45,7 @@ uint32_t DirectCluster::Count(const std::string& role) const {
 
 uint32_t DirectCluster::DeadCount() const {
   return static_cast<uint32_t>(
-      std::count_if(nodes_.begin(), nodes_.end(), [](const auto& entry) { return entry.second.is_dead; }));
+      std::count_if(nodes_.begin(), nodes_.end(), [](const auto& entry) { return entry.second.is_dead(); }));
 }
 
 // Why a node that is not known yet is not taken in; empty: it is.
@@ -88,6 +85,7 @@ std::string DirectCluster::WhyNot(const std::string& node_id, const std::string&
 Admission DirectCluster::Register(const Peer& peer, const mindspore::Registration& registration, MonotonicTime now) {
   const std::string& node_id = registration.node_id();
   const std::string role = Canonical(registration.role());
+  links_.NoteControl(peer);
   if (node_id.empty() || node_id.size() > kMaxIdBytes) {
     return Refuse(absl::StrCat("MS_NODE_ID must have 1 to ", kMaxIdBytes, " bytes"));
   }
@@ -96,34 +94,49 @@ Admission DirectCluster::Register(const Peer& peer, const mindspore::Registratio
   }
   const auto found = nodes_.find(node_id);
   if (found == nodes_.end()) {
+    if (options_.enable_recovery && IsDeserted()) {
+      Say(LogLevel::kInfo,
+          "all MindSpore processes are gone, and one with another MS_NODE_ID came: a new cluster forms",
+          "MindSpore: a new cluster");
+      Reset();
+    }
     if (const std::string why = WhyNot(node_id, role); !why.empty()) {
-      Say(LogLevel::kWarning, absl::StrCat("a MindSpore process at ", peer.address.ToString(), " was refused: ", why));
+      Say(LogLevel::kWarning, absl::StrCat("a MindSpore process at ", peer.address.ToString(), " was refused: ", why),
+          "MindSpore: refused");
       return Refuse(why);
     }
-    Node node{role, registration.host_name().substr(0, kMaxHostNameBytes), peer.address, 0, 0, now};
+    Node node{role, registration.host_name().substr(0, kMaxHostNameBytes), peer.address};
     uint32_t number = 0;
     node.rank = IsNumber(node_id) && absl::SimpleAtoi(node_id, &number) ? number : Count(role);  // provisional
     nodes_.emplace(node_id, std::move(node));
     left_.erase(node_id);
+    left_before_.erase(node_id);
     if (began_.is_never()) began_ = now;
   } else if (found->second.connection != 0 && found->second.connection != peer.connection) {
     return Refuse(absl::StrCat("MS_NODE_ID ", Quoted(node_id), " is in use by a process at ",
                                found->second.address.ToString(), " that is connected"));
   } else if (found->second.role != role) {
     return Refuse(absl::StrCat("MS_NODE_ID ", Quoted(node_id), " registered as ", found->second.role, " before"));
-  } else if (found->second.is_dead && !options_.enable_recovery) {
+  } else if (found->second.is_dead() && state_ == State::kFailed) {
+    return Refuse("the cluster has failed; start again when all of its processes ended");
+  } else if (found->second.is_dead() && !options_.enable_recovery) {
     return Refuse(
         absl::StrCat("the process with MS_NODE_ID ", Quoted(node_id),
                      " died and recovery is off; with MS_ENABLE_RECOVERY=1 at the scheduler it could return"));
   }
-  Node& node = nodes_.at(node_id);
+  return Admit(peer, node_id, nodes_.at(node_id), now);
+}
+
+Admission DirectCluster::Admit(const Peer& peer, const std::string& node_id, Node& node, MonotonicTime now) {
   node.connection = peer.connection;
   node.address = peer.address;
   node.last_seen = now;
-  node.closed_at = MonotonicTime::Never();
-  node.is_quiet = false;
-  if (std::exchange(node.is_dead, false)) {
-    Say(LogLevel::kInfo, absl::StrCat("the MindSpore process ", Quoted(node_id), " is back as rank ", node.rank));
+  node.beats = 0;
+  node.closed_at = node.alone_since = MonotonicTime::Never();
+  if (node.is_dead()) {
+    node.died_at = MonotonicTime::Never();
+    Say(LogLevel::kInfo, absl::StrCat("the MindSpore process ", Quoted(node_id), " is back as rank ", node.rank),
+        "MindSpore: back");
   }
   if (state_ == State::kInitializing) CompleteIfAllAreThere();
   return {true, node.rank, options_.worker_num + options_.server_num, ""};
@@ -134,7 +147,9 @@ void DirectCluster::CompleteIfAllAreThere() {
   AssignRanks(kWorker);
   AssignRanks(kServer);
   state_ = State::kInitialized;
-  Say(LogLevel::kInfo, absl::StrCat("the cluster of ", nodes_.size(), " MindSpore processes is complete"));
+  has_formed_ = true;
+  Say(LogLevel::kInfo, absl::StrCat("the cluster of ", nodes_.size(), " MindSpore processes is complete"),
+      "MindSpore: complete");
 }
 
 // As MindSpore does: numbers are ranks; else by address, then by node id as text.
@@ -153,14 +168,23 @@ void DirectCluster::AssignRanks(const std::string& role) {
   for (uint32_t rank = 0; rank < members.size(); ++rank) members[rank].second->rank = rank;
 }
 
+// Where its own connection is closed, a new one from the same address is its own.
+bool DirectCluster::IsItsOwn(const Node& node, const Peer& peer) const {
+  return node.connection == peer.connection || (node.connection == 0 && node.address == peer.address);
+}
+
 LeaveResult DirectCluster::Unregister(const Peer& peer, const std::string& node_id) {
+  links_.NoteControl(peer);
   if (!MayBe(peer, node_id)) return LeaveResult::kUnknownNode;
-  if (left_.contains(node_id)) return LeaveResult::kDone;
+  if (left_.contains(node_id) || left_before_.contains(node_id)) return LeaveResult::kDone;
+  const auto found = nodes_.find(node_id);
+  if (found != nodes_.end() && !IsItsOwn(found->second, peer)) return LeaveResult::kUnknownNode;
   if (state_ == State::kInitializing) return LeaveResult::kNotInitialized;
-  if (nodes_.erase(node_id) == 0) return LeaveResult::kUnknownNode;
-  left_.insert(node_id);
-  if (nodes_.empty()) {
-    Say(LogLevel::kInfo, "all MindSpore processes have ended well");
+  if (found == nodes_.end()) return LeaveResult::kUnknownNode;
+  left_.insert_or_assign(node_id, found->second.address);
+  nodes_.erase(found);
+  if (nodes_.empty() && state_ == State::kInitialized) {
+    Say(LogLevel::kInfo, "all MindSpore processes have ended well", "MindSpore: ended well");
     state_ = State::kFinished;
   }
   ResetIfAllAreGone();
@@ -171,17 +195,20 @@ std::optional<Health> DirectCluster::Heartbeat(const Peer& peer, const std::stri
   const auto found = nodes_.find(node_id);
   if (found == nodes_.end() || !MayBe(peer, node_id)) return std::nullopt;
   Node& node = found->second;
-  // A connection of another process that claims the id tells nothing of this one.
-  const bool is_its_own = node.connection == 0 || node.connection == peer.connection;
-  if (is_its_own) {
+  if (IsItsOwn(node, peer)) {
+    links_.NoteControl(peer);
     node.connection = peer.connection;
     node.last_seen = now;
-    node.closed_at = MonotonicTime::Never();
-    node.is_quiet = false;
-    if (options_.enable_recovery) node.is_dead = false;
+    node.closed_at = node.alone_since = MonotonicTime::Never();
+    if (state_ == State::kInitialized) ++node.beats;
+    if (options_.enable_recovery && state_ == State::kInitialized) node.died_at = MonotonicTime::Never();
+  } else if (node.address != peer.address) {
+    return std::nullopt;
   }
+  // (Another connection of the same machine, perhaps made anew before the old one was found broken, is answered. It
+  // tells nothing of this node.)
   Health health{state_, options_.worker_num + options_.server_num, 0};
-  if (!options_.enable_recovery) health.abnormal = DeadCount();
+  if (!options_.enable_recovery || state_ == State::kFailed) health.abnormal = DeadCount();
   return health;
 }
 
@@ -221,79 +248,54 @@ std::optional<std::string> DirectCluster::Published(const std::string& key) cons
   return std::nullopt;
 }
 
-void DirectCluster::ConnectionClosed(const Peer& peer, MonotonicTime now) {
-  for (auto& [id, node] : nodes_) {
-    if (node.connection != peer.connection) continue;
-    node.connection = 0;
-    node.closed_at = now;
-    return;
-  }
-  if (nameless_closed_.size() < kMostAddresses) nameless_closed_[peer.address.bytes()] = now;
-  // The other connection of a process that sends no heartbeats: if there is one only, it is known who died.
-  std::vector<Node*> quiet;
-  for (auto& [id, node] : nodes_) {
-    if (node.is_quiet && node.address == peer.address) quiet.push_back(&node);
-  }
-  if (quiet.size() == 1) {
-    quiet.front()->closed_at = now;
-    quiet.front()->is_quiet = false;
-  }
-}
-
-void DirectCluster::Tick(MonotonicTime now) {
-  std::vector<std::string> gone;
-  for (auto& [id, node] : nodes_) {
-    if (node.is_dead || node.is_quiet) continue;
-    if (!node.closed_at.is_never() && now - node.closed_at >= kDeathGrace) {
-      const auto other = nameless_closed_.find(node.address.bytes());
-      const absl::Duration apart = other == nameless_closed_.end() ? absl::InfiniteDuration()
-                                                                   : absl::AbsDuration(other->second - node.closed_at);
-      if (state_ == State::kInitializing) {
-        gone.push_back(id);
-      } else if (apart > kClosedTogether) {
-        node.is_quiet = true;
-      } else {
-        NoteDeath(id, node, "its connections broke");
-      }
-    } else if (node.closed_at.is_never() && now - node.last_seen > options_.node_timeout) {
-      NoteDeath(id, node, absl::StrCat("no heartbeat for ", absl::FormatDuration(options_.node_timeout)));
+bool DirectCluster::ServesMetadata(const Peer& peer, mindspore::MetadataUse use, const std::string& key) {
+  if (!links_.IsMember(peer)) {
+    const auto is_its_place = [&peer](const std::string& id, const IpAddress& address) {
+      return address == peer.address && MayBe(peer, id);
+    };
+    const bool is_member =
+        std::any_of(nodes_.begin(), nodes_.end(),
+                    [&](const auto& entry) { return is_its_place(entry.first, entry.second.address); }) ||
+        std::any_of(left_.begin(), left_.end(),
+                    [&](const auto& entry) { return is_its_place(entry.first, entry.second); });
+    if (!is_member) {
+      Say(LogLevel::kWarning,
+          absl::StrCat("metadata asked for or sent from ", peer.address.ToString(),
+                       " was ignored: no MindSpore process of the cluster has registered from there",
+                       peer.name ? absl::StrCat(" with the certificate ", peer.name->ToUri()) : ""),
+          "MindSpore: metadata of a stranger");
+      return false;
+    }
+    links_.NoteMember(peer);
+    if (peer.name && peer.name->kind == PeerName::Kind::kNode && nodes_.contains(peer.name->id)) {
+      links_.Tie(peer, peer.name->id);
     }
   }
-  for (const std::string& id : gone) {
-    Say(LogLevel::kInfo, absl::StrCat("the MindSpore process ", Quoted(id), " went before the cluster was complete"));
-    nodes_.erase(id);
+  if (const std::string owner = OwnerOf(use, key); !owner.empty() && nodes_.at(owner).address == peer.address) {
+    links_.Tie(peer, owner);
   }
-  if (nodes_.empty() && state_ == State::kInitializing) began_ = MonotonicTime::Never();
-  if (state_ == State::kInitializing && !began_.is_never() && now - began_ > options_.topo_timeout) {
-    state_ = State::kFailed;
-    Say(LogLevel::kError, absl::StrCat("the cluster of MindSpore processes did not form within ",
-                                       absl::FormatDuration(options_.topo_timeout),
-                                       " (MS_TOPO_TIMEOUT): ", Count(kWorker), " of ", options_.worker_num,
-                                       " workers and ", Count(kServer), " of ", options_.server_num, " servers came"));
-  }
-  ResetIfAllAreGone();
+  return true;
 }
 
-void DirectCluster::NoteDeath(const std::string& node_id, Node& node, const std::string& how) {
-  node.is_dead = true;
-  Say(LogLevel::kError,
-      absl::StrCat("the MindSpore process of rank ", node.rank, " (", node.role, ", node id ", Quoted(node_id),
-                   ", host ", Quoted(node.host_name), " at ", node.address.ToString(), ") is dead: ", how,
-                   options_.enable_recovery ? "; it is waited for" : "; the others are told to end"));
-}
-
-// A cluster that is over, well or not, makes room for the next one as soon as nobody of it is connected.
-void DirectCluster::ResetIfAllAreGone() {
-  const bool is_over = state_ == State::kFinished || state_ == State::kFailed ||
-                       (state_ == State::kInitialized && !options_.enable_recovery && DeadCount() > 0);
-  const bool is_anyone_here =
-      std::any_of(nodes_.begin(), nodes_.end(), [](const auto& entry) { return entry.second.connection != 0; });
-  if (!is_over || is_anyone_here) return;
-  state_ = State::kInitializing;
-  nodes_.clear();
-  nameless_closed_.clear();
-  began_ = MonotonicTime::Never();
-  ++generation_;
+// A process publishes the address of its own rank only, and asks for the rank of its own id only. Empty: anybody may.
+std::string DirectCluster::OwnerOf(mindspore::MetadataUse use, const std::string& key) const {
+  constexpr char kRankAddress[] = "MCCL_COLLECTIVE_RANK_";
+  for (const char* role : {kWorker, kServer}) {
+    if (use == mindspore::MetadataUse::kAsk && absl::StartsWith(key, role)) {
+      const auto found = nodes_.find(std::string(absl::StripPrefix(key, role)));
+      if (found != nodes_.end() && found->second.role == role) return found->first;
+    }
+    const std::string prefix = absl::StrCat(kRankAddress, role, "_");
+    uint32_t rank = 0;
+    if (use != mindspore::MetadataUse::kWrite || !absl::StartsWith(key, prefix) ||
+        !absl::SimpleAtoi(absl::StripPrefix(key, prefix), &rank)) {
+      continue;
+    }
+    for (const auto& [id, node] : nodes_) {
+      if (node.role == role && node.rank == rank) return id;
+    }
+  }
+  return "";
 }
 
 }  // namespace muster::scheduler

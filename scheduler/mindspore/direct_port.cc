@@ -7,14 +7,18 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr size_t kSpareConnections = 512;  // beyond the two of each process
+constexpr size_t kSpareConnections = 512;    // beyond the two of each process …
+constexpr size_t kSpareOfEachAddress = 256;  // … which may all be on one machine
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DirectPort>> DirectPort::Open(const Options& options, const Clock& clock) {
-  std::unique_ptr<DirectPort> port(new DirectPort(options.cluster, clock));
+  std::unique_ptr<DirectPort> port(new DirectPort(options, clock));
+  const size_t needed = 2 * (size_t{options.cluster.worker_num} + options.cluster.server_num);
   mindspore::ServerOptions server;
-  server.max_connections = 2 * (size_t{options.cluster.worker_num} + options.cluster.server_num) + kSpareConnections;
+  server.max_connections = needed + kSpareConnections;
+  server.max_of_each_address = needed + kSpareOfEachAddress;
+  server.counted = port->counted_;
   server.tls = options.tls;
   server.plain_from = options.plain_from;
   absl::StatusOr<std::unique_ptr<mindspore::Server>> started =
@@ -30,8 +34,8 @@ absl::StatusOr<std::unique_ptr<DirectPort>> DirectPort::Open(const Options& opti
   return port;
 }
 
-DirectPort::DirectPort(const DirectOptions& options, const Clock& clock)
-    : clock_(clock), cluster_(options), store_(clock) {}
+DirectPort::DirectPort(const Options& options, const Clock& clock)
+    : clock_(clock), counted_(options.counted), on_end_(options.on_end), cluster_(options.cluster), store_(clock) {}
 
 mindspore::Admission DirectPort::Register(const mindspore::Peer& peer, const mindspore::Registration& registration) {
   mindspore::Admission admission = cluster_.Register(peer, registration, clock_.Read().monotonic);
@@ -62,6 +66,12 @@ JobStore& DirectPort::Store(const mindspore::Peer&) {
   return store_;
 }
 
+bool DirectPort::ServesMetadata(const mindspore::Peer& peer, mindspore::MetadataUse use, const std::string& key) {
+  const bool serves = cluster_.ServesMetadata(peer, use, key);
+  if (!serves) SayNotes();
+  return serves;
+}
+
 void DirectPort::ConnectionClosed(const mindspore::Peer& peer) {
   cluster_.ConnectionClosed(peer, clock_.Read().monotonic);
 }
@@ -73,7 +83,15 @@ void DirectPort::Tick() {
 }
 
 void DirectPort::SayNotes() {
-  for (const auto& [level, text] : cluster_.TakeNotes()) Log(level, text);
+  for (const DirectNote& note : cluster_.TakeNotes()) {
+    if (note.kind.empty()) {
+      Log(note.level, note.text);
+    } else {
+      counted_->Note(note.level, note.kind, note.text);
+    }
+  }
+  const std::optional<DirectEnd> end = cluster_.TakeEnd();
+  if (end && on_end_) on_end_(*end);
 }
 
 }  // namespace muster::scheduler

@@ -1,12 +1,15 @@
 // --mindspore_port: the TCP port at which MindSpore processes register without an agent.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/memory_job_store.h"
 #include "common/mindspore/server.h"
 #include "scheduler/mindspore/direct_cluster.h"
@@ -21,6 +24,8 @@ class DirectPort final : public mindspore::Cluster {
     uint16_t port = 0;
     std::shared_ptr<const TlsStore> tls;  // null: plain
     mindspore::PlainFrom plain_from = mindspore::PlainFrom::kEverybody;
+    std::shared_ptr<CountedLog> counted;        // what clients can cause as often as they like
+    std::function<void(DirectEnd end)> on_end;  // of a cluster, possibly twice of one; empty: nobody asks. Any thread
   };
 
   // Listening when it returns. `clock` must outlive this.
@@ -32,14 +37,19 @@ class DirectPort final : public mindspore::Cluster {
   std::optional<std::vector<std::string>> HostNames(const mindspore::Peer& peer, const std::string& role) override;
   std::optional<std::string> Published(const mindspore::Peer& peer, const std::string& key) override;
   JobStore& Store(const mindspore::Peer& peer) override;
+  bool ServesMetadata(const mindspore::Peer& peer, mindspore::MetadataUse use, const std::string& key) override;
+  void ConnectionOpened(const mindspore::Peer& peer) override { cluster_.ConnectionOpened(peer); }
   void ConnectionClosed(const mindspore::Peer& peer) override;
+  std::set<uint64_t> Needed() override { return cluster_.Needed(); }
   void Tick() override;
 
  private:
-  DirectPort(const DirectOptions& options, const Clock& clock);
+  DirectPort(const Options& options, const Clock& clock);
   void SayNotes();
 
   const Clock& clock_;
+  const std::shared_ptr<CountedLog> counted_;
+  const std::function<void(DirectEnd)> on_end_;
   DirectCluster cluster_;  // of the server's thread
   MemoryJobStore store_;
   uint64_t stored_generation_ = 1;

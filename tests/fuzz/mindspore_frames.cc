@@ -49,6 +49,12 @@ class Direct final : public mindspore::Cluster {
     return cluster_.Published(key);
   }
   JobStore& Store(const mindspore::Peer&) override { return store_; }
+  bool ServesMetadata(const mindspore::Peer& peer, mindspore::MetadataUse use, const std::string& key) override {
+    cluster_.TakeNotes();
+    cluster_.Needed();
+    return cluster_.ServesMetadata(peer, use, key);
+  }
+  void ConnectionOpened(const mindspore::Peer& peer) override { cluster_.ConnectionOpened(peer); }
   void ConnectionClosed(const mindspore::Peer& peer) override { cluster_.ConnectionClosed(peer, Later()); }
 
  private:
@@ -62,6 +68,7 @@ void Play(mindspore::Cluster& cluster, std::string_view bytes, size_t step) {
   mindspore::FrameDecoder decoder;
   mindspore::Peer peer;
   mindspore::Dialect dialect = mindspore::Dialect::kOld;
+  static const auto counted = std::make_shared<CountedLog>(Clock::System());
   for (size_t at = 0; at < bytes.size(); at += step) {
     decoder.Append(bytes.substr(at, step));
     MUSTER_CHECK(decoder.buffered() <= bytes.size(), "only what has come is held");
@@ -75,8 +82,9 @@ void Play(mindspore::Cluster& cluster, std::string_view bytes, size_t step) {
       if (!number) continue;
       peer.connection = 1 + *number % 3;
       const auto answers = std::make_shared<int>(0);  // a key that is waited for is answered at the store's end
-      const mindspore::Answer answer = mindspore::HandleRequest(cluster, peer, dialect, *number, (*frame)->body,
-                                                                [answers](const mindspore::Answer&) { ++*answers; });
+      const mindspore::Answer answer =
+          mindspore::HandleRequest(cluster, peer, dialect, *number, (*frame)->body, counted,
+                                   [answers](const mindspore::Answer&) { ++*answers; });
       MUSTER_CHECK(*number != mindspore::kWriteMetadata || answer.kind == mindspore::Answer::Kind::kSilence,
                    "a write is never answered");
       MUSTER_CHECK(*answers <= 1, "at most one answer");

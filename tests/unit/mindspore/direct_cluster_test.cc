@@ -1,67 +1,16 @@
 #include "scheduler/mindspore/direct_cluster.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/unit/mindspore/direct_cluster_fixture.h"
 
 namespace muster::scheduler {
 namespace {
 
-using mindspore::LeaveResult;
-using mindspore::TopologyState;
+using mindspore::MetadataUse;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Pair;
 
-class DirectClusterTest : public testing::Test {
- protected:
-  void Make(uint32_t workers, bool has_recovery = false, uint32_t servers = 0) {
-    DirectOptions options;
-    options.worker_num = workers;
-    options.server_num = servers;
-    options.enable_recovery = has_recovery;
-    cluster_.emplace(options);
-  }
-
-  static mindspore::Peer At(uint64_t connection, const std::string& address = "10.0.0.1") {
-    mindspore::Peer peer;
-    peer.connection = connection;
-    peer.address = *IpAddress::Parse(address);
-    return peer;
-  }
-
-  mindspore::Admission Register(const mindspore::Peer& peer, const std::string& id,
-                                const std::string& role = "MS_WORKER", const std::string& host = "host") {
-    mindspore::Registration registration;
-    registration.set_node_id(id);
-    registration.set_role(role);
-    registration.set_host_name(host);
-    return cluster_->Register(peer, registration, now_);
-  }
-
-  TopologyState StateOf(uint64_t connection, const std::string& id) {
-    const auto health = cluster_->Heartbeat(At(connection), id, now_);
-    return health ? health->state : TopologyState::kFinished;
-  }
-
-  uint32_t AbnormalAt(uint64_t connection, const std::string& id) {
-    return cluster_->Heartbeat(At(connection), id, now_)->abnormal;
-  }
-
-  void Pass(absl::Duration time) {
-    now_ = now_ + time;
-    cluster_->Tick(now_);
-  }
-
-  // As a process that dies: both connections.
-  void Die(uint64_t heart, uint64_t data) {
-    cluster_->ConnectionClosed(At(heart), now_);
-    cluster_->ConnectionClosed(At(data), now_);
-  }
-
-  std::optional<DirectCluster> cluster_;
-  MonotonicTime now_ = MonotonicTime::FromNanoseconds(1'000'000'000);
-};
+using DirectClusterTest = DirectClusterFixture;
 
 TEST_F(DirectClusterTest, CompleteWhenAllAreThere) {
   Make(2);
@@ -113,85 +62,10 @@ TEST_F(DirectClusterTest, ACertificateIsGoodForItsOwnIdOnly) {
   EXPECT_EQ(cluster_->Unregister(one, "0"), LeaveResult::kUnknownNode);
   EXPECT_EQ(cluster_->Heartbeat(zero, "0", now_)->state, TopologyState::kInitialized);
   EXPECT_EQ(cluster_->Unregister(zero, "0"), LeaveResult::kDone);
+  cluster_->ConnectionClosed(one, now_);
   mindspore::Peer host = At(3);
   host.name = PeerName{PeerName::Kind::kHost, "t", "*", "h"};
   EXPECT_EQ(cluster_->Unregister(host, "1"), LeaveResult::kDone) << "a host's certificate is good for all of its nodes";
-}
-
-TEST_F(DirectClusterTest, ADeathIsToldAfterTwoSeconds) {
-  Make(2);
-  Register(At(1), "0");
-  Register(At(2), "1");
-  cluster_->TakeNotes();
-  Die(2, 12);
-  Pass(absl::Seconds(1.9));
-  EXPECT_EQ(AbnormalAt(1, "0"), 0U);
-  Pass(absl::Seconds(0.2));
-  EXPECT_EQ(AbnormalAt(1, "0"), 1U);
-  EXPECT_THAT(cluster_->TakeNotes(), Contains(Pair(LogLevel::kError, HasSubstr("rank 1"))));
-}
-
-TEST_F(DirectClusterTest, WithRecoveryNobodyIsToldAndItMayReturn) {
-  Make(2, true);
-  Register(At(1), "0");
-  Register(At(2), "1");
-  Die(2, 12);
-  Pass(absl::Seconds(60));
-  EXPECT_EQ(AbnormalAt(1, "0"), 0U) << "never while a replacement is awaited";
-  const auto again = Register(At(3), "1");
-  EXPECT_TRUE(again.is_admitted);
-  EXPECT_EQ(again.rank, 1U);
-}
-
-TEST_F(DirectClusterTest, WithoutHeartbeatsItIsNoDeath) {
-  Make(2);
-  Register(At(1), "0");
-  Register(At(2), "1");
-  cluster_->ConnectionClosed(At(2), now_);  // alone: MS_DISABLE_HEARTBEAT=1
-  for (int i = 0; i < 36; ++i) {
-    Pass(absl::Seconds(100));
-    EXPECT_EQ(AbnormalAt(1, "0"), 0U);
-  }
-}
-
-TEST_F(DirectClusterTest, SilenceIsADeath) {
-  Make(1);
-  Register(At(1), "0");
-  Pass(absl::Seconds(599));
-  EXPECT_EQ(AbnormalAt(1, "0"), 0U);
-  Pass(absl::Seconds(601));
-  EXPECT_EQ(AbnormalAt(1, "0"), 1U);
-}
-
-TEST_F(DirectClusterTest, WhoGoesBeforeItIsCompleteMakesRoom) {
-  Make(2);
-  Register(At(1), "0");
-  cluster_->ConnectionClosed(At(1), now_);
-  Pass(absl::Seconds(3));
-  EXPECT_TRUE(Register(At(2), "0").is_admitted);
-  EXPECT_EQ(StateOf(2, "0"), TopologyState::kInitializing);
-}
-
-TEST_F(DirectClusterTest, NotFormedInTime) {
-  Make(2);
-  Register(At(1), "0");
-  cluster_->TakeNotes();
-  for (int i = 0; i < 19; ++i) {
-    cluster_->Heartbeat(At(1), "0", now_);
-    Pass(absl::Seconds(100));
-  }
-  EXPECT_EQ(StateOf(1, "0"), TopologyState::kFailed);
-  EXPECT_THAT(cluster_->TakeNotes(), Contains(Pair(LogLevel::kError, HasSubstr("1 of 2 workers"))));
-}
-
-TEST_F(DirectClusterTest, AfterAnEndTheNextClusterForms) {
-  Make(1);
-  Register(At(1), "0");
-  EXPECT_EQ(cluster_->Unregister(At(1), "nobody"), LeaveResult::kUnknownNode);
-  EXPECT_EQ(cluster_->Unregister(At(1), "0"), LeaveResult::kDone);
-  EXPECT_EQ(cluster_->Unregister(At(1), "0"), LeaveResult::kDone) << "asked again";
-  EXPECT_EQ(cluster_->generation(), 2U);
-  EXPECT_TRUE(Register(At(2), "0").is_admitted);
 }
 
 TEST_F(DirectClusterTest, MachinesOfOneName) {
@@ -209,6 +83,41 @@ TEST_F(DirectClusterTest, RolesHaveTheirOwnRanks) {
   EXPECT_EQ(Register(At(2), "s", "MS_SERVER").rank, 0U);
   EXPECT_EQ(StateOf(1, "w"), TopologyState::kInitialized);
   EXPECT_EQ(cluster_->Published("MS_PSERVERs"), "0");
+}
+
+TEST_F(DirectClusterTest, OnlyItsOwnConnectionBeatsAndLeaves) {
+  Make(2);
+  Come(1, 11, "0");
+  Come(2, 12, "1", "10.0.0.2");
+  EXPECT_EQ(cluster_->Unregister(At(3), "0"), LeaveResult::kUnknownNode);
+  EXPECT_EQ(cluster_->Unregister(At(2, "10.0.0.2"), "0"), LeaveResult::kUnknownNode);
+  EXPECT_EQ(cluster_->Heartbeat(At(2, "10.0.0.2"), "0", now_), std::nullopt);
+  cluster_->ConnectionClosed(At(1), now_);
+  EXPECT_EQ(cluster_->Heartbeat(At(2, "10.0.0.2"), "0", now_), std::nullopt);
+  EXPECT_EQ(cluster_->Unregister(At(4, "10.0.0.2"), "0"), LeaveResult::kUnknownNode);
+  EXPECT_NE(cluster_->Heartbeat(At(5), "0", now_), std::nullopt) << "from its own address, it is back";
+  EXPECT_EQ(cluster_->Unregister(At(5), "0"), LeaveResult::kDone);
+}
+
+TEST_F(DirectClusterTest, StrangersHaveNoMetadata) {
+  Make(2);
+  EXPECT_FALSE(cluster_->ServesMetadata(At(11), MetadataUse::kAsk, "x"));
+  Come(1, 11, "0");
+  EXPECT_TRUE(cluster_->ServesMetadata(At(11), MetadataUse::kAsk, "x"));
+  EXPECT_FALSE(cluster_->ServesMetadata(At(21, "10.0.0.2"), MetadataUse::kWrite, "x"));
+  EXPECT_THAT(cluster_->TakeNotes(), Contains(Tells(LogLevel::kWarning, "no MindSpore process of the cluster")));
+}
+
+TEST_F(DirectClusterTest, WithTlsMetadataIsForTheCertificatesOfItsNodes) {
+  Make(2);
+  const auto as = [](mindspore::Peer peer, const std::string& id) {
+    peer.name = PeerName{};
+    peer.name->id = id;
+    return peer;
+  };
+  ASSERT_TRUE(Register(as(At(1), "0"), "0").is_admitted);
+  EXPECT_TRUE(cluster_->ServesMetadata(as(At(11), "0"), MetadataUse::kWrite, "x"));
+  EXPECT_FALSE(cluster_->ServesMetadata(as(At(12), "7"), MetadataUse::kWrite, "x"));
 }
 
 }  // namespace

@@ -24,8 +24,9 @@ class FakeCluster final : public Cluster {
   LeaveResult Unregister(const Peer&, const std::string& node_id) override {
     return node_id == "missing" ? LeaveResult::kUnknownNode : LeaveResult::kDone;
   }
-  std::optional<Health> Heartbeat(const Peer&, const std::string& node_id) override {
+  std::optional<Health> Heartbeat(const Peer& peer, const std::string& node_id) override {
     if (node_id == "missing") return std::nullopt;
+    beating_.insert(peer.connection);
     return Health{TopologyState::kInitialized, 8, 0};
   }
   std::optional<std::vector<std::string>> HostNames(const Peer&, const std::string& role) override {
@@ -34,9 +35,12 @@ class FakeCluster final : public Cluster {
   }
   std::optional<std::string> Published(const Peer&, const std::string&) override { return std::nullopt; }
   JobStore& Store(const Peer&) override { return store_; }
+  bool ServesMetadata(const Peer&, MetadataUse, const std::string& key) override { return key != "forbidden"; }
   void ConnectionClosed(const Peer&) override {}
+  std::set<uint64_t> Needed() override { return beating_; }
 
  private:
+  std::set<uint64_t> beating_;
   JobStore& store_;
 };
 
@@ -226,7 +230,7 @@ TEST_F(ServerTest, AHalfMessageStopsNobody) {
 
 TEST_F(ServerTest, ForeignAddressesAreClosed) {
   ServerOptions options;
-  options.lets_in = [](const IpAddress&) { return false; };
+  options.why_not = [](const SocketAddress&, const SocketAddress&) { return std::string("foreign"); };
   Start(std::move(options));
   Client client(port_);
   client.Ask("2", Id("n1"));
@@ -274,6 +278,73 @@ TEST_F(ServerTest, AWriteAndGone) {
     ASSERT_TRUE(reply);
     EXPECT_EQ(reply->name, "10");
   }
+}
+
+TEST_F(ServerTest, WhoHasSpokenAndIsNotNeededMakesRoom) {
+  ServerOptions options;
+  options.max_connections = 3;
+  Start(std::move(options));
+  Client beating(port_);
+  beating.Ask("2", Id("n1"));
+  ASSERT_TRUE(beating.Receive());
+  std::vector<std::unique_ptr<Client>> idle;
+  for (int i = 0; i < 2; ++i) {
+    idle.push_back(std::make_unique<Client>(port_));
+    idle.back()->Ask("9", "MS_WORKER");
+    ASSERT_TRUE(idle.back()->Receive());
+  }
+  // They make room when they have been idle for a second; until then nobody more is served.
+  bool is_served = false;
+  const MonotonicTime until = Clock::System().Read().monotonic + absl::Seconds(20);
+  while (!is_served && Clock::System().Read().monotonic < until) {
+    Client late(port_);
+    late.Ask("2", Id("n2"));
+    is_served = late.Receive(100).has_value();
+  }
+  EXPECT_TRUE(is_served);
+  EXPECT_TRUE(idle[0]->WasClosed());
+  beating.Ask("2", Id("n1"));
+  EXPECT_TRUE(beating.Receive());
+}
+
+TEST_F(ServerTest, OneAddressDoesNotTakeAllConnections) {
+  const auto counted = std::make_shared<CountedLog>(Clock::System());
+  ServerOptions options;
+  options.max_of_each_address = 2;
+  options.counted = counted;
+  Start(std::move(options));
+  Client first(port_);
+  first.Ask("2", Id("n1"));
+  ASSERT_TRUE(first.Receive());
+  Client second(port_);
+  second.Ask("2", Id("n2"));
+  ASSERT_TRUE(second.Receive());
+  Client third(port_);
+  EXPECT_TRUE(third.WasClosed());
+  EXPECT_EQ(counted->Counts().at("MindSpore: too many connections of one address"), 1U);
+}
+
+TEST_F(ServerTest, ForbiddenMetadataIsNotThere) {
+  Start();
+  Client client(port_);
+  client.Ask("6", Pair("forbidden", "value"));
+  client.Ask("7", Pair("forbidden", ""));
+  EXPECT_EQ(client.Receive()->name, "11");
+  client.Ask("6", Pair("key", "value"));
+  client.Ask("7", Pair("key", ""));
+  EXPECT_EQ(client.Receive()->name, "10");
+}
+
+TEST_F(ServerTest, WritesBeyondTheStoresLimitsAreCounted) {
+  const auto counted = std::make_shared<CountedLog>(Clock::System());
+  ServerOptions options;
+  options.counted = counted;
+  Start(std::move(options));
+  Client client(port_);
+  for (int i = 0; i < 100; ++i) client.Ask("6", Pair("key", std::string(64 * 1024 + 1, 'x')));
+  client.Ask("7", Pair("key", ""));
+  EXPECT_EQ(client.Receive()->name, "11");
+  EXPECT_EQ(counted->Counts().at("MindSpore: metadata not stored"), 100U);
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 #include "worker_agent/gateway/mindspore/gateway.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/log.h"
 #include "common/net.h"
 
 namespace muster::agent {
@@ -10,9 +13,37 @@ namespace {
 
 constexpr size_t kConnectionsEach = 64;  // of a slot; a process has two
 
-bool IsOfThisMachine(const IpAddress& address) { return address.is_loopback() || IsLocalAddress(address); }
+using mindspore::SocketOwner;
+
+void WarnOnce() {
+  static const bool is_said = [] {
+    Log(LogLevel::kWarning,
+        "MindSpore's gateway: the kernel does not tell whose a connection is (sock_diag); processes of all users of "
+        "this "
+        "machine are served");
+    return true;
+  }();
+  static_cast<void>(is_said);
+}
 
 }  // namespace
+
+std::string WhyNotServed(const mindspore::SocketAddress& client, const SocketOwner& owner, uid_t own) {
+  if (!client.address.is_loopback() && !IsLocalAddress(client.address)) {
+    return "only processes of this machine are served here";
+  }
+  switch (owner.answer) {
+    case SocketOwner::Answer::kFound:
+      if (owner.uid == own || owner.uid == 0) return "";
+      return absl::StrCat("it belongs to user number ", owner.uid, "; only those of ms-worker's own user, number ", own,
+                          ", and of root are served here");
+    case SocketOwner::Answer::kNone:
+      return "its process can't be found: it has ended, or is in another network namespace";
+    case SocketOwner::Answer::kCannotBeAsked:
+      return "";
+  }
+  return "";
+}
 
 MindSporeGateway::MindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock)
     : options_(std::move(options)), clock_(clock), slots_(store, options_.store_has_room) {}
@@ -22,7 +53,11 @@ absl::Status MindSporeGateway::BeginRound(const IpAddress& own_address, GatewayR
   if (server_ == nullptr) {
     mindspore::ServerOptions server;
     server.max_connections = kConnectionsEach * options_.ports.size();
-    server.lets_in = IsOfThisMachine;
+    server.why_not = [](const mindspore::SocketAddress& client, const mindspore::SocketAddress& own) {
+      const SocketOwner owner = mindspore::OwnerOf(client, own);
+      if (owner.answer == SocketOwner::Answer::kCannotBeAsked) WarnOnce();
+      return WhyNotServed(client, owner, geteuid());
+    };
     server.tls = options_.tls;
     absl::StatusOr<std::unique_ptr<mindspore::Server>> started =
         mindspore::Server::Start(std::move(server), slots_, clock_);
@@ -31,6 +66,7 @@ absl::Status MindSporeGateway::BeginRound(const IpAddress& own_address, GatewayR
   }
   const std::string address = own_address.ToString();
   if (address == address_) return absl::OkStatus();
+  address_.clear();  // what fails half-way is tried again as a whole
   for (uint32_t slot = 0; slot < options_.ports.size(); ++slot) {
     server_->StopListening(slot);
     const absl::StatusOr<uint16_t> port = server_->Listen(own_address, options_.ports[slot], slot);

@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/job_store.h"
 #include "common/mindspore/server.h"
+#include "common/mindspore/socket_owner.h"
 #include "common/tls/tls_store.h"
 #include "worker_agent/gateway/mindspore/slots.h"
 
@@ -24,6 +25,10 @@ struct MindSporeGatewayOptions {
   std::shared_ptr<const TlsStore> tls;   // for scripts that call set_ps_context(enable_ssl=True); null: none
   std::function<bool()> store_has_room;  // empty: always
 };
+
+// Why a connection is not served; empty: it is. Only this machine's processes of the user `own` and of root are; where
+// the kernel can't be asked whose they are, those of all users.
+std::string WhyNotServed(const mindspore::SocketAddress& client, const mindspore::SocketOwner& owner, uid_t own);
 
 class MindSporeGateway {
  public:
@@ -42,7 +47,7 @@ class MindSporeGateway {
   const Clock& clock_;
   MindSporeSlots slots_;
   std::unique_ptr<mindspore::Server> server_;  // asks slots_
-  std::string address_;                        // where it listens; empty: nowhere
+  std::string address_;                        // where all ports it listens; empty: nowhere
 };
 
 }  // namespace muster::agent

@@ -156,4 +156,11 @@ void MindSporeSlots::ConnectionClosed(const Peer& peer) {
   }
 }
 
+std::set<uint64_t> MindSporeSlots::Needed() {
+  const MutexLock lock(mutex_);
+  std::set<uint64_t> needed;
+  for (const auto& [rank, process] : processes_) needed.insert(process.connection);
+  return needed;
+}
+
 }  // namespace muster::agent

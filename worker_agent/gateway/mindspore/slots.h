@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +47,7 @@ class MindSporeSlots final : public mindspore::Cluster {
   JobStore& Store(const mindspore::Peer&) override { return store_; }
   bool HasRoomForWrites() override { return !has_room_ || has_room_(); }
   void ConnectionClosed(const mindspore::Peer& peer) override;
+  std::set<uint64_t> Needed() override;
 
  private:
   struct Process {

@@ -1,0 +1,197 @@
+// Who of a direct cluster still lives, and when a cluster is over.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/text.h"
+#include "scheduler/mindspore/direct_cluster.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr absl::Duration kDeathGrace = absl::Seconds(2);      // for a process that connects anew
+constexpr absl::Duration kClosedTogether = absl::Seconds(1);  // both connections of one process
+// A process with MS_DISABLE_HEARTBEAT=1 stops beating when it has learnt that the cluster is complete.
+constexpr uint32_t kBeatsOfALoudOne = 5;
+constexpr absl::Duration kTimeToHear = absl::Seconds(30);  // for the others of a failed cluster, before --once ends
+
+}  // namespace
+
+// The nodes whose heartbeat connection is closed, but not their other one. Whose it is can't be told always: then each
+// host must have one for each of its nodes, and those that beat count first.
+std::set<std::string> DirectCluster::WithMetadataConnection() const {
+  MetadataConnections::Count count = links_.Counted();
+  std::set<std::string> found;
+  std::vector<const std::pair<const std::string, Node>*> quiet;
+  for (const auto& entry : nodes_) {
+    const Node& node = entry.second;
+    if (node.is_dead()) continue;
+    if (count.tied.contains(entry.first)) {
+      found.insert(entry.first);
+    } else if (node.connection == 0) {
+      quiet.push_back(&entry);
+    } else if (size_t& free = count.free[node.address.bytes()]; free > 0) {
+      --free;
+    }
+  }
+  std::stable_sort(quiet.begin(), quiet.end(),
+                   [](const auto* a, const auto* b) { return a->second.closed_at < b->second.closed_at; });
+  for (const auto* entry : quiet) {
+    size_t& free = count.free[entry->second.address.bytes()];
+    if (free == 0) continue;
+    --free;
+    found.insert(entry->first);
+  }
+  return found;
+}
+
+// Empty: it is not.
+std::string DirectCluster::WhyDead(const Node& node, bool has_metadata_connection, MonotonicTime now) const {
+  const bool is_silent = now - node.last_seen > options_.node_timeout;
+  const std::string silence = absl::StrCat("no heartbeat for ", absl::FormatDuration(options_.node_timeout));
+  if (node.connection != 0) return is_silent ? silence : "";
+  if (!has_metadata_connection) return now - node.alone_since >= kDeathGrace ? "its connections broke" : "";
+  if (node.beats < kBeatsOfALoudOne) return "";
+  const std::optional<MonotonicTime> other = links_.LastClosed(node.address);
+  const bool closed_together = other && absl::AbsDuration(*other - node.closed_at) <= kClosedTogether;
+  if (closed_together && now - node.closed_at >= kDeathGrace) return "its connections broke";
+  return is_silent ? silence : "";
+}
+
+void DirectCluster::CheckNodes(MonotonicTime now) {
+  std::set<std::string> connected;
+  if (std::any_of(nodes_.begin(), nodes_.end(), [](const auto& entry) { return entry.second.connection == 0; })) {
+    connected = WithMetadataConnection();
+  }
+  std::vector<std::string> gone;
+  for (auto& [id, node] : nodes_) {
+    if (node.is_dead()) continue;
+    const bool has_metadata_connection = connected.contains(id);
+    if (node.connection != 0 || has_metadata_connection) {
+      node.alone_since = MonotonicTime::Never();
+    } else if (node.alone_since.is_never()) {
+      node.alone_since = std::max(node.closed_at, links_.LastClosed(node.address).value_or(node.closed_at));
+    }
+    if (state_ == State::kInitializing && node.connection == 0) {
+      if (now - node.closed_at >= kDeathGrace) gone.push_back(id);
+    } else if (const std::string why = WhyDead(node, has_metadata_connection, now); !why.empty()) {
+      NoteDeath(id, node, why, now);
+    }
+  }
+  for (const std::string& id : gone) {
+    Say(LogLevel::kInfo, absl::StrCat("the MindSpore process ", Quoted(id), " went before the cluster was complete"),
+        "MindSpore: went early");
+    nodes_.erase(id);
+  }
+}
+
+void DirectCluster::CheckForming(MonotonicTime now) {
+  if (state_ != State::kInitializing) return;
+  if (nodes_.empty()) began_ = MonotonicTime::Never();
+  if (options_.is_once && !has_formed_) {
+    if (opened_at_.is_never()) opened_at_ = now;
+    began_ = opened_at_;
+  }
+  if (began_.is_never() || now - began_ <= options_.topo_timeout) return;
+  Say(LogLevel::kError, absl::StrCat("the cluster of MindSpore processes did not form within ",
+                                     absl::FormatDuration(options_.topo_timeout), " (MS_TOPO_TIMEOUT): ",
+                                     Count("MS_WORKER"), " of ", options_.worker_num, " workers and ",
+                                     Count("MS_PSERVER"), " of ", options_.server_num, " servers came"));
+  opened_at_ = now;
+  end_ = DirectEnd::kNeverFormed;
+  Fail(now);
+}
+
+void DirectCluster::CheckRejoins(MonotonicTime now) {
+  if (!options_.enable_recovery || state_ != State::kInitialized) return;
+  for (const auto& [id, node] : nodes_) {
+    if (!node.is_dead() || now - node.died_at <= options_.rejoin_timeout) continue;
+    Say(LogLevel::kError,
+        absl::StrCat("the MindSpore process of rank ", node.rank, " (", node.role, ", node id ", Quoted(id),
+                     ") did not return within ", absl::FormatDuration(options_.rejoin_timeout),
+                     " (--rejoin_timeout): the cluster has failed; the others are told to end"));
+    return Fail(now);
+  }
+}
+
+void DirectCluster::Tick(MonotonicTime now) {
+  CheckNodes(now);
+  CheckForming(now);
+  CheckRejoins(now);
+  if (!failed_at_.is_never() && has_formed_ && now - failed_at_ > kTimeToHear) end_ = DirectEnd::kFailed;
+  ResetIfAllAreGone();
+}
+
+void DirectCluster::ConnectionClosed(const mindspore::Peer& peer, MonotonicTime now) {
+  links_.Closed(peer, now);
+  for (auto& [id, node] : nodes_) {
+    if (node.connection != peer.connection) continue;
+    node.connection = 0;
+    node.closed_at = now;
+    return;
+  }
+}
+
+std::set<uint64_t> DirectCluster::Needed() const {
+  MetadataConnections::Count count = links_.Counted();
+  std::set<uint64_t> needed;
+  std::map<std::string, size_t> wanted;
+  for (const auto& [id, node] : nodes_) {
+    if (node.connection != 0) needed.insert(node.connection);
+    const auto tied = count.tied.find(id);
+    if (tied != count.tied.end()) {
+      needed.insert(tied->second);
+    } else if (!node.is_dead()) {
+      ++wanted[node.address.bytes()];
+    }
+  }
+  // Where a host has no more than its processes need, none is taken.
+  std::set<std::string> scarce;
+  for (const auto& [address, number] : wanted) {
+    if (count.free[address] <= number) scarce.insert(address);
+  }
+  needed.merge(links_.FreeAt(scarce));
+  return needed;
+}
+
+void DirectCluster::NoteDeath(const std::string& node_id, Node& node, const std::string& how, MonotonicTime now) {
+  node.died_at = now;
+  Say(LogLevel::kError,
+      absl::StrCat("the MindSpore process of rank ", node.rank, " (", node.role, ", node id ", Quoted(node_id),
+                   ", host ", Quoted(node.host_name), " at ", node.address.ToString(), ") is dead: ", how,
+                   options_.enable_recovery ? "; it is waited for" : "; the others are told to end"));
+  if (!options_.enable_recovery && failed_at_.is_never()) failed_at_ = now;
+}
+
+void DirectCluster::Fail(MonotonicTime now) {
+  state_ = State::kFailed;
+  if (failed_at_.is_never()) failed_at_ = now;
+}
+
+// It had processes, and all are dead.
+bool DirectCluster::IsDeserted() const {
+  return !nodes_.empty() && std::all_of(nodes_.begin(), nodes_.end(), [](const auto& entry) {
+    return entry.second.connection == 0 && entry.second.is_dead();
+  });
+}
+
+// A cluster that is over, well or not, makes room for the next one as soon as nobody of it is connected.
+void DirectCluster::ResetIfAllAreGone() {
+  const bool is_over = state_ == State::kFinished || state_ == State::kFailed ||
+                       (state_ == State::kInitialized && !options_.enable_recovery && DeadCount() > 0);
+  if (!is_over || (!nodes_.empty() && !IsDeserted())) return;
+  if (has_formed_) end_ = state_ == State::kFinished ? DirectEnd::kWell : DirectEnd::kFailed;
+  Reset();
+}
+
+void DirectCluster::Reset() {
+  state_ = State::kInitializing;
+  nodes_.clear();
+  left_before_ = std::exchange(left_, {});
+  links_.Forget();
+  began_ = failed_at_ = MonotonicTime::Never();
+  has_formed_ = false;
+  ++generation_;
+}
+
+}  // namespace muster::scheduler
