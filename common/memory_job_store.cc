@@ -31,8 +31,8 @@ MemoryJobStore::~MemoryJobStore() {
 absl::Status MemoryJobStore::Store(const std::string& key, const std::string& text, Lifetime lifetime, Woken& woken) {
   if (absl::Status status = CheckStoreValue(text); !status.ok()) return status;
   const auto found = values_.find(key);
-  const size_t old_bytes = found == values_.end() ? 0 : key.size() + found->second.text.size();
-  const size_t new_bytes = bytes_ - old_bytes + key.size() + text.size();
+  const size_t old_bytes = found == values_.end() ? 0 : StoredBytes(key, found->second.text);
+  const size_t new_bytes = bytes_ - old_bytes + StoredBytes(key, text);
   if (new_bytes > kMaxStoreBytes || (found == values_.end() && values_.size() >= kMaxStoreKeys)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the job's store is full: ", values_.size(), " keys, ", bytes_, " bytes"));
@@ -98,7 +98,7 @@ void MemoryJobStore::Delete(const std::string& key, Done done) {
     const MutexLock lock(mutex_);
     const auto found = values_.find(key);
     if (found != values_.end()) {
-      bytes_ -= key.size() + found->second.text.size();
+      bytes_ -= StoredBytes(key, found->second.text);
       values_.erase(found);
     }
   }
@@ -149,7 +149,7 @@ void MemoryJobStore::BeginRound() {
   const MutexLock lock(mutex_);
   for (auto it = values_.begin(); it != values_.end();) {
     if (it->second.lifetime == Lifetime::kRound) {
-      bytes_ -= it->first.size() + it->second.text.size();
+      bytes_ -= StoredBytes(it->first, it->second.text);
       it = values_.erase(it);
     } else {
       ++it;

@@ -6,6 +6,10 @@
 
 namespace muster {
 
+size_t StoredBytes(const std::string& key, const std::string& value, const std::string& writer) {
+  return key.size() + value.size() + writer.size() + kStoredOverheadBytes;
+}
+
 absl::Status CheckStoreKey(const std::string& key) {
   if (key.empty()) return absl::InvalidArgumentError("the key of a value is empty");
   if (key.size() <= kMaxStoreKeyBytes) return absl::OkStatus();

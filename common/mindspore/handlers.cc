@@ -49,6 +49,12 @@ Answer Pending(Dialect dialect, const std::string& name) {
   return answer;
 }
 
+// What these say of a key is not known: no answer then, rather than that it is not there. Of what is left open the
+// server says so when its time is up, and the client asks again.
+bool LeavesOpen(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsFailedPrecondition(status);
+}
+
 Answer Register(Cluster& cluster, const Peer& peer, const std::string& body) {
   const Admission admission = cluster.Register(peer, Parse<Registration>(body));
   RegistrationReply reply;
@@ -110,11 +116,12 @@ Answer Read(Cluster& cluster, const Peer& peer, Dialect dialect, const std::stri
   if (name.empty()) return NotThere(dialect, "");
   if (!cluster.ServesMetadata(peer, MetadataUse::kAsk, name)) return NotThere(dialect, MetadataBody(name, ""));
   if (const auto published = cluster.Published(peer, name)) return There(dialect, MetadataBody(name, *published));
-  JobStore::ValueDone found = [done = std::move(done), dialect,
-                               name](const absl::StatusOr<std::optional<std::string>>& value) {
+  JobStore::ValueDone found = [done = std::move(done), dialect, name,
+                               is_awaited = IsAwaited(name)](const absl::StatusOr<std::optional<std::string>>& value) {
+    const bool did_not_come = is_awaited && absl::IsDeadlineExceeded(value.status());
     if (value.ok() && value->has_value()) {
       done(There(dialect, MetadataBody(name, **value)));
-    } else {
+    } else if (did_not_come || !LeavesOpen(value.status())) {
       done(NotThere(dialect, MetadataBody(name, "")));
     }
   };
@@ -136,8 +143,10 @@ Answer Delete(Cluster& cluster, const Peer& peer, Dialect dialect, const std::st
   // Whether it was there is part of the answer.
   store.Get(key, [done = std::move(done), dialect, name, key,
                   &store](const absl::StatusOr<std::optional<std::string>>& value) {
+    if (LeavesOpen(value.status())) return;
     if (!value.ok() || !value->has_value()) return done(NotThere(dialect, MetadataBody(name, "")));
     store.Delete(key, [done, dialect, name](const absl::Status& status) {
+      if (LeavesOpen(status)) return;
       done(status.ok() ? There(dialect, MetadataBody(name, "")) : NotThere(dialect, MetadataBody(name, "")));
     });
   });
@@ -154,6 +163,7 @@ Answer Add(Cluster& cluster, const Peer& peer, Dialect dialect, const std::strin
   }
   cluster.Store(peer).Add(StoreKey(name), delta, Lifetime::kRound,
                           [done = std::move(done), dialect, name](const absl::StatusOr<int64_t>& sum) {
+                            if (LeavesOpen(sum.status())) return;
                             done(sum.ok() ? There(dialect, MetadataBody(name, std::to_string(*sum)))
                                           : NotThere(dialect, MetadataBody(name, "")));
                           });

@@ -5,7 +5,8 @@
 //   2 heartbeat            3 with the cluster's state; nothing to a node that nobody knows
 //   6 write metadata       nothing, ever: it would be taken for the answer to the next request
 //   7, 8 read, delete      "there" with name and value, or "not there" (see dialect.h for the numbers). A key that all
-//                          ranks wait for is waited for here, two seconds at most: clients ask again only every three
+//                          ranks wait for is waited for here, two seconds at most: clients ask again only every three.
+//                          While the store can't tell (the scheduler is away) the answer is left open
 //   9 host names           "there" with {"hostnames":[...]}, or "not there" with an empty list
 //   12 or 10 add           "there" with the sum, or "not there"
 //   all else               nothing, as MindSpore does

@@ -146,7 +146,7 @@ class Core::Impl {
   template <typename Request>
   void Serve(Run& run, Node& node, QueryId query, const Request& request);  // the others: changes
   void ChangeStore(Run& run, const Node& node, v1::StoreChanged changed);
-  absl::Status CheckStoreRoom(const Run& run, const v1::StoreChanged& changed) const;
+  absl::Status CheckStoreRoom(const Run& run, const std::string& writer, const v1::StoreChanged& changed) const;
   void EndStoreWaits(Run& run);
   void ExpireStoreWaits(Run& run);
 

@@ -294,6 +294,7 @@ void Apply(State& state, const v1::StoreChanged& record, int64_t) {
   if (record.number() == 0 || node == nullptr || node->incarnation != record.incarnation()) return;
   node->last_change = record.number();
   node->last_sum = record.sum();
+  node->last_change_version = run->store.version();
 }
 
 void Apply(State& state, const v1::RunForgotten& record, int64_t) {

@@ -50,7 +50,7 @@ std::string BrokenStore(const Run& run) {
   size_t bytes = 0;
   for (const auto& [key, value] : run.store.values()) {
     MUSTER_REQUIRE(key == value->key(), "a value stands under another key");
-    bytes += key.size() + value->value().size();
+    bytes += BytesOf(*value);
   }
   MUSTER_REQUIRE(bytes == run.store.bytes(), "the store's bytes are counted wrong");
   MUSTER_REQUIRE(bytes <= kMaxStoreBytes && run.store.size() <= kMaxStoreKeys, "the store is beyond its limits");

@@ -26,6 +26,7 @@ v1::NodeSnapshot ToSnapshot(const Node& node) {
   snapshot.set_quit_round(node.quit_round);
   snapshot.set_last_change(node.last_change);
   snapshot.set_last_sum(node.last_sum);
+  snapshot.set_last_change_version(node.last_change_version);
   snapshot.set_draining_reason(node.draining_reason);
   snapshot.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.armed_fence)));
   snapshot.set_ghost_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.ghost_fence)));
@@ -57,6 +58,7 @@ void FromSnapshot(const v1::NodeSnapshot& snapshot, Node& node) {
   node.quit_round = snapshot.quit_round();
   node.last_change = snapshot.last_change();
   node.last_sum = snapshot.last_sum();
+  node.last_change_version = snapshot.last_change_version();
   node.draining_reason = snapshot.draining_reason();
   node.armed_fence = absl::Milliseconds(snapshot.armed_fence_ms());
   node.ghost_fence = absl::Milliseconds(snapshot.ghost_fence_ms());

@@ -129,7 +129,10 @@ std::string DebugText(const State& state) {
           absl::StrAppend(&text, " [", slot.rank, " ", SlotPhaseName(slot.phase), " ", slot.attempt, " ", slot.pid,
                           "]");
         }
-        if (node.last_change != 0) absl::StrAppend(&text, " change ", node.last_change, " sum ", node.last_sum);
+        if (node.last_change != 0) {
+          absl::StrAppend(&text, " change ", node.last_change, " sum ", node.last_sum, " version ",
+                          node.last_change_version);
+        }
         absl::StrAppend(&text, "\n");
       }
       AppendStore(text, run.store);

@@ -67,8 +67,9 @@ struct Node {
   absl::Duration armed_fence;   // its keeper surely ends the processes before so much time has passed unheard; or zero
   std::string draining_reason;  // why it is to leave at the next round; empty: it isn't
   std::vector<SlotState> slots;
-  uint64_t last_change = 0;  // number of this incarnation's last change of the store; 0: none yet
-  int64_t last_sum = 0;      // what it was answered, if it was an Add
+  uint64_t last_change = 0;          // number of this incarnation's last change of the store; 0: none yet
+  int64_t last_sum = 0;              // what it was answered, if it was an Add …
+  uint64_t last_change_version = 0;  // … and the store's version with that answer
 
   // volatile
   uint64_t handle = 0;

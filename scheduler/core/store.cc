@@ -2,12 +2,11 @@
 
 #include <utility>
 
+#include "common/store_limits.h"
+
 namespace muster::scheduler {
-namespace {
 
-size_t BytesOf(const v1::StoredValue& value) { return value.key().size() + value.value().size(); }
-
-}  // namespace
+size_t BytesOf(const v1::StoredValue& value) { return StoredBytes(value.key(), value.value(), value.writer()); }
 
 const v1::StoredValue* RunStore::Find(const std::string& key) const {
   const auto found = values_.find(key);

@@ -16,6 +16,9 @@ namespace muster::scheduler {
 // Never changes once it is in a store: snapshots and readers share it.
 using SharedValue = std::shared_ptr<const v1::StoredValue>;
 
+// What it counts for.
+size_t BytesOf(const v1::StoredValue& value);
+
 class RunStore {
  public:
   // Null: no such key.
@@ -33,7 +36,7 @@ class RunStore {
   // How many changes there were. Clearing is none: whoever asks after it asks in another round.
   uint64_t version() const { return version_; }
   size_t size() const { return values_.size(); }
-  size_t bytes() const { return bytes_; }  // keys and values
+  size_t bytes() const { return bytes_; }  // see StoredBytes
 
   // In the order of their keys.
   const std::map<std::string, SharedValue>& values() const { return values_; }

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/limits.h"
+#include "common/store_limits.h"
 #include "common/text.h"
 #include "scheduler/core/core_impl.h"
 
@@ -97,7 +98,7 @@ absl::StatusOr<Decided> Decide(const RunStore& store, const v1::StoreSwap& reque
   return decided;
 }
 
-// What a change that was made already is answered once more.
+// What a change that was made already is answered once more, beside the version that it was answered with.
 v1::StoreReply Again(const Node& /*node*/, const v1::StoreSet& /*request*/) { return {}; }
 v1::StoreReply Again(const Node& /*node*/, const v1::StoreDelete& /*request*/) { return {}; }
 v1::StoreReply Again(const Node& node, const v1::StoreAdd& /*request*/) {
@@ -118,9 +119,13 @@ v1::StoreReply WithoutChange(const RunStore& store, const std::string& key) {
   return reply;
 }
 
-Answer MakeAnswer(QueryId query, const RunStore& store, v1::StoreReply reply) {
-  reply.set_version(store.version());
+Answer MakeAnswer(QueryId query, uint64_t version, v1::StoreReply reply) {
+  reply.set_version(version);
   return Answer{query, absl::OkStatus(), std::move(reply)};
+}
+
+Answer MakeAnswer(QueryId query, const RunStore& store, v1::StoreReply reply) {
+  return MakeAnswer(query, store.version(), std::move(reply));
 }
 
 }  // namespace
@@ -174,7 +179,8 @@ void Core::Impl::Serve(Run& run, Node& node, QueryId query, const Request& reque
       return;
     }
     if (number == node.last_change) {
-      effects_.push_back(MakeAnswer(query, run.store, Again(node, request)));
+      // Of then: by now the key may hold something else, and the asker would take its own value for the newer one.
+      effects_.push_back(MakeAnswer(query, node.last_change_version, Again(node, request)));
       return;
     }
     if (number == latest) {
@@ -190,7 +196,7 @@ void Core::Impl::Serve(Run& run, Node& node, QueryId query, const Request& reque
   }
   absl::StatusOr<Decided> decided = Decide(run.store, request);
   absl::Status status = decided.status();
-  if (status.ok() && decided->changed) status = CheckStoreRoom(run, *decided->changed);
+  if (status.ok() && decided->changed) status = CheckStoreRoom(run, node.id, *decided->changed);
   if (number != 0) node.last_request = {node.incarnation, number, run.store.version(), status};
   if (!status.ok()) {
     effects_.push_back(Answer{query, std::move(status), v1::StoreReply()});
@@ -220,19 +226,20 @@ void Core::Impl::ChangeStore(Run& run, const Node& node, v1::StoreChanged change
   }
 }
 
-absl::Status Core::Impl::CheckStoreRoom(const Run& run, const v1::StoreChanged& changed) const {
+absl::Status Core::Impl::CheckStoreRoom(const Run& run, const std::string& writer,
+                                        const v1::StoreChanged& changed) const {
   if (!changed.has_value()) return absl::OkStatus();
   const v1::StoredValue* present = run.store.Find(changed.key());
-  const size_t freed = present == nullptr ? 0 : present->key().size() + present->value().size();
-  const size_t taken = changed.key().size() + changed.value().size();
+  const size_t freed = present == nullptr ? 0 : BytesOf(*present);
+  const size_t taken = StoredBytes(changed.key(), changed.value(), writer);
   if (present == nullptr && run.store.size() >= kMaxStoreKeys) {
     return absl::ResourceExhaustedError(absl::StrCat("the store of job ", run.job_id, " is full: it holds ",
                                                      kMaxStoreKeys, " keys, the most there can be"));
   }
   if (run.store.bytes() - freed + taken > kMaxStoreBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("the store of job ", run.job_id, " is full: it holds ",
-                                                     run.store.bytes(), " bytes, and at most ", kMaxStoreBytes,
-                                                     " are kept"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the store of job ", run.job_id, " is full: it holds ", run.store.bytes(), " bytes in ", run.store.size(),
+        " keys, ", kStoredOverheadBytes, " for each key included, and at most ", kMaxStoreBytes, " are kept"));
   }
   if (state_.store_bytes - freed + taken > kMaxStoreBytesInAll) {
     return absl::ResourceExhaustedError(absl::StrCat("the stores of all jobs of this scheduler together hold ",

@@ -18,7 +18,6 @@
 #include "scheduler/rpc/admin_service.h"
 #include "scheduler/rpc/call_watch.h"
 #include "scheduler/rpc/effect_sink.h"
-#include "scheduler/rpc/loop_job_store.h"
 #include "scheduler/rpc/session_service.h"
 #include "scheduler/rpc/store_calls.h"
 #include "scheduler/rpc/store_service.h"
@@ -134,8 +133,6 @@ class RpcServer::Impl {
     return absl::OkStatus();
   }
 
-  StoreCalls& store_calls() { return store_calls_; }
-
   void StopServing() {
     if (server_ != nullptr) server_->GetHealthCheckService()->SetServingStatus(false);
   }
@@ -246,10 +243,6 @@ RpcServer::~RpcServer() { impl_->Shutdown(absl::ZeroDuration()); }
 EffectSink& RpcServer::sink() { return impl_->sink(); }
 
 absl::Status RpcServer::Start(PostEvent post) { return impl_->Start(std::move(post)); }
-
-std::unique_ptr<JobStore> RpcServer::MakeJobStore(v1::StoreCaller caller, std::string identity) {
-  return std::make_unique<LoopJobStore>(impl_->store_calls(), std::move(caller), std::move(identity));
-}
 
 void RpcServer::CheckPeers() { impl_->CheckPeers(); }
 

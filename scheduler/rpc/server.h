@@ -10,7 +10,6 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
-#include "common/job_store.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/tls_grpc/credentials.h"
@@ -58,10 +57,6 @@ class RpcServer {
 
   // Starts to serve. `post` may be called until Shutdown has returned.
   absl::Status Start(PostEvent post);
-
-  // The job's store for a listener of this process, straight to the loop: for one node in one round (see
-  // LoopJobStore). Once Start has returned; it must not outlive the server.
-  std::unique_ptr<JobStore> MakeJobStore(v1::StoreCaller caller, std::string identity = "");
 
   // Health checks see NOT_SERVING from now on; everything is still answered.
   void StopServing();

@@ -1,5 +1,4 @@
-// Calls of the store on their way through the loop: checked, bounded in number, bytes and time, answered once. Where
-// the Store service and the listeners inside this process meet.
+// Calls of the store on their way through the loop: checked, bounded in number, bytes and time, answered once.
 #pragma once
 
 #include <atomic>

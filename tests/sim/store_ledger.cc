@@ -32,10 +32,10 @@ std::optional<std::string> StoreLedger::ValueAt(const std::string& key, uint32_t
   return value;
 }
 
-const v1::StoreChanged* StoreLedger::Find(uint64_t incarnation, uint64_t number) const {
+const StoreLedger::Change* StoreLedger::Find(uint64_t incarnation, uint64_t number) const {
   for (const auto& [key, changes] : changes_) {
     for (const Change& change : changes) {
-      if (change.record.incarnation() == incarnation && change.record.number() == number) return &change.record;
+      if (change.record.incarnation() == incarnation && change.record.number() == number) return &change;
     }
   }
   return nullptr;
@@ -49,7 +49,12 @@ std::string StoreLedger::Check(const Request& request, const v1::StoreReply& rep
   if constexpr (std::is_same_v<Request, v1::StoreGet> || std::is_same_v<Request, v1::StoreWait>) {
     return told == held ? "" : absl::StrCat("a read of ", request.key(), " was answered with what it didn't hold");
   } else {
-    const v1::StoreChanged* change = Find(caller.incarnation(), request.number());
+    const Change* made = Find(caller.incarnation(), request.number());
+    // Else the asker would rank its own value above what was there at that version.
+    if (made != nullptr && made->version != reply.version()) {
+      return absl::StrCat("a change was answered with version ", reply.version(), " and was version ", made->version);
+    }
+    const v1::StoreChanged* change = made == nullptr ? nullptr : &made->record;
     if constexpr (std::is_same_v<Request, v1::StoreSet>) {
       return change != nullptr && change->value() == request.value() ? "" : "a Set was acknowledged that isn't durable";
     } else if constexpr (std::is_same_v<Request, v1::StoreAdd>) {

@@ -29,7 +29,7 @@ class StoreLedger {
   };
   // What the key held for readers of that round, after so many changes.
   std::optional<std::string> ValueAt(const std::string& key, uint32_t round, uint64_t version) const;
-  const v1::StoreChanged* Find(uint64_t incarnation, uint64_t number) const;
+  const Change* Find(uint64_t incarnation, uint64_t number) const;
 
   template <typename Request>
   std::string Check(const Request& request, const v1::StoreReply& reply) const;

@@ -31,10 +31,7 @@ void StoreUser::EndRound() {
   CarryOut(core_.EndRound());
 }
 
-void StoreUser::Connect() {
-  CarryOut(core_.Disconnect(Now()));
-  CarryOut(core_.Connect(Now()));
-}
+void StoreUser::Connect() { CarryOut(core_.Connect(Now())); }
 
 void StoreUser::Disconnect() { CarryOut(core_.Disconnect(Now())); }
 

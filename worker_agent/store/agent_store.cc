@@ -5,23 +5,25 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/limits.h"
+#include "common/text.h"
 
 namespace muster::agent {
 namespace {
 
+constexpr size_t kShownKeyBytes = 64;
 constexpr size_t kLargestChange = kMaxStoreKeyBytes + 2 * kMaxStoreValueBytes + 1024;
 
 v1::ValueLifetime ToProto(Lifetime lifetime) {
   return lifetime == Lifetime::kRun ? v1::LIFETIME_RUN : v1::LIFETIME_ROUND;
 }
 
-bool IsRoom(size_t backlog) { return backlog + kLargestChange <= kMaxStoreBacklogBytes; }
-
 }  // namespace
 
 AgentStore::AgentStore(const Clock& clock)
     : clock_(clock),
+      counted_(clock),
       link_(std::make_unique<StoreLink>([this](uint64_t call, absl::StatusOr<v1::StoreReply> reply) {
         Do([&](StoreCore& core, MonotonicTime now) { return core.Replied(call, std::move(reply), now); });
       })),
@@ -41,17 +43,20 @@ AgentStore::~AgentStore() {
 template <typename Step>
 void AgentStore::Do(const Step& step) {
   StoreCore::Effects effects;
-  std::vector<std::function<void()>> room;
   {
     MutexLock lock(mutex_);
     const bool was_idle = core_.IsIdle();
     effects = step(core_, clock_.Read().monotonic);
     if (was_idle && !core_.IsIdle()) changed_.NotifyAll();
-    if (IsRoom(core_.backlog_bytes())) room.swap(want_room_);
   }
   for (StoreCore::Send& send : effects.sends) link_->Call(std::move(send));
+  for (const StoreCore::Refused& refused : effects.refused) {
+    counted_.Note(LogLevel::kWarning, "a late change refused",
+                  absl::StrCat("the job's store refused to change key ", Quoted(refused.key, kShownKeyBytes),
+                               ", which took so long that its process had been told it may still be changed: ",
+                               std::string(refused.why.message())));
+  }
   for (const auto& told : effects.told) told();
-  for (const auto& there_is_room : room) there_is_room();
 }
 
 void AgentStore::TickOn() {
@@ -73,20 +78,14 @@ void AgentStore::BeginRound(v1::StoreCaller caller) {
 
 void AgentStore::EndRound() {
   Do([](StoreCore& core, MonotonicTime) { return core.EndRound(); });
+  counted_.Flush();
 }
 
 void AgentStore::SetChannel(std::shared_ptr<grpc::Channel> channel) {
   const bool is_there = channel != nullptr;
   if (!is_there) Do([](StoreCore& core, MonotonicTime now) { return core.Disconnect(now); });
   link_->SetChannel(std::move(channel));
-  if (is_there) {
-    Do([](StoreCore& core, MonotonicTime now) {
-      StoreCore::Effects before = core.Disconnect(now);  // what another channel was asked
-      StoreCore::Effects after = core.Connect(now);
-      for (auto& told : before.told) after.told.push_back(std::move(told));
-      return after;
-    });
-  }
+  if (is_there) Do([](StoreCore& core, MonotonicTime now) { return core.Connect(now); });
 }
 
 void AgentStore::Get(const std::string& key, ValueDone done) {
@@ -141,18 +140,7 @@ void AgentStore::CompareAndSet(const std::string& key, const std::optional<std::
 
 bool AgentStore::HasRoom() const {
   MutexLock lock(mutex_);
-  return IsRoom(core_.backlog_bytes());
-}
-
-void AgentStore::NotifyWhenRoom(std::function<void()> room) {
-  {
-    MutexLock lock(mutex_);
-    if (!IsRoom(core_.backlog_bytes())) {
-      want_room_.push_back(std::move(room));
-      return;
-    }
-  }
-  room();
+  return core_.backlog_bytes() + kLargestChange <= kMaxStoreBacklogBytes;
 }
 
 }  // namespace muster::agent

@@ -6,8 +6,8 @@
 //     every call ends with kFailedPrecondition; nothing of a former round is seen in the next one.
 //   - Keys and values are bytes. Lifetime::kRound is right for whatever names a process or a communicator.
 //   - `done` is called by a thread of the store or from inside the call, without a lock held: it may call the store.
-//   - While HasRoom() is false no change is taken (kResourceExhausted): then stop reading from your peers, and read on
-//     when NotifyWhenRoom tells.
+//   - While HasRoom() is false no change may be taken (kResourceExhausted): then stop reading from your peers, and look
+//     again now and then.
 //   - A Wait lasts 5 s at most (kLongestStoreWaitMs); ask again for more.
 #pragma once
 
@@ -19,6 +19,7 @@
 
 #include "common/clock.h"
 #include "common/job_store.h"
+#include "common/log.h"
 #include "common/mutex.h"
 #include "worker_agent/store/store_core.h"
 #include "worker_agent/store/store_link.h"
@@ -49,8 +50,6 @@ class AgentStore : public JobStore {
 
   // Whether a change of the largest size would be taken now.
   bool HasRoom() const;
-  // Calls `room` once, as soon as there is room (at once, if there is). Must not block.
-  void NotifyWhenRoom(std::function<void()> room);
 
  private:
   // Does what the core wants, without the lock.
@@ -61,10 +60,10 @@ class AgentStore : public JobStore {
   void Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done);
 
   const Clock& clock_;
+  CountedLog counted_;
   mutable Mutex mutex_;
   CondVar changed_;
   StoreCore core_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::function<void()>> want_room_ ABSL_GUARDED_BY(mutex_);
   bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<StoreLink> link_;
   std::thread ticker_;

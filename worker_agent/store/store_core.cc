@@ -102,33 +102,35 @@ void StoreCore::End(const std::string& why) {
 }
 
 StoreCore::Effects StoreCore::Connect(MonotonicTime now) {
+  LoseCalls();
   is_connected_ = true;
   retry_at_ = now;
   SendOn(now);
   return TakeEffects();
 }
 
-StoreCore::Effects StoreCore::Disconnect(MonotonicTime now) {
+StoreCore::Effects StoreCore::Disconnect(MonotonicTime /*now*/) {
+  LoseCalls();
   is_connected_ = false;
-  change_call_ = 0;
-  const Lane gets = std::exchange(gets_, {});
-  for (const auto& [key, fetch] : gets.fetches) {
-    for (Reader reader : fetch.readers) {
+  for (Lane* lane : {&gets_, &waits_}) {
+    for (auto& [key, fetch] : lane->fetches) {
       const std::optional<std::string> copied = Copied(key);
-      Answer(reader, copied ? absl::StatusOr<std::optional<std::string>>(copied) : Away());
-    }
-  }
-  waits_.turn.clear();
-  waits_.calls.clear();
-  for (auto& [key, fetch] : waits_.fetches) {
-    fetch.call = 0;
-    waits_.turn.push_back(key);
-    if (const std::optional<std::string> copied = Copied(key)) {
+      if (!copied) continue;
       for (Reader& reader : std::exchange(fetch.readers, {})) Answer(reader, copied);
     }
   }
-  (void)now;
   return TakeEffects();
+}
+
+void StoreCore::LoseCalls() {
+  change_call_ = 0;
+  for (Lane* lane : {&gets_, &waits_}) {
+    for (const auto& [call, key] : lane->calls) {
+      lane->fetches.at(key).call = 0;
+      lane->turn.push_back(key);
+    }
+    lane->calls.clear();
+  }
 }
 
 // ----------------------------------------------------------------------------------------------------------- reading
@@ -180,7 +182,6 @@ void StoreCore::Read(const std::string& key, Reader reader, MonotonicTime now) {
   if (has_copy && (!is_connected_ || now < copy->second.good_until)) {
     return Answer(reader, std::optional<std::string>(copy->second.value));
   }
-  if (!is_connected_ && !reader.waits) return Answer(reader, Away());
   if (has_copy) {
     reader.takes_copy = true;
     reader.deadline = std::min(reader.deadline, now + kPatienceWithCopy);
@@ -237,7 +238,7 @@ void StoreCore::FinishFetch(Lane& lane, uint64_t call, const absl::StatusOr<v1::
   if (reply.ok()) {
     const std::optional<std::string> value =
         reply->has_value() ? std::optional<std::string>(reply->value()) : std::nullopt;
-    Keep(key, *reply, value, now);
+    Keep(key, *reply, value, now + kFreshFor);
     std::vector<Reader> readers = std::move(fetch->second.readers);
     lane.fetches.erase(fetch);
     for (Reader& reader : readers) Answer(reader, value);
@@ -257,23 +258,23 @@ void StoreCore::FinishFetch(Lane& lane, uint64_t call, const absl::StatusOr<v1::
 
 // Of two answers the one with the higher version tells more.
 void StoreCore::Keep(const std::string& key, const v1::StoreReply& reply, std::optional<std::string> value,
-                     MonotonicTime now) {
+                     MonotonicTime good_until) {
   const auto found = copies_.find(key);
   if (found != copies_.end() && reply.version() < found->second.version) return;
   Forget(key);
   if (!value) return;
   while (!copies_.empty() &&
-         (copied_bytes_ + key.size() + value->size() > kMaxStoreBytes || copies_.size() >= kMaxStoreKeys)) {
+         (copied_bytes_ + StoredBytes(key, *value) > kMaxStoreBytes || copies_.size() >= kMaxStoreKeys)) {
     Forget(std::string(copies_.begin()->first));
   }
-  copied_bytes_ += key.size() + value->size();
-  copies_[key] = Copy{*std::move(value), reply.version(), now + kFreshFor};
+  copied_bytes_ += StoredBytes(key, *value);
+  copies_[key] = Copy{*std::move(value), reply.version(), good_until};
 }
 
 void StoreCore::Forget(const std::string& key) {
   const auto found = copies_.find(key);
   if (found == copies_.end()) return;
-  copied_bytes_ -= found->first.size() + found->second.value.size();
+  copied_bytes_ -= StoredBytes(key, found->second.value);
   copies_.erase(found);
 }
 
@@ -295,7 +296,7 @@ StoreCore::Effects StoreCore::Change(StoreOperation change, std::function<void(a
     return TakeEffects();
   }
   backlog_bytes_ += bytes;
-  pending_.push_back({std::move(change), key, bytes, 0, {std::move(done), now + kLongest}, {}});
+  pending_.push_back({std::move(change), key, bytes, 0, {}, {std::move(done), now + kLongest}, {}});
   pending_of_[key].push_back(std::prev(pending_.end()));
   SendOn(now);
   return TakeEffects();
@@ -304,7 +305,10 @@ StoreCore::Effects StoreCore::Change(StoreOperation change, std::function<void(a
 void StoreCore::SendChange(MonotonicTime now) {
   if (pending_.empty() || change_call_ != 0) return;
   Pending& first = pending_.front();
-  if (first.number == 0) first.number = ++last_number_;
+  if (first.number == 0) {
+    first.number = ++last_number_;
+    first.first_sent = now;
+  }
   change_call_ = ++last_call_;
   Send send{change_call_, first.change, kLongest};
   std::visit(
@@ -314,7 +318,6 @@ void StoreCore::SendChange(MonotonicTime now) {
       },
       send.operation);
   effects_.sends.push_back(std::move(send));
-  (void)now;
 }
 
 void StoreCore::FinishChange(absl::StatusOr<v1::StoreReply> reply, MonotonicTime now) {
@@ -330,9 +333,11 @@ void StoreCore::FinishChange(absl::StatusOr<v1::StoreReply> reply, MonotonicTime
         fetch->second.at_least = reply->version();
       }
     }
-    Keep(first.key, *reply, Resulting(first.change, *reply), now);
+    // Of one that was asked for again it is not known when it was made; others may have changed the key since.
+    Keep(first.key, *reply, Resulting(first.change, *reply), first.first_sent + kFreshFor);
   } else {
     Forget(first.key);
+    if (!first.caller.done) effects_.refused.push_back({first.key, reply.status()});
   }
   if (first.caller.done) {
     effects_.told.push_back([done = std::move(first.caller.done), reply = std::move(reply)] { done(reply); });
@@ -380,10 +385,10 @@ StoreCore::Effects StoreCore::Replied(uint64_t call, absl::StatusOr<v1::StoreRep
 }
 
 void StoreCore::ExpireReaders(Lane& lane, MonotonicTime now) {
-  for (auto& entry : lane.fetches) {
-    std::erase_if(entry.second.readers, [&](Reader& reader) {
+  for (auto& [key, fetch] : lane.fetches) {
+    std::erase_if(fetch.readers, [&, &key = key](Reader& reader) {
       if (now < reader.deadline) return false;
-      const std::optional<std::string> copied = reader.takes_copy ? Copied(entry.first) : std::nullopt;
+      const std::optional<std::string> copied = reader.takes_copy ? Copied(key) : std::nullopt;
       if (copied) {
         Answer(reader, copied);
       } else if (!is_connected_) {
@@ -395,6 +400,10 @@ void StoreCore::ExpireReaders(Lane& lane, MonotonicTime now) {
       return true;
     });
   }
+  // Keys that nobody asks for any more; one whose call is under way goes with its reply.
+  const size_t unasked = std::erase_if(
+      lane.fetches, [](const auto& entry) { return entry.second.readers.empty() && entry.second.call == 0; });
+  if (unasked > 0) std::erase_if(lane.turn, [&](const std::string& key) { return !lane.fetches.contains(key); });
 }
 
 void StoreCore::ExpireChanges(MonotonicTime now) {

@@ -6,8 +6,8 @@
 // How fresh is a read? A value that was fetched, or changed here, is good for kFreshFor; then it is fetched again. So a
 // reader sees another node's change after at most kFreshFor (and the time of one request), and its own node's changes
 // at once, also those that still wait for the scheduler. (A Get that is under way may see a Set that is made
-// meanwhile.) That a key is not there is never kept. While the scheduler is away the copy is as good as it gets.
-// Nothing of the copy outlives its round.
+// meanwhile.) That a key is not there is never kept. While the scheduler is away the copy is as good as it gets; a read
+// of what is not in it waits for the scheduler's return. Nothing of the copy outlives its round.
 //
 // Changes go out one after another, in the order in which they were made, each with a number: one whose answer was lost
 // is asked for again and takes effect once. Nobody waits for longer than kLongestStoreWaitMs: a Set or Delete that
@@ -45,9 +45,15 @@ class StoreCore {
     StoreOperation operation;
     absl::Duration limit;
   };
+  // A change that the scheduler refused after its caller had been told that it may still be made.
+  struct Refused {
+    std::string key;
+    absl::Status why;
+  };
   struct Effects {
     std::vector<Send> sends;
     std::vector<std::function<void()>> told;  // callers' `done`, bound to what they are told
+    std::vector<Refused> refused;
   };
 
   // From now on everything is of this round, and all that was of another one is told that it is over. Numbers go on as
@@ -56,7 +62,9 @@ class StoreCore {
   // The present round is over.
   Effects EndRound();
 
-  // The scheduler can be asked, or not any more: then calls under way count as lost, and no reply to them comes.
+  // The scheduler can be asked, or not any more. Either way calls under way count as lost: no reply to them is taken,
+  // and they go out again, as long as their callers wait. While it is away a read is answered by the copy, if there is
+  // one.
   Effects Connect(MonotonicTime now);
   Effects Disconnect(MonotonicTime now);
 
@@ -92,6 +100,7 @@ class StoreCore {
     std::string key;
     size_t bytes = 0;
     uint64_t number = 0;  // 0: has not gone out yet
+    MonotonicTime first_sent;
     ChangeDone caller;
     std::vector<Reader> readers;  // who must hear what it comes to
   };
@@ -115,13 +124,15 @@ class StoreCore {
 
   void Read(const std::string& key, Reader reader, MonotonicTime now);
   void Join(Lane& lane, const std::string& key, Reader reader);
+  void LoseCalls();
   void SendOn(MonotonicTime now);
   void SendChange(MonotonicTime now);
   void SendFetches(Lane& lane, MonotonicTime now);
   void FinishFetch(Lane& lane, uint64_t call, const absl::StatusOr<v1::StoreReply>& reply, MonotonicTime now);
   void FinishChange(absl::StatusOr<v1::StoreReply> reply, MonotonicTime now);
   void TakeOut(std::list<Pending>::iterator pending, MonotonicTime now);
-  void Keep(const std::string& key, const v1::StoreReply& reply, std::optional<std::string> value, MonotonicTime now);
+  void Keep(const std::string& key, const v1::StoreReply& reply, std::optional<std::string> value,
+            MonotonicTime good_until);
   void Forget(const std::string& key);
   void ExpireReaders(Lane& lane, MonotonicTime now);
   void ExpireChanges(MonotonicTime now);

@@ -73,11 +73,47 @@ TEST_F(StoreTest, AJobKeeps64Mebibytes) {
   const std::string value(kMaxStoreValueBytes, 'v');
   size_t kept = 0;
   while (kept < 2000 && Set("train", absl::StrCat("k", kept), value).ok()) ++kept;
-  EXPECT_EQ(kept, kMaxStoreBytes / kMaxStoreValueBytes - 1) << "the keys count, too";
+  const size_t each = kMaxStoreValueBytes + kStoredOverheadBytes;
+  EXPECT_EQ(kept, kMaxStoreBytes / (each + 6)) << "keys and writers count, too, and what it takes to keep them";
   EXPECT_EQ(Set("train", "one more", value).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(Set("train", "k0", value).ok()) << "what takes the place of another value fits";
   EXPECT_TRUE(Set("train", "k0", "").ok());
   EXPECT_TRUE(Set("train", "one more", value.substr(100)).ok()) << "and what fits into the place of a smaller one";
+}
+
+TEST_F(StoreTest, SmallValuesCountWithWhatItTakesToKeepThem) {
+  Form("train");
+  const std::string key(122, 'k');
+  size_t kept = 0;
+  while (kept < kMaxStoreKeys && Set("train", absl::StrCat(key, 100'000 + kept), "").ok()) ++kept;
+  EXPECT_EQ(kept, kMaxStoreBytes / (kStoredOverheadBytes + 128 + 1));
+  core_.CheckInvariants();
+}
+
+TEST_F(StoreTest, AChangeThatComesAgainIsAnsweredWithTheVersionOfItsFirstTime) {
+  Form("train");
+  v1::StoreSet set;
+  set.set_key("x");
+  set.set_value("mine");
+  set.set_lifetime(v1::LIFETIME_ROUND);
+  set.set_number(1);
+  EXPECT_EQ(std::get<v1::StoreReply>(Ask("train", set).reply).version(), 1u);
+  EXPECT_TRUE(Set("train", "x", "theirs").ok());
+  EXPECT_EQ(std::get<v1::StoreReply>(Ask("train", set).reply).version(), 1u);
+  EXPECT_EQ(Get("train", "x").version(), 2u);
+  v1::StoreAdd add;
+  add.set_key("n");
+  add.set_delta(5);
+  add.set_lifetime(v1::LIFETIME_ROUND);
+  add.set_number(2);
+  EXPECT_EQ(std::get<v1::StoreReply>(Ask("train", add).reply).version(), 3u);
+  EXPECT_TRUE(Set("train", "n", "7").ok());
+  const auto again = std::get<v1::StoreReply>(Ask("train", add).reply);
+  EXPECT_EQ(again.version(), 3u);
+  EXPECT_EQ(again.number(), 5);
+  Core recovered(CoreOptions(), "another");
+  recovered.Recover(core_.TakeSnapshotLater().make());
+  EXPECT_EQ(recovered.DebugState(), core_.DebugState()) << "which shows the version";
 }
 
 TEST_F(StoreTest, AllJobsTogetherHaveALimit) {
@@ -89,7 +125,7 @@ TEST_F(StoreTest, AllJobsTogetherHaveALimit) {
     for (int i = 0; i < 1000; ++i) kept += Set(name, absl::StrCat("k", i), value).ok() ? value.size() : 0;
   }
   EXPECT_LE(kept, kMaxStoreBytesInAll);
-  EXPECT_GT(kept, kMaxStoreBytesInAll - (1 << 20));
+  EXPECT_GT(kept, kMaxStoreBytesInAll - (2 << 20)) << "the rest is what it takes to keep them";
 }
 
 TEST_F(StoreTest, AJobKeeps200000Keys) {
@@ -131,16 +167,16 @@ TEST(RunStoreTest, CountsBytesAndChanges) {
   value.set_value("12345");
   value.set_lifetime(v1::LIFETIME_ROUND);
   store.Put(value);
-  EXPECT_EQ(store.bytes(), 8u);
+  EXPECT_EQ(store.bytes(), kStoredOverheadBytes + 8);
   value.set_value("1");
   store.Put(value);
-  EXPECT_EQ(store.bytes(), 4u);
+  EXPECT_EQ(store.bytes(), kStoredOverheadBytes + 4);
   value.set_key("kept");
   value.set_lifetime(v1::LIFETIME_RUN);
   store.Put(value);
   store.ClearRound();
   EXPECT_EQ(store.Find("key"), nullptr);
-  EXPECT_EQ(store.bytes(), 5u);
+  EXPECT_EQ(store.bytes(), kStoredOverheadBytes + 5);
   store.Erase("kept");
   EXPECT_EQ(store.bytes(), 0u);
   EXPECT_EQ(store.version(), 4u);

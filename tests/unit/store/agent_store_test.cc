@@ -1,4 +1,4 @@
-// The agent's store against a whole scheduler: real gRPC, loop, core. Also the store of a listener inside ms-scheduler.
+// The agent's store against a whole scheduler: real gRPC, loop, core.
 #include "worker_agent/store/agent_store.h"
 
 #include <gmock/gmock.h>
@@ -78,7 +78,6 @@ class Scheduler {
     return grpc::CreateCustomChannel(absl::StrCat("ipv4:127.0.0.1:", port_), grpc::InsecureChannelCredentials(),
                                      arguments);
   }
-  scheduler::RpcServer& server() { return *server_; }
 
  private:
   static scheduler::CoreOptions Options() { return {}; }
@@ -216,7 +215,7 @@ TEST_F(AgentStoreTest, AwayItAnswersFromTheCopyAndKeepsChanges) {
   EXPECT_EQ(*two.Wait("z", std::chrono::seconds(5)), "2");
 }
 
-TEST_F(AgentStoreTest, WithoutRoomItSaysWhenThereIsSome) {
+TEST_F(AgentStoreTest, ThereIsRoomAgainWhenTheSchedulerIsBack) {
   one_.SetChannel(nullptr);
   const std::string value(kMaxStoreValueBytes, 'v');
   size_t refused = 0;
@@ -226,12 +225,11 @@ TEST_F(AgentStoreTest, WithoutRoomItSaysWhenThereIsSome) {
   }
   EXPECT_GE(refused, 16u);
   EXPECT_FALSE(one_.HasRoom());
-  std::promise<void> room;
-  one_.NotifyWhenRoom([&] { room.set_value(); });
   one_.SetChannel(scheduler_.Channel());
-  EXPECT_EQ(room.get_future().wait_for(kPatience), std::future_status::ready);
+  Blocking two(two_);
+  EXPECT_TRUE(two.Wait("k0", std::chrono::seconds(5)).ok());
   Blocking one(one_);
-  EXPECT_TRUE(one.Set("last", "1").ok()) << "all before it have been taken";
+  EXPECT_TRUE(one.Delete("k0").ok()) << "all before it have been taken";
   EXPECT_TRUE(one_.HasRoom());
 }
 
@@ -247,19 +245,6 @@ TEST_F(AgentStoreTest, ManyCallersAtOnceLoseNothing) {
   for (std::thread& thread : threads) thread.join();
   Blocking one(one_);
   EXPECT_EQ(*one.Add("count", 0), kThreads * kEach);
-}
-
-TEST_F(AgentStoreTest, AListenerInsideTheSchedulerSeesTheSameValues) {
-  const std::unique_ptr<JobStore> inside = scheduler_.server().MakeJobStore(CallerOf("n2", 2));
-  Blocking one(one_), in(*inside);
-  EXPECT_TRUE(one.Set("x", "1").ok());
-  EXPECT_EQ(*in.Get("x"), "1");
-  EXPECT_EQ(*in.Add("count", 3), 3);
-  EXPECT_EQ(*in.Wait("x", std::chrono::seconds(1)), "1");
-  EXPECT_EQ(*in.Swap("x", "1", "2"), "2");
-  EXPECT_TRUE(in.Delete("count").ok());
-  EXPECT_EQ(*one.Get("count"), std::nullopt);
-  EXPECT_EQ(in.Set("x", std::string(kMaxStoreValueBytes + 1, 'v')).code(), Code::kInvalidArgument);
 }
 
 // What no agent of ours sends.
@@ -296,10 +281,25 @@ TEST_F(AgentStoreTest, MalformedCallsAreRefusedWithTheField) {
 TEST(StoreCallsTest, BeyondTheLimitTheyMayComeAgain) {
   Scheduler scheduler(2);
   scheduler.Form({"n1"});
-  const std::unique_ptr<JobStore> store = scheduler.server().MakeJobStore(CallerOf("n1", 1));
-  Blocking blocking(*store);
-  for (int i = 0; i < 2; ++i) store->Wait("never", std::chrono::seconds(5), [](const Value&) {});
-  EXPECT_EQ(blocking.Get("x").status().code(), Code::kUnavailable);
+  const auto stub = v1::Store::NewStub(scheduler.Channel());
+  const auto get = [&] {
+    v1::StoreGet request;
+    *request.mutable_caller() = CallerOf("n1", 1);
+    request.set_key("x");
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    v1::StoreReply reply;
+    return stub->Get(&context, request, &reply).error_code();
+  };
+  EXPECT_EQ(get(), grpc::StatusCode::OK);
+  AgentStore store(Clock::System());
+  store.BeginRound(CallerOf("n1", 1));
+  store.SetChannel(scheduler.Channel());
+  for (int i = 0; i < 2; ++i) store.Wait(absl::StrCat("never", i), std::chrono::seconds(5), [](const Value&) {});
+  bool was_refused = false;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);  // when the waits end
+  while (!was_refused && std::chrono::steady_clock::now() < end) was_refused = get() == grpc::StatusCode::UNAVAILABLE;
+  EXPECT_TRUE(was_refused);
 }
 
 }  // namespace
