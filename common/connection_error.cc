@@ -4,6 +4,8 @@
 
 namespace muster {
 
+constexpr char kClosed[] = "the connection was closed";
+
 bool IsAnotherServer(const std::string& grpc_message) {
   return absl::StrContains(grpc_message, "Failed parsing HTTP/2") || absl::StrContains(grpc_message, "http1.x server");
 }
@@ -11,7 +13,7 @@ bool IsAnotherServer(const std::string& grpc_message) {
 std::string ConnectionErrorInWords(const std::string& grpc_message) {
   if (absl::StrContains(grpc_message, "Socket closed") || absl::StrContains(grpc_message, "EOF") ||
       absl::StrContains(grpc_message, "recvmsg:Connection reset")) {
-    return "the connection was closed";
+    return kClosed;
   }
   for (const std::string mark : {"Failed to connect to remote host: ", "last error: "}) {
     const size_t at = grpc_message.rfind(mark);
@@ -22,6 +24,13 @@ std::string ConnectionErrorInWords(const std::string& grpc_message) {
     return tail;
   }
   return grpc_message;
+}
+
+std::string PlainConnectionErrorInWords(const std::string& grpc_message) {
+  std::string words = ConnectionErrorInWords(grpc_message);
+  if (words == kClosed)
+    words += " without a word: if the scheduler speaks TLS, this needs --tls_config (MS_TLS_CONFIG)";
+  return words;
 }
 
 }  // namespace muster

@@ -12,4 +12,7 @@ bool IsAnotherServer(const std::string& grpc_message);
 // "Connection refused" instead of gRPC's account of it.
 std::string ConnectionErrorInWords(const std::string& grpc_message);
 
+// The same of a plain-text connection over which nothing was ever heard: what only closes may speak TLS.
+std::string PlainConnectionErrorInWords(const std::string& grpc_message);
+
 }  // namespace muster

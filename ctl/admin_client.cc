@@ -59,6 +59,8 @@ class AdminClient::Impl {
         credentials_(std::move(credentials)),
         verdict_(std::move(verdict)) {}
 
+  // Plain text over TCP: a peer that only closes may speak TLS.
+  void SayThatItMayWantTls() { may_want_tls_ = true; }
   void SetFallback(SocketFallback fallback) { fallback_ = std::move(fallback); }
 
   template <typename Request, typename Reply>
@@ -107,12 +109,16 @@ class AdminClient::Impl {
            status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
   }
 
-  static std::string WhyNot(const grpc::Status& status, absl::Duration patience) {
+  std::string InWords(const std::string& grpc_message) const {
+    return may_want_tls_ ? PlainConnectionErrorInWords(grpc_message) : ConnectionErrorInWords(grpc_message);
+  }
+
+  std::string WhyNot(const grpc::Status& status, absl::Duration patience) const {
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
       return absl::StrCat("no answer within ", absl::FormatDuration(patience));
     }
     if (IsAnotherServer(status.error_message())) return "what answers there is no ms-scheduler";
-    return ConnectionErrorInWords(status.error_message());
+    return InWords(status.error_message());
   }
 
   absl::Status Explain(const grpc::Status& status) const {
@@ -133,7 +139,7 @@ class AdminClient::Impl {
           return absl::UnavailableError(absl::StrCat(where_, " answers, but is no ms-scheduler. ", check_));
         }
         return absl::UnavailableError(
-            absl::StrCat("no scheduler answers at ", where_, " (", ConnectionErrorInWords(text), "). ", check_));
+            absl::StrCat("no scheduler answers at ", where_, " (", InWords(text), "). ", check_));
       case grpc::StatusCode::DEADLINE_EXCEEDED:
         return absl::UnavailableError(absl::StrCat("the scheduler at ", where_, " did not answer within ",
                                                    absl::FormatDuration(timeout_), ". ", check_));
@@ -152,6 +158,7 @@ class AdminClient::Impl {
   SocketFallback fallback_;
   const std::shared_ptr<grpc::ChannelCredentials> credentials_;
   const std::shared_ptr<HandshakeVerdict> verdict_;
+  bool may_want_tls_ = false;
   size_t current_ = 0;
   std::unique_ptr<v1::Admin::Stub> stub_;
   std::unique_ptr<v1::Admin::Stub> fallback_stub_;  // once it was needed
@@ -169,13 +176,15 @@ absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverTcp(const std::str
   std::vector<std::string> targets;
   for (const IpAddress& address : *addresses) targets.push_back(TcpTarget(address, port));
   auto verdict = std::make_shared<HandshakeVerdict>();
+  const bool is_plain = tls == nullptr;
   std::shared_ptr<grpc::ChannelCredentials> credentials =
-      tls == nullptr ? grpc::InsecureChannelCredentials() : MakeClientCredentials(std::move(tls), host, "", verdict);
+      is_plain ? grpc::InsecureChannelCredentials() : MakeClientCredentials(std::move(tls), host, "", verdict);
   auto impl = std::make_unique<Impl>(
       std::move(targets), JoinHostPort(host, port),
       "Check that ms-scheduler runs there and that --sched_host and --sched_port (MS_SCHED_HOST, MS_SCHED_PORT) name "
       "it.",
       timeout, std::move(credentials), std::move(verdict));
+  if (is_plain) impl->SayThatItMayWantTls();
   const bool is_here = std::any_of(addresses->begin(), addresses->end(), IsLocalAddress);
   if (is_here && fallback.on_use && IsSocket(fallback.path)) impl->SetFallback(std::move(fallback));
   return std::unique_ptr<AdminClient>(new AdminClient(std::move(impl)));

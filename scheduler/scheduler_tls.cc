@@ -11,6 +11,20 @@
 
 namespace muster::scheduler {
 
+namespace {
+
+// Agents and ms-ctl refuse any other.
+absl::Status CheckOwnName(const TlsStore& store) {
+  if (!store.settings().needs_name()) return absl::OkStatus();
+  const PeerName& name = *store.Current()->own_name;
+  if (name.kind == PeerName::Kind::kScheduler) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("server_cert_path: the certificate's name is ", name.ToUri(),
+                   ", which is none of a scheduler: `ms-ctl certs scheduler` makes one"));
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<SchedulerTls>> SchedulerTls::Open(const TlsSettings& settings, const Clock& clock,
                                                                  CountedLog& counted) {
   std::map<std::string, std::string> environment = ProcessEnvironment();
@@ -27,6 +41,7 @@ absl::StatusOr<std::unique_ptr<SchedulerTls>> SchedulerTls::Open(const TlsSettin
     return TlsStore::Open(std::move(options), clock, counted);
   }();
   if (!store.ok()) return store.status();
+  if (absl::Status status = CheckOwnName(**store); !status.ok()) return status;
   tls->store_ = *std::move(store);
   TellGrpcCiphers(tls->store_->ciphers());
   absl::StatusOr<std::unique_ptr<ServerTls>> server = ServerTls::Create(*tls->store_, counted);

@@ -35,12 +35,16 @@ def count_file(path):
 
 def main():
     totals = [0, 0, 0]
+    repeated = 0
     for path in sorted(pathlib.Path(sys.argv[1]).glob("*.xml")):
         passed, failed, skipped = count_file(path)
         if path.with_name("again_" + path.name).exists():
+            repeated += failed
             failed = 0  # counted there
         for i, n in enumerate((passed, failed, skipped)):
             totals[i] += n
+    if repeated:
+        print("%d of them ran twice, having failed the first time: their names and how they failed stand above" % repeated)
     print("%d passed, %d failed, %d skipped" % tuple(totals))
     return 0 if totals[1] == 0 and totals[0] > 0 else 1
 

@@ -2,6 +2,7 @@
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <utility>
@@ -52,6 +53,16 @@ bool HasCriticalExtension(const X509_CRL* crl) {
     if (X509_EXTENSION_get_critical(X509_CRL_get_ext(crl, i)) != 0) return true;
   }
   return false;
+}
+
+struct FreeAsn1Integer {
+  void operator()(ASN1_INTEGER* number) const { ASN1_INTEGER_free(number); }
+};
+
+// Null: it has none.
+std::unique_ptr<ASN1_INTEGER, FreeAsn1Integer> NumberOf(const X509_CRL* crl) {
+  return std::unique_ptr<ASN1_INTEGER, FreeAsn1Integer>(
+      static_cast<ASN1_INTEGER*>(X509_CRL_get_ext_d2i(crl, NID_crl_number, nullptr, nullptr)));
 }
 
 }  // namespace
@@ -109,6 +120,14 @@ bool RevocationList::HasRevoked(const Certificate& certificate) const {
   X509_REVOKED* entry = nullptr;
   // 2: on the list to be taken off again, which only a delta list can say.
   return X509_CRL_get0_by_cert(crl_.get(), &entry, certificate.get()) != 0;
+}
+
+bool RevocationList::IsOlderThan(const RevocationList& other) const {
+  if (X509_NAME_cmp(X509_CRL_get_issuer(crl_.get()), X509_CRL_get_issuer(other.crl_.get())) != 0) return false;
+  if (EVP_PKEY_eq(X509_get0_pubkey(signer_.get()), X509_get0_pubkey(other.signer_.get())) != 1) return false;
+  const auto number = NumberOf(crl_.get()), others = NumberOf(other.crl_.get());
+  if (number != nullptr && others != nullptr) return ASN1_INTEGER_cmp(number.get(), others.get()) < 0;
+  return ThisUpdate() < other.ThisUpdate();
 }
 
 absl::StatusOr<std::vector<RevocationList>> ParseRevocationLists(const std::string& bytes,

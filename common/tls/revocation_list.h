@@ -31,6 +31,10 @@ class RevocationList {
   bool IsAbout(const Certificate& certificate) const;
   bool HasRevoked(const Certificate& certificate) const;
 
+  // Of lists that one authority signed: by their numbers (RFC 5280, 5.2.3), else by when they were made. False for
+  // lists of different authorities.
+  bool IsOlderThan(const RevocationList& other) const;
+
  private:
   bool IsSignedBy(const Certificate& authority) const;
 

@@ -28,6 +28,20 @@ std::string DigestOf(const std::string& bytes) {
   return std::string(reinterpret_cast<const char*>(digest), size);
 }
 
+// Whoever was revoked since would be good again.
+absl::Status CheckNotOlder(const std::vector<RevocationList>& lists, const std::vector<RevocationList>& in_force) {
+  for (const RevocationList& list : lists) {
+    for (const RevocationList& other : in_force) {
+      if (!list.IsOlderThan(other)) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat("crl_path: the list of ", list.Issuer(), " of ", ShowTime(list.ThisUpdate()),
+                       " is older than the one in force, of ", ShowTime(other.ThisUpdate()),
+                       ": bring the newest one, or start anew to go back on purpose"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(prefix, status.message()));
 }
@@ -226,8 +240,9 @@ bool TlsStore::PollTrust(bool is_forced) {
   if (IsDue(lists_, {config_.crl_path}, is_forced || has_changed)) {
     std::string digest;
     auto loaded = LoadLists(authorities, digest);
-    TakeOrComplain(lists_, loaded.status(), "crl_path");
-    if (loaded.ok() && digest != lists_.digest) {
+    const absl::Status status = loaded.ok() ? CheckNotOlder(*loaded, old->trust->lists) : loaded.status();
+    TakeOrComplain(lists_, status, "crl_path");
+    if (status.ok() && digest != lists_.digest) {
       lists_.digest = digest;
       lists = *std::move(loaded);
       have_lists_changed = true;

@@ -139,7 +139,7 @@ Authority Authority::IssueAuthority(const std::string& common_name) {
 }
 
 std::string Authority::RevocationList(const std::vector<Certificate>& revoked, absl::Duration from,
-                                      absl::Duration until) const {
+                                      absl::Duration until, uint32_t number) const {
   const X509CrlPtr crl(X509_CRL_new());
   X509_CRL_set_version(crl.get(), X509_CRL_VERSION_2);
   X509_CRL_set_issuer_name(crl.get(), X509_get_subject_name(certificate_.get()));
@@ -157,6 +157,12 @@ std::string Authority::RevocationList(const std::vector<Certificate>& revoked, a
     X509_CRL_set1_nextUpdate(crl.get(), time);
   }
   ASN1_TIME_free(time);
+  if (number > 0) {
+    ASN1_INTEGER* value = ASN1_INTEGER_new();
+    ASN1_INTEGER_set_uint64(value, number);
+    X509_CRL_add1_ext_i2d(crl.get(), NID_crl_number, value, 0, 0);
+    ASN1_INTEGER_free(value);
+  }
   X509_CRL_sort(crl.get());
   X509_CRL_sign(crl.get(), key_.get(), EVP_sha256());
   const BioPtr bio(BIO_new(BIO_s_mem()));

@@ -44,9 +44,9 @@ class Authority {
   // An authority of its own under this one, whose chains bring its certificate along.
   Authority IssueAuthority(const std::string& common_name);
 
-  // A list of these certificates, from `from` until `until` (from now; zero `until`: it never ends).
+  // A list of these certificates, from `from` until `until` (from now; zero `until`: it never ends); 0: without number.
   std::string RevocationList(const std::vector<Certificate>& revoked, absl::Duration from = -absl::Minutes(1),
-                             absl::Duration until = absl::Hours(24)) const;
+                             absl::Duration until = absl::Hours(24), uint32_t number = 0) const;
 
   const Certificate& certificate() const { return certificate_; }
   std::string pem() const { return certificate_.ToPem(); }

@@ -40,6 +40,13 @@ class SchedulerTlsTest : public TlsServerTest {
   std::unique_ptr<SchedulerTls> scheduler_tls_;
 };
 
+TEST_F(SchedulerTlsTest, ANodesCertificateIsNoSchedulers) {
+  folder_.Write("server.pem", authority_.Issue(testing_tls::NodeSpec("n1")).all_pem());
+  const auto opened = SchedulerTls::Open(settings_, Clock::System(), counted_);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_THAT(std::string(opened.status().message()), ::testing::HasSubstr("which is none of a scheduler"));
+}
+
 // Lets nothing be written to any file, so that the new certificate can't be handed to gRPC.
 class NoWriting {
  public:

@@ -196,6 +196,30 @@ TEST_F(TlsStoreTest, KeepsTheLastGoodRevocationList) {
   EXPECT_FALSE(is_revoked());
 }
 
+TEST_F(TlsStoreTest, AnOlderRevocationListIsRefused) {
+  const Issued bad = authority_.Issue(NodeSpec("bad"));
+  const auto list = [&](const std::vector<Certificate>& revoked, int hours, uint32_t number) {
+    folder_.Write("crl.pem", authority_.RevocationList(revoked, absl::Hours(-hours), absl::Hours(24), number));
+  };
+  const auto is_revoked = [&] { return !CheckStillGood(*store_->Current()->trust, {bad.certificate}).ok(); };
+  list({}, 4, 0);
+  ASSERT_TRUE(Open().ok());
+  list({bad.certificate}, 2, 0);
+  EXPECT_TRUE(store_->Poll());
+  list({}, 3, 0);
+  EXPECT_FALSE(store_->Poll()) << "the copy of the day before";
+  EXPECT_TRUE(is_revoked());
+  EXPECT_EQ(Refused(), 1u);
+  list({bad.certificate}, 2, 7);
+  EXPECT_TRUE(store_->Poll());
+  list({}, 1, 6);
+  EXPECT_FALSE(store_->Poll()) << "numbers decide, where both have one";
+  EXPECT_TRUE(is_revoked());
+  list({}, 3, 8);
+  EXPECT_TRUE(store_->Poll());
+  EXPECT_FALSE(is_revoked());
+}
+
 TEST_F(TlsStoreTest, AListIsTakenWhileTheCertificateIsBroken) {
   const Issued bad = authority_.Issue(NodeSpec("bad"));
   ASSERT_TRUE(Open().ok());

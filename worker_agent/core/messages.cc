@@ -53,6 +53,7 @@ Say SayApart(const std::string& scheduler, const std::string& reason, absl::Dura
 }
 
 Say SayReconnected(absl::Duration apart) {
+  if (apart < absl::Milliseconds(100)) return {Severity::kInfo, "reconnected to the scheduler"};
   return {Severity::kInfo, absl::StrCat("reconnected to the scheduler after ", Duration(apart))};
 }
 

@@ -25,7 +25,8 @@ constexpr char kShutOutText[] =
     "the "
     "scheduler's log and in `ms-ctl counters`";
 
-std::string EndInWords(const grpc::Status& status) {
+// `may_want_tls`: it is plain text, and was never answered.
+std::string EndInWords(const grpc::Status& status, bool may_want_tls) {
   if (status.ok()) return "the scheduler ended the connection";
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     return absl::StrCat("what answers there is no ms-scheduler (", status.error_message(), ")");
@@ -33,7 +34,8 @@ std::string EndInWords(const grpc::Status& status) {
   if (IsAnotherServer(status.error_message())) {
     return "it answers, but is no ms-scheduler: is MS_SCHED_PORT right?";
   }
-  return ConnectionErrorInWords(status.error_message());
+  return may_want_tls ? PlainConnectionErrorInWords(status.error_message())
+                      : ConnectionErrorInWords(status.error_message());
 }
 
 }  // namespace
@@ -191,7 +193,7 @@ void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<L
   const bool is_shut_out = connect.verdict->was_asked() && !was_answered;
   shut_out_ = is_shut_out ? shut_out_ + 1 : 0;
   if (is_shut_out && shut_out_ >= kShutOuts) return Break(connect_seq, kShutOutText, true);
-  Break(connect_seq, EndInWords(status));
+  Break(connect_seq, EndInWords(status, options_.security.tls == nullptr && !was_answered));
 }
 
 void Session::Impl::FetchPeers(const std::string& job_id, const agent::FetchPeers& request) {

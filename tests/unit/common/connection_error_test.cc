@@ -21,6 +21,13 @@ TEST(ConnectionError, IsToldInWords) {
   for (const auto& c : cases) EXPECT_EQ(ConnectionErrorInWords(c.grpc_message), c.words) << c.grpc_message;
 }
 
+TEST(ConnectionError, WhatOnlyClosesMaySpeakTls) {
+  EXPECT_EQ(PlainConnectionErrorInWords("Socket closed"),
+            "the connection was closed without a word: if the scheduler speaks TLS, this needs --tls_config "
+            "(MS_TLS_CONFIG)");
+  EXPECT_EQ(PlainConnectionErrorInWords("something else"), "something else");
+}
+
 TEST(ConnectionError, AnotherServerIsOneThatAnswersOtherwise) {
   EXPECT_TRUE(IsAnotherServer("last error: UNAVAILABLE: ipv4:127.0.0.1:22: Failed parsing HTTP/2"));
   EXPECT_TRUE(IsAnotherServer("last error: INTERNAL: ipv4:127.0.0.1:80: Trying to connect an http1.x server"));
