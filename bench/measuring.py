@@ -4,14 +4,19 @@ A measuring program does one measurement, prints one JSON object as the last lin
 fails it ends with another code and says why on stderr. Times are seconds, sizes MB of 2^20 bytes.
 """
 
+import argparse
 import json
 import os
+import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BIN = pathlib.Path(os.environ.get("MUSTER_BIN", ROOT / "build" / "bin"))
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -64,11 +69,12 @@ def wait_until(condition, timeout, what, pause=0.01):
 class Server:
     """A program in the background with its output in a file; use as a context."""
 
-    def __init__(self, argv, env=None):
+    def __init__(self, argv, env=None, stays_open=False):
+        """stays_open: its stdin ends only with this process."""
         self.log = tempfile.NamedTemporaryFile(prefix="muster-bench-", suffix=".log")
         self.argv = [str(word) for word in argv]
-        self.popen = subprocess.Popen(self.argv, env=env, stdin=subprocess.DEVNULL, stdout=self.log,
-                                      stderr=subprocess.STDOUT)
+        self.popen = subprocess.Popen(self.argv, env=env, stdout=self.log, stderr=subprocess.STDOUT,
+                                      stdin=subprocess.PIPE if stays_open else subprocess.DEVNULL)
         self.pid = self.popen.pid
 
     def output(self):
@@ -91,9 +97,49 @@ class Server:
         self.kill()
         self.log.close()
 
+    def end_gently(self, timeout=20):
+        """So that it ends its own processes first."""
+        self.popen.terminate()
+        try:
+            self.popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
     def kill(self):
         self.popen.send_signal(signal.SIGKILL)
         self.popen.wait()
+
+
+def free_ports(count):
+    """Of 127.0.0.1, for programs that can't choose themselves."""
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [listener.getsockname()[1] for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    return ports
+
+
+def load_options():
+    """The words of a peer that peer_load drives."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--measure", choices=("form", "heartbeat"), required=True)
+    parser.add_argument("--agents", type=int, required=True)
+    parser.add_argument("--window", type=float, default=20)
+    parser.add_argument("--interval", type=float, default=5)
+    return parser.parse_args()
+
+
+def run_load(subject, options, target, server_pid):
+    """peer_load's result."""
+    words = [BIN / "peer_load", "--subject=" + subject, "--measure=" + options.measure, "--target=" + target,
+             "--agents=%d" % options.agents, "--server_pid=%d" % server_pid]
+    if options.measure == "heartbeat":
+        words += ["--window=%g" % options.window, "--interval=%g" % options.interval]
+    done = subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=600)
+    if done.returncode != 0:
+        raise Failed("peer_load ended with %d: %s" % (done.returncode, done.stderr[-2000:]))
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def become_main(measure):

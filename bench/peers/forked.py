@@ -15,6 +15,10 @@ import traceback
 from measuring import Failed
 
 
+class TimedOut(Failed):
+    """Not all were done in time."""
+
+
 class Children:
     """`count` processes that wait for open_gate(); each then runs work(index) -> a JSON value."""
 
@@ -54,7 +58,8 @@ class Children:
             while open_pipes:
                 ready, _, _ = select.select(open_pipes, [], [], max(0, deadline - time.monotonic()))
                 if not ready:
-                    raise Failed("%d of %d clients were not done after %d s" % (len(open_pipes), len(self.pids), timeout))
+                    raise TimedOut("%d of %d clients were not done after %d s" %
+                                   (len(open_pipes), len(self.pids), timeout))
                 for pipe in ready:
                     data = os.read(pipe, 65536)
                     self.pipes[pipe] += data

@@ -90,7 +90,7 @@ int Main(std::map<std::string, std::string> options) {
   const double window = std::atof(options["window"].c_str()), interval = std::atof(options["interval"].c_str());
   const bool beats = options["measure"] == "heartbeat";
   const std::string pid = options["server_pid"];
-  if (count <= 0 || (beats && (window <= 0 || interval <= 0)) || CpuSeconds(pid) <= 0) {
+  if (count <= 0 || (beats && (window <= 0 || interval <= 0)) || PeakMb(pid) <= 0) {
     fprintf(stderr, "peer_load: --agents, --server_pid and, for heartbeats, --window and --interval are needed\n");
     return 2;
   }
