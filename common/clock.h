@@ -43,6 +43,8 @@ struct WallTime {
   int64_t unix_ms = 0;
 };
 
+inline absl::Time ToAbslTime(WallTime wall) { return absl::FromUnixMillis(wall.unix_ms); }
+
 // Both clocks, read together: what a pure core is told with each event.
 struct Now {
   MonotonicTime monotonic;

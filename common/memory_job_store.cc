@@ -4,6 +4,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/limits.h"
+#include "common/store_limits.h"
 #include "common/text.h"
 
 namespace muster {
@@ -26,22 +28,12 @@ MemoryJobStore::~MemoryJobStore() {
   }
 }
 
-absl::Status MemoryJobStore::CheckKey(const std::string& key) const {
-  if (key.empty()) return absl::InvalidArgumentError("a key must not be empty");
-  if (key.size() <= limits_.key_bytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the key ", Quoted(key), " has ", key.size(), " bytes; at most ", limits_.key_bytes, " are taken"));
-}
-
 absl::Status MemoryJobStore::Store(const std::string& key, const std::string& text, Lifetime lifetime, Woken& woken) {
-  if (text.size() > limits_.value_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the value of ", Quoted(key), " has ", text.size(),
-                                                   " bytes; at most ", limits_.value_bytes, " are taken"));
-  }
+  if (absl::Status status = CheckStoreValue(text); !status.ok()) return status;
   const auto found = values_.find(key);
   const size_t old_bytes = found == values_.end() ? 0 : key.size() + found->second.text.size();
   const size_t new_bytes = bytes_ - old_bytes + key.size() + text.size();
-  if (new_bytes > limits_.bytes || (found == values_.end() && values_.size() >= limits_.keys)) {
+  if (new_bytes > kMaxStoreBytes || (found == values_.end() && values_.size() >= kMaxStoreKeys)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the job's store is full: ", values_.size(), " keys, ", bytes_, " bytes"));
   }
@@ -55,7 +47,7 @@ absl::Status MemoryJobStore::Store(const std::string& key, const std::string& te
 }
 
 void MemoryJobStore::Get(const std::string& key, ValueDone done) {
-  if (const absl::Status status = CheckKey(key); !status.ok()) return done(status);
+  if (const absl::Status status = CheckStoreKey(key); !status.ok()) return done(status);
   std::optional<std::string> value;
   {
     const MutexLock lock(mutex_);
@@ -66,7 +58,7 @@ void MemoryJobStore::Get(const std::string& key, ValueDone done) {
 }
 
 void MemoryJobStore::Wait(const std::string& key, std::chrono::milliseconds limit, ValueDone done) {
-  if (const absl::Status status = CheckKey(key); !status.ok()) return done(status);
+  if (const absl::Status status = CheckStoreKey(key); !status.ok()) return done(status);
   std::optional<std::string> value;
   {
     const MutexLock lock(mutex_);
@@ -81,7 +73,7 @@ void MemoryJobStore::Wait(const std::string& key, std::chrono::milliseconds limi
 }
 
 void MemoryJobStore::Set(const std::string& key, const std::string& value, Lifetime lifetime, Done done) {
-  absl::Status status = CheckKey(key);
+  absl::Status status = CheckStoreKey(key);
   Woken woken;
   if (status.ok()) {
     const MutexLock lock(mutex_);
@@ -92,7 +84,7 @@ void MemoryJobStore::Set(const std::string& key, const std::string& value, Lifet
 }
 
 void MemoryJobStore::Delete(const std::string& key, Done done) {
-  const absl::Status status = CheckKey(key);
+  const absl::Status status = CheckStoreKey(key);
   if (status.ok()) {
     const MutexLock lock(mutex_);
     const auto found = values_.find(key);
@@ -105,7 +97,7 @@ void MemoryJobStore::Delete(const std::string& key, Done done) {
 }
 
 void MemoryJobStore::Add(const std::string& key, std::int64_t delta, Lifetime lifetime, NumberDone done) {
-  absl::Status status = CheckKey(key);
+  absl::Status status = CheckStoreKey(key);
   int64_t sum = 0;
   Woken woken;
   if (status.ok()) {
@@ -127,7 +119,7 @@ void MemoryJobStore::Add(const std::string& key, std::int64_t delta, Lifetime li
 
 void MemoryJobStore::CompareAndSet(const std::string& key, const std::optional<std::string>& expected,
                                    const std::string& desired, Lifetime lifetime, ValueDone done) {
-  absl::Status status = CheckKey(key);
+  absl::Status status = CheckStoreKey(key);
   std::optional<std::string> now;
   Woken woken;
   if (status.ok()) {

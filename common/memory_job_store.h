@@ -16,15 +16,7 @@ namespace muster {
 // Every call but a Wait is done when it returns.
 class MemoryJobStore final : public JobStore {
  public:
-  struct Limits {
-    size_t key_bytes = 1024;
-    size_t value_bytes = 64 * 1024;
-    size_t keys = 200'000;
-    size_t bytes = 64 * 1024 * 1024;
-  };
-
   explicit MemoryJobStore(const Clock& clock) : clock_(clock) {}
-  MemoryJobStore(const Clock& clock, Limits limits) : clock_(clock), limits_(limits) {}
   ~MemoryJobStore() override;
 
   void Get(const std::string& key, ValueDone done) override;
@@ -51,12 +43,10 @@ class MemoryJobStore final : public JobStore {
   };
   using Woken = std::vector<std::pair<ValueDone, std::string>>;
 
-  absl::Status CheckKey(const std::string& key) const;
   absl::Status Store(const std::string& key, const std::string& text, Lifetime lifetime, Woken& woken)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
-  const Limits limits_;
   Mutex mutex_;
   std::map<std::string, Value> values_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::vector<Waiter>> waiters_ ABSL_GUARDED_BY(mutex_);

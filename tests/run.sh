@@ -109,13 +109,13 @@ run_pytest() {  # run_pytest NAME [pytest's words]
 }
 
 prepare_torch() {
-  torch_python=$(bash tests/e2e/venv.sh) || {
+  torch_python=$(bash tests/e2e/venv.sh torch) || {
     torch_python=
     echo "The tests go on with Debian's PyTorch only."
   }
 }
 prepare_mindspore() {
-  if mindspore_python=$(bash tests/e2e/venv_mindspore.sh); then
+  if mindspore_python=$(bash tests/e2e/venv.sh mindspore); then
     echo "The real MindSpore runs in these tests: $("$mindspore_python" -c 'import mindspore; print(mindspore.__version__)' 2>/dev/null)"
   else
     mindspore_python=
@@ -183,12 +183,12 @@ stage_asan() {
 stage_fuzz() {
   local targets=() source target seconds corpus
   for source in tests/fuzz/corpus/*/; do targets+=("$(basename "$source")"); done
-  check "fuzz build" build build-fuzz fuzz "${targets[@]/#/fuzz_}" || return 1
+  check "fuzz build" build build-asan asan "${targets[@]/#/fuzz_}" || return 1
   if ((is_long)); then seconds=3600; else seconds=$((300 / ${#targets[@]})); fi
   for target in "${targets[@]}"; do
     corpus=$(mktemp -d -p "$results")  # what is found goes here, not into the tree
-    check "fuzz_$target" quietly "build-fuzz/bin/fuzz_$target" -max_total_time=$seconds -timeout=20 -rss_limit_mb=2048 \
-      -max_len=16384 -artifact_prefix="$root/build-fuzz/$target-" "$corpus" "tests/fuzz/corpus/$target"
+    check "fuzz_$target" quietly "build-asan/bin/fuzz_$target" -max_total_time=$seconds -timeout=20 -rss_limit_mb=2048 \
+      -max_len=16384 -artifact_prefix="$root/build-asan/$target-" "$corpus" "tests/fuzz/corpus/$target"
   done
 }
 

@@ -2,11 +2,15 @@
 // gateway of an agent, one behind --mindspore_port of the scheduler.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "common/ip_address.h"
 #include "common/job_store.h"
 #include "common/mindspore/messages.pb.h"
@@ -36,6 +40,17 @@ struct Admission {
   uint32_t nodes = 0;
   std::string reason;  // of a refusal
 };
+
+inline Admission Refuse(std::string reason) { return {false, 0, 0, std::move(reason)}; }
+
+// Digits only: such a node id asks for a rank.
+inline bool IsNumber(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
+}
+
+// What MindSpore's own scheduler shares out in "node_port_range".
+inline constexpr uint32_t kFirstSharedPort = 8118;
+inline constexpr uint32_t kLastSharedPort = 65535;
 
 enum class LeaveResult { kDone, kNotInitialized, kUnknownNode };
 

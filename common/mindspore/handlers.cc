@@ -162,8 +162,7 @@ Answer HostNames(Cluster& cluster, const Peer& peer, Dialect dialect, const std:
 std::optional<uint32_t> RequestNumber(const std::string& name) {
   constexpr size_t kMostDigits = 9;
   uint32_t number = 0;
-  if (name.empty() || name.size() > kMostDigits || !std::all_of(name.begin(), name.end(), absl::ascii_isdigit) ||
-      !absl::SimpleAtoi(name, &number)) {
+  if (name.size() > kMostDigits || !IsNumber(name) || !absl::SimpleAtoi(name, &number)) {
     return std::nullopt;
   }
   return number;

@@ -59,7 +59,7 @@ std::unique_ptr<TlsStore> TlsStore::Fixed(const TlsSettings& settings, const std
   return store;
 }
 
-absl::Time TlsStore::Now() const { return absl::FromUnixMillis(clock_.Read().wall.unix_ms); }
+absl::Time TlsStore::Now() const { return ToAbslTime(clock_.Read().wall); }
 
 std::shared_ptr<const TlsState> TlsStore::Current() const {
   MutexLock lock(mutex_);

@@ -17,26 +17,16 @@ namespace {
 
 using mindspore::Admission;
 using mindspore::Health;
+using mindspore::IsNumber;
 using mindspore::LeaveResult;
 using mindspore::Peer;
+using mindspore::Refuse;
 
 constexpr char kWorker[] = "MS_WORKER";
 constexpr char kServer[] = "MS_PSERVER";
 constexpr absl::Duration kDeathGrace = absl::Seconds(2);      // for a process that connects anew
 constexpr absl::Duration kClosedTogether = absl::Seconds(1);  // both connections of one process
 constexpr size_t kMostAddresses = 4096;
-constexpr uint32_t kFirstPort = 8118;
-constexpr uint32_t kLastPort = 65535;
-
-bool IsNumber(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
-}
-
-Admission Refuse(const std::string& reason) {
-  Admission admission;
-  admission.reason = reason;
-  return admission;
-}
 
 // Newer versions call a parameter server MS_SERVER.
 std::string Canonical(const std::string& role) { return role == "MS_SERVER" ? kServer : role; }
@@ -212,8 +202,8 @@ std::optional<std::string> DirectCluster::Published(const std::string& key) cons
     mindspore::PortRanges ranges;
     for (const auto& [id, node] : nodes_) {
       mindspore::PortRange range;
-      range.set_min_port(kFirstPort);
-      range.set_max_port(kLastPort);
+      range.set_min_port(mindspore::kFirstSharedPort);
+      range.set_max_port(mindspore::kLastSharedPort);
       (*ranges.mutable_ranges())[node.host_name] = range;
       (*ranges.mutable_ranges())[id] = range;
     }

@@ -1,5 +1,5 @@
 """The real MindSpore, unmodified, on Muster. Skipped, in words, where MUSTER_MINDSPORE_PYTHON names no Python with it
-(tests/e2e/venv_mindspore.sh makes one)."""
+(`tests/e2e/venv.sh mindspore` makes one)."""
 
 import os
 import re

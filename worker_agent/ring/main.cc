@@ -67,14 +67,14 @@ int Become(const std::vector<std::string>& command) {
 // Null, without an error: the peers have no certificates.
 absl::StatusOr<std::unique_ptr<RingTls>> OpenTls(const RingSettings& settings, const Plan& plan,
                                                  std::map<std::string, std::string>& environment) {
-  if (settings.tls.is_on()) ForbidCoreDumps();  // before the password is read; what this becomes may dump again
+  ForbidCoreDumps();  // before anything secret is read; what this becomes may dump again
   TlsStore::Options options{TlsRole::kClient, settings.tls, PasswordFrom(environment, TlsRole::kClient)};
   WipePasswordVariables(environment);
-  ForbidCoreDumps();
-  absl::StatusOr<std::optional<HandedOverTls>> handed = TakeHandedOverTls(absl::Now());
+  const absl::Time now = ToAbslTime(Clock::System().Read().wall);
+  absl::StatusOr<std::optional<HandedOverTls>> handed = TakeHandedOverTls(now);
   if (!handed.ok()) return handed.status();
   if (plan.is_secure && handed->has_value()) {  // as its agent's child: with the certificate that the peers expect
-    return RingTls::Create(std::make_shared<const TlsState>(std::move((*handed)->state)), plan, absl::Now());
+    return RingTls::Create(std::make_shared<const TlsState>(std::move((*handed)->state)), plan, now);
   }
   if (!plan.is_secure) {
     if (!settings.tls.is_on() && !settings.tls.require_tls) return nullptr;

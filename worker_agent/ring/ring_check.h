@@ -54,6 +54,11 @@ struct RingResult {
 // machines, each with the median of its kind (of two, with the faster).
 std::vector<Fault> SlowLinks(const Plan& plan, const std::vector<LinkFigures>& links, double slow_factor);
 
+// Those that are worth another measurement, one at a time, before anybody is judged: the slow ones, and whoever lies as
+// far below the fastest of its kind. Where hosts are short of processors most links look slow in a first measurement,
+// and their median hides the one that really is. At most 16: the slow ones first, then the slowest.
+std::vector<uint32_t> Suspects(const Plan& plan, const std::vector<LinkFigures>& links, double slow_factor);
+
 class RingCheck : private FrameSink {
  public:
   // `tls` null: plain. Neither is owned. The error says why the ring's port can't be listened on.

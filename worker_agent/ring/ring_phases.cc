@@ -1,5 +1,6 @@
 // What the ranks of a ring do together once each has met its neighbours.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -141,6 +142,29 @@ std::vector<Fault> SlowLinks(const Plan& plan, const std::vector<LinkFigures>& l
   return slow;
 }
 
+std::vector<uint32_t> Suspects(const Plan& plan, const std::vector<LinkFigures>& links, double slow_factor) {
+  std::vector<uint32_t> suspects;
+  if (slow_factor <= 0) return suspects;
+  for (const Fault& fault : SlowLinks(plan, links, slow_factor)) suspects.push_back(fault.from);
+  std::array<uint64_t, 2> fastest{};  // between machines, inside them
+  for (uint32_t from = 0; from < links.size(); ++from) {
+    uint64_t& rate = fastest[plan.IsInsideMachine(from) ? 1 : 0];
+    rate = std::max(rate, links[from].bytes_per_second);
+  }
+  std::vector<uint32_t> doubtful;
+  for (uint32_t from = 0; from < links.size(); ++from) {
+    const auto rate = static_cast<double>(links[from].bytes_per_second);
+    const auto best = static_cast<double>(fastest[plan.IsInsideMachine(from) ? 1 : 0]);
+    const bool is_known = std::find(suspects.begin(), suspects.end(), from) != suspects.end();
+    if (rate * slow_factor < best && !is_known) doubtful.push_back(from);
+  }
+  std::stable_sort(doubtful.begin(), doubtful.end(),
+                   [&](uint32_t a, uint32_t b) { return links[a].bytes_per_second < links[b].bytes_per_second; });
+  suspects.insert(suspects.end(), doubtful.begin(), doubtful.end());
+  if (suspects.size() > kMaxSuspects) suspects.resize(kMaxSuspects);
+  return suspects;
+}
+
 void RingCheck::TakeFigures() {
   links_.assign(plan_.size(), {});
   for (uint32_t rank = 0; rank < plan_.size(); ++rank) {
@@ -172,9 +196,7 @@ bool RingCheck::MeasureAgain(const std::vector<uint32_t>& suspects) {
 bool RingCheck::Judge() {
   TakeFigures();
   // Everybody has the same figures, and comes to this by itself.
-  std::vector<uint32_t> suspects;
-  for (const Fault& fault : SlowLinks(plan_, links_, options_.slow_factor)) suspects.push_back(fault.from);
-  if (suspects.size() > kMaxSuspects) suspects.resize(kMaxSuspects);
+  const std::vector<uint32_t> suspects = Suspects(plan_, links_, options_.slow_factor);
   if (suspects.empty()) return true;
   if (!MeasureAgain(suspects)) return false;
   TakeFigures();

@@ -44,7 +44,7 @@ bool TryOnce(const std::string& host, uint16_t port, const Security& security, c
 // Null without TLS.
 absl::StatusOr<std::shared_ptr<const TlsStore>> OpenTls(CountedLog& counted) {
   ForbidCoreDumps();
-  absl::StatusOr<std::optional<HandedOverTls>> handed = TakeHandedOverTls(absl::Now());
+  absl::StatusOr<std::optional<HandedOverTls>> handed = TakeHandedOverTls(ToAbslTime(Clock::System().Read().wall));
   if (!handed.ok()) return handed.status();
   if (!handed->has_value()) return std::shared_ptr<const TlsStore>();
   TellGrpcCiphers((*handed)->ciphers);

@@ -4,11 +4,11 @@
 #include <grpcpp/grpcpp.h>
 #include <pthread.h>
 
-#include <chrono>
 #include <set>
 #include <thread>
 #include <utility>
 
+#include "common/grpc_deadline.h"
 #include "common/mutex.h"
 #include "muster/v1/store.grpc.pb.h"
 
@@ -80,9 +80,9 @@ class StoreLink::Impl {
     call->stub = stub_;
     if (stub_ == nullptr) {
       call->status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "there is no connection to the scheduler");
-      call->no_channel.Set(&queue_, std::chrono::system_clock::now(), call.get());
+      call->no_channel.Set(&queue_, GrpcDeadline(absl::ZeroDuration()), call.get());
     } else {
-      call->context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(send.limit));
+      call->context.set_deadline(GrpcDeadline(send.limit));
       call->reader = std::visit(Begin(*call, queue_), send.operation);
       call->reader->Finish(&call->reply, &call->status, call.get());
     }

@@ -65,6 +65,33 @@ TEST(SlowLinks, LatencyCountsOnlyBeyondAMillisecond) {
   EXPECT_THAT(Slow(PlanOf(4, 1), links), ElementsAre(1));
 }
 
+// As measured on hosts without a free processor: one link is limited to 3 MB/s, two were starved.
+TEST(Suspects, AreFoundWhenMostLinksLookSlow) {
+  std::vector<LinkFigures> links(4, {4'900'000, 20'000, 20'000});
+  links[1].bytes_per_second = 3'000'000;
+  links[3].bytes_per_second = 1'340'000'000;
+  EXPECT_THAT(Slow(PlanOf(4, 1), links), IsEmpty());
+  EXPECT_THAT(Suspects(PlanOf(4, 1), links, 5), ElementsAre(1, 0, 2));
+  EXPECT_THAT(Suspects(PlanOf(4, 1), links, 0), IsEmpty());
+}
+
+TEST(Suspects, OfOneKindAreNotMeasuredByTheOther) {
+  std::vector<LinkFigures> links(8, {5'000'000'000, 10'000, 10'000});
+  links[3].bytes_per_second = links[7].bytes_per_second = 100'000'000;
+  EXPECT_THAT(Suspects(PlanOf(8, 4), links, 5), IsEmpty());
+}
+
+TEST(Suspects, AreAtMostSixteenTheSlowOnesFirst) {
+  std::vector<LinkFigures> links(64, {1'000'000, 20'000, 20'000});
+  links[0].bytes_per_second = 1'000'000'000;
+  links[50].bytes_per_second = 1'000;
+  links[40].bytes_per_second = 500'000;
+  const std::vector<uint32_t> suspects = Suspects(PlanOf(64, 1), links, 5);
+  ASSERT_EQ(suspects.size(), 16u);
+  EXPECT_EQ(suspects[0], 50u);
+  EXPECT_EQ(suspects[1], 40u);
+}
+
 TEST(SlowLinks, OneLinkOfItsKindHasNoMeasure) {
   std::vector<LinkFigures> links(1, {1, 1'000'000'000, 0});
   EXPECT_THAT(Slow(PlanOf(1, 1), links), IsEmpty());

@@ -18,24 +18,15 @@ namespace {
 
 using mindspore::Admission;
 using mindspore::Health;
+using mindspore::IsNumber;
+using mindspore::kFirstSharedPort;
+using mindspore::kLastSharedPort;
 using mindspore::LeaveResult;
 using mindspore::Peer;
+using mindspore::Refuse;
 
 constexpr char kPortRanges[] = "node_port_range";
-// As MindSpore's own scheduler shares them out.
-constexpr uint32_t kFirstPort = 8118;
-constexpr uint32_t kPortsEach = 2048;
-constexpr uint32_t kLastPort = 65535;
-
-bool IsNumber(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
-}
-
-Admission Refuse(const std::string& reason) {
-  Admission admission;
-  admission.reason = reason;
-  return admission;
-}
+constexpr uint32_t kPortsEach = 2048;  // as MindSpore's own scheduler shares them out
 
 }  // namespace
 
@@ -143,15 +134,15 @@ std::optional<std::string> MindSporeSlots::Published(const Peer&, const std::str
 std::string MindSporeSlots::PortRanges() const {
   mindspore::PortRanges ranges;
   mindspore::PortRange whole;
-  whole.set_min_port(kFirstPort);
-  whole.set_max_port(kLastPort);
+  whole.set_min_port(kFirstSharedPort);
+  whole.set_max_port(kLastSharedPort);
   (*ranges.mutable_ranges())[round_.host_name] = whole;
-  constexpr uint32_t kRanges = (kLastPort + 1 - kFirstPort) / kPortsEach;
+  constexpr uint32_t kRanges = (kLastSharedPort + 1 - kFirstSharedPort) / kPortsEach;
   for (const v1::SlotAssignment& slot : round_.assignment.slots()) {
     const auto process = processes_.find(slot.rank());
     if (process == processes_.end()) continue;
     mindspore::PortRange range;
-    range.set_min_port(kFirstPort + slot.local_rank() % kRanges * kPortsEach);
+    range.set_min_port(kFirstSharedPort + slot.local_rank() % kRanges * kPortsEach);
     range.set_max_port(range.min_port() + kPortsEach - 1);
     (*ranges.mutable_ranges())[process->second.node_id] = range;
   }
