@@ -1,0 +1,130 @@
+#include "bench/load/agent.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "worker_agent/session/channel.h"
+
+namespace muster::bench {
+namespace {
+
+// As worker_agent/core/connector.cc has them.
+constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
+constexpr absl::Duration kLongestBackOff = absl::Seconds(3);
+constexpr absl::Duration kWelcomeTimeout = absl::Seconds(15);
+
+}  // namespace
+
+Agent::Agent(const Context& context, grpc::CompletionQueue& queue, Tally& tally, uint32_t number, size_t place)
+    : context_(context), queue_(queue), tally_(tally), place_(place), jitter_(number), back_off_(kFirstBackOff) {
+  member_.number = number;
+  member_.incarnation = 0x4d75737465720000u + number;
+}
+
+void Agent::Begin() {
+  begun_ = Now();
+  Dial();
+}
+
+void Agent::OnTime() {
+  switch (phase_) {
+    case Phase::kIdle:
+      return;
+    case Phase::kWaiting:
+      return Dial();
+    case Phase::kDialing:
+      next_at_ = MonotonicTime::Never();  // it ends now, and says so
+      return link_->Cancel();
+    case Phase::kOpen:
+      return Report();
+  }
+}
+
+void Agent::Dial() {
+  ++member_.connect_seq;
+  phase_ = Phase::kDialing;
+  next_at_ = Now() + kWelcomeTimeout;
+  const grpc::ByteBuffer join =
+      ToBytes(MakeJoin(context_.settings.job_id, context_.settings.agents, context_.settings.slots, member_));
+  tally_.bytes += join.Length();
+  link_ =
+      std::make_unique<Link>(agent::MakeChannel(context_.target, context_.credentials), queue_, join, place_, *this);
+}
+
+void Agent::Report() {
+  const MonotonicTime now = Now();
+  next_at_ = now + interval_;
+  const grpc::ByteBuffer report = ToBytes(MakeHeartbeat(++heartbeat_seq_));
+  if (reported_.is_never()) {
+    reported_ = now;
+    is_measured_ = now >= tally_.window_begin && now < tally_.window_end;
+  }
+  if (is_measured_) {
+    ++tally_.sent;
+    tally_.bytes += report.Length();
+  }
+  link_->Send(report);
+}
+
+void Agent::OnMessage(const grpc::ByteBuffer& bytes) {
+  v1::SchedulerMessage message;
+  if (!FromBytes(bytes, message)) return link_->Cancel();
+  if (message.has_acknowledgement()) return OnAcknowledged();
+  tally_.bytes += bytes.Length();
+  if (message.has_welcome()) return OnWelcome(message);
+  if (message.has_refusal()) refusal_ = message.refusal().text();
+  if (message.has_desired()) OnDesired(std::move(*message.mutable_desired()), bytes.Length());
+}
+
+void Agent::OnWelcome(const v1::SchedulerMessage& message) {
+  const v1::Welcome& welcome = message.welcome();
+  const MonotonicTime now = Now();
+  welcomed_ = now;
+  member_.cluster_id = welcome.cluster_id();
+  member_.run = welcome.run();
+  member_.term = message.term();
+  phase_ = Phase::kOpen;
+  back_off_ = kFirstBackOff;
+  const absl::Duration told = absl::Milliseconds(welcome.heartbeat_interval_ms());
+  interval_ = context_.settings.interval > absl::ZeroDuration() ? context_.settings.interval : told;
+  next_at_ = now + interval_ * jitter_.Factor(0.25, 1);  // as a real one, so that they don't stay in step
+}
+
+void Agent::OnDesired(v1::DesiredState desired, size_t bytes) {
+  if (!desired.has_assignment()) return;
+  std::vector<uint32_t> ranks;
+  for (const v1::SlotAssignment& slot : desired.assignment().slots()) ranks.push_back(slot.rank());
+  if (!ranks_.empty() && ranks != ranks_) ++rank_changes_;
+  ranks_ = std::move(ranks);
+  assigned_ = Now();
+  assignment_bytes_ = bytes;
+  desired_ = std::move(desired);
+  is_in_ = true;
+}
+
+// There is one unanswered heartbeat at a time, unless the server is overwhelmed: then the oldest counts.
+void Agent::OnAcknowledged() {
+  const MonotonicTime sent = std::exchange(reported_, MonotonicTime::Never());
+  if (sent.is_never() || !std::exchange(is_measured_, false)) return;
+  tally_.answer_us.push_back(static_cast<uint32_t>(absl::ToInt64Microseconds(Now() - sent)));
+}
+
+void Agent::OnOver(const grpc::Status& status) {
+  if (phase_ == Phase::kOpen) {
+    broken_ = Now();
+    ++tally_.broken;
+  } else {
+    ++tally_.failed_dials;
+  }
+  tally_.last_error = absl::StrCat(static_cast<int>(status.error_code()), " ", status.error_message());
+  is_in_ = false;
+  reported_ = MonotonicTime::Never();
+  is_measured_ = false;
+  phase_ = Phase::kWaiting;
+  next_at_ = Now() + jitter_.Around(back_off_, 0.3);
+  back_off_ = std::min(back_off_ * 2, kLongestBackOff);
+  link_ = nullptr;
+}
+
+}  // namespace muster::bench

@@ -1,0 +1,96 @@
+// One simulated agent: joins, takes its assignment over, reports, and comes back when its stream breaks, with the
+// patience and back-off of a real one. Belongs to the thread of its completion queue.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/load/join_message.h"
+#include "bench/load/link.h"
+#include "bench/load/load_settings.h"
+#include "common/clock.h"
+#include "worker_agent/core/jitter.h"
+
+namespace muster::bench {
+
+// What is learnt of one queue's agents. It belongs to the queue's thread.
+struct Tally {
+  // Heartbeats that begin within it are measured.
+  MonotonicTime window_begin = MonotonicTime::Never();
+  MonotonicTime window_end = MonotonicTime::Never();
+  std::vector<uint32_t> answer_us;  // of heartbeats that were sent within the window
+  uint64_t sent = 0;                // heartbeats within the window
+  uint64_t bytes = 0;               // of messages, both ways
+  uint64_t broken = 0;              // streams that ended after a welcome
+  uint64_t failed_dials = 0;
+  std::string last_error;
+};
+
+struct Context {
+  const LoadSettings& settings;
+  const Clock& clock;
+  std::string target;  // as gRPC wants it
+  std::shared_ptr<grpc::ChannelCredentials> credentials;
+};
+
+class Agent : public Link::User {
+ public:
+  // `place` is what its links show in the queue. Nothing is owned.
+  Agent(const Context& context, grpc::CompletionQueue& queue, Tally& tally, uint32_t number, size_t place);
+
+  void Begin();
+  // When OnTime wants to be called next; Never() if it waits for the server only.
+  MonotonicTime next_at() const { return next_at_; }
+  void OnTime();
+
+  bool is_in() const { return is_in_; }  // connected, and holds an assignment
+  const std::vector<uint32_t>& ranks() const { return ranks_; }
+  uint64_t rank_changes() const { return rank_changes_; }
+  MonotonicTime begun() const { return begun_; }
+  MonotonicTime welcomed() const { return welcomed_; }
+  MonotonicTime assigned() const { return assigned_; }
+  MonotonicTime broken() const { return broken_; }  // the last break
+  size_t assignment_bytes() const { return assignment_bytes_; }
+  const v1::DesiredState& desired() const { return desired_; }
+  std::shared_ptr<grpc::Channel> channel() const { return link_ == nullptr ? nullptr : link_->channel(); }
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  enum class Phase { kIdle, kWaiting, kDialing, kOpen };
+  void Dial();
+  void Report();
+  void OnMessage(const grpc::ByteBuffer& bytes) override;
+  void OnOver(const grpc::Status& status) override;
+  void OnWelcome(const v1::SchedulerMessage& message);
+  void OnDesired(v1::DesiredState desired, size_t bytes);
+  void OnAcknowledged();
+  MonotonicTime Now() const { return context_.clock.Read().monotonic; }
+
+  const Context& context_;
+  grpc::CompletionQueue& queue_;
+  Tally& tally_;
+  const size_t place_;
+  Membership member_;
+  agent::Jitter jitter_;
+  Phase phase_ = Phase::kIdle;
+  MonotonicTime next_at_ = MonotonicTime::Never();
+  absl::Duration back_off_;
+  absl::Duration interval_;
+  std::unique_ptr<Link> link_;
+  bool is_in_ = false;
+  uint64_t heartbeat_seq_ = 0;
+  MonotonicTime reported_ = MonotonicTime::Never();  // the heartbeat that waits for its answer
+  bool is_measured_ = false;                         // that one
+  MonotonicTime begun_, welcomed_, assigned_, broken_;
+  std::vector<uint32_t> ranks_;
+  uint64_t rank_changes_ = 0;
+  size_t assignment_bytes_ = 0;
+  v1::DesiredState desired_;
+  std::string refusal_;
+};
+
+}  // namespace muster::bench

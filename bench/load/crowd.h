@@ -1,0 +1,45 @@
+// All agents, spread over completion queues with a thread each. What a thread owns nobody else touches: others ask it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "bench/load/agent.h"
+#include "bench/load/load_settings.h"
+#include "common/clock.h"
+
+namespace muster::bench {
+
+class Crowd {
+ public:
+  Crowd(const LoadSettings& settings, std::string target, std::shared_ptr<grpc::ChannelCredentials> credentials,
+        const Clock& clock);
+  ~Crowd();
+
+  // Everybody joins at once.
+  void Begin();
+  // Waits until so many are in, or are not any more. False after `limit`.
+  bool AwaitIn(uint32_t count, absl::Duration limit) const;
+  bool AwaitOut(absl::Duration limit) const;
+  uint32_t CountIn() const;
+
+  // Heartbeats are measured from now on, for `length`.
+  void OpenWindow(absl::Duration length);
+
+  // Looks at every agent and tally, in their own threads, one after the other.
+  void Inspect(const std::function<void(const Agent&)>& look, const std::function<void(const Tally&)>& look_tally = {});
+
+ private:
+  struct Shard;
+  bool Await(const std::function<bool()>& is_true, absl::Duration limit) const;
+
+  const Clock& clock_;
+  const Context context_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+};
+
+}  // namespace muster::bench
