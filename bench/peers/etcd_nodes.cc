@@ -1,6 +1,6 @@
-// A round on etcd, as a fast and careful user would build it. A node takes a lease, watches its own key and puts its own
-// entry under the lease; who leads (an extra connection) watches all entries and, when the last is there, puts one key
-// that every node watches. A node's rank is the revision of its entry, so nobody has to read a list of N.
+// A round on etcd, as a fast and careful user would build it. A node takes a lease, watches its own key and puts its
+// own entry under the lease; who leads (an extra connection) watches all entries and, when the last is there, puts one
+// key that every node watches. A node's rank is the revision of its entry, so nobody has to read a list of N.
 
 #include "bench/peers/peer_node.h"
 #include "bench/peers/wire.h"
@@ -102,7 +102,8 @@ class EtcdNode : public Node {
 
   void PutWhenBothAreThere() {
     if (++ready_ < 2) return;
-    const Bytes put = Field(1, "job/node/" + std::to_string(lease_)) + Field(2, Bytes(kNodeInfoBytes, 'x')) + Field(3, lease_);
+    const Bytes put =
+        Field(1, "job/node/" + std::to_string(lease_)) + Field(2, Bytes(kNodeInfoBytes, 'x')) + Field(3, lease_);
     connection_.Call("/etcdserverpb.KV/Put", put, [this](grpc::Status status, Bytes) {
       if (!status.ok()) tally_->Failed("put: " + status.error_message());
     });
@@ -129,7 +130,8 @@ std::vector<std::unique_ptr<Node>> EtcdNodes(const std::string& target, int coun
   leader->Start();
   while (!leader->is_ready() && tally->failed() == 0) usleep(1000);
   std::vector<std::unique_ptr<Node>> nodes;
-  for (int i = 0; i < count; ++i) nodes.push_back(std::make_unique<EtcdNode>(target, i, tally, i == 0 ? leader : nullptr));
+  for (int i = 0; i < count; ++i)
+    nodes.push_back(std::make_unique<EtcdNode>(target, i, tally, i == 0 ? leader : nullptr));
   return nodes;
 }
 

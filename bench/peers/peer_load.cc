@@ -3,9 +3,9 @@
 //   peer_load --subject=etcd|torchft --measure=form|heartbeat --target=HOST:PORT --agents=N --server_pid=PID
 //             [--window=SECONDS --interval=SECONDS]
 //
-// form: from the first node's connect until the last one holds its place. heartbeat: forms, then each node sends a heartbeat
-// every `interval` seconds, evenly spread, for `window` seconds. It is written like Muster's own generator and on the same
-// gRPC, so that a ratio of the two is one of the servers.
+// form: from the first node's connect until the last one holds its place. heartbeat: forms, then each node sends a
+// heartbeat every `interval` seconds, evenly spread, for `window` seconds. It is written like Muster's own generator
+// and on the same gRPC, so that a ratio of the two is one of the servers.
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -78,8 +78,8 @@ void BeatFor(double window, double interval, const std::vector<std::unique_ptr<N
   const Clock::time_point begin = Clock::now();
   const double step = interval / static_cast<double>(nodes.size());
   for (size_t i = 0; static_cast<double>(i) * step < window; ++i) {
-    std::this_thread::sleep_until(begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                                              static_cast<double>(i) * step)));
+    std::this_thread::sleep_until(begin + std::chrono::duration_cast<Clock::duration>(
+                                              std::chrono::duration<double>(static_cast<double>(i) * step)));
     nodes[i % nodes.size()]->Beat();
   }
 }
@@ -103,8 +103,8 @@ int Main(std::map<std::string, std::string> options) {
   const bool has_formed = AwaitFormed(tally, count);
   const double seconds = Seconds(Clock::now() - begin);
   if (!has_formed) {
-    fprintf(stderr, "peer_load: %d of %d nodes hold their place after %.1f s, %d failed\n", tally.formed(), count, seconds,
-            tally.failed());
+    fprintf(stderr, "peer_load: %d of %d nodes hold their place after %.1f s, %d failed\n", tally.formed(), count,
+            seconds, tally.failed());
     _exit(1);
   }
   if (beats) {
@@ -115,16 +115,18 @@ int Main(std::map<std::string, std::string> options) {
     BeatFor(window, interval, nodes);
     const std::vector<double> all = tally.answers_ms();
     const std::vector<double> answers(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
-    printf("{\"measure\": \"heartbeat\", \"window_seconds\": %.3f, \"heartbeats\": %zu, \"answer_p50_ms\": %.3f, "
-           "\"answer_p99_ms\": %.3f, ",
-           window, answers.size(), Percentile(answers, 0.5), Percentile(answers, 0.99));
+    printf(
+        "{\"measure\": \"heartbeat\", \"window_seconds\": %.3f, \"heartbeats\": %zu, \"answer_p50_ms\": %.3f, "
+        "\"answer_p99_ms\": %.3f, ",
+        window, answers.size(), Percentile(answers, 0.5), Percentile(answers, 0.99));
   } else {
     printf("{\"measure\": \"form\", \"seconds\": %.6f, ", seconds);
   }
-  printf("\"subject\": \"%s\", \"agents\": %d, \"slots\": 1, \"security\": \"plain\", \"failed\": %d, "
-         "\"server_cpu_seconds\": %.3f, \"generator_cpu_seconds\": %.3f, \"server_rss_mb\": %.2f}\n",
-         options["subject"].c_str(), count, tally.failed(), CpuSeconds(pid) - server_cpu, OwnCpuSeconds() - own_cpu,
-         PeakMb(pid));
+  printf(
+      "\"subject\": \"%s\", \"agents\": %d, \"slots\": 1, \"security\": \"plain\", \"failed\": %d, "
+      "\"server_cpu_seconds\": %.3f, \"generator_cpu_seconds\": %.3f, \"server_rss_mb\": %.2f}\n",
+      options["subject"].c_str(), count, tally.failed(), CpuSeconds(pid) - server_cpu, OwnCpuSeconds() - own_cpu,
+      PeakMb(pid));
   fflush(stdout);
   _exit(0);  // thousands of connections need no orderly end
 }

@@ -14,7 +14,8 @@ class TorchftNode : public Node {
 
   void Join() override {
     // replica_id, address, store_address, world_size: the address as long as the rest of what an agent of Muster tells.
-    const Bytes member = Field(1, id_) + Field(2, Bytes(kNodeInfoBytes - 30, 'x')) + Field(3, "127.0.0.1:29500") + Field(5, 8);
+    const Bytes member =
+        Field(1, id_) + Field(2, Bytes(kNodeInfoBytes - 30, 'x')) + Field(3, "127.0.0.1:29500") + Field(5, 8);
     connection_.Call("/torchft.LighthouseService/Quorum", Field(1, member), [this](grpc::Status status, Bytes answer) {
       if (!status.ok()) return tally_->Failed("quorum: " + status.error_message());
       if (Members(answer) != count_) return tally_->Failed("a quorum of " + std::to_string(Members(answer)));

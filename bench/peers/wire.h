@@ -1,4 +1,5 @@
-// The few lines of protobuf's wire format that the peers' messages need, so that none of their .proto files is copied here.
+// The few lines of protobuf's wire format that the peers' messages need, so that none of their .proto files is copied
+// here.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +38,18 @@ inline int CountField(std::string_view message, int number) {
     const uint64_t key = varint();
     if (static_cast<int>(key >> 3) == number) ++count;
     switch (key & 7) {
-      case 0: varint(); break;
-      case 1: at += 8; break;
-      case 2: at += varint(); break;
-      default: at += 4; break;
+      case 0:
+        varint();
+        break;
+      case 1:
+        at += 8;
+        break;
+      case 2:
+        at += varint();
+        break;
+      default:
+        at += 4;
+        break;
     }
   }
   return count;
