@@ -1,8 +1,10 @@
 """Measurements with the real programs: ms-scheduler and N real ms-worker agents on this machine.
 
-    agents.py --measure form|stop|restart|reconnect|agent_cost|idle [--agents 8] [--window 30] [--tls_config FILE]
+    agents.py --measure form|cold|stop|restart|reconnect|agent_cost|idle [--agents 8] [--window 30] [--tls_config FILE]
 
-form        from the start of the first agent (of its process: that counts here) until the last one holds its assignment
+form        from the instant at which the scheduler lets anyone in until the last agent holds its assignment: all agents
+            have started and wait at its door (it is stopped until then), as the peers' agents wait for theirs
+cold        the same from the start of the first agent's process: the start of all processes counts
 stop        kill -9 of a training process without recovery -> the last line of the last agent
 restart     the same with recovery -> all old processes gone, all new ones begun
 reconnect   kill -9 of the scheduler and its restart -> all agents back
@@ -73,16 +75,34 @@ class Bench:
         return self.cluster.start_agents(self.options.agents, words, command)
 
 
-def measure_form(options):
+def connections_to(port):
+    """Established connections of this machine towards 127.0.0.1:port."""
+    rows = []
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):  # gRPC's sockets are of both families
+        with open(table) as file:
+            rows += [line.split() for line in file]
+    return sum(row[2].endswith("0100007F:%04X" % port) and row[3] == "01" for row in rows)
+
+
+def measure_form(options, is_cold=False):
     with Bench(options) as bench:
         scheduler = bench.start_scheduler()
         cpu, begin = cpu_seconds(scheduler.pid), time.time()
+        if not is_cold:
+            scheduler.send(signal.SIGSTOP)
         agents = bench.start_agents()
+        if not is_cold:
+            wait_until(lambda: connections_to(bench.port) >= options.agents, _TIMEOUT, "all agents wait at the door")
+            time.sleep(1)  # what their start left to do is over
+            begin = time.time()
+            scheduler.send(signal.SIGCONT)
         ends = [agent.expect_said(r"^(\S+ INFO ms-worker: round 1: rank .*)$", timeout=_TIMEOUT) for agent in agents]
-        joined = [said_at(agent.expect_said(r"^(\S+ INFO ms-worker: joined .*)$").group(1)) for agent in agents]
-        last = max(said_at(match.group(1)) for match in ends)
-        return {"seconds": last - begin, "seconds_from_first_join": last - min(joined),
+        return {"seconds": max(said_at(match.group(1)) for match in ends) - begin,
                 "server_cpu_seconds": cpu_seconds(scheduler.pid) - cpu, "server_rss_mb": memory_mb(scheduler.pid)}
+
+
+def measure_cold(options):
+    return measure_form(options, is_cold=True)
 
 
 def measure_stop(options):
@@ -147,8 +167,8 @@ def measure_agent_cost(options):
         return agent_cost.measure(bench, options.window)
 
 
-MEASURES = {"form": measure_form, "stop": measure_stop, "restart": measure_restart, "reconnect": measure_reconnect,
-            "agent_cost": measure_agent_cost, "idle": measure_idle}
+MEASURES = {"form": measure_form, "cold": measure_cold, "stop": measure_stop, "restart": measure_restart,
+            "reconnect": measure_reconnect, "agent_cost": measure_agent_cost, "idle": measure_idle}
 
 
 def measure():

@@ -66,6 +66,22 @@ def wait_until(condition, timeout, what, pause=0.01):
         time.sleep(pause)
 
 
+def end_gently(popen, timeout=20):
+    """SIGTERM first, so that it can end what it has started itself."""
+    if popen.poll() is None:
+        popen.terminate()
+        try:
+            popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            popen.kill()
+            popen.wait()
+
+
+def leave_on_sigterm():
+    """Told to end, a program still ends what it has started."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
 class Server:
     """A program in the background with its output in a file; use as a context."""
 
@@ -96,14 +112,6 @@ class Server:
     def __exit__(self, *_):
         self.kill()
         self.log.close()
-
-    def end_gently(self, timeout=20):
-        """So that it ends its own processes first."""
-        self.popen.terminate()
-        try:
-            self.popen.wait(timeout)
-        except subprocess.TimeoutExpired:
-            self.kill()
 
     def kill(self):
         self.popen.send_signal(signal.SIGKILL)
@@ -144,6 +152,7 @@ def run_load(subject, options, target, server_pid):
 
 def become_main(measure):
     """Runs measure() -> dict as a program and ends."""
+    leave_on_sigterm()
     try:
         result = measure()
     except (Failed, OSError, subprocess.SubprocessError) as error:

@@ -60,6 +60,7 @@ def _against_pytorch(is_full):
         c10d = subjects.peer("c10d_rendezvous.py", "--agents", agents, "--timeout", 300, python="torch")
         yield Group({key("form", "c10d", "plain/%dx1" % agents): c10d,
                      key("form", "agents", "plain/%dx1" % agents): subjects.agents("form", agents)}, runs, runs)
+        yield Group({key("cold", "agents", "plain/%dx1" % agents): subjects.agents("cold", agents)}, runs, runs)
     yield Group({"restart/torchrun/plain/8x1": subjects.peer("torchrun.py", "--agents", 8, python="torch"),
                  "restart/agents/plain/8x1": subjects.agents("restart", 8),
                  "stop/agents/plain/8x1": subjects.agents("stop", 8)}, runs, runs)

@@ -6,8 +6,7 @@ import statistics
 import subprocess
 import sys
 
-FIELDS = (("seconds", "s"), ("seconds_from_first_join", "s from the first join"), ("stopped_seconds", "s to stopped"),
-          ("restarted_seconds", "s to restarted"), ("join_p99_ms", "ms p99 join"), ("answer_p50_ms", "ms p50 answer"),
+FIELDS = (("seconds", "s"), ("stopped_seconds", "s to stopped"), ("restarted_seconds", "s to restarted"), ("join_p99_ms", "ms p99 join"), ("answer_p50_ms", "ms p50 answer"),
           ("answer_p99_ms", "ms p99 answer"), ("server_cpu_seconds", "server CPU s"), ("heartbeats", "heartbeats"),
           ("generator_cpu_seconds", "generator CPU s"), ("server_rss_mb", "server MB"), ("wire_bytes", "bytes"),
           ("pss_mb", "MB PSS"), ("cpu_percent", "% CPU"), ("start_ms", "ms start"), ("down_seconds", "s down"),

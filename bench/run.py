@@ -19,7 +19,7 @@ import plots
 import report
 import subjects
 import verdicts
-from measuring import ROOT, Failed
+from measuring import ROOT, Failed, leave_on_sigterm
 
 HERE = pathlib.Path(__file__).resolve().parent
 _SHORT_S = 5
@@ -111,6 +111,7 @@ def write_all(options, taken, results, lines):
 
 def main():
     options = parse()
+    leave_on_sigterm()
     os.environ["MUSTER_BENCH_LOAD"] = "%.2f %.2f %.2f" % os.getloadavg()
     budget = options.budget or (_QUICK_BUDGET_S if options.mode == "quick" else 1e9)
     taken = Taken(time.monotonic() + budget)

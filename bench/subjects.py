@@ -10,13 +10,12 @@ import pathlib
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 
-from measuring import BIN, Failed, Server, free_ports, memory_mb
+from measuring import BIN, Failed, Server, end_gently, free_ports, memory_mb
 
 HERE = pathlib.Path(__file__).resolve().parent
 _PATIENCE_S = 1800
@@ -51,11 +50,14 @@ def run_program(argv, env=None, log=None):
     """Runs a measuring program; its JSON."""
     argv = [str(word) for word in argv]
     note_command(log, argv)
-    done = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          timeout=_PATIENCE_S)
-    if done.returncode != 0:
-        raise Failed("%s ended with %d: %s" % (shlex.join(argv), done.returncode, done.stderr.strip()[-600:]))
-    return last_json(argv, done.stdout)
+    program = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        output, errors = program.communicate(timeout=_PATIENCE_S)
+    finally:
+        end_gently(program)  # only when something has gone wrong does it still run
+    if program.returncode != 0:
+        raise Failed("%s ended with %d: %s" % (shlex.join(argv), program.returncode, errors.strip()[-600:]))
+    return last_json(argv, output)
 
 
 def note_command(log, argv):
@@ -142,9 +144,7 @@ def _reconnect(argv, target, log):
                 target.start()
             output = generator.communicate(timeout=_PATIENCE_S)[0]
         finally:
-            if generator.poll() is None:
-                generator.send_signal(signal.SIGKILL)
-                generator.wait()
+            end_gently(generator)
         errors.seek(0)
         if generator.returncode != 0:
             raise Failed("%s ended with %d: %s" % (shlex.join(map(str, argv)), generator.returncode, errors.read()[-600:]))

@@ -104,7 +104,7 @@ def _cheaper(results, peer, agents, factor):
 
 def _peers(results):
     for agents in (8, 64, 256):
-        yield _faster(results, "c10d", "agents", agents, 10, " (Muster with the start of its processes)")
+        yield _faster(results, "c10d", "agents", agents, 10, " (real agents)")
     yield _faster(results, "etcd", "muster", 4000, 3)
     yield _cheaper(results, "etcd", 4000, 5)
     yield _faster(results, "torchft", "muster", 1000, 2)

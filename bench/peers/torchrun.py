@@ -16,7 +16,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from forked import leave_dns_out  # noqa: E402
-from measuring import Server, become_main, free_ports  # noqa: E402
+from measuring import Server, become_main, end_gently, free_ports  # noqa: E402
 from restarts import Notes, kill_one  # noqa: E402
 
 WORKER = pathlib.Path(__file__).resolve().parents[1] / "worker.sh"
@@ -39,7 +39,7 @@ def measure():
             stopped, restarted, _ = kill_one(notes, options.agents)
         finally:
             for agent in agents:
-                agent.end_gently()
+                end_gently(agent.popen)
     return {"measure": "restart", "subject": "torchrun", "agents": options.agents, "stopped_seconds": stopped,
             "restarted_seconds": restarted, "seconds": restarted}
 
