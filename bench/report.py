@@ -55,6 +55,10 @@ def _output_of(*words):
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
+def _version_in(python, package):
+    return _output_of(python, "-c", "import importlib.metadata as m; print(m.version('%s'))" % package)
+
+
 def _processor():
     with open("/proc/cpuinfo") as file:
         names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
@@ -81,10 +85,9 @@ def machine(root):
         ("file limit", _output_of("sh", "-c", "ulimit -Hn")),
         ("load when it began", os.environ.get("MUSTER_BENCH_LOAD", "")),
         ("etcd", _output_of("etcd", "--version").split("\n")[0]),
-        ("PyTorch", torch and _output_of(torch, "-c", "import torch; print(torch.__version__)")),
+        ("PyTorch", torch and _version_in(torch, "torch")),
         ("torchft", os.environ.get("MUSTER_BENCH_TORCHFT_VERSION", "")),
-        ("MindSpore", mindspore and _output_of(mindspore, "-c", "import mindspore; print(mindspore.__version__)")
-         .split("\n")[-1]),
+        ("MindSpore", mindspore and _version_in(mindspore, "mindspore")),
         ("Python", sys.version.split()[0]),
     ]
     return ["- %s: %s" % item for item in versions if item[1]]

@@ -121,6 +121,8 @@ def main():
     subjects.remove_certificates()
     results = verdicts.Results(taken.results, taken.reasons)
     lines = [] if options.mode == "smoke" else verdicts.judge(results)
+    if options.only:
+        lines = [line for line in lines if not line.verdict.endswith(verdicts.ELSEWHERE)]
     if lines:
         print("\n".join([""] + report.verdict_rows(lines)))
     write_all(options, taken, results, lines)

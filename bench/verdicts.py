@@ -6,6 +6,7 @@ import statistics
 # verdict: "met", "missed by …" or "not run: …". `found` and `target` are texts for the table.
 Line = collections.namedtuple("Line", "what target found verdict")
 
+ELSEWHERE = "not part of this plan"
 _RANK_BYTES = 1000  # beyond the floor's memory
 
 
@@ -39,7 +40,7 @@ class Results:
     def why_not(self, *keys):
         for key in keys:
             if not self.taken.get(key):
-                return "not run: " + self.reasons.get(key, "not part of this plan")
+                return "not run: " + self.reasons.get(key, ELSEWHERE)
         return "not run: a figure is missing in %s" % ", ".join(keys)
 
 
