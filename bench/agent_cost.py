@@ -14,8 +14,8 @@ _STARTS = 7
 
 
 def _libraries_of_its_own(program, folder):
-    """Copies of a program's shared libraries: so that the scheduler beside it doesn't make an agent's share of the pages
-    look smaller than on a node of its own."""
+    """Copies of a program's shared libraries: so that the scheduler beside it doesn't make an agent's share of the
+    pages look smaller than on a node of its own."""
     folder.mkdir()
     listing = subprocess.run(["ldd", str(program)], check=True, stdout=subprocess.PIPE, text=True).stdout
     for path in re.findall(r"=> (/\S+)", listing):

@@ -181,7 +181,7 @@ def measure():
     muster.become_subreaper()
     try:
         result = MEASURES[options.measure](options)
-    except (AssertionError, subprocess.SubprocessError) as error:  # how tests/e2e says that something did not come about
+    except (AssertionError, subprocess.SubprocessError) as error:  # so tests/e2e says what did not come
         raise Failed(str(error)) from error
     return dict(result, measure=options.measure, subject="muster", agents=options.agents,
                 security="mtls" if options.tls_config else "plain")

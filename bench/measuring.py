@@ -1,4 +1,5 @@
-"""What every measuring program written in Python shares: figures from /proc, and the one line of JSON that run.py reads.
+"""What every measuring program written in Python shares: figures from /proc, and the one line of JSON that run.py
+reads.
 
 A measuring program does one measurement, prints one JSON object as the last line of stdout and ends with 0; when it
 fails it ends with another code and says why on stderr. Times are seconds, sizes MB of 2^20 bytes.

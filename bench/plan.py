@@ -4,8 +4,8 @@ import collections
 
 import subjects
 
-# `sides` are taken in turn (a, b, a, b, …): {key: callable}. A result's key is measure/subject/variant, as results.json has
-# it. `runs`: how often; of a pair that takes less than 5 s, `short_runs`.
+# `sides` are taken in turn (a, b, a, b, …): {key: callable}. A result's key is measure/subject/variant, as
+# results.json has it. `runs`: how often; of a pair that takes less than 5 s, `short_runs`.
 Group = collections.namedtuple("Group", "sides runs short_runs")
 
 SIZES = (8, 64, 256, 1000, 4000, 12500)
@@ -50,7 +50,8 @@ def _against_the_floor(is_full):
     yield Group(pair("form", 12500, "plain"), large, large)
     yield Group(pair("heartbeat", 12500, "plain", words=beats(60 if is_full else 15, 5)), large, large)
     yield Group({"peer_list/muster/plain/12500x8": subjects.load("muster", "peer_list", 12500)}, large, large)
-    yield Group({"neighbours/muster/plain/1000x8": subjects.load("muster", "peer_list", 1000, words=["--neighbours"])}, 1, 1)
+    neighbours = subjects.load("muster", "peer_list", 1000, words=["--neighbours"])
+    yield Group({"neighbours/muster/plain/1000x8": neighbours}, 1, 1)
     yield Group({"core/muster/plain": subjects.core()}, 3 if is_full else 1, 3 if is_full else 1)
 
 
@@ -75,7 +76,8 @@ def _against_servers(is_full):
     for script, name, agents, python in (("etcd.py", "etcd", 4000, None),
                                          ("torchft_lighthouse.py", "torchft", 1000, "torch")):
         variant = "plain/%dx1" % agents
-        yield Group({key("form", name, variant): subjects.peer(script, "--measure", "form", "--agents", agents, python=python),
+        forming = subjects.peer(script, "--measure", "form", "--agents", agents, python=python)
+        yield Group({key("form", name, variant): forming,
                      key("form", "muster", variant): subjects.load("muster", "form", agents, 1)}, runs, runs)
         heart = ["--measure", "heartbeat", "--agents", agents, "--window", window, "--interval", 2]
         yield Group({key("heartbeat", name, variant): subjects.peer(script, *heart, python=python),
@@ -120,9 +122,8 @@ def full():
         yield from part(True)
     yield from mtls_at_full_size(5)
     for security in ("plain", "mtls"):  # ten minutes: no verdict, no growth
-        yield Group({"long/muster/%s/12500x8" % security:
-                     subjects.load("muster", "heartbeat", 12500, 8, security, words=beats(600, 5), watches_memory=True)},
-                    1, 1)
+        long = subjects.load("muster", "heartbeat", 12500, 8, security, words=beats(600, 5), watches_memory=True)
+        yield Group({"long/muster/%s/12500x8" % security: long}, 1, 1)
 
 
 def mtls_at_full_size(runs):

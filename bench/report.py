@@ -6,7 +6,8 @@ import statistics
 import subprocess
 import sys
 
-FIELDS = (("seconds", "s"), ("stopped_seconds", "s to stopped"), ("restarted_seconds", "s to restarted"), ("join_p99_ms", "ms p99 join"), ("answer_p50_ms", "ms p50 answer"),
+FIELDS = (("seconds", "s"), ("stopped_seconds", "s to stopped"), ("restarted_seconds", "s to restarted"),
+          ("join_p99_ms", "ms p99 join"), ("answer_p50_ms", "ms p50 answer"),
           ("answer_p99_ms", "ms p99 answer"), ("server_cpu_seconds", "server CPU s"), ("heartbeats", "heartbeats"),
           ("generator_cpu_seconds", "generator CPU s"), ("server_rss_mb", "server MB"), ("wire_bytes", "bytes"),
           ("pss_mb", "MB PSS"), ("cpu_percent", "% CPU"), ("start_ms", "ms start"), ("down_seconds", "s down"),
@@ -43,7 +44,8 @@ def _core_figures(taken):
     runs = taken.get("core/muster/plain", [])
     if not runs:
         return []
-    rows = [(name, "%.4g ms" % run["ms"], "%.3g/s" % run["rate"] if run["rate"] else "") for name, run in runs[0].items()]
+    rows = [(name, "%.4g ms" % run["ms"], "%.3g/s" % run["rate"] if run["rate"] else "")
+            for name, run in runs[0].items()]
     return ["", "Core, first run:", ""] + table(("benchmark", "an iteration", "rate"), rows)
 
 
@@ -95,8 +97,8 @@ def machine(root):
 
 def write(path, root, mode, runs, lines, results, reasons, commands, plots):
     """`runs`: how often was measured, in words. `commands`: {key: [command lines of its first run]}."""
-    text = ["# Results", "", "Written by `bash bench/run.sh --%s`; what it means stands in README.md beside it. %s" % (mode, runs),
-            ""]
+    text = ["# Results", "",
+            "Written by `bash bench/run.sh --%s`; what it means stands in README.md beside it. %s" % (mode, runs), ""]
     text += verdict_rows(lines)
     text += ["", "## Machine and versions", ""] + machine(root)
     for plot in plots:

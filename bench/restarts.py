@@ -1,4 +1,5 @@
-"""kill -9 of one of N waiting processes (worker.sh), under any launcher: when all others were gone, when all were back."""
+"""kill -9 of one of N waiting processes (worker.sh), under any launcher: when all others were gone, when all were
+back."""
 
 import os
 import select
@@ -50,8 +51,8 @@ def _await_ends(pids, timeout):
 
 
 def kill_one(notes, count, timeout=120):
-    """Kills the first of the `count` processes that run. Returns (seconds until the last old process was gone, seconds until
-    the last new one had begun, wall clock of the kill)."""
+    """Kills the first of the `count` processes that run. Returns (seconds until the last old process was gone, seconds
+    until the last new one had begun, wall clock of the kill)."""
     old = [pid for _, pid in notes.wait_for(count, timeout)]
     time.sleep(1)  # what starting left to do is over
     killed = time.time()

@@ -2,8 +2,8 @@
 
     run.py --smoke|--quick|--full [--only WORD] [--budget SECONDS] [--out FOLDER]
 
-Sides of a pair are taken in turn, so that what else the machine does meets both. Ends with 1 when a measurement of Muster or
-of the floor failed; never because of a figure, and never because a peer is not there.
+Sides of a pair are taken in turn, so that what else the machine does meets both. Ends with 1 when a measurement of
+Muster or of the floor failed; never because of a figure, and never because a peer is not there.
 """
 
 import argparse
@@ -26,7 +26,7 @@ _SHORT_S = 5
 _QUICK_BUDGET_S = 480  # the rest of ten minutes is for starting, the last measurement and the report
 OURS = ("muster", "floor", "agents")
 RUNS = {"smoke": "One run of each, at a size that only shows that everything works.",
-        "quick": "Medians of 1 to 3 runs: fewer than the targets ask for. `--full` takes 5, or 9 of what takes under 5 s.",
+        "quick": "Medians of 1 to 3 runs: fewer than the targets ask for. `--full` takes 5, or 9 of what takes < 5 s.",
         "full": "Medians of 5 interleaved runs, of 9 where a run takes under 5 s; 3 for what only draws the plots."}
 
 
@@ -55,7 +55,8 @@ class Taken:
         self.commands.setdefault(key, commands)
         shown = [(name, result[name]) for name, _ in report.FIELDS if result.get(name)][:3]
         print(", ".join("%s %.4g" % item for item in shown), flush=True)
-        if result.get("failed") and result.get("measure") != "heartbeat":  # at a window's end a heartbeat may be under way
+        # (At a window's end a heartbeat may be under way.)
+        if result.get("failed") and result.get("measure") != "heartbeat":
             return self.note_failure(key, "failed for %d" % result["failed"], key.split("/")[1] in OURS)
         return not result.get("at_least")
 
@@ -101,8 +102,8 @@ def write_all(options, taken, results, lines):
     if out is None:
         return
     out.mkdir(parents=True, exist_ok=True)
-    (out / "results.json").write_text(json.dumps({"mode": options.mode, "results": taken.results, "reasons": taken.reasons},
-                                                 indent=1) + "\n")
+    everything = {"mode": options.mode, "results": taken.results, "reasons": taken.reasons}
+    (out / "results.json").write_text(json.dumps(everything, indent=1) + "\n")
     drawn = plots.draw(results, out)
     report.write(out / "RESULTS.md", ROOT, options.mode, RUNS[options.mode], lines, taken.results, taken.reasons,
                  taken.commands, drawn)

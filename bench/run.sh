@@ -5,7 +5,8 @@
 #   bench/run.sh --full      everything, with as many runs as the targets ask for: hours
 #   bench/run.sh --smoke     that it works, under a minute; no peers, writes nothing (tests/run.sh calls this)
 #
-# Further words go to run.py: --only WORD, --budget SECONDS, --out FOLDER. A peer that can't be had is reported as not run.
+# Further words go to run.py: --only WORD, --budget SECONDS, --out FOLDER. A peer that can't be had is reported as not
+# run.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -32,7 +33,8 @@ quietly() {  # its output only when it fails
 why() { tail -n 1 "$log" | cut -c 1-300; }
 
 install_peers() {
-  quietly bash deploy/install-deps.sh --bench || echo "Debian's etcd or matplotlib could not be installed: measured without."
+  quietly bash deploy/install-deps.sh --bench ||
+    echo "Debian's etcd or matplotlib could not be installed: measured without."
   local name python
   for name in torch mindspore; do
     if python=$(bash tests/e2e/venv.sh "$name" 2>"$log"); then
@@ -47,7 +49,9 @@ install_peers() {
     "$MUSTER_BENCH_TORCH_PYTHON" -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder" \
       "torchft==$torchft_version" >"$log" 2>&1 || { export MUSTER_BENCH_TORCHFT_WHY; MUSTER_BENCH_TORCHFT_WHY=$(why); }
   fi
-  if [[ -d $folder/torchft ]]; then export MUSTER_BENCH_TORCHFT=$folder MUSTER_BENCH_TORCHFT_VERSION=$torchft_version; fi
+  if [[ -d $folder/torchft ]]; then
+    export MUSTER_BENCH_TORCHFT=$folder MUSTER_BENCH_TORCHFT_VERSION=$torchft_version
+  fi
 }
 
 build() {

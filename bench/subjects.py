@@ -50,7 +50,8 @@ def run_program(argv, env=None, log=None):
     """Runs a measuring program; its JSON."""
     argv = [str(word) for word in argv]
     note_command(log, argv)
-    program = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    program = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
     try:
         output, errors = program.communicate(timeout=_PATIENCE_S)
     finally:
@@ -119,8 +120,8 @@ def load(subject, measure, agents, slots=8, security="plain", journal="file", wo
             server = target.start()
             note_command(log, target.argv)
             argv = [BIN / "muster_load", "--measure=" + measure, "--target=127.0.0.1:%d" % target.port,
-                    "--subject=" + subject, "--agents=%d" % agents, "--slots=%d" % slots, "--server_pid=%d" % server.pid,
-                    *words]
+                    "--subject=" + subject, "--agents=%d" % agents, "--slots=%d" % slots,
+                    "--server_pid=%d" % server.pid, *words]
             if security == "mtls":
                 argv.append("--tls_config=%s" % (certificates() / "host-load" / "tls.json"))
             memory = _Memory(server.pid) if watches_memory else None
@@ -147,7 +148,8 @@ def _reconnect(argv, target, log):
             end_gently(generator)
         errors.seek(0)
         if generator.returncode != 0:
-            raise Failed("%s ended with %d: %s" % (shlex.join(map(str, argv)), generator.returncode, errors.read()[-600:]))
+            raise Failed("%s ended with %d: %s" % (shlex.join(map(str, argv)), generator.returncode,
+                                                   errors.read()[-600:]))
     return last_json(argv, output)
 
 
@@ -177,8 +179,8 @@ def peer(script, *words, python=None):
 
 def agents(measure, count, *words):
     """agents.py: the real programs."""
-    return lambda log=None: run_program([sys.executable, HERE / "agents.py", "--measure", measure, "--agents", count, *words],
-                                        log=log)
+    argv = [sys.executable, HERE / "agents.py", "--measure", measure, "--agents", count, *words]
+    return lambda log=None: run_program(argv, log=log)
 
 
 def core():

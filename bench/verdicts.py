@@ -87,20 +87,20 @@ def _forming(results):
         yield at_most("memory at 12,500 × 8, %s, beyond 1.3 × the floor's" % security, spare,
                       12500 * 8 * _RANK_BYTES / 2**20, "MB", results, keys[:2], "%.1f")
     keys = ["form/muster/plain/1000x8/durable", "form/muster/plain/1000x8/memory"]
-    yield at_most("durable joins to joins in memory, 1,000 × 8", results.paired_ratio(*keys, seconds_of), 1.1, "×", results,
-                  keys)
+    yield at_most("durable joins to joins in memory, 1,000 × 8", results.paired_ratio(*keys, seconds_of), 1.1, "×",
+                  results, keys)
 
 
 def _faster(results, peer, subject, agents, factor, note=""):
     keys = ["form/%s/plain/%dx1" % (name, agents) for name in (peer, subject)]
-    return at_least("%s / Muster, %d form%s" % (peer, agents, note), results.paired_ratio(*keys, seconds_of), factor, "×",
-                    results, keys, results.is_bound(keys[0]))
+    return at_least("%s / Muster, %d form%s" % (peer, agents, note), results.paired_ratio(*keys, seconds_of), factor,
+                    "×", results, keys, results.is_bound(keys[0]))
 
 
 def _cheaper(results, peer, agents, factor):
     keys = ["heartbeat/%s/plain/%dx1" % (name, agents) for name in (peer, "muster")]
-    return at_least("%s / Muster, server CPU for a heartbeat, %d" % (peer, agents), results.paired_ratio(*keys, beat_cost),
-                    factor, "×", results, keys)
+    return at_least("%s / Muster, server CPU for a heartbeat, %d" % (peer, agents),
+                    results.paired_ratio(*keys, beat_cost), factor, "×", results, keys)
 
 
 def _peers(results):
@@ -130,11 +130,12 @@ def _heartbeats(results):
         keys = ["heartbeat/%s/%s/12500x8" % (subject, security) for subject in ("muster", "floor")]
         yield at_most("heartbeats of 12,500 agents each 5 s, %s: CPU to the floor's" % security,
                       results.paired_ratio(*keys, beat_cost), 1.3, "×", results, keys)
-        yield at_most("the same: p99 of an answer", results.median(keys[0], "answer_p99_ms"), 50, "ms", results, keys[:1])
+        yield at_most("the same: p99 of an answer", results.median(keys[0], "answer_p99_ms"), 50, "ms", results,
+                      keys[:1])
     for security in ("plain", "mtls"):
         key = "long/muster/%s/12500x8" % security
-        yield at_most("10 minutes of it, %s: unanswered or broken" % security, results.worst(key, "failed"), 0, "", results,
-                      [key], "%g")
+        yield at_most("10 minutes of it, %s: unanswered or broken" % security, results.worst(key, "failed"), 0, "",
+                      results, [key], "%g")
         yield at_most("10 minutes of it, %s: growth of memory from minute 5" % security,
                       results.worst(key, "late_growth_mb"), 1, "MB", results, [key])
 
@@ -148,26 +149,29 @@ def _events(results):
     def ms(value):
         return None if value is None else 1000 * value
 
-    yield at_most("kill -9 of a process → last line of 8 agents", ms(results.median(stop, "stopped_seconds")), 100, "ms",
-                  results, [stop])
+    yield at_most("kill -9 of a process → last line of 8 agents", ms(results.median(stop, "stopped_seconds")), 100,
+                  "ms", results, [stop])
     yield at_most("kill -9 of a process → 8 agents' processes restarted" + beside,
                   ms(results.median(restart, "restarted_seconds")), 300, "ms", results, [restart])
     keys = ["reconnect/%s/mtls/1000x8" % subject for subject in ("muster", "floor")]
-    yield at_most("scheduler killed and restarted, 1,000 agents, mtls, to the floor", results.paired_ratio(*keys, seconds_of),
-                  1.2, "×", results, keys)
-    yield at_most("the same: ranks that changed", results.worst(keys[0], "rank_changes"), 0, "", results, keys[:1], "%g")
+    yield at_most("scheduler killed and restarted, 1,000 agents, mtls, to the floor",
+                  results.paired_ratio(*keys, seconds_of), 1.2, "×", results, keys)
+    yield at_most("the same: ranks that changed", results.worst(keys[0], "rank_changes"), 0, "", results, keys[:1],
+                  "%g")
 
 
 def _sizes(results):
     peers, neighbours = "peer_list/muster/plain/12500x8", "neighbours/muster/plain/1000x8"
     cost = "agent_cost/agents/plain/1x1"
     size, seconds = results.median(peers, "wire_bytes"), results.median(peers)
-    yield at_most("peer list of 100,000 ranks on the wire", None if size is None else size / 1e6, 2, "MB", results, [peers])
+    yield at_most("peer list of 100,000 ranks on the wire", None if size is None else size / 1e6, 2, "MB", results,
+                  [peers])
     yield at_most("the same: time", None if seconds is None else 1000 * seconds, 50, "ms", results, [peers])
     yield at_most("an assignment with its neighbours", results.median(neighbours, "wire_bytes"), 1000, "bytes", results,
                   [neighbours], "%.0f")
     yield at_most("agent and keeper: PSS", results.median(cost, "pss_mb"), 12, "MB", results, [cost])
-    yield at_most("agent and keeper: CPU at 2 s heartbeats", results.median(cost, "cpu_percent"), 0.1, "%", results, [cost])
+    yield at_most("agent and keeper: CPU at 2 s heartbeats", results.median(cost, "cpu_percent"), 0.1, "%", results,
+                  [cost])
     yield at_most("agent: start to registered", results.median(cost, "start_ms"), 50, "ms", results, [cost])
 
 

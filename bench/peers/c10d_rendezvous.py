@@ -2,10 +2,10 @@
 
     c10d_rendezvous.py --agents 64 [--how processes|threads]
 
-An agent is the DynamicRendezvousHandler that torchrun makes, with torchrun's defaults, in a process of its own as long as
-memory allows (--how says otherwise), else 16 in a process. Measured from the first agent's connect to the store until
-the last next_rendezvous() has returned; PyTorch's import and the start of processes do not count, nor does the exchange of
-worker ranks that torchrun's agent adds. The store stands before anyone connects.
+An agent is the DynamicRendezvousHandler that torchrun makes, with torchrun's defaults, in a process of its own as long
+as memory allows (--how says otherwise), else 16 in a process. Measured from the first agent's connect to the store
+until the last next_rendezvous() has returned; PyTorch's import and the start of processes do not count, nor does the
+exchange of worker ranks that torchrun's agent adds. The store stands before anyone connects.
 """
 
 import argparse

@@ -83,8 +83,9 @@ class Children:
 
 
 def leave_dns_out():
-    """Starts this program again where names come from files only (a mount namespace of its own). PyTorch's clients and its
-    server ask for the name of every address they see, here the loopback's: a slow DNS server would be measured instead."""
+    """Starts this program again where names come from files only (a mount namespace of its own). PyTorch's clients and
+    its server ask for the name of every address they see, here the loopback's: a slow DNS server would be measured
+    instead."""
     if os.environ.get("MUSTER_BENCH_NO_DNS"):
         return
     switch = tempfile.NamedTemporaryFile("w", prefix="muster-bench-", delete=False)

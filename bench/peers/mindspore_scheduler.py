@@ -2,9 +2,9 @@
 
     mindspore_scheduler.py --agents 64
 
-From the first client's connect until the last one knows that the cluster is complete and holds its rank. A client asks every
-0.5 s, as MindSpore's processes do (3 to 5 s from 129 on): this polling, not the server's work, is most of the time. Run by
-the python that has MindSpore.
+From the first client's connect until the last one knows that the cluster is complete and holds its rank. A client asks
+every 0.5 s, as MindSpore's processes do (3 to 5 s from 129 on): this polling, not the server's work, is most of the
+time. Run by the python that has MindSpore.
 """
 
 import argparse
@@ -23,7 +23,8 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
 import mindspore_client  # noqa: E402
 
-_SCHEDULER = """
+_SCHEDULER =
+"""
 import mindspore as ms
 from mindspore.communication import init
 ms.set_context(mode=ms.GRAPH_MODE, device_target="CPU")

@@ -2,9 +2,10 @@
 
     tcpstore.py --agents 1000
 
-What every PyTorch rendezvous stands on, at its cheapest: no liveness, no recovery, no peer list for anyone. A client takes
-its number from the store (add), sets its 200 bytes and waits for a key that the last one sets. Clients are threads in up to
-16 processes (the store's calls run outside Python's lock). Measured from the first connect to the last return.
+What every PyTorch rendezvous stands on, at its cheapest: no liveness, no recovery, no peer list for anyone. A client
+takes its number from the store (add), sets its 200 bytes and waits for a key that the last one sets. Clients are
+threads in up to 16 processes (the store's calls run outside Python's lock). Measured from the first connect to the
+last return.
 """
 
 import argparse
@@ -59,8 +60,11 @@ def measure():
     processes = min(_PROCESSES, options.agents)
     shares = [options.agents * (i + 1) // processes - options.agents * i // processes for i in range(processes)]
     port_file = os.memfd_create("port")  # the store's port is known only after the fork
-    children = Children(processes,
-                        lambda index: clients_in_threads(int(os.pread(port_file, 16, 0)), options.agents, shares[index]))
+
+    def work(index):
+        return clients_in_threads(int(os.pread(port_file, 16, 0)), options.agents, shares[index])
+
+    children = Children(processes, work)
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     os.pwrite(port_file, b"%d" % store.port, 0)
     cpu = cpu_seconds(os.getpid())

@@ -2,9 +2,9 @@
 
     torchft_lighthouse.py --measure form|heartbeat --agents 1000 [--window 20 --interval 5]
 
-The server is the one of the wheel `torchft` (Rust, tokio), in a process of its own, with a quorum of exactly N members. It
-needs the folder that run.sh installs the wheel into on PYTHONPATH; PyTorch, which the wheel names, is not needed for the
-lighthouse and is not loaded. The generator is peer_load.
+The server is the one of the wheel `torchft` (Rust, tokio), in a process of its own, with a quorum of exactly N
+members. It needs the folder that run.sh installs the wheel into on PYTHONPATH; PyTorch, which the wheel names, is not
+needed for the lighthouse and is not loaded. The generator is peer_load.
 """
 
 import importlib
