@@ -5,7 +5,8 @@ from plan import SIZES
 # Names in the keys, what the legend says, and whether the subject's messages carry 8 slots.
 CURVES = (("muster", "Muster", 8), ("floor", "floor: gRPC with empty handlers", 8),
           ("agents", "Muster, real agents", 1), ("c10d", "PyTorch c10d rendezvous", 1),
-          ("tcpstore", "PyTorch TCPStore barrier", 1), ("etcd", "etcd", 1), ("torchft", "torchft lighthouse", 1), ("mindspore", "MindSpore's scheduler", 1))
+          ("tcpstore", "PyTorch TCPStore barrier", 1), ("etcd", "etcd", 1),
+          ("torchft", "torchft lighthouse", 1), ("mindspore", "MindSpore's scheduler", 1))
 
 
 def draw(results, folder):

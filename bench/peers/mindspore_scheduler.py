@@ -23,8 +23,7 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
 import mindspore_client  # noqa: E402
 
-_SCHEDULER =
-"""
+_SCHEDULER = """
 import mindspore as ms
 from mindspore.communication import init
 ms.set_context(mode=ms.GRAPH_MODE, device_target="CPU")
