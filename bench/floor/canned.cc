@@ -23,15 +23,13 @@ v1::SchedulerMessage Message() {
   return message;
 }
 
-// As the scheduler does: a neighbour on the same node is its rank and port.
-void Fill(v1::RingNeighbour& neighbour, uint32_t rank, bool is_own, const std::string& fingerprint) {
+void Fill(v1::RingNeighbour& neighbour, uint32_t rank, const std::string& fingerprint) {
   neighbour.set_rank(rank);
   neighbour.set_port(kPort);
   neighbour.set_node_id(kNode);
   neighbour.set_host_name(kNode);
   neighbour.set_address(kAddress);
   neighbour.set_certificate_fingerprint(fingerprint);
-  (void)is_own;
 }
 
 }  // namespace
@@ -65,8 +63,8 @@ Canned MakeCanned(uint32_t slots, bool has_fingerprints) {
     slot.set_rank(kRank + i);
     slot.set_local_rank(i);
     slot.set_should_run(true);
-    Fill(*slot.mutable_previous(), kRank + i - 1, i > 0, fingerprint);
-    Fill(*slot.mutable_next(), kRank + i + 1, i + 1 < slots, fingerprint);
+    Fill(*slot.mutable_previous(), kRank + i - 1, fingerprint);
+    Fill(*slot.mutable_next(), kRank + i + 1, fingerprint);
   }
 
   v1::SchedulerMessage answer = Message();

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "worker_agent/session/channel.h"
+#include "common/limits.h"
 
 namespace muster::bench {
 namespace {
@@ -12,7 +12,19 @@ namespace {
 // As worker_agent/core/connector.cc has them.
 constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
 constexpr absl::Duration kLongestBackOff = absl::Seconds(3);
-constexpr absl::Duration kWelcomeTimeout = absl::Seconds(15);
+
+// As worker_agent/session/channel.cc makes it, but for the time that a connect may take.
+std::shared_ptr<grpc::Channel> MakeChannel(const Context& context) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, static_cast<int>(absl::ToInt64Milliseconds(kFirstBackOff)));
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
+                   static_cast<int>(absl::ToInt64Milliseconds(context.settings.patience)));
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(absl::ToInt64Milliseconds(kLongestBackOff)));
+  arguments.SetMaxReceiveMessageSize(static_cast<int>(kMaxPeerListBytes));
+  return grpc::CreateCustomChannel(context.target, context.credentials, arguments);
+}
 
 }  // namespace
 
@@ -44,26 +56,23 @@ void Agent::OnTime() {
 void Agent::Dial() {
   ++member_.connect_seq;
   phase_ = Phase::kDialing;
-  next_at_ = Now() + kWelcomeTimeout;
+  next_at_ = Now() + context_.settings.patience;
   const grpc::ByteBuffer join =
       ToBytes(MakeJoin(context_.settings.job_id, context_.settings.agents, context_.settings.slots, member_));
   tally_.bytes += join.Length();
-  link_ =
-      std::make_unique<Link>(agent::MakeChannel(context_.target, context_.credentials), queue_, join, place_, *this);
+  link_ = std::make_unique<Link>(MakeChannel(context_), queue_, join, place_, *this);
 }
 
 void Agent::Report() {
   const MonotonicTime now = Now();
   next_at_ = now + interval_;
   const grpc::ByteBuffer report = ToBytes(MakeHeartbeat(++heartbeat_seq_));
-  if (reported_.is_never()) {
+  if (reported_.is_never()) {  // else it only shows that the server is overwhelmed: the first one's answer counts
     reported_ = now;
     is_measured_ = now >= tally_.window_begin && now < tally_.window_end;
+    tally_.sent += is_measured_ ? 1 : 0;
   }
-  if (is_measured_) {
-    ++tally_.sent;
-    tally_.bytes += report.Length();
-  }
+  if (is_measured_) tally_.bytes += report.Length();
   link_->Send(report);
 }
 
@@ -103,7 +112,6 @@ void Agent::OnDesired(v1::DesiredState desired, size_t bytes) {
   is_in_ = true;
 }
 
-// There is one unanswered heartbeat at a time, unless the server is overwhelmed: then the oldest counts.
 void Agent::OnAcknowledged() {
   const MonotonicTime sent = std::exchange(reported_, MonotonicTime::Never());
   if (sent.is_never() || !std::exchange(is_measured_, false)) return;

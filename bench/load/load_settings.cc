@@ -35,6 +35,10 @@ SettingsTable LoadSettingsTable(LoadSettings& settings) {
   table.AddUint("threads", &settings.threads, 1, 64, "Completion queues of the agents, each with a thread.").Value("N");
   table.AddSeconds("limit", &settings.limit, absl::Seconds(1), absl::Hours(1), "For everybody to be in.")
       .Value("SECONDS");
+  table
+      .AddSeconds("patience", &settings.patience, absl::Seconds(1), absl::Hours(1),
+                  "Of one dial: connect, handshake and welcome.")
+      .Value("SECONDS");
   AddTls(table, &settings.tls);
   return table;
 }

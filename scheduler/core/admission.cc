@@ -192,7 +192,8 @@ std::optional<v1::Refusal> CheckNodeRank(const Run& run, const std::string& id, 
 std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& settings, const std::string& id,
                                        const v1::NodeInfo& info) {
   if (info.table_ranks_size() > 0) return CheckTable(run, settings, id, info);
-  if (info.has_node_rank()) return CheckNodeRank(run, id, info);
+  const bool may_clash = run.census.MayClash(id, info);  // if not, nobody need be looked at
+  if (info.has_node_rank()) return may_clash ? CheckNodeRank(run, id, info) : std::nullopt;
   const bool is_number = IsAllDigits(id);
   const auto value = NumericId(id);
   const uint32_t last = settings.worker_num() - 1;
@@ -205,6 +206,7 @@ std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& se
         "MS_NODE_ID ", id, " is out of range: a number is the rank, and with MS_WORKER_NUM=", settings.worker_num(),
         " the ranks are 0 to ", last, "; correct MS_NODE_ID or MS_WORKER_NUM"));
   }
+  if (!may_clash) return std::nullopt;
   for (const auto& [other_id, other] : run.nodes) {
     if (other.is_spare || other.info.table_ranks_size() > 0 || other.info.has_node_rank() || other_id == id) continue;
     if (is_number && NumericId(other_id) == value) {
@@ -224,10 +226,10 @@ std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& se
   return std::nullopt;
 }
 
-uint32_t CountSlots(const Run& run, v1::Role role, bool connected_only) {
+uint32_t CountConnectedSlots(const Run& run, v1::Role role) {
   uint32_t slots = 0;
   for (const auto& [id, node] : run.nodes) {
-    if (node.is_spare || node.info.role() != role || (connected_only && node.stream == 0)) continue;
+    if (node.is_spare || node.info.role() != role || node.stream == 0) continue;
     slots += static_cast<uint32_t>(node.info.slots_size());
   }
   return slots;
@@ -235,7 +237,7 @@ uint32_t CountSlots(const Run& run, v1::Role role, bool connected_only) {
 
 std::optional<v1::Refusal> CheckRoom(const Run& run, const v1::JobSettings& settings, const v1::NodeInfo& info) {
   const uint32_t needed = info.role() == v1::ROLE_SERVER ? settings.server_num() : settings.worker_num();
-  const uint32_t here = CountSlots(run, info.role(), false);
+  const uint32_t here = run.census.RegularSlots(info.role());
   const uint32_t more = static_cast<uint32_t>(info.slots_size());
   if (here + more <= needed) return std::nullopt;
   const char* setting = info.role() == v1::ROLE_SERVER ? "MS_SERVER_NUM" : "MS_WORKER_NUM";

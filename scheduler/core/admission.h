@@ -38,8 +38,8 @@ v1::Refusal MakeRefusal(v1::Refusal::Reason reason, std::string text);
 v1::Refusal RefuseDrained(const Run& run, const std::string& node_id, const std::string& reason);
 v1::Refusal TryLater(std::string text, absl::Duration after);
 
-// Slots of regular members of this role, of connected ones only if so asked.
-uint32_t CountSlots(const Run& run, v1::Role role, bool connected_only);
+// Slots of regular members of this role that are connected.
+uint32_t CountConnectedSlots(const Run& run, v1::Role role);
 
 // An id for a node that brought none: host name and a counter, not used in this run so far.
 std::string ChooseNodeId(const Run& run, const std::string& host_name);

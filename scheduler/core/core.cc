@@ -154,11 +154,17 @@ void Core::Impl::Detach(Node& node) {
   --connected_nodes_;
 }
 
-std::pair<Run*, Node*> Core::Impl::Find(const Attached& attached) {
+// Every heartbeat comes through here. Only what was found is kept: who isn't there may come.
+std::pair<Run*, Node*> Core::Impl::Find(Attached& attached) {
+  if (attached.found_at == state_.removals) return {attached.run_found, attached.node_found};
   Run* run = state_.FindRun(attached.job_id, attached.run);
   if (run == nullptr) return {nullptr, nullptr};
   const auto node = run->nodes.find(attached.node_id);
-  return {run, node == run->nodes.end() ? nullptr : &node->second};
+  if (node == run->nodes.end()) return {run, nullptr};
+  attached.run_found = run;
+  attached.node_found = &node->second;
+  attached.found_at = state_.removals;
+  return {run, &node->second};
 }
 
 }  // namespace muster::scheduler

@@ -40,10 +40,14 @@ class Core::Impl {
  private:
   // A stream belongs to a node, or to a challenger that waits for the node's id.
   struct Attached {
-    std::string job_id;
-    uint64_t run = 0;
-    std::string node_id;
+    // What Find found, as long as State::removals stands at this. First, beside the key.
+    uint64_t found_at = ~uint64_t{0};
+    Run* run_found = nullptr;
+    Node* node_found = nullptr;
     bool is_challenger = false;
+    uint64_t run = 0;
+    std::string job_id;
+    std::string node_id;
   };
   // What a deadline belongs to: a run, or one of its nodes.
   struct Owner {
@@ -90,11 +94,12 @@ class Core::Impl {
   void Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq);
 
   // rounds.cc
+  static bool AreEnoughThere(const Run& run);
   void TryCloseRound(Run& run);
   std::vector<const Node*> ChooseMembers(const Run& run, std::vector<std::string>& promoted) const;
   void CloseRound(Run& run, const std::vector<const Node*>& members, const std::vector<std::string>& promoted,
                   const std::map<std::string, const Node*>& stands_for = {});
-  void SendDesired(const Run& run, const Node& node, const PeerIndex* index, bool is_urgent);
+  void SendDesired(const Run& run, const Node& node, bool is_urgent);
   void SendDesiredToAll(const Run& run, bool is_urgent);
   const v1::WaitStatus& Waiting(Run& run);
 
@@ -201,7 +206,7 @@ class Core::Impl {
   void SendTo(StreamId stream, v1::SchedulerMessage message, bool is_urgent = false);
   void CloseStreamOf(StreamId stream);
   void Detach(Node& node);  // the stream is gone or given up
-  std::pair<Run*, Node*> Find(const Attached& attached);
+  std::pair<Run*, Node*> Find(Attached& attached);
   void GiveHandles(Run& run);
 
   const CoreOptions options_;

@@ -48,8 +48,8 @@ void EndSlots(Node& node) {
   }
 }
 
-void Remove(Run& run, std::map<std::string, Node>::iterator it, v1::NodeRemoved::Why why, const std::string& reason,
-            bool is_dead) {
+void Remove(State& state, Run& run, std::map<std::string, Node>::iterator it, v1::NodeRemoved::Why why,
+            const std::string& reason, bool is_dead) {
   const Node& node = it->second;
   MakeRoom(run.gone);
   run.gone[node.id] = GoneNode{.incarnation = node.incarnation,
@@ -65,7 +65,9 @@ void Remove(Run& run, std::map<std::string, Node>::iterator it, v1::NodeRemoved:
   AddRemoved(run, node, is_dead);
   run.by_incarnation.erase(node.incarnation);
   run.spare_count -= node.is_spare ? 1 : 0;
+  run.census.Remove(node.id, node.info, node.is_spare);
   run.nodes.erase(it);
+  ++state.removals;
 }
 
 void Apply(State& state, const v1::NodeJoined& record, int64_t) {
@@ -73,6 +75,7 @@ void Apply(State& state, const v1::NodeJoined& record, int64_t) {
   if (run == nullptr) return;
   Node& node = run->nodes[record.node_id()];
   if (record.takes_over()) {
+    run->census.Remove(node.id, node.info, node.is_spare);
     run->by_incarnation.erase(node.incarnation);
     AddRemoved(*run, node, true);
     EndSlots(node);
@@ -94,6 +97,7 @@ void Apply(State& state, const v1::NodeJoined& record, int64_t) {
   node.is_assigned_id = record.is_assigned_id();
   node.is_spare = record.is_spare();
   run->spare_count += record.is_spare() ? 1 : 0;
+  run->census.Add(node.id, node.info, node.is_spare);
   run->by_incarnation[record.incarnation()] = record.node_id();
   run->gone.erase(record.node_id());
   run->removed.erase(record.incarnation());
@@ -105,8 +109,18 @@ void Apply(State& state, const v1::NodeRemoved& record, int64_t) {
   if (run == nullptr) return;
   const auto it = run->nodes.find(record.node_id());
   if (it == run->nodes.end()) return;
-  Remove(*run, it, record.why(), record.reason(), record.is_confirmed() || record.why() != v1::NodeRemoved::LOST);
+  Remove(state, *run, it, record.why(), record.reason(),
+         record.is_confirmed() || record.why() != v1::NodeRemoved::LOST);
   run->settings = record.settings();
+}
+
+// A spare that holds ranks from now on.
+void MakeRegular(Run& run, Node& node) {
+  if (!node.is_spare) return;
+  run.census.Remove(node.id, node.info, true);
+  node.is_spare = false;
+  --run.spare_count;
+  run.census.Add(node.id, node.info, false);
 }
 
 void Apply(State& state, const v1::RoundClosed& record, int64_t) {
@@ -123,19 +137,18 @@ void Apply(State& state, const v1::RoundClosed& record, int64_t) {
   run->master_port = record.master_port();
   run->peer_list = std::make_shared<const std::string>(record.peer_list());
   run->peers.ParseFromString(record.peer_list());
+  run->peer_index = nullptr;
   for (const std::string& id : record.promoted_spares()) {
     const auto it = run->nodes.find(id);
     if (it == run->nodes.end() || !it->second.is_spare) continue;
-    it->second.is_spare = false;
-    --run->spare_count;
+    MakeRegular(*run, it->second);
   }
   for (const v1::Replacement& replacement : record.replacements()) {
     const auto lost = run->nodes.find(replacement.lost());
     const auto spare = run->nodes.find(replacement.spare());
     if (lost == run->nodes.end() || spare == run->nodes.end()) continue;
-    Remove(*run, lost, lost->second.lost_why, lost->second.lost_reason, true);
-    run->spare_count -= spare->second.is_spare ? 1 : 0;
-    spare->second.is_spare = false;
+    Remove(state, *run, lost, lost->second.lost_why, lost->second.lost_reason, true);
+    MakeRegular(*run, spare->second);
   }
   if (record.has_cause()) run->last_abort = record.cause();
   for (const v1::PeerNode& peer : run->peers.nodes()) {
@@ -300,6 +313,7 @@ void Apply(State& state, const v1::RunForgotten& record, int64_t) {
   const auto job = state.jobs.find(record.job_id());
   if (job == state.jobs.end()) return;
   job->second.runs.erase(record.run());
+  ++state.removals;
   if (!job->second.runs.empty()) return;
   if (state.forgotten_jobs.size() >= kMaxForgottenJobs) {
     state.lowest_last_run = std::max(state.lowest_last_run, state.forgotten_jobs.begin()->second);
@@ -369,7 +383,7 @@ const v1::StoryEvent* Evolve(State& state, const v1::Record& record) {
       Apply(state, record.store_changed(), record.unix_ms());
       break;
     case v1::Record::kSnapshot:
-      state = FromSnapshot(record.snapshot());
+      state = FromSnapshot(record.snapshot());  // no pointers into it are kept yet
       break;
     case v1::Record::KIND_NOT_SET:
       break;

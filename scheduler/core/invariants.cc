@@ -78,22 +78,25 @@ std::string BrokenRun(const Run& run) {
   MUSTER_REQUIRE(!is_closed || run.round > 0, "a run without a round is under way");
   if (run.phase == v1::RUN_PHASE_FORMING) {
     for (const v1::Role role : {v1::ROLE_WORKER, v1::ROLE_SERVER}) {
-      MUSTER_REQUIRE(CountSlots(run, role, false) <= run.Needed(role), "more regular slots than needed");
+      MUSTER_REQUIRE(run.census.RegularSlots(role) <= run.Needed(role), "more regular slots than needed");
     }
   }
   std::set<uint64_t> incarnations;
   uint32_t spares = 0;
+  Census census;
   for (const auto& [id, node] : run.nodes) {
     MUSTER_REQUIRE(id == node.id && node.incarnation != 0, "a node without identity");
     MUSTER_REQUIRE(incarnations.insert(node.incarnation).second, "one incarnation is two nodes");
     const auto indexed = run.by_incarnation.find(node.incarnation);
     MUSTER_REQUIRE(indexed != run.by_incarnation.end() && indexed->second == id, "the index of incarnations is wrong");
     spares += node.is_spare ? 1 : 0;
+    census.Add(id, node.info, node.is_spare);
     MUSTER_REQUIRE(!node.is_lost || run.HasEnded() || (!node.is_spare && node.stream == 0),
                    "a spare or a connected node is lost");
     MUSTER_REQUIRE(node.ghost == 0 || (node.is_lost && node.ghost == node.incarnation), "a ghost of somebody else");
     MUSTER_REQUIRE(!run.gone.contains(id), "a node is there and gone");
   }
+  MUSTER_REQUIRE(census == run.census, "the census is wrong");
   MUSTER_REQUIRE(spares == run.spare_count, "spares are counted wrong");
   MUSTER_REQUIRE(run.by_incarnation.size() == run.nodes.size(), "the index of incarnations holds ghosts");
   for (const auto& [id, node] : run.nodes) {

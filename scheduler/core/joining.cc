@@ -223,7 +223,7 @@ void Core::Impl::Challenge(const JoinRequested& event, Run& run, Node& node) {
                            kProbeTimeout));
   }
   node.challenger = std::make_unique<Challenger>(Challenger{event, ++last_probe_, now_.monotonic + kProbeTimeout});
-  streams_[event.stream] = Attached{run.job_id, run.number, node.id, true};
+  streams_[event.stream] = Attached{.is_challenger = true, .run = run.number, .job_id = run.job_id, .node_id = node.id};
   v1::SchedulerMessage message;
   message.mutable_probe()->set_probe(node.challenger->probe);
   SendTo(node.stream, std::move(message));
@@ -354,7 +354,7 @@ void Core::Impl::Resume(const JoinRequested& event, Run& run, Node& node) {
 }
 
 void Core::Impl::Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed) {
-  streams_[event.stream] = Attached{run.job_id, run.number, node.id, false};
+  streams_[event.stream] = Attached{.run = run.number, .job_id = run.job_id, .node_id = node.id};
   node.stream = event.stream;
   ++connected_nodes_;
   node.connect_seq = event.join.connect_seq();
@@ -381,7 +381,7 @@ void Core::Impl::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   welcome.set_is_resumed(is_resumed);
   welcome.set_is_spare(node.is_spare);
   SendTo(node.stream, std::move(message));
-  SendDesired(run, node, nullptr, false);
+  SendDesired(run, node, false);
 }
 
 std::string Core::Impl::PreviousRunText(const Run& run) const {

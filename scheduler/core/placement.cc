@@ -54,21 +54,27 @@ class Machines {
 };
 
 // A machine's processes of one role count from 0 in the order of their ranks, over all its agents.
-std::map<uint32_t, uint32_t> LocalRanks(const std::vector<Member>& members, Machines& machines) {
-  std::map<uint32_t, uint32_t> machine_of_rank;
+std::vector<uint32_t> LocalRanks(const std::vector<Member>& members, Machines& machines) {
+  constexpr uint32_t kNone = ~uint32_t{0};
+  std::vector<uint32_t> by_rank;  // the machine, then the place on it
   for (const Member& member : members) {
-    for (const uint32_t rank : member.ranks) machine_of_rank[rank] = machines.Number(*member.node);
+    const uint32_t machine = machines.Number(*member.node);
+    for (const uint32_t rank : member.ranks) {
+      if (rank >= by_rank.size()) by_rank.resize(rank + 1, kNone);
+      by_rank[rank] = machine;
+    }
   }
-  std::map<uint32_t, uint32_t> next;
-  std::map<uint32_t, uint32_t> local;
-  for (const auto& [rank, machine] : machine_of_rank) local[rank] = next[machine]++;
-  return local;
+  std::vector<uint32_t> next(machines.size());
+  for (uint32_t& place : by_rank) {
+    if (place != kNone) place = next[place]++;
+  }
+  return by_rank;
 }
 
 void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& members,
              const std::map<std::string, const Node*>& stands_for, Machines& machines, v1::PeerList& list) {
   const std::vector<Member> ranked = RankRole(run, role, members, stands_for);
-  const std::map<uint32_t, uint32_t> local = LocalRanks(ranked, machines);
+  const std::vector<uint32_t> local = LocalRanks(ranked, machines);
   for (const Member& member : ranked) {
     const v1::NodeInfo& info = member.node->info;
     v1::PeerNode* peer = list.add_nodes();
@@ -83,8 +89,8 @@ void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& memb
       slot->set_rank(member.ranks[i]);
       slot->set_local_rank(local.at(member.ranks[i]));
       slot->set_ring_port(info.slots(i).ring_port());
-      slot->set_device_id(info.slots(i).device_id());
-      slot->set_device_address(info.slots(i).device_address());
+      if (!info.slots(i).device_id().empty()) slot->set_device_id(info.slots(i).device_id());
+      if (!info.slots(i).device_address().empty()) slot->set_device_address(info.slots(i).device_address());
     }
   }
 }
@@ -98,9 +104,11 @@ void FillNeighbour(const PeerIndex::Place& place, v1::RingNeighbour& neighbour) 
   neighbour.set_rank(place.slot->rank());
   neighbour.set_node_id(place.node->node_id());
   neighbour.set_host_name(place.node->host_name());
-  neighbour.set_address(AddressText(*place.node));
+  neighbour.set_address(*place.address);
   neighbour.set_port(place.slot->ring_port());
-  neighbour.set_certificate_fingerprint(place.node->certificate_fingerprint());
+  if (const std::string& certificate = place.node->certificate_fingerprint(); !certificate.empty()) {
+    neighbour.set_certificate_fingerprint(certificate);
+  }
 }
 
 }  // namespace
@@ -135,13 +143,15 @@ PeerIndex::PeerIndex(const v1::PeerList& peers)
       servers_(peers.server_num()),
       local_workers_(peers.machine_num()),
       local_servers_(peers.machine_num()) {
+  addresses_.reserve(static_cast<size_t>(peers.nodes_size()));  // they don't move
   for (const v1::PeerNode& node : peers.nodes()) {
+    addresses_.push_back(AddressText(node));
     by_id_[node.node_id()] = &node;
     auto& places = node.role() == v1::ROLE_SERVER ? servers_ : workers_;
     auto& local = node.role() == v1::ROLE_SERVER ? local_servers_ : local_workers_;
     for (const v1::PeerSlot& slot : node.slots()) {
       MUSTER_CHECK(slot.rank() < places.size() && places[slot.rank()].node == nullptr, "ranks are no permutation");
-      places[slot.rank()] = {&node, &slot};
+      places[slot.rank()] = {&node, &slot, &addresses_.back()};
       ++local[node.machine()];
     }
   }
@@ -164,8 +174,14 @@ const v1::PeerNode* PeerIndex::Find(const std::string& node_id) const {
   return it == by_id_.end() ? nullptr : it->second;
 }
 
-v1::Assignment BuildAssignment(const Run& run, const PeerIndex& index, const Node& node) {
+const PeerIndex& IndexOf(const Run& run) {
+  if (run.peer_index == nullptr) run.peer_index = std::make_shared<const PeerIndex>(run.peers);
+  return *run.peer_index;
+}
+
+v1::Assignment BuildAssignment(const Run& run, const Node& node) {
   v1::Assignment assignment;
+  const PeerIndex& index = IndexOf(run);
   const v1::PeerNode* self = index.Find(node.id);
   if (self == nullptr) return assignment;
   const v1::Role role = self->role();

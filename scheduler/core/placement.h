@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,8 @@ struct Master {
 };
 Master MasterOf(const Run& run, const v1::PeerList& peers);
 
-// What `node` is handed of the current round; nothing if it holds no ranks. `index` is of run.peers.
-class PeerIndex;
-v1::Assignment BuildAssignment(const Run& run, const PeerIndex& index, const Node& node);
+// What `node` is handed of the current round; nothing if it holds no ranks.
+v1::Assignment BuildAssignment(const Run& run, const Node& node);
 
 // Finds ranks in a peer list. Keeps a reference to it.
 class PeerIndex {
@@ -37,6 +37,7 @@ class PeerIndex {
   struct Place {
     const v1::PeerNode* node = nullptr;
     const v1::PeerSlot* slot = nullptr;
+    const std::string* address = nullptr;  // of the node, as text
   };
   Place At(v1::Role role, uint32_t rank) const;
   uint32_t LocalWorldSize(v1::Role role, uint32_t machine) const;
@@ -46,7 +47,11 @@ class PeerIndex {
  private:
   std::vector<Place> workers_, servers_;
   std::vector<uint32_t> local_workers_, local_servers_;
+  std::vector<std::string> addresses_;  // by node
   absl::flat_hash_map<std::string, const v1::PeerNode*> by_id_;
 };
+
+// Of the current round; made once for all its nodes.
+const PeerIndex& IndexOf(const Run& run);
 
 }  // namespace muster::scheduler

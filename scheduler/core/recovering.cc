@@ -103,7 +103,7 @@ void Core::Impl::RestartFailedSlots(Run& run, Node& node) {
     restarted.set_recent_restarts(static_cast<uint32_t>(run.restarts.size()));
     Write(std::move(record));
   }
-  SendDesired(run, node, nullptr, false);
+  SendDesired(run, node, false);
 }
 
 // Closes the next round once every rank's old process has certainly ended and somebody is there to start the new one.

@@ -146,7 +146,7 @@ void Core::Impl::On(const ProbeAnswered& event) {
 void Core::Impl::On(const StreamClosed& event) {
   const auto it = streams_.find(event.stream);
   if (it == streams_.end()) return;
-  const Attached attached = it->second;
+  Attached attached = it->second;
   streams_.erase(it);
   const auto [run, node] = Find(attached);
   if (node == nullptr) return;

@@ -15,6 +15,7 @@ namespace {
 
 // How long a forming job waits for regular nodes before spares fill in for them.
 constexpr absl::Duration kSpareWait = absl::Seconds(10);
+constexpr size_t kFewNodes = 256;  // describing whom they wait for takes no time
 
 std::string Sha256(const std::string& bytes) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
@@ -62,12 +63,21 @@ std::vector<const Node*> Core::Impl::ChooseMembers(const Run& run, std::vector<s
   return members;
 }
 
+// Whether all that are there, connected or not, could make up the round.
+bool Core::Impl::AreEnoughThere(const Run& run) {
+  for (const v1::Role role : {v1::ROLE_WORKER, v1::ROLE_SERVER}) {
+    if (run.census.RegularSlots(role) + run.census.SpareSlots(role) < run.Needed(role)) return false;
+  }
+  return true;
+}
+
 void Core::Impl::TryCloseRound(Run& run) {
   if (run.phase != v1::RUN_PHASE_FORMING || run.nodes.empty()) return;
   run.waiting_cache.is_valid = false;
   std::vector<std::string> promoted;
   if (run.spare_count > 0 && run.spare_deadline.is_never()) run.spare_deadline = now_.monotonic + kSpareWait;
-  const std::vector<const Node*> members = ChooseMembers(run, promoted);
+  const std::vector<const Node*> members =
+      AreEnoughThere(run) ? ChooseMembers(run, promoted) : std::vector<const Node*>();
   Schedule(run);
   if (!members.empty()) CloseRound(run, members, promoted);
 }
@@ -112,7 +122,7 @@ void Core::Impl::CloseRound(Run& run, const std::vector<const Node*>& members, c
   SendDesiredToAll(run, false);
 }
 
-void Core::Impl::SendDesired(const Run& run, const Node& node, const PeerIndex* index, bool is_urgent) {
+void Core::Impl::SendDesired(const Run& run, const Node& node, bool is_urgent) {
   if (node.stream == 0) return;
   v1::SchedulerMessage message;
   v1::DesiredState& desired = *message.mutable_desired();
@@ -122,11 +132,7 @@ void Core::Impl::SendDesired(const Run& run, const Node& node, const PeerIndex* 
   desired.set_peers_digest(run.digest);
   desired.set_restart_count(run.restart_count);
   if (run.phase == v1::RUN_PHASE_RUNNING && !node.is_spare) {
-    if (index != nullptr) {
-      *desired.mutable_assignment() = BuildAssignment(run, *index, node);
-    } else {
-      *desired.mutable_assignment() = BuildAssignment(run, PeerIndex(run.peers), node);
-    }
+    *desired.mutable_assignment() = BuildAssignment(run, node);
   }
   if (run.phase == v1::RUN_PHASE_RECOVERING && run.last_abort) desired.set_reason(run.last_abort->text());
   if (run.HasEnded()) *desired.mutable_outcome() = run.outcome;
@@ -135,19 +141,19 @@ void Core::Impl::SendDesired(const Run& run, const Node& node, const PeerIndex* 
 }
 
 void Core::Impl::SendDesiredToAll(const Run& run, bool is_urgent) {
-  const PeerIndex index(run.peers);
-  for (const auto& [id, node] : run.nodes) SendDesired(run, node, &index, is_urgent);
+  for (const auto& [id, node] : run.nodes) SendDesired(run, node, is_urgent);
 }
 
-// At most one a second is made anew, however many agents ask.
+// At most one a second is made anew, however many agents ask. In a small run whoever comes or goes shows at once.
 const v1::WaitStatus& Core::Impl::Waiting(Run& run) {
   auto& cache = run.waiting_cache;
-  if (!cache.is_valid || now_.monotonic - cache.made >= absl::Seconds(1)) {
+  const bool is_good = cache.is_valid || (cache.status.has_value() && run.nodes.size() > kFewNodes);
+  if (!is_good || now_.monotonic - cache.made >= absl::Seconds(1)) {
     cache.status = DescribeWaiting(run, now_.monotonic);
     cache.made = now_.monotonic;
     cache.is_valid = true;
   }
-  return cache.status;
+  return *cache.status;
 }
 
 }  // namespace muster::scheduler

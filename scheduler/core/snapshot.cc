@@ -131,6 +131,7 @@ void FromSnapshot(const v1::RunSnapshot& snapshot, Run& run) {
     Node& node = run.nodes[n.joined().node_id()];
     FromSnapshot(n, node);
     run.spare_count += node.is_spare ? 1 : 0;
+    run.census.Add(node.id, node.info, node.is_spare);
     run.by_incarnation[node.incarnation] = node.id;
   }
   for (const v1::GoneSnapshot& gone : snapshot.gone()) {

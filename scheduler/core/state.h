@@ -14,11 +14,14 @@
 #include "common/clock.h"
 #include "muster/v1/admin.pb.h"
 #include "muster/v1/journal.pb.h"
+#include "scheduler/core/census.h"
 #include "scheduler/core/events.h"
 #include "scheduler/core/store.h"
 #include "scheduler/core/store_waits.h"
 
 namespace muster::scheduler {
+
+class PeerIndex;
 
 // The process of one slot in the current round.
 struct SlotState {
@@ -49,14 +52,31 @@ struct Challenger {
 };
 
 struct Node {
+  // What each heartbeat looks at stands first and together: with many nodes every line of memory counts.
+  // Volatile:
+  uint64_t handle = 0;
+  StreamId stream = 0;  // 0: disconnected
+  MonotonicTime last_seen;
+  MonotonicTime lease_end = MonotonicTime::Never();   // while connected
+  MonotonicTime grace_end = MonotonicTime::Never();   // while disconnected
+  MonotonicTime ghost_end = MonotonicTime::Never();   // when the fence has ended the ghost's processes
+  MonotonicTime restart_at = MonotonicTime::Never();  // scope "worker": when failed processes start again
+  std::unique_ptr<Challenger> challenger;
+  std::vector<ProcessProgress> progress;  // by slot; empty: none was told yet. See ProgressOf
+  bool has_reported = false;              // on this stream: so it has got its welcome
+  bool had_extra_lease = false;           // the scheduler suspected itself once already
+  bool is_settled = false;                // knows the outcome and has no processes
+  // Durable:
+  absl::Duration armed_fence;  // its keeper surely ends the processes before so much time has passed unheard; or zero
+  uint64_t events_through = 0;
+
   std::string id;
   uint64_t incarnation = 0;
   v1::NodeInfo info;
   v1::JobSettings settings;  // as the node itself said
   std::string identity;
   bool is_assigned_id = false;
-  bool is_spare = false;  // stands by: holds no ranks and is not counted
-  uint64_t events_through = 0;
+  bool is_spare = false;    // stands by: holds no ranks and is not counted
   bool is_leaving = false;  // it said so; it goes when its processes are gone
   bool is_lost = false;     // the run waits for it, or for a spare in its place
   v1::NodeRemoved::Why lost_why = v1::NodeRemoved::WHY_UNSPECIFIED;
@@ -64,29 +84,16 @@ struct Node {
   uint64_t ghost = 0;           // the lost incarnation, while its processes may still run; else 0
   absl::Duration ghost_fence;   // what it was armed with; zero: nothing
   uint32_t quit_round = 0;      // its processes of this round and of those before have ended
-  absl::Duration armed_fence;   // its keeper surely ends the processes before so much time has passed unheard; or zero
   std::string draining_reason;  // why it is to leave at the next round; empty: it isn't
   std::vector<SlotState> slots;
   uint64_t last_change = 0;  // number of this incarnation's last change of the store; 0: none yet
   int64_t last_sum = 0;      // what it was answered, if it was an Add
 
   // volatile
-  uint64_t handle = 0;
-  StreamId stream = 0;  // 0: disconnected
   uint64_t connect_seq = 0;
-  MonotonicTime lease_end = MonotonicTime::Never();  // while connected
-  MonotonicTime grace_end = MonotonicTime::Never();  // while disconnected
-  MonotonicTime last_seen;
   MonotonicTime missing_since = MonotonicTime::Never();  // while the run waits for it, and no spare can stand in
   bool was_seen = false;                                 // by this scheduler process
-  bool has_reported = false;                             // on this stream: so it has got its welcome
-  bool had_extra_lease = false;                          // the scheduler suspected itself once already
-  bool is_settled = false;                               // knows the outcome and has no processes
-  MonotonicTime ghost_end = MonotonicTime::Never();      // when the fence has ended the ghost's processes
-  MonotonicTime restart_at = MonotonicTime::Never();     // scope "worker": when failed processes start again
   v1::Cause restart_cause;                               // and why
-  std::vector<ProcessProgress> progress;                 // by slot; empty: none was told yet. See ProgressOf
-  std::unique_ptr<Challenger> challenger;
   // The last request to change the store that came, also if it changed nothing: that one may not do so later.
   struct {
     uint64_t incarnation = 0;
@@ -134,14 +141,16 @@ struct Run {
   std::string opened_by;
   int64_t opened_unix_ms = 0;
   std::map<std::string, Node> nodes;
+  Census census;                                   // of nodes
   uint32_t spare_count = 0;                        // of nodes
   uint64_t departures = 0;                         // the last number of one, in the two that follow
   std::map<std::string, GoneNode> gone;            // the latest kMaxGoneNodes
   std::map<uint64_t, RemovedIncarnation> removed;  // by incarnation; the latest kMaxGoneNodes
   uint32_t round = 0;                              // 0: none was closed yet
   uint32_t restart_count = 0;
-  std::shared_ptr<const std::string> peer_list;  // serialised, of `round`
-  v1::PeerList peers;                            // the same, parsed
+  std::shared_ptr<const std::string> peer_list;         // serialised, of `round`
+  v1::PeerList peers;                                   // the same, parsed
+  mutable std::shared_ptr<const PeerIndex> peer_index;  // of `peers`, once somebody wanted it; see IndexOf
   std::string digest;
   std::string master_address;
   uint32_t master_port = 0;
@@ -171,12 +180,12 @@ struct Run {
   MonotonicTime forget_at = MonotonicTime::Never();        // once ended
   bool is_settled = false;
   std::vector<CauseCandidate> candidates;
-  std::map<uint64_t, std::string> by_incarnation;
+  absl::flat_hash_map<uint64_t, std::string> by_incarnation;
   StoreWaits store_waits;  // while it is RUNNING
   struct {
     bool is_valid = false;
     MonotonicTime made;
-    v1::WaitStatus status;
+    std::optional<v1::WaitStatus> status;
   } waiting_cache;
 
   // Its ranks are given, and nothing is decided about its end.
@@ -208,6 +217,7 @@ struct State {
   std::deque<v1::StoryEvent> story;  // at most kMaxStoryEvents, oldest first
   uint64_t last_story_number = 0;
   size_t store_bytes = 0;  // of all runs
+  uint64_t removals = 0;   // of nodes and runs so far: while it stands, pointers to them hold
 
   Run* FindRun(const std::string& job_id, uint64_t run);
   const Run* FindRun(const std::string& job_id, uint64_t run) const;

@@ -1,5 +1,8 @@
 #include "scheduler/core/story.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/ip_address.h"
@@ -46,9 +49,29 @@ v1::StoryEvent DescribeRemoval(const State& state, const v1::NodeRemoved& record
   return Line(record.job_id(), record.run(), kind, absl::StrCat("node ", record.node_id(), verb, record.reason()));
 }
 
+// What a serialised peer list says before its nodes: nobody need take these apart for one line.
+v1::PeerList HeadOf(const std::string& bytes) {
+  using google::protobuf::internal::WireFormatLite;
+  v1::PeerList head;
+  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                               static_cast<int>(bytes.size()));
+  while (const uint32_t tag = input.ReadTag()) {
+    const int field = WireFormatLite::GetTagFieldNumber(tag);
+    if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_VARINT) {
+      if (!WireFormatLite::SkipField(&input, tag)) break;
+      continue;
+    }
+    uint32_t value = 0;
+    if (!input.ReadVarint32(&value)) break;
+    if (field == v1::PeerList::kWorkerNumFieldNumber) head.set_worker_num(value);
+    if (field == v1::PeerList::kServerNumFieldNumber) head.set_server_num(value);
+    if (field == v1::PeerList::kMachineNumFieldNumber) head.set_machine_num(value);
+  }
+  return head;
+}
+
 v1::StoryEvent DescribeRound(const v1::RoundClosed& record) {
-  v1::PeerList peers;
-  peers.ParseFromString(record.peer_list());
+  const v1::PeerList peers = HeadOf(record.peer_list());
   std::string text = absl::StrCat("job ", record.job_id(), record.round() == 1 ? " formed: " : " formed again: ");
   absl::StrAppend(&text, Plural(peers.worker_num(), "worker"));
   if (peers.server_num() > 0) absl::StrAppend(&text, " and ", Plural(peers.server_num(), "server"));

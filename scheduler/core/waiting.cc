@@ -107,9 +107,9 @@ std::string Ghosts(const Run& run, MonotonicTime now) {
 
 v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
   v1::WaitStatus status;
-  status.set_workers_here(CountSlots(run, v1::ROLE_WORKER, true));
+  status.set_workers_here(CountConnectedSlots(run, v1::ROLE_WORKER));
   status.set_workers_needed(run.settings.worker_num());
-  status.set_servers_here(CountSlots(run, v1::ROLE_SERVER, true));
+  status.set_servers_here(CountConnectedSlots(run, v1::ROLE_SERVER));
   status.set_servers_needed(run.settings.server_num());
   std::vector<std::string> parts;
   std::string counts = "no node is here";  // and nobody has said how many there shall be

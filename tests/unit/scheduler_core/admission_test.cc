@@ -153,13 +153,16 @@ TEST(CheckNodeId, NumbersAreNoRanksWithServersOrAddressOrder) {
 
 TEST(CheckNodeId, SparesAreNotCompared) {
   scheduler::Run run = RunOf(4);
-  AddNode(run, {.id = "1"}).is_spare = true;
+  AddSpare(run, {.id = "1"});
   EXPECT_EQ(TextOf(CheckNodeId(run, run.settings, "b", InfoOf({.id = "b"}))), "welcome");
 }
 
 TEST(CheckNodeId, NodeRanksBelongToMachines) {
   scheduler::Run run = RunOf(4);
-  AddNode(run, {.id = "a", .machine = "m1"}).info.set_node_rank(1);
+  v1::NodeInfo& other = AddNode(run, {.id = "a", .machine = "m1"}).info;
+  run.census.Remove("a", other, false);
+  other.set_node_rank(1);
+  run.census.Add("a", other, false);
   v1::NodeInfo info = InfoOf({.id = "b", .machine = "m2"});
   info.set_node_rank(1);
   EXPECT_THAT(TextOf(CheckNodeId(run, run.settings, "b", info)), HasSubstr("node rank 1 (--node_rank, MS_NODE_RANK)"));
@@ -195,7 +198,7 @@ TEST(CheckNodeId, RankTables) {
 TEST(CheckRoom, CountsRegularSlotsOfTheRole) {
   scheduler::Run run = RunOf(4, 1);
   AddNode(run, {.id = "a", .slots = 3});
-  AddNode(run, {.id = "b"}).is_spare = true;
+  AddSpare(run, {.id = "b"});
   AddNode(run, {.id = "s", .role = v1::ROLE_SERVER});
   const auto room = [&](const NodeSpec& spec) { return CheckRoom(run, run.settings, InfoOf(spec)); };
   EXPECT_EQ(TextOf(room({.id = "c"})), "welcome");
@@ -214,8 +217,8 @@ TEST(CheckRoom, WhoIsAwayStillHoldsItsPlace) {
   scheduler::Run run = RunOf(1);
   AddNode(run, {.id = "a"}).stream = 0;
   EXPECT_TRUE(CheckRoom(run, run.settings, InfoOf({.id = "b"})).has_value());
-  EXPECT_EQ(CountSlots(run, v1::ROLE_WORKER, true), 0u);
-  EXPECT_EQ(CountSlots(run, v1::ROLE_WORKER, false), 1u);
+  EXPECT_EQ(CountConnectedSlots(run, v1::ROLE_WORKER), 0u);
+  EXPECT_EQ(run.census.RegularSlots(v1::ROLE_WORKER), 1u);
 }
 
 TEST(ChooseNodeId, IsReadableAndNew) {

@@ -104,6 +104,7 @@ class AssignmentTest : public testing::Test {
  protected:
   void Close() {
     run_.peers = BuildPeerList(run_, 1, All(run_));
+    run_.peer_index = nullptr;
     run_.master_address = "10.0.0.1";
     run_.master_port = 20000;
     for (const v1::PeerNode& peer : run_.peers.nodes()) {
@@ -112,7 +113,7 @@ class AssignmentTest : public testing::Test {
       }
     }
   }
-  v1::Assignment Of(const std::string& id) { return BuildAssignment(run_, PeerIndex(run_.peers), run_.nodes.at(id)); }
+  v1::Assignment Of(const std::string& id) { return BuildAssignment(run_, run_.nodes.at(id)); }
 
   scheduler::Run run_ = RunOf(3, 1);
 };

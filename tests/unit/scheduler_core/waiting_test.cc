@@ -92,9 +92,9 @@ TEST(DescribeWaiting, WhoWasHere) {
 
 TEST(DescribeWaiting, SparesStandBy) {
   scheduler::Run run = RunOf(2);
-  AddNode(run, {.id = "a"}).is_spare = true;
+  AddSpare(run, {.id = "a"});
   EXPECT_EQ(DescribeWaiting(run, At(0)).text(), "0 of 2 workers are here; 1 spare stands by");
-  AddNode(run, {.id = "b"}).is_spare = true;
+  AddSpare(run, {.id = "b"});
   EXPECT_EQ(DescribeWaiting(run, At(0)).text(), "0 of 2 workers are here; 2 spares stand by");
 }
 

@@ -1,0 +1,125 @@
+// The scheduler's core alone: no network, no disk, one thread.
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/clock.h"
+#include "common/limits.h"
+#include "scheduler/core/core.h"
+
+namespace muster::scheduler {
+namespace {
+
+// Time that moves a little with each event.
+class FakeTime {
+ public:
+  Now Read() {
+    ns_ += 1'000;
+    return {MonotonicTime::FromNanoseconds(ns_), WallTime{ns_ / 1'000'000}};
+  }
+
+ private:
+  int64_t ns_ = int64_t{1'000'000'000};
+};
+
+JoinRequested JoinOf(uint32_t number, uint32_t nodes, uint32_t slots) {
+  JoinRequested event;
+  event.stream = number + 1;
+  event.peer_address = absl::StrFormat("10.%d.%d.%d", number >> 16, (number >> 8) & 255, number & 255);
+  v1::Join& join = event.join;
+  join.set_protocol_version(kProtocolVersion);
+  join.set_job_id("bench");
+  join.set_node_id(absl::StrFormat("node-%06d", number));
+  join.set_incarnation(number + 1);
+  join.set_connect_seq(1);
+  join.mutable_settings()->set_worker_num(nodes * slots);
+  v1::NodeInfo& node = *join.mutable_node();
+  node.set_role(v1::ROLE_WORKER);
+  node.set_host_name(join.node_id());
+  node.set_machine_id(absl::StrCat("machine-", number));
+  for (uint32_t i = 0; i < slots; ++i) node.add_slots()->set_ring_port(40'000 + i);
+  return event;
+}
+
+// Joins that are ready to be applied, in an order that is nobody's rank order.
+std::vector<Event> Joins(uint32_t nodes, uint32_t slots) {
+  std::vector<Event> joins;
+  joins.reserve(nodes);
+  for (uint32_t i = 0; i < nodes; ++i) {
+    joins.push_back(JoinOf(static_cast<uint32_t>(uint64_t{i} * 7'919 % nodes), nodes, slots));
+  }
+  return joins;
+}
+
+// Of all nodes but the last one: that one closes the round.
+void JoinAllButOne(Core& core, FakeTime& time, const std::vector<Event>& joins) {
+  benchmark::DoNotOptimize(core.Start(time.Read()));
+  for (size_t i = 0; i + 1 < joins.size(); ++i) benchmark::DoNotOptimize(core.Apply(joins[i], time.Read()));
+}
+
+void Heartbeat(benchmark::State& state) {
+  const uint32_t nodes = static_cast<uint32_t>(state.range(0));
+  const std::vector<Event> joins = Joins(nodes, 1);
+  Core core({}, "bench");
+  FakeTime time;
+  JoinAllButOne(core, time, joins);
+  benchmark::DoNotOptimize(core.Apply(joins.back(), time.Read()));
+  std::vector<Event> reports;
+  for (uint32_t i = 0; i < nodes; ++i) {
+    ReportReceived report;
+    report.stream = uint64_t{i} * 7'907 % nodes + 1;
+    report.report.set_heartbeat_seq(i + 1);
+    reports.push_back(std::move(report));
+  }
+  size_t next = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(core.Apply(reports[next], time.Read()));
+    if (++next == reports.size()) next = 0;
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(Heartbeat)->Arg(1'000)->Arg(12'500)->Arg(100'000);
+
+void Join(benchmark::State& state) {
+  const uint32_t nodes = static_cast<uint32_t>(state.range(0));
+  const std::vector<Event> joins = Joins(nodes, 1);
+  for (auto _ : state) {
+    state.PauseTiming();
+    auto core = std::make_unique<Core>(CoreOptions(), "bench");
+    FakeTime time;
+    state.ResumeTiming();
+    JoinAllButOne(*core, time, joins);
+    state.PauseTiming();
+    core.reset();
+    state.ResumeTiming();
+  }
+  state.SetItemsProcessed(state.iterations() * (nodes - 1));
+}
+BENCHMARK(Join)->Arg(1'000)->Arg(12'500)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
+// The last join of all: ranks, peer list, digest, records, and what every node is told.
+void CloseRound(benchmark::State& state) {
+  const uint32_t nodes = static_cast<uint32_t>(state.range(0));
+  const std::vector<Event> joins = Joins(nodes, 8);
+  for (auto _ : state) {
+    state.PauseTiming();
+    auto core = std::make_unique<Core>(CoreOptions(), "bench");
+    FakeTime time;
+    JoinAllButOne(*core, time, joins);
+    state.ResumeTiming();
+    Effects effects = core->Apply(joins.back(), time.Read());
+    state.PauseTiming();
+    benchmark::DoNotOptimize(effects);
+    effects.clear();
+    core.reset();
+    state.ResumeTiming();
+  }
+}
+BENCHMARK(CloseRound)->Arg(125)->Arg(1'000)->Arg(12'500)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace muster::scheduler
