@@ -13,14 +13,15 @@ import processes  # of tests/e2e, which agents.py has put on the path
 _STARTS = 7
 
 
-def _libraries_of_its_own(program, folder):
-    """Copies of a program's shared libraries: so that the scheduler beside it doesn't make an agent's share of the
-    pages look smaller than on a node of its own."""
+def _copies(program, folder):
+    """Copies of a program and its shared libraries, but for libc, which every process has: so that Muster's other
+    programs on this machine don't make an agent's share of the pages look smaller than on a node of its own."""
     folder.mkdir()
     listing = subprocess.run(["ldd", str(program)], check=True, stdout=subprocess.PIPE, text=True).stdout
     for path in re.findall(r"=> (/\S+)", listing):
-        shutil.copy(path, folder)
-    return str(folder)
+        if not path.endswith(("/libc.so.6", "/libm.so.6")):
+            shutil.copy(path, folder)
+    return shutil.copy(program, folder)
 
 
 def _run_ns(pid):
@@ -42,9 +43,11 @@ def _start_until_registered(bench, number):
 
 
 def measure(bench, window):
-    libraries = _libraries_of_its_own(BIN / "ms-scheduler", bench.folder / "lib")
-    bench.start_scheduler("--heartbeat_interval", 2, env={"LD_LIBRARY_PATH": libraries})
-    agent, = bench.start_agents()
+    folder = bench.folder / "copies"
+    program = _copies(BIN / "ms-worker", folder)
+    bench.start_scheduler("--heartbeat_interval", 2)
+    agent = bench.cluster.start("agent", [program, *bench.cluster.agent_words(), "--worker_num", 1, "--", bench.worker],
+                                env={"LD_LIBRARY_PATH": folder})
     bench.notes.wait_for(1, 60)
     keepers = [process.pid for process in processes.descendants(agent.pid) if process.name == "ms-keeper"]
     if len(keepers) != 1:

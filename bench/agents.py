@@ -64,7 +64,7 @@ class Bench:
         self.cluster.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    said_at = staticmethod(said_at)
+    said_at, worker = staticmethod(said_at), WORKER
 
     def start_scheduler(self, *words, name="scheduler", **options):
         return self.cluster.start_scheduler("--worker_num", self.options.agents, "--journal_path", self.journal, *words,

@@ -116,10 +116,12 @@ def main():
     os.environ["MUSTER_BENCH_LOAD"] = "%.2f %.2f %.2f" % os.getloadavg()
     budget = options.budget or (_QUICK_BUDGET_S if options.mode == "quick" else 1e9)
     taken = Taken(time.monotonic() + budget)
-    for group in getattr(plan, options.mode)():
-        if any(options.only in key for key in group.sides):
-            taken.take_group(group)
-    subjects.remove_certificates()
+    try:
+        for group in getattr(plan, options.mode)():
+            if any(options.only in key for key in group.sides):
+                taken.take_group(group)
+    finally:
+        subjects.remove_certificates()
     results = verdicts.Results(taken.results, taken.reasons)
     lines = [] if options.mode == "smoke" else verdicts.judge(results)
     if options.only:

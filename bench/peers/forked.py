@@ -91,8 +91,10 @@ def leave_dns_out():
     switch = tempfile.NamedTemporaryFile("w", prefix="muster-bench-", delete=False)
     switch.write("hosts: files\n")
     switch.close()
-    script = 'mount --bind "$0" /etc/nsswitch.conf && exec "$@"'
+    probe = 'mount --bind "$0" /etc/nsswitch.conf'
+    again = probe + ' && rm "$0" && exec "$@"'  # what is mounted stays
     unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
-    if subprocess.run(unshare + ["sh", "-c", script, switch.name, "true"], stderr=subprocess.DEVNULL).returncode == 0:
+    if subprocess.run(unshare + ["sh", "-c", probe, switch.name], stderr=subprocess.DEVNULL).returncode == 0:
         os.environ["MUSTER_BENCH_NO_DNS"] = "1"
-        os.execvp("unshare", unshare + ["sh", "-c", script, switch.name, sys.executable] + sys.argv)
+        os.execvp("unshare", unshare + ["sh", "-c", again, switch.name, sys.executable] + sys.argv)
+    os.unlink(switch.name)
