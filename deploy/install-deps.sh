@@ -5,6 +5,7 @@
 #   deploy/install-deps.sh           what the programs are built with
 #   deploy/install-deps.sh --run     ... and PyTorch for a first job, unless the user's python3 has it
 #   deploy/install-deps.sh --tests   ... and what the tests need
+#   deploy/install-deps.sh --bench   ... and what the benchmark measures beside us and draws with
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache pkg-config libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc
@@ -13,16 +14,18 @@ packages=(g++ cmake ninja-build ccache pkg-config libgrpc++-dev libgrpc-dev prot
 torch_packages=(python3-torch python3-sklearn)
 test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev python3-pytest python3-venv python3-grpcio
   python3-protobuf python3-cryptography openssl iptables iproute2 strace procps util-linux git user-mode-linux)
+bench_packages=(libbenchmark-dev etcd-server etcd-client python3-matplotlib python3-venv)
 
 for option in "$@"; do
   case $option in
     --tests) packages+=("${torch_packages[@]}" "${test_packages[@]}") ;;
+    --bench) packages+=("${bench_packages[@]}") ;;
     --run)
       if ! python3 -c 'import sklearn, torch, torch.distributed as d; assert d.is_gloo_available()' 2>/dev/null; then
         packages+=("${torch_packages[@]}")
       fi ;;
     *)
-      echo "install-deps.sh: unknown option '$option'; known: --run, --tests" >&2
+      echo "install-deps.sh: unknown option '$option'; known: --run, --tests, --bench" >&2
       exit 2 ;;
   esac
 done

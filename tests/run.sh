@@ -9,12 +9,13 @@
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
-stages=(style unit sim e2e asan fuzz tsan)
+stages=(style unit sim e2e bench asan fuzz tsan)
 # What each stage is for:
 #   style  clang-format
 #   unit   unit, golden and contract tests, release build
 #   sim    the simulation's share for each change
 #   e2e    real processes, PyTorch 2.13 and Debian's 1.13, MindSpore 2.10.0
+#   bench  the benchmark at a small size: that it runs, whatever its figures
 #   asan   unit, golden and contract tests, built by clang (for -Wthread-safety) with AddressSanitizer and
 #          UndefinedBehaviorSanitizer; with --long the end-to-end tests as well
 #   fuzz   libFuzzer on what reads foreign bytes: 5 minutes over all targets, with --long an hour for each
@@ -40,7 +41,7 @@ for stage in "${chosen[@]}"; do
 done
 if ((${#chosen[@]} == 0)); then
   chosen=("${stages[@]}")
-  ((is_long)) || chosen=(style unit sim e2e asan fuzz)
+  ((is_long)) || chosen=(style unit sim e2e bench asan fuzz)
 fi
 
 jobs=$(nproc)
@@ -160,6 +161,10 @@ stage_e2e() {
   # Once more over mutual TLS: what a job and its recovery are made of.
   MUSTER_BIN=$root/build/bin MUSTER_E2E_TLS=1 run_pytest e2e_tls \
     -k '(test_recovery or test_jobs or test_quick_job or test_quiet or test_kills) and not torch-1.13'
+}
+
+stage_bench() {
+  check "benchmark at a small size" quietly bash bench/run.sh --smoke
 }
 
 # The end-to-end tests mostly wait: what they leave of the processors builds the next stage, and nothing but that.

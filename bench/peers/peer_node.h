@@ -1,0 +1,81 @@
+// What peer_load does with each peer: one node, which forms a round together with all the others and then sends
+// heartbeats. Every node has a connection of its own, over the gRPC library that Muster's own load generator uses.
+#pragma once
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace muster::bench {
+
+using Clock = std::chrono::steady_clock;
+
+// What all nodes add to, from gRPC's threads.
+class Tally {
+ public:
+  void Formed() { ++formed_; }
+  void Failed(const std::string& why);
+  void Answered(Clock::time_point sent);
+
+  int formed() const { return formed_; }
+  int failed() const { return failed_; }
+  std::vector<double> answers_ms() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<double> answers_ms_;
+  std::atomic<int> formed_ = 0;
+  std::atomic<int> failed_ = 0;
+};
+
+class Node {
+ public:
+  virtual ~Node() = default;
+  // Joins. Says Formed() to the tally once it holds its place, or Failed(). Called once.
+  virtual void Join() = 0;
+  // After Formed(): one heartbeat, unless the last one is still unanswered.
+  virtual void Beat() = 0;
+  // Ends what runs; nothing is told to the tally afterwards.
+  virtual void Leave() = 0;
+};
+
+using Bytes = std::string;
+
+// One connection: calls by name with serialised messages. Callbacks come from gRPC's threads.
+class Connection {
+ public:
+  explicit Connection(const std::string& target);
+  // `done` gets the answer, or why there is none.
+  void Call(const std::string& method, const Bytes& request, std::function<void(grpc::Status, Bytes)> done);
+
+  // A stream in both directions, one message under way at a time.
+  class Stream;
+  std::shared_ptr<Stream> Open(const std::string& method, std::function<void(Bytes)> on_message,
+                               std::function<void(grpc::Status)> on_end);
+
+ private:
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;
+};
+
+class Connection::Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual void Send(const Bytes& message) = 0;  // the last message has been answered, or this is the first
+  virtual void Cancel() = 0;
+};
+
+// What a node tells of itself when it joins: as much as an agent of Muster.
+inline constexpr int kNodeInfoBytes = 200;
+
+// The nodes 0 to `count` - 1 of one round.
+std::vector<std::unique_ptr<Node>> EtcdNodes(const std::string& target, int count, Tally* tally);
+std::vector<std::unique_ptr<Node>> TorchftNodes(const std::string& target, int count, Tally* tally);
+
+}  // namespace muster::bench

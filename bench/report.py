@@ -1,0 +1,112 @@
+"""RESULTS.md: the verdicts, every figure, machine, versions and commands."""
+
+import os
+import platform
+import statistics
+import subprocess
+import sys
+
+FIELDS = (("seconds", "s"), ("stopped_seconds", "s to stopped"), ("restarted_seconds", "s to restarted"),
+          ("join_p99_ms", "ms p99 join"), ("answer_p50_ms", "ms p50 answer"),
+          ("answer_p99_ms", "ms p99 answer"), ("server_cpu_seconds", "server CPU s"), ("heartbeats", "heartbeats"),
+          ("generator_cpu_seconds", "generator CPU s"), ("server_rss_mb", "server MB"), ("wire_bytes", "bytes"),
+          ("pss_mb", "MB PSS"), ("cpu_percent", "% CPU"), ("start_ms", "ms start"), ("down_seconds", "s down"),
+          ("rank_changes", "rank changes"), ("failed", "failed"))
+
+
+def table(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+
+
+def verdict_rows(lines):
+    return table(("what", "target", "found", "verdict"), lines)
+
+
+def _figures(taken):
+    rows = []
+    for key, results in taken.items():
+        if key.startswith("core/"):
+            continue
+        parts = []
+        for field, unit in FIELDS:
+            values = [result[field] for result in results if result.get(field) is not None]
+            if values and not (field == "failed" and not any(values)):
+                spread = " (%.3g–%.3g)" % (min(values), max(values)) if len(values) > 1 and field == "seconds" else ""
+                parts.append("%.4g%s %s" % (statistics.median(values), spread, unit))
+        if any(result.get("at_least") for result in results):
+            parts.append("gave up: took longer")
+        rows.append((key, len(results), ", ".join(parts)))
+    return table(("measure/subject/variant", "runs", "medians (least–most)"), rows)
+
+
+def _core_figures(taken):
+    runs = taken.get("core/muster/plain", [])
+    if not runs:
+        return []
+    rows = [(name, "%.4g ms" % run["ms"], "%.3g/s" % run["rate"] if run["rate"] else "")
+            for name, run in runs[0].items()]
+    return ["", "Core, first run:", ""] + table(("benchmark", "an iteration", "rate"), rows)
+
+
+def _output_of(*words):
+    try:
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _version_in(python, package):
+    return _output_of(python, "-c", "import importlib.metadata as m; print(m.version('%s'))" % package)
+
+
+def _processor():
+    with open("/proc/cpuinfo") as file:
+        names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    return "%d × %s" % (os.cpu_count(), names[0] if names else platform.machine())
+
+
+def _memory_gb():
+    with open("/proc/meminfo") as file:
+        return int(file.readline().split()[1]) / 2**20
+
+
+def machine(root):
+    """What it ran on and with, as lines of a list."""
+    torch = os.environ.get("MUSTER_BENCH_TORCH_PYTHON", "")
+    mindspore = os.environ.get("MUSTER_BENCH_MINDSPORE_PYTHON", "")
+    versions = [
+        ("commit", _output_of("git", "-C", str(root), "describe", "--always", "--dirty")),
+        ("processor", _processor()), ("memory", "%.0f GB" % _memory_gb()),
+        ("kernel", platform.release()),
+        ("system", platform.freedesktop_os_release().get("PRETTY_NAME", "")),
+        ("compiler", _output_of("c++", "--version").split("\n")[0]),
+        ("gRPC", _output_of("pkg-config", "--modversion", "grpc++")),
+        ("somaxconn", _output_of("sysctl", "-n", "net.core.somaxconn")),
+        ("file limit", _output_of("sh", "-c", "ulimit -Hn")),
+        ("load when it began", os.environ.get("MUSTER_BENCH_LOAD", "")),
+        ("etcd", _output_of("etcd", "--version").split("\n")[0]),
+        ("PyTorch", torch and _version_in(torch, "torch")),
+        ("torchft", os.environ.get("MUSTER_BENCH_TORCHFT_VERSION", "")),
+        ("MindSpore", mindspore and _version_in(mindspore, "mindspore")),
+        ("Python", sys.version.split()[0]),
+    ]
+    return ["- %s: %s" % item for item in versions if item[1]]
+
+
+def write(path, root, mode, runs, lines, results, reasons, commands, plots):
+    """`runs`: how often was measured, in words. `commands`: {key: [command lines of its first run]}."""
+    text = ["# Results", "",
+            "Written by `bash bench/run.sh --%s`; what it means stands in README.md beside it. %s" % (mode, runs), ""]
+    text += verdict_rows(lines)
+    text += ["", "## Machine and versions", ""] + machine(root)
+    for plot in plots:
+        text += ["", "![%s](%s)" % (plot, plot)]
+    text += ["", "## All figures", ""] + _figures(results) + _core_figures(results)
+    if reasons:
+        text += ["", "## Not run", ""] + ["- %s: %s" % item for item in reasons.items()]
+    text += ["", "## Commands", "", "One run of each, without what started before it:", "", "```"]
+    text += [line for key in results for line in ["# " + key] + commands.get(key, [])]
+    text += ["```", ""]
+    path.write_text("\n".join(text))
