@@ -26,7 +26,7 @@ def start(cluster, command, nodes=2, slots=2, *words):
 
 def below(agent):
     """Everything that an agent's keeper has started, grandchildren too."""
-    return [process for process in processes.descendants(agent.pid) if process.name not in ("ms-keeper", "ms-worker")]
+    return [process for process in processes.descendants(agent.pid) if process.name not in ("ms-keeper", "ms-keeper-files", "ms-keeper-relay", "ms-worker")]
 
 
 def ignores(pid, number):
