@@ -19,6 +19,10 @@ void FileHelper::Remove(const std::string& path, Answer answer) {
   Ask(RemoveRequest{path}, {0, 0, false, path, std::move(answer)});
 }
 
+void FileHelper::WriteFile(const std::string& path, const std::string& content) {
+  Ask(WriteRequest{path, content}, {0, content.size(), false, path, {}});
+}
+
 void FileHelper::ReadErrorFile(const std::string& path, Answer answer) {
   Ask(ReadErrorFileRequest{path}, {0, 0, false, path, std::move(answer)});
 }
@@ -59,6 +63,7 @@ void FileHelper::Ask(const FileRequest& content, Request request) {
     return;
   }
   if (unanswered_.empty()) asked_ms_ = BootTimeMs();
+  if (request.log == 0) unwritten_bytes_ += request.bytes;
   unanswered_.push_back(std::move(request));
   channel_.Send(Encode(content));
   UpdateWatch();
@@ -142,6 +147,9 @@ void FileHelper::SayWhatIsMissing(int64_t now_ms) {
       is_dead_ ? "the process that writes it had ended"
                : absl::StrCat("its file system has not answered for ", (now_ms - asked_ms_) / 1000, " s");
   std::map<std::string, uint64_t> missing;
+  for (const Request& request : unanswered_) {
+    if (request.log == 0 && request.bytes != 0) say_(absl::StrCat(request.path, " was not written: ", why));
+  }
   for (const auto& [number, log] : logs_) missing[log.path] += log.unwritten + log.dropped;
   for (const auto& [path, bytes] : missing) {
     if (bytes != 0) say_(absl::StrCat(bytes, " bytes of output were not written to ", path, ": ", why));

@@ -38,6 +38,7 @@ class FileHelper {
 
   // Each `answer` is called once, maybe at once if the helper has died; what it touches must outlive this.
   void Remove(const std::string& path, Answer answer);
+  void WriteFile(const std::string& path, const std::string& content);  // what goes wrong is said
   void ReadErrorFile(const std::string& path, Answer answer);
   uint32_t OpenLog(const std::string& path, bool begins, Answer answer);
   void Append(uint32_t log, std::string_view bytes);
@@ -59,7 +60,7 @@ class FileHelper {
   void Pump();
   int fd() const { return channel_.fd(); }
 
-  // For the end: a line for each log that lacks something.
+  // For the end: a line for each log that lacks something, and for each file that isn't written.
   void SayWhatIsMissing(int64_t now_ms);
 
  private:

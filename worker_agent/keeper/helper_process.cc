@@ -11,14 +11,16 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <string>
-#include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/file_io.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/channel.h"
 #include "worker_agent/keeper/error_file.h"
@@ -51,6 +53,11 @@ class FileServant {
   std::string Do(const RemoveRequest& remove) {
     ::unlink(remove.path.c_str());
     return {};
+  }
+  std::string Do(const WriteRequest& write) {
+    std::error_code ignored;  // WriteFileAtomically tells what is wrong, if anything
+    std::filesystem::create_directories(std::filesystem::path(write.path).parent_path(), ignored);
+    return std::string(WriteFileAtomically(write.path, write.content, 0644).message());
   }
   std::string Do(const ReadErrorFileRequest& read) { return ReadErrorFile(read.path); }
 

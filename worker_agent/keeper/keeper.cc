@@ -301,6 +301,10 @@ void Keeper::Stop(const ProcessKey& key) { impl_->Stop(key); }
 void Keeper::KillAll() { impl_->KillAll(); }
 void Keeper::Forward(int signal) { impl_->Send(ForwardCommand{signal}); }
 void Keeper::SetFence(std::optional<int64_t> boottime_ms) { impl_->SetFence(boottime_ms); }
+void Keeper::RemoveFile(const std::string& path) { impl_->Send(RemoveFileCommand{path}); }
+void Keeper::WriteFile(const std::string& path, const std::string& content) {
+  impl_->Send(WriteFileCommand{path, content});
+}
 void Keeper::SetFarewell(const FarewellCommand& command) { impl_->Send(command); }
 
 void Keeper::Spare(int64_t pid) { Spared().insert(static_cast<pid_t>(pid)); }

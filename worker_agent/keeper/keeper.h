@@ -149,6 +149,11 @@ class Keeper {
   void SetFence(std::optional<int64_t> boottime_ms);
   void SetFarewell(const FarewellCommand& command);
 
+  // For files beside the logs, in this order with them. The folder is made, the file is written as by
+  // WriteFileAtomically, and what goes wrong is told on stderr. The destructor waits for it for a few seconds.
+  void RemoveFile(const std::string& path);
+  void WriteFile(const std::string& path, const std::string& content);
+
   // SIGKILL to every descendant of the calling process until none is left; reaps them. For the agent, after KeeperLost.
   // Blocks; gives up after 10 s (a process that hangs in a driver can't be killed).
   static void KillAllDescendants();

@@ -39,6 +39,7 @@ constexpr size_t kMaxUnreadBytes =
 constexpr int64_t kLastOutputMs = 2000;       // for what the terminal hasn't taken when the agent ends
 constexpr int64_t kLastOutputOfDeadMs = 100;  // the same when it died: the farewell must not wait
 constexpr int64_t kLastLogMs = 4000;          // for what the log files' disk hasn't taken
+constexpr int64_t kLastLogOfHungMs = 1000;    // the same if it hangs
 constexpr int64_t kAgentDeathMs = 10'000;     // between a broken socket and the agent's death
 
 class KeeperProcess {
@@ -60,6 +61,8 @@ class KeeperProcess {
   void Obey(SetFenceCommand& command);
   void Obey(FarewellCommand& command) { farewell_ = std::move(command); }
   void Obey(EndCommand&) { End(Ending::kInOrder); }
+  void Obey(RemoveFileCommand& command) { logs_.Remove(command.path, {}); }
+  void Obey(WriteFileCommand& command) { logs_.WriteFile(command.path, command.content); }
   void Obey(PingCommand&) { channel_.Send(Encode(Pong{})); }
   void Say(const std::string& line) { live_.error().Write(absl::StrCat("ms-worker: ", line, "\n"), BootTimeMs()); }
 
@@ -223,8 +226,9 @@ void KeeperProcess::FlushLastOutput(int64_t patience_ms) {
 }
 
 void KeeperProcess::FlushLogs() {
-  const int64_t deadline_ms = BootTimeMs() + kLastLogMs;
-  while (logs_.has_unanswered() && !logs_.IsHung(BootTimeMs()) && BootTimeMs() < deadline_ms) {
+  const int64_t begin_ms = BootTimeMs();
+  while (logs_.has_unanswered() &&
+         BootTimeMs() < begin_ms + (logs_.IsHung(BootTimeMs()) ? kLastLogOfHungMs : kLastLogMs)) {
     pollfd ready{logs_.fd(), POLLIN | POLLOUT, 0};
     if (!logs_.has_unsent()) ready.events = POLLIN;
     ::poll(&ready, 1, 20);

@@ -124,6 +124,14 @@ void Fields(A&, EndCommand&) {}
 template <typename A>
 void Fields(A&, PingCommand&) {}
 template <typename A>
+void Fields(A& a, RemoveFileCommand& remove) {
+  a(remove.path);
+}
+template <typename A>
+void Fields(A& a, WriteFileCommand& write) {
+  a(write.path), a(write.content);
+}
+template <typename A>
 void Fields(A& a, ForwardCommand& forward) {
   a(forward.signal);
 }
@@ -172,6 +180,10 @@ void Fields(A& a, CloseLogRequest& close) {
 template <typename A>
 void Fields(A& a, RemoveRequest& remove) {
   a(remove.path);
+}
+template <typename A>
+void Fields(A& a, WriteRequest& write) {
+  a(write.path), a(write.content);
 }
 template <typename A>
 void Fields(A& a, ReadErrorFileRequest& read) {

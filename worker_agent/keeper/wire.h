@@ -39,9 +39,17 @@ struct SetFenceCommand {
 struct EndCommand {};
 // To be answered by a Pong.
 struct PingCommand {};
+struct RemoveFileCommand {
+  std::string path;
+};
+struct WriteFileCommand {
+  std::string path;
+  std::string content;
+};
 
-using KeeperCommand = std::variant<StartCommand, StopCommand, StopAllCommand, KillAllCommand, ForwardCommand,
-                                   SetFenceCommand, FarewellCommand, EndCommand, PingCommand>;
+using KeeperCommand =
+    std::variant<StartCommand, StopCommand, StopAllCommand, KillAllCommand, ForwardCommand, SetFenceCommand,
+                 FarewellCommand, EndCommand, PingCommand, RemoveFileCommand, WriteFileCommand>;
 
 // What the keeper asks of the processes that touch files for it (file_helper.h). Each request is answered by one frame,
 // which is a text, in the order of the requests.
@@ -60,11 +68,16 @@ struct CloseLogRequest {
 struct RemoveRequest {
   std::string path;
 };
+struct WriteRequest {
+  std::string path;
+  std::string content;
+};  // answer: why it couldn't be written, or empty
 struct ReadErrorFileRequest {
   std::string path;
 };  // answer: as ReadErrorFile
 
-using FileRequest = std::variant<OpenLogRequest, AppendRequest, CloseLogRequest, RemoveRequest, ReadErrorFileRequest>;
+using FileRequest =
+    std::variant<OpenLogRequest, AppendRequest, CloseLogRequest, RemoveRequest, WriteRequest, ReadErrorFileRequest>;
 
 // One frame's content, without the length.
 std::string Encode(const KeeperCommand& command);

@@ -236,7 +236,7 @@ void AgentLoop::Do(const Launch& effect) {
   narrator_.ClearProgress();
   for (const std::string& notice : plan->notices) Log(LogLevel::kInfo, notice);
   if (!options_.log_dir.empty() && effect.desired.restart_count() == 0) {
-    unlink(absl::StrCat(options_.log_dir, "/failure.json").c_str());  // of an earlier run
+    keeper_->RemoveFile(FailureFile(options_.log_dir));  // of an earlier run
   }
   followers_.merge(plan->followers);
   for (const ProcessSpec& spec : plan->specs) keeper_->Start(spec);
@@ -296,6 +296,12 @@ void AgentLoop::Do(const Finish& effect) {
   exit_code_ = effect.exit_code;
   has_outcome_ = effect.outcome.succeeded() || effect.outcome.has_cause();
   if (options_.log_dir.empty() || !effect.outcome.has_cause()) return;
+  if (!is_keeper_lost_) {
+    // In its place: a file system that hangs shall not hang this.
+    keeper_->WriteFile(FailureFile(options_.log_dir),
+                       FailureText(options_.agent.job_id, farewell_.run(), effect.outcome));
+    return;
+  }
   const absl::Status written =
       WriteFailureFile(options_.log_dir, options_.agent.job_id, farewell_.run(), effect.outcome);
   if (!written.ok()) Log(LogLevel::kWarning, std::string(written.message()));

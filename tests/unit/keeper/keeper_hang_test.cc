@@ -164,6 +164,18 @@ TEST_F(KeeperHang, TheEndWaitsABoundedTimeAndSaysWhatIsMissing) {
   EXPECT_TRUE(HelpersNamed("ms-keeper-files").empty());
 }
 
+TEST_F(KeeperHang, FilesBesideTheLogsAreWrittenInOrderAndHoldUpNobody) {
+  TestKeeper& keeper = *piped_.keeper;
+  const std::string path = folder_.Path("logs/failure.json");
+  keeper->WriteFile(path, "old");
+  Hang();
+  keeper->RemoveFile(path);
+  keeper->WriteFile(path, "new");
+  Thaw();
+  EXPECT_EQ(piped_.EndAndRead(), "");
+  EXPECT_EQ(ReadWholeFile(path), "new");
+}
+
 TEST_F(KeeperHang, AStandardOutputThatIsAFileMayHangToo) {
   const UniqueFd file(::open(folder_.Path("out").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   std::optional<TestKeeper> keeper;

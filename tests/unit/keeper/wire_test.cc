@@ -60,6 +60,8 @@ TEST(Wire, OtherCommands) {
   CommandRoundTrip(KillAllCommand{});
   CommandRoundTrip(EndCommand{});
   CommandRoundTrip(PingCommand{});
+  EXPECT_EQ(CommandRoundTrip(RemoveFileCommand{"/r"}).path, "/r");
+  EXPECT_EQ(CommandRoundTrip(WriteFileCommand{"/w", "text"}).content, "text");
 }
 
 TEST(Wire, FileRequests) {
