@@ -53,6 +53,8 @@ def test_a_death_is_noticed_and_the_agents_end(cluster, disk, measured):
     agents[0].expect_said(r"bytes of output were not written to \S+worker_0.log: its file system has not answered")
     agents[0].expect_said(r"failure.json was not written: its file system has not answered")
     disk.thaw()
+    scheduler.send(signal.SIGTERM)
+    scheduler.wait(20)
     cluster.expect_nothing_left(5)
 
 
