@@ -26,7 +26,8 @@ def start(cluster, command, nodes=2, slots=2, *words):
 
 def below(agent):
     """Everything that an agent's keeper has started, grandchildren too."""
-    return [process for process in processes.descendants(agent.pid) if process.name not in ("ms-keeper", "ms-worker")]
+    own = ("ms-keeper", "ms-keeper-files", "ms-keeper-relay", "ms-worker")
+    return [process for process in processes.descendants(agent.pid) if process.name not in own]
 
 
 def ignores(pid, number):

@@ -9,7 +9,7 @@
 namespace muster::agent {
 
 // The inner message, clean and at most kMaxErrorMessageBytes; empty if there is no such file or nothing of use in it.
-// At most 64 KiB are read. Never blocks.
+// At most 64 KiB are read. Blocks where the file system does: for the helper.
 std::string ReadErrorFile(const std::string& path);
 
 // The same from the file's content, which may be cut short at its end.

@@ -20,7 +20,9 @@
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/channel.h"
 #include "worker_agent/keeper/descendants.h"
+#include "worker_agent/keeper/helper_process.h"
 #include "worker_agent/keeper/keeper_process.h"
+#include "worker_agent/keeper/keeper_pulse.h"
 #include "worker_agent/keeper/unique_fd.h"
 #include "worker_agent/keeper/wire.h"
 
@@ -28,7 +30,9 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kMaxUnsentBytes = 256 * 1024 * 1024;  // a keeper that takes nothing for so long is broken
-constexpr int64_t kEndPatienceMs = 5000;
+constexpr int64_t kEndPatienceMs = 8000;               // above what the keeper itself waits for a terminal and a disk
+constexpr int64_t kLosePatienceMs = 2000;
+constexpr int64_t kHelpersPatienceMs = 2000;  // for all: what is left to do then hangs or nearly so
 constexpr absl::Duration kKillPatience = absl::Seconds(10);
 
 // Children of the agent's own. One set for the process, since KillAllDescendants is about the process.
@@ -57,7 +61,13 @@ bool HasOneThread() {
 
 class Keeper::Impl {
  public:
-  Impl(UniqueFd socket, pid_t pid) : channel_(std::move(socket)), pid_(pid), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+  Impl(UniqueFd socket, pid_t pid, std::vector<pid_t> helpers, absl::Duration stop_timeout)
+      : channel_(std::move(socket)),
+        pid_(pid),
+        helpers_(std::move(helpers)),
+        stop_timeout_ms_(absl::ToInt64Milliseconds(stop_timeout)),
+        epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+    Spared().insert(helpers_.begin(), helpers_.end());
     UpdateWatch();
   }
 
@@ -67,19 +77,28 @@ class Keeper::Impl {
 
   void Send(const KeeperCommand& command) { SendFrame(Encode(command)); }
   void Start(const ProcessSpec& spec);
+  void Stop(const ProcessKey& key);
+  void StopAll();
+  void KillAll();
+  void SetFence(std::optional<int64_t> boottime_ms);
   std::vector<KeeperEvent> Poll();
   void End();
 
  private:
   void SendFrame(const std::string& frame);
   void UpdateWatch();
+  void LookAtPulse(std::vector<KeeperEvent>& events);
   void Lose();
   bool ReapKeeper();
+  void EndHelpers();
 
   Channel channel_;
   const pid_t pid_;
+  std::vector<pid_t> helpers_;  // not reaped
+  const int64_t stop_timeout_ms_;
   UniqueFd epoll_;
   std::vector<KeeperEvent> own_events_;  // answers that needed no keeper
+  KeeperPulse pulse_;
   uint32_t fence_falls_seen_ = 0;
   uint32_t watched_events_ = 0;
   bool is_lost_ = false;
@@ -97,6 +116,26 @@ void Keeper::Impl::Start(const ProcessSpec& spec) {
   ended.ended_boottime_ms = BootTimeMs();
   own_events_.push_back(ended);
   UpdateWatch();
+}
+
+void Keeper::Impl::Stop(const ProcessKey& key) {
+  pulse_.MustEndBy(BootTimeMs() + stop_timeout_ms_);
+  Send(StopCommand{key});
+}
+
+void Keeper::Impl::StopAll() {
+  pulse_.MustEndBy(BootTimeMs() + stop_timeout_ms_);
+  Send(StopAllCommand{});
+}
+
+void Keeper::Impl::KillAll() {
+  pulse_.MustEndBy(BootTimeMs());
+  Send(KillAllCommand{});
+}
+
+void Keeper::Impl::SetFence(std::optional<int64_t> boottime_ms) {
+  pulse_.SetFence(boottime_ms);
+  Send(SetFenceCommand{boottime_ms});
 }
 
 void Keeper::Impl::SendFrame(const std::string& frame) {
@@ -129,10 +168,16 @@ std::vector<KeeperEvent> Keeper::Impl::Poll() {
       is_open = false;
       break;
     }
+    if (std::holds_alternative<Pong>(*event)) {
+      if (pulse_.Heard()) events.push_back(KeeperAnswers{});
+      continue;
+    }
     if (std::holds_alternative<FenceFell>(*event)) ++fence_falls_seen_;
     events.push_back(*std::move(event));
   }
-  if (!is_open) {
+  if (is_open) {
+    LookAtPulse(events);
+  } else {
     Lose();
     events.push_back(KeeperLost{});
   }
@@ -140,12 +185,42 @@ std::vector<KeeperEvent> Keeper::Impl::Poll() {
   return events;
 }
 
+void Keeper::Impl::LookAtPulse(std::vector<KeeperEvent>& events) {
+  const int64_t now_ms = BootTimeMs();
+  switch (pulse_.Look(now_ms)) {
+    case KeeperPulse::Finding::kNone:
+      break;
+    case KeeperPulse::Finding::kSilent:
+      events.push_back(KeeperSilent{});
+      break;
+    case KeeperPulse::Finding::kGiveUp:
+      Lose();
+      events.push_back(KeeperLost{});
+      return;
+  }
+  if (pulse_.WantsPing(now_ms)) Send(PingCommand{});
+}
+
 void Keeper::Impl::Lose() {
   is_lost_ = true;
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, channel_.fd(), nullptr);
   ::kill(pid_, SIGKILL);  // not reaped yet, so the number is still its own
-  ::waitpid(pid_, nullptr, 0);
-  is_reaped_ = true;
+  // Not for ever: nothing that hangs may hang the agent too. KillAllDescendants follows.
+  const int64_t deadline_ms = BootTimeMs() + kLosePatienceMs;
+  while (!ReapKeeper() && BootTimeMs() < deadline_ms) ::poll(nullptr, 0, 1);
+  EndHelpers();
+}
+
+void Keeper::Impl::EndHelpers() {
+  const int64_t deadline_ms = BootTimeMs() + kHelpersPatienceMs;
+  for (auto it = helpers_.begin(); it != helpers_.end();) {
+    if (EndHelper(*it, deadline_ms)) {
+      Spared().erase(*it);
+      it = helpers_.erase(it);
+    } else {
+      ++it;  // it dies when its file system answers; until then nobody waits for it
+    }
+  }
 }
 
 bool Keeper::Impl::ReapKeeper() {
@@ -171,7 +246,7 @@ void Keeper::Impl::End() {
     is_open = channel_.Receive(frames);
   }
   while (!ReapKeeper() && BootTimeMs() < deadline_ms) ::poll(nullptr, 0, 1);
-  if (is_reaped_ && !is_open) return;
+  if (is_reaped_ && !is_open) return EndHelpers();
   Lose();
   KillDescendantsUntilNone(Spared(), kKillPatience);
 }
@@ -195,13 +270,23 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& optio
   sigset_t before;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &before);
-  const pid_t pid = ::fork();
-  if (pid == 0) RunKeeper(std::move(keepers), std::move(watch), options);
+  absl::StatusOr<KeeperHelpers> helpers = KeeperHelpers::Fork();
+  pid_t pid = -1;
+  if (helpers.ok()) {
+    pid = ::fork();
+    if (pid == 0) {
+      helpers->TakeStandardStreams();
+      RunKeeper({std::move(keepers), std::move(helpers->logs.socket), std::move(helpers->files.socket)},
+                std::move(watch), options);
+    }
+  }
   const int fork_error = errno;
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   errno = fork_error;
+  if (!helpers.ok()) return helpers.status();
   if (pid < 0) return failed("fork");
-  return std::unique_ptr<Keeper>(new Keeper(std::make_unique<Impl>(std::move(ours), pid)));
+  return std::unique_ptr<Keeper>(
+      new Keeper(std::make_unique<Impl>(std::move(ours), pid, helpers->pids(), options.stop_timeout)));
 }
 
 Keeper::Keeper(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -211,11 +296,15 @@ int Keeper::fd() const { return impl_->fd(); }
 int64_t Keeper::pid() const { return impl_->pid(); }
 std::vector<KeeperEvent> Keeper::Poll() { return impl_->Poll(); }
 void Keeper::Start(const ProcessSpec& spec) { impl_->Start(spec); }
-void Keeper::StopAll() { impl_->Send(StopAllCommand{}); }
-void Keeper::Stop(const ProcessKey& key) { impl_->Send(StopCommand{key}); }
-void Keeper::KillAll() { impl_->Send(KillAllCommand{}); }
+void Keeper::StopAll() { impl_->StopAll(); }
+void Keeper::Stop(const ProcessKey& key) { impl_->Stop(key); }
+void Keeper::KillAll() { impl_->KillAll(); }
 void Keeper::Forward(int signal) { impl_->Send(ForwardCommand{signal}); }
-void Keeper::SetFence(std::optional<int64_t> boottime_ms) { impl_->Send(SetFenceCommand{boottime_ms}); }
+void Keeper::SetFence(std::optional<int64_t> boottime_ms) { impl_->SetFence(boottime_ms); }
+void Keeper::RemoveFile(const std::string& path) { impl_->Send(RemoveFileCommand{path}); }
+void Keeper::WriteFile(const std::string& path, const std::string& content) {
+  impl_->Send(WriteFileCommand{path, content});
+}
 void Keeper::SetFarewell(const FarewellCommand& command) { impl_->Send(command); }
 
 void Keeper::Spare(int64_t pid) { Spared().insert(static_cast<pid_t>(pid)); }

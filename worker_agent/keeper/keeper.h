@@ -1,5 +1,10 @@
 // The keeper: the small single-threaded process beside each agent that starts, watches and ends the training processes.
 //
+// It touches no file that a user names: a file system that hangs would hang it, and with it the watch over the
+// processes and the fence. Helpers, processes as well, do that in its place (file_helper.h); also for a stdout or
+// stderr that is a file. Processes rather than threads: nothing can end a process of which one thread hangs in a file
+// system.
+//
 // Forked before any thread exists (before gRPC starts). Own session, named ms-keeper, child subreaper, so that every
 // descendant of a training process stays within its reach. It drains the processes' output into log files and the
 // terminal, keeps the last lines, and, when the agent dies, kills every descendant and runs the farewell command.
@@ -44,6 +49,7 @@ struct ProcessSpec {
   std::vector<std::string> env;   // NAME=VALUE, the whole environment
   std::string working_directory;  // empty: the agent's
   std::string log_path;           // appended to, created with its folder; empty: none
+  bool begins_log = false;        // a log that is there is of an earlier run and is removed
   bool passes_output = false;     // bytes go on unchanged to the agent's own stdout and stderr
   std::string prefix;             // if not empty (and passes_output is not set), lines go to stdout with it
   bool inherits_stdin = false;    // else /dev/null
@@ -73,11 +79,19 @@ struct Ended {
 // The fence's deadline passed: the processes are being stopped.
 struct FenceFell {};
 
-// The keeper itself has died or closed its end. Everything it had started is to be treated as ended by
+// The answer to a ping; Poll keeps it to itself.
+struct Pong {};
+
+// The keeper itself has died or closed its end, or was given up. Everything it had started is to be treated as ended by
 // KillAllDescendants, which the agent calls next.
 struct KeeperLost {};
 
-using KeeperEvent = std::variant<Started, Ended, FenceFell, KeeperLost>;
+// The keeper has answered no ping for some seconds: it is stopped, or the machine leaves it no time. Told once, and
+// once more when it answers.
+struct KeeperSilent {};
+struct KeeperAnswers {};
+
+using KeeperEvent = std::variant<Started, Ended, FenceFell, Pong, KeeperLost, KeeperSilent, KeeperAnswers>;
 
 struct KeeperOptions {
   int stop_signal = 15;
@@ -111,7 +125,9 @@ class Keeper {
   int fd() const;
   int64_t pid() const;
 
-  // Never blocks; takes what has come.
+  // Takes what has come, and sees whether the keeper still answers: to be called at least every kPollInterval. Doesn't
+  // block, but for the few seconds in which a keeper that is lost or given up is buried.
+  static constexpr absl::Duration kPollInterval = absl::Seconds(1);
   std::vector<KeeperEvent> Poll();
 
   // Each of these is a message to the keeper; they are carried out in order and never block (what the socket doesn't
@@ -132,6 +148,11 @@ class Keeper {
   // disarmed (nullopt) before. Works also while the agent hangs.
   void SetFence(std::optional<int64_t> boottime_ms);
   void SetFarewell(const FarewellCommand& command);
+
+  // For files beside the logs, in this order with them. The folder is made, the file is written as by
+  // WriteFileAtomically, and what goes wrong is told on stderr. The destructor waits for it for a few seconds.
+  void RemoveFile(const std::string& path);
+  void WriteFile(const std::string& path, const std::string& content);
 
   // SIGKILL to every descendant of the calling process until none is left; reaps them. For the agent, after KeeperLost.
   // Blocks; gives up after 10 s (a process that hangs in a driver can't be killed).

@@ -1,7 +1,5 @@
 #include "worker_agent/keeper/keeper_process.h"
 
-#include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -20,13 +18,15 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/channel.h"
 #include "worker_agent/keeper/farewell.h"
+#include "worker_agent/keeper/file_helper.h"
 #include "worker_agent/keeper/output.h"
+#include "worker_agent/keeper/own_process.h"
 #include "worker_agent/keeper/poller.h"
-#include "worker_agent/keeper/process_title.h"
 #include "worker_agent/keeper/supervisor.h"
 #include "worker_agent/keeper/wire.h"
 
@@ -38,11 +38,13 @@ constexpr size_t kMaxUnreadBytes =
     64 * 1024 * 1024;                         // an agent that takes no answers gets no more commands carried out
 constexpr int64_t kLastOutputMs = 2000;       // for what the terminal hasn't taken when the agent ends
 constexpr int64_t kLastOutputOfDeadMs = 100;  // the same when it died: the farewell must not wait
+constexpr int64_t kLastLogMs = 4000;          // for what the log files' disk hasn't taken
+constexpr int64_t kLastLogOfHungMs = 1000;    // the same if it hangs
 constexpr int64_t kAgentDeathMs = 10'000;     // between a broken socket and the agent's death
 
 class KeeperProcess {
  public:
-  KeeperProcess(UniqueFd socket, AgentWatch agent, const KeeperOptions& options, const rlimit& open_files);
+  KeeperProcess(KeeperSockets sockets, AgentWatch agent, const KeeperOptions& options, const rlimit& open_files);
   void Run();
 
  private:
@@ -59,13 +61,18 @@ class KeeperProcess {
   void Obey(SetFenceCommand& command);
   void Obey(FarewellCommand& command) { farewell_ = std::move(command); }
   void Obey(EndCommand&) { End(Ending::kInOrder); }
+  void Obey(RemoveFileCommand& command) { logs_.Remove(command.path, {}); }
+  void Obey(WriteFileCommand& command) { logs_.WriteFile(command.path, command.content); }
+  void Obey(PingCommand&) { channel_.Send(Encode(Pong{})); }
+  void Say(const std::string& line) { live_.error().Write(absl::StrCat("ms-worker: ", line, "\n"), BootTimeMs()); }
 
   void ReadSignals();
   void OnAgentGone();
   void End(Ending ending);
   void CheckFence();
   void SetTimer();
-  void FlushLastOutput();
+  void FlushLastOutput(int64_t patience_ms);
+  void FlushLogs();
   void SayFarewell();
 
   Poller poller_;
@@ -74,6 +81,8 @@ class KeeperProcess {
   UniqueFd signals_;
   UniqueFd timer_;
   LiveOutputs live_;
+  FileHelper logs_;
+  FileHelper files_;  // error files: elsewhere than the logs, as a rule
   Supervisor supervisor_;
   FarewellCommand farewell_;
   std::optional<AgentFate> fate_;
@@ -83,12 +92,15 @@ class KeeperProcess {
   int64_t timer_set_to_ = kNever;
 };
 
-KeeperProcess::KeeperProcess(UniqueFd socket, AgentWatch agent, const KeeperOptions& options, const rlimit& open_files)
-    : channel_(std::move(socket)),
+KeeperProcess::KeeperProcess(KeeperSockets sockets, AgentWatch agent, const KeeperOptions& options,
+                             const rlimit& open_files)
+    : channel_(std::move(sockets.agent)),
       agent_(std::move(agent)),
       timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)),
       live_(STDOUT_FILENO, STDERR_FILENO),
-      supervisor_(poller_, live_, options, open_files, [this](const KeeperEvent& event) {
+      logs_(std::move(sockets.logs), poller_, [this](const std::string& line) { Say(line); }),
+      files_(std::move(sockets.files), poller_, [this](const std::string& line) { Say(line); }),
+      supervisor_(poller_, {live_, logs_, files_}, options, open_files, [this](const KeeperEvent& event) {
         if (ending_ == Ending::kNone) channel_.Send(Encode(event));
       }) {
   sigset_t child_signal;
@@ -109,14 +121,20 @@ void KeeperProcess::Run() {
   while (true) {
     supervisor_.RunDeadlines();
     CheckFence();
+    logs_.RunDeadlines(BootTimeMs());
+    files_.RunDeadlines(BootTimeMs());
     live_.UpdateWatches(poller_);
     WatchSocket();
     if (ending_ != Ending::kNone && !supervisor_.HasChildren()) break;
     SetTimer();
     poller_.Wait();
   }
-  FlushLastOutput();
-  if (ending_ == Ending::kAgentDied) SayFarewell();
+  if (ending_ == Ending::kAgentDied) {
+    FlushLastOutput(kLastOutputOfDeadMs);
+    SayFarewell();
+  }
+  FlushLastOutput(kLastOutputMs);
+  FlushLogs();
 }
 
 // ------------------------------------------------------------------------------------------------------- the agent
@@ -182,7 +200,8 @@ void KeeperProcess::ReadSignals() {
 }
 
 void KeeperProcess::SetTimer() {
-  const int64_t next_ms = std::min({supervisor_.NextDeadline(), fence_ms_, live_.NextDeadline(BootTimeMs())});
+  const int64_t next_ms = std::min({supervisor_.NextDeadline(), fence_ms_, live_.NextDeadline(BootTimeMs()),
+                                    logs_.NextDeadline(), files_.NextDeadline()});
   if (next_ms == timer_set_to_) return;
   timer_set_to_ = next_ms;
   itimerspec when{};
@@ -196,14 +215,27 @@ void KeeperProcess::SetTimer() {
 
 // ---------------------------------------------------------------------------------------------------------- the end
 
-void KeeperProcess::FlushLastOutput() {
-  const int64_t deadline_ms = BootTimeMs() + (ending_ == Ending::kAgentDied ? kLastOutputOfDeadMs : kLastOutputMs);
+void KeeperProcess::FlushLastOutput(int64_t patience_ms) {
+  const int64_t deadline_ms = BootTimeMs() + patience_ms;
   while (true) {
     live_.Flush(BootTimeMs());
     if (!live_.has_pending() || BootTimeMs() >= deadline_ms) return;
     pollfd ready[2] = {{live_.standard().watch_fd(), POLLOUT, 0}, {live_.error().watch_fd(), POLLOUT, 0}};
     ::poll(ready, 2, 20);
   }
+}
+
+void KeeperProcess::FlushLogs() {
+  const int64_t begin_ms = BootTimeMs();
+  while (logs_.has_unanswered() &&
+         BootTimeMs() < begin_ms + (logs_.IsHung(BootTimeMs()) ? kLastLogOfHungMs : kLastLogMs)) {
+    pollfd ready{logs_.fd(), POLLIN | POLLOUT, 0};
+    if (!logs_.has_unsent()) ready.events = POLLIN;
+    ::poll(&ready, 1, 20);
+    logs_.Pump();
+  }
+  logs_.SayWhatIsMissing(BootTimeMs());
+  FlushLastOutput(kLastOutputOfDeadMs);
 }
 
 void KeeperProcess::SayFarewell() {
@@ -218,30 +250,6 @@ void KeeperProcess::SayFarewell() {
 
 // ------------------------------------------------------------------------------------------------------- the start
 
-void CloseRange(int first, int last) {
-  if (first > last || ::close_range(static_cast<unsigned>(first), static_cast<unsigned>(last), 0) == 0) return;
-  for (int fd = first; fd <= std::min(last, 65535); ++fd) ::close(fd);  // kernels before 5.9
-}
-
-// Nothing of the agent's remains open but the standard streams and what the keeper was given.
-void CloseAllBut(std::vector<int> kept) {
-  std::sort(kept.begin(), kept.end());
-  int first = 3;
-  for (int fd : kept) {
-    if (fd < 3) continue;  // -1: none
-    CloseRange(first, fd - 1);
-    first = std::max(first, fd + 1);
-  }
-  CloseRange(first, std::numeric_limits<int>::max());
-}
-
-// A stream that the agent was started without must not become a pipe's number by chance.
-void OpenMissingStandardStreams() {
-  for (int fd = 0; fd <= 2; ++fd) {
-    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
-  }
-}
-
 // Two pipes and a log for each process: more than the usual 1,024. The processes get back what the agent had.
 rlimit RaiseOpenFiles() {
   rlimit before{};
@@ -253,16 +261,13 @@ rlimit RaiseOpenFiles() {
 
 }  // namespace
 
-void RunKeeper(UniqueFd socket, AgentWatch agent, const KeeperOptions& options) {
-  ::setsid();
-  ::prctl(PR_SET_NAME, "ms-keeper");
-  SetProcessTitle("ms-keeper");
+void RunKeeper(KeeperSockets sockets, AgentWatch agent, const KeeperOptions& options) {
+  BecomeOwnProcess("ms-keeper", {sockets.agent.get(), sockets.logs.get(), sockets.files.get(), agent.fd(),
+                                 agent.stat_fd(), options.lock_fd});
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::signal(SIGCHLD, SIG_DFL);  // an ignored SIGCHLD would reap the children behind our back
-  OpenMissingStandardStreams();
-  CloseAllBut({socket.get(), agent.fd(), agent.stat_fd(), options.lock_fd});
   const rlimit open_files = RaiseOpenFiles();
-  KeeperProcess(std::move(socket), std::move(agent), options, open_files).Run();
+  KeeperProcess(std::move(sockets), std::move(agent), options, open_files).Run();
   ::_exit(0);
 }
 

@@ -7,8 +7,14 @@
 
 namespace muster::agent {
 
-// What the forked child does for the rest of its life. All signals must be blocked. `socket` leads to the agent,
-// `agent` watches it.
-[[noreturn]] void RunKeeper(UniqueFd socket, AgentWatch agent, const KeeperOptions& options);
+// To the agent, and to two file helpers (helper_process.h).
+struct KeeperSockets {
+  UniqueFd agent;
+  UniqueFd logs;
+  UniqueFd files;
+};
+
+// What the forked child does for the rest of its life. All signals must be blocked. `agent` watches the agent.
+[[noreturn]] void RunKeeper(KeeperSockets sockets, AgentWatch agent, const KeeperOptions& options);
 
 }  // namespace muster::agent

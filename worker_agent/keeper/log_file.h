@@ -1,4 +1,5 @@
-// A process's log: appended to as the bytes come, nothing dropped unless the disk refuses it.
+// A process's log: appended to as the bytes come, nothing dropped unless the disk refuses it. Blocks where the file
+// system does: for the helper (file_helper_process.h), never for the keeper itself.
 #pragma once
 
 #include <cstdint>

@@ -68,14 +68,8 @@ void LiveOutputs::UpdateWatches(Poller& poller) {
 }
 
 absl::StatusOr<std::unique_ptr<ProcessOutput>> ProcessOutput::Create(const ProcessSpec& spec, LiveOutputs& live,
-                                                                     Poller& poller, ChildEnds& child_ends) {
-  std::optional<LogFile> log;
-  if (!spec.log_path.empty()) {
-    absl::StatusOr<LogFile> opened = LogFile::Open(spec.log_path);
-    if (!opened.ok()) return opened.status();
-    log = *std::move(opened);
-  }
-  std::unique_ptr<ProcessOutput> output(new ProcessOutput(spec, live, poller, std::move(log)));
+                                                                     Poller& poller, Log log, ChildEnds& child_ends) {
+  std::unique_ptr<ProcessOutput> output(new ProcessOutput(spec, live, poller, log));
   if (absl::Status made = MakePipe(output->streams_[0].pipe, child_ends.out); !made.ok()) return made;
   if (spec.passes_output) {
     output->streams_[0].destination = &live.standard();
@@ -90,23 +84,28 @@ absl::StatusOr<std::unique_ptr<ProcessOutput>> ProcessOutput::Create(const Proce
   return output;
 }
 
-ProcessOutput::ProcessOutput(const ProcessSpec& spec, LiveOutputs& live, Poller& poller, std::optional<LogFile> log)
+ProcessOutput::ProcessOutput(const ProcessSpec& spec, LiveOutputs& live, Poller& poller, Log log)
     : live_(live),
       poller_(poller),
       prefix_(spec.passes_output ? "" : spec.prefix),
-      log_(std::move(log)),
+      log_(log),
       prefix_splitter_(kMaxPrefixedLineBytes, LineSplitter::Overlong::kSplit) {}
 
 ProcessOutput::~ProcessOutput() {
   for (size_t i = 0; i < streams_.size(); ++i) Close(i);
 }
 
+bool ProcessOutput::ShouldPause(const Stream& stream, int64_t now_ms) const {
+  // What is in a log file may be dropped from the screen; what isn't waits for the reader.
+  if (log_.number != 0) return log_.helper.ShouldPause(now_ms);
+  return stream.destination != nullptr && stream.destination->ShouldPause(now_ms);
+}
+
 void ProcessOutput::Watch(size_t stream) {
   if (!streams_[stream].pipe.is_open()) return;
   poller_.Watch(streams_[stream].pipe.get(), EPOLLIN, [this, stream] {
-    // What is in a log file may be dropped from the screen; what isn't waits for the reader.
     const Stream& s = streams_[stream];
-    if (s.destination != nullptr && !log_.has_value() && s.destination->ShouldPause(BootTimeMs())) {
+    if (ShouldPause(s, BootTimeMs())) {
       poller_.Forget(s.pipe.get());  // not just silenced: epoll would tell a closed writer for ever
       streams_[stream].is_paused = true;
       return;
@@ -117,7 +116,7 @@ void ProcessOutput::Watch(size_t stream) {
 
 void ProcessOutput::Resume(int64_t now_ms) {
   for (size_t i = 0; i < streams_.size(); ++i) {
-    if (!streams_[i].is_paused || streams_[i].destination->ShouldPause(now_ms)) continue;
+    if (!streams_[i].is_paused || ShouldPause(streams_[i], now_ms)) continue;
     streams_[i].is_paused = false;
     Watch(i);
   }
@@ -148,9 +147,7 @@ void ProcessOutput::Read(size_t stream, size_t max_bytes) {
 
 void ProcessOutput::Take(size_t stream, std::string_view bytes) {
   last_lines_.Feed(stream, bytes);
-  if (log_.has_value()) {
-    if (std::string complaint = log_->Append(bytes); !complaint.empty()) live_.error().Write(complaint, BootTimeMs());
-  }
+  if (log_.number != 0) log_.helper.Append(log_.number, bytes);
   if (!prefix_.empty()) {
     ShowWithPrefix(bytes);
   } else if (streams_[stream].destination != nullptr) {
@@ -168,12 +165,15 @@ void ProcessOutput::Drain() {
   for (size_t i = 0; i < streams_.size(); ++i) Read(i, kMaxDrainBytes);
 }
 
-std::vector<std::string> ProcessOutput::Finish() {
+std::vector<std::string> ProcessOutput::Finish(std::function<void()> log_is_written) {
   Drain();
   for (size_t i = 0; i < streams_.size(); ++i) Close(i);
   if (!prefix_.empty()) {
     prefix_splitter_.Finish(
         [this](std::string&& line) { live_.standard().Write(prefix_ + line + '\n', BootTimeMs()); });
+  }
+  if (log_.number != 0) {
+    log_.helper.CloseLog(log_.number, [done = std::move(log_is_written)](const std::string&) { done(); });
   }
   return last_lines_.Take();
 }

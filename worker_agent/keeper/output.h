@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,10 +11,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "worker_agent/keeper/file_helper.h"
 #include "worker_agent/keeper/keeper.h"
 #include "worker_agent/keeper/last_lines.h"
 #include "worker_agent/keeper/live_output.h"
-#include "worker_agent/keeper/log_file.h"
 #include "worker_agent/keeper/poller.h"
 #include "worker_agent/keeper/text.h"
 #include "worker_agent/keeper/unique_fd.h"
@@ -48,21 +49,30 @@ class ProcessOutput {
     UniqueFd err;  // not open: the same as `out`
   };
 
-  // Makes the pipes (one for both streams where order matters and nothing is lost by it) and opens the log. Errors: the
-  // log can't be written, too many open files. `poller` and `live` outlive this.
+  // A log that is open with its helper, which outlives this; 0: none.
+  struct Log {
+    FileHelper& helper;
+    uint32_t number = 0;
+  };
+
+  // Makes the pipes (one for both streams where order matters and nothing is lost by it). Error: too many open files.
+  // `poller` and `live` outlive this. The log is closed by Finish.
   static absl::StatusOr<std::unique_ptr<ProcessOutput>> Create(const ProcessSpec& spec, LiveOutputs& live,
-                                                               Poller& poller, ChildEnds& child_ends);
+                                                               Poller& poller, Log log, ChildEnds& child_ends);
   ~ProcessOutput();
   ProcessOutput(const ProcessOutput&) = delete;
   ProcessOutput& operator=(const ProcessOutput&) = delete;
+
+  bool has_log() const { return log_.number != 0; }
 
   // Goes on reading where it was paused, if the destination takes bytes again or is given up as stuck.
   void Resume(int64_t now_ms);
 
   // Takes what is in the pipes now. Doesn't wait for their end: a grandchild may hold them open.
   void Drain();
-  // Drains, closes the pipes, passes on a last unfinished line, and returns the last lines. Call it once.
-  std::vector<std::string> Finish();
+  // Drains, closes the pipes, passes on a last unfinished line, and returns the last lines; if there is a log,
+  // `log_is_written` is called when that is so. Call it once.
+  std::vector<std::string> Finish(std::function<void()> log_is_written);
 
  private:
   struct Stream {
@@ -71,7 +81,8 @@ class ProcessOutput {
     bool is_paused = false;
   };
 
-  ProcessOutput(const ProcessSpec& spec, LiveOutputs& live, Poller& poller, std::optional<LogFile> log);
+  ProcessOutput(const ProcessSpec& spec, LiveOutputs& live, Poller& poller, Log log);
+  bool ShouldPause(const Stream& stream, int64_t now_ms) const;
   void Watch(size_t stream);
   void Close(size_t stream);
   // Takes at most about `max_bytes` of what is there now.
@@ -82,7 +93,7 @@ class ProcessOutput {
   LiveOutputs& live_;
   Poller& poller_;
   const std::string prefix_;
-  std::optional<LogFile> log_;
+  const Log log_;
   std::array<Stream, 2> streams_;
   LineSplitter prefix_splitter_;
   LastLines last_lines_;

@@ -16,7 +16,6 @@
 #include "common/limits.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/descendants.h"
-#include "worker_agent/keeper/error_file.h"
 #include "worker_agent/keeper/spawn.h"
 #include "worker_agent/keeper/text.h"
 
@@ -27,41 +26,82 @@ constexpr size_t kMaxProcesses = 2 * kMaxSlotsPerNode;
 constexpr int64_t kFirstPauseMs = 5;
 constexpr int64_t kLongestPauseMs = 200;
 constexpr int64_t kLookIntoProcAfterMs = 80;  // a pause this long: see whether only zombies hold the group
+constexpr int64_t kBeginPatienceMs = 5000;    // for the files of a process that is to begin
+constexpr int64_t kEndPatienceMs = 1000;      // for those of one that has ended
 constexpr int64_t kPurgePatienceMs = 30'000;  // a process that hangs in a driver must not keep KillAll busy for ever
 
 bool IsGroupGone(pid_t group) { return ::kill(-group, 0) != 0 && errno == ESRCH; }
 
 }  // namespace
 
-Supervisor::Supervisor(Poller& poller, LiveOutputs& live, const KeeperOptions& options, const rlimit& open_files,
-                       Tell tell)
-    : poller_(poller), live_(live), options_(options), open_files_(open_files), tell_(std::move(tell)) {}
+Supervisor::Supervisor(Poller& poller, Sinks sinks, const KeeperOptions& options, const rlimit& open_files, Tell tell)
+    : poller_(poller), sinks_(sinks), options_(options), open_files_(open_files), tell_(std::move(tell)) {}
 
 // ------------------------------------------------------------------------------------------------------------ start
 
 void Supervisor::Start(const ProcessSpec& spec) {
   if (spec.argv.empty() || spec.argv[0].empty()) return FailLaunch(spec.key, 126, "the command is empty");
-  if (processes_.count(spec.key) != 0) {
+  if (processes_.count(spec.key) + waiting_.count(spec.key) + burials_.count(spec.key) != 0) {
     return FailLaunch(spec.key, 126, absl::StrCat("slot ", spec.key.slot, " was started twice"));
   }
-  if (processes_.size() >= kMaxProcesses) {
+  if (processes_.size() + waiting_.size() >= kMaxProcesses) {
     return FailLaunch(spec.key, 126, absl::StrCat("more than ", kMaxProcesses, " processes on one agent"));
   }
+  const ProcessKey key = spec.key;
+  const int64_t now_ms = BootTimeMs();
+  const bool is_late = sinks_.logs.IsLate(now_ms) || sinks_.files.IsLate(now_ms);
+  Waiting& waiting = waiting_[key];
+  waiting.spec = spec;
+  waiting.begin_at_ms = is_late ? now_ms : now_ms + kBeginPatienceMs;
+  waiting.answers_left = 1;  // our own, at the end of this
+  auto answer = [this, key](const std::string& error) { TakeAnswer(key, error); };
+  if (!spec.error_file.empty()) {
+    ++waiting.answers_left;
+    sinks_.files.Remove(spec.error_file, answer);
+  }
+  if (!spec.log_path.empty()) {
+    ++waiting.answers_left;
+    waiting.log = sinks_.logs.OpenLog(spec.log_path, spec.begins_log, answer);
+  }
+  TakeAnswer(key, "");
+}
+
+// Of a log that couldn't be opened in time, or whose process was refused meanwhile, nobody waits for the answer.
+void Supervisor::TakeAnswer(const ProcessKey& key, const std::string& error) {
+  const auto found = waiting_.find(key);
+  if (found == waiting_.end()) {
+    if (!error.empty()) sinks_.live.error().Write(absl::StrCat("ms-worker: ", error, "\n"), BootTimeMs());
+    return;
+  }
+  if (!error.empty()) found->second.error = error;
+  if (--found->second.answers_left == 0) BeginWaiting(key);
+}
+
+void Supervisor::BeginWaiting(const ProcessKey& key) {
+  Waiting waiting = std::move(waiting_.extract(key).mapped());
   Process process;
-  process.spec = spec;
-  process.ended.key = spec.key;
-  Launch(process);
+  process.spec = std::move(waiting.spec);
+  process.log = waiting.log;
+  process.ended.key = key;
+  if (waiting.error.empty()) return Launch(process);
+  FailLaunch(process, waiting.error);
+}
+
+void Supervisor::RefuseWaiting() {
+  for (auto& [key, waiting] : std::exchange(waiting_, {})) {
+    if (waiting.log != 0) sinks_.logs.CloseLog(waiting.log, {});
+    Refuse(key);
+  }
 }
 
 void Supervisor::Launch(Process& process) {
   const ProcessSpec& spec = process.spec;
-  if (!spec.error_file.empty()) ::unlink(spec.error_file.c_str());
   ProcessOutput::ChildEnds ends;
-  auto output = ProcessOutput::Create(spec, live_, poller_, ends);
-  if (!output.ok()) return FailLaunch(spec.key, 126, std::string(output.status().message()));
+  auto output = ProcessOutput::Create(spec, sinks_.live, poller_, {sinks_.logs, process.log}, ends);
+  if (!output.ok()) return FailLaunch(process, std::string(output.status().message()));
   const int err = ends.err.is_open() ? ends.err.get() : ends.out.get();
   auto spawned = SpawnProcess(spec, ends.out.get(), err, open_files_);
-  if (!spawned.ok()) return FailLaunch(spec.key, 126, std::string(spawned.status().message()));
+  if (!spawned.ok()) return FailLaunch(process, std::string(spawned.status().message()));
 
   std::string& secret = process.spec.hand_over.bytes;
   explicit_bzero(secret.data(), secret.size());
@@ -75,6 +115,11 @@ void Supervisor::Launch(Process& process) {
   leaders_[process.pid] = key;
   Process& kept = processes_.emplace(key, std::move(process)).first->second;
   poller_.Watch(kept.launch_report.get(), EPOLLIN, [this, &kept] { ReadReport(kept); });
+}
+
+void Supervisor::FailLaunch(const Process& process, const std::string& text) {
+  if (process.log != 0) sinks_.logs.CloseLog(process.log, {});
+  FailLaunch(process.spec.key, 126, text);
 }
 
 void Supervisor::FailLaunch(const ProcessKey& key, int exit_code, const std::string& text) {
@@ -124,11 +169,16 @@ void Supervisor::BeginStop(Process& process, int64_t since_ms) {
 
 void Supervisor::Stop(const ProcessKey& key) {
   if (auto it = processes_.find(key); it != processes_.end()) BeginStop(it->second, BootTimeMs());
+  if (auto found = waiting_.extract(key)) {
+    if (found.mapped().log != 0) sinks_.logs.CloseLog(found.mapped().log, {});
+    Refuse(key);
+  }
 }
 
 void Supervisor::StopAll() { StopAllSince(BootTimeMs()); }
 
 void Supervisor::StopAllSince(int64_t since_ms) {
+  RefuseWaiting();
   for (auto& [key, process] : processes_) {
     BeginStop(process, since_ms);
     // One that was told to stop already has no more time than that either.
@@ -142,8 +192,15 @@ void Supervisor::Forward(int signal) {
   for (const auto& [pid, key] : leaders_) ::kill(pid, signal);
 }
 
-void Supervisor::KillAll() { BeginPurge(false); }
-void Supervisor::KillForGood() { BeginPurge(true); }
+void Supervisor::KillAll() {
+  RefuseWaiting();
+  BeginPurge(false);
+}
+
+void Supervisor::KillForGood() {
+  RefuseWaiting();
+  BeginPurge(true);
+}
 
 void Supervisor::BeginPurge(bool is_for_good) {
   if (purge_ != nullptr && purge_->is_for_good) return;
@@ -237,16 +294,44 @@ void Supervisor::LookAtGroups(bool is_timed) {
 }
 
 void Supervisor::Finish(Process& process) {
-  process.ended.last_lines = process.output->Finish();
-  if (!process.spec.error_file.empty()) process.ended.error_message = ReadErrorFile(process.spec.error_file);
   if (process.launch_report.is_open()) poller_.Forget(process.launch_report.get());
-  const Ended ended = std::move(process.ended);
+  Ended ended = std::move(process.ended);
+  const std::string error_file = std::move(process.spec.error_file);
+  std::unique_ptr<ProcessOutput> output = std::move(process.output);
   processes_.erase(ended.key);
   did_all_end_well_ &= !ended.was_stopped && ended.signal == 0 && ended.exit_code == 0;
   // What left its group may hold devices and ports that the next start needs. Nobody can tell whose it was, but now it
   // is nobody's.
   if (processes_.empty() && !std::exchange(did_all_end_well_, true)) BeginPurge(false);
-  tell_(ended);
+  Bury(std::move(ended), error_file, std::move(output));
+}
+
+void Supervisor::Bury(Ended ended, const std::string& error_file, std::unique_ptr<ProcessOutput> output) {
+  const ProcessKey key = ended.key;
+  const int64_t now_ms = BootTimeMs();
+  // A helper that is late already has hardly got better.
+  const bool waits_for_log = !sinks_.logs.IsLate(now_ms);
+  const bool waits_for_error = !error_file.empty() && !sinks_.files.IsLate(now_ms);
+  Burial& burial = burials_[key];
+  burial.ended = std::move(ended);
+  burial.tell_at_ms = now_ms + kEndPatienceMs;
+  burial.answers_left = 1;  // our own, at the end of this
+  if (output->has_log() && waits_for_log) ++burial.answers_left;
+  burial.ended.last_lines = output->Finish([this, key, waits_for_log] {
+    if (waits_for_log) TakeLastAnswer(key, "");
+  });
+  if (waits_for_error) {
+    ++burial.answers_left;
+    sinks_.files.ReadErrorFile(error_file, [this, key](const std::string& text) { TakeLastAnswer(key, text); });
+  }
+  TakeLastAnswer(key, "");
+}
+
+void Supervisor::TakeLastAnswer(const ProcessKey& key, const std::string& error_message) {
+  const auto found = burials_.find(key);
+  if (found == burials_.end()) return;  // told without it
+  if (!error_message.empty()) found->second.ended.error_message = error_message;
+  if (--found->second.answers_left == 0) tell_(burials_.extract(found).mapped().ended);
 }
 
 Supervisor::Process* Supervisor::FindByPid(pid_t pid) {
@@ -255,6 +340,18 @@ Supervisor::Process* Supervisor::FindByPid(pid_t pid) {
 }
 
 // -------------------------------------------------------------------------------------------------------- deadlines
+
+void Supervisor::RunFileDeadlines(int64_t now_ms) {
+  std::vector<ProcessKey> due;
+  for (const auto& [key, waiting] : waiting_) {
+    if (now_ms >= waiting.begin_at_ms) due.push_back(key);
+  }
+  for (const ProcessKey& key : due) BeginWaiting(key);
+  for (auto it = burials_.begin(); it != burials_.end();) {
+    const auto burial = it++;
+    if (now_ms >= burial->second.tell_at_ms) tell_(burials_.extract(burial).mapped().ended);
+  }
+}
 
 void Supervisor::RunDeadlines() {
   const int64_t now_ms = BootTimeMs();
@@ -265,11 +362,14 @@ void Supervisor::RunDeadlines() {
     ::kill(-process.pid, SIGKILL);
   }
   if (purge_ != nullptr && now_ms >= purge_->next_ms) RunPurge();
+  RunFileDeadlines(now_ms);
   LookAtGroups(true);
 }
 
 int64_t Supervisor::NextDeadline() const {
   int64_t next = purge_ != nullptr ? purge_->next_ms : INT64_MAX;
+  for (const auto& [key, waiting] : waiting_) next = std::min(next, waiting.begin_at_ms);
+  for (const auto& [key, burial] : burials_) next = std::min(next, burial.tell_at_ms);
   for (const auto& [key, process] : processes_) {
     next = std::min(next, process.kill_at_ms);
     if (process.is_leader_reaped) next = std::min(next, process.look_at_ms);

@@ -1,5 +1,9 @@
 // The keeper's processes: starts, stops and buries them. Runs in the keeper, one thread, never blocks.
 //
+// A process begins when its old error file is removed and its log is open, or when the file system hasn't answered for
+// some seconds: nobody's training waits for a disk that hangs. The same holds for its end: it is told when its log is
+// written and its error file read, or a second later.
+//
 // A process counts as ended when its leader (the process that we forked) is reaped and nobody living is left in its
 // process group: devices and ports are free then. When the last one has ended, and not all of them well, what they left
 // behind outside their groups is killed, too.
@@ -15,6 +19,7 @@
 #include <set>
 #include <string>
 
+#include "worker_agent/keeper/file_helper.h"
 #include "worker_agent/keeper/keeper.h"
 #include "worker_agent/keeper/output.h"
 #include "worker_agent/keeper/poller.h"
@@ -26,8 +31,15 @@ class Supervisor {
  public:
   using Tell = std::function<void(const KeeperEvent&)>;
 
-  // `poller` and `live` outlive this. `open_files`: the limit that the processes are to have.
-  Supervisor(Poller& poller, LiveOutputs& live, const KeeperOptions& options, const rlimit& open_files, Tell tell);
+  // All outlive this.
+  struct Sinks {
+    LiveOutputs& live;
+    FileHelper& logs;
+    FileHelper& files;  // for the error files
+  };
+
+  // `poller` outlives this. `open_files`: the limit that the processes are to have.
+  Supervisor(Poller& poller, Sinks sinks, const KeeperOptions& options, const rlimit& open_files, Tell tell);
 
   void Start(const ProcessSpec& spec);
   // Answers a Start that must not be carried out any more, as if the process had been stopped at once.
@@ -55,8 +67,25 @@ class Supervisor {
   int64_t NextDeadline() const;  // CLOCK_BOOTTIME, ms; INT64_MAX: none
 
  private:
+  // Waits for its files before it begins.
+  struct Waiting {
+    ProcessSpec spec;
+    uint32_t log = 0;
+    int answers_left = 0;
+    int64_t begin_at_ms = INT64_MAX;  // without them
+    std::string error;
+  };
+
+  // Has ended, but for what is to be told with it.
+  struct Burial {
+    Ended ended;
+    int answers_left = 0;
+    int64_t tell_at_ms = INT64_MAX;  // without them
+  };
+
   struct Process {
     ProcessSpec spec;
+    uint32_t log = 0;
     pid_t pid = 0;
     uint64_t number = 0;  // of its start
     UniqueFd launch_report;
@@ -77,7 +106,14 @@ class Supervisor {
     int64_t give_up_ms = INT64_MAX;
   };
 
+  void TakeAnswer(const ProcessKey& key, const std::string& error);
+  void BeginWaiting(const ProcessKey& key);
+  void RefuseWaiting();
+  void Bury(Ended ended, const std::string& error_file, std::unique_ptr<ProcessOutput> output);
+  void TakeLastAnswer(const ProcessKey& key, const std::string& error_message);
+  void RunFileDeadlines(int64_t now_ms);
   void Launch(Process& process);
+  void FailLaunch(const Process& process, const std::string& text);
   void FailLaunch(const ProcessKey& key, int exit_code, const std::string& text);
   void ReadReport(Process& process);
   void BeginStop(Process& process, int64_t since_ms);
@@ -90,11 +126,13 @@ class Supervisor {
   Process* FindByPid(pid_t pid);
 
   Poller& poller_;
-  LiveOutputs& live_;
+  const Sinks sinks_;
   const KeeperOptions options_;
   const rlimit open_files_;
   const Tell tell_;
+  std::map<ProcessKey, Waiting> waiting_;    // no process yet
   std::map<ProcessKey, Process> processes_;  // started and not ended
+  std::map<ProcessKey, Burial> burials_;     // no process any more
   std::map<pid_t, ProcessKey> leaders_;      // not reaped
   uint64_t last_number_ = 0;
   std::unique_ptr<Purge> purge_;

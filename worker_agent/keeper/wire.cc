@@ -105,7 +105,7 @@ void Fields(A& a, HandOver& hand_over) {
 template <typename A>
 void Fields(A& a, ProcessSpec& spec) {
   a(spec.key), a(spec.argv), a(spec.env), a(spec.working_directory), a(spec.log_path), a(spec.passes_output);
-  a(spec.prefix), a(spec.inherits_stdin), a(spec.cpus), a(spec.error_file), a(spec.hand_over);
+  a(spec.prefix), a(spec.inherits_stdin), a(spec.cpus), a(spec.error_file), a(spec.hand_over), a(spec.begins_log);
 }
 template <typename A>
 void Fields(A& a, StartCommand& start) {
@@ -121,6 +121,16 @@ template <typename A>
 void Fields(A&, KillAllCommand&) {}
 template <typename A>
 void Fields(A&, EndCommand&) {}
+template <typename A>
+void Fields(A&, PingCommand&) {}
+template <typename A>
+void Fields(A& a, RemoveFileCommand& remove) {
+  a(remove.path);
+}
+template <typename A>
+void Fields(A& a, WriteFileCommand& write) {
+  a(write.path), a(write.content);
+}
 template <typename A>
 void Fields(A& a, ForwardCommand& forward) {
   a(forward.signal);
@@ -148,7 +158,37 @@ void Fields(A& a, Ended& ended) {
 template <typename A>
 void Fields(A&, FenceFell&) {}
 template <typename A>
+void Fields(A&, Pong&) {}
+template <typename A>
 void Fields(A&, KeeperLost&) {}
+template <typename A>
+void Fields(A&, KeeperSilent&) {}
+template <typename A>
+void Fields(A&, KeeperAnswers&) {}
+template <typename A>
+void Fields(A& a, OpenLogRequest& open) {
+  a(open.log), a(open.path), a(open.begins);
+}
+template <typename A>
+void Fields(A& a, AppendRequest& append) {
+  a(append.log), a(append.bytes);
+}
+template <typename A>
+void Fields(A& a, CloseLogRequest& close) {
+  a(close.log);
+}
+template <typename A>
+void Fields(A& a, RemoveRequest& remove) {
+  a(remove.path);
+}
+template <typename A>
+void Fields(A& a, WriteRequest& write) {
+  a(write.path), a(write.content);
+}
+template <typename A>
+void Fields(A& a, ReadErrorFileRequest& read) {
+  a(read.path);
+}
 
 template <typename Variant>
 std::string EncodeVariant(const Variant& variant) {
@@ -181,7 +221,9 @@ absl::StatusOr<Variant> DecodeVariant(std::string_view bytes) {
 
 std::string Encode(const KeeperCommand& command) { return EncodeVariant(command); }
 std::string Encode(const KeeperEvent& event) { return EncodeVariant(event); }
+std::string Encode(const FileRequest& request) { return EncodeVariant(request); }
 absl::StatusOr<KeeperCommand> DecodeCommand(std::string_view bytes) { return DecodeVariant<KeeperCommand>(bytes); }
 absl::StatusOr<KeeperEvent> DecodeEvent(std::string_view bytes) { return DecodeVariant<KeeperEvent>(bytes); }
+absl::StatusOr<FileRequest> DecodeFileRequest(std::string_view bytes) { return DecodeVariant<FileRequest>(bytes); }
 
 }  // namespace muster::agent

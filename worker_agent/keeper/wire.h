@@ -1,8 +1,8 @@
-// The words between the agent and its keeper, as bytes.
+// The words between the agent, its keeper, and the keeper's helpers, as bytes.
 //
 // A frame is a length (4 bytes, little-endian) and that many bytes: the kind (1 byte), then the fields in order.
-// Numbers are little-endian and of fixed width; texts and lists begin with their length (4 bytes). Both ends are always
-// the same binary (the keeper is forked from the agent), so there are no versions. Whatever doesn't decode exactly is
+// Numbers are little-endian and of fixed width; texts and lists begin with their length (4 bytes). All are always
+// the same binary (forked from the agent), so there are no versions. Whatever doesn't decode exactly is
 // an error.
 #pragma once
 
@@ -37,15 +37,56 @@ struct SetFenceCommand {
 };
 // The agent ends in good order: kill everything, no farewell, end.
 struct EndCommand {};
+// To be answered by a Pong.
+struct PingCommand {};
+struct RemoveFileCommand {
+  std::string path;
+};
+struct WriteFileCommand {
+  std::string path;
+  std::string content;
+};
 
-using KeeperCommand = std::variant<StartCommand, StopCommand, StopAllCommand, KillAllCommand, ForwardCommand,
-                                   SetFenceCommand, FarewellCommand, EndCommand>;
+using KeeperCommand =
+    std::variant<StartCommand, StopCommand, StopAllCommand, KillAllCommand, ForwardCommand, SetFenceCommand,
+                 FarewellCommand, EndCommand, PingCommand, RemoveFileCommand, WriteFileCommand>;
+
+// What the keeper asks of the processes that touch files for it (file_helper.h). Each request is answered by one frame,
+// which is a text, in the order of the requests.
+struct OpenLogRequest {
+  uint32_t log = 0;  // the keeper's choice
+  std::string path;
+  bool begins = false;  // an older one is removed before
+};                      // answer: why it can't be written, or empty
+struct AppendRequest {
+  uint32_t log = 0;
+  std::string bytes;
+};  // answer: a line for the user, or empty
+struct CloseLogRequest {
+  uint32_t log = 0;
+};
+struct RemoveRequest {
+  std::string path;
+};
+struct WriteRequest {
+  std::string path;
+  std::string content;
+};  // answer: why it couldn't be written, or empty
+struct ReadErrorFileRequest {
+  std::string path;
+};  // answer: as ReadErrorFile
+
+using FileRequest =
+    std::variant<OpenLogRequest, AppendRequest, CloseLogRequest, RemoveRequest, WriteRequest, ReadErrorFileRequest>;
 
 // One frame's content, without the length.
 std::string Encode(const KeeperCommand& command);
-std::string Encode(const KeeperEvent& event);  // not for KeeperLost, which nobody sends
+std::string Encode(const KeeperEvent& event);  // not for those that the agent's side makes itself
+
+std::string Encode(const FileRequest& request);
 
 absl::StatusOr<KeeperCommand> DecodeCommand(std::string_view bytes);
 absl::StatusOr<KeeperEvent> DecodeEvent(std::string_view bytes);
+absl::StatusOr<FileRequest> DecodeFileRequest(std::string_view bytes);
 
 }  // namespace muster::agent

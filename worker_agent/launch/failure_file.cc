@@ -61,6 +61,8 @@ std::string FailureText(const std::string& job_id, uint64_t run, const v1::Outco
   return file.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string FailureFile(const std::string& log_dir) { return absl::StrCat(log_dir, "/failure.json"); }
+
 absl::Status WriteFailureFile(const std::string& log_dir, const std::string& job_id, uint64_t run,
                               const v1::Outcome& outcome) {
   std::error_code error;
@@ -68,7 +70,7 @@ absl::Status WriteFailureFile(const std::string& log_dir, const std::string& job
   if (error) {
     return absl::UnavailableError(absl::StrCat("cannot make the folder of --log_dir ", log_dir, ": ", error.message()));
   }
-  return WriteFileAtomically(absl::StrCat(log_dir, "/failure.json"), FailureText(job_id, run, outcome), 0644);
+  return WriteFileAtomically(FailureFile(log_dir), FailureText(job_id, run, outcome), 0644);
 }
 
 std::string FormatCause(const v1::Cause& cause) {

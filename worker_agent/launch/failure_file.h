@@ -17,6 +17,8 @@ namespace muster::agent {
 // `rank` is null when no rank was to blame, `signal_name` is empty without a signal.
 std::string FailureText(const std::string& job_id, uint64_t run, const v1::Outcome& outcome);
 
+std::string FailureFile(const std::string& log_dir);
+
 // Writes <log_dir>/failure.json atomically; makes the folder. `outcome` has a cause.
 absl::Status WriteFailureFile(const std::string& log_dir, const std::string& job_id, uint64_t run,
                               const v1::Outcome& outcome);

@@ -82,7 +82,8 @@ int AgentLoop::Run() {
 }
 
 void AgentLoop::Wait() {
-  const MonotonicTime deadline = progress_.IsIdle() ? core_.NextDeadline() : std::min(core_.NextDeadline(), look_at_);
+  MonotonicTime deadline = progress_.IsIdle() ? core_.NextDeadline() : std::min(core_.NextDeadline(), look_at_);
+  if (!is_keeper_lost_) deadline = std::min(deadline, keeper_polled_at_ + Keeper::kPollInterval);
   const absl::Duration left = deadline - clock_.Read().monotonic;
   const int timeout_ms =
       left >= absl::Milliseconds(kLongestPollMs)
@@ -92,7 +93,8 @@ void AgentLoop::Wait() {
       {is_keeper_lost_ ? -1 : keeper_->fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}, {queue_.fd(), POLLIN, 0}};
   poll(fds, std::size(fds), timeout_ms);
   TakeProgress();  // first: what is reported next shall not be older than need be
-  if (fds[0].revents != 0) TakeKeeperEvents();
+  const bool is_poll_due = clock_.Read().monotonic >= keeper_polled_at_ + Keeper::kPollInterval;
+  if (fds[0].revents != 0 || (is_poll_due && !is_keeper_lost_)) TakeKeeperEvents();
   if (fds[1].revents != 0) TakeSignals();
   if (fds[2].revents != 0) {
     for (Event& event : queue_.TakeAll()) pending_.push_back(std::move(event));
@@ -101,6 +103,7 @@ void AgentLoop::Wait() {
 }
 
 void AgentLoop::TakeKeeperEvents() {
+  keeper_polled_at_ = clock_.Read().monotonic;
   for (const KeeperEvent& event : keeper_->Poll()) {
     std::visit([this](const auto& e) { On(e); }, event);
   }
@@ -200,6 +203,17 @@ void AgentLoop::On(const KeeperLost&) {
   pending_.push_back(KeeperDied{});
 }
 
+void AgentLoop::On(const KeeperSilent&) {
+  Log(LogLevel::kError,
+      absl::StrCat(
+          "the keeper (process ", keeper_->pid(), ") has not answered for 5 s: it was stopped (kill -CONT ",
+          keeper_->pid(),
+          " lets it go on), or the machine is overloaded; until it answers the ends of processes are not noticed, "
+          "and where they have to be stopped it is killed, and they with it"));
+}
+
+void AgentLoop::On(const KeeperAnswers&) { Log(LogLevel::kInfo, "the keeper answers again"); }
+
 void AgentLoop::Do(const Dial& effect) {
   if (!effect.is_relief) store_.SetChannel(nullptr);
   session_.Dial(effect.connect_seq, effect.is_relief);
@@ -222,7 +236,7 @@ void AgentLoop::Do(const Launch& effect) {
   narrator_.ClearProgress();
   for (const std::string& notice : plan->notices) Log(LogLevel::kInfo, notice);
   if (!options_.log_dir.empty() && effect.desired.restart_count() == 0) {
-    unlink(absl::StrCat(options_.log_dir, "/failure.json").c_str());  // of an earlier run
+    keeper_->RemoveFile(FailureFile(options_.log_dir));  // of an earlier run
   }
   followers_.merge(plan->followers);
   for (const ProcessSpec& spec : plan->specs) keeper_->Start(spec);
@@ -282,6 +296,12 @@ void AgentLoop::Do(const Finish& effect) {
   exit_code_ = effect.exit_code;
   has_outcome_ = effect.outcome.succeeded() || effect.outcome.has_cause();
   if (options_.log_dir.empty() || !effect.outcome.has_cause()) return;
+  if (!is_keeper_lost_) {
+    // In its place: a file system that hangs shall not hang this.
+    keeper_->WriteFile(FailureFile(options_.log_dir),
+                       FailureText(options_.agent.job_id, farewell_.run(), effect.outcome));
+    return;
+  }
   const absl::Status written =
       WriteFailureFile(options_.log_dir, options_.agent.job_id, farewell_.run(), effect.outcome);
   if (!written.ok()) Log(LogLevel::kWarning, std::string(written.message()));

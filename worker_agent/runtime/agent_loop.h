@@ -75,7 +75,10 @@ class AgentLoop {
   void On(const Started& event);
   void On(const Ended& event);
   void On(const FenceFell& event);
+  void On(const Pong&) {}
   void On(const KeeperLost& event);
+  void On(const KeeperSilent& event);
+  void On(const KeeperAnswers& event);
 
   void Do(const Dial& effect);
   void Do(const Send& effect);
@@ -109,6 +112,7 @@ class AgentLoop {
   MonotonicTime look_at_;  // when progress_ is to be polled next, unless it is idle
 
   std::deque<Event> pending_;
+  MonotonicTime keeper_polled_at_;
   bool is_keeper_lost_ = false;
   std::map<ProcessKey, std::vector<ProcessKey>> followers_;  // see LaunchPlan
   v1::FarewellRequest farewell_;

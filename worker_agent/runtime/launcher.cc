@@ -182,7 +182,7 @@ void Launcher::ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec
   if (!log_dir.empty()) {
     spec.log_path = absl::StrCat(log_dir, "/", is_server ? "server_" : "worker_", rank, ".log");
     // The keeper appends, so that a restart continues the log; a job that begins begins its logs as well.
-    if (round.desired.restart_count() == 0 && spec.key.attempt == 0) unlink(spec.log_path.c_str());
+    spec.begins_log = round.desired.restart_count() == 0 && spec.key.attempt == 0;
   }
   const bool is_alone = options_.node.slots_size() == 1 || IsOneForAll();
   const std::optional<Tail>& tail = options_.settings.tail;

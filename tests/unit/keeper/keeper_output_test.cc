@@ -26,21 +26,6 @@ using ::testing::UnorderedElementsAre;
 
 void PassThrough(ProcessSpec& spec) { spec.passes_output = true; }
 
-// A keeper whose stdout and stderr are one pipe; the test holds only the reading end.
-struct PipedKeeper {
-  PipedKeeper() : pipe(MakeTestPipe()) {
-    StreamsTo streams(pipe.write.get(), pipe.write.get());
-    keeper.emplace();
-    pipe.write.reset();
-  }
-  std::string EndAndRead() {
-    keeper->Destroy();
-    return ReadToEnd(pipe.read);
-  }
-  PipeEnds pipe;
-  std::optional<TestKeeper> keeper;
-};
-
 TEST(KeeperOutput, PassesOnUnchangedAndInOrder) {
   PipedKeeper piped;
   std::string wanted;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +15,9 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/descendants.h"
 
 namespace muster::agent {
 
@@ -135,7 +138,7 @@ bool TestKeeper::WaitUntil(const std::function<bool()>& find) {
     const int64_t left_ms = deadline_ms - BootTimeMs();
     if (left_ms <= 0) return false;
     pollfd ready{keeper_->fd(), POLLIN, 0};
-    ::poll(&ready, 1, static_cast<int>(left_ms));
+    ::poll(&ready, 1, static_cast<int>(std::min(left_ms, absl::ToInt64Milliseconds(Keeper::kPollInterval))));
     for (KeeperEvent& event : keeper_->Poll()) events_.push_back(std::move(event));
   }
   return true;
@@ -168,18 +171,29 @@ Ended TestKeeper::WaitEnded(uint32_t slot) {
   return found;
 }
 
-bool TestKeeper::WaitFenceFell() {
+template <typename Wanted>
+bool TestKeeper::WaitFor() {
   return WaitUntil([&] {
     return std::any_of(events_.begin(), events_.end(),
-                       [](const KeeperEvent& event) { return std::holds_alternative<FenceFell>(event); });
+                       [](const KeeperEvent& event) { return std::holds_alternative<Wanted>(event); });
   });
 }
 
-bool TestKeeper::WaitLost() {
-  return WaitUntil([&] {
-    return std::any_of(events_.begin(), events_.end(),
-                       [](const KeeperEvent& event) { return std::holds_alternative<KeeperLost>(event); });
-  });
+bool TestKeeper::WaitFenceFell() { return WaitFor<FenceFell>(); }
+bool TestKeeper::WaitLost() { return WaitFor<KeeperLost>(); }
+bool TestKeeper::WaitSilent() { return WaitFor<KeeperSilent>(); }
+bool TestKeeper::WaitAnswers() { return WaitFor<KeeperAnswers>(); }
+
+std::vector<pid_t> HelpersNamed(const std::string& name) {
+  std::vector<pid_t> found;
+  for (const ProcessInfo& process : DescendantsOf(::getpid(), {})) {
+    if (ReadWholeFile(absl::StrCat("/proc/", process.pid, "/comm")) == name + "\n") found.push_back(process.pid);
+  }
+  return found;
+}
+
+void SignalAll(const std::vector<pid_t>& pids, int signal) {
+  for (const pid_t pid : pids) ::kill(pid, signal);
 }
 
 }  // namespace muster::agent

@@ -87,16 +87,40 @@ class TestKeeper {
   Ended WaitEnded(uint32_t slot);
   bool WaitFenceFell();
   bool WaitLost();
+  bool WaitSilent();
+  bool WaitAnswers();
 
   const std::vector<KeeperEvent>& events() const { return events_; }
 
  private:
   // Polls until `find` is content with what has come.
   bool WaitUntil(const std::function<bool()>& find);
+  template <typename Wanted>
+  bool WaitFor();
 
   std::unique_ptr<Keeper> keeper_;
   std::vector<KeeperEvent> events_;
 };
+
+// A keeper whose stdout and stderr are one pipe; the test holds only the reading end.
+struct PipedKeeper {
+  PipedKeeper() : pipe(MakeTestPipe()) {
+    StreamsTo streams(pipe.write.get(), pipe.write.get());
+    keeper.emplace();
+    pipe.write.reset();
+  }
+  std::string EndAndRead() {
+    keeper->Destroy();
+    return ReadToEnd(pipe.read);
+  }
+  PipeEnds pipe;
+  std::optional<TestKeeper> keeper;
+};
+
+// The helpers of this process's keepers: "ms-keeper-files", "ms-keeper-relay". Stopped by SIGSTOP they are what a file
+// system that hangs makes of them.
+std::vector<pid_t> HelpersNamed(const std::string& name);
+void SignalAll(const std::vector<pid_t>& pids, int signal);
 
 ProcessSpec Command(uint32_t slot, std::vector<std::string> argv);
 

@@ -20,6 +20,7 @@ ProcessSpec FullSpec() {
   spec.inherits_stdin = true;
   spec.cpus = {0, -1, 2147483647};
   spec.error_file = "/e";
+  spec.begins_log = true;
   return spec;
 }
 
@@ -44,6 +45,7 @@ TEST(Wire, StartKeepsEveryField) {
   EXPECT_EQ(start.spec.inherits_stdin, wanted.inherits_stdin);
   EXPECT_EQ(start.spec.cpus, wanted.cpus);
   EXPECT_EQ(start.spec.error_file, wanted.error_file);
+  EXPECT_EQ(start.spec.begins_log, wanted.begins_log);
 }
 
 TEST(Wire, OtherCommands) {
@@ -57,6 +59,21 @@ TEST(Wire, OtherCommands) {
   CommandRoundTrip(StopAllCommand{});
   CommandRoundTrip(KillAllCommand{});
   CommandRoundTrip(EndCommand{});
+  CommandRoundTrip(PingCommand{});
+  EXPECT_EQ(CommandRoundTrip(RemoveFileCommand{"/r"}).path, "/r");
+  EXPECT_EQ(CommandRoundTrip(WriteFileCommand{"/w", "text"}).content, "text");
+}
+
+TEST(Wire, FileRequests) {
+  auto open = DecodeFileRequest(Encode(FileRequest(OpenLogRequest{7, "/l", true})));
+  ASSERT_TRUE(open.ok()) << open.status();
+  EXPECT_EQ(std::get<OpenLogRequest>(*open).log, 7u);
+  EXPECT_EQ(std::get<OpenLogRequest>(*open).path, "/l");
+  EXPECT_TRUE(std::get<OpenLogRequest>(*open).begins);
+  auto append = DecodeFileRequest(Encode(FileRequest(AppendRequest{7, std::string("a\0b", 3)})));
+  ASSERT_TRUE(append.ok()) << append.status();
+  EXPECT_EQ(std::get<AppendRequest>(*append).bytes, std::string("a\0b", 3));
+  EXPECT_FALSE(DecodeFileRequest(std::string(1, static_cast<char>(std::variant_size_v<FileRequest>))).ok());
 }
 
 TEST(Wire, EndedKeepsEveryField) {

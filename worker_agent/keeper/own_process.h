@@ -1,0 +1,12 @@
+// What a child of the agent that isn't to run another program does first.
+#pragma once
+
+#include <vector>
+
+namespace muster::agent {
+
+// Own session, known to ps as `name` (at most 15 bytes), the standard streams in place, and nothing else of the agent's
+// open but `kept` (-1: none).
+void BecomeOwnProcess(const char* name, std::vector<int> kept);
+
+}  // namespace muster::agent
