@@ -47,7 +47,7 @@ class HandlersTest : public testing::Test {
     metadata.set_name(key);
     metadata.set_value("1");
     std::optional<uint32_t> told;
-    const Answer answer = HandleRequest(cluster_, Peer{}, kDialect, number, metadata.SerializeAsString(),
+    const Answer answer = HandleRequest(cluster_, Peer{}, kDialect, number, metadata.SerializeAsString(), counted_,
                                         [&](const Answer& later) { told = later.number; });
     EXPECT_EQ(answer.kind, Answer::Kind::kPending);
     EXPECT_EQ(answer.number, NotThereNumber(kDialect)) << "what to say when its time is up";
@@ -55,6 +55,7 @@ class HandlersTest : public testing::Test {
   }
 
   static constexpr Dialect kDialect = Dialect::kNew;
+  const std::shared_ptr<CountedLog> counted_ = std::make_shared<CountedLog>(Clock::System());
   Troubled store_;
   OneStore cluster_{store_};
 };
