@@ -123,14 +123,10 @@ TEST_F(LauncherTest, WithALogFolderNothingIsLiveUnlessTailed) {
 TEST_F(LauncherTest, LogsBeginWithTheJobAndGoOnAfterARestart) {
   SetSlots(1);
   options_.settings.log_dir = folder_;
-  const std::string log = folder_ + "/worker_0.log";
-  std::ofstream(log) << "old";
   launch_.desired.set_restart_count(1);
-  Prepare();
-  EXPECT_TRUE(std::filesystem::exists(log));
+  EXPECT_FALSE(Prepare().specs.at(0).begins_log);
   launch_.desired.set_restart_count(0);
-  Prepare();
-  EXPECT_FALSE(std::filesystem::exists(log));
+  EXPECT_TRUE(Prepare().specs.at(0).begins_log);
 }
 
 TEST_F(LauncherTest, OneProcessForTheNodeStandsForAllItsSlots) {
