@@ -90,7 +90,7 @@ run_ctest() {  # run_ctest FOLDER NAME [ctest's words]
   words=(ctest --test-dir "$folder" --output-on-failure --no-tests=error --timeout 600)
   "${words[@]}" --output-junit "$results/$name.xml" "${@:3}" >"$log" 2>&1
   local code=$?
-  if ((code != 0)); then tail -n 200 "$log"; else grep -E 'tests passed|steps per second|steps/s' "$log" || true; fi
+  if ((code != 0)); then grep -avE '^ *Start |   Passed  ' "$log" | tail -n 200; else grep -E 'tests passed|steps per second|steps/s' "$log" || true; fi
   # What fails once and then passes was starved by its neighbours; how it failed stands above. But a sanitizer's report
   # is never chance, a simulation is the same each time, and when much fails, something is broken.
   if ((code != 0)) && [[ $name != sim ]] && is_a_handful "$name" &&

@@ -326,9 +326,9 @@ void Acceptor::Sweep() {
 }
 
 void Acceptor::BreakOneTooMany(const PeerSocket& guest) {
-  Break(guest.socket);
   counted_.Note(LogLevel::kWarning, "crowded out connection",
-                absl::StrCat("broke the connection of ", guest.peer, ", which has not joined: too many are open"));
+                absl::StrCat("breaking the connection of ", guest.peer, ", which has not joined: too many are open"));
+  Break(guest.socket);  // who sees it finds the count
 }
 
 void Acceptor::SweepGuests() {
@@ -341,10 +341,10 @@ void Acceptor::SweepGuests() {
     overdue = guests_.Sweep(now, InodeOf);
   }
   for (const auto& [peer, socket] : overdue) {
-    Break(socket);
     counted_.Note(LogLevel::kInfo, "calm connection",
-                  absl::StrCat("broke the connection of ", peer, ", which has not joined and made no new call for ",
+                  absl::StrCat("breaking the connection of ", peer, ", which has not joined and made no new call for ",
                                FormatDuration(options_.guests.calm_limit)));
+    Break(socket);
   }
 }
 
