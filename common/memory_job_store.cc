@@ -166,11 +166,11 @@ void MemoryJobStore::Tick() {
       std::erase_if(it->second, [&](Waiter& waiter) {
         if (waiter.until > now) return false;
         expired.push_back(std::move(waiter.done));
-        --waiting_;
         return true;
       });
       it = it->second.empty() ? waiters_.erase(it) : std::next(it);
     }
+    waiting_ -= expired.size();
   }
   for (const ValueDone& done : expired) done(absl::DeadlineExceededError("the key did not come in time"));
 }
