@@ -235,7 +235,7 @@ def test_the_schedulers_certificate_must_be_for_the_host_that_is_dialed(secured,
 def test_a_node_that_poses_as_the_scheduler_is_not_believed(secured, cluster):
     node = secured.authority.issue("spiffe://%s/muster/*/node/x" % pki.DOMAIN, pki.SCHEDULER_HOSTS, is_server=True)
     folder = secured.folder("scheduler", server=node)
-    cluster.start_scheduler("--tls_config", folder.config)
+    cluster.start_scheduler("--tls_config", folder.config, "--tls_identity", "ca-only")
     agent = secured.start_node("a", ["true"], "--worker_num", 1)
     agent.expect(EXIT_SECURITY, timeout=20)
     assert "no scheduler" in agent.output(), agent.output()
