@@ -81,6 +81,20 @@ TEST(KeeperOutput, LogsAreAppendedToAndNothingIsShown) {
   EXPECT_EQ(piped.EndAndRead(), "");
 }
 
+TEST(KeeperOutput, ALogOfAnEarlierRunGoesWhereALogBegins) {
+  TempFolder folder;
+  const std::string path = folder.Path("worker_0.log");
+  PipedKeeper piped;
+  for (uint32_t slot = 0; slot < 3; ++slot) {
+    piped.keeper->StartShell(slot, absl::StrCat("echo ", slot), [&](ProcessSpec& spec) {
+      spec.log_path = path;
+      spec.begins_log = slot == 1;
+    });
+    piped.keeper->WaitEnded(slot);
+  }
+  EXPECT_EQ(ReadWholeFile(path), "1\n2\n");
+}
+
 TEST(KeeperOutput, ALogAndALiveViewTogether) {
   TempFolder folder;
   PipedKeeper piped;

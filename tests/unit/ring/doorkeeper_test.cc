@@ -2,12 +2,12 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <openssl/bio.h>
+#include <poll.h>
 #include <sys/socket.h>
 
-#include <chrono>
 #include <csignal>
-#include <thread>
 #include <utility>
+#include <vector>
 
 #include "tests/unit/ring/ring_fixture.h"
 #include "worker_agent/ring/neighbours.h"
@@ -63,7 +63,10 @@ class DoorkeeperTest : public RingFixture {
       dialer.Step(Clock::System().Read().monotonic);
       Step();
       if (doorkeeper_->TakeLink() != nullptr) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      std::vector<pollfd> fds;
+      dialer.AddTo(fds);
+      doorkeeper_->AddTo(fds);
+      poll(fds.data(), fds.size(), 1);
     }
     return false;
   }
@@ -92,7 +95,9 @@ TEST_F(DoorkeeperTest, SilentStrangersDoNotPushOutTheNeighbourInItsHandshake) {
   Dialer dialer(meetings_[1], Clock::System().Read().monotonic);
   for (int i = 0; i < 50; ++i) {  // until it has said its first words
     dialer.Step(Clock::System().Read().monotonic);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::vector<pollfd> fds;
+    dialer.AddTo(fds);
+    poll(fds.data(), fds.size(), 1);
   }
   Step();  // which the door answers
   Crowd("");
