@@ -3,7 +3,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -23,6 +22,7 @@
 #include "scheduler/listening.h"
 #include "scheduler/loop/loop.h"
 #include "scheduler/mindspore/direct_port.h"
+#include "scheduler/once_end.h"
 #include "scheduler/rpc/descriptors.h"
 #include "scheduler/rpc/memory_budget.h"
 #include "scheduler/rpc/server.h"
@@ -87,48 +87,10 @@ absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettin
   return DirectPort::Open(options, clock);
 }
 
-// What ends ms-scheduler with --once: a job of agents or a cluster at --mindspore_port, whichever ends first; and when
-// neither of them formed.
-class OnceEnd {
- public:
-  OnceEnd(const SchedulerSettings& settings, StopWaiter& stop)
-      : is_on_(settings.once), has_direct_port_(settings.mindspore_port != 0), stop_(stop) {}
-
-  // Each of these: any thread.
-  void OnRun(const RunSettled& settled) {
-    if (!is_on_) return;
-    const bool has_no_run = settled.run == 0;
-    if (!has_no_run || !has_direct_port_) {
-      if (has_no_run) Log(LogLevel::kError, settled.outcome.cause().text());
-      return stop_.NoteSettled(ExitCodeOf(settled.outcome));
-    }
-    has_no_run_ = true;
-    EndIfNoneFormed();
-  }
-  void OnDirect(DirectEnd end) {
-    if (end == DirectEnd::kNeverFormed) {
-      has_no_cluster_ = true;
-      return EndIfNoneFormed();
-    }
-    stop_.NoteSettled(end == DirectEnd::kWell ? kExitSuccess : kExitJobFailed);
-  }
-
- private:
-  void EndIfNoneFormed() {
-    if (has_no_run_ && has_no_cluster_) stop_.NoteSettled(kExitNeverFormed);
-  }
-
-  const bool is_on_;
-  const bool has_direct_port_;
-  StopWaiter& stop_;
-  std::atomic<bool> has_no_run_ = false;
-  std::atomic<bool> has_no_cluster_ = false;
-};
-
 int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
   const Clock& clock = Clock::System();
   CountedLog counted(clock);
-  OnceEnd once(settings, stop);
+  OnceEnd once(settings.once, settings.mindspore_port != 0, [&stop](int code) { stop.NoteSettled(code); });
   const absl::StatusOr<std::unique_ptr<SchedulerTls>> opened_tls = SchedulerTls::Open(settings.tls, clock, counted);
   if (!opened_tls.ok()) {
     Log(LogLevel::kError, std::string(opened_tls.status().message()));

@@ -19,8 +19,7 @@ void WarnOnce() {
   static const bool is_said = [] {
     Log(LogLevel::kWarning,
         "MindSpore's gateway: the kernel does not tell whose a connection is (sock_diag); processes of all users of "
-        "this "
-        "machine are served");
+        "this machine are served");
     return true;
   }();
   static_cast<void>(is_said);

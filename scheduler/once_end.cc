@@ -1,0 +1,33 @@
+#include "scheduler/once_end.h"
+
+#include <utility>
+
+#include "common/exit_codes.h"
+#include "common/log.h"
+#include "scheduler/core_options.h"
+
+namespace muster::scheduler {
+
+OnceEnd::OnceEnd(bool is_once, bool has_direct_port, std::function<void(int exit_code)> end)
+    : is_once_(is_once), end_(std::move(end)), has_no_cluster_(!has_direct_port) {}
+
+void OnceEnd::OnRun(const RunSettled& settled) {
+  if (!is_once_) return;
+  if (settled.run != 0) return end_(ExitCodeOf(settled.outcome));
+  if (has_no_cluster_) Log(LogLevel::kError, settled.outcome.cause().text());  // else that one may still run
+  has_no_run_ = true;
+  EndIfNoneFormed();
+}
+
+void OnceEnd::OnDirect(DirectEnd end) {
+  if (!is_once_) return;
+  if (end != DirectEnd::kNeverFormed) return end_(end == DirectEnd::kWell ? kExitSuccess : kExitJobFailed);
+  has_no_cluster_ = true;
+  EndIfNoneFormed();
+}
+
+void OnceEnd::EndIfNoneFormed() {
+  if (has_no_run_ && has_no_cluster_) end_(kExitNeverFormed);
+}
+
+}  // namespace muster::scheduler
