@@ -165,6 +165,7 @@ stage_e2e() {
 
 stage_bench() {
   check "benchmark at a small size" quietly bash bench/run.sh --smoke
+  check "its verdicts" quietly /usr/bin/python3 -m pytest bench -q -p no:cacheprovider
 }
 
 # The end-to-end tests mostly wait: what they leave of the processors builds the next stage, and nothing but that.

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/floor/call.h"
 #include "common/exit_codes.h"
+#include "common/mutex_checks.h"
 #include "common/settings/settings.h"
 #include "common/tls/tls_store.h"
 #include "scheduler/rpc/acceptor.h"
@@ -34,6 +35,7 @@ struct FloorSettings {
   uint16_t port = 0;
   uint32_t slots = 8;
   uint32_t threads = std::max(1u, std::thread::hardware_concurrency());
+  bool watches_locks = true;
   TlsSettings tls;
 };
 
@@ -44,6 +46,8 @@ SettingsTable Table(FloorSettings& settings) {
       .Value("PORT");
   table.AddUint("slots", &settings.slots, 1, 1024, "Of how many slots an assignment tells.").Value("N");
   table.AddUint("threads", &settings.threads, 1, 64, "Completion queues, each with a thread.").Value("N");
+  table.AddBool("watches_locks", &settings.watches_locks,
+                "Abseil's debugging checks, as Debian's gRPC has them; ms-scheduler switches them off.");
   AddTls(table, &settings.tls);
   return table;
 }
@@ -153,6 +157,7 @@ int Main(const std::vector<std::string>& args) {
   if (loaded.wants_help) return std::fputs(HelpText(table).c_str(), stdout) < 0 ? kExitUsage : kExitSuccess;
   for (const std::string& error : loaded.findings.errors) std::fprintf(stderr, "floor_server: %s\n", error.c_str());
   if (!loaded.findings.errors.empty()) return kExitUsage;
+  if (!settings.watches_locks) StopWatchingMutexOrder();
   return Serve(settings);
 }
 
