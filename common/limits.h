@@ -6,7 +6,7 @@
 
 namespace muster {
 
-inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr uint32_t kProtocolVersion = 2;
 
 inline constexpr size_t kMaxIdBytes = 128;  // job id, node id
 inline constexpr size_t kMaxHostNameBytes = 253;

@@ -1,8 +1,12 @@
 // The scheduler's core alone: no network, no disk, one thread.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -101,10 +105,25 @@ void Join(benchmark::State& state) {
 }
 BENCHMARK(Join)->Arg(1'000)->Arg(12'500)->Arg(100'000)->Unit(benchmark::kMillisecond);
 
+// What the round weighs: the whole list, and the largest message to a node.
+void Weigh(const Effects& effects, benchmark::State& state) {
+  size_t list = 0, message = 0;
+  for (const Effect& effect : effects) {
+    if (const auto* publish = std::get_if<PublishPeers>(&effect)) list = publish->peer_list->size();
+    if (const auto* send = std::get_if<Send>(&effect)) message = std::max(message, send->message->ByteSizeLong());
+  }
+  state.counters["peer_list_bytes"] = static_cast<double>(list);
+  state.counters["assignment_bytes"] = static_cast<double>(message);
+}
+
 // The last join of all: ranks, peer list, digest, records, and what every node is told.
-void CloseRound(benchmark::State& state) {
+void Close(benchmark::State& state, bool has_certificates) {
   const uint32_t nodes = static_cast<uint32_t>(state.range(0));
-  const std::vector<Event> joins = Joins(nodes, 8);
+  std::vector<Event> joins = Joins(nodes, 8);
+  for (Event& join : joins) {
+    const std::string fingerprint(has_certificates ? 64 : 0, 'a');
+    std::get<JoinRequested>(join).join.mutable_node()->set_certificate_fingerprint(fingerprint);
+  }
   for (auto _ : state) {
     state.PauseTiming();
     auto core = std::make_unique<Core>(CoreOptions(), "bench");
@@ -113,13 +132,45 @@ void CloseRound(benchmark::State& state) {
     state.ResumeTiming();
     Effects effects = core->Apply(joins.back(), time.Read());
     state.PauseTiming();
-    benchmark::DoNotOptimize(effects);
+    Weigh(effects, state);
     effects.clear();
     core.reset();
     state.ResumeTiming();
   }
 }
+void CloseRound(benchmark::State& state) { Close(state, false); }
 BENCHMARK(CloseRound)->Arg(125)->Arg(1'000)->Arg(12'500)->Unit(benchmark::kMillisecond);
+void CloseRoundWithTls(benchmark::State& state) { Close(state, true); }
+BENCHMARK(CloseRoundWithTls)->Arg(12'500)->Unit(benchmark::kMillisecond);
+
+// A round is given up, and everybody's processes have stopped: all nodes but one say so.
+void QuitRound(benchmark::State& state) {
+  const uint32_t nodes = static_cast<uint32_t>(state.range(0));
+  const std::vector<Event> joins = Joins(nodes, 8);
+  SteerRequested restart;
+  restart.request.set_job_id("bench");
+  restart.request.set_action(v1::SteerRequest::RESTART);
+  for (auto _ : state) {
+    state.PauseTiming();
+    auto core = std::make_unique<Core>(CoreOptions(), "bench");
+    FakeTime time;
+    JoinAllButOne(*core, time, joins);
+    benchmark::DoNotOptimize(core->Apply(joins.back(), time.Read()));
+    benchmark::DoNotOptimize(core->Apply(restart, time.Read()));
+    ReportReceived report;
+    report.report.add_events()->set_number(1);
+    report.report.mutable_events(0)->mutable_quit()->set_round(1);
+    state.ResumeTiming();
+    for (report.stream = 1; report.stream < nodes; ++report.stream) {
+      benchmark::DoNotOptimize(core->Apply(report, time.Read()));
+    }
+    state.PauseTiming();
+    core.reset();
+    state.ResumeTiming();
+  }
+  state.SetItemsProcessed(state.iterations() * (nodes - 1));
+}
+BENCHMARK(QuitRound)->Arg(1'000)->Arg(12'500)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace muster::scheduler

@@ -11,6 +11,7 @@ constexpr uint32_t kRank = 50'000;
 constexpr uint32_t kPort = 40'000;
 constexpr char kNode[] = "node-12345";
 constexpr char kAddress[] = "127.0.0.1";
+constexpr char kAddressBytes[] = {127, 0, 0, 1};
 
 grpc::ByteBuffer ToBytes(const v1::SchedulerMessage& message) {
   const grpc::Slice slice(message.SerializeAsString());
@@ -28,14 +29,14 @@ void Fill(v1::RingNeighbour& neighbour, uint32_t rank, const std::string& finger
   neighbour.set_port(kPort);
   neighbour.set_node_id(kNode);
   neighbour.set_host_name(kNode);
-  neighbour.set_address(kAddress);
+  neighbour.set_address(kAddressBytes, sizeof(kAddressBytes));
   neighbour.set_certificate_fingerprint(fingerprint);
 }
 
 }  // namespace
 
 Canned MakeCanned(uint32_t slots, bool has_fingerprints) {
-  const std::string fingerprint(has_fingerprints ? 64 : 0, 'f');
+  const std::string fingerprint(has_fingerprints ? 32 : 0, 'f');
   v1::SchedulerMessage welcome = Message();
   welcome.mutable_welcome()->set_cluster_id("0123456789abcdef");
   welcome.mutable_welcome()->set_job_id("load");
@@ -58,13 +59,14 @@ Canned MakeCanned(uint32_t slots, bool has_fingerprints) {
   assignment.set_master_port(kPort);
   assignment.set_role(v1::ROLE_WORKER);
   assignment.set_certificate_fingerprint(fingerprint);
+  assignment.set_address(kAddressBytes, sizeof(kAddressBytes));
   for (uint32_t i = 0; i < slots; ++i) {
     v1::SlotAssignment& slot = *assignment.add_slots();
     slot.set_rank(kRank + i);
     slot.set_local_rank(i);
     slot.set_should_run(true);
-    Fill(*slot.mutable_previous(), kRank + i - 1, fingerprint);
-    Fill(*slot.mutable_next(), kRank + i + 1, fingerprint);
+    if (i == 0) Fill(*slot.mutable_previous(), kRank - 1, fingerprint);
+    if (i + 1 == slots) Fill(*slot.mutable_next(), kRank + slots, fingerprint);
   }
 
   v1::SchedulerMessage answer = Message();

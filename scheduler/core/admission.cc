@@ -20,8 +20,8 @@ std::string SetBy(const Run& run, bool by_scheduler, Has has) {
   return "an earlier node";
 }
 
-std::string Disagreement(const std::string& name, const std::string& theirs, const v1::Join& join,
-                         const std::string& ours, const std::string& set_by) {
+std::string Disagreement(const char* name, const std::string& theirs, const v1::Join& join, const std::string& ours,
+                         const std::string& set_by) {
   return absl::StrCat(name, " is ", theirs, " on ",
                       join.node_id().empty() ? "this node" : absl::StrCat("node ", join.node_id()), " (",
                       join.node().host_name(), ") but ", ours, " as set by ", set_by,
@@ -54,7 +54,7 @@ v1::Refusal TryLater(std::string text, absl::Duration after) {
 void FillInSettings(v1::JobSettings& settings, const v1::JobSettings& more) {
   v1::JobSettings merged = more;
   merged.MergeFrom(settings);  // what is set already wins
-  settings = merged;
+  settings.Swap(&merged);
 }
 
 v1::JobSettings SettingsWithout(const v1::JobSettings& own, const Run& run, const std::string& leaving_id) {
@@ -72,10 +72,14 @@ v1::JobSettings SettingsWithout(const v1::JobSettings& own, const Run& run, cons
 }
 
 std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& own, const v1::Join& join) {
-  v1::JobSettings ours = run.settings;
-  if (run.round > 0) ours.set_server_num(ours.server_num());  // a round was closed without any
+  v1::JobSettings closed;
+  if (run.round > 0) {
+    closed = run.settings;
+    closed.set_server_num(closed.server_num());  // a round was closed without any
+  }
+  const v1::JobSettings& ours = run.round > 0 ? closed : run.settings;
   const v1::JobSettings& theirs = join.settings();
-  const auto differ = [&](const std::string& name, auto has, auto get) -> std::optional<v1::Refusal> {
+  const auto differ = [&](const char* name, auto has, auto get) -> std::optional<v1::Refusal> {
     if (!has(ours) || !has(theirs) || get(ours) == get(theirs)) return std::nullopt;
     return MakeRefusal(
         v1::Refusal::SETTINGS_DIFFER,
@@ -115,15 +119,13 @@ std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& 
           "RANK_TABLE_FILE (SHA-256)", [](const S& s) { return s.has_rank_table_digest(); },
           [](const S& s) { return s.rank_table_digest(); }))
     return r;
-  v1::JobSettings settled = ours;
-  FillInSettings(settled, theirs);
-  if (settled.worker_num() == 0) {
+  if ((ours.has_worker_num() ? ours : theirs).worker_num() == 0) {
     return MakeRefusal(
         v1::Refusal::SETTINGS_DIFFER,
         "MS_WORKER_NUM is set neither at the scheduler nor at this node: set it on every node to the number of "
         "training processes of the whole job");
   }
-  if (join.node().role() == v1::ROLE_SERVER && settled.server_num() == 0) {
+  if (join.node().role() == v1::ROLE_SERVER && (ours.has_server_num() ? ours : theirs).server_num() == 0) {
     return MakeRefusal(
         v1::Refusal::SETTINGS_DIFFER,
         "a parameter server (MS_ROLE=MS_PSERVER) joins a job without any: set MS_SERVER_NUM on every node to "

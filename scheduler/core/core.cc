@@ -8,6 +8,11 @@
 #include "scheduler/core/story.h"
 
 namespace muster::scheduler {
+namespace {
+
+constexpr size_t kFewEffects = 4;  // as most events have, also a join
+
+}  // namespace
 
 Core::Core(CoreOptions options, std::string cluster_id)
     : impl_(std::make_unique<Impl>(std::move(options), std::move(cluster_id))) {}
@@ -68,7 +73,7 @@ Effects Core::Impl::Start(Now now) {
 // After a crash every node counts as disconnected and every deadline restarts in full.
 void Core::Impl::GiveHandles(Run& run) {
   run.handle = ++last_handle_;
-  owners_[run.handle] = Owner{run.job_id, run.number, ""};
+  owners_[run.handle] = {.run = &run};
   // Only shown, so the wall clock will do.
   run.opened = now_.monotonic - std::max(absl::Milliseconds(now_.wall.unix_ms) - absl::Milliseconds(run.opened_unix_ms),
                                          absl::ZeroDuration());
@@ -88,7 +93,7 @@ void Core::Impl::GiveHandles(Run& run) {
   run.restarts.assign(std::min(run.recent_restarts, kMaxRestarts), now_.monotonic);
   for (auto& [id, node] : run.nodes) {
     node.handle = ++last_handle_;
-    owners_[node.handle] = Owner{run.job_id, run.number, id};
+    owners_[node.handle] = {.run = &run, .node = &node};
     node.last_seen = now_.monotonic;
     if (node.is_lost && run.phase == v1::RUN_PHASE_RECOVERING) {
       node.missing_since = now_.monotonic;
@@ -107,6 +112,7 @@ void Core::Impl::GiveHandles(Run& run) {
       });
       if (has_failed) run.restarts.push_back(now_.monotonic);
     }
+    NoteReadiness(run, node);
     Schedule(node);
   }
   Schedule(run);
@@ -116,6 +122,7 @@ Effects Core::Impl::Apply(const Event& event, Now now) {
   now_.wall = now.wall;
   now_.monotonic = std::max(now_.monotonic, now.monotonic);
   effects_.clear();
+  effects_.reserve(kFewEffects);
   std::visit([this](const auto& e) { On(e); }, event);
   while (!requeued_.empty()) {
     for (const JoinRequested& join : std::exchange(requeued_, {})) On(join);
@@ -130,15 +137,21 @@ v1::Record Core::Impl::NewRecord() const {
 }
 
 void Core::Impl::Write(v1::Record record) {
-  const v1::StoryEvent* line = Evolve(state_, record);
+  std::shared_ptr<const v1::StoryEvent> line = Evolve(state_, record);
   effects_.push_back(Persist{std::move(record)});
-  if (line != nullptr) effects_.push_back(Announce{SeverityOf(*line), *line});
+  if (line == nullptr) return;
+  const Severity severity = SeverityOf(*line);
+  effects_.push_back(Announce{severity, std::move(line)});
 }
 
-void Core::Impl::SendTo(StreamId stream, v1::SchedulerMessage message, bool is_urgent) {
-  if (stream == 0) return;
-  message.set_term(state_.term);
-  effects_.push_back(Send{stream, std::make_shared<const v1::SchedulerMessage>(std::move(message)), is_urgent});
+Core::Impl::Message Core::Impl::NewMessage() const {
+  Message message = std::make_shared<v1::SchedulerMessage>();
+  message->set_term(state_.term);
+  return message;
+}
+
+void Core::Impl::SendTo(StreamId stream, Message message, bool is_urgent) {
+  if (stream != 0) effects_.push_back(Send{stream, std::move(message), is_urgent});
 }
 
 void Core::Impl::CloseStreamOf(StreamId stream) {
@@ -147,24 +160,12 @@ void Core::Impl::CloseStreamOf(StreamId stream) {
   effects_.push_back(CloseStream{stream});
 }
 
-void Core::Impl::Detach(Node& node) {
+void Core::Impl::Detach(Run& run, Node& node) {
   if (node.stream == 0) return;
   node.stream = 0;
   node.lease_end = MonotonicTime::Never();
   --connected_nodes_;
-}
-
-// Every heartbeat comes through here. Only what was found is kept: who isn't there may come.
-std::pair<Run*, Node*> Core::Impl::Find(Attached& attached) {
-  if (attached.found_at == state_.removals) return {attached.run_found, attached.node_found};
-  Run* run = state_.FindRun(attached.job_id, attached.run);
-  if (run == nullptr) return {nullptr, nullptr};
-  const auto node = run->nodes.find(attached.node_id);
-  if (node == run->nodes.end()) return {run, nullptr};
-  attached.run_found = run;
-  attached.node_found = &node->second;
-  attached.found_at = state_.removals;
-  return {run, &node->second};
+  NoteReadiness(run, node);
 }
 
 }  // namespace muster::scheduler

@@ -38,23 +38,20 @@ class Core::Impl {
   const State& state() const { return state_; }
 
  private:
-  // A stream belongs to a node, or to a challenger that waits for the node's id.
+  // A stream belongs to a node, or to a challenger that waits for the node's id. Who removes the node takes its streams
+  // out of streams_.
   struct Attached {
-    // What Find found, as long as State::removals stands at this. First, beside the key.
-    uint64_t found_at = ~uint64_t{0};
-    Run* run_found = nullptr;
-    Node* node_found = nullptr;
+    Run* run = nullptr;
+    Node* node = nullptr;
     bool is_challenger = false;
-    uint64_t run = 0;
-    std::string job_id;
-    std::string node_id;
   };
-  // What a deadline belongs to: a run, or one of its nodes.
+  // What a deadline belongs to: a run, or one of its nodes. Who removes that takes it out of owners_.
   struct Owner {
-    std::string job_id;
-    uint64_t run = 0;
-    std::string node_id;  // empty: the run
+    Run* run = nullptr;
+    Node* node = nullptr;  // null: the run
   };
+  // What an agent will be told; made where it stays.
+  using Message = std::shared_ptr<v1::SchedulerMessage>;
   // Stacks that agents have been asked for.
   struct Gathering {
     QueryId query = 0;  // 0: the run stands still
@@ -75,7 +72,8 @@ class Core::Impl {
   void Challenge(const JoinRequested& event, Run& run, Node& node);
   void ResolveChallenge(Run& run, Node& node, bool is_old_alive);
   void TakeOver(const JoinRequested& event, Run& run, Node& node);
-  std::optional<v1::Refusal> CheckAdmission(const Run& run, const JoinRequested& event) const;
+  std::optional<v1::Refusal> CheckAdmission(const Run& run, const v1::JobSettings& settings,
+                                            const JoinRequested& event) const;
   void Admit(const JoinRequested& event, Run& run);
   void Resume(const JoinRequested& event, Run& run, Node& node);
   void Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed);
@@ -112,7 +110,9 @@ class Core::Impl {
   void RestartFailedSlots(Run& run, Node& node);
   bool TakeFromBudget(Run& run);
   void AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off);
+  void NoteReadiness(Run& run, Node& node);
   void TryNextRound(Run& run);  // may remove lost nodes
+  void TryNextRoundAfter(Run& run, const Node& node);
   bool GoesOnWithout(const Run& run, const Node& node) const;
   void MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
   void MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
@@ -203,11 +203,13 @@ class Core::Impl {
   // core.cc
   v1::Record NewRecord() const;
   void Write(v1::Record record);  // evolves, persists, announces
-  void SendTo(StreamId stream, v1::SchedulerMessage message, bool is_urgent = false);
+  Message NewMessage() const;
+  void SendTo(StreamId stream, Message message, bool is_urgent = false);
   void CloseStreamOf(StreamId stream);
-  void Detach(Node& node);  // the stream is gone or given up
-  std::pair<Run*, Node*> Find(Attached& attached);
+  void Detach(Run& run, Node& node);  // the stream is gone or given up
   void GiveHandles(Run& run);
+
+  void CheckPointers() const;  // invariants.cc
 
   const CoreOptions options_;
   State state_;

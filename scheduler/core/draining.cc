@@ -30,9 +30,9 @@ absl::StatusOr<std::string> Core::Impl::Drain(Run& run, const v1::SteerRequest& 
     return absl::FailedPreconditionError(absl::StrCat("run ", run.number, " of job ", run.job_id, " is ",
                                                       RunPhaseName(run.phase), ": its nodes leave by themselves"));
   }
-  const auto it = run.nodes.find(request.node_id());
-  if (it == run.nodes.end()) return NoSuchNode(run, request.node_id());
-  Node& node = it->second;
+  Node* found = run.nodes.Find(request.node_id());
+  if (found == nullptr) return NoSuchNode(run, request.node_id());
+  Node& node = *found;
   if (node.is_lost) {
     return absl::FailedPreconditionError(
         absl::StrCat(NodeText(node), " is not here: ", node.lost_reason, "; who must not come back needs no draining"));
@@ -79,8 +79,8 @@ void Core::Impl::DismissDraining(Run& run) {
 void Core::Impl::Dismiss(Run& run, Node& node) {
   const StreamId stream = node.stream;
   const std::string reason = node.draining_reason;
-  v1::SchedulerMessage message;
-  *message.mutable_refusal() = RefuseDrained(run, node.id, reason);
+  Message message = NewMessage();
+  *message->mutable_refusal() = RefuseDrained(run, node.id, reason);
   if (run.phase == v1::RUN_PHASE_RECOVERING && !node.is_spare) {
     MarkLost(run, node, v1::NodeRemoved::DRAINED, reason, true);  // its ranks stay
   } else {

@@ -73,10 +73,11 @@ void Core::Impl::ReleaseChallenger(Node& node) {
 void Core::Impl::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason,
                             bool is_confirmed) {
   ReleaseChallenger(node);
-  Detach(node);
+  Detach(run, node);
   deadlines_.Set(node.handle, MonotonicTime::Never());
   owners_.erase(node.handle);
   run.waiting_cache.is_valid = false;
+  run.holding_up -= node.holds_up ? 1 : 0;
 
   v1::Record record = NewRecord();
   v1::NodeRemoved& removed = *record.mutable_node_removed();
@@ -101,8 +102,8 @@ void Core::Impl::LoseNode(Run& run, Node& node, const std::string& reason, bool 
   }
   const StreamId stream = node.stream;
   if (stream != 0) {
-    v1::SchedulerMessage message;
-    *message.mutable_refusal() =
+    Message message = NewMessage();
+    *message->mutable_refusal() =
         MakeRefusal(v1::Refusal::NODE_LOST, absl::StrCat("node ", node.id, " was given up: ", reason));
     SendTo(stream, std::move(message), true);
   }
@@ -252,7 +253,7 @@ void Core::Impl::PruneRuns(Job& job) {
 void Core::Impl::ForgetRun(Run& run) {
   for (auto& [id, node] : run.nodes) {
     const StreamId stream = node.stream;
-    Detach(node);
+    Detach(run, node);
     CloseStreamOf(stream);
     deadlines_.Set(node.handle, MonotonicTime::Never());
     owners_.erase(node.handle);

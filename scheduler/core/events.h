@@ -161,7 +161,7 @@ enum class Severity { kDebug, kInfo, kWarning, kError };
 // A line of the story, for the log (and, in time, other observers).
 struct Announce {
   Severity severity = Severity::kInfo;
-  v1::StoryEvent event;
+  std::shared_ptr<const v1::StoryEvent> event;
 };
 
 // A run has ended and all its agents know, or are gone. `ms-scheduler --once` ends with this.

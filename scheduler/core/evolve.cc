@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/limits.h"
+#include "common/peer_node.h"
 #include "scheduler/core/snapshot.h"
 #include "scheduler/core/state.h"
 #include "scheduler/core/story.h"
@@ -48,9 +49,7 @@ void EndSlots(Node& node) {
   }
 }
 
-void Remove(State& state, Run& run, std::map<std::string, Node>::iterator it, v1::NodeRemoved::Why why,
-            const std::string& reason, bool is_dead) {
-  const Node& node = it->second;
+void Remove(Run& run, const Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_dead) {
   MakeRoom(run.gone);
   run.gone[node.id] = GoneNode{.incarnation = node.incarnation,
                                .why = why,
@@ -66,8 +65,7 @@ void Remove(State& state, Run& run, std::map<std::string, Node>::iterator it, v1
   run.by_incarnation.erase(node.incarnation);
   run.spare_count -= node.is_spare ? 1 : 0;
   run.census.Remove(node.id, node.info, node.is_spare);
-  run.nodes.erase(it);
-  ++state.removals;
+  run.nodes.Erase(node.id);
 }
 
 void Apply(State& state, const v1::NodeJoined& record, int64_t) {
@@ -98,7 +96,7 @@ void Apply(State& state, const v1::NodeJoined& record, int64_t) {
   node.is_spare = record.is_spare();
   run->spare_count += record.is_spare() ? 1 : 0;
   run->census.Add(node.id, node.info, node.is_spare);
-  run->by_incarnation[record.incarnation()] = record.node_id();
+  run->by_incarnation[record.incarnation()] = &node;
   run->gone.erase(record.node_id());
   run->removed.erase(record.incarnation());
   run->settings = record.settings();
@@ -107,10 +105,9 @@ void Apply(State& state, const v1::NodeJoined& record, int64_t) {
 void Apply(State& state, const v1::NodeRemoved& record, int64_t) {
   Run* run = state.FindRun(record.job_id(), record.run());
   if (run == nullptr) return;
-  const auto it = run->nodes.find(record.node_id());
-  if (it == run->nodes.end()) return;
-  Remove(state, *run, it, record.why(), record.reason(),
-         record.is_confirmed() || record.why() != v1::NodeRemoved::LOST);
+  const Node* node = run->nodes.Find(record.node_id());
+  if (node == nullptr) return;
+  Remove(*run, *node, record.why(), record.reason(), record.is_confirmed() || record.why() != v1::NodeRemoved::LOST);
   run->settings = record.settings();
 }
 
@@ -139,23 +136,21 @@ void Apply(State& state, const v1::RoundClosed& record, int64_t) {
   run->peers.ParseFromString(record.peer_list());
   run->peer_index = nullptr;
   for (const std::string& id : record.promoted_spares()) {
-    const auto it = run->nodes.find(id);
-    if (it == run->nodes.end() || !it->second.is_spare) continue;
-    MakeRegular(*run, it->second);
+    if (Node* spare = run->nodes.Find(id)) MakeRegular(*run, *spare);
   }
   for (const v1::Replacement& replacement : record.replacements()) {
-    const auto lost = run->nodes.find(replacement.lost());
-    const auto spare = run->nodes.find(replacement.spare());
-    if (lost == run->nodes.end() || spare == run->nodes.end()) continue;
-    Remove(state, *run, lost, lost->second.lost_why, lost->second.lost_reason, true);
-    MakeRegular(*run, spare->second);
+    const Node* lost = run->nodes.Find(replacement.lost());
+    Node* spare = run->nodes.Find(replacement.spare());
+    if (lost == nullptr || spare == nullptr || lost == spare) continue;
+    Remove(*run, *lost, lost->lost_why, lost->lost_reason, true);
+    MakeRegular(*run, *spare);
   }
   if (record.has_cause()) run->last_abort = record.cause();
   for (const v1::PeerNode& peer : run->peers.nodes()) {
-    const auto it = run->nodes.find(peer.node_id());
-    if (it == run->nodes.end()) continue;
-    for (int i = 0; i < peer.slots_size() && i < static_cast<int>(it->second.slots.size()); ++i) {
-      it->second.slots[i] = SlotState{.phase = SlotState::Phase::kAssigned, .rank = peer.slots(i).rank()};
+    Node* node = run->nodes.Find(peer.node_id());
+    if (node == nullptr) continue;
+    for (int i = 0; i < SlotCount(peer) && i < static_cast<int>(node->slots.size()); ++i) {
+      node->slots[i] = SlotState{.phase = SlotState::Phase::kAssigned, .rank = RankOf(peer, i)};
     }
   }
 }
@@ -174,9 +169,9 @@ void ApplyProcessEnded(const v1::ProcessEnded& ended, SlotState& slot) {
 void Apply(State& state, const v1::NodeReported& record, int64_t) {
   Run* run = state.FindRun(record.job_id(), record.run());
   if (run == nullptr) return;
-  const auto it = run->nodes.find(record.node_id());
-  if (it == run->nodes.end() || it->second.incarnation != record.incarnation()) return;
-  Node& node = it->second;
+  Node* found = run->nodes.Find(record.node_id());
+  if (found == nullptr || found->incarnation != record.incarnation()) return;
+  Node& node = *found;
   if (record.has_armed_fence_ms()) node.armed_fence = absl::Milliseconds(record.armed_fence_ms());
   for (const v1::NodeEvent& event : record.events()) {
     node.events_through = event.number();
@@ -212,9 +207,7 @@ void Apply(State& state, const v1::RunFailing& record, int64_t) {
 
 Node* FindNode(State& state, const std::string& job_id, uint64_t number, const std::string& node_id) {
   Run* run = state.FindRun(job_id, number);
-  if (run == nullptr) return nullptr;
-  const auto it = run->nodes.find(node_id);
-  return it == run->nodes.end() ? nullptr : &it->second;
+  return run == nullptr ? nullptr : run->nodes.Find(node_id);
 }
 
 void Apply(State& state, const v1::NodeLost& record, int64_t) {
@@ -314,7 +307,6 @@ void Apply(State& state, const v1::RunForgotten& record, int64_t) {
   const auto job = state.jobs.find(record.job_id());
   if (job == state.jobs.end()) return;
   job->second.runs.erase(record.run());
-  ++state.removals;
   if (!job->second.runs.empty()) return;
   if (state.forgotten_jobs.size() >= kMaxForgottenJobs) {
     state.lowest_last_run = std::max(state.lowest_last_run, state.forgotten_jobs.begin()->second);
@@ -326,7 +318,7 @@ void Apply(State& state, const v1::RunForgotten& record, int64_t) {
 
 }  // namespace
 
-const v1::StoryEvent* Evolve(State& state, const v1::Record& record) {
+std::shared_ptr<const v1::StoryEvent> Evolve(State& state, const v1::Record& record) {
   std::optional<v1::StoryEvent> line = Describe(state, record);  // before: it may speak of what the record removes
   switch (record.kind_case()) {
     case v1::Record::kClusterFounded:
@@ -392,9 +384,9 @@ const v1::StoryEvent* Evolve(State& state, const v1::Record& record) {
   if (!line) return nullptr;
   line->set_number(++state.last_story_number);
   line->set_unix_ms(record.unix_ms());
-  state.story.push_back(*std::move(line));
+  state.story.push_back(std::make_shared<const v1::StoryEvent>(*std::move(line)));
   if (state.story.size() > kMaxStoryEvents) state.story.pop_front();
-  return &state.story.back();
+  return state.story.back();
 }
 
 }  // namespace muster::scheduler

@@ -1,12 +1,14 @@
 // What must hold after every step, whatever came in. Checked in tests and in the simulation.
 #include <openssl/sha.h>
 
+#include <map>
 #include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/limits.h"
+#include "common/peer_node.h"
 #include "scheduler/core/admission.h"
 #include "scheduler/core/core_impl.h"
 
@@ -26,16 +28,16 @@ std::string BrokenRanks(const Run& run) {
   for (const v1::PeerNode& peer : run.peers.nodes()) {
     MUSTER_REQUIRE(peer.machine() < run.peers.machine_num(), "a node stands on no machine");
     auto& seen = ranks[peer.role() == v1::ROLE_SERVER ? 1 : 0];
-    for (const v1::PeerSlot& slot : peer.slots()) {
-      MUSTER_REQUIRE(seen.insert(slot.rank()).second, "a rank was given twice");
+    for (int i = 0; i < SlotCount(peer); ++i) {
+      MUSTER_REQUIRE(seen.insert(RankOf(peer, i)).second, "a rank was given twice");
     }
-    const auto node = run.nodes.find(peer.node_id());
-    if (node == run.nodes.end()) continue;
-    MUSTER_REQUIRE(!node->second.is_spare, "a spare holds ranks");
-    MUSTER_REQUIRE(static_cast<int>(node->second.slots.size()) == peer.slots_size(),
+    const Node* node = run.nodes.Find(peer.node_id());
+    if (node == nullptr) continue;
+    MUSTER_REQUIRE(!node->is_spare, "a spare holds ranks");
+    MUSTER_REQUIRE(static_cast<int>(node->slots.size()) == SlotCount(peer),
                    "a node has other slots than its peers know");
-    for (int i = 0; i < peer.slots_size(); ++i) {
-      MUSTER_REQUIRE(node->second.slots[i].rank == peer.slots(i).rank(), "a node's rank is not the one its peers know");
+    for (int i = 0; i < SlotCount(peer); ++i) {
+      MUSTER_REQUIRE(node->slots[i].rank == RankOf(peer, i), "a node's rank is not the one its peers know");
     }
   }
   for (int role = 0; role < 2; ++role) {
@@ -89,7 +91,8 @@ std::string BrokenRun(const Run& run) {
     MUSTER_REQUIRE(node.info.role() == v1::ROLE_WORKER || node.info.role() == v1::ROLE_SERVER, "a node without a role");
     MUSTER_REQUIRE(incarnations.insert(node.incarnation).second, "one incarnation is two nodes");
     const auto indexed = run.by_incarnation.find(node.incarnation);
-    MUSTER_REQUIRE(indexed != run.by_incarnation.end() && indexed->second == id, "the index of incarnations is wrong");
+    MUSTER_REQUIRE(indexed != run.by_incarnation.end() && indexed->second == &node,
+                   "the index of incarnations is wrong");
     spares += node.is_spare ? 1 : 0;
     census.Add(id, node.info, node.is_spare);
     MUSTER_REQUIRE(!node.is_lost || run.HasEnded() || (!node.is_spare && node.stream == 0),
@@ -128,33 +131,53 @@ void Core::Impl::CheckInvariants() const {
       const std::string problem = BrokenRun(run);
       MUSTER_CHECK(problem.empty(), problem.c_str());
       open += run.IsOver() ? 0 : 1;
+      uint32_t holding_up = 0;
       for (const auto& [id, node] : run.nodes) {
+        const bool has_stopped = node.stream != 0 && node.quit_round >= run.round;
+        holding_up += node.is_spare || node.is_lost || has_stopped ? 0 : 1;
         if (node.stream != 0) {
           ++connected;
           const auto attached = streams_.find(node.stream);
-          MUSTER_CHECK(attached != streams_.end() && attached->second.node_id == id && attached->second.run == number,
+          MUSTER_CHECK(attached != streams_.end() && attached->second.node == &node && attached->second.run == &run,
                        "a node's stream is not attached to it");
           MUSTER_CHECK(!node.lease_end.is_never(), "a connected node without a lease");
         } else if (!run.HasEnded() && !node.is_lost) {
           MUSTER_CHECK(!node.grace_end.is_never(), "a disconnected node without a deadline");
         }
       }
+      MUSTER_CHECK(run.phase != v1::RUN_PHASE_RECOVERING || holding_up == run.holding_up,
+                   "who holds the next round up is counted wrong");
     }
     MUSTER_CHECK(open <= 1, "two live runs of one job");
   }
   MUSTER_CHECK(store_bytes == state_.store_bytes, "the bytes of all stores are counted wrong");
   MUSTER_CHECK(connected == connected_nodes_, "connected nodes are counted wrong");
+  CheckPointers();
+}
+
+// What stands in for a look-up by name must be gone when its run or node is.
+void Core::Impl::CheckPointers() const {
+  std::map<const void*, uint64_t> handles;  // of the runs and nodes that are there
+  for (const auto& [job_id, job] : state_.jobs) {
+    for (const auto& [number, run] : job.runs) {
+      handles[&run] = run.handle;
+      for (const auto& [id, node] : run.nodes) handles[&node] = node.handle;
+    }
+  }
   for (const auto& [stream, attached] : streams_) {
-    const Run* run = state_.FindRun(attached.job_id, attached.run);
-    MUSTER_CHECK(run != nullptr, "a stream of a run that is not there");
-    const auto node = run->nodes.find(attached.node_id);
-    MUSTER_CHECK(node != run->nodes.end(), "a stream of a node that is not there");
+    MUSTER_CHECK(handles.contains(attached.run), "a stream of a run that is not there");
+    MUSTER_CHECK(handles.contains(attached.node), "a stream of a node that is not there");
     if (attached.is_challenger) {
-      MUSTER_CHECK(node->second.challenger != nullptr && node->second.challenger->join.stream == stream,
+      MUSTER_CHECK(attached.node->challenger != nullptr && attached.node->challenger->join.stream == stream,
                    "a lost challenger");
     } else {
-      MUSTER_CHECK(node->second.stream == stream, "two streams for one node");
+      MUSTER_CHECK(attached.node->stream == stream, "two streams for one node");
     }
+  }
+  for (const auto& [handle, owner] : owners_) {
+    const void* thing = owner.node != nullptr ? static_cast<const void*>(owner.node) : owner.run;
+    MUSTER_CHECK(handles.contains(owner.run) && handles.contains(thing), "a deadline of what is not there");
+    MUSTER_CHECK(handles.at(thing) == handle, "two deadlines for one node or run");
   }
 }
 

@@ -57,9 +57,7 @@ std::optional<v1::Refusal> RefuseStranger(const Run& run, const std::string& nod
     if (event.identity.empty() && event.join.incarnation() == incarnation) return std::nullopt;
     return RefuseIdentity(node_id, owner, event.identity);
   };
-  if (const auto node = run.nodes.find(node_id); node != run.nodes.end()) {
-    return judge(node->second.identity, node->second.incarnation);
-  }
+  if (const Node* node = run.nodes.Find(node_id)) return judge(node->identity, node->incarnation);
   const auto gone = run.gone.find(node_id);
   return gone != run.gone.end() ? judge(gone->second.identity, gone->second.incarnation) : std::nullopt;
 }
@@ -75,8 +73,8 @@ std::string WhoseReturn(const Run& run) {
 }  // namespace
 
 void Core::Impl::Refuse(StreamId stream, v1::Refusal refusal) {
-  v1::SchedulerMessage message;
-  *message.mutable_refusal() = std::move(refusal);
+  Message message = NewMessage();
+  *message->mutable_refusal() = std::move(refusal);
   SendTo(stream, std::move(message));
   CloseStreamOf(stream);
 }
@@ -103,8 +101,8 @@ void Core::Impl::JoinKnownRun(const JoinRequested& event, Run& run) {
   if (auto refusal = RefuseStranger(run, join.node_id(), event)) {
     return Refuse(event.stream, *std::move(refusal));
   }
-  if (const auto it = run.nodes.find(join.node_id()); it != run.nodes.end()) {
-    if (it->second.incarnation == join.incarnation()) return Resume(event, run, it->second);
+  if (Node* node = run.nodes.Find(join.node_id())) {
+    if (node->incarnation == join.incarnation()) return Resume(event, run, *node);
     return Refuse(event.stream, MakeRefusal(v1::Refusal::STALE_INCARNATION,
                                             absl::StrCat("a newer start of node ", join.node_id(),
                                                          " has taken its place: this one is stale and must end")));
@@ -129,12 +127,11 @@ void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
   // The welcome may have been lost: the same incarnation is no newcomer, also when its run has ended meanwhile.
   if (const auto job = state_.jobs.find(join.job_id()); job != state_.jobs.end()) {
     for (auto& [number, run] : job->second.runs) {
-      const auto id = run.by_incarnation.find(join.incarnation());
-      if (id == run.by_incarnation.end()) continue;
-      if (auto refusal = RefuseStranger(run, id->second, event)) {
-        return Refuse(event.stream, *std::move(refusal));
-      }
-      return Resume(event, run, run.nodes.at(id->second));
+      const auto known = run.by_incarnation.find(join.incarnation());
+      if (known == run.by_incarnation.end()) continue;
+      Node& node = *known->second;
+      if (auto refusal = RefuseStranger(run, node.id, event)) return Refuse(event.stream, *std::move(refusal));
+      return Resume(event, run, node);
     }
     if (auto refusal = RefuseGhost(job->second, join)) return Refuse(event.stream, *std::move(refusal));
   }
@@ -145,10 +142,8 @@ void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
     return Refuse(event.stream, *std::move(refusal));
   }
   if (Node* seat = SeatFor(*run, event)) return TakeOver(event, *run, *seat);
-  if (const auto it = run->nodes.find(join.node_id()); it != run->nodes.end()) {
-    Node& node = it->second;
-    if (node.stream != 0) return Challenge(event, *run, node);
-    return TakeOver(event, *run, node);
+  if (Node* node = run->nodes.Find(join.node_id())) {
+    return node->stream != 0 ? Challenge(event, *run, *node) : TakeOver(event, *run, *node);
   }
   Admit(event, *run);
 }
@@ -187,7 +182,9 @@ Run* Core::Impl::OpenRun(const JoinRequested& event) {
   Run candidate;
   candidate.job_id = join.job_id();
   candidate.settings = options_.settings;
-  if (auto refusal = CheckAdmission(candidate, event)) {
+  v1::JobSettings settings = candidate.settings;
+  FillInSettings(settings, join.settings());
+  if (auto refusal = CheckAdmission(candidate, settings, event)) {
     Refuse(event.stream, *std::move(refusal));
     return nullptr;
   }
@@ -196,15 +193,14 @@ Run* Core::Impl::OpenRun(const JoinRequested& event) {
   v1::RunOpened& opened = *record.mutable_run_opened();
   opened.set_job_id(join.job_id());
   opened.set_run(number);
-  *opened.mutable_settings() = options_.settings;
-  FillInSettings(*opened.mutable_settings(), join.settings());
+  *opened.mutable_settings() = std::move(settings);
   opened.set_opened_by(absl::StrCat(join.node().user(), "@", join.node().host_name()));
   Write(std::move(record));
 
   Job& job = state_.jobs.at(join.job_id());
   Run& run = job.runs.at(number);
   run.handle = ++last_handle_;
-  owners_[run.handle] = Owner{run.job_id, number, ""};
+  owners_[run.handle] = {.run = &run};
   run.opened = now_.monotonic;
   run.topo_deadline = (options_.is_once ? started_.monotonic : now_.monotonic) + TopoTimeout(run.settings);
   if (options_.is_once) deadlines_.Set(once_handle_, once_deadline_ = MonotonicTime::Never());
@@ -223,9 +219,9 @@ void Core::Impl::Challenge(const JoinRequested& event, Run& run, Node& node) {
                            kProbeTimeout));
   }
   node.challenger = std::make_unique<Challenger>(Challenger{event, ++last_probe_, now_.monotonic + kProbeTimeout});
-  streams_[event.stream] = Attached{.is_challenger = true, .run = run.number, .job_id = run.job_id, .node_id = node.id};
-  v1::SchedulerMessage message;
-  message.mutable_probe()->set_probe(node.challenger->probe);
+  streams_[event.stream] = {.run = &run, .node = &node, .is_challenger = true};
+  Message message = NewMessage();
+  message->mutable_probe()->set_probe(node.challenger->probe);
   SendTo(node.stream, std::move(message));
   Schedule(node);
 }
@@ -243,7 +239,7 @@ void Core::Impl::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
                                            "): give this node another id, or end that agent")));
   }
   const StreamId old_stream = node.stream;
-  Detach(node);
+  Detach(run, node);
   CloseStreamOf(old_stream);
   TakeOver(event, run, node);
 }
@@ -259,14 +255,16 @@ void Core::Impl::TakeOver(const JoinRequested& event, Run& run, Node& node) {
   if (!node.is_lost) {
     LoseNode(run, node, "a new start of the same node has joined, so the old one is dead", is_confirmed, 0);
   }
-  const auto still = run.nodes.find(id);  // no spare has taken its place
-  if (run.IsUnderWay() && still != run.nodes.end() && still->second.is_lost) return Rejoin(event, run, still->second);
+  Node* still = run.nodes.Find(id);  // no spare has taken its place
+  if (run.IsUnderWay() && still != nullptr && still->is_lost) return Rejoin(event, run, *still);
   Run* next = RunForNewcomer(event);
   if (next != nullptr) Admit(event, *next);
 }
 
-// Why the node may not take part, as far as its settings, its size and its id go; nullopt if it may.
-std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const JoinRequested& event) const {
+// Why the node may not take part, as far as its settings, its size and its id go; nullopt if it may. `settings` are
+// those of the run together with the node's.
+std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const v1::JobSettings& settings,
+                                                      const JoinRequested& event) const {
   const v1::Join& join = event.join;
   if (auto refusal = CheckSettings(run, options_.settings, join)) return refusal;
   if (join.node().spare() || ReturnsAsSpare(run, join)) return std::nullopt;
@@ -277,8 +275,6 @@ std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const Join
                                     ": this node is one too many; start it with --spare to stand by, or with another "
                                     "--job_id for another job"));
   }
-  v1::JobSettings settings = run.settings;
-  FillInSettings(settings, join.settings());
   if (auto refusal = CheckRoom(run, settings, join.node())) return refusal;
   return CheckNodeId(run, settings, join.node_id(), join.node());
 }
@@ -286,20 +282,19 @@ std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const Join
 void Core::Impl::Admit(const JoinRequested& event, Run& run) {
   const v1::Join& join = event.join;
   if (auto refusal = CheckIncarnation(run, join)) return Refuse(event.stream, *std::move(refusal));
-  if (auto refusal = CheckAdmission(run, event)) return Refuse(event.stream, *std::move(refusal));
-  v1::NodeInfo info = join.node();
-  if (info.address().empty()) info.set_address(event.peer_address);
   v1::JobSettings settings = run.settings;
   FillInSettings(settings, join.settings());
-  const std::string id = join.node_id().empty() ? ChooseNodeId(run, info.host_name()) : join.node_id();
-  const bool is_spare = info.spare() || ReturnsAsSpare(run, join);
+  if (auto refusal = CheckAdmission(run, settings, event)) return Refuse(event.stream, *std::move(refusal));
+  const std::string id = join.node_id().empty() ? ChooseNodeId(run, join.node().host_name()) : join.node_id();
+  const bool is_spare = join.node().spare() || ReturnsAsSpare(run, join);
   v1::Record record = NewRecord();
   v1::NodeJoined& joined = *record.mutable_node_joined();
   joined.set_job_id(run.job_id);
   joined.set_run(run.number);
   joined.set_node_id(id);
   joined.set_incarnation(join.incarnation());
-  *joined.mutable_info() = std::move(info);
+  *joined.mutable_info() = join.node();
+  if (joined.info().address().empty()) joined.mutable_info()->set_address(event.peer_address);
   joined.set_identity(event.identity);
   joined.set_is_assigned_id(join.node_id().empty() || join.is_assigned_id());
   *joined.mutable_settings() = std::move(settings);
@@ -309,7 +304,7 @@ void Core::Impl::Admit(const JoinRequested& event, Run& run) {
 
   Node& node = run.nodes.at(id);
   node.handle = ++last_handle_;
-  owners_[node.handle] = Owner{run.job_id, run.number, id};
+  owners_[node.handle] = {.run = &run, .node = &node};
   if (!is_spare) run.spare_deadline = MonotonicTime::Never();  // somebody came: spares wait on
   Attach(event, run, node, false);
   TryCloseRound(run);
@@ -324,10 +319,11 @@ void Core::Impl::Resume(const JoinRequested& event, Run& run, Node& node) {
   }
   if (node.stream != 0) {
     const StreamId old_stream = node.stream;
-    Detach(node);
+    Detach(run, node);
     CloseStreamOf(old_stream);
   }
-  if (node.is_lost && !run.HasEnded()) {
+  const bool is_returning = node.is_lost && !run.HasEnded();
+  if (is_returning) {
     v1::Record record = NewRecord();
     v1::NodeReturned& returned = *record.mutable_node_returned();
     returned.set_job_id(run.job_id);
@@ -350,13 +346,14 @@ void Core::Impl::Resume(const JoinRequested& event, Run& run, Node& node) {
   Attach(event, run, node, true);
   if (node.challenger != nullptr) ResolveChallenge(run, node, true);  // that it came back is answer enough
   if (run.phase == v1::RUN_PHASE_FORMING) TryCloseRound(run);
-  TryNextRound(run);
+  is_returning ? TryNextRound(run) : TryNextRoundAfter(run, node);
 }
 
 void Core::Impl::Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed) {
-  streams_[event.stream] = Attached{.run = run.number, .job_id = run.job_id, .node_id = node.id};
+  streams_[event.stream] = {.run = &run, .node = &node};
   node.stream = event.stream;
   ++connected_nodes_;
+  NoteReadiness(run, node);
   node.connect_seq = event.join.connect_seq();
   node.last_seen = now_.monotonic;
   node.was_seen = true;
@@ -368,8 +365,8 @@ void Core::Impl::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   Schedule(node);
   NoteFence(run, node, node.armed_fence);  // the welcome may tell it another one
 
-  v1::SchedulerMessage message;
-  v1::Welcome& welcome = *message.mutable_welcome();
+  Message message = NewMessage();
+  v1::Welcome& welcome = *message->mutable_welcome();
   welcome.set_cluster_id(state_.cluster_id);
   welcome.set_job_id(run.job_id);
   welcome.set_run(run.number);

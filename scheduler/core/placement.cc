@@ -4,8 +4,12 @@
 #include <map>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/string_view.h"
 #include "common/check.h"
 #include "common/ip_address.h"
+#include "common/peer_node.h"
 #include "scheduler/core/rank_order.h"
 
 namespace muster::scheduler {
@@ -14,7 +18,8 @@ namespace {
 struct Member {
   const Node* node = nullptr;
   std::vector<uint32_t> ranks;  // in slot order
-  uint32_t first() const { return *std::min_element(ranks.begin(), ranks.end()); }
+  uint32_t first = 0;           // the lowest of them
+  uint32_t machine = 0;         // its number
 };
 
 // The members of one role with their ranks, by first rank.
@@ -22,10 +27,12 @@ std::vector<Member> RankRole(const Run& run, v1::Role role, const std::vector<co
                              const std::map<std::string, const Node*>& stands_for) {
   std::vector<OrderedNode> nodes;
   std::vector<Member> ranked;
+  nodes.reserve(members.size());
+  ranked.reserve(members.size());
   for (const Node* node : members) {
     if (node->info.role() != role) continue;
     nodes.push_back({node->id, &node->info});
-    ranked.push_back({node, {}});
+    ranked.emplace_back().node = node;
   }
   if (run.round == 0) {
     const bool ids_are_ranks = run.settings.server_num() == 0;
@@ -37,7 +44,10 @@ std::vector<Member> RankRole(const Run& run, v1::Role role, const std::vector<co
       member.ranks = RanksOf(other == stands_for.end() ? *member.node : *other->second);
     }
   }
-  std::sort(ranked.begin(), ranked.end(), [](const Member& a, const Member& b) { return a.first() < b.first(); });
+  for (Member& member : ranked) {
+    if (!member.ranks.empty()) member.first = *std::min_element(member.ranks.begin(), member.ranks.end());
+  }
+  std::sort(ranked.begin(), ranked.end(), [](const Member& a, const Member& b) { return a.first < b.first; });
   return ranked;
 }
 
@@ -45,23 +55,23 @@ std::vector<Member> RankRole(const Run& run, v1::Role role, const std::vector<co
 class Machines {
  public:
   uint32_t Number(const Node& node) {
-    return numbers_.try_emplace(node.info.machine_id(), static_cast<uint32_t>(numbers_.size())).first->second;
+    const std::string& id = node.info.machine_id();
+    return numbers_.try_emplace(absl::string_view(id), static_cast<uint32_t>(numbers_.size())).first->second;
   }
   uint32_t size() const { return static_cast<uint32_t>(numbers_.size()); }
 
  private:
-  std::map<std::string, uint32_t> numbers_;
+  absl::flat_hash_map<absl::string_view, uint32_t> numbers_;  // the ids are the nodes'
 };
 
-// A machine's processes of one role count from 0 in the order of their ranks, over all its agents.
-std::vector<uint32_t> LocalRanks(const std::vector<Member>& members, Machines& machines) {
+// A machine's processes of one role count from 0 in the order of their ranks, over all its agents. By rank.
+std::vector<uint32_t> LocalRanks(const std::vector<Member>& members, const Machines& machines) {
   constexpr uint32_t kNone = ~uint32_t{0};
   std::vector<uint32_t> by_rank;  // the machine, then the place on it
   for (const Member& member : members) {
-    const uint32_t machine = machines.Number(*member.node);
     for (const uint32_t rank : member.ranks) {
       if (rank >= by_rank.size()) by_rank.resize(rank + 1, kNone);
-      by_rank[rank] = machine;
+      by_rank[rank] = member.machine;
     }
   }
   std::vector<uint32_t> next(machines.size());
@@ -71,42 +81,52 @@ std::vector<uint32_t> LocalRanks(const std::vector<Member>& members, Machines& m
   return by_rank;
 }
 
-void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& members,
-             const std::map<std::string, const Node*>& stands_for, Machines& machines, v1::PeerList& list) {
-  const std::vector<Member> ranked = RankRole(run, role, members, stands_for);
-  const std::vector<uint32_t> local = LocalRanks(ranked, machines);
-  for (const Member& member : ranked) {
-    const v1::NodeInfo& info = member.node->info;
-    v1::PeerNode* peer = list.add_nodes();
-    peer->set_node_id(member.node->id);
-    peer->set_machine(machines.Number(*member.node));
-    peer->set_host_name(info.host_name());
-    if (const auto address = IpAddress::Parse(info.address())) peer->set_address(address->bytes());
-    peer->set_certificate_fingerprint(info.certificate_fingerprint());
-    peer->set_role(role);
-    for (int i = 0; i < info.slots_size(); ++i) {
-      v1::PeerSlot* slot = peer->add_slots();
-      slot->set_rank(member.ranks[i]);
-      slot->set_local_rank(local.at(member.ranks[i]));
-      slot->set_ring_port(info.slots(i).ring_port());
-      if (!info.slots(i).device_id().empty()) slot->set_device_id(info.slots(i).device_id());
-      if (!info.slots(i).device_address().empty()) slot->set_device_address(info.slots(i).device_address());
-    }
+// None of them, if no slot has one.
+void AddDevices(const v1::NodeInfo& info, v1::PeerNode& peer) {
+  const auto& slots = info.slots();
+  if (std::any_of(slots.begin(), slots.end(), [](const v1::SlotOffer& s) { return !s.device_id().empty(); })) {
+    for (const v1::SlotOffer& slot : slots) peer.add_device_ids(slot.device_id());
+  }
+  if (std::any_of(slots.begin(), slots.end(), [](const v1::SlotOffer& s) { return !s.device_address().empty(); })) {
+    for (const v1::SlotOffer& slot : slots) peer.add_device_addresses(slot.device_address());
   }
 }
 
-std::string AddressText(const v1::PeerNode& peer) {
-  const auto address = IpAddress::FromBytes(peer.address());
-  return address ? address->ToString() : "";
+void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& members,
+             const std::map<std::string, const Node*>& stands_for, Machines& machines, v1::PeerList& list) {
+  std::vector<Member> ranked = RankRole(run, role, members, stands_for);
+  for (Member& member : ranked) member.machine = machines.Number(*member.node);
+  const std::vector<uint32_t> local = LocalRanks(ranked, machines);
+  std::vector<uint32_t> local_ranks;
+  for (const Member& member : ranked) {
+    const v1::NodeInfo& info = member.node->info;
+    v1::PeerNode& peer = *list.add_nodes();
+    peer.set_node_id(member.node->id);
+    peer.set_machine(member.machine);
+    peer.set_host_name(info.host_name());
+    if (const auto address = IpAddress::Parse(info.address())) peer.set_address(address->bytes());
+    peer.set_role(role);
+    if (const std::string& hex = info.certificate_fingerprint(); !hex.empty()) {
+      peer.set_certificate_fingerprint(absl::HexStringToBytes(hex));
+    }
+    local_ranks.clear();
+    for (const uint32_t rank : member.ranks) local_ranks.push_back(local.at(rank));
+    SetRanks(member.ranks, peer);
+    SetLocalRanks(local_ranks, peer);
+    peer.mutable_ring_ports()->Reserve(info.slots_size());
+    for (const v1::SlotOffer& slot : info.slots()) peer.add_ring_ports(slot.ring_port());
+    AddDevices(info, peer);
+  }
 }
 
-void FillNeighbour(const PeerIndex::Place& place, v1::RingNeighbour& neighbour) {
-  neighbour.set_rank(place.slot->rank());
-  neighbour.set_node_id(place.node->node_id());
-  neighbour.set_host_name(place.node->host_name());
-  neighbour.set_address(*place.address);
-  neighbour.set_port(place.slot->ring_port());
-  if (const std::string& certificate = place.node->certificate_fingerprint(); !certificate.empty()) {
+void FillNeighbour(const PeerIndex::Place& place, uint32_t rank, v1::RingNeighbour& neighbour) {
+  const v1::PeerNode& node = *place.node;
+  neighbour.set_rank(rank);
+  neighbour.set_node_id(node.node_id());
+  neighbour.set_host_name(node.host_name());
+  neighbour.set_address(node.address());
+  neighbour.set_port(node.ring_ports(place.slot));
+  if (const std::string& certificate = node.certificate_fingerprint(); !certificate.empty()) {
     neighbour.set_certificate_fingerprint(certificate);
   }
 }
@@ -131,9 +151,9 @@ v1::PeerList BuildPeerList(const Run& run, uint32_t round, const std::vector<con
 Master MasterOf(const Run& run, const v1::PeerList& peers) {
   if (peers.nodes().empty()) return {};
   const v1::PeerNode& first = peers.nodes(0);  // holds the lowest rank of the first role
-  const auto it = run.nodes.find(first.node_id());
-  MUSTER_CHECK(it != run.nodes.end(), "the peer list names a node that is not in the run");
-  const v1::NodeInfo& info = it->second.info;
+  const Node* node = run.nodes.Find(first.node_id());
+  MUSTER_CHECK(node != nullptr, "the peer list names a node that is not in the run");
+  const v1::NodeInfo& info = node->info;
   return {info.wanted_master_address().empty() ? info.address() : info.wanted_master_address(),
           info.wanted_master_port() != 0 ? info.wanted_master_port() : info.master_port()};
 }
@@ -143,15 +163,15 @@ PeerIndex::PeerIndex(const v1::PeerList& peers)
       servers_(peers.server_num()),
       local_workers_(peers.machine_num()),
       local_servers_(peers.machine_num()) {
-  addresses_.reserve(static_cast<size_t>(peers.nodes_size()));  // they don't move
+  by_id_.reserve(static_cast<size_t>(peers.nodes_size()));
   for (const v1::PeerNode& node : peers.nodes()) {
-    addresses_.push_back(AddressText(node));
     by_id_[node.node_id()] = &node;
     auto& places = node.role() == v1::ROLE_SERVER ? servers_ : workers_;
     auto& local = node.role() == v1::ROLE_SERVER ? local_servers_ : local_workers_;
-    for (const v1::PeerSlot& slot : node.slots()) {
-      MUSTER_CHECK(slot.rank() < places.size() && places[slot.rank()].node == nullptr, "ranks are no permutation");
-      places[slot.rank()] = {&node, &slot, &addresses_.back()};
+    for (int slot = 0; slot < SlotCount(node); ++slot) {
+      const uint32_t rank = RankOf(node, slot);
+      MUSTER_CHECK(rank < places.size() && places[rank].node == nullptr, "ranks are no permutation");
+      places[rank] = {&node, slot};
       ++local[node.machine()];
     }
   }
@@ -179,11 +199,10 @@ const PeerIndex& IndexOf(const Run& run) {
   return *run.peer_index;
 }
 
-v1::Assignment BuildAssignment(const Run& run, const Node& node) {
-  v1::Assignment assignment;
+void FillAssignment(const Run& run, const Node& node, v1::Assignment& assignment) {
   const PeerIndex& index = IndexOf(run);
   const v1::PeerNode* self = index.Find(node.id);
-  if (self == nullptr) return assignment;
+  if (self == nullptr) return;
   const v1::Role role = self->role();
   assignment.set_worker_num(run.peers.worker_num());
   assignment.set_server_num(run.peers.server_num());
@@ -193,19 +212,24 @@ v1::Assignment BuildAssignment(const Run& run, const Node& node) {
   assignment.set_master_address(run.master_address);
   assignment.set_master_port(run.master_port);
   assignment.set_role(role);
-  assignment.set_certificate_fingerprint(self->certificate_fingerprint());
+  if (!self->certificate_fingerprint().empty()) {
+    assignment.set_certificate_fingerprint(self->certificate_fingerprint());
+  }
+  assignment.set_address(self->address());
   const uint32_t size = index.Size(role);
-  for (int i = 0; i < self->slots_size(); ++i) {
-    const uint32_t rank = self->slots(i).rank();
+  const auto place_of = [&](uint32_t rank) { return index.At(role, rank); };
+  for (int i = 0; i < SlotCount(*self); ++i) {
+    const uint32_t rank = RankOf(*self, i);
     v1::SlotAssignment* slot = assignment.add_slots();
     slot->set_rank(rank);
-    slot->set_local_rank(self->slots(i).local_rank());
+    slot->set_local_rank(LocalRankOf(*self, i));
     slot->set_attempt(node.slots[i].attempt);
     slot->set_should_run(!node.slots[i].HasEnded());
-    FillNeighbour(index.At(role, (rank + size - 1) % size), *slot->mutable_previous());
-    FillNeighbour(index.At(role, (rank + 1) % size), *slot->mutable_next());
+    const uint32_t before = (rank + size - 1) % size;
+    const uint32_t behind = (rank + 1) % size;
+    if (place_of(before).node != self) FillNeighbour(place_of(before), before, *slot->mutable_previous());
+    if (place_of(behind).node != self) FillNeighbour(place_of(behind), behind, *slot->mutable_next());
   }
-  return assignment;
 }
 
 }  // namespace muster::scheduler

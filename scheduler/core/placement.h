@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "muster/v1/rendezvous.pb.h"
 #include "scheduler/core/state.h"
 
@@ -26,8 +28,9 @@ struct Master {
 };
 Master MasterOf(const Run& run, const v1::PeerList& peers);
 
-// What `node` is handed of the current round; nothing if it holds no ranks.
-v1::Assignment BuildAssignment(const Run& run, const Node& node);
+// What `node` is handed of the current round; nothing if it holds no ranks. It takes the same time however many nodes
+// there are.
+void FillAssignment(const Run& run, const Node& node, v1::Assignment& assignment);
 
 // Finds ranks in a peer list. Keeps a reference to it.
 class PeerIndex {
@@ -36,8 +39,7 @@ class PeerIndex {
 
   struct Place {
     const v1::PeerNode* node = nullptr;
-    const v1::PeerSlot* slot = nullptr;
-    const std::string* address = nullptr;  // of the node, as text
+    int slot = 0;
   };
   Place At(v1::Role role, uint32_t rank) const;
   uint32_t LocalWorldSize(v1::Role role, uint32_t machine) const;
@@ -47,8 +49,7 @@ class PeerIndex {
  private:
   std::vector<Place> workers_, servers_;
   std::vector<uint32_t> local_workers_, local_servers_;
-  std::vector<std::string> addresses_;  // by node
-  absl::flat_hash_map<std::string, const v1::PeerNode*> by_id_;
+  absl::flat_hash_map<absl::string_view, const v1::PeerNode*> by_id_;
 };
 
 // Of the current round; made once for all its nodes.

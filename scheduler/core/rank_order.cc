@@ -4,8 +4,10 @@
 #include <cctype>
 #include <map>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "common/ip_address.h"
 
 namespace muster::scheduler {
@@ -14,46 +16,59 @@ namespace {
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Compares the numbers that begin at a[i] and b[j], of any length; moves both behind them.
-int CompareNumbers(const std::string& a, size_t& i, const std::string& b, size_t& j) {
-  const auto take = [](const std::string& text, size_t& at) {
+int CompareNumbers(std::string_view a, size_t& i, std::string_view b, size_t& j) {
+  const auto take = [](std::string_view text, size_t& at) {
     while (at < text.size() && text[at] == '0') ++at;
     const size_t begin = at;
     while (at < text.size() && IsDigit(text[at])) ++at;
     return text.substr(begin, at - begin);
   };
-  const std::string x = take(a, i);
-  const std::string y = take(b, j);
+  const std::string_view x = take(a, i);
+  const std::string_view y = take(b, j);
   if (x.size() != y.size()) return x.size() < y.size() ? -1 : 1;
   return x.compare(y);
 }
 
+// A node with what comparisons ask for again and again.
+struct Sorted {
+  const OrderedNode* node = nullptr;
+  std::optional<IpAddress> address;
+  std::optional<uint32_t> number;  // that its id is
+};
+
 // IPv4 before IPv6 before what is no address.
-int CompareAddresses(const std::string& a, const std::string& b) {
-  const auto x = IpAddress::Parse(a);
-  const auto y = IpAddress::Parse(b);
-  if (x && y) return *x < *y ? -1 : (*x == *y ? 0 : 1);
-  if (x.has_value() != y.has_value()) return x ? -1 : 1;
-  return a.compare(b);
+int CompareAddresses(const Sorted& a, const Sorted& b) {
+  if (a.address && b.address) return *a.address < *b.address ? -1 : (*a.address == *b.address ? 0 : 1);
+  if (a.address.has_value() != b.address.has_value()) return a.address ? -1 : 1;
+  return a.node->info->address().compare(b.node->info->address());
 }
 
-bool AddressLess(const OrderedNode& a, const OrderedNode& b) {
-  if (const int order = CompareAddresses(a.info->address(), b.info->address()); order != 0) return order < 0;
-  return NaturalLess(a.id, b.id);
+bool AddressLess(const Sorted& a, const Sorted& b) {
+  if (const int order = CompareAddresses(a, b); order != 0) return order < 0;
+  return NaturalLess(a.node->id, b.node->id);
 }
 
-bool LabelLess(const OrderedNode& a, const OrderedNode& b) {
-  if (a.info->label_path() != b.info->label_path()) return NaturalLess(a.info->label_path(), b.info->label_path());
-  return AddressLess(a, b);
+bool LabelLess(const Sorted& a, const Sorted& b) {
+  const std::string& x = a.node->info->label_path();
+  const std::string& y = b.node->info->label_path();
+  return x != y ? NaturalLess(x, y) : AddressLess(a, b);
 }
 
 // The first machine is the one whose address a user's MASTER_ADDR names, if there is one. `order` decides between
 // several.
-std::string FirstMachine(const std::vector<OrderedNode>& nodes, const std::vector<size_t>& order) {
+std::string FirstMachine(const std::vector<Sorted>& nodes, const std::vector<size_t>& order) {
+  absl::flat_hash_map<std::string, size_t> at;  // the first node at an address
   for (const size_t i : order) {
-    const auto wanted = IpAddress::Parse(nodes[i].info->wanted_master_address());
+    const std::string& text = nodes[i].node->info->wanted_master_address();
+    const auto wanted = text.empty() ? std::nullopt : IpAddress::Parse(text);
     if (!wanted) continue;
-    for (const size_t j : order) {
-      if (IpAddress::Parse(nodes[j].info->address()) == wanted) return nodes[j].info->machine_id();
+    if (at.empty()) {
+      for (const size_t j : order) {
+        if (nodes[j].address) at.try_emplace(nodes[j].address->bytes(), j);
+      }
+    }
+    if (const auto found = at.find(wanted->bytes()); found != at.end()) {
+      return nodes[found->second].node->info->machine_id();
     }
   }
   return "";
@@ -86,14 +101,14 @@ Ranks AssignByTable(const std::vector<OrderedNode>& nodes, const std::vector<siz
 }
 
 // A number is the rank; a spare whose own is taken, out of range or no number gets the lowest that is left.
-Ranks AssignByNumber(const std::vector<OrderedNode>& nodes, const std::vector<size_t>& order) {
+Ranks AssignByNumber(const std::vector<Sorted>& nodes, const std::vector<size_t>& order) {
   Ranks ranks(nodes.size());
   std::vector<bool> is_taken(nodes.size());
   std::vector<size_t> rest;
   for (const bool is_spare : {false, true}) {
     for (const size_t i : order) {
-      if (nodes[i].info->spare() != is_spare) continue;
-      const auto number = NumericId(nodes[i].id);
+      if (nodes[i].node->info->spare() != is_spare) continue;
+      const auto number = nodes[i].number;
       if (number && *number < nodes.size() && !is_taken[*number]) {
         is_taken[*number] = true;
         ranks[i] = {*number};
@@ -112,17 +127,17 @@ Ranks AssignByNumber(const std::vector<OrderedNode>& nodes, const std::vector<si
 }
 
 // Numbers before names; both only where spares stand in.
-bool NumberLess(const OrderedNode& a, const OrderedNode& b) {
-  const auto x = NumericId(a.id);
-  const auto y = NumericId(b.id);
-  if (x && y && *x != *y) return *x < *y;
-  if (x.has_value() != y.has_value()) return x.has_value();
-  return NaturalLess(a.id, b.id);
+bool NumberLess(const Sorted& a, const Sorted& b) {
+  if (a.number && b.number && *a.number != *b.number) return *a.number < *b.number;
+  if (a.number.has_value() != b.number.has_value()) return a.number.has_value();
+  return NaturalLess(a.node->id, b.node->id);
 }
 
-bool NodeRankLess(const OrderedNode& a, const OrderedNode& b) {
-  const auto key = [](const OrderedNode& n) { return std::make_pair(!n.info->has_node_rank(), n.info->node_rank()); };
-  return key(a) != key(b) ? key(a) < key(b) : NaturalLess(a.id, b.id);
+bool NodeRankLess(const Sorted& a, const Sorted& b) {
+  const auto key = [](const Sorted& n) {
+    return std::make_pair(!n.node->info->has_node_rank(), n.node->info->node_rank());
+  };
+  return key(a) != key(b) ? key(a) < key(b) : NaturalLess(a.node->id, b.node->id);
 }
 
 }  // namespace
@@ -167,8 +182,13 @@ std::vector<std::vector<uint32_t>> AssignRanks(const std::vector<OrderedNode>& n
 
   std::vector<size_t> order(nodes.size());
   std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<Sorted> sorted;
+  sorted.reserve(nodes.size());
+  for (const OrderedNode& node : nodes) {
+    sorted.push_back({&node, IpAddress::Parse(node.info->address()), NumericId(node.id)});
+  }
   const auto sort_by = [&](auto less) {
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return less(nodes[a], nodes[b]); });
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return less(sorted[a], sorted[b]); });
   };
   if (std::all_of(nodes.begin(), nodes.end(), has_table)) {
     sort_by(AddressLess);
@@ -181,10 +201,10 @@ std::vector<std::vector<uint32_t>> AssignRanks(const std::vector<OrderedNode>& n
     sort_by(NodeRankLess);
   } else if (regular_all([](const OrderedNode& n) { return NumericId(n.id).has_value(); })) {
     sort_by(NumberLess);
-    if (ids_are_ranks && std::all_of(nodes.begin(), nodes.end(), has_one_slot)) return AssignByNumber(nodes, order);
+    if (ids_are_ranks && std::all_of(nodes.begin(), nodes.end(), has_one_slot)) return AssignByNumber(sorted, order);
   } else {
     sort_by(LabelLess);
-    const std::string first = FirstMachine(nodes, order);
+    const std::string first = FirstMachine(sorted, order);
     std::stable_partition(order.begin(), order.end(),
                           [&](size_t i) { return !first.empty() && nodes[i].info->machine_id() == first; });
   }

@@ -71,6 +71,7 @@ void Core::Impl::AbortRound(Run& run, CauseCandidate candidate, absl::Duration b
   run.aborted = now_.monotonic;
   run.restart_at = now_.monotonic + back_off;
   for (auto& [id, node] : run.nodes) {
+    NoteReadiness(run, node);
     if (node.restart_at.is_never()) continue;
     node.restart_at = MonotonicTime::Never();
     Schedule(node);
@@ -104,6 +105,23 @@ void Core::Impl::RestartFailedSlots(Run& run, Node& node) {
     Write(std::move(record));
   }
   SendDesired(run, node, false);
+}
+
+// To be told of each change to what it looks at: by the count, thousands that quit a round need not look at each other.
+// Lost nodes are not counted, for spares may stand in for them.
+void Core::Impl::NoteReadiness(Run& run, Node& node) {
+  if (run.phase != v1::RUN_PHASE_RECOVERING) return;
+  const bool holds_up = !node.is_spare && !node.is_lost && (node.stream == 0 || node.quit_round < run.round);
+  if (holds_up == node.holds_up) return;
+  node.holds_up = holds_up;
+  run.holding_up += holds_up ? 1 : -1;
+}
+
+// The same as TryNextRound after an event that can have changed nothing but the readiness of this node.
+void Core::Impl::TryNextRoundAfter(Run& run, const Node& node) {
+  const bool is_member = !node.is_spare && !node.is_lost && node.draining_reason.empty();
+  if (!is_member || run.holding_up == 0) return TryNextRound(run);
+  run.waiting_cache.is_valid = false;
 }
 
 // Closes the next round once every rank's old process has certainly ended and somebody is there to start the new one.
@@ -153,7 +171,7 @@ bool Core::Impl::GoesOnWithout(const Run& run, const Node& node) const {
 void Core::Impl::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason,
                           bool is_confirmed) {
   ReleaseChallenger(node);
-  Detach(node);
+  Detach(run, node);
   v1::Record record = NewRecord();
   v1::NodeLost& lost = *record.mutable_node_lost();
   lost.set_job_id(run.job_id);
@@ -167,6 +185,7 @@ void Core::Impl::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const 
   lost.set_is_confirmed(is_confirmed || node.IsAllDone() || has_quit);
   lost.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.armed_fence)));
   Write(std::move(record));
+  NoteReadiness(run, node);
   node.grace_end = MonotonicTime::Never();
   node.restart_at = MonotonicTime::Never();
   const bool is_fenced = node.ghost != 0 && node.armed_fence > absl::ZeroDuration();
@@ -275,9 +294,9 @@ absl::StatusOr<std::string> Core::Impl::RestartByHand(Run& run, const v1::SteerR
 }
 
 absl::StatusOr<std::string> Core::Impl::Fence(Run& run, const v1::SteerRequest& request) {
-  const auto it = run.nodes.find(request.node_id());
-  if (it == run.nodes.end()) return NoSuchNode(run, request.node_id());
-  Node& node = it->second;
+  Node* found = run.nodes.Find(request.node_id());
+  if (found == nullptr) return NoSuchNode(run, request.node_id());
+  Node& node = *found;
   if (node.stream != 0) {
     return absl::FailedPreconditionError(absl::StrCat(NodeText(node),
                                                       " is connected, so its processes run: end its "

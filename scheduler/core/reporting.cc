@@ -7,8 +7,7 @@ namespace muster::scheduler {
 void Core::Impl::On(const ReportReceived& event) {
   const auto attached = streams_.find(event.stream);
   if (attached == streams_.end() || attached->second.is_challenger) return;
-  const auto [run, node] = Find(attached->second);
-  if (node == nullptr) return;
+  const auto [run, node, is_challenger] = attached->second;
   node->last_seen = now_.monotonic;
   node->has_reported = true;
   node->had_extra_lease = false;
@@ -17,16 +16,14 @@ void Core::Impl::On(const ReportReceived& event) {
   Schedule(*node);
 
   NoteFence(*run, *node, absl::Milliseconds(event.report.armed_fence_ms()));
-  const uint64_t handle = node->handle;
-  if (event.report.events_size() > 0) TakeEvents(*run, *node, event.report);
-  // The events may have removed the node (it left, or its run went on without it), with its stream.
-  const auto still = streams_.find(event.stream);
-  if (still == streams_.end()) return;
-  const auto [run_now, node_now] = Find(still->second);
-  if (node_now == nullptr || node_now->handle != handle) return;
-  TakeProgress(*run_now, *node_now, event.report);
-  Acknowledge(*run_now, *node_now, event.report.heartbeat_seq());
-  if (node_now->is_settled) CheckSettled(*run_now);
+  if (event.report.events_size() > 0) {
+    TakeEvents(*run, *node, event.report);
+    // They may have removed the node (it left, or its run went on without it), with its stream.
+    if (!streams_.contains(event.stream)) return;
+  }
+  TakeProgress(*run, *node, event.report);
+  Acknowledge(*run, *node, event.report.heartbeat_seq());
+  if (node->is_settled) CheckSettled(*run);
 }
 
 // What a node's keeper is armed with must be known also after a crash, and never be taken for shorter than it is: it
@@ -45,8 +42,8 @@ void Core::Impl::NoteFence(Run& run, Node& node, absl::Duration armed) {
 }
 
 void Core::Impl::Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq) {
-  v1::SchedulerMessage message;
-  v1::Acknowledgement& ack = *message.mutable_acknowledgement();
+  Message message = NewMessage();
+  v1::Acknowledgement& ack = *message->mutable_acknowledgement();
   ack.set_heartbeat_seq(heartbeat_seq);
   ack.set_events_through(node.events_through);
   ack.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(FenceTimeout(run))));
@@ -89,6 +86,7 @@ void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
   reported.set_node_id(node.id);
   reported.set_incarnation(node.incarnation);
   Write(std::move(record));
+  NoteReadiness(run, node);
 
   for (CauseCandidate& failure : failures) {
     if (RestartsAlone(run) && run.phase == v1::RUN_PHASE_RUNNING) {
@@ -109,7 +107,7 @@ void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
     if (leaving->leaving().is_quiet()) return;  // and it is gone
   }
   CheckSuccess(run);
-  TryNextRound(run);
+  TryNextRoundAfter(run, node);
   if (run.phase == v1::RUN_PHASE_STOPPING) FixCauseIfKnown(run);
 }
 
@@ -137,8 +135,8 @@ void Core::Impl::HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leav
 void Core::Impl::On(const ProbeAnswered& event) {
   const auto attached = streams_.find(event.stream);
   if (attached == streams_.end() || attached->second.is_challenger) return;
-  const auto [run, node] = Find(attached->second);
-  if (node == nullptr || node->challenger == nullptr || node->challenger->probe != event.probe) return;
+  const auto [run, node, is_challenger] = attached->second;
+  if (node->challenger == nullptr || node->challenger->probe != event.probe) return;
   node->last_seen = now_.monotonic;
   ResolveChallenge(*run, *node, true);
 }
@@ -146,16 +144,14 @@ void Core::Impl::On(const ProbeAnswered& event) {
 void Core::Impl::On(const StreamClosed& event) {
   const auto it = streams_.find(event.stream);
   if (it == streams_.end()) return;
-  Attached attached = it->second;
+  const auto [run, node, is_challenger] = it->second;
   streams_.erase(it);
-  const auto [run, node] = Find(attached);
-  if (node == nullptr) return;
-  if (attached.is_challenger) {
+  if (is_challenger) {
     node->challenger.reset();
     Schedule(*node);
     return;
   }
-  Detach(*node);
+  Detach(*run, *node);
   run->waiting_cache.is_valid = false;
   if (node->challenger != nullptr) return ResolveChallenge(*run, *node, false);
   if (run->HasEnded()) {
@@ -178,15 +174,15 @@ void Core::Impl::HearFarewell(const FarewellReceived& event) {
   if (farewell.cluster_id() != state_.cluster_id) return;
   Run* run = state_.FindRun(farewell.job_id(), farewell.run());
   if (run == nullptr || run->HasEnded()) return;
-  const auto it = run->nodes.find(farewell.node_id());
-  if (it == run->nodes.end()) return;
-  const std::string& owner = it->second.identity;  // without a name the incarnation has to do, as for a join
+  Node* node = run->nodes.Find(farewell.node_id());
+  if (node == nullptr) return;
+  const std::string& owner = node->identity;  // without a name the incarnation has to do, as for a join
   if (!owner.empty() && !event.identity.empty() && owner != event.identity) return;
-  if (it->second.ghost != 0 && it->second.ghost == farewell.incarnation()) {
-    Bury(*run, it->second, "its keeper has ended its processes");
+  if (node->ghost != 0 && node->ghost == farewell.incarnation()) {
+    Bury(*run, *node, "its keeper has ended its processes");
     return TryNextRound(*run);
   }
-  if (it->second.incarnation != farewell.incarnation() || it->second.is_lost) return;
+  if (node->incarnation != farewell.incarnation() || node->is_lost) return;
   std::string reason = "its agent ";
   if (farewell.signal() != 0) {
     absl::StrAppend(&reason, "was killed by ", SignalName(farewell.signal()));
@@ -195,7 +191,7 @@ void Core::Impl::HearFarewell(const FarewellReceived& event) {
   } else {
     absl::StrAppend(&reason, "died");
   }
-  LoseNode(*run, it->second, absl::StrCat(reason, "; the keeper has ended its processes"), true, farewell.signal());
+  LoseNode(*run, *node, absl::StrCat(reason, "; the keeper has ended its processes"), true, farewell.signal());
 }
 
 }  // namespace muster::scheduler

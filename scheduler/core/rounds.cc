@@ -5,6 +5,7 @@
 #include <map>
 
 #include "common/check.h"
+#include "common/peer_node.h"
 #include "scheduler/core/admission.h"
 #include "scheduler/core/core_impl.h"
 #include "scheduler/core/rank_order.h"
@@ -25,7 +26,7 @@ std::string Sha256(const std::string& bytes) {
 
 uint32_t CountRanks(const v1::PeerList& peers) {
   uint32_t ranks = 0;
-  for (const v1::PeerNode& node : peers.nodes()) ranks += static_cast<uint32_t>(node.slots_size());
+  for (const v1::PeerNode& node : peers.nodes()) ranks += static_cast<uint32_t>(SlotCount(node));
   return ranks;
 }
 
@@ -124,16 +125,14 @@ void Core::Impl::CloseRound(Run& run, const std::vector<const Node*>& members, c
 
 void Core::Impl::SendDesired(const Run& run, const Node& node, bool is_urgent) {
   if (node.stream == 0) return;
-  v1::SchedulerMessage message;
-  v1::DesiredState& desired = *message.mutable_desired();
+  Message message = NewMessage();
+  v1::DesiredState& desired = *message->mutable_desired();
   desired.set_run(run.number);
   desired.set_phase(run.phase);
   desired.set_round(run.round);
   desired.set_peers_digest(run.digest);
   desired.set_restart_count(run.restart_count);
-  if (run.phase == v1::RUN_PHASE_RUNNING && !node.is_spare) {
-    *desired.mutable_assignment() = BuildAssignment(run, node);
-  }
+  if (run.phase == v1::RUN_PHASE_RUNNING && !node.is_spare) FillAssignment(run, node, *desired.mutable_assignment());
   if (run.phase == v1::RUN_PHASE_RECOVERING && run.last_abort) desired.set_reason(run.last_abort->text());
   if (run.HasEnded()) *desired.mutable_outcome() = run.outcome;
   // Nothing may overtake the welcome: it would be thrown away.

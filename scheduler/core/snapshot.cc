@@ -134,7 +134,7 @@ void FromSnapshot(const v1::RunSnapshot& snapshot, Run& run) {
     FromSnapshot(n, node);
     run.spare_count += node.is_spare ? 1 : 0;
     run.census.Add(node.id, node.info, node.is_spare);
-    run.by_incarnation[node.incarnation] = node.id;
+    run.by_incarnation[node.incarnation] = &node;
   }
   for (const v1::GoneSnapshot& gone : snapshot.gone()) {
     run.gone[gone.node_id()] = GoneNode{.incarnation = gone.incarnation(),
@@ -197,7 +197,7 @@ SnapshotDraft DraftSnapshot(const State& state) {
     j.set_last_run(last_run);
   }
   snapshot.set_lowest_last_run(state.lowest_last_run);
-  for (const v1::StoryEvent& event : state.story) *snapshot.add_story() = event;
+  for (const auto& event : state.story) *snapshot.add_story() = *event;
   snapshot.set_last_story_number(state.last_story_number);
   return draft;
 }
@@ -226,7 +226,9 @@ State FromSnapshot(const v1::Snapshot& snapshot) {
   }
   for (const v1::JobSnapshot& j : snapshot.forgotten_jobs()) state.forgotten_jobs[j.job_id()] = j.last_run();
   state.lowest_last_run = snapshot.lowest_last_run();
-  state.story.assign(snapshot.story().begin(), snapshot.story().end());
+  for (const v1::StoryEvent& event : snapshot.story()) {
+    state.story.push_back(std::make_shared<const v1::StoryEvent>(event));
+  }
   state.last_story_number = snapshot.last_story_number();
   return state;
 }

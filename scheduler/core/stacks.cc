@@ -100,8 +100,8 @@ void Core::Impl::Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId qu
   const std::set<uint32_t> wanted(ranks.begin(), ranks.end());
   for (auto& [id, node] : run.nodes) {
     if (node.info.role() != v1::ROLE_WORKER || node.is_spare) continue;
-    v1::SchedulerMessage message;
-    v1::StackQuery& ask = *message.mutable_stack_query();
+    Message message = NewMessage();
+    v1::StackQuery& ask = *message->mutable_stack_query();
     ask.set_query(number);
     for (uint32_t slot = 0; slot < node.slots.size(); ++slot) {
       if (!wanted.contains(node.slots[slot].rank)) continue;
@@ -128,11 +128,10 @@ void Core::Impl::On(const StackTracesReceived& event) {
   const auto attached = streams_.find(event.stream);
   if (it == gatherings_.end() || attached == streams_.end() || attached->second.is_challenger) return;
   Gathering& gathering = it->second;
-  const Attached& from = attached->second;
-  if (from.job_id != gathering.job_id || from.run != gathering.run || gathering.awaited.erase(from.node_id) == 0)
-    return;
+  const auto [run, node, is_challenger] = attached->second;
+  if (run->job_id != gathering.job_id || run->number != gathering.run || gathering.awaited.erase(node->id) == 0) return;
   for (auto& [rank, wanted] : gathering.stacks) {
-    if (wanted.node_id() != from.node_id) continue;
+    if (wanted.node_id() != node->id) continue;
     const auto stack =
         std::find_if(event.traces.stacks().begin(), event.traces.stacks().end(),
                      [slot = wanted.stack().slot()](const v1::SlotStack& s) { return s.slot() == slot; });

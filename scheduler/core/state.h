@@ -16,6 +16,7 @@
 #include "muster/v1/journal.pb.h"
 #include "scheduler/core/census.h"
 #include "scheduler/core/events.h"
+#include "scheduler/core/id_table.h"
 #include "scheduler/core/store.h"
 #include "scheduler/core/store_waits.h"
 
@@ -93,6 +94,7 @@ struct Node {
   // volatile
   uint64_t connect_seq = 0;
   MonotonicTime missing_since = MonotonicTime::Never();  // while the run waits for it, and no spare can stand in
+  bool holds_up = false;                                 // the next round: counted in Run::holding_up
   bool was_seen = false;                                 // by this scheduler process
   v1::Cause restart_cause;                               // and why
   // The last request to change the store that came, also if it changed nothing: that one may not do so later.
@@ -141,7 +143,7 @@ struct Run {
   v1::JobSettings settings;  // agreed so far
   std::string opened_by;
   int64_t opened_unix_ms = 0;
-  std::map<std::string, Node> nodes;
+  IdTable<Node> nodes;
   Census census;                                   // of nodes
   uint32_t spare_count = 0;                        // of nodes
   uint64_t departures = 0;                         // the last number of one, in the two that follow
@@ -178,10 +180,11 @@ struct Run {
   std::deque<MonotonicTime> restarts;                      // of the last hour, those without progress twice
   std::optional<uint64_t> highest_step;                    // that any process has written
   bool is_looking_into_hang = false;                       // its stacks are being gathered
-  MonotonicTime forget_at = MonotonicTime::Never();        // once ended
+  uint32_t holding_up = 0;                           // RECOVERING: members that are there no more, or have not quit
+  MonotonicTime forget_at = MonotonicTime::Never();  // once ended
   bool is_settled = false;
   std::vector<CauseCandidate> candidates;
-  absl::flat_hash_map<uint64_t, std::string> by_incarnation;
+  absl::flat_hash_map<uint64_t, Node*> by_incarnation;
   StoreWaits store_waits;  // while it is RUNNING
   struct {
     bool is_valid = false;
@@ -215,10 +218,9 @@ struct State {
   // way, and no job that isn't known here begins below its number.
   std::map<std::string, uint64_t> forgotten_jobs;
   uint64_t lowest_last_run = 0;
-  std::deque<v1::StoryEvent> story;  // at most kMaxStoryEvents, oldest first
+  std::deque<std::shared_ptr<const v1::StoryEvent>> story;  // at most kMaxStoryEvents, oldest first
   uint64_t last_story_number = 0;
   size_t store_bytes = 0;  // of all runs
-  uint64_t removals = 0;   // of nodes and runs so far: while it stands, pointers to them hold
 
   Run* FindRun(const std::string& job_id, uint64_t run);
   const Run* FindRun(const std::string& job_id, uint64_t run) const;
@@ -231,7 +233,7 @@ inline constexpr size_t kMaxForgottenJobs = 4096;
 
 // Takes over one record. The only place where durable state changes. Returns the line of the story that the record
 // is, if it is one; it has been added to state.story.
-const v1::StoryEvent* Evolve(State& state, const v1::Record& record);
+std::shared_ptr<const v1::StoryEvent> Evolve(State& state, const v1::Record& record);
 
 // The durable state in a canonical text form.
 std::string DebugText(const State& state);

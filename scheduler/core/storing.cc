@@ -29,10 +29,10 @@ absl::Status CheckCaller(const Run* run, const v1::StoreCaller& caller, const st
   if (run == nullptr) return Over(caller, "that run is not known, or forgotten");
   if (run->phase != v1::RUN_PHASE_RUNNING) return Over(caller, absl::StrCat("the run is ", RunPhaseName(run->phase)));
   if (run->round != caller.round()) return Over(caller, absl::StrCat("the present round is ", run->round));
-  const auto node = run->nodes.find(caller.node_id());
-  if (node == run->nodes.end() || node->second.is_lost) return Over(caller, "the node is not part of it");
-  if (node->second.incarnation != caller.incarnation()) return Over(caller, "another start of the node has its place");
-  if (!node->second.identity.empty() && node->second.identity != identity) {
+  const Node* node = run->nodes.Find(caller.node_id());
+  if (node == nullptr || node->is_lost) return Over(caller, "the node is not part of it");
+  if (node->incarnation != caller.incarnation()) return Over(caller, "another start of the node has its place");
+  if (!node->identity.empty() && node->identity != identity) {
     return absl::PermissionDeniedError(
         absl::StrCat("node ", caller.node_id(), " joined with another certificate's name"));
   }

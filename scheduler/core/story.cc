@@ -91,8 +91,9 @@ v1::StoryEvent DescribeRound(const v1::RoundClosed& record) {
 
 std::optional<v1::StoryEvent> DescribeSlotRestart(const State& state, const v1::SlotRestarted& record) {
   const Run* run = state.FindRun(record.job_id(), record.run());
-  if (run == nullptr || !run->nodes.contains(record.node_id())) return std::nullopt;
-  const Node& node = run->nodes.at(record.node_id());
+  const Node* found = run == nullptr ? nullptr : run->nodes.Find(record.node_id());
+  if (found == nullptr) return std::nullopt;
+  const Node& node = *found;
   if (record.slot() >= node.slots.size()) return std::nullopt;
   v1::StoryEvent event =
       Line(record.job_id(), record.run(), "process_restarted",
@@ -121,9 +122,9 @@ v1::StoryEvent DescribeEnd(const v1::RunEnded& record) {
 std::optional<v1::StoryEvent> DescribeReport(const State& state, const v1::NodeReported& record) {
   const Run* run = state.FindRun(record.job_id(), record.run());
   if (run == nullptr) return std::nullopt;
-  const auto it = run->nodes.find(record.node_id());
-  if (it == run->nodes.end()) return std::nullopt;
-  const Node& node = it->second;
+  const Node* found = run->nodes.Find(record.node_id());
+  if (found == nullptr) return std::nullopt;
+  const Node& node = *found;
   for (const v1::NodeEvent& event : record.events()) {
     const v1::ProcessEnded& ended = event.ended();
     if (!event.has_ended() || ended.was_stopped() || (ended.exit_code() == 0 && ended.signal() == 0)) continue;

@@ -67,14 +67,8 @@ void Core::Impl::On(const Tick&) {
     }
     const auto owner = owners_.find(handle);
     if (owner == owners_.end()) continue;
-    Run* run = state_.FindRun(owner->second.job_id, owner->second.run);
-    if (run == nullptr) continue;
-    if (owner->second.node_id.empty()) {
-      OnDue(*run);
-      continue;
-    }
-    const auto node = run->nodes.find(owner->second.node_id);
-    if (node != run->nodes.end() && node->second.handle == handle) OnDue(*run, node->second);
+    const auto [run, node] = owner->second;
+    node == nullptr ? OnDue(*run) : OnDue(*run, *node);
   }
 }
 
@@ -125,7 +119,7 @@ void Core::Impl::OnDue(Run& run, Node& node) {
   if (run.HasEnded()) {
     if (now_.monotonic >= node.lease_end) {
       const StreamId stream = node.stream;
-      Detach(node);
+      Detach(run, node);
       CloseStreamOf(stream);
       node.grace_end = now_.monotonic;
     }
@@ -184,7 +178,7 @@ bool Core::Impl::SuspectsItself() {
                               " leases end within a second: this scheduler may have been away, so they "
                               "get one more term of ",
                               FormatAge(Lease())));
-  effects_.push_back(Announce{Severity::kWarning, std::move(event)});
+  effects_.push_back(Announce{Severity::kWarning, std::make_shared<const v1::StoryEvent>(std::move(event))});
   return true;
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/ip_address.h"
+#include "common/peer_node.h"
 #include "scheduler/core/core_impl.h"
 #include "scheduler/core/progress.h"
 
@@ -195,25 +196,24 @@ v1::RanksReply Core::Impl::View(const v1::RanksRequest& request) const {
   reply.set_master_port(run.master_port);
   std::vector<v1::RankStatus> all;
   for (const v1::PeerNode& peer : run.peers.nodes()) {
-    const auto node = run.nodes.find(peer.node_id());
-    for (int i = 0; i < peer.slots_size(); ++i) {
-      const v1::PeerSlot& slot = peer.slots(i);
+    const Node* node = run.nodes.Find(peer.node_id());
+    for (int i = 0; i < SlotCount(peer); ++i) {
       v1::RankStatus& rank = all.emplace_back();
-      rank.set_rank(slot.rank());
+      rank.set_rank(RankOf(peer, i));
       rank.set_role(peer.role());
       rank.set_node_id(peer.node_id());
       rank.set_host_name(peer.host_name());
       if (const auto address = IpAddress::FromBytes(peer.address())) rank.set_address(address->ToString());
-      rank.set_local_rank(slot.local_rank());
+      rank.set_local_rank(LocalRankOf(peer, i));
       rank.set_node_rank(peer.machine());
-      rank.set_ring_port(slot.ring_port());
-      rank.set_device_id(slot.device_id());
-      if (node == run.nodes.end() || i >= static_cast<int>(node->second.slots.size())) {
+      rank.set_ring_port(peer.ring_ports(i));
+      rank.set_device_id(DeviceIdOf(peer, i));
+      if (node == nullptr || i >= static_cast<int>(node->slots.size())) {
         rank.set_state("gone");
       } else {
-        rank.set_state(SlotPhaseName(node->second.slots[i].phase));
-        rank.set_pid(node->second.slots[i].pid);
-        if (const ProcessProgress* progress = ProgressOf(run, node->second, i)) {
+        rank.set_state(SlotPhaseName(node->slots[i].phase));
+        rank.set_pid(node->slots[i].pid);
+        if (const ProcessProgress* progress = ProgressOf(run, *node, i)) {
           if (progress->step) rank.set_step(*progress->step);
           rank.set_still_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(now_.monotonic - progress->changed)));
         }
@@ -232,11 +232,11 @@ v1::RanksReply Core::Impl::View(const v1::RanksRequest& request) const {
 v1::EventsReply Core::Impl::View(const v1::EventsRequest& request) const {
   v1::EventsReply reply;
   const uint32_t limit = Limit(request, 1000);
-  for (const v1::StoryEvent& event : state_.story) {
-    if (event.number() <= request.after()) continue;
-    if (!request.job_id().empty() && event.job_id() != request.job_id()) continue;
+  for (const auto& event : state_.story) {
+    if (event->number() <= request.after()) continue;
+    if (!request.job_id().empty() && event->job_id() != request.job_id()) continue;
     if (static_cast<uint32_t>(reply.events_size()) >= limit) break;
-    *reply.add_events() = event;
+    *reply.add_events() = *event;
   }
   return reply;
 }

@@ -16,7 +16,7 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;  // 1: peer lists told ranks one by one, and certificates as text
 constexpr int kBusyMs = 1'000;     // one that was just killed may still be on its way out
 constexpr int kLogFrames = 1'000;  // of 4 KiB each: then the write-ahead log begins anew
 
@@ -129,6 +129,12 @@ absl::Status SqliteFile::CheckSchema() {
     return absl::FailedPreconditionError(
         absl::StrCat("the journal ", path_, " has format ", number, ", and this ms-scheduler knows formats up to ",
                      kFormat, ": use the newer ms-scheduler that wrote it, or name another file with --journal_path"));
+  }
+  if (number > 0 && number < kFormat) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the journal ", path_, " has format ", number, ", and this ms-scheduler knows format ", kFormat,
+                     " only: use the older ms-scheduler that wrote it until its jobs have ended, then move the file "
+                     "away, or name another file with --journal_path"));
   }
   std::string expected;
   for (const char* sql : kTables) absl::StrAppend(&expected, sql, "\n");

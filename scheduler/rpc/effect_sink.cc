@@ -48,7 +48,7 @@ void RpcEffectSink::OnPublishPeers(PublishPeers publish) {
 void RpcEffectSink::OnForgetPeers(ForgetPeers forget) { rounds_.Forget(forget.job_id, forget.run); }
 
 void RpcEffectSink::OnAnnounce(const Announce& announce) {
-  const v1::StoryEvent& event = announce.event;
+  const v1::StoryEvent& event = *announce.event;
   LogFields fields = {{"kind", event.kind()}, {"job", event.job_id()}};
   if (event.run() != 0) fields.emplace_back("run", absl::StrCat(event.run()));
   const LogLevel level = LevelOf(announce.severity);

@@ -48,9 +48,16 @@ class SqliteRefusal : public ::testing::Test {
 
 TEST_F(SqliteRefusal, ANewerFormat) {
   ASSERT_TRUE(WriteAndDie(path_, {"1"}));
-  Change(path_, "UPDATE meta SET value='2' WHERE key='format'; CREATE TABLE more(x)");
-  EXPECT_THAT(Refusal(path_), AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr(path_), HasSubstr("format 2"),
+  Change(path_, "UPDATE meta SET value='3' WHERE key='format'; CREATE TABLE more(x)");
+  EXPECT_THAT(Refusal(path_), AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr(path_), HasSubstr("format 3"),
                                     HasSubstr("newer ms-scheduler")));
+}
+
+TEST_F(SqliteRefusal, AnOlderFormat) {
+  ASSERT_TRUE(WriteAndDie(path_, {"1"}));
+  Change(path_, "UPDATE meta SET value='1' WHERE key='format'");
+  EXPECT_THAT(Refusal(path_), AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr(path_), HasSubstr("format 1"),
+                                    HasSubstr("older ms-scheduler"), HasSubstr("--journal_path")));
 }
 
 TEST_F(SqliteRefusal, AnotherProgramsDatabase) {

@@ -57,7 +57,7 @@ def open_raw_session(grpc_channel, requests, timeout):
 
 def join(pb, job, node_id, incarnation, worker_num):
     message = pb.AgentMessage()
-    message.join.protocol_version = 1
+    message.join.protocol_version = 2
     message.join.job_id = job
     message.join.node_id = node_id
     message.join.incarnation = incarnation

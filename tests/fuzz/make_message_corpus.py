@@ -51,7 +51,7 @@ CRASH, CRASH_WITH_SNAPSHOT, TICK = step(13, 1), step(13, 0), step(10, 15, counte
 
 
 def join(who, node, more="", slots=1, seq=1, info="", incarnation=None):
-    return say(who, """join { protocol_version: 1 job_id: "j" node_id: "%s" incarnation: %d connect_seq: %d %s
+    return say(who, """join { protocol_version: 2 job_id: "j" node_id: "%s" incarnation: %d connect_seq: %d %s
         node { role: ROLE_WORKER host_name: "h" machine_id: "m%s" address: "10.0.0.2" %s %s } }""" % (
             node, incarnation or who + 7, seq, more, node, "slots { ring_port: 4000 }" * slots, info))
 
@@ -84,7 +84,7 @@ def session_messages():
         "dies": healing + step(8, 0) + farewell + wait(30000) + join(2, "0", recovering + " run: 1"),
         "falls_silent": formed + wait(60000) + CRASH,
         "many_slots": join(0, "a", "settings { worker_num: 6 server_num: 1 }", 4) + join(1, "b", slots=2) +
-        join(2, "s", info="spare: true") + say(3, """join { protocol_version: 1 job_id: "j" incarnation: 99 connect_seq: 1
+        join(2, "s", info="spare: true") + say(3, """join { protocol_version: 2 job_id: "j" incarnation: 99 connect_seq: 1
             node { role: ROLE_SERVER machine_id: "m" slots { } } }"""),
         "spare": join(0, "a", recovering) + join(1, "b", recovering) + join(2, "c", recovering, info="spare: true") +
         step(8, 0) + wait(140000) + wait(140000) + wait(140000),
@@ -118,7 +118,7 @@ def records():
     """The texts of the records of a small job that loses a node, restarts and ends."""
     info = 'role: ROLE_WORKER host_name: "h" machine_id: "m" address: "10.0.0.2" slots { ring_port: 4000 }'
     peers = encode("PeerList", """job_id: "j" run: 1 round: 1 worker_num: 2
-        nodes { node_id: "0" role: ROLE_WORKER slots { rank: 0 } } nodes { node_id: "1" role: ROLE_WORKER slots { rank: 1 } }""")
+        nodes { node_id: "0" role: ROLE_WORKER ring_ports: 1 } nodes { node_id: "1" role: ROLE_WORKER ring_ports: 1 first_rank: 1 }""")
     of = 'job_id: "j" run: 1'
     closed = 'round_closed { %s round: %%d peer_list: "%s" digest: "%s" master_address: "10.0.0.2" master_port: 4001 }' % (
         of, octets(peers), octets(hashlib.sha256(peers).digest()))
@@ -178,7 +178,7 @@ def database(path, rows, snapshot_body, is_closed):
     db.execute("CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
     for table, key in (("records", "sequence"), ("snapshots", "through")):
         db.execute("CREATE TABLE %s(%s INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, body BLOB NOT NULL)" % (table, key))
-    db.execute("INSERT INTO meta VALUES('format', '1'), ('id', '0123456789abcdef')")
+    db.execute("INSERT INTO meta VALUES('format', '2'), ('id', '0123456789abcdef')")
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     last = 0
     if snapshot_body is not None:

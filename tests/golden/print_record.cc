@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/ip_address.h"
+#include "common/peer_node.h"
 
 namespace muster::golden {
 namespace {
@@ -38,9 +39,9 @@ std::string PrintRound(const v1::RoundClosed& record) {
   std::string text = absl::StrCat("round_closed ", record.job_id(), "/", record.run(), " round ", record.round(), ":");
   for (const v1::PeerNode& node : peers.nodes()) {
     std::vector<std::string> ranks;
-    for (const v1::PeerSlot& slot : node.slots()) {
-      ranks.push_back(absl::StrCat(slot.rank(), slot.rank() == slot.local_rank() ? "" : "/",  //
-                                   slot.rank() == slot.local_rank() ? "" : absl::StrCat(slot.local_rank())));
+    for (int slot = 0; slot < SlotCount(node); ++slot) {
+      const uint32_t rank = RankOf(node, slot), local = LocalRankOf(node, slot);
+      ranks.push_back(rank == local ? absl::StrCat(rank) : absl::StrCat(rank, "/", local));
     }
     absl::StrAppend(&text, " ", node.role() == v1::ROLE_SERVER ? "server " : "", node.node_id(), "[",
                     absl::StrJoin(ranks, ","), "]@", node.machine());

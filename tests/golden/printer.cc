@@ -1,5 +1,6 @@
 #include "tests/golden/printer.h"
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/ip_address.h"
@@ -8,21 +9,23 @@
 namespace muster::golden {
 namespace {
 
-std::string PrintNeighbour(const v1::RingNeighbour& neighbour) {
-  return absl::StrCat(neighbour.rank(), "@", neighbour.address(), ":", neighbour.port());
+std::string PrintNeighbour(bool is_elsewhere, const v1::RingNeighbour& neighbour) {
+  if (!is_elsewhere) return "own";
+  const auto address = IpAddress::FromBytes(neighbour.address());
+  return absl::StrCat(neighbour.rank(), "@", address ? address->ToString() : "", ":", neighbour.port());
 }
 
 std::string PrintAssignment(const v1::Assignment& assignment) {
   if (assignment.slots().empty()) return "";
   std::string text;
   for (const v1::SlotAssignment& slot : assignment.slots()) {
-    absl::StrAppend(&text, " [rank ", slot.rank(), " local ", slot.local_rank(), " ring ",
-                    PrintNeighbour(slot.previous()), " ", PrintNeighbour(slot.next()),
-                    slot.attempt() == 0 ? "" : absl::StrCat(" attempt ", slot.attempt()),
-                    slot.should_run() ? "" : " done", "]");
+    absl::StrAppend(
+        &text, " [rank ", slot.rank(), " local ", slot.local_rank(), " ring ",
+        PrintNeighbour(slot.has_previous(), slot.previous()), " ", PrintNeighbour(slot.has_next(), slot.next()),
+        slot.attempt() == 0 ? "" : absl::StrCat(" attempt ", slot.attempt()), slot.should_run() ? "" : " done", "]");
   }
   if (!assignment.certificate_fingerprint().empty()) {
-    absl::StrAppend(&text, " certificate ", assignment.certificate_fingerprint(), ",");
+    absl::StrAppend(&text, " certificate ", absl::BytesToHexString(assignment.certificate_fingerprint()), ",");
   }
   absl::StrAppend(&text, assignment.role() == v1::ROLE_SERVER ? " server," : "", " of ", assignment.worker_num(),
                   assignment.server_num() == 0 ? "" : absl::StrCat("+", assignment.server_num()), ", local size ",
@@ -108,8 +111,8 @@ class Printer {
   void operator()(const scheduler::PublishPeers& e) { Add("publish ", e.job_id, "/", e.run, " round ", e.round); }
   void operator()(const scheduler::ForgetPeers& e) { Add("forget peers ", e.job_id, "/", e.run); }
   void operator()(const scheduler::Announce& e) {
-    Add("announce ", SeverityName(e.severity), " \"", e.event.text(), "\"");
-    for (const std::string& line : e.event.last_lines()) Add("    | ", line);
+    Add("announce ", SeverityName(e.severity), " \"", e.event->text(), "\"");
+    for (const std::string& line : e.event->last_lines()) Add("    | ", line);
   }
   void operator()(const scheduler::RunSettled& e) {
     Add("settled ", e.job_id, "/", e.run, " ", PrintOutcome(e.outcome));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/peer_node.h"
 
 namespace muster::sim {
 
@@ -169,9 +170,10 @@ std::string Ledger::TakeClosed(const v1::RoundClosed& record, RunLedger& run) {
       return absl::StrCat("node ", node.node_id(), " got ranks but is not there");
     auto& [role, ranks] = run.ranks[node.node_id()];
     role = node.role();
-    for (const v1::PeerSlot& slot : node.slots()) {
-      if (!given.insert({role, slot.rank()}).second) return absl::StrCat("rank ", slot.rank(), " was given twice");
-      ranks.push_back(slot.rank());
+    for (int slot = 0; slot < SlotCount(node); ++slot) {
+      const uint32_t rank = RankOf(node, slot);
+      if (!given.insert({role, rank}).second) return absl::StrCat("rank ", rank, " was given twice");
+      ranks.push_back(rank);
     }
   }
   for (const auto& [node, had] : before) {

@@ -282,7 +282,7 @@ void SchedulerHost::Carry(scheduler::ForgetPeers& forget) {
 }
 
 void SchedulerHost::Carry(scheduler::Announce& announce) {
-  sim_.Trace("scheduler says: ", announce.event.kind(), ": ", announce.event.text());
+  sim_.Trace("scheduler says: ", announce.event->kind(), ": ", announce.event->text());
 }
 
 void SchedulerHost::Carry(scheduler::RunSettled& settled) {

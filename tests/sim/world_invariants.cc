@@ -60,7 +60,7 @@ void WorldInvariants::CheckEffects(const scheduler::Effects& effects) {
       NoteWelcome(send->stream, send->message->welcome());
     }
     if (const auto* line = std::get_if<scheduler::Announce>(&effect);
-        line != nullptr && line->event.kind() == "self_suspicion") {
+        line != nullptr && line->event->kind() == "self_suspicion") {
       excused_ = sim_.timeline.monotonic();
     }
   }

@@ -3,9 +3,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/escaping.h"
 #include "common/check.h"
 #include "common/file_io.h"
-#include "common/ip_address.h"
+#include "common/peer_node.h"
+#include "worker_agent/launch/ring_peer.h"
 
 namespace muster::agent {
 namespace {
@@ -13,10 +15,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const char* RoleName(v1::Role role) { return role == v1::ROLE_SERVER ? "server" : "worker"; }
-
-uint32_t WorldSize(const v1::Assignment& assignment) {
-  return assignment.role() == v1::ROLE_SERVER ? assignment.server_num() : assignment.worker_num();
-}
 
 std::string DeviceId(const std::string& offered, uint32_t local_rank) {
   return offered.empty() ? std::to_string(local_rank) : offered;
@@ -27,10 +25,10 @@ v1::SlotOffer OfferOf(const ClusterFileInput& input, int slot) {
   return index < input.offers.size() ? input.offers[index] : v1::SlotOffer();
 }
 
-Json Neighbour(const v1::RingNeighbour& neighbour) {
-  return {{"rank", neighbour.rank()},      {"node_id", neighbour.node_id()},
-          {"host", neighbour.host_name()}, {"address", neighbour.address()},
-          {"port", neighbour.port()},      {"fingerprint", neighbour.certificate_fingerprint()}};
+Json Neighbour(const std::optional<RingPeer>& peer) {
+  if (!peer) return {};
+  return {{"rank", peer->rank},       {"node_id", peer->node_id}, {"host", peer->host},
+          {"address", peer->address}, {"port", peer->port},       {"fingerprint", peer->fingerprint}};
 }
 
 Json LocalRanks(const ClusterFileInput& input) {
@@ -39,8 +37,8 @@ Json LocalRanks(const ClusterFileInput& input) {
   for (int i = 0; i < assignment.slots_size(); ++i) {
     const v1::SlotAssignment& slot = assignment.slots(i);
     Json ring = Json::object();
-    ring["previous"] = slot.has_previous() ? Neighbour(slot.previous()) : Json();
-    ring["next"] = slot.has_next() ? Neighbour(slot.next()) : Json();
+    ring["previous"] = Neighbour(PreviousInRing(input, i));
+    ring["next"] = Neighbour(NextInRing(input, i));
     ranks.push_back({{"rank", slot.rank()},
                      {"local_rank", slot.local_rank()},
                      {"device_id", DeviceId(OfferOf(input, i).device_id(), slot.local_rank())},
@@ -52,19 +50,21 @@ Json LocalRanks(const ClusterFileInput& input) {
 Json AllPeers(const v1::PeerList& peers) {
   Json list = Json::array();
   for (const v1::PeerNode& node : peers.nodes()) {
-    const std::optional<IpAddress> address = IpAddress::FromBytes(node.address());
-    for (const v1::PeerSlot& slot : node.slots()) {
-      list.push_back({{"rank", slot.rank()},
+    const std::string address = AddressText(node.address());
+    const std::string fingerprint = absl::BytesToHexString(node.certificate_fingerprint());
+    for (int slot = 0; slot < SlotCount(node); ++slot) {
+      const uint32_t local_rank = LocalRankOf(node, slot);
+      list.push_back({{"rank", RankOf(node, slot)},
                       {"role", RoleName(node.role())},
                       {"node_id", node.node_id()},
                       {"node_rank", node.machine()},
                       {"host", node.host_name()},
-                      {"address", address ? address->ToString() : ""},
-                      {"local_rank", slot.local_rank()},
-                      {"ring_port", slot.ring_port()},
-                      {"device_id", DeviceId(slot.device_id(), slot.local_rank())},
-                      {"device_address", slot.device_address()},
-                      {"certificate_fingerprint", node.certificate_fingerprint()}});
+                      {"address", address},
+                      {"local_rank", local_rank},
+                      {"ring_port", node.ring_ports(slot)},
+                      {"device_id", DeviceId(DeviceIdOf(node, slot), local_rank)},
+                      {"device_address", DeviceAddressOf(node, slot)},
+                      {"certificate_fingerprint", fingerprint}});
     }
   }
   return list;
@@ -88,20 +88,21 @@ Json NearPeers(const ClusterFileInput& input) {
                             {"ring_port", offer.ring_port()},
                             {"device_id", DeviceId(offer.device_id(), slot.local_rank())},
                             {"device_address", offer.device_address()},
-                            {"certificate_fingerprint", assignment.certificate_fingerprint()}};
+                            {"certificate_fingerprint", absl::BytesToHexString(assignment.certificate_fingerprint())}};
   }
-  const auto add = [&](const v1::RingNeighbour& neighbour) {
-    by_rank.try_emplace(neighbour.rank(), Json{{"rank", neighbour.rank()},
-                                               {"role", role},
-                                               {"node_id", neighbour.node_id()},
-                                               {"host", neighbour.host_name()},
-                                               {"address", neighbour.address()},
-                                               {"ring_port", neighbour.port()},
-                                               {"certificate_fingerprint", neighbour.certificate_fingerprint()}});
+  const auto add = [&](const std::optional<RingPeer>& peer) {
+    if (!peer) return;
+    by_rank.try_emplace(peer->rank, Json{{"rank", peer->rank},
+                                         {"role", role},
+                                         {"node_id", peer->node_id},
+                                         {"host", peer->host},
+                                         {"address", peer->address},
+                                         {"ring_port", peer->port},
+                                         {"certificate_fingerprint", peer->fingerprint}});
   };
-  for (const v1::SlotAssignment& slot : assignment.slots()) {
-    if (slot.has_previous()) add(slot.previous());
-    if (slot.has_next()) add(slot.next());
+  for (int i = 0; i < assignment.slots_size(); ++i) {
+    add(PreviousInRing(input, i));
+    add(NextInRing(input, i));
   }
   Json list = Json::array();
   for (auto& [rank, peer] : by_rank) list.push_back(std::move(peer));
@@ -121,7 +122,7 @@ std::string ClusterFileText(const ClusterFileInput& input) {
   file["round"] = desired.round();
   file["restart_count"] = desired.restart_count();
   file["role"] = RoleName(assignment.role());
-  file["world_size"] = WorldSize(assignment);
+  file["world_size"] = RingSize(assignment);
   file["server_num"] = assignment.server_num();
   file["nnodes"] = assignment.machine_num();
   file["node_id"] = input.node_id;

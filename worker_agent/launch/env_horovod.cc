@@ -1,6 +1,7 @@
 // For Horovod, and for programs that read Open MPI's placement.
 #include <set>
 
+#include "common/peer_node.h"
 #include "worker_agent/launch/environment_builder.h"
 
 namespace muster::agent {
@@ -19,8 +20,8 @@ Cross CrossOf(const EnvironmentInput& input) {
   std::set<uint32_t> machines;
   for (const v1::PeerNode& node : input.peers->nodes()) {
     if (node.role() != assignment.role()) continue;
-    for (const v1::PeerSlot& slot : node.slots()) {
-      if (slot.local_rank() == local_rank) machines.insert(node.machine());
+    for (int slot = 0; slot < SlotCount(node); ++slot) {
+      if (LocalRankOf(node, slot) == local_rank) machines.insert(node.machine());
     }
   }
   Cross cross;

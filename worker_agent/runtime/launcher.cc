@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/ip_address.h"
 #include "common/limits.h"
@@ -11,6 +12,7 @@
 #include "worker_agent/launch/environment.h"
 #include "worker_agent/launch/peers.h"
 #include "worker_agent/launch/placeholders.h"
+#include "worker_agent/launch/ring_peer.h"
 #include "worker_agent/launch/slot_files.h"
 
 namespace muster::agent {
@@ -79,14 +81,10 @@ absl::StatusOr<Launcher::Round> Launcher::OpenRound(const v1::DesiredState& desi
   if (peer_list != nullptr) {
     absl::StatusOr<v1::PeerList> peers = CheckedPeerList(*peer_list, options_.settings.job_id, desired);
     if (!peers.ok()) return peers.status();
-    for (const v1::PeerNode& node : peers->nodes()) {
-      if (node.node_id() != node_id) continue;
-      round.own_fingerprint = node.certificate_fingerprint();
-      if (const auto address = IpAddress::FromBytes(node.address())) round.own_address = address->ToString();
-      break;
-    }
     round.peers = *std::move(peers);
   }
+  round.own_fingerprint = absl::BytesToHexString(desired.assignment().certificate_fingerprint());
+  round.own_address = AddressText(desired.assignment().address());
   if (round.own_address.empty()) round.own_address = options_.own_address;
   round.cluster_file = absl::StrCat(options_.work_folder, "/cluster-", desired.round(), ".json");
   return round;

@@ -24,7 +24,7 @@ struct LauncherOptions {
   v1::NodeInfo node;                               // as it joined
   std::map<std::string, std::string> environment;  // this process's own
   std::string work_folder;
-  std::string own_address;    // numeric, where the peer list doesn't tell; may be empty
+  std::string own_address;    // numeric, where the assignment doesn't tell; may be empty
   std::string python_folder;  // of muster_training.py; empty: there is none
   std::string ring_program;   // ms-ring, for --preflight=ring
   // What it speaks TLS with: as the owner of the certificate with this fingerprint, which the round's peers expect.

@@ -53,18 +53,26 @@ TEST_F(ClusterFileTest, TellsTheWholeCluster) {
   ASSERT_EQ(file["peers"].size(), 6u);
   EXPECT_EQ(file["peers"][5], Json::parse(R"({"rank":5,"role":"worker","node_id":"b-1","node_rank":1,"host":"b",
       "address":"fd00::2","local_rank":1,"ring_port":41005,"device_id":"1","device_address":"",
-      "certificate_fingerprint":"fp-b"})"));
+      "certificate_fingerprint":")" + FingerprintOf('b') +
+                                          R"("})"));
   ASSERT_EQ(file["local_ranks"].size(), 2u);
   EXPECT_EQ(file["local_ranks"][0], Json::parse(R"({"rank":4,"local_rank":0,"device_id":"0","ring":{
-      "previous":{"rank":3,"node_id":"a-1","host":"a","address":"10.0.0.1","port":41003,"fingerprint":"fp-a"},
-      "next":{"rank":5,"node_id":"b-1","host":"b","address":"fd00::2","port":41005,"fingerprint":"fp-b"}}})"));
+      "previous":{"rank":3,"node_id":"a-1","host":"a","address":"10.0.0.1","port":41003,"fingerprint":")" +
+                                                FingerprintOf('a') +
+                                                R"("},
+      "next":{"rank":5,"node_id":"b-1","host":"b","address":"fd00::2","port":41005,"fingerprint":")" +
+                                                FingerprintOf('b') + R"("}}})"));
+  EXPECT_EQ(file["local_ranks"][1]["ring"]["previous"]["rank"], 4) << "its own, which the scheduler does not tell";
+  EXPECT_EQ(file["local_ranks"][1]["ring"]["previous"]["port"], 41004);
+  EXPECT_EQ(file["local_ranks"][1]["ring"]["next"]["rank"], 0);
+  EXPECT_EQ(file["local_ranks"][1]["ring"]["next"]["node_id"], "a-1");
 }
 
 TEST_F(ClusterFileTest, WithoutThePeerListHasOwnRanksAndNeighbours) {
   const Json file = Json::parse(ClusterFileText(input));
   EXPECT_EQ(file["peers_complete"], false);
   for (const Json& peer : file["peers"]) {
-    EXPECT_EQ(peer["certificate_fingerprint"], peer["node_id"] == "b-1" ? "fp-b" : "fp-a");
+    EXPECT_EQ(peer["certificate_fingerprint"], FingerprintOf(peer["node_id"] == "b-1" ? 'b' : 'a'));
   }
   std::vector<int> ranks;
   for (const Json& peer : file["peers"]) ranks.push_back(peer["rank"]);
@@ -75,12 +83,25 @@ TEST_F(ClusterFileTest, WithoutThePeerListHasOwnRanksAndNeighbours) {
   EXPECT_EQ(file["peers"][3]["local_rank"], 1) << "an own rank that is a neighbour too stays whole";
 }
 
-TEST_F(ClusterFileTest, ALoneRankHasNoRing) {
+TEST_F(ClusterFileTest, ALoneRankIsItsOwnNeighbour) {
+  v1::Assignment& assignment = *desired.mutable_assignment();
+  assignment.set_worker_num(1);
+  assignment.mutable_slots()->DeleteSubrange(1, 1);
+  assignment.mutable_slots(0)->set_rank(0);
+  assignment.mutable_slots(0)->clear_previous();
+  const Json ring = Json::parse(ClusterFileText(input))["local_ranks"][0]["ring"];
+  EXPECT_EQ(ring["previous"], ring["next"]);
+  EXPECT_EQ(ring["next"]["rank"], 0);
+  EXPECT_EQ(ring["next"]["node_id"], "b-1");
+  EXPECT_EQ(ring["next"]["port"], 41004);
+}
+
+TEST_F(ClusterFileTest, ANeighbourThatWasNotToldIsNull) {
   desired.mutable_assignment()->mutable_slots(0)->clear_previous();
-  desired.mutable_assignment()->mutable_slots(0)->clear_next();
+  desired.mutable_assignment()->mutable_slots(1)->clear_next();
   const Json file = Json::parse(ClusterFileText(input));
   EXPECT_TRUE(file["local_ranks"][0]["ring"]["previous"].is_null());
-  EXPECT_TRUE(file["local_ranks"][0]["ring"]["next"].is_null());
+  EXPECT_TRUE(file["local_ranks"][1]["ring"]["next"].is_null());
 }
 
 TEST_F(ClusterFileTest, OfferedDeviceIsToldElseTheLocalRank) {

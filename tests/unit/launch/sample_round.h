@@ -3,7 +3,9 @@
 
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "common/ip_address.h"
+#include "common/peer_node.h"
 #include "muster/v1/rendezvous.pb.h"
 #include "worker_agent/launch/sha256.h"
 
@@ -23,30 +25,24 @@ inline v1::PeerList SamplePeers() {
     node->set_machine(static_cast<uint32_t>(peers.nodes_size()) - 1);
     node->set_host_name(host);
     node->set_address(IpAddress::Parse(address)->bytes());
-    node->set_certificate_fingerprint(std::string("fp-") + host);
+    node->set_certificate_fingerprint(std::string(32, host[0]));
     node->set_role(v1::ROLE_WORKER);
-    for (uint32_t i = 0; i < count; ++i, ++rank) {
-      v1::PeerSlot* slot = node->add_slots();
-      slot->set_rank(rank);
-      slot->set_local_rank(i);
-      slot->set_ring_port(41000 + rank);
-    }
+    node->set_first_rank(rank);
+    for (uint32_t i = 0; i < count; ++i, ++rank) node->add_ring_ports(41000 + rank);
   }
   return peers;
 }
 
-inline void FillNeighbour(const v1::PeerList& peers, uint32_t rank, v1::RingNeighbour* neighbour) {
-  for (const v1::PeerNode& node : peers.nodes()) {
-    for (const v1::PeerSlot& slot : node.slots()) {
-      if (slot.rank() != rank) continue;
-      neighbour->set_rank(rank);
-      neighbour->set_node_id(node.node_id());
-      neighbour->set_host_name(node.host_name());
-      neighbour->set_address(IpAddress::FromBytes(node.address())->ToString());
-      neighbour->set_port(slot.ring_port());
-      neighbour->set_certificate_fingerprint(node.certificate_fingerprint());
-    }
-  }
+// The certificates of nodes a-1 and b-1, as they are shown.
+inline std::string FingerprintOf(char host) { return absl::BytesToHexString(std::string(32, host)); }
+
+inline void FillNeighbour(const v1::PeerNode& node, uint32_t rank, v1::RingNeighbour* neighbour) {
+  neighbour->set_rank(rank);
+  neighbour->set_node_id(node.node_id());
+  neighbour->set_host_name(node.host_name());
+  neighbour->set_address(node.address());
+  neighbour->set_port(41000 + rank);
+  neighbour->set_certificate_fingerprint(node.certificate_fingerprint());
 }
 
 // What node `index` of the sample is told.
@@ -60,21 +56,24 @@ inline v1::DesiredState SampleState(int index) {
   desired.set_peers_digest(Sha256(peers.SerializeAsString()));
   v1::Assignment* assignment = desired.mutable_assignment();
   assignment->set_worker_num(6);
-  assignment->set_local_world_size(static_cast<uint32_t>(peers.nodes(index).slots_size()));
+  assignment->set_local_world_size(static_cast<uint32_t>(SlotCount(peers.nodes(index))));
   assignment->set_node_rank(static_cast<uint32_t>(index));
   assignment->set_machine_num(2);
   assignment->set_master_address("10.0.0.1");
   assignment->set_master_port(40000);
   assignment->set_role(v1::ROLE_WORKER);
-  assignment->set_certificate_fingerprint(peers.nodes(index).certificate_fingerprint());
-  for (const v1::PeerSlot& peer : peers.nodes(index).slots()) {
+  const v1::PeerNode& self = peers.nodes(index);
+  const v1::PeerNode& other = peers.nodes(1 - index);
+  assignment->set_certificate_fingerprint(self.certificate_fingerprint());
+  assignment->set_address(self.address());
+  for (int i = 0; i < SlotCount(self); ++i) {
     v1::SlotAssignment* slot = assignment->add_slots();
-    slot->set_rank(peer.rank());
-    slot->set_local_rank(peer.local_rank());
+    slot->set_rank(RankOf(self, i));
+    slot->set_local_rank(LocalRankOf(self, i));
     slot->set_attempt(1);
     slot->set_should_run(true);
-    FillNeighbour(peers, (peer.rank() + 5) % 6, slot->mutable_previous());
-    FillNeighbour(peers, (peer.rank() + 1) % 6, slot->mutable_next());
+    if (i == 0) FillNeighbour(other, (slot->rank() + 5) % 6, slot->mutable_previous());
+    if (i + 1 == SlotCount(self)) FillNeighbour(other, (slot->rank() + 1) % 6, slot->mutable_next());
   }
   return desired;
 }

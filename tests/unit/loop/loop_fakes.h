@@ -144,7 +144,7 @@ class StorySink : public EffectSink {
   void OnAnswer(Answer answer) override { story_.Add("answer " + std::to_string(answer.query)); }
   void OnPublishPeers(PublishPeers publish) override { story_.Add("publish " + std::to_string(publish.round)); }
   void OnForgetPeers(ForgetPeers forget) override { story_.Add("forget " + std::to_string(forget.run)); }
-  void OnAnnounce(const Announce& announce) override { story_.Add("announce " + announce.event.kind()); }
+  void OnAnnounce(const Announce& announce) override { story_.Add("announce " + announce.event->kind()); }
   void OnRunSettled(const RunSettled& settled) override { story_.Add("settled " + std::to_string(settled.run)); }
 
  private:

@@ -83,9 +83,14 @@ TEST_F(LoopTest, UrgentOvertakesAndTheOldDesiredStateDoesNotComeBack) {
 }
 
 TEST_F(LoopTest, EveryKindOfEffectReachesTheSinkInOrder) {
-  script_.at_start = {
-      ARecord(),           CloseStream{1}, Answer{2, absl::OkStatus(), {}}, PublishPeers{"j", 1, 3, nullptr},
-      ForgetPeers{"j", 4}, Announce{},     RunSettled{"j", 5, {}}};
+  const auto line = std::make_shared<const v1::StoryEvent>();
+  script_.at_start = {ARecord(),
+                      CloseStream{1},
+                      Answer{2, absl::OkStatus(), {}},
+                      PublishPeers{"j", 1, 3, nullptr},
+                      ForgetPeers{"j", 4},
+                      Announce{Severity::kInfo, line},
+                      RunSettled{"j", 5, {}}};
   Start();
   ASSERT_TRUE(journal_.Release(1));
   EXPECT_THAT(story_.Await(6), ElementsAre("close 1", "answer 2", "publish 3", "forget 4", "announce ", "settled 5"));

@@ -70,7 +70,7 @@ TEST(RealCore, RecordsThatCannotBeThePastAreRefusedAtTheStart) {
   v1::PeerList peers;  // of a node on a machine that is not there
   peers.set_worker_num(1);
   peers.add_nodes()->set_machine(1'000'000);
-  peers.mutable_nodes(0)->add_slots();
+  peers.mutable_nodes(0)->add_ring_ports(1);
   closed.mutable_round_closed()->set_peer_list(peers.SerializeAsString());
   v1::Record nobody;  // two nodes with one incarnation
   nobody.mutable_node_joined()->set_job_id("job");

@@ -14,7 +14,10 @@ void AddNode(v1::PeerList& peers, uint32_t machine, const std::string& host, std
   node.set_machine(machine);
   node.set_host_name(host);
   node.set_role(role);
-  for (const uint32_t rank : ranks) node.add_slots()->set_rank(rank);
+  for (const uint32_t rank : ranks) {
+    node.add_ranks(rank);
+    node.add_ring_ports(0);
+  }
 }
 
 TEST(HostNamesTest, TwoMachinesOfOneName) {

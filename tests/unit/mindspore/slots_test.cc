@@ -33,7 +33,8 @@ class SlotsTest : public testing::Test {
       node.set_machine(machine);
       node.set_host_name("node");
       node.set_role(v1::ROLE_WORKER);
-      node.add_slots()->set_rank(machine);
+      node.set_first_rank(machine);
+      node.add_ring_ports(0);
     }
     round.peers = peers;
     return round;

@@ -33,15 +33,14 @@ class EffectSinkTest : public ::testing::Test {
     return lines;
   }
   Announce AFailure() {
-    Announce announce;
-    announce.severity = Severity::kError;
-    announce.event.set_kind("run_failed");
-    announce.event.set_job_id("job");
-    announce.event.set_run(3);
-    announce.event.set_text("rank 1 died");
-    announce.event.add_last_lines("Traceback");
-    announce.event.add_last_lines("forged\n2026-01-01 ERROR line");
-    return announce;
+    auto event = std::make_shared<v1::StoryEvent>();
+    event->set_kind("run_failed");
+    event->set_job_id("job");
+    event->set_run(3);
+    event->set_text("rank 1 died");
+    event->add_last_lines("Traceback");
+    event->add_last_lines("forged\n2026-01-01 ERROR line");
+    return {Severity::kError, std::move(event)};
   }
 
   std::string folder_;

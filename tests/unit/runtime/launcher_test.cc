@@ -83,16 +83,7 @@ TEST_F(LauncherTest, ThePreflightStandsInFrontOfTheCommandOnceARound) {
   options_.settings.preflight = "ring";
   options_.ring_program = "/opt/bin/ms-ring";
   options_.hand_over = [](const std::string& fingerprint) { return HandOver{"FD", "secret of " + fingerprint}; };
-  v1::PeerList peers;
-  peers.set_job_id(options_.settings.job_id);
-  peers.set_run(1);
-  peers.set_round(1);
-  peers.add_nodes()->set_node_id("other");
-  peers.mutable_nodes(0)->set_certificate_fingerprint("ab");
-  peers.add_nodes()->set_node_id("n1");
-  peers.mutable_nodes(1)->set_certificate_fingerprint("cd");
-  launch_.peer_list = std::make_shared<const std::string>(peers.SerializeAsString());
-  launch_.desired.set_peers_digest(Sha256(*launch_.peer_list));
+  launch_.desired.mutable_assignment()->set_certificate_fingerprint("\xcd");
   EXPECT_THAT(Prepare().specs[0].argv, ElementsAre("/opt/bin/ms-ring", "--", "train", "--rank=3"));
   EXPECT_EQ(Prepare().specs[0].hand_over.bytes, "secret of cd") << "the peers expect that certificate in this round";
   launch_.desired.mutable_assignment()->mutable_slots(0)->set_attempt(1);
@@ -170,18 +161,9 @@ TEST_F(LauncherTest, WhatWasInheritedAndReplacedIsToldOnce) {
   EXPECT_THAT(Prepare().notices, IsEmpty());
 }
 
-TEST_F(LauncherTest, TheOwnAddressIsThatOfThePeerList) {
+TEST_F(LauncherTest, TheOwnAddressIsTheOneThatThePeersKnow) {
   SetSlots(1);
-  v1::PeerList peers;
-  peers.set_job_id("default");
-  peers.set_run(1);
-  peers.set_round(1);
-  v1::PeerNode& node = *peers.add_nodes();
-  node.set_node_id("n1");
-  node.set_address(std::string("\x0a\x00\x00\x07", 4));
-  node.add_slots();
-  launch_.peer_list = std::make_shared<const std::string>(peers.SerializeAsString());
-  launch_.desired.set_peers_digest(Sha256(*launch_.peer_list));
+  launch_.desired.mutable_assignment()->set_address(std::string("\x0a\x00\x00\x07", 4));
   Prepare();
   std::ifstream file(folder_ + "/cluster-1.json");
   const std::string text((std::istreambuf_iterator<char>(file)), {});

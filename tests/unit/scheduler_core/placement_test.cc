@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/ip_address.h"
+#include "common/peer_node.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
 namespace muster::scheduler {
@@ -20,7 +21,9 @@ std::string Shape(const v1::PeerList& list) {
   std::string text;
   for (const v1::PeerNode& node : list.nodes()) {
     absl::StrAppend(&text, text.empty() ? "" : "; ", node.node_id(), "@", node.machine(), ":");
-    for (const v1::PeerSlot& slot : node.slots()) absl::StrAppend(&text, " ", slot.rank(), "/", slot.local_rank());
+    for (int slot = 0; slot < SlotCount(node); ++slot) {
+      absl::StrAppend(&text, " ", RankOf(node, slot), "/", LocalRankOf(node, slot));
+    }
   }
   return text;
 }
@@ -79,10 +82,32 @@ TEST(BuildPeerList, CarriesAddressesPortsAndDevices) {
   node.info.set_certificate_fingerprint("ab");
   const v1::PeerNode peer = BuildPeerList(run, 1, All(run)).nodes(0);
   EXPECT_EQ(IpAddress::FromBytes(peer.address())->ToString(), "fe80::1");
-  EXPECT_EQ(peer.certificate_fingerprint(), "ab");
-  EXPECT_EQ(peer.slots(0).ring_port(), 7000u);
-  EXPECT_EQ(peer.slots(0).device_id(), "5");
-  EXPECT_EQ(peer.slots(0).device_address(), "192.168.1.5");
+  EXPECT_EQ(peer.certificate_fingerprint(), "\xab");
+  EXPECT_EQ(peer.ring_ports(0), 7000u);
+  EXPECT_EQ(DeviceIdOf(peer, 0), "5");
+  EXPECT_EQ(DeviceAddressOf(peer, 0), "192.168.1.5");
+}
+
+// A slot without a device stands between two that have one.
+TEST(BuildPeerList, DevicesStayWithTheirSlots) {
+  scheduler::Run run = RunOf(3);
+  Node& node = AddNode(run, {.id = "a", .slots = 3});
+  node.info.mutable_slots(0)->set_device_id("4");
+  node.info.mutable_slots(2)->set_device_id("6");
+  const v1::PeerNode peer = BuildPeerList(run, 1, All(run)).nodes(0);
+  EXPECT_EQ(DeviceIdOf(peer, 0), "4");
+  EXPECT_EQ(DeviceIdOf(peer, 1), "");
+  EXPECT_EQ(DeviceIdOf(peer, 2), "6");
+  EXPECT_EQ(DeviceAddressOf(peer, 2), "");
+}
+
+// What 100,000 ranks take decides what a round weighs on the wire and in the journal.
+TEST(BuildPeerList, ANodeTakesAHundredBytesAndItsNames) {
+  scheduler::Run run = RunOf(8);
+  Node& node = AddNode(run, {.id = "n", .slots = 8, .host = "h"});
+  node.info.set_certificate_fingerprint(std::string(64, 'a'));
+  const v1::PeerNode peer = BuildPeerList(run, 1, All(run)).nodes(0);
+  EXPECT_LE(peer.ByteSizeLong(), 100u);
 }
 
 TEST(MasterOf, OffersAndWishes) {
@@ -108,12 +133,16 @@ class AssignmentTest : public testing::Test {
     run_.master_address = "10.0.0.1";
     run_.master_port = 20000;
     for (const v1::PeerNode& peer : run_.peers.nodes()) {
-      for (int i = 0; i < peer.slots_size(); ++i) {
-        run_.nodes.at(peer.node_id()).slots[i] = {.phase = SlotState::Phase::kAssigned, .rank = peer.slots(i).rank()};
+      for (int i = 0; i < SlotCount(peer); ++i) {
+        run_.nodes.at(peer.node_id()).slots[i] = {.phase = SlotState::Phase::kAssigned, .rank = RankOf(peer, i)};
       }
     }
   }
-  v1::Assignment Of(const std::string& id) { return BuildAssignment(run_, run_.nodes.at(id)); }
+  v1::Assignment Of(const std::string& id) {
+    v1::Assignment assignment;
+    FillAssignment(run_, run_.nodes.at(id), assignment);
+    return assignment;
+  }
 
   scheduler::Run run_ = RunOf(3, 1);
 };
@@ -132,13 +161,17 @@ TEST_F(AssignmentTest, RingAndPlaces) {
   ASSERT_EQ(a.slots_size(), 2);
   EXPECT_EQ(a.slots(0).previous().rank(), 2u);
   EXPECT_EQ(a.slots(0).previous().node_id(), "b");
-  EXPECT_EQ(a.slots(0).next().rank(), 1u);
-  EXPECT_EQ(a.slots(1).next().address(), "10.0.0.2");
+  EXPECT_FALSE(a.slots(0).has_next()) << "rank 1 is its own";
+  EXPECT_FALSE(a.slots(1).has_previous()) << "rank 0 is its own";
+  EXPECT_EQ(a.address(), IpAddress::Parse("10.0.0.1")->bytes());
+  EXPECT_EQ(a.slots(1).next().rank(), 2u);
+  EXPECT_EQ(a.slots(1).next().host_name(), "h2");
+  EXPECT_EQ(a.slots(1).next().address(), IpAddress::Parse("10.0.0.2")->bytes());
   EXPECT_EQ(a.slots(1).next().port(), 7000u);
   const v1::Assignment s = Of("s");
   EXPECT_EQ(s.role(), v1::ROLE_SERVER);
   EXPECT_EQ(s.local_world_size(), 1u);
-  EXPECT_EQ(s.slots(0).previous().node_id(), "s") << "alone, a ring of one";
+  EXPECT_FALSE(s.slots(0).has_previous() || s.slots(0).has_next()) << "alone, a ring of one";
 }
 
 // What a node's own certificate was when the round closed; another one since does not count.
@@ -147,13 +180,39 @@ TEST_F(AssignmentTest, CertificatesAreThoseOfTheRound) {
   AddNode(run_, {.id = "a"}).info.set_certificate_fingerprint("aa");
   AddNode(run_, {.id = "b"}).info.set_certificate_fingerprint("bb");
   Close();
-  run_.nodes.at("a").info.set_certificate_fingerprint("renewed");
-  EXPECT_EQ(Of("a").certificate_fingerprint(), "aa");
-  EXPECT_EQ(Of("a").slots(0).next().certificate_fingerprint(), "bb");
-  EXPECT_EQ(Of("b").slots(0).next().certificate_fingerprint(), "aa");
+  run_.nodes.at("a").info.set_certificate_fingerprint("cc");
+  EXPECT_EQ(Of("a").certificate_fingerprint(), "\xaa");
+  EXPECT_EQ(Of("a").slots(0).next().certificate_fingerprint(), "\xbb");
+  EXPECT_EQ(Of("b").slots(0).next().certificate_fingerprint(), "\xaa");
   Close();
-  EXPECT_EQ(Of("a").certificate_fingerprint(), "renewed");
-  EXPECT_EQ(Of("b").slots(0).next().certificate_fingerprint(), "renewed");
+  EXPECT_EQ(Of("a").certificate_fingerprint(), "\xcc");
+  EXPECT_EQ(Of("b").slots(0).next().certificate_fingerprint(), "\xcc");
+}
+
+// Ranks of a table need not count up: whoever is not on the node itself is told, on both sides.
+TEST_F(AssignmentTest, NeighboursElsewhereAreToldOfEachSlot) {
+  run_ = RunOf(4);
+  for (const char* id : {"a", "b"}) AddNode(run_, {.id = id, .slots = 2, .address = std::string("10.0.0.") + id[0]});
+  for (const uint32_t rank : {0u, 2u}) run_.nodes.at("a").info.add_table_ranks(rank);
+  for (const uint32_t rank : {1u, 3u}) run_.nodes.at("b").info.add_table_ranks(rank);
+  Close();
+  const v1::Assignment a = Of("a");
+  EXPECT_EQ(a.slots(0).previous().rank(), 3u);
+  EXPECT_EQ(a.slots(0).previous().port(), 7001u);
+  EXPECT_EQ(a.slots(0).next().rank(), 1u);
+  EXPECT_EQ(a.slots(1).previous().rank(), 1u);
+  EXPECT_EQ(a.slots(1).next().rank(), 3u);
+}
+
+// What 8 slots with TLS are told of a round in which names are as long as they may usefully be.
+TEST_F(AssignmentTest, StaysBelowAThousandBytes) {
+  run_ = RunOf(24);
+  for (const char* id : {"a", "b", "c"}) {
+    Node& node = AddNode(run_, {.id = std::string(60, id[0]), .slots = 8, .host = std::string(60, 'h') + id});
+    node.info.set_certificate_fingerprint(std::string(64, 'a'));
+  }
+  Close();
+  EXPECT_LE(Of(std::string(60, 'b')).ByteSizeLong(), 1000u);
 }
 
 TEST_F(AssignmentTest, WhatHasEndedShallNotRunAgain) {
@@ -185,7 +244,8 @@ TEST(PeerIndexDeathTest, RanksThatAreNoPermutationAreNeverHandedOut) {
   for (int i = 0; i < 2; ++i) {
     v1::PeerNode* node = list.add_nodes();
     node->set_role(v1::ROLE_WORKER);
-    node->add_slots()->set_rank(1);
+    node->set_first_rank(1);
+    node->add_ring_ports(7000);
   }
   EXPECT_DEATH(PeerIndex{list}, "ranks are no permutation");
 }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "common/peer_node.h"
 
 namespace muster::agent {
 
@@ -23,8 +24,8 @@ std::vector<std::string> NamesOfRanks(const v1::PeerList& peers, v1::Role role, 
   std::vector<std::string> result(role == v1::ROLE_SERVER ? peers.server_num() : peers.worker_num());
   for (const v1::PeerNode& node : peers.nodes()) {
     if (node.role() != role) continue;
-    for (const v1::PeerSlot& slot : node.slots()) {
-      if (slot.rank() < result.size()) result[slot.rank()] = names[node.machine()];
+    for (int slot = 0; slot < SlotCount(node); ++slot) {
+      if (const uint32_t rank = RankOf(node, slot); rank < result.size()) result[rank] = names[node.machine()];
     }
   }
   return result;

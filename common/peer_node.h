@@ -1,0 +1,45 @@
+// What a node's entry in a peer list says of its slots: ranks are told as the first one where they count up, as they
+// nearly always do. Slots count from 0; a list that lacks something reads as zeros and empty texts, never beyond its
+// end.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "muster/v1/types.pb.h"
+
+namespace muster {
+
+inline int SlotCount(const v1::PeerNode& node) { return node.ring_ports_size(); }
+inline uint32_t RankOf(const v1::PeerNode& node, int slot) {
+  return slot < node.ranks_size() ? node.ranks(slot) : node.first_rank() + static_cast<uint32_t>(slot);
+}
+inline uint32_t LocalRankOf(const v1::PeerNode& node, int slot) {
+  return slot < node.local_ranks_size() ? node.local_ranks(slot)
+                                        : node.first_local_rank() + static_cast<uint32_t>(slot);
+}
+inline std::string DeviceIdOf(const v1::PeerNode& node, int slot) {
+  return slot < node.device_ids_size() ? node.device_ids(slot) : "";
+}
+inline std::string DeviceAddressOf(const v1::PeerNode& node, int slot) {
+  return slot < node.device_addresses_size() ? node.device_addresses(slot) : "";
+}
+
+inline bool CountUp(const std::vector<uint32_t>& numbers) {
+  for (size_t i = 1; i < numbers.size(); ++i) {
+    if (numbers[i] != numbers[0] + i) return false;
+  }
+  return !numbers.empty();
+}
+// One for each slot.
+inline void SetRanks(const std::vector<uint32_t>& ranks, v1::PeerNode& node) {
+  if (CountUp(ranks)) return node.set_first_rank(ranks[0]);
+  node.mutable_ranks()->Assign(ranks.begin(), ranks.end());
+}
+inline void SetLocalRanks(const std::vector<uint32_t>& ranks, v1::PeerNode& node) {
+  if (CountUp(ranks)) return node.set_first_local_rank(ranks[0]);
+  node.mutable_local_ranks()->Assign(ranks.begin(), ranks.end());
+}
+
+}  // namespace muster
