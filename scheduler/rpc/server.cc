@@ -18,6 +18,7 @@
 #include "scheduler/rpc/admin_service.h"
 #include "scheduler/rpc/call_watch.h"
 #include "scheduler/rpc/effect_sink.h"
+#include "scheduler/rpc/poller_waker.h"
 #include "scheduler/rpc/session_service.h"
 #include "scheduler/rpc/store_calls.h"
 #include "scheduler/rpc/store_service.h"
@@ -201,6 +202,7 @@ class RpcServer::Impl {
   }
 
   void Sweep() {
+    waker_.Wake();
     const MonotonicTime now = clock_.Read().monotonic;
     streams_.Sweep(now);
     queries_.Expire(now);
@@ -231,6 +233,7 @@ class RpcServer::Impl {
   CallWatch* call_watch_ = nullptr;  // owned by server_
   std::unique_ptr<Acceptor> acceptor_;
   MonotonicTime last_flush_;  // the sweeper's own
+  PollerWaker waker_;         // the sweeper's own
   Sweeper sweeper_;
 };
 
