@@ -28,7 +28,8 @@ namespace muster::scheduler {
 namespace {
 
 constexpr int kMaxStreamsPerConnection = 128;
-constexpr int kMaxReflectionThreads = 16;  // the only service with a thread for each call
+constexpr int kMaxReflectionThreads = 16;                          // the only service with a thread for each call
+constexpr absl::Duration kWakeInterval = absl::Milliseconds(400);  // the second look of the sweeper, as a rule
 constexpr int kIdleConnectionMs = 60'000;  // no call open for so long: the peer may connect again
 
 // Where failed handshakes are counted: gRPC tells of them in its log only, which is one for the whole process.
@@ -202,8 +203,11 @@ class RpcServer::Impl {
   }
 
   void Sweep() {
-    waker_.Wake();
     const MonotonicTime now = clock_.Read().monotonic;
+    if (now - last_wake_ >= kWakeInterval) {
+      last_wake_ = now;
+      waker_.Wake();
+    }
     streams_.Sweep(now);
     queries_.Expire(now);
     replies_.Sweep(now);
@@ -233,6 +237,7 @@ class RpcServer::Impl {
   CallWatch* call_watch_ = nullptr;  // owned by server_
   std::unique_ptr<Acceptor> acceptor_;
   MonotonicTime last_flush_;  // the sweeper's own
+  MonotonicTime last_wake_;   // the sweeper's own
   PollerWaker waker_;         // the sweeper's own
   Sweeper sweeper_;
 };
