@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/exit_codes.h"
 #include "common/log.h"
+#include "common/mutex_checks.h"
 #include "common/settings/settings.h"
 #include "common/version.h"
 #include "scheduler/core/core.h"
@@ -142,6 +143,7 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
 }
 
 int Main(const std::vector<std::string>& args) {
+  StopWatchingMutexOrder();
   StopWaiter stop;
   prctl(PR_SET_NAME, "ms-scheduler");
   SchedulerSettings settings;

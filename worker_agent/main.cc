@@ -19,6 +19,7 @@
 #include "common/exit_codes.h"
 #include "common/ip_address.h"
 #include "common/log.h"
+#include "common/mutex_checks.h"
 #include "common/protobuf_log.h"
 #include "common/runtime_paths.h"
 #include "common/settings/settings.h"
@@ -185,6 +186,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
 }
 
 int Main(const std::vector<std::string>& args) {
+  StopWatchingMutexOrder();
   prctl(PR_SET_NAME, "ms-worker");
   AgentSettings settings;
   SettingsTable table = AgentSettingsTable(settings);

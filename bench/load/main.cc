@@ -14,6 +14,7 @@
 #include "bench/load/load_settings.h"
 #include "bench/load/measures.h"
 #include "common/exit_codes.h"
+#include "common/mutex_checks.h"
 #include "common/net.h"
 #include "common/tls_grpc/client_tls.h"
 #include "common/tls_grpc/credentials.h"
@@ -61,6 +62,7 @@ int Run(const LoadSettings& settings) {
 }
 
 int Main(const std::vector<std::string>& args) {
+  StopWatchingMutexOrder();  // as the agent does
   LoadSettings settings;
   SettingsTable table = LoadSettingsTable(settings);
   const LoadResult loaded = muster::LoadSettings(table, args, {});

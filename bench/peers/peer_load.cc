@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "bench/peers/peer_node.h"
+#include "common/mutex_checks.h"
 
 namespace muster::bench {
 namespace {
@@ -85,6 +86,7 @@ void BeatFor(double window, double interval, const std::vector<std::unique_ptr<N
 }
 
 int Main(std::map<std::string, std::string> options) {
+  StopWatchingMutexOrder();  // as muster_load does
   RaiseFileLimit();
   const int count = std::atoi(options["agents"].c_str());
   const double window = std::atof(options["window"].c_str()), interval = std::atof(options["interval"].c_str());

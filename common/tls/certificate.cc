@@ -20,6 +20,13 @@ std::string NameText(const X509_NAME* name) {
   return BioText(bio.get());
 }
 
+std::string DigestOf(const X509* x509) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  if (X509_digest(x509, EVP_sha256(), digest, &size) != 1) return "";
+  return std::string(reinterpret_cast<const char*>(digest), size);
+}
+
 }  // namespace
 
 BioPtr MemoryBio(const std::string& bytes) {
@@ -40,14 +47,10 @@ absl::Time ToAbslTime(const ASN1_TIME* time) {
 
 std::string ShowTime(absl::Time time) { return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone()); }
 
-std::string FingerprintOf(const X509* x509) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  if (X509_digest(x509, EVP_sha256(), digest, &size) != 1) return "";
-  return absl::BytesToHexString(std::string(reinterpret_cast<const char*>(digest), size));
-}
+std::string FingerprintOf(const X509* x509) { return absl::BytesToHexString(DigestOf(x509)); }
 
 std::string Certificate::Fingerprint() const { return FingerprintOf(x509_.get()); }
+std::string Certificate::Digest() const { return DigestOf(x509_.get()); }
 
 std::string Certificate::ToPem() const {
   const BioPtr bio(BIO_new(BIO_s_mem()));

@@ -23,6 +23,7 @@ class Certificate {
   X509* get() const { return x509_.get(); }
 
   std::string Fingerprint() const;
+  std::string Digest() const;  // the same as 32 bytes; empty if there is no memory for it
   std::string ToPem() const;
   std::string Subject() const;  // "CN=node1,O=Muster"
   std::string Issuer() const;

@@ -5,17 +5,17 @@
 
 #include <algorithm>
 
+#include "common/tls/certificate_memo.h"
+
 namespace muster {
 namespace {
 
 constexpr size_t kMostIssuers = 16;  // of one certificate, in all generations
 
 bool HasIssued(const Certificate& issuer, const Certificate& certificate) {
-  if (X509_check_issued(issuer.get(), certificate.get()) != X509_V_OK) return false;
-  EVP_PKEY* key = X509_get0_pubkey(issuer.get());
-  const bool is_signed = key != nullptr && X509_verify(certificate.get(), key) == 1;
+  const bool fits = X509_check_issued(issuer.get(), certificate.get()) == X509_V_OK;
   ERR_clear_error();
-  return is_signed;
+  return fits && CertificateMemo::Shared().HasSigned(issuer, certificate);
 }
 
 }  // namespace

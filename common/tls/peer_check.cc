@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/text.h"
+#include "common/tls/certificate_memo.h"
 
 namespace muster {
 namespace {
@@ -187,9 +188,9 @@ CheckedPeer CheckPeer(const TrustBase& trust, const PeerRules& rules, const Cert
 
 PeerCertificates ReadPeer(const std::string& leaf_pem, const std::string& chain_pem) {
   PeerCertificates peer;
-  if (const auto leaf = ParseCertificates(leaf_pem); leaf.ok()) peer.leaf = leaf->front();
-  if (chain_pem.empty()) return peer;
-  if (auto others = ParseCertificates(chain_pem); others.ok()) peer.others = *std::move(others);
+  CertificateMemo& memo = CertificateMemo::Shared();
+  if (const std::vector<Certificate> leaf = memo.Parse(leaf_pem); !leaf.empty()) peer.leaf = leaf.front();
+  if (!chain_pem.empty()) peer.others = memo.Parse(chain_pem);
   return peer;
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/text.h"
+#include "common/tls/certificate_memo.h"
 #include "common/tls/key_material.h"
 #include "common/tls/openssl_error.h"
 
@@ -110,10 +111,8 @@ bool RevocationList::FindSigner(const std::vector<Certificate>& authorities) {
 }
 
 bool RevocationList::IsAbout(const Certificate& certificate) const {
-  const bool is_about = X509_NAME_cmp(X509_CRL_get_issuer(crl_.get()), X509_get_issuer_name(certificate.get())) == 0 &&
-                        X509_verify(certificate.get(), X509_get0_pubkey(signer_.get())) == 1;
-  ERR_clear_error();
-  return is_about;
+  return X509_NAME_cmp(X509_CRL_get_issuer(crl_.get()), X509_get_issuer_name(certificate.get())) == 0 &&
+         CertificateMemo::Shared().HasSigned(signer_, certificate);
 }
 
 bool RevocationList::HasRevoked(const Certificate& certificate) const {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -53,6 +54,11 @@ void Break(const SocketRef& socket) {
   struct stat info {};
   if (!own.is_open() || !socket.inode.has_value() || fstat(own.get(), &info) != 0) return;
   if (S_ISSOCK(info.st_mode) && info.st_ino == *socket.inode) shutdown(own.get(), SHUT_RDWR);
+}
+
+bool HasHungUp(int fd) {
+  pollfd look{fd, POLLRDHUP, 0};
+  return poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 // gRPC's form of a peer in ours; empty for the Unix socket.
@@ -130,7 +136,7 @@ void Acceptor::NoteCall(const std::string& grpc_peer) {
   {
     MutexLock lock(mutex_);
     if (const auto socket = table_.NoteCall(peer)) {
-      should_wake = std::exchange(waits_for_room_, false);
+      should_wake = table_.HasNext();
       crowded_out = guests_.Add(peer, *socket, now);
     } else {
       guests_.NoteCall(peer, now);
@@ -186,10 +192,11 @@ void Acceptor::Run() {
     DropOverdue();
     Sweep();
     SweepGuests();
-    SetListening(HasRoom());
+    HandOverSome();
+    SetListening(HasDescriptor());
   }
   MutexLock lock(mutex_);
-  for (const ConnectionTable::Silent& silent : table_.TakeAllSilent()) close(silent.fd);
+  for (const int fd : table_.TakeAllOwn()) close(fd);
 }
 
 int Acceptor::NextTimeoutMs() {
@@ -198,7 +205,7 @@ int Acceptor::NextTimeoutMs() {
   return table_.empty() ? kGuestSweepPauseMs : kSweepPauseMs;
 }
 
-bool Acceptor::HasRoom() {
+bool Acceptor::HasDescriptor() {
   const bool has_descriptor = HasDescriptorBelow(options_.descriptor_bound);
   if (!has_descriptor && is_listening_) {
     counted_.Note(LogLevel::kWarning, "no descriptors",
@@ -206,10 +213,7 @@ bool Acceptor::HasRoom() {
                                "ulimit -n, or LimitNOFILE= of the service (connections may use ",
                                options_.descriptor_bound, " now)"));
   }
-  MutexLock lock(mutex_);
-  const bool has_room = table_.HasRoom();
-  waits_for_room_ = !has_room;
-  return has_descriptor && has_room;
+  return has_descriptor;
 }
 
 void Acceptor::SetListening(bool wanted) {
@@ -222,7 +226,7 @@ void Acceptor::SetListening(bool wanted) {
 
 void Acceptor::AcceptSome(const Listener& listener) {
   for (int i = 0; i < kAcceptBatch; ++i) {
-    if (!HasRoom()) {
+    if (!HasDescriptor()) {
       SetListening(false);
       return;
     }
@@ -273,17 +277,53 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
     return;
   }
   if (!is_new) WatchFd(epoll_.get(), EPOLL_CTL_DEL, fd.get(), 0);
+  std::optional<FairQueue::Waiting> crowded_out;
   {
     MutexLock lock(mutex_);
-    table_.AddHandedOver(fd.get(), InodeOf(fd.get()), peer, clock_.Read().monotonic);
+    crowded_out = table_.AddWaiting(fd.Release(), peer);
   }
-  hand_over_(fd.Release(), false);
+  if (crowded_out.has_value()) {
+    const UniqueFd dropped(crowded_out->fd);
+    counted_.Note(LogLevel::kWarning, "crowded out while waiting",
+                  absl::StrCat("dropped a connection of ", crowded_out->peer, ": ", options_.table.most_waiting,
+                               " wait for their turn, and most of them come from its address"));
+  }
+  HandOverSome();
+}
+
+void Acceptor::HandOverSome() {
+  while (true) {
+    UniqueFd fd;
+    {
+      MutexLock lock(mutex_);
+      std::optional<FairQueue::Waiting> next = table_.TakeNext();
+      if (!next.has_value()) return;
+      fd = UniqueFd(next->fd);
+      if (!HasHungUp(fd.get())) {
+        table_.AddHandedOver(fd.get(), InodeOf(fd.get()), std::move(next->peer), clock_.Read().monotonic);
+      } else {
+        fd.Reset();
+      }
+    }
+    if (fd.is_open()) hand_over_(fd.Release(), false);
+  }
 }
 
 void Acceptor::KeepSilent(UniqueFd fd, const std::string& peer, bool is_new) {
   if (is_new) WatchFd(epoll_.get(), EPOLL_CTL_ADD, fd.get(), EPOLLIN | EPOLLRDHUP);
-  MutexLock lock(mutex_);
-  table_.AddSilent(fd.Release(), peer, clock_.Read().monotonic);
+  std::optional<ConnectionTable::Silent> crowded_out;
+  {
+    MutexLock lock(mutex_);
+    crowded_out = table_.AddSilent(fd.Release(), peer, clock_.Read().monotonic);
+  }
+  if (crowded_out.has_value()) DropIdle(*crowded_out);
+}
+
+void Acceptor::DropIdle(const ConnectionTable::Silent& silent) {
+  const UniqueFd fd(silent.fd);
+  counted_.Note(LogLevel::kWarning, "idle connection",
+                absl::StrCat("dropped an idle connection: ", silent.peer, " connected and said nothing for ",
+                             FormatDuration(absl::Trunc(silent.age, absl::Milliseconds(100)))));
 }
 
 void Acceptor::DropOverdue() {
@@ -292,12 +332,7 @@ void Acceptor::DropOverdue() {
     MutexLock lock(mutex_);
     overdue = table_.TakeOverdue(clock_.Read().monotonic, !is_listening_);
   }
-  for (const ConnectionTable::Silent& silent : overdue) {
-    const UniqueFd fd(silent.fd);
-    counted_.Note(LogLevel::kWarning, "idle connection",
-                  absl::StrCat("dropped an idle connection: ", silent.peer, " connected and said nothing for ",
-                               FormatDuration(absl::Trunc(silent.age, absl::Milliseconds(100)))));
-  }
+  for (const ConnectionTable::Silent& silent : overdue) DropIdle(silent);
 }
 
 void Acceptor::Sweep() {

@@ -1,9 +1,10 @@
 // Accepts connections in a thread of its own and hands them to gRPC.
 //
 // gRPC 1.51's own listener goes deaf for good when a flood of connects uses up the descriptors (CVE-2023-4785). Ours
-// leaves connections in the listen queue while descriptors are scarce or too many connections have not made their first
-// call, and drops those that say nothing or speak something else before gRPC ever sees them. It also breaks connections
-// that gRPC has and that nobody needs: see GuestTable.
+// leaves connections in the listen queue while descriptors are scarce, drops those that say nothing or speak something
+// else before gRPC ever sees them, and gives it the others by and by: gRPC has only so many at once that have not made
+// their first call, so that the handshakes of a crowd neither time out nor hold up who is in already. It also breaks
+// connections that gRPC has and that nobody needs: see GuestTable.
 #pragma once
 
 #include <functional>
@@ -50,14 +51,17 @@ class Acceptor {
   void SetListening(bool wanted);
   void AcceptSome(const Listener& listener);
   void Take(const Listener& listener, UniqueFd fd, const std::string& peer);
-  // Peeks at a connection's first bytes: hands it over, drops it, or leaves it silent.
+  // Peeks at a connection's first bytes: lets it wait for its turn, drops it, or leaves it silent.
   void Look(UniqueFd fd, const std::string& peer, bool is_new);
   void KeepSilent(UniqueFd fd, const std::string& peer, bool is_new);
+  void DropIdle(const ConnectionTable::Silent& silent);
+  // To gRPC, as many as it may have at once.
+  void HandOverSome();
   void DropOverdue();
   void Sweep();
   void SweepGuests();
   void BreakOneTooMany(const PeerSocket& guest);
-  bool HasRoom();
+  bool HasDescriptor();
 
   std::vector<Listener> listeners_;
   const Options options_;
@@ -65,7 +69,7 @@ class Acceptor {
   const Clock& clock_;
   CountedLog& counted_;
   UniqueFd epoll_;
-  UniqueFd wake_;  // eventfd: Stop, or room in the table
+  UniqueFd wake_;  // eventfd: Stop, or somebody's turn
   std::thread thread_;
 
   // The thread's own.
@@ -75,7 +79,6 @@ class Acceptor {
   Mutex mutex_;
   ConnectionTable table_ ABSL_GUARDED_BY(mutex_);
   GuestTable guests_ ABSL_GUARDED_BY(mutex_);
-  bool waits_for_room_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -1,8 +1,8 @@
 // Connections that have not made their first call yet. Pure: no sockets, no clock, no lock.
 //
-// A connection is first silent (accepted, no byte came), then handed over (gRPC has it), and leaves the table with its
-// first call. The table bounds how many may be on this way at once; the rest wait in the listen queue, where they cost
-// nothing and no limit of time runs.
+// A connection is first silent (accepted, no byte came), then it waits for its turn, then it is handed over (gRPC has
+// it), and it leaves the table with its first call. The table bounds how many gRPC has at once; for those that wait no
+// limit of time runs, and they cost a descriptor each.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@
 
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "scheduler/rpc/fair_queue.h"
 #include "scheduler/rpc/guest_table.h"
 
 namespace muster::scheduler {
@@ -22,32 +23,39 @@ namespace muster::scheduler {
 class ConnectionTable {
  public:
   struct Options {
-    size_t limit = 64;                                        // connections on their way
+    size_t limit = 64;                                        // handed over, without a call yet
+    size_t most_silent = 4'096;                               // then the oldest one has to go
+    size_t most_waiting = 16'384;                             // for their turn: see FairQueue
     absl::Duration silence_limit = absl::Seconds(10);         // until the first byte
-    absl::Duration crowded_silence_limit = absl::Seconds(3);  // the same while others wait for room
+    absl::Duration crowded_silence_limit = absl::Seconds(3);  // the same while descriptors are scarce
     absl::Duration call_limit = absl::Seconds(11);            // from the hand-over to the first call
   };
 
-  explicit ConnectionTable(Options options) : options_(options) {}
+  explicit ConnectionTable(Options options) : options_(options), waiting_(options.most_waiting) {}
 
-  bool HasRoom() const { return silent_.size() + handed_over_.size() < options_.limit; }
-  bool empty() const { return silent_.empty() && handed_over_.empty(); }
-  size_t size() const { return silent_.size() + handed_over_.size(); }
-
-  void AddSilent(int fd, std::string peer, MonotonicTime now);
-  // Removes a silent connection; its peer, or nothing if it isn't there.
-  std::optional<std::string> TakeSilent(int fd);
+  bool empty() const { return size() == 0; }
+  size_t size() const { return silent_.size() + waiting_.size() + handed_over_.size(); }
 
   struct Silent {
     int fd = -1;
     std::string peer;
     absl::Duration age;
   };
-  // Removes those that have been silent for too long: the caller closes them. `is_crowded`: there is no room for more,
-  // here or among the descriptors.
+  // Who has to go for it, if anybody.
+  std::optional<Silent> AddSilent(int fd, std::string peer, MonotonicTime now);
+  // Removes a silent connection; its peer, or nothing if it isn't there.
+  std::optional<std::string> TakeSilent(int fd);
+  // Removes those that have been silent for too long: the caller closes them. `is_crowded`: descriptors are scarce.
   std::vector<Silent> TakeOverdue(MonotonicTime now, bool is_crowded);
-  // Removes all silent ones.
-  std::vector<Silent> TakeAllSilent();
+
+  // Its first bytes are there. Who has to go for it, if anybody; it may be the new one itself.
+  std::optional<FairQueue::Waiting> AddWaiting(int fd, std::string peer);
+  // Whoever may be handed over now; nothing while gRPC has as many as it may, or nobody waits.
+  std::optional<FairQueue::Waiting> TakeNext();
+  bool HasNext() const { return !waiting_.empty() && handed_over_.size() < options_.limit; }
+
+  // The descriptors of all that were not handed over; they are forgotten.
+  std::vector<int> TakeAllOwn();
 
   // gRPC gets it: from now on it is known by its peer (address and port). `inode` tells later whether `fd` still is
   // this socket; without one that can't be told, and only a call or its age takes it out.
@@ -77,6 +85,7 @@ class ConnectionTable {
       } else {
         swept.closed.push_back(it->first);
       }
+      waiting_.NoteOver(it->first);
       it = handed_over_.erase(it);
     }
     return swept;
@@ -94,6 +103,7 @@ class ConnectionTable {
 
   const Options options_;
   std::map<int, Accepted> silent_;
+  FairQueue waiting_;
   std::unordered_map<std::string, HandedOver> handed_over_;
 };
 

@@ -191,6 +191,8 @@ class RpcServer::Impl {
     options.expects_tls = options_.tls != nullptr;
     options.descriptor_bound =
         options_.descriptor_limit - std::min(options_.descriptor_limit / 2, options_.reserved_descriptors);
+    options.table.most_silent = std::min(options.table.most_silent, options.descriptor_bound / 8);
+    options.table.most_waiting = std::min(options.table.most_waiting, options.descriptor_bound / 4 * 3);
     options.guests.limit = std::min(options.guests.limit, options.descriptor_bound / 2);
     return std::make_unique<Acceptor>(
         std::move(options_.listeners), options,

@@ -70,6 +70,8 @@ void AgentCore::Impl::OnEvent(const MessageReceived& event) {
   if (event.message.has_stack_query()) OnStackQuery(event.message.stack_query());
 }
 
+void AgentCore::Impl::OnEvent(const DialWaits& event) { connector_.OnDialWaits(event.connect_seq, now_, effects_); }
+
 void AgentCore::Impl::OnEvent(const StreamBroken& event) {
   if (connector_.IsRelief(event.connect_seq)) {
     return connector_.OnReliefFailure(event.reason, absl::ZeroDuration(), now_, effects_);

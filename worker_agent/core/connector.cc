@@ -42,11 +42,22 @@ void Connector::OnWelcome(MonotonicTime now) {
   apart_since_ = now;
   back_off_ = kFirstBackOff;
   has_failed_ = false;
+  has_said_waits_ = false;
   was_open_ = true;
   times_said_ = 0;
   relief_back_off_ = kFirstReliefBackOff;
   relief_reason_.clear();
   if (std::exchange(is_relief_wanted_, false)) PlanRelief(now);
+}
+
+void Connector::OnDialWaits(uint64_t connect_seq, MonotonicTime now, Effects& out) {
+  if (IsRelief(connect_seq)) {
+    relief_at_ = now + kWelcomeTimeout;
+    return;
+  }
+  if (phase_ != Phase::kDialing || connect_seq != connect_seq_) return;
+  next_at_ = now + kWelcomeTimeout;
+  if (!std::exchange(has_said_waits_, true)) out.push_back(SayDialWaits(scheduler_));
 }
 
 void Connector::OnFailure(const std::string& reason, MonotonicTime now, Effects& out) {

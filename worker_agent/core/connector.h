@@ -1,8 +1,10 @@
 // When to dial the scheduler, how often, and when to give up.
 //
 // Retries come after 100 ms, doubling to 3 s, with ±30 % jitter; a dial that brings neither welcome nor refusal within
-// 15 s is given up for the next one. Patience is counted from the last moment connected (at first: from the begin).
-// What a person is told: the first failure at once, then at growing intervals.
+// 15 s is given up for the next one, unless the scheduler's machine has taken it in: a scheduler that thousands dial at
+// once takes them one after the other, and whoever comes again has to wait anew. Patience is counted from the last
+// moment connected (at first: from the begin). What a person is told: the first failure at once, then at growing
+// intervals.
 //
 // A relief is a second stream that is dialed while one is open, to take its place (see TlsChanged). It comes somewhere
 // within a span, so that thousands of agents don't come at once, and the open stream stays until the scheduler has
@@ -36,6 +38,9 @@ class Connector {
   bool IsDialTimedOut(MonotonicTime now) const { return phase_ == Phase::kDialing && now >= next_at_; }
 
   void OnWelcome(MonotonicTime now);
+  // The dial (or the relief) has reached the scheduler's machine and waits for its turn there: its 15 s begin again.
+  // What is worth saying is appended to `out`.
+  void OnDialWaits(uint64_t connect_seq, MonotonicTime now, Effects& out);
   // The dial or the open stream failed: the next dial is scheduled; what is worth saying is appended to `out`.
   void OnFailure(const std::string& reason, MonotonicTime now, Effects& out);
   // As above, but not before `delay`.
@@ -99,6 +104,7 @@ class Connector {
   size_t times_said_ = 0;    // since the last connection
   MonotonicTime say_at_;
   std::string last_reason_;
+  bool has_said_waits_ = false;  // since the last connection
 
   uint64_t relief_seq_ = 0;
   MonotonicTime relief_at_ =

@@ -25,6 +25,12 @@ struct MessageReceived {
   v1::SchedulerMessage message;
 };
 
+// The kernel has connected this dial, but the scheduler has not taken it yet, or only now: it has others before it.
+// Comes again while that lasts.
+struct DialWaits {
+  uint64_t connect_seq = 0;
+};
+
 // The stream ended or never came to be. `security` when TLS or identity was the reason.
 struct StreamBroken {
   uint64_t connect_seq = 0;
@@ -88,8 +94,8 @@ struct TlsChanged {
 struct Tick {};
 
 using Event =
-    std::variant<Begin, MessageReceived, StreamBroken, PeersFetched, ProcessHasStarted, ProcessHasEnded, FenceHasFallen,
-                 KeeperDied, EndSignal, LaunchFailed, ProgressMade, StacksGathered, TlsChanged, Tick>;
+    std::variant<Begin, MessageReceived, DialWaits, StreamBroken, PeersFetched, ProcessHasStarted, ProcessHasEnded,
+                 FenceHasFallen, KeeperDied, EndSignal, LaunchFailed, ProgressMade, StacksGathered, TlsChanged, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 

@@ -66,6 +66,7 @@ class AgentCore::Impl {
   // agent_core.cc
   void OnEvent(const Begin& event);
   void OnEvent(const MessageReceived& event);
+  void OnEvent(const DialWaits& event);
   void OnEvent(const StreamBroken& event);
   void OnEvent(const PeersFetched& event);
   void OnEvent(const ProcessHasStarted& event);

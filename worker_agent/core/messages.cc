@@ -43,6 +43,13 @@ Say SayWaitingForScheduler(const std::string& scheduler, const std::string& reas
   return {Severity::kInfo, absl::StrCat(text, ": ", reason)};
 }
 
+Say SayDialWaits(const std::string& scheduler) {
+  return {Severity::kInfo,
+          absl::StrCat("the machine of the scheduler at ", scheduler,
+                       " has taken the connection, but the scheduler has not come to it yet: it has many others "
+                       "before it, or it hangs; waiting")};
+}
+
 Say SayApart(const std::string& scheduler, const std::string& reason, absl::Duration apart, absl::Duration patience) {
   if (apart == absl::ZeroDuration()) {
     return {Severity::kWarning, absl::StrCat("lost the scheduler at ", scheduler, " (", reason,

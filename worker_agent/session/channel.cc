@@ -12,21 +12,54 @@ namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(200);
+constexpr absl::Duration kPatienceEndsFirst = absl::Seconds(1);  // and says what it has seen
 constexpr int kFirstBackOffMs = 100;
 constexpr int kLongestBackOffMs = 3000;
 constexpr int kReplyOverhead = 1024;  // what GetPeersReply adds to the peer list
 
-// Waits until the channel is connected (true) or has failed to connect or time is up (false).
-bool WaitUntilConnected(grpc::Channel& channel, const ConnectOptions& options) {
-  const absl::Duration slices = options.timeout / kPollInterval * kPollInterval;
-  for (absl::Duration waited; waited < slices && !options.is_cancelled();) {
-    const grpc_connectivity_state state = channel.GetState(true);
-    if (state == GRPC_CHANNEL_READY) return true;
-    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) return false;
-    if (!channel.WaitForStateChange(state, GrpcDeadline(kPollInterval))) waited += kPollInterval;
+// Waits for one dial. gRPC doesn't tell whether a server that says nothing can't be reached, or has others to shake
+// hands with first; the kernel does.
+class Patience {
+ public:
+  Patience(const ConnectOptions& options, const std::vector<IpAddress>& addresses)
+      : options_(options), addresses_(addresses), others_(CountConnected()) {}
+
+  // True once the channel is connected, false when it has failed to connect or time is up.
+  bool AwaitConnected(grpc::Channel& channel) {
+    const int64_t slices = std::max<int64_t>(1, options_.timeout / kPollInterval);
+    int64_t waited = 0;
+    while (!options_.is_cancelled()) {
+      const grpc_connectivity_state state = channel.GetState(true);
+      if (state == GRPC_CHANNEL_READY) {
+        if (waited >= slices) options_.on_waiting();
+        return true;
+      }
+      if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) return false;
+      if (channel.WaitForStateChange(state, GrpcDeadline(kPollInterval)) || ++waited % slices != 0) continue;
+      if (CountConnected() <= others_) return false;
+      has_reached_ = true;
+      if (waited * kPollInterval >= options_.turn_timeout) return false;
+      options_.on_waiting();
+    }
+    return false;
   }
-  return false;
-}
+
+  absl::Status TimeIsUp() const {
+    return absl::DeadlineExceededError(
+        has_reached_ ? absl::StrCat("its machine has taken the connection, but it did not come to it within ",
+                                    absl::FormatDuration(std::max(options_.timeout, options_.turn_timeout)))
+                     : absl::StrCat("no answer to the connect within ", absl::FormatDuration(options_.timeout)));
+  }
+
+ private:
+  // Connections of this process to the scheduler; the kernel watches over them from now on.
+  int CountConnected() const { return SetDeadPeerDetectionTowards(addresses_, options_.port); }
+
+  const ConnectOptions& options_;
+  const std::vector<IpAddress>& addresses_;
+  const int others_;
+  bool has_reached_ = false;
+};
 
 }  // namespace
 
@@ -47,12 +80,14 @@ std::vector<std::string> Targets(const std::vector<IpAddress>& addresses, uint16
 }
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target,
-                                           const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+                                           const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                                           absl::Duration connect_limit) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackOffMs);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10'000);  // also the time limit of one connect
+  // Its other meaning: the time limit of one connect.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(absl::ToInt64Milliseconds(connect_limit)));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestBackOffMs);
   arguments.SetMaxReceiveMessageSize(static_cast<int>(kMaxPeerListBytes) + kReplyOverhead);
   return grpc::CreateCustomChannel(target, credentials, arguments);
@@ -69,19 +104,19 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ConnectOptions& opt
           ? grpc::InsecureChannelCredentials()
           : MakeClientCredentials(options.security.tls, options.host, options.job_id, options.verdict);
   std::shared_ptr<grpc::Channel> channel;
+  absl::Status time_is_up;
   for (const std::string& target : Targets(*addresses, options.port)) {
-    channel = MakeChannel(target, credentials);
-    if (WaitUntilConnected(*channel, options)) {
+    Patience patience(options, *addresses);
+    channel = MakeChannel(target, credentials, std::max(options.timeout, options.turn_timeout) + kPatienceEndsFirst);
+    if (patience.AwaitConnected(*channel)) {
       SetDeadPeerDetectionTowards(*addresses, options.port);
       return channel;
     }
     if (options.is_cancelled()) return absl::CancelledError("given up");
     if (channel->GetState(false) != GRPC_CHANNEL_TRANSIENT_FAILURE) channel = nullptr;
+    time_is_up = patience.TimeIsUp();
   }
-  if (channel == nullptr) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("no answer to the connect within ", absl::FormatDuration(options.timeout)));
-  }
+  if (channel == nullptr) return time_is_up;
   return channel;  // the first call on it fails with the reason
 }
 

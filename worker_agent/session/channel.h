@@ -22,13 +22,16 @@ std::vector<std::string> Targets(const std::vector<IpAddress>& addresses, uint16
 
 // A connection of its own: no sharing with other channels, no proxy.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target,
-                                           const std::shared_ptr<grpc::ChannelCredentials>& credentials);
+                                           const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                                           absl::Duration connect_limit);
 
 struct ConnectOptions {
   std::string host;
   uint16_t port = 0;
-  absl::Duration timeout;              // for each address family
+  absl::Duration timeout;              // for each address family, for the kernel's connect and all that follows
+  absl::Duration turn_timeout;         // the same if the kernel's connect was in time
   std::function<bool()> is_cancelled;  // asked several times a second
+  std::function<void()> on_waiting;    // after each `timeout` that passes because of turn_timeout, and when it is over
   Security security;
   std::string job_id;                         // that the scheduler's certificate must cover
   std::shared_ptr<HandshakeVerdict> verdict;  // may be null; see MakeClientCredentials

@@ -164,6 +164,8 @@ void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<L
   connect.host = options_.host;
   connect.port = options_.port;
   connect.timeout = options_.connect_timeout;
+  connect.turn_timeout = options_.turn_timeout;
+  connect.on_waiting = [this, connect_seq] { Deliver(DialWaits{connect_seq}); };
   connect.is_cancelled = [this, connect_seq, &link] {
     return !IsPresent(connect_seq) || !link->verdict->refusal().ok();
   };

@@ -28,6 +28,7 @@ struct SessionOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 0;
   absl::Duration connect_timeout = absl::Seconds(10);  // for each address family
+  absl::Duration turn_timeout = absl::Minutes(2);      // the same once the kernel has connected: see DialWaits
   absl::Duration request_timeout = absl::Seconds(30);  // FetchPeers
   std::string job_id;                                  // that the scheduler's certificate must cover
   Security security;

@@ -82,6 +82,21 @@ TEST(Connecting, DialsAgainAfter15SecondsWithoutAnAnswer) {
   EXPECT_THAT(agent.Pass(absl::Seconds(1)), AllOf(HasSubstr("hang up\n"), HasSubstr("dial 2\n")));
 }
 
+TEST(Connecting, ADialThatWaitsForItsTurnIsNotGivenUp) {
+  AgentHarness agent;
+  agent.Begin();
+  EXPECT_EQ(agent.Pass(absl::Seconds(10)), "");
+  EXPECT_THAT(agent.Do(DialWaits{1}),
+              HasSubstr("say: the machine of the scheduler at s:8118 has taken the connection"));
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(agent.Pass(absl::Seconds(10)), "");
+    EXPECT_EQ(agent.Do(DialWaits{1}), "") << "once is enough";
+  }
+  EXPECT_EQ(agent.Do(DialWaits{7}), "") << "it is of no dial of ours";
+  EXPECT_EQ(agent.Pass(absl::Milliseconds(14'999)), "");
+  EXPECT_THAT(agent.Pass(absl::Milliseconds(1)), HasSubstr("hang up\n"));
+}
+
 TEST(Connecting, IgnoresMessagesOfAnOlderDial) {
   AgentHarness agent;
   agent.Begin();

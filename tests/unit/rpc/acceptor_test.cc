@@ -34,6 +34,13 @@ class HandedOver {
     std::lock_guard<std::mutex> lock(mutex_);
     return fds_.size();
   }
+  std::string PeerOfLast() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    sockaddr_in peer{};
+    socklen_t length = sizeof(peer);
+    getpeername(fds_.back().get(), reinterpret_cast<sockaddr*>(&peer), &length);
+    return absl::StrCat("ipv4:127.0.0.1:", ntohs(peer.sin_port));
+  }
   size_t unix_count() {
     std::lock_guard<std::mutex> lock(mutex_);
     return unix_;
@@ -145,7 +152,7 @@ TEST_F(AcceptorTest, OneThatHangsUpAtOnceLeavesNoTrace) {
   EXPECT_EQ(Count("idle connection"), 0u);
 }
 
-TEST_F(AcceptorTest, TheRestWaitsInTheListenQueueUntilACallComes) {
+TEST_F(AcceptorTest, TheRestWaitsForItsTurnUntilACallComes) {
   Start(Limits(1, absl::Seconds(20)));
   const UniqueFd first = ConnectTcp(port_);
   ASSERT_TRUE(SendBytes(first, kPreface));
@@ -155,6 +162,41 @@ TEST_F(AcceptorTest, TheRestWaitsInTheListenQueueUntilACallComes) {
   EXPECT_FALSE(handed_over_.Await(2, std::chrono::milliseconds(300))) << "the table is full";
   acceptor_->NoteCall(PeerOf(first));
   EXPECT_TRUE(handed_over_.Await(2));
+}
+
+TEST_F(AcceptorTest, WhoHangsUpWhileItWaitsIsPassedOver) {
+  Start(Limits(1, absl::Seconds(20)));
+  const UniqueFd first = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(first, kPreface));
+  ASSERT_TRUE(handed_over_.Await(1));
+  {
+    const UniqueFd impatient = ConnectTcp(port_);
+    ASSERT_TRUE(SendBytes(impatient, kPreface));
+  }
+  const UniqueFd patient = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(patient, kPreface));
+  acceptor_->NoteCall(PeerOf(first));
+  ASSERT_TRUE(handed_over_.Await(2));
+  EXPECT_EQ(handed_over_.PeerOfLast(), PeerOf(patient));
+}
+
+TEST_F(AcceptorTest, OfTooManyThatWaitTheLastOnesAreDropped) {
+  Acceptor::Options options = Limits(1, absl::Seconds(20));
+  options.table.most_waiting = 2;
+  Start(options);
+  std::vector<UniqueFd> clients;
+  for (int i = 0; i < 5; ++i) {
+    clients.push_back(ConnectTcp(port_));
+    ASSERT_TRUE(SendBytes(clients.back(), kPreface));
+    if (i == 0) {
+      ASSERT_TRUE(handed_over_.Await(1));
+    }
+  }
+  EXPECT_TRUE(AwaitCount("crowded out while waiting", 2));
+  for (size_t i = 0; i < 2; ++i) {
+    acceptor_->NoteCall(PeerOf(clients[i]));
+    EXPECT_TRUE(handed_over_.Await(i + 2));
+  }
 }
 
 TEST_F(AcceptorTest, AConnectionThatIsGoneMakesRoom) {

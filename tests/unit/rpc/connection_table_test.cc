@@ -34,19 +34,45 @@ class ConnectionTableTest : public ::testing::Test {
   std::map<int, uint64_t> inodes_;
 };
 
-TEST_F(ConnectionTableTest, BothStagesCountUntilTheFirstCall) {
-  table_.AddSilent(5, "a:1", At(0));
-  table_.AddHandedOver(6, 60, "b:1", At(0));
-  EXPECT_TRUE(table_.HasRoom());
-  table_.AddHandedOver(7, 70, "c:1", At(0));
-  EXPECT_FALSE(table_.HasRoom());
-  const auto socket = table_.NoteCall("b:1");
+TEST_F(ConnectionTableTest, WhoWasHandedOverCountsUntilTheFirstCall) {
+  for (const int fd : {5, 6, 7}) table_.AddHandedOver(fd, fd * 10, "b:" + std::to_string(fd), At(0));
+  EXPECT_EQ(table_.AddWaiting(8, "c:1"), std::nullopt);
+  EXPECT_FALSE(table_.HasNext());
+  EXPECT_EQ(table_.TakeNext(), std::nullopt);
+  const auto socket = table_.NoteCall("b:6");
   ASSERT_TRUE(socket.has_value());
   EXPECT_EQ(socket->fd, 6);
   EXPECT_EQ(socket->inode, 60u);
-  EXPECT_TRUE(table_.HasRoom());
-  EXPECT_FALSE(table_.NoteCall("b:1").has_value()) << "only the first call matters";
+  EXPECT_FALSE(table_.NoteCall("b:6").has_value()) << "only the first call matters";
   EXPECT_FALSE(table_.NoteCall("nobody:1").has_value());
+  const auto next = table_.TakeNext();
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(next->fd, 8);
+  EXPECT_EQ(next->peer, "c:1");
+}
+
+TEST_F(ConnectionTableTest, WhoHoldsManyPlacesIsNotNext) {
+  table_.AddHandedOver(5, 50, "flood:1", At(0));
+  table_.AddHandedOver(6, 60, "flood:2", At(0));
+  EXPECT_EQ(table_.AddWaiting(7, "flood:3"), std::nullopt);
+  EXPECT_EQ(table_.AddWaiting(8, "honest:1"), std::nullopt);
+  EXPECT_EQ(table_.TakeNext()->peer, "honest:1");
+  SweepAt(1);  // the flood's have gone
+  EXPECT_EQ(table_.AddWaiting(9, "honest:2"), std::nullopt);
+  EXPECT_EQ(table_.TakeNext()->peer, "flood:3") << "it came first, and holds no more places";
+}
+
+TEST_F(ConnectionTableTest, TheOldestSilentOneMakesRoom) {
+  ConnectionTable table({.most_silent = 2});
+  EXPECT_EQ(table.AddSilent(5, "a:1", At(1)), std::nullopt);
+  EXPECT_EQ(table.AddSilent(6, "b:1", At(0)), std::nullopt);
+  const auto gone = table.AddSilent(7, "c:1", At(2));
+  ASSERT_TRUE(gone.has_value());
+  EXPECT_EQ(gone->fd, 6);
+  EXPECT_EQ(gone->age, absl::Seconds(2));
+  EXPECT_EQ(table.TakeSilent(6), std::nullopt);
+  EXPECT_THAT(table.TakeAllOwn(), ElementsAre(5, 7));
+  EXPECT_TRUE(table.empty());
 }
 
 TEST_F(ConnectionTableTest, ASilentOneIsTakenOnce) {
@@ -67,11 +93,10 @@ TEST_F(ConnectionTableTest, SilenceHasALimit) {
   EXPECT_EQ(overdue[0].age, absl::Seconds(10));
 }
 
-TEST_F(ConnectionTableTest, WhileOthersWaitForRoomTheLimitIsShorter) {
+TEST_F(ConnectionTableTest, WhileDescriptorsAreScarceTheLimitIsShorter) {
   for (int fd : {5, 6, 7}) table_.AddSilent(fd, "x:" + std::to_string(fd), At(fd == 7 ? 2 : 0));
   EXPECT_THAT(table_.TakeOverdue(At(2.9), true), IsEmpty());
   EXPECT_EQ(table_.TakeOverdue(At(3), true).size(), 2u);
-  EXPECT_TRUE(table_.HasRoom());
   EXPECT_THAT(table_.TakeOverdue(At(6), false), IsEmpty()) << "with room the long limit holds again";
 }
 

@@ -196,11 +196,17 @@ TEST(Session, OneThatNeverAnswersIsGivenUp) {
   Inbox inbox;
   SessionOptions options = Towards("127.0.0.1", port.port());
   options.connect_timeout = absl::Milliseconds(400);
+  options.turn_timeout = absl::Milliseconds(1'200);
   Session session(options, inbox.Deliver());
   session.Dial(1);
+  for (int i = 0; i < 2; ++i) {
+    const auto waits = inbox.Next<DialWaits>();
+    ASSERT_TRUE(waits.has_value());
+    EXPECT_EQ(waits->connect_seq, 1u);
+  }
   const auto broken = inbox.Next<StreamBroken>();
   ASSERT_TRUE(broken.has_value());
-  EXPECT_THAT(broken->reason, HasSubstr("no answer to the connect within 400ms"));
+  EXPECT_THAT(broken->reason, HasSubstr("has taken the connection, but it did not come to it within 1.2s"));
 }
 
 TEST(Session, AStreamThatTheSchedulerEndsIsBroken) {

@@ -1,0 +1,53 @@
+#include "common/tls/certificate_memo.h"
+
+#include <openssl/err.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+bool Verify(const Certificate& issuer, const Certificate& certificate) {
+  EVP_PKEY* key = X509_get0_pubkey(issuer.get());
+  const bool has_signed = key != nullptr && X509_verify(certificate.get(), key) == 1;
+  ERR_clear_error();
+  return has_signed;
+}
+
+}  // namespace
+
+CertificateMemo& CertificateMemo::Shared() {
+  static CertificateMemo* const shared = new CertificateMemo;  // gRPC's threads may outlive static objects
+  return *shared;
+}
+
+std::vector<Certificate> CertificateMemo::Parse(const std::string& pem) {
+  const bool is_kept = pem.size() <= kLongestText;
+  if (is_kept) {
+    MutexLock lock(mutex_);
+    if (const std::vector<Certificate>* known = texts_.Find(pem)) return *known;
+  }
+  absl::StatusOr<std::vector<Certificate>> parsed = ParseCertificates(pem);
+  if (!parsed.ok()) return {};
+  if (is_kept) {
+    MutexLock lock(mutex_);
+    texts_.Put(pem, *parsed);
+  }
+  return *std::move(parsed);
+}
+
+bool CertificateMemo::HasSigned(const Certificate& issuer, const Certificate& certificate) {
+  const std::string one = issuer.Digest(), other = certificate.Digest();
+  if (one.empty() || other.empty()) return Verify(issuer, certificate);
+  const std::string key = absl::StrCat(one, other);
+  {
+    MutexLock lock(mutex_);
+    if (const bool* known = signatures_.Find(key)) return *known;
+  }
+  const bool has_signed = Verify(issuer, certificate);
+  MutexLock lock(mutex_);
+  signatures_.Put(key, has_signed);
+  return has_signed;
+}
+
+}  // namespace muster
