@@ -28,8 +28,25 @@ absl::Status WriteAll(int fd, const std::string& content, const std::string& pat
     if (n < 0) return Failed("cannot write", path);
     done += static_cast<size_t>(n);
   }
-  if (fsync(fd) != 0) return Failed("cannot sync", path);
   return absl::OkStatus();
+}
+
+absl::Status Sync(int fd, const std::string& path) {
+  return fsync(fd) == 0 ? absl::OkStatus() : Failed("cannot sync", path);
+}
+
+absl::Status Replace(const std::string& path, const std::string& content, mode_t mode, bool syncs) {
+  const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
+  unlink(temporary.c_str());  // left by a process of this id that died half-way
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+  if (fd < 0) return Failed("cannot create", temporary);
+  absl::Status status = WriteAll(fd, content, temporary);
+  if (status.ok() && syncs) status = Sync(fd, temporary);
+  if (status.ok() && fchmod(fd, mode) != 0) status = Failed("cannot set the mode of", temporary);  // the umask's doing
+  close(fd);
+  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) status = Failed("cannot rename to", path);
+  if (!status.ok()) unlink(temporary.c_str());
+  return status;
 }
 
 }  // namespace
@@ -58,25 +75,18 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_by
   }
 }
 
+absl::Status ReplaceFile(const std::string& path, const std::string& content, mode_t mode) {
+  return Replace(path, content, mode, false);
+}
+
 absl::Status WriteFileAtomically(const std::string& path, const std::string& content, mode_t mode) {
-  const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
-  unlink(temporary.c_str());  // left by a process of this id that died half-way
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-  if (fd < 0) return Failed("cannot create", temporary);
-  absl::Status status = WriteAll(fd, content, temporary);
-  if (status.ok() && fchmod(fd, mode) != 0) status = Failed("cannot set the mode of", temporary);  // the umask's doing
-  close(fd);
-  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) status = Failed("cannot rename to", path);
-  if (!status.ok()) {
-    unlink(temporary.c_str());
-    return status;
-  }
+  if (absl::Status status = Replace(path, content, mode, true); !status.ok()) return status;
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   const int folder_fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder_fd < 0) return Failed("cannot open", folder);
   const bool is_synced = fsync(folder_fd) == 0 || errno == EINVAL;  // some file systems can't sync a folder
-  if (!is_synced) status = Failed("cannot sync", folder);
+  const absl::Status status = is_synced ? absl::OkStatus() : Failed("cannot sync", folder);
   close(folder_fd);
   return status;
 }

@@ -18,4 +18,8 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_by
 // crash at any point `path` is whole, old or new. A symbolic link at `path` is replaced, not followed.
 absl::Status WriteFileAtomically(const std::string& path, const std::string& content, mode_t mode);
 
+// The same without a sync, for what means nothing after a crash of the machine: every reader sees the whole old or the
+// whole new content.
+absl::Status ReplaceFile(const std::string& path, const std::string& content, mode_t mode);
+
 }  // namespace muster

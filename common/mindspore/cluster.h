@@ -82,8 +82,9 @@ class Cluster {
   virtual void ConnectionClosed(const Peer& peer) = 0;
   // The connections that are not closed to make room for new ones: of those that have registered.
   virtual std::set<uint64_t> Needed() { return {}; }
-  // At least four times a second.
+  // At least four times a second; where nothing waits for the time, less often while nobody is connected.
   virtual void Tick() {}
+  virtual bool HasTimers() const { return false; }
 };
 
 }  // namespace muster::mindspore

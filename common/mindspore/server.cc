@@ -25,6 +25,7 @@ constexpr int kEventsAtOnce = 64;
 constexpr int kAcceptsAtOnce = 16;
 constexpr int kBacklog = 1024;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
+constexpr absl::Duration kIdleTick = absl::Seconds(1);   // while nobody is connected
 constexpr absl::Duration kIdleGrace = absl::Seconds(1);  // before a client makes room for another
 constexpr size_t kCloseAtOnce = 16;
 constexpr absl::Duration kFlushInterval = absl::Seconds(10);
@@ -101,7 +102,9 @@ void Server::StopListening(uint32_t listener) {
 
 int Server::WaitMs() const {
   if (!ready_.empty() || !handshakes_.empty()) return 0;
-  return delayed_.empty() ? static_cast<int>(absl::ToInt64Milliseconds(kTick)) : 1;
+  if (!delayed_.empty()) return 1;
+  const bool is_idle = connections_.empty() && !are_listeners_paused_ && !cluster_.HasTimers();
+  return static_cast<int>(absl::ToInt64Milliseconds(is_idle ? kIdleTick : kTick));
 }
 
 void Server::Run() {

@@ -42,6 +42,7 @@ class DirectPort final : public mindspore::Cluster {
   void ConnectionClosed(const mindspore::Peer& peer) override;
   std::set<uint64_t> Needed() override { return cluster_.Needed(); }
   void Tick() override;
+  bool HasTimers() const override { return true; }
 
  private:
   DirectPort(const Options& options, const Clock& clock);

@@ -18,6 +18,7 @@
 #include "scheduler/rpc/admin_service.h"
 #include "scheduler/rpc/call_watch.h"
 #include "scheduler/rpc/effect_sink.h"
+#include "scheduler/rpc/poller_waker.h"
 #include "scheduler/rpc/session_service.h"
 #include "scheduler/rpc/store_calls.h"
 #include "scheduler/rpc/store_service.h"
@@ -27,7 +28,8 @@ namespace muster::scheduler {
 namespace {
 
 constexpr int kMaxStreamsPerConnection = 128;
-constexpr int kMaxReflectionThreads = 16;  // the only service with a thread for each call
+constexpr int kMaxReflectionThreads = 16;                          // the only service with a thread for each call
+constexpr absl::Duration kWakeInterval = absl::Milliseconds(400);  // the second look of the sweeper, as a rule
 constexpr int kIdleConnectionMs = 60'000;  // no call open for so long: the peer may connect again
 
 // Where failed handshakes are counted: gRPC tells of them in its log only, which is one for the whole process.
@@ -204,6 +206,10 @@ class RpcServer::Impl {
 
   void Sweep() {
     const MonotonicTime now = clock_.Read().monotonic;
+    if (now - last_wake_ >= kWakeInterval) {
+      last_wake_ = now;
+      waker_.Wake();
+    }
     streams_.Sweep(now);
     queries_.Expire(now);
     replies_.Sweep(now);
@@ -233,6 +239,8 @@ class RpcServer::Impl {
   CallWatch* call_watch_ = nullptr;  // owned by server_
   std::unique_ptr<Acceptor> acceptor_;
   MonotonicTime last_flush_;  // the sweeper's own
+  MonotonicTime last_wake_;   // the sweeper's own
+  PollerWaker waker_;         // the sweeper's own
   Sweeper sweeper_;
 };
 

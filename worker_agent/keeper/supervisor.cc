@@ -217,7 +217,10 @@ void Supervisor::BeginPurge(bool is_for_good) {
   RunPurge();
 }
 
-void Supervisor::RunPurge() {
+bool Supervisor::KillDescendants() {
+  // Orphans come to the keeper, so without a child there is no descendant: nothing to look for in all of /proc, which
+  // takes its time on a machine with thousands of processes.
+  if (!has_children_) return false;
   std::set<pid_t> spared;
   for (const auto& [key, process] : processes_) {
     if (process.number > purge_->last_number) spared.insert(process.pid);
@@ -227,6 +230,11 @@ void Supervisor::RunPurge() {
     if (!process.is_dead) is_any_alive = true;
     SignalExactly(process, SIGKILL);
   }
+  return is_any_alive;
+}
+
+void Supervisor::RunPurge() {
+  const bool is_any_alive = KillDescendants();
   const int64_t now_ms = BootTimeMs();
   if ((!is_any_alive && !purge_->is_for_good) || now_ms >= purge_->give_up_ms) {
     purge_.reset();

@@ -119,6 +119,7 @@ class Supervisor {
   void BeginStop(Process& process, int64_t since_ms);
   void BeginPurge(bool is_for_good);
   void RunPurge();
+  bool KillDescendants();  // of the purge; false: there was none alive
   void BuryLeader(Process& process, int status);
   // Ends every process whose leader is reaped and whose group is gone.
   void LookAtGroups(bool is_timed);

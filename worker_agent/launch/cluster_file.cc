@@ -135,7 +135,7 @@ std::string ClusterFileText(const ClusterFileInput& input) {
 }
 
 absl::Status WriteClusterFile(const std::string& path, const ClusterFileInput& input) {
-  return WriteFileAtomically(path, ClusterFileText(input), 0644);
+  return ReplaceFile(path, ClusterFileText(input), 0644);
 }
 
 }  // namespace muster::agent

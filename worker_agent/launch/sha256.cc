@@ -1,6 +1,9 @@
 #include "worker_agent/launch/sha256.h"
 
-#include <openssl/evp.h>
+// EVP would read OpenSSL's configuration and load its providers: 2 MB and some milliseconds of each agent's start, also
+// without TLS.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
 
 #include "absl/strings/escaping.h"
 #include "common/check.h"
@@ -8,11 +11,12 @@
 namespace muster::agent {
 
 std::string Sha256(const std::string& bytes) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  const int done = EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr);
-  MUSTER_CHECK(done == 1 && size == 32, "SHA-256 is always available");
-  return std::string(reinterpret_cast<const char*>(digest), size);
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256_CTX context;
+  const bool is_done = SHA256_Init(&context) == 1 && SHA256_Update(&context, bytes.data(), bytes.size()) == 1 &&
+                       SHA256_Final(digest, &context) == 1;
+  MUSTER_CHECK(is_done, "SHA-256 is always available");
+  return std::string(reinterpret_cast<const char*>(digest), sizeof(digest));
 }
 
 std::string ToHex(const std::string& bytes) { return absl::BytesToHexString(bytes); }

@@ -48,8 +48,8 @@ void WriteErrorFile(const std::map<std::string, std::string>& environment, const
   const auto path = environment.find("TORCHELASTIC_ERROR_FILE");
   if (path == environment.end() || path->second.empty()) return;
   const nlohmann::ordered_json file = {{"message", {{"message", text}}}};
-  const absl::Status written = WriteFileAtomically(
-      path->second, file.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), 0600);
+  const absl::Status written =
+      ReplaceFile(path->second, file.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), 0600);
   if (!written.ok()) Fail(written, 0);
 }
 

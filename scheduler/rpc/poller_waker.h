@@ -1,0 +1,30 @@
+// Keeps gRPC's threads that answer calls from napping all at once.
+//
+// In gRPC 1.51 a thread of the callback API that has seen no event for a second sleeps for 100 ms
+// (src/cpp/common/completion_queue_cc.cc). When all of them do, whatever arrives lies there for so long. Who has had an
+// event within the last second doesn't sleep, so an event now and then is enough for one of them to be awake. It is the
+// failure of a call on a channel that leads nowhere.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace muster::scheduler {
+
+class PollerWaker {
+ public:
+  PollerWaker();
+  ~PollerWaker();
+
+  // At least twice a second; by one thread. Costs some microseconds.
+  void Wake();
+
+  // Any thread: how many of these calls one of gRPC's threads has answered.
+  uint64_t woken() const;
+
+ private:
+  class Impl;
+  const std::shared_ptr<Impl> impl_;  // shared with the call that is under way
+};
+
+}  // namespace muster::scheduler
