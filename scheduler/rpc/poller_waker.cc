@@ -3,25 +3,39 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 
-#include <atomic>
+#include "common/mutex.h"
 
 namespace muster::scheduler {
 
-class PollerWaker::Impl : public std::enable_shared_from_this<PollerWaker::Impl> {
+class PollerWaker::Impl {
  public:
+  // Waits: one of gRPC's own threads must not be the one that gives up the channel, and with it those threads.
+  ~Impl() {
+    MutexLock lock(mutex_);
+    while (asked_ != woken_) answered_.Wait(mutex_);
+  }
+
   void Wake() {
-    if (asked_ != woken_) return;  // gRPC's threads are busy, hence awake
-    ++asked_;
+    {
+      MutexLock lock(mutex_);
+      if (asked_ != woken_) return;  // gRPC's threads are busy, hence awake
+      ++asked_;
+    }
     auto call = std::make_unique<Call>();
     Call& parts = *call.release();
     stub_.UnaryCall(&parts.context, "/muster/Wake", {}, &parts.request, &parts.reply,
-                    [self = shared_from_this(), &parts](const grpc::Status&) {
-                      const std::unique_ptr<Call> ended(&parts);
-                      ++self->woken_;
+                    [this, &parts](const grpc::Status&) {
+                      std::unique_ptr<Call>(&parts).reset();
+                      MutexLock lock(mutex_);
+                      ++woken_;
+                      answered_.NotifyAll();
                     });
   }
 
-  uint64_t woken() const { return woken_; }
+  uint64_t woken() const {
+    MutexLock lock(mutex_);
+    return woken_;
+  }
 
  private:
   struct Call {
@@ -32,11 +46,13 @@ class PollerWaker::Impl : public std::enable_shared_from_this<PollerWaker::Impl>
   };
 
   grpc::GenericStub stub_{grpc::CreateChannel("nowhere", nullptr)};  // without credentials every call fails at once
-  uint64_t asked_ = 0;                                               // the caller's own
-  std::atomic<uint64_t> woken_ = 0;
+  mutable Mutex mutex_;
+  CondVar answered_;
+  uint64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t woken_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-PollerWaker::PollerWaker() : impl_(std::make_shared<Impl>()) {}
+PollerWaker::PollerWaker() : impl_(std::make_unique<Impl>()) {}
 PollerWaker::~PollerWaker() = default;
 
 void PollerWaker::Wake() { impl_->Wake(); }

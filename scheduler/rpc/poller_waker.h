@@ -14,7 +14,7 @@ namespace muster::scheduler {
 class PollerWaker {
  public:
   PollerWaker();
-  ~PollerWaker();
+  ~PollerWaker();  // waits for the call that is under way
 
   // At least twice a second; by one thread. Costs some microseconds.
   void Wake();
@@ -24,7 +24,7 @@ class PollerWaker {
 
  private:
   class Impl;
-  const std::shared_ptr<Impl> impl_;  // shared with the call that is under way
+  const std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace muster::scheduler
