@@ -16,7 +16,7 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr int kFormat = 2;  // 1: peer lists told ranks one by one, and certificates as text
+constexpr int kFormat = 2;         // 1: peer lists told ranks one by one, and certificates as text
 constexpr int kBusyMs = 1'000;     // one that was just killed may still be on its way out
 constexpr int kLogFrames = 1'000;  // of 4 KiB each: then the write-ahead log begins anew
 

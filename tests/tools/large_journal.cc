@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/limits.h"
 #include "scheduler/core/core.h"
 #include "scheduler/journal/sqlite_journal.h"
 
@@ -26,7 +27,7 @@ void Append(Journal& journal, const Core& core, Effects effects) {
 JoinRequested JoinOf(uint64_t node, int slots) {
   JoinRequested event{.stream = node + 1, .join = {}, .peer_address = "10.0.0.1", .identity = ""};
   v1::Join& join = event.join;
-  join.set_protocol_version(1);
+  join.set_protocol_version(kProtocolVersion);
   join.set_job_id("default");
   join.set_node_id(absl::StrCat("node", node));
   join.set_incarnation(node + 1);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/limits.h"
 #include "scheduler/core/core.h"
 #include "scheduler/journal/memory_journal.h"
 #include "tests/unit/loop/loop_fakes.h"
@@ -16,7 +17,7 @@ JoinRequested AJoin(StreamId stream) {
   requested.stream = stream;
   requested.peer_address = "10.0.0.1";
   v1::Join& join = requested.join;
-  join.set_protocol_version(1);
+  join.set_protocol_version(kProtocolVersion);
   join.set_job_id("job");
   join.set_incarnation(7);
   join.set_connect_seq(1);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/limits.h"
 #include "muster/v1/admin.grpc.pb.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
 #include "muster/v1/store.grpc.pb.h"
@@ -180,7 +181,7 @@ class AgentStream {
   static v1::AgentMessage GoodJoin() {
     v1::AgentMessage message;
     v1::Join& join = *message.mutable_join();
-    join.set_protocol_version(1);
+    join.set_protocol_version(kProtocolVersion);
     join.set_job_id("default");
     join.set_node_id("n1");
     join.set_incarnation(7);
