@@ -24,7 +24,7 @@ struct LoadSettings {
   absl::Duration window = absl::Seconds(10);
   absl::Duration interval = absl::ZeroDuration();  // zero: what the server tells
   absl::Duration limit = absl::Seconds(300);       // for everybody to be in
-  absl::Duration patience = absl::Minutes(2);     // of one dial, from its beginning to its welcome
+  absl::Duration patience = absl::Minutes(2);      // of one dial, from its beginning to its welcome
   TlsSettings tls;
 };
 
