@@ -49,6 +49,10 @@ def _against_the_floor(is_full):
     yield Group(pair("reconnect", 1000, "mtls"), runs if is_full else 1, short if is_full else 1)
     yield Group(pair("form", 12500, "plain"), large, large)
     yield Group(pair("heartbeat", 12500, "plain", words=beats(60 if is_full else 15, 5)), large, large)
+    for agents in (1000, 12500):
+        variant = "plain/%dx8" % agents
+        yield Group({key("form", "floor-unwatched", variant): subjects.load("floor-unwatched", "form", agents)}, runs,
+                    runs)
     yield Group({"peer_list/muster/plain/12500x8": subjects.load("muster", "peer_list", 12500)}, large, large)
     neighbours = subjects.load("muster", "peer_list", 1000, words=["--neighbours"])
     yield Group({"neighbours/muster/plain/1000x8": neighbours}, 1, 1)

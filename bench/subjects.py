@@ -73,8 +73,9 @@ class _Target:
         self.folder = tempfile.mkdtemp(prefix="muster-bench-", dir="/var/tmp")
         self.port, = free_ports(1)
         tls = ["--tls_config", certificates() / "scheduler" / "tls.json"] if security == "mtls" else []
-        if subject == "floor":
-            self.argv = [BIN / "floor_server", "--port", self.port, "--slots", slots, *tls]
+        if subject.startswith("floor"):
+            checks = ["--watches_locks=false"] if subject == "floor-unwatched" else []
+            self.argv = [BIN / "floor_server", "--port", self.port, "--slots", slots, *checks, *tls]
         else:
             path = pathlib.Path(self.folder) / "journal.db" if journal == "file" else "memory"
             self.argv = [BIN / "ms-scheduler", "--sched_host", "127.0.0.1", "--sched_port", self.port, "--journal_path",
@@ -112,7 +113,7 @@ class _Memory:
 
 
 def load(subject, measure, agents, slots=8, security="plain", journal="file", words=(), watches_memory=False):
-    """muster_load against muster or the floor. journal: file (SQLite, synced; the default of the scheduler) or memory.
+    """muster_load against muster or the floor ("floor-unwatched": without Abseil's debugging checks). journal: file (SQLite, synced; the default of the scheduler) or memory.
     watches_memory: tells how much the server's memory has grown in the last 5 minutes."""
     def take(log=None):
         target = _Target(subject, slots, security, journal)
@@ -120,7 +121,7 @@ def load(subject, measure, agents, slots=8, security="plain", journal="file", wo
             server = target.start()
             note_command(log, target.argv)
             argv = [BIN / "muster_load", "--measure=" + measure, "--target=127.0.0.1:%d" % target.port,
-                    "--subject=" + subject, "--agents=%d" % agents, "--slots=%d" % slots,
+                    "--subject=" + subject.partition("-")[0], "--agents=%d" % agents, "--slots=%d" % slots,
                     "--server_pid=%d" % server.pid, *words]
             if security == "mtls":
                 argv.append("--tls_config=%s" % (certificates() / "host-load" / "tls.json"))

@@ -36,7 +36,7 @@ namespace {
 
 constexpr absl::Duration kDrainTime = absl::Seconds(5);  // for agents to take the last words and hang up
 // A handshake costs milliseconds of processor time, and all that are begun share it: few at once end soon, the others
-// wait in the listen queue, where no limit of time runs.
+// wait for their turn, for which no limit of time runs.
 constexpr size_t kPendingWithTls = 16;
 constexpr absl::Duration kShutdownGrace = absl::Seconds(2);  // for calls that are being answered
 

@@ -7,11 +7,12 @@
 namespace muster {
 namespace {
 
-bool Verify(const Certificate& issuer, const Certificate& certificate) {
+// 1: it has; 0: it has not; below: it can't be told now.
+int Verify(const Certificate& issuer, const Certificate& certificate) {
   EVP_PKEY* key = X509_get0_pubkey(issuer.get());
-  const bool has_signed = key != nullptr && X509_verify(certificate.get(), key) == 1;
+  const int verdict = key == nullptr ? -1 : X509_verify(certificate.get(), key);
   ERR_clear_error();
-  return has_signed;
+  return verdict;
 }
 
 }  // namespace
@@ -37,17 +38,19 @@ std::vector<Certificate> CertificateMemo::Parse(const std::string& pem) {
 }
 
 bool CertificateMemo::HasSigned(const Certificate& issuer, const Certificate& certificate) {
+  if (!issuer || !certificate) return false;
   const std::string one = issuer.Digest(), other = certificate.Digest();
-  if (one.empty() || other.empty()) return Verify(issuer, certificate);
+  if (one.empty() || other.empty()) return Verify(issuer, certificate) == 1;
   const std::string key = absl::StrCat(one, other);
   {
     MutexLock lock(mutex_);
     if (const bool* known = signatures_.Find(key)) return *known;
   }
-  const bool has_signed = Verify(issuer, certificate);
+  const int verdict = Verify(issuer, certificate);
+  if (verdict < 0) return false;
   MutexLock lock(mutex_);
-  signatures_.Put(key, has_signed);
-  return has_signed;
+  signatures_.Put(key, verdict == 1);
+  return verdict == 1;
 }
 
 }  // namespace muster

@@ -39,7 +39,8 @@ if(MUSTER_TESTS)
 endif()
 
 # gRPC, protobuf and Abseil are 50 shared libraries: loading and relocating them is a third of ms-worker's start and a
-# quarter of its memory. Programs carry them along instead; OpenSSL stays shared, for its security updates.
+# quarter of its memory. Programs carry them along instead; what reads the network below them (OpenSSL, c-ares, zlib)
+# stays shared, for its security updates.
 if(MUSTER_SANITIZE OR MUSTER_COVERAGE OR MUSTER_FUZZ)
   option(MUSTER_STATIC_GRPC "Link gRPC, protobuf and Abseil into the programs" OFF)
 else()
@@ -63,7 +64,7 @@ endfunction()
 if(MUSTER_STATIC_GRPC)
   get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
   foreach(target ${imported})
-    if(target MATCHES "^(absl|gRPC|protobuf|c-ares)::|^ZLIB::ZLIB$")
+    if(target MATCHES "^(absl|gRPC|protobuf)::")
       muster_prefer_archive(${target})
     endif()
   endforeach()

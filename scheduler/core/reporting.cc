@@ -55,6 +55,7 @@ void Core::Impl::Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq) {
 
 // Takes the events that are new, in order of their numbers; what was taken before is only acknowledged again.
 void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
+  const bool was_recovering = run.phase == v1::RUN_PHASE_RECOVERING;
   v1::Record record = NewRecord();
   v1::NodeReported& reported = *record.mutable_node_reported();
   const v1::NodeEvent* leaving = nullptr;
@@ -107,7 +108,8 @@ void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
     if (leaving->leaving().is_quiet()) return;  // and it is gone
   }
   CheckSuccess(run);
-  TryNextRoundAfter(run, node);
+  // Whoever was lost without harm while the round ran is missing from the moment it is given up.
+  was_recovering ? TryNextRoundAfter(run, node) : TryNextRound(run);
   if (run.phase == v1::RUN_PHASE_STOPPING) FixCauseIfKnown(run);
 }
 

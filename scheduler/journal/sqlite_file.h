@@ -1,4 +1,4 @@
-// The SQLite file under the journal: opening, checking, reading and writing. Format 1 (docs/recovery.md):
+// The SQLite file under the journal: opening, checking, reading and writing. Format 2 (docs/recovery.md):
 //   meta(key, value)                        format = 2; id, a random name of this journal
 //   records(sequence, checksum, body)       a v1.Record each, without gaps
 //   snapshots(through, checksum, body)      at most one: what all records up to `through` amount to

@@ -32,7 +32,7 @@ namespace muster::scheduler {
 namespace {
 
 constexpr int kAcceptBatch = 64;      // then the others get their turn
-constexpr int kCrowdedPauseMs = 100;  // how often a full table looks for connections that have gone
+constexpr int kCrowdedPauseMs = 100;  // how often it looks for connections that have gone while others wait for it
 constexpr int kSweepPauseMs = 500;
 constexpr int kGuestSweepPauseMs = 5000;
 
@@ -202,6 +202,7 @@ void Acceptor::Run() {
 int Acceptor::NextTimeoutMs() {
   if (!is_listening_) return kCrowdedPauseMs;
   MutexLock lock(mutex_);
+  if (table_.IsFull()) return kCrowdedPauseMs;
   return table_.empty() ? kGuestSweepPauseMs : kSweepPauseMs;
 }
 
@@ -294,18 +295,24 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
 void Acceptor::HandOverSome() {
   while (true) {
     UniqueFd fd;
+    std::string peer;
     {
       MutexLock lock(mutex_);
       std::optional<FairQueue::Waiting> next = table_.TakeNext();
       if (!next.has_value()) return;
       fd = UniqueFd(next->fd);
-      if (!HasHungUp(fd.get())) {
-        table_.AddHandedOver(fd.get(), InodeOf(fd.get()), std::move(next->peer), clock_.Read().monotonic);
-      } else {
+      peer = std::move(next->peer);
+      if (HasHungUp(fd.get())) {
         fd.Reset();
+      } else {
+        table_.AddHandedOver(fd.get(), InodeOf(fd.get()), peer, clock_.Read().monotonic);
       }
     }
-    if (fd.is_open()) hand_over_(fd.Release(), false);
+    if (fd.is_open()) {
+      hand_over_(fd.Release(), false);
+    } else {
+      counted_.Note(LogLevel::kDebug, "hung up while waiting", absl::StrCat(peer, " hung up before its turn came"));
+    }
   }
 }
 

@@ -52,7 +52,13 @@ class ConnectionTable {
   std::optional<FairQueue::Waiting> AddWaiting(int fd, std::string peer);
   // Whoever may be handed over now; nothing while gRPC has as many as it may, or nobody waits.
   std::optional<FairQueue::Waiting> TakeNext();
-  bool HasNext() const { return !waiting_.empty() && handed_over_.size() < options_.limit; }
+  // The last eighth of gRPC's places is for addresses that have none: one that holds all others can't shut them out.
+  bool HasNext() const {
+    if (waiting_.empty() || handed_over_.size() >= options_.limit) return false;
+    return handed_over_.size() < options_.limit - options_.limit / 8 || waiting_.UnderWayOfNext() == 0;
+  }
+  // Somebody waits, but not for gRPC's places to be taken.
+  bool IsFull() const { return !waiting_.empty() && !HasNext(); }
 
   // The descriptors of all that were not handed over; they are forgotten.
   std::vector<int> TakeAllOwn();

@@ -3,7 +3,7 @@
 // A handshake costs a scheduler far more than a client, and one that never ends keeps its place for seconds. So the
 // next turn is of the address that has the fewest connections under way (max-min fairness), among equals of whoever has
 // waited longest; and when the room is full, the address with most in it loses its last one. All agents behind one
-// address queue as in a shop; a flood from one address delays no other.
+// address queue as in a shop; of a flood from one address others see little.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +33,8 @@ class FairQueue {
 
   // Who has to go for it, if anybody; it may be the new one itself.
   std::optional<Waiting> Add(Waiting waiting);
+  // How many the address whose turn it is has under way; somebody must wait.
+  size_t UnderWayOfNext() const { return std::get<0>(*turns_.begin()); }
   // Whose turn it is; nothing if nobody waits.
   std::optional<Waiting> Take();
   std::vector<Waiting> TakeAll();

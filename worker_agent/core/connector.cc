@@ -33,6 +33,7 @@ uint64_t Connector::StartDial(MonotonicTime now) {
   phase_ = Phase::kDialing;
   dialed_at_ = now;
   next_at_ = now + kWelcomeTimeout;
+  waits_for_turn_ = false;
   is_relief_wanted_ = false;
   return connect_seq_ = ++last_seq_;
 }
@@ -42,7 +43,7 @@ void Connector::OnWelcome(MonotonicTime now) {
   apart_since_ = now;
   back_off_ = kFirstBackOff;
   has_failed_ = false;
-  has_said_waits_ = false;
+  has_said_waits_ = waits_for_turn_ = false;
   was_open_ = true;
   times_said_ = 0;
   relief_back_off_ = kFirstReliefBackOff;
@@ -57,6 +58,7 @@ void Connector::OnDialWaits(uint64_t connect_seq, MonotonicTime now, Effects& ou
   }
   if (phase_ != Phase::kDialing || connect_seq != connect_seq_) return;
   next_at_ = now + kWelcomeTimeout;
+  waits_for_turn_ = true;
   if (!std::exchange(has_said_waits_, true)) out.push_back(SayDialWaits(scheduler_));
 }
 
@@ -125,6 +127,7 @@ bool Connector::PromoteRelief(MonotonicTime now) {
 void Connector::Fail(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out) {
   if (phase_ == Phase::kOpen) apart_since_ = now;
   phase_ = Phase::kWaiting;
+  waits_for_turn_ = false;
   DropRelief();
   next_at_ = now + delay;
   has_failed_ = true;
@@ -139,13 +142,14 @@ void Connector::Fail(const std::string& reason, absl::Duration delay, MonotonicT
 }
 
 bool Connector::IsPatienceUsedUp(MonotonicTime now) const {
-  return has_failed_ && phase_ != Phase::kOpen && phase_ != Phase::kStopped && now >= apart_since_ + patience_;
+  if (!has_failed_ || waits_for_turn_ || phase_ == Phase::kOpen || phase_ == Phase::kStopped) return false;
+  return now >= apart_since_ + patience_;
 }
 
 MonotonicTime Connector::NextDeadline() const {
   if (phase_ == Phase::kStopped) return MonotonicTime::Never();
   if (phase_ == Phase::kOpen) return relief_at_;
-  return has_failed_ ? std::min(next_at_, apart_since_ + patience_) : next_at_;
+  return has_failed_ && !waits_for_turn_ ? std::min(next_at_, apart_since_ + patience_) : next_at_;
 }
 
 }  // namespace muster::agent

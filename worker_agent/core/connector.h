@@ -38,8 +38,8 @@ class Connector {
   bool IsDialTimedOut(MonotonicTime now) const { return phase_ == Phase::kDialing && now >= next_at_; }
 
   void OnWelcome(MonotonicTime now);
-  // The dial (or the relief) has reached the scheduler's machine and waits for its turn there: its 15 s begin again.
-  // What is worth saying is appended to `out`.
+  // The dial (or the relief) has reached the scheduler's machine and waits for its turn there: its 15 s begin again,
+  // and patience isn't used up before it has ended. What is worth saying is appended to `out`.
   void OnDialWaits(uint64_t connect_seq, MonotonicTime now, Effects& out);
   // The dial or the open stream failed: the next dial is scheduled; what is worth saying is appended to `out`.
   void OnFailure(const std::string& reason, MonotonicTime now, Effects& out);
@@ -104,6 +104,7 @@ class Connector {
   size_t times_said_ = 0;    // since the last connection
   MonotonicTime say_at_;
   std::string last_reason_;
+  bool waits_for_turn_ = false;  // this dial does, and patience with it
   bool has_said_waits_ = false;  // since the last connection
 
   uint64_t relief_seq_ = 0;

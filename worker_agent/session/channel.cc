@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/clock.h"
 #include "common/grpc_deadline.h"
 #include "common/limits.h"
 #include "common/net.h"
@@ -26,20 +27,22 @@ class Patience {
 
   // True once the channel is connected, false when it has failed to connect or time is up.
   bool AwaitConnected(grpc::Channel& channel) {
-    const int64_t slices = std::max<int64_t>(1, options_.timeout / kPollInterval);
-    int64_t waited = 0;
+    const MonotonicTime begin = Now();
+    MonotonicTime next_look = begin + options_.timeout;
     while (!options_.is_cancelled()) {
       const grpc_connectivity_state state = channel.GetState(true);
       if (state == GRPC_CHANNEL_READY) {
-        if (waited >= slices) options_.on_waiting();
+        if (has_reached_) options_.on_waiting();
         return true;
       }
       if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) return false;
-      if (channel.WaitForStateChange(state, GrpcDeadline(kPollInterval)) || ++waited % slices != 0) continue;
+      channel.WaitForStateChange(state, GrpcDeadline(kPollInterval));
+      if (Now() < next_look || channel.GetState(false) == GRPC_CHANNEL_READY) continue;
       if (CountConnected() <= others_) return false;
       has_reached_ = true;
-      if (waited * kPollInterval >= options_.turn_timeout) return false;
+      if (Now() - begin >= options_.turn_timeout) return false;
       options_.on_waiting();
+      next_look = std::min(Now() + options_.timeout, begin + options_.turn_timeout);
     }
     return false;
   }
@@ -52,6 +55,7 @@ class Patience {
   }
 
  private:
+  static MonotonicTime Now() { return Clock::System().Read().monotonic; }
   // Connections of this process to the scheduler; the kernel watches over them from now on.
   int CountConnected() const { return SetDeadPeerDetectionTowards(addresses_, options_.port); }
 

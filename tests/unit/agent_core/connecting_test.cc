@@ -97,6 +97,21 @@ TEST(Connecting, ADialThatWaitsForItsTurnIsNotGivenUp) {
   EXPECT_THAT(agent.Pass(absl::Milliseconds(1)), HasSubstr("hang up\n"));
 }
 
+TEST(Connecting, PatienceIsNotUsedUpWhileADialWaitsForItsTurn) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Break("Connection refused");
+  agent.Pass(absl::Milliseconds(200));
+  ASSERT_EQ(agent.connect_seq(), 2u);
+  for (int i = 0; i < 11; ++i) {
+    agent.Pass(absl::Seconds(10));
+    agent.Do(DialWaits{2});
+  }
+  EXPECT_FALSE(agent.core().IsFinished());
+  EXPECT_THAT(agent.Break("its machine has taken the connection"),
+              AllOf(HasSubstr("within 1m50s (its machine has taken the connection)"), HasSubstr("finish 10\n")));
+}
+
 TEST(Connecting, IgnoresMessagesOfAnOlderDial) {
   AgentHarness agent;
   agent.Begin();

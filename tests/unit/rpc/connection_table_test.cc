@@ -62,6 +62,21 @@ TEST_F(ConnectionTableTest, WhoHoldsManyPlacesIsNotNext) {
   EXPECT_EQ(table_.TakeNext()->peer, "flood:3") << "it came first, and holds no more places";
 }
 
+TEST_F(ConnectionTableTest, TheLastPlaceIsForWhoHasNone) {
+  ConnectionTable table({.limit = 8});
+  for (int fd = 10; fd < 17; ++fd) table.AddHandedOver(fd, fd, "flood:" + std::to_string(fd), At(0));
+  EXPECT_EQ(table.AddWaiting(20, "flood:1"), std::nullopt);
+  EXPECT_EQ(table.TakeNext(), std::nullopt);
+  EXPECT_TRUE(table.IsFull());
+  EXPECT_EQ(table.AddWaiting(21, "honest:1"), std::nullopt);
+  EXPECT_EQ(table.TakeNext()->peer, "honest:1");
+  table.AddHandedOver(21, 21, "honest:1", At(0));
+  EXPECT_EQ(table.TakeNext(), std::nullopt);
+  table.NoteCall("honest:1");
+  table.NoteCall("flood:10");
+  EXPECT_EQ(table.TakeNext()->peer, "flood:1");
+}
+
 TEST_F(ConnectionTableTest, TheOldestSilentOneMakesRoom) {
   ConnectionTable table({.most_silent = 2});
   EXPECT_EQ(table.AddSilent(5, "a:1", At(1)), std::nullopt);
