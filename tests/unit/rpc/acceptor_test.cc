@@ -178,6 +178,7 @@ TEST_F(AcceptorTest, WhoHangsUpWhileItWaitsIsPassedOver) {
   acceptor_->NoteCall(PeerOf(first));
   ASSERT_TRUE(handed_over_.Await(2));
   EXPECT_EQ(handed_over_.PeerOfLast(), PeerOf(patient));
+  EXPECT_EQ(Count("hung up while waiting"), 1u);
 }
 
 TEST_F(AcceptorTest, OfTooManyThatWaitTheLastOnesAreDropped) {
