@@ -47,7 +47,7 @@ Say SayDialWaits(const std::string& scheduler) {
   return {Severity::kInfo,
           absl::StrCat("the machine of the scheduler at ", scheduler,
                        " has taken the connection, but the scheduler has not come to it yet: it has many others "
-                       "before it, or it hangs; waiting")};
+                       "before it, or it hangs (its log and `ms-ctl status` on that machine tell which); waiting")};
 }
 
 Say SayApart(const std::string& scheduler, const std::string& reason, absl::Duration apart, absl::Duration patience) {

@@ -57,6 +57,14 @@ class HandedOver {
   size_t unix_ = 0;
 };
 
+Acceptor::Options Limits(size_t limit, absl::Duration silence) {
+  Acceptor::Options options;
+  options.table = {
+      .limit = limit, .silence_limit = silence, .crowded_silence_limit = silence, .call_limit = absl::Seconds(20)};
+  options.descriptor_bound = 100'000;
+  return options;
+}
+
 class AcceptorTest : public ::testing::Test {
  protected:
   void Start(Acceptor::Options options) {
@@ -67,6 +75,12 @@ class AcceptorTest : public ::testing::Test {
         *std::move(listeners), options, [this](int fd, bool is_unix) { handed_over_.Add(fd, is_unix); },
         Clock::System(), counted_);
     acceptor_->Start();
+  }
+  void TakeTheOnlyPlace(UniqueFd& client) {
+    Start(Limits(1, absl::Seconds(20)));
+    client = ConnectTcp(port_);
+    ASSERT_TRUE(SendBytes(client, kPreface));
+    ASSERT_TRUE(handed_over_.Await(1));
   }
   uint64_t Count(const std::string& kind) { return counted_.Counts()[kind]; }
   bool AwaitCount(const std::string& kind, uint64_t wanted) {
@@ -89,14 +103,6 @@ class AcceptorTest : public ::testing::Test {
   uint16_t port_ = 0;
   std::unique_ptr<Acceptor> acceptor_;
 };
-
-Acceptor::Options Limits(size_t limit, absl::Duration silence) {
-  Acceptor::Options options;
-  options.table = {
-      .limit = limit, .silence_limit = silence, .crowded_silence_limit = silence, .call_limit = absl::Seconds(20)};
-  options.descriptor_bound = 100'000;
-  return options;
-}
 
 TEST_F(AcceptorTest, HandsOverWhatSpeaksHttp2) {
   Start(Limits(8, absl::Seconds(20)));
@@ -153,10 +159,8 @@ TEST_F(AcceptorTest, OneThatHangsUpAtOnceLeavesNoTrace) {
 }
 
 TEST_F(AcceptorTest, TheRestWaitsForItsTurnUntilACallComes) {
-  Start(Limits(1, absl::Seconds(20)));
-  const UniqueFd first = ConnectTcp(port_);
-  ASSERT_TRUE(SendBytes(first, kPreface));
-  ASSERT_TRUE(handed_over_.Await(1));
+  UniqueFd first;
+  ASSERT_NO_FATAL_FAILURE(TakeTheOnlyPlace(first));
   const UniqueFd second = ConnectTcp(port_);
   ASSERT_TRUE(SendBytes(second, kPreface));
   EXPECT_FALSE(handed_over_.Await(2, std::chrono::milliseconds(300))) << "the table is full";
@@ -165,10 +169,8 @@ TEST_F(AcceptorTest, TheRestWaitsForItsTurnUntilACallComes) {
 }
 
 TEST_F(AcceptorTest, WhoHangsUpWhileItWaitsIsPassedOver) {
-  Start(Limits(1, absl::Seconds(20)));
-  const UniqueFd first = ConnectTcp(port_);
-  ASSERT_TRUE(SendBytes(first, kPreface));
-  ASSERT_TRUE(handed_over_.Await(1));
+  UniqueFd first;
+  ASSERT_NO_FATAL_FAILURE(TakeTheOnlyPlace(first));
   {
     const UniqueFd impatient = ConnectTcp(port_);
     ASSERT_TRUE(SendBytes(impatient, kPreface));
@@ -201,10 +203,8 @@ TEST_F(AcceptorTest, OfTooManyThatWaitTheLastOnesAreDropped) {
 }
 
 TEST_F(AcceptorTest, AConnectionThatIsGoneMakesRoom) {
-  Start(Limits(1, absl::Seconds(20)));
-  const UniqueFd first = ConnectTcp(port_);
-  ASSERT_TRUE(SendBytes(first, kPreface));
-  ASSERT_TRUE(handed_over_.Await(1));
+  UniqueFd first;
+  ASSERT_NO_FATAL_FAILURE(TakeTheOnlyPlace(first));
   const UniqueFd second = ConnectTcp(port_);
   ASSERT_TRUE(SendBytes(second, kPreface));
   handed_over_.CloseAll();  // what gRPC does with a connection that it throws out
