@@ -32,6 +32,10 @@ class KeeperHang : public ::testing::Test {
       spec.error_file = folder_.Path("error");
     });
   }
+  // Helpers name themselves when they first run: before that they can't be found.
+  void SetUp() override {
+    ASSERT_TRUE(piped_.keeper->WaitUntil([] { return HelpersNamed("ms-keeper-files").size() == 2; }));
+  }
   void Hang() { SignalAll(HelpersNamed("ms-keeper-files"), SIGSTOP); }
   void Thaw() { SignalAll(HelpersNamed("ms-keeper-files"), SIGCONT); }
 
@@ -183,7 +187,8 @@ TEST_F(KeeperHang, AStandardOutputThatIsAFileMayHangToo) {
     StreamsTo streams(file.get(), file.get());
     keeper.emplace();
   }
-  const std::vector<pid_t> relays = HelpersNamed("ms-keeper-relay");
+  std::vector<pid_t> relays;  // a helper names itself when it first runs
+  keeper->WaitUntil([&] { return !(relays = HelpersNamed("ms-keeper-relay")).empty(); });
   ASSERT_EQ(relays.size(), 1u) << "one file, one relay";
   SignalAll(relays, SIGSTOP);
   keeper->StartShell(0, "seq 1 100000; exit 3", [](ProcessSpec& spec) { spec.passes_output = true; });

@@ -89,12 +89,12 @@ class TestKeeper {
   bool WaitLost();
   bool WaitSilent();
   bool WaitAnswers();
+  // Polls until `find` is content with what has come. False after the bound.
+  bool WaitUntil(const std::function<bool()>& find);
 
   const std::vector<KeeperEvent>& events() const { return events_; }
 
  private:
-  // Polls until `find` is content with what has come.
-  bool WaitUntil(const std::function<bool()>& find);
   template <typename Wanted>
   bool WaitFor();
 
