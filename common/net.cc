@@ -115,22 +115,26 @@ bool IsLocalAddress(const IpAddress& address) {
   return false;
 }
 
-absl::StatusOr<IpAddress> LocalAddressTowards(const IpAddress& remote) {
-  const int fd = socket(remote.is_v6() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return absl::UnavailableError(absl::StrCat("no socket could be opened: ", std::strerror(errno)));
-  constexpr uint16_t kAnyPort = 9;
+UniqueFd OpenDatagramsTowards(const IpAddress& remote, uint16_t port) {
+  UniqueFd fd(socket(remote.is_v6() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (fd.get() < 0) return fd;
   sockaddr_storage storage{};
-  socklen_t length = ToSockaddr(remote, kAnyPort, storage);
-  bool is_ok = connect(fd, reinterpret_cast<const sockaddr*>(&storage), length) == 0;
-  if (is_ok) {
-    length = sizeof(storage);
-    is_ok = getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &length) == 0;
-  }
+  const socklen_t length = ToSockaddr(remote, port, storage);
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&storage), length) == 0) return fd;
   const int error = errno;
-  close(fd);
-  if (!is_ok) {
+  fd.reset();
+  errno = error;
+  return fd;
+}
+
+absl::StatusOr<IpAddress> LocalAddressTowards(const IpAddress& remote) {
+  constexpr uint16_t kAnyPort = 9;
+  const UniqueFd fd = OpenDatagramsTowards(remote, kAnyPort);
+  sockaddr_storage storage{};
+  socklen_t length = sizeof(storage);
+  if (fd.get() < 0 || getsockname(fd.get(), reinterpret_cast<sockaddr*>(&storage), &length) != 0) {
     return absl::UnavailableError(
-        absl::StrCat("this machine has no route to ", remote.ToString(), " (", std::strerror(error), ")"));
+        absl::StrCat("this machine has no route to ", remote.ToString(), " (", std::strerror(errno), ")"));
   }
   const auto local = EndpointOf(reinterpret_cast<const sockaddr*>(&storage));
   if (!local) return absl::UnavailableError(absl::StrCat("no local address leads to ", remote.ToString()));

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/ip_address.h"
+#include "common/unique_fd.h"
 
 namespace muster {
 
@@ -18,6 +19,10 @@ bool IsLocalAddress(const IpAddress& address);
 
 // The local address that a connection to `remote` would come from (a connected UDP socket tells; nothing is sent).
 absl::StatusOr<IpAddress> LocalAddressTowards(const IpAddress& remote);
+
+// A UDP socket that is connected to `remote`: non-blocking, close-on-exec; nothing is sent. Not open, with errno, if
+// there is no way to it.
+UniqueFd OpenDatagramsTowards(const IpAddress& remote, uint16_t port);
 
 // gethostname; "localhost" if that fails.
 std::string LocalHostName();

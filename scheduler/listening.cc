@@ -10,7 +10,7 @@
 
 namespace muster::scheduler {
 
-absl::StatusOr<std::vector<Listener>> OpenListeners(const SchedulerSettings& settings) {
+absl::StatusOr<OpenPorts> OpenListeners(const SchedulerSettings& settings) {
   const NameService names{ResolveHost, IsLocalAddress};
   const absl::StatusOr<BindPlan> plan = PlanBind(settings.sched_host, settings.listen_address, names);
   if (!plan.ok()) return plan.status();
@@ -21,7 +21,17 @@ absl::StatusOr<std::vector<Listener>> OpenListeners(const SchedulerSettings& set
   }
   if (!plan->notice.empty()) Log(LogLevel::kInfo, plan->notice);
   absl::StatusOr<std::vector<Listener>> listeners = OpenTcpListeners(*plan, settings.sched_port);
-  if (!listeners.ok()) return listeners;
+  if (!listeners.ok()) return listeners.status();
+  OpenPorts ports;
+  if (settings.heartbeat_datagrams) {
+    absl::StatusOr<std::vector<UniqueFd>> datagrams = OpenDatagramSockets(*plan, listeners->front().port);
+    if (datagrams.ok()) {
+      ports.datagrams = *std::move(datagrams);
+    } else {
+      Log(LogLevel::kWarning, absl::StrCat("heartbeats come over the agents' streams, which costs more: ",
+                                           std::string(datagrams.status().message())));
+    }
+  }
 
   const bool is_named = !settings.admin_socket.empty();
   absl::StatusOr<Listener> admin =
@@ -34,7 +44,8 @@ absl::StatusOr<std::vector<Listener>> OpenListeners(const SchedulerSettings& set
     Log(LogLevel::kWarning, absl::StrCat("ms-ctl can look but not change anything here: ",
                                          std::string(admin.status().message()), " (--admin_socket sets another path)"));
   }
-  return listeners;
+  ports.listeners = *std::move(listeners);
+  return ports;
 }
 
 absl::StatusOr<std::vector<IpAddress>> ListenAddresses(const SchedulerSettings& settings) {

@@ -11,9 +11,14 @@
 
 namespace muster::scheduler {
 
-// The TCP listeners and, after them, the admin socket. Says in the log what is not as MS_SCHED_HOST has it. An error
-// says why the scheduler can't serve; an admin socket that nobody asked for by name is only warned of.
-absl::StatusOr<std::vector<Listener>> OpenListeners(const SchedulerSettings& settings);
+struct OpenPorts {
+  std::vector<Listener> listeners;  // TCP and, after that, the admin socket
+  std::vector<UniqueFd> datagrams;  // for heartbeats; may be empty
+};
+
+// Says in the log what is not as MS_SCHED_HOST has it. An error says why the scheduler can't serve; a port for
+// datagrams, and an admin socket that nobody asked for by name, are only warned of.
+absl::StatusOr<OpenPorts> OpenListeners(const SchedulerSettings& settings);
 
 // Where --mindspore_port listens: as the agents' port does.
 absl::StatusOr<std::vector<IpAddress>> ListenAddresses(const SchedulerSettings& settings);

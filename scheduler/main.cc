@@ -99,15 +99,16 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
   }
   SchedulerTls& tls = **opened_tls;
   const size_t descriptor_limit = RaiseDescriptorLimit();
-  absl::StatusOr<std::vector<Listener>> listeners = OpenListeners(settings);
-  if (!listeners.ok()) return Fail("", listeners.status());
-  const std::string names = ListenerNames(*listeners);
-  const std::string admin_socket = AdminSocketOf(*listeners);
+  absl::StatusOr<OpenPorts> ports = OpenListeners(settings);
+  if (!ports.ok()) return Fail("", ports.status());
+  const std::string names = ListenerNames(ports->listeners);
+  const std::string admin_socket = AdminSocketOf(ports->listeners);
 
   const absl::StatusOr<std::unique_ptr<Journal>> opened = OpenJournal(settings);
   if (!opened.ok()) return Fail("", opened.status());
   Journal& journal = **opened;
-  RpcServer server({.listeners = *std::move(listeners),
+  RpcServer server({.listeners = std::move(ports->listeners),
+                    .datagrams = std::move(ports->datagrams),
                     .descriptor_limit = descriptor_limit,
                     .memory_limit = ConnectionMemory(),
                     .pending_per_core = tls.is_on() ? kPendingWithTls : RpcServer::Options().pending_per_core,

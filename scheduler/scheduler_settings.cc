@@ -46,6 +46,11 @@ void AddTimeouts(SettingsTable& table, SchedulerSettings& s) {
       .Env({"MS_HEARTBEAT_INTERVAL"})
       .Default(absl::StrCat(ShowDuration(kDefaultHeartbeat), ", 5 s above 1,000 agents"));
   table
+      .AddBool("heartbeat_datagrams", &s.heartbeat_datagrams,
+               "Takes heartbeats as UDP datagrams, too, at the agents' port: a fraction of the cost. Where they don't "
+               "get through, agents go on over their connections.")
+      .Env({"MS_HEARTBEAT_DATAGRAMS"});
+  table
       .AddSeconds("disconnect_grace", &s.disconnect_grace, absl::ZeroDuration(), kLongestTimeout,
                   "How long a node whose connection broke may take to come back.")
       .Env({"MS_DISCONNECT_GRACE"});

@@ -37,6 +37,7 @@ struct SchedulerSettings {
   std::optional<absl::Duration> progress_timeout;
   absl::Duration keep_runs_for = absl::Hours(24 * 7);
   std::optional<absl::Duration> heartbeat_interval;
+  bool heartbeat_datagrams = true;
   bool once = false;
   TlsSettings tls;
   std::string admin_socket;         // the Unix socket for ms-ctl; empty: see common/runtime_paths.h

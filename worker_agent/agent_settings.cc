@@ -236,6 +236,7 @@ void AddSchedulersOwn(SettingsTable& table, AgentSettings& s) {
   };
   add("listen_address", "ADDRESS", "MS_LISTEN_ADDRESS");
   add("once", "", "MS_ONCE");
+  add("heartbeat_datagrams", "BOOL", "MS_HEARTBEAT_DATAGRAMS");
   add("rejoin_timeout", "SECONDS", "MS_REJOIN_TIMEOUT");
   add("keep_runs_for", "SECONDS", "MS_KEEP_RUNS_FOR");
   add("node_timeout", "SECONDS", "MS_NODE_TIMEOUT");

@@ -28,8 +28,15 @@ std::shared_ptr<grpc::Channel> MakeChannel(const Context& context) {
 
 }  // namespace
 
-Agent::Agent(const Context& context, grpc::CompletionQueue& queue, Tally& tally, uint32_t number, size_t place)
-    : context_(context), queue_(queue), tally_(tally), place_(place), jitter_(number), back_off_(kFirstBackOff) {
+Agent::Agent(const Context& context, grpc::CompletionQueue& queue, Datagrams& datagrams, Tally& tally, uint32_t number,
+             size_t place)
+    : context_(context),
+      queue_(queue),
+      datagrams_(datagrams),
+      tally_(tally),
+      place_(place),
+      jitter_(number),
+      back_off_(kFirstBackOff) {
   member_.number = number;
   member_.incarnation = 0x4d75737465720000u + number;
 }
@@ -66,20 +73,34 @@ void Agent::Dial() {
 void Agent::Report() {
   const MonotonicTime now = Now();
   next_at_ = now + interval_;
-  const grpc::ByteBuffer report = ToBytes(MakeHeartbeat(++heartbeat_seq_));
+  const agent::HeartbeatPath::Way way = heartbeat_path_.Choose(now);
   if (reported_.is_never()) {  // else it only shows that the server is overwhelmed: the first one's answer counts
     reported_ = now;
     is_measured_ = now >= tally_.window_begin && now < tally_.window_end;
     tally_.sent += is_measured_ ? 1 : 0;
   }
-  if (is_measured_) tally_.bytes += report.Length();
-  link_->Send(report);
+  size_t bytes = 0;
+  if (way != agent::HeartbeatPath::Way::kDatagram) {
+    const grpc::ByteBuffer report = ToBytes(MakeHeartbeat(++heartbeat_seq_));
+    heartbeat_path_.StreamSent(heartbeat_seq_);
+    link_->Send(report);
+    bytes += report.Length();
+  }
+  if (way != agent::HeartbeatPath::Way::kStream) {
+    datagrams_.Send(stream_, ++heartbeat_seq_);
+    heartbeat_path_.DatagramSent(heartbeat_seq_);
+    bytes += HeartbeatDatagram::kBytes;
+  }
+  if (is_measured_) tally_.bytes += bytes;
 }
 
 void Agent::OnMessage(const grpc::ByteBuffer& bytes) {
   v1::SchedulerMessage message;
   if (!FromBytes(bytes, message)) return link_->Cancel();
-  if (message.has_acknowledgement()) return OnAcknowledged();
+  if (message.has_acknowledgement()) {
+    heartbeat_path_.StreamAnswered(message.acknowledgement().heartbeat_seq());
+    return OnAcknowledged();
+  }
   tally_.bytes += bytes.Length();
   if (message.has_welcome()) return OnWelcome(message);
   if (message.has_refusal()) refusal_ = message.refusal().text();
@@ -98,6 +119,9 @@ void Agent::OnWelcome(const v1::SchedulerMessage& message) {
   const absl::Duration told = absl::Milliseconds(welcome.heartbeat_interval_ms());
   interval_ = context_.settings.interval > absl::ZeroDuration() ? context_.settings.interval : told;
   next_at_ = now + interval_ * jitter_.Factor(0.25, 1);  // as a real one, so that they don't stay in step
+  const bool is_offered = welcome.has_datagrams() && datagrams_.Join(welcome.datagrams(), *this);
+  stream_ = is_offered ? welcome.datagrams().stream() : 0;
+  heartbeat_path_.StreamOpened(now, is_offered, jitter_);
 }
 
 void Agent::OnDesired(v1::DesiredState desired, size_t bytes) {
@@ -110,6 +134,11 @@ void Agent::OnDesired(v1::DesiredState desired, size_t bytes) {
   assignment_bytes_ = bytes;
   desired_ = std::move(desired);
   is_in_ = true;
+}
+
+void Agent::OnAnswered(uint64_t heartbeat_seq) {
+  heartbeat_path_.DatagramAnswered(heartbeat_seq);
+  OnAcknowledged();
 }
 
 void Agent::OnAcknowledged() {
@@ -133,6 +162,7 @@ void Agent::OnOver(const grpc::Status& status) {
   next_at_ = Now() + jitter_.Around(back_off_, 0.3);
   back_off_ = std::min(back_off_ * 2, kLongestBackOff);
   link_ = nullptr;
+  datagrams_.Leave(std::exchange(stream_, 0));
 }
 
 }  // namespace muster::bench

@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "bench/load/datagrams.h"
 #include "bench/load/join_message.h"
 #include "bench/load/link.h"
 #include "bench/load/load_settings.h"
 #include "common/clock.h"
+#include "worker_agent/core/heartbeat_path.h"
 #include "worker_agent/core/jitter.h"
 
 namespace muster::bench {
@@ -37,10 +39,11 @@ struct Context {
   std::shared_ptr<grpc::ChannelCredentials> credentials;
 };
 
-class Agent : public Link::User {
+class Agent : public Link::User, public Datagrams::User {
  public:
   // `place` is what its links show in the queue. Nothing is owned.
-  Agent(const Context& context, grpc::CompletionQueue& queue, Tally& tally, uint32_t number, size_t place);
+  Agent(const Context& context, grpc::CompletionQueue& queue, Datagrams& datagrams, Tally& tally, uint32_t number,
+        size_t place);
 
   void Begin();
   // When OnTime wants to be called next; Never() if it waits for the server only.
@@ -65,6 +68,7 @@ class Agent : public Link::User {
   void Report();
   void OnMessage(const grpc::ByteBuffer& bytes) override;
   void OnOver(const grpc::Status& status) override;
+  void OnAnswered(uint64_t heartbeat_seq) override;
   void OnWelcome(const v1::SchedulerMessage& message);
   void OnDesired(v1::DesiredState desired, size_t bytes);
   void OnAcknowledged();
@@ -72,6 +76,7 @@ class Agent : public Link::User {
 
   const Context& context_;
   grpc::CompletionQueue& queue_;
+  Datagrams& datagrams_;
   Tally& tally_;
   const size_t place_;
   Membership member_;
@@ -83,6 +88,8 @@ class Agent : public Link::User {
   std::unique_ptr<Link> link_;
   bool is_in_ = false;
   uint64_t heartbeat_seq_ = 0;
+  agent::HeartbeatPath heartbeat_path_;
+  uint64_t stream_ = 0;                              // of the datagrams; 0: none
   MonotonicTime reported_ = MonotonicTime::Never();  // the heartbeat that waits for its answer
   bool is_measured_ = false;                         // that one
   MonotonicTime begun_, welcomed_, assigned_, broken_;

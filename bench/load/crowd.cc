@@ -20,7 +20,7 @@ constexpr int kEventsAtOnce = 256;
 
 // One queue, its thread, and its agents.
 struct Crowd::Shard {
-  explicit Shard(const Context& shared) : context(shared) {}
+  explicit Shard(const Context& shared) : context(shared), datagrams(shared.target) {}
 
   void Run() {
     pthread_setname_np(pthread_self(), "load-agents");
@@ -33,6 +33,7 @@ struct Crowd::Shard {
         }
       }
       Drain(has_begun && begun < agents.size() ? absl::ZeroDuration() : kLook);
+      datagrams.Take();
       RunTimers();
       DoWhatIsAsked();
     }
@@ -89,6 +90,7 @@ struct Crowd::Shard {
 
   const Context& context;
   grpc::CompletionQueue queue;
+  Datagrams datagrams;
   Tally tally;
   std::vector<std::unique_ptr<Agent>> agents;
   std::vector<MonotonicTime> planned;  // by agent: its latest entry in `timers`
@@ -110,7 +112,8 @@ Crowd::Crowd(const LoadSettings& settings, std::string target, std::shared_ptr<g
   for (uint32_t i = 0; i < settings.threads; ++i) shards_.push_back(std::make_unique<Shard>(context_));
   for (uint32_t number = 0; number < settings.agents; ++number) {
     Shard& shard = *shards_[number % settings.threads];
-    shard.agents.push_back(std::make_unique<Agent>(context_, shard.queue, shard.tally, number, shard.agents.size()));
+    shard.agents.push_back(
+        std::make_unique<Agent>(context_, shard.queue, shard.datagrams, shard.tally, number, shard.agents.size()));
     shard.planned.push_back(MonotonicTime::Never());
   }
   for (const auto& shard : shards_) shard->thread = std::thread([&shard] { shard->Run(); });

@@ -44,6 +44,7 @@ class Core::Impl {
     Run* run = nullptr;
     Node* node = nullptr;
     bool is_challenger = false;
+    uint64_t heartbeat_seq = 0;  // the latest that was heard
   };
   // What a deadline belongs to: a run, or one of its nodes. Who removes that takes it out of owners_.
   struct Owner {
@@ -82,6 +83,7 @@ class Core::Impl {
 
   // reporting.cc
   void On(const ReportReceived& event);
+  void On(const HeartbeatReceived& event);
   void On(const ProbeAnswered& event);
   void On(const StreamClosed& event);
   void On(const FarewellReceived& event);
@@ -89,6 +91,7 @@ class Core::Impl {
   void TakeEvents(Run& run, Node& node, const v1::Report& report);
   void HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when);
   void NoteFence(Run& run, Node& node, absl::Duration armed);
+  void Hear(Run& run, Node& node, uint32_t armed_fence_ms);
   void Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq);
 
   // rounds.cc

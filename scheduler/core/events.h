@@ -42,6 +42,13 @@ struct ReportReceived {
   v1::Report report;
 };
 
+// A heartbeat that came as a datagram. It may be late: one that is older than what the stream has heard says nothing.
+struct HeartbeatReceived {
+  StreamId stream = 0;
+  uint64_t heartbeat_seq = 0;
+  uint32_t armed_fence_ms = 0;  // as in v1::Report
+};
+
 struct ProbeAnswered {
   StreamId stream = 0;
   uint64_t probe = 0;
@@ -112,9 +119,9 @@ struct LoopWasLate {
 // Only time has passed.
 struct Tick {};
 
-using Event = std::variant<JoinRequested, ReportReceived, ProbeAnswered, StackTracesReceived, StreamClosed,
-                           FarewellReceived, QueryReceived, StopRequested, SteerRequested, StacksRequested,
-                           StoreRequested, DrainRequested, LoopWasLate, Tick>;
+using Event = std::variant<JoinRequested, ReportReceived, HeartbeatReceived, ProbeAnswered, StackTracesReceived,
+                           StreamClosed, FarewellReceived, QueryReceived, StopRequested, SteerRequested,
+                           StacksRequested, StoreRequested, DrainRequested, LoopWasLate, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 

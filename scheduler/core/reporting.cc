@@ -7,15 +7,14 @@ namespace muster::scheduler {
 void Core::Impl::On(const ReportReceived& event) {
   const auto attached = streams_.find(event.stream);
   if (attached == streams_.end() || attached->second.is_challenger) return;
-  const auto [run, node, is_challenger] = attached->second;
-  node->last_seen = now_.monotonic;
-  node->has_reported = true;
-  node->had_extra_lease = false;
-  node->lease_end = now_.monotonic + Lease();
+  Run* const run = attached->second.run;
+  Node* const node = attached->second.node;
   node->is_settled = event.report.is_settled() && run->HasEnded();
-  Schedule(*node);
-
-  NoteFence(*run, *node, absl::Milliseconds(event.report.armed_fence_ms()));
+  // A heartbeat by datagram may have overtaken it, and knew better whether the fence is armed.
+  if (event.report.heartbeat_seq() >= attached->second.heartbeat_seq) {
+    attached->second.heartbeat_seq = event.report.heartbeat_seq();
+    Hear(*run, *node, event.report.armed_fence_ms());
+  }
   if (event.report.events_size() > 0) {
     TakeEvents(*run, *node, event.report);
     // They may have removed the node (it left, or its run went on without it), with its stream.
@@ -24,6 +23,27 @@ void Core::Impl::On(const ReportReceived& event) {
   TakeProgress(*run, *node, event.report);
   Acknowledge(*run, *node, event.report.heartbeat_seq());
   if (node->is_settled) CheckSettled(*run);
+}
+
+void Core::Impl::On(const HeartbeatReceived& event) {
+  const auto attached = streams_.find(event.stream);
+  if (attached == streams_.end() || attached->second.is_challenger) return;
+  if (event.heartbeat_seq <= attached->second.heartbeat_seq) return;
+  attached->second.heartbeat_seq = event.heartbeat_seq;
+  Run& run = *attached->second.run;
+  Node& node = *attached->second.node;
+  Hear(run, node, event.armed_fence_ms);
+  Acknowledge(run, node, event.heartbeat_seq);
+}
+
+// It lives.
+void Core::Impl::Hear(Run& run, Node& node, uint32_t armed_fence_ms) {
+  node.last_seen = now_.monotonic;
+  node.has_reported = true;
+  node.had_extra_lease = false;
+  node.lease_end = now_.monotonic + Lease();
+  Schedule(node);
+  NoteFence(run, node, absl::Milliseconds(armed_fence_ms));
 }
 
 // What a node's keeper is armed with must be known also after a crash, and never be taken for shorter than it is: it
@@ -137,7 +157,7 @@ void Core::Impl::HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leav
 void Core::Impl::On(const ProbeAnswered& event) {
   const auto attached = streams_.find(event.stream);
   if (attached == streams_.end() || attached->second.is_challenger) return;
-  const auto [run, node, is_challenger] = attached->second;
+  const auto [run, node, is_challenger, heartbeat_seq] = attached->second;
   if (node->challenger == nullptr || node->challenger->probe != event.probe) return;
   node->last_seen = now_.monotonic;
   ResolveChallenge(*run, *node, true);
@@ -146,7 +166,7 @@ void Core::Impl::On(const ProbeAnswered& event) {
 void Core::Impl::On(const StreamClosed& event) {
   const auto it = streams_.find(event.stream);
   if (it == streams_.end()) return;
-  const auto [run, node, is_challenger] = it->second;
+  const auto [run, node, is_challenger, heartbeat_seq] = it->second;
   streams_.erase(it);
   if (is_challenger) {
     node->challenger.reset();

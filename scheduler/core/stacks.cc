@@ -128,7 +128,7 @@ void Core::Impl::On(const StackTracesReceived& event) {
   const auto attached = streams_.find(event.stream);
   if (it == gatherings_.end() || attached == streams_.end() || attached->second.is_challenger) return;
   Gathering& gathering = it->second;
-  const auto [run, node, is_challenger] = attached->second;
+  const auto [run, node, is_challenger, heartbeat_seq] = attached->second;
   if (run->job_id != gathering.job_id || run->number != gathering.run || gathering.awaited.erase(node->id) == 0) return;
   for (auto& [rank, wanted] : gathering.stacks) {
     if (wanted.node_id() != node->id) continue;

@@ -66,14 +66,19 @@ absl::Status BindError(int error, const std::string& name, uint16_t port) {
   return absl::UnavailableError(absl::StrCat("can't listen on ", name, ": ", std::strerror(error)));
 }
 
+UniqueFd OpenSocket(const IpAddress& address, bool is_dual_stack, int type) {
+  UniqueFd fd(socket(address.is_v6() ? AF_INET6 : AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int v6_only = is_dual_stack ? 0 : 1;
+  if (fd.is_open() && address.is_v6()) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only));
+  return fd;
+}
+
 absl::StatusOr<Listener> Listen(const IpAddress& address, bool is_dual_stack, uint16_t port) {
   const std::string name = JoinHostPort(address.ToString(), port);
-  UniqueFd fd(socket(address.is_v6() ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  UniqueFd fd = OpenSocket(address, is_dual_stack, SOCK_STREAM);
   if (!fd.is_open()) return BindError(errno, name, port);
   const int on = 1;
-  const int v6_only = is_dual_stack ? 0 : 1;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (address.is_v6()) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only));
   const SocketAddress bound = ToSocketAddress(address, port);
   if (bind(fd.get(), bound.get(), bound.length) != 0 || listen(fd.get(), kBacklog) != 0) {
     return BindError(errno, name, port);
@@ -101,6 +106,22 @@ absl::StatusOr<std::vector<Listener>> ListenOnEach(const std::vector<IpAddress>&
     listeners.push_back(*std::move(listener));
   }
   return listeners;
+}
+
+absl::StatusOr<UniqueFd> OpenDatagramSocket(const IpAddress& address, bool is_dual_stack, uint16_t port) {
+  UniqueFd fd = OpenSocket(address, is_dual_stack, SOCK_DGRAM);
+  const int on = 1;
+  const SocketAddress bound = ToSocketAddress(address, port);
+  // A machine may have several addresses: who sent to one of them is answered from that one.
+  const auto tell_addresses = [&] {
+    return address.is_v6() ? setsockopt(fd.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on))
+                           : setsockopt(fd.get(), IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
+  };
+  if (!fd.is_open() || tell_addresses() != 0 || bind(fd.get(), bound.get(), bound.length) != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("can't take datagrams on ", JoinHostPort(address.ToString(), port), ": ", std::strerror(errno)));
+  }
+  return fd;
 }
 
 absl::Status PrepareFolder(const std::filesystem::path& folder) {
@@ -147,6 +168,24 @@ absl::StatusOr<std::vector<Listener>> OpenTcpListeners(const BindPlan& plan, uin
     listeners = ListenOnEach(plan.addresses, port);
   }
   return listeners;
+}
+
+absl::StatusOr<std::vector<UniqueFd>> OpenDatagramSockets(const BindPlan& plan, uint16_t port) {
+  std::vector<UniqueFd> sockets;
+  const auto add = [&](absl::StatusOr<UniqueFd> socket) {
+    if (socket.ok()) sockets.push_back(*std::move(socket));
+    return socket.status();
+  };
+  if (plan.addresses.empty()) {
+    if (add(OpenDatagramSocket(*IpAddress::Parse("::"), true, port)).ok()) return sockets;
+    if (absl::Status status = add(OpenDatagramSocket(*IpAddress::Parse("0.0.0.0"), false, port)); !status.ok()) {
+      return status;
+    }
+  }
+  for (const IpAddress& address : plan.addresses) {
+    if (absl::Status status = add(OpenDatagramSocket(address, false, port)); !status.ok()) return status;
+  }
+  return sockets;
 }
 
 absl::StatusOr<Listener> OpenUnixListener(const std::string& path) {

@@ -1,4 +1,4 @@
-// Sockets that listen: TCP for everyone, a Unix socket for the admin calls of this machine.
+// Sockets that listen: TCP for everyone, UDP for heartbeats, a Unix socket for the admin calls of this machine.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,10 @@ struct Listener {
 // restart must not wait for old connections), never SO_REUSEPORT (a second scheduler must fail). A port in use is
 // ALREADY_EXISTS and names who holds it where that can be told.
 absl::StatusOr<std::vector<Listener>> OpenTcpListeners(const BindPlan& plan, uint16_t port);
+
+// For heartbeats, on the same addresses and port: non-blocking, close-on-exec, and telling for each datagram which
+// address it was sent to. All or, with the reason, none.
+absl::StatusOr<std::vector<UniqueFd>> OpenDatagramSockets(const BindPlan& plan, uint16_t port);
 
 // Mode 0600; its folder is made with mode 0700 if it is missing. ALREADY_EXISTS when somebody answers there; a stale
 // socket is replaced; anything else in its place, and a folder that belongs to another user, is FAILED_PRECONDITION.

@@ -98,6 +98,9 @@ class RpcServer::Impl {
                   options_.tls_store != nullptr && options_.tls_store->settings().needs_name()},
         store_calls_(services_, options_.max_store_calls, options_.max_store_call_bytes) {
     sink_.SetStoreCalls(&store_calls_);
+    if (options_.datagrams.empty()) return;
+    datagrams_ = std::make_unique<DatagramPort>(std::move(options_.datagrams), counted);
+    services_.datagrams = datagrams_.get();
   }
 
   EffectSink& sink() { return sink_; }
@@ -126,6 +129,11 @@ class RpcServer::Impl {
       return absl::InternalError("gRPC could not start its server");
     }
 
+    if (datagrams_ != nullptr) {
+      datagrams_->Start([this](const HeartbeatReceived& heartbeat, std::function<void()> applied) {
+        services_.post(heartbeat, std::move(applied));
+      });
+    }
     sweeper_.Start([this] { Sweep(); });
     acceptor_ = MakeAcceptor();
     call_watch_->Attach([this](const std::string& peer) { acceptor_->NoteCall(peer); });
@@ -148,6 +156,7 @@ class RpcServer::Impl {
   void Shutdown(absl::Duration grace) {
     if (server_ == nullptr) return;
     acceptor_->Stop();
+    if (datagrams_ != nullptr) datagrams_->Stop();
     queries_.Close();
     store_calls_.Close();
     for (const auto& stream : streams_.All()) stream->CloseForShutdown();
@@ -230,6 +239,7 @@ class RpcServer::Impl {
   RpcEffectSink sink_;
   ServiceContext services_;
   StoreCalls store_calls_;
+  std::unique_ptr<DatagramPort> datagrams_;  // null: none
   std::unique_ptr<grpc::Service> session_service_;
   std::unique_ptr<grpc::Service> admin_service_;
   std::unique_ptr<grpc::Service> store_service_;

@@ -9,6 +9,7 @@
 #include "common/tls/tls_store.h"
 #include "scheduler/core/events.h"
 #include "scheduler/rpc/authorizer.h"
+#include "scheduler/rpc/datagram_port.h"
 #include "scheduler/rpc/pending_queries.h"
 #include "scheduler/rpc/published_rounds.h"
 #include "scheduler/rpc/reply_budget.h"
@@ -44,6 +45,8 @@ struct ServiceContext {
   // A stream of this peer, in gRPC's form, has joined; or has ended after that.
   std::function<void(const std::string& grpc_peer)> note_joined = nullptr;
   std::function<void(const std::string& grpc_peer)> note_left = nullptr;
+
+  DatagramPort* datagrams = nullptr;  // null: heartbeats come over streams only
 
   std::string WhyFull() const { return why_full ? why_full() : ""; }
 };

@@ -27,6 +27,12 @@ PeerFacts PeerThatStays(const ServiceContext& services, const grpc::CallbackServ
   return peer;
 }
 
+std::shared_ptr<const v1::SchedulerMessage> WithOffer(const v1::SchedulerMessage& welcome, v1::DatagramOffer offer) {
+  auto offering = std::make_shared<v1::SchedulerMessage>(welcome);
+  *offering->mutable_welcome()->mutable_datagrams() = std::move(offer);
+  return offering;
+}
+
 }  // namespace
 
 Session::Session(const ServiceContext& services, grpc::CallbackServerContext* context)
@@ -45,12 +51,18 @@ void Session::Begin() {
 
 void Session::Send(std::shared_ptr<const v1::SchedulerMessage> message) {
   bool has_room = false;
+  // Who is missing has no room in a datagram.
+  if (services_.datagrams != nullptr && message->has_acknowledgement() &&
+      services_.datagrams->Answer(id_, message->acknowledgement()) && !message->acknowledgement().has_waiting()) {
+    return;
+  }
   {
     MutexLock lock(mutex_);
     if (is_ending_) return;
     // Under the lock, so that OnDone comes later.
-    if (message->has_welcome() && !std::exchange(is_welcomed_, true) && services_.note_joined) {
-      services_.note_joined(grpc_peer_);
+    if (message->has_welcome() && !std::exchange(is_welcomed_, true)) {
+      if (services_.note_joined) services_.note_joined(grpc_peer_);
+      if (services_.datagrams != nullptr) message = WithOffer(*message, services_.datagrams->Admit(id_));
     }
     has_room = outgoing_.Push(std::move(message));
   }
@@ -317,6 +329,7 @@ void Session::OnDone() {
     is_done_ = true;
     if (is_welcomed_ && services_.note_left) services_.note_left(grpc_peer_);
   }
+  if (services_.datagrams != nullptr) services_.datagrams->Forget(id_);
   const std::shared_ptr<Session> last = std::move(self_);
   services_.streams.Remove(id_);
 }

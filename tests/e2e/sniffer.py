@@ -70,25 +70,39 @@ class Stream:
         return "%s:%d to %s:%d" % (*self.source, *self.target)
 
 
-def streams(path):
-    """All TCP streams whose beginning was seen; fails when something else than TCP has a payload in IPv4."""
-    found = {}
+def packets(path):
+    """(protocol, its part of the packet, source and target with their ports) of all TCP and UDP in IPv4; fails when
+    something else crosses."""
     for frame in frames(path):
         if frame[12:14] != b"\x08\x00":  # ARP and what IPv6 says to its neighbours
             continue
         header = (frame[14] & 15) * 4
         (size,) = struct.unpack_from(">H", frame, 16)
         ip = frame[14 : 14 + size]
-        assert ip[9] == socket.IPPROTO_TCP, "IP protocol %d crosses" % ip[9]
-        source, target = socket.inet_ntoa(ip[12:16]), socket.inet_ntoa(ip[16:20])
-        source_port, target_port, sequence = struct.unpack_from(">HHI", ip, header)
-        offset, flags = (ip[header + 12] >> 4) * 4, ip[header + 13]
-        key = ((source, source_port), (target, target_port))
+        assert ip[9] in (socket.IPPROTO_TCP, socket.IPPROTO_UDP), "IP protocol %d crosses" % ip[9]
+        source_port, target_port = struct.unpack_from(">HH", ip, header)
+        yield ip[9], ip[header:], ((socket.inet_ntoa(ip[12:16]), source_port),
+                                   (socket.inet_ntoa(ip[16:20]), target_port))
+
+
+def datagrams(path):
+    """(source and target, payload) of all UDP."""
+    return [(key, part[8:]) for protocol, part, key in packets(path) if protocol == socket.IPPROTO_UDP]
+
+
+def streams(path):
+    """All TCP streams whose beginning was seen."""
+    found = {}
+    for protocol, part, key in packets(path):
+        if protocol != socket.IPPROTO_TCP:
+            continue
+        (sequence,) = struct.unpack_from(">I", part, 4)
+        offset, flags = (part[12] >> 4) * 4, part[13]
         if flags & 2:
             found[key] = Stream(*key)
         assert key in found or flags & 4, "the beginning of %s:%d to %s:%d was not seen" % (*key[0], *key[1])
         if key in found:
-            found[key].add(sequence, bool(flags & 2), ip[header + offset :])
+            found[key].add(sequence, bool(flags & 2), part[offset:])
     return list(found.values())
 
 

@@ -56,6 +56,7 @@ class Wire:
         """Everything that crosses machines through Muster."""
         cluster, (first, second) = self.cluster, self.machines
         self.scheduler = cluster.start_scheduler("--worker_num", 2, "--mindspore_port", DIRECT_PORT,
+                                                 "--heartbeat_interval", 0.1,
                                                  host=first.address, netns=first.name)
         # A job whose processes speak MindSpore's protocol with their gateways; before it, the ring's check.
         script = ("import os, sys; print('I am', os.environ['MS_NODE_ID']); sys.stdout.flush(); "
@@ -83,7 +84,7 @@ class Wire:
 
     def fail_a_job(self):
         """The cause, with the last words, crosses twice."""
-        ending = ["sh", "-c", "echo %s; sleep 0.2; exit 3" % LAST_WORDS]
+        ending = ["sh", "-c", "echo %s; sleep 2; exit 3" % LAST_WORDS]  # meanwhile heartbeats go to and fro
         agents = [self.agent(i, OTHER_JOB, ["--worker_num", 2], command)
                   for i, command in enumerate((["sleep", "1000"], ending))]
         agents[1].expect(3, timeout=60)
@@ -108,6 +109,15 @@ class Wire:
         ring = [stream for stream in self.streams() if 41000 <= stream.target[1] < 43000]
         return found | {"the ring's greeting" for stream in ring if JOB.encode() in stream.data()}
 
+    def expect_sealed_datagrams(self):
+        """Heartbeats and their answers: of 40 and 52 bytes, all but the first 20 of them secret."""
+        assert len(sniffer.datagrams(self.file)) > 20, "there are some"
+        for (source, target), payload in sniffer.datagrams(self.file):
+            is_heartbeat = target == (self.machines[0].address, self.scheduler.port)
+            assert is_heartbeat or source == (self.machines[0].address, self.scheduler.port), (source, target)
+            assert payload[:4] == (b"MH\1\1" if is_heartbeat else b"MH\1\2"), payload
+            assert len(payload) == (40 if is_heartbeat else 52), payload
+
     def expect_all_kinds(self):
         """Not a test of an empty cable: the scheduler, --mindspore_port and both ends of the ring were spoken with."""
         def spoken_with(address, ports):
@@ -125,6 +135,7 @@ def test_with_tls_nothing_can_be_read(cluster, network):
     for stream in wire.streams():
         offending = sniffer.what_is_not_tls(stream.data())
         assert offending is None, "%s is not all TLS: %r" % (stream, offending)
+    wire.expect_sealed_datagrams()
     assert wire.found() == set()
     print(json.dumps({"streams": len(wire.streams()), "bytes": sum(len(s.data()) for s in wire.streams())}))
 
@@ -134,4 +145,5 @@ def test_without_tls_the_same_search_finds_everything(cluster, network):
     wire = Wire(cluster, network).run()
     wire.expect_all_kinds()
     assert any(sniffer.what_is_not_tls(stream.data()) is not None for stream in wire.streams())
+    wire.expect_sealed_datagrams()
     assert wire.found() == set(MARKERS) | {"the ring's greeting"}

@@ -159,6 +159,15 @@ Event ParseReport(Command& command) {
   return event;
 }
 
+Event ParseHeartbeat(Command& command) {
+  scheduler::HeartbeatReceived event;
+  event.stream = StreamNumber(command.Word(0));
+  event.heartbeat_seq = command.Number("hb", 1);
+  event.armed_fence_ms =
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(command.Seconds("armed", absl::ZeroDuration())));
+  return event;
+}
+
 Event ParseFarewell(Command& command, const std::string& cluster_id) {
   scheduler::FarewellReceived event;
   event.identity = command.Text("identity", "");
@@ -324,6 +333,7 @@ std::optional<Event> ParseEvent(Command& command, const std::string& cluster_id,
   const std::string& verb = command.verb();
   if (verb == "join") return ParseJoin(command);
   if (verb == "report") return ParseReport(command);
+  if (verb == "heartbeat") return ParseHeartbeat(command);
   if (verb == "close") return scheduler::StreamClosed{StreamNumber(command.Word(0))};
   if (verb == "farewell") return ParseFarewell(command, cluster_id);
   if (verb == "probe_answer") {

@@ -195,6 +195,10 @@ void AgentHost::OnBroken(uint64_t connect_seq, const std::string& reason) {
   Deliver(agent::StreamBroken{connect_seq, reason, false});
 }
 
+void AgentHost::OnAnswered(uint64_t connect_seq, const v1::Acknowledgement& acknowledgement) {
+  Deliver(agent::HeartbeatAnswered{connect_seq, acknowledgement});
+}
+
 // ------------------------------------------------------------------------------------------------------------ effects
 
 void AgentHost::Do(const agent::Dial& effect) {
@@ -205,6 +209,10 @@ void AgentHost::Do(const agent::Dial& effect) {
 void AgentHost::Do(const agent::Send& effect) {
   parts_.sim.Trace("  <- ", known_id_, " (", incarnation_, "): ", effect.message.ShortDebugString());
   parts_.network.Send(this, effect.connect_seq, effect.message);
+}
+
+void AgentHost::Do(const agent::SendHeartbeat& effect) {
+  parts_.network.SendHeartbeat(this, effect.connect_seq, {0, effect.heartbeat_seq, effect.armed_fence_ms});
 }
 
 void AgentHost::Do(const agent::HangUp& effect) { parts_.network.HangUp(this, effect.connect_seq); }

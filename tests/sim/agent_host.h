@@ -52,6 +52,7 @@ class AgentHost : public AgentEnd {
 
   void OnMessage(uint64_t connect_seq, const v1::SchedulerMessage& message) override;
   void OnBroken(uint64_t connect_seq, const std::string& reason) override;
+  void OnAnswered(uint64_t connect_seq, const v1::Acknowledgement& acknowledgement) override;
 
  private:
   agent::AgentOptions Options() const;
@@ -66,6 +67,7 @@ class AgentHost : public AgentEnd {
 
   void Do(const agent::Dial& effect);
   void Do(const agent::Send& effect);
+  void Do(const agent::SendHeartbeat& effect);
   void Do(const agent::HangUp& effect);
   void Do(const agent::FetchPeers& effect);
   void Do(const agent::Launch& effect);

@@ -14,7 +14,11 @@ constexpr double kLateDelivery = 0.2;  // what was read before the agent hung up
 }  // namespace
 
 Network::Network(Sim& sim, Random random)
-    : sim_(sim), random_(random), store_random_(random.Fork()), links_(sim.parameters.machines.size()) {}
+    : sim_(sim),
+      random_(random),
+      store_random_(random.Fork()),
+      datagram_random_(random.Fork()),
+      links_(sim.parameters.machines.size()) {}
 
 absl::Duration Network::Latency(size_t machine) {
   const MachineSpec& spec = sim_.parameters.machines[machine];
@@ -90,6 +94,15 @@ void Network::Send(AgentEnd* agent, uint64_t connect_seq, const v1::AgentMessage
   }
   Push(c, c->up, std::optional(message));
   PumpUp(c);
+}
+
+void Network::SendHeartbeat(AgentEnd* agent, uint64_t connect_seq, scheduler::HeartbeatReceived heartbeat) {
+  const Handle c = Current(agent, connect_seq);
+  if (c == nullptr) return;
+  heartbeat.stream = c->id;
+  SendDatagram(c->machine, [this, machine = c->machine, heartbeat] {
+    if (!links_[machine].is_up_blocked && scheduler_->IsUp()) scheduler_->OnHeartbeat(heartbeat);
+  });
 }
 
 void Network::HangUp(AgentEnd* agent, uint64_t connect_seq) {
@@ -191,6 +204,28 @@ void Network::Send(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> 
   if (c == nullptr || !c->is_open_here) return;
   Push(c, c->down, std::move(message));
   PumpDown(c);
+}
+
+void Network::Answer(StreamId stream, const v1::Acknowledgement& acknowledgement) {
+  const Handle c = Find(stream);
+  if (c == nullptr) return;
+  SendDatagram(c->machine, [this, c, acknowledgement] {
+    if (links_[c->machine].is_down_blocked || c->agent == nullptr || !c->is_open_there) return;
+    c->agent->OnAnswered(c->connect_seq, acknowledgement);
+  });
+}
+
+void Network::SendDatagram(size_t machine, std::function<void()> arrive) {
+  const FaultPlan& faults = sim_.parameters.faults;
+  const bool is_peace = sim_.timeline.elapsed() >= sim_.parameters.faults_end;
+  const MachineSpec& spec = sim_.parameters.machines[machine];
+  const int copies = is_peace || !datagram_random_.Chance(faults.dial_duplicate) ? 1 : 2;
+  for (int i = 0; i < copies; ++i) {
+    if (!is_peace && datagram_random_.Chance(faults.call_loss)) continue;
+    absl::Duration delay = spec.latency + datagram_random_.UpTo(spec.jitter);
+    if (!is_peace && datagram_random_.Chance(faults.dial_delay)) delay += datagram_random_.UpTo(absl::Seconds(20));
+    sim_.timeline.After(delay, arrive);
+  }
 }
 
 void Network::CloseStream(StreamId stream) {

@@ -4,7 +4,7 @@
 // at either end at a different time or (half-open) much later, and different connections overtake each other. A dial
 // may be lost, refused, delayed (an old Join arrives after a newer one) or duplicated. A partition blocks one direction
 // or both of a machine's link: what is on its way waits, until the link heals or the ends give up (dead-peer
-// detection).
+// detection). A datagram belongs to a stream, and may be lost, late or doubled.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,7 @@ class AgentEnd {
   virtual ~AgentEnd() = default;
   virtual void OnMessage(uint64_t connect_seq, const v1::SchedulerMessage& message) = 0;
   virtual void OnBroken(uint64_t connect_seq, const std::string& reason) = 0;
+  virtual void OnAnswered(uint64_t connect_seq, const v1::Acknowledgement& acknowledgement) = 0;
 };
 
 // Who is dialled.
@@ -38,6 +39,7 @@ class SchedulerEnd {
   virtual ~SchedulerEnd() = default;
   virtual bool IsUp() const = 0;
   virtual void OnMessage(StreamId stream, const std::string& peer_address, const v1::AgentMessage& message) = 0;
+  virtual void OnHeartbeat(const scheduler::HeartbeatReceived& heartbeat) = 0;
   virtual void OnClosed(StreamId stream) = 0;
   // The bytes of a published round, if there is one.
   virtual std::shared_ptr<const std::string> GetPeers(const std::string& job_id, uint64_t run, uint32_t round) = 0;
@@ -56,6 +58,8 @@ class Network {
   // ---- an agent's side. `agent` must live as long as the network, or until AgentDied.
   void Dial(AgentEnd* agent, size_t machine, uint64_t connect_seq, bool is_relief);
   void Send(AgentEnd* agent, uint64_t connect_seq, const v1::AgentMessage& message);
+  // By datagram; the stream is filled in here.
+  void SendHeartbeat(AgentEnd* agent, uint64_t connect_seq, scheduler::HeartbeatReceived heartbeat);
   void HangUp(AgentEnd* agent, uint64_t connect_seq = 0);  // 0: all of its streams
   // Its process has ended: what it had sent still goes out. With `is_silent` (the machine is gone) nothing does.
   void AgentDied(AgentEnd* agent, bool is_silent);
@@ -68,6 +72,7 @@ class Network {
 
   // ---- the scheduler's side.
   void Send(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message);
+  void Answer(StreamId stream, const v1::Acknowledgement& acknowledgement);  // by datagram
   void CloseStream(StreamId stream);
   void SchedulerDied();
 
@@ -122,6 +127,8 @@ class Network {
   void DeliverDown(const Handle& c, const std::shared_ptr<const v1::SchedulerMessage>& message);
   void EndHere(const Handle& c);
   void EndThere(const Handle& c, const std::string& reason);
+  // Calls `arrive` for each copy that comes through, then.
+  void SendDatagram(size_t machine, std::function<void()> arrive);
   void Break(const Handle& c, absl::Duration here_after, absl::Duration there_after, const std::string& reason);
   void Forget(const Handle& c);
   void Heal(size_t machine);
@@ -129,6 +136,7 @@ class Network {
   Sim& sim_;
   Random random_;
   Random store_random_;
+  Random datagram_random_;
   SchedulerEnd* scheduler_ = nullptr;
   StreamId last_id_ = 0;
   std::vector<Link> links_;

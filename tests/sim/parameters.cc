@@ -242,6 +242,7 @@ Parameters DrawParameters(uint64_t seed, const Limits& limits) {
   Random random(seed * 0x2545f4914f6cdd1d + 1);
   Parameters p;
   p.seed = seed;
+  p.uses_datagrams = seed % 5 < 3;
   p.uses_store = seed % 7 == 0 || seed % 7 > 3;
   DrawSettings(random, p);
   const bool has_two = limits.jobs_max > 1 && random.Chance(0.25);

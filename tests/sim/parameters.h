@@ -75,9 +75,10 @@ struct Parameters {
   absl::Duration length = absl::Minutes(10);
   absl::Duration faults_end;  // from here on nothing breaks and nobody starts anything
   scheduler::CoreOptions scheduler;
-  bool is_persistent = false;  // the journal outlives the scheduler
-  bool uses_store = false;     // the agents use the job's store: in some worlds, so that the others stay as they were
-  bool is_calm = false;        // no faults at all: everything must go well
+  bool is_persistent = false;   // the journal outlives the scheduler
+  bool uses_datagrams = false;  // for heartbeats: in some worlds, so that the others stay as they were
+  bool uses_store = false;      // the agents use the job's store: in some worlds, so that the others stay as they were
+  bool is_calm = false;         // no faults at all: everything must go well
   std::vector<MachineSpec> machines;
   std::vector<JobSpec> jobs;
   FaultPlan faults;

@@ -49,6 +49,7 @@ void SchedulerHost::Crash() {
   published_.clear();
   queries_.clear();
   store_calls_.clear();
+  guests_.clear();
   wakes_at_ = MonotonicTime::Never();
   paused_until_ = sim_.timeline.monotonic();
   snapshot_at_ = 0;
@@ -88,7 +89,18 @@ void SchedulerHost::OnMessage(StreamId stream, const std::string& peer_address, 
   if (message.has_probe_answer()) Post(scheduler::ProbeAnswered{stream, message.probe_answer().probe()});
 }
 
-void SchedulerHost::OnClosed(StreamId stream) { Post(scheduler::StreamClosed{stream}); }
+// As scheduler/rpc/datagram_port does.
+void SchedulerHost::OnHeartbeat(const scheduler::HeartbeatReceived& heartbeat) {
+  const auto guest = guests_.find(heartbeat.stream);
+  if (guest == guests_.end() || heartbeat.heartbeat_seq <= guest->second.heartbeat_seq) return;
+  guest->second.heartbeat_seq = guest->second.owed_seq = heartbeat.heartbeat_seq;
+  Post(heartbeat);
+}
+
+void SchedulerHost::OnClosed(StreamId stream) {
+  guests_.erase(stream);
+  Post(scheduler::StreamClosed{stream});
+}
 
 void SchedulerHost::OnFarewell(const v1::FarewellRequest& farewell) {
   sim_.Trace("farewell of ", farewell.node_id(), " (", farewell.incarnation(), ") arrives");
@@ -253,7 +265,19 @@ void SchedulerHost::Release() {
 
 void SchedulerHost::Transmit(const scheduler::Send& send) {
   invariants_.OnWire(send);
-  network_.Send(send.stream, send.message);
+  if (const auto guest = guests_.find(send.stream); guest != guests_.end() && send.message->has_acknowledgement()) {
+    const v1::Acknowledgement& acknowledgement = send.message->acknowledgement();
+    if (guest->second.owed_seq == acknowledgement.heartbeat_seq()) {
+      guest->second.owed_seq = 0;
+      network_.Answer(send.stream, acknowledgement);
+      if (!acknowledgement.has_waiting()) return;
+    }
+  }
+  if (!send.message->has_welcome() || !sim_.parameters.uses_datagrams) return network_.Send(send.stream, send.message);
+  guests_[send.stream];
+  auto offering = std::make_shared<v1::SchedulerMessage>(*send.message);
+  offering->mutable_welcome()->mutable_datagrams()->set_stream(send.stream);
+  network_.Send(send.stream, std::move(offering));
 }
 
 void SchedulerHost::Carry(scheduler::Send& send) { Transmit(send); }

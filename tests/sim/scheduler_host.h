@@ -44,6 +44,7 @@ class SchedulerHost : public SchedulerEnd {
 
   bool IsUp() const override { return core_ != nullptr; }
   void OnMessage(StreamId stream, const std::string& peer_address, const v1::AgentMessage& message) override;
+  void OnHeartbeat(const scheduler::HeartbeatReceived& heartbeat) override;
   void OnClosed(StreamId stream) override;
   std::shared_ptr<const std::string> GetPeers(const std::string& job_id, uint64_t run, uint32_t round) override;
   void OnFarewell(const v1::FarewellRequest& farewell) override;
@@ -107,6 +108,11 @@ class SchedulerHost : public SchedulerEnd {
     StoreDone done;
   };
   std::map<scheduler::QueryId, StoreCall> store_calls_;
+  struct Guest {
+    uint64_t heartbeat_seq = 0;  // the latest that came by datagram
+    uint64_t owed_seq = 0;       // it has no answer yet; 0: none
+  };
+  std::map<StreamId, Guest> guests_;  // whose datagrams are taken
 };
 
 }  // namespace muster::sim

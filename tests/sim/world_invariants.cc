@@ -46,9 +46,20 @@ void WorldInvariants::NoteEvent(const scheduler::Event& event) {
     farewells_.insert(farewell->farewell.incarnation());
   }
   if (const auto* report = std::get_if<scheduler::ReportReceived>(&event)) {
-    const Stream& stream = streams_[report->stream];
-    const auto it = presence_.find(stream.node);
-    if (stream.is_welcomed && it != presence_.end() && it->second.stream == report->stream) it->second.heard = now;
+    NoteHeard(report->stream, report->report.heartbeat_seq());
+  }
+  if (const auto* heartbeat = std::get_if<scheduler::HeartbeatReceived>(&event)) {
+    NoteHeard(heartbeat->stream, heartbeat->heartbeat_seq);
+  }
+}
+
+void WorldInvariants::NoteHeard(StreamId id, uint64_t heartbeat_seq) {
+  Stream& stream = streams_[id];
+  if (heartbeat_seq <= stream.heartbeat_seq) return;  // overtaken
+  stream.heartbeat_seq = heartbeat_seq;
+  const auto it = presence_.find(stream.node);
+  if (stream.is_welcomed && it != presence_.end() && it->second.stream == id) {
+    it->second.heard = sim_.timeline.monotonic();
   }
 }
 

@@ -66,10 +66,12 @@ class WorldInvariants {
     v1::Join join;
     uint64_t order = 0;  // of its arrival among all joins
     bool is_welcomed = false;
+    uint64_t heartbeat_seq = 0;  // the latest
     NodeKey node;
   };
 
   void NoteEvent(const scheduler::Event& event);
+  void NoteHeard(StreamId stream, uint64_t heartbeat_seq);
   void CheckEffects(const scheduler::Effects& effects);
   void CheckRecord(const v1::Record& record);
   void CheckRemoval(const v1::NodeRemoved& removed);

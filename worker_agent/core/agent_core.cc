@@ -21,6 +21,9 @@ constexpr int kKillSignal = 9;
 // Renewed certificates are shown within this many heartbeats: in a large cluster these are longer.
 constexpr int kReliefHeartbeats = 5;
 
+// From the sending of a heartbeat over the stream to its answer, with a packet lost and a slow disk on the way.
+constexpr absl::Duration kRepairTime = absl::Seconds(2);
+
 // An agent that is woken so much too late was stopped, and maybe its processes with it (a paused VM, a frozen cgroup).
 constexpr absl::Duration kAsleep = absl::Seconds(2);
 
@@ -65,9 +68,18 @@ void AgentCore::Impl::OnEvent(const MessageReceived& event) {
   // Nothing else is for an agent that was not welcomed, and a leader of an older term has no say.
   if (!connector_.IsOpen() || event.message.term() < term_) return;
   term_ = event.message.term();
-  if (event.message.has_acknowledgement()) OnAcknowledgement(event.message.acknowledgement());
+  if (event.message.has_acknowledgement()) {
+    heartbeat_path_.StreamAnswered(event.message.acknowledgement().heartbeat_seq());
+    OnAcknowledgement(event.message.acknowledgement());
+  }
   if (event.message.has_desired()) OnDesired(event.message.desired());
   if (event.message.has_stack_query()) OnStackQuery(event.message.stack_query());
+}
+
+void AgentCore::Impl::OnEvent(const HeartbeatAnswered& event) {
+  if (event.connect_seq != connector_.connect_seq() || !connector_.IsOpen()) return;
+  heartbeat_path_.DatagramAnswered(event.acknowledgement.heartbeat_seq());
+  OnAcknowledgement(event.acknowledgement);
 }
 
 void AgentCore::Impl::OnEvent(const DialWaits& event) { connector_.OnDialWaits(event.connect_seq, now_, effects_); }
@@ -262,12 +274,28 @@ v1::Join AgentCore::Impl::MakeJoin(uint64_t connect_seq) const {
 
 void AgentCore::Impl::SendDueReport() {
   if (!connector_.IsOpen() || !reporter_.IsDue(now_)) return;
-  v1::AgentMessage message;
-  *message.mutable_report() = reporter_.MakeReport(now_);
-  progress_.Fill(*message.mutable_report(), now_);
-  if (fence_at_)
-    message.mutable_report()->set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_timeout_)));
-  SendToScheduler(std::move(message));
+  const auto armed_fence_ms = fence_at_ ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_timeout_)) : 0;
+  const bool has_news = !reporter_.IsAllAcknowledged() || !progress_.empty();
+  // That a datagram was lost shows when the next one is due: the fence must not fall before that one's answer.
+  const bool must_arrive = fence_at_ && *fence_at_ < now_ + heartbeat_interval_ + kRepairTime;
+  const HeartbeatPath::Way way = has_news || must_arrive ? HeartbeatPath::Way::kStream : heartbeat_path_.Choose(now_);
+  if (heartbeat_path_.is_dead() && !std::exchange(was_told_of_dead_path_, true)) {
+    Emit(SayNoDatagrams(options_.scheduler));
+  }
+  if (way != HeartbeatPath::Way::kDatagram) {
+    v1::AgentMessage message;
+    *message.mutable_report() = reporter_.MakeReport(now_);
+    progress_.Fill(*message.mutable_report(), now_);
+    message.mutable_report()->set_armed_fence_ms(armed_fence_ms);
+    heartbeat_path_.StreamSent(message.report().heartbeat_seq());
+    SendToScheduler(std::move(message));
+  }
+  // Last: the scheduler would take it for a late one if it came after a higher number.
+  if (way != HeartbeatPath::Way::kStream) {
+    const SendHeartbeat heartbeat{connector_.connect_seq(), reporter_.CountHeartbeat(now_), armed_fence_ms};
+    heartbeat_path_.DatagramSent(heartbeat.heartbeat_seq);
+    Emit(heartbeat);
+  }
 }
 
 void AgentCore::Impl::SendToScheduler(v1::AgentMessage message) {

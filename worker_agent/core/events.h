@@ -25,6 +25,12 @@ struct MessageReceived {
   v1::SchedulerMessage message;
 };
 
+// The answer to a SendHeartbeat, by datagram.
+struct HeartbeatAnswered {
+  uint64_t connect_seq = 0;
+  v1::Acknowledgement acknowledgement;
+};
+
 // The kernel has connected this dial, but the scheduler has not taken it yet, or only now: it has others before it.
 // Comes again while that lasts.
 struct DialWaits {
@@ -93,9 +99,9 @@ struct TlsChanged {
 
 struct Tick {};
 
-using Event =
-    std::variant<Begin, MessageReceived, DialWaits, StreamBroken, PeersFetched, ProcessHasStarted, ProcessHasEnded,
-                 FenceHasFallen, KeeperDied, EndSignal, LaunchFailed, ProgressMade, StacksGathered, TlsChanged, Tick>;
+using Event = std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits, StreamBroken, PeersFetched,
+                           ProcessHasStarted, ProcessHasEnded, FenceHasFallen, KeeperDied, EndSignal, LaunchFailed,
+                           ProgressMade, StacksGathered, TlsChanged, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 
@@ -109,6 +115,13 @@ struct Dial {
 struct Send {
   uint64_t connect_seq = 0;
   v1::AgentMessage message;
+};
+
+// A heartbeat without news, by datagram: see v1::DatagramOffer. It may be lost.
+struct SendHeartbeat {
+  uint64_t connect_seq = 0;
+  uint64_t heartbeat_seq = 0;
+  uint32_t armed_fence_ms = 0;
 };
 
 struct HangUp {
@@ -176,8 +189,8 @@ struct Finish {
   v1::Outcome outcome;
 };
 
-using Effect = std::variant<Dial, Send, HangUp, FetchPeers, Launch, StopProcesses, KillProcesses, PrintAssignment,
-                            SetFence, SetFarewell, GatherStacks, Say, Finish>;
+using Effect = std::variant<Dial, Send, SendHeartbeat, HangUp, FetchPeers, Launch, StopProcesses, KillProcesses,
+                            PrintAssignment, SetFence, SetFarewell, GatherStacks, Say, Finish>;
 using Effects = std::vector<Effect>;
 
 }  // namespace muster::agent

@@ -13,6 +13,7 @@
 #include "worker_agent/core/agent_core.h"
 #include "worker_agent/core/connector.h"
 #include "worker_agent/core/events.h"
+#include "worker_agent/core/heartbeat_path.h"
 #include "worker_agent/core/processes.h"
 #include "worker_agent/core/progress.h"
 #include "worker_agent/core/reporter.h"
@@ -66,6 +67,7 @@ class AgentCore::Impl {
   // agent_core.cc
   void OnEvent(const Begin& event);
   void OnEvent(const MessageReceived& event);
+  void OnEvent(const HeartbeatAnswered& event);
   void OnEvent(const DialWaits& event);
   void OnEvent(const StreamBroken& event);
   void OnEvent(const PeersFetched& event);
@@ -147,6 +149,7 @@ class AgentCore::Impl {
   Connector connector_;
   Jitter jitter_;
   Reporter reporter_;
+  HeartbeatPath heartbeat_path_;
   Processes processes_;
   Progress progress_;
   bool is_finished_ = false;
@@ -159,7 +162,8 @@ class AgentCore::Impl {
   absl::Duration heartbeat_interval_ = absl::Seconds(2);
   absl::Duration fence_timeout_ = absl::ZeroDuration();  // 0: not armed
   std::optional<MonotonicTime> fence_at_;
-  MonotonicTime heard_at_;  // when the last thing was sent that the scheduler has answered
+  MonotonicTime heard_at_;     // when the last thing was sent that the scheduler has answered
+  uint64_t answered_seq_ = 0;  // the latest heartbeat that the scheduler has answered
   v1::DesiredState desired_;
 
   Peers peers_;
@@ -172,6 +176,7 @@ class AgentCore::Impl {
   std::optional<MonotonicTime> stopping_since_;
   bool was_killed_ = false;
   bool was_fence_too_short_ = false;
+  bool was_told_of_dead_path_ = false;
   std::optional<Ending> ending_;
   int end_signal_ = 0;
 };

@@ -89,6 +89,12 @@ Say SayJoined(const v1::Welcome& welcome) {
   return {Severity::kInfo, text};
 }
 
+Say SayNoDatagrams(const std::string& scheduler) {
+  return {Severity::kInfo,
+          absl::StrCat("heartbeats go over the connection, which costs both ends more: UDP to the same port of ",
+                       scheduler, " gets no answer (a firewall?)")};
+}
+
 Say SayRound(const v1::DesiredState& desired, const std::vector<uint32_t>& slots) {
   const v1::Assignment& assignment = desired.assignment();
   const bool is_server = assignment.role() == v1::ROLE_SERVER;

@@ -23,6 +23,7 @@ Say SayNotRelieved(const std::string& scheduler, const std::string& reason);
 // After a welcome: the scheduler does not take this node any more.
 Say SayUnwelcome(const std::string& scheduler, const std::string& reason, absl::Duration patience);
 Say SayJoined(const v1::Welcome& welcome);
+Say SayNoDatagrams(const std::string& scheduler);
 Say SayRound(const v1::DesiredState& desired, const std::vector<uint32_t>& slots);
 Say SayProgress(const v1::WaitStatus& waiting);
 

@@ -22,6 +22,7 @@ class Progress {
   // Time that is not held against anybody: this agent did not run, and maybe neither did its processes.
   void Excuse(absl::Duration time);
 
+  bool empty() const { return last_.empty(); }
   // Into a report; at most kMaxSlotsPerNode entries of kMaxBytesPerSlot.
   void Fill(v1::Report& report, MonotonicTime now) const;
   static constexpr size_t kMaxBytesPerSlot = 40;

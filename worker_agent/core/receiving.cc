@@ -56,6 +56,7 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   reporter_.Acknowledge(welcome.events_through());
   // The first heartbeat comes somewhere within the interval, so that agents that joined at once don't stay in step.
   reporter_.StreamOpened(now_, heartbeat_interval_, heartbeat_interval_ * jitter_.Factor(0.25, 1));
+  heartbeat_path_.StreamOpened(now_, welcome.has_datagrams(), jitter_);
   fence_timeout_ = absl::Milliseconds(welcome.fence_timeout_ms());
   heard_at_ = std::max(heard_at_, connector_.dialed_at());
   if (fence_timeout_ > absl::ZeroDuration()) {
@@ -165,6 +166,9 @@ void AgentCore::Impl::OnClusterChanged(const v1::Refusal& refusal) {
 
 void AgentCore::Impl::OnAcknowledgement(const v1::Acknowledgement& acknowledgement) {
   reporter_.Acknowledge(acknowledgement.events_through());
+  // Datagrams and the stream may overtake each other: what was said before says nothing now.
+  if (acknowledgement.heartbeat_seq() < answered_seq_) return;
+  answered_seq_ = acknowledgement.heartbeat_seq();
   heartbeat_interval_ = HeartbeatInterval(acknowledgement.heartbeat_interval_ms(), heartbeat_interval_);
   reporter_.SetInterval(heartbeat_interval_);
   const std::optional<MonotonicTime> sent_at = reporter_.TakeSentAt(acknowledgement.heartbeat_seq());

@@ -79,7 +79,7 @@ MonotonicTime Reporter::NextDeadline() const { return is_open_ ? heartbeat_at_ :
 
 v1::Report Reporter::MakeReport(MonotonicTime now) {
   v1::Report report;
-  report.set_heartbeat_seq(++heartbeat_seq_);
+  report.set_heartbeat_seq(CountHeartbeat(now));
   const size_t window = Window();
   for (size_t i = 0; i < window; ++i) {
     v1::NodeEvent& event = *report.add_events();
@@ -87,10 +87,14 @@ v1::Report Reporter::MakeReport(MonotonicTime now) {
     event.set_age_ms(std::max<int64_t>(0, absl::ToInt64Milliseconds(now - pending_[i].happened)));
     sent_through_ = std::max(sent_through_, event.number());
   }
-  sent_.push_back({heartbeat_seq_, now});
+  return report;
+}
+
+uint64_t Reporter::CountHeartbeat(MonotonicTime now) {
+  sent_.push_back({++heartbeat_seq_, now});
   if (sent_.size() > kMaxUnanswered) sent_.pop_front();
   heartbeat_at_ = now + interval_;
-  return report;
+  return heartbeat_seq_;
 }
 
 std::optional<MonotonicTime> Reporter::TakeSentAt(uint64_t heartbeat_seq) {

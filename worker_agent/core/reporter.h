@@ -31,6 +31,8 @@ class Reporter {
   MonotonicTime NextDeadline() const;
   // The next report; it counts as sent at `now`.
   v1::Report MakeReport(MonotonicTime now);
+  // The number of a heartbeat without events, sent at `now`.
+  uint64_t CountHeartbeat(MonotonicTime now);
 
   // When the report with this number was sent, if it was one of the last ones; forgets the older ones.
   std::optional<MonotonicTime> TakeSentAt(uint64_t heartbeat_seq);

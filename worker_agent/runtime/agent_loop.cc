@@ -89,10 +89,18 @@ void AgentLoop::Wait() {
       left >= absl::Milliseconds(kLongestPollMs)
           ? kLongestPollMs
           : std::max(0, static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1)))));
-  pollfd fds[] = {
-      {is_keeper_lost_ ? -1 : keeper_->fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}, {queue_.fd(), POLLIN, 0}};
+  pollfd fds[] = {{is_keeper_lost_ ? -1 : keeper_->fd(), POLLIN, 0},
+                  {signals_.fd(), POLLIN, 0},
+                  {queue_.fd(), POLLIN, 0},
+                  {heartbeats_.socket == nullptr ? -1 : heartbeats_.socket->fd(), POLLIN, 0}};
   poll(fds, std::size(fds), timeout_ms);
-  TakeProgress();  // first: what is reported next shall not be older than need be
+  // First: an answer that waits here is not missing, and what is reported next shall not be older than need be.
+  if (fds[3].revents != 0) {
+    for (v1::Acknowledgement& answer : heartbeats_.socket->TakeAnswers()) {
+      pending_.push_back(HeartbeatAnswered{heartbeats_.connect_seq, std::move(answer)});
+    }
+  }
+  TakeProgress();
   const bool is_poll_due = clock_.Read().monotonic >= keeper_polled_at_ + Keeper::kPollInterval;
   if (fds[0].revents != 0 || (is_poll_due && !is_keeper_lost_)) TakeKeeperEvents();
   if (fds[1].revents != 0) TakeSignals();
@@ -215,10 +223,17 @@ void AgentLoop::On(const KeeperSilent&) {
 void AgentLoop::On(const KeeperAnswers&) { Log(LogLevel::kInfo, "the keeper answers again"); }
 
 void AgentLoop::Do(const Dial& effect) {
-  if (!effect.is_relief) store_.SetChannel(nullptr);
+  if (!effect.is_relief) {
+    store_.SetChannel(nullptr);
+    heartbeats_ = {};
+  }
   session_.Dial(effect.connect_seq, effect.is_relief);
 }
 void AgentLoop::Do(const Send& effect) { session_.Send(effect.connect_seq, effect.message); }
+void AgentLoop::Do(const SendHeartbeat& effect) {
+  heartbeats_ = {effect.connect_seq, session_.heartbeat_socket(effect.connect_seq)};
+  if (heartbeats_.socket != nullptr) heartbeats_.socket->Send(effect.heartbeat_seq, effect.armed_fence_ms);
+}
 void AgentLoop::Do(const HangUp& effect) {
   session_.HangUp(effect.connect_seq);
   store_.SetChannel(session_.channel());

@@ -82,6 +82,7 @@ class AgentLoop {
 
   void Do(const Dial& effect);
   void Do(const Send& effect);
+  void Do(const SendHeartbeat& effect);
   void Do(const HangUp& effect);
   void Do(const FetchPeers& effect);
   void Do(const Launch& effect);
@@ -103,6 +104,10 @@ class AgentLoop {
   AgentCore core_;
   std::unique_ptr<Keeper> keeper_;
   Session session_;
+  struct {
+    uint64_t connect_seq = 0;
+    std::shared_ptr<HeartbeatSocket> socket;  // null: none
+  } heartbeats_;                              // by datagram, the last one that was sent
   AgentStore store_;
   std::vector<RoundListener*> round_listeners_;
   uint64_t round_run_ = 0;  // of the round that the store and the listeners are in …

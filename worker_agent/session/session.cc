@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/connection_error.h"
 #include "common/grpc_deadline.h"
+#include "common/grpc_peer.h"
 #include "common/mutex.h"
 #include "worker_agent/launch/sha256.h"
 #include "worker_agent/session/channel.h"
@@ -49,7 +50,8 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
     Stream stream;
     // Of its channel; asked also while the handshake is still under way.
     const std::shared_ptr<HandshakeVerdict> verdict = std::make_shared<HandshakeVerdict>();
-    std::shared_ptr<grpc::Channel> channel;  // once it is connected; guarded by mutex_
+    std::shared_ptr<grpc::Channel> channel;             // once it is connected; guarded by mutex_
+    std::shared_ptr<HeartbeatSocket> heartbeat_socket;  // once the scheduler has offered it; guarded by mutex_
   };
 
   Impl(SessionOptions options, std::function<void(Event)> deliver)
@@ -111,6 +113,12 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
     return newest;
   }
 
+  std::shared_ptr<HeartbeatSocket> heartbeat_socket(uint64_t connect_seq) {
+    MutexLock lock(mutex_);
+    const auto found = links_.find(connect_seq);
+    return found == links_.end() ? nullptr : found->second->heartbeat_socket;
+  }
+
   // What was hung up need not end in good order any more.
   void CancelEnding() {
     MutexLock lock(mutex_);
@@ -127,6 +135,17 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
 
  private:
   void ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<Link>& link);
+
+  // One that can't be taken up is no offer.
+  void TakeOffer(Link& link, v1::Welcome& welcome) {
+    if (!welcome.has_datagrams()) return;
+    const std::optional<GrpcPeer> scheduler = ParseGrpcPeer(link.stream.peer());
+    std::shared_ptr<HeartbeatSocket> socket =
+        scheduler ? HeartbeatSocket::Open(*scheduler, welcome.datagrams()) : nullptr;
+    if (socket == nullptr) return welcome.clear_datagrams();
+    MutexLock lock(mutex_);
+    link.heartbeat_socket = std::move(socket);
+  }
 
   std::shared_ptr<Link> Find(uint64_t connect_seq) {
     MutexLock lock(mutex_);
@@ -187,6 +206,7 @@ void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<L
   bool was_answered = false;
   const grpc::Status status = link->stream.Run(*channel, [&](v1::SchedulerMessage message) {
     was_answered = true;
+    if (message.has_welcome()) TakeOffer(*link, *message.mutable_welcome());
     if (IsPresent(connect_seq)) Deliver(MessageReceived{connect_seq, std::move(message)});
   });
   const TlsRefusal refusal = connect.verdict->refusal();
@@ -243,6 +263,10 @@ void Session::FetchPeers(const std::string& job_id, const agent::FetchPeers& req
 }
 
 std::shared_ptr<grpc::Channel> Session::channel() const { return impl_->channel(); }
+
+std::shared_ptr<HeartbeatSocket> Session::heartbeat_socket(uint64_t connect_seq) const {
+  return impl_->heartbeat_socket(connect_seq);
+}
 
 void Session::CheckPeer() { impl_->CheckPeer(); }
 

@@ -16,6 +16,7 @@
 
 #include "absl/time/time.h"
 #include "worker_agent/core/events.h"
+#include "worker_agent/session/heartbeat_socket.h"
 #include "worker_agent/session/security.h"
 
 namespace grpc {
@@ -50,6 +51,8 @@ class Session {
   void Send(uint64_t connect_seq, v1::AgentMessage message);
   // Ends the stream of that dial (0: all that are open) after what was sent before.
   void HangUp(uint64_t connect_seq = 0);
+  // For heartbeats by datagram beside the stream of that dial; null if there is none.
+  std::shared_ptr<HeartbeatSocket> heartbeat_socket(uint64_t connect_seq) const;
   // Over the connection that the request names; UNAVAILABLE without it, DATA_LOSS when the digest does not fit.
   void FetchPeers(const std::string& job_id, const agent::FetchPeers& request);
 

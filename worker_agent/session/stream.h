@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "common/mutex.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
@@ -20,6 +21,9 @@ class Stream {
   // Opens the stream, reads until it is over, returns how it ended. Once, in a thread of its own.
   grpc::Status Run(const std::shared_ptr<grpc::Channel>& channel,
                    const std::function<void(v1::SchedulerMessage)>& on_message);
+
+  // The scheduler's address and port, in gRPC's form. By the thread that runs it, once something was read.
+  std::string peer() const { return context_.peer(); }
 
   // The others may be called from any thread, also before Run, and don't block.
   void Send(v1::AgentMessage message);

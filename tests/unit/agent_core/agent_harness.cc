@@ -66,6 +66,10 @@ struct Printer {
   std::string operator()(const Send& e) const {
     return absl::StrCat("send ", e.connect_seq, ": ", MessageText(e.message));
   }
+  std::string operator()(const SendHeartbeat& e) const {
+    return absl::StrCat("datagram ", e.connect_seq, ": ", e.heartbeat_seq,
+                        e.armed_fence_ms == 0 ? "" : absl::StrCat(", armed with ", e.armed_fence_ms, "ms"));
+  }
   std::string operator()(const HangUp& e) const {
     return e.connect_seq == 0 ? "hang up" : absl::StrCat("hang up ", e.connect_seq);
   }
@@ -151,6 +155,16 @@ std::string AgentHarness::Receive(v1::SchedulerMessage message) {
 std::string AgentHarness::Break(const std::string& reason) { return Do(StreamBroken{connect_seq_, reason}); }
 
 std::string AgentHarness::Welcome(bool is_resumed, uint64_t events_through, absl::Duration fence) {
+  return Receive(WelcomeMessage(is_resumed, events_through, fence));
+}
+
+std::string AgentHarness::WelcomeWithDatagrams(absl::Duration fence) {
+  v1::SchedulerMessage message = WelcomeMessage(false, 0, fence);
+  message.mutable_welcome()->mutable_datagrams()->set_stream(1);
+  return Receive(std::move(message));
+}
+
+v1::SchedulerMessage AgentHarness::WelcomeMessage(bool is_resumed, uint64_t events_through, absl::Duration fence) {
   v1::SchedulerMessage message;
   v1::Welcome& welcome = *message.mutable_welcome();
   welcome.set_cluster_id("c");
@@ -161,7 +175,7 @@ std::string AgentHarness::Welcome(bool is_resumed, uint64_t events_through, absl
   welcome.set_heartbeat_interval_ms(2000);
   welcome.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(fence)));
   welcome.set_is_resumed(is_resumed);
-  return Receive(std::move(message));
+  return message;
 }
 
 std::string AgentHarness::Refuse(v1::Refusal::Reason reason, const std::string& text, uint32_t retry_after_ms) {
@@ -177,6 +191,13 @@ std::string AgentHarness::Acknowledge(uint64_t events_through) {
   message.mutable_acknowledgement()->set_heartbeat_seq(heartbeat_seq_);
   message.mutable_acknowledgement()->set_events_through(events_through);
   return Receive(std::move(message));
+}
+
+std::string AgentHarness::AnswerDatagram(uint64_t heartbeat_seq, absl::Duration fence) {
+  v1::Acknowledgement acknowledgement;
+  acknowledgement.set_heartbeat_seq(heartbeat_seq);
+  acknowledgement.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(fence)));
+  return Do(HeartbeatAnswered{connect_seq_, acknowledgement});
 }
 
 std::string AgentHarness::Desire(const v1::DesiredState& desired) {

@@ -28,6 +28,9 @@ class AgentHarness {
   std::string Receive(v1::SchedulerMessage message);
   std::string Break(const std::string& reason);
   std::string Welcome(bool is_resumed = false, uint64_t events_through = 0, absl::Duration fence = {});
+  // With the offer to take heartbeats by datagram.
+  std::string WelcomeWithDatagrams(absl::Duration fence = {});
+  std::string AnswerDatagram(uint64_t heartbeat_seq, absl::Duration fence = {});
   std::string Refuse(v1::Refusal::Reason reason, const std::string& text = "because", uint32_t retry_after_ms = 0);
   std::string Acknowledge(uint64_t events_through);
   std::string Desire(const v1::DesiredState& desired);
@@ -50,6 +53,8 @@ class AgentHarness {
   const Effects& last() const { return last_; }
 
  private:
+  static v1::SchedulerMessage WelcomeMessage(bool is_resumed, uint64_t events_through, absl::Duration fence);
+
   AgentCore core_;
   MonotonicTime now_;
   uint64_t connect_seq_ = 0;

@@ -130,6 +130,11 @@ class ServerTest : public ::testing::Test {
     ASSERT_TRUE(admin.ok()) << admin.status();
     listeners->push_back(*std::move(admin));
     options.listeners = *std::move(listeners);
+    if (has_datagrams_) {
+      auto datagrams = OpenDatagramSockets(BindPlan{{*IpAddress::Parse("127.0.0.1")}, ""}, port_);
+      ASSERT_TRUE(datagrams.ok()) << datagrams.status();
+      options.datagrams = *std::move(datagrams);
+    }
     server_ = std::make_unique<RpcServer>(std::move(options), authorizer_, Clock::System(), counted_,
                                           [](const RunSettled&) {});
     ASSERT_TRUE(server_
@@ -161,6 +166,7 @@ class ServerTest : public ::testing::Test {
   FakeLoop loop_;
   std::string folder_;
   uint16_t port_ = 0;
+  bool has_datagrams_ = false;
   std::unique_ptr<RpcServer> server_;
 };
 

@@ -1,4 +1,5 @@
 // Session streams against a real server.
+#include "tests/unit/rpc/heartbeat_client.h"
 #include "tests/unit/rpc/server_fixture.h"
 
 namespace muster::scheduler {
@@ -58,6 +59,52 @@ TEST_F(SessionTest, ALifeFromJoinToHangUp) {
   EXPECT_TRUE(agent.Finish().ok());
   EXPECT_EQ(loop_.CountOf<StreamClosed>(), 1u);
   EXPECT_TRUE(server_->AwaitNoStreams(absl::Seconds(20)));
+}
+
+std::shared_ptr<v1::SchedulerMessage> AcknowledgementMessage(uint64_t seq) {
+  auto message = std::make_shared<v1::SchedulerMessage>();
+  message->mutable_acknowledgement()->set_heartbeat_seq(seq);
+  return message;
+}
+
+TEST_F(SessionTest, HeartbeatsByDatagramAreAnsweredByDatagram) {
+  has_datagrams_ = true;
+  Restart({});
+  AgentStream agent(TcpChannel());
+  const StreamId stream = Join(agent);
+  sink().OnSend(stream, WelcomeMessage());
+  const v1::SchedulerMessage welcome = agent.Read();
+  ASSERT_TRUE(welcome.welcome().has_datagrams());
+  EXPECT_EQ(welcome.welcome().datagrams().stream(), stream);
+
+  HeartbeatClient sender(welcome.welcome().datagrams(), port_);
+  sender.Send(3);
+  EXPECT_EQ(loop_.Await<HeartbeatReceived>().heartbeat_seq, 3u);
+  sink().OnSend(stream, AcknowledgementMessage(3));
+  EXPECT_EQ(sender.Receive().value_or(AnswerDatagram{}).heartbeat_seq, 3u);
+
+  // Who is waited for is too long for a datagram: that one says it over the stream, too.
+  sender.Send(4);
+  loop_.Await<HeartbeatReceived>(1);
+  auto waiting = AcknowledgementMessage(4);
+  waiting->mutable_acknowledgement()->mutable_waiting()->set_text("7 of 8");
+  sink().OnSend(stream, waiting);
+  EXPECT_EQ(sender.Receive().value_or(AnswerDatagram{}).heartbeat_seq, 4u);
+  EXPECT_EQ(agent.Read().acknowledgement().waiting().text(), "7 of 8") << "and not the answer to 3";
+
+  // What came over the stream is answered there.
+  ASSERT_TRUE(agent.Write(AgentStream::Heartbeat(5)));
+  loop_.Await<ReportReceived>();
+  sink().OnSend(stream, AcknowledgementMessage(5));
+  EXPECT_EQ(agent.Read().acknowledgement().heartbeat_seq(), 5u);
+}
+
+TEST_F(SessionTest, WithoutAPortForThemNoDatagramsAreOffered) {
+  AgentStream agent(TcpChannel());
+  sink().OnSend(Join(agent), WelcomeMessage());
+  const v1::SchedulerMessage welcome = agent.Read();
+  EXPECT_TRUE(welcome.has_welcome());
+  EXPECT_FALSE(welcome.welcome().has_datagrams());
 }
 
 TEST_F(SessionTest, StacksBeyondTheLimitEndTheStream) {

@@ -58,6 +58,7 @@ class Storm {
     const uint32_t dice = Pick(100);
     if (asked_ != 0 && dice < 50) return DrawTraces();
     if (dice < 35) return DrawJoin();
+    if (dice < 37) return DrawHeartbeat();
     if (dice < 70) return DrawReport();
     if (dice < 78) return DrawClose();
     if (dice < 81) return ProbeAnswered{AnyStream(), 1 + Pick(6)};
@@ -212,9 +213,12 @@ class Storm {
     return event;
   }
 
+  Event DrawHeartbeat() { return HeartbeatReceived{AnyStream(), Pick(100), Chance(80) ? 0 : Pick(100'000)}; }
+
   Event DrawReport() {
     ReportReceived event;
     event.stream = AnyStream();
+    event.report.set_heartbeat_seq(Pick(100));
     event.report.set_is_settled(Chance(20));
     event.report.set_progress_round(Round());
     for (uint32_t i = Chance(40) ? Pick(3) : 0; i > 0; --i) {
@@ -356,7 +360,7 @@ TEST(CoreFuzz, NoEventBreaksAnything) {
   std::signal(SIGABRT, TellSeed);
   std::map<std::string, int> seen;
   const char* wanted = std::getenv("MUSTER_FUZZ_SEEDS");  // more than usual
-  const unsigned seeds = wanted == nullptr ? 1000 : static_cast<unsigned>(std::atoi(wanted));
+  const unsigned seeds = wanted == nullptr ? 3000 : static_cast<unsigned>(std::atoi(wanted));
   const char* only = std::getenv("MUSTER_FUZZ_SEED");  // one, and its records are printed
   const unsigned first = only == nullptr ? 1 : static_cast<unsigned>(std::atoi(only));
   for (unsigned seed = first; seed < first + (only == nullptr ? seeds : 1); ++seed) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -335,6 +336,85 @@ TEST(Session, ANameWithBothFamiliesFindsTheOneThatListens) {
     session.Send(1, JoinMessage(1));
     EXPECT_TRUE(inbox.Next<MessageReceived>().has_value()) << address.ToString();
   }
+}
+
+// Offers datagrams with each welcome.
+FakeScheduler::OnMessage Offering(const std::string& key) {
+  return
+      [key](const v1::AgentMessage& message, grpc::ServerReaderWriter<v1::SchedulerMessage, v1::AgentMessage>& stream) {
+        v1::SchedulerMessage answer;
+        if (!message.has_join()) return BeFriendly(message, stream);
+        v1::DatagramOffer& offer = *answer.mutable_welcome()->mutable_datagrams();
+        offer.set_stream(9);
+        offer.set_key(key);
+        return stream.Write(answer);
+      };
+}
+
+TEST(Session, AnOfferOpensTheWayForHeartbeats) {
+  const DatagramKey key = NewDatagramKey();
+  FakeScheduler scheduler("127.0.0.1", Offering(std::string(key.begin(), key.end())));
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(scheduler.port());
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  Inbox inbox;
+  Session session(Towards("127.0.0.1", scheduler.port()), inbox.Deliver());
+  session.Dial(1);
+  session.Send(1, JoinMessage(1));
+  const auto welcome = inbox.Next<MessageReceived>();
+  ASSERT_TRUE(welcome);
+  EXPECT_TRUE(welcome->message.welcome().has_datagrams());
+  const auto heartbeats = session.heartbeat_socket(1);
+  ASSERT_NE(heartbeats, nullptr);
+  EXPECT_EQ(session.heartbeat_socket(2), nullptr);
+
+  heartbeats->Send(5, 30'000);
+  char bytes[64];
+  sockaddr_in agent{};
+  socklen_t length = sizeof(agent);
+  const ssize_t size = recvfrom(fd, bytes, sizeof(bytes), 0, reinterpret_cast<sockaddr*>(&agent), &length);
+  DatagramSeal seal;
+  const auto heartbeat = seal.OpenHeartbeat({bytes, static_cast<size_t>(size)}, key);
+  ASSERT_TRUE(heartbeat);
+  EXPECT_EQ(heartbeat->stream, 9u);
+  EXPECT_EQ(heartbeat->heartbeat_seq, 5u);
+  EXPECT_EQ(heartbeat->armed_fence_ms, 30'000u);
+
+  const auto answer = [&](const AnswerDatagram& datagram, const DatagramKey& sealed_with) {
+    const auto sealed = seal.Seal(datagram, sealed_with);
+    sendto(fd, sealed.data(), sealed.size(), 0, reinterpret_cast<sockaddr*>(&agent), length);
+  };
+  answer({9, 5, 0, 0, 0}, NewDatagramKey());
+  answer({8, 5, 0, 0, 0}, key);
+  answer({9, 5, 3, 60'000, 2'000}, key);
+  pollfd readable = {heartbeats->fd(), POLLIN, 0};
+  std::vector<v1::Acknowledgement> answers;
+  while (answers.empty() && poll(&readable, 1, 20'000) == 1) answers = heartbeats->TakeAnswers();
+  ASSERT_EQ(answers.size(), 1u) << "only what the scheduler has sealed, for this stream";
+  EXPECT_EQ(answers[0].heartbeat_seq(), 5u);
+  EXPECT_EQ(answers[0].events_through(), 3u);
+  EXPECT_EQ(answers[0].fence_timeout_ms(), 60'000u);
+  EXPECT_EQ(answers[0].heartbeat_interval_ms(), 2'000u);
+  close(fd);
+  // Nobody listens any more: that is no more than silence.
+  heartbeats->Send(6, 0);
+  heartbeats->Send(7, 0);
+  EXPECT_TRUE(heartbeats->TakeAnswers().empty());
+}
+
+TEST(Session, AnOfferThatMakesNoSenseIsNone) {
+  FakeScheduler scheduler("127.0.0.1", Offering("too short"));
+  Inbox inbox;
+  Session session(Towards("127.0.0.1", scheduler.port()), inbox.Deliver());
+  session.Dial(1);
+  session.Send(1, JoinMessage(1));
+  const auto welcome = inbox.Next<MessageReceived>();
+  ASSERT_TRUE(welcome);
+  EXPECT_FALSE(welcome->message.welcome().has_datagrams());
+  EXPECT_EQ(session.heartbeat_socket(1), nullptr);
 }
 
 TEST(Session, PeersAreCheckedAgainstTheirDigest) {

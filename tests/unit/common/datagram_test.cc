@@ -1,0 +1,83 @@
+#include "common/heartbeat/datagram.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/escaping.h"
+
+namespace muster {
+namespace {
+
+template <size_t n>
+std::string Text(const std::array<char, n>& bytes) {
+  return {bytes.data(), bytes.size()};
+}
+
+class DatagramTest : public ::testing::Test {
+ protected:
+  const DatagramKey key_ = NewDatagramKey();
+  DatagramSeal seal_;
+  const std::string heartbeat_ = Text(seal_.Seal(HeartbeatDatagram{0x0102030405060708, 77, 30'000}, key_));
+  const std::string answer_ = Text(seal_.Seal(AnswerDatagram{9, 77, 1ull << 40, 45'000, 5'000}, key_));
+};
+
+TEST_F(DatagramTest, WhatWasSealedComesOut) {
+  const auto heartbeat = seal_.OpenHeartbeat(heartbeat_, key_);
+  ASSERT_TRUE(heartbeat);
+  EXPECT_EQ(heartbeat->stream, 0x0102030405060708u);
+  EXPECT_EQ(heartbeat->heartbeat_seq, 77u);
+  EXPECT_EQ(heartbeat->armed_fence_ms, 30'000u);
+  const auto answer = seal_.OpenAnswer(answer_, key_);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->stream, 9u);
+  EXPECT_EQ(answer->heartbeat_seq, 77u);
+  EXPECT_EQ(answer->events_through, 1ull << 40);
+  EXPECT_EQ(answer->fence_timeout_ms, 45'000u);
+  EXPECT_EQ(answer->heartbeat_interval_ms, 5'000u);
+}
+
+TEST_F(DatagramTest, TheBytesAreThoseOfTheDocument) {
+  EXPECT_EQ(heartbeat_.substr(0, 20), std::string("MH\x01\x01"
+                                                  "\x01\x02\x03\x04\x05\x06\x07\x08"
+                                                  "\0\0\0\0\0\0\0\x4d",
+                                                  20));
+  // With Python's cryptography, head = b"MH\1\1": AESGCM(bytes(32)).encrypt(head + struct.pack(">Q", 2),
+  // struct.pack(">I", 3), head + struct.pack(">QQ", 1, 2)).hex()
+  EXPECT_EQ(absl::BytesToHexString(Text(seal_.Seal(HeartbeatDatagram{1, 2, 3}, DatagramKey{})).substr(20)),
+            "3565bce0b5e2b9d3fbbdc421be1a777627f71e49");
+}
+
+TEST_F(DatagramTest, TheStreamIsKnownBeforeTheKeyIs) {
+  EXPECT_EQ(StreamOfDatagram(heartbeat_), 0x0102030405060708u);
+  EXPECT_EQ(StreamOfDatagram(answer_), 9u);
+  EXPECT_EQ(StreamOfDatagram(""), 0u);
+  EXPECT_EQ(StreamOfDatagram(heartbeat_.substr(1)), 0u);
+  EXPECT_EQ(StreamOfDatagram(heartbeat_ + "x"), 0u);
+}
+
+TEST_F(DatagramTest, NothingElseOpens) {
+  for (size_t bit = 0; bit < heartbeat_.size() * 8; ++bit) {
+    std::string changed = heartbeat_;
+    changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
+    EXPECT_FALSE(seal_.OpenHeartbeat(changed, key_)) << "bit " << bit;
+  }
+  for (size_t bit = 0; bit < answer_.size() * 8; ++bit) {
+    std::string changed = answer_;
+    changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
+    EXPECT_FALSE(seal_.OpenAnswer(changed, key_)) << "bit " << bit;
+  }
+  for (size_t size = 0; size < heartbeat_.size(); ++size) {
+    EXPECT_FALSE(seal_.OpenHeartbeat(heartbeat_.substr(0, size), key_)) << size << " bytes";
+  }
+  EXPECT_FALSE(seal_.OpenHeartbeat(heartbeat_ + '\0', key_));
+  EXPECT_FALSE(seal_.OpenHeartbeat(heartbeat_, NewDatagramKey())) << "another stream's key";
+}
+
+TEST_F(DatagramTest, OneDirectionIsNotTheOther) {
+  EXPECT_FALSE(seal_.OpenAnswer(heartbeat_, key_));
+  EXPECT_FALSE(seal_.OpenHeartbeat(answer_, key_));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,60 @@
+// An agent's end of its heartbeats by datagram, with every freedom to do it wrong.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "common/heartbeat/datagram.h"
+#include "common/net.h"
+#include "muster/v1/rendezvous.pb.h"
+
+namespace muster::scheduler {
+
+class HeartbeatClient {
+ public:
+  HeartbeatClient(const v1::DatagramOffer& offer, uint16_t port, const std::string& address = "127.0.0.1")
+      : stream_(offer.stream()), fd_(OpenDatagramsTowards(*IpAddress::Parse(address), port)) {
+    EXPECT_EQ(offer.key().size(), key_.size());
+    std::copy_n(offer.key().begin(), std::min(offer.key().size(), key_.size()), key_.begin());
+  }
+
+  std::string Sealed(uint64_t heartbeat_seq, uint32_t armed_fence_ms = 0) {
+    const auto bytes = seal_.Seal(HeartbeatDatagram{stream_, heartbeat_seq, armed_fence_ms}, key_);
+    return {bytes.data(), bytes.size()};
+  }
+  void Send(uint64_t heartbeat_seq, uint32_t armed_fence_ms = 0) { SendBytes(Sealed(heartbeat_seq, armed_fence_ms)); }
+  void SendBytes(const std::string& bytes) {
+    pollfd writable = {fd_.get(), POLLOUT, 0};
+    poll(&writable, 1, kPatienceMs);
+    EXPECT_EQ(send(fd_.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  }
+
+  // The next one, if it comes in time and opens.
+  std::optional<AnswerDatagram> Receive() {
+    if (!IsReadableWithin(kPatienceMs)) return std::nullopt;
+    char bytes[128];
+    const ssize_t size = recv(fd_.get(), bytes, sizeof(bytes), 0);
+    return size < 0 ? std::nullopt : seal_.OpenAnswer({bytes, static_cast<size_t>(size)}, key_);
+  }
+  bool HasAnswer() { return IsReadableWithin(0); }
+
+ private:
+  bool IsReadableWithin(int ms) {
+    pollfd readable = {fd_.get(), POLLIN, 0};
+    return poll(&readable, 1, ms) == 1;
+  }
+
+  static constexpr int kPatienceMs = 20'000;
+
+  const uint64_t stream_;
+  const muster::UniqueFd fd_;
+  DatagramKey key_{};
+  DatagramSeal seal_;
+};
+
+}  // namespace muster::scheduler

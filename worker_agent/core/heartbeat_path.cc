@@ -1,0 +1,47 @@
+#include "worker_agent/core/heartbeat_path.h"
+
+#include <utility>
+
+namespace muster::agent {
+namespace {
+
+// A scheduler that is slow for a moment shall not be asked in the most expensive way by all of its agents.
+constexpr int kStreamPatience = 3;  // heartbeats
+
+}  // namespace
+
+void HeartbeatPath::StreamOpened(MonotonicTime now, bool is_offered, Jitter& jitter) {
+  *this = HeartbeatPath();
+  is_offered_ = is_offered;
+  // Agents that joined at once don't stay in step.
+  if (is_offered) stream_at_ = now + kStreamEvery * jitter.Factor(0, 1);
+}
+
+HeartbeatPath::Way HeartbeatPath::Choose(MonotonicTime now) {
+  if (!is_offered_) return Way::kStream;
+  if (std::exchange(awaited_, 0) != 0 && ++failures_ >= kTries) try_at_ = now + kTryEvery;
+  const bool is_stream_silent = stream_awaited_ != 0 && ++stream_silence_ > kStreamPatience;
+  const bool is_proven = was_answered_ && failures_ == 0;
+  if (is_proven && !is_stream_silent && now < stream_at_) return Way::kDatagram;
+  stream_at_ = now + kStreamEvery;
+  return is_proven || is_stream_silent || now < try_at_ ? Way::kStream : Way::kBoth;
+}
+
+void HeartbeatPath::StreamSent(uint64_t heartbeat_seq) {
+  if (stream_awaited_ != 0) return;
+  stream_awaited_ = heartbeat_seq;
+  stream_silence_ = 0;
+}
+
+void HeartbeatPath::DatagramAnswered(uint64_t heartbeat_seq) {
+  if (heartbeat_seq == awaited_) awaited_ = 0;
+  was_answered_ = true;
+  failures_ = 0;
+  try_at_ = {};
+}
+
+void HeartbeatPath::StreamAnswered(uint64_t heartbeat_seq) {
+  if (heartbeat_seq >= stream_awaited_) stream_awaited_ = 0;
+}
+
+}  // namespace muster::agent

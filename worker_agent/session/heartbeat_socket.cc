@@ -1,0 +1,52 @@
+#include "worker_agent/session/heartbeat_socket.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "common/net.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr int kMostAtOnce = 64;  // a stranger who floods the port may not keep the loop
+
+}  // namespace
+
+std::shared_ptr<HeartbeatSocket> HeartbeatSocket::Open(const GrpcPeer& scheduler, const v1::DatagramOffer& offer) {
+  DatagramKey key;
+  if (offer.stream() == 0 || offer.key().size() != key.size()) return nullptr;
+  std::copy(offer.key().begin(), offer.key().end(), key.begin());
+  UniqueFd fd = OpenDatagramsTowards(scheduler.address, scheduler.port);
+  if (fd.get() < 0) return nullptr;
+  return std::shared_ptr<HeartbeatSocket>(new HeartbeatSocket(std::move(fd), offer.stream(), key));
+}
+
+void HeartbeatSocket::Send(uint64_t heartbeat_seq, uint32_t armed_fence_ms) {
+  const auto bytes = seal_.Seal(HeartbeatDatagram{stream_, heartbeat_seq, armed_fence_ms}, key_);
+  send(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+std::vector<v1::Acknowledgement> HeartbeatSocket::TakeAnswers() {
+  std::vector<v1::Acknowledgement> answers;
+  std::array<char, AnswerDatagram::kBytes + 1> bytes;  // a longer one comes cut, but not down to the right size
+  for (int i = 0; i < kMostAtOnce; ++i) {
+    const ssize_t size = recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (size < 0 && errno == ECONNREFUSED) continue;  // what an earlier one met
+    if (size < 0) return answers;
+    const auto answer = seal_.OpenAnswer({bytes.data(), static_cast<size_t>(size)}, key_);
+    if (!answer || answer->stream != stream_) continue;
+    v1::Acknowledgement& acknowledgement = answers.emplace_back();
+    acknowledgement.set_heartbeat_seq(answer->heartbeat_seq);
+    acknowledgement.set_events_through(answer->events_through);
+    acknowledgement.set_fence_timeout_ms(answer->fence_timeout_ms);
+    acknowledgement.set_heartbeat_interval_ms(answer->heartbeat_interval_ms);
+  }
+  return answers;
+}
+
+}  // namespace muster::agent

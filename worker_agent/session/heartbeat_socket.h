@@ -1,0 +1,38 @@
+// The agent's end of its heartbeats by datagram, for one stream. Private to worker_agent but for its loop.
+//
+// Made by the thread that reads the stream; used by the agent's loop alone. Nothing here blocks or fails: what can't be
+// sent is lost, and the loop's core takes that for an answer that never came.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "common/grpc_peer.h"
+#include "common/heartbeat/datagram.h"
+#include "common/unique_fd.h"
+#include "muster/v1/rendezvous.pb.h"
+
+namespace muster::agent {
+
+class HeartbeatSocket {
+ public:
+  // Null if the offer makes no sense, or this machine can't send there.
+  static std::shared_ptr<HeartbeatSocket> Open(const GrpcPeer& scheduler, const v1::DatagramOffer& offer);
+
+  int fd() const { return fd_.get(); }  // readable when answers have come
+  void Send(uint64_t heartbeat_seq, uint32_t armed_fence_ms);
+  // What has come since, without what the scheduler has not sealed.
+  std::vector<v1::Acknowledgement> TakeAnswers();
+
+ private:
+  HeartbeatSocket(UniqueFd fd, uint64_t stream, const DatagramKey& key)
+      : fd_(std::move(fd)), stream_(stream), key_(key) {}
+
+  const UniqueFd fd_;
+  const uint64_t stream_;
+  const DatagramKey key_;
+  DatagramSeal seal_;
+};
+
+}  // namespace muster::agent
