@@ -2,7 +2,6 @@
 
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <array>
 
 #include "common/grpc_peer.h"
@@ -23,10 +22,9 @@ bool Datagrams::Join(const v1::DatagramOffer& offer, User& user) {
     if (fd_.get() < 0) return false;
     setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof(kReceiveBuffer));
   }
-  Member member{{}, &user};
-  if (offer.key().size() != member.key.size()) return false;
-  std::copy(offer.key().begin(), offer.key().end(), member.key.begin());
-  members_[offer.stream()] = member;
+  const auto key = DatagramKey::FromBytes(offer.key(), offer.is_secret());
+  if (!key) return false;
+  members_[offer.stream()] = {*key, &user};
   return true;
 }
 

@@ -1,5 +1,6 @@
 #include "common/heartbeat/datagram.h"
 
+#include <openssl/crypto.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -60,9 +61,19 @@ unsigned char* Unsigned(char* bytes) { return reinterpret_cast<unsigned char*>(b
 
 }  // namespace
 
-DatagramKey NewDatagramKey() {
+DatagramKey DatagramKey::New(bool is_secret) {
   DatagramKey key;
-  MUSTER_CHECK(getrandom(key.data(), key.size(), 0) == static_cast<ssize_t>(key.size()), "the kernel gives keys");
+  key.is_secret = is_secret;
+  const ssize_t given = getrandom(key.bytes.data(), key.bytes.size(), 0);
+  MUSTER_CHECK(given == static_cast<ssize_t>(key.bytes.size()), "the kernel gives keys");
+  return key;
+}
+
+std::optional<DatagramKey> DatagramKey::FromBytes(std::string_view bytes, bool is_secret) {
+  DatagramKey key;
+  if (bytes.size() != key.bytes.size()) return std::nullopt;
+  std::copy(bytes.begin(), bytes.end(), key.bytes.begin());
+  key.is_secret = is_secret;
   return key;
 }
 
@@ -75,18 +86,31 @@ uint64_t StreamOfDatagram(std::string_view bytes) {
   return stream;
 }
 
-DatagramSeal::DatagramSeal()
-    : cipher_(EVP_CIPHER_fetch(nullptr, "AES-256-GCM", nullptr)), context_(EVP_CIPHER_CTX_new()) {
+void DatagramSeal::Seal(char* bytes, size_t size, const DatagramKey& key) {
+  if (key.is_secret) return Encrypt(bytes, size, key);
+  std::copy_n(key.bytes.begin(), kTagBytes, bytes + size - kTagBytes);
+}
+
+bool DatagramSeal::Open(char* bytes, size_t size, const DatagramKey& key) {
+  if (key.is_secret) return Decrypt(bytes, size, key);
+  return CRYPTO_memcmp(key.bytes.data(), bytes + size - kTagBytes, kTagBytes) == 0;
+}
+
+void DatagramSeal::Load() {
+  if (context_ != nullptr) return;
+  cipher_.reset(EVP_CIPHER_fetch(nullptr, "AES-256-GCM", nullptr));
+  context_.reset(EVP_CIPHER_CTX_new());
   MUSTER_CHECK(cipher_ != nullptr && context_ != nullptr, "OpenSSL has AES-256-GCM");
 }
 
-void DatagramSeal::Seal(char* bytes, size_t size, const DatagramKey& key) {
+void DatagramSeal::Encrypt(char* bytes, size_t size, const DatagramKey& key) {
+  Load();
   const auto nonce = NonceOf(bytes);
   unsigned char* const secret = Unsigned(bytes + kClearBytes);
   const int secret_size = static_cast<int>(size - kClearBytes - kTagBytes);
   int done = 0;
   const bool is_sealed =
-      EVP_EncryptInit_ex2(context_.get(), cipher_.get(), key.data(), nonce.data(), nullptr) == 1 &&
+      EVP_EncryptInit_ex2(context_.get(), cipher_.get(), key.bytes.data(), nonce.data(), nullptr) == 1 &&
       EVP_EncryptUpdate(context_.get(), nullptr, &done, Unsigned(bytes), kClearBytes) == 1 &&
       EVP_EncryptUpdate(context_.get(), secret, &done, secret, secret_size) == 1 && done == secret_size &&
       EVP_EncryptFinal_ex(context_.get(), secret + done, &done) == 1 &&
@@ -94,12 +118,13 @@ void DatagramSeal::Seal(char* bytes, size_t size, const DatagramKey& key) {
   MUSTER_CHECK(is_sealed, "OpenSSL seals");
 }
 
-bool DatagramSeal::Open(char* bytes, size_t size, const DatagramKey& key) {
+bool DatagramSeal::Decrypt(char* bytes, size_t size, const DatagramKey& key) {
+  Load();
   const auto nonce = NonceOf(bytes);
   unsigned char* const secret = Unsigned(bytes + kClearBytes);
   const int secret_size = static_cast<int>(size - kClearBytes - kTagBytes);
   int done = 0;
-  return EVP_DecryptInit_ex2(context_.get(), cipher_.get(), key.data(), nonce.data(), nullptr) == 1 &&
+  return EVP_DecryptInit_ex2(context_.get(), cipher_.get(), key.bytes.data(), nonce.data(), nullptr) == 1 &&
          EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_SET_TAG, kTagBytes, secret + secret_size) == 1 &&
          EVP_DecryptUpdate(context_.get(), nullptr, &done, Unsigned(bytes), kClearBytes) == 1 &&
          EVP_DecryptUpdate(context_.get(), secret, &done, secret, secret_size) == 1 &&

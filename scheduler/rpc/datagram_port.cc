@@ -85,8 +85,11 @@ class DatagramPort::Batch {
   std::array<mmsghdr, kBatch> headers_;
 };
 
-DatagramPort::DatagramPort(std::vector<UniqueFd> sockets, CountedLog& counted)
-    : sockets_(std::move(sockets)), counted_(counted), stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+DatagramPort::DatagramPort(std::vector<UniqueFd> sockets, bool has_secrets, CountedLog& counted)
+    : sockets_(std::move(sockets)),
+      has_secrets_(has_secrets),
+      counted_(counted),
+      stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   MUSTER_CHECK(!sockets_.empty() && stop_.is_open(), "there is something to listen on");
   for (const UniqueFd& socket : sockets_) {
     setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof(kReceiveBuffer));
@@ -162,14 +165,15 @@ void DatagramPort::NoteApplied(StreamId stream) {
 }
 
 v1::DatagramOffer DatagramPort::Admit(StreamId stream) {
-  const DatagramKey key = NewDatagramKey();
+  const DatagramKey key = DatagramKey::New(has_secrets_);
   {
     MutexLock lock(mutex_);
     guests_[stream].key = key;
   }
   v1::DatagramOffer offer;
   offer.set_stream(stream);
-  offer.set_key(key.data(), key.size());
+  offer.set_key(key.bytes.data(), key.bytes.size());
+  offer.set_is_secret(key.is_secret);
   return offer;
 }
 

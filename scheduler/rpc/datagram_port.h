@@ -28,8 +28,9 @@ class DatagramPort {
   // As Loop::Post.
   using PostHeartbeat = std::function<void(const HeartbeatReceived& heartbeat, std::function<void()> applied)>;
 
-  // `sockets`: of OpenDatagramSockets, at least one. `counted` must outlive the port.
-  DatagramPort(std::vector<UniqueFd> sockets, CountedLog& counted);
+  // `sockets`: of OpenDatagramSockets, at least one. `has_secrets`: agents are told their keys over TLS. `counted` must
+  // outlive the port.
+  DatagramPort(std::vector<UniqueFd> sockets, bool has_secrets, CountedLog& counted);
   ~DatagramPort() { Stop(); }
 
   void Start(PostHeartbeat post);
@@ -73,6 +74,7 @@ class DatagramPort {
   void NoteApplied(StreamId stream);
 
   const std::vector<UniqueFd> sockets_;
+  const bool has_secrets_;
   CountedLog& counted_;
   PostHeartbeat post_;
   UniqueFd stop_;  // readable once the thread shall end

@@ -99,7 +99,7 @@ class RpcServer::Impl {
         store_calls_(services_, options_.max_store_calls, options_.max_store_call_bytes) {
     sink_.SetStoreCalls(&store_calls_);
     if (options_.datagrams.empty()) return;
-    datagrams_ = std::make_unique<DatagramPort>(std::move(options_.datagrams), counted);
+    datagrams_ = std::make_unique<DatagramPort>(std::move(options_.datagrams), options_.tls != nullptr, counted);
     services_.datagrams = datagrams_.get();
   }
 

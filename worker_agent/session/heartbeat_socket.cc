@@ -2,9 +2,9 @@
 
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -18,12 +18,11 @@ constexpr int kMostAtOnce = 64;  // a stranger who floods the port may not keep 
 }  // namespace
 
 std::shared_ptr<HeartbeatSocket> HeartbeatSocket::Open(const GrpcPeer& scheduler, const v1::DatagramOffer& offer) {
-  DatagramKey key;
-  if (offer.stream() == 0 || offer.key().size() != key.size()) return nullptr;
-  std::copy(offer.key().begin(), offer.key().end(), key.begin());
+  const std::optional<DatagramKey> key = DatagramKey::FromBytes(offer.key(), offer.is_secret());
+  if (offer.stream() == 0 || !key) return nullptr;
   UniqueFd fd = OpenDatagramsTowards(scheduler.address, scheduler.port);
   if (fd.get() < 0) return nullptr;
-  return std::shared_ptr<HeartbeatSocket>(new HeartbeatSocket(std::move(fd), offer.stream(), key));
+  return std::shared_ptr<HeartbeatSocket>(new HeartbeatSocket(std::move(fd), offer.stream(), *key));
 }
 
 void HeartbeatSocket::Send(uint64_t heartbeat_seq, uint32_t armed_fence_ms) {

@@ -31,12 +31,13 @@ uint16_t OpenOnAnyPort(const BindPlan& plan, std::vector<UniqueFd>& sockets) {
   return 0;
 }
 
-class DatagramPortTest : public ::testing::Test {
+// With secrets, as with TLS, and without.
+class DatagramPortTest : public ::testing::TestWithParam<bool> {
  protected:
   void Open(const BindPlan& plan = {{*IpAddress::Parse("127.0.0.1")}, ""}) {
     std::vector<UniqueFd> sockets;
     ASSERT_NO_FATAL_FAILURE(number_ = OpenOnAnyPort(plan, sockets));
-    port_.emplace(std::move(sockets), counted_);
+    port_.emplace(std::move(sockets), GetParam(), counted_);
     port_->Start([this](const HeartbeatReceived& heartbeat, std::function<void()> applied) {
       MutexLock lock(mutex_);
       posted_.push_back(heartbeat);
@@ -76,7 +77,7 @@ class DatagramPortTest : public ::testing::Test {
   std::optional<DatagramPort> port_;  // the last: its thread calls back
 };
 
-TEST_F(DatagramPortTest, AHeartbeatAndItsAnswer) {
+TEST_P(DatagramPortTest, AHeartbeatAndItsAnswer) {
   Open();
   const v1::DatagramOffer offer = port_->Admit(5);
   HeartbeatClient client(offer, number_);
@@ -85,6 +86,7 @@ TEST_F(DatagramPortTest, AHeartbeatAndItsAnswer) {
   EXPECT_EQ(heartbeat.stream, 5u);
   EXPECT_EQ(heartbeat.heartbeat_seq, 7u);
   EXPECT_EQ(heartbeat.armed_fence_ms, 30'000u);
+  EXPECT_EQ(offer.is_secret(), GetParam());
   Answer(5, 7);
   const auto answer = client.Receive();
   ASSERT_TRUE(answer);
@@ -96,7 +98,7 @@ TEST_F(DatagramPortTest, AHeartbeatAndItsAnswer) {
   Answer(5, 7, false);  // once
 }
 
-TEST_F(DatagramPortTest, WhatCameOverTheStreamIsAnsweredThere) {
+TEST_P(DatagramPortTest, WhatCameOverTheStreamIsAnsweredThere) {
   Open();
   const v1::DatagramOffer offer = port_->Admit(5);
   Answer(5, 1, false);
@@ -108,7 +110,7 @@ TEST_F(DatagramPortTest, WhatCameOverTheStreamIsAnsweredThere) {
   Answer(5, 7);
 }
 
-TEST_F(DatagramPortTest, ARepeatedOrLateOneIsNoSignOfLife) {
+TEST_P(DatagramPortTest, ARepeatedOrLateOneIsNoSignOfLife) {
   Open();
   const v1::DatagramOffer offer = port_->Admit(5);
   HeartbeatClient client(offer, number_);
@@ -122,7 +124,7 @@ TEST_F(DatagramPortTest, ARepeatedOrLateOneIsNoSignOfLife) {
   EXPECT_EQ(CountPosted(), 2u);
 }
 
-TEST_F(DatagramPortTest, WhatNobodySealedIsIgnoredCountedAndNotAnswered) {
+TEST_P(DatagramPortTest, WhatNobodySealedIsIgnoredCountedAndNotAnswered) {
   Open();
   const v1::DatagramOffer offer = port_->Admit(5);
   const v1::DatagramOffer other = port_->Admit(6);
@@ -141,7 +143,7 @@ TEST_F(DatagramPortTest, WhatNobodySealedIsIgnoredCountedAndNotAnswered) {
   EXPECT_FALSE(client.HasAnswer());
 }
 
-TEST_F(DatagramPortTest, AStreamThatHasEndedIsUnknown) {
+TEST_P(DatagramPortTest, AStreamThatHasEndedIsUnknown) {
   Open();
   const v1::DatagramOffer offer = port_->Admit(5);
   HeartbeatClient client(offer, number_);
@@ -159,7 +161,7 @@ TEST_F(DatagramPortTest, AStreamThatHasEndedIsUnknown) {
   EXPECT_EQ(Await(1).heartbeat_seq, 4u);
 }
 
-TEST_F(DatagramPortTest, OneUnappliedHeartbeatForEachStream) {
+TEST_P(DatagramPortTest, OneUnappliedHeartbeatForEachStream) {
   applies_at_once_ = false;
   Open();
   const v1::DatagramOffer offer = port_->Admit(5);
@@ -177,7 +179,7 @@ TEST_F(DatagramPortTest, OneUnappliedHeartbeatForEachStream) {
   EXPECT_EQ(Await(2).heartbeat_seq, 101u);
 }
 
-TEST_F(DatagramPortTest, TheAnswerComesFromTheAddressThatWasAsked) {
+TEST_P(DatagramPortTest, TheAnswerComesFromTheAddressThatWasAsked) {
   Open(BindPlan{});  // all addresses
   const v1::DatagramOffer offer = port_->Admit(5);
   // A connected socket takes nothing from another address; without a choice the kernel would answer from 127.0.0.1.
@@ -188,7 +190,7 @@ TEST_F(DatagramPortTest, TheAnswerComesFromTheAddressThatWasAsked) {
   EXPECT_TRUE(client.Receive());
 }
 
-TEST_F(DatagramPortTest, BothFamiliesAreServed) {
+TEST_P(DatagramPortTest, BothFamiliesAreServed) {
   if (OpenDatagramsTowards(*IpAddress::Parse("::1"), 9).get() < 0) GTEST_SKIP() << "no IPv6 here";
   Open(BindPlan{});
   const v1::DatagramOffer offer = port_->Admit(5);
@@ -199,7 +201,7 @@ TEST_F(DatagramPortTest, BothFamiliesAreServed) {
   EXPECT_TRUE(client.Receive());
 }
 
-TEST_F(DatagramPortTest, AFloodKeepsNobodyOut) {
+TEST_P(DatagramPortTest, AFloodKeepsNobodyOut) {
   Open();
   const v1::DatagramOffer offer = port_->Admit(5);
   HeartbeatClient client(offer, number_);
@@ -215,6 +217,9 @@ TEST_F(DatagramPortTest, AFloodKeepsNobodyOut) {
   for (int i = 0; i < 1000 && CountPosted() == before; ++i) client.Send(++seq);
   EXPECT_GT(Await(before).heartbeat_seq, 0u);
 }
+
+INSTANTIATE_TEST_SUITE_P(Both, DatagramPortTest, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Secret" : "Plain"; });
 
 TEST(DatagramSockets, ATakenPortIsAnErrorThatNamesIt) {
   const BindPlan loopback{{*IpAddress::Parse("127.0.0.1")}, ""};

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -18,10 +17,9 @@ namespace muster::scheduler {
 class HeartbeatClient {
  public:
   HeartbeatClient(const v1::DatagramOffer& offer, uint16_t port, const std::string& address = "127.0.0.1")
-      : stream_(offer.stream()), fd_(OpenDatagramsTowards(*IpAddress::Parse(address), port)) {
-    EXPECT_EQ(offer.key().size(), key_.size());
-    std::copy_n(offer.key().begin(), std::min(offer.key().size(), key_.size()), key_.begin());
-  }
+      : stream_(offer.stream()),
+        fd_(OpenDatagramsTowards(*IpAddress::Parse(address), port)),
+        key_(*DatagramKey::FromBytes(offer.key(), offer.is_secret())) {}
 
   std::string Sealed(uint64_t heartbeat_seq, uint32_t armed_fence_ms = 0) {
     const auto bytes = seal_.Seal(HeartbeatDatagram{stream_, heartbeat_seq, armed_fence_ms}, key_);
@@ -53,7 +51,7 @@ class HeartbeatClient {
 
   const uint64_t stream_;
   const muster::UniqueFd fd_;
-  DatagramKey key_{};
+  const DatagramKey key_;
   DatagramSeal seal_;
 };
 

@@ -347,13 +347,14 @@ FakeScheduler::OnMessage Offering(const std::string& key) {
         v1::DatagramOffer& offer = *answer.mutable_welcome()->mutable_datagrams();
         offer.set_stream(9);
         offer.set_key(key);
+        offer.set_is_secret(true);
         return stream.Write(answer);
       };
 }
 
 TEST(Session, AnOfferOpensTheWayForHeartbeats) {
-  const DatagramKey key = NewDatagramKey();
-  FakeScheduler scheduler("127.0.0.1", Offering(std::string(key.begin(), key.end())));
+  const DatagramKey key = DatagramKey::New(true);
+  FakeScheduler scheduler("127.0.0.1", Offering(std::string(key.bytes.begin(), key.bytes.end())));
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -387,7 +388,7 @@ TEST(Session, AnOfferOpensTheWayForHeartbeats) {
     const auto sealed = seal.Seal(datagram, sealed_with);
     sendto(fd, sealed.data(), sealed.size(), 0, reinterpret_cast<sockaddr*>(&agent), length);
   };
-  answer({9, 5, 0, 0, 0}, NewDatagramKey());
+  answer({9, 5, 0, 0, 0}, DatagramKey::New(true));
   answer({8, 5, 0, 0, 0}, key);
   answer({9, 5, 3, 60'000, 2'000}, key);
   pollfd readable = {heartbeats->fd(), POLLIN, 0};
