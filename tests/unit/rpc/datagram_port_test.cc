@@ -68,6 +68,16 @@ class DatagramPortTest : public ::testing::TestWithParam<bool> {
     EXPECT_EQ(port_->Answer(stream, acknowledgement), expected);
   }
 
+  // With all addresses open.
+  void ExpectServedAt(const std::string& address) {
+    Open(BindPlan{});
+    HeartbeatClient client(port_->Admit(5), number_, address);
+    client.Send(1);
+    Await(0);
+    Answer(5, 1);
+    EXPECT_TRUE(client.Receive());
+  }
+
   CountedLog counted_{Clock::System()};
   uint16_t number_ = 0;
   Mutex mutex_;
@@ -180,25 +190,13 @@ TEST_P(DatagramPortTest, OneUnappliedHeartbeatForEachStream) {
 }
 
 TEST_P(DatagramPortTest, TheAnswerComesFromTheAddressThatWasAsked) {
-  Open(BindPlan{});  // all addresses
-  const v1::DatagramOffer offer = port_->Admit(5);
   // A connected socket takes nothing from another address; without a choice the kernel would answer from 127.0.0.1.
-  HeartbeatClient client(offer, number_, "127.0.0.2");
-  client.Send(1);
-  Await(0);
-  Answer(5, 1);
-  EXPECT_TRUE(client.Receive());
+  ExpectServedAt("127.0.0.2");
 }
 
 TEST_P(DatagramPortTest, BothFamiliesAreServed) {
   if (OpenDatagramsTowards(*IpAddress::Parse("::1"), 9).get() < 0) GTEST_SKIP() << "no IPv6 here";
-  Open(BindPlan{});
-  const v1::DatagramOffer offer = port_->Admit(5);
-  HeartbeatClient client(offer, number_, "::1");
-  client.Send(1);
-  Await(0);
-  Answer(5, 1);
-  EXPECT_TRUE(client.Receive());
+  ExpectServedAt("::1");
 }
 
 TEST_P(DatagramPortTest, AFloodKeepsNobodyOut) {
