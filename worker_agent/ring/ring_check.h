@@ -96,6 +96,8 @@ class RingCheck : private FrameSink {
   bool SendStream();
   bool TakeStream();
   bool Ping();
+  // The links are served meanwhile. False when one of them failed.
+  bool Pause(absl::Duration duration);
   bool MeasureAgain(const std::vector<uint32_t>& suspects);
   void TakeFigures();
   bool SumStep(uint32_t step);
