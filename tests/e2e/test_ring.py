@@ -38,6 +38,17 @@ def documents(programs, code, timeout=60):
     return [json.loads(program.output()) for program in programs]
 
 
+# With links of 25 MB/s each rank sends its sum's parts for at least 15 s, on the fastest machine: time enough to break
+# something in the middle of it.
+LONG_SUM = 1 << 28
+
+
+def narrow(machines):
+    for machine in machines:
+        machine.run("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "200mbit", "burst", "256kb", "latency",
+                    "100ms")
+
+
 def links_of(document):
     return {(fault["from"], fault["to"]): fault for fault in document["faults"]}
 
@@ -138,18 +149,20 @@ def test_a_slow_link_is_named(ring, network):
 
 def test_a_link_that_falls_silent_is_named(ring, network):
     machines = network.star(4)
+    narrow(machines)
     made = ring(4, machines)
-    # Enough to sum up that the cable is cut in the middle of it.
-    programs = made.start([*CALM, "--json", "--bytes", 1 << 28, "--step_timeout", 8, "--timeout", 300])
+    programs = made.start([*CALM, "--json", "--bytes", LONG_SUM, "--step_timeout", 8, "--timeout", 300])
     time.sleep(2 * SLOWNESS)
     machines[2].run(IPTABLES, "-w", "-A", "INPUT", "-p", "tcp", "--dport", 40002, "-j", "DROP")
     for document in documents(programs, 1):
         assert list(links_of(document)) == [(1, 2)], document["faults"]
 
 
-def test_a_killed_rank_is_named(ring):
-    made = ring(4, secure=False)
-    programs = made.start([*CALM, "--json", "--bytes", 1 << 29, "--timeout", 300])
+def test_a_killed_rank_is_named(ring, network):
+    machines = network.star(4)
+    narrow(machines)
+    made = ring(4, machines, secure=False)
+    programs = made.start([*CALM, "--json", "--bytes", LONG_SUM, "--timeout", 300])
     time.sleep(2 * SLOWNESS)
     programs[2].send(9)
     for rank in (0, 1, 3):
