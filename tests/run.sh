@@ -157,10 +157,12 @@ stage_e2e() {
   build_asan_ahead
   prepare_torch
   prepare_mindspore
-  MUSTER_BIN=$root/build/bin run_pytest e2e
+  local code=0
+  MUSTER_BIN=$root/build/bin run_pytest e2e || code=1
   # Once more over mutual TLS: what a job and its recovery are made of.
   MUSTER_BIN=$root/build/bin MUSTER_E2E_TLS=1 run_pytest e2e_tls \
-    -k '(test_recovery or test_jobs or test_quick_job or test_quiet or test_kills) and not torch-1.13'
+    -k '(test_recovery or test_jobs or test_quick_job or test_quiet or test_kills) and not torch-1.13' || code=1
+  return $code
 }
 
 stage_bench() {
