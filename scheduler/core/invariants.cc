@@ -89,6 +89,8 @@ std::string BrokenRun(const Run& run) {
   for (const auto& [id, node] : run.nodes) {
     MUSTER_REQUIRE(id == node.id && node.incarnation != 0, "a node without identity");
     MUSTER_REQUIRE(node.info.role() == v1::ROLE_WORKER || node.info.role() == v1::ROLE_SERVER, "a node without a role");
+    MUSTER_REQUIRE(static_cast<int>(node.slots.size()) == node.info.slots_size(),
+                   "a node has other slots than it offers");
     MUSTER_REQUIRE(incarnations.insert(node.incarnation).second, "one incarnation is two nodes");
     const auto indexed = run.by_incarnation.find(node.incarnation);
     MUSTER_REQUIRE(indexed != run.by_incarnation.end() && indexed->second == &node,
