@@ -54,16 +54,22 @@ absl::Status ToAbsl(const grpc::Status& status) {
 
 class StoreLink::Impl {
  public:
-  explicit Impl(OnReply on_reply) : on_reply_(std::move(on_reply)), thread_([this] { TakeReplies(); }) {}
+  explicit Impl(OnReply on_reply) : on_reply_(std::move(on_reply)) {}
 
   ~Impl() {
     SetChannel(nullptr);
+    std::thread thread;
     {
       MutexLock lock(mutex_);
       is_closed_ = true;
       queue_.Shutdown();
+      thread = std::move(thread_);
     }
-    thread_.join();
+    if (thread.joinable()) {
+      thread.join();
+    } else {
+      TakeReplies();  // there are none, but the queue wants to be asked
+    }
   }
 
   void SetChannel(std::shared_ptr<grpc::Channel> channel) {
@@ -75,6 +81,14 @@ class StoreLink::Impl {
   void Start(StoreCore::Send send) {
     MutexLock lock(mutex_);
     if (is_closed_) return;
+    // Not before: a thread that waits here takes part in all of gRPC's polling, and most jobs keep nothing in the
+    // store.
+    if (!thread_.joinable()) {
+      thread_ = std::thread([this] {
+        pthread_setname_np(pthread_self(), "ms-store");
+        TakeReplies();
+      });
+    }
     auto call = std::make_unique<Ongoing>();
     call->number = send.call;
     call->stub = stub_;
@@ -91,7 +105,6 @@ class StoreLink::Impl {
 
  private:
   void TakeReplies() {
-    pthread_setname_np(pthread_self(), "ms-store");
     void* tag = nullptr;
     bool is_ok = false;
     while (queue_.Next(&tag, &is_ok)) {
@@ -114,7 +127,7 @@ class StoreLink::Impl {
   std::shared_ptr<v1::Store::Stub> stub_ ABSL_GUARDED_BY(mutex_);
   std::set<Ongoing*> under_way_ ABSL_GUARDED_BY(mutex_);  // owned by the queue
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  std::thread thread_ ABSL_GUARDED_BY(mutex_);  // from the first call on
 };
 
 StoreLink::StoreLink(OnReply on_reply) : impl_(std::make_unique<Impl>(std::move(on_reply))) {}
