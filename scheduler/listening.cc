@@ -28,8 +28,10 @@ absl::StatusOr<OpenPorts> OpenListeners(const SchedulerSettings& settings) {
     if (datagrams.ok()) {
       ports.datagrams = *std::move(datagrams);
     } else {
-      Log(LogLevel::kWarning, absl::StrCat("heartbeats come over the agents' streams, which costs more: ",
-                                           std::string(datagrams.status().message())));
+      Log(LogLevel::kWarning,
+          absl::StrCat(
+              "heartbeats come over the agents' streams, which costs more: ", std::string(datagrams.status().message()),
+              "; free that UDP port, or say --heartbeat_datagrams=false if it shall stay so"));
     }
   }
 

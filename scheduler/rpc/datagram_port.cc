@@ -132,8 +132,8 @@ void DatagramPort::Take(int fd, Batch& batch) {
     if (strange > 0) {
       counted_.Note(LogLevel::kWarning, "strange datagram",
                     absl::StrCat("ignored ", strange,
-                                 " datagrams that no agent has sealed for a stream of now: a stranger's, or sent "
-                                 "before the scheduler was restarted"));
+                                 " datagrams that no agent has sealed for a stream of now: left over from before a "
+                                 "restart; if more come, see who sends UDP to this port"));
     }
     for (const HeartbeatReceived& heartbeat : heartbeats) {
       post_(heartbeat, [this, stream = heartbeat.stream] { NoteApplied(stream); });
@@ -150,10 +150,7 @@ bool DatagramPort::Open(std::string_view bytes, const Way& way, std::vector<Hear
   Guest& guest = found->second;
   const std::optional<HeartbeatDatagram> heartbeat = seal_.OpenHeartbeat(bytes, guest.key);
   if (!heartbeat) return false;
-  // What came before is a repetition, or too late. Of one stream no more than one waits for the loop.
-  if (heartbeat->heartbeat_seq <= guest.heartbeat_seq || guest.is_posted) return true;
-  guest.heartbeat_seq = guest.owed_seq = heartbeat->heartbeat_seq;
-  guest.is_posted = true;
+  if (!guest.gate.Take(heartbeat->heartbeat_seq)) return true;
   guest.way = way;
   heartbeats.push_back({stream, heartbeat->heartbeat_seq, heartbeat->armed_fence_ms});
   return true;
@@ -161,7 +158,7 @@ bool DatagramPort::Open(std::string_view bytes, const Way& way, std::vector<Hear
 
 void DatagramPort::NoteApplied(StreamId stream) {
   MutexLock lock(mutex_);
-  if (const auto found = guests_.find(stream); found != guests_.end()) found->second.is_posted = false;
+  if (const auto found = guests_.find(stream); found != guests_.end()) found->second.gate.NoteApplied();
 }
 
 v1::DatagramOffer DatagramPort::Admit(StreamId stream) {
@@ -194,10 +191,7 @@ bool DatagramPort::Answer(StreamId stream, const v1::Acknowledgement& acknowledg
   {
     MutexLock lock(mutex_);
     const auto found = guests_.find(stream);
-    if (found == guests_.end() || found->second.owed_seq != answer.heartbeat_seq || answer.heartbeat_seq == 0) {
-      return false;
-    }
-    found->second.owed_seq = 0;
+    if (found == guests_.end() || !found->second.gate.TakeAnswer(answer.heartbeat_seq)) return false;
     way = found->second.way;
     bytes = seal_.Seal(answer, found->second.key);
   }

@@ -19,6 +19,7 @@
 #include "common/mutex.h"
 #include "muster/v1/rendezvous.pb.h"
 #include "scheduler/core/events.h"
+#include "scheduler/rpc/heartbeat_gate.h"
 #include "scheduler/rpc/unique_fd.h"
 
 namespace muster::scheduler {
@@ -58,10 +59,8 @@ class DatagramPort {
   };
   struct Guest {
     DatagramKey key;
-    uint64_t heartbeat_seq = 0;  // the latest that was posted
-    uint64_t owed_seq = 0;       // it has no answer yet; 0: none
-    bool is_posted = false;      // and the loop has not applied it
-    Way way;
+    HeartbeatGate gate;
+    Way way;  // of the latest that was taken
   };
   class Batch;
 

@@ -109,14 +109,18 @@ class Wire:
         ring = [stream for stream in self.streams() if 41000 <= stream.target[1] < 43000]
         return found | {"the ring's greeting" for stream in ring if JOB.encode() in stream.data()}
 
-    def expect_sealed_datagrams(self):
-        """Heartbeats and their answers: of 40 and 52 bytes, all but the first 20 of them secret."""
-        assert len(sniffer.datagrams(self.file)) > 20, "there are some"
+    def expect_heartbeats(self):
+        """Datagrams are these and their answers, and there are some."""
+        assert len(sniffer.datagrams(self.file)) > 20
         for (source, target), payload in sniffer.datagrams(self.file):
             is_heartbeat = target == (self.machines[0].address, self.scheduler.port)
             assert is_heartbeat or source == (self.machines[0].address, self.scheduler.port), (source, target)
             assert payload[:4] == (b"MH\1\1" if is_heartbeat else b"MH\1\2"), payload
             assert len(payload) == (40 if is_heartbeat else 52), payload
+
+    def told_fences(self):
+        """What stands where heartbeats tell of the fence, which none of these has armed."""
+        return {payload[20:24] for _, payload in sniffer.datagrams(self.file) if len(payload) == 40}
 
     def expect_all_kinds(self):
         """Not a test of an empty cable: the scheduler, --mindspore_port and both ends of the ring were spoken with."""
@@ -135,7 +139,8 @@ def test_with_tls_nothing_can_be_read(cluster, network):
     for stream in wire.streams():
         offending = sniffer.what_is_not_tls(stream.data())
         assert offending is None, "%s is not all TLS: %r" % (stream, offending)
-    wire.expect_sealed_datagrams()
+    wire.expect_heartbeats()
+    assert len(wire.told_fences()) > 5, "as many as there are heartbeats, nearly"
     assert wire.found() == set()
     print(json.dumps({"streams": len(wire.streams()), "bytes": sum(len(s.data()) for s in wire.streams())}))
 
@@ -145,5 +150,6 @@ def test_without_tls_the_same_search_finds_everything(cluster, network):
     wire = Wire(cluster, network).run()
     wire.expect_all_kinds()
     assert any(sniffer.what_is_not_tls(stream.data()) is not None for stream in wire.streams())
-    wire.expect_sealed_datagrams()
+    wire.expect_heartbeats()
+    assert wire.told_fences() == {bytes(4)}
     assert wire.found() == set(MARKERS) | {"the ring's greeting"}

@@ -49,7 +49,7 @@ void SchedulerHost::Crash() {
   published_.clear();
   queries_.clear();
   store_calls_.clear();
-  guests_.clear();
+  gates_.clear();
   wakes_at_ = MonotonicTime::Never();
   paused_until_ = sim_.timeline.monotonic();
   snapshot_at_ = 0;
@@ -91,14 +91,12 @@ void SchedulerHost::OnMessage(StreamId stream, const std::string& peer_address, 
 
 // As scheduler/rpc/datagram_port does.
 void SchedulerHost::OnHeartbeat(const scheduler::HeartbeatReceived& heartbeat) {
-  const auto guest = guests_.find(heartbeat.stream);
-  if (guest == guests_.end() || heartbeat.heartbeat_seq <= guest->second.heartbeat_seq) return;
-  guest->second.heartbeat_seq = guest->second.owed_seq = heartbeat.heartbeat_seq;
-  Post(heartbeat);
+  const auto gate = gates_.find(heartbeat.stream);
+  if (gate != gates_.end() && gate->second.Take(heartbeat.heartbeat_seq)) Post(heartbeat);
 }
 
 void SchedulerHost::OnClosed(StreamId stream) {
-  guests_.erase(stream);
+  gates_.erase(stream);
   Post(scheduler::StreamClosed{stream});
 }
 
@@ -191,6 +189,9 @@ void SchedulerHost::Apply(const scheduler::Event& event) {
   ++sim_.steps;
   scheduler::Effects effects = core_->Apply(event, sim_.timeline.now());
   core_->CheckInvariants();
+  if (const auto* heartbeat = std::get_if<scheduler::HeartbeatReceived>(&event)) {
+    if (const auto gate = gates_.find(heartbeat->stream); gate != gates_.end()) gate->second.NoteApplied();
+  }
   invariants_.OnApplied(event, effects);
   Gather(std::move(effects));
 }
@@ -265,16 +266,15 @@ void SchedulerHost::Release() {
 
 void SchedulerHost::Transmit(const scheduler::Send& send) {
   invariants_.OnWire(send);
-  if (const auto guest = guests_.find(send.stream); guest != guests_.end() && send.message->has_acknowledgement()) {
+  if (const auto gate = gates_.find(send.stream); gate != gates_.end() && send.message->has_acknowledgement()) {
     const v1::Acknowledgement& acknowledgement = send.message->acknowledgement();
-    if (guest->second.owed_seq == acknowledgement.heartbeat_seq()) {
-      guest->second.owed_seq = 0;
+    if (gate->second.TakeAnswer(acknowledgement.heartbeat_seq())) {
       network_.Answer(send.stream, acknowledgement);
       if (!acknowledgement.has_waiting()) return;
     }
   }
   if (!send.message->has_welcome() || !sim_.parameters.uses_datagrams) return network_.Send(send.stream, send.message);
-  guests_[send.stream];
+  gates_[send.stream];
   auto offering = std::make_shared<v1::SchedulerMessage>(*send.message);
   offering->mutable_welcome()->mutable_datagrams()->set_stream(send.stream);
   network_.Send(send.stream, std::move(offering));

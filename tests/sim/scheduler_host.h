@@ -13,6 +13,7 @@
 #include "scheduler/core/core.h"
 #include "scheduler/core/events.h"
 #include "scheduler/loop/outbox.h"
+#include "scheduler/rpc/heartbeat_gate.h"
 #include "tests/sim/network.h"
 #include "tests/sim/random.h"
 #include "tests/sim/sim.h"
@@ -108,11 +109,7 @@ class SchedulerHost : public SchedulerEnd {
     StoreDone done;
   };
   std::map<scheduler::QueryId, StoreCall> store_calls_;
-  struct Guest {
-    uint64_t heartbeat_seq = 0;  // the latest that came by datagram
-    uint64_t owed_seq = 0;       // it has no answer yet; 0: none
-  };
-  std::map<StreamId, Guest> guests_;  // whose datagrams are taken
+  std::map<StreamId, scheduler::HeartbeatGate> gates_;  // of those whose datagrams are taken
 };
 
 }  // namespace muster::sim

@@ -91,8 +91,9 @@ Say SayJoined(const v1::Welcome& welcome) {
 
 Say SayNoDatagrams(const std::string& scheduler) {
   return {Severity::kInfo,
-          absl::StrCat("heartbeats go over the connection, which costs both ends more: UDP to the same port of ",
-                       scheduler, " gets no answer (a firewall?)")};
+          absl::StrCat(
+              "heartbeats go over the connection, which costs both ends more: UDP to the same port of ", scheduler,
+              " gets no answer; let it through the firewall, or start the scheduler with --heartbeat_datagrams=false")};
 }
 
 Say SayRound(const v1::DesiredState& desired, const std::vector<uint32_t>& slots) {

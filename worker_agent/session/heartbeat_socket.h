@@ -1,4 +1,4 @@
-// The agent's end of its heartbeats by datagram, for one stream. Private to worker_agent but for its loop.
+// The agent's end of its heartbeats by datagram, for one stream. Private to worker_agent.
 //
 // Made by the thread that reads the stream; used by the agent's loop alone. Nothing here blocks or fails: what can't be
 // sent is lost, and the loop's core takes that for an answer that never came.

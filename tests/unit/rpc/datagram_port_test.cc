@@ -41,6 +41,7 @@ class DatagramPortTest : public ::testing::TestWithParam<bool> {
     port_->Start([this](const HeartbeatReceived& heartbeat, std::function<void()> applied) {
       MutexLock lock(mutex_);
       posted_.push_back(heartbeat);
+      changed_.NotifyAll();
       if (applies_at_once_) return applied();
       unapplied_.push_back(std::move(applied));
     });
@@ -48,12 +49,16 @@ class DatagramPortTest : public ::testing::TestWithParam<bool> {
 
   HeartbeatReceived Await(size_t index) {
     const MonotonicTime end = Clock::System().Read().monotonic + absl::Seconds(20);
-    while (Clock::System().Read().monotonic < end) {
-      MutexLock lock(mutex_);
-      if (posted_.size() > index) return posted_[index];
+    MutexLock lock(mutex_);
+    while (posted_.size() <= index) {
+      const absl::Duration left = end - Clock::System().Read().monotonic;
+      if (left <= absl::ZeroDuration()) {
+        ADD_FAILURE() << "heartbeat " << index << " never came";
+        return {};
+      }
+      changed_.WaitFor(mutex_, left);
     }
-    ADD_FAILURE() << "heartbeat " << index << " never came";
-    return {};
+    return posted_[index];
   }
   size_t CountPosted() {
     MutexLock lock(mutex_);
@@ -81,6 +86,7 @@ class DatagramPortTest : public ::testing::TestWithParam<bool> {
   CountedLog counted_{Clock::System()};
   uint16_t number_ = 0;
   Mutex mutex_;
+  CondVar changed_;
   bool applies_at_once_ = true;
   std::vector<HeartbeatReceived> posted_;
   std::deque<std::function<void()>> unapplied_;

@@ -352,6 +352,15 @@ FakeScheduler::OnMessage Offering(const std::string& key) {
       };
 }
 
+// Dials and joins: what the session makes of the welcome.
+v1::Welcome JoinWith(Session& session, Inbox& inbox) {
+  session.Dial(1);
+  session.Send(1, JoinMessage(1));
+  const auto received = inbox.Next<MessageReceived>();
+  EXPECT_TRUE(received && received->message.has_welcome());
+  return received ? received->message.welcome() : v1::Welcome();
+}
+
 TEST(Session, AnOfferOpensTheWayForHeartbeats) {
   const DatagramKey key = DatagramKey::New(true);
   FakeScheduler scheduler("127.0.0.1", Offering(std::string(key.bytes.begin(), key.bytes.end())));
@@ -363,11 +372,7 @@ TEST(Session, AnOfferOpensTheWayForHeartbeats) {
   ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
   Inbox inbox;
   Session session(Towards("127.0.0.1", scheduler.port()), inbox.Deliver());
-  session.Dial(1);
-  session.Send(1, JoinMessage(1));
-  const auto welcome = inbox.Next<MessageReceived>();
-  ASSERT_TRUE(welcome);
-  EXPECT_TRUE(welcome->message.welcome().has_datagrams());
+  EXPECT_TRUE(JoinWith(session, inbox).has_datagrams());
   const auto heartbeats = session.heartbeat_socket(1);
   ASSERT_NE(heartbeats, nullptr);
   EXPECT_EQ(session.heartbeat_socket(2), nullptr);
@@ -410,11 +415,7 @@ TEST(Session, AnOfferThatMakesNoSenseIsNone) {
   FakeScheduler scheduler("127.0.0.1", Offering("too short"));
   Inbox inbox;
   Session session(Towards("127.0.0.1", scheduler.port()), inbox.Deliver());
-  session.Dial(1);
-  session.Send(1, JoinMessage(1));
-  const auto welcome = inbox.Next<MessageReceived>();
-  ASSERT_TRUE(welcome);
-  EXPECT_FALSE(welcome->message.welcome().has_datagrams());
+  EXPECT_FALSE(JoinWith(session, inbox).has_datagrams());
   EXPECT_EQ(session.heartbeat_socket(1), nullptr);
 }
 
