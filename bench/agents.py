@@ -3,7 +3,8 @@
     agents.py --measure form|cold|stop|restart|reconnect|agent_cost|idle [--agents 8] [--window 30] [--tls_config FILE]
 
 form        from the instant at which the scheduler lets anyone in until the last agent holds its assignment: all agents
-            have started and wait at its door (it is stopped until then), as the peers' agents wait for theirs
+            have started and wait at its door (it is stopped until then), as the peers' agents wait for theirs. The peers'
+            start nothing then: their processes are the lightest there are
 cold        the same from the start of the first agent's process: the start of all processes counts
 stop        kill -9 of a training process without recovery -> the last line of the last agent
 restart     the same with recovery -> all old processes gone, all new ones begun
@@ -34,6 +35,7 @@ import agent_cost  # noqa: E402
 import muster  # noqa: E402
 
 WORKER = pathlib.Path(__file__).resolve().parent / "worker.sh"
+LIGHTEST = ("/bin/sleep", "100000")
 _TIMEOUT = 120
 
 
@@ -90,7 +92,7 @@ def measure_form(options, is_cold=False):
         cpu, begin = cpu_seconds(scheduler.pid), time.time()
         if not is_cold:
             scheduler.send(signal.SIGSTOP)
-        agents = bench.start_agents()
+        agents = bench.start_agents(command=LIGHTEST)
         if not is_cold:
             wait_until(lambda: connections_to(bench.port) >= options.agents, _TIMEOUT, "all agents wait at the door")
             time.sleep(1)  # what their start left to do is over

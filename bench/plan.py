@@ -48,7 +48,7 @@ def _against_the_floor(is_full):
     yield Group(durable, runs, short)
     yield Group(pair("reconnect", 1000, "mtls"), runs if is_full else 1, short if is_full else 1)
     yield Group(pair("form", 12500, "plain"), large, large)
-    yield Group(pair("heartbeat", 12500, "plain", words=beats(60 if is_full else 15, 5)), large, large)
+    yield Group(pair("heartbeat", 12500, "plain", words=beats(30 if is_full else 15, 5)), large, large)
     for agents in (1000, 12500):
         variant = "plain/%dx8" % agents
         yield Group({key("form", "floor-unwatched", variant): subjects.load("floor-unwatched", "form", agents)}, runs,
@@ -62,7 +62,7 @@ def _against_the_floor(is_full):
 def _against_pytorch(is_full):
     runs, short = (5, 9) if is_full else (1, 1)
     for agents in C10D_SIZES if is_full else C10D_SIZES[:2]:
-        c10d = subjects.peer("c10d_rendezvous.py", "--agents", agents, "--timeout", 300, python="torch")
+        c10d = subjects.peer("c10d_rendezvous.py", "--agents", agents, "--timeout", 200, python="torch")
         yield Group({key("form", "c10d", "plain/%dx1" % agents): c10d,
                      key("form", "agents", "plain/%dx1" % agents): subjects.agents("form", agents)}, runs, runs)
         yield Group({key("cold", "agents", "plain/%dx1" % agents): subjects.agents("cold", agents)}, runs, runs)
@@ -76,7 +76,7 @@ def _against_pytorch(is_full):
 
 def _against_servers(is_full):
     runs = 5 if is_full else 1
-    window = 30 if is_full else 8
+    window = 16 if is_full else 8
     for script, name, agents, python in (("etcd.py", "etcd", 4000, None),
                                          ("torchft_lighthouse.py", "torchft", 1000, "torch")):
         variant = "plain/%dx1" % agents
@@ -108,7 +108,7 @@ def _curves(is_full):
 
 def _agents(is_full):
     runs = 5 if is_full else 1
-    window = str(60 if is_full else 20)
+    window = str(30 if is_full else 20)
     yield Group({"agent_cost/agents/plain/1x1": subjects.agents("agent_cost", 1, "--window", window)}, runs, runs)
     yield Group({"idle/agents/plain": subjects.agents("idle", 1, "--window", "5")}, 1, 1)
     yield Group({"reconnect/agents/plain/8x1": subjects.agents("reconnect", 8)}, runs, runs)
@@ -132,4 +132,4 @@ def full():
 
 def mtls_at_full_size(runs):
     yield Group(pair("form", 12500, "mtls"), runs, runs)
-    yield Group(pair("heartbeat", 12500, "mtls", words=beats(60 if runs > 1 else 15, 5)), runs, runs)
+    yield Group(pair("heartbeat", 12500, "mtls", words=beats(30 if runs > 1 else 15, 5)), runs, runs)

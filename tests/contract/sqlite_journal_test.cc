@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include "common/mutex.h"
 #include "tests/contract/journal_contract.h"
 #include "tests/contract/journal_testing.h"
 
@@ -63,6 +64,28 @@ TEST_F(SqliteJournalTest, ClosingCommitsWhatIsQueued) {
   const std::vector<std::string> names = ReplayedNames(*Open());
   ASSERT_EQ(names.size(), 1'000u);
   EXPECT_EQ(names.back(), "999");
+}
+
+TEST_F(SqliteJournalTest, WhatFollowsABatchIsDurableWithoutAnotherAppend) {
+  auto journal = Open();
+  Mutex mutex;
+  CondVar told;
+  uint64_t durable = 0;
+  journal->SetOnDurable([&](uint64_t sequence) {
+    MutexLock lock(mutex);
+    durable = sequence;
+    told.NotifyAll();
+  });
+  const auto await = [&](uint64_t sequence) {
+    MutexLock lock(mutex);
+    while (durable < sequence) told.Wait(mutex);
+  };
+  await(journal->Append({RecordOf("a"), RecordOf("b")}));
+  await(journal->Append({RecordOf("c")}));  // after it has gathered
+  journal->Append({RecordOf("d"), RecordOf("e")});
+  journal->Append({RecordOf("f")});
+  journal.reset();  // while it gathers
+  EXPECT_THAT(ReplayedNames(*Open()), ElementsAre("a", "b", "c", "d", "e", "f"));
 }
 
 TEST_F(SqliteJournalTest, WantsASnapshotWhenTheRecordsOutgrowFourMebibytesAndFourSnapshots) {
