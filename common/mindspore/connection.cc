@@ -91,7 +91,7 @@ bool Connection::wants_read() const {
 bool Connection::Serve() {
   if (is_finished_ || opening_ != Opening::kOpen) return false;
   WriteSome();
-  if (wants_read()) ReadSome();
+  if (wants_read() && needs_more_) ReadSome();
   const bool has_more = HandleSome();
   WriteSome();
   CountInput();
@@ -118,7 +118,8 @@ bool Connection::HandleSome() {
         Finish(std::string(frame.status().message()));
         return false;
       }
-      if (!frame->has_value()) {
+      needs_more_ = !frame->has_value();
+      if (needs_more_) {
         if (decoder_.buffered() == 0) last_whole_ = context_.now;
         return false;
       }
@@ -139,15 +140,16 @@ void Connection::NoteDialect(uint32_t number, const Frame& frame) {
   if (number == kRegister && frames_ == 1) guess_.Registered(context_.now - opened_at_);
   guess_.Asked(number);
   const std::optional<std::string> key = AskedKey(number, frame.body);
+  const std::optional<size_t> digest = key ? std::optional<size_t>(std::hash<std::string>()(*key)) : std::nullopt;
   if (was_there_) {
-    if (key != asked_key_) {
+    if (digest != asked_) {
       guess_.Understood();
     } else if (context_.now - answered_at_ > kPollPause && key->find("EXCHANGE_META") == std::string::npos) {
       // (Keys of an exchange are polled until they change, by clients that understand the answer.)
       guess_.Misunderstood();
     }
   }
-  asked_key_ = key;
+  asked_ = digest;
   was_there_ = false;
 }
 
@@ -176,12 +178,13 @@ void Connection::Handle(uint32_t number, const Frame& frame) {
 void Connection::Complete(uint64_t request, Answer answer) {
   if (!is_pending_ || request != request_) return;  // too late
   is_pending_ = false;
+  substitute_ = {};
   Reply(answer);
 }
 
 void Connection::Reply(const Answer& answer) {
   answered_at_ = context_.now;
-  was_there_ = asked_key_ && answer.number == ThereNumber(guess_.current());
+  was_there_ = asked_ && answer.number == ThereNumber(guess_.current());
   if (output_.empty()) last_written_ = context_.now;
   const bool may_be_too_fast = guess_.current() == Dialect::kOld || answer.number == kSuccess;
   if (may_be_too_fast) write_at_ = context_.now + kAnswerDelay;
@@ -207,11 +210,9 @@ void Connection::WriteSome() {
 }
 
 void Connection::CountInput() {
-  context_.input_bytes += decoder_.buffered() - counted_input_;
-  counted_input_ = decoder_.buffered();
-  if (context_.input_bytes > kMaxMindSporeInputBytes && counted_input_ > 0) {
-    Finish("too many half-sent messages wait here");
-  }
+  const size_t bytes = decoder_.buffered() + (held_ ? held_->body.size() : 0);
+  context_.input_bytes += bytes - counted_input_;
+  counted_input_ = bytes;
 }
 
 void Connection::CheckTimes() {

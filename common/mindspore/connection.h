@@ -24,7 +24,7 @@ struct ConnectionContext {
   // Any thread: runs `take` with the connection, in the server's thread, if it still is there.
   std::function<void(uint64_t connection, std::function<void(Connection&)> take)> post;
   std::shared_ptr<CountedLog> counted;
-  size_t input_bytes = 0;  // half frames, of all
+  size_t input_bytes = 0;  // of all: what waits to be whole, or for the store; see Server::CutTheLargest
   MonotonicTime now;
 };
 
@@ -54,6 +54,7 @@ class Connection {
   bool is_delayed() const { return !output_.empty() && context_.now < write_at_; }
   // Its next frame is a write, for which the store has no room.
   bool is_held() const { return held_.has_value(); }
+  size_t input_bytes() const { return counted_input_; }
   bool has_spoken() const { return frames_ > 0; }
   // When it last said a whole thing, or was accepted.
   MonotonicTime last_heard() const { return last_heard_; }
@@ -99,6 +100,7 @@ class Connection {
   size_t counted_input_ = 0;  // in context_.input_bytes
   std::string output_;
   std::optional<Frame> held_;
+  bool needs_more_ = true;  // no whole frame is in the decoder
   bool has_ended_ = false;  // nothing more comes from the client
   bool is_finished_ = false;
   std::string reason_;
@@ -114,9 +116,9 @@ class Connection {
   MonotonicTime pending_since_;
   Answer substitute_;
 
-  std::optional<std::string> asked_key_;  // what the last request asked for …
-  bool was_there_ = false;                // … and whether it got it …
-  MonotonicTime answered_at_;             // … when
+  std::optional<size_t> asked_;  // a digest of what the last request asked for …
+  bool was_there_ = false;       // … and whether it got it …
+  MonotonicTime answered_at_;    // … when
 };
 
 }  // namespace muster::mindspore

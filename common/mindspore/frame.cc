@@ -88,7 +88,7 @@ void FrameDecoder::DropTaken() {
     }
     begin_ = 0;
   } else if (begin_ > buffer_.size() / 2) {
-    buffer_.erase(0, begin_);
+    buffer_ = buffer_.substr(begin_);  // nor one that has begun its next frame
     begin_ = 0;
   }
 }

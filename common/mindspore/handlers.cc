@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/store_limits.h"
 #include "common/text.h"
 
 namespace muster::mindspore {
@@ -16,6 +17,9 @@ namespace {
 
 // The job's store serves other frameworks as well.
 std::string StoreKey(const std::string& name) { return absl::StrCat("mindspore/", name); }
+
+// Others are not there, and not repeated in an answer either.
+bool MayBeKept(const std::string& name) { return !name.empty() && CheckStoreKey(StoreKey(name)).ok(); }
 
 // What every rank looks for while others still start. Who finds such a key missing asks again only after three seconds;
 // so the answer is held back until the key comes, for a while that no client takes for an outage.
@@ -113,7 +117,7 @@ Answer Write(Cluster& cluster, const Peer& peer, const std::string& body, const 
 
 Answer Read(Cluster& cluster, const Peer& peer, Dialect dialect, const std::string& body, AnswerDone done) {
   const std::string name = Parse<Metadata>(body).name();
-  if (name.empty()) return NotThere(dialect, "");
+  if (!MayBeKept(name)) return NotThere(dialect, "");
   if (!cluster.ServesMetadata(peer, MetadataUse::kAsk, name)) return NotThere(dialect, MetadataBody(name, ""));
   if (const auto published = cluster.Published(peer, name)) return There(dialect, MetadataBody(name, *published));
   JobStore::ValueDone found = [done = std::move(done), dialect, name,
@@ -135,7 +139,8 @@ Answer Read(Cluster& cluster, const Peer& peer, Dialect dialect, const std::stri
 
 Answer Delete(Cluster& cluster, const Peer& peer, Dialect dialect, const std::string& body, AnswerDone done) {
   const std::string name = Parse<Metadata>(body).name();
-  if (name.empty() || !cluster.ServesMetadata(peer, MetadataUse::kAsk, "") || cluster.Published(peer, name)) {
+  if (!MayBeKept(name)) return NotThere(dialect, "");
+  if (!cluster.ServesMetadata(peer, MetadataUse::kAsk, "") || cluster.Published(peer, name)) {
     return NotThere(dialect, MetadataBody(name, ""));
   }
   JobStore& store = cluster.Store(peer);
@@ -146,7 +151,8 @@ Answer Delete(Cluster& cluster, const Peer& peer, Dialect dialect, const std::st
     if (LeavesOpen(value.status())) return;
     if (!value.ok() || !value->has_value()) return done(NotThere(dialect, MetadataBody(name, "")));
     store.Delete(key, [done, dialect, name](const absl::Status& status) {
-      if (LeavesOpen(status)) return;
+      // It frees room, so only the changes that wait before it can leave it none.
+      if (LeavesOpen(status) || absl::IsResourceExhausted(status)) return;
       done(status.ok() ? There(dialect, MetadataBody(name, "")) : NotThere(dialect, MetadataBody(name, "")));
     });
   });
@@ -157,8 +163,8 @@ Answer Add(Cluster& cluster, const Peer& peer, Dialect dialect, const std::strin
   const auto metadata = Parse<Metadata>(body);
   const std::string& name = metadata.name();
   int64_t delta = 0;
-  if (name.empty() || !absl::SimpleAtoi(metadata.value(), &delta) ||
-      !cluster.ServesMetadata(peer, MetadataUse::kAsk, "")) {
+  if (!MayBeKept(name)) return NotThere(dialect, "");
+  if (!absl::SimpleAtoi(metadata.value(), &delta) || !cluster.ServesMetadata(peer, MetadataUse::kAsk, "")) {
     return NotThere(dialect, MetadataBody(name, ""));
   }
   cluster.Store(peer).Add(StoreKey(name), delta, Lifetime::kRound,

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/limits.h"
 #include "common/mindspore/socket_address.h"
 #include "common/net.h"
 #include "common/text.h"
@@ -95,9 +96,13 @@ absl::StatusOr<uint16_t> Server::Listen(const IpAddress& address, uint16_t port,
 }
 
 void Server::StopListening(uint32_t listener) {
-  mailbox_->Post([this, listener] {
+  auto closed = std::make_shared<std::promise<void>>();
+  std::future<void> is_closed = closed->get_future();
+  mailbox_->Post([this, listener, closed = std::move(closed)] {
     std::erase_if(listeners_, [listener](const auto& entry) { return entry.second.listener == listener; });
+    closed->set_value();
   });
+  is_closed.wait();
 }
 
 int Server::WaitMs() const {
@@ -245,9 +250,11 @@ void Server::Touch(uint64_t id, uint32_t events) {
   }
   if (connection.opening() == Connection::Opening::kUnknown) Open(connection);
   if (connection.opening() == Connection::Opening::kHandshake) {
-    handshakes_.push_back(id);
-    SetWatch(epoll_.get(), EPOLL_CTL_MOD, connection.fd(), id, 0);  // until its turn
+    // Silent until its turn, in which an end is noticed as well.
+    const bool has_ended = (events & (EPOLLHUP | EPOLLERR)) != 0;
+    SetWatch(epoll_.get(), has_ended ? EPOLL_CTL_DEL : EPOLL_CTL_MOD, connection.fd(), id, 0);
     watched_[id] = 0;
+    if (in_handshakes_.insert(id).second) handshakes_.push_back(id);
     return;
   }
   ready_.insert(id);
@@ -259,16 +266,31 @@ void Server::ServeReady() {
     if (found == connections_.end()) continue;
     if (found->second->Serve()) ready_.insert(id);
     Look(id, *found->second);
+    if (context_.input_bytes > kMaxMindSporeInputBytes) CutTheLargest();
   }
+}
+
+// Not who came last: an honest write would then be lost to those who fill the room with halves of messages.
+void Server::CutTheLargest() {
+  const auto largest = std::max_element(connections_.begin(), connections_.end(), [](const auto& a, const auto& b) {
+    return a.second->input_bytes() < b.second->input_bytes();
+  });
+  largest->second->Finish(absl::StrCat("messages of ", kMaxMindSporeInputBytes,
+                                       " bytes wait here that are not whole yet, and most of them are its own"));
+  Look(largest->first, *largest->second);
 }
 
 // One a turn: it costs milliseconds, in which nobody else is served.
 void Server::ShakeHands() {
-  if (handshakes_.empty()) return;
-  const uint64_t id = handshakes_.front();
-  handshakes_.pop_front();
-  const auto found = connections_.find(id);
-  if (found == connections_.end()) return;
+  auto found = connections_.end();
+  uint64_t id = 0;
+  while (found == connections_.end()) {
+    if (handshakes_.empty()) return;
+    id = handshakes_.front();
+    handshakes_.pop_front();
+    in_handshakes_.erase(id);
+    found = connections_.find(id);
+  }
   found->second->ShakeHands();
   if (found->second->opening() == Connection::Opening::kOpen) ready_.insert(id);
   Look(id, *found->second);
@@ -303,7 +325,11 @@ void Server::Remove(uint64_t id) {
   connections_.erase(found);
   watched_.erase(id);
   const auto same = open_from_.find(peer.address.bytes());
-  if (same != open_from_.end() && --same->second == 0) open_from_.erase(same);
+  if (same != open_from_.end() && --same->second == 0) {
+    open_from_.erase(same);
+    // Who comes from there next may be of another version.
+    std::erase_if(guesses_, [&](const auto& guess) { return guess.first.second == peer.address.bytes(); });
+  }
   cluster_.ConnectionClosed(peer);
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -49,7 +50,7 @@ class Server {
   // Any thread. `port` 0: the kernel chooses. `listener` becomes Peer::listener. Returns the port; an error names the
   // address.
   absl::StatusOr<uint16_t> Listen(const IpAddress& address, uint16_t port, uint32_t listener);
-  // Any thread: these sockets take no new clients any more.
+  // Any thread but the server's own: when this returns, these sockets are closed.
   void StopListening(uint32_t listener);
 
  private:
@@ -68,6 +69,7 @@ class Server {
   void Open(Connection& connection);
   void Touch(uint64_t id, uint32_t events);
   void ServeReady();
+  void CutTheLargest();
   void ShakeHands();
   void Look(uint64_t id, Connection& connection);
   void Watch(uint64_t id, const Connection& connection);
@@ -93,7 +95,8 @@ class Server {
   std::unordered_map<uint64_t, uint32_t> watched_;  // the epoll events of each connection
   std::set<uint64_t> ready_;                        // have work that no socket tells of
   std::set<uint64_t> delayed_;                      // have answers that are kept back for a moment
-  std::deque<uint64_t> handshakes_;
+  std::deque<uint64_t> handshakes_;                 // wait for their turn, …
+  std::unordered_set<uint64_t> in_handshakes_;      // … each once
   std::map<std::pair<uint32_t, std::string>, std::unique_ptr<DialectGuess>> guesses_;
   std::shared_ptr<const TlsAcceptor> acceptor_;
   uint64_t trust_generation_ = 0;            // that the open connections were checked against

@@ -125,10 +125,9 @@ void DirectCluster::Tick(MonotonicTime now) {
 void DirectCluster::ConnectionClosed(const mindspore::Peer& peer, MonotonicTime now) {
   links_.Closed(peer, now);
   for (auto& [id, node] : nodes_) {
-    if (node.connection != peer.connection) continue;
+    if (node.connection != peer.connection) continue;  // one process may have registered under several ids
     node.connection = 0;
     node.closed_at = now;
-    return;
   }
 }
 

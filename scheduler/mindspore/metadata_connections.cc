@@ -27,7 +27,9 @@ void MetadataConnections::Closed(const mindspore::Peer& peer, MonotonicTime now)
   const auto found = links_.find(peer.connection);
   const bool was_control = found != links_.end() && found->second.is_control;
   if (found != links_.end()) links_.erase(found);
-  if (!was_control && last_closed_.size() < kMostAddresses) last_closed_[peer.address.bytes()] = now;
+  if (was_control) return;
+  const std::string address = peer.address.bytes();
+  if (last_closed_.size() < kMostAddresses || last_closed_.contains(address)) last_closed_[address] = now;
 }
 
 void MetadataConnections::Forget() {

@@ -1,48 +1,17 @@
 #include "scheduler/rpc/admin_service.h"
 
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "muster/v1/admin.grpc.pb.h"
+#include "scheduler/rpc/bounded_call.h"
 #include "scheduler/rpc/call_peer.h"
 #include "scheduler/rpc/grpc_bytes.h"
 #include "scheduler/rpc/validation.h"
 
 namespace muster::scheduler {
 namespace {
-
-// A call whose answer counts until its peer has taken it.
-class AdminCall : public grpc::ServerUnaryReactor {
- public:
-  AdminCall(const ServiceContext& services, grpc::CallbackServerContext* context)
-      : services_(services), context_(context) {}
-
-  // Ends the call with the answer, which has this size; or with an error, if too many wait to be taken.
-  void Answer(const absl::Status& status, size_t bytes) {
-    if (status.ok()) {
-      id_ = services_.replies.Take(bytes, services_.clock.Read().monotonic + services_.reply_limit,
-                                   [context = context_] { context->TryCancel(); });
-      if (!id_.has_value()) {
-        services_.counted.Note(LogLevel::kWarning, "busy",
-                               "turned an admin call away: too many answers wait to be read");
-        return Finish(
-            grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many answers wait to be read: try again later"));
-      }
-    }
-    Finish(ToGrpcStatus(status));
-  }
-  void OnDone() override {
-    if (id_.has_value()) services_.replies.Return(*id_);
-    delete this;
-  }
-
- private:
-  const ServiceContext& services_;
-  grpc::CallbackServerContext* const context_;
-  std::optional<ReplyBudget::Id> id_;
-};
 
 class AdminService : public v1::Admin::CallbackService {
  public:
@@ -161,7 +130,7 @@ class AdminService : public v1::Admin::CallbackService {
   template <typename Reply, typename MakeEvent>
   grpc::ServerUnaryReactor* Ask(grpc::CallbackServerContext* context, absl::Status status, Reply* reply,
                                 const MakeEvent& make_event) {
-    auto* call = new AdminCall(services_, context);  // until OnDone
+    auto* call = new BoundedCall(services_, context, grpc::StatusCode::RESOURCE_EXHAUSTED);
     if (const std::string why = services_.WhyFull(); status.ok() && !why.empty()) {
       status = absl::ResourceExhaustedError(why);  // its answer could not be durable for now
     }

@@ -13,10 +13,6 @@ namespace {
 // The core answers a wait that is over; this comes after it.
 constexpr absl::Duration kSlack = absl::Milliseconds(500);
 
-bool IsRead(const StoreOperation& operation) {
-  return std::holds_alternative<v1::StoreGet>(operation) || std::holds_alternative<v1::StoreWait>(operation);
-}
-
 }  // namespace
 
 StoreCalls::StoreCalls(const ServiceContext& services, size_t limit, size_t byte_limit)
@@ -24,9 +20,8 @@ StoreCalls::StoreCalls(const ServiceContext& services, size_t limit, size_t byte
 
 void StoreCalls::Call(StoreOperation operation, std::string identity, Done done) {
   if (absl::Status status = CheckStoreOperation(operation); !status.ok()) return done(std::move(status));
-  if (!IsRead(operation)) {
-    if (const std::string why = services_.WhyFull(); !why.empty()) return done(absl::UnavailableError(why));
-  }
+  // Of reads, too, the answers would pile up behind the record that can't be written; agents have their copy.
+  if (const std::string why = services_.WhyFull(); !why.empty()) return done(absl::UnavailableError(why));
   const size_t bytes = BytesOf(operation);
   const auto all = bytes_;  // a call may be answered after this is gone
   if (all->fetch_add(bytes) + bytes > byte_limit_) {

@@ -25,8 +25,8 @@ class StoreCalls {
   // Nothing is owned.
   StoreCalls(const ServiceContext& services, size_t limit, size_t byte_limit);
 
-  // Any thread. The caller is authorised; `identity` is its certificate's name. UNAVAILABLE beyond the limits, and for
-  // changes while the disk is full: nothing has happened, and the same request may come again. RESOURCE_EXHAUSTED is
+  // Any thread. The caller is authorised; `identity` is its certificate's name. UNAVAILABLE beyond the limits, and
+  // while the disk is full: nothing has happened, and the same request may come again. RESOURCE_EXHAUSTED is
   // the core's word: the store is full.
   void Call(StoreOperation operation, std::string identity, Done done);
 

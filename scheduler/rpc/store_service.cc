@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "muster/v1/store.grpc.pb.h"
+#include "scheduler/rpc/bounded_call.h"
 #include "scheduler/rpc/call_peer.h"
-#include "scheduler/rpc/grpc_bytes.h"
 
 namespace muster::scheduler {
 namespace {
@@ -42,7 +42,8 @@ class StoreService : public v1::Store::CallbackService {
   // The call stays open until the core has answered, or its time is up; no thread waits for it.
   template <typename Request>
   Reactor* Call(Context* context, const Request& request, v1::StoreReply* reply) {
-    Reactor* reactor = context->DefaultReactor();
+    // Beyond the budget as beyond the limits of StoreCalls: it may come again.
+    auto* call = new BoundedCall(services_, context, grpc::StatusCode::UNAVAILABLE);
     const PeerFacts peer = PeerOf(*context, services_.takes_names);
     const v1::StoreCaller& caller = request.caller();
     const absl::Status allowed = caller.node_id().empty()
@@ -52,20 +53,20 @@ class StoreService : public v1::Store::CallbackService {
       services_.counted.Note(
           LogLevel::kWarning, absl::IsInvalidArgument(allowed) ? "malformed request" : KindOf(allowed),
           absl::StrCat("turned a call of the store by ", peer.ToString(), " away: ", allowed.message()));
-      reactor->Finish(ToGrpcStatus(allowed));
-      return reactor;
+      call->Answer(allowed, 0);
+      return call;
     }
-    calls_.Call(request, peer.identity, [reactor, reply, &counted = services_.counted](auto answer) {
-      if (answer.ok()) *reply = *std::move(answer);
+    calls_.Call(request, peer.identity, [call, reply, &counted = services_.counted](auto answer) {
+      if (answer.ok()) *reply = std::move(*answer);
       // A round that is over is the way of things; what is refused for its form or for want of room is told.
       if (absl::IsInvalidArgument(answer.status()) || absl::IsResourceExhausted(answer.status()) ||
           absl::IsUnavailable(answer.status())) {
         counted.Note(LogLevel::kWarning, "store refused",
                      absl::StrCat("turned a call of the store away: ", answer.status().message()));
       }
-      reactor->Finish(ToGrpcStatus(answer.status()));
+      call->Answer(answer.status(), answer.ok() ? reply->ByteSizeLong() : 0);
     });
-    return reactor;
+    return call;
   }
 
   const ServiceContext& services_;

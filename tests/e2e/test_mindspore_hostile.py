@@ -109,6 +109,15 @@ def hello_and_no_more(end):
     return sock
 
 
+def reset_in_the_handshake(end):
+    for _ in range(20):
+        sock = connect(end)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.sendall(client_hello())
+        sock.close()
+    return connect(end)
+
+
 def expect_quick_beats(end, attack, count, measured):
     """None of a process's heartbeats waits for longer than the limit, however many do that beside it."""
     with Beats(end) as beats:
@@ -134,7 +143,8 @@ def test_nobody_else_waits(plain_end, measured, attack, count):
     expect_quick_beats(plain_end, attack, count, measured)
 
 
-@pytest.mark.parametrize("attack", [half_handshake, garbage_in_tls, hello_and_no_more])
+@pytest.mark.parametrize("attack", [half_handshake, garbage_in_tls, hello_and_no_more,
+                                    reset_in_the_handshake])
 def test_nobody_else_waits_where_tls_is_spoken(secure_end, measured, attack):
     expect_quick_beats(secure_end, attack, 50, measured)
 

@@ -14,6 +14,7 @@ constexpr absl::Duration kLongest = absl::Milliseconds(kLongestStoreWaitMs);
 constexpr absl::Duration kPatienceWithCopy = absl::Seconds(1);  // then the copy has to do
 constexpr absl::Duration kWaitSlice = absl::Seconds(1);         // then another wait has its turn
 constexpr absl::Duration kPause = absl::Milliseconds(200);      // after a request that was not heard
+constexpr absl::Duration kLeastLimit = absl::Milliseconds(1);   // a request with less is as good as over
 constexpr size_t kMostAtOnce = 32;                              // of the 128 calls that one connection may have open
 constexpr size_t kPendingBytes = 128;                           // what a change takes besides key and value
 
@@ -170,12 +171,12 @@ void StoreCore::Read(const std::string& key, Reader reader, MonotonicTime now) {
   if (const auto own = pending_of_.find(key); own != pending_of_.end()) {
     Pending& last = *own->second.back();
     const auto foreseen = Foreseen(last.change);
-    if (!foreseen) {
+    // Who waits for the key after its deletion asks only when that is done, or would be told the old value.
+    if (!foreseen || (!foreseen->has_value() && reader.waits)) {
       last.readers.push_back(std::move(reader));
       return;
     }
-    if (foreseen->has_value() || !reader.waits) return Answer(reader, *foreseen);
-    return Join(waits_, key, std::move(reader));
+    return Answer(reader, *foreseen);
   }
   const auto copy = copies_.find(key);
   const bool has_copy = copy != copies_.end();
@@ -196,6 +197,7 @@ void StoreCore::Join(Lane& lane, const std::string& key, Reader reader) {
 }
 
 void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
+  std::vector<std::string> ending;
   while (lane.calls.size() < kMostAtOnce && !lane.turn.empty()) {
     const std::string key = std::move(lane.turn.front());
     lane.turn.pop_front();
@@ -205,6 +207,12 @@ void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
       lane.fetches.erase(fetch);
       continue;
     }
+    MonotonicTime last = now;
+    for (const Reader& reader : fetch->second.readers) last = std::max(last, reader.deadline);
+    if (std::exchange(fetch->second.was_asked, true) && last - now < kLeastLimit) {  // Tick will tell them
+      ending.push_back(key);
+      continue;
+    }
     fetch->second.call = ++last_call_;
     lane.calls[fetch->second.call] = key;
     Send send{fetch->second.call, {}, kLongest};
@@ -212,8 +220,6 @@ void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
       v1::StoreWait request;
       *request.mutable_caller() = caller_;
       request.set_key(key);
-      MonotonicTime last = now;
-      for (const Reader& reader : fetch->second.readers) last = std::max(last, reader.deadline);
       const absl::Duration slice = std::min(last - now, kWaitSlice);
       request.set_limit_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(slice)));
       send.operation = std::move(request);
@@ -225,6 +231,7 @@ void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
     }
     effects_.sends.push_back(std::move(send));
   }
+  lane.turn.insert(lane.turn.end(), ending.begin(), ending.end());
 }
 
 void StoreCore::FinishFetch(Lane& lane, uint64_t call, const absl::StatusOr<v1::StoreReply>& reply, MonotonicTime now) {

@@ -111,7 +111,8 @@ class StoreCore {
   };
   // Readers of one key. At most one request for each key and kind is under way.
   struct Fetch {
-    uint64_t call = 0;      // 0: waits for its turn
+    uint64_t call = 0;  // 0: waits for its turn
+    bool was_asked = false;
     uint64_t at_least = 0;  // an answer of an earlier version would not know of a change from here
     std::vector<Reader> readers;
   };

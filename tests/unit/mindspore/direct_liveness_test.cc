@@ -180,6 +180,16 @@ TEST_F(DirectLivenessTest, TwoQuietOnesOfOneHostDieAndTheNextClusterForms) {
   EXPECT_TRUE(Come(3, 13, "c").is_admitted);
 }
 
+TEST_F(DirectLivenessTest, OneConnectionOfTwoIdsIsTheEndOfBoth) {
+  Make(2);
+  Register(At(1), "0");
+  Register(At(1), "1");
+  cluster_->ConnectionClosed(At(1), now_);
+  Pass(absl::Seconds(3));
+  EXPECT_TRUE(Register(At(2), "0").is_admitted);
+  EXPECT_TRUE(Register(At(3), "1").is_admitted);
+}
+
 TEST_F(DirectLivenessTest, WithRecoveryAllGoneAndNewIdsComeIsANewCluster) {
   Make(2, true);
   Come(1, 11, "uuid-a");

@@ -75,6 +75,25 @@ TEST_F(HandlersTest, WhatTheStoreCannotTellIsLeftOpen) {
   EXPECT_EQ(Ask(kReadMetadata, "hccl_world_group_info_0"), std::nullopt);
 }
 
+TEST_F(HandlersTest, ADeletionForWhichThereIsNoRoomIsLeftOpen) {
+  store_.read = std::optional<std::string>("there");
+  store_.change = absl::ResourceExhaustedError("too many changes wait");
+  EXPECT_EQ(Ask(kDeleteMetadata, "x"), std::nullopt) << "it is still there";
+}
+
+TEST_F(HandlersTest, ANameThatIsTooLongIsNotRepeated) {
+  Metadata metadata;
+  metadata.set_name(std::string(100'000, 'k'));
+  metadata.set_value("1");
+  for (const uint32_t number : {kReadMetadata, kDeleteMetadata, AddNumber(kDialect)}) {
+    const Answer answer =
+        HandleRequest(cluster_, Peer{}, kDialect, number, metadata.SerializeAsString(), counted_, nullptr);
+    EXPECT_EQ(answer.kind, Answer::Kind::kReply) << number;
+    EXPECT_EQ(answer.number, NotThereNumber(kDialect)) << number;
+    EXPECT_EQ(answer.body, "") << number;
+  }
+}
+
 TEST_F(HandlersTest, WhatIsCertainlyNotThereIsSaidSoAtOnce) {
   EXPECT_EQ(Ask(kReadMetadata, "x"), NotThereNumber(kDialect));
   EXPECT_EQ(Ask(kDeleteMetadata, "x"), NotThereNumber(kDialect));

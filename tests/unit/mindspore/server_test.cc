@@ -9,6 +9,7 @@
 
 #include "common/limits.h"
 #include "common/memory_job_store.h"
+#include "common/mutex.h"
 
 namespace muster::mindspore {
 namespace {
@@ -36,10 +37,22 @@ class FakeCluster final : public Cluster {
   std::optional<std::string> Published(const Peer&, const std::string&) override { return std::nullopt; }
   JobStore& Store(const Peer&) override { return store_; }
   bool ServesMetadata(const Peer&, MetadataUse, const std::string& key) override { return key != "forbidden"; }
-  void ConnectionClosed(const Peer&) override {}
+  void ConnectionClosed(const Peer&) override {
+    const MutexLock lock(mutex_);
+    ++closed_;
+    changed_.NotifyAll();
+  }
   std::set<uint64_t> Needed() override { return beating_; }
 
+  void AwaitClosed(size_t count) {
+    const MutexLock lock(mutex_);
+    while (closed_ < count) changed_.Wait(mutex_);
+  }
+
  private:
+  Mutex mutex_;
+  CondVar changed_;
+  size_t closed_ = 0;
   std::set<uint64_t> beating_;
   JobStore& store_;
 };
@@ -184,6 +197,24 @@ TEST_F(ServerTest, TheNewNumbering) {
   EXPECT_EQ(client.Receive()->name, "12");
 }
 
+TEST_F(ServerTest, WhoComesAfterAllHaveGoneMayBeOfAnotherVersion) {
+  Start();
+  {
+    Client old(port_);
+    old.Ask("6", Pair("key", "1"));
+    for (const char* key : {"key", "other"}) {  // another one: it has understood
+      old.Ask("7", Pair(key, ""));
+      EXPECT_TRUE(old.Receive());
+    }
+  }
+  cluster_.AwaitClosed(1);
+  Client client(port_);
+  client.Ask("0", Id("n1"));
+  client.Receive();
+  client.Ask("7", Pair("key", ""));
+  EXPECT_EQ(client.Receive()->name, "11") << "of the new numbering";
+}
+
 TEST_F(ServerTest, HostNames) {
   Start();
   Client client(port_);
@@ -226,6 +257,35 @@ TEST_F(ServerTest, AHalfMessageStopsNobody) {
   Client client(port_);
   client.Ask("2", Id("n1"));
   EXPECT_TRUE(client.Receive());
+}
+
+// Else an honest write would be lost to those who fill the room with halves of messages.
+TEST_F(ServerTest, WhoHoldsMostIsCut) {
+  Start();
+  std::string half = EncodeFrame({"6", "@x", "@", std::string(kMaxMindSporeBodyBytes, 'x')});
+  half.pop_back();
+  std::vector<std::unique_ptr<Client>> hoarders;
+  while (hoarders.size() * half.size() <= kMaxMindSporeInputBytes) {
+    hoarders.push_back(std::make_unique<Client>(port_));
+    hoarders.back()->Send(half);
+  }
+  cluster_.AwaitClosed(1);
+  Client honest(port_);
+  const std::string value(60'000, 'v');
+  honest.Ask("6", Pair("key", value));
+  honest.Ask("7", Pair("key", ""));
+  const auto reply = honest.Receive();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->body, Pair("key", value));
+}
+
+TEST_F(ServerTest, APortIsFreeWhenItIsNoLongerListenedOn) {
+  Start();
+  const IpAddress address = *IpAddress::Parse("127.0.0.1");
+  for (int i = 0; i < 100; ++i) {
+    server_->StopListening(0);
+    ASSERT_TRUE(server_->Listen(address, port_, 0).ok()) << i;
+  }
 }
 
 TEST_F(ServerTest, ForeignAddressesAreClosed) {

@@ -5,7 +5,9 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 
 #include "absl/strings/str_cat.h"
@@ -28,9 +30,9 @@ constexpr auto kPatience = std::chrono::seconds(20);
 // ms-scheduler without its settings.
 class Scheduler {
  public:
-  explicit Scheduler(size_t max_store_calls = kMaxStoreCalls)
+  explicit Scheduler(size_t max_store_calls = kMaxStoreCalls, std::function<std::string()> why_full = nullptr)
       : core_(Options(), "cluster"),
-        server_(Server(max_store_calls)),
+        server_(Server(max_store_calls, std::move(why_full))),
         loop_(core_, journal_, server_->sink(), clock_, {}) {
     EXPECT_TRUE(loop_.Start().ok());
     EXPECT_TRUE(server_
@@ -81,13 +83,14 @@ class Scheduler {
 
  private:
   static scheduler::CoreOptions Options() { return {}; }
-  std::unique_ptr<scheduler::RpcServer> Server(size_t max_store_calls) {
+  std::unique_ptr<scheduler::RpcServer> Server(size_t max_store_calls, std::function<std::string()> why_full) {
     auto listeners = scheduler::OpenTcpListeners(scheduler::BindPlan{{*IpAddress::Parse("127.0.0.1")}, ""}, 0);
     EXPECT_TRUE(listeners.ok()) << listeners.status();
     port_ = listeners->front().port;
     scheduler::RpcServer::Options options;
     options.listeners = *std::move(listeners);
     options.max_store_calls = max_store_calls;
+    options.why_full = std::move(why_full);
     return std::make_unique<scheduler::RpcServer>(std::move(options), authorizer_, clock_, counted_,
                                                   [](const scheduler::RunSettled&) {});
   }
@@ -278,27 +281,38 @@ TEST_F(AgentStoreTest, MalformedCallsAreRefusedWithTheField) {
   EXPECT_EQ(set(huge).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << "not even parsed";
 }
 
+grpc::StatusCode GetOnce(const Scheduler& scheduler) {
+  v1::StoreGet request;
+  *request.mutable_caller() = CallerOf("n1", 1);
+  request.set_key("x");
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kPatience);
+  v1::StoreReply reply;
+  return v1::Store::NewStub(scheduler.Channel())->Get(&context, request, &reply).error_code();
+}
+
+// Its answer would lie behind a record that can't be written.
+TEST(StoreCallsTest, OnAFullDiskNothingIsRead) {
+  std::atomic<bool> is_full = false;
+  Scheduler scheduler(kMaxStoreCalls, [&] { return std::string(is_full ? "the disk is full" : ""); });
+  scheduler.Form({"n1"});
+  EXPECT_EQ(GetOnce(scheduler), grpc::StatusCode::OK);
+  is_full = true;
+  EXPECT_EQ(GetOnce(scheduler), grpc::StatusCode::UNAVAILABLE) << "agents have their copy";
+}
+
 TEST(StoreCallsTest, BeyondTheLimitTheyMayComeAgain) {
   Scheduler scheduler(2);
   scheduler.Form({"n1"});
-  const auto stub = v1::Store::NewStub(scheduler.Channel());
-  const auto get = [&] {
-    v1::StoreGet request;
-    *request.mutable_caller() = CallerOf("n1", 1);
-    request.set_key("x");
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kPatience);
-    v1::StoreReply reply;
-    return stub->Get(&context, request, &reply).error_code();
-  };
-  EXPECT_EQ(get(), grpc::StatusCode::OK);
+  EXPECT_EQ(GetOnce(scheduler), grpc::StatusCode::OK);
   AgentStore store(Clock::System());
   store.BeginRound(CallerOf("n1", 1));
   store.SetChannel(scheduler.Channel());
   for (int i = 0; i < 2; ++i) store.Wait(absl::StrCat("never", i), std::chrono::seconds(5), [](const Value&) {});
   bool was_refused = false;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);  // when the waits end
-  while (!was_refused && std::chrono::steady_clock::now() < end) was_refused = get() == grpc::StatusCode::UNAVAILABLE;
+  while (!was_refused && std::chrono::steady_clock::now() < end)
+    was_refused = GetOnce(scheduler) == grpc::StatusCode::UNAVAILABLE;
   EXPECT_TRUE(was_refused);
 }
 

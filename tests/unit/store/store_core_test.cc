@@ -372,6 +372,34 @@ TEST_F(StoreCoreTest, WaitsAreAskedForAgainUntilTheirTimeIsUp) {
   EXPECT_EQ(LastRead(), "DEADLINE_EXCEEDED") << "nobody waits longer than that";
 }
 
+TEST_F(StoreCoreTest, AWaitThatIsNearlyOverIsNotAskedForAgain) {
+  Connect();
+  Wait("x", absl::Milliseconds(1500));
+  Asked<v1::StoreWait>();
+  now_ = now_ + absl::Microseconds(1'499'500);
+  Fail(Code::kDeadlineExceeded);
+  EXPECT_TRUE(sends_.empty());
+  Pass(StoreCore::kTick);
+  EXPECT_EQ(LastRead(), "DEADLINE_EXCEEDED");
+  EXPECT_TRUE(core_.IsIdle());
+  Wait("y", absl::ZeroDuration());
+  Asked<v1::StoreWait>();
+  Reply(1, "here");
+  EXPECT_EQ(LastRead(), "here") << "who has no time at all is asked for once";
+}
+
+TEST_F(StoreCoreTest, AWaitBehindTheOwnDeletionIsNotToldTheOldValue) {
+  Connect();
+  Delete("x");
+  Wait("x", absl::Seconds(3));
+  Asked<v1::StoreDelete>();
+  EXPECT_TRUE(sends_.empty());
+  Reply(2);
+  Asked<v1::StoreWait>();
+  Reply(3, "new");
+  EXPECT_EQ(LastRead(), "new");
+}
+
 TEST_F(StoreCoreTest, AnAnswerFromBeforeTheOwnChangeIsNotBelieved) {
   Connect();
   Get("x");

@@ -26,6 +26,7 @@ using mindspore::Peer;
 using mindspore::Refuse;
 
 constexpr char kPortRanges[] = "node_port_range";
+constexpr size_t kMostLeft = 4096;
 constexpr uint32_t kPortsEach = 2048;  // as MindSpore's own scheduler shares them out
 
 }  // namespace
@@ -102,6 +103,7 @@ LeaveResult MindSporeSlots::Unregister(const Peer&, const std::string& node_id) 
   const std::optional<uint32_t> rank = RankOfNode(node_id);
   if (!rank) return LeaveResult::kUnknownNode;
   processes_.erase(*rank);
+  if (left_.size() >= kMostLeft) left_.erase(left_.begin());
   left_.emplace(node_id, *rank);
   return LeaveResult::kDone;
 }

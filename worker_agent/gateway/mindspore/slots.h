@@ -68,7 +68,7 @@ class MindSporeSlots final : public mindspore::Cluster {
   Mutex mutex_;
   GatewayRound round_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, Process> processes_ ABSL_GUARDED_BY(mutex_);  // by rank
-  std::map<std::string, uint32_t> left_ ABSL_GUARDED_BY(mutex_);   // node ids that have unregistered
+  std::map<std::string, uint32_t> left_ ABSL_GUARDED_BY(mutex_);   // node ids that have unregistered; kMostLeft
 };
 
 // What MindSpore calls a role; std::nullopt: no process of a training job.
