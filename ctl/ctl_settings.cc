@@ -35,6 +35,7 @@ SettingsTable CtlSettingsTable(CtlSettings& settings) {
   port.value_name = "PORT";
   Setting& socket =
       table.AddString("admin_socket", &settings.admin_socket, "The scheduler's Unix socket, for changing calls.");
+  socket.env = {"MS_ADMIN_SOCKET"};
   socket.group = where;
   socket.value_name = "PATH";
   socket.default_text = "by the port";

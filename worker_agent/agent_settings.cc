@@ -226,12 +226,14 @@ void AddLogging(SettingsTable& table, AgentSettings& s) {
   AddLogLevel(table, &s.log_level);
 }
 
-// What a shared config file or environment may say to ms-scheduler. A flag is kept for one that this agent starts.
+// What a shared config file or environment may say to ms-scheduler. Kept for one that this agent starts.
 void AddSchedulersOwn(SettingsTable& table, AgentSettings& s) {
   const auto add = [&](const std::string& flag, const std::string& value_name, const std::string& variable) {
-    table.AddIgnored(flag, value_name, {variable}).on_set = [&s, flag](const std::string& value,
-                                                                       const std::string& source) {
-      if (absl::StartsWith(source, "--")) s.scheduler_flags.push_back(absl::StrCat("--", flag, "=", value));
+    table.AddIgnored(flag, value_name, {variable}).on_set = [&s, flag, variable](const std::string& value,
+                                                                                 const std::string& source) {
+      const bool is_flag = absl::StartsWith(source, "--");
+      if (!is_flag && source == variable) return;  // a child inherits it
+      (is_flag ? s.scheduler_flags : s.scheduler_config).push_back(absl::StrCat("--", flag, "=", value));
     };
   };
   add("listen_address", "ADDRESS", "MS_LISTEN_ADDRESS");

@@ -59,8 +59,9 @@ struct AgentSettings {
   std::string log_level = "info";
   bool check_config = false;
   std::vector<std::string> command;  // what stands behind "--"
-  std::vector<std::string>
-      scheduler_flags;               // ms-scheduler's own, as "--node_timeout=60": for one that this agent starts
+  // ms-scheduler's own, as "--node_timeout=60", for one that this agent starts: of the command line, and of --config.
+  std::vector<std::string> scheduler_flags;
+  std::vector<std::string> scheduler_config;
   std::vector<std::string> remarks;  // what was accepted without effect; CheckAgentSettings warns of it
 };
 

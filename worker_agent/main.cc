@@ -45,11 +45,16 @@ int Fail(const absl::Status& status, int code = kExitUsage) {
   return code;
 }
 
+// MindSpore's setting, of which this program takes no more than is good for it.
+absl::Duration RequestTimeout(const AgentSettings& settings) {
+  return std::min(settings.receive_msg_timeout, SessionOptions().request_timeout);
+}
+
 // What --check_config prints of the timeouts.
 std::vector<LadderStep> Ladder(const AgentSettings& settings) {
   std::vector<LadderStep> steps = {
       {"stop_timeout", settings.stop_timeout, "between stop_signal and SIGKILL"},
-      {"receive_msg_timeout", settings.receive_msg_timeout, "for the answer to a request"},
+      {"receive_msg_timeout", RequestTimeout(settings), "for the answer to a request"},
       {"cluster_retry_num x 3 s", settings.cluster_retry_num * absl::Seconds(3), "trying to reach the scheduler"}};
   if (settings.topo_timeout) {
     steps.push_back({"topo_timeout", *settings.topo_timeout, "until all nodes have joined"});
@@ -152,7 +157,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
     options.session.security.tls = (*tls)->store();
     options.hand_over = [&] { return (*tls)->Pack(); };
   }
-  options.session.request_timeout = std::min(settings.receive_msg_timeout, options.session.request_timeout);
+  options.session.request_timeout = RequestTimeout(settings);
   options.program = OwnProgram();
   options.work_folder = (*folder)->path();
   if (const auto found = environment.find("PATH"); found != environment.end()) options.search_path = found->second;

@@ -61,8 +61,17 @@ int Init(const Call& call) {
 }
 
 absl::StatusOr<Subject> WantedSubject(const std::string& command, const CertsSettings& s, const std::string& domain) {
-  if (command == "scheduler") return SchedulerSubject(domain, s.hosts);
-  if (command == "admin") return AdminSubject(domain);
+  if (command != "node" && !s.id.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(command, ": --id is for a node's certificate; leave it out"));
+  }
+  if (command == "scheduler") {
+    if (s.job == "*") return SchedulerSubject(domain, s.hosts);
+    return absl::InvalidArgumentError("scheduler: its certificate is for all jobs; leave --job out");
+  }
+  if (command == "admin") {
+    if (s.hosts.empty()) return AdminSubject(domain, s.job);
+    return absl::InvalidArgumentError("admin: --host is for a scheduler's certificate or a node's; leave it out");
+  }
   const bool is_node = !s.id.empty();
   if (is_node != s.hosts.empty() || s.hosts.size() > 1) {
     return absl::InvalidArgumentError(

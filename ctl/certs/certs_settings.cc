@@ -70,7 +70,9 @@ SettingsTable CertsSettingsTable(CertsSettings& s) {
   host.Value("HOST");
   Judge(host, CheckHost);
   table.AddString("id", &s.id, "node: the node id (MS_NODE_ID), or * for any.").Value("ID");
-  table.AddString("job", &s.job, "node: the only job that it may join.").Value("ID").Default("any");
+  table.AddString("job", &s.job, "node: the only job that it may join. admin: the only job that it may steer.")
+      .Value("ID")
+      .Default("any");
   Setting& name = table.AddString("name", &s.name, "How its folder and its line in the list are called.");
   name.Value("NAME").Default("such as node-3");
   Judge(name, CheckName);

@@ -127,8 +127,10 @@ absl::StatusOr<Subject> HostSubject(const std::string& trust_domain, const std::
                  {}};
 }
 
-Subject AdminSubject(const std::string& trust_domain) {
-  return Subject{Kind::kAdmin, "admin", absl::StrCat(Prefix(trust_domain, "*"), "admin"), {}};
+absl::StatusOr<Subject> AdminSubject(const std::string& trust_domain, const std::string& job) {
+  if (absl::Status status = CheckIdOrStar("--job", job); !status.ok()) return status;
+  return Subject{
+      Kind::kAdmin, absl::StrCat(JobPart(job), "admin"), absl::StrCat(Prefix(trust_domain, job), "admin"), {}};
 }
 
 }  // namespace muster::certs

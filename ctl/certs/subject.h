@@ -3,7 +3,7 @@
 //   spiffe://<trust domain>/muster/*/scheduler
 //   spiffe://<trust domain>/muster/<job or *>/node/<id or *>
 //   spiffe://<trust domain>/muster/<job or *>/host/<name>/*
-//   spiffe://<trust domain>/muster/*/admin
+//   spiffe://<trust domain>/muster/<job or *>/admin
 #pragma once
 
 #include <optional>
@@ -35,11 +35,11 @@ absl::Status CheckHost(const std::string& text);
 // What may name a folder: like an id, but not with a leading dot.
 absl::Status CheckName(const std::string& text);
 
-// The names that are given when the user gives none: "scheduler", "node-3", "train-node-3", "host-gpu1", "admin".
-// Errors say which part is wrong. `job` "*": every job.
+// The names that are given when the user gives none: "scheduler", "node-3", "train-node-3", "host-gpu1", "admin",
+// "train-admin". Errors say which part is wrong. `job` "*": every job.
 absl::StatusOr<Subject> SchedulerSubject(const std::string& trust_domain, const std::vector<std::string>& hosts);
 absl::StatusOr<Subject> NodeSubject(const std::string& trust_domain, const std::string& job, const std::string& id);
 absl::StatusOr<Subject> HostSubject(const std::string& trust_domain, const std::string& job, const std::string& host);
-Subject AdminSubject(const std::string& trust_domain);
+absl::StatusOr<Subject> AdminSubject(const std::string& trust_domain, const std::string& job);
 
 }  // namespace muster::certs

@@ -79,6 +79,23 @@ def test_openssl_takes_what_was_issued(certs):
     certs.openssl("x509", "-in", "admin/cert.pem", "-noout", "-checkend", 366 * 86400, code=1)
 
 
+def test_an_admin_of_one_job(certs):
+    certs.run("init")
+    made = certs.json("admin", "--job", "train")["certificates"][0]
+    assert made["name"] == "train-admin" and made["uri"] == "spiffe://muster/muster/train/admin", made
+    certs.verify("train-admin", "sslclient")
+
+
+def test_words_that_are_for_another_kind_are_refused(certs):
+    certs.run("init")
+    for words, said in ((["scheduler", "--host", "n", "--job", "train"], "for all jobs; leave --job out"),
+                        (["scheduler", "--host", "n", "--id", "3"], "--id is for a node"),
+                        (["admin", "--id", "3"], "--id is for a node"),
+                        (["admin", "--host", "n"], "--host is for a scheduler")):
+        assert said in certs.run(*words, code=2), words
+    assert certs.json("list")["certificates"] == []
+
+
 def test_modes_do_not_depend_on_the_umask(certs):
     before = os.umask(0)
     try:

@@ -379,6 +379,18 @@ def test_changes_want_an_admins_certificate_or_the_unix_socket(secured, cluster)
     agent.wait(20)
 
 
+def test_an_admin_of_one_job_steers_that_one_only(secured, cluster):
+    secured.start_scheduler()
+    agents = {job: secured.start_node(job, SLEEP, "--worker_num", 1, "--job_id", job) for job in ("one", "two")}
+    secured.wait_until_running(2)
+    secured.folder("admin", client=secured.authority.issue("spiffe://%s/muster/one/admin" % pki.DOMAIN))
+    cluster.env["XDG_RUNTIME_DIR"] = str(cluster.folder / "nowhere")
+    assert "is not of job" in secured.ctl("stop", "two", folder="admin", code=1)
+    secured.ctl("stop", "one", folder="admin")
+    agents["one"].wait(20)
+    assert agents["two"].is_running()
+
+
 def test_a_node_sees_its_own_job_only(secured, cluster):
     secured.start_scheduler()
     for name, job in (("a", "one"), ("b", "two")):

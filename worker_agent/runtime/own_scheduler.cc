@@ -149,6 +149,11 @@ std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
     flags.push_back(absl::StrCat("--log_file=", settings.log_dir, "/scheduler.log"));
     flags.push_back(absl::StrCat("--log_level=", settings.log_level));
   }
+  // A file that is shared with the cluster's scheduler names that one's port, socket and journal, not a --standalone
+  // one's.
+  if (settings.with_scheduler) {
+    flags.insert(flags.end(), settings.scheduler_config.begin(), settings.scheduler_config.end());
+  }
   flags.insert(flags.end(), settings.scheduler_flags.begin(), settings.scheduler_flags.end());
   return flags;
 }

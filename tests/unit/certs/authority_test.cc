@@ -51,7 +51,7 @@ class AuthorityTest : public testing::Test {
 TEST_F(AuthorityTest, UsagesAreTheKindsOwn) {
   const auto scheduler = authority_.Issue(*SchedulerSubject("muster", {"n1"}), kNow, kYear);
   const auto node = authority_.Issue(*NodeSubject("muster", "*", "1"), kNow, kYear);
-  const auto admin = authority_.Issue(AdminSubject("muster"), kNow, kYear);
+  const auto admin = authority_.Issue(*AdminSubject("muster", "*"), kNow, kYear);
   ASSERT_TRUE(scheduler.ok() && node.ok() && admin.ok());
   EXPECT_EQ(Verdict(scheduler->certificate.get(), X509_PURPOSE_SSL_SERVER, kNow), "ok");
   EXPECT_NE(Verdict(scheduler->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow), "ok");
@@ -73,19 +73,19 @@ TEST_F(AuthorityTest, NamesStandInTheCertificate) {
 }
 
 TEST_F(AuthorityTest, LifetimesBeginAnHourAgoAndEndWithTheAuthority) {
-  const auto issued = authority_.Issue(AdminSubject("muster"), kNow, kYear);
+  const auto issued = authority_.Issue(*AdminSubject("muster", "*"), kNow, kYear);
   X509* certificate = issued->certificate.get();
   EXPECT_EQ(Verdict(certificate, X509_PURPOSE_SSL_CLIENT, kNow - absl::Minutes(59)), "ok");
   EXPECT_THAT(Verdict(certificate, X509_PURPOSE_SSL_CLIENT, kNow - absl::Minutes(61)), HasSubstr("not yet valid"));
   EXPECT_EQ(Verdict(certificate, X509_PURPOSE_SSL_CLIENT, kNow + kYear - absl::Seconds(1)), "ok");
   EXPECT_THAT(Verdict(certificate, X509_PURPOSE_SSL_CLIENT, kNow + kYear + absl::Seconds(1)), HasSubstr("expired"));
-  const auto late = authority_.Issue(AdminSubject("muster"), kNow + 9.5 * kYear, kYear);
+  const auto late = authority_.Issue(*AdminSubject("muster", "*"), kNow + 9.5 * kYear, kYear);
   EXPECT_EQ(ToAbslTime(X509_get0_notAfter(late->certificate.get())), authority_.not_after());
 }
 
 TEST_F(AuthorityTest, SerialsAndKeysDiffer) {
-  const auto one = authority_.Issue(AdminSubject("muster"), kNow, kYear);
-  const auto two = authority_.Issue(AdminSubject("muster"), kNow, kYear);
+  const auto one = authority_.Issue(*AdminSubject("muster", "*"), kNow, kYear);
+  const auto two = authority_.Issue(*AdminSubject("muster", "*"), kNow, kYear);
   EXPECT_NE(SerialText(X509_get0_serialNumber(one->certificate.get())),
             SerialText(X509_get0_serialNumber(two->certificate.get())));
   EXPECT_NE(X509_check_private_key(one->certificate.get(), two->key.get()), 1);
@@ -93,8 +93,8 @@ TEST_F(AuthorityTest, SerialsAndKeysDiffer) {
 }
 
 TEST_F(AuthorityTest, TheListRevokesWhatIsOnIt) {
-  const auto good = authority_.Issue(AdminSubject("muster"), kNow, kYear);
-  const auto bad = authority_.Issue(AdminSubject("muster"), kNow, kYear);
+  const auto good = authority_.Issue(*AdminSubject("muster", "*"), kNow, kYear);
+  const auto bad = authority_.Issue(*AdminSubject("muster", "*"), kNow, kYear);
   const std::string serial = SerialText(X509_get0_serialNumber(bad->certificate.get()));
   const auto list = authority_.SignList({{serial, kNow, "key-compromise"}, {"0a", kNow, ""}}, 3, kNow, kNow + kYear);
   ASSERT_TRUE(list.ok()) << list.status();
@@ -109,7 +109,7 @@ TEST_F(AuthorityTest, TheListRevokesWhatIsOnIt) {
 TEST_F(AuthorityTest, ComesBackFromPem) {
   const auto again = Authority::FromPem(authority_.CertificateText(), authority_.KeyText());
   ASSERT_TRUE(again.ok()) << again.status();
-  const auto issued = again->Issue(AdminSubject("muster"), kNow, kYear);
+  const auto issued = again->Issue(*AdminSubject("muster", "*"), kNow, kYear);
   EXPECT_EQ(Verdict(issued->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow), "ok");
 }
 
@@ -123,7 +123,7 @@ TEST_F(AuthorityTest, AKeyOfAnotherAuthorityIsRefused) {
 
 TEST_F(AuthorityTest, AnotherAuthorityOfTheSameNameIsNotBelieved) {
   const auto other = Authority::Create("muster", kNow, kYear);
-  const auto issued = other->Issue(AdminSubject("muster"), kNow, kYear);
+  const auto issued = other->Issue(*AdminSubject("muster", "*"), kNow, kYear);
   EXPECT_NE(Verdict(issued->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow), "ok");
 }
 

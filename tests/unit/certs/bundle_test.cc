@@ -18,7 +18,7 @@ const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 class BundleTest : public testing::Test {
  protected:
   Authority authority_ = *Authority::Create("muster", kNow, absl::Hours(24));
-  Issued issued_ = *authority_.Issue(AdminSubject("muster"), kNow, absl::Hours(24));
+  Issued issued_ = *authority_.Issue(*AdminSubject("muster", "*"), kNow, absl::Hours(24));
   std::string bytes_ = *MakeBundle(issued_.certificate.get(), issued_.key.get(), "admin", "geheim");
 };
 

@@ -16,7 +16,8 @@ TEST(Subject, NamesOfEachKind) {
   EXPECT_EQ(NodeSubject("t.example", "*", "3")->uri, "spiffe://t.example/muster/*/node/3");
   EXPECT_EQ(NodeSubject("muster", "train", "*")->uri, "spiffe://muster/muster/train/node/*");
   EXPECT_EQ(HostSubject("muster", "*", "gpu1")->uri, "spiffe://muster/muster/*/host/gpu1/*");
-  EXPECT_EQ(AdminSubject("muster").uri, "spiffe://muster/muster/*/admin");
+  EXPECT_EQ(AdminSubject("muster", "*")->uri, "spiffe://muster/muster/*/admin");
+  EXPECT_EQ(AdminSubject("muster", "train")->uri, "spiffe://muster/muster/train/admin");
 }
 
 TEST(Subject, FoldersOfEachKind) {
@@ -24,7 +25,8 @@ TEST(Subject, FoldersOfEachKind) {
   EXPECT_EQ(NodeSubject("muster", "*", "3")->name, "node-3");
   EXPECT_EQ(NodeSubject("muster", "train", "*")->name, "train-node-any");
   EXPECT_EQ(HostSubject("muster", "*", "gpu1")->name, "host-gpu1");
-  EXPECT_EQ(AdminSubject("muster").name, "admin");
+  EXPECT_EQ(AdminSubject("muster", "*")->name, "admin");
+  EXPECT_EQ(AdminSubject("muster", "train")->name, "train-admin");
 }
 
 TEST(Subject, ASchedulerIsAlsoFoundAsLocalhostAndNothingIsTwice) {

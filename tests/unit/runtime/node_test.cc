@@ -111,6 +111,12 @@ TEST(OwnScheduler, IsStartedWithTheAgentsSettings) {
   EXPECT_EQ(flags.back(), "--node_timeout=60");  // the user's own come last: of a flag given twice the last counts
   settings.log_dir = "/logs";
   EXPECT_THAT(OwnSchedulerFlags(settings), Contains("--log_file=/logs/scheduler.log"));
+  settings.scheduler_config = {"--mindspore_port=8119"};
+  settings.standalone = true;
+  EXPECT_THAT(OwnSchedulerFlags(settings), Not(Contains("--mindspore_port=8119"))) << "of the cluster's scheduler";
+  settings.standalone = false;
+  settings.with_scheduler = true;
+  EXPECT_THAT(OwnSchedulerFlags(settings), Contains("--mindspore_port=8119"));
 }
 
 TEST(OwnScheduler, IsNotStartedUnlessWanted) {

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -255,6 +258,18 @@ TEST(AgentSettings, TakesWhatIsMeantForTheScheduler) {
   }
   EXPECT_THAT(Loaded({}, {{"MS_NODE_TIMEOUT", "60"}}).findings.warnings, IsEmpty());
   EXPECT_THAT(Loaded({}, {{"MS_NODE_TIMEOUT", "60"}}).settings.scheduler_flags, IsEmpty());
+}
+
+TEST(AgentSettings, KeepsWhatASharedConfigFileSaysToTheScheduler) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/agent_settings_test.", getpid(), ".conf");
+  std::ofstream(path) << "node_timeout = 60\nfence_timeout = 90\n";
+  const Loaded loaded({"--config", path, "--node_timeout=30"}, {{"MS_FENCE_TIMEOUT", "80"}});
+  const Loaded of_the_file({"--config", path});
+  std::remove(path.c_str());
+  EXPECT_THAT(loaded.settings.scheduler_flags, ElementsAre("--node_timeout=30"));
+  EXPECT_THAT(loaded.settings.scheduler_config, IsEmpty()) << "a flag and a variable win over it";
+  EXPECT_THAT(of_the_file.settings.scheduler_config, ElementsAre("--node_timeout=60", "--fence_timeout=90"));
+  EXPECT_THAT(of_the_file.findings.warnings, IsEmpty());
 }
 
 }  // namespace
