@@ -21,8 +21,8 @@ namespace muster::scheduler {
 namespace {
 
 constexpr absl::Duration kFullDiskRetry = absl::Milliseconds(250);
-// A batch of several records tells of a storm of joins: what comes within this time after it shares the next fsync, which
-// spares a tenth of the processor time of 1,000 joins. A record that comes alone is never kept waiting.
+// A batch of several records tells of a storm of joins: what comes within this time after it shares the next fsync,
+// which spares a tenth of the processor time of 1,000 joins. A record that comes alone is never kept waiting.
 constexpr absl::Duration kGather = absl::Milliseconds(1);
 constexpr uint64_t kLeastBytesForSnapshot = 4 << 20;
 constexpr uint64_t kSnapshotsWorth = 4;
