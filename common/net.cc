@@ -15,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <random>
 
 #include "absl/strings/str_cat.h"
 
@@ -148,13 +149,15 @@ std::string LocalHostName() {
 }
 
 void SetDeadPeerDetection(int socket_fd) {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  std::uniform_int_distribution<int> idle(6, 14), interval(2, 4);
   const auto set = [socket_fd](int level, int option, int value) {
     setsockopt(socket_fd, level, option, &value, sizeof(value));
   };
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 10);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
-  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, idle(random));
+  set(IPPROTO_TCP, TCP_KEEPINTVL, interval(random));
+  set(IPPROTO_TCP, TCP_KEEPCNT, 10);  // the user timeout comes first
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, 25'000);
 }
 

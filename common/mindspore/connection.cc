@@ -92,10 +92,11 @@ bool Connection::Serve() {
   if (is_finished_ || opening_ != Opening::kOpen) return false;
   WriteSome();
   if (wants_read() && needs_more_) ReadSome();
-  const bool has_more = HandleSome();
+  HandleSome();
   WriteSome();
   CountInput();
   if (is_finished_) return false;
+  const bool has_more = !needs_more_ && !is_pending_ && !held_ && output_.size() <= kMaxMindSporeOutputBytes;
   if (has_ended_ && !has_more && !is_pending_ && !held_) Finish("");
   return !is_finished_ && (has_more || (wants_read() && stream_.HasHiddenInput()));
 }
@@ -108,32 +109,27 @@ void Connection::ReadSome() {
   if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
 }
 
-// True when another frame may be there.
-bool Connection::HandleSome() {
+void Connection::HandleSome() {
   for (int i = 0; i < kFramesAtOnce; ++i) {
-    if (is_finished_ || is_pending_ || output_.size() > kMaxMindSporeOutputBytes) return false;
+    if (is_finished_ || is_pending_ || output_.size() > kMaxMindSporeOutputBytes) return;
     if (!held_) {
       absl::StatusOr<std::optional<Frame>> frame = decoder_.Next();
-      if (!frame.ok()) {
-        Finish(std::string(frame.status().message()));
-        return false;
-      }
+      if (!frame.ok()) return Finish(std::string(frame.status().message()));
       needs_more_ = !frame->has_value();
       if (needs_more_) {
         if (decoder_.buffered() == 0) last_whole_ = context_.now;
-        return false;
+        return;
       }
       ++frames_;
       last_heard_ = last_whole_ = context_.now;
       held_ = **std::move(frame);
     }
     const std::optional<uint32_t> number = RequestNumber(held_->name);
-    if (number == kWriteMetadata && !context_.cluster->HasRoomForWrites()) return false;
+    if (number == kWriteMetadata && !context_.cluster->HasRoomForWrites()) return;
     const Frame frame = *std::exchange(held_, std::nullopt);
     // Words of a newer MindSpore, for which there is no handler: no answer, as MindSpore gives none.
     if (number) Handle(*number, frame);
   }
-  return !is_finished_ && !is_pending_;
 }
 
 void Connection::NoteDialect(uint32_t number, const Frame& frame) {
@@ -206,7 +202,7 @@ void Connection::WriteSome() {
     last_written_ = context_.now;
   }
   output_.erase(0, written);
-  if (output_.empty() && output_.capacity() > kMaxMindSporeOutputBytes) output_ = std::string();
+  if (output_.empty() && output_.capacity() > kMaxMindSporeOutputBytes) std::string().swap(output_);
 }
 
 void Connection::CountInput() {

@@ -78,7 +78,7 @@ class Connection {
 
  private:
   void ReadSome();
-  bool HandleSome();
+  void HandleSome();
   void Handle(uint32_t number, const Frame& frame);
   void NoteDialect(uint32_t number, const Frame& frame);
   void Complete(uint64_t request, Answer answer);

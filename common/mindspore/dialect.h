@@ -58,6 +58,10 @@ class DialectGuess {
 
   void Understood() { is_certain_ = true; }
 
+  // All of that origin have gone. Who comes back without a registration speaks as before; who registers is looked at
+  // anew.
+  void Doubt() { is_certain_ = false; }
+
   void Misunderstood() {
     if (is_certain_) return;
     current_ = current_ == Dialect::kNew ? Dialect::kOld : Dialect::kNew;

@@ -82,13 +82,13 @@ void FrameDecoder::DropTaken() {
   if (begin_ == buffer_.size()) {
     // An idle connection keeps no large buffer.
     if (buffer_.capacity() > 2 * kMaxMindSporeStringBytes) {
-      buffer_ = std::string();
+      std::string().swap(buffer_);  // (an assignment would keep the capacity)
     } else {
       buffer_.clear();
     }
     begin_ = 0;
   } else if (begin_ > buffer_.size() / 2) {
-    buffer_ = buffer_.substr(begin_);  // nor one that has begun its next frame
+    std::string(buffer_, begin_).swap(buffer_);  // nor one that has begun its next frame
     begin_ = 0;
   }
 }

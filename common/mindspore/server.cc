@@ -292,7 +292,10 @@ void Server::ShakeHands() {
     found = connections_.find(id);
   }
   found->second->ShakeHands();
-  if (found->second->opening() == Connection::Opening::kOpen) ready_.insert(id);
+  if (found->second->opening() == Connection::Opening::kOpen) {
+    SetWatch(epoll_.get(), EPOLL_CTL_ADD, found->second->fd(), id, 0);  // where Touch has taken it out
+    ready_.insert(id);
+  }
   Look(id, *found->second);
 }
 
@@ -327,8 +330,9 @@ void Server::Remove(uint64_t id) {
   const auto same = open_from_.find(peer.address.bytes());
   if (same != open_from_.end() && --same->second == 0) {
     open_from_.erase(same);
-    // Who comes from there next may be of another version.
-    std::erase_if(guesses_, [&](const auto& guess) { return guess.first.second == peer.address.bytes(); });
+    for (auto& [origin, guess] : guesses_) {
+      if (origin.second == peer.address.bytes()) guess->Doubt();
+    }
   }
   cluster_.ConnectionClosed(peer);
 }
@@ -381,6 +385,9 @@ DialectGuess& Server::GuessOf(uint32_t listener, const IpAddress& address) {
   const auto found = guesses_.find(key);
   if (found != guesses_.end()) return *found->second;
   static DialectGuess shared;
+  if (guesses_.size() >= kMostGuesses) {
+    std::erase_if(guesses_, [&](const auto& guess) { return !open_from_.contains(guess.first.second); });
+  }
   if (guesses_.size() >= kMostGuesses) return shared;
   return *guesses_.emplace(key, std::make_unique<DialectGuess>()).first->second;
 }

@@ -22,7 +22,7 @@ namespace {
 
 constexpr absl::Duration kFullDiskRetry = absl::Milliseconds(250);
 // A batch of several records tells of a storm of joins: what comes within this time after it shares the next fsync,
-// which spares a tenth of the processor time of 1,000 joins. A record that comes alone is never kept waiting.
+// which spares a tenth of the processor time of 1,000 joins. Records that come one by one never wait.
 constexpr absl::Duration kGather = absl::Milliseconds(1);
 constexpr uint64_t kLeastBytesForSnapshot = 4 << 20;
 constexpr uint64_t kSnapshotsWorth = 4;

@@ -111,6 +111,18 @@ int BecomeScheduler(const std::vector<std::string>& flags) {
   return kExitUsage;
 }
 
+namespace {
+
+bool NamesLogFile(const AgentSettings& settings) {
+  const auto names = [](const std::string& flag) { return absl::StartsWith(flag, "--log_file="); };
+  const auto& config = settings.scheduler_config;
+  const auto& own = settings.scheduler_flags;
+  return std::any_of(own.begin(), own.end(), names) ||
+         (settings.with_scheduler && std::any_of(config.begin(), config.end(), names));
+}
+
+}  // namespace
+
 std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
   std::vector<std::string> flags = {"--once",
                                     absl::StrCat("--sched_host=", settings.sched_host),
@@ -143,10 +155,10 @@ std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
   // Nobody can start another one on the port that the kernel chose.
   if (settings.standalone) flags.push_back("--journal_path=memory");
   // Its story stands in a file of its own, or it tells no more than what goes wrong: the agent tells the rest.
-  if (settings.log_dir.empty()) {
+  if (settings.log_dir.empty() && !NamesLogFile(settings)) {
     flags.push_back("--log_level=error");
   } else {
-    flags.push_back(absl::StrCat("--log_file=", settings.log_dir, "/scheduler.log"));
+    if (!settings.log_dir.empty()) flags.push_back(absl::StrCat("--log_file=", settings.log_dir, "/scheduler.log"));
     flags.push_back(absl::StrCat("--log_level=", settings.log_level));
   }
   // A file that is shared with the cluster's scheduler names that one's port, socket and journal, not a --standalone

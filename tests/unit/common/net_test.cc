@@ -7,6 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <set>
+#include <utility>
+
 namespace muster {
 namespace {
 
@@ -89,10 +92,23 @@ TEST(SetDeadPeerDetectionTowards, FindsTheSocketByItsPeer) {
 
   EXPECT_EQ(SetDeadPeerDetectionTowards(loopback, connection.port_), 1);
   EXPECT_EQ(OptionOf(connection.client_, SOL_SOCKET, SO_KEEPALIVE), 1);
-  EXPECT_EQ(OptionOf(connection.client_, IPPROTO_TCP, TCP_KEEPIDLE), 10);
-  EXPECT_EQ(OptionOf(connection.client_, IPPROTO_TCP, TCP_KEEPINTVL), 5);
-  EXPECT_EQ(OptionOf(connection.client_, IPPROTO_TCP, TCP_KEEPCNT), 3);
   EXPECT_EQ(OptionOf(connection.client_, IPPROTO_TCP, TCP_USER_TIMEOUT), 25'000);
+}
+
+// 12,500 connections that a round was told over in one instant probed in one, and hundreds of probes were dropped until
+// their connections were given up.
+TEST(SetDeadPeerDetection, ManyConnectionsDoNotProbeInStep) {
+  std::set<std::pair<int, int>> steps;
+  for (int i = 0; i < 300; ++i) {
+    const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    SetDeadPeerDetection(fd.get());
+    const int idle = OptionOf(fd.get(), IPPROTO_TCP, TCP_KEEPIDLE);
+    const int interval = OptionOf(fd.get(), IPPROTO_TCP, TCP_KEEPINTVL);
+    EXPECT_TRUE(idle >= 6 && idle <= 14 && interval >= 2 && interval <= 4) << idle << " " << interval;
+    EXPECT_EQ(OptionOf(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT), 25'000);
+    steps.emplace(idle, interval);
+  }
+  EXPECT_GT(steps.size(), 20u) << "of 27";
 }
 
 TEST(SetDeadPeerDetection, LeavesOtherDescriptorsInPeace) {

@@ -109,6 +109,8 @@ TEST(OwnScheduler, IsStartedWithTheAgentsSettings) {
                     Contains("--enable_recovery=1"), Contains("--topo_timeout=-1"), Contains("--log_level=error")));
   EXPECT_THAT(flags, Not(Contains(HasSubstr("server_num"))));
   EXPECT_EQ(flags.back(), "--node_timeout=60");  // the user's own come last: of a flag given twice the last counts
+  settings.scheduler_flags = {"--log_file=/tmp/log"};
+  EXPECT_THAT(OwnSchedulerFlags(settings), Contains("--log_level=info")) << "who names a file wants to read it";
   settings.log_dir = "/logs";
   EXPECT_THAT(OwnSchedulerFlags(settings), Contains("--log_file=/logs/scheduler.log"));
   settings.scheduler_config = {"--mindspore_port=8119"};
