@@ -1,6 +1,7 @@
 """RESULTS.md: the verdicts, every figure, machine, versions and commands."""
 
 import os
+import pathlib
 import platform
 import statistics
 import subprocess
@@ -72,6 +73,11 @@ def _memory_gb():
         return int(file.readline().split()[1]) / 2**20
 
 
+def _anywhere(command, root):
+    """A command as it would be typed in the root of any clone."""
+    return command.replace("%s/" % root, "").replace(str(pathlib.Path.home()), "~")
+
+
 def machine(root):
     """What it ran on and with, as lines of a list."""
     torch = os.environ.get("MUSTER_BENCH_TORCH_PYTHON", "")
@@ -107,6 +113,7 @@ def write(path, root, mode, runs, lines, results, reasons, commands, plots):
     if reasons:
         text += ["", "## Not run", ""] + ["- %s: %s" % item for item in reasons.items()]
     text += ["", "## Commands", "", "One run of each, without what started before it:", "", "```"]
-    text += [line for key in results for line in ["# " + key] + commands.get(key, [])]
+    text += [line for key in results
+             for line in ["# " + key] + [_anywhere(command, root) for command in commands.get(key, [])]]
     text += ["```", ""]
     path.write_text("\n".join(text))
