@@ -70,6 +70,7 @@ void Core::Impl::AbortRound(Run& run, CauseCandidate candidate, absl::Duration b
   run.candidates.push_back(std::move(candidate));
   run.aborted = now_.monotonic;
   run.restart_at = now_.monotonic + back_off;
+  run.is_held_back = back_off > absl::ZeroDuration();
   for (auto& [id, node] : run.nodes) {
     NoteReadiness(run, node);
     if (node.restart_at.is_never()) continue;

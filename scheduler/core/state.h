@@ -176,6 +176,7 @@ struct Run {
   MonotonicTime settle_deadline = MonotonicTime::Never();
   MonotonicTime rejoin_deadline = MonotonicTime::Never();  // while somebody is lost
   MonotonicTime restart_at = MonotonicTime::Never();       // RECOVERING: the next round not before
+  bool is_held_back = false;                               // … which OnDue has still to look at
   absl::Duration fence;                                    // armed; never falls, for agents may have heard of it
   std::deque<MonotonicTime> restarts;                      // of the last hour, those without progress twice
   std::optional<uint64_t> highest_step;                    // that any process has written

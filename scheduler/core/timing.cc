@@ -36,8 +36,9 @@ absl::Duration Core::Impl::FenceTimeout(Run& run) {
 }
 
 void Core::Impl::Schedule(Run& run) {
-  // A restart that only waits for its back-off; what else it waits for comes as an event.
-  const bool is_held_back = run.phase == v1::RUN_PHASE_RECOVERING && now_.monotonic < run.restart_at;
+  // A restart that only waits for its back-off; what else it waits for comes as an event. Other events may come between
+  // the end of the back-off and OnDue.
+  const bool is_held_back = run.phase == v1::RUN_PHASE_RECOVERING && run.is_held_back;
   deadlines_.Set(run.handle, std::min({run.topo_deadline, run.spare_deadline, run.cause_deadline, run.settle_deadline,
                                        run.rejoin_deadline, run.forget_at, run.store_waits.Next(),
                                        is_held_back ? run.restart_at : MonotonicTime::Never()}));
@@ -89,6 +90,7 @@ void Core::Impl::OnDue(Run& run) {
     if (run.phase == v1::RUN_PHASE_FORMING) run.spare_deadline = now_.monotonic + absl::Seconds(10);
   }
   if (now_.monotonic >= run.forget_at) return ForgetRun(run);
+  if (now_.monotonic >= run.restart_at) run.is_held_back = false;
   if (now_.monotonic >= run.rejoin_deadline && run.phase == v1::RUN_PHASE_RECOVERING) return FailForMissing(run);
   TryNextRound(run);
   FixCauseIfKnown(run);
