@@ -134,6 +134,8 @@ class DirectCluster {
   uint64_t generation_ = 1;
   std::vector<DirectNote> notes_;
   std::optional<DirectEnd> end_;
+  std::optional<DirectEnd> leaving_;  // becomes end_ when the connections are closed
+  MonotonicTime leaving_since_ = MonotonicTime::Never();
 };
 
 }  // namespace muster::scheduler

@@ -13,6 +13,9 @@ constexpr absl::Duration kDeathGrace = absl::Seconds(2);      // for a process t
 constexpr absl::Duration kClosedTogether = absl::Seconds(1);  // both connections of one process
 // A process with MS_DISABLE_HEARTBEAT=1 stops beating when it has learnt that the cluster is complete.
 constexpr uint32_t kBeatsOfALoudOne = 5;
+// After its last word a client still tears down its connections, and some (seen with 2.10.0) crash when they break
+// first.
+constexpr absl::Duration kTimeToLeave = absl::Seconds(10);
 constexpr absl::Duration kTimeToHear = absl::Seconds(30);  // for the others of a failed cluster, before --once ends
 
 }  // namespace
@@ -120,6 +123,13 @@ void DirectCluster::Tick(MonotonicTime now) {
   CheckRejoins(now);
   if (!failed_at_.is_never() && has_formed_ && now - failed_at_ > kTimeToHear) end_ = DirectEnd::kFailed;
   ResetIfAllAreGone();
+  if (leaving_) {
+    if (leaving_since_.is_never()) leaving_since_ = now;
+    if (links_.empty() || now - leaving_since_ > kTimeToLeave) {
+      end_ = std::exchange(leaving_, std::nullopt);
+      leaving_since_ = MonotonicTime::Never();
+    }
+  }
 }
 
 void DirectCluster::ConnectionClosed(const mindspore::Peer& peer, MonotonicTime now) {
@@ -179,7 +189,7 @@ void DirectCluster::ResetIfAllAreGone() {
   const bool is_over = state_ == State::kFinished || state_ == State::kFailed ||
                        (state_ == State::kInitialized && !options_.enable_recovery && DeadCount() > 0);
   if (!is_over || (!nodes_.empty() && !IsDeserted())) return;
-  if (has_formed_) end_ = state_ == State::kFinished ? DirectEnd::kWell : DirectEnd::kFailed;
+  if (has_formed_) leaving_ = state_ == State::kFinished ? DirectEnd::kWell : DirectEnd::kFailed;
   Reset();
 }
 

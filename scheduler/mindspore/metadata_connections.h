@@ -29,6 +29,7 @@ class MetadataConnections {
   void NoteMember(const mindspore::Peer& peer) { Of(peer).is_member = true; }
   bool IsMember(const mindspore::Peer& peer) const;
   void Closed(const mindspore::Peer& peer, MonotonicTime now);
+  bool empty() const { return links_.empty(); }
   // Another cluster begins: whose they are is not known any more.
   void Forget();
 

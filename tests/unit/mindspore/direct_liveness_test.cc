@@ -259,7 +259,18 @@ TEST_F(DirectLivenessTest, EndsForOnce) {
   Pass(absl::Seconds(1));
   EXPECT_EQ(cluster_->TakeEnd(), std::nullopt);
   cluster_->Unregister(At(1), "0");
+  Pass(absl::Seconds(1));
+  EXPECT_EQ(cluster_->TakeEnd(), std::nullopt) << "its connections are not closed yet";
+  Die(1, 11);
+  Pass(absl::Milliseconds(100));
   EXPECT_EQ(cluster_->TakeEnd(), DirectEnd::kWell);
+
+  Make(1, false, 0, true);
+  Come(1, 11, "0");
+  cluster_->Unregister(At(1), "0");
+  Pass(absl::Milliseconds(1));
+  Pass(absl::Seconds(11));
+  EXPECT_EQ(cluster_->TakeEnd(), DirectEnd::kWell) << "nobody is waited for for ever";
 
   Make(2, false, 0, true);
   Come(1, 11, "0");
