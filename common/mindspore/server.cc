@@ -275,8 +275,8 @@ void Server::CutTheLargest() {
   const auto largest = std::max_element(connections_.begin(), connections_.end(), [](const auto& a, const auto& b) {
     return a.second->input_bytes() < b.second->input_bytes();
   });
-  largest->second->Finish(absl::StrCat("messages of ", kMaxMindSporeInputBytes,
-                                       " bytes wait here that are not whole yet, and most of them are its own"));
+  largest->second->Finish(absl::StrCat("messages that are not whole yet take more than ", kMaxMindSporeInputBytes,
+                                       " bytes here, and it holds most of them: see what sends them so slowly"));
   Look(largest->first, *largest->second);
 }
 

@@ -113,12 +113,13 @@ int BecomeScheduler(const std::vector<std::string>& flags) {
 
 namespace {
 
-bool NamesLogFile(const AgentSettings& settings) {
-  const auto names = [](const std::string& flag) { return absl::StartsWith(flag, "--log_file="); };
-  const auto& config = settings.scheduler_config;
-  const auto& own = settings.scheduler_flags;
-  return std::any_of(own.begin(), own.end(), names) ||
-         (settings.with_scheduler && std::any_of(config.begin(), config.end(), names));
+// What the user says to ms-scheduler itself. A file that is shared with the cluster's scheduler names that one's port,
+// socket and journal, not a --standalone one's.
+std::vector<std::string> UsersOwnFlags(const AgentSettings& settings) {
+  std::vector<std::string> flags;
+  if (settings.with_scheduler) flags = settings.scheduler_config;
+  flags.insert(flags.end(), settings.scheduler_flags.begin(), settings.scheduler_flags.end());
+  return flags;
 }
 
 }  // namespace
@@ -155,18 +156,16 @@ std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
   // Nobody can start another one on the port that the kernel chose.
   if (settings.standalone) flags.push_back("--journal_path=memory");
   // Its story stands in a file of its own, or it tells no more than what goes wrong: the agent tells the rest.
-  if (settings.log_dir.empty() && !NamesLogFile(settings)) {
+  const std::vector<std::string> own = UsersOwnFlags(settings);
+  const bool names_log = std::any_of(own.begin(), own.end(),
+                                     [](const std::string& flag) { return absl::StartsWith(flag, "--log_file="); });
+  if (settings.log_dir.empty() && !names_log) {
     flags.push_back("--log_level=error");
   } else {
     if (!settings.log_dir.empty()) flags.push_back(absl::StrCat("--log_file=", settings.log_dir, "/scheduler.log"));
     flags.push_back(absl::StrCat("--log_level=", settings.log_level));
   }
-  // A file that is shared with the cluster's scheduler names that one's port, socket and journal, not a --standalone
-  // one's.
-  if (settings.with_scheduler) {
-    flags.insert(flags.end(), settings.scheduler_config.begin(), settings.scheduler_config.end());
-  }
-  flags.insert(flags.end(), settings.scheduler_flags.begin(), settings.scheduler_flags.end());
+  flags.insert(flags.end(), own.begin(), own.end());
   return flags;
 }
 

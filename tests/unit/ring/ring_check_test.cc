@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -153,6 +154,11 @@ TEST_F(RingTest, StrangersAtTheDoorDoNoHarm) {
   stranger.join();
 }
 
+bool IsReady(int fd, short events) {
+  pollfd waited{fd, events, 0};
+  return poll(&waited, 1, 10'000) == 1;
+}
+
 // Says hello as rank 1 of a plain ring of two, then sends `bytes` and waits.
 void BadNeighbour(const Plan& plan, uint64_t sum_bytes, const std::string& bytes) {
   absl::StatusOr<UniqueFd> listener = ListenOn(plan.peers[1].port);
@@ -166,21 +172,17 @@ void BadNeighbour(const Plan& plan, uint64_t sum_bytes, const std::string& bytes
   UniqueFd next;
   UniqueFd previous;
   std::optional<IpAddress> from;
-  for (int i = 0; i < 3000 && !previous.is_open(); ++i) {
-    previous = AcceptOne(listener->get(), &from);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  ASSERT_TRUE(IsReady(listener->get(), POLLIN));
+  previous = AcceptOne(listener->get(), &from);
   ASSERT_TRUE(previous.is_open());
   (void)send(previous.get(), hello_of(0).data(), hello_of(0).size(), MSG_NOSIGNAL);
   next = StartConnecting(plan.peers[0].address, plan.peers[0].port, &error);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ASSERT_TRUE(IsReady(next.get(), POLLOUT));
   const std::string all = hello_of(1) + bytes;
   (void)send(next.get(), all.data(), all.size(), MSG_NOSIGNAL);
   char sink[4096];
-  for (int i = 0; i < 5000; ++i) {  // until the other side has had enough
-    if (recv(next.get(), sink, sizeof(sink), 0) == 0) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  while (IsReady(next.get(), POLLIN) && recv(next.get(), sink, sizeof(sink), 0) > 0) {
+  }  // until the other side has had enough
 }
 
 TEST_F(RingTest, WhatABadNeighbourSendsEndsTheCheckInWords) {
