@@ -26,6 +26,7 @@
 #include "scheduler/once_end.h"
 #include "scheduler/rpc/descriptors.h"
 #include "scheduler/rpc/memory_budget.h"
+#include "scheduler/rpc/read_buffers.h"
 #include "scheduler/rpc/server.h"
 #include "scheduler/scheduler_settings.h"
 #include "scheduler/scheduler_tls.h"
@@ -145,6 +146,7 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
 
 int Main(const std::vector<std::string>& args) {
   StopWatchingMutexOrder();
+  AllowSmallReadBuffers();
   StopWaiter stop;
   prctl(PR_SET_NAME, "ms-scheduler");
   SchedulerSettings settings;

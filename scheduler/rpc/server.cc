@@ -19,6 +19,7 @@
 #include "scheduler/rpc/call_watch.h"
 #include "scheduler/rpc/effect_sink.h"
 #include "scheduler/rpc/poller_waker.h"
+#include "scheduler/rpc/read_buffers.h"
 #include "scheduler/rpc/session_service.h"
 #include "scheduler/rpc/store_calls.h"
 #include "scheduler/rpc/store_service.h"
@@ -178,6 +179,7 @@ class RpcServer::Impl {
                                static_cast<int>(absl::ToInt64Milliseconds(options_.handshake_limit)));
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnectionMs);
+    builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadBufferBytes);
     // A compressed message would be a small lever for a lot of memory.
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
