@@ -57,8 +57,10 @@ absl::StatusOr<UniqueFd> ListenOn(const IpAddress& address, uint16_t port, int b
   const socklen_t size = ToKernel(address, port, to);
   if (!fd.is_open() || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
       bind(fd.get(), reinterpret_cast<const sockaddr*>(&to), size) != 0 || listen(fd.get(), backlog) != 0) {
-    return absl::UnavailableError(absl::StrCat("can't listen on ", JoinHostPort(address.ToString(), port),
-                                               " for MindSpore processes: ", std::strerror(errno)));
+    const int error = errno;
+    return absl::Status(error == EADDRINUSE ? absl::StatusCode::kAlreadyExists : absl::StatusCode::kUnavailable,
+                        absl::StrCat("can't listen on ", JoinHostPort(address.ToString(), port),
+                                     " for MindSpore processes: ", std::strerror(error)));
   }
   return fd;
 }

@@ -14,7 +14,7 @@ struct SocketAddress {
   uint16_t port = 0;
 };
 
-// Bound with SO_REUSEADDR; nonblocking. The error names address and port.
+// Bound with SO_REUSEADDR; nonblocking. The error names address and port; kAlreadyExists: the port is taken.
 absl::StatusOr<UniqueFd> ListenOn(const IpAddress& address, uint16_t port, int backlog);
 
 // The next client, nonblocking, or none with errno set.

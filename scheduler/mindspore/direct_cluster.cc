@@ -48,63 +48,104 @@ uint32_t DirectCluster::DeadCount() const {
       std::count_if(nodes_.begin(), nodes_.end(), [](const auto& entry) { return entry.second.is_dead(); }));
 }
 
-// Why a node that is not known yet is not taken in; empty: it is.
-std::string DirectCluster::WhyNot(const std::string& node_id, const std::string& role) const {
+std::optional<DirectCluster::Refusal> DirectCluster::WhyNotNamed(const Peer& peer, const std::string& node_id) const {
+  if (node_id.empty() || node_id.size() > kMaxIdBytes) {
+    return Refusal{"no node id", absl::StrCat("MS_NODE_ID has ", node_id.size(), " bytes; set it to 1 to ", kMaxIdBytes,
+                                              " at the process")};
+  }
+  if (!MayBe(peer, node_id)) {
+    return Refusal{"another's certificate",
+                   absl::StrCat("the certificate is ", peer.name->ToUri(), ", but MS_NODE_ID is ", Quoted(node_id),
+                                "; correct one of the two at the process")};
+  }
+  return std::nullopt;
+}
+
+std::optional<DirectCluster::Refusal> DirectCluster::WhyNotNew(const std::string& node_id,
+                                                               const std::string& role) const {
   const uint32_t wanted = Wanted(role);
   if (wanted == 0) {
-    return absl::StrCat("the role ", Quoted(role), " is not part of this cluster: MS_WORKER_NUM is ",
-                        options_.worker_num, " and MS_SERVER_NUM ", options_.server_num, " at the scheduler");
+    return Refusal{"no such role",
+                   absl::StrCat("the role ", Quoted(role), " is not part of this cluster: MS_WORKER_NUM is ",
+                                options_.worker_num, " and MS_SERVER_NUM ", options_.server_num,
+                                " at the scheduler; correct these, or MS_ROLE at the process")};
   }
   if (Count(role) >= wanted) {
-    return absl::StrCat("this node is one too many: ", wanted, " of the role ", role,
-                        " are here; correct MS_WORKER_NUM or MS_SERVER_NUM at the scheduler, or start fewer");
+    return Refusal{"too many",
+                   absl::StrCat("this node is one too many: ", wanted, " of the role ", role,
+                                " are here; correct MS_WORKER_NUM or MS_SERVER_NUM at the scheduler, or start fewer")};
   }
-  if (state_ != State::kInitializing) return "the cluster is no longer forming; start again when its processes ended";
+  if (state_ != State::kInitializing) {
+    return Refusal{"not forming", "the cluster is no longer forming; start again when its processes ended"};
+  }
   for (const auto& [id, node] : nodes_) {
     if (node.role != role) continue;
     if (IsNumber(id) != IsNumber(node_id)) {
-      return absl::StrCat("MS_NODE_ID ", Quoted(node_id), " and ", Quoted(id),
-                          " mix numbers with names; use one of the two for all");
+      return Refusal{"numbers and names", absl::StrCat("MS_NODE_ID ", Quoted(node_id), " and ", Quoted(id),
+                                                       " mix numbers with names; use one of the two for all")};
     }
   }
-  if (!IsNumber(node_id)) return "";
+  if (!IsNumber(node_id)) return std::nullopt;
   uint32_t number = 0;
   if (!absl::SimpleAtoi(node_id, &number) || number >= wanted) {
-    return absl::StrCat("MS_NODE_ID ", Quoted(node_id), " is a rank out of range: there are ", wanted, " of the role ",
-                        role, ", so ranks end at ", wanted - 1);
+    return Refusal{"rank out of range",
+                   absl::StrCat("MS_NODE_ID ", Quoted(node_id), " is a rank out of range: there are ", wanted,
+                                " of the role ", role, ", so ranks end at ", wanted - 1,
+                                "; correct it, or MS_WORKER_NUM or MS_SERVER_NUM at the scheduler")};
   }
   for (const auto& [id, node] : nodes_) {
     uint32_t other = 0;
     if (node.role == role && absl::SimpleAtoi(id, &other) && other == number) {
-      return absl::StrCat("MS_NODE_ID ", Quoted(node_id), " and ", Quoted(id), " both mean rank ", number);
+      return Refusal{"the same rank", absl::StrCat("MS_NODE_ID ", Quoted(node_id), " and ", Quoted(id),
+                                                   " both mean rank ", number, "; give each process its own")};
     }
   }
-  return "";
+  return std::nullopt;
+}
+
+std::optional<DirectCluster::Refusal> DirectCluster::WhyNotBack(const Peer& peer, const std::string& node_id,
+                                                                const Node& node, const std::string& role) const {
+  if (node.connection != 0 && node.connection != peer.connection) {
+    return Refusal{"id in use",
+                   absl::StrCat("MS_NODE_ID ", Quoted(node_id), " is in use by a process at ", node.address.ToString(),
+                                " that is connected; give each its own, or end that one")};
+  }
+  if (node.role != role) {
+    return Refusal{"another role", absl::StrCat("MS_NODE_ID ", Quoted(node_id), " registered as ", node.role,
+                                                " before; give it that MS_ROLE, or this process another MS_NODE_ID")};
+  }
+  if (node.is_dead() && state_ == State::kFailed) {
+    return Refusal{"cluster failed", "the cluster has failed; start again when all of its processes ended"};
+  }
+  if (node.is_dead() && !options_.enable_recovery) {
+    return Refusal{
+        "recovery is off",
+        absl::StrCat("the process with MS_NODE_ID ", Quoted(node_id),
+                     " died and recovery is off; with MS_ENABLE_RECOVERY=1 at the scheduler it could return")};
+  }
+  return std::nullopt;
 }
 
 Admission DirectCluster::Register(const Peer& peer, const mindspore::Registration& registration, MonotonicTime now) {
   const std::string& node_id = registration.node_id();
   const std::string role = Canonical(registration.role());
   links_.NoteControl(peer);
-  if (node_id.empty() || node_id.size() > kMaxIdBytes) {
-    return Refuse(absl::StrCat("MS_NODE_ID must have 1 to ", kMaxIdBytes, " bytes"));
-  }
-  if (!MayBe(peer, node_id)) {
-    return Refuse(absl::StrCat("the certificate is ", peer.name->ToUri(), ", but MS_NODE_ID is ", Quoted(node_id)));
+  std::optional<Refusal> refusal = WhyNotNamed(peer, node_id);
+  if (!refusal && !nodes_.contains(node_id) && options_.enable_recovery && IsDeserted()) {
+    Say(LogLevel::kInfo, "all MindSpore processes are gone, and one with another MS_NODE_ID came: a new cluster forms",
+        "MindSpore: a new cluster");
+    Reset();
   }
   const auto found = nodes_.find(node_id);
-  if (found == nodes_.end()) {
-    if (options_.enable_recovery && IsDeserted()) {
-      Say(LogLevel::kInfo,
-          "all MindSpore processes are gone, and one with another MS_NODE_ID came: a new cluster forms",
-          "MindSpore: a new cluster");
-      Reset();
-    }
-    if (const std::string why = WhyNot(node_id, role); !why.empty()) {
-      Say(LogLevel::kWarning, absl::StrCat("a MindSpore process at ", peer.address.ToString(), " was refused: ", why),
-          "MindSpore: refused");
-      return Refuse(why);
-    }
+  const bool is_new = found == nodes_.end();
+  if (!refusal) refusal = is_new ? WhyNotNew(node_id, role) : WhyNotBack(peer, node_id, found->second, role);
+  if (refusal) {
+    Say(LogLevel::kWarning,
+        absl::StrCat("a MindSpore process at ", peer.address.ToString(), " was refused: ", refusal->text),
+        absl::StrCat("MindSpore: refused, ", refusal->kind));
+    return Refuse(refusal->text);
+  }
+  if (is_new) {
     Node node{role, registration.host_name().substr(0, kMaxHostNameBytes), peer.address};
     uint32_t number = 0;
     node.rank = IsNumber(node_id) && absl::SimpleAtoi(node_id, &number) ? number : Count(role);  // provisional
@@ -112,17 +153,6 @@ Admission DirectCluster::Register(const Peer& peer, const mindspore::Registratio
     left_.erase(node_id);
     left_before_.erase(node_id);
     if (began_.is_never()) began_ = now;
-  } else if (found->second.connection != 0 && found->second.connection != peer.connection) {
-    return Refuse(absl::StrCat("MS_NODE_ID ", Quoted(node_id), " is in use by a process at ",
-                               found->second.address.ToString(), " that is connected"));
-  } else if (found->second.role != role) {
-    return Refuse(absl::StrCat("MS_NODE_ID ", Quoted(node_id), " registered as ", found->second.role, " before"));
-  } else if (found->second.is_dead() && state_ == State::kFailed) {
-    return Refuse("the cluster has failed; start again when all of its processes ended");
-  } else if (found->second.is_dead() && !options_.enable_recovery) {
-    return Refuse(
-        absl::StrCat("the process with MS_NODE_ID ", Quoted(node_id),
-                     " died and recovery is off; with MS_ENABLE_RECOVERY=1 at the scheduler it could return"));
   }
   return Admit(peer, node_id, nodes_.at(node_id), now);
 }

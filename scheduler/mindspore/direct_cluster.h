@@ -96,11 +96,19 @@ class DirectCluster {
 
     bool is_dead() const { return !died_at.is_never(); }
   };
+  struct Refusal {
+    std::string kind;  // by which it is counted
+    std::string text;  // what was found, what is expected, what to do
+  };
   using State = mindspore::TopologyState;
 
   uint32_t Wanted(const std::string& role) const;
   uint32_t Count(const std::string& role) const;
-  std::string WhyNot(const std::string& node_id, const std::string& role) const;
+  // Why a registration is not taken: nothing if it is.
+  std::optional<Refusal> WhyNotNamed(const mindspore::Peer& peer, const std::string& node_id) const;
+  std::optional<Refusal> WhyNotNew(const std::string& node_id, const std::string& role) const;
+  std::optional<Refusal> WhyNotBack(const mindspore::Peer& peer, const std::string& node_id, const Node& node,
+                                    const std::string& role) const;
   mindspore::Admission Admit(const mindspore::Peer& peer, const std::string& node_id, Node& node, MonotonicTime now);
   void CompleteIfAllAreThere();
   void AssignRanks(const std::string& role);

@@ -165,11 +165,16 @@ std::set<uint64_t> DirectCluster::Needed() const {
 
 void DirectCluster::NoteDeath(const std::string& node_id, Node& node, const std::string& how, MonotonicTime now) {
   node.died_at = now;
-  Say(LogLevel::kError,
+  const std::string who =
       absl::StrCat("the MindSpore process of rank ", node.rank, " (", node.role, ", node id ", Quoted(node_id),
-                   ", host ", Quoted(node.host_name), " at ", node.address.ToString(), ") is dead: ", how,
-                   options_.enable_recovery ? "; it is waited for" : "; the others are told to end"));
-  if (!options_.enable_recovery && failed_at_.is_never()) failed_at_ = now;
+                   ", host ", Quoted(node.host_name), " at ", node.address.ToString(), ")");
+  if (!failed_at_.is_never()) {  // it was told to end
+    Say(LogLevel::kInfo, absl::StrCat(who, " has ended after the failure: ", how));
+    return;
+  }
+  Say(LogLevel::kError, absl::StrCat(who, " is dead: ", how,
+                                     options_.enable_recovery ? "; it is waited for" : "; the others are told to end"));
+  if (!options_.enable_recovery) failed_at_ = now;
 }
 
 void DirectCluster::Fail(MonotonicTime now) {

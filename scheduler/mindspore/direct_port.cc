@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/log.h"
+#include "scheduler/rpc/port_holder.h"
 
 namespace muster::scheduler {
 namespace {
@@ -27,7 +29,14 @@ absl::StatusOr<std::unique_ptr<DirectPort>> DirectPort::Open(const Options& opti
   port->server_ = *std::move(started);
   for (const IpAddress& address : options.addresses) {
     const absl::StatusOr<uint16_t> bound = port->server_->Listen(address, options.port, 0);
-    if (!bound.ok()) return bound.status();
+    if (!bound.ok()) {
+      const std::string holder = absl::IsAlreadyExists(bound.status()) ? DescribePortHolder(options.port) : "";
+      return absl::Status(bound.status().code(),
+                          absl::StrCat(std::string(bound.status().message()),
+                                       holder.empty() ? "" : absl::StrCat(" (held by ", holder, ")"),
+                                       "; free that port, or choose another one with --mindspore_port here and "
+                                       "MS_SCHED_PORT for the processes"));
+    }
     Log(LogLevel::kInfo,
         "MindSpore processes without an agent may register at " + JoinHostPort(address.ToString(), *bound));
   }

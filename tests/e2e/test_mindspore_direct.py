@@ -6,7 +6,7 @@ import time
 
 import mindspore_client as client
 from mindspore_ends import start_direct
-from muster import SLOWNESS
+from muster import BIN, SLOWNESS
 
 
 async def formed(port, version="2.10"):
@@ -72,6 +72,15 @@ def test_one_client_does_not_fill_the_log(cluster):
             answers += sock.recv(1 << 16)
     time.sleep(1)
     assert end.program.output().count("MindSpore") < 20, end.program.tail()
+
+
+def test_a_taken_port_is_told_with_its_holder(cluster):
+    first = start_direct(cluster, 1)
+    second = cluster.start("second", [BIN / "ms-scheduler", "--sched_host", "127.0.0.1", "--sched_port", "0",
+                                      "--worker_num", "1", "--mindspore_port", str(first.port)])
+    second.expect(2)
+    assert f"held by ms-scheduler (pid {first.program.pid}" in second.output(), second.tail()
+    assert "choose another one with --mindspore_port" in second.output(), second.tail()
 
 
 def test_idle_connections_do_not_shut_the_others_out(cluster):

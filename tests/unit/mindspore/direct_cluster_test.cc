@@ -44,9 +44,21 @@ TEST_F(DirectClusterTest, RefusesWithAReason) {
   EXPECT_THAT(Register(At(2), "name").reason, HasSubstr("mix numbers with names"));
   EXPECT_THAT(Register(At(2), "1").reason, HasSubstr("in use by a process at 10.0.0.1"));
   EXPECT_THAT(Register(At(2), "0", "MS_PSERVER").reason, HasSubstr("not part of this cluster"));
-  EXPECT_THAT(Register(At(2), "", "MS_WORKER").reason, HasSubstr("1 to 128 bytes"));
+  EXPECT_THAT(Register(At(2), "1", "MS_PSERVER").reason, HasSubstr("in use"));
+  EXPECT_THAT(Register(At(1), "1", "MS_PSERVER").reason, HasSubstr("registered as MS_WORKER before"));
+  EXPECT_THAT(Register(At(2), "", "MS_WORKER").reason, HasSubstr("0 bytes; set it to 1 to 128 at the process"));
   ASSERT_TRUE(Register(At(2), "0").is_admitted);
   EXPECT_THAT(Register(At(3), "5").reason, HasSubstr("one too many"));
+}
+
+TEST_F(DirectClusterTest, EachKindOfRefusalIsToldAndCountedByItself) {
+  Make(2);
+  Register(At(1), "0");
+  Register(At(2), "0");
+  Register(At(2), "9");
+  std::vector<std::string> kinds;
+  for (const DirectNote& note : cluster_->TakeNotes()) kinds.push_back(note.kind);
+  EXPECT_THAT(kinds, ElementsAre("MindSpore: refused, id in use", "MindSpore: refused, rank out of range"));
 }
 
 TEST_F(DirectClusterTest, ACertificateIsGoodForItsOwnIdOnly) {

@@ -4,6 +4,7 @@ namespace muster::scheduler {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
@@ -20,6 +21,18 @@ TEST_F(DirectLivenessTest, ADeathIsToldAfterTwoSeconds) {
   Pass(absl::Seconds(0.2));
   EXPECT_EQ(AbnormalAt(1, "0"), 1U);
   EXPECT_THAT(cluster_->TakeNotes(), Contains(Tells(LogLevel::kError, "rank 1")));
+}
+
+TEST_F(DirectLivenessTest, WhoEndsAfterwardsIsNotCalledDead) {
+  Make(2);
+  Register(At(1), "0");
+  Register(At(2), "1");
+  Die(2, 12);
+  Pass(absl::Seconds(3));
+  cluster_->TakeNotes();
+  Die(1, 11);
+  Pass(absl::Seconds(3));
+  EXPECT_THAT(cluster_->TakeNotes(), ElementsAre(Tells(LogLevel::kInfo, "rank 0 (MS_WORKER")));
 }
 
 TEST_F(DirectLivenessTest, WithRecoveryNobodyIsToldAndItMayReturn) {
