@@ -50,7 +50,7 @@ def _core_figures(taken):
     return ["", "Core, first run:", ""] + table(("benchmark", "an iteration", "rate"), rows)
 
 
-def _output_of(*words):
+def output_of(*words):
     try:
         done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
     except (OSError, subprocess.SubprocessError):
@@ -59,7 +59,7 @@ def _output_of(*words):
 
 
 def _version_in(python, package):
-    return _output_of(python, "-c", "import importlib.metadata as m; print(m.version('%s'))" % package)
+    return output_of(python, "-c", "import importlib.metadata as m; print(m.version('%s'))" % package)
 
 
 def _processor():
@@ -83,16 +83,16 @@ def machine(root):
     torch = os.environ.get("MUSTER_BENCH_TORCH_PYTHON", "")
     mindspore = os.environ.get("MUSTER_BENCH_MINDSPORE_PYTHON", "")
     versions = [
-        ("commit", _output_of("git", "-C", str(root), "describe", "--always", "--dirty")),
+        ("commit", os.environ.get("MUSTER_BENCH_COMMIT", "")),
         ("processor", _processor()), ("memory", "%.0f GB" % _memory_gb()),
         ("kernel", platform.release()),
         ("system", platform.freedesktop_os_release().get("PRETTY_NAME", "")),
-        ("compiler", _output_of("c++", "--version").split("\n")[0]),
-        ("gRPC", _output_of("pkg-config", "--modversion", "grpc++")),
-        ("somaxconn", _output_of("sysctl", "-n", "net.core.somaxconn")),
-        ("file limit", _output_of("sh", "-c", "ulimit -Hn")),
+        ("compiler", output_of("c++", "--version").split("\n")[0]),
+        ("gRPC", output_of("pkg-config", "--modversion", "grpc++")),
+        ("somaxconn", output_of("sysctl", "-n", "net.core.somaxconn")),
+        ("file limit", output_of("sh", "-c", "ulimit -Hn")),
         ("load when it began", os.environ.get("MUSTER_BENCH_LOAD", "")),
-        ("etcd", _output_of("etcd", "--version").split("\n")[0]),
+        ("etcd", output_of("etcd", "--version").split("\n")[0]),
         ("PyTorch", torch and _version_in(torch, "torch")),
         ("torchft", os.environ.get("MUSTER_BENCH_TORCHFT_VERSION", "")),
         ("MindSpore", mindspore and _version_in(mindspore, "mindspore")),

@@ -113,6 +113,8 @@ def write_all(options, taken, results, lines):
 def main():
     options = parse()
     leave_on_sigterm()
+    # Before the results are written, which are in the tree themselves.
+    os.environ["MUSTER_BENCH_COMMIT"] = report.output_of("git", "-C", str(ROOT), "describe", "--always", "--dirty")
     os.environ["MUSTER_BENCH_LOAD"] = "%.2f %.2f %.2f" % os.getloadavg()
     budget = options.budget or (_QUICK_BUDGET_S if options.mode == "quick" else 1e9)
     taken = Taken(time.monotonic() + budget)
