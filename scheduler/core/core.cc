@@ -60,9 +60,10 @@ Effects Core::Impl::Start(Now now) {
         effects_.push_back(PublishPeers{job_id, number, run.round, run.peer_list});
       }
       run.is_settled = run.HasEnded();
+      if (options_.is_once && !run.HasEnded()) once_job_ = job_id;
     }
   }
-  if (options_.is_once) {
+  if (options_.is_once && !once_job_) {
     once_handle_ = ++last_handle_;
     once_deadline_ = now_.monotonic + TopoTimeout(options_.settings);
     deadlines_.Set(once_handle_, once_deadline_);

@@ -178,6 +178,7 @@ class Core::Impl {
 
   // timing.cc
   void On(const Tick& event);
+  void TakeDue();
   void On(const LoopWasLate& event);
   void OnDue(Run& run);
   void OnDue(Run& run, Node& node);
@@ -222,6 +223,10 @@ class Core::Impl {
   uint64_t last_handle_ = 0;
   uint64_t last_probe_ = 0;
   uint64_t connected_nodes_ = 0;
+  bool is_ticking_ = false;
+  std::set<uint64_t> to_try_;  // handles of runs that lost nodes in this tick
+  // --once: the job of the one run that is served. Not one that had ended before this start: that is history.
+  std::optional<std::string> once_job_;
   uint64_t once_handle_ = 0;  // --once: the topology timeout before any join
   MonotonicTime once_deadline_ = MonotonicTime::Never();
   bool is_draining_ = false;

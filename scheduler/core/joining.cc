@@ -153,17 +153,16 @@ Run* Core::Impl::RunForNewcomer(const JoinRequested& event) {
   const auto job = state_.jobs.find(event.join.job_id());
   Run* run = job == state_.jobs.end() ? nullptr : job->second.current();
   if (run != nullptr && !run->IsOver()) return run;
-  if (options_.is_once && run != nullptr) {
+  if (once_job_ == event.join.job_id()) {
     Refuse(event.stream, TryLater("this scheduler serves one run only (--once), and that has ended", absl::Seconds(3)));
     return nullptr;
   }
-  if (options_.is_once && !state_.jobs.empty()) {
-    Refuse(event.stream,
-           MakeRefusal(v1::Refusal::SETTINGS_DIFFER,
-                       absl::StrCat("MS_JOB_ID is ", event.join.job_id(),
-                                    " on this node, but this scheduler serves job ", state_.jobs.begin()->first,
-                                    " only (--once): set the same MS_JOB_ID on every node, or start a "
-                                    "scheduler without --once for several jobs")));
+  if (once_job_) {
+    Refuse(event.stream, MakeRefusal(v1::Refusal::SETTINGS_DIFFER,
+                                     absl::StrCat("MS_JOB_ID is ", event.join.job_id(),
+                                                  " on this node, but this scheduler serves job ", *once_job_,
+                                                  " only (--once): set the same MS_JOB_ID on every node, or start a "
+                                                  "scheduler without --once for several jobs")));
     return nullptr;
   }
   if (job == state_.jobs.end() && state_.jobs.size() >= kMaxJobs && !MakeRoomForAJob()) {
@@ -203,7 +202,10 @@ Run* Core::Impl::OpenRun(const JoinRequested& event) {
   owners_[run.handle] = {.run = &run};
   run.opened = now_.monotonic;
   run.topo_deadline = (options_.is_once ? started_.monotonic : now_.monotonic) + TopoTimeout(run.settings);
-  if (options_.is_once) deadlines_.Set(once_handle_, once_deadline_ = MonotonicTime::Never());
+  if (options_.is_once) {
+    once_job_ = join.job_id();
+    deadlines_.Set(once_handle_, once_deadline_ = MonotonicTime::Never());
+  }
   Schedule(run);
   PruneRuns(job);
   return &run;
@@ -285,6 +287,9 @@ void Core::Impl::Admit(const JoinRequested& event, Run& run) {
   v1::JobSettings settings = run.settings;
   FillInSettings(settings, join.settings());
   if (auto refusal = CheckAdmission(run, settings, event)) return Refuse(event.stream, *std::move(refusal));
+  const bool is_forming = run.phase == v1::RUN_PHASE_FORMING;
+  const bool waits_anew = is_forming && run.nodes.empty() && !options_.is_once;
+  if (!is_forming) settings = run.settings;  // what a spare says does not change a job that runs
   const std::string id = join.node_id().empty() ? ChooseNodeId(run, join.node().host_name()) : join.node_id();
   const bool is_spare = join.node().spare() || ReturnsAsSpare(run, join);
   v1::Record record = NewRecord();
@@ -305,6 +310,11 @@ void Core::Impl::Admit(const JoinRequested& event, Run& run) {
   Node& node = run.nodes.at(id);
   node.handle = ++last_handle_;
   owners_[node.handle] = {.run = &run, .node = &node};
+  if (waits_anew) {  // whoever began to wait before has gone
+    run.opened = now_.monotonic;
+    run.topo_deadline = now_.monotonic + TopoTimeout(run.settings);
+    Schedule(run);
+  }
   if (!is_spare) run.spare_deadline = MonotonicTime::Never();  // somebody came: spares wait on
   Attach(event, run, node, false);
   TryCloseRound(run);

@@ -202,7 +202,12 @@ void Core::Impl::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const 
   CloseStreamOf(stream);
   if (is_harmless) return CheckSuccess(run);  // it may have been the last word that was waited for
   Disturb(run, std::move(candidate));
-  TryNextRound(run);
+  // A switch that fails takes thousands of nodes along: one look at all of them is enough then.
+  if (is_ticking_) {
+    to_try_.insert(run.handle);
+  } else {
+    TryNextRound(run);
+  }
 }
 
 // The processes of the node's ghost have certainly ended. The caller tries the next round.

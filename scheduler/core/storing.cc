@@ -32,7 +32,8 @@ absl::Status CheckCaller(const Run* run, const v1::StoreCaller& caller, const st
   const Node* node = run->nodes.Find(caller.node_id());
   if (node == nullptr || node->is_lost) return Over(caller, "the node is not part of it");
   if (node->incarnation != caller.incarnation()) return Over(caller, "another start of the node has its place");
-  if (!node->identity.empty() && node->identity != identity) {
+  // Without a name the incarnation has to do, as for a join.
+  if (!node->identity.empty() && !identity.empty() && node->identity != identity) {
     return absl::PermissionDeniedError(
         absl::StrCat("node ", caller.node_id(), " joined with another certificate's name"));
   }

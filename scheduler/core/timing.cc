@@ -50,6 +50,16 @@ void Core::Impl::Schedule(Node& node) {
 }
 
 void Core::Impl::On(const Tick&) {
+  is_ticking_ = true;
+  TakeDue();
+  is_ticking_ = false;
+  for (const uint64_t handle : std::exchange(to_try_, {})) {
+    const auto owner = owners_.find(handle);
+    if (owner != owners_.end()) TryNextRound(*owner->second.run);
+  }
+}
+
+void Core::Impl::TakeDue() {
   while (const DeadlineQueue::Handle handle = deadlines_.PopDue(now_.monotonic)) {
     if (handle == once_handle_) {
       v1::Outcome outcome;

@@ -250,7 +250,6 @@ Parameters DrawParameters(uint64_t seed, const Limits& limits) {
   if (has_two) p.jobs.push_back(JobDrawer(random, p, limits.nodes_max).Draw("eval", false));
   if (!has_two && !p.is_calm && random.Chance(0.08)) {
     p.scheduler.is_once = true;
-    p.is_persistent = false;
   }
   if (!p.is_calm) p.faults = DrawFaults(random);
   DrawLater(Random(seed * 0x9fb21c651e98df25 + 1), p);
