@@ -132,7 +132,8 @@ struct Persist {
 struct Send {
   StreamId stream = 0;
   std::shared_ptr<const v1::SchedulerMessage> message;
-  bool is_urgent = false;  // need not wait for records before it
+  bool is_urgent = false;   // need not wait for records before it, …
+  std::string job_id = {};  // … but, where it is a desired state, for the closing of its round in this job
 };
 
 // End the stream, after everything that was sent on it before. The core has already forgotten it.

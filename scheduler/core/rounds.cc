@@ -136,7 +136,8 @@ void Core::Impl::SendDesired(const Run& run, const Node& node, bool is_urgent) {
   if (run.phase == v1::RUN_PHASE_RECOVERING && run.last_abort) desired.set_reason(run.last_abort->text());
   if (run.HasEnded()) *desired.mutable_outcome() = run.outcome;
   // Nothing may overtake the welcome: it would be thrown away.
-  SendTo(node.stream, std::move(message), is_urgent && node.has_reported);
+  const bool goes_at_once = is_urgent && node.has_reported;
+  effects_.push_back(Send{node.stream, std::move(message), goes_at_once, goes_at_once ? run.job_id : ""});
 }
 
 void Core::Impl::SendDesiredToAll(const Run& run, bool is_urgent) {

@@ -13,11 +13,15 @@ Outbox::Immediate Outbox::Add(Effects effects, bool is_stalled) {
   Immediate immediate;
   for (Effect& effect : effects) {
     if (auto* persist = std::get_if<Persist>(&effect)) {
-      immediate.records.push_back(std::move(persist->record));
       ++records_;
+      if (persist->record.has_round_closed()) {
+        const v1::RoundClosed& closed = persist->record.round_closed();
+        undurable_rounds_.push_back({closed.job_id(), closed.run(), closed.round(), records_});
+      }
+      immediate.records.push_back(std::move(persist->record));
       continue;
     }
-    if (auto* send = std::get_if<Send>(&effect); send != nullptr && send->is_urgent) {
+    if (auto* send = std::get_if<Send>(&effect); send != nullptr && send->is_urgent && !IsOfUndurableRound(*send)) {
       immediate.urgent.push_back(std::move(*send));
       continue;
     }
@@ -33,6 +37,14 @@ Outbox::Immediate Outbox::Add(Effects effects, bool is_stalled) {
   }
   if (waiting_.size() >= drop_at_) DropOldAcknowledgements();
   return immediate;
+}
+
+bool Outbox::IsOfUndurableRound(const Send& send) const {
+  if (!send.message->has_desired()) return false;
+  const v1::DesiredState& desired = send.message->desired();
+  return std::any_of(undurable_rounds_.begin(), undurable_rounds_.end(), [&](const UndurableRound& round) {
+    return round.job_id == send.job_id && round.run == desired.run() && round.round == desired.round();
+  });
 }
 
 // An armed fence only: "not armed" may rest on a record that is not durable, and would be believed.
@@ -86,6 +98,7 @@ void Outbox::Forget(StreamId stream) {
 }
 
 Effects Outbox::TakeReleased(uint64_t durable) {
+  while (!undurable_rounds_.empty() && undurable_rounds_.front().record <= durable) undurable_rounds_.pop_front();
   Effects released;
   while (!waiting_.empty() && waiting_.front().after <= durable) {
     released.push_back(std::move(waiting_.front().effect));

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <string>
 #include <vector>
 
 #include "scheduler/core/events.h"
@@ -23,7 +24,9 @@ class Outbox {
   // Takes the effects of one Apply: splits off what is due now, keeps the rest in order.
   //
   // An urgent desired state takes the place of older ones for the same stream that still wait here: released later,
-  // they would undo it (the latest desired state wins).
+  // they would undo it (the latest desired state wins). It waits itself while the closing of its round is not durable:
+  // nothing of that round runs yet, and a scheduler that has forgotten the round after a crash would close another one
+  // of that number, to which agents that heard of this one's end are deaf.
   //
   // `is_stalled` (a full disk may last for hours): the answer to a heartbeat of a node whose fence is armed goes at
   // once if it speaks of nothing that waits: no record of its own, no news before it on its stream. Without it the node
@@ -48,12 +51,20 @@ class Outbox {
     Effect effect;
     bool has_news = false;  // its own Apply wrote records before it
   };
+  struct UndurableRound {
+    std::string job_id;
+    uint64_t run = 0;
+    uint32_t round = 0;
+    uint64_t record = 0;  // its number
+  };
+  bool IsOfUndurableRound(const Send& send) const;
   void DropSuperseded(const Effects& effects);
   bool MayOvertake(const Send& send, bool has_news) const;
   void DropOldAcknowledgements();
 
   std::deque<Waiting> waiting_;
-  size_t drop_at_ = kDropAtLeast;  // when so many effects wait
+  std::deque<UndurableRound> undurable_rounds_;  // a handful; in the order of their records
+  size_t drop_at_ = kDropAtLeast;                // when so many effects wait
   uint64_t records_ = 0;
 };
 

@@ -51,6 +51,35 @@ TEST(Outbox, AnUrgentDesiredStateReplacesOlderOnesOfItsStreamOnly) {
   EXPECT_THAT(Streams(outbox.TakeReleased(1)), ElementsAre(2, 1));
 }
 
+// A round that was closed and given up before its closing was durable: who heard of that end would be deaf to the next
+// round of that number, if a crash made the scheduler forget this one.
+TEST(Outbox, TheEndOfARoundIsNotToldBeforeItsClosingIsDurable) {
+  const auto closing = [](const std::string& job_id) {
+    Persist persist;
+    persist.record.mutable_round_closed()->set_job_id(job_id);
+    persist.record.mutable_round_closed()->set_run(3);
+    persist.record.mutable_round_closed()->set_round(7);
+    return persist;
+  };
+  const auto end = [](StreamId stream, const std::string& job_id, uint32_t round) {
+    auto message = std::make_shared<v1::SchedulerMessage>();
+    message->mutable_desired()->set_run(3);
+    message->mutable_desired()->set_round(round);
+    message->mutable_desired()->set_phase(v1::RUN_PHASE_RECOVERING);
+    return Send{stream, message, true, job_id};
+  };
+  Outbox outbox;
+  outbox.Add({closing("a"), ASend(1, 0, false, true), ASend(2, 0, false, true)});
+  const Outbox::Immediate others = outbox.Add({end(8, "a", 6), end(9, "b", 7)});
+  EXPECT_EQ(others.urgent.size(), 2u) << "another round, another job";
+  EXPECT_THAT(outbox.Add({ARecord(), end(1, "a", 7)}).urgent, IsEmpty());
+  EXPECT_THAT(outbox.Add({ARecord(), end(1, "a", 7)}).urgent, IsEmpty()) << "the last word counts";
+  EXPECT_THAT(Streams(outbox.TakeReleased(1)), ElementsAre(2)) << "stream 1 never hears that the round began";
+  EXPECT_THAT(Streams(outbox.TakeReleased(2)), IsEmpty());
+  EXPECT_EQ(outbox.Add({end(1, "a", 7)}).urgent.size(), 1u) << "its closing is durable now";
+  EXPECT_TRUE(outbox.empty()) << "and this one says it all";
+}
+
 TEST(Outbox, AnUrgentMessageOfAnotherKindReplacesNothing) {
   Outbox outbox;
   outbox.Add({ARecord(), ASend(1, 1, false, true)});
