@@ -228,7 +228,7 @@ void Connection::CheckTimes() {
 }
 
 void Connection::CheckTrust(const TrustBase& trust) {
-  if (is_finished_ || !is_secure() || opening_ != Opening::kOpen) return;
+  if (is_finished_ || !is_secure()) return;  // (also one that is still shaking hands: its certificate may be known)
   const TlsRefusal refusal = CheckStillGood(trust, stream_.client().chain);
   if (!refusal.ok()) Finish(refusal.text);
 }

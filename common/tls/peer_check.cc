@@ -76,24 +76,32 @@ Certificate Share(X509* x509) {
   return Certificate(X509Ptr(x509));
 }
 
-TlsRefusal CheckLists(const TrustBase& trust, const std::vector<Certificate>& chain, bool serves_expired,
-                      absl::Time now) {
-  if (!trust.has_lists) return {};
-  if (TlsRefusal revoked = CheckStillGood(trust, chain); !revoked.ok()) return revoked;
-  const Certificate& leaf = chain.front();
+// Whether the list of its issuer is there and has not ended.
+TlsRefusal CheckHasList(const TrustBase& trust, const Certificate& certificate, bool serves_expired, absl::Time now) {
   bool is_listed = false, is_fresh = false;
   for (const RevocationList& list : trust.lists) {
-    if (!list.IsAbout(leaf)) continue;
+    if (!list.IsAbout(certificate)) continue;
     is_listed = true;
     is_fresh = is_fresh || list.NextUpdate() > now;
   }
   if (!is_listed) {
-    return {TlsFault::kNoRevocationList,
-            absl::StrCat("crl_path holds no revocation list of ", leaf.Issuer(), ", which issued ", leaf.Subject())};
+    return {TlsFault::kNoRevocationList, absl::StrCat("crl_path holds no revocation list of ", certificate.Issuer(),
+                                                      ", which issued ", certificate.Subject())};
   }
   if (!is_fresh && !serves_expired) {
-    return {TlsFault::kRevocationListExpired, absl::StrCat("the revocation list of ", leaf.Issuer(),
+    return {TlsFault::kRevocationListExpired, absl::StrCat("the revocation list of ", certificate.Issuer(),
                                                            " has expired: renew it, or set --crl_expired=serve")};
+  }
+  return {};
+}
+
+TlsRefusal CheckLists(const TrustBase& trust, const std::vector<Certificate>& chain, bool serves_expired,
+                      absl::Time now) {
+  if (!trust.has_lists) return {};
+  if (TlsRefusal revoked = CheckStillGood(trust, chain); !revoked.ok()) return revoked;
+  // The last one is trusted as it stands.
+  for (size_t i = 0; i == 0 || i + 1 < chain.size(); ++i) {
+    if (TlsRefusal refusal = CheckHasList(trust, chain[i], serves_expired, now); !refusal.ok()) return refusal;
   }
   return {};
 }

@@ -121,9 +121,17 @@ bool RevocationList::HasRevoked(const Certificate& certificate) const {
   return X509_CRL_get0_by_cert(crl_.get(), &entry, certificate.get()) != 0;
 }
 
+bool RevocationList::IsOfSameAuthority(const RevocationList& other) const { return other.IsByOneOf({signer_}); }
+
+bool RevocationList::IsByOneOf(const std::vector<Certificate>& authorities) const {
+  return std::any_of(authorities.begin(), authorities.end(), [this](const Certificate& authority) {
+    return X509_NAME_cmp(X509_CRL_get_issuer(crl_.get()), X509_get_subject_name(authority.get())) == 0 &&
+           EVP_PKEY_eq(X509_get0_pubkey(signer_.get()), X509_get0_pubkey(authority.get())) == 1;
+  });
+}
+
 bool RevocationList::IsOlderThan(const RevocationList& other) const {
-  if (X509_NAME_cmp(X509_CRL_get_issuer(crl_.get()), X509_CRL_get_issuer(other.crl_.get())) != 0) return false;
-  if (EVP_PKEY_eq(X509_get0_pubkey(signer_.get()), X509_get0_pubkey(other.signer_.get())) != 1) return false;
+  if (!IsOfSameAuthority(other)) return false;
   const auto number = NumberOf(crl_.get()), others = NumberOf(other.crl_.get());
   if (number != nullptr && others != nullptr) return ASN1_INTEGER_cmp(number.get(), others.get()) < 0;
   return ThisUpdate() < other.ThisUpdate();

@@ -31,6 +31,9 @@ class RevocationList {
   bool IsAbout(const Certificate& certificate) const;
   bool HasRevoked(const Certificate& certificate) const;
 
+  // By name and key: an authority may have several certificates.
+  bool IsOfSameAuthority(const RevocationList& other) const;
+  bool IsByOneOf(const std::vector<Certificate>& authorities) const;
   // Of lists that one authority signed: by their numbers (RFC 5280, 5.2.3), else by when they were made. False for
   // lists of different authorities.
   bool IsOlderThan(const RevocationList& other) const;

@@ -28,13 +28,25 @@ std::string DigestOf(const std::string& bytes) {
   return std::string(reinterpret_cast<const char*>(digest), size);
 }
 
-// Whoever was revoked since would be good again.
-absl::Status CheckNotOlder(const std::vector<RevocationList>& lists, const std::vector<RevocationList>& in_force) {
-  for (const RevocationList& list : lists) {
-    for (const RevocationList& other : in_force) {
-      if (!list.IsOlderThan(other)) continue;
+// Whoever was revoked since would be good again. Of each authority that is still trusted the newest list counts: a file
+// may hold several.
+absl::Status CheckNotOlder(const std::vector<RevocationList>& lists, const std::vector<RevocationList>& in_force,
+                           const std::vector<Certificate>& authorities) {
+  for (const RevocationList& other : in_force) {
+    if (!other.IsByOneOf(authorities)) continue;
+    const RevocationList* newest = nullptr;
+    for (const RevocationList& list : lists) {
+      if (list.IsOfSameAuthority(other) && (newest == nullptr || newest->IsOlderThan(list))) newest = &list;
+    }
+    if (newest == nullptr) {
       return absl::FailedPreconditionError(
-          absl::StrCat("crl_path: the list of ", list.Issuer(), " of ", ShowTime(list.ThisUpdate()),
+          absl::StrCat("crl_path: the list of ", other.Issuer(),
+                       " is no longer in it, and its authority is still in ca_cert_path: put it back, or start anew to "
+                       "do without on purpose"));
+    }
+    if (newest->IsOlderThan(other)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("crl_path: the list of ", newest->Issuer(), " of ", ShowTime(newest->ThisUpdate()),
                        " is older than the one in force, of ", ShowTime(other.ThisUpdate()),
                        ": bring the newest one, or start anew to go back on purpose"));
     }
@@ -240,9 +252,10 @@ bool TlsStore::PollTrust(bool is_forced) {
   if (IsDue(lists_, {config_.crl_path}, is_forced || has_changed)) {
     std::string digest;
     auto loaded = LoadLists(authorities, digest);
-    const absl::Status status = loaded.ok() ? CheckNotOlder(*loaded, old->trust->lists) : loaded.status();
+    const bool is_new = loaded.ok() && digest != lists_.digest;
+    const absl::Status status = is_new ? CheckNotOlder(*loaded, old->trust->lists, authorities) : loaded.status();
     TakeOrComplain(lists_, status, "crl_path");
-    if (status.ok() && digest != lists_.digest) {
+    if (status.ok() && is_new) {
       lists_.digest = digest;
       lists = *std::move(loaded);
       have_lists_changed = true;

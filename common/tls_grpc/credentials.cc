@@ -181,7 +181,9 @@ class ServerTls::Impl {
   TlsRefusal Judge(const PeerCertificates& peer) {
     const std::shared_ptr<const TlsState> state = store_.Current();
     std::vector<Certificate> others = peer.others;
-    for (const Certificate& known : intermediates_.All()) others.push_back(known);
+    for (const Certificate& known : intermediates_.All()) {
+      if (CheckStillGood(*state->trust, {known}).ok()) others.push_back(known);  // else a renewed one may do
+    }
     CheckedPeer checked =
         CheckPeer(*state->trust, RulesOf(store_, *state, PeerSide::kClient), peer.leaf, others, store_.Now());
     if (checked.refusal.ok()) intermediates_.Learn(checked.chain);
@@ -224,17 +226,16 @@ std::shared_ptr<grpc::ServerCredentials> ServerTls::credentials() const { return
 const Intermediates& ServerTls::intermediates() const { return impl_->intermediates(); }
 absl::Status ServerTls::Refresh() { return impl_->Refresh(); }
 
-void HandshakeVerdict::Set(TlsRefusal refusal, const PeerCertificates& peer) {
+void HandshakeVerdict::Set(const CheckedPeer& checked) {
   MutexLock lock(mutex_);
-  refusal_ = std::move(refusal);
+  refusal_ = checked.refusal;
   was_asked_ = true;
-  certificates_ = peer.others;
-  if (peer.leaf) certificates_.push_back(peer.leaf);
+  chain_ = checked.chain;
 }
 
 bool HandshakeVerdict::IsStillGood(const TrustBase& trust) {
   MutexLock lock(mutex_);
-  if (refusal_.ok()) refusal_ = CheckStillGood(trust, certificates_);
+  if (refusal_.ok()) refusal_ = CheckStillGood(trust, chain_);
   return refusal_.ok();
 }
 
@@ -269,11 +270,11 @@ std::shared_ptr<grpc::ChannelCredentials> MakeClientCredentials(std::shared_ptr<
           PeerRules rules = RulesOf(*store, *now, PeerSide::kServer);
           rules.host = host;
           rules.job = job;
-          TlsRefusal refusal = CheckPeer(*now->trust, rules, peer.leaf, peer.others, store->Now()).refusal;
-          if (verdict != nullptr) verdict->Set(refusal, peer);
+          CheckedPeer checked = CheckPeer(*now->trust, rules, peer.leaf, peer.others, store->Now());
+          if (verdict != nullptr) verdict->Set(checked);
           // Whoever changes the state asks the verdict once more, but may have asked before it was set.
           std::shared_ptr<const TlsState> next = store->Current();
-          if (next == now) return refusal;
+          if (next == now) return std::move(checked.refusal);
           now = std::move(next);
         }
       }));

@@ -52,7 +52,7 @@ class ServerTls {
 // What we said to the peer's certificate in the last handshake of a channel.
 class HandshakeVerdict {
  public:
-  void Set(TlsRefusal refusal, const PeerCertificates& peer);
+  void Set(const CheckedPeer& checked);
   // Asks once more about the peer that was let in: false if it is revoked by now; refusal() says so then.
   bool IsStillGood(const TrustBase& trust);
   bool was_asked() const;
@@ -62,7 +62,7 @@ class HandshakeVerdict {
   mutable Mutex mutex_;
   bool was_asked_ ABSL_GUARDED_BY(mutex_) = false;
   TlsRefusal refusal_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Certificate> certificates_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Certificate> chain_ ABSL_GUARDED_BY(mutex_);  // as verified; empty when it was refused
 };
 
 // The client's side, for one channel, with what the store holds now. `host` is the name that was dialed, `job` may be

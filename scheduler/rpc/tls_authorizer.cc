@@ -22,6 +22,18 @@ absl::Status CheckJob(const PeerFacts& peer, const std::string& job_id) {
                                                 Quoted(job_id), ": correct MS_JOB_ID, or use that job's certificate"));
 }
 
+// An authority in between may have been renewed with its key, and its former certificate revoked: who is below it hangs
+// on whichever is good. The first of `certificates` is the peer's own.
+bool HasGoodChain(const TrustBase& trust, const std::vector<Certificate>& certificates, absl::Time now) {
+  std::vector<Certificate> others;
+  for (size_t i = 1; i < certificates.size(); ++i) {
+    if (CheckStillGood(trust, {certificates[i]}).ok()) others.push_back(certificates[i]);
+  }
+  std::vector<Certificate> chain;
+  return CheckChain(trust, PeerSide::kClient, certificates.front(), others, now, &chain).ok() &&
+         CheckStillGood(trust, chain).ok();
+}
+
 }  // namespace
 
 void TlsAuthorizer::AddIssuers(PeerFacts& peer) const {
@@ -41,8 +53,9 @@ absl::Status TlsAuthorizer::CheckStillWelcome(const PeerFacts& given) const {
   if (given.certificates.empty()) return Deny(TlsFault::kNoCertificate, "the connection has no certificate");
   PeerFacts peer = given;
   AddIssuers(peer);
-  const TlsRefusal refusal = CheckStillGood(*store_.Current()->trust, peer.certificates);
-  if (!refusal.ok()) return Deny(refusal.fault, refusal.text);
+  const std::shared_ptr<const TrustBase> trust = store_.Current()->trust;
+  const TlsRefusal refusal = CheckStillGood(*trust, peer.certificates);
+  if (!refusal.ok() && !HasGoodChain(*trust, peer.certificates, store_.Now())) return Deny(refusal.fault, refusal.text);
   if (needs_name_ && !peer.name.has_value()) return Deny(TlsFault::kNameMissing, "the certificate has no name");
   return absl::OkStatus();
 }

@@ -278,6 +278,38 @@ TEST_F(IdentityTest, AnOpenStreamBelowARevokedIntermediateIsCut) {
   loop_.Await<ReportReceived>();
 }
 
+// Its former certificate is revoked as superseded, which is no word about the key: nodes show the new one.
+TEST_F(IdentityTest, WhoIsBelowARenewedIntermediateStays) {
+  testing_tls::Authority middle = authority_.IssueAuthority("Middle");
+  const Certificate renewed = authority_.Renew(middle, "Middle");
+  const auto write_lists = [&](const std::vector<Certificate>& revoked) {
+    folder_.Write("crl.pem", authority_.RevocationList(revoked) + middle.RevocationList({}));
+  };
+  folder_.Write("ca.crt", authority_.pem() + renewed.ToPem());  // who has signed Middle's list
+  write_lists({});
+  Start();
+  const auto join = [&](const std::string& id, const Certificate& shown) {
+    Issued below = middle.Issue(testing_tls::NodeSpec(id));
+    below.chain_pem = below.certificate.ToPem() + shown.ToPem();
+    auto stream = std::make_unique<AgentStream>(Channel(below));
+    EXPECT_TRUE(stream->Write(Join(id)));
+    return stream;
+  };
+  const auto former = join("former", middle.certificate());
+  loop_.Await<JoinRequested>();
+  const auto present = join("present", renewed);
+  loop_.Await<JoinRequested>(1);
+  write_lists({middle.certificate()});
+  Reload();
+  const auto next = join("next", renewed);
+  loop_.Await<JoinRequested>(2);
+  EXPECT_TRUE(former->Write(AgentStream::Heartbeat(1)));
+  loop_.Await<ReportReceived>();
+  EXPECT_TRUE(present->Write(AgentStream::Heartbeat(1)));
+  loop_.Await<ReportReceived>(1);
+  EXPECT_EQ(Count(TlsFault::kRevoked), 0u);
+}
+
 TEST_F(IdentityTest, StreamsThatDoNotJoinMakeRoomForOthers) {
   RpcServer::Options options;
   options.most_unjoined = 2;

@@ -138,6 +138,10 @@ Authority Authority::IssueAuthority(const std::string& common_name) {
   return Authority(std::move(made), std::move(key), std::move(chain));
 }
 
+Certificate Authority::Renew(const Authority& below, const std::string& common_name) {
+  return Make(AuthoritySpec(common_name), below.key_.get(), certificate_.get(), key_.get());
+}
+
 std::string Authority::RevocationList(const std::vector<Certificate>& revoked, absl::Duration from,
                                       absl::Duration until, uint32_t number) const {
   const X509CrlPtr crl(X509_CRL_new());

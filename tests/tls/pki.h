@@ -43,6 +43,8 @@ class Authority {
   Issued Issue(const CertificateSpec& spec);
   // An authority of its own under this one, whose chains bring its certificate along.
   Authority IssueAuthority(const std::string& common_name);
+  // Another certificate for an authority under this one, and its key.
+  Certificate Renew(const Authority& below, const std::string& common_name);
 
   // A list of these certificates, from `from` until `until` (from now; zero `until`: it never ends); 0: without number.
   std::string RevocationList(const std::vector<Certificate>& revoked, absl::Duration from = -absl::Minutes(1),

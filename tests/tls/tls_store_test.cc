@@ -220,6 +220,47 @@ TEST_F(TlsStoreTest, AnOlderRevocationListIsRefused) {
   EXPECT_FALSE(is_revoked());
 }
 
+TEST_F(TlsStoreTest, AListMayNotBeDroppedWhileItsAuthorityIsTrusted) {
+  const testing_tls::Authority other("Other CA");
+  const Issued bad = authority_.Issue(NodeSpec("bad"));
+  const auto is_revoked = [&] { return !CheckStillGood(*store_->Current()->trust, {bad.certificate}).ok(); };
+  folder_.Write("ca.crt", authority_.pem() + other.pem());
+  folder_.Write("crl.pem", authority_.RevocationList({bad.certificate}) + other.RevocationList({}));
+  ASSERT_TRUE(Open().ok());
+  folder_.Write("crl.pem", other.RevocationList({}));
+  EXPECT_FALSE(store_->Poll());
+  EXPECT_TRUE(is_revoked());
+  EXPECT_EQ(Refused(), 1u);
+  folder_.Write("crl.pem", authority_.RevocationList({bad.certificate}) + other.RevocationList({}));
+  store_->Poll();
+  EXPECT_TRUE(is_revoked());
+  folder_.Write("ca.crt", authority_.pem());
+  folder_.Write("crl.pem", authority_.RevocationList({bad.certificate}));
+  EXPECT_TRUE(store_->Poll()) << "with its authority it may go";
+  EXPECT_EQ(Refused(), 1u);
+}
+
+TEST_F(TlsStoreTest, SeveralListsOfOneAuthorityAreAsItsNewest) {
+  const Issued bad = authority_.Issue(NodeSpec("bad"));
+  const auto list = [&](const std::vector<Certificate>& revoked, uint32_t number) {
+    return authority_.RevocationList(revoked, -absl::Minutes(1), absl::Hours(24), number);
+  };
+  const auto is_revoked = [&] { return !CheckStillGood(*store_->Current()->trust, {bad.certificate}).ok(); };
+  const std::string both = list({}, 5) + list({}, 6);
+  folder_.Write("crl.pem", both);
+  ASSERT_TRUE(Open().ok());
+  store_->Nudge();
+  EXPECT_FALSE(store_->Poll());
+  EXPECT_EQ(Refused(), 0u) << "nothing has changed";
+  folder_.Write("crl.pem", both + list({bad.certificate}, 7));
+  EXPECT_TRUE(store_->Poll());
+  EXPECT_TRUE(is_revoked());
+  folder_.Write("crl.pem", both);
+  EXPECT_FALSE(store_->Poll());
+  EXPECT_TRUE(is_revoked());
+  EXPECT_EQ(Refused(), 1u);
+}
+
 TEST_F(TlsStoreTest, AListIsTakenWhileTheCertificateIsBroken) {
   const Issued bad = authority_.Issue(NodeSpec("bad"));
   ASSERT_TRUE(Open().ok());
