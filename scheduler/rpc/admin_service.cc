@@ -49,7 +49,7 @@ class AdminService : public v1::Admin::CallbackService {
   // What was refused and why, and how long certificates last. Needs nothing of the core: it works on a full disk, too.
   grpc::ServerUnaryReactor* GetCounters(grpc::CallbackServerContext* context, const v1::CountersRequest* /*request*/,
                                         v1::CountersReply* reply) override {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    auto* call = new BoundedCall(services_, services_.replies, context, grpc::StatusCode::RESOURCE_EXHAUSTED);
     const PeerFacts peer = PeerOf(*context, services_.takes_names);
     const absl::Status status = Counted(peer, services_.authorizer.AuthorizeLook(peer));
     if (status.ok()) {
@@ -60,8 +60,8 @@ class AdminService : public v1::Admin::CallbackService {
       }
       if (services_.tls != nullptr) DescribeTls(*services_.tls->Current(), *reply);
     }
-    reactor->Finish(ToGrpcStatus(status));
-    return reactor;
+    call->Answer(status, reply->ByteSizeLong());
+    return call;
   }
 
  private:
@@ -130,7 +130,7 @@ class AdminService : public v1::Admin::CallbackService {
   template <typename Reply, typename MakeEvent>
   grpc::ServerUnaryReactor* Ask(grpc::CallbackServerContext* context, absl::Status status, Reply* reply,
                                 const MakeEvent& make_event) {
-    auto* call = new BoundedCall(services_, context, grpc::StatusCode::RESOURCE_EXHAUSTED);
+    auto* call = new BoundedCall(services_, services_.replies, context, grpc::StatusCode::RESOURCE_EXHAUSTED);
     if (const std::string why = services_.WhyFull(); status.ok() && !why.empty()) {
       status = absl::ResourceExhaustedError(why);  // its answer could not be durable for now
     }

@@ -4,13 +4,24 @@
 
 namespace muster::scheduler {
 
-std::optional<ReplyBudget::Id> ReplyBudget::Take(size_t bytes, MonotonicTime deadline, std::function<void()> cancel) {
+std::optional<ReplyBudget::Id> ReplyBudget::Take(size_t bytes, MonotonicTime now, absl::Duration limit,
+                                                 std::function<void()> cancel) {
   MutexLock lock(mutex_);
+  MakeRoom(bytes, now);
   // One alone may be larger: it is bounded by what there is to tell.
-  if (!replies_.empty() && bytes_ + bytes > most_bytes_) return std::nullopt;
+  if (bytes_ > 0 && bytes > kSmall && bytes_ + bytes > most_bytes_) return std::nullopt;
   bytes_ += bytes;
-  replies_.emplace(++last_id_, Reply{bytes, deadline, std::move(cancel)});
+  replies_.emplace(++last_id_, Reply{bytes, now, now + limit, std::move(cancel)});
   return last_id_;
+}
+
+void ReplyBudget::MakeRoom(size_t bytes, MonotonicTime now) {
+  for (auto& [id, reply] : replies_) {
+    if (bytes_ + bytes <= most_bytes_ || now - reply.since < kPatience) return;
+    if (!reply.cancel) continue;
+    std::exchange(reply.cancel, nullptr)();
+    bytes_ -= std::exchange(reply.bytes, 0);  // gRPC lets go of it in a moment
+  }
 }
 
 void ReplyBudget::Return(Id id) {
@@ -25,8 +36,7 @@ void ReplyBudget::Sweep(MonotonicTime now) {
   MutexLock lock(mutex_);
   for (auto& [id, reply] : replies_) {
     if (reply.deadline > now || !reply.cancel) continue;
-    reply.cancel();
-    reply.cancel = nullptr;
+    std::exchange(reply.cancel, nullptr)();
   }
 }
 

@@ -81,6 +81,7 @@ class RpcServer::Impl {
         streams_(options_.most_unjoined),
         queries_(options_.max_queries),
         replies_(options_.reply_bytes),
+        store_replies_(options_.reply_bytes),
         sink_(streams_, queries_, rounds_, counted, std::move(on_settled)),
         services_{nullptr,
                   clock,
@@ -90,6 +91,7 @@ class RpcServer::Impl {
                   queries_,
                   rounds_,
                   replies_,
+                  store_replies_,
                   options_.join_limit,
                   options_.close_limit,
                   options_.query_limit,
@@ -224,7 +226,9 @@ class RpcServer::Impl {
     streams_.Sweep(now);
     queries_.Expire(now);
     replies_.Sweep(now);
+    store_replies_.Sweep(now);
     store_calls_.Expire(now);
+    FlushLog();
     if (now - last_flush_ >= absl::Seconds(10)) {
       last_flush_ = now;
       counted_.Flush();
@@ -238,6 +242,7 @@ class RpcServer::Impl {
   PendingQueries queries_;
   PublishedRounds rounds_;
   ReplyBudget replies_;
+  ReplyBudget store_replies_;
   RpcEffectSink sink_;
   ServiceContext services_;
   StoreCalls store_calls_;

@@ -32,7 +32,7 @@ class RpcServer {
     size_t memory_limit = 1ull << 30;      // bytes for all connections; beyond it calls are broken off
     size_t pending_per_core = 64;          // connections without a first call
     size_t max_queries = 1'024;            // admin calls that wait for an answer
-    size_t reply_bytes = 64 << 20;         // of their answers, on their way out
+    size_t reply_bytes = 64 << 20;         // of their answers, on their way out; as much for the store's
     size_t max_store_calls = kMaxStoreCalls;
     size_t max_store_call_bytes = kMaxStoreCallBytes;
     size_t most_unjoined = 4'096;     // streams that have not joined

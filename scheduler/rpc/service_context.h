@@ -30,7 +30,8 @@ struct ServiceContext {
   StreamRegistry& streams;
   PendingQueries& queries;
   PublishedRounds& rounds;
-  ReplyBudget& replies;
+  ReplyBudget& replies;        // of admin calls …
+  ReplyBudget& store_replies;  // … and of the store: who asks for much of one shuts nobody out of the other
   absl::Duration join_limit = absl::Seconds(10);   // from the opening of a stream to its join
   absl::Duration close_limit = absl::Seconds(5);   // for a peer to take what a closing stream still has to say
   absl::Duration query_limit = absl::Seconds(10);  // for the core to answer an admin call

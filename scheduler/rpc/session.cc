@@ -197,7 +197,16 @@ void Session::HandleJoin(const v1::Join& join) {
   JoinRequested request{id_, join, peer_.address, peer_.identity};
   // Its peers will hold it to this certificate: what the connection shows counts, not what the node says.
   request.join.mutable_node()->set_certificate_fingerprint(peer_.fingerprint);
-  if (services_.post(std::move(request), [self = shared_from_this()] { self->ReadOn(); })) return;
+  if (services_.post(std::move(request), [self = shared_from_this()] { self->ReadOn(); })) {
+    bool has_ended = false;
+    {
+      MutexLock lock(mutex_);
+      is_known_ = true;
+      has_ended = is_ending_;
+    }
+    if (has_ended) TellCore();  // who ended it meanwhile would have told of a stream that was not there yet
+    return;
+  }
   {
     MutexLock lock(mutex_);
     has_joined_ = false;
@@ -246,7 +255,7 @@ void Session::EndWith(grpc::Status status) {
 void Session::TellCore() {
   {
     MutexLock lock(mutex_);
-    if (!has_joined_ || has_told_closed_) return;
+    if (!is_known_ || has_told_closed_) return;
     has_told_closed_ = true;
   }
   services_.post(StreamClosed{id_}, nullptr);

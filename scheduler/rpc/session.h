@@ -76,7 +76,8 @@ class Session : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffe
   bool is_peer_gone_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more can be written
   bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;   // Finish was, or is about to be, called
   bool is_done_ ABSL_GUARDED_BY(mutex_) = false;
-  bool has_joined_ ABSL_GUARDED_BY(mutex_) = false;  // the core has been told of this stream
+  bool has_joined_ ABSL_GUARDED_BY(mutex_) = false;  // a good join was read
+  bool is_known_ ABSL_GUARDED_BY(mutex_) = false;    // … and posted: the core knows this stream, or will
   bool is_welcomed_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_told_closed_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);

@@ -43,7 +43,7 @@ class StoreService : public v1::Store::CallbackService {
   template <typename Request>
   Reactor* Call(Context* context, const Request& request, v1::StoreReply* reply) {
     // Beyond the budget as beyond the limits of StoreCalls: it may come again.
-    auto* call = new BoundedCall(services_, context, grpc::StatusCode::UNAVAILABLE);
+    auto* call = new BoundedCall(services_, services_.store_replies, context, grpc::StatusCode::UNAVAILABLE);
     const PeerFacts peer = PeerOf(*context, services_.takes_names);
     const v1::StoreCaller& caller = request.caller();
     const absl::Status allowed = caller.node_id().empty()

@@ -7,38 +7,61 @@ namespace {
 
 MonotonicTime At(double seconds) { return MonotonicTime() + absl::Seconds(seconds); }
 
+constexpr size_t kRoom = 100'000;
+constexpr absl::Duration kLimit = absl::Seconds(10);
+
 TEST(ReplyBudget, BoundsWhatHasNotGoneOut) {
-  ReplyBudget budget(100);
-  const auto first = budget.Take(60, At(1), nullptr);
+  ReplyBudget budget(kRoom);
+  const auto first = budget.Take(60'000, At(1), kLimit, nullptr);
   ASSERT_TRUE(first.has_value());
-  EXPECT_FALSE(budget.Take(41, At(1), nullptr).has_value());
-  EXPECT_TRUE(budget.Take(40, At(1), nullptr).has_value());
+  EXPECT_FALSE(budget.Take(40'001, At(1), kLimit, nullptr).has_value());
+  EXPECT_TRUE(budget.Take(40'000, At(1), kLimit, nullptr).has_value());
   budget.Return(*first);
   budget.Return(*first);
-  EXPECT_TRUE(budget.Take(60, At(1), nullptr).has_value());
-  EXPECT_FALSE(budget.Take(1, At(1), nullptr).has_value());
+  EXPECT_TRUE(budget.Take(60'000, At(1), kLimit, nullptr).has_value());
+  EXPECT_FALSE(budget.Take(2'000, At(1), kLimit, nullptr).has_value());
+}
+
+TEST(ReplyBudget, ThereIsRoomForSmallOnesAlways) {
+  ReplyBudget budget(kRoom);
+  EXPECT_TRUE(budget.Take(kRoom, At(1), kLimit, nullptr).has_value());
+  EXPECT_TRUE(budget.Take(ReplyBudget::kSmall, At(1), kLimit, nullptr).has_value());
 }
 
 TEST(ReplyBudget, OneAloneMayBeLarger) {
-  ReplyBudget budget(100);
-  EXPECT_TRUE(budget.Take(1000, At(1), nullptr).has_value());
-  EXPECT_FALSE(budget.Take(1, At(1), nullptr).has_value());
+  ReplyBudget budget(kRoom);
+  EXPECT_TRUE(budget.Take(10 * kRoom, At(1), kLimit, nullptr).has_value());
+  EXPECT_FALSE(budget.Take(2'000, At(1), kLimit, nullptr).has_value());
+}
+
+TEST(ReplyBudget, WhoReadsNothingMakesRoomForOthers) {
+  ReplyBudget budget(kRoom);
+  int cancelled = 0;
+  const auto hog = budget.Take(60'000, At(1), kLimit, [&] { ++cancelled; });
+  ASSERT_TRUE(budget.Take(40'000, At(1.5), kLimit, [] { ADD_FAILURE() << "it has not waited for long"; }).has_value());
+  EXPECT_FALSE(budget.Take(30'000, At(1.9), kLimit, nullptr).has_value());
+  EXPECT_EQ(cancelled, 0);
+  EXPECT_TRUE(budget.Take(30'000, At(2), kLimit, nullptr).has_value());
+  EXPECT_EQ(cancelled, 1);
+  budget.Return(*hog);
+  EXPECT_FALSE(budget.Take(31'000, At(2), kLimit, nullptr).has_value()) << "what it held is counted once";
+  EXPECT_TRUE(budget.Take(30'000, At(2), kLimit, nullptr).has_value());
 }
 
 TEST(ReplyBudget, WhatIsNotTakenInTimeIsCancelledOnce) {
-  ReplyBudget budget(100);
+  ReplyBudget budget(kRoom);
   int cancelled = 0;
-  const auto slow = budget.Take(100, At(10), [&] { ++cancelled; });
-  const auto quick = budget.Take(0, At(10), [] { ADD_FAILURE() << "it has gone out"; });
+  const auto slow = budget.Take(kRoom, At(0), kLimit, [&] { ++cancelled; });
+  const auto quick = budget.Take(0, At(0), kLimit, [] { ADD_FAILURE() << "it has gone out"; });
   budget.Return(*quick);
   budget.Sweep(At(9.9));
   EXPECT_EQ(cancelled, 0);
   budget.Sweep(At(10));
   budget.Sweep(At(11));
   EXPECT_EQ(cancelled, 1);
-  EXPECT_FALSE(budget.Take(1, At(20), nullptr).has_value()) << "its memory is free only when it is gone";
+  EXPECT_FALSE(budget.Take(2'000, At(20), kLimit, nullptr).has_value()) << "its memory is free only when it is gone";
   budget.Return(*slow);
-  EXPECT_TRUE(budget.Take(1, At(20), nullptr).has_value());
+  EXPECT_TRUE(budget.Take(2'000, At(20), kLimit, nullptr).has_value());
 }
 
 }  // namespace
