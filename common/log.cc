@@ -1,14 +1,20 @@
 #include "common/log.h"
 
+#include <poll.h>
 #include <spdlog/logger.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "common/live_output.h"
 #include "common/text.h"
 
 namespace muster {
@@ -17,8 +23,29 @@ namespace {
 constexpr size_t kMaxKinds = 128;
 constexpr char kOtherKinds[] = "other";
 
+// stderr, which may be a pipe or a terminal that nobody reads.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  // Where the rest can be waited for; nothing: there is none.
+  std::optional<int> Flush() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    live_.Flush(NowMs());
+    return live_.has_pending() ? std::optional<int>(live_.watch_fd()) : std::nullopt;
+  }
+
+ private:
+  static int64_t NowMs() { return absl::ToInt64Milliseconds(Clock::System().Read().monotonic - MonotonicTime()); }
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    live_.Write(absl::StrCat(absl::string_view(message.payload.data(), message.payload.size()), "\n"), NowMs());
+  }
+  void flush_() override { live_.Flush(NowMs()); }
+
+  LiveOutput live_{STDERR_FILENO};
+};
+
 struct Logging {
   std::shared_ptr<spdlog::logger> logger;
+  std::shared_ptr<StderrSink> stderr_sink;  // null: a file
   std::string program;
   bool is_json = false;
 };
@@ -33,7 +60,10 @@ std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink) {
 // What comes before InitLogging goes to stderr as text. Set once in main before other threads exist; never destroyed,
 // so that a late line at the end of the process is still safe.
 Logging& TheLogging() {
-  static auto* logging = new Logging{MakeLogger(std::make_shared<spdlog::sinks::stderr_sink_mt>()), "muster", false};
+  static auto* logging = [] {
+    auto sink = std::make_shared<StderrSink>();
+    return new Logging{MakeLogger(sink), sink, "muster", false};
+  }();
   return *logging;
 }
 
@@ -89,8 +119,9 @@ absl::Status InitLogging(const LogOptions& options) {
   }
 
   spdlog::sink_ptr sink;
+  std::shared_ptr<StderrSink> stderr_sink;
   if (options.file.empty()) {
-    sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+    sink = stderr_sink = std::make_shared<StderrSink>();
   } else {
     // spdlog would make the folders: of a typing error, a tree.
     const std::filesystem::path folder = std::filesystem::path(options.file).parent_path();
@@ -110,6 +141,7 @@ absl::Status InitLogging(const LogOptions& options) {
   Logging& logging = TheLogging();
   logging.logger = MakeLogger(std::move(sink));
   logging.logger->set_level(level);
+  logging.stderr_sink = std::move(stderr_sink);
   logging.program = options.program;
   logging.is_json = options.format == "json";
   return absl::OkStatus();
@@ -122,6 +154,18 @@ void Log(LogLevel level, const std::string& text, const LogFields& fields) {
   const std::string line = logging.is_json ? JsonLine(logging.program, level, time, text, fields)
                                            : TextLine(logging.program, level, time, text);
   logging.logger->log(ToSpdlog(level), spdlog::string_view_t(line));
+}
+
+void FlushLog(absl::Duration patience) {
+  StderrSink* sink = TheLogging().stderr_sink.get();
+  if (sink == nullptr) return;
+  const MonotonicTime end = Clock::System().Read().monotonic + patience;
+  while (const std::optional<int> fd = sink->Flush()) {
+    const absl::Duration left = end - Clock::System().Read().monotonic;
+    if (left <= absl::ZeroDuration()) return;
+    pollfd writable{*fd, POLLOUT, 0};
+    poll(&writable, 1, static_cast<int>(absl::ToInt64Milliseconds(std::min(left, absl::Milliseconds(100)))) + 1);
+  }
 }
 
 void CountedLog::Note(LogLevel level, const std::string& kind, const std::string& text) {

@@ -28,8 +28,13 @@ absl::Status InitLogging(const LogOptions& options);
 // Extra members of a JSON line; in text they are not shown (the text says it all).
 using LogFields = std::vector<std::pair<std::string, std::string>>;
 
-// Any thread. Control characters in `text` are escaped, so that a peer's words can't forge lines.
+// Any thread. Control characters in `text` are escaped, so that a peer's words can't forge lines. A reader of stderr
+// that is stuck holds nobody up: see LiveOutput.
 void Log(LogLevel level, const std::string& text, const LogFields& fields = {});
+
+// Hands on what stderr has not taken yet, and waits for it to take all, for so long at most. To be called now and then,
+// and at the end.
+void FlushLog(absl::Duration patience = absl::ZeroDuration());
 
 // For what a hostile or broken peer can cause as often as it likes: the first of a kind is logged at once, then at most
 // one line for each window, which says how many there were. Thread-safe. Knows at most 128 kinds.

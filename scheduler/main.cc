@@ -179,4 +179,8 @@ int Main(const std::vector<std::string>& args) {
 }  // namespace
 }  // namespace muster::scheduler
 
-int main(int argc, char** argv) { return muster::scheduler::Main(std::vector<std::string>(argv + 1, argv + argc)); }
+int main(int argc, char** argv) {
+  const int code = muster::scheduler::Main(std::vector<std::string>(argv + 1, argv + argc));
+  muster::FlushLog(absl::Seconds(2));
+  return code;
+}

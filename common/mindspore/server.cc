@@ -18,6 +18,7 @@
 #include "common/mindspore/socket_address.h"
 #include "common/net.h"
 #include "common/text.h"
+#include "common/try_thread.h"
 
 namespace muster::mindspore {
 namespace {
@@ -49,7 +50,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Clu
     return absl::ResourceExhaustedError(
         absl::StrCat("no descriptors for MindSpore's clients: ", std::strerror(errno), " (see ulimit -n)"));
   }
-  server->thread_ = std::thread([raw = server.get()] { raw->Run(); });
+  absl::StatusOr<std::thread> thread = TryThread([raw = server.get()] { raw->Run(); });
+  if (!thread.ok()) return thread.status();
+  server->thread_ = *std::move(thread);
   return server;
 }
 

@@ -1,5 +1,6 @@
 #include "worker_agent/runtime/narrator.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -29,6 +30,12 @@ LogLevel LevelOf(Severity severity) {
   return LogLevel::kError;
 }
 
+// False while it is held (Ctrl-S): the next line of progress will do.
+bool TakesMore(std::FILE* terminal) {
+  pollfd writable{fileno(terminal), POLLOUT, 0};
+  return poll(&writable, 1, 0) > 0;
+}
+
 size_t Columns(std::FILE* terminal) {
   winsize size{};
   if (ioctl(fileno(terminal), TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return 80;
@@ -46,6 +53,7 @@ void Narrator::Tell(const Say& say, MonotonicTime now) {
 
 void Narrator::TellProgress(const std::string& text, MonotonicTime now) {
   if (terminal_ != nullptr) {
+    if (!TakesMore(terminal_)) return;
     const std::string line = EscapeControl(text).substr(0, Columns(terminal_) - 1);
     std::fprintf(terminal_, "\r\033[K%s", line.c_str());
     std::fflush(terminal_);
@@ -66,6 +74,7 @@ void Narrator::TellProgress(const std::string& text, MonotonicTime now) {
 void Narrator::ClearProgress() {
   if (!is_progress_shown_) return;
   is_progress_shown_ = false;
+  if (!TakesMore(terminal_)) return;
   std::fputs("\r\033[K", terminal_);
   std::fflush(terminal_);
 }

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/try_thread.h"
 #include "worker_agent/keeper/descendants.h"
 #include "worker_agent/runtime/faulthandler.h"
 #include "worker_agent/runtime/kernel_state.h"
@@ -67,12 +68,20 @@ StackGatherer::~StackGatherer() {
 }
 
 void StackGatherer::Gather(uint64_t query, std::vector<StackTarget> targets) {
-  {
-    MutexLock lock(mutex_);
-    requests_.push_back({query, std::move(targets)});
-    changed_.NotifyAll();
+  if (!thread_.joinable()) {
+    absl::StatusOr<std::thread> thread = TryThread([this] { Run(); });
+    if (!thread.ok()) {
+      StacksGathered none{query, {}};
+      for (const StackTarget& target : targets) {
+        none.stacks.push_back(WithNote(target, std::string(thread.status().message())));
+      }
+      return deliver_(std::move(none));
+    }
+    thread_ = *std::move(thread);
   }
-  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  MutexLock lock(mutex_);
+  requests_.push_back({query, std::move(targets)});
+  changed_.NotifyAll();
 }
 
 void StackGatherer::Abandon() {
@@ -120,7 +129,11 @@ StacksGathered StackGatherer::Answer(const Request& request) const {
     }
   };
   std::vector<std::thread> helpers;
-  while (helpers.size() + 1 < std::min(kMostAtOnce, request.targets.size())) helpers.emplace_back(work);
+  while (helpers.size() + 1 < std::min(kMostAtOnce, request.targets.size())) {
+    absl::StatusOr<std::thread> helper = TryThread(work);
+    if (!helper.ok()) break;  // it takes longer then
+    helpers.push_back(*std::move(helper));
+  }
   work();
   for (std::thread& helper : helpers) helper.join();
   KeepToLimits(gathered.stacks);

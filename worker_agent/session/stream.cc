@@ -3,13 +3,16 @@
 #include <thread>
 #include <utility>
 
+#include "common/try_thread.h"
+
 namespace muster::agent {
 
 grpc::Status Stream::Run(const std::shared_ptr<grpc::Channel>& channel,
                          const std::function<void(v1::SchedulerMessage)>& on_message) {
   const auto stub = v1::Rendezvous::NewStub(channel);
   const std::unique_ptr<Call> call = stub->Session(&context_);
-  std::thread writer([&] { WriteAll(*call); });
+  absl::StatusOr<std::thread> writer = TryThread([&] { WriteAll(*call); });
+  if (!writer.ok()) context_.TryCancel();
   v1::SchedulerMessage message;
   while (call->Read(&message)) on_message(std::exchange(message, {}));
   {
@@ -17,8 +20,10 @@ grpc::Status Stream::Run(const std::shared_ptr<grpc::Channel>& channel,
     is_over_ = true;
     changed_.NotifyAll();
   }
-  writer.join();
-  return call->Finish();
+  if (writer.ok()) writer->join();
+  const grpc::Status status = call->Finish();
+  if (writer.ok()) return status;
+  return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, std::string(writer.status().message()));
 }
 
 void Stream::WriteAll(Call& call) {
@@ -31,6 +36,7 @@ void Stream::WriteAll(Call& call) {
       if (outgoing_.empty()) break;
       message = std::move(outgoing_.front());
       outgoing_.pop_front();
+      unsent_bytes_ -= message.ByteSizeLong();
     }
     if (!call.Write(message)) return;  // reading ends too
   }
@@ -38,10 +44,18 @@ void Stream::WriteAll(Call& call) {
 }
 
 void Stream::Send(v1::AgentMessage message) {
-  MutexLock lock(mutex_);
-  if (is_hanging_up_ || is_over_) return;
-  outgoing_.push_back(std::move(message));
-  changed_.NotifyAll();
+  {
+    MutexLock lock(mutex_);
+    if (is_hanging_up_ || is_over_) return;
+    unsent_bytes_ += message.ByteSizeLong();
+    if (unsent_bytes_ <= kMostUnsentBytes) {
+      outgoing_.push_back(std::move(message));
+      changed_.NotifyAll();
+      return;
+    }
+    outgoing_.clear();
+  }
+  Cancel();
 }
 
 void Stream::HangUp() {

@@ -25,6 +25,10 @@ class Stream {
   // The scheduler's address and port, in gRPC's form. By the thread that runs it, once something was read.
   std::string peer() const { return context_.peer(); }
 
+  // A scheduler that is stopped reads nothing for as long as its machine keeps the connection. Beyond this the stream
+  // is broken off: a new one says what was not acknowledged.
+  static constexpr size_t kMostUnsentBytes = 8 << 20;
+
   // The others may be called from any thread, also before Run, and don't block.
   void Send(v1::AgentMessage message);
   // Nothing is sent after what was sent before; the scheduler then ends the stream.
@@ -43,6 +47,7 @@ class Stream {
   Mutex mutex_;
   CondVar changed_;
   std::deque<v1::AgentMessage> outgoing_ ABSL_GUARDED_BY(mutex_);
+  size_t unsent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of outgoing_
   bool is_hanging_up_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;

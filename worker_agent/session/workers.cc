@@ -3,14 +3,11 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "common/try_thread.h"
 
 namespace muster::agent {
 
-void Workers::Start(std::function<void()> work) {
-  {
-    MutexLock lock(state_->mutex);
-    ++state_->running;
-  }
+absl::Status Workers::Start(std::function<void()> work) {
   const auto has_ended = std::make_shared<std::atomic<bool>>(false);
   MutexLock lock(mutex_);
   std::erase_if(workers_, [](Worker& worker) {
@@ -18,15 +15,28 @@ void Workers::Start(std::function<void()> work) {
     worker.thread.join();
     return true;
   });
-  workers_.push_back({std::thread([state = state_, has_ended, work = std::move(work)]() mutable {
-                        work();
-                        work = nullptr;  // what it kept alive goes before we say that it has ended
-                        has_ended->store(true);
-                        MutexLock state_lock(state->mutex);
-                        --state->running;
-                        state->changed.NotifyAll();
-                      }),
-                      has_ended});
+  {
+    MutexLock state_lock(state_->mutex);
+    ++state_->running;
+  }
+  const auto note_end = [](State& state) {
+    MutexLock state_lock(state.mutex);
+    --state.running;
+    state.changed.NotifyAll();
+  };
+  absl::StatusOr<std::thread> thread =
+      TryThread([state = state_, has_ended, note_end, work = std::move(work)]() mutable {
+        work();
+        work = nullptr;  // what it kept alive goes before we say that it has ended
+        has_ended->store(true);
+        note_end(*state);
+      });
+  if (!thread.ok()) {
+    note_end(*state_);
+    return thread.status();
+  }
+  workers_.push_back({*std::move(thread), has_ended});
+  return absl::OkStatus();
 }
 
 bool Workers::WaitUntilIdle(absl::Duration timeout) {

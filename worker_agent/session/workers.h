@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/mutex.h"
 
@@ -16,8 +17,8 @@ class Workers {
  public:
   ~Workers() { LetGo(); }
 
-  // Any thread. Also joins those that have ended.
-  void Start(std::function<void()> work);
+  // Any thread. Also joins those that have ended. RESOURCE_EXHAUSTED: there is no thread to be had.
+  absl::Status Start(std::function<void()> work);
 
   // True when all have ended in time.
   bool WaitUntilIdle(absl::Duration timeout);

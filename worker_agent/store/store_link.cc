@@ -10,6 +10,7 @@
 
 #include "common/grpc_deadline.h"
 #include "common/mutex.h"
+#include "common/try_thread.h"
 #include "muster/v1/store.grpc.pb.h"
 
 namespace muster::agent {
@@ -79,15 +80,23 @@ class StoreLink::Impl {
   }
 
   void Start(StoreCore::Send send) {
+    const uint64_t number = send.call;
+    if (const absl::Status status = Begun(std::move(send)); !status.ok()) on_reply_(number, status);
+  }
+
+ private:
+  absl::Status Begun(StoreCore::Send send) {
     MutexLock lock(mutex_);
-    if (is_closed_) return;
+    if (is_closed_) return absl::OkStatus();
     // Not before: a thread that waits here takes part in all of gRPC's polling, and most jobs keep nothing in the
     // store.
     if (!thread_.joinable()) {
-      thread_ = std::thread([this] {
+      absl::StatusOr<std::thread> thread = TryThread([this] {
         pthread_setname_np(pthread_self(), "ms-store");
         TakeReplies();
       });
+      if (!thread.ok()) return absl::UnavailableError(std::string(thread.status().message()));
+      thread_ = *std::move(thread);
     }
     auto call = std::make_unique<Ongoing>();
     call->number = send.call;
@@ -101,9 +110,9 @@ class StoreLink::Impl {
       call->reader->Finish(&call->reply, &call->status, call.get());
     }
     under_way_.insert(call.release());
+    return absl::OkStatus();
   }
 
- private:
   void TakeReplies() {
     void* tag = nullptr;
     bool is_ok = false;

@@ -20,7 +20,8 @@ class StoreLink {
  public:
   using OnReply = std::function<void(uint64_t call, absl::StatusOr<v1::StoreReply> reply)>;
 
-  // `on_reply` is called by the link's own thread, once for each call, also for what is cancelled.
+  // `on_reply` is called by the link's own thread, once for each call, also for what is cancelled; by the caller's
+  // while no such thread can be had.
   explicit StoreLink(OnReply on_reply);
   ~StoreLink();  // cancels what is under way
 

@@ -8,8 +8,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/live_output.h"
 #include "support.h"
-#include "worker_agent/keeper/live_output.h"
 #include "worker_agent/keeper/log_file.h"
 
 namespace muster::agent {

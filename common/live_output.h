@@ -1,4 +1,4 @@
-// The terminal, pipe or file behind the agent's stdout or stderr, as a destination that never blocks the keeper.
+// The terminal, pipe or file behind stdout or stderr, as a destination that never blocks who writes there.
 //
 // What it doesn't take at once waits in a bounded buffer. While that is nearly full the processes that write there are
 // to wait as well (ShouldPause), as they would without a keeper in between: a slow reader loses nothing. A reader that
@@ -12,9 +12,9 @@
 #include <string>
 #include <string_view>
 
-#include "worker_agent/keeper/unique_fd.h"
+#include "common/unique_fd.h"
 
-namespace muster::agent {
+namespace muster {
 
 class LiveOutput {
  public:
@@ -62,4 +62,4 @@ class LiveOutput {
   int64_t blocked_since_ms_ = -1;  // -1: it takes bytes
 };
 
-}  // namespace muster::agent
+}  // namespace muster

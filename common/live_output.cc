@@ -1,4 +1,4 @@
-#include "worker_agent/keeper/live_output.h"
+#include "common/live_output.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace muster::agent {
+namespace muster {
 namespace {
 
 constexpr size_t kChunkBytes = 16 * 1024;  // small chunks are joined up to this
@@ -136,4 +136,4 @@ int64_t LiveOutput::StallDeadline() const {
   return blocked_since_ms_ < 0 ? std::numeric_limits<int64_t>::max() : blocked_since_ms_ + kStallMs;
 }
 
-}  // namespace muster::agent
+}  // namespace muster
