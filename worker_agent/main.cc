@@ -128,6 +128,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   const uint64_t incarnation = NewIncarnation();
   const auto folder = WorkFolder::Create(WorkFolder::DefaultBase(environment), settings.job_id, incarnation);
   if (!folder.ok()) return Fail(folder.status());
+  if (lock.ok()) lock->KeepFolder((*folder)->path());
   if (*tls != nullptr) {
     node->node.set_certificate_fingerprint((*tls)->store()->Current()->identity->leaf().Fingerprint());
   }
@@ -235,5 +236,7 @@ int main(int argc, char** argv) {
   if (!args.empty() && args[0] == muster::agent::kFarewellFlag) {
     return muster::agent::RunFarewell({args.begin() + 1, args.end()});
   }
-  return muster::agent::Main(args);
+  const int code = muster::agent::Main(args);
+  muster::FlushLog(absl::Seconds(2));
+  return code;
 }

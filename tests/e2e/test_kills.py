@@ -8,7 +8,7 @@ import time
 import pytest
 
 import processes
-from muster import EXIT_FAILED_ELSEWHERE, TRAIN, eventually, kill_now
+from muster import BIN, EXIT_FAILED_ELSEWHERE, TRAIN, eventually, kill_now
 
 # Prints, then waits, with a grandchild of its own.
 CHILD = ["sh", "-c", "echo hello from $RANK; sleep 1000 & sleep 1000; wait"]
@@ -154,3 +154,32 @@ def test_a_grandchild_that_left_its_group_is_ended_too(cluster):
     scheduler.send(signal.SIGTERM)
     scheduler.expect(0)
     cluster.expect_nothing_left()
+
+
+def test_the_same_line_again_ends_what_the_killed_ones_left(cluster):
+    """What the shell has started knows of no agent; its node's next start may not run the same rank beside it."""
+    cluster.start_scheduler("--worker_num", 1, "--enable_recovery", 1)
+    line = (["--worker_num", 1, "--enable_recovery", 1, "--node_id", "n0"], CHILD)
+    first = cluster.start_agent("first", *line)
+    cluster.wait_until_running(1)
+    eventually(lambda: len(processes.named("sleep", first.pid)) == 2, 10, "the shell has started its own")
+    left = [process.pid for process in processes.named("sleep", first.pid)]
+    keeper = processes.named("ms-keeper", first.pid)[0].pid
+    os.kill(keeper, signal.SIGSTOP)
+    kill_now(first.pid)
+    kill_now(keeper)
+    first.expect(128 + signal.SIGKILL)
+    second = cluster.start_agent("second", *line)
+    cluster.wait_until_running(1)
+    assert not [pid for pid in left if processes.is_alive(pid)], second.tail()
+    assert len(processes.named("sleep", second.pid)) <= 2
+
+
+def test_a_reader_of_stderr_that_is_stuck_holds_nothing_up(cluster):
+    """A pipe that was full before the first line."""
+    cluster.start_scheduler("--worker_num", 1, "--once")
+    words = [str(word) for word in cluster.agent_words()]
+    agent = cluster.start("agent", ["bash", "-c", "exec 2> >(exec sleep 1000); head -c 65536 /dev/zero >&2; exec \"$@\"", "-",
+                                    str(BIN / "ms-worker"), *words, "--worker_num", "1", "--", "sh", "-c", "sleep 3"])
+    agent.expect(0, timeout=30)
+    cluster.scheduler.expect(0)

@@ -52,7 +52,9 @@ void Keeper::Start(std::vector<Order> orders) {
   const bool is_peace = sim_.timeline.elapsed() >= sim_.parameters.faults_end;
   const double failure = is_peace ? 0 : sim_.parameters.faults.launch_failure;
   if (random_.Chance(failure)) {
-    TellLater(agent::LaunchFailed{orders.front().place.round, "the work folder can't be written"});
+    std::vector<uint32_t> slots;
+    for (const Order& order : orders) slots.push_back(order.slot);
+    TellLater(agent::LaunchFailed{orders.front().place.round, slots, "the work folder can't be written"});
     return;
   }
   for (const Order& order : orders) {

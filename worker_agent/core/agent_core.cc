@@ -193,7 +193,11 @@ void AgentCore::Impl::OnEvent(const EndSignal& event) {
 
 void AgentCore::Impl::OnEvent(const LaunchFailed& event) {
   Emit(Say{Severity::kError, absl::StrCat("the processes could not be started: ", event.reason)});
-  FailLaunch(processes_.Unconfirmed(event.round), event.reason);
+  std::vector<ProcessId> ids = processes_.Unconfirmed(event.round);
+  std::erase_if(ids, [&](const ProcessId& id) {
+    return std::find(event.slots.begin(), event.slots.end(), id.slot) == event.slots.end();
+  });
+  FailLaunch(ids, event.reason);
 }
 
 void AgentCore::Impl::FailLaunch(const std::vector<ProcessId>& ids, const std::string& reason) {

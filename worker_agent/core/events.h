@@ -73,6 +73,7 @@ struct EndSignal {
 // Preparing a round's processes failed (a folder that can't be written, …).
 struct LaunchFailed {
   uint32_t round = 0;
+  std::vector<uint32_t> slots;  // of the Launch; others of the round may be on their way
   std::string reason;
 };
 

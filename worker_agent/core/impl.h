@@ -162,8 +162,9 @@ class AgentCore::Impl {
   absl::Duration heartbeat_interval_ = absl::Seconds(2);
   absl::Duration fence_timeout_ = absl::ZeroDuration();  // 0: not armed
   std::optional<MonotonicTime> fence_at_;
-  MonotonicTime heard_at_;     // when the last thing was sent that the scheduler has answered
-  uint64_t answered_seq_ = 0;  // the latest heartbeat that the scheduler has answered
+  absl::Duration armed_timeout_;  // what it was armed with
+  MonotonicTime heard_at_;        // when the last thing was sent that the scheduler has answered
+  uint64_t answered_seq_ = 0;     // the latest heartbeat that the scheduler has answered
   v1::DesiredState desired_;
 
   Peers peers_;

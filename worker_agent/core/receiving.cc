@@ -60,7 +60,8 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   fence_timeout_ = absl::Milliseconds(welcome.fence_timeout_ms());
   heard_at_ = std::max(heard_at_, connector_.dialed_at());
   if (fence_timeout_ > absl::ZeroDuration()) {
-    ArmFence(heard_at_);
+    // A dial may have waited for minutes for its turn: the answer to the first heartbeat arms it then.
+    if (fence_at_ || now_ - heard_at_ < kFenceMargin) ArmFence(heard_at_);
   } else {
     DisarmFence();
   }
@@ -185,8 +186,9 @@ void AgentCore::Impl::OnAcknowledgement(const v1::Acknowledgement& acknowledgeme
 void AgentCore::Impl::ArmFence(MonotonicTime since) {
   // Where the processes' own stop_timeout leaves no room for it, an armed fence would end a healthy job: better none,
   // and the scheduler is told so. One that is armed stays so when only the heartbeat changes: the scheduler counts on
-  // it.
-  if (!fence_at_ && fence_timeout_ < options_.stop_timeout + kFenceMargin + heartbeat_interval_) {
+  // it, but not where it was started again with another timeout.
+  const bool is_counted_on = fence_at_ && fence_timeout_ == armed_timeout_;
+  if (!is_counted_on && fence_timeout_ < options_.stop_timeout + kFenceMargin + heartbeat_interval_) {
     if (!std::exchange(was_fence_too_short_, true)) {
       Emit(Say{Severity::kWarning,
                absl::StrCat("--fence_timeout ", absl::FormatDuration(fence_timeout_),
@@ -195,6 +197,7 @@ void AgentCore::Impl::ArmFence(MonotonicTime since) {
     }
     return DisarmFence();
   }
+  armed_timeout_ = fence_timeout_;
   fence_at_ = since + (fence_timeout_ - options_.stop_timeout - kFenceMargin);
   Emit(SetFence{true, *fence_at_});
 }

@@ -170,7 +170,7 @@ void KeeperProcess::Obey(SetFenceCommand& command) { fence_ms_ = command.boottim
 
 void KeeperProcess::CheckFence() {
   if (BootTimeMs() < fence_ms_ || ending_ != Ending::kNone) return;
-  supervisor_.StopAllSince(std::exchange(fence_ms_, kNever));
+  supervisor_.FenceFell(std::exchange(fence_ms_, kNever));
   ++fence_falls_;
   channel_.Send(Encode(FenceFell{}));
 }

@@ -177,6 +177,11 @@ void Supervisor::Stop(const ProcessKey& key) {
 
 void Supervisor::StopAll() { StopAllSince(BootTimeMs()); }
 
+void Supervisor::FenceFell(int64_t since_ms) {
+  StopAllSince(since_ms);
+  if (!processes_.empty()) purge_at_ms_ = since_ms + absl::ToInt64Milliseconds(options_.stop_timeout);
+}
+
 void Supervisor::StopAllSince(int64_t since_ms) {
   RefuseWaiting();
   for (auto& [key, process] : processes_) {
@@ -307,6 +312,7 @@ void Supervisor::Finish(Process& process) {
   const std::string error_file = std::move(process.spec.error_file);
   std::unique_ptr<ProcessOutput> output = std::move(process.output);
   processes_.erase(ended.key);
+  if (processes_.empty()) purge_at_ms_ = INT64_MAX;  // what comes below does it
   did_all_end_well_ &= !ended.was_stopped && ended.signal == 0 && ended.exit_code == 0;
   // What left its group may hold devices and ports that the next start needs. Nobody can tell whose it was, but now it
   // is nobody's.
@@ -369,13 +375,17 @@ void Supervisor::RunDeadlines() {
     process.kill_at_ms = INT64_MAX;
     ::kill(-process.pid, SIGKILL);
   }
+  if (now_ms >= purge_at_ms_) {
+    purge_at_ms_ = INT64_MAX;
+    BeginPurge(false);
+  }
   if (purge_ != nullptr && now_ms >= purge_->next_ms) RunPurge();
   RunFileDeadlines(now_ms);
   LookAtGroups(true);
 }
 
 int64_t Supervisor::NextDeadline() const {
-  int64_t next = purge_ != nullptr ? purge_->next_ms : INT64_MAX;
+  int64_t next = std::min(purge_at_ms_, purge_ != nullptr ? purge_->next_ms : INT64_MAX);
   for (const auto& [key, waiting] : waiting_) next = std::min(next, waiting.begin_at_ms);
   for (const auto& [key, burial] : burials_) next = std::min(next, burial.tell_at_ms);
   for (const auto& [key, process] : processes_) {

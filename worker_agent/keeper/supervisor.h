@@ -47,8 +47,9 @@ class Supervisor {
   void Stop(const ProcessKey& key);
   void StopAll();
   // The fence fell at that time (CLOCK_BOOTTIME, ms): what is not gone stop_timeout after it may run elsewhere, so a
-  // keeper that comes late leaves that much less time, or none.
-  void StopAllSince(int64_t since_ms);
+  // keeper that comes late leaves that much less time, or none. Then everything is killed, groups or not: one process
+  // that hangs in the kernel may not cover for what has left the other groups.
+  void FenceFell(int64_t since_ms);
   void Forward(int signal);
 
   // SIGKILL to every descendant that exists now, groups or not; goes on (RunDeadlines) until they are gone. Processes
@@ -117,6 +118,7 @@ class Supervisor {
   void FailLaunch(const ProcessKey& key, int exit_code, const std::string& text);
   void ReadReport(Process& process);
   void BeginStop(Process& process, int64_t since_ms);
+  void StopAllSince(int64_t since_ms);
   void BeginPurge(bool is_for_good);
   void RunPurge();
   bool KillDescendants();  // of the purge; false: there was none alive
@@ -137,6 +139,7 @@ class Supervisor {
   std::map<pid_t, ProcessKey> leaders_;      // not reaped
   uint64_t last_number_ = 0;
   std::unique_ptr<Purge> purge_;
+  int64_t purge_at_ms_ = INT64_MAX;  // CLOCK_BOOTTIME; after the fence fell
   bool has_children_ = false;
   bool did_all_end_well_ = true;  // since there was none
 };

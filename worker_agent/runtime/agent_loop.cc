@@ -93,6 +93,7 @@ void AgentLoop::Wait() {
                   {signals_.fd(), POLLIN, 0},
                   {queue_.fd(), POLLIN, 0},
                   {heartbeats_.socket == nullptr ? -1 : heartbeats_.socket->fd(), POLLIN, 0}};
+  FlushLog();
   poll(fds, std::size(fds), timeout_ms);
   // First: an answer that waits here is not missing, and what is reported next shall not be older than need be.
   if (fds[3].revents != 0) {
@@ -245,7 +246,7 @@ void AgentLoop::Do(const Launch& effect) {
   BeginRound(effect);
   absl::StatusOr<LaunchPlan> plan = launcher_.Prepare(effect, farewell_.node_id());
   if (!plan.ok()) {
-    pending_.push_back(LaunchFailed{round, std::string(plan.status().message())});
+    pending_.push_back(LaunchFailed{round, effect.slots, std::string(plan.status().message())});
     return;
   }
   narrator_.ClearProgress();
@@ -285,7 +286,8 @@ void AgentLoop::Do(const SetFarewell& effect) {
   store_.SetChannel(session_.channel());
   if (options_.on_welcome) options_.on_welcome(effect.farewell.node_id());
   FarewellCommand command;
-  command.argv = FarewellArguments(options_.program, options_.session.host, options_.session.port, effect.farewell);
+  command.argv = FarewellArguments(options_.program, options_.session.host, options_.session.port,
+                                   options_.session.security.requires_tls, effect.farewell);
   if (options_.hand_over) command.hand_over = options_.hand_over();
   keeper_->SetFarewell(command);
 }

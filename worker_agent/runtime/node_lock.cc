@@ -25,6 +25,7 @@
 #include "common/log.h"
 #include "worker_agent/keeper/descendants.h"
 #include "worker_agent/launch/sha256.h"
+#include "worker_agent/runtime/remnants.h"
 
 namespace muster::agent {
 namespace {
@@ -32,8 +33,10 @@ namespace {
 constexpr uint32_t kMostAgents = kMaxSlotsPerNode;  // without an id of their own, of one job on one machine
 constexpr absl::Duration kPause = absl::Milliseconds(20);
 constexpr absl::Duration kSayAfter = absl::Milliseconds(500);
+constexpr absl::Duration kLongestWriting = absl::Seconds(1);  // of the owner's number
 constexpr size_t kHexDigits = 16;
 constexpr size_t kLongestInName = 64;
+constexpr size_t kLongestOwner = 8192;  // of the file: a path is among it
 
 // A name that is safe in a path and still tells two apart.
 std::string PathName(const std::string& text) {
@@ -44,15 +47,16 @@ std::string PathName(const std::string& text) {
   return name == text ? name : absl::StrCat(name, "-", ToHex(Sha256(text)).substr(0, kHexDigits));
 }
 
-// What is in the file: three lines.
+// What is in the file: four lines.
 struct Owner {
   pid_t pid = 0;
   std::string token;
   std::string id;
+  std::string work_folder;
 };
 
 Owner ReadOwner(int fd) {
-  char text[512];
+  char text[kLongestOwner];
   const ssize_t size = pread(fd, text, sizeof(text), 0);
   Owner owner;
   if (size <= 0) return owner;
@@ -60,12 +64,13 @@ Owner ReadOwner(int fd) {
   if (lines.size() < 3 || !absl::SimpleAtoi(lines[0], &owner.pid)) return {};
   owner.token = lines[1];
   owner.id = lines[2].size() > kMaxIdBytes ? "" : lines[2];
+  if (lines.size() > 4) owner.work_folder = lines[3];  // whole: another line has begun
   return owner;
 }
 
 // First written, then cut: a full disk doesn't lose what was there.
-void WriteOwner(int fd, const std::string& token, const std::string& id) {
-  const std::string text = absl::StrCat(getpid(), "\n", token, "\n", id, "\n");
+void WriteOwner(int fd, const std::string& token, const std::string& id, const std::string& work_folder) {
+  const std::string text = absl::StrCat(getpid(), "\n", token, "\n", id, "\n", work_folder, "\n");
   if (pwrite(fd, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) return;
   if (ftruncate(fd, static_cast<off_t>(text.size())) != 0) return;
 }
@@ -132,12 +137,21 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
     }
     const Owner owner = ReadOwner(fd);
     if (outcome == Outcome::kTaken) {
-      NodeLock lock(path, fd, owner.token.empty() ? NewToken() : owner.token, options.node_id.empty() ? owner.id : "");
-      WriteOwner(fd, lock.token_, lock.kept_id_);
+      const bool can_vouch = EndRemnants(owner.work_folder, options.remnants_patience);
+      if (!can_vouch) {
+        Log(LogLevel::kWarning,
+            absl::StrCat("processes of the former start of this node (pid ", owner.pid, ", work folder ",
+                         owner.work_folder, ") can't be killed: it can't vouch for their end"));
+      }
+      NodeLock lock(path, fd, owner.token.empty() || !can_vouch ? NewToken() : owner.token,
+                    options.node_id.empty() ? owner.id : "");
+      WriteOwner(fd, lock.token_, lock.kept_id_, "");
       return lock;
     }
     close(fd);
-    const bool is_dying = !IsAgentAlive(owner.pid);
+    // Whoever holds it writes its number at once, unless the disk is full.
+    const absl::Duration held = Clock::System().Read().monotonic - begun;
+    const bool is_dying = owner.pid == 0 ? held < kLongestWriting : !IsAgentAlive(owner.pid);
     if (options.node_id.empty() && !is_dying) {
       ++k;
       continue;
@@ -162,7 +176,8 @@ NodeLock::NodeLock(NodeLock&& other) noexcept
     : path_(std::move(other.path_)),
       fd_(std::exchange(other.fd_, -1)),
       token_(std::move(other.token_)),
-      kept_id_(std::move(other.kept_id_)) {}
+      kept_id_(std::move(other.kept_id_)),
+      work_folder_(std::move(other.work_folder_)) {}
 
 NodeLock::~NodeLock() {
   if (fd_ >= 0) close(fd_);
@@ -171,7 +186,12 @@ NodeLock::~NodeLock() {
 void NodeLock::Keep(const std::string& id) {
   if (id == kept_id_) return;
   kept_id_ = id;
-  WriteOwner(fd_, token_, id);
+  WriteOwner(fd_, token_, id, work_folder_);
+}
+
+void NodeLock::KeepFolder(const std::string& work_folder) {
+  work_folder_ = work_folder;
+  WriteOwner(fd_, token_, kept_id_, work_folder_);
 }
 
 void NodeLock::Remove() {

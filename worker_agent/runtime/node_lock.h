@@ -2,7 +2,7 @@
 //
 // <folder>/nodes/<machine>/<job>@<scheduler>/<name>: an advisory lock (flock) that the agent takes before it forks the
 // keeper, and that both hold for as long as they live; so who has it knows that the former start and its keeper have
-// ended, and what they had started with them.
+// ended, and what they had started with them. What is left where both were killed is ended first: see remnants.h.
 // The name is "id-<node id>" where the user has set one. Else it is a number, the lowest free one, and the file keeps
 // the id that the scheduler assigned: the same line started again is the same node. The folder may lie on a network
 // file system that all nodes share.
@@ -24,10 +24,11 @@ class NodeLock {
     std::string folder;   // MS_RECOVERY_PATH, else the user's state folder
     std::string machine;  // see MachineKey
     std::string job_id;
-    std::string scheduler;                              // host:port
-    std::string node_id;                                // the user's; empty: none
-    absl::Duration patience = absl::Seconds(3);         // for a former start that lives
-    absl::Duration dying_patience = absl::Seconds(60);  // for one whose keeper is ending its processes
+    std::string scheduler;                                // host:port
+    std::string node_id;                                  // the user's; empty: none
+    absl::Duration patience = absl::Seconds(3);           // for a former start that lives
+    absl::Duration dying_patience = absl::Seconds(60);    // for one whose keeper is ending its processes
+    absl::Duration remnants_patience = absl::Seconds(5);  // for what such a one has left running
   };
 
   // A machine for the lock's path: its host name and machine-id(5), which outlast a reboot.
@@ -41,13 +42,15 @@ class NodeLock {
   ~NodeLock();
 
   int fd() const { return fd_; }
-  // Random, of the lock's file: who has the same one has had the same lock.
+  // Random, of the lock's file: who has the same one has had the same lock, and nothing of those before it runs.
   const std::string& token() const { return token_; }
   // What the scheduler assigned to an earlier start that did not see its job's end; empty: nothing.
   const std::string& kept_id() const { return kept_id_; }
 
   // The scheduler assigned this id.
   void Keep(const std::string& id);
+  // The processes of this start will be known by this folder.
+  void KeepFolder(const std::string& work_folder);
   // The job has ended: the next start is a new node.
   void Remove();
 
@@ -58,6 +61,7 @@ class NodeLock {
   int fd_;
   std::string token_;
   std::string kept_id_;
+  std::string work_folder_;
 };
 
 }  // namespace muster::agent

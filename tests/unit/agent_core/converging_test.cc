@@ -172,12 +172,23 @@ TEST(Converging, AFailedLaunchIsReportedForEachSlot) {
   agent.Welcome();
   agent.Desire(Running(2));
   agent.Peers(1);
-  const std::string text = agent.Do(LaunchFailed{1, "no space"});
+  const std::string text = agent.Do(LaunchFailed{1, {0, 1}, "no space"});
   EXPECT_THAT(text, HasSubstr("error: the processes could not be started: no space\n"));
   EXPECT_THAT(text, HasSubstr("#1 ended 0/1/0 code=126 signal=0 launch_error=no space"));
   EXPECT_THAT(text, HasSubstr("#2 ended 1/1/0 code=126 signal=0 launch_error=no space"));
   EXPECT_THAT(agent.Acknowledge(2), Not(HasSubstr("report")));
   EXPECT_THAT(agent.Desire(Failed(v1::Cause::LAUNCH_FAILED)), HasSubstr("finish 126\n"));
+}
+
+TEST(Converging, AFailedLaunchSaysNothingOfOtherLaunchesOfTheRound) {
+  AgentHarness agent(SmallOptions(2));
+  agent.Begin();
+  agent.Welcome();
+  agent.Desire(Running(2));
+  agent.Peers(1);
+  const std::string text = agent.Do(LaunchFailed{1, {1}, "no space"});
+  EXPECT_THAT(text, HasSubstr("ended 1/1/0 code=126"));
+  EXPECT_THAT(text, Not(HasSubstr("ended 0/1/0")));
 }
 
 TEST(Converging, KillsWhatTheKeeperShouldHaveKilledAndEndsWithoutItInTheEnd) {

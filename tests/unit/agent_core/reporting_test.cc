@@ -203,6 +203,32 @@ TEST(Fence, IsDisarmedWhenTheSchedulerSaysSo) {
   EXPECT_EQ(agent.Acknowledge(0), "");
 }
 
+// 12,000 agents dial a scheduler that was started anew: the last of them waits minutes for its turn.
+TEST(Fence, AfterADialThatWaitedLongItIsArmedByTheFirstAnswer) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Sleep(absl::Seconds(100));
+  EXPECT_THAT(agent.Welcome(false, 0, absl::Seconds(60)), Not(HasSubstr("fence at")));
+  agent.Pass(absl::Seconds(2));
+  v1::SchedulerMessage message;
+  message.mutable_acknowledgement()->set_heartbeat_seq(1);
+  message.mutable_acknowledgement()->set_fence_timeout_ms(60'000);
+  const std::string text = agent.Receive(message);
+  ASSERT_THAT(text, HasSubstr("fence at "));
+  EXPECT_GE(std::stoi(text.substr(text.find("fence at ") + 9)), 100'000 + 45'000);
+}
+
+TEST(Fence, ASchedulerWithAShorterTimeoutDisarmsItWhereThereIsNoRoom) {
+  AgentHarness agent;  // stop_timeout 10 s, heartbeat 2 s
+  agent.Begin();
+  EXPECT_THAT(agent.Welcome(false, 0, absl::Seconds(60)), HasSubstr("fence at 45000ms\n"));
+  agent.Break("Socket closed");
+  agent.Pass(absl::Seconds(4));
+  const std::string text = agent.Welcome(true, 0, absl::Seconds(16));
+  EXPECT_THAT(text, HasSubstr("--fence_timeout 16s is too short for --stop_timeout 10s"));
+  EXPECT_THAT(text, HasSubstr("no fence\n"));
+}
+
 TEST(Fence, ASchedulerThatIsDownRestartsTheCountOneThatIsCutOffDoesNot) {
   AgentHarness agent;
   agent.Begin();

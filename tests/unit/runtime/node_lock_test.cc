@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
 #include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +25,8 @@ class NodeLockTest : public ::testing::Test {
   ~NodeLockTest() override { std::filesystem::remove_all(folder_); }
 
   absl::StatusOr<NodeLock> Take(const std::string& node_id = "", const std::string& job = "default") {
-    return NodeLock::Take({folder_, "machine", job, "host:8118", node_id, absl::Milliseconds(60), absl::Seconds(10)});
+    return NodeLock::Take(
+        {folder_, "machine", job, "host:8118", node_id, absl::Milliseconds(60), absl::Seconds(10), absl::Seconds(10)});
   }
 
   std::string folder_;
@@ -82,6 +85,33 @@ TEST_F(NodeLockTest, ADyingOwnerIsWaitedForAndItsNumberNotPassedOver) {
   auto lock = Take();
   ASSERT_TRUE(lock.ok()) << lock.status();
   EXPECT_EQ(lock->kept_id(), "host-0");
+}
+
+// Agent and keeper were killed together, and a launcher had started what trains.
+TEST_F(NodeLockTest, WhatAFormerStartLeftRunningIsEnded) {
+  auto lock = Take();
+  ASSERT_TRUE(lock.ok());
+  lock->KeepFolder(folder_ + "/work");
+  const std::string token = lock->token();
+  const auto start = [](const std::string& progress_file) {
+    std::string name = "sleep", seconds = "1000", variable = "MS_PROGRESS_FILE=" + progress_file;
+    char* arguments[] = {name.data(), seconds.data(), nullptr};
+    char* environment[] = {variable.data(), nullptr};
+    pid_t pid = 0;  // (when this returns it has closed the lock)
+    EXPECT_EQ(posix_spawn(&pid, "/bin/sleep", nullptr, nullptr, arguments, environment), 0);
+    return pid;
+  };
+  const pid_t left = start(folder_ + "/work/progress-0"), another = start(folder_ + "/work2/progress-0");
+  { NodeLock ended = *std::move(lock); }
+  const auto again = Take();
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->token(), token);
+  int status = 0;
+  EXPECT_EQ(waitpid(left, &status, 0), left);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  EXPECT_EQ(waitpid(another, &status, WNOHANG), 0) << "another start's";
+  kill(another, SIGKILL);
+  waitpid(another, &status, 0);
 }
 
 TEST_F(NodeLockTest, OddNamesStayInTheFolderAndApart) {
