@@ -12,6 +12,7 @@
 #include "common/grpc_deadline.h"
 #include "common/ip_address.h"
 #include "common/net.h"
+#include "common/tls/plaintext.h"
 #include "common/tls_grpc/credentials.h"
 #include "muster/v1/admin.grpc.pb.h"
 
@@ -168,17 +169,19 @@ AdminClient::AdminClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 AdminClient::~AdminClient() = default;
 
 absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverTcp(const std::string& host, uint16_t port,
-                                                                  absl::Duration timeout,
-                                                                  std::shared_ptr<const TlsStore> tls,
+                                                                  absl::Duration timeout, Security security,
                                                                   SocketFallback fallback) {
   const absl::StatusOr<std::vector<IpAddress>> addresses = ResolveHost(host);
   if (!addresses.ok()) return absl::UnavailableError(std::string(addresses.status().message()));
+  const bool is_plain = security.tls == nullptr;
+  if (is_plain && security.requires_tls) {
+    if (absl::Status status = CheckPlaintext(host, *addresses); !status.ok()) return status;
+  }
   std::vector<std::string> targets;
   for (const IpAddress& address : *addresses) targets.push_back(TcpTarget(address, port));
   auto verdict = std::make_shared<HandshakeVerdict>();
-  const bool is_plain = tls == nullptr;
   std::shared_ptr<grpc::ChannelCredentials> credentials =
-      is_plain ? grpc::InsecureChannelCredentials() : MakeClientCredentials(std::move(tls), host, "", verdict);
+      is_plain ? grpc::InsecureChannelCredentials() : MakeClientCredentials(std::move(security.tls), host, "", verdict);
   auto impl = std::make_unique<Impl>(
       std::move(targets), JoinHostPort(host, port),
       "Check that ms-scheduler runs there and that --sched_host and --sched_port (MS_SCHED_HOST, MS_SCHED_PORT) name "

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/tls/tls_store.h"
+#include "common/tls_grpc/security.h"
 #include "muster/v1/admin.pb.h"
 
 namespace muster::ctl {
@@ -24,11 +24,10 @@ struct SocketFallback {
 class AdminClient {
  public:
   // Looks the name up anew for each client and tries each of its addresses in turn. Nothing is sent yet. Over mutual
-  // TLS when `tls` is not null. When none answers within half of the timeout and the host is this machine, the rest of
-  // it is the fallback's.
+  // TLS when `security` has it. When none answers within half of the timeout and the host is this machine, the rest of
+  // it is the fallback's. PERMISSION_DENIED: plain text to these addresses is forbidden.
   static absl::StatusOr<std::unique_ptr<AdminClient>> OverTcp(const std::string& host, uint16_t port,
-                                                              absl::Duration timeout,
-                                                              std::shared_ptr<const TlsStore> tls = nullptr,
+                                                              absl::Duration timeout, Security security = {},
                                                               SocketFallback fallback = {});
   // The scheduler's Unix socket, which takes changing calls.
   static absl::StatusOr<std::unique_ptr<AdminClient>> OverSocket(const std::string& path, absl::Duration timeout);

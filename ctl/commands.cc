@@ -124,6 +124,10 @@ absl::StatusOr<std::shared_ptr<const TlsStore>> OpenTls(const CtlSettings& setti
   return OpenClientTls(settings.tls, password, settings.sched_host, counted);
 }
 
+Security SecurityOf(const CtlSettings& settings, const std::shared_ptr<const TlsStore>& tls) {
+  return {tls, settings.tls.require_tls};
+}
+
 struct Steered {
   std::string job_id;
   std::unique_ptr<AdminClient> client;
@@ -146,7 +150,7 @@ absl::StatusOr<Steered> ChooseSteered(AdminClient& reader, const CtlSettings& se
   }
   if (tls != nullptr && settings.admin_socket.empty() && tls->Current()->own_name.has_value() &&
       tls->Current()->own_name->kind == PeerName::Kind::kAdmin) {
-    auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, timeout, tls);
+    auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, timeout, SecurityOf(settings, tls));
     if (!client.ok()) return client.status();
     steered.client = *std::move(client);
     return steered;
@@ -239,7 +243,8 @@ int Stacks(AdminClient& reader, const CtlSettings& settings, const std::shared_p
 
 // For TAB: quick, and silent about errors.
 int CompleteNodes(const CtlSettings& settings, const std::shared_ptr<const TlsStore>& tls) {
-  const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, absl::Seconds(1), tls);
+  const auto client =
+      AdminClient::OverTcp(settings.sched_host, settings.sched_port, absl::Seconds(1), SecurityOf(settings, tls));
   if (!client.ok()) return kExitUnreachable;
   const auto jobs = ForEachJob(**client, settings, &AdminClient::ListNodes);
   if (!jobs.ok()) return kExitUnreachable;
@@ -268,7 +273,8 @@ int Completion(const std::vector<std::string>& words, const CtlSettings& setting
                const std::shared_ptr<const TlsStore>& tls) {
   const std::string what = words.size() > 1 ? words[1] : "";
   if (what == "jobs") {  // asked for by the script itself, on each TAB: quick, and silent about errors
-    const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, absl::Seconds(1), tls);
+    const auto client =
+        AdminClient::OverTcp(settings.sched_host, settings.sched_port, absl::Seconds(1), SecurityOf(settings, tls));
     if (!client.ok()) return kExitUnreachable;
     const absl::StatusOr<v1::StatusReply> reply = (*client)->GetStatus("", 0);
     if (!reply.ok()) return kExitUnreachable;
@@ -331,7 +337,8 @@ int RunCommand(const std::vector<std::string>& words, const CtlSettings& setting
                                                JoinHostPort(settings.sched_host, settings.sched_port).c_str(),
                                                why.c_str(), AdminSocket(settings).c_str());
                                 }};
-  const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, settings.timeout, tls, fallback);
+  const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, settings.timeout,
+                                           SecurityOf(settings, tls), fallback);
   if (!client.ok()) return Complain(client.status());
   if (words[0] == "status") return Status(**client, settings);
   if (words[0] == "nodes") return Nodes(**client, settings);

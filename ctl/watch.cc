@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -46,7 +47,12 @@ class Watcher {
     if (!status.ok()) return status.status();
     const absl::StatusOr<std::optional<v1::RunStatus>> chosen = ChooseRun(*status, /*takes_ended=*/true);
     if (!chosen.ok()) return chosen.status();
-    if (!chosen->has_value()) return NoJobYet();
+    if (!chosen->has_value() && run_ == 0) return NoJobYet();
+    if (!chosen->has_value()) {
+      return absl::NotFoundError(absl::StrCat("run ", run_, " of job ", job_id_,
+                                              " is no longer known to the scheduler: its last node left before it "
+                                              "formed, or the scheduler was started anew without its journal"));
+    }
     const v1::RunStatus& run = **chosen;
     job_id_ = run.job_id();
     run_ = run.run();
@@ -105,12 +111,19 @@ class Watcher {
 int Watch(AdminClient& client, const CtlSettings& settings) {
   Watcher watcher(client, settings);
   std::optional<MonotonicTime> reached;  // when the scheduler last answered
+  bool has_said_busy = false;
   while (true) {
     const absl::StatusOr<std::optional<int>> step = watcher.Step();
     const MonotonicTime now = Clock::System().Read().monotonic;
     if (step.ok()) {
       if (step->has_value()) return **step;
       reached = now;
+      has_said_busy = false;
+    } else if (absl::IsResourceExhausted(step.status())) {  // a full disk, too many calls: the job goes on
+      reached = now;
+      if (!std::exchange(has_said_busy, true)) {
+        std::fprintf(stderr, "ms-ctl: %s; trying again\n", std::string(step.status().message()).c_str());
+      }
     } else if (!absl::IsUnavailable(step.status()) || !reached.has_value() || now - *reached > kPatience) {
       std::fprintf(stderr, "ms-ctl: %s\n", std::string(step.status().message()).c_str());
       if (!absl::IsUnavailable(step.status())) return kExitJobFailed;

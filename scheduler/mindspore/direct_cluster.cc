@@ -177,7 +177,7 @@ void DirectCluster::CompleteIfAllAreThere() {
   AssignRanks(kWorker);
   AssignRanks(kServer);
   state_ = State::kInitialized;
-  has_formed_ = true;
+  has_formed_ = ever_formed_ = true;
   Say(LogLevel::kInfo, absl::StrCat("the cluster of ", nodes_.size(), " MindSpore processes is complete"),
       "MindSpore: complete");
 }

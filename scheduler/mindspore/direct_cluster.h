@@ -139,6 +139,7 @@ class DirectCluster {
   MonotonicTime opened_at_ = MonotonicTime::Never();  // with is_once, until a cluster has formed
   MonotonicTime failed_at_ = MonotonicTime::Never();  // without recovery, at the first death
   bool has_formed_ = false;
+  bool ever_formed_ = false;  // this cluster or one before it
   uint64_t generation_ = 1;
   std::vector<DirectNote> notes_;
   std::optional<DirectEnd> end_;

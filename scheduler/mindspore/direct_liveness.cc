@@ -91,7 +91,7 @@ void DirectCluster::CheckNodes(MonotonicTime now) {
 void DirectCluster::CheckForming(MonotonicTime now) {
   if (state_ != State::kInitializing) return;
   if (nodes_.empty()) began_ = MonotonicTime::Never();
-  if (options_.is_once && !has_formed_) {
+  if (options_.is_once && !ever_formed_) {
     if (opened_at_.is_never()) opened_at_ = now;
     began_ = opened_at_;
   }

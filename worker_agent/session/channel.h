@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "common/ip_address.h"
 #include "common/tls_grpc/credentials.h"
-#include "worker_agent/session/security.h"
+#include "common/tls_grpc/security.h"
 
 namespace muster::agent {
 

@@ -23,6 +23,8 @@ namespace {
 constexpr absl::Duration kTryTimeout = absl::Seconds(5);
 constexpr absl::Duration kPatience = absl::Seconds(8);  // the keeper kills this program after 10 s
 constexpr absl::Duration kPause = absl::Milliseconds(250);
+constexpr char kRequiresTls[] = "requires_tls";
+constexpr char kTakesPlain[] = "takes_plain";
 
 bool TryOnce(const std::string& host, uint16_t port, const Security& security, const v1::FarewellRequest& farewell,
              absl::Duration timeout) {
@@ -55,23 +57,30 @@ absl::StatusOr<std::shared_ptr<const TlsStore>> OpenTls(CountedLog& counted) {
 }  // namespace
 
 std::vector<std::string> FarewellArguments(const std::string& program, const std::string& host, uint16_t port,
-                                           const v1::FarewellRequest& farewell) {
-  return {program,    kFarewellFlag, host, absl::StrCat(port), absl::BytesToHexString(farewell.SerializeAsString()),
-          "{signal}", "{exit_code}"};
+                                           bool requires_tls, const v1::FarewellRequest& farewell) {
+  return {program,
+          kFarewellFlag,
+          host,
+          absl::StrCat(port),
+          requires_tls ? kRequiresTls : kTakesPlain,
+          absl::BytesToHexString(farewell.SerializeAsString()),
+          "{signal}",
+          "{exit_code}"};
 }
 
 int RunFarewell(const std::vector<std::string>& arguments) {
   uint32_t port = 0;
   int signal = 0, exit_code = 0;
   v1::FarewellRequest farewell;
-  if (arguments.size() != 5 || !absl::SimpleAtoi(arguments[1], &port) || port > 65535 ||
-      !farewell.ParseFromString(absl::HexStringToBytes(arguments[2])) || !absl::SimpleAtoi(arguments[3], &signal) ||
-      !absl::SimpleAtoi(arguments[4], &exit_code)) {
+  if (arguments.size() != 6 || !absl::SimpleAtoi(arguments[1], &port) || port > 65535 ||
+      !farewell.ParseFromString(absl::HexStringToBytes(arguments[3])) || !absl::SimpleAtoi(arguments[4], &signal) ||
+      !absl::SimpleAtoi(arguments[5], &exit_code)) {
     return kExitUsage;
   }
   farewell.set_signal(signal);
   farewell.set_exit_code(exit_code);
   Security security;
+  security.requires_tls = arguments[2] != kTakesPlain;
   CountedLog counted(Clock::System());
   const absl::StatusOr<std::shared_ptr<const TlsStore>> tls = OpenTls(counted);
   if (!tls.ok()) return kExitSecurity;

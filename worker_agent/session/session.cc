@@ -133,6 +133,19 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
     deliver_ = nullptr;
   }
 
+  void Break(uint64_t connect_seq, const std::string& reason, bool is_security = false) {
+    {
+      MutexLock lock(mutex_);
+      if (links_.erase(connect_seq) == 0) return;
+    }
+    Deliver(StreamBroken{connect_seq, reason, is_security});
+  }
+
+  void Deliver(Event event) {
+    MutexLock lock(deliver_mutex_);
+    if (deliver_) deliver_(std::move(event));
+  }
+
  private:
   void ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<Link>& link);
 
@@ -153,19 +166,6 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
     return found == links_.end() ? nullptr : found->second;
   }
   bool IsPresent(uint64_t connect_seq) { return Find(connect_seq) != nullptr; }
-
-  void Break(uint64_t connect_seq, const std::string& reason, bool is_security = false) {
-    {
-      MutexLock lock(mutex_);
-      if (links_.erase(connect_seq) == 0) return;
-    }
-    Deliver(StreamBroken{connect_seq, reason, is_security});
-  }
-
-  void Deliver(Event event) {
-    MutexLock lock(deliver_mutex_);
-    if (deliver_) deliver_(std::move(event));
-  }
 
   const SessionOptions options_;
 
@@ -250,8 +250,9 @@ Session::Session(SessionOptions options, std::function<void(Event)> deliver)
 Session::~Session() { Close(absl::ZeroDuration()); }
 
 void Session::Dial(uint64_t connect_seq, bool is_relief) {
-  workers_->Start(
+  const absl::Status started = workers_->Start(
       [impl = impl_, link = impl_->Dial(connect_seq, is_relief), connect_seq] { impl->Run(connect_seq, link); });
+  if (!started.ok()) impl_->Break(connect_seq, std::string(started.message()));
 }
 
 void Session::Send(uint64_t connect_seq, v1::AgentMessage message) { impl_->Send(connect_seq, std::move(message)); }
@@ -259,7 +260,8 @@ void Session::Send(uint64_t connect_seq, v1::AgentMessage message) { impl_->Send
 void Session::HangUp(uint64_t connect_seq) { impl_->HangUp(connect_seq); }
 
 void Session::FetchPeers(const std::string& job_id, const agent::FetchPeers& request) {
-  workers_->Start([impl = impl_, job_id, request] { impl->FetchPeers(job_id, request); });
+  const absl::Status started = workers_->Start([impl = impl_, job_id, request] { impl->FetchPeers(job_id, request); });
+  if (!started.ok()) impl_->Deliver(PeersFetched{request.round, started, nullptr});
 }
 
 std::shared_ptr<grpc::Channel> Session::channel() const { return impl_->channel(); }

@@ -15,9 +15,9 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "common/tls_grpc/security.h"
 #include "worker_agent/core/events.h"
 #include "worker_agent/session/heartbeat_socket.h"
-#include "worker_agent/session/security.h"
 
 namespace grpc {
 class Channel;

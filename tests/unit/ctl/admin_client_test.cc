@@ -167,7 +167,7 @@ TEST_F(AdminClientTest, FallsBackOnTheSocketOfASchedulerHere) {
   const SilentPort silent;
   std::vector<std::string> told;
   const auto tell = [&](const std::string& why) { told.push_back(why); };
-  const auto client = AdminClient::OverTcp("127.0.0.1", silent.port(), absl::Seconds(2), nullptr, {socket_, tell});
+  const auto client = AdminClient::OverTcp("127.0.0.1", silent.port(), absl::Seconds(2), {}, {socket_, tell});
   ASSERT_TRUE(client.ok()) << client.status().ToString();
   for (int i = 0; i < 2; ++i) {
     const auto reply = (*client)->GetStatus("", 0);
@@ -183,7 +183,7 @@ TEST_F(AdminClientTest, WithoutAnAnswerOnTheSocketThePortIsBlamed) {
   server_->Shutdown();
   server_.reset();
   for (const std::string& path : {socket_, std::string("/nonexistent/scheduler.sock")}) {
-    const auto client = AdminClient::OverTcp("127.0.0.1", silent.port(), absl::Seconds(1), nullptr,
+    const auto client = AdminClient::OverTcp("127.0.0.1", silent.port(), absl::Seconds(1), Security(),
                                              {path, [](const std::string&) { ADD_FAILURE() << "was not used"; }});
     const auto reply = (*client)->GetStatus("", 0);
     ASSERT_TRUE(absl::IsUnavailable(reply.status()));

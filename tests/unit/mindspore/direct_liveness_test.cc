@@ -63,6 +63,25 @@ TEST_F(DirectLivenessTest, WithoutHeartbeatsItIsNoDeath) {
   EXPECT_EQ(AbnormalAt(1, "0"), 1U) << "it has no connection any more";
 }
 
+TEST_F(DirectLivenessTest, OnceALongClusterEndsWellItIsNotCalledNeverFormed) {
+  Make(1, false, 0, true);
+  Pass(absl::Seconds(1));
+  Come(1, 11, "0");
+  Beat(1, "0", 3);
+  for (int i = 0; i < 60; ++i) {
+    Pass(absl::Minutes(1));
+    Beat(1, "0", 1);
+  }
+  EXPECT_EQ(cluster_->Unregister(At(1), "0"), LeaveResult::kDone);
+  cluster_->TakeNotes();
+  Pass(absl::Milliseconds(100));
+  EXPECT_EQ(cluster_->TakeEnd(), std::nullopt) << "its connections are still open";
+  EXPECT_THAT(cluster_->TakeNotes(), testing::IsEmpty());
+  Die(1, 11);
+  Pass(absl::Milliseconds(100));
+  EXPECT_EQ(cluster_->TakeEnd(), DirectEnd::kWell);
+}
+
 TEST_F(DirectLivenessTest, SilenceIsADeath) {
   Make(1);
   Register(At(1), "0");

@@ -17,6 +17,7 @@
 #include "worker_agent/launch/sha256.h"
 #include "worker_agent/session/channel.h"
 #include "worker_agent/session/farewell.h"
+#include "worker_agent/session/stream.h"
 
 namespace muster::agent {
 namespace {
@@ -166,6 +167,17 @@ TEST(Session, CloseLetsEverythingThroughAndEndsTheStreamInGoodOrder) {
   session.Close(absl::Seconds(10));
   EXPECT_TRUE(scheduler.WaitForCleanEnd(absl::Seconds(10)));
   EXPECT_EQ(scheduler.Received().size(), 101u);
+}
+
+TEST(Session, WhatASchedulerThatReadsNothingIsSentIsBounded) {
+  Stream stream;
+  v1::AgentMessage message = ReportMessage(1);
+  message.mutable_stack_traces()->add_stacks()->set_text(std::string(1 << 20, 'x'));
+  for (int i = 0; i < 9; ++i) stream.Send(message);
+  FakeScheduler scheduler("127.0.0.1", BeFriendly);
+  const auto channel =
+      grpc::CreateChannel("127.0.0.1:" + std::to_string(scheduler.port()), grpc::InsecureChannelCredentials());
+  EXPECT_EQ(stream.Run(channel, [](const auto&) {}).error_code(), grpc::StatusCode::CANCELLED);
 }
 
 TEST(Session, ARefusedConnectionSaysSo) {
@@ -472,12 +484,13 @@ TEST(Farewell, ReachesTheSchedulerWithWhatTheAgentDiedOf) {
   farewell.set_node_id("n");
   farewell.set_run(2);
   farewell.set_incarnation(99);
-  std::vector<std::string> arguments = FarewellArguments("ms-worker", "127.0.0.1", scheduler.port(), farewell);
-  ASSERT_THAT(arguments, testing::SizeIs(7));
+  std::vector<std::string> arguments = FarewellArguments("ms-worker", "127.0.0.1", scheduler.port(), true, farewell);
+  ASSERT_THAT(arguments, testing::SizeIs(8));
   EXPECT_EQ(arguments[1], kFarewellFlag);
-  EXPECT_EQ(arguments[5], "{signal}");
-  arguments[5] = "9";
-  arguments[6] = "0";
+  EXPECT_EQ(arguments[4], "requires_tls");
+  EXPECT_EQ(arguments[6], "{signal}");
+  arguments[6] = "9";
+  arguments[7] = "0";
   EXPECT_EQ(RunFarewell({arguments.begin() + 2, arguments.end()}), 0);
   ASSERT_THAT(scheduler.Farewells(), testing::SizeIs(1));
   EXPECT_EQ(scheduler.Farewells()[0].signal(), 9);
