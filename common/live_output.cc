@@ -20,7 +20,7 @@ constexpr size_t kPipeAtomicBytes = 4096;  // a pipe that polls writable takes t
 
 }  // namespace
 
-LiveOutput::LiveOutput(int fd) : fd_(fd) {
+LiveOutput::LiveOutput(int fd, DropNote drop_note) : fd_(fd), drop_note_(std::move(drop_note)) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) {
     is_broken_ = true;
@@ -73,8 +73,8 @@ void LiveOutput::Flush(int64_t now_ms) {
     } else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       if (blocked_since_ms_ < 0) blocked_since_ms_ = now_ms;
       return;
-    } else if (n < 0 && errno == ENOSPC) {
-      // A full disk behind "> file": there is nobody to tell but that file. Try anew with the next chunk.
+    } else if (n < 0 && (errno == ENOSPC || (kind_ == Kind::kNeverBlocks && errno != EINTR))) {
+      // A full disk or quota behind "> file": there is nobody to tell but that file. Try anew with the next chunk.
       pending_bytes_ -= front.bytes.size() - front_written_;
       chunks_.pop_front();
       front_written_ = 0;
@@ -121,11 +121,14 @@ void LiveOutput::DropOldest() {
   chunks_.erase(oldest);
 }
 
+std::string LiveOutput::NoteOfWorker(uint64_t bytes) {
+  return absl::StrCat("[ms-worker: ", bytes, " bytes of output were dropped here: they were not read in time]\n");
+}
+
 void LiveOutput::InsertDropNote() {
   Chunk note;
   note.drops_told = std::exchange(dropped_bytes_, 0);
-  note.bytes = absl::StrCat(ends_in_newline_ ? "" : "\n", "[ms-worker: ", note.drops_told,
-                            " bytes of output were dropped here: they were not read in time]\n");
+  note.bytes = absl::StrCat(ends_in_newline_ ? "" : "\n", drop_note_(note.drops_told));
   pending_bytes_ += note.bytes.size();
   chunks_.push_front(std::move(note));
 }

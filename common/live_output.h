@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -22,8 +23,11 @@ class LiveOutput {
   static constexpr size_t kMaxBytes = 4 * 1024 * 1024;
   static constexpr int64_t kStallMs = 5000;
 
+  // The line, with its end, that says how many bytes were dropped.
+  using DropNote = std::function<std::string(uint64_t bytes)>;
+
   // `fd` stays the caller's and stays open. Its O_NONBLOCK is never touched: others share that flag.
-  explicit LiveOutput(int fd);
+  explicit LiveOutput(int fd, DropNote drop_note = NoteOfWorker);
 
   // A chunk is dropped as a whole or not at all: give whole lines where you can.
   void Write(std::string_view chunk, int64_t now_ms);
@@ -45,12 +49,14 @@ class LiveOutput {
     uint64_t drops_told = 0;  // if this is a line about dropped bytes: how many
   };
 
+  static std::string NoteOfWorker(uint64_t bytes);
   ssize_t WriteSome(const char* bytes, size_t size);
   bool IsWritable() const;
   void DropOldest();
   void InsertDropNote();
 
   const int fd_;
+  const DropNote drop_note_;
   UniqueFd own_fd_;  // the same file, opened anew with O_NONBLOCK
   Kind kind_ = Kind::kShared;
   std::deque<Chunk> chunks_;

@@ -23,6 +23,15 @@ namespace {
 constexpr size_t kMaxKinds = 128;
 constexpr char kOtherKinds[] = "other";
 
+class StderrSink;
+
+struct Logging {
+  std::shared_ptr<spdlog::logger> logger;
+  std::shared_ptr<StderrSink> stderr_sink;  // null: a file
+  std::string program;
+  bool is_json = false;
+};
+
 // stderr, which may be a pipe or a terminal that nobody reads.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
@@ -40,14 +49,9 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   }
   void flush_() override { live_.Flush(NowMs()); }
 
-  LiveOutput live_{STDERR_FILENO};
-};
+  static std::string DropNote(uint64_t bytes);
 
-struct Logging {
-  std::shared_ptr<spdlog::logger> logger;
-  std::shared_ptr<StderrSink> stderr_sink;  // null: a file
-  std::string program;
-  bool is_json = false;
+  LiveOutput live_{STDERR_FILENO, DropNote};
 };
 
 std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink) {
@@ -102,6 +106,20 @@ std::string JsonLine(const std::string& program, LogLevel level, absl::Time time
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+std::string LineNow(LogLevel level, const std::string& text, const LogFields& fields) {
+  const Logging& logging = TheLogging();
+  const absl::Time time = absl::FromUnixMillis(Clock::System().Read().wall.unix_ms);
+  return logging.is_json ? JsonLine(logging.program, level, time, text, fields)
+                         : TextLine(logging.program, level, time, text);
+}
+
+std::string StderrSink::DropNote(uint64_t bytes) {
+  return absl::StrCat(
+      LineNow(LogLevel::kWarning,
+              absl::StrCat(bytes, " bytes of the log were dropped here: they were not read in time"), {}),
+      "\n");
+}
+
 }  // namespace
 
 absl::Status InitLogging(const LogOptions& options) {
@@ -150,10 +168,7 @@ absl::Status InitLogging(const LogOptions& options) {
 void Log(LogLevel level, const std::string& text, const LogFields& fields) {
   const Logging& logging = TheLogging();
   if (!logging.logger->should_log(ToSpdlog(level))) return;
-  const absl::Time time = absl::FromUnixMillis(Clock::System().Read().wall.unix_ms);
-  const std::string line = logging.is_json ? JsonLine(logging.program, level, time, text, fields)
-                                           : TextLine(logging.program, level, time, text);
-  logging.logger->log(ToSpdlog(level), spdlog::string_view_t(line));
+  logging.logger->log(ToSpdlog(level), spdlog::string_view_t(LineNow(level, text, fields)));
 }
 
 void FlushLog(absl::Duration patience) {

@@ -144,7 +144,10 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   options.agent.incarnation = incarnation;
   options.agent.settings = node->settings;
   options.agent.node = node->node;
-  if (lock.ok()) options.agent.node.set_lock_token(lock->token());
+  if (lock.ok()) {
+    options.agent.node.set_lock_token(lock->token());
+    options.agent.node.set_lock_take(lock->take());
+  }
   options.agent.retry_num = settings.cluster_retry_num;
   options.agent.stop_timeout = settings.stop_timeout;
   options.agent.scheduler = JoinHostPort(settings.sched_host, settings.sched_port);

@@ -54,6 +54,19 @@ absl::Status CheckNotOlder(const std::vector<RevocationList>& lists, const std::
   return absl::OkStatus();
 }
 
+// Peers below such an authority are refused, who would only be told of it at their next connection.
+void WarnOfMissingLists(const TrustBase& trust) {
+  if (!trust.has_lists) return;
+  for (const Certificate& authority : trust.authorities) {
+    const bool is_root = authority.Subject() == authority.Issuer();
+    const bool has_list = std::any_of(trust.lists.begin(), trust.lists.end(),
+                                      [&](const RevocationList& list) { return list.IsAbout(authority); });
+    if (is_root || has_list) continue;
+    Log(LogLevel::kWarning, absl::StrCat("crl_path holds no revocation list of ", authority.Issuer(), ", which issued ",
+                                         authority.Subject(), ": whoever is below that one is refused"));
+  }
+}
+
 absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(prefix, status.message()));
 }
@@ -119,6 +132,7 @@ absl::Status TlsStore::LoadAll() {
   if (!identity.ok()) return identity.status();
   if (absl::Status status = CheckOwn(*identity, *state.trust, state.own_name); !status.ok()) return status;
   state.identity = std::make_shared<const KeyMaterial>(*std::move(identity));
+  WarnOfMissingLists(*state.trust);
   Publish(std::move(state));
   WarnOfAges();
   return absl::OkStatus();

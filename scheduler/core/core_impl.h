@@ -75,7 +75,7 @@ class Core::Impl {
   void TakeOver(const JoinRequested& event, Run& run, Node& node);
   std::optional<v1::Refusal> CheckAdmission(const Run& run, const v1::JobSettings& settings,
                                             const JoinRequested& event) const;
-  void Admit(const JoinRequested& event, Run& run);
+  void Admit(const JoinRequested& event, Run& run, bool replaces = false);
   void Resume(const JoinRequested& event, Run& run, Node& node);
   void Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed);
   void Refuse(StreamId stream, v1::Refusal refusal);
@@ -124,6 +124,7 @@ class Core::Impl {
   void Rejoin(const JoinRequested& event, Run& run, Node& node);
   Node* SeatFor(Run& run, const JoinRequested& event);
   static bool IsSoleHeir(const Node& node, const v1::Join& join);
+  static bool IsFormerStart(const Node& node, const v1::Join& join);
   bool RestartsAlone(const Run& run) const;
   uint32_t MaxRestarts(const Run& run) const;
   absl::Duration RejoinTimeout(const Run& run) const;

@@ -143,6 +143,11 @@ void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
   }
   if (Node* seat = SeatFor(*run, event)) return TakeOver(event, *run, *seat);
   if (Node* node = run->nodes.Find(join.node_id())) {
+    if (IsFormerStart(*node, join)) {
+      return Refuse(event.stream, MakeRefusal(v1::Refusal::STALE_INCARNATION,
+                                              absl::StrCat("a later start of node ", join.node_id(),
+                                                           " has taken its lock: this one is stale and must end")));
+    }
     return node->stream != 0 ? Challenge(event, *run, *node) : TakeOver(event, *run, *node);
   }
   Admit(event, *run);
@@ -250,7 +255,7 @@ void Core::Impl::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
 void Core::Impl::TakeOver(const JoinRequested& event, Run& run, Node& node) {
   if (run.phase == v1::RUN_PHASE_FORMING || node.is_spare) {
     RemoveNode(run, node, v1::NodeRemoved::REPLACED, "a new start of the same node has joined", true);
-    return Admit(event, run);
+    return Admit(event, run, true);
   }
   const bool is_confirmed = IsSoleHeir(node, event.join);
   const std::string id = node.id;
@@ -281,14 +286,15 @@ std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const v1::
   return CheckNodeId(run, settings, join.node_id(), join.node());
 }
 
-void Core::Impl::Admit(const JoinRequested& event, Run& run) {
+void Core::Impl::Admit(const JoinRequested& event, Run& run, bool replaces) {
   const v1::Join& join = event.join;
   if (auto refusal = CheckIncarnation(run, join)) return Refuse(event.stream, *std::move(refusal));
   v1::JobSettings settings = run.settings;
   FillInSettings(settings, join.settings());
   if (auto refusal = CheckAdmission(run, settings, event)) return Refuse(event.stream, *std::move(refusal));
   const bool is_forming = run.phase == v1::RUN_PHASE_FORMING;
-  const bool waits_anew = is_forming && run.nodes.empty() && !options_.is_once;
+  // (A node that alone starts again and again does not make the job wait for ever.)
+  const bool waits_anew = is_forming && run.nodes.empty() && !replaces && !options_.is_once;
   if (!is_forming) settings = run.settings;  // what a spare says does not change a job that runs
   const std::string id = join.node_id().empty() ? ChooseNodeId(run, join.node().host_name()) : join.node_id();
   const bool is_spare = join.node().spare() || ReturnsAsSpare(run, join);

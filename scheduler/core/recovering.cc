@@ -249,7 +249,14 @@ Node* Core::Impl::SeatFor(Run& run, const JoinRequested& event) {
 // held.
 bool Core::Impl::IsSoleHeir(const Node& node, const v1::Join& join) {
   const std::string& token = node.info.lock_token();
-  return !token.empty() && token == join.node().lock_token() && node.id == join.node_id();
+  return !token.empty() && token == join.node().lock_token() && node.id == join.node_id() && !IsFormerStart(node, join);
+}
+
+// The node's start has taken the lock after this one, so this one is dead. The kernel goes on sending what a dead
+// process has written: its join may come when the network is mended.
+bool Core::Impl::IsFormerStart(const Node& node, const v1::Join& join) {
+  const std::string& token = node.info.lock_token();
+  return !token.empty() && token == join.node().lock_token() && join.node().lock_take() < node.info.lock_take();
 }
 
 void Core::Impl::On(const SteerRequested& event) {

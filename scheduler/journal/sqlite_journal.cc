@@ -37,6 +37,7 @@ bool IsWellFormed(const JournalEntry& entry) {
   Log(LogLevel::kError, absl::StrCat(std::string(why.message()),
                                      ". What is on the disk now can't be known, so ms-scheduler ends here and answers "
                                      "nobody; once the disk is well start it again, and it goes on where it was"));
+  FlushLog(absl::Seconds(2));
   std::_Exit(EXIT_FAILURE);
 }
 

@@ -38,6 +38,7 @@ v1::NodeInfo ParseNode(Command& command, uint64_t stream) {
   info.set_host_name(command.Text("host", absl::StrCat("host-", id)));
   info.set_machine_id(command.Text("machine", info.host_name()));
   if (!command.HasWord("no_lock")) info.set_lock_token(absl::StrCat(info.machine_id(), "/", id));
+  info.set_lock_take(command.Number("lock_take", 0));
   info.set_address(command.Text("addr", ""));
   for (uint64_t slot = 0; slot < command.Number("slots", 1); ++slot) {
     info.add_slots()->set_ring_port(static_cast<uint32_t>(7000 + stream * 10 + slot));

@@ -41,7 +41,10 @@ agent::AgentOptions AgentHost::Options() const {
   options.incarnation = incarnation_;
   options.settings = node_.settings;
   options.node = node_.info;
-  if (is_sole_) options.node.set_lock_token(absl::StrCat(node_.info.machine_id(), "/", node_.info.master_port()));
+  if (is_sole_) {
+    options.node.set_lock_token(absl::StrCat(node_.info.machine_id(), "/", node_.info.master_port()));
+    options.node.set_lock_take(static_cast<uint64_t>(absl::ToInt64Microseconds(parts_.sim.timeline.elapsed())) + 1);
+  }
   options.retry_num = job_.retry_num;
   options.stop_timeout = parts_.sim.parameters.scheduler.stop_timeout;
   options.scheduler = "scheduler:8118";

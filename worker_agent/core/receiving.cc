@@ -60,8 +60,14 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   fence_timeout_ = absl::Milliseconds(welcome.fence_timeout_ms());
   heard_at_ = std::max(heard_at_, connector_.dialed_at());
   if (fence_timeout_ > absl::ZeroDuration()) {
-    // A dial may have waited for minutes for its turn: the answer to the first heartbeat arms it then.
-    if (fence_at_ || now_ - heard_at_ < kFenceMargin) ArmFence(heard_at_);
+    // A dial may have waited for minutes for its turn: the answer to the first heartbeat arms it then. So it does where
+    // the scheduler was started again with another timeout: it counts on none until the next report.
+    const bool is_counted_on = fence_at_ && fence_timeout_ == armed_timeout_;
+    if (is_counted_on || now_ - heard_at_ < kFenceMargin) {
+      ArmFence(heard_at_);
+    } else {
+      DisarmFence();
+    }
   } else {
     DisarmFence();
   }

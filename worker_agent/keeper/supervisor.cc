@@ -179,7 +179,9 @@ void Supervisor::StopAll() { StopAllSince(BootTimeMs()); }
 
 void Supervisor::FenceFell(int64_t since_ms) {
   StopAllSince(since_ms);
-  if (!processes_.empty()) purge_at_ms_ = since_ms + absl::ToInt64Milliseconds(options_.stop_timeout);
+  if (processes_.empty()) return;
+  purge_at_ms_ = since_ms + absl::ToInt64Milliseconds(options_.stop_timeout);
+  purge_through_ = last_number_;
 }
 
 void Supervisor::StopAllSince(int64_t since_ms) {
@@ -199,23 +201,24 @@ void Supervisor::Forward(int signal) {
 
 void Supervisor::KillAll() {
   RefuseWaiting();
-  BeginPurge(false);
+  BeginPurge(false, last_number_);
 }
 
 void Supervisor::KillForGood() {
   RefuseWaiting();
-  BeginPurge(true);
+  BeginPurge(true, last_number_);
 }
 
-void Supervisor::BeginPurge(bool is_for_good) {
+void Supervisor::BeginPurge(bool is_for_good, uint64_t last_number) {
   if (purge_ != nullptr && purge_->is_for_good) return;
   purge_ = std::make_unique<Purge>();
-  purge_->last_number = last_number_;
+  purge_->last_number = last_number;
   purge_->is_for_good = is_for_good;
   purge_->pause_ms = kFirstPauseMs;
   if (!is_for_good) purge_->give_up_ms = BootTimeMs() + kPurgePatienceMs;
   // The groups first, without a look into /proc: that is nearly everybody.
   for (auto& [key, process] : processes_) {
+    if (process.number > last_number) continue;
     if (!process.is_leader_reaped) process.ended.was_stopped = true;
     ::kill(-process.pid, SIGKILL);
   }
@@ -316,7 +319,7 @@ void Supervisor::Finish(Process& process) {
   did_all_end_well_ &= !ended.was_stopped && ended.signal == 0 && ended.exit_code == 0;
   // What left its group may hold devices and ports that the next start needs. Nobody can tell whose it was, but now it
   // is nobody's.
-  if (processes_.empty() && !std::exchange(did_all_end_well_, true)) BeginPurge(false);
+  if (processes_.empty() && !std::exchange(did_all_end_well_, true)) BeginPurge(false, last_number_);
   Bury(std::move(ended), error_file, std::move(output));
 }
 
@@ -377,7 +380,7 @@ void Supervisor::RunDeadlines() {
   }
   if (now_ms >= purge_at_ms_) {
     purge_at_ms_ = INT64_MAX;
-    BeginPurge(false);
+    BeginPurge(false, purge_through_);
   }
   if (purge_ != nullptr && now_ms >= purge_->next_ms) RunPurge();
   RunFileDeadlines(now_ms);

@@ -119,7 +119,7 @@ class Supervisor {
   void ReadReport(Process& process);
   void BeginStop(Process& process, int64_t since_ms);
   void StopAllSince(int64_t since_ms);
-  void BeginPurge(bool is_for_good);
+  void BeginPurge(bool is_for_good, uint64_t last_number);
   void RunPurge();
   bool KillDescendants();  // of the purge; false: there was none alive
   void BuryLeader(Process& process, int status);
@@ -139,7 +139,8 @@ class Supervisor {
   std::map<pid_t, ProcessKey> leaders_;      // not reaped
   uint64_t last_number_ = 0;
   std::unique_ptr<Purge> purge_;
-  int64_t purge_at_ms_ = INT64_MAX;  // CLOCK_BOOTTIME; after the fence fell
+  int64_t purge_at_ms_ = INT64_MAX;  // CLOCK_BOOTTIME; after the fence fell …
+  uint64_t purge_through_ = 0;       // … of what was started until then
   bool has_children_ = false;
   bool did_all_end_well_ = true;  // since there was none
 };

@@ -47,12 +47,13 @@ std::string PathName(const std::string& text) {
   return name == text ? name : absl::StrCat(name, "-", ToHex(Sha256(text)).substr(0, kHexDigits));
 }
 
-// What is in the file: four lines.
+// What is in the file: five lines.
 struct Owner {
   pid_t pid = 0;
   std::string token;
   std::string id;
   std::string work_folder;
+  uint64_t take = 0;
 };
 
 Owner ReadOwner(int fd) {
@@ -65,14 +66,8 @@ Owner ReadOwner(int fd) {
   owner.token = lines[1];
   owner.id = lines[2].size() > kMaxIdBytes ? "" : lines[2];
   if (lines.size() > 4) owner.work_folder = lines[3];  // whole: another line has begun
+  if (lines.size() > 5 && !absl::SimpleAtoi(lines[4], &owner.take)) owner.take = 0;
   return owner;
-}
-
-// First written, then cut: a full disk doesn't lose what was there.
-void WriteOwner(int fd, const std::string& token, const std::string& id, const std::string& work_folder) {
-  const std::string text = absl::StrCat(getpid(), "\n", token, "\n", id, "\n", work_folder, "\n");
-  if (pwrite(fd, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) return;
-  if (ftruncate(fd, static_cast<off_t>(text.size())) != 0) return;
 }
 
 std::string NewToken() {
@@ -141,22 +136,22 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
       if (!can_vouch) {
         Log(LogLevel::kWarning,
             absl::StrCat("processes of the former start of this node (pid ", owner.pid, ", work folder ",
-                         owner.work_folder, ") can't be killed: it can't vouch for their end"));
+                         owner.work_folder,
+                         ") can't be killed: it can't vouch for their end (ms-ctl fence, once they are gone)"));
       }
-      NodeLock lock(path, fd, owner.token.empty() || !can_vouch ? NewToken() : owner.token,
+      NodeLock lock(path, fd, owner.token.empty() || !can_vouch ? NewToken() : owner.token, owner.take + 1,
                     options.node_id.empty() ? owner.id : "");
-      WriteOwner(fd, lock.token_, lock.kept_id_, "");
+      lock.Write();
       return lock;
     }
     close(fd);
+    const absl::Duration waited = Clock::System().Read().monotonic - begun;
     // Whoever holds it writes its number at once, unless the disk is full.
-    const absl::Duration held = Clock::System().Read().monotonic - begun;
-    const bool is_dying = owner.pid == 0 ? held < kLongestWriting : !IsAgentAlive(owner.pid);
+    const bool is_dying = owner.pid == 0 ? waited < kLongestWriting : !IsAgentAlive(owner.pid);
     if (options.node_id.empty() && !is_dying) {
       ++k;
       continue;
     }
-    const absl::Duration waited = Clock::System().Read().monotonic - begun;
     if (waited >= (is_dying ? options.dying_patience : options.patience)) {
       return absl::UnavailableError(absl::StrCat("the former start of this node (pid ", owner.pid,
                                                  is_dying ? ") has not quite ended" : ") still runs"));
@@ -169,13 +164,14 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
   return absl::ResourceExhaustedError(absl::StrCat("more than ", kMostAgents, " agents without MS_NODE_ID"));
 }
 
-NodeLock::NodeLock(std::string path, int fd, std::string token, std::string kept_id)
-    : path_(std::move(path)), fd_(fd), token_(std::move(token)), kept_id_(std::move(kept_id)) {}
+NodeLock::NodeLock(std::string path, int fd, std::string token, uint64_t take, std::string kept_id)
+    : path_(std::move(path)), fd_(fd), token_(std::move(token)), take_(take), kept_id_(std::move(kept_id)) {}
 
 NodeLock::NodeLock(NodeLock&& other) noexcept
     : path_(std::move(other.path_)),
       fd_(std::exchange(other.fd_, -1)),
       token_(std::move(other.token_)),
+      take_(other.take_),
       kept_id_(std::move(other.kept_id_)),
       work_folder_(std::move(other.work_folder_)) {}
 
@@ -186,12 +182,19 @@ NodeLock::~NodeLock() {
 void NodeLock::Keep(const std::string& id) {
   if (id == kept_id_) return;
   kept_id_ = id;
-  WriteOwner(fd_, token_, id, work_folder_);
+  Write();
 }
 
 void NodeLock::KeepFolder(const std::string& work_folder) {
   work_folder_ = work_folder;
-  WriteOwner(fd_, token_, kept_id_, work_folder_);
+  Write();
+}
+
+// First written, then cut: a full disk doesn't lose what was there.
+void NodeLock::Write() const {
+  const std::string text = absl::StrCat(getpid(), "\n", token_, "\n", kept_id_, "\n", work_folder_, "\n", take_, "\n");
+  if (pwrite(fd_, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) return;
+  if (ftruncate(fd_, static_cast<off_t>(text.size())) != 0) return;
 }
 
 void NodeLock::Remove() {

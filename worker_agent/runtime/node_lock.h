@@ -42,8 +42,11 @@ class NodeLock {
   ~NodeLock();
 
   int fd() const { return fd_; }
-  // Random, of the lock's file: who has the same one has had the same lock, and nothing of those before it runs.
+  // Random, of the lock's file: who has the same one has had the same lock, and nothing of those before it runs, as far
+  // as remnants.h can tell.
   const std::string& token() const { return token_; }
+  // How often the lock has been taken, this time included.
+  uint64_t take() const { return take_; }
   // What the scheduler assigned to an earlier start that did not see its job's end; empty: nothing.
   const std::string& kept_id() const { return kept_id_; }
 
@@ -55,11 +58,13 @@ class NodeLock {
   void Remove();
 
  private:
-  NodeLock(std::string path, int fd, std::string token, std::string kept_id);
+  NodeLock(std::string path, int fd, std::string token, uint64_t take, std::string kept_id);
+  void Write() const;
 
   std::string path_;
   int fd_;
   std::string token_;
+  uint64_t take_;
   std::string kept_id_;
   std::string work_folder_;
 };

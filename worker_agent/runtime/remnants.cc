@@ -2,9 +2,10 @@
 
 #include <dirent.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
@@ -39,7 +40,8 @@ std::vector<ProcessInfo> ProcessesWith(const std::string& text, const std::set<p
     if (!absl::SimpleAtoi(entry->d_name, &pid) || spared.contains(pid)) continue;
     const std::optional<ProcessInfo> process = ReadProcess(pid);
     if (!process || process->is_dead) continue;
-    // Another user's can't be read.
+    struct stat info {};
+    if (stat(absl::StrCat("/proc/", pid).c_str(), &info) != 0 || info.st_uid != geteuid()) continue;
     const absl::StatusOr<std::string> environment =
         ReadSmallFile(absl::StrCat("/proc/", pid, "/environ"), kLongestEnvironment);
     if (environment.ok() && absl::StrContains(*environment, text)) found.push_back(*process);
@@ -50,7 +52,9 @@ std::vector<ProcessInfo> ProcessesWith(const std::string& text, const std::set<p
 }  // namespace
 
 bool EndRemnants(const std::string& folder, absl::Duration patience) {
-  if (folder.empty()) return true;
+  // The lock's file may be in a folder that others share: what it names must be a work folder.
+  const std::filesystem::path path(folder);
+  if (!path.is_absolute() || !absl::StartsWith(path.parent_path().filename().string(), "muster")) return true;
   const std::string text = absl::StrCat("=", folder, "/");
   const std::set<pid_t> spared = ThisAndAbove();
   const MonotonicTime deadline = Clock::System().Read().monotonic + patience;

@@ -62,25 +62,26 @@ std::vector<std::string> FarewellArguments(const std::string& program, const std
           kFarewellFlag,
           host,
           absl::StrCat(port),
-          requires_tls ? kRequiresTls : kTakesPlain,
           absl::BytesToHexString(farewell.SerializeAsString()),
           "{signal}",
-          "{exit_code}"};
+          "{exit_code}",
+          requires_tls ? kRequiresTls : kTakesPlain};
 }
 
 int RunFarewell(const std::vector<std::string>& arguments) {
   uint32_t port = 0;
   int signal = 0, exit_code = 0;
   v1::FarewellRequest farewell;
-  if (arguments.size() != 6 || !absl::SimpleAtoi(arguments[1], &port) || port > 65535 ||
-      !farewell.ParseFromString(absl::HexStringToBytes(arguments[3])) || !absl::SimpleAtoi(arguments[4], &signal) ||
-      !absl::SimpleAtoi(arguments[5], &exit_code)) {
+  // Five from an agent that was started before its program was replaced.
+  if (arguments.size() < 5 || arguments.size() > 6 || !absl::SimpleAtoi(arguments[1], &port) || port > 65535 ||
+      !farewell.ParseFromString(absl::HexStringToBytes(arguments[2])) || !absl::SimpleAtoi(arguments[3], &signal) ||
+      !absl::SimpleAtoi(arguments[4], &exit_code)) {
     return kExitUsage;
   }
   farewell.set_signal(signal);
   farewell.set_exit_code(exit_code);
   Security security;
-  security.requires_tls = arguments[2] != kTakesPlain;
+  security.requires_tls = arguments.size() == 6 && arguments[5] != kTakesPlain;
   CountedLog counted(Clock::System());
   const absl::StatusOr<std::shared_ptr<const TlsStore>> tls = OpenTls(counted);
   if (!tls.ok()) return kExitSecurity;

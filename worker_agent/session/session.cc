@@ -212,7 +212,8 @@ void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<L
   const TlsRefusal refusal = connect.verdict->refusal();
   if (!refusal.ok()) return Break(connect_seq, refusal.text, true);
   // It has taken our handshake and then hung up, without a word: so does a scheduler that refuses our certificate.
-  const bool is_shut_out = connect.verdict->was_asked() && !was_answered;
+  const bool has_said_why = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;  // it, or we (no thread)
+  const bool is_shut_out = connect.verdict->was_asked() && !was_answered && !has_said_why;
   shut_out_ = is_shut_out ? shut_out_ + 1 : 0;
   if (is_shut_out && shut_out_ >= kShutOuts) return Break(connect_seq, kShutOutText, true);
   Break(connect_seq, EndInWords(status, options_.security.tls == nullptr && !was_answered));

@@ -218,6 +218,18 @@ TEST(Fence, AfterADialThatWaitedLongItIsArmedByTheFirstAnswer) {
   EXPECT_GE(std::stoi(text.substr(text.find("fence at ") + 9)), 100'000 + 45'000);
 }
 
+TEST(Fence, AShorterTimeoutAfterADialThatWaitedLongIsNotArmedInThePast) {
+  AgentHarness agent;
+  agent.Begin();
+  EXPECT_THAT(agent.Welcome(false, 0, absl::Seconds(600)), HasSubstr("fence at 585000ms\n"));
+  agent.Break("Socket closed");
+  agent.Pass(absl::Milliseconds(200));
+  agent.Sleep(absl::Seconds(100));
+  const std::string text = agent.Welcome(true, 0, absl::Seconds(60));
+  EXPECT_THAT(text, HasSubstr("no fence\n"));
+  EXPECT_THAT(text, Not(HasSubstr("fence at")));
+}
+
 TEST(Fence, ASchedulerWithAShorterTimeoutDisarmsItWhereThereIsNoRoom) {
   AgentHarness agent;  // stop_timeout 10 s, heartbeat 2 s
   agent.Begin();

@@ -45,6 +45,7 @@ TEST_F(NodeLockTest, AgentsWithoutAnIdTakeTheLowestFreeNumber) {
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->kept_id(), "host-0");
   EXPECT_EQ(again->token(), token);
+  EXPECT_EQ(again->take(), 2U) << "a join of the first one that comes late is told apart by it";
 }
 
 TEST_F(NodeLockTest, AfterTheJobsEndTheNextStartIsANewNode) {

@@ -487,10 +487,10 @@ TEST(Farewell, ReachesTheSchedulerWithWhatTheAgentDiedOf) {
   std::vector<std::string> arguments = FarewellArguments("ms-worker", "127.0.0.1", scheduler.port(), true, farewell);
   ASSERT_THAT(arguments, testing::SizeIs(8));
   EXPECT_EQ(arguments[1], kFarewellFlag);
-  EXPECT_EQ(arguments[4], "requires_tls");
-  EXPECT_EQ(arguments[6], "{signal}");
-  arguments[6] = "9";
-  arguments[7] = "0";
+  EXPECT_EQ(arguments[7], "requires_tls");
+  EXPECT_EQ(arguments[5], "{signal}");
+  arguments[5] = "9";
+  arguments[6] = "0";
   EXPECT_EQ(RunFarewell({arguments.begin() + 2, arguments.end()}), 0);
   ASSERT_THAT(scheduler.Farewells(), testing::SizeIs(1));
   EXPECT_EQ(scheduler.Farewells()[0].signal(), 9);
