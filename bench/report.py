@@ -73,7 +73,7 @@ def _memory_gb():
         return int(file.readline().split()[1]) / 2**20
 
 
-def _anywhere(command, root):
+def anywhere(command, root):
     """A command as it would be typed in the root of any clone."""
     return command.replace("%s/" % root, "").replace(str(pathlib.Path.home()), "~")
 
@@ -114,6 +114,6 @@ def write(path, root, mode, runs, lines, results, reasons, commands, plots):
         text += ["", "## Not run", ""] + ["- %s: %s" % item for item in reasons.items()]
     text += ["", "## Commands", "", "One run of each, without what started before it:", "", "```"]
     text += [line for key in results
-             for line in ["# " + key] + [_anywhere(command, root) for command in commands.get(key, [])]]
+             for line in ["# " + key] + [anywhere(command, root) for command in commands.get(key, [])]]
     text += ["```", ""]
     path.write_text("\n".join(text))

@@ -62,7 +62,7 @@ class Taken:
 
     def note_failure(self, key, why, is_ours):
         print("not run: %s" % why, flush=True)
-        self.reasons[key] = why
+        self.reasons[key] = report.anywhere(why, ROOT)
         self.has_failed = self.has_failed or is_ours
         return False
 

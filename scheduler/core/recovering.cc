@@ -246,10 +246,10 @@ Node* Core::Impl::SeatFor(Run& run, const JoinRequested& event) {
 }
 
 // The newcomer can vouch for the end of the former start: it holds the very lock that the other one and its keeper
-// held.
+// held. (One that held it before the other did is not let in: see IsFormerStart.)
 bool Core::Impl::IsSoleHeir(const Node& node, const v1::Join& join) {
   const std::string& token = node.info.lock_token();
-  return !token.empty() && token == join.node().lock_token() && node.id == join.node_id() && !IsFormerStart(node, join);
+  return !token.empty() && token == join.node().lock_token() && node.id == join.node_id();
 }
 
 // The node's start has taken the lock after this one, so this one is dead. The kernel goes on sending what a dead

@@ -166,12 +166,17 @@ TEST(Converging, WithoutACommandTheAssignmentIsPrintedOnceAndTheSlotsAreDone) {
   EXPECT_THAT(agent.Desire(Succeeded()), HasSubstr("finish 0\n"));
 }
 
-TEST(Converging, AFailedLaunchIsReportedForEachSlot) {
-  AgentHarness agent(SmallOptions(2));
+// Both are ordered from the keeper, which has said nothing yet.
+void LaunchTwo(AgentHarness& agent) {
   agent.Begin();
   agent.Welcome();
   agent.Desire(Running(2));
   agent.Peers(1);
+}
+
+TEST(Converging, AFailedLaunchIsReportedForEachSlot) {
+  AgentHarness agent(SmallOptions(2));
+  LaunchTwo(agent);
   const std::string text = agent.Do(LaunchFailed{1, {0, 1}, "no space"});
   EXPECT_THAT(text, HasSubstr("error: the processes could not be started: no space\n"));
   EXPECT_THAT(text, HasSubstr("#1 ended 0/1/0 code=126 signal=0 launch_error=no space"));
@@ -182,10 +187,7 @@ TEST(Converging, AFailedLaunchIsReportedForEachSlot) {
 
 TEST(Converging, AFailedLaunchSaysNothingOfOtherLaunchesOfTheRound) {
   AgentHarness agent(SmallOptions(2));
-  agent.Begin();
-  agent.Welcome();
-  agent.Desire(Running(2));
-  agent.Peers(1);
+  LaunchTwo(agent);
   const std::string text = agent.Do(LaunchFailed{1, {1}, "no space"});
   EXPECT_THAT(text, HasSubstr("ended 1/1/0 code=126"));
   EXPECT_THAT(text, Not(HasSubstr("ended 0/1/0")));

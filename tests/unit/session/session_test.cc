@@ -9,14 +9,13 @@
 
 #include <deque>
 #include <optional>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "common/net.h"
 #include "tests/unit/session/fake_scheduler.h"
+#include "tests/unit/session/odd_ports.h"
 #include "worker_agent/launch/sha256.h"
 #include "worker_agent/session/channel.h"
-#include "worker_agent/session/farewell.h"
 #include "worker_agent/session/stream.h"
 
 namespace muster::agent {
@@ -94,51 +93,6 @@ SessionOptions Towards(const std::string& host, uint16_t port) {
   options.port = port;
   return options;
 }
-
-// A port that nobody listens on, kept so for the life of this object.
-class SilentPort {
- public:
-  explicit SilentPort(bool listens) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-    socklen_t length = sizeof(address);
-    EXPECT_EQ(getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &length), 0);
-    port_ = ntohs(address.sin_port);
-    EXPECT_TRUE(!listens || listen(fd_, 16) == 0);
-  }
-  ~SilentPort() { close(fd_); }
-  uint16_t port() const { return port_; }
-  int fd() const { return fd_; }
-
- private:
-  const int fd_;
-  uint16_t port_ = 0;
-};
-
-// A server of another kind: greets whoever connects with these bytes.
-class GreetingPort {
- public:
-  explicit GreetingPort(const std::string& greeting)
-      : port_(true), thread_([this, greeting] {
-          std::vector<int> connections;
-          for (int fd = accept(port_.fd(), nullptr, nullptr); fd >= 0; fd = accept(port_.fd(), nullptr, nullptr)) {
-            send(fd, greeting.data(), greeting.size(), MSG_NOSIGNAL);
-            connections.push_back(fd);
-          }
-          for (const int fd : connections) close(fd);
-        }) {}
-  ~GreetingPort() {
-    shutdown(port_.fd(), SHUT_RDWR);  // ends the accept
-    thread_.join();
-  }
-  uint16_t port() const { return port_.port(); }
-
- private:
-  SilentPort port_;
-  std::thread thread_;
-};
 
 TEST(Session, WhatIsSentBeforeTheStreamIsOpenArrivesFirst) {
   FakeScheduler scheduler("127.0.0.1", BeFriendly);
@@ -475,32 +429,6 @@ TEST(Session, AnotherKindOfServerIsToldFromAScheduler) {
     ASSERT_TRUE(broken.has_value()) << greeting;
     EXPECT_EQ(broken->reason, "it answers, but is no ms-scheduler: is MS_SCHED_PORT right?") << greeting;
   }
-}
-
-TEST(Farewell, ReachesTheSchedulerWithWhatTheAgentDiedOf) {
-  FakeScheduler scheduler("127.0.0.1", BeFriendly);
-  v1::FarewellRequest farewell;
-  farewell.set_job_id("j");
-  farewell.set_node_id("n");
-  farewell.set_run(2);
-  farewell.set_incarnation(99);
-  std::vector<std::string> arguments = FarewellArguments("ms-worker", "127.0.0.1", scheduler.port(), true, farewell);
-  ASSERT_THAT(arguments, testing::SizeIs(8));
-  EXPECT_EQ(arguments[1], kFarewellFlag);
-  EXPECT_EQ(arguments[7], "requires_tls");
-  EXPECT_EQ(arguments[5], "{signal}");
-  arguments[5] = "9";
-  arguments[6] = "0";
-  EXPECT_EQ(RunFarewell({arguments.begin() + 2, arguments.end()}), 0);
-  ASSERT_THAT(scheduler.Farewells(), testing::SizeIs(1));
-  EXPECT_EQ(scheduler.Farewells()[0].signal(), 9);
-  EXPECT_EQ(scheduler.Farewells()[0].incarnation(), 99u);
-}
-
-TEST(Farewell, GivesUpInTime) {
-  const SilentPort port(false);
-  EXPECT_FALSE(SayFarewell("127.0.0.1", port.port(), Security(), v1::FarewellRequest(), absl::Milliseconds(300)));
-  EXPECT_EQ(RunFarewell({"127.0.0.1", "x"}), 2);
 }
 
 }  // namespace

@@ -1,0 +1,42 @@
+#include "worker_agent/session/farewell.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/session/fake_scheduler.h"
+#include "tests/unit/session/odd_ports.h"
+
+namespace muster::agent {
+namespace {
+
+TEST(Farewell, ReachesTheSchedulerWithWhatTheAgentDiedOf) {
+  FakeScheduler scheduler("127.0.0.1", [](const auto&, auto&) { return true; });
+  v1::FarewellRequest farewell;
+  farewell.set_job_id("j");
+  farewell.set_node_id("n");
+  farewell.set_run(2);
+  farewell.set_incarnation(99);
+  std::vector<std::string> arguments = FarewellArguments("ms-worker", "127.0.0.1", scheduler.port(), true, farewell);
+  ASSERT_THAT(arguments, testing::SizeIs(8));
+  EXPECT_EQ(arguments[1], kFarewellFlag);
+  EXPECT_EQ(arguments[7], "requires_tls");
+  EXPECT_EQ(arguments[5], "{signal}");
+  arguments[5] = "9";
+  arguments[6] = "0";
+  EXPECT_EQ(RunFarewell({arguments.begin() + 2, arguments.end()}), 0);
+  ASSERT_THAT(scheduler.Farewells(), testing::SizeIs(1));
+  EXPECT_EQ(scheduler.Farewells()[0].signal(), 9);
+  EXPECT_EQ(scheduler.Farewells()[0].incarnation(), 99u);
+  // From an agent that was started before its program was replaced by this one.
+  EXPECT_EQ(RunFarewell({arguments.begin() + 2, arguments.end() - 1}), 0);
+  EXPECT_THAT(scheduler.Farewells(), testing::SizeIs(2));
+}
+
+TEST(Farewell, GivesUpInTime) {
+  const SilentPort port(false);
+  EXPECT_FALSE(SayFarewell("127.0.0.1", port.port(), Security(), v1::FarewellRequest(), absl::Milliseconds(300)));
+  EXPECT_EQ(RunFarewell({"127.0.0.1", "x"}), 2);
+}
+
+}  // namespace
+}  // namespace muster::agent
