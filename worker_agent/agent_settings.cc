@@ -103,7 +103,9 @@ void AddCluster(SettingsTable& table, AgentSettings& s) {
       .AddBool("with_scheduler", &s.with_scheduler,
                "Starts a scheduler for this job if none listens and sched_host is this machine.")
       .Env({"MS_WITH_SCHEDULER"});
-  table.AddBool("standalone", &s.standalone, "The whole job runs on this machine, with a scheduler of its own.")
+  table
+      .AddBool("standalone", &s.standalone,
+               "The whole job runs on this machine, with a scheduler of its own on a free port of 127.0.0.1.")
       .Env({"MS_STANDALONE"});
 }
 

@@ -68,6 +68,17 @@ std::unique_ptr<ASN1_INTEGER, FreeAsn1Integer> NumberOf(const X509_CRL* crl) {
 
 }  // namespace
 
+std::string RevocationList::ShowAge() const {
+  const std::string made = absl::StrCat("of ", ShowTime(ThisUpdate()));
+  const auto number = NumberOf(crl_.get());
+  if (number == nullptr) return made;
+  char* const text = i2s_ASN1_INTEGER(nullptr, number.get());
+  if (text == nullptr) return made;
+  const std::string shown = absl::StrCat("number ", text, ", ", made);
+  OPENSSL_free(text);
+  return shown;
+}
+
 absl::Time RevocationList::ThisUpdate() const { return ToAbslTime(X509_CRL_get0_lastUpdate(crl_.get())); }
 
 absl::Time RevocationList::NextUpdate() const {
@@ -149,8 +160,9 @@ absl::StatusOr<std::vector<RevocationList>> ParseRevocationLists(const std::stri
     }
     RevocationList list(std::move(crl));
     if (!list.FindSigner(authorities)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the list of ", list.Issuer(), " is not signed by any authority of ca_cert_path"));
+      return absl::InvalidArgumentError(absl::StrCat("the list of ", list.Issuer(),
+                                                     " is not signed by any authority of ca_cert_path; add that ",
+                                                     "authority's certificate there, also when it is one in between"));
     }
     if (list.ThisUpdate() > now + kClockSkew) {
       return absl::InvalidArgumentError(absl::StrCat("the list of ", list.Issuer(), " begins only at ",

@@ -23,6 +23,8 @@ class RevocationList {
   absl::Time ThisUpdate() const;
   // InfiniteFuture when it names none.
   absl::Time NextUpdate() const;
+  // What tells it from the other lists of its authority: "number 7, of 2026-11-22 16:27:58 UTC".
+  std::string ShowAge() const;
   std::string Issuer() const;
   std::string ToPem() const;
   size_t size() const;  // how many certificates are on it

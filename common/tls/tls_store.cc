@@ -45,10 +45,9 @@ absl::Status CheckNotOlder(const std::vector<RevocationList>& lists, const std::
                        "do without on purpose"));
     }
     if (newest->IsOlderThan(other)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("crl_path: the list of ", newest->Issuer(), " of ", ShowTime(newest->ThisUpdate()),
-                       " is older than the one in force, of ", ShowTime(other.ThisUpdate()),
-                       ": bring the newest one, or start anew to go back on purpose"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "crl_path: the list of ", newest->Issuer(), " (", newest->ShowAge(), ") is older than the one in force (",
+          other.ShowAge(), "): bring the newest one, or start anew to go back on purpose"));
     }
   }
   return absl::OkStatus();

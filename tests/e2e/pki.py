@@ -41,12 +41,13 @@ def write(path, data):
 
 
 class Issued:
-    def __init__(self, certificate, key):
-        self.certificate, self.key = certificate, key
+    def __init__(self, certificate, key, intermediates=()):
+        self.certificate, self.key, self.intermediates = certificate, key, intermediates
 
     def pem(self):
         return self.certificate.public_bytes(serialization.Encoding.PEM) + self.key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()) + b"".join(
+                authority.pem() for authority in self.intermediates)
 
     def p12(self, password):
         return pkcs12.serialize_key_and_certificates(b"muster", self.key, self.certificate, None,
@@ -57,12 +58,20 @@ class Issued:
 
 
 class Authority:
-    def __init__(self, name="e2e"):
+    def __init__(self, name="e2e", parent=None):
         self.key = ec.generate_private_key(ec.SECP256R1())
         self.name = _name(name)
-        self.certificate = self._build(self.name, self.key.public_key(), -24, 24 * 3650).add_extension(
-            x509.BasicConstraints(ca=True, path_length=None), critical=True).sign(self.key, hashes.SHA256())
+        issuer = parent or self
+        self.certificate = issuer._build(self.name, self.key.public_key(), -24, 24 * 3650).add_extension(
+            x509.BasicConstraints(ca=True, path_length=None), critical=True).sign(issuer.key, hashes.SHA256())
+        self.intermediates = [self] if parent else []  # up to the root, for whom this one issues
         self.revoked = []
+        self.subordinates = []
+
+    def subordinate(self, name):
+        """An intermediate authority of this root; the root's file of revocation lists has its list, too."""
+        self.subordinates.append(Authority(name, self))
+        return self.subordinates[-1]
 
     def _build(self, subject, public_key, from_hours, until_hours):
         return (x509.CertificateBuilder().subject_name(subject).issuer_name(self.name).public_key(public_key)
@@ -81,7 +90,7 @@ class Authority:
         builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         if names:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-        return Issued(builder.sign(self.key, hashes.SHA256()), key)
+        return Issued(builder.sign(self.key, hashes.SHA256()), key, self.intermediates)
 
     def scheduler(self, hosts=SCHEDULER_HOSTS, **options):
         return self.issue("spiffe://%s/muster/*/scheduler" % DOMAIN, hosts, is_server=True, **options)
@@ -110,7 +119,8 @@ class Authority:
             builder = builder.add_revoked_certificate(
                 x509.RevokedCertificateBuilder().serial_number(issued.certificate.serial_number)
                 .revocation_date(_now()).build())
-        return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        own = builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        return own + b"".join(authority.revocation_list() for authority in self.subordinates)
 
 
 class Folder:
@@ -124,7 +134,7 @@ class Folder:
                   "client_cert_path": "client.pem", "cipher_list": "", "cert_expire_warning_time_in_day": 90}
         fields.update(more or {})
         write(self.config, json.dumps(fields).encode())
-        write(self.path / "ca.pem", authority.pem())
+        write(self.path / "ca.pem", authority.pem() + b"".join(each.pem() for each in authority.subordinates))
         self.write_list()
         if server:
             write(self.path / "server.pem", server.pem())

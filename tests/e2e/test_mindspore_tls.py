@@ -173,6 +173,65 @@ def test_a_process_that_is_revoked_is_cut_off(secured, name, measured):
     end.program.expect_said("revoked")
 
 
+class HeldOpen:
+    """A handshake of TLS 1.3 whose last byte is kept back: the certificate has been looked at, the connection waits."""
+
+    async def begin(self, end, context):
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        self.reader, self.writer = await asyncio.open_connection(end.host, end.port)
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(incoming, outgoing)
+        while True:
+            try:
+                tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self.writer.write(outgoing.read())
+                incoming.write(await self.reader.read(65536))
+        last = outgoing.read()
+        self.writer.write(last[:-1])
+        self.kept = last[-1:]
+        return self
+
+    async def finish(self):
+        self.writer.write(self.kept)
+
+    async def is_closed(self):
+        try:
+            while await self.reader.read(65536):  # tickets
+                pass
+        except ConnectionError:
+            pass
+        return True
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_handshake_that_outlasts_its_revocation_does_not_get_in(secured, name):
+    end = secured.start(name, 1)
+    issued = secured.authority.process()
+
+    async def run():
+        held = await HeldOpen().begin(end, secured.context(issued))
+        spared = await HeldOpen().begin(end, secured.context(secured.authority.process(), "spared.pem"))
+        secured.authority.revoked.append(issued)
+        secured.folder.write_list()
+        deadline = time.monotonic() + 2 * SLOWNESS
+        while True:  # until the new list is in force
+            try:
+                opened = await register(end, secured.context(issued))
+                opened.writer.close()
+            except (ssl.SSLError, ConnectionError, asyncio.IncompleteReadError):
+                break
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.1)
+        await held.finish()
+        await spared.finish()
+        assert await asyncio.wait_for(held.is_closed(), 2 * SLOWNESS)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(spared.is_closed(), 0.5)
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("name", ENDS)
 def test_renewed_certificates_are_served(secured, name):
     end = secured.start(name, 1)

@@ -269,13 +269,18 @@ def test_a_revoked_nodes_open_stream_is_cut_within_2_s(secured, measured):
     assert secured.count("tls: revoked") >= 1
 
 
-def test_an_agent_leaves_a_scheduler_that_was_revoked(secured, cluster):
-    certificate = secured.authority.scheduler()
+@pytest.mark.parametrize("whose", ["its own certificate", "its intermediate's"])
+def test_an_agent_leaves_a_scheduler_that_was_revoked(secured, cluster, whose):
+    intermediate = secured.authority.subordinate("e2e intermediate")
+    certificate = intermediate.scheduler()
     folder = secured.folder("scheduler", server=certificate, client=secured.authority.admin())
     cluster.start_scheduler("--tls_config", folder.config)
     agent = secured.start_node("a", SLEEP, "--worker_num", 1)
     secured.wait_until_running(1)
-    secured.authority.revoked.append(certificate)
+    if whose == "its own certificate":
+        intermediate.revoked.append(certificate)
+    else:
+        secured.authority.revoked.append(intermediate)
     secured.folders["a"].write_list()
     agent.expect_said("WARNING .*revoked", timeout=5)
     assert agent.is_running(), "its processes go on while it knocks: the scheduler may get a new certificate"

@@ -10,6 +10,7 @@ namespace muster {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using testing_tls::Authority;
 using testing_tls::Issued;
 using testing_tls::NodeSpec;
@@ -47,6 +48,17 @@ TEST(RevocationList, MayBeEmptyAndNeverEnd) {
   ASSERT_TRUE(lists.ok());
   EXPECT_EQ(lists->front().size(), 0u);
   EXPECT_EQ(lists->front().NextUpdate(), absl::InfiniteFuture());
+}
+
+TEST(RevocationList, ShowsWhatTellsItFromALaterOne) {
+  Authority authority;
+  const absl::Time made = absl::Now() - absl::Hours(1);
+  for (const uint32_t number : {0u, 7u}) {  // 0: none
+    const auto lists = Parse(authority.RevocationList({}, -absl::Hours(1), absl::Hours(24), number), authority);
+    ASSERT_TRUE(lists.ok());
+    EXPECT_THAT(lists->front().ShowAge(), StartsWith(number == 0 ? "of 20" : "number 7, of 20"));
+    EXPECT_LT(absl::AbsDuration(lists->front().ThisUpdate() - made), absl::Minutes(1));
+  }
 }
 
 TEST(RevocationList, OfSeveralAuthoritiesStandInOneFile) {

@@ -37,10 +37,15 @@ std::string Knocking(uint32_t retry_num) {
 
 }  // namespace
 
-Say SayWaitingForScheduler(const std::string& scheduler, const std::string& reason, absl::Duration waited) {
-  std::string text = absl::StrCat("waiting for the scheduler at ", scheduler);
-  if (waited >= absl::Seconds(5)) absl::StrAppend(&text, " for ", Duration(waited));
-  return {Severity::kInfo, absl::StrCat(text, ": ", reason)};
+Say SayWaitingForScheduler(const std::string& scheduler, const std::string& reason, absl::Duration waited,
+                           absl::Duration patience) {
+  if (waited < absl::Seconds(5)) {
+    return {Severity::kInfo,
+            absl::StrCat("waiting for the scheduler at ", scheduler, " for up to ", Duration(patience), ": ", reason)};
+  }
+  return {Severity::kInfo,
+          absl::StrCat("still waiting for the scheduler at ", scheduler, " (MS_SCHED_HOST and MS_SCHED_PORT) after ",
+                       Duration(waited), " of ", Duration(patience), ": ", reason)};
 }
 
 Say SayDialWaits(const std::string& scheduler) {

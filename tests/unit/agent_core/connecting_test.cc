@@ -31,7 +31,8 @@ TEST(Connecting, RetriesWithinBoundsAndSaysSoAtGrowingIntervals) {
   options.retry_num = 610;
   AgentHarness agent(options);
   agent.Begin();
-  EXPECT_EQ(agent.Break("Connection refused"), "say: waiting for the scheduler at s:8118: Connection refused\n");
+  EXPECT_EQ(agent.Break("Connection refused"),
+            "say: waiting for the scheduler at s:8118 for up to 30m30s: Connection refused\n");
   absl::Duration last = agent.now();
   absl::Duration expected = absl::Milliseconds(100);
   std::string said;
@@ -45,7 +46,9 @@ TEST(Connecting, RetriesWithinBoundsAndSaysSoAtGrowingIntervals) {
     said += agent.Break("Connection refused");
   }
   // Nearly three minutes: told after 10 s, 30 s, 1 min and 2 min.
-  EXPECT_EQ(Count(said, "waiting for the scheduler"), 4) << said;
+  EXPECT_EQ(Count(said, "still waiting for the scheduler at s:8118 (MS_SCHED_HOST and MS_SCHED_PORT) after "), 4)
+      << said;
+  EXPECT_EQ(Count(said, " of 30m30s: Connection refused"), 4) << said;
 }
 
 TEST(Connecting, JitterComesFromTheIncarnation) {
@@ -152,7 +155,7 @@ TEST(Connecting, TriesLaterWhenTold) {
   agent.Begin();
   EXPECT_EQ(agent.Refuse(v1::Refusal::TRY_LATER, "draining", 5000),
             "hang up\n"
-            "say: waiting for the scheduler at s:8118: it asks to try again later: draining\n");
+            "say: waiting for the scheduler at s:8118 for up to 1m: it asks to try again later: draining\n");
   EXPECT_EQ(agent.Pass(absl::Milliseconds(4999)), "");
   EXPECT_THAT(agent.Pass(absl::Milliseconds(1502)), HasSubstr("dial 2\n"));
 }
