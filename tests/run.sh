@@ -18,7 +18,7 @@ stages=(style unit sim e2e bench asan fuzz tsan)
 #   bench  the benchmark at a small size: that it runs, whatever its figures
 #   asan   unit, golden and contract tests, built by clang (for -Wthread-safety) with AddressSanitizer and
 #          UndefinedBehaviorSanitizer; with --long the end-to-end tests as well
-#   fuzz   libFuzzer on what reads foreign bytes: 5 minutes over all targets, with --long an hour for each
+#   fuzz   libFuzzer on what reads foreign bytes: 5 minutes of all targets together, with --long an hour for each
 #   tsan   the test programs that link no gRPC (which is not built for it) with ThreadSanitizer (with --long, or
 #          by name); with --long the end-to-end tests as well, with suppressions for libraries only
 
@@ -166,8 +166,10 @@ stage_e2e() {
 }
 
 stage_bench() {
-  check "benchmark at a small size" quietly bash bench/run.sh --smoke
-  check "its verdicts" quietly /usr/bin/python3 -m pytest bench -q -p no:cacheprovider
+  local code=0
+  check "benchmark at a small size" quietly bash bench/run.sh --smoke || code=1
+  check "its verdicts" quietly /usr/bin/python3 -m pytest bench -q -p no:cacheprovider || code=1
+  return $code
 }
 
 # The end-to-end tests mostly wait: what they leave of the processors builds the next stage, and nothing but that.
@@ -187,22 +189,29 @@ stage_asan() {
   local code=$?
   if ((is_long)); then
     prepare_torch
-    MUSTER_BIN=$root/build-asan/bin MUSTER_SLOWNESS=4 run_pytest asan_e2e -k 'not torch-1.13'
+    MUSTER_BIN=$root/build-asan/bin MUSTER_SLOWNESS=4 run_pytest asan_e2e -k 'not torch-1.13' || code=1
   fi
   unset ASAN_OPTIONS UBSAN_OPTIONS
   return $code
 }
 
 stage_fuzz() {
-  local targets=() source target seconds corpus
+  local targets=() source target seconds corpus running=0 code=0
   for source in tests/fuzz/corpus/*/; do targets+=("$(basename "$source")"); done
   check "fuzz build" build build-asan asan "${targets[@]/#/fuzz_}" || return 1
   if ((is_long)); then seconds=3600; else seconds=$((300 / ${#targets[@]})); fi
   for target in "${targets[@]}"; do
+    if ((running == jobs)); then
+      wait -n || code=1
+      ((--running))
+    fi
     corpus=$(mktemp -d -p "$results")  # what is found goes here, not into the tree
     check "fuzz_$target" quietly "build-asan/bin/fuzz_$target" -max_total_time=$seconds -timeout=20 -rss_limit_mb=2048 \
-      -max_len=16384 -artifact_prefix="$root/build-asan/$target-" "$corpus" "tests/fuzz/corpus/$target"
+      -max_len=16384 -artifact_prefix="$root/build-asan/$target-" "$corpus" "tests/fuzz/corpus/$target" &
+    ((++running))
   done
+  for ((; running > 0; --running)); do wait -n || code=1; done
+  return $code
 }
 
 stage_tsan() {
@@ -212,25 +221,27 @@ stage_tsan() {
   if ((${#programs[@]} == 0)); then check "test programs without gRPC" false; return 1; fi
   echo "programs: ${programs[*]##*/}"
   check "tsan build" build build-tsan tsan "${programs[@]}" || return 1
-  local program
+  local program code=0
   for program in "${programs[@]}"; do
     # ThreadSanitizer of gcc 12 can't place its shadow memory where address randomisation is strong.
-    TSAN_OPTIONS=halt_on_error=0:exitcode=66 quietly setarch -R "build-tsan/$program" \
-      --gtest_output="xml:$results/tsan_${program##*/}.xml" || echo "FAILED: $program"
-    if [[ ! -s $results/tsan_${program##*/}.xml ]]; then check "$program" false; fi
+    TSAN_OPTIONS=halt_on_error=0:exitcode=66 check "$program" quietly setarch -R "build-tsan/$program" \
+      --gtest_output="xml:$results/tsan_${program##*/}.xml" || code=1  # (a race alone fails no test)
+    if [[ ! -s $results/tsan_${program##*/}.xml ]]; then check "results of $program" false || code=1; fi
   done
-  if ((is_long)); then tsan_e2e; fi
+  if ((is_long)); then tsan_e2e || code=1; fi
+  return $code
 }
 
 tsan_e2e() {
-  local reports=$results/race
+  local reports=$results/race code=0
   check "tsan build of the programs" build build-tsan tsan ms-scheduler ms-worker ms-ctl ms-ring large_journal || return 1
   prepare_torch
   runs_under=(setarch -R)
   TSAN_OPTIONS="suppressions=$root/tests/tsan.supp halt_on_error=0 exitcode=0 log_path=$reports" \
-    MUSTER_BIN=$root/build-tsan/bin MUSTER_SLOWNESS=6 run_pytest tsan_e2e -k 'not torch-1.13'
+    MUSTER_BIN=$root/build-tsan/bin MUSTER_SLOWNESS=6 run_pytest tsan_e2e -k 'not torch-1.13' || code=1
   runs_under=()
-  check "no data race in the end-to-end tests" no_file_of "$reports"
+  check "no data race in the end-to-end tests" no_file_of "$reports" || code=1
+  return $code
 }
 
 no_file_of() {
