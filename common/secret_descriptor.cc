@@ -36,17 +36,17 @@ absl::Status WriteAll(int fd, const std::string& bytes) {
   return absl::OkStatus();
 }
 
-// A kernel with vm.memfd_noexec=2 insists on the flag that older ones refuse as unknown.
-int MakeMemoryFile() {
-  constexpr unsigned int kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  const int fd = memfd_create("muster-secret", kFlags | MFD_NOEXEC_SEAL);
-  return fd >= 0 || errno != EINVAL ? fd : memfd_create("muster-secret", kFlags);
-}
-
 }  // namespace
 
+// A kernel with vm.memfd_noexec=2 insists on the flag that older ones refuse as unknown.
+int MakeMemoryFile(const char* name) {
+  constexpr unsigned int kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  const int fd = memfd_create(name, kFlags | MFD_NOEXEC_SEAL);
+  return fd >= 0 || errno != EINVAL ? fd : memfd_create(name, kFlags);
+}
+
 absl::StatusOr<int> MakeSecretDescriptor(const std::string& bytes) {
-  const int fd = bytes.size() <= kMaxSecretBytes ? MakeMemoryFile() : -1;
+  const int fd = bytes.size() <= kMaxSecretBytes ? MakeMemoryFile("muster-secret") : -1;
   if (fd < 0) return MakeSecretPipe(bytes);
   if (absl::Status status = WriteAll(fd, bytes); !status.ok()) return status;
   fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);

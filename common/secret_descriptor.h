@@ -16,7 +16,11 @@ inline constexpr size_t kMaxSecretBytes = 1024 * 1024;
 // sealed file in memory, or, where the kernel gives none, a pipe. Needs no /proc and no writable file system.
 absl::StatusOr<int> MakeSecretDescriptor(const std::string& bytes);
 
-// The same, always by a pipe.
+// An empty file in memory, close-on-exec, that may be sealed; below zero with errno when the kernel gives none. `name`
+// is for who looks at the process.
+int MakeMemoryFile(const char* name);
+
+// The same as MakeSecretDescriptor, always by a pipe.
 absl::StatusOr<int> MakeSecretPipe(const std::string& bytes);
 
 // Everything behind the descriptor, which is closed in any case. An error if there is more than kMaxSecretBytes.

@@ -1,37 +1,15 @@
 #include "common/mindspore/tls_acceptor.h"
 
 #include <openssl/err.h>
-#include <openssl/pem.h>
 
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/tls/openssl_error.h"
-#include "common/tls/peer_check.h"
+#include "common/tls/openssl_handshake.h"
 
 namespace muster::mindspore {
-namespace {
-
-constexpr int kMaxChain = 8;
-
-bool UseIdentity(SSL_CTX* context, const KeyMaterial& identity) {
-  const BioPtr bio = MemoryBio(identity.key_pem.text());
-  const EvpKeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
-  bool is_used = key != nullptr && SSL_CTX_use_certificate(context, identity.leaf().get()) == 1 &&
-                 SSL_CTX_use_PrivateKey(context, key.get()) == 1;
-  for (size_t i = 1; i < identity.chain.size(); ++i) {
-    is_used = is_used && SSL_CTX_add1_chain_cert(context, identity.chain[i].get()) == 1;
-  }
-  return is_used;
-}
-
-Certificate Share(X509* x509) {
-  X509_up_ref(x509);
-  return Certificate(X509Ptr(x509));
-}
-
-}  // namespace
 
 absl::StatusOr<std::shared_ptr<const TlsAcceptor>> TlsAcceptor::Create(const TlsStore& store) {
   std::shared_ptr<const TlsState> state = store.Current();
@@ -66,29 +44,16 @@ bool TlsAcceptor::IsForServers() const {
 }
 
 int TlsAcceptor::Verify(X509_STORE_CTX* store_context, void* self) {
-  auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store_context, SSL_get_ex_data_X509_STORE_CTX_idx()));
-  CheckedClient& client = *static_cast<CheckedClient*>(SSL_get_app_data(ssl));
-  if (static_cast<const TlsAcceptor*>(self)->Check(store_context, client)) {
-    X509_STORE_CTX_set_error(store_context, X509_V_OK);
-    return 1;
-  }
-  X509_STORE_CTX_set_error(store_context, X509_V_ERR_CERT_REJECTED);
-  return 0;
+  CheckedClient& client = *static_cast<CheckedClient*>(SSL_get_app_data(ConnectionOf(store_context)));
+  return Verdict(store_context, static_cast<const TlsAcceptor*>(self)->Check(PeerOf(store_context), client));
 }
 
-bool TlsAcceptor::Check(X509_STORE_CTX* store_context, CheckedClient& client) const {
-  X509* raw = X509_STORE_CTX_get0_cert(store_context);
-  if (raw == nullptr) return false;
-  std::vector<Certificate> others;
-  STACK_OF(X509)* sent = X509_STORE_CTX_get0_untrusted(store_context);
-  for (int i = 0; i < sk_X509_num(sent) && i < kMaxChain; ++i) others.push_back(Share(sk_X509_value(sent, i)));
-  PeerRules rules;
-  rules.peer_is = PeerSide::kClient;
-  rules.needs_name = state_->own_name.has_value();
-  if (rules.needs_name) rules.trust_domain = state_->own_name->trust_domain;
-  rules.serves_expired_lists = store_.settings().crl_expired == "serve";
+bool TlsAcceptor::Check(const PeerCertificates& shown, CheckedClient& client) const {
+  if (!shown.leaf) return false;
   // What is trusted now, not when this handshake's certificate was chosen.
-  CheckedPeer peer = CheckPeer(*store_.Current()->trust, rules, Share(raw), others, store_.Now());
+  const std::shared_ptr<const TlsState> now = store_.Current();
+  const PeerRules rules = RulesOf(store_, *now, PeerSide::kClient);
+  CheckedPeer peer = CheckPeer(*now->trust, rules, shown.leaf, shown.others, store_.Now());
   ERR_clear_error();
   if (!peer.refusal.ok()) {
     client.refusal = peer.refusal.text;

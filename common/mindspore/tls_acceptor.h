@@ -43,7 +43,7 @@ class TlsAcceptor {
   TlsAcceptor(SslContextPtr context, const TlsStore& store, std::shared_ptr<const TlsState> state)
       : context_(std::move(context)), store_(store), state_(std::move(state)) {}
   static int Verify(X509_STORE_CTX* store_context, void* self);
-  bool Check(X509_STORE_CTX* store_context, CheckedClient& client) const;
+  bool Check(const PeerCertificates& shown, CheckedClient& client) const;
 
   const SslContextPtr context_;
   const TlsStore& store_;

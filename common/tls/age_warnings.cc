@@ -48,10 +48,10 @@ AgeWarning OfList(const RevocationList& list, bool serves_expired, absl::Time no
 
 }  // namespace
 
-std::vector<AgeWarning> AgeWarnings(const Certificate& own, const TrustBase& trust, const AgeRules& rules,
+std::vector<AgeWarning> AgeWarnings(const std::vector<Certificate>& own, const TrustBase& trust, const AgeRules& rules,
                                     absl::Time now) {
   std::vector<AgeWarning> warnings;
-  std::vector<Certificate> certificates = {own};
+  std::vector<Certificate> certificates = own;
   certificates.insert(certificates.end(), trust.authorities.begin(), trust.authorities.end());
   for (const Certificate& certificate : certificates) {
     if (IsNear(certificate.NotBefore(), certificate.NotAfter(), rules.warning_days * kDay, now)) {

@@ -20,8 +20,8 @@ struct AgeWarning {
 };
 
 // Certificates are warned of for the last `warning_days`, lists for the last 7 days; both for the last third of their
-// life at most, since one that is made for less would be warned of for all of it.
-std::vector<AgeWarning> AgeWarnings(const Certificate& own, const TrustBase& trust, const AgeRules& rules,
+// life at most, since one that is made for less would be warned of for all of it. `own`: the own chain.
+std::vector<AgeWarning> AgeWarnings(const std::vector<Certificate>& own, const TrustBase& trust, const AgeRules& rules,
                                     absl::Time now);
 
 }  // namespace muster

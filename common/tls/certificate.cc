@@ -47,6 +47,11 @@ absl::Time ToAbslTime(const ASN1_TIME* time) {
 
 std::string ShowTime(absl::Time time) { return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone()); }
 
+Certificate Share(X509* x509) {
+  X509_up_ref(x509);
+  return Certificate(X509Ptr(x509));
+}
+
 std::string FingerprintOf(const X509* x509) { return absl::BytesToHexString(DigestOf(x509)); }
 
 std::string Certificate::Fingerprint() const { return FingerprintOf(x509_.get()); }

@@ -40,6 +40,9 @@ class Certificate {
   std::shared_ptr<X509> x509_;
 };
 
+// One more owner of what OpenSSL owns.
+Certificate Share(X509* x509);
+
 // SHA-256 of the DER form, 64 lower-case hexadecimal digits.
 std::string FingerprintOf(const X509* x509);
 

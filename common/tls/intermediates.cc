@@ -42,7 +42,7 @@ std::vector<Certificate> Intermediates::All() const {
   return all;
 }
 
-std::vector<Certificate> IssuersOf(const Certificate& certificate, const std::vector<Certificate>& candidates) {
+Issuers IssuersOf(const Certificate& certificate, const std::vector<Certificate>& candidates) {
   std::vector<Certificate> issuers;
   const auto is_known = [&](const Certificate& candidate) {
     return std::any_of(issuers.begin(), issuers.end(),
@@ -51,11 +51,12 @@ std::vector<Certificate> IssuersOf(const Certificate& certificate, const std::ve
   for (size_t next = 0; next <= issuers.size(); ++next) {
     const Certificate child = next == 0 ? certificate : issuers[next - 1];
     for (const Certificate& candidate : candidates) {
-      if (issuers.size() >= kMostIssuers) return issuers;
-      if (!is_known(candidate) && HasIssued(candidate, child)) issuers.push_back(candidate);
+      if (is_known(candidate) || !HasIssued(candidate, child)) continue;
+      if (issuers.size() >= kMostIssuers) return {std::move(issuers), false};
+      issuers.push_back(candidate);
     }
   }
-  return issuers;
+  return {std::move(issuers), true};
 }
 
 }  // namespace muster

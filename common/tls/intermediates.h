@@ -33,8 +33,15 @@ class Intermediates {
   std::map<std::string, Known> known_ ABSL_GUARDED_BY(mutex_);  // by fingerprint
 };
 
+struct Issuers {
+  std::vector<Certificate> found;
+  bool are_all = true;  // false: there are more, which were not looked for
+};
+
 // Those of the candidates that issued the certificate, or one of its issuers, by name and signature. More than one may
-// have done so: an authority may have several certificates for one key.
-std::vector<Certificate> IssuersOf(const Certificate& certificate, const std::vector<Certificate>& candidates);
+// have done so: an authority may have several certificates for one key. Candidates have to be trusted or verified:
+// anybody can make up a certificate with an authority's name and key that only the name of its own issuer is missing
+// from.
+Issuers IssuersOf(const Certificate& certificate, const std::vector<Certificate>& candidates);
 
 }  // namespace muster

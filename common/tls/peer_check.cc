@@ -71,10 +71,15 @@ X509BorrowPtr StackOf(const std::vector<Certificate>& certificates) {
   return stack;
 }
 
-Certificate Share(X509* x509) {
-  X509_up_ref(x509);
-  return Certificate(X509Ptr(x509));
+// OpenSSL takes the first that fits by name: an intermediate that was renewed must not be hidden by its revoked former
+// certificate.
+std::vector<Certificate> GoodOnesFirst(const TrustBase& trust, std::vector<Certificate> others) {
+  std::stable_partition(others.begin(), others.end(),
+                        [&](const Certificate& other) { return CheckStillGood(trust, {other}).ok(); });
+  return others;
 }
+
+bool IsRoot(const Certificate& authority) { return (X509_get_extension_flags(authority.get()) & EXFLAG_SS) != 0; }
 
 // Whether the list of its issuer is there and has not ended.
 TlsRefusal CheckHasList(const TrustBase& trust, const Certificate& certificate, bool serves_expired, absl::Time now) {
@@ -129,26 +134,12 @@ TlsRefusal CheckName(const PeerRules& rules, const Certificate& leaf, PeerName& 
   return {};
 }
 
-}  // namespace
-
-std::shared_ptr<const TrustBase> BuildTrust(std::vector<Certificate> authorities, bool has_lists,
-                                            std::vector<RevocationList> lists) {
-  auto trust = std::make_shared<TrustBase>();
-  trust->store.reset(X509_STORE_new());
-  MUSTER_CHECK(trust->store != nullptr, "memory for a certificate store");
-  for (const Certificate& authority : authorities) X509_STORE_add_cert(trust->store.get(), authority.get());
-  ERR_clear_error();
-  trust->authorities = std::move(authorities);
-  trust->has_lists = has_lists;
-  trust->lists = std::move(lists);
-  return trust;
-}
-
-TlsRefusal CheckChain(const TrustBase& trust, PeerSide peer_is, const Certificate& leaf,
-                      const std::vector<Certificate>& others, absl::Time now, std::vector<Certificate>* chain) {
+// `chain` is only touched on success.
+TlsRefusal CheckChainIn(X509_STORE& store, PeerSide peer_is, const Certificate& leaf,
+                        const std::vector<Certificate>& others, absl::Time now, std::vector<Certificate>* chain) {
   const X509StoreCtxPtr context(X509_STORE_CTX_new());
   const X509BorrowPtr untrusted = StackOf(others);
-  if (context == nullptr || X509_STORE_CTX_init(context.get(), trust.store.get(), leaf.get(), untrusted.get()) != 1) {
+  if (context == nullptr || X509_STORE_CTX_init(context.get(), &store, leaf.get(), untrusted.get()) != 1) {
     return {TlsFault::kBadChain, "OpenSSL can't verify the certificate (out of memory)"};
   }
   X509_STORE_CTX_set_default(context.get(), peer_is == PeerSide::kClient ? "ssl_client" : "ssl_server");
@@ -168,6 +159,38 @@ TlsRefusal CheckChain(const TrustBase& trust, PeerSide peer_is, const Certificat
     for (int i = 0; i < sk_X509_num(verified); ++i) chain->push_back(Share(sk_X509_value(verified, i)));
   }
   return {};
+}
+
+}  // namespace
+
+std::shared_ptr<const TrustBase> BuildTrust(std::vector<Certificate> authorities, bool has_lists,
+                                            std::vector<RevocationList> lists) {
+  auto trust = std::make_shared<TrustBase>();
+  trust->has_lists = has_lists;
+  trust->lists = std::move(lists);
+  trust->store.reset(X509_STORE_new());
+  X509StorePtr good(X509_STORE_new());
+  MUSTER_CHECK(trust->store != nullptr && good != nullptr, "memory for a certificate store");
+  bool are_all_good = true;
+  for (const Certificate& authority : authorities) {
+    X509_STORE_add_cert(trust->store.get(), authority.get());
+    const bool is_good = IsRoot(authority) || CheckStillGood(*trust, {authority}).ok();
+    if (is_good) X509_STORE_add_cert(good.get(), authority.get());
+    are_all_good = are_all_good && is_good;
+  }
+  ERR_clear_error();
+  if (!are_all_good) trust->good_store = std::move(good);
+  trust->authorities = std::move(authorities);
+  return trust;
+}
+
+TlsRefusal CheckChain(const TrustBase& trust, PeerSide peer_is, const Certificate& leaf,
+                      const std::vector<Certificate>& others, absl::Time now, std::vector<Certificate>* chain) {
+  const std::vector<Certificate> candidates = GoodOnesFirst(trust, others);
+  if (trust.good_store != nullptr && CheckChainIn(*trust.good_store, peer_is, leaf, candidates, now, chain).ok()) {
+    return {};
+  }
+  return CheckChainIn(*trust.store, peer_is, leaf, candidates, now, chain);
 }
 
 TlsRefusal CheckStillGood(const TrustBase& trust, const std::vector<Certificate>& certificates) {

@@ -20,8 +20,9 @@ namespace muster {
 // Whom we trust. Not changed once it is built; a reload builds another one.
 struct TrustBase {
   std::vector<Certificate> authorities;
-  X509StorePtr store;      // of them
-  bool has_lists = false;  // crl_path is set
+  X509StorePtr store;       // of them
+  X509StorePtr good_store;  // without the intermediates among them that are on a list; null: there are none
+  bool has_lists = false;   // crl_path is set
   std::vector<RevocationList> lists;
 };
 
@@ -50,7 +51,7 @@ struct CheckedPeer {
 CheckedPeer CheckPeer(const TrustBase& trust, const PeerRules& rules, const Certificate& leaf,
                       const std::vector<Certificate>& others, absl::Time now);
 
-// Chain, dates, usage and strength only.
+// Chain, dates, usage and strength only. Of several chains one without revoked intermediates is preferred.
 TlsRefusal CheckChain(const TrustBase& trust, PeerSide peer_is, const Certificate& leaf,
                       const std::vector<Certificate>& others, absl::Time now, std::vector<Certificate>* chain);
 

@@ -160,9 +160,10 @@ absl::StatusOr<std::vector<RevocationList>> ParseRevocationLists(const std::stri
     }
     RevocationList list(std::move(crl));
     if (!list.FindSigner(authorities)) {
-      return absl::InvalidArgumentError(absl::StrCat("the list of ", list.Issuer(),
-                                                     " is not signed by any authority of ca_cert_path; add that ",
-                                                     "authority's certificate there, also when it is one in between"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the list of ", list.Issuer(), " is not signed by any authority of ca_cert_path; add that ",
+                       "authority's certificate there (one in between, too), or, if it is trusted ",
+                       "no more, take its list out of crl_path"));
     }
     if (list.ThisUpdate() > now + kClockSkew) {
       return absl::InvalidArgumentError(absl::StrCat("the list of ", list.Issuer(), " begins only at ",

@@ -33,7 +33,11 @@ absl::StatusOr<std::vector<RevocationList>> ListsOf(const json& packed, const st
                                                     absl::Time now) {
   if (!IsTrue(packed, "has_lists")) return std::vector<RevocationList>();
   const std::string path = TextOf(packed, "lists_path");
-  if (path.empty()) return ParseRevocationLists(TextOf(packed, "lists"), authorities, now);
+  if (path.empty()) {
+    const std::string text = TextOf(packed, "lists");
+    // None: then nobody is let in who would need one.
+    return text.empty() ? std::vector<RevocationList>() : ParseRevocationLists(text, authorities, now);
+  }
   const absl::StatusOr<TlsFile> file = ReadTlsFile(path, FileSecrecy::kPublic);
   if (!file.ok()) return file.status();
   return ParseRevocationLists(file->bytes, authorities, now);

@@ -78,6 +78,21 @@ std::string TlsState::AuthoritiesPem() const {
   return pem;
 }
 
+PeerRules RulesOf(const TlsStore& store, const TlsState& state, PeerSide peer_is) {
+  PeerRules rules;
+  rules.peer_is = peer_is;
+  rules.needs_name = store.settings().needs_name();
+  if (state.own_name.has_value()) rules.trust_domain = state.own_name->trust_domain;
+  rules.serves_expired_lists = store.settings().crl_expired == "serve";
+  return rules;
+}
+
+absl::Time TlsState::OwnEnd() const {
+  absl::Time end = identity->leaf().NotAfter();
+  for (const Certificate& certificate : own_chain) end = std::min(end, certificate.NotAfter());
+  return end;
+}
+
 absl::StatusOr<std::unique_ptr<TlsStore>> TlsStore::Open(Options options, const Clock& clock, CountedLog& counted) {
   absl::StatusOr<TlsConfig> config = ReadTlsConfig(options.settings.config);
   if (!config.ok()) return config.status();
@@ -129,7 +144,7 @@ absl::Status TlsStore::LoadAll() {
   IsDue(identity_, {CertPath(), KeyPath()}, true);
   absl::StatusOr<KeyMaterial> identity = LoadIdentity(identity_.digest);
   if (!identity.ok()) return identity.status();
-  if (absl::Status status = CheckOwn(*identity, *state.trust, state.own_name); !status.ok()) return status;
+  if (absl::Status status = CheckOwn(*identity, state); !status.ok()) return status;
   state.identity = std::make_shared<const KeyMaterial>(*std::move(identity));
   WarnOfMissingLists(*state.trust);
   Publish(std::move(state));
@@ -144,16 +159,16 @@ absl::StatusOr<KeyMaterial> TlsStore::LoadIdentity(std::string& digest) {
   }
   const bool allows = options_.settings.allow_readable_keys;
   const auto secrecy = allows ? FileSecrecy::kPrivateReadable : FileSecrecy::kPrivate;
-  absl::StatusOr<TlsFile> chain = files_.Read(CertPath(), KeyPath().empty() ? secrecy : FileSecrecy::kPublic);
+  absl::StatusOr<TlsFile> chain = identity_.files.Read(CertPath(), KeyPath().empty() ? secrecy : FileSecrecy::kPublic);
   if (!chain.ok()) return Prefixed(absl::StrCat(CertField(), ": "), chain.status());
   const absl::StatusOr<Secret> password =
       ReadPassword(options_.password, allows,
-                   [this](const std::string& path, FileSecrecy wanted) { return files_.Read(path, wanted); });
+                   [this](const std::string& path, FileSecrecy wanted) { return identity_.files.Read(path, wanted); });
   if (!password.ok()) return password.status();
   const std::string where = absl::StrCat(CertField(), " ", CertPath(), ": ");
   absl::StatusOr<KeyMaterial> material = absl::InternalError("");
   if (!KeyPath().empty()) {
-    absl::StatusOr<TlsFile> key = files_.Read(KeyPath(), secrecy);
+    absl::StatusOr<TlsFile> key = identity_.files.Read(KeyPath(), secrecy);
     if (!key.ok()) return Prefixed(absl::StrCat(CertField(), "'s key: "), key.status());
     digest = DigestOf(absl::StrCat(DigestOf(chain->bytes), DigestOf(key->bytes)));
     material = ParsePem(chain->bytes, key->bytes, *password);
@@ -175,7 +190,7 @@ absl::StatusOr<KeyMaterial> TlsStore::LoadIdentity(std::string& digest) {
 }
 
 absl::StatusOr<std::vector<Certificate>> TlsStore::LoadAuthorities(std::string& digest) {
-  const absl::StatusOr<TlsFile> file = files_.Read(config_.ca_cert_path, FileSecrecy::kPublic);
+  const absl::StatusOr<TlsFile> file = authorities_.files.Read(config_.ca_cert_path, FileSecrecy::kPublic);
   if (!file.ok()) return Prefixed("ca_cert_path: ", file.status());
   digest = DigestOf(file->bytes);
   absl::StatusOr<std::vector<Certificate>> authorities = ParseCertificates(file->bytes);
@@ -187,7 +202,7 @@ absl::StatusOr<std::vector<Certificate>> TlsStore::LoadAuthorities(std::string& 
 absl::StatusOr<std::vector<RevocationList>> TlsStore::LoadLists(const std::vector<Certificate>& authorities,
                                                                 std::string& digest) {
   if (config_.crl_path.empty()) return std::vector<RevocationList>();
-  const absl::StatusOr<TlsFile> file = files_.Read(config_.crl_path, FileSecrecy::kPublic);
+  const absl::StatusOr<TlsFile> file = lists_.files.Read(config_.crl_path, FileSecrecy::kPublic);
   if (!file.ok()) return Prefixed("crl_path: ", file.status());
   digest = DigestOf(file->bytes);
   absl::StatusOr<std::vector<RevocationList>> lists = ParseRevocationLists(file->bytes, authorities, Now());
@@ -196,15 +211,16 @@ absl::StatusOr<std::vector<RevocationList>> TlsStore::LoadLists(const std::vecto
 }
 
 // What the peers would refuse is refused here, where the user reads why.
-absl::Status TlsStore::CheckOwn(const KeyMaterial& identity, const TrustBase& trust, std::optional<PeerName>& name) {
+absl::Status TlsStore::CheckOwn(const KeyMaterial& identity, TlsState& state) {
   const PeerSide side = options_.role == TlsRole::kServer ? PeerSide::kServer : PeerSide::kClient;
   const std::vector<Certificate> others(identity.chain.begin() + 1, identity.chain.end());
   const std::string where = absl::StrCat(CertField(), " ", CertPath(), ": ");
-  TlsRefusal refusal = CheckChain(trust, side, identity.leaf(), others, Now(), nullptr);
-  if (refusal.ok()) refusal = CheckStillGood(trust, identity.chain);
+  state.own_chain.clear();
+  TlsRefusal refusal = CheckChain(*state.trust, side, identity.leaf(), others, Now(), &state.own_chain);
+  if (refusal.ok()) refusal = CheckStillGood(*state.trust, state.own_chain);
   PeerNameResult own = NameOf(identity.leaf());
-  name.reset();
-  if (own.refusal.ok()) name = own.name;
+  state.own_name.reset();
+  if (own.refusal.ok()) state.own_name = own.name;
   if (refusal.ok() && options_.settings.needs_name()) refusal = own.refusal;
   if (refusal.ok()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(where, refusal.text));
@@ -214,7 +230,7 @@ bool TlsStore::IsDue(Watched& watched, const std::vector<std::string>& paths, bo
   FileStamp all;
   for (const std::string& path : paths) {
     if (path.empty()) continue;
-    const FileStamp stamp = files_.Stamp(path);
+    const FileStamp stamp = watched.files.Stamp(path);
     all.device = all.device * 31 + stamp.device;
     all.inode = all.inode * 31 + stamp.inode;
     all.size = all.size * 31 + stamp.size;
@@ -261,6 +277,11 @@ bool TlsStore::PollTrust(bool is_forced) {
     }
   }
   std::vector<RevocationList> lists = old->trust->lists;
+  // Of an authority that is trusted no more they say nothing; kept, they would be handed over with no one to vouch for
+  // them.
+  lists.erase(std::remove_if(lists.begin(), lists.end(),
+                             [&](const RevocationList& list) { return !list.IsByOneOf(authorities); }),
+              lists.end());
   bool have_lists_changed = false;
   if (IsDue(lists_, {config_.crl_path}, is_forced || has_changed)) {
     std::string digest;
@@ -301,7 +322,7 @@ bool TlsStore::PollIdentity(bool is_forced, bool has_trust_changed) {
   absl::Status status = loaded.status();
   const bool is_new = loaded.ok() && digest != identity_.digest;
   if (is_new) {
-    status = CheckOwn(*loaded, *state.trust, state.own_name);
+    status = CheckOwn(*loaded, state);
     // The peers know us by that name, and what we may do follows from it.
     if (status.ok() && options_.settings.needs_name() && state.own_name != Current()->own_name) {
       status = absl::FailedPreconditionError(absl::StrCat(
@@ -313,8 +334,8 @@ bool TlsStore::PollIdentity(bool is_forced, bool has_trust_changed) {
   identity_.digest = digest;
   state.identity_generation += 1;
   state.identity = std::make_shared<const KeyMaterial>(*std::move(loaded));
-  Log(LogLevel::kInfo, absl::StrCat(CertField(), ": a new certificate is served, valid until ",
-                                    ShowTime(state.identity->leaf().NotAfter())));
+  Log(LogLevel::kInfo,
+      absl::StrCat(CertField(), ": a new certificate is served, valid until ", ShowTime(state.OwnEnd())));
   Publish(std::move(state));
   return true;
 }
@@ -338,14 +359,14 @@ void TlsStore::WarnOfAges() {
     it = now - it->second < kWarnAgain ? std::next(it) : warned_.erase(it);
   }
   const AgeRules rules{config_.warning_days, options_.settings.crl_expired == "serve"};
-  for (const AgeWarning& warning : AgeWarnings(state->identity->leaf(), *state->trust, rules, Now())) {
+  for (const AgeWarning& warning : AgeWarnings(state->own_chain, *state->trust, rules, Now())) {
     if (warned_.emplace(warning.about, now).second) Log(LogLevel::kWarning, warning.text);
   }
 }
 
 void TlsStore::Start(std::function<void()> on_change) {
   on_change_ = std::move(on_change);
-  files_.BeginPatience();
+  for (Watched* watched : {&identity_, &authorities_, &lists_}) watched->files.BeginPatience();
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -368,7 +389,7 @@ void TlsStore::Stop() {
     is_stopping_ = true;
     wake_.NotifyAll();
   }
-  files_.GiveUp();
+  for (Watched* watched : {&identity_, &authorities_, &lists_}) watched->files.GiveUp();
   if (thread_.joinable()) thread_.join();
 }
 

@@ -36,10 +36,13 @@ struct TlsState {
   uint64_t identity_generation = 0;  // rises with each change of the key or its certificate …
   uint64_t trust_generation = 0;     // … and of whom we trust
   std::shared_ptr<const KeyMaterial> identity;
-  std::optional<PeerName> own_name;  // none only with --tls_identity=ca-only
+  std::vector<Certificate> own_chain;  // of the identity as it was verified, up to the authority
+  std::optional<PeerName> own_name;    // none only with --tls_identity=ca-only
   std::shared_ptr<const TrustBase> trust;
 
   std::string AuthoritiesPem() const;
+  // When the first of the own chain ends: then no peer takes the certificate any more.
+  absl::Time OwnEnd() const;
 };
 
 class TlsStore {
@@ -78,8 +81,11 @@ class TlsStore {
   void Nudge();
 
  private:
-  // A file and what is known of it.
+  // A file and what is known of it. Each has a thread of its own to look at it: one that hangs holds up no other.
   struct Watched {
+    explicit Watched(FileCalls calls) : files(std::move(calls)) {}
+
+    PatientFiles files;
     FileStamp stamp;
     std::string digest;        // SHA-256 of the bytes that were taken last
     std::string problem;       // why they can't be taken; empty: nothing is wrong
@@ -91,14 +97,17 @@ class TlsStore {
         config_(std::move(config)),
         clock_(clock),
         counted_(counted),
-        files_(options_.files) {}
+        identity_(options_.files),
+        authorities_(options_.files),
+        lists_(options_.files) {}
 
   absl::Status LoadAll();
   absl::StatusOr<KeyMaterial> LoadIdentity(std::string& digest);
   absl::StatusOr<std::vector<Certificate>> LoadAuthorities(std::string& digest);
   absl::StatusOr<std::vector<RevocationList>> LoadLists(const std::vector<Certificate>& authorities,
                                                         std::string& digest);
-  absl::Status CheckOwn(const KeyMaterial& identity, const TrustBase& trust, std::optional<PeerName>& name);
+  // With `state.trust`; fills in the own chain and name.
+  absl::Status CheckOwn(const KeyMaterial& identity, TlsState& state);
   bool PollIdentity(bool is_forced, bool has_trust_changed);
   bool PollTrust(bool is_forced);
   bool IsDue(Watched& watched, const std::vector<std::string>& paths, bool is_forced);
@@ -120,7 +129,6 @@ class TlsStore {
   const Clock& clock_;
   CountedLog& counted_;
   std::string ciphers_;
-  PatientFiles files_;
 
   // Of the polling thread.
   bool has_more_to_tell_ = false;
@@ -135,5 +143,8 @@ class TlsStore {
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
+
+// How a peer is judged by whoever serves `state`.
+PeerRules RulesOf(const TlsStore& store, const TlsState& state, PeerSide peer_is);
 
 }  // namespace muster

@@ -4,7 +4,6 @@
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_certificate_verifier.h>
 #include <grpcpp/security/tls_credentials_options.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/secret_descriptor.h"
 
 namespace muster {
 namespace {
@@ -76,20 +76,14 @@ class Gate {
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-PeerRules RulesOf(const TlsStore& store, const TlsState& state, PeerSide peer_is) {
-  PeerRules rules;
-  rules.peer_is = peer_is;
-  rules.needs_name = store.settings().needs_name();
-  if (state.own_name.has_value()) rules.trust_domain = state.own_name->trust_domain;
-  rules.serves_expired_lists = store.settings().crl_expired == "serve";
-  return rules;
-}
-
 // A file in memory, without a name anywhere, that others of this process can open by a path. Its time of change is set
 // to a number of ours: gRPC compares it in seconds to tell whether it read two halves of different pairs.
-absl::StatusOr<int> MakeMemoryFile(const std::string& bytes, uint64_t generation) {
-  const int fd = memfd_create("muster-tls", MFD_CLOEXEC);
-  if (fd < 0) return absl::ResourceExhaustedError(absl::StrCat("memfd_create: ", std::strerror(errno)));
+absl::StatusOr<int> PutIntoMemoryFile(const std::string& bytes, uint64_t generation) {
+  const int fd = MakeMemoryFile("muster-tls");
+  if (fd < 0) {
+    return absl::ResourceExhaustedError(absl::StrCat("TLS can't be served: the kernel gives no file in memory (",
+                                                     "memfd_create: ", std::strerror(errno), ")"));
+  }
   size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t written = write(fd, bytes.data() + done, bytes.size() - done);
@@ -181,9 +175,7 @@ class ServerTls::Impl {
   TlsRefusal Judge(const PeerCertificates& peer) {
     const std::shared_ptr<const TlsState> state = store_.Current();
     std::vector<Certificate> others = peer.others;
-    for (const Certificate& known : intermediates_.All()) {
-      if (CheckStillGood(*state->trust, {known}).ok()) others.push_back(known);  // else a renewed one may do
-    }
+    for (Certificate& known : intermediates_.All()) others.push_back(std::move(known));
     CheckedPeer checked =
         CheckPeer(*state->trust, RulesOf(store_, *state, PeerSide::kClient), peer.leaf, others, store_.Now());
     if (checked.refusal.ok()) intermediates_.Learn(checked.chain);
@@ -191,7 +183,7 @@ class ServerTls::Impl {
   }
 
   static absl::Status Replace(int& fd, const std::string& bytes, uint64_t generation) {
-    absl::StatusOr<int> made = MakeMemoryFile(bytes, generation);
+    absl::StatusOr<int> made = PutIntoMemoryFile(bytes, generation);
     if (!made.ok()) return made.status();
     if (fd < 0) {
       fd = *made;

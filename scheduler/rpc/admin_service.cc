@@ -66,7 +66,7 @@ class AdminService : public v1::Admin::CallbackService {
 
  private:
   static void DescribeTls(const TlsState& state, v1::CountersReply& reply) {
-    reply.set_certificate_ends_unix_ms(absl::ToUnixMillis(state.identity->leaf().NotAfter()));
+    reply.set_certificate_ends_unix_ms(absl::ToUnixMillis(state.OwnEnd()));
     reply.set_certificate_fingerprint(state.identity->leaf().Fingerprint());
     for (const RevocationList& list : state.trust->lists) {
       if (list.NextUpdate() == absl::InfiniteFuture()) continue;

@@ -22,16 +22,14 @@ absl::Status CheckJob(const PeerFacts& peer, const std::string& job_id) {
                                                 Quoted(job_id), ": correct MS_JOB_ID, or use that job's certificate"));
 }
 
-// An authority in between may have been renewed with its key, and its former certificate revoked: who is below it hangs
-// on whichever is good. The first of `certificates` is the peer's own.
-bool HasGoodChain(const TrustBase& trust, const std::vector<Certificate>& certificates, absl::Time now) {
-  std::vector<Certificate> others;
-  for (size_t i = 1; i < certificates.size(); ++i) {
-    if (CheckStillGood(trust, {certificates[i]}).ok()) others.push_back(certificates[i]);
-  }
+// As a new handshake would be judged by chain and lists. An authority in between may have been renewed with its key,
+// and its former certificate revoked: who is below it hangs on whichever is good. The first of `certificates` is the
+// peer's own.
+TlsRefusal CheckAnew(const TrustBase& trust, const std::vector<Certificate>& certificates, absl::Time now) {
+  const std::vector<Certificate> others(certificates.begin() + 1, certificates.end());
   std::vector<Certificate> chain;
-  return CheckChain(trust, PeerSide::kClient, certificates.front(), others, now, &chain).ok() &&
-         CheckStillGood(trust, chain).ok();
+  TlsRefusal refusal = CheckChain(trust, PeerSide::kClient, certificates.front(), others, now, &chain);
+  return refusal.ok() ? CheckStillGood(trust, chain) : refusal;
 }
 
 }  // namespace
@@ -39,13 +37,11 @@ bool HasGoodChain(const TrustBase& trust, const std::vector<Certificate>& certif
 void TlsAuthorizer::AddIssuers(PeerFacts& peer) const {
   const std::shared_ptr<const TrustBase> trust = store_.Current()->trust;
   if (peer.knows_issuers || peer.certificates.empty() || !trust->has_lists) return;
-  std::vector<Certificate> candidates(peer.certificates.begin() + 1, peer.certificates.end());
+  std::vector<Certificate> candidates = trust->authorities;
   for (Certificate& known : intermediates_.All()) candidates.push_back(std::move(known));
-  candidates.insert(candidates.end(), trust->authorities.begin(), trust->authorities.end());
-  for (Certificate& issuer : IssuersOf(peer.certificates.front(), candidates)) {
-    peer.certificates.push_back(std::move(issuer));
-  }
-  peer.knows_issuers = true;
+  Issuers issuers = IssuersOf(peer.certificates.front(), candidates);
+  for (Certificate& issuer : issuers.found) peer.certificates.push_back(std::move(issuer));
+  peer.knows_issuers = issuers.are_all;
 }
 
 absl::Status TlsAuthorizer::CheckStillWelcome(const PeerFacts& given) const {
@@ -54,8 +50,13 @@ absl::Status TlsAuthorizer::CheckStillWelcome(const PeerFacts& given) const {
   PeerFacts peer = given;
   AddIssuers(peer);
   const std::shared_ptr<const TrustBase> trust = store_.Current()->trust;
-  const TlsRefusal refusal = CheckStillGood(*trust, peer.certificates);
-  if (!refusal.ok() && !HasGoodChain(*trust, peer.certificates, store_.Now())) return Deny(refusal.fault, refusal.text);
+  TlsRefusal refusal = CheckStillGood(*trust, peer.certificates);
+  const bool is_certain = refusal.ok() && (peer.knows_issuers || !trust->has_lists);
+  if (!is_certain) {
+    const TlsRefusal anew = CheckAnew(*trust, peer.certificates, store_.Now());
+    if (refusal.ok() || anew.ok()) refusal = anew;
+  }
+  if (!refusal.ok()) return Deny(refusal.fault, refusal.text);
   if (needs_name_ && !peer.name.has_value()) return Deny(TlsFault::kNameMissing, "the certificate has no name");
   return absl::OkStatus();
 }

@@ -173,6 +173,19 @@ def test_a_process_that_is_revoked_is_cut_off(secured, name, measured):
     end.program.expect_said("revoked")
 
 
+@pytest.mark.parametrize("name", ENDS)
+def test_under_ca_only_no_name_is_looked_at(secured, name):
+    """Also where the own certificate has one."""
+    secured.env["MS_TLS_IDENTITY"] = "ca-only"
+    end = secured.start(name, 2)
+    other = secured.authority.issue("spiffe://%s/muster/*/node/somebody" % pki.DOMAIN)
+
+    async def run():
+        await register(end, secured.context(secured.authority.issue(None)), "0")
+        await register(end, secured.context(other), "1")
+    asyncio.run(run())
+
+
 class HeldOpen:
     """A handshake of TLS 1.3 whose last byte is kept back: the certificate has been looked at, the connection waits."""
 

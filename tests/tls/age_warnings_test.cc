@@ -21,7 +21,7 @@ class AgeWarningsTest : public testing::Test {
                                       absl::Now());
     EXPECT_TRUE(lists.ok()) << lists.status();
     const auto trust = BuildTrust({authority_.certificate()}, true, *lists);
-    return AgeWarnings(own_, *trust, rules_, absl::Now() + later);
+    return AgeWarnings({own_, middle_}, *trust, rules_, absl::Now() + later);
   }
   std::string TextOf(const std::vector<AgeWarning>& warnings) {
     std::string text;
@@ -31,6 +31,7 @@ class AgeWarningsTest : public testing::Test {
 
   Authority authority_;
   CertificateSpec spec_ = testing_tls::SchedulerSpec();
+  Certificate middle_ = authority_.IssueAuthority("Middle").certificate();
   Certificate own_ = authority_.Issue(spec_).certificate;
   AgeRules rules_;
 };
@@ -65,6 +66,14 @@ TEST_F(AgeWarningsTest, ItsEndAndItsSuccessorAreOtherMatters) {
   EXPECT_NE(before[0].about, Of(-30 * kDay, 2 * kDay).at(0).about);
   rules_.serves_expired_lists = true;
   EXPECT_THAT(TextOf(Of(-30 * kDay, kDay, 2 * kDay)), HasSubstr("--crl_expired=serve"));
+}
+
+TEST_F(AgeWarningsTest, AnAuthorityInBetweenThatEndsBeforeTheCertificate) {
+  CertificateSpec spec = testing_tls::NodeSpec("in between");
+  spec.from = -300 * kDay;
+  spec.until = 10 * kDay;
+  middle_ = authority_.Issue(spec).certificate;
+  EXPECT_THAT(TextOf(Of(-kDay, 30 * kDay)), HasSubstr("CN=in between ends in 9 days"));
 }
 
 TEST_F(AgeWarningsTest, CertificatesForTheDaysThatAreSet) {

@@ -278,14 +278,66 @@ TEST_F(IdentityTest, AnOpenStreamBelowARevokedIntermediateIsCut) {
   loop_.Await<ReportReceived>();
 }
 
+// Certificates with an authority's name and key can be made up by anybody: its issuer's signature is all that they
+// lack.
+TEST_F(IdentityTest, MadeUpCertificatesDoNotHideARevokedIntermediate) {
+  testing_tls::Authority middle = authority_.IssueAuthority("Middle");
+  testing_tls::Authority stranger;  // of our root's name
+  const auto write_lists = [&](const std::vector<Certificate>& revoked) {
+    folder_.Write("crl.pem", authority_.RevocationList(revoked) + middle.RevocationList({}));
+  };
+  folder_.Write("ca.crt", authority_.pem() + middle.pem());
+  write_lists({});
+  Start();
+  Issued below = middle.Issue(testing_tls::NodeSpec("below"));
+  below.chain_pem = below.certificate.ToPem();
+  for (int i = 0; i < 20; ++i) below.chain_pem += stranger.Renew(middle, "Middle").ToPem();
+  const auto channel = Channel(below);
+  AgentStream cut(channel);
+  ASSERT_TRUE(cut.Write(Join("below")));
+  loop_.Await<JoinRequested>();
+  write_lists({middle.certificate()});
+  Reload();
+  EXPECT_THAT(cut.Read().refusal().text(), HasSubstr("CN=Middle (serial"));
+  EXPECT_EQ(cut.Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(GetPeers(channel, "default").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Count(TlsFault::kRevoked), 2u);
+}
+
+// Who holds its key can make good certificates in any number, and have them shown.
+TEST_F(IdentityTest, ManySiblingsDoNotHideARevokedIntermediate) {
+  testing_tls::Authority middle = authority_.IssueAuthority("Middle");
+  testing_tls::Authority low = middle.IssueAuthority("Low");
+  std::string siblings = low.pem();
+  for (int i = 0; i < 20; ++i) siblings += middle.Renew(low, "Low").ToPem();
+  const auto write_lists = [&](const std::vector<Certificate>& revoked) {
+    folder_.Write("crl.pem", authority_.RevocationList(revoked) + middle.RevocationList({}) + low.RevocationList({}));
+  };
+  folder_.Write("ca.crt", authority_.pem() + siblings + middle.pem());
+  write_lists({});
+  Start();
+  Issued below = low.Issue(testing_tls::NodeSpec("below"));
+  below.chain_pem = below.certificate.ToPem();
+  AgentStream cut(Channel(below));
+  ASSERT_TRUE(cut.Write(Join("below")));
+  loop_.Await<JoinRequested>();
+  write_lists({middle.certificate()});
+  Reload();
+  EXPECT_THAT(cut.Read().refusal().text(), HasSubstr("CN=Middle (serial"));
+}
+
 // Its former certificate is revoked as superseded, which is no word about the key: nodes show the new one.
-TEST_F(IdentityTest, WhoIsBelowARenewedIntermediateStays) {
+class RenewedIntermediateTest : public IdentityTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(RenewedIntermediateTest, WhoIsBelowItStays) {
   testing_tls::Authority middle = authority_.IssueAuthority("Middle");
   const Certificate renewed = authority_.Renew(middle, "Middle");
   const auto write_lists = [&](const std::vector<Certificate>& revoked) {
     folder_.Write("crl.pem", authority_.RevocationList(revoked) + middle.RevocationList({}));
   };
-  folder_.Write("ca.crt", authority_.pem() + renewed.ToPem());  // who has signed Middle's list
+  const std::string trusted = GetParam();
+  folder_.Write("ca.crt", authority_.pem() + (trusted == "both, the former first" ? middle.pem() : "") +
+                              renewed.ToPem() + (trusted == "both, the new one first" ? middle.pem() : ""));
   write_lists({});
   Start();
   const auto join = [&](const std::string& id, const Certificate& shown) {
@@ -309,6 +361,10 @@ TEST_F(IdentityTest, WhoIsBelowARenewedIntermediateStays) {
   loop_.Await<ReportReceived>(1);
   EXPECT_EQ(Count(TlsFault::kRevoked), 0u);
 }
+
+INSTANTIATE_TEST_SUITE_P(Trusted, RenewedIntermediateTest,
+                         testing::Values("the new one", "both, the former first", "both, the new one first"),
+                         [](const auto& info) { return std::string(1, static_cast<char>('A' + info.index)); });
 
 TEST_F(IdentityTest, StreamsThatDoNotJoinMakeRoomForOthers) {
   RpcServer::Options options;

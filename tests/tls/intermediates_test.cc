@@ -48,9 +48,23 @@ TEST(IssuersOf, GoesUpByNameAndSignature) {
                                                middle.certificate(),
                                                low.certificate(),
                                                leaf};
-  EXPECT_EQ(Fingerprints(IssuersOf(leaf, candidates)),
-            Fingerprints({low.certificate(), middle.certificate(), root.certificate()}));
-  EXPECT_TRUE(IssuersOf(root.certificate(), {middle.certificate()}).empty());
+  const Issuers issuers = IssuersOf(leaf, candidates);
+  EXPECT_EQ(Fingerprints(issuers.found), Fingerprints({low.certificate(), middle.certificate(), root.certificate()}));
+  EXPECT_TRUE(issuers.are_all);
+  EXPECT_TRUE(IssuersOf(root.certificate(), {middle.certificate()}).found.empty());
+}
+
+TEST(IssuersOf, SaysWhenThereAreMore) {
+  Authority root;
+  Authority middle = root.IssueAuthority("Middle");
+  const Certificate leaf = middle.Issue(NodeSpec("n1")).certificate;
+  std::vector<Certificate> candidates;
+  for (int i = 0; i < 16; ++i) candidates.push_back(root.Renew(middle, "Middle"));
+  EXPECT_TRUE(IssuersOf(leaf, candidates).are_all);
+  candidates.push_back(middle.certificate());
+  const Issuers issuers = IssuersOf(leaf, candidates);
+  EXPECT_FALSE(issuers.are_all);
+  EXPECT_EQ(issuers.found.size(), 16u);
 }
 
 }  // namespace

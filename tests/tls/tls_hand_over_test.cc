@@ -66,6 +66,22 @@ TEST_F(TlsHandOver, NeedsNoFiles) {
   EXPECT_TRUE(CheckPeer(*handed->state.trust, rules, good.certificate, {}, absl::Now()).refusal.ok());
 }
 
+// Its list stays in the file for a while, which is refused then; the one of the other authority stays in force.
+TEST_F(TlsHandOver, AnAuthorityThatIsTrustedNoMore) {
+  testing_tls::Authority next("Next CA");
+  const Issued bad = next.Issue(testing_tls::SchedulerSpec());
+  folder_.Write("ca.crt", authority_.pem() + next.pem());
+  folder_.Write("crl.pem", authority_.RevocationList({}) + next.RevocationList({bad.certificate}));
+  folder_.Write("client.pem", next.Issue(NodeSpec("n1")).all_pem());
+  Open();
+  folder_.Write("ca.crt", next.pem());
+  ASSERT_TRUE(store_->Poll());
+  EXPECT_EQ(store_->Current()->trust->lists.size(), 1u);
+  const absl::StatusOr<HandedOverTls> handed = UnpackTls(Pack(), absl::Now());
+  ASSERT_TRUE(handed.ok()) << handed.status();
+  EXPECT_EQ(CheckStillGood(*handed->state.trust, {bad.certificate}).fault, TlsFault::kRevoked);
+}
+
 TEST_F(TlsHandOver, CarriesTheCertificateThatWasAskedFor) {
   Open();
   const std::shared_ptr<const TlsState> before = store_->Current();

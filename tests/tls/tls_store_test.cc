@@ -337,15 +337,17 @@ class Disk {
  public:
   FileCalls calls() const {
     FileCalls calls;
-    calls.stamp = [state = state_](const std::string& path) { return state->Await(), StampOf(path); };
+    calls.stamp = [state = state_](const std::string& path) { return state->Await(path), StampOf(path); };
     calls.read = [state = state_](const std::string& path, FileSecrecy secrecy) {
-      return state->Await(), ReadTlsFile(path, secrecy);
+      return state->Await(path), ReadTlsFile(path, secrecy);
     };
     return calls;
   }
-  void SetHanging(bool is_hanging) {
+  // Where the file's name ends so.
+  void SetHanging(bool is_hanging, const std::string& ending = "") {
     MutexLock lock(state_->mutex);
     state_->is_hanging = is_hanging;
+    state_->ending = ending;
     state_->changed.NotifyAll();
   }
 
@@ -354,9 +356,10 @@ class Disk {
     Mutex mutex;
     CondVar changed;
     bool is_hanging ABSL_GUARDED_BY(mutex) = false;
-    void Await() {
+    std::string ending ABSL_GUARDED_BY(mutex);
+    void Await(const std::string& path) {
       MutexLock lock(mutex);
-      while (is_hanging) changed.Wait(mutex);
+      while (is_hanging && path.ends_with(ending)) changed.Wait(mutex);
     }
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();
@@ -409,6 +412,20 @@ TEST_F(HangingFilesTest, AreTakenOverWhenTheyAnswerAgain) {
   disk_.SetHanging(false);
   for (int i = 0; i < 2000 && told == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
   EXPECT_EQ(Serving(), renewed.certificate.Fingerprint());
+  store_->Stop();
+}
+
+TEST_F(HangingFilesTest, HoldUpNoOthers) {
+  ASSERT_TRUE(Open().ok());
+  const Issued bad = authority_.Issue(NodeSpec("bad"));
+  std::atomic<int> told = 0;
+  store_->Start([&] { ++told; });
+  disk_.SetHanging(true, "server.pem");
+  AwaitAlarm();
+  folder_.Write("crl.pem", authority_.RevocationList({bad.certificate}));
+  for (int i = 0; i < 2000 && told == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_FALSE(CheckStillGood(*store_->Current()->trust, {bad.certificate}).ok());
+  EXPECT_EQ(Alarms(), 1u) << "the certificate's file alone";
   store_->Stop();
 }
 

@@ -1,19 +1,16 @@
 #include "worker_agent/ring/ring_tls.h"
 
 #include <openssl/err.h>
-#include <openssl/pem.h>
 
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/tls/openssl_error.h"
-#include "common/tls/peer_check.h"
+#include "common/tls/openssl_handshake.h"
 
 namespace muster::ring {
 namespace {
-
-constexpr int kMaxChain = 8;
 
 // The peer's words for "not with this certificate of yours".
 constexpr int kCertificateAlerts[] = {SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,      SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED,
@@ -21,17 +18,6 @@ constexpr int kCertificateAlerts[] = {SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,      SS
                                       SSL_R_SSLV3_ALERT_NO_CERTIFICATE,       SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE,
                                       SSL_R_TLSV1_ALERT_UNKNOWN_CA,           SSL_R_TLSV1_ALERT_ACCESS_DENIED,
                                       SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED};
-
-bool UseIdentity(SSL_CTX* context, const KeyMaterial& identity) {
-  const BioPtr bio = MemoryBio(identity.key_pem.text());
-  const EvpKeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, RefusePassphrase, nullptr));
-  bool is_used = key != nullptr && SSL_CTX_use_certificate(context, identity.leaf().get()) == 1 &&
-                 SSL_CTX_use_PrivateKey(context, key.get()) == 1;
-  for (size_t i = 1; i < identity.chain.size(); ++i) {
-    is_used = is_used && SSL_CTX_add1_chain_cert(context, identity.chain[i].get()) == 1;
-  }
-  return is_used;
-}
 
 // As people compare them; the whole of it is in `ms-ctl certs list` and the peer list.
 std::string Short(const std::string& fingerprint) { return absl::StrCat(fingerprint.substr(0, 16), "…"); }
@@ -64,39 +50,24 @@ absl::StatusOr<std::unique_ptr<RingTls>> RingTls::Create(std::shared_ptr<const T
 }
 
 int RingTls::Verify(X509_STORE_CTX* store_context, void* self) {
-  auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store_context, SSL_get_ex_data_X509_STORE_CTX_idx()));
-  Pin& pin = *static_cast<Pin*>(SSL_get_app_data(ssl));
-  if (static_cast<const RingTls*>(self)->Check(store_context, pin)) {
-    X509_STORE_CTX_set_error(store_context, X509_V_OK);
-    return 1;
-  }
-  X509_STORE_CTX_set_error(store_context, X509_V_ERR_CERT_REJECTED);
-  return 0;
+  Pin& pin = *static_cast<Pin*>(SSL_get_app_data(ConnectionOf(store_context)));
+  return Verdict(store_context, static_cast<const RingTls*>(self)->Check(PeerOf(store_context), pin));
 }
 
-bool RingTls::Check(X509_STORE_CTX* store_context, Pin& pin) const {
-  const auto share = [](X509* x509) {
-    X509_up_ref(x509);
-    return Certificate(X509Ptr(x509));
-  };
-  X509* raw = X509_STORE_CTX_get0_cert(store_context);
-  if (raw == nullptr) return false;
-  const Certificate leaf = share(raw);
-  const std::string shown = leaf.Fingerprint();
+bool RingTls::Check(const PeerCertificates& peer, Pin& pin) const {
+  if (!peer.leaf) return false;
+  const std::string shown = peer.leaf.Fingerprint();
   if (shown != pin.expected) {
     pin.refused = FaultKind::kWrongCertificate;
     pin.detail = absl::StrCat("it shows ", Short(shown), ", listed is ", Short(pin.expected),
                               ": if it was renewed since the round began, start its agent again, so that the next "
                               "peer list has the new one; else it is somebody else (",
-                              leaf.Subject(), ")");
+                              peer.leaf.Subject(), ")");
     return false;
   }
-  std::vector<Certificate> others;
-  STACK_OF(X509)* sent = X509_STORE_CTX_get0_untrusted(store_context);
-  for (int i = 0; i < sk_X509_num(sent) && i < kMaxChain; ++i) others.push_back(share(sk_X509_value(sent, i)));
   // What is listed is what its agent shows the scheduler, a client's certificate.
   std::vector<Certificate> chain;
-  TlsRefusal refusal = CheckChain(*state_->trust, PeerSide::kClient, leaf, others, now_, &chain);
+  TlsRefusal refusal = CheckChain(*state_->trust, PeerSide::kClient, peer.leaf, peer.others, now_, &chain);
   if (refusal.ok()) refusal = CheckStillGood(*state_->trust, chain);
   ERR_clear_error();
   if (refusal.ok()) return true;

@@ -41,7 +41,7 @@ class RingTls {
   RingTls(SslContextPtr context, std::shared_ptr<const TlsState> state, absl::Time now)
       : context_(std::move(context)), state_(std::move(state)), now_(now) {}
   static int Verify(X509_STORE_CTX* store_context, void* self);
-  bool Check(X509_STORE_CTX* store_context, Pin& pin) const;
+  bool Check(const PeerCertificates& peer, Pin& pin) const;
   SslPtr Make(int fd, Pin& pin) const;
 
   const SslContextPtr context_;

@@ -286,8 +286,10 @@ void AgentLoop::Do(const SetFarewell& effect) {
   store_.SetChannel(session_.channel());
   if (options_.on_welcome) options_.on_welcome(effect.farewell.node_id());
   FarewellCommand command;
+  // Never in plain text where the agent speaks TLS, also when what it speaks it with can't be handed over.
+  const Security& security = options_.session.security;
   command.argv = FarewellArguments(options_.program, options_.session.host, options_.session.port,
-                                   options_.session.security.requires_tls, effect.farewell);
+                                   security.requires_tls || security.tls != nullptr, effect.farewell);
   if (options_.hand_over) command.hand_over = options_.hand_over();
   keeper_->SetFarewell(command);
 }
