@@ -11,6 +11,7 @@ import time
 import pytest
 
 from muster import BIN, EXIT_REFUSED, SLOWNESS
+from resuming import EXIT_GAVE_UP
 from ring import Ring
 
 RUNS = 20 if os.environ.get("MUSTER_LONG") == "1" else 2
@@ -244,6 +245,31 @@ def test_a_bad_link_fails_the_job_and_is_its_cause(cluster, network):
     scheduler.expect_said(r"rank 1 on \S+ -> rank 2 on \S+ \(%s:410\d\d\): refused" % re.escape(machines[2].address))
     for agent in agents:
         assert re.search(r"rank 1 on \S+ -> rank 2 on .*refused", agent.our_lines()[-1]), agent.output()
+
+
+def test_a_bad_link_keeps_single_processes_from_training_too(cluster, network):
+    machines = network.star(2)
+    scheduler = cluster.start_scheduler("--worker_num", 2, "--max_restarts", 2, host=machines[0].address,
+                                        netns=machines[0].name)
+    machines[1].run(IPTABLES, "-w", "-A", "INPUT", "-p", "tcp", "--dport", "41000:41010", "-j", "REJECT")
+    agents = [cluster.start_agent("agent%d" % rank, ["--worker_num", 2, "--node_id", rank, "--preflight", "ring",
+                                                     "--port_range", "41000-41010", "--enable_recovery", 1,
+                                                     "--restart_scope", "worker", "--max_restarts", 2],
+                                  ["sh", "-c", "echo trains"], netns=machine.name,
+                                  env={"MS_RING_CONNECT_TIMEOUT": 3})
+              for rank, machine in enumerate(machines)]
+    for agent in agents:
+        agent.expect(EXIT_GAVE_UP, 90)
+        assert "trains" not in agent.output().replace("sh -c echo trains", ""), agent.output()
+    scheduler.expect_said(r"rank 0 on \S+ -> rank 1 on \S+ \(%s:410\d\d\): refused" % re.escape(machines[1].address))
+
+
+def test_tls_that_is_required_with_other_machines_only(cluster):
+    """As the agent itself: what stays on this machine may be plain."""
+    agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", 2, "--preflight", "ring", "--",
+                                    "sh", "-c", "echo rank $RANK trains"], env={"MS_REQUIRE_TLS": 1})
+    agent.expect(0, 60)
+    assert agent.output().count("trains") >= 2, agent.output()
 
 
 def test_over_tls_the_agents_announce_and_the_ring_pins(cluster):

@@ -19,6 +19,10 @@ std::string StacksFile(const std::string& work_folder, uint32_t slot) {
   return absl::StrCat(work_folder, "/stacks-", slot);
 }
 
+std::string PassedFile(const std::string& work_folder, uint32_t slot) {
+  return absl::StrCat(work_folder, "/passed-", slot);
+}
+
 void RemoveProgressAndStacks(const std::string& work_folder, uint32_t slot) {
   std::error_code ignored;
   std::filesystem::remove_all(ProgressFile(work_folder, slot), ignored);

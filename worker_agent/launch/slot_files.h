@@ -11,6 +11,7 @@ namespace muster::agent {
 std::string ErrorFile(const std::string& work_folder, uint32_t slot);     // TORCHELASTIC_ERROR_FILE
 std::string ProgressFile(const std::string& work_folder, uint32_t slot);  // MS_PROGRESS_FILE
 std::string StacksFile(const std::string& work_folder, uint32_t slot);    // MS_STACKS_FILE
+std::string PassedFile(const std::string& work_folder, uint32_t slot);    // MUSTER_RING_PASSED, ms-ring's
 
 // Before a start: what a former process of the slot wrote must not count for the next one. Whatever stands there goes,
 // a folder too; a symbolic link is removed, not followed. (The keeper removes the error file.)

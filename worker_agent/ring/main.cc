@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -32,6 +33,7 @@
 namespace muster::ring {
 namespace {
 
+constexpr char kPassedVariable[] = "MUSTER_RING_PASSED";
 constexpr int kExitNotFound = 127;  // as a shell's
 constexpr int kExitNotStarted = 126;
 constexpr absl::Duration kAfterYou = absl::Milliseconds(300);
@@ -51,6 +53,15 @@ void WriteErrorFile(const std::map<std::string, std::string>& environment, const
   const absl::Status written =
       ReplaceFile(path->second, file.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), 0600);
   if (!written.ok()) Fail(written, 0);
+}
+
+// For the agent: a process that starts again after this is not checked once more.
+void SayPassed(const std::map<std::string, std::string>& environment) {
+  const auto path = environment.find(kPassedVariable);
+  if (path == environment.end()) return;
+  const absl::Status written = ReplaceFile(path->second, "", 0600);
+  if (!written.ok()) Fail(written, 0);
+  unsetenv(kPassedVariable);
 }
 
 int Become(const std::vector<std::string>& command) {
@@ -77,7 +88,8 @@ absl::StatusOr<std::unique_ptr<RingTls>> OpenTls(const RingSettings& settings, c
     return RingTls::Create(std::make_shared<const TlsState>(std::move((*handed)->state)), plan, now);
   }
   if (!plan.is_secure) {
-    if (!settings.tls.is_on() && !settings.tls.require_tls) return nullptr;
+    const bool leaves_machine = !plan.IsInsideMachine(plan.rank) || !plan.IsInsideMachine(plan.previous_rank());
+    if (!settings.tls.is_on() && !(settings.tls.require_tls && leaves_machine)) return nullptr;
     return absl::FailedPreconditionError(
         "TLS is wanted, but the peer list has no certificates: start the agents with --tls_config");
   }
@@ -140,7 +152,9 @@ int Check(const RingSettings& settings, const std::vector<std::string>& command,
     if (!command.empty() && !IsReporter(*plan, checked.result.faults)) absl::SleepFor(kAfterYou);
     return kExitJobFailed;
   }
-  return command.empty() ? kExitSuccess : Become(command);
+  if (command.empty()) return kExitSuccess;
+  SayPassed(environment);
+  return Become(command);
 }
 
 int Main(const std::vector<std::string>& args) {

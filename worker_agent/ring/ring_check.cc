@@ -325,7 +325,8 @@ void RingCheck::OnRecord(const std::string& payload) {
     early_records_.push_back(*record);
     return;
   }
-  if (record->stage != stage_ || records_[record->rank]) return BadFrame("a record that was not to come now");
+  if (stage_ == 0 || record->stage != stage_ || records_[record->rank])
+    return BadFrame("a record that was not to come now");
   records_[record->rank] = *record;
   if (record->rank != plan_.next_rank()) SendNext(FrameType::kRecord, payload);
 }

@@ -25,8 +25,10 @@ SettingsTable RingSettingsTable(RingSettings& s) {
       .AddUint("slow_factor", &s.slow_factor, 0, 1'000'000,
                "A link that is this many times slower than the median of its kind is wrong; 0: none is.")
       .Env({"MS_RING_SLOW_FACTOR"});
-  table.AddSeconds("connect_timeout", &s.connect_timeout, absl::Milliseconds(300), absl::Hours(1),
-                   "How long the neighbours may take to come.");
+  table
+      .AddSeconds("connect_timeout", &s.connect_timeout, absl::Milliseconds(300), absl::Hours(1),
+                  "How long the neighbours may take to come.")
+      .Env({"MS_RING_CONNECT_TIMEOUT"});
   table.AddSeconds("step_timeout", &s.step_timeout, absl::Milliseconds(100), absl::Hours(1),
                    "How long a neighbour may be silent where it has to say something.");
   table.AddSeconds("timeout", &s.timeout, absl::Milliseconds(100), absl::Hours(1),

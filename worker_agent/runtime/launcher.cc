@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -167,8 +169,14 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
 }
 
 void Launcher::AddPreflight(const Round& round, ProcessSpec& spec) const {
-  // A process that is started again by itself finds no neighbours that check anything: they are training.
-  if (options_.settings.preflight != "ring" || spec.key.attempt > 0) return;
+  if (options_.settings.preflight != "ring") return;
+  const std::string passed = PassedFile(options_.work_folder, spec.key.slot);
+  std::error_code ignored;
+  // A process that is started again by itself finds no neighbours that check anything: they are training. But where the
+  // check itself failed, all start again.
+  if (spec.key.attempt > 0 && std::filesystem::exists(passed, ignored)) return;
+  std::filesystem::remove_all(passed, ignored);
+  spec.env.push_back(absl::StrCat("MUSTER_RING_PASSED=", passed));
   spec.argv.insert(spec.argv.begin(), {options_.ring_program, "--"});
   if (options_.hand_over) spec.hand_over = options_.hand_over(round.own_fingerprint);
 }

@@ -188,11 +188,13 @@ void BadNeighbour(const Plan& plan, uint64_t sum_bytes, const std::string& bytes
 TEST_F(RingTest, WhatABadNeighbourSendsEndsTheCheckInWords) {
   const std::string endless = EncodeHeader(FrameType::kChunk, kMaxChunkBytes) + std::string(100'000, 'x');
   const std::string records(60, '\xff');
+  const std::string early = Encode(Record{0, 1});  // of a stage before the first
   const std::vector<std::string> sent = {
       std::string(1000, '\0'),
       "GET / HTTP/1.1\r\n\r\n",
       endless,
       EncodeHeader(FrameType::kToken, 0) + EncodeHeader(FrameType::kRecord, records.size()) + records,
+      EncodeHeader(FrameType::kRecord, early.size()) + early,
       EncodeHeader(FrameType::kFault, 5) + "abcde",
       EncodeHeader(FrameType::kPong, 8) + "12345678",
       EncodeHeader(FrameType::kHello, 1024) + std::string(1024, 'h'),

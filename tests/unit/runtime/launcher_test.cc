@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "worker_agent/launch/sha256.h"
+#include "worker_agent/launch/slot_files.h"
 
 namespace muster::agent {
 namespace {
@@ -87,8 +88,16 @@ TEST_F(LauncherTest, ThePreflightStandsInFrontOfTheCommandOnceARound) {
   EXPECT_THAT(Prepare().specs[0].argv, ElementsAre("/opt/bin/ms-ring", "--", "train", "--rank=3"));
   EXPECT_EQ(Prepare().specs[0].hand_over.bytes, "secret of cd") << "the peers expect that certificate in this round";
   launch_.desired.mutable_assignment()->mutable_slots(0)->set_attempt(1);
+  EXPECT_THAT(Prepare().specs[0].argv, ElementsAre("/opt/bin/ms-ring", "--", "train", "--rank=3"))
+      << "the check itself had failed, here and at the others";
+  const std::string passed = PassedFile(folder_, 0);
+  EXPECT_THAT(Prepare().specs[0].env, Contains("MUSTER_RING_PASSED=" + passed));
+  std::ofstream(passed).flush();
   EXPECT_THAT(Prepare().specs[0].argv, ElementsAre("train", "--rank=3")) << "the others are training by now";
   EXPECT_EQ(Prepare().specs[0].hand_over.variable, "");
+  launch_.desired.mutable_assignment()->mutable_slots(0)->set_attempt(0);  // of the next round
+  EXPECT_THAT(Prepare().specs[0].argv, ElementsAre("/opt/bin/ms-ring", "--", "train", "--rank=3"));
+  EXPECT_FALSE(std::filesystem::exists(passed));
 }
 
 TEST_F(LauncherTest, SeveralSlotsCarryTheirRank) {
