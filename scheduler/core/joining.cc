@@ -89,6 +89,14 @@ void Core::Impl::On(const JoinRequested& event) {
                     "it was started again without its journal; start the nodes of the job again, and give "
                     "ms-scheduler a --journal_path so that it remembers"));
   }
+  if (!join.cluster_id().empty() && join.term() > state_.term) {
+    return Refuse(event.stream,
+                  MakeRefusal(v1::Refusal::STALE_TERM,
+                              absl::StrCat("this scheduler is in term ", state_.term,
+                                           ", and the agent has heard of term ", join.term(),
+                                           ": its journal is an old copy, or another scheduler of this "
+                                           "cluster came after it; start ms-scheduler with the newest journal")));
+  }
   if (join.run() == 0) return JoinCurrentRun(event);
   if (Run* run = state_.FindRun(join.job_id(), join.run())) return JoinKnownRun(event, *run);
   Refuse(event.stream, MakeRefusal(v1::Refusal::RUN_UNKNOWN, absl::StrCat("run ", join.run(), " of job ", join.job_id(),

@@ -308,10 +308,11 @@ def test_a_join_that_is_played_again_or_stale_is_refused_and_counted(secured, cl
         assert "stale" in refusal(incarnation=4712, run=1, connect_seq=9).text
         assert "over and forgotten" in refusal(run=7, connect_seq=9).text
         assert "does not know the cluster" in refusal(cluster_id="another", connect_seq=9).text
+        assert "is in term 1" in refusal(term=2, cluster_id=welcome.cluster_id, connect_seq=9).text
         assert "certificate's name" in refusal(node_id="b", connect_seq=9).text
         counted = secured.json("counters")["counters"]
         for name in ("refused STALE_CONNECT", "refused STALE_INCARNATION", "refused RUN_UNKNOWN",
-                     "refused CLUSTER_CHANGED", "identity: other node"):
+                     "refused CLUSTER_CHANGED", "refused STALE_TERM", "identity: other node"):
             assert counted.get(name) == 1, counted
         # The one that joined first is none the worse for it.
         report = pb.AgentMessage()

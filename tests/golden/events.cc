@@ -70,6 +70,7 @@ Event ParseJoin(Command& command) {
   join.set_incarnation(command.Number("inc", event.stream));
   join.set_connect_seq(command.Number("seq", 1));
   join.set_run(command.Number("run", 0));
+  join.set_term(command.Number("term", 0));
   join.set_cluster_id(command.Text("cluster", ""));
   ParseSettings(command, *join.mutable_settings());
   *join.mutable_node() = ParseNode(command, event.stream);

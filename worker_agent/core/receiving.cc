@@ -127,6 +127,9 @@ void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
     case v1::Refusal::STALE_CONNECT:
       Emit(HangUp{});
       return connector_.OnFailure("another connect of this agent came first", now_, effects_);
+    case v1::Refusal::STALE_TERM:  // the newest journal may still be found
+      Emit(HangUp{});
+      return connector_.OnFailure(refusal.text(), now_, effects_);
     case v1::Refusal::CLUSTER_CHANGED:
       return OnClusterChanged(refusal);
     case v1::Refusal::RUN_UNKNOWN:

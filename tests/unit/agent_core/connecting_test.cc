@@ -150,6 +150,15 @@ TEST(Connecting, PatienceCountsFromTheLastMomentConnected) {
   EXPECT_THAT(agent.Ended(0, 0, 15, true), AllOf(HasSubstr("out of reach for 1m"), HasSubstr("finish 14\n")));
 }
 
+TEST(Connecting, ASchedulerWithAnOldJournalEndsNoProcess) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Break("Socket closed");
+  agent.Pass(absl::Milliseconds(200));
+  EXPECT_EQ(agent.Refuse(v1::Refusal::STALE_TERM, "this scheduler is in term 3"), "hang up\n");
+  EXPECT_THAT(agent.Pass(absl::Milliseconds(400)), HasSubstr("dial 3\n"));
+}
+
 TEST(Connecting, TriesLaterWhenTold) {
   AgentHarness agent;
   agent.Begin();
