@@ -11,7 +11,7 @@ namespace muster {
 // /run/muster/scheduler-<port>.sock for root (a service has no XDG_RUNTIME_DIR, root's shell may have one: both must
 // find the same socket), else $XDG_RUNTIME_DIR/muster/…, else (also where that is too long for a socket's path)
 // /tmp/muster-<uid>/…. The folder is made by the scheduler, mode 0700; a folder that somebody else owns is refused
-// there.
+// there, and by ms-ctl (ctl/admin_socket.h).
 std::string DefaultAdminSocket(uint16_t port);
 
 // Where this user's programs keep what outlives them: $STATE_DIRECTORY (systemd's, for a service), else

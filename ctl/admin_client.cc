@@ -1,7 +1,6 @@
 #include "ctl/admin_client.h"
 
 #include <grpcpp/grpcpp.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <utility>
@@ -40,11 +39,6 @@ std::string TcpTarget(const IpAddress& address, uint16_t port) {
   return absl::StrCat(address.is_v6() ? "ipv6:" : "ipv4:", JoinHostPort(address.ToString(), port));
 }
 
-bool IsSocket(const std::string& path) {
-  struct stat info = {};
-  return stat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
-}
-
 }  // namespace
 
 class AdminClient::Impl {
@@ -73,7 +67,7 @@ class AdminClient::Impl {
       return status.ok() ? absl::StatusOr<Reply>(std::move(reply)) : Explain(status);
     }
     // The fallback gets its share of the time.
-    const absl::Duration patience = fallback_.path.empty() ? timeout_ : timeout_ / 2;
+    const absl::Duration patience = fallback_.socket.path.empty() ? timeout_ : timeout_ / 2;
     grpc::Status status;
     for (size_t tried = 0; tried < targets_.size(); ++tried) {
       if (stub_ == nullptr) stub_ = v1::Admin::NewStub(Dial(targets_[current_], credentials_));
@@ -85,9 +79,9 @@ class AdminClient::Impl {
       current_ = (current_ + 1) % targets_.size();
     }
     const bool is_about_trust = verdict_->was_asked();
-    if (!IsOutOfReach(status) || is_about_trust || fallback_.path.empty()) return Explain(status);
+    if (!IsOutOfReach(status) || is_about_trust || fallback_.socket.path.empty()) return Explain(status);
     std::unique_ptr<v1::Admin::Stub> stub =
-        v1::Admin::NewStub(Dial("unix:" + fallback_.path, grpc::InsecureChannelCredentials()));
+        v1::Admin::NewStub(Dial("unix:" + fallback_.socket.path, grpc::InsecureChannelCredentials()));
     const grpc::Status answer = CallOnce(*stub, method, request, timeout_ - patience, reply);
     if (IsOutOfReach(answer)) return Explain(status);
     fallback_stub_ = std::move(stub);
@@ -182,25 +176,28 @@ absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverTcp(const std::str
   auto verdict = std::make_shared<HandshakeVerdict>();
   std::shared_ptr<grpc::ChannelCredentials> credentials =
       is_plain ? grpc::InsecureChannelCredentials() : MakeClientCredentials(std::move(security.tls), host, "", verdict);
-  auto impl = std::make_unique<Impl>(
-      std::move(targets), JoinHostPort(host, port),
+  std::string check =
       "Check that ms-scheduler runs there and that --sched_host and --sched_port (MS_SCHED_HOST, MS_SCHED_PORT) name "
-      "it.",
-      timeout, std::move(credentials), std::move(verdict));
+      "it.";
+  const bool has_fallback = fallback.on_use && std::any_of(addresses->begin(), addresses->end(), IsLocalAddress);
+  const absl::Status way = has_fallback ? CheckSocket(fallback.socket) : absl::OkStatus();
+  if (absl::IsUnauthenticated(way)) absl::StrAppend(&check, " And ", way.message());
+  auto impl = std::make_unique<Impl>(std::move(targets), JoinHostPort(host, port), std::move(check), timeout,
+                                     std::move(credentials), std::move(verdict));
   if (is_plain) impl->SayThatItMayWantTls();
-  const bool is_here = std::any_of(addresses->begin(), addresses->end(), IsLocalAddress);
-  if (is_here && fallback.on_use && IsSocket(fallback.path)) impl->SetFallback(std::move(fallback));
+  if (has_fallback && way.ok()) impl->SetFallback(std::move(fallback));
   return std::unique_ptr<AdminClient>(new AdminClient(std::move(impl)));
 }
 
-absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverSocket(const std::string& path, absl::Duration timeout) {
+absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverSocket(const AdminSocket& socket,
+                                                                     absl::Duration timeout) {
   const std::string check =
       "Run this on the scheduler's machine, as the user who started it; --admin_socket names another socket.";
-  if (!IsSocket(path)) {
-    return absl::UnavailableError(absl::StrCat("there is no scheduler's socket at ", path, ". ", check));
+  if (const absl::Status way = CheckSocket(socket); !way.ok()) {
+    return absl::IsUnavailable(way) ? absl::UnavailableError(absl::StrCat(way.message(), ". ", check)) : way;
   }
-  return std::unique_ptr<AdminClient>(
-      new AdminClient(std::make_unique<Impl>(std::vector<std::string>{"unix:" + path}, path, check, timeout)));
+  return std::unique_ptr<AdminClient>(new AdminClient(
+      std::make_unique<Impl>(std::vector<std::string>{"unix:" + socket.path}, socket.path, check, timeout)));
 }
 
 absl::StatusOr<v1::StatusReply> AdminClient::GetStatus(const std::string& job_id, uint64_t run) {

@@ -11,13 +11,14 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/tls_grpc/security.h"
+#include "ctl/admin_socket.h"
 #include "muster/v1/admin.pb.h"
 
 namespace muster::ctl {
 
 // The way to a scheduler on this machine when its port is flooded or filtered.
 struct SocketFallback {
-  std::string path;                                    // its Unix socket; one that is not there is no way
+  AdminSocket socket;                                  // one that is not there, or not trusted, is no way
   std::function<void(const std::string& why)> on_use;  // told once, why the port would not do
 };
 
@@ -29,8 +30,8 @@ class AdminClient {
   static absl::StatusOr<std::unique_ptr<AdminClient>> OverTcp(const std::string& host, uint16_t port,
                                                               absl::Duration timeout, Security security = {},
                                                               SocketFallback fallback = {});
-  // The scheduler's Unix socket, which takes changing calls.
-  static absl::StatusOr<std::unique_ptr<AdminClient>> OverSocket(const std::string& path, absl::Duration timeout);
+  // The scheduler's Unix socket, which takes changing calls. Errors as those of CheckSocket.
+  static absl::StatusOr<std::unique_ptr<AdminClient>> OverSocket(const AdminSocket& socket, absl::Duration timeout);
 
   ~AdminClient();
   AdminClient(const AdminClient&) = delete;

@@ -49,8 +49,9 @@ int Print(const std::string& text) {
   return kExitJobFailed;
 }
 
-std::string AdminSocket(const CtlSettings& settings) {
-  return settings.admin_socket.empty() ? DefaultAdminSocket(settings.sched_port) : settings.admin_socket;
+AdminSocket SocketOf(const CtlSettings& settings) {
+  if (settings.admin_socket.empty()) return {DefaultAdminSocket(settings.sched_port), /*is_named=*/false};
+  return {settings.admin_socket, /*is_named=*/true};
 }
 
 // The status of the jobs that the user asked for; an unknown job is an error that names those there are.
@@ -155,7 +156,7 @@ absl::StatusOr<Steered> ChooseSteered(AdminClient& reader, const CtlSettings& se
     steered.client = *std::move(client);
     return steered;
   }
-  absl::StatusOr<std::unique_ptr<AdminClient>> client = AdminClient::OverSocket(AdminSocket(settings), timeout);
+  absl::StatusOr<std::unique_ptr<AdminClient>> client = AdminClient::OverSocket(SocketOf(settings), timeout);
   if (!client.ok()) return client.status();
   steered.client = *std::move(client);
   return steered;
@@ -332,10 +333,10 @@ int RunCommand(const std::vector<std::string>& words, const CtlSettings& setting
   }
   const std::shared_ptr<const TlsStore>& tls = *opened;
   if (words[0] == "completion") return Completion(words, settings, table, tls);
-  const SocketFallback fallback{AdminSocket(settings), [&settings](const std::string& why) {
+  const SocketFallback fallback{SocketOf(settings), [&settings](const std::string& why) {
                                   std::fprintf(stderr, "ms-ctl: %s: %s; asked over the socket %s instead\n",
                                                JoinHostPort(settings.sched_host, settings.sched_port).c_str(),
-                                               why.c_str(), AdminSocket(settings).c_str());
+                                               why.c_str(), SocketOf(settings).path.c_str());
                                 }};
   const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, settings.timeout,
                                            SecurityOf(settings, tls), fallback);

@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -132,7 +135,7 @@ TEST_F(AdminClientTest, TriesEachAddressOfAName) {
 }
 
 TEST_F(AdminClientTest, StopsOverTheUnixSocket) {
-  const auto client = AdminClient::OverSocket(socket_, kTimeout);
+  const auto client = AdminClient::OverSocket({socket_}, kTimeout);
   ASSERT_TRUE(client.ok()) << client.status().ToString();
   v1::StopRequest request;
   request.set_job_id("a");
@@ -167,7 +170,7 @@ TEST_F(AdminClientTest, FallsBackOnTheSocketOfASchedulerHere) {
   const SilentPort silent;
   std::vector<std::string> told;
   const auto tell = [&](const std::string& why) { told.push_back(why); };
-  const auto client = AdminClient::OverTcp("127.0.0.1", silent.port(), absl::Seconds(2), {}, {socket_, tell});
+  const auto client = AdminClient::OverTcp("127.0.0.1", silent.port(), absl::Seconds(2), {}, {{socket_}, tell});
   ASSERT_TRUE(client.ok()) << client.status().ToString();
   for (int i = 0; i < 2; ++i) {
     const auto reply = (*client)->GetStatus("", 0);
@@ -184,11 +187,43 @@ TEST_F(AdminClientTest, WithoutAnAnswerOnTheSocketThePortIsBlamed) {
   server_.reset();
   for (const std::string& path : {socket_, std::string("/nonexistent/scheduler.sock")}) {
     const auto client = AdminClient::OverTcp("127.0.0.1", silent.port(), absl::Seconds(1), Security(),
-                                             {path, [](const std::string&) { ADD_FAILURE() << "was not used"; }});
+                                             {{path}, [](const std::string&) { ADD_FAILURE() << "was not used"; }});
     const auto reply = (*client)->GetStatus("", 0);
     ASSERT_TRUE(absl::IsUnavailable(reply.status()));
     EXPECT_THAT(std::string(reply.status().message()), HasSubstr("127.0.0.1:" + std::to_string(silent.port())));
   }
+}
+
+// Its folder, which others can write to, says nothing of who has put it there.
+class AdminClientUntrustedSocket : public AdminClientTest {
+ protected:
+  AdminClientUntrustedSocket() : path_(MakeFolder() + "/scheduler.sock") { rename(socket_.c_str(), path_.c_str()); }
+  ~AdminClientUntrustedSocket() override { std::filesystem::remove_all(std::filesystem::path(path_).parent_path()); }
+
+  static std::string MakeFolder() {
+    std::string pattern = "/tmp/muster-client-XXXXXX";
+    const std::string folder = mkdtemp(pattern.data());
+    EXPECT_EQ(chmod(folder.c_str(), 0777), 0);
+    return folder;
+  }
+
+  const std::string path_;
+};
+
+TEST_F(AdminClientUntrustedSocket, IsToldNothing) {
+  const auto client = AdminClient::OverSocket({path_}, kTimeout);
+  ASSERT_TRUE(absl::IsUnauthenticated(client.status())) << client.status().ToString();
+  EXPECT_THAT(std::string(client.status().message()), HasSubstr(path_));
+}
+
+TEST_F(AdminClientUntrustedSocket, IsNoWayRoundThePortAndTheErrorSaysWhy) {
+  const SilentPort silent;
+  const auto client = AdminClient::OverTcp("127.0.0.1", silent.port(), absl::Seconds(1), Security(),
+                                           {{path_}, [](const std::string&) { ADD_FAILURE() << "was not used"; }});
+  ASSERT_TRUE(client.ok()) << client.status().ToString();
+  const auto reply = (*client)->GetStatus("", 0);
+  ASSERT_TRUE(absl::IsUnavailable(reply.status())) << reply.status().ToString();
+  EXPECT_THAT(std::string(reply.status().message()), HasSubstr("chmod go-w"));
 }
 
 TEST_F(AdminClientTest, IgnoresTheWebProxy) {
@@ -211,7 +246,7 @@ TEST_F(AdminClientTest, SaysWhatToCheckWhenNobodyAnswers) {
 }
 
 TEST(AdminClientSocket, SaysThatThereIsNone) {
-  const auto client = AdminClient::OverSocket("/nonexistent/scheduler.sock", kTimeout);
+  const auto client = AdminClient::OverSocket({"/nonexistent/scheduler.sock"}, kTimeout);
   ASSERT_TRUE(absl::IsUnavailable(client.status()));
   EXPECT_THAT(std::string(client.status().message()), HasSubstr("/nonexistent/scheduler.sock"));
   EXPECT_THAT(std::string(client.status().message()), HasSubstr("--admin_socket"));
