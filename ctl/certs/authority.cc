@@ -105,6 +105,16 @@ int ReasonCode(const std::string& reason) {
   return CRL_REASON_NONE;
 }
 
+std::string ReasonOf(const X509_REVOKED* entry) {
+  const Enumerated value(
+      static_cast<ASN1_ENUMERATED*>(X509_REVOKED_get_ext_d2i(entry, NID_crl_reason, nullptr, nullptr)));
+  if (!value) return "";
+  for (const std::string& word : RevocationReasons()) {
+    if (ReasonCode(word) == ASN1_ENUMERATED_get(value.get())) return word;
+  }
+  return "";
+}
+
 bool AddRevoked(X509_CRL* list, const RevokedSerial& entry) {
   BIGNUM* parsed = nullptr;
   if (BN_hex2bn(&parsed, entry.serial.c_str()) == 0) return false;
@@ -219,6 +229,35 @@ absl::StatusOr<std::string> Authority::SignList(const std::vector<RevokedSerial>
   const BioPtr bio(BIO_new(BIO_s_mem()));
   if (!bio || PEM_write_bio_X509_CRL(bio.get(), crl) != 1) return Failed("write the revocation list");
   return BioText(bio.get());
+}
+
+absl::StatusOr<SignedList> ReadList(const std::string& list_pem, const std::string& authority_pem) {
+  const BioPtr list_bio = MemoryBio(list_pem);
+  const X509CrlPtr list(PEM_read_bio_X509_CRL(list_bio.get(), nullptr, RefusePassphrase, nullptr));
+  if (!list) return absl::InvalidArgumentError(absl::StrCat("is no revocation list: ", OpenSslReason()));
+  const BioPtr authority_bio = MemoryBio(authority_pem);
+  const X509Ptr authority(PEM_read_bio_X509(authority_bio.get(), nullptr, RefusePassphrase, nullptr));
+  if (!authority) return absl::InvalidArgumentError(absl::StrCat("the CA's certificate is none: ", OpenSslReason()));
+  EVP_PKEY* key = X509_get0_pubkey(authority.get());
+  if (key == nullptr || X509_CRL_verify(list.get(), key) != 1) {
+    OpenSslReason();
+    return absl::InvalidArgumentError("is not signed by this authority");
+  }
+  SignedList read;
+  const Integer number(static_cast<ASN1_INTEGER*>(X509_CRL_get_ext_d2i(list.get(), NID_crl_number, nullptr, nullptr)));
+  if (!number || ASN1_INTEGER_get_uint64(&read.number, number.get()) != 1) {
+    OpenSslReason();
+    return absl::InvalidArgumentError("has no number");
+  }
+  const ASN1_TIME* next = X509_CRL_get0_nextUpdate(list.get());
+  read.next_update = next == nullptr ? absl::InfinitePast() : ToAbslTime(next);
+  STACK_OF(X509_REVOKED)* revoked = X509_CRL_get_REVOKED(list.get());
+  for (int i = 0; revoked != nullptr && i < sk_X509_REVOKED_num(revoked); ++i) {
+    const X509_REVOKED* entry = sk_X509_REVOKED_value(revoked, i);
+    read.revoked.push_back({SerialText(X509_REVOKED_get0_serialNumber(entry)),
+                            ToAbslTime(X509_REVOKED_get0_revocationDate(entry)), ReasonOf(entry)});
+  }
+  return read;
 }
 
 }  // namespace muster::certs

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "ctl/certs/index.h"
 #include "ctl/certs/openssl_handles.h"
 #include "ctl/certs/subject.h"
 
@@ -18,12 +19,6 @@ namespace muster::certs {
 struct Issued {
   EvpKeyPtr key;
   X509Ptr certificate;
-};
-
-struct RevokedSerial {
-  std::string serial;  // hexadecimal
-  absl::Time at;
-  std::string reason;  // see RevocationReasons; empty: none
 };
 
 // The words for --why: "key-compromise", "superseded", "cessation".
@@ -54,5 +49,15 @@ class Authority {
   EvpKeyPtr key_;
   X509Ptr certificate_;
 };
+
+// What a list says.
+struct SignedList {
+  uint64_t number = 0;
+  absl::Time next_update;
+  std::vector<RevokedSerial> revoked;
+};
+
+// Both are PEM. An error when it is no list, has no number, or was not signed by that authority.
+absl::StatusOr<SignedList> ReadList(const std::string& list, const std::string& authority_certificate);
 
 }  // namespace muster::certs

@@ -53,6 +53,17 @@ struct Call {
   absl::StatusOr<Passwords> passwords() const { return ReadPasswords(settings.password_file, environment); }
 };
 
+absl::StatusOr<CertFolder> WithNotice(absl::StatusOr<CertFolder> folder) {
+  if (folder.ok() && !folder->notice().empty()) {
+    std::fprintf(stderr, "ms-ctl certs: %s\n", folder->notice().c_str());
+  }
+  return folder;
+}
+
+absl::StatusOr<CertFolder> OpenToSign(const Call& call) {
+  return WithNotice(CertFolder::OpenToSign(call.settings.dir, call.now));
+}
+
 int Init(const Call& call) {
   const auto folder = CertFolder::Create(call.settings.dir, call.settings.trust_domain, call.now,
                                          Days(call.settings.days.value_or(kAuthorityDays)), call.lifetimes());
@@ -86,7 +97,7 @@ int Issue(const std::string& command, const Call& call) {
   if (!checked.ok()) return Usage(std::string(checked.status().message()));
   const absl::StatusOr<Passwords> passwords = call.passwords();
   if (!passwords.ok()) return Fail(passwords.status());
-  absl::StatusOr<CertFolder> folder = CertFolder::OpenToSign(call.settings.dir, call.now);
+  absl::StatusOr<CertFolder> folder = OpenToSign(call);
   if (!folder.ok()) return Fail(folder.status());
   Subject subject = *WantedSubject(command, call.settings, folder->index().trust_domain);
   if (!call.settings.name.empty()) subject.name = call.settings.name;
@@ -118,7 +129,7 @@ int Renew(const Call& call) {
   const absl::StatusOr<Passwords> passwords = call.passwords();
   if (!passwords.ok()) return Fail(passwords.status());
   const bool has_password = passwords->server || passwords->client;
-  absl::StatusOr<CertFolder> folder = CertFolder::OpenToSign(call.settings.dir, call.now);
+  absl::StatusOr<CertFolder> folder = OpenToSign(call);
   if (!folder.ok()) return Fail(folder.status());
   std::vector<IndexEntry> last;
   for (const std::string& name : call.words) {
@@ -141,7 +152,7 @@ int Renew(const Call& call) {
 }
 
 int Revoke(const Call& call) {
-  absl::StatusOr<CertFolder> folder = CertFolder::OpenToSign(call.settings.dir, call.now);
+  absl::StatusOr<CertFolder> folder = OpenToSign(call);
   if (!folder.ok()) return Fail(folder.status());
   std::vector<std::string> serials;
   std::vector<IndexEntry> revoked;
@@ -176,7 +187,7 @@ int Revoke(const Call& call) {
 }
 
 int NewList(const Call& call) {
-  absl::StatusOr<CertFolder> folder = CertFolder::OpenToSign(call.settings.dir, call.now);
+  absl::StatusOr<CertFolder> folder = OpenToSign(call);
   if (!folder.ok()) return Fail(folder.status());
   const absl::Status status = folder->RenewList(call.now, call.lifetimes());
   if (!status.ok()) return Fail(status);
@@ -184,7 +195,7 @@ int NewList(const Call& call) {
 }
 
 int List(const Call& call) {
-  const absl::StatusOr<CertFolder> folder = CertFolder::OpenToRead(call.settings.dir);
+  const absl::StatusOr<CertFolder> folder = WithNotice(CertFolder::OpenToRead(call.settings.dir));
   if (!folder.ok()) return Fail(folder.status());
   return Print(call.settings.json ? ListJson(*folder, call.now) : RenderList(*folder, call.now));
 }

@@ -10,6 +10,9 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -44,13 +47,6 @@ absl::Status MakeFolder(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<absl::Time> NextUpdateOf(const std::string& pem) {
-  const BioPtr bio = MemoryBio(pem);
-  const X509CrlPtr list(PEM_read_bio_X509_CRL(bio.get(), nullptr, RefusePassphrase, nullptr));
-  if (!list) return absl::InvalidArgumentError(absl::StrCat("is no revocation list: ", OpenSslReason()));
-  return ToAbslTime(X509_CRL_get0_nextUpdate(list.get()));
-}
-
 absl::StatusOr<absl::Time> EndOf(const std::string& pem) {
   const BioPtr bio = MemoryBio(pem);
   const X509Ptr certificate(PEM_read_bio_X509(bio.get(), nullptr, RefusePassphrase, nullptr));
@@ -59,7 +55,7 @@ absl::StatusOr<absl::Time> EndOf(const std::string& pem) {
 }
 
 std::vector<RevokedSerial> RevokedOf(const Index& index) {
-  std::vector<RevokedSerial> revoked;
+  std::vector<RevokedSerial> revoked = index.others;
   for (const IndexEntry& entry : index.entries) {
     if (entry.revoked_at) revoked.push_back({entry.serial, *entry.revoked_at, entry.reason});
   }
@@ -118,7 +114,8 @@ CertFolder::CertFolder(CertFolder&& other) noexcept
       index_(std::move(other.index_)),
       authority_(std::move(other.authority_)),
       authority_not_after_(other.authority_not_after_),
-      list_next_update_(other.list_next_update_) {}
+      list_next_update_(other.list_next_update_),
+      notice_(std::move(other.notice_)) {}
 
 CertFolder::~CertFolder() {
   if (lock_fd_ >= 0) close(lock_fd_);
@@ -161,9 +158,41 @@ absl::Status CertFolder::Load() {
   if (!end.ok()) return absl::DataLossError(absl::StrCat(In("ca.pem"), " ", Message(end.status())));
   authority_not_after_ = *end;
   const absl::StatusOr<std::string> list = ReadSmallFile(In("crl.pem"), kMaxListBytes);
-  const absl::StatusOr<absl::Time> next = list.ok() ? NextUpdateOf(*list) : list.status();
-  list_next_update_ = next.ok() ? *next : absl::InfinitePast();  // damaged or missing: the next signature mends it
+  const absl::StatusOr<SignedList> read = list.ok() ? ReadList(*list, *authority) : list.status();
+  list_next_update_ = read.ok() ? read->next_update : absl::InfinitePast();  // damaged: the next signature mends it
+  if (read.ok()) TakeOver(*read);
   return absl::OkStatus();
+}
+
+// A list that was signed is in force wherever it was taken to: one with a number that is not above it is refused there,
+// and one that lacks its revocations takes them back.
+void CertFolder::TakeOver(const SignedList& list) {
+  std::unordered_map<std::string, IndexEntry*> known;
+  for (IndexEntry& entry : index_.entries) known[entry.serial] = &entry;
+  std::unordered_set<std::string> others;
+  for (const RevokedSerial& other : index_.others) others.insert(other.serial);
+  size_t taken = 0;
+  for (const RevokedSerial& revoked : list.revoked) {
+    const auto found = known.find(revoked.serial);
+    if (found == known.end()) {
+      if (!others.insert(revoked.serial).second) continue;
+      index_.others.push_back(revoked);
+    } else {
+      if (found->second->revoked_at) continue;
+      found->second->revoked_at = revoked.at;
+      found->second->reason = revoked.reason;
+    }
+    ++taken;
+  }
+  const uint64_t noted = index_.list_number;
+  index_.list_number = std::max(noted, list.number);
+  const bool is_behind = taken > 0 || noted < list.number;
+  notice_ = is_behind ? absl::StrCat(In("index.json"), " is older than crl.pem (it knows list number ", noted,
+                                     ", crl.pem is number ", list.number, "), as one from a backup is. From crl.pem ",
+                                     taken, taken == 1 ? " revocation was" : " revocations were",
+                                     " taken over, and the next list has a number above it. What was issued since "
+                                     "then is not in it: issue that anew")
+                      : "";
 }
 
 absl::Status CertFolder::TakeLock() {

@@ -47,6 +47,9 @@ class CertFolder {
   const Index& index() const { return index_; }
   absl::Time authority_not_after() const { return authority_not_after_; }
   absl::Time list_next_update() const { return list_next_update_; }
+  // What to tell the user when crl.pem knew more than the index, as after the index came from a backup: its number and
+  // its revocations count, and are in the index from the next writing on. Else empty.
+  const std::string& notice() const { return notice_; }
 
   // Issues a certificate and writes the subject's folder. The list is signed anew when it would end before the
   // certificate. kP12 needs a password; which one protects which file is told in password.h. Needs OpenToSign.
@@ -63,6 +66,7 @@ class CertFolder {
  private:
   explicit CertFolder(std::string path) : path_(std::move(path)) {}
   absl::Status Load();
+  void TakeOver(const SignedList& list);
   absl::Status TakeLock();
   absl::Status WriteIndex() const;
   absl::Status WriteCertificate(const IndexEntry& entry, const Issued& issued, const Passwords& passwords) const;
@@ -74,6 +78,7 @@ class CertFolder {
   std::vector<Authority> authority_;  // one, or none when opened to read
   absl::Time authority_not_after_;
   absl::Time list_next_update_;
+  std::string notice_;
 };
 
 // tls.json for that kind and form: MindSpore's members, paths relative to the file's own folder.

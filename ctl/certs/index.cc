@@ -77,6 +77,10 @@ class Members {
   std::string missed_;
 };
 
+bool IsSerial(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 absl::StatusOr<IndexEntry> ParseEntry(const Json& json) {
   Members members(json);
   IndexEntry entry;
@@ -91,14 +95,31 @@ absl::StatusOr<IndexEntry> ParseEntry(const Json& json) {
   entry.fingerprint = members.Text("fingerprint");
   entry.revoked_at = members.OptionalTime("revoked_at");
   entry.reason = members.Text("reason");
-  const bool is_hex = !entry.serial.empty() && entry.serial.find_first_not_of("0123456789abcdef") == std::string::npos;
   std::string wrong = members.missed();
   if (wrong.empty() && !kind) wrong = "kind";
-  if (wrong.empty() && !is_hex) wrong = "serial";
+  if (wrong.empty() && !IsSerial(entry.serial)) wrong = "serial";
   if (wrong.empty() && !CheckName(entry.subject.name).ok()) wrong = "name";
   if (!wrong.empty()) return absl::InvalidArgumentError(absl::StrCat("member '", wrong, "' is missing or malformed"));
   entry.subject.kind = *kind;
   return entry;
+}
+
+absl::StatusOr<std::vector<RevokedSerial>> ParseOthers(const Json& file) {
+  std::vector<RevokedSerial> others;
+  const auto array = file.find("other_revoked");
+  if (array == file.end()) return others;
+  bool is_good = array->is_array();
+  for (const Json& json : *array) {
+    Members members(json);
+    RevokedSerial other;
+    other.serial = members.Text("serial");
+    other.at = members.Time("revoked_at");
+    other.reason = members.Text("reason");
+    is_good = is_good && members.missed().empty() && IsSerial(other.serial);
+    others.push_back(std::move(other));
+  }
+  if (!is_good) return absl::InvalidArgumentError("member 'other_revoked' is malformed");
+  return others;
 }
 
 }  // namespace
@@ -124,10 +145,14 @@ std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:
 std::string IndexText(const Index& index) {
   Json certificates = Json::array();
   for (const IndexEntry& entry : index.entries) certificates.push_back(EntryJson(entry));
-  const Json file = {{"schema", kSchema},
-                     {"trust_domain", index.trust_domain},
-                     {"list_number", index.list_number},
-                     {"certificates", std::move(certificates)}};
+  Json file = {{"schema", kSchema},
+               {"trust_domain", index.trust_domain},
+               {"list_number", index.list_number},
+               {"certificates", std::move(certificates)}};
+  for (const RevokedSerial& other : index.others) {
+    file["other_revoked"].push_back(
+        {{"serial", other.serial}, {"revoked_at", TimeText(other.at)}, {"reason", other.reason}});
+  }
   return file.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -156,6 +181,9 @@ absl::StatusOr<Index> ParseIndex(const std::string& text) {
     }
     index.entries.push_back(*std::move(entry));
   }
+  absl::StatusOr<std::vector<RevokedSerial>> others = ParseOthers(file);
+  if (!others.ok()) return others.status();
+  index.others = *std::move(others);
   return index;
 }
 

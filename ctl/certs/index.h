@@ -3,7 +3,10 @@
 //   {"schema": "muster.certificates/1", "trust_domain": "muster", "list_number": 3, "certificates": [
 //     {"serial": "4f…", "name": "node-3", "kind": "node", "uri": "spiffe://muster/muster/*/node/3", "hosts": [],
 //      "form": "pem", "not_before": "2026-11-21T08:00:00Z", "not_after": "2027-11-21T09:00:00Z",
-//      "fingerprint": "…", "revoked_at": null, "reason": ""}]}
+//      "fingerprint": "…", "revoked_at": null, "reason": ""}],
+//    "other_revoked": [{"serial": "5a…", "revoked_at": "2026-11-22T08:00:00Z", "reason": ""}]}
+//
+// "other_revoked" is left out where there is none.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +36,20 @@ struct IndexEntry {
   bool IsLive(absl::Time now) const { return !revoked_at.has_value() && now < not_after; }
 };
 
+struct RevokedSerial {
+  std::string serial;  // hexadecimal
+  absl::Time at;
+  std::string reason;  // see RevocationReasons; empty: none
+
+  bool operator==(const RevokedSerial&) const = default;
+};
+
 struct Index {
   std::string trust_domain;
   uint64_t list_number = 0;  // of the revocation list that was signed last
   std::vector<IndexEntry> entries;
+  // Revoked ones of which nothing else is known: a signed list had them.
+  std::vector<RevokedSerial> others = {};
 
   // By name: the latest of that name; null if there is none.
   const IndexEntry* Latest(const std::string& name) const;

@@ -96,6 +96,7 @@ TEST_F(FolderTest, RevokingReachesEveryCopyOfTheList) {
   const auto folder = CertFolder::OpenToRead(dir_);
   EXPECT_EQ(folder->index().entries[0].revoked_at, kNow);
   EXPECT_EQ(folder->index().list_number, 2u);
+  EXPECT_EQ(folder->notice(), "");
 }
 
 TEST_F(FolderTest, ARevocationThatWasNotedButNotSignedIsSignedNextTime) {
@@ -105,6 +106,65 @@ TEST_F(FolderTest, ARevocationThatWasNotedButNotSignedIsSignedNextTime) {
   ASSERT_TRUE(WriteFileAtomically(dir_ + "/index.json", IndexText(index), 0600).ok());
   ASSERT_TRUE(Open().Revoke({entry.serial}, "", kNow, {}).ok());
   EXPECT_THAT(RevokedIn(dir_ + "/crl.pem"), Contains(entry.serial));
+}
+
+// The backup is of the time when node 3 was there; since then node 4 came, and both were revoked.
+class RestoredIndex : public FolderTest {
+ protected:
+  RestoredIndex() : third_(IssueNode("3")), backup_(*ReadSmallFile(dir_ + "/index.json", 100'000)) {
+    fourth_ = IssueNode("4");
+    EXPECT_TRUE(Open().Revoke({third_.serial}, "key-compromise", kNow, {}).ok());
+    EXPECT_TRUE(Open().Revoke({fourth_.serial}, "", kNow + absl::Hours(1), {}).ok());
+    EXPECT_TRUE(WriteFileAtomically(dir_ + "/index.json", backup_, 0600).ok());
+  }
+  SignedList InForce() {
+    return *ReadList(*ReadSmallFile(dir_ + "/crl.pem", 100'000), *ReadSmallFile(dir_ + "/ca.pem", 100'000));
+  }
+
+  const IndexEntry third_;
+  IndexEntry fourth_;
+  const std::string backup_;
+};
+
+TEST_F(RestoredIndex, TheNextListComesAfterTheOneInForceAndKeepsItsRevocations) {
+  const SignedList before = InForce();
+  ASSERT_EQ(before.number, 3u);
+  CertFolder folder = Open();
+  EXPECT_THAT(folder.notice(), HasSubstr("knows list number 1, crl.pem is number 3"));
+  EXPECT_THAT(folder.notice(), HasSubstr("2 revocations were taken over"));
+  ASSERT_TRUE(folder.RenewList(kNow, {}).ok());
+  EXPECT_EQ(InForce().number, 4u);
+  EXPECT_EQ(InForce().revoked, before.revoked) << "with their dates and reasons";
+  EXPECT_THAT(before.revoked, Contains(RevokedSerial{third_.serial, kNow, "key-compromise"}));
+  EXPECT_THAT(before.revoked, Contains(RevokedSerial{fourth_.serial, kNow + absl::Hours(1), ""}));
+}
+
+TEST_F(RestoredIndex, WhatWasTakenOverOutlivesTheListItCameFrom) {
+  IssueNode("5");  // writes the index, and no list
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/crl.pem", "garbage", 0644).ok());
+  CertFolder folder = Open();
+  EXPECT_EQ(folder.notice(), "") << "it was told once";
+  ASSERT_TRUE(folder.RenewList(kNow, {}).ok());
+  EXPECT_EQ(InForce().number, 4u);
+  EXPECT_THAT(RevokedIn(dir_ + "/crl.pem"), testing::UnorderedElementsAre(third_.serial, fourth_.serial));
+}
+
+TEST_F(RestoredIndex, ARevokedOneIsShownAsSuch) {
+  const auto folder = CertFolder::OpenToRead(dir_);
+  EXPECT_EQ(folder->index().entries[0].revoked_at, kNow);
+  EXPECT_EQ(folder->index().entries[0].reason, "key-compromise");
+  EXPECT_FALSE(folder->index().HasLive("node-3", kNow));
+}
+
+TEST_F(FolderTest, AListOfAnotherAuthorityIsNotTakenOver) {
+  const std::string other = root_ + "/other";
+  ASSERT_TRUE(CertFolder::Create(other, "muster", kNow, 3650 * kDay, {}).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(CertFolder::OpenToSign(other, kNow)->RenewList(kNow, {}).ok());
+  std::filesystem::copy_file(other + "/crl.pem", dir_ + "/crl.pem", std::filesystem::copy_options::overwrite_existing);
+  const CertFolder folder = Open();
+  EXPECT_EQ(folder.notice(), "");
+  EXPECT_EQ(folder.index().list_number, 1u);
+  EXPECT_EQ(folder.list_next_update(), absl::InfinitePast()) << "the next signature replaces it";
 }
 
 TEST_F(FolderTest, TheListOutlivesEveryCertificate) {

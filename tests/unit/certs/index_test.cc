@@ -30,11 +30,13 @@ TEST(Index, ComesBackAsItWas) {
   index.entries[1].form = Form::kP12;
   index.entries[1].revoked_at = kNow;
   index.entries[1].reason = "superseded";
+  index.others = {{"60", kNow, "cessation"}, {"61", kNow, ""}};
   const auto parsed = ParseIndex(IndexText(index));
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(IndexText(*parsed), IndexText(index));
   EXPECT_EQ(parsed->entries[1].revoked_at, kNow);
   EXPECT_EQ(parsed->entries[1].form, Form::kP12);
+  EXPECT_EQ(parsed->others, index.others);
 }
 
 TEST(Index, StatusFollowsTimeAndRevocation) {
@@ -55,7 +57,7 @@ TEST(Index, TheLatestOfANameIsTheOneIssuedLast) {
 }
 
 TEST(Index, EachDamageIsToldWithItsPlace) {
-  const std::string good = IndexText({"muster", 1, {Entry("4f", "a")}});
+  const std::string good = IndexText({"muster", 1, {Entry("4f", "a")}, {{"60", kNow, "x"}}});
   const auto error = [&](const std::string& from, const std::string& to) {
     return std::string(ParseIndex(absl::StrReplaceAll(good, {{from, to}})).status().message());
   };
@@ -66,6 +68,8 @@ TEST(Index, EachDamageIsToldWithItsPlace) {
   EXPECT_THAT(error("\"revoked_at\": null", "\"revoked_at\": \"soon\""), HasSubstr("'revoked_at'"));
   EXPECT_THAT(error("\"list_number\": 1", "\"list_number\": -1"), HasSubstr("'list_number'"));
   EXPECT_THAT(error("\"hosts\": []", "\"hosts\": [1]"), HasSubstr("'hosts'"));
+  EXPECT_THAT(error("\"serial\": \"60\"", "\"serial\": \"\""), HasSubstr("'other_revoked'"));
+  EXPECT_THAT(error("\"reason\": \"x\"", "\"reason\": 1"), HasSubstr("'other_revoked'"));
 }
 
 TEST(Index, GarbageIsAnErrorAndNeverAnException) {

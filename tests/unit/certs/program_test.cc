@@ -9,6 +9,7 @@
 
 #include "common/file_io.h"
 #include "common/tls/tls_settings.h"
+#include "ctl/certs/authority.h"
 #include "ctl/certs/certs_program.h"
 #include "ctl/certs/password.h"
 
@@ -83,6 +84,24 @@ TEST_F(ProgramTest, ARevokedNameMayBeIssuedAgain) {
   EXPECT_NE(said.find("revoked ", 10), std::string::npos) << "both of the name's certificates: " << said;
   EXPECT_THAT(RunIn({"revoke", "node-1"}), HasSubstr("was revoked before"));
   EXPECT_THAT(RunIn({"node", "--id", "1"}), HasSubstr("0: "));
+}
+
+TEST_F(ProgramTest, AnIndexFromABackupIsToldOnceAndRevokesOnTopOfTheList) {
+  RunIn({"init"});
+  RunIn({"node", "--id", "1"});
+  RunIn({"node", "--id", "2"});
+  const std::string backup = *ReadSmallFile(dir_ + "/index.json", 100'000);
+  RunIn({"revoke", "node-1"});
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/index.json", backup, 0600).ok());
+  EXPECT_THAT(RunIn({"list"}), HasSubstr("is older than crl.pem"));
+  const std::string said = RunIn({"revoke", "node-2"});
+  EXPECT_THAT(said, HasSubstr("0: "));
+  EXPECT_THAT(said, HasSubstr("1 revocation was taken over"));
+  const auto list = ReadList(*ReadSmallFile(dir_ + "/crl.pem", 100'000), *ReadSmallFile(dir_ + "/ca.pem", 100'000));
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->number, 3u);
+  EXPECT_EQ(list->revoked.size(), 2u);
+  EXPECT_THAT(RunIn({"list"}), testing::Not(HasSubstr("crl.pem")));
 }
 
 TEST_F(ProgramTest, ARenewalKeepsPkcs12UnderAPassword) {
