@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,8 @@ constexpr int kMaxReplyBytes = 64 * 1024 * 1024;
 std::shared_ptr<grpc::Channel> Dial(const std::string& target,
                                     const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // http_proxy is meant for the web, not for a cluster
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);          // http_proxy is meant for the web, not for a cluster
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a channel that is dropped leaves no connection behind
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   // Despite its name this is how long one attempt to connect may take: a busy scheduler needs time for the handshake.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20'000);
@@ -43,16 +45,16 @@ std::string TcpTarget(const IpAddress& address, uint16_t port) {
 
 class AdminClient::Impl {
  public:
-  // `where` names the scheduler to the user; `check` says what to look at when it can't be reached.
+  // `where` names the scheduler to the user; `check` says what to look at when it can't be reached. With `tls` the
+  // scheduler's certificate must be for `host`.
   Impl(std::vector<std::string> targets, std::string where, std::string check, absl::Duration timeout,
-       std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials(),
-       std::shared_ptr<HandshakeVerdict> verdict = std::make_shared<HandshakeVerdict>())
+       std::shared_ptr<const TlsStore> tls = nullptr, std::string host = "")
       : targets_(std::move(targets)),
         where_(std::move(where)),
         check_(std::move(check)),
         timeout_(timeout),
-        credentials_(std::move(credentials)),
-        verdict_(std::move(verdict)) {}
+        tls_(std::move(tls)),
+        host_(std::move(host)) {}
 
   // Plain text over TCP: a peer that only closes may speak TLS.
   void SayThatItMayWantTls() { may_want_tls_ = true; }
@@ -66,24 +68,32 @@ class AdminClient::Impl {
       const grpc::Status status = CallOnce(*fallback_stub_, method, request, timeout_, reply);
       return status.ok() ? absl::StatusOr<Reply>(std::move(reply)) : Explain(status);
     }
+    FollowTls();
     // The fallback gets its share of the time.
     const absl::Duration patience = fallback_.socket.path.empty() ? timeout_ : timeout_ / 2;
     grpc::Status status;
+    std::optional<absl::Status> mistrust;  // at one of the addresses: that tells more than what the others say
     for (size_t tried = 0; tried < targets_.size(); ++tried) {
-      if (stub_ == nullptr) stub_ = v1::Admin::NewStub(Dial(targets_[current_], credentials_));
+      if (stub_ == nullptr) {
+        verdict_->Forget();
+        stub_ = v1::Admin::NewStub(Dial(targets_[current_], credentials_));
+      }
       status = CallOnce(*stub_, method, request, patience, reply);
+      if (IsAnswer(status)) verdict_->Forget();
       if (status.ok()) return reply;
+      if (!verdict_->refusal().ok() || IsShutOut(status)) mistrust = Explain(status);
       if (status.error_code() != grpc::StatusCode::UNAVAILABLE) break;
-      if (targets_.size() == 1) break;  // keep the channel: it reconnects by itself
+      // Not left to gRPC: where no call waits for a connection, it looks after it every 5 s.
       stub_.reset();
       current_ = (current_ + 1) % targets_.size();
     }
-    const bool is_about_trust = verdict_->was_asked();
-    if (!IsOutOfReach(status) || is_about_trust || fallback_.socket.path.empty()) return Explain(status);
+    if (IsOutOfReach(status) && mistrust.has_value()) return *mistrust;
+    if (!IsOutOfReach(status) || fallback_.socket.path.empty()) return Explain(status);
     std::unique_ptr<v1::Admin::Stub> stub =
         v1::Admin::NewStub(Dial("unix:" + fallback_.socket.path, grpc::InsecureChannelCredentials()));
     const grpc::Status answer = CallOnce(*stub, method, request, timeout_ - patience, reply);
     if (IsOutOfReach(answer)) return Explain(status);
+    verdict_->Forget();  // the socket has no certificate
     fallback_stub_ = std::move(stub);
     fallback_.on_use(WhyNot(status, patience));
     return answer.ok() ? absl::StatusOr<Reply>(std::move(reply)) : Explain(answer);
@@ -104,6 +114,28 @@ class AdminClient::Impl {
            status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
   }
 
+  // The scheduler's own word, good or bad.
+  static bool IsAnswer(const grpc::Status& status) {
+    return !IsOutOfReach(status) && status.error_code() != grpc::StatusCode::UNIMPLEMENTED;
+  }
+
+  // A peer that we trust, and that closes right behind the handshake.
+  bool IsShutOut(const grpc::Status& status) const {
+    return verdict_->was_asked() && status.error_code() == grpc::StatusCode::UNAVAILABLE;
+  }
+
+  // The certificate and whom we trust, as they are now: a long watch sees both change.
+  void FollowTls() {
+    if (tls_ == nullptr) return;
+    const std::shared_ptr<const TlsState> state = tls_->Current();
+    if (credentials_ == nullptr || state->identity_generation != identity_generation_) {
+      credentials_ = MakeClientCredentials(tls_, host_, "", verdict_);
+      stub_.reset();
+    }
+    identity_generation_ = state->identity_generation;
+    if (!verdict_->IsStillGood(*state->trust)) stub_.reset();  // the handshake of the next dial says why
+  }
+
   std::string InWords(const std::string& grpc_message) const {
     return may_want_tls_ ? PlainConnectionErrorInWords(grpc_message) : ConnectionErrorInWords(grpc_message);
   }
@@ -121,8 +153,7 @@ class AdminClient::Impl {
     if (const TlsRefusal refusal = verdict_->refusal(); !refusal.ok()) {
       return absl::UnauthenticatedError(absl::StrCat("the scheduler at ", where_, " is not trusted: ", refusal.text));
     }
-    const bool is_shut_out = verdict_->was_asked() && status.error_code() == grpc::StatusCode::UNAVAILABLE;
-    if (is_shut_out) {
+    if (IsShutOut(status)) {
       return absl::UnauthenticatedError(absl::StrCat("the scheduler at ", where_,
                                                      " closes the connection after the TLS handshake: it does not take "
                                                      "this certificate; why is in its log (",
@@ -151,8 +182,12 @@ class AdminClient::Impl {
   const std::string check_;
   const absl::Duration timeout_;
   SocketFallback fallback_;
-  const std::shared_ptr<grpc::ChannelCredentials> credentials_;
-  const std::shared_ptr<HandshakeVerdict> verdict_;
+  const std::shared_ptr<const TlsStore> tls_;  // null: plain text
+  const std::string host_;
+  uint64_t identity_generation_ = 0;
+  std::shared_ptr<grpc::ChannelCredentials> credentials_ =
+      tls_ == nullptr ? grpc::InsecureChannelCredentials() : nullptr;
+  const std::shared_ptr<HandshakeVerdict> verdict_ = std::make_shared<HandshakeVerdict>();
   bool may_want_tls_ = false;
   size_t current_ = 0;
   std::unique_ptr<v1::Admin::Stub> stub_;
@@ -173,9 +208,6 @@ absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverTcp(const std::str
   }
   std::vector<std::string> targets;
   for (const IpAddress& address : *addresses) targets.push_back(TcpTarget(address, port));
-  auto verdict = std::make_shared<HandshakeVerdict>();
-  std::shared_ptr<grpc::ChannelCredentials> credentials =
-      is_plain ? grpc::InsecureChannelCredentials() : MakeClientCredentials(std::move(security.tls), host, "", verdict);
   std::string check =
       "Check that ms-scheduler runs there and that --sched_host and --sched_port (MS_SCHED_HOST, MS_SCHED_PORT) name "
       "it.";
@@ -183,7 +215,7 @@ absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverTcp(const std::str
   const absl::Status way = has_fallback ? CheckSocket(fallback.socket) : absl::OkStatus();
   if (absl::IsUnauthenticated(way)) absl::StrAppend(&check, " And ", way.message());
   auto impl = std::make_unique<Impl>(std::move(targets), JoinHostPort(host, port), std::move(check), timeout,
-                                     std::move(credentials), std::move(verdict));
+                                     std::move(security.tls), host);
   if (is_plain) impl->SayThatItMayWantTls();
   if (has_fallback && way.ok()) impl->SetFallback(std::move(fallback));
   return std::unique_ptr<AdminClient>(new AdminClient(std::move(impl)));

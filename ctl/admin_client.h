@@ -26,7 +26,8 @@ class AdminClient {
  public:
   // Looks the name up anew for each client and tries each of its addresses in turn. Nothing is sent yet. Over mutual
   // TLS when `security` has it. When none answers within half of the timeout and the host is this machine, the rest of
-  // it is the fallback's. PERMISSION_DENIED: plain text to these addresses is forbidden.
+  // it is the fallback's. What the TLS store serves is followed from call to call. PERMISSION_DENIED: plain text to
+  // these addresses is forbidden.
   static absl::StatusOr<std::unique_ptr<AdminClient>> OverTcp(const std::string& host, uint16_t port,
                                                               absl::Duration timeout, Security security = {},
                                                               SocketFallback fallback = {});
@@ -37,7 +38,8 @@ class AdminClient {
   AdminClient(const AdminClient&) = delete;
   AdminClient& operator=(const AdminClient&) = delete;
 
-  // kUnavailable: the scheduler could not be reached. Otherwise its own words.
+  // kUnavailable: the scheduler could not be reached. kUnauthenticated: it is not trusted, or does not take our
+  // certificate. Otherwise its own words.
   absl::StatusOr<v1::StatusReply> GetStatus(const std::string& job_id, uint64_t run);
   // Nodes and ranks come in pages; these gather all of them.
   absl::StatusOr<v1::NodesReply> ListNodes(const std::string& job_id, uint64_t run);

@@ -117,7 +117,7 @@ int Events(AdminClient& client, const CtlSettings& settings) {
 }
 
 // TLS as it is configured; null without. What stays between the calls of one ms-ctl.
-absl::StatusOr<std::shared_ptr<const TlsStore>> OpenTls(const CtlSettings& settings) {
+absl::StatusOr<std::shared_ptr<TlsStore>> OpenTls(const CtlSettings& settings) {
   static CountedLog counted(Clock::System());
   std::map<std::string, std::string> environment = ProcessEnvironment();
   const PasswordSource password = PasswordFrom(environment, TlsRole::kClient);
@@ -256,6 +256,14 @@ int CompleteNodes(const CtlSettings& settings, const std::shared_ptr<const TlsSt
   return Print(names);
 }
 
+// A watch outlives its certificate and the lists of its start.
+int WatchFollowingTls(AdminClient& client, const CtlSettings& settings, TlsStore* tls) {
+  if (tls != nullptr) tls->Start([] {});  // the client looks at each call
+  const int code = Watch(client, settings);
+  if (tls != nullptr) tls->Stop();  // its thread logs, which must not outlive main
+  return code;
+}
+
 std::vector<std::string> FlagsOf(const SettingsTable& table) {
   std::vector<std::string> flags = {"--help", "--version", "--config"};
   for (const Setting& setting : table.settings()) {
@@ -326,12 +334,12 @@ int RunCommand(const std::vector<std::string>& words, const CtlSettings& setting
   if (settings.run > 0 && settings.job_id.empty() && lists) {
     return Usage("--run says which run of a job: name the job too, with --job ID");
   }
-  const absl::StatusOr<std::shared_ptr<const TlsStore>> opened = OpenTls(settings);
+  const absl::StatusOr<std::shared_ptr<TlsStore>> opened = OpenTls(settings);
   if (!opened.ok()) {
     Complain(opened.status());
     return kExitSecurity;
   }
-  const std::shared_ptr<const TlsStore>& tls = *opened;
+  const std::shared_ptr<const TlsStore> tls = *opened;
   if (words[0] == "completion") return Completion(words, settings, table, tls);
   const SocketFallback fallback{SocketOf(settings), [&settings](const std::string& why) {
                                   std::fprintf(stderr, "ms-ctl: %s: %s; asked over the socket %s instead\n",
@@ -345,7 +353,7 @@ int RunCommand(const std::vector<std::string>& words, const CtlSettings& setting
   if (words[0] == "nodes") return Nodes(**client, settings);
   if (words[0] == "ranks") return Ranks(**client, settings);
   if (words[0] == "events") return Events(**client, settings);
-  if (words[0] == "watch") return Watch(**client, settings);
+  if (words[0] == "watch") return WatchFollowingTls(**client, settings, opened->get());
   if (words[0] == "counters") return Counters(**client, settings);
   const std::string argument = words.size() > 1 ? words[1] : "";
   if (words[0] == "why") return Why(**client, settings, argument);

@@ -23,6 +23,8 @@ namespace {
 
 constexpr absl::Duration kInterval = absl::Milliseconds(500);
 constexpr absl::Duration kPatience = absl::Seconds(10);
+// A scheduler that ends right behind a handshake looks like one that refuses our certificate.
+constexpr absl::Duration kPatienceWithTls = absl::Seconds(2);
 
 size_t TerminalWidth() {
   winsize size = {};
@@ -39,7 +41,7 @@ class Watcher {
   Watcher(AdminClient& client, const CtlSettings& settings)
       : client_(client), settings_(settings), screen_(isatty(STDOUT_FILENO) == 1 && !settings.json) {}
 
-  // One look. The exit code once the run has ended; an error that ends the watch, unless it is kUnavailable.
+  // One look. The exit code once the run has ended; an error that ends the watch, unless there is patience with it.
   absl::StatusOr<std::optional<int>> Step() {
     const std::string& job = job_id_.empty() ? settings_.job_id : job_id_;
     const absl::StatusOr<v1::StatusReply> status = client_.GetStatus(job, run_ == 0 ? settings_.run : run_);
@@ -106,6 +108,18 @@ class Watcher {
   bool has_said_waiting_ = false;
 };
 
+int ExitCodeOf(const absl::Status& status, bool was_reached) {
+  // Who may not look (any more) knows nothing of how the job ends.
+  if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) return kExitSecurity;
+  if (!absl::IsUnavailable(status)) return kExitJobFailed;
+  return was_reached ? kExitSchedulerLost : kExitUnreachable;
+}
+
+absl::Duration PatienceWith(const absl::Status& status) {
+  if (absl::IsUnavailable(status)) return kPatience;
+  return absl::IsUnauthenticated(status) ? kPatienceWithTls : absl::ZeroDuration();
+}
+
 }  // namespace
 
 int Watch(AdminClient& client, const CtlSettings& settings) {
@@ -124,10 +138,10 @@ int Watch(AdminClient& client, const CtlSettings& settings) {
       if (!std::exchange(has_said_busy, true)) {
         std::fprintf(stderr, "ms-ctl: %s; trying again\n", std::string(step.status().message()).c_str());
       }
-    } else if (!absl::IsUnavailable(step.status()) || !reached.has_value() || now - *reached > kPatience) {
+    } else if (const absl::Duration patience = PatienceWith(step.status());
+               patience == absl::ZeroDuration() || !reached.has_value() || now - *reached > patience) {
       std::fprintf(stderr, "ms-ctl: %s\n", std::string(step.status().message()).c_str());
-      if (!absl::IsUnavailable(step.status())) return kExitJobFailed;
-      return reached.has_value() ? kExitSchedulerLost : kExitUnreachable;
+      return ExitCodeOf(step.status(), reached.has_value());
     }
     absl::SleepFor(kInterval);
   }

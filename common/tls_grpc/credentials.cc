@@ -236,6 +236,12 @@ bool HandshakeVerdict::was_asked() const {
   return was_asked_;
 }
 
+void HandshakeVerdict::Forget() {
+  MutexLock lock(mutex_);
+  was_asked_ = false;
+  refusal_ = {};
+}
+
 TlsRefusal HandshakeVerdict::refusal() const {
   MutexLock lock(mutex_);
   return refusal_;

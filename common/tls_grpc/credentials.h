@@ -55,8 +55,12 @@ class HandshakeVerdict {
   void Set(const CheckedPeer& checked);
   // Asks once more about the peer that was let in: false if it is revoked by now; refusal() says so then.
   bool IsStillGood(const TrustBase& trust);
+  // Whether there was a handshake, since Forget at least.
   bool was_asked() const;
   TlsRefusal refusal() const;
+  // What fails from now on is not the fault of that handshake: the peer has answered a call, or is dialed anew. The
+  // peer is remembered for IsStillGood.
+  void Forget();
 
  private:
   mutable Mutex mutex_;

@@ -370,6 +370,48 @@ def test_certificates_are_renewed_while_a_job_runs(secured):
         agent.expect(0)
 
 
+def start_watch(secured, certificate):
+    folder = secured.folder("watcher", client=certificate)
+    # Over the port and nothing else.
+    return secured.cluster.start("watch", ["ms-ctl", "watch", *secured.cluster.agent_words(), "--tls_config",
+                                           folder.config, "--admin_socket", "/nonexistent"])
+
+
+def test_watch_stays_over_a_restart_and_ends_with_15_when_it_is_refused(secured, cluster):
+    journal = ["--journal_path", cluster.folder / "journal.db"]
+    first = secured.start_scheduler(*journal)
+    secured.start_node("a", SLEEP, "--worker_num", 1)
+    secured.wait_until_running(1)
+    certificate = secured.authority.admin()
+    watch = start_watch(secured, certificate)
+    watch.expect_said("default/1")
+    muster.kill_now(first.pid)
+    time.sleep(2)  # it asks twice a second
+    assert watch.is_running(), watch.output()
+    cluster.start_scheduler("--tls_config", secured.folders["scheduler"].config, *journal, name="second",
+                            port=first.port)
+    secured.ctl("drain", "a")
+    watch.expect_said("drain", timeout=10)
+    assert "certificate" not in watch.output(), watch.output()
+    secured.authority.revoked.append(certificate)
+    secured.folders["scheduler"].write_list()
+    watch.expect(EXIT_SECURITY, timeout=10)
+    # Over the connection that was open, or with the next one.
+    assert re.search("was revoked|does not take this certificate", watch.output()), watch.output()
+
+
+def test_watch_leaves_a_scheduler_that_was_revoked(secured, cluster):
+    certificate = secured.authority.scheduler()
+    folder = secured.folder("scheduler", server=certificate)
+    cluster.start_scheduler("--tls_config", folder.config)
+    watch = start_watch(secured, secured.authority.admin())
+    watch.expect_said("no job yet")
+    secured.authority.revoked.append(certificate)
+    secured.folders["watcher"].write_list()
+    watch.expect(EXIT_SECURITY, timeout=10)
+    assert "revoked" in watch.output(), watch.output()
+
+
 def test_changes_want_an_admins_certificate_or_the_unix_socket(secured, cluster):
     secured.start_scheduler()
     secured.start_node("a", SLEEP, "--worker_num", 1)

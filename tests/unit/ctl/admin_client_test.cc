@@ -245,6 +245,21 @@ TEST_F(AdminClientTest, SaysWhatToCheckWhenNobodyAnswers) {
   EXPECT_THAT(text, HasSubstr("MS_SCHED_HOST"));
 }
 
+TEST_F(AdminClientTest, TheFirstCallAfterARestartIsAnswered) {
+  const auto client = Connect();
+  ASSERT_TRUE(client->GetStatus("", 0).ok());
+  server_->Shutdown();
+  server_.reset();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(absl::IsUnavailable(client->GetStatus("", 0).status()));
+  grpc::ServerBuilder builder;
+  builder.RegisterService(&service_);
+  builder.AddListeningPort("127.0.0.1:" + std::to_string(port_), grpc::InsecureServerCredentials());
+  server_ = builder.BuildAndStart();
+  ASSERT_NE(server_, nullptr);
+  const auto reply = client->GetStatus("", 0);
+  EXPECT_TRUE(reply.ok()) << reply.status().ToString();
+}
+
 TEST(AdminClientSocket, SaysThatThereIsNone) {
   const auto client = AdminClient::OverSocket({"/nonexistent/scheduler.sock"}, kTimeout);
   ASSERT_TRUE(absl::IsUnavailable(client.status()));
