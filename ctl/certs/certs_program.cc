@@ -64,6 +64,16 @@ absl::StatusOr<CertFolder> OpenToSign(const Call& call) {
   return WithNotice(CertFolder::OpenToSign(call.settings.dir, call.now));
 }
 
+// A command for that name was interrupted, and is now repeated.
+void SettleUnfinished(CertFolder& folder, const std::string& name, const Passwords& passwords, const Call& call) {
+  for (const std::string& serial : folder.DropUnfinished(name, passwords, call.now)) {
+    std::fprintf(stderr,
+                 "ms-ctl certs: certificate %s of '%s' never reached its folder whole, as its command was interrupted: "
+                 "it is revoked\n",
+                 serial.c_str(), name.c_str());
+  }
+}
+
 int Init(const Call& call) {
   const auto folder = CertFolder::Create(call.settings.dir, call.settings.trust_domain, call.now,
                                          Days(call.settings.days.value_or(kAuthorityDays)), call.lifetimes());
@@ -101,6 +111,7 @@ int Issue(const std::string& command, const Call& call) {
   if (!folder.ok()) return Fail(folder.status());
   Subject subject = *WantedSubject(command, call.settings, folder->index().trust_domain);
   if (!call.settings.name.empty()) subject.name = call.settings.name;
+  SettleUnfinished(*folder, subject.name, *passwords, call);
   if (folder->index().HasLive(subject.name, call.now)) {
     return Fail(absl::StrCat(
         "'", subject.name, "' has a certificate that is good until ",
@@ -144,6 +155,7 @@ int Renew(const Call& call) {
   }
   std::vector<IndexEntry> issued;
   for (const IndexEntry& entry : last) {
+    SettleUnfinished(*folder, entry.subject.name, *passwords, call);
     const auto made = folder->Issue(entry.subject, entry.form, *passwords, call.now, call.lifetimes());
     if (!made.ok()) return Fail(made.status());
     issued.push_back(*made);

@@ -19,6 +19,7 @@
 #include "common/check.h"
 #include "common/file_io.h"
 #include "ctl/certs/bundle.h"
+#include "ctl/certs/inspect.h"
 
 namespace muster::certs {
 namespace {
@@ -95,6 +96,14 @@ absl::Status FillNewFolder(const std::string& path, const Authority& authority, 
 
 }  // namespace
 
+// Those of a name's folder that hold its key.
+static std::vector<std::string> KeyFiles(Kind kind, Form form) {
+  if (form == Form::kPem) return {"cert.pem"};
+  if (kind == Kind::kAdmin) return {"client.p12"};
+  if (kind == Kind::kScheduler) return {"server.p12"};
+  return {"server.p12", "client.p12"};
+}
+
 std::string TlsConfigText(Kind kind, Form form) {
   nlohmann::ordered_json file;
   const std::string server = form == Form::kPem ? "cert.pem" : "server.p12";
@@ -115,7 +124,8 @@ CertFolder::CertFolder(CertFolder&& other) noexcept
       authority_(std::move(other.authority_)),
       authority_not_after_(other.authority_not_after_),
       list_next_update_(other.list_next_update_),
-      notice_(std::move(other.notice_)) {}
+      notice_(std::move(other.notice_)),
+      must_sign_(other.must_sign_) {}
 
 CertFolder::~CertFolder() {
   if (lock_fd_ >= 0) close(lock_fd_);
@@ -255,6 +265,7 @@ absl::Status CertFolder::RenewList(absl::Time now, const Lifetimes& lifetimes) {
   if (!list.ok()) return list.status();
   absl::Status status = WriteFileAtomically(In("crl.pem"), *list, kPublic);
   list_next_update_ = next;
+  must_sign_ = !status.ok();
   std::vector<std::string> names;
   for (const IndexEntry& entry : index_.entries) names.push_back(entry.subject.name);
   std::sort(names.begin(), names.end());
@@ -310,10 +321,39 @@ absl::Status CertFolder::WriteCertificate(const IndexEntry& entry, const Issued&
   return status;
 }
 
+bool CertFolder::HasInFolder(const IndexEntry& entry, const Passwords& passwords) const {
+  const std::string folder = In(entry.subject.name) + "/";
+  if (access((folder + "tls.json").c_str(), F_OK) != 0) return false;
+  for (const std::string& name : KeyFiles(entry.subject.kind, entry.form)) {
+    const absl::StatusOr<FileFacts> facts = InspectFile(folder + name, passwords);
+    const bool is_closed = !facts.ok() && !absl::IsNotFound(facts.status()) && entry.form == Form::kP12;
+    if (is_closed) continue;
+    if (!facts.ok() || facts->certificates.empty()) return false;
+    if (facts->certificates.front().fingerprint != entry.fingerprint) return false;
+  }
+  return true;
+}
+
+std::vector<std::string> CertFolder::DropUnfinished(const std::string& name, const Passwords& passwords,
+                                                    absl::Time now) {
+  std::vector<std::string> dropped;
+  for (IndexEntry& entry : index_.entries) {
+    if (entry.subject.name != name || !entry.is_unfinished) continue;
+    entry.is_unfinished = false;
+    if (!entry.IsLive(now) || HasInFolder(entry, passwords)) continue;
+    entry.revoked_at = now;
+    entry.reason = "superseded";
+    dropped.push_back(entry.serial);
+  }
+  must_sign_ = must_sign_ || !dropped.empty();
+  return dropped;
+}
+
 absl::StatusOr<IndexEntry> CertFolder::Issue(const Subject& subject, Form form, const Passwords& passwords,
                                              absl::Time now, const Lifetimes& lifetimes) {
   MUSTER_CHECK(!authority_.empty(), "opened to sign");
   MUSTER_CHECK(form == Form::kPem || passwords.server || passwords.client, "PKCS#12 has a password");
+  DropUnfinished(subject.name, passwords, now);
   const absl::StatusOr<Issued> issued = authority_.front().Issue(subject, now, lifetimes.certificate);
   if (!issued.ok()) return issued.status();
   X509* certificate = issued->certificate.get();
@@ -324,12 +364,16 @@ absl::StatusOr<IndexEntry> CertFolder::Issue(const Subject& subject, Form form, 
   entry.not_before = ToAbslTime(X509_get0_notBefore(certificate));
   entry.not_after = ToAbslTime(X509_get0_notAfter(certificate));
   entry.fingerprint = FingerprintOf(certificate);
+  entry.is_unfinished = true;
   index_.entries.push_back(entry);
   const bool list_ends_first = list_next_update_ < entry.not_after && list_next_update_ < authority_not_after_;
-  const absl::Status noted = list_ends_first ? RenewList(now, lifetimes) : WriteIndex();
+  const absl::Status noted = list_ends_first || must_sign_ ? RenewList(now, lifetimes) : WriteIndex();
   if (!noted.ok()) return noted;
   if (absl::Status status = WriteCertificate(entry, *issued, passwords); !status.ok()) return status;
-  return entry;
+  index_.entries.back().is_unfinished = false;
+  // All is there: if this can't be noted, the next command for that name looks for itself.
+  if (absl::Status status = WriteIndex(); !status.ok()) index_.entries.back().is_unfinished = true;
+  return index_.entries.back();
 }
 
 }  // namespace muster::certs

@@ -13,17 +13,19 @@ using Json = nlohmann::ordered_json;
 constexpr char kSchema[] = "muster.certificates/1";
 
 Json EntryJson(const IndexEntry& entry) {
-  return {{"serial", entry.serial},
-          {"name", entry.subject.name},
-          {"kind", KindWord(entry.subject.kind)},
-          {"uri", entry.subject.uri},
-          {"hosts", entry.subject.hosts},
-          {"form", entry.form == Form::kP12 ? "p12" : "pem"},
-          {"not_before", TimeText(entry.not_before)},
-          {"not_after", TimeText(entry.not_after)},
-          {"fingerprint", entry.fingerprint},
-          {"revoked_at", entry.revoked_at ? Json(TimeText(*entry.revoked_at)) : Json()},
-          {"reason", entry.reason}};
+  Json json = {{"serial", entry.serial},
+               {"name", entry.subject.name},
+               {"kind", KindWord(entry.subject.kind)},
+               {"uri", entry.subject.uri},
+               {"hosts", entry.subject.hosts},
+               {"form", entry.form == Form::kP12 ? "p12" : "pem"},
+               {"not_before", TimeText(entry.not_before)},
+               {"not_after", TimeText(entry.not_after)},
+               {"fingerprint", entry.fingerprint},
+               {"revoked_at", entry.revoked_at ? Json(TimeText(*entry.revoked_at)) : Json()},
+               {"reason", entry.reason}};
+  if (entry.is_unfinished) json["unfinished"] = true;
+  return json;
 }
 
 // Reads the members of one object and remembers the first that is missing or of another type.
@@ -66,6 +68,12 @@ class Members {
     return is_count ? object_.find(name)->get<uint64_t>() : (Miss(name), 0);
   }
 
+  bool OptionalFlag(const char* name) {
+    if (!object_.is_object() || !object_.contains(name)) return false;
+    const Json& flag = *object_.find(name);
+    return flag.is_boolean() ? flag.get<bool>() : (Miss(name), false);
+  }
+
   const std::string& missed() const { return missed_; }
 
  private:
@@ -95,6 +103,7 @@ absl::StatusOr<IndexEntry> ParseEntry(const Json& json) {
   entry.fingerprint = members.Text("fingerprint");
   entry.revoked_at = members.OptionalTime("revoked_at");
   entry.reason = members.Text("reason");
+  entry.is_unfinished = members.OptionalFlag("unfinished");
   std::string wrong = members.missed();
   if (wrong.empty() && !kind) wrong = "kind";
   if (wrong.empty() && !IsSerial(entry.serial)) wrong = "serial";

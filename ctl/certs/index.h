@@ -6,7 +6,7 @@
 //      "fingerprint": "…", "revoked_at": null, "reason": ""}],
 //    "other_revoked": [{"serial": "5a…", "revoked_at": "2026-11-22T08:00:00Z", "reason": ""}]}
 //
-// "other_revoked" is left out where there is none.
+// "other_revoked" is left out where there is none. A certificate has "unfinished": true until its files are written.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,7 @@ struct IndexEntry {
   std::string fingerprint;  // SHA-256 of the DER, lower-case hexadecimal
   std::optional<absl::Time> revoked_at;
   std::string reason;
+  bool is_unfinished = false;  // it may not have reached its folder: its command has not come to the end
 
   bool IsLive(absl::Time now) const { return !revoked_at.has_value() && now < not_after; }
 };

@@ -78,6 +78,7 @@ TEST_F(FolderTest, WhatIsIssuedIsInTheIndexAndInItsFolder) {
   const auto folder = CertFolder::OpenToRead(dir_);
   ASSERT_EQ(folder->index().entries.size(), 1u);
   EXPECT_EQ(folder->index().entries[0].fingerprint, entry.fingerprint);
+  EXPECT_FALSE(folder->index().entries[0].is_unfinished);
   const auto facts = InspectFile(dir_ + "/node-3", {});
   ASSERT_TRUE(facts.ok()) << facts.status();
   EXPECT_EQ(facts->certificates[0].fingerprint, entry.fingerprint);
@@ -220,6 +221,56 @@ TEST_F(FolderTest, AFileInTheWayOfAFolderIsNotReplaced) {
   ASSERT_TRUE(WriteFileAtomically(dir_ + "/node-3", "mine", 0644).ok());
   const auto entry = Open().Issue(Node("3"), Form::kPem, {}, kNow, {});
   EXPECT_THAT(ErrorOf(entry.status()), HasSubstr("in the way"));
+}
+
+class InterruptedIssue : public FolderTest {
+ protected:
+  InterruptedIssue() {
+    EXPECT_TRUE(WriteFileAtomically(dir_ + "/node-3", "in the way", 0644).ok());
+    EXPECT_FALSE(Open().Issue(Node("3"), Form::kPem, {}, kNow, {}).ok());
+    std::filesystem::remove(dir_ + "/node-3");
+  }
+  // As if the command had ended between its last file and the index.
+  void MarkUnfinished() {
+    Index index = CertFolder::OpenToRead(dir_)->index();
+    index.entries.back().is_unfinished = true;
+    EXPECT_TRUE(WriteFileAtomically(dir_ + "/index.json", IndexText(index), 0600).ok());
+  }
+};
+
+TEST_F(InterruptedIssue, TheCertificateThatNobodyHasIsRevoked) {
+  const IndexEntry lost = CertFolder::OpenToRead(dir_)->index().entries.back();
+  EXPECT_TRUE(lost.is_unfinished);
+  const IndexEntry issued = IssueNode("3");
+  EXPECT_THAT(RevokedIn(dir_ + "/node-3/crl.pem"), testing::ElementsAre(lost.serial));
+  const auto folder = CertFolder::OpenToRead(dir_);
+  EXPECT_FALSE(folder->index().entries[0].IsLive(kNow));
+  EXPECT_TRUE(folder->index().entries[1].IsLive(kNow));
+  EXPECT_EQ(InspectFile(dir_ + "/node-3", {})->certificates[0].serial, issued.serial);
+}
+
+TEST_F(InterruptedIssue, WhatReachedItsFolderWholeStays) {
+  IssueNode("3");
+  MarkUnfinished();
+  EXPECT_THAT(Open().DropUnfinished("node-3", {}, kNow), IsEmpty());
+  std::filesystem::remove(dir_ + "/node-3/tls.json");
+  EXPECT_THAT(Open().DropUnfinished("node-3", {}, kNow), testing::SizeIs(1)) << "not all of it";
+}
+
+TEST_F(InterruptedIssue, Pkcs12UnderAnotherPasswordIsBelieved) {
+  ASSERT_TRUE(Open().Issue(Node("3"), Form::kP12, {"word", "word"}, kNow, {}).ok());
+  MarkUnfinished();
+  EXPECT_THAT(Open().DropUnfinished("node-3", {"word", "word"}, kNow), IsEmpty());
+  EXPECT_THAT(Open().DropUnfinished("node-3", {"other", "other"}, kNow), IsEmpty());
+  EXPECT_THAT(Open().DropUnfinished("node-3", {}, kNow), IsEmpty());
+  std::filesystem::remove(dir_ + "/node-3/client.p12");
+  EXPECT_THAT(Open().DropUnfinished("node-3", {"other", "other"}, kNow), testing::SizeIs(1));
+}
+
+TEST_F(InterruptedIssue, AFolderThatWasTakenAwayIsNoReason) {
+  IssueNode("4");
+  std::filesystem::remove_all(dir_ + "/node-4");
+  EXPECT_THAT(Open().DropUnfinished("node-4", {}, kNow), IsEmpty()) << "its command came to the end";
 }
 
 TEST(TlsConfig, NamesWhatTheKindHas) {

@@ -30,6 +30,7 @@ TEST(Index, ComesBackAsItWas) {
   index.entries[1].form = Form::kP12;
   index.entries[1].revoked_at = kNow;
   index.entries[1].reason = "superseded";
+  index.entries[0].is_unfinished = true;
   index.others = {{"60", kNow, "cessation"}, {"61", kNow, ""}};
   const auto parsed = ParseIndex(IndexText(index));
   ASSERT_TRUE(parsed.ok()) << parsed.status();
@@ -37,6 +38,8 @@ TEST(Index, ComesBackAsItWas) {
   EXPECT_EQ(parsed->entries[1].revoked_at, kNow);
   EXPECT_EQ(parsed->entries[1].form, Form::kP12);
   EXPECT_EQ(parsed->others, index.others);
+  EXPECT_TRUE(parsed->entries[0].is_unfinished);
+  EXPECT_FALSE(parsed->entries[1].is_unfinished);
 }
 
 TEST(Index, StatusFollowsTimeAndRevocation) {
@@ -68,6 +71,7 @@ TEST(Index, EachDamageIsToldWithItsPlace) {
   EXPECT_THAT(error("\"revoked_at\": null", "\"revoked_at\": \"soon\""), HasSubstr("'revoked_at'"));
   EXPECT_THAT(error("\"list_number\": 1", "\"list_number\": -1"), HasSubstr("'list_number'"));
   EXPECT_THAT(error("\"hosts\": []", "\"hosts\": [1]"), HasSubstr("'hosts'"));
+  EXPECT_THAT(error("\"reason\": \"\"", "\"reason\": \"\", \"unfinished\": 1"), HasSubstr("'unfinished'"));
   EXPECT_THAT(error("\"serial\": \"60\"", "\"serial\": \"\""), HasSubstr("'other_revoked'"));
   EXPECT_THAT(error("\"reason\": \"x\"", "\"reason\": 1"), HasSubstr("'other_revoked'"));
 }

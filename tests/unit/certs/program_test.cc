@@ -104,6 +104,17 @@ TEST_F(ProgramTest, AnIndexFromABackupIsToldOnceAndRevokesOnTopOfTheList) {
   EXPECT_THAT(RunIn({"list"}), testing::Not(HasSubstr("crl.pem")));
 }
 
+TEST_F(ProgramTest, AnInterruptedCommandIsCompletedByTheSameAgain) {
+  RunIn({"init"});
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/node-0", "in the way", 0644).ok());
+  EXPECT_THAT(RunIn({"node", "--id", "0"}), HasSubstr("1: "));
+  std::filesystem::remove(dir_ + "/node-0");
+  const std::string said = RunIn({"node", "--id", "0"});
+  EXPECT_THAT(said, HasSubstr("0: "));
+  EXPECT_THAT(said, HasSubstr("never reached its folder whole"));
+  EXPECT_THAT(RunIn({"node", "--id", "0"}), HasSubstr("ms-ctl certs renew node-0"));
+}
+
 TEST_F(ProgramTest, ARenewalKeepsPkcs12UnderAPassword) {
   RunIn({"init"});
   const std::map<std::string, std::string> environment = {{"MS_TLS_CLIENT_PASSWORD", "geheim"}};
