@@ -46,15 +46,16 @@ std::string TcpTarget(const IpAddress& address, uint16_t port) {
 class AdminClient::Impl {
  public:
   // `where` names the scheduler to the user; `check` says what to look at when it can't be reached. With `tls` the
-  // scheduler's certificate must be for `host`.
+  // scheduler's certificate must be for `host`, and for `job` unless that is empty.
   Impl(std::vector<std::string> targets, std::string where, std::string check, absl::Duration timeout,
-       std::shared_ptr<const TlsStore> tls = nullptr, std::string host = "")
+       std::shared_ptr<const TlsStore> tls = nullptr, std::string host = "", std::string job = "")
       : targets_(std::move(targets)),
         where_(std::move(where)),
         check_(std::move(check)),
         timeout_(timeout),
         tls_(std::move(tls)),
-        host_(std::move(host)) {}
+        host_(std::move(host)),
+        job_(std::move(job)) {}
 
   // Plain text over TCP: a peer that only closes may speak TLS.
   void SayThatItMayWantTls() { may_want_tls_ = true; }
@@ -129,7 +130,7 @@ class AdminClient::Impl {
     if (tls_ == nullptr) return;
     const std::shared_ptr<const TlsState> state = tls_->Current();
     if (credentials_ == nullptr || state->identity_generation != identity_generation_) {
-      credentials_ = MakeClientCredentials(tls_, host_, "", verdict_);
+      credentials_ = MakeClientCredentials(tls_, host_, job_, verdict_);
       stub_.reset();
     }
     identity_generation_ = state->identity_generation;
@@ -184,6 +185,7 @@ class AdminClient::Impl {
   SocketFallback fallback_;
   const std::shared_ptr<const TlsStore> tls_;  // null: plain text
   const std::string host_;
+  const std::string job_;
   uint64_t identity_generation_ = 0;
   std::shared_ptr<grpc::ChannelCredentials> credentials_ =
       tls_ == nullptr ? grpc::InsecureChannelCredentials() : nullptr;
@@ -199,7 +201,7 @@ AdminClient::~AdminClient() = default;
 
 absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverTcp(const std::string& host, uint16_t port,
                                                                   absl::Duration timeout, Security security,
-                                                                  SocketFallback fallback) {
+                                                                  SocketFallback fallback, std::string job) {
   const absl::StatusOr<std::vector<IpAddress>> addresses = ResolveHost(host);
   if (!addresses.ok()) return absl::UnavailableError(std::string(addresses.status().message()));
   const bool is_plain = security.tls == nullptr;
@@ -215,7 +217,7 @@ absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverTcp(const std::str
   const absl::Status way = has_fallback ? CheckSocket(fallback.socket) : absl::OkStatus();
   if (absl::IsUnauthenticated(way)) absl::StrAppend(&check, " And ", way.message());
   auto impl = std::make_unique<Impl>(std::move(targets), JoinHostPort(host, port), std::move(check), timeout,
-                                     std::move(security.tls), host);
+                                     std::move(security.tls), host, std::move(job));
   if (is_plain) impl->SayThatItMayWantTls();
   if (has_fallback && way.ok()) impl->SetFallback(std::move(fallback));
   return std::unique_ptr<AdminClient>(new AdminClient(std::move(impl)));

@@ -26,11 +26,12 @@ class AdminClient {
  public:
   // Looks the name up anew for each client and tries each of its addresses in turn. Nothing is sent yet. Over mutual
   // TLS when `security` has it. When none answers within half of the timeout and the host is this machine, the rest of
-  // it is the fallback's. What the TLS store serves is followed from call to call. PERMISSION_DENIED: plain text to
-  // these addresses is forbidden.
+  // it is the fallback's. With TLS the scheduler's certificate must be for the host and, unless `job` is empty, for
+  // that job. What the TLS store serves is followed from call to call. PERMISSION_DENIED: plain text to these addresses
+  // is forbidden.
   static absl::StatusOr<std::unique_ptr<AdminClient>> OverTcp(const std::string& host, uint16_t port,
                                                               absl::Duration timeout, Security security = {},
-                                                              SocketFallback fallback = {});
+                                                              SocketFallback fallback = {}, std::string job = "");
   // The scheduler's Unix socket, which takes changing calls. Errors as those of CheckSocket.
   static absl::StatusOr<std::unique_ptr<AdminClient>> OverSocket(const AdminSocket& socket, absl::Duration timeout);
 

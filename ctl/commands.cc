@@ -151,7 +151,8 @@ absl::StatusOr<Steered> ChooseSteered(AdminClient& reader, const CtlSettings& se
   }
   if (tls != nullptr && settings.admin_socket.empty() && tls->Current()->own_name.has_value() &&
       tls->Current()->own_name->kind == PeerName::Kind::kAdmin) {
-    auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, timeout, SecurityOf(settings, tls));
+    auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, timeout, SecurityOf(settings, tls), {},
+                                       steered.job_id);
     if (!client.ok()) return client.status();
     steered.client = *std::move(client);
     return steered;
@@ -244,8 +245,8 @@ int Stacks(AdminClient& reader, const CtlSettings& settings, const std::shared_p
 
 // For TAB: quick, and silent about errors.
 int CompleteNodes(const CtlSettings& settings, const std::shared_ptr<const TlsStore>& tls) {
-  const auto client =
-      AdminClient::OverTcp(settings.sched_host, settings.sched_port, absl::Seconds(1), SecurityOf(settings, tls));
+  const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, absl::Seconds(1),
+                                           SecurityOf(settings, tls), {}, settings.job_id);
   if (!client.ok()) return kExitUnreachable;
   const auto jobs = ForEachJob(**client, settings, &AdminClient::ListNodes);
   if (!jobs.ok()) return kExitUnreachable;
@@ -301,6 +302,14 @@ int Completion(const std::vector<std::string>& words, const CtlSettings& setting
   return Print(BashCompletion(offered));
 }
 
+// The job that the scheduler must be trusted with; empty when the command is about all jobs, or about the scheduler.
+std::string JobOf(const std::vector<std::string>& words, const CtlSettings& settings) {
+  if (words[0] == "counters") return "";
+  const auto is_this = [&](const Command& command) { return command.name == words[0]; };
+  const auto command = std::find_if(Commands().begin(), Commands().end(), is_this);
+  return words.size() > 1 && command->argument == "[JOB]" ? words[1] : settings.job_id;
+}
+
 // What is wrong with the words; empty if nothing is.
 std::string CheckWords(const std::vector<std::string>& words) {
   std::vector<std::string> names;
@@ -347,7 +356,7 @@ int RunCommand(const std::vector<std::string>& words, const CtlSettings& setting
                                                why.c_str(), SocketOf(settings).path.c_str());
                                 }};
   const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, settings.timeout,
-                                           SecurityOf(settings, tls), fallback);
+                                           SecurityOf(settings, tls), fallback, JobOf(words, settings));
   if (!client.ok()) return Complain(client.status());
   if (words[0] == "status") return Status(**client, settings);
   if (words[0] == "nodes") return Nodes(**client, settings);

@@ -439,6 +439,22 @@ def test_an_admin_of_one_job_steers_that_one_only(secured, cluster):
     assert agents["two"].is_running()
 
 
+def test_the_scheduler_of_one_job_is_believed_for_that_one_only(secured, cluster):
+    certificate = secured.authority.issue("spiffe://%s/muster/one/scheduler" % pki.DOMAIN, pki.SCHEDULER_HOSTS,
+                                          is_server=True)
+    folder = secured.folder("scheduler", server=certificate, client=secured.authority.admin())
+    cluster.start_scheduler("--tls_config", folder.config)
+    agent = secured.start_node("a", SLEEP, "--worker_num", 1, "--job_id", "one")
+    secured.wait_until_running(1)
+    for words in (["status", "--job", "two"], ["why", "two"], ["stop", "two"], ["drain", "a", "--job", "two"]):
+        told = secured.ctl(*words, code=EXIT_SECURITY)
+        assert "/muster/two/scheduler" in told, told
+    secured.ctl("counters", "--job", "two")
+    secured.ctl("status", "--job", "one")
+    secured.ctl("stop", "one")
+    agent.wait(20)
+
+
 def test_a_node_sees_its_own_job_only(secured, cluster):
     secured.start_scheduler()
     for name, job in (("a", "one"), ("b", "two")):

@@ -126,6 +126,23 @@ TEST_F(AdminClientTlsTest, ACertificateThatIsNotTakenIsToldSo) {
   }
 }
 
+TEST_F(AdminClientTlsTest, TheSchedulerOfAnotherJobIsNotBelieved) {
+  testing_tls::CertificateSpec spec = SchedulerSpec();
+  spec.uris = {testing_tls::SchedulerUri("one")};
+  Serve(authority_.Issue(spec), authority_);
+  const auto ask = [&](const std::string& job) {
+    auto client = AdminClient::OverTcp("127.0.0.1", static_cast<uint16_t>(port_), kTimeout, {store_, false}, {}, job);
+    EXPECT_TRUE(client.ok()) << client.status();
+    return (*client)->GetStatus("", 0).status();
+  };
+  EXPECT_EQ(ask("one"), absl::OkStatus());
+  EXPECT_EQ(ask(""), absl::OkStatus()) << "about all of its jobs";
+  const absl::Status status = ask("two");
+  ASSERT_TRUE(absl::IsUnauthenticated(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/muster/two/scheduler"));
+  EXPECT_EQ(service_.seen.size(), 2u);
+}
+
 TEST_F(AdminClientTlsTest, ARenewedCertificateIsShownFromThenOn) {
   Serve(scheduler_, authority_);
   const auto client = Connect();
