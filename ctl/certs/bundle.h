@@ -1,4 +1,4 @@
-// PKCS#12: a certificate and its key under a password, in today's algorithms.
+// PKCS#12: a certificate and its key under a password, in today's algorithms. Read by common/tls/key_material.h.
 #pragma once
 
 #include <string>
@@ -13,15 +13,5 @@ namespace muster::certs {
 // ("ca_stack should be empty").
 absl::StatusOr<std::string> MakeBundle(X509* certificate, EVP_PKEY* key, const std::string& friendly_name,
                                        const std::string& password);
-
-struct OpenedBundle {
-  X509Ptr certificate;
-  EvpKeyPtr key;
-  X509StackPtr chain;  // may be null
-};
-
-// kPermissionDenied: the password is wrong. kInvalidArgument: it is no PKCS#12, or in algorithms that OpenSSL 3
-// refuses; the message tells the remedy.
-absl::StatusOr<OpenedBundle> OpenBundle(const std::string& bytes, const std::string& password);
 
 }  // namespace muster::certs

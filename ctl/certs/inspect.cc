@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/file_io.h"
 #include "common/ip_address.h"
+#include "common/tls/key_material.h"
 #include "ctl/certs/authority.h"
-#include "ctl/certs/bundle.h"
 #include "ctl/certs/openssl_handles.h"
 
 namespace muster::certs {
@@ -183,16 +183,14 @@ absl::StatusOr<std::optional<Contents>> ReadBundle(const std::string& path, cons
   absl::Status status;
   for (const auto& password : {passwords.client, passwords.server}) {
     if (!password) continue;
-    absl::StatusOr<OpenedBundle> opened = OpenBundle(bytes, *password);
+    const absl::StatusOr<KeyMaterial> opened = ParsePkcs12(bytes, Secret(*password));
     status = opened.status();
     if (!opened.ok()) continue;
-    Contents contents;
-    contents.certificates.push_back(std::move(opened->certificate));
-    if (opened->key) contents.keys.push_back(std::move(opened->key));
-    while (opened->chain && sk_X509_num(opened->chain.get()) > 0) {
-      contents.certificates.emplace_back(sk_X509_shift(opened->chain.get()));
-    }
-    return std::optional<Contents>(std::move(contents));
+    absl::StatusOr<Contents> contents = ReadPem(path, opened->ChainPem());
+    if (!contents.ok()) return contents.status();
+    const BioPtr bio = MemoryBio(opened->key_pem.text());
+    contents->keys.emplace_back(PEM_read_bio_PrivateKey(bio.get(), nullptr, RefusePassphrase, nullptr));
+    return std::optional<Contents>(*std::move(contents));
   }
   const char* remedy = absl::IsPermissionDenied(status) ? ": see --password_file and MS_TLS_*_PASSWORD_FILE" : "";
   return absl::Status(status.code(), absl::StrCat(path, ": ", std::string(status.message()), remedy));

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "common/tls/key_material.h"
 #include "ctl/certs/authority.h"
 #include "ctl/certs/inspect.h"
 
@@ -23,18 +24,32 @@ class BundleTest : public testing::Test {
 };
 
 TEST_F(BundleTest, HoldsKeyAndCertificateOnly) {
-  const auto opened = OpenBundle(bytes_, "geheim");
+  const auto opened = ParsePkcs12(bytes_, Secret("geheim"));
   ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_EQ(FingerprintOf(opened->certificate.get()), FingerprintOf(issued_.certificate.get()));
-  EXPECT_EQ(X509_check_private_key(issued_.certificate.get(), opened->key.get()), 1);
-  EXPECT_LE(sk_X509_num(opened->chain.get()), 0) << "MindSpore takes no bundle with more";
+  EXPECT_EQ(opened->leaf().Fingerprint(), FingerprintOf(issued_.certificate.get()));
+  EXPECT_EQ(opened->key_pem.text(), PrivateKeyPem(issued_.key.get()));
+  EXPECT_EQ(opened->chain.size(), 1u) << "MindSpore takes no bundle with more";
 }
 
 TEST_F(BundleTest, AWrongPasswordIsToldFromDamage) {
-  EXPECT_TRUE(absl::IsPermissionDenied(OpenBundle(bytes_, "geheim2").status()));
-  EXPECT_TRUE(absl::IsPermissionDenied(OpenBundle(bytes_, "").status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(OpenBundle(bytes_.substr(0, bytes_.size() / 2), "geheim").status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(OpenBundle("", "geheim").status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(ParsePkcs12(bytes_, Secret("geheim2")).status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(ParsePkcs12(bytes_, Secret("")).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(ParsePkcs12(bytes_.substr(0, bytes_.size() / 2), Secret("geheim")).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(ParsePkcs12("", Secret("geheim")).status()));
+}
+
+// Who sends such a file needs no password to keep a program busy for hours.
+TEST_F(BundleTest, AnAbsurdNumberOfIterationsIsNotTried) {
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes_.data());
+  const Pkcs12Ptr bundle(d2i_PKCS12(nullptr, &data, static_cast<long>(bytes_.size())));  // NOLINT(google-runtime-int)
+  const ASN1_INTEGER* iterations = nullptr;
+  PKCS12_get0_mac(nullptr, nullptr, nullptr, &iterations, bundle.get());
+  ASSERT_EQ(ASN1_INTEGER_set(const_cast<ASN1_INTEGER*>(iterations), 2'000'000'000), 1);
+  const BioPtr bio(BIO_new(BIO_s_mem()));
+  ASSERT_EQ(i2d_PKCS12_bio(bio.get(), bundle.get()), 1);
+  const absl::Status status = InspectBytes("a.p12", BioText(bio.get()), {"geheim", "geheim"}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("absurd number of iterations"));
 }
 
 TEST_F(BundleTest, InspectNeedsThePassword) {
