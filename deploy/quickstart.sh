@@ -33,7 +33,7 @@ build=$root/build
 if [[ ! -f $build/CMakeCache.txt ]]; then
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMUSTER_TESTS=OFF >/dev/null
 fi
-cmake --build "$build" --parallel "$(nproc)" --target ms-scheduler ms-worker ms-ctl
+cmake --build "$build" --parallel "$(nproc)" --target ms-scheduler ms-worker ms-ctl ms-ring
 bin=$build/bin
 
 say "A job of 2 nodes x 2 workers, which start PyTorch and train for a few seconds"

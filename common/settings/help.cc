@@ -40,6 +40,9 @@ std::string Entry(const Setting& setting) {
   std::string text = setting.help;
   if (!setting.default_text.empty() && !setting.is_switch())
     absl::StrAppend(&text, " Default: ", setting.default_text, ".");
+  if (setting.is_switch() && setting.default_text == "true") {
+    absl::StrAppend(&text, " On unless --", setting.flag, "=false.");
+  }
   if (!setting.env.empty()) absl::StrAppend(&text, " [", absl::StrJoin(setting.env, ", "), "]");
   if (!setting.aliases.empty()) absl::StrAppend(&text, " Also: --", absl::StrJoin(setting.aliases, ", --"), ".");
   const std::string value = setting.is_switch() ? "" : absl::StrCat(" ", setting.value_name);
