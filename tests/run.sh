@@ -3,7 +3,7 @@
 #
 #   tests/run.sh                      every stage, as continuous integration does
 #   tests/run.sh --only unit,e2e      these stages only
-#   tests/run.sh --long               also what takes hours (simulation)
+#   tests/run.sh --long               also what takes hours (simulation, every point of a crash, each link 20 times)
 #
 # Further words after -- go to pytest: tests/run.sh --only e2e -- -k cable
 set -uo pipefail
@@ -158,6 +158,7 @@ stage_e2e() {
   prepare_torch
   prepare_mindspore
   local code=0
+  if ((is_long)); then local -x MUSTER_LONG=1; fi  # here only: sanitizers would take days for it
   MUSTER_BIN=$root/build/bin run_pytest e2e || code=1
   # Once more over mutual TLS: what a job and its recovery are made of.
   MUSTER_BIN=$root/build/bin MUSTER_E2E_TLS=1 run_pytest e2e_tls \
