@@ -158,6 +158,9 @@ class Cluster:
         scheduler = self.start(name, [BIN / "ms-scheduler", "--sched_host", host, "--sched_port", port, *words],
                                kind=Scheduler, **options)
         scheduler.find_port()
+        if WITH_TLS or "MS_TLS_CONFIG" in self.env:
+            # Whatever switched it off would leave every test green.
+            scheduler.expect_said("mutual TLS; this scheduler is")
         self.scheduler = self.scheduler or scheduler
         return scheduler
 
