@@ -85,8 +85,14 @@ TEST_F(HandshakeTest, TheHonestAreNotCounted) {
 }
 
 TEST_F(HandshakeTest, NoCertificate) {
-  EXPECT_FALSE(RawConnect(port_, {}).is_let_in);
-  EXPECT_EQ(AwaitCount(TlsFault::kNoCertificate, 1), 1u);
+  uint64_t wanted = 0;
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    RawOptions options;
+    options.lowest = options.highest = version;
+    EXPECT_FALSE(RawConnect(port_, options).is_let_in) << version;
+    EXPECT_EQ(AwaitCount(TlsFault::kNoCertificate, ++wanted), wanted) << version;
+  }
+  EXPECT_EQ(Refusals(), wanted) << "nothing else is counted for it";
 }
 
 TEST_F(HandshakeTest, PlainTextAgainstTls) {
