@@ -203,10 +203,12 @@ TEST_F(HandshakeTest, RevokedWithASessionToResume) {
     RawResult second = RawConnect(port_, options);
     EXPECT_TRUE(second.is_let_in) << second.error;
     EXPECT_TRUE(second.was_resumed) << "the attack does not work as it should: " << version;
+    // With TLS 1.3 OpenSSL takes a session for one connection, which brings the next one's.
+    if (second.session != nullptr) options.session = second.session.get();
     const uint64_t before = Count(TlsFault::kRevoked);
     Revoke(node);
     const RawResult third = RawConnect(port_, options);
-    EXPECT_TRUE(third.was_resumed || !third.is_let_in);
+    EXPECT_TRUE(third.was_resumed) << "it was refused as a new one, which others test: " << version;
     EXPECT_FALSE(third.is_let_in) << version;
     EXPECT_EQ(AwaitCount(TlsFault::kRevoked, before + 1), before + 1);
   }
