@@ -52,7 +52,42 @@ int KeepSession(SSL* ssl, SSL_SESSION* session) {
   return 1;
 }
 
+std::string Number(size_t value, size_t bytes) {
+  std::string text;
+  while (bytes-- > 0) text += static_cast<char>(value >> (8 * bytes) & 0xff);
+  return text;
+}
+std::string Sized(const std::string& bytes, size_t length_bytes) { return Number(bytes.size(), length_bytes) + bytes; }
+std::string Extension(uint16_t type, const std::string& body) { return Number(type, 2) + Sized(body, 2); }
+
 }  // namespace
+
+// RFC 5246, 7.4.1.2; the extensions of RFC 8422, 5.1 and RFC 5246, 7.4.1.4.1.
+std::string HelloOf(const std::vector<uint16_t>& suites) {
+  std::string listed;
+  for (const uint16_t suite : suites) listed += Number(suite, 2);
+  const std::string algorithms = Number(0x0401, 2) + Number(0x0403, 2) + Number(0x0201, 2) + Number(0x0203, 2);
+  const std::string extensions = Extension(10, Sized(Number(23, 2), 2)) +  // supported groups: secp256r1
+                                 Extension(11, Sized(Number(0, 1), 1)) +   // point formats: uncompressed
+                                 Extension(13, Sized(algorithms, 2)) +     // RSA and ECDSA with SHA-256 and SHA-1
+                                 Extension(16, Sized(Sized("h2", 1), 2));  // ALPN
+  const std::string hello = Number(0x0303, 2) + std::string(32, 'r') + Sized("", 1) + Sized(listed, 2) +
+                            Sized(Number(0, 1), 1) + Sized(extensions, 2);
+  return Number(22, 1) + Number(0x0301, 2) + Sized(Number(1, 1) + Sized(hello, 3), 2);
+}
+
+int RawHello(uint16_t port, const std::vector<uint16_t>& suites) {
+  const int fd = Connect(port);
+  if (fd < 0) return -1;
+  const std::string hello = HelloOf(suites);
+  unsigned char record_type = 0;
+  ssize_t got = -1;
+  if (send(fd, hello.data(), hello.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(hello.size())) {
+    got = recv(fd, &record_type, 1, 0);
+  }
+  close(fd);
+  return got == 1 ? record_type : static_cast<int>(got);
+}
 
 RawResult RawConnect(uint16_t port, const RawOptions& options) {
   RawResult result;

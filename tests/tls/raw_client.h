@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/tls/openssl_ptr.h"
 #include "tests/tls/pki.h"
@@ -32,5 +33,12 @@ struct RawResult {
 
 // Connects, shakes hands, sends the preface of HTTP/2, waits for the server's SETTINGS or its end, at most 10 s.
 RawResult RawConnect(uint16_t port, const RawOptions& options);
+
+// The bytes of a TLS 1.2 ClientHello with these cipher suites, written by hand: for what OpenSSL can't offer.
+std::string HelloOf(const std::vector<uint16_t>& suites);
+
+// Sends it. The type of the server's first record (22: the handshake goes on), 0 if it ends the connection, -1 if it
+// does neither within 10 s.
+int RawHello(uint16_t port, const std::vector<uint16_t>& suites);
 
 }  // namespace muster::testing_tls
