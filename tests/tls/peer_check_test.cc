@@ -10,9 +10,11 @@
 namespace muster {
 namespace {
 
+using ::testing::HasSubstr;
 using testing_tls::Authority;
 using testing_tls::CertificateSpec;
 using testing_tls::HostUri;
+using testing_tls::IssueBelow;
 using testing_tls::Issued;
 using testing_tls::kDomain;
 using testing_tls::KeyKind;
@@ -88,8 +90,21 @@ TEST_F(PeerCheckTest, SaysWhatIsWrongWithTheChain) {
   Authority same_name("Test CA"), other_name("Other CA");
   EXPECT_EQ(FaultOf(same_name.Issue(NodeSpec("n1"))), TlsFault::kUnknownAuthority);
   EXPECT_EQ(FaultOf(other_name.Issue(NodeSpec("n1"))), TlsFault::kUnknownAuthority);
-  // A node's certificate is no authority.
   EXPECT_EQ(CheckPeer(*trust_, rules_, Certificate(), {}, absl::Now()).refusal.fault, TlsFault::kUnreadable);
+}
+
+TEST_F(PeerCheckTest, ANodesCertificateIsNoAuthority) {
+  CertificateSpec spec = NodeSpec("n1");
+  for (const bool may_sign : {false, true}) {
+    spec.may_sign = may_sign;
+    const TlsRefusal refusal = Check(IssueBelow(authority_.Issue(spec), NodeSpec("n2"))).refusal;
+    EXPECT_EQ(refusal.fault, TlsFault::kBadChain);
+    EXPECT_EQ(refusal.text, "the certificate CN=n1 can't be verified (invalid CA certificate)");
+  }
+  spec.is_authority = true;  // in its place: nothing else was wrong with the chain
+  const CheckedPeer good = Check(IssueBelow(authority_.Issue(spec), NodeSpec("n2")));
+  EXPECT_TRUE(good.refusal.ok()) << good.refusal.text;
+  EXPECT_EQ(good.name.id, "n2");
 }
 
 TEST_F(PeerCheckTest, SaysWhatIsWrongWithTheName) {

@@ -82,7 +82,9 @@ Certificate Make(const CertificateSpec& spec, EVP_PKEY* key, X509* issuer, EVP_P
   X509* parent = issuer == nullptr ? x509.get() : issuer;
   AddExtension(x509.get(), parent, NID_basic_constraints, spec.is_authority ? "critical,CA:TRUE" : "critical,CA:FALSE");
   AddExtension(x509.get(), parent, NID_key_usage,
-               spec.is_authority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature");
+               spec.is_authority ? "critical,keyCertSign,cRLSign"
+               : spec.may_sign   ? "critical,digitalSignature,keyCertSign"
+                                 : "critical,digitalSignature");
   AddExtension(x509.get(), parent, NID_subject_key_identifier, "hash");
   AddExtension(x509.get(), parent, NID_authority_key_identifier, "keyid");
   if (!spec.usages.empty() && !spec.is_authority) AddExtension(x509.get(), parent, NID_ext_key_usage, spec.usages);
@@ -179,6 +181,17 @@ Issued SelfSigned(const CertificateSpec& spec) {
   Issued issued;
   issued.certificate = Make(spec, key.get(), nullptr, nullptr);
   issued.chain_pem = issued.certificate.ToPem();
+  issued.key_pem = KeyPem(key.get());
+  return issued;
+}
+
+Issued IssueBelow(const Issued& issuer, const CertificateSpec& spec) {
+  const BioPtr bio = MemoryBio(issuer.key_pem);
+  const EvpKeyPtr issuer_key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
+  const EvpKeyPtr key = MakeKey(spec.key);
+  Issued issued;
+  issued.certificate = Make(spec, key.get(), issuer.certificate.get(), issuer_key.get());
+  issued.chain_pem = issued.certificate.ToPem() + issuer.chain_pem;
   issued.key_pem = KeyPem(key.get());
   return issued;
 }

@@ -24,6 +24,7 @@ struct CertificateSpec {
   KeyKind key = KeyKind::kP256;
   bool uses_sha1 = false;
   bool is_authority = false;
+  bool may_sign = false;  // its key usage says so, though it is no authority
 };
 
 struct Issued {
@@ -63,6 +64,8 @@ class Authority {
 };
 
 Issued SelfSigned(const CertificateSpec& spec);
+// Signed with the key of a certificate that is no authority's, whose chain comes along.
+Issued IssueBelow(const Issued& issuer, const CertificateSpec& spec);
 
 // Names as docs/security.md has them.
 inline constexpr char kDomain[] = "test.example";
