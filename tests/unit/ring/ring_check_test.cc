@@ -127,12 +127,24 @@ TEST_F(RingTest, ARankOfAnotherRoundIsNamed) {
 }
 
 TEST_F(RingTest, TlsAgainstPlainIsNamed) {
-  Make(2, true);
-  options_.connect_timeout = absl::Seconds(3);
-  plans_[1].is_secure = false;
-  const auto results = Run();
-  EXPECT_FALSE(results[0].IsGood());
-  EXPECT_FALSE(results[1].IsGood());
+  for (const uint32_t plain : {0u, 1u}) {
+    ports_.clear();
+    states_.clear();
+    Make(2, true);
+    options_.connect_timeout = absl::Seconds(3);
+    plans_[plain].is_secure = false;
+    const uint32_t secure = 1 - plain;
+    const auto results = Run();
+    for (const RingResult& result : results) ASSERT_EQ(result.faults.size(), 1u) << plain;
+    const Fault& of_secure = results[secure].faults[0];
+    EXPECT_EQ(of_secure.kind, FaultKind::kNotTls);
+    EXPECT_EQ(std::pair(of_secure.from, of_secure.to), std::pair(secure, plain));
+    EXPECT_THAT(Texts(results[secure])[0], HasSubstr("no TLS: the connection was closed in the TLS handshake"));
+    const Fault& of_plain = results[plain].faults[0];
+    EXPECT_EQ(of_plain.kind, FaultKind::kWrongPeer);
+    EXPECT_EQ(std::pair(of_plain.from, of_plain.to), std::pair(plain, secure));
+    EXPECT_THAT(Texts(results[plain])[0], HasSubstr("wrong peer: it turned this rank away"));
+  }
 }
 
 TEST_F(RingTest, StrangersAtTheDoorDoNoHarm) {
