@@ -374,7 +374,8 @@ TEST_F(IdentityTest, StreamsThatDoNotJoinMakeRoomForOthers) {
   std::vector<std::unique_ptr<AgentStream>> idle;
   for (int i = 0; i < 3; ++i) {
     idle.push_back(std::make_unique<AgentStream>(channel));
-    absl::SleepFor(absl::Milliseconds(100));  // the server sees them in this order
+    v1::CountersReply reply;
+    EXPECT_TRUE(Counters(channel, &reply).ok()) << "behind it on the same connection: it has been seen by then";
   }
   EXPECT_EQ(idle[0]->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(counted_.Counts()["crowded out"], 1u);
