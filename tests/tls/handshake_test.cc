@@ -270,30 +270,5 @@ TEST_F(HandshakeTest, AnExpiredListRefusesOrServes) {
   EXPECT_TRUE(Connect(Node("n1")).is_let_in);
 }
 
-TEST_F(HandshakeTest, GoesOnDuringAndAfterAFloodOfHalfHandshakes) {
-  RpcServer::Options options;
-  options.pending_per_core = 16;
-  options.handshake_limit = absl::Seconds(1);
-  Start(std::move(options));
-  std::vector<std::unique_ptr<UniqueFd>> half;
-  for (int i = 0; i < 200; ++i) {
-    auto fd = std::make_unique<UniqueFd>(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(port_);
-    ASSERT_EQ(connect(fd->get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    // A record that announces 512 bytes and brings 4.
-    ASSERT_EQ(send(fd->get(), "\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 9, MSG_NOSIGNAL), 9);
-    half.push_back(std::move(fd));
-  }
-  // The honest one waits its turn behind them; the raw client gives up after 10 s.
-  bool is_let_in = false;
-  for (int i = 0; i < 6 && !is_let_in; ++i) is_let_in = Connect(Node("n1")).is_let_in;
-  EXPECT_TRUE(is_let_in) << "during the flood";
-  half.clear();
-  EXPECT_TRUE(Connect(Node("n1")).is_let_in) << "after it";
-}
-
 }  // namespace
 }  // namespace muster::scheduler

@@ -173,8 +173,9 @@ class ServerTest : public ::testing::Test {
 // One agent's stream.
 class AgentStream {
  public:
-  explicit AgentStream(const std::shared_ptr<grpc::Channel>& channel) : stub_(v1::Rendezvous::NewStub(channel)) {
-    context_.set_deadline(std::chrono::system_clock::now() + kPatience);
+  explicit AgentStream(const std::shared_ptr<grpc::Channel>& channel, std::chrono::seconds longest = kPatience)
+      : stub_(v1::Rendezvous::NewStub(channel)) {
+    context_.set_deadline(std::chrono::system_clock::now() + longest);
     stream_ = stub_->Session(&context_);
   }
   ~AgentStream() {
