@@ -1,50 +1,46 @@
 """A storm of honest joins over mutual TLS, with a scheduler that has a third of a processor: nobody is turned away."""
 
-import os
-import pathlib
+import json
 import re
 import subprocess
 
 import pytest
 
+import cpu_group
 import muster
 import pki
 from muster import BIN, WITH_TLS
 
 COUNT = 2500
-QUOTA = pathlib.Path("/sys/fs/cgroup/cpu")
 
 
 @pytest.fixture
 def third_of_a_core():
-    """The folder of a control group (version 1) with 0.3 processors."""
-    group = QUOTA / ("muster-%d" % os.getpid())
-    try:
-        group.mkdir()
-        (group / "cpu.cfs_quota_us").write_text("30000")
-    except OSError as error:
-        pytest.skip("no control group to hold the scheduler in: %s" % error)
+    group = cpu_group.make_or_skip(0.3)
     yield group
-    for pid in (group / "tasks").read_text().split():
-        try:
-            (QUOTA / "tasks").write_text(pid)
-        except OSError:
-            pass
-    group.rmdir()
+    group.close()
 
 
 @pytest.mark.skipif(WITH_TLS, reason="it makes certificates of its own")
-def test_2500_joins_over_tls_with_a_third_of_a_core(cluster, third_of_a_core, record_property):
+def test_2500_joins_over_tls_with_a_third_of_a_core(third_of_a_core, cluster, record_property):  # the cluster ends first
     if not (BIN / "tls_storm").exists():
         pytest.skip("tls_storm is not built")
     authority = pki.Authority()
     folder = pki.Folder(cluster.folder / "tls", authority, authority.scheduler(), authority.host())
-
-    def limits():
-        (third_of_a_core / "tasks").write_text(str(os.getpid()))
-    scheduler = cluster.start_scheduler("--tls_config", folder.config, "--journal_path", "memory", limits=limits)
-    storm = subprocess.run([BIN / "tls_storm", folder.config, str(scheduler.port), str(COUNT), "500"], text=True,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=540 * muster.SLOWNESS)
-    print(storm.stdout, storm.stderr)
-    record_property("storm", storm.stdout.strip())
-    assert re.search(r"joined %d failed 0 " % COUNT, storm.stdout), storm.stdout + storm.stderr + scheduler.tail()
+    scheduler = cluster.start_scheduler("--tls_config", folder.config, "--journal_path", "memory",
+                                        limits=third_of_a_core.enter)
+    # It holds the connections until its standard input ends, with this test.
+    storm = cluster.start("storm", [BIN / "tls_storm", folder.config, scheduler.port, COUNT, 500], stdin=subprocess.PIPE)
+    storm.expect_said("joined .* seconds", timeout=540)
+    record_property("storm", storm.output().strip())
+    assert re.search(r"joined %d failed 0 " % COUNT, storm.output()), storm.output() + scheduler.tail()
+    assert third_of_a_core.periods_held() > 10, "it was short of processor time"
+    run, = cluster.ctl_json("--tls_config", folder.config, "status")["runs"]
+    assert (run["nodes_here"], run["nodes_disconnected"]) == (COUNT, 0), run
+    nodes = [node for job in cluster.ctl_json("--tls_config", folder.config, "nodes")["jobs"] for node in job["nodes"]]
+    assert {node["node_id"] for node in nodes} == {"n%d" % number for number in range(COUNT)}
+    counters = cluster.ctl_json("--tls_config", folder.config, "counters")["counters"]
+    print(storm.output(), counters)
+    turned_away = {name: count for name, count in counters.items()
+                   if count and re.match("crowded out|tls: |mute|idle|silent|busy|accept|no descr", name)}
+    assert not turned_away, counters

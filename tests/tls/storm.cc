@@ -1,6 +1,6 @@
 // tls_storm CONFIG PORT COUNT THREADS: that many honest agents connect over mutual TLS and join, each on a connection
-// of its own, THREADS of them at once. Prints "joined N failed N seconds S" and the first failures; ends with 1 if any
-// failed.
+// of its own, THREADS of them at once. Prints "joined N failed N seconds S" and the first failures, and holds the
+// connections until its standard input ends. Ends with 1 if any join failed.
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
@@ -83,6 +83,8 @@ int Run(const std::string& config, const std::string& port, uint32_t count, uint
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   std::printf("joined %u failed %u seconds %.1f\n", count - failed, failed.load(), took.count());
   std::fflush(stdout);
+  while (std::getchar() != EOF) {
+  }
   std::_Exit(failed == 0 ? 0 : 1);  // thousands of open streams need no farewell
 }
 
