@@ -1,5 +1,6 @@
 // What a peer that was let in may do: what its certificate's name says, and only as long as it is not revoked.
 #include "tests/tls/tls_server_fixture.h"
+#include "tests/unit/rpc/heartbeat_client.h"
 
 namespace muster::scheduler {
 namespace {
@@ -56,11 +57,11 @@ class IdentityTest : public TlsServerTest {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
     return v1::Store::NewStub(Channel(issued))->Set(&context, request, &reply);
   }
-  grpc::Status GetPeers(const std::shared_ptr<grpc::Channel>& channel, const std::string& job) {
+  grpc::Status GetPeers(const std::shared_ptr<grpc::Channel>& channel, const std::string& job, uint32_t round = 1) {
     v1::GetPeersRequest request;
     request.set_job_id(job);
     request.set_run(1);
-    request.set_round(1);
+    request.set_round(round);
     v1::GetPeersReply reply;
     grpc::ClientContext context;
     Bound(context);
@@ -127,6 +128,56 @@ TEST_F(IdentityTest, NobodyJoinsAsSomebodyElse) {
   ExpectNoJoin(Issue(UriSpec({AdminUri()})), Join("a"), TlsFault::kOtherRole);
 }
 
+// Such an id is the rank that the node asks for.
+TEST_F(IdentityTest, NobodyClaimsARankThatTheCertificateDoesNotName) {
+  ExpectNoJoin(Node("7"), Join("3"), TlsFault::kOtherNode);
+  ExpectNoJoin(Node("7"), Join("07"), TlsFault::kOtherNode);
+  ExpectNoJoin(Node("7"), Join("70"), TlsFault::kOtherNode);
+  ExpectNoJoin(Node("worker"), Join("0"), TlsFault::kOtherNode);
+  AgentStream stream(Channel(Node("7")));
+  ASSERT_TRUE(stream.Write(Join("7")));
+  EXPECT_EQ(loop_.Await<JoinRequested>().identity, NodeUri("7"));
+}
+
+TEST_F(IdentityTest, WhoHasJoinedDoesNotJoinAgainAsSomebodyElse) {
+  AgentStream stream(Channel(Node("a")));
+  ASSERT_TRUE(stream.Write(Join("a")));
+  loop_.Await<JoinRequested>();
+  ASSERT_TRUE(stream.Write(Join("b")));
+  EXPECT_THAT(stream.Read().refusal().text(), HasSubstr("a second join on one stream"));
+  EXPECT_EQ(stream.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(counted_.Counts()["malformed message"], 1u);
+  EXPECT_EQ(loop_.CountOf<JoinRequested>(), 1u);
+}
+
+// Over a stream a heartbeat has no name; by datagram it names its stream, and the key tells whose it is.
+TEST_F(IdentityTest, NobodysHeartbeatCountsForSomebodyElse) {
+  has_datagrams_ = true;
+  Start();
+  std::vector<std::unique_ptr<AgentStream>> streams;
+  std::vector<v1::DatagramOffer> offers;
+  for (const std::string id : {"a", "b"}) {
+    streams.push_back(std::make_unique<AgentStream>(Channel(Node(id))));
+    ASSERT_TRUE(streams.back()->Write(Join(id)));
+    server_->sink().OnSend(loop_.Await<JoinRequested>(offers.size()).stream, WelcomeMessage());
+    offers.push_back(streams.back()->Read().welcome().datagrams());
+    EXPECT_TRUE(offers.back().is_secret());
+  }
+  v1::DatagramOffer forged = offers[1];
+  forged.set_key(offers[0].key());
+  HeartbeatClient impostor(forged, port_), own(offers[0], port_), victim(offers[1], port_);
+  for (uint64_t seq = 1; seq <= 3; ++seq) {
+    impostor.Send(100 + seq);
+    own.Send(seq);  // the server takes them in their order
+    EXPECT_EQ(loop_.Await<HeartbeatReceived>(seq - 1).stream, offers[0].stream());
+    EXPECT_EQ(counted_.Counts()["strange datagram"], seq);
+  }
+  victim.Send(1);
+  EXPECT_EQ(loop_.Await<HeartbeatReceived>(3).stream, offers[1].stream());
+  EXPECT_EQ(loop_.CountOf<HeartbeatReceived>(), 4u) << "of those in its name none counts, nor stands in its way";
+  EXPECT_FALSE(impostor.HasAnswer());
+}
+
 TEST_F(IdentityTest, NobodySaysFarewellForSomebodyElse) {
   EXPECT_EQ(Farewell(Node("a"), "b").error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(Count(TlsFault::kOtherNode), 1u);
@@ -140,6 +191,21 @@ TEST_F(IdentityTest, NobodySaysFarewellForSomebodyElse) {
 TEST_F(IdentityTest, PeersAreForTheirOwnJob) {
   EXPECT_EQ(GetPeers(Channel(Node("a")), "default").error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(GetPeers(Channel(Node("a")), "another").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Count(TlsFault::kOtherJob), 1u);
+}
+
+TEST_F(IdentityTest, PeersOfAFormerRoundAreForNobody) {
+  for (const std::string job : {"default", "another"}) {
+    for (const uint32_t round : {1u, 2u, 3u}) {
+      server_->sink().OnPublishPeers(PublishPeers{job, 1, round, std::make_shared<const std::string>("peers")});
+    }
+  }
+  const auto channel = Channel(Node("a"));
+  const grpc::Status stale = GetPeers(channel, "default", 1);
+  EXPECT_EQ(stale.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(stale.error_message(), HasSubstr("round 1 of run 1 of job default is not known, or no more"));
+  EXPECT_TRUE(GetPeers(channel, "default", 3).ok());
+  EXPECT_EQ(GetPeers(channel, "another", 3).error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(Count(TlsFault::kOtherJob), 1u);
 }
 

@@ -45,6 +45,11 @@ class TlsServerTest : public ::testing::Test {
     ASSERT_TRUE(admin.ok()) << admin.status();
     listeners->push_back(*std::move(admin));
     options.listeners = *std::move(listeners);
+    if (has_datagrams_) {
+      auto datagrams = OpenDatagramSockets(BindPlan{{*IpAddress::Parse("127.0.0.1")}, ""}, port_);
+      ASSERT_TRUE(datagrams.ok()) << datagrams.status();
+      options.datagrams = *std::move(datagrams);
+    }
     options.tls_store = &store;
     options.tls = &tls;
     server_ = std::make_unique<RpcServer>(std::move(options), authorizer, Clock::System(), counted_,
@@ -106,6 +111,7 @@ class TlsServerTest : public ::testing::Test {
   CountedLog counted_{Clock::System()};
   FakeLoop loop_;
   uint16_t port_ = 0;
+  bool has_datagrams_ = false;
   std::unique_ptr<TlsStore> store_;
   std::unique_ptr<ServerTls> tls_;
   std::unique_ptr<TlsAuthorizer> authorizer_;
