@@ -286,6 +286,9 @@ def test_a_certificate_for_a_node_is_good_for_that_id_only(secured):
         name, answer = await pair[0].ask(2, client.field(1, "0"))
         assert name == "3" and client.fields(answer)[2] == 1, "it still is part of the complete cluster"
     asyncio.run(run())
+    secured.cluster.env.update({name: str(value) for name, value in secured.env.items()})  # ms-ctl's, too
+    counted = secured.cluster.ctl_json("counters")["counters"]
+    assert counted["MindSpore: refused, another's certificate"] == 1, counted
 
 
 def test_plain_frames_from_another_machine_are_refused(cluster, secured, network):
