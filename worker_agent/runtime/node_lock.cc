@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -34,6 +35,7 @@ constexpr uint32_t kMostAgents = kMaxSlotsPerNode;  // without an id of their ow
 constexpr absl::Duration kPause = absl::Milliseconds(20);
 constexpr absl::Duration kSayAfter = absl::Milliseconds(500);
 constexpr absl::Duration kLongestWriting = absl::Seconds(1);  // of the owner's number
+constexpr size_t kMostNamed = 8;                              // of the processes that a former start has left
 constexpr size_t kHexDigits = 16;
 constexpr size_t kLongestInName = 64;
 constexpr size_t kLongestOwner = 8192;  // of the file: a path is among it
@@ -84,6 +86,18 @@ bool IsAgentAlive(pid_t pid) {
   return process && !process->is_dead;
 }
 
+void WarnOf(const std::vector<Remnant>& left, const Owner& owner) {
+  std::string names;
+  for (size_t i = 0; i < std::min(left.size(), kMostNamed); ++i) {
+    absl::StrAppend(&names, i == 0 ? "" : ", ", "pid ", left[i].pid, " of uid ", left[i].uid);
+    if (left[i].uid != geteuid()) absl::StrAppend(&names, " (not this user's to kill)");
+  }
+  if (left.size() > kMostNamed) absl::StrAppend(&names, " and ", left.size() - kMostNamed, " more");
+  Log(LogLevel::kWarning,
+      absl::StrCat("processes of the former start of this node (pid ", owner.pid, ", work folder ", owner.work_folder,
+                   ") still run: ", names, "; this start can't vouch for their end: end them, then ms-ctl fence"));
+}
+
 enum class Outcome { kTaken, kHeld, kFailed };
 
 // The file's lock, on the file that the path names when it is taken: it may have been removed meanwhile.
@@ -132,14 +146,9 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
     }
     const Owner owner = ReadOwner(fd);
     if (outcome == Outcome::kTaken) {
-      const bool can_vouch = EndRemnants(owner.work_folder, options.remnants_patience);
-      if (!can_vouch) {
-        Log(LogLevel::kWarning,
-            absl::StrCat("processes of the former start of this node (pid ", owner.pid, ", work folder ",
-                         owner.work_folder,
-                         ") can't be killed: it can't vouch for their end (ms-ctl fence, once they are gone)"));
-      }
-      NodeLock lock(path, fd, owner.token.empty() || !can_vouch ? NewToken() : owner.token, owner.take + 1,
+      const std::vector<Remnant> left = EndRemnants(owner.work_folder, options.remnants_patience);
+      if (!left.empty()) WarnOf(left, owner);
+      NodeLock lock(path, fd, owner.token.empty() || !left.empty() ? NewToken() : owner.token, owner.take + 1,
                     options.node_id.empty() ? owner.id : "");
       lock.Write();
       return lock;

@@ -32,8 +32,14 @@ std::set<pid_t> ThisAndAbove() {
   return pids;
 }
 
-std::vector<ProcessInfo> ProcessesWith(const std::string& text, const std::set<pid_t>& spared) {
-  std::vector<ProcessInfo> found;
+struct Found {
+  ProcessInfo process;
+  uid_t uid = 0;
+};
+
+// Of all users: root reads any environment, others that of their own processes.
+std::vector<Found> ProcessesWith(const std::string& text, const std::set<pid_t>& spared) {
+  std::vector<Found> found;
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
   while (const dirent* entry = proc == nullptr ? nullptr : readdir(proc.get())) {
     pid_t pid = 0;
@@ -41,28 +47,37 @@ std::vector<ProcessInfo> ProcessesWith(const std::string& text, const std::set<p
     const std::optional<ProcessInfo> process = ReadProcess(pid);
     if (!process || process->is_dead) continue;
     struct stat info {};
-    if (stat(absl::StrCat("/proc/", pid).c_str(), &info) != 0 || info.st_uid != geteuid()) continue;
+    if (stat(absl::StrCat("/proc/", pid).c_str(), &info) != 0) continue;
     const absl::StatusOr<std::string> environment =
         ReadSmallFile(absl::StrCat("/proc/", pid, "/environ"), kLongestEnvironment);
-    if (environment.ok() && absl::StrContains(*environment, text)) found.push_back(*process);
+    if (environment.ok() && absl::StrContains(*environment, text)) found.push_back({*process, info.st_uid});
   }
   return found;
 }
 
+std::vector<Remnant> Named(const std::vector<Found>& found) {
+  std::vector<Remnant> named;
+  named.reserve(found.size());
+  for (const Found& one : found) named.push_back({one.process.pid, one.uid});
+  return named;
+}
+
 }  // namespace
 
-bool EndRemnants(const std::string& folder, absl::Duration patience) {
+std::vector<Remnant> EndRemnants(const std::string& folder, absl::Duration patience) {
   // The lock's file may be in a folder that others share: what it names must be a work folder.
   const std::filesystem::path path(folder);
-  if (!path.is_absolute() || !absl::StartsWith(path.parent_path().filename().string(), "muster")) return true;
+  if (!path.is_absolute() || !absl::StartsWith(path.parent_path().filename().string(), "muster")) return {};
   const std::string text = absl::StrCat("=", folder, "/");
   const std::set<pid_t> spared = ThisAndAbove();
   const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
   while (true) {
-    const std::vector<ProcessInfo> left = ProcessesWith(text, spared);
-    if (left.empty()) return true;
-    for (const ProcessInfo& process : left) SignalExactly(process, SIGKILL);
-    if (Clock::System().Read().monotonic >= deadline) return false;
+    const std::vector<Found> left = ProcessesWith(text, spared);
+    if (left.empty()) return {};
+    for (const Found& found : left) {
+      if (found.uid == geteuid()) SignalExactly(found.process, SIGKILL);
+    }
+    if (Clock::System().Read().monotonic >= deadline) return Named(left);
     absl::SleepFor(kPause);
   }
 }

@@ -1,5 +1,6 @@
 #include "worker_agent/runtime/node_lock.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -10,6 +11,9 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+
+#include "common/log.h"
 
 namespace muster::agent {
 namespace {
@@ -24,9 +28,10 @@ class NodeLockTest : public ::testing::Test {
   }
   ~NodeLockTest() override { std::filesystem::remove_all(folder_); }
 
-  absl::StatusOr<NodeLock> Take(const std::string& node_id = "", const std::string& job = "default") {
+  absl::StatusOr<NodeLock> Take(const std::string& node_id = "", const std::string& job = "default",
+                                absl::Duration remnants_patience = absl::Seconds(10)) {
     return NodeLock::Take(
-        {folder_, "machine", job, "host:8118", node_id, absl::Milliseconds(60), absl::Seconds(10), absl::Seconds(10)});
+        {folder_, "machine", job, "host:8118", node_id, absl::Milliseconds(60), absl::Seconds(10), remnants_patience});
   }
 
   std::string folder_;
@@ -113,6 +118,43 @@ TEST_F(NodeLockTest, WhatAFormerStartLeftRunningIsEnded) {
   EXPECT_EQ(waitpid(another, &status, WNOHANG), 0) << "another start's";
   kill(another, SIGKILL);
   waitpid(another, &status, 0);
+}
+
+// Root's agent, whose command goes on as another user (setpriv, runuser, gosu), which clears PR_SET_PDEATHSIG.
+TEST_F(NodeLockTest, NobodyVouchesForWhatRunsOnAsAnotherUser) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can start something as another user";
+  constexpr uid_t kNobody = 65534;
+  auto lock = Take();
+  ASSERT_TRUE(lock.ok());
+  lock->KeepFolder(folder_ + "/work");
+  const std::string token = lock->token();
+  int started[2];
+  ASSERT_EQ(pipe2(started, O_CLOEXEC), 0);
+  std::string name = "sleep", seconds = "1000", variable = "MS_PROGRESS_FILE=" + folder_ + "/work/progress-0";
+  char* arguments[] = {name.data(), seconds.data(), nullptr};
+  char* environment[] = {variable.data(), nullptr};
+  const pid_t left = fork();
+  if (left == 0) {
+    if (setresuid(kNobody, kNobody, kNobody) == 0) execve("/bin/sleep", arguments, environment);
+    _exit(1);
+  }
+  close(started[1]);
+  char byte = 0;
+  EXPECT_EQ(read(started[0], &byte, 1), 0);  // it has executed: the last writer is gone
+  close(started[0]);
+  { NodeLock ended = *std::move(lock); }
+
+  testing::internal::CaptureStderr();
+  const auto again = Take("", "default", absl::ZeroDuration());
+  FlushLog(absl::Seconds(10));
+  const std::string said = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(again.ok());
+  EXPECT_NE(again->token(), token) << "the same ranks would start beside it";
+  EXPECT_THAT(said, HasSubstr("pid " + std::to_string(left) + " of uid 65534 (not this user's to kill)"));
+  int status = 0;
+  EXPECT_EQ(waitpid(left, &status, WNOHANG), 0) << "what a file says that others may have written kills nobody";
+  kill(left, SIGKILL);
+  waitpid(left, &status, 0);
 }
 
 TEST_F(NodeLockTest, OddNamesStayInTheFolderAndApart) {
