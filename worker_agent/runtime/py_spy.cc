@@ -1,15 +1,14 @@
 #include "worker_agent/runtime/py_spy.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "worker_agent/keeper/text.h"
 #include "worker_agent/runtime/bounded_command.h"
@@ -20,10 +19,19 @@ namespace {
 constexpr size_t kMostBytes = 256 * 1024;
 constexpr size_t kMostErrorBytes = 200;
 
+// Looks its command up in PATH: 127 if it isn't there.
+constexpr char kEnv[] = "/usr/bin/env";
+constexpr int kNotThere = 127;
+
+std::string WithoutRelativeFolders(const std::string& search_path) {
+  return absl::StrJoin(
+      absl::StrSplit(search_path, ':', [](absl::string_view folder) { return absl::StartsWith(folder, "/"); }), ":");
+}
+
 // Nothing of ours but what a program needs to be found and to find its own: the rest may hold passwords.
-std::vector<std::string> Environment() {
-  std::vector<std::string> env;
-  for (const char* name : {"PATH", "HOME", "LANG"}) {
+std::vector<std::string> Environment(const std::string& search_path) {
+  std::vector<std::string> env = {absl::StrCat("PATH=", search_path)};
+  for (const char* name : {"HOME", "LANG"}) {
     if (const char* value = std::getenv(name)) env.push_back(absl::StrCat(name, "=", value));
   }
   return env;
@@ -37,25 +45,20 @@ std::string FirstLine(const std::string& errors) {
 
 }  // namespace
 
-std::string FindPySpy(const std::string& search_path) {
-  const std::vector<std::string> folders = absl::StrSplit(search_path, ':');
-  for (const std::string& folder : folders) {
-    if (!folder.starts_with('/')) continue;
-    const std::string path = absl::StrCat(folder, "/py-spy");
-    struct stat info {};
-    if (stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0) return path;
-  }
-  return "";
-}
-
-absl::StatusOr<std::string> RunPySpy(const std::string& program, pid_t pid, MonotonicTime deadline, int cancel_fd,
+absl::StatusOr<std::string> RunPySpy(const std::string& search_path, pid_t pid, MonotonicTime deadline, int cancel_fd,
                                      const Clock& clock) {
-  CommandResult result = RunBounded(
-      {{program, "dump", "--nonblocking", "--pid", absl::StrCat(pid)}, Environment(), kMostBytes, deadline, cancel_fd},
-      clock);
+  const std::string folders = WithoutRelativeFolders(search_path);
+  if (folders.empty()) return absl::NotFoundError("PATH is empty");
+  CommandResult result = RunBounded({{kEnv, "py-spy", "dump", "--nonblocking", "--pid", absl::StrCat(pid)},
+                                     Environment(folders),
+                                     kMostBytes,
+                                     deadline,
+                                     cancel_fd},
+                                    clock);
   switch (result.end) {
     case CommandResult::End::kExited:
       if (result.code == 0 && !result.output.empty()) return std::move(result.output);
+      if (result.code == kNotThere) return absl::NotFoundError(FirstLine(result.errors));
       return absl::UnavailableError(absl::StrCat("exit code ", result.code, ": ", FirstLine(result.errors)));
     case CommandResult::End::kSignaled:
       return absl::UnavailableError(absl::StrCat("it died of signal ", result.code));

@@ -11,16 +11,14 @@
 
 namespace muster::agent {
 
-// The first executable file called py-spy in the folders of a PATH; empty: none. Relative folders are left out.
-std::string FindPySpy(const std::string& search_path);
-
-// `py-spy dump --nonblocking --pid`. Blocks until `deadline` at most, or until `cancel_fd` is readable. The error says
-// why there is nothing.
+// `py-spy dump --nonblocking --pid`, of the first py-spy in the folders of a PATH; relative folders are left out.
+// Blocks until `deadline` at most, or until `cancel_fd` is readable. The error says why there is nothing; NOT_FOUND:
+// py-spy is not installed. What is started searches, for a folder of PATH may lie on a file system that hangs.
 //
 // Nonblocking: without it py-spy holds the process by ptrace while it reads, and a py-spy that is killed at its
 // deadline may leave the process stopped for ever; we are to look, not to touch. The price is that a process that moves
 // may be seen in the middle of a step, or not at all; one that hangs, which is what is looked for, doesn't move.
-absl::StatusOr<std::string> RunPySpy(const std::string& program, pid_t pid, MonotonicTime deadline, int cancel_fd,
+absl::StatusOr<std::string> RunPySpy(const std::string& search_path, pid_t pid, MonotonicTime deadline, int cancel_fd,
                                      const Clock& clock);
 
 }  // namespace muster::agent

@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/mutex.h"
 #include "common/try_thread.h"
 #include "worker_agent/keeper/descendants.h"
+#include "worker_agent/keeper/unique_fd.h"
 #include "worker_agent/runtime/faulthandler.h"
 #include "worker_agent/runtime/kernel_state.h"
 #include "worker_agent/runtime/py_spy.h"
@@ -21,10 +24,28 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kMostAtOnce = 8;
+// For what has been cut short. What takes longer hangs.
+constexpr absl::Duration kPatience = absl::Seconds(2);
 constexpr char kGone[] = "the process ended meanwhile";
+constexpr char kHangs[] = "an earlier look has not come back: a file system that ms-worker uses (TMPDIR) hangs";
 constexpr char kRemedy[] =
     "for Python stacks install py-spy where ms-worker finds it (PATH), or let the script call "
     "muster_training.enable_stacks()";
+
+struct Request {
+  uint64_t query = 0;
+  std::vector<StackTarget> targets;
+};
+
+// How to look at processes: all of it without the gatherer, which its thread may outlive.
+struct Looker {
+  const StackGathererOptions options;
+  const Clock& clock;
+  const UniqueFd cancel;  // an eventfd: readable while everything is to be cut short
+
+  StacksGathered Answer(const Request& request) const;
+  v1::SlotStack Look(const StackTarget& target, MonotonicTime deadline) const;
+};
 
 bool IsAlive(const std::optional<ProcessInfo>& process) { return process && !process->is_dead; }
 
@@ -45,73 +66,8 @@ std::vector<ProcessInfo> Candidates(const ProcessInfo& process) {
   return found;
 }
 
-}  // namespace
-
-StackGatherer::StackGatherer(StackGathererOptions options, const Clock& clock,
-                             std::function<void(StacksGathered)> deliver)
-    : options_(std::move(options)),
-      clock_(clock),
-      deliver_(std::move(deliver)),
-      cancel_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  MUSTER_CHECK(cancel_.is_open(), "an eventfd can be had at the start");
-}
-
-StackGatherer::~StackGatherer() {
-  {
-    MutexLock lock(mutex_);
-    is_ending_ = true;
-    requests_.clear();
-    eventfd_write(cancel_.get(), 1);
-    changed_.NotifyAll();
-  }
-  if (thread_.joinable()) thread_.join();
-}
-
-void StackGatherer::Gather(uint64_t query, std::vector<StackTarget> targets) {
-  if (!thread_.joinable()) {
-    absl::StatusOr<std::thread> thread = TryThread([this] { Run(); });
-    if (!thread.ok()) {
-      StacksGathered none{query, {}};
-      for (const StackTarget& target : targets) {
-        none.stacks.push_back(WithNote(target, std::string(thread.status().message())));
-      }
-      return deliver_(std::move(none));
-    }
-    thread_ = *std::move(thread);
-  }
-  MutexLock lock(mutex_);
-  requests_.push_back({query, std::move(targets)});
-  changed_.NotifyAll();
-}
-
-void StackGatherer::Abandon() {
-  MutexLock lock(mutex_);
-  eventfd_write(cancel_.get(), 1);
-  while (is_busy_ || !requests_.empty()) changed_.Wait(mutex_);
-  eventfd_t count = 0;
-  eventfd_read(cancel_.get(), &count);
-}
-
-void StackGatherer::Run() {
-  while (true) {
-    Request request;
-    {
-      MutexLock lock(mutex_);
-      while (requests_.empty() && !is_ending_) changed_.Wait(mutex_);
-      if (is_ending_) return;
-      request = std::move(requests_.front());
-      requests_.pop_front();
-      is_busy_ = true;
-    }
-    deliver_(Answer(request));
-    MutexLock lock(mutex_);
-    is_busy_ = false;
-    changed_.NotifyAll();
-  }
-}
-
-StacksGathered StackGatherer::Answer(const Request& request) const {
-  const MonotonicTime deadline = clock_.Read().monotonic + options_.total_timeout;
+StacksGathered Looker::Answer(const Request& request) const {
+  const MonotonicTime deadline = clock.Read().monotonic + options.total_timeout;
   StacksGathered gathered{request.query, std::vector<v1::SlotStack>(request.targets.size())};
   std::atomic<size_t> next = 0;
   const auto work = [&] {
@@ -140,33 +96,31 @@ StacksGathered StackGatherer::Answer(const Request& request) const {
   return gathered;
 }
 
-v1::SlotStack StackGatherer::Look(const StackTarget& target, MonotonicTime deadline) const {
+v1::SlotStack Looker::Look(const StackTarget& target, MonotonicTime deadline) const {
   v1::SlotStack stack = WithNote(target, "");
   const std::optional<ProcessInfo> process = ReadProcess(target.pid);
-  if (!IsAlive(process) || process->parent != options_.parent) return WithNote(target, kGone);
+  if (!IsAlive(process) || process->parent != options.parent) return WithNote(target, kGone);
   const std::vector<ProcessInfo> candidates = Candidates(*process);
-  const auto until = [&](absl::Duration most) { return std::min(deadline, clock_.Read().monotonic + most); };
+  const auto until = [&](absl::Duration most) { return std::min(deadline, clock.Read().monotonic + most); };
 
   std::string why_not;
   const auto python = std::find_if(candidates.begin(), candidates.end(),
                                    [](const ProcessInfo& candidate) { return IsPython(candidate.pid); });
-  const std::string py_spy = FindPySpy(options_.search_path);
-  if (!py_spy.empty()) {
-    const pid_t pid = python == candidates.end() ? target.pid : python->pid;
-    const auto text = RunPySpy(py_spy, pid, until(options_.py_spy_timeout), cancel_.get(), clock_);
-    if (text.ok()) {
-      stack.set_method("py-spy");
-      stack.set_text(*text);
-      return stack;
-    }
-    why_not = absl::StrCat("py-spy: ", std::string(text.status().message()), "; ");
+  const pid_t pid = python == candidates.end() ? target.pid : python->pid;
+  const auto dump = RunPySpy(options.search_path, pid, until(options.py_spy_timeout), cancel.get(), clock);
+  if (dump.ok()) {
+    stack.set_method("py-spy");
+    stack.set_text(*dump);
+    return stack;
+  }
+  if (!absl::IsNotFound(dump.status())) {
+    why_not = absl::StrCat("py-spy: ", std::string(dump.status().message()), "; ");
   }
   const auto agreed = std::find_if(candidates.begin(), candidates.end(), [&](const ProcessInfo& candidate) {
     return HasAgreed(candidate, target.stacks_file);
   });
   if (agreed != candidates.end()) {
-    const auto text =
-        AskFaulthandler(*agreed, target.stacks_file, until(options_.signal_timeout), cancel_.get(), clock_);
+    const auto text = AskFaulthandler(*agreed, target.stacks_file, until(options.signal_timeout), cancel.get(), clock);
     if (text.ok()) {
       stack.set_method("faulthandler");
       stack.set_text(*text);
@@ -181,6 +135,112 @@ v1::SlotStack StackGatherer::Look(const StackTarget& target, MonotonicTime deadl
   stack.set_text(*text);
   stack.set_note(absl::StrCat(why_not, kRemedy));
   return stack;
+}
+
+StacksGathered NoneOf(const Request& request, const std::string& why) {
+  StacksGathered none{request.query, {}};
+  for (const StackTarget& target : request.targets) none.stacks.push_back(WithNote(target, why));
+  return none;
+}
+
+}  // namespace
+
+struct StackGatherer::Shared {
+  Shared(StackGathererOptions options, const Clock& clock, std::function<void(StacksGathered)> to)
+      : looker{std::move(options), clock, UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))}, deliver(std::move(to)) {}
+
+  // In the gatherer's thread.
+  void Run() ABSL_LOCKS_EXCLUDED(mutex);
+  bool WasLeftBehind() ABSL_LOCKS_EXCLUDED(mutex);
+  // False if nothing is to be done any more.
+  bool Await(Request& request) ABSL_LOCKS_EXCLUDED(mutex);
+
+  const Looker looker;
+  const std::function<void(StacksGathered)> deliver;
+
+  Mutex mutex;
+  CondVar changed;
+  std::deque<Request> requests ABSL_GUARDED_BY(mutex);
+  bool is_busy ABSL_GUARDED_BY(mutex) = false;
+  bool is_ending ABSL_GUARDED_BY(mutex) = false;
+  bool is_left_behind ABSL_GUARDED_BY(mutex) = false;  // whatever comes of it, nobody wants it
+};
+
+bool StackGatherer::Shared::WasLeftBehind() {
+  MutexLock lock(mutex);
+  return is_left_behind;
+}
+
+bool StackGatherer::Shared::Await(Request& request) {
+  MutexLock lock(mutex);
+  while (requests.empty() && !is_ending && !is_left_behind) changed.Wait(mutex);
+  if (is_ending || is_left_behind) return false;
+  request = std::move(requests.front());
+  requests.pop_front();
+  is_busy = true;
+  return true;
+}
+
+void StackGatherer::Shared::Run() {
+  Request request;
+  while (Await(request)) {
+    StacksGathered gathered = looker.Answer(request);
+    MutexLock lock(mutex);
+    if (is_left_behind) return;
+    deliver(std::move(gathered));
+    is_busy = false;
+    changed.NotifyAll();
+  }
+}
+
+StackGatherer::StackGatherer(StackGathererOptions options, const Clock& clock,
+                             std::function<void(StacksGathered)> deliver)
+    : shared_(std::make_shared<Shared>(std::move(options), clock, std::move(deliver))) {
+  MUSTER_CHECK(shared_->looker.cancel.is_open(), "an eventfd can be had at the start");
+}
+
+StackGatherer::~StackGatherer() {
+  {
+    MutexLock lock(shared_->mutex);
+    shared_->is_ending = true;
+    shared_->requests.clear();
+    shared_->changed.NotifyAll();
+  }
+  Abandon();
+  if (thread_.joinable()) thread_.join();
+}
+
+void StackGatherer::Gather(uint64_t query, std::vector<StackTarget> targets) {
+  Request request{query, std::move(targets)};
+  if (shared_->WasLeftBehind()) return shared_->deliver(NoneOf(request, kHangs));
+  if (!thread_.joinable()) {
+    absl::StatusOr<std::thread> thread = TryThread([shared = shared_] { shared->Run(); });
+    if (!thread.ok()) return shared_->deliver(NoneOf(request, std::string(thread.status().message())));
+    thread_ = *std::move(thread);
+  }
+  MutexLock lock(shared_->mutex);
+  shared_->requests.push_back(std::move(request));
+  shared_->changed.NotifyAll();
+}
+
+void StackGatherer::Abandon() {
+  const Looker& looker = shared_->looker;
+  const MonotonicTime give_up = looker.clock.Read().monotonic + kPatience;
+  MutexLock lock(shared_->mutex);
+  if (shared_->is_left_behind) return;
+  eventfd_write(looker.cancel.get(), 1);
+  while (shared_->is_busy || !shared_->requests.empty()) {
+    const MonotonicTime now = looker.clock.Read().monotonic;
+    if (now < give_up) {
+      shared_->changed.WaitFor(shared_->mutex, give_up - now);
+      continue;
+    }
+    shared_->is_left_behind = true;  // it stays cut short
+    if (thread_.joinable()) thread_.detach();
+    return;
+  }
+  eventfd_t count = 0;
+  eventfd_read(looker.cancel.get(), &count);
 }
 
 }  // namespace muster::agent

@@ -1,7 +1,7 @@
 // Finds out where training processes stand, in threads of its own: the agent's loop never waits for it.
 //
 // For each process the best of
-//   py-spy        if that is in PATH;
+//   py-spy        if that is in PATH, which a process of its own finds out: a folder there may hang;
 //   faulthandler  if the process has agreed (muster_training.enable_stacks());
 //   kernel        else: states and wait channels from /proc.
 // Whatever the processes do, an answer comes within 8 s. A process is touched only if it is still the child of
@@ -11,21 +11,19 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "common/clock.h"
-#include "common/mutex.h"
 #include "worker_agent/core/events.h"
-#include "worker_agent/keeper/unique_fd.h"
 
 namespace muster::agent {
 
 struct StackGathererOptions {
-  std::string search_path;  // a PATH, for py-spy
+  std::string search_path;  // a PATH, for py-spy, and what that is told; relative folders are left out
   pid_t parent = 0;         // of the training processes: the keeper
   absl::Duration py_spy_timeout = absl::Seconds(4);
   absl::Duration signal_timeout = absl::Seconds(2);
@@ -38,42 +36,29 @@ struct StackTarget {
   std::string stacks_file;  // its MS_STACKS_FILE
 };
 
+// One thread calls it. A file system that hangs may hold the gatherer's thread, but nobody who waits here: the thread
+// is left behind then, and delivers nothing any more.
 class StackGatherer {
  public:
-  // `deliver` is called by the gatherer's thread, once for each Gather.
+  // `deliver` is called by the gatherer's thread, once for each Gather, and mustn't call back.
   StackGatherer(StackGathererOptions options, const Clock& clock, std::function<void(StacksGathered)> deliver);
-  // Cuts short what is under way; within a second.
+  // Cuts short what is under way; within a second, two where something hangs.
   ~StackGatherer();
   StackGatherer(const StackGatherer&) = delete;
   StackGatherer& operator=(const StackGatherer&) = delete;
 
   // Never blocks. The thread starts with the first call.
-  void Gather(uint64_t query, std::vector<StackTarget> targets) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Gather(uint64_t query, std::vector<StackTarget> targets);
 
-  // Cuts short what is under way and waits until it has been answered, within a second. No child of this object is left
-  // then: to be called before Keeper::KillAllDescendants, which would take such a child for a training process.
-  void Abandon() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Cuts short what is under way and waits until it has been answered, within a second, two where something hangs. No
+  // child of this object is left then: to be called before Keeper::KillAllDescendants, which would take such a child
+  // for a training process.
+  void Abandon();
 
  private:
-  struct Request {
-    uint64_t query = 0;
-    std::vector<StackTarget> targets;
-  };
+  struct Shared;
 
-  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
-  StacksGathered Answer(const Request& request) const;
-  v1::SlotStack Look(const StackTarget& target, MonotonicTime deadline) const;
-
-  const StackGathererOptions options_;
-  const Clock& clock_;
-  const std::function<void(StacksGathered)> deliver_;
-  const UniqueFd cancel_;  // an eventfd: readable while everything is to be cut short
-
-  Mutex mutex_;
-  CondVar changed_;
-  std::deque<Request> requests_ ABSL_GUARDED_BY(mutex_);
-  bool is_busy_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
+  const std::shared_ptr<Shared> shared_;
   std::thread thread_;
 };
 

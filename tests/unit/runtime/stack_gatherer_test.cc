@@ -15,7 +15,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/limits.h"
+#include "common/mutex.h"
 #include "tests/unit/launch/temporary_folder.h"
+#include "tests/unit/runtime/hanging_folder.h"
 #include "worker_agent/keeper/descendants.h"
 
 namespace muster::agent {
@@ -41,7 +43,7 @@ class StackGathererTest : public ::testing::Test {
  protected:
   StackGathererTest() {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    options_.search_path = folder_.path();
+    options_.search_path = folder_.path() + ":/usr/bin:/bin";
     options_.parent = getpid();
   }
   ~StackGathererTest() override {
@@ -337,6 +339,44 @@ TEST_F(StackGathererTest, IsCutShortAndGoesOn) {
   gatherer_.reset();
   EXPECT_LT(Since(begin), absl::Seconds(2));
   ExpectNothingIsLeft();
+}
+
+// ---------------------------------------------------------------------------------------------- file systems that hang
+
+TEST_F(StackGathererTest, AFolderOfPathThatHangsIsTheSearchersProblem) {
+  options_.search_path = File("hangs") + ":" + options_.search_path;
+  options_.py_spy_timeout = absl::Milliseconds(300);
+  InstallPySpy("echo never");
+  const pid_t pid = Start({"sleep", "1000"});
+  const HangingFolder hanging(File("hangs"));
+  if (!hanging.hangs()) GTEST_SKIP() << "this needs root and /dev/fuse";
+  const v1::SlotStack stack = Gather(pid);
+  EXPECT_EQ(stack.method(), "kernel");
+  EXPECT_THAT(stack.note(), HasSubstr("py-spy: it took too long"));
+  ExpectNothingIsLeft();
+}
+
+TEST_F(StackGathererTest, AFileSystemThatHangsIsLeftBehind) {
+  const pid_t pid = Start({"python3", "-c", kAgreed, File("ready")});
+  ASSERT_TRUE(WaitForFile("ready"));
+  options_.search_path = "";
+  {
+    const HangingFolder hanging(folder_.path());  // with MS_STACKS_FILE, which the process has open
+    if (!hanging.hangs()) GTEST_SKIP() << "this needs root and /dev/fuse";
+    Gatherer().Gather(8, {{0, pid, File("stacks")}});
+    const MonotonicTime begin = Clock::System().Read().monotonic;
+    Gatherer().Abandon();
+    EXPECT_LT(Since(begin), absl::Seconds(10));
+    Gatherer().Gather(9, {{0, pid, File("stacks")}});
+    const StacksGathered answer = Answer();
+    EXPECT_EQ(answer.query, 9u);
+    ASSERT_THAT(answer.stacks, SizeIs(1));
+    EXPECT_THAT(answer.stacks[0].note(), HasSubstr("has not come back"));
+    gatherer_.reset();
+    EXPECT_LT(Since(begin), absl::Seconds(10)) << "nor does its end wait";
+  }
+  MutexLock lock(mutex_);
+  EXPECT_THAT(answers_, IsEmpty()) << "what comes late is nobody's any more";
 }
 
 TEST(StackLimits, ManyLongTextsFitIntoOneAnswerAndTheShortOnesStayWhole) {
