@@ -6,6 +6,7 @@ namespace muster {
 enum ExitCode : int {
   kExitSuccess = 0,
   kExitJobFailed = 1,         // ms-scheduler --once: its job failed
+  kExitStuck = 1,             // ms-worker: one of its processes can't be killed
   kExitUsage = 2,             // wrong settings or usage
   kExitUnreachable = 10,      // the scheduler could not be reached at the start
   kExitRefused = 11,          // extra node, node id in use, settings differ, id out of range

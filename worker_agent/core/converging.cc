@@ -1,8 +1,10 @@
 // What shall run, and what has to be stopped for it.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/exit_codes.h"
 #include "common/limits.h"
 #include "worker_agent/core/impl.h"
 #include "worker_agent/core/messages.h"
@@ -94,7 +96,9 @@ void AgentCore::Impl::ForgetPeersRequest() {
 
 void AgentCore::Impl::LaunchSlots(const std::vector<uint32_t>& slots) {
   for (const uint32_t slot : slots) {
-    processes_.Launched({slot, desired_.round(), desired_.assignment().slots(static_cast<int>(slot)).attempt()});
+    const v1::SlotAssignment& assigned = desired_.assignment().slots(static_cast<int>(slot));
+    processes_.Launched({slot, desired_.round(), assigned.attempt()});
+    ranks_[slot] = assigned.rank();
   }
   Emit(SayRound(desired_, slots));
   Emit(Launch{desired_, peers_.round == desired_.round() ? peers_.list : nullptr, slots});
@@ -126,11 +130,26 @@ MonotonicTime AgentCore::Impl::NextStopDeadline() const {
   return was_killed_ ? kill_at + kStopGrace : kill_at;
 }
 
+std::vector<StuckProcess> AgentCore::Impl::StuckProcesses() const {
+  std::vector<StuckProcess> stuck;
+  std::set<uint64_t> pids;  // one may be that of several slots (--per_node)
+  for (const ProcessId& id : processes_.Running()) {
+    const uint64_t pid = processes_.PidOf(id.slot);
+    if (pid == 0 || pids.insert(pid).second) stuck.push_back({ranks_.at(id.slot), pid});
+  }
+  return stuck;
+}
+
 void AgentCore::Impl::StopPatiently() {
   if (!stopping_since_ || !processes_.IsAnyRunning() || now_ < NextStopDeadline()) return;
   if (was_killed_) {
-    // The keeper does not answer. Leaving ends it, and with it everything it holds.
-    if (!ending_) EndHopeless(1, Say{Severity::kError, "the keeper process does not answer: ending"});
+    // A keeper that doesn't answer is given up long before (KeeperSilent, then KeeperDied): this one sees them run.
+    Say stuck = SayStuck(StuckProcesses(), node_id_);
+    if (ending_) {
+      Emit(std::move(stuck));
+    } else {
+      EndHopeless(kExitStuck, std::move(stuck));
+    }
     return FinishNow();
   }
   was_killed_ = true;

@@ -3,6 +3,7 @@
 // Private to worker_agent/core.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "worker_agent/core/connector.h"
 #include "worker_agent/core/events.h"
 #include "worker_agent/core/heartbeat_path.h"
+#include "worker_agent/core/messages.h"
 #include "worker_agent/core/processes.h"
 #include "worker_agent/core/progress.h"
 #include "worker_agent/core/reporter.h"
@@ -119,6 +121,7 @@ class AgentCore::Impl {
   void StopAll();
   // Insists when what was told to stop has not ended long after stop_timeout.
   void StopPatiently();
+  std::vector<StuckProcess> StuckProcesses() const;
   MonotonicTime NextStopDeadline() const;
 
   // stacks.cc
@@ -174,6 +177,7 @@ class AgentCore::Impl {
   uint32_t printed_round_ = 0;
   uint32_t quit_round_ = 0;  // what the scheduler was told of
   bool is_keeper_dead_ = false;
+  std::map<uint32_t, uint32_t> ranks_;  // of the slots, as they were launched last
   std::optional<MonotonicTime> stopping_since_;
   bool was_killed_ = false;
   bool was_fence_too_short_ = false;

@@ -1,11 +1,14 @@
 #include "worker_agent/core/messages.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 
 namespace muster::agent {
 namespace {
+
+constexpr size_t kMostNamed = 8;  // of processes
 
 // Whole seconds are enough for people, but half a second is not "0".
 std::string Duration(absl::Duration duration) {
@@ -154,6 +157,22 @@ Say SaySecurity(const std::string& scheduler, const std::string& reason) {
 Say SayShutOut(const std::string& scheduler, const std::string& reason, absl::Duration waited, uint32_t retry_num) {
   return {Severity::kError, absl::StrCat("the scheduler at ", scheduler, " has not taken this node for ",
                                          Duration(waited), " (", reason, "): giving up; ", Knocking(retry_num))};
+}
+
+Say SayStuck(const std::vector<StuckProcess>& processes, const std::string& node_id) {
+  std::string text;
+  for (size_t i = 0; i < std::min(processes.size(), kMostNamed); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", "rank ", processes[i].rank, "'s process");
+    if (processes[i].pid != 0) absl::StrAppend(&text, " ", processes[i].pid);
+  }
+  if (processes.size() > kMostNamed) absl::StrAppend(&text, " and ", processes.size() - kMostNamed, " more");
+  return {
+      Severity::kError,
+      absl::StrCat(text,
+                   " can't be killed, nor what it has started: something there hangs in the kernel (dmesg tells "
+                   "of it, often a driver or a file system); ending without it. Reboot this machine, or wait until it "
+                   "is gone; `ms-ctl fence ",
+                   node_id, "` then tells a job that waits for this node")};
 }
 
 std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome) {

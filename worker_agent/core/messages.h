@@ -40,6 +40,13 @@ Say SaySecurity(const std::string& scheduler, const std::string& reason);
 // It was welcomed once and has been refused for so long.
 Say SayShutOut(const std::string& scheduler, const std::string& reason, absl::Duration waited, uint32_t retry_num);
 
+// They were sent SIGKILL long ago, and the keeper, which tells their ends, answers.
+struct StuckProcess {
+  uint32_t rank = 0;
+  uint64_t pid = 0;  // 0: not known
+};
+Say SayStuck(const std::vector<StuckProcess>& processes, const std::string& node_id);
+
 // How a run ended: the last lines of what failed, then the cause as the last line.
 std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome);
 

@@ -193,14 +193,30 @@ TEST(Converging, AFailedLaunchSaysNothingOfOtherLaunchesOfTheRound) {
   EXPECT_THAT(text, Not(HasSubstr("ended 0/1/0")));
 }
 
-TEST(Converging, KillsWhatTheKeeperShouldHaveKilledAndEndsWithoutItInTheEnd) {
-  AgentHarness agent;
-  agent.RunRound();
+// One hangs in a driver: the keeper answers, but has no end to tell.
+TEST(Converging, KillsWhatTheKeeperShouldHaveKilledAndNamesWhatCannotBe) {
+  AgentHarness agent(SmallOptions(2));
+  agent.RunRound(2);
   EXPECT_EQ(agent.Desire(InPhase(v1::RUN_PHASE_STOPPING, 1)), "stop\n");
+  agent.Ended(0, 0, 15, true);
   EXPECT_THAT(agent.Pass(absl::Milliseconds(14'999)), Not(HasSubstr("kill")));
   EXPECT_THAT(agent.Pass(absl::Milliseconds(2)), HasSubstr("kill\n"));
-  EXPECT_THAT(agent.Pass(absl::Seconds(5)), HasSubstr("error: the keeper process does not answer: ending\n"));
+  const std::string text = agent.Pass(absl::Seconds(5));
+  EXPECT_THAT(text, HasSubstr("error: rank 1's process 101 can't be killed"));
+  EXPECT_THAT(text, HasSubstr("`ms-ctl fence n1`"));
+  EXPECT_THAT(text, HasSubstr("finish 1\n"));
+  EXPECT_THAT(text, Not(HasSubstr("keeper")));
   EXPECT_TRUE(agent.core().IsFinished());
+}
+
+TEST(Converging, WhoWasToldToEndNamesWhatCannotBeKilledToo) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Signal(15);
+  agent.Pass(absl::Seconds(15));
+  const std::string text = agent.Pass(absl::Seconds(6));
+  EXPECT_THAT(text, HasSubstr("error: rank 0's process"));
+  EXPECT_THAT(text, HasSubstr("finish 143\n"));
 }
 
 }  // namespace
