@@ -2,7 +2,9 @@
 
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace muster::agent {
@@ -27,6 +29,14 @@ void RemoveProgressAndStacks(const std::string& work_folder, uint32_t slot) {
   std::error_code ignored;
   std::filesystem::remove_all(ProgressFile(work_folder, slot), ignored);
   std::filesystem::remove_all(StacksFile(work_folder, slot), ignored);
+  // muster_training.py writes beside it and renames: who was killed in between has left what it wrote.
+  const std::string half_written = ProgressFile(work_folder, slot) + ".";
+  std::vector<std::filesystem::path> left;
+  for (std::filesystem::directory_iterator entry(work_folder, ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
+    if (absl::StartsWith(entry->path().native(), half_written)) left.push_back(entry->path());
+  }
+  for (const std::filesystem::path& path : left) std::filesystem::remove_all(path, ignored);
 }
 
 }  // namespace muster::agent

@@ -13,8 +13,9 @@ std::string ProgressFile(const std::string& work_folder, uint32_t slot);  // MS_
 std::string StacksFile(const std::string& work_folder, uint32_t slot);    // MS_STACKS_FILE
 std::string PassedFile(const std::string& work_folder, uint32_t slot);    // MUSTER_RING_PASSED, ms-ring's
 
-// Before a start: what a former process of the slot wrote must not count for the next one. Whatever stands there goes,
-// a folder too; a symbolic link is removed, not followed. (The keeper removes the error file.)
+// Before a start: what a former process of the slot wrote must not count for the next one, nor pile up; so what stands
+// beside the progress file under its name and a dot goes, too. Whatever it is, a folder as well; a symbolic link is
+// removed, not followed. (The keeper removes the error file.)
 void RemoveProgressAndStacks(const std::string& work_folder, uint32_t slot);
 
 }  // namespace muster::agent

@@ -52,6 +52,9 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
   }
   const absl::Status written = WriteClusterFile(round->cluster_file, FileInput(*round));
   if (!written.ok()) return written;
+  // Nothing of the round before runs any more: the core starts none beside it.
+  if (!cluster_file_.empty() && cluster_file_ != round->cluster_file) unlink(cluster_file_.c_str());
+  cluster_file_ = round->cluster_file;
   if (const absl::Status opened = OpenGateway(*round, plan); !opened.ok()) return opened;
   if (IsOneForAll() && slots.size() > 1) {
     std::vector<ProcessKey>& followers = plan.followers[round->key(slots[0])];

@@ -47,7 +47,8 @@ class Launcher {
   // Before the first Prepare: the scheduler of the processes is this. Not owned; null: there is none.
   void SetMindSporeGateway(MindSporeGateway* gateway) { gateway_ = gateway; }
 
-  // Writes the cluster file, makes and clears what has to be there. The error says what could not be done.
+  // When no process of another round runs. Writes the cluster file, removes that of the round before, makes and clears
+  // what has to be there. The error says what could not be done.
   absl::StatusOr<LaunchPlan> Prepare(const Launch& launch, const std::string& node_id);
 
   // What an agent without a command prints.
@@ -72,6 +73,7 @@ class Launcher {
 
   const LauncherOptions options_;
   MindSporeGateway* gateway_ = nullptr;
+  std::string cluster_file_;     // the last one
   std::set<std::string> noted_;  // each notice is told once
 };
 

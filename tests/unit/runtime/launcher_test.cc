@@ -79,6 +79,25 @@ TEST_F(LauncherTest, OneSlotPassesItsOutputUnchanged) {
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/cluster-1.json"));
 }
 
+TEST_F(LauncherTest, WhatFormerRoundsLeftDoesNotPileUp) {
+  SetSlots(2);
+  Prepare();
+  for (const char* name : {"progress-0.4711", "progress-1.4712", "progress-10.4713"}) {
+    std::ofstream(folder_ + "/" + name) << "7";  // killed between its write and its rename
+  }
+  launch_.desired.mutable_assignment()->mutable_slots(0)->set_attempt(1);
+  launch_.slots = {0};
+  Prepare();
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/cluster-1.json")) << "slot 1 runs on (--restart_scope worker)";
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/progress-0.4711"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/progress-1.4712"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/progress-10.4713"));
+  launch_.desired.set_round(2);
+  Prepare();
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/cluster-1.json"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/cluster-2.json"));
+}
+
 TEST_F(LauncherTest, ThePreflightStandsInFrontOfTheCommandOnceARound) {
   SetSlots(1, 3);
   options_.settings.preflight = "ring";
