@@ -3,9 +3,12 @@
 import json
 import os
 import re
+import resource
 import socket
 
 import pytest
+
+from muster import eventually
 
 PRINT_ENV = ["python3", "-c", "import json, os; open('env%s.json' % os.environ['RANK'], 'w')"
              ".write(json.dumps(dict(os.environ)))"]
@@ -176,3 +179,19 @@ def test_parameter_servers_have_ranks_of_their_own(cluster):
     for agent, expected in zip(agents, ("MS_WORKER 0", "MS_WORKER 1", "MS_PSERVER 0")):
         agent.expect(0)
         assert expected in agent.lines(), agent.output()
+
+
+def test_the_agent_raises_its_own_limit_of_open_files_only(cluster):
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (300, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+    cluster.start_scheduler("--once", "--worker_num", 1)
+    agent = cluster.start_agent("agent", ["--worker_num", 1],
+                                ["sh", "-c", "ulimit -Sn > soft; while [ ! -e go ]; do sleep 0.1; done"], limits=few)
+    soft = cluster.folder / "soft"
+    eventually(lambda: soft.exists() and soft.read_text(), 20, "the process tells its limit")
+    assert soft.read_text() == "300\n"
+    of_agent, hard = resource.prlimit(agent.pid, resource.RLIMIT_NOFILE)
+    assert of_agent == hard, "about seven for each slot"
+    (cluster.folder / "go").touch()
+    agent.expect(0)

@@ -24,6 +24,7 @@
 #include "worker_agent/keeper/channel.h"
 #include "worker_agent/keeper/farewell.h"
 #include "worker_agent/keeper/file_helper.h"
+#include "worker_agent/keeper/open_files.h"
 #include "worker_agent/keeper/output.h"
 #include "worker_agent/keeper/own_process.h"
 #include "worker_agent/keeper/poller.h"
@@ -248,25 +249,16 @@ void KeeperProcess::SayFarewell() {
   RunFarewell(farewell_, fate_.value_or(AgentFate{}));
 }
 
-// ------------------------------------------------------------------------------------------------------- the start
-
-// Two pipes and a log for each process: more than the usual 1,024. The processes get back what the agent had.
-rlimit RaiseOpenFiles() {
-  rlimit before{};
-  ::getrlimit(RLIMIT_NOFILE, &before);
-  const rlimit raised{before.rlim_max, before.rlim_max};
-  ::setrlimit(RLIMIT_NOFILE, &raised);
-  return before;
-}
-
 }  // namespace
+
+// ------------------------------------------------------------------------------------------------------- the start
 
 void RunKeeper(KeeperSockets sockets, AgentWatch agent, const KeeperOptions& options) {
   BecomeOwnProcess("ms-keeper", {sockets.agent.get(), sockets.logs.get(), sockets.files.get(), agent.fd(),
                                  agent.stat_fd(), options.lock_fd});
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  ::signal(SIGCHLD, SIG_DFL);  // an ignored SIGCHLD would reap the children behind our back
-  const rlimit open_files = RaiseOpenFiles();
+  ::signal(SIGCHLD, SIG_DFL);                  // an ignored SIGCHLD would reap the children behind our back
+  const rlimit open_files = RaiseOpenFiles();  // two pipes and a log for each process
   KeeperProcess(std::move(sockets), std::move(agent), options, open_files).Run();
   ::_exit(0);
 }
