@@ -191,7 +191,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
     if (!loop.HasOutcome()) Log(LogLevel::kInfo, "the scheduler of the job runs here, until the job has ended");
     (*scheduler)
         ->WaitForEnd(loop.HasOutcome() ? settings.stop_timeout + absl::Seconds(5) : absl::InfiniteDuration(),
-                     [&] { return signals.Take().has_value(); });
+                     [&] { return signals.TakeEnd(); });
   }
   return code;
 }

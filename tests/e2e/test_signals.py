@@ -6,12 +6,14 @@ import re
 import signal
 import subprocess
 import time
+from types import SimpleNamespace
 
 import pytest
 
 import processes
-from muster import BIN, EXIT_FAILED_ELSEWHERE, EXIT_SCHEDULER_LOST, eventually
+from muster import BIN, EXIT_FAILED_ELSEWHERE, EXIT_SCHEDULER_LOST, eventually, free_port
 
+UNTIL_GO = ["sh", "-c", "while [ ! -e go ]; do sleep 0.1; done"]
 CHILD = ["sh", "-c", "sleep 1000 & sleep 1000; wait"]
 DEAF = ["python3", "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
         "print('deaf', flush=True); time.sleep(1000)"]
@@ -114,3 +116,23 @@ def test_another_signal_is_forwarded(cluster):
     agent.send(signal.SIGUSR1)
     agent.expect_said("got it")
     agent.expect(0)
+
+
+def test_a_forwarded_signal_does_not_end_the_scheduler_of_a_drained_agent(cluster):
+    """The agent that started the job's scheduler is out of the job and has no process to which it could go."""
+    scheduler = SimpleNamespace(host="127.0.0.1", port=free_port())
+    words = ["--worker_num", 1, "--enable_recovery", 1]
+    first = cluster.start_agent("n0", [*words, "--node_id", "n0", "--with_scheduler"], UNTIL_GO, scheduler=scheduler)
+    first.expect_said("round 1")
+    second = cluster.start_agent("n1", [*words, "--node_id", "n1", "--spare"], UNTIL_GO, scheduler=scheduler)
+    second.expect_said("a spare")
+    cluster.ctl("drain", "n0", scheduler=scheduler)
+    cluster.ctl("restart", scheduler=scheduler)
+    first.expect_said("the scheduler of the job runs here")
+    second.expect_said("round 2")
+    first.send(signal.SIGUSR1)
+    time.sleep(0.5)  # it looks each 0.1 s
+    assert first.is_running() and cluster.phase(scheduler=scheduler) == "running"
+    (cluster.folder / "go").touch()
+    second.expect(0)
+    first.expect(0)

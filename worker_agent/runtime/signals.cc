@@ -37,6 +37,12 @@ std::optional<int> Signals::Take() {
   return static_cast<int>(info.ssi_signo);
 }
 
+bool Signals::TakeEnd() {
+  bool does_end = false;
+  while (const std::optional<int> signal = Take()) does_end |= !IsForwarded(*signal);
+  return does_end;
+}
+
 bool Signals::IsForwarded(int signal) { return signal == SIGUSR1 || signal == SIGUSR2; }
 
 }  // namespace muster::agent

@@ -22,6 +22,8 @@ class Signals {
   int fd() const { return fd_; }
   // The next one that has come, without waiting.
   std::optional<int> Take();
+  // Takes all that have come, when no process runs any more. Whether one of them ends the agent.
+  bool TakeEnd();
 
   static bool IsForwarded(int signal);
 

@@ -160,6 +160,18 @@ TEST(Signals, WhatIsIgnoredStaysSoAndTheRestIsRead) {
   EXPECT_FALSE(Signals::IsForwarded(SIGTERM));
 }
 
+TEST(Signals, WhatIsForwardedEndsNothing) {
+  Signals signals;
+  EXPECT_FALSE(signals.TakeEnd());
+  kill(getpid(), SIGUSR1);
+  kill(getpid(), SIGUSR2);
+  EXPECT_FALSE(signals.TakeEnd());
+  EXPECT_FALSE(IsReadable(signals.fd())) << "nobody is left to whom they could go";
+  kill(getpid(), SIGUSR1);
+  kill(getpid(), SIGTERM);
+  EXPECT_TRUE(signals.TakeEnd());
+}
+
 TEST(EventQueue, IsReadableWhileEventsWaitAndKeepsTheirOrder) {
   EventQueue queue;
   EXPECT_FALSE(IsReadable(queue.fd()));
