@@ -134,8 +134,8 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   if (*tls != nullptr) {
     node->node.set_certificate_fingerprint((*tls)->store()->Current()->identity->leaf().Fingerprint());
   }
-  Launcher launcher({settings, node->node, environment, (*folder)->path(), node->own_address,
-                     PythonFolder(OwnProgram()), RingProgram(OwnProgram()),
+  Launcher launcher({settings, node->node, std::move(node->table_devices), environment, (*folder)->path(),
+                     node->own_address, PythonFolder(OwnProgram()), RingProgram(OwnProgram()),
                      *tls == nullptr ? std::function<HandOver(const std::string&)>()
                                      : [&](const std::string& fingerprint) { return (*tls)->Pack(fingerprint); }});
 

@@ -195,3 +195,12 @@ def test_the_agent_raises_its_own_limit_of_open_files_only(cluster):
     assert of_agent == hard, "about seven for each slot"
     (cluster.folder / "go").touch()
     agent.expect(0)
+
+
+def test_agents_that_share_a_server_of_a_rank_table_have_their_own_devices(cluster):
+    devices = [{"device_id": str(4 + i), "device_ip": "192.168.1.%d" % i, "rank_id": str(i)} for i in range(4)]
+    table = cluster.folder / "table.json"
+    table.write_text(json.dumps({"version": "1.0", "status": "completed", "server_count": "1",
+                                 "server_list": [{"server_id": "127.0.0.1", "device": devices}]}))
+    run_job(cluster, ["--rank_table_file", table, "--worker_ip", "127.0.0.1"], PRINT_ENV, nodes=2, slots=2)
+    assert [env["DEVICE_ID"] for env in environments(cluster, 4)] == ["4", "5", "6", "7"]

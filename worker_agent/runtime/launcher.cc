@@ -23,6 +23,7 @@ namespace muster::agent {
 struct Launcher::Round {
   v1::DesiredState desired;
   std::optional<v1::PeerList> peers;
+  std::vector<v1::SlotOffer> offers;  // of this node, by slot
   std::string node_id;
   std::string own_address;
   std::string own_fingerprint;  // as the peers know it
@@ -88,6 +89,9 @@ absl::StatusOr<Launcher::Round> Launcher::OpenRound(const v1::DesiredState& desi
     if (!peers.ok()) return peers.status();
     round.peers = *std::move(peers);
   }
+  round.offers.assign(options_.node.slots().begin(), options_.node.slots().end());
+  SetDevices(options_.table_devices, options_.node, desired.assignment(), round.offers,
+             round.peers ? &*round.peers : nullptr);
   round.own_fingerprint = absl::BytesToHexString(desired.assignment().certificate_fingerprint());
   round.own_address = AddressText(desired.assignment().address());
   if (round.own_address.empty()) round.own_address = options_.own_address;
@@ -105,7 +109,7 @@ ClusterFileInput Launcher::FileInput(const Round& round) const {
   input.node_id = round.node_id;
   input.host_name = options_.node.host_name();
   input.own_address = round.own_address;
-  input.offers.assign(options_.node.slots().begin(), options_.node.slots().end());
+  input.offers = round.offers;
   return input;
 }
 
@@ -139,7 +143,7 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   input.desired = &round.desired;
   input.peers = round.peers ? &*round.peers : nullptr;
   input.slot = slot;
-  if (static_cast<int>(slot) < options_.node.slots_size()) input.offer = options_.node.slots(static_cast<int>(slot));
+  if (slot < round.offers.size()) input.offer = round.offers[slot];
   input.is_one_for_node = IsOneForAll();
   input.job_id = settings.job_id;
   input.node_id = round.node_id;

@@ -16,12 +16,14 @@
 #include "worker_agent/gateway/mindspore/gateway.h"
 #include "worker_agent/keeper/keeper.h"
 #include "worker_agent/launch/cluster_file.h"
+#include "worker_agent/launch/table_devices.h"
 
 namespace muster::agent {
 
 struct LauncherOptions {
   AgentSettings settings;                          // checked
   v1::NodeInfo node;                               // as it joined
+  TableDevices table_devices;                      // empty: there is no rank table
   std::map<std::string, std::string> environment;  // this process's own
   std::string work_folder;
   std::string own_address;    // numeric, where the assignment doesn't tell; may be empty

@@ -68,6 +68,7 @@ absl::Status AddRankTable(const AgentSettings& settings, NodeDescription& descri
       slot.set_device_address(offers[static_cast<size_t>(i)].device_address());
     }
   }
+  description.table_devices = DevicesByRank(*table);
   description.settings.set_rank_table_digest(table->digest);
   return absl::OkStatus();
 }

@@ -10,12 +10,14 @@
 #include "worker_agent/agent_settings.h"
 #include "worker_agent/core/agent_core.h"
 #include "worker_agent/launch/port_reservation.h"
+#include "worker_agent/launch/table_devices.h"
 
 namespace muster::agent {
 
 struct NodeDescription {
   v1::NodeInfo node;
   v1::JobSettings settings;
+  TableDevices table_devices;           // of the rank table; empty: there is none
   std::vector<ReservedPort> ports;      // hold them for as long as the agent lives
   std::vector<uint16_t> gateway_ports;  // of them, one for each slot; empty: --mindspore_gateway is off, or they are …
   std::string no_gateway;               // … not to be had: why

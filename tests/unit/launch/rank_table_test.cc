@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/unit/launch/temporary_folder.h"
+#include "worker_agent/launch/table_devices.h"
 
 namespace muster::agent {
 namespace {
@@ -48,6 +49,15 @@ TEST(RankTable, TellsRanksAndDevicesInDeviceOrder) {
   EXPECT_EQ(offers[0].device_address(), "192.168.1.3");
   EXPECT_EQ(offers[1].device_id(), "5");
   EXPECT_EQ(offers[0].ring_port(), 0u);
+}
+
+TEST(RankTable, TellsTheDeviceOfEachRank) {
+  const auto table = ParseRankTable(Sample().dump(), "t.json");
+  ASSERT_TRUE(table.ok()) << table.status();
+  const TableDevices devices = DevicesByRank(*table);
+  ASSERT_EQ(devices.size(), 4u);
+  EXPECT_EQ(devices.at(3).device_id(), "5");
+  EXPECT_EQ(devices.at(0).device_address(), "192.168.1.1");
 }
 
 TEST(RankTable, FindsTheServerByEachOfItsAddresses) {

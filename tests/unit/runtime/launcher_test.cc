@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
 #include "worker_agent/launch/sha256.h"
@@ -96,6 +97,37 @@ TEST_F(LauncherTest, WhatFormerRoundsLeftDoesNotPileUp) {
   Prepare();
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/cluster-1.json"));
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/cluster-2.json"));
+}
+
+// The other agent has ranks 0 and 1, devices 4 and 5.
+TEST_F(LauncherTest, DevicesAreThoseOfTheRanksWhereAgentsShareAServerOfTheRankTable) {
+  SetSlots(2, 2);
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    options_.node.add_table_ranks(rank);
+    options_.table_devices[rank].set_device_id(std::to_string(4 + rank));
+    options_.table_devices[rank].set_device_address("192.168.1." + std::to_string(rank));
+  }
+  v1::PeerList peers;
+  peers.set_job_id("default");
+  peers.set_run(1);
+  peers.set_round(1);
+  v1::PeerNode& other = *peers.add_nodes();
+  other.set_role(v1::ROLE_WORKER);
+  for (const uint32_t port : {40001, 40002}) other.add_ring_ports(port);
+  launch_.peer_list = std::make_shared<const std::string>(peers.SerializeAsString());
+  launch_.desired.set_peers_digest(Sha256(*launch_.peer_list));
+  const LaunchPlan plan = Prepare();
+  EXPECT_THAT(plan.specs[0].env, Contains("DEVICE_ID=6"));
+  EXPECT_THAT(plan.specs[1].env, Contains("DEVICE_ID=7"));
+  std::ifstream file(folder_ + "/cluster-1.json");
+  const auto told = nlohmann::json::parse(file);
+  EXPECT_EQ(told["local_ranks"][1]["device_id"], "7");
+  EXPECT_EQ(told["peers"][1]["device_id"], "5");
+  EXPECT_EQ(told["peers"][1]["device_address"], "192.168.1.1");
+
+  options_.node.mutable_table_ranks()->RemoveLast();  // rank 3 was another server's: this node is its stand-in
+  launcher_.reset();
+  EXPECT_THAT(Prepare().specs[0].env, Contains("DEVICE_ID=0"));
 }
 
 TEST_F(LauncherTest, ThePreflightStandsInFrontOfTheCommandOnceARound) {
