@@ -296,12 +296,6 @@ void CheckNumbers(const AgentSettings& s, SettingsFindings& findings) {
                                            needs_gateway ? "two" : "one", " for each of ", std::max(slots, 1U),
                                            " slots and one for MASTER_PORT); widen --port_range"));
   }
-  const auto& bound = s.bind_core.cpus;
-  if (!bound.empty() && slots != 0 && bound.rbegin()->first >= slots) {
-    findings.errors.push_back(absl::StrCat("bind_core names slot ", bound.rbegin()->first, ", but local_worker_num is ",
-                                           slots, ", so slots end at ", slots - 1,
-                                           "; correct --bind_core or raise --local_worker_num"));
-  }
 }
 
 // What would be done, and is hardly what was meant.
@@ -323,6 +317,14 @@ void CheckDoubtful(const AgentSettings& s, SettingsFindings& findings) {
                                                is_server ? "MS_SERVER_NUM" : "MS_WORKER_NUM", " is ", *total,
                                                ", so ranks end at ", int64_t{*total} - 1, "; correct --tail"));
     }
+  }
+  // Local ranks count over all agents of the machine, so this agent's own slots say nothing of where they end.
+  const std::optional<uint32_t> most = total || !s.standalone ? total : Slots(s);
+  const auto& bound = s.bind_core.cpus;
+  if (most.value_or(0) != 0 && !bound.empty() && bound.rbegin()->first >= *most) {
+    findings.warnings.push_back(absl::StrCat("bind_core names local rank ", bound.rbegin()->first, ", but there are ",
+                                             *most, " ranks in all (", is_server ? "MS_SERVER_NUM" : "MS_WORKER_NUM",
+                                             "), so local ranks end at ", *most - 1, "; correct --bind_core"));
   }
   if (s.stop_signal == SIGKILL) {
     findings.warnings.push_back(

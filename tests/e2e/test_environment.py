@@ -154,6 +154,13 @@ def test_cpu_binding(cluster):
     assert "cpus [0]" in agents[0].output() and "cpus [1]" in agents[0].output(), agents[0].output()
 
 
+@pytest.mark.skipif(os.cpu_count() < 2, reason="one CPU")
+def test_cpu_binding_of_several_agents_on_a_machine(cluster):
+    show = ["python3", "-c", "import os; print('cpus', sorted(os.sched_getaffinity(0)))"]
+    agents = run_job(cluster, ["--bind_core", "0:0;1:1"], show, nodes=2)
+    assert "cpus [0]" in agents[0].output() and "cpus [1]" in agents[1].output(), agents[1].output()
+
+
 def test_standalone_needs_nothing_else(cluster):
     agent = cluster.start("agent", ["ms-worker", "--standalone", "--local_worker_num", "2", "--", *PRINT_ENV])
     agent.expect(0)

@@ -207,10 +207,15 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
        {"port_range 20000-20000 has 1 ports, but 2 are needed (one for each of 1 slots and one for MASTER_PORT); widen "
         "--port_range"},
        {}},
-      {{"--bind_core=0:0;2:1", "--local_worker_num=2"},
-       {"bind_core names slot 2, but local_worker_num is 2, so slots end at 1; correct --bind_core or raise "
-        "--local_worker_num"},
-       {}},
+      {{"--bind_core=0:0;2:1", "--local_worker_num=2"}, {}, {}},  // others on this machine have the lower local ranks
+      {{"--bind_core=0:0;2:1", "--worker_num=2"},
+       {},
+       {"bind_core names local rank 2, but there are 2 ranks in all (MS_WORKER_NUM), so local ranks end at 1; correct "
+        "--bind_core"}},
+      {{"--bind_core=0:0;2:1", "--standalone", "--local_worker_num=2"},
+       {},
+       {"bind_core names local rank 2, but there are 2 ranks in all (MS_WORKER_NUM), so local ranks end at 1; correct "
+        "--bind_core"}},
       {{"--worker_ip=192.0.2.7"},
        {},
        {"worker_ip (MS_WORKER_IP) is 192.0.2.7, which is no address of this machine: the other nodes will be told to "
