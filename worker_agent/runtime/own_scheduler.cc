@@ -23,7 +23,6 @@
 #include "common/exit_codes.h"
 #include "common/ip_address.h"
 #include "common/net.h"
-#include "worker_agent/launch/port_reservation.h"
 #include "worker_agent/runtime/listening_sockets.h"
 
 namespace muster::agent {
@@ -171,7 +170,7 @@ std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
 
 absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentSettings& settings) {
   int lock_fd = -1;
-  std::optional<ReservedPort> port;  // ours until the child has it: it binds with SO_REUSEADDR
+  std::optional<ReservedPort> port;
   if (settings.standalone) {
     absl::StatusOr<ReservedPort> reserved = ReservedPort::Reserve({});
     if (!reserved.ok()) return reserved.status();
@@ -192,7 +191,7 @@ absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentS
   for (std::string& flag : OwnSchedulerFlags(settings)) argv.push_back(std::move(flag));
   const absl::StatusOr<pid_t> pid = StartChild(std::move(argv));
   if (!pid.ok()) return pid.status();
-  return std::unique_ptr<OwnScheduler>(new OwnScheduler(*pid, lock_fd));
+  return std::unique_ptr<OwnScheduler>(new OwnScheduler(*pid, lock_fd, std::move(port)));
 }
 
 OwnScheduler::~OwnScheduler() {
@@ -214,6 +213,7 @@ bool OwnScheduler::HasEnded() {
 }
 
 absl::Status OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
+  const std::optional<ReservedPort> until_return = std::exchange(port_, std::nullopt);
   const auto addresses = ResolveHost(settings.sched_host);
   if (!addresses.ok()) return absl::OkStatus();  // the session says so
   const MonotonicTime deadline = Clock::System().Read().monotonic + kStartPatience;

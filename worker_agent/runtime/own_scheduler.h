@@ -5,12 +5,15 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "worker_agent/agent_settings.h"
+#include "worker_agent/launch/port_reservation.h"
 
 namespace muster::agent {
 
@@ -42,7 +45,7 @@ class OwnScheduler {
   pid_t pid() const { return pid_; }
 
   // Until it listens or has ended; at most 5 s. Then the first dial meets it.
-  // INTERNAL when it has ended and nobody else listens there: waiting for it would be in vain.
+  // To be called once. INTERNAL when it has ended and nobody else listens there: waiting for it would be in vain.
   absl::Status WaitUntilItListens(const AgentSettings& settings);
 
   // It ends by itself when all its agents know how the job ended. Waits for that, at most `patience`, or until
@@ -50,11 +53,14 @@ class OwnScheduler {
   void WaitForEnd(absl::Duration patience, const std::function<bool()>& is_hurried);
 
  private:
-  OwnScheduler(pid_t pid, int lock_fd) : pid_(pid), lock_fd_(lock_fd) {}
+  OwnScheduler(pid_t pid, int lock_fd, std::optional<ReservedPort> port)
+      : pid_(pid), lock_fd_(lock_fd), port_(std::move(port)) {}
   bool HasEnded();
 
   const pid_t pid_;
-  const int lock_fd_;  // -1: none
+  const int lock_fd_;                 // -1: none
+  std::optional<ReservedPort> port_;  // --standalone: nobody else gets it before the child, which binds with
+                                      // SO_REUSEADDR, has it
   bool has_ended_ = false;
 };
 

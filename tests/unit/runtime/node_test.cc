@@ -1,7 +1,10 @@
 // What stands around the loop: the node's description, a scheduler of its own, signals, the event queue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -126,6 +129,31 @@ TEST(OwnScheduler, IsNotStartedUnlessWanted) {
   const auto scheduler = OwnScheduler::StartIfWanted(settings);
   ASSERT_TRUE(scheduler.ok());
   EXPECT_EQ(*scheduler, nullptr);
+}
+
+bool CanBind(uint16_t port) {
+  const int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool is_bound = bind(other, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  close(other);
+  return is_bound;
+}
+
+TEST(OwnScheduler, ItsPortIsKeptUntilItListens) {
+  AgentSettings settings;
+  settings.standalone = true;
+  const auto scheduler = OwnScheduler::StartIfWanted(settings);
+  ASSERT_TRUE(scheduler.ok()) << scheduler.status();
+  const pid_t pid = (*scheduler)->pid();
+  kill(pid, SIGKILL);  // before it could bind
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_FALSE(CanBind(settings.sched_port));
+  EXPECT_FALSE((*scheduler)->WaitUntilItListens(settings).ok());
+  EXPECT_TRUE(CanBind(settings.sched_port)) << "from then on it is the child's";
 }
 
 TEST(ListeningSockets, AreReadFromTheKernelsList) {
