@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/limits.h"
 #include "common/text.h"
+#include "common/try_thread.h"
 
 namespace muster::agent {
 namespace {
@@ -26,28 +27,34 @@ AgentStore::AgentStore(const Clock& clock)
       counted_(clock),
       link_(std::make_unique<StoreLink>([this](uint64_t call, absl::StatusOr<v1::StoreReply> reply) {
         Do([&](StoreCore& core, MonotonicTime now) { return core.Replied(call, std::move(reply), now); });
-      })),
-      ticker_([this] { TickOn(); }) {}
+      })) {}
 
 AgentStore::~AgentStore() {
   EndRound();
+  std::thread ticker;
   {
     MutexLock lock(mutex_);
     is_closing_ = true;
     changed_.NotifyAll();
+    ticker = std::move(ticker_);
   }
-  ticker_.join();
+  if (ticker.joinable()) ticker.join();
   link_.reset();
 }
 
 template <typename Step>
 void AgentStore::Do(const Step& step) {
   StoreCore::Effects effects;
+  absl::Status ticks;
   {
     MutexLock lock(mutex_);
     const bool was_idle = core_.IsIdle();
     effects = step(core_, clock_.Read().monotonic);
-    if (was_idle && !core_.IsIdle()) changed_.NotifyAll();
+    if (!core_.IsIdle() && (was_idle || !ticker_.joinable())) ticks = StartTicking();
+  }
+  if (!ticks.ok()) {
+    counted_.Note(LogLevel::kError, "no thread for the store",
+                  absl::StrCat("calls of the job's store may hang: ", std::string(ticks.message())));
   }
   for (StoreCore::Send& send : effects.sends) link_->Call(std::move(send));
   for (const StoreCore::Refused& refused : effects.refused) {
@@ -57,6 +64,17 @@ void AgentStore::Do(const Step& step) {
                                std::string(refused.why.message())));
   }
   for (const auto& told : effects.told) told();
+}
+
+absl::Status AgentStore::StartTicking() {
+  if (is_closing_) return absl::OkStatus();
+  if (!ticker_.joinable()) {
+    absl::StatusOr<std::thread> thread = TryThread([this] { TickOn(); });
+    if (!thread.ok()) return thread.status();
+    ticker_ = *std::move(thread);
+  }
+  changed_.NotifyAll();
+  return absl::OkStatus();
 }
 
 void AgentStore::TickOn() {

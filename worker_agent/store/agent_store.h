@@ -52,10 +52,11 @@ class AgentStore : public JobStore {
   bool HasRoom() const;
 
  private:
-  // Does what the core wants, without the lock.
-  void CarryOut(StoreCore::Effects effects);
+  // A step of the core, then what it wants, without the lock.
   template <typename Step>
   void Do(const Step& step);
+  // The core is not idle any more. RESOURCE_EXHAUSTED: nothing ticks until a later step finds a thread.
+  absl::Status StartTicking() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TickOn();
   void Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done);
 
@@ -66,7 +67,7 @@ class AgentStore : public JobStore {
   StoreCore core_ ABSL_GUARDED_BY(mutex_);
   bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<StoreLink> link_;
-  std::thread ticker_;
+  std::thread ticker_ ABSL_GUARDED_BY(mutex_);  // from the first call on: most jobs keep nothing in the store
 };
 
 }  // namespace muster::agent

@@ -7,8 +7,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <future>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "common/limits.h"
@@ -164,6 +166,22 @@ class AgentStoreTest : public ::testing::Test {
   AgentStore one_{Clock::System()};
   AgentStore two_{Clock::System()};
 };
+
+size_t Threads() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+// Most jobs keep nothing in the store, and on a machine without threads to spare an agent shall start all the same.
+TEST(AgentStore, HasNoThreadBeforeTheFirstCall) {
+  const AgentStore another(Clock::System());  // gRPC's own threads begin with the first one
+  const size_t before = Threads();
+  AgentStore store(Clock::System());
+  store.BeginRound(CallerOf("n1", 1));
+  EXPECT_EQ(Threads(), before);
+  store.Set("x", "1", Lifetime::kRound, [](const absl::Status&) {});
+  EXPECT_GT(Threads(), before);
+}
 
 TEST_F(AgentStoreTest, EveryCallDoesWhatItSays) {
   Blocking one(one_), two(two_);
