@@ -26,6 +26,7 @@
 #include "worker_agent/keeper/error_file.h"
 #include "worker_agent/keeper/log_file.h"
 #include "worker_agent/keeper/own_process.h"
+#include "worker_agent/keeper/same_file.h"
 #include "worker_agent/keeper/wire.h"
 
 namespace muster::agent {
@@ -136,13 +137,6 @@ absl::Status ForkRelay(int fd, HelperProcess& helper) {
 bool IsFile(int fd) {
   struct stat info {};
   return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-}
-
-bool IsSameFile(int a, int b) {
-  struct stat stat_a {};
-  struct stat stat_b {};
-  return ::fstat(a, &stat_a) == 0 && ::fstat(b, &stat_b) == 0 && stat_a.st_dev == stat_b.st_dev &&
-         stat_a.st_ino == stat_b.st_ino;
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/same_file.h"
 
 namespace muster::agent {
 namespace {
@@ -20,13 +20,6 @@ constexpr size_t kReadBytes = 64 * 1024;
 constexpr size_t kReadBytesPerTurn = 4 * kReadBytes;  // then it is the others' turn
 constexpr size_t kMaxDrainBytes = 4 * 1024 * 1024;    // above any pipe's size; a grandchild may write on for ever
 constexpr size_t kMaxPrefixedLineBytes = 16 * 1024;
-
-bool IsSameFile(int a, int b) {
-  struct stat stat_a {};
-  struct stat stat_b {};
-  return ::fstat(a, &stat_a) == 0 && ::fstat(b, &stat_b) == 0 && stat_a.st_dev == stat_b.st_dev &&
-         stat_a.st_ino == stat_b.st_ino;
-}
 
 absl::Status MakePipe(UniqueFd& read_end, UniqueFd& write_end) {
   int fds[2];

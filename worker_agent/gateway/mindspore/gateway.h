@@ -40,7 +40,6 @@ class MindSporeGateway {
   absl::Status BeginRound(const IpAddress& own_address, GatewayRound round);
 
   uint16_t port(uint32_t slot) const { return options_.ports[slot]; }
-  bool has_slot(uint32_t slot) const { return slot < options_.ports.size(); }
 
  private:
   const MindSporeGatewayOptions options_;
