@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import time
 
@@ -173,6 +174,29 @@ def test_the_same_line_again_ends_what_the_killed_ones_left(cluster):
     second.expect_said(r"round \d")  # before, the scheduler may still tell of the first one's process
     assert not [pid for pid in left if processes.is_alive(pid)], second.tail()
     assert len(processes.named("sleep", second.pid)) <= 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
+def test_what_runs_on_as_another_user_is_not_vouched_for(cluster):
+    """A change of the user clears PR_SET_PDEATHSIG: rank 0 outlives its agent and keeper, and may not live twice."""
+    cluster.start_scheduler("--worker_num", 1, "--enable_recovery", 1)
+    line = (["--worker_num", 1, "--enable_recovery", 1, "--node_id", "n0"],
+            ["setpriv", "--reuid", "65534", "--clear-groups", "sleep", "1000"])
+    first = cluster.start_agent("first", *line)
+    cluster.wait_until_running(1)
+    eventually(lambda: processes.named("sleep", first.pid), 10, "it has changed its user")
+    left = processes.named("sleep", first.pid)[0].pid
+    keeper = processes.named("ms-keeper", first.pid)[0].pid
+    os.kill(keeper, signal.SIGSTOP)
+    kill_now(first.pid)
+    kill_now(keeper)
+    second = cluster.start_agent("second", *line)
+    second.expect_said(r"pid %d of uid 65534 \(not this user's to kill\)" % left, timeout=20)
+    second.expect_said("it asks to try again later", timeout=20)
+    assert processes.is_alive(left) and "round" not in second.output(), second.tail()
+    kill_now(left)
+    cluster.ctl("fence", "n0")
+    second.expect_said("round 2", timeout=20)
 
 
 def test_a_reader_of_stderr_that_is_stuck_holds_nothing_up(cluster):
