@@ -34,6 +34,7 @@ uint64_t Connector::StartDial(MonotonicTime now) {
   dialed_at_ = now;
   next_at_ = now + kWelcomeTimeout;
   waits_for_turn_ = false;
+  is_promoted_ = false;
   is_relief_wanted_ = false;
   return connect_seq_ = ++last_seq_;
 }
@@ -117,6 +118,7 @@ void Connector::OnReliefFailure(const std::string& reason, absl::Duration delay,
 bool Connector::PromoteRelief(MonotonicTime now) {
   if (relief_seq_ == 0) return false;
   phase_ = Phase::kDialing;
+  is_promoted_ = true;
   apart_since_ = now;
   connect_seq_ = std::exchange(relief_seq_, 0);
   dialed_at_ = relief_dialed_at_;

@@ -65,6 +65,8 @@ class Connector {
   void OnReliefFailure(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out);
   // The open stream has ended: the relief that is being dialed is the agent's dial from now on. False if there is none.
   bool PromoteRelief(MonotonicTime now);
+  // The stream that is being opened was such a relief.
+  bool IsDialingPromoted() const { return phase_ == Phase::kDialing && is_promoted_; }
 
   bool IsOpen() const { return phase_ == Phase::kOpen; }
   // A stream is open or being opened.
@@ -107,6 +109,7 @@ class Connector {
   bool waits_for_turn_ = false;  // this dial does, and patience with it
   bool has_said_waits_ = false;  // since the last connection
 
+  bool is_promoted_ = false;  // the last dial
   uint64_t relief_seq_ = 0;
   MonotonicTime relief_at_ =
       MonotonicTime::Never();  // while it is being dialed: when it is given up; else: when to dial

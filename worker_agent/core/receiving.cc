@@ -39,9 +39,11 @@ void AgentCore::Impl::OnWelcome(const v1::SchedulerMessage& message) {
     quit_round_ = 0;
     peers_ = Peers{};
   }
+  const bool is_relief = connector_.IsDialingPromoted();
   connector_.OnWelcome(now_);
   TakeWelcome(message);
-  Emit(is_new_run || !welcome.is_resumed() ? SayJoined(welcome) : SayReconnected(apart));
+  if (is_new_run || !welcome.is_resumed()) return Emit(SayJoined(welcome));
+  Emit(is_relief ? SayRelieved() : SayReconnected(apart));
 }
 
 void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {

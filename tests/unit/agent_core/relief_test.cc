@@ -98,7 +98,10 @@ TEST_F(Relief, TheOldStreamMayEndBeforeTheWelcomeIsHeard) {
   Begin();
   EXPECT_EQ(agent_.Do(StreamBroken{1, "the scheduler ended the connection"}), "");
   EXPECT_THAT(agent_.Do(MessageReceived{2, WelcomeMessage(1)}),
-              AllOf(HasSubstr("reconnected"), Not(HasSubstr("dial"))));
+              AllOf(HasSubstr("shows the renewed certificate"), Not(HasSubstr("dial"))));
+  EXPECT_THAT(agent_.Do(StreamBroken{2, "the network broke"}), HasSubstr("lost the scheduler"));
+  EXPECT_THAT(agent_.Pass(absl::Milliseconds(200)), HasSubstr("dial 3\n"));
+  EXPECT_THAT(agent_.Do(MessageReceived{3, WelcomeMessage(1)}), HasSubstr("reconnected")) << "another matter";
 }
 
 TEST_F(Relief, SomebodyElseMayHaveTakenThePlace) {
