@@ -16,6 +16,7 @@ from cryptography.x509.oid import NameOID
 
 HERE = pathlib.Path(__file__).resolve().parent
 BEGIN, END = datetime.datetime(2026, 1, 1), datetime.datetime(2056, 1, 1)
+PASSWORD = "zQ7-kV4-wX9"  # of pkcs12.cc: no word of a message
 DER, PEM = serialization.Encoding.DER, serialization.Encoding.PEM
 
 
@@ -89,7 +90,8 @@ def main():
 
     leaf = certificate(key, [u(uris[0])])
     pem_key = key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    locked = key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"password"))
+    lock = serialization.BestAvailableEncryption(PASSWORD.encode())
+    locked = key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, lock)
     put("pkcs12", "pair.pem", leaf.public_bytes(PEM) + pem_key)
     put("pkcs12", "locked.pem", leaf.public_bytes(PEM) + locked)
     put("pkcs12", "open.p12", pkcs12.serialize_key_and_certificates(None, key, leaf, None, serialization.NoEncryption()))
@@ -101,7 +103,7 @@ def main():
         for name, words in (("aes.p12", ["-iter", "10"]), ("nomac.p12", ["-nomac", "-iter", "10"]),
                             ("rc2.p12", ["-legacy", "-certpbe", "PBE-SHA1-RC2-40", "-iter", "10"])):
             made = pathlib.Path(folder) / name
-            subprocess.run(["openssl", "pkcs12", "-export", *words, "-passout", "pass:password", "-in", pem, "-out", made],
+            subprocess.run(["openssl", "pkcs12", "-export", *words, "-passout", "pass:" + PASSWORD, "-in", pem, "-out", made],
                            check=True, stderr=subprocess.DEVNULL)
             put("pkcs12", name, made.read_bytes())
 

@@ -1,4 +1,4 @@
-// The loader of .p12 and PEM files; the password is "password".
+// The loader of .p12 and PEM files, with the password of the corpus.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -7,12 +7,15 @@
 #include "common/tls/key_material.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const std::string password = "zQ7-kV4-wX9";  // no word of a message, so that it is found without quotes, too
   const std::string bytes(reinterpret_cast<const char*>(data), size);
-  const auto material = muster::LooksLikePem(bytes) ? muster::ParsePem(bytes, bytes, muster::Secret("password"))
-                                                    : muster::ParsePkcs12(bytes, muster::Secret("password"));
+  const auto material = muster::LooksLikePem(bytes) ? muster::ParsePem(bytes, bytes, muster::Secret(password))
+                                                    : muster::ParsePkcs12(bytes, muster::Secret(password));
   if (!material.ok()) {
-    MUSTER_CHECK(!material.status().message().empty(), "an error says something");
-    MUSTER_CHECK(material.status().message().find("\"password\"") == absl::string_view::npos, "not the password");
+    const std::string message(material.status().message());
+    MUSTER_CHECK(!message.empty(), "an error says something");
+    const bool is_in_input = bytes.find(password) != std::string::npos;  // which a message may quote
+    MUSTER_CHECK(is_in_input || message.find(password) == std::string::npos, "not the password");
     return 0;
   }
   MUSTER_CHECK(!material->chain.empty() && !material->key_pem.empty(), "key and certificate");
