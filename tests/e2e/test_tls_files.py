@@ -7,9 +7,10 @@ import time
 import pytest
 
 import pki
-from muster import BIN, WITH_TLS
+from muster import BIN, WITH_TLS, eventually
 
 HANGING = BIN / "tls_hanging_files.so"
+CALLS = ["open", "stat"]
 
 pytestmark = [pytest.mark.skipif(WITH_TLS, reason="these tests make certificates of their own"),
               pytest.mark.skipif(not HANGING.exists(), reason="tls_hanging_files is not built")]
@@ -18,27 +19,34 @@ pytestmark = [pytest.mark.skipif(WITH_TLS, reason="these tests make certificates
 class HangingFile:
     """One file of the scheduler's TLS configuration that hangs at will."""
 
-    def __init__(self, cluster, name):
-        self.switch = cluster.folder / "hangs"
+    def __init__(self, cluster, name, call):
+        self.switch, self.reached = cluster.folder / "hangs", cluster.folder / "hangs.reached"
         self.authority = pki.Authority()
         self.folder = pki.Folder(cluster.folder / "tls", self.authority, server=self.authority.scheduler(),
                                  client=self.authority.admin())
-        self.env = {"LD_PRELOAD": str(HANGING), "MUSTER_TEST_FILE": "/" + name, "MUSTER_TEST_HANGS": str(self.switch)}
+        self.env = {"LD_PRELOAD": str(HANGING), "MUSTER_TEST_FILE": "/" + name, "MUSTER_TEST_HANGS": str(self.switch),
+                    "MUSTER_TEST_CALL": call}
 
     def hang(self):
         self.switch.touch()
 
+    def await_hanging(self):
+        """Until somebody waits for it."""
+        eventually(self.reached.exists, 10, "a call hangs")
+
     def answer(self):
         self.switch.unlink()
+        self.reached.unlink()
 
 
+@pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("name", ["crl.pem", "server.pem", "ca.pem"])
-def test_a_start_that_hangs_ends_when_it_is_told_to(cluster, name):
-    file = HangingFile(cluster, name)
+def test_a_start_that_hangs_ends_when_it_is_told_to(cluster, name, call):
+    file = HangingFile(cluster, name, call)
     file.hang()
     scheduler = cluster.start("scheduler", [BIN / "ms-scheduler", "--sched_port", 0, "--tls_config", file.folder.config],
                               env=file.env)
-    time.sleep(1)
+    file.await_hanging()
     assert scheduler.is_running(), scheduler.output()
     assert "listening" not in scheduler.output(), "it hangs at its files"
     scheduler.send(signal.SIGTERM)
@@ -47,8 +55,9 @@ def test_a_start_that_hangs_ends_when_it_is_told_to(cluster, name):
     assert time.monotonic() - began < 2
 
 
-def test_a_running_scheduler_serves_on_and_ends(cluster, measured):
-    file = HangingFile(cluster, "crl.pem")
+@pytest.mark.parametrize("call", CALLS)
+def test_a_running_scheduler_serves_on_and_ends(cluster, measured, call):
+    file = HangingFile(cluster, "crl.pem", call)
     scheduler = cluster.start_scheduler("--tls_config", file.folder.config, env=file.env)
     file.hang()
     scheduler.expect_said("file system does not answer", timeout=10)
@@ -65,7 +74,7 @@ def test_a_running_scheduler_serves_on_and_ends(cluster, measured):
     file.answer()
     scheduler.expect_said("a new revocation list is in force", timeout=5)
     file.hang()
-    time.sleep(1)
+    file.await_hanging()
     began = time.monotonic()
     scheduler.send(signal.SIGTERM)
     scheduler.expect(0)

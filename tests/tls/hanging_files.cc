@@ -8,27 +8,35 @@
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace {
 
 using Open = int (*)(const char*, int, ...);
+using Stat = int (*)(const char*, struct stat*);
 
 template <typename Function>
 Function Next(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
-// MUSTER_TEST_FILE: the end of its path. MUSTER_TEST_HANGS: it hangs while that exists.
-void MayHang(const char* path) {
+// MUSTER_TEST_FILE: the end of its path. MUSTER_TEST_HANGS: it hangs while that exists. MUSTER_TEST_CALL: the only call
+// that does, open or stat; unset: both. What hangs makes a file beside the latter, with .reached behind its name.
+void MayHang(const char* call, const char* path) {
   const char* file = getenv("MUSTER_TEST_FILE");
   const char* hangs = getenv("MUSTER_TEST_HANGS");
+  const char* only = getenv("MUSTER_TEST_CALL");
+  if (only != nullptr && std::strcmp(only, call) != 0) return;
   if (file == nullptr || hangs == nullptr || path == nullptr || std::strlen(path) < std::strlen(file)) return;
   if (std::strcmp(path + std::strlen(path) - std::strlen(file), file) != 0) return;
+  if (access(hangs, F_OK) != 0) return;
+  const std::string reached = std::string(hangs) + ".reached";
+  close(Next<Open>("open")(reached.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   while (access(hangs, F_OK) == 0) usleep(20'000);
 }
 
 int DoOpen(const char* name, const char* path, int flags, mode_t mode) {
-  MayHang(path);
+  MayHang("open", path);
   return Next<Open>(name)(path, flags, mode);
 }
 
@@ -54,6 +62,11 @@ int open64(const char* path, int flags, ...) {
   const mode_t mode = ModeOf(flags, arguments);
   va_end(arguments);
   return DoOpen("open64", path, flags, mode);
+}
+
+int stat(const char* path, struct stat* info) {
+  MayHang("stat", path);
+  return Next<Stat>("stat")(path, info);
 }
 
 }  // extern "C"
