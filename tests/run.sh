@@ -11,7 +11,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 stages=(style unit sim e2e bench asan fuzz tsan)
 # What each stage is for:
-#   style  clang-format
+#   style  clang-format; that the simulation's planted defects still fit the code
 #   unit   unit, golden and contract tests, release build
 #   sim    the simulation's share for each change
 #   e2e    real processes, PyTorch 2.13 and Debian's 1.13, MindSpore 2.10.0
@@ -136,10 +136,18 @@ torch_python=
 mindspore_python=
 runs_under=()  # what the end-to-end tests run under
 
+defects_fit() {
+  local patch code=0
+  for patch in tests/sim/defects/*.patch; do patch --dry-run --silent -p1 -F2 <"$patch" || { echo "$patch"; code=1; }; done
+  return $code
+}
+
 stage_style() {
-  local files
+  local files code=0
   mapfile -t files < <(git ls-files --cached --others --exclude-standard -- '*.cc' '*.h' | xargs -r ls -d 2>/dev/null)
-  check "clang-format" clang-format-14 --dry-run -Werror "${files[@]}"
+  check "clang-format" clang-format-14 --dry-run -Werror "${files[@]}" || code=1
+  check "the simulation's planted defects fit the code" quietly defects_fit || code=1
+  return $code
 }
 
 stage_unit() {

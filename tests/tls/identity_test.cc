@@ -1,7 +1,7 @@
 // What a peer that was let in may do: what its certificate's name says, and only as long as it is not revoked.
 #include <future>
 
-#include "tests/tls/tls_server_fixture.h"
+#include "tests/tls/identity_fixture.h"
 #include "tests/unit/rpc/heartbeat_client.h"
 
 namespace muster::scheduler {
@@ -14,78 +14,6 @@ using testing_tls::Issued;
 using testing_tls::NodeUri;
 using testing_tls::SchedulerUri;
 using testing_tls::UriSpec;
-
-class IdentityTest : public TlsServerTest {
- protected:
-  v1::AgentMessage Join(const std::string& node_id, const std::string& job = "default") {
-    v1::AgentMessage message = AgentStream::GoodJoin();
-    message.mutable_join()->set_node_id(node_id);
-    message.mutable_join()->set_job_id(job);
-    return message;
-  }
-  void ExpectNoJoin(const Issued& issued, const v1::AgentMessage& join, TlsFault fault) {
-    const uint64_t before = Count(fault);
-    AgentStream stream(Channel(issued));
-    stream.Write(join);
-    const v1::SchedulerMessage reply = stream.Read();
-    EXPECT_EQ(reply.refusal().reason(), v1::Refusal::NOT_AUTHORIZED) << reply.ShortDebugString();
-    EXPECT_EQ(stream.Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
-    EXPECT_EQ(Count(fault), before + 1) << FaultName(fault);
-    EXPECT_EQ(loop_.CountOf<JoinRequested>(), 0u);
-  }
-  grpc::Status Farewell(const Issued& issued, const std::string& node_id, const std::string& job = "default") {
-    v1::FarewellRequest request;
-    request.set_cluster_id("c");
-    request.set_job_id(job);
-    request.set_run(1);
-    request.set_node_id(node_id);
-    request.set_incarnation(7);
-    v1::FarewellReply reply;
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
-    return v1::Rendezvous::NewStub(Channel(issued))->Farewell(&context, request, &reply);
-  }
-  grpc::Status SetValue(const Issued& issued, const std::string& node_id, const std::string& job = "default") {
-    v1::StoreSet request;
-    request.mutable_caller()->set_job_id(job);
-    request.mutable_caller()->set_run(1);
-    request.mutable_caller()->set_round(1);
-    request.mutable_caller()->set_node_id(node_id);
-    request.mutable_caller()->set_incarnation(7);
-    request.set_key("x");
-    request.set_lifetime(v1::LIFETIME_ROUND);
-    v1::StoreReply reply;
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
-    return v1::Store::NewStub(Channel(issued))->Set(&context, request, &reply);
-  }
-  grpc::Status GetPeers(const std::shared_ptr<grpc::Channel>& channel, const std::string& job, uint32_t round = 1) {
-    v1::GetPeersRequest request;
-    request.set_job_id(job);
-    request.set_run(1);
-    request.set_round(round);
-    v1::GetPeersReply reply;
-    grpc::ClientContext context;
-    Bound(context);
-    return v1::Rendezvous::NewStub(channel)->GetPeers(&context, request, &reply);
-  }
-  grpc::Status Stop(const std::shared_ptr<grpc::Channel>& channel, const std::string& job) {
-    v1::StopRequest request;
-    request.set_job_id(job);
-    v1::StopReply reply;
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
-    return v1::Admin::NewStub(channel)->StopRun(&context, request, &reply);
-  }
-  grpc::Status Counters(const std::shared_ptr<grpc::Channel>& channel, v1::CountersReply* reply) {
-    grpc::ClientContext context;
-    Bound(context);
-    return v1::Admin::NewStub(channel)->GetCounters(&context, v1::CountersRequest(), reply);
-  }
-  static void Bound(grpc::ClientContext& context) {
-    context.set_deadline(std::chrono::system_clock::now() + kPatience);
-  }
-};
 
 TEST_F(IdentityTest, AJoinCarriesWhatTheConnectionShows) {
   const Issued node = Node("n1");
@@ -293,147 +221,6 @@ TEST_F(IdentityTest, WithCaOnlyAnyCertificateIsAnyNode) {
   EXPECT_EQ(Stop(Channel(Issue(UriSpec({AdminUri()}))), "default").error_code(), grpc::StatusCode::PERMISSION_DENIED);
 }
 
-TEST_F(IdentityTest, AnOpenStreamOfARevokedPeerIsCut) {
-  const Issued bad = Node("bad");
-  const auto channel = Channel(bad);
-  AgentStream revoked(channel), untouched(Channel(Node("good")));
-  ASSERT_TRUE(revoked.Write(Join("bad")));
-  ASSERT_TRUE(untouched.Write(Join("good")));
-  loop_.Await<JoinRequested>(1);
-  const MonotonicTime begin = Clock::System().Read().monotonic;
-  Revoke(bad);
-  const v1::SchedulerMessage last = revoked.Read();
-  EXPECT_EQ(last.refusal().reason(), v1::Refusal::NOT_AUTHORIZED);
-  EXPECT_THAT(last.refusal().text(), HasSubstr("revoked"));
-  EXPECT_EQ(revoked.Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_LT(Clock::System().Read().monotonic - begin, absl::Seconds(2));
-  EXPECT_EQ(Count(TlsFault::kRevoked), 1u);
-  loop_.Await<StreamClosed>();
-  // The connection is still open, and useless.
-  EXPECT_EQ(GetPeers(channel, "default").error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  v1::CountersReply reply;
-  EXPECT_EQ(Counters(channel, &reply).error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_TRUE(untouched.Write(AgentStream::Heartbeat(1)));
-  loop_.Await<ReportReceived>();
-}
-
-// The peer showed its own certificate only; the scheduler has the intermediate from its own files.
-TEST_F(IdentityTest, AnOpenStreamBelowARevokedIntermediateIsCut) {
-  testing_tls::Authority middle = authority_.IssueAuthority("Middle");
-  const auto write_lists = [&](const std::vector<Certificate>& revoked) {
-    folder_.Write("crl.pem", authority_.RevocationList(revoked) + middle.RevocationList({}));
-  };
-  folder_.Write("ca.crt", authority_.pem() + middle.pem());
-  write_lists({});
-  Start();
-  Issued below = middle.Issue(testing_tls::NodeSpec("below"));
-  below.chain_pem = below.certificate.ToPem();
-  const auto channel = Channel(below);
-  AgentStream cut(channel), untouched(Channel(Node("good")));
-  ASSERT_TRUE(cut.Write(Join("below")));
-  ASSERT_TRUE(untouched.Write(Join("good")));
-  loop_.Await<JoinRequested>(1);
-  const MonotonicTime begin = Clock::System().Read().monotonic;
-  write_lists({middle.certificate()});
-  Reload();
-  EXPECT_THAT(cut.Read().refusal().text(), HasSubstr("CN=Middle (serial"));
-  EXPECT_EQ(cut.Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_LT(Clock::System().Read().monotonic - begin, absl::Seconds(2));
-  EXPECT_EQ(Count(TlsFault::kRevoked), 1u);
-  EXPECT_EQ(GetPeers(channel, "default").error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_EQ(Count(TlsFault::kRevoked), 2u);
-  EXPECT_TRUE(untouched.Write(AgentStream::Heartbeat(1)));
-  loop_.Await<ReportReceived>();
-}
-
-// Certificates with an authority's name and key can be made up by anybody: its issuer's signature is all that they
-// lack.
-TEST_F(IdentityTest, MadeUpCertificatesDoNotHideARevokedIntermediate) {
-  testing_tls::Authority middle = authority_.IssueAuthority("Middle");
-  testing_tls::Authority stranger;  // of our root's name
-  const auto write_lists = [&](const std::vector<Certificate>& revoked) {
-    folder_.Write("crl.pem", authority_.RevocationList(revoked) + middle.RevocationList({}));
-  };
-  folder_.Write("ca.crt", authority_.pem() + middle.pem());
-  write_lists({});
-  Start();
-  Issued below = middle.Issue(testing_tls::NodeSpec("below"));
-  below.chain_pem = below.certificate.ToPem();
-  for (int i = 0; i < 20; ++i) below.chain_pem += stranger.Renew(middle, "Middle").ToPem();
-  const auto channel = Channel(below);
-  AgentStream cut(channel);
-  ASSERT_TRUE(cut.Write(Join("below")));
-  loop_.Await<JoinRequested>();
-  write_lists({middle.certificate()});
-  Reload();
-  EXPECT_THAT(cut.Read().refusal().text(), HasSubstr("CN=Middle (serial"));
-  EXPECT_EQ(cut.Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_EQ(GetPeers(channel, "default").error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_EQ(Count(TlsFault::kRevoked), 2u);
-}
-
-// Who holds its key can make good certificates in any number, and have them shown.
-TEST_F(IdentityTest, ManySiblingsDoNotHideARevokedIntermediate) {
-  testing_tls::Authority middle = authority_.IssueAuthority("Middle");
-  testing_tls::Authority low = middle.IssueAuthority("Low");
-  std::string siblings = low.pem();
-  for (int i = 0; i < 20; ++i) siblings += middle.Renew(low, "Low").ToPem();
-  const auto write_lists = [&](const std::vector<Certificate>& revoked) {
-    folder_.Write("crl.pem", authority_.RevocationList(revoked) + middle.RevocationList({}) + low.RevocationList({}));
-  };
-  folder_.Write("ca.crt", authority_.pem() + siblings + middle.pem());
-  write_lists({});
-  Start();
-  Issued below = low.Issue(testing_tls::NodeSpec("below"));
-  below.chain_pem = below.certificate.ToPem();
-  AgentStream cut(Channel(below));
-  ASSERT_TRUE(cut.Write(Join("below")));
-  loop_.Await<JoinRequested>();
-  write_lists({middle.certificate()});
-  Reload();
-  EXPECT_THAT(cut.Read().refusal().text(), HasSubstr("CN=Middle (serial"));
-}
-
-// Its former certificate is revoked as superseded, which is no word about the key: nodes show the new one.
-class RenewedIntermediateTest : public IdentityTest, public testing::WithParamInterface<const char*> {};
-
-TEST_P(RenewedIntermediateTest, WhoIsBelowItStays) {
-  testing_tls::Authority middle = authority_.IssueAuthority("Middle");
-  const Certificate renewed = authority_.Renew(middle, "Middle");
-  const auto write_lists = [&](const std::vector<Certificate>& revoked) {
-    folder_.Write("crl.pem", authority_.RevocationList(revoked) + middle.RevocationList({}));
-  };
-  const std::string trusted = GetParam();
-  folder_.Write("ca.crt", authority_.pem() + (trusted == "both, the former first" ? middle.pem() : "") +
-                              renewed.ToPem() + (trusted == "both, the new one first" ? middle.pem() : ""));
-  write_lists({});
-  Start();
-  const auto join = [&](const std::string& id, const Certificate& shown) {
-    Issued below = middle.Issue(testing_tls::NodeSpec(id));
-    below.chain_pem = below.certificate.ToPem() + shown.ToPem();
-    auto stream = std::make_unique<AgentStream>(Channel(below));
-    EXPECT_TRUE(stream->Write(Join(id)));
-    return stream;
-  };
-  const auto former = join("former", middle.certificate());
-  loop_.Await<JoinRequested>();
-  const auto present = join("present", renewed);
-  loop_.Await<JoinRequested>(1);
-  write_lists({middle.certificate()});
-  Reload();
-  const auto next = join("next", renewed);
-  loop_.Await<JoinRequested>(2);
-  EXPECT_TRUE(former->Write(AgentStream::Heartbeat(1)));
-  loop_.Await<ReportReceived>();
-  EXPECT_TRUE(present->Write(AgentStream::Heartbeat(1)));
-  loop_.Await<ReportReceived>(1);
-  EXPECT_EQ(Count(TlsFault::kRevoked), 0u);
-}
-
-INSTANTIATE_TEST_SUITE_P(Trusted, RenewedIntermediateTest,
-                         testing::Values("the new one", "both, the former first", "both, the new one first"),
-                         [](const auto& info) { return std::string(1, static_cast<char>('A' + info.index)); });
-
 TEST_F(IdentityTest, StreamsThatDoNotJoinMakeRoomForOthers) {
   RpcServer::Options options;
   options.most_unjoined = 2;
@@ -466,21 +253,6 @@ TEST_F(IdentityTest, StreamsThatDoNotJoinMakeRoomForOthers) {
   EXPECT_THAT(
       codes, ::testing::UnorderedElementsAre(grpc::StatusCode::RESOURCE_EXHAUSTED, grpc::StatusCode::RESOURCE_EXHAUSTED,
                                              grpc::StatusCode::CANCELLED));
-}
-
-// Nothing reads at the other end: the last words are not waited for.
-TEST_F(IdentityTest, AnOpenStreamOfARevokedPeerThatDoesNotReadIsCut) {
-  const Issued bad = Node("bad");
-  AgentStream revoked(Channel(bad));
-  ASSERT_TRUE(revoked.Write(Join("bad")));
-  loop_.Await<JoinRequested>();
-  const auto ballast = DesiredMessage(1, 200'000);
-  for (int i = 0; i < 8; ++i) server_->sink().OnSend(1, ballast);
-  const MonotonicTime begin = Clock::System().Read().monotonic;
-  Revoke(bad);
-  loop_.Await<StreamClosed>();
-  ASSERT_TRUE(server_->AwaitNoStreams(absl::Seconds(10)));
-  EXPECT_LT(Clock::System().Read().monotonic - begin, absl::Seconds(2));
 }
 
 }  // namespace
