@@ -39,6 +39,8 @@ class WorldInvariants {
   void OnWire(const scheduler::Send& send);
   // A good answer of the store leaves the scheduler.
   void OnStoreAnswer(const scheduler::StoreOperation& operation, const v1::StoreReply& reply);
+  // Whether the present scheduler, or the last one, is of that cluster.
+  bool IsPresent(const std::string& cluster_id) const { return appended_.cluster_id() == cluster_id; }
   // Now and then, while the scheduler runs.
   void CheckVerdictsAreInTime();
 
