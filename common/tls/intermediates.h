@@ -39,9 +39,8 @@ struct Issuers {
 };
 
 // Those of the candidates that issued the certificate, or one of its issuers, by name and signature. More than one may
-// have done so: an authority may have several certificates for one key. Candidates have to be trusted or verified:
-// anybody can make up a certificate with an authority's name and key that only the name of its own issuer is missing
-// from.
+// have done so: an authority may have several certificates for one key. Those that are trusted or verified have to
+// stand first: anybody can make up certificates with an authority's name and key, and they count for the limit.
 Issuers IssuersOf(const Certificate& certificate, const std::vector<Certificate>& candidates);
 
 }  // namespace muster

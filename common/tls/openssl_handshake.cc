@@ -3,12 +3,6 @@
 #include <openssl/pem.h>
 
 namespace muster {
-namespace {
-
-constexpr int kMaxChain = 8;
-
-}  // namespace
-
 bool UseIdentity(SSL_CTX* context, const KeyMaterial& identity) {
   const BioPtr bio = MemoryBio(identity.key_pem.text());
   const EvpKeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, RefusePassphrase, nullptr));
@@ -24,7 +18,8 @@ PeerCertificates PeerOf(X509_STORE_CTX* store_context) {
   PeerCertificates peer;
   if (X509* leaf = X509_STORE_CTX_get0_cert(store_context); leaf != nullptr) peer.leaf = Share(leaf);
   const STACK_OF(X509)* sent = X509_STORE_CTX_get0_untrusted(store_context);
-  for (int i = 0; i < sk_X509_num(sent) && i < kMaxChain; ++i) peer.others.push_back(Share(sk_X509_value(sent, i)));
+  for (int i = 0; i < sk_X509_num(sent) && peer.others.size() < kMostShown; ++i)
+    peer.others.push_back(Share(sk_X509_value(sent, i)));
   return peer;
 }
 

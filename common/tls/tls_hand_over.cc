@@ -55,7 +55,10 @@ absl::StatusOr<std::string> PackTls(const TlsStore& store, const KeyMaterial& id
                  {"authorities", state->AuthoritiesPem()},
                  {"has_lists", state->trust->has_lists}};
   std::string lists;
-  for (const RevocationList& list : state->trust->lists) lists += list.ToPem();
+  for (const RevocationList& list : state->trust->lists) {
+    // The list of an authority that is trusted no more may stay in force for a while; there nobody could vouch for it.
+    if (list.IsByOneOf(state->trust->authorities)) lists += list.ToPem();
+  }
   if (lists.size() <= kMaxSecretBytes / 2) {
     packed["lists"] = std::move(lists);
   } else {

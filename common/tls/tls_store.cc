@@ -210,13 +210,17 @@ absl::StatusOr<std::vector<RevocationList>> TlsStore::LoadLists(const std::vecto
   return lists;
 }
 
-// What the peers would refuse is refused here, where the user reads why.
-absl::Status TlsStore::CheckOwn(const KeyMaterial& identity, TlsState& state) {
+TlsRefusal TlsStore::ChainOfOwn(const KeyMaterial& identity, const TrustBase& trust, std::vector<Certificate>* chain) {
   const PeerSide side = options_.role == TlsRole::kServer ? PeerSide::kServer : PeerSide::kClient;
   const std::vector<Certificate> others(identity.chain.begin() + 1, identity.chain.end());
+  return CheckChain(trust, side, identity.leaf(), others, Now(), chain);
+}
+
+// What the peers would refuse is refused here, where the user reads why.
+absl::Status TlsStore::CheckOwn(const KeyMaterial& identity, TlsState& state) {
   const std::string where = absl::StrCat(CertField(), " ", CertPath(), ": ");
   state.own_chain.clear();
-  TlsRefusal refusal = CheckChain(*state.trust, side, identity.leaf(), others, Now(), &state.own_chain);
+  TlsRefusal refusal = ChainOfOwn(identity, *state.trust, &state.own_chain);
   if (refusal.ok()) refusal = CheckStillGood(*state.trust, state.own_chain);
   PeerNameResult own = NameOf(identity.leaf());
   state.own_name.reset();
@@ -277,11 +281,6 @@ bool TlsStore::PollTrust(bool is_forced) {
     }
   }
   std::vector<RevocationList> lists = old->trust->lists;
-  // Of an authority that is trusted no more they say nothing; kept, they would be handed over with no one to vouch for
-  // them.
-  lists.erase(std::remove_if(lists.begin(), lists.end(),
-                             [&](const RevocationList& list) { return !list.IsByOneOf(authorities); }),
-              lists.end());
   bool have_lists_changed = false;
   if (IsDue(lists_, {config_.crl_path}, is_forced || has_changed)) {
     std::string digest;
@@ -307,6 +306,9 @@ bool TlsStore::PollTrust(bool is_forced) {
     Log(LogLevel::kInfo, absl::StrCat("ca_cert_path: ", authorities.size(), " authorities are trusted from now on"));
   }
   state.trust = BuildTrust(std::move(authorities), !config_.crl_path.empty(), std::move(lists));
+  if (std::vector<Certificate> chain; ChainOfOwn(*state.identity, *state.trust, &chain).ok()) {
+    state.own_chain = std::move(chain);  // of renewed authorities it may be
+  }
   Publish(std::move(state));
   return true;
 }

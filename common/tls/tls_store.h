@@ -106,6 +106,7 @@ class TlsStore {
   absl::StatusOr<std::vector<Certificate>> LoadAuthorities(std::string& digest);
   absl::StatusOr<std::vector<RevocationList>> LoadLists(const std::vector<Certificate>& authorities,
                                                         std::string& digest);
+  TlsRefusal ChainOfOwn(const KeyMaterial& identity, const TrustBase& trust, std::vector<Certificate>* chain);
   // With `state.trust`; fills in the own chain and name.
   absl::Status CheckOwn(const KeyMaterial& identity, TlsState& state);
   bool PollIdentity(bool is_forced, bool has_trust_changed);

@@ -65,13 +65,18 @@ absl::StatusOr<CertFolder> OpenToSign(const Call& call) {
 }
 
 // A command for that name was interrupted, and is now repeated.
-void SettleUnfinished(CertFolder& folder, const std::string& name, const Passwords& passwords, const Call& call) {
-  for (const std::string& serial : folder.DropUnfinished(name, passwords, call.now)) {
+absl::Status SettleUnfinished(CertFolder& folder, const std::string& name, const Passwords& passwords,
+                              const Call& call) {
+  const std::vector<std::string> dropped = folder.DropUnfinished(name, passwords, call.now);
+  if (dropped.empty()) return absl::OkStatus();
+  if (absl::Status status = folder.RenewList(call.now, call.lifetimes()); !status.ok()) return status;
+  for (const std::string& serial : dropped) {
     std::fprintf(stderr,
                  "ms-ctl certs: certificate %s of '%s' never reached its folder whole, as its command was interrupted: "
                  "it is revoked\n",
                  serial.c_str(), name.c_str());
   }
+  return absl::OkStatus();
 }
 
 int Init(const Call& call) {
@@ -111,7 +116,8 @@ int Issue(const std::string& command, const Call& call) {
   if (!folder.ok()) return Fail(folder.status());
   Subject subject = *WantedSubject(command, call.settings, folder->index().trust_domain);
   if (!call.settings.name.empty()) subject.name = call.settings.name;
-  SettleUnfinished(*folder, subject.name, *passwords, call);
+  if (absl::Status status = SettleUnfinished(*folder, subject.name, *passwords, call); !status.ok())
+    return Fail(status);
   if (folder->index().HasLive(subject.name, call.now)) {
     return Fail(absl::StrCat(
         "'", subject.name, "' has a certificate that is good until ",
@@ -155,7 +161,8 @@ int Renew(const Call& call) {
   }
   std::vector<IndexEntry> issued;
   for (const IndexEntry& entry : last) {
-    SettleUnfinished(*folder, entry.subject.name, *passwords, call);
+    const absl::Status settled = SettleUnfinished(*folder, entry.subject.name, *passwords, call);
+    if (!settled.ok()) return Fail(settled);
     const auto made = folder->Issue(entry.subject, entry.form, *passwords, call.now, call.lifetimes());
     if (!made.ok()) return Fail(made.status());
     issued.push_back(*made);

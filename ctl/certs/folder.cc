@@ -222,7 +222,10 @@ absl::Status CertFolder::TakeLock() {
 
 absl::StatusOr<CertFolder> CertFolder::OpenToRead(const std::string& path) {
   CertFolder folder(WithoutSlashes(path));
-  if (absl::Status status = folder.Load(); !status.ok()) return status;
+  absl::Status status = folder.Load();
+  // Without the lock: another command may have been between the index and the list.
+  if (status.ok() && !folder.notice_.empty()) status = folder.Load();
+  if (!status.ok()) return status;
   return folder;
 }
 

@@ -22,9 +22,9 @@ absl::Status CheckJob(const PeerFacts& peer, const std::string& job_id) {
                                                 Quoted(job_id), ": correct MS_JOB_ID, or use that job's certificate"));
 }
 
-// As a new handshake would be judged by chain and lists. An authority in between may have been renewed with its key,
-// and its former certificate revoked: who is below it hangs on whichever is good. The first of `certificates` is the
-// peer's own.
+// Whether a new handshake's chain would be good, and free of what is revoked. An authority in between may have been
+// renewed with its key, and its former certificate revoked: who is below it hangs on whichever is good. The first of
+// `certificates` is the peer's own.
 TlsRefusal CheckAnew(const TrustBase& trust, const std::vector<Certificate>& certificates, absl::Time now) {
   const std::vector<Certificate> others(certificates.begin() + 1, certificates.end());
   std::vector<Certificate> chain;
@@ -39,6 +39,8 @@ void TlsAuthorizer::AddIssuers(PeerFacts& peer) const {
   if (peer.knows_issuers || peer.certificates.empty() || !trust->has_lists) return;
   std::vector<Certificate> candidates = trust->authorities;
   for (Certificate& known : intermediates_.All()) candidates.push_back(std::move(known));
+  // What it showed comes last: there may be too many of these, but then that is known.
+  candidates.insert(candidates.end(), peer.certificates.begin() + 1, peer.certificates.end());
   Issuers issuers = IssuersOf(peer.certificates.front(), candidates);
   for (Certificate& issuer : issuers.found) peer.certificates.push_back(std::move(issuer));
   peer.knows_issuers = issuers.are_all;

@@ -73,7 +73,7 @@ TEST_F(IdentityTest, MadeUpCertificatesDoNotHideARevokedIntermediate) {
   Start();
   Issued below = middle.Issue(testing_tls::NodeSpec("below"));
   below.chain_pem = below.certificate.ToPem();
-  for (int i = 0; i < 20; ++i) below.chain_pem += stranger.Renew(middle, "Middle").ToPem();
+  for (size_t i = 0; i < kMostShown; ++i) below.chain_pem += stranger.Renew(middle, "Middle").ToPem();
   const auto channel = Channel(below);
   AgentStream cut(channel);
   ASSERT_TRUE(cut.Write(Join("below")));

@@ -3,7 +3,9 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <future>
+#include <thread>
 
 #include "tests/tls/joined_agents.h"
 #include "tests/tls/tls_server_fixture.h"
@@ -16,11 +18,13 @@ using testing_tls::HelloOf;
 // A node that waits longer for an answer thinks about another connection.
 constexpr absl::Duration kLongestBeat = absl::Seconds(2);
 
+constexpr unsigned int kPendingPerCore = 16;
+
 class SlowHandshakeTest : public TlsServerTest {
  protected:
   void Limit(absl::Duration handshake_limit) {
     RpcServer::Options options;
-    options.pending_per_core = 16;
+    options.pending_per_core = kPendingPerCore;
     options.handshake_limit = handshake_limit;
     Start(std::move(options));
   }
@@ -58,7 +62,8 @@ TEST_F(SlowHandshakeTest, EverybodyIsServedDuringAndAfterAFloodOfHalfHandshakes)
     ASSERT_NO_FATAL_FAILURE(agents.Join(Channel(Node(id)), id, std::chrono::seconds(100)));
   }
   std::vector<std::unique_ptr<UniqueFd>> half;
-  for (int i = 0; i < 200; ++i) {
+  const unsigned int twice_the_limit = 2 * kPendingPerCore * std::max(1u, std::thread::hardware_concurrency());
+  for (unsigned int i = 0; i < std::max(200u, twice_the_limit); ++i) {
     half.push_back(Dial());
     // A record that announces 512 bytes and brings 4.
     ASSERT_EQ(send(half.back()->get(), "\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 9, MSG_NOSIGNAL), 9);

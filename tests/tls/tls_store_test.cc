@@ -240,6 +240,38 @@ TEST_F(TlsStoreTest, AListMayNotBeDroppedWhileItsAuthorityIsTrusted) {
   EXPECT_EQ(Refused(), 1u);
 }
 
+TEST_F(TlsStoreTest, AnAuthorityThatIsMissingForAMomentLosesNoList) {
+  const testing_tls::Authority other("Other CA");
+  const Issued bad = authority_.Issue(NodeSpec("bad"));
+  const std::string both = authority_.pem() + other.pem();
+  folder_.Write("ca.crt", both);
+  folder_.Write("crl.pem", authority_.RevocationList({bad.certificate}) + other.RevocationList({}));
+  ASSERT_TRUE(Open().ok());
+  folder_.Write("ca.crt", other.pem());
+  EXPECT_TRUE(store_->Poll());
+  folder_.Write("ca.crt", both);
+  EXPECT_TRUE(store_->Poll());
+  EXPECT_FALSE(CheckStillGood(*store_->Current()->trust, {bad.certificate}).ok());
+  EXPECT_EQ(store_->Current()->trust->lists.size(), 2u);
+}
+
+TEST_F(TlsStoreTest, TheOwnEndIsThatOfTheAuthoritiesOfNow) {
+  testing_tls::Authority middle = authority_.IssueAuthority("Middle");
+  CertificateSpec ending = SchedulerSpec();
+  ending.until = absl::Hours(24) * 365 * 30;
+  folder_.WriteConfig(false);
+  folder_.Write("ca.crt", authority_.pem());
+  folder_.Write("server.pem", middle.Issue(ending).all_pem());
+  ASSERT_TRUE(Open().ok());
+  const absl::Time before = store_->Current()->OwnEnd();
+  EXPECT_LT(before, store_->Current()->identity->leaf().NotAfter()) << "an authority ends first";
+  ASSERT_EQ(store_->Current()->own_chain.size(), 3u);
+  const Certificate renewed = authority_.Renew(middle, "Middle");
+  folder_.Write("ca.crt", authority_.pem() + renewed.ToPem());
+  EXPECT_TRUE(store_->Poll());
+  EXPECT_EQ(store_->Current()->own_chain[1].Fingerprint(), renewed.Fingerprint());
+}
+
 TEST_F(TlsStoreTest, SeveralListsOfOneAuthorityAreAsItsNewest) {
   const Issued bad = authority_.Issue(NodeSpec("bad"));
   const auto list = [&](const std::vector<Certificate>& revoked, uint32_t number) {

@@ -44,7 +44,9 @@ struct Looker {
   const UniqueFd cancel;  // an eventfd: readable while everything is to be cut short
 
   StacksGathered Answer(const Request& request) const;
-  v1::SlotStack Look(const StackTarget& target, MonotonicTime deadline) const;
+  // `is_py_spy_slow`: no time is left for it, here or at the others of the request.
+  v1::SlotStack Look(const StackTarget& target, MonotonicTime deadline, std::atomic<bool>& is_py_spy_slow) const;
+  bool IsCancelled() const;
 };
 
 bool IsAlive(const std::optional<ProcessInfo>& process) { return process && !process->is_dead; }
@@ -70,7 +72,9 @@ StacksGathered Looker::Answer(const Request& request) const {
   const MonotonicTime deadline = clock.Read().monotonic + options.total_timeout;
   StacksGathered gathered{request.query, std::vector<v1::SlotStack>(request.targets.size())};
   std::atomic<size_t> next = 0;
+  std::atomic<bool> is_py_spy_slow = false;
   const auto work = [&] {
+    bool is_first = true;
     for (size_t i = next++; i < request.targets.size(); i = next++) {
       const StackTarget& target = request.targets[i];
       const auto same = std::find_if(request.targets.begin(), request.targets.begin() + static_cast<ptrdiff_t>(i),
@@ -79,8 +83,10 @@ StacksGathered Looker::Answer(const Request& request) const {
         gathered.stacks[i] = WithNote(target, "no process runs");
       } else if (same->slot != target.slot) {  // one process for several slots (--per_node)
         gathered.stacks[i] = WithNote(target, absl::StrCat("the same process as that of slot ", same->slot));
+      } else if (!std::exchange(is_first, false) && IsCancelled()) {  // what begins is cut short by itself
+        gathered.stacks[i] = WithNote(target, "ms-worker ends");
       } else {
-        gathered.stacks[i] = Look(target, deadline);
+        gathered.stacks[i] = Look(target, deadline, is_py_spy_slow);
       }
     }
   };
@@ -96,7 +102,12 @@ StacksGathered Looker::Answer(const Request& request) const {
   return gathered;
 }
 
-v1::SlotStack Looker::Look(const StackTarget& target, MonotonicTime deadline) const {
+bool Looker::IsCancelled() const {
+  pollfd cancelled{cancel.get(), POLLIN, 0};
+  return poll(&cancelled, 1, 0) == 1;
+}
+
+v1::SlotStack Looker::Look(const StackTarget& target, MonotonicTime deadline, std::atomic<bool>& is_py_spy_slow) const {
   v1::SlotStack stack = WithNote(target, "");
   const std::optional<ProcessInfo> process = ReadProcess(target.pid);
   if (!IsAlive(process) || process->parent != options.parent) return WithNote(target, kGone);
@@ -107,12 +118,15 @@ v1::SlotStack Looker::Look(const StackTarget& target, MonotonicTime deadline) co
   const auto python = std::find_if(candidates.begin(), candidates.end(),
                                    [](const ProcessInfo& candidate) { return IsPython(candidate.pid); });
   const pid_t pid = python == candidates.end() ? target.pid : python->pid;
-  const auto dump = RunPySpy(options.search_path, pid, until(options.py_spy_timeout), cancel.get(), clock);
+  const auto dump = is_py_spy_slow
+                        ? absl::DeadlineExceededError("it took too long at another process")
+                        : RunPySpy(options.search_path, pid, until(options.py_spy_timeout), cancel.get(), clock);
   if (dump.ok()) {
     stack.set_method("py-spy");
     stack.set_text(*dump);
     return stack;
   }
+  if (absl::IsDeadlineExceeded(dump.status())) is_py_spy_slow = true;
   if (!absl::IsNotFound(dump.status())) {
     why_not = absl::StrCat("py-spy: ", std::string(dump.status().message()), "; ");
   }
