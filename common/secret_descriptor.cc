@@ -18,7 +18,7 @@ namespace {
 
 absl::Status Failed(const char* call) {
   return absl::ResourceExhaustedError(
-      absl::StrCat("a secret can't be handed over: ", call, ": ", std::strerror(errno)));
+      absl::StrCat("a secret can't be kept in memory: ", call, ": ", std::strerror(errno)));
 }
 
 // Closes `fd` on an error.
@@ -38,21 +38,24 @@ absl::Status WriteAll(int fd, const std::string& bytes) {
 
 }  // namespace
 
-// A kernel with vm.memfd_noexec=2 insists on the flag that older ones refuse as unknown.
-int MakeMemoryFile(const char* name) {
+absl::StatusOr<int> MakeMemoryFile(const char* name, const std::string& bytes) {
   constexpr unsigned int kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  const int fd = memfd_create(name, kFlags | MFD_NOEXEC_SEAL);
-  return fd >= 0 || errno != EINVAL ? fd : memfd_create(name, kFlags);
+  // A kernel with vm.memfd_noexec=2 insists on the flag that older ones refuse as unknown.
+  int fd = memfd_create(name, kFlags | MFD_NOEXEC_SEAL);
+  if (fd < 0 && errno == EINVAL) fd = memfd_create(name, kFlags);
+  if (fd < 0) return Failed("memfd_create");
+  if (absl::Status status = WriteAll(fd, bytes); !status.ok()) return status;
+  return fd;
 }
 
 absl::StatusOr<int> MakeSecretDescriptor(const std::string& bytes) {
-  const int fd = bytes.size() <= kMaxSecretBytes ? MakeMemoryFile("muster-secret") : -1;
-  if (fd < 0) return MakeSecretPipe(bytes);
-  if (absl::Status status = WriteAll(fd, bytes); !status.ok()) return status;
-  fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
-  if (lseek(fd, 0, SEEK_SET) == 0) return fd;
+  if (bytes.size() > kMaxSecretBytes) return MakeSecretPipe(bytes);  // which refuses it
+  const absl::StatusOr<int> fd = MakeMemoryFile("muster-secret", bytes);
+  if (!fd.ok()) return MakeSecretPipe(bytes);
+  fcntl(*fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+  if (lseek(*fd, 0, SEEK_SET) == 0) return *fd;
   const absl::Status status = Failed("lseek");
-  close(fd);
+  close(*fd);
   return status;
 }
 

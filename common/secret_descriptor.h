@@ -16,9 +16,9 @@ inline constexpr size_t kMaxSecretBytes = 1024 * 1024;
 // sealed file in memory, or, where the kernel gives none, a pipe. Needs no /proc and no writable file system.
 absl::StatusOr<int> MakeSecretDescriptor(const std::string& bytes);
 
-// An empty file in memory, close-on-exec, that may be sealed; below zero with errno when the kernel gives none. `name`
-// is for who looks at the process.
-int MakeMemoryFile(const char* name);
+// A file in memory with these bytes, close-on-exec, that may be sealed; read and written from its end. `name` is for
+// who looks at the process.
+absl::StatusOr<int> MakeMemoryFile(const char* name, const std::string& bytes);
 
 // The same as MakeSecretDescriptor, always by a pipe.
 absl::StatusOr<int> MakeSecretPipe(const std::string& bytes);

@@ -79,21 +79,9 @@ class Gate {
 // A file in memory, without a name anywhere, that others of this process can open by a path. Its time of change is set
 // to a number of ours: gRPC compares it in seconds to tell whether it read two halves of different pairs.
 absl::StatusOr<int> PutIntoMemoryFile(const std::string& bytes, uint64_t generation) {
-  const int fd = MakeMemoryFile("muster-tls");
-  if (fd < 0) {
-    return absl::ResourceExhaustedError(absl::StrCat("TLS can't be served: the kernel gives no file in memory (",
-                                                     "memfd_create: ", std::strerror(errno), ")"));
-  }
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t written = write(fd, bytes.data() + done, bytes.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      close(fd);
-      return absl::ResourceExhaustedError(absl::StrCat("a file in memory can't be written: ", std::strerror(errno)));
-    }
-    done += static_cast<size_t>(written);
-  }
+  const absl::StatusOr<int> made = MakeMemoryFile("muster-tls", bytes);
+  if (!made.ok()) return absl::ResourceExhaustedError(absl::StrCat("TLS can't be served: ", made.status().message()));
+  const int fd = *made;
   const timespec when{static_cast<time_t>(generation + 1), 0};
   const timespec times[2] = {when, when};
   futimens(fd, times);

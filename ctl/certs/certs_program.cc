@@ -67,10 +67,9 @@ absl::StatusOr<CertFolder> OpenToSign(const Call& call) {
 // A command for that name was interrupted, and is now repeated.
 absl::Status SettleUnfinished(CertFolder& folder, const std::string& name, const Passwords& passwords,
                               const Call& call) {
-  const std::vector<std::string> dropped = folder.DropUnfinished(name, passwords, call.now);
-  if (dropped.empty()) return absl::OkStatus();
-  if (absl::Status status = folder.RenewList(call.now, call.lifetimes()); !status.ok()) return status;
-  for (const std::string& serial : dropped) {
+  const auto dropped = folder.SettleUnfinished(name, passwords, call.now, call.lifetimes());
+  if (!dropped.ok()) return dropped.status();
+  for (const std::string& serial : *dropped) {
     std::fprintf(stderr,
                  "ms-ctl certs: certificate %s of '%s' never reached its folder whole, as its command was interrupted: "
                  "it is revoked\n",

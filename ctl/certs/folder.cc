@@ -94,15 +94,15 @@ absl::Status FillNewFolder(const std::string& path, const Authority& authority, 
   return absl::UnavailableError(absl::StrCat("can't make ", path, ": ", std::strerror(error)));
 }
 
-}  // namespace
-
 // Those of a name's folder that hold its key.
-static std::vector<std::string> KeyFiles(Kind kind, Form form) {
+std::vector<std::string> KeyFiles(Kind kind, Form form) {
   if (form == Form::kPem) return {"cert.pem"};
   if (kind == Kind::kAdmin) return {"client.p12"};
   if (kind == Kind::kScheduler) return {"server.p12"};
   return {"server.p12", "client.p12"};
 }
+
+}  // namespace
 
 std::string TlsConfigText(Kind kind, Form form) {
   nlohmann::ordered_json file;
@@ -124,8 +124,7 @@ CertFolder::CertFolder(CertFolder&& other) noexcept
       authority_(std::move(other.authority_)),
       authority_not_after_(other.authority_not_after_),
       list_next_update_(other.list_next_update_),
-      notice_(std::move(other.notice_)),
-      must_sign_(other.must_sign_) {}
+      notice_(std::move(other.notice_)) {}
 
 CertFolder::~CertFolder() {
   if (lock_fd_ >= 0) close(lock_fd_);
@@ -268,7 +267,6 @@ absl::Status CertFolder::RenewList(absl::Time now, const Lifetimes& lifetimes) {
   if (!list.ok()) return list.status();
   absl::Status status = WriteFileAtomically(In("crl.pem"), *list, kPublic);
   list_next_update_ = next;
-  must_sign_ = !status.ok();
   std::vector<std::string> names;
   for (const IndexEntry& entry : index_.entries) names.push_back(entry.subject.name);
   std::sort(names.begin(), names.end());
@@ -337,8 +335,9 @@ bool CertFolder::HasInFolder(const IndexEntry& entry, const Passwords& passwords
   return true;
 }
 
-std::vector<std::string> CertFolder::DropUnfinished(const std::string& name, const Passwords& passwords,
-                                                    absl::Time now) {
+absl::StatusOr<std::vector<std::string>> CertFolder::SettleUnfinished(const std::string& name,
+                                                                      const Passwords& passwords, absl::Time now,
+                                                                      const Lifetimes& lifetimes) {
   std::vector<std::string> dropped;
   for (IndexEntry& entry : index_.entries) {
     if (entry.subject.name != name || !entry.is_unfinished) continue;
@@ -348,7 +347,8 @@ std::vector<std::string> CertFolder::DropUnfinished(const std::string& name, con
     entry.reason = "superseded";
     dropped.push_back(entry.serial);
   }
-  must_sign_ = must_sign_ || !dropped.empty();
+  const absl::Status signed_anew = dropped.empty() ? absl::OkStatus() : RenewList(now, lifetimes);
+  if (!signed_anew.ok()) return signed_anew;
   return dropped;
 }
 
@@ -356,7 +356,6 @@ absl::StatusOr<IndexEntry> CertFolder::Issue(const Subject& subject, Form form, 
                                              absl::Time now, const Lifetimes& lifetimes) {
   MUSTER_CHECK(!authority_.empty(), "opened to sign");
   MUSTER_CHECK(form == Form::kPem || passwords.server || passwords.client, "PKCS#12 has a password");
-  DropUnfinished(subject.name, passwords, now);
   const absl::StatusOr<Issued> issued = authority_.front().Issue(subject, now, lifetimes.certificate);
   if (!issued.ok()) return issued.status();
   X509* certificate = issued->certificate.get();
@@ -370,7 +369,7 @@ absl::StatusOr<IndexEntry> CertFolder::Issue(const Subject& subject, Form form, 
   entry.is_unfinished = true;
   index_.entries.push_back(entry);
   const bool list_ends_first = list_next_update_ < entry.not_after && list_next_update_ < authority_not_after_;
-  const absl::Status noted = list_ends_first || must_sign_ ? RenewList(now, lifetimes) : WriteIndex();
+  const absl::Status noted = list_ends_first ? RenewList(now, lifetimes) : WriteIndex();
   if (!noted.ok()) return noted;
   if (absl::Status status = WriteCertificate(entry, *issued, passwords); !status.ok()) return status;
   index_.entries.back().is_unfinished = false;

@@ -52,13 +52,13 @@ class CertFolder {
   const std::string& notice() const { return notice_; }
 
   // Settles what an interrupted command has left of that name: a certificate that is not in the folder whole is
-  // revoked, with the next list that is signed. Returns the serial numbers of those. What is under other passwords than
-  // these is believed to be the right one.
-  std::vector<std::string> DropUnfinished(const std::string& name, const Passwords& passwords, absl::Time now);
+  // revoked, and the list signed. Returns the serial numbers of those. What is under other passwords than these is
+  // believed to be the right one. Needs OpenToSign.
+  absl::StatusOr<std::vector<std::string>> SettleUnfinished(const std::string& name, const Passwords& passwords,
+                                                            absl::Time now, const Lifetimes& lifetimes);
 
-  // Issues a certificate and writes the subject's folder; see DropUnfinished for what was left of the name. The list is
-  // signed anew when it would end before the certificate. kP12 needs a password; which one protects which file is told
-  // in password.h. Needs OpenToSign.
+  // Issues a certificate and writes the subject's folder. The list is signed anew when it would end before the
+  // certificate. kP12 needs a password; which one protects which file is told in password.h. Needs OpenToSign.
   absl::StatusOr<IndexEntry> Issue(const Subject& subject, Form form, const Passwords& passwords, absl::Time now,
                                    const Lifetimes& lifetimes);
 
@@ -86,7 +86,6 @@ class CertFolder {
   absl::Time authority_not_after_;
   absl::Time list_next_update_;
   std::string notice_;
-  bool must_sign_ = false;  // DropUnfinished has revoked something
 };
 
 // tls.json for that kind and form: MindSpore's members, paths relative to the file's own folder.

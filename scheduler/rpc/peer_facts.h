@@ -20,7 +20,7 @@ struct PeerFacts {
   std::string fingerprint;                // SHA-256 of its DER form, lower-case hexadecimal
   std::optional<PeerName> name;           // the identity, read
   std::vector<Certificate> certificates;  // its own first, then what it showed, then its issuers if they are known
-  bool knows_issuers = false;
+  bool knows_issuers = false;             // these are all of them
 
   // "10.0.0.1:4711", "the admin socket".
   std::string ToString() const;

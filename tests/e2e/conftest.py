@@ -10,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import muster  # noqa: E402
 import netns  # noqa: E402
+from secured import Secured  # noqa: E402
 
 DEBIAN_PYTHON = "/usr/bin/python3"
 
@@ -41,6 +42,11 @@ def cluster(tmp_path):
     made = muster.Cluster(tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def secured(cluster):
+    return Secured(cluster)
 
 
 @pytest.fixture

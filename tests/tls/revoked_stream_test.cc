@@ -31,16 +31,21 @@ TEST_F(IdentityTest, AnOpenStreamOfARevokedPeerIsCut) {
   loop_.Await<ReportReceived>();
 }
 
+// An authority stands between the root and the peers.
+class IntermediateTest : public IdentityTest {
+ protected:
+  void WriteLists(const std::vector<Certificate>& revoked_by_root, const std::string& more = "") {
+    folder_.Write("crl.pem", authority_.RevocationList(revoked_by_root) + middle_.RevocationList({}) + more);
+  }
+  testing_tls::Authority middle_ = authority_.IssueAuthority("Middle");
+};
+
 // The peer showed its own certificate only; the scheduler has the intermediate from its own files.
-TEST_F(IdentityTest, AnOpenStreamBelowARevokedIntermediateIsCut) {
-  testing_tls::Authority middle = authority_.IssueAuthority("Middle");
-  const auto write_lists = [&](const std::vector<Certificate>& revoked) {
-    folder_.Write("crl.pem", authority_.RevocationList(revoked) + middle.RevocationList({}));
-  };
-  folder_.Write("ca.crt", authority_.pem() + middle.pem());
-  write_lists({});
+TEST_F(IntermediateTest, AnOpenStreamBelowARevokedIntermediateIsCut) {
+  folder_.Write("ca.crt", authority_.pem() + middle_.pem());
+  WriteLists({});
   Start();
-  Issued below = middle.Issue(testing_tls::NodeSpec("below"));
+  Issued below = middle_.Issue(testing_tls::NodeSpec("below"));
   below.chain_pem = below.certificate.ToPem();
   const auto channel = Channel(below);
   AgentStream cut(channel), untouched(Channel(Node("good")));
@@ -48,7 +53,7 @@ TEST_F(IdentityTest, AnOpenStreamBelowARevokedIntermediateIsCut) {
   ASSERT_TRUE(untouched.Write(Join("good")));
   loop_.Await<JoinRequested>(1);
   const MonotonicTime begin = Clock::System().Read().monotonic;
-  write_lists({middle.certificate()});
+  WriteLists({middle_.certificate()});
   Reload();
   EXPECT_THAT(cut.Read().refusal().text(), HasSubstr("CN=Middle (serial"));
   EXPECT_EQ(cut.Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
@@ -62,23 +67,19 @@ TEST_F(IdentityTest, AnOpenStreamBelowARevokedIntermediateIsCut) {
 
 // Certificates with an authority's name and key can be made up by anybody: its issuer's signature is all that they
 // lack.
-TEST_F(IdentityTest, MadeUpCertificatesDoNotHideARevokedIntermediate) {
-  testing_tls::Authority middle = authority_.IssueAuthority("Middle");
+TEST_F(IntermediateTest, MadeUpCertificatesDoNotHideARevokedIntermediate) {
   testing_tls::Authority stranger;  // of our root's name
-  const auto write_lists = [&](const std::vector<Certificate>& revoked) {
-    folder_.Write("crl.pem", authority_.RevocationList(revoked) + middle.RevocationList({}));
-  };
-  folder_.Write("ca.crt", authority_.pem() + middle.pem());
-  write_lists({});
+  folder_.Write("ca.crt", authority_.pem() + middle_.pem());
+  WriteLists({});
   Start();
-  Issued below = middle.Issue(testing_tls::NodeSpec("below"));
+  Issued below = middle_.Issue(testing_tls::NodeSpec("below"));
   below.chain_pem = below.certificate.ToPem();
-  for (size_t i = 0; i < kMostShown; ++i) below.chain_pem += stranger.Renew(middle, "Middle").ToPem();
+  for (int i = 0; i < 20; ++i) below.chain_pem += stranger.Renew(middle_, "Middle").ToPem();
   const auto channel = Channel(below);
   AgentStream cut(channel);
   ASSERT_TRUE(cut.Write(Join("below")));
   loop_.Await<JoinRequested>();
-  write_lists({middle.certificate()});
+  WriteLists({middle_.certificate()});
   Reload();
   EXPECT_THAT(cut.Read().refusal().text(), HasSubstr("CN=Middle (serial"));
   EXPECT_EQ(cut.Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
@@ -87,53 +88,45 @@ TEST_F(IdentityTest, MadeUpCertificatesDoNotHideARevokedIntermediate) {
 }
 
 // Who holds its key can make good certificates in any number, and have them shown.
-TEST_F(IdentityTest, ManySiblingsDoNotHideARevokedIntermediate) {
-  testing_tls::Authority middle = authority_.IssueAuthority("Middle");
-  testing_tls::Authority low = middle.IssueAuthority("Low");
+TEST_F(IntermediateTest, ManySiblingsDoNotHideARevokedIntermediate) {
+  testing_tls::Authority low = middle_.IssueAuthority("Low");
   std::string siblings = low.pem();
-  for (int i = 0; i < 20; ++i) siblings += middle.Renew(low, "Low").ToPem();
-  const auto write_lists = [&](const std::vector<Certificate>& revoked) {
-    folder_.Write("crl.pem", authority_.RevocationList(revoked) + middle.RevocationList({}) + low.RevocationList({}));
-  };
-  folder_.Write("ca.crt", authority_.pem() + siblings + middle.pem());
-  write_lists({});
+  for (int i = 0; i < 20; ++i) siblings += middle_.Renew(low, "Low").ToPem();
+  folder_.Write("ca.crt", authority_.pem() + siblings + middle_.pem());
+  WriteLists({}, low.RevocationList({}));
   Start();
   Issued below = low.Issue(testing_tls::NodeSpec("below"));
   below.chain_pem = below.certificate.ToPem();
   AgentStream cut(Channel(below));
   ASSERT_TRUE(cut.Write(Join("below")));
   loop_.Await<JoinRequested>();
-  write_lists({middle.certificate()});
+  WriteLists({middle_.certificate()}, low.RevocationList({}));
   Reload();
   EXPECT_THAT(cut.Read().refusal().text(), HasSubstr("CN=Middle (serial"));
 }
 
 // Its former certificate is revoked as superseded, which is no word about the key: nodes show the new one.
-class RenewedIntermediateTest : public IdentityTest, public testing::WithParamInterface<const char*> {};
+class RenewedIntermediateTest : public IntermediateTest, public testing::WithParamInterface<const char*> {};
 
 TEST_P(RenewedIntermediateTest, WhoIsBelowItStays) {
-  testing_tls::Authority middle = authority_.IssueAuthority("Middle");
-  const Certificate renewed = authority_.Renew(middle, "Middle");
-  const auto write_lists = [&](const std::vector<Certificate>& revoked) {
-    folder_.Write("crl.pem", authority_.RevocationList(revoked) + middle.RevocationList({}));
-  };
+  const Certificate renewed = authority_.Renew(middle_, "Middle");
   const std::string trusted = GetParam();
-  folder_.Write("ca.crt", authority_.pem() + (trusted == "both, the former first" ? middle.pem() : "") +
-                              renewed.ToPem() + (trusted == "both, the new one first" ? middle.pem() : ""));
-  write_lists({});
+  folder_.Write("ca.crt", authority_.pem() + (trusted == "both, the former first" ? middle_.pem() : "") +
+                              renewed.ToPem() + (trusted == "both, the new one first" ? middle_.pem() : ""));
+  WriteLists({});
   Start();
   const auto join = [&](const std::string& id, const Certificate& shown) {
-    Issued below = middle.Issue(testing_tls::NodeSpec(id));
+    Issued below = middle_.Issue(testing_tls::NodeSpec(id));
     below.chain_pem = below.certificate.ToPem() + shown.ToPem();
     auto stream = std::make_unique<AgentStream>(Channel(below));
     EXPECT_TRUE(stream->Write(Join(id)));
     return stream;
   };
-  const auto former = join("former", middle.certificate());
+  const auto former = join("former", middle_.certificate());
   loop_.Await<JoinRequested>();
   const auto present = join("present", renewed);
   loop_.Await<JoinRequested>(1);
-  write_lists({middle.certificate()});
+  WriteLists({middle_.certificate()});
   Reload();
   const auto next = join("next", renewed);
   loop_.Await<JoinRequested>(2);

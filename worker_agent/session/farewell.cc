@@ -72,8 +72,7 @@ int RunFarewell(const std::vector<std::string>& arguments) {
   uint32_t port = 0;
   int signal = 0, exit_code = 0;
   v1::FarewellRequest farewell;
-  // Five from an agent that was started before its program was replaced.
-  if (arguments.size() < 5 || arguments.size() > 6 || !absl::SimpleAtoi(arguments[1], &port) || port > 65535 ||
+  if (arguments.size() != 6 || !absl::SimpleAtoi(arguments[1], &port) || port > 65535 ||
       !farewell.ParseFromString(absl::HexStringToBytes(arguments[2])) || !absl::SimpleAtoi(arguments[3], &signal) ||
       !absl::SimpleAtoi(arguments[4], &exit_code)) {
     return kExitUsage;
@@ -81,7 +80,7 @@ int RunFarewell(const std::vector<std::string>& arguments) {
   farewell.set_signal(signal);
   farewell.set_exit_code(exit_code);
   Security security;
-  security.requires_tls = arguments.size() == 6 && arguments[5] != kTakesPlain;
+  security.requires_tls = arguments[5] != kTakesPlain;
   CountedLog counted(Clock::System());
   const absl::StatusOr<std::shared_ptr<const TlsStore>> tls = OpenTls(counted);
   if (!tls.ok()) return kExitSecurity;

@@ -230,6 +230,11 @@ class InterruptedIssue : public FolderTest {
     EXPECT_FALSE(Open().Issue(Node("3"), Form::kPem, {}, kNow, {}).ok());
     std::filesystem::remove(dir_ + "/node-3");
   }
+  std::vector<std::string> Settle(const std::string& name, const Passwords& passwords) {
+    const auto dropped = Open().SettleUnfinished(name, passwords, kNow, {});
+    EXPECT_TRUE(dropped.ok()) << dropped.status();
+    return dropped.value_or(std::vector<std::string>());
+  }
   // As if the command had ended between its last file and the index.
   void MarkUnfinished() {
     Index index = CertFolder::OpenToRead(dir_)->index();
@@ -241,6 +246,7 @@ class InterruptedIssue : public FolderTest {
 TEST_F(InterruptedIssue, TheCertificateThatNobodyHasIsRevoked) {
   const IndexEntry lost = CertFolder::OpenToRead(dir_)->index().entries.back();
   EXPECT_TRUE(lost.is_unfinished);
+  EXPECT_THAT(Settle("node-3", {}), testing::ElementsAre(lost.serial));
   const IndexEntry issued = IssueNode("3");
   EXPECT_THAT(RevokedIn(dir_ + "/node-3/crl.pem"), testing::ElementsAre(lost.serial));
   const auto folder = CertFolder::OpenToRead(dir_);
@@ -250,27 +256,29 @@ TEST_F(InterruptedIssue, TheCertificateThatNobodyHasIsRevoked) {
 }
 
 TEST_F(InterruptedIssue, WhatReachedItsFolderWholeStays) {
+  Settle("node-3", {});
   IssueNode("3");
   MarkUnfinished();
-  EXPECT_THAT(Open().DropUnfinished("node-3", {}, kNow), IsEmpty());
+  EXPECT_THAT(Settle("node-3", {}), IsEmpty());
   std::filesystem::remove(dir_ + "/node-3/tls.json");
-  EXPECT_THAT(Open().DropUnfinished("node-3", {}, kNow), testing::SizeIs(1)) << "not all of it";
+  EXPECT_THAT(Settle("node-3", {}), testing::SizeIs(1)) << "not all of it";
 }
 
 TEST_F(InterruptedIssue, Pkcs12UnderAnotherPasswordIsBelieved) {
+  Settle("node-3", {});
   ASSERT_TRUE(Open().Issue(Node("3"), Form::kP12, {"word", "word"}, kNow, {}).ok());
   MarkUnfinished();
-  EXPECT_THAT(Open().DropUnfinished("node-3", {"word", "word"}, kNow), IsEmpty());
-  EXPECT_THAT(Open().DropUnfinished("node-3", {"other", "other"}, kNow), IsEmpty());
-  EXPECT_THAT(Open().DropUnfinished("node-3", {}, kNow), IsEmpty());
+  EXPECT_THAT(Settle("node-3", {"word", "word"}), IsEmpty());
+  EXPECT_THAT(Settle("node-3", {"other", "other"}), IsEmpty());
+  EXPECT_THAT(Settle("node-3", {}), IsEmpty());
   std::filesystem::remove(dir_ + "/node-3/client.p12");
-  EXPECT_THAT(Open().DropUnfinished("node-3", {"other", "other"}, kNow), testing::SizeIs(1));
+  EXPECT_THAT(Settle("node-3", {"other", "other"}), testing::SizeIs(1));
 }
 
 TEST_F(InterruptedIssue, AFolderThatWasTakenAwayIsNoReason) {
   IssueNode("4");
   std::filesystem::remove_all(dir_ + "/node-4");
-  EXPECT_THAT(Open().DropUnfinished("node-4", {}, kNow), IsEmpty()) << "its command came to the end";
+  EXPECT_THAT(Settle("node-4", {}), IsEmpty()) << "its command came to the end";
 }
 
 TEST(TlsConfig, NamesWhatTheKindHas) {
