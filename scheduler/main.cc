@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/descriptor_limit.h"
 #include "common/exit_codes.h"
 #include "common/log.h"
 #include "common/mutex_checks.h"
@@ -24,7 +25,6 @@
 #include "scheduler/loop/loop.h"
 #include "scheduler/mindspore/direct_port.h"
 #include "scheduler/once_end.h"
-#include "scheduler/rpc/descriptors.h"
 #include "scheduler/rpc/memory_budget.h"
 #include "scheduler/rpc/read_buffers.h"
 #include "scheduler/rpc/server.h"
@@ -99,7 +99,7 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
     return kExitSecurity;
   }
   SchedulerTls& tls = **opened_tls;
-  const size_t descriptor_limit = RaiseDescriptorLimit();
+  RaiseDescriptorLimit();
   absl::StatusOr<OpenPorts> ports = OpenListeners(settings);
   if (!ports.ok()) return Fail("", ports.status());
   const std::string names = ListenerNames(ports->listeners);
@@ -110,7 +110,7 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
   Journal& journal = **opened;
   RpcServer server({.listeners = std::move(ports->listeners),
                     .datagrams = std::move(ports->datagrams),
-                    .descriptor_limit = descriptor_limit,
+                    .descriptor_limit = DescriptorLimit(),
                     .memory_limit = ConnectionMemory(),
                     .pending_per_core = tls.is_on() ? kPendingWithTls : RpcServer::Options().pending_per_core,
                     .why_full = [&] { return WhyFull(journal); },

@@ -31,8 +31,8 @@ StopWaiter::StopWaiter() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // a file that may not grow (ulimit -f) is an error that the journal tells of
-  signals_.Reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  signals_.reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   MUSTER_CHECK(signals_.is_open() && wake_.is_open(), "two descriptors at the start");
 }
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "common/mutex.h"
-#include "scheduler/rpc/unique_fd.h"
+#include "common/unique_fd.h"
 
 namespace muster::scheduler {
 

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/descriptor_limit.h"
 #include "common/exit_codes.h"
 #include "common/ip_address.h"
 #include "common/log.h"
@@ -28,7 +29,6 @@
 #include "worker_agent/agent_settings.h"
 #include "worker_agent/agent_tls.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
-#include "worker_agent/keeper/open_files.h"
 #include "worker_agent/launch/command_check.h"
 #include "worker_agent/launch/work_folder.h"
 #include "worker_agent/runtime/agent_loop.h"
@@ -111,7 +111,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   absl::StatusOr<std::unique_ptr<Keeper>> keeper =
       Keeper::Spawn({settings.stop_signal, settings.stop_timeout, lock.ok() ? lock->fd() : -1});
   if (!keeper.ok()) return Fail(keeper.status());
-  RaiseOpenFiles();  // sockets and reserved ports of each slot; the keeper knows what the processes get
+  RaiseDescriptorLimit();  // sockets and reserved ports of each slot; the keeper knows what the processes get
 
   absl::StatusOr<std::unique_ptr<OwnScheduler>> scheduler = OwnScheduler::StartIfWanted(settings);
   if (!scheduler.ok()) return Fail(scheduler.status());

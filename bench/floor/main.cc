@@ -13,12 +13,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/floor/call.h"
+#include "common/descriptor_limit.h"
 #include "common/exit_codes.h"
 #include "common/mutex_checks.h"
 #include "common/settings/settings.h"
 #include "common/tls/tls_store.h"
 #include "scheduler/rpc/acceptor.h"
-#include "scheduler/rpc/descriptors.h"
 #include "scheduler/rpc/listener.h"
 
 namespace muster::bench {
@@ -82,7 +82,8 @@ int Serve(const FloorSettings& settings) {
     std::fprintf(stderr, "floor_server: %s\n", std::string(credentials.status().message()).c_str());
     return kExitSecurity;
   }
-  const size_t descriptors = scheduler::RaiseDescriptorLimit();
+  RaiseDescriptorLimit();
+  const size_t descriptors = DescriptorLimit();
   scheduler::BindPlan plan;
   plan.addresses = {*IpAddress::Parse("127.0.0.1")};
   auto listeners = scheduler::OpenTcpListeners(plan, settings.port);

@@ -13,12 +13,12 @@
 #include "absl/strings/str_cat.h"
 #include "bench/load/load_settings.h"
 #include "bench/load/measures.h"
+#include "common/descriptor_limit.h"
 #include "common/exit_codes.h"
 #include "common/mutex_checks.h"
 #include "common/net.h"
 #include "common/tls_grpc/client_tls.h"
 #include "common/tls_grpc/credentials.h"
-#include "scheduler/rpc/descriptors.h"
 #include "worker_agent/session/channel.h"
 
 namespace muster::bench {
@@ -33,7 +33,8 @@ int Fail(absl::string_view why) {
 
 int Run(const LoadSettings& settings) {
   gpr_set_log_function([](gpr_log_func_args*) {});  // failed dials are counted
-  const size_t descriptors = scheduler::RaiseDescriptorLimit();
+  RaiseDescriptorLimit();
+  const size_t descriptors = DescriptorLimit();
   if (descriptors < settings.agents + kOtherDescriptors) {
     return Fail(absl::StrCat("the limit of open files is ", descriptors, ", and ", settings.agents, " agents need ",
                              settings.agents + kOtherDescriptors, ": raise it (ulimit -Hn)"));

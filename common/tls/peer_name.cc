@@ -14,7 +14,6 @@ namespace muster {
 namespace {
 
 constexpr char kScheme[] = "spiffe://";
-constexpr size_t kMaxTrustDomainBytes = 255;
 constexpr char kExpected[] =
     "expected spiffe://<trust domain>/muster/<job or *>/ followed by node/<id or *>, host/<name>/*, scheduler or admin";
 
@@ -23,13 +22,6 @@ PeerNameResult Refuse(TlsFault fault, const std::string& text) { return {{fault,
 PeerNameResult Malformed(const std::string& uri) {
   return Refuse(TlsFault::kNameMalformed,
                 absl::StrCat("the certificate's URI name ", Quoted(uri), " can't be taken: ", kExpected));
-}
-
-bool IsTrustDomain(const std::string& text) {
-  return !text.empty() && text.size() <= kMaxTrustDomainBytes && std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_islower(static_cast<unsigned char>(c)) || absl::ascii_isdigit(static_cast<unsigned char>(c)) ||
-           c == '.' || c == '-' || c == '_';
-  });
 }
 
 bool IsWord(const std::string& text) {
@@ -43,6 +35,13 @@ bool IsWord(const std::string& text) {
 bool IsWordOrAny(const std::string& text) { return text == "*" || IsWord(text); }
 
 }  // namespace
+
+bool IsTrustDomain(const std::string& text) {
+  return !text.empty() && text.size() <= kMaxTrustDomainBytes && std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_islower(static_cast<unsigned char>(c)) || absl::ascii_isdigit(static_cast<unsigned char>(c)) ||
+           c == '.' || c == '-' || c == '_';
+  });
+}
 
 std::string PeerName::ToUri() const {
   const std::string base = absl::StrCat(kScheme, trust_domain, "/muster/", job);

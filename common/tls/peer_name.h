@@ -16,6 +16,7 @@
 
 namespace muster {
 
+inline constexpr size_t kMaxTrustDomainBytes = 255;
 inline constexpr size_t kMaxPeerNameBytes = 768;  // more than the longest that the grammar allows
 
 struct PeerName {
@@ -35,6 +36,9 @@ struct PeerName {
   std::string ToUri() const;
   bool operator==(const PeerName&) const = default;
 };
+
+// What may stand as the trust domain.
+bool IsTrustDomain(const std::string& text);
 
 struct PeerNameResult {
   TlsRefusal refusal;

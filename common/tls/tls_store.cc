@@ -1,6 +1,5 @@
 #include "common/tls/tls_store.h"
 
-#include <openssl/evp.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/settings/settings.h"
+#include "common/sha256.h"
 #include "common/tls/age_warnings.h"
 #include "common/tls/cipher_list.h"
 
@@ -20,13 +20,6 @@ constexpr absl::Duration kPollInterval = absl::Milliseconds(500);
 // changed is read again for so long.
 constexpr absl::Duration kYoung = absl::Seconds(2);
 constexpr absl::Duration kWarnAgain = absl::Hours(24);
-
-std::string DigestOf(const std::string& bytes) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr);
-  return std::string(reinterpret_cast<const char*>(digest), size);
-}
 
 // Whoever was revoked since would be good again. Of each authority that is still trusted the newest list counts: a file
 // may hold several.
@@ -170,11 +163,11 @@ absl::StatusOr<KeyMaterial> TlsStore::LoadIdentity(std::string& digest) {
   if (!KeyPath().empty()) {
     absl::StatusOr<TlsFile> key = identity_.files.Read(KeyPath(), secrecy);
     if (!key.ok()) return Prefixed(absl::StrCat(CertField(), "'s key: "), key.status());
-    digest = DigestOf(absl::StrCat(DigestOf(chain->bytes), DigestOf(key->bytes)));
+    digest = Sha256(absl::StrCat(Sha256(chain->bytes), Sha256(key->bytes)));
     material = ParsePem(chain->bytes, key->bytes, *password);
     Wipe(key->bytes);
   } else {
-    digest = DigestOf(chain->bytes);
+    digest = Sha256(chain->bytes);
     material = LooksLikePem(chain->bytes) ? ParsePem(chain->bytes, chain->bytes, *password)
                                           : ParsePkcs12(chain->bytes, *password);
   }
@@ -192,7 +185,7 @@ absl::StatusOr<KeyMaterial> TlsStore::LoadIdentity(std::string& digest) {
 absl::StatusOr<std::vector<Certificate>> TlsStore::LoadAuthorities(std::string& digest) {
   const absl::StatusOr<TlsFile> file = authorities_.files.Read(config_.ca_cert_path, FileSecrecy::kPublic);
   if (!file.ok()) return Prefixed("ca_cert_path: ", file.status());
-  digest = DigestOf(file->bytes);
+  digest = Sha256(file->bytes);
   absl::StatusOr<std::vector<Certificate>> authorities = ParseCertificates(file->bytes);
   if (!authorities.ok())
     return Prefixed(absl::StrCat("ca_cert_path ", config_.ca_cert_path, ": "), authorities.status());
@@ -204,7 +197,7 @@ absl::StatusOr<std::vector<RevocationList>> TlsStore::LoadLists(const std::vecto
   if (config_.crl_path.empty()) return std::vector<RevocationList>();
   const absl::StatusOr<TlsFile> file = lists_.files.Read(config_.crl_path, FileSecrecy::kPublic);
   if (!file.ok()) return Prefixed("crl_path: ", file.status());
-  digest = DigestOf(file->bytes);
+  digest = Sha256(file->bytes);
   absl::StatusOr<std::vector<RevocationList>> lists = ParseRevocationLists(file->bytes, authorities, Now());
   if (!lists.ok()) return Prefixed(absl::StrCat("crl_path ", config_.crl_path, ": "), lists.status());
   return lists;

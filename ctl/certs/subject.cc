@@ -13,13 +13,8 @@
 namespace muster::certs {
 namespace {
 
-constexpr size_t kMaxTrustDomainBytes = 255;
 constexpr size_t kMaxLabelBytes = 63;
 constexpr size_t kMaxHosts = 64;
-
-std::string Prefix(const std::string& trust_domain, const std::string& job) {
-  return absl::StrCat("spiffe://", trust_domain, "/muster/", job, "/");
-}
 
 absl::Status CheckIdOrStar(const std::string& what, const std::string& text) {
   if (text == "*") return absl::OkStatus();
@@ -66,9 +61,7 @@ std::optional<Kind> KindFromWord(const std::string& word) {
 }
 
 absl::Status CheckTrustDomain(const std::string& text) {
-  const bool is_good = !text.empty() && text.size() <= kMaxTrustDomainBytes &&
-                       text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-_") == std::string::npos;
-  if (is_good) return absl::OkStatus();
+  if (IsTrustDomain(text)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("must be 1 to ", kMaxTrustDomainBytes, " small letters, digits or . - _"));
 }
@@ -90,7 +83,7 @@ absl::StatusOr<Subject> SchedulerSubject(const std::string& trust_domain, const 
         absl::StrCat("a scheduler's certificate names 1 to ", kMaxHosts,
                      " hosts or addresses by which agents reach it: --host NAME, as often as needed"));
   }
-  Subject subject{Kind::kScheduler, "scheduler", absl::StrCat(Prefix(trust_domain, "*"), "scheduler"), {}};
+  Subject subject{Kind::kScheduler, "scheduler", PeerName{Kind::kScheduler, trust_domain, "*", ""}.ToUri(), {}};
   std::vector<std::string> all = hosts;
   all.insert(all.end(), {"localhost", "127.0.0.1", "::1"});
   for (const std::string& host : all) {
@@ -111,7 +104,7 @@ absl::StatusOr<Subject> NodeSubject(const std::string& trust_domain, const std::
   if (absl::Status status = CheckIdOrStar("--id", id); !status.ok()) return status;
   return Subject{Kind::kNode,
                  absl::StrCat(JobPart(job), "node-", id == "*" ? "any" : id),
-                 absl::StrCat(Prefix(trust_domain, job), "node/", id),
+                 PeerName{Kind::kNode, trust_domain, job, id}.ToUri(),
                  {}};
 }
 
@@ -123,14 +116,14 @@ absl::StatusOr<Subject> HostSubject(const std::string& trust_domain, const std::
   }
   return Subject{Kind::kHost,
                  absl::StrCat(JobPart(job), "host-", host),
-                 absl::StrCat(Prefix(trust_domain, job), "host/", host, "/*"),
+                 PeerName{Kind::kHost, trust_domain, job, host}.ToUri(),
                  {}};
 }
 
 absl::StatusOr<Subject> AdminSubject(const std::string& trust_domain, const std::string& job) {
   if (absl::Status status = CheckIdOrStar("--job", job); !status.ok()) return status;
   return Subject{
-      Kind::kAdmin, absl::StrCat(JobPart(job), "admin"), absl::StrCat(Prefix(trust_domain, job), "admin"), {}};
+      Kind::kAdmin, absl::StrCat(JobPart(job), "admin"), PeerName{Kind::kAdmin, trust_domain, job, ""}.ToUri(), {}};
 }
 
 }  // namespace muster::certs

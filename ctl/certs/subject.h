@@ -1,9 +1,4 @@
-// Whom a certificate is for, and the URI name that says so. Pure.
-//
-//   spiffe://<trust domain>/muster/*/scheduler
-//   spiffe://<trust domain>/muster/<job or *>/node/<id or *>
-//   spiffe://<trust domain>/muster/<job or *>/host/<name>/*
-//   spiffe://<trust domain>/muster/<job or *>/admin
+// Whom a certificate is for: the URI name that says so (common/tls/peer_name.h), and its place in the folder. Pure.
 #pragma once
 
 #include <optional>
@@ -12,15 +7,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/tls/peer_name.h"
 
 namespace muster::certs {
 
-enum class Kind { kScheduler, kNode, kHost, kAdmin };
+using Kind = PeerName::Kind;
 
 struct Subject {
   Kind kind = Kind::kNode;
   std::string name;                // of its folder and its place in the index: "node-3"
-  std::string uri;                 // see above
+  std::string uri;                 // a PeerName's; a scheduler's is for every job
   std::vector<std::string> hosts;  // DNS names and numeric addresses, a scheduler's only
 };
 

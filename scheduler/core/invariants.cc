@@ -1,6 +1,4 @@
 // What must hold after every step, whatever came in. Checked in tests and in the simulation.
-#include <openssl/sha.h>
-
 #include <map>
 #include <set>
 #include <string>
@@ -9,6 +7,7 @@
 #include "common/check.h"
 #include "common/limits.h"
 #include "common/peer_node.h"
+#include "common/sha256.h"
 #include "scheduler/core/admission.h"
 #include "scheduler/core/core_impl.h"
 
@@ -70,10 +69,7 @@ std::string BrokenRun(const Run& run) {
   MUSTER_REQUIRE(run.number > 0, "a run without a number");
   if (run.round > 0) {
     if (std::string problem = BrokenRanks(run); !problem.empty()) return problem;
-    unsigned char digest[SHA256_DIGEST_LENGTH];
-    SHA256(reinterpret_cast<const unsigned char*>(run.peer_list->data()), run.peer_list->size(), digest);
-    MUSTER_REQUIRE(run.digest == std::string(reinterpret_cast<const char*>(digest), sizeof(digest)),
-                   "the digest is not the peer list's");
+    MUSTER_REQUIRE(run.digest == Sha256(*run.peer_list), "the digest is not the peer list's");
   }
   const bool is_closed =
       run.IsUnderWay() || run.phase == v1::RUN_PHASE_STOPPING || run.phase == v1::RUN_PHASE_SUCCEEDED;

@@ -1,11 +1,10 @@
 // Closing a round, and telling each node what it shall converge on.
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <map>
 
 #include "common/check.h"
 #include "common/peer_node.h"
+#include "common/sha256.h"
 #include "scheduler/core/admission.h"
 #include "scheduler/core/core_impl.h"
 #include "scheduler/core/rank_order.h"
@@ -17,12 +16,6 @@ namespace {
 // How long a forming job waits for regular nodes before spares fill in for them.
 constexpr absl::Duration kSpareWait = absl::Seconds(10);
 constexpr size_t kFewNodes = 256;  // describing whom they wait for takes no time
-
-std::string Sha256(const std::string& bytes) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
-  return std::string(reinterpret_cast<const char*>(digest), sizeof(digest));
-}
 
 uint32_t CountRanks(const v1::PeerList& peers) {
   uint32_t ranks = 0;

@@ -1,12 +1,11 @@
 // What ms-ctl is shown.
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "common/ip_address.h"
 #include "common/peer_node.h"
+#include "common/sha256.h"
 #include "scheduler/core/core_impl.h"
 #include "scheduler/core/progress.h"
 
@@ -25,10 +24,9 @@ int64_t AgeMs(bool was_seen, MonotonicTime when, MonotonicTime now) {
 // Tells one start from another. The incarnation itself stays between the agent and the scheduler: who knows it could
 // speak for the agent.
 uint64_t Fingerprint(uint64_t incarnation) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(&incarnation), sizeof(incarnation), digest);
+  const std::string digest = Sha256({reinterpret_cast<const char*>(&incarnation), sizeof(incarnation)});
   uint64_t fingerprint = 0;
-  std::memcpy(&fingerprint, digest, sizeof(fingerprint));
+  std::memcpy(&fingerprint, digest.data(), sizeof(fingerprint));
   return fingerprint;
 }
 

@@ -250,7 +250,7 @@ void Acceptor::AcceptSome(const Listener& listener) {
 
 void Acceptor::Take(const Listener& listener, UniqueFd fd, const std::string& peer) {
   if (listener.is_unix) {
-    hand_over_(fd.Release(), true);
+    hand_over_(fd.release(), true);
     return;
   }
   const int on = 1;
@@ -281,7 +281,7 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
   std::optional<FairQueue::Waiting> crowded_out;
   {
     MutexLock lock(mutex_);
-    crowded_out = table_.AddWaiting(fd.Release(), peer);
+    crowded_out = table_.AddWaiting(fd.release(), peer);
   }
   if (crowded_out.has_value()) {
     const UniqueFd dropped(crowded_out->fd);
@@ -303,13 +303,13 @@ void Acceptor::HandOverSome() {
       fd = UniqueFd(next->fd);
       peer = std::move(next->peer);
       if (HasHungUp(fd.get())) {
-        fd.Reset();
+        fd.reset();
       } else {
         table_.AddHandedOver(fd.get(), InodeOf(fd.get()), peer, clock_.Read().monotonic);
       }
     }
     if (fd.is_open()) {
-      hand_over_(fd.Release(), false);
+      hand_over_(fd.release(), false);
     } else {
       counted_.Note(LogLevel::kDebug, "hung up while waiting", absl::StrCat(peer, " hung up before its turn came"));
     }
@@ -321,7 +321,7 @@ void Acceptor::KeepSilent(UniqueFd fd, const std::string& peer, bool is_new) {
   std::optional<ConnectionTable::Silent> crowded_out;
   {
     MutexLock lock(mutex_);
-    crowded_out = table_.AddSilent(fd.Release(), peer, clock_.Read().monotonic);
+    crowded_out = table_.AddSilent(fd.release(), peer, clock_.Read().monotonic);
   }
   if (crowded_out.has_value()) DropIdle(*crowded_out);
 }

@@ -17,10 +17,10 @@
 #include "common/heartbeat/datagram.h"
 #include "common/log.h"
 #include "common/mutex.h"
+#include "common/unique_fd.h"
 #include "muster/v1/rendezvous.pb.h"
 #include "scheduler/core/events.h"
 #include "scheduler/rpc/heartbeat_gate.h"
-#include "scheduler/rpc/unique_fd.h"
 
 namespace muster::scheduler {
 

@@ -1,12 +1,9 @@
-// How many file descriptors this process may have, and whether there is room for one more connection.
+// Whether there is room for one more connection.
 #pragma once
 
 #include <cstddef>
 
 namespace muster::scheduler {
-
-// Raises the soft limit to the hard one; returns the limit that holds from then on. Once, at the start.
-size_t RaiseDescriptorLimit();
 
 // Whether a new descriptor would still have a number below `bound`. The kernel hands out the lowest free number, so a
 // number at or above it says that at least `bound` descriptors are in use, whoever opened them. Any thread.

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/unique_fd.h"
 #include "scheduler/rpc/bind_plan.h"
-#include "scheduler/rpc/unique_fd.h"
 
 namespace muster::scheduler {
 

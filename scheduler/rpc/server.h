@@ -27,7 +27,7 @@ class RpcServer {
   struct Options {
     std::vector<Listener> listeners;
     std::vector<UniqueFd> datagrams = {};  // for heartbeats; none: over streams only
-    size_t descriptor_limit = 1024;        // see RaiseDescriptorLimit
+    size_t descriptor_limit = 1024;        // see common/descriptor_limit.h
     size_t reserved_descriptors = 64;      // for everything but connections
     size_t memory_limit = 1ull << 30;      // bytes for all connections; beyond it calls are broken off
     size_t pending_per_core = 64;          // connections without a first call

@@ -1,8 +1,8 @@
 #include "tests/sim/agent_host.h"
 
-#include <openssl/sha.h>
-
 #include <utility>
+
+#include "common/sha256.h"
 
 namespace muster::sim {
 namespace {
@@ -10,12 +10,6 @@ namespace {
 constexpr int kKill = 9;
 constexpr int kMostStepsAtOnce = 1000;
 constexpr absl::Duration kProgressInterval = absl::Seconds(1);
-
-std::string Sha256(const std::string& bytes) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
-  return std::string(reinterpret_cast<const char*>(digest), sizeof(digest));
-}
 
 }  // namespace
 

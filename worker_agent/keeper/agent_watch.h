@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "worker_agent/keeper/unique_fd.h"
+#include "common/unique_fd.h"
 
 namespace muster::agent {
 

@@ -15,8 +15,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/unique_fd.h"
 #include "worker_agent/keeper/boottime.h"
-#include "worker_agent/keeper/unique_fd.h"
 
 namespace muster::agent {
 namespace {

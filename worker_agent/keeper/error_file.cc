@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "common/limits.h"
+#include "common/unique_fd.h"
 #include "worker_agent/keeper/text.h"
-#include "worker_agent/keeper/unique_fd.h"
 
 namespace muster::agent {
 namespace {

@@ -15,9 +15,9 @@
 #include <string>
 #include <string_view>
 
+#include "common/unique_fd.h"
 #include "worker_agent/keeper/channel.h"
 #include "worker_agent/keeper/poller.h"
-#include "worker_agent/keeper/unique_fd.h"
 #include "worker_agent/keeper/wire.h"
 
 namespace muster::agent {

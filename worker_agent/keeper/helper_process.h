@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker_agent/keeper/unique_fd.h"
+#include "common/unique_fd.h"
 
 namespace muster::agent {
 

@@ -16,6 +16,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "common/unique_fd.h"
 #include "worker_agent/keeper/agent_watch.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/channel.h"
@@ -23,7 +24,6 @@
 #include "worker_agent/keeper/helper_process.h"
 #include "worker_agent/keeper/keeper_process.h"
 #include "worker_agent/keeper/keeper_pulse.h"
-#include "worker_agent/keeper/unique_fd.h"
 #include "worker_agent/keeper/wire.h"
 
 namespace muster::agent {

@@ -20,11 +20,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/descriptor_limit.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/channel.h"
 #include "worker_agent/keeper/farewell.h"
 #include "worker_agent/keeper/file_helper.h"
-#include "worker_agent/keeper/open_files.h"
 #include "worker_agent/keeper/output.h"
 #include "worker_agent/keeper/own_process.h"
 #include "worker_agent/keeper/poller.h"
@@ -257,8 +257,8 @@ void RunKeeper(KeeperSockets sockets, AgentWatch agent, const KeeperOptions& opt
   BecomeOwnProcess("ms-keeper", {sockets.agent.get(), sockets.logs.get(), sockets.files.get(), agent.fd(),
                                  agent.stat_fd(), options.lock_fd});
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  ::signal(SIGCHLD, SIG_DFL);                  // an ignored SIGCHLD would reap the children behind our back
-  const rlimit open_files = RaiseOpenFiles();  // two pipes and a log for each process
+  ::signal(SIGCHLD, SIG_DFL);                        // an ignored SIGCHLD would reap the children behind our back
+  const rlimit open_files = RaiseDescriptorLimit();  // two pipes and a log for each process
   KeeperProcess(std::move(sockets), std::move(agent), options, open_files).Run();
   ::_exit(0);
 }

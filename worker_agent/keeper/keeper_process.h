@@ -1,9 +1,9 @@
 // The keeper process itself: its loop.
 #pragma once
 
+#include "common/unique_fd.h"
 #include "worker_agent/keeper/agent_watch.h"
 #include "worker_agent/keeper/keeper.h"
-#include "worker_agent/keeper/unique_fd.h"
 
 namespace muster::agent {
 

@@ -12,12 +12,12 @@
 
 #include "absl/status/statusor.h"
 #include "common/live_output.h"
+#include "common/unique_fd.h"
 #include "worker_agent/keeper/file_helper.h"
 #include "worker_agent/keeper/keeper.h"
 #include "worker_agent/keeper/last_lines.h"
 #include "worker_agent/keeper/poller.h"
 #include "worker_agent/keeper/text.h"
-#include "worker_agent/keeper/unique_fd.h"
 
 namespace muster::agent {
 

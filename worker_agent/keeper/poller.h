@@ -5,7 +5,7 @@
 #include <functional>
 #include <map>
 
-#include "worker_agent/keeper/unique_fd.h"
+#include "common/unique_fd.h"
 
 namespace muster::agent {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/unique_fd.h"
 #include "worker_agent/keeper/keeper.h"
-#include "worker_agent/keeper/unique_fd.h"
 
 namespace muster::agent {
 

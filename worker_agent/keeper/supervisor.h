@@ -19,11 +19,11 @@
 #include <set>
 #include <string>
 
+#include "common/unique_fd.h"
 #include "worker_agent/keeper/file_helper.h"
 #include "worker_agent/keeper/keeper.h"
 #include "worker_agent/keeper/output.h"
 #include "worker_agent/keeper/poller.h"
-#include "worker_agent/keeper/unique_fd.h"
 
 namespace muster::agent {
 

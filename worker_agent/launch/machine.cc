@@ -11,10 +11,11 @@
 #include <cstring>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/file_io.h"
-#include "worker_agent/launch/sha256.h"
+#include "common/sha256.h"
 
 namespace muster::agent {
 namespace {
@@ -55,7 +56,8 @@ uint32_t Narrow(uint32_t count, const std::map<std::string, std::string>& enviro
 }  // namespace
 
 std::string HashMachine(const std::string& boot_id, uint64_t namespace_device, uint64_t namespace_inode) {
-  return ToHex(Sha256(absl::StrCat(boot_id, " ", namespace_device, ":", namespace_inode))).substr(0, kHexDigits);
+  return absl::BytesToHexString(Sha256(absl::StrCat(boot_id, " ", namespace_device, ":", namespace_inode)))
+      .substr(0, kHexDigits);
 }
 
 absl::StatusOr<std::string> MachineId(const std::string& name) {

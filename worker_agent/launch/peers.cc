@@ -1,9 +1,10 @@
 #include "worker_agent/launch/peers.h"
 
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/limits.h"
-#include "worker_agent/launch/sha256.h"
+#include "common/sha256.h"
 
 namespace muster::agent {
 
@@ -15,9 +16,10 @@ absl::StatusOr<v1::PeerList> CheckedPeerList(const std::string& serialised, cons
   }
   const std::string digest = Sha256(serialised);
   if (digest != desired.peers_digest()) {
-    return absl::DataLossError(absl::StrCat("the peer list of round ", desired.round(), " has the digest ",
-                                            ToHex(digest).substr(0, 16), "…, but the scheduler announced ",
-                                            ToHex(desired.peers_digest()).substr(0, 16), "…: it is not this round's"));
+    return absl::DataLossError(
+        absl::StrCat("the peer list of round ", desired.round(), " has the digest ",
+                     absl::BytesToHexString(digest).substr(0, 16), "…, but the scheduler announced ",
+                     absl::BytesToHexString(desired.peers_digest()).substr(0, 16), "…: it is not this round's"));
   }
   v1::PeerList peers;
   if (!peers.ParseFromString(serialised)) return absl::DataLossError("the peer list can't be parsed");

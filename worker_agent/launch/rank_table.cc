@@ -5,14 +5,15 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/file_io.h"
 #include "common/limits.h"
+#include "common/sha256.h"
 #include "common/text.h"
 #include "worker_agent/launch/rank_table_check.h"
-#include "worker_agent/launch/sha256.h"
 
 namespace muster::agent {
 namespace {
@@ -146,7 +147,7 @@ absl::StatusOr<RankTable> Read(const std::string& text) {
     table.servers.push_back(*std::move(server));
   }
   if (absl::Status status = CheckWhole(table, json); !status.ok()) return status;
-  table.digest = ToHex(Sha256(text));
+  table.digest = absl::BytesToHexString(Sha256(text));
   return table;
 }
 

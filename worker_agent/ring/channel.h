@@ -6,12 +6,10 @@
 #include <string>
 
 #include "common/tls/tls_outcome.h"
-#include "worker_agent/keeper/unique_fd.h"
+#include "common/unique_fd.h"
 #include "worker_agent/ring/ring_tls.h"
 
 namespace muster::ring {
-
-using agent::UniqueFd;
 
 class Channel {
  public:

@@ -7,12 +7,10 @@
 
 #include "absl/status/statusor.h"
 #include "common/ip_address.h"
-#include "worker_agent/keeper/unique_fd.h"
+#include "common/unique_fd.h"
 #include "worker_agent/ring/frames.h"
 
 namespace muster::ring {
-
-using agent::UniqueFd;
 
 // Not open, with *error, when it fails at once; else it is connecting or connected.
 UniqueFd StartConnecting(const IpAddress& address, uint16_t port, int* error);

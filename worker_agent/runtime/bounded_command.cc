@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "worker_agent/keeper/unique_fd.h"
+#include "common/unique_fd.h"
 
 namespace muster::agent {
 namespace {

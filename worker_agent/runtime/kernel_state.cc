@@ -12,7 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "worker_agent/keeper/unique_fd.h"
+#include "common/unique_fd.h"
 
 namespace muster::agent {
 namespace {

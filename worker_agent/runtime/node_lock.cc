@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -24,8 +25,8 @@
 #include "common/file_io.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "common/sha256.h"
 #include "worker_agent/keeper/descendants.h"
-#include "worker_agent/launch/sha256.h"
 #include "worker_agent/runtime/remnants.h"
 
 namespace muster::agent {
@@ -46,7 +47,7 @@ std::string PathName(const std::string& text) {
   for (const char c : text.substr(0, kLongestInName)) {
     name += absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' ? c : '_';
   }
-  return name == text ? name : absl::StrCat(name, "-", ToHex(Sha256(text)).substr(0, kHexDigits));
+  return name == text ? name : absl::StrCat(name, "-", absl::BytesToHexString(Sha256(text)).substr(0, kHexDigits));
 }
 
 // What is in the file: five lines.
@@ -75,7 +76,7 @@ Owner ReadOwner(int fd) {
 std::string NewToken() {
   std::string bytes(8, '\0');
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return "";
-  return ToHex(bytes);
+  return absl::BytesToHexString(bytes);
 }
 
 // A dead agent's keeper may hold the lock for a moment yet, and its launcher may not have reaped it.
@@ -122,7 +123,7 @@ std::string NodeLock::MachineKey() {
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
   const absl::StatusOr<std::string> id = ReadSmallFile("/etc/machine-id", 256);
-  return ToHex(Sha256(absl::StrCat(host, " ", id.ok() ? *id : ""))).substr(0, kHexDigits);
+  return absl::BytesToHexString(Sha256(absl::StrCat(host, " ", id.ok() ? *id : ""))).substr(0, kHexDigits);
 }
 
 absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {

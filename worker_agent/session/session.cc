@@ -10,7 +10,7 @@
 #include "common/grpc_deadline.h"
 #include "common/grpc_peer.h"
 #include "common/mutex.h"
-#include "worker_agent/launch/sha256.h"
+#include "common/sha256.h"
 #include "worker_agent/session/channel.h"
 #include "worker_agent/session/stream.h"
 #include "worker_agent/session/workers.h"

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "common/unique_fd.h"
 #include "worker_agent/keeper/keeper.h"
-#include "worker_agent/keeper/unique_fd.h"
 
 namespace muster::agent {
 

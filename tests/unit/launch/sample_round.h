@@ -6,8 +6,8 @@
 #include "absl/strings/escaping.h"
 #include "common/ip_address.h"
 #include "common/peer_node.h"
+#include "common/sha256.h"
 #include "muster/v1/rendezvous.pb.h"
-#include "worker_agent/launch/sha256.h"
 
 namespace muster::agent {
 

@@ -151,7 +151,7 @@ TEST_F(AcceptorTest, DropsTheSilentOnesAndCountsThem) {
 
 TEST_F(AcceptorTest, OneThatHangsUpAtOnceLeavesNoTrace) {
   Start(Limits(1, absl::Seconds(20)));
-  ConnectTcp(port_).Reset();
+  ConnectTcp(port_).reset();
   const UniqueFd client = ConnectTcp(port_);  // needs the only place
   ASSERT_TRUE(SendBytes(client, kPreface));
   EXPECT_TRUE(handed_over_.Await(1));
@@ -303,7 +303,6 @@ TEST_F(AcceptorTest, StopClosesTheListenersAndTheSilentOnes) {
 }
 
 TEST(Descriptors, AHighNumberSaysThatManyAreInUse) {
-  EXPECT_GT(RaiseDescriptorLimit(), 64u);
   EXPECT_TRUE(HasDescriptorBelow(1'000'000));
   EXPECT_FALSE(HasDescriptorBelow(0));
 }

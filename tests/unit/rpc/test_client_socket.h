@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "scheduler/rpc/unique_fd.h"
+#include "common/unique_fd.h"
 
 namespace muster::scheduler {
 
@@ -25,7 +25,7 @@ inline UniqueFd ConnectTcp(uint16_t port, int family = AF_INET) {
   v6.sin6_addr = in6addr_loopback;
   const bool is_v6 = family == AF_INET6;
   const auto* address = is_v6 ? reinterpret_cast<sockaddr*>(&v6) : reinterpret_cast<sockaddr*>(&v4);
-  if (connect(fd.get(), address, is_v6 ? sizeof(v6) : sizeof(v4)) != 0) fd.Reset();
+  if (connect(fd.get(), address, is_v6 ? sizeof(v6) : sizeof(v4)) != 0) fd.reset();
   return fd;
 }
 
@@ -34,7 +34,7 @@ inline UniqueFd ConnectUnix(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());
-  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) fd.Reset();
+  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) fd.reset();
   return fd;
 }
 

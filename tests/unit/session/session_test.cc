@@ -12,9 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/net.h"
+#include "common/sha256.h"
 #include "tests/unit/session/fake_scheduler.h"
 #include "tests/unit/session/odd_ports.h"
-#include "worker_agent/launch/sha256.h"
 #include "worker_agent/session/channel.h"
 #include "worker_agent/session/stream.h"
 

@@ -1,16 +1,15 @@
-#include "worker_agent/launch/sha256.h"
+#include "common/sha256.h"
 
 // EVP would read OpenSSL's configuration and load its providers: 2 MB and some milliseconds of each agent's start, also
 // without TLS.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 
-#include "absl/strings/escaping.h"
 #include "common/check.h"
 
-namespace muster::agent {
+namespace muster {
 
-std::string Sha256(const std::string& bytes) {
+std::string Sha256(absl::string_view bytes) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256_CTX context;
   const bool is_done = SHA256_Init(&context) == 1 && SHA256_Update(&context, bytes.data(), bytes.size()) == 1 &&
@@ -19,6 +18,4 @@ std::string Sha256(const std::string& bytes) {
   return std::string(reinterpret_cast<const char*>(digest), sizeof(digest));
 }
 
-std::string ToHex(const std::string& bytes) { return absl::BytesToHexString(bytes); }
-
-}  // namespace muster::agent
+}  // namespace muster
