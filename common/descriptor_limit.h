@@ -7,8 +7,8 @@
 
 namespace muster {
 
-// Raises the soft limit to the hard one, once, at the start: the usual 1,024 are too few for many agents or slots.
-// Returns what held before, for those that shall have it back.
+// Raises the soft limit to the hard one, or to 1,048,576 if that is less, once, at the start: the usual 1,024 are too
+// few for many agents or slots. Returns what held before, for those that shall have it back.
 rlimit RaiseDescriptorLimit();
 
 // The soft limit, at most 1,048,576.

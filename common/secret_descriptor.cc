@@ -16,18 +16,20 @@
 namespace muster {
 namespace {
 
-absl::Status Failed(const char* call) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("a secret can't be kept in memory: ", call, ": ", std::strerror(errno)));
+absl::Status Failed(const char* what, const char* call) {
+  return absl::ResourceExhaustedError(absl::StrCat(what, ": ", call, ": ", std::strerror(errno)));
 }
 
+constexpr char kNoFile[] = "no file in memory can be made";
+constexpr char kNoPipe[] = "a secret can't be handed over by a pipe";
+
 // Closes `fd` on an error.
-absl::Status WriteAll(int fd, const std::string& bytes) {
+absl::Status WriteAll(int fd, const std::string& bytes, const char* what) {
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t written = write(fd, bytes.data() + done, bytes.size() - done);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
-      const absl::Status status = Failed("write");
+      const absl::Status status = Failed(what, "write");
       close(fd);
       return status;
     }
@@ -43,18 +45,22 @@ absl::StatusOr<int> MakeMemoryFile(const char* name, const std::string& bytes) {
   // A kernel with vm.memfd_noexec=2 insists on the flag that older ones refuse as unknown.
   int fd = memfd_create(name, kFlags | MFD_NOEXEC_SEAL);
   if (fd < 0 && errno == EINVAL) fd = memfd_create(name, kFlags);
-  if (fd < 0) return Failed("memfd_create");
-  if (absl::Status status = WriteAll(fd, bytes); !status.ok()) return status;
+  if (fd < 0) return Failed(kNoFile, "memfd_create");
+  if (absl::Status status = WriteAll(fd, bytes, kNoFile); !status.ok()) return status;
   return fd;
 }
 
 absl::StatusOr<int> MakeSecretDescriptor(const std::string& bytes) {
   if (bytes.size() > kMaxSecretBytes) return MakeSecretPipe(bytes);  // which refuses it
   const absl::StatusOr<int> fd = MakeMemoryFile("muster-secret", bytes);
-  if (!fd.ok()) return MakeSecretPipe(bytes);
+  if (!fd.ok()) {
+    absl::StatusOr<int> pipe = MakeSecretPipe(bytes);
+    if (pipe.ok()) return pipe;
+    return absl::ResourceExhaustedError(absl::StrCat(fd.status().message(), "; ", pipe.status().message()));
+  }
   fcntl(*fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
   if (lseek(*fd, 0, SEEK_SET) == 0) return *fd;
-  const absl::Status status = Failed("lseek");
+  const absl::Status status = Failed(kNoFile, "lseek");
   close(*fd);
   return status;
 }
@@ -65,10 +71,10 @@ absl::StatusOr<int> MakeSecretPipe(const std::string& bytes) {
         absl::StrCat("a secret of ", bytes.size(), " bytes; at most ", kMaxSecretBytes, " can be handed over"));
   }
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return Failed("pipe");
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return Failed(kNoPipe, "pipe");
   // All of it must fit: nobody reads before the child runs.
   fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kMaxSecretBytes));
-  if (absl::Status status = WriteAll(ends[1], bytes); !status.ok()) {
+  if (absl::Status status = WriteAll(ends[1], bytes, kNoPipe); !status.ok()) {
     close(ends[0]);
     return status;
   }
@@ -84,7 +90,7 @@ absl::StatusOr<std::string> TakeSecret(int fd) {
   while (status.ok()) {
     const ssize_t got = read(fd, buffer, sizeof(buffer));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) status = Failed("read");
+    if (got < 0) status = Failed("a secret that was handed over can't be read", "read");
     if (got <= 0) break;
     bytes.append(buffer, static_cast<size_t>(got));
     if (bytes.size() > kMaxSecretBytes)

@@ -13,7 +13,7 @@ namespace muster {
 inline constexpr size_t kMaxSecretBytes = 1024 * 1024;
 
 // A descriptor from which `bytes` (at most kMaxSecretBytes) can be read once, close-on-exec; the caller closes it. A
-// sealed file in memory, or, where the kernel gives none, a pipe. Needs no /proc and no writable file system.
+// sealed file in memory, or, where that fails, a pipe. Needs no /proc and no writable file system.
 absl::StatusOr<int> MakeSecretDescriptor(const std::string& bytes);
 
 // A file in memory with these bytes, close-on-exec, that may be sealed; read and written from its end. `name` is for

@@ -117,19 +117,6 @@ std::string TlsConfigText(Kind kind, Form form) {
   return file.dump(2) + "\n";
 }
 
-CertFolder::CertFolder(CertFolder&& other) noexcept
-    : path_(std::move(other.path_)),
-      lock_fd_(std::exchange(other.lock_fd_, -1)),
-      index_(std::move(other.index_)),
-      authority_(std::move(other.authority_)),
-      authority_not_after_(other.authority_not_after_),
-      list_next_update_(other.list_next_update_),
-      notice_(std::move(other.notice_)) {}
-
-CertFolder::~CertFolder() {
-  if (lock_fd_ >= 0) close(lock_fd_);
-}
-
 absl::StatusOr<CertFolder> CertFolder::Create(const std::string& given, const std::string& trust_domain, absl::Time now,
                                               absl::Duration authority_lifetime, const Lifetimes& lifetimes) {
   const std::string path = WithoutSlashes(given);
@@ -169,6 +156,7 @@ absl::Status CertFolder::Load() {
   const absl::StatusOr<std::string> list = ReadSmallFile(In("crl.pem"), kMaxListBytes);
   const absl::StatusOr<SignedList> read = list.ok() ? ReadList(*list, *authority) : list.status();
   list_next_update_ = read.ok() ? read->next_update : absl::InfinitePast();  // damaged: the next signature mends it
+  list_is_behind_ = !read.ok() || read->number < index_.list_number;
   if (read.ok()) TakeOver(*read);
   return absl::OkStatus();
 }
@@ -196,20 +184,24 @@ void CertFolder::TakeOver(const SignedList& list) {
   const uint64_t noted = index_.list_number;
   index_.list_number = std::max(noted, list.number);
   const bool is_behind = taken > 0 || noted < list.number;
-  notice_ = is_behind ? absl::StrCat(In("index.json"), " is older than crl.pem (it knows list number ", noted,
-                                     ", crl.pem is number ", list.number, "), as one from a backup is. From crl.pem ",
-                                     taken, taken == 1 ? " revocation was" : " revocations were",
-                                     " taken over, and the next list has a number above it. What was issued since "
-                                     "then is not in it: issue that anew")
-                      : "";
+  notice_ =
+      is_behind ? absl::StrCat(In("index.json"), " is older than crl.pem (it knows list number ", noted,
+                               ", crl.pem is number ", list.number, "), as one from a backup is. From crl.pem ", taken,
+                               taken == 1 ? " revocation was" : " revocations were",
+                               " taken over, and the next list has a number above it. What was issued since "
+                               "then is not in it: issue that anew")
+      : list_is_behind_
+          ? absl::StrCat(In("crl.pem"), " is number ", list.number, ", older than index.json, which knows number ",
+                         noted, ", as a command was interrupted: ms-ctl certs crl --dir ", path_, " signs it anew")
+          : "";
 }
 
 absl::Status CertFolder::TakeLock() {
-  lock_fd_ = open(In("lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kPrivate);
-  if (lock_fd_ < 0) {
+  lock_.reset(open(In("lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kPrivate));
+  if (!lock_.is_open()) {
     return absl::PermissionDeniedError(absl::StrCat("can't write in ", path_, ": ", std::strerror(errno)));
   }
-  for (absl::Duration waited; flock(lock_fd_, LOCK_EX | LOCK_NB) != 0; waited += kLockPause) {
+  for (absl::Duration waited; flock(lock_.get(), LOCK_EX | LOCK_NB) != 0; waited += kLockPause) {
     if (waited >= kLockTimeout) {
       return absl::UnavailableError(
           absl::StrCat("another ms-ctl certs has been working in ", path_, " for 10 s: try again when it has ended"));
@@ -265,8 +257,8 @@ absl::Status CertFolder::RenewList(absl::Time now, const Lifetimes& lifetimes) {
   const absl::StatusOr<std::string> list =
       authority_.front().SignList(RevokedOf(index_), index_.list_number, now, next);
   if (!list.ok()) return list.status();
-  absl::Status status = WriteFileAtomically(In("crl.pem"), *list, kPublic);
   list_next_update_ = next;
+  absl::Status status;
   std::vector<std::string> names;
   for (const IndexEntry& entry : index_.entries) names.push_back(entry.subject.name);
   std::sort(names.begin(), names.end());
@@ -276,6 +268,10 @@ absl::Status CertFolder::RenewList(absl::Time now, const Lifetimes& lifetimes) {
     const bool is_here = lstat(In(name).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
     if (is_here) status.Update(WriteFileAtomically(In(name) + "/crl.pem", *list, kPublic));
   }
+  // Last: where it is, all copies were written.
+  const absl::Status written = WriteFileAtomically(In("crl.pem"), *list, kPublic);
+  list_is_behind_ = !written.ok();
+  status.Update(written);
   return status;
 }
 
@@ -339,16 +335,23 @@ absl::StatusOr<std::vector<std::string>> CertFolder::SettleUnfinished(const std:
                                                                       const Passwords& passwords, absl::Time now,
                                                                       const Lifetimes& lifetimes) {
   std::vector<std::string> dropped;
+  bool has_settled = false;
   for (IndexEntry& entry : index_.entries) {
     if (entry.subject.name != name || !entry.is_unfinished) continue;
+    has_settled = true;
     entry.is_unfinished = false;
     if (!entry.IsLive(now) || HasInFolder(entry, passwords)) continue;
     entry.revoked_at = now;
     entry.reason = "superseded";
     dropped.push_back(entry.serial);
   }
-  const absl::Status signed_anew = dropped.empty() ? absl::OkStatus() : RenewList(now, lifetimes);
-  if (!signed_anew.ok()) return signed_anew;
+  absl::Status noted;
+  if (!dropped.empty() || list_is_behind_) {
+    noted = RenewList(now, lifetimes);
+  } else if (has_settled) {
+    noted = WriteIndex();
+  }
+  if (!noted.ok()) return noted;
   return dropped;
 }
 
@@ -373,8 +376,11 @@ absl::StatusOr<IndexEntry> CertFolder::Issue(const Subject& subject, Form form, 
   if (!noted.ok()) return noted;
   if (absl::Status status = WriteCertificate(entry, *issued, passwords); !status.ok()) return status;
   index_.entries.back().is_unfinished = false;
-  // All is there: if this can't be noted, the next command for that name looks for itself.
-  if (absl::Status status = WriteIndex(); !status.ok()) index_.entries.back().is_unfinished = true;
+  if (absl::Status status = WriteIndex(); !status.ok()) {
+    return absl::Status(status.code(), absl::StrCat(Message(status), ". ", In(subject.name),
+                                                    " is whole, but not noted as such: give the same command again "
+                                                    "before that folder is taken away"));
+  }
   return index_.entries.back();
 }
 

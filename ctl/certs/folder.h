@@ -9,8 +9,8 @@
 //                       (certificate and key) or server.p12 and client.p12
 //
 // The folders are 0700, files with a key 0600. Every file is replaced by renaming. A certificate is in the index before
-// its file exists, and a revocation before its list, so that after a crash nothing is good that the index doesn't know,
-// and the same command again completes the work.
+// its file exists, and a revocation before its list, the copies before crl.pem, so that after a crash nothing is good
+// that the index doesn't know, and the same command again completes the work.
 #pragma once
 
 #include <string>
@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/unique_fd.h"
 #include "ctl/certs/authority.h"
 #include "ctl/certs/index.h"
 #include "ctl/certs/password.h"
@@ -39,21 +40,18 @@ class CertFolder {
   // For signing: holds the lock (waits up to 10 s for it) as long as it lives. An expired authority is an error.
   static absl::StatusOr<CertFolder> OpenToSign(const std::string& path, absl::Time now);
 
-  CertFolder(CertFolder&& other) noexcept;
-  CertFolder& operator=(CertFolder&&) = delete;
-  ~CertFolder();
-
   const std::string& path() const { return path_; }
   const Index& index() const { return index_; }
   absl::Time authority_not_after() const { return authority_not_after_; }
   absl::Time list_next_update() const { return list_next_update_; }
   // What to tell the user when crl.pem knew more than the index, as after the index came from a backup: its number and
-  // its revocations count, and are in the index from the next writing on. Else empty.
+  // its revocations count, and are in the index from the next writing on. Or less, after a command was interrupted.
+  // Else empty.
   const std::string& notice() const { return notice_; }
 
   // Settles what an interrupted command has left of that name: a certificate that is not in the folder whole is
-  // revoked, and the list signed. Returns the serial numbers of those. What is under other passwords than these is
-  // believed to be the right one. Needs OpenToSign.
+  // revoked; the list is signed for that, and when it lacks what the index has. Returns the serial numbers of those.
+  // What is under other passwords than these is believed to be the right one. Needs OpenToSign.
   absl::StatusOr<std::vector<std::string>> SettleUnfinished(const std::string& name, const Passwords& passwords,
                                                             absl::Time now, const Lifetimes& lifetimes);
 
@@ -80,11 +78,12 @@ class CertFolder {
   std::string In(const std::string& name) const { return path_ + "/" + name; }
 
   std::string path_;
-  int lock_fd_ = -1;
+  UniqueFd lock_;
   Index index_;
   std::vector<Authority> authority_;  // one, or none when opened to read
   absl::Time authority_not_after_;
   absl::Time list_next_update_;
+  bool list_is_behind_ = false;  // crl.pem lacks what the index has, or can't be read
   std::string notice_;
 };
 

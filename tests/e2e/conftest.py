@@ -10,7 +10,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import muster  # noqa: E402
 import netns  # noqa: E402
-from secured import Secured  # noqa: E402
 
 DEBIAN_PYTHON = "/usr/bin/python3"
 
@@ -46,6 +45,7 @@ def cluster(tmp_path):
 
 @pytest.fixture
 def secured(cluster):
+    from secured import Secured  # needs python3-cryptography
     return Secured(cluster)
 
 

@@ -199,7 +199,7 @@ def test_the_agent_raises_its_own_limit_of_open_files_only(cluster):
     eventually(lambda: soft.exists() and soft.read_text(), 20, "the process tells its limit")
     assert soft.read_text() == "300\n"
     of_agent, hard = resource.prlimit(agent.pid, resource.RLIMIT_NOFILE)
-    assert of_agent == hard, "about seven for each slot"
+    assert of_agent == min(hard, 1 << 20), "about seven for each slot"
     (cluster.folder / "go").touch()
     agent.expect(0)
 

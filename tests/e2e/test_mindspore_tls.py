@@ -19,7 +19,7 @@ PASSWORD = "as-in-the-json-of-mindspore"
 pytestmark = pytest.mark.skipif(WITH_TLS, reason="these tests make certificates of their own")
 
 
-class Secured:
+class WithSsl:
     """One JSON with two .p12 files, for the scheduler, the agent and the script, as MindSpore has it."""
 
     def __init__(self, cluster):
@@ -44,8 +44,8 @@ class Secured:
 
 
 @pytest.fixture
-def secured(cluster):
-    return Secured(cluster)
+def with_ssl(cluster):
+    return WithSsl(cluster)
 
 
 def connection(end, context):
@@ -70,9 +70,9 @@ async def expect_shut_out(end, context):
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ENDS)
-def test_a_whole_life(secured, name, version):
-    end = secured.start(name, 8)
-    processes = asyncio.run(client.whole_life(version, end.host, end.port, range(8), 8, tls=secured.context()))
+def test_a_whole_life(with_ssl, name, version):
+    end = with_ssl.start(name, 8)
+    processes = asyncio.run(client.whole_life(version, end.host, end.port, range(8), 8, tls=with_ssl.context()))
     assert sorted(process.rank for process in processes) == list(range(8))
     for process in processes:
         for opened in (process.heart, process.data):
@@ -80,20 +80,20 @@ def test_a_whole_life(secured, name, version):
 
 
 @pytest.mark.parametrize("workers", [129])
-def test_an_agents_own_processes(cluster, secured, workers):
-    cluster.start_scheduler("--worker_num", workers, env=secured.env)
+def test_an_agents_own_processes(cluster, with_ssl, workers):
+    cluster.start_scheduler("--worker_num", workers, env=with_ssl.env)
     agent = cluster.start_agent("agent", ["--worker_num", workers, "--local_worker_num", workers, "--per_node"],
                                 [sys.executable, HERE / "mindspore_client.py", "2.10", 0, workers],
-                                env=dict(secured.env, CLIENT_TLS_FOLDER=secured.folder.path))
+                                env=dict(with_ssl.env, CLIENT_TLS_FOLDER=with_ssl.folder.path))
     agent.expect(0, timeout=120)
     assert '"ranks": %s' % list(range(workers)) in agent.output(), agent.tail()
 
 
 @pytest.mark.parametrize("tls_version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 @pytest.mark.parametrize("name", ENDS)
-def test_both_versions_of_tls(secured, name, tls_version):
-    end = secured.start(name, 1)
-    context = secured.context()
+def test_both_versions_of_tls(with_ssl, name, tls_version):
+    end = with_ssl.start(name, 1)
+    context = with_ssl.context()
     context.minimum_version = context.maximum_version = tls_version
     asyncio.run(client.whole_life("2.7", end.host, end.port, [0], 1, tls=context))
 
@@ -129,23 +129,23 @@ def shut_out():
 
 @pytest.mark.parametrize("who", shut_out(), ids=lambda who: who.__name__)
 @pytest.mark.parametrize("name", ENDS)
-def test_shut_out(secured, name, who):
-    issued, told = who(secured.authority)
-    secured.folder.write_list()
-    end = secured.start(name, 1)
-    context = secured.context(issued)
+def test_shut_out(with_ssl, name, who):
+    issued, told = who(with_ssl.authority)
+    with_ssl.folder.write_list()
+    end = with_ssl.start(name, 1)
+    context = with_ssl.context(issued)
     if issued is None:
-        context = client.tls_context(secured.folder.path, certificate=None)
+        context = client.tls_context(with_ssl.folder.path, certificate=None)
     asyncio.run(expect_shut_out(end, context))
     end.program.expect_said(told)
     # An honest one is served all the same.
-    asyncio.run(client.whole_life("2.10", end.host, end.port, [0], 1, tls=secured.context()))
+    asyncio.run(client.whole_life("2.10", end.host, end.port, [0], 1, tls=with_ssl.context()))
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_old_tls_is_shut_out(secured, name):
-    end = secured.start(name, 1)
-    context = secured.context()
+def test_old_tls_is_shut_out(with_ssl, name):
+    end = with_ssl.start(name, 1)
+    context = with_ssl.context()
     context.set_ciphers("ALL:@SECLEVEL=0")
     context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
     asyncio.run(expect_shut_out(end, context))
@@ -153,36 +153,36 @@ def test_old_tls_is_shut_out(secured, name):
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_a_process_that_is_revoked_is_cut_off(secured, name, measured):
+def test_a_process_that_is_revoked_is_cut_off(with_ssl, name, measured):
     """Its open connections; the others stay."""
-    end = secured.start(name, 2)
-    issued = secured.authority.process()
+    end = with_ssl.start(name, 2)
+    issued = with_ssl.authority.process()
 
     async def run():
-        good = await register(end, secured.context(), "0")
-        bad = await register(end, secured.context(issued), "1")
-        secured.authority.revoked.append(issued)
-        secured.folder.write_list()
+        good = await register(end, with_ssl.context(), "0")
+        bad = await register(end, with_ssl.context(issued), "1")
+        with_ssl.authority.revoked.append(issued)
+        with_ssl.folder.write_list()
         begin = time.monotonic()
         assert await asyncio.wait_for(bad.reader.read(1), 20 * SLOWNESS) == b""
         took = time.monotonic() - begin
         assert (await good.ask(2, client.field(1, "0")))[0] == "3"
-        await expect_shut_out(end, secured.context(issued))
+        await expect_shut_out(end, with_ssl.context(issued))
         return took
     measured("from the new list to the end of the connection", asyncio.run(run()), at_most=2)
     end.program.expect_said("revoked")
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_under_ca_only_no_name_is_looked_at(secured, name):
+def test_under_ca_only_no_name_is_looked_at(with_ssl, name):
     """Also where the own certificate has one."""
-    secured.env["MS_TLS_IDENTITY"] = "ca-only"
-    end = secured.start(name, 2)
-    other = secured.authority.issue("spiffe://%s/muster/*/node/somebody" % pki.DOMAIN)
+    with_ssl.env["MS_TLS_IDENTITY"] = "ca-only"
+    end = with_ssl.start(name, 2)
+    other = with_ssl.authority.issue("spiffe://%s/muster/*/node/somebody" % pki.DOMAIN)
 
     async def run():
-        await register(end, secured.context(secured.authority.issue(None)), "0")
-        await register(end, secured.context(other), "1")
+        await register(end, with_ssl.context(with_ssl.authority.issue(None)), "0")
+        await register(end, with_ssl.context(other), "1")
     asyncio.run(run())
 
 
@@ -219,19 +219,19 @@ class HeldOpen:
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_a_handshake_that_outlasts_its_revocation_does_not_get_in(secured, name):
-    end = secured.start(name, 1)
-    issued = secured.authority.process()
+def test_a_handshake_that_outlasts_its_revocation_does_not_get_in(with_ssl, name):
+    end = with_ssl.start(name, 1)
+    issued = with_ssl.authority.process()
 
     async def run():
-        held = await HeldOpen().begin(end, secured.context(issued))
-        spared = await HeldOpen().begin(end, secured.context(secured.authority.process(), "spared.pem"))
-        secured.authority.revoked.append(issued)
-        secured.folder.write_list()
+        held = await HeldOpen().begin(end, with_ssl.context(issued))
+        spared = await HeldOpen().begin(end, with_ssl.context(with_ssl.authority.process(), "spared.pem"))
+        with_ssl.authority.revoked.append(issued)
+        with_ssl.folder.write_list()
         deadline = time.monotonic() + 2 * SLOWNESS
         while True:  # until the new list is in force
             try:
-                opened = await register(end, secured.context(issued))
+                opened = await register(end, with_ssl.context(issued))
                 opened.writer.close()
             except (ssl.SSLError, ConnectionError, asyncio.IncompleteReadError):
                 break
@@ -246,14 +246,14 @@ def test_a_handshake_that_outlasts_its_revocation_does_not_get_in(secured, name)
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_renewed_certificates_are_served(secured, name):
-    end = secured.start(name, 1)
-    side, renew = ("server", secured.authority.scheduler) if name == "mindspore_port" else ("client",
-                                                                                         secured.authority.process)
+def test_renewed_certificates_are_served(with_ssl, name):
+    end = with_ssl.start(name, 1)
+    side, renew = ("server", with_ssl.authority.scheduler) if name == "mindspore_port" else ("client",
+                                                                                         with_ssl.authority.process)
     renewed = renew()
 
     async def shown():
-        opened = await register(end, secured.context())
+        opened = await register(end, with_ssl.context())
         certificate = opened.writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         opened.close()
         return certificate
@@ -265,14 +265,14 @@ def test_renewed_certificates_are_served(secured, name):
             await asyncio.sleep(0.1 * SLOWNESS)
         raise AssertionError("the old certificate is served on")
     asyncio.run(shown())
-    pki.write(secured.folder.path / (side + ".p12"), renewed.p12(PASSWORD))
+    pki.write(with_ssl.folder.path / (side + ".p12"), renewed.p12(PASSWORD))
     asyncio.run(until_renewed())
 
 
-def test_a_certificate_for_a_node_is_good_for_that_id_only(secured):
+def test_a_certificate_for_a_node_is_good_for_that_id_only(with_ssl):
     """At --mindspore_port; a gateway's processes are of one machine, whose other users are no enemies of it."""
-    end = secured.start("mindspore_port", 2)
-    contexts = [secured.context(secured.authority.process("node/%d" % i), "node%d.pem" % i) for i in range(2)]
+    end = with_ssl.start("mindspore_port", 2)
+    contexts = [with_ssl.context(with_ssl.authority.process("node/%d" % i), "node%d.pem" % i) for i in range(2)]
 
     async def run():
         with pytest.raises(client.Refused, match="node/1, but MS_NODE_ID is .0."):
@@ -286,16 +286,16 @@ def test_a_certificate_for_a_node_is_good_for_that_id_only(secured):
         name, answer = await pair[0].ask(2, client.field(1, "0"))
         assert name == "3" and client.fields(answer)[2] == 1, "it still is part of the complete cluster"
     asyncio.run(run())
-    secured.cluster.env.update({name: str(value) for name, value in secured.env.items()})  # ms-ctl's, too
-    counted = secured.cluster.ctl_json("counters")["counters"]
+    with_ssl.cluster.env.update({name: str(value) for name, value in with_ssl.env.items()})  # ms-ctl's, too
+    counted = with_ssl.cluster.ctl_json("counters")["counters"]
     assert counted["MindSpore: refused, another's certificate"] == 1, counted
 
 
-def test_plain_frames_from_another_machine_are_refused(cluster, secured, network):
+def test_plain_frames_from_another_machine_are_refused(cluster, with_ssl, network):
     first, second = network.pair()
     port = 8119
     scheduler = cluster.start_scheduler("--worker_num", 1, "--mindspore_port", port, host=first.address,
-                                        netns=first.name, env=secured.env)
+                                        netns=first.name, env=with_ssl.env)
     probe = ("import sys; sys.path.insert(0, %r); import socket, mindspore_client as client\n"
              "s = socket.create_connection((%r, %d), 5); s.settimeout(5)\n"
              "s.sendall(client.frame('9', b'MS_WORKER'))\n"
@@ -305,16 +305,16 @@ def test_plain_frames_from_another_machine_are_refused(cluster, secured, network
     scheduler.expect_said("it comes from another machine and does not speak TLS")
 
 
-def test_with_require_tls_all_plain_frames_are_refused(secured):
-    end = secured.start("mindspore_port", 1, "--require_tls")
+def test_with_require_tls_all_plain_frames_are_refused(with_ssl):
+    end = with_ssl.start("mindspore_port", 1, "--require_tls")
     asyncio.run(expect_shut_out(end, None))
     end.program.expect_said("does not speak TLS, which --require_tls asks for")
-    asyncio.run(client.whole_life("2.10", end.host, end.port, [0], 1, tls=secured.context()))
+    asyncio.run(client.whole_life("2.10", end.host, end.port, [0], 1, tls=with_ssl.context()))
 
 
-def test_a_gateway_whose_certificate_is_for_clients_only(cluster, secured):
+def test_a_gateway_whose_certificate_is_for_clients_only(cluster, with_ssl):
     """Scripts in TLS refuse it; its log says which certificate it should have."""
-    pki.write(secured.folder.path / "client.p12", secured.authority.host().p12(PASSWORD))
-    end = secured.start("gateway", 1)
-    asyncio.run(expect_shut_out(end, secured.context()))
+    pki.write(with_ssl.folder.path / "client.p12", with_ssl.authority.host().p12(PASSWORD))
+    end = with_ssl.start("gateway", 1)
+    asyncio.run(expect_shut_out(end, with_ssl.context()))
     end.program.expect_said("this side's certificate is not for servers")

@@ -255,11 +255,26 @@ TEST_F(InterruptedIssue, TheCertificateThatNobodyHasIsRevoked) {
   EXPECT_EQ(InspectFile(dir_ + "/node-3", {})->certificates[0].serial, issued.serial);
 }
 
+// It is revoked in the index, but in no list yet.
+TEST_F(InterruptedIssue, AListThatWasNotWrittenIsSignedByTheNextCommand) {
+  const std::string lost = CertFolder::OpenToRead(dir_)->index().entries.back().serial;
+  const std::string former = *ReadSmallFile(dir_ + "/crl.pem", 1 << 20);
+  EXPECT_THAT(Settle("node-3", {}), testing::ElementsAre(lost));
+  ASSERT_TRUE(WriteFileAtomically(dir_ + "/crl.pem", former, 0644).ok());
+  EXPECT_THAT(CertFolder::OpenToRead(dir_)->notice(), HasSubstr("ms-ctl certs crl"));
+  EXPECT_THAT(Settle("node-3", {}), IsEmpty()) << "told already";
+  EXPECT_THAT(RevokedIn(dir_ + "/crl.pem"), testing::ElementsAre(lost));
+  EXPECT_EQ(CertFolder::OpenToRead(dir_)->notice(), "");
+}
+
 TEST_F(InterruptedIssue, WhatReachedItsFolderWholeStays) {
   Settle("node-3", {});
   IssueNode("3");
   MarkUnfinished();
   EXPECT_THAT(Settle("node-3", {}), IsEmpty());
+  EXPECT_FALSE(CertFolder::OpenToRead(dir_)->index().entries.back().is_unfinished)
+      << "it would be revoked once its folder is taken away";
+  MarkUnfinished();
   std::filesystem::remove(dir_ + "/node-3/tls.json");
   EXPECT_THAT(Settle("node-3", {}), testing::SizeIs(1)) << "not all of it";
 }
@@ -267,10 +282,11 @@ TEST_F(InterruptedIssue, WhatReachedItsFolderWholeStays) {
 TEST_F(InterruptedIssue, Pkcs12UnderAnotherPasswordIsBelieved) {
   Settle("node-3", {});
   ASSERT_TRUE(Open().Issue(Node("3"), Form::kP12, {"word", "word"}, kNow, {}).ok());
+  for (const Passwords& passwords : {Passwords{"word", "word"}, Passwords{"other", "other"}, Passwords{}}) {
+    MarkUnfinished();
+    EXPECT_THAT(Settle("node-3", passwords), IsEmpty());
+  }
   MarkUnfinished();
-  EXPECT_THAT(Settle("node-3", {"word", "word"}), IsEmpty());
-  EXPECT_THAT(Settle("node-3", {"other", "other"}), IsEmpty());
-  EXPECT_THAT(Settle("node-3", {}), IsEmpty());
   std::filesystem::remove(dir_ + "/node-3/client.p12");
   EXPECT_THAT(Settle("node-3", {"other", "other"}), testing::SizeIs(1));
 }

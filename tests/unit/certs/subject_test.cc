@@ -20,6 +20,17 @@ TEST(Subject, NamesOfEachKind) {
   EXPECT_EQ(AdminSubject("muster", "train")->uri, "spiffe://muster/muster/train/admin");
 }
 
+TEST(Subject, IsReadAsItWasIssued) {
+  for (const std::string& id : {std::string("3"), std::string("a.b_c:d@e-1"), std::string(128, 'x')}) {
+    for (const std::string& job : {std::string("*"), id}) {
+      const PeerNameResult node = ParsePeerName(NodeSubject("t.example", job, id)->uri);
+      EXPECT_EQ(node.name, (PeerName{Kind::kNode, "t.example", job, id})) << node.refusal.text;
+      const PeerNameResult admin = ParsePeerName(AdminSubject("t.example", job)->uri);
+      EXPECT_EQ(admin.name, (PeerName{Kind::kAdmin, "t.example", job, ""})) << admin.refusal.text;
+    }
+  }
+}
+
 TEST(Subject, FoldersOfEachKind) {
   EXPECT_EQ(SchedulerSubject("muster", {"n"})->name, "scheduler");
   EXPECT_EQ(NodeSubject("muster", "*", "3")->name, "node-3");

@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <openssl/sha.h>
 
 #include "absl/strings/str_cat.h"
 #include "common/limits.h"
+#include "common/sha256.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
 namespace muster::scheduler {
@@ -116,10 +116,7 @@ TEST_F(CoreTest, ThePublishedPeersAreThoseOfTheDigestAndAreDurableFirst) {
   const Effects effects = Join("red", "b", 2);
   const auto published = All<PublishPeers>(effects);
   ASSERT_EQ(published.size(), 1u);
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(published[0].peer_list->data()), published[0].peer_list->size(),
-         digest);
-  const std::string expected(reinterpret_cast<const char*>(digest), sizeof(digest));
+  const std::string expected = Sha256(*published[0].peer_list);
   bool is_durable = false;
   int assignments = 0;
   for (const Effect& effect : effects) {
