@@ -183,17 +183,17 @@ void CertFolder::TakeOver(const SignedList& list) {
   }
   const uint64_t noted = index_.list_number;
   index_.list_number = std::max(noted, list.number);
-  const bool is_behind = taken > 0 || noted < list.number;
-  notice_ =
-      is_behind ? absl::StrCat(In("index.json"), " is older than crl.pem (it knows list number ", noted,
-                               ", crl.pem is number ", list.number, "), as one from a backup is. From crl.pem ", taken,
-                               taken == 1 ? " revocation was" : " revocations were",
-                               " taken over, and the next list has a number above it. What was issued since "
-                               "then is not in it: issue that anew")
-      : list_is_behind_
-          ? absl::StrCat(In("crl.pem"), " is number ", list.number, ", older than index.json, which knows number ",
-                         noted, ", as a command was interrupted: ms-ctl certs crl --dir ", path_, " signs it anew")
-          : "";
+  notice_.clear();
+  if (taken > 0 || noted < list.number) {
+    notice_ = absl::StrCat(In("index.json"), " is older than crl.pem (it knows list number ", noted,
+                           ", crl.pem is number ", list.number, "), as one from a backup is. From crl.pem ", taken,
+                           taken == 1 ? " revocation was" : " revocations were",
+                           " taken over, and the next list has a number above it. What was issued since then is not in "
+                           "it: issue that anew");
+  } else if (list_is_behind_) {
+    notice_ = absl::StrCat(In("crl.pem"), " is number ", list.number, ", older than index.json, which knows number ",
+                           noted, ", as a command was interrupted: ms-ctl certs crl --dir ", path_, " signs it anew");
+  }
 }
 
 absl::Status CertFolder::TakeLock() {

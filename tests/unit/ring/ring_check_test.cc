@@ -236,6 +236,11 @@ class CountingClock : public Clock {
   mutable int reads = 0;
 };
 
+void AwaitReady(int fd, short events) {  // NOLINT(google-runtime-int): poll's type
+  pollfd waited{fd, events, 0};
+  ASSERT_EQ(poll(&waited, 1, 5000), 1);
+}
+
 // Rank 1 of a plain ring of two that stops reading, and whose other connection breaks off behind `bytes`.
 void SilentNeighbour(const Plan& plan, const RingOptions& options, const std::string& bytes, bool breaks_off,
                      const std::atomic<bool>& is_over) {
@@ -248,22 +253,21 @@ void SilentNeighbour(const Plan& plan, const RingOptions& options, const std::st
   };
   UniqueFd from_rank_0;
   std::optional<IpAddress> from;
-  for (int i = 0; i < 5000 && !from_rank_0.is_open(); ++i) {
-    from_rank_0 = AcceptOne(listener->get(), &from);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  AwaitReady(listener->get(), POLLIN);
+  from_rank_0 = AcceptOne(listener->get(), &from);
   ASSERT_TRUE(from_rank_0.is_open());
   (void)send(from_rank_0.get(), hello_of(0).data(), hello_of(0).size(), MSG_NOSIGNAL);
   int error = 0;
   UniqueFd to_rank_0 = StartConnecting(plan.peers[0].address, plan.peers[0].port, &error);
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  AwaitReady(to_rank_0.get(), POLLOUT);
   const std::string all = hello_of(1) + bytes;
   (void)send(to_rank_0.get(), all.data(), all.size(), MSG_NOSIGNAL);
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  // Nothing tells when the other side has read it, and what is unread when the connection breaks off is lost.
+  if (breaks_off) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const linger at_once{1, 0};
   setsockopt(to_rank_0.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
   if (breaks_off) to_rank_0.reset();
-  while (!is_over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  is_over.wait(false);
 }
 
 TEST_F(RingTest, WaitingForAPeerThatReadsNothingTakesNoProcessorTime) {
@@ -291,6 +295,7 @@ TEST_F(RingTest, WaitingForAPeerThatReadsNothingTakesNoProcessorTime) {
     EXPECT_GT(result.took, absl::Seconds(1)) << c.name << ": it waited";
     EXPECT_LT(clock.reads, 5000) << c.name << ": it slept meanwhile";
     is_over = true;
+    is_over.notify_one();
     bad.join();
   }
 }

@@ -97,7 +97,7 @@ TEST_F(NodeLockTest, ADyingOwnerIsWaitedForAndItsNumberNotPassedOver) {
 TEST_F(NodeLockTest, WhatAFormerStartLeftRunningIsEnded) {
   auto lock = Take();
   ASSERT_TRUE(lock.ok());
-  lock->KeepFolder(folder_ + "/work");
+  lock->KeepFolder(folder_ + "/kept");
   const std::string token = lock->token();
   const auto start = [](const std::string& progress_file) {
     std::string name = "sleep", seconds = "1000", variable = "MS_PROGRESS_FILE=" + progress_file;
@@ -107,7 +107,7 @@ TEST_F(NodeLockTest, WhatAFormerStartLeftRunningIsEnded) {
     EXPECT_EQ(posix_spawn(&pid, "/bin/sleep", nullptr, nullptr, arguments, environment), 0);
     return pid;
   };
-  const pid_t left = start(folder_ + "/work/progress-0"), another = start(folder_ + "/work2/progress-0");
+  const pid_t left = start(folder_ + "/kept/progress-0"), another = start(folder_ + "/other/progress-0");
   { NodeLock ended = *std::move(lock); }
   const auto again = Take();
   ASSERT_TRUE(again.ok());
@@ -126,11 +126,11 @@ TEST_F(NodeLockTest, NobodyVouchesForWhatRunsOnAsAnotherUser) {
   constexpr uid_t kNobody = 65534;
   auto lock = Take();
   ASSERT_TRUE(lock.ok());
-  lock->KeepFolder(folder_ + "/work");
+  lock->KeepFolder(folder_ + "/kept");
   const std::string token = lock->token();
   int started[2];
   ASSERT_EQ(pipe2(started, O_CLOEXEC), 0);
-  std::string name = "sleep", seconds = "1000", variable = "MS_PROGRESS_FILE=" + folder_ + "/work/progress-0";
+  std::string name = "sleep", seconds = "1000", variable = "MS_PROGRESS_FILE=" + folder_ + "/kept/progress-0";
   char* arguments[] = {name.data(), seconds.data(), nullptr};
   char* environment[] = {variable.data(), nullptr};
   const pid_t left = fork();
