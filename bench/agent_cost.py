@@ -1,4 +1,4 @@
-"""What one agent and its keeper cost beside the process that they watch."""
+"""What one agent with its guardian, keeper and shim costs beside the process that they watch."""
 
 import os
 import re
@@ -49,14 +49,15 @@ def measure(bench, window):
     agent = bench.cluster.start("agent", [program, *bench.cluster.agent_words(), "--worker_num", 1, "--", bench.worker],
                                 env={"LD_LIBRARY_PATH": folder})
     bench.notes.wait_for(1, 60)
-    keepers = [process.pid for process in processes.descendants(agent.pid) if process.name == "ms-keeper"]
-    if len(keepers) != 1:
-        raise Failed("the agent has %d keepers" % len(keepers))
+    keepers = [process.pid for process in processes.descendants(agent.pid)
+               if process.name in ("ms-guardian", "ms-keeper", "ms-shim")]
+    if len(keepers) != 3:
+        raise Failed("the agent has %d of guardian, keeper and shim" % len(keepers))
     time.sleep(5)
-    before = {pid: _run_ns(pid) for pid in (agent.pid, keepers[0])}
+    before = {pid: _run_ns(pid) for pid in (agent.pid, *keepers)}
     time.sleep(window)
     used = sum(_run_ns(pid) - ns for pid, ns in before.items()) / 1e9
-    result = {"agent_pss_mb": round(pss_mb(agent.pid), 2), "keeper_pss_mb": round(pss_mb(keepers[0]), 2),
+    result = {"agent_pss_mb": round(pss_mb(agent.pid), 2), "keeper_pss_mb": round(sum(map(pss_mb, keepers)), 2),
               "cpu_percent": round(100 * used / window, 4), "window_seconds": window}
     result["pss_mb"] = round(result["agent_pss_mb"] + result["keeper_pss_mb"], 2)
     starts = sorted(_start_until_registered(bench, number) for number in range(_STARTS))

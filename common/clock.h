@@ -59,6 +59,10 @@ class Clock {
 
   // CLOCK_MONOTONIC and CLOCK_REALTIME of this machine.
   static const Clock& System();
+
+  // CLOCK_BOOTTIME in the place of CLOCK_MONOTONIC: it also runs while the machine is suspended. For what others count
+  // on meanwhile. Times of the two must not be mixed.
+  static const Clock& Boot();
 };
 
 }  // namespace muster

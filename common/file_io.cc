@@ -10,6 +10,8 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "common/private_folder.h"
+#include "common/unique_fd.h"
 
 namespace muster {
 namespace {
@@ -35,18 +37,33 @@ absl::Status Sync(int fd, const std::string& path) {
   return fsync(fd) == 0 ? absl::OkStatus() : Failed("cannot sync", path);
 }
 
+// In its folder as it is now: whoever may change the folders on the way can't send us elsewhere meanwhile.
 absl::Status Replace(const std::string& path, const std::string& content, mode_t mode, bool syncs) {
-  const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
-  unlink(temporary.c_str());  // left by a process of this id that died half-way
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-  if (fd < 0) return Failed("cannot create", temporary);
-  absl::Status status = WriteAll(fd, content, temporary);
-  if (status.ok() && syncs) status = Sync(fd, temporary);
-  if (status.ok() && fchmod(fd, mode) != 0) status = Failed("cannot set the mode of", temporary);  // the umask's doing
-  close(fd);
-  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) status = Failed("cannot rename to", path);
-  if (!status.ok()) unlink(temporary.c_str());
-  return status;
+  const auto [folder_path, name] = SplitPath(path);
+  const absl::StatusOr<UniqueFd> folder = OpenFolder(folder_path, {FolderTrust::kShared});
+  if (!folder.ok()) {
+    return {folder.status().code(), absl::StrCat("cannot create ", path, ": ", folder.status().message())};
+  }
+  const std::string temporary = absl::StrCat(name, ".", getpid(), ".tmp");
+  const std::string temporary_path = absl::StrCat(folder_path, temporary);
+  unlinkat(folder->get(), temporary.c_str(), 0);  // left by a process of this id that died half-way
+  const UniqueFd fd(
+      openat(folder->get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+  if (!fd.is_open()) return Failed("cannot create", temporary_path);
+  absl::Status status = WriteAll(fd.get(), content, temporary_path);
+  if (status.ok() && syncs) status = Sync(fd.get(), temporary_path);
+  if (status.ok() && fchmod(fd.get(), mode) != 0) {  // the umask's doing
+    status = Failed("cannot set the mode of", temporary_path);
+  }
+  if (status.ok() && renameat(folder->get(), temporary.c_str(), folder->get(), name.c_str()) != 0) {
+    status = Failed("cannot rename to", path);
+  }
+  if (!status.ok()) unlinkat(folder->get(), temporary.c_str(), 0);
+  if (!status.ok() || !syncs) return status;
+  const UniqueFd listed(openat(folder->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!listed.is_open()) return Failed("cannot open", folder_path);
+  const bool is_synced = fsync(listed.get()) == 0 || errno == EINVAL;  // some file systems can't sync a folder
+  return is_synced ? absl::OkStatus() : Failed("cannot sync", folder_path);
 }
 
 }  // namespace
@@ -80,15 +97,13 @@ absl::Status ReplaceFile(const std::string& path, const std::string& content, mo
 }
 
 absl::Status WriteFileAtomically(const std::string& path, const std::string& content, mode_t mode) {
-  if (absl::Status status = Replace(path, content, mode, true); !status.ok()) return status;
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int folder_fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder_fd < 0) return Failed("cannot open", folder);
-  const bool is_synced = fsync(folder_fd) == 0 || errno == EINVAL;  // some file systems can't sync a folder
-  const absl::Status status = is_synced ? absl::OkStatus() : Failed("cannot sync", folder);
-  close(folder_fd);
-  return status;
+  return Replace(path, content, mode, true);
+}
+
+void RemoveFile(const std::string& path) {
+  const auto [folder_path, name] = SplitPath(path);
+  const absl::StatusOr<UniqueFd> folder = OpenFolder(folder_path, {FolderTrust::kShared});
+  if (folder.ok()) unlinkat(folder->get(), name.c_str(), 0);
 }
 
 }  // namespace muster

@@ -15,11 +15,15 @@ namespace muster {
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_bytes);
 
 // Writes `content` to a temporary name in the same folder, syncs it, renames it to `path` and syncs the folder. After a
-// crash at any point `path` is whole, old or new. A symbolic link at `path` is replaced, not followed.
+// crash at any point `path` is whole, old or new. A symbolic link at `path` is replaced, not followed; one of another
+// user on the way leads nowhere but to that user's own folder (private_folder.h, kShared).
 absl::Status WriteFileAtomically(const std::string& path, const std::string& content, mode_t mode);
 
 // The same without a sync, for what means nothing after a crash of the machine: every reader sees the whole old or the
 // whole new content.
 absl::Status ReplaceFile(const std::string& path, const std::string& content, mode_t mode);
+
+// Whatever stands there under this name, but for a folder; in the folder where WriteFileAtomically would write.
+void RemoveFile(const std::string& path);
 
 }  // namespace muster

@@ -45,13 +45,14 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
  private:
   static int64_t NowMs() { return absl::ToInt64Milliseconds(Clock::System().Read().monotonic - MonotonicTime()); }
   void sink_it_(const spdlog::details::log_msg& message) override {
-    live_.Write(absl::StrCat(absl::string_view(message.payload.data(), message.payload.size()), "\n"), NowMs());
+    live_.WriteLines(absl::StrCat(absl::string_view(message.payload.data(), message.payload.size()), "\n"), NowMs());
+    live_.AwaitLine(NowMs);
   }
   void flush_() override { live_.Flush(NowMs()); }
 
   static std::string DropNote(uint64_t bytes);
 
-  LiveOutput live_{STDERR_FILENO, DropNote};
+  LiveOutput live_{STDERR_FILENO, SharedLine::OfStderr(), DropNote};
 };
 
 std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink) {
@@ -103,7 +104,7 @@ std::string JsonLine(const std::string& program, LogLevel level, absl::Time time
   line["program"] = program;
   line["message"] = text;
   for (const auto& [name, value] : fields) line.emplace(name, value);  // never replaces one of ours
-  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return EscapeJson(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 std::string LineNow(LogLevel level, const std::string& text, const LogFields& fields) {

@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/mutex.h"
+#include "common/try_thread.h"
 
 namespace muster {
 
@@ -19,11 +20,15 @@ struct SideThread::Shared {
   bool is_ending ABSL_GUARDED_BY(mutex) = false;
 };
 
-SideThread::SideThread(const std::string& name) : shared_(std::make_shared<Shared>()) {
-  std::thread([shared = shared_, name] {
+absl::StatusOr<std::shared_ptr<SideThread>> SideThread::Make(const std::string& name) {
+  auto shared = std::make_shared<Shared>();
+  absl::StatusOr<std::thread> thread = TryThread([shared, name] {
     pthread_setname_np(pthread_self(), name.c_str());
     Serve(shared);
-  }).detach();
+  });
+  if (!thread.ok()) return thread.status();
+  thread->detach();
+  return std::shared_ptr<SideThread>(new SideThread(std::move(shared)));
 }
 
 SideThread::~SideThread() {

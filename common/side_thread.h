@@ -5,15 +5,17 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 namespace muster {
 
 class SideThread {
  public:
-  // `name` as the system shows it, at most 15 bytes.
-  explicit SideThread(const std::string& name);
+  // `name` as the system shows it, at most 15 bytes. RESOURCE_EXHAUSTED: there is no thread to be had.
+  static absl::StatusOr<std::shared_ptr<SideThread>> Make(const std::string& name);
   // Waits for nothing.
   ~SideThread();
 
@@ -26,6 +28,7 @@ class SideThread {
 
  private:
   struct Shared;
+  explicit SideThread(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
   static void Serve(const std::shared_ptr<Shared>& shared);
 
   const std::shared_ptr<Shared> shared_;

@@ -6,10 +6,14 @@
 
 namespace muster {
 
-// Escapes control characters (also the C1 ones, which some terminals obey) and bytes that are no UTF-8, so that a
-// peer's words can neither forge log lines nor steer a terminal: "a\nb" becomes "a\\nb", others become "\\x1b". A
-// backslash stays as it is: this is for reading, not for parsing back.
+// Escapes control characters (also the C1 ones, which some terminals obey), Unicode's line separators, what changes the
+// order of writing or can't be seen, and bytes that are no UTF-8, so that a peer's words can neither forge log lines
+// nor steer a terminal nor look like other ones: "a\nb" becomes "a\\nb", others become "\\x1b" and "\\u202e". Letters
+// of all languages stay, and a backslash does: this is for reading, not for parsing back.
 std::string EscapeControl(const std::string& text);
+
+// The same for a whole JSON document, which means the same as before: each of these characters as JSON's \uXXXX.
+std::string EscapeJson(const std::string& json);
 
 // EscapeControl between double quotes, cut after `limit` bytes with "…".
 std::string Quoted(const std::string& text, size_t limit = 100);

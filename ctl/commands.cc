@@ -1,3 +1,7 @@
+// Every command is a row of the table at the end, with its handler. What is in no row is refused; there is no handler
+// for "all the rest". These change something, and no others:
+//
+//   stop, restart, fence, drain, undrain    over the scheduler's Unix socket, or with an admin's certificate
 #include "ctl/commands.h"
 
 #include <algorithm>
@@ -9,15 +13,19 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/exit_codes.h"
+#include "common/grpc_start.h"
+#include "common/id_rule.h"
 #include "common/ip_address.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/net.h"
 #include "common/number_list.h"
 #include "common/runtime_paths.h"
+#include "common/text.h"
 #include "common/tls/tls_store.h"
 #include "common/tls_grpc/client_tls.h"
 #include "ctl/admin_client.h"
+#include "ctl/certs/certs_program.h"
 #include "ctl/certs/certs_settings.h"
 #include "ctl/choose.h"
 #include "ctl/completion.h"
@@ -29,16 +37,17 @@
 namespace muster::ctl {
 namespace {
 
+constexpr size_t kOwnThreads = 4;                             // of watch, with TLS
 constexpr absl::Duration kStacksTimeout = absl::Seconds(12);  // the scheduler answers within 10
 
 int Complain(const absl::Status& status) {
-  std::fprintf(stderr, "ms-ctl: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "ms-ctl: %s\n", EscapeControl(std::string(status.message())).c_str());
   if (absl::IsUnauthenticated(status)) return kExitSecurity;
   return absl::IsUnavailable(status) ? kExitUnreachable : kExitJobFailed;
 }
 
 int Usage(const std::string& text) {
-  std::fprintf(stderr, "ms-ctl: %s\n", text.c_str());
+  std::fprintf(stderr, "ms-ctl: %s\n", EscapeControl(text).c_str());
   return kExitUsage;
 }
 
@@ -67,8 +76,9 @@ absl::StatusOr<v1::StatusReply> AskStatus(AdminClient& client, const CtlSettings
                                           "; its jobs: ", JobNames(*all)));
 }
 
-int Status(AdminClient& client, const CtlSettings& settings) {
-  const absl::StatusOr<v1::StatusReply> reply = AskStatus(client, settings);
+int Status(Call& call) {
+  const CtlSettings& settings = call.settings;
+  const absl::StatusOr<v1::StatusReply> reply = AskStatus(*call.client, settings);
   if (!reply.ok()) return Complain(reply.status());
   if (settings.json) return Print(StatusJson(*reply));
   return Print(RenderStatus(*reply, JoinHostPort(settings.sched_host, settings.sched_port), absl::LocalTimeZone()));
@@ -90,24 +100,25 @@ absl::StatusOr<std::vector<OfJob<Reply>>> ForEachJob(
   return jobs;
 }
 
-int Nodes(AdminClient& client, const CtlSettings& settings) {
-  const auto jobs = ForEachJob(client, settings, &AdminClient::ListNodes);
+int Nodes(Call& call) {
+  const auto jobs = ForEachJob(*call.client, call.settings, &AdminClient::ListNodes);
   if (!jobs.ok()) return Complain(jobs.status());
-  return Print(settings.json ? NodesJson(*jobs) : RenderNodes(*jobs));
+  return Print(call.settings.json ? NodesJson(*jobs) : RenderNodes(*jobs));
 }
 
-int Ranks(AdminClient& client, const CtlSettings& settings) {
-  const auto jobs = ForEachJob(client, settings, &AdminClient::ListRanks);
+int Ranks(Call& call) {
+  const auto jobs = ForEachJob(*call.client, call.settings, &AdminClient::ListRanks);
   if (!jobs.ok()) return Complain(jobs.status());
-  return Print(settings.json ? RanksJson(*jobs) : RenderRanks(*jobs));
+  return Print(call.settings.json ? RanksJson(*jobs) : RenderRanks(*jobs));
 }
 
-int Events(AdminClient& client, const CtlSettings& settings) {
+int Events(Call& call) {
+  const CtlSettings& settings = call.settings;
   if (!settings.job_id.empty()) {
-    const absl::StatusOr<v1::StatusReply> known = AskStatus(client, settings);
+    const absl::StatusOr<v1::StatusReply> known = AskStatus(*call.client, settings);
     if (!known.ok()) return Complain(known.status());
   }
-  const absl::StatusOr<v1::EventsReply> all = client.ListEvents(settings.job_id, 0);
+  const absl::StatusOr<v1::EventsReply> all = call.client->ListEvents(settings.job_id, 0);
   if (!all.ok()) return Complain(all.status());
   v1::EventsReply shown;
   for (const v1::StoryEvent& event : all->events()) {
@@ -136,13 +147,14 @@ struct Steered {
 
 // The job that a changing call is for: named, or the only one that has not ended. And the way to say it: an admin's
 // certificate, else the scheduler's Unix socket.
-absl::StatusOr<Steered> ChooseSteered(AdminClient& reader, const CtlSettings& settings, const std::string& job_argument,
-                                      const std::string& verb, absl::Duration timeout,
-                                      const std::shared_ptr<const TlsStore>& tls) {
+absl::StatusOr<Steered> ChooseSteered(Call& call, const std::string& job_argument, const std::string& verb,
+                                      absl::Duration timeout) {
+  const CtlSettings& settings = call.settings;
+  const std::shared_ptr<const TlsStore> tls = call.tls;
   Steered steered;
   steered.job_id = job_argument.empty() ? settings.job_id : job_argument;
   if (steered.job_id.empty()) {
-    const absl::StatusOr<v1::StatusReply> status = reader.GetStatus("", 0);
+    const absl::StatusOr<v1::StatusReply> status = call.client->GetStatus("", 0);
     if (!status.ok()) return status.status();
     const absl::StatusOr<std::optional<v1::RunStatus>> chosen = ChooseRun(*status, /*takes_ended=*/false);
     if (!chosen.ok()) return chosen.status();
@@ -165,9 +177,9 @@ absl::StatusOr<Steered> ChooseSteered(AdminClient& reader, const CtlSettings& se
 
 std::string ThisUser() { return absl::StrCat(LocalUserName(), "@", LocalHostName()); }
 
-int Stop(AdminClient& reader, const CtlSettings& settings, const std::shared_ptr<const TlsStore>& tls,
-         const std::string& job_argument) {
-  const absl::StatusOr<Steered> steered = ChooseSteered(reader, settings, job_argument, "stop", settings.timeout, tls);
+int Stop(Call& call) {
+  const CtlSettings& settings = call.settings;
+  const absl::StatusOr<Steered> steered = ChooseSteered(call, call.argument, "stop", settings.timeout);
   if (!steered.ok()) return Complain(steered.status());
   v1::StopRequest request;
   request.set_job_id(steered->job_id);
@@ -185,30 +197,35 @@ int Stop(AdminClient& reader, const CtlSettings& settings, const std::shared_ptr
                             ") is being stopped\n"));
 }
 
-// `argument` is the job for a restart, else the node.
-int Steer(AdminClient& reader, const CtlSettings& settings, const std::shared_ptr<const TlsStore>& tls,
-          v1::SteerRequest::Action action, const std::string& verb, const std::string& argument) {
+// The argument is the job for a restart, else the node.
+template <v1::SteerRequest::Action action>
+int Steer(Call& call) {
+  const CtlSettings& settings = call.settings;
+  const std::string& verb = call.command.name;
   const bool is_about_node = action != v1::SteerRequest::RESTART;
-  if (is_about_node && argument.empty()) return Usage(absl::StrCat(verb, ": name the node: ms-ctl ", verb, " NODE"));
+  if (is_about_node && call.argument.empty()) {
+    return Usage(absl::StrCat(verb, ": name the node: ms-ctl ", verb, " NODE"));
+  }
   const absl::StatusOr<Steered> steered =
-      ChooseSteered(reader, settings, is_about_node ? "" : argument,
-                    is_about_node ? absl::StrCat(verb, " a node of") : verb, settings.timeout, tls);
+      ChooseSteered(call, is_about_node ? "" : call.argument, is_about_node ? absl::StrCat(verb, " a node of") : verb,
+                    settings.timeout);
   if (!steered.ok()) return Complain(steered.status());
   v1::SteerRequest request;
   request.set_job_id(steered->job_id);
   request.set_run(settings.run);
   request.set_action(action);
-  if (is_about_node) request.set_node_id(argument);
+  if (is_about_node) request.set_node_id(call.argument);
   request.set_reason(settings.reason);
   request.set_user(ThisUser());
   const absl::StatusOr<v1::SteerReply> reply = steered->client->SteerRun(request);
   if (!reply.ok()) return Complain(reply.status());
-  return Print(settings.json ? SteerJson(steered->job_id, *reply) : absl::StrCat(reply->text(), "\n"));
+  return Print(settings.json ? SteerJson(steered->job_id, *reply) : absl::StrCat(EscapeControl(reply->text()), "\n"));
 }
 
-int Why(AdminClient& client, CtlSettings settings, const std::string& job_argument) {
-  if (!job_argument.empty()) settings.job_id = job_argument;
-  const absl::StatusOr<v1::StatusReply> reply = AskStatus(client, settings);
+int Why(Call& call) {
+  CtlSettings settings = call.settings;
+  if (!call.argument.empty()) settings.job_id = call.argument;
+  const absl::StatusOr<v1::StatusReply> reply = AskStatus(*call.client, settings);
   if (!reply.ok()) return Complain(reply.status());
   if (settings.json) return Print(StatusJson(*reply));
   std::string out;
@@ -218,8 +235,9 @@ int Why(AdminClient& client, CtlSettings settings, const std::string& job_argume
   return Print(out.empty() ? "no job yet\n" : out);
 }
 
-int Stacks(AdminClient& reader, const CtlSettings& settings, const std::shared_ptr<const TlsStore>& tls,
-           const std::string& ranks) {
+int Stacks(Call& call) {
+  const CtlSettings& settings = call.settings;
+  const std::string& ranks = call.argument;
   v1::StacksRequest request;
   if (!ranks.empty()) {
     const auto ranges = ParseNumberRanges(ranks, kMaxWorkers);
@@ -234,7 +252,7 @@ int Stacks(AdminClient& reader, const CtlSettings& settings, const std::shared_p
     }
   }
   const absl::StatusOr<Steered> steered =
-      ChooseSteered(reader, settings, "", "look at", std::max(settings.timeout, kStacksTimeout), tls);
+      ChooseSteered(call, "", "look at", std::max(settings.timeout, kStacksTimeout));
   if (!steered.ok()) return Complain(steered.status());
   request.set_job_id(steered->job_id);
   request.set_run(settings.run);
@@ -243,26 +261,20 @@ int Stacks(AdminClient& reader, const CtlSettings& settings, const std::shared_p
   return Print(settings.json ? StacksJson(steered->job_id, *reply) : RenderStacks(*reply));
 }
 
-// For TAB: quick, and silent about errors.
-int CompleteNodes(const CtlSettings& settings, const std::shared_ptr<const TlsStore>& tls) {
-  const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, absl::Seconds(1),
-                                           SecurityOf(settings, tls), {}, settings.job_id);
-  if (!client.ok()) return kExitUnreachable;
-  const auto jobs = ForEachJob(**client, settings, &AdminClient::ListNodes);
-  if (!jobs.ok()) return kExitUnreachable;
-  std::string names;
-  for (const NodesOfJob& job : *jobs) {
-    for (const v1::NodeStatus& node : job.reply.nodes()) absl::StrAppend(&names, node.node_id(), "\n");
+// A watch outlives its certificate and the lists of its start.
+int WatchFollowingTls(Call& call) {
+  if (call.tls != nullptr) {  // the client looks at each call
+    if (const absl::Status started = call.tls->Start([] {}); !started.ok()) return Complain(started);
   }
-  return Print(names);
+  const int code = Watch(*call.client, call.settings);
+  if (call.tls != nullptr) call.tls->Stop();  // its thread logs, which must not outlive main
+  return code;
 }
 
-// A watch outlives its certificate and the lists of its start.
-int WatchFollowingTls(AdminClient& client, const CtlSettings& settings, TlsStore* tls) {
-  if (tls != nullptr) tls->Start([] {});  // the client looks at each call
-  const int code = Watch(client, settings);
-  if (tls != nullptr) tls->Stop();  // its thread logs, which must not outlive main
-  return code;
+int Counters(Call& call) {
+  const absl::StatusOr<v1::CountersReply> reply = call.client->GetCounters();
+  if (!reply.ok()) return Complain(reply.status());
+  return Print(call.settings.json ? CountersJson(*reply) : RenderCounters(*reply, absl::LocalTimeZone()));
 }
 
 std::vector<std::string> FlagsOf(const SettingsTable& table) {
@@ -273,105 +285,158 @@ std::vector<std::string> FlagsOf(const SettingsTable& table) {
   return flags;
 }
 
-int Counters(AdminClient& client, const CtlSettings& settings) {
-  const absl::StatusOr<v1::CountersReply> reply = client.GetCounters();
-  if (!reply.ok()) return Complain(reply.status());
-  return Print(settings.json ? CountersJson(*reply) : RenderCounters(*reply, absl::LocalTimeZone()));
-}
-
-int Completion(const std::vector<std::string>& words, const CtlSettings& settings, const SettingsTable& table,
-               const std::shared_ptr<const TlsStore>& tls) {
-  const std::string what = words.size() > 1 ? words[1] : "";
-  if (what == "jobs") {  // asked for by the script itself, on each TAB: quick, and silent about errors
-    const auto client =
-        AdminClient::OverTcp(settings.sched_host, settings.sched_port, absl::Seconds(1), SecurityOf(settings, tls));
-    if (!client.ok()) return kExitUnreachable;
+// For TAB, asked for by the script itself: quick, and silent about errors. Bash carries out what stands in a list of
+// words, $(…) as well: whatever answers at that port, only what may be an id is handed on.
+int CompleteFromScheduler(Call& call, bool wants_nodes) {
+  const CtlSettings& settings = call.settings;
+  const auto tls = OpenTls(settings);
+  if (!tls.ok()) return kExitSecurity;
+  const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, absl::Seconds(1),
+                                           SecurityOf(settings, *tls), {}, wants_nodes ? settings.job_id : "");
+  if (!client.ok()) return kExitUnreachable;
+  std::string names;
+  const auto add = [&names](const std::string& id) {
+    if (IsId(id)) absl::StrAppend(&names, id, "\n");
+  };
+  if (wants_nodes) {
+    const auto jobs = ForEachJob(**client, settings, &AdminClient::ListNodes);
+    if (!jobs.ok()) return kExitUnreachable;
+    for (const NodesOfJob& job : *jobs) {
+      for (const v1::NodeStatus& node : job.reply.nodes()) add(node.node_id());
+    }
+  } else {
     const absl::StatusOr<v1::StatusReply> reply = (*client)->GetStatus("", 0);
     if (!reply.ok()) return kExitUnreachable;
-    std::string names;
-    for (const v1::RunStatus& run : reply->runs()) absl::StrAppend(&names, run.job_id(), "\n");
-    return Print(names);
+    for (const v1::RunStatus& run : reply->runs()) add(run.job_id());
   }
-  if (what == "nodes") return CompleteNodes(settings, tls);
-  if (what != "bash") return Usage("completion: name the shell: ms-ctl completion bash (only bash is known)");
+  return Print(names);
+}
+
+int Completion(Call& call) {
+  if (call.argument == "jobs" || call.argument == "nodes") return CompleteFromScheduler(call, call.argument == "nodes");
+  if (call.argument != "bash") return Usage("completion: name the shell: ms-ctl completion bash (only bash is known)");
   CompletionWords offered;
-  offered.flags = FlagsOf(table);
+  for (const Command& command : Commands()) offered.commands.push_back(command.name);
+  offered.flags = FlagsOf(call.table);
   certs::CertsSettings certs_settings;
   offered.certs_flags = FlagsOf(certs::CertsSettingsTable(certs_settings));
   for (const certs::CertsCommand& command : certs::CertsCommands()) offered.certs_commands.push_back(command.name);
   return Print(BashCompletion(offered));
 }
 
-// The job that the scheduler must be trusted with; empty when the command is about all jobs, or about the scheduler.
-std::string JobOf(const std::vector<std::string>& words, const CtlSettings& settings) {
-  if (words[0] == "counters") return "";
-  const auto is_this = [&](const Command& command) { return command.name == words[0]; };
-  const auto command = std::find_if(Commands().begin(), Commands().end(), is_this);
-  return words.size() > 1 && command->argument == "[JOB]" ? words[1] : settings.job_id;
+// main knows `certs` only where it comes first: other words before it are read by the settings of these commands.
+int CertsTooLate(Call&) {
+  return Usage(
+      "certs: it has settings of its own and knows no scheduler: write it first, as in ms-ctl certs list --dir FOLDER");
 }
 
-// What is wrong with the words; empty if nothing is.
-std::string CheckWords(const std::vector<std::string>& words) {
-  std::vector<std::string> names;
-  const Command* found = nullptr;
+// The job that the scheduler must be trusted with; empty when the command is about all jobs.
+std::string JobOf(const Call& call) {
+  return !call.argument.empty() && call.command.argument == "[JOB]" ? call.argument : call.settings.job_id;
+}
+
+// Opens the way to the scheduler of the call, which is trusted with `job`.
+int AskTrustedWith(const std::string& job, Call& call, int (*answer)(Call&)) {
+  const CtlSettings& settings = call.settings;
+  absl::StatusOr<std::shared_ptr<TlsStore>> tls = OpenTls(settings);
+  if (!tls.ok()) {
+    Complain(tls.status());
+    return kExitSecurity;
+  }
+  if (const absl::Status threads = StartGrpc(kOwnThreads); !threads.ok()) return Complain(threads);
+  call.tls = *std::move(tls);
+  const SocketFallback fallback{SocketOf(settings), [&settings](const std::string& why) {
+                                  std::fprintf(stderr, "ms-ctl: %s: %s; asked over the socket %s instead\n",
+                                               JoinHostPort(settings.sched_host, settings.sched_port).c_str(),
+                                               EscapeControl(why).c_str(), SocketOf(settings).path.c_str());
+                                }};
+  auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, settings.timeout,
+                                     SecurityOf(settings, call.tls), fallback, job);
+  if (!client.ok()) return Complain(client.status());
+  call.client = *std::move(client);
+  return answer(call);
+}
+
+// Handlers that ask the scheduler first: about a job; about all jobs unless one is named; about the scheduler itself.
+template <int (*answer)(Call&)>
+int Ask(Call& call) {
+  return AskTrustedWith(JobOf(call), call, answer);
+}
+
+template <int (*answer)(Call&)>
+int AskForAll(Call& call) {
+  if (call.settings.run > 0 && call.settings.job_id.empty()) {
+    return Usage("--run says which run of a job: name the job too, with --job ID");
+  }
+  return Ask<answer>(call);
+}
+
+template <int (*answer)(Call&)>
+int AskOfScheduler(Call& call) {
+  return AskTrustedWith("", call, answer);
+}
+
+const Command* FindCommand(const std::string& name) {
   for (const Command& command : Commands()) {
-    names.push_back(command.name);
-    if (command.name == words[0]) found = &command;
+    if (command.name == name) return &command;
   }
-  if (found == nullptr) {
-    const std::string meant = NearMiss(words[0], names);
-    return absl::StrCat("unknown command '", words[0], "'",
-                        meant.empty() ? ";" : absl::StrCat("; did you mean '", meant, "'?"),
-                        " `ms-ctl --help` lists all");
-  }
-  const size_t most = found->argument.empty() ? 1 : 2;
+  return nullptr;
+}
+
+// What is wrong with the words behind a command; empty if nothing is.
+std::string CheckWords(const Command& command, const std::vector<std::string>& words) {
+  const size_t most = command.argument.empty() ? 1 : 2;
   if (words.size() <= most) return "";
   if (most == 1) {
-    return absl::StrCat("'", found->name, "' takes no argument, but '", words[1], "' was given; for one job: --job ",
+    return absl::StrCat("'", command.name, "' takes no argument, but '", words[1], "' was given; for one job: --job ",
                         words[1]);
   }
-  return absl::StrCat("'", found->name, "' takes one argument, but there is also '", words[2], "'");
+  return absl::StrCat("'", command.name, "' takes one argument, but there is also '", words[2], "'");
+}
+
+std::string UnknownCommand(const std::string& word) {
+  std::vector<std::string> names;
+  for (const Command& command : Commands()) names.push_back(command.name);
+  const std::string meant = NearMiss(word, names);
+  return absl::StrCat("unknown command '", word, "'",
+                      meant.empty() ? ";" : absl::StrCat("; did you mean '", meant, "'?"),
+                      " `ms-ctl --help` lists all");
 }
 
 }  // namespace
 
+const std::vector<Command>& Commands() {
+  using Steering = v1::SteerRequest;
+  static const auto* const commands = new std::vector<Command>{
+      {"status", "", "each job's phase, round, who is missing, and why it ended", AskForAll<Status>},
+      {"nodes", "", "the agents of a job, when each was last seen, and its ranks", AskForAll<Nodes>},
+      {"ranks", "", "who has which rank, with address, device and process", AskForAll<Ranks>},
+      {"events", "", "the story so far, with wall times", AskForAll<Events>},
+      {"stacks", "[RANKS]", "where processes stand: the slowest ones, or those of ranks such as 0,3-5", Ask<Stacks>},
+      {"why", "[JOB]", "what a job waits for or failed of, with the last lines and what to do", Ask<Why>},
+      {"watch", "", "status and events live, until the job ends (exit code 0 or 1)", AskForAll<WatchFollowingTls>},
+      {"counters", "", "how often what was refused and why, and how long certificates last", AskOfScheduler<Counters>},
+      {"stop", "[JOB]", "ends a job: its processes are stopped, its agents end", Ask<Stop>},
+      {"restart", "[JOB]", "starts all processes of a job again, in a new round with the same ranks",
+       Ask<Steer<Steering::RESTART>>},
+      {"fence", "NODE", "vouches that a lost node's processes have ended, so that its ranks may start elsewhere",
+       Ask<Steer<Steering::FENCE>>},
+      {"drain", "NODE", "has a node leave the job where the round ends; a spare or a later start takes its place",
+       Ask<Steer<Steering::DRAIN>>},
+      {"undrain", "NODE", "lets a node stay after all", Ask<Steer<Steering::UNDRAIN>>},
+      {"certs", "COMMAND", "the certificates of a cluster: init, scheduler, node, …; `ms-ctl certs --help` explains",
+       CertsTooLate},
+      {"completion", "bash", "prints a completion script: source <(ms-ctl completion bash)", Completion},
+  };
+  return *commands;
+}
+
 int RunCommand(const std::vector<std::string>& words, const CtlSettings& settings, const SettingsTable& table) {
-  const std::string wrong = CheckWords(words);
-  if (!wrong.empty()) return Usage(wrong);
-  const bool lists =
-      words[0] == "status" || words[0] == "nodes" || words[0] == "ranks" || words[0] == "events" || words[0] == "watch";
-  if (settings.run > 0 && settings.job_id.empty() && lists) {
-    return Usage("--run says which run of a job: name the job too, with --job ID");
-  }
-  const absl::StatusOr<std::shared_ptr<TlsStore>> opened = OpenTls(settings);
-  if (!opened.ok()) {
-    Complain(opened.status());
-    return kExitSecurity;
-  }
-  const std::shared_ptr<const TlsStore> tls = *opened;
-  if (words[0] == "completion") return Completion(words, settings, table, tls);
-  const SocketFallback fallback{SocketOf(settings), [&settings](const std::string& why) {
-                                  std::fprintf(stderr, "ms-ctl: %s: %s; asked over the socket %s instead\n",
-                                               JoinHostPort(settings.sched_host, settings.sched_port).c_str(),
-                                               why.c_str(), SocketOf(settings).path.c_str());
-                                }};
-  const auto client = AdminClient::OverTcp(settings.sched_host, settings.sched_port, settings.timeout,
-                                           SecurityOf(settings, tls), fallback, JobOf(words, settings));
-  if (!client.ok()) return Complain(client.status());
-  if (words[0] == "status") return Status(**client, settings);
-  if (words[0] == "nodes") return Nodes(**client, settings);
-  if (words[0] == "ranks") return Ranks(**client, settings);
-  if (words[0] == "events") return Events(**client, settings);
-  if (words[0] == "watch") return WatchFollowingTls(**client, settings, opened->get());
-  if (words[0] == "counters") return Counters(**client, settings);
-  const std::string argument = words.size() > 1 ? words[1] : "";
-  if (words[0] == "why") return Why(**client, settings, argument);
-  if (words[0] == "stacks") return Stacks(**client, settings, tls, argument);
-  if (words[0] == "restart") return Steer(**client, settings, tls, v1::SteerRequest::RESTART, words[0], argument);
-  if (words[0] == "fence") return Steer(**client, settings, tls, v1::SteerRequest::FENCE, words[0], argument);
-  if (words[0] == "drain") return Steer(**client, settings, tls, v1::SteerRequest::DRAIN, words[0], argument);
-  if (words[0] == "undrain") return Steer(**client, settings, tls, v1::SteerRequest::UNDRAIN, words[0], argument);
-  return Stop(**client, settings, tls, argument);
+  const Command* command = FindCommand(words[0]);
+  if (command == nullptr) return Usage(UnknownCommand(words[0]));
+  if (const std::string wrong = CheckWords(*command, words); !wrong.empty()) return Usage(wrong);
+  Call call{settings, table, *command, words.size() > 1 ? words[1] : "", nullptr, nullptr};
+  return command->run(call);
 }
 
 }  // namespace muster::ctl

@@ -83,32 +83,9 @@ complete -F _ms_ctl ms-ctl
 
 }  // namespace
 
-const std::vector<Command>& Commands() {
-  static const auto* const commands = new std::vector<Command>{
-      {"status", "", "each job's phase, round, who is missing, and why it ended"},
-      {"nodes", "", "the agents of a job, when each was last seen, and its ranks"},
-      {"ranks", "", "who has which rank, with address, device and process"},
-      {"events", "", "the story so far, with wall times"},
-      {"stacks", "[RANKS]", "where processes stand: the slowest ones, or those of ranks such as 0,3-5"},
-      {"why", "[JOB]", "what a job waits for or failed of, with the last lines and what to do"},
-      {"watch", "", "status and events live, until the job ends (exit code 0 or 1)"},
-      {"counters", "", "how often what was refused and why, and how long certificates last"},
-      {"stop", "[JOB]", "ends a job: its processes are stopped, its agents end"},
-      {"restart", "[JOB]", "starts all processes of a job again, in a new round with the same ranks"},
-      {"fence", "NODE", "vouches that a lost node's processes have ended, so that its ranks may start elsewhere"},
-      {"drain", "NODE", "has a node leave the job where the round ends; a spare or a later start takes its place"},
-      {"undrain", "NODE", "lets a node stay after all"},
-      {"certs", "COMMAND", "the certificates of a cluster: init, scheduler, node, …; `ms-ctl certs --help` explains"},
-      {"completion", "bash", "prints a completion script: source <(ms-ctl completion bash)"},
-  };
-  return *commands;
-}
-
 std::string BashCompletion(const CompletionWords& words) {
-  std::vector<std::string> commands;
-  for (const Command& command : Commands()) commands.push_back(command.name);
   return absl::StrReplaceAll(kScript, {{"@FLAGS@", absl::StrJoin(words.flags, " ")},
-                                       {"@COMMANDS@", absl::StrJoin(commands, " ")},
+                                       {"@COMMANDS@", absl::StrJoin(words.commands, " ")},
                                        {"@CERTS_FLAGS@", absl::StrJoin(words.certs_flags, " ")},
                                        {"@CERTS_COMMANDS@", absl::StrJoin(words.certs_commands, " ")}});
 }

@@ -6,16 +6,9 @@
 
 namespace muster::ctl {
 
-// What `ms-ctl` can be asked, in the order of --help.
-struct Command {
-  std::string name;
-  std::string argument;  // "[JOB]"; empty: none
-  std::string help;
-};
-const std::vector<Command>& Commands();
-
-// What the script offers besides the commands; flags with their dashes ("--json").
+// What the script offers; flags with their dashes ("--json").
 struct CompletionWords {
+  std::vector<std::string> commands;
   std::vector<std::string> flags;
   std::vector<std::string> certs_commands;
   std::vector<std::string> certs_flags;

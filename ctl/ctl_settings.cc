@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "ctl/completion.h"
+#include "ctl/commands.h"
 
 namespace muster::ctl {
 namespace {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
+#include "common/text.h"
 #include "ctl/words.h"
 
 namespace muster::ctl {
@@ -12,7 +13,7 @@ using Json = nlohmann::ordered_json;
 
 // Text of a peer may hold bytes that are no UTF-8; those are replaced, never thrown about.
 std::string Dump(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+  return EscapeJson(json.dump(indent, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 std::string Document(const Json& json) { return Dump(json, 2); }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/ending.h"
 #include "common/exit_codes.h"
 #include "common/settings/settings.h"
 #include "common/tls/tls_settings.h"
@@ -13,9 +14,12 @@
 #include "ctl/commands.h"
 #include "ctl/ctl_settings.h"
 
+namespace muster {
+namespace {
+
 // The arguments of `ms-ctl certs …`, which has a table of settings of its own: `certs` is the first word that is no
 // flag. Empty if this is none.
-static std::optional<std::vector<std::string>> CertsArguments(std::vector<std::string> args) {
+std::optional<std::vector<std::string>> CertsArguments(std::vector<std::string> args) {
   const auto word =
       std::find_if(args.begin(), args.end(), [](const std::string& arg) { return arg.empty() || arg.front() != '-'; });
   if (word == args.end() || *word != "certs") return std::nullopt;
@@ -23,28 +27,32 @@ static std::optional<std::vector<std::string>> CertsArguments(std::vector<std::s
   return args;
 }
 
-int main(int argc, char** argv) {
-  const std::vector<std::string> args(argv + 1, argv + argc);
+int Main(const std::vector<std::string>& args) {
   if (const auto certs = CertsArguments(args)) {
-    muster::ForbidCoreDumps();  // it makes and reads keys
-    return muster::certs::RunCerts(*certs, muster::ProcessEnvironment());
+    ForbidCoreDumps();  // it makes and reads keys
+    return certs::RunCerts(*certs, ProcessEnvironment());
   }
-  muster::ctl::CtlSettings settings;
-  muster::SettingsTable table = muster::ctl::CtlSettingsTable(settings);
-  const muster::LoadResult loaded = muster::LoadSettings(table, args, muster::ProcessEnvironment());
+  ctl::CtlSettings settings;
+  SettingsTable table = ctl::CtlSettingsTable(settings);
+  const LoadResult loaded = LoadSettings(table, args, ProcessEnvironment());
   if (loaded.wants_help) {
-    std::fputs(muster::HelpText(table).c_str(), stdout);
-    return muster::kExitSuccess;
+    std::fputs(HelpText(table).c_str(), stdout);
+    return kExitSuccess;
   }
   if (loaded.wants_version) {
-    std::printf("ms-ctl %s\n", muster::kVersion);
-    return muster::kExitSuccess;
+    std::printf("ms-ctl %s\n", kVersion);
+    return kExitSuccess;
   }
   for (const std::string& error : loaded.findings.errors) std::fprintf(stderr, "ms-ctl: %s\n", error.c_str());
-  if (!loaded.findings.errors.empty()) return muster::kExitUsage;
+  if (!loaded.findings.errors.empty()) return kExitUsage;
   if (loaded.positional.empty()) {
     std::fprintf(stderr, "ms-ctl: a command is missing: ms-ctl status shows the jobs, ms-ctl --help lists all\n");
-    return muster::kExitUsage;
+    return kExitUsage;
   }
-  return muster::ctl::RunCommand(loaded.positional, settings, table);
+  return ctl::RunCommand(loaded.positional, settings, table);
 }
+
+}  // namespace
+}  // namespace muster
+
+int main(int argc, char** argv) { muster::EndProgram(muster::Main(std::vector<std::string>(argv + 1, argv + argc))); }

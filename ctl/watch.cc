@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "common/clock.h"
 #include "common/exit_codes.h"
+#include "common/text.h"
 #include "ctl/choose.h"
 #include "ctl/json.h"
 #include "ctl/render.h"
@@ -120,6 +121,8 @@ absl::Duration PatienceWith(const absl::Status& status) {
   return absl::IsUnauthenticated(status) ? kPatienceWithTls : absl::ZeroDuration();
 }
 
+std::string WordsOf(const absl::Status& status) { return EscapeControl(std::string(status.message())); }
+
 }  // namespace
 
 int Watch(AdminClient& client, const CtlSettings& settings) {
@@ -136,11 +139,11 @@ int Watch(AdminClient& client, const CtlSettings& settings) {
     } else if (absl::IsResourceExhausted(step.status())) {  // a full disk, too many calls: the job goes on
       reached = now;
       if (!std::exchange(has_said_busy, true)) {
-        std::fprintf(stderr, "ms-ctl: %s; trying again\n", std::string(step.status().message()).c_str());
+        std::fprintf(stderr, "ms-ctl: %s; trying again\n", WordsOf(step.status()).c_str());
       }
     } else if (const absl::Duration patience = PatienceWith(step.status());
                patience == absl::ZeroDuration() || !reached.has_value() || now - *reached > patience) {
-      std::fprintf(stderr, "ms-ctl: %s\n", std::string(step.status().message()).c_str());
+      std::fprintf(stderr, "ms-ctl: %s\n", WordsOf(step.status()).c_str());
       return ExitCodeOf(step.status(), reached.has_value());
     }
     absl::SleepFor(kInterval);

@@ -1,8 +1,10 @@
 // ms-scheduler: settings, logging, listeners, journal, core, loop, server; wait; drain.
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -13,9 +15,12 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/descriptor_limit.h"
+#include "common/ending.h"
 #include "common/exit_codes.h"
+#include "common/grpc_start.h"
 #include "common/log.h"
 #include "common/mutex_checks.h"
+#include "common/room.h"
 #include "common/settings/settings.h"
 #include "common/version.h"
 #include "scheduler/core/core.h"
@@ -39,6 +44,10 @@ constexpr absl::Duration kDrainTime = absl::Seconds(5);  // for agents to take t
 // A handshake costs milliseconds of processor time, and all that are begun share it: few at once end soon, the others
 // wait for their turn, for which no limit of time runs.
 constexpr size_t kPendingWithTls = 16;
+// A server's of gRPC, and ours: loop, journal, acceptor, datagrams, sweeper, MindSpore's port, and five for TLS.
+const size_t kThreads = GrpcServerThreads() + 11;
+// What is open when nobody is connected, and a few connections. The acceptor leaves half of a small limit to the rest.
+constexpr size_t kDescriptors = 54;
 constexpr absl::Duration kShutdownGrace = absl::Seconds(2);  // for calls that are being answered
 
 int Fail(const std::string& what, const absl::Status& status) {
@@ -55,8 +64,8 @@ void Drain(int signal, const Journal& journal, Loop& loop, RpcServer& server) {
   }
   const bool must_wait = signal == 0 || !journal.IsPersistent();
   if (must_wait) server.AwaitNoStreams(kDrainTime);
+  loop.Stop();  // first: agents are told that the scheduler goes away once that is durable
   server.Shutdown(kShutdownGrace);
-  loop.Stop();
 }
 
 // Null: --mindspore_port is not set.
@@ -89,17 +98,21 @@ absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettin
   return DirectPort::Open(options, clock);
 }
 
-int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
+int Serve(const SchedulerSettings& settings) {
   const Clock& clock = Clock::System();
   CountedLog counted(clock);
-  OnceEnd once(settings.once, settings.mindspore_port != 0, [&stop](int code) { stop.NoteSettled(code); });
   const absl::StatusOr<std::unique_ptr<SchedulerTls>> opened_tls = SchedulerTls::Open(settings.tls, clock, counted);
   if (!opened_tls.ok()) {
     Log(LogLevel::kError, std::string(opened_tls.status().message()));
     return kExitSecurity;
   }
   SchedulerTls& tls = **opened_tls;
-  RaiseDescriptorLimit();
+  StopWaiter stop;  // what may hang for ever is behind us
+  OnceEnd once(settings.once, settings.mindspore_port != 0, [&stop](int code) { stop.NoteSettled(code); });
+  // At once: the destructor of what TLS has made of gRPC would shut gRPC down, which may hang.
+  if (const absl::Status room = StartGrpc(kThreads, tls.is_on() ? 2 : 1); !room.ok()) {
+    EndProgram(Fail("", room));
+  }
   absl::StatusOr<OpenPorts> ports = OpenListeners(settings);
   if (!ports.ok()) return Fail("", ports.status());
   const std::string names = ListenerNames(ports->listeners);
@@ -117,9 +130,13 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
                     .tls_store = tls.store().get(),
                     .tls = tls.server()},
                    tls.authorizer(), clock, counted, [&once](const RunSettled& settled) { once.OnRun(settled); });
-  Core core(MakeCoreOptions(settings), NewClusterId());
+  CoreOptions options = MakeCoreOptions(settings);
+  options.max_nodes = std::min(MostConnections(DescriptorLimit()), ConnectionMemory() / kMemoryOfANode);
+  Core core(std::move(options), NewClusterId());
   Loop loop(core, journal, server.sink(), clock, {});
-  if (absl::Status status = loop.Start(); !status.ok()) return Fail("the journal can't be read: ", status);
+  if (absl::Status status = loop.Start(); !status.ok()) {
+    return Fail(absl::IsResourceExhausted(status) ? "" : "the journal can't be read: ", status);
+  }
   // Before agents are let in, so that nothing has begun when it can't be had.
   const absl::StatusOr<std::unique_ptr<DirectPort>> direct = OpenDirectPort(
       settings, tls.store(), counted, [&once](DirectEnd end) { once.OnDirect(end); }, clock);
@@ -131,23 +148,27 @@ int Serve(const SchedulerSettings& settings, StopWaiter& stop) {
   if (const std::string found = RecoveryText(journal, loop.recovered()); !found.empty()) Log(LogLevel::kInfo, found);
   Log(LogLevel::kInfo, absl::StrCat("listening on ", names, " (version ", kVersion, ", journal: ", journal.Describe(),
                                     admin_socket.empty() ? "" : absl::StrCat(", admin socket: ", admin_socket), ")"));
-  tls.Watch([&server] { server.CheckPeers(); });
+  if (const absl::Status watching = tls.Watch([&server] { server.CheckPeers(); }); !watching.ok()) {
+    return Fail("", watching);
+  }
 
   const int signal = stop.Wait([&tls] { return tls.Reload(); });
+  // A job that --once waited for and that never came to an end did not succeed.
+  const auto code = [&] { return settings.once ? stop.settled().value_or(kExitJobFailed) : kExitSuccess; };
+  EndAtTheLatest(StopWaiter::kSignalPatience, stop.settled().value_or(kExitJobFailed));
   tls.Stop();
   stop.LetSignalsKill();
   Drain(signal, journal, loop, server);
   if (!admin_socket.empty()) unlink(admin_socket.c_str());
-  // A job that --once waited for and that never came to an end did not succeed.
-  const int code = settings.once ? stop.settled().value_or(kExitJobFailed) : kExitSuccess;
-  Log(LogLevel::kInfo, absl::StrCat("ended with ", code));
-  return code;
+  Log(LogLevel::kInfo, absl::StrCat("ended with ", code()));
+  return code();
 }
 
 int Main(const std::vector<std::string>& args) {
   StopWatchingMutexOrder();
   AllowSmallReadBuffers();
-  StopWaiter stop;
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow (ulimit -f) is an error that the journal tells of
   prctl(PR_SET_NAME, "ms-scheduler");
   SchedulerSettings settings;
   SettingsTable table = SchedulerSettingsTable(settings);
@@ -173,14 +194,15 @@ int Main(const std::vector<std::string>& args) {
       InitLogging({"ms-scheduler", settings.log_format, settings.log_level, settings.log_file});
   if (!logging.ok()) return Fail("", logging);
   for (const std::string& warning : findings.warnings) Log(LogLevel::kWarning, warning);
-  return Serve(settings, stop);
+  RaiseDescriptorLimit();
+  const absl::Status room = CheckRoom({.tasks = kThreads, .descriptors = kDescriptors});
+  if (!room.ok()) return Fail("", room);
+  return Serve(settings);
 }
 
 }  // namespace
 }  // namespace muster::scheduler
 
 int main(int argc, char** argv) {
-  const int code = muster::scheduler::Main(std::vector<std::string>(argv + 1, argv + argc));
-  muster::FlushLog(absl::Seconds(2));
-  return code;
+  muster::EndProgram(muster::scheduler::Main(std::vector<std::string>(argv + 1, argv + argc)));
 }

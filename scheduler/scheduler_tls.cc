@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/settings/settings.h"
 #include "scheduler/rpc/tls_authorizer.h"
-#include "scheduler/stop_waiter.h"
 
 namespace muster::scheduler {
 
@@ -36,10 +35,7 @@ absl::StatusOr<std::unique_ptr<SchedulerTls>> SchedulerTls::Open(const TlsSettin
     return tls;
   }
   ForbidCoreDumps();
-  auto store = [&] {
-    const Killable killable;
-    return TlsStore::Open(std::move(options), clock, counted);
-  }();
+  auto store = TlsStore::Open(std::move(options), clock, counted);
   if (!store.ok()) return store.status();
   if (absl::Status status = CheckOwnName(**store); !status.ok()) return status;
   tls->store_ = *std::move(store);
@@ -57,9 +53,9 @@ absl::StatusOr<std::unique_ptr<SchedulerTls>> SchedulerTls::Open(const TlsSettin
   return tls;
 }
 
-void SchedulerTls::Watch(std::function<void()> check_peers) {
-  if (store_ == nullptr) return;
-  store_->Start([this, check_peers = std::move(check_peers)] {
+absl::Status SchedulerTls::Watch(std::function<void()> check_peers) {
+  if (store_ == nullptr) return absl::OkStatus();
+  return store_->Start([this, check_peers = std::move(check_peers)] {
     if (absl::Status status = server_->Refresh(); !status.ok()) {
       counted_.Note(LogLevel::kError, kNotServed,
                     absl::StrCat("what has changed can't be served yet, the old certificate is: ",

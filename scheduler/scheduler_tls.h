@@ -30,7 +30,7 @@ class SchedulerTls {
   const Authorizer& authorizer() const { return *authorizer_; }
 
   // From now on changed files are taken over; `check_peers` is called by a thread of its own after each change.
-  void Watch(std::function<void()> check_peers);
+  absl::Status Watch(std::function<void()> check_peers);
   // Looks at the files now. False: there are none.
   bool Reload();
   // `check_peers` is not called any more when this has returned.

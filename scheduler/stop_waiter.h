@@ -1,20 +1,23 @@
 // What ends ms-scheduler: a signal, or with --once the end of its job.
 #pragma once
 
-#include <signal.h>
-
 #include <functional>
 #include <optional>
 
+#include "absl/time/time.h"
 #include "common/mutex.h"
+#include "common/signal_pipe.h"
 #include "common/unique_fd.h"
 
 namespace muster::scheduler {
 
 class StopWaiter {
  public:
-  // Blocks SIGTERM, SIGINT and SIGHUP in this thread and all that it starts from now on; ignores SIGPIPE and SIGXFSZ.
-  // First thing in main.
+  // Three times what a drain takes.
+  static constexpr absl::Duration kSignalPatience = absl::Seconds(30);
+
+  // Takes SIGTERM, SIGINT and SIGHUP from now on; until then they end the process at once. Once SIGTERM or SIGINT has
+  // come it ends within kSignalPatience, whatever hangs (common/ending.h). Main thread.
   StopWaiter();
 
   // Any thread: the job has ended, and --once is to end with this code. The first one counts.
@@ -29,24 +32,11 @@ class StopWaiter {
   void LetSignalsKill();
 
  private:
-  UniqueFd signals_;
+  SignalPipe signals_;
   UniqueFd wake_;
   bool ignores_hangup_ = false;
   mutable Mutex mutex_;
   std::optional<int> settled_ ABSL_GUARDED_BY(mutex_);
-};
-
-// While it lives SIGTERM and SIGINT end the process at once, as if nobody caught them: for what may hang before there
-// is anything to drain. No thread may be started meanwhile. Main thread.
-class Killable {
- public:
-  Killable();
-  ~Killable();
-  Killable(const Killable&) = delete;
-  Killable& operator=(const Killable&) = delete;
-
- private:
-  sigset_t before_;
 };
 
 }  // namespace muster::scheduler

@@ -1,5 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the tests need, builds, and runs them in stages. Ends with "N passed, N failed, N skipped" over all.
+# Nothing runs once more to pass without a reason that was measured: what fails now and then has one. MindSpore's own
+# crash (tests/e2e/mindspore_crash.py) is told from a failure by the test itself, which warns of it; an end-to-end test
+# that failed while the machine left it no processor (tests/e2e/starvation.py) runs again.
 #
 #   tests/run.sh                      every stage, as continuous integration does
 #   tests/run.sh --only unit,e2e      these stages only
@@ -9,12 +12,13 @@
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
-stages=(style unit sim e2e bench asan fuzz tsan)
+stages=(style unit sim e2e faults bench asan fuzz tsan)
 # What each stage is for:
 #   style  clang-format; that the simulation's planted defects still fit the code
 #   unit   unit, golden and contract tests, release build
 #   sim    the simulation's share for each change
 #   e2e    real processes, PyTorch 2.13 and Debian's 1.13, MindSpore 2.10.0
+#   faults real processes in network namespaces under random faults (tests/faults): 5 minutes, with --long an hour
 #   bench  the benchmark at a small size: that it runs, whatever its figures
 #   asan   unit, golden and contract tests, built by clang (for -Wthread-safety) with AddressSanitizer and
 #          UndefinedBehaviorSanitizer; with --long the end-to-end tests as well
@@ -41,7 +45,7 @@ for stage in "${chosen[@]}"; do
 done
 if ((${#chosen[@]} == 0)); then
   chosen=("${stages[@]}")
-  ((is_long)) || chosen=(style unit sim e2e bench asan fuzz)
+  ((is_long)) || chosen=(style unit sim e2e faults bench asan fuzz)
 fi
 
 jobs=$(nproc)
@@ -80,10 +84,6 @@ build() {  # build FOLDER PRESET [target…]
   quietly cmake --build "$folder" --parallel "$jobs" ${3:+--target "${@:3}"}
 }
 
-is_a_handful() {  # is_a_handful NAME: few of these tests failed
-  (($(grep -o '<failure\|<error' "$results/$1.xml" | wc -l) <= 5))
-}
-
 run_ctest() {  # run_ctest FOLDER NAME [ctest's words]
   local folder=$1 name=$2 log words
   log=$(mktemp -p "$results" ctest.XXXXXX)
@@ -91,28 +91,27 @@ run_ctest() {  # run_ctest FOLDER NAME [ctest's words]
   "${words[@]}" --output-junit "$results/$name.xml" "${@:3}" >"$log" 2>&1
   local code=$?
   if ((code != 0)); then grep -avE '^ *Start |   Passed  ' "$log" | tail -n 200; else grep -E 'tests passed|steps per second|steps/s' "$log" || true; fi
-  # What fails once and then passes was starved by its neighbours; how it failed stands above. But a sanitizer's report
-  # is never chance, a simulation is the same each time, and when much fails, something is broken.
-  if ((code != 0)) && [[ $name != sim ]] && is_a_handful "$name" &&
-    ! grep -qE '(Address|Leak|Thread)Sanitizer|runtime error:' "$log"; then
-    echo "once more, what has failed:"
-    "${words[@]}" --rerun-failed --output-junit "$results/again_$name.xml" 2>&1 | tail -n 100
-    code=${PIPESTATUS[0]}
-  fi
   if [[ ! -s $results/$name.xml ]]; then echo "FAILED: ctest left no result ($name)"; is_broken=1; fi
   return $code
 }
 
 run_pytest() {  # run_pytest NAME [pytest's words]
   local name=$1 words code
-  words=(/usr/bin/python3 -m pytest tests/e2e -q -rsf -o junit_family=legacy -o "cache_dir=$results/cache_$name" "${@:2}" "${pytest_words[@]}")
+  words=(/usr/bin/python3 -m pytest tests/e2e -q -rsf -o junit_family=legacy -p no:cacheprovider "${@:2}" "${pytest_words[@]}")
   export MUSTER_PYTHON=$torch_python MUSTER_MINDSPORE_PYTHON=$mindspore_python
+  export MUSTER_STARVED=$results/starved_$name
   "${runs_under[@]}" "${words[@]}" --junitxml "$results/$name.xml"
   code=$?
-  if ((code == 1)) && is_a_handful "$name"; then  # as with ctest
-    echo "once more, what has failed:"
-    "${runs_under[@]}" "${words[@]}" --last-failed --junitxml "$results/again_$name.xml"
-    code=$?
+  if ((code == 1)) && [[ -s $MUSTER_STARVED ]]; then
+    local starved failed
+    mapfile -t starved < <(sort -u "$MUSTER_STARVED")
+    failed=$(grep -o '<failure\|<error' "$results/$name.xml" | wc -l)
+    unset MUSTER_STARVED
+    echo "once more, since the machine left them no processor: ${starved[*]}"
+    words=(/usr/bin/python3 -m pytest -q -rsf -o junit_family=legacy -p no:cacheprovider "${starved[@]}")
+    if "${runs_under[@]}" "${words[@]}" --junitxml "$results/again_$name.xml" && ((failed == ${#starved[@]})); then
+      code=0
+    fi
   fi
   if [[ ! -s $results/$name.xml ]]; then echo "FAILED: pytest left no result ($name)"; is_broken=1; fi
   return $code
@@ -152,7 +151,10 @@ stage_style() {
 
 stage_unit() {
   check "release build" build build release || return 1
-  run_ctest build unit -j "$jobs" -LE 'sim|long'
+  local code=0
+  run_ctest build unit -j "$jobs" -LE 'sim|long' || code=1
+  check "the fault campaign's checks" quietly /usr/bin/python3 -m pytest tests/faults -q -p no:cacheprovider || code=1
+  return $code
 }
 
 stage_sim() {
@@ -172,6 +174,19 @@ stage_e2e() {
   MUSTER_BIN=$root/build/bin MUSTER_E2E_TLS=1 run_pytest e2e_tls \
     -k '(test_recovery or test_jobs or test_quick_job or test_quiet or test_kills) and not torch-1.13' || code=1
   return $code
+}
+
+stage_faults() {
+  check "release build" build build release ms-scheduler ms-worker ms-ctl || return 1
+  local seconds=300
+  if ((is_long)); then seconds=3600; fi
+  MUSTER_BIN=$root/build/bin /usr/bin/python3 tests/faults/run.py --seconds "$seconds"
+  local code=$?
+  if ((code == 77)); then
+    echo '<testsuite><testcase name="faults"><skipped/></testcase></testsuite>' >"$results/faults.xml"
+    return 0
+  fi
+  check "the fault campaign" test "$code" = 0
 }
 
 stage_bench() {

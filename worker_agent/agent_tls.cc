@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/secret_descriptor.h"
 #include "common/tls/tls_hand_over.h"
 #include "common/tls_grpc/client_tls.h"
 
@@ -44,8 +45,8 @@ absl::StatusOr<std::unique_ptr<AgentTls>> AgentTls::Open(AgentSettings& settings
   return std::unique_ptr<AgentTls>(new AgentTls(*std::move(store)));
 }
 
-void AgentTls::Start(std::function<void(bool has_new_certificate)> on_change) {
-  store_->Start([this, on_change = std::move(on_change)] {
+absl::Status AgentTls::Start(std::function<void(bool has_new_certificate)> on_change) {
+  return store_->Start([this, on_change = std::move(on_change)] {
     const std::shared_ptr<const KeyMaterial> identity = store_->Current()->identity;
     bool is_new = false;
     {
@@ -67,8 +68,10 @@ HandOver AgentTls::Pack(const std::string& fingerprint) const {
     }
   }
   absl::StatusOr<std::string> packed = PackTls(*store_, *identity);
-  if (packed.ok()) return {kTlsHandOverVariable, *std::move(packed)};
-  Log(LogLevel::kError, std::string(packed.status().message()));
+  const absl::StatusOr<int> descriptor = packed.ok() ? MakeSecretDescriptor(*packed) : packed.status();
+  if (packed.ok()) Wipe(*packed);
+  if (descriptor.ok()) return {kTlsHandOverVariable, std::make_shared<const UniqueFd>(*descriptor)};
+  Log(LogLevel::kError, std::string(descriptor.status().message()));
   return {};
 }
 

@@ -29,8 +29,9 @@ class AgentTls {
 
   std::shared_ptr<const TlsStore> store() const { return store_; }
 
-  // `on_change` is called by a thread of its own after each change of the files.
-  void Start(std::function<void(bool has_new_certificate)> on_change);
+  // `on_change` is called by a thread of its own after each change of the files. RESOURCE_EXHAUSTED: there is no thread
+  // to be had.
+  absl::Status Start(std::function<void(bool has_new_certificate)> on_change);
   void Stop() { store_->Stop(); }
 
   // What a child process needs to speak as this agent: with the certificate of that fingerprint, as long as it is one

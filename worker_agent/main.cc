@@ -5,23 +5,28 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/descriptor_limit.h"
+#include "common/ending.h"
 #include "common/exit_codes.h"
+#include "common/grpc_start.h"
 #include "common/ip_address.h"
 #include "common/log.h"
 #include "common/mutex_checks.h"
+#include "common/private_folder.h"
 #include "common/protobuf_log.h"
+#include "common/room.h"
 #include "common/runtime_paths.h"
 #include "common/settings/settings.h"
 #include "common/tls/tls_settings.h"
@@ -40,6 +45,13 @@
 
 namespace muster::agent {
 namespace {
+
+constexpr size_t kKeeperProcesses = 6;  // guardian, keeper, the first shim, helpers
+// A session's two, a peer list's, the store's, the stacks', MindSpore's port, and four for TLS. For each slot there
+// must be room for a process, too.
+constexpr size_t kOwnThreads = 10;
+constexpr size_t kDescriptors = 40;  // a third of it for the keeper, until it has forked
+constexpr absl::Duration kEndPatience = absl::Seconds(30);
 
 int Fail(const absl::Status& status, int code = kExitUsage) {
   Log(LogLevel::kError, std::string(status.message()));
@@ -63,7 +75,7 @@ std::vector<LadderStep> Ladder(const AgentSettings& settings) {
   return steps;
 }
 
-absl::StatusOr<NodeLock> TakeNodeLock(const AgentSettings& settings,
+absl::StatusOr<NodeLock> OpenNodeLock(const AgentSettings& settings,
                                       const std::map<std::string, std::string>& environment) {
   NodeLock::Options options;
   options.folder =
@@ -76,15 +88,41 @@ absl::StatusOr<NodeLock> TakeNodeLock(const AgentSettings& settings,
   return NodeLock::Take(options);
 }
 
+absl::StatusOr<NodeLock> TakeNodeLock(const AgentSettings& settings,
+                                      const std::map<std::string, std::string>& environment, Keeper& keeper) {
+  absl::StatusOr<NodeLock> lock = OpenNodeLock(settings, environment);
+  if (lock.ok()) {
+    keeper.HoldLock(lock->fd());
+  } else {
+    Log(LogLevel::kWarning, absl::StrCat("no lock for this node, so it can't vouch for a former start of it: ",
+                                         std::string(lock.status().message())));
+  }
+  return lock;
+}
+
+// For processes to stop, the scheduler to be told, the keeper and a scheduler of our own to end.
+absl::Duration SignalPatience(const AgentSettings& settings) { return 2 * settings.stop_timeout + absl::Seconds(90); }
+
 // Now, while nobody waits for this node yet.
 absl::Status PrepareLogFolder(const std::string& folder) {
   if (folder.empty()) return absl::OkStatus();
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!error && access(folder.c_str(), W_OK | X_OK) != 0) error.assign(errno, std::generic_category());
-  if (!error) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("log_dir: no files can be written in ", folder, ": ", error.message(),
-                                                 "; correct --log_dir, or leave it out"));
+  const absl::StatusOr<UniqueFd> opened = OpenFolder(folder, {FolderTrust::kShared, /*makes_missing=*/true});
+  if (opened.ok() && faccessat(opened->get(), ".", W_OK | X_OK, 0) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("log_dir: no files can be written in ", folder, ": ",
+                   opened.ok() ? std::strerror(errno) : std::string(opened.status().message()),
+                   "; correct --log_dir, or leave it out"));
+}
+
+// Before anything secret is read, and with the passwords out of memory: what is forked here gets no copy of either.
+absl::StatusOr<std::unique_ptr<Keeper>> SpawnKeeper(const KeeperOptions& options, const AgentSettings& settings,
+                                                    std::map<std::string, std::string>& environment) {
+  absl::StatusOr<WithheldPasswords> withheld = WithheldPasswords::Take(environment);
+  if (!withheld.ok()) return withheld.status();
+  if (!settings.tls.config.empty()) ForbidCoreDumps();  // the keeper will hold a descriptor of the key
+  absl::StatusOr<std::unique_ptr<Keeper>> keeper = Keeper::Spawn(options);
+  if (absl::Status status = withheld->Return(environment); !status.ok()) return status;
+  return keeper;
 }
 
 // Stands beside this program.
@@ -94,8 +132,20 @@ std::string RingProgram(const std::string& own_program) {
 
 // Joins the job and stays with it. Before gRPC: the keeper is forked while this is the only thread.
 int Work(AgentSettings settings, std::map<std::string, std::string>& environment) {
+  const absl::Status room = CheckRoom({.tasks = kKeeperProcesses, .descriptors = kDescriptors});
+  if (!room.ok()) return Fail(room);
+  SetSignalPatience(SignalPatience(settings));
   Signals signals;
+  absl::StatusOr<std::unique_ptr<Keeper>> keeper =
+      SpawnKeeper({settings.stop_signal, settings.stop_timeout}, settings, environment);
+  if (!keeper.ok()) return Fail(keeper.status());
   CountedLog counted(Clock::System());
+  if (const absl::Status status = PrepareLogFolder(settings.log_dir); !status.ok()) return Fail(status);
+  // Before keys and passwords are read, since a process is forked to look for what a former start has left; but not
+  // before it is known which node this is, which the certificate may say.
+  const bool does_certificate_name_it = settings.tls.is_on() && settings.node_id.empty();
+  std::optional<absl::StatusOr<NodeLock>> taken;
+  if (!does_certificate_name_it) taken.emplace(TakeNodeLock(settings, environment, **keeper));
   const PasswordSource password = PasswordFrom(environment, TlsRole::kClient);
   const absl::StatusOr<std::unique_ptr<AgentTls>> tls = AgentTls::Open(settings, password, counted);
   if (!tls.ok()) return Fail(tls.status(), kExitSecurity);
@@ -103,17 +153,12 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   if (!settings.standalone && !settings.with_scheduler) WipePasswordVariables(environment);
   if (settings.standalone && !settings.worker_num) settings.worker_num = SlotCount(settings, environment);
 
-  if (const absl::Status status = PrepareLogFolder(settings.log_dir); !status.ok()) return Fail(status);
-  absl::StatusOr<NodeLock> lock = TakeNodeLock(settings, environment);
-  if (!lock.ok())
-    Log(LogLevel::kWarning, absl::StrCat("no lock for this node, so it can't vouch for a former start of it: ",
-                                         std::string(lock.status().message())));
-  absl::StatusOr<std::unique_ptr<Keeper>> keeper =
-      Keeper::Spawn({settings.stop_signal, settings.stop_timeout, lock.ok() ? lock->fd() : -1});
-  if (!keeper.ok()) return Fail(keeper.status());
+  if (does_certificate_name_it) taken.emplace(TakeNodeLock(settings, environment, **keeper));
+  absl::StatusOr<NodeLock>& lock = *taken;
   RaiseDescriptorLimit();  // sockets and reserved ports of each slot; the keeper knows what the processes get
 
-  absl::StatusOr<std::unique_ptr<OwnScheduler>> scheduler = OwnScheduler::StartIfWanted(settings);
+  absl::StatusOr<std::unique_ptr<OwnScheduler>> scheduler =
+      OwnScheduler::StartIfWanted(settings, WorkFolder::DefaultBase(environment));
   if (!scheduler.ok()) return Fail(scheduler.status());
   if (*scheduler != nullptr) {
     Keeper::Spare((*scheduler)->pid());
@@ -125,6 +170,9 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
     environment.erase("MS_SCHED_PORT");
   }
 
+  if (const absl::Status threads = StartGrpc(kOwnThreads + 2 * SlotCount(settings, environment)); !threads.ok()) {
+    return Fail(threads);
+  }
   absl::StatusOr<NodeDescription> node = DescribeNode(settings, environment);
   if (!node.ok()) return Fail(node.status());
   const uint64_t incarnation = NewIncarnation();
@@ -137,8 +185,10 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   Launcher launcher({settings, node->node, std::move(node->table_devices), environment, (*folder)->path(),
                      node->own_address, PythonFolder(OwnProgram()), RingProgram(OwnProgram()),
                      *tls == nullptr ? std::function<HandOver(const std::string&)>()
-                                     : [&](const std::string& fingerprint) { return (*tls)->Pack(fingerprint); }});
+                                     : [&](const std::string& fingerprint) { return (*tls)->Pack(fingerprint); },
+                     lock.ok() ? lock->secret() : ""});
 
+  node->node.set_is_fence_guarded((*keeper)->is_guarded());
   AgentLoopOptions options;
   options.agent.job_id = settings.job_id;
   options.agent.node_id = settings.node_id;
@@ -171,7 +221,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   options.on_welcome = [&](const std::string& id) {
     if (settings.node_id.empty() && lock.ok()) lock->Keep(id);
   };
-  AgentLoop loop(std::move(options), *std::move(keeper), launcher, signals, Clock::System());
+  AgentLoop loop(std::move(options), *std::move(keeper), launcher, signals, Clock::Boot());
   if (!node->no_gateway.empty()) {
     Log(LogLevel::kInfo, absl::StrCat("MindSpore processes are told the scheduler's address: ", node->no_gateway));
   }
@@ -180,18 +230,23 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
       loop.store(), Clock::System());
   if (!node->gateway_ports.empty()) launcher.SetMindSporeGateway(&gateway);
   if (*tls != nullptr) {
-    (*tls)->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });
+    const absl::Status started =
+        (*tls)->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });
+    if (!started.ok()) return Fail(started);
   }
   const int code = loop.Run();
+  EndAtTheLatest(kEndPatience, code);
   if (*tls != nullptr) (*tls)->Stop();
   if (loop.HasOutcome() && lock.ok()) lock->Remove();
   // Other nodes still need the scheduler: to learn how the job ended, for which they may take stop_timeout; or to go on
   // without this node, which was drained.
   if (*scheduler != nullptr && (loop.HasOutcome() || loop.WasDrained())) {
+    EndAtTheLatest(absl::InfiniteDuration(), code);
     if (!loop.HasOutcome()) Log(LogLevel::kInfo, "the scheduler of the job runs here, until the job has ended");
     (*scheduler)
         ->WaitForEnd(loop.HasOutcome() ? settings.stop_timeout + absl::Seconds(5) : absl::InfiniteDuration(),
                      [&] { return signals.TakeEnd(); });
+    EndAtTheLatest(kEndPatience, code);
   }
   return code;
 }
@@ -239,9 +294,7 @@ int Main(const std::vector<std::string>& args) {
 int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
   if (!args.empty() && args[0] == muster::agent::kFarewellFlag) {
-    return muster::agent::RunFarewell({args.begin() + 1, args.end()});
+    muster::EndProgram(muster::agent::RunFarewell({args.begin() + 1, args.end()}));
   }
-  const int code = muster::agent::Main(args);
-  muster::FlushLog(absl::Seconds(2));
-  return code;
+  muster::EndProgram(muster::agent::Main(args));
 }

@@ -172,5 +172,64 @@ void QuitRound(benchmark::State& state) {
 }
 BENCHMARK(QuitRound)->Arg(1'000)->Arg(12'500)->Unit(benchmark::kMillisecond);
 
+// A power cut took a row of machines along: half of all nodes are lost, and their new starts come back one by one; all
+// but one of them. `has_spare`: one stands by, with nobody whose place it could take.
+void Return(benchmark::State& state, bool has_spare, bool has_ids) {
+  const uint32_t nodes = static_cast<uint32_t>(state.range(0));
+  std::vector<Event> joins = Joins(nodes, 8);
+  for (Event& event : joins) {
+    v1::Join& join = std::get<JoinRequested>(event).join;
+    join.mutable_settings()->set_enable_recovery(true);
+    if (!has_ids) join.clear_node_id();
+    join.mutable_node()->set_lock_token(absl::StrCat("lock-", join.incarnation()));
+  }
+  for (auto _ : state) {
+    state.PauseTiming();
+    auto core = std::make_unique<Core>(CoreOptions(), "bench");
+    FakeTime time;
+    std::vector<std::string> ids(nodes + 1);  // by stream
+    const auto note = [&ids](const Effects& effects) {
+      for (const Effect& effect : effects) {
+        const auto* send = std::get_if<Send>(&effect);
+        if (send != nullptr && send->message->has_welcome()) ids[send->stream] = send->message->welcome().node_id();
+      }
+    };
+    benchmark::DoNotOptimize(core->Start(time.Read()));
+    for (const Event& join : joins) note(core->Apply(join, time.Read()));
+    if (has_spare) {
+      JoinRequested spare = JoinOf(nodes, nodes, 1);
+      spare.join.mutable_settings()->set_worker_num(nodes * 8);
+      spare.join.mutable_node()->set_spare(true);
+      benchmark::DoNotOptimize(core->Apply(spare, time.Read()));
+    }
+    std::vector<JoinRequested> starts;
+    for (uint32_t i = 0; i < nodes / 2; ++i) {
+      JoinRequested start = std::get<JoinRequested>(joins[i]);
+      FarewellReceived farewell;  // its keeper's: the processes have ended
+      farewell.farewell.set_cluster_id("bench");
+      farewell.farewell.set_job_id("bench");
+      farewell.farewell.set_run(1);
+      farewell.farewell.set_node_id(ids[start.stream]);
+      farewell.farewell.set_incarnation(start.join.incarnation());
+      benchmark::DoNotOptimize(core->Apply(farewell, time.Read()));
+      start.stream += 2 * nodes;
+      start.join.set_incarnation(start.join.incarnation() + 2 * nodes);
+      starts.push_back(std::move(start));
+    }
+    state.ResumeTiming();
+    for (size_t i = 0; i + 1 < starts.size(); ++i) benchmark::DoNotOptimize(core->Apply(starts[i], time.Read()));
+    state.PauseTiming();
+    core.reset();
+    state.ResumeTiming();
+  }
+  state.SetItemsProcessed(state.iterations() * (nodes / 2 - 1));
+}
+void ReturnOneByOne(benchmark::State& state) { Return(state, false, true); }
+BENCHMARK(ReturnOneByOne)->Arg(1'000)->Arg(12'500)->Unit(benchmark::kMillisecond);
+void ReturnBesideASpare(benchmark::State& state) { Return(state, true, true); }
+BENCHMARK(ReturnBesideASpare)->Arg(1'000)->Arg(12'500)->Unit(benchmark::kMillisecond);
+void ReturnWithoutAnId(benchmark::State& state) { Return(state, false, false); }
+BENCHMARK(ReturnWithoutAnId)->Arg(1'000)->Arg(12'500)->Unit(benchmark::kMillisecond);
+
 }  // namespace
 }  // namespace muster::scheduler

@@ -133,7 +133,10 @@ int Serve(const FloorSettings& settings) {
     for (int i = 0; i < kAwaited; ++i) Call::Await(floor, *queue);
     std::thread([&queue] { Drain(*queue); }).detach();
   }
-  acceptor.Start();
+  if (const absl::Status started = acceptor.Start(); !started.ok()) {
+    std::fprintf(stderr, "floor_server: %s\n", std::string(started.message()).c_str());
+    return kExitUsage;
+  }
   std::printf("port %u\n", port);
   std::fflush(stdout);
 

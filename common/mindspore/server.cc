@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/fair_share.h"
 #include "common/limits.h"
 #include "common/mindspore/socket_address.h"
 #include "common/net.h"
@@ -168,6 +169,7 @@ void Server::Accept(Listener& listener) {
     watched_[id] = EPOLLIN;
     connections_.emplace(id, std::move(connection));
     ++open_from_[from.address.bytes()];
+    ++open_of_[FairShare(from.address).bytes()];
     cluster_.ConnectionOpened(peer);
   }
 }
@@ -179,11 +181,12 @@ bool Server::IsWelcome(const SocketAddress& from, const SocketAddress& own) {
                    absl::StrCat("a connection from ", address, " was closed: ", why));
     return false;
   }
-  const auto same = open_from_.find(from.address.bytes());
-  if (same != open_from_.end() && same->second >= options_.max_of_each_address && !MakeRoom(&from.address)) {
+  const IpAddress party = FairShare(from.address);
+  const auto same = open_of_.find(party.bytes());
+  if (same != open_of_.end() && same->second >= options_.max_of_each_party && !MakeRoom(&party)) {
     counted_->Note(LogLevel::kWarning, "MindSpore: too many connections of one address",
-                   absl::StrCat("a connection from ", address, " was closed: ", options_.max_of_each_address,
-                                " of this address are open"));
+                   absl::StrCat("a connection from ", address, " was closed: ", options_.max_of_each_party, " of ",
+                                FairShareName(from.address), " are open"));
     return false;
   }
   if (connections_.size() >= options_.max_connections && !MakeRoom(nullptr)) {
@@ -200,7 +203,7 @@ bool Server::MakeRoom(const IpAddress* only_of) {
   const Connection* oldest = nullptr;
   for (const auto& [id, connection] : connections_) {
     if (connection->has_spoken() || context_.now - connection->last_heard() < kIdleGrace) continue;
-    if (only_of != nullptr && connection->peer().address != *only_of) continue;
+    if (only_of != nullptr && FairShare(connection->peer().address) != *only_of) continue;
     if (oldest == nullptr || connection->last_heard() < oldest->last_heard()) oldest = connection.get();
   }
   if (oldest == nullptr) return CloseIdle(only_of);
@@ -216,7 +219,8 @@ bool Server::CloseIdle(const IpAddress* only_of) {
   std::vector<std::pair<MonotonicTime, uint64_t>> idle;
   for (const auto& [id, connection] : connections_) {
     if (connection->has_work() || context_.now - connection->last_heard() < kIdleGrace || needed.contains(id)) continue;
-    if (only_of == nullptr || connection->peer().address == *only_of) idle.emplace_back(connection->last_heard(), id);
+    if (only_of == nullptr || FairShare(connection->peer().address) == *only_of)
+      idle.emplace_back(connection->last_heard(), id);
   }
   std::sort(idle.begin(), idle.end());
   if (idle.size() > kCloseAtOnce) idle.resize(kCloseAtOnce);
@@ -330,6 +334,8 @@ void Server::Remove(uint64_t id) {
   const Peer peer = found->second->peer();
   connections_.erase(found);
   watched_.erase(id);
+  const auto party = open_of_.find(FairShare(peer.address).bytes());
+  if (party != open_of_.end() && --party->second == 0) open_of_.erase(party);
   const auto same = open_from_.find(peer.address.bytes());
   if (same != open_from_.end() && --same->second == 0) {
     open_from_.erase(same);

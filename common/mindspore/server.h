@@ -31,7 +31,7 @@ enum class PlainFrom { kEverybody, kThisMachine, kNobody };
 
 struct ServerOptions {
   size_t max_connections = 4096;
-  size_t max_of_each_address = SIZE_MAX;
+  size_t max_of_each_party = SIZE_MAX;  // see FairShare
   // Why this client of this machine's socket is not let in; empty: it is. No function: everybody is. Called by the
   // server's thread.
   std::function<std::string(const SocketAddress& client, const SocketAddress& own)> why_not;
@@ -64,7 +64,7 @@ class Server {
   int WaitMs() const;
   void Accept(Listener& listener);
   bool IsWelcome(const SocketAddress& from, const SocketAddress& own);
-  bool MakeRoom(const IpAddress* only_of);
+  bool MakeRoom(const IpAddress* only_of);  // a party, or null
   bool CloseIdle(const IpAddress* only_of);
   void Open(Connection& connection);
   void Touch(uint64_t id, uint32_t events);
@@ -100,7 +100,8 @@ class Server {
   std::map<std::pair<uint32_t, std::string>, std::unique_ptr<DialectGuess>> guesses_;
   std::shared_ptr<const TlsAcceptor> acceptor_;
   uint64_t trust_generation_ = 0;            // that the open connections were checked against
-  std::map<std::string, size_t> open_from_;  // connections of each address
+  std::map<std::string, size_t> open_from_;  // connections of each address …
+  std::map<std::string, size_t> open_of_;    // … and of each party
   MonotonicTime next_tick_;
   MonotonicTime last_flush_;
   MonotonicTime last_closing_;  // see CloseIdle

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/id_rule.h"
 #include "common/limits.h"
 #include "common/settings/settings.h"
 #include "common/text.h"
@@ -67,13 +67,14 @@ absl::Status CheckId(const std::string& text) {
   const std::string rule = absl::StrCat("must be 1 to ", kMaxIdBytes, " letters, digits or . _ : @ -");
   if (text.empty()) return absl::InvalidArgumentError(absl::StrCat(rule, ", and is empty"));
   for (size_t at = 0; at < text.size(); ++at) {
-    if (absl::ascii_isalnum(text[at]) || absl::StrContains("._:@-", absl::string_view(&text[at], 1))) continue;
+    if (IsIdCharacter(text[at])) continue;
     const bool is_printable = absl::ascii_isprint(text[at]);
     return absl::InvalidArgumentError(
         absl::StrCat(rule, ", and has ", is_printable ? Quoted(text.substr(at, 1)) : "a character outside of these",
                      " at place ", at + 1));
   }
   if (text.size() > kMaxIdBytes) return absl::InvalidArgumentError(absl::StrCat(rule, ", and has ", text.size()));
+  if (!IsId(text)) return absl::InvalidArgumentError(absl::StrCat("must not be ", text, ", which names a folder"));
   return absl::OkStatus();
 }
 

@@ -21,7 +21,7 @@ absl::StatusOr<bool> ParseBool(const std::string& text);
 absl::StatusOr<absl::Duration> ParseDuration(const std::string& text, absl::Duration low, absl::Duration high,
                                              bool allows_forever);
 
-// A job id or node id: 1 to kMaxIdBytes characters of [A-Za-z0-9._:@-].
+// A job id or node id: what IsId takes.
 absl::Status CheckId(const std::string& text);
 
 }  // namespace muster

@@ -6,9 +6,12 @@
 
 namespace muster {
 
-void PatientFiles::BeginPatience() {
+absl::Status PatientFiles::BeginPatience() {
+  absl::StatusOr<std::shared_ptr<SideThread>> made = SideThread::Make("ms-tls-files");
+  if (!made.ok()) return made.status();
   MutexLock lock(mutex_);
-  thread_ = std::make_shared<SideThread>("ms-tls-files");
+  thread_ = *std::move(made);
+  return absl::OkStatus();
 }
 
 void PatientFiles::GiveUp() {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/mutex.h"
@@ -28,8 +29,9 @@ class PatientFiles {
   explicit PatientFiles(FileCalls calls) : calls_(std::move(calls)) {}
 
   // Up to here each call is made by its caller's thread, however long it takes; from now on by another one, and none
-  // takes longer than kPatience, nor any time at all while an earlier one still hangs.
-  void BeginPatience();
+  // takes longer than kPatience, nor any time at all while an earlier one still hangs. RESOURCE_EXHAUSTED: there is no
+  // thread to be had, and nothing has changed.
+  absl::Status BeginPatience();
   // Any thread: calls end at once.
   void GiveUp();
 

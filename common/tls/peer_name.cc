@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/id_rule.h"
 #include "common/limits.h"
 #include "common/text.h"
 
@@ -24,15 +25,7 @@ PeerNameResult Malformed(const std::string& uri) {
                 absl::StrCat("the certificate's URI name ", Quoted(uri), " can't be taken: ", kExpected));
 }
 
-bool IsWord(const std::string& text) {
-  return !text.empty() && text.size() <= kMaxIdBytes && text != "." && text != ".." &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == ':' || c == '@' ||
-                  c == '-';
-         });
-}
-
-bool IsWordOrAny(const std::string& text) { return text == "*" || IsWord(text); }
+bool IsIdOrAny(const std::string& text) { return text == "*" || IsId(text); }
 
 }  // namespace
 
@@ -70,7 +63,7 @@ PeerNameResult ParsePeerName(const std::string& uri) {
   const std::vector<std::string> parts = absl::StrSplit(uri.substr(sizeof(kScheme) - 1), '/');
   // trust domain, "muster", job, kind, …
   if (parts.size() < 4 || parts.size() > 6 || !IsTrustDomain(parts[0]) || parts[1] != "muster" ||
-      !IsWordOrAny(parts[2])) {
+      !IsIdOrAny(parts[2])) {
     return Malformed(uri);
   }
   PeerName name;
@@ -80,10 +73,10 @@ PeerNameResult ParsePeerName(const std::string& uri) {
     name.kind = PeerName::Kind::kScheduler;
   } else if (parts.size() == 4 && parts[3] == "admin") {
     name.kind = PeerName::Kind::kAdmin;
-  } else if (parts.size() == 5 && parts[3] == "node" && IsWordOrAny(parts[4])) {
+  } else if (parts.size() == 5 && parts[3] == "node" && IsIdOrAny(parts[4])) {
     name.kind = PeerName::Kind::kNode;
     name.id = parts[4];
-  } else if (parts.size() == 6 && parts[3] == "host" && IsWord(parts[4]) && parts[5] == "*") {
+  } else if (parts.size() == 6 && parts[3] == "host" && IsId(parts[4]) && parts[5] == "*") {
     name.kind = PeerName::Kind::kHost;
     name.id = parts[4];
   } else {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/secret_descriptor.h"
 
 namespace muster {
 namespace {
@@ -93,6 +94,39 @@ void WipePasswordVariables(std::map<std::string, std::string>& environment) {
       environment.erase(found);
     }
   }
+}
+
+absl::StatusOr<WithheldPasswords> WithheldPasswords::Take(std::map<std::string, std::string>& environment) {
+  std::string all;
+  all.reserve(kMaxSecretBytes);  // no copy is left behind by growing
+  for (const char* variable : kPasswordVariables) {
+    const auto found = environment.find(variable);
+    if (found == environment.end()) continue;
+    absl::StrAppend(&all, variable, "=", found->second);
+    all.push_back('\0');
+  }
+  WithheldPasswords withheld;
+  const absl::StatusOr<int> held = MakeSecretDescriptor(all);
+  Wipe(all);
+  if (!held.ok()) return held.status();
+  withheld.held_.reset(*held);
+  WipePasswordVariables(environment);
+  return withheld;
+}
+
+absl::Status WithheldPasswords::Return(std::map<std::string, std::string>& environment) {
+  absl::StatusOr<std::string> all = TakeSecret(held_.release());
+  if (!all.ok()) return all.status();
+  for (size_t at = 0; at < all->size();) {
+    const char* entry = all->data() + at;  // NAME=VALUE, ended by a zero
+    const char* value = std::strchr(entry, '=') + 1;
+    const std::string name(entry, static_cast<size_t>(value - entry - 1));
+    setenv(name.c_str(), value, 1);
+    environment[name] = value;
+    at += std::strlen(entry) + 1;
+  }
+  Wipe(*all);
+  return absl::OkStatus();
 }
 
 void ForbidCoreDumps() { prctl(PR_SET_DUMPABLE, 0); }

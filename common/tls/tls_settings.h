@@ -9,6 +9,7 @@
 #include "common/settings/settings.h"
 #include "common/tls/secret.h"
 #include "common/tls/tls_file.h"
+#include "common/unique_fd.h"
 
 namespace muster {
 
@@ -51,6 +52,19 @@ absl::StatusOr<Secret> ReadPassword(
 // them where the kernel shows them (/proc/<pid>/environ), and in `environment`: what this process becomes or starts
 // does not get them. While there is one thread.
 void WipePasswordVariables(std::map<std::string, std::string>& environment);
+
+// Keeps what those variables say out of this process's memory for a while, in a file in memory behind a descriptor:
+// what is forked meanwhile and closes it has no copy. While there is one thread.
+class WithheldPasswords {
+ public:
+  // Wipes the variables as WipePasswordVariables does.
+  static absl::StatusOr<WithheldPasswords> Take(std::map<std::string, std::string>& environment);
+  // Sets them again, here and in `environment`.
+  absl::Status Return(std::map<std::string, std::string>& environment);
+
+ private:
+  UniqueFd held_;
+};
 
 // No core dump of this process and no debugger of other users from now on; not inherited by what it executes.
 void ForbidCoreDumps();

@@ -11,6 +11,7 @@
 #include "common/sha256.h"
 #include "common/tls/age_warnings.h"
 #include "common/tls/cipher_list.h"
+#include "common/try_thread.h"
 
 namespace muster {
 namespace {
@@ -359,10 +360,15 @@ void TlsStore::WarnOfAges() {
   }
 }
 
-void TlsStore::Start(std::function<void()> on_change) {
+absl::Status TlsStore::Start(std::function<void()> on_change) {
   on_change_ = std::move(on_change);
-  for (Watched* watched : {&identity_, &authorities_, &lists_}) watched->files.BeginPatience();
-  thread_ = std::thread([this] { Run(); });
+  for (Watched* watched : {&identity_, &authorities_, &lists_}) {
+    if (absl::Status status = watched->files.BeginPatience(); !status.ok()) return status;
+  }
+  absl::StatusOr<std::thread> thread = TryThread([this] { Run(); });
+  if (!thread.ok()) return thread.status();
+  thread_ = *std::move(thread);
+  return absl::OkStatus();
 }
 
 void TlsStore::Run() {

@@ -72,8 +72,8 @@ class TlsStore {
   bool Poll();
 
   // A thread that polls twice a second; `on_change` is called by it after a change. Stop does not wait for files that
-  // hang.
-  void Start(std::function<void()> on_change);
+  // hang. RESOURCE_EXHAUSTED: there is no thread to be had.
+  absl::Status Start(std::function<void()> on_change);
   void Stop();
   // From within `on_change`: it could not take everything over and is to be called again after the next poll.
   void TellAgain() { has_more_to_tell_ = true; }

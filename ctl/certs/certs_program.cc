@@ -24,7 +24,7 @@ constexpr uint32_t kAuthorityDays = 3650;
 constexpr uint32_t kCertificateDays = 365;
 
 int Fail(const std::string& text, int code = kExitJobFailed) {
-  std::fprintf(stderr, "ms-ctl certs: %s\n", text.c_str());
+  std::fprintf(stderr, "ms-ctl certs: %s\n", EscapeControl(text).c_str());
   return code;
 }
 
@@ -43,7 +43,9 @@ absl::Duration Days(uint32_t days) { return absl::Hours(24) * days; }
 
 absl::Time WallNow() { return absl::FromUnixMillis(Clock::System().Read().wall.unix_ms); }
 
-struct Call {
+}  // namespace
+
+struct CertsCall {
   CertsSettings settings;
   std::vector<std::string> words;  // behind the command
   std::map<std::string, std::string> environment;
@@ -53,20 +55,22 @@ struct Call {
   absl::StatusOr<Passwords> passwords() const { return ReadPasswords(settings.password_file, environment); }
 };
 
+namespace {
+
 absl::StatusOr<CertFolder> WithNotice(absl::StatusOr<CertFolder> folder) {
   if (folder.ok() && !folder->notice().empty()) {
-    std::fprintf(stderr, "ms-ctl certs: %s\n", folder->notice().c_str());
+    Fail(folder->notice());
   }
   return folder;
 }
 
-absl::StatusOr<CertFolder> OpenToSign(const Call& call) {
+absl::StatusOr<CertFolder> OpenToSign(const CertsCall& call) {
   return WithNotice(CertFolder::OpenToSign(call.settings.dir, call.now));
 }
 
 // A command for that name was interrupted, and is now repeated.
 absl::Status SettleUnfinished(CertFolder& folder, const std::string& name, const Passwords& passwords,
-                              const Call& call) {
+                              const CertsCall& call) {
   const auto dropped = folder.SettleUnfinished(name, passwords, call.now, call.lifetimes());
   if (!dropped.ok()) return dropped.status();
   for (const std::string& serial : *dropped) {
@@ -78,22 +82,22 @@ absl::Status SettleUnfinished(CertFolder& folder, const std::string& name, const
   return absl::OkStatus();
 }
 
-int Init(const Call& call) {
+int Init(const CertsCall& call) {
   const auto folder = CertFolder::Create(call.settings.dir, call.settings.trust_domain, call.now,
                                          Days(call.settings.days.value_or(kAuthorityDays)), call.lifetimes());
   if (!folder.ok()) return Fail(folder.status());
   return Print(call.settings.json ? AuthorityJson(*folder) : RenderAuthority(*folder));
 }
 
-absl::StatusOr<Subject> WantedSubject(const std::string& command, const CertsSettings& s, const std::string& domain) {
-  if (command != "node" && !s.id.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(command, ": --id is for a node's certificate; leave it out"));
+absl::StatusOr<Subject> WantedSubject(Kind kind, const CertsSettings& s, const std::string& domain) {
+  if (kind != Kind::kNode && !s.id.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(KindWord(kind), ": --id is for a node's certificate; leave it out"));
   }
-  if (command == "scheduler") {
+  if (kind == Kind::kScheduler) {
     if (s.job == "*") return SchedulerSubject(domain, s.hosts);
     return absl::InvalidArgumentError("scheduler: its certificate is for all jobs; leave --job out");
   }
-  if (command == "admin") {
+  if (kind == Kind::kAdmin) {
     if (s.hosts.empty()) return AdminSubject(domain, s.job);
     return absl::InvalidArgumentError("admin: --host is for a scheduler's certificate or a node's; leave it out");
   }
@@ -105,16 +109,22 @@ absl::StatusOr<Subject> WantedSubject(const std::string& command, const CertsSet
   return is_node ? NodeSubject(domain, s.job, s.id) : HostSubject(domain, s.job, s.hosts.front());
 }
 
-int Issue(const std::string& command, const Call& call) {
+template <Kind kind>
+int Issue(const CertsCall& call) {
   // Wrong words are told before the folder is opened.
-  const absl::StatusOr<Subject> checked = WantedSubject(command, call.settings, "muster");
+  const absl::StatusOr<Subject> checked = WantedSubject(kind, call.settings, "muster");
   if (!checked.ok()) return Usage(std::string(checked.status().message()));
+  const std::string& name = call.settings.name.empty() ? checked->name : call.settings.name;
+  if (absl::Status status = CheckName(name); !status.ok()) {
+    return Usage(absl::StrCat("its folder would be called ", Quoted(name), ", and such a name ",
+                              std::string(status.message()), ": choose one with --name"));
+  }
   const absl::StatusOr<Passwords> passwords = call.passwords();
   if (!passwords.ok()) return Fail(passwords.status());
   absl::StatusOr<CertFolder> folder = OpenToSign(call);
   if (!folder.ok()) return Fail(folder.status());
-  Subject subject = *WantedSubject(command, call.settings, folder->index().trust_domain);
-  if (!call.settings.name.empty()) subject.name = call.settings.name;
+  Subject subject = *WantedSubject(kind, call.settings, folder->index().trust_domain);
+  subject.name = name;
   if (absl::Status status = SettleUnfinished(*folder, subject.name, *passwords, call); !status.ok())
     return Fail(status);
   if (folder->index().HasLive(subject.name, call.now)) {
@@ -141,7 +151,7 @@ std::string UnknownName(const CertFolder& folder, const std::string& word) {
                       "; ms-ctl certs list shows all names and serial numbers");
 }
 
-int Renew(const Call& call) {
+int Renew(const CertsCall& call) {
   const absl::StatusOr<Passwords> passwords = call.passwords();
   if (!passwords.ok()) return Fail(passwords.status());
   const bool has_password = passwords->server || passwords->client;
@@ -169,7 +179,7 @@ int Renew(const Call& call) {
   return Print(call.settings.json ? IssuedJson(*folder, issued) : RenderIssued(*folder, issued));
 }
 
-int Revoke(const Call& call) {
+int Revoke(const CertsCall& call) {
   absl::StatusOr<CertFolder> folder = OpenToSign(call);
   if (!folder.ok()) return Fail(folder.status());
   std::vector<std::string> serials;
@@ -204,7 +214,7 @@ int Revoke(const Call& call) {
                                   : RenderRevoked(*folder, revoked, already, call.now));
 }
 
-int NewList(const Call& call) {
+int NewList(const CertsCall& call) {
   absl::StatusOr<CertFolder> folder = OpenToSign(call);
   if (!folder.ok()) return Fail(folder.status());
   const absl::Status status = folder->RenewList(call.now, call.lifetimes());
@@ -212,13 +222,13 @@ int NewList(const Call& call) {
   return Print(call.settings.json ? RevokedJson(*folder, {}, {}, call.now) : RenderRevoked(*folder, {}, {}, call.now));
 }
 
-int List(const Call& call) {
+int List(const CertsCall& call) {
   const absl::StatusOr<CertFolder> folder = WithNotice(CertFolder::OpenToRead(call.settings.dir));
   if (!folder.ok()) return Fail(folder.status());
   return Print(call.settings.json ? ListJson(*folder, call.now) : RenderList(*folder, call.now));
 }
 
-int Show(const Call& call) {
+int Show(const CertsCall& call) {
   const absl::StatusOr<Passwords> passwords = call.passwords();
   if (!passwords.ok()) return Fail(passwords.status());
   const absl::StatusOr<FileFacts> facts = InspectFile(call.words.front(), *passwords);
@@ -226,14 +236,18 @@ int Show(const Call& call) {
   return Print(call.settings.json ? FileJson(*facts, call.now) : RenderFile(*facts, call.now));
 }
 
-// What is wrong with the words; empty if nothing is.
-std::string CheckWords(const std::vector<std::string>& words, const CertsSettings& settings) {
-  std::vector<std::string> names;
-  const CertsCommand* found = nullptr;
+const CertsCommand* FindCommand(const std::vector<std::string>& words) {
   for (const CertsCommand& command : CertsCommands()) {
-    names.push_back(command.name);
-    if (!words.empty() && command.name == words[0]) found = &command;
+    if (!words.empty() && command.name == words[0]) return &command;
   }
+  return nullptr;
+}
+
+// What is wrong with the words, of which the first is `found`; empty if nothing is.
+std::string CheckWords(const CertsCommand* found, const std::vector<std::string>& words,
+                       const CertsSettings& settings) {
+  std::vector<std::string> names;
+  for (const CertsCommand& command : CertsCommands()) names.push_back(command.name);
   if (words.empty()) return absl::StrCat("a command is missing: ", absl::StrJoin(names, ", "));
   if (found == nullptr) {
     const std::string meant = ctl::NearMiss(words[0], names);
@@ -254,27 +268,38 @@ std::string CheckWords(const std::vector<std::string>& words, const CertsSetting
 
 }  // namespace
 
+const std::vector<CertsCommand>& CertsCommands() {
+  static const auto* const commands = new std::vector<CertsCommand>{
+      {"init", "", false, "makes a certificate authority and an empty revocation list in a new folder", Init},
+      {"scheduler", "", false, "a certificate and a tls.json for the scheduler, for each --host that agents name",
+       Issue<Kind::kScheduler>},
+      {"node", "", false, "the same for a node (--id N), or for all agents of a machine (--host NAME)",
+       Issue<Kind::kNode>},
+      {"admin", "", false, "the same for a person who steers with ms-ctl", Issue<Kind::kAdmin>},
+      {"renew", "NAME…", true, "a new key and certificate for the same name", Renew},
+      {"revoke", "NAME|SERIAL…", true, "takes certificates back, and says where the new list must be brought", Revoke},
+      {"crl", "", false, "signs the revocation list anew before it ends", NewList},
+      {"list", "", false, "what was issued, until when it is good, and what was revoked", List},
+      {"show", "FILE", true, "what a certificate, PKCS#12 file, revocation list or such a folder holds", Show},
+  };
+  return *commands;
+}
+
 int RunCerts(const std::vector<std::string>& args, const std::map<std::string, std::string>& environment) {
-  Call call;
+  CertsCall call;
   SettingsTable table = CertsSettingsTable(call.settings);
   const LoadResult loaded = LoadSettings(table, args, environment);
   if (loaded.wants_help) return Print(HelpText(table));
   if (loaded.wants_version) return Print(absl::StrCat("ms-ctl ", kVersion, "\n"));
   for (const std::string& error : loaded.findings.errors) Fail(error);
   if (!loaded.findings.errors.empty()) return kExitUsage;
-  const std::string wrong = CheckWords(loaded.positional, call.settings);
+  const CertsCommand* command = FindCommand(loaded.positional);
+  const std::string wrong = CheckWords(command, loaded.positional, call.settings);
   if (!wrong.empty()) return Usage(wrong);
-  const std::string& command = loaded.positional.front();
   call.words.assign(loaded.positional.begin() + 1, loaded.positional.end());
   call.environment = environment;
   call.now = WallNow();
-  if (command == "init") return Init(call);
-  if (command == "renew") return Renew(call);
-  if (command == "revoke") return Revoke(call);
-  if (command == "crl") return NewList(call);
-  if (command == "list") return List(call);
-  if (command == "show") return Show(call);
-  return Issue(command, call);
+  return command->run(call);
 }
 
 }  // namespace muster::certs

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ctl/certs/authority.h"
+#include "ctl/certs/certs_program.h"
 #include "ctl/certs/subject.h"
 #include "ctl/table.h"
 
@@ -36,21 +37,6 @@ void Judge(Setting& setting, Check check) {
 }
 
 }  // namespace
-
-const std::vector<CertsCommand>& CertsCommands() {
-  static const auto* const commands = new std::vector<CertsCommand>{
-      {"init", "", false, "makes a certificate authority and an empty revocation list in a new folder"},
-      {"scheduler", "", false, "a certificate and a tls.json for the scheduler, for each --host that agents name"},
-      {"node", "", false, "the same for a node (--id N), or for all agents of a machine (--host NAME)"},
-      {"admin", "", false, "the same for a person who steers with ms-ctl"},
-      {"renew", "NAME…", true, "a new key and certificate for the same name"},
-      {"revoke", "NAME|SERIAL…", true, "takes certificates back, and says where the new list must be brought"},
-      {"crl", "", false, "signs the revocation list anew before it ends"},
-      {"list", "", false, "what was issued, until when it is good, and what was revoked"},
-      {"show", "FILE", true, "what a certificate, PKCS#12 file, revocation list or such a folder holds"},
-  };
-  return *commands;
-}
 
 SettingsTable CertsSettingsTable(CertsSettings& s) {
   SettingsTable table(

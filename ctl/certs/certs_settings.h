@@ -24,15 +24,6 @@ struct CertsSettings {
   bool json = false;
 };
 
-// What `ms-ctl certs` can be asked, in the order of --help.
-struct CertsCommand {
-  std::string name;
-  std::string argument;  // "NAME|SERIAL…"; empty: none
-  bool needs_argument = false;
-  std::string help;
-};
-const std::vector<CertsCommand>& CertsCommands();
-
 SettingsTable CertsSettingsTable(CertsSettings& settings);
 
 }  // namespace muster::certs

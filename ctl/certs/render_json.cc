@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "common/text.h"
 #include "ctl/certs/render.h"
 
 namespace muster::certs {
@@ -8,7 +9,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string Document(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string Document(const Json& json) {
+  return EscapeJson(json.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
+}
 
 Json EntryJson(const IndexEntry& entry, const std::string& status) {
   return {{"name", entry.subject.name},

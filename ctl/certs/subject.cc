@@ -18,8 +18,7 @@ constexpr size_t kMaxHosts = 64;
 
 absl::Status CheckIdOrStar(const std::string& what, const std::string& text) {
   if (text == "*") return absl::OkStatus();
-  absl::Status status = CheckId(text);
-  if (text == "." || text == "..") status = absl::InvalidArgumentError("is no name");
+  const absl::Status status = CheckId(text);
   if (status.ok()) return status;
   return absl::InvalidArgumentError(absl::StrCat(what, " ", Quoted(text), " ", std::string(status.message())));
 }
@@ -61,9 +60,9 @@ std::optional<Kind> KindFromWord(const std::string& word) {
 }
 
 absl::Status CheckTrustDomain(const std::string& text) {
-  if (IsTrustDomain(text)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("must be 1 to ", kMaxTrustDomainBytes, " small letters, digits or . - _"));
+  if (IsTrustDomain(text) && text != "." && text != ".." && text.front() != '-') return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("must be 1 to ", kMaxTrustDomainBytes,
+                                                 " small letters, digits or . - _, and not begin with a dash"));
 }
 
 absl::Status CheckHost(const std::string& text) {
@@ -73,7 +72,10 @@ absl::Status CheckHost(const std::string& text) {
 }
 
 absl::Status CheckName(const std::string& text) {
-  if (!text.empty() && text.front() == '.') return absl::InvalidArgumentError("must not begin with a dot");
+  if (!text.empty() && (text.front() == '.' || text.front() == '-')) {
+    return absl::InvalidArgumentError(
+        "must not begin with a dot or a dash, which other programs take for more than a name");
+  }
   return CheckId(text);
 }
 

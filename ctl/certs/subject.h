@@ -28,7 +28,7 @@ std::optional<Kind> KindFromWord(const std::string& word);
 absl::Status CheckTrustDomain(const std::string& text);
 // A numeric address or a name of letters, digits, '-', '_' and '.', at most 253 bytes, labels of at most 63.
 absl::Status CheckHost(const std::string& text);
-// What may name a folder: like an id, but not with a leading dot.
+// What may name a folder: like an id, but not with a leading dot or dash.
 absl::Status CheckName(const std::string& text);
 
 // The names that are given when the user gives none: "scheduler", "node-3", "train-node-3", "host-gpu1", "admin",

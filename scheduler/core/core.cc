@@ -27,7 +27,8 @@ MonotonicTime Core::NextDeadline() const { return impl_->NextDeadline(); }
 void Core::CheckInvariants() const { impl_->CheckInvariants(); }
 std::string Core::DebugState() const { return DebugText(impl_->state()); }
 
-Core::Impl::Impl(CoreOptions options, std::string cluster_id) : options_(std::move(options)) {
+Core::Impl::Impl(CoreOptions options, std::string cluster_id)
+    : options_(std::move(options)), nodes_(options_.max_nodes) {
   state_.cluster_id = std::move(cluster_id);
 }
 
@@ -100,9 +101,7 @@ void Core::Impl::GiveHandles(Run& run) {
       node.missing_since = now_.monotonic;
       run.rejoin_deadline = now_.monotonic + RejoinTimeout(run);
     }
-    if (node.ghost != 0 && node.ghost_fence > absl::ZeroDuration()) {
-      node.ghost_end = now_.monotonic + node.ghost_fence;  // out in full: when it was last heard isn't known
-    }
+    node.ghost_end = GhostEnd(node, now_.monotonic);  // out in full: when it was last heard isn't known
     if (!run.HasEnded() && !node.is_lost)
       node.grace_end = now_.monotonic + std::max(options_.lease, options_.disconnect_grace);
     if (run.phase == v1::RUN_PHASE_RUNNING && RestartsAlone(run)) {
@@ -114,8 +113,10 @@ void Core::Impl::GiveHandles(Run& run) {
       if (has_failed) run.restarts.push_back(now_.monotonic);
     }
     NoteReadiness(run, node);
+    NoteHeld(run, node);
     Schedule(node);
   }
+  NoteHeld(run);
   Schedule(run);
 }
 
@@ -167,6 +168,7 @@ void Core::Impl::Detach(Run& run, Node& node) {
   node.lease_end = MonotonicTime::Never();
   --connected_nodes_;
   NoteReadiness(run, node);
+  NoteHeld(run, node);
 }
 
 }  // namespace muster::scheduler

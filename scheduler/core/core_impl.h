@@ -1,6 +1,6 @@
 // The inside of the core. Its functions stand in files of their own: joining.cc, reporting.cc, rounds.cc,
-// recovering.cc, draining.cc, progress.cc, stacks.cc, storing.cc, ending.cc, timing.cc; what only reads stands in
-// views.cc. Everything here belongs to the one thread that owns the core.
+// recovering.cc, draining.cc, holding.cc, progress.cc, stacks.cc, storing.cc, ending.cc, timing.cc; what only reads
+// stands in views.cc. Everything here belongs to the one thread that owns the core.
 #pragma once
 
 #include <map>
@@ -13,15 +13,18 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "common/limits.h"
 #include "scheduler/core/cause.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core/deadline_queue.h"
 #include "scheduler/core/placement.h"
 #include "scheduler/core/progress.h"
+#include "scheduler/core/quota.h"
 #include "scheduler/core/state.h"
 
 namespace muster::scheduler {
 
+inline constexpr size_t kFewNodes = 256;       // to look at all of them takes no time
 inline constexpr size_t kMaxCandidates = 256;  // for a cause; the later ones are consequences
 
 class Core::Impl {
@@ -115,9 +118,11 @@ class Core::Impl {
   void AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off);
   void NoteReadiness(Run& run, Node& node);
   void TryNextRound(Run& run);  // may remove lost nodes
+  void LookForNextRound(Run& run);
   void TryNextRoundAfter(Run& run, const Node& node);
   bool GoesOnWithout(const Run& run, const Node& node) const;
   void MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
+  static MonotonicTime GhostEnd(const Node& node, MonotonicTime heard);
   void MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
                 CauseCandidate candidate);
   void Bury(Run& run, Node& node, const std::string& reason);
@@ -133,6 +138,15 @@ class Core::Impl {
   absl::StatusOr<std::string> Drain(Run& run, const v1::SteerRequest& request);
   void DismissDraining(Run& run);
   void Dismiss(Run& run, Node& node);
+
+  // holding.cc
+  std::optional<v1::Refusal> RefuseJob(const JoinRequested& event) const;
+  std::optional<v1::Refusal> RefuseNode(const JoinRequested& event) const;
+  void NoteHeld(Run& run);
+  void NoteHeld(const Run& run, Node& node);
+  void NoteParty(Run& run, Node& node, const JoinRequested& event);
+  void Release(Node& node);
+  void Release(Run& run);
 
   // progress.cc
   void TakeProgress(Run& run, Node& node, const v1::Report& report);
@@ -162,6 +176,7 @@ class Core::Impl {
   // ending.cc
   void On(const StopRequested& event);
   void On(const DrainRequested& event);
+  void SayGoingAway();
   void ReleaseChallenger(Node& node);
   void RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
   void LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal);
@@ -215,6 +230,7 @@ class Core::Impl {
   void GiveHandles(Run& run);
 
   void CheckPointers() const;  // invariants.cc
+  void CheckQuotas() const;
 
   const CoreOptions options_;
   State state_;
@@ -224,6 +240,8 @@ class Core::Impl {
   uint64_t last_handle_ = 0;
   uint64_t last_probe_ = 0;
   uint64_t connected_nodes_ = 0;
+  Quota jobs_{kMaxJobs};
+  Quota nodes_;
   bool is_ticking_ = false;
   std::set<uint64_t> to_try_;  // handles of runs that lost nodes in this tick
   // --once: the job of the one run that is served. Not one that had ended before this start: that is history.

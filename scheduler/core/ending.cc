@@ -43,9 +43,27 @@ void Core::Impl::On(const StopRequested& event) {
   effects_.push_back(std::move(answer));
 }
 
+// While no scheduler runs nobody can give ranks away, so no fence need fall. An agent can't know that by itself
+// (whoever refuses its connects may be a firewall), but may be told. The journal has it first: the next life must not
+// count on a fence that was disarmed.
+void Core::Impl::SayGoingAway() {
+  for (auto& [job_id, job] : state_.jobs) {
+    for (auto& [number, run] : job.runs) {
+      if (run.HasEnded()) continue;
+      for (auto& [id, node] : run.nodes) {
+        if (node.stream == 0) continue;
+        NoteFence(run, node, absl::ZeroDuration());
+        Message message = NewMessage();
+        message->mutable_going_away();
+        SendTo(node.stream, std::move(message));
+      }
+    }
+  }
+}
+
 void Core::Impl::On(const DrainRequested& event) {
   is_draining_ = true;
-  if (!event.fails_runs) return;
+  if (!event.fails_runs) return SayGoingAway();
   for (auto& [job_id, job] : state_.jobs) {
     for (auto& [number, run] : job.runs) {
       if (run.HasEnded()) continue;
@@ -74,8 +92,7 @@ void Core::Impl::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, cons
                             bool is_confirmed) {
   ReleaseChallenger(node);
   Detach(run, node);
-  deadlines_.Set(node.handle, MonotonicTime::Never());
-  owners_.erase(node.handle);
+  Release(node);
   run.waiting_cache.is_valid = false;
   run.holding_up -= node.holds_up ? 1 : 0;
 
@@ -92,6 +109,7 @@ void Core::Impl::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, cons
   *removed.mutable_settings() =
       run.phase == v1::RUN_PHASE_FORMING ? SettingsWithout(options_.settings, run, node.id) : run.settings;
   Write(std::move(record));
+  NoteHeld(run);
 }
 
 void Core::Impl::LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal) {
@@ -105,6 +123,7 @@ void Core::Impl::LoseNode(Run& run, Node& node, const std::string& reason, bool 
     Message message = NewMessage();
     *message->mutable_refusal() =
         MakeRefusal(v1::Refusal::NODE_LOST, absl::StrCat("node ", node.id, " was given up: ", reason));
+    message->mutable_refusal()->set_ranks_are_free(true);  // no round comes after this one
     SendTo(stream, std::move(message), true);
   }
   RemoveNode(run, node, v1::NodeRemoved::LOST, reason, is_confirmed);
@@ -198,8 +217,10 @@ void Core::Impl::End(Run& run, bool succeeded, const v1::Cause& cause) {
       node.grace_end = node.is_lost ? now_.monotonic : now_.monotonic + options_.disconnect_grace;
     }
     node.restart_at = node.ghost_end = MonotonicTime::Never();
+    NoteHeld(run, node);
     Schedule(node);
   }
+  NoteHeld(run);
   Schedule(run);
   SendDesiredToAll(run, false);
   effects_.push_back(ForgetPeers{run.job_id, run.number});
@@ -255,11 +276,9 @@ void Core::Impl::ForgetRun(Run& run) {
     const StreamId stream = node.stream;
     Detach(run, node);
     CloseStreamOf(stream);
-    deadlines_.Set(node.handle, MonotonicTime::Never());
-    owners_.erase(node.handle);
+    Release(node);
   }
-  deadlines_.Set(run.handle, MonotonicTime::Never());
-  owners_.erase(run.handle);
+  Release(run);
   v1::Record record = NewRecord();
   record.mutable_run_forgotten()->set_job_id(run.job_id);
   record.mutable_run_forgotten()->set_run(run.number);

@@ -65,6 +65,7 @@ void Remove(Run& run, const Node& node, v1::NodeRemoved::Why why, const std::str
   run.by_incarnation.erase(node.incarnation);
   run.spare_count -= node.is_spare ? 1 : 0;
   run.census.Remove(node.id, node.info, node.is_spare);
+  run.lost.Remove(node);
   run.nodes.Erase(node.id);
 }
 
@@ -74,6 +75,7 @@ void Apply(State& state, const v1::NodeJoined& record, int64_t) {
   Node& node = run->nodes[record.node_id()];
   if (record.takes_over()) {
     run->census.Remove(node.id, node.info, node.is_spare);
+    run->lost.Remove(node);
     run->by_incarnation.erase(node.incarnation);
     AddRemoved(*run, node, true);
     EndSlots(node);
@@ -143,6 +145,7 @@ void Apply(State& state, const v1::RoundClosed& record, int64_t) {
     Node* spare = run->nodes.Find(replacement.spare());
     if (lost == nullptr || spare == nullptr || lost == spare) continue;
     Remove(*run, *lost, lost->lost_why, lost->lost_reason, true);
+    run->gone[replacement.lost()].was_replaced = true;
     MakeRegular(*run, *spare);
   }
   if (record.has_cause()) run->last_abort = record.cause();
@@ -213,12 +216,15 @@ Node* FindNode(State& state, const std::string& job_id, uint64_t number, const s
 void Apply(State& state, const v1::NodeLost& record, int64_t) {
   Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
   if (node == nullptr || node->incarnation != record.incarnation()) return;
+  LostNodes& lost = state.FindRun(record.job_id(), record.run())->lost;
+  lost.Remove(*node);
   node->is_lost = true;
   node->lost_why = record.why();
   node->lost_reason = record.reason();
   node->ghost = record.is_confirmed() ? 0 : record.incarnation();
   node->ghost_fence = absl::Milliseconds(record.armed_fence_ms());
   if (record.is_confirmed()) EndSlots(*node);
+  lost.Add(*node);
 }
 
 void Apply(State& state, const v1::NodeDraining& record, int64_t) {
@@ -236,6 +242,7 @@ void Apply(State& state, const v1::NodeRecertified& record, int64_t) {
 void Apply(State& state, const v1::NodeReturned& record, int64_t) {
   Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
   if (node == nullptr || node->incarnation != record.incarnation()) return;
+  state.FindRun(record.job_id(), record.run())->lost.Remove(*node);
   node->is_lost = false;
   node->lost_reason.clear();
   if (node->ghost == record.incarnation()) node->ghost = 0;
@@ -244,7 +251,10 @@ void Apply(State& state, const v1::NodeReturned& record, int64_t) {
 void Apply(State& state, const v1::IncarnationGone& record, int64_t) {
   Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
   if (node == nullptr || node->ghost != record.incarnation()) return;
+  LostNodes& lost = state.FindRun(record.job_id(), record.run())->lost;
+  lost.Remove(*node);
   node->ghost = 0;
+  lost.Add(*node);
   if (node->incarnation == record.incarnation()) EndSlots(*node);
 }
 

@@ -82,6 +82,7 @@ std::string BrokenRun(const Run& run) {
   std::set<uint64_t> incarnations;
   uint32_t spares = 0;
   Census census;
+  LostNodes lost;
   for (const auto& [id, node] : run.nodes) {
     MUSTER_REQUIRE(id == node.id && node.incarnation != 0, "a node without identity");
     MUSTER_REQUIRE(node.info.role() == v1::ROLE_WORKER || node.info.role() == v1::ROLE_SERVER, "a node without a role");
@@ -93,12 +94,14 @@ std::string BrokenRun(const Run& run) {
                    "the index of incarnations is wrong");
     spares += node.is_spare ? 1 : 0;
     census.Add(id, node.info, node.is_spare);
+    lost.Add(node);
     MUSTER_REQUIRE(!node.is_lost || run.HasEnded() || (!node.is_spare && node.stream == 0),
                    "a spare or a connected node is lost");
     MUSTER_REQUIRE(node.ghost == 0 || (node.is_lost && node.ghost == node.incarnation), "a ghost of somebody else");
     MUSTER_REQUIRE(!run.gone.contains(id), "a node is there and gone");
   }
   MUSTER_REQUIRE(census == run.census, "the census is wrong");
+  MUSTER_REQUIRE(lost == run.lost, "the index of lost nodes is wrong");
   MUSTER_REQUIRE(spares == run.spare_count, "spares are counted wrong");
   MUSTER_REQUIRE(run.by_incarnation.size() == run.nodes.size(), "the index of incarnations holds ghosts");
   for (const auto& [id, node] : run.nodes) {
@@ -151,6 +154,21 @@ void Core::Impl::CheckInvariants() const {
   MUSTER_CHECK(store_bytes == state_.store_bytes, "the bytes of all stores are counted wrong");
   MUSTER_CHECK(connected == connected_nodes_, "connected nodes are counted wrong");
   CheckPointers();
+  CheckQuotas();
+}
+
+void Core::Impl::CheckQuotas() const {
+  Quota jobs(kMaxJobs), nodes(options_.max_nodes);
+  for (const auto& [job_id, job] : state_.jobs) {
+    for (const auto& [number, run] : job.runs) {
+      if (!run.HasEnded() && !run.nodes.empty()) jobs.Take(run.party);
+      for (const auto& [id, node] : run.nodes) {
+        if (!run.HasEnded() || node.stream != 0) nodes.Take(node.party);
+      }
+    }
+  }
+  MUSTER_CHECK(jobs == jobs_, "the places of jobs are counted wrong");
+  MUSTER_CHECK(nodes == nodes_, "the places of nodes are counted wrong");
 }
 
 // What stands in for a look-up by name must be gone when its run or node is.

@@ -121,9 +121,11 @@ void Core::Impl::JoinKnownRun(const JoinRequested& event, Run& run) {
     return Refuse(event.stream, RefuseDrained(run, join.node_id(), gone->second.reason));
   }
   if (is_known && gone->second.why == v1::NodeRemoved::LOST) {
-    return Refuse(event.stream, MakeRefusal(v1::Refusal::NODE_LOST,
-                                            absl::StrCat("node ", join.node_id(),
-                                                         " was given up: ", gone->second.reason, kStartAgain)));
+    v1::Refusal refusal =
+        MakeRefusal(v1::Refusal::NODE_LOST,
+                    absl::StrCat("node ", join.node_id(), " was given up: ", gone->second.reason, kStartAgain));
+    refusal.set_ranks_are_free(!gone->second.was_replaced);
+    return Refuse(event.stream, std::move(refusal));
   }
   Refuse(event.stream, MakeRefusal(v1::Refusal::STALE_INCARNATION,
                                    absl::StrCat("node ", join.node_id(), " does not belong to run ", run.number,
@@ -176,6 +178,10 @@ Run* Core::Impl::RunForNewcomer(const JoinRequested& event) {
                                                   " on this node, but this scheduler serves job ", *once_job_,
                                                   " only (--once): set the same MS_JOB_ID on every node, or start a "
                                                   "scheduler without --once for several jobs")));
+    return nullptr;
+  }
+  if (auto refusal = RefuseJob(event)) {
+    Refuse(event.stream, *std::move(refusal));
     return nullptr;
   }
   if (job == state_.jobs.end() && state_.jobs.size() >= kMaxJobs && !MakeRoomForAJob()) {
@@ -282,6 +288,7 @@ std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const v1::
                                                       const JoinRequested& event) const {
   const v1::Join& join = event.join;
   if (auto refusal = CheckSettings(run, options_.settings, join)) return refusal;
+  if (auto refusal = RefuseNode(event)) return refusal;
   if (join.node().spare() || ReturnsAsSpare(run, join)) return std::nullopt;
   if (run.phase != v1::RUN_PHASE_FORMING) {
     return MakeRefusal(v1::Refusal::EXTRA_NODE,
@@ -378,13 +385,14 @@ void Core::Impl::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   node.stream = event.stream;
   ++connected_nodes_;
   NoteReadiness(run, node);
+  NoteParty(run, node, event);
   node.connect_seq = event.join.connect_seq();
   node.last_seen = now_.monotonic;
   node.was_seen = true;
   node.has_reported = false;
   node.had_extra_lease = false;
   node.lease_end = now_.monotonic + Lease();
-  node.grace_end = MonotonicTime::Never();
+  node.grace_end = node.missing_since = MonotonicTime::Never();
   run.waiting_cache.is_valid = false;
   Schedule(node);
   NoteFence(run, node, node.armed_fence);  // the welcome may tell it another one

@@ -8,6 +8,7 @@
 #include "scheduler/core/core_impl.h"
 #include "scheduler/core/rank_order.h"
 #include "scheduler/core/story.h"
+#include "scheduler/core/waiting.h"
 
 namespace muster::scheduler {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 constexpr uint32_t kDefaultMaxRestarts = 3;
 constexpr absl::Duration kRestartWindow = absl::Hours(1);  // in which they count
 constexpr absl::Duration kLongestBackOff = absl::Seconds(60);
+constexpr absl::Duration kLookInterval = absl::Seconds(1);  // at all nodes of a large run
 
 // Nothing before the first restart; then 1 s, 2 s, 4 s, …
 absl::Duration BackOff(size_t restarts_before) {
@@ -126,9 +128,22 @@ void Core::Impl::TryNextRoundAfter(Run& run, const Node& node) {
 }
 
 // Closes the next round once every rank's old process has certainly ended and somebody is there to start the new one.
+// As long as the counts say that it can't close, a large run is looked at once a second: of thousands of nodes that are
+// lost or come back one by one, none costs a look at all the others.
 void Core::Impl::TryNextRound(Run& run) {
   if (run.phase != v1::RUN_PHASE_RECOVERING) return;
   run.waiting_cache.is_valid = false;
+  const bool may_close = run.holding_up == 0 && run.lost.size() <= run.spare_count;
+  if (may_close || run.nodes.size() <= kFewNodes || now_.monotonic - run.looked >= kLookInterval) {
+    return LookForNextRound(run);
+  }
+  run.look_deadline = run.looked + kLookInterval;
+  Schedule(run);
+}
+
+void Core::Impl::LookForNextRound(Run& run) {
+  run.looked = now_.monotonic;
+  run.look_deadline = MonotonicTime::Never();
   DismissDraining(run);
   std::vector<const Node*> members, spares;
   std::map<std::string, const Node*> stands_for;
@@ -189,9 +204,17 @@ void Core::Impl::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const 
   NoteReadiness(run, node);
   node.grace_end = MonotonicTime::Never();
   node.restart_at = MonotonicTime::Never();
-  const bool is_fenced = node.ghost != 0 && node.armed_fence > absl::ZeroDuration();
-  node.ghost_end = is_fenced ? node.last_seen + node.armed_fence : MonotonicTime::Never();
+  // Else when the round is given up. The next look knows whether a spare can stand in.
+  if (run.phase == v1::RUN_PHASE_RECOVERING) node.missing_since = now_.monotonic;
+  node.ghost_end = GhostEnd(node, node.last_seen);
   Schedule(node);
+}
+
+// When time alone shows that the processes of the node's ghost have ended: the fence, counted from when it was heard.
+// One that needs agent or keeper alive shows nothing, for who was killed with them can't have ended anybody.
+MonotonicTime Core::Impl::GhostEnd(const Node& node, MonotonicTime heard) {
+  const bool is_fenced = node.ghost != 0 && node.ghost_fence > absl::ZeroDuration() && !node.IsFenceUnguarded();
+  return is_fenced ? heard + node.ghost_fence : MonotonicTime::Never();
 }
 
 void Core::Impl::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
@@ -225,24 +248,12 @@ void Core::Impl::Bury(Run& run, Node& node, const std::string& reason) {
   Schedule(node);
 }
 
-// The lost node whose place a newcomer without an id of its own takes: one that had none either and whose processes
-// have ended, on its machine, else on a host of its name, else any.
+// The lost node whose place a newcomer without an id of its own takes.
 Node* Core::Impl::SeatFor(Run& run, const JoinRequested& event) {
   const v1::Join& join = event.join;
   if (!run.IsUnderWay() || join.node().spare() || !join.node_id().empty()) return nullptr;
-  const auto fit_of = [&](const Node& node) {
-    if (!node.is_lost || !node.is_assigned_id || node.info.role() != join.node().role()) return 0;
-    if (static_cast<int>(node.slots.size()) != join.node().slots_size()) return 0;
-    if (node.ghost != 0) return 0;
-    if (!node.identity.empty() && node.identity != event.identity) return 0;
-    if (node.info.machine_id() == join.node().machine_id()) return 3;
-    return node.info.host_name() == join.node().host_name() ? 2 : 1;
-  };
-  Node* best = nullptr;
-  for (auto& [id, node] : run.nodes) {
-    if (fit_of(node) > (best == nullptr ? 0 : fit_of(*best))) best = &node;
-  }
-  return best;
+  const std::string id = run.lost.SeatFor(join.node(), event.identity);
+  return id.empty() ? nullptr : run.nodes.Find(id);
 }
 
 // The newcomer can vouch for the end of the former start: it holds the very lock that the other one and its keeper
@@ -274,8 +285,10 @@ void Core::Impl::On(const SteerRequested& event) {
         ": there are no ranks that could start ", request.action() == v1::SteerRequest::FENCE ? "elsewhere" : "again"));
   } else if (request.action() == v1::SteerRequest::FENCE) {
     text = Fence(*run, request);
-  } else {
+  } else if (request.action() == v1::SteerRequest::RESTART) {
     text = RestartByHand(*run, request);
+  } else {  // the service refuses what it doesn't know; if it ever doesn't, nothing changes
+    text = absl::InvalidArgumentError(absl::StrCat("action ", static_cast<int>(request.action()), " is not known"));
   }
   answer.status = text.status();
   if (text.ok()) {
@@ -346,12 +359,9 @@ void Core::Impl::Rejoin(const JoinRequested& event, Run& run, Node& node) {
   }
   if (IsSoleHeir(node, join)) Bury(run, node, "its node has come back, with the lock that they would hold");
   if (node.ghost != 0) {
-    return Refuse(event.stream,
-                  TryLater(absl::StrCat("the processes of the former start of ", NodeText(node), " may still run",
-                                        node.ghost_end.is_never()
-                                            ? absl::StrCat("; `ms-ctl fence ", node.id, "` once they certainly don't")
-                                            : absl::StrCat(" for ", FormatAge(node.ghost_end - now_.monotonic))),
-                           absl::Seconds(2)));
+    return Refuse(event.stream, TryLater(absl::StrCat("the processes of the former start of ", NodeText(node),
+                                                      " may still run", DescribeGhostEnd(node, now_.monotonic)),
+                                         absl::Seconds(2)));
   }
   v1::Record record = NewRecord();
   v1::NodeJoined& joined = *record.mutable_node_joined();

@@ -85,7 +85,12 @@ void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
   for (const v1::NodeEvent& event : report.events()) {
     if (event.number() != through + 1) continue;
     through = event.number();
-    *reported.add_events() = event;
+    v1::NodeEvent& taken = *reported.add_events();
+    if (event.kind_case() == v1::NodeEvent::KIND_NOT_SET) {
+      taken.set_number(event.number());  // a newer agent's; what it holds has no limits here
+    } else {
+      taken = event;
+    }
     if (event.has_leaving()) leaving = &event;
     if (event.has_quit() && event.quit().round() == run.round && run.phase == v1::RUN_PHASE_RUNNING) {
       is_unasked_stop = true;  // the order was not durable when the scheduler crashed

@@ -15,7 +15,6 @@ namespace {
 
 // How long a forming job waits for regular nodes before spares fill in for them.
 constexpr absl::Duration kSpareWait = absl::Seconds(10);
-constexpr size_t kFewNodes = 256;  // describing whom they wait for takes no time
 
 uint32_t CountRanks(const v1::PeerList& peers) {
   uint32_t ranks = 0;
@@ -95,19 +94,14 @@ void Core::Impl::CloseRound(Run& run, const std::vector<const Node*>& members, c
   closed.set_formed_in_ms(absl::ToInt64Milliseconds(now_.monotonic - (run.round > 0 ? run.aborted : run.opened)));
   if (run.round > 0 && !run.candidates.empty()) *closed.mutable_cause() = ChooseCause(run.candidates).cause;
   for (const std::string& id : promoted) closed.add_promoted_spares(id);
-  std::vector<uint64_t> replaced;  // handles
   for (const auto& [spare, lost] : stands_for) {
     v1::Replacement& replacement = *closed.add_replacements();
     replacement.set_spare(spare);
     replacement.set_lost(lost->id);
-    replaced.push_back(lost->handle);
+    Release(run.nodes.at(lost->id));
   }
   Write(std::move(record));
 
-  for (const uint64_t handle : replaced) {
-    deadlines_.Set(handle, MonotonicTime::Never());
-    owners_.erase(handle);
-  }
   run.candidates.clear();
   run.topo_deadline = run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
   run.spare_deadline = MonotonicTime::Never();

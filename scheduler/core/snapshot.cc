@@ -99,6 +99,7 @@ v1::RunSnapshot ToSnapshot(const Run& run) {
     g.set_address(gone.address);
     g.set_role(gone.role);
     g.set_identity(gone.identity);
+    g.set_was_replaced(gone.was_replaced);
   }
   for (const auto* entry : InOrder(run.removed)) {
     const auto& [incarnation, removed] = *entry;
@@ -134,6 +135,7 @@ void FromSnapshot(const v1::RunSnapshot& snapshot, Run& run) {
     FromSnapshot(n, node);
     run.spare_count += node.is_spare ? 1 : 0;
     run.census.Add(node.id, node.info, node.is_spare);
+    run.lost.Add(node);
     run.by_incarnation[node.incarnation] = &node;
   }
   for (const v1::GoneSnapshot& gone : snapshot.gone()) {
@@ -144,6 +146,7 @@ void FromSnapshot(const v1::RunSnapshot& snapshot, Run& run) {
                                         .address = gone.address(),
                                         .role = gone.role(),
                                         .identity = gone.identity(),
+                                        .was_replaced = !gone.has_was_replaced() || gone.was_replaced(),
                                         .departure = ++run.departures,
                                         .last_seen = {},
                                         .was_seen = false};

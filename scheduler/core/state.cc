@@ -119,9 +119,9 @@ std::string DebugText(const State& state) {
       for (const auto& [id, node] : run.nodes) {
         absl::StrAppend(&text, "  node ", id, " ", absl::Hex(node.incarnation), node.is_spare ? " spare" : "",
                         " events ", node.events_through, node.is_leaving ? " leaving" : "", node.is_lost ? " lost" : "",
-                        node.ghost != 0 ? " haunted" : "", " armed ", absl::FormatDuration(node.armed_fence), " ghost ",
-                        absl::FormatDuration(node.ghost_fence), " {", node.draining_reason, "} {", node.lost_reason,
-                        "}", " quit ", node.quit_round);
+                        node.ghost != 0 ? " haunted" : "", node.info.is_fence_guarded() ? "" : " unguarded", " armed ",
+                        absl::FormatDuration(node.armed_fence), " ghost ", absl::FormatDuration(node.ghost_fence), " {",
+                        node.draining_reason, "} {", node.lost_reason, "}", " quit ", node.quit_round);
         if (!node.identity.empty()) {
           absl::StrAppend(&text, " of ", node.identity, " ", node.info.certificate_fingerprint());
         }
@@ -138,6 +138,7 @@ std::string DebugText(const State& state) {
       AppendStore(text, run.store);
       for (const auto& [id, gone] : run.gone) {
         absl::StrAppend(&text, "  gone ", id, " ", absl::Hex(gone.incarnation), " ", gone.why, " ", gone.reason,
+                        gone.was_replaced ? " replaced" : "",
                         gone.identity.empty() ? "" : absl::StrCat(" of ", gone.identity), "\n");
       }
     }

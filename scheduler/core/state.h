@@ -17,6 +17,7 @@
 #include "scheduler/core/census.h"
 #include "scheduler/core/events.h"
 #include "scheduler/core/id_table.h"
+#include "scheduler/core/lost_nodes.h"
 #include "scheduler/core/store.h"
 #include "scheduler/core/store_waits.h"
 
@@ -96,6 +97,8 @@ struct Node {
   MonotonicTime missing_since = MonotonicTime::Never();  // while the run waits for it, and no spare can stand in
   bool holds_up = false;                                 // the next round: counted in Run::holding_up
   bool was_seen = false;                                 // by this scheduler process
+  std::string party;                                     // that brought it; see holding.cc
+  bool is_held = false;                                  // the place that it takes
   v1::Cause restart_cause;                               // and why
   // The last request to change the store that came, also if it changed nothing: that one may not do so later.
   struct {
@@ -106,6 +109,9 @@ struct Node {
   } last_request;
 
   bool IsAllDone() const;  // each of its processes ended with 0
+  // Its fence was armed when it was lost, but would not have fallen if agent and keeper were gone by then: so time
+  // alone shows nothing.
+  bool IsFenceUnguarded() const { return ghost_fence > absl::ZeroDuration() && !info.is_fence_guarded(); }
 };
 
 // A node that no longer belongs to the run.
@@ -116,10 +122,11 @@ struct GoneNode {
   std::string host_name;
   std::string address;
   v1::Role role = v1::ROLE_UNSPECIFIED;
-  std::string identity;     // whose id it is
-  uint64_t departure = 0;   // who went later has the higher number
-  MonotonicTime last_seen;  // volatile
-  bool was_seen = false;    // volatile
+  std::string identity;       // whose id it is
+  bool was_replaced = false;  // a spare took its ranks
+  uint64_t departure = 0;     // who went later has the higher number
+  MonotonicTime last_seen;    // volatile
+  bool was_seen = false;      // volatile
 };
 
 // One start of an agent that was removed. A Join that it sent before may still be on its way.
@@ -146,6 +153,7 @@ struct Run {
   IdTable<Node> nodes;
   Census census;                                   // of nodes
   uint32_t spare_count = 0;                        // of nodes
+  LostNodes lost;                                  // of nodes
   uint64_t departures = 0;                         // the last number of one, in the two that follow
   std::map<std::string, GoneNode> gone;            // the latest kMaxGoneNodes
   std::map<uint64_t, RemovedIncarnation> removed;  // by incarnation; the latest kMaxGoneNodes
@@ -168,6 +176,8 @@ struct Run {
 
   // volatile
   uint64_t handle = 0;
+  std::string party;     // that opened it, as far as this scheduler process knows; see holding.cc
+  bool is_held = false;  // the place that it takes
   MonotonicTime opened;
   MonotonicTime aborted;  // the last round
   MonotonicTime topo_deadline = MonotonicTime::Never();
@@ -177,6 +187,8 @@ struct Run {
   MonotonicTime rejoin_deadline = MonotonicTime::Never();  // while somebody is lost
   MonotonicTime restart_at = MonotonicTime::Never();       // RECOVERING: the next round not before
   bool is_held_back = false;                               // … which OnDue has still to look at
+  MonotonicTime looked;                                    // RECOVERING: at all nodes, for the next round …
+  MonotonicTime look_deadline = MonotonicTime::Never();    // … and when that was put off until
   absl::Duration fence;                                    // armed; never falls, for agents may have heard of it
   std::deque<MonotonicTime> restarts;                      // of the last hour, those without progress twice
   std::optional<uint64_t> highest_step;                    // that any process has written

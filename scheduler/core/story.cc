@@ -49,6 +49,21 @@ v1::StoryEvent DescribeRemoval(const State& state, const v1::NodeRemoved& record
   return Line(record.job_id(), record.run(), kind, absl::StrCat("node ", record.node_id(), verb, record.reason()));
 }
 
+v1::StoryEvent DescribeLoss(const State& state, const v1::NodeLost& record) {
+  const bool has_left = record.why() != v1::NodeRemoved::LOST;
+  std::string text = absl::StrCat("node ", record.node_id(), has_left ? " left: " : " is lost: ", record.reason());
+  if (!record.is_confirmed()) absl::StrAppend(&text, "; its processes may still run");
+  const Run* run = state.FindRun(record.job_id(), record.run());
+  const Node* node = run == nullptr ? nullptr : run->nodes.Find(record.node_id());
+  const bool is_unguarded = node != nullptr && !node->info.is_fence_guarded() && record.armed_fence_ms() > 0;
+  if (!record.is_confirmed() && is_unguarded) {
+    absl::StrAppend(&text,
+                    ", and it can't promise that its fence ends them: its ranks wait for it, or for `ms-ctl fence ",
+                    record.node_id(), "`");
+  }
+  return Line(record.job_id(), record.run(), has_left ? "node_left" : "node_lost", std::move(text));
+}
+
 // What a serialised peer list says before its nodes: nobody need take these apart for one line.
 v1::PeerList HeadOf(const std::string& bytes) {
   using google::protobuf::internal::WireFormatLite;
@@ -150,13 +165,8 @@ std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& rec
       return DescribeJoin(record.node_joined());
     case v1::Record::kNodeRemoved:
       return DescribeRemoval(state, record.node_removed());
-    case v1::Record::kNodeLost: {
-      const v1::NodeLost& lost = record.node_lost();
-      const bool has_left = lost.why() != v1::NodeRemoved::LOST;
-      return Line(lost.job_id(), lost.run(), has_left ? "node_left" : "node_lost",
-                  absl::StrCat("node ", lost.node_id(), has_left ? " left: " : " is lost: ", lost.reason(),
-                               lost.is_confirmed() ? "" : "; its processes may still run"));
-    }
+    case v1::Record::kNodeLost:
+      return DescribeLoss(state, record.node_lost());
     case v1::Record::kNodeDraining: {
       const v1::NodeDraining& draining = record.node_draining();
       return Line(draining.job_id(), draining.run(), draining.is_draining() ? "node_draining" : "node_stays",

@@ -28,8 +28,9 @@ absl::Duration Core::Impl::SpareFence() const {
   return std::clamp(unhurried, absl::Seconds(120), absl::Milliseconds(kLongestFenceMs));
 }
 
-// In whole milliseconds, as it is told.
+// In whole milliseconds, as it is told. None while the scheduler goes away: see SayGoingAway.
 absl::Duration Core::Impl::FenceTimeout(Run& run) {
+  if (is_draining_) return absl::ZeroDuration();
   if (options_.fence_timeout) return absl::Ceil(*options_.fence_timeout, absl::Milliseconds(1));
   if (run.spare_count > 0) run.fence = std::max(run.fence, absl::Ceil(SpareFence(), absl::Milliseconds(1)));
   return run.fence;
@@ -38,10 +39,11 @@ absl::Duration Core::Impl::FenceTimeout(Run& run) {
 void Core::Impl::Schedule(Run& run) {
   // A restart that only waits for its back-off; what else it waits for comes as an event. Other events may come between
   // the end of the back-off and OnDue.
-  const bool is_held_back = run.phase == v1::RUN_PHASE_RECOVERING && run.is_held_back;
+  const bool is_recovering = run.phase == v1::RUN_PHASE_RECOVERING;
   deadlines_.Set(run.handle, std::min({run.topo_deadline, run.spare_deadline, run.cause_deadline, run.settle_deadline,
                                        run.rejoin_deadline, run.forget_at, run.store_waits.Next(),
-                                       is_held_back ? run.restart_at : MonotonicTime::Never()}));
+                                       is_recovering && run.is_held_back ? run.restart_at : MonotonicTime::Never(),
+                                       is_recovering ? run.look_deadline : MonotonicTime::Never()}));
 }
 
 void Core::Impl::Schedule(Node& node) {
@@ -101,7 +103,10 @@ void Core::Impl::OnDue(Run& run) {
   }
   if (now_.monotonic >= run.forget_at) return ForgetRun(run);
   if (now_.monotonic >= run.restart_at) run.is_held_back = false;
-  if (now_.monotonic >= run.rejoin_deadline && run.phase == v1::RUN_PHASE_RECOVERING) return FailForMissing(run);
+  if (now_.monotonic >= run.rejoin_deadline && run.phase == v1::RUN_PHASE_RECOVERING) {
+    LookForNextRound(run);  // who was missing may be back
+    if (now_.monotonic >= run.rejoin_deadline && run.phase == v1::RUN_PHASE_RECOVERING) return FailForMissing(run);
+  }
   TryNextRound(run);
   FixCauseIfKnown(run);
   CheckSettled(run);
@@ -111,14 +116,19 @@ void Core::Impl::OnDue(Run& run) {
 void Core::Impl::FailForMissing(Run& run) {
   std::vector<std::string> missing;
   bool is_any_ghost = false;
+  bool is_any_unguarded = false;
   for (const auto& [id, node] : run.nodes) {
     is_any_ghost |= node.ghost != 0;
+    is_any_unguarded |= node.ghost != 0 && node.IsFenceUnguarded();
     if (node.is_lost && missing.size() < 8) missing.push_back(absl::StrCat(NodeText(node), ": ", node.lost_reason));
   }
   Fail(run, Decision(v1::Cause::NODE_LOST,
                      absl::StrCat("not all nodes came back within ", FormatAge(RejoinTimeout(run)),
                                   " (--rejoin_timeout): ", absl::StrJoin(missing, "; ")),
-                     is_any_ghost
+                     is_any_unguarded
+                         ? "their old processes may still run, and not all can promise that the fence ends them: "
+                           "`ms-ctl fence NODE` once they certainly don't"
+                     : is_any_ghost
                          ? "their old processes may still run: `ms-ctl fence NODE` once they certainly don't, or set "
                            "--fence_timeout"
                          : "start ms-worker on them again in time, keep a --spare, or raise --rejoin_timeout",

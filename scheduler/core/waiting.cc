@@ -95,15 +95,18 @@ std::string Ghosts(const Run& run, MonotonicTime now) {
   std::vector<std::string> ghosts;
   for (const auto& [id, node] : run.nodes) {
     if (node.ghost == 0) continue;
-    ghosts.push_back(absl::StrCat("the old processes of node ", id, " may still run",
-                                  node.ghost_end.is_never()
-                                      ? absl::StrCat(" (`ms-ctl fence ", id, "` once they certainly don't)")
-                                      : absl::StrCat(" for ", FormatAge(node.ghost_end - now))));
+    ghosts.push_back(absl::StrCat("the old processes of node ", id, " may still run", DescribeGhostEnd(node, now)));
   }
   return JoinSome(ghosts);
 }
 
 }  // namespace
+
+std::string DescribeGhostEnd(const Node& node, MonotonicTime now) {
+  if (!node.ghost_end.is_never()) return absl::StrCat(" for ", FormatAge(node.ghost_end - now));
+  return absl::StrCat(" (", node.IsFenceUnguarded() ? "it can't promise that its fence has ended them: " : "",
+                      "`ms-ctl fence ", node.id, "` once they certainly don't)");
+}
 
 v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
   v1::WaitStatus status;

@@ -1,3 +1,11 @@
+// Whom root believes. SQLite takes what lies beside a journal (-wal, -shm, -journal) for its own, and these come and
+// go: who can add a file to the folder can forge what this scheduler remembers. So a sticky folder is not enough.
+//
+//   a link to the folder (/var/lib/muster of a DynamicUser is one)   root's: it leads on; another user's: refused
+//   the folder                                                       root's, and nobody else can write to it
+//   the journal, its log, its note                                   the same
+//
+// Any other user is trusted to know who shares the folder: one of a pod's volume belongs to root and is open to all.
 #include "scheduler/journal/journal_folder.h"
 
 #include <fcntl.h>
@@ -9,6 +17,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "common/folder_trust.h"
 #include "scheduler/journal/network_fs.h"
 #include "scheduler/journal/owner_note.h"
 #include "scheduler/journal/sqlite_words.h"
@@ -43,6 +52,44 @@ absl::Status MakeFolder(const fs::path& folder) {
   return Sync(folder.parent_path());
 }
 
+absl::Status NotBelievedByRoot(const std::string& path, const std::string& why, const std::string& remedy) {
+  return absl::PermissionDeniedError(
+      absl::StrCat("root does not believe the journal ", path, ": ", why, ". ",
+                   remedy.empty() ? "" : absl::StrCat(remedy, ". Or else: "),
+                   "name a file in a folder of root's own with --journal_path (a new folder is made private)"));
+}
+
+absl::Status CheckForRoot(const std::string& path, const fs::path& folder) {
+  struct stat link {};
+  if (lstat(folder.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && link.st_uid != 0) {
+    return NotBelievedByRoot(
+        path,
+        absl::StrCat("its folder ", folder.string(), " is a symbolic link of another user (uid ", link.st_uid, ")"),
+        "");
+  }
+  std::error_code error;
+  const fs::path real = fs::canonical(folder, error);
+  if (error) return UnusableJournal(absl::StrCat("the folder ", folder.string(), " can't be found"), error.value());
+  if (const auto doubt = DoubtFolder(real.string(), {0, std::nullopt, /*takes_sticky=*/false})) {
+    const bool is_foreign = doubt->kind == FolderDoubt::Kind::kForeign;
+    return NotBelievedByRoot(path, doubt->why, is_foreign ? "Run ms-scheduler as that user" : doubt->remedy);
+  }
+  for (const std::string& file : {path, path + "-wal", path + "-shm", path + "-journal", OwnerNotePath(path)}) {
+    const std::optional<struct stat> about = About(file);
+    if (!about) continue;
+    if (about->st_uid != 0) {
+      return NotBelievedByRoot(
+          path, absl::StrCat(file, " belongs to another user (uid ", about->st_uid, ")"),
+          absl::StrCat("Run ms-scheduler as that user, or, if you know what is in it: chown root ", file));
+    }
+    if ((about->st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+      return NotBelievedByRoot(path, absl::StrCat("others can write to ", file),
+                               absl::StrCat("If you know what is in it: chmod go-w ", file));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status MakeFile(const std::string& path, const fs::path& folder) {
   if (About(path + "-wal")) {
     return DamagedJournal(path, absl::StrCat("it is gone, but its write-ahead log ", path, "-wal is there"));
@@ -56,7 +103,7 @@ absl::Status MakeFile(const std::string& path, const fs::path& folder) {
 
 }  // namespace
 
-absl::Status PrepareJournalFile(const std::string& path) {
+absl::Status PrepareJournalFile(const std::string& path, uid_t self) {
   const fs::path folder = fs::absolute(path).parent_path();
   if (absl::Status status = MakeFolder(folder); !status.ok()) return status;
   if (const std::string kind = NetworkFileSystemUnder(folder.string()); !kind.empty()) {
@@ -64,6 +111,9 @@ absl::Status PrepareJournalFile(const std::string& path) {
         absl::StrCat("the journal ", path, " would lie on a network file system (", kind,
                      "), where neither locks nor syncs can be trusted; name a file on a local disk with "
                      "--journal_path"));
+  }
+  if (self == 0) {
+    if (absl::Status status = CheckForRoot(path, folder); !status.ok()) return status;
   }
   const std::optional<struct stat> about = About(path);
   if (!about) return MakeFile(path, folder);

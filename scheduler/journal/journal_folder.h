@@ -1,6 +1,9 @@
 // What has to be true of the files before SQLite sees them.
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <string>
 
 #include "absl/status/status.h"
@@ -9,7 +12,8 @@ namespace muster::scheduler {
 
 // Makes the journal's folder (durable, mode 0700 where it is new) and an empty file (mode 0600) if there is none, and
 // says why it can't be used: a network file system, no rights, a folder of that name, a write-ahead log without its
-// journal (SQLite would delete it).
-absl::Status PrepareJournalFile(const std::string& path);
+// journal (SQLite would delete it). Root (`self` is 0) also refuses what another user could have put there: the folder
+// and its files are root's, and nobody else can write to them.
+absl::Status PrepareJournalFile(const std::string& path, uid_t self = geteuid());
 
 }  // namespace muster::scheduler

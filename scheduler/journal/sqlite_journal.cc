@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/mutex.h"
 #include "common/settings/settings.h"
+#include "common/try_thread.h"
 #include "scheduler/journal/sqlite_file.h"
 
 namespace muster::scheduler {
@@ -110,10 +111,21 @@ class SqliteJournal::Impl {
   };
 
   void Queue(std::deque<Queued> entries) {
-    if (!writer_.joinable()) writer_ = std::thread([this] { WriteOn(); });
+    if (!writer_.joinable()) writer_ = StartWriter();
     MutexLock lock(mutex_);
     for (Queued& entry : entries) queued_.push_back(std::move(entry));
     changed_.NotifyOne();
+  }
+
+  // With the first record, for which the start has seen that there is room.
+  std::thread StartWriter() {
+    absl::StatusOr<std::thread> writer = TryThread([this] { WriteOn(); });
+    if (writer.ok()) return *std::move(writer);
+    Log(LogLevel::kError,
+        absl::StrCat("the journal can't be written: ", std::string(writer.status().message()),
+                     ". Nothing was decided without it, so ms-scheduler ends here and answers nobody"));
+    FlushLog(absl::Seconds(2));
+    std::_Exit(EXIT_FAILURE);
   }
 
   static std::deque<JournalEntry> MakeBodies(std::deque<Queued> taken) {

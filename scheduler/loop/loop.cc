@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/check.h"
+#include "common/try_thread.h"
 #include "scheduler/loop/event_queue.h"
 #include "scheduler/loop/outbox.h"
 #include "scheduler/loop/recovery_tally.h"
@@ -59,7 +60,9 @@ class Loop::Impl {
     recovered_ = tally.found();
     recovered_.took = clock_.Read().monotonic - begin;
     started_effects_ = core_->Start(clock_.Read());
-    thread_ = std::thread([this] { Run(); });
+    absl::StatusOr<std::thread> thread = TryThread([this] { Run(); });
+    if (!thread.ok()) return thread.status();
+    thread_ = *std::move(thread);
     return absl::OkStatus();
   }
 

@@ -24,6 +24,7 @@
 #include "common/settings/settings.h"
 #include "common/text.h"
 #include "common/tls/tls_fault.h"
+#include "common/try_thread.h"
 #include "scheduler/rpc/descriptors.h"
 #include "scheduler/rpc/first_bytes.h"
 #include "scheduler/rpc/peer_facts.h"
@@ -110,11 +111,14 @@ Acceptor::Acceptor(std::vector<Listener> listeners, Options options, HandOver ha
 
 Acceptor::~Acceptor() { Stop(); }
 
-void Acceptor::Start() {
+absl::Status Acceptor::Start() {
   WatchFd(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), EPOLLIN);
   for (const Listener& listener : listeners_) WatchFd(epoll_.get(), EPOLL_CTL_ADD, listener.fd.get(), EPOLLIN);
   is_listening_ = true;
-  thread_ = std::thread([this] { Run(); });
+  absl::StatusOr<std::thread> thread = TryThread([this] { Run(); });
+  if (!thread.ok()) return thread.status();
+  thread_ = *std::move(thread);
+  return absl::OkStatus();
 }
 
 void Acceptor::Stop() {

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mutex.h"
@@ -35,7 +36,7 @@ class Acceptor {
            CountedLog& counted);
   ~Acceptor();  // stops
 
-  void Start();
+  absl::Status Start();
   // Ends the thread and closes the listeners and what was not handed over yet. Not by the acceptor's thread.
   void Stop();
 

@@ -52,10 +52,10 @@ class ConnectionTable {
   std::optional<FairQueue::Waiting> AddWaiting(int fd, std::string peer);
   // Whoever may be handed over now; nothing while gRPC has as many as it may, or nobody waits.
   std::optional<FairQueue::Waiting> TakeNext();
-  // The last eighth of gRPC's places is for addresses that have none: one that holds all others can't shut them out.
+  // The last places are kept, a sixteenth each, for those of whose address, whose party, and whose network nothing is
+  // under way: who holds all others can't shut them out.
   bool HasNext() const {
-    if (waiting_.empty() || handed_over_.size() >= options_.limit) return false;
-    return handed_over_.size() < options_.limit - options_.limit / 8 || waiting_.UnderWayOfNext() == 0;
+    return !waiting_.empty() && handed_over_.size() < options_.limit - waiting_.HoldsOfNext() * options_.limit / 16;
   }
   // Somebody waits, but not for gRPC's places to be taken.
   bool IsFull() const { return !waiting_.empty() && !HasNext(); }

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/try_thread.h"
 
 namespace muster::scheduler {
 namespace {
@@ -96,9 +97,12 @@ DatagramPort::DatagramPort(std::vector<UniqueFd> sockets, bool has_secrets, Coun
   }
 }
 
-void DatagramPort::Start(PostHeartbeat post) {
+absl::Status DatagramPort::Start(PostHeartbeat post) {
   post_ = std::move(post);
-  thread_ = std::thread([this] { Run(); });
+  absl::StatusOr<std::thread> thread = TryThread([this] { Run(); });
+  if (!thread.ok()) return thread.status();
+  thread_ = *std::move(thread);
+  return absl::OkStatus();
 }
 
 void DatagramPort::Stop() {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "common/heartbeat/datagram.h"
 #include "common/log.h"
 #include "common/mutex.h"
@@ -34,7 +35,7 @@ class DatagramPort {
   DatagramPort(std::vector<UniqueFd> sockets, bool has_secrets, CountedLog& counted);
   ~DatagramPort() { Stop(); }
 
-  void Start(PostHeartbeat post);
+  absl::Status Start(PostHeartbeat post);
   // Nothing is posted any more once it has returned.
   void Stop();
 

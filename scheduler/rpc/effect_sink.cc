@@ -26,8 +26,10 @@ LogLevel LevelOf(Severity severity) {
 void RpcEffectSink::OnSend(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message) {
   if (message->has_refusal()) {
     const v1::Refusal& refusal = message->refusal();
-    counted_.Note(LogLevel::kWarning, absl::StrCat("refused ", v1::Refusal::Reason_Name(refusal.reason())),
-                  absl::StrCat("refused a node: ", refusal.text()));
+    const std::string kind = refusal.limit().empty()
+                                 ? absl::StrCat("refused ", v1::Refusal::Reason_Name(refusal.reason()))
+                                 : absl::StrCat("too many ", refusal.limit());
+    counted_.Note(LogLevel::kWarning, kind, absl::StrCat("refused a node: ", refusal.text()));
   }
   if (const auto open = streams_.Find(stream)) open->Send(std::move(message));
 }

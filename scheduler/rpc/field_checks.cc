@@ -2,21 +2,13 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/id_rule.h"
 #include "common/ip_address.h"
 #include "common/limits.h"
 #include "common/text.h"
 
 namespace muster::scheduler {
-namespace {
-
-bool IsIdCharacter(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == ':' || c == '@' || c == '-';
-}
-
-}  // namespace
-
 absl::Status CheckId(const std::string& field, const std::string& value) {
   if (value.empty()) return absl::InvalidArgumentError(absl::StrCat(field, " is empty"));
   return CheckOptionalId(field, value);
@@ -30,6 +22,9 @@ absl::Status CheckOptionalId(const std::string& field, const std::string& value)
   if (!std::all_of(value.begin(), value.end(), IsIdCharacter)) {
     return absl::InvalidArgumentError(
         absl::StrCat(field, " ", Quoted(value), " has other characters than letters, digits and . _ : @ -"));
+  }
+  if (!value.empty() && !IsId(value)) {
+    return absl::InvalidArgumentError(absl::StrCat(field, " ", Quoted(value), " names a folder: choose another id"));
   }
   return absl::OkStatus();
 }

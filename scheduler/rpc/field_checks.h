@@ -9,7 +9,7 @@
 
 namespace muster::scheduler {
 
-// [A-Za-z0-9._:@-], 1 to kMaxIdBytes.
+// What IsId takes; an optional one may be empty.
 absl::Status CheckId(const std::string& field, const std::string& value);
 absl::Status CheckOptionalId(const std::string& field, const std::string& value);
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/folder_trust.h"
 #include "scheduler/rpc/port_holder.h"
 
 namespace muster::scheduler {
@@ -124,20 +125,18 @@ absl::StatusOr<UniqueFd> OpenDatagramSocket(const IpAddress& address, bool is_du
   return fd;
 }
 
-absl::Status PrepareFolder(const std::filesystem::path& folder) {
+absl::Status PrepareFolder(const std::filesystem::path& folder, const std::string& path) {
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return absl::FailedPreconditionError(
         absl::StrCat("can't make the folder ", folder.string(), ": ", std::strerror(errno)));
   }
-  struct stat info {};
-  if (lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(folder.string(), " is not a folder"));
-  }
-  if (info.st_uid != geteuid() && info.st_uid != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the folder ", folder.string(), " belongs to another user (uid ", info.st_uid, ")"));
-  }
-  return absl::OkStatus();
+  // ms-ctl would not trust a socket in such a folder either.
+  const auto doubt = DoubtFolder(folder, {geteuid(), std::nullopt, /*takes_sticky=*/true});
+  if (!doubt) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "can't listen on ", path, ": ", doubt->why, ". ",
+      doubt->remedy.empty() ? "Name a socket in a folder of this user with --admin_socket, here and for ms-ctl"
+                            : doubt->remedy));
 }
 
 // Takes a stale socket away. Not before it is sure that nobody answers.
@@ -198,7 +197,7 @@ absl::StatusOr<Listener> OpenUnixListener(const std::string& path) {
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (absl::Status status = PrepareFolder(folder.empty() ? "." : folder); !status.ok()) return status;
+  if (absl::Status status = PrepareFolder(folder.empty() ? "." : folder, path); !status.ok()) return status;
   if (absl::Status status = ClearPath(path, address); !status.ok()) return status;
 
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

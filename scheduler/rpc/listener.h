@@ -28,7 +28,8 @@ absl::StatusOr<std::vector<Listener>> OpenTcpListeners(const BindPlan& plan, uin
 absl::StatusOr<std::vector<UniqueFd>> OpenDatagramSockets(const BindPlan& plan, uint16_t port);
 
 // Mode 0600; its folder is made with mode 0700 if it is missing. ALREADY_EXISTS when somebody answers there; a stale
-// socket is replaced; anything else in its place, and a folder that belongs to another user, is FAILED_PRECONDITION.
+// socket is replaced; anything else in its place, and a folder that belongs to another user or that others can write to
+// (unless it is sticky, as /tmp), is FAILED_PRECONDITION.
 absl::StatusOr<Listener> OpenUnixListener(const std::string& path);
 
 }  // namespace muster::scheduler

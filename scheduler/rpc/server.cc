@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/grpc_start.h"
 #include "common/limits.h"
 #include "common/mutex.h"
 #include "common/protobuf_log.h"
@@ -29,6 +30,7 @@ namespace muster::scheduler {
 namespace {
 
 constexpr int kMaxStreamsPerConnection = 128;
+constexpr size_t kReservedDescriptors = 64;                        // for everything but connections
 constexpr int kMaxReflectionThreads = 16;                          // the only service with a thread for each call
 constexpr absl::Duration kWakeInterval = absl::Milliseconds(400);  // the second look of the sweeper, as a rule
 constexpr int kIdleConnectionMs = 60'000;  // no call open for so long: the peer may connect again
@@ -70,6 +72,10 @@ std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> AddAcceptor(
 }
 
 }  // namespace
+
+size_t MostConnections(size_t descriptor_limit) {
+  return descriptor_limit - std::min(descriptor_limit / 2, kReservedDescriptors);
+}
 
 class RpcServer::Impl {
  public:
@@ -131,19 +137,24 @@ class RpcServer::Impl {
       CountHandshakesIn(nullptr);
       return absl::InternalError("gRPC could not start its server");
     }
-
-    if (datagrams_ != nullptr) {
-      datagrams_->Start([this](const HeartbeatReceived& heartbeat, std::function<void()> applied) {
-        services_.post(heartbeat, std::move(applied));
-      });
+    if (absl::Status status = CheckServerThreads(); !status.ok()) {
+      static_cast<void>(server_.release());  // its shutdown would wait for the others
+      CountHandshakesIn(nullptr);
+      return status;
     }
-    sweeper_.Start([this] { Sweep(); });
     acceptor_ = MakeAcceptor();
+    if (datagrams_ != nullptr) {
+      absl::Status started =
+          datagrams_->Start([this](const HeartbeatReceived& heartbeat, std::function<void()> applied) {
+            services_.post(heartbeat, std::move(applied));
+          });
+      if (!started.ok()) return started;
+    }
+    if (absl::Status started = sweeper_.Start([this] { Sweep(); }); !started.ok()) return started;
     call_watch_->Attach([this](const std::string& peer) { acceptor_->NoteCall(peer); });
     services_.note_joined = [this](const std::string& peer) { acceptor_->NoteJoined(peer); };
     services_.note_left = [this](const std::string& peer) { acceptor_->NoteLeft(peer); };
-    acceptor_->Start();
-    return absl::OkStatus();
+    return acceptor_->Start();
   }
 
   void StopServing() {
@@ -202,8 +213,7 @@ class RpcServer::Impl {
     options.table.call_limit = options_.handshake_limit + absl::Seconds(1);  // gRPC's own limit comes first
     options.guests = options_.guests;
     options.expects_tls = options_.tls != nullptr;
-    options.descriptor_bound =
-        options_.descriptor_limit - std::min(options_.descriptor_limit / 2, options_.reserved_descriptors);
+    options.descriptor_bound = MostConnections(options_.descriptor_limit);
     options.table.most_silent = std::min(options.table.most_silent, options.descriptor_bound / 8);
     options.table.most_waiting = std::min(options.table.most_waiting, options.descriptor_bound / 4 * 3);
     options.guests.limit = std::min(options.guests.limit, options.descriptor_bound / 2);

@@ -22,13 +22,15 @@
 
 namespace muster::scheduler {
 
+// How many descriptors connections may use; some are left for everything else.
+size_t MostConnections(size_t descriptor_limit);
+
 class RpcServer {
  public:
   struct Options {
     std::vector<Listener> listeners;
     std::vector<UniqueFd> datagrams = {};  // for heartbeats; none: over streams only
     size_t descriptor_limit = 1024;        // see common/descriptor_limit.h
-    size_t reserved_descriptors = 64;      // for everything but connections
     size_t memory_limit = 1ull << 30;      // bytes for all connections; beyond it calls are broken off
     size_t pending_per_core = 64;          // connections without a first call
     size_t max_queries = 1'024;            // admin calls that wait for an answer

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/fair_share.h"
 #include "common/limits.h"
 #include "common/settings/settings.h"
 #include "scheduler/rpc/call_peer.h"
@@ -44,7 +45,7 @@ Session::Session(const ServiceContext& services, grpc::CallbackServerContext* co
 
 void Session::Begin() {
   self_ = shared_from_this();
-  if (const auto oldest = services_.streams.Add(id_, self_)) oldest->MakeRoom();
+  if (const auto oldest = services_.streams.Add(id_, PartyOf(peer_.identity, peer_.address), self_)) oldest->MakeRoom();
   services_.streams.Watch(id_, services_.clock.Read().monotonic + services_.join_limit);
   ReadOn();
 }
@@ -169,8 +170,11 @@ void Session::Handle(const v1::AgentMessage& message) {
       }
       PostAndReadOn(StackTracesReceived{id_, message.stack_traces()});
       return;
-    case v1::AgentMessage::KIND_NOT_SET:
-      Refuse(v1::Refusal::MALFORMED, "a message of a kind that this scheduler doesn't know", "malformed message");
+    case v1::AgentMessage::KIND_NOT_SET:  // a newer agent's; its processes must not pay for that
+      services_.counted.Note(LogLevel::kInfo, "unknown message",
+                             absl::StrCat("left a message of ", peer_.ToString(),
+                                          " aside: its kind is not known to this version of ms-scheduler"));
+      ReadOn();
       return;
   }
 }

@@ -9,19 +9,38 @@ StreamId StreamRegistry::NextId() {
   return ++last_id_;
 }
 
-std::shared_ptr<OpenStream> StreamRegistry::Add(StreamId id, std::shared_ptr<OpenStream> stream) {
+std::shared_ptr<OpenStream> StreamRegistry::Add(StreamId id, const std::string& party,
+                                                std::shared_ptr<OpenStream> stream) {
   MutexLock lock(mutex_);
-  streams_.emplace(id, Entry{std::move(stream), {}});
-  unjoined_.insert(id);
-  if (unjoined_.size() <= most_unjoined_) return nullptr;
-  const auto oldest = streams_.find(*unjoined_.begin());
-  unjoined_.erase(unjoined_.begin());
-  return oldest == streams_.end() ? nullptr : oldest->second.stream;
+  streams_.emplace(id, Entry{std::move(stream), {}, party});
+  std::set<StreamId>& same = unjoined_of_[party];
+  crowds_.erase({same.size(), party});
+  same.insert(id);
+  crowds_.emplace(same.size(), party);
+  if (++unjoined_ <= most_unjoined_) return nullptr;
+  const std::string largest = crowds_.rbegin()->second;
+  const StreamId oldest = *unjoined_of_.at(largest).begin();
+  ForgetUnjoined(oldest, largest);
+  const auto found = streams_.find(oldest);
+  return found == streams_.end() ? nullptr : found->second.stream;
+}
+
+void StreamRegistry::ForgetUnjoined(StreamId id, const std::string& party) {
+  const auto same = unjoined_of_.find(party);
+  if (same == unjoined_of_.end() || !same->second.contains(id)) return;
+  crowds_.erase({same->second.size(), party});
+  same->second.erase(id);
+  --unjoined_;
+  if (same->second.empty()) {
+    unjoined_of_.erase(same);
+  } else {
+    crowds_.emplace(same->second.size(), party);
+  }
 }
 
 void StreamRegistry::NoteJoined(StreamId id) {
   MutexLock lock(mutex_);
-  unjoined_.erase(id);
+  if (const auto found = streams_.find(id); found != streams_.end()) ForgetUnjoined(id, found->second.party);
 }
 
 void StreamRegistry::Remove(StreamId id) {
@@ -31,7 +50,7 @@ void StreamRegistry::Remove(StreamId id) {
   if (found == streams_.end()) return;
   removed = std::move(found->second.stream);
   for (const MonotonicTime deadline : found->second.deadlines) deadlines_.erase({deadline, id});
-  unjoined_.erase(id);
+  ForgetUnjoined(id, found->second.party);
   streams_.erase(found);
   if (streams_.empty()) emptied_.NotifyAll();
 }

@@ -1,8 +1,10 @@
 // All open Session streams by id, and their deadlines. Thread-safe.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,13 +35,13 @@ class OpenStream {
 
 class StreamRegistry {
  public:
-  // At most so many streams may be open without having joined: one more, and the oldest of them has to go. A stranger
-  // who holds many open gets in nobody's way then: an honest agent joins at once.
+  // At most so many streams may be open without having joined: one more, and of the party that has most of them the
+  // oldest has to go. A stranger who opens many gets in nobody's way then.
   explicit StreamRegistry(size_t most_unjoined = 4096) : most_unjoined_(most_unjoined) {}
 
   StreamId NextId();
   // The stream that has to go for it; mostly null.
-  std::shared_ptr<OpenStream> Add(StreamId id, std::shared_ptr<OpenStream> stream);
+  std::shared_ptr<OpenStream> Add(StreamId id, const std::string& party, std::shared_ptr<OpenStream> stream);
   void NoteJoined(StreamId id);
   void Remove(StreamId id);
   std::shared_ptr<OpenStream> Find(StreamId id) const;  // null: it is gone
@@ -63,10 +65,15 @@ class StreamRegistry {
   struct Entry {
     std::shared_ptr<OpenStream> stream;
     std::vector<MonotonicTime> deadlines;
+    std::string party = {};  // until it has joined
   };
+  void ForgetUnjoined(StreamId id, const std::string& party) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   absl::flat_hash_map<StreamId, Entry> streams_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<MonotonicTime, StreamId>> deadlines_ ABSL_GUARDED_BY(mutex_);
-  std::set<StreamId> unjoined_ ABSL_GUARDED_BY(mutex_);  // the oldest first
+  size_t unjoined_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, std::set<StreamId>> unjoined_of_ ABSL_GUARDED_BY(mutex_);  // by party, the oldest first …
+  std::set<std::pair<size_t, std::string>> crowds_ ABSL_GUARDED_BY(mutex_);        // … and how many these are
 };
 
 }  // namespace muster::scheduler

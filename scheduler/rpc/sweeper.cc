@@ -4,10 +4,15 @@
 
 #include <utility>
 
+#include "common/try_thread.h"
+
 namespace muster::scheduler {
 
-void Sweeper::Start(std::function<void()> sweep) {
-  thread_ = std::thread([this, sweep = std::move(sweep)] { Run(sweep); });
+absl::Status Sweeper::Start(std::function<void()> sweep) {
+  absl::StatusOr<std::thread> thread = TryThread([this, sweep = std::move(sweep)] { Run(sweep); });
+  if (!thread.ok()) return thread.status();
+  thread_ = *std::move(thread);
+  return absl::OkStatus();
 }
 
 void Sweeper::Run(const std::function<void()>& sweep) {

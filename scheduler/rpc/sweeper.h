@@ -4,6 +4,7 @@
 #include <functional>
 #include <thread>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/mutex.h"
 
@@ -12,8 +13,8 @@ namespace muster::scheduler {
 class Sweeper {
  public:
   ~Sweeper() { Stop(); }
-  // Calls `sweep` about four times a second.
-  void Start(std::function<void()> sweep);
+  // Calls `sweep` about four times a second. RESOURCE_EXHAUSTED: there is no thread to be had.
+  absl::Status Start(std::function<void()> sweep);
   // Not by the sweeper's thread. `sweep` is not called any more when this has returned.
   void Stop();
 

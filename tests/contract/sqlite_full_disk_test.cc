@@ -28,7 +28,7 @@ constexpr int kNotPermitted = 77;
 bool MountSmallDisk(const std::string& folder) {
   if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
   return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-         mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=1m") == 0;
+         mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=1m,mode=700") == 0;
 }
 
 // Takes all room; removing the file gives it back.

@@ -10,12 +10,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import muster  # noqa: E402
 import netns  # noqa: E402
+import starvation  # noqa: E402
 
 DEBIAN_PYTHON = "/usr/bin/python3"
 
 
 def pytest_configure(config):
     muster.become_subreaper()
+    starvation.begin()
     # A shell's background job ignores it, and what it starts would, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup's doing
@@ -34,6 +36,8 @@ def pytest_runtest_makereport(item, call):
     cluster = item.funcargs.get("cluster") if hasattr(item, "funcargs") else None
     if report.when == "call" and report.failed and cluster is not None:
         report.sections.append(("programs", cluster.describe()))
+    if report.when == "call" and report.failed:
+        starvation.note(item.nodeid, call.start)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 from muster import BIN
 
 KERNEL = "linux.uml"
-_ARE_WE_INSIDE = "MUSTER_OWN_KERNEL"
+ARE_WE_INSIDE = "MUSTER_OWN_KERNEL"
 _PASSED_ON = ("MUSTER_LONG", "MUSTER_SEED", "MUSTER_SLOWNESS", "MUSTER_MEASUREMENTS", "MUSTER_PYTHON")
 
 # /run is the kernel's own memory: locks and sockets are not to reach the machine outside.
@@ -54,7 +54,7 @@ def boot(cluster, words, environment, timeout):
 
 def runs_in_one(test):
     """Makes a test run in a kernel of its own. It has to take `cluster` and `request`."""
-    if os.environ.get(_ARE_WE_INSIDE) == "1":
+    if os.environ.get(ARE_WE_INSIDE) == "1":
         return test
 
     @functools.wraps(test)
@@ -65,7 +65,7 @@ def runs_in_one(test):
         if b"__asan_init" in program or b"__tsan_init" in program:
             pytest.skip("a sanitizer's shadow memory does not fit into that kernel's address space")
         environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        environment.update({_ARE_WE_INSIDE: "1", "MUSTER_BIN": str(BIN.resolve()), "TMPDIR": "/run"})
+        environment.update({ARE_WE_INSIDE: "1", "MUSTER_BIN": str(BIN.resolve()), "TMPDIR": "/run"})
         words = [sys.executable, "-B", "-m", "pytest", "%s::%s" % (request.path, request.node.name), "-q", "-rs", "-p",
                  "no:cacheprovider", "--basetemp", "/run/test"]
         code, output = boot(cluster, words, environment, 300)

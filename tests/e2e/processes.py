@@ -51,6 +51,19 @@ def named(name, pid=None):
     return [process for process in descendants(pid or os.getpid()) if process.name == name]
 
 
+# What an agent runs of its own beside the training processes.
+OWN = ("ms-worker", "ms-guardian", "ms-keeper", "ms-shim", "ms-keeper-files", "ms-keeper-relay")
+
+
+def kill_together(agent, *names):
+    """kill -9 of an agent and of those below it that have these names (ms-guardian, ms-keeper, ms-shim) in one instant:
+    none outlives the others by a moment and cleans up."""
+    victims = [process.pid for name in names for process in named(name, agent)] + [agent]
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in victims:
+            os.kill(pid, number)
+
+
 def reap_adopted(own):
     """Collects zombies that came to this process as a subreaper; {pid: exit code as a shell shows it}. `own`: the pids
     that somebody else waits for."""

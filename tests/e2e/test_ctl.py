@@ -73,12 +73,57 @@ def test_stop_ends_the_job(cluster):
         agent.expect(0)
 
 
+CHANGE_SOMETHING = ("stop", "restart", "fence", "drain", "undrain")
+
+
+def test_every_other_word_leaves_the_only_job_alone(cluster):
+    cluster.start_scheduler()
+    agents = start_job(cluster, UNTIL_GO)
+    before = cluster.ctl_json("ranks")
+    # Settings first: ms-ctl takes `certs` for a program of its own only where it is the first word.
+    said = cluster.ctl("certs", code=2)
+    assert "write it first" in said, said
+    listed = cluster.ctl("--help").split("Commands:\n", 1)[1].split("\n\n", 1)[0]
+    words = [line.split()[0] for line in listed.splitlines()]
+    assert set(CHANGE_SOMETHING) < set(words) and len(words) >= 15, words
+    for word in words:
+        if word in CHANGE_SOMETHING:
+            continue
+        for more in ([], ["default"]):
+            program = cluster.start("ctl-%s-%d" % (word, len(more)),
+                                    [BIN / "ms-ctl", *cluster.agent_words(), word, *more])
+            if word == "watch" and not more:
+                program.expect_said("job default, run 1: running|default/1")
+                program.popen.kill()
+            program.wait(20)
+    assert cluster.ctl_json("ranks") == before
+    assert cluster.phase() == "running"
+    (cluster.folder / "go").touch()
+    for agent in agents:
+        agent.expect(0)
+
+
 def test_stop_works_only_over_the_socket_of_the_schedulers_user(cluster):
     cluster.start_scheduler()
     path = pathlib.Path(cluster.scheduler.expect_said(r"admin socket: ([^),\s]+)").group(1))
     assert path.stat().st_mode & 0o777 == 0o600 and path.parent.stat().st_mode & 0o777 == 0o700
     said = cluster.ctl("stop", "default", "--admin_socket", "/nonexistent", code=10)
     assert "/nonexistent" in said and "--admin_socket" in said, said
+
+
+def test_a_socket_in_a_folder_that_others_can_write_to_is_not_made(cluster):
+    folder = cluster.runtime / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    scheduler = cluster.start("refused", [BIN / "ms-scheduler", "--sched_host", "127.0.0.1", "--sched_port", 0,
+                                          "--admin_socket", folder / "admin.sock"])
+    scheduler.expect(2)
+    assert "others can write to its folder" in scheduler.output(), scheduler.output()
+    assert "chmod go-w %s" % folder in scheduler.output(), scheduler.output()
+    assert not list(folder.iterdir())
+    folder.chmod(0o1777)
+    cluster.start_scheduler("--admin_socket", folder / "admin.sock")
+    assert (folder / "admin.sock").stat().st_mode & 0o777 == 0o600
 
 
 def test_watch_prints_events_and_ends_with_the_job(cluster):

@@ -133,8 +133,25 @@ def test_the_notes_tell_when_a_rank_lives_twice(split):
     assert "rank=2" in found[0] and "rank=3" in found[1], found
 
 
-@pytest.mark.skipif(not IS_LONG, reason="a known gap; with MUSTER_LONG=1 it is looked at")
-@pytest.mark.xfail(strict=True, reason="the agent takes whatever refuses the connect for a scheduler that is down")
+def test_what_runs_beside_its_successor_is_killed_at_once(split):
+    """A person has vouched for the end of processes that live. Once their agent hears whose the ranks are now, it leaves
+    them no time, though --stop_timeout would."""
+    job = split(Cut(seconds=None, lease=3, grace=3, fence=None))
+    job.node_words = ["--stop_timeout", 4]
+    job.start(has_spare=True)
+    job.cable.cut()
+    eventually(lambda: job.events("node_lost"), 10, "n1 is lost")
+    job.cluster.ctl("fence", "n1")
+    job.wait_for_round(2)
+    job.cable.heal()
+    job.nodes.pop("n1").expect(EXIT_FAILED_ELSEWHERE)
+    job.let_go()
+    job.expect_success()
+    found = [life for life in lives.read(job.notes) if life.node == "n1"]
+    obedient, deaf = (life.last for life in sorted(found, key=lambda life: life.rank))
+    assert abs(deaf - obedient) < 1, "the deaf one outlived the other by %.1f s" % (deaf - obedient)
+
+
 def test_a_network_that_refuses_instead_of_being_silent(split):
     """As a firewall does that rejects, or a service address without anybody behind it."""
     job = split(Cut(seconds=None, lease=6, grace=6, fence=12)).start(has_spare=True)

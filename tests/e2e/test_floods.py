@@ -4,11 +4,12 @@ import concurrent.futures
 import os
 import resource
 import socket
+import sys
 import time
 
 import pytest
 
-from muster import eventually, no_warnings
+from muster import HERE, eventually, no_warnings
 
 grpc = pytest.importorskip("grpc")
 import wire  # noqa: E402
@@ -69,6 +70,25 @@ def test_400_idle_connects_at_a_descriptor_limit_of_200(cluster):
     job.check_goes_on(lines_at_most=4)
 
 
+# Newcomers waited for minutes behind 3,000 addresses that one machine has for nothing.
+@pytest.mark.parametrize("prefix", ["2001:db8:bad:1::", "::ffff:10.66.6."], ids=["a /64", "a /24"])
+def test_half_hellos_from_all_addresses_of_one_party_shut_out_nobody(cluster, network, prefix):
+    machine = network.machine()
+    for route in ("2001:db8:bad:1::/64", "10.66.6.0/24"):
+        machine.ip("route", "add", "local", route, "dev", "lo")
+    machine.ip("addr", "add", "2001:db8:7::1/128", "dev", "lo", "nodad")
+    machine.ip("addr", "add", "10.7.0.1/32", "dev", "lo")
+    scheduler = cluster.start_scheduler("--listen_address", "::", host="2001:db8:7::1", netns=machine.name)
+    host = "2001:db8:7::1" if "bad" in prefix else "::ffff:10.7.0.1"
+    flood = cluster.start("flood", [sys.executable, HERE / "half_hellos.py", host, str(scheduler.port), prefix, "3000"],
+                          netns=machine.name)
+    flood.expect_said("flooding", timeout=60)
+    agent = cluster.start_agent("late", ["--sched_host", "2001:db8:7::1", "--sched_port", scheduler.port,
+                                         "--worker_num", 1], ["true"], netns=machine.name)
+    agent.expect(0, timeout=20)
+    assert flood.is_running()
+
+
 def cluster_answers(cluster):
     try:
         return cluster.phase("victim")
@@ -107,6 +127,35 @@ def test_a_client_that_opens_a_stream_and_says_nothing(cluster):
     for channel in silence:
         channel.close()
     job.check_goes_on(lines_at_most=3)
+
+
+def literal(index, value, name=b""):
+    """A header field for HPACK (RFC 7541, 6.2.2), neither compressed nor kept: of the static table, or with its name."""
+    start = bytes([index]) if index < 15 else bytes([15, index - 15])
+    return start + (bytes([len(name)]) + name if name else b"") + bytes([len(value)]) + value
+
+
+def frame(kind, flags, stream, payload=b""):
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+# gRPC holds a peer to 128 streams only once that has acknowledged the server's SETTINGS.
+def test_one_connection_with_thousands_of_streams(cluster):
+    job = RunningJob(cluster, descriptors=1024)
+    fields = (b"\x83\x86" + literal(4, b"/muster.v1.Rendezvous/Session") + literal(1, b"x") +
+              literal(31, b"application/grpc") + literal(0, b"trailers", name=b"te"))
+    with connect(job.scheduler.port) as connection:
+        connection.settimeout(20)
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0))
+        for number in range(10_000):  # END_HEADERS; what comes back is not read, and nothing is acknowledged
+            connection.sendall(frame(1, 4, 2 * number + 1, fields))
+        counted = eventually(lambda: cluster.ctl_json("counters")["counters"].get("crowded out"), 20,
+                             "the oldest streams make room")
+        assert counted <= 10_000 - 4096
+        with open("/proc/%d/status" % job.scheduler.pid) as file:
+            peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+        assert peak < 300_000, "%d kB" % peak
+        job.check_goes_on(lines_at_most=4)
 
 
 def test_a_message_of_100_mb(cluster):

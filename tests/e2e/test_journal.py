@@ -155,7 +155,7 @@ def small_disk(cluster):
     folder = cluster.folder / "disk"
     folder.mkdir()
     command = ["unshare", "--map-root-user", "--mount", "sh", "-c",
-               'mount -t tmpfs -o size=2m muster "$0" && exec "$@"', str(folder)]
+               'mount -t tmpfs -o size=2m,mode=700 muster "$0" && exec "$@"', str(folder)]
     if subprocess.run(command + ["true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("no file system can be mounted here")
     return command, folder

@@ -27,8 +27,7 @@ def start(cluster, command, nodes=2, slots=2, *words):
 
 def below(agent):
     """Everything that an agent's keeper has started, grandchildren too."""
-    own = ("ms-keeper", "ms-keeper-files", "ms-keeper-relay", "ms-worker")
-    return [process for process in processes.descendants(agent.pid) if process.name not in own]
+    return [process for process in processes.descendants(agent.pid) if process.name not in processes.OWN]
 
 
 def ignores(pid, number):
@@ -113,15 +112,15 @@ def test_a_program_that_the_rank_names_is_looked_for_when_the_ranks_are_known(cl
     assert "no-such-program-0" in agent.tail(10), agent.output()
 
 
-@pytest.mark.parametrize("who", ["agent", "keeper"])
+@pytest.mark.parametrize("who", ["agent", "guardian", "keeper"])
 def test_a_killed_agent_or_keeper_leaves_no_process_and_fails_the_job(cluster, measured, who):
     scheduler, agents, _ = start(cluster, CHILD)
     time.sleep(0.5)
     children = below(agents[0])
     assert len(children) >= 6, "shells and their children: %s" % (children,)
     victim = agents[0].pid
-    if who == "keeper":
-        victim = processes.named("ms-keeper", agents[0].pid)[0].pid
+    if who != "agent":
+        victim = processes.named("ms-" + who, agents[0].pid)[0].pid
     killed = kill_now(victim)
     eventually(lambda: not any(processes.is_alive(child.pid) for child in children), 5, "the children are gone")
     measured("until the children are gone", time.monotonic() - killed, at_most=1)
@@ -137,13 +136,13 @@ def test_a_killed_agent_or_keeper_leaves_no_process_and_fails_the_job(cluster, m
     cluster.expect_nothing_left()
 
 
-def test_killing_agent_and_keeper_together_leaves_no_process(cluster):
-    _, agents, _ = start(cluster, ["sleep", "1000"], nodes=1, slots=2)
+@pytest.mark.parametrize("spared", ["ms-guardian", "ms-keeper", "ms-shim"])
+def test_whoever_of_agent_guardian_keeper_and_shim_is_left_ends_the_processes(cluster, spared):
+    """The shell's own children, too, which know of no agent; a spare may have the ranks by now."""
+    _, agents, _ = start(cluster, CHILD, nodes=1, slots=2)
+    eventually(lambda: len(processes.named("sleep", agents[0].pid)) == 4, 10, "the shells have started their own")
     children = below(agents[0])
-    keeper = processes.named("ms-keeper", agents[0].pid)[0].pid
-    os.kill(keeper, signal.SIGSTOP)  # so that it can't outlive the agent by a moment and clean up
-    kill_now(agents[0].pid)
-    kill_now(keeper)
+    processes.kill_together(agents[0].pid, *{"ms-guardian", "ms-keeper", "ms-shim"} - {spared})
     eventually(lambda: not any(processes.is_alive(child.pid) for child in children), 3, "the children are gone")
 
 
@@ -165,10 +164,7 @@ def test_the_same_line_again_ends_what_the_killed_ones_left(cluster):
     cluster.wait_until_running(1)
     eventually(lambda: len(processes.named("sleep", first.pid)) == 2, 10, "the shell has started its own")
     left = [process.pid for process in processes.named("sleep", first.pid)]
-    keeper = processes.named("ms-keeper", first.pid)[0].pid
-    os.kill(keeper, signal.SIGSTOP)
-    kill_now(first.pid)
-    kill_now(keeper)
+    processes.kill_together(first.pid, "ms-guardian", "ms-keeper", "ms-shim")
     first.expect(128 + signal.SIGKILL)
     second = cluster.start_agent("second", *line)
     second.expect_said(r"round \d")  # before, the scheduler may still tell of the first one's process
@@ -186,12 +182,9 @@ def test_what_runs_on_as_another_user_is_not_vouched_for(cluster):
     cluster.wait_until_running(1)
     eventually(lambda: processes.named("sleep", first.pid), 10, "it has changed its user")
     left = processes.named("sleep", first.pid)[0].pid
-    keeper = processes.named("ms-keeper", first.pid)[0].pid
-    os.kill(keeper, signal.SIGSTOP)
-    kill_now(first.pid)
-    kill_now(keeper)
+    processes.kill_together(first.pid, "ms-guardian", "ms-keeper", "ms-shim")
     second = cluster.start_agent("second", *line)
-    second.expect_said(r"pid %d of uid 65534 \(not this user's to kill\)" % left, timeout=20)
+    second.expect_said(r"pid %d \(of uid 65534, not this user's to kill\)" % left, timeout=20)
     second.expect_said("it asks to try again later", timeout=20)
     assert processes.is_alive(left) and "round" not in second.output(), second.tail()
     kill_now(left)

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import processes
+from mindspore_crash import begins_anew_after_its_crash, expect_ends
 from muster import BIN, HERE, free_port, kill_now
 
 PYTHON = os.environ.get("MUSTER_MINDSPORE_PYTHON", "")
@@ -29,10 +30,11 @@ def final_loss(text):
 
 
 @pytest.mark.parametrize("workers", [4, 8])
+@begins_anew_after_its_crash
 def test_on_one_machine(cluster, measured, workers):
     agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", workers, "--", PYTHON,
                                     TRAIN], env=QUIET)
-    agent.expect(0, timeout=300)
+    expect_ends([agent])
     text = agent.output()
     assert text.count("sum of ranks is %d" % (workers * (workers - 1) // 2)) == workers, agent.tail()
     for rank in range(workers):
@@ -44,6 +46,7 @@ def test_on_one_machine(cluster, measured, workers):
     measured("time to the first step, %d workers" % workers, slowest, at_most=120)
 
 
+@begins_anew_after_its_crash
 def test_the_same_job_under_mindspores_own_scheduler(cluster, measured):
     """For comparison: the document's way, a scheduler process of MindSpore's own."""
     env = dict(cluster.env, **QUIET, MS_WORKER_NUM="4", MS_SCHED_HOST="127.0.0.1",
@@ -52,12 +55,12 @@ def test_the_same_job_under_mindspores_own_scheduler(cluster, measured):
     for number in range(5):
         role = {"MS_ROLE": "MS_SCHED"} if number == 4 else {"MS_ROLE": "MS_WORKER", "MS_NODE_ID": str(number)}
         started.append(cluster.start("own%d" % number, [PYTHON, TRAIN], env=dict(env, **role)))
-    for program in started[:4]:
-        program.expect(0, timeout=300)
+    expect_ends(started[:4])
     slowest = max(float(re.search(r"first step after (\S+) s", p.output()).group(1)) for p in started[:4])
     measured("time to the first step with MindSpore's own scheduler, 4 workers", slowest, at_most=120)
 
 
+@begins_anew_after_its_crash
 def test_on_two_machines_of_one_name(cluster, network):
     """2 x 2 over two network namespaces, which share the host name: local ranks and devices count per machine."""
     first, second = network.pair()
@@ -65,8 +68,7 @@ def test_on_two_machines_of_one_name(cluster, network):
     agents = [cluster.start_agent("agent%d" % i, ["--worker_num", 4, "--local_worker_num", 2, "--node_rank", i],
                                   [PYTHON, TRAIN], netns=machine.name, env=QUIET)
               for i, machine in enumerate((first, second))]
-    for agent in agents:
-        agent.expect(0, timeout=300)
+    expect_ends(agents)
     for number, agent in enumerate(agents):
         for local in range(2):
             rank = 2 * number + local
@@ -76,6 +78,7 @@ def test_on_two_machines_of_one_name(cluster, network):
 
 
 def test_a_killed_worker_is_recovered(cluster):
+    """MindSpore's crash at its own end is a death like any other here: recovery brings the job back."""
     folder = cluster.folder / "weights"
     folder.mkdir()
     env = dict(QUIET, STEP_PAUSE="0.05", EPOCHS="4")
@@ -91,6 +94,7 @@ def test_a_killed_worker_is_recovered(cluster):
     assert abs(final_loss(agent.output()) - final_loss(undisturbed.output())) < 1e-3
 
 
+@begins_anew_after_its_crash
 def test_no_process_notices_that_the_scheduler_died(cluster):
     words = ["--worker_num", 2, "--journal_path", cluster.folder / "journal.db"]
     scheduler = cluster.start_scheduler(*words)
@@ -103,7 +107,7 @@ def test_no_process_notices_that_the_scheduler_died(cluster):
     agent.expect_said(r"\[rank 1\] final loss", timeout=200)
     assert not re.search(r"Traceback|Failed to connect", agent.output()), agent.tail()
     again = cluster.start_scheduler(*words, name="again", port=scheduler.port)
-    agent.expect(0, timeout=60)
+    expect_ends([agent], timeout=60)
     assert again.is_running()
 
 
@@ -133,18 +137,20 @@ class TlsFiles:
         return dict(QUIET, SSL_CONFIG=self.script_json, SSL_PASSWORD=self.PASSWORD)
 
 
+@begins_anew_after_its_crash
 def test_a_script_with_enable_ssl(cluster):
     """set_ps_context(enable_ssl=True, ...): the frames between the processes and their gateways are in TLS."""
     files = TlsFiles(cluster)
     cluster.start_scheduler("--worker_num", 2, "--once", env=files.of("scheduler"))
     agent = cluster.start_agent("agent", ["--worker_num", 2, "--local_worker_num", 2, "--node_id", "n"],
                                 [PYTHON, TRAIN], env=dict(files.of("node"), **files.of_script()))
-    agent.expect(0, timeout=300)
+    expect_ends([agent])
     assert agent.output().count("sum of ranks is 1") == 2, agent.tail()
 
 
 @pytest.mark.parametrize("has_tls", [False, True])
 @pytest.mark.parametrize("workers", [2])
+@begins_anew_after_its_crash
 def test_without_an_agent(cluster, workers, has_tls):
     """--mindspore_port: MindSpore's processes register with ms-scheduler itself."""
     port = free_port()
@@ -156,6 +162,5 @@ def test_without_an_agent(cluster, workers, has_tls):
     env = dict(files.of_script() if has_tls else QUIET, MS_WORKER_NUM=str(workers), MS_SCHED_HOST="127.0.0.1", MS_SCHED_PORT=str(port),
                MS_ROLE="MS_WORKER")
     started = [cluster.start("worker%d" % i, [PYTHON, TRAIN], env=dict(env, MS_NODE_ID=str(i))) for i in range(workers)]
-    for program in started:
-        program.expect(0, timeout=300)
+    expect_ends(started)
     scheduler.expect_said("all MindSpore processes have ended well")

@@ -51,10 +51,7 @@ def test_a_spare_takes_exactly_the_lost_ranks_within_a_second(cluster, measured)
 def test_a_node_comes_back_before_anybody_knows_that_it_is_gone(cluster, named):
     job = Lines(cluster, WAIT, named=named).start()
     seats = job.seats()
-    keeper = processes.named("ms-keeper", job.nodes["n0"].pid)[0].pid
-    os.kill(keeper, signal.SIGSTOP)  # no farewell
-    kill_now(job.nodes["n0"].pid)
-    kill_now(keeper)
+    processes.kill_together(job.nodes["n0"].pid, "ms-keeper")  # no farewell
     job.start_node("n0")
     job.wait_for_round(2)
     assert job.seats() == seats

@@ -129,6 +129,43 @@ def test_no_secret_is_seen_anywhere(cluster, source):
         assert not any(secret in found for secret in [*secrets, b"PRIVATE KEY"]), path
 
 
+def memory_holds(pid, wanted):
+    """Which of the texts stand in the memory of a process, its environment and arguments included."""
+    found = set()
+    with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb", buffering=0) as memory:
+        for line in maps:
+            addresses, rights = line.split()[:2]
+            begin, end = (int(number, 16) for number in addresses.split("-"))
+            if "r" not in rights or line.rstrip().endswith(("[vvar]", "[vsyscall]", "[vvar_vclock]")):
+                continue
+            try:
+                memory.seek(begin)
+                content = memory.read(end - begin)
+            except OSError:  # pages of a file that has become shorter
+                continue
+            found |= {text for text in wanted if text in content}
+    return found
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to read the memory of processes that have no debugger")
+@pytest.mark.parametrize("source", ["variable", "file"])
+def test_only_who_needs_them_has_secrets_in_memory(cluster, source):
+    """What the agent forks has no copy of password and key, nor of what it passes on to the farewell."""
+    job = Job(cluster, source)
+    key = job.issued["a"].key
+    secrets = [PASSWORD.encode(), *key_lines(job.issued["a"]),
+               key.private_bytes(serialization.Encoding.DER, serialization.PrivateFormat.PKCS8,
+                                 serialization.NoEncryption())[-64:]]
+    job.start_scheduler()
+    agents = [job.start_agent(name, ["sh", "-c", "touch begun-$RANK; " + WAIT_FOR_GO]) for name in ("a", "b")]
+    eventually(lambda: all((cluster.folder / ("begun-%d" % rank)).exists() for rank in range(4)), 60, "all ranks run")
+    below = [process for process in processes.descendants(agents[0].pid) if process.name != "sleep"]  # these come and go
+    assert {"ms-keeper", "ms-keeper-files", "sh"} <= {process.name for process in below}
+    for process in below:
+        assert not memory_holds(process.pid, secrets), (process, memory_holds(process.pid, secrets))
+    assert memory_holds(agents[0].pid, secrets), "the agent has them: so they would have been seen"
+
+
 PATTERN = pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip()
 needs_dumps = pytest.mark.skipif(PATTERN.startswith("|") or "/" in PATTERN or
                                  resource.getrlimit(resource.RLIMIT_CORE)[1] != resource.RLIM_INFINITY,

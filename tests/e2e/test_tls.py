@@ -415,3 +415,20 @@ def test_a_password_that_is_wrong_is_told_but_not_shown(secured, cluster):
     agent.expect(EXIT_SECURITY)
     assert "password is wrong" in agent.output() and "guessed-wrong" not in agent.output(), agent.output()
     assert "MS_TLS_CLIENT_PASSWORD" in agent.output(), agent.output()
+
+
+def test_one_nodes_certificate_leaves_places_for_the_jobs_of_others(secured, cluster):
+    scheduler = secured.start_scheduler("--disconnect_grace", 60)
+    pb = wire.messages()
+    refusals = []
+    with wire.tls_channel(scheduler.port, secured.authority, secured.authority.node("a")) as channel:
+        for number in range(1100):  # each stays in its job for --disconnect_grace
+            requests = queue.SimpleQueue()
+            requests.put(wire.join(pb, "made-up-%d" % number, "a", number + 1, 2))
+            refusals.append(next(wire.open_session(channel, pb, iter(requests.get, None), timeout=60)).refusal.text)
+            requests.put(None)
+    assert refusals[874] == "" and "holds 875 of the 1000 places for jobs" in refusals[875], refusals[870:880]
+    assert "ms-ctl stop" in refusals[-1]
+    assert secured.count("too many jobs of one party") == 1100 - 875
+    honest = secured.start_node("b", ["true"], "--job_id", "honest", "--worker_num", 1)
+    honest.expect(0, timeout=20)

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-import cpu_group
+import control_group
 import muster
 import pki
 from muster import BIN, WITH_TLS
@@ -16,7 +16,7 @@ COUNT = 2500
 
 @pytest.fixture
 def third_of_a_core():
-    group = cpu_group.make_or_skip(0.3)
+    group = control_group.make_or_skip(control_group.CpuGroup, 0.3)
     yield group
     group.close()
 

@@ -83,7 +83,7 @@ def test_the_wall_clock_is_set_while_pauses_and_time_limits_run(cluster, request
     check(cluster, before, "set by %+d s while agents knocked" % seconds)
     # The second restart comes 1 s after the failure.
     for number in (2, 3):
-        kill_now(job.pids()[0])
+        kill_now(eventually(lambda: job.pids().get(0), 20, "rank 0 runs"))
         if number == 3:
             clock.set(0)
         job.nodes["n0"].expect_said("round %d: rank 0" % number, 20)

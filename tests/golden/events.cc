@@ -44,6 +44,7 @@ v1::NodeInfo ParseNode(Command& command, uint64_t stream) {
     info.add_slots()->set_ring_port(static_cast<uint32_t>(7000 + stream * 10 + slot));
   }
   info.set_spare(command.HasWord("spare"));
+  info.set_is_fence_guarded(!command.HasWord("unguarded"));
   if (command.Has("node_rank")) info.set_node_rank(static_cast<uint32_t>(command.Number("node_rank", 0)));
   info.set_label_path(command.Text("label", ""));
   for (const auto& rank : absl::StrSplit(command.Text("table", ""), ',', absl::SkipEmpty())) {
@@ -231,6 +232,7 @@ Event ParseSteer(Command& command, uint64_t query) {
   event.request.set_node_id(command.Text("node", ""));
   event.request.set_action(command.HasWord("drain")          ? v1::SteerRequest::DRAIN
                            : command.HasWord("undrain")      ? v1::SteerRequest::UNDRAIN
+                           : command.HasWord("unknown")      ? static_cast<v1::SteerRequest::Action>(99)
                            : event.request.node_id().empty() ? v1::SteerRequest::RESTART
                                                              : v1::SteerRequest::FENCE);
   return event;

@@ -22,8 +22,8 @@ std::string PrintSettings(const v1::JobSettings& settings) { return absl::StrCat
 std::string PrintJoined(const v1::NodeJoined& record) {
   return absl::StrCat("node_joined ", record.job_id(), "/", record.run(), " ", record.node_id(), " inc ",
                       record.incarnation(), " at ", record.info().address(), record.is_assigned_id() ? " assigned" : "",
-                      record.is_spare() ? " spare" : "", record.takes_over() ? " takes over" : "", " settings ",
-                      PrintSettings(record.settings()));
+                      record.is_spare() ? " spare" : "", record.info().is_fence_guarded() ? "" : " unguarded",
+                      record.takes_over() ? " takes over" : "", " settings ", PrintSettings(record.settings()));
 }
 
 std::string PrintRemoved(const v1::NodeRemoved& record) {

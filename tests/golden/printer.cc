@@ -69,7 +69,8 @@ std::string PrintMessage(const v1::SchedulerMessage& message) {
                           message.refusal().text(), "\"",
                           message.refusal().retry_after_ms() == 0
                               ? ""
-                              : absl::StrCat(" again in ", message.refusal().retry_after_ms(), " ms"));
+                              : absl::StrCat(" again in ", message.refusal().retry_after_ms(), " ms"),
+                          message.refusal().ranks_are_free() ? ", ranks are free" : "");
     case v1::SchedulerMessage::kAcknowledgement:
       return PrintAcknowledgement(message.acknowledgement());
     case v1::SchedulerMessage::kDesired:
@@ -79,6 +80,8 @@ std::string PrintMessage(const v1::SchedulerMessage& message) {
     case v1::SchedulerMessage::kStackQuery:
       return absl::StrCat("stack_query ", message.stack_query().query(), " slots ",
                           absl::StrJoin(message.stack_query().slots(), ","));
+    case v1::SchedulerMessage::kGoingAway:
+      return "going away";
     case v1::SchedulerMessage::KIND_NOT_SET:
       break;
   }

@@ -137,6 +137,32 @@ void AgentHost::KillKeeper() {
   keeper_.Die();
 }
 
+void AgentHost::KillWithKeeper() {
+  if (has_ended_) return;
+  parts_.sim.Trace("fault: agent ", known_id_, " (", incarnation_, ") and its keeper are killed");
+  was_touched_ = true;
+  keeper_.DieWithAgent(node_.info.is_fence_guarded());
+  EndProcess(false);
+}
+
+void AgentHost::EndOrphans() {
+  if (has_ended_) keeper_.EndOrphans();
+}
+
+void AgentHost::BlindKeeper(absl::Duration length) {
+  if (has_ended_) return;
+  parts_.sim.Trace("fault: the keeper of ", known_id_, " sees nothing for ", absl::FormatDuration(length));
+  was_touched_ = true;
+  keeper_.GoBlind(length);
+}
+
+void AgentHost::StarveKeeper(absl::Duration length) {
+  if (has_ended_) return;
+  parts_.sim.Trace("fault: the keeper of ", known_id_, " has no descriptors for ", absl::FormatDuration(length));
+  was_touched_ = true;
+  keeper_.RunOutOfDescriptors(length);
+}
+
 void AgentHost::HangProcess(Random& random) {
   if (has_ended_) return;
   was_touched_ = true;
@@ -189,7 +215,7 @@ void AgentHost::OnMessage(uint64_t connect_seq, const v1::SchedulerMessage& mess
 
 void AgentHost::OnBroken(uint64_t connect_seq, const std::string& reason) {
   parts_.sim.Trace("  -> ", known_id_, " (", incarnation_, "): broken: ", reason);
-  Deliver(agent::StreamBroken{connect_seq, reason, false});
+  Deliver(agent::StreamBroken{connect_seq, reason});
 }
 
 void AgentHost::OnAnswered(uint64_t connect_seq, const v1::Acknowledgement& acknowledgement) {

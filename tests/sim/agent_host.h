@@ -32,15 +32,23 @@ class AgentHost : public AgentEnd {
 
   void Begin();
   // Faults and users. All of these do nothing once the agent has ended.
-  void Kill();                       // SIGKILL to the agent; its keeper says farewell
-  void KillKeeper();                 // SIGKILL to the keeper
-  void Vanish();                     // the machine is gone
-  void Hang(absl::Duration length);  // SIGSTOP, SIGCONT
+  void Kill();                               // SIGKILL to the agent; its keeper says farewell
+  void KillKeeper();                         // SIGKILL to the keeper
+  void KillWithKeeper();                     // SIGKILL to both at one instant
+  void BlindKeeper(absl::Duration length);   // its looks at the system fail
+  void StarveKeeper(absl::Duration length);  // it is out of descriptors
+  void Vanish();                             // the machine is gone
+  void Hang(absl::Duration length);          // SIGSTOP, SIGCONT
   void Signal(int signal);
   void RenewCertificate();
   void HangProcess(Random& random);
 
+  // Of one that has ended: somebody ends what it left running.
+  void EndOrphans();
+
   bool HasEnded() const { return has_ended_; }
+  // It does, or its keeper or guardian while there are processes.
+  bool HoldsLock() const { return !has_ended_ || (keeper_.is_alive() && parts_.processes.IsAnyAlive(incarnation_)); }
   int exit_code() const { return exit_code_; }  // -1 unless it ended by itself
   const NodeSpec& node() const { return node_; }
   const std::string& job_id() const { return job_.id; }

@@ -1,4 +1,5 @@
 // What befalls the world, until faults_end.
+#include <algorithm>
 #include <csignal>
 
 #include "tests/sim/world.h"
@@ -42,8 +43,61 @@ void World::PlanFaults() {
   plan(f.process_hangs, [this] {
     if (AgentHost* agent = PickAgent()) agent->HangProcess(fault_random_);
   });
+  PlanKeeperFaults(Random(sim_.parameters.seed * 0x8ebc6af09c88c6e3 + 1));
   PlanRenewals(Random(sim_.parameters.seed * 0xa0761d6478bd642f + 1));
   sim_.timeline.After(sim_.parameters.faults_end, [this] { EndFaults(); });
+}
+
+// From a source of their own: what else befalls the world stays what it was. They strike where processes run.
+void World::PlanKeeperFaults(Random random) {
+  const FaultPlan& f = sim_.parameters.faults;
+  const auto plan = [&](int times, const KeeperFault& strike) {
+    for (int i = 0; i < times; ++i) {
+      const absl::Duration at = random.UpTo(random.Chance(0.3) ? absl::Seconds(40) : sim_.parameters.faults_end);
+      sim_.timeline.After(at, [this, strike, fate = random.Fork()] { StrikeKeeper(strike, fate); });
+    }
+  };
+  plan(f.blind_keepers, [](AgentHost& agent, Random fate) { agent.BlindKeeper(fate.UpTo(absl::Seconds(60))); });
+  plan(f.starved_keepers, [](AgentHost& agent, Random fate) { agent.StarveKeeper(fate.UpTo(absl::Seconds(60))); });
+  plan(f.double_kills, [this](AgentHost& agent, Random fate) {
+    agent.KillWithKeeper();
+    if (processes_.IsAnyAlive(agent.incarnation())) PlanCleaning(agent, fate);
+  });
+}
+
+void World::StrikeKeeper(const KeeperFault& strike, Random fate) {
+  if (AreFaultsOver()) return;
+  std::vector<AgentHost*> busy;
+  for (const auto& agent : agents_) {
+    if (!agent->HasEnded() && processes_.IsAnyAlive(agent->incarnation())) busy.push_back(agent.get());
+  }
+  if (!busy.empty()) return strike(*fate.Pick(busy), fate);
+  sim_.timeline.After(absl::Seconds(3), [this, strike, fate] { StrikeKeeper(strike, fate); });
+}
+
+// A person ends what a dead agent left running, and as often as not tells the scheduler so.
+void World::PlanCleaning(AgentHost& agent, Random fate) {
+  const absl::Duration patience = fate.UpTo(absl::Seconds(240));
+  sim_.timeline.After(patience, [this, &agent, fate]() mutable {
+    agent.EndOrphans();
+    if (!fate.Chance(0.5) || IsNodeAlive(agent)) return;
+    v1::SteerRequest request;
+    request.set_job_id(agent.job_id());
+    request.set_node_id(agent.known_id());
+    request.set_action(v1::SteerRequest::FENCE);
+    request.set_user("operator");
+    sim_.Trace("user: fences node ", agent.known_id(), " of job ", agent.job_id());
+    scheduler_.Steer(request);
+  });
+}
+
+// Any start of the node, by its id or its place.
+bool World::IsNodeAlive(const AgentHost& agent) const {
+  return std::any_of(agents_.begin(), agents_.end(), [&](const auto& other) {
+    const bool is_same =
+        other->job_id() == agent.job_id() && (other->known_id() == agent.known_id() || &other->node() == &agent.node());
+    return is_same && (other->HoldsLock() || processes_.IsAnyAlive(other->incarnation()));
+  });
 }
 
 // From a source of their own: what else befalls the world stays what it was.
@@ -114,6 +168,7 @@ void World::RestartScheduler() {
 
 void World::EndFaults() {
   sim_.Trace("the faults end");
+  for (const auto& agent : agents_) agent->EndOrphans();
   network_.HealAll();
 }
 

@@ -33,12 +33,17 @@ absl::Duration PerStep(Random random) {
   return random.Chance(0.25) ? absl::InfiniteDuration() : random.Between(absl::Milliseconds(300), absl::Seconds(10));
 }
 
+// Whether it starts another process that outlives it; from a source of its own as well.
+bool LeavesDescendant(Random random, double share) { return share > 0 && random.Chance(share); }
+
+constexpr absl::Duration kLooksAgainAfter = absl::Milliseconds(200);
+
 }  // namespace
 
 void Keeper::Command(std::function<void()> action) {
   last_command_ = std::max(last_command_, sim_.timeline.monotonic() + random_.UpTo(absl::Milliseconds(3)));
   sim_.timeline.At(last_command_, [this, action = std::move(action)] {
-    if (is_alive_) action();
+    if (is_alive_ && !is_ending_) action();
   });
 }
 
@@ -49,8 +54,7 @@ void Keeper::TellLater(agent::Event event) {
 }
 
 void Keeper::Start(std::vector<Order> orders) {
-  const bool is_peace = sim_.timeline.elapsed() >= sim_.parameters.faults_end;
-  const double failure = is_peace ? 0 : sim_.parameters.faults.launch_failure;
+  const double failure = IsPeace() ? 0 : sim_.parameters.faults.launch_failure;
   if (random_.Chance(failure)) {
     std::vector<uint32_t> slots;
     for (const Order& order : orders) slots.push_back(order.slot);
@@ -79,6 +83,13 @@ void Keeper::Spawn(const Order& order) {
     TellLater(agent::ProcessHasEnded{EndedOf(order, {0, kTerm}, true), absl::ZeroDuration()});
     return;
   }
+  if (sim_.timeline.monotonic() < starts_from_ && !IsPeace()) {
+    v1::ProcessEnded ended = EndedOf(order, {126, 0}, false);
+    ended.set_launch_error("Too many open files");
+    processes_.End(order.place, {126, 0}, false);
+    TellLater(agent::ProcessHasEnded{ended, absl::ZeroDuration()});
+    return;
+  }
   const Key key = ++last_key_;
   Process& process = running_[key];
   process.order = order;
@@ -86,6 +97,9 @@ void Keeper::Spawn(const Order& order) {
   process.per_step = PerStep(Random(sim_.parameters.seed ^ (incarnation_ + key)));
   sim_.Trace("process ", order.place.Text(), " starts");
   processes_.Begin(order.place, incarnation_, [this, key](int exit_code) { EndByItself(key, {exit_code, 0}); });
+  process.has_descendant = LeavesDescendant(Random((sim_.parameters.seed ^ (incarnation_ + key)) * 31 + 7),
+                                            sim_.parameters.faults.leaves_descendant);
+  if (process.has_descendant) processes_.BeginDescendant(order.place, incarnation_);
   v1::ProcessStarted started;
   started.set_round(order.place.round);
   started.set_slot(order.slot);
@@ -97,8 +111,7 @@ void Keeper::Spawn(const Order& order) {
 
 void Keeper::PlanFate(Key key, const Order& order) {
   const absl::Duration length = LengthOf(order.place.run, job_.longest_run, sim_.parameters.seed);
-  const bool is_peace = sim_.timeline.elapsed() >= sim_.parameters.faults_end;
-  if (!is_peace && random_.Chance(job_.process_failure)) {
+  if (!IsPeace() && random_.Chance(job_.process_failure)) {
     std::vector<Death> deaths = {{1, 0}, {3, 0}, {0, 9}, {0, 11}, {0, 6}};
     const Death death = random_.Pick(deaths);
     sim_.timeline.After(random_.UpTo(length), [this, key, death] { EndByItself(key, death); });
@@ -159,7 +172,40 @@ void Keeper::End(Key key, Death death) {
   sim_.Trace("process ", process.order.place.Text(), " ends, exit code ", death.exit_code, " signal ", death.signal,
              process.is_stopping ? ", stopped" : "");
   processes_.End(process.order.place, death, process.is_stopping);
-  TellLater(agent::ProcessHasEnded{EndedOf(process.order, death, process.is_stopping), absl::Milliseconds(1)});
+  remains_[key] = {process.order, death, process.is_stopping, false, !process.has_descendant};
+  Sweep(key);
+}
+
+std::optional<bool> Keeper::IsAnythingLeft(const Remains& remains) const {
+  if (sim_.timeline.monotonic() < sees_from_ && !IsPeace()) return std::nullopt;
+  return !remains.is_gone;
+}
+
+void Keeper::Sweep(Key key) {
+  const auto it = remains_.find(key);
+  if (it == remains_.end() || !is_alive_) return;
+  Remains& remains = it->second;
+  const std::optional<bool> is_any_left = IsAnythingLeft(remains);
+  if (is_any_left == false) {
+    const Remains gone = remains;
+    remains_.erase(it);
+    TellLater(agent::ProcessHasEnded{EndedOf(gone.order, gone.death, gone.was_stopped), absl::Milliseconds(1)});
+    return;
+  }
+  if (is_any_left == true && !std::exchange(remains.is_killed, true)) {
+    Random random((sim_.parameters.seed ^ (incarnation_ + key)) * 37 + 5);  // now and then it hangs in a driver
+    sim_.timeline.After(random.UpTo(absl::Milliseconds(random.Chance(0.1) ? 20'000 : 50)), [this, key] {
+      if (const auto found = remains_.find(key); found != remains_.end()) EndDescendant(found->second);
+    });
+  }
+  processes_.NoteHang(remains.order.place);  // it makes no steps, and nobody knows of its end
+  sim_.timeline.After(kLooksAgainAfter, [this, key] { Sweep(key); });
+}
+
+void Keeper::EndDescendant(Remains& remains) {
+  if (std::exchange(remains.is_gone, true)) return;
+  processes_.EndDescendant(remains.order.place);
+  sim_.Trace("the descendant of process ", remains.order.place.Text(), " ends");
 }
 
 void Keeper::EndByItself(Key key, Death death) {
@@ -192,8 +238,14 @@ std::vector<agent::ProgressMade> Keeper::TakeProgress() {
   return made;
 }
 
-void Keeper::EndAll() {
+void Keeper::EndLeaders() {
   while (!running_.empty()) End(running_.begin()->first, {0, kKill});
+}
+
+void Keeper::EndAll() {
+  EndLeaders();
+  for (auto& [key, remains] : remains_) remains.is_gone = true;
+  processes_.EndDescendantsOf(incarnation_);
 }
 
 void Keeper::AgentDied(std::function<void()> farewell) {
@@ -201,10 +253,21 @@ void Keeper::AgentDied(std::function<void()> farewell) {
   is_quiet_ = true;
   sim_.timeline.After(random_.UpTo(absl::Seconds(1)), [this, farewell = std::move(farewell)] {
     if (!is_alive_) return;
-    is_alive_ = false;
-    EndAll();
-    sim_.timeline.After(random_.UpTo(absl::Milliseconds(500)), farewell);
+    is_ending_ = true;
+    EndLeaders();
+    BidFarewell(farewell);
   });
+}
+
+// When nothing is left.
+void Keeper::BidFarewell(std::function<void()> farewell) {
+  if (!is_alive_) return;
+  if (!remains_.empty()) {
+    sim_.timeline.After(kLooksAgainAfter, [this, farewell = std::move(farewell)] { BidFarewell(farewell); });
+    return;
+  }
+  is_alive_ = false;
+  sim_.timeline.After(random_.UpTo(absl::Milliseconds(500)), std::move(farewell));
 }
 
 void Keeper::Vanish() {
@@ -219,9 +282,34 @@ void Keeper::Die() {
   const bool was_quiet = is_quiet_;
   is_quiet_ = true;
   EndAll();
-  for (const PlaceName& place : ordered_) processes_.End(place, {0, kKill}, false);  // what the agent takes them for
+  // What the agent takes those for of whose end it was not told.
+  for (const PlaceName& place : ordered_) processes_.End(place, {0, kKill}, false);
+  for (const auto& [key, remains] : remains_) processes_.End(remains.order.place, {0, kKill}, false);
   is_quiet_ = was_quiet;
   TellLater(agent::KeeperDied{});
+}
+
+void Keeper::DieWithAgent(bool is_guarded) {
+  is_quiet_ = true;
+  is_ending_ = true;
+  EndLeaders();
+  if (!is_guarded || !is_alive_) {
+    is_alive_ = false;
+    return;
+  }
+  Random random(sim_.parameters.seed ^ incarnation_);
+  sim_.timeline.After(random.UpTo(absl::Seconds(1)), [this] { Vanish(); });
+}
+
+void Keeper::EndOrphans() {
+  if (!is_alive_) EndAll();
+}
+
+void Keeper::GoBlind(absl::Duration length) { sees_from_ = std::max(sees_from_, sim_.timeline.monotonic() + length); }
+
+void Keeper::RunOutOfDescriptors(absl::Duration length) {
+  GoBlind(length);
+  starts_from_ = std::max(starts_from_, sim_.timeline.monotonic() + length);
 }
 
 }  // namespace muster::sim

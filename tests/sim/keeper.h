@@ -1,4 +1,14 @@
 // The simulated keeper of one agent and its training processes. Commands are carried out in order, each a little later.
+//
+// A process has ended for the agent when what descends from it has ended, too. Only a look at the system shows that,
+// and a look can fail (no descriptor is left for /proc): then nobody is taken for gone, and the keeper looks again.
+//
+// | dies                  | its processes                                                                             |
+// |-----------------------|-------------------------------------------------------------------------------------------|
+// | the agent             | the keeper ends all, then says farewell                                                   |
+// | the keeper            | the agent ends all                                                                        |
+// | both at one instant   | die with them; their descendants are ended by the guardian, where there is one            |
+// | the machine           | die with it                                                                               |
 #pragma once
 
 #include <cstdint>
@@ -46,7 +56,16 @@ class Keeper {
   void Vanish();
   // The keeper dies, and the agent kills what it had held.
   void Die();
+  // Both die at one instant. `is_guarded`: a guardian ends what is left.
+  void DieWithAgent(bool is_guarded);
+  // Somebody ends what nobody here does any more: a later start of the node, or a person.
+  void EndOrphans();
 
+  // Faults: for so long it can't look at the system, or has no descriptor, neither to look nor to start a process.
+  void GoBlind(absl::Duration length);
+  void RunOutOfDescriptors(absl::Duration length);
+
+  // Also after its agent's end, until all processes are gone: so long it, or the guardian, holds the node's lock.
   bool is_alive() const { return is_alive_; }
 
   // What the agent finds when it looks at its processes' files: the steps that were made since it last looked. Some
@@ -64,6 +83,15 @@ class Keeper {
     absl::Duration per_step = absl::InfiniteDuration();  // infinite: it never writes
     MonotonicTime hangs_from = MonotonicTime::Never();
     uint64_t step_taken = 0;  // the last one that the agent saw
+    bool has_descendant = false;
+  };
+  // What a process that has ended left behind.
+  struct Remains {
+    Order order;
+    Death death;
+    bool was_stopped = false;
+    bool is_killed = false;  // and dies soon
+    bool is_gone = false;
   };
   using Key = uint64_t;
 
@@ -74,7 +102,16 @@ class Keeper {
   void End(Key key, Death death);
   // By itself: not if it hangs.
   void EndByItself(Key key, Death death);
+  void EndLeaders();
+  // At once, with all that descends from them.
   void EndAll();
+  // Ends what a process left behind, and tells of its end when nothing is left.
+  void Sweep(Key key);
+  // Whether anything is left of a process that has ended; nullopt: that can't be seen now.
+  std::optional<bool> IsAnythingLeft(const Remains& remains) const;
+  void EndDescendant(Remains& remains);
+  void BidFarewell(std::function<void()> farewell);
+  bool IsPeace() const { return sim_.timeline.elapsed() >= sim_.parameters.faults_end; }
   // In order: no event overtakes an earlier one.
   void TellLater(agent::Event event);
 
@@ -85,9 +122,13 @@ class Keeper {
   Random random_;
   const Tell tell_;
   bool is_alive_ = true;
-  bool is_quiet_ = false;  // there is no agent to tell anything
+  bool is_ending_ = false;  // its agent has died: it starts nothing any more
+  bool is_quiet_ = false;   // there is no agent to tell anything
+  MonotonicTime sees_from_;
+  MonotonicTime starts_from_;
   Key last_key_ = 0;
   std::map<Key, Process> running_;
+  std::map<Key, Remains> remains_;
   std::vector<PlaceName> ordered_;  // not started yet
   MonotonicTime last_command_;
   MonotonicTime last_told_;

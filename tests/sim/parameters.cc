@@ -106,6 +106,7 @@ class JobDrawer {
     node.info.set_user("user");
     node.info.set_pid(100 + number);
     node.info.set_version("simulated");
+    node.info.set_is_fence_guarded(true);
     if (has_node_ranks_) node.info.set_node_rank(static_cast<uint32_t>(number));
     node.start_delay = random_.UpTo(spread_);
     return node;
@@ -236,6 +237,34 @@ void DrawLater(Random random, Parameters& p) {
   p.faults.steerings = Times(random, 4);
 }
 
+// Nodes without a guardian lose agent and keeper together, and hardly anybody comes before their fence's time is over.
+void LeaveOrphansAlone(Random& random, Parameters& p) {
+  for (JobSpec& job : p.jobs) {
+    job.restart_node *= 0.1;
+    for (NodeSpec& node : job.nodes) node.info.set_is_fence_guarded(random.Chance(0.3));
+  }
+  p.faults.double_kills = static_cast<int>(random.Int(2, 6));
+  p.faults.leaves_descendant = 0.9;
+  p.scheduler.fence_timeout = p.scheduler.stop_timeout + absl::Seconds(5) + Seconds(random, 15, 20);
+  p.scheduler.rejoin_timeout = *p.scheduler.fence_timeout + Seconds(random, 10, 40);
+}
+
+// What befalls keepers came later still: into a third of the worlds, so that the others stay as they were.
+void DrawKeepers(Random random, Parameters& p) {
+  // Without a guardian a node can't promise that its fence holds.
+  if (random.Chance(0.4)) {
+    for (JobSpec& job : p.jobs) {
+      for (NodeSpec& node : job.nodes) node.info.set_is_fence_guarded(random.Chance(0.5));
+    }
+  }
+  if (p.is_calm) return;
+  p.faults.blind_keepers = Times(random, 4);
+  p.faults.starved_keepers = Times(random, 4);
+  p.faults.double_kills = Times(random, 4);
+  p.faults.leaves_descendant = Rate(random, 0.6);
+  if (random.Chance(0.15)) LeaveOrphansAlone(random, p);
+}
+
 }  // namespace
 
 Parameters DrawParameters(uint64_t seed, const Limits& limits) {
@@ -255,6 +284,7 @@ Parameters DrawParameters(uint64_t seed, const Limits& limits) {
   DrawLater(Random(seed * 0x9fb21c651e98df25 + 1), p);
   Random renewals(seed * 0xd6e8feb86659fd93 + 1);
   p.faults.renewals = Times(renewals, 8);
+  if (seed % 3 == 1) DrawKeepers(Random(seed * 0xe7037ed1a0b428db + 1), p);
   p.faults_end = FaultsEnd(p);
   return p;
 }
@@ -274,13 +304,16 @@ std::string Parameters::Describe() const {
     for (const NodeSpec& node : job.nodes) {
       absl::StrAppend(&text, " ", node.node_id.empty() ? "?" : node.node_id, "x", node.info.slots_size(),
                       node.info.role() == v1::ROLE_SERVER ? "s" : "", node.info.spare() ? "(spare)" : "",
-                      node.is_surplus && !node.info.spare() ? "(surplus)" : "", "@", node.machine);
+                      node.is_surplus && !node.info.spare() ? "(surplus)" : "",
+                      node.info.is_fence_guarded() ? "" : "(unguarded)", "@", node.machine);
     }
     absl::StrAppend(&text, "\n");
   }
   absl::StrAppend(&text, "  faults: breaks ", faults.stream_breaks, ", partitions ", faults.partitions,
                   ", agents killed ", faults.agent_kills, ", hung ", faults.agent_hangs, ", keepers killed ",
-                  faults.keeper_kills, ", machines crashed ", faults.machine_crashes, ", signals ", faults.end_signals,
+                  faults.keeper_kills, ", with their agents ", faults.double_kills, ", blinded ", faults.blind_keepers,
+                  ", starved ", faults.starved_keepers, ", descendants left ", faults.leaves_descendant,
+                  ", machines crashed ", faults.machine_crashes, ", signals ", faults.end_signals,
                   ", scheduler paused ", faults.scheduler_pauses, ", restarted ", faults.scheduler_restarts, ", stops ",
                   faults.stop_requests, ", processes hung ", faults.process_hangs, ", steered ", faults.steerings,
                   ", renewed ", faults.renewals, "\n");

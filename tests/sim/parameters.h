@@ -59,9 +59,13 @@ struct FaultPlan {
   int scheduler_pauses = 0;
   int scheduler_restarts = 0;
   int stop_requests = 0;
-  int process_hangs = 0;  // only where --progress_timeout notices them: else the run would not end
-  int steerings = 0;      // not a fault, but as unexpected: restarts by hand, draining
-  int renewals = 0;       // the same: certificates are renewed, also in a calm run, which must not notice
+  int process_hangs = 0;         // only where --progress_timeout notices them: else the run would not end
+  int steerings = 0;             // not a fault, but as unexpected: restarts by hand, draining
+  int renewals = 0;              // the same: certificates are renewed, also in a calm run, which must not notice
+  int blind_keepers = 0;         // for a while a keeper can't see who lives
+  int starved_keepers = 0;       // for a while it has no descriptors: it can't start anybody either
+  int double_kills = 0;          // an agent and its keeper at one instant
+  double leaves_descendant = 0;  // chance for each process to leave one that outlives it
   double dial_loss = 0;
   double dial_delay = 0;
   double dial_duplicate = 0;

@@ -15,6 +15,10 @@ void Processes::Begin(const PlaceName& place, uint64_t incarnation, Fail fail) {
     sim_.Expect(other.run != place.run || other.round == place.round,
                 absl::StrCat(place.Text(), " starts while ", other.Text(), " lives"));
   }
+  for (const auto& [other, owner] : descendants_) {
+    sim_.Expect(other.run != place.run || (other.round == place.round && other != place),
+                absl::StrCat(place.Text(), " starts while a descendant of ", other.Text(), " lives"));
+  }
   const auto [it, is_new] = alive_.try_emplace(place, Live{incarnation, std::move(fail)});
   sim_.Expect(is_new, absl::StrCat("two live processes are ", place.Text(), ", of incarnations ",
                                    it->second.incarnation, " and ", incarnation));
@@ -31,9 +35,16 @@ void Processes::End(const PlaceName& place, Death death, bool is_stop) {
   }
 }
 
+void Processes::BeginDescendant(const PlaceName& place, uint64_t incarnation) {
+  descendants_.insert({place, incarnation});
+}
+
 bool Processes::IsAnyAlive(uint64_t incarnation) const {
   for (const auto& [place, live] : alive_) {
     if (live.incarnation == incarnation) return true;
+  }
+  for (const auto& [place, owner] : descendants_) {
+    if (owner == incarnation) return true;
   }
   return false;
 }
@@ -43,6 +54,7 @@ bool Processes::HasDied(const PlaceName& place, Death death) const { return deat
 std::string Processes::Text() const {
   std::string text;
   for (const auto& [place, live] : alive_) absl::StrAppend(&text, place.Text(), " ");
+  for (const auto& [place, owner] : descendants_) absl::StrAppend(&text, "a descendant of ", place.Text(), " ");
   return text;
 }
 

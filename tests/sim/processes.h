@@ -1,4 +1,4 @@
-// The truth about training processes: which are alive anywhere, and what each one died of.
+// The truth about training processes: which are alive anywhere, what each one died of, and what they left behind.
 #pragma once
 
 #include <compare>
@@ -52,7 +52,14 @@ class Processes {
   // Peers of one that did not end well fail soon after.
   void End(const PlaceName& place, Death death, bool is_stop);
 
-  bool IsAnyAlive() const { return !alive_.empty(); }
+  // A process that a training process started in a session of its own: it does that one's work, and may outlive it.
+  void BeginDescendant(const PlaceName& place, uint64_t incarnation);
+  void EndDescendant(const PlaceName& place) { descendants_.erase(place); }
+  void EndDescendantsOf(uint64_t incarnation) {
+    std::erase_if(descendants_, [&](const auto& entry) { return entry.second == incarnation; });
+  }
+
+  bool IsAnyAlive() const { return !alive_.empty() || !descendants_.empty(); }
   bool IsAnyAlive(uint64_t incarnation) const;
   bool HasDied(const PlaceName& place, Death death) const;
   void NoteHang(const PlaceName& place) { hung_.insert(place); }
@@ -68,6 +75,7 @@ class Processes {
   Sim& sim_;
   Random random_;
   std::map<PlaceName, Live> alive_;
+  std::map<PlaceName, uint64_t> descendants_;  // whose they are: an incarnation
   std::set<std::pair<PlaceName, Death>> deaths_;
   std::set<PlaceName> hung_;
 };

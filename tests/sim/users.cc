@@ -35,8 +35,9 @@ void World::StartAgent(Place& place) {
     return;
   }
   const uint64_t incarnation = random_.Next() | 1;
+  const bool is_sole = !is_locked && EndRemnants(place);
   agents_.push_back(std::make_unique<AgentHost>(AgentHost::Parts{sim_, network_, processes_, invariants_}, *place.job,
-                                                *place.spec, place.kept_id, !is_locked, incarnation, random_.Fork()));
+                                                *place.spec, place.kept_id, is_sole, incarnation, random_.Fork()));
   place.current = agents_.back().get();
   place.current->SetOnEnd([this, &place] { OnAgentEnd(place); });
   sim_.Trace("user: starts agent ", place.kept_id, " (", incarnation, ") of job ", place.job->id, " on machine ",
@@ -47,8 +48,20 @@ void World::StartAgent(Place& place) {
 bool World::IsLocked(const Place& place) const {
   return std::any_of(agents_.begin(), agents_.end(), [&](const auto& agent) {
     return agent->node().machine == place.spec->machine && agent->job_id() == place.job->id &&
-           agent->known_id() == place.kept_id && (!agent->HasEnded() || processes_.IsAnyAlive(agent->incarnation()));
+           agent->known_id() == place.kept_id && agent->HoldsLock();
   });
+}
+
+// A new start that has got the lock ends what former ones left running, and only then speaks for them. False: it can't
+// look, so it doesn't.
+bool World::EndRemnants(const Place& place) {
+  for (const auto& agent : agents_) {
+    if (agent->node().machine != place.spec->machine || agent->job_id() != place.job->id) continue;
+    if (agent->known_id() != place.kept_id || !processes_.IsAnyAlive(agent->incarnation())) continue;
+    if (agent->incarnation() % 5 == 0) return false;
+    agent->EndOrphans();
+  }
+  return true;
 }
 
 void World::OnAgentEnd(Place& place) {

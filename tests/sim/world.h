@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,6 +43,7 @@ class World {
   void PlanUsers();
   void StartAgent(Place& place);
   bool IsLocked(const Place& place) const;
+  bool EndRemnants(const Place& place);
   void OnAgentEnd(Place& place);
   void StartJobAgainIfOver(const JobSpec& job);
   void AskSomething();
@@ -50,6 +52,11 @@ class World {
 
   // faults.cc
   void PlanFaults();
+  using KeeperFault = std::function<void(AgentHost&, Random)>;
+  void PlanKeeperFaults(Random random);
+  void StrikeKeeper(const KeeperFault& strike, Random fate);
+  void PlanCleaning(AgentHost& agent, Random fate);
+  bool IsNodeAlive(const AgentHost& agent) const;
   void PlanRenewals(Random random);
   void BreakPartition();
   void CrashMachine();

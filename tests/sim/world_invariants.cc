@@ -19,6 +19,7 @@ void WorldInvariants::OnSchedulerStart(const std::vector<v1::Record>& durable) {
   streams_.clear();
   presence_.clear();
   farewells_.clear();
+  fenced_.clear();
   first_join_.clear();
   connects_.clear();
   started_ = excused_ = sim_.timeline.monotonic();
@@ -44,6 +45,10 @@ void WorldInvariants::NoteEvent(const scheduler::Event& event) {
   if (std::holds_alternative<scheduler::LoopWasLate>(event)) excused_ = now;
   if (const auto* farewell = std::get_if<scheduler::FarewellReceived>(&event)) {
     farewells_.insert(farewell->farewell.incarnation());
+  }
+  if (const auto* steer = std::get_if<scheduler::SteerRequested>(&event);
+      steer != nullptr && steer->request.action() == v1::SteerRequest::FENCE) {
+    fenced_.insert({steer->request.job_id(), steer->request.node_id()});
   }
   if (const auto* report = std::get_if<scheduler::ReportReceived>(&event)) {
     NoteHeard(report->stream, report->report.heartbeat_seq());
@@ -132,7 +137,8 @@ void WorldInvariants::CheckRemoval(const v1::NodeRemoved& removed) {
   if (removed.is_confirmed() && has_farewell) {
     sim_.Expect(ended_agents_.contains(removed.incarnation()), absl::StrCat(who, " was called dead but lives"));
   }
-  if (removed.why() == v1::NodeRemoved::LOST && !has_farewell && !has_rival) {
+  const bool is_fenced = fenced_.contains({removed.job_id(), removed.node_id()});
+  if (removed.why() == v1::NodeRemoved::LOST && !has_farewell && !has_rival && !is_fenced) {
     if (it == presence_.end()) {
       sim_.Expect(now >= started_ + options.disconnect_grace, absl::StrCat(who, " was lost right after a restart"));
     } else if (it->second.stream != 0) {

@@ -98,6 +98,7 @@ class WorldInvariants {
   uint64_t last_order_ = 0;
   std::map<uint64_t, uint64_t> first_join_;                     // incarnation → order
   std::set<uint64_t> farewells_;                                // incarnations
+  std::set<std::pair<std::string, std::string>> fenced_;        // by hand: job, node
   std::map<std::pair<uint64_t, uint64_t>, uint64_t> connects_;  // incarnation, run → last connect_seq welcomed
   MonotonicTime started_;
   MonotonicTime excused_;  // the last moment from which all leases count anew

@@ -6,7 +6,6 @@
 
 #include <cstdio>
 
-#include "scheduler/stop_waiter.h"
 #include "tests/tls/tls_server_fixture.h"
 
 namespace muster::scheduler {
@@ -67,7 +66,7 @@ TEST_F(SchedulerTlsTest, ACertificateThatCouldNotBeServedIsServedLater) {
   const Issued renewed = authority_.Issue(SchedulerSpec());
   const std::string before = scheduler_tls_->store()->Current()->identity->leaf().Fingerprint();
   std::atomic<int> checked = 0;
-  scheduler_tls_->Watch([&] { ++checked; });
+  ASSERT_TRUE(scheduler_tls_->Watch([&] { ++checked; }).ok());
   folder_.Write("renewed.pem", renewed.all_pem());
   {
     const NoWriting limit;
@@ -79,24 +78,6 @@ TEST_F(SchedulerTlsTest, ACertificateThatCouldNotBeServedIsServedLater) {
   EXPECT_GE(checked, 1) << "what peers may do does not wait for it";
   EXPECT_EQ(AwaitServed(renewed.certificate.Fingerprint()), renewed.certificate.Fingerprint());
   EXPECT_NE(before, renewed.certificate.Fingerprint());
-}
-
-TEST(Killable, OnlyWhileItLives) {
-  sigset_t stop, before;
-  sigemptyset(&stop);
-  sigaddset(&stop, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &stop, &before);
-  const auto is_blocked = [] {
-    sigset_t now;
-    pthread_sigmask(SIG_BLOCK, nullptr, &now);
-    return sigismember(&now, SIGTERM) == 1;
-  };
-  {
-    const Killable killable;
-    EXPECT_FALSE(is_blocked());
-  }
-  EXPECT_TRUE(is_blocked());
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace

@@ -356,7 +356,7 @@ TEST_F(TlsStoreTest, AFileOfTheFutureIsNotReadAtEachLook) {
 TEST_F(TlsStoreTest, ItsThreadTellsOfAChange) {
   ASSERT_TRUE(Open().ok());
   std::atomic<int> told = 0;
-  store_->Start([&] { ++told; });
+  ASSERT_TRUE(store_->Start([&] { ++told; }).ok());
   folder_.Write("server.pem", authority_.Issue(SchedulerSpec()).all_pem());
   store_->Nudge();
   for (int i = 0; i < 1000 && told == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
@@ -413,7 +413,7 @@ class HangingFilesTest : public TlsStoreTest {
 TEST_F(HangingFilesTest, RaiseTheAlarmAndHoldUpNoStop) {
   ASSERT_TRUE(Open().ok());
   const std::string before = Serving();
-  store_->Start([] { ADD_FAILURE() << "nothing has changed"; });
+  ASSERT_TRUE(store_->Start([] { ADD_FAILURE() << "nothing has changed"; }).ok());
   disk_.SetHanging(true);
   AwaitAlarm();
   EXPECT_EQ(Serving(), before);
@@ -426,7 +426,7 @@ TEST_F(HangingFilesTest, RaiseTheAlarmAndHoldUpNoStop) {
 TEST_F(HangingFilesTest, HoldUpNoStopAlsoWhileTheyAreWaitedFor) {
   ASSERT_TRUE(Open().ok());
   disk_.SetHanging(true);
-  store_->Start([] {});
+  ASSERT_TRUE(store_->Start([] {}).ok());
   const MonotonicTime begin = Clock::System().Read().monotonic;
   store_.reset();
   EXPECT_LT(Clock::System().Read().monotonic - begin, absl::Seconds(1));
@@ -436,7 +436,7 @@ TEST_F(HangingFilesTest, HoldUpNoStopAlsoWhileTheyAreWaitedFor) {
 TEST_F(HangingFilesTest, AreTakenOverWhenTheyAnswerAgain) {
   ASSERT_TRUE(Open().ok());
   std::atomic<int> told = 0;
-  store_->Start([&] { ++told; });
+  ASSERT_TRUE(store_->Start([&] { ++told; }).ok());
   disk_.SetHanging(true);
   const Issued renewed = authority_.Issue(SchedulerSpec());
   folder_.Write("server.pem", renewed.all_pem());
@@ -451,7 +451,7 @@ TEST_F(HangingFilesTest, HoldUpNoOthers) {
   ASSERT_TRUE(Open().ok());
   const Issued bad = authority_.Issue(NodeSpec("bad"));
   std::atomic<int> told = 0;
-  store_->Start([&] { ++told; });
+  ASSERT_TRUE(store_->Start([&] { ++told; }).ok());
   disk_.SetHanging(true, "server.pem");
   AwaitAlarm();
   folder_.Write("crl.pem", authority_.RevocationList({bad.certificate}));
@@ -478,9 +478,10 @@ TEST_F(TlsStoreTest, WhatCouldNotBeTakenOverIsToldAgain) {
   };
   ASSERT_TRUE(Open().ok());
   std::atomic<int> told = 0;
-  store_->Start([&] {
+  const absl::Status started = store_->Start([&] {
     if (++told < 3) store_->TellAgain();
   });
+  ASSERT_TRUE(started.ok()) << started;
   folder_.Write("server.pem", authority_.Issue(SchedulerSpec()).all_pem());
   for (int i = 0; i < 2000 && told < 3; ++i) absl::SleepFor(absl::Milliseconds(5));
   for (int i = 0; i < 3; ++i) {  // when the third look begins, two have ended

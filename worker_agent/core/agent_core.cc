@@ -40,7 +40,10 @@ AgentCore::Impl::Impl(AgentOptions options)
 Effects AgentCore::Impl::Apply(const Event& event, MonotonicTime now) {
   if (is_finished_) return {};
   now_ = std::max(now, now_);
-  if (const absl::Duration late = now_ - NextDeadline(); late >= kAsleep) progress_.Excuse(late);
+  if (const absl::Duration late = now_ - NextDeadline(); late >= kAsleep) {
+    progress_.Excuse(late);
+    connector_.Excuse(late);
+  }
   effects_.clear();
   std::visit([this](const auto& e) { OnEvent(e); }, event);
   if (!is_finished_) RunTimers();
@@ -73,6 +76,7 @@ void AgentCore::Impl::OnEvent(const MessageReceived& event) {
     OnAcknowledgement(event.message.acknowledgement());
   }
   if (event.message.has_desired()) OnDesired(event.message.desired());
+  if (event.message.has_going_away()) OnGoingAway();
   if (event.message.has_stack_query()) OnStackQuery(event.message.stack_query());
 }
 
@@ -86,21 +90,19 @@ void AgentCore::Impl::OnEvent(const DialWaits& event) { connector_.OnDialWaits(e
 
 void AgentCore::Impl::OnEvent(const StreamBroken& event) {
   if (connector_.IsRelief(event.connect_seq)) {
-    return connector_.OnReliefFailure(event.reason, absl::ZeroDuration(), now_, effects_);
+    return connector_.OnReliefFailure(event.text, absl::ZeroDuration(), now_, effects_);
   }
   if (event.connect_seq != connector_.connect_seq() || !connector_.HasStream()) return;
   reporter_.StreamClosed();
   ForgetPeersRequest();
   if (connector_.PromoteRelief(now_)) return;
-  is_shut_out_ = event.is_security;
-  if (event.is_security && !IsWelcomed()) {
-    return EndHopeless(kExitSecurity, SaySecurity(options_.scheduler, event.reason));
+  is_shut_out_ = event.reason == BreakReason::kSecurity;
+  if (is_shut_out_ && !IsWelcomed()) {
+    return EndHopeless(kExitSecurity, SaySecurity(options_.scheduler, event.text));
   }
-  connector_.OnFailure(event.reason, now_, effects_);
-  // A scheduler that refuses connections is down: nobody can give our ranks to others, so the count starts anew.
-  if (event.reason.find("onnection refused") != std::string::npos && fence_timeout_ > absl::ZeroDuration()) {
-    ArmFence(now_);
-  }
+  const bool was_open = connector_.IsOpen();
+  connector_.OnFailure(event.text, now_, effects_);
+  if (was_open && fence_at_ && processes_.IsAnyRunning()) Emit(SayFenceRuns(fence_counted_on_, *fence_at_ - now_));
 }
 
 void AgentCore::Impl::OnEvent(const PeersFetched& event) {
@@ -140,13 +142,18 @@ void AgentCore::Impl::ReportEnded(v1::ProcessEnded ended, absl::Duration age) {
   was_killed_ = false;
 }
 
+// The scheduler hears with the next report that no fence is armed here, and the answer to that one arms it anew.
 void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
+  fence_at_.reset();
+  const bool is_counted_on = fence_counted_on_ > absl::ZeroDuration();
+  if (!is_counted_on) Emit(SetFence{false, {}});  // it fell while that was under way
   if (!processes_.IsAnyRunning()) return;
   if (!stopping_since_) stopping_since_ = now_;
+  const std::string timeout = is_counted_on ? absl::StrCat(" ", absl::FormatDuration(fence_counted_on_)) : "";
   Emit(Say{Severity::kError, absl::StrCat("no answer from the scheduler at ", options_.scheduler,
-                                          " for so long that others may take over "
-                                          "the ranks of this node (--fence_timeout ",
-                                          absl::FormatDuration(fence_timeout_), "): stopping its processes")});
+                                          " for so long that others may take over the ranks of this node "
+                                          "(--fence_timeout",
+                                          timeout, "): stopping its processes")});
 }
 
 void AgentCore::Impl::OnEvent(const TlsChanged& event) {
@@ -176,9 +183,7 @@ void AgentCore::Impl::OnEvent(const EndSignal& event) {
   if (end_signal_ != 0) {
     if (!processes_.IsAnyRunning()) return;
     Emit(Say{Severity::kWarning, absl::StrCat("got ", NameOfSignal(event.signal), " again: killing the processes")});
-    Emit(KillProcesses{});
-    was_killed_ = true;
-    return;
+    return KillAll();
   }
   end_signal_ = event.signal;
   const std::string name = NameOfSignal(event.signal);
@@ -278,7 +283,7 @@ v1::Join AgentCore::Impl::MakeJoin(uint64_t connect_seq) const {
 
 void AgentCore::Impl::SendDueReport() {
   if (!connector_.IsOpen() || !reporter_.IsDue(now_)) return;
-  const auto armed_fence_ms = fence_at_ ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_timeout_)) : 0;
+  const auto armed_fence_ms = fence_at_ ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_counted_on_)) : 0;
   const bool has_news = !reporter_.IsAllAcknowledged() || !progress_.empty();
   // That a datagram was lost shows when the next one is due: the fence must not fall before that one's answer.
   const bool must_arrive = fence_at_ && *fence_at_ < now_ + heartbeat_interval_ + kRepairTime;

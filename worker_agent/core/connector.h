@@ -45,6 +45,8 @@ class Connector {
   void OnFailure(const std::string& reason, MonotonicTime now, Effects& out);
   // As above, but not before `delay`.
   void OnTryLater(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out);
+  // So long nothing could be tried: patience doesn't count it.
+  void Excuse(absl::Duration asleep) { apart_since_ = apart_since_ + asleep; }
   // No dial any more.
   void Stop() {
     phase_ = Phase::kStopped;

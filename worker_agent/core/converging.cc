@@ -48,6 +48,7 @@ void AgentCore::Impl::QuitRound() {
 void AgentCore::Impl::StartRound() {
   if (processes_.IsAnyRunningOutside(desired_.round())) return StopAll();
   if (stopping_since_) return;  // what was told to stop has to end first
+  if (IsFenceDown()) return;    // this order may be older than the fall; the answer to the next report tells
   const std::vector<uint32_t> slots = SlotsToStart();
   if (slots.empty() || is_keeper_dead_ || !HavePeers()) return;
   if (options_.has_command) {
@@ -125,6 +126,13 @@ void AgentCore::Impl::StopAll() {
   Emit(StopProcesses{});
 }
 
+void AgentCore::Impl::KillAll() {
+  if (!processes_.IsAnyRunning()) return;
+  if (!stopping_since_) stopping_since_ = now_;
+  was_killed_ = true;
+  Emit(KillProcesses{});
+}
+
 MonotonicTime AgentCore::Impl::NextStopDeadline() const {
   const MonotonicTime kill_at = *stopping_since_ + (options_.stop_timeout + kStopGrace);
   return was_killed_ ? kill_at + kStopGrace : kill_at;
@@ -152,8 +160,7 @@ void AgentCore::Impl::StopPatiently() {
     }
     return FinishNow();
   }
-  was_killed_ = true;
-  Emit(KillProcesses{});
+  KillAll();
 }
 
 }  // namespace muster::agent

@@ -19,6 +19,12 @@ namespace muster::agent {
 
 struct Begin {};
 
+// What isn't known comes from a newer scheduler, and changes nothing here.
+inline bool IsKnown(v1::RunPhase phase) { return v1::RunPhase_IsValid(phase) && phase != v1::RUN_PHASE_UNSPECIFIED; }
+inline bool IsKnown(v1::Refusal::Reason reason) {
+  return v1::Refusal::Reason_IsValid(reason) && reason != v1::Refusal::REASON_UNSPECIFIED;
+}
+
 // `connect_seq` names the Dial that a message or a break belongs to; those of an older dial are ignored.
 struct MessageReceived {
   uint64_t connect_seq = 0;
@@ -37,11 +43,17 @@ struct DialWaits {
   uint64_t connect_seq = 0;
 };
 
-// The stream ended or never came to be. `security` when TLS or identity was the reason.
+// Why a stream ended or never came to be, as far as that decides anything.
+enum class BreakReason {
+  kConnection,  // nobody answered or somebody hung up. Also a refused connect: whether the scheduler's machine refuses,
+                // for it is down, or something on the way does, for this node is cut off, looks alike from here
+  kSecurity,    // TLS or identity
+};
+
 struct StreamBroken {
   uint64_t connect_seq = 0;
-  std::string reason;
-  bool is_security = false;
+  std::string text;  // for people
+  BreakReason reason = BreakReason::kConnection;
 };
 
 // Answer to FetchPeers; an empty list with an error when it failed.

@@ -102,9 +102,14 @@ class AgentCore::Impl {
   void OnNotAuthorized(const v1::Refusal& refusal);
   void OnClusterChanged(const v1::Refusal& refusal);
   void OnAcknowledgement(const v1::Acknowledgement& acknowledgement);
+  void OnGoingAway();
   void OnDesired(const v1::DesiredState& desired);
   void OnProbe(const v1::Probe& probe);
   // The fence falls that long before `since` + the scheduler's fence_timeout that the processes are gone by then.
+  MonotonicTime FenceAt(MonotonicTime since) const;
+  bool IsFenceCountedOn() const;
+  // It fell, or is about to, and no answer has moved it yet: others may have the ranks, so nothing starts.
+  bool IsFenceDown() const;
   void ArmFence(MonotonicTime since);
   void DisarmFence();
 
@@ -119,6 +124,8 @@ class AgentCore::Impl {
   void LaunchSlots(const std::vector<uint32_t>& slots);
   void PrintAndReport(const std::vector<uint32_t>& slots);
   void StopAll();
+  // At once, whatever they were told before.
+  void KillAll();
   // Insists when what was told to stop has not ended long after stop_timeout.
   void StopPatiently();
   std::vector<StuckProcess> StuckProcesses() const;
@@ -163,11 +170,12 @@ class AgentCore::Impl {
   std::string node_id_;
   uint64_t term_ = 0;
   absl::Duration heartbeat_interval_ = absl::Seconds(2);
-  absl::Duration fence_timeout_ = absl::ZeroDuration();  // 0: not armed
-  std::optional<MonotonicTime> fence_at_;
-  absl::Duration armed_timeout_;  // what it was armed with
-  MonotonicTime heard_at_;        // when the last thing was sent that the scheduler has answered
-  uint64_t answered_seq_ = 0;     // the latest heartbeat that the scheduler has answered
+  absl::Duration fence_timeout_ = absl::ZeroDuration();  // as told last; 0: the fence is not to be armed
+  std::optional<MonotonicTime> fence_at_;                // what the keeper is armed with, until it fell
+  absl::Duration fence_counted_on_;    // fence_timeout_ when it was armed last, also after it fell; 0: it was disarmed
+  bool is_scheduler_leaving_ = false;  // it said so on this stream
+  MonotonicTime heard_at_;             // when the last thing was sent that the scheduler has answered
+  uint64_t answered_seq_ = 0;          // the latest heartbeat that the scheduler has answered
   v1::DesiredState desired_;
 
   Peers peers_;

@@ -67,6 +67,13 @@ Say SayApart(const std::string& scheduler, const std::string& reason, absl::Dura
                                            " of ", Duration(patience), ": ", reason)};
 }
 
+Say SayFenceRuns(absl::Duration fence_timeout, absl::Duration left) {
+  return {Severity::kWarning,
+          absl::StrCat("the fence is armed (--fence_timeout ", Duration(fence_timeout),
+                       "): if no scheduler answers within ", Duration(std::max(left, absl::ZeroDuration())),
+                       ", the processes of this node end, as others may take its ranks then")};
+}
+
 Say SayReconnected(absl::Duration apart) {
   if (apart < absl::Milliseconds(100)) return {Severity::kInfo, "reconnected to the scheduler"};
   return {Severity::kInfo, absl::StrCat("reconnected to the scheduler after ", Duration(apart))};
@@ -140,9 +147,14 @@ Say SaySchedulerForgot(const std::string& scheduler) {
                        "(--journal_path or MS_RECOVERY_PATH) to survive its restart")};
 }
 
+std::string WhyRefused(const v1::Refusal& refusal) {
+  if (!refusal.text().empty()) return refusal.text();
+  if (IsKnown(refusal.reason())) return v1::Refusal::Reason_Name(refusal.reason());
+  return absl::StrCat("refused for a reason that this version doesn't know (", static_cast<int>(refusal.reason()), ")");
+}
+
 Say SayRefused(const std::string& scheduler, const v1::Refusal& refusal) {
-  const std::string text = refusal.text().empty() ? v1::Refusal::Reason_Name(refusal.reason()) : refusal.text();
-  return {Severity::kError, absl::StrCat("refused by the scheduler at ", scheduler, ": ", text)};
+  return {Severity::kError, absl::StrCat("refused by the scheduler at ", scheduler, ": ", WhyRefused(refusal))};
 }
 
 Say SayDrained(const v1::Refusal& refusal) {

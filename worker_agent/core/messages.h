@@ -17,6 +17,8 @@ Say SayWaitingForScheduler(const std::string& scheduler, const std::string& reas
 Say SayDialWaits(const std::string& scheduler);
 // After a welcome: the connection is gone and the processes keep running.
 Say SayApart(const std::string& scheduler, const std::string& reason, absl::Duration apart, absl::Duration patience);
+// After it, where the fence is armed.
+Say SayFenceRuns(absl::Duration fence_timeout, absl::Duration left);
 Say SayReconnected(absl::Duration apart);
 // A connection with the renewed certificate has taken the place of the open one, or has failed to.
 Say SayRelieved();
@@ -33,6 +35,8 @@ Say SayUnreachable(const std::string& scheduler, const std::string& reason, absl
 Say SaySchedulerLost(const std::string& scheduler, const std::string& reason, absl::Duration waited,
                      uint32_t retry_num);
 Say SaySchedulerForgot(const std::string& scheduler);
+// In the scheduler's words, or in ours where it gave none.
+std::string WhyRefused(const v1::Refusal& refusal);
 Say SayRefused(const std::string& scheduler, const v1::Refusal& refusal);
 // Somebody wanted this node to leave, and it has: no failure.
 Say SayDrained(const v1::Refusal& refusal);

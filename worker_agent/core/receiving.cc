@@ -1,4 +1,22 @@
 // What the scheduler says.
+//
+// A refusal:
+//
+//   reason                                 never welcomed     welcomed before
+//   TRY_LATER, STALE_CONNECT, STALE_TERM   knocks on          knocks on
+//   one that this version doesn't know     knocks on          knocks on
+//   NOT_AUTHORIZED                         ends with 15       knocks on
+//   CLUSTER_CHANGED                        joins anew         joins anew; 14 if it has started processes
+//   RUN_UNKNOWN                            ends with 11       11; 0 if its processes have ended well
+//   NODE_LOST                              ends with 13       13; kills at once unless its ranks are free
+//   STALE_INCARNATION                      ends with 11       11; kills at once
+//   DRAINED                                ends with 0        0
+//   all others                             ends with 11       11
+//
+// Who ends stops its processes with stop_signal and stop_timeout. Where somebody else may already write with their
+// ranks there is no time for that: they are killed at once.
+//
+// An order (desired state) of an unknown phase changes nothing, nor does a message of an unknown kind.
 #include <algorithm>
 #include <utility>
 
@@ -53,7 +71,7 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   node_id_ = welcome.node_id();
   term_ = message.term();
   unwelcome_text_.clear();
-  is_shut_out_ = false;
+  is_shut_out_ = is_scheduler_leaving_ = false;
   heartbeat_interval_ = HeartbeatInterval(welcome.heartbeat_interval_ms(), heartbeat_interval_);
   reporter_.Acknowledge(welcome.events_through());
   // The first heartbeat comes somewhere within the interval, so that agents that joined at once don't stay in step.
@@ -64,8 +82,7 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   if (fence_timeout_ > absl::ZeroDuration()) {
     // A dial may have waited for minutes for its turn: the answer to the first heartbeat arms it then. So it does where
     // the scheduler was started again with another timeout: it counts on none until the next report.
-    const bool is_counted_on = fence_at_ && fence_timeout_ == armed_timeout_;
-    if (is_counted_on || now_ - heard_at_ < kFenceMargin) {
+    if (IsFenceCountedOn() || now_ - heard_at_ < kFenceMargin) {
       ArmFence(heard_at_);
     } else {
       DisarmFence();
@@ -114,6 +131,10 @@ void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
   is_shut_out_ = false;
   reporter_.StreamClosed();
   ForgetPeersRequest();
+  if (!IsKnown(refusal.reason())) {
+    Emit(HangUp{});
+    return connector_.OnFailure(WhyRefused(refusal), now_, effects_);
+  }
   const Say refused = SayRefused(options_.scheduler, refusal);
   if (refusal.reason() == v1::Refusal::DRAINED) return EndHopeless(kExitSuccess, SayDrained(refusal));
   if (!IsWelcomed() && options_.node_id.empty() && !node_id_.empty() && refusal.reason() != v1::Refusal::TRY_LATER) {
@@ -138,7 +159,11 @@ void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
       if (!processes_.HaveAllEndedWell()) return EndHopeless(kExitRefused, refused);
       return EndHopeless(kExitSuccess, Say{Severity::kInfo, "the run is over; the processes of this node ended well"});
     case v1::Refusal::NODE_LOST:
+      if (!refusal.ranks_are_free()) KillAll();
       return EndHopeless(kExitFailedElsewhere, refused);
+    case v1::Refusal::STALE_INCARNATION:
+      KillAll();
+      return EndHopeless(kExitRefused, refused);
     case v1::Refusal::NOT_AUTHORIZED:
       return OnNotAuthorized(refusal);
     default:
@@ -184,22 +209,44 @@ void AgentCore::Impl::OnAcknowledgement(const v1::Acknowledgement& acknowledgeme
   heartbeat_interval_ = HeartbeatInterval(acknowledgement.heartbeat_interval_ms(), heartbeat_interval_);
   reporter_.SetInterval(heartbeat_interval_);
   const std::optional<MonotonicTime> sent_at = reporter_.TakeSentAt(acknowledgement.heartbeat_seq());
-  fence_timeout_ = absl::Milliseconds(acknowledgement.fence_timeout_ms());
+  fence_timeout_ =
+      is_scheduler_leaving_ ? absl::ZeroDuration() : absl::Milliseconds(acknowledgement.fence_timeout_ms());
+  // One that is read too late (the machine slept) arms nothing: what is armed falls.
+  const bool is_in_time = sent_at && FenceAt(*sent_at) > now_;
   if (fence_timeout_ == absl::ZeroDuration()) {
     DisarmFence();
-  } else if (sent_at) {
+  } else if (is_in_time) {
     ArmFence(*sent_at);
   }
   if (sent_at) heard_at_ = std::max(heard_at_, *sent_at);
   if (!acknowledgement.waiting().text().empty()) Emit(SayProgress(acknowledgement.waiting()));
 }
 
+// Its last word, as a rule: what comes later by datagram was sent before.
+void AgentCore::Impl::OnGoingAway() {
+  is_scheduler_leaving_ = true;
+  fence_timeout_ = absl::ZeroDuration();
+  DisarmFence();
+}
+
+MonotonicTime AgentCore::Impl::FenceAt(MonotonicTime since) const {
+  return since + (fence_timeout_ - options_.stop_timeout - kFenceMargin);
+}
+
+// It isn't where the scheduler was started again with another timeout.
+bool AgentCore::Impl::IsFenceCountedOn() const {
+  return fence_counted_on_ > absl::ZeroDuration() && fence_timeout_ == fence_counted_on_;
+}
+
+bool AgentCore::Impl::IsFenceDown() const {
+  return fence_counted_on_ > absl::ZeroDuration() && (!fence_at_ || *fence_at_ <= now_);
+}
+
 void AgentCore::Impl::ArmFence(MonotonicTime since) {
   // Where the processes' own stop_timeout leaves no room for it, an armed fence would end a healthy job: better none,
   // and the scheduler is told so. One that is armed stays so when only the heartbeat changes: the scheduler counts on
-  // it, but not where it was started again with another timeout.
-  const bool is_counted_on = fence_at_ && fence_timeout_ == armed_timeout_;
-  if (!is_counted_on && fence_timeout_ < options_.stop_timeout + kFenceMargin + heartbeat_interval_) {
+  // it.
+  if (!IsFenceCountedOn() && fence_timeout_ < options_.stop_timeout + kFenceMargin + heartbeat_interval_) {
     if (!std::exchange(was_fence_too_short_, true)) {
       Emit(Say{Severity::kWarning,
                absl::StrCat("--fence_timeout ", absl::FormatDuration(fence_timeout_),
@@ -208,13 +255,15 @@ void AgentCore::Impl::ArmFence(MonotonicTime since) {
     }
     return DisarmFence();
   }
-  armed_timeout_ = fence_timeout_;
-  fence_at_ = since + (fence_timeout_ - options_.stop_timeout - kFenceMargin);
+  if (!IsFenceCountedOn() && FenceAt(since) <= now_) return DisarmFence();
+  fence_counted_on_ = fence_timeout_;
+  fence_at_ = FenceAt(since);
   Emit(SetFence{true, *fence_at_});
 }
 
 void AgentCore::Impl::DisarmFence() {
-  if (!fence_at_) return;
+  if (fence_counted_on_ == absl::ZeroDuration()) return;
+  fence_counted_on_ = absl::ZeroDuration();
   fence_at_.reset();
   Emit(SetFence{false, {}});
 }
@@ -222,6 +271,7 @@ void AgentCore::Impl::DisarmFence() {
 void AgentCore::Impl::OnDesired(const v1::DesiredState& desired) {
   // An agent gets the verdict of its own run only; what is older than what it knows has come too late.
   if (desired.run() != run_ || desired.round() < desired_.round() || HasOutcome()) return;
+  if (!IsKnown(desired.phase())) return;
   // An order to stop may overtake the one to start: a round that was given up doesn't begin again.
   if (desired.phase() == v1::RUN_PHASE_RUNNING && desired.round() == desired_.round() &&
       desired_.phase() != v1::RUN_PHASE_RUNNING && desired_.round() > 0) {

@@ -1,10 +1,13 @@
 #include "worker_agent/keeper/channel.h"
 
 #include <sys/socket.h>
+#include <sys/uio.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "common/check.h"
 #include "worker_agent/keeper/wire.h"
@@ -25,9 +28,50 @@ uint32_t ReadLength(const char* bytes) {
 
 }  // namespace
 
-void Channel::Send(const std::string& content) {
+ssize_t SendWithDescriptor(int socket, const void* bytes, size_t size, int descriptor) {
+  iovec part{const_cast<void*>(bytes), size};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  if (descriptor >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+  }
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+ssize_t ReceiveWithDescriptor(int socket, void* buffer, size_t size, bool& has_descriptor, UniqueFd& descriptor) {
+  iovec part{buffer, size};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t n = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  has_descriptor = false;
+  if (n <= 0) return n;
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  int received = -1;
+  if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+      header->cmsg_len == CMSG_LEN(sizeof(int))) {
+    std::memcpy(&received, CMSG_DATA(header), sizeof received);
+  }
+  has_descriptor = received >= 0 || (message.msg_flags & MSG_CTRUNC) != 0;
+  descriptor.reset(received);
+  return n;
+}
+
+void Channel::Send(const std::string& content, std::shared_ptr<const UniqueFd> descriptor) {
   MUSTER_CHECK(content.size() <= kMaxFrameBytes, "a frame above the limit");
   if (!can_send_) return;
+  if (descriptor != nullptr) outgoing_descriptors_.push_back({total_sent_ + pending_bytes(), std::move(descriptor)});
   for (size_t i = 0; i < kLengthBytes; ++i) {
     outgoing_.push_back(static_cast<char>(static_cast<unsigned char>(content.size() >> (8 * i))));
   }
@@ -37,14 +81,16 @@ void Channel::Send(const std::string& content) {
 
 void Channel::Flush() {
   while (can_send_ && sent_ < outgoing_.size()) {
-    ssize_t n = ::send(fd(), outgoing_.data() + sent_, outgoing_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n = SendSome();
     if (n > 0) {
       sent_ += static_cast<size_t>(n);
+      total_sent_ += static_cast<uint64_t>(n);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) {
       break;
     } else if (errno != EINTR) {
       can_send_ = false;
       sent_ = outgoing_.size();
+      outgoing_descriptors_.clear();
     }
   }
   if (sent_ == outgoing_.size() || sent_ > outgoing_.size() / 2) {
@@ -53,10 +99,35 @@ void Channel::Flush() {
   }
 }
 
+// Up to the next byte with which a descriptor goes; that one begins a call of its own.
+ssize_t Channel::SendSome() {
+  size_t size = outgoing_.size() - sent_;
+  size_t with = 0;  // how many descriptors go with this call: none or one
+  if (!outgoing_descriptors_.empty() && outgoing_descriptors_.front().at == total_sent_) with = 1;
+  if (outgoing_descriptors_.size() > with) {
+    size = std::min<uint64_t>(size, outgoing_descriptors_[with].at - total_sent_);
+  }
+  const int descriptor = with == 0 ? -1 : outgoing_descriptors_.front().descriptor->get();
+  const ssize_t n = SendWithDescriptor(fd(), outgoing_.data() + sent_, size, descriptor);
+  if (n > 0 && with != 0) outgoing_descriptors_.pop_front();
+  return n;
+}
+
+std::shared_ptr<const UniqueFd> Channel::TakeDescriptor() {
+  if (incoming_descriptors_.empty()) return nullptr;
+  UniqueFd next = std::move(incoming_descriptors_.front());
+  incoming_descriptors_.pop_front();
+  return next.is_open() ? std::make_shared<const UniqueFd>(std::move(next)) : nullptr;
+}
+
 bool Channel::Receive(std::vector<std::string>& frames) {
   char buffer[64 * 1024];
   for (size_t total = 0; total < kMaxBytesPerReceive;) {
-    ssize_t n = ::recv(fd(), buffer, sizeof buffer, MSG_DONTWAIT);
+    bool has_descriptor = false;
+    UniqueFd descriptor;
+    const ssize_t n = ReceiveWithDescriptor(fd(), buffer, sizeof buffer, has_descriptor, descriptor);
+    // One that found no place keeps its turn, empty: the next ones are not taken for it.
+    if (n > 0 && has_descriptor) incoming_descriptors_.push_back(std::move(descriptor));
     if (n > 0) {
       total += static_cast<size_t>(n);
       incoming_.append(buffer, static_cast<size_t>(n));

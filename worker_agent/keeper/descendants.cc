@@ -11,7 +11,9 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstring>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -29,17 +31,22 @@ std::optional<T> ParseNumber(std::string_view text) {
   return value;
 }
 
-std::vector<ProcessInfo> AllProcesses() {
+// Nothing when not all could be looked at.
+std::optional<std::vector<ProcessInfo>> AllProcesses() {
   std::vector<ProcessInfo> all;
-  DIR* folder = ::opendir("/proc");
-  if (folder == nullptr) return all;
-  while (const dirent* entry = ::readdir(folder)) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+  if (folder == nullptr) return std::nullopt;
+  while (true) {
+    errno = 0;
+    const dirent* entry = ::readdir(folder.get());
+    if (entry == nullptr && errno != 0) return std::nullopt;
+    if (entry == nullptr) return all;
     const std::optional<pid_t> pid = ParseNumber<pid_t>(entry->d_name);
     if (!pid.has_value()) continue;
-    if (std::optional<ProcessInfo> info = ReadProcess(*pid)) all.push_back(*info);
+    std::optional<ProcessInfo> info = ReadProcess(*pid);
+    if (info.has_value()) all.push_back(*info);
+    if (!info.has_value() && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) return std::nullopt;
   }
-  ::closedir(folder);
-  return all;
 }
 
 }  // namespace
@@ -77,13 +84,16 @@ std::optional<ProcessInfo> ReadProcess(pid_t pid) {
   if (!fd.is_open()) return std::nullopt;
   char buffer[1024];
   const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
+  if (n == 0) errno = ESRCH;
   if (n <= 0) return std::nullopt;
   return ParseProcStat(std::string_view(buffer, static_cast<size_t>(n)));
 }
 
-std::vector<ProcessInfo> DescendantsOf(pid_t root, const std::set<pid_t>& spared) {
+std::optional<std::vector<ProcessInfo>> DescendantsOf(pid_t root, const std::set<pid_t>& spared) {
+  const std::optional<std::vector<ProcessInfo>> all = AllProcesses();
+  if (!all.has_value()) return std::nullopt;
   std::multimap<pid_t, ProcessInfo> by_parent;
-  for (const ProcessInfo& info : AllProcesses()) by_parent.emplace(info.parent, info);
+  for (const ProcessInfo& info : *all) by_parent.emplace(info.parent, info);
   std::vector<ProcessInfo> found;
   std::set<pid_t> seen = spared;
   seen.insert(root);
@@ -99,8 +109,9 @@ std::vector<ProcessInfo> DescendantsOf(pid_t root, const std::set<pid_t>& spared
 }
 
 bool HasLivingMember(pid_t group) {
-  const std::vector<ProcessInfo> all = AllProcesses();
-  return std::any_of(all.begin(), all.end(), [&](const ProcessInfo& p) { return p.group == group && !p.is_dead; });
+  const std::optional<std::vector<ProcessInfo>> all = AllProcesses();
+  if (!all.has_value()) return true;
+  return std::any_of(all->begin(), all->end(), [&](const ProcessInfo& p) { return p.group == group && !p.is_dead; });
 }
 
 void SignalExactly(const ProcessInfo& process, int signal) {
@@ -115,17 +126,22 @@ void SignalExactly(const ProcessInfo& process, int signal) {
   }
 }
 
-bool KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience) {
+absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience) {
   const int64_t deadline_ms = BootTimeMs() + absl::ToInt64Milliseconds(patience);
   for (int wait_ms = 1;; wait_ms = std::min(2 * wait_ms, 50)) {
-    bool is_any_left = false;
-    for (const ProcessInfo& process : DescendantsOf(::getpid(), spared)) {
+    const std::optional<std::vector<ProcessInfo>> found = DescendantsOf(::getpid(), spared);
+    const int error = errno;
+    pid_t left = 0;
+    for (const ProcessInfo& process : found.value_or(std::vector<ProcessInfo>())) {
       SignalExactly(process, SIGKILL);
       // Only those that we found, one by one: the spared ones' ends belong to somebody else.
-      if (::waitpid(process.pid, nullptr, WNOHANG) != process.pid) is_any_left = true;
+      if (::waitpid(process.pid, nullptr, WNOHANG) != process.pid) left = process.pid;
     }
-    if (!is_any_left) return true;
-    if (BootTimeMs() >= deadline_ms) return false;
+    if (found.has_value() && left == 0) return absl::OkStatus();
+    if (BootTimeMs() >= deadline_ms) {
+      if (found.has_value()) return absl::DeadlineExceededError(absl::StrCat("process ", left, " can't be killed"));
+      return absl::UnavailableError(absl::StrCat("/proc can't be read: ", std::strerror(error)));
+    }
     ::poll(nullptr, 0, wait_ms);
   }
 }

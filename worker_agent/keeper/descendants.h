@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 
 namespace muster::agent {
@@ -31,18 +32,20 @@ std::optional<ProcessInfo> ParseProcStat(std::string_view text);
 // Nothing when there is no such process.
 std::optional<ProcessInfo> ReadProcess(pid_t pid);
 
-// All descendants of `root` without `root`; those in `spared` and their descendants are left out.
-std::vector<ProcessInfo> DescendantsOf(pid_t root, const std::set<pid_t>& spared);
+// All descendants of `root` without `root`; those in `spared` and their descendants are left out. Nothing when /proc
+// can't be looked at (no descriptor, not mounted): that says nothing about who lives. What another user runs may be
+// hidden (hidepid).
+std::optional<std::vector<ProcessInfo>> DescendantsOf(pid_t root, const std::set<pid_t>& spared);
 
-// Whether a process that isn't a zombie is in the group.
+// Whether a process that isn't a zombie is in the group; true also when that can't be looked at.
 bool HasLivingMember(pid_t group);
 
 // Sends `signal` if the pid still means the same process.
 void SignalExactly(const ProcessInfo& process, int signal);
 
 // SIGKILL to every descendant of the calling process except `spared` and what descends from those, and reaps them,
-// until none is left or `patience` is over (a process that hangs in a driver can't be killed). True when none is left.
-// Blocks.
-bool KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience);
+// until none is left or `patience` is over (a process that hangs in a driver can't be killed). OK when none is left,
+// else why that can't be said. Blocks.
+absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience);
 
 }  // namespace muster::agent

@@ -11,16 +11,18 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <string>
-#include <system_error>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/file_io.h"
+#include "common/live_output.h"
+#include "common/private_folder.h"
+#include "common/shared_line.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/channel.h"
 #include "worker_agent/keeper/error_file.h"
@@ -37,7 +39,7 @@ constexpr int64_t kKilledMs = 200;  // until a killed one that doesn't hang is g
 class FileServant {
  public:
   std::string Do(const OpenLogRequest& open) {
-    if (open.begins) ::unlink(open.path.c_str());
+    if (open.begins) RemoveFile(open.path);
     absl::StatusOr<LogFile> log = LogFile::Open(open.path);
     if (!log.ok()) return std::string(log.status().message());
     logs_.insert_or_assign(open.log, *std::move(log));
@@ -52,12 +54,12 @@ class FileServant {
     return {};
   }
   std::string Do(const RemoveRequest& remove) {
-    ::unlink(remove.path.c_str());
+    RemoveFile(remove.path);
     return {};
   }
   std::string Do(const WriteRequest& write) {
-    std::error_code ignored;  // WriteFileAtomically tells what is wrong, if anything
-    std::filesystem::create_directories(std::filesystem::path(write.path).parent_path(), ignored);
+    // Only makes the folder; WriteFileAtomically tells what is wrong, if anything.
+    OpenFolder(SplitPath(write.path).folder, {FolderTrust::kShared, /*makes_missing=*/true}).IgnoreError();
     return std::string(WriteFileAtomically(write.path, write.content, 0644).message());
   }
   std::string Do(const ReadErrorFileRequest& read) { return ReadErrorFile(read.path); }
@@ -85,18 +87,16 @@ void ServeFiles(UniqueFd socket) {
   }
 }
 
-void Relay(const UniqueFd& socket, const UniqueFd& file) {
+// `line`: that of the file, if the agent writes there too.
+void Relay(const UniqueFd& socket, const UniqueFd& file, SharedLine* line) {
   static char buffer[64 * 1024];
+  LiveOutput output(file.get(), line);
   while (true) {
     const ssize_t n = ::read(socket.get(), buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return;
-    for (ssize_t written = 0; written < n;) {
-      const ssize_t taken = ::write(file.get(), buffer + written, static_cast<size_t>(n - written));
-      if (taken < 0 && errno == EINTR) continue;
-      if (taken <= 0) break;  // a full disk: there is nobody to tell but that file
-      written += taken;
-    }
+    output.Write(std::string_view(buffer, static_cast<size_t>(n)), BootTimeMs());
+    output.AwaitLine(BootTimeMs);
   }
 }
 
@@ -115,9 +115,7 @@ absl::Status Fork(const char* name, UniqueFd file, void (*work)(UniqueFd socket,
   }
   if (helper.pid > 0) return absl::OkStatus();
   BecomeOwnProcess(name, {theirs.get(), file.get()});
-  // Nobody shall wait for the end of a pipe, or sit on a terminal, because of us.
-  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  for (int fd = 0; fd <= 2 && null.is_open(); ++fd) ::dup2(null.get(), fd);
+  LeaveStandardStreams();
   work(std::move(theirs), std::move(file));
   ::_exit(0);
 }
@@ -127,11 +125,13 @@ absl::Status ForkFileHelper(HelperProcess& helper) {
       "ms-keeper-files", UniqueFd(), [](UniqueFd socket, UniqueFd) { ServeFiles(std::move(socket)); }, helper);
 }
 
-absl::Status ForkRelay(int fd, HelperProcess& helper) {
+absl::Status ForkRelay(int fd, bool has_stderr, HelperProcess& helper) {
   UniqueFd file(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
   if (!file.is_open()) return absl::ResourceExhaustedError(absl::StrCat("dup: ", std::strerror(errno)));
-  return Fork(
-      "ms-keeper-relay", std::move(file), [](UniqueFd socket, UniqueFd file) { Relay(socket, file); }, helper);
+  const auto relay_stderr = [](UniqueFd socket, UniqueFd file) { Relay(socket, file, SharedLine::OfStderr()); };
+  const auto relay_other = [](UniqueFd socket, UniqueFd file) { Relay(socket, file, nullptr); };
+  if (has_stderr) return Fork("ms-keeper-relay", std::move(file), relay_stderr, helper);
+  return Fork("ms-keeper-relay", std::move(file), relay_other, helper);
 }
 
 bool IsFile(int fd) {
@@ -145,9 +145,10 @@ absl::StatusOr<KeeperHelpers> KeeperHelpers::Fork() {
   KeeperHelpers helpers;
   absl::Status status = ForkFileHelper(helpers.logs);
   if (status.ok()) status = ForkFileHelper(helpers.files);
-  if (status.ok() && IsFile(STDOUT_FILENO)) status = ForkRelay(STDOUT_FILENO, helpers.out);
-  const bool are_one = helpers.out.pid != 0 && IsSameFile(STDOUT_FILENO, STDERR_FILENO);
-  if (status.ok() && IsFile(STDERR_FILENO) && !are_one) status = ForkRelay(STDERR_FILENO, helpers.err);
+  const bool are_same = IsSameFile(STDOUT_FILENO, STDERR_FILENO);
+  if (status.ok() && IsFile(STDOUT_FILENO)) status = ForkRelay(STDOUT_FILENO, are_same, helpers.out);
+  const bool are_one = helpers.out.pid != 0 && are_same;
+  if (status.ok() && IsFile(STDERR_FILENO) && !are_one) status = ForkRelay(STDERR_FILENO, true, helpers.err);
   if (!status.ok()) return status;
   return helpers;
 }
@@ -157,6 +158,7 @@ void KeeperHelpers::TakeStandardStreams() {
   if (out.pid != 0) ::dup2(out.socket.get(), STDOUT_FILENO);
   if (are_one) ::dup2(out.socket.get(), STDERR_FILENO);
   if (err.pid != 0) ::dup2(err.socket.get(), STDERR_FILENO);
+  if (are_one || err.pid != 0) SharedLine::LeaveStderr();  // it is the relay that writes to the agent's
 }
 
 std::vector<pid_t> KeeperHelpers::pids() const {

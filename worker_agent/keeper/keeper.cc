@@ -16,11 +16,14 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "common/room.h"
 #include "common/unique_fd.h"
 #include "worker_agent/keeper/agent_watch.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/channel.h"
 #include "worker_agent/keeper/descendants.h"
+#include "worker_agent/keeper/fence_page.h"
+#include "worker_agent/keeper/guardian.h"
 #include "worker_agent/keeper/helper_process.h"
 #include "worker_agent/keeper/keeper_process.h"
 #include "worker_agent/keeper/keeper_pulse.h"
@@ -57,14 +60,31 @@ bool HasOneThread() {
   return threads == 1;
 }
 
+bool ReadAll(int fd, void* bytes, size_t size) {
+  ssize_t n = 0;
+  do {
+    n = ::read(fd, bytes, size);
+  } while (n < 0 && errno == EINTR);
+  return n == static_cast<ssize_t>(size);
+}
+
 }  // namespace
 
 class Keeper::Impl {
  public:
-  Impl(UniqueFd socket, pid_t pid, std::vector<pid_t> helpers, absl::Duration stop_timeout)
+  struct Family {
+    pid_t guardian = 0;
+    pid_t keeper = 0;
+    bool is_guarded = false;
+    std::vector<pid_t> helpers;
+    FencePage* page = nullptr;
+    std::shared_ptr<const UniqueFd> guardian_socket;
+  };
+
+  Impl(UniqueFd socket, Family family, absl::Duration stop_timeout)
       : channel_(std::move(socket)),
-        pid_(pid),
-        helpers_(std::move(helpers)),
+        family_(std::move(family)),
+        helpers_(family_.helpers),
         stop_timeout_ms_(absl::ToInt64Milliseconds(stop_timeout)),
         epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
     Spared().insert(helpers_.begin(), helpers_.end());
@@ -73,27 +93,29 @@ class Keeper::Impl {
 
   // Polls readable also while only something waits to be sent: then the next Poll sends it.
   int fd() const { return epoll_.get(); }
-  pid_t pid() const { return pid_; }
+  const Family& family() const { return family_; }
 
-  void Send(const KeeperCommand& command) { SendFrame(Encode(command)); }
+  void Send(const KeeperCommand& command) { SendFrame(Encode(command), nullptr); }
+  void SetFarewell(const FarewellCommand& command) { SendFrame(Encode(command), command.hand_over.descriptor); }
   void Start(const ProcessSpec& spec);
   void Stop(const ProcessKey& key);
   void StopAll();
   void KillAll();
   void SetFence(std::optional<int64_t> boottime_ms);
+  void HoldLock(int fd);
   std::vector<KeeperEvent> Poll();
   void End();
 
  private:
-  void SendFrame(const std::string& frame);
+  void SendFrame(const std::string& frame, std::shared_ptr<const UniqueFd> descriptor);
   void UpdateWatch();
   void LookAtPulse(std::vector<KeeperEvent>& events);
   void Lose();
-  bool ReapKeeper();
+  bool ReapGuardian();
   void EndHelpers();
 
   Channel channel_;
-  const pid_t pid_;
+  const Family family_;
   std::vector<pid_t> helpers_;  // not reaped
   const int64_t stop_timeout_ms_;
   UniqueFd epoll_;
@@ -106,8 +128,8 @@ class Keeper::Impl {
 };
 
 void Keeper::Impl::Start(const ProcessSpec& spec) {
-  const std::string frame = Encode(StartCommand{spec, fence_falls_seen_});
-  if (frame.size() <= kMaxFrameBytes) return SendFrame(frame);
+  const std::string frame = Encode(StartCommand{spec});
+  if (frame.size() <= kMaxFrameBytes) return SendFrame(frame, spec.hand_over.descriptor);
   Ended ended;
   ended.key = spec.key;
   ended.exit_code = 126;
@@ -135,12 +157,20 @@ void Keeper::Impl::KillAll() {
 
 void Keeper::Impl::SetFence(std::optional<int64_t> boottime_ms) {
   pulse_.SetFence(boottime_ms);
-  Send(SetFenceCommand{boottime_ms});
+  family_.page->SetFence(boottime_ms.value_or(FencePage::kNever));
+  Send(SetFenceCommand{boottime_ms, fence_falls_seen_});
 }
 
-void Keeper::Impl::SendFrame(const std::string& frame) {
+void Keeper::Impl::HoldLock(int fd) {
+  // A guardian that is gone takes the keeper with it, which Poll tells.
+  SendWithDescriptor(family_.guardian_socket->get(), "", 1, fd);
+  auto copy = std::make_shared<const UniqueFd>(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+  if (copy->is_open()) SendFrame(Encode(HoldLockCommand{}), std::move(copy));
+}
+
+void Keeper::Impl::SendFrame(const std::string& frame, std::shared_ptr<const UniqueFd> descriptor) {
   if (is_lost_) return;
-  channel_.Send(frame);
+  channel_.Send(frame, std::move(descriptor));
   if (channel_.pending_bytes() > kMaxUnsentBytes) ::shutdown(channel_.fd(), SHUT_RDWR);  // Poll tells KeeperLost
   UpdateWatch();
 }
@@ -204,10 +234,13 @@ void Keeper::Impl::LookAtPulse(std::vector<KeeperEvent>& events) {
 void Keeper::Impl::Lose() {
   is_lost_ = true;
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, channel_.fd(), nullptr);
-  ::kill(pid_, SIGKILL);  // not reaped yet, so the number is still its own
+  ::kill(family_.guardian, SIGKILL);  // not reaped yet, so the number is still its own; the keeper ends with it
   // Not for ever: nothing that hangs may hang the agent too. KillAllDescendants follows.
   const int64_t deadline_ms = BootTimeMs() + kLosePatienceMs;
-  while (!ReapKeeper() && BootTimeMs() < deadline_ms) ::poll(nullptr, 0, 1);
+  while (!ReapGuardian() && BootTimeMs() < deadline_ms) ::poll(nullptr, 0, 1);
+  // A keeper that is stopped is a child of ours by now, and holds up the helpers.
+  const std::optional<ProcessInfo> keeper = ReadProcess(family_.keeper);
+  if (keeper.has_value() && keeper->parent == ::getpid()) ::kill(keeper->pid, SIGKILL);
   EndHelpers();
 }
 
@@ -223,14 +256,14 @@ void Keeper::Impl::EndHelpers() {
   }
 }
 
-bool Keeper::Impl::ReapKeeper() {
-  if (!is_reaped_) is_reaped_ = ::waitpid(pid_, nullptr, WNOHANG) != 0;
+bool Keeper::Impl::ReapGuardian() {
+  if (!is_reaped_) is_reaped_ = ::waitpid(family_.guardian, nullptr, WNOHANG) != 0;
   return is_reaped_;
 }
 
 void Keeper::Impl::End() {
   if (is_lost_) {
-    KillDescendantsUntilNone(Spared(), kKillPatience);
+    KillDescendantsUntilNone(Spared(), kKillPatience).IgnoreError();
     return;
   }
   channel_.Send(Encode(EndCommand{}));
@@ -245,10 +278,10 @@ void Keeper::Impl::End() {
     std::vector<std::string> frames;
     is_open = channel_.Receive(frames);
   }
-  while (!ReapKeeper() && BootTimeMs() < deadline_ms) ::poll(nullptr, 0, 1);
+  while (!ReapGuardian() && BootTimeMs() < deadline_ms) ::poll(nullptr, 0, 1);
   if (is_reaped_ && !is_open) return EndHelpers();
   Lose();
-  KillDescendantsUntilNone(Spared(), kKillPatience);
+  KillDescendantsUntilNone(Spared(), kKillPatience).IgnoreError();
 }
 
 absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& options) {
@@ -256,7 +289,10 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& optio
     return absl::FailedPreconditionError("the keeper must be forked before the process has a second thread");
   }
   auto failed = [](const char* call) {
-    return absl::ResourceExhaustedError(absl::StrCat("can't start the keeper: ", call, ": ", std::strerror(errno)));
+    const bool is_limit = errno == EAGAIN;
+    const std::string why = std::strerror(errno);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("can't start the keeper: ", call, ": ", why, is_limit ? TaskLimitInWords() : ""));
   };
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return failed("socketpair");
@@ -264,38 +300,59 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& optio
   UniqueFd keepers(sockets[1]);
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return failed("prctl(PR_SET_CHILD_SUBREAPER)");
   AgentWatch watch = AgentWatch::OfThisProcess();
+  const absl::StatusOr<FencePage*> page = FencePage::Create(absl::ToInt64Milliseconds(options.stop_timeout));
+  if (!page.ok()) return page.status();
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return failed("socketpair");
+  auto to_guardian = std::make_shared<UniqueFd>(sockets[0]);
+  UniqueFd guardians(sockets[1]);
 
-  // Blocked across the fork, so that the keeper never runs a handler of the agent's.
+  // Blocked across the forks, so that nobody runs a handler of the agent's.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &before);
   absl::StatusOr<KeeperHelpers> helpers = KeeperHelpers::Fork();
-  pid_t pid = -1;
+  Impl::Family family;
   if (helpers.ok()) {
-    pid = ::fork();
-    if (pid == 0) {
+    const pid_t agent = ::getpid();
+    family.guardian = ::fork();
+    if (family.guardian == 0) {
+      const pid_t guardian = BecomeGuardian({agent, watch, **page}, std::move(guardians));
       helpers->TakeStandardStreams();
       RunKeeper({std::move(keepers), std::move(helpers->logs.socket), std::move(helpers->files.socket)},
-                std::move(watch), options);
+                {std::move(watch), guardian, *page}, options);
     }
   }
   const int fork_error = errno;
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   errno = fork_error;
   if (!helpers.ok()) return helpers.status();
-  if (pid < 0) return failed("fork");
-  return std::unique_ptr<Keeper>(
-      new Keeper(std::make_unique<Impl>(std::move(ours), pid, helpers->pids(), options.stop_timeout)));
+  if (family.guardian < 0) return failed("fork");
+  guardians.reset();
+  GuardianReport told;
+  if (ReadAll(to_guardian->get(), &told, sizeof told) && told.keeper != 0) {
+    family.keeper = told.keeper;
+    family.is_guarded = told.is_guarded;
+    family.helpers = helpers->pids();
+    family.page = *page;
+    family.guardian_socket = std::move(to_guardian);
+    return std::unique_ptr<Keeper>(
+        new Keeper(std::make_unique<Impl>(std::move(ours), std::move(family), options.stop_timeout)));
+  }
+  ::waitpid(family.guardian, nullptr, 0);
+  errno = told.error;
+  return failed("fork");
 }
 
 Keeper::Keeper(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Keeper::~Keeper() { impl_->End(); }
 
 int Keeper::fd() const { return impl_->fd(); }
-int64_t Keeper::pid() const { return impl_->pid(); }
+int64_t Keeper::pid() const { return impl_->family().keeper; }
+bool Keeper::is_guarded() const { return impl_->family().is_guarded; }
 std::vector<KeeperEvent> Keeper::Poll() { return impl_->Poll(); }
 void Keeper::Start(const ProcessSpec& spec) { impl_->Start(spec); }
+void Keeper::HoldLock(int fd) { impl_->HoldLock(fd); }
 void Keeper::StopAll() { impl_->StopAll(); }
 void Keeper::Stop(const ProcessKey& key) { impl_->Stop(key); }
 void Keeper::KillAll() { impl_->KillAll(); }
@@ -305,9 +362,11 @@ void Keeper::RemoveFile(const std::string& path) { impl_->Send(RemoveFileCommand
 void Keeper::WriteFile(const std::string& path, const std::string& content) {
   impl_->Send(WriteFileCommand{path, content});
 }
-void Keeper::SetFarewell(const FarewellCommand& command) { impl_->Send(command); }
+void Keeper::SetFarewell(const FarewellCommand& command) { impl_->SetFarewell(command); }
 
 void Keeper::Spare(int64_t pid) { Spared().insert(static_cast<pid_t>(pid)); }
-void Keeper::KillAllDescendants() { KillDescendantsUntilNone(Spared(), kKillPatience); }
+absl::Status Keeper::KillAllDescendants(absl::Duration patience) {
+  return KillDescendantsUntilNone(Spared(), patience);
+}
 
 }  // namespace muster::agent

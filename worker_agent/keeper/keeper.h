@@ -8,8 +8,12 @@
 // Forked before any thread exists (before gRPC starts). Own session, named ms-keeper, child subreaper, so that every
 // descendant of a training process stays within its reach. It drains the processes' output into log files and the
 // terminal, keeps the last lines, and, when the agent dies, kills every descendant and runs the farewell command.
-// PR_SET_PDEATHSIG is only the second line of defence (it fires when the forking *thread* ends, a change of uid clears
-// it, grandchildren never have it).
+// PR_SET_PDEATHSIG alone would not do (it fires when the forking *thread* ends, a change of uid clears it,
+// grandchildren never have it).
+//
+// So that nothing outlives its fence whoever of them is killed, they stand in a row, each the child subreaper of what
+// is below it: agent, guardian (guardian.h), keeper, one shim for each process (shim.h), process. Whatever three of
+// them are killed at once, the fourth ends what is left.
 //
 // This header is the agent's side. A Keeper object is owned by one thread (the agent's loop).
 #pragma once
@@ -26,6 +30,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/unique_fd.h"
 
 namespace muster::agent {
 
@@ -37,10 +42,11 @@ struct ProcessKey {
   auto operator<=>(const ProcessKey&) const = default;
 };
 
-// A secret for a process, which it inherits behind a descriptor (see common/secret_descriptor.h).
+// A secret for a process, which it inherits behind a descriptor (see common/secret_descriptor.h). The keeper and its
+// shims pass on the descriptor and never have the bytes in their memory.
 struct HandOver {
   std::string variable;  // of its environment, where the descriptor's number stands; empty: nothing is handed over
-  std::string bytes;
+  std::shared_ptr<const UniqueFd> descriptor;  // shared, since specs are copied; null only where it was lost on the way
 };
 
 struct ProcessSpec {
@@ -63,7 +69,7 @@ struct Started {
   int64_t pid = 0;
 };
 
-// Told once for each spec, when the process and what it left in its process group are gone.
+// Told once for each spec, when the process and all that descends from it are gone.
 struct Ended {
   ProcessKey key;
   int exit_code = 0;
@@ -96,7 +102,6 @@ using KeeperEvent = std::variant<Started, Ended, FenceFell, Pong, KeeperLost, Ke
 struct KeeperOptions {
   int stop_signal = 15;
   absl::Duration stop_timeout = absl::Seconds(30);  // between stop_signal and SIGKILL
-  int lock_fd = -1;                                 // held open for as long as the keeper lives; -1: none
 };
 
 // What the keeper runs when the agent has died and all processes are gone: `argv` with `env`, killed after 10 s.
@@ -121,6 +126,11 @@ class Keeper {
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
 
+  // Whether the fence ends the processes also when this agent and its keeper are gone, as Spawn found: false where
+  // /proc can't be looked at. The agent promises it at the join: the ranks of a node without it don't move by time
+  // alone.
+  bool is_guarded() const;
+
   // Readable when Poll has something to take, or to send on that the keeper's socket had no room for.
   int fd() const;
   int64_t pid() const;
@@ -130,13 +140,18 @@ class Keeper {
   static constexpr absl::Duration kPollInterval = absl::Seconds(1);
   std::vector<KeeperEvent> Poll();
 
+  // A lock that guardian, keeper and shims hold open, too, until nothing is left that they have started. Before the
+  // first Start.
+  void HoldLock(int fd);
+
   // Each of these is a message to the keeper; they are carried out in order and never block (what the socket doesn't
   // take waits for the next Poll). After KeeperLost they do nothing.
   //
-  // A Start that was sent before FenceFell was polled, and reaches the keeper after the fence has fallen, isn't carried
-  // out: it is answered by an Ended with was_stopped and no Started.
+  // Once the fence has fallen nothing starts until it is set anew, or disarmed, after FenceFell was polled: a Start is
+  // answered by an Ended with was_stopped and no Started.
   void Start(const ProcessSpec& spec);
-  // stop_signal to every process, once they are gone to what is left of their groups, SIGKILL after stop_timeout.
+  // stop_signal to every process, once they are gone to what is left of their groups, SIGKILL after stop_timeout; what
+  // has left the groups is killed when they are empty.
   void StopAll();
   void Stop(const ProcessKey& key);
   // SIGKILL to every descendant, also those that left their process group, now and until they are gone. Processes that
@@ -155,8 +170,9 @@ class Keeper {
   void WriteFile(const std::string& path, const std::string& content);
 
   // SIGKILL to every descendant of the calling process until none is left; reaps them. For the agent, after KeeperLost.
-  // Blocks; gives up after 10 s (a process that hangs in a driver can't be killed).
-  static void KillAllDescendants();
+  // Blocks; gives up after `patience` (a process that hangs in a driver can't be killed). OK when none is left; else
+  // the processes count as alive, and it is to be called again.
+  static absl::Status KillAllDescendants(absl::Duration patience);
 
   // A child of the agent's own (the scheduler of --with_scheduler) that KillAllDescendants and the destructor leave
   // alone, with what descends from it.

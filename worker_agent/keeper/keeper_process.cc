@@ -25,6 +25,7 @@
 #include "worker_agent/keeper/channel.h"
 #include "worker_agent/keeper/farewell.h"
 #include "worker_agent/keeper/file_helper.h"
+#include "worker_agent/keeper/guardian.h"
 #include "worker_agent/keeper/output.h"
 #include "worker_agent/keeper/own_process.h"
 #include "worker_agent/keeper/poller.h"
@@ -42,15 +43,17 @@ constexpr int64_t kLastOutputOfDeadMs = 100;  // the same when it died: the fare
 constexpr int64_t kLastLogMs = 4000;          // for what the log files' disk hasn't taken
 constexpr int64_t kLastLogOfHungMs = 1000;    // the same if it hangs
 constexpr int64_t kAgentDeathMs = 10'000;     // between a broken socket and the agent's death
+constexpr int64_t kTurnMs = 5000;             // at least, while it ends
 
 class KeeperProcess {
  public:
-  KeeperProcess(KeeperSockets sockets, AgentWatch agent, const KeeperOptions& options, const rlimit& open_files);
+  KeeperProcess(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options,
+                const ShimOptions& shim_options);
   void Run();
 
  private:
   // How the keeper's work ends.
-  enum class Ending { kNone, kInOrder, kAgentDied };
+  enum class Ending { kNone, kInOrder, kAgentDied, kGuardianDied };
 
   void WatchSocket();
   void ReadCommands();
@@ -64,8 +67,9 @@ class KeeperProcess {
   void Obey(EndCommand&) { End(Ending::kInOrder); }
   void Obey(RemoveFileCommand& command) { logs_.Remove(command.path, {}); }
   void Obey(WriteFileCommand& command) { logs_.WriteFile(command.path, command.content); }
+  void Obey(HoldLockCommand&) { supervisor_.HoldLock(channel_.TakeDescriptor()); }
   void Obey(PingCommand&) { channel_.Send(Encode(Pong{})); }
-  void Say(const std::string& line) { live_.error().Write(absl::StrCat("ms-worker: ", line, "\n"), BootTimeMs()); }
+  void Say(const std::string& line) { live_.error().WriteLines(absl::StrCat("ms-worker: ", line, "\n"), BootTimeMs()); }
 
   void ReadSignals();
   void OnAgentGone();
@@ -76,6 +80,8 @@ class KeeperProcess {
   void FlushLogs();
   void SayFarewell();
 
+  const pid_t guardian_;
+  FencePage* const page_;
   Poller poller_;
   Channel channel_;
   AgentWatch agent_;
@@ -90,24 +96,28 @@ class KeeperProcess {
   Ending ending_ = Ending::kNone;
   int64_t fence_ms_ = kNever;
   uint32_t fence_falls_ = 0;
+  bool is_fence_down_ = false;  // it fell and was not set anew
   int64_t timer_set_to_ = kNever;
 };
 
-KeeperProcess::KeeperProcess(KeeperSockets sockets, AgentWatch agent, const KeeperOptions& options,
-                             const rlimit& open_files)
-    : channel_(std::move(sockets.agent)),
-      agent_(std::move(agent)),
+KeeperProcess::KeeperProcess(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options,
+                             const ShimOptions& shim_options)
+    : guardian_(family.guardian),
+      page_(family.page),
+      channel_(std::move(sockets.agent)),
+      agent_(std::move(family.agent)),
       timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)),
       live_(STDOUT_FILENO, STDERR_FILENO),
       logs_(std::move(sockets.logs), poller_, [this](const std::string& line) { Say(line); }),
       files_(std::move(sockets.files), poller_, [this](const std::string& line) { Say(line); }),
-      supervisor_(poller_, {live_, logs_, files_}, options, open_files, [this](const KeeperEvent& event) {
+      supervisor_(poller_, {live_, logs_, files_}, options, shim_options, [this](const KeeperEvent& event) {
         if (ending_ == Ending::kNone) channel_.Send(Encode(event));
       }) {
-  sigset_t child_signal;
-  ::sigemptyset(&child_signal);
-  ::sigaddset(&child_signal, SIGCHLD);
-  signals_.reset(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
+  sigset_t heard;
+  ::sigemptyset(&heard);
+  ::sigaddset(&heard, SIGCHLD);
+  ::sigaddset(&heard, kGuardianDied);
+  signals_.reset(::signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK));
   MUSTER_CHECK(timer_.is_open() && signals_.is_open(), "timerfd or signalfd failed");
   poller_.Watch(signals_.get(), EPOLLIN, [this] { ReadSignals(); });
   poller_.Watch(timer_.get(), EPOLLIN, [this] {
@@ -120,6 +130,7 @@ KeeperProcess::KeeperProcess(KeeperSockets sockets, AgentWatch agent, const Keep
 
 void KeeperProcess::Run() {
   while (true) {
+    page_->NoteTurn(BootTimeMs());
     supervisor_.RunDeadlines();
     CheckFence();
     logs_.RunDeadlines(BootTimeMs());
@@ -130,7 +141,8 @@ void KeeperProcess::Run() {
     SetTimer();
     poller_.Wait();
   }
-  if (ending_ == Ending::kAgentDied) {
+  // With its guardian the agent may have died, too.
+  if (ending_ == Ending::kAgentDied || (ending_ == Ending::kGuardianDied && agent_.IsDead())) {
     FlushLastOutput(kLastOutputOfDeadMs);
     SayFarewell();
   }
@@ -156,23 +168,31 @@ void KeeperProcess::ReadCommands() {
     absl::StatusOr<KeeperCommand> command = DecodeCommand(frame);
     if (!command.ok()) is_open = false;  // the agent's memory is broken: it can't be trusted with the processes
     if (!command.ok() || ending_ != Ending::kNone) break;
+    if (HandOver* hand_over = HandOverOf(*command)) hand_over->descriptor = channel_.TakeDescriptor();
     std::visit([this](auto& kind) { Obey(kind); }, *command);
   }
   if (!is_open) OnAgentGone();
 }
 
 void KeeperProcess::Obey(StartCommand& command) {
-  // Sent before the agent knew that the fence has fallen: nothing would cover such a process.
-  if (command.fence_falls_seen != fence_falls_) return supervisor_.Refuse(command.spec.key);
+  CheckFence();
+  // Nothing would cover such a process: others may have its rank.
+  if (is_fence_down_) return supervisor_.Refuse(command.spec.key);
   supervisor_.Start(command.spec);
 }
 
-void KeeperProcess::Obey(SetFenceCommand& command) { fence_ms_ = command.boottime_ms.value_or(kNever); }
+void KeeperProcess::Obey(SetFenceCommand& command) {
+  // Also where the one before is over by now: this one counts from a heartbeat that was acknowledged.
+  fence_ms_ = command.boottime_ms.value_or(kNever);
+  // Set before the agent knew of the fall, it speaks of what ran then.
+  if (command.fence_falls_seen == fence_falls_) is_fence_down_ = false;
+}
 
 void KeeperProcess::CheckFence() {
   if (BootTimeMs() < fence_ms_ || ending_ != Ending::kNone) return;
   supervisor_.FenceFell(std::exchange(fence_ms_, kNever));
   ++fence_falls_;
+  is_fence_down_ = true;
   channel_.Send(Encode(FenceFell{}));
 }
 
@@ -198,11 +218,15 @@ void KeeperProcess::ReadSignals() {
   while (::read(signals_.get(), info, sizeof info) > 0) {
   }
   supervisor_.Reap();
+  // Whoever else sent such a signal is not heard.
+  if (::getppid() != guardian_) End(Ending::kGuardianDied);
 }
 
 void KeeperProcess::SetTimer() {
+  // While it ends the guardian sees by its turns that it doesn't hang, however long the processes take to die.
+  const int64_t turn_ms = ending_ == Ending::kNone ? kNever : BootTimeMs() + kTurnMs;
   const int64_t next_ms = std::min({supervisor_.NextDeadline(), fence_ms_, live_.NextDeadline(BootTimeMs()),
-                                    logs_.NextDeadline(), files_.NextDeadline()});
+                                    logs_.NextDeadline(), files_.NextDeadline(), turn_ms});
   if (next_ms == timer_set_to_) return;
   timer_set_to_ = next_ms;
   itimerspec when{};
@@ -253,13 +277,14 @@ void KeeperProcess::SayFarewell() {
 
 // ------------------------------------------------------------------------------------------------------- the start
 
-void RunKeeper(KeeperSockets sockets, AgentWatch agent, const KeeperOptions& options) {
-  BecomeOwnProcess("ms-keeper", {sockets.agent.get(), sockets.logs.get(), sockets.files.get(), agent.fd(),
-                                 agent.stat_fd(), options.lock_fd});
+void RunKeeper(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options) {
+  BecomeOwnProcess("ms-keeper", {sockets.agent.get(), sockets.logs.get(), sockets.files.get(), family.agent.fd(),
+                                 family.agent.stat_fd()});
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  ::signal(SIGCHLD, SIG_DFL);                        // an ignored SIGCHLD would reap the children behind our back
-  const rlimit open_files = RaiseDescriptorLimit();  // two pipes and a log for each process
-  KeeperProcess(std::move(sockets), std::move(agent), options, open_files).Run();
+  ::signal(SIGCHLD, SIG_DFL);  // an ignored SIGCHLD would reap the children behind our back
+  // Two pipes and a socket for each process; the processes themselves have the limit of before.
+  const ShimOptions shim{options.stop_signal, RaiseDescriptorLimit(), family.page, nullptr};
+  KeeperProcess(std::move(sockets), std::move(family), options, shim).Run();
   ::_exit(0);
 }
 

@@ -1,8 +1,11 @@
 // The keeper process itself: its loop.
 #pragma once
 
+#include <sys/types.h>
+
 #include "common/unique_fd.h"
 #include "worker_agent/keeper/agent_watch.h"
+#include "worker_agent/keeper/fence_page.h"
 #include "worker_agent/keeper/keeper.h"
 
 namespace muster::agent {
@@ -14,7 +17,14 @@ struct KeeperSockets {
   UniqueFd files;
 };
 
-// What the forked child does for the rest of its life. All signals must be blocked. `agent` watches the agent.
-[[noreturn]] void RunKeeper(KeeperSockets sockets, AgentWatch agent, const KeeperOptions& options);
+// What stands round it: AgentWatch of the agent, the guardian that is its parent, and the page that they share.
+struct KeeperFamily {
+  AgentWatch agent;
+  pid_t guardian = 0;
+  FencePage* page = nullptr;
+};
+
+// What the process that the guardian forked does for the rest of its life. All signals must be blocked.
+[[noreturn]] void RunKeeper(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options);
 
 }  // namespace muster::agent

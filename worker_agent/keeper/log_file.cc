@@ -5,11 +5,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/private_folder.h"
 
 namespace muster::agent {
 
@@ -18,15 +17,19 @@ absl::StatusOr<LogFile> LogFile::Open(const std::string& path) {
     return absl::FailedPreconditionError(
         absl::StrCat("the log file ", path, " can't be written: ", why, " (--log_dir says where logs go)"));
   };
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);  // open tells what is wrong, if anything
-  // O_NONBLOCK: opening a named pipe that nobody reads must not hang the keeper.
-  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
+  const auto [folder_path, name] = SplitPath(path);
+  const absl::StatusOr<UniqueFd> folder = OpenFolder(folder_path, {FolderTrust::kShared, /*makes_missing=*/true});
+  if (!folder.ok()) return failed(std::string(folder.status().message()));
+  // The folder may be another user's: what stands there may be a link to a file of ours, or a pipe that nobody reads.
+  const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
+  UniqueFd fd(::openat(folder->get(), name.c_str(), flags, 0644));
+  if (!fd.is_open() && errno == ELOOP) return failed("it is a symbolic link, which is not followed: remove it");
   if (!fd.is_open()) return failed(std::strerror(errno));
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return failed(std::strerror(errno));
-  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) return failed("it is not a file");
+  // (A device is root's to make.)
+  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) return failed("it is not a regular file: remove it");
+  if (info.st_nlink > 1) return failed("it has another name elsewhere (a hard link): remove it");
   return LogFile(std::move(fd), path);
 }
 

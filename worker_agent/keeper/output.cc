@@ -32,8 +32,10 @@ absl::Status MakePipe(UniqueFd& read_end, UniqueFd& write_end) {
 
 }  // namespace
 
-LiveOutputs::LiveOutputs(int stdout_fd, int stderr_fd) : standard_(stdout_fd) {
-  if (!IsSameFile(stdout_fd, stderr_fd)) error_.emplace(stderr_fd);
+// The agent's lines go to stderr, whatever else does.
+LiveOutputs::LiveOutputs(int stdout_fd, int stderr_fd)
+    : standard_(stdout_fd, IsSameFile(stdout_fd, stderr_fd) ? SharedLine::OfStderr() : nullptr) {
+  if (!IsSameFile(stdout_fd, stderr_fd)) error_.emplace(stderr_fd, SharedLine::OfStderr());
 }
 
 void LiveOutputs::Flush(int64_t now_ms) {
@@ -43,14 +45,15 @@ void LiveOutputs::Flush(int64_t now_ms) {
 
 int64_t LiveOutputs::NextDeadline(int64_t now_ms) const {
   auto deadline = [&](const LiveOutput& output) {
-    return output.ShouldPause(now_ms) ? output.StallDeadline() : INT64_MAX;
+    return std::min(output.LineDeadline(), output.ShouldPause(now_ms) ? output.StallDeadline() : INT64_MAX);
   };
   return std::min(deadline(standard_), error_.has_value() ? deadline(*error_) : INT64_MAX);
 }
 
 void LiveOutputs::UpdateWatches(Poller& poller) {
   auto update = [&](LiveOutput& output) {
-    if (output.has_pending()) {
+    if (const int64_t now_ms = BootTimeMs(); now_ms >= output.LineDeadline()) output.Flush(now_ms);
+    if (output.awaits_room()) {
       poller.Watch(output.watch_fd(), EPOLLOUT, [&output] { output.Flush(BootTimeMs()); });
     } else {
       poller.Forget(output.watch_fd());

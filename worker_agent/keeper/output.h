@@ -32,9 +32,9 @@ class LiveOutputs {
 
   void Flush(int64_t now_ms);
   bool has_pending() const { return standard_.has_pending() || (error_.has_value() && error_->has_pending()); }
-  // When a stuck reader is given up, if anybody waits for that; INT64_MAX: none.
+  // When a stuck reader is given up, if anybody waits for that, or the end of a line; INT64_MAX: none.
   int64_t NextDeadline(int64_t now_ms) const;
-  // Watches for writing what has something pending.
+  // Flushes what has waited for a line, and watches for writing what has something pending.
   void UpdateWatches(Poller& poller);
 
  private:

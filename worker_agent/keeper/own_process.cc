@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "common/unique_fd.h"
 #include "worker_agent/keeper/process_title.h"
 
 namespace muster::agent {
@@ -44,6 +45,11 @@ void BecomeOwnProcess(const char* name, std::vector<int> kept) {
   SetProcessTitle(name);
   OpenMissingStandardStreams();
   CloseAllBut(std::move(kept));
+}
+
+void LeaveStandardStreams() {
+  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (int fd = 0; fd <= 2 && null.is_open(); ++fd) ::dup2(null.get(), fd);
 }
 
 }  // namespace muster::agent

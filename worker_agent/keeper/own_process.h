@@ -9,4 +9,8 @@ namespace muster::agent {
 // open but `kept` (-1: none).
 void BecomeOwnProcess(const char* name, std::vector<int> kept);
 
+// /dev/null in the place of the standard streams: nobody shall wait for the end of a pipe, or sit on a terminal,
+// because of this process.
+void LeaveStandardStreams();
+
 }  // namespace muster::agent

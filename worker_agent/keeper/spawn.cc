@@ -18,7 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/secret_descriptor.h"
+#include "common/room.h"
 
 namespace muster::agent {
 namespace {
@@ -67,7 +67,7 @@ bool SetDescriptors(const ProcessSpec& spec, int stdout_fd, int stderr_fd, int i
     if (null_fd < 0 || ::dup2(null_fd, 0) < 0) return false;
   }
   if (::dup2(stdout_fd, 1) < 0 || ::dup2(stderr_fd, 2) < 0) return false;
-  // The keeper opens everything with O_CLOEXEC; this is for what a library might have opened without it.
+  // Keeper and shim open everything with O_CLOEXEC; this is for what a library might have opened without it.
   if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
     for (int fd = 3; fd < 1024; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // kernels before 5.11
   }
@@ -90,11 +90,11 @@ void ResetSignals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-[[noreturn]] void RunChild(const ProcessSpec& spec, pid_t keeper, int stdout_fd, int stderr_fd, int inherited,
+[[noreturn]] void RunChild(const ProcessSpec& spec, pid_t parent, int stdout_fd, int stderr_fd, int inherited,
                            int report_fd, const rlimit& open_files) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != keeper) ::_exit(127);  // it died before the line above
+  if (::getppid() != parent) ::_exit(127);  // it died before the line above
   ResetSignals();
   ::setrlimit(RLIMIT_NOFILE, &open_files);
   if (!spec.working_directory.empty() && ::chdir(spec.working_directory.c_str()) != 0) Fail(report_fd, Step::kFolder);
@@ -135,6 +135,12 @@ LaunchFailure Explain(const ProcessSpec& spec, const LaunchReport& report) {
 
 }  // namespace
 
+absl::Status ForkError() {
+  const bool is_limit = errno == EAGAIN;
+  const std::string why = std::strerror(errno);
+  return absl::ResourceExhaustedError(absl::StrCat("fork: ", why, is_limit ? TaskLimitInWords() : ""));
+}
+
 absl::StatusOr<Spawned> SpawnProcess(const ProcessSpec& spec, int stdout_fd, int stderr_fd, const rlimit& open_files) {
   int report[2];
   if (::pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0) {
@@ -143,19 +149,15 @@ absl::StatusOr<Spawned> SpawnProcess(const ProcessSpec& spec, int stdout_fd, int
   Spawned spawned;
   spawned.launch_report.reset(report[0]);
   UniqueFd report_end(report[1]);
-  UniqueFd inherited;
-  if (!spec.hand_over.variable.empty()) {
-    const absl::StatusOr<int> made = MakeSecretDescriptor(spec.hand_over.bytes);
-    if (!made.ok()) return made.status();
-    inherited.reset(*made);
-  }
-  const pid_t keeper = ::getpid();
-  spawned.pid = ::fork();
-  if (spawned.pid == 0) RunChild(spec, keeper, stdout_fd, stderr_fd, inherited.get(), report_end.get(), open_files);
-  if (spawned.pid < 0) {
+  if (!spec.hand_over.variable.empty() && spec.hand_over.descriptor == nullptr) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("fork: ", std::strerror(errno), " (ulimit -u, or the container's limit of processes)"));
+        absl::StrCat("what ", spec.hand_over.variable, " stands for was lost: too many open files in the keeper"));
   }
+  const int inherited = spec.hand_over.variable.empty() ? -1 : spec.hand_over.descriptor->get();
+  const pid_t parent = ::getpid();
+  spawned.pid = ::fork();
+  if (spawned.pid == 0) RunChild(spec, parent, stdout_fd, stderr_fd, inherited, report_end.get(), open_files);
+  if (spawned.pid < 0) return ForkError();
   ::setpgid(spawned.pid, spawned.pid);  // here too: a signal to the group must not come before it exists
   return spawned;
 }

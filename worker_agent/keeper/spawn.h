@@ -1,4 +1,5 @@
-// fork and exec of one training process. The caller (the keeper) has one thread and has blocked all signals.
+// fork and exec of one process: a training process by its shim, the farewell by the keeper. The caller has one thread
+// and has blocked all signals.
 #pragma once
 
 #include <sys/resource.h>
@@ -7,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/unique_fd.h"
 #include "worker_agent/keeper/keeper.h"
@@ -24,10 +26,13 @@ struct LaunchFailure {
   std::string text;
 };
 
-// The child has: a process group of its own, SIGKILL at the keeper's death, default signals, the given affinity, folder
+// The child has: a process group of its own, SIGKILL at the caller's death, default signals, the given affinity, folder
 // and environment (its PATH decides where argv[0] is found), stdin from /dev/null unless inherited, no descriptors
 // above 2 but the one that is handed over, and the agent's own limit of open files.
 absl::StatusOr<Spawned> SpawnProcess(const ProcessSpec& spec, int stdout_fd, int stderr_fd, const rlimit& open_files);
+
+// What to say of a fork that has failed (errno).
+absl::Status ForkError();
 
 // What the child reported before it ended; nothing if the exec succeeded or hasn't been tried yet (see is_done).
 std::optional<LaunchFailure> ReadLaunchReport(const ProcessSpec& spec, const UniqueFd& launch_report, bool& is_done);

@@ -1,3 +1,12 @@
+// What ends, and what that means:
+//
+//   the shim ends with 0      nothing of its process is left: the process has ended
+//   the shim was killed       what it had are strays, children of the keeper: they are killed, and the process has
+//   ended
+//                             when there are none
+//   a child that is no shim   a stray: so its shim is dead, or about to be
+//   the children can't be     everybody may be alive: no process whose shim was killed has ended. It is said, and
+//   looked looked at                 at again
 #include "worker_agent/keeper/supervisor.h"
 
 #include <sys/epoll.h>
@@ -15,8 +24,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/limits.h"
 #include "worker_agent/keeper/boottime.h"
-#include "worker_agent/keeper/descendants.h"
-#include "worker_agent/keeper/spawn.h"
 #include "worker_agent/keeper/text.h"
 
 namespace muster::agent {
@@ -25,17 +32,20 @@ namespace {
 constexpr size_t kMaxProcesses = 2 * kMaxSlotsPerNode;
 constexpr int64_t kFirstPauseMs = 5;
 constexpr int64_t kLongestPauseMs = 200;
-constexpr int64_t kLookIntoProcAfterMs = 80;  // a pause this long: see whether only zombies hold the group
-constexpr int64_t kBeginPatienceMs = 5000;    // for the files of a process that is to begin
-constexpr int64_t kEndPatienceMs = 1000;      // for those of one that has ended
-constexpr int64_t kPurgePatienceMs = 30'000;  // a process that hangs in a driver must not keep KillAll busy for ever
-
-bool IsGroupGone(pid_t group) { return ::kill(-group, 0) != 0 && errno == ESRCH; }
+constexpr int64_t kBeginPatienceMs = 5000;  // for the files of a process that is to begin
+constexpr int64_t kEndPatienceMs = 1000;    // for those of one that has ended
+constexpr int64_t kShimPatienceMs = 2000;   // for a shim to take the order to kill
 
 }  // namespace
 
-Supervisor::Supervisor(Poller& poller, Sinks sinks, const KeeperOptions& options, const rlimit& open_files, Tell tell)
-    : poller_(poller), sinks_(sinks), options_(options), open_files_(open_files), tell_(std::move(tell)) {}
+Supervisor::Supervisor(Poller& poller, Sinks sinks, const KeeperOptions& options, const ShimOptions& shim_options,
+                       Tell tell)
+    : poller_(poller),
+      sinks_(sinks),
+      options_(options),
+      shim_options_(shim_options),
+      tell_(std::move(tell)),
+      children_(Children::OfThisProcess()) {}
 
 // ------------------------------------------------------------------------------------------------------------ start
 
@@ -100,21 +110,18 @@ void Supervisor::Launch(Process& process) {
   auto output = ProcessOutput::Create(spec, sinks_.live, poller_, {sinks_.logs, process.log}, ends);
   if (!output.ok()) return FailLaunch(process, std::string(output.status().message()));
   const int err = ends.err.is_open() ? ends.err.get() : ends.out.get();
-  auto spawned = SpawnProcess(spec, ends.out.get(), err, open_files_);
-  if (!spawned.ok()) return FailLaunch(process, std::string(spawned.status().message()));
+  absl::StatusOr<Shim> shim = Shim::Start(spec, ends.out.get(), err, shim_options_);
+  if (!shim.ok()) return FailLaunch(process, std::string(shim.status().message()));
 
-  std::string& secret = process.spec.hand_over.bytes;
-  explicit_bzero(secret.data(), secret.size());
-  secret.clear();
+  process.spec.hand_over = {};
   process.output = *std::move(output);
-  process.pid = spawned->pid;
+  process.shim = *std::move(shim);
   process.number = ++last_number_;
-  process.launch_report = std::move(spawned->launch_report);
   has_children_ = true;
   const ProcessKey key = spec.key;
-  leaders_[process.pid] = key;
+  shims_[process.shim->pid()] = key;
   Process& kept = processes_.emplace(key, std::move(process)).first->second;
-  poller_.Watch(kept.launch_report.get(), EPOLLIN, [this, &kept] { ReadReport(kept); });
+  poller_.Watch(kept.shim->fd(), EPOLLIN, [this, &kept] { TakeReports(kept); });
 }
 
 void Supervisor::FailLaunch(const Process& process, const std::string& text) {
@@ -140,31 +147,62 @@ void Supervisor::Refuse(const ProcessKey& key) {
   tell_(ended);
 }
 
-void Supervisor::ReadReport(Process& process) {
-  if (!process.launch_report.is_open()) return;
-  bool is_done = false;
-  const std::optional<LaunchFailure> failure = ReadLaunchReport(process.spec, process.launch_report, is_done);
-  if (!is_done) return;
-  poller_.Forget(process.launch_report.get());
-  process.launch_report.reset();
-  if (failure.has_value()) {
-    process.ended.launch_error = CleanText(failure->text, kMaxShortTextBytes);
-    process.ended.exit_code = failure->exit_code;
-  } else {
-    tell_(Started{process.spec.key, process.pid});
+// ---------------------------------------------------------------------------------------------------------- reports
+
+void Supervisor::TakeReports(Process& process) {
+  bool is_open = true;
+  for (const ShimReport& report : process.shim->Read(is_open)) TakeReport(process, report);
+  if (!is_open) poller_.Forget(process.shim->fd());  // that the shim has died is told by SIGCHLD
+}
+
+void Supervisor::TakeReport(Process& process, const ShimReport& report) {
+  switch (report.kind) {
+    case ShimReport::kStarted:
+      process.pid = report.value;
+      return tell_(Started{process.spec.key, report.value});
+    case ShimReport::kNotStarted:
+      process.ended.launch_error = CleanText(report.text, kMaxShortTextBytes);
+      process.ended.exit_code = report.value;
+      process.ended.ended_boottime_ms = report.boottime_ms;
+      return;
+    case ShimReport::kEnded:
+      process.ended.was_stopped = report.was_stopped;
+      return TakeWaitStatus(process, report.value, report.boottime_ms);
+    case ShimReport::kKilling:
+      process.is_killing = true;
+      process.kill_shim_at_ms = INT64_MAX;
+      return;
+    case ShimReport::kCantLook:
+      return SayCantLook(absl::StrCat("what slot ", process.spec.key.slot, " has started is left"), report.text);
   }
+}
+
+void Supervisor::SayCantLook(const std::string& what, const char* why) {
+  sinks_.live.error().Write(absl::StrCat("ms-worker: the keeper can't see whether ", what, " (/proc: ", why,
+                                         "), so it counts as alive; it looks again\n"),
+                            BootTimeMs());
+}
+
+void Supervisor::TakeWaitStatus(Process& process, int status, int64_t at_ms) {
+  process.has_ended = true;
+  process.ended.ended_boottime_ms = at_ms;
+  if (WIFSIGNALED(status)) {
+    process.ended.signal = WTERMSIG(status);
+    process.ended.core_dumped = WCOREDUMP(status);
+  } else if (process.ended.launch_error.empty()) {
+    process.ended.exit_code = WEXITSTATUS(status);
+  }
+  process.output->Drain();
 }
 
 // ------------------------------------------------------------------------------------------------------------- stop
 
 void Supervisor::BeginStop(Process& process, int64_t since_ms) {
-  if (process.is_leader_reaped || process.ended.was_stopped) return;
-  process.ended.was_stopped = true;
+  if (process.has_ended || process.is_told_to_stop) return;
+  process.is_told_to_stop = true;
   process.kill_at_ms = since_ms + absl::ToInt64Milliseconds(options_.stop_timeout);
-  if (process.kill_at_ms <= BootTimeMs()) return;  // RunDeadlines kills it: nothing that is suspended gets to run again
-  // To the leader alone: a wrapper (bash, torchrun) decides for itself how its children end.
-  ::kill(process.pid, options_.stop_signal);
-  ::kill(-process.pid, SIGCONT);  // one that is suspended couldn't hear it
+  // If that is over RunDeadlines kills it: nothing that is suspended gets to run again.
+  if (process.kill_at_ms > BootTimeMs()) process.shim->Stop();
 }
 
 void Supervisor::Stop(const ProcessKey& key) {
@@ -179,147 +217,137 @@ void Supervisor::StopAll() { StopAllSince(BootTimeMs()); }
 
 void Supervisor::FenceFell(int64_t since_ms) {
   StopAllSince(since_ms);
-  if (processes_.empty()) return;
-  purge_at_ms_ = since_ms + absl::ToInt64Milliseconds(options_.stop_timeout);
-  purge_through_ = last_number_;
+  fence_ms_ = since_ms;
+  fence_kill_at_ms_ = since_ms + absl::ToInt64Milliseconds(options_.stop_timeout);
+  fence_through_ = last_number_;
 }
 
 void Supervisor::StopAllSince(int64_t since_ms) {
   RefuseWaiting();
+  const int64_t kill_at_ms = since_ms + absl::ToInt64Milliseconds(options_.stop_timeout);
   for (auto& [key, process] : processes_) {
     BeginStop(process, since_ms);
     // One that was told to stop already has no more time than that either.
-    if (!process.is_leader_reaped) {
-      process.kill_at_ms = std::min(process.kill_at_ms, since_ms + absl::ToInt64Milliseconds(options_.stop_timeout));
-    }
+    if (!process.has_ended) process.kill_at_ms = std::min(process.kill_at_ms, kill_at_ms);
   }
 }
 
 void Supervisor::Forward(int signal) {
-  for (const auto& [pid, key] : leaders_) ::kill(pid, signal);
+  for (const auto& [key, process] : processes_) process.shim->Forward(signal);
 }
 
 void Supervisor::KillAll() {
   RefuseWaiting();
-  BeginPurge(false, last_number_);
+  KillThrough(last_number_);
 }
 
 void Supervisor::KillForGood() {
-  RefuseWaiting();
-  BeginPurge(true, last_number_);
+  KillAll();
+  LookForStrays();  // whoever else there may be
 }
 
-void Supervisor::BeginPurge(bool is_for_good, uint64_t last_number) {
-  if (purge_ != nullptr && purge_->is_for_good) return;
-  purge_ = std::make_unique<Purge>();
-  purge_->last_number = last_number;
-  purge_->is_for_good = is_for_good;
-  purge_->pause_ms = kFirstPauseMs;
-  if (!is_for_good) purge_->give_up_ms = BootTimeMs() + kPurgePatienceMs;
-  // The groups first, without a look into /proc: that is nearly everybody.
+void Supervisor::KillThrough(uint64_t last_number) {
   for (auto& [key, process] : processes_) {
-    if (process.number > last_number) continue;
-    if (!process.is_leader_reaped) process.ended.was_stopped = true;
-    ::kill(-process.pid, SIGKILL);
+    if (process.number <= last_number) Kill(process);
   }
-  RunPurge();
 }
 
-bool Supervisor::KillDescendants() {
-  // Orphans come to the keeper, so without a child there is no descendant: nothing to look for in all of /proc, which
-  // takes its time on a machine with thousands of processes.
-  if (!has_children_) return false;
-  std::set<pid_t> spared;
-  for (const auto& [key, process] : processes_) {
-    if (process.number > purge_->last_number) spared.insert(process.pid);
-  }
-  bool is_any_alive = false;
-  for (const ProcessInfo& process : DescendantsOf(::getpid(), spared)) {
-    if (!process.is_dead) is_any_alive = true;
-    SignalExactly(process, SIGKILL);
-  }
-  return is_any_alive;
-}
-
-void Supervisor::RunPurge() {
-  const bool is_any_alive = KillDescendants();
-  const int64_t now_ms = BootTimeMs();
-  if ((!is_any_alive && !purge_->is_for_good) || now_ms >= purge_->give_up_ms) {
-    purge_.reset();
-    return;
-  }
-  purge_->next_ms = now_ms + purge_->pause_ms;
-  purge_->pause_ms = std::min(2 * purge_->pause_ms, kLongestPauseMs);
+void Supervisor::Kill(Process& process) {
+  process.is_told_to_stop = true;
+  process.kill_at_ms = INT64_MAX;
+  if (process.is_killing || process.is_shim_lost) return;
+  process.shim->Kill();
+  process.kill_shim_at_ms = std::min(process.kill_shim_at_ms, BootTimeMs() + kShimPatienceMs);
 }
 
 // -------------------------------------------------------------------------------------------------------------- end
 
 void Supervisor::Reap() {
   while (true) {
-    // Looks before it reaps: as long as a dead leader isn't reaped its number can't become another process's, so its
-    // group can be signalled safely.
-    siginfo_t info{};
-    const int result = ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
-    if (result != 0 && errno == EINTR) continue;
-    if (result != 0) has_children_ = false;  // ECHILD
-    if (result != 0 || info.si_pid == 0) break;
-    Process* process = FindByPid(info.si_pid);
-    if (process != nullptr) {
-      // A process that was stopped may leave others behind that deserve the signal too; else they are cut off.
-      ::kill(-process->pid, process->ended.was_stopped ? options_.stop_signal : SIGKILL);
-      if (process->ended.was_stopped) ::kill(-process->pid, SIGCONT);
-    }
     int status = 0;
-    ::waitpid(info.si_pid, &status, 0);
-    if (process != nullptr) BuryLeader(*process, status);
-  }
-  LookAtGroups(false);
-}
-
-void Supervisor::BuryLeader(Process& process, int status) {
-  leaders_.erase(process.pid);
-  ReadReport(process);  // Started is told before Ended, and a launch error is known
-  process.is_leader_reaped = true;
-  process.ended.ended_boottime_ms = BootTimeMs();
-  if (WIFSIGNALED(status)) {
-    process.ended.signal = WTERMSIG(status);
-    process.ended.core_dumped = WCOREDUMP(status);
-  } else if (process.ended.launch_error.empty()) {
-    process.ended.exit_code = WEXITSTATUS(status);
-  }
-  process.look_pause_ms = kFirstPauseMs;
-  process.look_at_ms = process.ended.ended_boottime_ms + process.look_pause_ms;
-  process.output->Drain();
-}
-
-void Supervisor::LookAtGroups(bool is_timed) {
-  const int64_t now_ms = BootTimeMs();
-  for (auto it = processes_.begin(); it != processes_.end();) {
-    Process& process = it->second;
-    ++it;
-    if (!process.is_leader_reaped) continue;
-    bool is_gone = IsGroupGone(process.pid);
-    if (!is_gone && is_timed && now_ms >= process.look_at_ms) {
-      // A zombie whose living parent is elsewhere would hold the group for ever.
-      if (process.look_pause_ms >= kLookIntoProcAfterMs) is_gone = !HasLivingMember(process.pid);
-      process.look_pause_ms = std::min(2 * process.look_pause_ms, kLongestPauseMs);
-      process.look_at_ms = now_ms + process.look_pause_ms;
+    const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+    if (pid < 0 && errno == EINTR) continue;
+    if (pid < 0) has_children_ = false;  // ECHILD
+    if (pid <= 0) break;
+    if (shims_.count(pid) != 0) {
+      BuryShim(pid, status);
+    } else {
+      BuryStray(pid, status);
     }
-    if (is_gone) Finish(process);
   }
+  if (has_strays_) RunStrays(BootTimeMs());
+}
+
+void Supervisor::BuryShim(pid_t pid, int status) {
+  Process& process = processes_.at(shims_.extract(pid).mapped());
+  TakeReports(process);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return Finish(process);
+  LoseShim(process, status);
+}
+
+// The reports first: they tell which pid was whose process.
+void Supervisor::BuryStray(pid_t pid, int status) {
+  LookForStrays();
+  for (auto& [key, process] : processes_) {
+    TakeReports(process);
+    if (process.pid == pid && !process.has_ended) {
+      process.ended.was_stopped = process.is_told_to_stop;
+      TakeWaitStatus(process, status, BootTimeMs());
+    }
+  }
+}
+
+void Supervisor::LoseShim(Process& process, int status) {
+  process.is_shim_lost = true;
+  process.kill_shim_at_ms = INT64_MAX;
+  LookForStrays();
+  if (process.is_told_to_stop) return;
+  const std::string how = WIFSIGNALED(status) ? absl::StrCat("killed by signal ", WTERMSIG(status))
+                                              : absl::StrCat("ended with ", WEXITSTATUS(status));
+  sinks_.live.error().Write(absl::StrCat("ms-worker: the shim of slot ", process.spec.key.slot, " was ", how,
+                                         "; its process is ended with all that it started\n"),
+                            BootTimeMs());
+}
+
+void Supervisor::LookForStrays() {
+  if (!std::exchange(has_strays_, true)) strays_pause_ms_ = kFirstPauseMs;
+  strays_at_ms_ = BootTimeMs();
+}
+
+// Ends what has lost its shim. Only a look that finds nobody says that nobody is left.
+void Supervisor::RunStrays(int64_t now_ms) {
+  bool is_any_left = false;
+  const bool has_looked = children_.Kill([&](pid_t child) {
+    const bool is_shim = shims_.count(child) != 0;
+    is_any_left |= !is_shim;
+    return is_shim;
+  });
+  if (!has_looked && !std::exchange(has_said_that_it_cant_look_, true)) {
+    SayCantLook("anything is left of a process whose shim was killed", std::strerror(errno));
+  }
+  if (has_looked && !is_any_left) {
+    has_strays_ = has_said_that_it_cant_look_ = false;
+    strays_at_ms_ = INT64_MAX;
+    for (auto it = processes_.begin(); it != processes_.end();) {
+      Process& process = it++->second;
+      if (process.is_shim_lost) Finish(process);
+    }
+    return;
+  }
+  strays_at_ms_ = now_ms + strays_pause_ms_;
+  strays_pause_ms_ = std::min(2 * strays_pause_ms_, kLongestPauseMs);
 }
 
 void Supervisor::Finish(Process& process) {
-  if (process.launch_report.is_open()) poller_.Forget(process.launch_report.get());
+  poller_.Forget(process.shim->fd());
+  if (!process.has_ended && process.ended.launch_error.empty()) {  // killed with its shim before its pid was told
+    process.ended.was_stopped = process.is_told_to_stop;
+    TakeWaitStatus(process, SIGKILL, BootTimeMs());
+  }
   Ended ended = std::move(process.ended);
   const std::string error_file = std::move(process.spec.error_file);
   std::unique_ptr<ProcessOutput> output = std::move(process.output);
   processes_.erase(ended.key);
-  if (processes_.empty()) purge_at_ms_ = INT64_MAX;  // what comes below does it
-  did_all_end_well_ &= !ended.was_stopped && ended.signal == 0 && ended.exit_code == 0;
-  // What left its group may hold devices and ports that the next start needs. Nobody can tell whose it was, but now it
-  // is nobody's.
-  if (processes_.empty() && !std::exchange(did_all_end_well_, true)) BeginPurge(false, last_number_);
   Bury(std::move(ended), error_file, std::move(output));
 }
 
@@ -351,11 +379,6 @@ void Supervisor::TakeLastAnswer(const ProcessKey& key, const std::string& error_
   if (--found->second.answers_left == 0) tell_(burials_.extract(found).mapped().ended);
 }
 
-Supervisor::Process* Supervisor::FindByPid(pid_t pid) {
-  auto it = leaders_.find(pid);
-  return it == leaders_.end() ? nullptr : &processes_.at(it->second);
-}
-
 // -------------------------------------------------------------------------------------------------------- deadlines
 
 void Supervisor::RunFileDeadlines(int64_t now_ms) {
@@ -374,27 +397,25 @@ void Supervisor::RunDeadlines() {
   const int64_t now_ms = BootTimeMs();
   for (auto& [key, process] : processes_) {
     if (process.output != nullptr) process.output->Resume(now_ms);
-    if (now_ms < process.kill_at_ms) continue;
-    process.kill_at_ms = INT64_MAX;
-    ::kill(-process.pid, SIGKILL);
+    if (now_ms >= process.kill_at_ms) Kill(process);
+    if (now_ms < process.kill_shim_at_ms) continue;
+    process.kill_shim_at_ms = INT64_MAX;
+    ::kill(process.shim->pid(), SIGKILL);  // not reaped, so the number is still its own
   }
-  if (now_ms >= purge_at_ms_) {
-    purge_at_ms_ = INT64_MAX;
-    BeginPurge(false, purge_through_);
+  if (now_ms >= fence_kill_at_ms_) {
+    fence_kill_at_ms_ = INT64_MAX;
+    KillThrough(fence_through_);
+    shim_options_.page->NoteObeyed(fence_ms_);
   }
-  if (purge_ != nullptr && now_ms >= purge_->next_ms) RunPurge();
+  if (has_strays_ && now_ms >= strays_at_ms_) RunStrays(now_ms);
   RunFileDeadlines(now_ms);
-  LookAtGroups(true);
 }
 
 int64_t Supervisor::NextDeadline() const {
-  int64_t next = std::min(purge_at_ms_, purge_ != nullptr ? purge_->next_ms : INT64_MAX);
+  int64_t next = std::min(fence_kill_at_ms_, has_strays_ ? strays_at_ms_ : INT64_MAX);
   for (const auto& [key, waiting] : waiting_) next = std::min(next, waiting.begin_at_ms);
   for (const auto& [key, burial] : burials_) next = std::min(next, burial.tell_at_ms);
-  for (const auto& [key, process] : processes_) {
-    next = std::min(next, process.kill_at_ms);
-    if (process.is_leader_reaped) next = std::min(next, process.look_at_ms);
-  }
+  for (const auto& [key, process] : processes_) next = std::min({next, process.kill_at_ms, process.kill_shim_at_ms});
   return next;
 }
 

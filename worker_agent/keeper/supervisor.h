@@ -4,26 +4,29 @@
 // some seconds: nobody's training waits for a disk that hangs. The same holds for its end: it is told when its log is
 // written and its error file read, or a second later.
 //
-// A process counts as ended when its leader (the process that we forked) is reaped and nobody living is left in its
-// process group: devices and ports are free then. When the last one has ended, and not all of them well, what they left
-// behind outside their groups is killed, too.
+// A process counts as ended when nothing that descends from it is left, as the end of its shim tells (shim.h): devices
+// and ports are free then. If the shim was killed, what it had comes to the keeper as children of its own, strays:
+// nobody can tell whose they are, so they are killed, and no process whose shim was killed has ended before all of them
+// have.
 #pragma once
 
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
+#include <optional>
 #include <string>
+#include <utility>
 
-#include "common/unique_fd.h"
+#include "worker_agent/keeper/children.h"
+#include "worker_agent/keeper/fence_page.h"
 #include "worker_agent/keeper/file_helper.h"
 #include "worker_agent/keeper/keeper.h"
 #include "worker_agent/keeper/output.h"
 #include "worker_agent/keeper/poller.h"
+#include "worker_agent/keeper/shim.h"
 
 namespace muster::agent {
 
@@ -38,27 +41,28 @@ class Supervisor {
     FileHelper& files;  // for the error files
   };
 
-  // `poller` outlives this. `open_files`: the limit that the processes are to have.
-  Supervisor(Poller& poller, Sinks sinks, const KeeperOptions& options, const rlimit& open_files, Tell tell);
+  // `poller` outlives this.
+  Supervisor(Poller& poller, Sinks sinks, const KeeperOptions& options, const ShimOptions& shim_options, Tell tell);
 
+  // See Keeper::HoldLock.
+  void HoldLock(std::shared_ptr<const UniqueFd> lock) { shim_options_.lock = std::move(lock); }
   void Start(const ProcessSpec& spec);
   // Answers a Start that must not be carried out any more, as if the process had been stopped at once.
   void Refuse(const ProcessKey& key);
   void Stop(const ProcessKey& key);
   void StopAll();
   // The fence fell at that time (CLOCK_BOOTTIME, ms): what is not gone stop_timeout after it may run elsewhere, so a
-  // keeper that comes late leaves that much less time, or none. Then everything is killed, groups or not: one process
-  // that hangs in the kernel may not cover for what has left the other groups.
+  // keeper that comes late leaves that much less time, or none. Then everything that was started before is killed.
   void FenceFell(int64_t since_ms);
   void Forward(int signal);
 
-  // SIGKILL to every descendant that exists now, groups or not; goes on (RunDeadlines) until they are gone. Processes
-  // started later are left alone.
+  // SIGKILL to all that was started until now, with all that descends from it, until it is gone. Processes started
+  // later are left alone.
   void KillAll();
   // The same for good: whatever is a descendant, until HasChildren is false. No Start may follow.
   void KillForGood();
 
-  // After SIGCHLD: reaps whoever is dead, adopted orphans too, and does what follows from it.
+  // After SIGCHLD: reaps whoever is dead, strays too, and does what follows from it.
   void Reap();
   // False when Reap found that no child of any kind is left.
   bool HasChildren() const { return has_children_; }
@@ -87,24 +91,17 @@ class Supervisor {
   struct Process {
     ProcessSpec spec;
     uint32_t log = 0;
-    pid_t pid = 0;
+    std::optional<Shim> shim;
     uint64_t number = 0;  // of its start
-    UniqueFd launch_report;
+    pid_t pid = 0;        // 0: not told yet
     std::unique_ptr<ProcessOutput> output;
     Ended ended;
-    bool is_leader_reaped = false;
-    int64_t kill_at_ms = INT64_MAX;  // SIGKILL to the group
-    int64_t look_at_ms = INT64_MAX;  // whether the group is gone
-    int64_t look_pause_ms = 0;
-  };
-
-  // A kill that goes on until its victims are gone.
-  struct Purge {
-    uint64_t last_number = 0;  // processes that were started later are spared
-    bool is_for_good = false;
-    int64_t next_ms = 0;
-    int64_t pause_ms = 0;
-    int64_t give_up_ms = INT64_MAX;
+    bool has_ended = false;  // the process, not all that it left
+    bool is_told_to_stop = false;
+    bool is_killing = false;              // its shim has taken the order
+    bool is_shim_lost = false;            // it was killed
+    int64_t kill_at_ms = INT64_MAX;       // the order to kill
+    int64_t kill_shim_at_ms = INT64_MAX;  // it takes no orders: it is stopped
   };
 
   void TakeAnswer(const ProcessKey& key, const std::string& error);
@@ -116,33 +113,40 @@ class Supervisor {
   void Launch(Process& process);
   void FailLaunch(const Process& process, const std::string& text);
   void FailLaunch(const ProcessKey& key, int exit_code, const std::string& text);
-  void ReadReport(Process& process);
+  void TakeReports(Process& process);
+  void TakeReport(Process& process, const ShimReport& report);
+  void TakeWaitStatus(Process& process, int status, int64_t at_ms);
+  void SayCantLook(const std::string& what, const char* why);
   void BeginStop(Process& process, int64_t since_ms);
   void StopAllSince(int64_t since_ms);
-  void BeginPurge(bool is_for_good, uint64_t last_number);
-  void RunPurge();
-  bool KillDescendants();  // of the purge; false: there was none alive
-  void BuryLeader(Process& process, int status);
-  // Ends every process whose leader is reaped and whose group is gone.
-  void LookAtGroups(bool is_timed);
+  void Kill(Process& process);
+  void KillThrough(uint64_t last_number);
+  void BuryShim(pid_t pid, int status);
+  void BuryStray(pid_t pid, int status);
+  void LoseShim(Process& process, int status);
+  void LookForStrays();
+  void RunStrays(int64_t now_ms);
   void Finish(Process& process);
-  Process* FindByPid(pid_t pid);
 
   Poller& poller_;
   const Sinks sinks_;
   const KeeperOptions options_;
-  const rlimit open_files_;
+  ShimOptions shim_options_;
   const Tell tell_;
   std::map<ProcessKey, Waiting> waiting_;    // no process yet
   std::map<ProcessKey, Process> processes_;  // started and not ended
   std::map<ProcessKey, Burial> burials_;     // no process any more
-  std::map<pid_t, ProcessKey> leaders_;      // not reaped
+  std::map<pid_t, ProcessKey> shims_;        // not reaped
   uint64_t last_number_ = 0;
-  std::unique_ptr<Purge> purge_;
-  int64_t purge_at_ms_ = INT64_MAX;  // CLOCK_BOOTTIME; after the fence fell …
-  uint64_t purge_through_ = 0;       // … of what was started until then
+  Children children_;
+  bool has_strays_ = false;
+  bool has_said_that_it_cant_look_ = false;
+  int64_t strays_at_ms_ = INT64_MAX;
+  int64_t strays_pause_ms_ = 0;
+  int64_t fence_ms_ = 0;                  // the last one that fell …
+  int64_t fence_kill_at_ms_ = INT64_MAX;  // … what has to be killed when …
+  uint64_t fence_through_ = 0;            // … of what was started until then
   bool has_children_ = false;
-  bool did_all_end_well_ = true;  // since there was none
 };
 
 }  // namespace muster::agent

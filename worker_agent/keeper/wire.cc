@@ -100,7 +100,7 @@ void Fields(A& a, ProcessKey& key) {
 }
 template <typename A>
 void Fields(A& a, HandOver& hand_over) {
-  a(hand_over.variable), a(hand_over.bytes);
+  a(hand_over.variable);  // its descriptor goes beside the frame
 }
 template <typename A>
 void Fields(A& a, ProcessSpec& spec) {
@@ -109,7 +109,7 @@ void Fields(A& a, ProcessSpec& spec) {
 }
 template <typename A>
 void Fields(A& a, StartCommand& start) {
-  a(start.spec), a(start.fence_falls_seen);
+  a(start.spec);
 }
 template <typename A>
 void Fields(A& a, StopCommand& stop) {
@@ -123,6 +123,8 @@ template <typename A>
 void Fields(A&, EndCommand&) {}
 template <typename A>
 void Fields(A&, PingCommand&) {}
+template <typename A>
+void Fields(A&, HoldLockCommand&) {}
 template <typename A>
 void Fields(A& a, RemoveFileCommand& remove) {
   a(remove.path);
@@ -139,7 +141,7 @@ template <typename A>
 void Fields(A& a, SetFenceCommand& fence) {
   bool is_armed = fence.boottime_ms.has_value();
   int64_t deadline = fence.boottime_ms.value_or(0);
-  a(is_armed), a(deadline);
+  a(is_armed), a(deadline), a(fence.fence_falls_seen);
   if (is_armed) fence.boottime_ms = deadline;
 }
 template <typename A>
@@ -218,6 +220,13 @@ absl::StatusOr<Variant> DecodeVariant(std::string_view bytes) {
 }
 
 }  // namespace
+
+HandOver* HandOverOf(KeeperCommand& command) {
+  HandOver* found = nullptr;
+  if (auto* start = std::get_if<StartCommand>(&command)) found = &start->spec.hand_over;
+  if (auto* farewell = std::get_if<FarewellCommand>(&command)) found = &farewell->hand_over;
+  return found == nullptr || found->variable.empty() ? nullptr : found;
+}
 
 std::string Encode(const KeeperCommand& command) { return EncodeVariant(command); }
 std::string Encode(const KeeperEvent& event) { return EncodeVariant(event); }

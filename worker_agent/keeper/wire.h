@@ -2,7 +2,8 @@
 //
 // A frame is a length (4 bytes, little-endian) and that many bytes: the kind (1 byte), then the fields in order.
 // Numbers are little-endian and of fixed width; texts and lists begin with their length (4 bytes). All are always
-// the same binary (forked from the agent), so there are no versions. Whatever doesn't decode exactly is
+// the same binary (forked from the agent), so there are no versions. The descriptor of a HandOver is no part of the
+// bytes: it goes with the frame (channel.h), and HandOverOf tells where it belongs. Whatever doesn't decode exactly is
 // an error.
 #pragma once
 
@@ -22,7 +23,6 @@ inline constexpr size_t kMaxFrameBytes = 8 * 1024 * 1024;  // above what execve 
 
 struct StartCommand {
   ProcessSpec spec;
-  uint32_t fence_falls_seen = 0;  // how many FenceFell the agent had taken when it sent this
 };
 struct StopCommand {
   ProcessKey key;
@@ -34,9 +34,12 @@ struct ForwardCommand {
 };
 struct SetFenceCommand {
   std::optional<int64_t> boottime_ms;
+  uint32_t fence_falls_seen = 0;  // how many FenceFell the agent had taken when it sent this
 };
 // The agent ends in good order: kill everything, no farewell, end.
 struct EndCommand {};
+// The node's lock, which goes with it.
+struct HoldLockCommand {};
 // To be answered by a Pong.
 struct PingCommand {};
 struct RemoveFileCommand {
@@ -49,7 +52,7 @@ struct WriteFileCommand {
 
 using KeeperCommand =
     std::variant<StartCommand, StopCommand, StopAllCommand, KillAllCommand, ForwardCommand, SetFenceCommand,
-                 FarewellCommand, EndCommand, PingCommand, RemoveFileCommand, WriteFileCommand>;
+                 FarewellCommand, EndCommand, PingCommand, RemoveFileCommand, WriteFileCommand, HoldLockCommand>;
 
 // What the keeper asks of the processes that touch files for it (file_helper.h). Each request is answered by one frame,
 // which is a text, in the order of the requests.
@@ -78,6 +81,9 @@ struct ReadErrorFileRequest {
 
 using FileRequest =
     std::variant<OpenLogRequest, AppendRequest, CloseLogRequest, RemoveRequest, WriteRequest, ReadErrorFileRequest>;
+
+// What a command hands over; null: nothing.
+HandOver* HandOverOf(KeeperCommand& command);
 
 // One frame's content, without the length.
 std::string Encode(const KeeperCommand& command);

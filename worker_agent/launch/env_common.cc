@@ -22,6 +22,7 @@ void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& build
   builder.Identity("MS_RESTART_COUNT", desired.restart_count());
   builder.Identity("MS_JOB_ID", input.job_id);
   builder.Identity("MUSTER_NODE_ID", input.node_id);
+  if (!input.start_secret.empty()) builder.Replace(kStartVariable, input.start_secret);
   // A process that stands for all slots of its agent: RANK and LOCAL_RANK are those of the first.
   if (input.is_one_for_node) {
     builder.Identity("MUSTER_LOCAL_RANKS", LocalRanks(desired.assignment()));

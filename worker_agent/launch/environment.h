@@ -19,6 +19,9 @@
 
 namespace muster::agent {
 
+// Names the agent's start that a process belongs to, by a secret: what is left of it is known by this.
+inline constexpr char kStartVariable[] = "MUSTER_START";
+
 struct EnvironmentInput {
   const v1::DesiredState* desired = nullptr;  // with an assignment that has slot `slot`; outlives the call
   const v1::PeerList* peers = nullptr;        // of the same round; null: not known (Horovod's CROSS_* are then those of
@@ -28,7 +31,8 @@ struct EnvironmentInput {
   bool is_one_for_node = false;  // --per_node, --per_job: one process stands for all slots of the agent
   std::string job_id;
   std::string node_id;
-  std::string own_address;  // numeric; this node's, as its peers see it
+  std::string start_secret;  // kStartVariable; empty: none
+  std::string own_address;   // numeric; this node's, as its peers see it
   std::string scheduler_host;
   uint32_t scheduler_port = 0;
   bool has_gateway = false;  // the two above are the agent's own gateway for MindSpore

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/file_io.h"
 #include "common/limits.h"
+#include "common/private_folder.h"
 #include "common/text.h"
 
 namespace muster::agent {
@@ -65,10 +64,10 @@ std::string FailureFile(const std::string& log_dir) { return absl::StrCat(log_di
 
 absl::Status WriteFailureFile(const std::string& log_dir, const std::string& job_id, uint64_t run,
                               const v1::Outcome& outcome) {
-  std::error_code error;
-  std::filesystem::create_directories(log_dir, error);
-  if (error) {
-    return absl::UnavailableError(absl::StrCat("cannot make the folder of --log_dir ", log_dir, ": ", error.message()));
+  const auto folder = OpenFolder(log_dir, {FolderTrust::kShared, /*makes_missing=*/true});
+  if (!folder.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot make the folder of --log_dir ", log_dir, ": ", folder.status().message()));
   }
   return WriteFileAtomically(FailureFile(log_dir), FailureText(job_id, run, outcome), 0644);
 }

@@ -2,22 +2,26 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/file_io.h"
+#include "worker_agent/launch/port_lock.h"
+#include "worker_agent/launch/work_folder.h"
 
 namespace muster::agent {
 namespace {
 
+constexpr char kPortsOfKernel[] = "/proc/sys/net/ipv4/ip_local_port_range";
 constexpr uint32_t kPortsOfHccl = 32;
 constexpr int kMostTries = 256;  // more than `avoided` can turn down, with room for ports that others lock
 
@@ -69,20 +73,24 @@ uint16_t BoundPort(int fd) {
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
-// Returns -1 when another reservation holds the port.
-int LockPort(uint16_t port) {
-  const std::string name = absl::StrCat("muster-port-", port);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return -1;
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0) return fd;
-  const int error = errno;
-  close(fd);
-  errno = error;
-  return -1;
+// Of another agent of ours that looks at the same port just now, or has it.
+bool IsOfAnother(const absl::StatusOr<UniqueFd>& lock) { return absl::IsAlreadyExists(lock.status()); }
+
+bool IsOutOfDescriptors(int error) { return error == EMFILE || error == ENFILE; }
+
+absl::Status NoPortOfKernels(int error) {
+  if (IsOutOfDescriptors(error)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot reserve a TCP port: ", std::strerror(error), " (ulimit -n)"));
+  }
+  if (error != EADDRINUSE)
+    return absl::UnavailableError(absl::StrCat("cannot bind a TCP port: ", std::strerror(error)));
+  absl::StatusOr<std::string> range = ReadSmallFile(kPortsOfKernel, 256);
+  if (range.ok()) absl::StripAsciiWhitespace(&*range);
+  return absl::ResourceExhaustedError(
+      absl::StrCat("all TCP ports from which the kernel chooses are in use (", kPortsOfKernel, ": ",
+                   range.ok() ? absl::StrReplaceAll(*range, {{"\t", "-"}}) : "not readable",
+                   "); end what holds them (ss -tanp), widen that range, or give --port_range another one"));
 }
 
 }  // namespace
@@ -90,55 +98,56 @@ int LockPort(uint16_t port) {
 // Looks for free ports; hands them out as reservations.
 class PortSearch {
  public:
-  static absl::StatusOr<ReservedPort> AnyOutside(const NumberRange& avoided) {
-    std::vector<int> turned_down;  // kept open meanwhile, or the kernel might offer them again
-    absl::Status status =
-        absl::UnavailableError("no free TCP port was found: the kernel offered none outside of those to avoid");
-    std::optional<ReservedPort> found;
-    for (int i = 0; i < kMostTries && !found; ++i) {
-      const int fd = BindAnyAddress(0, false);
-      if (fd < 0) {
-        status = SystemError("cannot reserve a TCP port (see /proc/sys/net/ipv4/ip_local_port_range and ulimit -n)");
-        break;
+  static absl::StatusOr<ReservedPort> AnyOutside(const PortOptions& options) {
+    std::vector<UniqueFd> turned_down;  // kept open meanwhile, or the kernel might offer them again
+    for (int i = 0; i < kMostTries; ++i) {
+      UniqueFd fd(BindAnyAddress(0, false));
+      if (!fd.is_open() && errno == EADDRINUSE && !turned_down.empty()) break;
+      if (!fd.is_open()) return NoPortOfKernels(errno);
+      const uint16_t port = BoundPort(fd.get());
+      if (!options.avoided.contains(port)) {
+        absl::StatusOr<UniqueFd> lock = LockPort(options.lock_base, port, PortUse::kReservation);
+        if (!IsOfAnother(lock)) return Reserved(port, std::move(fd), std::move(lock));
       }
-      const uint16_t port = BoundPort(fd);
-      const int lock_fd = avoided.contains(port) ? -1 : LockPort(port);
-      if (lock_fd < 0) {
-        turned_down.push_back(fd);
-        continue;
-      }
-      SetReuseAddress(fd);
-      found.emplace(ReservedPort(port, fd, lock_fd));
+      turned_down.push_back(std::move(fd));
     }
-    for (const int fd : turned_down) close(fd);
-    if (!found) return status;
-    return std::move(*found);
+    return absl::UnavailableError(absl::StrCat("no free TCP port was found: of the last ", turned_down.size(),
+                                               " that the kernel offered each is one to avoid (", options.avoided.low,
+                                               "-", options.avoided.high,
+                                               ", HCCL_IF_BASE_PORT) or another agent's; give --port_range"));
   }
 
-  static absl::StatusOr<ReservedPort> In(const NumberRange& range) {
-    // First what is wholly free, then what only old connections linger on.
+  static absl::StatusOr<ReservedPort> In(const NumberRange& range, const PortOptions& options) {
+    std::string no_locks;
+    // First what is wholly free, then what only old connections linger on, which the lock alone tells apart from what
+    // another agent of ours has reserved.
     for (const bool reuses_address : {false, true}) {
-      for (uint32_t port = range.low; port <= range.high; ++port) {
-        const auto candidate = static_cast<uint16_t>(port);
-        const int lock_fd = LockPort(candidate);
-        if (lock_fd < 0) {
-          if (errno != EADDRINUSE) return SystemError("cannot reserve a TCP port (see ulimit -n)");
-          continue;
+      for (uint32_t number = range.low; number <= range.high; ++number) {
+        const auto port = static_cast<uint16_t>(number);
+        absl::StatusOr<UniqueFd> lock = LockPort(options.lock_base, port, PortUse::kReservation);
+        if (IsOfAnother(lock)) continue;
+        if (!lock.ok() && reuses_address) {
+          no_locks = absl::StrCat(
+              "; connections may linger on some (TIME_WAIT), but they can't be used again without a "
+              "lock: ",
+              lock.status().message());
+          break;
         }
-        const int fd = BindAnyAddress(candidate, reuses_address);
-        if (fd >= 0) {
-          SetReuseAddress(fd);
-          return ReservedPort(candidate, fd, lock_fd);
-        }
-        const int error = errno;
-        close(lock_fd);
-        errno = error;
-        if (error != EADDRINUSE) return SystemError(absl::StrCat("cannot reserve TCP port ", port, " of --port_range"));
+        UniqueFd fd(BindAnyAddress(port, reuses_address));
+        if (fd.is_open()) return Reserved(port, std::move(fd), std::move(lock));
+        if (IsOutOfDescriptors(errno)) return NoPortOfKernels(errno);
+        if (errno != EADDRINUSE) return SystemError(absl::StrCat("cannot reserve TCP port ", port, " of --port_range"));
       }
     }
     return absl::ResourceExhaustedError(
         absl::StrCat("all ports of --port_range ", range.low, "-", range.high,
-                     " are in use on this machine; give a wider or another --port_range"));
+                     " are in use on this machine; give a wider or another --port_range", no_locks));
+  }
+
+ private:
+  static ReservedPort Reserved(uint16_t port, UniqueFd socket, absl::StatusOr<UniqueFd> lock) {
+    SetReuseAddress(socket.get());
+    return {port, std::move(socket), lock.ok() ? *std::move(lock) : UniqueFd()};
   }
 };
 
@@ -146,6 +155,7 @@ absl::StatusOr<PortOptions> PortOptionsFrom(const std::optional<NumberRange>& po
                                             const std::map<std::string, std::string>& environment) {
   PortOptions options;
   options.range = port_range;
+  options.lock_base = WorkFolder::DefaultBase(environment);
   const auto base = environment.find("HCCL_IF_BASE_PORT");
   if (base == environment.end() || base->second.empty()) return options;
   uint32_t port = 0;
@@ -158,28 +168,7 @@ absl::StatusOr<PortOptions> PortOptionsFrom(const std::optional<NumberRange>& po
 }
 
 absl::StatusOr<ReservedPort> ReservedPort::Reserve(const PortOptions& options) {
-  return options.range ? PortSearch::In(*options.range) : PortSearch::AnyOutside(options.avoided);
-}
-
-ReservedPort::ReservedPort(ReservedPort&& other) noexcept
-    : port_(other.port_),
-      socket_fd_(std::exchange(other.socket_fd_, -1)),
-      lock_fd_(std::exchange(other.lock_fd_, -1)) {}
-
-ReservedPort& ReservedPort::operator=(ReservedPort&& other) noexcept {
-  if (this == &other) return *this;
-  Release();
-  port_ = other.port_;
-  socket_fd_ = std::exchange(other.socket_fd_, -1);
-  lock_fd_ = std::exchange(other.lock_fd_, -1);
-  return *this;
-}
-
-ReservedPort::~ReservedPort() { Release(); }
-
-void ReservedPort::Release() {
-  if (socket_fd_ >= 0) close(socket_fd_);
-  if (lock_fd_ >= 0) close(lock_fd_);  // last: until then nobody else takes the port
+  return options.range ? PortSearch::In(*options.range, options) : PortSearch::AnyOutside(options);
 }
 
 absl::StatusOr<std::vector<ReservedPort>> ReservePorts(const PortOptions& options, size_t count) {

@@ -6,25 +6,28 @@
 // PyTorch's, gRPC's and nearly every other server. The socket is bound before it gets SO_REUSEADDR: two sockets that
 // both have it may share a port, so only an exclusive bind proves that a port is free.
 //
-// Beside it, the abstract Unix socket "muster-port-<port>" is held, whose scope is the network namespace, as the
-// port's. It keeps two reservations apart where a port of a range has to be bound with SO_REUSEADDR from the start,
-// because connections of an ended process still linger on it (TIME_WAIT, a minute after a restart).
+// Beside it a lock is held (port_lock.h). It keeps two reservations of one user apart where a port of a range has to be
+// bound with SO_REUSEADDR from the start, because connections of an ended process still linger on it (TIME_WAIT, a
+// minute after a restart). Elsewhere the exclusive bind is proof enough, also without the lock.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/number_list.h"
+#include "common/unique_fd.h"
 
 namespace muster::agent {
 
 struct PortOptions {
   std::optional<NumberRange> range;  // ports come from here only; none: the kernel chooses, outside of `avoided`
   NumberRange avoided{60000, 60031};
+  std::string lock_base = "/tmp";  // see WorkFolder::DefaultBase
 };
 
 // `port_range` is the setting. What to keep out of is HCCL_IF_BASE_PORT..+31 (60000 when not set):
@@ -32,28 +35,22 @@ struct PortOptions {
 absl::StatusOr<PortOptions> PortOptionsFrom(const std::optional<NumberRange>& port_range,
                                             const std::map<std::string, std::string>& environment);
 
-// Held until destroyed. Movable. Two descriptors each, closed on exec.
+// Held until destroyed. Movable. Two descriptors each (one where no lock can be had), closed on exec.
 class ReservedPort {
  public:
-  // The error names --port_range when the range is used up.
+  // The error names what is used up: --port_range, the kernel's own range or this process's descriptors.
   static absl::StatusOr<ReservedPort> Reserve(const PortOptions& options);
-
-  ReservedPort(ReservedPort&& other) noexcept;
-  ReservedPort& operator=(ReservedPort&& other) noexcept;
-  ReservedPort(const ReservedPort&) = delete;
-  ReservedPort& operator=(const ReservedPort&) = delete;
-  ~ReservedPort();
 
   uint16_t port() const { return port_; }
 
  private:
   friend class PortSearch;
-  ReservedPort(uint16_t port, int socket_fd, int lock_fd) : port_(port), socket_fd_(socket_fd), lock_fd_(lock_fd) {}
-  void Release();
+  ReservedPort(uint16_t port, UniqueFd socket, UniqueFd lock)
+      : port_(port), lock_(std::move(lock)), socket_(std::move(socket)) {}
 
   uint16_t port_ = 0;
-  int socket_fd_ = -1;
-  int lock_fd_ = -1;
+  UniqueFd lock_;  // closed last: until then nobody else takes the port
+  UniqueFd socket_;
 };
 
 // All or none; the error says how many were wanted and how many there were.

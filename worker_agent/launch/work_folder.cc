@@ -12,7 +12,6 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -33,30 +32,6 @@ absl::Status Failed(const std::string& what, const std::string& path) {
 
 int OpenFolder(int parent, const std::string& name) {
   return openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-// <base>/muster-<uid>: ours, no symbolic link, closed to others. Every later step goes through its descriptor.
-absl::StatusOr<int> OpenUserFolder(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return Failed("cannot make the folder", path);
-  const int fd = OpenFolder(AT_FDCWD, path);
-  if (fd < 0 && (errno == ELOOP || errno == ENOTDIR)) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(path, " is not a folder (a symbolic link?) and is not used", kRemedy));
-  }
-  if (fd < 0) return Failed("cannot open the folder", path);
-  struct stat info {};
-  const bool is_known = fstat(fd, &info) == 0;
-  if (!is_known || info.st_uid != geteuid()) {
-    close(fd);
-    return absl::PermissionDeniedError(absl::StrCat(path, " belongs to user number ", info.st_uid, ", not to ",
-                                                    geteuid(), ", and is not used", kRemedy));
-  }
-  if ((info.st_mode & 0077) != 0 && fchmod(fd, 0700) != 0) {
-    const absl::Status status = Failed("cannot close to others", path);
-    close(fd);
-    return status;
-  }
-  return fd;
 }
 
 bool IsSameFolder(int fd, int parent, const std::string& name) {
@@ -131,14 +106,34 @@ std::string WorkFolder::DefaultBase(const std::map<std::string, std::string>& en
   return found == environment.end() || found->second.empty() ? "/tmp" : found->second;
 }
 
+std::string WorkFolder::UserFolder(const std::string& base) { return absl::StrCat(base, "/muster-", geteuid()); }
+
+// Ours, no symbolic link, closed to others. Every later step goes through its descriptor.
+absl::StatusOr<UniqueFd> WorkFolder::OpenUserFolder(const std::string& base) {
+  const std::string path = UserFolder(base);
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return Failed("cannot make the folder", path);
+  UniqueFd fd(OpenFolder(AT_FDCWD, path));
+  if (!fd.is_open() && (errno == ELOOP || errno == ENOTDIR)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(path, " is not a folder (a symbolic link?) and is not used", kRemedy));
+  }
+  if (!fd.is_open()) return Failed("cannot open the folder", path);
+  struct stat info {};
+  if (fstat(fd.get(), &info) != 0 || info.st_uid != geteuid()) {
+    return absl::PermissionDeniedError(absl::StrCat(path, " belongs to user number ", info.st_uid, ", not to ",
+                                                    geteuid(), ", and is not used", kRemedy));
+  }
+  if ((info.st_mode & 0077) != 0 && fchmod(fd.get(), 0700) != 0) return Failed("cannot close to others", path);
+  return fd;
+}
+
 absl::StatusOr<std::unique_ptr<WorkFolder>> WorkFolder::Create(const std::string& base, const std::string& job_id,
                                                                uint64_t incarnation) {
-  const std::string user_folder = absl::StrCat(base, "/muster-", geteuid());
-  const absl::StatusOr<int> parent = OpenUserFolder(user_folder);
+  const std::string user_folder = UserFolder(base);
+  const absl::StatusOr<UniqueFd> parent = OpenUserFolder(base);
   if (!parent.ok()) return parent.status();
-  const absl::Cleanup close_parent = [&parent] { close(*parent); };
-  RemoveDead(*parent, user_folder);
-  const auto made = MakeLocked(*parent, FolderName(job_id, incarnation));
+  RemoveDead(parent->get(), user_folder);
+  const auto made = MakeLocked(parent->get(), FolderName(job_id, incarnation));
   if (!made.ok()) return made.status();
   return std::unique_ptr<WorkFolder>(new WorkFolder(absl::StrCat(user_folder, "/", made->first), made->second));
 }

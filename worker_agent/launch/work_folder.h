@@ -13,6 +13,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/unique_fd.h"
 
 namespace muster::agent {
 
@@ -25,6 +26,10 @@ class WorkFolder {
   // symbolic link or somebody else's. Odd characters of the job id become '_' in the name.
   static absl::StatusOr<std::unique_ptr<WorkFolder>> Create(const std::string& base, const std::string& job_id,
                                                             uint64_t incarnation);
+
+  // <base>/muster-<uid>, made if need be and closed to others; the same refusals.
+  static std::string UserFolder(const std::string& base);
+  static absl::StatusOr<UniqueFd> OpenUserFolder(const std::string& base);
 
   // Removes it with all that is in it; only in the process that made it.
   ~WorkFolder();

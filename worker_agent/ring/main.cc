@@ -18,10 +18,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
+#include "common/ending.h"
 #include "common/exit_codes.h"
 #include "common/file_io.h"
 #include "common/log.h"
 #include "common/settings/settings.h"
+#include "common/text.h"
 #include "common/tls/tls_hand_over.h"
 #include "common/tls/tls_store.h"
 #include "common/version.h"
@@ -39,7 +41,7 @@ constexpr int kExitNotStarted = 126;
 constexpr absl::Duration kAfterYou = absl::Milliseconds(300);
 
 int Fail(const std::string& text, int code) {
-  std::fprintf(stderr, "ms-ring: %s\n", text.c_str());
+  std::fprintf(stderr, "ms-ring: %s\n", EscapeControl(text).c_str());
   return code;
 }
 
@@ -139,7 +141,7 @@ int Check(const RingSettings& settings, const std::vector<std::string>& command,
   }
   const bool is_good = checked.result.IsGood();
   if (settings.json) {
-    std::fputs(ReportJson(checked).c_str(), stdout);
+    std::fputs(EscapeJson(ReportJson(checked)).c_str(), stdout);
   } else if (!is_good || plan->rank == 0) {
     std::FILE* out = is_good && command.empty() ? stdout : stderr;  // stdout is the command's
     std::fprintf(out, "ms-ring: %s", RenderHeadline(checked).c_str());
@@ -186,4 +188,6 @@ int Main(const std::vector<std::string>& args) {
 }  // namespace
 }  // namespace muster::ring
 
-int main(int argc, char** argv) { return muster::ring::Main(std::vector<std::string>(argv + 1, argv + argc)); }
+int main(int argc, char** argv) {
+  muster::EndProgram(muster::ring::Main(std::vector<std::string>(argv + 1, argv + argc)));
+}

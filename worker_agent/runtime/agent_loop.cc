@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/ending.h"
 #include "common/log.h"
+#include "common/text.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/launch/failure_file.h"
 #include "worker_agent/launch/slot_files.h"
@@ -18,6 +20,7 @@ namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kLastWordsTimeout = absl::Seconds(1);
+constexpr absl::Duration kEndPatience = absl::Seconds(60);  // of which the keeper may take half
 constexpr int kLongestPollMs = 60'000;
 constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 
@@ -73,17 +76,19 @@ int AgentLoop::Run() {
     if (core_.IsFinished()) break;
     Wait();
   }
+  EndAtTheLatest(kEndPatience, exit_code_);
   stacks_.Abandon();
   EndRound();
   store_.SetChannel(nullptr);  // it would keep the connection open
   session_.Close(kLastWordsTimeout);
   keeper_.reset();
+  EndAtTheLatest(absl::InfiniteDuration(), exit_code_);
   return exit_code_;
 }
 
 void AgentLoop::Wait() {
   MonotonicTime deadline = progress_.IsIdle() ? core_.NextDeadline() : std::min(core_.NextDeadline(), look_at_);
-  if (!is_keeper_lost_) deadline = std::min(deadline, keeper_polled_at_ + Keeper::kPollInterval);
+  if (!is_keeper_lost_ || is_anybody_left_) deadline = std::min(deadline, keeper_polled_at_ + Keeper::kPollInterval);
   const absl::Duration left = deadline - clock_.Read().monotonic;
   const int timeout_ms =
       left >= absl::Milliseconds(kLongestPollMs)
@@ -103,7 +108,7 @@ void AgentLoop::Wait() {
   }
   TakeProgress();
   const bool is_poll_due = clock_.Read().monotonic >= keeper_polled_at_ + Keeper::kPollInterval;
-  if (fds[0].revents != 0 || (is_poll_due && !is_keeper_lost_)) TakeKeeperEvents();
+  if (fds[0].revents != 0 || (is_poll_due && (!is_keeper_lost_ || is_anybody_left_))) TakeKeeperEvents();
   if (fds[1].revents != 0) TakeSignals();
   if (fds[2].revents != 0) {
     for (Event& event : queue_.TakeAll()) pending_.push_back(std::move(event));
@@ -113,6 +118,7 @@ void AgentLoop::Wait() {
 
 void AgentLoop::TakeKeeperEvents() {
   keeper_polled_at_ = clock_.Read().monotonic;
+  if (is_anybody_left_) EndAfterKeeper();
   for (const KeeperEvent& event : keeper_->Poll()) {
     std::visit([this](const auto& e) { On(e); }, event);
   }
@@ -173,7 +179,7 @@ void AgentLoop::BeginRound(const Launch& effect) {
 void AgentLoop::EndRoundIfOver(const v1::SchedulerMessage& message) {
   if (round_ == 0 || !message.has_desired()) return;
   const v1::DesiredState& desired = message.desired();
-  if (desired.run() != round_run_ || desired.round() < round_) return;
+  if (desired.run() != round_run_ || desired.round() < round_ || !IsKnown(desired.phase())) return;
   if (desired.round() > round_ || desired.phase() != v1::RUN_PHASE_RUNNING) EndRound();
 }
 
@@ -208,8 +214,23 @@ void AgentLoop::On(const KeeperLost&) {
   is_keeper_lost_ = true;
   progress_.ForgetAll();
   stacks_.Abandon();
-  Keeper::KillAllDescendants();
-  pending_.push_back(KeeperDied{});
+  EndAfterKeeper();
+}
+
+// Until they are gone, what the keeper had started counts as alive: the round is not quit.
+void AgentLoop::EndAfterKeeper() {
+  const absl::Status status =
+      Keeper::KillAllDescendants(is_anybody_left_ ? absl::Milliseconds(100) : absl::Seconds(10));
+  if (status.ok()) {
+    is_anybody_left_ = false;
+    pending_.push_back(KeeperDied{});
+    return;
+  }
+  if (!std::exchange(is_anybody_left_, true)) {
+    Log(LogLevel::kError,
+        absl::StrCat("the keeper was lost, and not all that it had started is known to be gone: ",
+                     std::string(status.message()), "; until it is, this node's ranks can't start again"));
+  }
 }
 
 void AgentLoop::On(const KeeperSilent&) {
@@ -271,14 +292,13 @@ void AgentLoop::Do(const PrintAssignment& effect) {
     return;
   }
   narrator_.ClearProgress();
-  std::fputs(text->c_str(), stdout);
+  std::fputs(EscapeJson(*text).c_str(), stdout);
   std::fflush(stdout);
 }
 
 void AgentLoop::Do(const SetFence& effect) {
   if (!effect.is_armed) return keeper_->SetFence(std::nullopt);
-  const absl::Duration left = effect.deadline - clock_.Read().monotonic;
-  keeper_->SetFence(BootTimeMs() + absl::ToInt64Milliseconds(left));
+  keeper_->SetFence(absl::ToInt64Milliseconds(effect.deadline - MonotonicTime()));
 }
 
 void AgentLoop::Do(const SetFarewell& effect) {

@@ -36,7 +36,8 @@ struct AgentLoopOptions {
 
 class AgentLoop {
  public:
-  // Nothing is owned but the keeper; `signals` and `launcher` must outlive this.
+  // Nothing is owned but the keeper; `signals` and `launcher` must outlive this. `clock`: Clock::Boot(), as the
+  // keeper's; by another an answer that is read after the machine has slept would set the fence too late.
   AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, Launcher& launcher, Signals& signals,
             const Clock& clock);
 
@@ -77,6 +78,7 @@ class AgentLoop {
   void On(const FenceFell& event);
   void On(const Pong&) {}
   void On(const KeeperLost& event);
+  void EndAfterKeeper();
   void On(const KeeperSilent& event);
   void On(const KeeperAnswers& event);
 
@@ -119,6 +121,7 @@ class AgentLoop {
   std::deque<Event> pending_;
   MonotonicTime keeper_polled_at_;
   bool is_keeper_lost_ = false;
+  bool is_anybody_left_ = false;                             // of what a lost keeper had started
   std::map<ProcessKey, std::vector<ProcessKey>> followers_;  // see LaunchPlan
   v1::FarewellRequest farewell_;
   int exit_code_ = 0;

@@ -147,6 +147,7 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   input.is_one_for_node = IsOneForAll();
   input.job_id = settings.job_id;
   input.node_id = round.node_id;
+  input.start_secret = options_.start_secret;
   input.own_address = round.own_address;
   input.scheduler_host = round.has_gateway ? round.own_address : settings.sched_host;
   input.scheduler_port = round.has_gateway ? gateway_->port(slot) : settings.sched_port;

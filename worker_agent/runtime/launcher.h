@@ -31,6 +31,7 @@ struct LauncherOptions {
   std::string ring_program;   // ms-ring, for --preflight=ring
   // What it speaks TLS with: as the owner of the certificate with this fingerprint, which the round's peers expect.
   std::function<HandOver(const std::string& fingerprint)> hand_over;
+  std::string start_secret;  // of the node's lock; empty: there is none
 };
 
 struct LaunchPlan {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,23 +9,19 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
 #include "common/file_io.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "common/private_folder.h"
 #include "common/sha256.h"
-#include "worker_agent/keeper/descendants.h"
 #include "worker_agent/runtime/remnants.h"
 
 namespace muster::agent {
@@ -39,7 +34,7 @@ constexpr absl::Duration kLongestWriting = absl::Seconds(1);  // of the owner's 
 constexpr size_t kMostNamed = 8;                              // of the processes that a former start has left
 constexpr size_t kHexDigits = 16;
 constexpr size_t kLongestInName = 64;
-constexpr size_t kLongestOwner = 8192;  // of the file: a path is among it
+constexpr size_t kLongestRecord = 8192;  // a path is among it
 
 // A name that is safe in a path and still tells two apart.
 std::string PathName(const std::string& text) {
@@ -50,71 +45,87 @@ std::string PathName(const std::string& text) {
   return name == text ? name : absl::StrCat(name, "-", absl::BytesToHexString(Sha256(text)).substr(0, kHexDigits));
 }
 
-// What is in the file: five lines.
-struct Owner {
-  pid_t pid = 0;
-  std::string token;
-  std::string id;
-  std::string work_folder;
-  uint64_t take = 0;
-};
-
-Owner ReadOwner(int fd) {
-  char text[kLongestOwner];
+LockRecord ReadRecord(int fd) {
+  char text[kLongestRecord];
   const ssize_t size = pread(fd, text, sizeof(text), 0);
-  Owner owner;
-  if (size <= 0) return owner;
-  const std::vector<std::string> lines = absl::StrSplit(absl::string_view(text, static_cast<size_t>(size)), '\n');
-  if (lines.size() < 3 || !absl::SimpleAtoi(lines[0], &owner.pid)) return {};
-  owner.token = lines[1];
-  owner.id = lines[2].size() > kMaxIdBytes ? "" : lines[2];
-  if (lines.size() > 4) owner.work_folder = lines[3];  // whole: another line has begun
-  if (lines.size() > 5 && !absl::SimpleAtoi(lines[4], &owner.take)) owner.take = 0;
-  return owner;
+  return size <= 0 ? LockRecord() : LockRecord::Decode(std::string(text, static_cast<size_t>(size)));
 }
 
-std::string NewToken() {
-  std::string bytes(8, '\0');
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return "";
-  return absl::BytesToHexString(bytes);
-}
-
-// A dead agent's keeper may hold the lock for a moment yet, and its launcher may not have reaped it.
-bool IsAgentAlive(pid_t pid) {
-  const absl::StatusOr<std::string> stat = ReadSmallFile(absl::StrCat("/proc/", pid, "/stat"), 4096);
-  if (!stat.ok()) return false;
-  const std::optional<ProcessInfo> process = ParseProcStat(*stat);
-  return process && !process->is_dead;
-}
-
-void WarnOf(const std::vector<Remnant>& left, const Owner& owner) {
+std::string Named(const std::vector<Remnant>& remnants) {
   std::string names;
-  for (size_t i = 0; i < std::min(left.size(), kMostNamed); ++i) {
-    absl::StrAppend(&names, i == 0 ? "" : ", ", "pid ", left[i].pid, " of uid ", left[i].uid);
-    if (left[i].uid != geteuid()) absl::StrAppend(&names, " (not this user's to kill)");
+  for (size_t i = 0; i < std::min(remnants.size(), kMostNamed); ++i) {
+    absl::StrAppend(&names, i == 0 ? "" : ", ", "pid ", remnants[i].pid, " (", remnants[i].why, ")");
   }
-  if (left.size() > kMostNamed) absl::StrAppend(&names, " and ", left.size() - kMostNamed, " more");
-  Log(LogLevel::kWarning,
-      absl::StrCat("processes of the former start of this node (pid ", owner.pid, ", work folder ", owner.work_folder,
-                   ") still run: ", names, "; this start can't vouch for their end: end them, then ms-ctl fence"));
+  if (remnants.size() > kMostNamed) absl::StrAppend(&names, " and ", remnants.size() - kMostNamed, " more");
+  return names;
 }
 
-enum class Outcome { kTaken, kHeld, kFailed };
+std::string FormerText(const LockRecord& former) {
+  return absl::StrCat("the former start of this node (pid ", former.pid,
+                      former.place.host.empty() ? "" : absl::StrCat(" on ", former.place.host), ")");
+}
 
-// The file's lock, on the file that the path names when it is taken: it may have been removed meanwhile.
-Outcome TryLock(const std::string& path, int& fd) {
+void WarnOf(const std::string& what) {
+  Log(LogLevel::kWarning, absl::StrCat(what,
+                                       "; so this start can't vouch for their end, and a running job waits: once "
+                                       "they have certainly ended, ms-ctl fence"));
+}
+
+// Whether all processes of the former start have certainly ended. Says why not, if not.
+bool HasLeftNothing(const LockRecord& former, const NodeLock::Options& options) {
+  switch (Judge(former, options.place)) {
+    case FormerStart::kGone:
+      return true;
+    case FormerStart::kElsewhere:
+      WarnOf(absl::StrCat(FormerText(former),
+                          " ran on another machine, as far as can be told; its processes can't be "
+                          "seen from here"));
+      return false;
+    case FormerStart::kUnseen: {
+      const bool has_boot_ids = !former.place.boot.empty() && !options.place.boot.empty();
+      WarnOf(absl::StrCat(FormerText(former),
+                          !former.is_whole ? " has left no whole record, or one of an older version"
+                          : has_boot_ids   ? " ran in another container (pid namespace)"
+                                           : " ran where this one can't tell (there is no boot id)",
+                          "; its processes can't be seen from here"));
+      return false;
+    }
+    case FormerStart::kLook:
+      break;
+  }
+  const Remnants found = EndRemnants(former.secret, former.place.start_time, options.remnants_patience);
+  if (found.are_none()) return true;
+  if (!found.left.empty()) {
+    WarnOf(absl::StrCat("processes of ", FormerText(former), " still run: ", Named(found.left), "; end them"));
+  } else if (!found.unclear.empty()) {
+    WarnOf(absl::StrCat("processes that may be of ", FormerText(former), " still run: ", Named(found.unclear)));
+  } else {
+    WarnOf(absl::StrCat("whether processes of ", FormerText(former), " still run can't be told: ", found.blind));
+  }
+  return false;
+}
+
+enum class Outcome { kTaken, kHeld };
+
+// The file's lock, on the file that the name means when it is taken: it may have been removed meanwhile.
+absl::StatusOr<Outcome> TryLock(const UniqueFd& folder, const std::string& path, const std::string& name,
+                                UniqueFd& fd) {
   for (int attempt = 0; attempt < 16; ++attempt) {
-    fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) return Outcome::kFailed;
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) return errno == EWOULDBLOCK ? Outcome::kHeld : Outcome::kFailed;
+    absl::StatusOr<UniqueFd> file = OpenOwnFile(folder, path, name, O_RDWR | O_CREAT, 0600);
+    if (!file.ok()) return file.status();
+    fd = *std::move(file);
+    if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) return Outcome::kHeld;
+      return absl::UnavailableError(absl::StrCat("cannot lock ", path, "/", name, ": ", std::strerror(errno)));
+    }
     struct stat ours {
     }, named{};
-    if (fstat(fd, &ours) == 0 && stat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino) return Outcome::kTaken;
-    close(fd);
-    fd = -1;
+    if (fstat(fd.get(), &ours) == 0 && fstatat(folder.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+        ours.st_ino == named.st_ino && ours.st_dev == named.st_dev) {
+      return Outcome::kTaken;
+    }
   }
-  errno = EAGAIN;
-  return Outcome::kFailed;
+  return absl::UnavailableError(absl::StrCat("cannot lock ", path, "/", name, ": it is removed again and again"));
 }
 
 }  // namespace
@@ -127,89 +138,89 @@ std::string NodeLock::MachineKey() {
 }
 
 absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
-  const std::string folder = absl::StrCat(options.folder, "/nodes/", options.machine, "/",
-                                          PathName(absl::StrCat(options.job_id, "@", options.scheduler)));
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return absl::UnavailableError(absl::StrCat("cannot make the folder ", folder, ": ", error.message()));
-
+  const std::string path = absl::StrCat(options.folder, "/nodes/", options.machine, "/",
+                                        PathName(absl::StrCat(options.job_id, "@", options.scheduler)));
+  absl::StatusOr<UniqueFd> folder = OpenFolder(path, {FolderTrust::kPrivate, /*makes_missing=*/true});
+  if (!folder.ok()) {
+    return absl::Status(
+        folder.status().code(),
+        absl::StrCat(folder.status().message(), "; MS_RECOVERY_PATH can name a folder of this user's own"));
+  }
   const MonotonicTime begun = Clock::System().Read().monotonic;
   bool was_said = false;
   for (uint32_t k = 0; k < kMostAgents;) {
-    const std::string path = options.node_id.empty() ? absl::StrCat(folder, "/", k)
-                                                     : absl::StrCat(folder, "/", PathName("id-" + options.node_id));
-    int fd = -1;
-    const Outcome outcome = TryLock(path, fd);
-    if (outcome == Outcome::kFailed) {
-      const std::string reason = std::strerror(errno);
-      if (fd >= 0) close(fd);
-      return absl::UnavailableError(absl::StrCat("cannot lock ", path, ": ", reason));
-    }
-    const Owner owner = ReadOwner(fd);
-    if (outcome == Outcome::kTaken) {
-      const std::vector<Remnant> left = EndRemnants(owner.work_folder, options.remnants_patience);
-      if (!left.empty()) WarnOf(left, owner);
-      NodeLock lock(path, fd, owner.token.empty() || !left.empty() ? NewToken() : owner.token, owner.take + 1,
-                    options.node_id.empty() ? owner.id : "");
-      lock.Write();
+    const std::string name = options.node_id.empty() ? absl::StrCat(k) : PathName("id-" + options.node_id);
+    UniqueFd fd;
+    const absl::StatusOr<Outcome> outcome = TryLock(*folder, path, name, fd);
+    if (!outcome.ok()) return outcome.status();
+    LockRecord record = ReadRecord(fd.get());
+    if (*outcome == Outcome::kTaken) {
+      // There a lock may not reach: a pod that lives may have this number.
+      if (options.node_id.empty() && record.pid != 0 && Judge(record, options.place) == FormerStart::kElsewhere) {
+        ++k;
+        continue;
+      }
+      if (record.pid == 0 || !HasLeftNothing(record, options) || record.token.empty()) record.token = RandomHex(8);
+      record.pid = getpid();
+      record.secret = RandomHex(16);
+      record.place = options.place;
+      if (!options.node_id.empty()) record.id.clear();
+      ++record.take;
+      NodeLock lock(path, name, *std::move(folder), std::move(fd), std::move(record));
+      if (absl::Status status = lock.Write(); !status.ok()) return status;
       return lock;
     }
-    close(fd);
     const absl::Duration waited = Clock::System().Read().monotonic - begun;
     // Whoever holds it writes its number at once, unless the disk is full.
-    const bool is_dying = owner.pid == 0 ? waited < kLongestWriting : !IsAgentAlive(owner.pid);
+    const bool is_dying = record.pid == 0 ? waited < kLongestWriting : HasHolderEnded(record, options.place);
     if (options.node_id.empty() && !is_dying) {
       ++k;
       continue;
     }
     if (waited >= (is_dying ? options.dying_patience : options.patience)) {
-      return absl::UnavailableError(absl::StrCat("the former start of this node (pid ", owner.pid,
-                                                 is_dying ? ") has not quite ended" : ") still runs"));
+      return absl::UnavailableError(absl::StrCat(
+          FormerText(record), is_dying ? " has not quite ended" : " still runs, or another one with its MS_NODE_ID"));
     }
     if (waited >= kSayAfter && !std::exchange(was_said, true)) {
-      Log(LogLevel::kInfo, absl::StrCat("waiting for the former start of this node (pid ", owner.pid, ") to end"));
+      Log(LogLevel::kInfo, absl::StrCat("waiting for ", FormerText(record), " to end"));
     }
     absl::SleepFor(kPause);
   }
   return absl::ResourceExhaustedError(absl::StrCat("more than ", kMostAgents, " agents without MS_NODE_ID"));
 }
 
-NodeLock::NodeLock(std::string path, int fd, std::string token, uint64_t take, std::string kept_id)
-    : path_(std::move(path)), fd_(fd), token_(std::move(token)), take_(take), kept_id_(std::move(kept_id)) {}
+NodeLock::NodeLock(std::string folder, std::string name, UniqueFd held, UniqueFd fd, LockRecord record)
+    : folder_(std::move(folder)),
+      name_(std::move(name)),
+      held_(std::move(held)),
+      fd_(std::move(fd)),
+      record_(std::move(record)) {}
 
-NodeLock::NodeLock(NodeLock&& other) noexcept
-    : path_(std::move(other.path_)),
-      fd_(std::exchange(other.fd_, -1)),
-      token_(std::move(other.token_)),
-      take_(other.take_),
-      kept_id_(std::move(other.kept_id_)),
-      work_folder_(std::move(other.work_folder_)) {}
-
-NodeLock::~NodeLock() {
-  if (fd_ >= 0) close(fd_);
-}
-
+// (What a full disk keeps from the file is a name that is forgotten.)
 void NodeLock::Keep(const std::string& id) {
-  if (id == kept_id_) return;
-  kept_id_ = id;
-  Write();
+  if (id == record_.id) return;
+  record_.id = id;
+  Write().IgnoreError();
 }
 
 void NodeLock::KeepFolder(const std::string& work_folder) {
-  work_folder_ = work_folder;
-  Write();
+  record_.work_folder = work_folder;
+  Write().IgnoreError();
 }
 
-// First written, then cut: a full disk doesn't lose what was there.
-void NodeLock::Write() const {
-  const std::string text = absl::StrCat(getpid(), "\n", token_, "\n", kept_id_, "\n", work_folder_, "\n", take_, "\n");
-  if (pwrite(fd_, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) return;
-  if (ftruncate(fd_, static_cast<off_t>(text.size())) != 0) return;
+// First written, then cut: a full disk doesn't lose what was there. Its digest tells a torn one.
+absl::Status NodeLock::Write() const {
+  const std::string text = record_.Encode();
+  if (pwrite(fd_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) ||
+      ftruncate(fd_.get(), static_cast<off_t>(text.size())) != 0) {
+    return absl::UnavailableError(absl::StrCat("cannot write ", folder_, "/", name_, ": ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
 }
 
 void NodeLock::Remove() {
-  unlink(path_.c_str());
-  const std::filesystem::path job = std::filesystem::path(path_).parent_path();
+  unlinkat(held_.get(), name_.c_str(), 0);
+  const std::filesystem::path job(folder_);
   if (rmdir(job.c_str()) == 0) rmdir(job.parent_path().c_str());  // when nobody else is in it
 }
 

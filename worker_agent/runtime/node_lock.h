@@ -5,16 +5,20 @@
 // ended, and what they had started with them. What is left where both were killed is ended first: see remnants.h.
 // The name is "id-<node id>" where the user has set one. Else it is a number, the lowest free one, and the file keeps
 // the id that the scheduler assigned: the same line started again is the same node. The folder may lie on a network
-// file system that all nodes share.
+// file system that all nodes share, and pods of one image may have one <machine>: what the file says of a start that
+// ran elsewhere is not held to be of this node's (lock_record.h).
+//
+// A start decides by the file what it kills and vouches for. So the folder must be this user's, and nobody else may be
+// able to change it or those above it (common/private_folder.h); else there is no lock.
 #pragma once
 
-#include <sys/types.h>
-
-#include <map>
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/unique_fd.h"
+#include "worker_agent/runtime/lock_record.h"
 
 namespace muster::agent {
 
@@ -29,26 +33,29 @@ class NodeLock {
     absl::Duration patience = absl::Seconds(3);           // for a former start that lives
     absl::Duration dying_patience = absl::Seconds(60);    // for one whose keeper is ending its processes
     absl::Duration remnants_patience = absl::Seconds(5);  // for what such a one has left running
+    StartPlace place = StartPlace::Here();
   };
 
   // A machine for the lock's path: its host name and machine-id(5), which outlast a reboot.
   static std::string MachineKey();
 
-  // Waits for a former start that is dying. The error says why there is no lock; the agent can go on without.
+  // Waits for a former start that is dying. The error says why there is no lock; the agent can go on without. While
+  // this is the only thread and before secrets are read: see environ_search.h.
   static absl::StatusOr<NodeLock> Take(const Options& options);
 
-  NodeLock(NodeLock&& other) noexcept;
+  NodeLock(NodeLock&& other) = default;
   NodeLock& operator=(NodeLock&&) = delete;
-  ~NodeLock();
 
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   // Random, of the lock's file: who has the same one has had the same lock, and nothing of those before it runs, as far
-  // as remnants.h can tell.
-  const std::string& token() const { return token_; }
+  // as remnants.h can tell. Where that can't be told there is a new one.
+  const std::string& token() const { return record_.token; }
+  // Random, of this start: what its processes carry as their kStartVariable.
+  const std::string& secret() const { return record_.secret; }
   // How often the lock has been taken, this time included.
-  uint64_t take() const { return take_; }
+  uint64_t take() const { return record_.take; }
   // What the scheduler assigned to an earlier start that did not see its job's end; empty: nothing.
-  const std::string& kept_id() const { return kept_id_; }
+  const std::string& kept_id() const { return record_.id; }
 
   // The scheduler assigned this id.
   void Keep(const std::string& id);
@@ -58,15 +65,14 @@ class NodeLock {
   void Remove();
 
  private:
-  NodeLock(std::string path, int fd, std::string token, uint64_t take, std::string kept_id);
-  void Write() const;
+  NodeLock(std::string folder, std::string name, UniqueFd held, UniqueFd fd, LockRecord record);
+  absl::Status Write() const;
 
-  std::string path_;
-  int fd_;
-  std::string token_;
-  uint64_t take_;
-  std::string kept_id_;
-  std::string work_folder_;
+  std::string folder_;
+  std::string name_;
+  UniqueFd held_;  // the folder
+  UniqueFd fd_;
+  LockRecord record_;
 };
 
 }  // namespace muster::agent

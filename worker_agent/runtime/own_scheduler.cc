@@ -2,10 +2,8 @@
 
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +21,8 @@
 #include "common/exit_codes.h"
 #include "common/ip_address.h"
 #include "common/net.h"
+#include "common/room.h"
+#include "worker_agent/launch/port_lock.h"
 #include "worker_agent/runtime/listening_sockets.h"
 
 namespace muster::agent {
@@ -44,26 +44,15 @@ std::string Seconds(absl::Duration duration) {
   return duration == absl::InfiniteDuration() ? "-1" : absl::StrCat(absl::ToDoubleSeconds(duration));
 }
 
-// The abstract Unix socket that only one agent of a network namespace can hold for a port; gone with its holder.
-int TakeLock(uint16_t port) {
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return -1;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string name = absl::StrCat("muster-with-scheduler-", port);
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (bind(fd, reinterpret_cast<sockaddr*>(&address), length) == 0) return fd;
-  close(fd);
-  return -1;
-}
-
 // Only async-signal-safe calls between fork and exec.
 absl::StatusOr<pid_t> StartChild(std::vector<std::string> argv) {
   const std::vector<char*> pointers = Pointers(argv);
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid < 0) return absl::InternalError(absl::StrCat("ms-scheduler can't be started: ", std::strerror(errno)));
+  if (pid < 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("ms-scheduler can't be started: ", std::strerror(errno), TaskLimitInWords()));
+  }
   if (pid > 0) return pid;
   setpgid(0, 0);  // Ctrl-C is for the agent, which ends this in good order
   prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -168,11 +157,14 @@ std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
   return flags;
 }
 
-absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentSettings& settings) {
-  int lock_fd = -1;
+absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentSettings& settings,
+                                                                          const std::string& lock_base) {
+  UniqueFd lock;
   std::optional<ReservedPort> port;
   if (settings.standalone) {
-    absl::StatusOr<ReservedPort> reserved = ReservedPort::Reserve({});
+    PortOptions options;
+    options.lock_base = lock_base;
+    absl::StatusOr<ReservedPort> reserved = ReservedPort::Reserve(options);
     if (!reserved.ok()) return reserved.status();
     settings.sched_host = "127.0.0.1";
     settings.sched_port = reserved->port();
@@ -182,8 +174,10 @@ absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentS
     if (!addresses.ok()) return addresses.status();
     const auto local = std::find_if(addresses->begin(), addresses->end(), IsLocalAddress);
     if (local == addresses->end() || IsListenedOn(*local, settings.sched_port)) return nullptr;
-    lock_fd = TakeLock(settings.sched_port);
-    if (lock_fd < 0) return nullptr;  // another agent is about to start it
+    // Where no lock can be had the port itself tells, a moment later, who was first.
+    absl::StatusOr<UniqueFd> taken = LockPort(lock_base, settings.sched_port, PortUse::kOwnScheduler);
+    if (absl::IsAlreadyExists(taken.status())) return nullptr;  // another agent of this user is about to start it
+    if (taken.ok()) lock = *std::move(taken);
   } else {
     return nullptr;
   }
@@ -191,7 +185,7 @@ absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentS
   for (std::string& flag : OwnSchedulerFlags(settings)) argv.push_back(std::move(flag));
   const absl::StatusOr<pid_t> pid = StartChild(std::move(argv));
   if (!pid.ok()) return pid.status();
-  return std::unique_ptr<OwnScheduler>(new OwnScheduler(*pid, lock_fd, std::move(port)));
+  return std::unique_ptr<OwnScheduler>(new OwnScheduler(*pid, std::move(lock), std::move(port)));
 }
 
 OwnScheduler::~OwnScheduler() {
@@ -203,7 +197,6 @@ OwnScheduler::~OwnScheduler() {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
-  if (lock_fd_ >= 0) close(lock_fd_);
 }
 
 bool OwnScheduler::HasEnded() {

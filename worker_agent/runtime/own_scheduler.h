@@ -34,8 +34,10 @@ class OwnScheduler {
  public:
   // --standalone: always, on 127.0.0.1 and a free port, which is written into `settings`. --with_scheduler: when
   // sched_host is this machine and nobody listens there; of several agents of one machine one starts it. Null when none
-  // is to be started here. To be called by the main thread while it is the only one.
-  static absl::StatusOr<std::unique_ptr<OwnScheduler>> StartIfWanted(AgentSettings& settings);
+  // is to be started here. `lock_base`: see WorkFolder::DefaultBase. To be called by the main thread while it is the
+  // only one.
+  static absl::StatusOr<std::unique_ptr<OwnScheduler>> StartIfWanted(AgentSettings& settings,
+                                                                     const std::string& lock_base);
 
   // Ends it if it has not ended.
   ~OwnScheduler();
@@ -53,12 +55,12 @@ class OwnScheduler {
   void WaitForEnd(absl::Duration patience, const std::function<bool()>& is_hurried);
 
  private:
-  OwnScheduler(pid_t pid, int lock_fd, std::optional<ReservedPort> port)
-      : pid_(pid), lock_fd_(lock_fd), port_(std::move(port)) {}
+  OwnScheduler(pid_t pid, UniqueFd lock, std::optional<ReservedPort> port)
+      : pid_(pid), lock_(std::move(lock)), port_(std::move(port)) {}
   bool HasEnded();
 
   const pid_t pid_;
-  const int lock_fd_;                 // -1: none
+  const UniqueFd lock_;               // that no other agent of this user starts one
   std::optional<ReservedPort> port_;  // --standalone: nobody else gets it before the child, which binds with
                                       // SO_REUSEADDR, has it
   bool has_ended_ = false;

@@ -14,14 +14,27 @@ namespace muster::agent {
 
 struct Remnant {
   pid_t pid = 0;
-  uid_t uid = 0;
+  std::string why;  // why it still stands there, for people
 };
 
-// Looks for every process in whose environment a variable names something in `folder`, the work folder of that start;
-// but for this process and those above it. SIGKILL to those of this user; one of another user (the command has changed
-// it) is left alone: `folder` is what a file says that others may have written. Until none is left or `patience` is
-// over. Who is left: none, as far as environments show that can be read, and who changes its own can't be found.
-// Blocks; a moment where there are none.
-std::vector<Remnant> EndRemnants(const std::string& folder, absl::Duration patience);
+struct Remnants {
+  std::vector<Remnant> left;     // they are of the former start
+  std::vector<Remnant> unclear;  // they may be
+  std::string blind;             // why nobody can tell about the others; empty: all were looked at
+
+  bool are_none() const { return left.empty() && unclear.empty() && blind.empty(); }
+};
+
+// Looks for every process that carries `secret` as its kStartVariable (launch/environment.h), but for this process and
+// those above it. SIGKILL to those of this user; one of another user (the command has changed it) is left alone. Until
+// two looks in a row have found none or `patience` is over. None, as far as environments show: who changes its own
+// can't be found.
+//
+// A process that is older than the former start (`start_time`, as in /proc/<pid>/stat) is not its. One whose
+// environment this user may not read, or that hangs when it is read, is unclear if it may be the former start's: of
+// this user (for root: of any), and an orphan, or a child of such a one. Without /proc all is unclear.
+//
+// Blocks; a moment where there are none. While this is the only thread: see environ_search.h.
+Remnants EndRemnants(const std::string& secret, uint64_t start_time, absl::Duration patience);
 
 }  // namespace muster::agent

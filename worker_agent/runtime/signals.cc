@@ -1,10 +1,6 @@
 #include "worker_agent/runtime/signals.h"
 
-#include <unistd.h>
-
 #include <csignal>
-
-#include "common/check.h"
 
 namespace muster::agent {
 namespace {
@@ -18,23 +14,11 @@ bool IsIgnored(int signal) {
 
 Signals::Signals() {
   signal(SIGPIPE, SIG_IGN);
-  sigset_t wanted;
-  sigemptyset(&wanted);
-  for (const int signal : {SIGTERM, SIGUSR1, SIGUSR2}) sigaddset(&wanted, signal);
+  pipe_.Handle({SIGTERM}, /*ends=*/true);
+  pipe_.Handle({SIGUSR1, SIGUSR2}, /*ends=*/false);
   for (const int signal : {SIGINT, SIGHUP, SIGQUIT}) {
-    if (!IsIgnored(signal)) sigaddset(&wanted, signal);
+    if (!IsIgnored(signal)) pipe_.Handle({signal}, /*ends=*/true);
   }
-  pthread_sigmask(SIG_BLOCK, &wanted, nullptr);
-  fd_ = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-  MUSTER_CHECK(fd_ >= 0, "a signalfd can be had at the start");
-}
-
-Signals::~Signals() { close(fd_); }
-
-std::optional<int> Signals::Take() {
-  signalfd_siginfo info{};
-  if (read(fd_, &info, sizeof(info)) != sizeof(info)) return std::nullopt;
-  return static_cast<int>(info.ssi_signo);
 }
 
 bool Signals::TakeEnd() {

@@ -59,10 +59,17 @@ v1::SlotStack WithNote(const StackTarget& target, const std::string& note) {
   return stack;
 }
 
+// Whether a process is a child of `parent` or of a child of it.
+bool IsNearBelow(const ProcessInfo& process, pid_t parent) {
+  if (process.parent == parent) return true;
+  const std::optional<ProcessInfo> between = ReadProcess(process.parent);
+  return between.has_value() && between->parent == parent;
+}
+
 // The training process may have been started by a shell or a launcher: itself first, then every Python below it.
 std::vector<ProcessInfo> Candidates(const ProcessInfo& process) {
   std::vector<ProcessInfo> found = {process};
-  for (const ProcessInfo& below : DescendantsOf(process.pid, {})) {
+  for (const ProcessInfo& below : DescendantsOf(process.pid, {}).value_or(std::vector<ProcessInfo>())) {
     if (!below.is_dead && IsPython(below.pid)) found.push_back(below);
   }
   return found;
@@ -110,7 +117,7 @@ bool Looker::IsCancelled() const {
 v1::SlotStack Looker::Look(const StackTarget& target, MonotonicTime deadline, std::atomic<bool>& is_py_spy_slow) const {
   v1::SlotStack stack = WithNote(target, "");
   const std::optional<ProcessInfo> process = ReadProcess(target.pid);
-  if (!IsAlive(process) || process->parent != options.parent) return WithNote(target, kGone);
+  if (!IsAlive(process) || !IsNearBelow(*process, options.parent)) return WithNote(target, kGone);
   const std::vector<ProcessInfo> candidates = Candidates(*process);
   const auto until = [&](absl::Duration most) { return std::min(deadline, clock.Read().monotonic + most); };
 

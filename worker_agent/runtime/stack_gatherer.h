@@ -24,7 +24,7 @@ namespace muster::agent {
 
 struct StackGathererOptions {
   std::string search_path;  // a PATH, for py-spy, and what that is told; relative folders are left out
-  pid_t parent = 0;         // of the training processes: the keeper
+  pid_t parent = 0;         // of the training processes' shims: the keeper
   absl::Duration py_spy_timeout = absl::Seconds(4);
   absl::Duration signal_timeout = absl::Seconds(2);
   absl::Duration total_timeout = absl::Seconds(7);

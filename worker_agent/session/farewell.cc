@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/exit_codes.h"
 #include "common/grpc_deadline.h"
+#include "common/grpc_start.h"
 #include "common/log.h"
 #include "common/tls/tls_hand_over.h"
 #include "common/tls_grpc/credentials.h"
@@ -82,6 +83,7 @@ int RunFarewell(const std::vector<std::string>& arguments) {
   Security security;
   security.requires_tls = arguments[5] != kTakesPlain;
   CountedLog counted(Clock::System());
+  if (!StartGrpc(/*others=*/0).ok()) return kExitUnreachable;
   const absl::StatusOr<std::shared_ptr<const TlsStore>> tls = OpenTls(counted);
   if (!tls.ok()) return kExitSecurity;
   security.tls = *tls;

@@ -133,12 +133,12 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
     deliver_ = nullptr;
   }
 
-  void Break(uint64_t connect_seq, const std::string& reason, bool is_security = false) {
+  void Break(uint64_t connect_seq, const std::string& text, BreakReason reason = BreakReason::kConnection) {
     {
       MutexLock lock(mutex_);
       if (links_.erase(connect_seq) == 0) return;
     }
-    Deliver(StreamBroken{connect_seq, reason, is_security});
+    Deliver(StreamBroken{connect_seq, text, reason});
   }
 
   void Deliver(Event event) {
@@ -194,9 +194,10 @@ void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<L
   const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Connect(connect);
   if (!channel.ok()) {
     if (const TlsRefusal refusal = link->verdict->refusal(); !refusal.ok()) {
-      return Break(connect_seq, refusal.text, true);
+      return Break(connect_seq, refusal.text, BreakReason::kSecurity);
     }
-    return Break(connect_seq, std::string(channel.status().message()), absl::IsPermissionDenied(channel.status()));
+    return Break(connect_seq, std::string(channel.status().message()),
+                 absl::IsPermissionDenied(channel.status()) ? BreakReason::kSecurity : BreakReason::kConnection);
   }
   {
     MutexLock lock(mutex_);
@@ -210,12 +211,12 @@ void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<L
     if (IsPresent(connect_seq)) Deliver(MessageReceived{connect_seq, std::move(message)});
   });
   const TlsRefusal refusal = connect.verdict->refusal();
-  if (!refusal.ok()) return Break(connect_seq, refusal.text, true);
+  if (!refusal.ok()) return Break(connect_seq, refusal.text, BreakReason::kSecurity);
   // It has taken our handshake and then hung up, without a word: so does a scheduler that refuses our certificate.
   const bool has_said_why = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;  // it, or we (no thread)
   const bool is_shut_out = connect.verdict->was_asked() && !was_answered && !has_said_why;
   shut_out_ = is_shut_out ? shut_out_ + 1 : 0;
-  if (is_shut_out && shut_out_ >= kShutOuts) return Break(connect_seq, kShutOutText, true);
+  if (is_shut_out && shut_out_ >= kShutOuts) return Break(connect_seq, kShutOutText, BreakReason::kSecurity);
   Break(connect_seq, EndInWords(status, options_.security.tls == nullptr && !was_answered));
 }
 

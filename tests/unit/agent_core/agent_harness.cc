@@ -41,7 +41,8 @@ std::string MessageText(const v1::AgentMessage& message) {
   if (message.has_join()) {
     const v1::Join& join = message.join();
     return absl::StrCat("join job=", join.job_id(), " node=", join.node_id(), " cluster=", join.cluster_id(),
-                        " run=", join.run(), " term=", join.term(), " seq=", join.connect_seq());
+                        " run=", join.run(), " term=", join.term(), " seq=", join.connect_seq(),
+                        join.node().is_fence_guarded() ? " guarded" : "");
   }
   if (message.has_probe_answer()) return absl::StrCat("probe answer ", message.probe_answer().probe());
   if (message.has_stack_traces()) {
@@ -190,6 +191,7 @@ std::string AgentHarness::Acknowledge(uint64_t events_through) {
   v1::SchedulerMessage message;
   message.mutable_acknowledgement()->set_heartbeat_seq(heartbeat_seq_);
   message.mutable_acknowledgement()->set_events_through(events_through);
+  message.mutable_acknowledgement()->set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_)));
   return Receive(std::move(message));
 }
 
@@ -229,9 +231,10 @@ std::string AgentHarness::Ended(uint32_t slot, int exit_code, int signal, bool w
   return Do(event);
 }
 
-void AgentHarness::RunRound(uint32_t slots) {
+void AgentHarness::RunRound(uint32_t slots, absl::Duration fence) {
+  fence_ = fence;
   Begin();
-  Welcome();
+  Welcome(false, 0, fence);
   Desire(Running(slots));
   Peers(1);
   for (uint32_t slot = 0; slot < slots; ++slot) Started(slot);

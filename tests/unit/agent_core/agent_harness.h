@@ -45,7 +45,7 @@ class AgentHarness {
   std::string Signal(int signal) { return Do(EndSignal{signal}); }
 
   // Welcomed, one heartbeat old, round 1 of `slots` ranks launched and started; all acknowledged.
-  void RunRound(uint32_t slots = 1);
+  void RunRound(uint32_t slots = 1, absl::Duration fence = {});
 
   AgentCore& core() { return core_; }
   absl::Duration now() const { return now_ - MonotonicTime(); }
@@ -59,6 +59,7 @@ class AgentHarness {
   MonotonicTime now_;
   uint64_t connect_seq_ = 0;
   uint64_t heartbeat_seq_ = 0;
+  absl::Duration fence_;  // of the round that RunRound ran
   Effects last_;
 };
 

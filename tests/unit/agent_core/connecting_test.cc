@@ -26,6 +26,16 @@ TEST(Connecting, BeginsWithADialAndTheJoin) {
             "say: joined job j (run 3) as node n1\n");
 }
 
+TEST(Connecting, PromisesItsFenceWithEachJoin) {
+  AgentOptions options = SmallOptions();
+  options.node.set_is_fence_guarded(true);
+  AgentHarness agent(options);
+  EXPECT_THAT(agent.Begin(), HasSubstr("seq=1 guarded\n"));
+  agent.Welcome();
+  agent.Break("x");
+  EXPECT_THAT(agent.Pass(agent.core().NextDeadline() - (MonotonicTime() + agent.now())), HasSubstr("seq=2 guarded\n"));
+}
+
 TEST(Connecting, RetriesWithinBoundsAndSaysSoAtGrowingIntervals) {
   AgentOptions options = SmallOptions();
   options.retry_num = 610;
@@ -179,12 +189,12 @@ TEST(Connecting, AStaleConnectIsRepeatedWithAHigherNumber) {
 TEST(Connecting, SecurityAtTheStartIsFatalLaterItIsRetried) {
   AgentHarness fresh;
   fresh.Begin();
-  EXPECT_THAT(fresh.Do(StreamBroken{1, "certificate has expired", true}),
+  EXPECT_THAT(fresh.Do(StreamBroken{1, "certificate has expired", BreakReason::kSecurity}),
               AllOf(HasSubstr("error: no secure connection to the scheduler at s:8118: certificate has expired"),
                     HasSubstr("finish 15\n")));
   AgentHarness running;
   running.RunRound();
-  EXPECT_THAT(running.Do(StreamBroken{1, "certificate has expired", true}), Not(HasSubstr("finish")));
+  EXPECT_THAT(running.Do(StreamBroken{1, "certificate has expired", BreakReason::kSecurity}), Not(HasSubstr("finish")));
 }
 
 TEST(Connecting, ARefusalOfTheIdentityEndsOnlyWhoWasNotWelcomed) {
@@ -279,6 +289,24 @@ TEST(Connecting, TellsHowTheRunBeforeEnded) {
   message.mutable_welcome()->set_node_id("n1");
   message.mutable_welcome()->set_previous_run("run 3 failed: rank 1 was killed by SIGKILL");
   EXPECT_THAT(agent.Receive(message), HasSubstr("say: joined job j (run 4) as node n1; the run before: run 3 failed"));
+}
+
+// The machine slept, or the agent was stopped: it could not try.
+TEST(Connecting, SleepUsesUpNoPatience) {
+  AgentHarness agent;  // a patience of 60 s
+  agent.RunRound();
+  agent.Break("Socket closed");
+  agent.Pass(absl::Milliseconds(150));
+  agent.Break("Connection refused");
+  agent.Sleep(absl::Minutes(10));
+  EXPECT_THAT(agent.Do(Tick{}), AllOf(HasSubstr("dial 3\n"), Not(HasSubstr("giving up"))));
+  agent.Break("Connection refused");
+  std::string text;
+  for (int i = 0; i < 30 && text.find("giving up") == std::string::npos; ++i) {
+    text += agent.Pass(absl::Seconds(3));
+    if (!agent.core().IsFinished()) text += agent.Break("Connection refused");
+  }
+  EXPECT_THAT(text, HasSubstr("giving up"));
 }
 
 }  // namespace

@@ -219,5 +219,24 @@ TEST(Converging, WhoWasToldToEndNamesWhatCannotBeKilledToo) {
   EXPECT_THAT(text, HasSubstr("finish 143\n"));
 }
 
+// A newer scheduler may know phases that this agent doesn't: no reason to stop anything or to forget what it was told.
+TEST(Converging, AnOrderOfAnUnknownKindChangesNothing) {
+  AgentHarness agent;
+  agent.RunRound();
+  for (const int phase : {0, 7, 99, -1}) {
+    EXPECT_EQ(agent.Desire(InPhase(static_cast<v1::RunPhase>(phase), 1)), "") << phase;
+    EXPECT_EQ(agent.Desire(InPhase(static_cast<v1::RunPhase>(phase), 2)), "") << phase;
+  }
+  EXPECT_THAT(agent.Desire(InPhase(v1::RUN_PHASE_RECOVERING, 1)), HasSubstr("stop\n"));
+}
+
+TEST(Converging, AMessageOfAnUnknownKindChangesNothing) {
+  AgentHarness agent;
+  agent.RunRound();
+  v1::SchedulerMessage message;
+  ASSERT_TRUE(message.ParseFromString("\x08\x01\xfa\x3f\x02hi"));  // term 1, and field 1023
+  EXPECT_EQ(agent.Receive(message), "");
+}
+
 }  // namespace
 }  // namespace muster::agent

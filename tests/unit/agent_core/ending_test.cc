@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/unit/agent_core/agent_harness.h"
 
 namespace muster::agent {
@@ -129,10 +130,12 @@ TEST_P(Refusals, EndAFreshAgentAtOnce) {
                 std::to_string(GetParam().expected) + "\n");
 }
 
-TEST_P(Refusals, StopTheProcessesOfARunningOneFirst) {
+TEST_P(Refusals, EndTheProcessesOfARunningOneFirst) {
   AgentHarness agent;
   agent.RunRound();
-  EXPECT_EQ(agent.Refuse(GetParam().reason), "hang up\nstop\n");
+  const bool may_others_have_its_ranks =
+      GetParam().reason == v1::Refusal::NODE_LOST || GetParam().reason == v1::Refusal::STALE_INCARNATION;
+  EXPECT_EQ(agent.Refuse(GetParam().reason), may_others_have_its_ranks ? "kill\nhang up\n" : "hang up\nstop\n");
   EXPECT_THAT(agent.Ended(0, 0, 15, true), HasSubstr("finish " + std::to_string(GetParam().expected) + "\n"));
 }
 
@@ -143,6 +146,62 @@ INSTANTIATE_TEST_SUITE_P(
                       RefusalCase{v1::Refusal::MALFORMED, 11}, RefusalCase{v1::Refusal::RUN_UNKNOWN, 11},
                       RefusalCase{v1::Refusal::STALE_INCARNATION, 11}, RefusalCase{v1::Refusal::NODE_LOST, 13}),
     [](const auto& case_info) { return v1::Refusal::Reason_Name(case_info.param.reason); });
+
+v1::SchedulerMessage LostWithFreeRanks() {
+  v1::SchedulerMessage message;
+  message.mutable_refusal()->set_reason(v1::Refusal::NODE_LOST);
+  message.mutable_refusal()->set_text("silent");
+  message.mutable_refusal()->set_ranks_are_free(true);
+  return message;
+}
+
+TEST(Ending, ALostNodeWhoseRanksAreFreeStopsItsProcessesInTheirTime) {
+  AgentHarness agent;
+  agent.RunRound();
+  EXPECT_EQ(agent.Receive(LostWithFreeRanks()), "hang up\nstop\n");
+  EXPECT_THAT(agent.Ended(0, 0, 15, true), HasSubstr("finish 13\n"));
+}
+
+TEST(Ending, ALostNodeThatIsStoppingItsProcessesKillsThem) {
+  AgentHarness agent;
+  agent.RunRound();
+  EXPECT_THAT(agent.Desire(InPhase(v1::RUN_PHASE_RECOVERING, 1)), HasSubstr("stop\n"));
+  EXPECT_EQ(agent.Refuse(v1::Refusal::NODE_LOST), "kill\nhang up\n");
+}
+
+TEST(Ending, WhatCantBeKilledForANewOwnerIsNamed) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Refuse(v1::Refusal::STALE_INCARNATION);
+  EXPECT_THAT(agent.Pass(absl::Seconds(20)), AllOf(HasSubstr("can't be killed"), HasSubstr("finish 11\n")));
+}
+
+// A newer scheduler may have reasons that this agent doesn't know: its processes must not pay for that.
+class UnknownRefusals : public ::testing::TestWithParam<int> {};
+
+TEST_P(UnknownRefusals, LeaveProcessesAloneAndTheAgentKnocking) {
+  AgentHarness agent;
+  agent.RunRound();
+  const auto reason = static_cast<v1::Refusal::Reason>(GetParam());
+  EXPECT_THAT(agent.Refuse(reason, "the moon is full"),
+              AllOf(HasSubstr("hang up\n"), HasSubstr("lost the scheduler at s:8118 (the moon is full)"),
+                    Not(HasSubstr("stop\n")), Not(HasSubstr("kill\n")), Not(HasSubstr("finish"))));
+  EXPECT_THAT(agent.Pass(absl::Seconds(1)), HasSubstr("dial 2\n"));
+  EXPECT_THAT(agent.Welcome(true, 1), HasSubstr("reconnected"));
+}
+
+TEST_P(UnknownRefusals, LeaveAFreshAgentKnockingUnderItsKeptId) {
+  AgentOptions options = SmallOptions();
+  options.kept_node_id = "h-1";
+  AgentHarness agent(options);
+  agent.Begin();
+  EXPECT_THAT(agent.Refuse(static_cast<v1::Refusal::Reason>(GetParam()), ""),
+              HasSubstr("refused for a reason that this version doesn't know (" + std::to_string(GetParam()) + ")"));
+  EXPECT_THAT(agent.Pass(absl::Seconds(1)), HasSubstr("node=h-1"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ending, UnknownRefusals, ::testing::Values(0, 15, 99, -1),
+                         [](const auto& case_info) { return absl::StrCat("Number", case_info.index); });
 
 TEST(Ending, AForgottenRunWhoseProcessesEndedWellIsASuccess) {
   AgentHarness agent;

@@ -108,7 +108,7 @@ TEST_F(Relief, SomebodyElseMayHaveTakenThePlace) {
   Begin();
   EXPECT_EQ(agent_.Do(StreamBroken{1, "the scheduler ended the connection"}), "");
   EXPECT_EQ(agent_.Do(MessageReceived{2, RefusalMessage(v1::Refusal::STALE_INCARNATION, "a newer start")}),
-            "hang up\nstop\n");
+            "kill\nhang up\n");
   EXPECT_THAT(agent_.Ended(0, 0, 15, true), AllOf(HasSubstr("a newer start"), HasSubstr("finish 11\n")));
 }
 
@@ -122,7 +122,7 @@ TEST_F(Relief, BothMayBreak) {
 
 TEST_F(Relief, ThatFailsLeavesTheOpenStreamAlone) {
   Begin();
-  EXPECT_THAT(agent_.Do(StreamBroken{2, "it is not trusted", true}),
+  EXPECT_THAT(agent_.Do(StreamBroken{2, "it is not trusted", BreakReason::kSecurity}),
               AllOf(HasSubstr("warn: no connection with the renewed certificate to the scheduler at s:8118 yet (it is "
                               "not trusted)"),
                     Not(HasSubstr("finish"))));

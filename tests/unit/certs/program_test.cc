@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/file_io.h"
 #include "common/tls/tls_settings.h"
 #include "ctl/certs/authority.h"
@@ -56,6 +57,15 @@ TEST_F(ProgramTest, WrongWordsAreUsageErrorsThatTellTheRight) {
   EXPECT_THAT(Run({"scheduler", "--dir", dir_}), HasSubstr("--host"));
   EXPECT_THAT(Run({"init", "--dir", dir_, "--trust_domain", "A/B"}), HasSubstr("small letters"));
   EXPECT_THAT(Run({"admin", "--dir", dir_, "--name", "../x"}), HasSubstr("2: "));
+  EXPECT_THAT(Run({"admin", "--dir", dir_, "--name=-rf"}), HasSubstr("must not begin with a dot or a dash"));
+  for (const char* job : {"-rf", ".x"}) {  // a part of the folder's name
+    EXPECT_THAT(Run({"node", "--dir", dir_, "--id", "3", absl::StrCat("--job=", job)}),
+                testing::AllOf(HasSubstr("2: "), HasSubstr(absl::StrCat(job, "-node-3")), HasSubstr("--name")))
+        << job;
+  }
+  for (const char* domain : {"-rf", ".", ".."}) {
+    EXPECT_THAT(Run({"init", "--dir", dir_, absl::StrCat("--trust_domain=", domain)}), HasSubstr("2: ")) << domain;
+  }
   EXPECT_THAT(Run({"init", "--dir", dir_, "--days", "0"}), HasSubstr("whole number"));
 }
 

@@ -79,7 +79,7 @@ TEST(CheckTrustDomain, SmallLettersOnly) {
 
 TEST(CheckName, IsAFolderOfItsOwn) {
   EXPECT_TRUE(CheckName("node-3").ok());
-  for (const char* bad : {"", ".x", "..", "a/b"}) EXPECT_FALSE(CheckName(bad).ok()) << bad;
+  for (const char* bad : {"", ".x", ".", "..", "-rf", "-", "a/b"}) EXPECT_FALSE(CheckName(bad).ok()) << bad;
 }
 
 TEST(Kind, WordsGoBothWays) {

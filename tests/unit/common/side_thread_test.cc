@@ -30,10 +30,10 @@ class Latch {
 };
 
 TEST(SideThread, RunsWorkAndWaitsForItsEnd) {
-  SideThread side("side");
+  const std::shared_ptr<SideThread> side = *SideThread::Make("side");
   auto sum = std::make_shared<int>(0);
   for (int i = 1; i <= 100; ++i) {
-    ASSERT_TRUE(side.Run([sum, i] { *sum += i; }, kPlenty));
+    ASSERT_TRUE(side->Run([sum, i] { *sum += i; }, kPlenty));
   }
   EXPECT_EQ(*sum, 5050);
 }
@@ -42,10 +42,10 @@ TEST(SideThread, NobodyWaitsForWorkThatHangs) {
   auto latch = std::make_shared<Latch>();
   auto done = std::make_shared<Latch>();
   {
-    SideThread side("side");
-    EXPECT_FALSE(side.Run([latch, done] { latch->Await(), done->Open(); }, absl::Milliseconds(20)));
+    const std::shared_ptr<SideThread> side = *SideThread::Make("side");
+    EXPECT_FALSE(side->Run([latch, done] { latch->Await(), done->Open(); }, absl::Milliseconds(20)));
     const MonotonicTime begin = Clock::System().Read().monotonic;
-    EXPECT_FALSE(side.Run([] { ADD_FAILURE() << "the thread is not free"; }, kPlenty)) << "at once";
+    EXPECT_FALSE(side->Run([] { ADD_FAILURE() << "the thread is not free"; }, kPlenty)) << "at once";
     EXPECT_LT(Clock::System().Read().monotonic - begin, absl::Seconds(10));
   }  // nor does its owner's end
   latch->Open();
@@ -54,26 +54,26 @@ TEST(SideThread, NobodyWaitsForWorkThatHangs) {
 
 TEST(SideThread, IsOfUseAgainWhenTheWorkHasEnded) {
   auto latch = std::make_shared<Latch>();
-  SideThread side("side");
-  EXPECT_FALSE(side.Run([latch] { latch->Await(); }, absl::Milliseconds(20)));
+  const std::shared_ptr<SideThread> side = *SideThread::Make("side");
+  EXPECT_FALSE(side->Run([latch] { latch->Await(); }, absl::Milliseconds(20)));
   latch->Open();
   const MonotonicTime end = Clock::System().Read().monotonic + kPlenty;
   bool has_run = false;
-  while (!has_run && Clock::System().Read().monotonic < end) has_run = side.Run([] {}, kPlenty);
+  while (!has_run && Clock::System().Read().monotonic < end) has_run = side->Run([] {}, kPlenty);
   EXPECT_TRUE(has_run);
 }
 
 TEST(SideThread, GivingUpEndsTheWait) {
   auto latch = std::make_shared<Latch>();
-  SideThread side("side");
-  SideThread other("other");
+  const std::shared_ptr<SideThread> side = *SideThread::Make("side");
+  const std::shared_ptr<SideThread> other = *SideThread::Make("other");
   auto begun = std::make_shared<Latch>();
-  ASSERT_FALSE(other.Run([begun, &side] { begun->Await(), side.GiveUp(); }, absl::ZeroDuration()));
-  EXPECT_FALSE(side.Run([latch, begun] { begun->Open(), latch->Await(); }, absl::InfiniteDuration()));
-  EXPECT_FALSE(side.Run([] {}, kPlenty)) << "for good";
+  ASSERT_FALSE(other->Run([begun, &side] { begun->Await(), side->GiveUp(); }, absl::ZeroDuration()));
+  EXPECT_FALSE(side->Run([latch, begun] { begun->Open(), latch->Await(); }, absl::InfiniteDuration()));
+  EXPECT_FALSE(side->Run([] {}, kPlenty)) << "for good";
   latch->Open();
   const MonotonicTime end = Clock::System().Read().monotonic + kPlenty;
-  while (!other.Run([] {}, kPlenty) && Clock::System().Read().monotonic < end) {
+  while (!other->Run([] {}, kPlenty) && Clock::System().Read().monotonic < end) {
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 namespace muster {
@@ -22,9 +23,29 @@ TEST(EscapeControl, EscapesWhatSteersAndKeepsWhatReads) {
       {"\xED\xA0\x80", "\\xed\\xa0\\x80"},  // surrogate
       {"\xF4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},
       {"back\\slash", "back\\slash"},
+      {"a\u2028b\u2029c", "a\\u2028b\\u2029c"},
+      {"gpj.\u202Eexe", "gpj.\\u202eexe"},
+      {"\u2066x\u2067y\u2068z\u2069", "\\u2066x\\u2067y\\u2068z\\u2069"},
+      {"\u061C\u200E\u200F\u202A", "\\u061c\\u200e\\u200f\\u202a"},
+      {"no\u00ADde\u200B-\u2060\uFEFF1", "no\\u00adde\\u200b-\\u2060\\ufeff1"},
+      {"\U000E0041\U0001F600", "\\U000e0041\U0001F600"},
+      {"\u2027\u202F\u2065\u2070", "\u2027\u202F\\u2065\u2070"},                                 // the neighbours
+      {"می\u200Cخواهم क्\u200Dष עברית العربية ไทย", "می\u200Cخواهم क्\u200Dष עברית العربية ไทย"},  // how people write
+      {"👩\u200D🔧 e\u0301", "👩\u200D🔧 e\u0301"},
       {"", ""},
   };
   for (const auto& c : cases) EXPECT_EQ(EscapeControl(c.text), c.escaped);
+}
+
+TEST(EscapeJson, MeansTheSameAndShowsNothingThatSteers) {
+  const std::string text = "a\u202Eb\u2028c\xC2\x9B\x7F\U000E0041 ü\n漢";
+  nlohmann::ordered_json document;
+  document["text"] = text;
+  for (const int indent : {-1, 2}) {
+    const std::string escaped = EscapeJson(document.dump(indent));
+    EXPECT_EQ(nlohmann::ordered_json::parse(escaped), document) << escaped;
+    EXPECT_NE(escaped.find("a\\u202eb\\u2028c\\u009b\\u007f\\udb40\\udc41 ü\\n漢"), std::string::npos) << escaped;
+  }
 }
 
 TEST(Quoted, CutsBetweenCharacters) {

@@ -69,22 +69,22 @@ TEST(KillDescendants, ReachesOrphansInSessionsOfTheirOwnAndSparesTheSpared) {
   ForkShell(absl::StrCat("setsid sh -c '", tell, "' & exec sleep 0"));
   UniqueFd orphan = fifo.ReadPid();
 
-  EXPECT_TRUE(KillDescendantsUntilNone({spared}, absl::Milliseconds(kBoundMs)));
+  EXPECT_TRUE(KillDescendantsUntilNone({spared}, absl::Milliseconds(kBoundMs)).ok());
   EXPECT_TRUE(EndsWithin(orphan, 0));
   EXPECT_FALSE(EndsWithin(spared_pidfd, 0));
-  const auto left = DescendantsOf(::getpid(), {});
+  const auto left = AllBelow(::getpid());
   EXPECT_GE(left.size(), 1u);
   EXPECT_LE(left.size(), 2u) << "the spared one, and its sleep at most";
 
-  EXPECT_TRUE(KillDescendantsUntilNone({}, absl::Milliseconds(kBoundMs)));
-  EXPECT_TRUE(DescendantsOf(::getpid(), {}).empty());
+  EXPECT_TRUE(KillDescendantsUntilNone({}, absl::Milliseconds(kBoundMs)).ok());
+  EXPECT_TRUE(AllBelow(::getpid()).empty());
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "all are reaped";
 }
 
 TEST(SignalExactly, NeverReachesALaterProcessOfTheSamePid) {
   const pid_t pid = ForkShell("exec sleep 1000");
   ProcessInfo info;
-  for (const ProcessInfo& process : DescendantsOf(::getpid(), {})) {
+  for (const ProcessInfo& process : AllBelow(::getpid())) {
     if (process.pid == pid) info = process;
   }
   ASSERT_EQ(info.pid, pid);

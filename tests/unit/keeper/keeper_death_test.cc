@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/secret_descriptor.h"
 #include "support.h"
 #include "worker_agent/keeper/agent_watch.h"
 #include "worker_agent/keeper/boottime.h"
@@ -82,7 +84,7 @@ TEST_F(KeeperDeath, TheFarewellIsHandedASecret) {
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
     FarewellCommand command = TellFarewell(farewell_);
     command.argv = {"bash", "-c", absl::StrCat("echo got $(wc -c <&$SECRET) > ", farewell_.path())};
-    command.hand_over = {"SECRET", secret};
+    command.hand_over = {"SECRET", std::make_shared<const UniqueFd>(MakeSecretDescriptor(secret).value())};
     keeper->SetFarewell(command);
     keeper.StartShell(0, absl::StrCat("echo $$ > ", fifo_.path(), "; exec sleep 1000"));
   });
@@ -161,8 +163,8 @@ TEST_F(KeeperDeath, OfTheKeeperIsToldAndTheAgentCleansUp) {
     farewell_.WriteLine(absl::StrCat(keeper->pid()));
     farewell_.WriteLine(absl::StrCat(scheduler));
     if (!keeper.WaitLost()) ::_exit(1);
-    Keeper::KillAllDescendants();
-    const std::vector<ProcessInfo> left = DescendantsOf(::getpid(), {});
+    EXPECT_TRUE(Keeper::KillAllDescendants(absl::Seconds(10)).ok());
+    const std::vector<ProcessInfo> left = AllBelow(::getpid());
     const bool is_clean = left.size() == 1 && left[0].pid == scheduler;
     keeper->StopAll();  // harmless
     keeper.Destroy();
@@ -201,7 +203,7 @@ TEST_F(KeeperDeath, AHungKeeperDoesNotHangTheDestructor) {
   keeper.Destroy();
   EXPECT_LT(BootTimeMs() - begin_ms, 10'000);
   ExpectAllGoneWithin(family, 0);
-  EXPECT_TRUE(DescendantsOf(::getpid(), {}).empty());
+  EXPECT_TRUE(AllBelow(::getpid()).empty());
 }
 
 TEST_F(KeeperDeath, TheFenceFallsWhileTheAgentHangs) {
@@ -225,6 +227,121 @@ TEST_F(KeeperDeath, TheFenceFallsWhileTheAgentHangs) {
   EXPECT_EQ(farewell_.ReadLine(), "fell");
   EXPECT_EQ(farewell_.ReadLine(), "ended");
   ::kill(agent, SIGKILL);
+  ::waitpid(agent, nullptr, 0);
+}
+
+// ------------------------------------------------------------------------------------------ several of them at once
+
+// Whichever three of the four are killed at once, the fourth ends all that is left, grandchildren in sessions of their
+// own too.
+class KeeperDeathOfThree : public KeeperDeath, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(KeeperDeathOfThree, NothingIsLeft) {
+  const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
+    keeper.StartShell(0, Family(fifo_));
+    keeper.WaitLost();
+    EXPECT_TRUE(Keeper::KillAllDescendants(absl::Seconds(10)).ok());
+  });
+  const std::vector<UniqueFd> family = ReadPids(3);
+  std::vector<pid_t> victims;
+  for (const char* name : {"ms-guardian", "ms-keeper", "ms-shim"}) {
+    const std::vector<pid_t> found = NamedBelow(agent, name);
+    ASSERT_EQ(found.size(), 1u) << name;
+    if (name != std::string(GetParam())) victims.push_back(found[0]);
+  }
+  if (std::string("agent") != GetParam()) victims.push_back(agent);
+  SignalAll(victims, SIGSTOP);  // so that none outlives the others by a moment and cleans up
+  SignalAll(victims, SIGKILL);
+  ExpectAllGoneWithin(family, kBoundMs);
+  ::kill(agent, SIGKILL);
+  ::waitpid(agent, nullptr, 0);
+}
+INSTANTIATE_TEST_SUITE_P(AllBut, KeeperDeathOfThree, ::testing::Values("agent", "ms-guardian", "ms-keeper", "ms-shim"));
+
+TEST_F(KeeperDeath, OfAShimEndsItsProcessAndTheOthersGoOn) {
+  TestKeeper keeper;
+  keeper.StartShell(0, Family(fifo_));
+  const std::vector<UniqueFd> first = ReadPids(3);
+  const std::vector<pid_t> shim = NamedBelow(::getpid(), "ms-shim");
+  ASSERT_EQ(shim.size(), 1u);
+  keeper.StartShell(1, Family(fifo_));
+  const std::vector<UniqueFd> second = ReadPids(3);
+  SignalAll(shim, SIGKILL);
+  const Ended ended = keeper.WaitEnded(0);
+  ExpectAllGoneWithin(first, 0);
+  EXPECT_EQ(ended.signal, SIGKILL);
+  EXPECT_FALSE(ended.was_stopped);
+  for (const UniqueFd& pidfd : second) EXPECT_FALSE(EndsWithin(pidfd, 0));
+  keeper->KillAll();
+  keeper.WaitEnded(1);
+  ExpectAllGoneWithin(second, 0);
+}
+
+TEST_F(KeeperDeath, AShimThatIsStoppedIsKilledWhenItsProcessMustEnd) {
+  TestKeeper keeper;
+  keeper.StartShell(0, Family(fifo_));
+  const std::vector<UniqueFd> family = ReadPids(3);
+  SignalAll(NamedBelow(::getpid(), "ms-shim"), SIGSTOP);
+  keeper->KillAll();
+  const Ended ended = keeper.WaitEnded(0);
+  ExpectAllGoneWithin(family, 0);
+  EXPECT_TRUE(ended.was_stopped);
+}
+
+// Nobody is left to obey: agent and keeper are stopped, as by a debugger or a frozen container that thaws in part.
+TEST_F(KeeperDeath, AFenceThatTheKeeperDoesNotObeyIsKeptByTheGuardian) {
+  KeeperOptions options;
+  options.stop_timeout = absl::Milliseconds(100);
+  const pid_t agent = ForkAgent(
+      [&](TestKeeper& keeper) {
+        keeper.StartShell(0, Family(fifo_));
+        keeper.WaitStarted(0);
+        keeper->SetFence(BootTimeMs() + 1500);
+        farewell_.WriteLine(absl::StrCat(keeper->pid()));
+      },
+      options);
+  const std::vector<UniqueFd> family = ReadPids(3);
+  ::kill(std::stoi(farewell_.ReadLine()), SIGSTOP);
+  ::kill(agent, SIGSTOP);
+  ExpectAllGoneWithin(family, kBoundMs);
+  SignalAll({agent}, SIGKILL);
+  ::waitpid(agent, nullptr, 0);
+}
+
+// ------------------------------------------------------------------------------------------------- no descriptors
+
+// Nobody below the agent can open anything any more.
+void TakeAllDescriptors(pid_t root) {
+  const rlimit none{0, 0};
+  for (const char* name : {"ms-guardian", "ms-keeper", "ms-shim"}) {
+    for (const pid_t pid : NamedBelow(root, name)) EXPECT_EQ(::prlimit(pid, RLIMIT_NOFILE, &none, nullptr), 0);
+  }
+}
+
+// It took a living group for gone where it could not open /proc; the next round ran beside it.
+TEST_F(KeeperDeath, AKeeperWithoutDescriptorsTakesNobodyForGone) {
+  TestKeeper keeper;
+  keeper.StartShell(0, absl::StrCat("sh -c 'trap \"\" TERM; echo $$ > ", fifo_.path(),
+                                    "; while :; do sleep 1000; done' & exec sleep 1000"));
+  const UniqueFd stubborn = fifo_.ReadPid();
+  const UniqueFd leader(static_cast<int>(::syscall(SYS_pidfd_open, keeper.WaitStarted(0).pid, 0)));
+  TakeAllDescriptors(::getpid());
+  keeper->StopAll();
+  EXPECT_TRUE(EndsWithin(leader, kBoundMs));
+  // Ten looks at the group later.
+  EXPECT_FALSE(EndsWithin(stubborn, 2000));
+  for (const KeeperEvent& event : keeper->Poll()) EXPECT_FALSE(std::holds_alternative<Ended>(event));
+  keeper->KillAll();
+  keeper.WaitEnded(0);
+  EXPECT_TRUE(EndsWithin(stubborn, 0));
+}
+
+TEST_F(KeeperDeath, WithoutDescriptorsEverythingStillEnds) {
+  const pid_t agent = ForkAgent([&](TestKeeper& keeper) { keeper.StartShell(0, Family(fifo_)); });
+  const std::vector<UniqueFd> family = ReadPids(3);
+  TakeAllDescriptors(agent);
+  ::kill(agent, SIGKILL);
+  ExpectAllGoneWithin(family, kBoundMs);
   ::waitpid(agent, nullptr, 0);
 }
 

@@ -231,7 +231,7 @@ TEST_F(KeeperHang, AKeeperThatIsStoppedAtTheFenceIsKilledAndTheProcessesWithIt) 
   keeper->SetFence(BootTimeMs() + 1000);
   EXPECT_TRUE(keeper.WaitLost());
   EXPECT_TRUE(EndsWithin(process, 1000));
-  Keeper::KillAllDescendants();
+  EXPECT_TRUE(Keeper::KillAllDescendants(absl::Seconds(10)).ok());
 }
 
 }  // namespace

@@ -253,7 +253,7 @@ TEST(Keeper, EndedComesWhenTheWholeGroupIsGone) {
   EXPECT_THAT(ended.last_lines, ElementsAre("bye"));
 }
 
-TEST(Keeper, ADaemonThatHoldsThePipeDelaysNothing) {
+TEST(Keeper, ADaemonThatHoldsThePipeEndsWithItsProcess) {
   TempFolder folder;
   Fifo fifo(folder.Path("fifo"));
   Fifo go(folder.Path("go"));
@@ -263,15 +263,12 @@ TEST(Keeper, ADaemonThatHoldsThePipeDelaysNothing) {
   UniqueFd daemon = fifo.ReadPid();
   go.WriteLine("go");
   EXPECT_THAT(keeper.WaitEnded(0).last_lines, ElementsAre("last words"));
-  EXPECT_FALSE(EndsWithin(daemon, 0)) << "it left the group, so it stays until KillAll";
-  keeper->KillAll();
-  EXPECT_TRUE(EndsWithin(daemon, kBoundMs));
+  EXPECT_TRUE(EndsWithin(daemon, 0)) << "told before all that descends from it was gone";
 }
 
 TEST(Keeper, AZombieOfAForeignParentDoesNotHoldTheGroup) {
   TempFolder folder;
   Fifo fifo(folder.Path("fifo"));
-  Fifo go(folder.Path("go"));
   TestKeeper keeper;
   // The parent leaves the group after it has forked a child there, and never reaps it.
   WriteWholeFile(folder.Path("parent.py"), absl::StrCat("import os, time\n"
@@ -281,31 +278,45 @@ TEST(Keeper, AZombieOfAForeignParentDoesNotHoldTheGroup) {
                                                         fifo.path(),
                                                         "', 'w').write(f'{os.getpid()}\\n')\n"
                                                         "time.sleep(1000)\n"));
-  keeper.StartShell(0, absl::StrCat("python3 ", folder.Path("parent.py"), " & read x < ", go.path(), "; echo seen"));
+  keeper.StartShell(0, absl::StrCat("python3 ", folder.Path("parent.py"), " & echo seen; exec sleep 1000"));
   UniqueFd parent = fifo.ReadPid();
-  go.WriteLine("go");
+  const int64_t begin_ms = BootTimeMs();
+  keeper->StopAll();
   EXPECT_THAT(keeper.WaitEnded(0).last_lines, ElementsAre("seen"));
-  EXPECT_FALSE(EndsWithin(parent, 0));
+  EXPECT_LT(BootTimeMs() - begin_ms, 20'000) << "it waited for stop_timeout";
+  EXPECT_TRUE(EndsWithin(parent, 0));
 }
 
-TEST(Keeper, WhatLeftItsGroupIsKilledWithTheLastProcessUnlessAllEndedWell) {
+// A descendant is its process's wherever it went, and nobody else's.
+TEST(Keeper, WhatLeftItsGroupEndsWithItsProcessWhileOthersRun) {
   TempFolder folder;
   Fifo fifo(folder.Path("fifo"));
   Fifo go(folder.Path("go"));
   TestKeeper keeper;
-  keeper.StartShell(0, "exec sleep 1000");
-  keeper.StartShell(1, absl::StrCat("setsid sh -c 'echo $$ > ", fifo.path(), "; exec sleep 1000' & read x < ",
-                                    go.path(), "; exit 3"));
-  UniqueFd daemon = fifo.ReadPid();
+  const std::string daemon = absl::StrCat("env -i setsid sh -c 'echo $$ > ", fifo.path(), "; exec sleep 1000' & ");
+  keeper.StartShell(0, daemon + "exec sleep 1000");
+  UniqueFd others = fifo.ReadPid();
+  keeper.StartShell(1, absl::StrCat(daemon, "read x < ", go.path(), "; exit 3"));
+  UniqueFd own = fifo.ReadPid();
   go.WriteLine("go");
   EXPECT_EQ(keeper.WaitEnded(1).exit_code, 3);
-  EXPECT_FALSE(EndsWithin(daemon, 0)) << "slot 0 runs: it may be its";
+  EXPECT_TRUE(EndsWithin(own, 0)) << "the next attempt would run beside it";
+  EXPECT_FALSE(EndsWithin(others, 0)) << "slot 0 runs, and it is slot 0's";
   keeper->Stop({0, 1, 0});
   keeper.WaitEnded(0);
-  EXPECT_TRUE(EndsWithin(daemon, kBoundMs));
-  // What starts afterwards is left alone.
-  keeper.StartShell(2, "exit 4");
-  EXPECT_EQ(keeper.WaitEnded(2).exit_code, 4);
+  EXPECT_TRUE(EndsWithin(others, 0));
+}
+
+TEST(Keeper, OfAStopWhatLeftTheGroupIsKilledWhenTheGroupIsEmpty) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  TestKeeper keeper;
+  keeper.StartShell(0, absl::StrCat("setsid sh -c 'trap \"\" TERM; echo $$ > ", fifo.path(),
+                                    "; while :; do sleep 1000; done' & exec sleep 1000"));
+  UniqueFd daemon = fifo.ReadPid();
+  keeper->Stop({0, 1, 0});
+  EXPECT_EQ(keeper.WaitEnded(0).signal, SIGTERM);
+  EXPECT_TRUE(EndsWithin(daemon, 0));
 }
 
 TEST(Keeper, NoZombiesRemain) {
@@ -318,8 +329,8 @@ TEST(Keeper, NoZombiesRemain) {
   keeper.WaitEnded(9);
   const int64_t deadline_ms = BootTimeMs() + kBoundMs;
   const pid_t pid = static_cast<pid_t>(keeper->pid());
-  while (!DescendantsOf(pid, {}).empty() && BootTimeMs() < deadline_ms) keeper->Poll();
-  EXPECT_TRUE(DescendantsOf(pid, {}).empty());
+  while (!AllBelow(pid).empty() && BootTimeMs() < deadline_ms) keeper->Poll();
+  EXPECT_TRUE(AllBelow(pid).empty());
 }
 
 TEST(Keeper, KillAllMeansOnlyWhatRuns) {
@@ -358,9 +369,11 @@ TEST(Keeper, TheFenceStopsEverythingOnce) {
   const Ended ended = keeper.WaitEnded(0);
   EXPECT_EQ(ended.signal, SIGTERM);
   EXPECT_TRUE(ended.was_stopped);
-  // The agent knows by now: what it starts from here on is its own decision.
-  keeper.StartShell(1, "exit 6");
-  EXPECT_EQ(keeper.WaitEnded(1).exit_code, 6);
+  keeper.StartShell(1, "exit 5");
+  EXPECT_TRUE(keeper.WaitEnded(1).was_stopped) << "others may have its rank";
+  keeper->SetFence(std::nullopt);
+  keeper.StartShell(2, "exit 6");
+  EXPECT_EQ(keeper.WaitEnded(2).exit_code, 6);
   size_t falls = 0;
   for (const KeeperEvent& event : keeper.events()) falls += std::holds_alternative<FenceFell>(event) ? 1 : 0;
   EXPECT_EQ(falls, 1u);
@@ -444,7 +457,7 @@ TEST(Keeper, TheDestructorLeavesNothingBehind) {
   keeper.Destroy();
   EXPECT_TRUE(EndsWithin(one, 0));
   EXPECT_TRUE(EndsWithin(two, 0));
-  EXPECT_TRUE(DescendantsOf(::getpid(), {}).empty());
+  EXPECT_TRUE(AllBelow(::getpid()).empty());
   EXPECT_LT(BootTimeMs() - begin_ms, 4000);
 }
 

@@ -2,8 +2,11 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -82,6 +85,180 @@ TEST(LiveOutput, DropsTheOldestOnceTheReaderIsStuckAndSaysHowMuch) {
   EXPECT_EQ((got.size() - note_end - 8) % 1000, 0u);
 }
 
+constexpr int64_t kLineMs = LiveOutput::kLineMs;
+
+// Python without a buffer writes the text and the line break apart.
+TEST(LiveOutput, ALineOfOursWaitsForTheEndOfAnother) {
+  PipeEnds pipe = MakeTestPipe();
+  LiveOutput output(pipe.write.get());
+  output.Write("listening", 0);
+  output.WriteLines("ours\n", 1);
+  output.WriteLines("and more\n", 2);
+  EXPECT_EQ(ReadSome(pipe.read), "listening");
+  EXPECT_EQ(output.LineDeadline(), 1 + kLineMs);
+  EXPECT_TRUE(output.has_pending());
+  EXPECT_FALSE(output.awaits_room()) << "the pipe takes bytes, and is not to be watched";
+  output.Write("\nthe next", 3);
+  EXPECT_EQ(ReadSome(pipe.read), "\nours\nand more\nthe next");
+  EXPECT_FALSE(output.has_pending());
+  EXPECT_EQ(output.LineDeadline(), INT64_MAX);
+}
+
+TEST(LiveOutput, ALineThatDoesNotEndHoldsNothingBackForLong) {
+  PipeEnds pipe = MakeTestPipe();
+  LiveOutput output(pipe.write.get());
+  output.Write("50 %", 0);
+  output.WriteLines("ours\n", 10);
+  output.Write("\r60 %", 20);
+  output.Flush(9 + kLineMs);
+  EXPECT_EQ(ReadSome(pipe.read), "50 %\r60 %");
+  output.Flush(10 + kLineMs);
+  EXPECT_EQ(ReadSome(pipe.read), "\nours\n");
+  output.WriteLines("at once\n", 11 + kLineMs);
+  EXPECT_EQ(ReadSome(pipe.read), "at once\n");
+  output.Write("\r70 %", 12 + kLineMs);
+  output.WriteLines(std::string(LiveOutput::kMaxHeldBytes, 'x') + "\n", 12 + kLineMs);
+  EXPECT_EQ(output.LineDeadline(), INT64_MAX) << "too much to be held back";
+}
+
+TEST(LiveOutput, OursStandOnALineOfTheirOwnAlsoWhenTheReaderIsSlow) {
+  PipeEnds pipe = MakeTestPipe();
+  LiveOutput output(pipe.write.get());
+  std::string sent;
+  while (!output.has_pending()) {
+    output.Write(std::string(1000, 'x'), 0);
+    sent.append(1000, 'x');
+  }
+  output.WriteLines("ours\n", 1);
+  output.Write("x\n", 2);
+  std::string got;
+  while (output.has_pending()) {
+    got += ReadSome(pipe.read);
+    output.Flush(3);
+  }
+  got += ReadSome(pipe.read);
+  EXPECT_TRUE(got == sent + "x\nours\n") << got.size();
+}
+
+// The keeper passes on what a process writes, the agent logs, both on one stderr.
+class SharedLineTest : public testing::Test {
+ protected:
+  PipeEnds pipe_ = MakeTestPipe();
+  SharedLine line_;
+  LiveOutput keeper_{pipe_.write.get(), &line_};
+  LiveOutput agent_{pipe_.write.get(), &line_};
+};
+
+TEST_F(SharedLineTest, AnotherProcessWaitsForTheEndOfALine) {
+  keeper_.Write("listening", 0);
+  agent_.WriteLines("ours\n", 0);
+  EXPECT_EQ(ReadSome(pipe_.read), "listening");
+  EXPECT_EQ(agent_.LineDeadline(), 1);
+  EXPECT_FALSE(agent_.awaits_room());
+  keeper_.Write("\n", 1);
+  agent_.Flush(1);
+  EXPECT_EQ(ReadSome(pipe_.read), "\nours\n");
+  EXPECT_FALSE(agent_.has_pending());
+  keeper_.Write("whole\n", 2);
+  agent_.WriteLines("at once\n", 2);
+  EXPECT_EQ(ReadSome(pipe_.read), "whole\nat once\n");
+}
+
+TEST_F(SharedLineTest, WhoWaitsComesNextAlsoWhereLinesFollowWithoutAPause) {
+  keeper_.Write("a", 0);
+  agent_.WriteLines("ours\n", 0);
+  keeper_.Write("z\nabc\nx", 1);
+  EXPECT_EQ(ReadSome(pipe_.read), "az\n");
+  EXPECT_EQ(keeper_.LineDeadline(), 2);
+  agent_.Flush(1);
+  EXPECT_EQ(ReadSome(pipe_.read), "ours\n");
+  keeper_.Flush(2);
+  EXPECT_EQ(ReadSome(pipe_.read), "abc\nx");
+}
+
+TEST_F(SharedLineTest, WhoWaitsAndDiesHoldsNobodyUp) {
+  keeper_.Write("a", 0);
+  EXPECT_EQ(line_.Take(4711, 0), SharedLine::Taken::kNo);
+  keeper_.Write("z\nabc\n", 1);
+  EXPECT_EQ(ReadSome(pipe_.read), "az\n");
+  keeper_.Flush(1 + kLineMs);
+  EXPECT_EQ(ReadSome(pipe_.read), "abc\n");
+  keeper_.Write("d\n", 2 + kLineMs);
+  EXPECT_EQ(ReadSome(pipe_.read), "d\n");
+}
+
+TEST_F(SharedLineTest, OneThatDoesNotGoOnIsNotWaitedForForLong) {
+  keeper_.Write("prompt> ", 0);
+  agent_.WriteLines("ours\n", 5);
+  agent_.Flush(4 + kLineMs);
+  EXPECT_EQ(ReadSome(pipe_.read), "prompt> ");
+  agent_.Flush(5 + kLineMs);
+  EXPECT_EQ(ReadSome(pipe_.read), "\nours\n");
+  agent_.WriteLines("at once\n", 6 + kLineMs);
+  EXPECT_EQ(ReadSome(pipe_.read), "at once\n");
+  keeper_.Write("answer\n", 7 + kLineMs);
+  EXPECT_EQ(ReadSome(pipe_.read), "answer\n");
+}
+
+TEST_F(SharedLineTest, WhoDiedInTheMiddleOfALineHoldsNobodyUp) {
+  ASSERT_EQ(line_.Take(4711, 0), SharedLine::Taken::kYes);
+  line_.Release(4711, /*ends_line=*/false);
+  keeper_.Write("a line\n", 0);
+  EXPECT_TRUE(keeper_.has_pending());
+  keeper_.Flush(kLineMs);
+  EXPECT_EQ(ReadSome(pipe_.read), "\na line\n");
+  agent_.WriteLines("ours\n", kLineMs);
+  EXPECT_EQ(ReadSome(pipe_.read), "ours\n");
+}
+
+// On a busy machine that takes long.
+TEST_F(SharedLineTest, WhoWritesJustNowIsWaitedForForLonger) {
+  ASSERT_EQ(line_.Take(4711, 0), SharedLine::Taken::kYes);
+  keeper_.Write("a line\n", 0);
+  keeper_.Flush(SharedLine::kStuckMs - 1);
+  EXPECT_EQ(ReadSome(pipe_.read), "");
+  keeper_.Flush(SharedLine::kStuckMs);
+  EXPECT_EQ(ReadSome(pipe_.read), "\na line\n");
+  line_.Release(4711, /*ends_line=*/false);  // it was only slow, and has lost the line
+  agent_.WriteLines("ours\n", SharedLine::kStuckMs);
+  EXPECT_EQ(ReadSome(pipe_.read), "ours\n");
+}
+
+// The keeper has lost its line to the agent, and goes on in a new one.
+TEST_F(SharedLineTest, TheRestOfALineThatWasGivenUpIsALineAgain) {
+  keeper_.Write("half", 0);
+  agent_.WriteLines("ours\n", 0);
+  agent_.Flush(kLineMs);
+  keeper_.Write(" and half", kLineMs);
+  agent_.WriteLines("ours again\n", kLineMs);
+  EXPECT_EQ(ReadSome(pipe_.read), "half\nours\n and half");
+  keeper_.Write("\n", kLineMs + 1);
+  agent_.Flush(kLineMs + 1);
+  EXPECT_EQ(ReadSome(pipe_.read), "\nours again\n");
+}
+
+TEST_F(SharedLineTest, AReaderThatIsGoneLeavesTheLine) {
+  keeper_.Write("half", 0);
+  ::signal(SIGPIPE, SIG_IGN);
+  pipe_.read.reset();
+  keeper_.Write(" and half", 0);
+  EXPECT_EQ(line_.Take(4711, 0), SharedLine::Taken::kYes);
+}
+
+TEST(SharedLine, IsOneForAllThatAreForked) {
+  SharedLine* const line = SharedLine::OfStderr();
+  ASSERT_NE(line, nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(SharedLine::OfStderr()->Take(1, 0) == SharedLine::Taken::kYes ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  EXPECT_EQ(line->Take(2, 0), SharedLine::Taken::kNo) << "the child has it";
+  line->Release(1, true);
+  EXPECT_EQ(line->Take(2, 0), SharedLine::Taken::kYes);
+  line->Release(2, true);
+}
+
 TEST(LiveOutput, AReaderThatGoesIsNoTrouble) {
   ::signal(SIGPIPE, SIG_IGN);
   PipeEnds pipe = MakeTestPipe();
@@ -129,6 +306,48 @@ TEST(LogFile, RefusalsNameThePath) {
     EXPECT_TRUE(absl::StrContains(log.status().message(), path)) << log.status();
     EXPECT_TRUE(absl::StrContains(log.status().message(), "--log_dir")) << log.status();
   }
+}
+
+// In a folder of another user, who puts there what he likes between two rounds.
+TEST(LogFile, WritesToNoFileThatAnotherUserHasPutInItsPlace) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root writes into another user's folder";
+  constexpr uid_t kNobody = 65534;
+  TempFolder folder;
+  WriteWholeFile(folder.Path("secret"), "precious");
+  const std::string logs = folder.Path("logs"), path = logs + "/worker_0.log";
+  ASSERT_EQ(::mkdir(logs.c_str(), 0755), 0);
+  ASSERT_EQ(::chown(logs.c_str(), kNobody, kNobody), 0);
+  const auto refused_for = [&](const std::string& why) {
+    const auto log = LogFile::Open(path);
+    EXPECT_FALSE(log.ok()) << why;
+    EXPECT_TRUE(absl::StrContains(log.status().message(), path)) << log.status();
+    EXPECT_TRUE(absl::StrContains(log.status().message(), why)) << log.status();
+    EXPECT_EQ(::unlink(path.c_str()), 0);
+  };
+  ASSERT_EQ(::symlink(folder.Path("secret").c_str(), path.c_str()), 0);
+  refused_for("symbolic link");
+  ASSERT_EQ(::symlink(folder.Path("made-elsewhere").c_str(), path.c_str()), 0);
+  refused_for("symbolic link");
+  ASSERT_EQ(::link(folder.Path("secret").c_str(), path.c_str()), 0);
+  refused_for("hard link");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0666), 0);
+  const UniqueFd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  refused_for("regular file");
+
+  // A link of his on the way: only to a folder of his own.
+  ASSERT_EQ(::mkdir(folder.Path("ours").c_str(), 0755), 0);
+  const std::string link = logs + "/link";
+  ASSERT_EQ(::symlink(folder.Path("ours").c_str(), link.c_str()), 0);
+  ASSERT_EQ(::lchown(link.c_str(), kNobody, kNobody), 0);
+  const auto led_astray = LogFile::Open(link + "/worker_0.log");
+  EXPECT_TRUE(absl::StrContains(led_astray.status().message(), "symbolic link of another user")) << led_astray.status();
+  ASSERT_EQ(::chown(folder.Path("ours").c_str(), kNobody, kNobody), 0);
+  EXPECT_TRUE(LogFile::Open(link + "/worker_0.log").ok());
+
+  EXPECT_TRUE(LogFile::Open(path).ok());
+  EXPECT_TRUE(LogFile::Open(path).ok()) << "the next round goes on in it";
+  EXPECT_EQ(ReadWholeFile(folder.Path("secret")), "precious");
+  EXPECT_NE(::access(folder.Path("made-elsewhere").c_str(), F_OK), 0);
 }
 
 TEST(LogFile, AFullDiskIsToldOnceAndSurvived) {

@@ -184,13 +184,21 @@ bool TestKeeper::WaitLost() { return WaitFor<KeeperLost>(); }
 bool TestKeeper::WaitSilent() { return WaitFor<KeeperSilent>(); }
 bool TestKeeper::WaitAnswers() { return WaitFor<KeeperAnswers>(); }
 
-std::vector<pid_t> HelpersNamed(const std::string& name) {
+std::vector<ProcessInfo> AllBelow(pid_t root) {
+  std::optional<std::vector<ProcessInfo>> found = DescendantsOf(root, {});
+  EXPECT_TRUE(found.has_value()) << "/proc can't be looked at";
+  return std::move(found).value_or(std::vector<ProcessInfo>());
+}
+
+std::vector<pid_t> NamedBelow(pid_t root, const std::string& name) {
   std::vector<pid_t> found;
-  for (const ProcessInfo& process : DescendantsOf(::getpid(), {})) {
+  for (const ProcessInfo& process : AllBelow(root)) {
     if (ReadWholeFile(absl::StrCat("/proc/", process.pid, "/comm")) == name + "\n") found.push_back(process.pid);
   }
   return found;
 }
+
+std::vector<pid_t> HelpersNamed(const std::string& name) { return NamedBelow(::getpid(), name); }
 
 void SignalAll(const std::vector<pid_t>& pids, int signal) {
   for (const pid_t pid : pids) ::kill(pid, signal);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/unique_fd.h"
+#include "worker_agent/keeper/descendants.h"
 #include "worker_agent/keeper/keeper.h"
 
 namespace muster::agent {
@@ -116,6 +117,11 @@ struct PipedKeeper {
   PipeEnds pipe;
   std::optional<TestKeeper> keeper;
 };
+
+// All that descends from `root`; a failure of the test if that can't be looked at.
+std::vector<ProcessInfo> AllBelow(pid_t root);
+// Those of them with that name (ms-keeper, ms-shim, …).
+std::vector<pid_t> NamedBelow(pid_t root, const std::string& name);
 
 // The helpers of this process's keepers: "ms-keeper-files", "ms-keeper-relay". Stopped by SIGSTOP they are what a file
 // system that hangs makes of them.

@@ -32,9 +32,8 @@ T CommandRoundTrip(const T& command) {
 }
 
 TEST(Wire, StartKeepsEveryField) {
-  const StartCommand start = CommandRoundTrip(StartCommand{FullSpec(), 4});
+  const StartCommand start = CommandRoundTrip(StartCommand{FullSpec()});
   const ProcessSpec wanted = FullSpec();
-  EXPECT_EQ(start.fence_falls_seen, 4u);
   EXPECT_EQ(start.spec.key, wanted.key);
   EXPECT_EQ(start.spec.argv, wanted.argv);
   EXPECT_EQ(start.spec.env, wanted.env);
@@ -53,9 +52,10 @@ TEST(Wire, OtherCommands) {
   EXPECT_EQ(CommandRoundTrip(ForwardCommand{-10}).signal, -10);
   EXPECT_EQ(CommandRoundTrip(SetFenceCommand{int64_t{1} << 40}).boottime_ms, int64_t{1} << 40);
   EXPECT_EQ(CommandRoundTrip(SetFenceCommand{}).boottime_ms, std::nullopt);
+  EXPECT_EQ(CommandRoundTrip(SetFenceCommand{std::nullopt, 4}).fence_falls_seen, 4u);
   EXPECT_EQ(CommandRoundTrip(FarewellCommand{{"a"}, {"B=c"}}).env, std::vector<std::string>{"B=c"});
-  EXPECT_EQ(CommandRoundTrip(FarewellCommand{{"a"}, {}, {"FD", std::string("x\0y", 3)}}).hand_over.bytes,
-            std::string("x\0y", 3));
+  EXPECT_EQ(CommandRoundTrip(FarewellCommand{{"a"}, {}, {"FD", nullptr}}).hand_over.variable, "FD");
+  CommandRoundTrip(HoldLockCommand{});
   CommandRoundTrip(StopAllCommand{});
   CommandRoundTrip(KillAllCommand{});
   CommandRoundTrip(EndCommand{});
@@ -93,7 +93,7 @@ TEST(Wire, EndedKeepsEveryField) {
 }
 
 TEST(Wire, EveryCutIsAnError) {
-  const std::string whole = Encode(KeeperCommand(StartCommand{FullSpec(), 4}));
+  const std::string whole = Encode(KeeperCommand(StartCommand{FullSpec()}));
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_FALSE(DecodeCommand(whole.substr(0, size)).ok()) << size << " of " << whole.size() << " bytes";
   }

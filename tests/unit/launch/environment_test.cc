@@ -28,6 +28,7 @@ class EnvironmentTest : public ::testing::Test {
     input.scheduler_host = "node1";
     input.scheduler_port = 8118;
     input.cluster_file = "/w/cluster.json";
+    input.start_secret = "f00d";
     input.progress_file = "/w/progress-1";
     input.stacks_file = "/w/stacks-1";
     input.error_file = "/w/error-1.json";
@@ -76,6 +77,7 @@ TEST_F(EnvironmentTest, TellsEverythingToAPlainProcess) {
       {"MS_STACKS_FILE", "/w/stacks-1"},
       {"MS_WORKER_NUM", "6"},
       {"MUSTER_NODE_ID", "b-1"},
+      {"MUSTER_START", "f00d"},
       {"NNODES", "2"},
       {"NODE_RANK", "1"},
       {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},

@@ -8,11 +8,16 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -288,6 +293,66 @@ TEST(PortReservation, RangeIsUsableAgainWhileOldConnectionsLinger) {
     const auto first = ReservedPort::Reserve(Range(30000, 30000));
     return first.ok() && !ReservedPort::Reserve(Range(30000, 30000)).ok();
   }));
+}
+
+// Abstract names belong to who comes first, whoever that is: nothing of ours may hang on one.
+TEST(PortReservation, AnotherUserWhoTakesAllNamesKeepsUsFromNoPort) {
+  if (!CanUseNamespaces() || geteuid() != 0)
+    GTEST_SKIP() << "only root can act as another user in a network of its own";
+  EXPECT_TRUE(InChild([] {
+    EnterSmallNetwork(40000, 40019);
+    int ready[2];
+    if (pipe2(ready, O_CLOEXEC) != 0) return false;
+    const pid_t hostile = fork();
+    if (hostile == 0) {
+      if (setresuid(65534, 65534, 65534) != 0) _exit(1);
+      for (int port = 30000; port < 40020; ++port) {
+        const std::string name = "muster-port-" + std::to_string(port);
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        std::memcpy(address.sun_path + 1, name.data(), name.size());
+        const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+        const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0) _exit(1);
+        if (port == 30010) port = 39999;
+      }
+      if (write(ready[1], "x", 1) != 1) _exit(1);
+      pause();
+    }
+    char byte = 0;
+    const bool has_all = read(ready[0], &byte, 1) == 1;
+    const auto any = ReservePorts({}, 5);
+    const auto of_range = ReservePorts(Range(30000, 30010), 5);
+    kill(hostile, SIGKILL);
+    waitpid(hostile, nullptr, 0);
+    if (!any.ok()) std::fprintf(stderr, "%s\n", any.status().ToString().c_str());
+    if (!of_range.ok()) std::fprintf(stderr, "%s\n", of_range.status().ToString().c_str());
+    return has_all && any.ok() && of_range.ok();
+  }));
+}
+
+TEST(PortReservation, WhatIsUsedUpIsNamed) {
+  if (!CanUseNamespaces()) GTEST_SKIP() << "no network namespaces here";
+  EXPECT_TRUE(InChild([] {
+    EnterSmallNetwork(40000, 40019);
+    const auto all = ReservePorts({}, 20);
+    const std::string none_left(ReservePorts({}, 1).status().message());
+    if (!all.ok() || none_left.find("ip_local_port_range: 40000-40019") == std::string::npos) {
+      std::fprintf(stderr, "%s\n", none_left.c_str());
+      return false;
+    }
+    const rlimit few{3, 3};
+    setrlimit(RLIMIT_NOFILE, &few);
+    const std::string no_descriptors(ReservePorts({}, 1).status().message());
+    std::fprintf(stderr, "%s\n", no_descriptors.c_str());
+    return no_descriptors.find("ulimit -n") != std::string::npos;
+  }));
+}
+
+TEST(PortReservation, WithoutALockAPortThatIsFreeIsHadAllTheSame) {
+  PortOptions options;
+  options.lock_base = "/proc/nowhere";
+  EXPECT_TRUE(ReservePorts(options, 3).ok());
 }
 
 TEST(PortReservation, KeepsOutOfTheAvoidedPorts) {

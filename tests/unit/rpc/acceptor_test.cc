@@ -74,7 +74,7 @@ class AcceptorTest : public ::testing::Test {
     acceptor_ = std::make_unique<Acceptor>(
         *std::move(listeners), options, [this](int fd, bool is_unix) { handed_over_.Add(fd, is_unix); },
         Clock::System(), counted_);
-    acceptor_->Start();
+    ASSERT_TRUE(acceptor_->Start().ok());
   }
   void TakeTheOnlyPlace(UniqueFd& client) {
     Start(Limits(1, absl::Seconds(20)));

@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
 namespace muster::scheduler {
 namespace {
 
@@ -75,6 +81,99 @@ TEST_F(ConnectionTableTest, TheLastPlaceIsForWhoHasNone) {
   table.NoteCall("honest:1");
   table.NoteCall("flood:10");
   EXPECT_EQ(table.TakeNext()->peer, "flood:1");
+}
+
+// Half hellos that keep their places for 10 s, from as many addresses as somebody has, again and again; after a second
+// somebody honest comes, whose handshake takes 20 ms. A scheduler of 2 cores, with TLS.
+class Flood {
+ public:
+  // How long the honest peers wait until all have made their calls.
+  static double WaitBehind(const std::vector<std::string>& flood, const std::vector<std::string>& honest) {
+    Flood race;
+    for (const std::string& peer : flood) race.Come(peer);
+    race.PassTo(1'000);
+    for (const std::string& peer : honest) race.Come(peer);
+    for (const std::string& peer : honest) race.honest_.insert(peer);
+    while (!race.honest_.empty() && race.now_ms_ < 600'000) race.PassTo(race.now_ms_ + 10);
+    return race.honest_.empty() ? static_cast<double>(race.now_ms_ - 1'000) / 1'000 : 1e9;
+  }
+
+ private:
+  void Come(const std::string& peer) {
+    const auto gone = table_.AddWaiting(++last_fd_, peer);
+    if (gone.has_value()) dropped_.emplace(now_ms_ + 1'000, gone->peer);
+  }
+  void PassTo(int64_t until_ms) {
+    for (; now_ms_ <= until_ms; now_ms_ += 10) {
+      for (; !ends_.empty() && ends_.begin()->first <= now_ms_; ends_.erase(ends_.begin())) {
+        const std::string peer = ends_.begin()->second;
+        table_.NoteCall(peer);
+        if (honest_.erase(peer) == 0) Come(peer);
+      }
+      for (; !dropped_.empty() && dropped_.begin()->first <= now_ms_; dropped_.erase(dropped_.begin())) {
+        Come(dropped_.begin()->second);
+      }
+      while (const auto next = table_.TakeNext()) {
+        table_.AddHandedOver(next->fd, std::nullopt, next->peer, At(0));
+        ends_.emplace(now_ms_ + (honest_.contains(next->peer) ? 20 : 10'000), next->peer);
+      }
+    }
+  }
+
+  ConnectionTable table_{{.limit = 32}};
+  std::multimap<int64_t, std::string> ends_, dropped_;
+  std::set<std::string> honest_;
+  int64_t now_ms_ = 0;
+  int last_fd_ = 0;
+};
+
+std::vector<std::string> Peers(int count, const std::function<std::string(int)>& address) {
+  std::vector<std::string> peers;
+  for (int i = 0; i < count; ++i) peers.push_back(absl::StrCat(address(i), ":", 1'000 + i));
+  return peers;
+}
+std::string OneAddress(int /*i*/) { return "10.0.0.1"; }
+std::string OfOneSlash24(int i) { return absl::StrCat("10.0.1.", i % 256); }
+std::string OfOneSlash64(int i) { return absl::StrFormat("[2001:db8:bad:1::%x]", i + 1); }
+std::string OfOneSlash48(int i) { return absl::StrFormat("[2001:db8:bad:%x::1]", i + 1); }
+std::string Rack(int i) { return absl::StrCat("10.7.", i / 250, ".", i % 250); }
+std::string RackOfIpv6(int i) { return absl::StrFormat("[2001:db8:7:7::%x]", i + 1); }
+
+TEST(ConnectionFlood, ShutsOutNobodyElse) {
+  const struct {
+    const char* name;
+    std::vector<std::string> flood;
+  } floods[] = {
+      {"one address", Peers(3'000, OneAddress)},      {"a /24", Peers(256, OfOneSlash24)},
+      {"3,000 of a /24", Peers(3'000, OfOneSlash24)}, {"a /64", Peers(3'000, OfOneSlash64)},
+      {"a /48", Peers(3'000, OfOneSlash48)},
+  };
+  for (const auto& flood : floods) {
+    EXPECT_LE(Flood::WaitBehind(flood.flood, Peers(1, Rack)), 0.1) << flood.name;
+    EXPECT_LE(Flood::WaitBehind(flood.flood, Peers(1, RackOfIpv6)), 0.1) << flood.name;
+    // As fast as by the places that are left to them; agents wait for two minutes.
+    EXPECT_LE(Flood::WaitBehind(flood.flood, Peers(1'000, Rack)), 15) << flood.name;
+    EXPECT_LE(Flood::WaitBehind(flood.flood, Peers(1'000, RackOfIpv6)), 25) << flood.name;
+  }
+}
+
+// One machine of the cluster itself: its neighbours share a network, or even a /64, with it.
+TEST(ConnectionFlood, FromOneAddressShutsOutNoNeighbour) {
+  const auto neighbour = [](int i) { return absl::StrFormat("[2001:db8:bad:1::7:%x]", i); };
+  for (const auto& flood :
+       {Peers(3'000, [](int) { return "10.7.0.251"; }), Peers(3'000, [](int) { return "[2001:db8:bad:1::66]"; })}) {
+    EXPECT_LE(Flood::WaitBehind(flood, Peers(1'000, Rack)), 15) << flood[0];
+    EXPECT_LE(Flood::WaitBehind(flood, Peers(1'000, neighbour)), 15) << flood[0];
+  }
+  // With a /64 of their own in the cluster's /48.
+  const auto rack_of_48 = [](int i) { return absl::StrFormat("[2001:db8:bad:ffff::%x]", i); };
+  EXPECT_LE(Flood::WaitBehind(Peers(3'000, OfOneSlash64), Peers(1, rack_of_48)), 0.1);
+}
+
+// However full it is: the waiting room has 16,384 places.
+TEST(ConnectionFlood, OfAsManyPartiesAsItLikesFillsNoRoom) {
+  EXPECT_LE(Flood::WaitBehind(Peers(17'000, OfOneSlash48), Peers(10, Rack)), 1);
+  EXPECT_LE(Flood::WaitBehind(Peers(17'000, OfOneSlash64), Peers(10, Rack)), 1);
 }
 
 TEST_F(ConnectionTableTest, TheOldestSilentOneMakesRoom) {

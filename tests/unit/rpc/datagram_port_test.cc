@@ -38,13 +38,15 @@ class DatagramPortTest : public ::testing::TestWithParam<bool> {
     std::vector<UniqueFd> sockets;
     ASSERT_NO_FATAL_FAILURE(number_ = OpenOnAnyPort(plan, sockets));
     port_.emplace(std::move(sockets), GetParam(), counted_);
-    port_->Start([this](const HeartbeatReceived& heartbeat, std::function<void()> applied) {
-      MutexLock lock(mutex_);
-      posted_.push_back(heartbeat);
-      changed_.NotifyAll();
-      if (applies_at_once_) return applied();
-      unapplied_.push_back(std::move(applied));
-    });
+    const absl::Status started =
+        port_->Start([this](const HeartbeatReceived& heartbeat, std::function<void()> applied) {
+          MutexLock lock(mutex_);
+          posted_.push_back(heartbeat);
+          changed_.NotifyAll();
+          if (applies_at_once_) return applied();
+          unapplied_.push_back(std::move(applied));
+        });
+    ASSERT_TRUE(started.ok()) << started;
   }
 
   HeartbeatReceived Await(size_t index) {

@@ -147,5 +147,22 @@ TEST_F(UnixListener, AFolderOfAnotherUserIsRefused) {
   EXPECT_THAT(std::string(listener.status().message()), HasSubstr("belongs to another user"));
 }
 
+// ms-ctl would not trust a socket there: CheckSocket asks the same function.
+TEST_F(UnixListener, AFolderThatOthersCanWriteToIsRefused) {
+  for (const mode_t mode : {0777, 0770, 0702}) {
+    ASSERT_EQ(chmod(folder_.c_str(), mode), 0);
+    const auto listener = OpenUnixListener(folder_ + "/admin.sock");
+    ASSERT_EQ(listener.status().code(), absl::StatusCode::kFailedPrecondition) << listener.status();
+    EXPECT_THAT(std::string(listener.status().message()), HasSubstr("chmod go-w " + folder_));
+    EXPECT_FALSE(std::filesystem::exists(folder_ + "/admin.sock"));
+  }
+}
+
+TEST_F(UnixListener, AStickyFolderIsTaken) {
+  ASSERT_EQ(chmod(folder_.c_str(), 01777), 0);  // as /tmp
+  const auto listener = OpenUnixListener(folder_ + "/admin.sock");
+  EXPECT_TRUE(listener.ok()) << listener.status();
+}
+
 }  // namespace
 }  // namespace muster::scheduler

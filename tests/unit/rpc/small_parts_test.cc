@@ -1,14 +1,16 @@
-// Peers, first bytes, the outgoing queue, published rounds, pending queries, the port's holder.
+// Peers, first bytes, the memory budget, the outgoing queue, published rounds, pending queries, the port's holder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "scheduler/rpc/authorizer.h"
 #include "scheduler/rpc/first_bytes.h"
+#include "scheduler/rpc/memory_budget.h"
 #include "scheduler/rpc/outgoing_queue.h"
 #include "scheduler/rpc/peer_facts.h"
 #include "scheduler/rpc/pending_queries.h"
 #include "scheduler/rpc/port_holder.h"
 #include "scheduler/rpc/published_rounds.h"
+#include "tests/unit/launch/temporary_folder.h"
 
 namespace muster::scheduler {
 namespace {
@@ -76,6 +78,26 @@ OutgoingQueue::Message Desired(uint32_t round) {
   auto message = std::make_shared<v1::SchedulerMessage>();
   message->mutable_desired()->set_round(round);
   return message;
+}
+
+// As systemd sets it for a service with MemoryMax=: not at the root of the hierarchy.
+TEST(MemoryLimitOf, IsTheLeastOfTheControlGroupAndThoseAboveIt) {
+  const agent::TemporaryFolder root;
+  const auto limit = [&](const char* groups) { return MemoryLimitOf(groups, root.path()); };
+  root.Write("system.slice/ms-scheduler.service/memory.max", "3000\n");
+  root.Write("system.slice/memory.max", "max\n");
+  root.Write("system.slice/small/memory.max", "9000\n");
+  root.Write("memory/kubepods/memory.limit_in_bytes", "700\n");
+  EXPECT_EQ(limit("0::/system.slice/ms-scheduler.service\n"), 3000u);
+  EXPECT_EQ(limit("0::/system.slice/ms-scheduler.service/below\n"), 3000u);
+  EXPECT_EQ(limit("0::/system.slice\n"), UINT64_MAX);
+  EXPECT_EQ(limit("0::/\n"), UINT64_MAX);
+  EXPECT_EQ(limit(""), UINT64_MAX);
+  EXPECT_EQ(limit("nonsense\n0:x\n0::relative\n"), UINT64_MAX);
+  EXPECT_EQ(limit("5:cpu:/kubepods\n4:hugetlb,memory:/kubepods/pod\n0::/\n"), 700u);
+  root.Write("memory.max", "2000\n");  // a container's
+  EXPECT_EQ(limit("0::/\n"), 2000u);
+  EXPECT_EQ(limit("0::/system.slice/ms-scheduler.service\n"), 2000u);
 }
 
 TEST(OutgoingQueue, TheLatestWinsAndTheRestIsKeptInOrder) {

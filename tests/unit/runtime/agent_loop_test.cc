@@ -133,7 +133,7 @@ TEST_F(AgentLoopTest, TellsOfEachRoundBeforeItsFirstProcessAndOfItsEnd) {
   options.session.job_id = "j";
   options.program = "/bin/true";
   options.work_folder = folder_;
-  AgentLoop loop(options, *std::move(keeper), launcher, signals, Clock::System());
+  AgentLoop loop(options, *std::move(keeper), launcher, signals, Clock::Boot());
   loop_ = &loop;
   loop.AddRoundListener(this);
   EXPECT_EQ(StoreState(), "no store") << "before the first round";

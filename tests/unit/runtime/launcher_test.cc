@@ -134,10 +134,10 @@ TEST_F(LauncherTest, ThePreflightStandsInFrontOfTheCommandOnceARound) {
   SetSlots(1, 3);
   options_.settings.preflight = "ring";
   options_.ring_program = "/opt/bin/ms-ring";
-  options_.hand_over = [](const std::string& fingerprint) { return HandOver{"FD", "secret of " + fingerprint}; };
+  options_.hand_over = [](const std::string& fingerprint) { return HandOver{"FD of " + fingerprint, nullptr}; };
   launch_.desired.mutable_assignment()->set_certificate_fingerprint("\xcd");
   EXPECT_THAT(Prepare().specs[0].argv, ElementsAre("/opt/bin/ms-ring", "--", "train", "--rank=3"));
-  EXPECT_EQ(Prepare().specs[0].hand_over.bytes, "secret of cd") << "the peers expect that certificate in this round";
+  EXPECT_EQ(Prepare().specs[0].hand_over.variable, "FD of cd") << "the peers expect that certificate in this round";
   launch_.desired.mutable_assignment()->mutable_slots(0)->set_attempt(1);
   EXPECT_THAT(Prepare().specs[0].argv, ElementsAre("/opt/bin/ms-ring", "--", "train", "--rank=3"))
       << "the check itself had failed, here and at the others";

@@ -126,7 +126,7 @@ TEST(OwnScheduler, IsStartedWithTheAgentsSettings) {
 
 TEST(OwnScheduler, IsNotStartedUnlessWanted) {
   AgentSettings settings;
-  const auto scheduler = OwnScheduler::StartIfWanted(settings);
+  const auto scheduler = OwnScheduler::StartIfWanted(settings, "/tmp");
   ASSERT_TRUE(scheduler.ok());
   EXPECT_EQ(*scheduler, nullptr);
 }
@@ -145,7 +145,7 @@ bool CanBind(uint16_t port) {
 TEST(OwnScheduler, ItsPortIsKeptUntilItListens) {
   AgentSettings settings;
   settings.standalone = true;
-  const auto scheduler = OwnScheduler::StartIfWanted(settings);
+  const auto scheduler = OwnScheduler::StartIfWanted(settings, "/tmp");
   ASSERT_TRUE(scheduler.ok()) << scheduler.status();
   const pid_t pid = (*scheduler)->pid();
   kill(pid, SIGKILL);  // before it could bind

@@ -52,7 +52,7 @@ class StackGathererTest : public ::testing::Test {
       kill(-pid, SIGKILL);
       waitpid(pid, nullptr, 0);
     }
-    KillDescendantsUntilNone({}, absl::Seconds(5));
+    EXPECT_TRUE(KillDescendantsUntilNone({}, absl::Seconds(5)).ok());
   }
 
   std::string File(const std::string& name) const { return absl::StrCat(folder_.path(), "/", name); }
@@ -135,7 +135,7 @@ class StackGathererTest : public ::testing::Test {
   // No child of ours but those that the test has started: no py-spy and nothing of it, dead or alive.
   void ExpectNothingIsLeft() {
     std::set<pid_t> known(started_.begin(), started_.end());
-    EXPECT_THAT(DescendantsOf(getpid(), known), IsEmpty());
+    EXPECT_THAT(DescendantsOf(getpid(), known).value(), IsEmpty());
   }
 
   const TemporaryFolder folder_;
@@ -284,7 +284,7 @@ TEST_F(StackGathererTest, AProcessThatEndsWhileItIsLookedAtIsToldAsSuch) {
 
 TEST_F(StackGathererTest, AnothersProcessIsNotTouched) {
   InstallPySpy("echo never");
-  options_.parent = getppid();
+  options_.parent = Start({"sleep", "1000"});
   const v1::SlotStack stack = Gather(Start({"sleep", "1000"}));
   EXPECT_EQ(stack.note(), "the process ended meanwhile");  // the pid has another owner now
   EXPECT_THAT(stack.text(), IsEmpty());

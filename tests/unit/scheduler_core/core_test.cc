@@ -37,6 +37,7 @@ class CoreTest : public testing::Test {
     event.join.mutable_settings()->set_worker_num(worker_num);
     *event.join.mutable_node() = InfoOf({.id = node, .host = "h"});
     event.join.mutable_node()->set_spare(is_spare);
+    event.peer_address = from_;
     return Do(event);
   }
   Effects Report(StreamId stream, bool is_settled = false) {
@@ -78,6 +79,7 @@ class CoreTest : public testing::Test {
   }
 
   std::unique_ptr<Core> core_;
+  std::string from_ = "10.0.0.1";
   StreamId last_stream_ = 0;
   double now_s_ = 100;
 };
@@ -171,7 +173,11 @@ TEST_F(CoreTest, JobsThatAreOverMakeRoomForNewOnes) {
 
 TEST_F(CoreTest, JobsThatAreBusyDoNot) {
   Begin();
-  for (size_t i = 0; i < kMaxJobs; ++i) Join(absl::StrCat("job", i), "a", 2);
+  for (size_t i = 0; i < kMaxJobs; ++i) {
+    from_ = absl::StrCat("10.0.", i % 250, ".", i / 250);
+    EXPECT_EQ(RefusalIn(Join(absl::StrCat("job", i), "a", 2)), "");
+  }
+  from_ = "10.1.0.1";
   EXPECT_THAT(RefusalIn(Join("one-more", "a", 2)), HasSubstr(absl::StrCat(kMaxJobs, " jobs")));
   EXPECT_EQ(RefusalIn(Join("job3", "b", 2)), "") << "those that are there go on";
 }
@@ -237,6 +243,24 @@ TEST_F(CoreTest, EventsOfOneJobAfterANumber) {
   const auto reply = std::get<v1::EventsReply>(All<Answer>(Do(QueryReceived{1, request})).at(0).reply);
   ASSERT_EQ(reply.events_size(), 1);
   EXPECT_EQ(reply.events(0).kind(), "node_joined");
+}
+
+TEST_F(CoreTest, AnEventOfAnUnknownKindIsTakenByItsNumberAlone) {
+  Begin();
+  Join("j", "n1", 1);
+  ReportReceived event;
+  event.stream = 1;
+  ASSERT_TRUE(event.report.add_events()->ParseFromString("\xfa\x3f\x02hi"));  // field 1023: a newer agent's
+  event.report.mutable_events(0)->set_number(1);
+  const Effects effects = Do(event);
+  ASSERT_EQ(All<Persist>(effects).size(), 1u);
+  v1::NodeEvent number_alone;
+  number_alone.set_number(1);
+  EXPECT_EQ(All<Persist>(effects)[0].record.node_reported().events(0).SerializeAsString(),
+            number_alone.SerializeAsString());
+  ASSERT_EQ(All<Send>(effects).size(), 1u);
+  EXPECT_EQ(All<Send>(effects)[0].message->acknowledgement().events_through(), 1u);
+  EXPECT_EQ(All<Send>(End(1, 3, 2)).empty(), false) << "what comes after it is taken";
 }
 
 }  // namespace

@@ -90,6 +90,26 @@ TEST(DescribeWaiting, WhoWasHere) {
             "scheduler started, node c (host-c) was last seen 60 s ago, node d (host-d) has left: it got SIGTERM");
 }
 
+// What stands behind "may still run": time where the fence is armed and holds for certain, else who has to say so.
+TEST(DescribeWaiting, HowLongOldProcessesMayStillRun) {
+  const auto text = [](absl::Duration fence, bool is_guarded, MonotonicTime ghost_end) {
+    scheduler::Run run = RunOf(2);
+    Node& lost = AddNode(run, {.id = "a"});
+    lost.stream = 0;
+    lost.is_lost = true;
+    lost.ghost = lost.incarnation;
+    lost.ghost_fence = fence;
+    lost.ghost_end = ghost_end;
+    lost.info.set_is_fence_guarded(is_guarded);
+    return DescribeGhostEnd(lost, At(100));
+  };
+  EXPECT_EQ(text(absl::Seconds(60), true, At(120)), " for 20 s");
+  EXPECT_EQ(text(absl::ZeroDuration(), true, MonotonicTime::Never()), " (`ms-ctl fence a` once they certainly don't)");
+  EXPECT_EQ(text(absl::ZeroDuration(), false, MonotonicTime::Never()), " (`ms-ctl fence a` once they certainly don't)");
+  EXPECT_EQ(text(absl::Seconds(60), false, MonotonicTime::Never()),
+            " (it can't promise that its fence has ended them: `ms-ctl fence a` once they certainly don't)");
+}
+
 TEST(DescribeWaiting, SparesStandBy) {
   scheduler::Run run = RunOf(2);
   AddSpare(run, {.id = "a"});

@@ -48,7 +48,7 @@ class Inbox {
     Event event = std::move(events_.front());
     events_.pop_front();
     if (T* wanted = std::get_if<T>(&event)) return std::move(*wanted);
-    if (const auto* broken = std::get_if<StreamBroken>(&event)) ADD_FAILURE() << "broken: " << broken->reason;
+    if (const auto* broken = std::get_if<StreamBroken>(&event)) ADD_FAILURE() << "broken: " << broken->text;
     return std::nullopt;
   }
 
@@ -143,7 +143,7 @@ TEST(Session, ARefusedConnectionSaysSo) {
   const auto broken = inbox.Next<StreamBroken>();
   ASSERT_TRUE(broken.has_value());
   EXPECT_EQ(broken->connect_seq, 3u);
-  EXPECT_EQ(broken->reason, "Connection refused");
+  EXPECT_EQ(broken->text, "Connection refused");
 }
 
 TEST(Session, AnUnknownNameSaysSoAndCanBeTriedAgain) {
@@ -154,7 +154,7 @@ TEST(Session, AnUnknownNameSaysSoAndCanBeTriedAgain) {
     const auto broken = inbox.Next<StreamBroken>(absl::Seconds(60));
     ASSERT_TRUE(broken.has_value());
     EXPECT_EQ(broken->connect_seq, seq);
-    EXPECT_THAT(broken->reason, HasSubstr("no-such-host.invalid"));
+    EXPECT_THAT(broken->text, HasSubstr("no-such-host.invalid"));
   }
 }
 
@@ -173,7 +173,7 @@ TEST(Session, OneThatNeverAnswersIsGivenUp) {
   }
   const auto broken = inbox.Next<StreamBroken>();
   ASSERT_TRUE(broken.has_value());
-  EXPECT_THAT(broken->reason, HasSubstr("has taken the connection, but it did not come to it within 1.2s"));
+  EXPECT_THAT(broken->text, HasSubstr("has taken the connection, but it did not come to it within 1.2s"));
 }
 
 TEST(Session, AStreamThatTheSchedulerEndsIsBroken) {
@@ -184,7 +184,7 @@ TEST(Session, AStreamThatTheSchedulerEndsIsBroken) {
   session.Send(1, JoinMessage(1));
   const auto broken = inbox.Next<StreamBroken>();
   ASSERT_TRUE(broken.has_value());
-  EXPECT_EQ(broken->reason, "the scheduler ended the connection");
+  EXPECT_EQ(broken->text, "the scheduler ended the connection");
 }
 
 // Else a scheduler that is shutting down would wait for it.
@@ -427,7 +427,7 @@ TEST(Session, AnotherKindOfServerIsToldFromAScheduler) {
     session.Dial(1);
     const auto broken = inbox.Next<StreamBroken>();
     ASSERT_TRUE(broken.has_value()) << greeting;
-    EXPECT_EQ(broken->reason, "it answers, but is no ms-scheduler: is MS_SCHED_PORT right?") << greeting;
+    EXPECT_EQ(broken->text, "it answers, but is no ms-scheduler: is MS_SCHED_PORT right?") << greeting;
   }
 }
 

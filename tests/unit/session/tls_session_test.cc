@@ -159,8 +159,8 @@ TEST_F(TlsSession, ASchedulerThatIsRevokedDuringTheDialIsLeft) {
   peer.Speak();
   const auto broken = WaitForBreak(absl::Seconds(5));
   ASSERT_TRUE(broken.has_value()) << "it goes on with a scheduler that is not trusted any more";
-  EXPECT_TRUE(broken->is_security);
-  EXPECT_THAT(broken->reason, HasSubstr("revoked"));
+  EXPECT_TRUE(broken->reason == BreakReason::kSecurity);
+  EXPECT_THAT(broken->text, HasSubstr("revoked"));
 }
 
 // What was said of an earlier scheduler's certificate does not count for the next one.

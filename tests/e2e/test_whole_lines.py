@@ -1,0 +1,56 @@
+"""Agent and processes share one stderr: a line of the agent's never stands in the middle of a process's."""
+
+import re
+import sys
+
+import pytest
+
+from muster import BIN, eventually, kill_now
+
+# Nearly always in the middle of a line, as a program without a buffer that writes text and line break apart is now and
+# then. Goes on for a while when it is told to end.
+SLOW_LINES = """
+import os, signal, time
+left = [None]
+signal.signal(signal.SIGTERM, lambda *_: left.__setitem__(0, time.monotonic() + 1))
+while left[0] is None or time.monotonic() < left[0]:
+    for c in "abcdefghijklmnopqrstuvwxyz":
+        os.write(1, c.encode())
+        time.sleep(0.001)
+    os.write(1, b"\\n")
+"""
+OURS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} (INFO|WARNING|ERROR) ms-worker: |ms-worker: ")
+
+
+# To a file the keeper's relay writes, to all else the keeper itself.
+INTO = {"file": [], "pipe": ["sh", "-c", '"$@" 2>&1 | cat', "sh"]}
+
+
+@pytest.mark.parametrize("into", INTO)
+@pytest.mark.parametrize("slots", [1, 2])
+def test_the_agents_lines_are_lines_of_their_own(cluster, slots, into):
+    words = ["--worker_num", slots, "--journal_path", cluster.folder / "journal.db"]
+    scheduler = cluster.start_scheduler(*words)
+    agent = cluster.start("agent", [*INTO[into], BIN / "ms-worker", *cluster.agent_words(), "--worker_num", slots,
+                                    "--local_worker_num", slots, "--", sys.executable, "-c", SLOW_LINES])
+    cluster.wait_until_running(slots)
+    agent.expect_said("abc")
+    for round_number in range(3):
+        kill_now(scheduler.pid)
+        scheduler.wait(10)
+        eventually(lambda: agent.output().count("lost the scheduler") > round_number, 20, "the agent has noticed")
+        scheduler = cluster.start_scheduler(*words, name="again%d" % round_number, port=scheduler.port)
+        eventually(lambda: agent.output().count("reconnected to") > round_number, 20, "the agent is back")
+    cluster.ctl("stop")
+    agent.wait(20)
+    lines = agent.lines()
+    said = [line for line in lines if OURS.match(line)]
+    assert len(said) >= 8, agent.output()
+    for line in lines:
+        assert OURS.match(line) or not OURS.search(line), "%r holds a line of ours" % line
+        assert OURS.match(line) or re.fullmatch(r"(\[rank \d\] )?[a-z]*", line), line
+    # Only a line that takes 50 ms to end is broken in two, before one of ours.
+    whole = [line for line in lines if line.endswith("abcdefghijklmnopqrstuvwxyz")]
+    assert len(whole) > 10, agent.output()
+    if slots > 1:
+        assert all(OURS.match(line) or line.startswith("[") for line in lines), agent.output()

@@ -1,0 +1,65 @@
+"""Stands for a training process: lives until FOLDER/go.<job> is there, and says every 50 ms that it does.
+
+    beat.py FOLDER [--deaf]
+
+With a child and a child in a session of its own, which do the same. Each writes its own file: a line that says who it
+is, then one line for each beat (beats.py reads them). --deaf: the odd ranks live until SIGKILL.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+
+INTERVAL = 0.05
+
+
+def start_ticks():
+    """When the kernel started this process: with the pid, its name for ever."""
+    with open("/proc/self/stat", "rb") as file:
+        return int(file.read().rpartition(b") ")[2].split()[19])
+
+
+def identity():
+    with open(os.environ["MS_CLUSTER_FILE"]) as file:
+        cluster = json.load(file)
+    return {"job": cluster["job_id"], "run": cluster["run"], "round": int(os.environ["MS_ROUND"]),
+            "attempt": int(os.environ["MS_RESTART_COUNT"]), "rank": int(os.environ["RANK"]),
+            "node": os.environ["MUSTER_NODE_ID"], "family": "%d.%d" % (os.getpid(), start_ticks()),
+            "seats": {str(peer["rank"]): peer["node_id"] for peer in cluster["peers"]}
+                     if cluster["round"] == int(os.environ["MS_ROUND"]) else {}}
+
+
+def beat(folder, who, member):
+    """One short append each, with the clock that all processes of a kernel share."""
+    name = "%s.%d.%d.%s.%s.beats" % (who["job"], who["run"], who["rank"], who["family"], member)
+    file = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+    pid, go = os.getpid(), os.path.join(folder, "go." + who["job"])
+    os.write(file, (json.dumps(dict(who, member=member, pid=pid)) + "\n").encode())
+    line = "%d %d %d %d %d " % (who["rank"], who["round"], who["attempt"], who["run"], pid)
+    while not os.path.exists(go):
+        os.write(file, (line + "%.6f\n" % time.monotonic()).encode())
+        time.sleep(INTERVAL)
+
+
+def main():
+    folder, who = sys.argv[1], identity()
+    if "--deaf" in sys.argv and who["rank"] % 2 == 1:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    children = []
+    for member in ("child", "session"):
+        pid = os.fork()
+        if pid == 0:
+            if member == "session":
+                os.setsid()
+            beat(folder, who, member)
+            os._exit(0)
+        children.append(pid)
+    beat(folder, who, "main")
+    for pid in children:
+        os.waitpid(pid, 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""Reads what the processes of beat.py have written: who held which rank, from when to when."""
+
+import collections
+import json
+
+# One start of a rank with all its processes. `first` and `last`: the first and the last beat of any of them.
+# `members`: {what it is: (pid, first, last)}.
+Holder = collections.namedtuple("Holder", "job run round attempt rank node family first last members")
+
+
+def read_file(path):
+    """(who, first beat, last beat), or None of a process that ended before it came to write one."""
+    lines = path.read_text(errors="replace").split("\n")[:-1]  # a line without its end is only half there
+    if len(lines) < 2:
+        return None
+    who = json.loads(lines[0])
+    return who, float(lines[1].split()[5]), float(lines[-1].split()[5])
+
+
+def read(folder):
+    """(holders, seats): all that beat, and each assignment that any was told: {(job, run, round): [{rank: node}]}."""
+    families, seats = collections.defaultdict(dict), collections.defaultdict(list)
+    for path in sorted(folder.glob("*.beats")):
+        found = read_file(path)
+        if found is None:
+            continue
+        who, first, last = found
+        told = {int(rank): node for rank, node in who.pop("seats").items()}
+        key = who["job"], who["run"], who["round"]
+        if told and told not in seats[key]:
+            seats[key].append(told)
+        member, pid = who.pop("member"), who.pop("pid")
+        families[tuple(who.items())][member] = (pid, first, last)
+    holders = [Holder(first=min(first for _, first, _ in members.values()),
+                      last=max(last for _, _, last in members.values()), members=members, **dict(who))
+               for who, members in families.items()]
+    return sorted(holders, key=lambda holder: holder.first), dict(seats)

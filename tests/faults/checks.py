@@ -1,0 +1,136 @@
+"""What must hold after an episode. Each check takes what was seen and returns a list of violations, in words.
+
+| check | what must hold |
+|---|---|
+| no_rank_twice | of two holders of one rank of a run, in whatever round and attempt, one ends before the other begins |
+| whole_moves | all ranks of a node stay, or go together to one node that had none |
+| nothing_left | no process with the episode's mark in its environment, and none below the campaign |
+| one_cause | every agent that saw the end of a failed run says the same cause at its end |
+| flat | memory and descriptors of a program don't grow while it runs |
+"""
+
+import collections
+import os
+import pathlib
+
+MARK = "MUSTER_FAULTS_MARK"  # the environment variable by which an episode's processes are known
+
+
+def overlaps(holders):
+    """Every two holders of one rank of a run that lived at once."""
+    ranks = collections.defaultdict(list)
+    for holder in holders:
+        ranks[holder.job, holder.run, holder.rank].append(holder)
+    found = []
+    for held in ranks.values():
+        held.sort(key=lambda holder: holder.first)
+        found += [(first, second) for i, first in enumerate(held) for second in held[i + 1:]
+                  if second.first <= first.last]
+    return found
+
+
+def describe(holder, zero=0.0):
+    members = ", ".join("%s %d: %.3f to %.3f" % (member, pid, first - zero, last - zero)
+                        for member, (pid, first, last) in sorted(holder.members.items()))
+    return "round %d attempt %d on %s (%s)" % (holder.round, holder.attempt, holder.node, members)
+
+
+def no_rank_twice(holders, zero=0.0):
+    return ["job %s run %d: rank %d lived twice for %.3f s: %s and %s" % (
+        first.job, first.run, first.rank, min(first.last, second.last) - second.first, describe(first, zero),
+        describe(second, zero)) for first, second in overlaps(holders)]
+
+
+def _ranks_by_node(seats):
+    ranks = collections.defaultdict(set)
+    for rank, node in seats.items():
+        ranks[node].add(rank)
+    return ranks
+
+
+def _moves(where, before, after):
+    """Between two rounds that follow each other."""
+    had, has, found = _ranks_by_node(before), _ranks_by_node(after), []
+    for node, ranks in sorted(had.items()):
+        owners = {after.get(rank) for rank in ranks}
+        if owners == {node}:
+            continue
+        owner = owners.pop()
+        if owners or owner is None or has[owner] != ranks:
+            found.append("%s: the ranks %s of %s did not move whole: %s" % (
+                where, sorted(ranks), node, {rank: after.get(rank) for rank in sorted(ranks)}))
+        elif owner in had:
+            found.append("%s: the ranks %s of %s went to %s, which had ranks %s and was no spare" % (
+                where, sorted(ranks), node, owner, sorted(had[owner])))
+    return found
+
+
+def whole_moves(holders, seats):
+    found = []
+    for (job, run, number), told in sorted(seats.items()):
+        where = "job %s run %d round %d" % (job, run, number)
+        found += ["%s: two assignments: %s and %s" % (where, told[0], other) for other in told[1:]]
+        before = seats.get((job, run, number - 1))
+        if before:
+            found += _moves(where, before[0], told[0])
+    for holder in holders:
+        told = seats.get((holder.job, holder.run, holder.round))
+        if told and told[0].get(holder.rank) != holder.node:
+            found.append("job %s run %d round %d: rank %d is %s's, but ran on %s" % (
+                holder.job, holder.run, holder.round, holder.rank, told[0].get(holder.rank), holder.node))
+    return found
+
+
+def marked(mark):
+    """{pid: command} of every process of this machine that carries the mark."""
+    wanted, found = ("%s=%s" % (MARK, mark)).encode(), {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if any(part.startswith(wanted) for part in (entry / "environ").read_bytes().split(b"\0")):
+                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # gone meanwhile
+        except PermissionError:
+            continue  # none of ours: what we start, we may look at
+    return found
+
+
+def nothing_left(mark, below=()):
+    """`below`: the processes that descend from the campaign (processes.py)."""
+    left = dict(marked(mark))
+    left.update({process.pid: "%s %s" % (process.name, process.command) for process in below})
+    return ["left over: %d %s" % (pid, command.strip()) for pid, command in sorted(left.items())]
+
+
+def one_cause(cause, last_lines):
+    """`cause`: the scheduler's word; `last_lines`: {agent: its last lines}, of those that saw the run's end."""
+    return ["%s doesn't tell the cause %r at its end: %r" % (name, cause, lines[-300:])
+            for name, lines in sorted(last_lines.items()) if cause not in lines]
+
+
+# How much a program may grow: what a busy one holds for a moment, and a heap that has not found its size yet. The
+# scheduler tells the last 20,000 events, which are some 10 MB and take hundreds of jobs to come together.
+MORE_KB, SCHEDULER_MORE_KB, MORE_DESCRIPTORS = 4096, 10240, 8
+
+
+def _half_means(values):
+    half = len(values) // 2
+    return sum(values[:half]) / half, sum(values[half:]) / (len(values) - half)
+
+
+def flat(samples, warm_up=10, at_least=60):
+    """`samples`: {program: [(seconds since its start, kB resident, descriptors)]}; the second half's mean is held
+    against the first's. Only of what lived long: a program that connects late holds more from then on."""
+    found = []
+    for name, series in sorted(samples.items()):
+        series = [sample for sample in series if sample[0] >= warm_up]
+        if len(series) < at_least:
+            continue
+        more_kb = SCHEDULER_MORE_KB if name.startswith("scheduler") else MORE_KB
+        for what, column, more in (("kB of memory", 1, more_kb), ("descriptors", 2, MORE_DESCRIPTORS)):
+            early, late = _half_means([sample[column] for sample in series])
+            if late > early + more:
+                found.append("%s grows: %.0f %s on average, then %.0f" % (name, early, what, late))
+    return found

@@ -1,0 +1,54 @@
+"""The table of lanes: under which settings which kinds of fault are tried."""
+
+import collections
+
+# tls: mutual TLS. scope: --restart_scope. spares: so many stand by, with an armed fence. recovers: MS_ENABLE_RECOVERY.
+# kinds: of faults.py, each as likely as it is often named. way: how the episode goes (episode.py):
+#   heal    faults, then all is mended, the job has to come back, and is let end well
+#   fail    the first fault fails the job, and every agent has to end by itself
+#   starved one node's agent starts with next to no descriptors or processes; whatever comes of it has to end
+#   many    one job after the other under one scheduler, as long as the episode lasts
+#   rounds  one job that restarts again and again under the same agents, as long as the episode lasts
+#   clock   as heal, in a kernel of its own whose wall clock is set
+Lane = collections.namedtuple("Lane", "tls scope spares recovers kinds way")
+
+EVERYTHING = ("kill", "kill", "kill", "stop", "cut", "one-way", "refuse", "unplug", "loss", "disk", "calls",
+              "descriptors", "processes")
+
+
+def _lane(*kinds, tls=False, scope="job", spares=1, recovers=True, way="heal"):
+    return Lane(tls, scope, spares, recovers, kinds, way)
+
+
+LANES = {
+    "kills": _lane("kill"),
+    "kills-alone": _lane("kill", spares=0),
+    "kills-worker": _lane("kill", scope="worker"),
+    "kills-worker-alone": _lane("kill", scope="worker", spares=0),
+    "kills-tls": _lane("kill", tls=True, spares=2),
+    "stops": _lane("stop", "stop", "kill"),
+    "stops-worker": _lane("stop", "stop", "kill", scope="worker"),
+    "cuts": _lane("cut", "one-way", "unplug", spares=2),
+    "cuts-alone": _lane("cut", "one-way", "unplug", "kill", spares=0),
+    "cuts-tls": _lane("cut", "one-way", "unplug", "kill", tls=True),
+    "refusals": _lane("refuse", "refuse", "kill"),
+    "loss": _lane("loss", "kill"),
+    "disk": _lane("disk", "kill"),
+    "calls": _lane("calls", "calls", "kill"),
+    "calls-worker": _lane("calls", "calls", "kill", scope="worker", spares=0),
+    "descriptors": _lane("descriptors", "descriptors", "kill"),
+    "processes": _lane("processes", "processes", "kill"),
+    "mixed": _lane(*EVERYTHING),
+    "mixed-tls": _lane(*EVERYTHING, tls=True, spares=2),
+    "mixed-worker": _lane(*EVERYTHING, scope="worker"),
+    "mixed-alone": _lane(*EVERYTHING, spares=0),
+    "fails": _lane("fail", spares=0, recovers=False, way="fail"),
+    "fails-tls": _lane("fail", tls=True, spares=0, recovers=False, way="fail"),
+    "starved": _lane(spares=0, recovers=False, way="starved"),
+    "starved-recovers": _lane(spares=1, way="starved"),
+    "clock": _lane("clock", "clock", "kill", spares=0, way="clock"),
+    "many": _lane(spares=0, way="many"),
+    "rounds": _lane(spares=1, way="rounds"),
+}
+
+LONG_RUNNING = ("many", "rounds")  # these last as long as they are told

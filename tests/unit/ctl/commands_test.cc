@@ -1,0 +1,178 @@
+// Every command of the table is carried out against a real gRPC server that notes what it is asked.
+#include "ctl/commands.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/exit_codes.h"
+#include "muster/v1/admin.grpc.pb.h"
+
+namespace muster::ctl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// What changes something, and as what the scheduler hears of it. No other command may.
+const std::map<std::string, std::string>& Changing() {
+  static const auto* const changing = new std::map<std::string, std::string>{
+      {"stop", "StopRun"}, {"restart", "RESTART"}, {"fence", "FENCE"}, {"drain", "DRAIN"}, {"undrain", "UNDRAIN"}};
+  return *changing;
+}
+
+class NotingScheduler final : public v1::Admin::Service {
+ public:
+  std::vector<std::string> changes;
+  int questions = 0;
+  bool is_over = false;   // the job
+  std::string other_job;  // a second one, of that name
+  std::string words;      // what it says of a change
+  bool refuses = false;   // a change
+
+ private:
+  grpc::Status GetStatus(grpc::ServerContext*, const v1::StatusRequest*, v1::StatusReply* reply) override {
+    v1::RunStatus* run = reply->add_runs();
+    run->set_job_id("train");
+    run->set_run(1);
+    run->set_phase(is_over ? v1::RUN_PHASE_SUCCEEDED : v1::RUN_PHASE_RUNNING);
+    run->mutable_outcome()->set_succeeded(true);
+    if (!other_job.empty()) reply->add_runs()->set_job_id(other_job);
+    return Asked();
+  }
+  grpc::Status ListNodes(grpc::ServerContext*, const v1::NodesRequest*, v1::NodesReply*) override { return Asked(); }
+  grpc::Status ListRanks(grpc::ServerContext*, const v1::RanksRequest*, v1::RanksReply*) override { return Asked(); }
+  grpc::Status ListEvents(grpc::ServerContext*, const v1::EventsRequest*, v1::EventsReply*) override { return Asked(); }
+  grpc::Status GetStacks(grpc::ServerContext*, const v1::StacksRequest*, v1::StacksReply*) override { return Asked(); }
+  grpc::Status GetCounters(grpc::ServerContext*, const v1::CountersRequest*, v1::CountersReply*) override {
+    return Asked();
+  }
+  grpc::Status StopRun(grpc::ServerContext*, const v1::StopRequest*, v1::StopReply*) override {
+    changes.push_back("StopRun");
+    return grpc::Status::OK;
+  }
+  grpc::Status SteerRun(grpc::ServerContext*, const v1::SteerRequest* request, v1::SteerReply* reply) override {
+    changes.push_back(v1::SteerRequest::Action_Name(request->action()));
+    reply->set_text(words);
+    return refuses ? grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, words) : grpc::Status::OK;
+  }
+  grpc::Status Asked() {
+    ++questions;
+    return grpc::Status::OK;
+  }
+};
+
+class CommandsTest : public testing::Test {
+ protected:
+  CommandsTest() {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&scheduler_);
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.AddListeningPort("unix:" + socket_, grpc::InsecureServerCredentials());
+    server_ = builder.BuildAndStart();
+    settings_.sched_port = static_cast<uint16_t>(port);
+    settings_.admin_socket = socket_;
+  }
+  ~CommandsTest() override {
+    if (server_ != nullptr) server_->Shutdown();
+    unlink(socket_.c_str());
+  }
+
+  int Run(const std::vector<std::string>& words) {
+    scheduler_.changes.clear();
+    scheduler_.questions = 0;
+    return RunCommand(words, settings_, table_);
+  }
+
+  const std::string socket_ = "/tmp/muster-commands-test-" + std::to_string(getpid()) + ".sock";
+  CtlSettings settings_;
+  SettingsTable table_ = CtlSettingsTable(settings_);
+  NotingScheduler scheduler_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST_F(CommandsTest, EachHasItsHandlerAndIsExplained) {
+  for (const Command& command : Commands()) {
+    EXPECT_FALSE(command.name.empty());
+    EXPECT_FALSE(command.help.empty()) << command.name;
+    EXPECT_NE(command.run, nullptr) << command.name;
+  }
+}
+
+TEST_F(CommandsTest, OnlyTheNamedOnesChangeAnything) {
+  for (const Command& command : Commands()) {
+    SCOPED_TRACE(command.name);
+    scheduler_.is_over = command.name == "watch";
+    const auto changing = Changing().find(command.name);
+    if (changing == Changing().end()) {
+      Run({command.name});
+      EXPECT_THAT(scheduler_.changes, IsEmpty());
+      if (command.argument.empty()) continue;
+      Run({command.name, "0"});  // a word that may be a job, a rank or a node
+      EXPECT_THAT(scheduler_.changes, IsEmpty());
+    } else {
+      EXPECT_EQ(Run({command.name, "train"}), kExitSuccess);
+      EXPECT_THAT(scheduler_.changes, ElementsAre(changing->second));
+    }
+  }
+}
+
+TEST_F(CommandsTest, WhatChangesANodeIsNotForAllOfThem) {
+  for (const char* word : {"fence", "drain", "undrain"}) {
+    EXPECT_EQ(Run({word}), kExitUsage) << word;
+    EXPECT_THAT(scheduler_.changes, IsEmpty()) << word;
+  }
+}
+
+TEST_F(CommandsTest, AWordThatIsInNoRowIsRefused) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Run({"stpo"}), kExitUsage);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("did you mean 'stop'?"));
+  EXPECT_EQ(Run({""}), kExitUsage);
+  EXPECT_THAT(scheduler_.changes, IsEmpty());
+  EXPECT_EQ(scheduler_.questions, 0);
+}
+
+TEST_F(CommandsTest, WhatTheSchedulerSaysCanSteerNoTerminal) {
+  scheduler_.words = "done\x1b[2J\nms-ctl: \u202Ehahaha";
+  const char* shown = "done\\x1b[2J\\nms-ctl: \\u202ehahaha\n";
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(Run({"restart", "train"}), kExitSuccess);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), shown);
+  scheduler_.refuses = true;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Run({"restart", "train"}), kExitJobFailed);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(shown));
+}
+
+// Bash would carry out $(…) on TAB.
+TEST_F(CommandsTest, CompletionHandsOnNothingButIds) {
+  for (const char* job : {"$(touch here)", "`id`", "a b", "..", "x\ny"}) {
+    scheduler_.other_job = job;
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(Run({"completion", "jobs"}), kExitSuccess);
+    EXPECT_EQ(testing::internal::GetCapturedStdout(), "train\n") << job;
+  }
+}
+
+// main takes `certs` away only where it comes first.
+TEST_F(CommandsTest, CertsBehindASettingIsUsage) {
+  for (const auto& words : {std::vector<std::string>{"certs"}, {"certs", "list"}}) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(Run(words), kExitUsage);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("write it first"));
+    EXPECT_THAT(scheduler_.changes, IsEmpty());
+    EXPECT_EQ(scheduler_.questions, 0);
+  }
+}
+
+}  // namespace
+}  // namespace muster::ctl
