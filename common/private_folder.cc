@@ -1,13 +1,13 @@
-// | on the way                     | kShared                                  | kTrusted and kPrivate |
-// |--------------------------------|------------------------------------------|------------------------------------------|
-// | a folder of this user or root  | passed                                   | passed if others may not write there,
-// or | |                                |                                          | it is sticky | | a folder of
-// another user       | passed                                   | refused                                  | | a link
-// of this user or root    | followed                                 | followed                                 | | a
-// link of another user         | followed if it leads to his own folder   | refused                                  |
-// | the last one: a link           | as above                                 | kPrivate: refused | | the last one: of
-// root          | passed                                   | kPrivate: refused, unless we are root    | | the last one:
-// open to others   | passed                                   | kPrivate: closed to them                 |
+// | on the way                   | kShared                         | kTrusted and kPrivate                        |
+// |------------------------------|---------------------------------|----------------------------------------------|
+// | a folder of ours or root's   | passed                          | passed, unless others may write to it: then  |
+// |                              |                                 | refused if it is not sticky                  |
+// | a folder of another user     | passed                          | refused                                      |
+// | a link of ours or root's     | followed                        | followed                                     |
+// | a link of another user       | followed to that user's folders | refused                                      |
+// | the last one: a link         | as above                        | kPrivate: refused                            |
+// | the last one: root's         | passed                          | kPrivate: refused, unless we are root        |
+// | the last one: open to others | passed                          | kPrivate: closed to them                     |
 #include "common/private_folder.h"
 
 #include <fcntl.h>

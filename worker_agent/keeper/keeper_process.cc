@@ -131,8 +131,8 @@ KeeperProcess::KeeperProcess(KeeperSockets sockets, KeeperFamily family, const K
 void KeeperProcess::Run() {
   while (true) {
     page_->NoteTurn(BootTimeMs());
+    CheckFence();  // first: whom it leaves no time are killed in this turn
     supervisor_.RunDeadlines();
-    CheckFence();
     logs_.RunDeadlines(BootTimeMs());
     files_.RunDeadlines(BootTimeMs());
     live_.UpdateWatches(poller_);

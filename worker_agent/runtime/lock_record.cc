@@ -1,13 +1,13 @@
-// | the former start's record                   | Judge      | why |
-// |---------------------------------------------|------------|---------------------------------------------------------|
-// | same boot, same pid namespace               | kLook      | /proc shows what it has left (a namespace's number that
-// | |                                             |            | is used again is of one that has ended with all in it)
-// | | same boot, another pid namespace,           | kGone      | the kernel ends all of a namespace with its first | |
-// whose first process it was                  |            | process                                                 |
-// | same boot, another pid namespace            | kUnseen    | a launcher may go on there | | another boot, same
-// hardware                 | kGone      | this machine has booted since                           | | another boot
-// otherwise                      | kElsewhere | another machine, or none that can be told from one      | | no place,
-// or no boot id: 0.1.0's, torn, …   | kUnseen    | nothing to know its processes by                        |
+// | the former start's record              | Judge      | why                                                       |
+// |----------------------------------------|------------|-----------------------------------------------------------|
+// | same boot, same pid namespace          | kLook      | /proc shows what it has left (if the namespace's number   |
+// |                                        |            | is used again, all in the former one have ended)          |
+// | same boot, another pid namespace,      | kGone      | the kernel ends all of a namespace with its first process |
+// | whose first process it was             |            |                                                           |
+// | same boot, another pid namespace       | kUnseen    | a launcher may go on there                                |
+// | another boot, same hardware            | kGone      | this machine has booted since                             |
+// | another boot otherwise                 | kElsewhere | another machine, or none that can be told from one        |
+// | no place or boot id: 0.1.0's, torn, …  | kUnseen    | nothing to know its processes by                          |
 #include "worker_agent/runtime/lock_record.h"
 
 #include <signal.h>
