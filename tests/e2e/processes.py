@@ -46,6 +46,28 @@ def is_alive(pid):
     return process is not None and process.state != "Z"
 
 
+def stop(*pids):
+    """SIGSTOP, and waits until each thread has stopped: on a busy machine others run on for a while."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    deadline = time.monotonic() + 10
+    while not all(_is_stopped(pid) for pid in pids):
+        assert time.monotonic() < deadline, "can't stop %s" % (pids,)
+        time.sleep(0.001)
+
+
+def _is_stopped(pid):
+    try:
+        for thread in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/stat" % (pid, thread), "rb") as file:
+                stat = file.read()
+            if stat[stat.rindex(b")") + 2:][:1] not in b"TtZX":
+                return False
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # a thread has just ended: look again
+    return True
+
+
 def named(name, pid=None):
     """The descendants (of this process unless told otherwise) of that name."""
     return [process for process in descendants(pid or os.getpid()) if process.name == name]
@@ -59,9 +81,9 @@ def kill_together(agent, *names):
     """kill -9 of an agent and of those below it that have these names (ms-guardian, ms-keeper, ms-shim) in one instant:
     none outlives the others by a moment and cleans up."""
     victims = [process.pid for name in names for process in named(name, agent)] + [agent]
-    for number in (signal.SIGSTOP, signal.SIGKILL):
-        for pid in victims:
-            os.kill(pid, number)
+    stop(*victims)
+    for pid in victims:
+        os.kill(pid, signal.SIGKILL)
 
 
 def reap_adopted(own):

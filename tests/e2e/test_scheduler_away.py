@@ -119,17 +119,16 @@ def test_an_answer_that_is_read_after_a_sleep_sets_no_fence_anew(cluster):
     agent, holders = job.nodes["n1"].pid, job.holders()
     keeper = processes.named("ms-keeper", agent)[0].pid
     old = [pid for rank, pid in job.pids().items() if holders[rank] == "n1"]
-    job.scheduler.popen.send_signal(signal.SIGSTOP)
+    processes.stop(job.scheduler.pid)
     time.sleep(2 * HEARTBEAT)  # a heartbeat is on its way
-    for pid in (keeper, agent):
-        os.kill(pid, signal.SIGSTOP)
+    processes.stop(keeper, agent)
     job.scheduler.popen.send_signal(signal.SIGCONT)
     time.sleep(2 * HEARTBEAT)  # and answered
-    job.scheduler.popen.send_signal(signal.SIGSTOP)
+    processes.stop(job.scheduler.pid)
     assert all(processes.is_alive(pid) for pid in old)
     slept.write_text("600")
     os.kill(agent, signal.SIGCONT)
-    time.sleep(0.5)  # it reads the answer before the keeper looks at its clock, which the guardian waits for, for 1 s
+    time.sleep(0.2)  # it reads the answer before the keeper looks at its clock, which the guardian waits for, for 1 s
     os.kill(keeper, signal.SIGCONT)
     eventually(lambda: not any(processes.is_alive(pid) for pid in old), 5, "the fence falls")
     job.scheduler.popen.send_signal(signal.SIGCONT)

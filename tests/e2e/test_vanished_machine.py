@@ -39,7 +39,7 @@ def send_all(pids, number):
 def power_off(agent):
     """Nobody is left to notice that others died."""
     victims = everybody_of(agent)
-    send_all(victims, signal.SIGSTOP)
+    processes.stop(*victims)
     send_all(victims, signal.SIGKILL)
 
 
