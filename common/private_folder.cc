@@ -38,8 +38,10 @@ absl::Status Failed(const std::string& what, const std::string& path) {
   return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
 }
 
-// The group that many systems make for each user, where the umask is 002.
+// The group that many systems make for each user, where the umask is 002: of the same name and number. Never root's,
+// which is the first group of all in many containers.
 bool IsGroupOfOneUser(gid_t gid, uid_t uid) {
+  if (gid == 0 || gid != uid) return false;
   std::array<char, 16 * 1024> user_bytes{};
   std::array<char, 16 * 1024> group_bytes{};
   passwd user{};
@@ -67,13 +69,15 @@ class Walk {
   explicit Walk(const FolderOptions& options) : options_(options) {}
 
   // `shown`: the path of `from`, with a slash at its end unless it is the present folder.
-  absl::StatusOr<UniqueFd> Descend(UniqueFd from, std::string shown, const std::string& path, bool is_whole);
+  // `makes_missing`: as the options say, but not where another user's link leads.
+  absl::StatusOr<UniqueFd> Descend(UniqueFd from, std::string shown, const std::string& path, bool is_whole,
+                                   bool makes_missing);
 
  private:
   bool IsOurs(uid_t owner) const { return owner == options_.self || owner == 0; }
   absl::Status Check(int fd, const std::string& shown, bool is_last) const;
   absl::StatusOr<UniqueFd> Follow(const UniqueFd& from, const std::string& shown, const std::string& name,
-                                  const struct stat& link);
+                                  bool makes_missing);
 
   const FolderOptions& options_;
   int links_ = 0;
@@ -101,15 +105,19 @@ absl::Status Walk::Check(int fd, const std::string& shown, bool is_last) const {
 }
 
 absl::StatusOr<UniqueFd> Walk::Follow(const UniqueFd& from, const std::string& shown, const std::string& name,
-                                      const struct stat& link) {
+                                      bool makes_missing) {
   const std::string path = absl::StrCat(shown, name);
+  // Held while it is judged and read: another may get its name meanwhile.
+  const UniqueFd held(openat(from.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat link {};
+  if (!held.is_open() || fstat(held.get(), &link) != 0) return Failed("cannot look at", path);
   const bool is_foreign = !IsOurs(link.st_uid);
   if (is_foreign && options_.trust != FolderTrust::kShared) {
     return absl::PermissionDeniedError(
         absl::StrCat(path, " is a symbolic link of another user (uid ", link.st_uid, ") and is not followed"));
   }
   std::array<char, 4096> target{};
-  const ssize_t size = readlinkat(from.get(), name.c_str(), target.data(), target.size());
+  const ssize_t size = readlinkat(held.get(), "", target.data(), target.size());
   if (size < 0) return Failed("cannot read the symbolic link", path);
   if (++links_ > kMostLinks || size == static_cast<ssize_t>(target.size())) {
     return absl::UnavailableError(absl::StrCat("too many or too long symbolic links at ", path));
@@ -118,14 +126,16 @@ absl::StatusOr<UniqueFd> Walk::Follow(const UniqueFd& from, const std::string& s
   UniqueFd start(to.starts_with('/') ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)
                                      : openat(from.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!start.is_open()) return Failed("cannot follow the symbolic link", path);
-  absl::StatusOr<UniqueFd> led = Descend(std::move(start), to.starts_with('/') ? "/" : shown, to, false);
+  absl::StatusOr<UniqueFd> led =
+      Descend(std::move(start), to.starts_with('/') ? "/" : shown, to, false, makes_missing && !is_foreign);
   struct stat info {};
   if (!led.ok() || !is_foreign || (fstat(led->get(), &info) == 0 && info.st_uid == link.st_uid)) return led;
   return absl::PermissionDeniedError(absl::StrCat(path, " is a symbolic link of another user (uid ", link.st_uid,
                                                   ") to a folder that is not his, and is not followed"));
 }
 
-absl::StatusOr<UniqueFd> Walk::Descend(UniqueFd from, std::string shown, const std::string& path, bool is_whole) {
+absl::StatusOr<UniqueFd> Walk::Descend(UniqueFd from, std::string shown, const std::string& path, bool is_whole,
+                                       bool makes_missing) {
   const std::vector<std::string> names = absl::StrSplit(path, '/', absl::SkipEmpty());
   if (absl::Status status = Check(from.get(), shown.empty() ? "." : shown, is_whole && names.empty()); !status.ok()) {
     return status;
@@ -135,18 +145,18 @@ absl::StatusOr<UniqueFd> Walk::Descend(UniqueFd from, std::string shown, const s
     const bool is_last = is_whole && i + 1 == names.size();
     const mode_t mode = options_.trust == FolderTrust::kShared ? 0777 : 0700;
     // It may be there all the same, where nothing can be made.
-    const int not_made = options_.makes_missing && mkdirat(from.get(), name.c_str(), mode) != 0 ? errno : 0;
+    const int not_made = makes_missing && mkdirat(from.get(), name.c_str(), mode) != 0 ? errno : 0;
     struct stat info {};
     if (fstatat(from.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
       if (not_made != 0 && not_made != EEXIST) errno = not_made;
-      return Failed(options_.makes_missing ? "cannot make the folder" : "cannot open the folder", shown + name);
+      return Failed(makes_missing ? "cannot make the folder" : "cannot open the folder", shown + name);
     }
     if (S_ISLNK(info.st_mode) && is_last && options_.trust == FolderTrust::kPrivate) {
       return absl::PermissionDeniedError(absl::StrCat(shown, name, " is a symbolic link, not a folder"));
     }
     absl::StatusOr<UniqueFd> next = UniqueFd();
     if (S_ISLNK(info.st_mode)) {
-      next = Follow(from, shown, name, info);
+      next = Follow(from, shown, name, makes_missing);
       if (!next.ok()) return next.status();
     } else {
       next->reset(openat(from.get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -171,7 +181,7 @@ absl::StatusOr<UniqueFd> OpenFolder(const std::string& path, const FolderOptions
   const bool is_absolute = whole.starts_with('/');
   UniqueFd start(open(is_absolute ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!start.is_open()) return Failed("cannot open the folder", is_absolute ? "/" : ".");
-  return Walk(options).Descend(std::move(start), is_absolute ? "/" : "", whole, true);
+  return Walk(options).Descend(std::move(start), is_absolute ? "/" : "", whole, true, options.makes_missing);
 }
 
 PathParts SplitPath(const std::string& path) {

@@ -36,8 +36,8 @@ struct FolderOptions {
 };
 
 // The folder, by an O_PATH descriptor: good for fstat, openat, mkdirat, renameat and unlinkat. An empty path is the
-// present folder. Group's write permission counts as others' unless the group is the user's own (of the same name, with
-// no other members).
+// present folder. Group's write permission counts as others' unless the group is the user's own (of the same name and
+// number, with no other members).
 //
 // kNotFound: there is none. kPermissionDenied: it is refused. kUnavailable: the system's error.
 absl::StatusOr<UniqueFd> OpenFolder(const std::string& path, const FolderOptions& options = {});

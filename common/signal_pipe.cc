@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 
@@ -62,9 +63,11 @@ void SignalPipe::Handle(std::initializer_list<int> signals, bool ends) {
   }
 }
 
-void SignalPipe::LetKill() {
-  for (const int signal : handled_) Set(signal, SIG_DFL);
-  handled_.clear();
+void SignalPipe::LetKill(std::initializer_list<int> signals) {
+  for (const int signal : signals) {
+    Set(signal, SIG_DFL);
+    handled_.erase(std::remove(handled_.begin(), handled_.end(), signal), handled_.end());
+  }
 }
 
 std::optional<int> SignalPipe::Take() {

@@ -22,8 +22,8 @@ class SignalPipe {
 
   // From now on these come here. Of those that `ends` the program the first one starts the clock of the last resort.
   void Handle(std::initializer_list<int> signals, bool ends);
-  // All of them do again what they do by default.
-  void LetKill();
+  // These do again what they do by default.
+  void LetKill(std::initializer_list<int> signals);
 
   int fd() const { return out_.get(); }
   // The next one that has come, without waiting.

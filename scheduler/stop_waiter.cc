@@ -47,6 +47,6 @@ int StopWaiter::Wait(const std::function<bool()>& on_hangup) {
   }
 }
 
-void StopWaiter::LetSignalsKill() { signals_.LetKill(); }
+void StopWaiter::LetSignalsKill() { signals_.LetKill({SIGTERM, SIGINT}); }
 
 }  // namespace muster::scheduler

@@ -28,7 +28,7 @@ class StopWaiter {
   // makes it end the wait too, unless it was ignored when the process began. Main thread.
   int Wait(const std::function<bool()>& on_hangup);
 
-  // From now on a signal ends the process at once, as if nobody caught it. Main thread.
+  // From now on SIGTERM and SIGINT end the process at once, as if nobody caught them. Main thread.
   void LetSignalsKill();
 
  private:

@@ -76,7 +76,7 @@ std::vector<LadderStep> Ladder(const AgentSettings& settings) {
 }
 
 absl::StatusOr<NodeLock> OpenNodeLock(const AgentSettings& settings,
-                                      const std::map<std::string, std::string>& environment) {
+                                      const std::map<std::string, std::string>& environment, const Signals& signals) {
   NodeLock::Options options;
   options.folder =
       settings.recovery_path.empty() ? UserStateFolder(environment, geteuid() == 0) : settings.recovery_path;
@@ -85,15 +85,18 @@ absl::StatusOr<NodeLock> OpenNodeLock(const AgentSettings& settings,
   options.job_id = settings.job_id;
   options.scheduler = JoinHostPort(settings.sched_host, settings.sched_port);
   options.node_id = settings.node_id;
+  options.wake_fd = signals.fd();
   return NodeLock::Take(options);
 }
 
 absl::StatusOr<NodeLock> TakeNodeLock(const AgentSettings& settings,
-                                      const std::map<std::string, std::string>& environment, Keeper& keeper) {
-  absl::StatusOr<NodeLock> lock = OpenNodeLock(settings, environment);
+                                      const std::map<std::string, std::string>& environment, const Signals& signals,
+                                      Keeper& keeper) {
+  absl::StatusOr<NodeLock> lock = OpenNodeLock(settings, environment, signals);
   if (lock.ok()) {
-    keeper.HoldLock(lock->fd());
-  } else {
+    if (absl::Status held = keeper.HoldLock(lock->fd()); !held.ok()) lock = std::move(held);
+  }
+  if (!lock.ok()) {
     Log(LogLevel::kWarning, absl::StrCat("no lock for this node, so it can't vouch for a former start of it: ",
                                          std::string(lock.status().message())));
   }
@@ -145,7 +148,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   // before it is known which node this is, which the certificate may say.
   const bool does_certificate_name_it = settings.tls.is_on() && settings.node_id.empty();
   std::optional<absl::StatusOr<NodeLock>> taken;
-  if (!does_certificate_name_it) taken.emplace(TakeNodeLock(settings, environment, **keeper));
+  if (!does_certificate_name_it) taken.emplace(TakeNodeLock(settings, environment, signals, **keeper));
   const PasswordSource password = PasswordFrom(environment, TlsRole::kClient);
   const absl::StatusOr<std::unique_ptr<AgentTls>> tls = AgentTls::Open(settings, password, counted);
   if (!tls.ok()) return Fail(tls.status(), kExitSecurity);
@@ -153,7 +156,7 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   if (!settings.standalone && !settings.with_scheduler) WipePasswordVariables(environment);
   if (settings.standalone && !settings.worker_num) settings.worker_num = SlotCount(settings, environment);
 
-  if (does_certificate_name_it) taken.emplace(TakeNodeLock(settings, environment, **keeper));
+  if (does_certificate_name_it) taken.emplace(TakeNodeLock(settings, environment, signals, **keeper));
   absl::StatusOr<NodeLock>& lock = *taken;
   RaiseDescriptorLimit();  // sockets and reserved ports of each slot; the keeper knows what the processes get
 

@@ -288,7 +288,6 @@ std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const v1::
                                                       const JoinRequested& event) const {
   const v1::Join& join = event.join;
   if (auto refusal = CheckSettings(run, options_.settings, join)) return refusal;
-  if (auto refusal = RefuseNode(event)) return refusal;
   if (join.node().spare() || ReturnsAsSpare(run, join)) return std::nullopt;
   if (run.phase != v1::RUN_PHASE_FORMING) {
     return MakeRefusal(v1::Refusal::EXTRA_NODE,
@@ -307,6 +306,8 @@ void Core::Impl::Admit(const JoinRequested& event, Run& run, bool replaces) {
   v1::JobSettings settings = run.settings;
   FillInSettings(settings, join.settings());
   if (auto refusal = CheckAdmission(run, settings, event)) return Refuse(event.stream, *std::move(refusal));
+  // (One that takes its own place needs no other's.)
+  if (auto refusal = replaces ? std::nullopt : RefuseNode(event)) return Refuse(event.stream, *std::move(refusal));
   const bool is_forming = run.phase == v1::RUN_PHASE_FORMING;
   // (A node that alone starts again and again does not make the job wait for ever.)
   const bool waits_anew = is_forming && run.nodes.empty() && !replaces && !options_.is_once;

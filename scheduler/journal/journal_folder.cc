@@ -1,7 +1,8 @@
 // Whom root believes. SQLite takes what lies beside a journal (-wal, -shm, -journal) for its own, and these come and
 // go: who can add a file to the folder can forge what this scheduler remembers. So a sticky folder is not enough.
 //
-//   a link to the folder (/var/lib/muster of a DynamicUser is one)   root's: it leads on; another user's: refused
+//   the folders and links that lead to it (/var/lib/muster of a      root's, and others can at most add to the folders
+//   DynamicUser is a link)
 //   the folder                                                       root's, and nobody else can write to it
 //   the journal, its log, its note                                   the same
 //
@@ -18,6 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/folder_trust.h"
+#include "common/private_folder.h"
 #include "scheduler/journal/network_fs.h"
 #include "scheduler/journal/owner_note.h"
 #include "scheduler/journal/sqlite_words.h"
@@ -60,19 +62,16 @@ absl::Status NotBelievedByRoot(const std::string& path, const std::string& why, 
 }
 
 absl::Status CheckForRoot(const std::string& path, const fs::path& folder) {
-  struct stat link {};
-  if (lstat(folder.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && link.st_uid != 0) {
-    return NotBelievedByRoot(
-        path,
-        absl::StrCat("its folder ", folder.string(), " is a symbolic link of another user (uid ", link.st_uid, ")"),
-        "");
-  }
   std::error_code error;
   const fs::path real = fs::canonical(folder, error);
   if (error) return UnusableJournal(absl::StrCat("the folder ", folder.string(), " can't be found"), error.value());
   if (const auto doubt = DoubtFolder(real.string(), {0, std::nullopt, /*takes_sticky=*/false})) {
     const bool is_foreign = doubt->kind == FolderDoubt::Kind::kForeign;
     return NotBelievedByRoot(path, doubt->why, is_foreign ? "Run ms-scheduler as that user" : doubt->remedy);
+  }
+  // Whoever can put another folder in the place of one on the way decides as well.
+  if (const auto way = OpenFolder(folder.string(), {FolderTrust::kTrusted}); !way.ok()) {
+    return NotBelievedByRoot(path, std::string(way.status().message()), "");
   }
   for (const std::string& file : {path, path + "-wal", path + "-shm", path + "-journal", OwnerNotePath(path)}) {
     const std::optional<struct stat> about = About(file);

@@ -79,6 +79,14 @@ TEST_F(JournalFolder, ALinkOfRootsLeadsOnOneOfAnotherUserDoesNot) {
   EXPECT_THAT(Refusal(link + "/journal.db"), AllOf(HasSubstr("symbolic link"), HasSubstr("uid 12345")));
 }
 
+// Its owner can put another one in the place of root's.
+TEST_F(JournalFolder, OneInAFolderOfAnotherUserIsNotBelieved) {
+  const std::string theirs = folder_ / "theirs";
+  ASSERT_TRUE(fs::create_directory(theirs));
+  GiveAway(theirs);
+  EXPECT_THAT(Refusal(theirs + "/state/journal.db"), AllOf(HasSubstr(theirs), HasSubstr("uid 12345")));
+}
+
 TEST_F(JournalFolder, AFolderBehindALinkIsLookedAt) {
   const std::string link = folder_ / "link";
   fs::create_directory_symlink(state_, link);

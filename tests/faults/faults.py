@@ -192,7 +192,8 @@ def descriptors(cluster, chance):
     if pid is None:
         return Fault("no program whose descriptors could be limited", 0, nothing)
     try:
-        before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        # That of the first one, if there are two of them at once: what the last one restores must be no limit.
+        before = cluster.open_files.setdefault(pid, resource.prlimit(pid, resource.RLIMIT_NOFILE))
         cluster.gripped.add(pid)
         held = {int(entry) for entry in os.listdir("/proc/%d/fd" % pid)}
         left = chance.choice((0, 0, 1, 3))

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -43,7 +44,10 @@ AgentWatch AgentWatch::OfThisProcess() {
 
 bool AgentWatch::IsDead() const {
   pollfd dead{pidfd_.get(), POLLIN, 0};
-  return !pidfd_.is_open() || ::poll(&dead, 1, 0) > 0;
+  if (pidfd_.is_open()) return ::poll(&dead, 1, 0) > 0;
+  char byte = 0;
+  const bool is_reaped = ::pread(stat_.get(), &byte, 1, 0) < 0 && errno == ESRCH;
+  return is_reaped || ReadFate().has_value();
 }
 
 std::optional<AgentFate> AgentWatch::ReadFate() const {

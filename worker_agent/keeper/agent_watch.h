@@ -1,4 +1,4 @@
-// What the keeper knows of the agent, which is its parent: whether it is dead, and what it died of.
+// What guardian and keeper know of the agent above them: whether it is dead, and what it died of.
 #pragma once
 
 #include <optional>

@@ -85,7 +85,8 @@ void Channel::Flush() {
     if (n > 0) {
       sent_ += static_cast<size_t>(n);
       total_sent_ += static_cast<uint64_t>(n);
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) {
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ETOOMANYREFS) {
+      // (ETOOMANYREFS: this user has as many descriptors under way as it may hold open.)
       break;
     } else if (errno != EINTR) {
       can_send_ = false;

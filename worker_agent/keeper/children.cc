@@ -40,6 +40,7 @@ Children Children::OfThisProcess(bool may_use_list) {
 }
 
 bool Children::ForEach(absl::FunctionRef<void(pid_t)> visit) {
+  if (!CanLook()) *this = OfThisProcess();  // no descriptor was to be had then
   if (list_.is_open()) return ForEachInList(visit);
   if (proc_.is_open()) return ForEachInProc(visit);
   errno = ENOENT;

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/unique_fd.h"
 #include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/children.h"
 
 namespace muster::agent {
 namespace {
@@ -126,24 +127,56 @@ void SignalExactly(const ProcessInfo& process, int signal) {
   }
 }
 
-absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience) {
+namespace {
+
+struct Look {
+  bool has_looked = false;  // else errno tells why not
+  pid_t found = 0;          // one of those that were found, 0: there was nobody
+};
+
+// Sends `signal` (0: none) to all that it finds, and reaps those that have ended.
+Look SweepDescendants(const std::set<pid_t>& spared, int signal) {
+  const std::optional<std::vector<ProcessInfo>> found = DescendantsOf(::getpid(), spared);
+  if (!found.has_value()) return {};
+  for (const ProcessInfo& process : *found) {
+    if (signal != 0) SignalExactly(process, signal);
+    // Only those that we found, one by one: the spared ones' ends belong to somebody else.
+    ::waitpid(process.pid, nullptr, WNOHANG);
+  }
+  if (!found->empty()) return {true, found->front().pid};
+  // Another user's may be hidden (hidepid); among its own children a process sees all.
+  Look look{true, 0};
+  look.has_looked = Children::OfThisProcess().ForEach([&](pid_t child) {
+    if (spared.count(child) == 0) look.found = child;
+  });
+  if (look.found != 0 && signal != 0) ::kill(look.found, signal);  // ours, not reaped: the number is its own
+  if (look.found != 0) ::waitpid(look.found, nullptr, WNOHANG);
+  return look;
+}
+
+// Only a look that finds nobody says that nobody is left: one that was found may have forked before it died.
+absl::Status SweepUntilNone(const std::set<pid_t>& spared, absl::Duration patience, int signal) {
   const int64_t deadline_ms = BootTimeMs() + absl::ToInt64Milliseconds(patience);
   for (int wait_ms = 1;; wait_ms = std::min(2 * wait_ms, 50)) {
-    const std::optional<std::vector<ProcessInfo>> found = DescendantsOf(::getpid(), spared);
+    const Look look = SweepDescendants(spared, signal);
     const int error = errno;
-    pid_t left = 0;
-    for (const ProcessInfo& process : found.value_or(std::vector<ProcessInfo>())) {
-      SignalExactly(process, SIGKILL);
-      // Only those that we found, one by one: the spared ones' ends belong to somebody else.
-      if (::waitpid(process.pid, nullptr, WNOHANG) != process.pid) left = process.pid;
-    }
-    if (found.has_value() && left == 0) return absl::OkStatus();
+    if (look.has_looked && look.found == 0) return absl::OkStatus();
     if (BootTimeMs() >= deadline_ms) {
-      if (found.has_value()) return absl::DeadlineExceededError(absl::StrCat("process ", left, " can't be killed"));
+      if (look.has_looked) return absl::DeadlineExceededError(absl::StrCat("process ", look.found, " is left"));
       return absl::UnavailableError(absl::StrCat("/proc can't be read: ", std::strerror(error)));
     }
     ::poll(nullptr, 0, wait_ms);
   }
+}
+
+}  // namespace
+
+absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience) {
+  return SweepUntilNone(spared, patience, SIGKILL);
+}
+
+absl::Status WaitUntilNoDescendants(const std::set<pid_t>& spared, absl::Duration patience) {
+  return SweepUntilNone(spared, patience, 0);
 }
 
 }  // namespace muster::agent

@@ -48,4 +48,7 @@ void SignalExactly(const ProcessInfo& process, int signal);
 // else why that can't be said. Blocks.
 absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience);
 
+// The same without SIGKILL: they end by themselves, or do not.
+absl::Status WaitUntilNoDescendants(const std::set<pid_t>& spared, absl::Duration patience);
+
 }  // namespace muster::agent

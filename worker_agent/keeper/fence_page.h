@@ -1,10 +1,11 @@
 // The fence's time in a page of memory that agent, guardian, keeper and shims share: whoever of them is left can see
 // that the keeper has not obeyed, also when nobody is left to tell it. CLOCK_BOOTTIME, ms.
 //
-// The fence falls at `fence_ms`; the keeper stops the processes then, kills what is left of them stop_timeout later,
-// and says so (`obeyed_ms`). One that still has not when that has been seen for kOverdueMs is ended with all that it
-// has started, by the guardian, and each shim ends what is its own. Seen for so long: a machine that was suspended
-// leaves the keeper that time. The scheduler lets the ranks start elsewhere 5 s after stop_timeout.
+// The fence falls at `fence_ms`; the keeper stops the processes then, orders the death of what is left of them
+// stop_timeout later, and says so (`obeyed_ms`). From then on it sees to it that each shim carries the order out. One
+// that still has not when that has been seen for kOverdueMs is ended with all that it has started, by the guardian, and
+// each shim ends what is its own. Seen for so long: a machine that was suspended leaves the keeper that time. The
+// scheduler lets the ranks start elsewhere 5 s after stop_timeout.
 #pragma once
 
 #include <algorithm>
@@ -29,10 +30,13 @@ class FencePage {
   // By the agent.
   void SetFence(int64_t fence_ms) { fence_ms_ = fence_ms; }
 
-  // By the keeper: it has killed what was left at the fence that fell at that time.
+  // By the keeper: it has ordered the death of what was left at the fence that fell at that time.
   void NoteObeyed(int64_t fence_ms) { obeyed_ms_ = fence_ms; }
   // … and in each turn of its loop.
   void NoteTurn(int64_t now_ms) { turn_ms_ = now_ms; }
+
+  // By the keeper, before it starts anything.
+  bool HasFallen(int64_t now_ms) const { return now_ms >= fence_ms_; }
 
   // By guardian and shims: see FenceWatch.
   bool IsDue(int64_t now_ms) const {

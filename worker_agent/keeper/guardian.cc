@@ -21,6 +21,9 @@ namespace {
 
 // Longer than whatever the keeper does in one turn after the agent's death: the farewell, the last output.
 constexpr int64_t kHungMs = 40'000;
+// For the shims to end what is their own once the keeper is gone: longer than they need. A shim that we killed would
+// leave it to us, and we may be killed in that instant.
+constexpr int64_t kShimsTimeMs = 500;
 constexpr int kFirstPauseMs = 5;
 constexpr int kLongestPauseMs = 200;
 
@@ -49,26 +52,47 @@ void TakeLock(UniqueFd& socket, UniqueFd& lock) {
   if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) socket.reset();  // the agent is gone, or wants no more
 }
 
+// For how long the keeper has stood still while the agent was gone, not counting while the machine slept.
+class StandstillWatch {
+ public:
+  explicit StandstillWatch(int64_t now_ms) : looked_ms_(now_ms) {}
+
+  bool IsHung(const FencePage& page, bool is_agent_gone, int64_t now_ms) {
+    const int64_t step_ms = std::min<int64_t>(now_ms - std::exchange(looked_ms_, now_ms), 2 * FencePage::kLookMs);
+    const bool has_moved = std::exchange(turn_ms_, page.last_turn_ms()) != turn_ms_;
+    still_ms_ = is_agent_gone && !has_moved ? still_ms_ + step_ms : 0;
+    return still_ms_ > kHungMs;
+  }
+
+ private:
+  int64_t looked_ms_;
+  int64_t turn_ms_ = 0;
+  int64_t still_ms_ = 0;
+};
+
 [[noreturn]] void Watch(const GuardianOptions& options, pid_t keeper, Children& children, int signals,
                         UniqueFd socket) {
   UniqueFd lock;  // held until the end
   FenceWatch fence(options.page);
-  int64_t agent_gone_ms = FencePage::kNever;
-  bool ends_all = false;
+  StandstillWatch standstill(BootTimeMs());
+  bool is_agent_gone = false;
+  bool is_keeper_gone = false;
+  int64_t ends_since_ms = FencePage::kNever;
   int pause_ms = kFirstPauseMs;
   while (true) {
     const Reaped reaped = Reap(keeper);
     if (!reaped.has_children) ::_exit(0);
     const int64_t now_ms = BootTimeMs();
-    if (agent_gone_ms == FencePage::kNever && ::getppid() != options.agent) agent_gone_ms = now_ms;
-    const bool is_hung =
-        agent_gone_ms != FencePage::kNever && now_ms - std::max(agent_gone_ms, options.page.last_turn_ms()) > kHungMs;
-    ends_all = ends_all || reaped.is_keeper_gone || is_hung || fence.IsOverdue(now_ms);
+    is_agent_gone = is_agent_gone || ::getppid() != options.agent;
+    is_keeper_gone = is_keeper_gone || reaped.is_keeper_gone;
+    const bool is_hung = standstill.IsHung(options.page, is_agent_gone, now_ms);
+    if (is_keeper_gone || is_hung || fence.IsOverdue(now_ms)) ends_since_ms = std::min(ends_since_ms, now_ms);
+    const bool ends_all = ends_since_ms != FencePage::kNever;
+    if (ends_all && !is_keeper_gone) ::kill(keeper, SIGKILL);  // not reaped, so the number is its own
     // That it could not look means that it looks again: it ends only when the kernel says that nobody is left.
-    if (ends_all) children.Kill([](pid_t) { return false; });
-    pollfd ready[] = {{signals, POLLIN, 0},
-                      {agent_gone_ms == FencePage::kNever ? options.watch.fd() : -1, POLLIN, 0},
-                      {socket.get(), POLLIN, 0}};
+    if (ends_all && now_ms - ends_since_ms >= kShimsTimeMs) children.Kill([](pid_t) { return false; });
+    pollfd ready[] = {
+        {signals, POLLIN, 0}, {is_agent_gone ? -1 : options.watch.fd(), POLLIN, 0}, {socket.get(), POLLIN, 0}};
     if (::poll(ready, 3, ends_all ? pause_ms : fence.look_ms()) > 0 && ready[2].revents != 0) {
       TakeLock(socket, lock);
     }

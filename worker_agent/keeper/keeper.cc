@@ -37,6 +37,9 @@ constexpr int64_t kEndPatienceMs = 8000;               // above what the keeper 
 constexpr int64_t kLosePatienceMs = 2000;
 constexpr int64_t kHelpersPatienceMs = 2000;  // for all: what is left to do then hangs or nearly so
 constexpr absl::Duration kKillPatience = absl::Seconds(10);
+// For the shims to end what is their own once the keeper is gone: longer than they need. A shim that we killed would
+// leave it to us, and we may be killed in that instant.
+constexpr absl::Duration kShimsTime = absl::Milliseconds(500);
 
 // Children of the agent's own. One set for the process, since KillAllDescendants is about the process.
 std::set<pid_t>& Spared() {
@@ -102,7 +105,7 @@ class Keeper::Impl {
   void StopAll();
   void KillAll();
   void SetFence(std::optional<int64_t> boottime_ms);
-  void HoldLock(int fd);
+  absl::Status HoldLock(int fd);
   std::vector<KeeperEvent> Poll();
   void End();
 
@@ -161,11 +164,13 @@ void Keeper::Impl::SetFence(std::optional<int64_t> boottime_ms) {
   Send(SetFenceCommand{boottime_ms, fence_falls_seen_});
 }
 
-void Keeper::Impl::HoldLock(int fd) {
-  // A guardian that is gone takes the keeper with it, which Poll tells.
-  SendWithDescriptor(family_.guardian_socket->get(), "", 1, fd);
+absl::Status Keeper::Impl::HoldLock(int fd) {
   auto copy = std::make_shared<const UniqueFd>(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
-  if (copy->is_open()) SendFrame(Encode(HoldLockCommand{}), std::move(copy));
+  if (!copy->is_open() || SendWithDescriptor(family_.guardian_socket->get(), "", 1, fd) != 1) {
+    return absl::UnavailableError(absl::StrCat("the keeper can't hold it: ", std::strerror(errno)));
+  }
+  SendFrame(Encode(HoldLockCommand{}), std::move(copy));
+  return absl::OkStatus();
 }
 
 void Keeper::Impl::SendFrame(const std::string& frame, std::shared_ptr<const UniqueFd> descriptor) {
@@ -234,14 +239,16 @@ void Keeper::Impl::LookAtPulse(std::vector<KeeperEvent>& events) {
 void Keeper::Impl::Lose() {
   is_lost_ = true;
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, channel_.fd(), nullptr);
-  ::kill(family_.guardian, SIGKILL);  // not reaped yet, so the number is still its own; the keeper ends with it
+  if (!is_reaped_) ::kill(family_.guardian, SIGKILL);  // the keeper ends with it
   // Not for ever: nothing that hangs may hang the agent too. KillAllDescendants follows.
   const int64_t deadline_ms = BootTimeMs() + kLosePatienceMs;
   while (!ReapGuardian() && BootTimeMs() < deadline_ms) ::poll(nullptr, 0, 1);
-  // A keeper that is stopped is a child of ours by now, and holds up the helpers.
-  const std::optional<ProcessInfo> keeper = ReadProcess(family_.keeper);
-  if (keeper.has_value() && keeper->parent == ::getpid()) ::kill(keeper->pid, SIGKILL);
+  // A keeper that is stopped is a child of ours by now, and holds up the helpers. If it is, nobody else reaps it.
+  siginfo_t info{};
+  const bool is_ours = ::waitid(P_PID, static_cast<id_t>(family_.keeper), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  if (is_ours) ::kill(family_.keeper, SIGKILL);
   EndHelpers();
+  WaitUntilNoDescendants(Spared(), kShimsTime).IgnoreError();
 }
 
 void Keeper::Impl::EndHelpers() {
@@ -352,7 +359,7 @@ int64_t Keeper::pid() const { return impl_->family().keeper; }
 bool Keeper::is_guarded() const { return impl_->family().is_guarded; }
 std::vector<KeeperEvent> Keeper::Poll() { return impl_->Poll(); }
 void Keeper::Start(const ProcessSpec& spec) { impl_->Start(spec); }
-void Keeper::HoldLock(int fd) { impl_->HoldLock(fd); }
+absl::Status Keeper::HoldLock(int fd) { return impl_->HoldLock(fd); }
 void Keeper::StopAll() { impl_->StopAll(); }
 void Keeper::Stop(const ProcessKey& key) { impl_->Stop(key); }
 void Keeper::KillAll() { impl_->KillAll(); }

@@ -141,8 +141,8 @@ class Keeper {
   std::vector<KeeperEvent> Poll();
 
   // A lock that guardian, keeper and shims hold open, too, until nothing is left that they have started. Before the
-  // first Start.
-  void HoldLock(int fd);
+  // first Start. Error: it could not be handed over, so that it may be free before they have ended.
+  absl::Status HoldLock(int fd);
 
   // Each of these is a message to the keeper; they are carried out in order and never block (what the socket doesn't
   // take waits for the next Poll). After KeeperLost they do nothing.

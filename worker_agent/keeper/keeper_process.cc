@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -44,6 +45,7 @@ constexpr int64_t kLastLogMs = 4000;          // for what the log files' disk ha
 constexpr int64_t kLastLogOfHungMs = 1000;    // the same if it hangs
 constexpr int64_t kAgentDeathMs = 10'000;     // between a broken socket and the agent's death
 constexpr int64_t kTurnMs = 5000;             // at least, while it ends
+constexpr int64_t kHangUpAfterMs = 2000;      // between the guardian's death and that of all processes
 
 class KeeperProcess {
  public:
@@ -75,6 +77,7 @@ class KeeperProcess {
   void OnAgentGone();
   void End(Ending ending);
   void CheckFence();
+  void HangUp();
   void SetTimer();
   void FlushLastOutput(int64_t patience_ms);
   void FlushLogs();
@@ -97,6 +100,7 @@ class KeeperProcess {
   int64_t fence_ms_ = kNever;
   uint32_t fence_falls_ = 0;
   bool is_fence_down_ = false;  // it fell and was not set anew
+  int64_t hang_up_at_ms_ = kNever;
   int64_t timer_set_to_ = kNever;
 };
 
@@ -138,6 +142,7 @@ void KeeperProcess::Run() {
     live_.UpdateWatches(poller_);
     WatchSocket();
     if (ending_ != Ending::kNone && !supervisor_.HasChildren()) break;
+    if (BootTimeMs() >= hang_up_at_ms_) HangUp();
     SetTimer();
     poller_.Wait();
   }
@@ -206,9 +211,16 @@ void KeeperProcess::OnAgentGone() {
 void KeeperProcess::End(Ending ending) {
   if (ending_ != Ending::kNone) return;
   ending_ = ending;
+  if (ending == Ending::kGuardianDied) hang_up_at_ms_ = BootTimeMs() + kHangUpAfterMs;
   poller_.Forget(channel_.fd());
   supervisor_.KillForGood();
   supervisor_.Reap();
+}
+
+// Somebody hangs, and without a guardian nothing more is told: the agent learns now that it has lost its keeper.
+void KeeperProcess::HangUp() {
+  hang_up_at_ms_ = kNever;
+  ::shutdown(channel_.fd(), SHUT_RDWR);
 }
 
 // ------------------------------------------------------------------------------------------------- signals and time
@@ -226,7 +238,7 @@ void KeeperProcess::SetTimer() {
   // While it ends the guardian sees by its turns that it doesn't hang, however long the processes take to die.
   const int64_t turn_ms = ending_ == Ending::kNone ? kNever : BootTimeMs() + kTurnMs;
   const int64_t next_ms = std::min({supervisor_.NextDeadline(), fence_ms_, live_.NextDeadline(BootTimeMs()),
-                                    logs_.NextDeadline(), files_.NextDeadline(), turn_ms});
+                                    logs_.NextDeadline(), files_.NextDeadline(), hang_up_at_ms_, turn_ms});
   if (next_ms == timer_set_to_) return;
   timer_set_to_ = next_ms;
   itimerspec when{};

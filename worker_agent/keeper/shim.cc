@@ -244,12 +244,13 @@ void Shim::Forward(int signal) const { SendOrder(Order::kForward, signal); }
 void Shim::Stop() const { SendOrder(Order::kStop, 0); }
 void Shim::Kill() const { SendOrder(Order::kKill, 0); }
 
-std::vector<ShimReport> Shim::Read(bool& is_open) const {
+std::vector<ShimReport> ReadShimReports(int socket, bool& is_open) {
   std::vector<ShimReport> reports;
   while (true) {
     ShimReport report;
-    const ssize_t n = ::recv(socket_.get(), &report, sizeof report, MSG_DONTWAIT);
-    if (n < 0 && errno == EINTR) continue;
+    const ssize_t n = ::recv(socket, &report, sizeof report, MSG_DONTWAIT);
+    // ECONNRESET, once: it ended with orders unread. What it had told before is still to come.
+    if (n < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
     is_open = n > 0 || (n < 0 && errno == EAGAIN);
     if (n != sizeof report) return reports;
     report.text[sizeof report.text - 1] = '\0';

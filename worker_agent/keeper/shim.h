@@ -52,6 +52,9 @@ struct ShimReport {
   char text[1024] = {};
 };
 
+// What a shim has told over `socket` since the last call. `is_open`: false when nothing more will come.
+std::vector<ShimReport> ReadShimReports(int socket, bool& is_open);
+
 // The keeper's end.
 class Shim {
  public:
@@ -67,8 +70,7 @@ class Shim {
   void Stop() const;
   void Kill() const;
 
-  // What it has told since the last call. `is_open`: false when nothing more will come.
-  std::vector<ShimReport> Read(bool& is_open) const;
+  std::vector<ShimReport> Read(bool& is_open) const { return ReadShimReports(socket_.get(), is_open); }
 
  private:
   Shim(pid_t pid, UniqueFd socket) : pid_(pid), socket_(std::move(socket)) {}

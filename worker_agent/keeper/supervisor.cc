@@ -1,12 +1,13 @@
 // What ends, and what that means:
 //
-//   the shim ends with 0      nothing of its process is left: the process has ended
-//   the shim was killed       what it had are strays, children of the keeper: they are killed, and the process has
-//   ended
-//                             when there are none
-//   a child that is no shim   a stray: so its shim is dead, or about to be
-//   the children can't be     everybody may be alive: no process whose shim was killed has ended. It is said, and
-//   looked looked at                 at again
+// | what ends                   | what it means                                                                         |
+// |-----------------------------|---------------------------------------------------------------------------------------|
+// | the shim, with 0            | nothing of its process is left: the process has ended                                 |
+// | the shim was killed         | what it had are strays, children of the keeper: they are killed, and the process has  |
+// |                             | ended when there are none                                                             |
+// | a child that is no shim     | a stray: so its shim is dead, or about to be                                          |
+// | (children can't be seen)    | everybody may be alive: no process whose shim was killed has ended. It is said, and   |
+// |                             | looked at again                                                                       |
 #include "worker_agent/keeper/supervisor.h"
 
 #include <sys/epoll.h>
@@ -34,7 +35,8 @@ constexpr int64_t kFirstPauseMs = 5;
 constexpr int64_t kLongestPauseMs = 200;
 constexpr int64_t kBeginPatienceMs = 5000;  // for the files of a process that is to begin
 constexpr int64_t kEndPatienceMs = 1000;    // for those of one that has ended
-constexpr int64_t kShimPatienceMs = 2000;   // for a shim to take the order to kill
+constexpr int64_t kShimPatienceMs = 200;    // for a shim to take the order to kill; else the keeper does it without it
+constexpr int64_t kKillPatienceMs = 2000;   // for it to have killed all
 
 }  // namespace
 
@@ -93,8 +95,11 @@ void Supervisor::BeginWaiting(const ProcessKey& key) {
   process.spec = std::move(waiting.spec);
   process.log = waiting.log;
   process.ended.key = key;
-  if (waiting.error.empty()) return Launch(process);
-  FailLaunch(process, waiting.error);
+  if (!waiting.error.empty()) return FailLaunch(process, waiting.error);
+  if (!shim_options_.page->HasFallen(BootTimeMs())) return Launch(process);
+  // It fell while the files were waited for: others may have its rank.
+  if (process.log != 0) sinks_.logs.CloseLog(process.log, {});
+  Refuse(key);
 }
 
 void Supervisor::RefuseWaiting() {
@@ -170,9 +175,10 @@ void Supervisor::TakeReport(Process& process, const ShimReport& report) {
       return TakeWaitStatus(process, report.value, report.boottime_ms);
     case ShimReport::kKilling:
       process.is_killing = true;
-      process.kill_shim_at_ms = INT64_MAX;
+      process.kill_shim_at_ms = BootTimeMs() + kKillPatienceMs;
       return;
     case ShimReport::kCantLook:
+      if (process.is_killing && children_.CanLook()) process.kill_shim_at_ms = BootTimeMs();  // the keeper does it
       return SayCantLook(absl::StrCat("what slot ", process.spec.key.slot, " has started is left"), report.text);
   }
 }

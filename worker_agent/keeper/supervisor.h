@@ -101,7 +101,7 @@ class Supervisor {
     bool is_killing = false;              // its shim has taken the order
     bool is_shim_lost = false;            // it was killed
     int64_t kill_at_ms = INT64_MAX;       // the order to kill
-    int64_t kill_shim_at_ms = INT64_MAX;  // it takes no orders: it is stopped
+    int64_t kill_shim_at_ms = INT64_MAX;  // it takes no orders, or can't carry them out
   };
 
   void TakeAnswer(const ProcessKey& key, const std::string& error);

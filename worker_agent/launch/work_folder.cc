@@ -108,7 +108,7 @@ std::string WorkFolder::DefaultBase(const std::map<std::string, std::string>& en
 
 std::string WorkFolder::UserFolder(const std::string& base) { return absl::StrCat(base, "/muster-", geteuid()); }
 
-// Ours, no symbolic link, closed to others. Every later step goes through its descriptor.
+// Ours, no symbolic link, closed to others. It is made and locked through its descriptor.
 absl::StatusOr<UniqueFd> WorkFolder::OpenUserFolder(const std::string& base) {
   const std::string path = UserFolder(base);
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return Failed("cannot make the folder", path);

@@ -1,6 +1,7 @@
 #include "worker_agent/runtime/node_lock.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +16,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/clock.h"
 #include "common/file_io.h"
 #include "common/limits.h"
@@ -184,7 +184,10 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
     if (waited >= kSayAfter && !std::exchange(was_said, true)) {
       Log(LogLevel::kInfo, absl::StrCat("waiting for ", FormerText(record), " to end"));
     }
-    absl::SleepFor(kPause);
+    pollfd woken{options.wake_fd, POLLIN, 0};
+    if (poll(&woken, 1, static_cast<int>(absl::ToInt64Milliseconds(kPause))) > 0) {
+      return absl::CancelledError(absl::StrCat(FormerText(record), " has not quite ended"));
+    }
   }
   return absl::ResourceExhaustedError(absl::StrCat("more than ", kMostAgents, " agents without MS_NODE_ID"));
 }

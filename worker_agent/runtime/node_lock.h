@@ -34,6 +34,7 @@ class NodeLock {
     absl::Duration dying_patience = absl::Seconds(60);    // for one whose keeper is ending its processes
     absl::Duration remnants_patience = absl::Seconds(5);  // for what such a one has left running
     StartPlace place = StartPlace::Here();
+    int wake_fd = -1;  // readable: this program is to end, so nothing is waited for any more
   };
 
   // A machine for the lock's path: its host name and machine-id(5), which outlast a reboot.

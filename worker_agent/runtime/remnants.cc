@@ -4,7 +4,7 @@
 // | has it not          | not of it                                                                                |
 // | is empty            | not of it; unclear as long as it is just being executed; else as what may not be read    |
 // | may not be read     | unclear if it may be the former start's (MayBeOf)                                        |
-// | hangs               | the same; not tried again                                                                |
+// | hangs               | the same; not tried again after the second time                                          |
 // | process has ended   | nothing                                                                                  |
 // | /proc can't be read | blind                                                                                    |
 #include "worker_agent/runtime/remnants.h"
@@ -105,6 +105,7 @@ class Search {
   const uint64_t start_time_;
   const std::set<pid_t> spared_;
   std::map<pid_t, ProcessInfo> processes_;  // of the present look, the older ones as well
+  std::set<Key> slow_;
   std::set<Key> hangs_;
   std::vector<pid_t> stuck_;
 };
@@ -177,7 +178,7 @@ void Search::Take(const ProcessInfo& process, EnvironSight sight, Remnants& foun
       }
       return;
     case EnvironSight::kHangs:
-      hangs_.insert(key);
+      if (!slow_.insert(key).second) hangs_.insert(key);  // twice: it was not the machine that left no time
       if (MayBeOf(process)) found.unclear.push_back({process.pid, "hangs when its /proc/<pid>/environ is read"});
       return;
     case EnvironSight::kRefused:

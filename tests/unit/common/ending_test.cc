@@ -110,7 +110,7 @@ TEST(SignalPipe, PassesOnWhatComesAlsoWhatWasBlocked) {
         if (signals.Take().has_value()) _exit(1);
         kill(getpid(), SIGUSR1);
         if (signals.Take() != SIGUSR1) _exit(2);
-        signals.LetKill();
+        signals.LetKill({SIGUSR1});
         kill(getpid(), SIGUSR1);
         _exit(3);
       },

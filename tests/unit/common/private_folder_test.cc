@@ -52,6 +52,22 @@ class PrivateFolderTest : public ::testing::Test {
   std::string base_;
 };
 
+TEST_F(PrivateFolderTest, MakesNothingWhereAnothersLinkLeads) {
+  const std::string theirs = Make("theirs", 0755, kNobody);
+  Make("system", 0755);
+  Link(Path("system/nologin"), "theirs/logs", kNobody);
+  EXPECT_FALSE(OpenFolder(theirs + "/logs", {FolderTrust::kShared, true}).ok());
+  EXPECT_FALSE(std::filesystem::exists(Path("system/nologin")));
+  Link(Path("system/made"), "mine", 0);
+  EXPECT_TRUE(OpenFolder(Path("mine/logs"), {FolderTrust::kShared, true}).ok());
+}
+
+// The first group of all in many containers.
+TEST_F(PrivateFolderTest, WhatRootsGroupCanWriteOthersCanWrite) {
+  Make("open", 0775);
+  EXPECT_THAT(Said(OpenFolder(Make("open/below", 0700), {FolderTrust::kTrusted})), HasSubstr("others can write"));
+}
+
 TEST_F(PrivateFolderTest, MakesWhatIsMissingForUsAlone) {
   const auto folder = OpenFolder(Path("a/b/c"), {FolderTrust::kPrivate, true});
   ASSERT_TRUE(folder.ok()) << folder.status();

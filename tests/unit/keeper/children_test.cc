@@ -85,10 +85,18 @@ TEST_P(ChildrenTest, ManyOfThem) {
 INSTANTIATE_TEST_SUITE_P(ListOrSearch, ChildrenTest, ::testing::Bool());
 
 // "Can't look" is never "there is none".
-TEST(ChildrenTest, ThatCantLookSaysSo) {
-  Children children;
-  EXPECT_FALSE(children.CanLook());
-  EXPECT_FALSE(children.ForEach([](pid_t) {}));
+TEST(ChildrenTest, ThatCantLookSaysSoAndLooksOnceItCan) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  Children children = Children::OfThisProcess();
+  const bool can_look = children.CanLook();
+  const bool has_looked = children.ForEach([](pid_t) {});
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_FALSE(can_look);
+  EXPECT_FALSE(has_looked);
+  EXPECT_TRUE(children.ForEach([](pid_t) {}));
 }
 
 }  // namespace

@@ -258,6 +258,46 @@ TEST_P(KeeperDeathOfThree, NothingIsLeft) {
 }
 INSTANTIATE_TEST_SUITE_P(AllBut, KeeperDeathOfThree, ::testing::Values("agent", "ms-guardian", "ms-keeper", "ms-shim"));
 
+// Agent and guardian died a moment after the keeper, when the guardian had killed the shims and not yet what they had.
+TEST_F(KeeperDeath, ShimsAreLeftTheTimeToEndWhatIsTheirOwn) {
+  const pid_t agent = ForkAgent([&](TestKeeper& keeper) { keeper.StartShell(0, Family(fifo_)); });
+  const std::vector<UniqueFd> family = ReadPids(3);
+  const std::vector<pid_t> shims = NamedBelow(agent, "ms-shim");
+  const std::vector<pid_t> keepers = NamedBelow(agent, "ms-keeper");
+  const std::vector<pid_t> guardians = NamedBelow(agent, "ms-guardian");
+  ASSERT_EQ(shims.size() * keepers.size() * guardians.size(), 1U);
+  SignalAll(shims, SIGSTOP);
+  const UniqueFd shim(static_cast<int>(::syscall(SYS_pidfd_open, shims[0], 0)));
+  SignalAll(keepers, SIGKILL);
+  EXPECT_FALSE(EndsWithin(shim, 100)) << "the guardian has seen it by now";
+  SignalAll({agent, guardians[0]}, SIGKILL);
+  SignalAll(shims, SIGCONT);
+  ExpectAllGoneWithin(family, kBoundMs);
+  ::waitpid(agent, nullptr, 0);
+}
+
+// The same for the agent that cleans up after its keeper.
+TEST_F(KeeperDeath, AlsoByTheAgent) {
+  const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
+    keeper.StartShell(0, Family(fifo_));
+    keeper.WaitLost();
+    EXPECT_TRUE(Keeper::KillAllDescendants(absl::Seconds(10)).ok());
+  });
+  const std::vector<UniqueFd> family = ReadPids(3);
+  const std::vector<pid_t> shims = NamedBelow(agent, "ms-shim");
+  std::vector<pid_t> above = NamedBelow(agent, "ms-guardian");
+  for (const pid_t keeper : NamedBelow(agent, "ms-keeper")) above.push_back(keeper);
+  ASSERT_EQ(shims.size(), 1U);
+  SignalAll(shims, SIGSTOP);
+  const UniqueFd shim(static_cast<int>(::syscall(SYS_pidfd_open, shims[0], 0)));
+  SignalAll(above, SIGKILL);
+  EXPECT_FALSE(EndsWithin(shim, 100)) << "the agent has seen it by now";
+  SignalAll({agent}, SIGKILL);
+  SignalAll(shims, SIGCONT);
+  ExpectAllGoneWithin(family, kBoundMs);
+  ::waitpid(agent, nullptr, 0);
+}
+
 TEST_F(KeeperDeath, OfAShimEndsItsProcessAndTheOthersGoOn) {
   TestKeeper keeper;
   keeper.StartShell(0, Family(fifo_));
