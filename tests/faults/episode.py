@@ -195,16 +195,20 @@ class Episode:
     def _settle(self):
         """All is mended: who is down is started, and the job has to come back."""
         self._mend()
-        for member in self.cluster.members:
-            if member.start_at is not None:
-                member.start_at = time.monotonic()
         begin = time.monotonic()
         self.cluster.note("all is mended")
-        if not self._wait(self.cluster.is_whole, SETTLE, "the job did not come back after all was mended"):
-            status = self.cluster.status()
-            self.violations[-1] += ": %s" % (status and {key: status.get(key) for key in ("phase", "round")})
-        self.cluster.note("whole again after %.1f s" % (time.monotonic() - begin))
-        self.cluster.supervise(1)  # of a rank that lives twice, both get to say so
+        while True:
+            for member in self.cluster.members:
+                if member.start_at is not None:
+                    member.start_at = time.monotonic()
+            if not self._wait(self.cluster.is_whole, SETTLE, "the job did not come back after all was mended"):
+                status = self.cluster.status()
+                self.violations[-1] += ": %s" % (status and {key: status.get(key) for key in ("phase", "round")})
+                return
+            self.cluster.note("whole again after %.1f s" % (time.monotonic() - begin))
+            self.cluster.supervise(1)  # of a rank that lives twice, both get to say so
+            if self.cluster.is_whole():
+                return  # else the last fault was not yet seen by those it hit
 
     def _let_end(self, expected):
         self.cluster.note("go")

@@ -59,6 +59,8 @@ std::optional<ProcessInfo> ParseProcStat(std::string_view text) {
   const std::optional<pid_t> pid = ParseNumber<pid_t>(text.substr(0, std::min(text.find(' '), text.size())));
   if (!pid.has_value()) return std::nullopt;
   info.pid = *pid;
+  const size_t name_begin = text.find('(');
+  if (name_begin < name_end) info.name = text.substr(name_begin + 1, name_end - name_begin - 1);
 
   char state = 0;
   uint64_t threads = 0;
@@ -134,12 +136,12 @@ struct Look {
   pid_t found = 0;          // one of those that were found, 0: there was nobody
 };
 
-// Sends `signal` (0: none) to all that it finds, and reaps those that have ended.
-Look SweepDescendants(const std::set<pid_t>& spared, int signal) {
+// SIGKILL to all that it finds; reaps those that have ended.
+Look KillDescendants(const std::set<pid_t>& spared) {
   const std::optional<std::vector<ProcessInfo>> found = DescendantsOf(::getpid(), spared);
   if (!found.has_value()) return {};
   for (const ProcessInfo& process : *found) {
-    if (signal != 0) SignalExactly(process, signal);
+    SignalExactly(process, SIGKILL);
     // Only those that we found, one by one: the spared ones' ends belong to somebody else.
     ::waitpid(process.pid, nullptr, WNOHANG);
   }
@@ -149,34 +151,37 @@ Look SweepDescendants(const std::set<pid_t>& spared, int signal) {
   look.has_looked = Children::OfThisProcess().ForEach([&](pid_t child) {
     if (spared.count(child) == 0) look.found = child;
   });
-  if (look.found != 0 && signal != 0) ::kill(look.found, signal);  // ours, not reaped: the number is its own
-  if (look.found != 0) ::waitpid(look.found, nullptr, WNOHANG);
+  if (look.found == 0) return look;
+  ::kill(look.found, SIGKILL);  // ours, and not reaped: the number is its own
+  ::waitpid(look.found, nullptr, WNOHANG);
   return look;
 }
 
+}  // namespace
+
 // Only a look that finds nobody says that nobody is left: one that was found may have forked before it died.
-absl::Status SweepUntilNone(const std::set<pid_t>& spared, absl::Duration patience, int signal) {
+absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience) {
   const int64_t deadline_ms = BootTimeMs() + absl::ToInt64Milliseconds(patience);
   for (int wait_ms = 1;; wait_ms = std::min(2 * wait_ms, 50)) {
-    const Look look = SweepDescendants(spared, signal);
+    const Look look = KillDescendants(spared);
     const int error = errno;
     if (look.has_looked && look.found == 0) return absl::OkStatus();
     if (BootTimeMs() >= deadline_ms) {
-      if (look.has_looked) return absl::DeadlineExceededError(absl::StrCat("process ", look.found, " is left"));
+      if (look.has_looked) return absl::DeadlineExceededError(absl::StrCat("process ", look.found, " can't be killed"));
       return absl::UnavailableError(absl::StrCat("/proc can't be read: ", std::strerror(error)));
     }
     ::poll(nullptr, 0, wait_ms);
   }
 }
 
-}  // namespace
-
-absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience) {
-  return SweepUntilNone(spared, patience, SIGKILL);
-}
-
-absl::Status WaitUntilNoDescendants(const std::set<pid_t>& spared, absl::Duration patience) {
-  return SweepUntilNone(spared, patience, 0);
+void WaitUntilNoneIsNamed(const std::string& name, absl::Duration patience) {
+  const int64_t deadline_ms = BootTimeMs() + absl::ToInt64Milliseconds(patience);
+  for (int wait_ms = 1; BootTimeMs() < deadline_ms; wait_ms = std::min(2 * wait_ms, 50)) {
+    const std::optional<std::vector<ProcessInfo>> found = DescendantsOf(::getpid(), {});
+    const auto has_name = [&](const ProcessInfo& process) { return process.name == name && !process.is_dead; };
+    if (!found.has_value() || std::none_of(found->begin(), found->end(), has_name)) return;
+    ::poll(nullptr, 0, wait_ms);
+  }
 }
 
 }  // namespace muster::agent

@@ -24,6 +24,7 @@ struct ProcessInfo {
   pid_t group = 0;
   bool is_dead = false;     // a zombie: waits to be reaped
   uint64_t start_time = 0;  // with the pid: names this process and no later one
+  std::string name;         // as it calls itself, at most 15 bytes
 };
 
 // The content of /proc/<pid>/stat. The command in it may contain spaces and parentheses.
@@ -48,7 +49,7 @@ void SignalExactly(const ProcessInfo& process, int signal);
 // else why that can't be said. Blocks.
 absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience);
 
-// The same without SIGKILL: they end by themselves, or do not.
-absl::Status WaitUntilNoDescendants(const std::set<pid_t>& spared, absl::Duration patience);
+// Waits until no living descendant has that name, or `patience` is over, or it can't look. Blocks.
+void WaitUntilNoneIsNamed(const std::string& name, absl::Duration patience);
 
 }  // namespace muster::agent

@@ -27,6 +27,7 @@
 #include "worker_agent/keeper/helper_process.h"
 #include "worker_agent/keeper/keeper_process.h"
 #include "worker_agent/keeper/keeper_pulse.h"
+#include "worker_agent/keeper/shim.h"
 #include "worker_agent/keeper/wire.h"
 
 namespace muster::agent {
@@ -248,7 +249,7 @@ void Keeper::Impl::Lose() {
   const bool is_ours = ::waitid(P_PID, static_cast<id_t>(family_.keeper), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   if (is_ours) ::kill(family_.keeper, SIGKILL);
   EndHelpers();
-  WaitUntilNoDescendants(Spared(), kShimsTime).IgnoreError();
+  WaitUntilNoneIsNamed(kShimName, kShimsTime);
 }
 
 void Keeper::Impl::EndHelpers() {

@@ -226,7 +226,7 @@ absl::StatusOr<Shim> Shim::Start(const ProcessSpec& spec, int stdout_fd, int std
   if (pid < 0) return ForkError();
   if (pid > 0) return Shim(pid, std::move(ours));
   const int handed_over = NumberOf(spec.hand_over.descriptor);
-  BecomeOwnProcess("ms-shim", {theirs.get(), stdout_fd, stderr_fd, handed_over, NumberOf(options.lock)});
+  BecomeOwnProcess(kShimName, {theirs.get(), stdout_fd, stderr_fd, handed_over, NumberOf(options.lock)});
   ShimProcess shim(std::move(theirs), options);
   shim.Start(spec, stdout_fd, stderr_fd);
   for (const int fd : std::set<int>{stdout_fd, stderr_fd, handed_over}) ::close(fd);

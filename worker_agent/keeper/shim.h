@@ -29,6 +29,8 @@
 
 namespace muster::agent {
 
+inline constexpr char kShimName[] = "ms-shim";
+
 struct ShimOptions {
   int stop_signal = 15;
   rlimit open_files{};  // of the training process

@@ -274,6 +274,7 @@ TEST_F(KeeperDeath, ShimsAreLeftTheTimeToEndWhatIsTheirOwn) {
   SignalAll(shims, SIGCONT);
   ExpectAllGoneWithin(family, kBoundMs);
   ::waitpid(agent, nullptr, 0);
+  ::waitpid(shims[0], nullptr, 0);  // ours by now
 }
 
 // The same for the agent that cleans up after its keeper.
@@ -296,6 +297,7 @@ TEST_F(KeeperDeath, AlsoByTheAgent) {
   SignalAll(shims, SIGCONT);
   ExpectAllGoneWithin(family, kBoundMs);
   ::waitpid(agent, nullptr, 0);
+  ::waitpid(shims[0], nullptr, 0);  // ours by now
 }
 
 TEST_F(KeeperDeath, OfAShimEndsItsProcessAndTheOthersGoOn) {
