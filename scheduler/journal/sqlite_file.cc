@@ -11,12 +11,12 @@
 #include "common/check.h"
 #include "scheduler/journal/checksum.h"
 #include "scheduler/journal/journal_folder.h"
+#include "scheduler/journal/migration.h"
 #include "scheduler/journal/sqlite_words.h"
 
 namespace muster::scheduler {
 namespace {
 
-constexpr int kFormat = 2;         // 1: peer lists told ranks one by one, and certificates as text
 constexpr int kBusyMs = 1'000;     // one that was just killed may still be on its way out
 constexpr int kLogFrames = 1'000;  // of 4 KiB each: then the write-ahead log begins anew
 
@@ -69,8 +69,7 @@ std::string NewId() {
 
 void SqliteFile::Closer::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
-absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path,
-                                            const std::function<bool(const JournalEntry&)>& is_well_formed) {
+absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path, const EntryCheck& check) {
   if (absl::Status status = PrepareJournalFile(path); !status.ok()) return status;
   sqlite3* db = nullptr;
   const int opened = sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -78,9 +77,12 @@ absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path,
   if (opened != SQLITE_OK) return SqliteError(db, path, "opened");
   if (absl::Status status = file.Configure(); !status.ok()) return status;
   if (absl::Status status = file.CheckSchema(); !status.ok()) return status;
-  if (absl::Status status = file.CheckContent(is_well_formed); !status.ok()) return status;
+  if (absl::Status status = file.CheckContent(check); !status.ok()) return status;
   if (absl::Status status = file.CheckNothingIsMissing(); !status.ok()) return status;
   if (absl::Status status = file.Settle(); !status.ok()) return status;
+  if (file.format_ != kJournalFormat) {
+    if (absl::Status status = MigrateJournal(file.db_.get(), path, file.format_); !status.ok()) return status;
+  }
   return file;
 }
 
@@ -113,7 +115,8 @@ absl::Status SqliteFile::Create() {
   for (const char* sql : kTables) {
     if (absl::Status status = Execute(sql); !status.ok()) return status;
   }
-  const std::string fill = absl::StrCat("INSERT INTO meta VALUES('format', '", kFormat, "'), ('id', '", NewId(), "')");
+  const std::string fill =
+      absl::StrCat("INSERT INTO meta VALUES('format', '", kJournalFormat, "'), ('id', '", NewId(), "')");
   if (absl::Status status = Execute(fill.c_str()); !status.ok()) return status;
   return Execute("COMMIT");
 }
@@ -125,25 +128,19 @@ absl::Status SqliteFile::CheckSchema() {
   const absl::StatusOr<std::string> format = ReadText("SELECT value FROM meta WHERE key='format'");
   if (!format.ok() && format.status().code() != absl::StatusCode::kInternal) return format.status();
   int number = 0;
-  if (format.ok() && absl::SimpleAtoi(*format, &number) && number > kFormat) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the journal ", path_, " has format ", number, ", and this ms-scheduler knows formats up to ",
-                     kFormat, ": use the newer ms-scheduler that wrote it, or name another file with --journal_path"));
-  }
-  if (number > 0 && number < kFormat) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the journal ", path_, " has format ", number, ", and this ms-scheduler knows format ", kFormat,
-                     " only: use the older ms-scheduler that wrote it until its jobs have ended, then move the file "
-                     "away, or name another file with --journal_path"));
+  const bool is_number = format.ok() && absl::SimpleAtoi(*format, &number) && number > 0;
+  if (is_number) {
+    if (absl::Status status = CheckJournalFormat(path_, number); !status.ok()) return status;
   }
   std::string expected;
   for (const char* sql : kTables) absl::StrAppend(&expected, sql, "\n");
   const absl::StatusOr<std::string> found =
       ReadText("SELECT group_concat(sql || char(10), '') FROM (SELECT sql FROM sqlite_schema ORDER BY name)");
   if (!found.ok()) return found.status();
-  if (*found != expected || number != kFormat) {
+  if (!is_number || *found != expected) {
     return DamagedJournal(path_, "its tables are not those of a journal of ms-scheduler");
   }
+  format_ = number;
   const absl::StatusOr<std::string> id = ReadText("SELECT value FROM meta WHERE key='id'");
   if (!id.ok()) return id.status();
   id_ = *id;
@@ -154,12 +151,9 @@ absl::Status SqliteFile::CheckSchema() {
   return Execute("COMMIT");
 }
 
-absl::Status SqliteFile::CheckContent(const std::function<bool(const JournalEntry&)>& is_well_formed) {
+absl::Status SqliteFile::CheckContent(const EntryCheck& check) {
   return ReadAll([&](const JournalEntry& entry) {
-    if (!is_well_formed(entry)) {
-      return DamagedJournal(path_, absl::StrCat(entry.is_snapshot ? "the snapshot through " : "record ", entry.sequence,
-                                                " is none that ms-scheduler knows"));
-    }
+    if (absl::Status status = check(path_, entry); !status.ok()) return status;
     last_sequence_ = entry.sequence;
     (entry.is_snapshot ? snapshot_bytes_ : record_bytes_) += entry.body.size();
     return absl::OkStatus();

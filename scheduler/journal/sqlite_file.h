@@ -1,5 +1,5 @@
-// The SQLite file under the journal: opening, checking, reading and writing. Format 2 (docs/recovery.md):
-//   meta(key, value)                        format = 2; id, a random name of this journal
+// The SQLite file under the journal: opening, checking, reading and writing. Format 3 (docs/journal_format.md):
+//   meta(key, value)                        format = 3; id, a random name of this journal
 //   records(sequence, checksum, body)       a v1.Record each, without gaps
 //   snapshots(through, checksum, body)      at most one: what all records up to `through` amount to
 // One thread at a time. Everything is durable when a method that writes returns OK.
@@ -30,12 +30,12 @@ struct JournalEntry {
 
 class SqliteFile {
  public:
-  // Opens or creates, takes the lock, and checks everything: structure, sequences, checksums, that `is_well_formed`
-  // likes every body, and that nothing is missing that was acknowledged (owner_note.h). What an earlier life left in
-  // the write-ahead log is brought to the disk. Errors: see sqlite_words.h; FAILED_PRECONDITION also for a network file
-  // system and a newer format.
-  static absl::StatusOr<SqliteFile> Open(const std::string& path,
-                                         const std::function<bool(const JournalEntry&)>& is_well_formed);
+  // Opens or creates, takes the lock, and checks everything: structure, sequences, checksums, each body by `check`, and
+  // that nothing is missing that was acknowledged (owner_note.h). What an earlier life left in the write-ahead log is
+  // brought to the disk, an older format becomes today's (migration.h). Errors: see sqlite_words.h; those of `check`;
+  // FAILED_PRECONDITION also for a network file system and a newer format.
+  using EntryCheck = std::function<absl::Status(const std::string& path, const JournalEntry&)>;
+  static absl::StatusOr<SqliteFile> Open(const std::string& path, const EntryCheck& check);
 
   SqliteFile(SqliteFile&&) = default;
   SqliteFile& operator=(SqliteFile&&) = delete;
@@ -61,7 +61,7 @@ class SqliteFile {
   absl::Status Configure();
   absl::Status Create();
   absl::Status CheckSchema();
-  absl::Status CheckContent(const std::function<bool(const JournalEntry&)>& is_well_formed);
+  absl::Status CheckContent(const EntryCheck& check);
   absl::Status CheckNothingIsMissing() const;
   absl::Status Settle();
   absl::Status Write(const std::deque<JournalEntry>& entries);
@@ -73,6 +73,7 @@ class SqliteFile {
   std::unique_ptr<int> log_frames_ = std::make_unique<int>(0);  // in the write-ahead log after the last commit
   std::unique_ptr<sqlite3, Closer> db_;
   std::string id_;
+  int format_ = 0;  // that it had
   std::optional<OwnerNote> note_;
   uint64_t last_sequence_ = 0;
   uint64_t snapshot_bytes_ = 0;

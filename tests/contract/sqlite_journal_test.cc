@@ -169,7 +169,7 @@ TEST_F(SqliteJournalTest, TheFormatIsWhatTheManualSays) {
       "SELECT count(*) FROM snapshots";
   EXPECT_EQ(sqlite3_exec(db, sql, collect, &cells, nullptr), SQLITE_OK);
   sqlite3_close(db);
-  EXPECT_THAT(cells, ElementsAre("2", "1", "-4413411261728744412", "08A41322030A0131", "0"));
+  EXPECT_THAT(cells, ElementsAre("3", "1", "-4413411261728744412", "08A41322030A0131", "0"));
 }
 
 }  // namespace

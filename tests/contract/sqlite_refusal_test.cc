@@ -48,9 +48,26 @@ class SqliteRefusal : public ::testing::Test {
 
 TEST_F(SqliteRefusal, ANewerFormat) {
   ASSERT_TRUE(WriteAndDie(path_, {"1"}));
-  Change(path_, "UPDATE meta SET value='3' WHERE key='format'; CREATE TABLE more(x)");
-  EXPECT_THAT(Refusal(path_), AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr(path_), HasSubstr("format 3"),
-                                    HasSubstr("newer ms-scheduler")));
+  Change(path_, "UPDATE meta SET value='4' WHERE key='format'; CREATE TABLE more(x)");
+  EXPECT_THAT(Refusal(path_), AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr(path_), HasSubstr("format 4"),
+                                    HasSubstr("newer ms-scheduler"), HasSubstr("journal.db.format-3")));
+}
+
+// A field that this version would not see may be what another decided by.
+TEST_F(SqliteRefusal, ARecordForNewerReaders) {
+  {
+    auto journal = SqliteJournal::Open(path_);
+    ASSERT_TRUE(journal.ok());
+    DurableWatch watch;
+    watch.Attach(**journal);
+    v1::Record record = RecordOf("1");
+    record.set_least_reader(kJournalReader + 1);
+    (*journal)->Append({record});
+    ASSERT_TRUE(watch.WaitFor(1));
+    (*journal)->SetOnDurable(nullptr);
+  }
+  EXPECT_THAT(Refusal(path_), AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr("record 1"), HasSubstr("version 1"),
+                                    HasSubstr("use the newer ms-scheduler")));
 }
 
 TEST_F(SqliteRefusal, AnOlderFormat) {

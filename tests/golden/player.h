@@ -20,6 +20,10 @@ class Player {
 
   const std::vector<std::string>& problems() const { return problems_; }
 
+  // What has been written so far, and what that amounts to.
+  const std::vector<v1::Record>& records() const { return records_; }
+  v1::Record TakeSnapshot() const { return core_->TakeSnapshot(); }
+
  private:
   std::vector<std::string> Begin(Command& command);
   std::vector<std::string> Restart();
