@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 
 #include "common/exit_codes.h"
 #include "common/log.h"
@@ -66,7 +67,12 @@ void HandleAlarm() {
 }  // namespace
 
 void EndProgram(int code) {
-  std::fflush(stdout);
+  // (A reader that wants no more, as head, is no failure.)
+  const bool is_lost = std::fflush(stdout) != 0 ? errno != EPIPE : std::ferror(stdout) != 0 && errno != EPIPE;
+  if (is_lost && code == kExitSuccess) {
+    std::fprintf(stderr, "%s: not all of the output could be written\n", program_invocation_short_name);
+    code = EXIT_FAILURE;
+  }
   FlushLog(kLogPatience);
 #ifdef MUSTER_LOOKS_FOR_LEAKS
   __lsan_do_leak_check();

@@ -18,8 +18,8 @@
 
 namespace muster {
 
-// Waits for a reader of stdout as long as it takes, for one of the log for 2 s. Built with AddressSanitizer it looks
-// for leaks first.
+// Waits for a reader of stdout as long as it takes, for one of the log for 2 s. If what was printed (stdio's stdout)
+// could not be written, the end is no success but 1. Built with AddressSanitizer it looks for leaks first.
 [[noreturn]] void EndProgram(int code);
 
 // The last resort. Once called, the process ends with `code` after `patience` (of whole seconds), wherever its threads

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/sinks/basic_file_sink.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +14,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/live_output.h"
+#include "common/private_folder.h"
 #include "common/text.h"
+#include "common/unique_fd.h"
 
 namespace muster {
 namespace {
@@ -23,18 +24,21 @@ namespace {
 constexpr size_t kMaxKinds = 128;
 constexpr char kOtherKinds[] = "other";
 
-class StderrSink;
+class OutputSink;
 
 struct Logging {
   std::shared_ptr<spdlog::logger> logger;
-  std::shared_ptr<StderrSink> stderr_sink;  // null: a file
+  std::shared_ptr<OutputSink> sink;
   std::string program;
   bool is_json = false;
 };
 
-// stderr, which may be a pipe or a terminal that nobody reads.
-class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+// stderr, which may be a pipe or a terminal that nobody reads, or a file.
+class OutputSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
+  OutputSink() = default;  // stderr
+  explicit OutputSink(UniqueFd file) : file_(std::move(file)) {}
+
   // Where the rest can be waited for; nothing: there is none.
   std::optional<int> Flush() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -52,7 +56,9 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
 
   static std::string DropNote(uint64_t bytes);
 
-  LiveOutput live_{STDERR_FILENO, SharedLine::OfStderr(), DropNote};
+  const UniqueFd file_;
+  LiveOutput live_{file_.is_open() ? file_.get() : STDERR_FILENO, file_.is_open() ? nullptr : SharedLine::OfStderr(),
+                   DropNote};
 };
 
 std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink) {
@@ -66,7 +72,7 @@ std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink) {
 // so that a late line at the end of the process is still safe.
 Logging& TheLogging() {
   static auto* logging = [] {
-    auto sink = std::make_shared<StderrSink>();
+    auto sink = std::make_shared<OutputSink>();
     return new Logging{MakeLogger(sink), sink, "muster", false};
   }();
   return *logging;
@@ -114,7 +120,7 @@ std::string LineNow(LogLevel level, const std::string& text, const LogFields& fi
                          : TextLine(logging.program, level, time, text);
 }
 
-std::string StderrSink::DropNote(uint64_t bytes) {
+std::string OutputSink::DropNote(uint64_t bytes) {
   return absl::StrCat(
       LineNow(LogLevel::kWarning,
               absl::StrCat(bytes, " bytes of the log were dropped here: they were not read in time"), {}),
@@ -137,12 +143,11 @@ absl::Status InitLogging(const LogOptions& options) {
         absl::StrCat("log_level is ", Quoted(options.level), ", not debug, info, warning or error"));
   }
 
-  spdlog::sink_ptr sink;
-  std::shared_ptr<StderrSink> stderr_sink;
-  if (options.file.empty()) {
-    sink = stderr_sink = std::make_shared<StderrSink>();
-  } else {
-    // spdlog would make the folders: of a typing error, a tree.
+  Logging& logging = TheLogging();
+  logging.program = options.program;
+  auto sink = std::make_shared<OutputSink>();
+  if (!options.file.empty()) {
+    // No folder is made: of a typing error it would be a tree.
     const std::filesystem::path folder = std::filesystem::path(options.file).parent_path();
     std::error_code ignored;
     if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
@@ -150,18 +155,16 @@ absl::Status InitLogging(const LogOptions& options) {
                                                      " is not there: correct --log_file, or make it with mkdir -p ",
                                                      EscapeControl(folder.string())));
     }
-    try {
-      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file);
-    } catch (const spdlog::spdlog_ex& error) {
-      return absl::UnavailableError(absl::StrCat("the log file can't be written (", error.what(),
+    absl::StatusOr<UniqueFd> file = OpenToAppend(options.file);
+    if (!file.ok()) {
+      return absl::UnavailableError(absl::StrCat("the log file can't be written (", file.status().message(),
                                                  "): correct --log_file or its folder's rights"));
     }
+    sink = std::make_shared<OutputSink>(*std::move(file));
   }
-  Logging& logging = TheLogging();
-  logging.logger = MakeLogger(std::move(sink));
+  logging.logger = MakeLogger(sink);
   logging.logger->set_level(level);
-  logging.stderr_sink = std::move(stderr_sink);
-  logging.program = options.program;
+  logging.sink = std::move(sink);
   logging.is_json = options.format == "json";
   return absl::OkStatus();
 }
@@ -173,8 +176,7 @@ void Log(LogLevel level, const std::string& text, const LogFields& fields) {
 }
 
 void FlushLog(absl::Duration patience) {
-  StderrSink* sink = TheLogging().stderr_sink.get();
-  if (sink == nullptr) return;
+  OutputSink* sink = TheLogging().sink.get();
   const MonotonicTime end = Clock::System().Read().monotonic + patience;
   while (const std::optional<int> fd = sink->Flush()) {
     const absl::Duration left = end - Clock::System().Read().monotonic;

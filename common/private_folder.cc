@@ -8,6 +8,8 @@
 // | the last one: a link         | as above                        | kPrivate: refused                            |
 // | the last one: root's         | passed                          | kPrivate: refused, unless we are root        |
 // | the last one: open to others | passed                          | kPrivate: closed to them                     |
+//
+// kOwned is kTrusted, but for who may write.
 #include "common/private_folder.h"
 
 #include <fcntl.h>
@@ -92,7 +94,7 @@ absl::Status Walk::Check(int fd, const std::string& shown, bool is_last) const {
     return absl::PermissionDeniedError(absl::StrCat("the folder ", shown, " belongs to another user (uid ", info.st_uid,
                                                     ", not ", options_.self, "), who decides what is in it"));
   }
-  if (!CanOthersWrite(info)) return absl::OkStatus();
+  if (options_.trust == FolderTrust::kOwned || !CanOthersWrite(info)) return absl::OkStatus();
   if (must_be_own) {
     // An O_PATH descriptor can't be changed through itself.
     const UniqueFd open_fd(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -188,6 +190,32 @@ PathParts SplitPath(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return {"", path};
   return {path.substr(0, slash + 1), path.substr(slash + 1)};
+}
+
+absl::StatusOr<UniqueFd> OpenToAppend(const std::string& path) {
+  const auto [folder_path, name] = SplitPath(path);
+  const absl::StatusOr<UniqueFd> folder = OpenFolder(folder_path, {FolderTrust::kShared});
+  if (!folder.ok()) return folder.status();
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  if (OpenFolder(folder_path, {FolderTrust::kTrusted}).ok()) {
+    UniqueFd fd(openat(folder->get(), name.c_str(), kFlags, 0644));
+    if (!fd.is_open()) return Failed("cannot open", path);
+    return fd;
+  }
+  UniqueFd fd(openat(folder->get(), name.c_str(), kFlags | O_NOFOLLOW, 0644));
+  if (!fd.is_open() && errno == ELOOP) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is a symbolic link and is not followed: remove it"));
+  }
+  if (!fd.is_open()) return Failed("cannot open", path);
+  struct stat info {};
+  if (fstat(fd.get(), &info) != 0) return Failed("cannot look at", path);
+  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) {  // (a device is root's to make)
+    return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file: remove it"));
+  }
+  if (info.st_nlink > 1) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " has another name elsewhere (a hard link): remove it"));
+  }
+  return fd;
 }
 
 absl::StatusOr<UniqueFd> OpenOwnFile(const UniqueFd& folder, const std::string& folder_path, const std::string& name,

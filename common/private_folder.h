@@ -20,6 +20,9 @@ namespace muster {
 enum class FolderTrust {
   // Others may write there. Only that a symbolic link of another user leads nowhere but to a folder of that same user.
   kShared,
+  // It and every folder on the way belong to this user or to root; others may write there, as in a container's volume
+  // that is open to all.
+  kOwned,
   // It and every folder on the way belong to this user or to root, and nobody else may write there, or it is sticky, as
   // /tmp is; every symbolic link on the way belongs to this user or to root. What others put into a sticky folder is
   // told apart by its owner: see OpenOwnFile.
@@ -52,5 +55,10 @@ PathParts SplitPath(const std::string& path);
 // link, waits for no pipe. `folder_path` is for messages. The same errors; kFailedPrecondition: it is no such file.
 absl::StatusOr<UniqueFd> OpenOwnFile(const UniqueFd& folder, const std::string& folder_path, const std::string& name,
                                      int flags, mode_t mode, uid_t self = geteuid());
+
+// A file to append to, made (0644) if it is missing; its folder must be there. Where somebody else has a say in the
+// folder (it is not kTrusted) no symbolic link, pipe, or file with another name is taken; where nobody has, whatever
+// can be opened without waiting is. The same errors.
+absl::StatusOr<UniqueFd> OpenToAppend(const std::string& path);
 
 }  // namespace muster

@@ -145,6 +145,23 @@ struct Steered {
   std::unique_ptr<AdminClient> client;
 };
 
+// The socket is found by the scheduler's port alone: is it the one that --sched_host names?
+absl::Status CheckSameScheduler(Call& call, AdminClient& behind_socket) {
+  const CtlSettings& settings = call.settings;
+  if (!settings.admin_socket.empty()) return absl::OkStatus();  // the user says so
+  const std::string name = JoinHostPort(settings.sched_host, settings.sched_port);
+  const absl::StatusOr<v1::StatusReply> named = call.client->GetStatus("", 0);
+  if (!named.ok()) {
+    return absl::Status(named.status().code(),
+                        absl::StrCat(named.status().message(), " (--admin_socket names a scheduler's socket)"));
+  }
+  const absl::StatusOr<v1::StatusReply> reached = behind_socket.GetStatus("", 0);
+  if (!reached.ok()) return reached.status();
+  if (named->cluster_id() == reached->cluster_id()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("the scheduler at ", name, " is not the one behind the socket ",
+                                                    SocketOf(settings).path, ": name its socket with --admin_socket"));
+}
+
 // The job that a changing call is for: named, or the only one that has not ended. And the way to say it: an admin's
 // certificate, else the scheduler's Unix socket.
 absl::StatusOr<Steered> ChooseSteered(Call& call, const std::string& job_argument, const std::string& verb,
@@ -171,6 +188,7 @@ absl::StatusOr<Steered> ChooseSteered(Call& call, const std::string& job_argumen
   }
   absl::StatusOr<std::unique_ptr<AdminClient>> client = AdminClient::OverSocket(SocketOf(settings), timeout);
   if (!client.ok()) return client.status();
+  if (absl::Status same = CheckSameScheduler(call, **client); !same.ok()) return same;
   steered.client = *std::move(client);
   return steered;
 }
@@ -384,7 +402,15 @@ const Command* FindCommand(const std::string& name) {
 }
 
 // What is wrong with the words behind a command; empty if nothing is.
-std::string CheckWords(const Command& command, const std::vector<std::string>& words) {
+std::string CheckWords(const Command& command, const std::vector<std::string>& words, const CtlSettings& settings) {
+  // As a variable that is not set gives it. It must not stand for all or the only one.
+  if (std::count(words.begin(), words.end(), "") > 0) {
+    return absl::StrCat("'", command.name, "': an empty word names nothing; leave it out");
+  }
+  if (settings.is_job_on_line && settings.job_id.empty()) return "--job is empty: name the job, or leave it out";
+  if (words.size() > 1 && command.argument == "[JOB]" && settings.is_job_on_line && settings.job_id != words[1]) {
+    return absl::StrCat("'", command.name, " ", words[1], "' and --job ", settings.job_id, " name two jobs: name one");
+  }
   const size_t most = command.argument.empty() ? 1 : 2;
   if (words.size() <= most) return "";
   if (most == 1) {
@@ -434,7 +460,7 @@ const std::vector<Command>& Commands() {
 int RunCommand(const std::vector<std::string>& words, const CtlSettings& settings, const SettingsTable& table) {
   const Command* command = FindCommand(words[0]);
   if (command == nullptr) return Usage(UnknownCommand(words[0]));
-  if (const std::string wrong = CheckWords(*command, words); !wrong.empty()) return Usage(wrong);
+  if (const std::string wrong = CheckWords(*command, words, settings); !wrong.empty()) return Usage(wrong);
   Call call{settings, table, *command, words.size() > 1 ? words[1] : "", nullptr, nullptr};
   return command->run(call);
 }

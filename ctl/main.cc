@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/beginning.h"
 #include "common/ending.h"
 #include "common/exit_codes.h"
 #include "common/settings/settings.h"
@@ -28,6 +29,7 @@ std::optional<std::vector<std::string>> CertsArguments(std::vector<std::string> 
 }
 
 int Main(const std::vector<std::string>& args) {
+  BeginProgram("ms-ctl");
   if (const auto certs = CertsArguments(args)) {
     ForbidCoreDumps();  // it makes and reads keys
     return certs::RunCerts(*certs, ProcessEnvironment());
@@ -49,6 +51,8 @@ int Main(const std::vector<std::string>& args) {
     std::fprintf(stderr, "ms-ctl: a command is missing: ms-ctl status shows the jobs, ms-ctl --help lists all\n");
     return kExitUsage;
   }
+  const auto job_source = loaded.sources.find("job");
+  settings.is_job_on_line = job_source != loaded.sources.end() && job_source->second.starts_with("--");
   return ctl::RunCommand(loaded.positional, settings, table);
 }
 

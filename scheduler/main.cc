@@ -1,7 +1,6 @@
 // ms-scheduler: settings, logging, listeners, journal, core, loop, server; wait; drain.
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/beginning.h"
 #include "common/clock.h"
 #include "common/descriptor_limit.h"
 #include "common/ending.h"
@@ -22,6 +22,7 @@
 #include "common/mutex_checks.h"
 #include "common/room.h"
 #include "common/settings/settings.h"
+#include "common/text.h"
 #include "common/version.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core_options.h"
@@ -159,17 +160,16 @@ int Serve(const SchedulerSettings& settings) {
   tls.Stop();
   stop.LetSignalsKill();
   Drain(signal, journal, loop, server);
-  if (!admin_socket.empty()) unlink(admin_socket.c_str());
+  RemoveSocket(admin_socket);
   Log(LogLevel::kInfo, absl::StrCat("ended with ", code()));
   return code();
 }
 
 int Main(const std::vector<std::string>& args) {
+  BeginProgram("ms-scheduler");
   StopWatchingMutexOrder();
   AllowSmallReadBuffers();
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow (ulimit -f) is an error that the journal tells of
-  prctl(PR_SET_NAME, "ms-scheduler");
   SchedulerSettings settings;
   SettingsTable table = SchedulerSettingsTable(settings);
   LoadResult loaded = LoadSettings(table, args, ProcessEnvironment());
@@ -181,7 +181,8 @@ int Main(const std::vector<std::string>& args) {
   findings.errors.insert(findings.errors.end(), more.errors.begin(), more.errors.end());
   findings.warnings.insert(findings.warnings.end(), more.warnings.begin(), more.warnings.end());
   for (const std::string& word : loaded.positional) {
-    findings.errors.push_back(absl::StrCat("unexpected word ", word, ": ms-scheduler takes settings only (--help)"));
+    findings.errors.push_back(
+        absl::StrCat("unexpected word ", EscapeControl(word), ": ms-scheduler takes settings only (--help)"));
   }
   for (const std::string& error : findings.errors) std::fprintf(stderr, "ms-scheduler: %s\n", error.c_str());
   if (!findings.errors.empty()) return kExitUsage;

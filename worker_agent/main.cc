@@ -1,5 +1,4 @@
 // ms-worker: settings, logging, scheduler of its own, keeper, node, loop.
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/beginning.h"
 #include "common/clock.h"
 #include "common/descriptor_limit.h"
 #include "common/ending.h"
@@ -29,6 +29,7 @@
 #include "common/room.h"
 #include "common/runtime_paths.h"
 #include "common/settings/settings.h"
+#include "common/text.h"
 #include "common/tls/tls_settings.h"
 #include "common/version.h"
 #include "worker_agent/agent_settings.h"
@@ -50,7 +51,9 @@ constexpr size_t kKeeperProcesses = 6;  // guardian, keeper, the first shim, hel
 // A session's two, a peer list's, the store's, the stacks', MindSpore's port, and four for TLS. For each slot there
 // must be room for a process, too.
 constexpr size_t kOwnThreads = 10;
-constexpr size_t kDescriptors = 40;  // a third of it for the keeper, until it has forked
+constexpr size_t kDescriptors = 40;     // a third of it for the keeper, until it has forked
+constexpr size_t kOwnDescriptors = 24;  // of those, what is still to come once the node's lock is taken
+constexpr size_t kSlotDescriptors = 4;  // two here, for its port; four of the keeper's, for its output, log and shim
 constexpr absl::Duration kEndPatience = absl::Seconds(30);
 
 int Fail(const absl::Status& status, int code = kExitUsage) {
@@ -159,6 +162,9 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   if (does_certificate_name_it) taken.emplace(TakeNodeLock(settings, environment, signals, **keeper));
   absl::StatusOr<NodeLock>& lock = *taken;
   RaiseDescriptorLimit();  // sockets and reserved ports of each slot; the keeper knows what the processes get
+  const absl::Status slot_room =
+      CheckRoom({.descriptors = kOwnDescriptors + kSlotDescriptors * SlotCount(settings, environment)});
+  if (!slot_room.ok()) return Fail(slot_room);
 
   absl::StatusOr<std::unique_ptr<OwnScheduler>> scheduler =
       OwnScheduler::StartIfWanted(settings, WorkFolder::DefaultBase(environment));
@@ -179,7 +185,8 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
   absl::StatusOr<NodeDescription> node = DescribeNode(settings, environment);
   if (!node.ok()) return Fail(node.status());
   const uint64_t incarnation = NewIncarnation();
-  const auto folder = WorkFolder::Create(WorkFolder::DefaultBase(environment), settings.job_id, incarnation);
+  // (Its name is seen by others; the incarnation is what tells this agent from a stranger where there is no TLS.)
+  const auto folder = WorkFolder::Create(WorkFolder::DefaultBase(environment), settings.job_id, NewIncarnation());
   if (!folder.ok()) return Fail(folder.status());
   if (lock.ok()) lock->KeepFolder((*folder)->path());
   if (*tls != nullptr) {
@@ -256,7 +263,6 @@ int Work(AgentSettings settings, std::map<std::string, std::string>& environment
 
 int Main(const std::vector<std::string>& args) {
   StopWatchingMutexOrder();
-  prctl(PR_SET_NAME, "ms-worker");
   AgentSettings settings;
   SettingsTable table = AgentSettingsTable(settings);
   std::map<std::string, std::string> environment = ProcessEnvironment();
@@ -271,7 +277,8 @@ int Main(const std::vector<std::string>& args) {
   findings.errors.insert(findings.errors.end(), more.errors.begin(), more.errors.end());
   findings.warnings.insert(findings.warnings.end(), more.warnings.begin(), more.warnings.end());
   for (const std::string& word : loaded.positional) {
-    findings.errors.push_back(absl::StrCat("unexpected word ", word, " before --; the command stands behind it"));
+    findings.errors.push_back(
+        absl::StrCat("unexpected word ", EscapeControl(word), " before --; the command stands behind it"));
   }
   for (const std::string& error : findings.errors) std::fprintf(stderr, "ms-worker: %s\n", error.c_str());
   if (!findings.errors.empty()) return kExitUsage;
@@ -295,6 +302,7 @@ int Main(const std::vector<std::string>& args) {
 }  // namespace muster::agent
 
 int main(int argc, char** argv) {
+  muster::BeginProgram("ms-worker");
   const std::vector<std::string> args(argv + 1, argv + argc);
   if (!args.empty() && args[0] == muster::agent::kFarewellFlag) {
     muster::EndProgram(muster::agent::RunFarewell({args.begin() + 1, args.end()}));

@@ -61,6 +61,14 @@ absl::Status NotBelievedByRoot(const std::string& path, const std::string& why, 
                    "name a file in a folder of root's own with --journal_path (a new folder is made private)"));
 }
 
+// Before anything is made there: what is there of the way to the folder.
+absl::Status CheckWayForRoot(const std::string& path, fs::path folder) {
+  while (!fs::exists(fs::symlink_status(folder)) && folder.has_relative_path()) folder = folder.parent_path();
+  // Whoever can put another folder in the place of one on the way decides as well.
+  const auto way = OpenFolder(folder.string(), {FolderTrust::kTrusted});
+  return way.ok() ? absl::OkStatus() : NotBelievedByRoot(path, std::string(way.status().message()), "");
+}
+
 absl::Status CheckForRoot(const std::string& path, const fs::path& folder) {
   std::error_code error;
   const fs::path real = fs::canonical(folder, error);
@@ -69,10 +77,7 @@ absl::Status CheckForRoot(const std::string& path, const fs::path& folder) {
     const bool is_foreign = doubt->kind == FolderDoubt::Kind::kForeign;
     return NotBelievedByRoot(path, doubt->why, is_foreign ? "Run ms-scheduler as that user" : doubt->remedy);
   }
-  // Whoever can put another folder in the place of one on the way decides as well.
-  if (const auto way = OpenFolder(folder.string(), {FolderTrust::kTrusted}); !way.ok()) {
-    return NotBelievedByRoot(path, std::string(way.status().message()), "");
-  }
+  if (absl::Status status = CheckWayForRoot(path, folder); !status.ok()) return status;
   for (const std::string& file : {path, path + "-wal", path + "-shm", path + "-journal", OwnerNotePath(path)}) {
     const std::optional<struct stat> about = About(file);
     if (!about) continue;
@@ -104,6 +109,10 @@ absl::Status MakeFile(const std::string& path, const fs::path& folder) {
 
 absl::Status PrepareJournalFile(const std::string& path, uid_t self) {
   const fs::path folder = fs::absolute(path).parent_path();
+  // (What is there already is judged below, with better advice.)
+  if (self == 0 && !About(folder)) {
+    if (absl::Status status = CheckWayForRoot(path, folder); !status.ok()) return status;
+  }
   if (absl::Status status = MakeFolder(folder); !status.ok()) return status;
   if (const std::string kind = NetworkFileSystemUnder(folder.string()); !kind.empty()) {
     return absl::FailedPreconditionError(

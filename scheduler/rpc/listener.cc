@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/folder_trust.h"
+#include "common/private_folder.h"
 #include "scheduler/rpc/port_holder.h"
 
 namespace muster::scheduler {
@@ -126,6 +127,13 @@ absl::StatusOr<UniqueFd> OpenDatagramSocket(const IpAddress& address, bool is_du
 }
 
 absl::Status PrepareFolder(const std::filesystem::path& folder, const std::string& path) {
+  // Whoever can put another folder in the place of one on the way decides what root makes and removes.
+  const auto way = OpenFolder(std::filesystem::absolute(folder).parent_path().string(), {FolderTrust::kTrusted});
+  if (geteuid() == 0 && !way.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("can't listen on ", path, ": ", way.status().message(),
+                     ". Name a socket in a folder of this user with --admin_socket, here and for ms-ctl"));
+  }
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return absl::FailedPreconditionError(
         absl::StrCat("can't make the folder ", folder.string(), ": ", std::strerror(errno)));
@@ -208,6 +216,11 @@ absl::StatusOr<Listener> OpenUnixListener(const std::string& path) {
     return absl::FailedPreconditionError(absl::StrCat("can't listen on ", path, ": ", std::strerror(errno)));
   }
   return Listener{std::move(fd), path, 0, true};
+}
+
+void RemoveSocket(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) unlink(path.c_str());
 }
 
 }  // namespace muster::scheduler

@@ -32,4 +32,7 @@ absl::StatusOr<std::vector<UniqueFd>> OpenDatagramSockets(const BindPlan& plan, 
 // (unless it is sticky, as /tmp), is FAILED_PRECONDITION.
 absl::StatusOr<Listener> OpenUnixListener(const std::string& path);
 
+// At the end. Anything else in its place stays; an empty path is none.
+void RemoveSocket(const std::string& path);
+
 }  // namespace muster::scheduler

@@ -85,6 +85,12 @@ TEST_F(JournalFolder, OneInAFolderOfAnotherUserIsNotBelieved) {
   ASSERT_TRUE(fs::create_directory(theirs));
   GiveAway(theirs);
   EXPECT_THAT(Refusal(theirs + "/state/journal.db"), AllOf(HasSubstr(theirs), HasSubstr("uid 12345")));
+  EXPECT_FALSE(fs::exists(theirs + "/state")) << "it is judged before anything is made";
+  const std::string link = theirs + "/link";
+  fs::create_directory_symlink(state_, link);
+  GiveAway(link);
+  EXPECT_THAT(Refusal(link + "/made/by/journal.db"), HasSubstr("uid 12345"));
+  EXPECT_FALSE(fs::exists(state_ + "/made"));
 }
 
 TEST_F(JournalFolder, AFolderBehindALinkIsLookedAt) {

@@ -103,6 +103,39 @@ def test_every_other_word_leaves_the_only_job_alone(cluster):
         agent.expect(0)
 
 
+def test_the_job_of_another_scheduler_at_the_same_port_is_left_alone(cluster):
+    """Its socket is found by the port alone."""
+    cluster.start_scheduler()
+    agents = start_job(cluster, UNTIL_GO)
+    port = cluster.scheduler.port
+    other = cluster.start_scheduler("--admin_socket", cluster.runtime / "other.sock", "--journal_path", "memory",
+                                    name="other", host="127.0.0.2", port=port)
+    for job in ([], ["default"]):
+        said = cluster.ctl("stop", *job, "--sched_host", "127.0.0.2", code=1)
+        assert ("there is no job" in said) if not job else ("is not the one behind the socket" in said), said
+        said = cluster.ctl("stop", *job, "--sched_host", "192.0.2.7", "--timeout", 1, code=10)
+        assert "192.0.2.7" in said, said
+    assert cluster.phase() == "running"
+    said = cluster.ctl("stop", "none", "--sched_host", "127.0.0.2", "--admin_socket", cluster.runtime / "other.sock",
+                       scheduler=other, code=1)
+    assert "no job none" in said, said
+    (cluster.folder / "go").touch()
+    for agent in agents:
+        agent.expect(0)
+
+
+def test_an_empty_word_is_not_the_only_job(cluster):
+    cluster.start_scheduler()
+    agents = start_job(cluster, UNTIL_GO)
+    for words in (["stop", ""], ["restart", ""], ["--job", "", "stop"], ["stop", "--job="], ["stop", "a", "--job", "b"]):
+        said = cluster.ctl(*words, code=2)
+        assert "empty" in said or "name two jobs" in said, said
+    assert cluster.phase() == "running"
+    (cluster.folder / "go").touch()
+    for agent in agents:
+        agent.expect(0)
+
+
 def test_stop_works_only_over_the_socket_of_the_schedulers_user(cluster):
     cluster.start_scheduler()
     path = pathlib.Path(cluster.scheduler.expect_said(r"admin socket: ([^),\s]+)").group(1))

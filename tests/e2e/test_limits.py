@@ -113,6 +113,16 @@ def try_agent(cluster, name, limits):
     return found
 
 
+def try_many(cluster, name, limits):
+    """Four processes take descriptors of the agent and of its keeper."""
+    scheduler = cluster.scheduler or cluster.start_scheduler("--disconnect_grace", 0, name="scheduler-of-" + name)
+    agent = cluster.start_agent(name, ["--worker_num", 4, "--local_worker_num", 4, "--job_id", name], JOB,
+                                scheduler=scheduler, limits=limits)
+    found = outcome(agent, agent.wait(PATIENCE))
+    assert found != "works" or "rank 3 is here" in agent.output(), agent.output()
+    return found
+
+
 def try_ctl(cluster, name, limits):
     scheduler = cluster.scheduler or cluster.start_scheduler(name="scheduler-of-" + name)
     ctl = cluster.start(name, [muster.BIN / "ms-ctl", *cluster.agent_words(scheduler), "status"], limits=limits)
@@ -122,9 +132,9 @@ def try_ctl(cluster, name, limits):
 
 
 @pytest.mark.parametrize("attempt, program",
-                         [(try_scheduler, "ms-scheduler"), (try_standalone, "ms-worker"), (try_agent, "ms-worker"),
+                         [(try_scheduler, "ms-scheduler"), (try_standalone, "ms-worker"), (try_agent, "ms-worker"), (try_many, "ms-worker"),
                           (try_ctl, "ms-ctl")],
-                         ids=["scheduler", "standalone", "agent", "ctl"])
+                         ids=["scheduler", "standalone", "agent", "many", "ctl"])
 def test_each_start_works_or_says_what_it_lacks(limit, cluster, attempt, program):  # the cluster ends first
     found, wrong = {}, []
     for count in values(limit, program):

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/private_folder.h"
 
 namespace muster::agent {
 namespace {
@@ -111,6 +112,13 @@ std::string WorkFolder::UserFolder(const std::string& base) { return absl::StrCa
 // Ours, no symbolic link, closed to others. It is made and locked through its descriptor.
 absl::StatusOr<UniqueFd> WorkFolder::OpenUserFolder(const std::string& base) {
   const std::string path = UserFolder(base);
+  // What others own on the way they can put something else in the place of. For root that is more than an accident.
+  if (geteuid() == 0) {
+    const absl::StatusOr<UniqueFd> way = muster::OpenFolder(base, {FolderTrust::kOwned});
+    if (absl::IsPermissionDenied(way.status())) {
+      return absl::PermissionDeniedError(absl::StrCat(path, " is not used: ", way.status().message(), kRemedy));
+    }
+  }
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return Failed("cannot make the folder", path);
   UniqueFd fd(OpenFolder(AT_FDCWD, path));
   if (!fd.is_open() && (errno == ELOOP || errno == ENOTDIR)) {

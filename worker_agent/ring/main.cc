@@ -1,5 +1,4 @@
 // ms-ring: settings, the cluster file, credentials, the check, the report; then the command.
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/beginning.h"
 #include "common/clock.h"
 #include "common/ending.h"
 #include "common/exit_codes.h"
@@ -67,7 +67,7 @@ void SayPassed(const std::map<std::string, std::string>& environment) {
 }
 
 int Become(const std::vector<std::string>& command) {
-  std::signal(SIGPIPE, SIG_DFL);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_DFL);
   std::vector<char*> argv;
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -160,7 +160,7 @@ int Check(const RingSettings& settings, const std::vector<std::string>& command,
 }
 
 int Main(const std::vector<std::string>& args) {
-  prctl(PR_SET_NAME, "ms-ring");
+  BeginProgram("ms-ring");
   std::signal(SIGPIPE, SIG_IGN);
   RingSettings settings;
   SettingsTable table = RingSettingsTable(settings);

@@ -62,6 +62,31 @@ TEST_F(PrivateFolderTest, MakesNothingWhereAnothersLinkLeads) {
   EXPECT_TRUE(OpenFolder(Path("mine/logs"), {FolderTrust::kShared, true}).ok());
 }
 
+TEST_F(PrivateFolderTest, AFileToAppendToIsNoneThatAnotherHasChosen) {
+  const std::string theirs = Make("theirs", 0755, kNobody);
+  Make("ours", 0755);
+  { const auto made = OpenToAppend(Path("ours/log")); }
+  Link(Path("ours/log"), "theirs/link", kNobody);
+  Link(Path("ours/new"), "theirs/to-new", kNobody);
+  ASSERT_EQ(mkfifo(Path("theirs/fifo").c_str(), 0666), 0);
+  EXPECT_THAT(Said(OpenToAppend(theirs + "/link")), HasSubstr("symbolic link"));
+  EXPECT_THAT(Said(OpenToAppend(theirs + "/to-new")), HasSubstr("symbolic link"));
+  EXPECT_FALSE(std::filesystem::exists(Path("ours/new")));
+  EXPECT_FALSE(OpenToAppend(theirs + "/fifo").ok());
+  EXPECT_TRUE(OpenToAppend(theirs + "/log").ok());
+}
+
+TEST_F(PrivateFolderTest, WhereOnlyWeDecideALinkLeadsOn) {
+  Make("ours", 0755);
+  Link("log", "ours/latest", 0);
+  EXPECT_TRUE(OpenToAppend(Path("ours/latest")).ok());
+  EXPECT_TRUE(std::filesystem::exists(Path("ours/log")));
+  EXPECT_TRUE(OpenToAppend("/dev/null").ok());
+  ASSERT_EQ(mkfifo(Path("ours/fifo").c_str(), 0600), 0);
+  EXPECT_FALSE(OpenToAppend(Path("ours/fifo")).ok()) << "nobody reads it";
+  EXPECT_TRUE(absl::IsNotFound(OpenToAppend(Path("nowhere/log")).status()));
+}
+
 // The first group of all in many containers.
 TEST_F(PrivateFolderTest, WhatRootsGroupCanWriteOthersCanWrite) {
   Make("open", 0775);

@@ -1,0 +1,48 @@
+"""Standard streams that are closed, full, or may not grow: what a cron job or a careless launcher leaves."""
+
+import resource
+
+import pytest
+
+from muster import BIN, eventually
+
+# Byte 15, as a signal the agent's own SIGTERM.
+SPEAKS = ["sh", "-c", "printf '\\017\\n'; printf '\\017\\n' >&2; sleep 0.5"]
+
+
+def closed(streams, *argv):
+    return ["sh", "-c", 'exec "$@" %s' % " ".join("%d>&-" % stream for stream in streams), "sh", *argv]
+
+
+@pytest.mark.parametrize("streams", [(1,), (2,), (0, 1, 2)], ids=str)
+def test_what_processes_print_is_no_signal_where_a_stream_is_closed(cluster, streams):
+    """The pipe through which the agent's own signals come had the number of the closed stream."""
+    agent = cluster.start("agent", closed(streams, BIN / "ms-worker", "--standalone", "--local_worker_num", 2, "--",
+                                          *SPEAKS))
+    agent.expect(0)
+
+
+def test_a_scheduler_lives_without_standard_streams(cluster):
+    log = cluster.folder / "scheduler.log"
+    cluster.start("scheduler", closed((0, 1, 2), BIN / "ms-scheduler", "--sched_host", "127.0.0.1", "--sched_port", 0,
+                                      "--log_file", log, "--once"))
+    eventually(lambda: log.exists() and "listening on" in log.read_text(), 20, "it listens")
+
+
+@pytest.mark.parametrize("words", [["ms-ctl", "--help"], ["ms-worker", "--check_config"], ["ms-scheduler", "--version"],
+                                   ["ms-worker", "--standalone"]], ids=" ".join)
+def test_output_that_is_lost_is_no_success(cluster, words):
+    program = cluster.start("program", ["sh", "-c", 'exec "$@" >/dev/full', "sh", BIN / words[0], *words[1:]])
+    program.expect(1)
+    assert "could be written" in program.output(), program.output()
+
+
+def test_a_file_that_may_not_grow_ends_nobody(cluster):
+    """RLIMIT_FSIZE: stderr is such a file, and full."""
+    stderr = cluster.folder / "stderr"
+    stderr.write_bytes(b"x" * 65536)
+    limit = "ulimit -f %d" % (65536 // 512)
+    agent = cluster.start("agent", ["sh", "-c", limit + '; exec "$@" 2>>%s' % stderr, "sh", BIN / "ms-worker",
+                                    "--standalone", "--", "sleep", "0.2"])
+    agent.expect(0)
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
