@@ -1,4 +1,4 @@
-// The journal on disk: SQLite, one writer thread, group commit. The format stands in docs/recovery.md.
+// The journal on disk: SQLite, one writer thread, group commit. The format stands in docs/journal_format.md.
 //
 // One process holds the file. Append only queues; the writer commits everything that is queued as one transaction and
 // then calls on_durable. What an fsync that failed has lost can't be known, so any failure to commit ends the process
