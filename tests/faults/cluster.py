@@ -70,6 +70,7 @@ class Cluster:
         self.network, self.family, self.usage = netns.Network(), Family(), usage.Usage()
         self.own, self.violations, self.events = {}, [], []
         self.gripped = set()  # pids of programs whose calls failed or descriptors were used up by us
+        self.frozen = []  # (role, node, pid) of what a fault has stopped
         self.open_files = {}  # pid: its limits of descriptors before we lowered them
         self.restarts = {"scheduler", "nodes"} if lane.recovers else {"scheduler"}
         self.scheduler, self.members, self.nodes, self.job = None, [], [], "default"

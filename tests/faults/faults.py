@@ -42,7 +42,18 @@ def _victims(cluster, chance, least=1):
         role = chance.choices(left, [weights.get(role, 3) for role in left])[0]
         left.remove(role)
         chosen.append(chance.choice(by_role[role]))
-    return chosen
+    return [victim for victim in chosen if not _is_one_too_many(victim, chosen, cluster.frozen)]
+
+
+ROW = {"agent", "guardian", "keeper", "shim"}
+
+
+def _is_one_too_many(victim, chosen, frozen):
+    """Any three of a node's row may be gone or frozen at once; the fourth ends what is left. Where it would fall, too,
+    the shim is spared."""
+    role, node, _ = victim
+    out = {other for other, its, _ in [*chosen, *frozen] if its == node}
+    return role == "shim" and ROW <= out
 
 
 def _names(victims):
@@ -97,6 +108,7 @@ def kill_agent(cluster, chance):
 
 def stop(cluster, chance):
     victims = _victims(cluster, chance)
+    cluster.frozen += victims
     _send(victims, signal.SIGSTOP)
     seconds, killed = chance.choice((chance.uniform(0.3, 3), chance.uniform(8, 14))), ""
     if chance.random() < 0.25 and victims:
@@ -104,7 +116,11 @@ def stop(cluster, chance):
         killed = ", and then kill -9: " + _names([chosen])
         seconds = max(seconds, _set_pauses(cluster, [chosen], chance))
         _send([chosen], signal.SIGKILL)
-    return Fault("SIGSTOP: %s%s" % (_names(victims), killed), seconds, lambda: _send(victims, signal.SIGCONT))
+
+    def undo():
+        cluster.frozen = [entry for entry in cluster.frozen if entry not in victims]
+        _send(victims, signal.SIGCONT)
+    return Fault("SIGSTOP: %s%s" % (_names(victims), killed), seconds, undo)
 
 
 def _for(chance):
