@@ -29,6 +29,7 @@
 #include "ctl/certs/certs_settings.h"
 #include "ctl/choose.h"
 #include "ctl/completion.h"
+#include "ctl/journal_command.h"
 #include "ctl/json.h"
 #include "ctl/render.h"
 #include "ctl/watch.h"
@@ -343,6 +344,8 @@ int Completion(Call& call) {
 }
 
 // main knows `certs` only where it comes first: other words before it are read by the settings of these commands.
+int Journal(Call& call) { return RunJournal(call.words, call.settings.json); }
+
 int CertsTooLate(Call&) {
   return Usage(
       "certs: it has settings of its own and knows no scheduler: write it first, as in ms-ctl certs list --dir FOLDER");
@@ -411,13 +414,15 @@ std::string CheckWords(const Command& command, const std::vector<std::string>& w
   if (words.size() > 1 && command.argument == "[JOB]" && settings.is_job_on_line && settings.job_id != words[1]) {
     return absl::StrCat("'", command.name, " ", words[1], "' and --job ", settings.job_id, " name two jobs: name one");
   }
-  const size_t most = command.argument.empty() ? 1 : 2;
-  if (words.size() <= most) return "";
-  if (most == 1) {
+  const auto blanks = static_cast<size_t>(std::count(command.argument.begin(), command.argument.end(), ' '));
+  const size_t most = command.argument.empty() ? 0 : 1 + blanks;
+  if (words.size() <= 1 + most) return "";
+  if (most == 0) {
     return absl::StrCat("'", command.name, "' takes no argument, but '", words[1], "' was given; for one job: --job ",
                         words[1]);
   }
-  return absl::StrCat("'", command.name, "' takes one argument, but there is also '", words[2], "'");
+  return absl::StrCat("'", command.name, "' takes ", most == 1 ? "one argument" : absl::StrCat(most, " arguments"),
+                      ", but there is also '", words[1 + most], "'");
 }
 
 std::string UnknownCommand(const std::string& word) {
@@ -452,6 +457,8 @@ const std::vector<Command>& Commands() {
       {"undrain", "NODE", "lets a node stay after all", Ask<Steer<Steering::UNDRAIN>>},
       {"certs", "COMMAND", "the certificates of a cluster: init, scheduler, node, …; `ms-ctl certs --help` explains",
        CertsTooLate},
+      {"journal", "show|verify FILE",
+       "what a scheduler's journal holds, and whether it is sound; no scheduler is asked", Journal},
       {"completion", "bash", "prints a completion script: source <(ms-ctl completion bash)", Completion},
   };
   return *commands;
@@ -461,7 +468,8 @@ int RunCommand(const std::vector<std::string>& words, const CtlSettings& setting
   const Command* command = FindCommand(words[0]);
   if (command == nullptr) return Usage(UnknownCommand(words[0]));
   if (const std::string wrong = CheckWords(*command, words, settings); !wrong.empty()) return Usage(wrong);
-  Call call{settings, table, *command, words.size() > 1 ? words[1] : "", nullptr, nullptr};
+  Call call{settings, table,  *command, words.size() > 1 ? words[1] : "", {words.begin() + 1, words.end()},
+            nullptr,  nullptr};
   return command->run(call);
 }
 

@@ -19,7 +19,8 @@ struct Call {
   const CtlSettings& settings;
   const SettingsTable& table;
   const Command& command;
-  std::string argument;  // empty: none was given
+  std::string argument;            // the first; empty: none was given
+  std::vector<std::string> words;  // all of them
   // The way to the scheduler, open before a handler that asks it.
   std::shared_ptr<TlsStore> tls;  // null: without TLS
   std::unique_ptr<AdminClient> client;
@@ -27,7 +28,7 @@ struct Call {
 
 struct Command {
   std::string name;
-  std::string argument;  // "[JOB]"; empty: none
+  std::string argument;  // "[JOB]"; empty: none; with a blank between two
   std::string help;
   int (*run)(Call& call);  // returns the exit code
 };

@@ -9,7 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "muster/v1/journal.pb.h"
 #include "scheduler/journal/checksum.h"
+#include "scheduler/journal/journal.h"
 #include "scheduler/journal/journal_folder.h"
 #include "scheduler/journal/migration.h"
 #include "scheduler/journal/sqlite_words.h"
@@ -67,9 +69,27 @@ std::string NewId() {
 
 }  // namespace
 
+// A newer version's record says so; one of a kind that is not known, without saying so, is damage.
+absl::Status CheckJournalEntry(const std::string& path, const JournalEntry& entry) {
+  const std::string name = absl::StrCat(entry.is_snapshot ? "the snapshot through " : "record ", entry.sequence);
+  v1::Record record;
+  const bool is_whole = record.ParseFromString(entry.body);
+  if (is_whole && record.least_reader() > kJournalReader) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the journal ", path, " has been written by a newer ms-scheduler: ", name, " wants a reader of version ",
+        record.least_reader(), ", and this one is of version ", kJournalReader,
+        ": use the newer ms-scheduler, or put a copy from before in its place, or name another file with "
+        "--journal_path"));
+  }
+  if (is_whole && record.has_snapshot() == entry.is_snapshot && record.kind_case() != v1::Record::KIND_NOT_SET) {
+    return absl::OkStatus();
+  }
+  return DamagedJournal(path, absl::StrCat(name, " is none that ms-scheduler knows"));
+}
+
 void SqliteFile::Closer::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
-absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path, const EntryCheck& check) {
+absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path, const EntryCheck& check, bool migrates) {
   if (absl::Status status = PrepareJournalFile(path); !status.ok()) return status;
   sqlite3* db = nullptr;
   const int opened = sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -80,7 +100,7 @@ absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path, const Entry
   if (absl::Status status = file.CheckContent(check); !status.ok()) return status;
   if (absl::Status status = file.CheckNothingIsMissing(); !status.ok()) return status;
   if (absl::Status status = file.Settle(); !status.ok()) return status;
-  if (file.format_ != kJournalFormat) {
+  if (migrates && file.format_ != kJournalFormat) {
     if (absl::Status status = MigrateJournal(file.db_.get(), path, file.format_); !status.ok()) return status;
   }
   return file;

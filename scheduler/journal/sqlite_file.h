@@ -28,14 +28,17 @@ struct JournalEntry {
   std::string body;
 };
 
+// What is to be known of each body: that this program can decide by it. DATA_LOSS, FAILED_PRECONDITION.
+absl::Status CheckJournalEntry(const std::string& path, const JournalEntry& entry);
+
 class SqliteFile {
  public:
   // Opens or creates, takes the lock, and checks everything: structure, sequences, checksums, each body by `check`, and
   // that nothing is missing that was acknowledged (owner_note.h). What an earlier life left in the write-ahead log is
-  // brought to the disk, an older format becomes today's (migration.h). Errors: see sqlite_words.h; those of `check`;
-  // FAILED_PRECONDITION also for a network file system and a newer format.
+  // brought to the disk, an older format becomes today's (migration.h) if it `migrates`. Errors: see sqlite_words.h;
+  // those of `check`; FAILED_PRECONDITION also for a network file system and a newer format.
   using EntryCheck = std::function<absl::Status(const std::string& path, const JournalEntry&)>;
-  static absl::StatusOr<SqliteFile> Open(const std::string& path, const EntryCheck& check);
+  static absl::StatusOr<SqliteFile> Open(const std::string& path, const EntryCheck& check, bool migrates = true);
 
   SqliteFile(SqliteFile&&) = default;
   SqliteFile& operator=(SqliteFile&&) = delete;
@@ -48,6 +51,8 @@ class SqliteFile {
   absl::Status Append(const std::deque<JournalEntry>& entries);
 
   const std::string& path() const { return path_; }
+  const std::string& id() const { return id_; }
+  int format() const { return format_; }  // that it had
   uint64_t last_sequence() const { return last_sequence_; }
   uint64_t snapshot_bytes() const { return snapshot_bytes_; }
   uint64_t record_bytes() const { return record_bytes_; }  // behind the snapshot, when it was opened
@@ -73,7 +78,7 @@ class SqliteFile {
   std::unique_ptr<int> log_frames_ = std::make_unique<int>(0);  // in the write-ahead log after the last commit
   std::unique_ptr<sqlite3, Closer> db_;
   std::string id_;
-  int format_ = 0;  // that it had
+  int format_ = 0;
   std::optional<OwnerNote> note_;
   uint64_t last_sequence_ = 0;
   uint64_t snapshot_bytes_ = 0;

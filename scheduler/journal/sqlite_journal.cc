@@ -17,7 +17,6 @@
 #include "common/settings/settings.h"
 #include "common/try_thread.h"
 #include "scheduler/journal/sqlite_file.h"
-#include "scheduler/journal/sqlite_words.h"
 
 namespace muster::scheduler {
 namespace {
@@ -28,24 +27,6 @@ constexpr absl::Duration kFullDiskRetry = absl::Milliseconds(250);
 constexpr absl::Duration kGather = absl::Milliseconds(1);
 constexpr uint64_t kLeastBytesForSnapshot = 4 << 20;
 constexpr uint64_t kSnapshotsWorth = 4;
-
-// A newer version's record says so; one of a kind that is not known, without saying so, is damage.
-absl::Status CheckEntry(const std::string& path, const JournalEntry& entry) {
-  const std::string name = absl::StrCat(entry.is_snapshot ? "the snapshot through " : "record ", entry.sequence);
-  v1::Record record;
-  const bool is_whole = record.ParseFromString(entry.body);
-  if (is_whole && record.least_reader() > kJournalReader) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the journal ", path, " has been written by a newer ms-scheduler: ", name, " wants a reader of version ",
-        record.least_reader(), ", and this one is of version ", kJournalReader,
-        ": use the newer ms-scheduler, or put a copy from before in its place, or name another file with "
-        "--journal_path"));
-  }
-  if (is_whole && record.has_snapshot() == entry.is_snapshot && record.kind_case() != v1::Record::KIND_NOT_SET) {
-    return absl::OkStatus();
-  }
-  return DamagedJournal(path, absl::StrCat(name, " is none that ms-scheduler knows"));
-}
 
 [[noreturn]] void Die(const absl::Status& why) {
   Log(LogLevel::kError, absl::StrCat(std::string(why.message()),
@@ -235,7 +216,7 @@ class SqliteJournal::Impl {
 };
 
 absl::StatusOr<std::unique_ptr<SqliteJournal>> SqliteJournal::Open(const std::string& path) {
-  absl::StatusOr<SqliteFile> file = SqliteFile::Open(path, CheckEntry);
+  absl::StatusOr<SqliteFile> file = SqliteFile::Open(path, CheckJournalEntry);
   if (!file.ok()) return file.status();
   return std::unique_ptr<SqliteJournal>(new SqliteJournal(std::make_unique<Impl>(*std::move(file))));
 }
