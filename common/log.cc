@@ -36,8 +36,7 @@ struct Logging {
 // stderr, which may be a pipe or a terminal that nobody reads, or a file.
 class OutputSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  OutputSink() = default;  // stderr
-  explicit OutputSink(UniqueFd file) : file_(std::move(file)) {}
+  explicit OutputSink(UniqueFd file = UniqueFd()) : file_(std::move(file)) {}  // none: stderr
 
   // Where the rest can be waited for; nothing: there is none.
   std::optional<int> Flush() {
