@@ -171,6 +171,24 @@ absl::StatusOr<UniqueFd> Walk::Descend(UniqueFd from, std::string shown, const s
   return from;
 }
 
+// Under one name, and no link or pipe.
+absl::StatusOr<UniqueFd> OpenUnlinked(const UniqueFd& folder, const std::string& path, const std::string& name,
+                                      int flags, mode_t mode, struct stat& info) {
+  UniqueFd fd(openat(folder.get(), name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode));
+  if (!fd.is_open() && errno == ELOOP) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " is a symbolic link and is not followed: remove it"));
+  }
+  if (!fd.is_open()) return Failed("cannot open", path);
+  if (fstat(fd.get(), &info) != 0) return Failed("cannot look at", path);
+  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) {  // (a device is root's to make)
+    return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file: remove it"));
+  }
+  if (info.st_nlink > 1) {
+    return absl::FailedPreconditionError(absl::StrCat(path, " has another name elsewhere (a hard link): remove it"));
+  }
+  return fd;
+}
+
 }  // namespace
 
 absl::StatusOr<UniqueFd> OpenFolder(const std::string& path, const FolderOptions& options) {
@@ -196,47 +214,28 @@ absl::StatusOr<UniqueFd> OpenToAppend(const std::string& path) {
   const auto [folder_path, name] = SplitPath(path);
   const absl::StatusOr<UniqueFd> folder = OpenFolder(folder_path, {FolderTrust::kShared});
   if (!folder.ok()) return folder.status();
-  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-  if (OpenFolder(folder_path, {FolderTrust::kTrusted}).ok()) {
-    UniqueFd fd(openat(folder->get(), name.c_str(), kFlags, 0644));
-    if (!fd.is_open()) return Failed("cannot open", path);
-    return fd;
-  }
-  UniqueFd fd(openat(folder->get(), name.c_str(), kFlags | O_NOFOLLOW, 0644));
-  if (!fd.is_open() && errno == ELOOP) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " is a symbolic link and is not followed: remove it"));
-  }
-  if (!fd.is_open()) return Failed("cannot open", path);
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT;
   struct stat info {};
-  if (fstat(fd.get(), &info) != 0) return Failed("cannot look at", path);
-  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) {  // (a device is root's to make)
-    return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file: remove it"));
+  if (!OpenFolder(folder_path, {FolderTrust::kTrusted}).ok()) {
+    return OpenUnlinked(*folder, path, name, kFlags, 0644, info);
   }
-  if (info.st_nlink > 1) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " has another name elsewhere (a hard link): remove it"));
-  }
+  UniqueFd fd(openat(folder->get(), name.c_str(), kFlags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644));
+  if (!fd.is_open()) return Failed("cannot open", path);
   return fd;
 }
 
 absl::StatusOr<UniqueFd> OpenOwnFile(const UniqueFd& folder, const std::string& folder_path, const std::string& name,
                                      int flags, mode_t mode, uid_t self) {
   const std::string path = absl::StrCat(folder_path, "/", name);
-  UniqueFd fd(openat(folder.get(), name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode));
-  if (!fd.is_open() && errno == ELOOP) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " is a symbolic link and is not followed: remove it"));
-  }
-  if (!fd.is_open()) return Failed("cannot open", path);
   struct stat info {};
-  if (fstat(fd.get(), &info) != 0) return Failed("cannot look at", path);
+  absl::StatusOr<UniqueFd> fd = OpenUnlinked(folder, path, name, flags, mode, info);
+  if (!fd.ok()) return fd;
   if (!S_ISREG(info.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file: remove it"));
   }
   if (info.st_uid != self) {
     return absl::PermissionDeniedError(
         absl::StrCat(path, " belongs to another user (uid ", info.st_uid, ", not ", self, "): remove it"));
-  }
-  if (info.st_nlink > 1) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " has another name elsewhere (a hard link): remove it"));
   }
   if (CanOthersWrite(info)) {
     return absl::PermissionDeniedError(absl::StrCat("others can write to ", path, ": remove it"));

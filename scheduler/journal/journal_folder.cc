@@ -63,7 +63,8 @@ absl::Status NotBelievedByRoot(const std::string& path, const std::string& why, 
 
 // Before anything is made there: what is there of the way to the folder.
 absl::Status CheckWayForRoot(const std::string& path, fs::path folder) {
-  while (!fs::exists(fs::symlink_status(folder)) && folder.has_relative_path()) folder = folder.parent_path();
+  std::error_code ignored;  // a name that is too long is no folder either
+  while (!fs::exists(fs::symlink_status(folder, ignored)) && folder.has_relative_path()) folder = folder.parent_path();
   // Whoever can put another folder in the place of one on the way decides as well.
   const auto way = OpenFolder(folder.string(), {FolderTrust::kTrusted});
   return way.ok() ? absl::OkStatus() : NotBelievedByRoot(path, std::string(way.status().message()), "");

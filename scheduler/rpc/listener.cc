@@ -128,7 +128,8 @@ absl::StatusOr<UniqueFd> OpenDatagramSocket(const IpAddress& address, bool is_du
 
 absl::Status PrepareFolder(const std::filesystem::path& folder, const std::string& path) {
   // Whoever can put another folder in the place of one on the way decides what root makes and removes.
-  const auto way = OpenFolder(std::filesystem::absolute(folder).parent_path().string(), {FolderTrust::kTrusted});
+  std::error_code error;  // without a present folder the way is empty, and refused below
+  const auto way = OpenFolder(std::filesystem::absolute(folder, error).parent_path().string(), {FolderTrust::kTrusted});
   if (geteuid() == 0 && !way.ok()) {
     return absl::FailedPreconditionError(
         absl::StrCat("can't listen on ", path, ": ", way.status().message(),

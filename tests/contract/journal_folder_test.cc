@@ -93,6 +93,10 @@ TEST_F(JournalFolder, OneInAFolderOfAnotherUserIsNotBelieved) {
   EXPECT_FALSE(fs::exists(state_ + "/made"));
 }
 
+TEST_F(JournalFolder, ANameThatIsTooLongIsSaid) {
+  EXPECT_THAT(Refusal(state_ + "/" + std::string(300, 'x') + "/journal.db"), HasSubstr("too long"));
+}
+
 TEST_F(JournalFolder, AFolderBehindALinkIsLookedAt) {
   const std::string link = folder_ / "link";
   fs::create_directory_symlink(state_, link);
