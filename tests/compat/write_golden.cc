@@ -37,7 +37,7 @@ int Main(const fs::path& folder) {
   WriteGolden(folder / "messages.txt", AllMessages());
   WriteGolden(folder / "datagrams.txt", AllDatagrams());
   WriteGolden(folder / "farewell.txt", FarewellWords());
-  for (const auto& entry : fs::directory_iterator(MUSTER_GOLDEN_SCRIPTS)) {
+  for (const auto& entry : fs::recursive_directory_iterator(MUSTER_GOLDEN_SCRIPTS)) {
     WriteGolden(folder / "journals" / entry.path().filename(), JournalOf(entry.path()));
   }
   return 0;

@@ -1,5 +1,5 @@
-// Each script in scripts/ is a test and its own golden file: commands, and below each the whole reaction of the core.
-// MUSTER_GOLDEN_UPDATE=1 writes the reactions anew; read the difference before it is committed.
+// Each script below scripts/ is a test and its own golden file: commands, and below each the whole reaction of the
+// core. MUSTER_GOLDEN_UPDATE=1 writes the reactions anew; read the difference before it is committed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -73,10 +73,10 @@ class GoldenTest : public testing::Test {
   const std::filesystem::path path_;
 };
 
-// "nodes/two nodes.txt" would be a test too: whatever lies there is played.
+// Whatever lies there is played, in whichever folder.
 const bool kAreRegistered = [] {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(MUSTER_GOLDEN_SCRIPTS)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(MUSTER_GOLDEN_SCRIPTS)) {
     if (entry.path().extension() == ".txt") paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
@@ -89,7 +89,7 @@ const bool kAreRegistered = [] {
 
 TEST(GoldenScripts, AreFound) {
   size_t scripts = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(MUSTER_GOLDEN_SCRIPTS)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(MUSTER_GOLDEN_SCRIPTS)) {
     scripts += entry.path().extension() == ".txt" ? 1 : 0;
   }
   EXPECT_GT(scripts, 30u) << "in " << MUSTER_GOLDEN_SCRIPTS;
