@@ -8,7 +8,7 @@ import time
 
 from measuring import BIN, Failed, pss_mb
 
-import processes  # of tests/e2e, which agents.py has put on the path
+import processes  # of tests/e2e/support, which agents.py has put on the path
 
 _STARTS = 7
 

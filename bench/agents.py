@@ -28,7 +28,7 @@ import time
 from measuring import BIN, ROOT, Failed, become_main, cpu_seconds, free_ports, memory_mb, pss_mb, wait_until
 from restarts import Notes, kill_one
 
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path.insert(0, str(ROOT / "tests" / "e2e" / "support"))
 os.environ.setdefault("MUSTER_BIN", str(BIN))
 
 import agent_cost  # noqa: E402

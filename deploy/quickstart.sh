@@ -74,7 +74,7 @@ start_agent() {
 start_scheduler scheduler
 agents=()
 for node in 1 2; do
-  start_agent "node$node" -- "$python" "$root/tests/e2e/train_digits.py"
+  start_agent "node$node" -- "$python" "$root/tests/e2e/scripts/train_digits.py"
   agents+=("$agent")
 done
 
@@ -105,7 +105,7 @@ echo "The job succeeded."
 
 say "Once more, and node 2 is killed on the way (MS_ENABLE_RECOVERY=1)"
 start_scheduler scheduler2 --enable_recovery true
-resume=(--enable_recovery true -- "$python" "$root/tests/e2e/train_digits_resume.py" --checkpoints "$work/checkpoints")
+resume=(--enable_recovery true -- "$python" "$root/tests/e2e/scripts/train_digits_resume.py" --checkpoints "$work/checkpoints")
 start_agent first --node_id 1 "${resume[@]}"
 first=$agent
 start_agent second --node_id 2 "${resume[@]}"

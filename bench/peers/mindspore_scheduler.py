@@ -19,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from measuring import ROOT, Server, become_main, cpu_seconds, free_ports, memory_mb  # noqa: E402
 
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path.insert(0, str(ROOT / "tests" / "e2e" / "support"))
 
 import mindspore_client  # noqa: E402
 

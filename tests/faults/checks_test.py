@@ -9,7 +9,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[1:1] = [str(HERE), str(HERE.parent / "e2e")]
+sys.path[1:1] = [str(HERE), str(HERE.parent / "e2e" / "support")]
 
 import beats  # noqa: E402
 import checks  # noqa: E402

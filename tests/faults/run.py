@@ -17,7 +17,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[1:1] = [str(HERE.parent / "e2e")]
+sys.path[1:1] = [str(HERE.parent / "e2e" / "support")]
 sys.dont_write_bytecode = True
 
 import pytest  # noqa: E402  netns.py and others skip with it

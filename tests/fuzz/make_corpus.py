@@ -38,7 +38,7 @@ def certificate(key, names, issuer_key=None, is_ca=False):
 
 def mindspore_frames():
     """What processes say, whole and cut; the first byte chooses who answers and how it comes (mindspore_frames.cc)."""
-    sys.path.insert(0, str(HERE.parent / "e2e"))
+    sys.path.insert(0, str(HERE.parent / "e2e" / "support"))
     from mindspore_client import field, frame
     ident = lambda node, role="MS_WORKER": (field(1, node) + field(2, "host") + field(3, role) + field(4, "10.0.0.1") +
                                             field(5, 2**32 - 1))

@@ -9,7 +9,7 @@ import pytest
 
 import lives
 import processes
-from muster import BIN, HERE, eventually
+from muster import BIN, SCRIPTS, eventually
 from resuming import Lines, journal_words
 
 SLEPT_CLOCK = BIN / "slept_clock.so"
@@ -24,7 +24,7 @@ class FencedJob(Lines):
     def __init__(self, cluster, fence):
         self.notes = cluster.folder / "lives"
         self.notes.mkdir()
-        super().__init__(cluster, [sys.executable, "-S", HERE / "holder.py", self.notes, "--deaf"],
+        super().__init__(cluster, [sys.executable, "-S", SCRIPTS / "holder.py", self.notes, "--deaf"],
                          scheduler_words=[*journal_words(cluster), "--heartbeat_interval", HEARTBEAT, "--stop_timeout",
                                           STOP_TIMEOUT, "--fence_timeout", fence, "--disconnect_grace", 3],
                          node_words=["--stop_timeout", STOP_TIMEOUT])

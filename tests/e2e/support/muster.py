@@ -18,10 +18,11 @@ import time
 
 import processes
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 BIN = pathlib.Path(os.environ.get("MUSTER_BIN", ROOT / "build" / "bin"))
 HERE = pathlib.Path(__file__).resolve().parent
-TRAIN = HERE / "train_digits.py"
+SCRIPTS = HERE.parent / "scripts"
+TRAIN = SCRIPTS / "train_digits.py"
 # Every bound on how fast something has to be is multiplied by this (sanitizers, slow machines).
 SLOWNESS = float(os.environ.get("MUSTER_SLOWNESS", "1"))
 

@@ -6,7 +6,7 @@ import re
 import shutil
 
 import processes
-from muster import HERE, TRAIN, eventually
+from muster import SCRIPTS, TRAIN, eventually
 
 
 class Machine:
@@ -26,7 +26,7 @@ class Machine:
         self.env = {"PATH": "%s:%s" % (binaries, cluster.env["PATH"]), "DUMP_ENV_DIR": self.told}
 
     def run(self, script, **env):
-        shell = self.cluster.start("%s-%s" % (self.folder.name, script), ["bash", HERE / "scripts" / script],
+        shell = self.cluster.start("%s-%s" % (self.folder.name, script), ["bash", SCRIPTS / script],
                                    env={**self.env, **env}, cwd=self.folder, netns=self.netns.name)
         shell.expect(0)
         assert "start training" in shell.output()

@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from muster import BIN, HERE, eventually, kill_now
+from muster import BIN, SCRIPTS, eventually, kill_now
 
-RESUME = HERE / "train_digits_resume.py"
+RESUME = SCRIPTS / "train_digits_resume.py"
 EXIT_GAVE_UP = 16
 # With MUSTER_LONG=1 what has to do with chance runs five times.
 REPEATS = range(5 if os.environ.get("MUSTER_LONG") == "1" else 1)

@@ -10,10 +10,10 @@ import pytest
 
 import processes
 from mindspore_crash import begins_anew_after_its_crash, expect_ends
-from muster import BIN, HERE, free_port, kill_now
+from muster import BIN, SCRIPTS, free_port, kill_now
 
 PYTHON = os.environ.get("MUSTER_MINDSPORE_PYTHON", "")
-TRAIN = HERE / "train_mindspore.py"
+TRAIN = SCRIPTS / "train_mindspore.py"
 
 pytestmark = pytest.mark.skipif(not PYTHON, reason="the real MindSpore is not here: MUSTER_MINDSPORE_PYTHON is empty")
 

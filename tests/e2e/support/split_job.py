@@ -5,10 +5,10 @@ import sys
 import time
 
 import lives
-from muster import HERE, eventually
+from muster import SCRIPTS, eventually
 from resuming import Lines
 
-HOLDER = HERE / "holder.py"
+HOLDER = SCRIPTS / "holder.py"
 STOP_TIMEOUT = 1
 
 

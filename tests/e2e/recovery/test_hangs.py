@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from muster import EXIT_FAILED_ELSEWHERE, HERE, eventually
+from muster import EXIT_FAILED_ELSEWHERE, SCRIPTS, eventually
 from resuming import EXIT_GAVE_UP, Lines, journal_words
 
-SCRIPT = HERE / "step_and_hang.py"
+SCRIPT = SCRIPTS / "step_and_hang.py"
 TIMEOUT = 3
 
 
