@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/connection_error.h"
-#include "common/grpc_deadline.h"
-#include "common/ip_address.h"
-#include "common/net.h"
+#include "common/net/connection_error.h"
+#include "common/net/grpc_calls.h"
+#include "common/net/ip_address.h"
+#include "common/net/net.h"
+#include "common/tls/grpc/credentials.h"
 #include "common/tls/plaintext.h"
-#include "common/tls_grpc/credentials.h"
 #include "muster/v1/admin.grpc.pb.h"
 
 namespace muster::ctl {

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/tls_grpc/security.h"
+#include "common/tls/grpc/credentials.h"
 #include "ctl/admin_socket.h"
 #include "muster/v1/admin.pb.h"
 

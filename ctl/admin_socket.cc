@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "common/folder_trust.h"
+#include "common/sys/folder_trust.h"
 
 namespace muster::ctl {
 namespace {

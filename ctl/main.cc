@@ -5,15 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "common/beginning.h"
-#include "common/ending.h"
-#include "common/exit_codes.h"
+#include "common/base/exit_codes.h"
+#include "common/settings/preamble.h"
 #include "common/settings/settings.h"
+#include "common/sys/program.h"
 #include "common/tls/tls_settings.h"
-#include "common/version.h"
 #include "ctl/certs/certs_program.h"
-#include "ctl/commands.h"
-#include "ctl/ctl_settings.h"
+#include "ctl/commands/commands.h"
+#include "ctl/commands/ctl_settings.h"
 
 namespace muster {
 namespace {
@@ -37,14 +36,7 @@ int Main(const std::vector<std::string>& args) {
   ctl::CtlSettings settings;
   SettingsTable table = ctl::CtlSettingsTable(settings);
   const LoadResult loaded = LoadSettings(table, args, ProcessEnvironment());
-  if (loaded.wants_help) {
-    std::fputs(HelpText(table).c_str(), stdout);
-    return kExitSuccess;
-  }
-  if (loaded.wants_version) {
-    std::printf("ms-ctl %s\n", kVersion);
-    return kExitSuccess;
-  }
+  if (const auto code = AnswerAtOnce(table, loaded)) return *code;
   for (const std::string& error : loaded.findings.errors) std::fprintf(stderr, "ms-ctl: %s\n", error.c_str());
   if (!loaded.findings.errors.empty()) return kExitUsage;
   if (loaded.positional.empty()) {

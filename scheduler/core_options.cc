@@ -3,9 +3,9 @@
 #include <sys/random.h>
 
 #include "absl/strings/escaping.h"
-#include "common/check.h"
-#include "common/exit_codes.h"
-#include "common/version.h"
+#include "common/base/check.h"
+#include "common/base/exit_codes.h"
+#include "common/base/version.h"
 
 namespace muster::scheduler {
 

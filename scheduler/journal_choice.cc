@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
-#include "common/log.h"
-#include "common/runtime_paths.h"
 #include "common/settings/settings.h"
+#include "common/sys/log.h"
+#include "common/sys/runtime_paths.h"
 #include "scheduler/journal/memory_journal.h"
 #include "scheduler/journal/sqlite_journal.h"
 

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/log.h"
-#include "common/net.h"
-#include "common/runtime_paths.h"
+#include "common/net/net.h"
+#include "common/sys/log.h"
+#include "common/sys/runtime_paths.h"
 
 namespace muster::scheduler {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/ip_address.h"
-#include "scheduler/rpc/listener.h"
+#include "common/net/ip_address.h"
+#include "scheduler/ingress/listener.h"
 #include "scheduler/scheduler_settings.h"
 
 namespace muster::scheduler {

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,27 +11,24 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/beginning.h"
-#include "common/clock.h"
-#include "common/descriptor_limit.h"
-#include "common/ending.h"
-#include "common/exit_codes.h"
-#include "common/grpc_start.h"
-#include "common/log.h"
-#include "common/mutex_checks.h"
-#include "common/room.h"
+#include "common/base/clock.h"
+#include "common/base/exit_codes.h"
+#include "common/base/mutex_checks.h"
+#include "common/base/version.h"
+#include "common/net/grpc_start.h"
+#include "common/settings/preamble.h"
 #include "common/settings/settings.h"
-#include "common/text.h"
-#include "common/version.h"
+#include "common/sys/log.h"
+#include "common/sys/program.h"
+#include "common/sys/room.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core_options.h"
+#include "scheduler/ingress/grpc_limits.h"
 #include "scheduler/journal_choice.h"
 #include "scheduler/listening.h"
 #include "scheduler/loop/loop.h"
 #include "scheduler/mindspore/direct_port.h"
 #include "scheduler/once_end.h"
-#include "scheduler/rpc/memory_budget.h"
-#include "scheduler/rpc/read_buffers.h"
 #include "scheduler/rpc/server.h"
 #include "scheduler/scheduler_settings.h"
 #include "scheduler/scheduler_tls.h"
@@ -172,29 +168,18 @@ int Main(const std::vector<std::string>& args) {
   signal(SIGPIPE, SIG_IGN);
   SchedulerSettings settings;
   SettingsTable table = SchedulerSettingsTable(settings);
-  LoadResult loaded = LoadSettings(table, args, ProcessEnvironment());
-  if (loaded.wants_help) return std::fputs(HelpText(table).c_str(), stdout) < 0 ? kExitUsage : kExitSuccess;
-  if (loaded.wants_version) return std::printf("ms-scheduler %s\n", kVersion) < 0 ? kExitUsage : kExitSuccess;
-
-  SettingsFindings findings = loaded.findings;
-  const SettingsFindings more = CheckSchedulerSettings(settings);
-  findings.errors.insert(findings.errors.end(), more.errors.begin(), more.errors.end());
-  findings.warnings.insert(findings.warnings.end(), more.warnings.begin(), more.warnings.end());
-  for (const std::string& word : loaded.positional) {
-    findings.errors.push_back(
-        absl::StrCat("unexpected word ", EscapeControl(word), ": ms-scheduler takes settings only (--help)"));
-  }
-  for (const std::string& error : findings.errors) std::fprintf(stderr, "ms-scheduler: %s\n", error.c_str());
-  if (!findings.errors.empty()) return kExitUsage;
-  if (settings.check_config) {
-    for (const std::string& warning : findings.warnings) std::fprintf(stderr, "ms-scheduler: %s\n", warning.c_str());
-    std::printf("%s\n%s", ShowSettings(table, loaded).c_str(), ShowLadder(SchedulerLadder(settings)).c_str());
-    return kExitSuccess;
-  }
+  const LoadResult loaded = LoadSettings(table, args, ProcessEnvironment());
+  if (const auto code = AnswerAtOnce(table, loaded)) return *code;
+  const Settled settled = Settle(table, loaded,
+                                 {.more = CheckSchedulerSettings(settings),
+                                  .word_rule = ": ms-scheduler takes settings only (--help)",
+                                  .only_checks = settings.check_config,
+                                  .timeouts = [&] { return SchedulerTimeouts(settings); }});
+  if (settled.exit_code) return *settled.exit_code;
   const absl::Status logging =
       InitLogging({"ms-scheduler", settings.log_format, settings.log_level, settings.log_file});
   if (!logging.ok()) return Fail("", logging);
-  for (const std::string& warning : findings.warnings) Log(LogLevel::kWarning, warning);
+  for (const std::string& warning : settled.warnings) Log(LogLevel::kWarning, warning);
   RaiseDescriptorLimit();
   const absl::Status room = CheckRoom({.tasks = kThreads, .descriptors = kDescriptors});
   if (!room.ok()) return Fail("", room);

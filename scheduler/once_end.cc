@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "common/exit_codes.h"
-#include "common/log.h"
+#include "common/base/exit_codes.h"
+#include "common/sys/log.h"
 #include "scheduler/core_options.h"
 
 namespace muster::scheduler {

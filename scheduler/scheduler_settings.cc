@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
+#include "common/base/limits.h"
 #include "common/settings/cluster_settings.h"
 
 namespace muster::scheduler {
@@ -216,7 +216,7 @@ SettingsFindings CheckSchedulerSettings(const SchedulerSettings& s) {
   return findings;
 }
 
-std::vector<LadderStep> SchedulerLadder(const SchedulerSettings& s) {
+std::vector<TimeoutStep> SchedulerTimeouts(const SchedulerSettings& s) {
   const absl::Duration heartbeat = std::min(Heartbeat(s), s.node_timeout / 3);
   const std::string fence_meaning =
       s.fence_timeout

@@ -40,7 +40,7 @@ struct SchedulerSettings {
   bool heartbeat_datagrams = true;
   bool once = false;
   TlsSettings tls;
-  std::string admin_socket;         // the Unix socket for ms-ctl; empty: see common/runtime_paths.h
+  std::string admin_socket;         // the Unix socket for ms-ctl; empty: see common/sys/runtime_paths.h
   std::string log_format = "text";  // text or json
   std::string log_level = "info";
   std::string log_file;  // empty: stderr
@@ -55,6 +55,6 @@ SettingsTable SchedulerSettingsTable(SchedulerSettings& settings);
 SettingsFindings CheckSchedulerSettings(const SchedulerSettings& settings);
 
 // The timeouts as they will be, the shortest kind first, for --check_config.
-std::vector<LadderStep> SchedulerLadder(const SchedulerSettings& settings);
+std::vector<TimeoutStep> SchedulerTimeouts(const SchedulerSettings& settings);
 
 }  // namespace muster::scheduler

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/settings/settings.h"
-#include "scheduler/rpc/tls_authorizer.h"
+#include "scheduler/frontend/tls_authorizer.h"
 
 namespace muster::scheduler {
 

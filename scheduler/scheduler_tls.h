@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "common/clock.h"
-#include "common/log.h"
+#include "common/base/clock.h"
+#include "common/sys/log.h"
+#include "common/tls/grpc/credentials.h"
 #include "common/tls/tls_store.h"
-#include "common/tls_grpc/credentials.h"
-#include "scheduler/rpc/authorizer.h"
+#include "scheduler/frontend/authorizer.h"
 
 namespace muster::scheduler {
 

@@ -6,8 +6,8 @@
 
 #include <array>
 
-#include "common/check.h"
-#include "common/ending.h"
+#include "common/base/check.h"
+#include "common/sys/program.h"
 
 namespace muster::scheduler {
 

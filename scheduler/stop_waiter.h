@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "absl/time/time.h"
-#include "common/mutex.h"
-#include "common/signal_pipe.h"
-#include "common/unique_fd.h"
+#include "common/base/mutex.h"
+#include "common/base/unique_fd.h"
+#include "common/sys/signal_pipe.h"
 
 namespace muster::scheduler {
 
@@ -17,7 +17,7 @@ class StopWaiter {
   static constexpr absl::Duration kSignalPatience = absl::Seconds(30);
 
   // Takes SIGTERM, SIGINT and SIGHUP from now on; until then they end the process at once. Once SIGTERM or SIGINT has
-  // come it ends within kSignalPatience, whatever hangs (common/ending.h). Main thread.
+  // come it ends within kSignalPatience, whatever hangs (common/sys/program.h). Main thread.
   StopWaiter();
 
   // Any thread: the job has ended, and --once is to end with this code. The first one counts.

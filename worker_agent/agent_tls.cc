@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/secret_descriptor.h"
+#include "common/sys/secret_descriptor.h"
+#include "common/tls/grpc/client_tls.h"
 #include "common/tls/tls_hand_over.h"
-#include "common/tls_grpc/client_tls.h"
 
 namespace muster::agent {
 namespace {

@@ -7,11 +7,11 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "common/log.h"
-#include "common/mutex.h"
+#include "common/base/mutex.h"
+#include "common/sys/log.h"
 #include "common/tls/tls_store.h"
-#include "worker_agent/agent_settings.h"
-#include "worker_agent/keeper/keeper.h"
+#include "worker_agent/keeper/processes.h"
+#include "worker_agent/settings/agent_settings.h"
 
 namespace muster::agent {
 

@@ -15,34 +15,31 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/beginning.h"
-#include "common/clock.h"
-#include "common/descriptor_limit.h"
-#include "common/ending.h"
-#include "common/exit_codes.h"
-#include "common/grpc_start.h"
-#include "common/ip_address.h"
-#include "common/log.h"
-#include "common/mutex_checks.h"
-#include "common/private_folder.h"
-#include "common/protobuf_log.h"
-#include "common/room.h"
-#include "common/runtime_paths.h"
+#include "common/base/clock.h"
+#include "common/base/exit_codes.h"
+#include "common/base/mutex_checks.h"
+#include "common/base/text.h"
+#include "common/net/grpc_start.h"
+#include "common/net/ip_address.h"
+#include "common/settings/preamble.h"
 #include "common/settings/settings.h"
-#include "common/text.h"
+#include "common/sys/log.h"
+#include "common/sys/private_folder.h"
+#include "common/sys/program.h"
+#include "common/sys/room.h"
+#include "common/sys/runtime_paths.h"
 #include "common/tls/tls_settings.h"
-#include "common/version.h"
-#include "worker_agent/agent_settings.h"
 #include "worker_agent/agent_tls.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
 #include "worker_agent/launch/command_check.h"
 #include "worker_agent/launch/work_folder.h"
+#include "worker_agent/node/node_description.h"
+#include "worker_agent/node/node_lock.h"
+#include "worker_agent/node/own_scheduler.h"
+#include "worker_agent/node/python_folder.h"
 #include "worker_agent/runtime/agent_loop.h"
-#include "worker_agent/runtime/node_description.h"
-#include "worker_agent/runtime/node_lock.h"
-#include "worker_agent/runtime/own_scheduler.h"
-#include "worker_agent/runtime/python_folder.h"
 #include "worker_agent/session/farewell.h"
+#include "worker_agent/settings/agent_settings.h"
 
 namespace muster::agent {
 namespace {
@@ -67,8 +64,8 @@ absl::Duration RequestTimeout(const AgentSettings& settings) {
 }
 
 // What --check_config prints of the timeouts.
-std::vector<LadderStep> Ladder(const AgentSettings& settings) {
-  std::vector<LadderStep> steps = {
+std::vector<TimeoutStep> AgentTimeouts(const AgentSettings& settings) {
+  std::vector<TimeoutStep> steps = {
       {"stop_timeout", settings.stop_timeout, "between stop_signal and SIGKILL"},
       {"receive_msg_timeout", RequestTimeout(settings), "for the answer to a request"},
       {"cluster_retry_num x 3 s", settings.cluster_retry_num * absl::Seconds(3), "trying to reach the scheduler"}};
@@ -136,129 +133,206 @@ std::string RingProgram(const std::string& own_program) {
   return (std::filesystem::path(own_program).parent_path() / "ms-ring").string();
 }
 
-// Joins the job and stays with it. Before gRPC: the keeper is forked while this is the only thread.
-int Work(AgentSettings settings, std::map<std::string, std::string>& environment) {
+// One start of ms-worker: joins the job and stays with it. The steps are in the order in which they must come.
+class Agent {
+ public:
+  Agent(AgentSettings settings, std::map<std::string, std::string>& environment)
+      : settings_(std::move(settings)), environment_(environment) {}
+
+  int Run() {
+    for (const auto step : {&Agent::ForkKeeper, &Agent::TakeLockAndKeys, &Agent::StartOwnScheduler,
+                            &Agent::StartGrpcThreads, &Agent::DescribeThisNode}) {
+      if (const std::optional<int> code = (this->*step)()) return *code;
+    }
+    return StayWithTheJob();
+  }
+
+ private:
+  // Each step returns the code to end with if it can't be done.
+  std::optional<int> ForkKeeper();
+  std::optional<int> TakeLockAndKeys();
+  std::optional<int> StartOwnScheduler();
+  std::optional<int> StartGrpcThreads();
+  std::optional<int> DescribeThisNode();
+  int StayWithTheJob();
+
+  bool has_lock() const { return lock_.has_value() && lock_->ok(); }
+  NodeLock& lock() { return **lock_; }
+  LauncherOptions OptionsOfLauncher();
+  AgentLoopOptions OptionsOfLoop();
+  void LetOwnSchedulerEnd(const AgentLoop& loop, int code);
+
+  AgentSettings settings_;
+  std::map<std::string, std::string>& environment_;
+  std::optional<Signals> signals_;
+  std::unique_ptr<Keeper> keeper_;
+  CountedLog counted_{Clock::System()};
+  std::optional<absl::StatusOr<NodeLock>> lock_;  // an error: the agent goes on without
+  std::unique_ptr<AgentTls> tls_;                 // null: no TLS
+  std::unique_ptr<OwnScheduler> scheduler_;       // null: none of our own
+  NodeDescription node_;
+  std::unique_ptr<WorkFolder> folder_;
+};
+
+// Before gRPC, while this is the only thread.
+std::optional<int> Agent::ForkKeeper() {
   const absl::Status room = CheckRoom({.tasks = kKeeperProcesses, .descriptors = kDescriptors});
   if (!room.ok()) return Fail(room);
-  SetSignalPatience(SignalPatience(settings));
-  Signals signals;
+  SetSignalPatience(SignalPatience(settings_));
+  signals_.emplace();
   absl::StatusOr<std::unique_ptr<Keeper>> keeper =
-      SpawnKeeper({settings.stop_signal, settings.stop_timeout}, settings, environment);
+      SpawnKeeper({settings_.stop_signal, settings_.stop_timeout}, settings_, environment_);
   if (!keeper.ok()) return Fail(keeper.status());
-  CountedLog counted(Clock::System());
-  if (const absl::Status status = PrepareLogFolder(settings.log_dir); !status.ok()) return Fail(status);
+  keeper_ = *std::move(keeper);
+  if (const absl::Status status = PrepareLogFolder(settings_.log_dir); !status.ok()) return Fail(status);
+  return std::nullopt;
+}
+
+std::optional<int> Agent::TakeLockAndKeys() {
   // Before keys and passwords are read, since a process is forked to look for what a former start has left; but not
   // before it is known which node this is, which the certificate may say.
-  const bool does_certificate_name_it = settings.tls.is_on() && settings.node_id.empty();
-  std::optional<absl::StatusOr<NodeLock>> taken;
-  if (!does_certificate_name_it) taken.emplace(TakeNodeLock(settings, environment, signals, **keeper));
-  const PasswordSource password = PasswordFrom(environment, TlsRole::kClient);
-  const absl::StatusOr<std::unique_ptr<AgentTls>> tls = AgentTls::Open(settings, password, counted);
+  const bool does_certificate_name_it = settings_.tls.is_on() && settings_.node_id.empty();
+  if (!does_certificate_name_it) lock_.emplace(TakeNodeLock(settings_, environment_, *signals_, *keeper_));
+  const PasswordSource password = PasswordFrom(environment_, TlsRole::kClient);
+  absl::StatusOr<std::unique_ptr<AgentTls>> tls = AgentTls::Open(settings_, password, counted_);
   if (!tls.ok()) return Fail(tls.status(), kExitSecurity);
+  tls_ = *std::move(tls);
   // A scheduler of our own takes its password from there.
-  if (!settings.standalone && !settings.with_scheduler) WipePasswordVariables(environment);
-  if (settings.standalone && !settings.worker_num) settings.worker_num = SlotCount(settings, environment);
+  if (!settings_.standalone && !settings_.with_scheduler) WipePasswordVariables(environment_);
+  if (settings_.standalone && !settings_.worker_num) settings_.worker_num = SlotCount(settings_, environment_);
 
-  if (does_certificate_name_it) taken.emplace(TakeNodeLock(settings, environment, signals, **keeper));
-  absl::StatusOr<NodeLock>& lock = *taken;
+  if (does_certificate_name_it) lock_.emplace(TakeNodeLock(settings_, environment_, *signals_, *keeper_));
   RaiseDescriptorLimit();  // sockets and reserved ports of each slot; the keeper knows what the processes get
   const absl::Status slot_room =
-      CheckRoom({.descriptors = kOwnDescriptors + kSlotDescriptors * SlotCount(settings, environment)});
+      CheckRoom({.descriptors = kOwnDescriptors + kSlotDescriptors * SlotCount(settings_, environment_)});
   if (!slot_room.ok()) return Fail(slot_room);
+  return std::nullopt;
+}
 
+std::optional<int> Agent::StartOwnScheduler() {
   absl::StatusOr<std::unique_ptr<OwnScheduler>> scheduler =
-      OwnScheduler::StartIfWanted(settings, WorkFolder::DefaultBase(environment));
+      OwnScheduler::StartIfWanted(settings_, WorkFolder::DefaultBase(environment_));
   if (!scheduler.ok()) return Fail(scheduler.status());
-  if (*scheduler != nullptr) {
-    Keeper::Spare((*scheduler)->pid());
-    if (const absl::Status status = (*scheduler)->WaitUntilItListens(settings); !status.ok()) return Fail(status);
+  scheduler_ = *std::move(scheduler);
+  if (scheduler_ != nullptr) {
+    Keeper::Spare(scheduler_->pid());
+    if (const absl::Status status = scheduler_->WaitUntilItListens(settings_); !status.ok()) return Fail(status);
   }
-  WipePasswordVariables(environment);
-  if (settings.standalone) {  // what was inherited is meant for another job
-    environment.erase("MS_SCHED_HOST");
-    environment.erase("MS_SCHED_PORT");
+  WipePasswordVariables(environment_);
+  if (settings_.standalone) {  // what was inherited is meant for another job
+    environment_.erase("MS_SCHED_HOST");
+    environment_.erase("MS_SCHED_PORT");
   }
+  return std::nullopt;
+}
 
-  if (const absl::Status threads = StartGrpc(kOwnThreads + 2 * SlotCount(settings, environment)); !threads.ok()) {
-    return Fail(threads);
-  }
-  absl::StatusOr<NodeDescription> node = DescribeNode(settings, environment);
+std::optional<int> Agent::StartGrpcThreads() {
+  const absl::Status threads = StartGrpc(kOwnThreads + 2 * SlotCount(settings_, environment_));
+  if (!threads.ok()) return Fail(threads);
+  return std::nullopt;
+}
+
+std::optional<int> Agent::DescribeThisNode() {
+  absl::StatusOr<NodeDescription> node = DescribeNode(settings_, environment_);
   if (!node.ok()) return Fail(node.status());
-  const uint64_t incarnation = NewIncarnation();
+  node_ = *std::move(node);
   // (Its name is seen by others; the incarnation is what tells this agent from a stranger where there is no TLS.)
-  const auto folder = WorkFolder::Create(WorkFolder::DefaultBase(environment), settings.job_id, NewIncarnation());
+  auto folder = WorkFolder::Create(WorkFolder::DefaultBase(environment_), settings_.job_id, NewIncarnation());
   if (!folder.ok()) return Fail(folder.status());
-  if (lock.ok()) lock->KeepFolder((*folder)->path());
-  if (*tls != nullptr) {
-    node->node.set_certificate_fingerprint((*tls)->store()->Current()->identity->leaf().Fingerprint());
+  folder_ = *std::move(folder);
+  if (has_lock()) lock().KeepFolder(folder_->path());
+  if (tls_ != nullptr) {
+    node_.node.set_certificate_fingerprint(tls_->store()->Current()->identity->leaf().Fingerprint());
   }
-  Launcher launcher({settings, node->node, std::move(node->table_devices), environment, (*folder)->path(),
-                     node->own_address, PythonFolder(OwnProgram()), RingProgram(OwnProgram()),
-                     *tls == nullptr ? std::function<HandOver(const std::string&)>()
-                                     : [&](const std::string& fingerprint) { return (*tls)->Pack(fingerprint); },
-                     lock.ok() ? lock->secret() : ""});
+  node_.node.set_is_fence_guarded(keeper_->is_guarded());
+  return std::nullopt;
+}
 
-  node->node.set_is_fence_guarded((*keeper)->is_guarded());
+LauncherOptions Agent::OptionsOfLauncher() {
+  LauncherOptions options{settings_,
+                          node_.node,
+                          std::move(node_.table_devices),
+                          environment_,
+                          folder_->path(),
+                          node_.own_address,
+                          PythonFolder(OwnProgram()),
+                          RingProgram(OwnProgram()),
+                          nullptr,
+                          has_lock() ? lock().secret() : ""};
+  if (tls_ != nullptr) {
+    options.hand_over = [this](const std::string& fingerprint) { return tls_->Pack(fingerprint); };
+  }
+  return options;
+}
+
+AgentLoopOptions Agent::OptionsOfLoop() {
   AgentLoopOptions options;
-  options.agent.job_id = settings.job_id;
-  options.agent.node_id = settings.node_id;
-  if (settings.node_id.empty() && lock.ok()) options.agent.kept_node_id = lock->kept_id();
-  options.agent.incarnation = incarnation;
-  options.agent.settings = node->settings;
-  options.agent.node = node->node;
-  if (lock.ok()) {
-    options.agent.node.set_lock_token(lock->token());
-    options.agent.node.set_lock_take(lock->take());
+  options.agent.job_id = settings_.job_id;
+  options.agent.node_id = settings_.node_id;
+  if (settings_.node_id.empty() && has_lock()) options.agent.kept_node_id = lock().kept_id();
+  options.agent.incarnation = NewIncarnation();
+  options.agent.settings = node_.settings;
+  options.agent.node = node_.node;
+  if (has_lock()) {
+    options.agent.node.set_lock_token(lock().token());
+    options.agent.node.set_lock_take(lock().take());
   }
-  options.agent.retry_num = settings.cluster_retry_num;
-  options.agent.stop_timeout = settings.stop_timeout;
-  options.agent.scheduler = JoinHostPort(settings.sched_host, settings.sched_port);
-  options.agent.wants_whole_peer_list = settings.mindspore_gateway == "on";  // MindSpore asks for all host names
-  options.agent.has_command = !settings.command.empty();
-  options.session.host = settings.sched_host;
-  options.session.port = settings.sched_port;
-  options.session.job_id = settings.job_id;
-  options.session.security.requires_tls = settings.tls.require_tls;
-  if (*tls != nullptr) {
-    options.session.security.tls = (*tls)->store();
-    options.hand_over = [&] { return (*tls)->Pack(); };
+  options.agent.retry_num = settings_.cluster_retry_num;
+  options.agent.stop_timeout = settings_.stop_timeout;
+  options.agent.scheduler = JoinHostPort(settings_.sched_host, settings_.sched_port);
+  options.agent.wants_whole_peer_list = settings_.mindspore_gateway == "on";  // MindSpore asks for all host names
+  options.agent.has_command = !settings_.command.empty();
+  options.session.host = settings_.sched_host;
+  options.session.port = settings_.sched_port;
+  options.session.job_id = settings_.job_id;
+  options.session.security.requires_tls = settings_.tls.require_tls;
+  if (tls_ != nullptr) {
+    options.session.security.tls = tls_->store();
+    options.hand_over = [this] { return tls_->Pack(); };
   }
-  options.session.request_timeout = RequestTimeout(settings);
+  options.session.request_timeout = RequestTimeout(settings_);
   options.program = OwnProgram();
-  options.work_folder = (*folder)->path();
-  if (const auto found = environment.find("PATH"); found != environment.end()) options.search_path = found->second;
-  options.log_dir = settings.log_dir;
-  options.on_welcome = [&](const std::string& id) {
-    if (settings.node_id.empty() && lock.ok()) lock->Keep(id);
+  options.work_folder = folder_->path();
+  if (const auto found = environment_.find("PATH"); found != environment_.end()) options.search_path = found->second;
+  options.log_dir = settings_.log_dir;
+  options.on_welcome = [this](const std::string& id) {
+    if (settings_.node_id.empty() && has_lock()) lock().Keep(id);
   };
-  AgentLoop loop(std::move(options), *std::move(keeper), launcher, signals, Clock::Boot());
-  if (!node->no_gateway.empty()) {
-    Log(LogLevel::kInfo, absl::StrCat("MindSpore processes are told the scheduler's address: ", node->no_gateway));
+  return options;
+}
+
+int Agent::StayWithTheJob() {
+  Launcher launcher(OptionsOfLauncher());
+  AgentLoop loop(OptionsOfLoop(), std::move(keeper_), launcher, *signals_, Clock::Boot());
+  if (!node_.no_gateway.empty()) {
+    Log(LogLevel::kInfo, absl::StrCat("MindSpore processes are told the scheduler's address: ", node_.no_gateway));
   }
   MindSporeGateway gateway(
-      {node->gateway_ports, *tls != nullptr ? (*tls)->store() : nullptr, [&] { return loop.store().HasRoom(); }},
+      {node_.gateway_ports, tls_ != nullptr ? tls_->store() : nullptr, [&] { return loop.store().HasRoom(); }},
       loop.store(), Clock::System());
-  if (!node->gateway_ports.empty()) launcher.SetMindSporeGateway(&gateway);
-  if (*tls != nullptr) {
+  if (!node_.gateway_ports.empty()) launcher.SetMindSporeGateway(&gateway);
+  if (tls_ != nullptr) {
     const absl::Status started =
-        (*tls)->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });
+        tls_->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });
     if (!started.ok()) return Fail(started);
   }
   const int code = loop.Run();
   EndAtTheLatest(kEndPatience, code);
-  if (*tls != nullptr) (*tls)->Stop();
-  if (loop.HasOutcome() && lock.ok()) lock->Remove();
-  // Other nodes still need the scheduler: to learn how the job ended, for which they may take stop_timeout; or to go on
-  // without this node, which was drained.
-  if (*scheduler != nullptr && (loop.HasOutcome() || loop.WasDrained())) {
-    EndAtTheLatest(absl::InfiniteDuration(), code);
-    if (!loop.HasOutcome()) Log(LogLevel::kInfo, "the scheduler of the job runs here, until the job has ended");
-    (*scheduler)
-        ->WaitForEnd(loop.HasOutcome() ? settings.stop_timeout + absl::Seconds(5) : absl::InfiniteDuration(),
-                     [&] { return signals.TakeEnd(); });
-    EndAtTheLatest(kEndPatience, code);
-  }
+  if (tls_ != nullptr) tls_->Stop();
+  if (loop.HasOutcome() && has_lock()) lock().Remove();
+  LetOwnSchedulerEnd(loop, code);
   return code;
+}
+
+// Other nodes still need the scheduler: to learn how the job ended, for which they may take stop_timeout; or to go on
+// without this node, which was drained.
+void Agent::LetOwnSchedulerEnd(const AgentLoop& loop, int code) {
+  if (scheduler_ == nullptr || (!loop.HasOutcome() && !loop.WasDrained())) return;
+  EndAtTheLatest(absl::InfiniteDuration(), code);
+  if (!loop.HasOutcome()) Log(LogLevel::kInfo, "the scheduler of the job runs here, until the job has ended");
+  scheduler_->WaitForEnd(loop.HasOutcome() ? settings_.stop_timeout + absl::Seconds(5) : absl::InfiniteDuration(),
+                         [this] { return signals_->TakeEnd(); });
+  EndAtTheLatest(kEndPatience, code);
 }
 
 int Main(const std::vector<std::string>& args) {
@@ -267,35 +341,25 @@ int Main(const std::vector<std::string>& args) {
   SettingsTable table = AgentSettingsTable(settings);
   std::map<std::string, std::string> environment = ProcessEnvironment();
   LoadResult loaded = LoadSettings(table, args, environment, true);
-  if (loaded.wants_help) return std::fputs(HelpText(table).c_str(), stdout) < 0 ? kExitUsage : kExitSuccess;
-  if (loaded.wants_version) return std::printf("ms-worker %s\n", kVersion) < 0 ? kExitUsage : kExitSuccess;
+  if (const auto code = AnswerAtOnce(table, loaded)) return *code;
   settings.command = loaded.command;
   if (settings.role == "MS_SCHED") return BecomeScheduler(FlagsOf(args, loaded.command));
 
-  SettingsFindings findings = loaded.findings;
-  const SettingsFindings more = CheckAgentSettings(settings);
-  findings.errors.insert(findings.errors.end(), more.errors.begin(), more.errors.end());
-  findings.warnings.insert(findings.warnings.end(), more.warnings.begin(), more.warnings.end());
-  for (const std::string& word : loaded.positional) {
-    findings.errors.push_back(
-        absl::StrCat("unexpected word ", EscapeControl(word), " before --; the command stands behind it"));
-  }
-  for (const std::string& error : findings.errors) std::fprintf(stderr, "ms-worker: %s\n", error.c_str());
-  if (!findings.errors.empty()) return kExitUsage;
-  if (settings.check_config) {
-    for (const std::string& warning : findings.warnings) std::fprintf(stderr, "ms-worker: %s\n", warning.c_str());
-    std::printf("%s\n%s", ShowSettings(table, loaded).c_str(), ShowLadder(Ladder(settings)).c_str());
-    return kExitSuccess;
-  }
+  const Settled settled = Settle(table, loaded,
+                                 {.more = CheckAgentSettings(settings),
+                                  .word_rule = " before --; the command stands behind it",
+                                  .only_checks = settings.check_config,
+                                  .timeouts = [&] { return AgentTimeouts(settings); }});
+  if (settled.exit_code) return *settled.exit_code;
   const absl::Status logging = InitLogging({"ms-worker", settings.log_format, settings.log_level, ""});
   if (!logging.ok()) return Fail(logging);
   QuietProtobuf();
-  for (const std::string& warning : findings.warnings) Log(LogLevel::kWarning, warning);
+  for (const std::string& warning : settled.warnings) Log(LogLevel::kWarning, warning);
   // With --per_job it runs on one node, which is not known yet; the others need not have it.
   if (const auto problem = CheckCommand(settings.command, settings.env, environment); problem && !settings.per_job) {
     return Fail(absl::InvalidArgumentError(problem->text), problem->exit_code);
   }
-  return Work(std::move(settings), environment);
+  return Agent(std::move(settings), environment).Run();
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/clock.h"
-#include "common/limits.h"
+#include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "scheduler/core/core.h"
 
 namespace muster::scheduler {

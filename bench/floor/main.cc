@@ -13,13 +13,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/floor/call.h"
-#include "common/descriptor_limit.h"
-#include "common/exit_codes.h"
-#include "common/mutex_checks.h"
+#include "common/base/exit_codes.h"
+#include "common/base/mutex_checks.h"
 #include "common/settings/settings.h"
+#include "common/sys/room.h"
 #include "common/tls/tls_store.h"
-#include "scheduler/rpc/acceptor.h"
-#include "scheduler/rpc/listener.h"
+#include "scheduler/ingress/acceptor.h"
+#include "scheduler/ingress/listener.h"
 
 namespace muster::bench {
 namespace {
@@ -112,8 +112,8 @@ int Serve(const FloorSettings& settings) {
       (settings.tls.is_on() ? kPendingWithTls : kPendingPlain) * std::max(1u, std::thread::hardware_concurrency());
   options.table.silence_limit = absl::Milliseconds(kHandshakeLimitMs);
   options.table.call_limit = absl::Milliseconds(kHandshakeLimitMs + 1'000);
-  options.guests.limit = kNoLimit;
-  options.guests.calm_limit = absl::Hours(24);
+  options.unjoined.limit = kNoLimit;
+  options.unjoined.calm_limit = absl::Hours(24);
   options.expects_tls = settings.tls.is_on();
   options.descriptor_bound = descriptors - kReservedDescriptors;
   scheduler::Acceptor acceptor(

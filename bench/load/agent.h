@@ -13,7 +13,7 @@
 #include "bench/load/join_message.h"
 #include "bench/load/link.h"
 #include "bench/load/load_settings.h"
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "worker_agent/core/heartbeat_path.h"
 #include "worker_agent/core/jitter.h"
 

@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
-#include "common/grpc_deadline.h"
-#include "common/mutex.h"
+#include "common/base/mutex.h"
+#include "common/net/grpc_calls.h"
 
 namespace muster::bench {
 namespace {

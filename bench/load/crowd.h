@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "bench/load/agent.h"
 #include "bench/load/load_settings.h"
-#include "common/clock.h"
+#include "common/base/clock.h"
 
 namespace muster::bench {
 

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "common/grpc_peer.h"
-#include "common/net.h"
+#include "common/net/grpc_calls.h"
+#include "common/net/net.h"
 
 namespace muster::bench {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "common/heartbeat/datagram.h"
-#include "common/unique_fd.h"
+#include "common/base/unique_fd.h"
+#include "common/net/datagram.h"
 #include "muster/v1/rendezvous.pb.h"
 
 namespace muster::bench {

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/limits.h"
-#include "common/version.h"
+#include "common/base/limits.h"
+#include "common/base/version.h"
 
 namespace muster::bench {
 namespace {

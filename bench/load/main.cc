@@ -13,12 +13,12 @@
 #include "absl/strings/str_cat.h"
 #include "bench/load/load_settings.h"
 #include "bench/load/measures.h"
-#include "common/descriptor_limit.h"
-#include "common/exit_codes.h"
-#include "common/mutex_checks.h"
-#include "common/net.h"
-#include "common/tls_grpc/client_tls.h"
-#include "common/tls_grpc/credentials.h"
+#include "common/base/exit_codes.h"
+#include "common/base/mutex_checks.h"
+#include "common/net/net.h"
+#include "common/sys/room.h"
+#include "common/tls/grpc/client_tls.h"
+#include "common/tls/grpc/credentials.h"
 #include "worker_agent/session/channel.h"
 
 namespace muster::bench {

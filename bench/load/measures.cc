@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "bench/load/crowd.h"
 #include "bench/load/server_usage.h"
-#include "common/limits.h"
+#include "common/base/limits.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
 
 namespace muster::bench {

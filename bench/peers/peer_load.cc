@@ -19,7 +19,7 @@
 #include <thread>
 
 #include "bench/peers/peer_node.h"
-#include "common/mutex_checks.h"
+#include "common/base/mutex_checks.h"
 
 namespace muster::bench {
 namespace {

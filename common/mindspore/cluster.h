@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "common/ip_address.h"
-#include "common/job_store.h"
 #include "common/mindspore/messages.pb.h"
-#include "common/tls/peer_name.h"
+#include "common/net/ip_address.h"
+#include "common/store/job_store.h"
+#include "common/tls/peer/peer_name.h"
 
 namespace muster::mindspore {
 

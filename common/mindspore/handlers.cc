@@ -9,8 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/store_limits.h"
-#include "common/text.h"
+#include "common/base/text.h"
+#include "common/store/store_limits.h"
 
 namespace muster::mindspore {
 namespace {

@@ -17,10 +17,10 @@
 #include <optional>
 #include <string>
 
-#include "common/log.h"
 #include "common/mindspore/cluster.h"
 #include "common/mindspore/dialect.h"
 #include "common/mindspore/frame.h"
+#include "common/sys/log.h"
 
 namespace muster::mindspore {
 

@@ -14,12 +14,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/fair_share.h"
-#include "common/limits.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
 #include "common/mindspore/socket_address.h"
-#include "common/net.h"
-#include "common/text.h"
-#include "common/try_thread.h"
+#include "common/net/fair_share.h"
+#include "common/net/net.h"
+#include "common/sys/threads.h"
 
 namespace muster::mindspore {
 namespace {

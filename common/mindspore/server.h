@@ -3,6 +3,8 @@
 // frames, and one TLS handshake.
 #pragma once
 
+#include <sys/eventfd.h>
+
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -13,18 +15,57 @@
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/clock.h"
-#include "common/ip_address.h"
-#include "common/log.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/base/unique_fd.h"
 #include "common/mindspore/connection.h"
-#include "common/mindspore/mailbox.h"
 #include "common/mindspore/socket_address.h"
-#include "common/unique_fd.h"
+#include "common/net/ip_address.h"
+#include "common/sys/log.h"
 
 namespace muster::mindspore {
+
+// Work for the server's thread from other threads. Outlives the server while somebody still holds it; what is posted
+// then is dropped.
+class Mailbox {
+ public:
+  using Task = std::function<void()>;
+
+  Mailbox() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+  // Readable while tasks wait; -1 when there are no descriptors left.
+  int fd() const { return fd_.get(); }
+
+  void Post(Task task) {
+    const MutexLock lock(mutex_);
+    if (is_closed_) return;
+    tasks_.push_back(std::move(task));
+    eventfd_write(fd_.get(), 1);
+  }
+
+  std::vector<Task> TakeAll() {
+    const MutexLock lock(mutex_);
+    eventfd_t count = 0;
+    eventfd_read(fd_.get(), &count);
+    return std::exchange(tasks_, {});
+  }
+
+  void Close() {
+    const MutexLock lock(mutex_);
+    is_closed_ = true;
+    tasks_.clear();
+  }
+
+ private:
+  const UniqueFd fd_;
+  Mutex mutex_;
+  std::vector<Task> tasks_ ABSL_GUARDED_BY(mutex_);
+  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
 
 // Whose frames are taken outside of TLS.
 enum class PlainFrom { kEverybody, kThisMachine, kNobody };

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "common/ip_address.h"
-#include "common/unique_fd.h"
+#include "common/base/unique_fd.h"
+#include "common/net/ip_address.h"
 
 namespace muster::mindspore {
 

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <utility>
 
-#include "common/tls/openssl_error.h"
-#include "common/tls/tls_outcome.h"
+#include "common/tls/material/openssl.h"
+#include "common/tls/peer/tls_outcome.h"
 
 namespace muster::mindspore {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/unique_fd.h"
 #include "common/mindspore/tls_acceptor.h"
-#include "common/unique_fd.h"
 
 namespace muster::mindspore {
 

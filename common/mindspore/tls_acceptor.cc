@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/tls/openssl_error.h"
-#include "common/tls/openssl_handshake.h"
+#include "common/tls/material/openssl.h"
+#include "common/tls/peer/openssl_handshake.h"
 
 namespace muster::mindspore {
 

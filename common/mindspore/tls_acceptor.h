@@ -1,5 +1,5 @@
 // The server's side of TLS for MindSpore's frames: mutual, 1.2 or newer, with the certificates of a TlsStore and the
-// checks that all of Muster makes (common/tls/peer_check.h).
+// checks that all of Muster makes (common/tls/peer/peer_check.h).
 #pragma once
 
 #include <openssl/ssl.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/tls/openssl_ptr.h"
+#include "common/tls/material/openssl.h"
 #include "common/tls/tls_store.h"
 
 namespace muster::mindspore {

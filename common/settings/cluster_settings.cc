@@ -5,8 +5,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/ip_address.h"
-#include "common/limits.h"
+#include "common/base/limits.h"
+#include "common/net/ip_address.h"
 #include "common/settings/values.h"
 
 namespace muster {

@@ -3,9 +3,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/text.h"
 #include "common/settings/sources.h"
 #include "common/settings/values.h"
-#include "common/text.h"
 
 namespace muster {
 namespace {

@@ -7,8 +7,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/text.h"
 #include "common/settings/sources.h"
-#include "common/text.h"
 
 namespace muster {
 namespace {

@@ -4,8 +4,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/text.h"
 #include "common/settings/settings.h"
-#include "common/text.h"
 
 namespace muster {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/text.h"
 #include "common/settings/names.h"
 #include "common/settings/settings.h"
 #include "common/settings/sources.h"
-#include "common/text.h"
 
 namespace muster {
 namespace {

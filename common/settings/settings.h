@@ -124,13 +124,13 @@ std::string HelpText(const SettingsTable& table);
 // A table of name, settled value, source.
 std::string ShowSettings(const SettingsTable& table, const LoadResult& result);
 
-// The ladder of timeouts: name, value, what it must be below; prints as a table, checks as findings.
-struct LadderStep {
+// The timeout hierarchy: name, value, what it must be below; prints as a table, checks as findings.
+struct TimeoutStep {
   std::string name;  // setting or "heartbeat"
   absl::Duration value;
   std::string meaning;
 };
-std::string ShowLadder(const std::vector<LadderStep>& steps);
+std::string ShowTimeouts(const std::vector<TimeoutStep>& steps);
 
 // "600 s", "1.5 s", "250 ms", "for ever".
 std::string ShowDuration(absl::Duration duration);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/number_list.h"
+#include "common/base/number_list.h"
 
 namespace muster {
 

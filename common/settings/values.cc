@@ -6,10 +6,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "common/id_rule.h"
-#include "common/limits.h"
+#include "common/base/ids.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
 #include "common/settings/settings.h"
-#include "common/text.h"
 
 namespace muster {
 namespace {

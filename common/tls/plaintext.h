@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "common/ip_address.h"
+#include "common/net/ip_address.h"
 
 namespace muster {
 

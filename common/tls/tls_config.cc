@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/text.h"
-#include "common/tls/tls_file.h"
+#include "common/base/text.h"
+#include "common/tls/material/tls_file.h"
 
 namespace muster {
 namespace {

@@ -6,15 +6,15 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/secret_descriptor.h"
-#include "common/tls/tls_file.h"
+#include "common/sys/secret_descriptor.h"
+#include "common/tls/material/tls_file.h"
 
 namespace muster {
 namespace {
 
 using nlohmann::json;
 
-absl::Status Malformed(absl::string_view what) {
+absl::Status MalformedHandOver(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the TLS that this process was handed is malformed: ", what));
 }
 
@@ -77,12 +77,12 @@ absl::StatusOr<std::string> PackTls(const TlsStore& store, const KeyMaterial& id
 
 absl::StatusOr<HandedOverTls> UnpackTls(const std::string& bytes, absl::Time now) {
   json packed = json::parse(bytes, nullptr, false);
-  if (!packed.is_object()) return Malformed("no object");
+  if (!packed.is_object()) return MalformedHandOver("no object");
   HandedOverTls handed;
   handed.settings.identity = TextOf(packed, "identity");
   handed.settings.crl_expired = TextOf(packed, "crl_expired");
   // Nothing that is missing may make it trust more.
-  if (handed.settings.identity != "ca-only" && handed.settings.identity != "name") return Malformed("identity");
+  if (handed.settings.identity != "ca-only" && handed.settings.identity != "name") return MalformedHandOver("identity");
   handed.ciphers = TextOf(packed, "ciphers");
 
   const std::string chain = TextOf(packed, "chain");
@@ -92,15 +92,15 @@ absl::StatusOr<HandedOverTls> UnpackTls(const std::string& bytes, absl::Time now
   if (const auto found = packed.find("key"); found != packed.end() && found->is_string()) {
     Wipe(found->get_ref<std::string&>());
   }
-  if (!identity.ok()) return Malformed(identity.status().message());
+  if (!identity.ok()) return MalformedHandOver(identity.status().message());
   absl::StatusOr<std::vector<Certificate>> authorities = ParseCertificates(TextOf(packed, "authorities"));
-  if (!authorities.ok()) return Malformed(authorities.status().message());
+  if (!authorities.ok()) return MalformedHandOver(authorities.status().message());
   absl::StatusOr<std::vector<RevocationList>> lists = ListsOf(packed, *authorities, now);
   if (!lists.ok()) return lists.status();
 
   PeerNameResult name = NameOf(identity->leaf());
   if (name.refusal.ok()) handed.state.own_name = name.name;
-  if (handed.settings.needs_name() && !name.refusal.ok()) return Malformed(name.refusal.text);
+  if (handed.settings.needs_name() && !name.refusal.ok()) return MalformedHandOver(name.refusal.text);
   handed.state.identity_generation = handed.state.trust_generation = 1;
   handed.state.identity = std::make_shared<const KeyMaterial>(*std::move(identity));
   handed.state.trust = BuildTrust(*std::move(authorities), IsTrue(packed, "has_lists"), *std::move(lists));
@@ -113,7 +113,7 @@ absl::StatusOr<std::optional<HandedOverTls>> TakeHandedOverTls(absl::Time now) {
   int fd = -1;
   const bool is_number = absl::SimpleAtoi(value, &fd) && fd > 2;
   unsetenv(kTlsHandOverVariable);
-  if (!is_number) return Malformed(kTlsHandOverVariable);
+  if (!is_number) return MalformedHandOver(kTlsHandOverVariable);
   absl::StatusOr<std::string> bytes = TakeSecret(fd);
   if (!bytes.ok()) return bytes.status();
   absl::StatusOr<HandedOverTls> handed = UnpackTls(*bytes, now);

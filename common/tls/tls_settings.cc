@@ -10,7 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/secret_descriptor.h"
+#include "common/sys/secret_descriptor.h"
 
 namespace muster {
 namespace {

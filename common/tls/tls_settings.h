@@ -6,10 +6,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/base/unique_fd.h"
 #include "common/settings/settings.h"
-#include "common/tls/secret.h"
-#include "common/tls/tls_file.h"
-#include "common/unique_fd.h"
+#include "common/tls/material/secret.h"
+#include "common/tls/material/tls_file.h"
 
 namespace muster {
 

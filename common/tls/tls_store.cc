@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/sha256.h"
 #include "common/settings/settings.h"
-#include "common/sha256.h"
-#include "common/tls/age_warnings.h"
-#include "common/tls/cipher_list.h"
-#include "common/try_thread.h"
+#include "common/sys/threads.h"
+#include "common/tls/material/age_warnings.h"
+#include "common/tls/material/cipher_list.h"
 
 namespace muster {
 namespace {

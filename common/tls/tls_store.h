@@ -16,14 +16,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/clock.h"
-#include "common/log.h"
-#include "common/mutex.h"
-#include "common/tls/key_material.h"
-#include "common/tls/patient_files.h"
-#include "common/tls/peer_check.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/sys/log.h"
+#include "common/tls/material/key_material.h"
+#include "common/tls/material/patient_files.h"
+#include "common/tls/material/tls_file.h"
+#include "common/tls/peer/peer_check.h"
 #include "common/tls/tls_config.h"
-#include "common/tls/tls_file.h"
 #include "common/tls/tls_settings.h"
 
 namespace muster {

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "common/check.h"
-#include "common/ip_address.h"
+#include "common/base/check.h"
+#include "common/net/ip_address.h"
 
 namespace muster::certs {
 namespace {

@@ -1,4 +1,5 @@
-// PKCS#12: a certificate and its key under a password, in today's algorithms. Read by common/tls/key_material.h.
+// PKCS#12: a certificate and its key under a password, in today's algorithms. Read by
+// common/tls/material/key_material.h.
 #pragma once
 
 #include <string>

@@ -6,16 +6,16 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/clock.h"
-#include "common/exit_codes.h"
-#include "common/text.h"
-#include "common/version.h"
+#include "common/base/clock.h"
+#include "common/base/exit_codes.h"
+#include "common/base/text.h"
+#include "common/base/version.h"
 #include "ctl/certs/certs_settings.h"
 #include "ctl/certs/folder.h"
 #include "ctl/certs/inspect.h"
 #include "ctl/certs/render.h"
 #include "ctl/certs/subject.h"
-#include "ctl/words.h"
+#include "ctl/output/words.h"
 
 namespace muster::certs {
 namespace {

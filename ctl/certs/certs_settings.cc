@@ -6,7 +6,7 @@
 #include "ctl/certs/authority.h"
 #include "ctl/certs/certs_program.h"
 #include "ctl/certs/subject.h"
-#include "ctl/table.h"
+#include "ctl/output/table.h"
 
 namespace muster::certs {
 namespace {

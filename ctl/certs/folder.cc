@@ -16,8 +16,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/check.h"
-#include "common/file_io.h"
+#include "common/base/check.h"
+#include "common/sys/file_io.h"
 #include "ctl/certs/bundle.h"
 #include "ctl/certs/inspect.h"
 

@@ -18,7 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/unique_fd.h"
+#include "common/base/unique_fd.h"
 #include "ctl/certs/authority.h"
 #include "ctl/certs/index.h"
 #include "ctl/certs/password.h"

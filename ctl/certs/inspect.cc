@@ -7,9 +7,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/file_io.h"
-#include "common/ip_address.h"
-#include "common/tls/key_material.h"
+#include "common/net/ip_address.h"
+#include "common/sys/file_io.h"
+#include "common/tls/material/key_material.h"
 #include "ctl/certs/authority.h"
 #include "ctl/certs/openssl_handles.h"
 

@@ -4,7 +4,7 @@
 #include <openssl/pem.h>
 
 #include "absl/strings/ascii.h"
-#include "common/check.h"
+#include "common/base/check.h"
 
 namespace muster::certs {
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "common/tls/certificate.h"
-#include "common/tls/openssl_ptr.h"
+#include "common/tls/material/certificate.h"
+#include "common/tls/material/openssl.h"
 
 namespace muster::certs {
 

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "common/text.h"
-#include "ctl/table.h"
+#include "common/base/text.h"
+#include "ctl/output/table.h"
 
 namespace muster::certs {
 namespace {

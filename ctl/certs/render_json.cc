@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "common/text.h"
+#include "common/base/text.h"
 #include "ctl/certs/render.h"
 
 namespace muster::certs {
@@ -13,7 +13,7 @@ std::string Document(const Json& json) {
   return EscapeJson(json.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
-Json EntryJson(const IndexEntry& entry, const std::string& status) {
+Json ListedJson(const IndexEntry& entry, const std::string& status) {
   return {{"name", entry.subject.name},
           {"kind", KindWord(entry.subject.kind)},
           {"status", status},
@@ -43,7 +43,7 @@ std::string AuthorityJson(const CertFolder& folder) { return Document(FolderJson
 std::string IssuedJson(const CertFolder& folder, const std::vector<IndexEntry>& issued) {
   Json certificates = Json::array();
   for (const IndexEntry& entry : issued) {
-    Json json = EntryJson(entry, "valid");
+    Json json = ListedJson(entry, "valid");
     const std::string own = absl::StrCat(folder.path(), "/", entry.subject.name);
     json["folder"] = own;
     json["tls_config"] = own + "/tls.json";
@@ -56,10 +56,10 @@ std::string RevokedJson(const CertFolder& folder, const std::vector<IndexEntry>&
                         const std::vector<IndexEntry>& already, absl::Time now) {
   Json out = FolderJson(folder);
   Json list = Json::array();
-  for (const IndexEntry& entry : revoked) list.push_back(EntryJson(entry, "revoked"));
+  for (const IndexEntry& entry : revoked) list.push_back(ListedJson(entry, "revoked"));
   out["revoked"] = std::move(list);
   list = Json::array();
-  for (const IndexEntry& entry : already) list.push_back(EntryJson(entry, "revoked"));
+  for (const IndexEntry& entry : already) list.push_back(ListedJson(entry, "revoked"));
   out["revoked_before"] = std::move(list);
   list = Json::array();
   for (const IndexEntry& entry : folder.index().entries) {
@@ -76,7 +76,7 @@ std::string ListJson(const CertFolder& folder, absl::Time now) {
   Json out = FolderJson(folder);
   Json certificates = Json::array();
   for (const IndexEntry& entry : folder.index().entries)
-    certificates.push_back(EntryJson(entry, StatusWord(entry, now)));
+    certificates.push_back(ListedJson(entry, StatusWord(entry, now)));
   out["certificates"] = std::move(certificates);
   return Document(out);
 }

@@ -5,10 +5,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/ip_address.h"
-#include "common/limits.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
+#include "common/net/ip_address.h"
 #include "common/settings/values.h"
-#include "common/text.h"
 
 namespace muster::certs {
 namespace {

@@ -1,4 +1,5 @@
-// Whom a certificate is for: the URI name that says so (common/tls/peer_name.h), and its place in the folder. Pure.
+// Whom a certificate is for: the URI name that says so (common/tls/peer/peer_name.h), and its place in the folder.
+// Pure.
 #pragma once
 
 #include <optional>
@@ -7,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/tls/peer_name.h"
+#include "common/tls/peer/peer_name.h"
 
 namespace muster::certs {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "common/limits.h"
+#include "common/base/limits.h"
 #include "scheduler/core/core_impl.h"
 #include "scheduler/core/snapshot.h"
-#include "scheduler/core/story.h"
+#include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
 namespace {
@@ -101,7 +101,7 @@ void Core::Impl::GiveHandles(Run& run) {
       node.missing_since = now_.monotonic;
       run.rejoin_deadline = now_.monotonic + RejoinTimeout(run);
     }
-    node.ghost_end = GhostEnd(node, now_.monotonic);  // out in full: when it was last heard isn't known
+    node.stale_end = StaleEnd(node, now_.monotonic);  // out in full: when it was last heard isn't known
     if (!run.HasEnded() && !node.is_lost)
       node.grace_end = now_.monotonic + std::max(options_.lease, options_.disconnect_grace);
     if (run.phase == v1::RUN_PHASE_RUNNING && RestartsAlone(run)) {

@@ -1,6 +1,5 @@
-// The inside of the core. Its functions stand in files of their own: joining.cc, reporting.cc, rounds.cc,
-// recovering.cc, draining.cc, holding.cc, progress.cc, stacks.cc, storing.cc, ending.cc, timing.cc; what only reads
-// stands in views.cc. Everything here belongs to the one thread that owns the core.
+// The inside of the core. Its functions stand by topic in the folders below: membership, lifecycle, liveness, store and
+// stacks; what only reads stands in views. Everything here belongs to the one thread that owns the core.
 #pragma once
 
 #include <map>
@@ -13,13 +12,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "common/limits.h"
-#include "scheduler/core/cause.h"
+#include "common/base/limits.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core/deadline_queue.h"
-#include "scheduler/core/placement.h"
-#include "scheduler/core/progress.h"
-#include "scheduler/core/quota.h"
+#include "scheduler/core/lifecycle/cause.h"
+#include "scheduler/core/liveness/progress.h"
+#include "scheduler/core/membership/placement.h"
+#include "scheduler/core/membership/quota.h"
 #include "scheduler/core/state.h"
 
 namespace muster::scheduler {
@@ -79,6 +78,8 @@ class Core::Impl {
   std::optional<v1::Refusal> CheckAdmission(const Run& run, const v1::JobSettings& settings,
                                             const JoinRequested& event) const;
   void Admit(const JoinRequested& event, Run& run, bool replaces = false);
+  // What the record of any join says; who is let in how is the caller's to add.
+  v1::Record NewNodeJoined(const Run& run, const std::string& id, const JoinRequested& event) const;
   void Resume(const JoinRequested& event, Run& run, Node& node);
   void Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed);
   void Refuse(StreamId stream, v1::Refusal refusal);
@@ -122,10 +123,10 @@ class Core::Impl {
   void TryNextRoundAfter(Run& run, const Node& node);
   bool GoesOnWithout(const Run& run, const Node& node) const;
   void MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
-  static MonotonicTime GhostEnd(const Node& node, MonotonicTime heard);
+  static MonotonicTime StaleEnd(const Node& node, MonotonicTime heard);
   void MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
                 CauseCandidate candidate);
-  void Bury(Run& run, Node& node, const std::string& reason);
+  void ConfirmDead(Run& run, Node& node, const std::string& reason);
   void Rejoin(const JoinRequested& event, Run& run, Node& node);
   Node* SeatFor(Run& run, const JoinRequested& event);
   static bool IsSoleHeir(const Node& node, const v1::Join& join);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "common/clock.h"
+#include "common/base/clock.h"
 
 namespace muster::scheduler {
 

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "muster/v1/admin.pb.h"
 #include "muster/v1/journal.pb.h"
 #include "muster/v1/rendezvous.pb.h"
@@ -166,7 +166,7 @@ struct ForgetPeers {
 
 enum class Severity { kDebug, kInfo, kWarning, kError };
 
-// A line of the story, for the log (and, in time, other observers).
+// A line of the event log, for the log (and, in time, other observers).
 struct Announce {
   Severity severity = Severity::kInfo;
   std::shared_ptr<const v1::StoryEvent> event;

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/limits.h"
-#include "common/peer_node.h"
+#include "common/base/limits.h"
+#include "common/net/peer_node.h"
 #include "scheduler/core/snapshot.h"
 #include "scheduler/core/state.h"
-#include "scheduler/core/story.h"
+#include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
 namespace {
@@ -64,7 +64,7 @@ void Remove(Run& run, const Node& node, v1::NodeRemoved::Why why, const std::str
   AddRemoved(run, node, is_dead);
   run.by_incarnation.erase(node.incarnation);
   run.spare_count -= node.is_spare ? 1 : 0;
-  run.census.Remove(node.id, node.info, node.is_spare);
+  run.slot_counts.Remove(node.id, node.info, node.is_spare);
   run.lost.Remove(node);
   run.nodes.Erase(node.id);
 }
@@ -74,7 +74,7 @@ void Apply(State& state, const v1::NodeJoined& record, int64_t) {
   if (run == nullptr) return;
   Node& node = run->nodes[record.node_id()];
   if (record.takes_over()) {
-    run->census.Remove(node.id, node.info, node.is_spare);
+    run->slot_counts.Remove(node.id, node.info, node.is_spare);
     run->lost.Remove(node);
     run->by_incarnation.erase(node.incarnation);
     AddRemoved(*run, node, true);
@@ -97,7 +97,7 @@ void Apply(State& state, const v1::NodeJoined& record, int64_t) {
   node.is_assigned_id = record.is_assigned_id();
   node.is_spare = record.is_spare();
   run->spare_count += record.is_spare() ? 1 : 0;
-  run->census.Add(node.id, node.info, node.is_spare);
+  run->slot_counts.Add(node.id, node.info, node.is_spare);
   run->by_incarnation[record.incarnation()] = &node;
   run->gone.erase(record.node_id());
   run->removed.erase(record.incarnation());
@@ -116,10 +116,10 @@ void Apply(State& state, const v1::NodeRemoved& record, int64_t) {
 // A spare that holds ranks from now on.
 void MakeRegular(Run& run, Node& node) {
   if (!node.is_spare) return;
-  run.census.Remove(node.id, node.info, true);
+  run.slot_counts.Remove(node.id, node.info, true);
   node.is_spare = false;
   --run.spare_count;
-  run.census.Add(node.id, node.info, false);
+  run.slot_counts.Add(node.id, node.info, false);
 }
 
 void Apply(State& state, const v1::RoundClosed& record, int64_t) {
@@ -221,8 +221,8 @@ void Apply(State& state, const v1::NodeLost& record, int64_t) {
   node->is_lost = true;
   node->lost_why = record.why();
   node->lost_reason = record.reason();
-  node->ghost = record.is_confirmed() ? 0 : record.incarnation();
-  node->ghost_fence = absl::Milliseconds(record.armed_fence_ms());
+  node->stale_incarnation = record.is_confirmed() ? 0 : record.incarnation();
+  node->stale_fence = absl::Milliseconds(record.armed_fence_ms());
   if (record.is_confirmed()) EndSlots(*node);
   lost.Add(*node);
 }
@@ -245,15 +245,15 @@ void Apply(State& state, const v1::NodeReturned& record, int64_t) {
   state.FindRun(record.job_id(), record.run())->lost.Remove(*node);
   node->is_lost = false;
   node->lost_reason.clear();
-  if (node->ghost == record.incarnation()) node->ghost = 0;
+  if (node->stale_incarnation == record.incarnation()) node->stale_incarnation = 0;
 }
 
 void Apply(State& state, const v1::IncarnationGone& record, int64_t) {
   Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
-  if (node == nullptr || node->ghost != record.incarnation()) return;
+  if (node == nullptr || node->stale_incarnation != record.incarnation()) return;
   LostNodes& lost = state.FindRun(record.job_id(), record.run())->lost;
   lost.Remove(*node);
-  node->ghost = 0;
+  node->stale_incarnation = 0;
   lost.Add(*node);
   if (node->incarnation == record.incarnation()) EndSlots(*node);
 }
@@ -392,11 +392,11 @@ std::shared_ptr<const v1::StoryEvent> Evolve(State& state, const v1::Record& rec
       break;
   }
   if (!line) return nullptr;
-  line->set_number(++state.last_story_number);
+  line->set_number(++state.last_event_number);
   line->set_unix_ms(record.unix_ms());
-  state.story.push_back(std::make_shared<const v1::StoryEvent>(*std::move(line)));
-  if (state.story.size() > kMaxStoryEvents) state.story.pop_front();
-  return state.story.back();
+  state.event_log.push_back(std::make_shared<const v1::StoryEvent>(*std::move(line)));
+  if (state.event_log.size() > kMaxLoggedEvents) state.event_log.pop_front();
+  return state.event_log.back();
 }
 
 }  // namespace muster::scheduler

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/container/node_hash_map.h"
-#include "common/check.h"
+#include "common/base/check.h"
 
 namespace muster::scheduler {
 

@@ -4,12 +4,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/check.h"
-#include "common/limits.h"
-#include "common/peer_node.h"
-#include "common/sha256.h"
-#include "scheduler/core/admission.h"
+#include "common/base/check.h"
+#include "common/base/limits.h"
+#include "common/base/sha256.h"
+#include "common/net/peer_node.h"
 #include "scheduler/core/core_impl.h"
+#include "scheduler/core/membership/admission.h"
 
 namespace muster::scheduler {
 namespace {
@@ -76,12 +76,12 @@ std::string BrokenRun(const Run& run) {
   MUSTER_REQUIRE(!is_closed || run.round > 0, "a run without a round is under way");
   if (run.phase == v1::RUN_PHASE_FORMING) {
     for (const v1::Role role : {v1::ROLE_WORKER, v1::ROLE_SERVER}) {
-      MUSTER_REQUIRE(run.census.RegularSlots(role) <= run.Needed(role), "more regular slots than needed");
+      MUSTER_REQUIRE(run.slot_counts.RegularSlots(role) <= run.Needed(role), "more regular slots than needed");
     }
   }
   std::set<uint64_t> incarnations;
   uint32_t spares = 0;
-  Census census;
+  SlotCounts slot_counts;
   LostNodes lost;
   for (const auto& [id, node] : run.nodes) {
     MUSTER_REQUIRE(id == node.id && node.incarnation != 0, "a node without identity");
@@ -93,17 +93,18 @@ std::string BrokenRun(const Run& run) {
     MUSTER_REQUIRE(indexed != run.by_incarnation.end() && indexed->second == &node,
                    "the index of incarnations is wrong");
     spares += node.is_spare ? 1 : 0;
-    census.Add(id, node.info, node.is_spare);
+    slot_counts.Add(id, node.info, node.is_spare);
     lost.Add(node);
     MUSTER_REQUIRE(!node.is_lost || run.HasEnded() || (!node.is_spare && node.stream == 0),
                    "a spare or a connected node is lost");
-    MUSTER_REQUIRE(node.ghost == 0 || (node.is_lost && node.ghost == node.incarnation), "a ghost of somebody else");
+    MUSTER_REQUIRE(node.stale_incarnation == 0 || (node.is_lost && node.stale_incarnation == node.incarnation),
+                   "a stale incarnation of somebody else");
     MUSTER_REQUIRE(!run.gone.contains(id), "a node is there and gone");
   }
-  MUSTER_REQUIRE(census == run.census, "the census is wrong");
+  MUSTER_REQUIRE(slot_counts == run.slot_counts, "the slot_counts is wrong");
   MUSTER_REQUIRE(lost == run.lost, "the index of lost nodes is wrong");
   MUSTER_REQUIRE(spares == run.spare_count, "spares are counted wrong");
-  MUSTER_REQUIRE(run.by_incarnation.size() == run.nodes.size(), "the index of incarnations holds ghosts");
+  MUSTER_REQUIRE(run.by_incarnation.size() == run.nodes.size(), "the index of incarnations holds stale");
   for (const auto& [id, node] : run.nodes) {
     MUSTER_REQUIRE(!run.IsOver() || node.challenger == nullptr, "a challenger waits for an id in a run that is over");
   }

@@ -22,14 +22,14 @@ v1::NodeSnapshot ToSnapshot(const Node& node) {
   snapshot.set_is_lost(node.is_lost);
   snapshot.set_lost_why(node.lost_why);
   snapshot.set_lost_reason(node.lost_reason);
-  snapshot.set_ghost(node.ghost);
+  snapshot.set_ghost(node.stale_incarnation);
   snapshot.set_quit_round(node.quit_round);
   snapshot.set_last_change(node.last_change);
   snapshot.set_last_sum(node.last_sum);
   snapshot.set_last_change_version(node.last_change_version);
   snapshot.set_draining_reason(node.draining_reason);
   snapshot.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.armed_fence)));
-  snapshot.set_ghost_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.ghost_fence)));
+  snapshot.set_ghost_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.stale_fence)));
   for (const SlotState& slot : node.slots) {
     v1::SlotSnapshot& s = *snapshot.add_slots();
     s.set_phase(static_cast<uint32_t>(slot.phase));
@@ -54,14 +54,14 @@ void FromSnapshot(const v1::NodeSnapshot& snapshot, Node& node) {
   node.is_lost = snapshot.is_lost();
   node.lost_why = snapshot.lost_why();
   node.lost_reason = snapshot.lost_reason();
-  node.ghost = snapshot.ghost();
+  node.stale_incarnation = snapshot.ghost();
   node.quit_round = snapshot.quit_round();
   node.last_change = snapshot.last_change();
   node.last_sum = snapshot.last_sum();
   node.last_change_version = snapshot.last_change_version();
   node.draining_reason = snapshot.draining_reason();
   node.armed_fence = absl::Milliseconds(snapshot.armed_fence_ms());
-  node.ghost_fence = absl::Milliseconds(snapshot.ghost_fence_ms());
+  node.stale_fence = absl::Milliseconds(snapshot.ghost_fence_ms());
   for (const v1::SlotSnapshot& slot : snapshot.slots()) {
     node.slots.push_back({.phase = static_cast<SlotState::Phase>(slot.phase()),
                           .rank = slot.rank(),
@@ -134,7 +134,7 @@ void FromSnapshot(const v1::RunSnapshot& snapshot, Run& run) {
     Node& node = run.nodes[n.joined().node_id()];
     FromSnapshot(n, node);
     run.spare_count += node.is_spare ? 1 : 0;
-    run.census.Add(node.id, node.info, node.is_spare);
+    run.slot_counts.Add(node.id, node.info, node.is_spare);
     run.lost.Add(node);
     run.by_incarnation[node.incarnation] = &node;
   }
@@ -200,8 +200,8 @@ SnapshotDraft DraftSnapshot(const State& state) {
     j.set_last_run(last_run);
   }
   snapshot.set_lowest_last_run(state.lowest_last_run);
-  for (const auto& event : state.story) *snapshot.add_story() = *event;
-  snapshot.set_last_story_number(state.last_story_number);
+  for (const auto& event : state.event_log) *snapshot.add_story() = *event;
+  snapshot.set_last_story_number(state.last_event_number);
   return draft;
 }
 
@@ -230,9 +230,9 @@ State FromSnapshot(const v1::Snapshot& snapshot) {
   for (const v1::JobSnapshot& j : snapshot.forgotten_jobs()) state.forgotten_jobs[j.job_id()] = j.last_run();
   state.lowest_last_run = snapshot.lowest_last_run();
   for (const v1::StoryEvent& event : snapshot.story()) {
-    state.story.push_back(std::make_shared<const v1::StoryEvent>(event));
+    state.event_log.push_back(std::make_shared<const v1::StoryEvent>(event));
   }
-  state.last_story_number = snapshot.last_story_number();
+  state.last_event_number = snapshot.last_story_number();
   return state;
 }
 

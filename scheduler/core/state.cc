@@ -119,9 +119,10 @@ std::string DebugText(const State& state) {
       for (const auto& [id, node] : run.nodes) {
         absl::StrAppend(&text, "  node ", id, " ", absl::Hex(node.incarnation), node.is_spare ? " spare" : "",
                         " events ", node.events_through, node.is_leaving ? " leaving" : "", node.is_lost ? " lost" : "",
-                        node.ghost != 0 ? " haunted" : "", node.info.is_fence_guarded() ? "" : " unguarded", " armed ",
-                        absl::FormatDuration(node.armed_fence), " ghost ", absl::FormatDuration(node.ghost_fence), " {",
-                        node.draining_reason, "} {", node.lost_reason, "}", " quit ", node.quit_round);
+                        node.stale_incarnation != 0 ? " haunted" : "", node.info.is_fence_guarded() ? "" : " unguarded",
+                        " armed ", absl::FormatDuration(node.armed_fence), " ghost ",
+                        absl::FormatDuration(node.stale_fence), " {", node.draining_reason, "} {", node.lost_reason,
+                        "}", " quit ", node.quit_round);
         if (!node.identity.empty()) {
           absl::StrAppend(&text, " of ", node.identity, " ", node.info.certificate_fingerprint());
         }

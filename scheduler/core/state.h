@@ -11,15 +11,14 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "muster/v1/admin.pb.h"
 #include "muster/v1/journal.pb.h"
-#include "scheduler/core/census.h"
 #include "scheduler/core/events.h"
 #include "scheduler/core/id_table.h"
-#include "scheduler/core/lost_nodes.h"
-#include "scheduler/core/store.h"
-#include "scheduler/core/store_waits.h"
+#include "scheduler/core/liveness/lost_nodes.h"
+#include "scheduler/core/membership/slot_counts.h"
+#include "scheduler/core/store/store.h"
 
 namespace muster::scheduler {
 
@@ -61,7 +60,7 @@ struct Node {
   MonotonicTime last_seen;
   MonotonicTime lease_end = MonotonicTime::Never();   // while connected
   MonotonicTime grace_end = MonotonicTime::Never();   // while disconnected
-  MonotonicTime ghost_end = MonotonicTime::Never();   // when the fence has ended the ghost's processes
+  MonotonicTime stale_end = MonotonicTime::Never();   // when the fence has ended the stale incarnation's processes
   MonotonicTime restart_at = MonotonicTime::Never();  // scope "worker": when failed processes start again
   std::unique_ptr<Challenger> challenger;
   std::vector<ProcessProgress> progress;  // by slot; empty: none was told yet. See ProgressOf
@@ -83,10 +82,10 @@ struct Node {
   bool is_lost = false;     // the run waits for it, or for a spare in its place
   v1::NodeRemoved::Why lost_why = v1::NodeRemoved::WHY_UNSPECIFIED;
   std::string lost_reason;
-  uint64_t ghost = 0;           // the lost incarnation, while its processes may still run; else 0
-  absl::Duration ghost_fence;   // what it was armed with; zero: nothing
-  uint32_t quit_round = 0;      // its processes of this round and of those before have ended
-  std::string draining_reason;  // why it is to leave at the next round; empty: it isn't
+  uint64_t stale_incarnation = 0;  // the lost incarnation, while its processes may still run; else 0
+  absl::Duration stale_fence;      // what it was armed with; zero: nothing
+  uint32_t quit_round = 0;         // its processes of this round and of those before have ended
+  std::string draining_reason;     // why it is to leave at the next round; empty: it isn't
   std::vector<SlotState> slots;
   uint64_t last_change = 0;          // number of this incarnation's last change of the store; 0: none yet
   int64_t last_sum = 0;              // what it was answered, if it was an Add …
@@ -111,7 +110,7 @@ struct Node {
   bool IsAllDone() const;  // each of its processes ended with 0
   // Its fence was armed when it was lost, but would not have fallen if agent and keeper were gone by then: so time
   // alone shows nothing.
-  bool IsFenceUnguarded() const { return ghost_fence > absl::ZeroDuration() && !info.is_fence_guarded(); }
+  bool IsFenceUnguarded() const { return stale_fence > absl::ZeroDuration() && !info.is_fence_guarded(); }
 };
 
 // A node that no longer belongs to the run.
@@ -151,7 +150,7 @@ struct Run {
   std::string opened_by;
   int64_t opened_unix_ms = 0;
   IdTable<Node> nodes;
-  Census census;                                   // of nodes
+  SlotCounts slot_counts;                          // of nodes
   uint32_t spare_count = 0;                        // of nodes
   LostNodes lost;                                  // of nodes
   uint64_t departures = 0;                         // the last number of one, in the two that follow
@@ -223,6 +222,18 @@ struct Job {
   Run* current() { return runs.empty() ? nullptr : &runs.rbegin()->second; }
 };
 
+// What each record, and each answer, about a run begins with: which run; which of its nodes.
+template <typename Message>
+void SetHead(Message& message, const Run& run) {
+  message.set_job_id(run.job_id);
+  message.set_run(run.number);
+}
+template <typename Message>
+void SetHead(Message& message, const Run& run, const Node& node) {
+  SetHead(message, run);
+  message.set_node_id(node.id);
+}
+
 struct State {
   std::string cluster_id;
   uint64_t term = 0;
@@ -231,8 +242,8 @@ struct State {
   // way, and no job that isn't known here begins below its number.
   std::map<std::string, uint64_t> forgotten_jobs;
   uint64_t lowest_last_run = 0;
-  std::deque<std::shared_ptr<const v1::StoryEvent>> story;  // at most kMaxStoryEvents, oldest first
-  uint64_t last_story_number = 0;
+  std::deque<std::shared_ptr<const v1::StoryEvent>> event_log;  // at most kMaxLoggedEvents, oldest first
+  uint64_t last_event_number = 0;
   size_t store_bytes = 0;  // of all runs
 
   Run* FindRun(const std::string& job_id, uint64_t run);
@@ -244,8 +255,8 @@ struct State {
 inline constexpr size_t kMaxGoneNodes = 256;
 inline constexpr size_t kMaxForgottenJobs = 4096;
 
-// Takes over one record. The only place where durable state changes. Returns the line of the story that the record
-// is, if it is one; it has been added to state.story.
+// Takes over one record. The only place where durable state changes. Returns the line of the event log that the record
+// is, if it is one; it has been added to state.event_log.
 std::shared_ptr<const v1::StoryEvent> Evolve(State& state, const v1::Record& record);
 
 // The durable state in a canonical text form.

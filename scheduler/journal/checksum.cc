@@ -1,7 +1,7 @@
 #include "scheduler/journal/checksum.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/sha256.h"
+#include "common/base/sha256.h"
 
 namespace muster::scheduler {
 

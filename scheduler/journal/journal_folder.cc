@@ -18,8 +18,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "common/folder_trust.h"
-#include "common/private_folder.h"
+#include "common/sys/folder_trust.h"
+#include "common/sys/private_folder.h"
 #include "scheduler/journal/network_fs.h"
 #include "scheduler/journal/owner_note.h"
 #include "scheduler/journal/sqlite_words.h"

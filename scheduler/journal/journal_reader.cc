@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "common/check.h"
-#include "common/unique_fd.h"
+#include "common/base/check.h"
+#include "common/base/unique_fd.h"
 #include "scheduler/journal/journal.h"
 #include "scheduler/journal/owner_note.h"
 #include "scheduler/journal/sqlite_words.h"

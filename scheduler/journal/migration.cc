@@ -15,8 +15,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "common/log.h"
-#include "common/unique_fd.h"
+#include "common/base/unique_fd.h"
+#include "common/sys/log.h"
 #include "scheduler/journal/sqlite_words.h"
 
 namespace muster::scheduler {
@@ -29,7 +29,7 @@ absl::Status Execute(sqlite3* db, const std::string& path, const std::string& sq
   return status;
 }
 
-absl::Status Sync(const std::string& path, int flags) {
+absl::Status SyncPath(const std::string& path, int flags) {
   const UniqueFd fd(open(path.c_str(), flags | O_CLOEXEC));
   if (fd.is_open() && fsync(fd.get()) == 0) return absl::OkStatus();
   return UnusableJournal(absl::StrCat(path, " can't be brought to the disk"), errno);
@@ -61,8 +61,8 @@ absl::Status CopyAside(sqlite3* db, const std::string& path, const std::string& 
     unlink(copy.c_str());
     return status;
   }
-  if (absl::Status synced = Sync(copy, O_RDONLY); !synced.ok()) return synced;
-  return Sync(std::filesystem::absolute(copy).parent_path().string(), O_RDONLY | O_DIRECTORY);
+  if (absl::Status synced = SyncPath(copy, O_RDONLY); !synced.ok()) return synced;
+  return SyncPath(std::filesystem::absolute(copy).parent_path().string(), O_RDONLY | O_DIRECTORY);
 }
 
 }  // namespace

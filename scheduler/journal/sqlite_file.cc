@@ -8,7 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/check.h"
+#include "common/base/check.h"
 #include "muster/v1/journal.pb.h"
 #include "scheduler/journal/checksum.h"
 #include "scheduler/journal/journal.h"

@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/check.h"
-#include "common/clock.h"
-#include "common/log.h"
-#include "common/mutex.h"
+#include "common/base/check.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/settings/settings.h"
-#include "common/try_thread.h"
+#include "common/sys/log.h"
+#include "common/sys/threads.h"
 #include "scheduler/journal/sqlite_file.h"
 
 namespace muster::scheduler {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/check.h"
-#include "common/try_thread.h"
+#include "common/base/check.h"
+#include "common/sys/threads.h"
 #include "scheduler/loop/event_queue.h"
 #include "scheduler/loop/outbox.h"
 #include "scheduler/loop/recovery_tally.h"

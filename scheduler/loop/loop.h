@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "absl/time/time.h"
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core/events.h"
 #include "scheduler/journal/journal.h"

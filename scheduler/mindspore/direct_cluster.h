@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "common/clock.h"
-#include "common/log.h"
+#include "common/base/clock.h"
 #include "common/mindspore/cluster.h"
+#include "common/sys/log.h"
 #include "scheduler/mindspore/metadata_connections.h"
 
 namespace muster::scheduler {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/text.h"
+#include "common/base/text.h"
 #include "scheduler/mindspore/direct_cluster.h"
 
 namespace muster::scheduler {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/log.h"
-#include "scheduler/rpc/port_holder.h"
+#include "common/sys/log.h"
+#include "scheduler/ingress/port_holder.h"
 
 namespace muster::scheduler {
 namespace {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/clock.h"
-#include "common/log.h"
-#include "common/memory_job_store.h"
+#include "common/base/clock.h"
 #include "common/mindspore/server.h"
+#include "common/store/memory_job_store.h"
+#include "common/sys/log.h"
 #include "scheduler/mindspore/direct_cluster.h"
 
 namespace muster::scheduler {

@@ -13,7 +13,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "common/mindspore/cluster.h"
 
 namespace muster::scheduler {

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "scheduler/frontend/reply_budget.h"
+#include "scheduler/frontend/service_context.h"
 #include "scheduler/rpc/grpc_bytes.h"
-#include "scheduler/rpc/reply_budget.h"
-#include "scheduler/rpc/service_context.h"
 
 namespace muster::scheduler {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "common/tls/peer_check.h"
+#include "common/tls/peer/peer_check.h"
 
 namespace muster::scheduler {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <grpcpp/server_context.h>
 
-#include "scheduler/rpc/peer_facts.h"
+#include "scheduler/ingress/peer_facts.h"
 
 namespace muster::scheduler {
 

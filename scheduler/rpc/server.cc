@@ -11,20 +11,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/grpc_start.h"
-#include "common/limits.h"
-#include "common/mutex.h"
-#include "common/protobuf_log.h"
-#include "scheduler/rpc/acceptor.h"
+#include "common/base/limits.h"
+#include "common/base/mutex.h"
+#include "common/net/grpc_start.h"
+#include "scheduler/frontend/effect_sink.h"
+#include "scheduler/frontend/store_calls.h"
+#include "scheduler/frontend/sweeper.h"
+#include "scheduler/ingress/acceptor.h"
+#include "scheduler/ingress/call_watch.h"
+#include "scheduler/ingress/grpc_limits.h"
+#include "scheduler/ingress/poller_waker.h"
 #include "scheduler/rpc/admin_service.h"
-#include "scheduler/rpc/call_watch.h"
-#include "scheduler/rpc/effect_sink.h"
-#include "scheduler/rpc/poller_waker.h"
-#include "scheduler/rpc/read_buffers.h"
 #include "scheduler/rpc/session_service.h"
-#include "scheduler/rpc/store_calls.h"
 #include "scheduler/rpc/store_service.h"
-#include "scheduler/rpc/sweeper.h"
 
 namespace muster::scheduler {
 namespace {
@@ -211,12 +210,12 @@ class RpcServer::Impl {
     options.table.silence_limit = options_.handshake_limit;
     options.table.crowded_silence_limit = std::min(options_.handshake_limit, options.table.crowded_silence_limit);
     options.table.call_limit = options_.handshake_limit + absl::Seconds(1);  // gRPC's own limit comes first
-    options.guests = options_.guests;
+    options.unjoined = options_.unjoined;
     options.expects_tls = options_.tls != nullptr;
     options.descriptor_bound = MostConnections(options_.descriptor_limit);
     options.table.most_silent = std::min(options.table.most_silent, options.descriptor_bound / 8);
     options.table.most_waiting = std::min(options.table.most_waiting, options.descriptor_bound / 4 * 3);
-    options.guests.limit = std::min(options.guests.limit, options.descriptor_bound / 2);
+    options.unjoined.limit = std::min(options.unjoined.limit, options.descriptor_bound / 2);
     return std::make_unique<Acceptor>(
         std::move(options_.listeners), options,
         [this](int fd, bool is_unix) {

@@ -9,16 +9,16 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "common/clock.h"
-#include "common/limits.h"
-#include "common/log.h"
-#include "common/tls_grpc/credentials.h"
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "common/sys/log.h"
+#include "common/tls/grpc/credentials.h"
 #include "muster/v1/store.pb.h"
+#include "scheduler/frontend/authorizer.h"
+#include "scheduler/frontend/service_context.h"
+#include "scheduler/ingress/listener.h"
+#include "scheduler/ingress/unjoined_connections.h"
 #include "scheduler/loop/loop.h"
-#include "scheduler/rpc/authorizer.h"
-#include "scheduler/rpc/guest_table.h"
-#include "scheduler/rpc/listener.h"
-#include "scheduler/rpc/service_context.h"
 
 namespace muster::scheduler {
 
@@ -30,15 +30,15 @@ class RpcServer {
   struct Options {
     std::vector<Listener> listeners;
     std::vector<UniqueFd> datagrams = {};  // for heartbeats; none: over streams only
-    size_t descriptor_limit = 1024;        // see common/descriptor_limit.h
+    size_t descriptor_limit = 1024;        // see common/sys/room.h
     size_t memory_limit = 1ull << 30;      // bytes for all connections; beyond it calls are broken off
     size_t pending_per_core = 64;          // connections without a first call
     size_t max_queries = 1'024;            // admin calls that wait for an answer
     size_t reply_bytes = 64 << 20;         // of their answers, on their way out; as much for the store's
     size_t max_store_calls = kMaxStoreCalls;
     size_t max_store_call_bytes = kMaxStoreCallBytes;
-    size_t most_unjoined = 4'096;     // streams that have not joined
-    GuestTable::Options guests = {};  // connections without such a stream
+    size_t most_unjoined = 4'096;                // streams that have not joined
+    UnjoinedConnections::Options unjoined = {};  // connections without such a stream
     absl::Duration handshake_limit = absl::Seconds(10);
     absl::Duration join_limit = absl::Seconds(10);
     absl::Duration close_limit = absl::Seconds(5);

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/fair_share.h"
-#include "common/limits.h"
+#include "common/base/limits.h"
+#include "common/net/fair_share.h"
 #include "common/settings/settings.h"
 #include "scheduler/rpc/call_peer.h"
 #include "scheduler/rpc/grpc_bytes.h"
@@ -59,7 +59,7 @@ void Session::Send(std::shared_ptr<const v1::SchedulerMessage> message) {
   }
   {
     MutexLock lock(mutex_);
-    if (is_ending_) return;
+    if (life_ != Life::kOpen) return;
     // Under the lock, so that OnDone comes later.
     if (message->has_welcome() && !std::exchange(is_welcomed_, true)) {
       if (services_.note_joined) services_.note_joined(grpc_peer_);
@@ -86,10 +86,10 @@ void Session::OnDeadline() {
   bool is_silent = false;
   {
     MutexLock lock(mutex_);
-    if (is_done_) return;
+    if (life_ == Life::kDone) return;
     // The peer doesn't take the last words: the stream is broken off. Also when it was finished: trailers can hang.
-    if (is_ending_) context_->TryCancel();
-    is_silent = !is_ending_ && !has_joined_;
+    if (life_ != Life::kOpen) context_->TryCancel();
+    is_silent = life_ == Life::kOpen && standing_ == Standing::kStranger;
   }
   if (!is_silent) return;
   const std::string limit = FormatDuration(services_.join_limit);
@@ -110,7 +110,7 @@ void Session::CheckPeer() {
   if (status.ok()) return;
   {
     MutexLock lock(mutex_);
-    if (is_done_ || is_ending_) return;
+    if (life_ != Life::kOpen) return;
   }
   Refuse(v1::Refusal::NOT_AUTHORIZED, std::string(status.message()), KindOf(status));
   services_.streams.Watch(id_, services_.clock.Read().monotonic + kLastWordsTime);
@@ -141,7 +141,7 @@ void Session::Handle(const v1::AgentMessage& message) {
   bool has_joined = false;
   {
     MutexLock lock(mutex_);
-    has_joined = has_joined_;
+    has_joined = standing_ != Standing::kStranger;
   }
   if (message.has_join() != !has_joined) {
     Refuse(v1::Refusal::MALFORMED,
@@ -194,8 +194,8 @@ void Session::HandleJoin(const v1::Join& join) {
   }
   {
     MutexLock lock(mutex_);
-    if (is_ending_) return;  // its time ran out just now
-    has_joined_ = true;      // before the core can answer
+    if (life_ != Life::kOpen) return;  // its time ran out just now
+    standing_ = Standing::kAsking;     // before the core can answer
   }
   services_.streams.NoteJoined(id_);
   JoinRequested request{id_, join, peer_.address, peer_.identity};
@@ -205,15 +205,15 @@ void Session::HandleJoin(const v1::Join& join) {
     bool has_ended = false;
     {
       MutexLock lock(mutex_);
-      is_known_ = true;
-      has_ended = is_ending_;
+      standing_ = Standing::kKnown;
+      has_ended = life_ != Life::kOpen;
     }
     if (has_ended) TellCore();  // who ended it meanwhile would have told of a stream that was not there yet
     return;
   }
   {
     MutexLock lock(mutex_);
-    has_joined_ = false;
+    standing_ = Standing::kStranger;
   }
   Refuse(v1::Refusal::TRY_LATER, "the scheduler is busy: too many joins are waiting", "busy");
 }
@@ -238,7 +238,7 @@ void Session::Refuse(v1::Refusal::Reason reason, const std::string& text, const 
   if (reason == v1::Refusal::TRY_LATER) message->mutable_refusal()->set_retry_after_ms(kRetryAfterMs);
   {
     MutexLock lock(mutex_);
-    if (!is_ending_) outgoing_.Push(std::move(message));
+    if (life_ == Life::kOpen) outgoing_.Push(std::move(message));
   }
   EndWith(grpc::Status(CodeOf(reason), text));
 }
@@ -246,8 +246,8 @@ void Session::Refuse(v1::Refusal::Reason reason, const std::string& text, const 
 void Session::EndWith(grpc::Status status) {
   {
     MutexLock lock(mutex_);
-    if (!is_ending_) {
-      is_ending_ = true;
+    if (life_ == Life::kOpen) {
+      life_ = Life::kEnding;
       status_ = std::move(status);
       services_.streams.Watch(id_, services_.clock.Read().monotonic + services_.close_limit);
     }
@@ -259,15 +259,15 @@ void Session::EndWith(grpc::Status status) {
 void Session::TellCore() {
   {
     MutexLock lock(mutex_);
-    if (!is_known_ || has_told_closed_) return;
-    has_told_closed_ = true;
+    if (standing_ != Standing::kKnown) return;
+    standing_ = Standing::kGone;
   }
   services_.post(StreamClosed{id_}, nullptr);
 }
 
 Session::Step Session::NextStep() {
-  if (is_finished_) return Step::kNone;
-  if (wants_read_ && !is_ending_) {
+  if (life_ == Life::kFinished || life_ == Life::kDone) return Step::kNone;
+  if (wants_read_ && life_ == Life::kOpen) {
     wants_read_ = false;
     return Step::kRead;
   }
@@ -278,8 +278,8 @@ Session::Step Session::NextStep() {
       return Step::kWrite;
     }
   }
-  if (is_ending_ && !is_writing_ && starting_ == 0) {
-    is_finished_ = true;
+  if (life_ == Life::kEnding && !is_writing_ && starting_ == 0) {
+    life_ = Life::kFinished;
     return Step::kFinish;
   }
   return Step::kNone;
@@ -339,7 +339,7 @@ void Session::OnDone() {
   TellCore();
   {
     MutexLock lock(mutex_);
-    is_done_ = true;
+    life_ = Life::kDone;
     if (is_welcomed_ && services_.note_left) services_.note_left(grpc_peer_);
   }
   if (services_.datagrams != nullptr) services_.datagrams->Forget(id_);

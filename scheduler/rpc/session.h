@@ -12,9 +12,9 @@
 #include <memory>
 #include <string>
 
-#include "common/mutex.h"
-#include "scheduler/rpc/outgoing_queue.h"
-#include "scheduler/rpc/service_context.h"
+#include "common/base/mutex.h"
+#include "scheduler/frontend/outgoing_queue.h"
+#include "scheduler/frontend/service_context.h"
 
 namespace muster::scheduler {
 
@@ -43,6 +43,20 @@ class Session : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffe
 
  private:
   enum class Step { kNone, kRead, kWrite, kFinish };
+  // Each only goes on to the next.
+  enum class Life {
+    kOpen,
+    kEnding,    // nothing more is read or taken; what is queued still goes out
+    kFinished,  // Finish was, or is about to be, called
+    kDone,      // gRPC has let go of it
+  };
+  // What the core knows of this stream.
+  enum class Standing {
+    kStranger,
+    kAsking,  // a good join was read and is being posted
+    kKnown,   // it was posted: the core knows this stream, or will
+    kGone,    // the core was told that it has closed
+  };
 
   // Starts whatever may be started now: a read, a write, the end.
   void Pump();
@@ -69,17 +83,14 @@ class Session : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffe
   Mutex mutex_;
   OutgoingQueue outgoing_ ABSL_GUARDED_BY(mutex_);
   grpc::ByteBuffer writing_bytes_ ABSL_GUARDED_BY(mutex_);  // owned by the write in flight
+  // What of it gRPC has in hand.
   bool wants_read_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
-  int starting_ ABSL_GUARDED_BY(mutex_) = 0;  // threads between deciding on an operation and having started it
-  bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_peer_gone_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more can be written
-  bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;   // Finish was, or is about to be, called
-  bool is_done_ ABSL_GUARDED_BY(mutex_) = false;
-  bool has_joined_ ABSL_GUARDED_BY(mutex_) = false;  // a good join was read
-  bool is_known_ ABSL_GUARDED_BY(mutex_) = false;    // … and posted: the core knows this stream, or will
-  bool is_welcomed_ ABSL_GUARDED_BY(mutex_) = false;
-  bool has_told_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  int starting_ ABSL_GUARDED_BY(mutex_) = 0;           // threads between deciding on an operation and having started it
+  Life life_ ABSL_GUARDED_BY(mutex_) = Life::kOpen;
+  Standing standing_ ABSL_GUARDED_BY(mutex_) = Standing::kStranger;
+  bool is_welcomed_ ABSL_GUARDED_BY(mutex_) = false;  // may be so before the thread that posted the join notes kKnown
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "scheduler/rpc/service_context.h"
+#include "scheduler/frontend/service_context.h"
 
 namespace grpc {
 class Service;

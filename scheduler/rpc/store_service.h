@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "scheduler/rpc/service_context.h"
-#include "scheduler/rpc/store_calls.h"
+#include "scheduler/frontend/service_context.h"
+#include "scheduler/frontend/store_calls.h"
 
 namespace muster::scheduler {
 

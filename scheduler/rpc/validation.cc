@@ -1,10 +1,15 @@
 #include "scheduler/rpc/validation.h"
 
+#include <algorithm>
 #include <string>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
-#include "scheduler/rpc/field_checks.h"
+#include "common/base/ids.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
+#include "common/net/ip_address.h"
+#include "common/store/store_limits.h"
 
 // Leaves the function with the first error.
 #define MUSTER_REQUIRE(check)                                          \
@@ -13,6 +18,7 @@
   } while (false)
 
 namespace muster::scheduler {
+
 namespace {
 
 constexpr uint32_t kMaxNodesPage = 1'000;
@@ -22,6 +28,59 @@ constexpr int kMaxSignal = 64;
 constexpr size_t kMaxDeviceAddressBytes = 256;
 constexpr int64_t kMaxTimeoutMs = int64_t{1000} * 3600 * 24 * 3650;
 constexpr size_t kMaxStackMethodBytes = 32;
+
+// The building bricks: each returns an error that names the field.
+
+// What IsId takes; an optional one may be empty.
+absl::Status CheckOptionalId(const std::string& field, const std::string& value) {
+  if (value.size() > kMaxIdBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, " has ", value.size(), " bytes; at most ", kMaxIdBytes, " are allowed"));
+  }
+  if (!std::all_of(value.begin(), value.end(), IsIdCharacter)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, " ", Quoted(value), " has other characters than letters, digits and . _ : @ -"));
+  }
+  if (!value.empty() && !IsId(value)) {
+    return absl::InvalidArgumentError(absl::StrCat(field, " ", Quoted(value), " names a folder: choose another id"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckId(const std::string& field, const std::string& value) {
+  if (value.empty()) return absl::InvalidArgumentError(absl::StrCat(field, " is empty"));
+  return CheckOptionalId(field, value);
+}
+
+// Output of a process: at most `limit` bytes, any characters (the log escapes them).
+absl::Status CheckSize(const std::string& field, const std::string& value, size_t limit) {
+  if (value.size() <= limit) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " has ", value.size(), " bytes; at most ", limit, " are allowed"));
+}
+
+// One line for people: at most `limit` bytes, no control characters.
+absl::Status CheckLine(const std::string& field, const std::string& value, size_t limit) {
+  if (absl::Status status = CheckSize(field, value, limit); !status.ok()) return status;
+  if (std::any_of(value.begin(), value.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; })) {
+    return absl::InvalidArgumentError(absl::StrCat(field, " ", Quoted(value), " has control characters"));
+  }
+  return absl::OkStatus();
+}
+
+// Empty or a numeric IPv4 or IPv6 address.
+absl::Status CheckOptionalAddress(const std::string& field, const std::string& value) {
+  if (absl::Status status = CheckSize(field, value, kMaxIdBytes); !status.ok()) return status;
+  if (value.empty() || IpAddress::Parse(value).has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, " ", Quoted(value), " is not a numeric IPv4 or IPv6 address"));
+}
+
+absl::Status CheckRange(const std::string& field, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, " is ", value, "; expected ", low, " to ", high));
+}
+
+absl::Status CheckPort(const std::string& field, uint32_t value) { return CheckRange(field, value, 0, 65535); }
 
 absl::Status CheckSettings(const v1::JobSettings& settings) {
   if (settings.has_worker_num()) MUSTER_REQUIRE(CheckRange("worker_num", settings.worker_num(), 0, kMaxWorkers));
@@ -205,6 +264,57 @@ absl::Status CheckRequest(const v1::SteerRequest& request) {
 absl::Status CheckRequest(const v1::StacksRequest& request) {
   MUSTER_REQUIRE(CheckId("job_id", request.job_id()));
   return CheckRange("the number of ranks", request.ranks_size(), 0, kMaxStackRanks);
+}
+
+namespace {
+
+absl::Status CheckCaller(const v1::StoreCaller& caller) {
+  if (absl::Status status = CheckId("job_id", caller.job_id()); !status.ok()) return status;
+  if (absl::Status status = CheckId("node_id", caller.node_id()); !status.ok()) return status;
+  if (caller.run() != 0 && caller.round() != 0 && caller.incarnation() != 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("a request names the run, the round and the incarnation that it is of");
+}
+
+absl::Status CheckLifetime(v1::ValueLifetime lifetime) {
+  if (lifetime == v1::LIFETIME_ROUND || lifetime == v1::LIFETIME_RUN) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("lifetime is ", static_cast<int>(lifetime), "; expected LIFETIME_ROUND or LIFETIME_RUN"));
+}
+
+absl::Status CheckRest(const v1::StoreGet& /*request*/) { return absl::OkStatus(); }
+absl::Status CheckRest(const v1::StoreDelete& /*request*/) { return absl::OkStatus(); }
+absl::Status CheckRest(const v1::StoreWait& request) {
+  return CheckRange("limit_ms", request.limit_ms(), 0, kLongestStoreWaitMs);
+}
+absl::Status CheckRest(const v1::StoreSet& request) {
+  if (absl::Status status = CheckStoreValue(request.value()); !status.ok()) return status;
+  return CheckLifetime(request.lifetime());
+}
+absl::Status CheckRest(const v1::StoreAdd& request) { return CheckLifetime(request.lifetime()); }
+absl::Status CheckRest(const v1::StoreSwap& request) {
+  if (absl::Status status = CheckStoreValue(request.expected()); !status.ok()) return status;
+  if (absl::Status status = CheckStoreValue(request.desired()); !status.ok()) return status;
+  return CheckLifetime(request.lifetime());
+}
+
+}  // namespace
+
+absl::Status CheckStoreOperation(const StoreOperation& operation) {
+  return std::visit(
+      [](const auto& request) {
+        if (absl::Status status = CheckCaller(request.caller()); !status.ok()) return status;
+        if (absl::Status status = CheckStoreKey(request.key()); !status.ok()) return status;
+        return CheckRest(request);
+      },
+      operation);
+}
+
+const v1::StoreCaller& CallerOf(const StoreOperation& operation) {
+  return std::visit([](const auto& request) -> const v1::StoreCaller& { return request.caller(); }, operation);
+}
+
+size_t BytesOf(const StoreOperation& operation) {
+  return std::visit([](const auto& request) { return request.ByteSizeLong(); }, operation);
 }
 
 }  // namespace muster::scheduler

@@ -1,15 +1,18 @@
 // Sizes and characters of everything that comes from the network. Pure.
 //
 // Each check returns INVALID_ARGUMENT with what was found, what was expected, and where; what passes is within
-// common/limits.h. Meaning (is this rank free, is this run known) is the core's to judge, not ours. Invalid UTF-8 never
-// gets here: the protobuf parser refuses it.
+// common/base/limits.h. Meaning (is this rank free, is this run known) is the core's to judge, not ours. Invalid UTF-8
+// never gets here: the protobuf parser refuses it.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "muster/v1/admin.pb.h"
 #include "muster/v1/rendezvous.pb.h"
+#include "scheduler/core/events.h"
 
 namespace muster::scheduler {
 
@@ -28,5 +31,15 @@ absl::Status CheckRequest(const v1::EventsRequest& request);
 absl::Status CheckRequest(const v1::StopRequest& request);
 absl::Status CheckRequest(const v1::SteerRequest& request);
 absl::Status CheckRequest(const v1::StacksRequest& request);
+
+// Whether a call of the Store service is well formed. Pure.
+
+// INVALID_ARGUMENT names the field.
+absl::Status CheckStoreOperation(const StoreOperation& operation);
+
+const v1::StoreCaller& CallerOf(const StoreOperation& operation);
+
+// What it takes to keep it until it is answered.
+size_t BytesOf(const StoreOperation& operation);
 
 }  // namespace muster::scheduler

@@ -4,7 +4,7 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
-#include "common/mutex.h"
+#include "common/base/mutex.h"
 #include "tests/contract/journal_contract.h"
 #include "tests/contract/journal_testing.h"
 

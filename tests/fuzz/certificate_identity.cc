@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "common/check.h"
-#include "common/tls/peer_name.h"
+#include "common/base/check.h"
+#include "common/tls/peer/peer_name.h"
 
 namespace {
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "common/check.h"
-#include "worker_agent/ring/fault.h"
-#include "worker_agent/ring/plan.h"
+#include "common/base/check.h"
+#include "ring/fault.h"
+#include "ring/plan.h"
 
 namespace muster::ring {
 namespace {

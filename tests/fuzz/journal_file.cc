@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "common/check.h"
+#include "common/base/check.h"
 #include "scheduler/journal/sqlite_journal.h"
 #include "tests/fuzz/input.h"
 

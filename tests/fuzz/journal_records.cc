@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/check.h"
+#include "common/base/check.h"
 #include "scheduler/core/core.h"
 #include "tests/fuzz/input.h"
 

@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
-#include "common/check.h"
-#include "common/limits.h"
-#include "common/memory_job_store.h"
+#include "common/base/check.h"
+#include "common/base/limits.h"
 #include "common/mindspore/handlers.h"
+#include "common/store/memory_job_store.h"
 #include "scheduler/mindspore/direct_port.h"
 #include "worker_agent/gateway/mindspore/slots.h"
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "common/check.h"
-#include "common/tls/key_material.h"
+#include "common/base/check.h"
+#include "common/tls/material/key_material.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::string password = "zQ7-kV4-wX9";  // no word of a message, so that it is found without quotes, too

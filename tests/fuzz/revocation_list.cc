@@ -1,11 +1,11 @@
 // The loader of revocation lists. Its authority's certificate stands here; the corpus has lists that it signed.
-#include "common/tls/revocation_list.h"
+#include "common/tls/material/revocation_list.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
-#include "common/check.h"
+#include "common/base/check.h"
 #include "tests/fuzz/authority.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/check.h"
-#include "common/limits.h"
+#include "common/base/check.h"
+#include "common/base/limits.h"
 #include "scheduler/core/core.h"
 #include "scheduler/rpc/validation.h"
 #include "tests/fuzz/input.h"

@@ -14,10 +14,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/check.h"
+#include "common/base/check.h"
+#include "ring/ring_settings.h"
 #include "scheduler/scheduler_settings.h"
-#include "worker_agent/agent_settings.h"
-#include "worker_agent/ring/ring_settings.h"
+#include "worker_agent/settings/agent_settings.h"
 
 namespace muster {
 namespace {
@@ -75,7 +75,7 @@ void Play(const std::string& text) {
   }
   Load(scheduler::SchedulerSettingsTable, given, false, [](const scheduler::SchedulerSettings& s) {
     CheckLines(scheduler::CheckSchedulerSettings(s).errors);
-    MUSTER_CHECK(!ShowLadder(scheduler::SchedulerLadder(s)).empty(), "a ladder");
+    MUSTER_CHECK(!ShowTimeouts(scheduler::SchedulerTimeouts(s)).empty(), "timeouts");
   });
   Load(agent::AgentSettingsTable, given, true,
        [](const agent::AgentSettings& s) { CheckLines(agent::CheckAgentSettings(s).errors); });

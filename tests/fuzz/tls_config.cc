@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "common/check.h"
-#include "common/tls/cipher_list.h"
+#include "common/base/check.h"
+#include "common/tls/material/cipher_list.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);

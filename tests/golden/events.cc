@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "common/limits.h"
+#include "common/base/limits.h"
 
 namespace muster::golden {
 namespace {

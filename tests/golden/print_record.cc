@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/ip_address.h"
-#include "common/peer_node.h"
+#include "common/net/ip_address.h"
+#include "common/net/peer_node.h"
 
 namespace muster::golden {
 namespace {

@@ -3,7 +3,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/ip_address.h"
+#include "common/net/ip_address.h"
 #include "tests/golden/print_record.h"
 
 namespace muster::golden {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "common/sha256.h"
+#include "common/base/sha256.h"
 
 namespace muster::sim {
 namespace {
@@ -225,8 +225,8 @@ void AgentHost::OnAnswered(uint64_t connect_seq, const v1::Acknowledgement& ackn
 // ------------------------------------------------------------------------------------------------------------ effects
 
 void AgentHost::Do(const agent::Dial& effect) {
-  if (store_ != nullptr && !effect.is_relief) store_->Disconnect();
-  parts_.network.Dial(this, node_.machine, effect.connect_seq, effect.is_relief);
+  if (store_ != nullptr && !effect.is_replacement) store_->Disconnect();
+  parts_.network.Dial(this, node_.machine, effect.connect_seq, effect.is_replacement);
 }
 
 void AgentHost::Do(const agent::Send& effect) {

@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # Plants each defect of tests/sim/defects in the two cores, one at a time, and shows that the simulation finds it.
 #
-#   tests/sim/check_defects.sh [BUILD]     BUILD: a configured build folder (default: build)
+#   tests/sim/check_defects.sh [BUILD]     BUILD: a build folder configured with -DMUSTER_UNITY=OFF, since one source of a
+#                                          library is replaced (default: build-defects, which is made)
 #
 # MUSTER_DEFECT_SEEDS: within how many seeds each one must be found (default 10000).
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-build=${1:-$root/build}
+build=${1:-$root/build-defects}
 seeds=${MUSTER_DEFECT_SEEDS:-10000}
-if [[ ! -f $build/CMakeCache.txt ]]; then
-  echo "tests/sim/check_defects.sh: $build is no configured build folder: cmake -S . -B $build first" >&2
+if [[ $# == 0 ]]; then
+  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMUSTER_UNITY=OFF >/dev/null || exit 2
+elif ! grep -q '^MUSTER_UNITY:BOOL=OFF' "$build/CMakeCache.txt" 2>/dev/null; then
+  echo "tests/sim/check_defects.sh: $build is not configured without unity builds: cmake -S . -B $build -DMUSTER_UNITY=OFF" >&2
   exit 2
 fi
 

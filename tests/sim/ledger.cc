@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/peer_node.h"
+#include "common/net/peer_node.h"
 
 namespace muster::sim {
 
@@ -159,7 +159,7 @@ std::string Ledger::TakeClosed(const v1::RoundClosed& record, RunLedger& run) {
     stands_for[replacement.spare()] = lost;
   }
   if (!run.lost.empty()) return absl::StrCat("a round without node ", *run.lost.begin(), ", which is lost");
-  if (!run.ghosts.empty()) return absl::StrCat("a round beside the old processes of ", run.ghosts.begin()->first);
+  if (!run.stale.empty()) return absl::StrCat("a round beside the old processes of ", run.stale.begin()->first);
   run.is_aborted = false;
   run.round = record.round();
   run.digest = record.digest();
@@ -192,7 +192,7 @@ std::string Ledger::TakeLost(const v1::NodeLost& record, RunLedger& run) {
     return absl::StrCat("node ", record.node_id(), " was lost by what happened to another incarnation");
   }
   if (!run.lost.insert(record.node_id()).second) return absl::StrCat("node ", record.node_id(), " was lost twice");
-  if (!record.is_confirmed()) run.ghosts[record.node_id()] = record.incarnation();
+  if (!record.is_confirmed()) run.stale[record.node_id()] = record.incarnation();
   return "";
 }
 
@@ -201,14 +201,14 @@ std::string Ledger::TakeReturned(const v1::NodeReturned& record, RunLedger& run)
   if (it == run.roster.end() || it->second != record.incarnation() || run.lost.erase(record.node_id()) == 0) {
     return absl::StrCat("node ", record.node_id(), " returned but was not lost");
   }
-  run.ghosts.erase(record.node_id());
+  run.stale.erase(record.node_id());
   return "";
 }
 
 std::string Ledger::TakeGone(const v1::IncarnationGone& record, RunLedger& run) {
-  const auto it = run.ghosts.find(record.node_id());
-  if (it == run.ghosts.end() || it->second != record.incarnation()) return "somebody was buried twice";
-  run.ghosts.erase(it);
+  const auto it = run.stale.find(record.node_id());
+  if (it == run.stale.end() || it->second != record.incarnation()) return "somebody was confirmed dead twice";
+  run.stale.erase(it);
   return "";
 }
 

@@ -26,8 +26,8 @@ struct RunLedger {
   std::string digest;
   std::map<std::string, std::pair<v1::Role, std::vector<uint32_t>>> ranks;  // node id → its ranks in slot order
   std::set<std::string> lost;                                               // nodes that the run waits for
-  std::map<std::string, uint64_t> ghosts;  // node id → an incarnation whose processes may still run
-  bool is_aborted = false;                 // the round was given up
+  std::map<std::string, uint64_t> stale;  // node id → an incarnation whose processes may still run
+  bool is_aborted = false;                // the round was given up
   StoreLedger store;
 };
 

@@ -6,7 +6,7 @@
 namespace muster::sim {
 namespace {
 
-constexpr absl::Duration kDetectionMin = absl::Seconds(15);  // dead-peer detection: see common/net.h
+constexpr absl::Duration kDetectionMin = absl::Seconds(15);  // dead-peer detection: see common/net/net.h
 constexpr absl::Duration kDetectionMax = absl::Seconds(25);
 constexpr char kRefused[] = "Connection refused";
 constexpr double kLateDelivery = 0.2;  // what was read before the agent hung up may still reach its core
@@ -62,8 +62,8 @@ void Network::Forget(const Handle& c) {
 
 // ------------------------------------------------------------------------------------------------- the agent's side
 
-void Network::Dial(AgentEnd* agent, size_t machine, uint64_t connect_seq, bool is_relief) {
-  if (!is_relief) HangUp(agent);
+void Network::Dial(AgentEnd* agent, size_t machine, uint64_t connect_seq, bool is_replacement) {
+  if (!is_replacement) HangUp(agent);
   const FaultPlan& faults = sim_.parameters.faults;
   const bool is_peace = sim_.timeline.elapsed() >= sim_.parameters.faults_end;
   const Handle c = NewConnection(agent, machine, connect_seq);
@@ -75,21 +75,21 @@ void Network::Dial(AgentEnd* agent, size_t machine, uint64_t connect_seq, bool i
   }
   if (random_.Chance(faults.dial_delay)) c->up.last = c->up.last + random_.UpTo(absl::Seconds(25));
   if (!random_.Chance(faults.dial_duplicate)) return;
-  const Handle ghost = NewConnection(nullptr, machine, connect_seq);
-  ghost->up.last = ghost->up.last + random_.UpTo(random_.Chance(0.5) ? absl::Milliseconds(20) : absl::Seconds(20));
-  c->ghost = ghost->id;
+  const Handle copy = NewConnection(nullptr, machine, connect_seq);
+  copy->up.last = copy->up.last + random_.UpTo(random_.Chance(0.5) ? absl::Milliseconds(20) : absl::Seconds(20));
+  c->copy = copy->id;
 }
 
 void Network::Send(AgentEnd* agent, uint64_t connect_seq, const v1::AgentMessage& message) {
   const Handle c = Current(agent, connect_seq);
   if (c == nullptr) return;
-  if (const Handle ghost = Find(std::exchange(c->ghost, 0)); ghost != nullptr) {
-    Push(ghost, ghost->up, std::optional(message));
-    PumpUp(ghost);
-    sim_.timeline.After(random_.UpTo(absl::Seconds(30)), [this, ghost] {
-      ghost->is_open_there = false;
-      Push(ghost, ghost->up, std::optional<v1::AgentMessage>());
-      PumpUp(ghost);
+  if (const Handle copy = Find(std::exchange(c->copy, 0)); copy != nullptr) {
+    Push(copy, copy->up, std::optional(message));
+    PumpUp(copy);
+    sim_.timeline.After(random_.UpTo(absl::Seconds(30)), [this, copy] {
+      copy->is_open_there = false;
+      Push(copy, copy->up, std::optional<v1::AgentMessage>());
+      PumpUp(copy);
     });
   }
   Push(c, c->up, std::optional(message));

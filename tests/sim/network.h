@@ -56,7 +56,7 @@ class Network {
   void SetScheduler(SchedulerEnd* scheduler) { scheduler_ = scheduler; }
 
   // ---- an agent's side. `agent` must live as long as the network, or until AgentDied.
-  void Dial(AgentEnd* agent, size_t machine, uint64_t connect_seq, bool is_relief);
+  void Dial(AgentEnd* agent, size_t machine, uint64_t connect_seq, bool is_replacement);
   void Send(AgentEnd* agent, uint64_t connect_seq, const v1::AgentMessage& message);
   // By datagram; the stream is filled in here.
   void SendHeartbeat(AgentEnd* agent, uint64_t connect_seq, scheduler::HeartbeatReceived heartbeat);
@@ -96,9 +96,9 @@ class Network {
   struct Connection {
     StreamId id = 0;
     size_t machine = 0;
-    AgentEnd* agent = nullptr;  // null: a ghost that a duplicated dial made, or its agent is dead
+    AgentEnd* agent = nullptr;  // null: a copy that a duplicated dial made, or its agent is dead
     uint64_t connect_seq = 0;
-    StreamId ghost = 0;
+    StreamId copy = 0;
     bool is_accepted = false;
     bool is_open_here = false;  // at the scheduler
     bool is_open_there = true;  // at the agent

@@ -89,7 +89,7 @@ void SchedulerHost::OnMessage(StreamId stream, const std::string& peer_address, 
   if (message.has_probe_answer()) Post(scheduler::ProbeAnswered{stream, message.probe_answer().probe()});
 }
 
-// As scheduler/rpc/datagram_port does.
+// As scheduler/heartbeat/datagram_port does.
 void SchedulerHost::OnHeartbeat(const scheduler::HeartbeatReceived& heartbeat) {
   const auto gate = gates_.find(heartbeat.stream);
   if (gate != gates_.end() && gate->second.Take(heartbeat.heartbeat_seq)) Post(heartbeat);

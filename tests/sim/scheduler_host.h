@@ -12,8 +12,8 @@
 
 #include "scheduler/core/core.h"
 #include "scheduler/core/events.h"
+#include "scheduler/heartbeat/datagram_port.h"
 #include "scheduler/loop/outbox.h"
-#include "scheduler/rpc/heartbeat_gate.h"
 #include "tests/sim/network.h"
 #include "tests/sim/random.h"
 #include "tests/sim/sim.h"

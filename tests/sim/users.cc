@@ -35,7 +35,7 @@ void World::StartAgent(Place& place) {
     return;
   }
   const uint64_t incarnation = random_.Next() | 1;
-  const bool is_sole = !is_locked && EndRemnants(place);
+  const bool is_sole = !is_locked && EndOrphans(place);
   agents_.push_back(std::make_unique<AgentHost>(AgentHost::Parts{sim_, network_, processes_, invariants_}, *place.job,
                                                 *place.spec, place.kept_id, is_sole, incarnation, random_.Fork()));
   place.current = agents_.back().get();
@@ -54,7 +54,7 @@ bool World::IsLocked(const Place& place) const {
 
 // A new start that has got the lock ends what former ones left running, and only then speaks for them. False: it can't
 // look, so it doesn't.
-bool World::EndRemnants(const Place& place) {
+bool World::EndOrphans(const Place& place) {
   for (const auto& agent : agents_) {
     if (agent->node().machine != place.spec->machine || agent->job_id() != place.job->id) continue;
     if (agent->known_id() != place.kept_id || !processes_.IsAnyAlive(agent->incarnation())) continue;

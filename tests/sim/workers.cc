@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/check.h"
-#include "common/clock.h"
+#include "common/base/check.h"
+#include "common/base/clock.h"
 
 namespace muster::sim {
 namespace {

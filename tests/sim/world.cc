@@ -1,6 +1,6 @@
 #include "tests/sim/world.h"
 
-#include "common/exit_codes.h"
+#include "common/base/exit_codes.h"
 
 namespace muster::sim {
 

@@ -43,7 +43,7 @@ class World {
   void PlanUsers();
   void StartAgent(Place& place);
   bool IsLocked(const Place& place) const;
-  bool EndRemnants(const Place& place);
+  bool EndOrphans(const Place& place);
   void OnAgentEnd(Place& place);
   void StartJobAgainIfOver(const JobSpec& job);
   void AskSomething();

@@ -97,8 +97,9 @@ void WorldInvariants::CheckRecord(const v1::Record& record) {
   }
   if (record.has_incarnation_gone()) {
     const v1::IncarnationGone& gone = record.incarnation_gone();
-    sim_.Expect(!processes_.IsAnyAlive(gone.incarnation()),
-                absl::StrCat("node ", gone.node_id(), " was buried (", gone.reason(), "), but its processes live"));
+    sim_.Expect(
+        !processes_.IsAnyAlive(gone.incarnation()),
+        absl::StrCat("node ", gone.node_id(), " was confirmed dead (", gone.reason(), "), but its processes live"));
   }
   if (record.has_run_ended()) CheckEnd(record.run_ended());
   if (record.has_round_aborted()) {

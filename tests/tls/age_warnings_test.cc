@@ -1,4 +1,4 @@
-#include "common/tls/age_warnings.h"
+#include "common/tls/material/age_warnings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

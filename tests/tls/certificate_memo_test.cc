@@ -1,4 +1,4 @@
-#include "common/tls/certificate_memo.h"
+#include "common/tls/material/certificate_memo.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "common/tls/cipher_list.h"
+#include "common/tls/material/cipher_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

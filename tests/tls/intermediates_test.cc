@@ -1,4 +1,4 @@
-#include "common/tls/intermediates.h"
+#include "common/tls/material/intermediates.h"
 
 #include <gtest/gtest.h>
 

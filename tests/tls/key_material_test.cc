@@ -1,4 +1,4 @@
-#include "common/tls/key_material.h"
+#include "common/tls/material/key_material.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "common/tls/peer_check.h"
+#include "common/tls/peer/peer_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

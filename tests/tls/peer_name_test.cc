@@ -1,4 +1,4 @@
-#include "common/tls/peer_name.h"
+#include "common/tls/peer/peer_name.h"
 
 #include <gtest/gtest.h>
 

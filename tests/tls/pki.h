@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "common/tls/certificate.h"
-#include "common/tls/openssl_ptr.h"
+#include "common/tls/material/certificate.h"
+#include "common/tls/material/openssl.h"
 
 namespace muster::testing_tls {
 

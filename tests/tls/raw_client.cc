@@ -9,8 +9,8 @@
 
 #include <csignal>
 
-#include "common/check.h"
-#include "common/tls/openssl_error.h"
+#include "common/base/check.h"
+#include "common/tls/material/openssl.h"
 
 namespace muster::testing_tls {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/tls/openssl_ptr.h"
+#include "common/tls/material/openssl.h"
 #include "tests/tls/pki.h"
 
 namespace muster::testing_tls {

@@ -1,4 +1,4 @@
-#include "common/tls/revocation_list.h"
+#include "common/tls/material/revocation_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

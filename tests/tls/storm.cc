@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
-#include "common/tls_grpc/credentials.h"
+#include "common/base/limits.h"
+#include "common/tls/grpc/credentials.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
 
 namespace muster {

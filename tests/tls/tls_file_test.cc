@@ -1,4 +1,4 @@
-#include "common/tls/tls_file.h"
+#include "common/tls/material/tls_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_replace.h"
-#include "common/secret_descriptor.h"
+#include "common/sys/secret_descriptor.h"
 #include "tests/tls/pki.h"
 
 namespace muster {

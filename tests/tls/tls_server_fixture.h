@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "common/tls_grpc/credentials.h"
-#include "scheduler/rpc/tls_authorizer.h"
+#include "common/tls/grpc/credentials.h"
+#include "scheduler/frontend/tls_authorizer.h"
 #include "tests/tls/pki.h"
 #include "tests/tls/raw_client.h"
 #include "tests/unit/rpc/server_fixture.h"

@@ -7,8 +7,8 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "common/check.h"
-#include "common/limits.h"
+#include "common/base/check.h"
+#include "common/base/limits.h"
 #include "scheduler/core/core.h"
 #include "scheduler/journal/sqlite_journal.h"
 

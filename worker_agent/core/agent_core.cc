@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/check.h"
-#include "common/exit_codes.h"
-#include "common/limits.h"
-#include "common/text.h"
+#include "common/base/check.h"
+#include "common/base/exit_codes.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
 #include "worker_agent/core/impl.h"
 #include "worker_agent/core/messages.h"
 
@@ -19,7 +19,7 @@ constexpr absl::Duration kTryInterval = absl::Seconds(3);  // what MS_CLUSTER_RE
 constexpr int kKillSignal = 9;
 
 // Renewed certificates are shown within this many heartbeats: in a large cluster these are longer.
-constexpr int kReliefHeartbeats = 5;
+constexpr int kReplacementHeartbeats = 5;
 
 // From the sending of a heartbeat over the stream to its answer, with a packet lost and a slow disk on the way.
 constexpr absl::Duration kRepairTime = absl::Seconds(2);
@@ -56,7 +56,7 @@ Effects AgentCore::Impl::Apply(const Event& event, MonotonicTime now) {
 void AgentCore::Impl::OnEvent(const Begin&) { connector_.Begin(now_); }
 
 void AgentCore::Impl::OnEvent(const MessageReceived& event) {
-  if (connector_.IsRelief(event.connect_seq)) return OnReliefMessage(event.message);
+  if (connector_.IsReplacement(event.connect_seq)) return OnReplacementMessage(event.message);
   if (event.connect_seq != connector_.connect_seq() || !connector_.HasStream()) return;
   switch (event.message.kind_case()) {
     case v1::SchedulerMessage::kRefusal:
@@ -89,13 +89,13 @@ void AgentCore::Impl::OnEvent(const HeartbeatAnswered& event) {
 void AgentCore::Impl::OnEvent(const DialWaits& event) { connector_.OnDialWaits(event.connect_seq, now_, effects_); }
 
 void AgentCore::Impl::OnEvent(const StreamBroken& event) {
-  if (connector_.IsRelief(event.connect_seq)) {
-    return connector_.OnReliefFailure(event.text, absl::ZeroDuration(), now_, effects_);
+  if (connector_.IsReplacement(event.connect_seq)) {
+    return connector_.OnReplacementFailure(event.text, absl::ZeroDuration(), now_, effects_);
   }
   if (event.connect_seq != connector_.connect_seq() || !connector_.HasStream()) return;
   reporter_.StreamClosed();
   ForgetPeersRequest();
-  if (connector_.PromoteRelief(now_)) return;
+  if (connector_.PromoteReplacement(now_)) return;
   is_shut_out_ = event.reason == BreakReason::kSecurity;
   if (is_shut_out_ && !IsWelcomed()) {
     return EndHopeless(kExitSecurity, SaySecurity(options_.scheduler, event.text));
@@ -158,7 +158,7 @@ void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
 
 void AgentCore::Impl::OnEvent(const TlsChanged& event) {
   if (IsWelcomed()) TellFarewell();
-  if (event.has_new_certificate) connector_.WantRelief(kReliefHeartbeats * heartbeat_interval_, now_);
+  if (event.has_new_certificate) connector_.WantReplacement(kReplacementHeartbeats * heartbeat_interval_, now_);
 }
 
 void AgentCore::Impl::OnEvent(const KeeperDied&) {
@@ -231,8 +231,8 @@ void AgentCore::Impl::RunTimers() {
     is_shut_out_ = false;
     connector_.OnFailure("it took the connection but gave no answer within 15 s", now_, effects_);
   }
-  if (connector_.IsReliefTimedOut(now_)) {
-    FailRelief("it took the connection but gave no answer within 15 s", absl::ZeroDuration());
+  if (connector_.IsReplacementTimedOut(now_)) {
+    FailReplacement("it took the connection but gave no answer within 15 s", absl::ZeroDuration());
   }
   if (connector_.IsPatienceUsedUp(now_)) {
     const absl::Duration apart = connector_.ApartFor(now_);
@@ -246,7 +246,7 @@ void AgentCore::Impl::RunTimers() {
     return EndHopeless(kExitSchedulerLost, SaySchedulerLost(options_.scheduler, reason, apart, options_.retry_num));
   }
   if (connector_.IsDialDue(now_)) DialNow();
-  if (connector_.IsReliefDue(now_)) DialRelief();
+  if (connector_.IsReplacementDue(now_)) DialReplacement();
 }
 
 void AgentCore::Impl::DialNow() {
@@ -257,8 +257,8 @@ void AgentCore::Impl::DialNow() {
   Emit(Send{seq, std::move(message)});
 }
 
-void AgentCore::Impl::DialRelief() {
-  const uint64_t seq = connector_.StartRelief(now_);
+void AgentCore::Impl::DialReplacement() {
+  const uint64_t seq = connector_.StartReplacement(now_);
   Emit(Dial{seq, true});
   v1::AgentMessage message;
   *message.mutable_join() = MakeJoin(seq);
@@ -326,7 +326,7 @@ void AgentCore::Impl::CheckInvariants() const {
   progress_.CheckInvariants(processes_);
   reporter_.CheckInvariants();
   MUSTER_CHECK(!connector_.IsOpen() || IsWelcomed(), "an open stream was welcomed");
-  MUSTER_CHECK(connector_.relief_seq() == 0 || connector_.IsOpen(), "only an open stream is relieved");
+  MUSTER_CHECK(connector_.replacement_seq() == 0 || connector_.IsOpen(), "only an open stream is replaced");
   MUSTER_CHECK(!IsWelcomed() || !cluster_id_.empty(), "a run belongs to a cluster");
   MUSTER_CHECK(!is_keeper_dead_ || !processes_.IsAnyRunning(), "nothing runs without the keeper");
   MUSTER_CHECK(!stopping_since_ || processes_.IsAnyRunning(), "only what runs is being stopped");

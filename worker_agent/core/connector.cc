@@ -13,8 +13,8 @@ constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
 constexpr absl::Duration kLongestBackOff = absl::Seconds(3);
 constexpr absl::Duration kWelcomeTimeout = absl::Seconds(15);
 constexpr double kSpread = 0.3;
-constexpr absl::Duration kFirstReliefBackOff = absl::Seconds(3);
-constexpr absl::Duration kLongestReliefBackOff = absl::Minutes(1);
+constexpr absl::Duration kFirstReplacementBackOff = absl::Seconds(3);
+constexpr absl::Duration kLongestReplacementBackOff = absl::Minutes(1);
 
 // How long after the connection was lost a person hears of it again; then every five minutes.
 constexpr std::array kSayAfter = {absl::Seconds(10), absl::Seconds(30), absl::Minutes(1), absl::Minutes(2),
@@ -35,7 +35,7 @@ uint64_t Connector::StartDial(MonotonicTime now) {
   next_at_ = now + kWelcomeTimeout;
   waits_for_turn_ = false;
   is_promoted_ = false;
-  is_relief_wanted_ = false;
+  is_replacement_wanted_ = false;
   return connect_seq_ = ++last_seq_;
 }
 
@@ -47,14 +47,14 @@ void Connector::OnWelcome(MonotonicTime now) {
   has_said_waits_ = waits_for_turn_ = false;
   was_open_ = true;
   times_said_ = 0;
-  relief_back_off_ = kFirstReliefBackOff;
-  relief_reason_.clear();
-  if (std::exchange(is_relief_wanted_, false)) PlanRelief(now);
+  replacement_back_off_ = kFirstReplacementBackOff;
+  replacement_reason_.clear();
+  if (std::exchange(is_replacement_wanted_, false)) PlanReplacement(now);
 }
 
 void Connector::OnDialWaits(uint64_t connect_seq, MonotonicTime now, Effects& out) {
-  if (IsRelief(connect_seq)) {
-    relief_at_ = now + kWelcomeTimeout;
+  if (IsReplacement(connect_seq)) {
+    replacement_at_ = now + kWelcomeTimeout;
     return;
   }
   if (phase_ != Phase::kDialing || connect_seq != connect_seq_) return;
@@ -73,56 +73,56 @@ void Connector::OnTryLater(const std::string& reason, absl::Duration delay, Mono
   Fail(reason, std::max(delay, kFirstBackOff) * jitter_.Factor(1, 1 + kSpread), now, out);
 }
 
-void Connector::WantRelief(absl::Duration span, MonotonicTime now) {
-  relief_span_ = span;
-  if (phase_ == Phase::kOpen && relief_seq_ == 0) return PlanRelief(now);
-  is_relief_wanted_ = phase_ == Phase::kOpen || phase_ == Phase::kDialing;
+void Connector::WantReplacement(absl::Duration span, MonotonicTime now) {
+  replacement_span_ = span;
+  if (phase_ == Phase::kOpen && replacement_seq_ == 0) return PlanReplacement(now);
+  is_replacement_wanted_ = phase_ == Phase::kOpen || phase_ == Phase::kDialing;
 }
 
-void Connector::PlanRelief(MonotonicTime now) {
+void Connector::PlanReplacement(MonotonicTime now) {
   // One that is planned already will show whatever is new then.
-  relief_at_ = std::min(relief_at_, now + relief_span_ * jitter_.Factor(0, 1));
+  replacement_at_ = std::min(replacement_at_, now + replacement_span_ * jitter_.Factor(0, 1));
 }
 
-void Connector::DropRelief() {
-  relief_seq_ = 0;
-  relief_at_ = MonotonicTime::Never();
-  is_relief_wanted_ = false;
+void Connector::DropReplacement() {
+  replacement_seq_ = 0;
+  replacement_at_ = MonotonicTime::Never();
+  is_replacement_wanted_ = false;
 }
 
-uint64_t Connector::StartRelief(MonotonicTime now) {
-  relief_dialed_at_ = now;
-  relief_at_ = now + kWelcomeTimeout;
-  is_relief_wanted_ = false;
-  return relief_seq_ = ++last_seq_;
+uint64_t Connector::StartReplacement(MonotonicTime now) {
+  replacement_dialed_at_ = now;
+  replacement_at_ = now + kWelcomeTimeout;
+  is_replacement_wanted_ = false;
+  return replacement_seq_ = ++last_seq_;
 }
 
-uint64_t Connector::TakeRelief(MonotonicTime now) {
-  const uint64_t relieved = std::exchange(connect_seq_, std::exchange(relief_seq_, 0));
-  dialed_at_ = relief_dialed_at_;
-  relief_at_ = MonotonicTime::Never();
+uint64_t Connector::TakeReplacement(MonotonicTime now) {
+  const uint64_t replaced = std::exchange(connect_seq_, std::exchange(replacement_seq_, 0));
+  dialed_at_ = replacement_dialed_at_;
+  replacement_at_ = MonotonicTime::Never();
   OnWelcome(now);
-  return relieved;
+  return replaced;
 }
 
-void Connector::OnReliefFailure(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out) {
-  relief_seq_ = 0;
-  is_relief_wanted_ = false;  // the next one shows whatever is new then
-  relief_at_ = now + std::max(delay, relief_back_off_) * jitter_.Factor(1, 1 + kSpread);
-  relief_back_off_ = std::min(relief_back_off_ * 2, kLongestReliefBackOff);
-  if (reason == relief_reason_) return;
-  relief_reason_ = reason;
+void Connector::OnReplacementFailure(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out) {
+  replacement_seq_ = 0;
+  is_replacement_wanted_ = false;  // the next one shows whatever is new then
+  replacement_at_ = now + std::max(delay, replacement_back_off_) * jitter_.Factor(1, 1 + kSpread);
+  replacement_back_off_ = std::min(replacement_back_off_ * 2, kLongestReplacementBackOff);
+  if (reason == replacement_reason_) return;
+  replacement_reason_ = reason;
   out.push_back(SayNotRelieved(scheduler_, reason));
 }
 
-bool Connector::PromoteRelief(MonotonicTime now) {
-  if (relief_seq_ == 0) return false;
+bool Connector::PromoteReplacement(MonotonicTime now) {
+  if (replacement_seq_ == 0) return false;
   phase_ = Phase::kDialing;
   is_promoted_ = true;
   apart_since_ = now;
-  connect_seq_ = std::exchange(relief_seq_, 0);
-  dialed_at_ = relief_dialed_at_;
-  next_at_ = std::exchange(relief_at_, MonotonicTime::Never());
+  connect_seq_ = std::exchange(replacement_seq_, 0);
+  dialed_at_ = replacement_dialed_at_;
+  next_at_ = std::exchange(replacement_at_, MonotonicTime::Never());
   return true;
 }
 
@@ -130,7 +130,7 @@ void Connector::Fail(const std::string& reason, absl::Duration delay, MonotonicT
   if (phase_ == Phase::kOpen) apart_since_ = now;
   phase_ = Phase::kWaiting;
   waits_for_turn_ = false;
-  DropRelief();
+  DropReplacement();
   next_at_ = now + delay;
   has_failed_ = true;
   last_reason_ = reason;
@@ -150,7 +150,7 @@ bool Connector::IsPatienceUsedUp(MonotonicTime now) const {
 
 MonotonicTime Connector::NextDeadline() const {
   if (phase_ == Phase::kStopped) return MonotonicTime::Never();
-  if (phase_ == Phase::kOpen) return relief_at_;
+  if (phase_ == Phase::kOpen) return replacement_at_;
   return has_failed_ && !waits_for_turn_ ? std::min(next_at_, apart_since_ + patience_) : next_at_;
 }
 

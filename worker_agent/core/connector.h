@@ -6,19 +6,20 @@
 // moment connected (at first: from the begin). What a person is told: the first failure at once, then at growing
 // intervals.
 //
-// A relief is a second stream that is dialed while one is open, to take its place (see TlsChanged). It comes somewhere
-// within a span, so that thousands of agents don't come at once, and the open stream stays until the scheduler has
-// welcomed the relief. The scheduler ends the open stream when it takes the relief, and the agent may hear of that end
-// before it hears of the welcome; just so would look what another agent does that takes the node's place. Nobody needs
-// to guess: whenever the open stream ends while the relief is being dialed, the relief is the dial that the agent would
-// begin now. It brings a welcome (we had superseded ourselves) or a refusal (somebody else has).
+// A replacement is a second stream that is dialed while one is open, to take its place (see TlsChanged). It comes
+// somewhere within a span, so that thousands of agents don't come at once, and the open stream stays until the
+// scheduler has welcomed the replacement. The scheduler ends the open stream when it takes the replacement, and the
+// agent may hear of that end before it hears of the welcome; just so would look what another agent does that takes the
+// node's place. Nobody needs to guess: whenever the open stream ends while the replacement is being dialed, the
+// replacement is the dial that the agent would begin now. It brings a welcome (we had superseded ourselves) or a
+// refusal (somebody else has).
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "absl/time/time.h"
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "worker_agent/core/events.h"
 #include "worker_agent/core/jitter.h"
 
@@ -38,8 +39,8 @@ class Connector {
   bool IsDialTimedOut(MonotonicTime now) const { return phase_ == Phase::kDialing && now >= next_at_; }
 
   void OnWelcome(MonotonicTime now);
-  // The dial (or the relief) has reached the scheduler's machine and waits for its turn there: its 15 s begin again,
-  // and patience isn't used up before it has ended. What is worth saying is appended to `out`.
+  // The dial (or the replacement) has reached the scheduler's machine and waits for its turn there: its 15 s begin
+  // again, and patience isn't used up before it has ended. What is worth saying is appended to `out`.
   void OnDialWaits(uint64_t connect_seq, MonotonicTime now, Effects& out);
   // The dial or the open stream failed: the next dial is scheduled; what is worth saying is appended to `out`.
   void OnFailure(const std::string& reason, MonotonicTime now, Effects& out);
@@ -50,24 +51,25 @@ class Connector {
   // No dial any more.
   void Stop() {
     phase_ = Phase::kStopped;
-    DropRelief();
+    DropReplacement();
   }
 
-  // What is open or being dialed shows an old certificate, or may do so: a relief is due within `span`, once there is a
-  // stream to relieve. What will be dialed later needs none.
-  void WantRelief(absl::Duration span, MonotonicTime now);
-  bool IsReliefDue(MonotonicTime now) const { return relief_seq_ == 0 && now >= relief_at_; }
+  // What is open or being dialed shows an old certificate, or may do so: a replacement is due within `span`, once there
+  // is a stream to relieve. What will be dialed later needs none.
+  void WantReplacement(absl::Duration span, MonotonicTime now);
+  bool IsReplacementDue(MonotonicTime now) const { return replacement_seq_ == 0 && now >= replacement_at_; }
   // Returns its connect_seq.
-  uint64_t StartRelief(MonotonicTime now);
-  bool IsReliefTimedOut(MonotonicTime now) const { return relief_seq_ != 0 && now >= relief_at_; }
-  bool IsRelief(uint64_t connect_seq) const { return relief_seq_ != 0 && relief_seq_ == connect_seq; }
-  // It was welcomed and is the open stream from now on; returns the connect_seq of the one that it has relieved.
-  uint64_t TakeRelief(MonotonicTime now);
+  uint64_t StartReplacement(MonotonicTime now);
+  bool IsReplacementTimedOut(MonotonicTime now) const { return replacement_seq_ != 0 && now >= replacement_at_; }
+  bool IsReplacement(uint64_t connect_seq) const { return replacement_seq_ != 0 && replacement_seq_ == connect_seq; }
+  // It was welcomed and is the open stream from now on; returns the connect_seq of the one that it has replaced.
+  uint64_t TakeReplacement(MonotonicTime now);
   // It failed; another one comes, not before `delay`. What is worth saying is appended to `out`.
-  void OnReliefFailure(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out);
-  // The open stream has ended: the relief that is being dialed is the agent's dial from now on. False if there is none.
-  bool PromoteRelief(MonotonicTime now);
-  // The stream that is being opened was such a relief.
+  void OnReplacementFailure(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out);
+  // The open stream has ended: the replacement that is being dialed is the agent's dial from now on. False if there is
+  // none.
+  bool PromoteReplacement(MonotonicTime now);
+  // The stream that is being opened was such a replacement.
   bool IsDialingPromoted() const { return phase_ == Phase::kDialing && is_promoted_; }
 
   bool IsOpen() const { return phase_ == Phase::kOpen; }
@@ -78,7 +80,7 @@ class Connector {
 
   // Of the stream that is open, or being opened while none is.
   uint64_t connect_seq() const { return connect_seq_; }
-  uint64_t relief_seq() const { return relief_seq_; }  // 0: none is being dialed
+  uint64_t replacement_seq() const { return replacement_seq_; }  // 0: none is being dialed
   MonotonicTime dialed_at() const { return dialed_at_; }
   absl::Duration patience() const { return patience_; }
   const std::string& last_reason() const { return last_reason_; }
@@ -89,8 +91,8 @@ class Connector {
   enum class Phase { kStopped, kWaiting, kDialing, kOpen };
 
   void Fail(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out);
-  void PlanRelief(MonotonicTime now);
-  void DropRelief();
+  void PlanReplacement(MonotonicTime now);
+  void DropReplacement();
 
   Jitter jitter_;
   const absl::Duration patience_;
@@ -112,14 +114,14 @@ class Connector {
   bool has_said_waits_ = false;  // since the last connection
 
   bool is_promoted_ = false;  // the last dial
-  uint64_t relief_seq_ = 0;
-  MonotonicTime relief_at_ =
+  uint64_t replacement_seq_ = 0;
+  MonotonicTime replacement_at_ =
       MonotonicTime::Never();  // while it is being dialed: when it is given up; else: when to dial
-  MonotonicTime relief_dialed_at_;
-  absl::Duration relief_span_;
-  absl::Duration relief_back_off_;
-  bool is_relief_wanted_ = false;  // what is being dialed may already be out of date
-  std::string relief_reason_;      // that was told last
+  MonotonicTime replacement_dialed_at_;
+  absl::Duration replacement_span_;
+  absl::Duration replacement_back_off_;
+  bool is_replacement_wanted_ = false;  // what is being dialed may already be out of date
+  std::string replacement_reason_;      // that was told last
 };
 
 }  // namespace muster::agent

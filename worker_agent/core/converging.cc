@@ -1,11 +1,22 @@
 // What shall run, and what has to be stopped for it.
+//
+//   the agent ends                            stops all
+//   desired: RUNNING with an assignment       starts each slot that has no process of its attempt, once …
+//     … processes of another round run        … these were stopped and have ended
+//     … something was told to stop            … it has ended
+//     … the fence is down                     … an answer of the scheduler has lifted it
+//     … the peer list is not here             … it was fetched and its digest fits
+//   desired: RECOVERING                       stops all; "quit" once nothing of the round runs, and the keeper lives
+//   desired: anything else                    stops all
+//   the keeper is dead                        leaves, unless a verdict on what happened may still come
+//   stop_timeout + 5 s later something runs   kills; after 5 s more it is told by rank and pid, and the agent ends
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/exit_codes.h"
-#include "common/limits.h"
+#include "common/base/exit_codes.h"
+#include "common/base/limits.h"
 #include "worker_agent/core/impl.h"
 #include "worker_agent/core/messages.h"
 

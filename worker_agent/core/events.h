@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "muster/v1/rendezvous.pb.h"
 
 namespace muster::agent {
@@ -118,11 +118,11 @@ using Event = std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits,
 
 // --------------------------------------------------------------------------------------------------------- effects
 
-// Open a stream; what was open before is to be dropped, unless the new one is a relief: then both are open until one of
-// them is hung up.
+// Open a stream; what was open before is to be dropped, unless the new one is a replacement: then both are open until
+// one of them is hung up.
 struct Dial {
   uint64_t connect_seq = 0;
-  bool is_relief = false;
+  bool is_replacement = false;
 };
 
 struct Send {

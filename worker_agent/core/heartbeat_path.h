@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "worker_agent/core/jitter.h"
 
 namespace muster::agent {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "worker_agent/core/agent_core.h"
 #include "worker_agent/core/connector.h"
 #include "worker_agent/core/events.h"
@@ -88,15 +88,15 @@ class AgentCore::Impl {
   void FailLaunch(const std::vector<ProcessId>& ids, const std::string& reason);
   void ReportEnded(v1::ProcessEnded ended, absl::Duration age);
   void DialNow();
-  void DialRelief();
+  void DialReplacement();
   v1::Join MakeJoin(uint64_t connect_seq) const;
 
   // receiving.cc
   void OnWelcome(const v1::SchedulerMessage& message);
   // What either welcome brings.
   void TakeWelcome(const v1::SchedulerMessage& message);
-  void OnReliefMessage(const v1::SchedulerMessage& message);
-  void FailRelief(const std::string& reason, absl::Duration delay);
+  void OnReplacementMessage(const v1::SchedulerMessage& message);
+  void FailReplacement(const std::string& reason, absl::Duration delay);
   void TellFarewell();
   void OnRefusal(const v1::Refusal& refusal);
   void OnNotAuthorized(const v1::Refusal& refusal);

@@ -79,7 +79,7 @@ Say SayReconnected(absl::Duration apart) {
   return {Severity::kInfo, absl::StrCat("reconnected to the scheduler after ", Duration(apart))};
 }
 
-Say SayRelieved() {
+Say SayReplaced() {
   return {Severity::kInfo, "the connection to the scheduler shows the renewed certificate from now on"};
 }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "common/check.h"
-#include "common/exit_codes.h"
+#include "common/base/check.h"
+#include "common/base/exit_codes.h"
 
 namespace muster::agent {
 

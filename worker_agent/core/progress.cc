@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "common/check.h"
-#include "common/limits.h"
+#include "common/base/check.h"
+#include "common/base/limits.h"
 
 namespace muster::agent {
 

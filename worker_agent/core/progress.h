@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "absl/time/time.h"
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "muster/v1/rendezvous.pb.h"
 #include "worker_agent/core/processes.h"
 

@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/exit_codes.h"
+#include "common/base/exit_codes.h"
 #include "worker_agent/core/impl.h"
 #include "worker_agent/core/messages.h"
 
@@ -57,11 +57,11 @@ void AgentCore::Impl::OnWelcome(const v1::SchedulerMessage& message) {
     quit_round_ = 0;
     peers_ = Peers{};
   }
-  const bool is_relief = connector_.IsDialingPromoted();
+  const bool is_replacement = connector_.IsDialingPromoted();
   connector_.OnWelcome(now_);
   TakeWelcome(message);
   if (is_new_run || !welcome.is_resumed()) return Emit(SayJoined(welcome));
-  Emit(is_relief ? SayRelieved() : SayReconnected(apart));
+  Emit(is_replacement ? SayReplaced() : SayReconnected(apart));
 }
 
 void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
@@ -103,28 +103,28 @@ void AgentCore::Impl::TellFarewell() {
   Emit(SetFarewell{std::move(farewell)});
 }
 
-void AgentCore::Impl::OnReliefMessage(const v1::SchedulerMessage& message) {
+void AgentCore::Impl::OnReplacementMessage(const v1::SchedulerMessage& message) {
   if (message.has_refusal()) {
     // What it says of this node it will say on the open stream as well, or when that one breaks.
-    return FailRelief(message.refusal().text(), absl::Milliseconds(message.refusal().retry_after_ms()));
+    return FailReplacement(message.refusal().text(), absl::Milliseconds(message.refusal().retry_after_ms()));
   }
   if (!message.has_welcome()) return;
   const v1::Welcome& welcome = message.welcome();
   if (welcome.cluster_id() != cluster_id_ || welcome.run() != run_ || message.term() < term_) {
-    return FailRelief("another scheduler answered, or one of an older term", absl::ZeroDuration());
+    return FailReplacement("another scheduler answered, or one of an older term", absl::ZeroDuration());
   }
   reporter_.StreamClosed();
   ForgetPeersRequest();
-  const uint64_t relieved = connector_.TakeRelief(now_);
-  Emit(HangUp{relieved});
-  MoveStackQueries(relieved, connector_.connect_seq());
+  const uint64_t replaced = connector_.TakeReplacement(now_);
+  Emit(HangUp{replaced});
+  MoveStackQueries(replaced, connector_.connect_seq());
   TakeWelcome(message);
-  Emit(SayRelieved());
+  Emit(SayReplaced());
 }
 
-void AgentCore::Impl::FailRelief(const std::string& reason, absl::Duration delay) {
-  Emit(HangUp{connector_.relief_seq()});
-  connector_.OnReliefFailure(reason, delay, now_, effects_);
+void AgentCore::Impl::FailReplacement(const std::string& reason, absl::Duration delay) {
+  Emit(HangUp{connector_.replacement_seq()});
+  connector_.OnReplacementFailure(reason, delay, now_, effects_);
 }
 
 void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {

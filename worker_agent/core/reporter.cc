@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "common/check.h"
-#include "common/limits.h"
-#include "common/text.h"
+#include "common/base/check.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
 #include "worker_agent/core/progress.h"
 
 namespace muster::agent {

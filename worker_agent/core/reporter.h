@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "absl/time/time.h"
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "muster/v1/rendezvous.pb.h"
 
 namespace muster::agent {

@@ -2,7 +2,7 @@
 #include <set>
 #include <utility>
 
-#include "common/limits.h"
+#include "common/base/limits.h"
 #include "worker_agent/core/impl.h"
 
 namespace muster::agent {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "common/check.h"
+#include "common/base/check.h"
 #include "worker_agent/keeper/wire.h"
 
 namespace muster::agent {

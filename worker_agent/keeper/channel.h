@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/unique_fd.h"
+#include "common/base/unique_fd.h"
 
 namespace muster::agent {
 

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "common/check.h"
+#include "common/base/check.h"
 
 namespace muster::agent {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <map>
 
-#include "common/unique_fd.h"
+#include "common/base/unique_fd.h"
 
 namespace muster::agent {
 

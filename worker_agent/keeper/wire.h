@@ -15,7 +15,7 @@
 #include <variant>
 
 #include "absl/status/statusor.h"
-#include "worker_agent/keeper/keeper.h"
+#include "worker_agent/keeper/processes.h"
 
 namespace muster::agent {
 

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
-#include "common/check.h"
-#include "common/file_io.h"
-#include "common/peer_node.h"
+#include "common/base/check.h"
+#include "common/net/peer_node.h"
+#include "common/sys/file_io.h"
 #include "worker_agent/launch/ring_peer.h"
 
 namespace muster::agent {

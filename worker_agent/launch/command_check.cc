@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/text.h"
+#include "common/base/text.h"
 
 namespace muster::agent {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 constexpr int kNotFound = 127;
 constexpr int kNotExecutable = 126;
 constexpr char kDefaultPath[] = "/bin:/usr/bin";  // execvp's without a PATH
-constexpr char kRemedy[] = "; correct the command behind --";
+constexpr char kCommandRemedy[] = "; correct the command behind --";
 
 // 0, or why the file can't be executed.
 int WhyNot(const std::string& path) {
@@ -33,7 +33,7 @@ CommandProblem NotExecutable(const std::string& path) {
   const bool is_folder = stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
   return {kNotExecutable,
           absl::StrCat("the command ", Quoted(path), is_folder ? " is a folder" : " is not executable",
-                       is_folder ? kRemedy : "; see its rights (chmod +x), or put its interpreter before it")};
+                       is_folder ? kCommandRemedy : "; see its rights (chmod +x), or put its interpreter before it")};
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ std::optional<CommandProblem> CheckProgram(const std::string& program, const std
   if (program.find('/') != std::string::npos) {
     const int error = WhyNot(program);
     if (IsMissing(error)) {
-      return CommandProblem{kNotFound, absl::StrCat("the command ", Quoted(program), " is not there", kRemedy)};
+      return CommandProblem{kNotFound, absl::StrCat("the command ", Quoted(program), " is not there", kCommandRemedy)};
     }
     if (error == EACCES) return NotExecutable(program);
     return std::nullopt;
@@ -60,7 +60,7 @@ std::optional<CommandProblem> CheckProgram(const std::string& program, const std
   }
   if (!refused.empty()) return NotExecutable(refused);
   return CommandProblem{kNotFound, absl::StrCat("the command ", Quoted(program), " is not found in PATH (",
-                                                Quoted(path, 500), ")", kRemedy)};
+                                                Quoted(path, 500), ")", kCommandRemedy)};
 }
 
 std::optional<CommandProblem> CheckCommand(const std::vector<std::string>& command,

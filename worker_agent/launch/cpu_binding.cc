@@ -8,9 +8,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/file_io.h"
-#include "common/limits.h"
-#include "common/number_list.h"
+#include "common/base/limits.h"
+#include "common/base/number_list.h"
+#include "common/sys/file_io.h"
 
 namespace muster::agent {
 namespace {

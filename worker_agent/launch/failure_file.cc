@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "common/file_io.h"
-#include "common/limits.h"
-#include "common/private_folder.h"
-#include "common/text.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
+#include "common/sys/file_io.h"
+#include "common/sys/private_folder.h"
 
 namespace muster::agent {
 namespace {

@@ -3,8 +3,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
-#include "common/sha256.h"
+#include "common/base/limits.h"
+#include "common/base/sha256.h"
 
 namespace muster::agent {
 

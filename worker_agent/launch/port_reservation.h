@@ -6,9 +6,9 @@
 // PyTorch's, gRPC's and nearly every other server. The socket is bound before it gets SO_REUSEADDR: two sockets that
 // both have it may share a port, so only an exclusive bind proves that a port is free.
 //
-// Beside it a lock is held (port_lock.h). It keeps two reservations of one user apart where a port of a range has to be
-// bound with SO_REUSEADDR from the start, because connections of an ended process still linger on it (TIME_WAIT, a
-// minute after a restart). Elsewhere the exclusive bind is proof enough, also without the lock.
+// Beside it a lock is held (LockPort, below). It keeps two reservations of one user apart where a port of a range has
+// to be bound with SO_REUSEADDR from the start, because connections of an ended process still linger on it (TIME_WAIT,
+// a minute after a restart). Elsewhere the exclusive bind is proof enough, also without the lock.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/number_list.h"
-#include "common/unique_fd.h"
+#include "common/base/number_list.h"
+#include "common/base/unique_fd.h"
 
 namespace muster::agent {
 
@@ -55,5 +55,17 @@ class ReservedPort {
 
 // All or none; the error says how many were wanted and how many there were.
 absl::StatusOr<std::vector<ReservedPort>> ReservePorts(const PortOptions& options, size_t count);
+
+// Which agents of one user have which TCP port of a network namespace, where the kernel doesn't tell them apart.
+//
+// A byte each of the file <base>/muster-<uid>/ports (work_folder.h), at the namespace's number and the port, locked
+// (F_OFD_SETLK) for as long as the descriptor is open: nobody but this user can open the file. An abstract Unix
+// socket's name, which everybody may take, would let every user of the machine keep us from our ports.
+
+enum class PortUse { kReservation, kOwnScheduler };
+
+// `base`: see WorkFolder::DefaultBase. kAlreadyExists: another agent of this user has it. Other errors: nobody can
+// tell.
+absl::StatusOr<UniqueFd> LockPort(const std::string& base, uint16_t port, PortUse use);
 
 }  // namespace muster::agent

@@ -9,16 +9,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/file_io.h"
-#include "common/limits.h"
-#include "common/sha256.h"
-#include "common/text.h"
+#include "common/base/limits.h"
+#include "common/base/sha256.h"
+#include "common/base/text.h"
+#include "common/sys/file_io.h"
 #include "worker_agent/launch/rank_table_check.h"
 
 namespace muster::agent {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr size_t kServerIdBytes = 63;
 constexpr size_t kDeviceIpBytes = 1024;
@@ -29,7 +27,7 @@ constexpr size_t kMostNamed = 8;
 absl::Status Wrong(const std::string& what) { return absl::InvalidArgumentError(what); }
 
 // The format has strings throughout; some tools write numbers. Empty when absent or of another kind.
-std::string Text(const Json& object, const char* name) {
+std::string Text(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end()) return "";
   if (found->is_string()) return found->get<std::string>();
@@ -37,7 +35,8 @@ std::string Text(const Json& object, const char* name) {
   return "";
 }
 
-absl::StatusOr<uint32_t> Number(const Json& object, const char* name, uint32_t highest, const std::string& where) {
+absl::StatusOr<uint32_t> Number(const nlohmann::json& object, const char* name, uint32_t highest,
+                                const std::string& where) {
   const std::string text = Text(object, name);
   uint32_t number = 0;
   const bool is_number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -47,7 +46,7 @@ absl::StatusOr<uint32_t> Number(const Json& object, const char* name, uint32_t h
   return number;
 }
 
-absl::StatusOr<TableDevice> ReadDevice(const Json& json, const std::string& where) {
+absl::StatusOr<TableDevice> ReadDevice(const nlohmann::json& json, const std::string& where) {
   if (!json.is_object()) return Wrong(absl::StrCat(where, ": a device must be an object"));
   TableDevice device;
   const auto id = Number(json, "device_id", kHighestDevice, where);
@@ -66,7 +65,7 @@ absl::StatusOr<TableDevice> ReadDevice(const Json& json, const std::string& wher
   return device;
 }
 
-absl::StatusOr<TableServer> ReadServer(const Json& json, size_t index) {
+absl::StatusOr<TableServer> ReadServer(const nlohmann::json& json, size_t index) {
   const std::string where = absl::StrCat("server_list[", index, "]");
   if (!json.is_object()) return Wrong(absl::StrCat(where, " must be an object"));
   TableServer server;
@@ -87,7 +86,7 @@ absl::StatusOr<TableServer> ReadServer(const Json& json, size_t index) {
     return Wrong(absl::StrCat("server ", server.server_id, " has ", devices->size(), " devices; at most ",
                               kMaxSlotsPerNode, " are allowed"));
   }
-  for (const Json& entry : *devices) {
+  for (const nlohmann::json& entry : *devices) {
     auto device = ReadDevice(entry, absl::StrCat("server ", server.server_id));
     if (!device.ok()) return device.status();
     server.devices.push_back(*std::move(device));
@@ -97,7 +96,7 @@ absl::StatusOr<TableServer> ReadServer(const Json& json, size_t index) {
   return server;
 }
 
-absl::Status CheckHead(const Json& json) {
+absl::Status CheckHead(const nlohmann::json& json) {
   const std::string status = Text(json, "status");
   if (status != "completed") {
     return absl::FailedPreconditionError(
@@ -118,12 +117,12 @@ absl::Status CheckHead(const Json& json) {
   return absl::OkStatus();
 }
 
-absl::Status CheckWhole(const RankTable& table, const Json& json) {
+absl::Status CheckWhole(const RankTable& table, const nlohmann::json& json) {
   if (absl::Status status = CheckServers(table); !status.ok()) return status;
   if (absl::Status status = CheckRanks(table); !status.ok()) return status;
   bool has_one_pod = false;
   if (table.version == "1.2" && json.contains("super_pod_list")) {
-    const Json& pods = json["super_pod_list"];
+    const nlohmann::json& pods = json["super_pod_list"];
     if (!pods.is_array()) return Wrong("super_pod_list must be a list");
     if (absl::Status status = CheckPods(table, pods); !status.ok()) return status;
     has_one_pod = pods.size() == 1;
@@ -132,15 +131,15 @@ absl::Status CheckWhole(const RankTable& table, const Json& json) {
 }
 
 absl::StatusOr<RankTable> Read(const std::string& text) {
-  const Json json = Json::parse(
-      text, [](int depth, Json::parse_event_t, Json&) { return depth <= kDeepest; }, false);
+  const nlohmann::json json = nlohmann::json::parse(
+      text, [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) { return depth <= kDeepest; }, false);
   if (!json.is_object()) {
     return Wrong("it is no JSON object (cut off? some tools write it in place: try again in a moment)");
   }
   if (absl::Status status = CheckHead(json); !status.ok()) return status;
   RankTable table;
   table.version = Text(json, "version");
-  for (const Json& entry : json["server_list"]) {
+  for (const nlohmann::json& entry : json["server_list"]) {
     auto server = ReadServer(entry, table.servers.size());
     if (!server.ok()) return server.status();
     table.rank_count += static_cast<uint32_t>(server->devices.size());

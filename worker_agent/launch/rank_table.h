@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/ip_address.h"
+#include "common/net/ip_address.h"
 #include "muster/v1/types.pb.h"
 
 namespace muster::agent {

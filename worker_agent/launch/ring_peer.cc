@@ -1,7 +1,7 @@
 #include "worker_agent/launch/ring_peer.h"
 
 #include "absl/strings/escaping.h"
-#include "common/ip_address.h"
+#include "common/net/ip_address.h"
 
 namespace muster::agent {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/peer_node.h"
+#include "common/net/peer_node.h"
 
 namespace muster::agent {
 namespace {

@@ -15,20 +15,20 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "common/private_folder.h"
+#include "common/sys/private_folder.h"
 
 namespace muster::agent {
 namespace {
 
 constexpr size_t kLongestJobInName = 64;
-constexpr size_t kHexDigits = 16;
+constexpr size_t kFolderHexDigits = 16;
 constexpr int kMostAttempts = 16;
 constexpr int kMostCleaned = 1024;
 
-constexpr char kRemedy[] = "; set TMPDIR to a folder of your own";
+constexpr char kFolderRemedy[] = "; set TMPDIR to a folder of your own";
 
 absl::Status Failed(const std::string& what, const std::string& path) {
-  return absl::UnavailableError(absl::StrCat(what, " ", path, ": ", std::strerror(errno), kRemedy));
+  return absl::UnavailableError(absl::StrCat(what, " ", path, ": ", std::strerror(errno), kFolderRemedy));
 }
 
 int OpenFolder(int parent, const std::string& name) {
@@ -55,9 +55,9 @@ std::string FolderName(const std::string& job_id, uint64_t incarnation) {
 // What FolderName makes, with the ".1" of a second attempt or without.
 bool IsFolderName(const std::string& name) {
   const size_t dash = name.rfind('-');
-  if (dash == std::string::npos || name.size() < dash + 1 + kHexDigits) return false;
-  const std::string digits = name.substr(dash + 1, kHexDigits);
-  const std::string rest = name.substr(dash + 1 + kHexDigits);
+  if (dash == std::string::npos || name.size() < dash + 1 + kFolderHexDigits) return false;
+  const std::string digits = name.substr(dash + 1, kFolderHexDigits);
+  const std::string rest = name.substr(dash + 1 + kFolderHexDigits);
   return digits.find_first_not_of("0123456789abcdef") == std::string::npos && (rest.empty() || rest.front() == '.');
 }
 
@@ -97,7 +97,8 @@ absl::StatusOr<std::pair<std::string, int>> MakeLocked(int parent, const std::st
     if (flock(fd, LOCK_EX | LOCK_NB) == 0 && IsSameFolder(fd, parent, name)) return std::make_pair(name, fd);
     close(fd);
   }
-  return absl::UnavailableError(absl::StrCat("cannot make the folder ", base_name, ": it is there already", kRemedy));
+  return absl::UnavailableError(
+      absl::StrCat("cannot make the folder ", base_name, ": it is there already", kFolderRemedy));
 }
 
 }  // namespace
@@ -116,20 +117,20 @@ absl::StatusOr<UniqueFd> WorkFolder::OpenUserFolder(const std::string& base) {
   if (geteuid() == 0) {
     const absl::StatusOr<UniqueFd> way = muster::OpenFolder(base, {FolderTrust::kOwned});
     if (absl::IsPermissionDenied(way.status())) {
-      return absl::PermissionDeniedError(absl::StrCat(path, " is not used: ", way.status().message(), kRemedy));
+      return absl::PermissionDeniedError(absl::StrCat(path, " is not used: ", way.status().message(), kFolderRemedy));
     }
   }
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return Failed("cannot make the folder", path);
   UniqueFd fd(OpenFolder(AT_FDCWD, path));
   if (!fd.is_open() && (errno == ELOOP || errno == ENOTDIR)) {
     return absl::PermissionDeniedError(
-        absl::StrCat(path, " is not a folder (a symbolic link?) and is not used", kRemedy));
+        absl::StrCat(path, " is not a folder (a symbolic link?) and is not used", kFolderRemedy));
   }
   if (!fd.is_open()) return Failed("cannot open the folder", path);
   struct stat info {};
   if (fstat(fd.get(), &info) != 0 || info.st_uid != geteuid()) {
     return absl::PermissionDeniedError(absl::StrCat(path, " belongs to user number ", info.st_uid, ", not to ",
-                                                    geteuid(), ", and is not used", kRemedy));
+                                                    geteuid(), ", and is not used", kFolderRemedy));
   }
   if ((info.st_mode & 0077) != 0 && fchmod(fd.get(), 0700) != 0) return Failed("cannot close to others", path);
   return fd;

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "common/unique_fd.h"
+#include "common/base/unique_fd.h"
 
 namespace muster::agent {
 

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/ending.h"
-#include "common/log.h"
-#include "common/text.h"
+#include "common/base/text.h"
+#include "common/sys/log.h"
+#include "common/sys/program.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/launch/failure_file.h"
 #include "worker_agent/launch/slot_files.h"
@@ -56,7 +56,7 @@ AgentLoop::AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, L
       clock_(clock),
       launcher_(launcher),
       signals_(signals),
-      narrator_(Narrator::FindTerminal()),
+      status_printer_(StatusPrinter::FindTerminal()),
       core_(options_.agent),
       keeper_(std::move(keeper)),
       session_(options_.session, [this](Event event) { queue_.Push(std::move(event)); }),
@@ -245,11 +245,11 @@ void AgentLoop::On(const KeeperSilent&) {
 void AgentLoop::On(const KeeperAnswers&) { Log(LogLevel::kInfo, "the keeper answers again"); }
 
 void AgentLoop::Do(const Dial& effect) {
-  if (!effect.is_relief) {
+  if (!effect.is_replacement) {
     store_.SetChannel(nullptr);
     heartbeats_ = {};
   }
-  session_.Dial(effect.connect_seq, effect.is_relief);
+  session_.Dial(effect.connect_seq, effect.is_replacement);
 }
 void AgentLoop::Do(const Send& effect) { session_.Send(effect.connect_seq, effect.message); }
 void AgentLoop::Do(const SendHeartbeat& effect) {
@@ -270,7 +270,7 @@ void AgentLoop::Do(const Launch& effect) {
     pending_.push_back(LaunchFailed{round, effect.slots, std::string(plan.status().message())});
     return;
   }
-  narrator_.ClearProgress();
+  status_printer_.ClearProgress();
   for (const std::string& notice : plan->notices) Log(LogLevel::kInfo, notice);
   if (!options_.log_dir.empty() && effect.desired.restart_count() == 0) {
     keeper_->RemoveFile(FailureFile(options_.log_dir));  // of an earlier run
@@ -291,7 +291,7 @@ void AgentLoop::Do(const PrintAssignment& effect) {
     Log(LogLevel::kError, std::string(text.status().message()));
     return;
   }
-  narrator_.ClearProgress();
+  status_printer_.ClearProgress();
   std::fputs(EscapeJson(*text).c_str(), stdout);
   std::fflush(stdout);
 }
@@ -328,10 +328,10 @@ void AgentLoop::Do(const GatherStacks& effect) {
   stacks_.Gather(effect.query, std::move(targets));
 }
 
-void AgentLoop::Do(const Say& effect) { narrator_.Tell(effect, clock_.Read().monotonic); }
+void AgentLoop::Do(const Say& effect) { status_printer_.Tell(effect, clock_.Read().monotonic); }
 
 void AgentLoop::Do(const Finish& effect) {
-  narrator_.ClearProgress();
+  status_printer_.ClearProgress();
   exit_code_ = effect.exit_code;
   has_outcome_ = effect.outcome.succeeded() || effect.outcome.has_cause();
   if (options_.log_dir.empty() || !effect.outcome.has_cause()) return;

@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "worker_agent/core/agent_core.h"
-#include "worker_agent/keeper/keeper.h"
+#include "worker_agent/diagnostics/stack_gatherer.h"
+#include "worker_agent/keeper/client/keeper.h"
 #include "worker_agent/runtime/event_queue.h"
 #include "worker_agent/runtime/launcher.h"
-#include "worker_agent/runtime/narrator.h"
 #include "worker_agent/runtime/progress_reader.h"
 #include "worker_agent/runtime/round_listener.h"
 #include "worker_agent/runtime/signals.h"
-#include "worker_agent/runtime/stack_gatherer.h"
+#include "worker_agent/runtime/status_printer.h"
 #include "worker_agent/session/session.h"
 #include "worker_agent/store/agent_store.h"
 
@@ -102,7 +102,7 @@ class AgentLoop {
   Launcher& launcher_;
   Signals& signals_;
   EventQueue queue_;  // outlives the session, which fills it
-  Narrator narrator_;
+  StatusPrinter status_printer_;
   AgentCore core_;
   std::unique_ptr<Keeper> keeper_;
   Session session_;

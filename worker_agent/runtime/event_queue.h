@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/base/mutex.h"
 #include "worker_agent/core/events.h"
 
 namespace muster::agent {

@@ -8,12 +8,12 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "common/ip_address.h"
-#include "common/limits.h"
+#include "common/base/limits.h"
+#include "common/net/ip_address.h"
 #include "worker_agent/launch/cpu_binding.h"
-#include "worker_agent/launch/environment.h"
+#include "worker_agent/launch/environment/environment.h"
+#include "worker_agent/launch/environment/placeholders.h"
 #include "worker_agent/launch/peers.h"
-#include "worker_agent/launch/placeholders.h"
 #include "worker_agent/launch/ring_peer.h"
 #include "worker_agent/launch/slot_files.h"
 

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker_agent/agent_settings.h"
 #include "worker_agent/core/events.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
-#include "worker_agent/keeper/keeper.h"
+#include "worker_agent/keeper/processes.h"
 #include "worker_agent/launch/cluster_file.h"
 #include "worker_agent/launch/table_devices.h"
+#include "worker_agent/settings/agent_settings.h"
 
 namespace muster::agent {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "worker_agent/core/events.h"
-#include "worker_agent/keeper/keeper.h"
+#include "worker_agent/keeper/processes.h"
 
 namespace muster::agent {
 

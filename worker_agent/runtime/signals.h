@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "common/signal_pipe.h"
+#include "common/sys/signal_pipe.h"
 
 namespace muster::agent {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "common/clock.h"
-#include "common/grpc_deadline.h"
-#include "common/limits.h"
-#include "common/net.h"
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "common/net/grpc_calls.h"
+#include "common/net/net.h"
 #include "common/tls/plaintext.h"
 
 namespace muster::agent {

@@ -10,9 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/ip_address.h"
-#include "common/tls_grpc/credentials.h"
-#include "common/tls_grpc/security.h"
+#include "common/net/ip_address.h"
+#include "common/tls/grpc/credentials.h"
 
 namespace muster::agent {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "common/tls_grpc/security.h"
+#include "common/tls/grpc/credentials.h"
 #include "muster/v1/rendezvous.pb.h"
 
 namespace muster::agent {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "common/net.h"
+#include "common/net/net.h"
 
 namespace muster::agent {
 namespace {

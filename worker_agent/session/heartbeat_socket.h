@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/grpc_peer.h"
-#include "common/heartbeat/datagram.h"
-#include "common/unique_fd.h"
+#include "common/base/unique_fd.h"
+#include "common/net/datagram.h"
+#include "common/net/grpc_calls.h"
 #include "muster/v1/rendezvous.pb.h"
 
 namespace muster::agent {

@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/connection_error.h"
-#include "common/grpc_deadline.h"
-#include "common/grpc_peer.h"
-#include "common/mutex.h"
-#include "common/sha256.h"
+#include "common/base/mutex.h"
+#include "common/base/sha256.h"
+#include "common/net/connection_error.h"
+#include "common/net/grpc_calls.h"
 #include "worker_agent/session/channel.h"
 #include "worker_agent/session/stream.h"
 #include "worker_agent/session/workers.h"
@@ -58,12 +57,12 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
       : options_(std::move(options)), deliver_(std::move(deliver)) {}
 
   // A link that is being opened. Those that were open before end at once, unless this one shall relieve them.
-  std::shared_ptr<Link> Dial(uint64_t connect_seq, bool is_relief) {
+  std::shared_ptr<Link> Dial(uint64_t connect_seq, bool is_replacement) {
     auto link = std::make_shared<Link>();
     std::map<uint64_t, std::shared_ptr<Link>> old;
     {
       MutexLock lock(mutex_);
-      if (!is_relief) old.swap(links_);
+      if (!is_replacement) old.swap(links_);
       links_[connect_seq] = link;
     }
     for (const auto& [seq, dropped] : old) dropped->stream.Cancel();
@@ -251,9 +250,9 @@ Session::Session(SessionOptions options, std::function<void(Event)> deliver)
 
 Session::~Session() { Close(absl::ZeroDuration()); }
 
-void Session::Dial(uint64_t connect_seq, bool is_relief) {
+void Session::Dial(uint64_t connect_seq, bool is_replacement) {
   const absl::Status started = workers_->Start(
-      [impl = impl_, link = impl_->Dial(connect_seq, is_relief), connect_seq] { impl->Run(connect_seq, link); });
+      [impl = impl_, link = impl_->Dial(connect_seq, is_replacement), connect_seq] { impl->Run(connect_seq, link); });
   if (!started.ok()) impl_->Break(connect_seq, std::string(started.message()));
 }
 

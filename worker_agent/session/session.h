@@ -15,7 +15,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "common/tls_grpc/security.h"
+#include "common/tls/grpc/credentials.h"
 #include "worker_agent/core/events.h"
 #include "worker_agent/session/heartbeat_socket.h"
 
@@ -45,8 +45,8 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Drops what was open before, unless it is a relief.
-  void Dial(uint64_t connect_seq, bool is_relief = false);
+  // Drops what was open before, unless it is a replacement.
+  void Dial(uint64_t connect_seq, bool is_replacement = false);
   // Ignored unless the stream of that dial is open or being opened.
   void Send(uint64_t connect_seq, v1::AgentMessage message);
   // Ends the stream of that dial (0: all that are open) after what was sent before.

@@ -3,7 +3,7 @@
 #include <thread>
 #include <utility>
 
-#include "common/try_thread.h"
+#include "common/sys/threads.h"
 
 namespace muster::agent {
 

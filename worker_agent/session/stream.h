@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "common/mutex.h"
+#include "common/base/mutex.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
 
 namespace muster::agent {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "common/clock.h"
-#include "common/try_thread.h"
+#include "common/base/clock.h"
+#include "common/sys/threads.h"
 
 namespace muster::agent {
 

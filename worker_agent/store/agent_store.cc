@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
-#include "common/text.h"
-#include "common/try_thread.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
+#include "common/sys/threads.h"
 
 namespace muster::agent {
 namespace {

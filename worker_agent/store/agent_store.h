@@ -17,10 +17,10 @@
 #include <thread>
 #include <vector>
 
-#include "common/clock.h"
-#include "common/job_store.h"
-#include "common/log.h"
-#include "common/mutex.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/store/job_store.h"
+#include "common/sys/log.h"
 #include "worker_agent/store/store_core.h"
 #include "worker_agent/store/store_link.h"
 

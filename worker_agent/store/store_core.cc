@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
-#include "common/store_limits.h"
+#include "common/base/limits.h"
+#include "common/store/store_limits.h"
 
 namespace muster::agent {
 namespace {

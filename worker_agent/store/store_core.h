@@ -27,8 +27,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/clock.h"
-#include "common/job_store.h"
+#include "common/base/clock.h"
+#include "common/store/job_store.h"
 #include "muster/v1/store.pb.h"
 
 namespace muster::agent {

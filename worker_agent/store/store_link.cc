@@ -8,9 +8,9 @@
 #include <thread>
 #include <utility>
 
-#include "common/grpc_deadline.h"
-#include "common/mutex.h"
-#include "common/try_thread.h"
+#include "common/base/mutex.h"
+#include "common/net/grpc_calls.h"
+#include "common/sys/threads.h"
 #include "muster/v1/store.grpc.pb.h"
 
 namespace muster::agent {

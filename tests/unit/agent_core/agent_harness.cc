@@ -62,7 +62,7 @@ std::string Milliseconds(MonotonicTime time) { return absl::StrCat(time.nanoseco
 
 struct Printer {
   std::string operator()(const Dial& e) const {
-    return absl::StrCat("dial ", e.connect_seq, e.is_relief ? " as a relief" : "");
+    return absl::StrCat("dial ", e.connect_seq, e.is_replacement ? " as a replacement" : "");
   }
   std::string operator()(const Send& e) const {
     return absl::StrCat("send ", e.connect_seq, ": ", MessageText(e.message));

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "common/limits.h"
+#include "common/base/limits.h"
 #include "tests/unit/agent_core/agent_harness.h"
 #include "worker_agent/core/reporter.h"
 

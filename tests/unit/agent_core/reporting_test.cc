@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "common/limits.h"
+#include "common/base/limits.h"
 #include "tests/unit/agent_core/agent_harness.h"
 #include "worker_agent/core/reporter.h"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "common/limits.h"
+#include "common/base/limits.h"
 #include "tests/unit/agent_core/agent_harness.h"
 
 namespace muster::agent {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "common/tls/key_material.h"
+#include "common/tls/material/key_material.h"
 #include "ctl/certs/authority.h"
 #include "ctl/certs/inspect.h"
 

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "common/file_io.h"
+#include "common/sys/file_io.h"
 #include "ctl/certs/inspect.h"
 
 namespace muster::certs {

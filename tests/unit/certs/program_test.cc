@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/file_io.h"
+#include "common/sys/file_io.h"
 #include "common/tls/tls_settings.h"
 #include "ctl/certs/authority.h"
 #include "ctl/certs/certs_program.h"

@@ -1,4 +1,4 @@
-#include "common/connection_error.h"
+#include "common/net/connection_error.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "common/heartbeat/datagram.h"
+#include "common/net/datagram.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "common/descriptor_limit.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "common/sys/room.h"
 
 namespace muster {
 namespace {

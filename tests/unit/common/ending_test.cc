@@ -1,5 +1,3 @@
-#include "common/ending.h"
-
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,10 +8,11 @@
 #include <cstdlib>
 #include <thread>
 
-#include "common/exit_codes.h"
-#include "common/room.h"
-#include "common/signal_pipe.h"
-#include "common/try_thread.h"
+#include "common/base/exit_codes.h"
+#include "common/sys/program.h"
+#include "common/sys/room.h"
+#include "common/sys/signal_pipe.h"
+#include "common/sys/threads.h"
 
 namespace muster {
 namespace {

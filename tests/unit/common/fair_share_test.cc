@@ -1,4 +1,4 @@
-#include "common/fair_share.h"
+#include "common/net/fair_share.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "common/ip_address.h"
+#include "common/net/ip_address.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "common/memory_job_store.h"
+#include "common/store/memory_job_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
+#include "common/base/limits.h"
 
 namespace muster {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/net.h"
+#include "common/net/net.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

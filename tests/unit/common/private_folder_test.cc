@@ -1,4 +1,4 @@
-#include "common/private_folder.h"
+#include "common/sys/private_folder.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "common/file_io.h"
+#include "common/sys/file_io.h"
 
 namespace muster {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/runtime_paths.h"
+#include "common/sys/runtime_paths.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "common/secret_descriptor.h"
+#include "common/sys/secret_descriptor.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,8 @@
-#include "common/side_thread.h"
-
 #include <gtest/gtest.h>
 
-#include "common/clock.h"
-#include "common/mutex.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/sys/threads.h"
 
 namespace muster {
 namespace {

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <string>
 
-#include "common/unique_fd.h"
+#include "common/base/unique_fd.h"
 
 namespace muster::ctl {
 namespace {

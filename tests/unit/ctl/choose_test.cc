@@ -1,4 +1,4 @@
-#include "ctl/choose.h"
+#include "ctl/commands/choose.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

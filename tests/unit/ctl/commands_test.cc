@@ -1,5 +1,5 @@
 // Every command of the table is carried out against a real gRPC server that notes what it is asked.
-#include "ctl/commands.h"
+#include "ctl/commands/commands.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "common/exit_codes.h"
+#include "common/base/exit_codes.h"
 #include "muster/v1/admin.grpc.pb.h"
 
 namespace muster::ctl {

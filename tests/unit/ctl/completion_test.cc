@@ -1,5 +1,5 @@
 // The completion script is run by a real bash, with an ms-ctl in its place that knows two jobs.
-#include "ctl/completion.h"
+#include "ctl/commands/completion.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "ctl/json.h"
+#include "ctl/output/json.h"
 
 #include <gtest/gtest.h>
 
@@ -100,7 +100,7 @@ TEST(RanksJson, ListsRanksWithTheRound) {
   EXPECT_TRUE(out["ranks"][0]["pid"].is_null());
 }
 
-TEST(EventsJson, TellsTheStory) {
+TEST(EventsJson, TellsTheEventLog) {
   v1::EventsReply reply;
   EXPECT_EQ(json::parse(EventsJson(reply)), json({{"events", json::array()}}));
   v1::StoryEvent& event = *reply.add_events();

@@ -1,4 +1,4 @@
-#include "ctl/render.h"
+#include "ctl/output/render.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

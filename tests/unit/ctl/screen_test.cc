@@ -1,4 +1,4 @@
-#include "ctl/screen.h"
+#include "ctl/output/screen.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ctl/words.h"
+#include "ctl/output/words.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "worker_agent/keeper/children.h"
+#include "worker_agent/keeper/process/children.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "worker_agent/keeper/descendants.h"
+#include "worker_agent/keeper/process/descendants.h"
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>

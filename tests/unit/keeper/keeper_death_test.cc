@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/secret_descriptor.h"
+#include "common/sys/secret_descriptor.h"
 #include "support.h"
-#include "worker_agent/keeper/agent_watch.h"
 #include "worker_agent/keeper/boottime.h"
-#include "worker_agent/keeper/descendants.h"
-#include "worker_agent/keeper/farewell.h"
+#include "worker_agent/keeper/process/agent_watch.h"
+#include "worker_agent/keeper/process/descendants.h"
+#include "worker_agent/keeper/process/farewell.h"
 
 namespace muster::agent {
 namespace {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "support.h"
 #include "worker_agent/keeper/boottime.h"
-#include "worker_agent/keeper/file_helper.h"
+#include "worker_agent/keeper/files/file_helper.h"
 
 namespace muster::agent {
 namespace {

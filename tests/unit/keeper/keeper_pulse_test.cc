@@ -1,4 +1,4 @@
-#include "worker_agent/keeper/keeper_pulse.h"
+#include "worker_agent/keeper/client/keeper_pulse.h"
 
 #include <gtest/gtest.h>
 

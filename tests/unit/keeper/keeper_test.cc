@@ -1,5 +1,5 @@
 // Starting, stopping and burying real processes through a keeper.
-#include "worker_agent/keeper/keeper.h"
+#include "worker_agent/keeper/client/keeper.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "support.h"
 #include "worker_agent/keeper/boottime.h"
-#include "worker_agent/keeper/descendants.h"
+#include "worker_agent/keeper/process/descendants.h"
 
 namespace muster::agent {
 namespace {

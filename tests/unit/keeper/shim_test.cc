@@ -1,4 +1,4 @@
-#include "worker_agent/keeper/shim.h"
+#include "worker_agent/keeper/process/shim.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -11,9 +11,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/live_output.h"
+#include "common/sys/live_output.h"
 #include "support.h"
-#include "worker_agent/keeper/log_file.h"
+#include "worker_agent/keeper/files/log_file.h"
 
 namespace muster::agent {
 namespace {

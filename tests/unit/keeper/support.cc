@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "worker_agent/keeper/boottime.h"
-#include "worker_agent/keeper/descendants.h"
+#include "worker_agent/keeper/process/descendants.h"
 
 namespace muster::agent {
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "common/unique_fd.h"
-#include "worker_agent/keeper/descendants.h"
-#include "worker_agent/keeper/keeper.h"
+#include "common/base/unique_fd.h"
+#include "worker_agent/keeper/client/keeper.h"
+#include "worker_agent/keeper/process/descendants.h"
 
 namespace muster::agent {
 

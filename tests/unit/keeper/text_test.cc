@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
-#include "worker_agent/keeper/error_file.h"
-#include "worker_agent/keeper/last_lines.h"
+#include "common/base/limits.h"
+#include "worker_agent/keeper/files/error_file.h"
+#include "worker_agent/keeper/files/output.h"
 
 namespace muster::agent {
 namespace {

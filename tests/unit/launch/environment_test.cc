@@ -1,4 +1,4 @@
-#include "worker_agent/launch/environment.h"
+#include "worker_agent/launch/environment/environment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

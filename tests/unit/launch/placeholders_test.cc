@@ -1,4 +1,4 @@
-#include "worker_agent/launch/placeholders.h"
+#include "worker_agent/launch/environment/placeholders.h"
 
 #include <gtest/gtest.h>
 

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "absl/strings/escaping.h"
-#include "common/ip_address.h"
-#include "common/peer_node.h"
-#include "common/sha256.h"
+#include "common/base/sha256.h"
+#include "common/net/ip_address.h"
+#include "common/net/peer_node.h"
 #include "muster/v1/rendezvous.pb.h"
 
 namespace muster::agent {

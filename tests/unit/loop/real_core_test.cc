@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/limits.h"
+#include "common/base/limits.h"
 #include "scheduler/core/core.h"
 #include "scheduler/journal/memory_journal.h"
 #include "tests/unit/loop/loop_fakes.h"

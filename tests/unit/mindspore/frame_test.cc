@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/limits.h"
+#include "common/base/limits.h"
 
 namespace muster::mindspore {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 
 namespace muster::mindspore {
 namespace {

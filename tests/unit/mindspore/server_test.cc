@@ -7,9 +7,9 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "common/limits.h"
-#include "common/memory_job_store.h"
-#include "common/mutex.h"
+#include "common/base/limits.h"
+#include "common/base/mutex.h"
+#include "common/store/memory_job_store.h"
 
 namespace muster::mindspore {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/memory_job_store.h"
+#include "common/store/memory_job_store.h"
 
 namespace muster::agent {
 namespace {

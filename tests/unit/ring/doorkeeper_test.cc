@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "ring/neighbours.h"
+#include "ring/sockets.h"
 #include "tests/unit/ring/ring_fixture.h"
-#include "worker_agent/ring/neighbours.h"
-#include "worker_agent/ring/sockets.h"
 
 namespace muster::ring {
 namespace {

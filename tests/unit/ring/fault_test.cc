@@ -1,5 +1,5 @@
 // How the ranks' accounts become one verdict.
-#include "worker_agent/ring/fault.h"
+#include "ring/fault.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

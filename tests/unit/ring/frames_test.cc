@@ -1,10 +1,10 @@
-#include "worker_agent/ring/frames.h"
+#include "ring/frames.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "worker_agent/ring/sockets.h"
+#include "ring/sockets.h"
 
 namespace muster::ring {
 namespace {

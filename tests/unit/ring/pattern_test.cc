@@ -1,10 +1,10 @@
-#include "worker_agent/ring/pattern.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <vector>
+
+#include "ring/plan.h"
 
 namespace muster::ring {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker_agent/ring/plan.h"
+#include "ring/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

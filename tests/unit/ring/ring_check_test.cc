@@ -1,5 +1,5 @@
 // Whole rings over loopback, one thread a rank, good and bad.
-#include "worker_agent/ring/ring_check.h"
+#include "ring/ring_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "ring/sockets.h"
 #include "tests/unit/ring/ring_fixture.h"
-#include "worker_agent/ring/sockets.h"
 
 namespace muster::ring {
 namespace {

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "common/tls/key_material.h"
+#include "common/tls/material/key_material.h"
 #include "ctl/certs/authority.h"
-#include "worker_agent/ring/plan.h"
-#include "worker_agent/ring/ring_check.h"
-#include "worker_agent/ring/ring_tls.h"
+#include "ring/plan.h"
+#include "ring/ring_check.h"
+#include "ring/ring_tls.h"
 
 namespace muster::ring {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "worker_agent/ring/ring_check.h"
+#include "ring/ring_check.h"
 
 namespace muster::ring {
 namespace {

@@ -1,5 +1,5 @@
 // The acceptor over real loopback sockets, without gRPC: whatever is handed over lands in a list.
-#include "scheduler/rpc/acceptor.h"
+#include "scheduler/ingress/acceptor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/rpc/descriptors.h"
+#include "scheduler/ingress/first_bytes.h"
 #include "tests/unit/rpc/test_client_socket.h"
 
 namespace muster::scheduler {
@@ -213,10 +213,10 @@ TEST_F(AcceptorTest, AConnectionThatIsGoneMakesRoom) {
 }
 
 // gRPC would keep it for as long as a call is open on it, however little of that call has come.
-TEST_F(AcceptorTest, OneThatMakesNoCallIsAGuest) {
+TEST_F(AcceptorTest, OneThatMakesNoCallIsUnjoined) {
   Acceptor::Options options = Limits(8, absl::Seconds(20));
   options.table.call_limit = absl::Milliseconds(100);
-  options.guests.limit = 0;
+  options.unjoined.limit = 0;
   Start(options);
   const UniqueFd mute = ConnectTcp(port_);
   ASSERT_TRUE(SendBytes(mute, kPreface));
@@ -226,9 +226,9 @@ TEST_F(AcceptorTest, OneThatMakesNoCallIsAGuest) {
   EXPECT_TRUE(AwaitCount("crowded out connection", 1));
 }
 
-TEST_F(AcceptorTest, ACalmGuestIsBroken) {
+TEST_F(AcceptorTest, ACalmUnjoinedOneIsBroken) {
   Acceptor::Options options = Limits(8, absl::Seconds(20));
-  options.guests.calm_limit = absl::Milliseconds(100);
+  options.unjoined.calm_limit = absl::Milliseconds(100);
   Start(options);
   const UniqueFd calm = ConnectTcp(port_);
   ASSERT_TRUE(SendBytes(calm, kPreface));
@@ -240,7 +240,7 @@ TEST_F(AcceptorTest, ACalmGuestIsBroken) {
 
 TEST_F(AcceptorTest, ThoseThatDoNotJoinMakeRoomForOthers) {
   Acceptor::Options options = Limits(8, absl::Seconds(20));
-  options.guests.limit = 2;
+  options.unjoined.limit = 2;
   Start(options);
   std::vector<UniqueFd> clients;
   for (size_t i = 0; i < 4; ++i) {

@@ -1,4 +1,4 @@
-#include "scheduler/rpc/bind_plan.h"
+#include "scheduler/ingress/bind_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "scheduler/rpc/connection_table.h"
+#include "scheduler/ingress/connection_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/exit_codes.h"
+#include "common/base/exit_codes.h"
 
 namespace muster::scheduler {
 namespace {

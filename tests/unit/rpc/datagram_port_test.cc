@@ -1,5 +1,5 @@
 // Heartbeats by datagram, over real sockets on loopback.
-#include "scheduler/rpc/datagram_port.h"
+#include "scheduler/heartbeat/datagram_port.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "common/net.h"
-#include "scheduler/rpc/listener.h"
+#include "common/net/net.h"
+#include "scheduler/ingress/listener.h"
 #include "tests/unit/rpc/heartbeat_client.h"
 
 namespace muster::scheduler {

@@ -1,5 +1,5 @@
 // What the core announces, as it stands in the log.
-#include "scheduler/rpc/effect_sink.h"
+#include "scheduler/frontend/effect_sink.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "scheduler/rpc/fair_queue.h"
+#include "scheduler/ingress/fair_queue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

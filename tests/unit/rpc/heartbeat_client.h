@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "common/heartbeat/datagram.h"
-#include "common/net.h"
+#include "common/net/datagram.h"
+#include "common/net/net.h"
 #include "muster/v1/rendezvous.pb.h"
 
 namespace muster::scheduler {

@@ -1,4 +1,4 @@
-#include "scheduler/rpc/listener.h"
+#include "scheduler/ingress/listener.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/rpc/port_holder.h"
+#include "scheduler/ingress/port_holder.h"
 #include "tests/unit/rpc/test_client_socket.h"
 
 namespace muster::scheduler {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "common/exit_codes.h"
+#include "common/base/exit_codes.h"
 
 namespace muster::scheduler {
 namespace {

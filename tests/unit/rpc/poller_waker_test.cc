@@ -1,4 +1,4 @@
-#include "scheduler/rpc/poller_waker.h"
+#include "scheduler/ingress/poller_waker.h"
 
 #include <gtest/gtest.h>
 

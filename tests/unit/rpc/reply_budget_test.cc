@@ -1,4 +1,4 @@
-#include "scheduler/rpc/reply_budget.h"
+#include "scheduler/frontend/reply_budget.h"
 
 #include <gtest/gtest.h>
 

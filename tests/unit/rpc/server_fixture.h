@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
+#include "common/base/limits.h"
 #include "muster/v1/admin.grpc.pb.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
 #include "muster/v1/store.grpc.pb.h"

@@ -5,7 +5,7 @@
 #include <deque>
 #include <thread>
 
-#include "common/limits.h"
+#include "common/base/limits.h"
 #include "tests/unit/rpc/server_fixture.h"
 #include "tests/unit/rpc/test_client_socket.h"
 
@@ -118,12 +118,12 @@ std::string HalfACall(const std::string& path) {
   return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, "") + frame(1, 4, 1, block);
 }
 
-class GuestsTest : public ServerTest {};
+class UnjoinedTest : public ServerTest {};
 
-TEST_F(GuestsTest, WhoeverBeginsACallAndNoMoreIsBroken) {
+TEST_F(UnjoinedTest, WhoeverBeginsACallAndNoMoreIsBroken) {
   RpcServer::Options options;
   options.handshake_limit = absl::Seconds(1);
-  options.guests.calm_limit = absl::Seconds(1);
+  options.unjoined.calm_limit = absl::Seconds(1);
   Restart(std::move(options));
   const UniqueFd stranger = ConnectTcp(port_);
   ASSERT_TRUE(SendBytes(stranger, HalfACall("/muster.v1.Admin/GetStatus")));

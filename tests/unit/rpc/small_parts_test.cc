@@ -2,14 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "scheduler/rpc/authorizer.h"
-#include "scheduler/rpc/first_bytes.h"
-#include "scheduler/rpc/memory_budget.h"
-#include "scheduler/rpc/outgoing_queue.h"
-#include "scheduler/rpc/peer_facts.h"
-#include "scheduler/rpc/pending_queries.h"
-#include "scheduler/rpc/port_holder.h"
-#include "scheduler/rpc/published_rounds.h"
+#include "scheduler/frontend/authorizer.h"
+#include "scheduler/frontend/outgoing_queue.h"
+#include "scheduler/frontend/pending_queries.h"
+#include "scheduler/frontend/published_rounds.h"
+#include "scheduler/ingress/first_bytes.h"
+#include "scheduler/ingress/grpc_limits.h"
+#include "scheduler/ingress/peer_facts.h"
+#include "scheduler/ingress/port_holder.h"
 #include "tests/unit/launch/temporary_folder.h"
 
 namespace muster::scheduler {

@@ -1,4 +1,4 @@
-#include "scheduler/rpc/stream_registry.h"
+#include "scheduler/frontend/stream_registry.h"
 
 #include <gtest/gtest.h>
 

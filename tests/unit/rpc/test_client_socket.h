@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "common/unique_fd.h"
+#include "common/base/unique_fd.h"
 
 namespace muster::scheduler {
 

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "common/limits.h"
+#include "common/base/limits.h"
 
 namespace muster::scheduler {
 namespace {

@@ -11,8 +11,8 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "common/exit_codes.h"
-#include "common/limits.h"
+#include "common/base/exit_codes.h"
+#include "common/base/limits.h"
 #include "tests/unit/session/fake_scheduler.h"
 
 namespace muster::agent {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/unique_fd.h"
+#include "common/base/unique_fd.h"
 
 namespace muster::agent {
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
-#include "common/sha256.h"
+#include "common/base/sha256.h"
 #include "worker_agent/launch/slot_files.h"
 
 namespace muster::agent {

@@ -1,4 +1,4 @@
-#include "worker_agent/runtime/node_lock.h"
+#include "worker_agent/node/node_lock.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -23,11 +23,11 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
-#include "common/log.h"
-#include "common/sha256.h"
+#include "common/base/sha256.h"
+#include "common/sys/log.h"
 #include "tests/unit/runtime/unreadable_process.h"
-#include "worker_agent/runtime/lock_record.h"
-#include "worker_agent/runtime/remnants.h"
+#include "worker_agent/node/lock_record.h"
+#include "worker_agent/node/orphans.h"
 
 namespace muster::agent {
 namespace {
@@ -45,9 +45,9 @@ class NodeLockTest : public ::testing::Test {
   ~NodeLockTest() override { std::filesystem::remove_all(folder_); }
 
   absl::StatusOr<NodeLock> Take(const std::string& node_id = "", const std::string& job = "default",
-                                absl::Duration remnants_patience = absl::Seconds(10)) {
+                                absl::Duration orphans_patience = absl::Seconds(10)) {
     return NodeLock::Take(
-        {folder_, "machine", job, "host:8118", node_id, absl::Milliseconds(60), absl::Seconds(10), remnants_patience});
+        {folder_, "machine", job, "host:8118", node_id, absl::Milliseconds(60), absl::Seconds(10), orphans_patience});
   }
 
   absl::StatusOr<NodeLock> TakeAt(const StartPlace& place, const std::string& job, const std::string& node_id) {
@@ -264,16 +264,16 @@ TEST_F(NodeLockTest, WhoCannotLookVouchesForNobody) {
   const pid_t child = fork();
   if (child == 0) {
     // UBSan needs descriptors for its first look at an object's type.
-    if (!EndRemnants("nobody's", 0, absl::ZeroDuration()).blind.empty()) _exit(2);
+    if (!EndOrphans("nobody's", 0, absl::ZeroDuration()).blind.empty()) _exit(2);
     const rlimit none{0, 0};
     setrlimit(RLIMIT_NOFILE, &none);
-    const Remnants found = EndRemnants("secret", 0, absl::ZeroDuration());
+    const Orphans found = EndOrphans("secret", 0, absl::ZeroDuration());
     _exit(!found.are_none() && absl::StrContains(found.blind, "Too many open files") ? 0 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  EXPECT_FALSE(EndRemnants("", 0, absl::ZeroDuration()).are_none());
+  EXPECT_FALSE(EndOrphans("", 0, absl::ZeroDuration()).are_none());
 }
 
 // Pods of one image: host name, machine-id and state folder are the same, what each sees of the other is not.

@@ -11,10 +11,10 @@
 #include <set>
 #include <thread>
 
+#include "worker_agent/node/listening_sockets.h"
+#include "worker_agent/node/node_description.h"
+#include "worker_agent/node/own_scheduler.h"
 #include "worker_agent/runtime/event_queue.h"
-#include "worker_agent/runtime/listening_sockets.h"
-#include "worker_agent/runtime/node_description.h"
-#include "worker_agent/runtime/own_scheduler.h"
 #include "worker_agent/runtime/signals.h"
 
 namespace muster::agent {

@@ -1,4 +1,4 @@
-#include "worker_agent/runtime/stack_gatherer.h"
+#include "worker_agent/diagnostics/stack_gatherer.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -14,11 +14,11 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
-#include "common/mutex.h"
+#include "common/base/limits.h"
+#include "common/base/mutex.h"
 #include "tests/unit/launch/temporary_folder.h"
 #include "tests/unit/runtime/hanging_folder.h"
-#include "worker_agent/keeper/descendants.h"
+#include "worker_agent/keeper/process/descendants.h"
 
 namespace muster::agent {
 namespace {

@@ -1,4 +1,4 @@
-// worker_agent/python/muster_training.py as training scripts use it. That stacks come of it: stack_gatherer_test.cc.
+// python/muster_training.py as training scripts use it. That stacks come of it: stack_gatherer_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "tests/unit/launch/temporary_folder.h"
 #include "worker_agent/launch/slot_files.h"
+#include "worker_agent/node/python_folder.h"
 #include "worker_agent/runtime/progress_reader.h"
-#include "worker_agent/runtime/python_folder.h"
 
 namespace muster::agent {
 namespace {

@@ -1,4 +1,4 @@
-#include "scheduler/core/admission.h"
+#include "scheduler/core/membership/admission.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -160,9 +160,9 @@ TEST(CheckNodeId, SparesAreNotCompared) {
 TEST(CheckNodeId, NodeRanksBelongToMachines) {
   scheduler::Run run = RunOf(4);
   v1::NodeInfo& other = AddNode(run, {.id = "a", .machine = "m1"}).info;
-  run.census.Remove("a", other, false);
+  run.slot_counts.Remove("a", other, false);
   other.set_node_rank(1);
-  run.census.Add("a", other, false);
+  run.slot_counts.Add("a", other, false);
   v1::NodeInfo info = InfoOf({.id = "b", .machine = "m2"});
   info.set_node_rank(1);
   EXPECT_THAT(TextOf(CheckNodeId(run, run.settings, "b", info)), HasSubstr("node rank 1 (--node_rank, MS_NODE_RANK)"));
@@ -218,7 +218,7 @@ TEST(CheckRoom, WhoIsAwayStillHoldsItsPlace) {
   AddNode(run, {.id = "a"}).stream = 0;
   EXPECT_TRUE(CheckRoom(run, run.settings, InfoOf({.id = "b"})).has_value());
   EXPECT_EQ(CountConnectedSlots(run, v1::ROLE_WORKER), 0u);
-  EXPECT_EQ(run.census.RegularSlots(v1::ROLE_WORKER), 1u);
+  EXPECT_EQ(run.slot_counts.RegularSlots(v1::ROLE_WORKER), 1u);
 }
 
 TEST(ChooseNodeId, IsReadableAndNew) {

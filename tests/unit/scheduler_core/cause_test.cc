@@ -1,4 +1,4 @@
-#include "scheduler/core/cause.h"
+#include "scheduler/core/lifecycle/cause.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
-#include "common/sha256.h"
+#include "common/base/limits.h"
+#include "common/base/sha256.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
 namespace muster::scheduler {
@@ -199,9 +199,9 @@ TEST_F(CoreTest, TheMemoryOfGoneNodesIsBounded) {
   EXPECT_LE(std::get<v1::NodesReply>(All<Answer>(effects).at(0).reply).total(), 257u);
 }
 
-TEST_F(CoreTest, TheStoryIsBoundedAndItsNumbersRise) {
+TEST_F(CoreTest, TheEventLogIsBoundedAndItsNumbersRise) {
   Begin();
-  for (size_t i = 0; i < kMaxStoryEvents / 4 + 100; ++i) {
+  for (size_t i = 0; i < kMaxLoggedEvents / 4 + 100; ++i) {
     Join("red", "a", 1);
     End(last_stream_, 0);
   }

@@ -1,6 +1,6 @@
 // Many nodes that are lost and come back one by one: none of them costs a look at all the others (core_bench measures
 // it), and nothing comes later for it.
-#include "scheduler/core/lost_nodes.h"
+#include "scheduler/core/liveness/lost_nodes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,12 +51,12 @@ TEST(LostNodes, ASeatBelongsToItsIdentity) {
 TEST(LostNodes, OnlyOfThoseWithoutAnIdOfTheirOwnWhoseProcessesHaveEnded) {
   LostNodes lost, empty;
   Node node = Lost({.id = "a", .host = "h"});
-  node.ghost = 7;
+  node.stale_incarnation = 7;
   lost.Add(node);
   EXPECT_EQ(lost.size(), 1u);
   EXPECT_EQ(lost.SeatFor(InfoOf({.id = "x", .host = "h"}), ""), "");
   lost.Remove(node);
-  node.ghost = 0;
+  node.stale_incarnation = 0;
   lost.Add(node);
   EXPECT_EQ(lost.SeatFor(InfoOf({.id = "x", .host = "h"}), ""), "a");
   lost.Remove(node);

@@ -1,10 +1,10 @@
-#include "scheduler/core/placement.h"
+#include "scheduler/core/membership/placement.h"
 
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "common/ip_address.h"
-#include "common/peer_node.h"
+#include "common/net/ip_address.h"
+#include "common/net/peer_node.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
 namespace muster::scheduler {

@@ -1,5 +1,5 @@
 // Nobody takes all places: of jobs and of nodes.
-#include "scheduler/core/quota.h"
+#include "scheduler/core/membership/quota.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
+#include "common/base/limits.h"
 #include "scheduler/core/core.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 

@@ -47,15 +47,15 @@ inline Node& AddNode(Run& run, const NodeSpec& spec) {
   node.slots.resize(static_cast<size_t>(spec.slots));
   node.stream = run.nodes.size();
   node.was_seen = true;
-  run.census.Add(node.id, node.info, false);
+  run.slot_counts.Add(node.id, node.info, false);
   return node;
 }
 
 inline Node& AddSpare(Run& run, const NodeSpec& spec) {
   Node& node = AddNode(run, spec);
-  run.census.Remove(node.id, node.info, false);
+  run.slot_counts.Remove(node.id, node.info, false);
   node.is_spare = true;
-  run.census.Add(node.id, node.info, true);
+  run.slot_counts.Add(node.id, node.info, true);
   return node;
 }
 

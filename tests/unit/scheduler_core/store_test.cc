@@ -1,13 +1,12 @@
 // The store's limits, and its snapshot; what each request does stands in the golden scripts.
-#include "scheduler/core/store.h"
+#include "scheduler/core/store/store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
+#include "common/base/limits.h"
 #include "scheduler/core/core.h"
-#include "scheduler/core/store_waits.h"
 
 namespace muster::scheduler {
 namespace {

@@ -1,4 +1,4 @@
-#include "scheduler/core/waiting.h"
+#include "scheduler/core/membership/waiting.h"
 
 #include <gtest/gtest.h>
 
@@ -92,16 +92,16 @@ TEST(DescribeWaiting, WhoWasHere) {
 
 // What stands behind "may still run": time where the fence is armed and holds for certain, else who has to say so.
 TEST(DescribeWaiting, HowLongOldProcessesMayStillRun) {
-  const auto text = [](absl::Duration fence, bool is_guarded, MonotonicTime ghost_end) {
+  const auto text = [](absl::Duration fence, bool is_guarded, MonotonicTime stale_end) {
     scheduler::Run run = RunOf(2);
     Node& lost = AddNode(run, {.id = "a"});
     lost.stream = 0;
     lost.is_lost = true;
-    lost.ghost = lost.incarnation;
-    lost.ghost_fence = fence;
-    lost.ghost_end = ghost_end;
+    lost.stale_incarnation = lost.incarnation;
+    lost.stale_fence = fence;
+    lost.stale_end = stale_end;
     lost.info.set_is_fence_guarded(is_guarded);
-    return DescribeGhostEnd(lost, At(100));
+    return DescribeStaleEnd(lost, At(100));
   };
   EXPECT_EQ(text(absl::Seconds(60), true, At(120)), " for 20 s");
   EXPECT_EQ(text(absl::ZeroDuration(), true, MonotonicTime::Never()), " (`ms-ctl fence a` once they certainly don't)");

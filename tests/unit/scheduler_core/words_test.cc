@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "scheduler/core/state.h"
-#include "scheduler/core/story.h"
+#include "scheduler/core/views/event_log.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
 namespace muster::scheduler {

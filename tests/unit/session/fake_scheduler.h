@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/mutex.h"
+#include "common/base/mutex.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
 
 namespace muster::agent {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/exit_codes.h"
+#include "common/base/exit_codes.h"
 #include "tests/unit/session/fake_scheduler.h"
 #include "tests/unit/session/odd_ports.h"
 

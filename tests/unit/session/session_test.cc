@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "common/net.h"
-#include "common/sha256.h"
+#include "common/base/sha256.h"
+#include "common/net/net.h"
 #include "tests/unit/session/fake_scheduler.h"
 #include "tests/unit/session/odd_ports.h"
 #include "worker_agent/session/channel.h"
@@ -219,8 +219,8 @@ TEST(Session, ADialReplacesTheStreamBefore) {
   EXPECT_TRUE(inbox.IsEmpty());
 }
 
-// A relief: the stream before stays, and both deliver, until one of them is hung up.
-TEST(Session, AReliefLeavesTheStreamBeforeOpen) {
+// A replacement: the stream before stays, and both deliver, until one of them is hung up.
+TEST(Session, AReplacementLeavesTheStreamBeforeOpen) {
   FakeScheduler scheduler("127.0.0.1", BeFriendly);
   scheduler.set_peer_list("the peers");
   Inbox inbox;
@@ -256,7 +256,7 @@ TEST(Session, AReliefLeavesTheStreamBeforeOpen) {
   EXPECT_TRUE(inbox.IsEmpty());
 }
 
-TEST(Session, AReliefThatBreaksLeavesTheStreamBeforeAlone) {
+TEST(Session, AReplacementThatBreaksLeavesTheStreamBeforeAlone) {
   FakeScheduler scheduler("127.0.0.1", [](const auto& message, auto& stream) {
     return message.has_join() && message.join().connect_seq() == 2 ? false : BeFriendly(message, stream);
   });

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "absl/time/clock.h"
-#include "common/mutex.h"
+#include "common/base/mutex.h"
 #include "tests/tls/pki.h"
 #include "worker_agent/session/session.h"
 

@@ -1,4 +1,4 @@
-#include "worker_agent/agent_settings.h"
+#include "worker_agent/settings/agent_settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/settings/sources.h"
-#include "worker_agent/agent_settings.h"
+#include "worker_agent/settings/agent_settings.h"
 
 namespace muster {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "common/settings/settings.h"
 #include "scheduler/scheduler_settings.h"
-#include "worker_agent/agent_settings.h"
+#include "worker_agent/settings/agent_settings.h"
 
 namespace muster {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "worker_agent/agent_settings.h"
+#include "worker_agent/settings/agent_settings.h"
 
 namespace muster {
 namespace {

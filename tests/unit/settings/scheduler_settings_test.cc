@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "worker_agent/agent_settings.h"
+#include "worker_agent/settings/agent_settings.h"
 
 namespace muster::scheduler {
 namespace {
@@ -166,9 +166,9 @@ TEST(CheckSchedulerSettings, SaysWhatContradicts) {
   }
 }
 
-TEST(SchedulerLadder, ShowsWhatWillHold) {
+TEST(SchedulerTimeouts, ShowsWhatWillHold) {
   const auto value_of = [](const SchedulerSettings& settings, const std::string& name) {
-    for (const LadderStep& step : SchedulerLadder(settings)) {
+    for (const TimeoutStep& step : SchedulerTimeouts(settings)) {
       if (step.name == name) return step.value;
     }
     return -absl::InfiniteDuration();

@@ -91,8 +91,8 @@ TEST(ShowDuration, ReadsAsPeopleWrite) {
   for (const auto& c : cases) EXPECT_EQ(ShowDuration(c.duration), c.shown);
 }
 
-TEST(ShowLadder, LinesUpTheSteps) {
-  EXPECT_EQ(ShowLadder({{"heartbeat", absl::Seconds(2), "how often"}, {"lease", absl::Seconds(600), "how long"}}),
+TEST(ShowTimeouts, LinesUpTheSteps) {
+  EXPECT_EQ(ShowTimeouts({{"heartbeat", absl::Seconds(2), "how often"}, {"lease", absl::Seconds(600), "how long"}}),
             "Timeouts:\n"
             "  heartbeat    2 s  how often\n"
             "  lease      600 s  how long\n");

@@ -13,13 +13,13 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
-#include "common/log.h"
+#include "common/base/limits.h"
+#include "common/sys/log.h"
 #include "muster/v1/store.grpc.pb.h"
 #include "scheduler/core/core.h"
+#include "scheduler/frontend/authorizer.h"
 #include "scheduler/journal/memory_journal.h"
 #include "scheduler/loop/loop.h"
-#include "scheduler/rpc/authorizer.h"
 #include "scheduler/rpc/server.h"
 
 namespace muster::agent {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
+#include "common/base/limits.h"
 
 namespace muster::agent {
 namespace {

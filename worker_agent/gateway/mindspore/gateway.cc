@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/log.h"
-#include "common/net.h"
+#include "common/net/net.h"
+#include "common/sys/log.h"
 
 namespace muster::agent {
 namespace {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/clock.h"
-#include "common/job_store.h"
+#include "common/base/clock.h"
 #include "common/mindspore/server.h"
 #include "common/mindspore/socket_owner.h"
+#include "common/store/job_store.h"
 #include "common/tls/tls_store.h"
 #include "worker_agent/gateway/mindspore/slots.h"
 

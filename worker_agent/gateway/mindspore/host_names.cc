@@ -4,7 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "common/peer_node.h"
+#include "common/net/peer_node.h"
 
 namespace muster::agent {
 

@@ -9,8 +9,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "common/limits.h"
-#include "common/text.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
 #include "worker_agent/gateway/mindspore/host_names.h"
 
 namespace muster::agent {

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/job_store.h"
+#include "common/base/mutex.h"
 #include "common/mindspore/cluster.h"
-#include "common/mutex.h"
+#include "common/store/job_store.h"
 #include "muster/v1/rendezvous.pb.h"
 
 namespace muster::agent {

@@ -1,0 +1,131 @@
+// What is escaped, besides bytes that are no UTF-8:
+//
+//   C0, DEL, C1              line breaks and escape sequences: they forge log lines and steer terminals
+//   U+2028, U+2029           line breaks as well, to who shows a log on a page or in an editor
+//   the bidirectional ones   show what stands behind them in another order: "gpj.exe" as "exe.jpg"
+//   what nobody sees         soft hyphen, zero width space, word joiner, byte order mark, tags: two names that look
+//   alike
+//
+// U+200C and U+200D stay, though nobody sees them: Persian and the scripts of India can't be written without them.
+#include "common/base/text.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace muster {
+namespace {
+
+// The length of the UTF-8 character that begins at `at`; 0 if there is none.
+size_t Utf8LengthAt(const std::string& text, size_t at) {
+  const auto byte = [&](size_t index) { return static_cast<uint8_t>(text[index]); };
+  const uint8_t first = byte(at);
+  size_t length = 0;
+  if (first < 0x80) {
+    length = 1;
+  } else if (first >= 0xC2 && first < 0xE0) {
+    length = 2;
+  } else if (first >= 0xE0 && first < 0xF0) {
+    length = 3;
+  } else if (first >= 0xF0 && first < 0xF5) {
+    length = 4;
+  }
+  if (length == 0 || at + length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xC0) != 0x80) return 0;
+  }
+  if (first == 0xE0 && byte(at + 1) < 0xA0) return 0;   // overlong
+  if (first == 0xED && byte(at + 1) >= 0xA0) return 0;  // surrogates
+  if (first == 0xF0 && byte(at + 1) < 0x90) return 0;   // overlong
+  if (first == 0xF4 && byte(at + 1) >= 0x90) return 0;  // beyond U+10FFFF
+  return length;
+}
+
+// Of a character of that length.
+char32_t CodePointAt(const std::string& text, size_t at, size_t length) {
+  const auto byte = [&](size_t index) { return static_cast<uint8_t>(text[index]); };
+  if (length == 1) return byte(at);
+  char32_t code = byte(at) & (0x7F >> length);
+  for (size_t i = 1; i < length; ++i) code = code << 6 | (byte(at + i) & 0x3F);
+  return code;
+}
+
+bool IsControl(char32_t code) {
+  struct Range {
+    char32_t first, last;
+  };
+  constexpr Range kRanges[] = {
+      {0x0000, 0x001F},   {0x007F, 0x009F},   {0x00AD, 0x00AD},   {0x061C, 0x061C},  // Arabic letter mark
+      {0x200B, 0x200B},   {0x200E, 0x200F},   {0x2028, 0x202E},   {0x2060, 0x206F},
+      {0xFEFF, 0xFEFF},   {0xFFF9, 0xFFFB},                        // interlinear annotation
+      {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE007F},  // shorthand, music, tags
+  };
+  return std::any_of(std::begin(kRanges), std::end(kRanges),
+                     [code](const Range& range) { return code >= range.first && code <= range.last; });
+}
+
+// The text with `escape(code)` in place of each control character and `escape_byte(byte)` for what is no UTF-8.
+template <typename Escape, typename EscapeByte>
+std::string Escaped(const std::string& text, Escape escape, EscapeByte escape_byte) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = Utf8LengthAt(text, at);
+    if (length == 0) {
+      out += escape_byte(static_cast<uint8_t>(text[at++]));
+      continue;
+    }
+    const char32_t code = CodePointAt(text, at, length);
+    if (IsControl(code)) {
+      out += escape(code);
+    } else {
+      out.append(text, at, length);
+    }
+    at += length;
+  }
+  return out;
+}
+
+std::string Hex(uint8_t byte) { return absl::StrFormat("\\x%02x", byte); }
+
+}  // namespace
+
+std::string EscapeControl(const std::string& text) {
+  const auto escape = [](char32_t code) -> std::string {
+    if (code == '\n') return "\\n";
+    if (code == '\t') return "\\t";
+    if (code == '\r') return "\\r";
+    if (code < 0xA0) return Hex(static_cast<uint8_t>(code));
+    if (code < 0x10000) return absl::StrFormat("\\u%04x", static_cast<uint32_t>(code));
+    return absl::StrFormat("\\U%08x", static_cast<uint32_t>(code));
+  };
+  return Escaped(text, escape, Hex);
+}
+
+std::string EscapeJson(const std::string& json) {
+  const auto escape = [](char32_t code) -> std::string {
+    if (code == '\n') return "\n";  // between members: within a string it is escaped already
+    if (code < 0x10000) return absl::StrFormat("\\u%04x", static_cast<uint32_t>(code));
+    const uint32_t above = static_cast<uint32_t>(code) - 0x10000;  // two surrogates
+    return absl::StrFormat("\\u%04x\\u%04x", 0xD800 + (above >> 10), 0xDC00 + (above & 0x3FF));
+  };
+  return Escaped(json, escape, [](uint8_t) { return "\\ufffd"; });
+}
+
+std::string Quoted(const std::string& text, size_t limit) {
+  if (text.size() <= limit) return absl::StrCat("\"", EscapeControl(text), "\"");
+  size_t end = limit;
+  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;  // not within a character
+  return absl::StrCat("\"", EscapeControl(text.substr(0, end)), "…\"");
+}
+
+void CutText(std::string& text, size_t limit) {
+  if (text.size() <= limit) return;
+  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) --limit;
+  text.resize(limit);
+}
+
+}  // namespace muster

@@ -1,9 +1,0 @@
-#include "common/mutex_checks.h"
-
-#include "absl/synchronization/mutex.h"
-
-namespace muster {
-
-void StopWatchingMutexOrder() { absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore); }
-
-}  // namespace muster

@@ -1,0 +1,179 @@
+#include "common/net/datagram.h"
+
+#include <openssl/crypto.h>
+#include <sys/random.h>
+
+#include <algorithm>
+
+#include "common/base/check.h"
+
+namespace muster {
+namespace {
+
+// Magic number, version, which of the two: the first four bytes.
+constexpr std::string_view kHeartbeat("MH\x01\x01", 4);
+constexpr std::string_view kAnswer("MH\x01\x02", 4);
+
+constexpr size_t kNumberAt = 12;    // behind the head and the stream
+constexpr size_t kClearBytes = 20;  // head, stream, number
+constexpr size_t kNonceBytes = 12;  // head, number
+constexpr size_t kTagBytes = 16;
+
+class Writer {
+ public:
+  Writer(char* at, std::string_view head) : at_(std::copy(head.begin(), head.end(), at)) {}
+  template <typename Number>
+  Writer& Put(Number number) {
+    for (size_t i = 0; i < sizeof(number); ++i) *at_++ = static_cast<char>(number >> 8 * (sizeof(number) - 1 - i));
+    return *this;
+  }
+
+ private:
+  char* at_;
+};
+
+class Reader {
+ public:
+  explicit Reader(const char* bytes) : at_(bytes + kHeartbeat.size()) {}
+  template <typename Number>
+  Reader& Get(Number& number) {
+    number = 0;
+    for (size_t i = 0; i < sizeof(number); ++i) number = number << 8 | static_cast<unsigned char>(*at_++);
+    return *this;
+  }
+
+ private:
+  const char* at_;
+};
+
+bool HasForm(std::string_view bytes, std::string_view head, size_t size) {
+  return bytes.size() == size && bytes.substr(0, head.size()) == head;
+}
+
+std::array<unsigned char, kNonceBytes> NonceOf(const char* bytes) {
+  std::array<unsigned char, kNonceBytes> nonce;
+  std::copy_n(bytes, kHeartbeat.size(), nonce.begin());
+  std::copy_n(bytes + kNumberAt, sizeof(uint64_t), nonce.begin() + kHeartbeat.size());
+  return nonce;
+}
+
+unsigned char* Unsigned(char* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
+
+}  // namespace
+
+DatagramKey DatagramKey::New(bool is_secret) {
+  DatagramKey key;
+  key.is_secret = is_secret;
+  const ssize_t given = getrandom(key.bytes.data(), key.bytes.size(), 0);
+  MUSTER_CHECK(given == static_cast<ssize_t>(key.bytes.size()), "the kernel gives keys");
+  return key;
+}
+
+std::optional<DatagramKey> DatagramKey::FromBytes(std::string_view bytes, bool is_secret) {
+  DatagramKey key;
+  if (bytes.size() != key.bytes.size()) return std::nullopt;
+  std::copy(bytes.begin(), bytes.end(), key.bytes.begin());
+  key.is_secret = is_secret;
+  return key;
+}
+
+uint64_t StreamOfDatagram(std::string_view bytes) {
+  if (!HasForm(bytes, kHeartbeat, HeartbeatDatagram::kBytes) && !HasForm(bytes, kAnswer, AnswerDatagram::kBytes)) {
+    return 0;
+  }
+  uint64_t stream = 0;
+  Reader(bytes.data()).Get(stream);
+  return stream;
+}
+
+void DatagramSeal::Seal(char* bytes, size_t size, const DatagramKey& key) {
+  if (key.is_secret) return Encrypt(bytes, size, key);
+  std::copy_n(key.bytes.begin(), kTagBytes, bytes + size - kTagBytes);
+}
+
+bool DatagramSeal::Open(char* bytes, size_t size, const DatagramKey& key) {
+  if (key.is_secret) return Decrypt(bytes, size, key);
+  return CRYPTO_memcmp(key.bytes.data(), bytes + size - kTagBytes, kTagBytes) == 0;
+}
+
+void DatagramSeal::Load() {
+  if (context_ != nullptr) return;
+  cipher_.reset(EVP_CIPHER_fetch(nullptr, "AES-256-GCM", nullptr));
+  context_.reset(EVP_CIPHER_CTX_new());
+  MUSTER_CHECK(cipher_ != nullptr && context_ != nullptr, "OpenSSL has AES-256-GCM");
+}
+
+void DatagramSeal::Encrypt(char* bytes, size_t size, const DatagramKey& key) {
+  Load();
+  const auto nonce = NonceOf(bytes);
+  unsigned char* const secret = Unsigned(bytes + kClearBytes);
+  const int secret_size = static_cast<int>(size - kClearBytes - kTagBytes);
+  int done = 0;
+  const bool is_sealed =
+      EVP_EncryptInit_ex2(context_.get(), cipher_.get(), key.bytes.data(), nonce.data(), nullptr) == 1 &&
+      EVP_EncryptUpdate(context_.get(), nullptr, &done, Unsigned(bytes), kClearBytes) == 1 &&
+      EVP_EncryptUpdate(context_.get(), secret, &done, secret, secret_size) == 1 && done == secret_size &&
+      EVP_EncryptFinal_ex(context_.get(), secret + done, &done) == 1 &&
+      EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, kTagBytes, secret + secret_size) == 1;
+  MUSTER_CHECK(is_sealed, "OpenSSL seals");
+}
+
+bool DatagramSeal::Decrypt(char* bytes, size_t size, const DatagramKey& key) {
+  Load();
+  const auto nonce = NonceOf(bytes);
+  unsigned char* const secret = Unsigned(bytes + kClearBytes);
+  const int secret_size = static_cast<int>(size - kClearBytes - kTagBytes);
+  int done = 0;
+  return EVP_DecryptInit_ex2(context_.get(), cipher_.get(), key.bytes.data(), nonce.data(), nullptr) == 1 &&
+         EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_SET_TAG, kTagBytes, secret + secret_size) == 1 &&
+         EVP_DecryptUpdate(context_.get(), nullptr, &done, Unsigned(bytes), kClearBytes) == 1 &&
+         EVP_DecryptUpdate(context_.get(), secret, &done, secret, secret_size) == 1 &&
+         EVP_DecryptFinal_ex(context_.get(), secret + done, &done) == 1;
+}
+
+std::array<char, HeartbeatDatagram::kBytes> DatagramSeal::Seal(const HeartbeatDatagram& heartbeat,
+                                                               const DatagramKey& key) {
+  std::array<char, HeartbeatDatagram::kBytes> bytes;
+  Writer(bytes.data(), kHeartbeat).Put(heartbeat.stream).Put(heartbeat.heartbeat_seq).Put(heartbeat.armed_fence_ms);
+  Seal(bytes.data(), bytes.size(), key);
+  return bytes;
+}
+
+std::array<char, AnswerDatagram::kBytes> DatagramSeal::Seal(const AnswerDatagram& answer, const DatagramKey& key) {
+  std::array<char, AnswerDatagram::kBytes> bytes;
+  Writer(bytes.data(), kAnswer)
+      .Put(answer.stream)
+      .Put(answer.heartbeat_seq)
+      .Put(answer.events_through)
+      .Put(answer.fence_timeout_ms)
+      .Put(answer.heartbeat_interval_ms);
+  Seal(bytes.data(), bytes.size(), key);
+  return bytes;
+}
+
+std::optional<HeartbeatDatagram> DatagramSeal::OpenHeartbeat(std::string_view sealed, const DatagramKey& key) {
+  if (!HasForm(sealed, kHeartbeat, HeartbeatDatagram::kBytes)) return std::nullopt;
+  std::array<char, HeartbeatDatagram::kBytes> bytes;
+  std::copy(sealed.begin(), sealed.end(), bytes.begin());
+  if (!Open(bytes.data(), bytes.size(), key)) return std::nullopt;
+  HeartbeatDatagram heartbeat;
+  Reader(bytes.data()).Get(heartbeat.stream).Get(heartbeat.heartbeat_seq).Get(heartbeat.armed_fence_ms);
+  return heartbeat;
+}
+
+std::optional<AnswerDatagram> DatagramSeal::OpenAnswer(std::string_view sealed, const DatagramKey& key) {
+  if (!HasForm(sealed, kAnswer, AnswerDatagram::kBytes)) return std::nullopt;
+  std::array<char, AnswerDatagram::kBytes> bytes;
+  std::copy(sealed.begin(), sealed.end(), bytes.begin());
+  if (!Open(bytes.data(), bytes.size(), key)) return std::nullopt;
+  AnswerDatagram answer;
+  Reader(bytes.data())
+      .Get(answer.stream)
+      .Get(answer.heartbeat_seq)
+      .Get(answer.events_through)
+      .Get(answer.fence_timeout_ms)
+      .Get(answer.heartbeat_interval_ms);
+  return answer;
+}
+
+}  // namespace muster

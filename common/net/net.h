@@ -1,0 +1,45 @@
+// Names, local addresses and sockets. These calls may block (name look-up); never call them in a loop thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/unique_fd.h"
+#include "common/net/ip_address.h"
+
+namespace muster {
+
+// All addresses of a host name or numeric address, in the resolver's order. The error names the host and what to check.
+absl::StatusOr<std::vector<IpAddress>> ResolveHost(const std::string& host);
+
+// Whether one of this network namespace's interfaces has the address (127.0.0.0/8 and ::1 included).
+bool IsLocalAddress(const IpAddress& address);
+
+// The local address that a connection to `remote` would come from (a connected UDP socket tells; nothing is sent).
+absl::StatusOr<IpAddress> LocalAddressTowards(const IpAddress& remote);
+
+// A UDP socket that is connected to `remote`: non-blocking, close-on-exec; nothing is sent. Not open, with errno, if
+// there is no way to it.
+UniqueFd OpenDatagramsTowards(const IpAddress& remote, uint16_t port);
+
+// gethostname; "localhost" if that fails.
+std::string LocalHostName();
+
+// Dead-peer detection by the kernel: TCP_USER_TIMEOUT 25 s, and keepalive after 6 to 14 s of silence, in steps of 2 to
+// 4 s. A vanished machine breaks the connection within 25 to 28 s, whether or not data is in flight.
+//
+// The times are drawn for each socket: 12,500 connections over which a round was told in one instant would else send
+// their probes in one, more than the kernel's queues hold (netdev_max_backlog, a NIC's ring), again and again, until
+// those that were dropped each time are given up.
+void SetDeadPeerDetection(int socket_fd);
+
+// Sets dead-peer detection on every TCP socket of this process that is connected to one of `addresses` at `port`
+// (gRPC 1.51 offers no public way to reach a channel's socket). Returns how many were found.
+int SetDeadPeerDetectionTowards(const std::vector<IpAddress>& addresses, uint16_t port);
+
+// The user name of this process, or its number.
+std::string LocalUserName();
+
+}  // namespace muster

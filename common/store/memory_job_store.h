@@ -1,0 +1,57 @@
+// A job's key-value store in this process's memory: for clusters that the scheduler keeps nothing of on disk, and for
+// tests.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/store/job_store.h"
+
+namespace muster {
+
+// Every call but a Wait is done when it returns.
+class MemoryJobStore final : public JobStore {
+ public:
+  explicit MemoryJobStore(const Clock& clock) : clock_(clock) {}
+  ~MemoryJobStore() override;
+
+  void Get(const std::string& key, ValueDone done) override;
+  void Wait(const std::string& key, std::chrono::milliseconds limit, ValueDone done) override;
+  void Set(const std::string& key, const std::string& value, Lifetime lifetime, Done done) override;
+  void Delete(const std::string& key, Done done) override;
+  void Add(const std::string& key, std::int64_t delta, Lifetime lifetime, NumberDone done) override;
+  void CompareAndSet(const std::string& key, const std::optional<std::string>& expected, const std::string& desired,
+                     Lifetime lifetime, ValueDone done) override;
+
+  // The next round begins: values of the last one go.
+  void BeginRound();
+  // Gives up the waits that have lasted too long.
+  void Tick();
+
+ private:
+  struct Value {
+    std::string text;
+    Lifetime lifetime = Lifetime::kRound;
+  };
+  struct Waiter {
+    ValueDone done;
+    MonotonicTime until;
+  };
+  using Woken = std::vector<std::pair<ValueDone, std::string>>;
+
+  absl::Status Store(const std::string& key, const std::string& text, Lifetime lifetime, Woken& woken)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Clock& clock_;
+  Mutex mutex_;
+  std::map<std::string, Value> values_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<Waiter>> waiters_ ABSL_GUARDED_BY(mutex_);
+  size_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // in waiters_
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace muster

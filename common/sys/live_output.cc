@@ -1,0 +1,222 @@
+#include "common/sys/live_output.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kChunkBytes = 16 * 1024;  // small chunks are joined up to this
+constexpr size_t kPipeAtomicBytes = 4096;  // a pipe that polls writable takes this much without blocking
+constexpr int kLookAgainMs = 1;            // whether a line of another process has ended
+
+// Different for each object of all processes that share a line.
+uint64_t NewHolder() {
+  static std::atomic<uint32_t> count{0};
+  return static_cast<uint64_t>(::getpid()) << 32 | ++count;
+}
+
+}  // namespace
+
+LiveOutput::LiveOutput(int fd, SharedLine* line, DropNote drop_note)
+    : fd_(fd), drop_note_(std::move(drop_note)), line_(line), self_(NewHolder()) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) {
+    is_broken_ = true;
+  } else if (S_ISREG(info.st_mode) || S_ISBLK(info.st_mode) || (S_ISCHR(info.st_mode) && ::isatty(fd) == 0)) {
+    kind_ = Kind::kNeverBlocks;
+  } else if (S_ISSOCK(info.st_mode)) {
+    kind_ = Kind::kSocket;
+  } else {
+    // A description of our own, since O_NONBLOCK on the shared one would break the shell and every program on it.
+    own_fd_.reset(::open(absl::StrCat("/proc/self/fd/", fd).c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    if (own_fd_.is_open()) kind_ = Kind::kOwnDescription;
+  }
+}
+
+void LiveOutput::Write(std::string_view chunk, int64_t now_ms) {
+  if (is_broken_ || chunk.empty()) return;
+  const size_t line_end = held_.empty() ? std::string_view::npos : chunk.find('\n');
+  if (line_end != std::string_view::npos) {  // what our lines wait for
+    Append(chunk.substr(0, line_end + 1));
+    Append(std::exchange(held_, {}));
+    chunk.remove_prefix(line_end + 1);
+  }
+  Append(chunk);
+  Flush(now_ms);
+  while (pending_bytes_ > kMaxBytes && chunks_.size() > 1) DropOldest();
+}
+
+void LiveOutput::WriteLines(std::string_view lines, int64_t now_ms) {
+  if (will_end_in_newline_) return Write(lines, now_ms);
+  if (is_broken_) return;
+  if (held_.empty()) held_since_ms_ = now_ms;
+  held_ += lines;
+  Flush(now_ms);
+}
+
+void LiveOutput::Append(std::string_view chunk) {
+  if (chunk.empty()) return;
+  will_end_in_newline_ = chunk.back() == '\n';
+  Chunk* last = chunks_.empty() ? nullptr : &chunks_.back();
+  if (last != nullptr && last->drops_told == 0 && last->bytes.size() + chunk.size() <= kChunkBytes) {
+    last->bytes += chunk;
+  } else {
+    chunks_.push_back({std::string(chunk)});
+  }
+  pending_bytes_ += chunk.size();
+}
+
+void LiveOutput::Flush(int64_t now_ms) {
+  if (!held_.empty() && (now_ms >= held_since_ms_ + kLineMs || held_.size() > kMaxHeldBytes)) {
+    Append(absl::StrCat("\n", std::exchange(held_, {})));
+  }
+  retry_line_ms_ = -1;
+  FlushChunks(now_ms);
+  LeaveLine();  // also when nothing could be written
+}
+
+// Whether this may write: no other process is in the middle of a line, or it doesn't go on.
+bool LiveOutput::TakeLine(int64_t now_ms) {
+  if (line_ == nullptr) return true;
+  const int64_t waited_ms = foreign_since_ms_ < 0 ? 0 : now_ms - foreign_since_ms_;
+  const SharedLine::Taken taken = line_->Take(self_, waited_ms);
+  if (taken == SharedLine::Taken::kNo) {
+    if (foreign_since_ms_ < 0) foreign_since_ms_ = now_ms;
+    retry_line_ms_ = now_ms + kLookAgainMs;
+    return false;
+  }
+  foreign_since_ms_ = -1;
+  if (taken == SharedLine::Taken::kInTheMiddle) {
+    chunks_.front().bytes.insert(front_written_, 1, '\n');
+    ++pending_bytes_;
+  }
+  return true;
+}
+
+void LiveOutput::LeaveLine() {
+  if (line_ != nullptr) line_->Release(self_, ends_in_newline_ || is_broken_);
+}
+
+int64_t LiveOutput::LineDeadline() const {
+  const int64_t held = held_.empty() ? std::numeric_limits<int64_t>::max() : held_since_ms_ + kLineMs;
+  return retry_line_ms_ < 0 ? held : std::min(held, retry_line_ms_);
+}
+
+void LiveOutput::AwaitLine(const std::function<int64_t()>& now_ms) {
+  while (LineDeadline() != std::numeric_limits<int64_t>::max()) {
+    ::poll(nullptr, 0, kLookAgainMs);
+    Flush(now_ms());
+  }
+}
+
+void LiveOutput::FlushChunks(int64_t now_ms) {
+  while (!chunks_.empty() && !is_broken_) {
+    if (!TakeLine(now_ms)) return;
+    if (dropped_bytes_ != 0 && front_written_ == 0) {
+      // Only when the whole note will fit: a pipe may take the first half of it and then be stuck for another hour of
+      // drops, which would need a second note.
+      if (!IsWritable()) {
+        if (blocked_since_ms_ < 0) blocked_since_ms_ = now_ms;
+        return;
+      }
+      InsertDropNote();
+    }
+    Chunk& front = chunks_.front();
+    std::string_view left = std::string_view(front.bytes).substr(front_written_);
+    if (const size_t end = left.find('\n'); end != left.npos && line_ != nullptr && line_->IsWanted()) {
+      left = left.substr(0, end + 1);  // who waits comes next
+    }
+    const ssize_t n = WriteSome(left.data(), left.size());
+    if (n > 0) {
+      blocked_since_ms_ = -1;
+      front_written_ += static_cast<size_t>(n);
+      pending_bytes_ -= static_cast<size_t>(n);
+      ends_in_newline_ = front.bytes[front_written_ - 1] == '\n';
+      if (front_written_ == front.bytes.size()) {
+        chunks_.pop_front();
+        front_written_ = 0;
+      }
+      LeaveLine();
+    } else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      if (blocked_since_ms_ < 0) blocked_since_ms_ = now_ms;
+      return;
+    } else if (n < 0 && (errno == ENOSPC || (kind_ == Kind::kNeverBlocks && errno != EINTR))) {
+      // A full disk or quota behind "> file": there is nobody to tell but that file. Try anew with the next chunk.
+      pending_bytes_ -= front.bytes.size() - front_written_;
+      chunks_.pop_front();
+      front_written_ = 0;
+    } else if (n == 0 || errno != EINTR) {
+      is_broken_ = true;
+    }
+  }
+  if (is_broken_) {
+    chunks_.clear();
+    held_.clear();
+    pending_bytes_ = front_written_ = 0;
+    dropped_bytes_ = 0;
+  }
+  blocked_since_ms_ = -1;
+}
+
+ssize_t LiveOutput::WriteSome(const char* bytes, size_t size) {
+  switch (kind_) {
+    case Kind::kNeverBlocks:
+      return ::write(fd_, bytes, size);
+    case Kind::kOwnDescription:
+      return ::write(own_fd_.get(), bytes, size);
+    case Kind::kSocket:
+      return ::send(fd_, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    case Kind::kShared:
+      break;
+  }
+  // Somebody else's pipe or terminal (after a change of user): as close to not blocking as it gets.
+  if (!IsWritable()) {
+    errno = EAGAIN;
+    return -1;
+  }
+  return ::write(fd_, bytes, std::min(size, kPipeAtomicBytes));
+}
+
+bool LiveOutput::IsWritable() const {
+  pollfd ready{watch_fd(), POLLOUT, 0};
+  return ::poll(&ready, 1, 0) > 0;
+}
+
+void LiveOutput::DropOldest() {
+  const auto oldest = chunks_.begin() + (front_written_ > 0 ? 1 : 0);
+  dropped_bytes_ += oldest->drops_told != 0 ? oldest->drops_told : oldest->bytes.size();
+  pending_bytes_ -= oldest->bytes.size();
+  chunks_.erase(oldest);
+}
+
+std::string LiveOutput::NoteOfWorker(uint64_t bytes) {
+  return absl::StrCat("[ms-worker: ", bytes, " bytes of output were dropped here: they were not read in time]\n");
+}
+
+void LiveOutput::InsertDropNote() {
+  Chunk note;
+  note.drops_told = std::exchange(dropped_bytes_, 0);
+  note.bytes = absl::StrCat(ends_in_newline_ ? "" : "\n", drop_note_(note.drops_told));
+  pending_bytes_ += note.bytes.size();
+  chunks_.push_front(std::move(note));
+}
+
+bool LiveOutput::ShouldPause(int64_t now_ms) const { return pending_bytes_ >= kFullBytes && now_ms < StallDeadline(); }
+
+int64_t LiveOutput::StallDeadline() const {
+  return blocked_since_ms_ < 0 ? std::numeric_limits<int64_t>::max() : blocked_since_ms_ + kStallMs;
+}
+
+}  // namespace muster

@@ -1,0 +1,64 @@
+// Logging through spdlog: text for people, one JSON object a line for machines.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+
+namespace muster {
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+
+struct LogOptions {
+  std::string program;          // "ms-scheduler"
+  std::string format = "text";  // text: "2026-11-20T23:04:30.123 INFO ms-scheduler: …"; json
+  std::string level = "info";
+  std::string file;  // empty: stderr
+};
+
+// Once, in main. Fails when the file can't be opened.
+absl::Status InitLogging(const LogOptions& options);
+
+// Extra members of a JSON line; in text they are not shown (the text says it all).
+using LogFields = std::vector<std::pair<std::string, std::string>>;
+
+// Any thread. Control characters in `text` are escaped, so that a peer's words can't forge lines. A reader of stderr
+// that is stuck holds nobody up: see LiveOutput.
+void Log(LogLevel level, const std::string& text, const LogFields& fields = {});
+
+// Hands on what stderr has not taken yet, and waits for it to take all, for so long at most. To be called now and then,
+// and at the end.
+void FlushLog(absl::Duration patience = absl::ZeroDuration());
+
+// For what a hostile or broken peer can cause as often as it likes: the first of a kind is logged at once, then at most
+// one line for each window, which says how many there were. Thread-safe. Knows at most 128 kinds.
+class CountedLog {
+ public:
+  explicit CountedLog(const Clock& clock, absl::Duration window = absl::Seconds(10)) : clock_(clock), window_(window) {}
+  void Note(LogLevel level, const std::string& kind, const std::string& text);
+  // Logs the counts that no window has shown yet ("… and 381 more like it"). Call it now and then, and at the end.
+  void Flush();
+  // How often each kind was noted since the start.
+  std::map<std::string, uint64_t> Counts() const;
+
+ private:
+  struct Kind {
+    uint64_t total = 0;
+    uint64_t unsaid = 0;
+    LogLevel level = LogLevel::kWarning;
+    std::string last_text;
+    MonotonicTime last_logged;
+  };
+  const Clock& clock_;
+  const absl::Duration window_;
+  mutable Mutex mutex_;
+  std::map<std::string, Kind> kinds_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace muster

@@ -1,0 +1,21 @@
+// Where a program of ours finds another one of the same user and machine.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace muster {
+
+// The Unix socket of the scheduler that listens on `port`, for ms-ctl's changing calls:
+// /run/muster/scheduler-<port>.sock for root (a service has no XDG_RUNTIME_DIR, root's shell may have one: both must
+// find the same socket), else $XDG_RUNTIME_DIR/muster/…, else (also where that is too long for a socket's path)
+// /tmp/muster-<uid>/…. The folder is made by the scheduler, mode 0700; a folder that somebody else owns or can write
+// to is refused there, and by ms-ctl (common/sys/folder_trust.h).
+std::string DefaultAdminSocket(uint16_t port);
+
+// Where this user's programs keep what outlives them: $STATE_DIRECTORY (systemd's, for a service), else
+// $XDG_STATE_HOME/muster, else /var/lib/muster for root and ~/.local/state/muster for others. Empty: there is none.
+std::string UserStateFolder(const std::map<std::string, std::string>& environment, bool is_root);
+
+}  // namespace muster

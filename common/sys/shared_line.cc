@@ -1,0 +1,55 @@
+// What `who` finds, and whether it may write:
+//
+//   nobody in a line, nobody waits or `who` does    yes
+//   nobody in a line, another one waits             after kLineMs: it is dead or stopped
+//   its own line                                    yes
+//   another one's line, which is open               after kLineMs
+//   another one who writes just now                 after kStuckMs, however slow the machine is
+#include "common/sys/shared_line.h"
+
+#include <sys/mman.h>
+
+#include <new>
+
+namespace muster {
+namespace {
+
+constexpr uint64_t Open(uint64_t who) { return who << 1; }
+constexpr uint64_t Writing(uint64_t who) { return who << 1 | 1; }
+constexpr bool IsWriting(uint64_t state) { return (state & 1) != 0; }
+
+SharedLine*& TheLine() {
+  static SharedLine* line = []() -> SharedLine* {
+    void* memory = mmap(nullptr, sizeof(SharedLine), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? nullptr : new (memory) SharedLine;
+  }();
+  return line;
+}
+
+}  // namespace
+
+SharedLine* SharedLine::OfStderr() { return TheLine(); }
+void SharedLine::LeaveStderr() { TheLine() = nullptr; }
+
+SharedLine::Taken SharedLine::Take(uint64_t who, int64_t waited_ms) {
+  uint64_t state = state_;
+  const uint64_t next = next_;
+  const bool is_own = state == Open(who);
+  bool may = waited_ms >= (IsWriting(state) ? kStuckMs : kLineMs);
+  if (state == 0) may = may || next == 0 || next == who;
+  const bool is_in_the_middle = state != 0 && !is_own;
+  if ((may || is_own) && state_.compare_exchange_strong(state, Writing(who))) {
+    if (!is_own) next_ = 0;
+    return is_in_the_middle ? Taken::kInTheMiddle : Taken::kYes;
+  }
+  uint64_t nobody = 0;
+  next_.compare_exchange_strong(nobody, who);
+  return Taken::kNo;
+}
+
+void SharedLine::Release(uint64_t who, bool ends_line) {
+  uint64_t state = Writing(who);
+  state_.compare_exchange_strong(state, ends_line ? 0 : Open(who));
+}
+
+}  // namespace muster

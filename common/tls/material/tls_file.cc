@@ -1,0 +1,75 @@
+#include "common/tls/material/tls_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/tls/material/certificate.h"
+
+namespace muster {
+namespace {
+
+int64_t Nanoseconds(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
+FileStamp StampFrom(const struct stat& info) {
+  return FileStamp{info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size), Nanoseconds(info.st_mtim),
+                   Nanoseconds(info.st_ctim)};
+}
+
+// Closed when it goes.
+struct Descriptor {
+  int fd;
+  ~Descriptor() {
+    if (fd >= 0) close(fd);
+  }
+};
+
+absl::Status CheckSecrecy(const std::string& path, const struct stat& info) {
+  const mode_t too_open = info.st_uid == 0 ? S_IRWXO | S_IWGRP | S_IXGRP : S_IRWXO | S_IRWXG;
+  if ((info.st_mode & too_open) == 0) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat(path, " may be read or changed by others (mode ", absl::StrFormat("%04o", info.st_mode & 07777),
+                   "), and it holds a secret: chmod 600 it, or allow it with --tls_allow_readable_keys"));
+}
+
+}  // namespace
+
+FileStamp StampOf(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return {};
+  return StampFrom(info);
+}
+
+absl::StatusOr<TlsFile> ReadTlsFile(const std::string& path, FileSecrecy secrecy) {
+  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+  struct stat info {};
+  if (file.fd < 0 || fstat(file.fd, &info) != 0) {
+    return absl::NotFoundError(absl::StrCat(path, " can't be read: ", std::strerror(errno)));
+  }
+  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file"));
+  if (secrecy == FileSecrecy::kPrivate) {
+    if (absl::Status status = CheckSecrecy(path, info); !status.ok()) return status;
+  }
+  if (static_cast<uint64_t>(info.st_size) > kMaxTlsFileBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " has ", info.st_size, " bytes; at most ", kMaxTlsFileBytes, " are read"));
+  }
+  TlsFile result{std::string(static_cast<size_t>(info.st_size), '\0'), StampFrom(info)};
+  size_t done = 0;
+  while (done < result.bytes.size()) {
+    const ssize_t got = read(file.fd, result.bytes.data() + done, result.bytes.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return absl::NotFoundError(absl::StrCat(path, " can't be read: ", std::strerror(errno)));
+    if (got == 0) break;  // it became shorter meanwhile
+    done += static_cast<size_t>(got);
+  }
+  result.bytes.resize(done);
+  return result;
+}
+
+}  // namespace muster

@@ -1,0 +1,126 @@
+// Every command is a row of the table, with its handler. What is in no row is refused; there is no handler for "all the
+// rest". These change something, and no others:
+//
+//   stop, restart, fence, drain, undrain    over the scheduler's Unix socket, or with an admin's certificate
+#include "ctl/commands/commands.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/text.h"
+#include "ctl/commands/asking.h"
+#include "ctl/commands/handlers.h"
+#include "ctl/commands/journal_command.h"
+
+namespace muster::ctl {
+namespace {
+
+int InspectJournal(Call& call) { return RunJournal(call.words, call.settings.json); }
+
+// main knows `certs` only where it comes first: other words before it are read by the settings of these commands.
+int CertsTooLate(Call&) {
+  return Usage(
+      "certs: it has settings of its own and knows no scheduler: write it first, as in ms-ctl certs list --dir FOLDER");
+}
+
+// The job that the scheduler must be trusted with; empty when the command is about all jobs.
+std::string JobOf(const Call& call) {
+  return !call.argument.empty() && call.command.argument == "[JOB]" ? call.argument : call.settings.job_id;
+}
+
+// Handlers that ask the scheduler first: about a job; about all jobs unless one is named; about the scheduler itself.
+template <int (*answer)(Call&)>
+int Ask(Call& call) {
+  return AskTrustedWith(JobOf(call), call, answer);
+}
+
+template <int (*answer)(Call&)>
+int AskForAll(Call& call) {
+  if (call.settings.run > 0 && call.settings.job_id.empty()) {
+    return Usage("--run says which run of a job: name the job too, with --job ID");
+  }
+  return Ask<answer>(call);
+}
+
+template <int (*answer)(Call&)>
+int AskOfScheduler(Call& call) {
+  return AskTrustedWith("", call, answer);
+}
+
+const Command* FindCommand(const std::string& name) {
+  for (const Command& command : Commands()) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+// What is wrong with the words behind a command; empty if nothing is.
+std::string CheckWords(const Command& command, const std::vector<std::string>& words, const CtlSettings& settings) {
+  // As a variable that is not set gives it. It must not stand for all or the only one.
+  if (std::count(words.begin(), words.end(), "") > 0) {
+    return absl::StrCat("'", command.name, "': an empty word names nothing; leave it out");
+  }
+  if (settings.is_job_on_line && settings.job_id.empty()) return "--job is empty: name the job, or leave it out";
+  if (words.size() > 1 && command.argument == "[JOB]" && settings.is_job_on_line && settings.job_id != words[1]) {
+    return absl::StrCat("'", command.name, " ", words[1], "' and --job ", settings.job_id, " name two jobs: name one");
+  }
+  const auto blanks = static_cast<size_t>(std::count(command.argument.begin(), command.argument.end(), ' '));
+  const size_t most = command.argument.empty() ? 0 : 1 + blanks;
+  if (words.size() <= 1 + most) return "";
+  if (most == 0) {
+    return absl::StrCat("'", command.name, "' takes no argument, but '", words[1], "' was given; for one job: --job ",
+                        words[1]);
+  }
+  return absl::StrCat("'", command.name, "' takes ", most == 1 ? "one argument" : absl::StrCat(most, " arguments"),
+                      ", but there is also '", words[1 + most], "'");
+}
+
+std::string UnknownCommand(const std::string& word) {
+  std::vector<std::string> names;
+  for (const Command& command : Commands()) names.push_back(command.name);
+  const std::string meant = NearMiss(word, names);
+  return absl::StrCat("unknown command '", word, "'",
+                      meant.empty() ? ";" : absl::StrCat("; did you mean '", meant, "'?"),
+                      " `ms-ctl --help` lists all");
+}
+
+}  // namespace
+
+const std::vector<Command>& Commands() {
+  static const auto* const commands = new std::vector<Command>{
+      {"status", "", "each job's phase, round, who is missing, and why it ended", AskForAll<ShowStatus>},
+      {"nodes", "", "the agents of a job, when each was last seen, and its ranks", AskForAll<ShowNodes>},
+      {"ranks", "", "who has which rank, with address, device and process", AskForAll<ShowRanks>},
+      {"events", "", "the event log so far, with wall times", AskForAll<ShowEvents>},
+      {"stacks", "[RANKS]", "where processes stand: the slowest ones, or those of ranks such as 0,3-5",
+       Ask<ShowStacks>},
+      {"why", "[JOB]", "what a job waits for or failed of, with the last lines and what to do", Ask<ShowWhy>},
+      {"watch", "", "status and events live, until the job ends (exit code 0 or 1)", AskForAll<FollowJobs>},
+      {"counters", "", "how often what was refused and why, and how long certificates last",
+       AskOfScheduler<ShowCounters>},
+      {"stop", "[JOB]", "ends a job: its processes are stopped, its agents end", Ask<StopJob>},
+      {"restart", "[JOB]", "starts all processes of a job again, in a new round with the same ranks", Ask<RestartJob>},
+      {"fence", "NODE", "vouches that a lost node's processes have ended, so that its ranks may start elsewhere",
+       Ask<FenceNode>},
+      {"drain", "NODE", "has a node leave the job where the round ends; a spare or a later start takes its place",
+       Ask<DrainNode>},
+      {"undrain", "NODE", "lets a node stay after all", Ask<UndrainNode>},
+      {"certs", "COMMAND", "the certificates of a cluster: init, scheduler, node, …; `ms-ctl certs --help` explains",
+       CertsTooLate},
+      {"journal", "show|verify FILE",
+       "what a scheduler's journal holds, and whether it is sound; no scheduler is asked", InspectJournal},
+      {"completion", "bash", "prints a completion script: source <(ms-ctl completion bash)", PrintCompletion},
+  };
+  return *commands;
+}
+
+int RunCommand(const std::vector<std::string>& words, const CtlSettings& settings, const SettingsTable& table) {
+  const Command* command = FindCommand(words[0]);
+  if (command == nullptr) return Usage(UnknownCommand(words[0]));
+  if (const std::string wrong = CheckWords(*command, words, settings); !wrong.empty()) return Usage(wrong);
+  Call call{settings, table,  *command, words.size() > 1 ? words[1] : "", {words.begin() + 1, words.end()},
+            nullptr,  nullptr};
+  return command->run(call);
+}
+
+}  // namespace muster::ctl

@@ -1,0 +1,28 @@
+// The settled settings of ms-ctl.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/settings/settings.h"
+#include "common/tls/tls_settings.h"
+
+namespace muster::ctl {
+
+struct CtlSettings {
+  std::string sched_host = "127.0.0.1";  // MS_SCHED_HOST
+  uint16_t sched_port = 8118;            // MS_SCHED_PORT
+  std::string job_id;                    // --job, MS_JOB_ID; empty: all, or the only one
+  bool is_job_on_line = false;           // by --job, that is, not by MS_JOB_ID
+  uint32_t run = 0;                      // 0: the latest
+  std::string admin_socket;              // empty: see common/sys/runtime_paths.h
+  absl::Duration timeout = absl::Seconds(5);
+  std::string reason;  // that others are told of a changing call
+  bool json = false;
+  TlsSettings tls;
+};
+
+SettingsTable CtlSettingsTable(CtlSettings& settings);
+
+}  // namespace muster::ctl

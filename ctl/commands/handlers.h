@@ -1,0 +1,28 @@
+// What carries out the commands of the table (commands.cc). Each returns the exit code.
+#pragma once
+
+#include "ctl/commands/commands.h"
+
+namespace muster::ctl {
+
+// show.cc: these change nothing. The scheduler has been asked for.
+int ShowStatus(Call& call);
+int ShowNodes(Call& call);
+int ShowRanks(Call& call);
+int ShowEvents(Call& call);
+int ShowWhy(Call& call);
+int ShowStacks(Call& call);
+int ShowCounters(Call& call);
+int FollowJobs(Call& call);
+
+// steer.cc: these change a job, and no others do.
+int StopJob(Call& call);
+int RestartJob(Call& call);
+int FenceNode(Call& call);
+int DrainNode(Call& call);
+int UndrainNode(Call& call);
+
+// complete.cc
+int PrintCompletion(Call& call);
+
+}  // namespace muster::ctl

@@ -1,0 +1,111 @@
+// The commands that ask and change nothing.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "common/base/number_list.h"
+#include "common/net/net.h"
+#include "ctl/commands/asking.h"
+#include "ctl/commands/handlers.h"
+#include "ctl/commands/watch.h"
+#include "ctl/output/json.h"
+#include "ctl/output/render.h"
+
+namespace muster::ctl {
+namespace {
+
+constexpr absl::Duration kStacksTimeout = absl::Seconds(12);  // the scheduler answers within 10
+
+}  // namespace
+
+int ShowStatus(Call& call) {
+  const CtlSettings& settings = call.settings;
+  const absl::StatusOr<v1::StatusReply> reply = AskStatus(*call.client, settings);
+  if (!reply.ok()) return Complain(reply.status());
+  if (settings.json) return Print(StatusJson(*reply));
+  return Print(RenderStatus(*reply, JoinHostPort(settings.sched_host, settings.sched_port), absl::LocalTimeZone()));
+}
+
+int ShowNodes(Call& call) {
+  const auto jobs = ForEachJob(*call.client, call.settings, &AdminClient::ListNodes);
+  if (!jobs.ok()) return Complain(jobs.status());
+  return Print(call.settings.json ? NodesJson(*jobs) : RenderNodes(*jobs));
+}
+
+int ShowRanks(Call& call) {
+  const auto jobs = ForEachJob(*call.client, call.settings, &AdminClient::ListRanks);
+  if (!jobs.ok()) return Complain(jobs.status());
+  return Print(call.settings.json ? RanksJson(*jobs) : RenderRanks(*jobs));
+}
+
+int ShowEvents(Call& call) {
+  const CtlSettings& settings = call.settings;
+  if (!settings.job_id.empty()) {
+    const absl::StatusOr<v1::StatusReply> known = AskStatus(*call.client, settings);
+    if (!known.ok()) return Complain(known.status());
+  }
+  const absl::StatusOr<v1::EventsReply> all = call.client->ListEvents(settings.job_id, 0);
+  if (!all.ok()) return Complain(all.status());
+  v1::EventsReply shown;
+  for (const v1::StoryEvent& event : all->events()) {
+    if (settings.run == 0 || event.run() == settings.run) *shown.add_events() = event;
+  }
+  return Print(settings.json ? EventsJson(shown) : RenderEvents(shown, absl::LocalTimeZone()));
+}
+
+int ShowWhy(Call& call) {
+  CtlSettings settings = call.settings;
+  if (!call.argument.empty()) settings.job_id = call.argument;
+  const absl::StatusOr<v1::StatusReply> reply = AskStatus(*call.client, settings);
+  if (!reply.ok()) return Complain(reply.status());
+  if (settings.json) return Print(StatusJson(*reply));
+  std::string out;
+  for (const v1::RunStatus& run : reply->runs()) {
+    absl::StrAppend(&out, out.empty() ? "" : "\n", RenderWhy(run, absl::LocalTimeZone()));
+  }
+  return Print(out.empty() ? "no job yet\n" : out);
+}
+
+int ShowStacks(Call& call) {
+  const CtlSettings& settings = call.settings;
+  const std::string& ranks = call.argument;
+  v1::StacksRequest request;
+  if (!ranks.empty()) {
+    const auto ranges = ParseNumberRanges(ranks, kMaxWorkers);
+    if (!ranges.ok()) {
+      return Usage(absl::StrCat("stacks: '", ranks, "' ", std::string(ranges.status().message()),
+                                "; expected ranks such as 0,3-5"));
+    }
+    for (const auto& [first, last] : *ranges) {
+      for (uint32_t rank = first; rank <= last && static_cast<size_t>(request.ranks_size()) <= kMaxStackRanks; ++rank) {
+        request.add_ranks(rank);
+      }
+    }
+  }
+  const absl::StatusOr<Steered> steered =
+      ChooseSteered(call, "", "look at", std::max(settings.timeout, kStacksTimeout));
+  if (!steered.ok()) return Complain(steered.status());
+  request.set_job_id(steered->job_id);
+  request.set_run(settings.run);
+  const absl::StatusOr<v1::StacksReply> reply = steered->client->GetStacks(request);
+  if (!reply.ok()) return Complain(reply.status());
+  return Print(settings.json ? StacksJson(steered->job_id, *reply) : RenderStacks(*reply));
+}
+
+// A watch outlives its certificate and the lists of its start.
+int FollowJobs(Call& call) {
+  if (call.tls != nullptr) {  // the client looks at each call
+    if (const absl::Status started = call.tls->Start([] {}); !started.ok()) return Complain(started);
+  }
+  const int code = Watch(*call.client, call.settings);
+  if (call.tls != nullptr) call.tls->Stop();  // its thread logs, which must not outlive main
+  return code;
+}
+
+int ShowCounters(Call& call) {
+  const absl::StatusOr<v1::CountersReply> reply = call.client->GetCounters();
+  if (!reply.ok()) return Complain(reply.status());
+  return Print(call.settings.json ? CountersJson(*reply) : RenderCounters(*reply, absl::LocalTimeZone()));
+}
+
+}  // namespace muster::ctl

@@ -1,0 +1,66 @@
+// The commands that change a job. The scheduler takes them over its Unix socket, or with an admin's certificate.
+#include "absl/strings/str_cat.h"
+#include "common/base/text.h"
+#include "common/net/net.h"
+#include "ctl/commands/asking.h"
+#include "ctl/commands/handlers.h"
+#include "ctl/output/json.h"
+#include "ctl/output/words.h"
+
+namespace muster::ctl {
+namespace {
+
+std::string ThisUser() { return absl::StrCat(LocalUserName(), "@", LocalHostName()); }
+
+// The argument is the job for a restart, else the node.
+int Steer(Call& call, v1::SteerRequest::Action action) {
+  const CtlSettings& settings = call.settings;
+  const std::string& verb = call.command.name;
+  const bool is_about_node = action != v1::SteerRequest::RESTART;
+  if (is_about_node && call.argument.empty()) {
+    return Usage(absl::StrCat(verb, ": name the node: ms-ctl ", verb, " NODE"));
+  }
+  const absl::StatusOr<Steered> steered =
+      ChooseSteered(call, is_about_node ? "" : call.argument, is_about_node ? absl::StrCat(verb, " a node of") : verb,
+                    settings.timeout);
+  if (!steered.ok()) return Complain(steered.status());
+  v1::SteerRequest request;
+  request.set_job_id(steered->job_id);
+  request.set_run(settings.run);
+  request.set_action(action);
+  if (is_about_node) request.set_node_id(call.argument);
+  request.set_reason(settings.reason);
+  request.set_user(ThisUser());
+  const absl::StatusOr<v1::SteerReply> reply = steered->client->SteerRun(request);
+  if (!reply.ok()) return Complain(reply.status());
+  return Print(settings.json ? SteerJson(steered->job_id, *reply) : absl::StrCat(EscapeControl(reply->text()), "\n"));
+}
+
+}  // namespace
+
+int StopJob(Call& call) {
+  const CtlSettings& settings = call.settings;
+  const absl::StatusOr<Steered> steered = ChooseSteered(call, call.argument, "stop", settings.timeout);
+  if (!steered.ok()) return Complain(steered.status());
+  v1::StopRequest request;
+  request.set_job_id(steered->job_id);
+  request.set_run(settings.run);
+  request.set_reason(settings.reason.empty() ? "ms-ctl stop" : settings.reason);
+  request.set_user(ThisUser());
+  const absl::StatusOr<v1::StopReply> reply = steered->client->StopRun(request);
+  if (!reply.ok()) return Complain(reply.status());
+  if (settings.json) return Print(StopJson(steered->job_id, *reply));
+  if (HasEnded(reply->phase())) {
+    return Print(absl::StrCat("job ", steered->job_id, ", run ", reply->run(), " had already ended (",
+                              PhaseWord(reply->phase()), ")\n"));
+  }
+  return Print(absl::StrCat("job ", steered->job_id, ", run ", reply->run(), " (", PhaseWord(reply->phase()),
+                            ") is being stopped\n"));
+}
+
+int RestartJob(Call& call) { return Steer(call, v1::SteerRequest::RESTART); }
+int FenceNode(Call& call) { return Steer(call, v1::SteerRequest::FENCE); }
+int DrainNode(Call& call) { return Steer(call, v1::SteerRequest::DRAIN); }
+int UndrainNode(Call& call) { return Steer(call, v1::SteerRequest::UNDRAIN); }
+
+}  // namespace muster::ctl

@@ -1,0 +1,191 @@
+// ms-ring: settings, the cluster file, credentials, the check, the report; then the command.
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/clock.h"
+#include "common/base/exit_codes.h"
+#include "common/base/text.h"
+#include "common/settings/preamble.h"
+#include "common/settings/settings.h"
+#include "common/sys/file_io.h"
+#include "common/sys/log.h"
+#include "common/sys/program.h"
+#include "common/tls/tls_hand_over.h"
+#include "common/tls/tls_store.h"
+#include "ring/report.h"
+#include "ring/ring_check.h"
+#include "ring/ring_settings.h"
+#include "ring/ring_tls.h"
+
+namespace muster::ring {
+namespace {
+
+constexpr char kPassedVariable[] = "MUSTER_RING_PASSED";
+constexpr int kExitNotFound = 127;  // as a shell's
+constexpr int kExitNotStarted = 126;
+constexpr absl::Duration kAfterYou = absl::Milliseconds(300);
+
+int Fail(const std::string& text, int code) {
+  std::fprintf(stderr, "ms-ring: %s\n", EscapeControl(text).c_str());
+  return code;
+}
+
+int Fail(const absl::Status& status, int code) { return Fail(std::string(status.message()), code); }
+
+// For the agent, which tells the scheduler: the cause of the job's failure is the link, not an exit code.
+void WriteErrorFile(const std::map<std::string, std::string>& environment, const std::string& text) {
+  const auto path = environment.find("TORCHELASTIC_ERROR_FILE");
+  if (path == environment.end() || path->second.empty()) return;
+  const nlohmann::ordered_json file = {{"message", {{"message", text}}}};
+  const absl::Status written =
+      ReplaceFile(path->second, file.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), 0600);
+  if (!written.ok()) Fail(written, 0);
+}
+
+// For the agent: a process that starts again after this is not checked once more.
+void SayPassed(const std::map<std::string, std::string>& environment) {
+  const auto path = environment.find(kPassedVariable);
+  if (path == environment.end()) return;
+  const absl::Status written = ReplaceFile(path->second, "", 0600);
+  if (!written.ok()) Fail(written, 0);
+  unsetenv(kPassedVariable);
+}
+
+int Become(const std::vector<std::string>& command) {
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_DFL);
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  const int error = errno;
+  return Fail(absl::StrCat("can't start ", command[0], ": ", std::strerror(error)),
+              error == ENOENT ? kExitNotFound : kExitNotStarted);
+}
+
+// Null, without an error: the peers have no certificates.
+absl::StatusOr<std::unique_ptr<RingTls>> OpenTls(const RingSettings& settings, const Plan& plan,
+                                                 std::map<std::string, std::string>& environment) {
+  ForbidCoreDumps();  // before anything secret is read; what this becomes may dump again
+  TlsStore::Options options{TlsRole::kClient, settings.tls, PasswordFrom(environment, TlsRole::kClient)};
+  WipePasswordVariables(environment);
+  const absl::Time now = ToAbslTime(Clock::System().Read().wall);
+  absl::StatusOr<std::optional<HandedOverTls>> handed = TakeHandedOverTls(now);
+  if (!handed.ok()) return handed.status();
+  if (plan.is_secure && handed->has_value()) {  // as its agent's child: with the certificate that the peers expect
+    return RingTls::Create(std::make_shared<const TlsState>(std::move((*handed)->state)), plan, now);
+  }
+  if (!plan.is_secure) {
+    const bool leaves_machine = !plan.IsInsideMachine(plan.rank) || !plan.IsInsideMachine(plan.previous_rank());
+    if (!settings.tls.is_on() && !(settings.tls.require_tls && leaves_machine)) return nullptr;
+    return absl::FailedPreconditionError(
+        "TLS is wanted, but the peer list has no certificates: start the agents with --tls_config");
+  }
+  if (!settings.tls.is_on()) {
+    return absl::FailedPreconditionError(
+        "the peers have certificates, and this rank has none: --tls_config must name the agent's TLS configuration");
+  }
+  CountedLog counted(Clock::System());
+  const auto store = TlsStore::Open(std::move(options), Clock::System(), counted);
+  if (!store.ok()) return store.status();
+  return RingTls::Create((*store)->Current(), plan, (*store)->Now());
+}
+
+bool IsReporter(const Plan& plan, const std::vector<Fault>& faults) {
+  for (const Fault& fault : faults) {
+    if (fault.reporter == plan.rank) return true;
+  }
+  return false;
+}
+
+int Check(const RingSettings& settings, const std::vector<std::string>& command,
+          std::map<std::string, std::string> environment) {
+  const absl::StatusOr<std::string> text = ReadSmallFile(settings.cluster_file, kMaxClusterFileBytes);
+  if (!text.ok()) return Fail(text.status(), kExitUsage);
+  const absl::StatusOr<Plan> plan = ParsePlan(*text, settings.rank);
+  if (!plan.ok())
+    return Fail(absl::StrCat(settings.cluster_file, ": ", std::string(plan.status().message())), kExitUsage);
+  const absl::StatusOr<std::unique_ptr<RingTls>> tls = OpenTls(settings, *plan, environment);
+  if (!tls.ok()) {
+    WriteErrorFile(environment, std::string(tls.status().message()));
+    return Fail(tls.status(), kExitSecurity);
+  }
+  RingOptions options;
+  options.bytes = settings.bytes;
+  options.connect_timeout = settings.connect_timeout;
+  options.step_timeout = settings.step_timeout;
+  options.timeout = settings.timeout;
+  options.slow_factor = settings.slow_factor;
+  Checked checked{&*plan, options.bytes, {}};
+  {
+    const auto check = RingCheck::Create(*plan, tls->get(), options, Clock::System());
+    if (!check.ok()) {
+      WriteErrorFile(environment, std::string(check.status().message()));
+      return Fail(check.status(), kExitJobFailed);
+    }
+    checked.result = (*check)->Run();
+  }
+  const bool is_good = checked.result.IsGood();
+  if (settings.json) {
+    std::fputs(EscapeJson(ReportJson(checked)).c_str(), stdout);
+  } else if (!is_good || plan->rank == 0) {
+    std::FILE* out = is_good && command.empty() ? stdout : stderr;  // stdout is the command's
+    std::fprintf(out, "ms-ring: %s", RenderHeadline(checked).c_str());
+    if (command.empty() && plan->rank == 0) std::fputs(RenderLinks(checked).c_str(), out);
+  }
+  std::fflush(stdout);
+  if (!is_good) {
+    WriteErrorFile(environment, CauseText(checked));
+    // All say the same. Of several causes the first counts: it shall be told of a rank at that link.
+    if (!command.empty() && !IsReporter(*plan, checked.result.faults)) absl::SleepFor(kAfterYou);
+    return kExitJobFailed;
+  }
+  if (command.empty()) return kExitSuccess;
+  SayPassed(environment);
+  return Become(command);
+}
+
+int Main(const std::vector<std::string>& args) {
+  BeginProgram("ms-ring");
+  std::signal(SIGPIPE, SIG_IGN);
+  RingSettings settings;
+  SettingsTable table = RingSettingsTable(settings);
+  const std::map<std::string, std::string> environment = ProcessEnvironment();
+  const LoadResult loaded = LoadSettings(table, args, environment);
+  if (const auto code = AnswerAtOnce(table, loaded)) return *code;
+  for (const std::string& error : loaded.findings.errors) Fail(error, kExitUsage);
+  if (!loaded.findings.errors.empty()) return kExitUsage;
+  if (!loaded.positional.empty()) {
+    return Fail(absl::StrCat("unexpected word ", loaded.positional[0], "; the command stands behind --"), kExitUsage);
+  }
+  if (settings.cluster_file.empty()) {
+    return Fail(
+        "cluster_file: name the round's cluster file, or run this as a process of ms-worker, which sets "
+        "MS_CLUSTER_FILE",
+        kExitUsage);
+  }
+  if (settings.bytes % sizeof(float) != 0) return Fail("bytes: must be a multiple of 4", kExitUsage);
+  const absl::Status logging = InitLogging({"ms-ring", "text", "warning", ""});
+  if (!logging.ok()) return Fail(logging, kExitUsage);
+  return Check(settings, loaded.command, environment);
+}
+
+}  // namespace
+}  // namespace muster::ring
+
+int main(int argc, char** argv) {
+  muster::EndProgram(muster::ring::Main(std::vector<std::string>(argv + 1, argv + argc)));
+}

@@ -1,0 +1,59 @@
+// TLS between neighbours: 1.3 only, both sides show a certificate, and each is taken only if it is the one in the peer
+// list (SHA-256 of its DER), is in time, of an authority that we trust, and not revoked.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/tls/material/openssl.h"
+#include "common/tls/tls_store.h"
+#include "ring/fault.h"
+#include "ring/plan.h"
+
+namespace muster::ring {
+
+using SslPtr = std::unique_ptr<SSL, OpenSslDelete<SSL_free>>;
+using SslContextPtr = std::unique_ptr<SSL_CTX, OpenSslDelete<SSL_CTX_free>>;
+
+// What one handshake expects, and why it was refused. Lives as long as its SSL object.
+struct Pin {
+  std::string expected;  // fingerprint
+  std::optional<FaultKind> refused;
+  std::string detail;
+};
+
+class RingTls {
+ public:
+  // The error tells when the own certificate is not the one that the list has for this rank.
+  static absl::StatusOr<std::unique_ptr<RingTls>> Create(std::shared_ptr<const TlsState> state, const Plan& plan,
+                                                         absl::Time now);
+
+  // For a connected nonblocking socket, which stays the caller's. `pin` must outlive the result.
+  SslPtr Dial(int fd, Pin& pin) const;
+  SslPtr Accept(int fd, Pin& pin) const;
+
+ private:
+  RingTls(SslContextPtr context, std::shared_ptr<const TlsState> state, absl::Time now)
+      : context_(std::move(context)), state_(std::move(state)), now_(now) {}
+  static int Verify(X509_STORE_CTX* store_context, void* self);
+  bool Check(const PeerCertificates& peer, Pin& pin) const;
+  SslPtr Make(int fd, Pin& pin) const;
+
+  const SslContextPtr context_;
+  const std::shared_ptr<const TlsState> state_;
+  const absl::Time now_;
+};
+
+// What the last handshake of this thread failed of, from OpenSSL's queue of errors; empties it.
+struct HandshakeFault {
+  FaultKind kind = FaultKind::kNotTls;
+  std::string detail;
+};
+HandshakeFault TakeHandshakeFault(const Pin& pin);
+
+}  // namespace muster::ring

@@ -1,0 +1,300 @@
+// How nodes go and how runs end.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "scheduler/core/core_impl.h"
+#include "scheduler/core/membership/admission.h"
+
+namespace muster::scheduler {
+namespace {
+
+// Agents of an ended run that never settle are given up after stop_timeout and this.
+constexpr absl::Duration kSettleSlack = absl::Seconds(15);
+
+// What happens to a job, rather than what somebody decided.
+bool IsOfTheJob(v1::Cause::Kind kind) {
+  return kind == v1::Cause::PROCESS_SIGNALED || kind == v1::Cause::PROCESS_EXITED || kind == v1::Cause::NODE_LOST;
+}
+
+}  // namespace
+
+void Core::Impl::On(const StopRequested& event) {
+  Answer answer{event.query, absl::OkStatus(), v1::StopReply()};
+  const v1::StopRequest& request = event.request;
+  Run* run = FindNamed(request.job_id(), request.run());
+  if (run == nullptr) {
+    answer.status = NoSuchRun(request.job_id(), request.run());
+  } else if (run->HasEnded()) {
+    answer.status = absl::FailedPreconditionError(
+        absl::StrCat("run ", run->number, " of job ", run->job_id, " has ", RunPhaseName(run->phase), " already"));
+  } else {
+    v1::StopReply reply;
+    reply.set_run(run->number);
+    reply.set_phase(run->phase);
+    answer.reply = std::move(reply);
+    // One that is stopping already keeps its cause.
+    if (run->phase != v1::RUN_PHASE_STOPPING)
+      Fail(*run, Decision(v1::Cause::STOPPED_BY_USER,
+                          absl::StrCat("stopped by ", request.user().empty() ? "a user" : request.user(),
+                                       request.reason().empty() ? "" : ": ", request.reason()),
+                          "", now_.monotonic));
+  }
+  effects_.push_back(std::move(answer));
+}
+
+// While no scheduler runs nobody can give ranks away, so no fence need fall. An agent can't know that by itself
+// (whoever refuses its connects may be a firewall), but may be told. The journal has it first: the next life must not
+// count on a fence that was disarmed.
+void Core::Impl::SayGoingAway() {
+  for (auto& [job_id, job] : state_.jobs) {
+    for (auto& [number, run] : job.runs) {
+      if (run.HasEnded()) continue;
+      for (auto& [id, node] : run.nodes) {
+        if (node.stream == 0) continue;
+        NoteFence(run, node, absl::ZeroDuration());
+        Message message = NewMessage();
+        message->mutable_going_away();
+        SendTo(node.stream, std::move(message));
+      }
+    }
+  }
+}
+
+void Core::Impl::On(const DrainRequested& event) {
+  is_draining_ = true;
+  if (!event.fails_runs) return SayGoingAway();
+  for (auto& [job_id, job] : state_.jobs) {
+    for (auto& [number, run] : job.runs) {
+      if (run.HasEnded()) continue;
+      CauseCandidate told =
+          Decision(v1::Cause::SCHEDULER_STOPPED,
+                   "the scheduler was stopped, and without a journal it cannot come back to its jobs",
+                   "give ms-scheduler a --journal_path (or MS_RECOVERY_PATH) to have running jobs outlive its restart",
+                   now_.monotonic);
+      if (run.phase == v1::RUN_PHASE_STOPPING && !run.candidates.empty())
+        told = ChooseCause(run.candidates);  // it was failing already
+      End(run, false, told.cause);
+    }
+  }
+}
+
+// Its claim is judged anew once this event has been dealt with.
+void Core::Impl::ReleaseChallenger(Node& node) {
+  if (node.challenger == nullptr) return;
+  requeued_.push_back(std::move(node.challenger->join));
+  streams_.erase(requeued_.back().stream);
+  node.challenger.reset();
+}
+
+// The node's stream is left to the caller, who may still want to say something on it.
+void Core::Impl::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason,
+                            bool is_confirmed) {
+  ReleaseChallenger(node);
+  Detach(run, node);
+  Release(node);
+  run.waiting_cache.is_valid = false;
+  run.holding_up -= node.holds_up ? 1 : 0;
+
+  v1::Record record = NewRecord();
+  v1::NodeRemoved& removed = *record.mutable_node_removed();
+  SetHead(removed, run, node);
+  removed.set_incarnation(node.incarnation);
+  removed.set_why(why);
+  removed.set_reason(reason);
+  removed.set_is_confirmed(is_confirmed);
+  // Before the first round the settings are those of the scheduler and of the nodes that are still there.
+  *removed.mutable_settings() =
+      run.phase == v1::RUN_PHASE_FORMING ? SettingsWithout(options_.settings, run, node.id) : run.settings;
+  Write(std::move(record));
+  NoteHeld(run);
+}
+
+void Core::Impl::LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal) {
+  CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LOST, reason, signal, now_.monotonic);
+  const bool held_ranks = run.round > 0 && !node.is_spare;
+  if (GoesOnWithout(run, node)) {
+    return MissNode(run, node, v1::NodeRemoved::LOST, reason, is_confirmed, std::move(candidate));
+  }
+  const StreamId stream = node.stream;
+  if (stream != 0) {
+    Message message = NewMessage();
+    *message->mutable_refusal() =
+        MakeRefusal(v1::Refusal::NODE_LOST, absl::StrCat("node ", node.id, " was given up: ", reason));
+    message->mutable_refusal()->set_ranks_are_free(true);  // no round comes after this one
+    SendTo(stream, std::move(message), true);
+  }
+  RemoveNode(run, node, v1::NodeRemoved::LOST, reason, is_confirmed);
+  CloseStreamOf(stream);
+  if (held_ranks && (run.phase == v1::RUN_PHASE_RUNNING || run.phase == v1::RUN_PHASE_STOPPING)) {
+    Fail(run, std::move(candidate));
+  }
+  if (run.phase == v1::RUN_PHASE_FORMING) TryCloseRound(run);
+  CheckSettled(run);
+}
+
+void Core::Impl::DescribeGivingUp(const Run& run, v1::Cause& cause) const {
+  cause.set_text(absl::StrCat(
+      "gave up after ", run.restart_count, run.restart_count == 1 ? " restart" : " restarts", " (--max_restarts ",
+      MaxRestarts(run), " an hour", IsWithoutProgress(run) ? ", and one without progress counts twice" : "",
+      "): ", cause.text(), run.first_abort ? absl::StrCat("; the first time: ", run.first_abort->text()) : ""));
+  cause.set_kind(v1::Cause::GAVE_UP);
+  cause.set_remedy("mend what fails; --max_restarts allows more");
+}
+
+// A first failure stops everybody at once; the cause is fixed a little later. A forming run has no processes to wait
+// for.
+void Core::Impl::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
+  if (run.HasEnded()) return;
+  if (run.phase == v1::RUN_PHASE_FORMING) return End(run, false, candidate.cause);
+  if (run.phase != v1::RUN_PHASE_STOPPING) {
+    v1::Record record = NewRecord();
+    v1::RunFailing& failing = *record.mutable_run_failing();
+    SetHead(failing, run);
+    *failing.mutable_first() = candidate.cause;
+    failing.set_has_given_up(gives_up);
+    Write(std::move(record));
+    EndStoreWaits(run);
+    run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
+    run.cause_deadline = now_.monotonic + kCauseWait;
+    Schedule(run);
+    for (auto& [id, node] : run.nodes) {
+      ReleaseChallenger(node);  // the next run is theirs
+      node.restart_at = node.stale_end = MonotonicTime::Never();
+    }
+    SendDesiredToAll(run, true);
+  }
+  if (run.candidates.size() < kMaxCandidates) run.candidates.push_back(std::move(candidate));
+  FixCauseIfKnown(run);
+}
+
+bool Core::Impl::MayStillReport(const Run& run) const {
+  for (const auto& [id, node] : run.nodes) {
+    if (node.is_lost) continue;
+    for (const SlotState& slot : node.slots) {
+      if (slot.MayRun()) return true;
+    }
+  }
+  return false;
+}
+
+void Core::Impl::FixCauseIfKnown(Run& run) {
+  if (run.phase != v1::RUN_PHASE_STOPPING || run.candidates.empty()) return;
+  if (now_.monotonic < run.cause_deadline && MayStillReport(run)) return;
+  v1::Cause cause = ChooseCause(run.candidates).cause;
+  if (run.has_given_up) DescribeGivingUp(run, cause);
+  if (!run.Recovers() && cause.remedy().empty() && IsOfTheJob(cause.kind())) {
+    cause.set_remedy(cause.kind() == v1::Cause::NODE_LOST
+                         ? "with MS_ENABLE_RECOVERY=1 on every node the job would have waited for it to come back, or "
+                           "for a --spare to take its place"
+                         : "with MS_ENABLE_RECOVERY=1 on every node it would have been restarted");
+  }
+  End(run, false, cause);
+}
+
+void Core::Impl::End(Run& run, bool succeeded, const v1::Cause& cause) {
+  v1::Record record = NewRecord();
+  v1::RunEnded& ended = *record.mutable_run_ended();
+  SetHead(ended, run);
+  ended.mutable_outcome()->set_succeeded(succeeded);
+  ended.mutable_outcome()->set_ended_unix_ms(now_.wall.unix_ms);
+  if (!succeeded) *ended.mutable_outcome()->mutable_cause() = cause;
+  ended.set_lasted_ms(absl::ToInt64Milliseconds(now_.monotonic - run.opened));
+  Write(std::move(record));
+  EndStoreWaits(run);
+  run.candidates.clear();
+  run.topo_deadline = run.spare_deadline = run.cause_deadline = MonotonicTime::Never();
+  run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
+  run.settle_deadline = now_.monotonic + options_.stop_timeout + kSettleSlack;
+  run.forget_at = now_.monotonic + KeepRunsFor();
+  for (auto& [id, node] : run.nodes) {
+    ReleaseChallenger(node);
+    if (node.stream == 0) {
+      node.grace_end = node.is_lost ? now_.monotonic : now_.monotonic + options_.disconnect_grace;
+    }
+    node.restart_at = node.stale_end = MonotonicTime::Never();
+    NoteHeld(run, node);
+    Schedule(node);
+  }
+  NoteHeld(run);
+  Schedule(run);
+  SendDesiredToAll(run, false);
+  effects_.push_back(ForgetPeers{run.job_id, run.number});
+  CheckSettled(run);
+}
+
+// Long enough for agents that are away to come and hear how it ended.
+absl::Duration Core::Impl::KeepRunsFor() const {
+  return std::max(options_.keep_runs_for, options_.stop_timeout + options_.disconnect_grace + 2 * kSettleSlack);
+}
+
+void Core::Impl::CheckSuccess(Run& run) {
+  if (run.phase != v1::RUN_PHASE_RUNNING) return;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.is_spare) continue;
+    for (const SlotState& slot : node.slots) {
+      if (slot.phase != SlotState::Phase::kDone) return;
+    }
+  }
+  End(run, true, {});
+}
+
+// Every agent knows, or is gone.
+void Core::Impl::CheckSettled(Run& run) {
+  if (!run.HasEnded() || run.is_settled) return;
+  if (now_.monotonic < run.settle_deadline) {
+    for (const auto& [id, node] : run.nodes) {
+      const bool is_away = node.stream == 0 && now_.monotonic >= node.grace_end;
+      if (!node.is_settled && !is_away) return;
+    }
+  }
+  run.is_settled = true;
+  run.settle_deadline = MonotonicTime::Never();
+  Schedule(run);
+  effects_.push_back(RunSettled{run.job_id, run.number, run.outcome});
+}
+
+// Keeps the newest ended runs of a job.
+void Core::Impl::PruneRuns(Job& job) {
+  size_t ended = 0;
+  for (const auto& [number, run] : job.runs) ended += run.HasEnded() ? 1 : 0;
+  for (auto it = job.runs.begin(); it != job.runs.end() && ended > kMaxEndedRunsPerJob;) {
+    Run& run = it->second;
+    ++it;
+    if (!run.HasEnded()) continue;
+    --ended;
+    ForgetRun(run);
+  }
+}
+
+void Core::Impl::ForgetRun(Run& run) {
+  for (auto& [id, node] : run.nodes) {
+    const StreamId stream = node.stream;
+    Detach(run, node);
+    CloseStreamOf(stream);
+    Release(node);
+  }
+  Release(run);
+  v1::Record record = NewRecord();
+  record.mutable_run_forgotten()->set_job_id(run.job_id);
+  record.mutable_run_forgotten()->set_run(run.number);
+  Write(std::move(record));
+}
+
+// Forgets one job that nobody takes part in: all its runs have settled, or it waits without any node.
+bool Core::Impl::MakeRoomForAJob() {
+  for (auto& [job_id, job] : state_.jobs) {
+    const bool is_idle = std::all_of(job.runs.begin(), job.runs.end(), [](const auto& entry) {
+      const Run& run = entry.second;
+      return run.HasEnded() ? run.is_settled : run.nodes.empty();
+    });
+    if (!is_idle) continue;
+    Job& victim = job;
+    while (victim.runs.size() > 1) ForgetRun(victim.runs.begin()->second);
+    ForgetRun(victim.runs.begin()->second);  // and with it the job
+    return true;
+  }
+  return false;
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,145 @@
+// Closing a round, and telling each node what it shall converge on.
+#include <algorithm>
+#include <map>
+
+#include "common/base/check.h"
+#include "common/base/sha256.h"
+#include "common/net/peer_node.h"
+#include "scheduler/core/core_impl.h"
+#include "scheduler/core/membership/admission.h"
+#include "scheduler/core/membership/rank_order.h"
+#include "scheduler/core/membership/waiting.h"
+
+namespace muster::scheduler {
+namespace {
+
+// How long a forming job waits for regular nodes before spares fill in for them.
+constexpr absl::Duration kSpareWait = absl::Seconds(10);
+
+uint32_t CountRanks(const v1::PeerList& peers) {
+  uint32_t ranks = 0;
+  for (const v1::PeerNode& node : peers.nodes()) ranks += static_cast<uint32_t>(SlotCount(node));
+  return ranks;
+}
+
+}  // namespace
+
+// The connected members whose slots make up the round, or none if it can't close yet. Regular nodes come first; spares
+// fill in when every node is one (all were started with one line), or when nothing has come for kSpareWait.
+std::vector<const Node*> Core::Impl::ChooseMembers(const Run& run, std::vector<std::string>& promoted) const {
+  std::vector<const Node*> members;
+  std::vector<const Node*> spares;
+  uint32_t missing[] = {run.Needed(v1::ROLE_WORKER), run.Needed(v1::ROLE_SERVER)};
+  const auto missing_of = [&](const Node& node) -> uint32_t& {
+    return missing[node.info.role() == v1::ROLE_SERVER ? 1 : 0];
+  };
+  for (const auto& [id, node] : run.nodes) {
+    if (node.is_spare) {
+      if (node.stream != 0) spares.push_back(&node);
+      continue;
+    }
+    if (node.stream == 0) return {};
+    members.push_back(&node);
+    missing_of(node) -= static_cast<uint32_t>(node.info.slots_size());
+  }
+  if (missing[0] == 0 && missing[1] == 0) return members;
+  if (!members.empty() && now_.monotonic < run.spare_deadline) return {};
+  std::sort(spares.begin(), spares.end(), [](const Node* a, const Node* b) { return NaturalLess(a->id, b->id); });
+  for (const Node* spare : spares) {
+    const uint32_t slots = static_cast<uint32_t>(spare->info.slots_size());
+    if (slots > missing_of(*spare)) continue;
+    missing_of(*spare) -= slots;
+    members.push_back(spare);
+    promoted.push_back(spare->id);
+  }
+  if (missing[0] != 0 || missing[1] != 0) return {};
+  return members;
+}
+
+// Whether all that are there, connected or not, could make up the round.
+bool Core::Impl::AreEnoughThere(const Run& run) {
+  for (const v1::Role role : {v1::ROLE_WORKER, v1::ROLE_SERVER}) {
+    if (run.slot_counts.RegularSlots(role) + run.slot_counts.SpareSlots(role) < run.Needed(role)) return false;
+  }
+  return true;
+}
+
+void Core::Impl::TryCloseRound(Run& run) {
+  if (run.phase != v1::RUN_PHASE_FORMING || run.nodes.empty()) return;
+  run.waiting_cache.is_valid = false;
+  std::vector<std::string> promoted;
+  if (run.spare_count > 0 && run.spare_deadline.is_never()) run.spare_deadline = now_.monotonic + kSpareWait;
+  const std::vector<const Node*> members =
+      AreEnoughThere(run) ? ChooseMembers(run, promoted) : std::vector<const Node*>();
+  Schedule(run);
+  if (!members.empty()) CloseRound(run, members, promoted);
+}
+
+void Core::Impl::CloseRound(Run& run, const std::vector<const Node*>& members, const std::vector<std::string>& promoted,
+                            const std::map<std::string, const Node*>& stands_for) {
+  const uint32_t round = run.round + 1;
+  const v1::PeerList peers = BuildPeerList(run, round, members, stands_for);
+  MUSTER_CHECK(CountRanks(peers) == run.Needed(v1::ROLE_WORKER) + run.Needed(v1::ROLE_SERVER), "a round lacks ranks");
+  const Master master = MasterOf(run, peers);
+  v1::Record record = NewRecord();
+  v1::RoundClosed& closed = *record.mutable_round_closed();
+  SetHead(closed, run);
+  closed.set_round(round);
+  closed.set_peer_list(peers.SerializeAsString());
+  closed.set_digest(Sha256(closed.peer_list()));
+  closed.set_master_address(master.address);
+  closed.set_master_port(master.port);
+  closed.set_restart_count(run.restart_count + (run.round > 0 ? 1 : 0));
+  closed.set_formed_in_ms(absl::ToInt64Milliseconds(now_.monotonic - (run.round > 0 ? run.aborted : run.opened)));
+  if (run.round > 0 && !run.candidates.empty()) *closed.mutable_cause() = ChooseCause(run.candidates).cause;
+  for (const std::string& id : promoted) closed.add_promoted_spares(id);
+  for (const auto& [spare, lost] : stands_for) {
+    v1::Replacement& replacement = *closed.add_replacements();
+    replacement.set_spare(spare);
+    replacement.set_lost(lost->id);
+    Release(run.nodes.at(lost->id));
+  }
+  Write(std::move(record));
+
+  run.candidates.clear();
+  run.topo_deadline = run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
+  run.spare_deadline = MonotonicTime::Never();
+  Schedule(run);
+  effects_.push_back(PublishPeers{run.job_id, run.number, run.round, run.peer_list});
+  SendDesiredToAll(run, false);
+}
+
+void Core::Impl::SendDesired(const Run& run, const Node& node, bool is_urgent) {
+  if (node.stream == 0) return;
+  Message message = NewMessage();
+  v1::DesiredState& desired = *message->mutable_desired();
+  desired.set_run(run.number);
+  desired.set_phase(run.phase);
+  desired.set_round(run.round);
+  desired.set_peers_digest(run.digest);
+  desired.set_restart_count(run.restart_count);
+  if (run.phase == v1::RUN_PHASE_RUNNING && !node.is_spare) FillAssignment(run, node, *desired.mutable_assignment());
+  if (run.phase == v1::RUN_PHASE_RECOVERING && run.last_abort) desired.set_reason(run.last_abort->text());
+  if (run.HasEnded()) *desired.mutable_outcome() = run.outcome;
+  // Nothing may overtake the welcome: it would be thrown away.
+  const bool goes_at_once = is_urgent && node.has_reported;
+  effects_.push_back(Send{node.stream, std::move(message), goes_at_once, goes_at_once ? run.job_id : ""});
+}
+
+void Core::Impl::SendDesiredToAll(const Run& run, bool is_urgent) {
+  for (const auto& [id, node] : run.nodes) SendDesired(run, node, is_urgent);
+}
+
+// At most one a second is made anew, however many agents ask. In a small run whoever comes or goes shows at once.
+const v1::WaitStatus& Core::Impl::Waiting(Run& run) {
+  auto& cache = run.waiting_cache;
+  const bool is_good = cache.is_valid || (cache.status.has_value() && run.nodes.size() > kFewNodes);
+  if (!is_good || now_.monotonic - cache.made >= absl::Seconds(1)) {
+    cache.status = DescribeWaiting(run, now_.monotonic);
+    cache.made = now_.monotonic;
+    cache.is_valid = true;
+  }
+  return *cache.status;
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,163 @@
+// How far the training is: what processes write to MS_PROGRESS_FILE, as their agents report it, and what it means when
+// they stand still.
+//
+// Progress is judged by fresh reports alone: a report says for how long the agent has seen no change, so neither a
+// broken connection nor a paused scheduler makes anybody stand still.
+#include "scheduler/core/liveness/progress.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "scheduler/core/core_impl.h"
+#include "scheduler/core/views/event_log.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr size_t kMostNamed = 8;
+// A report may come so many heartbeats after the change that it tells of.
+constexpr int kReportLag = 3;
+
+std::string NameAll(const std::vector<Watched>& watched) {
+  std::vector<std::string> names;
+  for (const Watched& w : watched) {
+    if (names.size() == kMostNamed) break;
+    names.push_back(absl::StrCat(w.node->info.role() == v1::ROLE_SERVER ? "server rank " : "rank ", w.rank, " on ",
+                                 w.node->info.host_name(), " (node ", w.node->id, ")"));
+  }
+  if (watched.size() > names.size()) names.push_back(absl::StrCat(watched.size() - names.size(), " more"));
+  return absl::StrJoin(names, ", ");
+}
+
+}  // namespace
+
+const ProcessProgress* ProgressOf(const Run& run, const Node& node, size_t slot) {
+  if (slot >= node.progress.size() || slot >= node.slots.size()) return nullptr;
+  const ProcessProgress& progress = node.progress[slot];
+  const bool is_present = run.phase == v1::RUN_PHASE_RUNNING && progress.round == run.round &&
+                          progress.attempt == node.slots[slot].attempt &&
+                          node.slots[slot].phase == SlotState::Phase::kRunning;
+  return is_present ? &progress : nullptr;
+}
+
+std::vector<Watched> WatchedProcesses(const Run& run) {
+  std::vector<Watched> watched;
+  for (const auto& [id, node] : run.nodes) {
+    for (size_t i = 0; i < node.progress.size(); ++i) {
+      const ProcessProgress* progress = ProgressOf(run, node, i);
+      if (progress != nullptr) watched.push_back({&node, static_cast<uint32_t>(i), node.slots[i].rank, progress});
+    }
+  }
+  std::sort(watched.begin(), watched.end(), [](const Watched& a, const Watched& b) {
+    const auto key = [](const Watched& w) {
+      return std::make_tuple(w.progress->step.value_or(0), w.progress->changed, w.node->info.role(), w.rank);
+    };
+    return key(a) < key(b);
+  });
+  return watched;
+}
+
+void Core::Impl::TakeProgress(Run& run, Node& node, const v1::Report& report) {
+  if (run.phase != v1::RUN_PHASE_RUNNING || report.progress_round() != run.round) return;
+  const absl::Duration timeout = absl::Milliseconds(run.settings.progress_timeout_ms());
+  bool stands_still = false;
+  for (const v1::SlotProgress& slot : report.progress()) {
+    if (slot.slot() >= node.slots.size()) continue;
+    node.progress.resize(node.slots.size());
+    ProcessProgress& progress = node.progress[slot.slot()];
+    const absl::Duration still = absl::Milliseconds(slot.still_ms());
+    progress = {.round = run.round,
+                .attempt = slot.attempt(),
+                .step = {},
+                .changed = now_.monotonic - still,
+                .told = now_.monotonic};
+    if (slot.has_step()) progress.step = slot.step();
+    if (ProgressOf(run, node, slot.slot()) == nullptr) continue;
+    if (progress.step) run.highest_step = std::max(run.highest_step.value_or(0), *progress.step);
+    // Who hangs stands still first, those that wait for it follow: a heartbeat later all of them have said so.
+    stands_still |= timeout > absl::ZeroDuration() && still >= timeout + HeartbeatInterval();
+  }
+  if (!stands_still || run.is_looking_into_hang) return;
+  run.is_looking_into_hang = true;  // until the stacks are there
+  LookIntoHang(run);
+}
+
+// Those of whom a recent report says that they stand still, in the order of WatchedProcesses. What happened since that
+// report nobody knows: it counts for nothing.
+std::vector<Watched> Core::Impl::StandingStill(const Run& run) const {
+  const absl::Duration timeout = absl::Milliseconds(run.settings.progress_timeout_ms());
+  std::vector<Watched> watched = WatchedProcesses(run);
+  std::erase_if(watched, [&](const Watched& w) {
+    return now_.monotonic - w.progress->told > kReportLag * HeartbeatInterval() ||
+           w.progress->told - w.progress->changed < timeout;
+  });
+  return watched;
+}
+
+// What the run is given up for when it stands still. Those that stand at the lowest step come first: the others may
+// merely wait for them.
+CauseCandidate Core::Impl::DescribeHang(const Run& run) const {
+  const absl::Duration timeout = absl::Milliseconds(run.settings.progress_timeout_ms());
+  const std::vector<Watched> watched = WatchedProcesses(run);
+  std::vector<Watched> standing = StandingStill(run);
+  CauseCandidate candidate = Decision(v1::Cause::NO_PROGRESS, "", "", now_.monotonic);
+  v1::Cause& cause = candidate.cause;
+  std::string text = absl::StrCat("no progress for ", FormatAge(timeout), " (--progress_timeout): ");
+  if (!standing.empty() && standing.front().progress->step) {
+    const uint64_t lowest = *standing.front().progress->step;
+    const auto ahead = std::find_if(standing.begin(), standing.end(),
+                                    [lowest](const Watched& w) { return w.progress->step != lowest; });
+    standing.erase(ahead, standing.end());
+    const auto others =
+        std::count_if(watched.begin(), watched.end(), [lowest](const Watched& w) { return w.progress->step > lowest; });
+    if (others == 0 && standing.size() > 1) {
+      absl::StrAppend(&text, "all ", standing.size(), " ranks stand still at step ", lowest, ", longest ",
+                      NameAll({standing.front()}));
+    } else {
+      absl::StrAppend(&text, NameAll(standing), standing.size() == 1 ? " stands" : " stand", " still at step ", lowest,
+                      others == 0 ? "" : ", the others are further");
+    }
+  } else if (!standing.empty()) {
+    absl::StrAppend(&text, NameAll(standing), standing.size() == 1 ? " has" : " have",
+                    " not touched MS_PROGRESS_FILE since");
+  }
+  cause.set_text(std::move(text));
+  if (!standing.empty()) {
+    cause.set_rank(standing.front().rank);
+    cause.set_role(standing.front().node->info.role());
+    cause.set_node_id(standing.front().node->id);
+    cause.set_host_name(standing.front().node->info.host_name());
+  }
+  cause.set_remedy(
+      "find out where they stand (`ms-ctl stacks` while they run); --progress_timeout must be longer than "
+      "the longest pause between two steps, a checkpoint or an evaluation included");
+  return candidate;
+}
+
+// Nothing got further than where the last round was given up, although steps are written: trying again is not likely
+// to help.
+bool Core::Impl::IsWithoutProgress(const Run& run) {
+  return run.aborted_at_step && run.highest_step.value_or(0) <= *run.aborted_at_step;
+}
+
+v1::ProgressStatus ProgressView(const std::vector<Watched>& watched, MonotonicTime now) {
+  v1::ProgressStatus status;
+  status.set_watched(static_cast<uint32_t>(watched.size()));
+  const std::optional<uint64_t> lowest = watched.front().progress->step;
+  if (lowest) status.set_slowest_step(*lowest);
+  MonotonicTime first = watched.front().progress->changed;
+  for (const Watched& w : watched) {
+    if (w.progress->step && *w.progress->step > status.fastest_step()) status.set_fastest_step(*w.progress->step);
+    if (w.progress->step != lowest) continue;
+    first = std::min(first, w.progress->changed);
+    status.set_slowest_count(status.slowest_count() + 1);
+    if (status.slowest_ranks_size() < static_cast<int>(kMostNamed)) status.add_slowest_ranks(w.rank);
+  }
+  if (lowest && !status.has_fastest_step()) status.set_fastest_step(*lowest);
+  status.set_still_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(now - first)));
+  return status;
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,283 @@
+// Whether a node may take part, and why not. Each refusal names the setting, both values and the remedy.
+//
+//   MS_WORKER_NUM and the like differ from the run's          SETTINGS_DIFFER, with who set it
+//   more slots than are still wanted                          EXTRA_NODE, unless it is a spare
+//   with a rank table: a rank too high, twice, or another's   NODE_ID_INVALID
+//   with --node_rank: one that another machine has            NODE_ID_INVALID
+//   id is a number, one slot: too high, or taken (1 and 01)   NODE_ID_INVALID: the number would be its rank
+//   ids are numbers at some nodes and names at others         NODE_ID_INVALID
+//   no id                                                     gets one: host name and a counter
+#include "scheduler/core/membership/admission.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/core/membership/rank_order.h"
+#include "scheduler/core/views/event_log.h"
+
+namespace muster::scheduler {
+namespace {
+
+// Who set the run's value of a setting: the scheduler, or the first node that says the same.
+template <typename Has>
+std::string SetBy(const Run& run, bool by_scheduler, Has has) {
+  if (by_scheduler) return "the scheduler";
+  for (const auto& [id, node] : run.nodes) {
+    if (has(node.settings)) return NodeText(node);
+  }
+  return "an earlier node";
+}
+
+std::string Disagreement(const char* name, const std::string& theirs, const v1::Join& join, const std::string& ours,
+                         const std::string& set_by) {
+  return absl::StrCat(name, " is ", theirs, " on ",
+                      join.node_id().empty() ? "this node" : absl::StrCat("node ", join.node_id()), " (",
+                      join.node().host_name(), ") but ", ours, " as set by ", set_by,
+                      ": it must be the same on every node; correct one of them and start it again");
+}
+
+}  // namespace
+
+std::string NodeText(const Node& node) {
+  return absl::StrCat("node ", node.id, " (", node.info.host_name(), ", ", node.info.address(), ")");
+}
+
+v1::Refusal MakeRefusal(v1::Refusal::Reason reason, std::string text) {
+  v1::Refusal refusal;
+  refusal.set_reason(reason);
+  refusal.set_text(std::move(text));
+  return refusal;
+}
+
+v1::Refusal RefuseDrained(const Run& run, const std::string& node_id, const std::string& reason) {
+  return MakeRefusal(v1::Refusal::DRAINED, absl::StrCat("node ", node_id, " has left job ", run.job_id, ": ", reason));
+}
+
+v1::Refusal TryLater(std::string text, absl::Duration after) {
+  v1::Refusal refusal = MakeRefusal(v1::Refusal::TRY_LATER, std::move(text));
+  refusal.set_retry_after_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(after)));
+  return refusal;
+}
+
+void FillInSettings(v1::JobSettings& settings, const v1::JobSettings& more) {
+  v1::JobSettings merged = more;
+  merged.MergeFrom(settings);  // what is set already wins
+  settings.Swap(&merged);
+}
+
+v1::JobSettings SettingsWithout(const v1::JobSettings& own, const Run& run, const std::string& leaving_id) {
+  v1::JobSettings settings = own;
+  bool is_anybody_left = false;
+  for (const auto& [id, node] : run.nodes) {
+    if (id == leaving_id) continue;
+    FillInSettings(settings, node.settings);
+    is_anybody_left = true;
+  }
+  if (!is_anybody_left) return settings;
+  if (run.settings.has_worker_num()) settings.set_worker_num(run.settings.worker_num());
+  if (run.settings.has_server_num()) settings.set_server_num(run.settings.server_num());
+  return settings;
+}
+
+std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& own, const v1::Join& join) {
+  v1::JobSettings closed;
+  if (run.round > 0) {
+    closed = run.settings;
+    closed.set_server_num(closed.server_num());  // a round was closed without any
+  }
+  const v1::JobSettings& ours = run.round > 0 ? closed : run.settings;
+  const v1::JobSettings& theirs = join.settings();
+  const auto differ = [&](const char* name, auto has, auto get) -> std::optional<v1::Refusal> {
+    if (!has(ours) || !has(theirs) || get(ours) == get(theirs)) return std::nullopt;
+    return MakeRefusal(
+        v1::Refusal::SETTINGS_DIFFER,
+        Disagreement(name, absl::StrCat(get(theirs)), join, absl::StrCat(get(ours)),
+                     SetBy(run, has(own), [&](const v1::JobSettings& s) { return has(s) && get(s) == get(ours); })));
+  };
+  using S = v1::JobSettings;
+  if (auto r = differ(
+          "MS_WORKER_NUM", [](const S& s) { return s.has_worker_num(); }, [](const S& s) { return s.worker_num(); }))
+    return r;
+  if (auto r = differ(
+          "MS_SERVER_NUM", [](const S& s) { return s.has_server_num(); }, [](const S& s) { return s.server_num(); }))
+    return r;
+  if (auto r = differ(
+          "MS_ENABLE_RECOVERY", [](const S& s) { return s.has_enable_recovery(); },
+          [](const S& s) { return s.enable_recovery() ? 1 : 0; }))
+    return r;
+  if (auto r = differ(
+          "max_restarts", [](const S& s) { return s.has_max_restarts(); }, [](const S& s) { return s.max_restarts(); }))
+    return r;
+  if (auto r = differ(
+          "restart_scope", [](const S& s) { return s.has_restart_scope(); },
+          [](const S& s) { return s.restart_scope(); }))
+    return r;
+  if (auto r = differ(
+          "progress_timeout (ms)", [](const S& s) { return s.has_progress_timeout_ms(); },
+          [](const S& s) { return s.progress_timeout_ms(); }))
+    return r;
+  if (auto r = differ(
+          "preflight", [](const S& s) { return s.has_preflight(); }, [](const S& s) { return s.preflight(); }))
+    return r;
+  if (auto r = differ(
+          "MS_HCCL_CM_INIT", [](const S& s) { return s.has_hccl_cm_init(); },
+          [](const S& s) { return s.hccl_cm_init() ? 1 : 0; }))
+    return r;
+  if (auto r = differ(
+          "RANK_TABLE_FILE (SHA-256)", [](const S& s) { return s.has_rank_table_digest(); },
+          [](const S& s) { return s.rank_table_digest(); }))
+    return r;
+  if ((ours.has_worker_num() ? ours : theirs).worker_num() == 0) {
+    return MakeRefusal(
+        v1::Refusal::SETTINGS_DIFFER,
+        "MS_WORKER_NUM is set neither at the scheduler nor at this node: set it on every node to the number of "
+        "training processes of the whole job");
+  }
+  if (join.node().role() == v1::ROLE_SERVER && (ours.has_server_num() ? ours : theirs).server_num() == 0) {
+    return MakeRefusal(
+        v1::Refusal::SETTINGS_DIFFER,
+        "a parameter server (MS_ROLE=MS_PSERVER) joins a job without any: set MS_SERVER_NUM on every node to "
+        "the number of parameter servers");
+  }
+  return std::nullopt;
+}
+
+std::optional<v1::Refusal> CheckIncarnation(const Run& run, const v1::Join& join) {
+  if (!run.by_incarnation.contains(join.incarnation())) return std::nullopt;
+  return MakeRefusal(v1::Refusal::STALE_CONNECT, "this agent has joined under another node id");
+}
+
+namespace {
+
+v1::Refusal RefuseId(std::string text) { return MakeRefusal(v1::Refusal::NODE_ID_INVALID, std::move(text)); }
+
+// A rank table speaks for whole servers: their ranks must be there, and each be given once.
+std::optional<v1::Refusal> CheckTable(const Run& run, const v1::JobSettings& settings, const std::string& id,
+                                      const v1::NodeInfo& info) {
+  std::set<uint32_t> own;
+  for (const uint32_t rank : info.table_ranks()) {
+    if (rank >= settings.worker_num()) {
+      return RefuseId(absl::StrCat("the rank table gives this server rank ", rank,
+                                   ", but with MS_WORKER_NUM=", settings.worker_num(), " the ranks are 0 to ",
+                                   settings.worker_num() - 1, ": correct RANK_TABLE_FILE or MS_WORKER_NUM"));
+    }
+    if (!own.insert(rank).second) {
+      return RefuseId(absl::StrCat("the rank table gives rank ", rank, " twice: correct RANK_TABLE_FILE"));
+    }
+  }
+  int taken = info.slots_size();
+  for (const auto& [other_id, other] : run.nodes) {
+    const auto& theirs = other.info.table_ranks();
+    if (other.is_spare || other_id == id || other.info.role() != info.role()) continue;
+    if (std::equal(theirs.begin(), theirs.end(), info.table_ranks().begin(), info.table_ranks().end())) {
+      taken += other.info.slots_size();
+      continue;
+    }
+    const auto shared = std::find_if(theirs.begin(), theirs.end(), [&](uint32_t rank) { return own.contains(rank); });
+    if (shared != theirs.end()) {
+      return RefuseId(absl::StrCat("the rank table gives rank ", *shared, " to this server and to that of ",
+                                   NodeText(other), ": use the same correct RANK_TABLE_FILE on every node"));
+    }
+  }
+  if (taken <= info.table_ranks_size()) return std::nullopt;
+  return RefuseId(absl::StrCat("the rank table gives this server ", info.table_ranks_size(),
+                               " ranks, but its agents bring ", taken,
+                               " processes: correct RANK_TABLE_FILE or --local_worker_num"));
+}
+
+std::optional<v1::Refusal> CheckNodeRank(const Run& run, const std::string& id, const v1::NodeInfo& info) {
+  for (const auto& [other_id, other] : run.nodes) {
+    if (other.is_spare || other_id == id || other.info.role() != info.role()) continue;
+    if (other.info.has_node_rank() && other.info.node_rank() == info.node_rank() &&
+        other.info.machine_id() != info.machine_id()) {
+      return RefuseId(absl::StrCat("node rank ", info.node_rank(), " (--node_rank, MS_NODE_RANK) is taken by ",
+                                   NodeText(other), ": give each machine its own"));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& settings, const std::string& id,
+                                       const v1::NodeInfo& info) {
+  if (info.table_ranks_size() > 0) return CheckTable(run, settings, id, info);
+  const bool may_clash = run.slot_counts.MayClash(id, info);  // if not, nobody need be looked at
+  if (info.has_node_rank()) return may_clash ? CheckNodeRank(run, id, info) : std::nullopt;
+  const bool is_number = IsAllDigits(id);
+  const auto value = NumericId(id);
+  const uint32_t last = settings.worker_num() - 1;
+  if (is_number && !value) {
+    return RefuseId(absl::StrCat("MS_NODE_ID ", id, " is too large a number: use 0 to ", last));
+  }
+  const bool ids_are_ranks = settings.server_num() == 0 && !settings.hccl_cm_init();
+  if (is_number && ids_are_ranks && info.slots_size() == 1 && *value > last) {
+    return RefuseId(absl::StrCat(
+        "MS_NODE_ID ", id, " is out of range: a number is the rank, and with MS_WORKER_NUM=", settings.worker_num(),
+        " the ranks are 0 to ", last, "; correct MS_NODE_ID or MS_WORKER_NUM"));
+  }
+  if (!may_clash) return std::nullopt;
+  for (const auto& [other_id, other] : run.nodes) {
+    if (other.is_spare || other.info.table_ranks_size() > 0 || other.info.has_node_rank() || other_id == id) continue;
+    if (is_number && NumericId(other_id) == value) {
+      return RefuseId(
+          absl::StrCat("MS_NODE_ID ", id, " is the same number as ", NodeText(other), "'s: give each node its own"));
+    }
+    if (is_number != IsAllDigits(other_id)) {
+      return RefuseId(
+          absl::StrCat(id.empty() ? "this node has no MS_NODE_ID" : absl::StrCat("MS_NODE_ID ", id),
+                       is_number    ? " is a number"
+                       : id.empty() ? ""
+                                    : " is no number",
+                       ", but ", NodeText(other), " has ", is_number ? "a name" : "a number",
+                       ": numbers are ranks, so either all nodes of a job have one (set MS_NODE_ID) or none"));
+    }
+  }
+  return std::nullopt;
+}
+
+uint32_t CountConnectedSlots(const Run& run, v1::Role role) {
+  uint32_t slots = 0;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.is_spare || node.info.role() != role || node.stream == 0) continue;
+    slots += static_cast<uint32_t>(node.info.slots_size());
+  }
+  return slots;
+}
+
+std::optional<v1::Refusal> CheckRoom(const Run& run, const v1::JobSettings& settings, const v1::NodeInfo& info) {
+  const uint32_t needed = info.role() == v1::ROLE_SERVER ? settings.server_num() : settings.worker_num();
+  const uint32_t here = run.slot_counts.RegularSlots(info.role());
+  const uint32_t more = static_cast<uint32_t>(info.slots_size());
+  if (here + more <= needed) return std::nullopt;
+  const char* setting = info.role() == v1::ROLE_SERVER ? "MS_SERVER_NUM" : "MS_WORKER_NUM";
+  if (here == needed) {
+    return MakeRefusal(v1::Refusal::EXTRA_NODE,
+                       absl::StrCat("one node too many: all ", needed, " ", RoleName(info.role()), "s of job ",
+                                    run.job_id, " are there already (", setting, "=", needed,
+                                    "); raise it on every node, or start this node with --spare to stand by"));
+  }
+  return MakeRefusal(
+      v1::Refusal::EXTRA_NODE,
+      absl::StrCat("this node brings ", more, " processes, but there is room for ", needed - here, " only: ", here,
+                   " of ", needed, " ", RoleName(info.role()), "s of job ", run.job_id, " are there already (", setting,
+                   "=", needed, "); correct --local_worker_num or ", setting));
+}
+
+std::string ChooseNodeId(const Run& run, const std::string& host_name) {
+  std::string base;
+  for (const char c : host_name.substr(0, host_name.find('.'))) {
+    const bool is_plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    base += is_plain ? c : '_';
+  }
+  if (base.empty()) base = "node";
+  if (base.size() > 64) base.resize(64);
+  for (uint64_t k = 0;; ++k) {
+    std::string id = absl::StrCat(base, "-", k);
+    if (!run.nodes.contains(id) && !run.gone.contains(id)) return id;
+  }
+}
+
+}  // namespace muster::scheduler

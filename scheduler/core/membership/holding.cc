@@ -1,0 +1,88 @@
+// Whose places jobs and nodes take.
+//
+//   a job    of who opened it (after a restart of the scheduler: of the first that comes back to it), while its run has
+//            not ended and has a node
+//   a node   of who brought it, while its run has not ended, or its stream is open
+#include "absl/strings/str_cat.h"
+#include "common/net/fair_share.h"
+#include "scheduler/core/core_impl.h"
+#include "scheduler/core/membership/admission.h"
+
+namespace muster::scheduler {
+namespace {
+
+v1::Refusal RefuseParty(const Quota& quota, const JoinRequested& event, const char* what, const char* remedy) {
+  const std::string party = PartyOf(event.identity, event.peer_address);
+  const size_t held = quota.HeldBy(party);
+  if (held == 0) {
+    return TryLater(absl::StrCat("all ", quota.most(), " places for ", what, " of this scheduler are taken: ", remedy),
+                    absl::Seconds(3));
+  }
+  v1::Refusal refusal =
+      TryLater(absl::StrCat(event.identity.empty() ? "address " : "", party, " holds ", held, " of the ", quota.most(),
+                            " places for ", what, " of this scheduler, and the last ones are kept for others: ", remedy,
+                            event.identity.empty() ? "; with TLS each certificate's name has a share of its own"
+                                                   : "; a certificate of another name has a share of its own"),
+               absl::Seconds(3));
+  refusal.set_limit(absl::StrCat(what, " of one party"));
+  return refusal;
+}
+
+// Keeps `held`, whether `party` holds a place, what it shall be.
+void Keep(Quota& quota, const std::string& party, bool& held, bool holds) {
+  if (held == holds) return;
+  held = holds;
+  holds ? quota.Take(party) : quota.Return(party);
+}
+
+}  // namespace
+
+std::optional<v1::Refusal> Core::Impl::RefuseJob(const JoinRequested& event) const {
+  const std::string party = PartyOf(event.identity, event.peer_address);
+  // Of others who have filled all it is told elsewhere.
+  if (jobs_.HeldBy(party) == 0 || jobs_.HasRoomFor(party)) return std::nullopt;
+  return RefuseParty(jobs_, event, "jobs", "stop one (ms-ctl stop), or use another scheduler");
+}
+
+std::optional<v1::Refusal> Core::Impl::RefuseNode(const JoinRequested& event) const {
+  if (nodes_.HasRoomFor(PartyOf(event.identity, event.peer_address))) return std::nullopt;
+  return RefuseParty(nodes_, event, "nodes",
+                     "end agents that nobody needs, or give ms-scheduler more room (ulimit -n, LimitNOFILE= of its "
+                     "service, memory)");
+}
+
+// After each change to what the table above speaks of.
+void Core::Impl::NoteHeld(Run& run) { Keep(jobs_, run.party, run.is_held, !run.HasEnded() && !run.nodes.empty()); }
+
+void Core::Impl::NoteHeld(const Run& run, Node& node) {
+  Keep(nodes_, node.party, node.is_held, !run.HasEnded() || node.stream != 0);
+}
+
+void Core::Impl::NoteParty(Run& run, Node& node, const JoinRequested& event) {
+  const std::string party = PartyOf(event.identity, event.peer_address);
+  if (run.party.empty()) {
+    Keep(jobs_, run.party, run.is_held, false);
+    run.party = party;
+  }
+  NoteHeld(run);
+  if (node.party != party) {
+    Keep(nodes_, node.party, node.is_held, false);
+    node.party = party;
+  }
+  NoteHeld(run, node);
+}
+
+// Before they are forgotten.
+void Core::Impl::Release(Node& node) {
+  Keep(nodes_, node.party, node.is_held, false);
+  deadlines_.Set(node.handle, MonotonicTime::Never());
+  owners_.erase(node.handle);
+}
+
+void Core::Impl::Release(Run& run) {
+  Keep(jobs_, run.party, run.is_held, false);
+  deadlines_.Set(run.handle, MonotonicTime::Never());
+  owners_.erase(run.handle);
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,443 @@
+// How an agent gets in: newcomers, agents that come back, and two that claim one node id.
+//
+//   who joins                                                     what becomes of it
+//   knows another cluster, or a higher term                       refused: this is not its scheduler
+//   was welcomed in a run, which is forgotten                     refused: that run is over
+//   … and is the incarnation that holds its node                  Resume: same place, same ranks
+//   … and a later start holds it, or it was given up or drained   refused: it must end
+//   newcomer; its incarnation is known (the welcome was lost)     Resume
+//   newcomer; the run can only end                                Admit into the next run
+//   newcomer; its id is free                                      Admit: as a member or a spare, or refused
+//   newcomer; its id's owner has hung up                          TakeOver
+//   newcomer; its id's owner is connected                         Challenge: an answer within 2 s keeps the id
+//   newcomer; holds the lock that the owner must hold             TakeOver, for the owner is dead
+//   TakeOver while the run forms, or of a spare                   the old start is removed, the new one admitted
+//   TakeOver while the run goes on                                the old start is lost; Rejoin with its ranks
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "scheduler/core/core_impl.h"
+#include "scheduler/core/membership/admission.h"
+#include "scheduler/core/views/event_log.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr absl::Duration kProbeTimeout = absl::Seconds(2);
+constexpr char kStartAgain[] = "; start ms-worker again to take part in the job's next run";
+
+// A Join that was on its way while its agent was removed from a run must not bring the agent back to life. One that was
+// removed for its silence may try again, with a new connect.
+std::optional<v1::Refusal> RefuseStaleIncarnation(const Job& job, const v1::Join& join) {
+  for (const auto& [number, run] : job.runs) {
+    const auto it = run.removed.find(join.incarnation());
+    if (it == run.removed.end()) continue;
+    if (it->second.is_dead) {
+      return MakeRefusal(v1::Refusal::STALE_INCARNATION,
+                         absl::StrCat("this start of the node no longer belongs to run ", number, " of job ",
+                                      run.job_id, ": it has ended, or a newer one has taken its place", kStartAgain));
+    }
+    if (join.connect_seq() <= it->second.connect_seq) {
+      return MakeRefusal(v1::Refusal::STALE_CONNECT, "a newer connection of this agent is known already");
+    }
+  }
+  return std::nullopt;
+}
+
+// A node whose ranks went to a spare comes back as one.
+bool ReturnsAsSpare(const Run& run, const v1::Join& join) {
+  if (!run.Recovers() || !run.IsUnderWay()) return false;
+  return run.gone.contains(join.node_id());
+}
+
+// Within a run an id belongs to the identity that first joined it. One that came without (the scheduler served plain
+// text then) belongs to nobody.
+bool IsSomebodyElses(const std::string& owner, const std::string& identity) {
+  return !owner.empty() && owner != identity;
+}
+
+v1::Refusal RefuseIdentity(const std::string& node_id, const std::string& owner, const std::string& identity) {
+  return MakeRefusal(v1::Refusal::NOT_AUTHORIZED,
+                     absl::StrCat("node id ", node_id, " belongs to ", owner, " in this run, and this node is ",
+                                  identity.empty() ? "without a name" : identity,
+                                  ": give it another MS_NODE_ID, or the certificate that it had"));
+}
+
+// The owner of the id that the join is for, unless the join is that owner's. A scheduler that was started again and
+// looks at no names (--tls_identity=ca-only) can't tell owners from others, and must not lose a running job for that:
+// of a join without a name the incarnation is proof enough, 64 random bits that only the owner has.
+std::optional<v1::Refusal> RefuseStranger(const Run& run, const std::string& node_id, const JoinRequested& event) {
+  const auto judge = [&](const std::string& owner, uint64_t incarnation) -> std::optional<v1::Refusal> {
+    if (!IsSomebodyElses(owner, event.identity)) return std::nullopt;
+    if (event.identity.empty() && event.join.incarnation() == incarnation) return std::nullopt;
+    return RefuseIdentity(node_id, owner, event.identity);
+  };
+  if (const Node* node = run.nodes.Find(node_id)) return judge(node->identity, node->incarnation);
+  const auto gone = run.gone.find(node_id);
+  return gone != run.gone.end() ? judge(gone->second.identity, gone->second.incarnation) : std::nullopt;
+}
+
+// For whom the job waits: a newcomer may be that node, started with another id.
+std::string WhoseReturn(const Run& run) {
+  for (const auto& [id, node] : run.nodes) {
+    if (node.is_lost) return absl::StrCat(" and waits for ", NodeText(node), " to come back with MS_NODE_ID ", id);
+  }
+  return "";
+}
+
+}  // namespace
+
+void Core::Impl::Refuse(StreamId stream, v1::Refusal refusal) {
+  Message message = NewMessage();
+  *message->mutable_refusal() = std::move(refusal);
+  SendTo(stream, std::move(message));
+  CloseStreamOf(stream);
+}
+
+void Core::Impl::On(const JoinRequested& event) {
+  const v1::Join& join = event.join;
+  if (!join.cluster_id().empty() && join.cluster_id() != state_.cluster_id) {
+    return Refuse(
+        event.stream,
+        MakeRefusal(v1::Refusal::CLUSTER_CHANGED,
+                    "this scheduler does not know the cluster that the agent belongs to: it is another scheduler, or "
+                    "it was started again without its journal; start the nodes of the job again, and give "
+                    "ms-scheduler a --journal_path so that it remembers"));
+  }
+  if (!join.cluster_id().empty() && join.term() > state_.term) {
+    return Refuse(event.stream,
+                  MakeRefusal(v1::Refusal::STALE_TERM,
+                              absl::StrCat("this scheduler is in term ", state_.term,
+                                           ", and the agent has heard of term ", join.term(),
+                                           ": its journal is an old copy, or another scheduler of this "
+                                           "cluster came after it; start ms-scheduler with the newest journal")));
+  }
+  if (join.run() == 0) return JoinCurrentRun(event);
+  if (Run* run = state_.FindRun(join.job_id(), join.run())) return JoinKnownRun(event, *run);
+  Refuse(event.stream, MakeRefusal(v1::Refusal::RUN_UNKNOWN, absl::StrCat("run ", join.run(), " of job ", join.job_id(),
+                                                                          " is over and forgotten", kStartAgain)));
+}
+
+// An agent that was welcomed before only ever gets its own run's verdict.
+void Core::Impl::JoinKnownRun(const JoinRequested& event, Run& run) {
+  const v1::Join& join = event.join;
+  if (auto refusal = RefuseStranger(run, join.node_id(), event)) {
+    return Refuse(event.stream, *std::move(refusal));
+  }
+  if (Node* node = run.nodes.Find(join.node_id())) {
+    if (node->incarnation == join.incarnation()) return Resume(event, run, *node);
+    return Refuse(event.stream, MakeRefusal(v1::Refusal::STALE_INCARNATION,
+                                            absl::StrCat("a newer start of node ", join.node_id(),
+                                                         " has taken its place: this one is stale and must end")));
+  }
+  const auto gone = run.gone.find(join.node_id());
+  const bool is_known = gone != run.gone.end() && gone->second.incarnation == join.incarnation();
+  if (is_known && gone->second.why == v1::NodeRemoved::DRAINED) {
+    return Refuse(event.stream, RefuseDrained(run, join.node_id(), gone->second.reason));
+  }
+  if (is_known && gone->second.why == v1::NodeRemoved::LOST) {
+    v1::Refusal refusal =
+        MakeRefusal(v1::Refusal::NODE_LOST,
+                    absl::StrCat("node ", join.node_id(), " was given up: ", gone->second.reason, kStartAgain));
+    refusal.set_ranks_are_free(!gone->second.was_replaced);
+    return Refuse(event.stream, std::move(refusal));
+  }
+  Refuse(event.stream, MakeRefusal(v1::Refusal::STALE_INCARNATION,
+                                   absl::StrCat("node ", join.node_id(), " does not belong to run ", run.number,
+                                                " of job ", run.job_id, " any more", kStartAgain)));
+}
+
+void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
+  const v1::Join& join = event.join;
+  // The welcome may have been lost: the same incarnation is no newcomer, also when its run has ended meanwhile.
+  if (const auto job = state_.jobs.find(join.job_id()); job != state_.jobs.end()) {
+    for (auto& [number, run] : job->second.runs) {
+      const auto known = run.by_incarnation.find(join.incarnation());
+      if (known == run.by_incarnation.end()) continue;
+      Node& node = *known->second;
+      if (auto refusal = RefuseStranger(run, node.id, event)) return Refuse(event.stream, *std::move(refusal));
+      return Resume(event, run, node);
+    }
+    if (auto refusal = RefuseStaleIncarnation(job->second, join)) return Refuse(event.stream, *std::move(refusal));
+  }
+  if (is_draining_) return Refuse(event.stream, TryLater("the scheduler is stopping", absl::Seconds(3)));
+  Run* run = RunForNewcomer(event);
+  if (run == nullptr) return;
+  if (auto refusal = RefuseStranger(*run, join.node_id(), event)) {
+    return Refuse(event.stream, *std::move(refusal));
+  }
+  if (Node* seat = SeatFor(*run, event)) return TakeOver(event, *run, *seat);
+  if (Node* node = run->nodes.Find(join.node_id())) {
+    if (IsFormerStart(*node, join)) {
+      return Refuse(event.stream, MakeRefusal(v1::Refusal::STALE_INCARNATION,
+                                              absl::StrCat("a later start of node ", join.node_id(),
+                                                           " has taken its lock: this one is stale and must end")));
+    }
+    return node->stream != 0 ? Challenge(event, *run, *node) : TakeOver(event, *run, *node);
+  }
+  Admit(event, *run);
+}
+
+// The current run, or a new one if that can only end.
+Run* Core::Impl::RunForNewcomer(const JoinRequested& event) {
+  const auto job = state_.jobs.find(event.join.job_id());
+  Run* run = job == state_.jobs.end() ? nullptr : job->second.current();
+  if (run != nullptr && !run->IsOver()) return run;
+  if (once_job_ == event.join.job_id()) {
+    Refuse(event.stream, TryLater("this scheduler serves one run only (--once), and that has ended", absl::Seconds(3)));
+    return nullptr;
+  }
+  if (once_job_) {
+    Refuse(event.stream, MakeRefusal(v1::Refusal::SETTINGS_DIFFER,
+                                     absl::StrCat("MS_JOB_ID is ", event.join.job_id(),
+                                                  " on this node, but this scheduler serves job ", *once_job_,
+                                                  " only (--once): set the same MS_JOB_ID on every node, or start a "
+                                                  "scheduler without --once for several jobs")));
+    return nullptr;
+  }
+  if (auto refusal = RefuseJob(event)) {
+    Refuse(event.stream, *std::move(refusal));
+    return nullptr;
+  }
+  if (job == state_.jobs.end() && state_.jobs.size() >= kMaxJobs && !MakeRoomForAJob()) {
+    Refuse(event.stream, TryLater(absl::StrCat("the scheduler already serves ", kMaxJobs,
+                                               " jobs, and that is the most: stop one (ms-ctl stop), or use another "
+                                               "scheduler"),
+                                  absl::Seconds(3)));
+    return nullptr;
+  }
+  return OpenRun(event);
+}
+
+// Refuses instead when the run could not even begin with this node.
+Run* Core::Impl::OpenRun(const JoinRequested& event) {
+  const v1::Join& join = event.join;
+  Run candidate;
+  candidate.job_id = join.job_id();
+  candidate.settings = options_.settings;
+  v1::JobSettings settings = candidate.settings;
+  FillInSettings(settings, join.settings());
+  if (auto refusal = CheckAdmission(candidate, settings, event)) {
+    Refuse(event.stream, *std::move(refusal));
+    return nullptr;
+  }
+  const uint64_t number = state_.LastRunOf(join.job_id()) + 1;
+  v1::Record record = NewRecord();
+  v1::RunOpened& opened = *record.mutable_run_opened();
+  opened.set_job_id(join.job_id());
+  opened.set_run(number);
+  *opened.mutable_settings() = std::move(settings);
+  opened.set_opened_by(absl::StrCat(join.node().user(), "@", join.node().host_name()));
+  Write(std::move(record));
+
+  Job& job = state_.jobs.at(join.job_id());
+  Run& run = job.runs.at(number);
+  run.handle = ++last_handle_;
+  owners_[run.handle] = {.run = &run};
+  run.opened = now_.monotonic;
+  run.topo_deadline = (options_.is_once ? started_.monotonic : now_.monotonic) + TopoTimeout(run.settings);
+  if (options_.is_once) {
+    once_job_ = join.job_id();
+    deadlines_.Set(once_handle_, once_deadline_ = MonotonicTime::Never());
+  }
+  Schedule(run);
+  PruneRuns(job);
+  return &run;
+}
+
+// Two that claim one id: whoever answers keeps it.
+void Core::Impl::Challenge(const JoinRequested& event, Run& run, Node& node) {
+  if (node.challenger != nullptr) {
+    return Refuse(event.stream,
+                  TryLater(absl::StrCat("two agents claim node id ", node.id,
+                                        " already, and the scheduler is finding out which one is alive: give each node "
+                                        "an MS_NODE_ID of its own"),
+                           kProbeTimeout));
+  }
+  node.challenger = std::make_unique<Challenger>(Challenger{event, ++last_probe_, now_.monotonic + kProbeTimeout});
+  streams_[event.stream] = {.run = &run, .node = &node, .is_challenger = true};
+  Message message = NewMessage();
+  message->mutable_probe()->set_probe(node.challenger->probe);
+  SendTo(node.stream, std::move(message));
+  Schedule(node);
+}
+
+void Core::Impl::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
+  const std::unique_ptr<Challenger> challenger = std::move(node.challenger);
+  const JoinRequested& event = challenger->join;
+  streams_.erase(event.stream);
+  Schedule(node);
+  if (is_old_alive) {
+    return Refuse(event.stream,
+                  MakeRefusal(v1::Refusal::NODE_ID_IN_USE,
+                              absl::StrCat("MS_NODE_ID ", node.id, " is in use by a live agent on ",
+                                           node.info.host_name(), " (", node.info.address(), ", pid ", node.info.pid(),
+                                           "): give this node another id, or end that agent")));
+  }
+  const StreamId old_stream = node.stream;
+  Detach(run, node);
+  CloseStreamOf(old_stream);
+  TakeOver(event, run, node);
+}
+
+// The old incarnation is dead: a new one of the same node stands before us.
+void Core::Impl::TakeOver(const JoinRequested& event, Run& run, Node& node) {
+  if (run.phase == v1::RUN_PHASE_FORMING || node.is_spare) {
+    RemoveNode(run, node, v1::NodeRemoved::REPLACED, "a new start of the same node has joined", true);
+    return Admit(event, run, true);
+  }
+  const bool is_confirmed = IsSoleHeir(node, event.join);
+  const std::string id = node.id;
+  if (!node.is_lost) {
+    LoseNode(run, node, "a new start of the same node has joined, so the old one is dead", is_confirmed, 0);
+  }
+  Node* still = run.nodes.Find(id);  // no spare has taken its place
+  if (run.IsUnderWay() && still != nullptr && still->is_lost) return Rejoin(event, run, *still);
+  Run* next = RunForNewcomer(event);
+  if (next != nullptr) Admit(event, *next);
+}
+
+// Why the node may not take part, as far as its settings, its size and its id go; nullopt if it may. `settings` are
+// those of the run together with the node's.
+std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const v1::JobSettings& settings,
+                                                      const JoinRequested& event) const {
+  const v1::Join& join = event.join;
+  if (auto refusal = CheckSettings(run, options_.settings, join)) return refusal;
+  if (join.node().spare() || ReturnsAsSpare(run, join)) return std::nullopt;
+  if (run.phase != v1::RUN_PHASE_FORMING) {
+    return MakeRefusal(v1::Refusal::EXTRA_NODE,
+                       absl::StrCat("job ", run.job_id, " is ", RunPhaseName(run.phase), " with all its ",
+                                    run.settings.worker_num(), " workers", WhoseReturn(run),
+                                    ": this node is one too many; start it with --spare to stand by, or with another "
+                                    "--job_id for another job"));
+  }
+  if (auto refusal = CheckRoom(run, settings, join.node())) return refusal;
+  return CheckNodeId(run, settings, join.node_id(), join.node());
+}
+
+void Core::Impl::Admit(const JoinRequested& event, Run& run, bool replaces) {
+  const v1::Join& join = event.join;
+  if (auto refusal = CheckIncarnation(run, join)) return Refuse(event.stream, *std::move(refusal));
+  v1::JobSettings settings = run.settings;
+  FillInSettings(settings, join.settings());
+  if (auto refusal = CheckAdmission(run, settings, event)) return Refuse(event.stream, *std::move(refusal));
+  // (One that takes its own place needs no other's.)
+  if (auto refusal = replaces ? std::nullopt : RefuseNode(event)) return Refuse(event.stream, *std::move(refusal));
+  const bool is_forming = run.phase == v1::RUN_PHASE_FORMING;
+  // (A node that alone starts again and again does not make the job wait for ever.)
+  const bool waits_anew = is_forming && run.nodes.empty() && !replaces && !options_.is_once;
+  if (!is_forming) settings = run.settings;  // what a spare says does not change a job that runs
+  const std::string id = join.node_id().empty() ? ChooseNodeId(run, join.node().host_name()) : join.node_id();
+  const bool is_spare = join.node().spare() || ReturnsAsSpare(run, join);
+  v1::Record record = NewNodeJoined(run, id, event);
+  v1::NodeJoined& joined = *record.mutable_node_joined();
+  joined.set_is_assigned_id(join.node_id().empty() || join.is_assigned_id());
+  *joined.mutable_settings() = std::move(settings);
+  joined.set_is_spare(is_spare);
+  Write(std::move(record));
+
+  Node& node = run.nodes.at(id);
+  node.handle = ++last_handle_;
+  owners_[node.handle] = {.run = &run, .node = &node};
+  if (waits_anew) {  // whoever began to wait before has gone
+    run.opened = now_.monotonic;
+    run.topo_deadline = now_.monotonic + TopoTimeout(run.settings);
+    Schedule(run);
+  }
+  if (!is_spare) run.spare_deadline = MonotonicTime::Never();  // somebody came: spares wait on
+  Attach(event, run, node, false);
+  TryCloseRound(run);
+  TryNextRound(run);
+}
+
+v1::Record Core::Impl::NewNodeJoined(const Run& run, const std::string& id, const JoinRequested& event) const {
+  v1::Record record = NewRecord();
+  v1::NodeJoined& joined = *record.mutable_node_joined();
+  SetHead(joined, run);
+  joined.set_node_id(id);
+  joined.set_incarnation(event.join.incarnation());
+  *joined.mutable_info() = event.join.node();
+  if (joined.info().address().empty()) joined.mutable_info()->set_address(event.peer_address);
+  joined.set_identity(event.identity);
+  *joined.mutable_own_settings() = event.join.settings();
+  return record;
+}
+
+// The same incarnation again: a higher connect_seq supersedes, an equal or lower one came late.
+void Core::Impl::Resume(const JoinRequested& event, Run& run, Node& node) {
+  if (event.join.connect_seq() <= node.connect_seq) {
+    return Refuse(event.stream,
+                  MakeRefusal(v1::Refusal::STALE_CONNECT, "a newer connection of this agent is known already"));
+  }
+  if (node.stream != 0) {
+    const StreamId old_stream = node.stream;
+    Detach(run, node);
+    CloseStreamOf(old_stream);
+  }
+  const bool is_returning = node.is_lost && !run.HasEnded();
+  if (is_returning) {
+    v1::Record record = NewRecord();
+    v1::NodeReturned& returned = *record.mutable_node_returned();
+    SetHead(returned, run, node);
+    returned.set_incarnation(node.incarnation);
+    Write(std::move(record));
+    node.stale_end = MonotonicTime::Never();
+  }
+  if (event.join.node().certificate_fingerprint() != node.info.certificate_fingerprint()) {
+    v1::Record record = NewRecord();
+    v1::NodeRecertified& recertified = *record.mutable_node_recertified();
+    SetHead(recertified, run, node);
+    recertified.set_incarnation(node.incarnation);
+    recertified.set_certificate_fingerprint(event.join.node().certificate_fingerprint());
+    Write(std::move(record));
+  }
+  Attach(event, run, node, true);
+  if (node.challenger != nullptr) ResolveChallenge(run, node, true);  // that it came back is answer enough
+  if (run.phase == v1::RUN_PHASE_FORMING) TryCloseRound(run);
+  is_returning ? TryNextRound(run) : TryNextRoundAfter(run, node);
+}
+
+void Core::Impl::Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed) {
+  streams_[event.stream] = {.run = &run, .node = &node};
+  node.stream = event.stream;
+  ++connected_nodes_;
+  NoteReadiness(run, node);
+  NoteParty(run, node, event);
+  node.connect_seq = event.join.connect_seq();
+  node.last_seen = now_.monotonic;
+  node.was_seen = true;
+  node.has_reported = false;
+  node.had_extra_lease = false;
+  node.lease_end = now_.monotonic + Lease();
+  node.grace_end = node.missing_since = MonotonicTime::Never();
+  run.waiting_cache.is_valid = false;
+  Schedule(node);
+  NoteFence(run, node, node.armed_fence);  // the welcome may tell it another one
+
+  Message message = NewMessage();
+  v1::Welcome& welcome = *message->mutable_welcome();
+  welcome.set_cluster_id(state_.cluster_id);
+  SetHead(welcome, run, node);
+  welcome.set_events_through(node.events_through);
+  welcome.set_heartbeat_interval_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(HeartbeatInterval())));
+  welcome.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(FenceTimeout(run))));
+  welcome.set_previous_run(PreviousRunText(run));
+  welcome.set_is_resumed(is_resumed);
+  welcome.set_is_spare(node.is_spare);
+  SendTo(node.stream, std::move(message));
+  SendDesired(run, node, false);
+}
+
+std::string Core::Impl::PreviousRunText(const Run& run) const {
+  const Job& job = state_.jobs.at(run.job_id);
+  const auto it = job.runs.find(run.number);
+  if (it == job.runs.begin()) return "";
+  const Run& previous = std::prev(it)->second;
+  if (!previous.HasEnded()) {
+    return absl::StrCat("run ", previous.number, " is still ending",
+                        previous.first_failure ? absl::StrCat(": ", previous.first_failure->text()) : "");
+  }
+  return absl::StrCat("run ", previous.number,
+                      previous.outcome.succeeded() ? " succeeded" : " failed: ", previous.outcome.cause().text());
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,172 @@
+// Where processes stand: stacks are asked of their agents and gathered, for `ms-ctl stacks` and for a run that stands
+// still.
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
+#include "scheduler/core/core_impl.h"
+#include "scheduler/core/liveness/progress.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr absl::Duration kStacksWait = absl::Seconds(9);  // an admin call is answered within 10 s
+constexpr size_t kMaxGatherings = 16;
+constexpr size_t kFewRanks = 8;   // when nobody says which
+constexpr size_t kHangRanks = 3;  // whose stacks are asked for when a run stands still
+
+std::vector<uint32_t> FirstWorkers(const std::vector<Watched>& watched, size_t most) {
+  std::vector<uint32_t> ranks;
+  for (const Watched& w : watched) {
+    if (ranks.size() < most && w.node->info.role() == v1::ROLE_WORKER) ranks.push_back(w.rank);
+  }
+  return ranks;
+}
+
+// The ranks to look at when nobody says which: those that stand still longest at the lowest step, else the first few.
+std::vector<uint32_t> FewRanks(const Run& run) {
+  std::vector<uint32_t> ranks = FirstWorkers(WatchedProcesses(run), kFewRanks);
+  if (!ranks.empty()) return ranks;
+  ranks.resize(std::min<size_t>(run.peers.worker_num(), kFewRanks));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+// Where the part of the main thread begins: py-spy calls it so, and faulthandler calls the thread "current" that took
+// the signal.
+size_t MainThread(const std::string& text) {
+  for (const char* mark : {"\"MainThread\"", "Current thread "}) {
+    const size_t at = text.find(mark);
+    if (at == std::string::npos) continue;
+    const size_t line = text.rfind('\n', at);
+    return line == std::string::npos ? 0 : line + 1;
+  }
+  return 0;
+}
+
+// As the last lines of a cause.
+void AddStack(const v1::RankStack& stack, v1::Cause& cause) {
+  const std::string text = stack.stack().text().substr(MainThread(stack.stack().text()));
+  if (text.empty()) return;
+  cause.add_last_lines(absl::StrCat("stack of rank ", stack.rank(), ", by ", stack.stack().method(), ":"));
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
+    if (cause.last_lines_size() == static_cast<int>(kMaxLastLines)) break;
+    CutText(*cause.add_last_lines() = std::string(line), kMaxLastLineBytes);
+  }
+}
+
+}  // namespace
+
+void Core::Impl::On(const StacksRequested& event) {
+  const v1::StacksRequest& request = event.request;
+  const auto refuse = [&](absl::Status status) {
+    effects_.push_back(Answer{event.query, std::move(status), v1::StacksReply()});
+  };
+  Run* run = FindNamed(request.job_id(), request.run());
+  if (run == nullptr) return refuse(NoSuchRun(request.job_id(), request.run()));
+  if (run->phase != v1::RUN_PHASE_RUNNING) {
+    return refuse(absl::FailedPreconditionError(absl::StrCat("run ", run->number, " of job ", run->job_id, " is ",
+                                                             RunPhaseName(run->phase), ": no processes run")));
+  }
+  if (gatherings_.size() >= kMaxGatherings) {
+    return refuse(absl::ResourceExhaustedError("the stacks of other requests are still being gathered: try again"));
+  }
+  std::vector<uint32_t> ranks(request.ranks().begin(), request.ranks().end());
+  for (const uint32_t rank : ranks) {
+    if (rank >= run->peers.worker_num()) {
+      return refuse(absl::InvalidArgumentError(absl::StrCat("there is no rank ", rank, " in job ", run->job_id,
+                                                            ": its workers are 0 to ", run->peers.worker_num() - 1)));
+    }
+  }
+  if (ranks.empty()) ranks = FewRanks(*run);
+  Gather(*run, ranks, event.query);
+}
+
+void Core::Impl::LookIntoHang(Run& run) { Gather(run, FirstWorkers(StandingStill(run), kHangRanks), 0); }
+
+// Asks the agents of these ranks of workers. Query 0: to tell what a hang looks like.
+void Core::Impl::Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId query) {
+  const uint64_t number = ++last_handle_;
+  Gathering& gathering = gatherings_[number];
+  gathering.query = query;
+  gathering.job_id = run.job_id;
+  gathering.run = run.number;
+  gathering.round = run.round;
+  gathering.deadline = now_.monotonic + kStacksWait;
+  const std::set<uint32_t> wanted(ranks.begin(), ranks.end());
+  for (auto& [id, node] : run.nodes) {
+    if (node.info.role() != v1::ROLE_WORKER || node.is_spare) continue;
+    Message message = NewMessage();
+    v1::StackQuery& ask = *message->mutable_stack_query();
+    ask.set_query(number);
+    for (uint32_t slot = 0; slot < node.slots.size(); ++slot) {
+      if (!wanted.contains(node.slots[slot].rank)) continue;
+      ask.add_slots(slot);
+      v1::RankStack& stack = gathering.stacks[node.slots[slot].rank];
+      stack.set_rank(node.slots[slot].rank);
+      stack.set_node_id(node.id);
+      stack.set_host_name(node.info.host_name());
+      stack.mutable_stack()->set_slot(slot);
+      stack.mutable_stack()->set_pid(node.slots[slot].pid);
+      stack.mutable_stack()->set_note(node.stream != 0 ? "its agent has not answered in time"
+                                                       : "its agent is not connected");
+    }
+    if (ask.slots().empty() || node.stream == 0) continue;
+    gathering.awaited.insert(node.id);
+    SendTo(node.stream, std::move(message));
+  }
+  if (gathering.awaited.empty()) return FinishGathering(number);
+  deadlines_.Set(number, gathering.deadline);
+}
+
+void Core::Impl::On(const StackTracesReceived& event) {
+  const auto it = gatherings_.find(event.traces.query());
+  const auto attached = streams_.find(event.stream);
+  if (it == gatherings_.end() || attached == streams_.end() || attached->second.is_challenger) return;
+  Gathering& gathering = it->second;
+  const auto [run, node, is_challenger, heartbeat_seq] = attached->second;
+  if (run->job_id != gathering.job_id || run->number != gathering.run || gathering.awaited.erase(node->id) == 0) return;
+  for (auto& [rank, wanted] : gathering.stacks) {
+    if (wanted.node_id() != node->id) continue;
+    const auto stack =
+        std::find_if(event.traces.stacks().begin(), event.traces.stacks().end(),
+                     [slot = wanted.stack().slot()](const v1::SlotStack& s) { return s.slot() == slot; });
+    if (stack != event.traces.stacks().end()) *wanted.mutable_stack() = *stack;
+  }
+  if (gathering.awaited.empty()) FinishGathering(it->first);
+}
+
+// All that can be had is there.
+void Core::Impl::FinishGathering(uint64_t number) {
+  const Gathering gathering = std::move(gatherings_.at(number));
+  gatherings_.erase(number);
+  deadlines_.Set(number, MonotonicTime::Never());
+  if (gathering.query == 0) return GiveUpHang(gathering);
+  v1::StacksReply reply;
+  reply.set_run(gathering.run);
+  reply.set_round(gathering.round);
+  for (const auto& [rank, stack] : gathering.stacks) *reply.add_ranks() = stack;
+  effects_.push_back(Answer{gathering.query, absl::OkStatus(), std::move(reply)});
+}
+
+// The round is given up, or the run, unless it has moved on meanwhile.
+void Core::Impl::GiveUpHang(const Gathering& gathering) {
+  Run* run = state_.FindRun(gathering.job_id, gathering.run);
+  if (run == nullptr) return;
+  run->is_looking_into_hang = false;
+  if (run->phase != v1::RUN_PHASE_RUNNING || run->round != gathering.round || StandingStill(*run).empty()) return;
+  CauseCandidate candidate = DescribeHang(*run);
+  const auto stack = gathering.stacks.find(candidate.cause.rank());
+  if (candidate.cause.role() == v1::ROLE_WORKER && stack != gathering.stacks.end()) {
+    AddStack(stack->second, candidate.cause);
+  }
+  Disturb(*run, std::move(candidate));
+  TryNextRound(*run);
+  FixCauseIfKnown(*run);
+}
+
+}  // namespace muster::scheduler

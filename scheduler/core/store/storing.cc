@@ -1,0 +1,267 @@
+// The store of a run: who may ask, what a request changes, who waits. See proto/muster/v1/store.proto.
+#include <algorithm>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
+#include "common/store/store_limits.h"
+#include "scheduler/core/core_impl.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr size_t kShownKeyBytes = 64;
+
+absl::Status Over(const v1::StoreCaller& caller, const std::string& why) {
+  return absl::FailedPreconditionError(absl::StrCat("round ", caller.round(), " of run ", caller.run(), " of job ",
+                                                    caller.job_id(), " is over for node ", caller.node_id(), ": ",
+                                                    why));
+}
+
+// Values are of a round that is under way, and of nodes that take part in it.
+absl::Status CheckCaller(const Run* run, const v1::StoreCaller& caller, const std::string& identity) {
+  if (run == nullptr) return Over(caller, "that run is not known, or forgotten");
+  if (run->phase != v1::RUN_PHASE_RUNNING) return Over(caller, absl::StrCat("the run is ", RunPhaseName(run->phase)));
+  if (run->round != caller.round()) return Over(caller, absl::StrCat("the present round is ", run->round));
+  const Node* node = run->nodes.Find(caller.node_id());
+  if (node == nullptr || node->is_lost) return Over(caller, "the node is not part of it");
+  if (node->incarnation != caller.incarnation()) return Over(caller, "another start of the node has its place");
+  // Without a name the incarnation has to do, as for a join.
+  if (!node->identity.empty() && !identity.empty() && node->identity != identity) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("node ", caller.node_id(), " joined with another certificate's name"));
+  }
+  return absl::OkStatus();
+}
+
+std::string ShownKey(const std::string& key) { return Quoted(key, kShownKeyBytes); }
+
+// What a request comes to: a change, or none and the reply alone.
+struct Decided {
+  std::optional<v1::StoreChanged> changed;  // key, value, lifetime, sum
+  v1::StoreReply reply;
+};
+
+v1::StoreChanged Holds(const std::string& key, const std::string& value, v1::ValueLifetime lifetime) {
+  v1::StoreChanged changed;
+  changed.set_key(key);
+  changed.set_value(value);
+  changed.set_lifetime(lifetime);
+  return changed;
+}
+
+absl::StatusOr<Decided> Decide(const RunStore& /*store*/, const v1::StoreSet& request) {
+  return Decided{Holds(request.key(), request.value(), request.lifetime()), {}};
+}
+
+absl::StatusOr<Decided> Decide(const RunStore& store, const v1::StoreDelete& request) {
+  if (store.Find(request.key()) == nullptr) return Decided{};
+  Decided decided;
+  decided.changed.emplace().set_key(request.key());
+  return decided;
+}
+
+absl::StatusOr<Decided> Decide(const RunStore& store, const v1::StoreAdd& request) {
+  const v1::StoredValue* present = store.Find(request.key());
+  int64_t number = 0;
+  if (present != nullptr && !absl::SimpleAtoi(present->value(), &number)) {
+    return absl::InvalidArgumentError(absl::StrCat("key ", ShownKey(request.key()),
+                                                   " holds no decimal number of 64 bits: nothing can be added to it"));
+  }
+  int64_t sum = 0;
+  if (__builtin_add_overflow(number, request.delta(), &sum)) {
+    return absl::InvalidArgumentError(absl::StrCat("key ", ShownKey(request.key()), " holds ", number, ": adding ",
+                                                   request.delta(), " goes beyond 64 bits"));
+  }
+  Decided decided{Holds(request.key(), absl::StrCat(sum), request.lifetime()), {}};
+  decided.changed->set_sum(sum);
+  decided.reply.set_number(sum);
+  return decided;
+}
+
+absl::StatusOr<Decided> Decide(const RunStore& store, const v1::StoreSwap& request) {
+  const v1::StoredValue* present = store.Find(request.key());
+  const bool is_as_expected =
+      request.has_expected() ? present != nullptr && present->value() == request.expected() : present == nullptr;
+  Decided decided;
+  if (is_as_expected) {
+    decided.changed = Holds(request.key(), request.desired(), request.lifetime());
+    decided.reply.set_value(request.desired());
+  } else if (present != nullptr) {
+    decided.reply.set_value(present->value());
+  }
+  return decided;
+}
+
+// What a change that was made already is answered once more, beside the version that it was answered with.
+v1::StoreReply Again(const Node& /*node*/, const v1::StoreSet& /*request*/) { return {}; }
+v1::StoreReply Again(const Node& /*node*/, const v1::StoreDelete& /*request*/) { return {}; }
+v1::StoreReply Again(const Node& node, const v1::StoreAdd& /*request*/) {
+  v1::StoreReply reply;
+  reply.set_number(node.last_sum);
+  return reply;
+}
+v1::StoreReply Again(const Node& /*node*/, const v1::StoreSwap& request) {
+  v1::StoreReply reply;
+  reply.set_value(request.desired());
+  return reply;
+}
+
+// A request that changed nothing changes nothing when it comes again, whatever the key holds by now.
+v1::StoreReply WithoutChange(const RunStore& store, const std::string& key) {
+  v1::StoreReply reply;
+  if (const v1::StoredValue* present = store.Find(key)) reply.set_value(present->value());
+  return reply;
+}
+
+Answer MakeAnswer(QueryId query, uint64_t version, v1::StoreReply reply) {
+  reply.set_version(version);
+  return Answer{query, absl::OkStatus(), std::move(reply)};
+}
+
+Answer MakeAnswer(QueryId query, const RunStore& store, v1::StoreReply reply) {
+  return MakeAnswer(query, store.version(), std::move(reply));
+}
+
+}  // namespace
+
+void Core::Impl::On(const StoreRequested& event) {
+  std::visit(
+      [&](const auto& request) {
+        const v1::StoreCaller& caller = request.caller();
+        Run* run = state_.FindRun(caller.job_id(), caller.run());
+        if (absl::Status status = CheckCaller(run, caller, event.identity); !status.ok()) {
+          effects_.push_back(Answer{event.query, std::move(status), v1::StoreReply()});
+          return;
+        }
+        Serve(*run, run->nodes.at(caller.node_id()), event.query, request);
+      },
+      event.operation);
+}
+
+void Core::Impl::Serve(Run& run, Node& /*node*/, QueryId query, const v1::StoreGet& request) {
+  effects_.push_back(MakeAnswer(query, run.store, WithoutChange(run.store, request.key())));
+}
+
+void Core::Impl::Serve(Run& run, Node& /*node*/, QueryId query, const v1::StoreWait& request) {
+  if (run.store.Find(request.key()) != nullptr) {
+    effects_.push_back(MakeAnswer(query, run.store, WithoutChange(run.store, request.key())));
+    return;
+  }
+  if (run.store_waits.size() >= kMaxStoreWaits) {
+    effects_.push_back(Answer{query,
+                              absl::ResourceExhaustedError(absl::StrCat(
+                                  kMaxStoreWaits, " calls wait for keys of this job already: ask again later")),
+                              v1::StoreReply()});
+    return;
+  }
+  const uint32_t limit = std::min(request.limit_ms(), kLongestStoreWaitMs);
+  run.store_waits.Add(request.key(), now_.monotonic + absl::Milliseconds(limit), query);
+  Schedule(run);
+}
+
+template <typename Request>
+void Core::Impl::Serve(Run& run, Node& node, QueryId query, const Request& request) {
+  const uint64_t number = request.number();
+  if (number != 0) {
+    const bool has_seen = node.last_request.incarnation == node.incarnation;
+    const uint64_t latest = std::max(node.last_change, has_seen ? node.last_request.number : 0);
+    if (number < latest) {
+      effects_.push_back(Answer{
+          query,
+          absl::AbortedError(absl::StrCat("change ", number, " of node ", node.id, " comes after its change ", latest)),
+          v1::StoreReply()});
+      return;
+    }
+    if (number == node.last_change) {
+      // Of then: by now the key may hold something else, and the asker would take its own value for the newer one.
+      effects_.push_back(MakeAnswer(query, node.last_change_version, Again(node, request)));
+      return;
+    }
+    if (number == latest) {
+      Answer answer = MakeAnswer(query, run.store, WithoutChange(run.store, request.key()));
+      answer.status = node.last_request.status;
+      if constexpr (std::is_same_v<Request, v1::StoreDelete>) {
+        // The key was not there then; by now somebody may have set it.
+        std::get<v1::StoreReply>(answer.reply).set_version(node.last_request.version);
+      }
+      effects_.push_back(std::move(answer));
+      return;
+    }
+  }
+  absl::StatusOr<Decided> decided = Decide(run.store, request);
+  absl::Status status = decided.status();
+  if (status.ok() && decided->changed) status = CheckStoreRoom(run, node.id, *decided->changed);
+  if (number != 0) node.last_request = {node.incarnation, number, run.store.version(), status};
+  if (!status.ok()) {
+    effects_.push_back(Answer{query, std::move(status), v1::StoreReply()});
+    return;
+  }
+  if (decided->changed) {
+    decided->changed->set_round(request.caller().round());
+    decided->changed->set_number(number);
+    ChangeStore(run, node, *std::move(decided->changed));
+  }
+  effects_.push_back(MakeAnswer(query, run.store, std::move(decided->reply)));
+}
+
+void Core::Impl::ChangeStore(Run& run, const Node& node, v1::StoreChanged changed) {
+  SetHead(changed, run, node);
+  changed.set_incarnation(node.incarnation);
+  const std::string key = changed.key();
+  const bool is_there = changed.has_value();
+  v1::Record record = NewRecord();
+  *record.mutable_store_changed() = std::move(changed);
+  Write(std::move(record));
+  if (!is_there) return;
+  for (const QueryId waiting : run.store_waits.TakeWaitingFor(key)) {
+    effects_.push_back(MakeAnswer(waiting, run.store, WithoutChange(run.store, key)));
+  }
+}
+
+absl::Status Core::Impl::CheckStoreRoom(const Run& run, const std::string& writer,
+                                        const v1::StoreChanged& changed) const {
+  if (!changed.has_value()) return absl::OkStatus();
+  const v1::StoredValue* present = run.store.Find(changed.key());
+  const size_t freed = present == nullptr ? 0 : BytesOf(*present);
+  const size_t taken = StoredBytes(changed.key(), changed.value(), writer);
+  if (present == nullptr && run.store.size() >= kMaxStoreKeys) {
+    return absl::ResourceExhaustedError(absl::StrCat("the store of job ", run.job_id, " is full: it holds ",
+                                                     kMaxStoreKeys, " keys, the most there can be"));
+  }
+  if (run.store.bytes() - freed + taken > kMaxStoreBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the store of job ", run.job_id, " is full: it holds ", run.store.bytes(), " bytes in ", run.store.size(),
+        " keys, ", kStoredOverheadBytes, " for each key included, and at most ", kMaxStoreBytes, " are kept"));
+  }
+  if (state_.store_bytes - freed + taken > kMaxStoreBytesInAll) {
+    return absl::ResourceExhaustedError(absl::StrCat("the stores of all jobs of this scheduler together hold ",
+                                                     state_.store_bytes, " bytes, and at most ", kMaxStoreBytesInAll,
+                                                     " are kept"));
+  }
+  return absl::OkStatus();
+}
+
+// The round is over: nothing that they wait for can come any more.
+void Core::Impl::EndStoreWaits(Run& run) {
+  for (const QueryId query : run.store_waits.TakeAll()) {
+    effects_.push_back(Answer{query,
+                              absl::FailedPreconditionError(absl::StrCat("round ", run.round, " of run ", run.number,
+                                                                         " of job ", run.job_id, " is over")),
+                              v1::StoreReply()});
+  }
+}
+
+void Core::Impl::ExpireStoreWaits(Run& run) {
+  for (const QueryId query : run.store_waits.TakeDue(now_.monotonic)) {
+    effects_.push_back(Answer{query, absl::DeadlineExceededError("the key did not come in time"), v1::StoreReply()});
+  }
+}
+
+}  // namespace muster::scheduler

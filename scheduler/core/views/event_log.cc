@@ -1,0 +1,253 @@
+#include "scheduler/core/views/event_log.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/net/ip_address.h"
+#include "scheduler/core/lifecycle/cause.h"
+#include "scheduler/core/state.h"
+
+namespace muster::scheduler {
+namespace {
+
+v1::StoryEvent Line(const std::string& job_id, uint64_t run, const char* kind, std::string text) {
+  v1::StoryEvent event;
+  event.set_job_id(job_id);
+  event.set_run(run);
+  event.set_kind(kind);
+  event.set_text(std::move(text));
+  return event;
+}
+
+std::string Plural(uint64_t n, const char* noun) { return absl::StrCat(n, " ", noun, n == 1 ? "" : "s"); }
+
+std::string SizeText(const v1::JobSettings& settings) {
+  std::string text =
+      settings.has_worker_num() ? Plural(settings.worker_num(), "worker") : "an unknown number of workers";
+  if (settings.server_num() > 0) absl::StrAppend(&text, " and ", Plural(settings.server_num(), "server"));
+  return text;
+}
+
+v1::StoryEvent DescribeJoin(const v1::NodeJoined& record) {
+  return Line(
+      record.job_id(), record.run(), "node_joined",
+      absl::StrCat("node ", record.node_id(), " joined from ", record.info().host_name(), " (", record.info().address(),
+                   ") with ", Plural(record.info().slots_size(), RoleName(record.info().role())),
+                   record.is_spare() ? ", as a spare" : ""));
+}
+
+// A node that goes while the run still forms holds no ranks: everybody sees it among the missing, and it is no alarm.
+v1::StoryEvent DescribeRemoval(const State& state, const v1::NodeRemoved& record) {
+  const Run* run = state.FindRun(record.job_id(), record.run());
+  const bool is_forming = run != nullptr && run->phase == v1::RUN_PHASE_FORMING;
+  const char* lost = is_forming ? "node_gone" : "node_lost";
+  const bool has_left = record.why() == v1::NodeRemoved::LEFT || record.why() == v1::NodeRemoved::DRAINED;
+  const char* kind = has_left ? "node_left" : record.why() == v1::NodeRemoved::LOST ? lost : "node_replaced";
+  const char* verb = has_left ? " left: " : record.why() == v1::NodeRemoved::LOST ? " is lost: " : " was replaced: ";
+  return Line(record.job_id(), record.run(), kind, absl::StrCat("node ", record.node_id(), verb, record.reason()));
+}
+
+v1::StoryEvent DescribeLoss(const State& state, const v1::NodeLost& record) {
+  const bool has_left = record.why() != v1::NodeRemoved::LOST;
+  std::string text = absl::StrCat("node ", record.node_id(), has_left ? " left: " : " is lost: ", record.reason());
+  if (!record.is_confirmed()) absl::StrAppend(&text, "; its processes may still run");
+  const Run* run = state.FindRun(record.job_id(), record.run());
+  const Node* node = run == nullptr ? nullptr : run->nodes.Find(record.node_id());
+  const bool is_unguarded = node != nullptr && !node->info.is_fence_guarded() && record.armed_fence_ms() > 0;
+  if (!record.is_confirmed() && is_unguarded) {
+    absl::StrAppend(&text,
+                    ", and it can't promise that its fence ends them: its ranks wait for it, or for `ms-ctl fence ",
+                    record.node_id(), "`");
+  }
+  return Line(record.job_id(), record.run(), has_left ? "node_left" : "node_lost", std::move(text));
+}
+
+// What a serialised peer list says before its nodes: nobody need take these apart for one line.
+v1::PeerList HeadOf(const std::string& bytes) {
+  using google::protobuf::internal::WireFormatLite;
+  v1::PeerList head;
+  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                               static_cast<int>(bytes.size()));
+  while (const uint32_t tag = input.ReadTag()) {
+    const int field = WireFormatLite::GetTagFieldNumber(tag);
+    if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_VARINT) {
+      if (!WireFormatLite::SkipField(&input, tag)) break;
+      continue;
+    }
+    uint32_t value = 0;
+    if (!input.ReadVarint32(&value)) break;
+    if (field == v1::PeerList::kWorkerNumFieldNumber) head.set_worker_num(value);
+    if (field == v1::PeerList::kServerNumFieldNumber) head.set_server_num(value);
+    if (field == v1::PeerList::kMachineNumFieldNumber) head.set_machine_num(value);
+  }
+  return head;
+}
+
+v1::StoryEvent DescribeRound(const v1::RoundClosed& record) {
+  const v1::PeerList peers = HeadOf(record.peer_list());
+  std::string text = absl::StrCat("job ", record.job_id(), record.round() == 1 ? " formed: " : " formed again: ");
+  absl::StrAppend(&text, Plural(peers.worker_num(), "worker"));
+  if (peers.server_num() > 0) absl::StrAppend(&text, " and ", Plural(peers.server_num(), "server"));
+  absl::StrAppend(&text, " on ", Plural(peers.machine_num(), "machine"), " in ",
+                  FormatAge(absl::Milliseconds(record.formed_in_ms())));
+  if (!record.master_address().empty()) {
+    absl::StrAppend(&text, "; rank 0 at ", JoinHostPort(record.master_address(), record.master_port()));
+  }
+  absl::StrAppend(&text, " (run ", record.run(), ", round ", record.round(), ")");
+  for (const v1::Replacement& replacement : record.replacements()) {
+    absl::StrAppend(&text, "; spare ", replacement.spare(), " took the place of node ", replacement.lost());
+  }
+  if (record.has_cause())
+    absl::StrAppend(&text, "; round ", record.round() - 1, " was given up: ", record.cause().text());
+  return Line(record.job_id(), record.run(), "round_closed", std::move(text));
+}
+
+std::optional<v1::StoryEvent> DescribeSlotRestart(const State& state, const v1::SlotRestarted& record) {
+  const Run* run = state.FindRun(record.job_id(), record.run());
+  const Node* found = run == nullptr ? nullptr : run->nodes.Find(record.node_id());
+  if (found == nullptr) return std::nullopt;
+  const Node& node = *found;
+  if (record.slot() >= node.slots.size()) return std::nullopt;
+  v1::StoryEvent event =
+      Line(record.job_id(), record.run(), "process_restarted",
+           absl::StrCat("rank ", node.slots[record.slot()].rank, " on ", node.info.host_name(), " (node ", node.id,
+                        ") starts again, attempt ", record.attempt(), " of round ", run->round));
+  *event.mutable_last_lines() = record.cause().last_lines();
+  return event;
+}
+
+v1::StoryEvent DescribeEnd(const v1::RunEnded& record) {
+  const std::string age = FormatAge(absl::Milliseconds(record.lasted_ms()));
+  if (record.outcome().succeeded()) {
+    return Line(record.job_id(), record.run(), "run_succeeded",
+                absl::StrCat("job ", record.job_id(), " succeeded after ", age, " (run ", record.run(), ")"));
+  }
+  const v1::Cause& cause = record.outcome().cause();
+  v1::StoryEvent event =
+      Line(record.job_id(), record.run(), "run_failed",
+           absl::StrCat("job ", record.job_id(), " failed after ", age, " (run ", record.run(), "): ", cause.text()));
+  *event.mutable_last_lines() = cause.last_lines();
+  return event;
+}
+
+// Only what went wrong, in the words of the cause: a line for each healthy start and end of a process would drown the
+// rest.
+std::optional<v1::StoryEvent> DescribeReport(const State& state, const v1::NodeReported& record) {
+  const Run* run = state.FindRun(record.job_id(), record.run());
+  if (run == nullptr) return std::nullopt;
+  const Node* found = run->nodes.Find(record.node_id());
+  if (found == nullptr) return std::nullopt;
+  const Node& node = *found;
+  for (const v1::NodeEvent& event : record.events()) {
+    const v1::ProcessEnded& ended = event.ended();
+    if (!event.has_ended() || ended.was_stopped() || (ended.exit_code() == 0 && ended.signal() == 0)) continue;
+    if (ended.round() != run->round || ended.slot() >= node.slots.size() || node.slots[ended.slot()].HasEnded())
+      continue;
+    return Line(record.job_id(), record.run(), "process_failed",
+                CandidateFrom(node, node.slots[ended.slot()].rank, ended, MonotonicTime()).cause.text());
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& record) {
+  switch (record.kind_case()) {
+    case v1::Record::kRunOpened: {
+      const v1::RunOpened& opened = record.run_opened();
+      return Line(opened.job_id(), opened.run(), "run_opened",
+                  absl::StrCat("job ", opened.job_id(), " opened by ", opened.opened_by(), ": run ", opened.run(),
+                               ", waiting for ", SizeText(opened.settings())));
+    }
+    case v1::Record::kNodeJoined:
+      return DescribeJoin(record.node_joined());
+    case v1::Record::kNodeRemoved:
+      return DescribeRemoval(state, record.node_removed());
+    case v1::Record::kNodeLost:
+      return DescribeLoss(state, record.node_lost());
+    case v1::Record::kNodeDraining: {
+      const v1::NodeDraining& draining = record.node_draining();
+      return Line(draining.job_id(), draining.run(), draining.is_draining() ? "node_draining" : "node_stays",
+                  absl::StrCat("node ", draining.node_id(),
+                               draining.is_draining() ? " leaves at the next round: " : " stays: ", draining.reason()));
+    }
+    case v1::Record::kNodeRecertified:
+      return Line(record.node_recertified().job_id(), record.node_recertified().run(), "node_recertified",
+                  absl::StrCat("node ", record.node_recertified().node_id(), " is back with a renewed certificate"));
+    case v1::Record::kNodeReturned:
+      return Line(record.node_returned().job_id(), record.node_returned().run(), "node_returned",
+                  absl::StrCat("node ", record.node_returned().node_id(), " is back"));
+    case v1::Record::kIncarnationGone:
+      return Line(record.incarnation_gone().job_id(), record.incarnation_gone().run(), "node_gone",
+                  absl::StrCat("the old processes of node ", record.incarnation_gone().node_id(),
+                               " are gone: ", record.incarnation_gone().reason()));
+    case v1::Record::kRoundAborted: {
+      const v1::RoundAborted& aborted = record.round_aborted();
+      v1::StoryEvent event =
+          Line(aborted.job_id(), aborted.run(), "round_aborted",
+               absl::StrCat("restarting the processes of job ", aborted.job_id(), ": ", aborted.first().text()));
+      *event.mutable_last_lines() = aborted.first().last_lines();
+      return event;
+    }
+    case v1::Record::kSlotRestarted:
+      return DescribeSlotRestart(state, record.slot_restarted());
+    case v1::Record::kRoundClosed:
+      return DescribeRound(record.round_closed());
+    case v1::Record::kNodeReported:
+      return DescribeReport(state, record.node_reported());
+    case v1::Record::kRunFailing:
+      return Line(record.run_failing().job_id(), record.run_failing().run(), "run_failing",
+                  absl::StrCat("stopping all processes of job ", record.run_failing().job_id(), ": ",
+                               record.run_failing().first().text()));
+    case v1::Record::kRunEnded:
+      return DescribeEnd(record.run_ended());
+    // Nothing that a person asks for: what the log's head says, what the state alone needs, and the values of a store.
+    case v1::Record::kClusterFounded:
+    case v1::Record::kTermBegun:
+    case v1::Record::kRunForgotten:
+    case v1::Record::kSnapshot:
+    case v1::Record::kStoreChanged:
+    case v1::Record::KIND_NOT_SET:
+      return std::nullopt;
+  }
+  return std::nullopt;  // a kind of a newer program, of which this one makes none
+}
+
+Severity SeverityOf(const v1::StoryEvent& event) {
+  if (event.kind() == "run_failed") return Severity::kError;
+  if (event.kind() == "node_lost") return Severity::kWarning;
+  if (event.kind() == "round_closed" || event.kind() == "run_succeeded" || event.kind() == "run_failing" ||
+      event.kind() == "round_aborted" || event.kind() == "process_restarted" || event.kind() == "node_returned" ||
+      event.kind() == "node_draining" || event.kind() == "node_stays" || event.kind() == "node_recertified") {
+    return Severity::kInfo;
+  }
+  return Severity::kDebug;
+}
+
+namespace {
+
+std::string TwoUnits(int64_t value, int64_t per_unit, const char* unit, const char* small_unit) {
+  const int64_t rest = value % per_unit;
+  return absl::StrCat(value / per_unit, " ", unit, rest == 0 ? "" : absl::StrCat(" ", rest, " ", small_unit));
+}
+
+}  // namespace
+
+std::string FormatAge(absl::Duration duration) {
+  if (duration == absl::InfiniteDuration()) return "for ever";
+  const int64_t ms = absl::ToInt64Milliseconds(duration + absl::Microseconds(500));
+  if (ms <= 0) return "0 s";
+  if (ms < 100) return absl::StrCat(ms, " ms");
+  const int64_t tenths = (ms + 50) / 100;
+  if (tenths < 100) return absl::StrCat(tenths / 10, tenths % 10 == 0 ? "" : absl::StrCat(".", tenths % 10), " s");
+  const int64_t seconds = (ms + 500) / 1000;
+  if (seconds < 120) return absl::StrCat(seconds, " s");
+  if (seconds < 3600) return TwoUnits(seconds, 60, "min", "s");
+  const int64_t minutes = (seconds + 30) / 60;
+  if (minutes < 48 * 60) return TwoUnits(minutes, 60, "h", "min");
+  return TwoUnits((minutes + 30) / 60, 24, "d", "h");
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,27 @@
+// The event log of a job in words: one line for each record that a person cares about.
+//
+// The same words stand in the scheduler's log, in `ms-ctl events`, and (for causes) at each agent.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "muster/v1/admin.pb.h"
+#include "muster/v1/journal.pb.h"
+#include "scheduler/core/events.h"
+
+namespace muster::scheduler {
+
+struct State;
+
+// What `record`, about to be applied to `state`, says to a person; nullopt if nothing. number and unix_ms are not set.
+std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& record);
+
+// How loud a line of this kind is in the log.
+Severity SeverityOf(const v1::StoryEvent& event);
+
+// "40 ms", "1.5 s", "3 min", "2 h 5 min", "3 d 4 h", "for ever": for people, never parsed. Rounded.
+std::string FormatAge(absl::Duration duration);
+
+}  // namespace muster::scheduler

@@ -1,0 +1,241 @@
+// What ms-ctl is shown.
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/sha256.h"
+#include "common/net/ip_address.h"
+#include "common/net/peer_node.h"
+#include "scheduler/core/core_impl.h"
+#include "scheduler/core/liveness/progress.h"
+
+namespace muster::scheduler {
+namespace {
+
+template <typename Request>
+uint32_t Limit(const Request& request, uint32_t most) {
+  return request.limit() == 0 ? most : std::min(request.limit(), most);
+}
+
+int64_t AgeMs(bool was_seen, MonotonicTime when, MonotonicTime now) {
+  return was_seen ? absl::ToInt64Milliseconds(now - when) : -1;
+}
+
+// Tells one start from another. The incarnation itself stays between the agent and the scheduler: who knows it could
+// speak for the agent.
+uint64_t Fingerprint(uint64_t incarnation) {
+  const std::string digest = Sha256({reinterpret_cast<const char*>(&incarnation), sizeof(incarnation)});
+  uint64_t fingerprint = 0;
+  std::memcpy(&fingerprint, digest.data(), sizeof(fingerprint));
+  return fingerprint;
+}
+
+v1::NodeStatus NodeView(const Node& node, MonotonicTime now) {
+  v1::NodeStatus status;
+  status.set_node_id(node.id);
+  status.set_note(node.lost_reason);
+  status.set_draining(node.draining_reason);
+  status.set_state(node.is_lost       ? "lost"
+                   : node.is_settled  ? "settled"
+                   : node.stream != 0 ? "connected"
+                                      : "disconnected");
+  status.set_role(node.info.role());
+  status.set_host_name(node.info.host_name());
+  status.set_machine_id(node.info.machine_id());
+  status.set_address(node.info.address());
+  status.set_slots(static_cast<uint32_t>(node.info.slots_size()));
+  for (const uint32_t rank : RanksOf(node)) status.add_ranks(rank);
+  status.set_last_seen_ms(AgeMs(node.was_seen, node.last_seen, now));
+  status.set_is_spare(node.is_spare);
+  status.set_incarnation(Fingerprint(node.incarnation));
+  status.set_pid(node.info.pid());
+  status.set_version(node.info.version());
+  return status;
+}
+
+v1::NodeStatus GoneView(const std::string& id, const GoneNode& gone, MonotonicTime now) {
+  v1::NodeStatus status;
+  status.set_node_id(id);
+  status.set_state(gone.why == v1::NodeRemoved::LEFT      ? "left"
+                   : gone.why == v1::NodeRemoved::LOST    ? "lost"
+                   : gone.why == v1::NodeRemoved::DRAINED ? "drained"
+                                                          : "replaced");
+  status.set_role(gone.role);
+  status.set_host_name(gone.host_name);
+  status.set_address(gone.address);
+  status.set_last_seen_ms(AgeMs(gone.was_seen, gone.last_seen, now));
+  status.set_incarnation(Fingerprint(gone.incarnation));
+  status.set_note(gone.reason);
+  return status;
+}
+
+}  // namespace
+
+Run* Core::Impl::FindNamed(const std::string& job_id, uint64_t run) {
+  if (run != 0) return state_.FindRun(job_id, run);
+  const auto job = state_.jobs.find(job_id);
+  return job == state_.jobs.end() ? nullptr : job->second.current();
+}
+
+absl::Status Core::Impl::NoSuchRun(const std::string& job_id, uint64_t run) {
+  return absl::NotFoundError(absl::StrCat("there is no job ", job_id, run == 0 ? "" : absl::StrCat(" with run ", run),
+                                          " here; `ms-ctl status` lists the jobs"));
+}
+
+absl::Status Core::Impl::NoSuchNode(const Run& run, const std::string& node_id) {
+  return absl::NotFoundError(absl::StrCat("there is no node ", node_id, " in run ", run.number, " of job ", run.job_id,
+                                          "; `ms-ctl nodes` lists them"));
+}
+
+// Run 0: the latest. An empty job id: the only job, if there is one only.
+const Run* Core::Impl::ResolveRun(const std::string& job_id, uint64_t run) const {
+  auto job = state_.jobs.find(job_id);
+  if (job_id.empty() && state_.jobs.size() == 1) job = state_.jobs.begin();
+  if (job == state_.jobs.end() || job->second.runs.empty()) return nullptr;
+  if (run == 0) return &job->second.runs.rbegin()->second;
+  const auto it = job->second.runs.find(run);
+  return it == job->second.runs.end() ? nullptr : &it->second;
+}
+
+void Core::Impl::On(const QueryReceived& event) {
+  Answer answer{event.query, absl::OkStatus(), v1::StatusReply()};
+  std::visit(
+      [&](const auto& request) {
+        using Request = std::decay_t<decltype(request)>;
+        if constexpr (std::is_same_v<Request, v1::NodesRequest> || std::is_same_v<Request, v1::RanksRequest>) {
+          if (ResolveRun(request.job_id(), request.run()) == nullptr) {
+            answer.status = !request.job_id().empty() ? NoSuchRun(request.job_id(), request.run())
+                            : state_.jobs.empty()     ? absl::NotFoundError("no job has come here yet")
+                                                  : absl::NotFoundError("there are several jobs: name one with --job");
+            return;
+          }
+        }
+        answer.reply = View(request);
+      },
+      event.request);
+  effects_.push_back(std::move(answer));
+}
+
+v1::RunStatus Core::Impl::RunView(Run& run) {
+  v1::RunStatus status;
+  SetHead(status, run);
+  status.set_phase(run.phase);
+  status.set_round(run.round);
+  *status.mutable_settings() = run.settings;
+  uint32_t here = 0, away = 0, spares = 0, running = 0, done = 0;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.stream == 0 && node.is_settled) continue;  // it knew the outcome and has gone
+    ++(node.stream != 0 ? here : away);
+    spares += node.is_spare ? 1 : 0;
+    for (const SlotState& slot : node.slots) {
+      running += slot.phase == SlotState::Phase::kRunning ? 1 : 0;
+      done += slot.phase == SlotState::Phase::kDone ? 1 : 0;
+    }
+  }
+  status.set_nodes_here(here);
+  status.set_nodes_disconnected(away);
+  status.set_spares(spares);
+  status.set_processes_running(running);
+  status.set_processes_done(done);
+  if (run.phase == v1::RUN_PHASE_FORMING || run.phase == v1::RUN_PHASE_RECOVERING)
+    *status.mutable_waiting() = Waiting(run);
+  if (run.HasEnded()) *status.mutable_outcome() = run.outcome;
+  status.set_opened_unix_ms(run.opened_unix_ms);
+  status.set_age_ms(absl::ToInt64Milliseconds(now_.monotonic - run.opened));
+  status.set_opened_by(run.opened_by);
+  status.set_restart_count(run.restart_count);
+  if (run.last_abort) *status.mutable_last_abort() = *run.last_abort;
+  const std::vector<Watched> watched = WatchedProcesses(run);
+  if (!watched.empty()) *status.mutable_progress() = ProgressView(watched, now_.monotonic);
+  return status;
+}
+
+v1::StatusReply Core::Impl::View(const v1::StatusRequest& request) {
+  v1::StatusReply reply;
+  reply.set_cluster_id(state_.cluster_id);
+  reply.set_term(state_.term);
+  reply.set_version(options_.version);
+  reply.set_up_ms(absl::ToInt64Milliseconds(now_.monotonic - started_.monotonic));
+  reply.set_is_draining(is_draining_);
+  for (auto& [job_id, job] : state_.jobs) {
+    if (!request.job_id().empty() && request.job_id() != job_id) continue;
+    for (auto& [number, run] : job.runs) {
+      const bool is_latest = number == job.runs.rbegin()->first;
+      if (request.run() == 0 ? is_latest || !run.HasEnded() : number == request.run()) *reply.add_runs() = RunView(run);
+    }
+  }
+  return reply;
+}
+
+v1::NodesReply Core::Impl::View(const v1::NodesRequest& request) const {
+  v1::NodesReply reply;
+  const Run& run = *ResolveRun(request.job_id(), request.run());
+  reply.set_run(run.number);
+  reply.set_total(static_cast<uint32_t>(run.nodes.size() + run.gone.size()));
+  const uint32_t limit = Limit(request, 1000);
+  uint32_t at = 0;
+  const auto wanted = [&] { return at++ >= request.offset() && static_cast<uint32_t>(reply.nodes_size()) < limit; };
+  for (const auto& [id, node] : run.nodes) {
+    if (wanted()) *reply.add_nodes() = NodeView(node, now_.monotonic);
+  }
+  for (const auto& [id, gone] : run.gone) {
+    if (wanted()) *reply.add_nodes() = GoneView(id, gone, now_.monotonic);
+  }
+  return reply;
+}
+
+v1::RanksReply Core::Impl::View(const v1::RanksRequest& request) const {
+  v1::RanksReply reply;
+  const Run& run = *ResolveRun(request.job_id(), request.run());
+  reply.set_run(run.number);
+  reply.set_round(run.round);
+  reply.set_master_address(run.master_address);
+  reply.set_master_port(run.master_port);
+  std::vector<v1::RankStatus> all;
+  for (const v1::PeerNode& peer : run.peers.nodes()) {
+    const Node* node = run.nodes.Find(peer.node_id());
+    for (int i = 0; i < SlotCount(peer); ++i) {
+      v1::RankStatus& rank = all.emplace_back();
+      rank.set_rank(RankOf(peer, i));
+      rank.set_role(peer.role());
+      rank.set_node_id(peer.node_id());
+      rank.set_host_name(peer.host_name());
+      if (const auto address = IpAddress::FromBytes(peer.address())) rank.set_address(address->ToString());
+      rank.set_local_rank(LocalRankOf(peer, i));
+      rank.set_node_rank(peer.machine());
+      rank.set_ring_port(peer.ring_ports(i));
+      rank.set_device_id(DeviceIdOf(peer, i));
+      if (node == nullptr || i >= static_cast<int>(node->slots.size())) {
+        rank.set_state("gone");
+      } else {
+        rank.set_state(SlotPhaseName(node->slots[i].phase));
+        rank.set_pid(node->slots[i].pid);
+        if (const ProcessProgress* progress = ProgressOf(run, *node, i)) {
+          if (progress->step) rank.set_step(*progress->step);
+          rank.set_still_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(now_.monotonic - progress->changed)));
+        }
+      }
+    }
+  }
+  std::sort(all.begin(), all.end(), [](const v1::RankStatus& a, const v1::RankStatus& b) {
+    return std::make_pair(a.role(), a.rank()) < std::make_pair(b.role(), b.rank());
+  });
+  reply.set_total(static_cast<uint32_t>(all.size()));
+  const size_t end = std::min<size_t>(all.size(), size_t{request.offset()} + Limit(request, 10'000));
+  for (size_t i = request.offset(); i < end; ++i) *reply.add_ranks() = std::move(all[i]);
+  return reply;
+}
+
+v1::EventsReply Core::Impl::View(const v1::EventsRequest& request) const {
+  v1::EventsReply reply;
+  const uint32_t limit = Limit(request, 1000);
+  for (const auto& event : state_.event_log) {
+    if (event->number() <= request.after()) continue;
+    if (!request.job_id().empty() && event->job_id() != request.job_id()) continue;
+    if (static_cast<uint32_t>(reply.events_size()) >= limit) break;
+    *reply.add_events() = *event;
+  }
+  return reply;
+}
+
+}  // namespace muster::scheduler

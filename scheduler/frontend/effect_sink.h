@@ -1,0 +1,43 @@
+// Carries the core's effects to streams, waiting queries, GetPeers and the log.
+#pragma once
+
+#include <functional>
+
+#include "common/sys/log.h"
+#include "scheduler/frontend/pending_queries.h"
+#include "scheduler/frontend/published_rounds.h"
+#include "scheduler/frontend/store_calls.h"
+#include "scheduler/frontend/stream_registry.h"
+#include "scheduler/loop/loop.h"
+
+namespace muster::scheduler {
+
+// Everything is called by the loop's thread; nothing blocks.
+class RpcEffectSink : public EffectSink {
+ public:
+  // None of the references is owned. `on_settled` is called by the loop's thread.
+  RpcEffectSink(StreamRegistry& streams, PendingQueries& queries, PublishedRounds& rounds, CountedLog& counted,
+                std::function<void(const RunSettled&)> on_settled)
+      : streams_(streams), queries_(queries), rounds_(rounds), counted_(counted), on_settled_(std::move(on_settled)) {}
+
+  // Takes the answers to the store's calls; before the first effect. Not owned.
+  void SetStoreCalls(StoreCalls* calls) { store_calls_ = calls; }
+
+  void OnSend(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message) override;
+  void OnCloseStream(StreamId stream) override;
+  void OnAnswer(Answer answer) override;
+  void OnPublishPeers(PublishPeers publish) override;
+  void OnForgetPeers(ForgetPeers forget) override;
+  void OnAnnounce(const Announce& announce) override;
+  void OnRunSettled(const RunSettled& settled) override;
+
+ private:
+  StreamRegistry& streams_;
+  PendingQueries& queries_;
+  PublishedRounds& rounds_;
+  StoreCalls* store_calls_ = nullptr;
+  CountedLog& counted_;
+  const std::function<void(const RunSettled&)> on_settled_;
+};
+
+}  // namespace muster::scheduler

@@ -1,0 +1,55 @@
+// What all services of the scheduler share. Nothing is owned; everything is thread-safe.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "common/base/clock.h"
+#include "common/sys/log.h"
+#include "common/tls/tls_store.h"
+#include "scheduler/core/events.h"
+#include "scheduler/frontend/authorizer.h"
+#include "scheduler/frontend/pending_queries.h"
+#include "scheduler/frontend/published_rounds.h"
+#include "scheduler/frontend/reply_budget.h"
+#include "scheduler/frontend/stream_registry.h"
+#include "scheduler/heartbeat/datagram_port.h"
+
+namespace muster::scheduler {
+
+// Loop::Post, or a test's stand-in.
+using PostEvent = std::function<bool(Event event, std::function<void()> applied)>;
+
+inline constexpr char kOversize[] = "oversize message";  // what it is counted under
+
+struct ServiceContext {
+  PostEvent post;
+  const Clock& clock;
+  CountedLog& counted;
+  const Authorizer& authorizer;
+  StreamRegistry& streams;
+  PendingQueries& queries;
+  PublishedRounds& rounds;
+  ReplyBudget& replies;        // of admin calls …
+  ReplyBudget& store_replies;  // … and of the store: who asks for much of one shuts nobody out of the other
+  absl::Duration join_limit = absl::Seconds(10);   // from the opening of a stream to its join
+  absl::Duration close_limit = absl::Seconds(5);   // for a peer to take what a closing stream still has to say
+  absl::Duration query_limit = absl::Seconds(10);  // for the core to answer an admin call
+  absl::Duration reply_limit = absl::Seconds(30);  // for a peer to take such an answer
+  // Why there is no room for new joins and queries at the moment; empty when there is. May be null. Nodes that come
+  // back to their run are let in all the same.
+  std::function<std::string()> why_full = nullptr;
+
+  const TlsStore* tls = nullptr;  // null without TLS
+  bool takes_names = false;       // see PeerOf
+
+  // A stream of this peer, in gRPC's form, has joined; or has ended after that.
+  std::function<void(const std::string& grpc_peer)> note_joined = nullptr;
+  std::function<void(const std::string& grpc_peer)> note_left = nullptr;
+
+  DatagramPort* datagrams = nullptr;  // null: heartbeats come over streams only
+
+  std::string WhyFull() const { return why_full ? why_full() : ""; }
+};
+
+}  // namespace muster::scheduler

@@ -1,0 +1,48 @@
+#include "scheduler/frontend/store_calls.h"
+
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "scheduler/rpc/validation.h"
+
+namespace muster::scheduler {
+namespace {
+
+// The core answers a wait that is over; this comes after it.
+constexpr absl::Duration kSlack = absl::Milliseconds(500);
+
+}  // namespace
+
+StoreCalls::StoreCalls(const ServiceContext& services, size_t limit, size_t byte_limit)
+    : services_(services), byte_limit_(byte_limit), pending_(limit, kFirst) {}
+
+void StoreCalls::Call(StoreOperation operation, std::string identity, Done done) {
+  if (absl::Status status = CheckStoreOperation(operation); !status.ok()) return done(std::move(status));
+  // Of reads, too, the answers would pile up behind the record that can't be written; agents have their copy.
+  if (const std::string why = services_.WhyFull(); !why.empty()) return done(absl::UnavailableError(why));
+  const size_t bytes = BytesOf(operation);
+  const auto all = bytes_;  // a call may be answered after this is gone
+  if (all->fetch_add(bytes) + bytes > byte_limit_) {
+    all->fetch_sub(bytes);
+    return done(absl::UnavailableError(
+        absl::StrCat("calls with ", byte_limit_, " bytes wait for the store already: try again")));
+  }
+  const MonotonicTime deadline = services_.clock.Read().monotonic + absl::Milliseconds(kLongestStoreWaitMs) + kSlack;
+  const absl::StatusOr<QueryId> id = pending_.Add(deadline, [done, all, bytes](Answer answer) {
+    all->fetch_sub(bytes);
+    if (!answer.status.ok()) return done(std::move(answer.status));
+    auto* reply = std::get_if<v1::StoreReply>(&answer.reply);
+    if (reply == nullptr) return done(absl::InternalError("an answer of another kind"));
+    done(std::move(*reply));
+  });
+  if (!id.ok()) {
+    all->fetch_sub(bytes);
+    return done(absl::UnavailableError(std::string(id.status().message())));
+  }
+  if (services_.post(StoreRequested{*id, std::move(operation), std::move(identity)}, nullptr)) return;
+  pending_.Resolve(Answer{*id, absl::UnavailableError("the scheduler is busy: try again"), {}});
+}
+
+}  // namespace muster::scheduler

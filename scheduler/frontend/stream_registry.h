@@ -1,0 +1,79 @@
+// All open Session streams by id, and their deadlines. Thread-safe.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "scheduler/core/events.h"
+
+namespace muster::scheduler {
+
+// One open stream, as the loop and the sweeper see it. Any thread; nothing here blocks.
+class OpenStream {
+ public:
+  virtual ~OpenStream() = default;
+  virtual void Send(std::shared_ptr<const v1::SchedulerMessage> message) = 0;
+  // Ends the stream after everything that was sent before.
+  virtual void Close() = 0;
+  // Ends the stream because the scheduler goes down.
+  virtual void CloseForShutdown() = 0;
+  // A deadline that was set with StreamRegistry::Watch has come.
+  virtual void OnDeadline() = 0;
+  // It has not joined and must make room.
+  virtual void MakeRoom() = 0;
+  // Whom we trust has changed: a peer that is not welcome any more is told so and cut off.
+  virtual void CheckPeer() = 0;
+};
+
+class StreamRegistry {
+ public:
+  // At most so many streams may be open without having joined: one more, and of the party that has most of them the
+  // oldest has to go. A stranger who opens many gets in nobody's way then.
+  explicit StreamRegistry(size_t most_unjoined = 4096) : most_unjoined_(most_unjoined) {}
+
+  StreamId NextId();
+  // The stream that has to go for it; mostly null.
+  std::shared_ptr<OpenStream> Add(StreamId id, const std::string& party, std::shared_ptr<OpenStream> stream);
+  void NoteJoined(StreamId id);
+  void Remove(StreamId id);
+  std::shared_ptr<OpenStream> Find(StreamId id) const;  // null: it is gone
+  std::vector<std::shared_ptr<OpenStream>> All() const;
+  size_t size() const;
+  size_t deadline_count() const;
+
+  // OnDeadline is called by the first Sweep at or after `when`, if the stream still lives. Nothing is kept of one that
+  // is gone.
+  void Watch(StreamId id, MonotonicTime when);
+  void Sweep(MonotonicTime now);
+
+  // Waits until no stream is open. False after `timeout`.
+  bool AwaitEmpty(absl::Duration timeout) const;
+
+ private:
+  const size_t most_unjoined_;
+  mutable Mutex mutex_;
+  mutable CondVar emptied_;
+  StreamId last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  struct Entry {
+    std::shared_ptr<OpenStream> stream;
+    std::vector<MonotonicTime> deadlines;
+    std::string party = {};  // until it has joined
+  };
+  void ForgetUnjoined(StreamId id, const std::string& party) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::flat_hash_map<StreamId, Entry> streams_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::pair<MonotonicTime, StreamId>> deadlines_ ABSL_GUARDED_BY(mutex_);
+  size_t unjoined_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, std::set<StreamId>> unjoined_of_ ABSL_GUARDED_BY(mutex_);  // by party, the oldest first …
+  std::set<std::pair<size_t, std::string>> crowds_ ABSL_GUARDED_BY(mutex_);        // … and how many these are
+};
+
+}  // namespace muster::scheduler

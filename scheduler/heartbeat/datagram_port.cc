@@ -1,0 +1,221 @@
+#include "scheduler/heartbeat/datagram_port.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/sys/threads.h"
+
+namespace muster::scheduler {
+namespace {
+
+// What comes within it shares one waking of this thread and of the loop. Nobody waits for a heartbeat's answer.
+constexpr int kGatherMs = 10;
+constexpr size_t kBatch = 64;
+constexpr int kBatchesAtOnce = 16;       // of one socket, before the others get their turn
+constexpr int kReceiveBuffer = 4 << 20;  // some seconds of a large cluster's; net.core.rmem_max may allow less
+
+// A reply that names the interface it came in by would not be routed by the kernel's rules.
+void ForgetInterface(cmsghdr& header) {
+  if (header.cmsg_level == IPPROTO_IP && header.cmsg_type == IP_PKTINFO) {
+    in_pktinfo info;
+    std::memcpy(&info, CMSG_DATA(&header), sizeof(info));
+    info.ipi_ifindex = 0;
+    std::memcpy(CMSG_DATA(&header), &info, sizeof(info));
+  } else if (header.cmsg_level == IPPROTO_IPV6 && header.cmsg_type == IPV6_PKTINFO) {
+    in6_pktinfo info;
+    std::memcpy(&info, CMSG_DATA(&header), sizeof(info));
+    if (!IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr)) info.ipi6_ifindex = 0;
+    std::memcpy(CMSG_DATA(&header), &info, sizeof(info));
+  }
+}
+
+}  // namespace
+
+// The memory that recvmmsg fills.
+class DatagramPort::Batch {
+ public:
+  Batch() {
+    for (size_t i = 0; i < kBatch; ++i) pieces_[i] = {bytes_[i].data(), bytes_[i].size()};
+  }
+
+  // How many have come.
+  size_t Receive(int fd) {
+    for (size_t i = 0; i < kBatch; ++i) {
+      Way& way = ways_[i];
+      msghdr& header = headers_[i].msg_hdr;
+      header = {};
+      header.msg_name = &way.peer;
+      header.msg_namelen = sizeof(way.peer);
+      header.msg_iov = &pieces_[i];
+      header.msg_iovlen = 1;
+      header.msg_control = way.control;
+      header.msg_controllen = sizeof(way.control);
+    }
+    const int count = recvmmsg(fd, headers_.data(), kBatch, MSG_DONTWAIT, nullptr);
+    if (count <= 0) return 0;
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+      msghdr& header = headers_[i].msg_hdr;
+      ways_[i].fd = fd;
+      ways_[i].peer_size = header.msg_namelen;
+      const bool is_whole = (header.msg_flags & MSG_CTRUNC) == 0;
+      cmsghdr* const control = is_whole ? CMSG_FIRSTHDR(&header) : nullptr;
+      ways_[i].control_size = control == nullptr ? 0 : CMSG_ALIGN(control->cmsg_len);
+      if (control != nullptr) ForgetInterface(*control);
+    }
+    return static_cast<size_t>(count);
+  }
+
+  // Longer ones come cut, but not down to the right size.
+  std::string_view bytes(size_t i) const { return {bytes_[i].data(), headers_[i].msg_len}; }
+  const Way& way(size_t i) const { return ways_[i]; }
+
+ private:
+  std::array<std::array<char, HeartbeatDatagram::kBytes + 1>, kBatch> bytes_;
+  std::array<iovec, kBatch> pieces_;
+  std::array<Way, kBatch> ways_;
+  std::array<mmsghdr, kBatch> headers_;
+};
+
+DatagramPort::DatagramPort(std::vector<UniqueFd> sockets, bool has_secrets, CountedLog& counted)
+    : sockets_(std::move(sockets)),
+      has_secrets_(has_secrets),
+      counted_(counted),
+      stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  MUSTER_CHECK(!sockets_.empty() && stop_.is_open(), "there is something to listen on");
+  for (const UniqueFd& socket : sockets_) {
+    setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof(kReceiveBuffer));
+  }
+}
+
+absl::Status DatagramPort::Start(PostHeartbeat post) {
+  post_ = std::move(post);
+  absl::StatusOr<std::thread> thread = TryThread([this] { Run(); });
+  if (!thread.ok()) return thread.status();
+  thread_ = *std::move(thread);
+  return absl::OkStatus();
+}
+
+void DatagramPort::Stop() {
+  if (!thread_.joinable()) return;
+  eventfd_write(stop_.get(), 1);
+  thread_.join();
+}
+
+void DatagramPort::Run() {
+  pthread_setname_np(pthread_self(), "ms-datagrams");
+  std::vector<pollfd> fds = {{stop_.get(), POLLIN, 0}};
+  for (const UniqueFd& socket : sockets_) fds.push_back({socket.get(), POLLIN, 0});
+  const auto batch = std::make_unique<Batch>();
+  while (true) {
+    poll(fds.data(), fds.size(), -1);
+    if (poll(fds.data(), 1, kGatherMs) > 0) return;
+    for (const UniqueFd& socket : sockets_) Take(socket.get(), *batch);
+  }
+}
+
+void DatagramPort::Take(int fd, Batch& batch) {
+  std::vector<HeartbeatReceived> heartbeats;
+  for (int i = 0; i < kBatchesAtOnce; ++i) {
+    const size_t count = batch.Receive(fd);
+    heartbeats.clear();
+    size_t strange = 0;
+    {
+      MutexLock lock(mutex_);
+      for (size_t k = 0; k < count; ++k) strange += Open(batch.bytes(k), batch.way(k), heartbeats) ? 0 : 1;
+    }
+    if (strange > 0) {
+      counted_.Note(LogLevel::kWarning, "strange datagram",
+                    absl::StrCat("ignored ", strange,
+                                 " datagrams that no agent has sealed for a stream of now: left over from before a "
+                                 "restart; if more come, see who sends UDP to this port"));
+    }
+    for (const HeartbeatReceived& heartbeat : heartbeats) {
+      post_(heartbeat, [this, stream = heartbeat.stream] { NoteApplied(stream); });
+    }
+    if (count < kBatch) return;
+  }
+}
+
+bool DatagramPort::Open(std::string_view bytes, const Way& way, std::vector<HeartbeatReceived>& heartbeats) {
+  const StreamId stream = StreamOfDatagram(bytes);
+  if (stream == 0) return false;
+  const auto found = senders_.find(stream);
+  if (found == senders_.end()) return true;  // it was an agent's a moment ago, as far as anybody can tell
+  Sender& sender = found->second;
+  const std::optional<HeartbeatDatagram> heartbeat = seal_.OpenHeartbeat(bytes, sender.key);
+  if (!heartbeat) return false;
+  if (!sender.gate.Take(heartbeat->heartbeat_seq)) return true;
+  sender.way = way;
+  heartbeats.push_back({stream, heartbeat->heartbeat_seq, heartbeat->armed_fence_ms});
+  return true;
+}
+
+void DatagramPort::NoteApplied(StreamId stream) {
+  MutexLock lock(mutex_);
+  if (const auto found = senders_.find(stream); found != senders_.end()) found->second.gate.NoteApplied();
+}
+
+v1::DatagramOffer DatagramPort::Admit(StreamId stream) {
+  const DatagramKey key = DatagramKey::New(has_secrets_);
+  {
+    MutexLock lock(mutex_);
+    senders_[stream].key = key;
+  }
+  v1::DatagramOffer offer;
+  offer.set_stream(stream);
+  offer.set_key(key.bytes.data(), key.bytes.size());
+  offer.set_is_secret(key.is_secret);
+  return offer;
+}
+
+void DatagramPort::Forget(StreamId stream) {
+  MutexLock lock(mutex_);
+  senders_.erase(stream);
+}
+
+bool DatagramPort::Answer(StreamId stream, const v1::Acknowledgement& acknowledgement) {
+  AnswerDatagram answer;
+  answer.stream = stream;
+  answer.heartbeat_seq = acknowledgement.heartbeat_seq();
+  answer.events_through = acknowledgement.events_through();
+  answer.fence_timeout_ms = acknowledgement.fence_timeout_ms();
+  answer.heartbeat_interval_ms = acknowledgement.heartbeat_interval_ms();
+  Way way;
+  std::array<char, AnswerDatagram::kBytes> bytes;
+  {
+    MutexLock lock(mutex_);
+    const auto found = senders_.find(stream);
+    if (found == senders_.end() || !found->second.gate.TakeAnswer(answer.heartbeat_seq)) return false;
+    way = found->second.way;
+    bytes = seal_.Seal(answer, found->second.key);
+  }
+  iovec piece = {bytes.data(), bytes.size()};
+  msghdr header{};
+  header.msg_name = &way.peer;
+  header.msg_namelen = way.peer_size;
+  header.msg_iov = &piece;
+  header.msg_iovlen = 1;
+  if (way.control_size > 0) {
+    header.msg_control = way.control;
+    header.msg_controllen = way.control_size;
+  }
+  sendmsg(way.fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return true;
+}
+
+size_t DatagramPort::size() const {
+  MutexLock lock(mutex_);
+  return senders_.size();
+}
+
+}  // namespace muster::scheduler

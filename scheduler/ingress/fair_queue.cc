@@ -1,0 +1,130 @@
+// Who is next, and who makes room:
+//
+//   next        one whose address has nothing under way, else any; of these in the network with the fewest under way,
+//               there of the party, there of the address that has fewest; among equals whoever came first
+//   makes room  of the party with most that wait, there of the address with most: its last one. Where the largest
+//               parties are equally large (one who has no end of them sends one each), of the network with most
+#include "scheduler/ingress/fair_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/net/fair_share.h"
+#include "common/net/ip_address.h"
+
+namespace muster::scheduler {
+namespace {
+
+enum Level : size_t { kNetwork, kParty };
+
+}  // namespace
+
+FairQueue::Path FairQueue::PathOf(const std::string& peer) {
+  const std::string text = peer.substr(0, peer.rfind(':'));
+  const std::optional<IpAddress> address = IpAddress::Parse(text);
+  if (!address) return {text, text, text};
+  return {FairNetwork(*address).bytes(), FairShare(*address).bytes(), text};
+}
+
+FairQueue::Turn FairQueue::TurnOf(const std::string& name, const Share& share) {
+  if (!share.line.empty()) return {share.under_way > 0, share.under_way, share.line.front().number, name};
+  const Turn& first = *share.turns.begin();
+  return {std::get<0>(first), share.under_way, std::get<2>(first), name};
+}
+
+FairQueue::Crowd FairQueue::CrowdOf(const std::string& name, const Share& share, size_t level) {
+  const size_t of_party = level == kNetwork ? std::get<0>(*share.crowds.rbegin()) : share.waiting;
+  return {of_party, share.waiting, share.latest, name};
+}
+
+template <typename Change>
+void FairQueue::Update(Share& share, const Path& path, size_t level, const Change& change) {
+  if (level == kLevels) return change(share);
+  const std::string& name = path[level];
+  Share& part = share.parts[name];
+  if (part.waiting > 0) {
+    share.turns.erase(TurnOf(name, part));
+    share.crowds.erase(CrowdOf(name, part, level));
+  }
+  share.under_way -= part.under_way;
+  share.waiting -= part.waiting;
+  Update(part, path, level + 1, change);
+  share.under_way += part.under_way;
+  share.waiting += part.waiting;
+  share.latest = std::max(share.latest, part.latest);
+  if (part.waiting > 0) {
+    share.turns.insert(TurnOf(name, part));
+    share.crowds.insert(CrowdOf(name, part, level));
+  } else if (part.under_way == 0) {
+    share.parts.erase(name);
+  }
+}
+
+std::optional<FairQueue::Waiting> FairQueue::Add(Waiting waiting) {
+  const Path path = PathOf(waiting.peer);
+  Update(all_, path, kNetwork, [&](Share& address) {
+    address.latest = ++last_number_;
+    address.line.push_back({last_number_, std::move(waiting)});
+    ++address.waiting;
+  });
+  if (size() <= most_) return std::nullopt;
+  return DropOne();
+}
+
+FairQueue::Waiting FairQueue::DropOne() {
+  Path path;
+  const Share* share = &all_;
+  for (std::string& name : path) {
+    name = std::get<3>(*share->crowds.rbegin());
+    share = &share->parts.at(name);
+  }
+  Waiting last;
+  Update(all_, path, kNetwork, [&](Share& address) {
+    last = std::move(address.line.back().waiting);
+    address.line.pop_back();
+    --address.waiting;
+  });
+  return last;
+}
+
+std::optional<FairQueue::Waiting> FairQueue::Take() {
+  if (empty()) return std::nullopt;
+  Path path;
+  const Share* share = &all_;
+  for (std::string& name : path) {
+    name = std::get<3>(*share->turns.begin());
+    share = &share->parts.at(name);
+  }
+  Waiting next;
+  Update(all_, path, kNetwork, [&](Share& address) {
+    next = std::move(address.line.front().waiting);
+    address.line.pop_front();
+    --address.waiting;
+  });
+  return next;
+}
+
+FairQueue::Holds FairQueue::HoldsOfNext() const {
+  int levels = 0;
+  for (const Share* share = &all_; !share->turns.empty(); ++levels) {
+    share = &share->parts.at(std::get<3>(*share->turns.begin()));
+    if (share->under_way == 0) break;
+  }
+  return static_cast<Holds>(levels);
+}
+
+std::vector<FairQueue::Waiting> FairQueue::TakeAll() {
+  std::vector<Waiting> all;
+  while (auto next = Take()) all.push_back(*std::move(next));
+  return all;
+}
+
+void FairQueue::NoteUnderWay(const std::string& peer) {
+  Update(all_, PathOf(peer), kNetwork, [](Share& address) { ++address.under_way; });
+}
+
+void FairQueue::NoteOver(const std::string& peer) {
+  Update(all_, PathOf(peer), kNetwork, [](Share& address) { address.under_way -= address.under_way > 0 ? 1 : 0; });
+}
+
+}  // namespace muster::scheduler

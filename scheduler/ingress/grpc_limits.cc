@@ -1,0 +1,54 @@
+#include "scheduler/ingress/grpc_limits.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace muster::scheduler {
+
+namespace {
+
+constexpr uint64_t kLeast = 64 << 20;
+
+}  // namespace
+
+uint64_t MemoryLimitOf(const std::string& groups, const std::string& root) {
+  uint64_t least = UINT64_MAX;
+  for (const absl::string_view line : absl::StrSplit(groups, '\n')) {
+    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));  // number:controllers:path
+    if (parts.size() != 3) continue;
+    const bool is_unified = parts[0] == "0" && parts[1].empty();
+    if (!is_unified && !absl::StrContains(absl::StrCat(",", parts[1], ","), ",memory,")) continue;
+    const std::string base = is_unified ? root : root + "/memory";
+    const char* const file = is_unified ? "/memory.max" : "/memory.limit_in_bytes";
+    for (std::string path = parts[2];; path.resize(path.rfind('/'))) {
+      if (path == "/") path.clear();
+      uint64_t limit = 0;  // "max" is none
+      if (std::ifstream(absl::StrCat(base, path, file)) >> limit) least = std::min(least, limit);
+      if (path.find('/') == std::string::npos) break;
+    }
+  }
+  return least;
+}
+
+size_t ConnectionMemory() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_size = sysconf(_SC_PAGESIZE);
+  uint64_t bytes = pages > 0 && page_size > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_size) : 0;
+  std::ifstream file("/proc/self/cgroup");
+  const std::string groups{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  bytes = std::min(bytes, MemoryLimitOf(groups, "/sys/fs/cgroup"));
+  return std::max(bytes / 2, kLeast);
+}
+
+void AllowSmallReadBuffers() { setenv("GRPC_EXPERIMENTS", "-tcp_read_chunks", /*overwrite=*/0); }
+
+}  // namespace muster::scheduler

@@ -1,0 +1,32 @@
+// What gRPC may use: the memory for all connections, and what it keeps to read into for each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace muster::scheduler {
+
+// Half of what the machine has, or of what its control group (MemoryMax= of a service, a container's limit) may use
+// where that is less. In bytes, at least 64 MiB.
+size_t ConnectionMemory();
+
+// What a node's connection takes at least (docs/performance.md, "Sizing"): there is no room for more nodes than this
+// goes into that.
+inline constexpr size_t kMemoryOfANode = 32 << 10;
+
+// The least limit of a control group and those above it, in bytes; UINT64_MAX: there is none. `groups` is what
+// /proc/self/cgroup says, `root` stands for /sys/fs/cgroup. Of a container the root itself is its own group.
+uint64_t MemoryLimitOf(const std::string& groups, const std::string& root);
+
+// What gRPC keeps to read into, for each connection. With its experiment tcp_read_chunks (on in 1.51) that is 8 KB
+// out of which small messages take one piece after another, so that its pages become resident over some 60 messages,
+// in which an operator sees a leak.
+
+constexpr int kReadBufferBytes = 4096;  // GRPC_ARG_TCP_READ_CHUNK_SIZE; long messages get larger ones
+
+// Switches the experiment off, without which gRPC does not look at the size above. What the user says in
+// GRPC_EXPERIMENTS holds instead. First thing in main: it changes the environment, and gRPC reads it once.
+void AllowSmallReadBuffers();
+
+}  // namespace muster::scheduler

@@ -1,0 +1,32 @@
+// Who is at the other end of a connection, as far as the transport knows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/tls/material/certificate.h"
+#include "common/tls/peer/peer_name.h"
+
+namespace muster::scheduler {
+
+struct PeerFacts {
+  std::string address;  // numeric; empty for the Unix socket
+  uint16_t port = 0;
+  bool is_unix = false;  // came over the admin socket: the scheduler's own user, or root
+  // From the certificate; empty without TLS.
+  std::string identity;                   // its URI name; empty too where names don't count (--tls_identity=ca-only)
+  std::string fingerprint;                // SHA-256 of its DER form, lower-case hexadecimal
+  std::optional<PeerName> name;           // the identity, read
+  std::vector<Certificate> certificates;  // its own first, then what it showed, then its issuers if they are known
+  bool knows_issuers = false;             // these are all of them
+
+  // "10.0.0.1:4711", "the admin socket".
+  std::string ToString() const;
+};
+
+// From gRPC's form: "ipv4:10.0.0.1:4711", "ipv6:%5B::1%5D:4711", "unix:…". What is not understood has no address.
+PeerFacts ParsePeer(const std::string& grpc_peer);
+
+}  // namespace muster::scheduler

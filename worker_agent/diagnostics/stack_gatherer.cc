@@ -1,0 +1,267 @@
+#include "worker_agent/diagnostics/stack_gatherer.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/base/mutex.h"
+#include "common/base/unique_fd.h"
+#include "common/sys/threads.h"
+#include "worker_agent/diagnostics/faulthandler.h"
+#include "worker_agent/diagnostics/kernel_state.h"
+#include "worker_agent/diagnostics/py_spy.h"
+#include "worker_agent/keeper/process/descendants.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kMostAtOnce = 8;
+// For what has been cut short. What takes longer hangs.
+constexpr absl::Duration kPatience = absl::Seconds(2);
+constexpr char kGone[] = "the process ended meanwhile";
+constexpr char kHangs[] = "an earlier look has not come back: a file system that ms-worker uses (TMPDIR) hangs";
+constexpr char kRemedy[] =
+    "for Python stacks install py-spy where ms-worker finds it (PATH), or let the script call "
+    "muster_training.enable_stacks()";
+
+struct Request {
+  uint64_t query = 0;
+  std::vector<StackTarget> targets;
+};
+
+// How to look at processes: all of it without the gatherer, which its thread may outlive.
+struct Looker {
+  const StackGathererOptions options;
+  const Clock& clock;
+  const UniqueFd cancel;  // an eventfd: readable while everything is to be cut short
+
+  StacksGathered Answer(const Request& request) const;
+  // `is_py_spy_slow`: no time is left for it, here or at the others of the request.
+  v1::SlotStack Look(const StackTarget& target, MonotonicTime deadline, std::atomic<bool>& is_py_spy_slow) const;
+  bool IsCancelled() const;
+};
+
+bool IsAlive(const std::optional<ProcessInfo>& process) { return process && !process->is_dead; }
+
+v1::SlotStack WithNote(const StackTarget& target, const std::string& note) {
+  v1::SlotStack stack;
+  stack.set_slot(target.slot);
+  stack.set_pid(static_cast<uint64_t>(target.pid));
+  stack.set_note(note);
+  return stack;
+}
+
+// Whether a process is a child of `parent` or of a child of it.
+bool IsNearBelow(const ProcessInfo& process, pid_t parent) {
+  if (process.parent == parent) return true;
+  const std::optional<ProcessInfo> between = ReadProcess(process.parent);
+  return between.has_value() && between->parent == parent;
+}
+
+// The training process may have been started by a shell or a launcher: itself first, then every Python below it.
+std::vector<ProcessInfo> Candidates(const ProcessInfo& process) {
+  std::vector<ProcessInfo> found = {process};
+  for (const ProcessInfo& below : DescendantsOf(process.pid, {}).value_or(std::vector<ProcessInfo>())) {
+    if (!below.is_dead && IsPython(below.pid)) found.push_back(below);
+  }
+  return found;
+}
+
+StacksGathered Looker::Answer(const Request& request) const {
+  const MonotonicTime deadline = clock.Read().monotonic + options.total_timeout;
+  StacksGathered gathered{request.query, std::vector<v1::SlotStack>(request.targets.size())};
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> is_py_spy_slow = false;
+  const auto work = [&] {
+    bool is_first = true;
+    for (size_t i = next++; i < request.targets.size(); i = next++) {
+      const StackTarget& target = request.targets[i];
+      const auto same = std::find_if(request.targets.begin(), request.targets.begin() + static_cast<ptrdiff_t>(i),
+                                     [&](const StackTarget& other) { return other.pid == target.pid; });
+      if (target.pid == 0) {
+        gathered.stacks[i] = WithNote(target, "no process runs");
+      } else if (same->slot != target.slot) {  // one process for several slots (--per_node)
+        gathered.stacks[i] = WithNote(target, absl::StrCat("the same process as that of slot ", same->slot));
+      } else if (!std::exchange(is_first, false) && IsCancelled()) {  // what begins is cut short by itself
+        gathered.stacks[i] = WithNote(target, "ms-worker ends");
+      } else {
+        gathered.stacks[i] = Look(target, deadline, is_py_spy_slow);
+      }
+    }
+  };
+  std::vector<std::thread> helpers;
+  while (helpers.size() + 1 < std::min(kMostAtOnce, request.targets.size())) {
+    absl::StatusOr<std::thread> helper = TryThread(work);
+    if (!helper.ok()) break;  // it takes longer then
+    helpers.push_back(*std::move(helper));
+  }
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  KeepToLimits(gathered.stacks);
+  return gathered;
+}
+
+bool Looker::IsCancelled() const {
+  pollfd cancelled{cancel.get(), POLLIN, 0};
+  return poll(&cancelled, 1, 0) == 1;
+}
+
+v1::SlotStack Looker::Look(const StackTarget& target, MonotonicTime deadline, std::atomic<bool>& is_py_spy_slow) const {
+  v1::SlotStack stack = WithNote(target, "");
+  const std::optional<ProcessInfo> process = ReadProcess(target.pid);
+  if (!IsAlive(process) || !IsNearBelow(*process, options.parent)) return WithNote(target, kGone);
+  const std::vector<ProcessInfo> candidates = Candidates(*process);
+  const auto until = [&](absl::Duration most) { return std::min(deadline, clock.Read().monotonic + most); };
+
+  std::string why_not;
+  const auto python = std::find_if(candidates.begin(), candidates.end(),
+                                   [](const ProcessInfo& candidate) { return IsPython(candidate.pid); });
+  const pid_t pid = python == candidates.end() ? target.pid : python->pid;
+  const auto dump = is_py_spy_slow
+                        ? absl::DeadlineExceededError("it took too long at another process")
+                        : RunPySpy(options.search_path, pid, until(options.py_spy_timeout), cancel.get(), clock);
+  if (dump.ok()) {
+    stack.set_method("py-spy");
+    stack.set_text(*dump);
+    return stack;
+  }
+  if (absl::IsDeadlineExceeded(dump.status())) is_py_spy_slow = true;
+  if (!absl::IsNotFound(dump.status())) {
+    why_not = absl::StrCat("py-spy: ", std::string(dump.status().message()), "; ");
+  }
+  const auto agreed = std::find_if(candidates.begin(), candidates.end(), [&](const ProcessInfo& candidate) {
+    return HasAgreed(candidate, target.stacks_file);
+  });
+  if (agreed != candidates.end()) {
+    const auto text = AskFaulthandler(*agreed, target.stacks_file, until(options.signal_timeout), cancel.get(), clock);
+    if (text.ok()) {
+      stack.set_method("faulthandler");
+      stack.set_text(*text);
+      stack.set_note(why_not);
+      return stack;
+    }
+    absl::StrAppend(&why_not, "faulthandler: ", std::string(text.status().message()), "; ");
+  }
+  const std::optional<std::string> text = KernelText(target.pid);
+  if (!text || !IsAlive(ReadProcess(target.pid))) return WithNote(target, kGone);
+  stack.set_method("kernel");
+  stack.set_text(*text);
+  stack.set_note(absl::StrCat(why_not, kRemedy));
+  return stack;
+}
+
+StacksGathered NoneOf(const Request& request, const std::string& why) {
+  StacksGathered none{request.query, {}};
+  for (const StackTarget& target : request.targets) none.stacks.push_back(WithNote(target, why));
+  return none;
+}
+
+}  // namespace
+
+struct StackGatherer::Shared {
+  Shared(StackGathererOptions options, const Clock& clock, std::function<void(StacksGathered)> to)
+      : looker{std::move(options), clock, UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))}, deliver(std::move(to)) {}
+
+  // In the gatherer's thread.
+  void Run() ABSL_LOCKS_EXCLUDED(mutex);
+  bool WasLeftBehind() ABSL_LOCKS_EXCLUDED(mutex);
+  // False if nothing is to be done any more.
+  bool Await(Request& request) ABSL_LOCKS_EXCLUDED(mutex);
+
+  const Looker looker;
+  const std::function<void(StacksGathered)> deliver;
+
+  Mutex mutex;
+  CondVar changed;
+  std::deque<Request> requests ABSL_GUARDED_BY(mutex);
+  bool is_busy ABSL_GUARDED_BY(mutex) = false;
+  bool is_ending ABSL_GUARDED_BY(mutex) = false;
+  bool is_left_behind ABSL_GUARDED_BY(mutex) = false;  // whatever comes of it, nobody wants it
+};
+
+bool StackGatherer::Shared::WasLeftBehind() {
+  MutexLock lock(mutex);
+  return is_left_behind;
+}
+
+bool StackGatherer::Shared::Await(Request& request) {
+  MutexLock lock(mutex);
+  while (requests.empty() && !is_ending && !is_left_behind) changed.Wait(mutex);
+  if (is_ending || is_left_behind) return false;
+  request = std::move(requests.front());
+  requests.pop_front();
+  is_busy = true;
+  return true;
+}
+
+void StackGatherer::Shared::Run() {
+  Request request;
+  while (Await(request)) {
+    StacksGathered gathered = looker.Answer(request);
+    MutexLock lock(mutex);
+    if (is_left_behind) return;
+    deliver(std::move(gathered));
+    is_busy = false;
+    changed.NotifyAll();
+  }
+}
+
+StackGatherer::StackGatherer(StackGathererOptions options, const Clock& clock,
+                             std::function<void(StacksGathered)> deliver)
+    : shared_(std::make_shared<Shared>(std::move(options), clock, std::move(deliver))) {
+  MUSTER_CHECK(shared_->looker.cancel.is_open(), "an eventfd can be had at the start");
+}
+
+StackGatherer::~StackGatherer() {
+  {
+    MutexLock lock(shared_->mutex);
+    shared_->is_ending = true;
+    shared_->requests.clear();
+    shared_->changed.NotifyAll();
+  }
+  Abandon();
+  if (thread_.joinable()) thread_.join();
+}
+
+void StackGatherer::Gather(uint64_t query, std::vector<StackTarget> targets) {
+  Request request{query, std::move(targets)};
+  if (shared_->WasLeftBehind()) return shared_->deliver(NoneOf(request, kHangs));
+  if (!thread_.joinable()) {
+    absl::StatusOr<std::thread> thread = TryThread([shared = shared_] { shared->Run(); });
+    if (!thread.ok()) return shared_->deliver(NoneOf(request, std::string(thread.status().message())));
+    thread_ = *std::move(thread);
+  }
+  MutexLock lock(shared_->mutex);
+  shared_->requests.push_back(std::move(request));
+  shared_->changed.NotifyAll();
+}
+
+void StackGatherer::Abandon() {
+  const Looker& looker = shared_->looker;
+  const MonotonicTime give_up = looker.clock.Read().monotonic + kPatience;
+  MutexLock lock(shared_->mutex);
+  if (shared_->is_left_behind) return;
+  eventfd_write(looker.cancel.get(), 1);
+  while (shared_->is_busy || !shared_->requests.empty()) {
+    const MonotonicTime now = looker.clock.Read().monotonic;
+    if (now < give_up) {
+      shared_->changed.WaitFor(shared_->mutex, give_up - now);
+      continue;
+    }
+    shared_->is_left_behind = true;  // it stays cut short
+    if (thread_.joinable()) thread_.detach();
+    return;
+  }
+  eventfd_t count = 0;
+  eventfd_read(looker.cancel.get(), &count);
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,380 @@
+#include "worker_agent/keeper/client/keeper.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/unique_fd.h"
+#include "common/sys/room.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/channel.h"
+#include "worker_agent/keeper/client/keeper_pulse.h"
+#include "worker_agent/keeper/files/helper_process.h"
+#include "worker_agent/keeper/process/agent_watch.h"
+#include "worker_agent/keeper/process/descendants.h"
+#include "worker_agent/keeper/process/fence_page.h"
+#include "worker_agent/keeper/process/guardian.h"
+#include "worker_agent/keeper/process/keeper_process.h"
+#include "worker_agent/keeper/process/shim.h"
+#include "worker_agent/keeper/wire.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kMaxUnsentBytes = 256 * 1024 * 1024;  // a keeper that takes nothing for so long is broken
+constexpr int64_t kEndPatienceMs = 8000;               // above what the keeper itself waits for a terminal and a disk
+constexpr int64_t kLosePatienceMs = 2000;
+constexpr int64_t kHelpersPatienceMs = 2000;  // for all: what is left to do then hangs or nearly so
+constexpr absl::Duration kKillPatience = absl::Seconds(10);
+// For the shims to end what is their own once the keeper is gone: longer than they need. A shim that we killed would
+// leave it to us, and we may be killed in that instant.
+constexpr absl::Duration kShimsTime = absl::Milliseconds(500);
+
+// Children of the agent's own. One set for the process, since KillAllDescendants is about the process.
+std::set<pid_t>& Spared() {
+  static auto* spared = new std::set<pid_t>;
+  return *spared;
+}
+
+bool HasOneThread() {
+#if defined(__SANITIZE_THREAD__)
+  return true;  // the sanitizer's own thread
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  return true;
+#endif
+#endif
+  DIR* folder = ::opendir("/proc/self/task");
+  if (folder == nullptr) return true;
+  int threads = 0;
+  while (const dirent* entry = ::readdir(folder)) threads += entry->d_name[0] != '.' ? 1 : 0;
+  ::closedir(folder);
+  return threads == 1;
+}
+
+bool ReadAll(int fd, void* bytes, size_t size) {
+  ssize_t n = 0;
+  do {
+    n = ::read(fd, bytes, size);
+  } while (n < 0 && errno == EINTR);
+  return n == static_cast<ssize_t>(size);
+}
+
+}  // namespace
+
+class Keeper::Impl {
+ public:
+  struct Family {
+    pid_t guardian = 0;
+    pid_t keeper = 0;
+    bool is_guarded = false;
+    std::vector<pid_t> helpers;
+    FencePage* page = nullptr;
+    std::shared_ptr<const UniqueFd> guardian_socket;
+  };
+
+  Impl(UniqueFd socket, Family family, absl::Duration stop_timeout)
+      : channel_(std::move(socket)),
+        family_(std::move(family)),
+        helpers_(family_.helpers),
+        stop_timeout_ms_(absl::ToInt64Milliseconds(stop_timeout)),
+        epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+    Spared().insert(helpers_.begin(), helpers_.end());
+    UpdateWatch();
+  }
+
+  // Polls readable also while only something waits to be sent: then the next Poll sends it.
+  int fd() const { return epoll_.get(); }
+  const Family& family() const { return family_; }
+
+  void Send(const KeeperCommand& command) { SendFrame(Encode(command), nullptr); }
+  void SetFarewell(const FarewellCommand& command) { SendFrame(Encode(command), command.hand_over.descriptor); }
+  void Start(const ProcessSpec& spec);
+  void Stop(const ProcessKey& key);
+  void StopAll();
+  void KillAll();
+  void SetFence(std::optional<int64_t> boottime_ms);
+  absl::Status HoldLock(int fd);
+  std::vector<KeeperEvent> Poll();
+  void End();
+
+ private:
+  void SendFrame(const std::string& frame, std::shared_ptr<const UniqueFd> descriptor);
+  void UpdateWatch();
+  void LookAtPulse(std::vector<KeeperEvent>& events);
+  void Lose();
+  bool ReapGuardian();
+  void EndHelpers();
+
+  Channel channel_;
+  const Family family_;
+  std::vector<pid_t> helpers_;  // not reaped
+  const int64_t stop_timeout_ms_;
+  UniqueFd epoll_;
+  std::vector<KeeperEvent> own_events_;  // answers that needed no keeper
+  KeeperPulse pulse_;
+  uint32_t fence_falls_seen_ = 0;
+  uint32_t watched_events_ = 0;
+  bool is_lost_ = false;
+  bool is_reaped_ = false;
+};
+
+void Keeper::Impl::Start(const ProcessSpec& spec) {
+  const std::string frame = Encode(StartCommand{spec});
+  if (frame.size() <= kMaxFrameBytes) return SendFrame(frame, spec.hand_over.descriptor);
+  Ended ended;
+  ended.key = spec.key;
+  ended.exit_code = 126;
+  ended.launch_error =
+      absl::StrCat("the command and its environment take ", frame.size(), " bytes; the limit is ", kMaxFrameBytes);
+  ended.ended_boottime_ms = BootTimeMs();
+  own_events_.push_back(ended);
+  UpdateWatch();
+}
+
+void Keeper::Impl::Stop(const ProcessKey& key) {
+  pulse_.MustEndBy(BootTimeMs() + stop_timeout_ms_);
+  Send(StopCommand{key});
+}
+
+void Keeper::Impl::StopAll() {
+  pulse_.MustEndBy(BootTimeMs() + stop_timeout_ms_);
+  Send(StopAllCommand{});
+}
+
+void Keeper::Impl::KillAll() {
+  pulse_.MustEndBy(BootTimeMs());
+  Send(KillAllCommand{});
+}
+
+void Keeper::Impl::SetFence(std::optional<int64_t> boottime_ms) {
+  pulse_.SetFence(boottime_ms);
+  family_.page->SetFence(boottime_ms.value_or(FencePage::kNever));
+  Send(SetFenceCommand{boottime_ms, fence_falls_seen_});
+}
+
+absl::Status Keeper::Impl::HoldLock(int fd) {
+  auto copy = std::make_shared<const UniqueFd>(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+  if (!copy->is_open() || SendWithDescriptor(family_.guardian_socket->get(), "", 1, fd) != 1) {
+    return absl::UnavailableError(absl::StrCat("the keeper can't hold it: ", std::strerror(errno)));
+  }
+  SendFrame(Encode(HoldLockCommand{}), std::move(copy));
+  return absl::OkStatus();
+}
+
+void Keeper::Impl::SendFrame(const std::string& frame, std::shared_ptr<const UniqueFd> descriptor) {
+  if (is_lost_) return;
+  channel_.Send(frame, std::move(descriptor));
+  if (channel_.pending_bytes() > kMaxUnsentBytes) ::shutdown(channel_.fd(), SHUT_RDWR);  // Poll tells KeeperLost
+  UpdateWatch();
+}
+
+void Keeper::Impl::UpdateWatch() {
+  uint32_t wanted = EPOLLIN;
+  // A socket with room polls writable at once, which is how an event of our own wakes the agent.
+  if (channel_.pending_bytes() > 0 || !own_events_.empty()) wanted |= EPOLLOUT;
+  if (is_lost_ || wanted == watched_events_) return;
+  epoll_event event{};
+  event.events = wanted;
+  ::epoll_ctl(epoll_.get(), watched_events_ == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, channel_.fd(), &event);
+  watched_events_ = wanted;
+}
+
+std::vector<KeeperEvent> Keeper::Impl::Poll() {
+  std::vector<KeeperEvent> events = std::exchange(own_events_, {});
+  if (is_lost_) return events;
+  channel_.Flush();
+  std::vector<std::string> frames;
+  bool is_open = channel_.Receive(frames);
+  for (const std::string& frame : frames) {
+    absl::StatusOr<KeeperEvent> event = DecodeEvent(frame);
+    if (!event.ok()) {
+      is_open = false;
+      break;
+    }
+    if (std::holds_alternative<Pong>(*event)) {
+      if (pulse_.Heard()) events.push_back(KeeperAnswers{});
+      continue;
+    }
+    if (std::holds_alternative<FenceFell>(*event)) ++fence_falls_seen_;
+    events.push_back(*std::move(event));
+  }
+  if (is_open) {
+    LookAtPulse(events);
+  } else {
+    Lose();
+    events.push_back(KeeperLost{});
+  }
+  UpdateWatch();
+  return events;
+}
+
+void Keeper::Impl::LookAtPulse(std::vector<KeeperEvent>& events) {
+  const int64_t now_ms = BootTimeMs();
+  switch (pulse_.Look(now_ms)) {
+    case KeeperPulse::Finding::kNone:
+      break;
+    case KeeperPulse::Finding::kSilent:
+      events.push_back(KeeperSilent{});
+      break;
+    case KeeperPulse::Finding::kGiveUp:
+      Lose();
+      events.push_back(KeeperLost{});
+      return;
+  }
+  if (pulse_.WantsPing(now_ms)) Send(PingCommand{});
+}
+
+void Keeper::Impl::Lose() {
+  is_lost_ = true;
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, channel_.fd(), nullptr);
+  if (!is_reaped_) ::kill(family_.guardian, SIGKILL);  // the keeper ends with it
+  // Not for ever: nothing that hangs may hang the agent too. KillAllDescendants follows.
+  const int64_t deadline_ms = BootTimeMs() + kLosePatienceMs;
+  while (!ReapGuardian() && BootTimeMs() < deadline_ms) ::poll(nullptr, 0, 1);
+  // A keeper that is stopped is a child of ours by now, and holds up the helpers. If it is, nobody else reaps it.
+  siginfo_t info{};
+  const bool is_ours = ::waitid(P_PID, static_cast<id_t>(family_.keeper), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  if (is_ours) ::kill(family_.keeper, SIGKILL);
+  EndHelpers();
+  WaitUntilNoneIsNamed(kShimName, kShimsTime);
+}
+
+void Keeper::Impl::EndHelpers() {
+  const int64_t deadline_ms = BootTimeMs() + kHelpersPatienceMs;
+  for (auto it = helpers_.begin(); it != helpers_.end();) {
+    if (EndHelper(*it, deadline_ms)) {
+      Spared().erase(*it);
+      it = helpers_.erase(it);
+    } else {
+      ++it;  // it dies when its file system answers; until then nobody waits for it
+    }
+  }
+}
+
+bool Keeper::Impl::ReapGuardian() {
+  if (!is_reaped_) is_reaped_ = ::waitpid(family_.guardian, nullptr, WNOHANG) != 0;
+  return is_reaped_;
+}
+
+void Keeper::Impl::End() {
+  if (is_lost_) {
+    KillDescendantsUntilNone(Spared(), kKillPatience).IgnoreError();
+    return;
+  }
+  channel_.Send(Encode(EndCommand{}));
+  // The keeper ends by itself once it has no children; its end of the socket tells when.
+  bool is_open = true;
+  const int64_t deadline_ms = BootTimeMs() + kEndPatienceMs;
+  while (is_open && BootTimeMs() < deadline_ms) {
+    const short wanted = channel_.pending_bytes() > 0 ? POLLIN | POLLOUT : POLLIN;
+    pollfd ready{channel_.fd(), wanted, 0};
+    ::poll(&ready, 1, 100);
+    channel_.Flush();
+    std::vector<std::string> frames;
+    is_open = channel_.Receive(frames);
+  }
+  while (!ReapGuardian() && BootTimeMs() < deadline_ms) ::poll(nullptr, 0, 1);
+  if (is_reaped_ && !is_open) return EndHelpers();
+  Lose();
+  KillDescendantsUntilNone(Spared(), kKillPatience).IgnoreError();
+}
+
+absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& options) {
+  if (!HasOneThread()) {
+    return absl::FailedPreconditionError("the keeper must be forked before the process has a second thread");
+  }
+  auto failed = [](const char* call) {
+    const bool is_limit = errno == EAGAIN;
+    const std::string why = std::strerror(errno);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("can't start the keeper: ", call, ": ", why, is_limit ? TaskLimitInWords() : ""));
+  };
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return failed("socketpair");
+  UniqueFd ours(sockets[0]);
+  UniqueFd keepers(sockets[1]);
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return failed("prctl(PR_SET_CHILD_SUBREAPER)");
+  AgentWatch watch = AgentWatch::OfThisProcess();
+  const absl::StatusOr<FencePage*> page = FencePage::Create(absl::ToInt64Milliseconds(options.stop_timeout));
+  if (!page.ok()) return page.status();
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return failed("socketpair");
+  auto to_guardian = std::make_shared<UniqueFd>(sockets[0]);
+  UniqueFd guardians(sockets[1]);
+
+  // Blocked across the forks, so that nobody runs a handler of the agent's.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
+  absl::StatusOr<KeeperHelpers> helpers = KeeperHelpers::Fork();
+  Impl::Family family;
+  if (helpers.ok()) {
+    const pid_t agent = ::getpid();
+    family.guardian = ::fork();
+    if (family.guardian == 0) {
+      const pid_t guardian = BecomeGuardian({agent, watch, **page}, std::move(guardians));
+      helpers->TakeStandardStreams();
+      RunKeeper({std::move(keepers), std::move(helpers->logs.socket), std::move(helpers->files.socket)},
+                {std::move(watch), guardian, *page}, options);
+    }
+  }
+  const int fork_error = errno;
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  errno = fork_error;
+  if (!helpers.ok()) return helpers.status();
+  if (family.guardian < 0) return failed("fork");
+  guardians.reset();
+  GuardianReport told;
+  if (ReadAll(to_guardian->get(), &told, sizeof told) && told.keeper != 0) {
+    family.keeper = told.keeper;
+    family.is_guarded = told.is_guarded;
+    family.helpers = helpers->pids();
+    family.page = *page;
+    family.guardian_socket = std::move(to_guardian);
+    return std::unique_ptr<Keeper>(
+        new Keeper(std::make_unique<Impl>(std::move(ours), std::move(family), options.stop_timeout)));
+  }
+  ::waitpid(family.guardian, nullptr, 0);
+  errno = told.error;
+  return failed("fork");
+}
+
+Keeper::Keeper(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Keeper::~Keeper() { impl_->End(); }
+
+int Keeper::fd() const { return impl_->fd(); }
+int64_t Keeper::pid() const { return impl_->family().keeper; }
+bool Keeper::is_guarded() const { return impl_->family().is_guarded; }
+std::vector<KeeperEvent> Keeper::Poll() { return impl_->Poll(); }
+void Keeper::Start(const ProcessSpec& spec) { impl_->Start(spec); }
+absl::Status Keeper::HoldLock(int fd) { return impl_->HoldLock(fd); }
+void Keeper::StopAll() { impl_->StopAll(); }
+void Keeper::Stop(const ProcessKey& key) { impl_->Stop(key); }
+void Keeper::KillAll() { impl_->KillAll(); }
+void Keeper::Forward(int signal) { impl_->Send(ForwardCommand{signal}); }
+void Keeper::SetFence(std::optional<int64_t> boottime_ms) { impl_->SetFence(boottime_ms); }
+void Keeper::RemoveFile(const std::string& path) { impl_->Send(RemoveFileCommand{path}); }
+void Keeper::WriteFile(const std::string& path, const std::string& content) {
+  impl_->Send(WriteFileCommand{path, content});
+}
+void Keeper::SetFarewell(const FarewellCommand& command) { impl_->SetFarewell(command); }
+
+void Keeper::Spare(int64_t pid) { Spared().insert(static_cast<pid_t>(pid)); }
+absl::Status Keeper::KillAllDescendants(absl::Duration patience) {
+  return KillDescendantsUntilNone(Spared(), patience);
+}
+
+}  // namespace muster::agent

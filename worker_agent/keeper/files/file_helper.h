@@ -1,0 +1,100 @@
+// The keeper's end of a process that touches files in its place, so that a file system that hangs holds up that process
+// and nobody else.
+//
+// Requests are answered in their order. What is to be written waits, bounded: from kFullBytes on ShouldPause asks that
+// the training processes wait as well, so that a slow disk loses nothing. A file system that hasn't answered for
+// kStallMs is held to hang: nobody waits for it any more, kMaxHungBytes are kept for it, and what comes after that is
+// dropped, counted, and told once it answers or at the end. Never blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "common/base/unique_fd.h"
+#include "worker_agent/keeper/channel.h"
+#include "worker_agent/keeper/poller.h"
+#include "worker_agent/keeper/wire.h"
+
+namespace muster::agent {
+
+class FileHelper {
+ public:
+  static constexpr size_t kFullBytes = 1024 * 1024;
+  static constexpr size_t kMaxHungBytes = 8 * 1024 * 1024;
+  static constexpr size_t kMaxBytes = 32 * 1024 * 1024;  // of one that answers: what pipes hold when processes end
+  static constexpr int64_t kLateMs = 1000;
+  static constexpr int64_t kStallMs = 5000;
+
+  using Answer = std::function<void(const std::string& text)>;
+  using Say = std::function<void(const std::string& line)>;
+
+  // `socket` leads to the helper (helper_process.h). `poller` outlives this. `say` shows a line to the user.
+  FileHelper(UniqueFd socket, Poller& poller, Say say);
+
+  // Each `answer` is called once, maybe at once if the helper has died; what it touches must outlive this.
+  void Remove(const std::string& path, Answer answer);
+  void WriteFile(const std::string& path, const std::string& content);  // what goes wrong is said
+  void ReadErrorFile(const std::string& path, Answer answer);
+  uint32_t OpenLog(const std::string& path, bool begins, Answer answer);
+  void Append(uint32_t log, std::string_view bytes);
+  // Answered when everything is written. Call it once.
+  void CloseLog(uint32_t log, Answer answer);
+
+  // An answer is due for so long that nobody should wait for it.
+  bool IsLate(int64_t now_ms) const { return !unanswered_.empty() && now_ms - asked_ms_ >= kLateMs; }
+  bool IsHung(int64_t now_ms) const { return !unanswered_.empty() && now_ms - asked_ms_ >= kStallMs; }
+  bool ShouldPause(int64_t now_ms) const { return unwritten_bytes_ >= kFullBytes && !IsHung(now_ms); }
+  bool has_unanswered() const { return !unanswered_.empty(); }
+  bool has_unsent() const { return channel_.pending_bytes() > 0; }
+
+  // Says that it hangs, once it does.
+  void RunDeadlines(int64_t now_ms);
+  int64_t NextDeadline() const;  // CLOCK_BOOTTIME, ms; INT64_MAX: none
+
+  // Sends and takes what there is; the poller calls it, too.
+  void Pump();
+  int fd() const { return channel_.fd(); }
+
+  // For the end: a line for each log that lacks something, and for each file that isn't written.
+  void SayWhatIsMissing(int64_t now_ms);
+
+ private:
+  struct Log {
+    std::string path;
+    size_t unwritten = 0;  // handed to the helper
+    uint64_t dropped = 0;  // since the last note in the file
+  };
+  struct Request {
+    uint32_t log = 0;  // 0: none
+    size_t bytes = 0;
+    bool closes = false;
+    std::string path;
+    Answer answer;
+  };
+
+  void Ask(const FileRequest& content, Request request);
+  void Take(const std::string& text);
+  void Write(uint32_t number, Log& log, std::string_view bytes);
+  void NoteDrops(uint32_t number, Log& log);
+  void Die();
+  void UpdateWatch();
+
+  Channel channel_;
+  Poller& poller_;
+  const Say say_;
+  std::deque<Request> unanswered_;
+  std::map<uint32_t, Log> logs_;  // until they are closed
+  uint32_t last_log_ = 0;
+  size_t unwritten_bytes_ = 0;
+  int64_t asked_ms_ = 0;  // since when the oldest unanswered request is the next to be answered
+  bool has_told_hang_ = false;
+  bool is_dead_ = false;
+  uint32_t watched_events_ = 0;
+};
+
+}  // namespace muster::agent

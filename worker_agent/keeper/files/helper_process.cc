@@ -1,0 +1,188 @@
+#include "worker_agent/keeper/files/helper_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/sys/file_io.h"
+#include "common/sys/live_output.h"
+#include "common/sys/private_folder.h"
+#include "common/sys/shared_line.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/channel.h"
+#include "worker_agent/keeper/files/error_file.h"
+#include "worker_agent/keeper/files/log_file.h"
+#include "worker_agent/keeper/files/same_file.h"
+#include "worker_agent/keeper/process/own_process.h"
+#include "worker_agent/keeper/wire.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr int64_t kKilledMs = 200;  // until a killed one that doesn't hang is gone
+
+class FileServant {
+ public:
+  std::string Do(const OpenLogRequest& open) {
+    if (open.begins) RemoveFile(open.path);
+    absl::StatusOr<LogFile> log = LogFile::Open(open.path);
+    if (!log.ok()) return std::string(log.status().message());
+    logs_.insert_or_assign(open.log, *std::move(log));
+    return {};
+  }
+  std::string Do(const AppendRequest& append) {
+    const auto log = logs_.find(append.log);
+    return log == logs_.end() ? "" : log->second.Append(append.bytes);
+  }
+  std::string Do(const CloseLogRequest& close) {
+    logs_.erase(close.log);
+    return {};
+  }
+  std::string Do(const RemoveRequest& remove) {
+    RemoveFile(remove.path);
+    return {};
+  }
+  std::string Do(const WriteRequest& write) {
+    // Only makes the folder; WriteFileAtomically tells what is wrong, if anything.
+    OpenFolder(SplitPath(write.path).folder, {FolderTrust::kShared, /*makes_missing=*/true}).IgnoreError();
+    return std::string(WriteFileAtomically(write.path, write.content, 0644).message());
+  }
+  std::string Do(const ReadErrorFileRequest& read) { return ReadErrorFile(read.path); }
+
+ private:
+  std::map<uint32_t, LogFile> logs_;
+};
+
+void ServeFiles(UniqueFd socket) {
+  Channel channel(std::move(socket));
+  FileServant servant;
+  bool is_open = true;
+  while (is_open || channel.pending_bytes() > 0) {
+    const short wanted = channel.pending_bytes() > 0 ? POLLIN | POLLOUT : POLLIN;
+    pollfd ready{channel.fd(), wanted, 0};
+    ::poll(&ready, 1, -1);
+    channel.Flush();
+    std::vector<std::string> requests;
+    is_open = channel.Receive(requests);
+    for (const std::string& bytes : requests) {
+      const absl::StatusOr<FileRequest> request = DecodeFileRequest(bytes);
+      if (!request.ok()) return;
+      channel.Send(std::visit([&](const auto& what) { return servant.Do(what); }, *request));
+    }
+  }
+}
+
+// `line`: that of the file, if the agent writes there too.
+void Relay(const UniqueFd& socket, const UniqueFd& file, SharedLine* line) {
+  static char buffer[64 * 1024];
+  LiveOutput output(file.get(), line);
+  while (true) {
+    const ssize_t n = ::read(socket.get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    output.Write(std::string_view(buffer, static_cast<size_t>(n)), BootTimeMs());
+    output.AwaitLine(BootTimeMs);
+  }
+}
+
+absl::Status Fork(const char* name, UniqueFd file, void (*work)(UniqueFd socket, UniqueFd file),
+                  HelperProcess& helper) {
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+    return absl::ResourceExhaustedError(absl::StrCat("can't start ", name, ": socketpair: ", std::strerror(errno)));
+  }
+  helper.socket.reset(sockets[0]);
+  UniqueFd theirs(sockets[1]);
+  helper.pid = ::fork();
+  if (helper.pid < 0) {
+    helper.pid = 0;
+    return absl::ResourceExhaustedError(absl::StrCat("can't start ", name, ": fork: ", std::strerror(errno)));
+  }
+  if (helper.pid > 0) return absl::OkStatus();
+  BecomeOwnProcess(name, {theirs.get(), file.get()});
+  LeaveStandardStreams();
+  work(std::move(theirs), std::move(file));
+  ::_exit(0);
+}
+
+absl::Status ForkFileHelper(HelperProcess& helper) {
+  return Fork(
+      "ms-keeper-files", UniqueFd(), [](UniqueFd socket, UniqueFd) { ServeFiles(std::move(socket)); }, helper);
+}
+
+absl::Status ForkRelay(int fd, bool has_stderr, HelperProcess& helper) {
+  UniqueFd file(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+  if (!file.is_open()) return absl::ResourceExhaustedError(absl::StrCat("dup: ", std::strerror(errno)));
+  const auto relay_stderr = [](UniqueFd socket, UniqueFd file) { Relay(socket, file, SharedLine::OfStderr()); };
+  const auto relay_other = [](UniqueFd socket, UniqueFd file) { Relay(socket, file, nullptr); };
+  if (has_stderr) return Fork("ms-keeper-relay", std::move(file), relay_stderr, helper);
+  return Fork("ms-keeper-relay", std::move(file), relay_other, helper);
+}
+
+bool IsFile(int fd) {
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+}  // namespace
+
+absl::StatusOr<KeeperHelpers> KeeperHelpers::Fork() {
+  KeeperHelpers helpers;
+  absl::Status status = ForkFileHelper(helpers.logs);
+  if (status.ok()) status = ForkFileHelper(helpers.files);
+  const bool are_same = IsSameFile(STDOUT_FILENO, STDERR_FILENO);
+  if (status.ok() && IsFile(STDOUT_FILENO)) status = ForkRelay(STDOUT_FILENO, are_same, helpers.out);
+  const bool are_one = helpers.out.pid != 0 && are_same;
+  if (status.ok() && IsFile(STDERR_FILENO) && !are_one) status = ForkRelay(STDERR_FILENO, true, helpers.err);
+  if (!status.ok()) return status;
+  return helpers;
+}
+
+void KeeperHelpers::TakeStandardStreams() {
+  const bool are_one = out.pid != 0 && IsSameFile(STDOUT_FILENO, STDERR_FILENO);
+  if (out.pid != 0) ::dup2(out.socket.get(), STDOUT_FILENO);
+  if (are_one) ::dup2(out.socket.get(), STDERR_FILENO);
+  if (err.pid != 0) ::dup2(err.socket.get(), STDERR_FILENO);
+  if (are_one || err.pid != 0) SharedLine::LeaveStderr();  // it is the relay that writes to the agent's
+}
+
+std::vector<pid_t> KeeperHelpers::pids() const {
+  std::vector<pid_t> pids;
+  for (const HelperProcess* helper : {&logs, &files, &out, &err}) {
+    if (helper->pid != 0) pids.push_back(helper->pid);
+  }
+  return pids;
+}
+
+bool EndHelper(pid_t pid, int64_t deadline_ms) {
+  bool is_killed = false;
+  for (int wait_ms = 1;; wait_ms = std::min(2 * wait_ms, 20)) {
+    const pid_t reaped = ::waitpid(pid, nullptr, WNOHANG);
+    if (reaped == pid || (reaped < 0 && errno == ECHILD)) return true;
+    if (BootTimeMs() >= deadline_ms) {
+      if (is_killed) return false;
+      is_killed = true;
+      ::kill(pid, SIGKILL);  // not reaped, so the number is still its own
+      deadline_ms = BootTimeMs() + kKilledMs;
+      wait_ms = 1;
+    }
+    ::poll(nullptr, 0, wait_ms);
+  }
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,40 @@
+// The agent's end of what stands beside the keeper: processes, forked before it, that touch files in its place.
+// Children of the agent, so that the keeper, which ends all that descends from it, need not tell them apart.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/unique_fd.h"
+
+namespace muster::agent {
+
+struct HelperProcess {
+  pid_t pid = 0;    // 0: there is none
+  UniqueFd socket;  // to it; for the keeper alone: the helper ends when this is closed everywhere
+};
+
+// Those of one keeper.
+struct KeeperHelpers {
+  // All signals must be blocked.
+  static absl::StatusOr<KeeperHelpers> Fork();
+
+  // In the keeper: stdout and stderr that are files lead to their relays from now on.
+  void TakeStandardStreams();
+  std::vector<pid_t> pids() const;
+
+  HelperProcess logs;   // writes the logs and
+  HelperProcess files;  // touches the error files as the keeper asks (file_helper.h)
+  HelperProcess out;    // copies what comes to stdout, if that is a file, and
+  HelperProcess err;    // to stderr, if that is another one
+};
+
+// Waits for the end of a helper that nobody talks to any more; SIGKILL from `deadline_ms`
+// (CLOCK_BOOTTIME) on. True when it is gone: one that
+// hangs in a file system dies only when that answers.
+bool EndHelper(pid_t pid, int64_t deadline_ms);
+
+}  // namespace muster::agent

@@ -1,0 +1,62 @@
+#include "worker_agent/keeper/files/log_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/sys/private_folder.h"
+
+namespace muster::agent {
+
+absl::StatusOr<LogFile> LogFile::Open(const std::string& path) {
+  auto failed = [&](const std::string& why) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the log file ", path, " can't be written: ", why, " (--log_dir says where logs go)"));
+  };
+  const auto [folder_path, name] = SplitPath(path);
+  const absl::StatusOr<UniqueFd> folder = OpenFolder(folder_path, {FolderTrust::kShared, /*makes_missing=*/true});
+  if (!folder.ok()) return failed(std::string(folder.status().message()));
+  // The folder may be another user's: what stands there may be a link to a file of ours, or a pipe that nobody reads.
+  const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
+  UniqueFd fd(::openat(folder->get(), name.c_str(), flags, 0644));
+  if (!fd.is_open() && errno == ELOOP) return failed("it is a symbolic link, which is not followed: remove it");
+  if (!fd.is_open()) return failed(std::strerror(errno));
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return failed(std::strerror(errno));
+  // (A device is root's to make.)
+  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) return failed("it is not a regular file: remove it");
+  if (info.st_nlink > 1) return failed("it has another name elsewhere (a hard link): remove it");
+  return LogFile(std::move(fd), path);
+}
+
+std::string LogFile::Append(std::string_view bytes) {
+  if (lost_bytes_ != 0) {
+    const std::string note = absl::StrCat("\n[ms-worker: ", lost_bytes_, " bytes of output were lost here]\n");
+    if (Write(note) == note.size()) lost_bytes_ = 0;
+  }
+  const size_t written = lost_bytes_ == 0 ? Write(bytes) : 0;
+  lost_bytes_ += bytes.size() - written;
+  if (written == bytes.size() || has_complained_) return {};
+  has_complained_ = true;
+  return absl::StrCat("the log file ", path_, " takes no more output: ", std::strerror(errno),
+                      "; what is printed from here on is missing there until it does");
+}
+
+size_t LogFile::Write(std::string_view bytes) {
+  size_t written = 0;
+  while (written < bytes.size()) {
+    ssize_t n = ::write(fd_.get(), bytes.data() + written, bytes.size() - written);
+    if (n > 0) {
+      written += static_cast<size_t>(n);
+    } else if (n == 0 || errno != EINTR) {
+      break;
+    }
+  }
+  return written;
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,225 @@
+#include "worker_agent/keeper/files/output.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/files/same_file.h"
+
+namespace muster::agent {
+
+namespace {
+
+// More than what is shown, since escape sequences are taken out later.
+constexpr size_t kMaxRawLineBytes = 4 * kMaxLastLineBytes;
+
+// Where the last kMaxLastLines complete lines of `bytes` begin; npos when there are fewer.
+size_t BeginOfLastLines(std::string_view bytes) {
+  size_t position = bytes.size();
+  for (size_t i = 0; i <= kMaxLastLines; ++i) {
+    if (position == 0) return std::string_view::npos;
+    position = bytes.rfind('\n', position - 1);
+    if (position == std::string_view::npos) return position;
+  }
+  return position + 1;
+}
+
+}  // namespace
+
+LastLines::LastLines()
+    : splitters_{LineSplitter(kMaxRawLineBytes, LineSplitter::Overlong::kTruncate),
+                 LineSplitter(kMaxRawLineBytes, LineSplitter::Overlong::kTruncate)} {}
+
+void LastLines::Feed(size_t stream, std::string_view bytes) {
+  LineSplitter& splitter = splitters_.at(stream);
+  // A process that writes much shall cost little: only lines that can remain are looked at.
+  if (size_t begin = BeginOfLastLines(bytes); begin != std::string_view::npos) {
+    splitter.Reset();
+    bytes.remove_prefix(begin);
+  }
+  splitter.Feed(bytes, [this](std::string&& line) { Keep(std::move(line)); });
+}
+
+void LastLines::Keep(std::string&& line) {
+  lines_.push_back(std::move(line));
+  if (lines_.size() > kMaxLastLines) lines_.pop_front();
+}
+
+std::vector<std::string> LastLines::Take() {
+  for (LineSplitter& splitter : splitters_) {
+    splitter.Finish([this](std::string&& line) { Keep(std::move(line)); });
+  }
+  std::vector<std::string> clean;
+  for (const std::string& line : lines_) clean.push_back(CleanText(line, kMaxLastLineBytes));
+  return clean;
+}
+
+namespace {
+
+constexpr size_t kReadBytes = 64 * 1024;
+constexpr size_t kReadBytesPerTurn = 4 * kReadBytes;  // then it is the others' turn
+constexpr size_t kMaxDrainBytes = 4 * 1024 * 1024;    // above any pipe's size; a grandchild may write on for ever
+constexpr size_t kMaxPrefixedLineBytes = 16 * 1024;
+
+absl::Status MakePipe(UniqueFd& read_end, UniqueFd& write_end) {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) return absl::ResourceExhaustedError(absl::StrCat("pipe: ", std::strerror(errno)));
+  read_end.reset(fds[0]);
+  write_end.reset(fds[1]);
+  ::fcntl(fds[0], F_SETFL, O_NONBLOCK);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// The agent's lines go to stderr, whatever else does.
+LiveOutputs::LiveOutputs(int stdout_fd, int stderr_fd)
+    : standard_(stdout_fd, IsSameFile(stdout_fd, stderr_fd) ? SharedLine::OfStderr() : nullptr) {
+  if (!IsSameFile(stdout_fd, stderr_fd)) error_.emplace(stderr_fd, SharedLine::OfStderr());
+}
+
+void LiveOutputs::Flush(int64_t now_ms) {
+  standard_.Flush(now_ms);
+  if (error_.has_value()) error_->Flush(now_ms);
+}
+
+int64_t LiveOutputs::NextDeadline(int64_t now_ms) const {
+  auto deadline = [&](const LiveOutput& output) {
+    return std::min(output.LineDeadline(), output.ShouldPause(now_ms) ? output.StallDeadline() : INT64_MAX);
+  };
+  return std::min(deadline(standard_), error_.has_value() ? deadline(*error_) : INT64_MAX);
+}
+
+void LiveOutputs::UpdateWatches(Poller& poller) {
+  auto update = [&](LiveOutput& output) {
+    if (const int64_t now_ms = BootTimeMs(); now_ms >= output.LineDeadline()) output.Flush(now_ms);
+    if (output.awaits_room()) {
+      poller.Watch(output.watch_fd(), EPOLLOUT, [&output] { output.Flush(BootTimeMs()); });
+    } else {
+      poller.Forget(output.watch_fd());
+    }
+  };
+  update(standard_);
+  if (error_.has_value()) update(*error_);
+}
+
+absl::StatusOr<std::unique_ptr<ProcessOutput>> ProcessOutput::Create(const ProcessSpec& spec, LiveOutputs& live,
+                                                                     Poller& poller, Log log, ChildEnds& child_ends) {
+  std::unique_ptr<ProcessOutput> output(new ProcessOutput(spec, live, poller, log));
+  if (absl::Status made = MakePipe(output->streams_[0].pipe, child_ends.out); !made.ok()) return made;
+  if (spec.passes_output) {
+    output->streams_[0].destination = &live.standard();
+    if (!live.are_one()) {
+      output->streams_[1].destination = &live.error();
+      if (absl::Status made = MakePipe(output->streams_[1].pipe, child_ends.err); !made.ok()) return made;
+    }
+  } else if (!spec.prefix.empty()) {
+    output->streams_[0].destination = &live.standard();
+  }
+  for (size_t i = 0; i < output->streams_.size(); ++i) output->Watch(i);
+  return output;
+}
+
+ProcessOutput::ProcessOutput(const ProcessSpec& spec, LiveOutputs& live, Poller& poller, Log log)
+    : live_(live),
+      poller_(poller),
+      prefix_(spec.passes_output ? "" : spec.prefix),
+      log_(log),
+      prefix_splitter_(kMaxPrefixedLineBytes, LineSplitter::Overlong::kSplit) {}
+
+ProcessOutput::~ProcessOutput() {
+  for (size_t i = 0; i < streams_.size(); ++i) Close(i);
+}
+
+bool ProcessOutput::ShouldPause(const Stream& stream, int64_t now_ms) const {
+  // What is in a log file may be dropped from the screen; what isn't waits for the reader.
+  if (log_.number != 0) return log_.helper.ShouldPause(now_ms);
+  return stream.destination != nullptr && stream.destination->ShouldPause(now_ms);
+}
+
+void ProcessOutput::Watch(size_t stream) {
+  if (!streams_[stream].pipe.is_open()) return;
+  poller_.Watch(streams_[stream].pipe.get(), EPOLLIN, [this, stream] {
+    const Stream& s = streams_[stream];
+    if (ShouldPause(s, BootTimeMs())) {
+      poller_.Forget(s.pipe.get());  // not just silenced: epoll would tell a closed writer for ever
+      streams_[stream].is_paused = true;
+      return;
+    }
+    Read(stream, kReadBytesPerTurn);
+  });
+}
+
+void ProcessOutput::Resume(int64_t now_ms) {
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    if (!streams_[i].is_paused || ShouldPause(streams_[i], now_ms)) continue;
+    streams_[i].is_paused = false;
+    Watch(i);
+  }
+}
+
+void ProcessOutput::Close(size_t stream) {
+  if (!streams_[stream].pipe.is_open()) return;
+  poller_.Forget(streams_[stream].pipe.get());
+  streams_[stream].pipe.reset();
+  streams_[stream].is_paused = false;
+}
+
+void ProcessOutput::Read(size_t stream, size_t max_bytes) {
+  static char buffer[kReadBytes];
+  for (size_t total = 0; total < max_bytes && streams_[stream].pipe.is_open();) {
+    const ssize_t n = ::read(streams_[stream].pipe.get(), buffer, sizeof buffer);
+    if (n > 0) {
+      total += static_cast<size_t>(n);
+      Take(stream, std::string_view(buffer, static_cast<size_t>(n)));
+    } else if (n < 0 && errno == EINTR) {
+      continue;
+    } else {
+      if (n == 0) Close(stream);
+      return;
+    }
+  }
+}
+
+void ProcessOutput::Take(size_t stream, std::string_view bytes) {
+  last_lines_.Feed(stream, bytes);
+  if (log_.number != 0) log_.helper.Append(log_.number, bytes);
+  if (!prefix_.empty()) {
+    ShowWithPrefix(bytes);
+  } else if (streams_[stream].destination != nullptr) {
+    streams_[stream].destination->Write(bytes, BootTimeMs());
+  }
+}
+
+void ProcessOutput::ShowWithPrefix(std::string_view bytes) {
+  std::string shown;
+  prefix_splitter_.Feed(bytes, [&](std::string&& line) { shown += prefix_ + line + '\n'; });
+  live_.standard().Write(shown, BootTimeMs());
+}
+
+void ProcessOutput::Drain() {
+  for (size_t i = 0; i < streams_.size(); ++i) Read(i, kMaxDrainBytes);
+}
+
+std::vector<std::string> ProcessOutput::Finish(std::function<void()> log_is_written) {
+  Drain();
+  for (size_t i = 0; i < streams_.size(); ++i) Close(i);
+  if (!prefix_.empty()) {
+    prefix_splitter_.Finish(
+        [this](std::string&& line) { live_.standard().Write(prefix_ + line + '\n', BootTimeMs()); });
+  }
+  if (log_.number != 0) {
+    log_.helper.CloseLog(log_.number, [done = std::move(log_is_written)](const std::string&) { done(); });
+  }
+  return last_lines_.Take();
+}
+
+}  // namespace muster::agent

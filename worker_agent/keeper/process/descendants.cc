@@ -1,0 +1,187 @@
+#include "worker_agent/keeper/process/descendants.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/unique_fd.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/process/children.h"
+
+namespace muster::agent {
+namespace {
+
+template <typename T>
+std::optional<T> ParseNumber(std::string_view text) {
+  T value{};
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// Nothing when not all could be looked at.
+std::optional<std::vector<ProcessInfo>> AllProcesses() {
+  std::vector<ProcessInfo> all;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+  if (folder == nullptr) return std::nullopt;
+  while (true) {
+    errno = 0;
+    const dirent* entry = ::readdir(folder.get());
+    if (entry == nullptr && errno != 0) return std::nullopt;
+    if (entry == nullptr) return all;
+    const std::optional<pid_t> pid = ParseNumber<pid_t>(entry->d_name);
+    if (!pid.has_value()) continue;
+    std::optional<ProcessInfo> info = ReadProcess(*pid);
+    if (info.has_value()) all.push_back(*info);
+    if (!info.has_value() && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<ProcessInfo> ParseProcStat(std::string_view text) {
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string_view::npos) return std::nullopt;
+  ProcessInfo info;
+  const std::optional<pid_t> pid = ParseNumber<pid_t>(text.substr(0, std::min(text.find(' '), text.size())));
+  if (!pid.has_value()) return std::nullopt;
+  info.pid = *pid;
+  const size_t name_begin = text.find('(');
+  if (name_begin < name_end) info.name = text.substr(name_begin + 1, name_end - name_begin - 1);
+
+  char state = 0;
+  uint64_t threads = 0;
+  std::string_view rest = text.substr(name_end + 1);
+  // Numbers of the fields as in proc(5): 3 state, 4 parent, 5 group, 20 threads, 22 start time.
+  for (int field = 3; field <= 22; ++field) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+    std::string_view word = rest.substr(0, std::min(rest.find(' '), rest.size()));
+    if (word.empty()) return std::nullopt;
+    rest.remove_prefix(word.size());
+    if (field == 3) state = word[0];
+    if (field == 4) info.parent = ParseNumber<pid_t>(word).value_or(0);
+    if (field == 5) info.group = ParseNumber<pid_t>(word).value_or(0);
+    if (field == 20) threads = ParseNumber<uint64_t>(word).value_or(0);
+    if (field == 22) info.start_time = ParseNumber<uint64_t>(word).value_or(0);
+  }
+  // A main thread that ended before the others is shown as a zombie too, with more than one thread.
+  info.is_dead = (state == 'Z' || state == 'X') && threads <= 1;
+  return info;
+}
+
+std::optional<ProcessInfo> ReadProcess(pid_t pid) {
+  UniqueFd fd(::open(absl::StrCat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.is_open()) return std::nullopt;
+  char buffer[1024];
+  const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
+  if (n == 0) errno = ESRCH;
+  if (n <= 0) return std::nullopt;
+  return ParseProcStat(std::string_view(buffer, static_cast<size_t>(n)));
+}
+
+std::optional<std::vector<ProcessInfo>> DescendantsOf(pid_t root, const std::set<pid_t>& spared) {
+  const std::optional<std::vector<ProcessInfo>> all = AllProcesses();
+  if (!all.has_value()) return std::nullopt;
+  std::multimap<pid_t, ProcessInfo> by_parent;
+  for (const ProcessInfo& info : *all) by_parent.emplace(info.parent, info);
+  std::vector<ProcessInfo> found;
+  std::set<pid_t> seen = spared;
+  seen.insert(root);
+  auto add_children = [&](pid_t parent) {
+    auto [begin, end] = by_parent.equal_range(parent);
+    for (auto it = begin; it != end; ++it) {
+      if (seen.insert(it->second.pid).second) found.push_back(it->second);
+    }
+  };
+  add_children(root);
+  for (size_t i = 0; i < found.size(); ++i) add_children(found[i].pid);
+  return found;
+}
+
+bool HasLivingMember(pid_t group) {
+  const std::optional<std::vector<ProcessInfo>> all = AllProcesses();
+  if (!all.has_value()) return true;
+  return std::any_of(all->begin(), all->end(), [&](const ProcessInfo& p) { return p.group == group && !p.is_dead; });
+}
+
+void SignalExactly(const ProcessInfo& process, int signal) {
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
+  if (!pidfd.is_open() && errno != ENOSYS) return;
+  const std::optional<ProcessInfo> now = ReadProcess(process.pid);
+  if (!now.has_value() || now->start_time != process.start_time) return;
+  if (pidfd.is_open()) {
+    ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0);
+  } else {
+    ::kill(process.pid, signal);
+  }
+}
+
+namespace {
+
+struct Look {
+  bool has_looked = false;  // else errno tells why not
+  pid_t found = 0;          // one of those that were found, 0: there was nobody
+};
+
+// SIGKILL to all that it finds; reaps those that have ended.
+Look KillDescendants(const std::set<pid_t>& spared) {
+  const std::optional<std::vector<ProcessInfo>> found = DescendantsOf(::getpid(), spared);
+  if (!found.has_value()) return {};
+  for (const ProcessInfo& process : *found) {
+    SignalExactly(process, SIGKILL);
+    // Only those that we found, one by one: the spared ones' ends belong to somebody else.
+    ::waitpid(process.pid, nullptr, WNOHANG);
+  }
+  if (!found->empty()) return {true, found->front().pid};
+  // Another user's may be hidden (hidepid); among its own children a process sees all.
+  Look look{true, 0};
+  look.has_looked = Children::OfThisProcess().ForEach([&](pid_t child) {
+    if (spared.count(child) == 0) look.found = child;
+  });
+  if (look.found == 0) return look;
+  ::kill(look.found, SIGKILL);  // ours, and not reaped: the number is its own
+  ::waitpid(look.found, nullptr, WNOHANG);
+  return look;
+}
+
+}  // namespace
+
+// Only a look that finds nobody says that nobody is left: one that was found may have forked before it died.
+absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience) {
+  const int64_t deadline_ms = BootTimeMs() + absl::ToInt64Milliseconds(patience);
+  for (int wait_ms = 1;; wait_ms = std::min(2 * wait_ms, 50)) {
+    const Look look = KillDescendants(spared);
+    const int error = errno;
+    if (look.has_looked && look.found == 0) return absl::OkStatus();
+    if (BootTimeMs() >= deadline_ms) {
+      if (look.has_looked) return absl::DeadlineExceededError(absl::StrCat("process ", look.found, " can't be killed"));
+      return absl::UnavailableError(absl::StrCat("/proc can't be read: ", std::strerror(error)));
+    }
+    ::poll(nullptr, 0, wait_ms);
+  }
+}
+
+void WaitUntilNoneIsNamed(const std::string& name, absl::Duration patience) {
+  const int64_t deadline_ms = BootTimeMs() + absl::ToInt64Milliseconds(patience);
+  for (int wait_ms = 1; BootTimeMs() < deadline_ms; wait_ms = std::min(2 * wait_ms, 50)) {
+    const std::optional<std::vector<ProcessInfo>> found = DescendantsOf(::getpid(), {});
+    const auto has_name = [&](const ProcessInfo& process) { return process.name == name && !process.is_dead; };
+    if (!found.has_value() || std::none_of(found->begin(), found->end(), has_name)) return;
+    ::poll(nullptr, 0, wait_ms);
+  }
+}
+
+}  // namespace muster::agent

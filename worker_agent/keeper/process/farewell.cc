@@ -1,0 +1,58 @@
+#include "worker_agent/keeper/process/farewell.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/process/spawn.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr int64_t kPatienceMs = 10'000;
+
+}  // namespace
+
+std::vector<std::string> FillFarewell(const std::vector<std::string>& argv, const AgentFate& fate) {
+  std::vector<std::string> filled;
+  filled.reserve(argv.size());
+  for (const std::string& word : argv) {
+    filled.push_back(absl::StrReplaceAll(
+        word, {{"{signal}", absl::StrCat(fate.signal)}, {"{exit_code}", absl::StrCat(fate.exit_code)}}));
+  }
+  return filled;
+}
+
+void RunFarewell(const FarewellCommand& command, const AgentFate& fate) {
+  if (command.argv.empty()) return;
+  const int null_fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int fd = 0; fd <= 2 && null_fd >= 0; ++fd) ::dup2(null_fd, fd);
+
+  ProcessSpec spec;
+  spec.argv = FillFarewell(command.argv, fate);
+  spec.env = command.env;
+  spec.hand_over = command.hand_over;
+  rlimit open_files{};
+  ::getrlimit(RLIMIT_NOFILE, &open_files);
+  const absl::StatusOr<Spawned> spawned = SpawnProcess(spec, 1, 2, open_files);
+  if (!spawned.ok()) return;
+  const int64_t deadline_ms = BootTimeMs() + kPatienceMs;
+  while (::waitpid(spawned->pid, nullptr, WNOHANG) == 0) {
+    if (BootTimeMs() >= deadline_ms) {
+      ::kill(-spawned->pid, SIGKILL);
+      ::waitpid(spawned->pid, nullptr, 0);
+      return;
+    }
+    ::poll(nullptr, 0, 10);
+  }
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,19 @@
+// The command that tells the scheduler that the agent is dead and its processes are gone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "worker_agent/keeper/process/agent_watch.h"
+#include "worker_agent/keeper/processes.h"
+
+namespace muster::agent {
+
+// {signal} and {exit_code} filled in, wherever they stand.
+std::vector<std::string> FillFarewell(const std::vector<std::string>& argv, const AgentFate& fate);
+
+// Runs it with /dev/null as its standard streams (nobody shall wait for the end of a pipe that we hold), kills it after
+// 10 s, and returns when it has ended. Blocks.
+void RunFarewell(const FarewellCommand& command, const AgentFate& fate);
+
+}  // namespace muster::agent

@@ -1,0 +1,135 @@
+#include "worker_agent/keeper/process/guardian.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/channel.h"
+#include "worker_agent/keeper/process/children.h"
+#include "worker_agent/keeper/process/own_process.h"
+
+namespace muster::agent {
+namespace {
+
+// Longer than whatever the keeper does in one turn after the agent's death: the farewell, the last output.
+constexpr int64_t kHungMs = 40'000;
+// For the shims to end what is their own once the keeper is gone: longer than they need. A shim that we killed would
+// leave it to us, and we may be killed in that instant.
+constexpr int64_t kShimsTimeMs = 500;
+
+struct Reaped {
+  bool is_keeper_gone = false;
+  bool has_children = true;
+};
+
+Reaped Reap(pid_t keeper) {
+  Reaped reaped;
+  while (true) {
+    const pid_t pid = ::waitpid(-1, nullptr, WNOHANG);
+    if (pid < 0 && errno == EINTR) continue;
+    if (pid == keeper) reaped.is_keeper_gone = true;
+    if (pid < 0) reaped.has_children = false;  // ECHILD
+    if (pid <= 0) return reaped;
+  }
+}
+
+void TakeLock(UniqueFd& socket, UniqueFd& lock) {
+  char byte = 0;
+  bool has_descriptor = false;
+  UniqueFd descriptor;
+  const ssize_t n = ReceiveWithDescriptor(socket.get(), &byte, 1, has_descriptor, descriptor);
+  if (has_descriptor) lock = std::move(descriptor);
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) socket.reset();  // the agent is gone, or wants no more
+}
+
+// For how long the keeper has stood still while the agent was gone, not counting while the machine slept.
+class StandstillWatch {
+ public:
+  explicit StandstillWatch(int64_t now_ms) : looked_ms_(now_ms) {}
+
+  bool IsHung(const FencePage& page, bool is_agent_gone, int64_t now_ms) {
+    const int64_t step_ms = std::min<int64_t>(now_ms - std::exchange(looked_ms_, now_ms), 2 * FencePage::kLookMs);
+    const bool has_moved = std::exchange(turn_ms_, page.last_turn_ms()) != turn_ms_;
+    still_ms_ = is_agent_gone && !has_moved ? still_ms_ + step_ms : 0;
+    return still_ms_ > kHungMs;
+  }
+
+ private:
+  int64_t looked_ms_;
+  int64_t turn_ms_ = 0;
+  int64_t still_ms_ = 0;
+};
+
+[[noreturn]] void Watch(const GuardianOptions& options, pid_t keeper, Children& children, int signals,
+                        UniqueFd socket) {
+  UniqueFd lock;  // held until the end
+  FenceWatch fence(options.page);
+  StandstillWatch standstill(BootTimeMs());
+  bool is_agent_gone = false;
+  bool is_keeper_gone = false;
+  int64_t ends_since_ms = FencePage::kNever;
+  int pause_ms = kFirstPauseMs;
+  while (true) {
+    const Reaped reaped = Reap(keeper);
+    if (!reaped.has_children) ::_exit(0);
+    const int64_t now_ms = BootTimeMs();
+    is_agent_gone = is_agent_gone || ::getppid() != options.agent;
+    is_keeper_gone = is_keeper_gone || reaped.is_keeper_gone;
+    const bool is_hung = standstill.IsHung(options.page, is_agent_gone, now_ms);
+    if (is_keeper_gone || is_hung || fence.IsOverdue(now_ms)) ends_since_ms = std::min(ends_since_ms, now_ms);
+    const bool ends_all = ends_since_ms != FencePage::kNever;
+    if (ends_all && !is_keeper_gone) ::kill(keeper, SIGKILL);  // not reaped, so the number is its own
+    // That it could not look means that it looks again: it ends only when the kernel says that nobody is left.
+    if (ends_all && now_ms - ends_since_ms >= kShimsTimeMs) children.Kill([](pid_t) { return false; });
+    pollfd ready[] = {
+        {signals, POLLIN, 0}, {is_agent_gone ? -1 : options.watch.fd(), POLLIN, 0}, {socket.get(), POLLIN, 0}};
+    if (::poll(ready, 3, ends_all ? pause_ms : fence.look_ms()) > 0 && ready[2].revents != 0) {
+      TakeLock(socket, lock);
+    }
+    signalfd_siginfo info[16];
+    while (ready[0].revents != 0 && ::read(signals, info, sizeof info) > 0) {
+    }
+    if (ends_all) pause_ms = std::min(2 * pause_ms, kLongestPauseMs);
+  }
+}
+
+}  // namespace
+
+pid_t BecomeGuardian(const GuardianOptions& options, UniqueFd socket) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  ::signal(SIGCHLD, SIG_DFL);  // an ignored SIGCHLD would reap the children behind our back
+  const pid_t guardian = ::getpid();
+  const pid_t keeper = ::fork();
+  if (keeper == 0) {
+    ::prctl(PR_SET_PDEATHSIG, kGuardianDied);
+    if (::getppid() != guardian) ::_exit(1);
+    return guardian;
+  }
+  GuardianReport told;
+  told.keeper = std::max(keeper, 0);
+  told.error = keeper < 0 ? errno : 0;
+  BecomeOwnProcess("ms-guardian", {socket.get(), options.watch.fd()});
+  LeaveStandardStreams();
+  Children children = Children::OfThisProcess();
+  sigset_t child_signal;
+  ::sigemptyset(&child_signal);
+  ::sigaddset(&child_signal, SIGCHLD);
+  const int signals = ::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signals < 0 && told.error == 0) {
+    told = {0, errno, false};
+  }
+  told.is_guarded = children.CanLook();
+  [[maybe_unused]] const ssize_t written = ::write(socket.get(), &told, sizeof told);
+  if (told.keeper == 0) ::_exit(1);  // a keeper that was forked dies with it
+  Watch(options, keeper, children, signals, std::move(socket));
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,46 @@
+// The guardian: the keeper's parent, and a second pair of eyes. It forks the keeper and after that neither forks nor
+// allocates; all it does is to wait and, when it must, to end everything below it.
+//
+//   what happens                                        what it does
+//   the keeper ends in order                            ends, too
+//   the keeper dies                                     leaves the shims a moment, ends what is left, then itself
+//   the agent dies                                      leaves it to the keeper, which does it and says farewell …
+//   … and the keeper stands still for kHungMs           ends the keeper and everything else
+//   the fence fell and the keeper has not obeyed        the same (fence_page.h)
+//   the guardian itself dies                            the keeper ends everything: nobody trains unguarded
+//
+// A child subreaper, like the agent above and the keeper below it: what loses its parent stays in reach of whoever of
+// the three is left. It holds the node's lock until nothing is left.
+#pragma once
+
+#include <sys/types.h>
+
+#include <csignal>
+
+#include "common/base/unique_fd.h"
+#include "worker_agent/keeper/process/agent_watch.h"
+#include "worker_agent/keeper/process/fence_page.h"
+
+namespace muster::agent {
+
+// What the keeper gets when the guardian dies; it is blocked like every other.
+inline constexpr int kGuardianDied = SIGTERM;
+
+struct GuardianOptions {
+  pid_t agent = 0;
+  AgentWatch& watch;  // of the agent
+  FencePage& page;
+};
+
+// What the guardian tells the agent of its start: `keeper` is its pid, or 0 and `error` an errno.
+struct GuardianReport {
+  pid_t keeper = 0;
+  int error = 0;
+  bool is_guarded = false;  // false: /proc can't be looked at, so it could not end anything
+};
+
+// What the freshly forked guardian does: returns, in the keeper that it has forked, its own pid. All signals must be
+// blocked. `socket`: to the agent, for the GuardianReport, and for the node's lock, which may come with a byte later.
+pid_t BecomeGuardian(const GuardianOptions& options, UniqueFd socket);
+
+}  // namespace muster::agent

@@ -1,0 +1,303 @@
+#include "worker_agent/keeper/process/keeper_process.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/sys/room.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/channel.h"
+#include "worker_agent/keeper/files/file_helper.h"
+#include "worker_agent/keeper/files/output.h"
+#include "worker_agent/keeper/poller.h"
+#include "worker_agent/keeper/process/farewell.h"
+#include "worker_agent/keeper/process/guardian.h"
+#include "worker_agent/keeper/process/own_process.h"
+#include "worker_agent/keeper/process/supervisor.h"
+#include "worker_agent/keeper/wire.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr size_t kMaxUnreadBytes =
+    64 * 1024 * 1024;                         // an agent that takes no answers gets no more commands carried out
+constexpr int64_t kLastOutputMs = 2000;       // for what the terminal hasn't taken when the agent ends
+constexpr int64_t kLastOutputOfDeadMs = 100;  // the same when it died: the farewell must not wait
+constexpr int64_t kLastLogMs = 4000;          // for what the log files' disk hasn't taken
+constexpr int64_t kLastLogOfHungMs = 1000;    // the same if it hangs
+constexpr int64_t kAgentDeathMs = 10'000;     // between a broken socket and the agent's death
+constexpr int64_t kTurnMs = 5000;             // at least, while it ends
+constexpr int64_t kHangUpAfterMs = 2000;      // between the guardian's death and that of all processes
+
+class KeeperProcess {
+ public:
+  KeeperProcess(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options,
+                const ShimOptions& shim_options);
+  void Run();
+
+ private:
+  // How the keeper's work ends.
+  enum class Ending { kNone, kInOrder, kAgentDied, kGuardianDied };
+
+  void WatchSocket();
+  void ReadCommands();
+  void Obey(StartCommand& command);
+  void Obey(StopCommand& command) { supervisor_.Stop(command.key); }
+  void Obey(StopAllCommand&) { supervisor_.StopAll(); }
+  void Obey(KillAllCommand&) { supervisor_.KillAll(); }
+  void Obey(ForwardCommand& command) { supervisor_.Forward(command.signal); }
+  void Obey(SetFenceCommand& command);
+  void Obey(FarewellCommand& command) { farewell_ = std::move(command); }
+  void Obey(EndCommand&) { End(Ending::kInOrder); }
+  void Obey(RemoveFileCommand& command) { logs_.Remove(command.path, {}); }
+  void Obey(WriteFileCommand& command) { logs_.WriteFile(command.path, command.content); }
+  void Obey(HoldLockCommand&) { supervisor_.HoldLock(channel_.TakeDescriptor()); }
+  void Obey(PingCommand&) { channel_.Send(Encode(Pong{})); }
+  void Say(const std::string& line) { live_.error().WriteLines(absl::StrCat("ms-worker: ", line, "\n"), BootTimeMs()); }
+
+  void ReadSignals();
+  void OnAgentGone();
+  void End(Ending ending);
+  void CheckFence();
+  void HangUp();
+  void SetTimer();
+  void FlushLastOutput(int64_t patience_ms);
+  void FlushLogs();
+  void SayFarewell();
+
+  const pid_t guardian_;
+  FencePage* const page_;
+  Poller poller_;
+  Channel channel_;
+  AgentWatch agent_;
+  UniqueFd signals_;
+  UniqueFd timer_;
+  LiveOutputs live_;
+  FileHelper logs_;
+  FileHelper files_;  // error files: elsewhere than the logs, as a rule
+  Supervisor supervisor_;
+  FarewellCommand farewell_;
+  std::optional<AgentFate> fate_;
+  Ending ending_ = Ending::kNone;
+  int64_t fence_ms_ = kNever;
+  uint32_t fence_falls_ = 0;
+  bool is_fence_down_ = false;  // it fell and was not set anew
+  int64_t hang_up_at_ms_ = kNever;
+  int64_t timer_set_to_ = kNever;
+};
+
+KeeperProcess::KeeperProcess(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options,
+                             const ShimOptions& shim_options)
+    : guardian_(family.guardian),
+      page_(family.page),
+      channel_(std::move(sockets.agent)),
+      agent_(std::move(family.agent)),
+      timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)),
+      live_(STDOUT_FILENO, STDERR_FILENO),
+      logs_(std::move(sockets.logs), poller_, [this](const std::string& line) { Say(line); }),
+      files_(std::move(sockets.files), poller_, [this](const std::string& line) { Say(line); }),
+      supervisor_(poller_, {live_, logs_, files_}, options, shim_options, [this](const KeeperEvent& event) {
+        if (ending_ == Ending::kNone) channel_.Send(Encode(event));
+      }) {
+  sigset_t heard;
+  ::sigemptyset(&heard);
+  ::sigaddset(&heard, SIGCHLD);
+  ::sigaddset(&heard, kGuardianDied);
+  signals_.reset(::signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK));
+  MUSTER_CHECK(timer_.is_open() && signals_.is_open(), "timerfd or signalfd failed");
+  poller_.Watch(signals_.get(), EPOLLIN, [this] { ReadSignals(); });
+  poller_.Watch(timer_.get(), EPOLLIN, [this] {
+    uint64_t count = 0;
+    [[maybe_unused]] ssize_t n = ::read(timer_.get(), &count, sizeof count);
+    timer_set_to_ = kNever;
+  });
+  if (agent_.fd() >= 0) poller_.Watch(agent_.fd(), EPOLLIN, [this] { OnAgentGone(); });
+}
+
+void KeeperProcess::Run() {
+  while (true) {
+    page_->NoteTurn(BootTimeMs());
+    CheckFence();  // first: whom it leaves no time are killed in this turn
+    supervisor_.RunDeadlines();
+    logs_.RunDeadlines(BootTimeMs());
+    files_.RunDeadlines(BootTimeMs());
+    live_.UpdateWatches(poller_);
+    WatchSocket();
+    if (ending_ != Ending::kNone && !supervisor_.HasChildren()) break;
+    if (BootTimeMs() >= hang_up_at_ms_) HangUp();
+    SetTimer();
+    poller_.Wait();
+  }
+  // With its guardian the agent may have died, too.
+  if (ending_ == Ending::kAgentDied || (ending_ == Ending::kGuardianDied && agent_.IsDead())) {
+    FlushLastOutput(kLastOutputOfDeadMs);
+    SayFarewell();
+  }
+  FlushLastOutput(kLastOutputMs);
+  FlushLogs();
+}
+
+// ------------------------------------------------------------------------------------------------------- the agent
+
+void KeeperProcess::WatchSocket() {
+  if (ending_ != Ending::kNone) return;
+  uint32_t events = 0;
+  if (channel_.pending_bytes() > 0) events |= EPOLLOUT;
+  if (channel_.pending_bytes() < kMaxUnreadBytes) events |= EPOLLIN;
+  poller_.Watch(channel_.fd(), events, [this] { ReadCommands(); });
+}
+
+void KeeperProcess::ReadCommands() {
+  channel_.Flush();
+  std::vector<std::string> frames;
+  bool is_open = channel_.Receive(frames);
+  for (const std::string& frame : frames) {
+    absl::StatusOr<KeeperCommand> command = DecodeCommand(frame);
+    if (!command.ok()) is_open = false;  // the agent's memory is broken: it can't be trusted with the processes
+    if (!command.ok() || ending_ != Ending::kNone) break;
+    if (HandOver* hand_over = HandOverOf(*command)) hand_over->descriptor = channel_.TakeDescriptor();
+    std::visit([this](auto& kind) { Obey(kind); }, *command);
+  }
+  if (!is_open) OnAgentGone();
+}
+
+void KeeperProcess::Obey(StartCommand& command) {
+  CheckFence();
+  // Nothing would cover such a process: others may have its rank.
+  if (is_fence_down_) return supervisor_.Refuse(command.spec.key);
+  supervisor_.Start(command.spec);
+}
+
+void KeeperProcess::Obey(SetFenceCommand& command) {
+  // Also where the one before is over by now: this one counts from a heartbeat that was acknowledged.
+  fence_ms_ = command.boottime_ms.value_or(kNever);
+  // Set before the agent knew of the fall, it speaks of what ran then.
+  if (command.fence_falls_seen == fence_falls_) is_fence_down_ = false;
+}
+
+void KeeperProcess::CheckFence() {
+  if (BootTimeMs() < fence_ms_ || ending_ != Ending::kNone) return;
+  supervisor_.FenceFell(std::exchange(fence_ms_, kNever));
+  ++fence_falls_;
+  is_fence_down_ = true;
+  channel_.Send(Encode(FenceFell{}));
+}
+
+void KeeperProcess::OnAgentGone() {
+  // At once: on older kernels it can only be read until the agent's parent has reaped it.
+  if (!fate_.has_value()) fate_ = agent_.ReadFate();
+  if (agent_.fd() >= 0 && agent_.IsDead()) poller_.Forget(agent_.fd());
+  End(Ending::kAgentDied);
+}
+
+void KeeperProcess::End(Ending ending) {
+  if (ending_ != Ending::kNone) return;
+  ending_ = ending;
+  if (ending == Ending::kGuardianDied) hang_up_at_ms_ = BootTimeMs() + kHangUpAfterMs;
+  poller_.Forget(channel_.fd());
+  supervisor_.KillForGood();
+  supervisor_.Reap();
+}
+
+// Somebody hangs, and without a guardian nothing more is told: the agent learns now that it has lost its keeper.
+void KeeperProcess::HangUp() {
+  hang_up_at_ms_ = kNever;
+  ::shutdown(channel_.fd(), SHUT_RDWR);
+}
+
+// ------------------------------------------------------------------------------------------------- signals and time
+
+void KeeperProcess::ReadSignals() {
+  signalfd_siginfo info[16];
+  while (::read(signals_.get(), info, sizeof info) > 0) {
+  }
+  supervisor_.Reap();
+  // Whoever else sent such a signal is not heard.
+  if (::getppid() != guardian_) End(Ending::kGuardianDied);
+}
+
+void KeeperProcess::SetTimer() {
+  // While it ends the guardian sees by its turns that it doesn't hang, however long the processes take to die.
+  const int64_t turn_ms = ending_ == Ending::kNone ? kNever : BootTimeMs() + kTurnMs;
+  const int64_t next_ms = std::min({supervisor_.NextDeadline(), fence_ms_, live_.NextDeadline(BootTimeMs()),
+                                    logs_.NextDeadline(), files_.NextDeadline(), hang_up_at_ms_, turn_ms});
+  if (next_ms == timer_set_to_) return;
+  timer_set_to_ = next_ms;
+  itimerspec when{};
+  if (next_ms != kNever) {
+    const int64_t at_ms = std::max<int64_t>(next_ms, 1);  // 0 would disarm it
+    when.it_value.tv_sec = at_ms / 1000;
+    when.it_value.tv_nsec = at_ms % 1000 * 1'000'000;
+  }
+  ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+// ---------------------------------------------------------------------------------------------------------- the end
+
+void KeeperProcess::FlushLastOutput(int64_t patience_ms) {
+  const int64_t deadline_ms = BootTimeMs() + patience_ms;
+  while (true) {
+    live_.Flush(BootTimeMs());
+    if (!live_.has_pending() || BootTimeMs() >= deadline_ms) return;
+    pollfd ready[2] = {{live_.standard().watch_fd(), POLLOUT, 0}, {live_.error().watch_fd(), POLLOUT, 0}};
+    ::poll(ready, 2, 20);
+  }
+}
+
+void KeeperProcess::FlushLogs() {
+  const int64_t begin_ms = BootTimeMs();
+  while (logs_.has_unanswered() &&
+         BootTimeMs() < begin_ms + (logs_.IsHung(BootTimeMs()) ? kLastLogOfHungMs : kLastLogMs)) {
+    pollfd ready{logs_.fd(), POLLIN | POLLOUT, 0};
+    if (!logs_.has_unsent()) ready.events = POLLIN;
+    ::poll(&ready, 1, 20);
+    logs_.Pump();
+  }
+  logs_.SayWhatIsMissing(BootTimeMs());
+  FlushLastOutput(kLastOutputOfDeadMs);
+}
+
+void KeeperProcess::SayFarewell() {
+  // The socket breaks a moment before the agent is dead. One that lives on has only closed it: then there is nobody to
+  // say farewell for.
+  pollfd dead{agent_.fd(), POLLIN, 0};
+  if (agent_.fd() >= 0) ::poll(&dead, 1, kAgentDeathMs);
+  if (!agent_.IsDead()) return;
+  if (!fate_.has_value()) fate_ = agent_.ReadFate();
+  RunFarewell(farewell_, fate_.value_or(AgentFate{}));
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------------------------- the start
+
+void RunKeeper(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options) {
+  BecomeOwnProcess("ms-keeper", {sockets.agent.get(), sockets.logs.get(), sockets.files.get(), family.agent.fd(),
+                                 family.agent.stat_fd()});
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  ::signal(SIGCHLD, SIG_DFL);  // an ignored SIGCHLD would reap the children behind our back
+  // Two pipes and a socket for each process; the processes themselves have the limit of before.
+  const ShimOptions shim{options.stop_signal, RaiseDescriptorLimit(), family.page, nullptr};
+  KeeperProcess(std::move(sockets), std::move(family), options, shim).Run();
+  ::_exit(0);
+}
+
+}  // namespace muster::agent

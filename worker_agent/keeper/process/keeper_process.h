@@ -1,0 +1,30 @@
+// The keeper process itself: its loop.
+#pragma once
+
+#include <sys/types.h>
+
+#include "common/base/unique_fd.h"
+#include "worker_agent/keeper/process/agent_watch.h"
+#include "worker_agent/keeper/process/fence_page.h"
+#include "worker_agent/keeper/processes.h"
+
+namespace muster::agent {
+
+// To the agent, and to two file helpers (helper_process.h).
+struct KeeperSockets {
+  UniqueFd agent;
+  UniqueFd logs;
+  UniqueFd files;
+};
+
+// What stands round it: AgentWatch of the agent, the guardian that is its parent, and the page that they share.
+struct KeeperFamily {
+  AgentWatch agent;
+  pid_t guardian = 0;
+  FencePage* page = nullptr;
+};
+
+// What the process that the guardian forked does for the rest of its life. All signals must be blocked.
+[[noreturn]] void RunKeeper(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options);
+
+}  // namespace muster::agent

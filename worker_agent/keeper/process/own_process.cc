@@ -1,0 +1,84 @@
+#include "worker_agent/keeper/process/own_process.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string>
+
+#include "common/base/unique_fd.h"
+
+namespace muster::agent {
+
+namespace {
+
+void CloseRange(int first, int last) {
+  if (first > last || ::close_range(static_cast<unsigned>(first), static_cast<unsigned>(last), 0) == 0) return;
+  for (int fd = first; fd <= std::min(last, 65535); ++fd) ::close(fd);  // kernels before 5.9
+}
+
+void CloseAllBut(std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
+  int first = 3;
+  for (int fd : kept) {
+    if (fd < 3) continue;
+    CloseRange(first, fd - 1);
+    first = std::max(first, fd + 1);
+  }
+  CloseRange(first, std::numeric_limits<int>::max());
+}
+
+// A stream that the agent was started without must not become a pipe's number by chance.
+void OpenMissingStandardStreams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
+  }
+}
+
+}  // namespace
+
+void BecomeOwnProcess(const char* name, std::vector<int> kept) {
+  ::setsid();
+  ::prctl(PR_SET_NAME, name);
+  SetProcessTitle(name);
+  OpenMissingStandardStreams();
+  CloseAllBut(std::move(kept));
+}
+
+void LeaveStandardStreams() {
+  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (int fd = 0; fd <= 2 && null.is_open(); ++fd) ::dup2(null.get(), fd);
+}
+
+void SetProcessTitle(std::string_view title) {
+  std::ifstream file("/proc/self/stat");
+  std::string text;
+  std::getline(file, text);
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string word;
+  uintptr_t begin = 0;
+  uintptr_t end = 0;
+  // proc(5): 48 and 49 are where the arguments begin and end; field 3 is the first one here.
+  for (int field = 3; field <= 49 && fields >> word; ++field) {
+    if (field == 48) begin = static_cast<uintptr_t>(std::stoull(word));
+    if (field == 49) end = static_cast<uintptr_t>(std::stoull(word));
+  }
+  if (begin == 0 || end <= begin + 1) return;
+  // The last byte stays 0, else the kernel would go on into the environment.
+  const size_t room = end - begin - 1;
+  const size_t length = std::min(title.size(), room);
+  char* const arguments = reinterpret_cast<char*>(begin);  // NOLINT(performance-no-int-to-ptr): the kernel tells it so
+  std::memset(arguments, 0, room + 1);
+  std::memcpy(arguments, title.data(), length);
+}
+
+}  // namespace muster::agent

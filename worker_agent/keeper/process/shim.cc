@@ -1,0 +1,259 @@
+#include "worker_agent/keeper/process/shim.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/process/children.h"
+#include "worker_agent/keeper/process/descendants.h"
+#include "worker_agent/keeper/process/own_process.h"
+#include "worker_agent/keeper/process/spawn.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr int kLookIntoProcAfterMs = 80;  // a pause this long: see whether only zombies hold the group
+
+struct Order {
+  enum Kind : int32_t { kForward, kStop, kKill };
+  Kind kind = kKill;
+  int32_t signal = 0;
+};
+
+int NumberOf(const std::shared_ptr<const UniqueFd>& descriptor) {
+  return descriptor == nullptr ? -1 : descriptor->get();
+}
+
+class ShimProcess {
+ public:
+  ShimProcess(UniqueFd socket, const ShimOptions& options)
+      : socket_(std::move(socket)), options_(options), fence_(*options.page) {}
+  void Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd);
+  [[noreturn]] void Run();
+
+ private:
+  bool IsRunning() const { return leader_ > 0; }
+  void Tell(ShimReport::Kind kind, int32_t value, const std::string& text = {}) const;
+  void TakeOrders();
+  void Obey(const Order& order);
+  void ReadLaunchReport();
+  void Reap();
+  void LookAtGroup();
+  int Timeout() const;
+  void Wait();
+
+  UniqueFd socket_;
+  const ShimOptions options_;
+  FenceWatch fence_;
+  const ProcessSpec* spec_ = nullptr;
+  UniqueFd signals_;
+  UniqueFd launch_report_;
+  Children children_;
+  pid_t group_ = 0;   // of the process; its pid
+  pid_t leader_ = 0;  // the same until it is reaped, then 0
+  int pause_ms_ = kFirstPauseMs;
+  bool has_children_ = true;
+  bool is_stopping_ = false;
+  bool was_stopped_ = false;  // while it ran
+  bool kills_ = false;
+  bool has_said_that_it_cant_look_ = false;
+};
+
+void ShimProcess::Tell(ShimReport::Kind kind, int32_t value, const std::string& text) const {
+  ShimReport report;
+  report.kind = kind;
+  report.value = value;
+  report.boottime_ms = BootTimeMs();
+  report.was_stopped = was_stopped_;
+  text.copy(report.text, sizeof report.text - 1);
+  // The socket has room for all that is ever told; without a keeper nobody is to be told.
+  [[maybe_unused]] const ssize_t sent = ::send(socket_.get(), &report, sizeof report, MSG_NOSIGNAL);
+}
+
+void ShimProcess::Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  children_ = Children::OfThisProcess();
+  sigset_t child_signal;
+  ::sigemptyset(&child_signal);
+  ::sigaddset(&child_signal, SIGCHLD);
+  signals_.reset(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals_.is_open()) {
+    Tell(ShimReport::kNotStarted, 126, absl::StrCat("its shim can't look after it: signalfd: ", std::strerror(errno)));
+    ::_exit(0);
+  }
+  absl::StatusOr<Spawned> spawned = SpawnProcess(spec, stdout_fd, stderr_fd, options_.open_files);
+  if (!spawned.ok()) {
+    Tell(ShimReport::kNotStarted, 126, std::string(spawned.status().message()));
+    ::_exit(0);
+  }
+  spec_ = &spec;
+  leader_ = group_ = spawned->pid;
+  launch_report_ = std::move(spawned->launch_report);
+}
+
+void ShimProcess::Run() {
+  while (true) {
+    Reap();
+    if (!has_children_) ::_exit(0);
+    if (fence_.IsOverdue(BootTimeMs())) kills_ = true;
+    LookAtGroup();
+    if (kills_ && !children_.Kill([](pid_t) { return false; }) && !std::exchange(has_said_that_it_cant_look_, true)) {
+      Tell(ShimReport::kCantLook, 0, std::strerror(errno));
+    }
+    Wait();
+  }
+}
+
+void ShimProcess::Wait() {
+  pollfd ready[] = {{signals_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}, {launch_report_.get(), POLLIN, 0}};
+  const int count = ::poll(ready, 3, Timeout());
+  if (kills_ || !IsRunning()) pause_ms_ = std::min(2 * pause_ms_, kLongestPauseMs);
+  if (count <= 0) return;
+  if (ready[2].revents != 0) ReadLaunchReport();
+  if (ready[1].revents != 0) TakeOrders();
+  signalfd_siginfo info[16];
+  while (ready[0].revents != 0 && ::read(signals_.get(), info, sizeof info) > 0) {
+  }
+}
+
+int ShimProcess::Timeout() const { return kills_ || !IsRunning() ? pause_ms_ : fence_.look_ms(); }
+
+void ShimProcess::TakeOrders() {
+  while (true) {
+    Order order;
+    const ssize_t n = ::recv(socket_.get(), &order, sizeof order, MSG_DONTWAIT);
+    if (n == sizeof order) {
+      Obey(order);
+      continue;
+    }
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    kills_ = true;  // the keeper is gone
+    socket_.reset();
+    return;
+  }
+}
+
+void ShimProcess::Obey(const Order& order) {
+  if (order.kind != Order::kForward) was_stopped_ = was_stopped_ || IsRunning();
+  switch (order.kind) {
+    case Order::kForward:
+      if (IsRunning()) ::kill(leader_, order.signal);
+      return;
+    case Order::kStop:
+      is_stopping_ = true;
+      if (!IsRunning()) return;
+      // To the process alone: a wrapper (bash, torchrun) decides for itself how its children end.
+      ::kill(leader_, options_.stop_signal);
+      ::kill(-group_, SIGCONT);  // one that is suspended couldn't hear it
+      return;
+    case Order::kKill:
+      if (IsRunning()) ::kill(-group_, SIGKILL);  // nearly everybody, at once
+      kills_ = true;
+      pause_ms_ = kFirstPauseMs;
+      return Tell(ShimReport::kKilling, 0);
+  }
+}
+
+void ShimProcess::ReadLaunchReport() {
+  if (!launch_report_.is_open()) return;
+  bool is_done = false;
+  const std::optional<LaunchFailure> failure = agent::ReadLaunchReport(*spec_, launch_report_, is_done);
+  if (!is_done) return;
+  launch_report_.reset();
+  if (failure.has_value()) return Tell(ShimReport::kNotStarted, failure->exit_code, failure->text);
+  Tell(ShimReport::kStarted, group_);
+}
+
+void ShimProcess::Reap() {
+  while (true) {
+    // Looks before it reaps: as long as the dead process isn't reaped its number can't become another's, so its group
+    // can be signalled safely.
+    siginfo_t info{};
+    const int result = ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
+    if (result != 0 && errno == EINTR) continue;
+    if (result != 0) has_children_ = false;  // ECHILD
+    if (result != 0 || info.si_pid == 0) return;
+    const bool is_leader = IsRunning() && info.si_pid == leader_;
+    if (is_leader) {
+      ReadLaunchReport();  // that it started is told before that it ended
+      ::kill(-group_, is_stopping_ ? options_.stop_signal : SIGKILL);
+      if (is_stopping_) ::kill(-group_, SIGCONT);
+    }
+    int status = 0;
+    ::waitpid(info.si_pid, &status, 0);
+    if (!is_leader) continue;
+    leader_ = 0;
+    pause_ms_ = kFirstPauseMs;
+    kills_ = kills_ || !is_stopping_;
+    Tell(ShimReport::kEnded, status);
+  }
+}
+
+// After a stop: once nobody of the group is left, nobody is left that was given time.
+void ShimProcess::LookAtGroup() {
+  if (IsRunning() || kills_) return;
+  const bool is_empty = ::kill(-group_, 0) != 0 && errno == ESRCH;
+  // A zombie whose living parent is elsewhere would hold the group for ever.
+  kills_ = is_empty || (pause_ms_ >= kLookIntoProcAfterMs && !HasLivingMember(group_));
+}
+
+}  // namespace
+
+absl::StatusOr<Shim> Shim::Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd, const ShimOptions& options) {
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
+    return absl::ResourceExhaustedError(absl::StrCat("socketpair: ", std::strerror(errno)));
+  }
+  UniqueFd ours(sockets[0]);
+  UniqueFd theirs(sockets[1]);
+  const pid_t pid = ::fork();
+  if (pid < 0) return ForkError();
+  if (pid > 0) return Shim(pid, std::move(ours));
+  const int handed_over = NumberOf(spec.hand_over.descriptor);
+  BecomeOwnProcess(kShimName, {theirs.get(), stdout_fd, stderr_fd, handed_over, NumberOf(options.lock)});
+  ShimProcess shim(std::move(theirs), options);
+  shim.Start(spec, stdout_fd, stderr_fd);
+  for (const int fd : std::set<int>{stdout_fd, stderr_fd, handed_over}) ::close(fd);
+  LeaveStandardStreams();
+  shim.Run();
+}
+
+void Shim::SendOrder(int32_t kind, int32_t signal) const {
+  const Order order{static_cast<Order::Kind>(kind), signal};
+  // One that doesn't fit is lost: a shim that has read nothing for so long is stopped, and will be killed.
+  [[maybe_unused]] const ssize_t sent = ::send(socket_.get(), &order, sizeof order, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void Shim::Forward(int signal) const { SendOrder(Order::kForward, signal); }
+void Shim::Stop() const { SendOrder(Order::kStop, 0); }
+void Shim::Kill() const { SendOrder(Order::kKill, 0); }
+
+std::vector<ShimReport> ReadShimReports(int socket, bool& is_open) {
+  std::vector<ShimReport> reports;
+  while (true) {
+    ShimReport report;
+    const ssize_t n = ::recv(socket, &report, sizeof report, MSG_DONTWAIT);
+    // ECONNRESET, once: it ended with orders unread. What it had told before is still to come.
+    if (n < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
+    is_open = n > 0 || (n < 0 && errno == EAGAIN);
+    if (n != sizeof report) return reports;
+    report.text[sizeof report.text - 1] = '\0';
+    reports.push_back(report);
+  }
+}
+
+}  // namespace muster::agent

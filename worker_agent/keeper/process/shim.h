@@ -1,0 +1,85 @@
+// The shim: the parent of one training process, and the child subreaper of all that descends from it. It tells whose a
+// descendant is, wherever it went: in its own session, orphaned, with an empty environment. So one slot's next process
+// starts when nothing of its former one is left, whatever the other slots do.
+//
+//   what happens                                  what it does
+//   the process ends by itself                    SIGKILL to all that is left of it, groups or not
+//   the process ends after a stop                 stop_signal to what is left of its group, which has time until the
+//                                                 keeper's kill; then, or when the group is gone, SIGKILL to the rest
+//   told to kill, or the keeper is gone           SIGKILL to everything
+//   the fence fell and the keeper did not obey    the same (fence_page.h)
+//   it has no child left (ECHILD)                 ends with 0
+//   it is killed                                  its process dies with it, the rest comes to the keeper
+//
+// Forked from the keeper; one thread; after its start it allocates nothing but for the look at a group.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/unique_fd.h"
+#include "worker_agent/keeper/process/fence_page.h"
+#include "worker_agent/keeper/processes.h"
+
+namespace muster::agent {
+
+inline constexpr char kShimName[] = "ms-shim";
+
+struct ShimOptions {
+  int stop_signal = 15;
+  rlimit open_files{};  // of the training process
+  FencePage* page = nullptr;
+  std::shared_ptr<const UniqueFd> lock;  // held open until nothing is left; null: none
+};
+
+// What a shim tells, one after the other: kStarted or kNotStarted, kEnded; the others at any time.
+struct ShimReport {
+  enum Kind : int32_t {
+    kStarted,     // `value`: the process's pid
+    kNotStarted,  // `value`: the exit code, `text`: why
+    kEnded,       // `value`: the wait status
+    kKilling,     // it has taken the order to kill
+    kCantLook,    // it can't see what is left, so it can't kill it (once); `text`: why
+  };
+  Kind kind = kStarted;
+  int32_t value = 0;
+  int64_t boottime_ms = 0;
+  bool was_stopped = false;  // of kEnded: it was told to stop, or to kill, before
+  char text[1024] = {};
+};
+
+// What a shim has told over `socket` since the last call. `is_open`: false when nothing more will come.
+std::vector<ShimReport> ReadShimReports(int socket, bool& is_open);
+
+// The keeper's end.
+class Shim {
+ public:
+  // Forks; the caller's end of the pipes may be closed afterwards. Error: no process, no descriptor.
+  static absl::StatusOr<Shim> Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd, const ShimOptions& options);
+
+  pid_t pid() const { return pid_; }
+  int fd() const { return socket_.get(); }
+
+  // A signal to the process, if it has not ended.
+  void Forward(int signal) const;
+  // stop_signal to the process, which is let go on if it is suspended.
+  void Stop() const;
+  void Kill() const;
+
+  std::vector<ShimReport> Read(bool& is_open) const { return ReadShimReports(socket_.get(), is_open); }
+
+ private:
+  Shim(pid_t pid, UniqueFd socket) : pid_(pid), socket_(std::move(socket)) {}
+  void SendOrder(int32_t kind, int32_t signal) const;
+
+  pid_t pid_;
+  UniqueFd socket_;
+};
+
+}  // namespace muster::agent

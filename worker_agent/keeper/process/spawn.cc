@@ -1,0 +1,173 @@
+#include "worker_agent/keeper/process/spawn.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/sys/room.h"
+
+namespace muster::agent {
+namespace {
+
+enum class Step : int { kFolder, kAffinity, kDescriptors, kExec };
+
+struct LaunchReport {
+  Step step;
+  int error;
+};
+
+[[noreturn]] void Fail(int report_fd, Step step) {
+  const LaunchReport report{step, errno};
+  [[maybe_unused]] ssize_t n = ::write(report_fd, &report, sizeof report);
+  ::_exit(127);
+}
+
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+bool BindTo(const std::vector<int>& cpus) {
+  if (cpus.empty()) return true;
+  const int highest = *std::max_element(cpus.begin(), cpus.end());
+  if (*std::min_element(cpus.begin(), cpus.end()) < 0 || highest >= 65536) {
+    errno = EINVAL;
+    return false;
+  }
+  const size_t bytes = CPU_ALLOC_SIZE(highest + 1);
+  cpu_set_t* set = CPU_ALLOC(highest + 1);
+  CPU_ZERO_S(bytes, set);
+  for (int cpu : cpus) CPU_SET_S(cpu, bytes, set);
+  const bool is_bound = ::sched_setaffinity(0, bytes, set) == 0;
+  CPU_FREE(set);
+  return is_bound;
+}
+
+// `inherited`: one more that stays open; -1: none.
+bool SetDescriptors(const ProcessSpec& spec, int stdout_fd, int stderr_fd, int inherited) {
+  if (!spec.inherits_stdin) {
+    const int null_fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null_fd < 0 || ::dup2(null_fd, 0) < 0) return false;
+  }
+  if (::dup2(stdout_fd, 1) < 0 || ::dup2(stderr_fd, 2) < 0) return false;
+  // Keeper and shim open everything with O_CLOEXEC; this is for what a library might have opened without it.
+  if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
+    for (int fd = 3; fd < 1024; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // kernels before 5.11
+  }
+  return inherited < 0 || ::fcntl(inherited, F_SETFD, 0) == 0;
+}
+
+std::vector<std::string> EnvironmentOf(const ProcessSpec& spec, int inherited) {
+  std::vector<std::string> environment = spec.env;
+  if (inherited < 0) return environment;
+  const std::string name = absl::StrCat(spec.hand_over.variable, "=");
+  std::erase_if(environment, [&](const std::string& other) { return absl::StartsWith(other, name); });
+  environment.push_back(absl::StrCat(name, inherited));
+  return environment;
+}
+
+void ResetSignals() {
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+[[noreturn]] void RunChild(const ProcessSpec& spec, pid_t parent, int stdout_fd, int stderr_fd, int inherited,
+                           int report_fd, const rlimit& open_files) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);  // it died before the line above
+  ResetSignals();
+  ::setrlimit(RLIMIT_NOFILE, &open_files);
+  if (!spec.working_directory.empty() && ::chdir(spec.working_directory.c_str()) != 0) Fail(report_fd, Step::kFolder);
+  if (!BindTo(spec.cpus)) Fail(report_fd, Step::kAffinity);
+  if (!SetDescriptors(spec, stdout_fd, stderr_fd, inherited)) Fail(report_fd, Step::kDescriptors);
+  std::vector<char*> argv = Pointers(spec.argv);
+  const std::vector<std::string> environment = EnvironmentOf(spec, inherited);
+  std::vector<char*> env = Pointers(environment);
+  ::environ = env.data();  // execvp searches the PATH of what stands here
+  ::execvp(argv[0], argv.data());
+  Fail(report_fd, Step::kExec);
+}
+
+LaunchFailure Explain(const ProcessSpec& spec, const LaunchReport& report) {
+  const std::string why = std::strerror(report.error);
+  const std::string& program = spec.argv[0];
+  switch (report.step) {
+    case Step::kFolder:
+      return {126, absl::StrCat("the working directory ", spec.working_directory, " can't be entered: ", why)};
+    case Step::kAffinity:
+      return {126, absl::StrCat("can't bind to the CPUs ", absl::StrJoin(spec.cpus, ","), ": ", why,
+                                " (--bind_core names CPUs that this machine or container doesn't offer)")};
+    case Step::kDescriptors:
+      return {126, absl::StrCat("can't set up the standard streams: ", why)};
+    case Step::kExec:
+      break;
+  }
+  if (report.error == EACCES) return {126, absl::StrCat(program, ": permission denied")};
+  if (report.error != ENOENT && report.error != ENOTDIR) return {126, absl::StrCat(program, ": ", why)};
+  if (program.find('/') == std::string::npos) return {127, absl::StrCat(program, ": not found in PATH")};
+  const bool is_absolute = program[0] == '/';
+  const std::string path =
+      is_absolute || spec.working_directory.empty() ? program : absl::StrCat(spec.working_directory, "/", program);
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return {127, absl::StrCat(program, ": no such file")};
+  return {127, absl::StrCat(program, ": the interpreter that its first line names was not found")};
+}
+
+}  // namespace
+
+absl::Status ForkError() {
+  const bool is_limit = errno == EAGAIN;
+  const std::string why = std::strerror(errno);
+  return absl::ResourceExhaustedError(absl::StrCat("fork: ", why, is_limit ? TaskLimitInWords() : ""));
+}
+
+absl::StatusOr<Spawned> SpawnProcess(const ProcessSpec& spec, int stdout_fd, int stderr_fd, const rlimit& open_files) {
+  int report[2];
+  if (::pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0) {
+    return absl::ResourceExhaustedError(absl::StrCat("pipe: ", std::strerror(errno)));
+  }
+  Spawned spawned;
+  spawned.launch_report.reset(report[0]);
+  UniqueFd report_end(report[1]);
+  if (!spec.hand_over.variable.empty() && spec.hand_over.descriptor == nullptr) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("what ", spec.hand_over.variable, " stands for was lost: too many open files in the keeper"));
+  }
+  const int inherited = spec.hand_over.variable.empty() ? -1 : spec.hand_over.descriptor->get();
+  const pid_t parent = ::getpid();
+  spawned.pid = ::fork();
+  if (spawned.pid == 0) RunChild(spec, parent, stdout_fd, stderr_fd, inherited, report_end.get(), open_files);
+  if (spawned.pid < 0) return ForkError();
+  ::setpgid(spawned.pid, spawned.pid);  // here too: a signal to the group must not come before it exists
+  return spawned;
+}
+
+std::optional<LaunchFailure> ReadLaunchReport(const ProcessSpec& spec, const UniqueFd& launch_report, bool& is_done) {
+  LaunchReport report{};
+  const ssize_t n = ::read(launch_report.get(), &report, sizeof report);
+  is_done = n >= 0 || (errno != EAGAIN && errno != EINTR);
+  if (n != sizeof report) return std::nullopt;
+  return Explain(spec, report);
+}
+
+}  // namespace muster::agent

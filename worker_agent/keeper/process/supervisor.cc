@@ -1,0 +1,427 @@
+// What ends, and what that means:
+//
+// | what ends                   | what it means                                                                         |
+// |-----------------------------|---------------------------------------------------------------------------------------|
+// | the shim, with 0            | nothing of its process is left: the process has ended                                 |
+// | the shim was killed         | what it had are strays, children of the keeper: they are killed, and the process has  |
+// |                             | ended when there are none                                                             |
+// | a child that is no shim     | a stray: so its shim is dead, or about to be                                          |
+// | (children can't be seen)    | everybody may be alive: no process whose shim was killed has ended. It is said, and   |
+// |                             | looked at again                                                                       |
+#include "worker_agent/keeper/process/supervisor.h"
+
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/process/children.h"
+#include "worker_agent/keeper/text.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kMaxProcesses = 2 * kMaxSlotsPerNode;
+constexpr int64_t kBeginPatienceMs = 5000;       // for the files of a process that is to begin
+constexpr int64_t kDescendantPatienceMs = 1000;  // for those of one that has ended
+constexpr int64_t kShimPatienceMs = 200;   // for a shim to take the order to kill; else the keeper does it without it
+constexpr int64_t kKillPatienceMs = 2000;  // for it to have killed all
+
+}  // namespace
+
+Supervisor::Supervisor(Poller& poller, Sinks sinks, const KeeperOptions& options, const ShimOptions& shim_options,
+                       Tell tell)
+    : poller_(poller),
+      sinks_(sinks),
+      options_(options),
+      shim_options_(shim_options),
+      tell_(std::move(tell)),
+      children_(Children::OfThisProcess()) {}
+
+// ------------------------------------------------------------------------------------------------------------ start
+
+void Supervisor::Start(const ProcessSpec& spec) {
+  if (spec.argv.empty() || spec.argv[0].empty()) return FailLaunch(spec.key, 126, "the command is empty");
+  if (processes_.count(spec.key) + waiting_.count(spec.key) + burials_.count(spec.key) != 0) {
+    return FailLaunch(spec.key, 126, absl::StrCat("slot ", spec.key.slot, " was started twice"));
+  }
+  if (processes_.size() + waiting_.size() >= kMaxProcesses) {
+    return FailLaunch(spec.key, 126, absl::StrCat("more than ", kMaxProcesses, " processes on one agent"));
+  }
+  const ProcessKey key = spec.key;
+  const int64_t now_ms = BootTimeMs();
+  const bool is_late = sinks_.logs.IsLate(now_ms) || sinks_.files.IsLate(now_ms);
+  Waiting& waiting = waiting_[key];
+  waiting.spec = spec;
+  waiting.begin_at_ms = is_late ? now_ms : now_ms + kBeginPatienceMs;
+  waiting.answers_left = 1;  // our own, at the end of this
+  auto answer = [this, key](const std::string& error) { TakeAnswer(key, error); };
+  if (!spec.error_file.empty()) {
+    ++waiting.answers_left;
+    sinks_.files.Remove(spec.error_file, answer);
+  }
+  if (!spec.log_path.empty()) {
+    ++waiting.answers_left;
+    waiting.log = sinks_.logs.OpenLog(spec.log_path, spec.begins_log, answer);
+  }
+  TakeAnswer(key, "");
+}
+
+// Of a log that couldn't be opened in time, or whose process was refused meanwhile, nobody waits for the answer.
+void Supervisor::TakeAnswer(const ProcessKey& key, const std::string& error) {
+  const auto found = waiting_.find(key);
+  if (found == waiting_.end()) {
+    if (!error.empty()) sinks_.live.error().Write(absl::StrCat("ms-worker: ", error, "\n"), BootTimeMs());
+    return;
+  }
+  if (!error.empty()) found->second.error = error;
+  if (--found->second.answers_left == 0) BeginWaiting(key);
+}
+
+void Supervisor::BeginWaiting(const ProcessKey& key) {
+  Waiting waiting = std::move(waiting_.extract(key).mapped());
+  Process process;
+  process.spec = std::move(waiting.spec);
+  process.log = waiting.log;
+  process.ended.key = key;
+  if (!waiting.error.empty()) return FailLaunch(process, waiting.error);
+  if (!shim_options_.page->HasFallen(BootTimeMs())) return Launch(process);
+  // It fell while the files were waited for: others may have its rank.
+  if (process.log != 0) sinks_.logs.CloseLog(process.log, {});
+  Refuse(key);
+}
+
+void Supervisor::RefuseWaiting() {
+  for (auto& [key, waiting] : std::exchange(waiting_, {})) {
+    if (waiting.log != 0) sinks_.logs.CloseLog(waiting.log, {});
+    Refuse(key);
+  }
+}
+
+void Supervisor::Launch(Process& process) {
+  const ProcessSpec& spec = process.spec;
+  ProcessOutput::ChildEnds ends;
+  auto output = ProcessOutput::Create(spec, sinks_.live, poller_, {sinks_.logs, process.log}, ends);
+  if (!output.ok()) return FailLaunch(process, std::string(output.status().message()));
+  const int err = ends.err.is_open() ? ends.err.get() : ends.out.get();
+  absl::StatusOr<Shim> shim = Shim::Start(spec, ends.out.get(), err, shim_options_);
+  if (!shim.ok()) return FailLaunch(process, std::string(shim.status().message()));
+
+  process.spec.hand_over = {};
+  process.output = *std::move(output);
+  process.shim = *std::move(shim);
+  process.number = ++last_number_;
+  has_children_ = true;
+  const ProcessKey key = spec.key;
+  shims_[process.shim->pid()] = key;
+  Process& kept = processes_.emplace(key, std::move(process)).first->second;
+  poller_.Watch(kept.shim->fd(), EPOLLIN, [this, &kept] { TakeReports(kept); });
+}
+
+void Supervisor::FailLaunch(const Process& process, const std::string& text) {
+  if (process.log != 0) sinks_.logs.CloseLog(process.log, {});
+  FailLaunch(process.spec.key, 126, text);
+}
+
+void Supervisor::FailLaunch(const ProcessKey& key, int exit_code, const std::string& text) {
+  Ended ended;
+  ended.key = key;
+  ended.exit_code = exit_code;
+  ended.launch_error = CleanText(text, kMaxShortTextBytes);
+  ended.ended_boottime_ms = BootTimeMs();
+  tell_(ended);
+}
+
+void Supervisor::Refuse(const ProcessKey& key) {
+  Ended ended;
+  ended.key = key;
+  ended.signal = options_.stop_signal;
+  ended.was_stopped = true;
+  ended.ended_boottime_ms = BootTimeMs();
+  tell_(ended);
+}
+
+// ---------------------------------------------------------------------------------------------------------- reports
+
+void Supervisor::TakeReports(Process& process) {
+  bool is_open = true;
+  for (const ShimReport& report : process.shim->Read(is_open)) TakeReport(process, report);
+  if (!is_open) poller_.Forget(process.shim->fd());  // that the shim has died is told by SIGCHLD
+}
+
+void Supervisor::TakeReport(Process& process, const ShimReport& report) {
+  switch (report.kind) {
+    case ShimReport::kStarted:
+      process.pid = report.value;
+      return tell_(Started{process.spec.key, report.value});
+    case ShimReport::kNotStarted:
+      process.ended.launch_error = CleanText(report.text, kMaxShortTextBytes);
+      process.ended.exit_code = report.value;
+      process.ended.ended_boottime_ms = report.boottime_ms;
+      return;
+    case ShimReport::kEnded:
+      process.ended.was_stopped = report.was_stopped;
+      return TakeWaitStatus(process, report.value, report.boottime_ms);
+    case ShimReport::kKilling:
+      process.is_killing = true;
+      process.kill_shim_at_ms = BootTimeMs() + kKillPatienceMs;
+      return;
+    case ShimReport::kCantLook:
+      if (process.is_killing && children_.CanLook()) process.kill_shim_at_ms = BootTimeMs();  // the keeper does it
+      return SayCantLook(absl::StrCat("what slot ", process.spec.key.slot, " has started is left"), report.text);
+  }
+}
+
+void Supervisor::SayCantLook(const std::string& what, const char* why) {
+  sinks_.live.error().Write(absl::StrCat("ms-worker: the keeper can't see whether ", what, " (/proc: ", why,
+                                         "), so it counts as alive; it looks again\n"),
+                            BootTimeMs());
+}
+
+void Supervisor::TakeWaitStatus(Process& process, int status, int64_t at_ms) {
+  process.has_ended = true;
+  process.ended.ended_boottime_ms = at_ms;
+  if (WIFSIGNALED(status)) {
+    process.ended.signal = WTERMSIG(status);
+    process.ended.core_dumped = WCOREDUMP(status);
+  } else if (process.ended.launch_error.empty()) {
+    process.ended.exit_code = WEXITSTATUS(status);
+  }
+  process.output->Drain();
+}
+
+// ------------------------------------------------------------------------------------------------------------- stop
+
+void Supervisor::BeginStop(Process& process, int64_t since_ms) {
+  if (process.has_ended || process.is_told_to_stop) return;
+  process.is_told_to_stop = true;
+  process.kill_at_ms = since_ms + absl::ToInt64Milliseconds(options_.stop_timeout);
+  // If that is over RunDeadlines kills it: nothing that is suspended gets to run again.
+  if (process.kill_at_ms > BootTimeMs()) process.shim->Stop();
+}
+
+void Supervisor::Stop(const ProcessKey& key) {
+  if (auto it = processes_.find(key); it != processes_.end()) BeginStop(it->second, BootTimeMs());
+  if (auto found = waiting_.extract(key)) {
+    if (found.mapped().log != 0) sinks_.logs.CloseLog(found.mapped().log, {});
+    Refuse(key);
+  }
+}
+
+void Supervisor::StopAll() { StopAllSince(BootTimeMs()); }
+
+void Supervisor::FenceFell(int64_t since_ms) {
+  StopAllSince(since_ms);
+  fence_ms_ = since_ms;
+  fence_kill_at_ms_ = since_ms + absl::ToInt64Milliseconds(options_.stop_timeout);
+  fence_through_ = last_number_;
+}
+
+void Supervisor::StopAllSince(int64_t since_ms) {
+  RefuseWaiting();
+  const int64_t kill_at_ms = since_ms + absl::ToInt64Milliseconds(options_.stop_timeout);
+  for (auto& [key, process] : processes_) {
+    BeginStop(process, since_ms);
+    // One that was told to stop already has no more time than that either.
+    if (!process.has_ended) process.kill_at_ms = std::min(process.kill_at_ms, kill_at_ms);
+  }
+}
+
+void Supervisor::Forward(int signal) {
+  for (const auto& [key, process] : processes_) process.shim->Forward(signal);
+}
+
+void Supervisor::KillAll() {
+  RefuseWaiting();
+  KillThrough(last_number_);
+}
+
+void Supervisor::KillForGood() {
+  KillAll();
+  LookForStrays();  // whoever else there may be
+}
+
+void Supervisor::KillThrough(uint64_t last_number) {
+  for (auto& [key, process] : processes_) {
+    if (process.number <= last_number) Kill(process);
+  }
+}
+
+void Supervisor::Kill(Process& process) {
+  process.is_told_to_stop = true;
+  process.kill_at_ms = INT64_MAX;
+  if (process.is_killing || process.is_shim_lost) return;
+  process.shim->Kill();
+  process.kill_shim_at_ms = std::min(process.kill_shim_at_ms, BootTimeMs() + kShimPatienceMs);
+}
+
+// -------------------------------------------------------------------------------------------------------------- end
+
+void Supervisor::Reap() {
+  while (true) {
+    int status = 0;
+    const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+    if (pid < 0 && errno == EINTR) continue;
+    if (pid < 0) has_children_ = false;  // ECHILD
+    if (pid <= 0) break;
+    if (shims_.count(pid) != 0) {
+      ReapShim(pid, status);
+    } else {
+      ReapStray(pid, status);
+    }
+  }
+  if (has_strays_) RunStrays(BootTimeMs());
+}
+
+void Supervisor::ReapShim(pid_t pid, int status) {
+  Process& process = processes_.at(shims_.extract(pid).mapped());
+  TakeReports(process);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return Finish(process);
+  LoseShim(process, status);
+}
+
+// The reports first: they tell which pid was whose process.
+void Supervisor::ReapStray(pid_t pid, int status) {
+  LookForStrays();
+  for (auto& [key, process] : processes_) {
+    TakeReports(process);
+    if (process.pid == pid && !process.has_ended) {
+      process.ended.was_stopped = process.is_told_to_stop;
+      TakeWaitStatus(process, status, BootTimeMs());
+    }
+  }
+}
+
+void Supervisor::LoseShim(Process& process, int status) {
+  process.is_shim_lost = true;
+  process.kill_shim_at_ms = INT64_MAX;
+  LookForStrays();
+  if (process.is_told_to_stop) return;
+  const std::string how = WIFSIGNALED(status) ? absl::StrCat("killed by signal ", WTERMSIG(status))
+                                              : absl::StrCat("ended with ", WEXITSTATUS(status));
+  sinks_.live.error().Write(absl::StrCat("ms-worker: the shim of slot ", process.spec.key.slot, " was ", how,
+                                         "; its process is ended with all that it started\n"),
+                            BootTimeMs());
+}
+
+void Supervisor::LookForStrays() {
+  if (!std::exchange(has_strays_, true)) strays_pause_ms_ = kFirstPauseMs;
+  strays_at_ms_ = BootTimeMs();
+}
+
+// Ends what has lost its shim. Only a look that finds nobody says that nobody is left.
+void Supervisor::RunStrays(int64_t now_ms) {
+  bool is_any_left = false;
+  const bool has_looked = children_.Kill([&](pid_t child) {
+    const bool is_shim = shims_.count(child) != 0;
+    is_any_left |= !is_shim;
+    return is_shim;
+  });
+  if (!has_looked && !std::exchange(has_said_that_it_cant_look_, true)) {
+    SayCantLook("anything is left of a process whose shim was killed", std::strerror(errno));
+  }
+  if (has_looked && !is_any_left) {
+    has_strays_ = has_said_that_it_cant_look_ = false;
+    strays_at_ms_ = INT64_MAX;
+    for (auto it = processes_.begin(); it != processes_.end();) {
+      Process& process = it++->second;
+      if (process.is_shim_lost) Finish(process);
+    }
+    return;
+  }
+  strays_at_ms_ = now_ms + strays_pause_ms_;
+  strays_pause_ms_ = std::min(2 * strays_pause_ms_, int64_t{kLongestPauseMs});
+}
+
+void Supervisor::Finish(Process& process) {
+  poller_.Forget(process.shim->fd());
+  if (!process.has_ended && process.ended.launch_error.empty()) {  // killed with its shim before its pid was told
+    process.ended.was_stopped = process.is_told_to_stop;
+    TakeWaitStatus(process, SIGKILL, BootTimeMs());
+  }
+  Ended ended = std::move(process.ended);
+  const std::string error_file = std::move(process.spec.error_file);
+  std::unique_ptr<ProcessOutput> output = std::move(process.output);
+  processes_.erase(ended.key);
+  TellEnd(std::move(ended), error_file, std::move(output));
+}
+
+void Supervisor::TellEnd(Ended ended, const std::string& error_file, std::unique_ptr<ProcessOutput> output) {
+  const ProcessKey key = ended.key;
+  const int64_t now_ms = BootTimeMs();
+  // A helper that is late already has hardly got better.
+  const bool waits_for_log = !sinks_.logs.IsLate(now_ms);
+  const bool waits_for_error = !error_file.empty() && !sinks_.files.IsLate(now_ms);
+  Burial& burial = burials_[key];
+  burial.ended = std::move(ended);
+  burial.tell_at_ms = now_ms + kDescendantPatienceMs;
+  burial.answers_left = 1;  // our own, at the end of this
+  if (output->has_log() && waits_for_log) ++burial.answers_left;
+  burial.ended.last_lines = output->Finish([this, key, waits_for_log] {
+    if (waits_for_log) TakeLastAnswer(key, "");
+  });
+  if (waits_for_error) {
+    ++burial.answers_left;
+    sinks_.files.ReadErrorFile(error_file, [this, key](const std::string& text) { TakeLastAnswer(key, text); });
+  }
+  TakeLastAnswer(key, "");
+}
+
+void Supervisor::TakeLastAnswer(const ProcessKey& key, const std::string& error_message) {
+  const auto found = burials_.find(key);
+  if (found == burials_.end()) return;  // told without it
+  if (!error_message.empty()) found->second.ended.error_message = error_message;
+  if (--found->second.answers_left == 0) tell_(burials_.extract(found).mapped().ended);
+}
+
+// -------------------------------------------------------------------------------------------------------- deadlines
+
+void Supervisor::RunFileDeadlines(int64_t now_ms) {
+  std::vector<ProcessKey> due;
+  for (const auto& [key, waiting] : waiting_) {
+    if (now_ms >= waiting.begin_at_ms) due.push_back(key);
+  }
+  for (const ProcessKey& key : due) BeginWaiting(key);
+  for (auto it = burials_.begin(); it != burials_.end();) {
+    const auto burial = it++;
+    if (now_ms >= burial->second.tell_at_ms) tell_(burials_.extract(burial).mapped().ended);
+  }
+}
+
+void Supervisor::RunDeadlines() {
+  const int64_t now_ms = BootTimeMs();
+  for (auto& [key, process] : processes_) {
+    if (process.output != nullptr) process.output->Resume(now_ms);
+    if (now_ms >= process.kill_at_ms) Kill(process);
+    if (now_ms < process.kill_shim_at_ms) continue;
+    process.kill_shim_at_ms = INT64_MAX;
+    ::kill(process.shim->pid(), SIGKILL);  // not reaped, so the number is still its own
+  }
+  if (now_ms >= fence_kill_at_ms_) {
+    fence_kill_at_ms_ = INT64_MAX;
+    KillThrough(fence_through_);
+    shim_options_.page->NoteObeyed(fence_ms_);
+  }
+  if (has_strays_ && now_ms >= strays_at_ms_) RunStrays(now_ms);
+  RunFileDeadlines(now_ms);
+}
+
+int64_t Supervisor::NextDeadline() const {
+  int64_t next = std::min(fence_kill_at_ms_, has_strays_ ? strays_at_ms_ : INT64_MAX);
+  for (const auto& [key, waiting] : waiting_) next = std::min(next, waiting.begin_at_ms);
+  for (const auto& [key, burial] : burials_) next = std::min(next, burial.tell_at_ms);
+  for (const auto& [key, process] : processes_) next = std::min({next, process.kill_at_ms, process.kill_shim_at_ms});
+  return next;
+}
+
+}  // namespace muster::agent

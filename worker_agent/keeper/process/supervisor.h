@@ -1,0 +1,152 @@
+// The keeper's processes: starts, stops and buries them. Runs in the keeper, one thread, never blocks.
+//
+// A process begins when its old error file is removed and its log is open, or when the file system hasn't answered for
+// some seconds: nobody's training waits for a disk that hangs. The same holds for its end: it is told when its log is
+// written and its error file read, or a second later.
+//
+// A process counts as ended when nothing that descends from it is left, as the end of its shim tells (shim.h): devices
+// and ports are free then. If the shim was killed, what it had comes to the keeper as children of its own, strays:
+// nobody can tell whose they are, so they are killed, and no process whose shim was killed has ended before all of them
+// have.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "worker_agent/keeper/files/file_helper.h"
+#include "worker_agent/keeper/files/output.h"
+#include "worker_agent/keeper/poller.h"
+#include "worker_agent/keeper/process/children.h"
+#include "worker_agent/keeper/process/fence_page.h"
+#include "worker_agent/keeper/process/shim.h"
+#include "worker_agent/keeper/processes.h"
+
+namespace muster::agent {
+
+class Supervisor {
+ public:
+  using Tell = std::function<void(const KeeperEvent&)>;
+
+  // All outlive this.
+  struct Sinks {
+    LiveOutputs& live;
+    FileHelper& logs;
+    FileHelper& files;  // for the error files
+  };
+
+  // `poller` outlives this.
+  Supervisor(Poller& poller, Sinks sinks, const KeeperOptions& options, const ShimOptions& shim_options, Tell tell);
+
+  // See Keeper::HoldLock.
+  void HoldLock(std::shared_ptr<const UniqueFd> lock) { shim_options_.lock = std::move(lock); }
+  void Start(const ProcessSpec& spec);
+  // Answers a Start that must not be carried out any more, as if the process had been stopped at once.
+  void Refuse(const ProcessKey& key);
+  void Stop(const ProcessKey& key);
+  void StopAll();
+  // The fence fell at that time (CLOCK_BOOTTIME, ms): what is not gone stop_timeout after it may run elsewhere, so a
+  // keeper that comes late leaves that much less time, or none. Then everything that was started before is killed.
+  void FenceFell(int64_t since_ms);
+  void Forward(int signal);
+
+  // SIGKILL to all that was started until now, with all that descends from it, until it is gone. Processes started
+  // later are left alone.
+  void KillAll();
+  // The same for good: whatever is a descendant, until HasChildren is false. No Start may follow.
+  void KillForGood();
+
+  // After SIGCHLD: reaps whoever is dead, strays too, and does what follows from it.
+  void Reap();
+  // False when Reap found that no child of any kind is left.
+  bool HasChildren() const { return has_children_; }
+
+  // Carries out what is due; to be called in every turn.
+  void RunDeadlines();
+  int64_t NextDeadline() const;  // CLOCK_BOOTTIME, ms; INT64_MAX: none
+
+ private:
+  // Waits for its files before it begins.
+  struct Waiting {
+    ProcessSpec spec;
+    uint32_t log = 0;
+    int answers_left = 0;
+    int64_t begin_at_ms = INT64_MAX;  // without them
+    std::string error;
+  };
+
+  // Has ended, but for what is to be told with it.
+  struct Burial {
+    Ended ended;
+    int answers_left = 0;
+    int64_t tell_at_ms = INT64_MAX;  // without them
+  };
+
+  struct Process {
+    ProcessSpec spec;
+    uint32_t log = 0;
+    std::optional<Shim> shim;
+    uint64_t number = 0;  // of its start
+    pid_t pid = 0;        // 0: not told yet
+    std::unique_ptr<ProcessOutput> output;
+    Ended ended;
+    bool has_ended = false;  // the process, not all that it left
+    bool is_told_to_stop = false;
+    bool is_killing = false;              // its shim has taken the order
+    bool is_shim_lost = false;            // it was killed
+    int64_t kill_at_ms = INT64_MAX;       // the order to kill
+    int64_t kill_shim_at_ms = INT64_MAX;  // it takes no orders, or can't carry them out
+  };
+
+  void TakeAnswer(const ProcessKey& key, const std::string& error);
+  void BeginWaiting(const ProcessKey& key);
+  void RefuseWaiting();
+  void TellEnd(Ended ended, const std::string& error_file, std::unique_ptr<ProcessOutput> output);
+  void TakeLastAnswer(const ProcessKey& key, const std::string& error_message);
+  void RunFileDeadlines(int64_t now_ms);
+  void Launch(Process& process);
+  void FailLaunch(const Process& process, const std::string& text);
+  void FailLaunch(const ProcessKey& key, int exit_code, const std::string& text);
+  void TakeReports(Process& process);
+  void TakeReport(Process& process, const ShimReport& report);
+  void TakeWaitStatus(Process& process, int status, int64_t at_ms);
+  void SayCantLook(const std::string& what, const char* why);
+  void BeginStop(Process& process, int64_t since_ms);
+  void StopAllSince(int64_t since_ms);
+  void Kill(Process& process);
+  void KillThrough(uint64_t last_number);
+  void ReapShim(pid_t pid, int status);
+  void ReapStray(pid_t pid, int status);
+  void LoseShim(Process& process, int status);
+  void LookForStrays();
+  void RunStrays(int64_t now_ms);
+  void Finish(Process& process);
+
+  Poller& poller_;
+  const Sinks sinks_;
+  const KeeperOptions options_;
+  ShimOptions shim_options_;
+  const Tell tell_;
+  std::map<ProcessKey, Waiting> waiting_;    // no process yet
+  std::map<ProcessKey, Process> processes_;  // started and not ended
+  std::map<ProcessKey, Burial> burials_;     // no process any more
+  std::map<pid_t, ProcessKey> shims_;        // not reaped
+  uint64_t last_number_ = 0;
+  Children children_;
+  bool has_strays_ = false;
+  bool has_said_that_it_cant_look_ = false;
+  int64_t strays_at_ms_ = INT64_MAX;
+  int64_t strays_pause_ms_ = 0;
+  int64_t fence_ms_ = 0;                  // the last one that fell …
+  int64_t fence_kill_at_ms_ = INT64_MAX;  // … what has to be killed when …
+  uint64_t fence_through_ = 0;            // … of what was started until then
+  bool has_children_ = false;
+};
+
+}  // namespace muster::agent

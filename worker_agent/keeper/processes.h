@@ -1,0 +1,94 @@
+// What agent and keeper tell each other: which processes shall run, and what becomes of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/base/unique_fd.h"
+
+namespace muster::agent {
+
+// One start of one slot's process.
+struct ProcessKey {
+  uint32_t slot = 0;
+  uint32_t round = 0;
+  uint32_t attempt = 0;
+  auto operator<=>(const ProcessKey&) const = default;
+};
+
+// A secret for a process, which it inherits behind a descriptor (see common/sys/secret_descriptor.h). The keeper and
+// its shims pass on the descriptor and never have the bytes in their memory.
+struct HandOver {
+  std::string variable;  // of its environment, where the descriptor's number stands; empty: nothing is handed over
+  std::shared_ptr<const UniqueFd> descriptor;  // shared, since specs are copied; null only where it was lost on the way
+};
+
+struct ProcessSpec {
+  ProcessKey key;
+  std::vector<std::string> argv;  // argv[0] is searched in the PATH of env
+  std::vector<std::string> env;   // NAME=VALUE, the whole environment
+  std::string working_directory;  // empty: the agent's
+  std::string log_path;           // appended to, created with its folder; empty: none
+  bool begins_log = false;        // a log that is there is of an earlier run and is removed
+  bool passes_output = false;     // bytes go on unchanged to the agent's own stdout and stderr
+  std::string prefix;             // if not empty (and passes_output is not set), lines go to stdout with it
+  bool inherits_stdin = false;    // else /dev/null
+  std::vector<int> cpus;          // CPU affinity; empty: inherited
+  std::string error_file;         // TORCHELASTIC_ERROR_FILE: read (and removed before the start); empty: none
+  HandOver hand_over = {};
+};
+
+struct Started {
+  ProcessKey key;
+  int64_t pid = 0;
+};
+
+// Told once for each spec, when the process and all that descends from it are gone.
+struct Ended {
+  ProcessKey key;
+  int exit_code = 0;
+  int signal = 0;
+  bool core_dumped = false;
+  bool was_stopped = false;             // we had signalled it to stop before it ended
+  std::string error_message;            // "message" of the error file; at most kMaxErrorMessageBytes
+  std::vector<std::string> last_lines;  // stdout and stderr as they came, at most kMaxLastLines
+  std::string launch_error;             // why it never ran; exit_code is 127 (not found) or 126
+  int64_t ended_boottime_ms = 0;        // CLOCK_BOOTTIME when the process ended
+};
+
+// The fence's deadline passed: the processes are being stopped.
+struct FenceFell {};
+
+// The answer to a ping; Poll keeps it to itself.
+struct Pong {};
+
+// The keeper itself has died or closed its end, or was given up. Everything it had started is to be treated as ended by
+// KillAllDescendants, which the agent calls next.
+struct KeeperLost {};
+
+// The keeper has answered no ping for some seconds: it is stopped, or the machine leaves it no time. Told once, and
+// once more when it answers.
+struct KeeperSilent {};
+struct KeeperAnswers {};
+
+using KeeperEvent = std::variant<Started, Ended, FenceFell, Pong, KeeperLost, KeeperSilent, KeeperAnswers>;
+
+struct KeeperOptions {
+  int stop_signal = 15;
+  absl::Duration stop_timeout = absl::Seconds(30);  // between stop_signal and SIGKILL
+};
+
+// What the keeper runs when the agent has died and all processes are gone: `argv` with `env`, killed after 10 s.
+// The placeholders {signal} and {exit_code} in argv are filled in with what the agent died of; both are 0 where that
+// can't be told (see agent_watch.h). Its standard streams are /dev/null.
+struct FarewellCommand {
+  std::vector<std::string> argv;
+  std::vector<std::string> env;
+  HandOver hand_over = {};
+};
+
+}  // namespace muster::agent

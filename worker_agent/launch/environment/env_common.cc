@@ -1,0 +1,38 @@
+// For everyone, whatever the framework.
+#include "absl/strings/str_join.h"
+#include "worker_agent/launch/environment/environment_builder.h"
+
+namespace muster::agent {
+namespace {
+
+std::string LocalRankList(const v1::Assignment& assignment) {
+  return absl::StrJoin(assignment.slots(), ",", [](std::string* out, const v1::SlotAssignment& slot) {
+    out->append(std::to_string(slot.local_rank()));
+  });
+}
+
+}  // namespace
+
+void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& builder) {
+  const v1::DesiredState& desired = *input.desired;
+  builder.Identity("MS_CLUSTER_FILE", input.cluster_file);
+  builder.Identity("MS_PROGRESS_FILE", input.progress_file);
+  builder.Identity("MS_STACKS_FILE", input.stacks_file);
+  builder.Identity("MS_ROUND", desired.round());
+  builder.Identity("MS_RESTART_COUNT", desired.restart_count());
+  builder.Identity("MS_JOB_ID", input.job_id);
+  builder.Identity("MUSTER_NODE_ID", input.node_id);
+  if (!input.start_secret.empty()) builder.Replace(kStartVariable, input.start_secret);
+  // A process that stands for all slots of its agent: RANK and LOCAL_RANK are those of the first.
+  if (input.is_one_for_node) {
+    builder.Identity("MUSTER_LOCAL_RANKS", LocalRankList(desired.assignment()));
+  } else {
+    builder.Drop("MUSTER_LOCAL_RANKS");
+  }
+  // Last, so that nothing of the user's is hidden by it.
+  if (!input.python_folder.empty()) builder.Append("PYTHONPATH", input.python_folder);
+  // Present but empty means "buffered, please" to Python.
+  if (!input.inherited.contains("PYTHONUNBUFFERED")) builder.Default("PYTHONUNBUFFERED", "1");
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,53 @@
+// For Horovod, and for programs that read Open MPI's placement.
+#include <set>
+
+#include "common/net/peer_node.h"
+#include "worker_agent/launch/environment/environment_builder.h"
+
+namespace muster::agent {
+namespace {
+
+// Horovod's "cross" communicator: the processes of one local rank, one on each machine that has it.
+struct Cross {
+  uint32_t rank = 0;
+  uint32_t size = 0;
+};
+
+Cross CrossOf(const EnvironmentInput& input) {
+  const v1::Assignment& assignment = input.desired->assignment();
+  if (input.peers == nullptr) return {assignment.node_rank(), assignment.machine_num()};
+  const uint32_t local_rank = SlotOf(input).local_rank();
+  std::set<uint32_t> machines;
+  for (const v1::PeerNode& node : input.peers->nodes()) {
+    if (node.role() != assignment.role()) continue;
+    for (int slot = 0; slot < SlotCount(node); ++slot) {
+      if (LocalRankOf(node, slot) == local_rank) machines.insert(node.machine());
+    }
+  }
+  Cross cross;
+  cross.size = static_cast<uint32_t>(machines.size());
+  for (const uint32_t machine : machines) cross.rank += machine < assignment.node_rank() ? 1 : 0;
+  return cross;
+}
+
+}  // namespace
+
+void AddHorovodVariables(const EnvironmentInput& input, EnvironmentBuilder& builder) {
+  const v1::Assignment& assignment = input.desired->assignment();
+  const v1::SlotAssignment& slot = SlotOf(input);
+  const Cross cross = CrossOf(input);
+  builder.Identity("HOROVOD_RANK", slot.rank());
+  builder.Identity("HOROVOD_SIZE", WorldSizeOf(input));
+  builder.Identity("HOROVOD_LOCAL_RANK", slot.local_rank());
+  builder.Identity("HOROVOD_LOCAL_SIZE", assignment.local_world_size());
+  builder.Identity("HOROVOD_CROSS_RANK", cross.rank);
+  builder.Identity("HOROVOD_CROSS_SIZE", cross.size);
+
+  builder.Identity("OMPI_COMM_WORLD_RANK", slot.rank());
+  builder.Identity("OMPI_COMM_WORLD_SIZE", WorldSizeOf(input));
+  builder.Identity("OMPI_COMM_WORLD_LOCAL_RANK", slot.local_rank());
+  builder.Identity("OMPI_COMM_WORLD_LOCAL_SIZE", assignment.local_world_size());
+  builder.Identity("OMPI_COMM_WORLD_NODE_RANK", slot.local_rank());  // Open MPI's name for the rank within the node
+}
+
+}  // namespace muster::agent

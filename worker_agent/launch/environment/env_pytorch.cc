@@ -1,0 +1,45 @@
+// For PyTorch: what torchrun gives its children, so that init_process_group("env://") finds everything.
+#include "worker_agent/launch/environment/environment_builder.h"
+
+namespace muster::agent {
+
+void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& builder) {
+  const v1::DesiredState& desired = *input.desired;
+  const v1::Assignment& assignment = desired.assignment();
+  const v1::SlotAssignment& slot = SlotOf(input);
+  const uint32_t world_size = WorldSizeOf(input);
+
+  builder.Identity("RANK", slot.rank());
+  builder.Identity("WORLD_SIZE", world_size);
+  builder.Identity("LOCAL_RANK", slot.local_rank());
+  builder.Identity("LOCAL_WORLD_SIZE", assignment.local_world_size());
+  builder.Identity("GROUP_RANK", assignment.node_rank());
+  builder.Identity("GROUP_WORLD_SIZE", assignment.machine_num());
+  builder.Identity("NODE_RANK", assignment.node_rank());
+  builder.Identity("NNODES", assignment.machine_num());
+  builder.Identity("ROLE_RANK", slot.rank());
+  builder.Identity("ROLE_WORLD_SIZE", world_size);
+  // "default" is torchrun's name for the only role.
+  builder.Identity("ROLE_NAME", assignment.role() == v1::ROLE_SERVER ? "server" : "default");
+
+  // Equal on all ranks: it is the prefix of the store's keys, and unequal values hang.
+  builder.Identity("TORCHELASTIC_RESTART_COUNT", desired.round() > 0 ? desired.round() - 1 : 0);
+  builder.Identity("TORCHELASTIC_MAX_RESTARTS", input.max_restarts);
+  builder.Identity("TORCHELASTIC_RUN_ID", input.job_id);
+  // Rank 0 hosts the store itself; an inherited "True" would make every rank wait for one that nobody hosts.
+  builder.Identity("TORCHELASTIC_USE_AGENT_STORE", "False");
+  if (input.error_file.empty()) {
+    builder.Drop("TORCHELASTIC_ERROR_FILE");
+  } else {
+    builder.Identity("TORCHELASTIC_ERROR_FILE", input.error_file);
+  }
+
+  if (!input.master_address.empty()) builder.Replace("MASTER_ADDR", input.master_address);
+  if (!input.master_port.empty()) builder.Replace("MASTER_PORT", input.master_port);
+  builder.Default("MASTER_ADDR", assignment.master_address());
+  builder.Default("MASTER_PORT", std::to_string(assignment.master_port()));
+  // N processes with a thread for each core are slower than one; a lone process may have them all.
+  if (assignment.local_world_size() > 1 && !input.is_one_for_node) builder.Default("OMP_NUM_THREADS", "1");
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,73 @@
+#include "worker_agent/launch/environment/environment.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/text.h"
+#include "worker_agent/launch/environment/environment_builder.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kMostShown = 6;
+constexpr size_t kLongestShownValue = 40;
+
+std::string ValueOf(const Environment& environment, const std::string& name) {
+  const std::string prefix = name + "=";
+  for (const std::string& variable : environment.variables) {
+    if (absl::StartsWith(variable, prefix)) return variable.substr(prefix.size());
+  }
+  return "";
+}
+
+}  // namespace
+
+Environment BuildEnvironment(const EnvironmentInput& input) {
+  EnvironmentBuilder builder(input.inherited, input.overrides);
+  AddCommonVariables(input, builder);
+  AddMindSporeVariables(input, builder);
+  AddPyTorchVariables(input, builder);
+  AddHorovodVariables(input, builder);
+  AddHcclVariables(input, builder);
+  return std::move(builder).Build();
+}
+
+std::string ReplacedNotice(const std::map<std::string, std::string>& replaced) {
+  if (replaced.empty()) return "";
+  std::string shown;
+  size_t count = 0;
+  for (const auto& [name, value] : replaced) {
+    if (++count > kMostShown) break;
+    const std::string head = EscapeControl(value.substr(0, kLongestShownValue));
+    absl::StrAppend(&shown, shown.empty() ? "" : ", ", name, "=", head, value.size() > kLongestShownValue ? "…" : "");
+  }
+  if (replaced.size() > kMostShown) absl::StrAppend(&shown, " and ", replaced.size() - kMostShown, " more");
+  return absl::StrCat("inherited ", shown,
+                      " differed from this job's and was replaced for the training processes (--env NAME=VALUE would "
+                      "override)");
+}
+
+Placeholders PlaceholdersFor(const EnvironmentInput& input, const Environment& environment) {
+  const v1::DesiredState& desired = *input.desired;
+  const v1::Assignment& assignment = desired.assignment();
+  const v1::SlotAssignment& slot = SlotOf(input);
+  return {
+      {"rank", std::to_string(slot.rank())},
+      {"world_size", std::to_string(WorldSizeOf(input))},
+      {"node_rank", std::to_string(assignment.node_rank())},
+      {"nnodes", std::to_string(assignment.machine_num())},
+      {"local_rank", std::to_string(slot.local_rank())},
+      {"local_world_size", std::to_string(assignment.local_world_size())},
+      {"nproc_per_node", std::to_string(assignment.local_world_size())},
+      {"master_addr", ValueOf(environment, "MASTER_ADDR")},
+      {"master_port", ValueOf(environment, "MASTER_PORT")},
+      {"job_id", input.job_id},
+      {"round", std::to_string(desired.round())},
+      {"role", assignment.role() == v1::ROLE_SERVER ? "server" : "worker"},
+      {"node_id", input.node_id},
+      {"restart_count", std::to_string(desired.restart_count())},
+  };
+}
+
+}  // namespace muster::agent

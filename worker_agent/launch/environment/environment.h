@@ -1,0 +1,68 @@
+// The environment of a training process: who it is, where the others are, and what its framework reads of that.
+//
+// Three kinds of variables (one file a framework lists its own):
+//   identity   everything that says rank, size, id, role or round, the scheduler's address and TORCHELASTIC_*: always
+//              ours, whatever was inherited;
+//   defaults   tuning and endpoints (MASTER_ADDR, OMP_NUM_THREADS, HCCL_*, …): the user's when set;
+//   overrides  --env N=V: above both.
+// The rest is inherited, but for the passwords of TLS, which are never passed on.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muster/v1/rendezvous.pb.h"
+#include "worker_agent/launch/environment/placeholders.h"
+
+namespace muster::agent {
+
+// Names the agent's start that a process belongs to, by a secret: what is left of it is known by this.
+inline constexpr char kStartVariable[] = "MUSTER_START";
+
+struct EnvironmentInput {
+  const v1::DesiredState* desired = nullptr;  // with an assignment that has slot `slot`; outlives the call
+  const v1::PeerList* peers = nullptr;        // of the same round; null: not known (Horovod's CROSS_* are then those of
+                                              // machines with equal numbers of processes)
+  uint32_t slot = 0;
+  v1::SlotOffer offer;           // what the node offered for this slot
+  bool is_one_for_node = false;  // --per_node, --per_job: one process stands for all slots of the agent
+  std::string job_id;
+  std::string node_id;
+  std::string start_secret;  // kStartVariable; empty: none
+  std::string own_address;   // numeric; this node's, as its peers see it
+  std::string scheduler_host;
+  uint32_t scheduler_port = 0;
+  bool has_gateway = false;  // the two above are the agent's own gateway for MindSpore
+  std::string cluster_file;
+  std::string progress_file;
+  std::string stacks_file;
+  std::string python_folder;    // of muster_training.py; empty: there is none
+  std::string error_file;       // TORCHELASTIC_ERROR_FILE; empty: none
+  std::string rank_table_file;  // empty: none
+  std::string master_address;   // the user's setting; empty: not set
+  std::string master_port;      // the user's setting; empty: not set
+  uint32_t max_restarts = 0;
+  std::optional<bool> enable_recovery;
+  std::map<std::string, std::string> inherited;
+  std::map<std::string, std::string> overrides;  // --env
+};
+
+struct Environment {
+  std::vector<std::string> variables;           // NAME=VALUE, sorted by name
+  std::map<std::string, std::string> replaced;  // inherited identity that differed from ours: name → inherited value
+};
+
+Environment BuildEnvironment(const EnvironmentInput& input);
+
+// One line for people on what was replaced; merge the maps of all slots first, so that it is said once. Empty when
+// nothing was.
+std::string ReplacedNotice(const std::map<std::string, std::string>& replaced);
+
+// The values of {rank} and the like for the same process. master_addr and master_port are those that the process finds
+// in its environment.
+Placeholders PlaceholdersFor(const EnvironmentInput& input, const Environment& environment);
+
+}  // namespace muster::agent

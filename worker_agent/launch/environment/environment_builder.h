@@ -1,0 +1,57 @@
+// Settles each variable of a process's environment by its kind; see environment.h for the kinds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "worker_agent/launch/environment/environment.h"
+
+namespace muster::agent {
+
+class EnvironmentBuilder {
+ public:
+  EnvironmentBuilder(const std::map<std::string, std::string>& inherited,
+                     const std::map<std::string, std::string>& overrides);
+
+  // Ours, whatever was inherited.
+  void Identity(const std::string& name, const std::string& value);
+  void Identity(const std::string& name, uint64_t value) { Identity(name, std::to_string(value)); }
+  // Identity that this process does not have: an inherited value would be somebody else's.
+  void Drop(const std::string& name);
+  // Ours without a word: the inherited value, if any, was meant for the agent, which has taken it in.
+  void Replace(const std::string& name, const std::string& value) { variables_[name] = value; }
+  // Only when neither inherited nor overridden. An empty inherited value counts as not set.
+  void Default(const std::string& name, const std::string& value);
+
+  // The user's list of folders, with ours as the last one of it.
+  void Append(const std::string& name, const std::string& folder);
+
+  // The value as inherited; empty when there is none.
+  std::string Inherited(const std::string& name) const;
+
+  Environment Build() &&;
+
+ private:
+  void NoteReplaced(const std::string& name, const std::string& ours);
+
+  const std::map<std::string, std::string>& inherited_;
+  const std::map<std::string, std::string>& overrides_;
+  std::map<std::string, std::string> variables_;
+  std::map<std::string, std::string> replaced_;
+};
+
+// This slot's part of the assignment, and the sizes of its role.
+const v1::SlotAssignment& SlotOf(const EnvironmentInput& input);
+uint32_t WorldSizeOf(const EnvironmentInput& input);
+// The device id: as offered, else the local rank.
+std::string DeviceIdOf(const EnvironmentInput& input);
+
+// One for each framework.
+void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
+void AddMindSporeVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
+void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
+void AddHorovodVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
+void AddHcclVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
+
+}  // namespace muster::agent

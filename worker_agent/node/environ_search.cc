@@ -1,0 +1,115 @@
+#include "worker_agent/node/environ_search.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/unique_fd.h"
+#include "worker_agent/keeper/process/own_process.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr absl::Duration kHangPatience = absl::Milliseconds(300);  // for one process; memory answers at once
+constexpr absl::Duration kSearchReapPatience = absl::Milliseconds(100);
+constexpr size_t kMostStuck = 8;
+constexpr size_t kMostEnvironBytes = 16 << 20;  // the kernel takes 6 MiB
+
+EnvironSight Of(int error) { return error == ENOENT || error == ESRCH ? EnvironSight::kGone : EnvironSight::kRefused; }
+
+EnvironSight Read(pid_t pid, const std::string& text) {
+  const UniqueFd fd(open(absl::StrCat("/proc/", pid, "/environ").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.is_open()) return Of(errno);
+  std::string seen;  // the last part: the text may lie across two
+  size_t total = 0;
+  char bytes[64 * 1024];
+  while (total < kMostEnvironBytes) {
+    const ssize_t n = read(fd.get(), bytes, sizeof bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Of(errno);
+    if (n == 0) return total == 0 ? EnvironSight::kEmpty : EnvironSight::kHasNot;
+    total += static_cast<size_t>(n);
+    seen.append(bytes, static_cast<size_t>(n));
+    if (seen.find(text) != std::string::npos) return EnvironSight::kHasIt;
+    if (seen.size() > text.size()) seen.erase(0, seen.size() - text.size());
+  }
+  return EnvironSight::kRefused;
+}
+
+// In the child: a byte for each, as it comes.
+[[noreturn]] void Serve(const std::vector<pid_t>& pids, size_t first, const std::string& text, int out) {
+  // The locks that this process holds are not its to hold on to.
+  BecomeOwnProcess("ms-worker-look", {out});
+  const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (int fd = 0; fd <= 2 && null.is_open(); ++fd) dup2(null.get(), fd);
+  for (size_t i = first; i < pids.size(); ++i) {
+    const char sight = static_cast<char>(Read(pids[i], text));
+    if (write(out, &sight, 1) != 1) break;
+  }
+  _exit(0);
+}
+
+// False: it is still there.
+bool End(pid_t child) {
+  kill(child, SIGKILL);
+  const MonotonicTime end = Clock::System().Read().monotonic + kSearchReapPatience;
+  while (true) {
+    const pid_t reaped = waitpid(child, nullptr, WNOHANG);
+    if (reaped == child || (reaped < 0 && errno == ECHILD)) return true;
+    if (Clock::System().Read().monotonic >= end) return false;
+    poll(nullptr, 0, 1);
+  }
+}
+
+// The answers of one child from `sights.size()` on, as far as they come.
+void Gather(const std::vector<pid_t>& pids, const std::string& text, MonotonicTime deadline,
+            std::vector<EnvironSight>& sights, std::vector<pid_t>& stuck) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return;
+  const UniqueFd out(ends[0]);
+  UniqueFd in(ends[1]);
+  const pid_t child = fork();
+  if (child < 0) return;
+  if (child == 0) Serve(pids, sights.size(), text, in.get());
+  in.reset();
+  while (sights.size() < pids.size()) {
+    const MonotonicTime now = Clock::System().Read().monotonic;
+    const absl::Duration patience = std::min(kHangPatience, deadline - now);
+    if (patience <= absl::ZeroDuration()) break;
+    pollfd ready{out.get(), POLLIN, 0};
+    const int count = poll(&ready, 1, static_cast<int>(absl::ToInt64Milliseconds(patience)) + 1);
+    if (count < 0 && errno == EINTR) continue;
+    if (count == 0) {
+      sights.push_back(EnvironSight::kHangs);
+      break;
+    }
+    char bytes[4096];
+    const ssize_t n = read(out.get(), bytes, sizeof bytes);
+    if (n <= 0) break;  // it was killed
+    for (ssize_t i = 0; i < n; ++i) sights.push_back(static_cast<EnvironSight>(bytes[i]));
+  }
+  if (!End(child)) stuck.push_back(child);
+}
+
+}  // namespace
+
+std::vector<EnvironSight> SearchEnvirons(const std::vector<pid_t>& pids, const std::string& text,
+                                         MonotonicTime deadline, std::vector<pid_t>& stuck) {
+  std::vector<EnvironSight> sights;
+  while (sights.size() < pids.size() && stuck.size() < kMostStuck && Clock::System().Read().monotonic < deadline) {
+    const size_t before = sights.size();
+    Gather(pids, text, deadline, sights, stuck);
+    if (sights.size() == before) break;  // no process to be had, or it was killed
+  }
+  sights.resize(pids.size(), EnvironSight::kNotSeen);
+  return sights;
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,34 @@
+// Which processes have a text in their environment.
+//
+// /proc/<pid>/environ is read out of the process's memory, which hangs for as long as that process hangs in the kernel
+// with its memory map locked, or waits for a file system that has gone away. So a child process reads; one that hangs
+// is killed and left behind, and the next one goes on after that place.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+
+namespace muster::agent {
+
+enum class EnvironSight {
+  kHasIt,
+  kHasNot,
+  kGone,     // the process has ended
+  kEmpty,    // a kernel thread, one that is just being executed, or one without an environment
+  kRefused,  // may not be read
+  kHangs,    // did not answer in time
+  kNotSeen,  // no time or no process was left to look
+};
+
+// One for each of `pids`. A process of this call's own reads, for which this one is forked: so to be called while this
+// is the only thread and before secrets are read. Nothing is left but children that hang in the kernel (`stuck` gets
+// them, killed). Blocks: to `deadline` at most, and a moment where nothing hangs.
+std::vector<EnvironSight> SearchEnvirons(const std::vector<pid_t>& pids, const std::string& text,
+                                         MonotonicTime deadline, std::vector<pid_t>& stuck);
+
+}  // namespace muster::agent

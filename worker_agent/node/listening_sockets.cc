@@ -1,0 +1,56 @@
+#include "worker_agent/node/listening_sockets.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "absl/strings/escaping.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr char kListenState[] = "0A";
+
+// The kernel prints an address as words of 4 bytes, each as a number of this machine.
+std::string BytesOf(const std::string& hex) {
+  std::string bytes = absl::HexStringToBytes(hex);
+  for (size_t word = 0; word + 4 <= bytes.size(); word += 4) {
+    std::reverse(bytes.begin() + static_cast<ptrdiff_t>(word), bytes.begin() + static_cast<ptrdiff_t>(word + 4));
+  }
+  return bytes;
+}
+
+bool IsFor(const std::string& local, const IpAddress& address, uint16_t port) {
+  const size_t colon = local.find(':');
+  if (colon == std::string::npos || (colon != 8 && colon != 32) || local.size() != colon + 5) return false;
+  const std::string port_bytes = absl::HexStringToBytes(local.substr(colon + 1));
+  const int listened = static_cast<unsigned char>(port_bytes[0]) << 8 | static_cast<unsigned char>(port_bytes[1]);
+  const auto bound = IpAddress::FromBytes(BytesOf(local.substr(0, colon)));
+  return listened == port && bound && (bound->is_any() || *bound == address);
+}
+
+std::string ReadWhole(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+bool HasListener(const std::string& proc_net_tcp, const IpAddress& address, uint16_t port) {
+  std::istringstream lines(proc_net_tcp);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string number, local, remote, state;
+    if (words >> number >> local >> remote >> state && state == kListenState && IsFor(local, address, port))
+      return true;
+  }
+  return false;
+}
+
+bool IsListenedOn(const IpAddress& address, uint16_t port) {
+  return HasListener(ReadWhole("/proc/net/tcp"), address, port) ||
+         HasListener(ReadWhole("/proc/net/tcp6"), address, port);
+}
+
+}  // namespace muster::agent

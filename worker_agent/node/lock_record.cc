@@ -1,0 +1,155 @@
+// | the former start's record              | Judge      | why                                                       |
+// |----------------------------------------|------------|-----------------------------------------------------------|
+// | same boot, same pid namespace          | kLook      | /proc shows what it has left (if the namespace's number   |
+// |                                        |            | is used again, all in the former one have ended)          |
+// | same boot, another pid namespace,      | kGone      | the kernel ends all of a namespace with its first process |
+// | whose first process it was             |            |                                                           |
+// | same boot, another pid namespace       | kUnseen    | a launcher may go on there                                |
+// | another boot, same hardware            | kGone      | this machine has booted since                             |
+// | another boot otherwise                 | kElsewhere | another machine, or none that can be told from one        |
+// | no place or boot id: 0.1.0's, torn, …  | kUnseen    | nothing to know its processes by                          |
+#include "worker_agent/node/lock_record.h"
+
+#include <signal.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/base/limits.h"
+#include "common/base/sha256.h"
+#include "common/net/net.h"
+#include "common/sys/file_io.h"
+#include "worker_agent/keeper/process/descendants.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kHexDigits = 16;
+constexpr ino_t kFirstUtsNamespace = 0xEFFFFFFE;  // PROC_UTS_INIT_INO
+constexpr char kDigest[] = "digest ";
+
+std::string Line(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadSmallFile(path, 256);
+  if (text.ok()) absl::StripAsciiWhitespace(&*text);
+  return text.ok() ? *text : "";
+}
+
+std::string Namespace(const char* kind) {
+  struct stat info {};
+  if (stat(absl::StrCat("/proc/self/ns/", kind).c_str(), &info) != 0) return "";
+  return absl::StrCat(info.st_dev, ":", info.st_ino);
+}
+
+// Cards, not what a container is given: its name is not the machine's either.
+std::string Hardware() {
+  struct stat uts {};
+  if (stat("/proc/self/ns/uts", &uts) != 0 || uts.st_ino != kFirstUtsNamespace) return "";
+  std::vector<std::string> addresses;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it("/sys/class/net", error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(it->path() / "device", ignored)) continue;
+    const std::string address = Line((it->path() / "address").string());
+    if (address.find_first_not_of("0:") != std::string::npos) addresses.push_back(address);
+  }
+  if (error || addresses.empty()) return "";
+  std::sort(addresses.begin(), addresses.end());
+  return absl::BytesToHexString(Sha256(absl::StrJoin(addresses, " "))).substr(0, kHexDigits);
+}
+
+std::string Digest(absl::string_view text) {
+  return absl::BytesToHexString(Sha256(std::string(text))).substr(0, kHexDigits);
+}
+
+// What would break the lines is left out.
+std::string OneLine(const std::string& text) { return absl::StrContains(text, '\n') ? "" : text; }
+
+}  // namespace
+
+StartPlace StartPlace::Here() {
+  StartPlace here;
+  here.host = LocalHostName();
+  here.boot = Line("/proc/sys/kernel/random/boot_id");
+  here.pids = Namespace("pid");
+  here.hardware = Hardware();
+  here.is_init = getpid() == 1;
+  if (const std::optional<ProcessInfo> self = ReadProcess(getpid())) here.start_time = self->start_time;
+  return here;
+}
+
+std::string LockRecord::Encode() const {
+  std::string text = absl::StrCat(pid, "\n", token, "\n", OneLine(id), "\n", OneLine(work_folder), "\n", take, "\n");
+  absl::StrAppend(&text, "secret ", secret, "\nhost ", OneLine(place.host), "\nboot ", place.boot, "\npids ",
+                  place.pids, "\nhardware ", place.hardware, "\ninit ", place.is_init ? 1 : 0, "\nstarted ",
+                  place.start_time, "\n");
+  return absl::StrCat(text, kDigest, Digest(text), "\n");
+}
+
+LockRecord LockRecord::Decode(const std::string& text) {
+  LockRecord record;
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  if (lines.size() < 3 || !absl::SimpleAtoi(lines[0], &record.pid)) return {};
+  record.token = lines[1];
+  record.id = lines[2].size() > kMaxIdBytes ? "" : lines[2];
+  if (lines.size() > 4) record.work_folder = lines[3];  // whole: another line has begun
+  if (lines.size() > 5 && !absl::SimpleAtoi(lines[4], &record.take)) record.take = 0;
+
+  std::map<std::string, std::string> values;
+  size_t before = 0;  // the bytes of the lines so far
+  for (size_t i = 0; i < lines.size() && !record.is_whole; before += lines[i].size() + 1, ++i) {
+    if (i >= 5 && absl::StartsWith(lines[i], kDigest)) {
+      record.is_whole = lines[i].substr(sizeof(kDigest) - 1) == Digest(absl::string_view(text).substr(0, before));
+      break;
+    }
+    const std::pair<std::string, std::string> words = absl::StrSplit(lines[i], absl::MaxSplits(' ', 1));
+    if (i >= 5) values.insert(words);
+  }
+  if (!record.is_whole) return record;
+  record.secret = values["secret"];
+  record.place = {values["host"], values["boot"], values["pids"], values["hardware"], values["init"] == "1", 0};
+  if (!absl::SimpleAtoi(values["started"], &record.place.start_time)) record.place.start_time = 0;
+  return record;
+}
+
+FormerStart Judge(const LockRecord& former, const StartPlace& here) {
+  const StartPlace& there = former.place;
+  if (!former.is_whole || there.boot.empty() || here.boot.empty()) return FormerStart::kUnseen;
+  if (there.boot != here.boot) {
+    return !here.hardware.empty() && there.hardware == here.hardware ? FormerStart::kGone : FormerStart::kElsewhere;
+  }
+  if (!here.pids.empty() && there.pids == here.pids) return FormerStart::kLook;
+  return !there.pids.empty() && there.is_init ? FormerStart::kGone : FormerStart::kUnseen;
+}
+
+bool HasHolderEnded(const LockRecord& holder, const StartPlace& here) {
+  const bool is_here = holder.is_whole && !here.boot.empty() && holder.place.boot == here.boot && !here.pids.empty() &&
+                       holder.place.pids == here.pids;
+  if (!is_here) return false;
+  if (kill(holder.pid, 0) != 0 && errno == ESRCH) return true;
+  const std::optional<ProcessInfo> process = ReadProcess(holder.pid);
+  if (!process) return false;
+  return process->is_dead || process->start_time != holder.place.start_time;
+}
+
+std::string RandomHex(size_t bytes) {
+  std::string random(bytes, '\0');
+  if (getrandom(random.data(), bytes, 0) != static_cast<ssize_t>(bytes)) return "";
+  return absl::BytesToHexString(random);
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,35 @@
+// What is true of the machine that the agent runs on.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/net/ip_address.h"
+
+namespace muster::agent {
+
+// Equal for all agents that share a boot and a network namespace, different otherwise: two containers with networks of
+// their own on one host are two machines, and host names decide nothing. 16 hexadecimal digits, drawn from
+// /proc/sys/kernel/random/boot_id and the namespace's device and inode; with `name` (--machine) it is "name:NAME".
+absl::StatusOr<std::string> MachineId(const std::string& name);
+
+// The pure part of it.
+std::string HashMachine(const std::string& boot_id, uint64_t namespace_device, uint64_t namespace_inode);
+
+struct Devices {
+  std::string kind;    // "Ascend", "NVIDIA" or "CPU"
+  uint32_t count = 1;  // at least 1
+};
+
+// What --local_worker_num=auto stands for: Ascend devices (davinci0, davinci1, …), else NVIDIA ones (nvidia0, …), else
+// one process on the CPU. ASCEND_RT_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES narrow the number, as they do for the
+// frameworks. `device_folder` is /dev.
+Devices FindDevices(const std::string& device_folder, const std::map<std::string, std::string>& environment);
+
+// The addresses of all interfaces that are up, loopback last.
+std::vector<IpAddress> LocalAddresses();
+
+}  // namespace muster::agent

@@ -1,0 +1,154 @@
+#include "worker_agent/node/node_description.h"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/check.h"
+#include "common/base/version.h"
+#include "common/net/net.h"
+#include "worker_agent/launch/rank_table.h"
+#include "worker_agent/node/machine.h"
+
+namespace muster::agent {
+namespace {
+
+v1::JobSettings SettingsOf(const AgentSettings& settings) {
+  v1::JobSettings job;
+  if (settings.worker_num) job.set_worker_num(*settings.worker_num);
+  if (settings.server_num) job.set_server_num(*settings.server_num);
+  if (settings.enable_recovery) job.set_enable_recovery(*settings.enable_recovery);
+  if (settings.hccl_cm_init) job.set_hccl_cm_init(*settings.hccl_cm_init);
+  if (settings.topo_timeout) {
+    const bool is_for_ever = *settings.topo_timeout == absl::InfiniteDuration();
+    job.set_topo_timeout_ms(is_for_ever ? -1 : absl::ToInt64Milliseconds(*settings.topo_timeout));
+  }
+  if (settings.max_restarts) job.set_max_restarts(*settings.max_restarts);
+  if (settings.restart_scope) job.set_restart_scope(*settings.restart_scope);
+  job.set_preflight(settings.preflight.empty() ? "none" : settings.preflight);
+  if (settings.progress_timeout) {
+    job.set_progress_timeout_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(*settings.progress_timeout)));
+  }
+  return job;
+}
+
+// MASTER_ADDR may be a name; what the nodes compare is a number.
+absl::Status SetWantedMaster(const AgentSettings& settings, v1::NodeInfo& node) {
+  uint32_t port = 0;
+  if (absl::SimpleAtoi(settings.master_port, &port)) node.set_wanted_master_port(port);
+  if (settings.master_addr.empty()) return absl::OkStatus();
+  const auto addresses = ResolveHost(settings.master_addr);
+  if (!addresses.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("torch_master_addr (MASTER_ADDR): ", std::string(addresses.status().message())));
+  }
+  node.set_wanted_master_address(addresses->front().ToString());
+  return absl::OkStatus();
+}
+
+absl::Status AddRankTable(const AgentSettings& settings, NodeDescription& description) {
+  if (settings.rank_table_file.empty()) return absl::OkStatus();
+  const absl::StatusOr<RankTable> table = LoadRankTable(settings.rank_table_file);
+  if (!table.ok()) return table.status();
+  std::vector<IpAddress> addresses = LocalAddresses();
+  if (const auto own = IpAddress::Parse(settings.worker_ip)) addresses = {*own};
+  const absl::StatusOr<const TableServer*> server = FindServer(*table, addresses);
+  if (!server.ok()) return server.status();
+  for (const uint32_t rank : TableRanks(**server)) description.node.add_table_ranks(rank);
+  const std::vector<v1::SlotOffer> offers = TableOffers(**server);
+  if (offers.size() == static_cast<size_t>(description.node.slots_size())) {
+    for (int i = 0; i < description.node.slots_size(); ++i) {
+      v1::SlotOffer& slot = *description.node.mutable_slots(i);
+      slot.set_device_id(offers[static_cast<size_t>(i)].device_id());
+      slot.set_device_address(offers[static_cast<size_t>(i)].device_address());
+    }
+  }
+  description.table_devices = DevicesByRank(*table);
+  description.settings.set_rank_table_digest(table->digest);
+  return absl::OkStatus();
+}
+
+// Behind the others, so that a narrow --port_range serves them first.
+absl::Status AddGatewayPorts(const AgentSettings& settings, const PortOptions& options, uint32_t slots,
+                             NodeDescription& description) {
+  if (settings.mindspore_gateway == "off" || settings.command.empty()) return absl::OkStatus();
+  absl::StatusOr<std::vector<ReservedPort>> ports = ReservePorts(options, slots);
+  if (!ports.ok()) {
+    if (settings.mindspore_gateway == "on") return ports.status();
+    description.no_gateway = std::string(ports.status().message());
+    return absl::OkStatus();
+  }
+  for (ReservedPort& port : *ports) {
+    description.gateway_ports.push_back(port.port());
+    description.ports.push_back(std::move(port));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddPorts(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
+                      uint32_t slots, NodeDescription& description) {
+  const absl::StatusOr<PortOptions> options = PortOptionsFrom(settings.port_range, environment);
+  if (!options.ok()) return options.status();
+  absl::StatusOr<std::vector<ReservedPort>> ports = ReservePorts(*options, slots + 1);
+  if (!ports.ok()) return ports.status();
+  for (uint32_t i = 0; i < slots; ++i) description.node.add_slots()->set_ring_port((*ports)[i].port());
+  description.node.set_master_port((*ports)[slots].port());
+  description.ports = *std::move(ports);
+  return AddGatewayPorts(settings, *options, slots, description);
+}
+
+std::string OwnAddress(const AgentSettings& settings) {
+  if (!settings.worker_ip.empty()) return settings.worker_ip;
+  const auto scheduler = ResolveHost(settings.sched_host);
+  if (!scheduler.ok()) return "";
+  const auto own = LocalAddressTowards(scheduler->front());
+  return own.ok() ? own->ToString() : "";
+}
+
+}  // namespace
+
+absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
+                                             const std::map<std::string, std::string>& environment) {
+  NodeDescription description;
+  description.settings = SettingsOf(settings);
+  v1::NodeInfo& node = description.node;
+  node.set_role(settings.role == "MS_PSERVER" ? v1::ROLE_SERVER : v1::ROLE_WORKER);
+  node.set_host_name(LocalHostName());
+  const absl::StatusOr<std::string> machine = MachineId(settings.machine);
+  if (!machine.ok()) return machine.status();
+  node.set_machine_id(*machine);
+  node.set_address(settings.worker_ip);
+  node.set_spare(settings.spare);
+  if (settings.node_rank) node.set_node_rank(static_cast<uint32_t>(*settings.node_rank));
+  node.set_label_path(absl::StrJoin(settings.labels, "/"));
+  node.set_pid(static_cast<uint64_t>(getpid()));
+  node.set_user(LocalUserName());
+  node.set_version(kVersion);
+  node.set_is_processless(settings.command.empty());
+  const uint32_t slots = SlotCount(settings, environment);
+  if (absl::Status status = AddPorts(settings, environment, slots, description); !status.ok()) return status;
+  if (absl::Status status = SetWantedMaster(settings, node); !status.ok()) return status;
+  if (absl::Status status = AddRankTable(settings, description); !status.ok()) return status;
+  description.own_address = OwnAddress(settings);
+  return description;
+}
+
+uint32_t SlotCount(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
+  uint32_t count = 0;
+  return absl::SimpleAtoi(settings.local_worker_num, &count) ? count : FindDevices("/dev", environment).count;
+}
+
+uint64_t NewIncarnation() {
+  uint64_t incarnation = 0;
+  while (incarnation == 0) {
+    MUSTER_CHECK(getrandom(&incarnation, sizeof(incarnation), 0) == sizeof(incarnation), "random numbers can be had");
+  }
+  return incarnation;
+}
+
+}  // namespace muster::agent

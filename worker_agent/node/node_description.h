@@ -1,0 +1,37 @@
+// What this node tells of itself when it joins: drawn from the settings and the machine.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker_agent/core/agent_core.h"
+#include "worker_agent/launch/port_reservation.h"
+#include "worker_agent/launch/table_devices.h"
+#include "worker_agent/settings/agent_settings.h"
+
+namespace muster::agent {
+
+struct NodeDescription {
+  v1::NodeInfo node;
+  v1::JobSettings settings;
+  TableDevices table_devices;           // of the rank table; empty: there is none
+  std::vector<ReservedPort> ports;      // hold them for as long as the agent lives
+  std::vector<uint16_t> gateway_ports;  // of them, one for each slot; empty: --mindspore_gateway is off, or they are …
+  std::string no_gateway;               // … not to be had: why
+  std::string own_address;              // where peers reach us, as far as can be told here; empty: not known
+};
+
+// Looks up names (MASTER_ADDR, the scheduler) and may block on that. The error names the setting that is wrong.
+absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
+                                             const std::map<std::string, std::string>& environment);
+
+// --local_worker_num, with auto settled.
+uint32_t SlotCount(const AgentSettings& settings, const std::map<std::string, std::string>& environment);
+
+// Random, never 0.
+uint64_t NewIncarnation();
+
+}  // namespace muster::agent

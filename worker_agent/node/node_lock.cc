@@ -1,0 +1,231 @@
+#include "worker_agent/node/node_lock.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "common/base/sha256.h"
+#include "common/sys/file_io.h"
+#include "common/sys/log.h"
+#include "common/sys/private_folder.h"
+#include "worker_agent/node/orphans.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr uint32_t kMostAgents = kMaxSlotsPerNode;  // without an id of their own, of one job on one machine
+constexpr absl::Duration kRetryPause = absl::Milliseconds(20);
+constexpr absl::Duration kSayAfter = absl::Milliseconds(500);
+constexpr absl::Duration kLongestWriting = absl::Seconds(1);  // of the owner's number
+constexpr size_t kMostNamed = 8;                              // of the processes that a former start has left
+constexpr size_t kIncarnationHexDigits = 16;
+constexpr size_t kLongestInName = 64;
+constexpr size_t kLongestRecord = 8192;  // a path is among it
+
+// A name that is safe in a path and still tells two apart.
+std::string PathName(const std::string& text) {
+  std::string name;
+  for (const char c : text.substr(0, kLongestInName)) {
+    name += absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' ? c : '_';
+  }
+  return name == text ? name
+                      : absl::StrCat(name, "-", absl::BytesToHexString(Sha256(text)).substr(0, kIncarnationHexDigits));
+}
+
+LockRecord ReadRecord(int fd) {
+  char text[kLongestRecord];
+  const ssize_t size = pread(fd, text, sizeof(text), 0);
+  return size <= 0 ? LockRecord() : LockRecord::Decode(std::string(text, static_cast<size_t>(size)));
+}
+
+std::string Named(const std::vector<Orphan>& orphans) {
+  std::string names;
+  for (size_t i = 0; i < std::min(orphans.size(), kMostNamed); ++i) {
+    absl::StrAppend(&names, i == 0 ? "" : ", ", "pid ", orphans[i].pid, " (", orphans[i].why, ")");
+  }
+  if (orphans.size() > kMostNamed) absl::StrAppend(&names, " and ", orphans.size() - kMostNamed, " more");
+  return names;
+}
+
+std::string FormerText(const LockRecord& former) {
+  return absl::StrCat("the former start of this node (pid ", former.pid,
+                      former.place.host.empty() ? "" : absl::StrCat(" on ", former.place.host), ")");
+}
+
+void WarnOf(const std::string& what) {
+  Log(LogLevel::kWarning, absl::StrCat(what,
+                                       "; so this start can't vouch for their end, and a running job waits: once "
+                                       "they have certainly ended, ms-ctl fence"));
+}
+
+// Whether all processes of the former start have certainly ended. Says why not, if not.
+bool HasLeftNothing(const LockRecord& former, const NodeLock::Options& options) {
+  switch (Judge(former, options.place)) {
+    case FormerStart::kGone:
+      return true;
+    case FormerStart::kElsewhere:
+      WarnOf(absl::StrCat(FormerText(former),
+                          " ran on another machine, as far as can be told; its processes can't be "
+                          "seen from here"));
+      return false;
+    case FormerStart::kUnseen: {
+      const bool has_boot_ids = !former.place.boot.empty() && !options.place.boot.empty();
+      WarnOf(absl::StrCat(FormerText(former),
+                          !former.is_whole ? " has left no whole record, or one of an older version"
+                          : has_boot_ids   ? " ran in another container (pid namespace)"
+                                           : " ran where this one can't tell (there is no boot id)",
+                          "; its processes can't be seen from here"));
+      return false;
+    }
+    case FormerStart::kLook:
+      break;
+  }
+  const Orphans found = EndOrphans(former.secret, former.place.start_time, options.orphans_patience);
+  if (found.are_none()) return true;
+  if (!found.left.empty()) {
+    WarnOf(absl::StrCat("processes of ", FormerText(former), " still run: ", Named(found.left), "; end them"));
+  } else if (!found.unclear.empty()) {
+    WarnOf(absl::StrCat("processes that may be of ", FormerText(former), " still run: ", Named(found.unclear)));
+  } else {
+    WarnOf(absl::StrCat("whether processes of ", FormerText(former), " still run can't be told: ", found.blind));
+  }
+  return false;
+}
+
+enum class Outcome { kTaken, kHeld };
+
+// The file's lock, on the file that the name means when it is taken: it may have been removed meanwhile.
+absl::StatusOr<Outcome> TryLock(const UniqueFd& folder, const std::string& path, const std::string& name,
+                                UniqueFd& fd) {
+  for (int attempt = 0; attempt < 16; ++attempt) {
+    absl::StatusOr<UniqueFd> file = OpenOwnFile(folder, path, name, O_RDWR | O_CREAT, 0600);
+    if (!file.ok()) return file.status();
+    fd = *std::move(file);
+    if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) return Outcome::kHeld;
+      return absl::UnavailableError(absl::StrCat("cannot lock ", path, "/", name, ": ", std::strerror(errno)));
+    }
+    struct stat ours {
+    }, named{};
+    if (fstat(fd.get(), &ours) == 0 && fstatat(folder.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+        ours.st_ino == named.st_ino && ours.st_dev == named.st_dev) {
+      return Outcome::kTaken;
+    }
+  }
+  return absl::UnavailableError(absl::StrCat("cannot lock ", path, "/", name, ": it is removed again and again"));
+}
+
+}  // namespace
+
+std::string NodeLock::MachineKey() {
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  const absl::StatusOr<std::string> id = ReadSmallFile("/etc/machine-id", 256);
+  return absl::BytesToHexString(Sha256(absl::StrCat(host, " ", id.ok() ? *id : ""))).substr(0, kIncarnationHexDigits);
+}
+
+absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
+  const std::string path = absl::StrCat(options.folder, "/nodes/", options.machine, "/",
+                                        PathName(absl::StrCat(options.job_id, "@", options.scheduler)));
+  absl::StatusOr<UniqueFd> folder = OpenFolder(path, {FolderTrust::kPrivate, /*makes_missing=*/true});
+  if (!folder.ok()) {
+    return absl::Status(
+        folder.status().code(),
+        absl::StrCat(folder.status().message(), "; MS_RECOVERY_PATH can name a folder of this user's own"));
+  }
+  const MonotonicTime begun = Clock::System().Read().monotonic;
+  bool was_said = false;
+  for (uint32_t k = 0; k < kMostAgents;) {
+    const std::string name = options.node_id.empty() ? absl::StrCat(k) : PathName("id-" + options.node_id);
+    UniqueFd fd;
+    const absl::StatusOr<Outcome> outcome = TryLock(*folder, path, name, fd);
+    if (!outcome.ok()) return outcome.status();
+    LockRecord record = ReadRecord(fd.get());
+    if (*outcome == Outcome::kTaken) {
+      // There a lock may not reach: a pod that lives may have this number.
+      if (options.node_id.empty() && record.pid != 0 && Judge(record, options.place) == FormerStart::kElsewhere) {
+        ++k;
+        continue;
+      }
+      if (record.pid == 0 || !HasLeftNothing(record, options) || record.token.empty()) record.token = RandomHex(8);
+      record.pid = getpid();
+      record.secret = RandomHex(16);
+      record.place = options.place;
+      if (!options.node_id.empty()) record.id.clear();
+      ++record.take;
+      NodeLock lock(path, name, *std::move(folder), std::move(fd), std::move(record));
+      if (absl::Status status = lock.Write(); !status.ok()) return status;
+      return lock;
+    }
+    const absl::Duration waited = Clock::System().Read().monotonic - begun;
+    // Whoever holds it writes its number at once, unless the disk is full.
+    const bool is_dying = record.pid == 0 ? waited < kLongestWriting : HasHolderEnded(record, options.place);
+    if (options.node_id.empty() && !is_dying) {
+      ++k;
+      continue;
+    }
+    if (waited >= (is_dying ? options.dying_patience : options.patience)) {
+      return absl::UnavailableError(absl::StrCat(
+          FormerText(record), is_dying ? " has not quite ended" : " still runs, or another one with its MS_NODE_ID"));
+    }
+    if (waited >= kSayAfter && !std::exchange(was_said, true)) {
+      Log(LogLevel::kInfo, absl::StrCat("waiting for ", FormerText(record), " to end"));
+    }
+    pollfd woken{options.wake_fd, POLLIN, 0};
+    if (poll(&woken, 1, static_cast<int>(absl::ToInt64Milliseconds(kRetryPause))) > 0) {
+      return absl::CancelledError(absl::StrCat(FormerText(record), " has not quite ended"));
+    }
+  }
+  return absl::ResourceExhaustedError(absl::StrCat("more than ", kMostAgents, " agents without MS_NODE_ID"));
+}
+
+NodeLock::NodeLock(std::string folder, std::string name, UniqueFd held, UniqueFd fd, LockRecord record)
+    : folder_(std::move(folder)),
+      name_(std::move(name)),
+      held_(std::move(held)),
+      fd_(std::move(fd)),
+      record_(std::move(record)) {}
+
+// (What a full disk keeps from the file is a name that is forgotten.)
+void NodeLock::Keep(const std::string& id) {
+  if (id == record_.id) return;
+  record_.id = id;
+  Write().IgnoreError();
+}
+
+void NodeLock::KeepFolder(const std::string& work_folder) {
+  record_.work_folder = work_folder;
+  Write().IgnoreError();
+}
+
+// First written, then cut: a full disk doesn't lose what was there. Its digest tells a torn one.
+absl::Status NodeLock::Write() const {
+  const std::string text = record_.Encode();
+  if (pwrite(fd_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) ||
+      ftruncate(fd_.get(), static_cast<off_t>(text.size())) != 0) {
+    return absl::UnavailableError(absl::StrCat("cannot write ", folder_, "/", name_, ": ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+void NodeLock::Remove() {
+  unlinkat(held_.get(), name_.c_str(), 0);
+  const std::filesystem::path job(folder_);
+  if (rmdir(job.c_str()) == 0) rmdir(job.parent_path().c_str());  // when nobody else is in it
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,234 @@
+#include "worker_agent/node/own_scheduler.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
+#include "common/base/exit_codes.h"
+#include "common/net/ip_address.h"
+#include "common/net/net.h"
+#include "common/sys/room.h"
+#include "worker_agent/launch/port_reservation.h"
+#include "worker_agent/node/listening_sockets.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr absl::Duration kLookInterval = absl::Milliseconds(100);
+constexpr absl::Duration kStartPatience = absl::Seconds(5);
+constexpr int kStartPauseMs = 20;
+constexpr absl::Duration kTermPatience = absl::Seconds(7);  // it drains for 5 s at most
+
+std::vector<char*> ArgvPointers(std::vector<std::string>& argv) {
+  std::vector<char*> pointers;
+  for (std::string& word : argv) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::string Seconds(absl::Duration duration) {
+  return duration == absl::InfiniteDuration() ? "-1" : absl::StrCat(absl::ToDoubleSeconds(duration));
+}
+
+// Only async-signal-safe calls between fork and exec.
+absl::StatusOr<pid_t> StartChild(std::vector<std::string> argv) {
+  const std::vector<char*> pointers = ArgvPointers(argv);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("ms-scheduler can't be started: ", std::strerror(errno), TaskLimitInWords()));
+  }
+  if (pid > 0) return pid;
+  setpgid(0, 0);  // Ctrl-C is for the agent, which ends this in good order
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(1);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  signal(SIGPIPE, SIG_DFL);
+  execvp(pointers[0], pointers.data());
+  dprintf(STDERR_FILENO, "ms-worker: ms-scheduler can't be started (%s): %s\n", pointers[0], std::strerror(errno));
+  _exit(127);
+}
+
+}  // namespace
+
+std::string OwnProgram() {
+  char path[4096];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+  return length > 0 && length < static_cast<ssize_t>(sizeof(path)) ? std::string(path, static_cast<size_t>(length))
+                                                                   : "ms-worker";
+}
+
+std::string SchedulerProgram() {
+  const std::string own = OwnProgram();
+  const size_t slash = own.rfind('/');
+  const std::string beside = own.substr(0, slash + 1) + "ms-scheduler";
+  return slash != std::string::npos && access(beside.c_str(), X_OK) == 0 ? beside : "ms-scheduler";
+}
+
+std::vector<std::string> FlagsOf(const std::vector<std::string>& args, const std::vector<std::string>& command) {
+  std::vector<std::string> flags(args.begin(),
+                                 args.end() - static_cast<ptrdiff_t>(std::min(command.size(), args.size())));
+  if (!flags.empty() && flags.back() == "--") flags.pop_back();
+  return flags;
+}
+
+int BecomeScheduler(const std::vector<std::string>& flags) {
+  std::vector<std::string> argv = {SchedulerProgram()};
+  argv.insert(argv.end(), flags.begin(), flags.end());
+  argv.push_back("--once");
+  execvp(argv[0].c_str(), ArgvPointers(argv).data());
+  std::fprintf(stderr, "ms-worker: MS_ROLE is MS_SCHED, but %s can't be started: %s. It belongs beside ms-worker\n",
+               argv[0].c_str(), std::strerror(errno));
+  return kExitUsage;
+}
+
+namespace {
+
+// What the user says to ms-scheduler itself. A file that is shared with the cluster's scheduler names that one's port,
+// socket and journal, not a --standalone one's.
+std::vector<std::string> UsersOwnFlags(const AgentSettings& settings) {
+  std::vector<std::string> flags;
+  if (settings.with_scheduler) flags = settings.scheduler_config;
+  flags.insert(flags.end(), settings.scheduler_flags.begin(), settings.scheduler_flags.end());
+  return flags;
+}
+
+}  // namespace
+
+std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
+  std::vector<std::string> flags = {"--once",
+                                    absl::StrCat("--sched_host=", settings.sched_host),
+                                    absl::StrCat("--sched_port=", settings.sched_port),
+                                    absl::StrCat("--job_id=", settings.job_id),
+                                    absl::StrCat("--stop_timeout=", Seconds(settings.stop_timeout)),
+                                    absl::StrCat("--receive_msg_timeout=", Seconds(settings.receive_msg_timeout)),
+                                    absl::StrCat("--log_format=", settings.log_format)};
+  const auto add = [&](const char* flag, const auto& value) {
+    if (value) flags.push_back(absl::StrCat("--", flag, "=", *value));
+  };
+  add("worker_num", settings.worker_num);
+  add("server_num", settings.server_num);
+  add("max_restarts", settings.max_restarts);
+  add("restart_scope", settings.restart_scope);
+  if (settings.progress_timeout) {
+    flags.push_back(absl::StrCat("--progress_timeout=", Seconds(*settings.progress_timeout)));
+  }
+  if (settings.enable_recovery) flags.push_back(absl::StrCat("--enable_recovery=", *settings.enable_recovery ? 1 : 0));
+  if (settings.hccl_cm_init) flags.push_back(absl::StrCat("--hccl_cm_init=", *settings.hccl_cm_init ? 1 : 0));
+  if (settings.topo_timeout) flags.push_back(absl::StrCat("--topo_timeout=", Seconds(*settings.topo_timeout)));
+  if (!settings.recovery_path.empty()) flags.push_back(absl::StrCat("--recovery_path=", settings.recovery_path));
+  if (settings.tls.is_on()) {
+    flags.push_back(absl::StrCat("--tls_config=", settings.tls.config));
+    flags.push_back(absl::StrCat("--tls_identity=", settings.tls.identity));
+    flags.push_back(absl::StrCat("--crl_expired=", settings.tls.crl_expired));
+    if (settings.tls.allow_readable_keys) flags.push_back("--tls_allow_readable_keys");
+  }
+  if (settings.tls.require_tls) flags.push_back("--require_tls");
+  // Nobody can start another one on the port that the kernel chose.
+  if (settings.standalone) flags.push_back("--journal_path=memory");
+  // Its story stands in a file of its own, or it tells no more than what goes wrong: the agent tells the rest.
+  const std::vector<std::string> own = UsersOwnFlags(settings);
+  const bool names_log = std::any_of(own.begin(), own.end(),
+                                     [](const std::string& flag) { return absl::StartsWith(flag, "--log_file="); });
+  if (settings.log_dir.empty() && !names_log) {
+    flags.push_back("--log_level=error");
+  } else {
+    if (!settings.log_dir.empty()) flags.push_back(absl::StrCat("--log_file=", settings.log_dir, "/scheduler.log"));
+    flags.push_back(absl::StrCat("--log_level=", settings.log_level));
+  }
+  flags.insert(flags.end(), own.begin(), own.end());
+  return flags;
+}
+
+absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentSettings& settings,
+                                                                          const std::string& lock_base) {
+  UniqueFd lock;
+  std::optional<ReservedPort> port;
+  if (settings.standalone) {
+    PortOptions options;
+    options.lock_base = lock_base;
+    absl::StatusOr<ReservedPort> reserved = ReservedPort::Reserve(options);
+    if (!reserved.ok()) return reserved.status();
+    settings.sched_host = "127.0.0.1";
+    settings.sched_port = reserved->port();
+    port = *std::move(reserved);
+  } else if (settings.with_scheduler) {
+    const auto addresses = ResolveHost(settings.sched_host);
+    if (!addresses.ok()) return addresses.status();
+    const auto local = std::find_if(addresses->begin(), addresses->end(), IsLocalAddress);
+    if (local == addresses->end() || IsListenedOn(*local, settings.sched_port)) return nullptr;
+    // Where no lock can be had the port itself tells, a moment later, who was first.
+    absl::StatusOr<UniqueFd> taken = LockPort(lock_base, settings.sched_port, PortUse::kOwnScheduler);
+    if (absl::IsAlreadyExists(taken.status())) return nullptr;  // another agent of this user is about to start it
+    if (taken.ok()) lock = *std::move(taken);
+  } else {
+    return nullptr;
+  }
+  std::vector<std::string> argv = {SchedulerProgram()};
+  for (std::string& flag : OwnSchedulerFlags(settings)) argv.push_back(std::move(flag));
+  const absl::StatusOr<pid_t> pid = StartChild(std::move(argv));
+  if (!pid.ok()) return pid.status();
+  return std::unique_ptr<OwnScheduler>(new OwnScheduler(*pid, std::move(lock), std::move(port)));
+}
+
+OwnScheduler::~OwnScheduler() {
+  if (!has_ended_) {
+    kill(pid_, SIGTERM);
+    WaitForEnd(kTermPatience, [] { return false; });
+  }
+  if (!has_ended_) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+}
+
+bool OwnScheduler::HasEnded() {
+  // A pid that somebody else has reaped is gone as well.
+  if (!has_ended_) has_ended_ = waitpid(pid_, nullptr, WNOHANG) != 0;
+  return has_ended_;
+}
+
+absl::Status OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
+  const std::optional<ReservedPort> until_return = std::exchange(port_, std::nullopt);
+  const auto addresses = ResolveHost(settings.sched_host);
+  if (!addresses.ok()) return absl::OkStatus();  // the session says so
+  const MonotonicTime deadline = Clock::System().Read().monotonic + kStartPatience;
+  while (Clock::System().Read().monotonic < deadline) {
+    const bool has_ended = HasEnded();  // before the look: another one may have been quicker
+    for (const IpAddress& address : *addresses) {
+      if (IsLocalAddress(address) && IsListenedOn(address, settings.sched_port)) return absl::OkStatus();
+    }
+    if (has_ended) return absl::InternalError("the ms-scheduler that this agent started has ended; it says why above");
+    poll(nullptr, 0, kStartPauseMs);
+  }
+  return absl::OkStatus();
+}
+
+void OwnScheduler::WaitForEnd(absl::Duration patience, const std::function<bool()>& is_hurried) {
+  const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+  while (!HasEnded() && !is_hurried() && Clock::System().Read().monotonic < deadline) {
+    pollfd wait{fd, POLLIN, 0};  // without a pidfd (an old kernel): just the pause
+    poll(&wait, 1, static_cast<int>(absl::ToInt64Milliseconds(kLookInterval)));
+  }
+  if (fd >= 0) close(fd);
+}
+
+}  // namespace muster::agent

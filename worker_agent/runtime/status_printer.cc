@@ -1,0 +1,88 @@
+#include "worker_agent/runtime/status_printer.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "common/base/text.h"
+#include "common/sys/log.h"
+
+namespace muster::agent {
+namespace {
+
+// Between two lines of progress in a log; then every five minutes. A job that forms at once logs none.
+constexpr std::array kLogAfter = {absl::Seconds(5), absl::Seconds(10), absl::Seconds(30),
+                                  absl::Minutes(1), absl::Minutes(2),  absl::Minutes(5)};
+
+LogLevel LevelOf(Severity severity) {
+  switch (severity) {
+    case Severity::kInfo:
+      return LogLevel::kInfo;
+    case Severity::kWarning:
+      return LogLevel::kWarning;
+    case Severity::kError:
+      return LogLevel::kError;
+  }
+  return LogLevel::kError;
+}
+
+// False while it is held (Ctrl-S): the next line of progress will do.
+bool TakesMore(std::FILE* terminal) {
+  pollfd writable{fileno(terminal), POLLOUT, 0};
+  return poll(&writable, 1, 0) > 0;
+}
+
+size_t Columns(std::FILE* terminal) {
+  winsize size{};
+  if (ioctl(fileno(terminal), TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return 80;
+  return size.ws_col;
+}
+
+}  // namespace
+
+void StatusPrinter::Tell(const Say& say, MonotonicTime now) {
+  if (say.is_progress) return TellProgress(say.text, now);
+  ClearProgress();
+  has_progress_ = false;
+  Log(LevelOf(say.severity), say.text);
+}
+
+void StatusPrinter::TellProgress(const std::string& text, MonotonicTime now) {
+  if (terminal_ != nullptr) {
+    if (!TakesMore(terminal_)) return;
+    const std::string line = EscapeControl(text).substr(0, Columns(terminal_) - 1);
+    std::fprintf(terminal_, "\r\033[K%s", line.c_str());
+    std::fflush(terminal_);
+    is_progress_shown_ = true;
+    return;
+  }
+  if (!has_progress_) {
+    has_progress_ = true;
+    times_logged_ = 0;
+    log_at_ = now + kLogAfter[0];
+  }
+  if (now < log_at_) return;
+  Log(LogLevel::kInfo, text);
+  times_logged_ = std::min(times_logged_ + 1, kLogAfter.size() - 1);
+  log_at_ = now + kLogAfter[times_logged_];
+}
+
+void StatusPrinter::ClearProgress() {
+  if (!is_progress_shown_) return;
+  is_progress_shown_ = false;
+  if (!TakesMore(terminal_)) return;
+  std::fputs("\r\033[K", terminal_);
+  std::fflush(terminal_);
+}
+
+std::FILE* StatusPrinter::FindTerminal() {
+  const char* term = std::getenv("TERM");
+  const bool can_rewrite = term != nullptr && std::string(term) != "dumb" && isatty(STDERR_FILENO) == 1;
+  return can_rewrite ? stderr : nullptr;
+}
+
+}  // namespace muster::agent

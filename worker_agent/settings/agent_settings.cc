@@ -1,0 +1,405 @@
+#include "worker_agent/settings/agent_settings.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/limits.h"
+#include "common/net/ip_address.h"
+#include "common/net/net.h"
+#include "common/settings/cluster_settings.h"
+#include "common/settings/values.h"
+
+namespace muster::agent {
+namespace {
+
+// A setting in a language of its own: `take` parses and stores the value; shown is the text, `text` until one is given.
+Setting& AddParsed(SettingsTable& table, std::string flag, std::function<absl::Status(const std::string&)> take,
+                   std::string help, std::string text = "") {
+  const auto given = std::make_shared<std::string>(std::move(text));
+  Setting setting;
+  setting.flag = std::move(flag);
+  setting.help = std::move(help);
+  setting.parse = [take = std::move(take), given](const std::string& value) {
+    absl::Status status = take(value);
+    if (status.ok()) *given = value;
+    return status;
+  };
+  setting.show = [given] { return *given; };
+  return table.Add(std::move(setting));
+}
+
+// Stores what `parse` makes of the text.
+template <typename T, typename Parse>
+std::function<absl::Status(const std::string&)> Into(T* value, Parse parse) {
+  return [value, parse](const std::string& text) -> absl::Status {
+    auto parsed = parse(text);
+    if (parsed.ok()) *value = *std::move(parsed);
+    return parsed.status();
+  };
+}
+
+void AddEnv(SettingsTable& table, std::map<std::string, std::string>* env) {
+  Setting setting;
+  setting.flag = "env";
+  setting.value_name = "NAME=VALUE";
+  setting.help = "Sets a variable for the processes, above all else. May be repeated.";
+  setting.is_repeated = true;
+  setting.parse = [env](const std::string& text) -> absl::Status {
+    const auto variable = ParseVariable(text);
+    if (variable.ok()) (*env)[variable->first] = variable->second;
+    return variable.status();
+  };
+  setting.show = [env] { return absl::StrJoin(*env, ", ", absl::PairFormatter("=")); };
+  table.Add(std::move(setting));
+}
+
+absl::Status CheckAddress(const std::string& text) {
+  const auto address = IpAddress::Parse(text);
+  if (address && !address->is_any()) return absl::OkStatus();
+  return absl::InvalidArgumentError("must be a numeric IPv4 or IPv6 address of this machine");
+}
+
+// Whole numbers, or auto.
+absl::Status CheckLocalWorkerNum(const std::string& text) {
+  if (text == "auto" || ParseWholeNumber(text, 1, kMaxSlotsPerNode).ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("must be a whole number from 1 to ", kMaxSlotsPerNode, ", or auto (one for each device found)"));
+}
+
+void AddRole(SettingsTable& table, std::string* role) {
+  Setting& setting = table.AddString("role", role,
+                                     "What this node's processes are; with MS_SCHED ms-worker becomes ms-scheduler "
+                                     "--once and ignores the command.");
+  setting.parse = [role](const std::string& text) -> absl::Status {
+    if (text != "MS_WORKER" && text != "MS_PSERVER" && text != "MS_SERVER" && text != "MS_SCHED") {
+      return absl::InvalidArgumentError("must be one of: MS_WORKER, MS_PSERVER (or MS_SERVER), MS_SCHED");
+    }
+    *role = text == "MS_SERVER" ? "MS_PSERVER" : text;
+    return absl::OkStatus();
+  };
+  setting.Value("ROLE").Env({"MS_ROLE"});
+}
+
+void AddCluster(SettingsTable& table, AgentSettings& s) {
+  table.BeginGroup("Cluster");
+  AddSchedHost(table, &s.sched_host, "Host name or address of the scheduler.");
+  Setting& port = table.AddPort("sched_port", &s.sched_port, "Port of the scheduler.").Env({"MS_SCHED_PORT"});
+  port.parse = [store = port.parse](const std::string& text) -> absl::Status {
+    if (ParseWholeNumber(text, 1024, 65535).ok()) return store(text);
+    return absl::InvalidArgumentError("must be a port from 1024 to 65535");
+  };
+  AddJobId(table, &s.job_id);
+  AddRole(table, &s.role);
+  AddWorkerNum(table, &s.worker_num);
+  AddServerNum(table, &s.server_num);
+  AddHcclCmInit(table, &s.hccl_cm_init);
+  table
+      .AddBool("with_scheduler", &s.with_scheduler,
+               "Starts a scheduler for this job if none listens and sched_host is this machine.")
+      .Env({"MS_WITH_SCHEDULER"});
+  table
+      .AddBool("standalone", &s.standalone,
+               "The whole job runs on this machine, with a scheduler of its own on a free port of 127.0.0.1.")
+      .Env({"MS_STANDALONE"});
+}
+
+void AddThisNode(SettingsTable& table, AgentSettings& s) {
+  table.BeginGroup("This node");
+  AddCheckedText(table, "local_worker_num", &s.local_worker_num, CheckLocalWorkerNum,
+                 "How many processes this node runs; auto: one for each device found.")
+      .Value("N|auto")
+      .Env({"MS_LOCAL_WORKER", "MS_LOCAL_WORKER_NUM"})
+      .Alias({"nproc_per_node"});
+  AddCheckedText(
+      table, "node_id", &s.node_id, CheckId,
+      "Name of this node, unique in the job; a number asks for that rank (default: the scheduler gives one).")
+      .Value("ID")
+      .Env({"MS_NODE_ID"});
+
+  Setting node_rank;
+  node_rank.flag = "node_rank";
+  node_rank.value_name = "N";
+  node_rank.help = "Place of this node among the nodes, from 0; -1: by rule.";
+  node_rank.env = {"MS_NODE_RANK", "NODE_RANK"};
+  node_rank.parse = [&s](const std::string& text) -> absl::Status {
+    const auto number = ParseWholeNumber(text, INT64_MIN, int64_t{kMaxWorkers} - 1);
+    if (!number.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("must be a whole number from 0 to ", kMaxWorkers - 1, ", or -1 for none"));
+    }
+    s.node_rank = *number < 0 ? std::nullopt : std::make_optional(*number);
+    return absl::OkStatus();
+  };
+  node_rank.show = [&s] { return s.node_rank ? absl::StrCat(*s.node_rank) : ""; };
+  table.Add(std::move(node_rank));
+
+  AddCheckedText(
+      table, "worker_ip", &s.worker_ip, CheckAddress,
+      "Numeric address that the other nodes reach this one at (default: the one that reaches the scheduler).")
+      .Value("ADDRESS")
+      .Env({"MS_WORKER_IP"});
+  AddCheckedText(table, "machine", &s.machine, CheckId,
+                 "Agents with one machine name count as one machine (default: found from the kernel).")
+      .Value("NAME")
+      .Env({"MS_MACHINE"});
+  Setting& label = table.AddStrings("label", &s.labels,
+                                    "Where this node stands, e.g. rack=r12; nodes with like labels get ranks side by "
+                                    "side. May be repeated, or have several: rack=r12,switch=s3.");
+  label.parse = [&s](const std::string& text) -> absl::Status {
+    const auto labels = ParseLabels(text);
+    if (!labels.ok()) return labels.status();
+    for (const auto& [key, value] : *labels) s.labels.push_back(absl::StrCat(key, "=", value));
+    return absl::OkStatus();
+  };
+  label.Value("KEY=VALUE").Env({"MS_LABEL"});
+  table.AddBool("spare", &s.spare, "Stands ready to take over a lost node's ranks.").Env({"MS_SPARE"});
+  table.AddString("rank_table_file", &s.rank_table_file, "Rank table that says which server has which ranks.")
+      .Value("FILE")
+      .Env({"RANK_TABLE_FILE"});
+}
+
+void AddTorchMaster(SettingsTable& table, AgentSettings& s) {
+  AddCheckedText(table, "torch_master_addr", &s.master_addr, CheckHost,
+                 "PyTorch's MASTER_ADDR for the processes (default: the address of rank 0's node).")
+      .Value("HOST")
+      .Env({"MASTER_ADDR"});
+  Setting& port = table.AddString("torch_master_port", &s.master_port,
+                                  "PyTorch's MASTER_PORT for the processes (default: a free port on rank 0's node).");
+  port.parse = [&s](const std::string& text) -> absl::Status {
+    const auto number = ParseWholeNumber(text, 1, 65535);
+    if (!number.ok()) return absl::InvalidArgumentError("must be a port from 1 to 65535");
+    s.master_port = absl::StrCat(*number);
+    return absl::OkStatus();
+  };
+  port.Value("PORT").Env({"MASTER_PORT"});
+}
+
+void AddProcesses(SettingsTable& table, AgentSettings& s) {
+  table.BeginGroup("Processes");
+  table.AddBool("per_node", &s.per_node, "Starts the command once for this agent, not once for each process slot.")
+      .Env({"MS_PER_NODE"});
+  table.AddBool("per_job", &s.per_job, "Starts the command once, on the first node.").Env({"MS_PER_JOB"});
+  table
+      .AddChoice(
+          "preflight", &s.preflight, {"ring"},
+          "ring: before the command starts, all ranks check their links together (ms-ring); a bad link fails the "
+          "job and is named. The same on every node.")
+      .Env({"MS_PREFLIGHT"})
+      .Default("none");
+  table
+      .AddChoice("mindspore_gateway", &s.mindspore_gateway, {"auto", "on", "off"},
+                 "The scheduler that this agent is to its MindSpore processes (MS_SCHED_HOST and MS_SCHED_PORT of "
+                 "theirs): one port for each slot. auto: unless no ports can be had; off: they are told "
+                 "ms-scheduler's address. on: also beyond 1,024 ranks the host names of all are known.")
+      .Env({"MS_MINDSPORE_GATEWAY"});
+  AddEnv(table, &s.env);
+  AddParsed(table, "stop_signal", Into(&s.stop_signal, ParseSignal), "What a process is told to stop with.", "TERM")
+      .Value("SIGNAL")
+      .Env({"MS_STOP_SIGNAL"});
+  AddParsed(table, "bind_core", Into(&s.bind_core, ParseCoreBinding),
+            "CPUs of the processes: auto shares them out; \"0:0-3;1:4-7\" names them for each local rank.")
+      .Value("CORES")
+      .Env({"MS_BIND_CORE"});
+  AddParsed(table, "port_range", Into(&s.port_range, ParsePortRange),
+            "Ports that this node may listen on (default: any that are free).")
+      .Value("A-B")
+      .Env({"MS_PORT_RANGE"});
+  AddTorchMaster(table, s);
+}
+
+void AddLogging(SettingsTable& table, AgentSettings& s) {
+  table.BeginGroup("Logging");
+  table.AddString("log_dir", &s.log_dir, "Folder for worker_<rank>.log and failure.json.")
+      .Value("FOLDER")
+      .Env({"MS_LOG_DIR"});
+  AddParsed(table, "tail", Into(&s.tail, ParseTail),
+            "Ranks whose output is shown live: all, none, or a list like 0,3-5 (default: all without --log_dir, else "
+            "none).")
+      .Value("RANKS")
+      .Env({"MS_TAIL"})
+      .Alias({"tail_worker_log"});
+  AddLogFormat(table, &s.log_format);
+  AddLogLevel(table, &s.log_level);
+}
+
+// What a shared config file or environment may say to ms-scheduler. Kept for one that this agent starts.
+void AddSchedulersOwn(SettingsTable& table, AgentSettings& s) {
+  const auto add = [&](const std::string& flag, const std::string& value_name, const std::string& variable) {
+    table.AddIgnored(flag, value_name, {variable}).on_set = [&s, flag, variable](const std::string& value,
+                                                                                 const std::string& source) {
+      const bool is_flag = absl::StartsWith(source, "--");
+      if (!is_flag && source == variable) return;  // a child inherits it
+      (is_flag ? s.scheduler_flags : s.scheduler_config).push_back(absl::StrCat("--", flag, "=", value));
+    };
+  };
+  add("listen_address", "ADDRESS", "MS_LISTEN_ADDRESS");
+  add("once", "", "MS_ONCE");
+  add("heartbeat_datagrams", "BOOL", "MS_HEARTBEAT_DATAGRAMS");
+  add("rejoin_timeout", "SECONDS", "MS_REJOIN_TIMEOUT");
+  add("keep_runs_for", "SECONDS", "MS_KEEP_RUNS_FOR");
+  add("node_timeout", "SECONDS", "MS_NODE_TIMEOUT");
+  add("heartbeat_interval", "SECONDS", "MS_HEARTBEAT_INTERVAL");
+  add("disconnect_grace", "SECONDS", "MS_DISCONNECT_GRACE");
+  add("fence_timeout", "SECONDS", "MS_FENCE_TIMEOUT");
+  add("log_file", "FILE", "MS_LOG_FILE");
+  add("admin_socket", "PATH", "MS_ADMIN_SOCKET");
+  add("journal_path", "FILE", "MS_JOURNAL_PATH");
+  add("mindspore_port", "PORT", "MS_MINDSPORE_PORT");
+}
+
+void AddJoin(SettingsTable& table, AgentSettings& s) {
+  table.AddIgnored("join", "BOOL", {}).on_set = [&s](const std::string&, const std::string& source) {
+    s.remarks.push_back(
+        absl::StrCat("join (from ", source, ") has no effect: ms-worker always stays until its processes have ended"));
+  };
+}
+
+// 0 when auto: not known yet.
+uint32_t Slots(const AgentSettings& s) {
+  uint32_t slots = 0;
+  return absl::SimpleAtoi(s.local_worker_num, &slots) ? slots : 0;
+}
+
+bool IsHere(const std::string& host) {
+  if (host == "localhost" || host == LocalHostName()) return true;
+  const auto address = IpAddress::Parse(host);
+  return address && IsLocalAddress(*address);
+}
+
+void CheckNumbers(const AgentSettings& s, SettingsFindings& findings) {
+  const bool is_server = s.role == "MS_PSERVER";
+  const auto& total = is_server ? s.server_num : s.worker_num;
+  const std::string name = is_server ? "server_num (MS_SERVER_NUM)" : "worker_num (MS_WORKER_NUM)";
+  const uint32_t slots = Slots(s);
+  if (total && slots > *total) {
+    findings.errors.push_back(
+        absl::StrCat("local_worker_num is ", slots, ", but ", name, ", which counts all nodes, is ", *total,
+                     "; lower --local_worker_num or raise ", is_server ? "MS_SERVER_NUM" : "MS_WORKER_NUM"));
+  }
+  if (s.standalone && !is_server && total && slots != 0 && slots < *total) {
+    findings.errors.push_back(
+        absl::StrCat("with --standalone all workers run on this machine, but local_worker_num is ", slots, " and ",
+                     name, " is ", *total, "; set --local_worker_num ", *total, " or unset MS_WORKER_NUM"));
+  }
+  const std::optional<NumberRange>& range = s.port_range;
+  const bool needs_gateway = s.mindspore_gateway == "on";
+  const uint32_t needed = std::max(slots, 1U) * (needs_gateway ? 2 : 1) + 1;
+  if (range && range->high - range->low + 1 < needed) {
+    findings.errors.push_back(absl::StrCat("port_range ", range->low, "-", range->high, " has ",
+                                           range->high - range->low + 1, " ports, but ", needed, " are needed (",
+                                           needs_gateway ? "two" : "one", " for each of ", std::max(slots, 1U),
+                                           " slots and one for MASTER_PORT); widen --port_range"));
+  }
+}
+
+// What would be done, and is hardly what was meant.
+void CheckDoubtful(const AgentSettings& s, SettingsFindings& findings) {
+  const auto address = IpAddress::Parse(s.worker_ip);
+  if (address && !IsLocalAddress(*address)) {
+    findings.warnings.push_back(absl::StrCat(
+        "worker_ip (MS_WORKER_IP) is ", s.worker_ip,
+        ", which is no address of this machine: the other nodes will be told to reach it there; correct it or leave it "
+        "out, unless that address is forwarded to this machine"));
+  }
+  const bool is_server = s.role == "MS_PSERVER";
+  const auto& total = is_server ? s.server_num : s.worker_num;
+  if (s.tail && total) {
+    const auto beyond = std::find_if(s.tail->ranks.begin(), s.tail->ranks.end(),
+                                     [&](const NumberRange& range) { return range.high >= *total; });
+    if (beyond != s.tail->ranks.end()) {
+      findings.warnings.push_back(absl::StrCat("tail names rank ", beyond->high, ", but ",
+                                               is_server ? "MS_SERVER_NUM" : "MS_WORKER_NUM", " is ", *total,
+                                               ", so ranks end at ", int64_t{*total} - 1, "; correct --tail"));
+    }
+  }
+  // Local ranks count over all agents of the machine, so this agent's own slots say nothing of where they end.
+  const std::optional<uint32_t> most = total || !s.standalone ? total : Slots(s);
+  const auto& bound = s.bind_core.cpus;
+  if (most.value_or(0) != 0 && !bound.empty() && bound.rbegin()->first >= *most) {
+    findings.warnings.push_back(absl::StrCat("bind_core names local rank ", bound.rbegin()->first, ", but there are ",
+                                             *most, " ranks in all (", is_server ? "MS_SERVER_NUM" : "MS_WORKER_NUM",
+                                             "), so local ranks end at ", *most - 1, "; correct --bind_core"));
+  }
+  if (s.stop_signal == SIGKILL) {
+    findings.warnings.push_back(
+        "stop_signal is KILL, which leaves the processes no time to save a checkpoint; leave --stop_signal out (TERM), "
+        "and lower --stop_timeout where stopping takes too long");
+  }
+}
+
+}  // namespace
+
+SettingsTable AgentSettingsTable(AgentSettings& settings) {
+  SettingsTable table("ms-worker", "ms-worker [settings] [--] command [args]",
+                      "Joins a training job, starts the command once for each process of this node when all nodes are "
+                      "there, and stays with it. Without a command it prints this node's assignment as JSON.");
+  AddCluster(table, settings);
+  AddThisNode(table, settings);
+  AddProcesses(table, settings);
+  table.BeginGroup("Recovery");
+  AddRecovery(table, &settings.enable_recovery, &settings.recovery_path, &settings.max_restarts,
+              &settings.restart_scope, &settings.progress_timeout);
+  table.BeginGroup("Timeouts");
+  AddTopoTimeout(table, &settings.topo_timeout);
+  table
+      .AddUint("cluster_retry_num", &settings.cluster_retry_num, 1, 1'000'000'000,
+               "How often the scheduler is tried, every 3 s, before this agent gives up.")
+      .Env({"MS_CLUSTER_RETRY_NUM"});
+  AddReceiveMsgTimeout(table, &settings.receive_msg_timeout);
+  AddStopTimeout(table, &settings.stop_timeout);
+  AddLogging(table, settings);
+  AddTls(table, &settings.tls);
+  table.BeginGroup("Other");
+  AddCheckConfig(table, &settings.check_config);
+  AddSchedulersOwn(table, settings);
+  AddJoin(table, settings);
+  ForbidMisleadingWords(table);
+  return table;
+}
+
+SettingsFindings CheckAgentSettings(const AgentSettings& s) {
+  SettingsFindings findings;
+  const bool is_scheduler = s.role == "MS_SCHED";
+  if (is_scheduler) return findings;  // ms-scheduler judges
+  CheckNumbers(s, findings);
+  CheckDoubtful(s, findings);
+  if (s.per_node && s.per_job) {
+    findings.errors.push_back("per_node and per_job contradict each other; leave one of them out");
+  }
+  if (!s.preflight.empty() && (s.per_node || s.per_job)) {
+    findings.errors.push_back(
+        "preflight: the ring has a process for each rank, which per_node and per_job have not; leave one of them out");
+  }
+  if (!s.preflight.empty() && s.command.empty()) {
+    findings.errors.push_back("preflight: there is no command to check the ring for; leave it out or add a command");
+  }
+  if (s.standalone && !IsHere(s.sched_host)) {
+    findings.errors.push_back(
+        absl::StrCat("with --standalone the scheduler is on this machine, but sched_host "
+                     "(MS_SCHED_HOST) is ",
+                     s.sched_host, "; unset MS_SCHED_HOST or leave --standalone out"));
+  }
+  if (s.spare && !s.enable_recovery.value_or(false)) {
+    findings.warnings.push_back(
+        "spare: a spare takes over only with recovery, and that is not switched on here; set MS_ENABLE_RECOVERY=1");
+  }
+  if (!s.enable_recovery.value_or(true) && s.max_restarts.value_or(0) > 0) {
+    findings.warnings.push_back(
+        "max_restarts has no effect with MS_ENABLE_RECOVERY=0; set MS_ENABLE_RECOVERY=1 or leave it out");
+  }
+  if (!s.scheduler_flags.empty() && !s.with_scheduler && !s.standalone) {
+    findings.warnings.push_back(absl::StrCat(absl::StrJoin(s.scheduler_flags, " "),
+                                             " is for ms-scheduler and has no effect on ms-worker; give it to "
+                                             "ms-scheduler, or add --with_scheduler"));
+  }
+  findings.warnings.insert(findings.warnings.end(), s.remarks.begin(), s.remarks.end());
+  return findings;
+}
+
+}  // namespace muster::agent
