@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the tests need, builds, and runs them in stages. Ends with "N passed, N failed, N skipped" over all.
 # Nothing runs once more to pass without a reason that was measured: what fails now and then has one. MindSpore's own
-# crash (tests/e2e/mindspore_crash.py) is told from a failure by the test itself, which warns of it; an end-to-end test
-# that failed while the machine left it no processor (tests/e2e/starvation.py) runs again.
+# crash (tests/e2e/support/mindspore_crash.py) is told from a failure by the test itself, which warns of it; an end-to-end test
+# that failed while the machine left it no processor (tests/e2e/support/starvation.py) runs again.
 #
 #   tests/run.sh                      every stage, as continuous integration does
 #   tests/run.sh --only unit,e2e      these stages only
@@ -14,8 +14,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 stages=(style unit sim e2e faults bench asan fuzz tsan)
 # What each stage is for:
-#   style  clang-format; that the simulation's planted defects still fit the code
-#   unit   unit, golden and contract tests, release build
+#   style  clang-format; that the simulation's planted defects still fit the code; tests/tidy: who includes whom, sizes,
+#          purity, that settings are documented
+#   unit   unit, golden and contract tests, release build; that the programs can be linked fully static
 #   sim    the simulation's share for each change
 #   e2e    real processes, PyTorch 2.13 and Debian's 1.13, MindSpore 2.10.0
 #   faults real processes in network namespaces under random faults (tests/faults): 5 minutes, with --long an hour
@@ -146,13 +147,21 @@ stage_style() {
   mapfile -t files < <(git ls-files --cached --others --exclude-standard -- '*.cc' '*.h' | xargs -r ls -d 2>/dev/null)
   check "clang-format" clang-format-14 --dry-run -Werror "${files[@]}" || code=1
   check "the simulation's planted defects fit the code" quietly defects_fit || code=1
+  check "who includes whom, sizes, purity, documents" quietly /usr/bin/python3 tests/tidy/tidy.py || code=1
   return $code
+}
+
+plain_build() {
+  cmake -S . -B build-plain -G Ninja -DCMAKE_BUILD_TYPE=Release -DMUSTER_UNITY=OFF -DMUSTER_TESTS=ON &&
+    cmake --build build-plain --parallel "$jobs"
 }
 
 stage_unit() {
   check "release build" build build release || return 1
   local code=0
+  if ((is_long)); then check "a build of one source at a time" quietly plain_build || code=1; fi
   run_ctest build unit -j "$jobs" -LE 'sim|long' || code=1
+  check "the programs, linked fully static" quietly bash tests/tidy/static_link.sh build || code=1
   check "the fault campaign's checks" quietly /usr/bin/python3 -m pytest tests/faults -q -p no:cacheprovider || code=1
   return $code
 }

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""What keeps the house in order: who may include whom, sizes, purity, and that settings are documented.
+
+    python3 tests/tidy/tidy.py            checks; says what is wrong and where, exits with 1
+    python3 tests/tidy/tidy.py --figures  prints the figures of the tree
+"""
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PRODUCTION = ("common", "scheduler", "worker_agent", "ring", "ctl")
+
+MOST_LINES = 450  # of a file
+MOST_FUNCTION_LINES = 80
+MOST_FILES = 25  # sources in a folder
+
+# Folder: the folders that it may include, besides itself and those below it. The longest name that fits holds.
+BASE = ("common/base",)
+SYS = BASE + ("common/sys",)
+NET = SYS + ("common/net",)
+TLS = NET + ("common/settings", "common/tls")
+CORE = BASE + ("common/store", "common/net/fair_share.h", "common/net/ip_address.h",
+               "common/net/peer_node.h")  # pure
+AGENT_CORES = ("worker_agent/core", "worker_agent/store")
+MAY_INCLUDE = {
+    "common/base": (),
+    "common/store": BASE,
+    "common/sys": BASE,
+    "common/net": SYS,
+    "common/settings": NET,
+    "common/tls": NET + ("common/settings",),
+    "common/mindspore": TLS + ("common/store",),
+    "scheduler/core": CORE,
+    "scheduler/journal": NET + ("common/settings", "scheduler/core"),
+    "scheduler/loop": NET + ("scheduler/core", "scheduler/journal"),
+    "scheduler/frontend": TLS + ("common/store", "scheduler/core", "scheduler/loop", "scheduler/heartbeat",
+                                 "scheduler/ingress", "scheduler/rpc/validation.h"),
+    "scheduler/heartbeat": TLS + ("scheduler/core", "scheduler/loop"),
+    "scheduler/ingress": TLS + ("scheduler/core", "scheduler/loop"),
+    "scheduler/mindspore": TLS + ("common/mindspore", "common/store", "scheduler/ingress"),
+    "scheduler/rpc": TLS + ("common/store", "scheduler/core", "scheduler/loop", "scheduler/frontend",
+                            "scheduler/ingress", "scheduler/heartbeat"),
+    "worker_agent/core": CORE,
+    "worker_agent/keeper": NET,
+    "worker_agent/settings": TLS,
+    "worker_agent/launch": NET + ("common/settings", "worker_agent/settings", "worker_agent/node/machine.h"),
+    "worker_agent/session": TLS + ("worker_agent/launch", "worker_agent/core"),
+    "worker_agent/store": NET + ("common/store",),
+    "worker_agent/gateway": TLS + ("common/store", "common/mindspore", "worker_agent/runtime/round_listener.h",
+                                   "worker_agent/core"),
+    "worker_agent/diagnostics": NET + ("worker_agent/core", "worker_agent/launch", "worker_agent/keeper"),
+    "worker_agent/node": TLS + ("worker_agent/core", "worker_agent/launch", "worker_agent/keeper",
+                                "worker_agent/settings", "worker_agent/runtime", "worker_agent/session"),
+    "ring": TLS + ("ctl/output/table.h",),
+    "ctl/output": NET + ("common/store",),
+    "ctl/certs": TLS + ("ctl/output",),
+    "ctl": TLS + ("common/store", "scheduler/core", "scheduler/journal"),
+}
+
+# A core sees no clock, no thread, no file and no socket.
+PURE = ("scheduler/core/", "worker_agent/core/", "worker_agent/store/store_core.")
+PURE_STANDARD = {
+    "algorithm", "array", "bit", "cctype", "cmath", "compare", "csignal", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "deque",
+    "functional", "initializer_list", "iterator", "limits", "list", "map", "memory", "numeric", "optional", "queue",
+    "random", "set", "span", "string", "string_view", "tuple", "type_traits", "unordered_map", "unordered_set",
+    "utility", "variant", "vector"
+}
+PURE_LIBRARIES = ("absl/algorithm/", "absl/base/", "absl/cleanup/", "absl/container/", "absl/functional/",
+                  "absl/memory/", "absl/status/", "absl/strings/", "absl/time/", "absl/types/", "google/protobuf/",
+                  "muster/v1/")
+CLOCK = re.compile(r"absl::Now\(|steady_clock|system_clock|clock_gettime|std::random_device|\bgetenv\(")
+
+
+def sources():
+    """Every source of the programs, by its path below the root."""
+    listed = subprocess.check_output(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--",
+                                      *PRODUCTION], cwd=ROOT, text=True).split()
+    texts = {}
+    for path in listed:
+        if path.endswith((".h", ".cc")) and os.path.exists(os.path.join(ROOT, path)):
+            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                texts[path] = file.read()
+    return texts
+
+
+def includes(text):
+    return re.findall(r'^#include ["<]([^">]+)[">]', text, re.M)
+
+
+def lies_in(path, places):
+    return any(path == place or path.startswith(place + "/") for place in places)
+
+
+def check_layers(texts):
+    for path, text in texts.items():
+        folder = max((name for name in MAY_INCLUDE if path.startswith(name + "/")), key=len, default=None)
+        if folder is None:
+            continue  # a main, which knows all
+        for other in includes(text):
+            if not lies_in(other, PRODUCTION) or lies_in(other, (folder,)):
+                continue
+            if not lies_in(other, MAY_INCLUDE[folder]):
+                yield f"{path} includes {other}: {folder} may include {', '.join(MAY_INCLUDE[folder]) or 'nothing'}"
+
+
+def check_purity(texts):
+    for path, text in texts.items():
+        if not path.startswith(PURE):
+            continue
+        for other in includes(text):
+            if other in PURE_STANDARD or other.startswith(PURE_LIBRARIES) or lies_in(other, PRODUCTION):
+                continue
+            yield f"{path} includes {other}: a core is pure (tests/tidy/tidy.py lists what it may use)"
+        if found := CLOCK.search(text):
+            yield f"{path} uses {found.group(0)}: a core is told the time, and reads nothing by itself"
+
+
+def functions(text):
+    """(first line, lines) of each function: what begins at a line's start and ends with a brace there."""
+    lines = text.split("\n")
+    begin = None
+    for number, line in enumerate(lines, 1):
+        if line.endswith("{") and line[:1] not in (" ", "}", "") and not re.match(
+                r"(namespace|class|struct|enum|union|extern|constexpr|const|static const|inline const)\b", line):
+            begin = number
+        elif line == "}" and begin is not None:
+            yield begin, number - begin + 1
+            begin = None
+
+
+def check_sizes(texts):
+    folders = {}
+    for path, text in texts.items():
+        folders.setdefault(os.path.dirname(path), []).append(path)
+        lines = text.count("\n")
+        if lines > MOST_LINES:
+            yield f"{path} has {lines} lines, at most {MOST_LINES}: it is more than one idea"
+        for begin, length in functions(text):
+            if length > MOST_FUNCTION_LINES:
+                yield f"{path}:{begin}: a function of {length} lines, at most {MOST_FUNCTION_LINES}"
+    for folder, files in folders.items():
+        if len(files) > MOST_FILES:
+            yield f"{folder} has {len(files)} sources, at most {MOST_FILES}"
+
+
+def check_settings(texts):
+    """Each setting has a word in README or docs: --help alone is not found by a search."""
+    documents = ""
+    for path in subprocess.check_output(["git", "ls-files", "README.md", "docs"], cwd=ROOT, text=True).split():
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            documents += file.read().replace("-", "_")
+    flags = set()
+    for path, text in texts.items():
+        if "settings" in path:
+            flags |= set(re.findall(r'(?:Named|Text|Flag|Number|Seconds|Choice|Bool|Switch|List|Path|Uint|'
+                                    r'Duration|Words?)\w*\(\s*"([a-z][a-z0-9_]+)"', text))
+    for flag in sorted(flags):
+        if not re.search(r"(?<![a-z0-9])" + flag + r"(?![a-z0-9_])", documents, re.I):
+            yield f"--{flag} stands in no document"
+
+
+def figures(texts):
+    units = {}
+    for path, text in texts.items():
+        units.setdefault(os.path.splitext(path)[0], []).append(text.count("\n"))
+    every = subprocess.check_output(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                                    text=True).split()
+    users = {path: set() for path in texts if path.endswith(".h")}
+    users_in_tests = {path: set() for path in users}
+    for path in every:
+        if not path.endswith((".h", ".cc")) or not os.path.exists(os.path.join(ROOT, path)):
+            continue
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            for other in includes(file.read()):
+                if other in users and os.path.splitext(path)[0] != os.path.splitext(other)[0]:
+                    (users if path in texts else users_in_tests)[other].add(path)
+    single = [path for path in users if len(users[path]) == 1]
+    single_at_all = [path for path in single if not users_in_tests[path]]
+
+    depths = {}
+
+    def depth(path):
+        if path not in depths:
+            depths[path] = 0  # a circle would end here
+            depths[path] = 1 + max((depth(other) for other in includes(texts[path]) if other in texts), default=0)
+        return depths[path]
+
+    comments = code = 0
+    for path, text in texts.items():
+        if path.endswith(".cc"):
+            for line in text.split("\n"):
+                comments += line.lstrip().startswith("//")
+                code += bool(line.strip())
+    longest = max(((length, path, begin) for path, text in texts.items() for begin, length in functions(text)))
+    folders = {}
+    for path in texts:
+        folders[os.path.dirname(path)] = folders.get(os.path.dirname(path), 0) + 1
+    largest = max(folders, key=folders.get)
+    print(f"files                        {len(texts)}")
+    print(f"units                        {len(units)}")
+    print(f"lines of a unit, median      {statistics.median(map(sum, units.values())):.0f}")
+    print(f"headers with one user        {100 * len(single_at_all) / len(users):.0f} % "
+          f"({100 * len(single) / len(users):.0f} % without the tests)")
+    print(f"include depth                {max(map(depth, texts))}")
+    print(f"longest file                 {max(text.count(chr(10)) for text in texts.values())} lines")
+    print(f"longest function             {longest[0]} lines ({longest[1]}:{longest[2]})")
+    print(f"largest folder               {folders[largest]} sources ({largest})")
+    print(f"comments in .cc files        {100 * comments / code:.1f} % of the lines")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--figures", action="store_true", help="prints the figures of the tree")
+    texts = sources()
+    if parser.parse_args().figures:
+        figures(texts)
+        return 0
+    found = []
+    for check in (check_layers, check_purity, check_sizes, check_settings):
+        found += check(texts)
+    for line in found:
+        print(line)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
