@@ -51,7 +51,8 @@ struct SchedulerSettings {
 // The table of all settings of ms-scheduler, bound to `settings`.
 SettingsTable SchedulerSettingsTable(SchedulerSettings& settings);
 
-// Rules that bind several settings: contradictions are errors, doubtful orders of the timeout ladder are warnings.
+// Rules that bind several settings: contradictions are errors, doubtful orders of the timeout timeout hierarchy are
+// warnings.
 SettingsFindings CheckSchedulerSettings(const SchedulerSettings& settings);
 
 // The timeouts as they will be, the shortest kind first, for --check_config.

@@ -20,9 +20,7 @@ struct GrpcPeer {
 // "ipv4:10.0.0.1:8118", "ipv6:%5B::1%5D:8118"; none of anything else.
 std::optional<GrpcPeer> ParseGrpcPeer(const std::string& text);
 
-// Deadlines for gRPC that no jump of the wall clock moves: gRPC adds a span to its own monotonic clock.
-
-// `left` from now on.
+// A deadline `left` from now on, which no jump of the wall clock moves: gRPC adds a span to its own monotonic clock.
 inline gpr_timespec GrpcDeadline(absl::Duration left) {
   return gpr_time_from_millis(absl::ToInt64Milliseconds(left), GPR_TIMESPAN);
 }

@@ -11,11 +11,13 @@
 namespace muster {
 
 std::optional<int> AnswerAtOnce(const SettingsTable& table, const LoadResult& loaded) {
-  if (loaded.wants_help) return std::fputs(HelpText(table).c_str(), stdout) < 0 ? kExitUsage : kExitSuccess;
-  if (loaded.wants_version) {
-    return std::printf("%s %s\n", table.program().c_str(), kVersion) < 0 ? kExitUsage : kExitSuccess;
+  if (!loaded.wants_help && !loaded.wants_version) return std::nullopt;
+  if (loaded.wants_help) {
+    std::fputs(HelpText(table).c_str(), stdout);
+  } else {
+    std::printf("%s %s\n", table.program().c_str(), kVersion);
   }
-  return std::nullopt;
+  return kExitSuccess;
 }
 
 Settled Settle(const SettingsTable& table, const LoadResult& loaded, SettleOptions options) {

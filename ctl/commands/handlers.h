@@ -5,7 +5,7 @@
 
 namespace muster::ctl {
 
-// show.cc: these change nothing. The scheduler has been asked for.
+// show.cc: these change nothing. call.client is open.
 int ShowStatus(Call& call);
 int ShowNodes(Call& call);
 int ShowRanks(Call& call);

@@ -101,10 +101,10 @@ std::string BrokenRun(const Run& run) {
                    "a stale incarnation of somebody else");
     MUSTER_REQUIRE(!run.gone.contains(id), "a node is there and gone");
   }
-  MUSTER_REQUIRE(slot_counts == run.slot_counts, "the slot_counts is wrong");
+  MUSTER_REQUIRE(slot_counts == run.slot_counts, "the slot counts are wrong");
   MUSTER_REQUIRE(lost == run.lost, "the index of lost nodes is wrong");
   MUSTER_REQUIRE(spares == run.spare_count, "spares are counted wrong");
-  MUSTER_REQUIRE(run.by_incarnation.size() == run.nodes.size(), "the index of incarnations holds stale");
+  MUSTER_REQUIRE(run.by_incarnation.size() == run.nodes.size(), "the index of incarnations holds nodes that are gone");
   for (const auto& [id, node] : run.nodes) {
     MUSTER_REQUIRE(!run.IsOver() || node.challenger == nullptr, "a challenger waits for an id in a run that is over");
   }

@@ -83,7 +83,7 @@ class Session : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffe
   Mutex mutex_;
   OutgoingQueue outgoing_ ABSL_GUARDED_BY(mutex_);
   grpc::ByteBuffer writing_bytes_ ABSL_GUARDED_BY(mutex_);  // owned by the write in flight
-  // What of it gRPC has in hand.
+  // Operations that are wanted, or in flight.
   bool wants_read_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_peer_gone_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more can be written

@@ -55,7 +55,7 @@ class Connector {
   }
 
   // What is open or being dialed shows an old certificate, or may do so: a replacement is due within `span`, once there
-  // is a stream to relieve. What will be dialed later needs none.
+  // is a stream to replace. What will be dialed later needs none.
   void WantReplacement(absl::Duration span, MonotonicTime now);
   bool IsReplacementDue(MonotonicTime now) const { return replacement_seq_ == 0 && now >= replacement_at_; }
   // Returns its connect_seq.

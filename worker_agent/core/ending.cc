@@ -1,12 +1,12 @@
 // When and how the agent ends.
 //
-//   kind       because                                            once nothing runs                       at the latest
-//   hopeless   refused, or the scheduler is lost for good         ends at once                            -
-//   outcome    the run has one                                    ends when its reports are acknowledged  3 s later
-//   leaving    a signal, or without a keeper                      says so; ends when that is acknowledged 2 s later
+//   kind       because                                      once nothing runs                         at the latest
+//   hopeless   refused, or the scheduler is lost for good   ends at once                              -
+//   outcome    the run has one                              ends when its reports are acknowledged    3 s later
+//   leaving    a signal, or without a keeper                says so; ends when that is acknowledged   2 s later
 //
-// Hopeless stays hopeless; an outcome takes the place of leaving. The exit code is that of the signal that ended the
-// agent, else its own first failed process's, else what the outcome or the refusal says.
+// Either of the first two takes the place of leaving, and nothing takes theirs. The exit code is that of the signal
+// that ended the agent, else its own first failed process's, else what the outcome or the refusal says.
 #include <algorithm>
 #include <utility>
 

@@ -61,7 +61,6 @@ absl::StatusOr<std::vector<ReservedPort>> ReservePorts(const PortOptions& option
 // A byte each of the file <base>/muster-<uid>/ports (work_folder.h), at the namespace's number and the port, locked
 // (F_OFD_SETLK) for as long as the descriptor is open: nobody but this user can open the file. An abstract Unix
 // socket's name, which everybody may take, would let every user of the machine keep us from our ports.
-
 enum class PortUse { kReservation, kOwnScheduler };
 
 // `base`: see WorkFolder::DefaultBase. kAlreadyExists: another agent of this user has it. Other errors: nobody can

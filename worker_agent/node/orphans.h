@@ -25,10 +25,10 @@ struct Orphans {
   bool are_none() const { return left.empty() && unclear.empty() && blind.empty(); }
 };
 
-// Looks for every process that carries `secret` as its kStartVariable (launch/environment.h), but for this process and
-// those above it. SIGKILL to those of this user; one of another user (the command has changed it) is left alone. Until
-// two looks in a row have found none or `patience` is over. None, as far as environments show: who changes its own
-// can't be found.
+// Looks for every process that carries `secret` as its kStartVariable (launch/environment/environment.h), but for this
+// process and those above it. SIGKILL to those of this user; one of another user (the command has changed it) is left
+// alone. Until two looks in a row have found none or `patience` is over. None, as far as environments show: who changes
+// its own can't be found.
 //
 // A process that is older than the former start (`start_time`, as in /proc/<pid>/stat) is not its. One whose
 // environment this user may not read, or that hangs when it is read, is unclear if it may be the former start's: of

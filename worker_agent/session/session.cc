@@ -56,7 +56,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   Impl(SessionOptions options, std::function<void(Event)> deliver)
       : options_(std::move(options)), deliver_(std::move(deliver)) {}
 
-  // A link that is being opened. Those that were open before end at once, unless this one shall relieve them.
+  // A link that is being opened. Those that were open before end at once, unless this one shall replace them.
   std::shared_ptr<Link> Dial(uint64_t connect_seq, bool is_replacement) {
     auto link = std::make_shared<Link>();
     std::map<uint64_t, std::shared_ptr<Link>> old;

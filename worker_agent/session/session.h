@@ -2,7 +2,7 @@
 //
 // Each stream has a channel of its own: a dial resolves the name, connects (each address family in turn), asks the
 // kernel to watch for a dead peer, and opens the stream. What is sent before the stream is open waits for it. There is
-// one stream at a time, or two while one is dialed that shall relieve the other.
+// one stream at a time, or two while one is dialed that shall replace the other.
 // What happens is delivered as events of the agent's core: MessageReceived and StreamBroken with the dial's
 // connect_seq, PeersFetched. A stream that was replaced or hung up delivers nothing more.
 //

@@ -22,8 +22,6 @@ bool HasReason(const std::vector<unsigned long>& errors, int library, int reason
 // "mac verify failure"; "no reason given" for none.
 std::string OpenSslReason(const std::vector<unsigned long>& errors);  // NOLINT(google-runtime-int)
 
-// OpenSSL's objects, owned.
-
 template <auto kFree>
 struct OpenSslDelete {
   template <typename T>

@@ -16,8 +16,8 @@ struct Node;
 
 class LostNodes {
  public:
-  // Before and after each change to whether the node is lost, haunted or there at all. Of one that isn't lost: nothing
-  // happens.
+  // Before and after each change to whether the node is lost, with a stale incarnation or there at all. Of one that
+  // isn't lost: nothing happens.
   void Remove(const Node& node) { Count(node, -1); }
   void Add(const Node& node) { Count(node, 1); }
 

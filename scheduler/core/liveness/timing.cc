@@ -17,7 +17,11 @@
 //   look_deadline          recovering, a large run                   all nodes are looked at again
 //   forget_at              ended                                     the run is forgotten
 //
-// A loop that was late moves each of them by as much as it was late: nobody could be heard.
+//   store_waits' next      somebody waits for a key                  it is answered that nothing came
+//
+// A loop that was late could hear nobody. It moves on what waits for people (topo, spare, cause, settle, rejoin and the
+// challenger's) by as much as it was late, gives each lease a full term, and each grace what is left of it, at least
+// disconnect_grace. Back-offs, fences and forgetting go on: they wait for nobody.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

@@ -10,9 +10,13 @@
 //   newcomer; its id is free                                      Admit: as a member or a spare, or refused
 //   newcomer; its id's owner has hung up                          TakeOver
 //   newcomer; its id's owner is connected                         Challenge: an answer within 2 s keeps the id
-//   newcomer; holds the lock that the owner must hold             TakeOver, for the owner is dead
+//   newcomer without an id; a lost node's seat was this host's    TakeOver of that seat (SeatFor)
+//   newcomer; an earlier start than its id's owner, by the lock   refused: stale, it must end
 //   TakeOver while the run forms, or of a spare                   the old start is removed, the new one admitted
-//   TakeOver while the run goes on                                the old start is lost; Rejoin with its ranks
+//   TakeOver while the run goes on                                the old start is lost; Rejoin with its ranks, once
+//   its
+//                                                                 processes have ended (at once with the node's lock);
+//                                                                 into the next run if a spare has its place
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "scheduler/core/core_impl.h"
