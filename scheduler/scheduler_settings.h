@@ -51,7 +51,7 @@ struct SchedulerSettings {
 // The table of all settings of ms-scheduler, bound to `settings`.
 SettingsTable SchedulerSettingsTable(SchedulerSettings& settings);
 
-// Rules that bind several settings: contradictions are errors, doubtful orders of the timeout timeout hierarchy are
+// Rules that bind several settings: contradictions are errors, doubtful orders of the timeout hierarchy are
 // warnings.
 SettingsFindings CheckSchedulerSettings(const SchedulerSettings& settings);
 
