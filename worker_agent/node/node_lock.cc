@@ -32,7 +32,7 @@ constexpr absl::Duration kRetryPause = absl::Milliseconds(20);
 constexpr absl::Duration kSayAfter = absl::Milliseconds(500);
 constexpr absl::Duration kLongestWriting = absl::Seconds(1);  // of the owner's number
 constexpr size_t kMostNamed = 8;                              // of the processes that a former start has left
-constexpr size_t kIncarnationHexDigits = 16;
+constexpr size_t kDigestHexDigits = 16;
 constexpr size_t kLongestInName = 64;
 constexpr size_t kLongestRecord = 8192;  // a path is among it
 
@@ -43,7 +43,7 @@ std::string PathName(const std::string& text) {
     name += absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' ? c : '_';
   }
   return name == text ? name
-                      : absl::StrCat(name, "-", absl::BytesToHexString(Sha256(text)).substr(0, kIncarnationHexDigits));
+                      : absl::StrCat(name, "-", absl::BytesToHexString(Sha256(text)).substr(0, kDigestHexDigits));
 }
 
 LockRecord ReadRecord(int fd) {
@@ -135,7 +135,7 @@ std::string NodeLock::MachineKey() {
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
   const absl::StatusOr<std::string> id = ReadSmallFile("/etc/machine-id", 256);
-  return absl::BytesToHexString(Sha256(absl::StrCat(host, " ", id.ok() ? *id : ""))).substr(0, kIncarnationHexDigits);
+  return absl::BytesToHexString(Sha256(absl::StrCat(host, " ", id.ok() ? *id : ""))).substr(0, kDigestHexDigits);
 }
 
 absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {

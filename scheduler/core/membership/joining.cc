@@ -13,10 +13,9 @@
 //   newcomer without an id; a lost node's seat was this host's    TakeOver of that seat (SeatFor)
 //   newcomer; an earlier start than its id's owner, by the lock   refused: stale, it must end
 //   TakeOver while the run forms, or of a spare                   the old start is removed, the new one admitted
-//   TakeOver while the run goes on                                the old start is lost; Rejoin with its ranks, once
-//   its
-//                                                                 processes have ended (at once with the node's lock);
-//                                                                 into the next run if a spare has its place
+//   TakeOver while the run goes on                                the old start is lost; Rejoin with its ranks …
+//     … its processes may still run                               … once they have ended (at once with the node's lock)
+//     … a spare has its place, or the run can only end            … no: Admit, as a spare or into the next run
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "scheduler/core/core_impl.h"
