@@ -4,6 +4,7 @@
 
 #include "common/base/limits.h"
 #include "scheduler/core/core_impl.h"
+#include "scheduler/core/evolve.h"
 #include "scheduler/core/snapshot.h"
 #include "scheduler/core/views/event_log.h"
 
@@ -28,9 +29,7 @@ void Core::CheckInvariants() const { impl_->CheckInvariants(); }
 std::string Core::DebugState() const { return DebugText(impl_->state()); }
 
 Core::Impl::Impl(CoreOptions options, std::string cluster_id)
-    : options_(std::move(options)), nodes_(options_.max_nodes) {
-  state_.cluster_id = std::move(cluster_id);
-}
+    : options_(std::move(options)), state_(std::move(cluster_id)), nodes_(options_.max_nodes) {}
 
 Core::LaterSnapshot Core::Impl::TakeSnapshotLater() const {
   const auto draft = std::make_shared<SnapshotDraft>(DraftSnapshot(state_));
@@ -46,19 +45,19 @@ void Core::Impl::Recover(const v1::Record& record) { Evolve(state_, record); }
 Effects Core::Impl::Start(Now now) {
   now_ = started_ = now;
   effects_.clear();
-  if (state_.term == 0) {
+  if (state_.record().term == 0) {
     v1::Record founded = NewRecord();
-    founded.mutable_cluster_founded()->set_cluster_id(state_.cluster_id);
+    founded.mutable_cluster_founded()->set_cluster_id(state_.record().cluster_id);
     Write(std::move(founded));
   }
   v1::Record term = NewRecord();
-  term.mutable_term_begun()->set_term(state_.term + 1);
+  term.mutable_term_begun()->set_term(state_.record().term + 1);
   Write(std::move(term));
   for (auto& [job_id, job] : state_.jobs) {
     for (auto& [number, run] : job.runs) {
       GiveHandles(run);
-      if (run.peer_list != nullptr && !run.HasEnded()) {
-        effects_.push_back(PublishPeers{job_id, number, run.round, run.peer_list});
+      if (run.record().peer_list != nullptr && !run.HasEnded()) {
+        effects_.push_back(PublishPeers{job_id, number, run.record().round, run.record().peer_list});
       }
       run.is_settled = run.HasEnded();
       if (options_.is_once && !run.HasEnded()) once_job_ = job_id;
@@ -77,39 +76,41 @@ void Core::Impl::GiveHandles(Run& run) {
   run.handle = ++last_handle_;
   owners_[run.handle] = {.run = &run};
   // Only shown, so the wall clock will do.
-  run.opened = now_.monotonic - std::max(absl::Milliseconds(now_.wall.unix_ms) - absl::Milliseconds(run.opened_unix_ms),
-                                         absl::ZeroDuration());
-  if (run.phase == v1::RUN_PHASE_FORMING) run.topo_deadline = now_.monotonic + TopoTimeout(run.settings);
-  if (run.phase == v1::RUN_PHASE_STOPPING) {
+  run.opened =
+      now_.monotonic - std::max(absl::Milliseconds(now_.wall.unix_ms) - absl::Milliseconds(run.record().opened_unix_ms),
+                                absl::ZeroDuration());
+  if (run.record().phase == v1::RUN_PHASE_FORMING)
+    run.topo_deadline = now_.monotonic + TopoTimeout(run.record().settings);
+  if (run.record().phase == v1::RUN_PHASE_STOPPING) {
     run.cause_deadline = now_.monotonic + kCauseWait;
-    if (run.first_failure)
-      run.candidates.push_back({.cause = *run.first_failure, .priority = 0, .died = now_.monotonic});
+    if (run.record().first_failure)
+      run.candidates.push_back({.cause = *run.record().first_failure, .priority = 0, .died = now_.monotonic});
   }
-  if (run.phase == v1::RUN_PHASE_RECOVERING && run.last_abort) {
-    run.candidates.push_back({.cause = *run.last_abort, .priority = 0, .died = now_.monotonic});
+  if (run.record().phase == v1::RUN_PHASE_RECOVERING && run.record().last_abort) {
+    run.candidates.push_back({.cause = *run.record().last_abort, .priority = 0, .died = now_.monotonic});
   }
   run.restart_at = run.aborted = now_.monotonic;
-  run.highest_step = run.aborted_at_step;
+  run.highest_step = run.record().aborted_at_step;
   if (run.HasEnded()) run.forget_at = now_.monotonic + KeepRunsFor();
   // When each was made isn't known any more.
-  run.restarts.assign(std::min(run.recent_restarts, kMaxRestarts), now_.monotonic);
+  run.restarts.assign(std::min(run.record().recent_restarts, kMaxRestarts), now_.monotonic);
   for (auto& [id, node] : run.nodes) {
     node.handle = ++last_handle_;
     owners_[node.handle] = {.run = &run, .node = &node};
     node.last_seen = now_.monotonic;
-    if (node.is_lost && run.phase == v1::RUN_PHASE_RECOVERING) {
+    if (node.record().is_lost && run.record().phase == v1::RUN_PHASE_RECOVERING) {
       node.missing_since = now_.monotonic;
       run.rejoin_deadline = now_.monotonic + RejoinTimeout(run);
     }
     node.stale_end = StaleEnd(node, now_.monotonic);  // out in full: when it was last heard isn't known
-    if (!run.HasEnded() && !node.is_lost)
+    if (!run.HasEnded() && !node.record().is_lost)
       node.grace_end = now_.monotonic + std::max(options_.lease, options_.disconnect_grace);
-    if (run.phase == v1::RUN_PHASE_RUNNING && RestartsAlone(run)) {
+    if (run.record().phase == v1::RUN_PHASE_RUNNING && RestartsAlone(run)) {
       node.restart_at = now_.monotonic;
       // Taken from the budget, but not told to the journal before the process started again.
-      const bool has_failed = std::any_of(node.slots.begin(), node.slots.end(), [](const SlotState& slot) {
-        return slot.phase == SlotState::Phase::kFailed;
-      });
+      const bool has_failed =
+          std::any_of(node.record().slots.begin(), node.record().slots.end(),
+                      [](const SlotState& slot) { return slot.phase == SlotState::Phase::kFailed; });
       if (has_failed) run.restarts.push_back(now_.monotonic);
     }
     NoteReadiness(run, node);
@@ -148,7 +149,7 @@ void Core::Impl::Write(v1::Record record) {
 
 Core::Impl::Message Core::Impl::NewMessage() const {
   Message message = std::make_shared<v1::SchedulerMessage>();
-  message->set_term(state_.term);
+  message->set_term(state_.record().term);
   return message;
 }
 

@@ -1,30 +1,32 @@
 // How each record changes the durable state. Nothing is decided here, and nothing may fail: a record is a fact.
+#include "scheduler/core/evolve.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "common/base/limits.h"
 #include "common/net/peer_node.h"
 #include "scheduler/core/snapshot.h"
-#include "scheduler/core/state.h"
 #include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
 namespace {
 
-void Apply(State& state, const v1::ClusterFounded& record, int64_t) { state.cluster_id = record.cluster_id(); }
+void Apply(State& state, const v1::ClusterFounded& record, int64_t) { Edit(state).cluster_id = record.cluster_id(); }
 
-void Apply(State& state, const v1::TermBegun& record, int64_t) { state.term = record.term(); }
+void Apply(State& state, const v1::TermBegun& record, int64_t) { Edit(state).term = record.term(); }
 
 void Apply(State& state, const v1::RunOpened& record, int64_t unix_ms) {
-  state.forgotten_jobs.erase(record.job_id());
+  Edit(state).forgotten_jobs.erase(record.job_id());
   Job& job = state.jobs[record.job_id()];
   job.last_run = std::max(job.last_run, record.run());
   Run& run = job.runs[record.run()];
-  run.job_id = record.job_id();
-  run.number = record.run();
-  run.settings = record.settings();
-  run.opened_by = record.opened_by();
-  run.opened_unix_ms = unix_ms;
+  RunRecord& run_record = Edit(run);
+  run_record.job_id = record.job_id();
+  run_record.number = record.run();
+  run_record.settings = record.settings();
+  run_record.opened_by = record.opened_by();
+  run_record.opened_unix_ms = unix_ms;
 }
 
 // Of a map with departures: the one that went first makes room.
@@ -37,71 +39,76 @@ void MakeRoom(Departed& departed) {
 }
 
 void AddRemoved(Run& run, const Node& node, bool is_dead) {
-  MakeRoom(run.removed);
-  run.removed[node.incarnation] = {.is_dead = is_dead, .departure = ++run.departures, .connect_seq = node.connect_seq};
+  RunRecord& run_record = Edit(run);
+  MakeRoom(run_record.removed);
+  run_record.removed[node.record().incarnation] = {
+      .is_dead = is_dead, .departure = ++run_record.departures, .connect_seq = node.connect_seq};
 }
 
 // What was running there runs no more.
 void EndSlots(Node& node) {
-  for (SlotState& slot : node.slots) {
+  for (SlotState& slot : Edit(node).slots) {
     if (slot.MayRun()) slot.phase = SlotState::Phase::kStopped;
     slot.pid = 0;
   }
 }
 
 void Remove(Run& run, const Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_dead) {
-  MakeRoom(run.gone);
-  run.gone[node.id] = GoneNode{.incarnation = node.incarnation,
-                               .why = why,
-                               .reason = reason,
-                               .host_name = node.info.host_name(),
-                               .address = node.info.address(),
-                               .role = node.info.role(),
-                               .identity = node.identity,
-                               .departure = ++run.departures,
-                               .last_seen = node.last_seen,
-                               .was_seen = node.was_seen};
+  RunRecord& run_record = Edit(run);
+  MakeRoom(run_record.gone);
+  run_record.gone[node.record().id] = GoneNode{.incarnation = node.record().incarnation,
+                                               .why = why,
+                                               .reason = reason,
+                                               .host_name = node.record().info.host_name(),
+                                               .address = node.record().info.address(),
+                                               .role = node.record().info.role(),
+                                               .identity = node.record().identity,
+                                               .departure = ++run_record.departures,
+                                               .last_seen = node.last_seen,
+                                               .was_seen = node.was_seen};
   AddRemoved(run, node, is_dead);
-  run.by_incarnation.erase(node.incarnation);
-  run.spare_count -= node.is_spare ? 1 : 0;
-  run.slot_counts.Remove(node.id, node.info, node.is_spare);
-  run.lost.Remove(node);
-  run.nodes.Erase(node.id);
+  run_record.by_incarnation.erase(node.record().incarnation);
+  run_record.spare_count -= node.record().is_spare ? 1 : 0;
+  run_record.slot_counts.Remove(node.record().id, node.record().info, node.record().is_spare);
+  run_record.lost.Remove(node);
+  NodesOf(run).Erase(node.record().id);
 }
 
 void Apply(State& state, const v1::NodeJoined& record, int64_t) {
   Run* run = state.FindRun(record.job_id(), record.run());
   if (run == nullptr) return;
-  Node& node = run->nodes[record.node_id()];
+  RunRecord& run_record = Edit(*run);
+  Node& node = NodesOf(*run)[record.node_id()];
+  NodeRecord& node_record = Edit(node);
   if (record.takes_over()) {
-    run->slot_counts.Remove(node.id, node.info, node.is_spare);
-    run->lost.Remove(node);
-    run->by_incarnation.erase(node.incarnation);
+    run_record.slot_counts.Remove(node_record.id, node_record.info, node_record.is_spare);
+    run_record.lost.Remove(node);
+    run_record.by_incarnation.erase(node_record.incarnation);
     AddRemoved(*run, node, true);
     EndSlots(node);
-    node.events_through = 0;
-    node.last_change = 0;
-    node.is_leaving = node.is_lost = false;
-    node.draining_reason.clear();
-    node.armed_fence = absl::ZeroDuration();
-    node.quit_round = run->round;
-    node.lost_reason.clear();
+    node_record.events_through = 0;
+    node_record.last_change = 0;
+    node_record.is_leaving = node_record.is_lost = false;
+    node_record.draining_reason.clear();
+    node_record.armed_fence = absl::ZeroDuration();
+    node_record.quit_round = run_record.round;
+    node_record.lost_reason.clear();
   } else {
-    node.slots.assign(record.info().slots_size(), SlotState{});
+    node_record.slots.assign(record.info().slots_size(), SlotState{});
   }
-  node.id = record.node_id();
-  node.incarnation = record.incarnation();
-  node.info = record.info();
-  node.settings = record.own_settings();
-  node.identity = record.identity();
-  node.is_assigned_id = record.is_assigned_id();
-  node.is_spare = record.is_spare();
-  run->spare_count += record.is_spare() ? 1 : 0;
-  run->slot_counts.Add(node.id, node.info, node.is_spare);
-  run->by_incarnation[record.incarnation()] = &node;
-  run->gone.erase(record.node_id());
-  run->removed.erase(record.incarnation());
-  run->settings = record.settings();
+  node_record.id = record.node_id();
+  node_record.incarnation = record.incarnation();
+  node_record.info = record.info();
+  node_record.settings = record.own_settings();
+  node_record.identity = record.identity();
+  node_record.is_assigned_id = record.is_assigned_id();
+  node_record.is_spare = record.is_spare();
+  run_record.spare_count += record.is_spare() ? 1 : 0;
+  run_record.slot_counts.Add(node_record.id, node_record.info, node_record.is_spare);
+  run_record.by_incarnation[record.incarnation()] = &node;
+  run_record.gone.erase(record.node_id());
+  run_record.removed.erase(record.incarnation());
+  run_record.settings = record.settings();
 }
 
 void Apply(State& state, const v1::NodeRemoved& record, int64_t) {
@@ -110,33 +117,36 @@ void Apply(State& state, const v1::NodeRemoved& record, int64_t) {
   const Node* node = run->nodes.Find(record.node_id());
   if (node == nullptr) return;
   Remove(*run, *node, record.why(), record.reason(), record.is_confirmed() || record.why() != v1::NodeRemoved::LOST);
-  run->settings = record.settings();
+  Edit(*run).settings = record.settings();
 }
 
 // A spare that holds ranks from now on.
 void MakeRegular(Run& run, Node& node) {
-  if (!node.is_spare) return;
-  run.slot_counts.Remove(node.id, node.info, true);
-  node.is_spare = false;
-  --run.spare_count;
-  run.slot_counts.Add(node.id, node.info, false);
+  NodeRecord& node_record = Edit(node);
+  RunRecord& run_record = Edit(run);
+  if (!node_record.is_spare) return;
+  run_record.slot_counts.Remove(node_record.id, node_record.info, true);
+  node_record.is_spare = false;
+  --run_record.spare_count;
+  run_record.slot_counts.Add(node_record.id, node_record.info, false);
 }
 
 void Apply(State& state, const v1::RoundClosed& record, int64_t) {
   Run* run = state.FindRun(record.job_id(), record.run());
   if (run == nullptr) return;
-  state.store_bytes -= run->store.bytes();
-  run->store.ClearRound();
-  state.store_bytes += run->store.bytes();
-  run->phase = v1::RUN_PHASE_RUNNING;
-  run->round = record.round();
-  run->restart_count = record.restart_count();
-  run->digest = record.digest();
-  run->master_address = record.master_address();
-  run->master_port = record.master_port();
-  run->peer_list = std::make_shared<const std::string>(record.peer_list());
-  run->peers.ParseFromString(record.peer_list());
-  run->peer_index = nullptr;
+  RunRecord& run_record = Edit(*run);
+  Edit(state).store_bytes -= run_record.store.bytes();
+  run_record.store.ClearRound();
+  Edit(state).store_bytes += run_record.store.bytes();
+  run_record.phase = v1::RUN_PHASE_RUNNING;
+  run_record.round = record.round();
+  run_record.restart_count = record.restart_count();
+  run_record.digest = record.digest();
+  run_record.master_address = record.master_address();
+  run_record.master_port = record.master_port();
+  run_record.peer_list = std::make_shared<const std::string>(record.peer_list());
+  run_record.peers.ParseFromString(record.peer_list());
+  run_record.peer_index = nullptr;
   for (const std::string& id : record.promoted_spares()) {
     if (Node* spare = run->nodes.Find(id)) MakeRegular(*run, *spare);
   }
@@ -144,16 +154,16 @@ void Apply(State& state, const v1::RoundClosed& record, int64_t) {
     const Node* lost = run->nodes.Find(replacement.lost());
     Node* spare = run->nodes.Find(replacement.spare());
     if (lost == nullptr || spare == nullptr || lost == spare) continue;
-    Remove(*run, *lost, lost->lost_why, lost->lost_reason, true);
-    run->gone[replacement.lost()].was_replaced = true;
+    Remove(*run, *lost, lost->record().lost_why, lost->record().lost_reason, true);
+    run_record.gone[replacement.lost()].was_replaced = true;
     MakeRegular(*run, *spare);
   }
-  if (record.has_cause()) run->last_abort = record.cause();
-  for (const v1::PeerNode& peer : run->peers.nodes()) {
+  if (record.has_cause()) run_record.last_abort = record.cause();
+  for (const v1::PeerNode& peer : run_record.peers.nodes()) {
     Node* node = run->nodes.Find(peer.node_id());
     if (node == nullptr) continue;
-    for (int i = 0; i < SlotCount(peer) && i < static_cast<int>(node->slots.size()); ++i) {
-      node->slots[i] = SlotState{.phase = SlotState::Phase::kAssigned, .rank = RankOf(peer, i)};
+    for (int i = 0; i < SlotCount(peer) && i < static_cast<int>(Edit(*node).slots.size()); ++i) {
+      Edit(*node).slots[i] = SlotState{.phase = SlotState::Phase::kAssigned, .rank = RankOf(peer, i)};
     }
   }
 }
@@ -172,24 +182,26 @@ void ApplyProcessEnded(const v1::ProcessEnded& ended, SlotState& slot) {
 void Apply(State& state, const v1::NodeReported& record, int64_t) {
   Run* run = state.FindRun(record.job_id(), record.run());
   if (run == nullptr) return;
+  RunRecord& run_record = Edit(*run);
   Node* found = run->nodes.Find(record.node_id());
-  if (found == nullptr || found->incarnation != record.incarnation()) return;
+  if (found == nullptr || found->record().incarnation != record.incarnation()) return;
   Node& node = *found;
-  if (record.has_armed_fence_ms()) node.armed_fence = absl::Milliseconds(record.armed_fence_ms());
+  NodeRecord& node_record = Edit(node);
+  if (record.has_armed_fence_ms()) node_record.armed_fence = absl::Milliseconds(record.armed_fence_ms());
   for (const v1::NodeEvent& event : record.events()) {
-    node.events_through = event.number();
-    if (event.has_leaving()) node.is_leaving = true;
+    node_record.events_through = event.number();
+    if (event.has_leaving()) node_record.is_leaving = true;
     if (event.has_quit()) {
-      node.quit_round = std::max(node.quit_round, std::min(event.quit().round(), run->round));
-      if (node.quit_round >= run->round) EndSlots(node);
+      node_record.quit_round = std::max(node_record.quit_round, std::min(event.quit().round(), run_record.round));
+      if (node_record.quit_round >= run_record.round) EndSlots(node);
     }
     const bool is_start = event.has_started();
     if (!is_start && !event.has_ended()) continue;
     const uint32_t round = is_start ? event.started().round() : event.ended().round();
     const uint32_t index = is_start ? event.started().slot() : event.ended().slot();
     const uint32_t attempt = is_start ? event.started().attempt() : event.ended().attempt();
-    if (round != run->round || index >= node.slots.size()) continue;
-    SlotState& slot = node.slots[index];
+    if (round != run_record.round || index >= node_record.slots.size()) continue;
+    SlotState& slot = node_record.slots[index];
     if (slot.phase == SlotState::Phase::kIdle || attempt != slot.attempt || slot.HasEnded()) continue;
     if (is_start) {
       slot.phase = SlotState::Phase::kRunning;
@@ -203,9 +215,10 @@ void Apply(State& state, const v1::NodeReported& record, int64_t) {
 void Apply(State& state, const v1::RunFailing& record, int64_t) {
   Run* run = state.FindRun(record.job_id(), record.run());
   if (run == nullptr) return;
-  run->phase = v1::RUN_PHASE_STOPPING;
-  run->first_failure = record.first();
-  run->has_given_up = record.has_given_up();
+  RunRecord& run_record = Edit(*run);
+  run_record.phase = v1::RUN_PHASE_STOPPING;
+  run_record.first_failure = record.first();
+  run_record.has_given_up = record.has_given_up();
 }
 
 Node* FindNode(State& state, const std::string& job_id, uint64_t number, const std::string& node_id) {
@@ -215,102 +228,109 @@ Node* FindNode(State& state, const std::string& job_id, uint64_t number, const s
 
 void Apply(State& state, const v1::NodeLost& record, int64_t) {
   Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
-  if (node == nullptr || node->incarnation != record.incarnation()) return;
-  LostNodes& lost = state.FindRun(record.job_id(), record.run())->lost;
+  if (node == nullptr || node->record().incarnation != record.incarnation()) return;
+  NodeRecord& node_record = Edit(*node);
+  LostNodes& lost = Edit(*state.FindRun(record.job_id(), record.run())).lost;
   lost.Remove(*node);
-  node->is_lost = true;
-  node->lost_why = record.why();
-  node->lost_reason = record.reason();
-  node->stale_incarnation = record.is_confirmed() ? 0 : record.incarnation();
-  node->stale_fence = absl::Milliseconds(record.armed_fence_ms());
+  node_record.is_lost = true;
+  node_record.lost_why = record.why();
+  node_record.lost_reason = record.reason();
+  node_record.stale_incarnation = record.is_confirmed() ? 0 : record.incarnation();
+  node_record.stale_fence = absl::Milliseconds(record.armed_fence_ms());
   if (record.is_confirmed()) EndSlots(*node);
   lost.Add(*node);
 }
 
 void Apply(State& state, const v1::NodeDraining& record, int64_t) {
   Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
-  if (node == nullptr || node->incarnation != record.incarnation()) return;
-  node->draining_reason = record.is_draining() ? record.reason() : "";
+  if (node == nullptr || node->record().incarnation != record.incarnation()) return;
+  Edit(*node).draining_reason = record.is_draining() ? record.reason() : "";
 }
 
 void Apply(State& state, const v1::NodeRecertified& record, int64_t) {
   Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
-  if (node == nullptr || node->incarnation != record.incarnation()) return;
-  node->info.set_certificate_fingerprint(record.certificate_fingerprint());
+  if (node == nullptr || node->record().incarnation != record.incarnation()) return;
+  Edit(*node).info.set_certificate_fingerprint(record.certificate_fingerprint());
 }
 
 void Apply(State& state, const v1::NodeReturned& record, int64_t) {
   Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
-  if (node == nullptr || node->incarnation != record.incarnation()) return;
-  state.FindRun(record.job_id(), record.run())->lost.Remove(*node);
-  node->is_lost = false;
-  node->lost_reason.clear();
-  if (node->stale_incarnation == record.incarnation()) node->stale_incarnation = 0;
+  if (node == nullptr || node->record().incarnation != record.incarnation()) return;
+  NodeRecord& node_record = Edit(*node);
+  Edit(*state.FindRun(record.job_id(), record.run())).lost.Remove(*node);
+  node_record.is_lost = false;
+  node_record.lost_reason.clear();
+  if (node_record.stale_incarnation == record.incarnation()) node_record.stale_incarnation = 0;
 }
 
 void Apply(State& state, const v1::IncarnationGone& record, int64_t) {
   Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
-  if (node == nullptr || node->stale_incarnation != record.incarnation()) return;
-  LostNodes& lost = state.FindRun(record.job_id(), record.run())->lost;
+  if (node == nullptr || node->record().stale_incarnation != record.incarnation()) return;
+  NodeRecord& node_record = Edit(*node);
+  LostNodes& lost = Edit(*state.FindRun(record.job_id(), record.run())).lost;
   lost.Remove(*node);
-  node->stale_incarnation = 0;
+  node_record.stale_incarnation = 0;
   lost.Add(*node);
-  if (node->incarnation == record.incarnation()) EndSlots(*node);
+  if (node_record.incarnation == record.incarnation()) EndSlots(*node);
 }
 
 void Apply(State& state, const v1::RoundAborted& record, int64_t) {
   Run* run = state.FindRun(record.job_id(), record.run());
   if (run == nullptr) return;
-  run->phase = v1::RUN_PHASE_RECOVERING;
-  if (!run->first_abort) run->first_abort = record.first();
-  run->last_abort = record.first();
-  run->recent_restarts = record.recent_restarts();
-  if (record.has_highest_step()) run->aborted_at_step = record.highest_step();
+  RunRecord& run_record = Edit(*run);
+  run_record.phase = v1::RUN_PHASE_RECOVERING;
+  if (!run_record.first_abort) run_record.first_abort = record.first();
+  run_record.last_abort = record.first();
+  run_record.recent_restarts = record.recent_restarts();
+  if (record.has_highest_step()) run_record.aborted_at_step = record.highest_step();
 }
 
 void Apply(State& state, const v1::SlotRestarted& record, int64_t) {
   Run* run = state.FindRun(record.job_id(), record.run());
   Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
-  if (node == nullptr || record.slot() >= node->slots.size()) return;
-  SlotState& slot = node->slots[record.slot()];
+  if (node == nullptr || record.slot() >= node->record().slots.size()) return;
+  NodeRecord& node_record = Edit(*node);
+  SlotState& slot = node_record.slots[record.slot()];
   slot = SlotState{.phase = SlotState::Phase::kAssigned, .rank = slot.rank, .attempt = record.attempt()};
   if (record.has_cause()) {
-    if (!run->first_abort) run->first_abort = record.cause();
-    run->last_abort = record.cause();
+    if (!Edit(*run).first_abort) Edit(*run).first_abort = record.cause();
+    Edit(*run).last_abort = record.cause();
   }
-  run->recent_restarts = record.recent_restarts();
-  ++run->restart_count;
+  Edit(*run).recent_restarts = record.recent_restarts();
+  ++Edit(*run).restart_count;
 }
 
 void Apply(State& state, const v1::RunEnded& record, int64_t) {
   Run* run = state.FindRun(record.job_id(), record.run());
   if (run == nullptr) return;
-  run->phase = record.outcome().succeeded() ? v1::RUN_PHASE_SUCCEEDED : v1::RUN_PHASE_FAILED;
-  run->outcome = record.outcome();
-  state.store_bytes -= run->store.bytes();
-  run->store.Clear();
+  RunRecord& run_record = Edit(*run);
+  run_record.phase = record.outcome().succeeded() ? v1::RUN_PHASE_SUCCEEDED : v1::RUN_PHASE_FAILED;
+  run_record.outcome = record.outcome();
+  Edit(state).store_bytes -= run_record.store.bytes();
+  run_record.store.Clear();
 }
 
 void Apply(State& state, const v1::StoreChanged& record, int64_t) {
   Run* run = state.FindRun(record.job_id(), record.run());
   if (run == nullptr) return;
-  state.store_bytes -= run->store.bytes();
+  RunRecord& run_record = Edit(*run);
+  Edit(state).store_bytes -= run_record.store.bytes();
   if (record.has_value()) {
     v1::StoredValue value;
     value.set_key(record.key());
     value.set_value(record.value());
     value.set_lifetime(record.lifetime());
     value.set_writer(record.node_id());
-    run->store.Put(std::move(value));
+    run_record.store.Put(std::move(value));
   } else {
-    run->store.Erase(record.key());
+    run_record.store.Erase(record.key());
   }
-  state.store_bytes += run->store.bytes();
+  Edit(state).store_bytes += run_record.store.bytes();
   Node* node = FindNode(state, record.job_id(), record.run(), record.node_id());
-  if (record.number() == 0 || node == nullptr || node->incarnation != record.incarnation()) return;
-  node->last_change = record.number();
-  node->last_sum = record.sum();
-  node->last_change_version = run->store.version();
+  if (record.number() == 0 || node == nullptr || node->record().incarnation != record.incarnation()) return;
+  Edit(*node).last_change = record.number();
+  Edit(*node).last_sum = record.sum();
+  Edit(*node).last_change_version = run_record.store.version();
 }
 
 void Apply(State& state, const v1::RunForgotten& record, int64_t) {
@@ -318,11 +338,11 @@ void Apply(State& state, const v1::RunForgotten& record, int64_t) {
   if (job == state.jobs.end()) return;
   job->second.runs.erase(record.run());
   if (!job->second.runs.empty()) return;
-  if (state.forgotten_jobs.size() >= kMaxForgottenJobs) {
-    state.lowest_last_run = std::max(state.lowest_last_run, state.forgotten_jobs.begin()->second);
-    state.forgotten_jobs.erase(state.forgotten_jobs.begin());
+  if (Edit(state).forgotten_jobs.size() >= kMaxForgottenJobs) {
+    Edit(state).lowest_last_run = std::max(Edit(state).lowest_last_run, Edit(state).forgotten_jobs.begin()->second);
+    Edit(state).forgotten_jobs.erase(Edit(state).forgotten_jobs.begin());
   }
-  state.forgotten_jobs[record.job_id()] = job->second.last_run;
+  Edit(state).forgotten_jobs[record.job_id()] = job->second.last_run;
   state.jobs.erase(job);
 }
 
@@ -392,11 +412,11 @@ std::shared_ptr<const v1::StoryEvent> Evolve(State& state, const v1::Record& rec
       break;
   }
   if (!line) return nullptr;
-  line->set_number(++state.last_event_number);
+  line->set_number(++Edit(state).last_event_number);
   line->set_unix_ms(record.unix_ms());
-  state.event_log.push_back(std::make_shared<const v1::StoryEvent>(*std::move(line)));
-  if (state.event_log.size() > kMaxLoggedEvents) state.event_log.pop_front();
-  return state.event_log.back();
+  Edit(state).event_log.push_back(std::make_shared<const v1::StoryEvent>(*std::move(line)));
+  if (Edit(state).event_log.size() > kMaxLoggedEvents) Edit(state).event_log.pop_front();
+  return Edit(state).event_log.back();
 }
 
 }  // namespace muster::scheduler

@@ -23,24 +23,25 @@ namespace {
 // Ranks of each role are a permutation of 0..N-1, held by exactly the nodes of the peer list.
 std::string BrokenRanks(const Run& run) {
   std::set<uint32_t> ranks[2];
-  MUSTER_REQUIRE(run.peers.machine_num() <= static_cast<uint32_t>(run.peers.nodes_size()), "more machines than nodes");
-  for (const v1::PeerNode& peer : run.peers.nodes()) {
-    MUSTER_REQUIRE(peer.machine() < run.peers.machine_num(), "a node stands on no machine");
+  MUSTER_REQUIRE(run.record().peers.machine_num() <= static_cast<uint32_t>(run.record().peers.nodes_size()),
+                 "more machines than nodes");
+  for (const v1::PeerNode& peer : run.record().peers.nodes()) {
+    MUSTER_REQUIRE(peer.machine() < run.record().peers.machine_num(), "a node stands on no machine");
     auto& seen = ranks[peer.role() == v1::ROLE_SERVER ? 1 : 0];
     for (int i = 0; i < SlotCount(peer); ++i) {
       MUSTER_REQUIRE(seen.insert(RankOf(peer, i)).second, "a rank was given twice");
     }
     const Node* node = run.nodes.Find(peer.node_id());
     if (node == nullptr) continue;
-    MUSTER_REQUIRE(!node->is_spare, "a spare holds ranks");
-    MUSTER_REQUIRE(static_cast<int>(node->slots.size()) == SlotCount(peer),
+    MUSTER_REQUIRE(!node->record().is_spare, "a spare holds ranks");
+    MUSTER_REQUIRE(static_cast<int>(node->record().slots.size()) == SlotCount(peer),
                    "a node has other slots than its peers know");
     for (int i = 0; i < SlotCount(peer); ++i) {
-      MUSTER_REQUIRE(node->slots[i].rank == RankOf(peer, i), "a node's rank is not the one its peers know");
+      MUSTER_REQUIRE(node->record().slots[i].rank == RankOf(peer, i), "a node's rank is not the one its peers know");
     }
   }
   for (int role = 0; role < 2; ++role) {
-    const uint32_t size = role == 0 ? run.peers.worker_num() : run.peers.server_num();
+    const uint32_t size = role == 0 ? run.record().peers.worker_num() : run.record().peers.server_num();
     MUSTER_REQUIRE(ranks[role].size() == size, "ranks are missing");
     MUSTER_REQUIRE(size == 0 || *ranks[role].rbegin() == size - 1, "ranks have gaps");
   }
@@ -49,34 +50,35 @@ std::string BrokenRanks(const Run& run) {
 
 std::string BrokenStore(const Run& run) {
   size_t bytes = 0;
-  for (const auto& [key, value] : run.store.values()) {
+  for (const auto& [key, value] : run.record().store.values()) {
     MUSTER_REQUIRE(key == value->key(), "a value stands under another key");
     bytes += BytesOf(*value);
   }
-  MUSTER_REQUIRE(bytes == run.store.bytes(), "the store's bytes are counted wrong");
-  MUSTER_REQUIRE(bytes <= kMaxStoreBytes && run.store.size() <= kMaxStoreKeys, "the store is beyond its limits");
-  MUSTER_REQUIRE(!run.HasEnded() || run.store.size() == 0, "an ended run keeps values");
+  MUSTER_REQUIRE(bytes == run.record().store.bytes(), "the store's bytes are counted wrong");
+  MUSTER_REQUIRE(bytes <= kMaxStoreBytes && run.record().store.size() <= kMaxStoreKeys,
+                 "the store is beyond its limits");
+  MUSTER_REQUIRE(!run.HasEnded() || run.record().store.size() == 0, "an ended run keeps values");
   MUSTER_REQUIRE(run.store_waits.size() <= kMaxStoreWaits, "too many wait for keys");
-  MUSTER_REQUIRE(run.store_waits.size() == 0 || run.phase == v1::RUN_PHASE_RUNNING,
+  MUSTER_REQUIRE(run.store_waits.size() == 0 || run.record().phase == v1::RUN_PHASE_RUNNING,
                  "somebody waits in a round that is over");
   for (const std::string& key : run.store_waits.Keys()) {
-    MUSTER_REQUIRE(run.store.Find(key) == nullptr, "somebody waits for a key that is there");
+    MUSTER_REQUIRE(run.record().store.Find(key) == nullptr, "somebody waits for a key that is there");
   }
   return "";
 }
 
 std::string BrokenRun(const Run& run) {
-  MUSTER_REQUIRE(run.number > 0, "a run without a number");
-  if (run.round > 0) {
+  MUSTER_REQUIRE(run.record().number > 0, "a run without a number");
+  if (run.record().round > 0) {
     if (std::string problem = BrokenRanks(run); !problem.empty()) return problem;
-    MUSTER_REQUIRE(run.digest == Sha256(*run.peer_list), "the digest is not the peer list's");
+    MUSTER_REQUIRE(run.record().digest == Sha256(*run.record().peer_list), "the digest is not the peer list's");
   }
   const bool is_closed =
-      run.IsUnderWay() || run.phase == v1::RUN_PHASE_STOPPING || run.phase == v1::RUN_PHASE_SUCCEEDED;
-  MUSTER_REQUIRE(!is_closed || run.round > 0, "a run without a round is under way");
-  if (run.phase == v1::RUN_PHASE_FORMING) {
+      run.IsUnderWay() || run.record().phase == v1::RUN_PHASE_STOPPING || run.record().phase == v1::RUN_PHASE_SUCCEEDED;
+  MUSTER_REQUIRE(!is_closed || run.record().round > 0, "a run without a round is under way");
+  if (run.record().phase == v1::RUN_PHASE_FORMING) {
     for (const v1::Role role : {v1::ROLE_WORKER, v1::ROLE_SERVER}) {
-      MUSTER_REQUIRE(run.slot_counts.RegularSlots(role) <= run.Needed(role), "more regular slots than needed");
+      MUSTER_REQUIRE(run.record().slot_counts.RegularSlots(role) <= run.Needed(role), "more regular slots than needed");
     }
   }
   std::set<uint64_t> incarnations;
@@ -84,39 +86,44 @@ std::string BrokenRun(const Run& run) {
   SlotCounts slot_counts;
   LostNodes lost;
   for (const auto& [id, node] : run.nodes) {
-    MUSTER_REQUIRE(id == node.id && node.incarnation != 0, "a node without identity");
-    MUSTER_REQUIRE(node.info.role() == v1::ROLE_WORKER || node.info.role() == v1::ROLE_SERVER, "a node without a role");
-    MUSTER_REQUIRE(static_cast<int>(node.slots.size()) == node.info.slots_size(),
+    MUSTER_REQUIRE(id == node.record().id && node.record().incarnation != 0, "a node without identity");
+    MUSTER_REQUIRE(node.record().info.role() == v1::ROLE_WORKER || node.record().info.role() == v1::ROLE_SERVER,
+                   "a node without a role");
+    MUSTER_REQUIRE(static_cast<int>(node.record().slots.size()) == node.record().info.slots_size(),
                    "a node has other slots than it offers");
-    MUSTER_REQUIRE(incarnations.insert(node.incarnation).second, "one incarnation is two nodes");
-    const auto indexed = run.by_incarnation.find(node.incarnation);
-    MUSTER_REQUIRE(indexed != run.by_incarnation.end() && indexed->second == &node,
+    MUSTER_REQUIRE(incarnations.insert(node.record().incarnation).second, "one incarnation is two nodes");
+    const auto indexed = run.record().by_incarnation.find(node.record().incarnation);
+    MUSTER_REQUIRE(indexed != run.record().by_incarnation.end() && indexed->second == &node,
                    "the index of incarnations is wrong");
-    spares += node.is_spare ? 1 : 0;
-    slot_counts.Add(id, node.info, node.is_spare);
+    spares += node.record().is_spare ? 1 : 0;
+    slot_counts.Add(id, node.record().info, node.record().is_spare);
     lost.Add(node);
-    MUSTER_REQUIRE(!node.is_lost || run.HasEnded() || (!node.is_spare && node.stream == 0),
+    MUSTER_REQUIRE(!node.record().is_lost || run.HasEnded() || (!node.record().is_spare && node.stream == 0),
                    "a spare or a connected node is lost");
-    MUSTER_REQUIRE(node.stale_incarnation == 0 || (node.is_lost && node.stale_incarnation == node.incarnation),
+    MUSTER_REQUIRE(node.record().stale_incarnation == 0 ||
+                       (node.record().is_lost && node.record().stale_incarnation == node.record().incarnation),
                    "a stale incarnation of somebody else");
-    MUSTER_REQUIRE(!run.gone.contains(id), "a node is there and gone");
+    MUSTER_REQUIRE(!run.record().gone.contains(id), "a node is there and gone");
   }
-  MUSTER_REQUIRE(slot_counts == run.slot_counts, "the slot counts are wrong");
-  MUSTER_REQUIRE(lost == run.lost, "the index of lost nodes is wrong");
-  MUSTER_REQUIRE(spares == run.spare_count, "spares are counted wrong");
-  MUSTER_REQUIRE(run.by_incarnation.size() == run.nodes.size(), "the index of incarnations holds nodes that are gone");
+  MUSTER_REQUIRE(slot_counts == run.record().slot_counts, "the slot counts are wrong");
+  MUSTER_REQUIRE(lost == run.record().lost, "the index of lost nodes is wrong");
+  MUSTER_REQUIRE(spares == run.record().spare_count, "spares are counted wrong");
+  MUSTER_REQUIRE(run.record().by_incarnation.size() == run.nodes.size(),
+                 "the index of incarnations holds nodes that are gone");
   for (const auto& [id, node] : run.nodes) {
     MUSTER_REQUIRE(!run.IsOver() || node.challenger == nullptr, "a challenger waits for an id in a run that is over");
   }
   if (std::string problem = BrokenStore(run); !problem.empty()) return problem;
-  if (run.phase == v1::RUN_PHASE_SUCCEEDED) {
+  if (run.record().phase == v1::RUN_PHASE_SUCCEEDED) {
     for (const auto& [id, node] : run.nodes) {
-      for (const SlotState& slot : node.slots) {
-        MUSTER_REQUIRE(node.is_spare || slot.phase == SlotState::Phase::kDone, "success without every process");
+      for (const SlotState& slot : node.record().slots) {
+        MUSTER_REQUIRE(node.record().is_spare || slot.phase == SlotState::Phase::kDone,
+                       "success without every process");
       }
     }
   }
-  MUSTER_REQUIRE(run.phase != v1::RUN_PHASE_FAILED || !run.outcome.cause().text().empty(), "a failure without a cause");
+  MUSTER_REQUIRE(run.record().phase != v1::RUN_PHASE_FAILED || !run.record().outcome.cause().text().empty(),
+                 "a failure without a cause");
   return "";
 }
 
@@ -128,31 +135,31 @@ void Core::Impl::CheckInvariants() const {
   for (const auto& [job_id, job] : state_.jobs) {
     size_t open = 0;
     for (const auto& [number, run] : job.runs) {
-      store_bytes += run.store.bytes();
+      store_bytes += run.record().store.bytes();
       MUSTER_CHECK(number <= job.last_run, "a run beyond the last");
       const std::string problem = BrokenRun(run);
       MUSTER_CHECK(problem.empty(), problem.c_str());
       open += run.IsOver() ? 0 : 1;
       uint32_t holding_up = 0;
       for (const auto& [id, node] : run.nodes) {
-        const bool has_stopped = node.stream != 0 && node.quit_round >= run.round;
-        holding_up += node.is_spare || node.is_lost || has_stopped ? 0 : 1;
+        const bool has_stopped = node.stream != 0 && node.record().quit_round >= run.record().round;
+        holding_up += node.record().is_spare || node.record().is_lost || has_stopped ? 0 : 1;
         if (node.stream != 0) {
           ++connected;
           const auto attached = streams_.find(node.stream);
           MUSTER_CHECK(attached != streams_.end() && attached->second.node == &node && attached->second.run == &run,
                        "a node's stream is not attached to it");
           MUSTER_CHECK(!node.lease_end.is_never(), "a connected node without a lease");
-        } else if (!run.HasEnded() && !node.is_lost) {
+        } else if (!run.HasEnded() && !node.record().is_lost) {
           MUSTER_CHECK(!node.grace_end.is_never(), "a disconnected node without a deadline");
         }
       }
-      MUSTER_CHECK(run.phase != v1::RUN_PHASE_RECOVERING || holding_up == run.holding_up,
+      MUSTER_CHECK(run.record().phase != v1::RUN_PHASE_RECOVERING || holding_up == run.holding_up,
                    "who holds the next round up is counted wrong");
     }
     MUSTER_CHECK(open <= 1, "two live runs of one job");
   }
-  MUSTER_CHECK(store_bytes == state_.store_bytes, "the bytes of all stores are counted wrong");
+  MUSTER_CHECK(store_bytes == state_.record().store_bytes, "the bytes of all stores are counted wrong");
   MUSTER_CHECK(connected == connected_nodes_, "connected nodes are counted wrong");
   CheckPointers();
   CheckQuotas();
@@ -203,7 +210,8 @@ absl::Status Core::Impl::CheckRecovered() const {
     size_t open = 0;
     for (const auto& [number, run] : job.runs) {
       open += run.IsOver() ? 0 : 1;
-      std::string problem = number == run.number && number <= job.last_run ? BrokenRun(run) : "its number is wrong";
+      std::string problem =
+          number == run.record().number && number <= job.last_run ? BrokenRun(run) : "its number is wrong";
       if (open > 1) problem = "it is the second one that has not ended";
       if (problem.empty()) continue;
       return absl::DataLossError(absl::StrCat("what it tells of run ", number, " of job ", job_id, " can't be (",

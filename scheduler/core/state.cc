@@ -21,12 +21,13 @@ const Run* State::FindRun(const std::string& job_id, uint64_t run) const {
 
 uint64_t State::LastRunOf(const std::string& job_id) const {
   if (const auto job = jobs.find(job_id); job != jobs.end()) return job->second.last_run;
-  const auto forgotten = forgotten_jobs.find(job_id);
-  return forgotten == forgotten_jobs.end() ? lowest_last_run : forgotten->second;
+  const auto forgotten = record_.forgotten_jobs.find(job_id);
+  return forgotten == record_.forgotten_jobs.end() ? record_.lowest_last_run : forgotten->second;
 }
 
 bool Node::IsAllDone() const {
-  return std::all_of(slots.begin(), slots.end(), [](const SlotState& s) { return s.phase == SlotState::Phase::kDone; });
+  return std::all_of(record_.slots.begin(), record_.slots.end(),
+                     [](const SlotState& slot) { return slot.phase == SlotState::Phase::kDone; });
 }
 
 const char* RoleName(v1::Role role) { return role == v1::ROLE_SERVER ? "server" : "worker"; }
@@ -83,7 +84,7 @@ std::string FormatRanks(std::vector<uint32_t> ranks) {
 
 std::vector<uint32_t> RanksOf(const Node& node) {
   std::vector<uint32_t> ranks;
-  for (const SlotState& slot : node.slots) {
+  for (const SlotState& slot : node.record().slots) {
     if (slot.phase != SlotState::Phase::kIdle) ranks.push_back(slot.rank);
   }
   return ranks;
@@ -103,51 +104,56 @@ void AppendStore(std::string& text, const RunStore& store) {
 }  // namespace
 
 std::string DebugText(const State& state) {
-  std::string text = absl::StrCat("cluster ", state.cluster_id, " term ", state.term, "\n");
+  std::string text = absl::StrCat("cluster ", state.record().cluster_id, " term ", state.record().term, "\n");
   for (const auto& [job_id, job] : state.jobs) {
     absl::StrAppend(&text, "job ", job_id, " last_run ", job.last_run, "\n");
     for (const auto& [number, run] : job.runs) {
-      absl::StrAppend(&text, " run ", number, " ", RunPhaseName(run.phase), " round ", run.round, " digest ",
-                      absl::BytesToHexString(run.digest), " settings {", run.settings.ShortDebugString(), "}\n");
-      if (run.first_failure) absl::StrAppend(&text, "  first failure ", run.first_failure->text(), "\n");
-      absl::StrAppend(&text, "  restarts ", run.restart_count, " recent ", run.recent_restarts,
-                      run.has_given_up ? " given up" : "",
-                      run.aborted_at_step ? absl::StrCat(" at step ", *run.aborted_at_step) : "", "\n");
-      if (run.first_abort) absl::StrAppend(&text, "  first abort ", run.first_abort->text(), "\n");
-      if (run.last_abort) absl::StrAppend(&text, "  last abort ", run.last_abort->text(), "\n");
-      if (run.HasEnded()) absl::StrAppend(&text, "  outcome {", run.outcome.ShortDebugString(), "}\n");
+      absl::StrAppend(&text, " run ", number, " ", RunPhaseName(run.record().phase), " round ", run.record().round,
+                      " digest ", absl::BytesToHexString(run.record().digest), " settings {",
+                      run.record().settings.ShortDebugString(), "}\n");
+      if (run.record().first_failure)
+        absl::StrAppend(&text, "  first failure ", run.record().first_failure->text(), "\n");
+      absl::StrAppend(&text, "  restarts ", run.record().restart_count, " recent ", run.record().recent_restarts,
+                      run.record().has_given_up ? " given up" : "",
+                      run.record().aborted_at_step ? absl::StrCat(" at step ", *run.record().aborted_at_step) : "",
+                      "\n");
+      if (run.record().first_abort) absl::StrAppend(&text, "  first abort ", run.record().first_abort->text(), "\n");
+      if (run.record().last_abort) absl::StrAppend(&text, "  last abort ", run.record().last_abort->text(), "\n");
+      if (run.HasEnded()) absl::StrAppend(&text, "  outcome {", run.record().outcome.ShortDebugString(), "}\n");
       for (const auto& [id, node] : run.nodes) {
-        absl::StrAppend(&text, "  node ", id, " ", absl::Hex(node.incarnation), node.is_spare ? " spare" : "",
-                        " events ", node.events_through, node.is_leaving ? " leaving" : "", node.is_lost ? " lost" : "",
-                        node.stale_incarnation != 0 ? " haunted" : "", node.info.is_fence_guarded() ? "" : " unguarded",
-                        " armed ", absl::FormatDuration(node.armed_fence), " ghost ",
-                        absl::FormatDuration(node.stale_fence), " {", node.draining_reason, "} {", node.lost_reason,
-                        "}", " quit ", node.quit_round);
-        if (!node.identity.empty()) {
-          absl::StrAppend(&text, " of ", node.identity, " ", node.info.certificate_fingerprint());
+        absl::StrAppend(&text, "  node ", id, " ", absl::Hex(node.record().incarnation),
+                        node.record().is_spare ? " spare" : "", " events ", node.record().events_through,
+                        node.record().is_leaving ? " leaving" : "", node.record().is_lost ? " lost" : "",
+                        node.record().stale_incarnation != 0 ? " haunted" : "",
+                        node.record().info.is_fence_guarded() ? "" : " unguarded", " armed ",
+                        absl::FormatDuration(node.record().armed_fence), " ghost ",
+                        absl::FormatDuration(node.record().stale_fence), " {", node.record().draining_reason, "} {",
+                        node.record().lost_reason, "}", " quit ", node.record().quit_round);
+        if (!node.record().identity.empty()) {
+          absl::StrAppend(&text, " of ", node.record().identity, " ", node.record().info.certificate_fingerprint());
         }
-        for (const SlotState& slot : node.slots) {
+        for (const SlotState& slot : node.record().slots) {
           absl::StrAppend(&text, " [", slot.rank, " ", SlotPhaseName(slot.phase), " ", slot.attempt, " ", slot.pid,
                           "]");
         }
-        if (node.last_change != 0) {
-          absl::StrAppend(&text, " change ", node.last_change, " sum ", node.last_sum, " version ",
-                          node.last_change_version);
+        if (node.record().last_change != 0) {
+          absl::StrAppend(&text, " change ", node.record().last_change, " sum ", node.record().last_sum, " version ",
+                          node.record().last_change_version);
         }
         absl::StrAppend(&text, "\n");
       }
-      AppendStore(text, run.store);
-      for (const auto& [id, gone] : run.gone) {
+      AppendStore(text, run.record().store);
+      for (const auto& [id, gone] : run.record().gone) {
         absl::StrAppend(&text, "  gone ", id, " ", absl::Hex(gone.incarnation), " ", gone.why, " ", gone.reason,
                         gone.was_replaced ? " replaced" : "",
                         gone.identity.empty() ? "" : absl::StrCat(" of ", gone.identity), "\n");
       }
     }
   }
-  for (const auto& [job_id, last_run] : state.forgotten_jobs) {
+  for (const auto& [job_id, last_run] : state.record().forgotten_jobs) {
     absl::StrAppend(&text, "forgotten job ", job_id, " last_run ", last_run, "\n");
   }
-  absl::StrAppend(&text, "lowest last_run ", state.lowest_last_run, "\n");
+  absl::StrAppend(&text, "lowest last_run ", state.record().lowest_last_run, "\n");
   return text;
 }
 

@@ -1,5 +1,5 @@
-// What the scheduler knows. The durable part changes through Evolve alone; what stands under "volatile" in each struct
-// is forgotten in a crash and belongs to the code that applies events.
+// What the scheduler knows. The records are durable: they change through Evolve alone, and everyone else sees them
+// const. The runtimes are forgotten in a crash and belong to the code that applies events.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -52,22 +53,8 @@ struct Challenger {
   MonotonicTime deadline;
 };
 
-struct Node {
-  // What each heartbeat looks at stands first and together: with many nodes every line of memory counts.
-  // Volatile:
-  uint64_t handle = 0;
-  StreamId stream = 0;  // 0: disconnected
-  MonotonicTime last_seen;
-  MonotonicTime lease_end = MonotonicTime::Never();   // while connected
-  MonotonicTime grace_end = MonotonicTime::Never();   // while disconnected
-  MonotonicTime stale_end = MonotonicTime::Never();   // when the fence has ended the stale incarnation's processes
-  MonotonicTime restart_at = MonotonicTime::Never();  // scope "worker": when failed processes start again
-  std::unique_ptr<Challenger> challenger;
-  std::vector<ProcessProgress> progress;  // by slot; empty: none was told yet. See ProgressOf
-  bool has_reported = false;              // on this stream: so it has got its welcome
-  bool had_extra_lease = false;           // the scheduler suspected itself once already
-  bool is_settled = false;                // knows the outcome and has no processes
-  // Durable:
+// What of a node the journal keeps.
+struct NodeRecord {
   absl::Duration armed_fence;  // its keeper surely ends the processes before so much time has passed unheard; or zero
   uint64_t events_through = 0;
 
@@ -90,8 +77,10 @@ struct Node {
   uint64_t last_change = 0;          // number of this incarnation's last change of the store; 0: none yet
   int64_t last_sum = 0;              // what it was answered, if it was an Add …
   uint64_t last_change_version = 0;  // … and the store's version with that answer
+};
 
-  // volatile
+// What of a node a crash of the scheduler forgets.
+struct NodeRuntime {
   uint64_t connect_seq = 0;
   MonotonicTime missing_since = MonotonicTime::Never();  // while the run waits for it, and no spare can stand in
   bool holds_up = false;                                 // the next round: counted in Run::holding_up
@@ -107,10 +96,36 @@ struct Node {
     absl::Status status;
   } last_request;
 
+  // What each heartbeat looks at stands together, here and where the record begins: with many nodes every line of
+  // memory counts.
+  uint64_t handle = 0;
+  StreamId stream = 0;  // 0: disconnected
+  MonotonicTime last_seen;
+  MonotonicTime lease_end = MonotonicTime::Never();   // while connected
+  MonotonicTime grace_end = MonotonicTime::Never();   // while disconnected
+  MonotonicTime stale_end = MonotonicTime::Never();   // when the fence has ended the stale incarnation's processes
+  MonotonicTime restart_at = MonotonicTime::Never();  // scope "worker": when failed processes start again
+  std::unique_ptr<Challenger> challenger;
+  std::vector<ProcessProgress> progress;  // by slot; empty: none was told yet. See ProgressOf
+  bool has_reported = false;              // on this stream: so it has got its welcome
+  bool had_extra_lease = false;           // the scheduler suspected itself once already
+  bool is_settled = false;                // knows the outcome and has no processes
+};
+
+class Node : public NodeRuntime {
+ public:
+  const NodeRecord& record() const { return record_; }
+
   bool IsAllDone() const;  // each of its processes ended with 0
   // Its fence was armed when it was lost, but would not have fallen if agent and keeper were gone by then: so time
   // alone shows nothing.
-  bool IsFenceUnguarded() const { return stale_fence > absl::ZeroDuration() && !info.is_fence_guarded(); }
+  bool IsFenceUnguarded() const {
+    return record_.stale_fence > absl::ZeroDuration() && !record_.info.is_fence_guarded();
+  }
+
+ private:
+  friend struct Recorder;
+  NodeRecord record_;
 };
 
 // A node that no longer belongs to the run.
@@ -142,21 +157,37 @@ struct CauseCandidate {
   MonotonicTime died;
 };
 
-struct Run {
+// Which entries there are is durable: Evolve adds and erases them, everyone else may change what in them is not.
+class NodeTable : private IdTable<Node> {
+ public:
+  using IdTable<Node>::Find;
+  using IdTable<Node>::at;
+  using IdTable<Node>::begin;
+  using IdTable<Node>::contains;
+  using IdTable<Node>::empty;
+  using IdTable<Node>::end;
+  using IdTable<Node>::size;
+
+ private:
+  friend struct Recorder;
+};
+
+// What of a run the journal keeps, besides its nodes.
+struct RunRecord {
   std::string job_id;
   uint64_t number = 0;
   v1::RunPhase phase = v1::RUN_PHASE_FORMING;
   v1::JobSettings settings;  // agreed so far
   std::string opened_by;
   int64_t opened_unix_ms = 0;
-  IdTable<Node> nodes;
-  SlotCounts slot_counts;                          // of nodes
-  uint32_t spare_count = 0;                        // of nodes
-  LostNodes lost;                                  // of nodes
-  uint64_t departures = 0;                         // the last number of one, in the two that follow
-  std::map<std::string, GoneNode> gone;            // the latest kMaxGoneNodes
-  std::map<uint64_t, RemovedIncarnation> removed;  // by incarnation; the latest kMaxGoneNodes
-  uint32_t round = 0;                              // 0: none was closed yet
+  SlotCounts slot_counts;                               // of nodes
+  uint32_t spare_count = 0;                             // of nodes
+  LostNodes lost;                                       // of nodes
+  absl::flat_hash_map<uint64_t, Node*> by_incarnation;  // nodes
+  uint64_t departures = 0;                              // the last number of one, in the two that follow
+  std::map<std::string, GoneNode> gone;                 // the latest kMaxGoneNodes
+  std::map<uint64_t, RemovedIncarnation> removed;       // by incarnation; the latest kMaxGoneNodes
+  uint32_t round = 0;                                   // 0: none was closed yet
   uint32_t restart_count = 0;
   std::shared_ptr<const std::string> peer_list;         // serialised, of `round`
   v1::PeerList peers;                                   // the same, parsed
@@ -172,8 +203,10 @@ struct Run {
   bool has_given_up = false;                // failing because the restart budget is used up
   v1::Outcome outcome;                      // once ended
   RunStore store;
+};
 
-  // volatile
+// What of a run a crash of the scheduler forgets.
+struct RunRuntime {
   uint64_t handle = 0;
   std::string party;     // that opened it, as far as this scheduler process knows; see holding.cc
   bool is_held = false;  // the place that it takes
@@ -196,26 +229,59 @@ struct Run {
   MonotonicTime forget_at = MonotonicTime::Never();  // once ended
   bool is_settled = false;
   std::vector<CauseCandidate> candidates;
-  absl::flat_hash_map<uint64_t, Node*> by_incarnation;
   StoreWaits store_waits;  // while it is RUNNING
   struct {
     bool is_valid = false;
     MonotonicTime made;
     std::optional<v1::WaitStatus> status;
   } waiting_cache;
-
-  // Its ranks are given, and nothing is decided about its end.
-  bool IsUnderWay() const { return phase == v1::RUN_PHASE_RUNNING || phase == v1::RUN_PHASE_RECOVERING; }
-  // Also while it is being restarted by hand.
-  bool Recovers() const { return settings.enable_recovery() || phase == v1::RUN_PHASE_RECOVERING; }
-  bool HasEnded() const { return phase == v1::RUN_PHASE_SUCCEEDED || phase == v1::RUN_PHASE_FAILED; }
-  // A join opens the next run once this one can only end.
-  bool IsOver() const { return HasEnded() || phase == v1::RUN_PHASE_STOPPING; }
-  uint32_t Needed(v1::Role role) const {
-    return role == v1::ROLE_SERVER ? settings.server_num() : settings.worker_num();
-  }
 };
 
+class Run : public RunRuntime {
+ public:
+  Run() = default;
+  // One that is not there yet, to look whether it could be.
+  Run(std::string job_id, v1::JobSettings settings) {
+    record_.job_id = std::move(job_id);
+    record_.settings = std::move(settings);
+  }
+
+  NodeTable nodes;
+
+  const RunRecord& record() const { return record_; }
+
+  // Its ranks are given, and nothing is decided about its end.
+  bool IsUnderWay() const {
+    return record_.phase == v1::RUN_PHASE_RUNNING || record_.phase == v1::RUN_PHASE_RECOVERING;
+  }
+  // Also while it is being restarted by hand.
+  bool Recovers() const { return record_.settings.enable_recovery() || record_.phase == v1::RUN_PHASE_RECOVERING; }
+  bool HasEnded() const { return record_.phase == v1::RUN_PHASE_SUCCEEDED || record_.phase == v1::RUN_PHASE_FAILED; }
+  // A join opens the next run once this one can only end.
+  bool IsOver() const { return HasEnded() || record_.phase == v1::RUN_PHASE_STOPPING; }
+  uint32_t Needed(v1::Role role) const {
+    return role == v1::ROLE_SERVER ? record_.settings.server_num() : record_.settings.worker_num();
+  }
+
+ private:
+  friend struct Recorder;
+  RunRecord record_;
+};
+
+// What of the whole the journal keeps, besides the jobs.
+struct StateRecord {
+  std::string cluster_id;
+  uint64_t term = 0;
+  // Jobs without any run, with the number of their last one: at most kMaxForgottenJobs. Beyond, the first one gives
+  // way, and no job that isn't known here begins below its number.
+  std::map<std::string, uint64_t> forgotten_jobs;
+  uint64_t lowest_last_run = 0;
+  std::deque<std::shared_ptr<const v1::StoryEvent>> event_log;  // at most kMaxLoggedEvents, oldest first
+  uint64_t last_event_number = 0;
+  size_t store_bytes = 0;  // of all runs
+};
+
+// Evolve alone adds and erases entries, here and in State::jobs.
 struct Job {
   uint64_t last_run = 0;
   std::map<uint64_t, Run> runs;
@@ -225,39 +291,36 @@ struct Job {
 // What each record, and each answer, about a run begins with: which run; which of its nodes.
 template <typename Message>
 void SetHead(Message& message, const Run& run) {
-  message.set_job_id(run.job_id);
-  message.set_run(run.number);
+  message.set_job_id(run.record().job_id);
+  message.set_run(run.record().number);
 }
 template <typename Message>
 void SetHead(Message& message, const Run& run, const Node& node) {
   SetHead(message, run);
-  message.set_node_id(node.id);
+  message.set_node_id(node.record().id);
 }
 
-struct State {
-  std::string cluster_id;
-  uint64_t term = 0;
+class State {
+ public:
+  State() = default;
+  explicit State(std::string cluster_id) { record_.cluster_id = std::move(cluster_id); }
+
   std::map<std::string, Job> jobs;
-  // Jobs without any run, with the number of their last one: at most kMaxForgottenJobs. Beyond, the first one gives
-  // way, and no job that isn't known here begins below its number.
-  std::map<std::string, uint64_t> forgotten_jobs;
-  uint64_t lowest_last_run = 0;
-  std::deque<std::shared_ptr<const v1::StoryEvent>> event_log;  // at most kMaxLoggedEvents, oldest first
-  uint64_t last_event_number = 0;
-  size_t store_bytes = 0;  // of all runs
+
+  const StateRecord& record() const { return record_; }
 
   Run* FindRun(const std::string& job_id, uint64_t run);
   const Run* FindRun(const std::string& job_id, uint64_t run) const;
   // Of all runs that the job ever had; 0: none.
   uint64_t LastRunOf(const std::string& job_id) const;
+
+ private:
+  friend struct Recorder;
+  StateRecord record_;
 };
 
 inline constexpr size_t kMaxGoneNodes = 256;
 inline constexpr size_t kMaxForgottenJobs = 4096;
-
-// Takes over one record. The only place where durable state changes. Returns the line of the event log that the record
-// is, if it is one; it has been added to state.event_log.
-std::shared_ptr<const v1::StoryEvent> Evolve(State& state, const v1::Record& record);
 
 // The durable state in a canonical text form.
 std::string DebugText(const State& state);

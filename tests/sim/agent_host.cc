@@ -7,7 +7,6 @@
 namespace muster::sim {
 namespace {
 
-constexpr int kKill = 9;
 constexpr int kMostStepsAtOnce = 1000;
 constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 

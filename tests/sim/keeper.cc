@@ -6,7 +6,6 @@
 namespace muster::sim {
 namespace {
 
-constexpr int kKill = 9;
 constexpr int kTerm = 15;
 constexpr double kIgnoresStop = 0.1;
 

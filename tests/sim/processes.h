@@ -15,6 +15,8 @@
 
 namespace muster::sim {
 
+inline constexpr int kKill = 9;  // SIGKILL, without a header of the system
+
 struct RunName {
   std::string cluster_id;
   std::string job_id;

@@ -62,6 +62,8 @@ MAY_INCLUDE = {
     "ctl": TLS + ("common/store", "scheduler/core", "scheduler/journal"),
 }
 
+EVOLVES = ("scheduler/core/core.cc", "scheduler/core/evolve.cc", "scheduler/core/snapshot.cc")
+
 # A core sees no clock, no thread, no file and no socket.
 PURE = ("scheduler/core/", "worker_agent/core/", "worker_agent/store/store_core.")
 PURE_STANDARD = {
@@ -109,6 +111,13 @@ def check_layers(texts):
                 continue
             if not lies_in(other, MAY_INCLUDE[folder]):
                 yield f"{path} includes {other}: {folder} may include {', '.join(MAY_INCLUDE[folder]) or 'nothing'}"
+
+
+def check_durable(texts):
+    """Only who calls Evolve may open the records for change."""
+    for path, text in texts.items():
+        if "scheduler/core/evolve.h" in includes(text) and path not in EVOLVES:
+            yield f"{path} includes scheduler/core/evolve.h: durable state changes by records only (state.h)"
 
 
 def check_purity(texts):
@@ -229,7 +238,7 @@ def main():
         figures(texts)
         return 0
     found = []
-    for check in (check_layers, check_purity, check_sizes, check_settings):
+    for check in (check_layers, check_durable, check_purity, check_sizes, check_settings):
         found += check(texts)
     for line in found:
         print(line)

@@ -26,8 +26,8 @@ CauseCandidate CandidateFrom(const Node& node, uint32_t rank, const v1::ProcessE
   CauseCandidate candidate;
   candidate.died = died;
   v1::Cause& cause = candidate.cause;
-  const std::string who = absl::StrCat(node.info.role() == v1::ROLE_SERVER ? "server rank " : "rank ", rank, " on ",
-                                       node.info.host_name(), " (node ", node.id, ")");
+  const std::string who = absl::StrCat(node.record().info.role() == v1::ROLE_SERVER ? "server rank " : "rank ", rank,
+                                       " on ", node.record().info.host_name(), " (node ", node.record().id, ")");
   if (!ended.launch_error().empty()) {
     candidate.priority = kErrorMessage;
     cause.set_kind(v1::Cause::LAUNCH_FAILED);
@@ -44,9 +44,9 @@ CauseCandidate CandidateFrom(const Node& node, uint32_t rank, const v1::ProcessE
                                 ended.error_message().empty() ? "" : ": ", FirstLine(ended.error_message())));
   }
   cause.set_rank(rank);
-  cause.set_role(node.info.role());
-  cause.set_node_id(node.id);
-  cause.set_host_name(node.info.host_name());
+  cause.set_role(node.record().info.role());
+  cause.set_node_id(node.record().id);
+  cause.set_host_name(node.record().info.host_name());
   cause.set_exit_code(ended.exit_code());
   cause.set_signal(ended.signal());
   *cause.mutable_last_lines() = ended.last_lines();
@@ -67,9 +67,9 @@ CauseCandidate CandidateFrom(const Node& node, v1::Cause::Kind kind, const std::
           ? ""
           : absl::StrCat(ranks.find_first_of(",-") == std::string::npos ? " with rank " : " with ranks ", ranks),
       kind == v1::Cause::NODE_LEFT ? " left: " : " is lost: ", reason));
-  cause.set_role(node.info.role());
-  cause.set_node_id(node.id);
-  cause.set_host_name(node.info.host_name());
+  cause.set_role(node.record().info.role());
+  cause.set_node_id(node.record().id);
+  cause.set_host_name(node.record().info.host_name());
   cause.set_signal(signal);
   return candidate;
 }

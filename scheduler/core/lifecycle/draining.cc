@@ -13,13 +13,13 @@ namespace {
 // What the user may expect of the next round without the node.
 std::string Outlook(const Run& run, const Node& node, absl::Duration rejoin_timeout) {
   for (const auto& [id, spare] : run.nodes) {
-    if (spare.is_spare && spare.stream != 0 && spare.info.role() == node.info.role() &&
-        spare.slots.size() == node.slots.size()) {
+    if (spare.record().is_spare && spare.stream != 0 && spare.record().info.role() == node.record().info.role() &&
+        spare.record().slots.size() == node.record().slots.size()) {
       return absl::StrCat("spare ", id, " can take its place");
     }
   }
-  return absl::StrCat("no spare fits, so the job then waits up to ", FormatAge(rejoin_timeout), " for ", node.id,
-                      " to be started again");
+  return absl::StrCat("no spare fits, so the job then waits up to ", FormatAge(rejoin_timeout), " for ",
+                      node.record().id, " to be started again");
 }
 
 }  // namespace
@@ -27,59 +27,62 @@ std::string Outlook(const Run& run, const Node& node, absl::Duration rejoin_time
 absl::StatusOr<std::string> Core::Impl::Drain(Run& run, const v1::SteerRequest& request) {
   const bool is_draining = request.action() == v1::SteerRequest::DRAIN;
   if (run.IsOver()) {
-    return absl::FailedPreconditionError(absl::StrCat("run ", run.number, " of job ", run.job_id, " is ",
-                                                      RunPhaseName(run.phase), ": its nodes leave by themselves"));
+    return absl::FailedPreconditionError(absl::StrCat("run ", run.record().number, " of job ", run.record().job_id,
+                                                      " is ", RunPhaseName(run.record().phase),
+                                                      ": its nodes leave by themselves"));
   }
   Node* found = run.nodes.Find(request.node_id());
   if (found == nullptr) return NoSuchNode(run, request.node_id());
   Node& node = *found;
-  if (node.is_lost) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(NodeText(node), " is not here: ", node.lost_reason, "; who must not come back needs no draining"));
+  if (node.record().is_lost) {
+    return absl::FailedPreconditionError(absl::StrCat(NodeText(node), " is not here: ", node.record().lost_reason,
+                                                      "; who must not come back needs no draining"));
   }
-  if (is_draining != node.draining_reason.empty()) {
+  if (is_draining != node.record().draining_reason.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        NodeText(node), is_draining ? " leaves already: " : " is not being drained", node.draining_reason));
+        NodeText(node), is_draining ? " leaves already: " : " is not being drained", node.record().draining_reason));
   }
   v1::Record record = NewRecord();
   v1::NodeDraining& draining = *record.mutable_node_draining();
   SetHead(draining, run, node);
-  draining.set_incarnation(node.incarnation);
+  draining.set_incarnation(node.record().incarnation);
   draining.set_is_draining(is_draining);
   draining.set_reason(absl::StrCat(is_draining ? "drained by " : "wanted back by ",
                                    request.user().empty() ? "a user" : request.user(),
                                    request.reason().empty() ? "" : ": ", request.reason()));
   Write(std::move(record));
-  if (!is_draining) return absl::StrCat(NodeText(node), " stays in job ", run.job_id);
+  if (!is_draining) return absl::StrCat(NodeText(node), " stays in job ", run.record().job_id);
   const std::string who = NodeText(node);
-  if (node.is_spare || run.phase == v1::RUN_PHASE_FORMING) {
+  if (node.record().is_spare || run.record().phase == v1::RUN_PHASE_FORMING) {
     Dismiss(run, node);
     TryCloseRound(run);
-    return absl::StrCat(who, " has left job ", run.job_id);
+    return absl::StrCat(who, " has left job ", run.record().job_id);
   }
   const std::string outlook = Outlook(run, node, RejoinTimeout(run));
-  if (run.phase == v1::RUN_PHASE_RECOVERING) {
+  if (run.record().phase == v1::RUN_PHASE_RECOVERING) {
     TryNextRound(run);
     return absl::StrCat(who, " leaves before the next round; ", outlook);
   }
-  return absl::StrCat(who, " leaves at the next round, which `ms-ctl restart ", run.job_id, "` begins now; ", outlook);
+  return absl::StrCat(who, " leaves at the next round, which `ms-ctl restart ", run.record().job_id, "` begins now; ",
+                      outlook);
 }
 
 // Those whose processes have ended with the round.
 void Core::Impl::DismissDraining(Run& run) {
   for (auto& [id, node] : run.nodes) {
-    const bool has_quit = node.stream != 0 && node.quit_round >= run.round;
-    if (!node.draining_reason.empty() && !node.is_spare && !node.is_lost && has_quit) Dismiss(run, node);
+    const bool has_quit = node.stream != 0 && node.record().quit_round >= run.record().round;
+    if (!node.record().draining_reason.empty() && !node.record().is_spare && !node.record().is_lost && has_quit)
+      Dismiss(run, node);
   }
 }
 
 // It goes, and nobody fails for it. It had no processes, or they have ended.
 void Core::Impl::Dismiss(Run& run, Node& node) {
   const StreamId stream = node.stream;
-  const std::string reason = node.draining_reason;
+  const std::string reason = node.record().draining_reason;
   Message message = NewMessage();
-  *message->mutable_refusal() = RefuseDrained(run, node.id, reason);
-  if (run.phase == v1::RUN_PHASE_RECOVERING && !node.is_spare) {
+  *message->mutable_refusal() = RefuseDrained(run, node.record().id, reason);
+  if (run.record().phase == v1::RUN_PHASE_RECOVERING && !node.record().is_spare) {
     MarkLost(run, node, v1::NodeRemoved::DRAINED, reason, true);  // its ranks stay
   } else {
     RemoveNode(run, node, v1::NodeRemoved::DRAINED, reason, true);

@@ -26,15 +26,16 @@ void Core::Impl::On(const StopRequested& event) {
   if (run == nullptr) {
     answer.status = NoSuchRun(request.job_id(), request.run());
   } else if (run->HasEnded()) {
-    answer.status = absl::FailedPreconditionError(
-        absl::StrCat("run ", run->number, " of job ", run->job_id, " has ", RunPhaseName(run->phase), " already"));
+    answer.status =
+        absl::FailedPreconditionError(absl::StrCat("run ", run->record().number, " of job ", run->record().job_id,
+                                                   " has ", RunPhaseName(run->record().phase), " already"));
   } else {
     v1::StopReply reply;
-    reply.set_run(run->number);
-    reply.set_phase(run->phase);
+    reply.set_run(run->record().number);
+    reply.set_phase(run->record().phase);
     answer.reply = std::move(reply);
     // One that is stopping already keeps its cause.
-    if (run->phase != v1::RUN_PHASE_STOPPING)
+    if (run->record().phase != v1::RUN_PHASE_STOPPING)
       Fail(*run, Decision(v1::Cause::STOPPED_BY_USER,
                           absl::StrCat("stopped by ", request.user().empty() ? "a user" : request.user(),
                                        request.reason().empty() ? "" : ": ", request.reason()),
@@ -72,7 +73,7 @@ void Core::Impl::On(const DrainRequested& event) {
                    "the scheduler was stopped, and without a journal it cannot come back to its jobs",
                    "give ms-scheduler a --journal_path (or MS_RECOVERY_PATH) to have running jobs outlive its restart",
                    now_.monotonic);
-      if (run.phase == v1::RUN_PHASE_STOPPING && !run.candidates.empty())
+      if (run.record().phase == v1::RUN_PHASE_STOPPING && !run.candidates.empty())
         told = ChooseCause(run.candidates);  // it was failing already
       End(run, false, told.cause);
     }
@@ -99,20 +100,21 @@ void Core::Impl::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, cons
   v1::Record record = NewRecord();
   v1::NodeRemoved& removed = *record.mutable_node_removed();
   SetHead(removed, run, node);
-  removed.set_incarnation(node.incarnation);
+  removed.set_incarnation(node.record().incarnation);
   removed.set_why(why);
   removed.set_reason(reason);
   removed.set_is_confirmed(is_confirmed);
   // Before the first round the settings are those of the scheduler and of the nodes that are still there.
-  *removed.mutable_settings() =
-      run.phase == v1::RUN_PHASE_FORMING ? SettingsWithout(options_.settings, run, node.id) : run.settings;
+  *removed.mutable_settings() = run.record().phase == v1::RUN_PHASE_FORMING
+                                    ? SettingsWithout(options_.settings, run, node.record().id)
+                                    : run.record().settings;
   Write(std::move(record));
   NoteHeld(run);
 }
 
 void Core::Impl::LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal) {
   CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LOST, reason, signal, now_.monotonic);
-  const bool held_ranks = run.round > 0 && !node.is_spare;
+  const bool held_ranks = run.record().round > 0 && !node.record().is_spare;
   if (GoesOnWithout(run, node)) {
     return MissNode(run, node, v1::NodeRemoved::LOST, reason, is_confirmed, std::move(candidate));
   }
@@ -120,24 +122,25 @@ void Core::Impl::LoseNode(Run& run, Node& node, const std::string& reason, bool 
   if (stream != 0) {
     Message message = NewMessage();
     *message->mutable_refusal() =
-        MakeRefusal(v1::Refusal::NODE_LOST, absl::StrCat("node ", node.id, " was given up: ", reason));
+        MakeRefusal(v1::Refusal::NODE_LOST, absl::StrCat("node ", node.record().id, " was given up: ", reason));
     message->mutable_refusal()->set_ranks_are_free(true);  // no round comes after this one
     SendTo(stream, std::move(message), true);
   }
   RemoveNode(run, node, v1::NodeRemoved::LOST, reason, is_confirmed);
   CloseStreamOf(stream);
-  if (held_ranks && (run.phase == v1::RUN_PHASE_RUNNING || run.phase == v1::RUN_PHASE_STOPPING)) {
+  if (held_ranks && (run.record().phase == v1::RUN_PHASE_RUNNING || run.record().phase == v1::RUN_PHASE_STOPPING)) {
     Fail(run, std::move(candidate));
   }
-  if (run.phase == v1::RUN_PHASE_FORMING) TryCloseRound(run);
+  if (run.record().phase == v1::RUN_PHASE_FORMING) TryCloseRound(run);
   CheckSettled(run);
 }
 
 void Core::Impl::DescribeGivingUp(const Run& run, v1::Cause& cause) const {
   cause.set_text(absl::StrCat(
-      "gave up after ", run.restart_count, run.restart_count == 1 ? " restart" : " restarts", " (--max_restarts ",
-      MaxRestarts(run), " an hour", IsWithoutProgress(run) ? ", and one without progress counts twice" : "",
-      "): ", cause.text(), run.first_abort ? absl::StrCat("; the first time: ", run.first_abort->text()) : ""));
+      "gave up after ", run.record().restart_count, run.record().restart_count == 1 ? " restart" : " restarts",
+      " (--max_restarts ", MaxRestarts(run), " an hour",
+      IsWithoutProgress(run) ? ", and one without progress counts twice" : "", "): ", cause.text(),
+      run.record().first_abort ? absl::StrCat("; the first time: ", run.record().first_abort->text()) : ""));
   cause.set_kind(v1::Cause::GAVE_UP);
   cause.set_remedy("mend what fails; --max_restarts allows more");
 }
@@ -146,8 +149,8 @@ void Core::Impl::DescribeGivingUp(const Run& run, v1::Cause& cause) const {
 // for.
 void Core::Impl::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
   if (run.HasEnded()) return;
-  if (run.phase == v1::RUN_PHASE_FORMING) return End(run, false, candidate.cause);
-  if (run.phase != v1::RUN_PHASE_STOPPING) {
+  if (run.record().phase == v1::RUN_PHASE_FORMING) return End(run, false, candidate.cause);
+  if (run.record().phase != v1::RUN_PHASE_STOPPING) {
     v1::Record record = NewRecord();
     v1::RunFailing& failing = *record.mutable_run_failing();
     SetHead(failing, run);
@@ -170,8 +173,8 @@ void Core::Impl::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
 
 bool Core::Impl::MayStillReport(const Run& run) const {
   for (const auto& [id, node] : run.nodes) {
-    if (node.is_lost) continue;
-    for (const SlotState& slot : node.slots) {
+    if (node.record().is_lost) continue;
+    for (const SlotState& slot : node.record().slots) {
       if (slot.MayRun()) return true;
     }
   }
@@ -179,10 +182,10 @@ bool Core::Impl::MayStillReport(const Run& run) const {
 }
 
 void Core::Impl::FixCauseIfKnown(Run& run) {
-  if (run.phase != v1::RUN_PHASE_STOPPING || run.candidates.empty()) return;
+  if (run.record().phase != v1::RUN_PHASE_STOPPING || run.candidates.empty()) return;
   if (now_.monotonic < run.cause_deadline && MayStillReport(run)) return;
   v1::Cause cause = ChooseCause(run.candidates).cause;
-  if (run.has_given_up) DescribeGivingUp(run, cause);
+  if (run.record().has_given_up) DescribeGivingUp(run, cause);
   if (!run.Recovers() && cause.remedy().empty() && IsOfTheJob(cause.kind())) {
     cause.set_remedy(cause.kind() == v1::Cause::NODE_LOST
                          ? "with MS_ENABLE_RECOVERY=1 on every node the job would have waited for it to come back, or "
@@ -210,7 +213,7 @@ void Core::Impl::End(Run& run, bool succeeded, const v1::Cause& cause) {
   for (auto& [id, node] : run.nodes) {
     ReleaseChallenger(node);
     if (node.stream == 0) {
-      node.grace_end = node.is_lost ? now_.monotonic : now_.monotonic + options_.disconnect_grace;
+      node.grace_end = node.record().is_lost ? now_.monotonic : now_.monotonic + options_.disconnect_grace;
     }
     node.restart_at = node.stale_end = MonotonicTime::Never();
     NoteHeld(run, node);
@@ -219,7 +222,7 @@ void Core::Impl::End(Run& run, bool succeeded, const v1::Cause& cause) {
   NoteHeld(run);
   Schedule(run);
   SendDesiredToAll(run, false);
-  effects_.push_back(ForgetPeers{run.job_id, run.number});
+  effects_.push_back(ForgetPeers{run.record().job_id, run.record().number});
   CheckSettled(run);
 }
 
@@ -229,10 +232,10 @@ absl::Duration Core::Impl::KeepRunsFor() const {
 }
 
 void Core::Impl::CheckSuccess(Run& run) {
-  if (run.phase != v1::RUN_PHASE_RUNNING) return;
+  if (run.record().phase != v1::RUN_PHASE_RUNNING) return;
   for (const auto& [id, node] : run.nodes) {
-    if (node.is_spare) continue;
-    for (const SlotState& slot : node.slots) {
+    if (node.record().is_spare) continue;
+    for (const SlotState& slot : node.record().slots) {
       if (slot.phase != SlotState::Phase::kDone) return;
     }
   }
@@ -251,7 +254,7 @@ void Core::Impl::CheckSettled(Run& run) {
   run.is_settled = true;
   run.settle_deadline = MonotonicTime::Never();
   Schedule(run);
-  effects_.push_back(RunSettled{run.job_id, run.number, run.outcome});
+  effects_.push_back(RunSettled{run.record().job_id, run.record().number, run.record().outcome});
 }
 
 // Keeps the newest ended runs of a job.
@@ -276,8 +279,8 @@ void Core::Impl::ForgetRun(Run& run) {
   }
   Release(run);
   v1::Record record = NewRecord();
-  record.mutable_run_forgotten()->set_job_id(run.job_id);
-  record.mutable_run_forgotten()->set_run(run.number);
+  record.mutable_run_forgotten()->set_job_id(run.record().job_id);
+  record.mutable_run_forgotten()->set_run(run.record().number);
   Write(std::move(record));
 }
 

@@ -42,22 +42,22 @@ absl::Duration BackOff(size_t restarts_before) {
 }  // namespace
 
 uint32_t Core::Impl::MaxRestarts(const Run& run) const {
-  return run.settings.has_max_restarts() ? run.settings.max_restarts() : kDefaultMaxRestarts;
+  return run.record().settings.has_max_restarts() ? run.record().settings.max_restarts() : kDefaultMaxRestarts;
 }
 
 absl::Duration Core::Impl::RejoinTimeout(const Run& run) const {
-  return options_.rejoin_timeout.value_or(TopoTimeout(run.settings));
+  return options_.rejoin_timeout.value_or(TopoTimeout(run.record().settings));
 }
 
 bool Core::Impl::RestartsAlone(const Run& run) const {
-  return run.Recovers() && run.settings.restart_scope() == "worker";
+  return run.Recovers() && run.record().settings.restart_scope() == "worker";
 }
 
 // Something failed: the round is given up, or the run. The caller tries the next round once it has dealt with all that
 // came with it.
 void Core::Impl::Disturb(Run& run, CauseCandidate candidate) {
   if (!run.Recovers() || !run.IsUnderWay()) return Fail(run, std::move(candidate));
-  if (run.phase == v1::RUN_PHASE_RUNNING) {
+  if (run.record().phase == v1::RUN_PHASE_RUNNING) {
     if (!TakeFromBudget(run)) return Fail(run, std::move(candidate), true);
     return AbortRound(run, std::move(candidate), BackOff(run.restarts.size() - 1));
   }
@@ -76,7 +76,7 @@ void Core::Impl::AbortRound(Run& run, CauseCandidate candidate, absl::Duration b
   v1::Record record = NewRecord();
   v1::RoundAborted& aborted = *record.mutable_round_aborted();
   SetHead(aborted, run);
-  aborted.set_round(run.round);
+  aborted.set_round(run.record().round);
   *aborted.mutable_first() = candidate.cause;
   aborted.set_recent_restarts(static_cast<uint32_t>(run.restarts.size()));
   if (run.highest_step) aborted.set_highest_step(*run.highest_step);
@@ -108,13 +108,13 @@ void Core::Impl::RestartAlone(Run& run, Node& node, CauseCandidate candidate) {
 void Core::Impl::RestartFailedSlots(Run& run, Node& node) {
   node.restart_at = MonotonicTime::Never();
   Schedule(node);
-  for (uint32_t i = 0; i < node.slots.size(); ++i) {
-    if (node.slots[i].phase != SlotState::Phase::kFailed) continue;
+  for (uint32_t i = 0; i < node.record().slots.size(); ++i) {
+    if (node.record().slots[i].phase != SlotState::Phase::kFailed) continue;
     v1::Record record = NewRecord();
     v1::SlotRestarted& restarted = *record.mutable_slot_restarted();
     SetHead(restarted, run, node);
     restarted.set_slot(i);
-    restarted.set_attempt(node.slots[i].attempt + 1);
+    restarted.set_attempt(node.record().slots[i].attempt + 1);
     if (!node.restart_cause.text().empty()) *restarted.mutable_cause() = node.restart_cause;
     restarted.set_recent_restarts(static_cast<uint32_t>(run.restarts.size()));
     Write(std::move(record));
@@ -125,8 +125,9 @@ void Core::Impl::RestartFailedSlots(Run& run, Node& node) {
 // To be told of each change to what it looks at: by the count, thousands that quit a round need not look at each other.
 // Lost nodes are not counted, for spares may stand in for them.
 void Core::Impl::NoteReadiness(Run& run, Node& node) {
-  if (run.phase != v1::RUN_PHASE_RECOVERING) return;
-  const bool holds_up = !node.is_spare && !node.is_lost && (node.stream == 0 || node.quit_round < run.round);
+  if (run.record().phase != v1::RUN_PHASE_RECOVERING) return;
+  const bool holds_up = !node.record().is_spare && !node.record().is_lost &&
+                        (node.stream == 0 || node.record().quit_round < run.record().round);
   if (holds_up == node.holds_up) return;
   node.holds_up = holds_up;
   run.holding_up += holds_up ? 1 : -1;
@@ -134,7 +135,7 @@ void Core::Impl::NoteReadiness(Run& run, Node& node) {
 
 // The same as TryNextRound after an event that can have changed nothing but the readiness of this node.
 void Core::Impl::TryNextRoundAfter(Run& run, const Node& node) {
-  const bool is_member = !node.is_spare && !node.is_lost && node.draining_reason.empty();
+  const bool is_member = !node.record().is_spare && !node.record().is_lost && node.record().draining_reason.empty();
   if (!is_member || run.holding_up == 0) return TryNextRound(run);
   run.waiting_cache.is_valid = false;
 }
@@ -143,9 +144,9 @@ void Core::Impl::TryNextRoundAfter(Run& run, const Node& node) {
 // As long as the counts say that it can't close, a large run is looked at once a second: of thousands of nodes that are
 // lost or come back one by one, none costs a look at all the others.
 void Core::Impl::TryNextRound(Run& run) {
-  if (run.phase != v1::RUN_PHASE_RECOVERING) return;
+  if (run.record().phase != v1::RUN_PHASE_RECOVERING) return;
   run.waiting_cache.is_valid = false;
-  const bool may_close = run.holding_up == 0 && run.lost.size() <= run.spare_count;
+  const bool may_close = run.holding_up == 0 && run.record().lost.size() <= run.record().spare_count;
   if (may_close || run.nodes.size() <= kFewNodes || now_.monotonic - run.looked >= kLookInterval) {
     return LookForNextRound(run);
   }
@@ -160,30 +161,32 @@ void Core::Impl::LookForNextRound(Run& run) {
   std::vector<const Node*> members, spares;
   std::map<std::string, const Node*> stands_for;
   for (const auto& [id, node] : run.nodes) {
-    if (node.is_spare && node.stream != 0 && !node.is_leaving) spares.push_back(&node);
+    if (node.record().is_spare && node.stream != 0 && !node.record().is_leaving) spares.push_back(&node);
   }
-  std::sort(spares.begin(), spares.end(), [](const Node* a, const Node* b) { return NaturalLess(a->id, b->id); });
+  std::sort(spares.begin(), spares.end(),
+            [](const Node* a, const Node* b) { return NaturalLess(a->record().id, b->record().id); });
   bool is_ready = true;
   run.rejoin_deadline = MonotonicTime::Never();
   for (auto& [id, node] : run.nodes) {
-    if (node.is_spare) continue;
+    if (node.record().is_spare) continue;
     const MonotonicTime missing_since = std::exchange(node.missing_since, MonotonicTime::Never());
-    if (node.is_lost && node.stale_incarnation == 0) {
+    if (node.record().is_lost && node.record().stale_incarnation == 0) {
       const auto spare = std::find_if(spares.begin(), spares.end(), [&lost = node](const Node* s) {
-        return s->info.role() == lost.info.role() && s->slots.size() == lost.slots.size();
+        return s->record().info.role() == lost.record().info.role() &&
+               s->record().slots.size() == lost.record().slots.size();
       });
       if (spare != spares.end()) {
         members.push_back(*spare);
-        stands_for[(*spare)->id] = &node;
+        stands_for[(*spare)->record().id] = &node;
         spares.erase(spare);
         continue;
       }
     }
-    if (node.is_lost) {
+    if (node.record().is_lost) {
       node.missing_since = std::min(missing_since, now_.monotonic);
       run.rejoin_deadline = std::min(run.rejoin_deadline, node.missing_since + RejoinTimeout(run));
     }
-    if (node.stream == 0 || node.quit_round < run.round) is_ready = false;
+    if (node.stream == 0 || node.record().quit_round < run.record().round) is_ready = false;
     members.push_back(&node);
   }
   Schedule(run);
@@ -192,7 +195,7 @@ void Core::Impl::LookForNextRound(Run& run) {
 
 // The run needs nothing more of the node, or can wait for it or for a spare.
 bool Core::Impl::GoesOnWithout(const Run& run, const Node& node) const {
-  return run.IsUnderWay() && !node.is_spare && (run.Recovers() || node.IsAllDone());
+  return run.IsUnderWay() && !node.record().is_spare && (run.Recovers() || node.IsAllDone());
 }
 
 // The node goes, its ranks wait for it. The stream is left to the caller, who may still want to say something on it.
@@ -203,19 +206,20 @@ void Core::Impl::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const 
   v1::Record record = NewRecord();
   v1::NodeLost& lost = *record.mutable_node_lost();
   SetHead(lost, run, node);
-  lost.set_incarnation(node.incarnation);
+  lost.set_incarnation(node.record().incarnation);
   lost.set_why(why);
   lost.set_reason(reason);
   // One that has quit the round has no processes, and starts none before the next one.
-  const bool has_quit = run.phase == v1::RUN_PHASE_RECOVERING && node.quit_round >= run.round;
+  const bool has_quit =
+      run.record().phase == v1::RUN_PHASE_RECOVERING && node.record().quit_round >= run.record().round;
   lost.set_is_confirmed(is_confirmed || node.IsAllDone() || has_quit);
-  lost.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.armed_fence)));
+  lost.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.record().armed_fence)));
   Write(std::move(record));
   NoteReadiness(run, node);
   node.grace_end = MonotonicTime::Never();
   node.restart_at = MonotonicTime::Never();
   // Else when the round is given up. The next look knows whether a spare can stand in.
-  if (run.phase == v1::RUN_PHASE_RECOVERING) node.missing_since = now_.monotonic;
+  if (run.record().phase == v1::RUN_PHASE_RECOVERING) node.missing_since = now_.monotonic;
   node.stale_end = StaleEnd(node, node.last_seen);
   Schedule(node);
 }
@@ -223,14 +227,14 @@ void Core::Impl::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const 
 // When time alone shows that the processes of the node's stale incarnation have ended: the fence, counted from when it
 // was heard. One that needs agent or keeper alive shows nothing, for who was killed with them can't have ended anybody.
 MonotonicTime Core::Impl::StaleEnd(const Node& node, MonotonicTime heard) {
-  const bool is_fenced =
-      node.stale_incarnation != 0 && node.stale_fence > absl::ZeroDuration() && !node.IsFenceUnguarded();
-  return is_fenced ? heard + node.stale_fence : MonotonicTime::Never();
+  const bool is_fenced = node.record().stale_incarnation != 0 && node.record().stale_fence > absl::ZeroDuration() &&
+                         !node.IsFenceUnguarded();
+  return is_fenced ? heard + node.record().stale_fence : MonotonicTime::Never();
 }
 
 void Core::Impl::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
                           CauseCandidate candidate) {
-  const bool is_harmless = run.phase == v1::RUN_PHASE_RUNNING && node.IsAllDone();
+  const bool is_harmless = run.record().phase == v1::RUN_PHASE_RUNNING && node.IsAllDone();
   const StreamId stream = node.stream;
   MarkLost(run, node, why, reason, is_confirmed);
   CloseStreamOf(stream);
@@ -246,11 +250,11 @@ void Core::Impl::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const 
 
 // The processes of the node's stale incarnation have certainly ended. The caller tries the next round.
 void Core::Impl::ConfirmDead(Run& run, Node& node, const std::string& reason) {
-  if (node.stale_incarnation == 0) return;
+  if (node.record().stale_incarnation == 0) return;
   v1::Record record = NewRecord();
   v1::IncarnationGone& gone = *record.mutable_incarnation_gone();
   SetHead(gone, run, node);
-  gone.set_incarnation(node.stale_incarnation);
+  gone.set_incarnation(node.record().stale_incarnation);
   gone.set_reason(reason);
   Write(std::move(record));
   node.stale_end = MonotonicTime::Never();
@@ -261,22 +265,23 @@ void Core::Impl::ConfirmDead(Run& run, Node& node, const std::string& reason) {
 Node* Core::Impl::SeatFor(Run& run, const JoinRequested& event) {
   const v1::Join& join = event.join;
   if (!run.IsUnderWay() || join.node().spare() || !join.node_id().empty()) return nullptr;
-  const std::string id = run.lost.SeatFor(join.node(), event.identity);
+  const std::string id = run.record().lost.SeatFor(join.node(), event.identity);
   return id.empty() ? nullptr : run.nodes.Find(id);
 }
 
 // The newcomer can vouch for the end of the former start: it holds the very lock that the other one and its keeper
 // held. (One that held it before the other did is not let in: see IsFormerStart.)
 bool Core::Impl::IsSoleHeir(const Node& node, const v1::Join& join) {
-  const std::string& token = node.info.lock_token();
-  return !token.empty() && token == join.node().lock_token() && node.id == join.node_id();
+  const std::string& token = node.record().info.lock_token();
+  return !token.empty() && token == join.node().lock_token() && node.record().id == join.node_id();
 }
 
 // The node's start has taken the lock after this one, so this one is dead. The kernel goes on sending what a dead
 // process has written: its join may come when the network is mended.
 bool Core::Impl::IsFormerStart(const Node& node, const v1::Join& join) {
-  const std::string& token = node.info.lock_token();
-  return !token.empty() && token == join.node().lock_token() && join.node().lock_take() < node.info.lock_take();
+  const std::string& token = node.record().info.lock_token();
+  return !token.empty() && token == join.node().lock_token() &&
+         join.node().lock_take() < node.record().info.lock_take();
 }
 
 void Core::Impl::On(const SteerRequested& event) {
@@ -290,7 +295,7 @@ void Core::Impl::On(const SteerRequested& event) {
     text = Drain(*run, request);
   } else if (!run->IsUnderWay()) {
     text = absl::FailedPreconditionError(absl::StrCat(
-        "run ", run->number, " of job ", run->job_id, " is ", RunPhaseName(run->phase),
+        "run ", run->record().number, " of job ", run->record().job_id, " is ", RunPhaseName(run->record().phase),
         ": there are no ranks that could start ", request.action() == v1::SteerRequest::FENCE ? "elsewhere" : "again"));
   } else if (request.action() == v1::SteerRequest::FENCE) {
     text = Fence(*run, request);
@@ -302,7 +307,7 @@ void Core::Impl::On(const SteerRequested& event) {
   answer.status = text.status();
   if (text.ok()) {
     v1::SteerReply reply;
-    reply.set_run(run->number);
+    reply.set_run(run->record().number);
     reply.set_text(*text);
     answer.reply = std::move(reply);
   }
@@ -311,9 +316,9 @@ void Core::Impl::On(const SteerRequested& event) {
 
 // Counts for no budget.
 absl::StatusOr<std::string> Core::Impl::RestartByHand(Run& run, const v1::SteerRequest& request) {
-  if (run.phase == v1::RUN_PHASE_RECOVERING) {
+  if (run.record().phase == v1::RUN_PHASE_RECOVERING) {
     return absl::FailedPreconditionError(
-        absl::StrCat("run ", run.number, " of job ", run.job_id,
+        absl::StrCat("run ", run.record().number, " of job ", run.record().job_id,
                      " is being restarted already; `ms-ctl status` says for whom it waits"));
   }
   AbortRound(run,
@@ -322,8 +327,8 @@ absl::StatusOr<std::string> Core::Impl::RestartByHand(Run& run, const v1::SteerR
                                    request.reason().empty() ? "" : ": ", request.reason()),
                       "", now_.monotonic),
              absl::ZeroDuration());
-  const std::string text = absl::StrCat("all processes of job ", run.job_id, " are being restarted: round ",
-                                        run.round + 1, " of run ", run.number, " comes next");
+  const std::string text = absl::StrCat("all processes of job ", run.record().job_id, " are being restarted: round ",
+                                        run.record().round + 1, " of run ", run.record().number, " comes next");
   TryNextRound(run);
   return text;
 }
@@ -337,14 +342,14 @@ absl::StatusOr<std::string> Core::Impl::Fence(Run& run, const v1::SteerRequest& 
                                                       " is connected, so its processes run: end its "
                                                       "agent (SIGTERM) instead"));
   }
-  if (node.is_lost && node.stale_incarnation == 0) {
+  if (node.record().is_lost && node.record().stale_incarnation == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("the processes of ", NodeText(node), " are known to have ended already"));
   }
   const std::string why = absl::StrCat("fenced by ", request.user().empty() ? "a user" : request.user());
   const std::string text =
       absl::StrCat("the processes of ", NodeText(node), " count as ended: its ranks may start elsewhere");
-  if (node.is_lost) {
+  if (node.record().is_lost) {
     ConfirmDead(run, node, why);
     TryNextRound(run);
   } else {
@@ -358,24 +363,26 @@ void Core::Impl::Rejoin(const JoinRequested& event, Run& run, Node& node) {
   const v1::Join& join = event.join;
   if (auto refusal = CheckIncarnation(run, join)) return Refuse(event.stream, *std::move(refusal));
   if (auto refusal = CheckSettings(run, options_.settings, join)) return Refuse(event.stream, *std::move(refusal));
-  if (join.node().role() != node.info.role() || join.node().slots_size() != static_cast<int>(node.slots.size())) {
-    return Refuse(event.stream,
-                  MakeRefusal(v1::Refusal::SETTINGS_DIFFER,
-                              absl::StrCat(NodeText(node), " held rank ", FormatRanks(RanksOf(node)), " of job ",
-                                           run.job_id, ", but this start of it brings ", join.node().slots_size(), " ",
-                                           RoleName(join.node().role()), "s: start it as before (--local_worker_num ",
-                                           node.slots.size(), ")")));
+  if (join.node().role() != node.record().info.role() ||
+      join.node().slots_size() != static_cast<int>(node.record().slots.size())) {
+    return Refuse(
+        event.stream,
+        MakeRefusal(
+            v1::Refusal::SETTINGS_DIFFER,
+            absl::StrCat(NodeText(node), " held rank ", FormatRanks(RanksOf(node)), " of job ", run.record().job_id,
+                         ", but this start of it brings ", join.node().slots_size(), " ", RoleName(join.node().role()),
+                         "s: start it as before (--local_worker_num ", node.record().slots.size(), ")")));
   }
   if (IsSoleHeir(node, join)) ConfirmDead(run, node, "its node has come back, with the lock that they would hold");
-  if (node.stale_incarnation != 0) {
+  if (node.record().stale_incarnation != 0) {
     return Refuse(event.stream, TryLater(absl::StrCat("the processes of the former start of ", NodeText(node),
                                                       " may still run", DescribeStaleEnd(node, now_.monotonic)),
                                          absl::Seconds(2)));
   }
-  v1::Record record = NewNodeJoined(run, node.id, event);
+  v1::Record record = NewNodeJoined(run, node.record().id, event);
   v1::NodeJoined& joined = *record.mutable_node_joined();
-  joined.set_is_assigned_id(node.is_assigned_id);
-  *joined.mutable_settings() = run.settings;
+  joined.set_is_assigned_id(node.record().is_assigned_id);
+  *joined.mutable_settings() = run.record().settings;
   joined.set_takes_over(true);
   Write(std::move(record));
   node.connect_seq = 0;

@@ -59,11 +59,11 @@ void Core::Impl::Hear(Run& run, Node& node, uint32_t armed_fence_ms) {
 // counts only where it is what the node was told last.
 void Core::Impl::NoteFence(Run& run, Node& node, absl::Duration armed) {
   if (armed != FenceTimeout(run)) armed = absl::ZeroDuration();
-  if (armed == node.armed_fence || run.IsOver()) return;
+  if (armed == node.record().armed_fence || run.IsOver()) return;
   v1::Record record = NewRecord();
   v1::NodeReported& reported = *record.mutable_node_reported();
   SetHead(reported, run, node);
-  reported.set_incarnation(node.incarnation);
+  reported.set_incarnation(node.record().incarnation);
   reported.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(armed)));
   Write(std::move(record));
 }
@@ -72,23 +72,23 @@ void Core::Impl::Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq) {
   Message message = NewMessage();
   v1::Acknowledgement& ack = *message->mutable_acknowledgement();
   ack.set_heartbeat_seq(heartbeat_seq);
-  ack.set_events_through(node.events_through);
+  ack.set_events_through(node.record().events_through);
   ack.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(FenceTimeout(run))));
   ack.set_heartbeat_interval_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(HeartbeatInterval())));
-  if (run.phase == v1::RUN_PHASE_FORMING || run.phase == v1::RUN_PHASE_RECOVERING)
+  if (run.record().phase == v1::RUN_PHASE_FORMING || run.record().phase == v1::RUN_PHASE_RECOVERING)
     *ack.mutable_waiting() = Waiting(run);
   SendTo(node.stream, std::move(message));
 }
 
 // Takes the events that are new, in order of their numbers; what was taken before is only acknowledged again.
 void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
-  const bool was_recovering = run.phase == v1::RUN_PHASE_RECOVERING;
+  const bool was_recovering = run.record().phase == v1::RUN_PHASE_RECOVERING;
   v1::Record record = NewRecord();
   v1::NodeReported& reported = *record.mutable_node_reported();
   const v1::NodeEvent* leaving = nullptr;
   bool is_unasked_stop = false;
   std::vector<CauseCandidate> failures;
-  uint64_t through = node.events_through;
+  uint64_t through = node.record().events_through;
   for (const v1::NodeEvent& event : report.events()) {
     if (event.number() != through + 1) continue;
     through = event.number();
@@ -99,34 +99,34 @@ void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
       taken = event;
     }
     if (event.has_leaving()) leaving = &event;
-    if (event.has_quit() && event.quit().round() == run.round && run.phase == v1::RUN_PHASE_RUNNING) {
+    if (event.has_quit() && event.quit().round() == run.record().round && run.record().phase == v1::RUN_PHASE_RUNNING) {
       is_unasked_stop = true;  // the order was not durable when the scheduler crashed
     }
     if (!event.has_ended()) continue;
     const v1::ProcessEnded& ended = event.ended();
-    if (ended.round() != run.round || ended.slot() >= node.slots.size()) continue;
-    const SlotState& slot = node.slots[ended.slot()];
+    if (ended.round() != run.record().round || ended.slot() >= node.record().slots.size()) continue;
+    const SlotState& slot = node.record().slots[ended.slot()];
     if (slot.phase == SlotState::Phase::kIdle || slot.HasEnded() || ended.attempt() != slot.attempt) continue;
     if (ended.was_stopped()) {
-      is_unasked_stop |= run.phase == v1::RUN_PHASE_RUNNING && !node.is_leaving && leaving == nullptr;
+      is_unasked_stop |= run.record().phase == v1::RUN_PHASE_RUNNING && !node.record().is_leaving && leaving == nullptr;
     } else if (ended.exit_code() != 0 || ended.signal() != 0) {
       failures.push_back(CandidateFrom(node, slot.rank, ended, now_.monotonic - absl::Milliseconds(event.age_ms())));
     }
   }
   if (reported.events().empty()) return;
   SetHead(reported, run, node);
-  reported.set_incarnation(node.incarnation);
+  reported.set_incarnation(node.record().incarnation);
   Write(std::move(record));
   NoteReadiness(run, node);
 
   for (CauseCandidate& failure : failures) {
-    if (RestartsAlone(run) && run.phase == v1::RUN_PHASE_RUNNING) {
+    if (RestartsAlone(run) && run.record().phase == v1::RUN_PHASE_RUNNING) {
       RestartAlone(run, node, std::move(failure));
     } else {
       Disturb(run, std::move(failure));
     }
   }
-  if (is_unasked_stop && run.phase == v1::RUN_PHASE_RUNNING) {
+  if (is_unasked_stop && run.record().phase == v1::RUN_PHASE_RUNNING) {
     const std::string why =
         "its processes were stopped without an order that is known here: its fence fell (--fence_timeout), or the "
         "order was given shortly before the scheduler was restarted";
@@ -140,7 +140,7 @@ void Core::Impl::TakeEvents(Run& run, Node& node, const v1::Report& report) {
   CheckSuccess(run);
   // Whoever was lost without harm while the round ran is missing from the moment it is given up.
   was_recovering ? TryNextRoundAfter(run, node) : TryNextRound(run);
-  if (run.phase == v1::RUN_PHASE_STOPPING) FixCauseIfKnown(run);
+  if (run.record().phase == v1::RUN_PHASE_STOPPING) FixCauseIfKnown(run);
 }
 
 // It goes when its processes have ended; the others are told at once.
@@ -148,7 +148,7 @@ void Core::Impl::HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leav
   std::string why = leaving.reason();
   if (why.empty()) why = leaving.signal() == 0 ? "its agent ended" : "it got " + SignalName(leaving.signal());
   CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LEFT, why, leaving.signal(), when);
-  const bool held_ranks = !node.is_spare && run.round > 0;
+  const bool held_ranks = !node.record().is_spare && run.record().round > 0;
   if (GoesOnWithout(run, node)) {
     if (leaving.is_quiet()) return MissNode(run, node, v1::NodeRemoved::LEFT, why, true, std::move(candidate));
     return node.IsAllDone() ? void() : Disturb(run, std::move(candidate));
@@ -158,7 +158,7 @@ void Core::Impl::HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leav
     RemoveNode(run, node, v1::NodeRemoved::LEFT, why, true);
     CloseStreamOf(stream);
   }
-  if (held_ranks && (run.phase == v1::RUN_PHASE_RUNNING || run.phase == v1::RUN_PHASE_STOPPING)) {
+  if (held_ranks && (run.record().phase == v1::RUN_PHASE_RUNNING || run.record().phase == v1::RUN_PHASE_STOPPING)) {
     Fail(run, std::move(candidate));
   }
   CheckSettled(run);
@@ -203,18 +203,18 @@ void Core::Impl::On(const FarewellReceived& event) {
 
 void Core::Impl::HearFarewell(const FarewellReceived& event) {
   const v1::FarewellRequest& farewell = event.farewell;
-  if (farewell.cluster_id() != state_.cluster_id) return;
+  if (farewell.cluster_id() != state_.record().cluster_id) return;
   Run* run = state_.FindRun(farewell.job_id(), farewell.run());
   if (run == nullptr || run->HasEnded()) return;
   Node* node = run->nodes.Find(farewell.node_id());
   if (node == nullptr) return;
-  const std::string& owner = node->identity;  // without a name the incarnation has to do, as for a join
+  const std::string& owner = node->record().identity;  // without a name the incarnation has to do, as for a join
   if (!owner.empty() && !event.identity.empty() && owner != event.identity) return;
-  if (node->stale_incarnation != 0 && node->stale_incarnation == farewell.incarnation()) {
+  if (node->record().stale_incarnation != 0 && node->record().stale_incarnation == farewell.incarnation()) {
     ConfirmDead(*run, *node, "its keeper has ended its processes");
     return TryNextRound(*run);
   }
-  if (node->incarnation != farewell.incarnation() || node->is_lost) return;
+  if (node->record().incarnation != farewell.incarnation() || node->record().is_lost) return;
   std::string reason = "its agent ";
   if (farewell.signal() != 0) {
     absl::StrAppend(&reason, "was killed by ", SignalName(farewell.signal()));

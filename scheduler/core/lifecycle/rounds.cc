@@ -31,26 +31,27 @@ std::vector<const Node*> Core::Impl::ChooseMembers(const Run& run, std::vector<s
   std::vector<const Node*> spares;
   uint32_t missing[] = {run.Needed(v1::ROLE_WORKER), run.Needed(v1::ROLE_SERVER)};
   const auto missing_of = [&](const Node& node) -> uint32_t& {
-    return missing[node.info.role() == v1::ROLE_SERVER ? 1 : 0];
+    return missing[node.record().info.role() == v1::ROLE_SERVER ? 1 : 0];
   };
   for (const auto& [id, node] : run.nodes) {
-    if (node.is_spare) {
+    if (node.record().is_spare) {
       if (node.stream != 0) spares.push_back(&node);
       continue;
     }
     if (node.stream == 0) return {};
     members.push_back(&node);
-    missing_of(node) -= static_cast<uint32_t>(node.info.slots_size());
+    missing_of(node) -= static_cast<uint32_t>(node.record().info.slots_size());
   }
   if (missing[0] == 0 && missing[1] == 0) return members;
   if (!members.empty() && now_.monotonic < run.spare_deadline) return {};
-  std::sort(spares.begin(), spares.end(), [](const Node* a, const Node* b) { return NaturalLess(a->id, b->id); });
+  std::sort(spares.begin(), spares.end(),
+            [](const Node* a, const Node* b) { return NaturalLess(a->record().id, b->record().id); });
   for (const Node* spare : spares) {
-    const uint32_t slots = static_cast<uint32_t>(spare->info.slots_size());
+    const uint32_t slots = static_cast<uint32_t>(spare->record().info.slots_size());
     if (slots > missing_of(*spare)) continue;
     missing_of(*spare) -= slots;
     members.push_back(spare);
-    promoted.push_back(spare->id);
+    promoted.push_back(spare->record().id);
   }
   if (missing[0] != 0 || missing[1] != 0) return {};
   return members;
@@ -59,16 +60,17 @@ std::vector<const Node*> Core::Impl::ChooseMembers(const Run& run, std::vector<s
 // Whether all that are there, connected or not, could make up the round.
 bool Core::Impl::AreEnoughThere(const Run& run) {
   for (const v1::Role role : {v1::ROLE_WORKER, v1::ROLE_SERVER}) {
-    if (run.slot_counts.RegularSlots(role) + run.slot_counts.SpareSlots(role) < run.Needed(role)) return false;
+    if (run.record().slot_counts.RegularSlots(role) + run.record().slot_counts.SpareSlots(role) < run.Needed(role))
+      return false;
   }
   return true;
 }
 
 void Core::Impl::TryCloseRound(Run& run) {
-  if (run.phase != v1::RUN_PHASE_FORMING || run.nodes.empty()) return;
+  if (run.record().phase != v1::RUN_PHASE_FORMING || run.nodes.empty()) return;
   run.waiting_cache.is_valid = false;
   std::vector<std::string> promoted;
-  if (run.spare_count > 0 && run.spare_deadline.is_never()) run.spare_deadline = now_.monotonic + kSpareWait;
+  if (run.record().spare_count > 0 && run.spare_deadline.is_never()) run.spare_deadline = now_.monotonic + kSpareWait;
   const std::vector<const Node*> members =
       AreEnoughThere(run) ? ChooseMembers(run, promoted) : std::vector<const Node*>();
   Schedule(run);
@@ -77,7 +79,7 @@ void Core::Impl::TryCloseRound(Run& run) {
 
 void Core::Impl::CloseRound(Run& run, const std::vector<const Node*>& members, const std::vector<std::string>& promoted,
                             const std::map<std::string, const Node*>& stands_for) {
-  const uint32_t round = run.round + 1;
+  const uint32_t round = run.record().round + 1;
   const v1::PeerList peers = BuildPeerList(run, round, members, stands_for);
   MUSTER_CHECK(CountRanks(peers) == run.Needed(v1::ROLE_WORKER) + run.Needed(v1::ROLE_SERVER), "a round lacks ranks");
   const Master master = MasterOf(run, peers);
@@ -89,15 +91,16 @@ void Core::Impl::CloseRound(Run& run, const std::vector<const Node*>& members, c
   closed.set_digest(Sha256(closed.peer_list()));
   closed.set_master_address(master.address);
   closed.set_master_port(master.port);
-  closed.set_restart_count(run.restart_count + (run.round > 0 ? 1 : 0));
-  closed.set_formed_in_ms(absl::ToInt64Milliseconds(now_.monotonic - (run.round > 0 ? run.aborted : run.opened)));
-  if (run.round > 0 && !run.candidates.empty()) *closed.mutable_cause() = ChooseCause(run.candidates).cause;
+  closed.set_restart_count(run.record().restart_count + (run.record().round > 0 ? 1 : 0));
+  closed.set_formed_in_ms(
+      absl::ToInt64Milliseconds(now_.monotonic - (run.record().round > 0 ? run.aborted : run.opened)));
+  if (run.record().round > 0 && !run.candidates.empty()) *closed.mutable_cause() = ChooseCause(run.candidates).cause;
   for (const std::string& id : promoted) closed.add_promoted_spares(id);
   for (const auto& [spare, lost] : stands_for) {
     v1::Replacement& replacement = *closed.add_replacements();
     replacement.set_spare(spare);
-    replacement.set_lost(lost->id);
-    Release(run.nodes.at(lost->id));
+    replacement.set_lost(lost->record().id);
+    Release(run.nodes.at(lost->record().id));
   }
   Write(std::move(record));
 
@@ -105,7 +108,8 @@ void Core::Impl::CloseRound(Run& run, const std::vector<const Node*>& members, c
   run.topo_deadline = run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
   run.spare_deadline = MonotonicTime::Never();
   Schedule(run);
-  effects_.push_back(PublishPeers{run.job_id, run.number, run.round, run.peer_list});
+  effects_.push_back(
+      PublishPeers{run.record().job_id, run.record().number, run.record().round, run.record().peer_list});
   SendDesiredToAll(run, false);
 }
 
@@ -113,17 +117,19 @@ void Core::Impl::SendDesired(const Run& run, const Node& node, bool is_urgent) {
   if (node.stream == 0) return;
   Message message = NewMessage();
   v1::DesiredState& desired = *message->mutable_desired();
-  desired.set_run(run.number);
-  desired.set_phase(run.phase);
-  desired.set_round(run.round);
-  desired.set_peers_digest(run.digest);
-  desired.set_restart_count(run.restart_count);
-  if (run.phase == v1::RUN_PHASE_RUNNING && !node.is_spare) FillAssignment(run, node, *desired.mutable_assignment());
-  if (run.phase == v1::RUN_PHASE_RECOVERING && run.last_abort) desired.set_reason(run.last_abort->text());
-  if (run.HasEnded()) *desired.mutable_outcome() = run.outcome;
+  desired.set_run(run.record().number);
+  desired.set_phase(run.record().phase);
+  desired.set_round(run.record().round);
+  desired.set_peers_digest(run.record().digest);
+  desired.set_restart_count(run.record().restart_count);
+  if (run.record().phase == v1::RUN_PHASE_RUNNING && !node.record().is_spare)
+    FillAssignment(run, node, *desired.mutable_assignment());
+  if (run.record().phase == v1::RUN_PHASE_RECOVERING && run.record().last_abort)
+    desired.set_reason(run.record().last_abort->text());
+  if (run.HasEnded()) *desired.mutable_outcome() = run.record().outcome;
   // Nothing may overtake the welcome: it would be thrown away.
   const bool goes_at_once = is_urgent && node.has_reported;
-  effects_.push_back(Send{node.stream, std::move(message), goes_at_once, goes_at_once ? run.job_id : ""});
+  effects_.push_back(Send{node.stream, std::move(message), goes_at_once, goes_at_once ? run.record().job_id : ""});
 }
 
 void Core::Impl::SendDesiredToAll(const Run& run, bool is_urgent) {

@@ -14,13 +14,13 @@ LostNodes::Seat LostNodes::SeatOf(const std::string& identity, const v1::NodeInf
 }
 
 void LostNodes::Count(const Node& node, int by) {
-  if (!node.is_lost) return;
+  if (!node.record().is_lost) return;
   size_ += static_cast<uint32_t>(by);
-  if (!node.is_assigned_id || node.stale_incarnation != 0) return;
+  if (!node.record().is_assigned_id || node.record().stale_incarnation != 0) return;
   for (const Place place : {Place::kMachine, Place::kHost, Place::kAnywhere}) {
-    const Seat seat = SeatOf(node.identity, node.info, place);
+    const Seat seat = SeatOf(node.record().identity, node.record().info, place);
     std::set<std::string>& ids = seats_[seat];
-    by > 0 ? void(ids.insert(node.id)) : void(ids.erase(node.id));
+    by > 0 ? void(ids.insert(node.record().id)) : void(ids.erase(node.record().id));
     if (ids.empty()) seats_.erase(seat);
   }
 }

@@ -24,8 +24,8 @@ std::string NameAll(const std::vector<Watched>& watched) {
   std::vector<std::string> names;
   for (const Watched& w : watched) {
     if (names.size() == kMostNamed) break;
-    names.push_back(absl::StrCat(w.node->info.role() == v1::ROLE_SERVER ? "server rank " : "rank ", w.rank, " on ",
-                                 w.node->info.host_name(), " (node ", w.node->id, ")"));
+    names.push_back(absl::StrCat(w.node->record().info.role() == v1::ROLE_SERVER ? "server rank " : "rank ", w.rank,
+                                 " on ", w.node->record().info.host_name(), " (node ", w.node->record().id, ")"));
   }
   if (watched.size() > names.size()) names.push_back(absl::StrCat(watched.size() - names.size(), " more"));
   return absl::StrJoin(names, ", ");
@@ -34,11 +34,11 @@ std::string NameAll(const std::vector<Watched>& watched) {
 }  // namespace
 
 const ProcessProgress* ProgressOf(const Run& run, const Node& node, size_t slot) {
-  if (slot >= node.progress.size() || slot >= node.slots.size()) return nullptr;
+  if (slot >= node.progress.size() || slot >= node.record().slots.size()) return nullptr;
   const ProcessProgress& progress = node.progress[slot];
-  const bool is_present = run.phase == v1::RUN_PHASE_RUNNING && progress.round == run.round &&
-                          progress.attempt == node.slots[slot].attempt &&
-                          node.slots[slot].phase == SlotState::Phase::kRunning;
+  const bool is_present = run.record().phase == v1::RUN_PHASE_RUNNING && progress.round == run.record().round &&
+                          progress.attempt == node.record().slots[slot].attempt &&
+                          node.record().slots[slot].phase == SlotState::Phase::kRunning;
   return is_present ? &progress : nullptr;
 }
 
@@ -47,12 +47,13 @@ std::vector<Watched> WatchedProcesses(const Run& run) {
   for (const auto& [id, node] : run.nodes) {
     for (size_t i = 0; i < node.progress.size(); ++i) {
       const ProcessProgress* progress = ProgressOf(run, node, i);
-      if (progress != nullptr) watched.push_back({&node, static_cast<uint32_t>(i), node.slots[i].rank, progress});
+      if (progress != nullptr)
+        watched.push_back({&node, static_cast<uint32_t>(i), node.record().slots[i].rank, progress});
     }
   }
   std::sort(watched.begin(), watched.end(), [](const Watched& a, const Watched& b) {
     const auto key = [](const Watched& w) {
-      return std::make_tuple(w.progress->step.value_or(0), w.progress->changed, w.node->info.role(), w.rank);
+      return std::make_tuple(w.progress->step.value_or(0), w.progress->changed, w.node->record().info.role(), w.rank);
     };
     return key(a) < key(b);
   });
@@ -60,15 +61,15 @@ std::vector<Watched> WatchedProcesses(const Run& run) {
 }
 
 void Core::Impl::TakeProgress(Run& run, Node& node, const v1::Report& report) {
-  if (run.phase != v1::RUN_PHASE_RUNNING || report.progress_round() != run.round) return;
-  const absl::Duration timeout = absl::Milliseconds(run.settings.progress_timeout_ms());
+  if (run.record().phase != v1::RUN_PHASE_RUNNING || report.progress_round() != run.record().round) return;
+  const absl::Duration timeout = absl::Milliseconds(run.record().settings.progress_timeout_ms());
   bool stands_still = false;
   for (const v1::SlotProgress& slot : report.progress()) {
-    if (slot.slot() >= node.slots.size()) continue;
-    node.progress.resize(node.slots.size());
+    if (slot.slot() >= node.record().slots.size()) continue;
+    node.progress.resize(node.record().slots.size());
     ProcessProgress& progress = node.progress[slot.slot()];
     const absl::Duration still = absl::Milliseconds(slot.still_ms());
-    progress = {.round = run.round,
+    progress = {.round = run.record().round,
                 .attempt = slot.attempt(),
                 .step = {},
                 .changed = now_.monotonic - still,
@@ -87,7 +88,7 @@ void Core::Impl::TakeProgress(Run& run, Node& node, const v1::Report& report) {
 // Those of whom a recent report says that they stand still, in the order of WatchedProcesses. What happened since that
 // report nobody knows: it counts for nothing.
 std::vector<Watched> Core::Impl::StandingStill(const Run& run) const {
-  const absl::Duration timeout = absl::Milliseconds(run.settings.progress_timeout_ms());
+  const absl::Duration timeout = absl::Milliseconds(run.record().settings.progress_timeout_ms());
   std::vector<Watched> watched = WatchedProcesses(run);
   std::erase_if(watched, [&](const Watched& w) {
     return now_.monotonic - w.progress->told > kReportLag * HeartbeatInterval() ||
@@ -99,7 +100,7 @@ std::vector<Watched> Core::Impl::StandingStill(const Run& run) const {
 // What the run is given up for when it stands still. Those that stand at the lowest step come first: the others may
 // merely wait for them.
 CauseCandidate Core::Impl::DescribeHang(const Run& run) const {
-  const absl::Duration timeout = absl::Milliseconds(run.settings.progress_timeout_ms());
+  const absl::Duration timeout = absl::Milliseconds(run.record().settings.progress_timeout_ms());
   const std::vector<Watched> watched = WatchedProcesses(run);
   std::vector<Watched> standing = StandingStill(run);
   CauseCandidate candidate = Decision(v1::Cause::NO_PROGRESS, "", "", now_.monotonic);
@@ -126,9 +127,9 @@ CauseCandidate Core::Impl::DescribeHang(const Run& run) const {
   cause.set_text(std::move(text));
   if (!standing.empty()) {
     cause.set_rank(standing.front().rank);
-    cause.set_role(standing.front().node->info.role());
-    cause.set_node_id(standing.front().node->id);
-    cause.set_host_name(standing.front().node->info.host_name());
+    cause.set_role(standing.front().node->record().info.role());
+    cause.set_node_id(standing.front().node->record().id);
+    cause.set_host_name(standing.front().node->record().info.host_name());
   }
   cause.set_remedy(
       "find out where they stand (`ms-ctl stacks` while they run); --progress_timeout must be longer than "
@@ -139,7 +140,7 @@ CauseCandidate Core::Impl::DescribeHang(const Run& run) const {
 // Nothing got further than where the last round was given up, although steps are written: trying again is not likely
 // to help.
 bool Core::Impl::IsWithoutProgress(const Run& run) {
-  return run.aborted_at_step && run.highest_step.value_or(0) <= *run.aborted_at_step;
+  return run.record().aborted_at_step && run.highest_step.value_or(0) <= *run.record().aborted_at_step;
 }
 
 v1::ProgressStatus ProgressView(const std::vector<Watched>& watched, MonotonicTime now) {

@@ -55,14 +55,14 @@ absl::Duration Core::Impl::SpareFence() const {
 absl::Duration Core::Impl::FenceTimeout(Run& run) {
   if (is_draining_) return absl::ZeroDuration();
   if (options_.fence_timeout) return absl::Ceil(*options_.fence_timeout, absl::Milliseconds(1));
-  if (run.spare_count > 0) run.fence = std::max(run.fence, absl::Ceil(SpareFence(), absl::Milliseconds(1)));
+  if (run.record().spare_count > 0) run.fence = std::max(run.fence, absl::Ceil(SpareFence(), absl::Milliseconds(1)));
   return run.fence;
 }
 
 void Core::Impl::Schedule(Run& run) {
   // A restart that only waits for its back-off; what else it waits for comes as an event. Other events may come between
   // the end of the back-off and OnDue.
-  const bool is_recovering = run.phase == v1::RUN_PHASE_RECOVERING;
+  const bool is_recovering = run.record().phase == v1::RUN_PHASE_RECOVERING;
   deadlines_.Set(run.handle, std::min({run.topo_deadline, run.spare_deadline, run.cause_deadline, run.settle_deadline,
                                        run.rejoin_deadline, run.forget_at, run.store_waits.Next(),
                                        is_recovering && run.is_held_back ? run.restart_at : MonotonicTime::Never(),
@@ -110,25 +110,26 @@ void Core::Impl::TakeDue() {
 
 void Core::Impl::OnDue(Run& run) {
   ExpireStoreWaits(run);
-  if (now_.monotonic >= run.topo_deadline && run.phase == v1::RUN_PHASE_FORMING) {
+  if (now_.monotonic >= run.topo_deadline && run.record().phase == v1::RUN_PHASE_FORMING) {
     if (run.nodes.empty() && !options_.is_once) return ForgetRun(run);  // nobody is left to be told
     run.topo_deadline = MonotonicTime::Never();
     v1::WaitStatus status = DescribeWaiting(run, now_.monotonic);
     return Fail(run,
                 Decision(v1::Cause::NEVER_FORMED,
-                         absl::StrCat("not all nodes came within ", FormatAge(TopoTimeout(run.settings)),
+                         absl::StrCat("not all nodes came within ", FormatAge(TopoTimeout(run.record().settings)),
                                       " (MS_TOPO_TIMEOUT): ", status.text()),
                          "start the missing nodes with the same settings, or raise MS_TOPO_TIMEOUT", now_.monotonic));
   }
-  if (now_.monotonic >= run.spare_deadline && run.phase == v1::RUN_PHASE_FORMING) {
+  if (now_.monotonic >= run.spare_deadline && run.record().phase == v1::RUN_PHASE_FORMING) {
     TryCloseRound(run);
-    if (run.phase == v1::RUN_PHASE_FORMING) run.spare_deadline = now_.monotonic + absl::Seconds(10);
+    if (run.record().phase == v1::RUN_PHASE_FORMING) run.spare_deadline = now_.monotonic + absl::Seconds(10);
   }
   if (now_.monotonic >= run.forget_at) return ForgetRun(run);
   if (now_.monotonic >= run.restart_at) run.is_held_back = false;
-  if (now_.monotonic >= run.rejoin_deadline && run.phase == v1::RUN_PHASE_RECOVERING) {
+  if (now_.monotonic >= run.rejoin_deadline && run.record().phase == v1::RUN_PHASE_RECOVERING) {
     LookForNextRound(run);  // who was missing may be back
-    if (now_.monotonic >= run.rejoin_deadline && run.phase == v1::RUN_PHASE_RECOVERING) return FailForMissing(run);
+    if (now_.monotonic >= run.rejoin_deadline && run.record().phase == v1::RUN_PHASE_RECOVERING)
+      return FailForMissing(run);
   }
   TryNextRound(run);
   FixCauseIfKnown(run);
@@ -141,9 +142,10 @@ void Core::Impl::FailForMissing(Run& run) {
   bool is_any_stale = false;
   bool is_any_unguarded = false;
   for (const auto& [id, node] : run.nodes) {
-    is_any_stale |= node.stale_incarnation != 0;
-    is_any_unguarded |= node.stale_incarnation != 0 && node.IsFenceUnguarded();
-    if (node.is_lost && missing.size() < 8) missing.push_back(absl::StrCat(NodeText(node), ": ", node.lost_reason));
+    is_any_stale |= node.record().stale_incarnation != 0;
+    is_any_unguarded |= node.record().stale_incarnation != 0 && node.IsFenceUnguarded();
+    if (node.record().is_lost && missing.size() < 8)
+      missing.push_back(absl::StrCat(NodeText(node), ": ", node.record().lost_reason));
   }
   Fail(run, Decision(v1::Cause::NODE_LOST,
                      absl::StrCat("not all nodes came back within ", FormatAge(RejoinTimeout(run)),

@@ -24,7 +24,7 @@ template <typename Has>
 std::string SetBy(const Run& run, bool by_scheduler, Has has) {
   if (by_scheduler) return "the scheduler";
   for (const auto& [id, node] : run.nodes) {
-    if (has(node.settings)) return NodeText(node);
+    if (has(node.record().settings)) return NodeText(node);
   }
   return "an earlier node";
 }
@@ -40,7 +40,8 @@ std::string Disagreement(const char* name, const std::string& theirs, const v1::
 }  // namespace
 
 std::string NodeText(const Node& node) {
-  return absl::StrCat("node ", node.id, " (", node.info.host_name(), ", ", node.info.address(), ")");
+  return absl::StrCat("node ", node.record().id, " (", node.record().info.host_name(), ", ",
+                      node.record().info.address(), ")");
 }
 
 v1::Refusal MakeRefusal(v1::Refusal::Reason reason, std::string text) {
@@ -51,7 +52,8 @@ v1::Refusal MakeRefusal(v1::Refusal::Reason reason, std::string text) {
 }
 
 v1::Refusal RefuseDrained(const Run& run, const std::string& node_id, const std::string& reason) {
-  return MakeRefusal(v1::Refusal::DRAINED, absl::StrCat("node ", node_id, " has left job ", run.job_id, ": ", reason));
+  return MakeRefusal(v1::Refusal::DRAINED,
+                     absl::StrCat("node ", node_id, " has left job ", run.record().job_id, ": ", reason));
 }
 
 v1::Refusal TryLater(std::string text, absl::Duration after) {
@@ -71,22 +73,22 @@ v1::JobSettings SettingsWithout(const v1::JobSettings& own, const Run& run, cons
   bool is_anybody_left = false;
   for (const auto& [id, node] : run.nodes) {
     if (id == leaving_id) continue;
-    FillInSettings(settings, node.settings);
+    FillInSettings(settings, node.record().settings);
     is_anybody_left = true;
   }
   if (!is_anybody_left) return settings;
-  if (run.settings.has_worker_num()) settings.set_worker_num(run.settings.worker_num());
-  if (run.settings.has_server_num()) settings.set_server_num(run.settings.server_num());
+  if (run.record().settings.has_worker_num()) settings.set_worker_num(run.record().settings.worker_num());
+  if (run.record().settings.has_server_num()) settings.set_server_num(run.record().settings.server_num());
   return settings;
 }
 
 std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& own, const v1::Join& join) {
   v1::JobSettings closed;
-  if (run.round > 0) {
-    closed = run.settings;
+  if (run.record().round > 0) {
+    closed = run.record().settings;
     closed.set_server_num(closed.server_num());  // a round was closed without any
   }
-  const v1::JobSettings& ours = run.round > 0 ? closed : run.settings;
+  const v1::JobSettings& ours = run.record().round > 0 ? closed : run.record().settings;
   const v1::JobSettings& theirs = join.settings();
   const auto differ = [&](const char* name, auto has, auto get) -> std::optional<v1::Refusal> {
     if (!has(ours) || !has(theirs) || get(ours) == get(theirs)) return std::nullopt;
@@ -144,7 +146,7 @@ std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& 
 }
 
 std::optional<v1::Refusal> CheckIncarnation(const Run& run, const v1::Join& join) {
-  if (!run.by_incarnation.contains(join.incarnation())) return std::nullopt;
+  if (!run.record().by_incarnation.contains(join.incarnation())) return std::nullopt;
   return MakeRefusal(v1::Refusal::STALE_CONNECT, "this agent has joined under another node id");
 }
 
@@ -168,10 +170,10 @@ std::optional<v1::Refusal> CheckTable(const Run& run, const v1::JobSettings& set
   }
   int taken = info.slots_size();
   for (const auto& [other_id, other] : run.nodes) {
-    const auto& theirs = other.info.table_ranks();
-    if (other.is_spare || other_id == id || other.info.role() != info.role()) continue;
+    const auto& theirs = other.record().info.table_ranks();
+    if (other.record().is_spare || other_id == id || other.record().info.role() != info.role()) continue;
     if (std::equal(theirs.begin(), theirs.end(), info.table_ranks().begin(), info.table_ranks().end())) {
-      taken += other.info.slots_size();
+      taken += other.record().info.slots_size();
       continue;
     }
     const auto shared = std::find_if(theirs.begin(), theirs.end(), [&](uint32_t rank) { return own.contains(rank); });
@@ -188,9 +190,9 @@ std::optional<v1::Refusal> CheckTable(const Run& run, const v1::JobSettings& set
 
 std::optional<v1::Refusal> CheckNodeRank(const Run& run, const std::string& id, const v1::NodeInfo& info) {
   for (const auto& [other_id, other] : run.nodes) {
-    if (other.is_spare || other_id == id || other.info.role() != info.role()) continue;
-    if (other.info.has_node_rank() && other.info.node_rank() == info.node_rank() &&
-        other.info.machine_id() != info.machine_id()) {
+    if (other.record().is_spare || other_id == id || other.record().info.role() != info.role()) continue;
+    if (other.record().info.has_node_rank() && other.record().info.node_rank() == info.node_rank() &&
+        other.record().info.machine_id() != info.machine_id()) {
       return RefuseId(absl::StrCat("node rank ", info.node_rank(), " (--node_rank, MS_NODE_RANK) is taken by ",
                                    NodeText(other), ": give each machine its own"));
     }
@@ -203,7 +205,7 @@ std::optional<v1::Refusal> CheckNodeRank(const Run& run, const std::string& id, 
 std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& settings, const std::string& id,
                                        const v1::NodeInfo& info) {
   if (info.table_ranks_size() > 0) return CheckTable(run, settings, id, info);
-  const bool may_clash = run.slot_counts.MayClash(id, info);  // if not, nobody need be looked at
+  const bool may_clash = run.record().slot_counts.MayClash(id, info);  // if not, nobody need be looked at
   if (info.has_node_rank()) return may_clash ? CheckNodeRank(run, id, info) : std::nullopt;
   const bool is_number = IsAllDigits(id);
   const auto value = NumericId(id);
@@ -219,7 +221,9 @@ std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& se
   }
   if (!may_clash) return std::nullopt;
   for (const auto& [other_id, other] : run.nodes) {
-    if (other.is_spare || other.info.table_ranks_size() > 0 || other.info.has_node_rank() || other_id == id) continue;
+    if (other.record().is_spare || other.record().info.table_ranks_size() > 0 || other.record().info.has_node_rank() ||
+        other_id == id)
+      continue;
     if (is_number && NumericId(other_id) == value) {
       return RefuseId(
           absl::StrCat("MS_NODE_ID ", id, " is the same number as ", NodeText(other), "'s: give each node its own"));
@@ -240,29 +244,29 @@ std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& se
 uint32_t CountConnectedSlots(const Run& run, v1::Role role) {
   uint32_t slots = 0;
   for (const auto& [id, node] : run.nodes) {
-    if (node.is_spare || node.info.role() != role || node.stream == 0) continue;
-    slots += static_cast<uint32_t>(node.info.slots_size());
+    if (node.record().is_spare || node.record().info.role() != role || node.stream == 0) continue;
+    slots += static_cast<uint32_t>(node.record().info.slots_size());
   }
   return slots;
 }
 
 std::optional<v1::Refusal> CheckRoom(const Run& run, const v1::JobSettings& settings, const v1::NodeInfo& info) {
   const uint32_t needed = info.role() == v1::ROLE_SERVER ? settings.server_num() : settings.worker_num();
-  const uint32_t here = run.slot_counts.RegularSlots(info.role());
+  const uint32_t here = run.record().slot_counts.RegularSlots(info.role());
   const uint32_t more = static_cast<uint32_t>(info.slots_size());
   if (here + more <= needed) return std::nullopt;
   const char* setting = info.role() == v1::ROLE_SERVER ? "MS_SERVER_NUM" : "MS_WORKER_NUM";
   if (here == needed) {
     return MakeRefusal(v1::Refusal::EXTRA_NODE,
                        absl::StrCat("one node too many: all ", needed, " ", RoleName(info.role()), "s of job ",
-                                    run.job_id, " are there already (", setting, "=", needed,
+                                    run.record().job_id, " are there already (", setting, "=", needed,
                                     "); raise it on every node, or start this node with --spare to stand by"));
   }
   return MakeRefusal(
       v1::Refusal::EXTRA_NODE,
       absl::StrCat("this node brings ", more, " processes, but there is room for ", needed - here, " only: ", here,
-                   " of ", needed, " ", RoleName(info.role()), "s of job ", run.job_id, " are there already (", setting,
-                   "=", needed, "); correct --local_worker_num or ", setting));
+                   " of ", needed, " ", RoleName(info.role()), "s of job ", run.record().job_id, " are there already (",
+                   setting, "=", needed, "); correct --local_worker_num or ", setting));
 }
 
 std::string ChooseNodeId(const Run& run, const std::string& host_name) {
@@ -276,7 +280,7 @@ std::string ChooseNodeId(const Run& run, const std::string& host_name) {
   if (base.size() > 64) base.resize(64);
   for (uint64_t k = 0;; ++k) {
     std::string id = absl::StrCat(base, "-", k);
-    if (!run.nodes.contains(id) && !run.gone.contains(id)) return id;
+    if (!run.nodes.contains(id) && !run.record().gone.contains(id)) return id;
   }
 }
 

@@ -32,12 +32,13 @@ constexpr char kStartAgain[] = "; start ms-worker again to take part in the job'
 // removed for its silence may try again, with a new connect.
 std::optional<v1::Refusal> RefuseStaleIncarnation(const Job& job, const v1::Join& join) {
   for (const auto& [number, run] : job.runs) {
-    const auto it = run.removed.find(join.incarnation());
-    if (it == run.removed.end()) continue;
+    const auto it = run.record().removed.find(join.incarnation());
+    if (it == run.record().removed.end()) continue;
     if (it->second.is_dead) {
-      return MakeRefusal(v1::Refusal::STALE_INCARNATION,
-                         absl::StrCat("this start of the node no longer belongs to run ", number, " of job ",
-                                      run.job_id, ": it has ended, or a newer one has taken its place", kStartAgain));
+      return MakeRefusal(
+          v1::Refusal::STALE_INCARNATION,
+          absl::StrCat("this start of the node no longer belongs to run ", number, " of job ", run.record().job_id,
+                       ": it has ended, or a newer one has taken its place", kStartAgain));
     }
     if (join.connect_seq() <= it->second.connect_seq) {
       return MakeRefusal(v1::Refusal::STALE_CONNECT, "a newer connection of this agent is known already");
@@ -49,7 +50,7 @@ std::optional<v1::Refusal> RefuseStaleIncarnation(const Job& job, const v1::Join
 // A node whose ranks went to a spare comes back as one.
 bool ReturnsAsSpare(const Run& run, const v1::Join& join) {
   if (!run.Recovers() || !run.IsUnderWay()) return false;
-  return run.gone.contains(join.node_id());
+  return run.record().gone.contains(join.node_id());
 }
 
 // Within a run an id belongs to the identity that first joined it. One that came without (the scheduler served plain
@@ -74,15 +75,16 @@ std::optional<v1::Refusal> RefuseStranger(const Run& run, const std::string& nod
     if (event.identity.empty() && event.join.incarnation() == incarnation) return std::nullopt;
     return RefuseIdentity(node_id, owner, event.identity);
   };
-  if (const Node* node = run.nodes.Find(node_id)) return judge(node->identity, node->incarnation);
-  const auto gone = run.gone.find(node_id);
-  return gone != run.gone.end() ? judge(gone->second.identity, gone->second.incarnation) : std::nullopt;
+  if (const Node* node = run.nodes.Find(node_id)) return judge(node->record().identity, node->record().incarnation);
+  const auto gone = run.record().gone.find(node_id);
+  return gone != run.record().gone.end() ? judge(gone->second.identity, gone->second.incarnation) : std::nullopt;
 }
 
 // For whom the job waits: a newcomer may be that node, started with another id.
 std::string WhoseReturn(const Run& run) {
   for (const auto& [id, node] : run.nodes) {
-    if (node.is_lost) return absl::StrCat(" and waits for ", NodeText(node), " to come back with MS_NODE_ID ", id);
+    if (node.record().is_lost)
+      return absl::StrCat(" and waits for ", NodeText(node), " to come back with MS_NODE_ID ", id);
   }
   return "";
 }
@@ -98,7 +100,7 @@ void Core::Impl::Refuse(StreamId stream, v1::Refusal refusal) {
 
 void Core::Impl::On(const JoinRequested& event) {
   const v1::Join& join = event.join;
-  if (!join.cluster_id().empty() && join.cluster_id() != state_.cluster_id) {
+  if (!join.cluster_id().empty() && join.cluster_id() != state_.record().cluster_id) {
     return Refuse(
         event.stream,
         MakeRefusal(v1::Refusal::CLUSTER_CHANGED,
@@ -106,10 +108,10 @@ void Core::Impl::On(const JoinRequested& event) {
                     "it was started again without its journal; start the nodes of the job again, and give "
                     "ms-scheduler a --journal_path so that it remembers"));
   }
-  if (!join.cluster_id().empty() && join.term() > state_.term) {
+  if (!join.cluster_id().empty() && join.term() > state_.record().term) {
     return Refuse(event.stream,
                   MakeRefusal(v1::Refusal::STALE_TERM,
-                              absl::StrCat("this scheduler is in term ", state_.term,
+                              absl::StrCat("this scheduler is in term ", state_.record().term,
                                            ", and the agent has heard of term ", join.term(),
                                            ": its journal is an old copy, or another scheduler of this "
                                            "cluster came after it; start ms-scheduler with the newest journal")));
@@ -127,13 +129,13 @@ void Core::Impl::JoinKnownRun(const JoinRequested& event, Run& run) {
     return Refuse(event.stream, *std::move(refusal));
   }
   if (Node* node = run.nodes.Find(join.node_id())) {
-    if (node->incarnation == join.incarnation()) return Resume(event, run, *node);
+    if (node->record().incarnation == join.incarnation()) return Resume(event, run, *node);
     return Refuse(event.stream, MakeRefusal(v1::Refusal::STALE_INCARNATION,
                                             absl::StrCat("a newer start of node ", join.node_id(),
                                                          " has taken its place: this one is stale and must end")));
   }
-  const auto gone = run.gone.find(join.node_id());
-  const bool is_known = gone != run.gone.end() && gone->second.incarnation == join.incarnation();
+  const auto gone = run.record().gone.find(join.node_id());
+  const bool is_known = gone != run.record().gone.end() && gone->second.incarnation == join.incarnation();
   if (is_known && gone->second.why == v1::NodeRemoved::DRAINED) {
     return Refuse(event.stream, RefuseDrained(run, join.node_id(), gone->second.reason));
   }
@@ -144,9 +146,10 @@ void Core::Impl::JoinKnownRun(const JoinRequested& event, Run& run) {
     refusal.set_ranks_are_free(!gone->second.was_replaced);
     return Refuse(event.stream, std::move(refusal));
   }
-  Refuse(event.stream, MakeRefusal(v1::Refusal::STALE_INCARNATION,
-                                   absl::StrCat("node ", join.node_id(), " does not belong to run ", run.number,
-                                                " of job ", run.job_id, " any more", kStartAgain)));
+  Refuse(event.stream,
+         MakeRefusal(v1::Refusal::STALE_INCARNATION,
+                     absl::StrCat("node ", join.node_id(), " does not belong to run ", run.record().number, " of job ",
+                                  run.record().job_id, " any more", kStartAgain)));
 }
 
 void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
@@ -154,10 +157,10 @@ void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
   // The welcome may have been lost: the same incarnation is no newcomer, also when its run has ended meanwhile.
   if (const auto job = state_.jobs.find(join.job_id()); job != state_.jobs.end()) {
     for (auto& [number, run] : job->second.runs) {
-      const auto known = run.by_incarnation.find(join.incarnation());
-      if (known == run.by_incarnation.end()) continue;
+      const auto known = run.record().by_incarnation.find(join.incarnation());
+      if (known == run.record().by_incarnation.end()) continue;
       Node& node = *known->second;
-      if (auto refusal = RefuseStranger(run, node.id, event)) return Refuse(event.stream, *std::move(refusal));
+      if (auto refusal = RefuseStranger(run, node.record().id, event)) return Refuse(event.stream, *std::move(refusal));
       return Resume(event, run, node);
     }
     if (auto refusal = RefuseStaleIncarnation(job->second, join)) return Refuse(event.stream, *std::move(refusal));
@@ -214,10 +217,8 @@ Run* Core::Impl::RunForNewcomer(const JoinRequested& event) {
 // Refuses instead when the run could not even begin with this node.
 Run* Core::Impl::OpenRun(const JoinRequested& event) {
   const v1::Join& join = event.join;
-  Run candidate;
-  candidate.job_id = join.job_id();
-  candidate.settings = options_.settings;
-  v1::JobSettings settings = candidate.settings;
+  const Run candidate(join.job_id(), options_.settings);
+  v1::JobSettings settings = candidate.record().settings;
   FillInSettings(settings, join.settings());
   if (auto refusal = CheckAdmission(candidate, settings, event)) {
     Refuse(event.stream, *std::move(refusal));
@@ -237,7 +238,7 @@ Run* Core::Impl::OpenRun(const JoinRequested& event) {
   run.handle = ++last_handle_;
   owners_[run.handle] = {.run = &run};
   run.opened = now_.monotonic;
-  run.topo_deadline = (options_.is_once ? started_.monotonic : now_.monotonic) + TopoTimeout(run.settings);
+  run.topo_deadline = (options_.is_once ? started_.monotonic : now_.monotonic) + TopoTimeout(run.record().settings);
   if (options_.is_once) {
     once_job_ = join.job_id();
     deadlines_.Set(once_handle_, once_deadline_ = MonotonicTime::Never());
@@ -251,7 +252,7 @@ Run* Core::Impl::OpenRun(const JoinRequested& event) {
 void Core::Impl::Challenge(const JoinRequested& event, Run& run, Node& node) {
   if (node.challenger != nullptr) {
     return Refuse(event.stream,
-                  TryLater(absl::StrCat("two agents claim node id ", node.id,
+                  TryLater(absl::StrCat("two agents claim node id ", node.record().id,
                                         " already, and the scheduler is finding out which one is alive: give each node "
                                         "an MS_NODE_ID of its own"),
                            kProbeTimeout));
@@ -270,11 +271,12 @@ void Core::Impl::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
   streams_.erase(event.stream);
   Schedule(node);
   if (is_old_alive) {
-    return Refuse(event.stream,
-                  MakeRefusal(v1::Refusal::NODE_ID_IN_USE,
-                              absl::StrCat("MS_NODE_ID ", node.id, " is in use by a live agent on ",
-                                           node.info.host_name(), " (", node.info.address(), ", pid ", node.info.pid(),
-                                           "): give this node another id, or end that agent")));
+    return Refuse(
+        event.stream,
+        MakeRefusal(v1::Refusal::NODE_ID_IN_USE,
+                    absl::StrCat("MS_NODE_ID ", node.record().id, " is in use by a live agent on ",
+                                 node.record().info.host_name(), " (", node.record().info.address(), ", pid ",
+                                 node.record().info.pid(), "): give this node another id, or end that agent")));
   }
   const StreamId old_stream = node.stream;
   Detach(run, node);
@@ -284,17 +286,17 @@ void Core::Impl::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
 
 // The old incarnation is dead: a new one of the same node stands before us.
 void Core::Impl::TakeOver(const JoinRequested& event, Run& run, Node& node) {
-  if (run.phase == v1::RUN_PHASE_FORMING || node.is_spare) {
+  if (run.record().phase == v1::RUN_PHASE_FORMING || node.record().is_spare) {
     RemoveNode(run, node, v1::NodeRemoved::REPLACED, "a new start of the same node has joined", true);
     return Admit(event, run, true);
   }
   const bool is_confirmed = IsSoleHeir(node, event.join);
-  const std::string id = node.id;
-  if (!node.is_lost) {
+  const std::string id = node.record().id;
+  if (!node.record().is_lost) {
     LoseNode(run, node, "a new start of the same node has joined, so the old one is dead", is_confirmed, 0);
   }
   Node* still = run.nodes.Find(id);  // no spare has taken its place
-  if (run.IsUnderWay() && still != nullptr && still->is_lost) return Rejoin(event, run, *still);
+  if (run.IsUnderWay() && still != nullptr && still->record().is_lost) return Rejoin(event, run, *still);
   Run* next = RunForNewcomer(event);
   if (next != nullptr) Admit(event, *next);
 }
@@ -306,10 +308,10 @@ std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const v1::
   const v1::Join& join = event.join;
   if (auto refusal = CheckSettings(run, options_.settings, join)) return refusal;
   if (join.node().spare() || ReturnsAsSpare(run, join)) return std::nullopt;
-  if (run.phase != v1::RUN_PHASE_FORMING) {
+  if (run.record().phase != v1::RUN_PHASE_FORMING) {
     return MakeRefusal(v1::Refusal::EXTRA_NODE,
-                       absl::StrCat("job ", run.job_id, " is ", RunPhaseName(run.phase), " with all its ",
-                                    run.settings.worker_num(), " workers", WhoseReturn(run),
+                       absl::StrCat("job ", run.record().job_id, " is ", RunPhaseName(run.record().phase),
+                                    " with all its ", run.record().settings.worker_num(), " workers", WhoseReturn(run),
                                     ": this node is one too many; start it with --spare to stand by, or with another "
                                     "--job_id for another job"));
   }
@@ -320,15 +322,15 @@ std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const v1::
 void Core::Impl::Admit(const JoinRequested& event, Run& run, bool replaces) {
   const v1::Join& join = event.join;
   if (auto refusal = CheckIncarnation(run, join)) return Refuse(event.stream, *std::move(refusal));
-  v1::JobSettings settings = run.settings;
+  v1::JobSettings settings = run.record().settings;
   FillInSettings(settings, join.settings());
   if (auto refusal = CheckAdmission(run, settings, event)) return Refuse(event.stream, *std::move(refusal));
   // (One that takes its own place needs no other's.)
   if (auto refusal = replaces ? std::nullopt : RefuseNode(event)) return Refuse(event.stream, *std::move(refusal));
-  const bool is_forming = run.phase == v1::RUN_PHASE_FORMING;
+  const bool is_forming = run.record().phase == v1::RUN_PHASE_FORMING;
   // (A node that alone starts again and again does not make the job wait for ever.)
   const bool waits_anew = is_forming && run.nodes.empty() && !replaces && !options_.is_once;
-  if (!is_forming) settings = run.settings;  // what a spare says does not change a job that runs
+  if (!is_forming) settings = run.record().settings;  // what a spare says does not change a job that runs
   const std::string id = join.node_id().empty() ? ChooseNodeId(run, join.node().host_name()) : join.node_id();
   const bool is_spare = join.node().spare() || ReturnsAsSpare(run, join);
   v1::Record record = NewNodeJoined(run, id, event);
@@ -343,7 +345,7 @@ void Core::Impl::Admit(const JoinRequested& event, Run& run, bool replaces) {
   owners_[node.handle] = {.run = &run, .node = &node};
   if (waits_anew) {  // whoever began to wait before has gone
     run.opened = now_.monotonic;
-    run.topo_deadline = now_.monotonic + TopoTimeout(run.settings);
+    run.topo_deadline = now_.monotonic + TopoTimeout(run.record().settings);
     Schedule(run);
   }
   if (!is_spare) run.spare_deadline = MonotonicTime::Never();  // somebody came: spares wait on
@@ -376,26 +378,26 @@ void Core::Impl::Resume(const JoinRequested& event, Run& run, Node& node) {
     Detach(run, node);
     CloseStreamOf(old_stream);
   }
-  const bool is_returning = node.is_lost && !run.HasEnded();
+  const bool is_returning = node.record().is_lost && !run.HasEnded();
   if (is_returning) {
     v1::Record record = NewRecord();
     v1::NodeReturned& returned = *record.mutable_node_returned();
     SetHead(returned, run, node);
-    returned.set_incarnation(node.incarnation);
+    returned.set_incarnation(node.record().incarnation);
     Write(std::move(record));
     node.stale_end = MonotonicTime::Never();
   }
-  if (event.join.node().certificate_fingerprint() != node.info.certificate_fingerprint()) {
+  if (event.join.node().certificate_fingerprint() != node.record().info.certificate_fingerprint()) {
     v1::Record record = NewRecord();
     v1::NodeRecertified& recertified = *record.mutable_node_recertified();
     SetHead(recertified, run, node);
-    recertified.set_incarnation(node.incarnation);
+    recertified.set_incarnation(node.record().incarnation);
     recertified.set_certificate_fingerprint(event.join.node().certificate_fingerprint());
     Write(std::move(record));
   }
   Attach(event, run, node, true);
   if (node.challenger != nullptr) ResolveChallenge(run, node, true);  // that it came back is answer enough
-  if (run.phase == v1::RUN_PHASE_FORMING) TryCloseRound(run);
+  if (run.record().phase == v1::RUN_PHASE_FORMING) TryCloseRound(run);
   is_returning ? TryNextRound(run) : TryNextRoundAfter(run, node);
 }
 
@@ -414,33 +416,35 @@ void Core::Impl::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   node.grace_end = node.missing_since = MonotonicTime::Never();
   run.waiting_cache.is_valid = false;
   Schedule(node);
-  NoteFence(run, node, node.armed_fence);  // the welcome may tell it another one
+  NoteFence(run, node, node.record().armed_fence);  // the welcome may tell it another one
 
   Message message = NewMessage();
   v1::Welcome& welcome = *message->mutable_welcome();
-  welcome.set_cluster_id(state_.cluster_id);
+  welcome.set_cluster_id(state_.record().cluster_id);
   SetHead(welcome, run, node);
-  welcome.set_events_through(node.events_through);
+  welcome.set_events_through(node.record().events_through);
   welcome.set_heartbeat_interval_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(HeartbeatInterval())));
   welcome.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(FenceTimeout(run))));
   welcome.set_previous_run(PreviousRunText(run));
   welcome.set_is_resumed(is_resumed);
-  welcome.set_is_spare(node.is_spare);
+  welcome.set_is_spare(node.record().is_spare);
   SendTo(node.stream, std::move(message));
   SendDesired(run, node, false);
 }
 
 std::string Core::Impl::PreviousRunText(const Run& run) const {
-  const Job& job = state_.jobs.at(run.job_id);
-  const auto it = job.runs.find(run.number);
+  const Job& job = state_.jobs.at(run.record().job_id);
+  const auto it = job.runs.find(run.record().number);
   if (it == job.runs.begin()) return "";
   const Run& previous = std::prev(it)->second;
   if (!previous.HasEnded()) {
-    return absl::StrCat("run ", previous.number, " is still ending",
-                        previous.first_failure ? absl::StrCat(": ", previous.first_failure->text()) : "");
+    return absl::StrCat(
+        "run ", previous.record().number, " is still ending",
+        previous.record().first_failure ? absl::StrCat(": ", previous.record().first_failure->text()) : "");
   }
-  return absl::StrCat("run ", previous.number,
-                      previous.outcome.succeeded() ? " succeeded" : " failed: ", previous.outcome.cause().text());
+  return absl::StrCat(
+      "run ", previous.record().number,
+      previous.record().outcome.succeeded() ? " succeeded" : " failed: ", previous.record().outcome.cause().text());
 }
 
 }  // namespace muster::scheduler

@@ -30,17 +30,17 @@ std::vector<Member> RankRole(const Run& run, v1::Role role, const std::vector<co
   nodes.reserve(members.size());
   ranked.reserve(members.size());
   for (const Node* node : members) {
-    if (node->info.role() != role) continue;
-    nodes.push_back({node->id, &node->info});
+    if (node->record().info.role() != role) continue;
+    nodes.push_back({node->record().id, &node->record().info});
     ranked.emplace_back().node = node;
   }
-  if (run.round == 0) {
-    const bool ids_are_ranks = run.settings.server_num() == 0;
-    auto ranks = AssignRanks(nodes, run.settings.hccl_cm_init(), ids_are_ranks);
+  if (run.record().round == 0) {
+    const bool ids_are_ranks = run.record().settings.server_num() == 0;
+    auto ranks = AssignRanks(nodes, run.record().settings.hccl_cm_init(), ids_are_ranks);
     for (size_t i = 0; i < ranked.size(); ++i) ranked[i].ranks = std::move(ranks[i]);
   } else {
     for (Member& member : ranked) {
-      const auto other = stands_for.find(member.node->id);
+      const auto other = stands_for.find(member.node->record().id);
       member.ranks = RanksOf(other == stands_for.end() ? *member.node : *other->second);
     }
   }
@@ -55,7 +55,7 @@ std::vector<Member> RankRole(const Run& run, v1::Role role, const std::vector<co
 class Machines {
  public:
   uint32_t Number(const Node& node) {
-    const std::string& id = node.info.machine_id();
+    const std::string& id = node.record().info.machine_id();
     return numbers_.try_emplace(absl::string_view(id), static_cast<uint32_t>(numbers_.size())).first->second;
   }
   uint32_t size() const { return static_cast<uint32_t>(numbers_.size()); }
@@ -99,9 +99,9 @@ void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& memb
   const std::vector<uint32_t> local = LocalRanks(ranked, machines);
   std::vector<uint32_t> local_ranks;
   for (const Member& member : ranked) {
-    const v1::NodeInfo& info = member.node->info;
+    const v1::NodeInfo& info = member.node->record().info;
     v1::PeerNode& peer = *list.add_nodes();
-    peer.set_node_id(member.node->id);
+    peer.set_node_id(member.node->record().id);
     peer.set_machine(member.machine);
     peer.set_host_name(info.host_name());
     if (const auto address = IpAddress::Parse(info.address())) peer.set_address(address->bytes());
@@ -152,7 +152,7 @@ Master MasterOf(const Run& run, const v1::PeerList& peers) {
   const v1::PeerNode& first = peers.nodes(0);  // holds the lowest rank of the first role
   const Node* node = run.nodes.Find(first.node_id());
   MUSTER_CHECK(node != nullptr, "the peer list names a node that is not in the run");
-  const v1::NodeInfo& info = node->info;
+  const v1::NodeInfo& info = node->record().info;
   return {info.wanted_master_address().empty() ? info.address() : info.wanted_master_address(),
           info.wanted_master_port() != 0 ? info.wanted_master_port() : info.master_port()};
 }
@@ -194,22 +194,23 @@ const v1::PeerNode* PeerIndex::Find(const std::string& node_id) const {
 }
 
 const PeerIndex& IndexOf(const Run& run) {
-  if (run.peer_index == nullptr) run.peer_index = std::make_shared<const PeerIndex>(run.peers);
-  return *run.peer_index;
+  if (run.record().peer_index == nullptr)
+    run.record().peer_index = std::make_shared<const PeerIndex>(run.record().peers);
+  return *run.record().peer_index;
 }
 
 void FillAssignment(const Run& run, const Node& node, v1::Assignment& assignment) {
   const PeerIndex& index = IndexOf(run);
-  const v1::PeerNode* self = index.Find(node.id);
+  const v1::PeerNode* self = index.Find(node.record().id);
   if (self == nullptr) return;
   const v1::Role role = self->role();
-  assignment.set_worker_num(run.peers.worker_num());
-  assignment.set_server_num(run.peers.server_num());
+  assignment.set_worker_num(run.record().peers.worker_num());
+  assignment.set_server_num(run.record().peers.server_num());
   assignment.set_local_world_size(index.LocalWorldSize(role, self->machine()));
   assignment.set_node_rank(self->machine());
-  assignment.set_machine_num(run.peers.machine_num());
-  assignment.set_master_address(run.master_address);
-  assignment.set_master_port(run.master_port);
+  assignment.set_machine_num(run.record().peers.machine_num());
+  assignment.set_master_address(run.record().master_address);
+  assignment.set_master_port(run.record().master_port);
   assignment.set_role(role);
   if (!self->certificate_fingerprint().empty()) {
     assignment.set_certificate_fingerprint(self->certificate_fingerprint());
@@ -222,8 +223,8 @@ void FillAssignment(const Run& run, const Node& node, v1::Assignment& assignment
     v1::SlotAssignment* slot = assignment.add_slots();
     slot->set_rank(rank);
     slot->set_local_rank(LocalRankOf(*self, i));
-    slot->set_attempt(node.slots[i].attempt);
-    slot->set_should_run(!node.slots[i].HasEnded());
+    slot->set_attempt(node.record().slots[i].attempt);
+    slot->set_should_run(!node.record().slots[i].HasEnded());
     const uint32_t before = (rank + size - 1) % size;
     const uint32_t behind = (rank + 1) % size;
     if (place_of(before).node != self) FillNeighbour(place_of(before), before, *slot->mutable_previous());

@@ -31,12 +31,12 @@ std::string HostsHere(const Run& run) {
   std::map<std::string, Machine> machines;
   std::map<std::string, std::set<std::string>> machines_of_host;
   for (const auto& [id, node] : run.nodes) {
-    if (node.is_spare || node.stream == 0) continue;
-    Machine& machine = machines[node.info.machine_id()];
-    machine.host = node.info.host_name();
-    machine.address = node.info.address();
-    machine.slots += static_cast<uint32_t>(node.info.slots_size());
-    machines_of_host[machine.host].insert(node.info.machine_id());
+    if (node.record().is_spare || node.stream == 0) continue;
+    Machine& machine = machines[node.record().info.machine_id()];
+    machine.host = node.record().info.host_name();
+    machine.address = node.record().info.address();
+    machine.slots += static_cast<uint32_t>(node.record().info.slots_size());
+    machines_of_host[machine.host].insert(node.record().info.machine_id());
   }
   std::vector<std::pair<std::string, uint32_t>> named;
   for (const auto& [id, machine] : machines) {
@@ -55,14 +55,14 @@ std::string MissingIds(const Run& run) {
   std::set<uint32_t> here;
   for (const auto& [id, node] : run.nodes) {
     const auto number = NumericId(id);
-    if (node.is_spare) continue;
-    if (!number || node.info.slots_size() != 1 || node.info.role() != v1::ROLE_WORKER) return "";
-    if (node.info.has_node_rank() || node.info.table_ranks_size() > 0) return "";
+    if (node.record().is_spare) continue;
+    if (!number || node.record().info.slots_size() != 1 || node.record().info.role() != v1::ROLE_WORKER) return "";
+    if (node.record().info.has_node_rank() || node.record().info.table_ranks_size() > 0) return "";
     if (node.stream != 0) here.insert(*number);
   }
-  if (here.empty() || run.settings.server_num() > 0 || run.settings.hccl_cm_init()) return "";
+  if (here.empty() || run.record().settings.server_num() > 0 || run.record().settings.hccl_cm_init()) return "";
   std::vector<uint32_t> missing;
-  for (uint32_t rank = 0; rank < run.settings.worker_num() && missing.size() < 4096; ++rank) {
+  for (uint32_t rank = 0; rank < run.record().settings.worker_num() && missing.size() < 4096; ++rank) {
     if (!here.contains(rank)) missing.push_back(rank);
   }
   if (missing.empty()) return "";
@@ -78,10 +78,11 @@ std::string LastSeen(const Run& run, MonotonicTime now) {
         was_seen ? absl::StrCat("last seen ", FormatAge(now - when), " ago") : "not seen since the scheduler started"));
   };
   for (const auto& [id, node] : run.nodes) {
-    if (!node.is_spare && node.stream == 0) add(id, node.info.host_name(), node.was_seen, node.last_seen);
+    if (!node.record().is_spare && node.stream == 0)
+      add(id, node.record().info.host_name(), node.was_seen, node.last_seen);
   }
-  for (const auto& [id, gone] : run.gone) {
-    if (run.phase != v1::RUN_PHASE_FORMING) break;  // their ranks are others' now
+  for (const auto& [id, gone] : run.record().gone) {
+    if (run.record().phase != v1::RUN_PHASE_FORMING) break;  // their ranks are others' now
     if (gone.why == v1::NodeRemoved::LOST) add(id, gone.host_name, gone.was_seen, gone.last_seen);
     if (gone.why == v1::NodeRemoved::LEFT) {
       seen.push_back(absl::StrCat("node ", id, " (", gone.host_name, ") has left: ", gone.reason));
@@ -94,7 +95,7 @@ std::string LastSeen(const Run& run, MonotonicTime now) {
 std::string StaleProcesses(const Run& run, MonotonicTime now) {
   std::vector<std::string> stale;
   for (const auto& [id, node] : run.nodes) {
-    if (node.stale_incarnation == 0) continue;
+    if (node.record().stale_incarnation == 0) continue;
     stale.push_back(absl::StrCat("the old processes of node ", id, " may still run", DescribeStaleEnd(node, now)));
   }
   return JoinSome(stale);
@@ -105,18 +106,18 @@ std::string StaleProcesses(const Run& run, MonotonicTime now) {
 std::string DescribeStaleEnd(const Node& node, MonotonicTime now) {
   if (!node.stale_end.is_never()) return absl::StrCat(" for ", FormatAge(node.stale_end - now));
   return absl::StrCat(" (", node.IsFenceUnguarded() ? "it can't promise that its fence has ended them: " : "",
-                      "`ms-ctl fence ", node.id, "` once they certainly don't)");
+                      "`ms-ctl fence ", node.record().id, "` once they certainly don't)");
 }
 
 v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
   v1::WaitStatus status;
   status.set_workers_here(CountConnectedSlots(run, v1::ROLE_WORKER));
-  status.set_workers_needed(run.settings.worker_num());
+  status.set_workers_needed(run.record().settings.worker_num());
   status.set_servers_here(CountConnectedSlots(run, v1::ROLE_SERVER));
-  status.set_servers_needed(run.settings.server_num());
+  status.set_servers_needed(run.record().settings.server_num());
   std::vector<std::string> parts;
   std::string counts = "no node is here";  // and nobody has said how many there shall be
-  if (run.settings.has_worker_num()) {
+  if (run.record().settings.has_worker_num()) {
     counts = absl::StrCat(status.workers_here(), " of ", status.workers_needed(), " workers are here");
   }
   if (status.servers_needed() > 0) {
@@ -125,16 +126,17 @@ v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
   if (const std::string hosts = HostsHere(run); !hosts.empty()) absl::StrAppend(&counts, " (", hosts, ")");
   parts.push_back(std::move(counts));
   const auto spares =
-      std::count_if(run.nodes.begin(), run.nodes.end(), [](const auto& n) { return n.second.is_spare; });
+      std::count_if(run.nodes.begin(), run.nodes.end(), [](const auto& n) { return n.second.record().is_spare; });
   if (spares > 0) parts.push_back(absl::StrCat(spares, spares == 1 ? " spare stands by" : " spares stand by"));
   for (std::string part : {MissingIds(run), LastSeen(run, now)}) {
     if (!part.empty()) parts.push_back(std::move(part));
   }
   if (std::string stale = StaleProcesses(run, now); !stale.empty()) parts.push_back(std::move(stale));
-  if (run.phase == v1::RUN_PHASE_RECOVERING && now < run.restart_at) {
+  if (run.record().phase == v1::RUN_PHASE_RECOVERING && now < run.restart_at) {
     parts.push_back(absl::StrCat("the next round starts in ", FormatAge(run.restart_at - now), " at the earliest"));
   }
-  const MonotonicTime deadline = run.phase == v1::RUN_PHASE_RECOVERING ? run.rejoin_deadline : run.topo_deadline;
+  const MonotonicTime deadline =
+      run.record().phase == v1::RUN_PHASE_RECOVERING ? run.rejoin_deadline : run.topo_deadline;
   if (deadline.is_never()) {
     status.set_time_left_ms(-1);
   } else {

@@ -22,7 +22,7 @@ constexpr size_t kHangRanks = 3;  // whose stacks are asked for when a run stand
 std::vector<uint32_t> FirstWorkers(const std::vector<Watched>& watched, size_t most) {
   std::vector<uint32_t> ranks;
   for (const Watched& w : watched) {
-    if (ranks.size() < most && w.node->info.role() == v1::ROLE_WORKER) ranks.push_back(w.rank);
+    if (ranks.size() < most && w.node->record().info.role() == v1::ROLE_WORKER) ranks.push_back(w.rank);
   }
   return ranks;
 }
@@ -31,7 +31,7 @@ std::vector<uint32_t> FirstWorkers(const std::vector<Watched>& watched, size_t m
 std::vector<uint32_t> FewRanks(const Run& run) {
   std::vector<uint32_t> ranks = FirstWorkers(WatchedProcesses(run), kFewRanks);
   if (!ranks.empty()) return ranks;
-  ranks.resize(std::min<size_t>(run.peers.worker_num(), kFewRanks));
+  ranks.resize(std::min<size_t>(run.record().peers.worker_num(), kFewRanks));
   std::iota(ranks.begin(), ranks.end(), 0);
   return ranks;
 }
@@ -68,18 +68,20 @@ void Core::Impl::On(const StacksRequested& event) {
   };
   Run* run = FindNamed(request.job_id(), request.run());
   if (run == nullptr) return refuse(NoSuchRun(request.job_id(), request.run()));
-  if (run->phase != v1::RUN_PHASE_RUNNING) {
-    return refuse(absl::FailedPreconditionError(absl::StrCat("run ", run->number, " of job ", run->job_id, " is ",
-                                                             RunPhaseName(run->phase), ": no processes run")));
+  if (run->record().phase != v1::RUN_PHASE_RUNNING) {
+    return refuse(
+        absl::FailedPreconditionError(absl::StrCat("run ", run->record().number, " of job ", run->record().job_id,
+                                                   " is ", RunPhaseName(run->record().phase), ": no processes run")));
   }
   if (gatherings_.size() >= kMaxGatherings) {
     return refuse(absl::ResourceExhaustedError("the stacks of other requests are still being gathered: try again"));
   }
   std::vector<uint32_t> ranks(request.ranks().begin(), request.ranks().end());
   for (const uint32_t rank : ranks) {
-    if (rank >= run->peers.worker_num()) {
-      return refuse(absl::InvalidArgumentError(absl::StrCat("there is no rank ", rank, " in job ", run->job_id,
-                                                            ": its workers are 0 to ", run->peers.worker_num() - 1)));
+    if (rank >= run->record().peers.worker_num()) {
+      return refuse(
+          absl::InvalidArgumentError(absl::StrCat("there is no rank ", rank, " in job ", run->record().job_id,
+                                                  ": its workers are 0 to ", run->record().peers.worker_num() - 1)));
     }
   }
   if (ranks.empty()) ranks = FewRanks(*run);
@@ -93,30 +95,30 @@ void Core::Impl::Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId qu
   const uint64_t number = ++last_handle_;
   Gathering& gathering = gatherings_[number];
   gathering.query = query;
-  gathering.job_id = run.job_id;
-  gathering.run = run.number;
-  gathering.round = run.round;
+  gathering.job_id = run.record().job_id;
+  gathering.run = run.record().number;
+  gathering.round = run.record().round;
   gathering.deadline = now_.monotonic + kStacksWait;
   const std::set<uint32_t> wanted(ranks.begin(), ranks.end());
   for (auto& [id, node] : run.nodes) {
-    if (node.info.role() != v1::ROLE_WORKER || node.is_spare) continue;
+    if (node.record().info.role() != v1::ROLE_WORKER || node.record().is_spare) continue;
     Message message = NewMessage();
     v1::StackQuery& ask = *message->mutable_stack_query();
     ask.set_query(number);
-    for (uint32_t slot = 0; slot < node.slots.size(); ++slot) {
-      if (!wanted.contains(node.slots[slot].rank)) continue;
+    for (uint32_t slot = 0; slot < node.record().slots.size(); ++slot) {
+      if (!wanted.contains(node.record().slots[slot].rank)) continue;
       ask.add_slots(slot);
-      v1::RankStack& stack = gathering.stacks[node.slots[slot].rank];
-      stack.set_rank(node.slots[slot].rank);
-      stack.set_node_id(node.id);
-      stack.set_host_name(node.info.host_name());
+      v1::RankStack& stack = gathering.stacks[node.record().slots[slot].rank];
+      stack.set_rank(node.record().slots[slot].rank);
+      stack.set_node_id(node.record().id);
+      stack.set_host_name(node.record().info.host_name());
       stack.mutable_stack()->set_slot(slot);
-      stack.mutable_stack()->set_pid(node.slots[slot].pid);
+      stack.mutable_stack()->set_pid(node.record().slots[slot].pid);
       stack.mutable_stack()->set_note(node.stream != 0 ? "its agent has not answered in time"
                                                        : "its agent is not connected");
     }
     if (ask.slots().empty() || node.stream == 0) continue;
-    gathering.awaited.insert(node.id);
+    gathering.awaited.insert(node.record().id);
     SendTo(node.stream, std::move(message));
   }
   if (gathering.awaited.empty()) return FinishGathering(number);
@@ -129,9 +131,11 @@ void Core::Impl::On(const StackTracesReceived& event) {
   if (it == gatherings_.end() || attached == streams_.end() || attached->second.is_challenger) return;
   Gathering& gathering = it->second;
   const auto [run, node, is_challenger, heartbeat_seq] = attached->second;
-  if (run->job_id != gathering.job_id || run->number != gathering.run || gathering.awaited.erase(node->id) == 0) return;
+  if (run->record().job_id != gathering.job_id || run->record().number != gathering.run ||
+      gathering.awaited.erase(node->record().id) == 0)
+    return;
   for (auto& [rank, wanted] : gathering.stacks) {
-    if (wanted.node_id() != node->id) continue;
+    if (wanted.node_id() != node->record().id) continue;
     const auto stack =
         std::find_if(event.traces.stacks().begin(), event.traces.stacks().end(),
                      [slot = wanted.stack().slot()](const v1::SlotStack& s) { return s.slot() == slot; });
@@ -158,7 +162,9 @@ void Core::Impl::GiveUpHang(const Gathering& gathering) {
   Run* run = state_.FindRun(gathering.job_id, gathering.run);
   if (run == nullptr) return;
   run->is_looking_into_hang = false;
-  if (run->phase != v1::RUN_PHASE_RUNNING || run->round != gathering.round || StandingStill(*run).empty()) return;
+  if (run->record().phase != v1::RUN_PHASE_RUNNING || run->record().round != gathering.round ||
+      StandingStill(*run).empty())
+    return;
   CauseCandidate candidate = DescribeHang(*run);
   const auto stack = gathering.stacks.find(candidate.cause.rank());
   if (candidate.cause.role() == v1::ROLE_WORKER && stack != gathering.stacks.end()) {

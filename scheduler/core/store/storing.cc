@@ -27,13 +27,16 @@ absl::Status Over(const v1::StoreCaller& caller, const std::string& why) {
 // Values are of a round that is under way, and of nodes that take part in it.
 absl::Status CheckCaller(const Run* run, const v1::StoreCaller& caller, const std::string& identity) {
   if (run == nullptr) return Over(caller, "that run is not known, or forgotten");
-  if (run->phase != v1::RUN_PHASE_RUNNING) return Over(caller, absl::StrCat("the run is ", RunPhaseName(run->phase)));
-  if (run->round != caller.round()) return Over(caller, absl::StrCat("the present round is ", run->round));
+  if (run->record().phase != v1::RUN_PHASE_RUNNING)
+    return Over(caller, absl::StrCat("the run is ", RunPhaseName(run->record().phase)));
+  if (run->record().round != caller.round())
+    return Over(caller, absl::StrCat("the present round is ", run->record().round));
   const Node* node = run->nodes.Find(caller.node_id());
-  if (node == nullptr || node->is_lost) return Over(caller, "the node is not part of it");
-  if (node->incarnation != caller.incarnation()) return Over(caller, "another start of the node has its place");
+  if (node == nullptr || node->record().is_lost) return Over(caller, "the node is not part of it");
+  if (node->record().incarnation != caller.incarnation())
+    return Over(caller, "another start of the node has its place");
   // Without a name the incarnation has to do, as for a join.
-  if (!node->identity.empty() && !identity.empty() && node->identity != identity) {
+  if (!node->record().identity.empty() && !identity.empty() && node->record().identity != identity) {
     return absl::PermissionDeniedError(
         absl::StrCat("node ", caller.node_id(), " joined with another certificate's name"));
   }
@@ -104,7 +107,7 @@ v1::StoreReply Again(const Node& /*node*/, const v1::StoreSet& /*request*/) { re
 v1::StoreReply Again(const Node& /*node*/, const v1::StoreDelete& /*request*/) { return {}; }
 v1::StoreReply Again(const Node& node, const v1::StoreAdd& /*request*/) {
   v1::StoreReply reply;
-  reply.set_number(node.last_sum);
+  reply.set_number(node.record().last_sum);
   return reply;
 }
 v1::StoreReply Again(const Node& /*node*/, const v1::StoreSwap& request) {
@@ -146,12 +149,12 @@ void Core::Impl::On(const StoreRequested& event) {
 }
 
 void Core::Impl::Serve(Run& run, Node& /*node*/, QueryId query, const v1::StoreGet& request) {
-  effects_.push_back(MakeAnswer(query, run.store, WithoutChange(run.store, request.key())));
+  effects_.push_back(MakeAnswer(query, run.record().store, WithoutChange(run.record().store, request.key())));
 }
 
 void Core::Impl::Serve(Run& run, Node& /*node*/, QueryId query, const v1::StoreWait& request) {
-  if (run.store.Find(request.key()) != nullptr) {
-    effects_.push_back(MakeAnswer(query, run.store, WithoutChange(run.store, request.key())));
+  if (run.record().store.Find(request.key()) != nullptr) {
+    effects_.push_back(MakeAnswer(query, run.record().store, WithoutChange(run.record().store, request.key())));
     return;
   }
   if (run.store_waits.size() >= kMaxStoreWaits) {
@@ -170,22 +173,22 @@ template <typename Request>
 void Core::Impl::Serve(Run& run, Node& node, QueryId query, const Request& request) {
   const uint64_t number = request.number();
   if (number != 0) {
-    const bool has_seen = node.last_request.incarnation == node.incarnation;
-    const uint64_t latest = std::max(node.last_change, has_seen ? node.last_request.number : 0);
+    const bool has_seen = node.last_request.incarnation == node.record().incarnation;
+    const uint64_t latest = std::max(node.record().last_change, has_seen ? node.last_request.number : 0);
     if (number < latest) {
-      effects_.push_back(Answer{
-          query,
-          absl::AbortedError(absl::StrCat("change ", number, " of node ", node.id, " comes after its change ", latest)),
-          v1::StoreReply()});
+      effects_.push_back(Answer{query,
+                                absl::AbortedError(absl::StrCat("change ", number, " of node ", node.record().id,
+                                                                " comes after its change ", latest)),
+                                v1::StoreReply()});
       return;
     }
-    if (number == node.last_change) {
+    if (number == node.record().last_change) {
       // Of then: by now the key may hold something else, and the asker would take its own value for the newer one.
-      effects_.push_back(MakeAnswer(query, node.last_change_version, Again(node, request)));
+      effects_.push_back(MakeAnswer(query, node.record().last_change_version, Again(node, request)));
       return;
     }
     if (number == latest) {
-      Answer answer = MakeAnswer(query, run.store, WithoutChange(run.store, request.key()));
+      Answer answer = MakeAnswer(query, run.record().store, WithoutChange(run.record().store, request.key()));
       answer.status = node.last_request.status;
       if constexpr (std::is_same_v<Request, v1::StoreDelete>) {
         // The key was not there then; by now somebody may have set it.
@@ -195,10 +198,10 @@ void Core::Impl::Serve(Run& run, Node& node, QueryId query, const Request& reque
       return;
     }
   }
-  absl::StatusOr<Decided> decided = Decide(run.store, request);
+  absl::StatusOr<Decided> decided = Decide(run.record().store, request);
   absl::Status status = decided.status();
-  if (status.ok() && decided->changed) status = CheckStoreRoom(run, node.id, *decided->changed);
-  if (number != 0) node.last_request = {node.incarnation, number, run.store.version(), status};
+  if (status.ok() && decided->changed) status = CheckStoreRoom(run, node.record().id, *decided->changed);
+  if (number != 0) node.last_request = {node.record().incarnation, number, run.record().store.version(), status};
   if (!status.ok()) {
     effects_.push_back(Answer{query, std::move(status), v1::StoreReply()});
     return;
@@ -208,12 +211,12 @@ void Core::Impl::Serve(Run& run, Node& node, QueryId query, const Request& reque
     decided->changed->set_number(number);
     ChangeStore(run, node, *std::move(decided->changed));
   }
-  effects_.push_back(MakeAnswer(query, run.store, std::move(decided->reply)));
+  effects_.push_back(MakeAnswer(query, run.record().store, std::move(decided->reply)));
 }
 
 void Core::Impl::ChangeStore(Run& run, const Node& node, v1::StoreChanged changed) {
   SetHead(changed, run, node);
-  changed.set_incarnation(node.incarnation);
+  changed.set_incarnation(node.record().incarnation);
   const std::string key = changed.key();
   const bool is_there = changed.has_value();
   v1::Record record = NewRecord();
@@ -221,29 +224,30 @@ void Core::Impl::ChangeStore(Run& run, const Node& node, v1::StoreChanged change
   Write(std::move(record));
   if (!is_there) return;
   for (const QueryId waiting : run.store_waits.TakeWaitingFor(key)) {
-    effects_.push_back(MakeAnswer(waiting, run.store, WithoutChange(run.store, key)));
+    effects_.push_back(MakeAnswer(waiting, run.record().store, WithoutChange(run.record().store, key)));
   }
 }
 
 absl::Status Core::Impl::CheckStoreRoom(const Run& run, const std::string& writer,
                                         const v1::StoreChanged& changed) const {
   if (!changed.has_value()) return absl::OkStatus();
-  const v1::StoredValue* present = run.store.Find(changed.key());
+  const v1::StoredValue* present = run.record().store.Find(changed.key());
   const size_t freed = present == nullptr ? 0 : BytesOf(*present);
   const size_t taken = StoredBytes(changed.key(), changed.value(), writer);
-  if (present == nullptr && run.store.size() >= kMaxStoreKeys) {
-    return absl::ResourceExhaustedError(absl::StrCat("the store of job ", run.job_id, " is full: it holds ",
+  if (present == nullptr && run.record().store.size() >= kMaxStoreKeys) {
+    return absl::ResourceExhaustedError(absl::StrCat("the store of job ", run.record().job_id, " is full: it holds ",
                                                      kMaxStoreKeys, " keys, the most there can be"));
   }
-  if (run.store.bytes() - freed + taken > kMaxStoreBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the store of job ", run.job_id, " is full: it holds ", run.store.bytes(), " bytes in ", run.store.size(),
-        " keys, ", kStoredOverheadBytes, " for each key included, and at most ", kMaxStoreBytes, " are kept"));
+  if (run.record().store.bytes() - freed + taken > kMaxStoreBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the store of job ", run.record().job_id, " is full: it holds ", run.record().store.bytes(),
+                     " bytes in ", run.record().store.size(), " keys, ", kStoredOverheadBytes,
+                     " for each key included, and at most ", kMaxStoreBytes, " are kept"));
   }
-  if (state_.store_bytes - freed + taken > kMaxStoreBytesInAll) {
+  if (state_.record().store_bytes - freed + taken > kMaxStoreBytesInAll) {
     return absl::ResourceExhaustedError(absl::StrCat("the stores of all jobs of this scheduler together hold ",
-                                                     state_.store_bytes, " bytes, and at most ", kMaxStoreBytesInAll,
-                                                     " are kept"));
+                                                     state_.record().store_bytes, " bytes, and at most ",
+                                                     kMaxStoreBytesInAll, " are kept"));
   }
   return absl::OkStatus();
 }
@@ -251,10 +255,11 @@ absl::Status Core::Impl::CheckStoreRoom(const Run& run, const std::string& write
 // The round is over: nothing that they wait for can come any more.
 void Core::Impl::EndStoreWaits(Run& run) {
   for (const QueryId query : run.store_waits.TakeAll()) {
-    effects_.push_back(Answer{query,
-                              absl::FailedPreconditionError(absl::StrCat("round ", run.round, " of run ", run.number,
-                                                                         " of job ", run.job_id, " is over")),
-                              v1::StoreReply()});
+    effects_.push_back(
+        Answer{query,
+               absl::FailedPreconditionError(absl::StrCat("round ", run.record().round, " of run ", run.record().number,
+                                                          " of job ", run.record().job_id, " is over")),
+               v1::StoreReply()});
   }
 }
 

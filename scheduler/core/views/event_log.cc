@@ -41,7 +41,7 @@ v1::StoryEvent DescribeJoin(const v1::NodeJoined& record) {
 // A node that goes while the run still forms holds no ranks: everybody sees it among the missing, and it is no alarm.
 v1::StoryEvent DescribeRemoval(const State& state, const v1::NodeRemoved& record) {
   const Run* run = state.FindRun(record.job_id(), record.run());
-  const bool is_forming = run != nullptr && run->phase == v1::RUN_PHASE_FORMING;
+  const bool is_forming = run != nullptr && run->record().phase == v1::RUN_PHASE_FORMING;
   const char* lost = is_forming ? "node_gone" : "node_lost";
   const bool has_left = record.why() == v1::NodeRemoved::LEFT || record.why() == v1::NodeRemoved::DRAINED;
   const char* kind = has_left ? "node_left" : record.why() == v1::NodeRemoved::LOST ? lost : "node_replaced";
@@ -55,7 +55,7 @@ v1::StoryEvent DescribeLoss(const State& state, const v1::NodeLost& record) {
   if (!record.is_confirmed()) absl::StrAppend(&text, "; its processes may still run");
   const Run* run = state.FindRun(record.job_id(), record.run());
   const Node* node = run == nullptr ? nullptr : run->nodes.Find(record.node_id());
-  const bool is_unguarded = node != nullptr && !node->info.is_fence_guarded() && record.armed_fence_ms() > 0;
+  const bool is_unguarded = node != nullptr && !node->record().info.is_fence_guarded() && record.armed_fence_ms() > 0;
   if (!record.is_confirmed() && is_unguarded) {
     absl::StrAppend(&text,
                     ", and it can't promise that its fence ends them: its ranks wait for it, or for `ms-ctl fence ",
@@ -109,11 +109,11 @@ std::optional<v1::StoryEvent> DescribeSlotRestart(const State& state, const v1::
   const Node* found = run == nullptr ? nullptr : run->nodes.Find(record.node_id());
   if (found == nullptr) return std::nullopt;
   const Node& node = *found;
-  if (record.slot() >= node.slots.size()) return std::nullopt;
-  v1::StoryEvent event =
-      Line(record.job_id(), record.run(), "process_restarted",
-           absl::StrCat("rank ", node.slots[record.slot()].rank, " on ", node.info.host_name(), " (node ", node.id,
-                        ") starts again, attempt ", record.attempt(), " of round ", run->round));
+  if (record.slot() >= node.record().slots.size()) return std::nullopt;
+  v1::StoryEvent event = Line(
+      record.job_id(), record.run(), "process_restarted",
+      absl::StrCat("rank ", node.record().slots[record.slot()].rank, " on ", node.record().info.host_name(), " (node ",
+                   node.record().id, ") starts again, attempt ", record.attempt(), " of round ", run->record().round));
   *event.mutable_last_lines() = record.cause().last_lines();
   return event;
 }
@@ -143,10 +143,11 @@ std::optional<v1::StoryEvent> DescribeReport(const State& state, const v1::NodeR
   for (const v1::NodeEvent& event : record.events()) {
     const v1::ProcessEnded& ended = event.ended();
     if (!event.has_ended() || ended.was_stopped() || (ended.exit_code() == 0 && ended.signal() == 0)) continue;
-    if (ended.round() != run->round || ended.slot() >= node.slots.size() || node.slots[ended.slot()].HasEnded())
+    if (ended.round() != run->record().round || ended.slot() >= node.record().slots.size() ||
+        node.record().slots[ended.slot()].HasEnded())
       continue;
     return Line(record.job_id(), record.run(), "process_failed",
-                CandidateFrom(node, node.slots[ended.slot()].rank, ended, MonotonicTime()).cause.text());
+                CandidateFrom(node, node.record().slots[ended.slot()].rank, ended, MonotonicTime()).cause.text());
   }
   return std::nullopt;
 }

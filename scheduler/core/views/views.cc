@@ -32,24 +32,24 @@ uint64_t Fingerprint(uint64_t incarnation) {
 
 v1::NodeStatus NodeView(const Node& node, MonotonicTime now) {
   v1::NodeStatus status;
-  status.set_node_id(node.id);
-  status.set_note(node.lost_reason);
-  status.set_draining(node.draining_reason);
-  status.set_state(node.is_lost       ? "lost"
-                   : node.is_settled  ? "settled"
-                   : node.stream != 0 ? "connected"
-                                      : "disconnected");
-  status.set_role(node.info.role());
-  status.set_host_name(node.info.host_name());
-  status.set_machine_id(node.info.machine_id());
-  status.set_address(node.info.address());
-  status.set_slots(static_cast<uint32_t>(node.info.slots_size()));
+  status.set_node_id(node.record().id);
+  status.set_note(node.record().lost_reason);
+  status.set_draining(node.record().draining_reason);
+  status.set_state(node.record().is_lost ? "lost"
+                   : node.is_settled     ? "settled"
+                   : node.stream != 0    ? "connected"
+                                         : "disconnected");
+  status.set_role(node.record().info.role());
+  status.set_host_name(node.record().info.host_name());
+  status.set_machine_id(node.record().info.machine_id());
+  status.set_address(node.record().info.address());
+  status.set_slots(static_cast<uint32_t>(node.record().info.slots_size()));
   for (const uint32_t rank : RanksOf(node)) status.add_ranks(rank);
   status.set_last_seen_ms(AgeMs(node.was_seen, node.last_seen, now));
-  status.set_is_spare(node.is_spare);
-  status.set_incarnation(Fingerprint(node.incarnation));
-  status.set_pid(node.info.pid());
-  status.set_version(node.info.version());
+  status.set_is_spare(node.record().is_spare);
+  status.set_incarnation(Fingerprint(node.record().incarnation));
+  status.set_pid(node.record().info.pid());
+  status.set_version(node.record().info.version());
   return status;
 }
 
@@ -83,8 +83,8 @@ absl::Status Core::Impl::NoSuchRun(const std::string& job_id, uint64_t run) {
 }
 
 absl::Status Core::Impl::NoSuchNode(const Run& run, const std::string& node_id) {
-  return absl::NotFoundError(absl::StrCat("there is no node ", node_id, " in run ", run.number, " of job ", run.job_id,
-                                          "; `ms-ctl nodes` lists them"));
+  return absl::NotFoundError(absl::StrCat("there is no node ", node_id, " in run ", run.record().number, " of job ",
+                                          run.record().job_id, "; `ms-ctl nodes` lists them"));
 }
 
 // Run 0: the latest. An empty job id: the only job, if there is one only.
@@ -119,15 +119,15 @@ void Core::Impl::On(const QueryReceived& event) {
 v1::RunStatus Core::Impl::RunView(Run& run) {
   v1::RunStatus status;
   SetHead(status, run);
-  status.set_phase(run.phase);
-  status.set_round(run.round);
-  *status.mutable_settings() = run.settings;
+  status.set_phase(run.record().phase);
+  status.set_round(run.record().round);
+  *status.mutable_settings() = run.record().settings;
   uint32_t here = 0, away = 0, spares = 0, running = 0, done = 0;
   for (const auto& [id, node] : run.nodes) {
     if (node.stream == 0 && node.is_settled) continue;  // it knew the outcome and has gone
     ++(node.stream != 0 ? here : away);
-    spares += node.is_spare ? 1 : 0;
-    for (const SlotState& slot : node.slots) {
+    spares += node.record().is_spare ? 1 : 0;
+    for (const SlotState& slot : node.record().slots) {
       running += slot.phase == SlotState::Phase::kRunning ? 1 : 0;
       done += slot.phase == SlotState::Phase::kDone ? 1 : 0;
     }
@@ -137,14 +137,14 @@ v1::RunStatus Core::Impl::RunView(Run& run) {
   status.set_spares(spares);
   status.set_processes_running(running);
   status.set_processes_done(done);
-  if (run.phase == v1::RUN_PHASE_FORMING || run.phase == v1::RUN_PHASE_RECOVERING)
+  if (run.record().phase == v1::RUN_PHASE_FORMING || run.record().phase == v1::RUN_PHASE_RECOVERING)
     *status.mutable_waiting() = Waiting(run);
-  if (run.HasEnded()) *status.mutable_outcome() = run.outcome;
-  status.set_opened_unix_ms(run.opened_unix_ms);
+  if (run.HasEnded()) *status.mutable_outcome() = run.record().outcome;
+  status.set_opened_unix_ms(run.record().opened_unix_ms);
   status.set_age_ms(absl::ToInt64Milliseconds(now_.monotonic - run.opened));
-  status.set_opened_by(run.opened_by);
-  status.set_restart_count(run.restart_count);
-  if (run.last_abort) *status.mutable_last_abort() = *run.last_abort;
+  status.set_opened_by(run.record().opened_by);
+  status.set_restart_count(run.record().restart_count);
+  if (run.record().last_abort) *status.mutable_last_abort() = *run.record().last_abort;
   const std::vector<Watched> watched = WatchedProcesses(run);
   if (!watched.empty()) *status.mutable_progress() = ProgressView(watched, now_.monotonic);
   return status;
@@ -152,8 +152,8 @@ v1::RunStatus Core::Impl::RunView(Run& run) {
 
 v1::StatusReply Core::Impl::View(const v1::StatusRequest& request) {
   v1::StatusReply reply;
-  reply.set_cluster_id(state_.cluster_id);
-  reply.set_term(state_.term);
+  reply.set_cluster_id(state_.record().cluster_id);
+  reply.set_term(state_.record().term);
   reply.set_version(options_.version);
   reply.set_up_ms(absl::ToInt64Milliseconds(now_.monotonic - started_.monotonic));
   reply.set_is_draining(is_draining_);
@@ -170,15 +170,15 @@ v1::StatusReply Core::Impl::View(const v1::StatusRequest& request) {
 v1::NodesReply Core::Impl::View(const v1::NodesRequest& request) const {
   v1::NodesReply reply;
   const Run& run = *ResolveRun(request.job_id(), request.run());
-  reply.set_run(run.number);
-  reply.set_total(static_cast<uint32_t>(run.nodes.size() + run.gone.size()));
+  reply.set_run(run.record().number);
+  reply.set_total(static_cast<uint32_t>(run.nodes.size() + run.record().gone.size()));
   const uint32_t limit = Limit(request, 1000);
   uint32_t at = 0;
   const auto wanted = [&] { return at++ >= request.offset() && static_cast<uint32_t>(reply.nodes_size()) < limit; };
   for (const auto& [id, node] : run.nodes) {
     if (wanted()) *reply.add_nodes() = NodeView(node, now_.monotonic);
   }
-  for (const auto& [id, gone] : run.gone) {
+  for (const auto& [id, gone] : run.record().gone) {
     if (wanted()) *reply.add_nodes() = GoneView(id, gone, now_.monotonic);
   }
   return reply;
@@ -187,12 +187,12 @@ v1::NodesReply Core::Impl::View(const v1::NodesRequest& request) const {
 v1::RanksReply Core::Impl::View(const v1::RanksRequest& request) const {
   v1::RanksReply reply;
   const Run& run = *ResolveRun(request.job_id(), request.run());
-  reply.set_run(run.number);
-  reply.set_round(run.round);
-  reply.set_master_address(run.master_address);
-  reply.set_master_port(run.master_port);
+  reply.set_run(run.record().number);
+  reply.set_round(run.record().round);
+  reply.set_master_address(run.record().master_address);
+  reply.set_master_port(run.record().master_port);
   std::vector<v1::RankStatus> all;
-  for (const v1::PeerNode& peer : run.peers.nodes()) {
+  for (const v1::PeerNode& peer : run.record().peers.nodes()) {
     const Node* node = run.nodes.Find(peer.node_id());
     for (int i = 0; i < SlotCount(peer); ++i) {
       v1::RankStatus& rank = all.emplace_back();
@@ -205,11 +205,11 @@ v1::RanksReply Core::Impl::View(const v1::RanksRequest& request) const {
       rank.set_node_rank(peer.machine());
       rank.set_ring_port(peer.ring_ports(i));
       rank.set_device_id(DeviceIdOf(peer, i));
-      if (node == nullptr || i >= static_cast<int>(node->slots.size())) {
+      if (node == nullptr || i >= static_cast<int>(node->record().slots.size())) {
         rank.set_state("gone");
       } else {
-        rank.set_state(SlotPhaseName(node->slots[i].phase));
-        rank.set_pid(node->slots[i].pid);
+        rank.set_state(SlotPhaseName(node->record().slots[i].phase));
+        rank.set_pid(node->record().slots[i].pid);
         if (const ProcessProgress* progress = ProgressOf(run, *node, i)) {
           if (progress->step) rank.set_step(*progress->step);
           rank.set_still_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(now_.monotonic - progress->changed)));
@@ -229,7 +229,7 @@ v1::RanksReply Core::Impl::View(const v1::RanksRequest& request) const {
 v1::EventsReply Core::Impl::View(const v1::EventsRequest& request) const {
   v1::EventsReply reply;
   const uint32_t limit = Limit(request, 1000);
-  for (const auto& event : state_.event_log) {
+  for (const auto& event : state_.record().event_log) {
     if (event->number() <= request.after()) continue;
     if (!request.job_id().empty() && event->job_id() != request.job_id()) continue;
     if (static_cast<uint32_t>(reply.events_size()) >= limit) break;

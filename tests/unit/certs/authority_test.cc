@@ -8,6 +8,7 @@
 #include <string>
 
 #include "ctl/certs/inspect.h"
+#include "tests/unit/certs/times.h"
 
 namespace muster::certs {
 namespace {
@@ -15,9 +16,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
-
-const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
-const absl::Duration kYear = absl::Hours(24) * 365;
 
 class AuthorityTest : public testing::Test {
  protected:

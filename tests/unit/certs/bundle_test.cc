@@ -8,13 +8,12 @@
 #include "common/tls/material/key_material.h"
 #include "ctl/certs/authority.h"
 #include "ctl/certs/inspect.h"
+#include "tests/unit/certs/times.h"
 
 namespace muster::certs {
 namespace {
 
 using ::testing::HasSubstr;
-
-const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 
 class BundleTest : public testing::Test {
  protected:

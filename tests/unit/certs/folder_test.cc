@@ -11,6 +11,7 @@
 
 #include "common/sys/file_io.h"
 #include "ctl/certs/inspect.h"
+#include "tests/unit/certs/times.h"
 
 namespace muster::certs {
 namespace {
@@ -18,9 +19,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
-constexpr absl::Duration kDay = absl::Hours(24);
 
 class FolderTest : public testing::Test {
  protected:

@@ -6,13 +6,12 @@
 #include <string>
 
 #include "absl/strings/str_replace.h"
+#include "tests/unit/certs/times.h"
 
 namespace muster::certs {
 namespace {
 
 using ::testing::HasSubstr;
-
-const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 
 IndexEntry Entry(const std::string& serial, const std::string& name) {
   IndexEntry entry;

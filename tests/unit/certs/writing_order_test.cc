@@ -17,6 +17,7 @@
 
 #include "ctl/certs/folder.h"
 #include "ctl/certs/inspect.h"
+#include "tests/unit/certs/times.h"
 
 namespace {
 
@@ -45,8 +46,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 
 class WritingOrderTest : public testing::Test {
  protected:

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "tests/unit/common/manual_clock.h"
 
 namespace muster {
 namespace {
@@ -20,13 +21,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
-
-class ManualClock final : public Clock {
- public:
-  Now Read() const override { return now; }
-  void Advance(absl::Duration by) { now.monotonic = now.monotonic + by; }
-  Now now;
-};
 
 class LogTest : public ::testing::Test {
  protected:

@@ -5,20 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
+#include "tests/unit/common/manual_clock.h"
 
 namespace muster {
 namespace {
 
 using Value = absl::StatusOr<std::optional<std::string>>;
-
-class ManualClock final : public Clock {
- public:
-  Now Read() const override { return {now_, {}}; }
-  void Advance(absl::Duration time) { now_ = now_ + time; }
-
- private:
-  MonotonicTime now_ = MonotonicTime::FromNanoseconds(1'000'000'000);
-};
 
 class MemoryJobStoreTest : public testing::Test {
  protected:

@@ -11,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "scheduler/ingress/first_bytes.h"
 #include "tests/unit/rpc/test_client_socket.h"
+#include "tests/unit/rpc/times.h"
 
 namespace muster::scheduler {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(20);
 constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 class HandedOver {

@@ -5,10 +5,10 @@
 #include <chrono>
 #include <thread>
 
+#include "tests/unit/rpc/times.h"
+
 namespace muster::scheduler {
 namespace {
-
-constexpr auto kPatience = std::chrono::seconds(20);
 
 TEST(PollerWaker, EachCallIsAnEventForOneOfGrpcsThreads) {
   PollerWaker waker;

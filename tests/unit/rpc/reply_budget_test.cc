@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/rpc/times.h"
+
 namespace muster::scheduler {
 namespace {
-
-MonotonicTime At(double seconds) { return MonotonicTime() + absl::Seconds(seconds); }
 
 constexpr size_t kRoom = 100'000;
 constexpr absl::Duration kLimit = absl::Seconds(10);

@@ -22,10 +22,9 @@
 #include "muster/v1/rendezvous.grpc.pb.h"
 #include "muster/v1/store.grpc.pb.h"
 #include "scheduler/rpc/server.h"
+#include "tests/unit/rpc/times.h"
 
 namespace muster::scheduler {
-
-inline constexpr auto kPatience = std::chrono::seconds(20);
 
 class FakeLoop {
  public:

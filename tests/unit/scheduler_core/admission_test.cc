@@ -38,8 +38,8 @@ TEST(CheckSettings, WhatDiffersIsNamedWithBothValuesAndWhoSetIt) {
   };
   for (const Case& c : table) {
     scheduler::Run run = RunOf(0);
-    c.set(run.settings, false);
-    c.set(AddNode(run, {.id = "a", .address = "10.0.0.7"}).settings, false);
+    c.set(Edit(run).settings, false);
+    c.set(Edit(AddNode(run, {.id = "a", .address = "10.0.0.7"})).settings, false);
     v1::Join join = JoinOf({.id = "b"});
     c.set(*join.mutable_settings(), true);
     const auto refusal = CheckSettings(run, {}, join);
@@ -48,13 +48,13 @@ TEST(CheckSettings, WhatDiffersIsNamedWithBothValuesAndWhoSetIt) {
     EXPECT_THAT(refusal->text(), HasSubstr(c.name));
     EXPECT_THAT(refusal->text(), HasSubstr(std::string(" is ") + c.mine + " on node b (host-b) but " + c.yours));
     EXPECT_THAT(refusal->text(), HasSubstr("as set by node a (host-a, 10.0.0.7)"));
-    EXPECT_THAT(TextOf(CheckSettings(run, run.settings, join)), HasSubstr("as set by the scheduler"));
+    EXPECT_THAT(TextOf(CheckSettings(run, run.record().settings, join)), HasSubstr("as set by the scheduler"));
   }
 }
 
 TEST(CheckSettings, WhatIsNotSaidAgreesWithAnything) {
   scheduler::Run run = RunOf(8, 1);
-  run.settings.set_enable_recovery(true);
+  Edit(run).settings.set_enable_recovery(true);
   EXPECT_EQ(TextOf(CheckSettings(run, {}, JoinOf({.id = "a"}))), "welcome");
   v1::Join join = JoinOf({.id = "a"});
   join.mutable_settings()->set_hccl_cm_init(true);
@@ -92,16 +92,16 @@ TEST(FillInSettings, WhatIsSaidAlreadyStays) {
 
 TEST(SettingsWithout, ForgetsWhatOnlyTheLeaverSaid) {
   scheduler::Run run = RunOf(8);
-  run.settings.set_enable_recovery(true);
-  run.settings.set_hccl_cm_init(true);
-  v1::JobSettings& leaver = AddNode(run, {.id = "a"}).settings;
+  Edit(run).settings.set_enable_recovery(true);
+  Edit(run).settings.set_hccl_cm_init(true);
+  v1::JobSettings& leaver = Edit(AddNode(run, {.id = "a"})).settings;
   leaver.set_worker_num(8);
   leaver.set_enable_recovery(true);
   v1::JobSettings own;
   own.set_server_num(1);
   EXPECT_EQ(SettingsWithout(own, run, "a").ShortDebugString(), own.ShortDebugString());
 
-  AddNode(run, {.id = "b"}).settings.set_hccl_cm_init(true);
+  Edit(AddNode(run, {.id = "b"})).settings.set_hccl_cm_init(true);
   const v1::JobSettings rest = SettingsWithout(own, run, "a");
   EXPECT_EQ(rest.worker_num(), 8u) << "b came in under it";
   EXPECT_TRUE(rest.hccl_cm_init());
@@ -136,7 +136,7 @@ TEST(CheckNodeId, Table) {
   for (const IdCase& c : table) {
     scheduler::Run run = RunOf(4);
     if (*c.here != '\0') AddNode(run, {.id = c.here});
-    const auto refusal = CheckNodeId(run, run.settings, c.id, InfoOf({.id = c.id, .slots = c.slots}));
+    const auto refusal = CheckNodeId(run, Edit(run).settings, c.id, InfoOf({.id = c.id, .slots = c.slots}));
     EXPECT_THAT(TextOf(refusal), HasSubstr(c.expected)) << "id " << c.id << " beside " << c.here;
     if (refusal) {
       EXPECT_EQ(refusal->reason(), v1::Refusal::NODE_ID_INVALID);
@@ -145,32 +145,33 @@ TEST(CheckNodeId, Table) {
 }
 
 TEST(CheckNodeId, NumbersAreNoRanksWithServersOrAddressOrder) {
-  EXPECT_EQ(TextOf(CheckNodeId(RunOf(4, 1), RunOf(4, 1).settings, "9", InfoOf({.id = "9"}))), "welcome");
+  EXPECT_EQ(TextOf(CheckNodeId(RunOf(4, 1), RunOf(4, 1).record().settings, "9", InfoOf({.id = "9"}))), "welcome");
   scheduler::Run run = RunOf(4);
-  run.settings.set_hccl_cm_init(true);
-  EXPECT_EQ(TextOf(CheckNodeId(run, run.settings, "9", InfoOf({.id = "9"}))), "welcome");
+  Edit(run).settings.set_hccl_cm_init(true);
+  EXPECT_EQ(TextOf(CheckNodeId(run, run.record().settings, "9", InfoOf({.id = "9"}))), "welcome");
 }
 
 TEST(CheckNodeId, SparesAreNotCompared) {
   scheduler::Run run = RunOf(4);
   AddSpare(run, {.id = "1"});
-  EXPECT_EQ(TextOf(CheckNodeId(run, run.settings, "b", InfoOf({.id = "b"}))), "welcome");
+  EXPECT_EQ(TextOf(CheckNodeId(run, run.record().settings, "b", InfoOf({.id = "b"}))), "welcome");
 }
 
 TEST(CheckNodeId, NodeRanksBelongToMachines) {
   scheduler::Run run = RunOf(4);
-  v1::NodeInfo& other = AddNode(run, {.id = "a", .machine = "m1"}).info;
-  run.slot_counts.Remove("a", other, false);
+  v1::NodeInfo& other = Edit(AddNode(run, {.id = "a", .machine = "m1"})).info;
+  Edit(run).slot_counts.Remove("a", other, false);
   other.set_node_rank(1);
-  run.slot_counts.Add("a", other, false);
+  Edit(run).slot_counts.Add("a", other, false);
   v1::NodeInfo info = InfoOf({.id = "b", .machine = "m2"});
   info.set_node_rank(1);
-  EXPECT_THAT(TextOf(CheckNodeId(run, run.settings, "b", info)), HasSubstr("node rank 1 (--node_rank, MS_NODE_RANK)"));
+  EXPECT_THAT(TextOf(CheckNodeId(run, run.record().settings, "b", info)),
+              HasSubstr("node rank 1 (--node_rank, MS_NODE_RANK)"));
   info.set_node_rank(2);
-  EXPECT_EQ(TextOf(CheckNodeId(run, run.settings, "b", info)), "welcome");
+  EXPECT_EQ(TextOf(CheckNodeId(run, run.record().settings, "b", info)), "welcome");
   info.set_node_rank(1);
   info.set_machine_id("m1");
-  EXPECT_EQ(TextOf(CheckNodeId(run, run.settings, "b", info)), "welcome");
+  EXPECT_EQ(TextOf(CheckNodeId(run, run.record().settings, "b", info)), "welcome");
 }
 
 TEST(CheckNodeId, RankTables) {
@@ -180,7 +181,7 @@ TEST(CheckNodeId, RankTables) {
     return info;
   };
   scheduler::Run run = RunOf(4);
-  AddNode(run, {.id = "a"}).info = with_table(1, {0, 1});
+  Edit(AddNode(run, {.id = "a"})).info = with_table(1, {0, 1});
   const std::vector<std::pair<v1::NodeInfo, const char*>> table = {
       {with_table(1, {0, 1}), "welcome"},
       {with_table(2, {0, 1}), "gives this server 2 ranks, but its agents bring 3 processes"},
@@ -191,7 +192,8 @@ TEST(CheckNodeId, RankTables) {
       {with_table(1, {1, 0}), "gives rank 0 to this server and to that of node a"},
   };
   for (const auto& [info, expected] : table) {
-    EXPECT_THAT(TextOf(CheckNodeId(run, run.settings, "b", info)), HasSubstr(expected)) << info.ShortDebugString();
+    EXPECT_THAT(TextOf(CheckNodeId(run, run.record().settings, "b", info)), HasSubstr(expected))
+        << info.ShortDebugString();
   }
 }
 
@@ -200,7 +202,7 @@ TEST(CheckRoom, CountsRegularSlotsOfTheRole) {
   AddNode(run, {.id = "a", .slots = 3});
   AddSpare(run, {.id = "b"});
   AddNode(run, {.id = "s", .role = v1::ROLE_SERVER});
-  const auto room = [&](const NodeSpec& spec) { return CheckRoom(run, run.settings, InfoOf(spec)); };
+  const auto room = [&](const NodeSpec& spec) { return CheckRoom(run, Edit(run).settings, InfoOf(spec)); };
   EXPECT_EQ(TextOf(room({.id = "c"})), "welcome");
   EXPECT_THAT(TextOf(room({.id = "c", .slots = 2})),
               HasSubstr("brings 2 processes, but there is room for 1 only: 3 of 4 workers of job default are there"));
@@ -216,16 +218,16 @@ TEST(CheckRoom, CountsRegularSlotsOfTheRole) {
 TEST(CheckRoom, WhoIsAwayStillHoldsItsPlace) {
   scheduler::Run run = RunOf(1);
   AddNode(run, {.id = "a"}).stream = 0;
-  EXPECT_TRUE(CheckRoom(run, run.settings, InfoOf({.id = "b"})).has_value());
+  EXPECT_TRUE(CheckRoom(run, run.record().settings, InfoOf({.id = "b"})).has_value());
   EXPECT_EQ(CountConnectedSlots(run, v1::ROLE_WORKER), 0u);
-  EXPECT_EQ(run.slot_counts.RegularSlots(v1::ROLE_WORKER), 1u);
+  EXPECT_EQ(run.record().slot_counts.RegularSlots(v1::ROLE_WORKER), 1u);
 }
 
 TEST(ChooseNodeId, IsReadableAndNew) {
   scheduler::Run run = RunOf(4);
   EXPECT_EQ(ChooseNodeId(run, "gpu7.example.org"), "gpu7-0");
   AddNode(run, {.id = "gpu7-0"});
-  run.gone["gpu7-1"] = GoneNode{};
+  Edit(run).gone["gpu7-1"] = GoneNode{};
   EXPECT_EQ(ChooseNodeId(run, "gpu7"), "gpu7-2");
   EXPECT_EQ(ChooseNodeId(run, ""), "node-0");
   EXPECT_EQ(ChooseNodeId(run, ".local"), "node-0");

@@ -22,7 +22,7 @@ v1::ProcessEnded Ended(int exit_code, int signal, const std::string& error = "",
 class CauseTest : public testing::Test {
  protected:
   CauseTest() : run_(RunOf(4)), node_(AddNode(run_, {.id = "b", .slots = 2, .host = "gpu7", .address = "10.0.0.7"})) {
-    for (uint32_t i = 0; i < 2; ++i) node_.slots[i] = {.phase = SlotState::Phase::kRunning, .rank = 2 + i};
+    for (uint32_t i = 0; i < 2; ++i) Edit(node_).slots[i] = {.phase = SlotState::Phase::kRunning, .rank = 2 + i};
   }
   CauseCandidate Process(const v1::ProcessEnded& ended, double died) {
     return CandidateFrom(node_, 3, ended, At(died));
@@ -53,7 +53,7 @@ TEST_F(CauseTest, SaysWhatAPersonCanRead) {
 }
 
 TEST_F(CauseTest, ServersAreCalledServers) {
-  node_.info.set_role(v1::ROLE_SERVER);
+  Edit(node_).info.set_role(v1::ROLE_SERVER);
   EXPECT_EQ(Process(Ended(7, 0), 0).cause.text(), "server rank 3 on gpu7 (node b) ended with exit code 7");
 }
 

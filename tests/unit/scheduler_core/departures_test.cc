@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_format.h"
+#include "scheduler/core/evolve.h"
 #include "scheduler/core/snapshot.h"
-#include "scheduler/core/state.h"
 
 namespace muster::scheduler {
 namespace {
@@ -42,11 +42,11 @@ class DeparturesTest : public testing::Test {
   }
   void ExpectRemembered(int from, int until) {
     const scheduler::Run& run = *state_.FindRun("j", 1);
-    EXPECT_EQ(run.gone.size(), kMaxGoneNodes);
-    EXPECT_EQ(run.removed.size(), kMaxGoneNodes);
+    EXPECT_EQ(run.record().gone.size(), kMaxGoneNodes);
+    EXPECT_EQ(run.record().removed.size(), kMaxGoneNodes);
     for (int number = from; number < until; ++number) {
-      EXPECT_TRUE(run.gone.contains(Name(number))) << number;
-      EXPECT_TRUE(run.removed.contains(Incarnation(number))) << number;
+      EXPECT_TRUE(run.record().gone.contains(Name(number))) << number;
+      EXPECT_TRUE(run.record().removed.contains(Incarnation(number))) << number;
     }
   }
 
@@ -70,15 +70,15 @@ TEST_F(DeparturesTest, ASnapshotKeepsTheirOrder) {
 TEST_F(DeparturesTest, ASnapshotTellsWhoWasReplaced) {
   ComeAndGo(1);
   ComeAndGo(2);
-  state_.FindRun("j", 1)->gone.at(Name(1)).was_replaced = true;
+  Edit(*state_.FindRun("j", 1)).gone.at(Name(1)).was_replaced = true;
   v1::Snapshot snapshot = Complete(DraftSnapshot(state_));
   State read = FromSnapshot(snapshot);
-  EXPECT_TRUE(read.FindRun("j", 1)->gone.at(Name(1)).was_replaced);
-  EXPECT_FALSE(read.FindRun("j", 1)->gone.at(Name(2)).was_replaced);
+  EXPECT_TRUE(read.FindRun("j", 1)->record().gone.at(Name(1)).was_replaced);
+  EXPECT_FALSE(read.FindRun("j", 1)->record().gone.at(Name(2)).was_replaced);
   // Of an older version: nobody knows, so it counts as replaced.
   for (v1::GoneSnapshot& gone : *snapshot.mutable_jobs(0)->mutable_runs(0)->mutable_gone()) gone.clear_was_replaced();
   read = FromSnapshot(snapshot);
-  EXPECT_TRUE(read.FindRun("j", 1)->gone.at(Name(2)).was_replaced);
+  EXPECT_TRUE(read.FindRun("j", 1)->record().gone.at(Name(2)).was_replaced);
 }
 
 }  // namespace

@@ -17,10 +17,10 @@ using testing::HasSubstr;
 
 Node Lost(const NodeSpec& spec, const std::string& identity = "") {
   Node node;
-  node.id = spec.id;
-  node.info = InfoOf(spec);
-  node.is_lost = node.is_assigned_id = true;
-  node.identity = identity;
+  Edit(node).id = spec.id;
+  Edit(node).info = InfoOf(spec);
+  Edit(node).is_lost = Edit(node).is_assigned_id = true;
+  Edit(node).identity = identity;
   return node;
 }
 
@@ -51,21 +51,21 @@ TEST(LostNodes, ASeatBelongsToItsIdentity) {
 TEST(LostNodes, OnlyOfThoseWithoutAnIdOfTheirOwnWhoseProcessesHaveEnded) {
   LostNodes lost, empty;
   Node node = Lost({.id = "a", .host = "h"});
-  node.stale_incarnation = 7;
+  Edit(node).stale_incarnation = 7;
   lost.Add(node);
   EXPECT_EQ(lost.size(), 1u);
   EXPECT_EQ(lost.SeatFor(InfoOf({.id = "x", .host = "h"}), ""), "");
   lost.Remove(node);
-  node.stale_incarnation = 0;
+  Edit(node).stale_incarnation = 0;
   lost.Add(node);
   EXPECT_EQ(lost.SeatFor(InfoOf({.id = "x", .host = "h"}), ""), "a");
   lost.Remove(node);
   EXPECT_TRUE(lost == empty);
-  node.is_assigned_id = false;
+  Edit(node).is_assigned_id = false;
   lost.Add(node);
   EXPECT_EQ(lost.SeatFor(InfoOf({.id = "x", .host = "h"}), ""), "");
   lost.Remove(node);
-  node.is_lost = false;
+  Edit(node).is_lost = false;
   lost.Add(node);
   EXPECT_EQ(lost.size(), 0u);
 }

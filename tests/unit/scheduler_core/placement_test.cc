@@ -44,10 +44,10 @@ TEST(BuildPeerList, SlotsStandInSlotOrderWhateverTheirRanks) {
   scheduler::Run run = RunOf(4);
   for (const uint32_t rank : {3u, 0u}) {
     if (!run.nodes.contains("a")) AddNode(run, {.id = "a", .slots = 2, .address = "10.0.0.1"});
-    run.nodes.at("a").info.add_table_ranks(rank);
+    Edit(run.nodes.at("a")).info.add_table_ranks(rank);
   }
   AddNode(run, {.id = "b", .slots = 2, .address = "10.0.0.2"});
-  for (const uint32_t rank : {2u, 1u}) run.nodes.at("b").info.add_table_ranks(rank);
+  for (const uint32_t rank : {2u, 1u}) Edit(run.nodes.at("b")).info.add_table_ranks(rank);
   EXPECT_EQ(Shape(BuildPeerList(run, 1, All(run))), "a@0: 3/1 0/0; b@1: 2/1 1/0");
 }
 
@@ -77,9 +77,9 @@ TEST(BuildPeerList, IsTheSameByteForByteWhateverTheOrderOfMembers) {
 TEST(BuildPeerList, CarriesAddressesPortsAndDevices) {
   scheduler::Run run = RunOf(1);
   Node& node = AddNode(run, {.id = "a", .address = "fe80::1"});
-  node.info.mutable_slots(0)->set_device_id("5");
-  node.info.mutable_slots(0)->set_device_address("192.168.1.5");
-  node.info.set_certificate_fingerprint("ab");
+  Edit(node).info.mutable_slots(0)->set_device_id("5");
+  Edit(node).info.mutable_slots(0)->set_device_address("192.168.1.5");
+  Edit(node).info.set_certificate_fingerprint("ab");
   const v1::PeerNode peer = BuildPeerList(run, 1, All(run)).nodes(0);
   EXPECT_EQ(IpAddress::FromBytes(peer.address())->ToString(), "fe80::1");
   EXPECT_EQ(peer.certificate_fingerprint(), "\xab");
@@ -92,8 +92,8 @@ TEST(BuildPeerList, CarriesAddressesPortsAndDevices) {
 TEST(BuildPeerList, DevicesStayWithTheirSlots) {
   scheduler::Run run = RunOf(3);
   Node& node = AddNode(run, {.id = "a", .slots = 3});
-  node.info.mutable_slots(0)->set_device_id("4");
-  node.info.mutable_slots(2)->set_device_id("6");
+  Edit(node).info.mutable_slots(0)->set_device_id("4");
+  Edit(node).info.mutable_slots(2)->set_device_id("6");
   const v1::PeerNode peer = BuildPeerList(run, 1, All(run)).nodes(0);
   EXPECT_EQ(DeviceIdOf(peer, 0), "4");
   EXPECT_EQ(DeviceIdOf(peer, 1), "");
@@ -105,7 +105,7 @@ TEST(BuildPeerList, DevicesStayWithTheirSlots) {
 TEST(BuildPeerList, ANodeTakesAHundredBytesAndItsNames) {
   scheduler::Run run = RunOf(8);
   Node& node = AddNode(run, {.id = "n", .slots = 8, .host = "h"});
-  node.info.set_certificate_fingerprint(std::string(64, 'a'));
+  Edit(node).info.set_certificate_fingerprint(std::string(64, 'a'));
   const v1::PeerNode peer = BuildPeerList(run, 1, All(run)).nodes(0);
   EXPECT_LE(peer.ByteSizeLong(), 100u);
 }
@@ -113,13 +113,13 @@ TEST(BuildPeerList, ANodeTakesAHundredBytesAndItsNames) {
 TEST(MasterOf, OffersAndWishes) {
   scheduler::Run run = RunOf(2);
   Node& first = AddNode(run, {.id = "0", .address = "10.0.0.2"});
-  first.info.set_master_port(20000);
-  AddNode(run, {.id = "1", .address = "10.0.0.1"}).info.set_master_port(30000);
+  Edit(first).info.set_master_port(20000);
+  Edit(AddNode(run, {.id = "1", .address = "10.0.0.1"})).info.set_master_port(30000);
   const v1::PeerList list = BuildPeerList(run, 1, All(run));
   EXPECT_EQ(MasterOf(run, list).address, "10.0.0.2");
   EXPECT_EQ(MasterOf(run, list).port, 20000u);
-  first.info.set_wanted_master_address("10.9.9.9");
-  first.info.set_wanted_master_port(29500);
+  Edit(first).info.set_wanted_master_address("10.9.9.9");
+  Edit(first).info.set_wanted_master_port(29500);
   EXPECT_EQ(MasterOf(run, list).address, "10.9.9.9");
   EXPECT_EQ(MasterOf(run, list).port, 29500u);
   EXPECT_EQ(MasterOf(run, v1::PeerList()).port, 0u);
@@ -128,13 +128,13 @@ TEST(MasterOf, OffersAndWishes) {
 class AssignmentTest : public testing::Test {
  protected:
   void Close() {
-    run_.peers = BuildPeerList(run_, 1, All(run_));
-    run_.peer_index = nullptr;
-    run_.master_address = "10.0.0.1";
-    run_.master_port = 20000;
-    for (const v1::PeerNode& peer : run_.peers.nodes()) {
+    Edit(run_).peers = BuildPeerList(run_, 1, All(run_));
+    Edit(run_).peer_index = nullptr;
+    Edit(run_).master_address = "10.0.0.1";
+    Edit(run_).master_port = 20000;
+    for (const v1::PeerNode& peer : Edit(run_).peers.nodes()) {
       for (int i = 0; i < SlotCount(peer); ++i) {
-        run_.nodes.at(peer.node_id()).slots[i] = {.phase = SlotState::Phase::kAssigned, .rank = RankOf(peer, i)};
+        Edit(run_.nodes.at(peer.node_id())).slots[i] = {.phase = SlotState::Phase::kAssigned, .rank = RankOf(peer, i)};
       }
     }
   }
@@ -177,10 +177,10 @@ TEST_F(AssignmentTest, RingAndPlaces) {
 // What a node's own certificate was when the round closed; another one since does not count.
 TEST_F(AssignmentTest, CertificatesAreThoseOfTheRound) {
   run_ = RunOf(2);
-  AddNode(run_, {.id = "a"}).info.set_certificate_fingerprint("aa");
-  AddNode(run_, {.id = "b"}).info.set_certificate_fingerprint("bb");
+  Edit(AddNode(run_, {.id = "a"})).info.set_certificate_fingerprint("aa");
+  Edit(AddNode(run_, {.id = "b"})).info.set_certificate_fingerprint("bb");
   Close();
-  run_.nodes.at("a").info.set_certificate_fingerprint("cc");
+  Edit(run_.nodes.at("a")).info.set_certificate_fingerprint("cc");
   EXPECT_EQ(Of("a").certificate_fingerprint(), "\xaa");
   EXPECT_EQ(Of("a").slots(0).next().certificate_fingerprint(), "\xbb");
   EXPECT_EQ(Of("b").slots(0).next().certificate_fingerprint(), "\xaa");
@@ -193,8 +193,8 @@ TEST_F(AssignmentTest, CertificatesAreThoseOfTheRound) {
 TEST_F(AssignmentTest, NeighboursElsewhereAreToldOfEachSlot) {
   run_ = RunOf(4);
   for (const char* id : {"a", "b"}) AddNode(run_, {.id = id, .slots = 2, .address = std::string("10.0.0.") + id[0]});
-  for (const uint32_t rank : {0u, 2u}) run_.nodes.at("a").info.add_table_ranks(rank);
-  for (const uint32_t rank : {1u, 3u}) run_.nodes.at("b").info.add_table_ranks(rank);
+  for (const uint32_t rank : {0u, 2u}) Edit(run_.nodes.at("a")).info.add_table_ranks(rank);
+  for (const uint32_t rank : {1u, 3u}) Edit(run_.nodes.at("b")).info.add_table_ranks(rank);
   Close();
   const v1::Assignment a = Of("a");
   EXPECT_EQ(a.slots(0).previous().rank(), 3u);
@@ -209,7 +209,7 @@ TEST_F(AssignmentTest, StaysBelowAThousandBytes) {
   run_ = RunOf(24);
   for (const char* id : {"a", "b", "c"}) {
     Node& node = AddNode(run_, {.id = std::string(60, id[0]), .slots = 8, .host = std::string(60, 'h') + id});
-    node.info.set_certificate_fingerprint(std::string(64, 'a'));
+    Edit(node).info.set_certificate_fingerprint(std::string(64, 'a'));
   }
   Close();
   EXPECT_LE(Of(std::string(60, 'b')).ByteSizeLong(), 1000u);
@@ -219,9 +219,9 @@ TEST_F(AssignmentTest, WhatHasEndedShallNotRunAgain) {
   AddNode(run_, {.id = "a", .slots = 3});
   AddNode(run_, {.id = "s", .role = v1::ROLE_SERVER});
   Close();
-  run_.nodes.at("a").slots[1].phase = SlotState::Phase::kDone;
-  run_.nodes.at("a").slots[2].phase = SlotState::Phase::kRunning;
-  run_.nodes.at("a").slots[2].attempt = 4;
+  Edit(run_.nodes.at("a")).slots[1].phase = SlotState::Phase::kDone;
+  Edit(run_.nodes.at("a")).slots[2].phase = SlotState::Phase::kRunning;
+  Edit(run_.nodes.at("a")).slots[2].attempt = 4;
   const v1::Assignment a = Of("a");
   EXPECT_TRUE(a.slots(0).should_run());
   EXPECT_FALSE(a.slots(1).should_run());

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "scheduler/core/state.h"
+#include "scheduler/core/evolve.h"
 
 namespace muster::scheduler {
 
@@ -31,31 +31,31 @@ inline v1::NodeInfo InfoOf(const NodeSpec& spec) {
 
 inline Run RunOf(uint32_t workers, uint32_t servers = 0) {
   Run run;
-  run.job_id = "default";
-  run.number = 1;
-  if (workers > 0) run.settings.set_worker_num(workers);
-  if (servers > 0) run.settings.set_server_num(servers);
+  Edit(run).job_id = "default";
+  Edit(run).number = 1;
+  if (workers > 0) Edit(run).settings.set_worker_num(workers);
+  if (servers > 0) Edit(run).settings.set_server_num(servers);
   return run;
 }
 
 // The node is connected.
 inline Node& AddNode(Run& run, const NodeSpec& spec) {
-  Node& node = run.nodes[spec.id];
-  node.id = spec.id;
-  node.incarnation = run.nodes.size();
-  node.info = InfoOf(spec);
-  node.slots.resize(static_cast<size_t>(spec.slots));
+  Node& node = NodesOf(run)[spec.id];
+  Edit(node).id = spec.id;
+  Edit(node).incarnation = run.nodes.size();
+  Edit(node).info = InfoOf(spec);
+  Edit(node).slots.resize(static_cast<size_t>(spec.slots));
   node.stream = run.nodes.size();
   node.was_seen = true;
-  run.slot_counts.Add(node.id, node.info, false);
+  Edit(run).slot_counts.Add(Edit(node).id, Edit(node).info, false);
   return node;
 }
 
 inline Node& AddSpare(Run& run, const NodeSpec& spec) {
   Node& node = AddNode(run, spec);
-  run.slot_counts.Remove(node.id, node.info, false);
-  node.is_spare = true;
-  run.slot_counts.Add(node.id, node.info, true);
+  Edit(run).slot_counts.Remove(Edit(node).id, Edit(node).info, false);
+  Edit(node).is_spare = true;
+  Edit(run).slot_counts.Add(Edit(node).id, Edit(node).info, true);
   return node;
 }
 

@@ -33,12 +33,12 @@ TEST(DescribeWaiting, NoIdsAreNamedWhereNumbersAreNoRanks) {
     return DescribeWaiting(run, At(0)).text();
   };
   const std::string plain = "1 of 4 workers are here (host-1: 1)";
-  EXPECT_EQ(text([](scheduler::Run& run) { run.settings.set_hccl_cm_init(true); }), plain);
-  EXPECT_EQ(text([](scheduler::Run& run) { run.nodes.at("1").info.set_node_rank(0); }), plain);
-  EXPECT_EQ(text([](scheduler::Run& run) { run.nodes.at("1").info.add_table_ranks(0); }), plain);
+  EXPECT_EQ(text([](scheduler::Run& run) { Edit(run).settings.set_hccl_cm_init(true); }), plain);
+  EXPECT_EQ(text([](scheduler::Run& run) { Edit(run.nodes.at("1")).info.set_node_rank(0); }), plain);
+  EXPECT_EQ(text([](scheduler::Run& run) { Edit(run.nodes.at("1")).info.add_table_ranks(0); }), plain);
   EXPECT_EQ(text([](scheduler::Run& run) { AddNode(run, {.id = "2", .slots = 2}); }),
             "3 of 4 workers are here (host-1: 1, host-2: 2)");
-  EXPECT_EQ(text([](scheduler::Run& run) { run.settings.set_server_num(1); }),
+  EXPECT_EQ(text([](scheduler::Run& run) { Edit(run).settings.set_server_num(1); }),
             "1 of 4 workers are here, 0 of 1 servers (host-1: 1)");
 }
 
@@ -75,16 +75,16 @@ TEST(DescribeWaiting, WhoWasHere) {
   Node& unseen = AddNode(run, {.id = "b"});
   unseen.stream = 0;
   unseen.was_seen = false;
-  GoneNode& lost = run.gone["c"];
+  GoneNode& lost = Edit(run).gone["c"];
   lost.why = v1::NodeRemoved::LOST;
   lost.host_name = "host-c";
   lost.last_seen = At(40);
   lost.was_seen = true;
-  GoneNode& left = run.gone["d"];
+  GoneNode& left = Edit(run).gone["d"];
   left.why = v1::NodeRemoved::LEFT;
   left.reason = "it got SIGTERM";
   left.host_name = "host-d";
-  run.gone["e"].why = v1::NodeRemoved::REPLACED;
+  Edit(run).gone["e"].why = v1::NodeRemoved::REPLACED;
   EXPECT_EQ(DescribeWaiting(run, At(100)).text(),
             "0 of 8 workers are here; node a (host-a) was last seen 10 s ago, node b (host-b) was not seen since the "
             "scheduler started, node c (host-c) was last seen 60 s ago, node d (host-d) has left: it got SIGTERM");
@@ -96,11 +96,11 @@ TEST(DescribeWaiting, HowLongOldProcessesMayStillRun) {
     scheduler::Run run = RunOf(2);
     Node& lost = AddNode(run, {.id = "a"});
     lost.stream = 0;
-    lost.is_lost = true;
-    lost.stale_incarnation = lost.incarnation;
-    lost.stale_fence = fence;
+    Edit(lost).is_lost = true;
+    Edit(lost).stale_incarnation = Edit(lost).incarnation;
+    Edit(lost).stale_fence = fence;
     lost.stale_end = stale_end;
-    lost.info.set_is_fence_guarded(is_guarded);
+    Edit(lost).info.set_is_fence_guarded(is_guarded);
     return DescribeStaleEnd(lost, At(100));
   };
   EXPECT_EQ(text(absl::Seconds(60), true, At(120)), " for 20 s");

@@ -1,7 +1,7 @@
 // What people read: ranks, ages, names of phases.
 #include <gtest/gtest.h>
 
-#include "scheduler/core/state.h"
+#include "scheduler/core/evolve.h"
 #include "scheduler/core/views/event_log.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
@@ -57,8 +57,8 @@ TEST(Describe, AFailedProcessIsToldInTheWordsOfTheCause) {
   State state;
   Job& job = state.jobs["default"];
   scheduler::Run& run = job.runs.emplace(1, RunOf(1)).first->second;
-  run.round = 1;
-  AddNode(run, {.id = "a"}).slots[0] = {.phase = SlotState::Phase::kRunning, .rank = 0};
+  Edit(run).round = 1;
+  Edit(AddNode(run, {.id = "a"})).slots[0] = {.phase = SlotState::Phase::kRunning, .rank = 0};
   v1::Record record;
   v1::NodeReported& reported = *record.mutable_node_reported();
   reported.set_job_id("default");

@@ -1,0 +1,28 @@
+// How the durable state changes: through the records of the journal, and in no other way.
+#pragma once
+
+#include <memory>
+
+#include "scheduler/core/state.h"
+
+namespace muster::scheduler {
+
+// Takes over one record. Returns the line of the event log that the record is, if it is one; it has been added to the
+// state's event log.
+std::shared_ptr<const v1::StoryEvent> Evolve(State& state, const v1::Record& record);
+
+// Opens the records for change: for Evolve, for FromSnapshot, and for tests that set a scene. The style stage
+// (tests/tidy) sees that nobody else includes this header but who calls Evolve.
+struct Recorder {
+  static StateRecord& Edit(State& state) { return state.record_; }
+  static RunRecord& Edit(Run& run) { return run.record_; }
+  static NodeRecord& Edit(Node& node) { return node.record_; }
+  static IdTable<Node>& NodesOf(Run& run) { return run.nodes; }
+};
+
+inline StateRecord& Edit(State& state) { return Recorder::Edit(state); }
+inline RunRecord& Edit(Run& run) { return Recorder::Edit(run); }
+inline NodeRecord& Edit(Node& node) { return Recorder::Edit(node); }
+inline IdTable<Node>& NodesOf(Run& run) { return Recorder::NodesOf(run); }
+
+}  // namespace muster::scheduler
