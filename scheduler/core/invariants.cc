@@ -1,4 +1,6 @@
 // What must hold after every step, whatever came in. Checked in tests and in the simulation.
+#include "scheduler/core/invariants.h"
+
 #include <map>
 #include <set>
 #include <string>
@@ -8,7 +10,6 @@
 #include "common/base/limits.h"
 #include "common/base/sha256.h"
 #include "common/net/peer_node.h"
-#include "scheduler/core/core_impl.h"
 #include "scheduler/core/membership/admission.h"
 
 namespace muster::scheduler {
@@ -127,12 +128,52 @@ std::string BrokenRun(const Run& run) {
   return "";
 }
 
+void CheckQuotas(const Context& context, const Places& places) {
+  Quota jobs(kMaxJobs), nodes(context.options.max_nodes);
+  for (const auto& [job_id, job] : context.state.jobs) {
+    for (const auto& [number, run] : job.runs) {
+      if (!run.HasEnded() && !run.nodes.empty()) jobs.Take(run.party);
+      for (const auto& [id, node] : run.nodes) {
+        if (!run.HasEnded() || node.stream != 0) nodes.Take(node.party);
+      }
+    }
+  }
+  MUSTER_CHECK(jobs == places.jobs(), "the places of jobs are counted wrong");
+  MUSTER_CHECK(nodes == places.nodes(), "the places of nodes are counted wrong");
+}
+
+// What stands in for a look-up by name must be gone when its run or node is.
+void CheckPointers(const Context& context) {
+  std::map<const void*, uint64_t> handles;  // of the runs and nodes that are there
+  for (const auto& [job_id, job] : context.state.jobs) {
+    for (const auto& [number, run] : job.runs) {
+      handles[&run] = run.handle;
+      for (const auto& [id, node] : run.nodes) handles[&node] = node.handle;
+    }
+  }
+  for (const auto& [stream, attached] : context.streams) {
+    MUSTER_CHECK(handles.contains(attached.run), "a stream of a run that is not there");
+    MUSTER_CHECK(handles.contains(attached.node), "a stream of a node that is not there");
+    if (attached.is_challenger) {
+      MUSTER_CHECK(attached.node->challenger != nullptr && attached.node->challenger->join.stream == stream,
+                   "a lost challenger");
+    } else {
+      MUSTER_CHECK(attached.node->stream == stream, "two streams for one node");
+    }
+  }
+  for (const auto& [handle, owner] : context.owners) {
+    const void* thing = owner.node != nullptr ? static_cast<const void*>(owner.node) : owner.run;
+    MUSTER_CHECK(handles.contains(owner.run) && handles.contains(thing), "a deadline of what is not there");
+    MUSTER_CHECK(handles.at(thing) == handle, "two deadlines for one node or run");
+  }
+}
+
 }  // namespace
 
-void Core::Impl::CheckInvariants() const {
+void CheckInvariants(const Context& context, const Places& places) {
   uint64_t connected = 0;
   size_t store_bytes = 0;
-  for (const auto& [job_id, job] : state_.jobs) {
+  for (const auto& [job_id, job] : context.state.jobs) {
     size_t open = 0;
     for (const auto& [number, run] : job.runs) {
       store_bytes += run.record().store.bytes();
@@ -146,9 +187,10 @@ void Core::Impl::CheckInvariants() const {
         holding_up += node.record().is_spare || node.record().is_lost || has_stopped ? 0 : 1;
         if (node.stream != 0) {
           ++connected;
-          const auto attached = streams_.find(node.stream);
-          MUSTER_CHECK(attached != streams_.end() && attached->second.node == &node && attached->second.run == &run,
-                       "a node's stream is not attached to it");
+          const auto attached = context.streams.find(node.stream);
+          MUSTER_CHECK(
+              attached != context.streams.end() && attached->second.node == &node && attached->second.run == &run,
+              "a node's stream is not attached to it");
           MUSTER_CHECK(!node.lease_end.is_never(), "a connected node without a lease");
         } else if (!run.HasEnded() && !node.record().is_lost) {
           MUSTER_CHECK(!node.grace_end.is_never(), "a disconnected node without a deadline");
@@ -159,54 +201,14 @@ void Core::Impl::CheckInvariants() const {
     }
     MUSTER_CHECK(open <= 1, "two live runs of one job");
   }
-  MUSTER_CHECK(store_bytes == state_.record().store_bytes, "the bytes of all stores are counted wrong");
-  MUSTER_CHECK(connected == connected_nodes_, "connected nodes are counted wrong");
-  CheckPointers();
-  CheckQuotas();
+  MUSTER_CHECK(store_bytes == context.state.record().store_bytes, "the bytes of all stores are counted wrong");
+  MUSTER_CHECK(connected == context.connected_nodes, "connected nodes are counted wrong");
+  CheckPointers(context);
+  CheckQuotas(context, places);
 }
 
-void Core::Impl::CheckQuotas() const {
-  Quota jobs(kMaxJobs), nodes(options_.max_nodes);
-  for (const auto& [job_id, job] : state_.jobs) {
-    for (const auto& [number, run] : job.runs) {
-      if (!run.HasEnded() && !run.nodes.empty()) jobs.Take(run.party);
-      for (const auto& [id, node] : run.nodes) {
-        if (!run.HasEnded() || node.stream != 0) nodes.Take(node.party);
-      }
-    }
-  }
-  MUSTER_CHECK(jobs == jobs_, "the places of jobs are counted wrong");
-  MUSTER_CHECK(nodes == nodes_, "the places of nodes are counted wrong");
-}
-
-// What stands in for a look-up by name must be gone when its run or node is.
-void Core::Impl::CheckPointers() const {
-  std::map<const void*, uint64_t> handles;  // of the runs and nodes that are there
-  for (const auto& [job_id, job] : state_.jobs) {
-    for (const auto& [number, run] : job.runs) {
-      handles[&run] = run.handle;
-      for (const auto& [id, node] : run.nodes) handles[&node] = node.handle;
-    }
-  }
-  for (const auto& [stream, attached] : streams_) {
-    MUSTER_CHECK(handles.contains(attached.run), "a stream of a run that is not there");
-    MUSTER_CHECK(handles.contains(attached.node), "a stream of a node that is not there");
-    if (attached.is_challenger) {
-      MUSTER_CHECK(attached.node->challenger != nullptr && attached.node->challenger->join.stream == stream,
-                   "a lost challenger");
-    } else {
-      MUSTER_CHECK(attached.node->stream == stream, "two streams for one node");
-    }
-  }
-  for (const auto& [handle, owner] : owners_) {
-    const void* thing = owner.node != nullptr ? static_cast<const void*>(owner.node) : owner.run;
-    MUSTER_CHECK(handles.contains(owner.run) && handles.contains(thing), "a deadline of what is not there");
-    MUSTER_CHECK(handles.at(thing) == handle, "two deadlines for one node or run");
-  }
-}
-
-absl::Status Core::Impl::CheckRecovered() const {
-  for (const auto& [job_id, job] : state_.jobs) {
+absl::Status CheckRecovered(const State& state) {
+  for (const auto& [job_id, job] : state.jobs) {
     size_t open = 0;
     for (const auto& [number, run] : job.runs) {
       open += run.IsOver() ? 0 : 1;

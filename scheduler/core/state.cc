@@ -30,6 +30,20 @@ bool Node::IsAllDone() const {
                      [](const SlotState& slot) { return slot.phase == SlotState::Phase::kDone; });
 }
 
+uint32_t Run::MaxRestarts() const {
+  constexpr uint32_t kDefault = 3;
+  return record_.settings.has_max_restarts() ? record_.settings.max_restarts() : kDefault;
+}
+
+void Run::NoteReadiness(Node& node) {
+  if (record_.phase != v1::RUN_PHASE_RECOVERING) return;
+  const bool holds_up = !node.record().is_spare && !node.record().is_lost &&
+                        (node.stream == 0 || node.record().quit_round < record_.round);
+  if (holds_up == node.holds_up) return;
+  node.holds_up = holds_up;
+  holding_up += holds_up ? 1 : -1;
+}
+
 const char* RoleName(v1::Role role) { return role == v1::ROLE_SERVER ? "server" : "worker"; }
 
 const char* SlotPhaseName(SlotState::Phase phase) {

@@ -230,7 +230,7 @@ struct RunRuntime {
   bool is_settled = false;
   std::vector<CauseCandidate> candidates;
   StoreWaits store_waits;  // while it is RUNNING
-  struct {
+  mutable struct {
     bool is_valid = false;
     MonotonicTime made;
     std::optional<v1::WaitStatus> status;
@@ -257,11 +257,16 @@ class Run : public RunRuntime {
   // Also while it is being restarted by hand.
   bool Recovers() const { return record_.settings.enable_recovery() || record_.phase == v1::RUN_PHASE_RECOVERING; }
   bool HasEnded() const { return record_.phase == v1::RUN_PHASE_SUCCEEDED || record_.phase == v1::RUN_PHASE_FAILED; }
+  bool RestartsAlone() const { return Recovers() && record_.settings.restart_scope() == "worker"; }
+  uint32_t MaxRestarts() const;
   // A join opens the next run once this one can only end.
   bool IsOver() const { return HasEnded() || record_.phase == v1::RUN_PHASE_STOPPING; }
   uint32_t Needed(v1::Role role) const {
     return role == v1::ROLE_SERVER ? record_.settings.server_num() : record_.settings.worker_num();
   }
+  // To be told of each change to what it looks at: by the count, thousands that quit a round need not look at each
+  // other. Lost nodes are not counted, for spares may stand in for them.
+  void NoteReadiness(Node& node);
 
  private:
   friend struct Recorder;

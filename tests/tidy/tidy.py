@@ -62,7 +62,7 @@ MAY_INCLUDE = {
     "ctl": TLS + ("common/store", "scheduler/core", "scheduler/journal"),
 }
 
-EVOLVES = ("scheduler/core/core.cc", "scheduler/core/evolve.cc", "scheduler/core/snapshot.cc")
+EVOLVES = ("scheduler/core/context.cc", "scheduler/core/core.cc", "scheduler/core/evolve.cc", "scheduler/core/snapshot.cc")
 
 # A core sees no clock, no thread, no file and no socket.
 PURE = ("scheduler/core/", "worker_agent/core/", "worker_agent/store/store_core.")

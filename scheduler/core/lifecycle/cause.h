@@ -14,6 +14,8 @@
 
 namespace muster::scheduler {
 
+inline constexpr size_t kMaxCandidates = 256;  // of a run; the later ones are consequences
+
 inline constexpr absl::Duration kCauseWait = absl::Seconds(2);
 
 // How a process that failed is told.

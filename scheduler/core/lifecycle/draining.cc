@@ -3,9 +3,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/core/core_impl.h"
+#include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/views/event_log.h"
+#include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {
 namespace {
@@ -24,7 +25,7 @@ std::string Outlook(const Run& run, const Node& node, absl::Duration rejoin_time
 
 }  // namespace
 
-absl::StatusOr<std::string> Core::Impl::Drain(Run& run, const v1::SteerRequest& request) {
+absl::StatusOr<std::string> Lifecycle::Drain(Run& run, const v1::SteerRequest& request) {
   const bool is_draining = request.action() == v1::SteerRequest::DRAIN;
   if (run.IsOver()) {
     return absl::FailedPreconditionError(absl::StrCat("run ", run.record().number, " of job ", run.record().job_id,
@@ -42,7 +43,7 @@ absl::StatusOr<std::string> Core::Impl::Drain(Run& run, const v1::SteerRequest& 
     return absl::FailedPreconditionError(absl::StrCat(
         NodeText(node), is_draining ? " leaves already: " : " is not being drained", node.record().draining_reason));
   }
-  v1::Record record = NewRecord();
+  v1::Record record = context_.NewRecord();
   v1::NodeDraining& draining = *record.mutable_node_draining();
   SetHead(draining, run, node);
   draining.set_incarnation(node.record().incarnation);
@@ -50,7 +51,7 @@ absl::StatusOr<std::string> Core::Impl::Drain(Run& run, const v1::SteerRequest& 
   draining.set_reason(absl::StrCat(is_draining ? "drained by " : "wanted back by ",
                                    request.user().empty() ? "a user" : request.user(),
                                    request.reason().empty() ? "" : ": ", request.reason()));
-  Write(std::move(record));
+  context_.Write(std::move(record));
   if (!is_draining) return absl::StrCat(NodeText(node), " stays in job ", run.record().job_id);
   const std::string who = NodeText(node);
   if (node.record().is_spare || run.record().phase == v1::RUN_PHASE_FORMING) {
@@ -58,7 +59,7 @@ absl::StatusOr<std::string> Core::Impl::Drain(Run& run, const v1::SteerRequest& 
     TryCloseRound(run);
     return absl::StrCat(who, " has left job ", run.record().job_id);
   }
-  const std::string outlook = Outlook(run, node, RejoinTimeout(run));
+  const std::string outlook = Outlook(run, node, context_.RejoinTimeout(run));
   if (run.record().phase == v1::RUN_PHASE_RECOVERING) {
     TryNextRound(run);
     return absl::StrCat(who, " leaves before the next round; ", outlook);
@@ -68,7 +69,7 @@ absl::StatusOr<std::string> Core::Impl::Drain(Run& run, const v1::SteerRequest& 
 }
 
 // Those whose processes have ended with the round.
-void Core::Impl::DismissDraining(Run& run) {
+void Lifecycle::DismissDraining(Run& run) {
   for (auto& [id, node] : run.nodes) {
     const bool has_quit = node.stream != 0 && node.record().quit_round >= run.record().round;
     if (!node.record().draining_reason.empty() && !node.record().is_spare && !node.record().is_lost && has_quit)
@@ -77,18 +78,18 @@ void Core::Impl::DismissDraining(Run& run) {
 }
 
 // It goes, and nobody fails for it. It had no processes, or they have ended.
-void Core::Impl::Dismiss(Run& run, Node& node) {
+void Lifecycle::Dismiss(Run& run, Node& node) {
   const StreamId stream = node.stream;
   const std::string reason = node.record().draining_reason;
-  Message message = NewMessage();
+  Message message = context_.NewMessage();
   *message->mutable_refusal() = RefuseDrained(run, node.record().id, reason);
   if (run.record().phase == v1::RUN_PHASE_RECOVERING && !node.record().is_spare) {
     MarkLost(run, node, v1::NodeRemoved::DRAINED, reason, true);  // its ranks stay
   } else {
     RemoveNode(run, node, v1::NodeRemoved::DRAINED, reason, true);
   }
-  SendTo(stream, std::move(message));
-  CloseStreamOf(stream);
+  context_.SendTo(stream, std::move(message));
+  context_.CloseStreamOf(stream);
 }
 
 }  // namespace muster::scheduler

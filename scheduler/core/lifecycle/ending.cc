@@ -3,8 +3,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
-#include "scheduler/core/core_impl.h"
+#include "scheduler/core/lifecycle/lifecycle.h"
+#include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/admission.h"
+#include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {
 namespace {
@@ -17,12 +19,32 @@ bool IsOfTheJob(v1::Cause::Kind kind) {
   return kind == v1::Cause::PROCESS_SIGNALED || kind == v1::Cause::PROCESS_EXITED || kind == v1::Cause::NODE_LOST;
 }
 
+void DescribeGivingUp(const Run& run, v1::Cause& cause) {
+  cause.set_text(absl::StrCat(
+      "gave up after ", run.record().restart_count, run.record().restart_count == 1 ? " restart" : " restarts",
+      " (--max_restarts ", run.MaxRestarts(), " an hour",
+      IsWithoutProgress(run) ? ", and one without progress counts twice" : "", "): ", cause.text(),
+      run.record().first_abort ? absl::StrCat("; the first time: ", run.record().first_abort->text()) : ""));
+  cause.set_kind(v1::Cause::GAVE_UP);
+  cause.set_remedy("mend what fails; --max_restarts allows more");
+}
+
+bool MayStillReport(const Run& run) {
+  for (const auto& [id, node] : run.nodes) {
+    if (node.record().is_lost) continue;
+    for (const SlotState& slot : node.record().slots) {
+      if (slot.MayRun()) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
-void Core::Impl::On(const StopRequested& event) {
+void Lifecycle::On(const StopRequested& event) {
   Answer answer{event.query, absl::OkStatus(), v1::StopReply()};
   const v1::StopRequest& request = event.request;
-  Run* run = FindNamed(request.job_id(), request.run());
+  Run* run = FindNamed(context_.state, request.job_id(), request.run());
   if (run == nullptr) {
     answer.status = NoSuchRun(request.job_id(), request.run());
   } else if (run->HasEnded()) {
@@ -39,40 +61,53 @@ void Core::Impl::On(const StopRequested& event) {
       Fail(*run, Decision(v1::Cause::STOPPED_BY_USER,
                           absl::StrCat("stopped by ", request.user().empty() ? "a user" : request.user(),
                                        request.reason().empty() ? "" : ": ", request.reason()),
-                          "", now_.monotonic));
+                          "", context_.now.monotonic));
   }
-  effects_.push_back(std::move(answer));
+  context_.effects.push_back(std::move(answer));
+}
+
+// What a node's keeper is armed with must be known also after a crash, and never be taken for shorter than it is: it
+// counts only where it is what the node was told last.
+void Lifecycle::NoteFence(Run& run, Node& node, absl::Duration armed) {
+  if (armed != context_.FenceTimeout(run)) armed = absl::ZeroDuration();
+  if (armed == node.record().armed_fence || run.IsOver()) return;
+  v1::Record record = context_.NewRecord();
+  v1::NodeReported& reported = *record.mutable_node_reported();
+  SetHead(reported, run, node);
+  reported.set_incarnation(node.record().incarnation);
+  reported.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(armed)));
+  context_.Write(std::move(record));
 }
 
 // While no scheduler runs nobody can give ranks away, so no fence need fall. An agent can't know that by itself
 // (whoever refuses its connects may be a firewall), but may be told. The journal has it first: the next life must not
 // count on a fence that was disarmed.
-void Core::Impl::SayGoingAway() {
-  for (auto& [job_id, job] : state_.jobs) {
+void Lifecycle::SayGoingAway() {
+  for (auto& [job_id, job] : context_.state.jobs) {
     for (auto& [number, run] : job.runs) {
       if (run.HasEnded()) continue;
       for (auto& [id, node] : run.nodes) {
         if (node.stream == 0) continue;
         NoteFence(run, node, absl::ZeroDuration());
-        Message message = NewMessage();
+        Message message = context_.NewMessage();
         message->mutable_going_away();
-        SendTo(node.stream, std::move(message));
+        context_.SendTo(node.stream, std::move(message));
       }
     }
   }
 }
 
-void Core::Impl::On(const DrainRequested& event) {
-  is_draining_ = true;
+void Lifecycle::On(const DrainRequested& event) {
+  context_.is_draining = true;
   if (!event.fails_runs) return SayGoingAway();
-  for (auto& [job_id, job] : state_.jobs) {
+  for (auto& [job_id, job] : context_.state.jobs) {
     for (auto& [number, run] : job.runs) {
       if (run.HasEnded()) continue;
       CauseCandidate told =
           Decision(v1::Cause::SCHEDULER_STOPPED,
                    "the scheduler was stopped, and without a journal it cannot come back to its jobs",
                    "give ms-scheduler a --journal_path (or MS_RECOVERY_PATH) to have running jobs outlive its restart",
-                   now_.monotonic);
+                   context_.now.monotonic);
       if (run.record().phase == v1::RUN_PHASE_STOPPING && !run.candidates.empty())
         told = ChooseCause(run.candidates);  // it was failing already
       End(run, false, told.cause);
@@ -81,23 +116,23 @@ void Core::Impl::On(const DrainRequested& event) {
 }
 
 // Its claim is judged anew once this event has been dealt with.
-void Core::Impl::ReleaseChallenger(Node& node) {
+void Lifecycle::ReleaseChallenger(Node& node) {
   if (node.challenger == nullptr) return;
-  requeued_.push_back(std::move(node.challenger->join));
-  streams_.erase(requeued_.back().stream);
+  context_.requeued.push_back(std::move(node.challenger->join));
+  context_.streams.erase(context_.requeued.back().stream);
   node.challenger.reset();
 }
 
 // The node's stream is left to the caller, who may still want to say something on it.
-void Core::Impl::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason,
-                            bool is_confirmed) {
+void Lifecycle::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason,
+                           bool is_confirmed) {
   ReleaseChallenger(node);
-  Detach(run, node);
-  Release(node);
+  places_.Detach(run, node);
+  places_.Release(node);
   run.waiting_cache.is_valid = false;
   run.holding_up -= node.holds_up ? 1 : 0;
 
-  v1::Record record = NewRecord();
+  v1::Record record = context_.NewRecord();
   v1::NodeRemoved& removed = *record.mutable_node_removed();
   SetHead(removed, run, node);
   removed.set_incarnation(node.record().incarnation);
@@ -106,28 +141,28 @@ void Core::Impl::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, cons
   removed.set_is_confirmed(is_confirmed);
   // Before the first round the settings are those of the scheduler and of the nodes that are still there.
   *removed.mutable_settings() = run.record().phase == v1::RUN_PHASE_FORMING
-                                    ? SettingsWithout(options_.settings, run, node.record().id)
+                                    ? SettingsWithout(context_.options.settings, run, node.record().id)
                                     : run.record().settings;
-  Write(std::move(record));
-  NoteHeld(run);
+  context_.Write(std::move(record));
+  places_.NoteHeld(run);
 }
 
-void Core::Impl::LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal) {
-  CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LOST, reason, signal, now_.monotonic);
+void Lifecycle::LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal) {
+  CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LOST, reason, signal, context_.now.monotonic);
   const bool held_ranks = run.record().round > 0 && !node.record().is_spare;
   if (GoesOnWithout(run, node)) {
     return MissNode(run, node, v1::NodeRemoved::LOST, reason, is_confirmed, std::move(candidate));
   }
   const StreamId stream = node.stream;
   if (stream != 0) {
-    Message message = NewMessage();
+    Message message = context_.NewMessage();
     *message->mutable_refusal() =
         MakeRefusal(v1::Refusal::NODE_LOST, absl::StrCat("node ", node.record().id, " was given up: ", reason));
     message->mutable_refusal()->set_ranks_are_free(true);  // no round comes after this one
-    SendTo(stream, std::move(message), true);
+    context_.SendTo(stream, std::move(message), true);
   }
   RemoveNode(run, node, v1::NodeRemoved::LOST, reason, is_confirmed);
-  CloseStreamOf(stream);
+  context_.CloseStreamOf(stream);
   if (held_ranks && (run.record().phase == v1::RUN_PHASE_RUNNING || run.record().phase == v1::RUN_PHASE_STOPPING)) {
     Fail(run, std::move(candidate));
   }
@@ -135,32 +170,22 @@ void Core::Impl::LoseNode(Run& run, Node& node, const std::string& reason, bool 
   CheckSettled(run);
 }
 
-void Core::Impl::DescribeGivingUp(const Run& run, v1::Cause& cause) const {
-  cause.set_text(absl::StrCat(
-      "gave up after ", run.record().restart_count, run.record().restart_count == 1 ? " restart" : " restarts",
-      " (--max_restarts ", MaxRestarts(run), " an hour",
-      IsWithoutProgress(run) ? ", and one without progress counts twice" : "", "): ", cause.text(),
-      run.record().first_abort ? absl::StrCat("; the first time: ", run.record().first_abort->text()) : ""));
-  cause.set_kind(v1::Cause::GAVE_UP);
-  cause.set_remedy("mend what fails; --max_restarts allows more");
-}
-
 // A first failure stops everybody at once; the cause is fixed a little later. A forming run has no processes to wait
 // for.
-void Core::Impl::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
+void Lifecycle::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
   if (run.HasEnded()) return;
   if (run.record().phase == v1::RUN_PHASE_FORMING) return End(run, false, candidate.cause);
   if (run.record().phase != v1::RUN_PHASE_STOPPING) {
-    v1::Record record = NewRecord();
+    v1::Record record = context_.NewRecord();
     v1::RunFailing& failing = *record.mutable_run_failing();
     SetHead(failing, run);
     *failing.mutable_first() = candidate.cause;
     failing.set_has_given_up(gives_up);
-    Write(std::move(record));
-    EndStoreWaits(run);
+    context_.Write(std::move(record));
+    store_.EndWaits(run);
     run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
-    run.cause_deadline = now_.monotonic + kCauseWait;
-    Schedule(run);
+    run.cause_deadline = context_.now.monotonic + kCauseWait;
+    context_.Schedule(run);
     for (auto& [id, node] : run.nodes) {
       ReleaseChallenger(node);  // the next run is theirs
       node.restart_at = node.stale_end = MonotonicTime::Never();
@@ -171,19 +196,9 @@ void Core::Impl::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
   FixCauseIfKnown(run);
 }
 
-bool Core::Impl::MayStillReport(const Run& run) const {
-  for (const auto& [id, node] : run.nodes) {
-    if (node.record().is_lost) continue;
-    for (const SlotState& slot : node.record().slots) {
-      if (slot.MayRun()) return true;
-    }
-  }
-  return false;
-}
-
-void Core::Impl::FixCauseIfKnown(Run& run) {
+void Lifecycle::FixCauseIfKnown(Run& run) {
   if (run.record().phase != v1::RUN_PHASE_STOPPING || run.candidates.empty()) return;
-  if (now_.monotonic < run.cause_deadline && MayStillReport(run)) return;
+  if (context_.now.monotonic < run.cause_deadline && MayStillReport(run)) return;
   v1::Cause cause = ChooseCause(run.candidates).cause;
   if (run.record().has_given_up) DescribeGivingUp(run, cause);
   if (!run.Recovers() && cause.remedy().empty() && IsOfTheJob(cause.kind())) {
@@ -195,43 +210,45 @@ void Core::Impl::FixCauseIfKnown(Run& run) {
   End(run, false, cause);
 }
 
-void Core::Impl::End(Run& run, bool succeeded, const v1::Cause& cause) {
-  v1::Record record = NewRecord();
+void Lifecycle::End(Run& run, bool succeeded, const v1::Cause& cause) {
+  v1::Record record = context_.NewRecord();
   v1::RunEnded& ended = *record.mutable_run_ended();
   SetHead(ended, run);
   ended.mutable_outcome()->set_succeeded(succeeded);
-  ended.mutable_outcome()->set_ended_unix_ms(now_.wall.unix_ms);
+  ended.mutable_outcome()->set_ended_unix_ms(context_.now.wall.unix_ms);
   if (!succeeded) *ended.mutable_outcome()->mutable_cause() = cause;
-  ended.set_lasted_ms(absl::ToInt64Milliseconds(now_.monotonic - run.opened));
-  Write(std::move(record));
-  EndStoreWaits(run);
+  ended.set_lasted_ms(absl::ToInt64Milliseconds(context_.now.monotonic - run.opened));
+  context_.Write(std::move(record));
+  store_.EndWaits(run);
   run.candidates.clear();
   run.topo_deadline = run.spare_deadline = run.cause_deadline = MonotonicTime::Never();
   run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
-  run.settle_deadline = now_.monotonic + options_.stop_timeout + kSettleSlack;
-  run.forget_at = now_.monotonic + KeepRunsFor();
+  run.settle_deadline = context_.now.monotonic + context_.options.stop_timeout + kSettleSlack;
+  run.forget_at = context_.now.monotonic + KeepRunsFor();
   for (auto& [id, node] : run.nodes) {
     ReleaseChallenger(node);
     if (node.stream == 0) {
-      node.grace_end = node.record().is_lost ? now_.monotonic : now_.monotonic + options_.disconnect_grace;
+      node.grace_end =
+          node.record().is_lost ? context_.now.monotonic : context_.now.monotonic + context_.options.disconnect_grace;
     }
     node.restart_at = node.stale_end = MonotonicTime::Never();
-    NoteHeld(run, node);
-    Schedule(node);
+    places_.NoteHeld(run, node);
+    context_.Schedule(node);
   }
-  NoteHeld(run);
-  Schedule(run);
+  places_.NoteHeld(run);
+  context_.Schedule(run);
   SendDesiredToAll(run, false);
-  effects_.push_back(ForgetPeers{run.record().job_id, run.record().number});
+  context_.effects.push_back(ForgetPeers{run.record().job_id, run.record().number});
   CheckSettled(run);
 }
 
 // Long enough for agents that are away to come and hear how it ended.
-absl::Duration Core::Impl::KeepRunsFor() const {
-  return std::max(options_.keep_runs_for, options_.stop_timeout + options_.disconnect_grace + 2 * kSettleSlack);
+absl::Duration Lifecycle::KeepRunsFor() const {
+  return std::max(context_.options.keep_runs_for,
+                  context_.options.stop_timeout + context_.options.disconnect_grace + 2 * kSettleSlack);
 }
 
-void Core::Impl::CheckSuccess(Run& run) {
+void Lifecycle::CheckSuccess(Run& run) {
   if (run.record().phase != v1::RUN_PHASE_RUNNING) return;
   for (const auto& [id, node] : run.nodes) {
     if (node.record().is_spare) continue;
@@ -243,22 +260,22 @@ void Core::Impl::CheckSuccess(Run& run) {
 }
 
 // Every agent knows, or is gone.
-void Core::Impl::CheckSettled(Run& run) {
+void Lifecycle::CheckSettled(Run& run) {
   if (!run.HasEnded() || run.is_settled) return;
-  if (now_.monotonic < run.settle_deadline) {
+  if (context_.now.monotonic < run.settle_deadline) {
     for (const auto& [id, node] : run.nodes) {
-      const bool is_away = node.stream == 0 && now_.monotonic >= node.grace_end;
+      const bool is_away = node.stream == 0 && context_.now.monotonic >= node.grace_end;
       if (!node.is_settled && !is_away) return;
     }
   }
   run.is_settled = true;
   run.settle_deadline = MonotonicTime::Never();
-  Schedule(run);
-  effects_.push_back(RunSettled{run.record().job_id, run.record().number, run.record().outcome});
+  context_.Schedule(run);
+  context_.effects.push_back(RunSettled{run.record().job_id, run.record().number, run.record().outcome});
 }
 
 // Keeps the newest ended runs of a job.
-void Core::Impl::PruneRuns(Job& job) {
+void Lifecycle::PruneRuns(Job& job) {
   size_t ended = 0;
   for (const auto& [number, run] : job.runs) ended += run.HasEnded() ? 1 : 0;
   for (auto it = job.runs.begin(); it != job.runs.end() && ended > kMaxEndedRunsPerJob;) {
@@ -270,23 +287,23 @@ void Core::Impl::PruneRuns(Job& job) {
   }
 }
 
-void Core::Impl::ForgetRun(Run& run) {
+void Lifecycle::ForgetRun(Run& run) {
   for (auto& [id, node] : run.nodes) {
     const StreamId stream = node.stream;
-    Detach(run, node);
-    CloseStreamOf(stream);
-    Release(node);
+    places_.Detach(run, node);
+    context_.CloseStreamOf(stream);
+    places_.Release(node);
   }
-  Release(run);
-  v1::Record record = NewRecord();
+  places_.Release(run);
+  v1::Record record = context_.NewRecord();
   record.mutable_run_forgotten()->set_job_id(run.record().job_id);
   record.mutable_run_forgotten()->set_run(run.record().number);
-  Write(std::move(record));
+  context_.Write(std::move(record));
 }
 
 // Forgets one job that nobody takes part in: all its runs have settled, or it waits without any node.
-bool Core::Impl::MakeRoomForAJob() {
-  for (auto& [job_id, job] : state_.jobs) {
+bool Lifecycle::MakeRoomForAJob() {
+  for (auto& [job_id, job] : context_.state.jobs) {
     const bool is_idle = std::all_of(job.runs.begin(), job.runs.end(), [](const auto& entry) {
       const Run& run = entry.second;
       return run.HasEnded() ? run.is_settled : run.nodes.empty();

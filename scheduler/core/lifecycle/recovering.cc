@@ -19,16 +19,17 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/core/core_impl.h"
+#include "scheduler/core/lifecycle/lifecycle.h"
+#include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/rank_order.h"
 #include "scheduler/core/membership/waiting.h"
 #include "scheduler/core/views/event_log.h"
+#include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {
 namespace {
 
-constexpr uint32_t kDefaultMaxRestarts = 3;
 constexpr absl::Duration kRestartWindow = absl::Hours(1);  // in which they count
 constexpr absl::Duration kLongestBackOff = absl::Seconds(60);
 constexpr absl::Duration kLookInterval = absl::Seconds(1);  // at all nodes of a large run
@@ -41,21 +42,9 @@ absl::Duration BackOff(size_t restarts_before) {
 
 }  // namespace
 
-uint32_t Core::Impl::MaxRestarts(const Run& run) const {
-  return run.record().settings.has_max_restarts() ? run.record().settings.max_restarts() : kDefaultMaxRestarts;
-}
-
-absl::Duration Core::Impl::RejoinTimeout(const Run& run) const {
-  return options_.rejoin_timeout.value_or(TopoTimeout(run.record().settings));
-}
-
-bool Core::Impl::RestartsAlone(const Run& run) const {
-  return run.Recovers() && run.record().settings.restart_scope() == "worker";
-}
-
 // Something failed: the round is given up, or the run. The caller tries the next round once it has dealt with all that
 // came with it.
-void Core::Impl::Disturb(Run& run, CauseCandidate candidate) {
+void Lifecycle::Disturb(Run& run, CauseCandidate candidate) {
   if (!run.Recovers() || !run.IsUnderWay()) return Fail(run, std::move(candidate));
   if (run.record().phase == v1::RUN_PHASE_RUNNING) {
     if (!TakeFromBudget(run)) return Fail(run, std::move(candidate), true);
@@ -65,76 +54,74 @@ void Core::Impl::Disturb(Run& run, CauseCandidate candidate) {
 }
 
 // False: it is used up.
-bool Core::Impl::TakeFromBudget(Run& run) {
-  while (!run.restarts.empty() && now_.monotonic - run.restarts.front() >= kRestartWindow) run.restarts.pop_front();
-  if (run.restarts.size() >= MaxRestarts(run)) return false;
-  run.restarts.insert(run.restarts.end(), IsWithoutProgress(run) ? 2 : 1, now_.monotonic);
+bool Lifecycle::TakeFromBudget(Run& run) {
+  while (!run.restarts.empty() && context_.now.monotonic - run.restarts.front() >= kRestartWindow)
+    run.restarts.pop_front();
+  if (run.restarts.size() >= run.MaxRestarts()) return false;
+  run.restarts.insert(run.restarts.end(), IsWithoutProgress(run) ? 2 : 1, context_.now.monotonic);
   return true;
 }
 
-void Core::Impl::AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off) {
-  v1::Record record = NewRecord();
+void Lifecycle::AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off) {
+  v1::Record record = context_.NewRecord();
   v1::RoundAborted& aborted = *record.mutable_round_aborted();
   SetHead(aborted, run);
   aborted.set_round(run.record().round);
   *aborted.mutable_first() = candidate.cause;
   aborted.set_recent_restarts(static_cast<uint32_t>(run.restarts.size()));
   if (run.highest_step) aborted.set_highest_step(*run.highest_step);
-  Write(std::move(record));
-  EndStoreWaits(run);
+  context_.Write(std::move(record));
+  store_.EndWaits(run);
   run.candidates.clear();
   run.candidates.push_back(std::move(candidate));
-  run.aborted = now_.monotonic;
-  run.restart_at = now_.monotonic + back_off;
+  run.aborted = context_.now.monotonic;
+  run.restart_at = context_.now.monotonic + back_off;
   run.is_held_back = back_off > absl::ZeroDuration();
   for (auto& [id, node] : run.nodes) {
-    NoteReadiness(run, node);
+    run.NoteReadiness(node);
     if (node.restart_at.is_never()) continue;
     node.restart_at = MonotonicTime::Never();
-    Schedule(node);
+    context_.Schedule(node);
   }
   SendDesiredToAll(run, true);
 }
 
-// Scope "worker": the process alone starts again, after the back-off.
-void Core::Impl::RestartAlone(Run& run, Node& node, CauseCandidate candidate) {
-  if (!TakeFromBudget(run)) return Fail(run, std::move(candidate), true);
-  node.restart_cause = std::move(candidate.cause);
-  node.restart_at = std::min(node.restart_at, now_.monotonic + BackOff(run.restarts.size() - 1));
-  if (now_.monotonic >= node.restart_at) return RestartFailedSlots(run, node);
-  Schedule(node);
+void Lifecycle::EndTick() {
+  is_ticking_ = false;
+  for (const uint64_t handle : std::exchange(to_try_, {})) {
+    const auto owner = context_.owners.find(handle);
+    if (owner != context_.owners.end()) TryNextRound(*owner->second.run);
+  }
 }
 
-void Core::Impl::RestartFailedSlots(Run& run, Node& node) {
+// Scope "worker": the process alone starts again, after the back-off.
+void Lifecycle::RestartAlone(Run& run, Node& node, CauseCandidate candidate) {
+  if (!TakeFromBudget(run)) return Fail(run, std::move(candidate), true);
+  node.restart_cause = std::move(candidate.cause);
+  node.restart_at = std::min(node.restart_at, context_.now.monotonic + BackOff(run.restarts.size() - 1));
+  if (context_.now.monotonic >= node.restart_at) return RestartFailedSlots(run, node);
+  context_.Schedule(node);
+}
+
+void Lifecycle::RestartFailedSlots(Run& run, Node& node) {
   node.restart_at = MonotonicTime::Never();
-  Schedule(node);
+  context_.Schedule(node);
   for (uint32_t i = 0; i < node.record().slots.size(); ++i) {
     if (node.record().slots[i].phase != SlotState::Phase::kFailed) continue;
-    v1::Record record = NewRecord();
+    v1::Record record = context_.NewRecord();
     v1::SlotRestarted& restarted = *record.mutable_slot_restarted();
     SetHead(restarted, run, node);
     restarted.set_slot(i);
     restarted.set_attempt(node.record().slots[i].attempt + 1);
     if (!node.restart_cause.text().empty()) *restarted.mutable_cause() = node.restart_cause;
     restarted.set_recent_restarts(static_cast<uint32_t>(run.restarts.size()));
-    Write(std::move(record));
+    context_.Write(std::move(record));
   }
   SendDesired(run, node, false);
 }
 
-// To be told of each change to what it looks at: by the count, thousands that quit a round need not look at each other.
-// Lost nodes are not counted, for spares may stand in for them.
-void Core::Impl::NoteReadiness(Run& run, Node& node) {
-  if (run.record().phase != v1::RUN_PHASE_RECOVERING) return;
-  const bool holds_up = !node.record().is_spare && !node.record().is_lost &&
-                        (node.stream == 0 || node.record().quit_round < run.record().round);
-  if (holds_up == node.holds_up) return;
-  node.holds_up = holds_up;
-  run.holding_up += holds_up ? 1 : -1;
-}
-
 // The same as TryNextRound after an event that can have changed nothing but the readiness of this node.
-void Core::Impl::TryNextRoundAfter(Run& run, const Node& node) {
+void Lifecycle::TryNextRoundAfter(Run& run, const Node& node) {
   const bool is_member = !node.record().is_spare && !node.record().is_lost && node.record().draining_reason.empty();
   if (!is_member || run.holding_up == 0) return TryNextRound(run);
   run.waiting_cache.is_valid = false;
@@ -143,19 +130,19 @@ void Core::Impl::TryNextRoundAfter(Run& run, const Node& node) {
 // Closes the next round once every rank's old process has certainly ended and somebody is there to start the new one.
 // As long as the counts say that it can't close, a large run is looked at once a second: of thousands of nodes that are
 // lost or come back one by one, none costs a look at all the others.
-void Core::Impl::TryNextRound(Run& run) {
+void Lifecycle::TryNextRound(Run& run) {
   if (run.record().phase != v1::RUN_PHASE_RECOVERING) return;
   run.waiting_cache.is_valid = false;
   const bool may_close = run.holding_up == 0 && run.record().lost.size() <= run.record().spare_count;
-  if (may_close || run.nodes.size() <= kFewNodes || now_.monotonic - run.looked >= kLookInterval) {
+  if (may_close || run.nodes.size() <= kFewNodes || context_.now.monotonic - run.looked >= kLookInterval) {
     return LookForNextRound(run);
   }
   run.look_deadline = run.looked + kLookInterval;
-  Schedule(run);
+  context_.Schedule(run);
 }
 
-void Core::Impl::LookForNextRound(Run& run) {
-  run.looked = now_.monotonic;
+void Lifecycle::LookForNextRound(Run& run) {
+  run.looked = context_.now.monotonic;
   run.look_deadline = MonotonicTime::Never();
   DismissDraining(run);
   std::vector<const Node*> members, spares;
@@ -183,27 +170,26 @@ void Core::Impl::LookForNextRound(Run& run) {
       }
     }
     if (node.record().is_lost) {
-      node.missing_since = std::min(missing_since, now_.monotonic);
-      run.rejoin_deadline = std::min(run.rejoin_deadline, node.missing_since + RejoinTimeout(run));
+      node.missing_since = std::min(missing_since, context_.now.monotonic);
+      run.rejoin_deadline = std::min(run.rejoin_deadline, node.missing_since + context_.RejoinTimeout(run));
     }
     if (node.stream == 0 || node.record().quit_round < run.record().round) is_ready = false;
     members.push_back(&node);
   }
-  Schedule(run);
-  if (is_ready && now_.monotonic >= run.restart_at) CloseRound(run, members, {}, stands_for);
+  context_.Schedule(run);
+  if (is_ready && context_.now.monotonic >= run.restart_at) CloseRound(run, members, {}, stands_for);
 }
 
 // The run needs nothing more of the node, or can wait for it or for a spare.
-bool Core::Impl::GoesOnWithout(const Run& run, const Node& node) const {
+bool Lifecycle::GoesOnWithout(const Run& run, const Node& node) const {
   return run.IsUnderWay() && !node.record().is_spare && (run.Recovers() || node.IsAllDone());
 }
 
 // The node goes, its ranks wait for it. The stream is left to the caller, who may still want to say something on it.
-void Core::Impl::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason,
-                          bool is_confirmed) {
+void Lifecycle::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed) {
   ReleaseChallenger(node);
-  Detach(run, node);
-  v1::Record record = NewRecord();
+  places_.Detach(run, node);
+  v1::Record record = context_.NewRecord();
   v1::NodeLost& lost = *record.mutable_node_lost();
   SetHead(lost, run, node);
   lost.set_incarnation(node.record().incarnation);
@@ -214,30 +200,30 @@ void Core::Impl::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const 
       run.record().phase == v1::RUN_PHASE_RECOVERING && node.record().quit_round >= run.record().round;
   lost.set_is_confirmed(is_confirmed || node.IsAllDone() || has_quit);
   lost.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.record().armed_fence)));
-  Write(std::move(record));
-  NoteReadiness(run, node);
+  context_.Write(std::move(record));
+  run.NoteReadiness(node);
   node.grace_end = MonotonicTime::Never();
   node.restart_at = MonotonicTime::Never();
   // Else when the round is given up. The next look knows whether a spare can stand in.
-  if (run.record().phase == v1::RUN_PHASE_RECOVERING) node.missing_since = now_.monotonic;
+  if (run.record().phase == v1::RUN_PHASE_RECOVERING) node.missing_since = context_.now.monotonic;
   node.stale_end = StaleEnd(node, node.last_seen);
-  Schedule(node);
+  context_.Schedule(node);
 }
 
 // When time alone shows that the processes of the node's stale incarnation have ended: the fence, counted from when it
 // was heard. One that needs agent or keeper alive shows nothing, for who was killed with them can't have ended anybody.
-MonotonicTime Core::Impl::StaleEnd(const Node& node, MonotonicTime heard) {
+MonotonicTime Lifecycle::StaleEnd(const Node& node, MonotonicTime heard) {
   const bool is_fenced = node.record().stale_incarnation != 0 && node.record().stale_fence > absl::ZeroDuration() &&
                          !node.IsFenceUnguarded();
   return is_fenced ? heard + node.record().stale_fence : MonotonicTime::Never();
 }
 
-void Core::Impl::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
-                          CauseCandidate candidate) {
+void Lifecycle::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
+                         CauseCandidate candidate) {
   const bool is_harmless = run.record().phase == v1::RUN_PHASE_RUNNING && node.IsAllDone();
   const StreamId stream = node.stream;
   MarkLost(run, node, why, reason, is_confirmed);
-  CloseStreamOf(stream);
+  context_.CloseStreamOf(stream);
   if (is_harmless) return CheckSuccess(run);  // it may have been the last word that was waited for
   Disturb(run, std::move(candidate));
   // A switch that fails takes thousands of nodes along: one look at all of them is enough then.
@@ -249,45 +235,22 @@ void Core::Impl::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const 
 }
 
 // The processes of the node's stale incarnation have certainly ended. The caller tries the next round.
-void Core::Impl::ConfirmDead(Run& run, Node& node, const std::string& reason) {
+void Lifecycle::ConfirmDead(Run& run, Node& node, const std::string& reason) {
   if (node.record().stale_incarnation == 0) return;
-  v1::Record record = NewRecord();
+  v1::Record record = context_.NewRecord();
   v1::IncarnationGone& gone = *record.mutable_incarnation_gone();
   SetHead(gone, run, node);
   gone.set_incarnation(node.record().stale_incarnation);
   gone.set_reason(reason);
-  Write(std::move(record));
+  context_.Write(std::move(record));
   node.stale_end = MonotonicTime::Never();
-  Schedule(node);
+  context_.Schedule(node);
 }
 
-// The lost node whose place a newcomer without an id of its own takes.
-Node* Core::Impl::SeatFor(Run& run, const JoinRequested& event) {
-  const v1::Join& join = event.join;
-  if (!run.IsUnderWay() || join.node().spare() || !join.node_id().empty()) return nullptr;
-  const std::string id = run.record().lost.SeatFor(join.node(), event.identity);
-  return id.empty() ? nullptr : run.nodes.Find(id);
-}
-
-// The newcomer can vouch for the end of the former start: it holds the very lock that the other one and its keeper
-// held. (One that held it before the other did is not let in: see IsFormerStart.)
-bool Core::Impl::IsSoleHeir(const Node& node, const v1::Join& join) {
-  const std::string& token = node.record().info.lock_token();
-  return !token.empty() && token == join.node().lock_token() && node.record().id == join.node_id();
-}
-
-// The node's start has taken the lock after this one, so this one is dead. The kernel goes on sending what a dead
-// process has written: its join may come when the network is mended.
-bool Core::Impl::IsFormerStart(const Node& node, const v1::Join& join) {
-  const std::string& token = node.record().info.lock_token();
-  return !token.empty() && token == join.node().lock_token() &&
-         join.node().lock_take() < node.record().info.lock_take();
-}
-
-void Core::Impl::On(const SteerRequested& event) {
+void Lifecycle::On(const SteerRequested& event) {
   Answer answer{event.query, absl::OkStatus(), v1::SteerReply()};
   const v1::SteerRequest& request = event.request;
-  Run* run = FindNamed(request.job_id(), request.run());
+  Run* run = FindNamed(context_.state, request.job_id(), request.run());
   absl::StatusOr<std::string> text;
   if (run == nullptr) {
     text = NoSuchRun(request.job_id(), request.run());
@@ -311,11 +274,11 @@ void Core::Impl::On(const SteerRequested& event) {
     reply.set_text(*text);
     answer.reply = std::move(reply);
   }
-  effects_.push_back(std::move(answer));
+  context_.effects.push_back(std::move(answer));
 }
 
 // Counts for no budget.
-absl::StatusOr<std::string> Core::Impl::RestartByHand(Run& run, const v1::SteerRequest& request) {
+absl::StatusOr<std::string> Lifecycle::RestartByHand(Run& run, const v1::SteerRequest& request) {
   if (run.record().phase == v1::RUN_PHASE_RECOVERING) {
     return absl::FailedPreconditionError(
         absl::StrCat("run ", run.record().number, " of job ", run.record().job_id,
@@ -325,7 +288,7 @@ absl::StatusOr<std::string> Core::Impl::RestartByHand(Run& run, const v1::SteerR
              Decision(v1::Cause::STOPPED_BY_USER,
                       absl::StrCat("restarted by ", request.user().empty() ? "a user" : request.user(),
                                    request.reason().empty() ? "" : ": ", request.reason()),
-                      "", now_.monotonic),
+                      "", context_.now.monotonic),
              absl::ZeroDuration());
   const std::string text = absl::StrCat("all processes of job ", run.record().job_id, " are being restarted: round ",
                                         run.record().round + 1, " of run ", run.record().number, " comes next");
@@ -333,7 +296,7 @@ absl::StatusOr<std::string> Core::Impl::RestartByHand(Run& run, const v1::SteerR
   return text;
 }
 
-absl::StatusOr<std::string> Core::Impl::Fence(Run& run, const v1::SteerRequest& request) {
+absl::StatusOr<std::string> Lifecycle::Fence(Run& run, const v1::SteerRequest& request) {
   Node* found = run.nodes.Find(request.node_id());
   if (found == nullptr) return NoSuchNode(run, request.node_id());
   Node& node = *found;
@@ -356,38 +319,6 @@ absl::StatusOr<std::string> Core::Impl::Fence(Run& run, const v1::SteerRequest& 
     LoseNode(run, node, why, true, 0);
   }
   return text;
-}
-
-// A new start of a lost node takes its place and its ranks.
-void Core::Impl::Rejoin(const JoinRequested& event, Run& run, Node& node) {
-  const v1::Join& join = event.join;
-  if (auto refusal = CheckIncarnation(run, join)) return Refuse(event.stream, *std::move(refusal));
-  if (auto refusal = CheckSettings(run, options_.settings, join)) return Refuse(event.stream, *std::move(refusal));
-  if (join.node().role() != node.record().info.role() ||
-      join.node().slots_size() != static_cast<int>(node.record().slots.size())) {
-    return Refuse(
-        event.stream,
-        MakeRefusal(
-            v1::Refusal::SETTINGS_DIFFER,
-            absl::StrCat(NodeText(node), " held rank ", FormatRanks(RanksOf(node)), " of job ", run.record().job_id,
-                         ", but this start of it brings ", join.node().slots_size(), " ", RoleName(join.node().role()),
-                         "s: start it as before (--local_worker_num ", node.record().slots.size(), ")")));
-  }
-  if (IsSoleHeir(node, join)) ConfirmDead(run, node, "its node has come back, with the lock that they would hold");
-  if (node.record().stale_incarnation != 0) {
-    return Refuse(event.stream, TryLater(absl::StrCat("the processes of the former start of ", NodeText(node),
-                                                      " may still run", DescribeStaleEnd(node, now_.monotonic)),
-                                         absl::Seconds(2)));
-  }
-  v1::Record record = NewNodeJoined(run, node.record().id, event);
-  v1::NodeJoined& joined = *record.mutable_node_joined();
-  joined.set_is_assigned_id(node.record().is_assigned_id);
-  *joined.mutable_settings() = run.record().settings;
-  joined.set_takes_over(true);
-  Write(std::move(record));
-  node.connect_seq = 0;
-  Attach(event, run, node, false);
-  TryNextRound(run);
 }
 
 }  // namespace muster::scheduler

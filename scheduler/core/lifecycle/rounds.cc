@@ -5,8 +5,9 @@
 #include "common/base/check.h"
 #include "common/base/sha256.h"
 #include "common/net/peer_node.h"
-#include "scheduler/core/core_impl.h"
+#include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/membership/admission.h"
+#include "scheduler/core/membership/placement.h"
 #include "scheduler/core/membership/rank_order.h"
 #include "scheduler/core/membership/waiting.h"
 
@@ -22,11 +23,20 @@ uint32_t CountRanks(const v1::PeerList& peers) {
   return ranks;
 }
 
+// Whether all that are there, connected or not, could make up the round.
+bool AreEnoughThere(const Run& run) {
+  for (const v1::Role role : {v1::ROLE_WORKER, v1::ROLE_SERVER}) {
+    if (run.record().slot_counts.RegularSlots(role) + run.record().slot_counts.SpareSlots(role) < run.Needed(role))
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 // The connected members whose slots make up the round, or none if it can't close yet. Regular nodes come first; spares
 // fill in when every node is one (all were started with one line), or when nothing has come for kSpareWait.
-std::vector<const Node*> Core::Impl::ChooseMembers(const Run& run, std::vector<std::string>& promoted) const {
+std::vector<const Node*> Lifecycle::ChooseMembers(const Run& run, std::vector<std::string>& promoted) const {
   std::vector<const Node*> members;
   std::vector<const Node*> spares;
   uint32_t missing[] = {run.Needed(v1::ROLE_WORKER), run.Needed(v1::ROLE_SERVER)};
@@ -43,7 +53,7 @@ std::vector<const Node*> Core::Impl::ChooseMembers(const Run& run, std::vector<s
     missing_of(node) -= static_cast<uint32_t>(node.record().info.slots_size());
   }
   if (missing[0] == 0 && missing[1] == 0) return members;
-  if (!members.empty() && now_.monotonic < run.spare_deadline) return {};
+  if (!members.empty() && context_.now.monotonic < run.spare_deadline) return {};
   std::sort(spares.begin(), spares.end(),
             [](const Node* a, const Node* b) { return NaturalLess(a->record().id, b->record().id); });
   for (const Node* spare : spares) {
@@ -57,33 +67,25 @@ std::vector<const Node*> Core::Impl::ChooseMembers(const Run& run, std::vector<s
   return members;
 }
 
-// Whether all that are there, connected or not, could make up the round.
-bool Core::Impl::AreEnoughThere(const Run& run) {
-  for (const v1::Role role : {v1::ROLE_WORKER, v1::ROLE_SERVER}) {
-    if (run.record().slot_counts.RegularSlots(role) + run.record().slot_counts.SpareSlots(role) < run.Needed(role))
-      return false;
-  }
-  return true;
-}
-
-void Core::Impl::TryCloseRound(Run& run) {
+void Lifecycle::TryCloseRound(Run& run) {
   if (run.record().phase != v1::RUN_PHASE_FORMING || run.nodes.empty()) return;
   run.waiting_cache.is_valid = false;
   std::vector<std::string> promoted;
-  if (run.record().spare_count > 0 && run.spare_deadline.is_never()) run.spare_deadline = now_.monotonic + kSpareWait;
+  if (run.record().spare_count > 0 && run.spare_deadline.is_never())
+    run.spare_deadline = context_.now.monotonic + kSpareWait;
   const std::vector<const Node*> members =
       AreEnoughThere(run) ? ChooseMembers(run, promoted) : std::vector<const Node*>();
-  Schedule(run);
+  context_.Schedule(run);
   if (!members.empty()) CloseRound(run, members, promoted);
 }
 
-void Core::Impl::CloseRound(Run& run, const std::vector<const Node*>& members, const std::vector<std::string>& promoted,
-                            const std::map<std::string, const Node*>& stands_for) {
+void Lifecycle::CloseRound(Run& run, const std::vector<const Node*>& members, const std::vector<std::string>& promoted,
+                           const std::map<std::string, const Node*>& stands_for) {
   const uint32_t round = run.record().round + 1;
   const v1::PeerList peers = BuildPeerList(run, round, members, stands_for);
   MUSTER_CHECK(CountRanks(peers) == run.Needed(v1::ROLE_WORKER) + run.Needed(v1::ROLE_SERVER), "a round lacks ranks");
   const Master master = MasterOf(run, peers);
-  v1::Record record = NewRecord();
+  v1::Record record = context_.NewRecord();
   v1::RoundClosed& closed = *record.mutable_round_closed();
   SetHead(closed, run);
   closed.set_round(round);
@@ -93,29 +95,29 @@ void Core::Impl::CloseRound(Run& run, const std::vector<const Node*>& members, c
   closed.set_master_port(master.port);
   closed.set_restart_count(run.record().restart_count + (run.record().round > 0 ? 1 : 0));
   closed.set_formed_in_ms(
-      absl::ToInt64Milliseconds(now_.monotonic - (run.record().round > 0 ? run.aborted : run.opened)));
+      absl::ToInt64Milliseconds(context_.now.monotonic - (run.record().round > 0 ? run.aborted : run.opened)));
   if (run.record().round > 0 && !run.candidates.empty()) *closed.mutable_cause() = ChooseCause(run.candidates).cause;
   for (const std::string& id : promoted) closed.add_promoted_spares(id);
   for (const auto& [spare, lost] : stands_for) {
     v1::Replacement& replacement = *closed.add_replacements();
     replacement.set_spare(spare);
     replacement.set_lost(lost->record().id);
-    Release(run.nodes.at(lost->record().id));
+    places_.Release(run.nodes.at(lost->record().id));
   }
-  Write(std::move(record));
+  context_.Write(std::move(record));
 
   run.candidates.clear();
   run.topo_deadline = run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
   run.spare_deadline = MonotonicTime::Never();
-  Schedule(run);
-  effects_.push_back(
+  context_.Schedule(run);
+  context_.effects.push_back(
       PublishPeers{run.record().job_id, run.record().number, run.record().round, run.record().peer_list});
   SendDesiredToAll(run, false);
 }
 
-void Core::Impl::SendDesired(const Run& run, const Node& node, bool is_urgent) {
+void Lifecycle::SendDesired(const Run& run, const Node& node, bool is_urgent) {
   if (node.stream == 0) return;
-  Message message = NewMessage();
+  Message message = context_.NewMessage();
   v1::DesiredState& desired = *message->mutable_desired();
   desired.set_run(run.record().number);
   desired.set_phase(run.record().phase);
@@ -129,23 +131,12 @@ void Core::Impl::SendDesired(const Run& run, const Node& node, bool is_urgent) {
   if (run.HasEnded()) *desired.mutable_outcome() = run.record().outcome;
   // Nothing may overtake the welcome: it would be thrown away.
   const bool goes_at_once = is_urgent && node.has_reported;
-  effects_.push_back(Send{node.stream, std::move(message), goes_at_once, goes_at_once ? run.record().job_id : ""});
+  context_.effects.push_back(
+      Send{node.stream, std::move(message), goes_at_once, goes_at_once ? run.record().job_id : ""});
 }
 
-void Core::Impl::SendDesiredToAll(const Run& run, bool is_urgent) {
+void Lifecycle::SendDesiredToAll(const Run& run, bool is_urgent) {
   for (const auto& [id, node] : run.nodes) SendDesired(run, node, is_urgent);
-}
-
-// At most one a second is made anew, however many agents ask. In a small run whoever comes or goes shows at once.
-const v1::WaitStatus& Core::Impl::Waiting(Run& run) {
-  auto& cache = run.waiting_cache;
-  const bool is_good = cache.is_valid || (cache.status.has_value() && run.nodes.size() > kFewNodes);
-  if (!is_good || now_.monotonic - cache.made >= absl::Seconds(1)) {
-    cache.status = DescribeWaiting(run, now_.monotonic);
-    cache.made = now_.monotonic;
-    cache.is_valid = true;
-  }
-  return *cache.status;
 }
 
 }  // namespace muster::scheduler

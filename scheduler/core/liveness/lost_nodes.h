@@ -12,7 +12,7 @@
 
 namespace muster::scheduler {
 
-struct Node;
+class Node;
 
 class LostNodes {
  public:

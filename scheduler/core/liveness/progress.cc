@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "scheduler/core/core_impl.h"
+#include "scheduler/core/lifecycle/cause.h"
 #include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
@@ -60,50 +60,20 @@ std::vector<Watched> WatchedProcesses(const Run& run) {
   return watched;
 }
 
-void Core::Impl::TakeProgress(Run& run, Node& node, const v1::Report& report) {
-  if (run.record().phase != v1::RUN_PHASE_RUNNING || report.progress_round() != run.record().round) return;
-  const absl::Duration timeout = absl::Milliseconds(run.record().settings.progress_timeout_ms());
-  bool stands_still = false;
-  for (const v1::SlotProgress& slot : report.progress()) {
-    if (slot.slot() >= node.record().slots.size()) continue;
-    node.progress.resize(node.record().slots.size());
-    ProcessProgress& progress = node.progress[slot.slot()];
-    const absl::Duration still = absl::Milliseconds(slot.still_ms());
-    progress = {.round = run.record().round,
-                .attempt = slot.attempt(),
-                .step = {},
-                .changed = now_.monotonic - still,
-                .told = now_.monotonic};
-    if (slot.has_step()) progress.step = slot.step();
-    if (ProgressOf(run, node, slot.slot()) == nullptr) continue;
-    if (progress.step) run.highest_step = std::max(run.highest_step.value_or(0), *progress.step);
-    // Who hangs stands still first, those that wait for it follow: a heartbeat later all of them have said so.
-    stands_still |= timeout > absl::ZeroDuration() && still >= timeout + HeartbeatInterval();
-  }
-  if (!stands_still || run.is_looking_into_hang) return;
-  run.is_looking_into_hang = true;  // until the stacks are there
-  LookIntoHang(run);
-}
-
-// Those of whom a recent report says that they stand still, in the order of WatchedProcesses. What happened since that
-// report nobody knows: it counts for nothing.
-std::vector<Watched> Core::Impl::StandingStill(const Run& run) const {
+std::vector<Watched> StandingStill(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval) {
   const absl::Duration timeout = absl::Milliseconds(run.record().settings.progress_timeout_ms());
   std::vector<Watched> watched = WatchedProcesses(run);
   std::erase_if(watched, [&](const Watched& w) {
-    return now_.monotonic - w.progress->told > kReportLag * HeartbeatInterval() ||
-           w.progress->told - w.progress->changed < timeout;
+    return now - w.progress->told > kReportLag * heartbeat_interval || w.progress->told - w.progress->changed < timeout;
   });
   return watched;
 }
 
-// What the run is given up for when it stands still. Those that stand at the lowest step come first: the others may
-// merely wait for them.
-CauseCandidate Core::Impl::DescribeHang(const Run& run) const {
+CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval) {
   const absl::Duration timeout = absl::Milliseconds(run.record().settings.progress_timeout_ms());
   const std::vector<Watched> watched = WatchedProcesses(run);
-  std::vector<Watched> standing = StandingStill(run);
-  CauseCandidate candidate = Decision(v1::Cause::NO_PROGRESS, "", "", now_.monotonic);
+  std::vector<Watched> standing = StandingStill(run, now, heartbeat_interval);
+  CauseCandidate candidate = Decision(v1::Cause::NO_PROGRESS, "", "", now);
   v1::Cause& cause = candidate.cause;
   std::string text = absl::StrCat("no progress for ", FormatAge(timeout), " (--progress_timeout): ");
   if (!standing.empty() && standing.front().progress->step) {
@@ -137,9 +107,7 @@ CauseCandidate Core::Impl::DescribeHang(const Run& run) const {
   return candidate;
 }
 
-// Nothing got further than where the last round was given up, although steps are written: trying again is not likely
-// to help.
-bool Core::Impl::IsWithoutProgress(const Run& run) {
+bool IsWithoutProgress(const Run& run) {
   return run.record().aborted_at_step && run.highest_step.value_or(0) <= *run.record().aborted_at_step;
 }
 

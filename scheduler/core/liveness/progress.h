@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "scheduler/core/lifecycle/cause.h"
 #include "scheduler/core/state.h"
 
 namespace muster::scheduler {
@@ -21,6 +22,18 @@ const ProcessProgress* ProgressOf(const Run& run, const Node& node, size_t slot)
 
 // The lowest step first, among equal ones who has stood there longest; who writes no numbers comes before all.
 std::vector<Watched> WatchedProcesses(const Run& run);
+
+// Those of whom a recent report says that they stand still, in the order of WatchedProcesses. What happened since that
+// report nobody knows: it counts for nothing.
+std::vector<Watched> StandingStill(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval);
+
+// What the run is given up for when it stands still. Those that stand at the lowest step come first: the others may
+// merely wait for them.
+CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval);
+
+// Nothing got further than where the last round was given up, although steps are written: trying again is not likely to
+// help.
+bool IsWithoutProgress(const Run& run);
 
 // For people; `watched` as WatchedProcesses gives it, not empty.
 v1::ProgressStatus ProgressView(const std::vector<Watched>& watched, MonotonicTime now);

@@ -18,8 +18,8 @@
 //     … a spare has its place, or the run can only end            … no: Admit, as a spare or into the next run
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
-#include "scheduler/core/core_impl.h"
 #include "scheduler/core/membership/admission.h"
+#include "scheduler/core/membership/membership.h"
 #include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
@@ -91,16 +91,16 @@ std::string WhoseReturn(const Run& run) {
 
 }  // namespace
 
-void Core::Impl::Refuse(StreamId stream, v1::Refusal refusal) {
-  Message message = NewMessage();
+void Membership::Refuse(StreamId stream, v1::Refusal refusal) {
+  Message message = context_.NewMessage();
   *message->mutable_refusal() = std::move(refusal);
-  SendTo(stream, std::move(message));
-  CloseStreamOf(stream);
+  context_.SendTo(stream, std::move(message));
+  context_.CloseStreamOf(stream);
 }
 
-void Core::Impl::On(const JoinRequested& event) {
+void Membership::On(const JoinRequested& event) {
   const v1::Join& join = event.join;
-  if (!join.cluster_id().empty() && join.cluster_id() != state_.record().cluster_id) {
+  if (!join.cluster_id().empty() && join.cluster_id() != context_.state.record().cluster_id) {
     return Refuse(
         event.stream,
         MakeRefusal(v1::Refusal::CLUSTER_CHANGED,
@@ -108,22 +108,22 @@ void Core::Impl::On(const JoinRequested& event) {
                     "it was started again without its journal; start the nodes of the job again, and give "
                     "ms-scheduler a --journal_path so that it remembers"));
   }
-  if (!join.cluster_id().empty() && join.term() > state_.record().term) {
+  if (!join.cluster_id().empty() && join.term() > context_.state.record().term) {
     return Refuse(event.stream,
                   MakeRefusal(v1::Refusal::STALE_TERM,
-                              absl::StrCat("this scheduler is in term ", state_.record().term,
+                              absl::StrCat("this scheduler is in term ", context_.state.record().term,
                                            ", and the agent has heard of term ", join.term(),
                                            ": its journal is an old copy, or another scheduler of this "
                                            "cluster came after it; start ms-scheduler with the newest journal")));
   }
   if (join.run() == 0) return JoinCurrentRun(event);
-  if (Run* run = state_.FindRun(join.job_id(), join.run())) return JoinKnownRun(event, *run);
+  if (Run* run = context_.state.FindRun(join.job_id(), join.run())) return JoinKnownRun(event, *run);
   Refuse(event.stream, MakeRefusal(v1::Refusal::RUN_UNKNOWN, absl::StrCat("run ", join.run(), " of job ", join.job_id(),
                                                                           " is over and forgotten", kStartAgain)));
 }
 
 // An agent that was welcomed before only ever gets its own run's verdict.
-void Core::Impl::JoinKnownRun(const JoinRequested& event, Run& run) {
+void Membership::JoinKnownRun(const JoinRequested& event, Run& run) {
   const v1::Join& join = event.join;
   if (auto refusal = RefuseStranger(run, join.node_id(), event)) {
     return Refuse(event.stream, *std::move(refusal));
@@ -152,10 +152,10 @@ void Core::Impl::JoinKnownRun(const JoinRequested& event, Run& run) {
                                   run.record().job_id, " any more", kStartAgain)));
 }
 
-void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
+void Membership::JoinCurrentRun(const JoinRequested& event) {
   const v1::Join& join = event.join;
   // The welcome may have been lost: the same incarnation is no newcomer, also when its run has ended meanwhile.
-  if (const auto job = state_.jobs.find(join.job_id()); job != state_.jobs.end()) {
+  if (const auto job = context_.state.jobs.find(join.job_id()); job != context_.state.jobs.end()) {
     for (auto& [number, run] : job->second.runs) {
       const auto known = run.record().by_incarnation.find(join.incarnation());
       if (known == run.record().by_incarnation.end()) continue;
@@ -165,7 +165,7 @@ void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
     }
     if (auto refusal = RefuseStaleIncarnation(job->second, join)) return Refuse(event.stream, *std::move(refusal));
   }
-  if (is_draining_) return Refuse(event.stream, TryLater("the scheduler is stopping", absl::Seconds(3)));
+  if (context_.is_draining) return Refuse(event.stream, TryLater("the scheduler is stopping", absl::Seconds(3)));
   Run* run = RunForNewcomer(event);
   if (run == nullptr) return;
   if (auto refusal = RefuseStranger(*run, join.node_id(), event)) {
@@ -184,27 +184,27 @@ void Core::Impl::JoinCurrentRun(const JoinRequested& event) {
 }
 
 // The current run, or a new one if that can only end.
-Run* Core::Impl::RunForNewcomer(const JoinRequested& event) {
-  const auto job = state_.jobs.find(event.join.job_id());
-  Run* run = job == state_.jobs.end() ? nullptr : job->second.current();
+Run* Membership::RunForNewcomer(const JoinRequested& event) {
+  const auto job = context_.state.jobs.find(event.join.job_id());
+  Run* run = job == context_.state.jobs.end() ? nullptr : job->second.current();
   if (run != nullptr && !run->IsOver()) return run;
-  if (once_job_ == event.join.job_id()) {
+  if (context_.once_job == event.join.job_id()) {
     Refuse(event.stream, TryLater("this scheduler serves one run only (--once), and that has ended", absl::Seconds(3)));
     return nullptr;
   }
-  if (once_job_) {
+  if (context_.once_job) {
     Refuse(event.stream, MakeRefusal(v1::Refusal::SETTINGS_DIFFER,
                                      absl::StrCat("MS_JOB_ID is ", event.join.job_id(),
-                                                  " on this node, but this scheduler serves job ", *once_job_,
+                                                  " on this node, but this scheduler serves job ", *context_.once_job,
                                                   " only (--once): set the same MS_JOB_ID on every node, or start a "
                                                   "scheduler without --once for several jobs")));
     return nullptr;
   }
-  if (auto refusal = RefuseJob(event)) {
+  if (auto refusal = places_.RefuseJob(event)) {
     Refuse(event.stream, *std::move(refusal));
     return nullptr;
   }
-  if (job == state_.jobs.end() && state_.jobs.size() >= kMaxJobs && !MakeRoomForAJob()) {
+  if (job == context_.state.jobs.end() && context_.state.jobs.size() >= kMaxJobs && !lifecycle_.MakeRoomForAJob()) {
     Refuse(event.stream, TryLater(absl::StrCat("the scheduler already serves ", kMaxJobs,
                                                " jobs, and that is the most: stop one (ms-ctl stop), or use another "
                                                "scheduler"),
@@ -215,41 +215,41 @@ Run* Core::Impl::RunForNewcomer(const JoinRequested& event) {
 }
 
 // Refuses instead when the run could not even begin with this node.
-Run* Core::Impl::OpenRun(const JoinRequested& event) {
+Run* Membership::OpenRun(const JoinRequested& event) {
   const v1::Join& join = event.join;
-  const Run candidate(join.job_id(), options_.settings);
+  const Run candidate(join.job_id(), context_.options.settings);
   v1::JobSettings settings = candidate.record().settings;
   FillInSettings(settings, join.settings());
   if (auto refusal = CheckAdmission(candidate, settings, event)) {
     Refuse(event.stream, *std::move(refusal));
     return nullptr;
   }
-  const uint64_t number = state_.LastRunOf(join.job_id()) + 1;
-  v1::Record record = NewRecord();
+  const uint64_t number = context_.state.LastRunOf(join.job_id()) + 1;
+  v1::Record record = context_.NewRecord();
   v1::RunOpened& opened = *record.mutable_run_opened();
   opened.set_job_id(join.job_id());
   opened.set_run(number);
   *opened.mutable_settings() = std::move(settings);
   opened.set_opened_by(absl::StrCat(join.node().user(), "@", join.node().host_name()));
-  Write(std::move(record));
+  context_.Write(std::move(record));
 
-  Job& job = state_.jobs.at(join.job_id());
+  Job& job = context_.state.jobs.at(join.job_id());
   Run& run = job.runs.at(number);
-  run.handle = ++last_handle_;
-  owners_[run.handle] = {.run = &run};
-  run.opened = now_.monotonic;
-  run.topo_deadline = (options_.is_once ? started_.monotonic : now_.monotonic) + TopoTimeout(run.record().settings);
-  if (options_.is_once) {
-    once_job_ = join.job_id();
-    deadlines_.Set(once_handle_, once_deadline_ = MonotonicTime::Never());
+  context_.GiveHandle(run);
+  run.opened = context_.now.monotonic;
+  run.topo_deadline = (context_.options.is_once ? context_.started.monotonic : context_.now.monotonic) +
+                      context_.TopoTimeout(run.record().settings);
+  if (context_.options.is_once) {
+    context_.once_job = join.job_id();
+    context_.deadlines.Set(context_.once_handle, context_.once_deadline = MonotonicTime::Never());
   }
-  Schedule(run);
-  PruneRuns(job);
+  context_.Schedule(run);
+  lifecycle_.PruneRuns(job);
   return &run;
 }
 
 // Two that claim one id: whoever answers keeps it.
-void Core::Impl::Challenge(const JoinRequested& event, Run& run, Node& node) {
+void Membership::Challenge(const JoinRequested& event, Run& run, Node& node) {
   if (node.challenger != nullptr) {
     return Refuse(event.stream,
                   TryLater(absl::StrCat("two agents claim node id ", node.record().id,
@@ -257,19 +257,20 @@ void Core::Impl::Challenge(const JoinRequested& event, Run& run, Node& node) {
                                         "an MS_NODE_ID of its own"),
                            kProbeTimeout));
   }
-  node.challenger = std::make_unique<Challenger>(Challenger{event, ++last_probe_, now_.monotonic + kProbeTimeout});
-  streams_[event.stream] = {.run = &run, .node = &node, .is_challenger = true};
-  Message message = NewMessage();
+  node.challenger =
+      std::make_unique<Challenger>(Challenger{event, ++last_probe_, context_.now.monotonic + kProbeTimeout});
+  context_.streams[event.stream] = {.run = &run, .node = &node, .is_challenger = true};
+  Message message = context_.NewMessage();
   message->mutable_probe()->set_probe(node.challenger->probe);
-  SendTo(node.stream, std::move(message));
-  Schedule(node);
+  context_.SendTo(node.stream, std::move(message));
+  context_.Schedule(node);
 }
 
-void Core::Impl::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
+void Membership::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
   const std::unique_ptr<Challenger> challenger = std::move(node.challenger);
   const JoinRequested& event = challenger->join;
-  streams_.erase(event.stream);
-  Schedule(node);
+  context_.streams.erase(event.stream);
+  context_.Schedule(node);
   if (is_old_alive) {
     return Refuse(
         event.stream,
@@ -279,21 +280,21 @@ void Core::Impl::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
                                  node.record().info.pid(), "): give this node another id, or end that agent")));
   }
   const StreamId old_stream = node.stream;
-  Detach(run, node);
-  CloseStreamOf(old_stream);
+  places_.Detach(run, node);
+  context_.CloseStreamOf(old_stream);
   TakeOver(event, run, node);
 }
 
 // The old incarnation is dead: a new one of the same node stands before us.
-void Core::Impl::TakeOver(const JoinRequested& event, Run& run, Node& node) {
+void Membership::TakeOver(const JoinRequested& event, Run& run, Node& node) {
   if (run.record().phase == v1::RUN_PHASE_FORMING || node.record().is_spare) {
-    RemoveNode(run, node, v1::NodeRemoved::REPLACED, "a new start of the same node has joined", true);
+    lifecycle_.RemoveNode(run, node, v1::NodeRemoved::REPLACED, "a new start of the same node has joined", true);
     return Admit(event, run, true);
   }
   const bool is_confirmed = IsSoleHeir(node, event.join);
   const std::string id = node.record().id;
   if (!node.record().is_lost) {
-    LoseNode(run, node, "a new start of the same node has joined, so the old one is dead", is_confirmed, 0);
+    lifecycle_.LoseNode(run, node, "a new start of the same node has joined, so the old one is dead", is_confirmed, 0);
   }
   Node* still = run.nodes.Find(id);  // no spare has taken its place
   if (run.IsUnderWay() && still != nullptr && still->record().is_lost) return Rejoin(event, run, *still);
@@ -303,10 +304,10 @@ void Core::Impl::TakeOver(const JoinRequested& event, Run& run, Node& node) {
 
 // Why the node may not take part, as far as its settings, its size and its id go; nullopt if it may. `settings` are
 // those of the run together with the node's.
-std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const v1::JobSettings& settings,
+std::optional<v1::Refusal> Membership::CheckAdmission(const Run& run, const v1::JobSettings& settings,
                                                       const JoinRequested& event) const {
   const v1::Join& join = event.join;
-  if (auto refusal = CheckSettings(run, options_.settings, join)) return refusal;
+  if (auto refusal = CheckSettings(run, context_.options.settings, join)) return refusal;
   if (join.node().spare() || ReturnsAsSpare(run, join)) return std::nullopt;
   if (run.record().phase != v1::RUN_PHASE_FORMING) {
     return MakeRefusal(v1::Refusal::EXTRA_NODE,
@@ -319,17 +320,18 @@ std::optional<v1::Refusal> Core::Impl::CheckAdmission(const Run& run, const v1::
   return CheckNodeId(run, settings, join.node_id(), join.node());
 }
 
-void Core::Impl::Admit(const JoinRequested& event, Run& run, bool replaces) {
+void Membership::Admit(const JoinRequested& event, Run& run, bool replaces) {
   const v1::Join& join = event.join;
   if (auto refusal = CheckIncarnation(run, join)) return Refuse(event.stream, *std::move(refusal));
   v1::JobSettings settings = run.record().settings;
   FillInSettings(settings, join.settings());
   if (auto refusal = CheckAdmission(run, settings, event)) return Refuse(event.stream, *std::move(refusal));
   // (One that takes its own place needs no other's.)
-  if (auto refusal = replaces ? std::nullopt : RefuseNode(event)) return Refuse(event.stream, *std::move(refusal));
+  if (auto refusal = replaces ? std::nullopt : places_.RefuseNode(event))
+    return Refuse(event.stream, *std::move(refusal));
   const bool is_forming = run.record().phase == v1::RUN_PHASE_FORMING;
   // (A node that alone starts again and again does not make the job wait for ever.)
-  const bool waits_anew = is_forming && run.nodes.empty() && !replaces && !options_.is_once;
+  const bool waits_anew = is_forming && run.nodes.empty() && !replaces && !context_.options.is_once;
   if (!is_forming) settings = run.record().settings;  // what a spare says does not change a job that runs
   const std::string id = join.node_id().empty() ? ChooseNodeId(run, join.node().host_name()) : join.node_id();
   const bool is_spare = join.node().spare() || ReturnsAsSpare(run, join);
@@ -338,24 +340,23 @@ void Core::Impl::Admit(const JoinRequested& event, Run& run, bool replaces) {
   joined.set_is_assigned_id(join.node_id().empty() || join.is_assigned_id());
   *joined.mutable_settings() = std::move(settings);
   joined.set_is_spare(is_spare);
-  Write(std::move(record));
+  context_.Write(std::move(record));
 
   Node& node = run.nodes.at(id);
-  node.handle = ++last_handle_;
-  owners_[node.handle] = {.run = &run, .node = &node};
+  context_.GiveHandle(run, node);
   if (waits_anew) {  // whoever began to wait before has gone
-    run.opened = now_.monotonic;
-    run.topo_deadline = now_.monotonic + TopoTimeout(run.record().settings);
-    Schedule(run);
+    run.opened = context_.now.monotonic;
+    run.topo_deadline = context_.now.monotonic + context_.TopoTimeout(run.record().settings);
+    context_.Schedule(run);
   }
   if (!is_spare) run.spare_deadline = MonotonicTime::Never();  // somebody came: spares wait on
   Attach(event, run, node, false);
-  TryCloseRound(run);
-  TryNextRound(run);
+  lifecycle_.TryCloseRound(run);
+  lifecycle_.TryNextRound(run);
 }
 
-v1::Record Core::Impl::NewNodeJoined(const Run& run, const std::string& id, const JoinRequested& event) const {
-  v1::Record record = NewRecord();
+v1::Record Membership::NewNodeJoined(const Run& run, const std::string& id, const JoinRequested& event) const {
+  v1::Record record = context_.NewRecord();
   v1::NodeJoined& joined = *record.mutable_node_joined();
   SetHead(joined, run);
   joined.set_node_id(id);
@@ -368,72 +369,72 @@ v1::Record Core::Impl::NewNodeJoined(const Run& run, const std::string& id, cons
 }
 
 // The same incarnation again: a higher connect_seq supersedes, an equal or lower one came late.
-void Core::Impl::Resume(const JoinRequested& event, Run& run, Node& node) {
+void Membership::Resume(const JoinRequested& event, Run& run, Node& node) {
   if (event.join.connect_seq() <= node.connect_seq) {
     return Refuse(event.stream,
                   MakeRefusal(v1::Refusal::STALE_CONNECT, "a newer connection of this agent is known already"));
   }
   if (node.stream != 0) {
     const StreamId old_stream = node.stream;
-    Detach(run, node);
-    CloseStreamOf(old_stream);
+    places_.Detach(run, node);
+    context_.CloseStreamOf(old_stream);
   }
   const bool is_returning = node.record().is_lost && !run.HasEnded();
   if (is_returning) {
-    v1::Record record = NewRecord();
+    v1::Record record = context_.NewRecord();
     v1::NodeReturned& returned = *record.mutable_node_returned();
     SetHead(returned, run, node);
     returned.set_incarnation(node.record().incarnation);
-    Write(std::move(record));
+    context_.Write(std::move(record));
     node.stale_end = MonotonicTime::Never();
   }
   if (event.join.node().certificate_fingerprint() != node.record().info.certificate_fingerprint()) {
-    v1::Record record = NewRecord();
+    v1::Record record = context_.NewRecord();
     v1::NodeRecertified& recertified = *record.mutable_node_recertified();
     SetHead(recertified, run, node);
     recertified.set_incarnation(node.record().incarnation);
     recertified.set_certificate_fingerprint(event.join.node().certificate_fingerprint());
-    Write(std::move(record));
+    context_.Write(std::move(record));
   }
   Attach(event, run, node, true);
   if (node.challenger != nullptr) ResolveChallenge(run, node, true);  // that it came back is answer enough
-  if (run.record().phase == v1::RUN_PHASE_FORMING) TryCloseRound(run);
-  is_returning ? TryNextRound(run) : TryNextRoundAfter(run, node);
+  if (run.record().phase == v1::RUN_PHASE_FORMING) lifecycle_.TryCloseRound(run);
+  is_returning ? lifecycle_.TryNextRound(run) : lifecycle_.TryNextRoundAfter(run, node);
 }
 
-void Core::Impl::Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed) {
-  streams_[event.stream] = {.run = &run, .node = &node};
+void Membership::Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed) {
+  context_.streams[event.stream] = {.run = &run, .node = &node};
   node.stream = event.stream;
-  ++connected_nodes_;
-  NoteReadiness(run, node);
-  NoteParty(run, node, event);
+  ++context_.connected_nodes;
+  run.NoteReadiness(node);
+  places_.NoteParty(run, node, event);
   node.connect_seq = event.join.connect_seq();
-  node.last_seen = now_.monotonic;
+  node.last_seen = context_.now.monotonic;
   node.was_seen = true;
   node.has_reported = false;
   node.had_extra_lease = false;
-  node.lease_end = now_.monotonic + Lease();
+  node.lease_end = context_.now.monotonic + context_.options.lease;
   node.grace_end = node.missing_since = MonotonicTime::Never();
   run.waiting_cache.is_valid = false;
-  Schedule(node);
-  NoteFence(run, node, node.record().armed_fence);  // the welcome may tell it another one
+  context_.Schedule(node);
+  lifecycle_.NoteFence(run, node, node.record().armed_fence);  // the welcome may tell it another one
 
-  Message message = NewMessage();
+  Message message = context_.NewMessage();
   v1::Welcome& welcome = *message->mutable_welcome();
-  welcome.set_cluster_id(state_.record().cluster_id);
+  welcome.set_cluster_id(context_.state.record().cluster_id);
   SetHead(welcome, run, node);
   welcome.set_events_through(node.record().events_through);
-  welcome.set_heartbeat_interval_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(HeartbeatInterval())));
-  welcome.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(FenceTimeout(run))));
+  welcome.set_heartbeat_interval_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(context_.HeartbeatInterval())));
+  welcome.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(context_.FenceTimeout(run))));
   welcome.set_previous_run(PreviousRunText(run));
   welcome.set_is_resumed(is_resumed);
   welcome.set_is_spare(node.record().is_spare);
-  SendTo(node.stream, std::move(message));
-  SendDesired(run, node, false);
+  context_.SendTo(node.stream, std::move(message));
+  lifecycle_.SendDesired(run, node, false);
 }
 
-std::string Core::Impl::PreviousRunText(const Run& run) const {
-  const Job& job = state_.jobs.at(run.record().job_id);
+std::string Membership::PreviousRunText(const Run& run) const {
+  const Job& job = context_.state.jobs.at(run.record().job_id);
   const auto it = job.runs.find(run.record().number);
   if (it == job.runs.begin()) return "";
   const Run& previous = std::prev(it)->second;

@@ -148,4 +148,15 @@ v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
   return status;
 }
 
+const v1::WaitStatus& WaitStatusOf(const Run& run, MonotonicTime now) {
+  auto& cache = run.waiting_cache;
+  const bool is_good = cache.is_valid || (cache.status.has_value() && run.nodes.size() > kFewNodes);
+  if (!is_good || now - cache.made >= absl::Seconds(1)) {
+    cache.status = DescribeWaiting(run, now);
+    cache.made = now;
+    cache.is_valid = true;
+  }
+  return *cache.status;
+}
+
 }  // namespace muster::scheduler

@@ -9,7 +9,13 @@
 
 namespace muster::scheduler {
 
+inline constexpr size_t kFewNodes = 256;  // to look at all of them takes no time
+
 v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now);
+
+// The same from a cache. At most one a second is made anew, however many agents ask; in a small run whoever comes or
+// goes shows at once.
+const v1::WaitStatus& WaitStatusOf(const Run& run, MonotonicTime now);
 
 // How long the processes of a lost node may still run, with a space before it: " for 20 s", or who has to say that they
 // don't.

@@ -13,7 +13,7 @@
 
 namespace muster::scheduler {
 
-struct State;
+class State;
 
 // What `record`, about to be applied to `state`, says to a person; nullopt if nothing. number and unix_ms are not set.
 std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& record);

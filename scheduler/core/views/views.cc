@@ -1,4 +1,5 @@
-// What ms-ctl is shown.
+#include "scheduler/core/views/views.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -6,8 +7,8 @@
 #include "common/base/sha256.h"
 #include "common/net/ip_address.h"
 #include "common/net/peer_node.h"
-#include "scheduler/core/core_impl.h"
 #include "scheduler/core/liveness/progress.h"
+#include "scheduler/core/membership/waiting.h"
 
 namespace muster::scheduler {
 namespace {
@@ -69,54 +70,17 @@ v1::NodeStatus GoneView(const std::string& id, const GoneNode& gone, MonotonicTi
   return status;
 }
 
-}  // namespace
-
-Run* Core::Impl::FindNamed(const std::string& job_id, uint64_t run) {
-  if (run != 0) return state_.FindRun(job_id, run);
-  const auto job = state_.jobs.find(job_id);
-  return job == state_.jobs.end() ? nullptr : job->second.current();
-}
-
-absl::Status Core::Impl::NoSuchRun(const std::string& job_id, uint64_t run) {
-  return absl::NotFoundError(absl::StrCat("there is no job ", job_id, run == 0 ? "" : absl::StrCat(" with run ", run),
-                                          " here; `ms-ctl status` lists the jobs"));
-}
-
-absl::Status Core::Impl::NoSuchNode(const Run& run, const std::string& node_id) {
-  return absl::NotFoundError(absl::StrCat("there is no node ", node_id, " in run ", run.record().number, " of job ",
-                                          run.record().job_id, "; `ms-ctl nodes` lists them"));
-}
-
 // Run 0: the latest. An empty job id: the only job, if there is one only.
-const Run* Core::Impl::ResolveRun(const std::string& job_id, uint64_t run) const {
-  auto job = state_.jobs.find(job_id);
-  if (job_id.empty() && state_.jobs.size() == 1) job = state_.jobs.begin();
-  if (job == state_.jobs.end() || job->second.runs.empty()) return nullptr;
+const Run* ResolveRun(const State& state, const std::string& job_id, uint64_t run) {
+  auto job = state.jobs.find(job_id);
+  if (job_id.empty() && state.jobs.size() == 1) job = state.jobs.begin();
+  if (job == state.jobs.end() || job->second.runs.empty()) return nullptr;
   if (run == 0) return &job->second.runs.rbegin()->second;
   const auto it = job->second.runs.find(run);
   return it == job->second.runs.end() ? nullptr : &it->second;
 }
 
-void Core::Impl::On(const QueryReceived& event) {
-  Answer answer{event.query, absl::OkStatus(), v1::StatusReply()};
-  std::visit(
-      [&](const auto& request) {
-        using Request = std::decay_t<decltype(request)>;
-        if constexpr (std::is_same_v<Request, v1::NodesRequest> || std::is_same_v<Request, v1::RanksRequest>) {
-          if (ResolveRun(request.job_id(), request.run()) == nullptr) {
-            answer.status = !request.job_id().empty() ? NoSuchRun(request.job_id(), request.run())
-                            : state_.jobs.empty()     ? absl::NotFoundError("no job has come here yet")
-                                                  : absl::NotFoundError("there are several jobs: name one with --job");
-            return;
-          }
-        }
-        answer.reply = View(request);
-      },
-      event.request);
-  effects_.push_back(std::move(answer));
-}
-
-v1::RunStatus Core::Impl::RunView(Run& run) {
+v1::RunStatus RunView(const Run& run, MonotonicTime now) {
   v1::RunStatus status;
   SetHead(status, run);
   status.set_phase(run.record().phase);
@@ -138,55 +102,56 @@ v1::RunStatus Core::Impl::RunView(Run& run) {
   status.set_processes_running(running);
   status.set_processes_done(done);
   if (run.record().phase == v1::RUN_PHASE_FORMING || run.record().phase == v1::RUN_PHASE_RECOVERING)
-    *status.mutable_waiting() = Waiting(run);
+    *status.mutable_waiting() = WaitStatusOf(run, now);
   if (run.HasEnded()) *status.mutable_outcome() = run.record().outcome;
   status.set_opened_unix_ms(run.record().opened_unix_ms);
-  status.set_age_ms(absl::ToInt64Milliseconds(now_.monotonic - run.opened));
+  status.set_age_ms(absl::ToInt64Milliseconds(now - run.opened));
   status.set_opened_by(run.record().opened_by);
   status.set_restart_count(run.record().restart_count);
   if (run.record().last_abort) *status.mutable_last_abort() = *run.record().last_abort;
   const std::vector<Watched> watched = WatchedProcesses(run);
-  if (!watched.empty()) *status.mutable_progress() = ProgressView(watched, now_.monotonic);
+  if (!watched.empty()) *status.mutable_progress() = ProgressView(watched, now);
   return status;
 }
 
-v1::StatusReply Core::Impl::View(const v1::StatusRequest& request) {
+v1::StatusReply View(const Context& context, const v1::StatusRequest& request) {
   v1::StatusReply reply;
-  reply.set_cluster_id(state_.record().cluster_id);
-  reply.set_term(state_.record().term);
-  reply.set_version(options_.version);
-  reply.set_up_ms(absl::ToInt64Milliseconds(now_.monotonic - started_.monotonic));
-  reply.set_is_draining(is_draining_);
-  for (auto& [job_id, job] : state_.jobs) {
+  reply.set_cluster_id(context.state.record().cluster_id);
+  reply.set_term(context.state.record().term);
+  reply.set_version(context.options.version);
+  reply.set_up_ms(absl::ToInt64Milliseconds(context.now.monotonic - context.started.monotonic));
+  reply.set_is_draining(context.is_draining);
+  for (const auto& [job_id, job] : context.state.jobs) {
     if (!request.job_id().empty() && request.job_id() != job_id) continue;
-    for (auto& [number, run] : job.runs) {
+    for (const auto& [number, run] : job.runs) {
       const bool is_latest = number == job.runs.rbegin()->first;
-      if (request.run() == 0 ? is_latest || !run.HasEnded() : number == request.run()) *reply.add_runs() = RunView(run);
+      if (request.run() == 0 ? is_latest || !run.HasEnded() : number == request.run())
+        *reply.add_runs() = RunView(run, context.now.monotonic);
     }
   }
   return reply;
 }
 
-v1::NodesReply Core::Impl::View(const v1::NodesRequest& request) const {
+v1::NodesReply View(const Context& context, const v1::NodesRequest& request) {
   v1::NodesReply reply;
-  const Run& run = *ResolveRun(request.job_id(), request.run());
+  const Run& run = *ResolveRun(context.state, request.job_id(), request.run());
   reply.set_run(run.record().number);
   reply.set_total(static_cast<uint32_t>(run.nodes.size() + run.record().gone.size()));
   const uint32_t limit = Limit(request, 1000);
   uint32_t at = 0;
   const auto wanted = [&] { return at++ >= request.offset() && static_cast<uint32_t>(reply.nodes_size()) < limit; };
   for (const auto& [id, node] : run.nodes) {
-    if (wanted()) *reply.add_nodes() = NodeView(node, now_.monotonic);
+    if (wanted()) *reply.add_nodes() = NodeView(node, context.now.monotonic);
   }
   for (const auto& [id, gone] : run.record().gone) {
-    if (wanted()) *reply.add_nodes() = GoneView(id, gone, now_.monotonic);
+    if (wanted()) *reply.add_nodes() = GoneView(id, gone, context.now.monotonic);
   }
   return reply;
 }
 
-v1::RanksReply Core::Impl::View(const v1::RanksRequest& request) const {
+v1::RanksReply View(const Context& context, const v1::RanksRequest& request) {
   v1::RanksReply reply;
-  const Run& run = *ResolveRun(request.job_id(), request.run());
+  const Run& run = *ResolveRun(context.state, request.job_id(), request.run());
   reply.set_run(run.record().number);
   reply.set_round(run.record().round);
   reply.set_master_address(run.record().master_address);
@@ -212,7 +177,8 @@ v1::RanksReply Core::Impl::View(const v1::RanksRequest& request) const {
         rank.set_pid(node->record().slots[i].pid);
         if (const ProcessProgress* progress = ProgressOf(run, *node, i)) {
           if (progress->step) rank.set_step(*progress->step);
-          rank.set_still_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(now_.monotonic - progress->changed)));
+          rank.set_still_ms(
+              static_cast<uint64_t>(absl::ToInt64Milliseconds(context.now.monotonic - progress->changed)));
         }
       }
     }
@@ -226,16 +192,54 @@ v1::RanksReply Core::Impl::View(const v1::RanksRequest& request) const {
   return reply;
 }
 
-v1::EventsReply Core::Impl::View(const v1::EventsRequest& request) const {
+v1::EventsReply View(const Context& context, const v1::EventsRequest& request) {
   v1::EventsReply reply;
   const uint32_t limit = Limit(request, 1000);
-  for (const auto& event : state_.record().event_log) {
+  for (const auto& event : context.state.record().event_log) {
     if (event->number() <= request.after()) continue;
     if (!request.job_id().empty() && event->job_id() != request.job_id()) continue;
     if (static_cast<uint32_t>(reply.events_size()) >= limit) break;
     *reply.add_events() = *event;
   }
   return reply;
+}
+
+}  // namespace
+
+Run* FindNamed(State& state, const std::string& job_id, uint64_t run) {
+  if (run != 0) return state.FindRun(job_id, run);
+  const auto job = state.jobs.find(job_id);
+  return job == state.jobs.end() ? nullptr : job->second.current();
+}
+
+absl::Status NoSuchRun(const std::string& job_id, uint64_t run) {
+  return absl::NotFoundError(absl::StrCat("there is no job ", job_id, run == 0 ? "" : absl::StrCat(" with run ", run),
+                                          " here; `ms-ctl status` lists the jobs"));
+}
+
+absl::Status NoSuchNode(const Run& run, const std::string& node_id) {
+  return absl::NotFoundError(absl::StrCat("there is no node ", node_id, " in run ", run.record().number, " of job ",
+                                          run.record().job_id, "; `ms-ctl nodes` lists them"));
+}
+
+Answer AnswerQuery(const Context& context, const QueryReceived& event) {
+  Answer answer{event.query, absl::OkStatus(), v1::StatusReply()};
+  std::visit(
+      [&](const auto& request) {
+        using Request = std::decay_t<decltype(request)>;
+        if constexpr (std::is_same_v<Request, v1::NodesRequest> || std::is_same_v<Request, v1::RanksRequest>) {
+          if (ResolveRun(context.state, request.job_id(), request.run()) == nullptr) {
+            answer.status = !request.job_id().empty() ? NoSuchRun(request.job_id(), request.run())
+                            : context.state.jobs.empty()
+                                ? absl::NotFoundError("no job has come here yet")
+                                : absl::NotFoundError("there are several jobs: name one with --job");
+            return;
+          }
+        }
+        answer.reply = View(context, request);
+      },
+      event.request);
+  return answer;
 }
 
 }  // namespace muster::scheduler

@@ -1,17 +1,18 @@
 // The store of a run: who may ask, what a request changes, who waits. See proto/muster/v1/store.proto.
+#include "scheduler/core/store/store_service.h"
+
 #include <algorithm>
 #include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
 #include "common/store/store_limits.h"
-#include "scheduler/core/core_impl.h"
 
 namespace muster::scheduler {
 namespace {
@@ -134,13 +135,13 @@ Answer MakeAnswer(QueryId query, const RunStore& store, v1::StoreReply reply) {
 
 }  // namespace
 
-void Core::Impl::On(const StoreRequested& event) {
+void StoreService::On(const StoreRequested& event) {
   std::visit(
       [&](const auto& request) {
         const v1::StoreCaller& caller = request.caller();
-        Run* run = state_.FindRun(caller.job_id(), caller.run());
+        Run* run = context_.state.FindRun(caller.job_id(), caller.run());
         if (absl::Status status = CheckCaller(run, caller, event.identity); !status.ok()) {
-          effects_.push_back(Answer{event.query, std::move(status), v1::StoreReply()});
+          context_.effects.push_back(Answer{event.query, std::move(status), v1::StoreReply()});
           return;
         }
         Serve(*run, run->nodes.at(caller.node_id()), event.query, request);
@@ -148,43 +149,44 @@ void Core::Impl::On(const StoreRequested& event) {
       event.operation);
 }
 
-void Core::Impl::Serve(Run& run, Node& /*node*/, QueryId query, const v1::StoreGet& request) {
-  effects_.push_back(MakeAnswer(query, run.record().store, WithoutChange(run.record().store, request.key())));
+void StoreService::Serve(Run& run, Node& /*node*/, QueryId query, const v1::StoreGet& request) {
+  context_.effects.push_back(MakeAnswer(query, run.record().store, WithoutChange(run.record().store, request.key())));
 }
 
-void Core::Impl::Serve(Run& run, Node& /*node*/, QueryId query, const v1::StoreWait& request) {
+void StoreService::Serve(Run& run, Node& /*node*/, QueryId query, const v1::StoreWait& request) {
   if (run.record().store.Find(request.key()) != nullptr) {
-    effects_.push_back(MakeAnswer(query, run.record().store, WithoutChange(run.record().store, request.key())));
+    context_.effects.push_back(MakeAnswer(query, run.record().store, WithoutChange(run.record().store, request.key())));
     return;
   }
   if (run.store_waits.size() >= kMaxStoreWaits) {
-    effects_.push_back(Answer{query,
-                              absl::ResourceExhaustedError(absl::StrCat(
-                                  kMaxStoreWaits, " calls wait for keys of this job already: ask again later")),
-                              v1::StoreReply()});
+    context_.effects.push_back(Answer{query,
+                                      absl::ResourceExhaustedError(absl::StrCat(
+                                          kMaxStoreWaits, " calls wait for keys of this job already: ask again later")),
+                                      v1::StoreReply()});
     return;
   }
   const uint32_t limit = std::min(request.limit_ms(), kLongestStoreWaitMs);
-  run.store_waits.Add(request.key(), now_.monotonic + absl::Milliseconds(limit), query);
-  Schedule(run);
+  run.store_waits.Add(request.key(), context_.now.monotonic + absl::Milliseconds(limit), query);
+  context_.Schedule(run);
 }
 
 template <typename Request>
-void Core::Impl::Serve(Run& run, Node& node, QueryId query, const Request& request) {
+void StoreService::Serve(Run& run, Node& node, QueryId query, const Request& request) {
   const uint64_t number = request.number();
   if (number != 0) {
     const bool has_seen = node.last_request.incarnation == node.record().incarnation;
     const uint64_t latest = std::max(node.record().last_change, has_seen ? node.last_request.number : 0);
     if (number < latest) {
-      effects_.push_back(Answer{query,
-                                absl::AbortedError(absl::StrCat("change ", number, " of node ", node.record().id,
-                                                                " comes after its change ", latest)),
-                                v1::StoreReply()});
+      context_.effects.push_back(
+          Answer{query,
+                 absl::AbortedError(absl::StrCat("change ", number, " of node ", node.record().id,
+                                                 " comes after its change ", latest)),
+                 v1::StoreReply()});
       return;
     }
     if (number == node.record().last_change) {
       // Of then: by now the key may hold something else, and the asker would take its own value for the newer one.
-      effects_.push_back(MakeAnswer(query, node.record().last_change_version, Again(node, request)));
+      context_.effects.push_back(MakeAnswer(query, node.record().last_change_version, Again(node, request)));
       return;
     }
     if (number == latest) {
@@ -194,42 +196,41 @@ void Core::Impl::Serve(Run& run, Node& node, QueryId query, const Request& reque
         // The key was not there then; by now somebody may have set it.
         std::get<v1::StoreReply>(answer.reply).set_version(node.last_request.version);
       }
-      effects_.push_back(std::move(answer));
+      context_.effects.push_back(std::move(answer));
       return;
     }
   }
   absl::StatusOr<Decided> decided = Decide(run.record().store, request);
   absl::Status status = decided.status();
-  if (status.ok() && decided->changed) status = CheckStoreRoom(run, node.record().id, *decided->changed);
+  if (status.ok() && decided->changed) status = CheckRoom(run, node.record().id, *decided->changed);
   if (number != 0) node.last_request = {node.record().incarnation, number, run.record().store.version(), status};
   if (!status.ok()) {
-    effects_.push_back(Answer{query, std::move(status), v1::StoreReply()});
+    context_.effects.push_back(Answer{query, std::move(status), v1::StoreReply()});
     return;
   }
   if (decided->changed) {
     decided->changed->set_round(request.caller().round());
     decided->changed->set_number(number);
-    ChangeStore(run, node, *std::move(decided->changed));
+    Change(run, node, *std::move(decided->changed));
   }
-  effects_.push_back(MakeAnswer(query, run.record().store, std::move(decided->reply)));
+  context_.effects.push_back(MakeAnswer(query, run.record().store, std::move(decided->reply)));
 }
 
-void Core::Impl::ChangeStore(Run& run, const Node& node, v1::StoreChanged changed) {
+void StoreService::Change(Run& run, const Node& node, v1::StoreChanged changed) {
   SetHead(changed, run, node);
   changed.set_incarnation(node.record().incarnation);
   const std::string key = changed.key();
   const bool is_there = changed.has_value();
-  v1::Record record = NewRecord();
+  v1::Record record = context_.NewRecord();
   *record.mutable_store_changed() = std::move(changed);
-  Write(std::move(record));
+  context_.Write(std::move(record));
   if (!is_there) return;
   for (const QueryId waiting : run.store_waits.TakeWaitingFor(key)) {
-    effects_.push_back(MakeAnswer(waiting, run.record().store, WithoutChange(run.record().store, key)));
+    context_.effects.push_back(MakeAnswer(waiting, run.record().store, WithoutChange(run.record().store, key)));
   }
 }
 
-absl::Status Core::Impl::CheckStoreRoom(const Run& run, const std::string& writer,
-                                        const v1::StoreChanged& changed) const {
+absl::Status StoreService::CheckRoom(const Run& run, const std::string& writer, const v1::StoreChanged& changed) const {
   if (!changed.has_value()) return absl::OkStatus();
   const v1::StoredValue* present = run.record().store.Find(changed.key());
   const size_t freed = present == nullptr ? 0 : BytesOf(*present);
@@ -244,18 +245,18 @@ absl::Status Core::Impl::CheckStoreRoom(const Run& run, const std::string& write
                      " bytes in ", run.record().store.size(), " keys, ", kStoredOverheadBytes,
                      " for each key included, and at most ", kMaxStoreBytes, " are kept"));
   }
-  if (state_.record().store_bytes - freed + taken > kMaxStoreBytesInAll) {
+  if (context_.state.record().store_bytes - freed + taken > kMaxStoreBytesInAll) {
     return absl::ResourceExhaustedError(absl::StrCat("the stores of all jobs of this scheduler together hold ",
-                                                     state_.record().store_bytes, " bytes, and at most ",
+                                                     context_.state.record().store_bytes, " bytes, and at most ",
                                                      kMaxStoreBytesInAll, " are kept"));
   }
   return absl::OkStatus();
 }
 
 // The round is over: nothing that they wait for can come any more.
-void Core::Impl::EndStoreWaits(Run& run) {
+void StoreService::EndWaits(Run& run) {
   for (const QueryId query : run.store_waits.TakeAll()) {
-    effects_.push_back(
+    context_.effects.push_back(
         Answer{query,
                absl::FailedPreconditionError(absl::StrCat("round ", run.record().round, " of run ", run.record().number,
                                                           " of job ", run.record().job_id, " is over")),
@@ -263,9 +264,10 @@ void Core::Impl::EndStoreWaits(Run& run) {
   }
 }
 
-void Core::Impl::ExpireStoreWaits(Run& run) {
-  for (const QueryId query : run.store_waits.TakeDue(now_.monotonic)) {
-    effects_.push_back(Answer{query, absl::DeadlineExceededError("the key did not come in time"), v1::StoreReply()});
+void StoreService::ExpireWaits(Run& run) {
+  for (const QueryId query : run.store_waits.TakeDue(context_.now.monotonic)) {
+    context_.effects.push_back(
+        Answer{query, absl::DeadlineExceededError("the key did not come in time"), v1::StoreReply()});
   }
 }
 

@@ -1,5 +1,5 @@
-// Where processes stand: stacks are asked of their agents and gathered, for `ms-ctl stacks` and for a run that stands
-// still.
+#include "scheduler/core/stacks/stack_inquiry.h"
+
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -8,8 +8,8 @@
 #include "absl/strings/str_split.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
-#include "scheduler/core/core_impl.h"
 #include "scheduler/core/liveness/progress.h"
+#include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {
 namespace {
@@ -61,12 +61,12 @@ void AddStack(const v1::RankStack& stack, v1::Cause& cause) {
 
 }  // namespace
 
-void Core::Impl::On(const StacksRequested& event) {
+void StackInquiry::On(const StacksRequested& event) {
   const v1::StacksRequest& request = event.request;
   const auto refuse = [&](absl::Status status) {
-    effects_.push_back(Answer{event.query, std::move(status), v1::StacksReply()});
+    context_.effects.push_back(Answer{event.query, std::move(status), v1::StacksReply()});
   };
-  Run* run = FindNamed(request.job_id(), request.run());
+  Run* run = FindNamed(context_.state, request.job_id(), request.run());
   if (run == nullptr) return refuse(NoSuchRun(request.job_id(), request.run()));
   if (run->record().phase != v1::RUN_PHASE_RUNNING) {
     return refuse(
@@ -88,21 +88,23 @@ void Core::Impl::On(const StacksRequested& event) {
   Gather(*run, ranks, event.query);
 }
 
-void Core::Impl::LookIntoHang(Run& run) { Gather(run, FirstWorkers(StandingStill(run), kHangRanks), 0); }
+void StackInquiry::LookIntoHang(Run& run) {
+  Gather(run, FirstWorkers(StandingStill(run, context_.now.monotonic, context_.HeartbeatInterval()), kHangRanks), 0);
+}
 
 // Asks the agents of these ranks of workers. Query 0: to tell what a hang looks like.
-void Core::Impl::Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId query) {
-  const uint64_t number = ++last_handle_;
+void StackInquiry::Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId query) {
+  const uint64_t number = ++context_.last_handle;
   Gathering& gathering = gatherings_[number];
   gathering.query = query;
   gathering.job_id = run.record().job_id;
   gathering.run = run.record().number;
   gathering.round = run.record().round;
-  gathering.deadline = now_.monotonic + kStacksWait;
+  gathering.deadline = context_.now.monotonic + kStacksWait;
   const std::set<uint32_t> wanted(ranks.begin(), ranks.end());
   for (auto& [id, node] : run.nodes) {
     if (node.record().info.role() != v1::ROLE_WORKER || node.record().is_spare) continue;
-    Message message = NewMessage();
+    Message message = context_.NewMessage();
     v1::StackQuery& ask = *message->mutable_stack_query();
     ask.set_query(number);
     for (uint32_t slot = 0; slot < node.record().slots.size(); ++slot) {
@@ -119,16 +121,16 @@ void Core::Impl::Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId qu
     }
     if (ask.slots().empty() || node.stream == 0) continue;
     gathering.awaited.insert(node.record().id);
-    SendTo(node.stream, std::move(message));
+    context_.SendTo(node.stream, std::move(message));
   }
-  if (gathering.awaited.empty()) return FinishGathering(number);
-  deadlines_.Set(number, gathering.deadline);
+  if (gathering.awaited.empty()) return Finish(number);
+  context_.deadlines.Set(number, gathering.deadline);
 }
 
-void Core::Impl::On(const StackTracesReceived& event) {
+void StackInquiry::On(const StackTracesReceived& event) {
   const auto it = gatherings_.find(event.traces.query());
-  const auto attached = streams_.find(event.stream);
-  if (it == gatherings_.end() || attached == streams_.end() || attached->second.is_challenger) return;
+  const auto attached = context_.streams.find(event.stream);
+  if (it == gatherings_.end() || attached == context_.streams.end() || attached->second.is_challenger) return;
   Gathering& gathering = it->second;
   const auto [run, node, is_challenger, heartbeat_seq] = attached->second;
   if (run->record().job_id != gathering.job_id || run->record().number != gathering.run ||
@@ -141,38 +143,38 @@ void Core::Impl::On(const StackTracesReceived& event) {
                      [slot = wanted.stack().slot()](const v1::SlotStack& s) { return s.slot() == slot; });
     if (stack != event.traces.stacks().end()) *wanted.mutable_stack() = *stack;
   }
-  if (gathering.awaited.empty()) FinishGathering(it->first);
+  if (gathering.awaited.empty()) Finish(it->first);
 }
 
 // All that can be had is there.
-void Core::Impl::FinishGathering(uint64_t number) {
+void StackInquiry::Finish(uint64_t number) {
   const Gathering gathering = std::move(gatherings_.at(number));
   gatherings_.erase(number);
-  deadlines_.Set(number, MonotonicTime::Never());
+  context_.deadlines.Set(number, MonotonicTime::Never());
   if (gathering.query == 0) return GiveUpHang(gathering);
   v1::StacksReply reply;
   reply.set_run(gathering.run);
   reply.set_round(gathering.round);
   for (const auto& [rank, stack] : gathering.stacks) *reply.add_ranks() = stack;
-  effects_.push_back(Answer{gathering.query, absl::OkStatus(), std::move(reply)});
+  context_.effects.push_back(Answer{gathering.query, absl::OkStatus(), std::move(reply)});
 }
 
 // The round is given up, or the run, unless it has moved on meanwhile.
-void Core::Impl::GiveUpHang(const Gathering& gathering) {
-  Run* run = state_.FindRun(gathering.job_id, gathering.run);
+void StackInquiry::GiveUpHang(const Gathering& gathering) {
+  Run* run = context_.state.FindRun(gathering.job_id, gathering.run);
   if (run == nullptr) return;
   run->is_looking_into_hang = false;
   if (run->record().phase != v1::RUN_PHASE_RUNNING || run->record().round != gathering.round ||
-      StandingStill(*run).empty())
+      StandingStill(*run, context_.now.monotonic, context_.HeartbeatInterval()).empty())
     return;
-  CauseCandidate candidate = DescribeHang(*run);
+  CauseCandidate candidate = DescribeHang(*run, context_.now.monotonic, context_.HeartbeatInterval());
   const auto stack = gathering.stacks.find(candidate.cause.rank());
   if (candidate.cause.role() == v1::ROLE_WORKER && stack != gathering.stacks.end()) {
     AddStack(stack->second, candidate.cause);
   }
-  Disturb(*run, std::move(candidate));
-  TryNextRound(*run);
-  FixCauseIfKnown(*run);
+  lifecycle_.Disturb(*run, std::move(candidate));
+  lifecycle_.TryNextRound(*run);
+  lifecycle_.FixCauseIfKnown(*run);
 }
 
 }  // namespace muster::scheduler

@@ -3,9 +3,10 @@
 //   a job    of who opened it (after a restart of the scheduler: of the first that comes back to it), while its run has
 //            not ended and has a node
 //   a node   of who brought it, while its run has not ended, or its stream is open
+#include "scheduler/core/membership/places.h"
+
 #include "absl/strings/str_cat.h"
 #include "common/net/fair_share.h"
-#include "scheduler/core/core_impl.h"
 #include "scheduler/core/membership/admission.h"
 
 namespace muster::scheduler {
@@ -37,28 +38,27 @@ void Keep(Quota& quota, const std::string& party, bool& held, bool holds) {
 
 }  // namespace
 
-std::optional<v1::Refusal> Core::Impl::RefuseJob(const JoinRequested& event) const {
+std::optional<v1::Refusal> Places::RefuseJob(const JoinRequested& event) const {
   const std::string party = PartyOf(event.identity, event.peer_address);
   // Of others who have filled all it is told elsewhere.
   if (jobs_.HeldBy(party) == 0 || jobs_.HasRoomFor(party)) return std::nullopt;
   return RefuseParty(jobs_, event, "jobs", "stop one (ms-ctl stop), or use another scheduler");
 }
 
-std::optional<v1::Refusal> Core::Impl::RefuseNode(const JoinRequested& event) const {
+std::optional<v1::Refusal> Places::RefuseNode(const JoinRequested& event) const {
   if (nodes_.HasRoomFor(PartyOf(event.identity, event.peer_address))) return std::nullopt;
   return RefuseParty(nodes_, event, "nodes",
                      "end agents that nobody needs, or give ms-scheduler more room (ulimit -n, LimitNOFILE= of its "
                      "service, memory)");
 }
 
-// After each change to what the table above speaks of.
-void Core::Impl::NoteHeld(Run& run) { Keep(jobs_, run.party, run.is_held, !run.HasEnded() && !run.nodes.empty()); }
+void Places::NoteHeld(Run& run) { Keep(jobs_, run.party, run.is_held, !run.HasEnded() && !run.nodes.empty()); }
 
-void Core::Impl::NoteHeld(const Run& run, Node& node) {
+void Places::NoteHeld(const Run& run, Node& node) {
   Keep(nodes_, node.party, node.is_held, !run.HasEnded() || node.stream != 0);
 }
 
-void Core::Impl::NoteParty(Run& run, Node& node, const JoinRequested& event) {
+void Places::NoteParty(Run& run, Node& node, const JoinRequested& event) {
   const std::string party = PartyOf(event.identity, event.peer_address);
   if (run.party.empty()) {
     Keep(jobs_, run.party, run.is_held, false);
@@ -72,17 +72,25 @@ void Core::Impl::NoteParty(Run& run, Node& node, const JoinRequested& event) {
   NoteHeld(run, node);
 }
 
-// Before they are forgotten.
-void Core::Impl::Release(Node& node) {
+void Places::Release(Node& node) {
   Keep(nodes_, node.party, node.is_held, false);
-  deadlines_.Set(node.handle, MonotonicTime::Never());
-  owners_.erase(node.handle);
+  context_.deadlines.Set(node.handle, MonotonicTime::Never());
+  context_.owners.erase(node.handle);
 }
 
-void Core::Impl::Release(Run& run) {
+void Places::Release(Run& run) {
   Keep(jobs_, run.party, run.is_held, false);
-  deadlines_.Set(run.handle, MonotonicTime::Never());
-  owners_.erase(run.handle);
+  context_.deadlines.Set(run.handle, MonotonicTime::Never());
+  context_.owners.erase(run.handle);
+}
+
+void Places::Detach(Run& run, Node& node) {
+  if (node.stream == 0) return;
+  node.stream = 0;
+  node.lease_end = MonotonicTime::Never();
+  --context_.connected_nodes;
+  run.NoteReadiness(node);
+  NoteHeld(run, node);
 }
 
 }  // namespace muster::scheduler

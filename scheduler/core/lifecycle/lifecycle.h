@@ -1,0 +1,105 @@
+// How runs go on and end: rounds close, are given up and closed again; nodes are lost, drained and removed; what ends a
+// run is fixed and told.
+//
+//   rounds.cc      a round closes, and each node is told what it shall converge on
+//   recovering.cc  a round is given up, and how the next one begins
+//   draining.cc    a node that somebody wants out of the job
+//   ending.cc      how nodes go and how runs end
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "scheduler/core/context.h"
+#include "scheduler/core/lifecycle/cause.h"
+#include "scheduler/core/membership/places.h"
+#include "scheduler/core/store/store_service.h"
+
+namespace muster::scheduler {
+
+class Lifecycle {
+ public:
+  Lifecycle(Context& context, Places& places, StoreService& store)
+      : context_(context), places_(places), store_(store) {}
+
+  void On(const SteerRequested& event);
+  void On(const StopRequested& event);
+  void On(const DrainRequested& event);
+
+  // Rounds.
+  void TryCloseRound(Run& run);
+  void SendDesired(const Run& run, const Node& node, bool is_urgent);
+
+  // Something failed: the round is given up, or the run. The caller tries the next round once it has dealt with all
+  // that came with it.
+  void Disturb(Run& run, CauseCandidate candidate);
+  // Scope "worker": the process alone starts again, after the back-off.
+  void RestartAlone(Run& run, Node& node, CauseCandidate candidate);
+  void RestartFailedSlots(Run& run, Node& node);
+  // Closes the next round if it can; may remove lost nodes.
+  void TryNextRound(Run& run);
+  // The same after an event that can have changed nothing but the readiness of this node.
+  void TryNextRoundAfter(Run& run, const Node& node);
+  void LookForNextRound(Run& run);
+  // Between these two, TryNextRound after a loss is put off: one look is enough for all that a tick brings.
+  void BeginTick() { is_ticking_ = true; }
+  void EndTick();
+
+  // The run needs nothing more of the node, or can wait for it or for a spare.
+  bool GoesOnWithout(const Run& run, const Node& node) const;
+  // The node is lost: the run waits for it, or goes on without it, or fails.
+  void LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal);
+  // As above, and the run goes on without it.
+  void MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
+                CauseCandidate candidate);
+  // It goes. Its stream is left to the caller, who may still want to say something on it.
+  void RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
+  // The processes of the node's stale incarnation have certainly ended. The caller tries the next round.
+  void ConfirmDead(Run& run, Node& node, const std::string& reason);
+  // What a node's keeper is armed with.
+  void NoteFence(Run& run, Node& node, absl::Duration armed);
+  // When time alone shows that the processes of the node's stale incarnation have ended.
+  static MonotonicTime StaleEnd(const Node& node, MonotonicTime heard);
+
+  void Fail(Run& run, CauseCandidate candidate, bool gives_up = false);  // gives_up: restarting
+  void FixCauseIfKnown(Run& run);
+  void CheckSuccess(Run& run);
+  void CheckSettled(Run& run);
+  void ForgetRun(Run& run);
+  // Keeps the newest ended runs of a job.
+  void PruneRuns(Job& job);
+  // Forgets one job that nobody takes part in; false: there is none.
+  bool MakeRoomForAJob();
+  absl::Duration KeepRunsFor() const;
+
+ private:
+  std::vector<const Node*> ChooseMembers(const Run& run, std::vector<std::string>& promoted) const;
+  void CloseRound(Run& run, const std::vector<const Node*>& members, const std::vector<std::string>& promoted,
+                  const std::map<std::string, const Node*>& stands_for = {});
+  void SendDesiredToAll(const Run& run, bool is_urgent);
+
+  absl::StatusOr<std::string> RestartByHand(Run& run, const v1::SteerRequest& request);
+  absl::StatusOr<std::string> Fence(Run& run, const v1::SteerRequest& request);
+  bool TakeFromBudget(Run& run);
+  void AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off);
+  void MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
+
+  absl::StatusOr<std::string> Drain(Run& run, const v1::SteerRequest& request);
+  void DismissDraining(Run& run);
+  void Dismiss(Run& run, Node& node);
+
+  void SayGoingAway();
+  void ReleaseChallenger(Node& node);
+  void End(Run& run, bool succeeded, const v1::Cause& cause);
+
+  Context& context_;
+  Places& places_;
+  StoreService& store_;
+  bool is_ticking_ = false;
+  std::set<uint64_t> to_try_;  // handles of runs that lost nodes in this tick
+};
+
+}  // namespace muster::scheduler

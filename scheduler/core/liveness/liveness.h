@@ -1,0 +1,57 @@
+// Who lives, and what they report: heartbeats, events and farewells, and what silence and time bring about.
+//
+//   reporting.cc  what agents report once they are in, and how their silence begins
+//   timing.cc     what time alone brings about
+#pragma once
+
+#include "scheduler/core/context.h"
+#include "scheduler/core/lifecycle/lifecycle.h"
+#include "scheduler/core/membership/membership.h"
+#include "scheduler/core/membership/places.h"
+#include "scheduler/core/stacks/stack_inquiry.h"
+#include "scheduler/core/store/store_service.h"
+
+namespace muster::scheduler {
+
+class Liveness {
+ public:
+  Liveness(Context& context, Places& places, StoreService& store, Lifecycle& lifecycle, StackInquiry& stacks,
+           Membership& membership)
+      : context_(context),
+        places_(places),
+        store_(store),
+        lifecycle_(lifecycle),
+        stacks_(stacks),
+        membership_(membership) {}
+
+  void On(const ReportReceived& event);
+  void On(const HeartbeatReceived& event);
+  void On(const ProbeAnswered& event);
+  void On(const StreamClosed& event);
+  void On(const FarewellReceived& event);
+  void On(const Tick& event);
+  void On(const LoopWasLate& event);
+
+ private:
+  void Hear(Run& run, Node& node, uint32_t armed_fence_ms);
+  void Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq);
+  void TakeEvents(Run& run, Node& node, const v1::Report& report);
+  void TakeProgress(Run& run, Node& node, const v1::Report& report);
+  void HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when);
+  void HearFarewell(const FarewellReceived& event);
+
+  void TakeDue();
+  void OnDue(Run& run);
+  void OnDue(Run& run, Node& node);
+  void FailForMissing(Run& run);
+  bool SuspectsItself();
+
+  Context& context_;
+  Places& places_;
+  StoreService& store_;
+  Lifecycle& lifecycle_;
+  StackInquiry& stacks_;
+  Membership& membership_;
+};
+
+}  // namespace muster::scheduler

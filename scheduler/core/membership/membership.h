@@ -1,0 +1,54 @@
+// Who is let in, as what, and in whose place.
+//
+//   joining.cc    how an agent gets in
+//   rejoining.cc  how a lost node's place is taken again
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "scheduler/core/context.h"
+#include "scheduler/core/lifecycle/lifecycle.h"
+#include "scheduler/core/membership/places.h"
+
+namespace muster::scheduler {
+
+class Membership {
+ public:
+  Membership(Context& context, Places& places, Lifecycle& lifecycle)
+      : context_(context), places_(places), lifecycle_(lifecycle) {}
+
+  void On(const JoinRequested& event);
+
+  // The node has a challenger: who keeps the id is known now.
+  void ResolveChallenge(Run& run, Node& node, bool is_old_alive);
+
+ private:
+  void JoinKnownRun(const JoinRequested& event, Run& run);
+  void JoinCurrentRun(const JoinRequested& event);
+  Run* RunForNewcomer(const JoinRequested& event);
+  Run* OpenRun(const JoinRequested& event);
+  void Challenge(const JoinRequested& event, Run& run, Node& node);
+  void TakeOver(const JoinRequested& event, Run& run, Node& node);
+  std::optional<v1::Refusal> CheckAdmission(const Run& run, const v1::JobSettings& settings,
+                                            const JoinRequested& event) const;
+  void Admit(const JoinRequested& event, Run& run, bool replaces = false);
+  // What the record of any join says; who is let in how is the caller's to add.
+  v1::Record NewNodeJoined(const Run& run, const std::string& id, const JoinRequested& event) const;
+  void Resume(const JoinRequested& event, Run& run, Node& node);
+  void Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed);
+  void Refuse(StreamId stream, v1::Refusal refusal);
+  std::string PreviousRunText(const Run& run) const;
+
+  void Rejoin(const JoinRequested& event, Run& run, Node& node);
+  static Node* SeatFor(Run& run, const JoinRequested& event);
+  static bool IsSoleHeir(const Node& node, const v1::Join& join);
+  static bool IsFormerStart(const Node& node, const v1::Join& join);
+
+  Context& context_;
+  Places& places_;
+  Lifecycle& lifecycle_;
+  uint64_t last_probe_ = 0;
+};
+
+}  // namespace muster::scheduler

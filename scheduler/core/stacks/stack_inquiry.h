@@ -1,0 +1,49 @@
+// Where processes stand: stacks are asked of their agents and gathered, for `ms-ctl stacks` and for a run that stands
+// still.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scheduler/core/context.h"
+#include "scheduler/core/lifecycle/lifecycle.h"
+
+namespace muster::scheduler {
+
+class StackInquiry {
+ public:
+  StackInquiry(Context& context, Lifecycle& lifecycle) : context_(context), lifecycle_(lifecycle) {}
+
+  void On(const StacksRequested& event);
+  void On(const StackTracesReceived& event);
+
+  // The run stands still: it is given up once the stacks are there, unless it has moved on meanwhile.
+  void LookIntoHang(Run& run);
+  // Of an inquiry that is under way; the handle of its deadline.
+  bool IsUnderWay(uint64_t handle) const { return gatherings_.contains(handle); }
+  // All that can be had is there.
+  void Finish(uint64_t handle);
+
+ private:
+  // Stacks that agents have been asked for.
+  struct Gathering {
+    QueryId query = 0;  // 0: the run stands still
+    std::string job_id;
+    uint64_t run = 0;
+    uint32_t round = 0;
+    MonotonicTime deadline;
+    std::set<std::string> awaited;             // nodes
+    std::map<uint32_t, v1::RankStack> stacks;  // by rank; what is known so far
+  };
+
+  void Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId query);
+  void GiveUpHang(const Gathering& gathering);
+
+  Context& context_;
+  Lifecycle& lifecycle_;
+  std::map<uint64_t, Gathering> gatherings_;  // by the number that the agents answer with
+};
+
+}  // namespace muster::scheduler

@@ -1,0 +1,33 @@
+// Answers what nodes ask of their run's store, and remembers who waits for a key.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "scheduler/core/context.h"
+
+namespace muster::scheduler {
+
+class StoreService {
+ public:
+  explicit StoreService(Context& context) : context_(context) {}
+
+  void On(const StoreRequested& event);
+
+  // The round is over: nothing that they wait for can come any more.
+  void EndWaits(Run& run);
+  // Answers those whose time is over.
+  void ExpireWaits(Run& run);
+
+ private:
+  void Serve(Run& run, Node& node, QueryId query, const v1::StoreGet& request);
+  void Serve(Run& run, Node& node, QueryId query, const v1::StoreWait& request);
+  template <typename Request>
+  void Serve(Run& run, Node& node, QueryId query, const Request& request);  // the others: changes
+  void Change(Run& run, const Node& node, v1::StoreChanged changed);
+  absl::Status CheckRoom(const Run& run, const std::string& writer, const v1::StoreChanged& changed) const;
+
+  Context& context_;
+};
+
+}  // namespace muster::scheduler
