@@ -1,8 +1,9 @@
 // What the parts of the core share: what is known, the time, who is connected, what is written and sent.
 //
-//   Core ─ Liveness, Membership, StackInquiry, Lifecycle, StoreService, Places ─ Context
+//   Liveness → Membership → StackInquiry → Lifecycle → StoreService, Places → Context
 //
-// A part may use those to its right. Everything here belongs to the one thread that owns the core.
+// A part may use those to its right. core.cc says which of them deals with which event. Everything here belongs to the
+// one thread that owns the core.
 #pragma once
 
 #include <memory>

@@ -28,7 +28,7 @@ struct CoreOptions {
   absl::Duration topo_timeout = absl::Seconds(1800);   // unless the settings or the first join say otherwise
   std::optional<absl::Duration> heartbeat_interval;    // else 2 s, 5 s above 1,000 agents
   absl::Duration keep_runs_for = absl::Hours(24 * 7);  // that have ended
-  size_t max_nodes = 1'000'000;                        // of all jobs; see holding.cc
+  size_t max_nodes = 1'000'000;                        // of all jobs; see places.cc
   bool is_once = false;                                // one run only; its topology timeout starts with the scheduler
   std::string version;
 };

@@ -85,7 +85,7 @@ struct NodeRuntime {
   MonotonicTime missing_since = MonotonicTime::Never();  // while the run waits for it, and no spare can stand in
   bool holds_up = false;                                 // the next round: counted in Run::holding_up
   bool was_seen = false;                                 // by this scheduler process
-  std::string party;                                     // that brought it; see holding.cc
+  std::string party;                                     // that brought it; see places.cc
   bool is_held = false;                                  // the place that it takes
   v1::Cause restart_cause;                               // and why
   // The last request to change the store that came, also if it changed nothing: that one may not do so later.
@@ -208,7 +208,7 @@ struct RunRecord {
 // What of a run a crash of the scheduler forgets.
 struct RunRuntime {
   uint64_t handle = 0;
-  std::string party;     // that opened it, as far as this scheduler process knows; see holding.cc
+  std::string party;     // that opened it, as far as this scheduler process knows; see places.cc
   bool is_held = false;  // the place that it takes
   MonotonicTime opened;
   MonotonicTime aborted;  // the last round

@@ -62,7 +62,16 @@ MAY_INCLUDE = {
     "ctl": TLS + ("common/store", "scheduler/core", "scheduler/journal"),
 }
 
-EVOLVES = ("scheduler/core/context.cc", "scheduler/core/core.cc", "scheduler/core/evolve.cc", "scheduler/core/snapshot.cc")
+# Who alone may include a header of the scheduler's core: its parts call each other in one direction (context.h), and
+# durable state changes by records only (state.h).
+C = "scheduler/core/"
+ONLY_FOR = {
+    C + "evolve.h": (C + "context.cc", C + "core.cc", C + "evolve.cc", C + "snapshot.cc"),
+    C + "liveness/liveness.h": (C + "core.cc", C + "liveness"),
+    C + "membership/membership.h": (C + "core.cc", C + "liveness", C + "membership"),
+    C + "stacks/stack_inquiry.h": (C + "core.cc", C + "liveness", C + "stacks"),
+    C + "lifecycle/lifecycle.h": (C + "core.cc", C + "liveness", C + "membership", C + "stacks", C + "lifecycle"),
+}
 
 # A core sees no clock, no thread, no file and no socket.
 PURE = ("scheduler/core/", "worker_agent/core/", "worker_agent/store/store_core.")
@@ -113,11 +122,11 @@ def check_layers(texts):
                 yield f"{path} includes {other}: {folder} may include {', '.join(MAY_INCLUDE[folder]) or 'nothing'}"
 
 
-def check_durable(texts):
-    """Only who calls Evolve may open the records for change."""
+def check_parts(texts):
     for path, text in texts.items():
-        if "scheduler/core/evolve.h" in includes(text) and path not in EVOLVES:
-            yield f"{path} includes scheduler/core/evolve.h: durable state changes by records only (state.h)"
+        for other in includes(text):
+            if other in ONLY_FOR and not lies_in(path, ONLY_FOR[other]):
+                yield f"{path} includes {other}: that is for {', '.join(ONLY_FOR[other])} (see ONLY_FOR)"
 
 
 def check_purity(texts):
@@ -238,7 +247,7 @@ def main():
         figures(texts)
         return 0
     found = []
-    for check in (check_layers, check_durable, check_purity, check_sizes, check_settings):
+    for check in (check_layers, check_parts, check_purity, check_sizes, check_settings):
         found += check(texts)
     for line in found:
         print(line)

@@ -12,10 +12,6 @@
 //   newcomer; its id's owner is connected                         Challenge: an answer within 2 s keeps the id
 //   newcomer without an id; a lost node's seat was this host's    TakeOver of that seat (SeatFor)
 //   newcomer; an earlier start than its id's owner, by the lock   refused: stale, it must end
-//   TakeOver while the run forms, or of a spare                   the old start is removed, the new one admitted
-//   TakeOver while the run goes on                                the old start is lost; Rejoin with its ranks …
-//     … its processes may still run                               … once they have ended (at once with the node's lock)
-//     … a spare has its place, or the run can only end            … no: Admit, as a spare or into the next run
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "scheduler/core/membership/admission.h"
@@ -25,7 +21,6 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kProbeTimeout = absl::Seconds(2);
 constexpr char kStartAgain[] = "; start ms-worker again to take part in the job's next run";
 
 // A Join that was on its way while its agent was removed from a run must not bring the agent back to life. One that was
@@ -246,60 +241,6 @@ Run* Membership::OpenRun(const JoinRequested& event) {
   context_.Schedule(run);
   lifecycle_.PruneRuns(job);
   return &run;
-}
-
-// Two that claim one id: whoever answers keeps it.
-void Membership::Challenge(const JoinRequested& event, Run& run, Node& node) {
-  if (node.challenger != nullptr) {
-    return Refuse(event.stream,
-                  TryLater(absl::StrCat("two agents claim node id ", node.record().id,
-                                        " already, and the scheduler is finding out which one is alive: give each node "
-                                        "an MS_NODE_ID of its own"),
-                           kProbeTimeout));
-  }
-  node.challenger =
-      std::make_unique<Challenger>(Challenger{event, ++last_probe_, context_.now.monotonic + kProbeTimeout});
-  context_.streams[event.stream] = {.run = &run, .node = &node, .is_challenger = true};
-  Message message = context_.NewMessage();
-  message->mutable_probe()->set_probe(node.challenger->probe);
-  context_.SendTo(node.stream, std::move(message));
-  context_.Schedule(node);
-}
-
-void Membership::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
-  const std::unique_ptr<Challenger> challenger = std::move(node.challenger);
-  const JoinRequested& event = challenger->join;
-  context_.streams.erase(event.stream);
-  context_.Schedule(node);
-  if (is_old_alive) {
-    return Refuse(
-        event.stream,
-        MakeRefusal(v1::Refusal::NODE_ID_IN_USE,
-                    absl::StrCat("MS_NODE_ID ", node.record().id, " is in use by a live agent on ",
-                                 node.record().info.host_name(), " (", node.record().info.address(), ", pid ",
-                                 node.record().info.pid(), "): give this node another id, or end that agent")));
-  }
-  const StreamId old_stream = node.stream;
-  places_.Detach(run, node);
-  context_.CloseStreamOf(old_stream);
-  TakeOver(event, run, node);
-}
-
-// The old incarnation is dead: a new one of the same node stands before us.
-void Membership::TakeOver(const JoinRequested& event, Run& run, Node& node) {
-  if (run.record().phase == v1::RUN_PHASE_FORMING || node.record().is_spare) {
-    lifecycle_.RemoveNode(run, node, v1::NodeRemoved::REPLACED, "a new start of the same node has joined", true);
-    return Admit(event, run, true);
-  }
-  const bool is_confirmed = IsSoleHeir(node, event.join);
-  const std::string id = node.record().id;
-  if (!node.record().is_lost) {
-    lifecycle_.LoseNode(run, node, "a new start of the same node has joined, so the old one is dead", is_confirmed, 0);
-  }
-  Node* still = run.nodes.Find(id);  // no spare has taken its place
-  if (run.IsUnderWay() && still != nullptr && still->record().is_lost) return Rejoin(event, run, *still);
-  Run* next = RunForNewcomer(event);
-  if (next != nullptr) Admit(event, *next);
 }
 
 // Why the node may not take part, as far as its settings, its size and its id go; nullopt if it may. `settings` are

@@ -1,7 +1,8 @@
 // Who is let in, as what, and in whose place.
 //
-//   joining.cc    how an agent gets in
-//   rejoining.cc  how a lost node's place is taken again
+//   joining.cc      how an agent gets in
+//   challenging.cc  two that claim one id
+//   rejoining.cc    how a lost node's place is taken again
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // The values that the processes of one run share (the Store service), as part of the durable state: changed by Evolve
-// alone. What is decided about a request stands in storing.cc.
+// alone. What is decided about a request stands in store_service.cc.
 #pragma once
 
 #include <cstddef>
