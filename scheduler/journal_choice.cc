@@ -33,7 +33,7 @@ JournalChoice ChooseJournal(const SchedulerSettings& settings, const std::map<st
 
 absl::StatusOr<std::unique_ptr<Journal>> OpenJournal(const SchedulerSettings& settings) {
   const JournalChoice choice = ChooseJournal(settings, ProcessEnvironment(), geteuid() == 0);
-  if (!choice.notice.empty()) Log(LogLevel::kWarning, choice.notice);
+  if (!choice.notice.empty()) Log(Severity::kWarning, choice.notice);
   if (choice.path.empty()) return std::make_unique<MemoryJournal>();
   return SqliteJournal::Open(choice.path);
 }

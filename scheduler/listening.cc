@@ -19,7 +19,7 @@ absl::StatusOr<OpenPorts> OpenListeners(const SchedulerSettings& settings) {
         "--require_tls is set and there is no TLS configuration (--tls_config): without TLS only a loopback address is "
         "served (--listen_address 127.0.0.1)");
   }
-  if (!plan->notice.empty()) Log(LogLevel::kInfo, plan->notice);
+  if (!plan->notice.empty()) Log(Severity::kInfo, plan->notice);
   absl::StatusOr<std::vector<Listener>> listeners = OpenTcpListeners(*plan, settings.sched_port);
   if (!listeners.ok()) return listeners.status();
   OpenPorts ports;
@@ -28,7 +28,7 @@ absl::StatusOr<OpenPorts> OpenListeners(const SchedulerSettings& settings) {
     if (datagrams.ok()) {
       ports.datagrams = *std::move(datagrams);
     } else {
-      Log(LogLevel::kWarning,
+      Log(Severity::kWarning,
           absl::StrCat(
               "heartbeats come over the agents' streams, which costs more: ", std::string(datagrams.status().message()),
               "; free that UDP port, or say --heartbeat_datagrams=false if it shall stay so"));
@@ -43,7 +43,7 @@ absl::StatusOr<OpenPorts> OpenListeners(const SchedulerSettings& settings) {
   } else if (is_named) {
     return admin.status();
   } else {
-    Log(LogLevel::kWarning, absl::StrCat("ms-ctl can look but not change anything here: ",
+    Log(Severity::kWarning, absl::StrCat("ms-ctl can look but not change anything here: ",
                                          std::string(admin.status().message()), " (--admin_socket sets another path)"));
   }
   ports.listeners = *std::move(listeners);

@@ -48,14 +48,14 @@ constexpr size_t kDescriptors = 54;
 constexpr absl::Duration kShutdownGrace = absl::Seconds(2);  // for calls that are being answered
 
 int Fail(const std::string& what, const absl::Status& status) {
-  Log(LogLevel::kError, absl::StrCat(what, std::string(status.message())));
+  Log(Severity::kError, absl::StrCat(what, std::string(status.message())));
   return kExitUsage;
 }
 
 // Lets everybody know, answers what is open, and closes.
 void Drain(int signal, const Journal& journal, Loop& loop, RpcServer& server) {
   if (signal != 0) {
-    Log(LogLevel::kInfo, absl::StrCat("SIG", sigabbrev_np(signal), ": draining; a second signal ends at once"));
+    Log(Severity::kInfo, absl::StrCat("SIG", sigabbrev_np(signal), ": draining; a second signal ends at once"));
     server.StopServing();
     loop.Post(DrainRequested{.fails_runs = !journal.IsPersistent()});
   }
@@ -100,7 +100,7 @@ int Serve(const SchedulerSettings& settings) {
   CountedLog counted(clock);
   const absl::StatusOr<std::unique_ptr<SchedulerTls>> opened_tls = SchedulerTls::Open(settings.tls, clock, counted);
   if (!opened_tls.ok()) {
-    Log(LogLevel::kError, std::string(opened_tls.status().message()));
+    Log(Severity::kError, std::string(opened_tls.status().message()));
     return kExitSecurity;
   }
   SchedulerTls& tls = **opened_tls;
@@ -142,8 +142,8 @@ int Serve(const SchedulerSettings& settings) {
       [&loop](Event event, std::function<void()> applied) { return loop.Post(std::move(event), std::move(applied)); });
   if (!started.ok()) return Fail("", started);
 
-  if (const std::string found = RecoveryText(journal, loop.recovered()); !found.empty()) Log(LogLevel::kInfo, found);
-  Log(LogLevel::kInfo, absl::StrCat("listening on ", names, " (version ", kVersion, ", journal: ", journal.Describe(),
+  if (const std::string found = RecoveryText(journal, loop.recovered()); !found.empty()) Log(Severity::kInfo, found);
+  Log(Severity::kInfo, absl::StrCat("listening on ", names, " (version ", kVersion, ", journal: ", journal.Describe(),
                                     admin_socket.empty() ? "" : absl::StrCat(", admin socket: ", admin_socket), ")"));
   if (const absl::Status watching = tls.Watch([&server] { server.CheckPeers(); }); !watching.ok()) {
     return Fail("", watching);
@@ -157,7 +157,7 @@ int Serve(const SchedulerSettings& settings) {
   stop.LetSignalsKill();
   Drain(signal, journal, loop, server);
   RemoveSocket(admin_socket);
-  Log(LogLevel::kInfo, absl::StrCat("ended with ", code()));
+  Log(Severity::kInfo, absl::StrCat("ended with ", code()));
   return code();
 }
 
@@ -179,7 +179,7 @@ int Main(const std::vector<std::string>& args) {
   const absl::Status logging =
       InitLogging({"ms-scheduler", settings.log_format, settings.log_level, settings.log_file});
   if (!logging.ok()) return Fail("", logging);
-  for (const std::string& warning : settled.warnings) Log(LogLevel::kWarning, warning);
+  for (const std::string& warning : settled.warnings) Log(Severity::kWarning, warning);
   RaiseDescriptorLimit();
   const absl::Status room = CheckRoom({.tasks = kThreads, .descriptors = kDescriptors});
   if (!room.ok()) return Fail("", room);

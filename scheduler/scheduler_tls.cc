@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<SchedulerTls>> SchedulerTls::Open(const TlsSettin
   WipePasswordVariables(environment);
   std::unique_ptr<SchedulerTls> tls(new SchedulerTls(counted));
   if (!settings.is_on()) {
-    Log(LogLevel::kInfo, "traffic is plain text: whoever reaches the port can read it and join");
+    Log(Severity::kInfo, "traffic is plain text: whoever reaches the port can read it and join");
     return tls;
   }
   ForbidCoreDumps();
@@ -45,9 +45,9 @@ absl::StatusOr<std::unique_ptr<SchedulerTls>> SchedulerTls::Open(const TlsSettin
   tls->server_ = *std::move(server);
   tls->authorizer_ = std::make_unique<TlsAuthorizer>(*tls->store_, tls->server_->intermediates());
   if (settings.needs_name()) {
-    Log(LogLevel::kInfo, absl::StrCat("mutual TLS; this scheduler is ", tls->store_->Current()->own_name->ToUri()));
+    Log(Severity::kInfo, absl::StrCat("mutual TLS; this scheduler is ", tls->store_->Current()->own_name->ToUri()));
   } else {
-    Log(LogLevel::kWarning,
+    Log(Severity::kWarning,
         "mutual TLS with --tls_identity=ca-only: any certificate of the authority may claim to be any node");
   }
   return tls;
@@ -57,7 +57,7 @@ absl::Status SchedulerTls::Watch(std::function<void()> check_peers) {
   if (store_ == nullptr) return absl::OkStatus();
   return store_->Start([this, check_peers = std::move(check_peers)] {
     if (absl::Status status = server_->Refresh(); !status.ok()) {
-      counted_.Note(LogLevel::kError, kNotServed,
+      counted_.Note(Severity::kError, kNotServed,
                     absl::StrCat("what has changed can't be served yet, the old certificate is: ",
                                  std::string(status.message()), "; it is tried again"));
       store_->TellAgain();

@@ -2,7 +2,7 @@
 # Installs what the tests need, builds, and runs them in stages. Ends with "N passed, N failed, N skipped" over all.
 # Nothing runs once more to pass without a reason that was measured: what fails now and then has one. MindSpore's own
 # crash (tests/e2e/support/mindspore_crash.py) is told from a failure by the test itself, which warns of it; an end-to-end test
-# that failed while the machine left it no processor (tests/e2e/support/starvation.py) runs again.
+# that failed while the machine left it no processor (tests/e2e/support/starvation.py) runs again, alone.
 #
 #   tests/run.sh                      every stage, as continuous integration does
 #   tests/run.sh --only unit,e2e      these stages only
@@ -99,6 +99,8 @@ run_ctest() {  # run_ctest FOLDER NAME [ctest's words]
 run_pytest() {  # run_pytest NAME [pytest's words]
   local name=$1 words code
   words=(/usr/bin/python3 -m pytest tests/e2e -q -rsf -o junit_family=legacy -p no:cacheprovider "${@:2}" "${pytest_words[@]}")
+  # They mostly wait, so more than there are processors run side by side. (With --long they measure, one at a time.)
+  ((is_long)) || words+=(-n $((jobs + 1)))
   export MUSTER_PYTHON=$torch_python MUSTER_MINDSPORE_PYTHON=$mindspore_python
   export MUSTER_STARVED=$results/starved_$name
   "${runs_under[@]}" "${words[@]}" --junitxml "$results/$name.xml"

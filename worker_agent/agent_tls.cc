@@ -71,7 +71,7 @@ HandOver AgentTls::Pack(const std::string& fingerprint) const {
   const absl::StatusOr<int> descriptor = packed.ok() ? MakeSecretDescriptor(*packed) : packed.status();
   if (packed.ok()) Wipe(*packed);
   if (descriptor.ok()) return {kTlsHandOverVariable, std::make_shared<const UniqueFd>(*descriptor)};
-  Log(LogLevel::kError, std::string(descriptor.status().message()));
+  Log(Severity::kError, std::string(descriptor.status().message()));
   return {};
 }
 

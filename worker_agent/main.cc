@@ -54,7 +54,7 @@ constexpr size_t kSlotDescriptors = 4;  // two here, for its port; four of the k
 constexpr absl::Duration kEndPatience = absl::Seconds(30);
 
 int Fail(const absl::Status& status, int code = kExitUsage) {
-  Log(LogLevel::kError, std::string(status.message()));
+  Log(Severity::kError, std::string(status.message()));
   return code;
 }
 
@@ -97,7 +97,7 @@ absl::StatusOr<NodeLock> TakeNodeLock(const AgentSettings& settings,
     if (absl::Status held = keeper.HoldLock(lock->fd()); !held.ok()) lock = std::move(held);
   }
   if (!lock.ok()) {
-    Log(LogLevel::kWarning, absl::StrCat("no lock for this node, so it can't vouch for a former start of it: ",
+    Log(Severity::kWarning, absl::StrCat("no lock for this node, so it can't vouch for a former start of it: ",
                                          std::string(lock.status().message())));
   }
   return lock;
@@ -305,7 +305,7 @@ int Agent::StayWithTheJob() {
   Launcher launcher(OptionsOfLauncher());
   AgentLoop loop(OptionsOfLoop(), std::move(keeper_), launcher, *signals_, Clock::Boot());
   if (!node_.no_gateway.empty()) {
-    Log(LogLevel::kInfo, absl::StrCat("MindSpore processes are told the scheduler's address: ", node_.no_gateway));
+    Log(Severity::kInfo, absl::StrCat("MindSpore processes are told the scheduler's address: ", node_.no_gateway));
   }
   MindSporeGateway gateway(
       {node_.gateway_ports, tls_ != nullptr ? tls_->store() : nullptr, [&] { return loop.store().HasRoom(); }},
@@ -329,7 +329,7 @@ int Agent::StayWithTheJob() {
 void Agent::LetOwnSchedulerEnd(const AgentLoop& loop, int code) {
   if (scheduler_ == nullptr || (!loop.HasOutcome() && !loop.WasDrained())) return;
   EndAtTheLatest(absl::InfiniteDuration(), code);
-  if (!loop.HasOutcome()) Log(LogLevel::kInfo, "the scheduler of the job runs here, until the job has ended");
+  if (!loop.HasOutcome()) Log(Severity::kInfo, "the scheduler of the job runs here, until the job has ended");
   scheduler_->WaitForEnd(loop.HasOutcome() ? settings_.stop_timeout + absl::Seconds(5) : absl::InfiniteDuration(),
                          [this] { return signals_->TakeEnd(); });
   EndAtTheLatest(kEndPatience, code);
@@ -354,7 +354,7 @@ int Main(const std::vector<std::string>& args) {
   const absl::Status logging = InitLogging({"ms-worker", settings.log_format, settings.log_level, ""});
   if (!logging.ok()) return Fail(logging);
   QuietProtobuf();
-  for (const std::string& warning : settled.warnings) Log(LogLevel::kWarning, warning);
+  for (const std::string& warning : settled.warnings) Log(Severity::kWarning, warning);
   // With --per_job it runs on one node, which is not known yet; the others need not have it.
   if (const auto problem = CheckCommand(settings.command, settings.env, environment); problem && !settings.per_job) {
     return Fail(absl::InvalidArgumentError(problem->text), problem->exit_code);

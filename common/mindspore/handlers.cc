@@ -109,7 +109,7 @@ Answer Write(Cluster& cluster, const Peer& peer, const std::string& body, const 
     // Its sender can't be told. What only takes its time still goes out.
     if (status.ok() || absl::IsDeadlineExceeded(status) || absl::IsFailedPrecondition(status)) return;
     counted->Note(
-        LogLevel::kWarning, "MindSpore: metadata not stored",
+        Severity::kWarning, "MindSpore: metadata not stored",
         absl::StrCat("MindSpore's metadata ", Quoted(key), " was not stored: ", std::string(status.message())));
   });
   return {};

@@ -177,20 +177,20 @@ void Server::Accept(Listener& listener) {
 bool Server::IsWelcome(const SocketAddress& from, const SocketAddress& own) {
   const std::string address = from.address.ToString();
   if (const std::string why = options_.why_not ? options_.why_not(from, own) : ""; !why.empty()) {
-    counted_->Note(LogLevel::kWarning, "MindSpore: not let in",
+    counted_->Note(Severity::kWarning, "MindSpore: not let in",
                    absl::StrCat("a connection from ", address, " was closed: ", why));
     return false;
   }
   const IpAddress party = FairShare(from.address);
   const auto same = open_of_.find(party.bytes());
   if (same != open_of_.end() && same->second >= options_.max_of_each_party && !MakeRoom(&party)) {
-    counted_->Note(LogLevel::kWarning, "MindSpore: too many connections of one address",
+    counted_->Note(Severity::kWarning, "MindSpore: too many connections of one address",
                    absl::StrCat("a connection from ", address, " was closed: ", options_.max_of_each_party, " of ",
                                 FairShareName(from.address), " are open"));
     return false;
   }
   if (connections_.size() >= options_.max_connections && !MakeRoom(nullptr)) {
-    counted_->Note(LogLevel::kWarning, "MindSpore: too many connections",
+    counted_->Note(Severity::kWarning, "MindSpore: too many connections",
                    absl::StrCat("a connection from ", address, " was closed: ", options_.max_connections, " are open"));
     return false;
   }
@@ -226,7 +226,7 @@ bool Server::CloseIdle(const IpAddress* only_of) {
   if (idle.size() > kCloseAtOnce) idle.resize(kCloseAtOnce);
   for (const auto& [since, id] : idle) Remove(id);
   if (!idle.empty()) {
-    counted_->Note(LogLevel::kWarning, "MindSpore: idle connections closed",
+    counted_->Note(Severity::kWarning, "MindSpore: idle connections closed",
                    absl::StrCat(idle.size(),
                                 " idle connections of no process that has registered were closed to make "
                                 "room for another one"));
@@ -313,7 +313,7 @@ void Server::Look(uint64_t id, Connection& connection) {
     return Watch(id, connection);
   }
   if (!connection.reason().empty()) {
-    counted_->Note(LogLevel::kWarning, "MindSpore: connection closed",
+    counted_->Note(Severity::kWarning, "MindSpore: connection closed",
                    absl::StrCat("the connection of ", connection.peer().address.ToString(),
                                 " to MindSpore's port was closed: ", EscapeControl(connection.reason())));
   }
@@ -383,7 +383,7 @@ std::shared_ptr<const TlsAcceptor> Server::Acceptor() {
   if (made.ok()) {
     acceptor_ = *std::move(made);
   } else {
-    counted_->Note(LogLevel::kError, "MindSpore: no TLS", std::string(made.status().message()));
+    counted_->Note(Severity::kError, "MindSpore: no TLS", std::string(made.status().message()));
   }
   return acceptor_;
 }

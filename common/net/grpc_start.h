@@ -37,7 +37,7 @@ absl::Status CheckServerThreads();
 // Once, in main: what protobuf says is for --log_level debug from now on.
 inline void QuietProtobuf() {
   google::protobuf::SetLogHandler([](google::protobuf::LogLevel, const char*, int, const std::string& text) {
-    Log(LogLevel::kDebug, "protobuf: " + text);
+    Log(Severity::kDebug, "protobuf: " + text);
   });
 }
 

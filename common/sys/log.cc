@@ -77,31 +77,31 @@ Logging& TheLogging() {
   return *logging;
 }
 
-spdlog::level::level_enum ToSpdlog(LogLevel level) {
+spdlog::level::level_enum ToSpdlog(Severity level) {
   switch (level) {
-    case LogLevel::kDebug:
+    case Severity::kDebug:
       return spdlog::level::debug;
-    case LogLevel::kInfo:
+    case Severity::kInfo:
       return spdlog::level::info;
-    case LogLevel::kWarning:
+    case Severity::kWarning:
       return spdlog::level::warn;
-    case LogLevel::kError:
+    case Severity::kError:
       return spdlog::level::err;
   }
   return spdlog::level::err;
 }
 
-const char* NameOf(LogLevel level) {
+const char* NameOf(Severity level) {
   constexpr const char* kNames[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
   return kNames[static_cast<int>(level)];
 }
 
-std::string TextLine(const std::string& program, LogLevel level, absl::Time time, const std::string& text) {
+std::string TextLine(const std::string& program, Severity level, absl::Time time, const std::string& text) {
   return absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3S", time, absl::LocalTimeZone()), " ", NameOf(level), " ",
                       program, ": ", EscapeControl(text));
 }
 
-std::string JsonLine(const std::string& program, LogLevel level, absl::Time time, const std::string& text,
+std::string JsonLine(const std::string& program, Severity level, absl::Time time, const std::string& text,
                      const LogFields& fields) {
   nlohmann::ordered_json line;
   line["time"] = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
@@ -112,7 +112,7 @@ std::string JsonLine(const std::string& program, LogLevel level, absl::Time time
   return EscapeJson(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
-std::string LineNow(LogLevel level, const std::string& text, const LogFields& fields) {
+std::string LineNow(Severity level, const std::string& text, const LogFields& fields) {
   const Logging& logging = TheLogging();
   const absl::Time time = absl::FromUnixMillis(Clock::System().Read().wall.unix_ms);
   return logging.is_json ? JsonLine(logging.program, level, time, text, fields)
@@ -121,7 +121,7 @@ std::string LineNow(LogLevel level, const std::string& text, const LogFields& fi
 
 std::string OutputSink::DropNote(uint64_t bytes) {
   return absl::StrCat(
-      LineNow(LogLevel::kWarning,
+      LineNow(Severity::kWarning,
               absl::StrCat(bytes, " bytes of the log were dropped here: they were not read in time"), {}),
       "\n");
 }
@@ -168,7 +168,7 @@ absl::Status InitLogging(const LogOptions& options) {
   return absl::OkStatus();
 }
 
-void Log(LogLevel level, const std::string& text, const LogFields& fields) {
+void Log(Severity level, const std::string& text, const LogFields& fields) {
   const Logging& logging = TheLogging();
   if (!logging.logger->should_log(ToSpdlog(level))) return;
   logging.logger->log(ToSpdlog(level), spdlog::string_view_t(LineNow(level, text, fields)));
@@ -185,7 +185,7 @@ void FlushLog(absl::Duration patience) {
   }
 }
 
-void CountedLog::Note(LogLevel level, const std::string& kind, const std::string& text) {
+void CountedLog::Note(Severity level, const std::string& kind, const std::string& text) {
   const MonotonicTime now = clock_.Read().monotonic;
   uint64_t unsaid = 0;
   {

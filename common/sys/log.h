@@ -10,10 +10,9 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
+#include "common/base/severity.h"
 
 namespace muster {
-
-enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
 struct LogOptions {
   std::string program;          // "ms-scheduler"
@@ -30,7 +29,7 @@ using LogFields = std::vector<std::pair<std::string, std::string>>;
 
 // Any thread. Control characters in `text` are escaped, so that a peer's words can't forge lines. A reader of stderr
 // that is stuck holds nobody up: see LiveOutput.
-void Log(LogLevel level, const std::string& text, const LogFields& fields = {});
+void Log(Severity level, const std::string& text, const LogFields& fields = {});
 
 // Hands on what stderr has not taken yet, and waits for it to take all, for so long at most. To be called now and then,
 // and at the end.
@@ -41,7 +40,7 @@ void FlushLog(absl::Duration patience = absl::ZeroDuration());
 class CountedLog {
  public:
   explicit CountedLog(const Clock& clock, absl::Duration window = absl::Seconds(10)) : clock_(clock), window_(window) {}
-  void Note(LogLevel level, const std::string& kind, const std::string& text);
+  void Note(Severity level, const std::string& kind, const std::string& text);
   // Logs the counts that no window has shown yet ("… and 381 more like it"). Call it now and then, and at the end.
   void Flush();
   // How often each kind was noted since the start.
@@ -51,7 +50,7 @@ class CountedLog {
   struct Kind {
     uint64_t total = 0;
     uint64_t unsaid = 0;
-    LogLevel level = LogLevel::kWarning;
+    Severity level = Severity::kWarning;
     std::string last_text;
     MonotonicTime last_logged;
   };

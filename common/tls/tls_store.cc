@@ -55,7 +55,7 @@ void WarnOfMissingLists(const TrustBase& trust) {
     const bool has_list = std::any_of(trust.lists.begin(), trust.lists.end(),
                                       [&](const RevocationList& list) { return list.IsAbout(authority); });
     if (is_root || has_list) continue;
-    Log(LogLevel::kWarning, absl::StrCat("crl_path holds no revocation list of ", authority.Issuer(), ", which issued ",
+    Log(Severity::kWarning, absl::StrCat("crl_path holds no revocation list of ", authority.Issuer(), ", which issued ",
                                          authority.Subject(), ": whoever is below that one is refused"));
   }
 }
@@ -90,7 +90,7 @@ absl::Time TlsState::OwnEnd() const {
 absl::StatusOr<std::unique_ptr<TlsStore>> TlsStore::Open(Options options, const Clock& clock, CountedLog& counted) {
   absl::StatusOr<TlsConfig> config = ReadTlsConfig(options.settings.config);
   if (!config.ok()) return config.status();
-  for (const std::string& warning : config->warnings) Log(LogLevel::kWarning, warning);
+  for (const std::string& warning : config->warnings) Log(Severity::kWarning, warning);
   std::unique_ptr<TlsStore> store(new TlsStore(std::move(options), *std::move(config), clock, counted));
   if (absl::Status status = store->LoadAll(); !status.ok()) {
     return Prefixed(absl::StrCat("tls_config ", store->config_.path, ": "), status);
@@ -124,7 +124,7 @@ absl::Status TlsStore::LoadAll() {
     const absl::StatusOr<CipherList> ciphers = ChooseCiphers(config_.cipher_list);
     if (!ciphers.ok()) return Prefixed("cipher_list ", ciphers.status());
     ciphers_ = ciphers->usable;
-    if (!ciphers->warning.empty()) Log(LogLevel::kWarning, absl::StrCat("cipher_list: ", ciphers->warning));
+    if (!ciphers->warning.empty()) Log(Severity::kWarning, absl::StrCat("cipher_list: ", ciphers->warning));
   }
   IsDue(authorities_, {config_.ca_cert_path}, true);
   auto authorities = LoadAuthorities(authorities_.digest);
@@ -249,13 +249,13 @@ void TlsStore::TakeOrComplain(Watched& watched, const absl::Status& status, cons
   const std::string problem = status.ok() ? "" : std::string(status.message());
   if (problem == watched.problem) return;
   if (absl::IsDeadlineExceeded(status)) {
-    counted_.Note(LogLevel::kError, kFilesHang,
+    counted_.Note(Severity::kError, kFilesHang,
                   absl::StrCat("the ", what, " can't be looked at, the last good one stays: ", problem));
   } else if (!problem.empty()) {
-    counted_.Note(LogLevel::kError, kReloadRefused,
+    counted_.Note(Severity::kError, kReloadRefused,
                   absl::StrCat("the new ", what, " can't be taken, the last good one stays: ", problem));
   } else {
-    Log(LogLevel::kInfo, absl::StrCat("the ", what, " is good again"));
+    Log(Severity::kInfo, absl::StrCat("the ", what, " is good again"));
   }
   watched.problem = problem;
 }
@@ -294,10 +294,10 @@ bool TlsStore::PollTrust(bool is_forced) {
   if (have_lists_changed) {
     size_t revoked = 0;
     for (const RevocationList& list : lists) revoked += list.size();
-    Log(LogLevel::kInfo, absl::StrCat("crl_path: a new revocation list is in force (", revoked, " certificates)"));
+    Log(Severity::kInfo, absl::StrCat("crl_path: a new revocation list is in force (", revoked, " certificates)"));
   }
   if (has_changed) {
-    Log(LogLevel::kInfo, absl::StrCat("ca_cert_path: ", authorities.size(), " authorities are trusted from now on"));
+    Log(Severity::kInfo, absl::StrCat("ca_cert_path: ", authorities.size(), " authorities are trusted from now on"));
   }
   state.trust = BuildTrust(std::move(authorities), !config_.crl_path.empty(), std::move(lists));
   if (std::vector<Certificate> chain; ChainOfOwn(*state.identity, *state.trust, &chain).ok()) {
@@ -330,7 +330,7 @@ bool TlsStore::PollIdentity(bool is_forced, bool has_trust_changed) {
   identity_.digest = digest;
   state.identity_generation += 1;
   state.identity = std::make_shared<const KeyMaterial>(*std::move(loaded));
-  Log(LogLevel::kInfo,
+  Log(Severity::kInfo,
       absl::StrCat(CertField(), ": a new certificate is served, valid until ", ShowTime(state.OwnEnd())));
   Publish(std::move(state));
   return true;
@@ -356,7 +356,7 @@ void TlsStore::WarnOfAges() {
   }
   const AgeRules rules{config_.warning_days, options_.settings.crl_expired == "serve"};
   for (const AgeWarning& warning : AgeWarnings(state->own_chain, *state->trust, rules, Now())) {
-    if (warned_.emplace(warning.about, now).second) Log(LogLevel::kWarning, warning.text);
+    if (warned_.emplace(warning.about, now).second) Log(Severity::kWarning, warning.text);
   }
 }
 

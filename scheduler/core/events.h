@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "common/base/severity.h"
 #include "muster/v1/admin.pb.h"
 #include "muster/v1/journal.pb.h"
 #include "muster/v1/rendezvous.pb.h"
@@ -163,8 +164,6 @@ struct ForgetPeers {
   std::string job_id;
   uint64_t run = 0;
 };
-
-enum class Severity { kDebug, kInfo, kWarning, kError };
 
 // A line of the event log, for the log (and, in time, other observers).
 struct Announce {

@@ -5,31 +5,13 @@
 #include "absl/strings/str_cat.h"
 
 namespace muster::scheduler {
-namespace {
-
-LogLevel LevelOf(Severity severity) {
-  switch (severity) {
-    case Severity::kDebug:
-      return LogLevel::kDebug;
-    case Severity::kInfo:
-      return LogLevel::kInfo;
-    case Severity::kWarning:
-      return LogLevel::kWarning;
-    case Severity::kError:
-      return LogLevel::kError;
-  }
-  return LogLevel::kError;
-}
-
-}  // namespace
-
 void RpcEffectSink::OnSend(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message) {
   if (message->has_refusal()) {
     const v1::Refusal& refusal = message->refusal();
     const std::string kind = refusal.limit().empty()
                                  ? absl::StrCat("refused ", v1::Refusal::Reason_Name(refusal.reason()))
                                  : absl::StrCat("too many ", refusal.limit());
-    counted_.Note(LogLevel::kWarning, kind, absl::StrCat("refused a node: ", refusal.text()));
+    counted_.Note(Severity::kWarning, kind, absl::StrCat("refused a node: ", refusal.text()));
   }
   if (const auto open = streams_.Find(stream)) open->Send(std::move(message));
 }
@@ -53,7 +35,7 @@ void RpcEffectSink::OnAnnounce(const Announce& announce) {
   const v1::StoryEvent& event = *announce.event;
   LogFields fields = {{"kind", event.kind()}, {"job", event.job_id()}};
   if (event.run() != 0) fields.emplace_back("run", absl::StrCat(event.run()));
-  const LogLevel level = LevelOf(announce.severity);
+  const Severity level = announce.severity;
   Log(level, event.text(), fields);
   // A line each: the log escapes line breaks, so that a process's output can't forge lines.
   for (const std::string& line : event.last_lines()) Log(level, absl::StrCat("    ", line), fields);

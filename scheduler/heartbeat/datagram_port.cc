@@ -134,7 +134,7 @@ void DatagramPort::Take(int fd, Batch& batch) {
       for (size_t k = 0; k < count; ++k) strange += Open(batch.bytes(k), batch.way(k), heartbeats) ? 0 : 1;
     }
     if (strange > 0) {
-      counted_.Note(LogLevel::kWarning, "strange datagram",
+      counted_.Note(Severity::kWarning, "strange datagram",
                     absl::StrCat("ignored ", strange,
                                  " datagrams that no agent has sealed for a stream of now: left over from before a "
                                  "restart; if more come, see who sends UDP to this port"));

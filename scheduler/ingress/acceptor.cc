@@ -212,7 +212,7 @@ int Acceptor::NextTimeoutMs() {
 bool Acceptor::HasDescriptor() {
   const bool has_descriptor = HasDescriptorBelow(options_.descriptor_bound);
   if (!has_descriptor && is_listening_) {
-    counted_.Note(LogLevel::kWarning, "no descriptors",
+    counted_.Note(Severity::kWarning, "no descriptors",
                   absl::StrCat("the limit of open files leaves no room for more connections; they wait. Raise it: "
                                "ulimit -n, or LimitNOFILE= of the service (connections may use ",
                                options_.descriptor_bound, " now)"));
@@ -242,7 +242,7 @@ void Acceptor::AcceptSome(const Listener& listener) {
       continue;
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-      counted_.Note(LogLevel::kWarning, "accept failed",
+      counted_.Note(Severity::kWarning, "accept failed",
                     absl::StrCat("can't accept connections now: ", std::strerror(errno), "; they wait"));
       SetListening(false);  // until the next look, after a pause
       return;
@@ -267,7 +267,7 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
   const ssize_t got = recv(fd.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return KeepSilent(std::move(fd), peer, is_new);
   if (got <= 0) {
-    counted_.Note(LogLevel::kDebug, "hung up at once", absl::StrCat(peer, " connected and hung up without a word"));
+    counted_.Note(Severity::kDebug, "hung up at once", absl::StrCat(peer, " connected and hung up without a word"));
     return;
   }
   bytes.resize(static_cast<size_t>(got));
@@ -276,7 +276,7 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
     const std::string why = kind == FirstBytes::kTls     ? "speaks TLS, this scheduler plain text"
                             : kind == FirstBytes::kHttp2 ? "speaks plain text, this scheduler TLS"
                                                          : absl::StrCat("speaks no gRPC: ", Quoted(bytes));
-    counted_.Note(LogLevel::kWarning, options_.expects_tls ? FaultName(TlsFault::kPlaintext) : "foreign protocol",
+    counted_.Note(Severity::kWarning, options_.expects_tls ? FaultName(TlsFault::kPlaintext) : "foreign protocol",
                   absl::StrCat("dropped a connection: ", peer, " ", why));
     return;
   }
@@ -288,7 +288,7 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
   }
   if (crowded_out.has_value()) {
     const UniqueFd dropped(crowded_out->fd);
-    counted_.Note(LogLevel::kWarning, "crowded out while waiting",
+    counted_.Note(Severity::kWarning, "crowded out while waiting",
                   absl::StrCat("dropped a connection of ", crowded_out->peer, ": ", options_.table.most_waiting,
                                " wait for their turn, and most of them come from its address"));
   }
@@ -314,7 +314,7 @@ void Acceptor::HandOverSome() {
     if (fd.is_open()) {
       hand_over_(fd.release(), false);
     } else {
-      counted_.Note(LogLevel::kDebug, "hung up while waiting", absl::StrCat(peer, " hung up before its turn came"));
+      counted_.Note(Severity::kDebug, "hung up while waiting", absl::StrCat(peer, " hung up before its turn came"));
     }
   }
 }
@@ -331,7 +331,7 @@ void Acceptor::KeepSilent(UniqueFd fd, const std::string& peer, bool is_new) {
 
 void Acceptor::DropIdle(const ConnectionTable::Silent& silent) {
   const UniqueFd fd(silent.fd);
-  counted_.Note(LogLevel::kWarning, "idle connection",
+  counted_.Note(Severity::kWarning, "idle connection",
                 absl::StrCat("dropped an idle connection: ", silent.peer, " connected and said nothing for ",
                              FormatDuration(absl::Trunc(silent.age, absl::Milliseconds(100)))));
 }
@@ -359,12 +359,12 @@ void Acceptor::Sweep() {
     }
   }
   for (const std::string& peer : swept.closed) {
-    counted_.Note(LogLevel::kInfo, "ended without a call",
+    counted_.Note(Severity::kInfo, "ended without a call",
                   absl::StrCat("the connection of ", peer, " ended before it made a call"));
   }
   for (const PeerSocket& mute : swept.mute) {
     counted_.Note(
-        LogLevel::kWarning, "mute connection",
+        Severity::kWarning, "mute connection",
         absl::StrCat(mute.peer, " connected and made no call for ", FormatDuration(options_.table.call_limit)));
   }
   for (const PeerSocket& unjoined : crowded_out) BreakOneTooMany(unjoined);
@@ -372,7 +372,7 @@ void Acceptor::Sweep() {
 
 void Acceptor::BreakOneTooMany(const PeerSocket& unjoined) {
   counted_.Note(
-      LogLevel::kWarning, "crowded out connection",
+      Severity::kWarning, "crowded out connection",
       absl::StrCat("breaking the connection of ", unjoined.peer, ", which has not joined: too many are open"));
   Break(unjoined.socket);  // who sees it finds the count
 }
@@ -387,7 +387,7 @@ void Acceptor::SweepUnjoined() {
     overdue = unjoined_.Sweep(now, InodeOf);
   }
   for (const auto& [peer, socket] : overdue) {
-    counted_.Note(LogLevel::kInfo, "calm connection",
+    counted_.Note(Severity::kInfo, "calm connection",
                   absl::StrCat("breaking the connection of ", peer, ", which has not joined and made no new call for ",
                                FormatDuration(options_.unjoined.calm_limit)));
     Break(socket);

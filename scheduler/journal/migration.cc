@@ -92,7 +92,7 @@ absl::Status MigrateJournal(sqlite3* db, const std::string& path, int from) {
   const std::string update =
       absl::StrCat("BEGIN IMMEDIATE; UPDATE meta SET value='", kJournalFormat, "' WHERE key='format'; COMMIT");
   if (absl::Status status = Execute(db, path, update); !status.ok()) return status;
-  Log(LogLevel::kInfo, absl::StrCat("the journal ", path, " had format ", from, " and has format ", kJournalFormat,
+  Log(Severity::kInfo, absl::StrCat("the journal ", path, " had format ", from, " and has format ", kJournalFormat,
                                     " now; as it was it is kept at ", copy,
                                     ", which the older ms-scheduler needs if you go back to it"));
   return absl::OkStatus();

@@ -29,7 +29,7 @@ constexpr uint64_t kLeastBytesForSnapshot = 4 << 20;
 constexpr uint64_t kSnapshotsWorth = 4;
 
 [[noreturn]] void Die(const absl::Status& why) {
-  Log(LogLevel::kError, absl::StrCat(std::string(why.message()),
+  Log(Severity::kError, absl::StrCat(std::string(why.message()),
                                      ". What is on the disk now can't be known, so ms-scheduler ends here and answers "
                                      "nobody; once the disk is well start it again, and it goes on where it was"));
   FlushLog(absl::Seconds(2));
@@ -115,7 +115,7 @@ class SqliteJournal::Impl {
   std::thread StartWriter() {
     absl::StatusOr<std::thread> writer = TryThread([this] { WriteOn(); });
     if (writer.ok()) return *std::move(writer);
-    Log(LogLevel::kError,
+    Log(Severity::kError,
         absl::StrCat("the journal can't be written: ", std::string(writer.status().message()),
                      ". Nothing was decided without it, so ms-scheduler ends here and answers nobody"));
     FlushLog(absl::Seconds(2));
@@ -169,7 +169,7 @@ class SqliteJournal::Impl {
     if (status.ok()) return true;
     if (!absl::IsResourceExhausted(status)) Die(status);
     const MonotonicTime since = Clock::System().Read().monotonic;
-    Log(LogLevel::kError, absl::StrCat(std::string(status.message()),
+    Log(Severity::kError, absl::StrCat(std::string(status.message()),
                                        ". Until there is room joins are turned away and nothing new is decided; "
                                        "processes run on"));
     is_stalled_ = true;
@@ -179,7 +179,7 @@ class SqliteJournal::Impl {
       if (!status.ok() && !absl::IsResourceExhausted(status)) Die(status);
     }
     is_stalled_ = false;
-    Log(LogLevel::kInfo,
+    Log(Severity::kInfo,
         absl::StrCat("the disk under the journal ", path(), " has room again, after ",
                      ShowDuration(absl::Trunc(Clock::System().Read().monotonic - since, absl::Milliseconds(100))), "; ",
                      batch.size(), " records that waited are written"));
@@ -191,7 +191,7 @@ class SqliteJournal::Impl {
     MutexLock lock(mutex_);
     if (!is_stopping_) changed_.WaitFor(mutex_, kFullDiskRetry);
     if (!is_stopping_) return true;
-    Log(LogLevel::kError, absl::StrCat("ends with a full disk under the journal ", path(), ": ",
+    Log(Severity::kError, absl::StrCat("ends with a full disk under the journal ", path(), ": ",
                                        waiting + queued_.size(), " records that nobody was told of are lost"));
     return false;
   }

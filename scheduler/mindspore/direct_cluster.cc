@@ -132,7 +132,7 @@ Admission DirectCluster::Register(const Peer& peer, const mindspore::Registratio
   links_.NoteControl(peer);
   std::optional<Refusal> refusal = WhyNotNamed(peer, node_id);
   if (!refusal && !nodes_.contains(node_id) && options_.enable_recovery && IsDeserted()) {
-    Say(LogLevel::kInfo, "all MindSpore processes are gone, and one with another MS_NODE_ID came: a new cluster forms",
+    Say(Severity::kInfo, "all MindSpore processes are gone, and one with another MS_NODE_ID came: a new cluster forms",
         "MindSpore: a new cluster");
     Reset();
   }
@@ -140,7 +140,7 @@ Admission DirectCluster::Register(const Peer& peer, const mindspore::Registratio
   const bool is_new = found == nodes_.end();
   if (!refusal) refusal = is_new ? WhyNotNew(node_id, role) : WhyNotBack(peer, node_id, found->second, role);
   if (refusal) {
-    Say(LogLevel::kWarning,
+    Say(Severity::kWarning,
         absl::StrCat("a MindSpore process at ", peer.address.ToString(), " was refused: ", refusal->text),
         absl::StrCat("MindSpore: refused, ", refusal->kind));
     return Refuse(refusal->text);
@@ -165,7 +165,7 @@ Admission DirectCluster::Admit(const Peer& peer, const std::string& node_id, Nod
   node.closed_at = node.alone_since = MonotonicTime::Never();
   if (node.is_dead()) {
     node.died_at = MonotonicTime::Never();
-    Say(LogLevel::kInfo, absl::StrCat("the MindSpore process ", Quoted(node_id), " is back as rank ", node.rank),
+    Say(Severity::kInfo, absl::StrCat("the MindSpore process ", Quoted(node_id), " is back as rank ", node.rank),
         "MindSpore: back");
   }
   if (state_ == State::kInitializing) CompleteIfAllAreThere();
@@ -178,7 +178,7 @@ void DirectCluster::CompleteIfAllAreThere() {
   AssignRanks(kServer);
   state_ = State::kInitialized;
   has_formed_ = ever_formed_ = true;
-  Say(LogLevel::kInfo, absl::StrCat("the cluster of ", nodes_.size(), " MindSpore processes is complete"),
+  Say(Severity::kInfo, absl::StrCat("the cluster of ", nodes_.size(), " MindSpore processes is complete"),
       "MindSpore: complete");
 }
 
@@ -214,7 +214,7 @@ LeaveResult DirectCluster::Unregister(const Peer& peer, const std::string& node_
   left_.insert_or_assign(node_id, found->second.address);
   nodes_.erase(found);
   if (nodes_.empty() && state_ == State::kInitialized) {
-    Say(LogLevel::kInfo, "all MindSpore processes have ended well", "MindSpore: ended well");
+    Say(Severity::kInfo, "all MindSpore processes have ended well", "MindSpore: ended well");
     state_ = State::kFinished;
   }
   ResetIfAllAreGone();
@@ -289,7 +289,7 @@ bool DirectCluster::ServesMetadata(const Peer& peer, mindspore::MetadataUse use,
         std::any_of(left_.begin(), left_.end(),
                     [&](const auto& entry) { return is_its_place(entry.first, entry.second); });
     if (!is_member) {
-      Say(LogLevel::kWarning,
+      Say(Severity::kWarning,
           absl::StrCat("metadata asked for or sent from ", peer.address.ToString(),
                        " was ignored: no MindSpore process of the cluster has registered from there",
                        peer.name ? absl::StrCat(" with the certificate ", peer.name->ToUri()) : ""),

@@ -49,7 +49,7 @@ enum class DirectEnd { kWell, kFailed, kNeverFormed };
 
 // What people should know. Who can cause it as often as he likes has a kind: its lines are counted (see CountedLog).
 struct DirectNote {
-  LogLevel level = LogLevel::kInfo;
+  Severity level = Severity::kInfo;
   std::string text;
   std::string kind;  // empty: each one is told
 };
@@ -125,7 +125,7 @@ class DirectCluster {
   void ResetIfAllAreGone();
   void Reset();
   uint32_t DeadCount() const;
-  void Say(LogLevel level, const std::string& text, const std::string& kind = "") {
+  void Say(Severity level, const std::string& text, const std::string& kind = "") {
     notes_.push_back({level, text, kind});
   }
 

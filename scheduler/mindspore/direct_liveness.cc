@@ -82,7 +82,7 @@ void DirectCluster::CheckNodes(MonotonicTime now) {
     }
   }
   for (const std::string& id : gone) {
-    Say(LogLevel::kInfo, absl::StrCat("the MindSpore process ", Quoted(id), " went before the cluster was complete"),
+    Say(Severity::kInfo, absl::StrCat("the MindSpore process ", Quoted(id), " went before the cluster was complete"),
         "MindSpore: went early");
     nodes_.erase(id);
   }
@@ -96,7 +96,7 @@ void DirectCluster::CheckForming(MonotonicTime now) {
     began_ = opened_at_;
   }
   if (began_.is_never() || now - began_ <= options_.topo_timeout) return;
-  Say(LogLevel::kError, absl::StrCat("the cluster of MindSpore processes did not form within ",
+  Say(Severity::kError, absl::StrCat("the cluster of MindSpore processes did not form within ",
                                      absl::FormatDuration(options_.topo_timeout), " (MS_TOPO_TIMEOUT): ",
                                      Count("MS_WORKER"), " of ", options_.worker_num, " workers and ",
                                      Count("MS_PSERVER"), " of ", options_.server_num, " servers came"));
@@ -109,7 +109,7 @@ void DirectCluster::CheckRejoins(MonotonicTime now) {
   if (!options_.enable_recovery || state_ != State::kInitialized) return;
   for (const auto& [id, node] : nodes_) {
     if (!node.is_dead() || now - node.died_at <= options_.rejoin_timeout) continue;
-    Say(LogLevel::kError,
+    Say(Severity::kError,
         absl::StrCat("the MindSpore process of rank ", node.rank, " (", node.role, ", node id ", Quoted(id),
                      ") did not return within ", absl::FormatDuration(options_.rejoin_timeout),
                      " (--rejoin_timeout): the cluster has failed; the others are told to end"));
@@ -169,10 +169,10 @@ void DirectCluster::NoteDeath(const std::string& node_id, Node& node, const std:
       absl::StrCat("the MindSpore process of rank ", node.rank, " (", node.role, ", node id ", Quoted(node_id),
                    ", host ", Quoted(node.host_name), " at ", node.address.ToString(), ")");
   if (!failed_at_.is_never()) {  // it was told to end
-    Say(LogLevel::kInfo, absl::StrCat(who, " has ended after the failure: ", how));
+    Say(Severity::kInfo, absl::StrCat(who, " has ended after the failure: ", how));
     return;
   }
-  Say(LogLevel::kError, absl::StrCat(who, " is dead: ", how,
+  Say(Severity::kError, absl::StrCat(who, " is dead: ", how,
                                      options_.enable_recovery ? "; it is waited for" : "; the others are told to end"));
   if (!options_.enable_recovery) failed_at_ = now;
 }

@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<DirectPort>> DirectPort::Open(const Options& opti
                                        "; free that port, or choose another one with --mindspore_port here and "
                                        "MS_SCHED_PORT for the processes"));
     }
-    Log(LogLevel::kInfo,
+    Log(Severity::kInfo,
         "MindSpore processes without an agent may register at " + JoinHostPort(address.ToString(), *bound));
   }
   return port;

@@ -79,7 +79,7 @@ class AdminService : public v1::Admin::CallbackService {
   // Counts a look that is refused.
   absl::Status Counted(const PeerFacts& peer, absl::Status status) {
     if (!status.ok()) {
-      services_.counted.Note(LogLevel::kWarning, KindOf(status),
+      services_.counted.Note(Severity::kWarning, KindOf(status),
                              absl::StrCat("refused a look for ", peer.ToString(), ": ", status.message()));
     }
     return status;
@@ -88,7 +88,7 @@ class AdminService : public v1::Admin::CallbackService {
   absl::Status Sized(const PeerFacts& peer, const google::protobuf::MessageLite& request) {
     absl::Status status = CheckRequestSize(request.ByteSizeLong());
     if (!status.ok()) {
-      services_.counted.Note(LogLevel::kWarning, kOversize,
+      services_.counted.Note(Severity::kWarning, kOversize,
                              absl::StrCat("turned a call of ", peer.ToString(), " away: ", status.message()));
     }
     return status;
@@ -117,7 +117,7 @@ class AdminService : public v1::Admin::CallbackService {
       status = services_.authorizer.AuthorizeAdminChange(peer, request.job_id());
       if (!status.ok()) {
         services_.counted.Note(
-            LogLevel::kWarning, KindOf(status),
+            Severity::kWarning, KindOf(status),
             absl::StrCat("refused to change a run for ", peer.ToString(), ": ", std::string(status.message())));
       }
     }
@@ -147,7 +147,7 @@ class AdminService : public v1::Admin::CallbackService {
       call->Answer(answer.status, bytes);
     });
     if (!id.ok()) {
-      services_.counted.Note(LogLevel::kWarning, "busy",
+      services_.counted.Note(Severity::kWarning, "busy",
                              absl::StrCat("turned an admin call away: ", std::string(id.status().message())));
       call->Answer(id.status(), 0);
       return call;

@@ -54,13 +54,13 @@ void CountHandshakesIn(CountedLog* counted) {
 void QuietLibraries() {
   QuietProtobuf();
   gpr_set_log_function([](gpr_log_func_args* args) {
-    Log(LogLevel::kDebug, absl::StrCat("grpc: ", args->message));
+    Log(Severity::kDebug, absl::StrCat("grpc: ", args->message));
     const TlsFault fault = FaultInGrpcLog(args->message);
     if (fault == TlsFault::kNone) return;
     HandshakeCounter& counter = TheHandshakeCounter();
     MutexLock lock(counter.mutex);
     if (counter.counted == nullptr) return;
-    counter.counted->Note(LogLevel::kWarning, FaultName(fault), absl::StrCat("refused a connection: ", args->message));
+    counter.counted->Note(Severity::kWarning, FaultName(fault), absl::StrCat("refused a connection: ", args->message));
   });
 }
 

@@ -68,7 +68,7 @@ void Session::Send(std::shared_ptr<const v1::SchedulerMessage> message) {
     has_room = outgoing_.Push(std::move(message));
   }
   if (!has_room) {
-    services_.counted.Note(LogLevel::kWarning, "slow reader",
+    services_.counted.Note(Severity::kWarning, "slow reader",
                            absl::StrCat("ended the stream of ", peer_.ToString(), ": it doesn't read what it is sent"));
     EndWith(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many unread messages"));
     return;
@@ -93,14 +93,14 @@ void Session::OnDeadline() {
   }
   if (!is_silent) return;
   const std::string limit = FormatDuration(services_.join_limit);
-  services_.counted.Note(LogLevel::kWarning, "silent stream",
+  services_.counted.Note(Severity::kWarning, "silent stream",
                          absl::StrCat("ended a stream of ", peer_.ToString(), " that sent no join within ", limit));
   EndWith(grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, absl::StrCat("no join within ", limit)));
 }
 
 void Session::MakeRoom() {
   services_.counted.Note(
-      LogLevel::kWarning, "crowded out",
+      Severity::kWarning, "crowded out",
       absl::StrCat("ended a stream of ", peer_.ToString(), " that had not joined: too many are open"));
   EndWith(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many streams are open that have not joined"));
 }
@@ -171,7 +171,7 @@ void Session::Handle(const v1::AgentMessage& message) {
       PostAndReadOn(StackTracesReceived{id_, message.stack_traces()});
       return;
     case v1::AgentMessage::KIND_NOT_SET:  // a newer agent's; its processes must not pay for that
-      services_.counted.Note(LogLevel::kInfo, "unknown message",
+      services_.counted.Note(Severity::kInfo, "unknown message",
                              absl::StrCat("left a message of ", peer_.ToString(),
                                           " aside: its kind is not known to this version of ms-scheduler"));
       ReadOn();
@@ -231,7 +231,7 @@ void Session::ReadOn() {
 }
 
 void Session::Refuse(v1::Refusal::Reason reason, const std::string& text, const std::string& kind) {
-  services_.counted.Note(LogLevel::kWarning, kind, absl::StrCat("turned ", peer_.ToString(), " away: ", text));
+  services_.counted.Note(Severity::kWarning, kind, absl::StrCat("turned ", peer_.ToString(), " away: ", text));
   auto message = std::make_shared<v1::SchedulerMessage>();
   message->mutable_refusal()->set_reason(reason);
   message->mutable_refusal()->set_text(text);

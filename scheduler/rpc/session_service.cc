@@ -92,25 +92,25 @@ class SessionService : public Raw {
       status = query.status();
     }
     unanswered->fetch_sub(1);
-    services_.counted.Note(LogLevel::kWarning, "busy",
+    services_.counted.Note(Severity::kWarning, "busy",
                            absl::StrCat("turned a farewell away: ", std::string(status.message())));
     return status;
   }
 
   absl::Status Malformed(const PeerFacts& peer, absl::string_view why) {
-    services_.counted.Note(LogLevel::kWarning, "malformed request",
+    services_.counted.Note(Severity::kWarning, "malformed request",
                            absl::StrCat("turned a call of ", peer.ToString(), " away: ", why));
     return absl::InvalidArgumentError(why);
   }
 
   absl::Status Oversize(const PeerFacts& peer, absl::Status status) {
-    services_.counted.Note(LogLevel::kWarning, kOversize,
+    services_.counted.Note(Severity::kWarning, kOversize,
                            absl::StrCat("turned a call of ", peer.ToString(), " away: ", status.message()));
     return status;
   }
 
   absl::Status Denied(const PeerFacts& peer, absl::Status status) {
-    services_.counted.Note(LogLevel::kWarning, KindOf(status),
+    services_.counted.Note(Severity::kWarning, KindOf(status),
                            absl::StrCat("turned a call of ", peer.ToString(), " away: ", status.message()));
     return status;
   }

@@ -51,7 +51,7 @@ class StoreService : public v1::Store::CallbackService {
                                      : services_.authorizer.AuthorizeForNode(peer, caller.job_id(), caller.node_id());
     if (!allowed.ok()) {
       services_.counted.Note(
-          LogLevel::kWarning, absl::IsInvalidArgument(allowed) ? "malformed request" : KindOf(allowed),
+          Severity::kWarning, absl::IsInvalidArgument(allowed) ? "malformed request" : KindOf(allowed),
           absl::StrCat("turned a call of the store by ", peer.ToString(), " away: ", allowed.message()));
       call->Answer(allowed, 0);
       return call;
@@ -61,7 +61,7 @@ class StoreService : public v1::Store::CallbackService {
       // A round that is over is the way of things; what is refused for its form or for want of room is told.
       if (absl::IsInvalidArgument(answer.status()) || absl::IsResourceExhausted(answer.status()) ||
           absl::IsUnavailable(answer.status())) {
-        counted.Note(LogLevel::kWarning, "store refused",
+        counted.Note(Severity::kWarning, "store refused",
                      absl::StrCat("turned a call of the store away: ", answer.status().message()));
       }
       call->Answer(answer.status(), answer.ok() ? reply->ByteSizeLong() : 0);

@@ -88,15 +88,15 @@ std::string PrintMessage(const v1::SchedulerMessage& message) {
   return "nothing";
 }
 
-const char* SeverityName(scheduler::Severity severity) {
+const char* SeverityName(Severity severity) {
   switch (severity) {
-    case scheduler::Severity::kDebug:
+    case Severity::kDebug:
       return "debug";
-    case scheduler::Severity::kInfo:
+    case Severity::kInfo:
       return "info";
-    case scheduler::Severity::kWarning:
+    case Severity::kWarning:
       return "warning";
-    case scheduler::Severity::kError:
+    case Severity::kError:
       return "error";
   }
   return "?";

@@ -167,7 +167,7 @@ void AgentCore::Impl::OnEvent(const KeeperDied&) {
   // One of which nothing was heard yet may never have been started.
   FailLaunch(processes_.Unconfirmed(desired_.round()), "the keeper process was killed");
   const bool was_stopping = stopping_since_.has_value();
-  for (const ProcessId& id : processes_.Running()) {
+  for (const ProcessKey& id : processes_.Running()) {
     v1::ProcessEnded ended;
     ended.set_round(id.round);
     ended.set_slot(id.slot);
@@ -198,15 +198,15 @@ void AgentCore::Impl::OnEvent(const EndSignal& event) {
 
 void AgentCore::Impl::OnEvent(const LaunchFailed& event) {
   Emit(Say{Severity::kError, absl::StrCat("the processes could not be started: ", event.reason)});
-  std::vector<ProcessId> ids = processes_.Unconfirmed(event.round);
-  std::erase_if(ids, [&](const ProcessId& id) {
+  std::vector<ProcessKey> ids = processes_.Unconfirmed(event.round);
+  std::erase_if(ids, [&](const ProcessKey& id) {
     return std::find(event.slots.begin(), event.slots.end(), id.slot) == event.slots.end();
   });
   FailLaunch(ids, event.reason);
 }
 
-void AgentCore::Impl::FailLaunch(const std::vector<ProcessId>& ids, const std::string& reason) {
-  for (const ProcessId& id : ids) {
+void AgentCore::Impl::FailLaunch(const std::vector<ProcessKey>& ids, const std::string& reason) {
+  for (const ProcessKey& id : ids) {
     v1::ProcessEnded ended;
     ended.set_round(id.round);
     ended.set_slot(id.slot);
@@ -218,7 +218,7 @@ void AgentCore::Impl::FailLaunch(const std::vector<ProcessId>& ids, const std::s
 }
 
 void AgentCore::Impl::OnEvent(const ProgressMade& event) {
-  const ProcessId id{event.slot, event.round, event.attempt};
+  const ProcessKey id{event.slot, event.round, event.attempt};
   if (processes_.IsRunning(id)) progress_.Made(id, event.step, now_);
 }
 

@@ -152,7 +152,7 @@ MonotonicTime AgentCore::Impl::NextStopDeadline() const {
 std::vector<StuckProcess> AgentCore::Impl::StuckProcesses() const {
   std::vector<StuckProcess> stuck;
   std::set<uint64_t> pids;  // one may be that of several slots (--per_node)
-  for (const ProcessId& id : processes_.Running()) {
+  for (const ProcessKey& id : processes_.Running()) {
     const uint64_t pid = processes_.PidOf(id.slot);
     if (pid == 0 || pids.insert(pid).second) stuck.push_back({ranks_.at(id.slot), pid});
   }

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "common/base/severity.h"
 #include "muster/v1/rendezvous.pb.h"
 
 namespace muster::agent {
@@ -185,8 +186,6 @@ struct GatherStacks {
   uint64_t query = 0;
   std::vector<Process> processes;  // at most kMaxStackRanks
 };
-
-enum class Severity { kInfo, kWarning, kError };
 
 // A line for the terminal or log. With `is_progress` it may be shown live (rewritten in place on a terminal) and is
 // only logged at growing intervals.

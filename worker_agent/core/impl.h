@@ -85,7 +85,7 @@ class AgentCore::Impl {
   void OnEvent(const Tick& event);
   void RunTimers();
   void SendDueReport();
-  void FailLaunch(const std::vector<ProcessId>& ids, const std::string& reason);
+  void FailLaunch(const std::vector<ProcessKey>& ids, const std::string& reason);
   void ReportEnded(v1::ProcessEnded ended, absl::Duration age);
   void DialNow();
   void DialReplacement();

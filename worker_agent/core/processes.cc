@@ -7,7 +7,7 @@
 
 namespace muster::agent {
 
-void Processes::Launched(const ProcessId& id) {
+void Processes::Launched(const ProcessKey& id) {
   MUSTER_CHECK(!WasLaunched(id), "a process is started once");
   MUSTER_CHECK(!IsSlotRunning(id.slot), "a slot has one process at a time");
   running_.insert(id);
@@ -17,7 +17,7 @@ void Processes::Launched(const ProcessId& id) {
   std::erase_if(failures_, [&](const Failure& f) { return f.id.slot == id.slot || f.id.round < id.round; });
 }
 
-bool Processes::MarkStarted(const ProcessId& id, uint64_t pid) {
+bool Processes::MarkStarted(const ProcessKey& id, uint64_t pid) {
   unconfirmed_.erase(id);
   if (!running_.contains(id)) return false;
   pids_[id.slot] = pid;
@@ -25,7 +25,7 @@ bool Processes::MarkStarted(const ProcessId& id, uint64_t pid) {
 }
 
 bool Processes::MarkEnded(const v1::ProcessEnded& ended) {
-  const ProcessId id{ended.slot(), ended.round(), ended.attempt()};
+  const ProcessKey id{ended.slot(), ended.round(), ended.attempt()};
   if (running_.erase(id) == 0) return false;
   unconfirmed_.erase(id);
   pids_.erase(id.slot);
@@ -38,7 +38,7 @@ bool Processes::MarkEnded(const v1::ProcessEnded& ended) {
 }
 
 bool Processes::IsSlotRunning(uint32_t slot) const {
-  return std::any_of(running_.begin(), running_.end(), [&](const ProcessId& id) { return id.slot == slot; });
+  return std::any_of(running_.begin(), running_.end(), [&](const ProcessKey& id) { return id.slot == slot; });
 }
 
 uint64_t Processes::PidOf(uint32_t slot) const {
@@ -47,17 +47,17 @@ uint64_t Processes::PidOf(uint32_t slot) const {
 }
 
 bool Processes::IsAnyRunningOutside(uint32_t round) const {
-  return std::any_of(running_.begin(), running_.end(), [&](const ProcessId& id) { return id.round != round; });
+  return std::any_of(running_.begin(), running_.end(), [&](const ProcessKey& id) { return id.round != round; });
 }
 
-bool Processes::WasLaunched(const ProcessId& id) const {
+bool Processes::WasLaunched(const ProcessKey& id) const {
   const auto found = launched_.find(id.slot);
   return found != launched_.end() && found->second >= Start{id.round, id.attempt};
 }
 
-std::vector<ProcessId> Processes::Unconfirmed(uint32_t round) const {
-  std::vector<ProcessId> ids;
-  for (const ProcessId& id : unconfirmed_) {
+std::vector<ProcessKey> Processes::Unconfirmed(uint32_t round) const {
+  std::vector<ProcessKey> ids;
+  for (const ProcessKey& id : unconfirmed_) {
     if (id.round == round) ids.push_back(id);
   }
   return ids;
@@ -74,7 +74,7 @@ bool Processes::HaveAllEndedWell() const {
 
 void Processes::CheckInvariants() const {
   std::set<uint32_t> slots;
-  for (const ProcessId& id : running_) {
+  for (const ProcessKey& id : running_) {
     MUSTER_CHECK(slots.insert(id.slot).second, "a slot has one process at a time");
     MUSTER_CHECK(WasLaunched(id), "what runs was launched");
     MUSTER_CHECK(id.round == running_.begin()->round, "all running processes are of one round");

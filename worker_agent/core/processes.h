@@ -8,39 +8,32 @@
 #include <vector>
 
 #include "muster/v1/types.pb.h"
+#include "worker_agent/core/process_key.h"
 
 namespace muster::agent {
-
-// One start of one slot's process.
-struct ProcessId {
-  uint32_t slot = 0;
-  uint32_t round = 0;
-  uint32_t attempt = 0;
-  auto operator<=>(const ProcessId&) const = default;
-};
 
 class Processes {
  public:
   // Counts as running from here on. What the slot's earlier processes died of no longer matters.
-  void Launched(const ProcessId& id);
+  void Launched(const ProcessKey& id);
   // Its ProcessStarted came: it is no launch failure any more.
-  bool MarkStarted(const ProcessId& id, uint64_t pid);
+  bool MarkStarted(const ProcessKey& id, uint64_t pid);
   // False when it was not running: a repetition, or nothing of ours.
   bool MarkEnded(const v1::ProcessEnded& ended);
 
   bool IsAnyRunning() const { return !running_.empty(); }
-  bool IsRunning(const ProcessId& id) const { return running_.contains(id); }
+  bool IsRunning(const ProcessKey& id) const { return running_.contains(id); }
   bool IsSlotRunning(uint32_t slot) const;
   // Of the process that runs there; 0 when there is none or nothing was heard of it yet.
   uint64_t PidOf(uint32_t slot) const;
   bool IsAnyRunningOutside(uint32_t round) const;
   // This or a later start of the slot has been made.
-  bool WasLaunched(const ProcessId& id) const;
+  bool WasLaunched(const ProcessKey& id) const;
   bool WasAnyLaunched() const { return !launched_.empty(); }
 
-  std::vector<ProcessId> Running() const { return {running_.begin(), running_.end()}; }
+  std::vector<ProcessKey> Running() const { return {running_.begin(), running_.end()}; }
   // Running, but nothing was heard of them since Launched.
-  std::vector<ProcessId> Unconfirmed(uint32_t round) const;
+  std::vector<ProcessKey> Unconfirmed(uint32_t round) const;
 
   // The exit code of the first process that failed by itself (its own code, or 128 + signal), of those that no later
   // start has replaced.
@@ -57,12 +50,12 @@ class Processes {
     auto operator<=>(const Start&) const = default;
   };
   struct Failure {
-    ProcessId id;
+    ProcessKey id;
     int exit_code = 0;
   };
 
-  std::set<ProcessId> running_;
-  std::set<ProcessId> unconfirmed_;     // part of running_
+  std::set<ProcessKey> running_;
+  std::set<ProcessKey> unconfirmed_;    // part of running_
   std::map<uint32_t, uint64_t> pids_;   // by slot, of those that run
   std::map<uint32_t, Start> launched_;  // slot → its last start
   std::vector<Failure> failures_;       // in the order in which they came

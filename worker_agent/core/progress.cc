@@ -7,7 +7,7 @@
 
 namespace muster::agent {
 
-void Progress::Made(const ProcessId& id, std::optional<uint64_t> step, MonotonicTime now) {
+void Progress::Made(const ProcessKey& id, std::optional<uint64_t> step, MonotonicTime now) {
   last_[id] = Last{step, now};
 }
 

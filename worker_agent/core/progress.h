@@ -16,8 +16,8 @@ namespace muster::agent {
 
 class Progress {
  public:
-  void Made(const ProcessId& id, std::optional<uint64_t> step, MonotonicTime now);
-  void Forget(const ProcessId& id) { last_.erase(id); }
+  void Made(const ProcessKey& id, std::optional<uint64_t> step, MonotonicTime now);
+  void Forget(const ProcessKey& id) { last_.erase(id); }
 
   // Time that is not held against anybody: this agent did not run, and maybe neither did its processes.
   void Excuse(absl::Duration time);
@@ -36,7 +36,7 @@ class Progress {
     MonotonicTime changed;
   };
 
-  std::map<ProcessId, Last> last_;
+  std::map<ProcessKey, Last> last_;
 };
 
 }  // namespace muster::agent

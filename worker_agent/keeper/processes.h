@@ -9,16 +9,9 @@
 
 #include "absl/time/time.h"
 #include "common/base/unique_fd.h"
+#include "worker_agent/core/process_key.h"
 
 namespace muster::agent {
-
-// One start of one slot's process.
-struct ProcessKey {
-  uint32_t slot = 0;
-  uint32_t round = 0;
-  uint32_t attempt = 0;
-  auto operator<=>(const ProcessKey&) const = default;
-};
 
 // A secret for a process, which it inherits behind a descriptor (see common/sys/secret_descriptor.h). The keeper and
 // its shims pass on the descriptor and never have the bytes in their memory.

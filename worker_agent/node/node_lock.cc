@@ -67,7 +67,7 @@ std::string FormerText(const LockRecord& former) {
 }
 
 void WarnOf(const std::string& what) {
-  Log(LogLevel::kWarning, absl::StrCat(what,
+  Log(Severity::kWarning, absl::StrCat(what,
                                        "; so this start can't vouch for their end, and a running job waits: once "
                                        "they have certainly ended, ms-ctl fence"));
 }
@@ -183,7 +183,7 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
           FormerText(record), is_dying ? " has not quite ended" : " still runs, or another one with its MS_NODE_ID"));
     }
     if (waited >= kSayAfter && !std::exchange(was_said, true)) {
-      Log(LogLevel::kInfo, absl::StrCat("waiting for ", FormerText(record), " to end"));
+      Log(Severity::kInfo, absl::StrCat("waiting for ", FormerText(record), " to end"));
     }
     pollfd woken{options.wake_fd, POLLIN, 0};
     if (poll(&woken, 1, static_cast<int>(absl::ToInt64Milliseconds(kRetryPause))) > 0) {

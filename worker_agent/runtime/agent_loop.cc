@@ -227,14 +227,14 @@ void AgentLoop::EndAfterKeeper() {
     return;
   }
   if (!std::exchange(is_anybody_left_, true)) {
-    Log(LogLevel::kError,
+    Log(Severity::kError,
         absl::StrCat("the keeper was lost, and not all that it had started is known to be gone: ",
                      std::string(status.message()), "; until it is, this node's ranks can't start again"));
   }
 }
 
 void AgentLoop::On(const KeeperSilent&) {
-  Log(LogLevel::kError,
+  Log(Severity::kError,
       absl::StrCat(
           "the keeper (process ", keeper_->pid(), ") has not answered for 5 s: it was stopped (kill -CONT ",
           keeper_->pid(),
@@ -242,7 +242,7 @@ void AgentLoop::On(const KeeperSilent&) {
           "and where they have to be stopped it is killed, and they with it"));
 }
 
-void AgentLoop::On(const KeeperAnswers&) { Log(LogLevel::kInfo, "the keeper answers again"); }
+void AgentLoop::On(const KeeperAnswers&) { Log(Severity::kInfo, "the keeper answers again"); }
 
 void AgentLoop::Do(const Dial& effect) {
   if (!effect.is_replacement) {
@@ -271,7 +271,7 @@ void AgentLoop::Do(const Launch& effect) {
     return;
   }
   status_printer_.ClearProgress();
-  for (const std::string& notice : plan->notices) Log(LogLevel::kInfo, notice);
+  for (const std::string& notice : plan->notices) Log(Severity::kInfo, notice);
   if (!options_.log_dir.empty() && effect.desired.restart_count() == 0) {
     keeper_->RemoveFile(FailureFile(options_.log_dir));  // of an earlier run
   }
@@ -288,7 +288,7 @@ void AgentLoop::Do(const KillProcesses&) { keeper_->KillAll(); }
 void AgentLoop::Do(const PrintAssignment& effect) {
   const absl::StatusOr<std::string> text = launcher_.AssignmentText(effect, farewell_.node_id());
   if (!text.ok()) {
-    Log(LogLevel::kError, std::string(text.status().message()));
+    Log(Severity::kError, std::string(text.status().message()));
     return;
   }
   status_printer_.ClearProgress();
@@ -343,7 +343,7 @@ void AgentLoop::Do(const Finish& effect) {
   }
   const absl::Status written =
       WriteFailureFile(options_.log_dir, options_.agent.job_id, farewell_.run(), effect.outcome);
-  if (!written.ok()) Log(LogLevel::kWarning, std::string(written.message()));
+  if (!written.ok()) Log(Severity::kWarning, std::string(written.message()));
 }
 
 }  // namespace muster::agent

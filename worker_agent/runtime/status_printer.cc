@@ -18,18 +18,6 @@ namespace {
 constexpr std::array kLogAfter = {absl::Seconds(5), absl::Seconds(10), absl::Seconds(30),
                                   absl::Minutes(1), absl::Minutes(2),  absl::Minutes(5)};
 
-LogLevel LevelOf(Severity severity) {
-  switch (severity) {
-    case Severity::kInfo:
-      return LogLevel::kInfo;
-    case Severity::kWarning:
-      return LogLevel::kWarning;
-    case Severity::kError:
-      return LogLevel::kError;
-  }
-  return LogLevel::kError;
-}
-
 // False while it is held (Ctrl-S): the next line of progress will do.
 bool TakesMore(std::FILE* terminal) {
   pollfd writable{fileno(terminal), POLLOUT, 0};
@@ -48,7 +36,7 @@ void StatusPrinter::Tell(const Say& say, MonotonicTime now) {
   if (say.is_progress) return TellProgress(say.text, now);
   ClearProgress();
   has_progress_ = false;
-  Log(LevelOf(say.severity), say.text);
+  Log(say.severity, say.text);
 }
 
 void StatusPrinter::TellProgress(const std::string& text, MonotonicTime now) {
@@ -66,7 +54,7 @@ void StatusPrinter::TellProgress(const std::string& text, MonotonicTime now) {
     log_at_ = now + kLogAfter[0];
   }
   if (now < log_at_) return;
-  Log(LogLevel::kInfo, text);
+  Log(Severity::kInfo, text);
   times_logged_ = std::min(times_logged_ + 1, kLogAfter.size() - 1);
   log_at_ = now + kLogAfter[times_logged_];
 }

@@ -53,12 +53,12 @@ void AgentStore::Do(const Step& step) {
     if (!core_.IsIdle() && (was_idle || !ticker_.joinable())) ticks = StartTicking();
   }
   if (!ticks.ok()) {
-    counted_.Note(LogLevel::kError, "no thread for the store",
+    counted_.Note(Severity::kError, "no thread for the store",
                   absl::StrCat("calls of the job's store may hang: ", std::string(ticks.message())));
   }
   for (StoreCore::Send& send : effects.sends) link_->Call(std::move(send));
   for (const StoreCore::Refused& refused : effects.refused) {
-    counted_.Note(LogLevel::kWarning, "a late change refused",
+    counted_.Note(Severity::kWarning, "a late change refused",
                   absl::StrCat("the job's store refused to change key ", Quoted(refused.key, kShownKeyBytes),
                                ", which took so long that its process had been told it may still be changed: ",
                                std::string(refused.why.message())));

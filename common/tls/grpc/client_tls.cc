@@ -24,7 +24,7 @@ absl::StatusOr<std::shared_ptr<TlsStore>> OpenClientTls(const TlsSettings& setti
   if (!store.ok()) return store.status();
   TellGrpcCiphers((*store)->ciphers());
   if (!settings.needs_name()) {
-    Log(LogLevel::kWarning,
+    Log(Severity::kWarning,
         "--tls_identity=ca-only: any certificate of the authority is taken for the scheduler's, whatever its name");
   }
   return std::shared_ptr<TlsStore>(*std::move(store));

@@ -137,7 +137,7 @@ class ServerTls::Impl {
           if (!gate->Enter()) return TlsRefusal{TlsFault::kHandshakeFailed, "the scheduler is going down"};
           TlsRefusal refusal = Judge(peer);
           if (!refusal.ok()) {
-            counted_.Note(LogLevel::kWarning, FaultName(refusal.fault),
+            counted_.Note(Severity::kWarning, FaultName(refusal.fault),
                           absl::StrCat("refused a connection: ", refusal.text));
           }
           gate->Leave();

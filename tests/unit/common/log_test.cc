@@ -49,20 +49,20 @@ class LogTest : public ::testing::Test {
 
 TEST_F(LogTest, TextLinesHaveTimeLevelAndProgram) {
   Init("text");
-  Log(LogLevel::kWarning, "it is {so}");
+  Log(Severity::kWarning, "it is {so}");
   EXPECT_THAT(Lines(), ElementsAre(MatchesRegex(
                            "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\\.[0-9]{3} WARNING ms-scheduler: it is \\{so\\}")));
 }
 
 TEST_F(LogTest, PeersCantForgeLines) {
   Init("text");
-  Log(LogLevel::kInfo, "name is \"a\n2026-01-01 INFO all is well\x1b[2J\"");
+  Log(Severity::kInfo, "name is \"a\n2026-01-01 INFO all is well\x1b[2J\"");
   EXPECT_THAT(Texts(), ElementsAre("name is \"a\\n2026-01-01 INFO all is well\\x1b[2J\""));
 }
 
 TEST_F(LogTest, JsonLinesAreValidJson) {
   Init("json");
-  Log(LogLevel::kError, "bad \"name\"\n\x01 \xff", {{"node", "n\"1"}, {"message", "not this"}});
+  Log(Severity::kError, "bad \"name\"\n\x01 \xff", {{"node", "n\"1"}, {"message", "not this"}});
   const auto lines = Lines();
   ASSERT_EQ(lines.size(), 1u);
   const auto line = nlohmann::json::parse(lines[0], nullptr, false);
@@ -76,8 +76,8 @@ TEST_F(LogTest, JsonLinesAreValidJson) {
 
 TEST_F(LogTest, LevelsBelowTheSettingAreLeftOut) {
   Init("text", "warning");
-  Log(LogLevel::kInfo, "unseen");
-  Log(LogLevel::kError, "seen");
+  Log(Severity::kInfo, "unseen");
+  Log(Severity::kError, "seen");
   EXPECT_THAT(Texts(), ElementsAre("seen"));
 }
 
@@ -101,15 +101,15 @@ TEST_F(LogTest, AFloodBecomesOneLineAWindow) {
   Init("text");
   ManualClock clock;
   CountedLog log(clock, absl::Seconds(10));
-  for (int i = 0; i < 5; ++i) log.Note(LogLevel::kWarning, "garbage", absl::StrCat("garbage from peer ", i));
+  for (int i = 0; i < 5; ++i) log.Note(Severity::kWarning, "garbage", absl::StrCat("garbage from peer ", i));
   clock.Advance(absl::Seconds(9));
-  log.Note(LogLevel::kWarning, "garbage", "garbage from peer 5");
+  log.Note(Severity::kWarning, "garbage", "garbage from peer 5");
   EXPECT_THAT(Texts(), ElementsAre("garbage from peer 0"));
   clock.Advance(absl::Seconds(1));
-  log.Note(LogLevel::kWarning, "garbage", "garbage from peer 6");
+  log.Note(Severity::kWarning, "garbage", "garbage from peer 6");
   EXPECT_THAT(Texts(), ElementsAre("garbage from peer 0", "garbage from peer 6 (and 5 more like it)"));
-  log.Note(LogLevel::kWarning, "garbage", "garbage from peer 7");
-  log.Note(LogLevel::kWarning, "garbage", "garbage from peer 8");
+  log.Note(Severity::kWarning, "garbage", "garbage from peer 7");
+  log.Note(Severity::kWarning, "garbage", "garbage from peer 8");
   log.Flush();
   log.Flush();
   EXPECT_EQ(Texts().size(), 3u);
@@ -121,7 +121,7 @@ TEST_F(LogTest, KindsAreBounded) {
   Init("text");
   ManualClock clock;
   CountedLog log(clock);
-  for (int i = 0; i < 500; ++i) log.Note(LogLevel::kInfo, absl::StrCat("kind", i), "x");
+  for (int i = 0; i < 500; ++i) log.Note(Severity::kInfo, absl::StrCat("kind", i), "x");
   const auto counts = log.Counts();
   EXPECT_EQ(counts.size(), 128u);
   EXPECT_EQ(counts.at("other"), 500u - 127u);

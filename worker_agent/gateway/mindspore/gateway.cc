@@ -17,7 +17,7 @@ using mindspore::SocketOwner;
 
 void WarnOnce() {
   static const bool is_said = [] {
-    Log(LogLevel::kWarning,
+    Log(Severity::kWarning,
         "MindSpore's gateway: the kernel does not tell whose a connection is (sock_diag); processes of all users of "
         "this machine are served");
     return true;
