@@ -100,7 +100,7 @@ run_pytest() {  # run_pytest NAME [pytest's words]
   local name=$1 words code
   words=(/usr/bin/python3 -m pytest tests/e2e -q -rsf -o junit_family=legacy -p no:cacheprovider "${@:2}" "${pytest_words[@]}")
   # They mostly wait, so more than there are processors run side by side. (With --long they measure, one at a time.)
-  ((is_long)) || words+=(-n $((jobs + 1)))
+  ((is_long)) || words+=(-n $((jobs + 1)) --dist loadgroup)
   export MUSTER_PYTHON=$torch_python MUSTER_MINDSPORE_PYTHON=$mindspore_python
   export MUSTER_STARVED=$results/starved_$name
   "${runs_under[@]}" "${words[@]}" --junitxml "$results/$name.xml"

@@ -310,7 +310,7 @@ int Agent::StayWithTheJob() {
   MindSporeGateway gateway(
       {node_.gateway_ports, tls_ != nullptr ? tls_->store() : nullptr, [&] { return loop.store().HasRoom(); }},
       loop.store(), Clock::System());
-  if (!node_.gateway_ports.empty()) launcher.SetMindSporeGateway(&gateway);
+  if (!node_.gateway_ports.empty()) launcher.AddGateway(gateway, settings_.mindspore_gateway == "on");
   if (tls_ != nullptr) {
     const absl::Status started =
         tls_->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });

@@ -16,6 +16,7 @@ DEBIAN_PYTHON = "/usr/bin/python3"
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "xdist_group(name): not beside others of that name, where tests run side by side")
     muster.become_subreaper()
     starvation.begin()
     # A shell's background job ignores it, and what it starts would, too.

@@ -171,8 +171,6 @@ void AgentLoop::BeginRound(const Launch& effect) {
   caller.set_node_id(farewell_.node_id());
   caller.set_incarnation(options_.agent.incarnation);
   store_.BeginRound(std::move(caller));
-  const RoundBegun begun{farewell_.node_id(), desired, effect.peer_list};
-  for (RoundListener* listener : round_listeners_) listener->OnRoundBegun(begun);
 }
 
 // A message of an earlier connection may come late: it speaks of this round or of one before.
@@ -186,7 +184,7 @@ void AgentLoop::EndRoundIfOver(const v1::SchedulerMessage& message) {
 void AgentLoop::EndRound() {
   if (round_ == 0) return;
   store_.EndRound();
-  for (RoundListener* listener : round_listeners_) listener->OnRoundOver(round_run_, round_);
+  launcher_.EndRound(round_run_, round_);
   round_ = 0;
 }
 

@@ -15,7 +15,6 @@
 #include "worker_agent/runtime/event_queue.h"
 #include "worker_agent/runtime/launcher.h"
 #include "worker_agent/runtime/progress_reader.h"
-#include "worker_agent/runtime/round_listener.h"
 #include "worker_agent/runtime/signals.h"
 #include "worker_agent/runtime/status_printer.h"
 #include "worker_agent/session/session.h"
@@ -43,9 +42,6 @@ class AgentLoop {
 
   // The job's store, for gateways; as long as this lives.
   AgentStore& store() { return store_; }
-
-  // Before Run. Not owned; must live until Run has returned.
-  void AddRoundListener(RoundListener* listener) { round_listeners_.push_back(listener); }
 
   // Until the core has finished; every process is gone then and the scheduler knows what it was told. Returns the exit
   // code.
@@ -111,7 +107,6 @@ class AgentLoop {
     std::shared_ptr<HeartbeatSocket> socket;  // null: none
   } heartbeats_;                              // by datagram, the last one that was sent
   AgentStore store_;
-  std::vector<RoundListener*> round_listeners_;
   uint64_t round_run_ = 0;  // of the round that the store and the listeners are in …
   uint32_t round_ = 0;      // … 0: none
   StackGatherer stacks_;

@@ -28,7 +28,6 @@ struct Launcher::Round {
   std::string own_address;
   std::string own_fingerprint;  // as the peers know it
   std::string cluster_file;
-  bool has_gateway = false;
 
   const v1::SlotAssignment& slot(uint32_t slot) const { return desired.assignment().slots(static_cast<int>(slot)); }
   ProcessKey key(uint32_t slot_number) const { return {slot_number, desired.round(), slot(slot_number).attempt()}; }
@@ -56,7 +55,7 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
   // Nothing of the round before runs any more: the core starts none beside it.
   if (!cluster_file_.empty() && cluster_file_ != round->cluster_file) unlink(cluster_file_.c_str());
   cluster_file_ = round->cluster_file;
-  if (const absl::Status opened = OpenGateway(*round, plan); !opened.ok()) return opened;
+  if (const absl::Status opened = BeginGateways(*round, plan); !opened.ok()) return opened;
   if (IsOneForAll() && slots.size() > 1) {
     std::vector<ProcessKey>& followers = plan.followers[round->key(slots[0])];
     for (size_t i = 1; i < slots.size(); ++i) followers.push_back(round->key(slots[i]));
@@ -113,22 +112,31 @@ ClusterFileInput Launcher::FileInput(const Round& round) const {
   return input;
 }
 
-absl::Status Launcher::OpenGateway(Round& round, LaunchPlan& plan) {
-  if (gateway_ == nullptr) return absl::OkStatus();
+absl::Status Launcher::BeginGateways(const Round& round, LaunchPlan& plan) {
+  if (gateways_.empty()) return absl::OkStatus();
   GatewayRound of;
   of.run = round.desired.run();
   of.round = round.desired.round();
+  of.node_id = round.node_id;
   of.assignment = round.desired.assignment();
   of.host_name = options_.node.host_name();
+  of.own_address = round.own_address;
   if (round.peers) of.peers = std::make_shared<const v1::PeerList>(*round.peers);
-  const std::optional<IpAddress> own = IpAddress::Parse(round.own_address);
-  const absl::Status opened =
-      own ? gateway_->BeginRound(*own, std::move(of))
-          : absl::UnavailableError("this node's own address is not known for MindSpore processes; set MS_WORKER_IP");
-  round.has_gateway = opened.ok();
-  if (opened.ok() || options_.settings.mindspore_gateway == "on") return opened;
-  Note(absl::StrCat("MindSpore processes are told the scheduler's address: ", std::string(opened.message())), plan);
+  for (Opening& opening : gateways_) {
+    opening.is_begun = true;
+    const absl::Status begun = opening.gateway->Begin(of);
+    opening.is_ready = begun.ok();
+    if (begun.ok()) continue;
+    if (opening.is_required) return begun;
+    Note(absl::StrCat(opening.gateway->Without(), ": ", std::string(begun.message())), plan);
+  }
   return absl::OkStatus();
+}
+
+void Launcher::EndRound(uint64_t run, uint32_t round) {
+  for (Opening& opening : gateways_) {
+    if (std::exchange(opening.is_begun, false)) opening.gateway->Over(run, round);
+  }
 }
 
 absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot, LaunchPlan& plan,
@@ -149,9 +157,8 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   input.node_id = round.node_id;
   input.start_secret = options_.start_secret;
   input.own_address = round.own_address;
-  input.scheduler_host = round.has_gateway ? round.own_address : settings.sched_host;
-  input.scheduler_port = round.has_gateway ? gateway_->port(slot) : settings.sched_port;
-  input.has_gateway = round.has_gateway;
+  input.scheduler_host = settings.sched_host;
+  input.scheduler_port = settings.sched_port;
   input.cluster_file = round.cluster_file;
   input.progress_file = ProgressFile(options_.work_folder, slot);
   input.stacks_file = StacksFile(options_.work_folder, slot);
@@ -165,6 +172,9 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   input.enable_recovery = settings.enable_recovery;
   input.inherited = options_.environment;
   input.overrides = settings.env;
+  for (const Opening& opening : gateways_) {
+    if (opening.is_ready) opening.gateway->AddTo(input);
+  }
   const Environment environment = BuildEnvironment(input);
 
   spec.env = environment.variables;

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "worker_agent/core/events.h"
-#include "worker_agent/gateway/mindspore/gateway.h"
+#include "worker_agent/gateway/gateway.h"
 #include "worker_agent/keeper/processes.h"
 #include "worker_agent/launch/cluster_file.h"
 #include "worker_agent/launch/table_devices.h"
@@ -47,24 +47,32 @@ class Launcher {
  public:
   explicit Launcher(LauncherOptions options);
 
-  // Before the first Prepare: the scheduler of the processes is this. Not owned; null: there is none.
-  void SetMindSporeGateway(MindSporeGateway* gateway) { gateway_ = gateway; }
+  // Before the first Prepare. Where one that is required can't begin, nothing is started. Not owned.
+  void AddGateway(Gateway& gateway, bool is_required) { gateways_.push_back({&gateway, is_required}); }
 
   // When no process of another round runs. Writes the cluster file, removes that of the round before, makes and clears
   // what has to be there. The error says what could not be done.
   absl::StatusOr<LaunchPlan> Prepare(const Launch& launch, const std::string& node_id);
+
+  // The round that was prepared last is over, for the gateways.
+  void EndRound(uint64_t run, uint32_t round);
 
   // What an agent without a command prints.
   absl::StatusOr<std::string> AssignmentText(const PrintAssignment& print, const std::string& node_id) const;
 
  private:
   struct Round;
+  struct Opening {
+    Gateway* gateway = nullptr;
+    bool is_required = false;
+    bool is_begun = false;  // in this round
+    bool is_ready = false;
+  };
 
   absl::StatusOr<Round> OpenRound(const v1::DesiredState& desired, const std::shared_ptr<const std::string>& peer_list,
                                   const std::string& node_id) const;
   ClusterFileInput FileInput(const Round& round) const;
-  // Where the processes find their scheduler, as long as the gateway is open.
-  absl::Status OpenGateway(Round& round, LaunchPlan& plan);
+  absl::Status BeginGateways(const Round& round, LaunchPlan& plan);
   absl::StatusOr<ProcessSpec> SpecFor(const Round& round, uint32_t slot, LaunchPlan& plan,
                                       std::map<std::string, std::string>& replaced);
   absl::Status BindToCpus(const Round& round, uint32_t slot, ProcessSpec& spec, LaunchPlan& plan);
@@ -75,7 +83,7 @@ class Launcher {
   void Note(const std::string& notice, LaunchPlan& plan);
 
   const LauncherOptions options_;
-  MindSporeGateway* gateway_ = nullptr;
+  std::vector<Opening> gateways_;
   std::string cluster_file_;     // the last one
   std::set<std::string> noted_;  // each notice is told once
 };

@@ -2,7 +2,7 @@
 // happens while the scheduler is away) stands in store_core.h.
 //
 // For a gateway:
-//   - It gets a JobStore& (this), and hears of rounds as a RoundListener (runtime/round_listener.h). Between two rounds
+//   - It gets a JobStore& (this), and hears of rounds (gateway/gateway.h). Between two rounds
 //     every call ends with kFailedPrecondition; nothing of a former round is seen in the next one.
 //   - Keys and values are bytes. Lifetime::kRound is right for whatever names a process or a communicator.
 //   - `done` is called by a thread of the store or from inside the call, without a lock held: it may call the store.

@@ -59,6 +59,7 @@ def test_a_name_that_does_not_resolve_is_said_and_retried(cluster):
     agent.expect(EXIT_UNREACHABLE, timeout=60)
 
 
+@pytest.mark.xdist_group("port 8118")
 def test_a_second_scheduler_says_who_holds_the_port(cluster, network):
     machine = network.machine()
     first = cluster.start_scheduler(port=8118, netns=machine.name)

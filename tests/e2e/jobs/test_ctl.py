@@ -7,6 +7,8 @@ import pty
 import re
 import subprocess
 
+import pytest
+
 from muster import BIN, EXIT_FAILED_ELSEWHERE, eventually
 
 UNTIL_GO = ["sh", "-c", "while [ ! -e go ]; do sleep 0.1; done"]
@@ -215,6 +217,7 @@ def test_watch_redraws_on_a_terminal(cluster):
     os.close(master)
 
 
+@pytest.mark.xdist_group("port 8118")
 def test_nobody_there_is_said_with_what_to_check(cluster, network):
     machine = network.machine()
     done = subprocess.run(["ip", "netns", "exec", machine.name, BIN / "ms-ctl", "status"], env=cluster.env, text=True,

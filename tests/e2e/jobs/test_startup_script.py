@@ -5,6 +5,8 @@ import os
 import re
 import shutil
 
+import pytest
+
 import processes
 from muster import SCRIPTS, TRAIN, eventually
 
@@ -52,6 +54,7 @@ def check_worker_log(log, rank):
     assert ("test accuracy" in log) == (rank == 0), log
 
 
+@pytest.mark.xdist_group("port 8118")
 def test_eight_workers_on_one_machine_twice_in_a_row(cluster, network, each_torch):
     machine = Machine(cluster, network.machine(), each_torch, "machine")
     for _ in range(2):
@@ -70,6 +73,7 @@ def test_eight_workers_on_one_machine_twice_in_a_row(cluster, network, each_torc
             assert {name: told.get(name) for name in expected} == {name: str(v) for name, v in expected.items()}
 
 
+@pytest.mark.xdist_group("port 8118")
 def test_four_and_four_on_two_machines_of_one_name(cluster, network, any_torch):
     first, second = network.pair()
     machines = [Machine(cluster, first, any_torch, "machine1"), Machine(cluster, second, any_torch, "machine2")]

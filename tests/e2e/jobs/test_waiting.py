@@ -5,6 +5,8 @@ import pty
 import re
 import socket
 
+import pytest
+
 from muster import EXIT_UNREACHABLE, eventually
 
 SLEEP = ["sleep", "1000"]
@@ -41,6 +43,7 @@ def test_the_last_one_ends_the_waiting(cluster):
     assert [(rank["rank"], rank["node_id"]) for rank in ranks] == [(i, str(i)) for i in range(8)]
 
 
+@pytest.mark.xdist_group("port 8118")
 def test_an_agent_without_scheduler_knocks_quietly_and_then_gives_up_with_10(cluster, network):
     machine = network.machine()
     agent = cluster.start("agent", ["ms-worker", "--sched_host", "127.0.0.1", "--sched_port", "8118",
@@ -52,6 +55,7 @@ def test_an_agent_without_scheduler_knocks_quietly_and_then_gives_up_with_10(clu
     assert re.search(r"MS_SCHED_HOST|sched_host", lines[-1]), lines
 
 
+@pytest.mark.xdist_group("port 8118")
 def test_an_agent_that_came_first_finds_the_scheduler(cluster, network):
     machine = network.machine()
     agent = cluster.start("agent", ["ms-worker", "--sched_port", "8118", "--worker_num", "1", "--", "true"],

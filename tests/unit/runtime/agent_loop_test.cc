@@ -70,7 +70,7 @@ class TwoRounds {
   uint64_t through_ = 0;
 };
 
-class AgentLoopTest : public ::testing::Test, public RoundListener {
+class AgentLoopTest : public ::testing::Test, public Gateway {
  protected:
   AgentLoopTest() {
     char folder[] = "/tmp/muster-agent-loop-test-XXXXXX";
@@ -79,20 +79,25 @@ class AgentLoopTest : public ::testing::Test, public RoundListener {
     launching_.own_address = "127.0.0.1";
     launching_.environment = {{"PATH", "/bin:/usr/bin"}};
     // ("{round}" is filled in.)
-    launching_.settings.command = {"sh", "-c", absl::StrCat("echo $$ > ", folder_, "/{round}; exec sleep 1000")};
+    launching_.settings.command = {
+        "sh", "-c",
+        absl::StrCat("echo $FOO_PORT > ", folder_, "/port; echo $$ > ", folder_, "/{round}; exec sleep 1000")};
     launching_.node.add_slots();
   }
   ~AgentLoopTest() override { std::filesystem::remove_all(folder_); }
 
-  void OnRoundBegun(const RoundBegun& round) override {
-    const uint32_t number = round.desired.round();
-    story_.push_back(absl::StrCat("round ", number, " of run ", round.desired.run(), " for ", round.node_id,
-                                  std::filesystem::exists(absl::StrCat(folder_, "/", number)) ? ", too late" : "",
-                                  number > 1 && IsRunning(number - 1) ? ", too early" : "", ", ", StoreState()));
+  absl::Status Begin(const GatewayRound& round) override {
+    story_.push_back(absl::StrCat("round ", round.round, " of run ", round.run, " for ", round.node_id,
+                                  std::filesystem::exists(absl::StrCat(folder_, "/", round.round)) ? ", too late" : "",
+                                  round.round > 1 && IsRunning(round.round - 1) ? ", too early" : "", ", ",
+                                  StoreState()));
+    return absl::OkStatus();
   }
-  void OnRoundOver(uint64_t run, uint32_t round) override {
+  void AddTo(EnvironmentInput& input) const override { input.overrides["FOO_PORT"] = "1234"; }
+  void Over(uint64_t run, uint32_t round) override {
     story_.push_back(absl::StrCat("round ", round, " of run ", run, " is over, ", StoreState()));
   }
+  std::string Without() const override { return ""; }
 
   // Whether the store refuses at once.
   std::string StoreState() {
@@ -135,12 +140,15 @@ TEST_F(AgentLoopTest, TellsOfEachRoundBeforeItsFirstProcessAndOfItsEnd) {
   options.work_folder = folder_;
   AgentLoop loop(options, *std::move(keeper), launcher, signals, Clock::Boot());
   loop_ = &loop;
-  loop.AddRoundListener(this);
+  launcher.AddGateway(*this, true);
   EXPECT_EQ(StoreState(), "no store") << "before the first round";
   EXPECT_EQ(loop.Run(), kExitFailedElsewhere);
   EXPECT_THAT(story_, ElementsAre("round 1 of run 3 for n1, store", "round 1 of run 3 is over, no store",
                                   "round 2 of run 3 for n1, store", "round 2 of run 3 is over, no store"));
   EXPECT_FALSE(IsRunning(2));
+  std::string port;
+  std::ifstream(folder_ + "/port") >> port;
+  EXPECT_EQ(port, "1234") << "the processes are not told what the gateway adds";
 }
 
 }  // namespace

@@ -47,8 +47,12 @@ std::string WhyNotServed(const mindspore::SocketAddress& client, const SocketOwn
 MindSporeGateway::MindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock)
     : options_(std::move(options)), clock_(clock), slots_(store, options_.store_has_room) {}
 
-absl::Status MindSporeGateway::BeginRound(const IpAddress& own_address, GatewayRound round) {
-  slots_.BeginRound(std::move(round));
+absl::Status MindSporeGateway::Begin(const GatewayRound& round) {
+  const std::optional<IpAddress> own_address = IpAddress::Parse(round.own_address);
+  if (!own_address) {
+    return absl::UnavailableError("this node's own address is not known for MindSpore processes; set MS_WORKER_IP");
+  }
+  slots_.BeginRound(round);
   if (server_ == nullptr) {
     mindspore::ServerOptions server;
     server.max_connections = kConnectionsEach * options_.ports.size();
@@ -63,12 +67,12 @@ absl::Status MindSporeGateway::BeginRound(const IpAddress& own_address, GatewayR
     if (!started.ok()) return started.status();
     server_ = *std::move(started);
   }
-  const std::string address = own_address.ToString();
+  const std::string address = own_address->ToString();
   if (address == address_) return absl::OkStatus();
   address_.clear();  // what fails half-way is tried again as a whole
   for (uint32_t slot = 0; slot < options_.ports.size(); ++slot) {
     server_->StopListening(slot);
-    const absl::StatusOr<uint16_t> port = server_->Listen(own_address, options_.ports[slot], slot);
+    const absl::StatusOr<uint16_t> port = server_->Listen(*own_address, options_.ports[slot], slot);
     if (!port.ok()) {
       return absl::Status(port.status().code(),
                           absl::StrCat(std::string(port.status().message()),
@@ -77,6 +81,12 @@ absl::Status MindSporeGateway::BeginRound(const IpAddress& own_address, GatewayR
   }
   address_ = address;
   return absl::OkStatus();
+}
+
+void MindSporeGateway::AddTo(EnvironmentInput& input) const {
+  input.scheduler_host = address_;
+  input.scheduler_port = options_.ports[input.slot];
+  input.has_gateway = true;
 }
 
 }  // namespace muster::agent

@@ -16,6 +16,7 @@
 #include "common/mindspore/socket_owner.h"
 #include "common/store/job_store.h"
 #include "common/tls/tls_store.h"
+#include "worker_agent/gateway/gateway.h"
 #include "worker_agent/gateway/mindspore/slots.h"
 
 namespace muster::agent {
@@ -30,16 +31,15 @@ struct MindSporeGatewayOptions {
 // the kernel can't be asked whose they are, those of all users.
 std::string WhyNotServed(const mindspore::SocketAddress& client, const mindspore::SocketOwner& owner, uid_t own);
 
-class MindSporeGateway {
+class MindSporeGateway final : public Gateway {
  public:
   // `store` and `clock` must outlive this. Nothing listens before the first round.
   MindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock);
 
-  // Before the processes of a round start, and again when some are started anew. From then on the ports are open at
-  // `own_address`. The error names the address and what to do.
-  absl::Status BeginRound(const IpAddress& own_address, GatewayRound round);
-
-  uint16_t port(uint32_t slot) const { return options_.ports[slot]; }
+  // From then on the ports are open at the round's own address.
+  absl::Status Begin(const GatewayRound& round) override;
+  void AddTo(EnvironmentInput& input) const override;
+  std::string Without() const override { return "MindSpore processes are told the scheduler's address"; }
 
  private:
   const MindSporeGatewayOptions options_;

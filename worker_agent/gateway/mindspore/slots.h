@@ -20,17 +20,9 @@
 #include "common/mindspore/cluster.h"
 #include "common/store/job_store.h"
 #include "muster/v1/rendezvous.pb.h"
+#include "worker_agent/gateway/gateway.h"
 
 namespace muster::agent {
-
-// What a round is to this agent.
-struct GatewayRound {
-  uint64_t run = 0;
-  uint32_t round = 0;
-  v1::Assignment assignment;
-  std::string host_name;                      // this machine's
-  std::shared_ptr<const v1::PeerList> peers;  // null: not known, then there are no host names
-};
 
 class MindSporeSlots final : public mindspore::Cluster {
  public:

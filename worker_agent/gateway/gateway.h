@@ -1,0 +1,47 @@
+// The seam for frameworks that bring a rendezvous of their own: a gateway is what the processes of this agent take for
+// it. Its ports are reserved before the join (node/node_description.h), so that peers may be told of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "muster/v1/rendezvous.pb.h"
+#include "worker_agent/launch/environment/environment.h"
+
+namespace muster::agent {
+
+// What a round is to this agent.
+struct GatewayRound {
+  uint64_t run = 0;
+  uint32_t round = 0;
+  std::string node_id;
+  v1::Assignment assignment;
+  std::string host_name;                      // this machine's
+  std::string own_address;                    // numeric, as the peers see this node; empty: not known
+  std::shared_ptr<const v1::PeerList> peers;  // null: not known, beyond kMaxRanksInClusterFile
+};
+
+// Called by the agent's loop, one call at a time; must not block.
+class Gateway {
+ public:
+  virtual ~Gateway() = default;
+
+  // Before the first process of the round starts (all of the round before have ended), and again where some start anew
+  // within it. When it returns OK the gateway is ready for them. The error says what is wrong and what to do. From the
+  // first call of a round on the job's store (AgentLoop::store) is this round's.
+  virtual absl::Status Begin(const GatewayRound& round) = 0;
+
+  // Adds what the process of slot `input.slot` must know of the gateway, after a Begin that went well.
+  virtual void AddTo(EnvironmentInput& input) const = 0;
+
+  // Once for each round that was begun, unless the agent ends before: the round was given up, or the run is over. Calls
+  // to the store end with kFailedPrecondition from now on. Processes of the round may still run, and are being stopped.
+  virtual void Over(uint64_t /*run*/, uint32_t /*round*/) {}
+
+  // What the processes do where the gateway could not begin, for people: "MindSpore processes …".
+  virtual std::string Without() const = 0;
+};
+
+}  // namespace muster::agent
