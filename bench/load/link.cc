@@ -61,7 +61,7 @@ void Link::On(Op op, bool ok) {
 
 void Link::Write() {
   if (!is_started_ || is_over_ || is_writing_ || outgoing_.empty()) return;
-  const grpc::ByteBuffer bytes = std::move(outgoing_.front());
+  const grpc::ByteBuffer bytes = outgoing_.front();  // shares its slices
   outgoing_.pop_front();
   is_writing_ = true;
   stream_->Write(bytes, &written_);

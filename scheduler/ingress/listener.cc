@@ -181,8 +181,9 @@ absl::StatusOr<std::vector<Listener>> OpenTcpListeners(const BindPlan& plan, uin
 absl::StatusOr<std::vector<UniqueFd>> OpenDatagramSockets(const BindPlan& plan, uint16_t port) {
   std::vector<UniqueFd> sockets;
   const auto add = [&](absl::StatusOr<UniqueFd> socket) {
-    if (socket.ok()) sockets.push_back(*std::move(socket));
-    return socket.status();
+    if (!socket.ok()) return socket.status();
+    sockets.push_back(*std::move(socket));
+    return absl::OkStatus();
   };
   if (plan.addresses.empty()) {
     if (add(OpenDatagramSocket(*IpAddress::Parse("::"), true, port)).ok()) return sockets;

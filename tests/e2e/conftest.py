@@ -17,11 +17,18 @@ DEBIAN_PYTHON = "/usr/bin/python3"
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "xdist_group(name): not beside others of that name, where tests run side by side")
+    config.addinivalue_line("markers", "measures: holds durations against bounds, so nothing else may run beside it")
     muster.become_subreaper()
     starvation.begin()
     # A shell's background job ignores it, and what it starts would, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup's doing
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "measured" in item.fixturenames:
+            item.add_marker("measures")
 
 
 def pytest_sessionstart(session):

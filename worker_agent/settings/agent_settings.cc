@@ -39,8 +39,9 @@ template <typename T, typename Parse>
 std::function<absl::Status(const std::string&)> Into(T* value, Parse parse) {
   return [value, parse](const std::string& text) -> absl::Status {
     auto parsed = parse(text);
-    if (parsed.ok()) *value = *std::move(parsed);
-    return parsed.status();
+    if (!parsed.ok()) return parsed.status();
+    *value = *std::move(parsed);
+    return absl::OkStatus();
   };
 }
 

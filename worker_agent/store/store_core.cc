@@ -384,9 +384,9 @@ StoreCore::Effects StoreCore::Replied(uint64_t call, absl::StatusOr<v1::StoreRep
     End(std::string(reply.status().message()));
     return TakeEffects();
   }
-  if (is_change) FinishChange(std::move(reply), now);
   if (is_get) FinishFetch(gets_, call, reply, now);
   if (is_wait) FinishFetch(waits_, call, reply, now);
+  if (is_change) FinishChange(std::move(reply), now);
   SendOn(now);
   return TakeEffects();
 }
