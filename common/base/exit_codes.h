@@ -1,4 +1,6 @@
-// What ms-worker and `ms-scheduler --once` end with. Part of the interface: scripts and job managers branch on these.
+// The codes that Muster itself gives. Part of the interface: scripts and job managers branch on these. ms-worker also
+// ends with its first failed process's own code, 128 + signal, or 126 and 127 for a command that can't be run: see
+// docs/operators-guide.md.
 #pragma once
 
 namespace muster {
@@ -10,13 +12,13 @@ enum ExitCode : int {
   kExitUsage = 2,             // wrong settings or usage
   kExitUnreachable = 10,      // the scheduler could not be reached at the start
   kExitRefused = 11,          // extra node, node id in use, settings differ, id out of range
-  kExitNeverFormed = 12,      // not all nodes came inside MS_TOPO_TIMEOUT
+  kExitNeverFormed = 12,      // not all nodes came within MS_TOPO_TIMEOUT
   kExitFailedElsewhere = 13,  // the job failed on another node
-  kExitSchedulerLost = 14,    // the scheduler was lost for good
+  kExitSchedulerLost = 14,    // the scheduler was lost for good, or stopped
   kExitSecurity = 15,         // TLS or identity
-  kExitGaveUp = 16,           // restart budget used up or no progress
+  kExitGaveUp = 16,           // the restart budget is used up
 };
 
-constexpr int kExitSignalBase = 128;
+constexpr int kExitSignalBase = 128;  // + the signal's number
 
 }  // namespace muster

@@ -116,16 +116,17 @@ std::string EscapeJson(const std::string& json) {
 }
 
 std::string Quoted(const std::string& text, size_t limit) {
-  if (text.size() <= limit) return absl::StrCat("\"", EscapeControl(text), "\"");
-  size_t end = limit;
-  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;  // not within a character
-  return absl::StrCat("\"", EscapeControl(text.substr(0, end)), "…\"");
+  std::string shown = text;
+  CutText(shown, limit);
+  return absl::StrCat("\"", EscapeControl(shown), shown.size() < text.size() ? "…\"" : "\"");
 }
 
 void CutText(std::string& text, size_t limit) {
   if (text.size() <= limit) return;
-  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) --limit;
-  text.resize(limit);
+  // Not within a character, whose first byte has at most three behind it. (What has more is no UTF-8.)
+  size_t end = limit;
+  while (end > 0 && limit - end < 3 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
 }
 
 }  // namespace muster

@@ -12,10 +12,11 @@ namespace muster {
 // of all languages stay, and a backslash does: this is for reading, not for parsing back.
 std::string EscapeControl(const std::string& text);
 
-// The same for a whole JSON document, which means the same as before: each of these characters as JSON's \uXXXX.
+// The same for a whole JSON document, whose meaning stays: each of these characters as JSON's \uXXXX. Between members
+// only spaces and line feeds may stand.
 std::string EscapeJson(const std::string& json);
 
-// EscapeControl between double quotes, cut after `limit` bytes with "…".
+// The text, cut after `limit` bytes (then with "…" behind it), escaped as by EscapeControl, between double quotes.
 std::string Quoted(const std::string& text, size_t limit = 100);
 
 // Cuts it after at most `limit` bytes, not in the middle of a character.

@@ -42,13 +42,17 @@ Stream::Io Stream::Handshake() {
     wants_write_ = false;
     return Io::kDone;
   }
-  const Io io = TlsResult(result);
+  Io io = TlsResult(result);
+  if (io == Io::kClosed) {
+    error_ = "the client closed the connection";
+    io = Io::kFailed;
+  }
   if (!client_->refusal.empty()) {
     error_ = client_->refusal;
   } else if (io == Io::kFailed && !acceptor_->IsForServers()) {
     error_ += "; this side's certificate is not for servers (extended key usage), which the client may ask for";
   }
-  return io == Io::kClosed ? Io::kFailed : io;
+  return io;
 }
 
 Stream::Io Stream::TlsResult(int result) {
@@ -100,6 +104,7 @@ Stream::Io Stream::Write(std::string_view bytes, size_t* done) {
     errno = 0;
     const int n = SSL_write(ssl_.get(), bytes.data(), static_cast<int>(bytes.size()));
     if (n <= 0) return TlsResult(n);
+    wants_write_ = false;
     *done = static_cast<size_t>(n);
     return Io::kDone;
   }

@@ -14,6 +14,7 @@ namespace muster::mindspore {
 
 class Stream {
  public:
+  // kAgain: call again when the socket is ready; kClosed: the peer has ended the connection; kFailed: see error().
   enum class Io { kDone, kAgain, kClosed, kFailed };
 
   // A connected, nonblocking socket.
@@ -26,9 +27,9 @@ class Stream {
   // Until it is no longer kAgain. Costs milliseconds of the processor.
   Io Handshake();
 
-  // Appends at most `most` bytes to `out`.
+  // Appends at most `most` (> 0) bytes to `out`, and not more than 16 KiB at once.
   Io Read(size_t most, std::string& out);
-  // `done`: how many of the bytes were taken.
+  // Not empty; takes at most 16 KiB. `done`, set with kDone only: how many of the bytes were taken.
   Io Write(std::string_view bytes, size_t* done);
 
   // Decrypted bytes wait, which poll does not tell of.
@@ -38,7 +39,7 @@ class Stream {
   bool has_tls() const { return ssl_ != nullptr; }
   const CheckedClient& client() const { return *client_; }
   int fd() const { return fd_.get(); }
-  // What the last kFailed was for.
+  // Why the last call failed.
   const std::string& error() const { return error_; }
 
  private:

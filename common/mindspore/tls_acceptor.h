@@ -25,7 +25,8 @@ struct CheckedClient {
   std::string refusal;             // empty: none
 };
 
-// Of one state of the store; a reload makes another one. Handshakes keep the one that they began with.
+// Of one state of the store; a reload makes another one. Handshakes keep the one that they began with. `store` must
+// outlive it, and it its SSL objects, whose check of the peer points to it.
 class TlsAcceptor {
  public:
   static absl::StatusOr<std::shared_ptr<const TlsAcceptor>> Create(const TlsStore& store);
@@ -33,7 +34,7 @@ class TlsAcceptor {
   // For a connected nonblocking socket, which stays the caller's. Null when memory is short.
   SslPtr Accept(int fd, CheckedClient& client) const;
 
-  // Clients check that the server's certificate is for servers (extended key usage); an agent's own may be for clients
+  // Whether this side's certificate may serve (extended key usage), which clients check: an agent's may be for clients
   // only.
   bool IsForServers() const;
 

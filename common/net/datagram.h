@@ -47,7 +47,7 @@ struct DatagramKey {
   static std::optional<DatagramKey> FromBytes(std::string_view bytes, bool is_secret);
 };
 
-// The stream that a datagram says to belong to, before anything else of it is known; 0 if it is none of these.
+// The stream that a datagram claims to belong to, before anything else of it is known; 0 if it is none of these.
 uint64_t StreamOfDatagram(std::string_view bytes);
 
 // Seals and opens. For one thread at a time.

@@ -20,8 +20,8 @@ std::string NodesJson(const std::vector<NodesOfJob>& jobs);
 std::string RanksJson(const std::vector<RanksOfJob>& jobs);
 // {"events": […]}
 std::string EventsJson(const v1::EventsReply& reply);
-// {"job_id", "run", "round", "ranks": [{"rank", "node_id", "host_name", "pid", "method", "text", "note"}]}
 std::string CountersJson(const v1::CountersReply& reply);
+// {"job_id", "run", "round", "ranks": [{"rank", "node_id", "host_name", "pid", "method", "text", "note"}]}
 std::string StacksJson(const std::string& job_id, const v1::StacksReply& reply);
 std::string SteerJson(const std::string& job_id, const v1::SteerReply& reply);
 // {"job_id", "run", "phase"}: the phase before the stop.

@@ -40,8 +40,9 @@ void Context::CloseStreamOf(StreamId stream) {
 }
 
 void Context::Schedule(const Run& run) {
-  // A restart that only waits for its back-off; what else it waits for comes as an event. Other events may come between
-  // the end of the back-off and OnDue.
+  // restart_at wakes the run only while it is held back, until OnDue has seen the back-off end: a deadline in the past
+  // would be due again at once, for ever. (To compare with `now` would not do: an event between that end and OnDue
+  // would take the wake-up away.) What else the next round waits for comes as an event.
   const bool is_recovering = run.record().phase == v1::RUN_PHASE_RECOVERING;
   deadlines.Set(run.handle, std::min({run.topo_deadline, run.spare_deadline, run.cause_deadline, run.settle_deadline,
                                       run.rejoin_deadline, run.forget_at, run.store_waits.Next(),
@@ -79,7 +80,7 @@ absl::Duration Context::RejoinTimeout(const Run& run) const {
   return options.rejoin_timeout.value_or(TopoTimeout(run.record().settings));
 }
 
-// What a spare arms: long enough that the keeper, which ends stop_timeout + 5 s early, isn't hasty.
+// The fence of a run that has a spare: the keeper begins stop_timeout + 5 s before its end, so it leaves time for that.
 absl::Duration Context::SpareFence() const {
   const absl::Duration unhurried = options.stop_timeout + absl::Seconds(5) + 5 * HeartbeatInterval();
   return std::clamp(unhurried, absl::Seconds(120), absl::Milliseconds(kLongestFenceMs));

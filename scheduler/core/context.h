@@ -2,7 +2,8 @@
 //
 //   Liveness → Membership → StackInquiry → Lifecycle → StoreService, Places → Context
 //
-// A part may use those to its right. core.cc says which of them deals with which event. Everything here belongs to the
+// A part may use those to its right, and all may use the pure functions and counts beside them (admission, waiting,
+// progress, cause, lost_nodes, …). core.cc says which of them deals with which event. Everything here belongs to the
 // one thread that owns the core.
 #pragma once
 
@@ -18,8 +19,8 @@
 
 namespace muster::scheduler {
 
-// A stream belongs to a node, or to a challenger that waits for the node's id. Who removes the node takes its streams
-// out of Context::streams.
+// A stream belongs to a node, or to a challenger that waits for the node's id. Whoever removes the node erases its
+// streams from Context::streams.
 struct Attached {
   Run* run = nullptr;
   Node* node = nullptr;
@@ -27,13 +28,13 @@ struct Attached {
   uint64_t heartbeat_seq = 0;  // the latest that was heard
 };
 
-// What a deadline belongs to: a run, or one of its nodes. Who removes that takes it out of Context::owners.
+// What a deadline belongs to: a run, or one of its nodes. Places::Release takes it out of Context::owners.
 struct Owner {
   Run* run = nullptr;
   Node* node = nullptr;  // null: the run
 };
 
-// What an agent will be told; made where it stays.
+// What an agent will be told; built in the object that Send carries, so that it is never copied.
 using Message = std::shared_ptr<v1::SchedulerMessage>;
 
 class Context {
@@ -45,15 +46,19 @@ class Context {
   void Write(v1::Record record);  // evolves, persists, announces
   Message NewMessage() const;
   void SendTo(StreamId stream, Message message, bool is_urgent = false);  // stream 0: to nobody
+  // Forgets the stream and has it closed once all that was sent has gone. (The node's own `stream` is
+  // Places::Detach's.) 0: nothing.
   void CloseStreamOf(StreamId stream);
-  // Sets the one deadline of each from all that it waits for.
+  // After each change to one of its deadlines: the earliest of all that the run or node waits for.
   void Schedule(const Run& run);
   void Schedule(const Node& node);
+  // Once, when it is opened, joins, or is recovered: under the handle it is in `owners`.
   void GiveHandle(Run& run);
   void GiveHandle(Run& run, Node& node);
 
   absl::Duration HeartbeatInterval() const;
-  absl::Duration FenceTimeout(Run& run) const;  // zero: not armed
+  // In whole milliseconds; zero: agents are to disarm. Kept in run.fence, so that it never gets shorter.
+  absl::Duration FenceTimeout(Run& run) const;
   absl::Duration TopoTimeout(const v1::JobSettings& settings) const;
   absl::Duration RejoinTimeout(const Run& run) const;
 
@@ -66,8 +71,8 @@ class Context {
   absl::flat_hash_map<StreamId, Attached> streams;
   absl::flat_hash_map<uint64_t, Owner> owners;  // by handle
   uint64_t last_handle = 0;
-  uint64_t connected_nodes = 0;
-  bool is_draining = false;
+  uint64_t connected_nodes = 0;         // that have a stream
+  bool is_draining = false;             // the scheduler is going to end (DrainRequested); no node's draining
   std::vector<JoinRequested> requeued;  // challengers whose rival, or its run, went away meanwhile
   // --once: the job of the one run that is served. Not one that had ended before this start: that is history.
   std::optional<std::string> once_job;

@@ -104,7 +104,7 @@ Effects Core::Impl::Start(Now now) {
       if (run.record().peer_list != nullptr && !run.HasEnded()) {
         context_.effects.push_back(PublishPeers{job_id, number, run.record().round, run.record().peer_list});
       }
-      run.is_settled = run.HasEnded();
+      run.is_settled = run.HasEnded();  // nobody of this process waits for what ended before
       if (context_.options.is_once && !run.HasEnded()) context_.once_job = job_id;
     }
   }
@@ -119,7 +119,7 @@ Effects Core::Impl::Start(Now now) {
 // After a crash every node counts as disconnected and every deadline restarts in full.
 void Core::Impl::Resume(Run& run) {
   context_.GiveHandle(run);
-  // Only shown, so the wall clock will do.
+  // Nothing is decided by it (ages and durations only), so the wall clock will do.
   run.opened = context_.now.monotonic -
                std::max(absl::Milliseconds(context_.now.wall.unix_ms) - absl::Milliseconds(run.record().opened_unix_ms),
                         absl::ZeroDuration());
@@ -150,16 +150,17 @@ void Core::Impl::Resume(Run& run, Node& node) {
     node.missing_since = context_.now.monotonic;
     run.rejoin_deadline = context_.now.monotonic + context_.RejoinTimeout(run);
   }
-  node.stale_end =
-      Lifecycle::StaleEnd(node, context_.now.monotonic);  // out in full: when it was last heard isn't known
+  // Counted from now, in full: when the node was last heard isn't known.
+  node.stale_end = Lifecycle::StaleEnd(node, context_.now.monotonic);
   if (!run.HasEnded() && !node.record().is_lost)
     node.grace_end = context_.now.monotonic + std::max(context_.options.lease, context_.options.disconnect_grace);
   if (run.record().phase == v1::RUN_PHASE_RUNNING && run.RestartsAlone()) {
-    node.restart_at = context_.now.monotonic;
-    // Taken from the budget, but not told to the journal before the process started again.
     const bool has_failed = std::any_of(node.record().slots.begin(), node.record().slots.end(),
                                         [](const SlotState& slot) { return slot.phase == SlotState::Phase::kFailed; });
-    if (has_failed) run.restarts.push_back(context_.now.monotonic);
+    if (has_failed) {  // charged to the budget, but the crash came before SlotRestarted was written
+      node.restart_at = context_.now.monotonic;
+      run.restarts.push_back(context_.now.monotonic);
+    }
   }
   run.NoteReadiness(node);
   places_.NoteHeld(run, node);

@@ -18,15 +18,19 @@
 
 namespace muster::scheduler {
 
+// Which records this program may decide by: those whose least_reader (journal.proto) is no higher. It rises when a
+// record is written that an older program would misunderstand, since it would not see a new field, say.
+inline constexpr uint32_t kJournalReader = 0;
+
 struct CoreOptions {
   v1::JobSettings settings;  // the scheduler's own values; they judge where they are set
   absl::Duration lease = absl::Seconds(600);
   absl::Duration disconnect_grace = absl::Seconds(10);
   absl::Duration stop_timeout = absl::Seconds(30);
-  std::optional<absl::Duration> fence_timeout;         // the user's; else 120 s once a spare stands by
+  std::optional<absl::Duration> fence_timeout;         // the user's (0: off); else see Context::SpareFence
   std::optional<absl::Duration> rejoin_timeout;        // else topo_timeout
   absl::Duration topo_timeout = absl::Seconds(1800);   // unless the settings or the first join say otherwise
-  std::optional<absl::Duration> heartbeat_interval;    // else 2 s, 5 s above 1,000 agents
+  std::optional<absl::Duration> heartbeat_interval;    // else 2 s, 5 s above 1,000 agents, at most lease / 3
   absl::Duration keep_runs_for = absl::Hours(24 * 7);  // that have ended
   size_t max_nodes = 1'000'000;                        // of all jobs; see places.cc
   bool is_once = false;                                // one run only; its topology timeout starts with the scheduler
@@ -41,11 +45,11 @@ class Core {
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
-  // Takes over one record of an earlier life. Only before Start.
+  // Applies one record that an earlier process wrote. Only before Start.
   void Recover(const v1::Record& record);
 
-  // Whether the records together can be the past: no program that keeps the invariants has written others. An error
-  // says what to do. After the last Recover, before Start.
+  // Whether the recovered records are consistent: a program that keeps the invariants can't have written others. An
+  // error says what to do. After the last Recover, before Start.
   absl::Status CheckRecovered() const;
 
   // What all records so far amount to, as one record (Snapshot).
@@ -71,7 +75,8 @@ class Core {
   // Aborts if an invariant does not hold (tests and simulation call it after every step). See invariants.cc.
   void CheckInvariants() const;
 
-  // What must survive a crash, in a canonical text form: equal states give equal texts (tests, simulation).
+  // Most of what must survive a crash, as text, for tests and simulation: equal states give equal texts. What is only
+  // shown is left out; a snapshot's bytes have it all.
   std::string DebugState() const;
 
  private:

@@ -1,5 +1,8 @@
 // What the scheduler knows. The records are durable: they change through Evolve alone, and everyone else sees them
 // const. The runtimes are forgotten in a crash and belong to the code that applies events.
+//
+// Two exceptions: fields marked volatile inside records (empty after recovery; Evolve copies them from the runtimes),
+// and State::jobs and Job, which are not const, but which only Evolve may change.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +58,9 @@ struct Challenger {
 
 // What of a node the journal keeps.
 struct NodeRecord {
-  absl::Duration armed_fence;  // its keeper surely ends the processes before so much time has passed unheard; or zero
+  // These two first: Node lays the record behind NodeRuntime, whose end is read with each heartbeat, too.
+  absl::Duration
+      armed_fence;  // so long after the node was last heard its keeper has surely ended the processes; or zero
   uint64_t events_through = 0;
 
   std::string id;
@@ -85,10 +90,11 @@ struct NodeRuntime {
   MonotonicTime missing_since = MonotonicTime::Never();  // while the run waits for it, and no spare can stand in
   bool holds_up = false;                                 // the next round: counted in Run::holding_up
   bool was_seen = false;                                 // by this scheduler process
-  std::string party;                                     // that brought it; see places.cc
-  bool is_held = false;                                  // the place that it takes
-  v1::Cause restart_cause;                               // and why
-  // The last request to change the store that came, also if it changed nothing: that one may not do so later.
+  std::string party;                                     // that joined last (identity or address); see places.cc
+  bool is_held = false;                                  // counts in the party's quota of nodes
+  v1::Cause restart_cause;                               // why failed slots start again at restart_at
+  // The last numbered change of the store that was asked for, also if it changed nothing: asked again, it gets the same
+  // answer and can't take effect later.
   struct {
     uint64_t incarnation = 0;
     uint64_t number = 0;
@@ -96,8 +102,8 @@ struct NodeRuntime {
     absl::Status status;
   } last_request;
 
-  // What each heartbeat looks at stands together, here and where the record begins: with many nodes every line of
-  // memory counts.
+  // Read at each heartbeat, so kept together at the end, next to the first fields of NodeRecord: with many nodes every
+  // cache line counts.
   uint64_t handle = 0;
   StreamId stream = 0;  // 0: disconnected
   MonotonicTime last_seen;
@@ -157,7 +163,7 @@ struct CauseCandidate {
   MonotonicTime died;
 };
 
-// Which entries there are is durable: Evolve adds and erases them, everyone else may change what in them is not.
+// Which entries there are is durable: Evolve adds and erases them, everyone else may change the runtimes.
 class NodeTable : private IdTable<Node> {
  public:
   using IdTable<Node>::Find;
@@ -180,14 +186,15 @@ struct RunRecord {
   v1::JobSettings settings;  // agreed so far
   std::string opened_by;
   int64_t opened_unix_ms = 0;
-  SlotCounts slot_counts;                               // of nodes
-  uint32_t spare_count = 0;                             // of nodes
-  LostNodes lost;                                       // of nodes
-  absl::flat_hash_map<uint64_t, Node*> by_incarnation;  // nodes
-  uint64_t departures = 0;                              // the last number of one, in the two that follow
-  std::map<std::string, GoneNode> gone;                 // the latest kMaxGoneNodes
-  std::map<uint64_t, RemovedIncarnation> removed;       // by incarnation; the latest kMaxGoneNodes
-  uint32_t round = 0;                                   // 0: none was closed yet
+  // These follow from Run::nodes; Evolve keeps them up to date.
+  SlotCounts slot_counts;
+  uint32_t spare_count = 0;
+  LostNodes lost;
+  absl::flat_hash_map<uint64_t, Node*> by_incarnation;
+  uint64_t departures = 0;                         // counts removals, to order the entries of the two maps below
+  std::map<std::string, GoneNode> gone;            // the latest kMaxGoneNodes
+  std::map<uint64_t, RemovedIncarnation> removed;  // by incarnation; the latest kMaxGoneNodes
+  uint32_t round = 0;                              // 0: none was closed yet
   uint32_t restart_count = 0;
   std::shared_ptr<const std::string> peer_list;         // serialised, of `round`
   v1::PeerList peers;                                   // the same, parsed
@@ -218,13 +225,14 @@ struct RunRuntime {
   MonotonicTime settle_deadline = MonotonicTime::Never();
   MonotonicTime rejoin_deadline = MonotonicTime::Never();  // while somebody is lost
   MonotonicTime restart_at = MonotonicTime::Never();       // RECOVERING: the next round not before
-  bool is_held_back = false;                               // … which OnDue has still to look at
-  MonotonicTime looked;                                    // RECOVERING: at all nodes, for the next round …
-  MonotonicTime look_deadline = MonotonicTime::Never();    // … and when that was put off until
-  absl::Duration fence;                                    // armed; never falls, for agents may have heard of it
-  std::deque<MonotonicTime> restarts;                      // of the last hour, those without progress twice
-  std::optional<uint64_t> highest_step;                    // that any process has written
-  bool is_looking_into_hang = false;                       // its stacks are being gathered
+  bool is_held_back = false;                             // until OnDue has seen restart_at come; see Context::Schedule
+  MonotonicTime looked;                                  // RECOVERING: at all nodes, for the next round …
+  MonotonicTime look_deadline = MonotonicTime::Never();  // … and when that was put off until
+  absl::Duration fence;  // what agents were last told to arm, unless --fence_timeout is set; never gets shorter, for
+                         // they count on it
+  std::deque<MonotonicTime> restarts;                // of the last hour, those without progress twice
+  std::optional<uint64_t> highest_step;              // that any process has written
+  bool is_looking_into_hang = false;                 // its stacks are being gathered
   uint32_t holding_up = 0;                           // RECOVERING: members that are there no more, or have not quit
   MonotonicTime forget_at = MonotonicTime::Never();  // once ended
   bool is_settled = false;
@@ -264,8 +272,8 @@ class Run : public RunRuntime {
   uint32_t Needed(v1::Role role) const {
     return role == v1::ROLE_SERVER ? record_.settings.server_num() : record_.settings.worker_num();
   }
-  // To be told of each change to what it looks at: by the count, thousands that quit a round need not look at each
-  // other. Lost nodes are not counted, for spares may stand in for them.
+  // After each change to the node's stream, quit_round, is_lost or is_spare: keeps `holding_up`, so that thousands that
+  // quit need not look at each other. Lost nodes are not counted, for spares may stand in for them.
   void NoteReadiness(Node& node);
 
  private:
@@ -286,7 +294,7 @@ struct StateRecord {
   size_t store_bytes = 0;  // of all runs
 };
 
-// Evolve alone adds and erases entries, here and in State::jobs.
+// Evolve alone changes a Job and State::jobs; the runs' runtimes are anybody's.
 struct Job {
   uint64_t last_run = 0;
   std::map<uint64_t, Run> runs;

@@ -19,15 +19,17 @@ class StoreCalls {
   // Called exactly once, by any thread, also from inside Call; must not block.
   using Done = std::function<void(absl::StatusOr<v1::StoreReply> reply)>;
 
-  // The numbers of its calls begin here: those of ms-ctl stay below.
+  // Query ids begin here, those of ms-ctl and keepers (ServiceContext::queries) stay below: RpcEffectSink routes by
+  // that.
   static constexpr QueryId kFirst = QueryId{1} << 62;
 
-  // Nothing is owned.
+  // `services` must outlive this.
   StoreCalls(const ServiceContext& services, size_t limit, size_t byte_limit);
 
-  // Any thread. The caller is authorised; `identity` is its certificate's name. UNAVAILABLE beyond the limits, and
-  // while the disk is full: nothing has happened, and the same request may come again. RESOURCE_EXHAUSTED is
-  // the core's word: the store is full.
+  // Any thread. The caller is authorised; `identity` is its certificate's name. INVALID_ARGUMENT: malformed.
+  // UNAVAILABLE (beyond the limits, while the disk is full, while going down) and DEADLINE_EXCEEDED (not answered in
+  // time): a change may have been made all the same; the same request with the same number may come again. Other errors
+  // are the core's: RESOURCE_EXHAUSTED means that the store is full.
   void Call(StoreOperation operation, std::string identity, Done done);
 
   // See PendingQueries.

@@ -1,9 +1,9 @@
 // Keeps gRPC's threads that answer calls from napping all at once.
 //
 // In gRPC 1.51 a thread of the callback API that has seen no event for a second sleeps for 100 ms
-// (src/cpp/common/completion_queue_cc.cc). When all of them do, whatever arrives lies there for so long. Who has had an
-// event within the last second doesn't sleep, so an event now and then is enough for one of them to be awake. It is the
-// failure of a call on a channel that leads nowhere.
+// (src/cpp/common/completion_queue_cc.cc). If all of them sleep, whatever arrives waits that long. A thread that had an
+// event within the last second doesn't sleep, so this makes an event now and then: a call that fails at once, on a
+// channel that leads nowhere.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class PollerWaker {
   PollerWaker();
   ~PollerWaker();  // waits for the call that is under way
 
-  // At least twice a second; by one thread. Costs some microseconds.
+  // To be called at least twice a second, always by the same thread. Costs some microseconds.
   void Wake();
 
   // Any thread: how many of these calls one of gRPC's threads has answered.

@@ -13,10 +13,6 @@
 
 namespace muster::scheduler {
 
-// Which records this program may decide by: those whose least_reader (journal.proto) is no higher. It rises when a
-// record is written that an older program would misunderstand, since it would not see a new field, say.
-inline constexpr uint32_t kJournalReader = 0;
-
 // A snapshot that may still have to be made: then the thread that writes does so, once.
 struct JournalSnapshot {
   JournalSnapshot(std::function<v1::Record()> make_later, uint64_t about) : make(std::move(make_later)), bytes(about) {}

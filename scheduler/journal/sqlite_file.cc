@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "muster/v1/journal.pb.h"
+#include "scheduler/core/core.h"
 #include "scheduler/journal/checksum.h"
 #include "scheduler/journal/journal.h"
 #include "scheduler/journal/journal_folder.h"

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/core/core.h"
 #include "scheduler/journal/network_fs.h"
 #include "scheduler/journal/sqlite_journal.h"
 #include "tests/contract/journal_process.h"

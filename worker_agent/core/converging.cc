@@ -164,7 +164,7 @@ void AgentCore::Impl::StopPatiently() {
   if (was_killed_) {
     // A keeper that doesn't answer is given up long before (KeeperSilent, then KeeperDied): this one sees them run.
     Say stuck = SayStuck(StuckProcesses(), node_id_);
-    if (ending_) {
+    if (ending_) {  // whose exit code stays
       Emit(std::move(stuck));
     } else {
       EndHopeless(kExitStuck, std::move(stuck));

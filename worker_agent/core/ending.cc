@@ -5,8 +5,10 @@
 //   outcome    the run has one                              ends when its reports are acknowledged    3 s later
 //   leaving    a signal, or without a keeper                says so; ends when that is acknowledged   2 s later
 //
-// Either of the first two takes the place of leaving, and nothing takes theirs. The exit code is that of the signal
-// that ended the agent, else its own first failed process's, else what the outcome or the refusal says.
+// Hopeless and outcome replace leaving; nothing replaces them. Without an open stream nobody is waited for.
+//
+// The exit code: 128 + signal if the agent was told to end by one; else, with an outcome, 0 if the run succeeded, 16 if
+// it gave up, the agent's own first failed process's, or what the cause says; else what the ending was given.
 #include <algorithm>
 #include <utility>
 
@@ -37,7 +39,7 @@ void AgentCore::Impl::EndHopeless(int exit_code, Say last_word) {
   ForgetPeersRequest();
   Ending ending;
   ending.kind = Ending::Kind::kHopeless;
-  // Who was already leaving keeps the reason for which it leaves.
+  // Who was already leaving keeps the exit code with which it leaves.
   ending.exit_code = ending_ ? ending_->exit_code : exit_code;
   ending.last_words.push_back(std::move(last_word));
   if (!ending_ || ending_->kind == Ending::Kind::kLeaving) ending_ = std::move(ending);
@@ -52,7 +54,7 @@ void AgentCore::Impl::Leave(int signal, const std::string& reason, Say last_word
   ending.leaving.set_signal(signal);
   ending.leaving.set_reason(reason);
   ending_ = std::move(ending);
-  if (processes_.IsAnyRunning()) SayLeaving(false);  // the others need not wait for their end
+  if (processes_.IsAnyRunning()) SayLeaving(false);  // so that the other nodes need not wait for our processes' end
 }
 
 void AgentCore::Impl::SayLeaving(bool is_quiet) {

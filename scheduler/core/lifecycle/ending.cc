@@ -123,7 +123,6 @@ void Lifecycle::ReleaseChallenger(Node& node) {
   node.challenger.reset();
 }
 
-// The node's stream is left to the caller, who may still want to say something on it.
 void Lifecycle::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason,
                            bool is_confirmed) {
   ReleaseChallenger(node);
@@ -274,7 +273,6 @@ void Lifecycle::CheckSettled(Run& run) {
   context_.effects.push_back(RunSettled{run.record().job_id, run.record().number, run.record().outcome});
 }
 
-// Keeps the newest ended runs of a job.
 void Lifecycle::PruneRuns(Job& job) {
   size_t ended = 0;
   for (const auto& [number, run] : job.runs) ended += run.HasEnded() ? 1 : 0;

@@ -20,6 +20,9 @@
 
 namespace muster::scheduler {
 
+// How long a forming run waits for regular nodes before spares fill in for them.
+inline constexpr absl::Duration kSpareWait = absl::Seconds(10);
+
 class Lifecycle {
  public:
   Lifecycle(Context& context, Places& places, StoreService& store)
@@ -43,6 +46,7 @@ class Lifecycle {
   void TryNextRound(Run& run);
   // The same after an event that can have changed nothing but the readiness of this node.
   void TryNextRoundAfter(Run& run, const Node& node);
+  // The same, and looks at all nodes at once, whatever the counts say.
   void LookForNextRound(Run& run);
   // Between these two, TryNextRound after a loss is put off: one look is enough for all that a tick brings.
   void BeginTick() { is_ticking_ = true; }
@@ -50,23 +54,30 @@ class Lifecycle {
 
   // The run needs nothing more of the node, or can wait for it or for a spare.
   bool GoesOnWithout(const Run& run, const Node& node) const;
-  // The node is lost: the run waits for it, or goes on without it, or fails.
+  // The node is lost: the run waits for it, or goes on without it, or fails. `signal`: what ended its agent; 0: none,
+  // or not known.
   void LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal);
-  // As above, and the run goes on without it.
+  // The part of LoseNode for a run that goes on without it: its ranks wait. `candidate`: told if the round is given up
+  // for it.
   void MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
                 CauseCandidate candidate);
   // It goes. Its stream is left to the caller, who may still want to say something on it.
   void RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
   // The processes of the node's stale incarnation have certainly ended. The caller tries the next round.
   void ConfirmDead(Run& run, Node& node, const std::string& reason);
-  // What a node's keeper is armed with.
+  // Records what the node's keeper is armed with; anything but what it was told last counts as not armed.
   void NoteFence(Run& run, Node& node, absl::Duration armed);
-  // When time alone shows that the processes of the node's stale incarnation have ended.
+  // When time alone shows that the processes of the node's stale incarnation have ended: the fence, counted from when
+  // it was heard. One that needs agent or keeper alive shows nothing, for who was killed with them can't have ended
+  // anybody.
   static MonotonicTime StaleEnd(const Node& node, MonotonicTime heard);
 
-  void Fail(Run& run, CauseCandidate candidate, bool gives_up = false);  // gives_up: restarting
+  void Fail(Run& run, CauseCandidate candidate, bool gives_up = false);  // gives_up: the restart budget is used up
+  // Ends a failing run once nobody can report another cause, or kCauseWait is over.
   void FixCauseIfKnown(Run& run);
+  // Ends the run well if all processes have ended with 0.
   void CheckSuccess(Run& run);
+  // Emits RunSettled once every agent knows the outcome or is gone.
   void CheckSettled(Run& run);
   void ForgetRun(Run& run);
   // Keeps the newest ended runs of a job.

@@ -42,8 +42,6 @@ absl::Duration BackOff(size_t restarts_before) {
 
 }  // namespace
 
-// Something failed: the round is given up, or the run. The caller tries the next round once it has dealt with all that
-// came with it.
 void Lifecycle::Disturb(Run& run, CauseCandidate candidate) {
   if (!run.Recovers() || !run.IsUnderWay()) return Fail(run, std::move(candidate));
   if (run.record().phase == v1::RUN_PHASE_RUNNING) {
@@ -94,7 +92,6 @@ void Lifecycle::EndTick() {
   }
 }
 
-// Scope "worker": the process alone starts again, after the back-off.
 void Lifecycle::RestartAlone(Run& run, Node& node, CauseCandidate candidate) {
   if (!TakeFromBudget(run)) return Fail(run, std::move(candidate), true);
   node.restart_cause = std::move(candidate.cause);
@@ -120,7 +117,6 @@ void Lifecycle::RestartFailedSlots(Run& run, Node& node) {
   SendDesired(run, node, false);
 }
 
-// The same as TryNextRound after an event that can have changed nothing but the readiness of this node.
 void Lifecycle::TryNextRoundAfter(Run& run, const Node& node) {
   const bool is_member = !node.record().is_spare && !node.record().is_lost && node.record().draining_reason.empty();
   if (!is_member || run.holding_up == 0) return TryNextRound(run);
@@ -180,7 +176,6 @@ void Lifecycle::LookForNextRound(Run& run) {
   if (is_ready && context_.now.monotonic >= run.restart_at) CloseRound(run, members, {}, stands_for);
 }
 
-// The run needs nothing more of the node, or can wait for it or for a spare.
 bool Lifecycle::GoesOnWithout(const Run& run, const Node& node) const {
   return run.IsUnderWay() && !node.record().is_spare && (run.Recovers() || node.IsAllDone());
 }
@@ -210,8 +205,6 @@ void Lifecycle::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const s
   context_.Schedule(node);
 }
 
-// When time alone shows that the processes of the node's stale incarnation have ended: the fence, counted from when it
-// was heard. One that needs agent or keeper alive shows nothing, for who was killed with them can't have ended anybody.
 MonotonicTime Lifecycle::StaleEnd(const Node& node, MonotonicTime heard) {
   const bool is_fenced = node.record().stale_incarnation != 0 && node.record().stale_fence > absl::ZeroDuration() &&
                          !node.IsFenceUnguarded();
@@ -234,7 +227,6 @@ void Lifecycle::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const s
   }
 }
 
-// The processes of the node's stale incarnation have certainly ended. The caller tries the next round.
 void Lifecycle::ConfirmDead(Run& run, Node& node, const std::string& reason) {
   if (node.record().stale_incarnation == 0) return;
   v1::Record record = context_.NewRecord();

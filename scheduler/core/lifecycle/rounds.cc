@@ -14,9 +14,6 @@
 namespace muster::scheduler {
 namespace {
 
-// How long a forming job waits for regular nodes before spares fill in for them.
-constexpr absl::Duration kSpareWait = absl::Seconds(10);
-
 uint32_t CountRanks(const v1::PeerList& peers) {
   uint32_t ranks = 0;
   for (const v1::PeerNode& node : peers.nodes()) ranks += static_cast<uint32_t>(SlotCount(node));

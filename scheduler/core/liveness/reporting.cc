@@ -9,12 +9,12 @@
 //   the stream breaks                   disconnected: grace begins
 //   a farewell                          its processes are confirmed dead; the node is lost without a grace
 #include "absl/strings/str_cat.h"
-#include "common/base/limits.h"
 #include "scheduler/core/liveness/liveness.h"
 #include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/waiting.h"
 
 namespace muster::scheduler {
+
 void Liveness::On(const ReportReceived& event) {
   const auto attached = context_.streams.find(event.stream);
   if (attached == context_.streams.end() || attached->second.is_challenger) return;

@@ -26,7 +26,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/limits.h"
 #include "scheduler/core/liveness/liveness.h"
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/waiting.h"
@@ -51,6 +50,7 @@ void Liveness::TakeDue() {
           "start ms-worker on every node with this scheduler's MS_SCHED_HOST and MS_SCHED_PORT, or raise "
           "MS_TOPO_TIMEOUT");
       context_.effects.push_back(RunSettled{"", 0, outcome});
+      context_.once_deadline = MonotonicTime::Never();
       continue;
     }
     if (stacks_.IsUnderWay(handle)) {
@@ -79,7 +79,7 @@ void Liveness::OnDue(Run& run) {
   }
   if (context_.now.monotonic >= run.spare_deadline && run.record().phase == v1::RUN_PHASE_FORMING) {
     lifecycle_.TryCloseRound(run);
-    if (run.record().phase == v1::RUN_PHASE_FORMING) run.spare_deadline = context_.now.monotonic + absl::Seconds(10);
+    if (run.record().phase == v1::RUN_PHASE_FORMING) run.spare_deadline = context_.now.monotonic + kSpareWait;
   }
   if (context_.now.monotonic >= run.forget_at) return lifecycle_.ForgetRun(run);
   if (context_.now.monotonic >= run.restart_at) run.is_held_back = false;

@@ -2,10 +2,12 @@
 //
 //   the owner answers a probe, or comes back                      it keeps the id, the newcomer is refused
 //   it hangs up, or does not answer within 2 s                    TakeOver
-//   TakeOver while the run forms, or of a spare                   the old start is removed, the new one admitted
-//   TakeOver while the run goes on                                the old start is lost; Rejoin with its ranks …
-//     … its processes may still run                               … once they have ended (at once with the node's lock)
-//     … a spare has its place, or the run can only end            … no: Admit, as a spare or into the next run
+//
+//   TakeOver                                                      what becomes of it
+//   the run forms, or the owner is a spare                        the old start is removed, the new one admitted
+//   the run goes on; the old processes have ended                 lost; Rejoin with its ranks (at once with the lock)
+//   the run goes on; they may still run                           lost; told to try again until they have ended
+//   a spare has its place, or the run can only end                Admit: as a spare, or into the next run
 #include "absl/strings/str_cat.h"
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/membership.h"
@@ -17,7 +19,6 @@ constexpr absl::Duration kProbeTimeout = absl::Seconds(2);
 
 }  // namespace
 
-// Two that claim one id: whoever answers keeps it.
 void Membership::Challenge(const JoinRequested& event, Run& run, Node& node) {
   if (node.challenger != nullptr) {
     return Refuse(event.stream,
@@ -54,7 +55,8 @@ void Membership::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
   TakeOver(event, run, node);
 }
 
-// The old incarnation is dead: a new one of the same node stands before us.
+// The node's former start has lost its claim (its processes may still run): a new start of it, or a newcomer for a lost
+// node's seat, takes its place.
 void Membership::TakeOver(const JoinRequested& event, Run& run, Node& node) {
   if (run.record().phase == v1::RUN_PHASE_FORMING || node.record().is_spare) {
     lifecycle_.RemoveNode(run, node, v1::NodeRemoved::REPLACED, "a new start of the same node has joined", true);

@@ -1,4 +1,4 @@
-// How an agent gets in: newcomers, agents that come back, and two that claim one node id.
+// How an agent gets in: newcomers, and agents that come back. (Two that claim one id: challenging.cc.)
 //
 //   who joins                                                     what becomes of it
 //   knows another cluster, or a higher term                       refused: this is not its scheduler
@@ -10,7 +10,7 @@
 //   newcomer; its id is free                                      Admit: as a member or a spare, or refused
 //   newcomer; its id's owner has hung up                          TakeOver
 //   newcomer; its id's owner is connected                         Challenge: an answer within 2 s keeps the id
-//   newcomer without an id; a lost node's seat was this host's    TakeOver of that seat (SeatFor)
+//   newcomer without an id; a lost node's seat fits               TakeOver of that seat (SeatFor)
 //   newcomer; an earlier start than its id's owner, by the lock   refused: stale, it must end
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"

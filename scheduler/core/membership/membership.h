@@ -33,8 +33,10 @@ class Membership {
   void TakeOver(const JoinRequested& event, Run& run, Node& node);
   std::optional<v1::Refusal> CheckAdmission(const Run& run, const v1::JobSettings& settings,
                                             const JoinRequested& event) const;
+  // `replaces`: the node that had the id was just removed, so no further place is taken and the topology timeout goes
+  // on.
   void Admit(const JoinRequested& event, Run& run, bool replaces = false);
-  // What the record of any join says; who is let in how is the caller's to add.
+  // What NodeJoined says of any join; the caller adds how the node is let in.
   v1::Record NewNodeJoined(const Run& run, const std::string& id, const JoinRequested& event) const;
   void Resume(const JoinRequested& event, Run& run, Node& node);
   void Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed);

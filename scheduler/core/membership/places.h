@@ -22,7 +22,7 @@ class Places {
   void NoteHeld(Run& run);
   void NoteHeld(const Run& run, Node& node);
   void NoteParty(Run& run, Node& node, const JoinRequested& event);
-  // The node's stream is gone or given up.
+  // The node's stream is gone or given up: its lease ends. Context::streams is left to the caller.
   void Detach(Run& run, Node& node);
   // Before they are forgotten, with their deadlines.
   void Release(Node& node);

@@ -27,8 +27,8 @@ bool Membership::IsSoleHeir(const Node& node, const v1::Join& join) {
   return !token.empty() && token == join.node().lock_token() && node.record().id == join.node_id();
 }
 
-// The node's start has taken the lock after this one, so this one is dead. The kernel goes on sending what a dead
-// process has written: its join may come when the network is mended.
+// The join is of a start that held the node's lock before the registered one, so that start is dead. The kernel still
+// sends what a dead process has written: its join may come once the network is mended.
 bool Membership::IsFormerStart(const Node& node, const v1::Join& join) {
   const std::string& token = node.record().info.lock_token();
   return !token.empty() && token == join.node().lock_token() &&
@@ -64,7 +64,6 @@ void Membership::Rejoin(const JoinRequested& event, Run& run, Node& node) {
   *joined.mutable_settings() = run.record().settings;
   joined.set_takes_over(true);
   context_.Write(std::move(record));
-  node.connect_seq = 0;
   Attach(event, run, node, false);
   lifecycle_.TryNextRound(run);
 }

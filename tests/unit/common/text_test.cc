@@ -48,6 +48,12 @@ TEST(EscapeJson, MeansTheSameAndShowsNothingThatSteers) {
   }
 }
 
+TEST(CutText, KeepsWhatIsNoTextUpToTheLimit) {
+  std::string text(200, '\x80');  // continuations of nothing
+  CutText(text, 100);
+  EXPECT_GE(text.size(), 97u);
+}
+
 TEST(Quoted, CutsBetweenCharacters) {
   EXPECT_EQ(Quoted("abc", 3), "\"abc\"");
   EXPECT_EQ(Quoted("abcd", 3), "\"abc…\"");

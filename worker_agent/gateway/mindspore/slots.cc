@@ -37,6 +37,7 @@ std::optional<v1::Role> RoleOfMindSpore(const std::string& role) {
   return std::nullopt;
 }
 
+// Called again in one round when some processes start anew: the others stay registered.
 void MindSporeSlots::BeginRound(GatewayRound round) {
   const MutexLock lock(mutex_);
   if (round.run != round_.run || round.round != round_.round) {
@@ -104,7 +105,7 @@ LeaveResult MindSporeSlots::Unregister(const Peer&, const std::string& node_id) 
   if (!rank) return LeaveResult::kUnknownNode;
   processes_.erase(*rank);
   if (left_.size() >= kMostLeft) left_.erase(left_.begin());
-  left_.emplace(node_id, *rank);
+  left_.insert(node_id);
   return LeaveResult::kDone;
 }
 
@@ -161,7 +162,9 @@ void MindSporeSlots::ConnectionClosed(const Peer& peer) {
 std::set<uint64_t> MindSporeSlots::Needed() {
   const MutexLock lock(mutex_);
   std::set<uint64_t> needed;
-  for (const auto& [rank, process] : processes_) needed.insert(process.connection);
+  for (const auto& [rank, process] : processes_) {
+    if (process.connection != 0) needed.insert(process.connection);
+  }
   return needed;
 }
 

@@ -60,7 +60,8 @@ class MindSporeSlots final : public mindspore::Cluster {
   Mutex mutex_;
   GatewayRound round_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, Process> processes_ ABSL_GUARDED_BY(mutex_);  // by rank
-  std::map<std::string, uint32_t> left_ ABSL_GUARDED_BY(mutex_);   // node ids that have unregistered; kMostLeft
+  // Node ids that have unregistered, at most kMostLeft; beyond, any one gives way.
+  std::set<std::string> left_ ABSL_GUARDED_BY(mutex_);
 };
 
 // What MindSpore calls a role; std::nullopt: no process of a training job.

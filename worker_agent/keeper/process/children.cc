@@ -29,6 +29,7 @@ bool IsProcOurs() {
 
 Children Children::OfThisProcess(bool may_use_list) {
   Children children;
+  children.may_use_list_ = may_use_list;
   if (!IsProcOurs()) return children;
   char path[64];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/children", static_cast<int>(::getpid()));
@@ -40,7 +41,7 @@ Children Children::OfThisProcess(bool may_use_list) {
 }
 
 bool Children::ForEach(absl::FunctionRef<void(pid_t)> visit) {
-  if (!CanLook()) *this = OfThisProcess();  // no descriptor was to be had then
+  if (!CanLook()) *this = OfThisProcess(may_use_list_);  // no descriptor was to be had then
   if (list_.is_open()) return ForEachInList(visit);
   if (proc_.is_open()) return ForEachInProc(visit);
   errno = ENOENT;

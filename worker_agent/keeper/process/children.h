@@ -18,7 +18,7 @@
 
 namespace muster::agent {
 
-// Who ends processes looks after 5 ms whether they are gone, then each time after twice as long.
+// Pauses between two looks whether killed processes are gone: 5 ms, then twice as long each time, at most 200 ms.
 inline constexpr int kFirstPauseMs = 5;
 inline constexpr int kLongestPauseMs = 200;
 
@@ -34,8 +34,8 @@ class Children {
   // it could not look, or not at all of them (errno says why).
   bool ForEach(absl::FunctionRef<void(pid_t)> visit);
 
-  // SIGKILL to each child for which `is_spared` is false. The numbers are theirs: nobody else reaps them. False: it
-  // could not look.
+  // SIGKILL to each child for which `is_spared` is false. A pid can't mean another process
+  // meanwhile, because only the caller reaps. False: it could not look.
   bool Kill(absl::FunctionRef<bool(pid_t)> is_spared);
 
  private:
@@ -44,6 +44,7 @@ class Children {
   // The parent of a process; 0: it is gone, or another user's; -1: can't look.
   pid_t ParentOf(const char* pid);
 
+  bool may_use_list_ = true;
   UniqueFd list_;
   UniqueFd proc_;
   UniqueFd spare_;  // closed for the moment in which a process is looked at, where no other descriptor can be had

@@ -1,8 +1,9 @@
 // Who descends from a process, read from /proc, and how to end all of them.
 //
-// The whole of /proc is scanned (/proc/<pid>/task/*/children would be less to read, but not every kernel has it and it
-// may miss children that come and go). A scan is no snapshot: whoever wants all to be gone repeats it until none is
-// left; what escapes one scan is reparented to the nearest child subreaper and is seen by the next one.
+// The whole of /proc is scanned: /proc/<pid>/task/*/children is exact only for our own single thread (see children.h);
+// of other processes it may miss some, and not every kernel has it. A scan is no snapshot: whoever wants all to be gone
+// repeats it until none is left; what escapes one scan is reparented to the nearest child subreaper and is seen by the
+// next one.
 #pragma once
 
 #include <sys/types.h>

@@ -1,10 +1,12 @@
 // The environment of a training process: who it is, where the others are, and what its framework reads of that.
 //
-// Three kinds of variables (one file a framework lists its own):
-//   identity   everything that says rank, size, id, role or round, the scheduler's address and TORCHELASTIC_*: always
-//              ours, whatever was inherited;
+// Kinds of variables (each framework's env_*.cc lists its own):
+//   identity   everything that says rank, size, id, role or round, the scheduler's address and TORCHELASTIC_*: ours,
+//              whatever was inherited;
+//   replaced   what was meant for the agent, or for this start of it: ours, without a notice;
+//   appended   PYTHONPATH: the user's folders, then ours;
 //   defaults   tuning and endpoints (MASTER_ADDR, OMP_NUM_THREADS, HCCL_*, …): the user's when set;
-//   overrides  --env N=V: above both.
+//   overrides  --env N=V: above all of these.
 // The rest is inherited, but for the passwords of TLS, which are never passed on.
 #pragma once
 
