@@ -231,6 +231,56 @@ TEST_F(LauncherTest, TheOwnAddressIsTheOneThatThePeersKnow) {
   EXPECT_THAT(text, Not(HasSubstr("10.0.0.9")));
 }
 
+// A framework's own rendezvous, as a launcher sees it.
+class FakeGateway final : public Gateway {
+ public:
+  absl::Status Begin(const GatewayRound& round) override {
+    story.push_back(absl::StrCat("begin ", round.round, " of ", round.node_id, " at ", round.own_address));
+    return begun;
+  }
+  void AddTo(EnvironmentInput& input) const override {
+    input.scheduler_port = 4000 + input.slot;
+    input.has_gateway = true;
+  }
+  void Over(uint64_t run, uint32_t round) override { story.push_back(absl::StrCat("over ", run, ".", round)); }
+  std::string Without() const override { return "Foo's processes go on alone"; }
+
+  absl::Status begun;
+  std::vector<std::string> story;
+};
+
+TEST_F(LauncherTest, AGatewayBeginsBeforeTheProcessesWhichAreToldOfIt) {
+  SetSlots(2);
+  FakeGateway gateway;
+  launcher_ = std::make_unique<Launcher>(options_);
+  launcher_->AddGateway(gateway, true);
+  const LaunchPlan plan = Prepare();
+  EXPECT_THAT(plan.specs[0].env, Contains("MS_SCHED_PORT=4000"));
+  EXPECT_THAT(plan.specs[1].env, Contains("MS_SCHED_PORT=4001"));
+  Prepare();  // one starts anew
+  launcher_->EndRound(1, 1);
+  launcher_->EndRound(1, 1);
+  EXPECT_THAT(gateway.story, ElementsAre("begin 1 of n1 at 10.0.0.9", "begin 1 of n1 at 10.0.0.9", "over 1.1"));
+}
+
+TEST_F(LauncherTest, WithoutAGatewayProcessesStartUnlessItIsRequired) {
+  SetSlots(1);
+  options_.settings.sched_port = 8118;
+  FakeGateway gateway;
+  gateway.begun = absl::UnavailableError("its port is taken");
+  launcher_ = std::make_unique<Launcher>(options_);
+  launcher_->AddGateway(gateway, false);
+  const LaunchPlan plan = Prepare();
+  EXPECT_THAT(plan.specs[0].env, Contains("MS_SCHED_PORT=8118"));
+  EXPECT_THAT(plan.notices, Contains("Foo's processes go on alone: its port is taken"));
+
+  Launcher required(options_);
+  required.AddGateway(gateway, true);
+  const auto refused = required.Prepare(launch_, "n1");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("its port is taken"));
+}
+
 TEST_F(LauncherTest, AFolderThatCantBeWrittenIsAnError) {
   SetSlots(1);
   options_.work_folder = folder_ + "/none";
