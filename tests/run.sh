@@ -2,7 +2,8 @@
 # Installs what the tests need, builds, and runs them in stages. Ends with "N passed, N failed, N skipped" over all.
 # Nothing runs once more to pass without a reason that was measured: what fails now and then has one. MindSpore's own
 # crash (tests/e2e/support/mindspore_crash.py) is told from a failure by the test itself, which warns of it; an end-to-end test
-# that failed while the machine left it no processor (tests/e2e/support/starvation.py) runs again, alone.
+# that failed while others ran beside it, or while the machine left it no processor (tests/e2e/support/starvation.py), runs
+# again, alone, and says so; with --long all run alone.
 #
 #   tests/run.sh                      every stage, as continuous integration does
 #   tests/run.sh --only unit,e2e      these stages only
@@ -108,7 +109,7 @@ run_pytest() {  # run_pytest NAME [pytest's words]
     mapfile -t starved < <(sort -u "$MUSTER_STARVED")
     failed=$(grep -o '<failure\|<error' "$results/$name.xml" | wc -l)
     unset MUSTER_STARVED
-    echo "once more, since the machine left them no processor: ${starved[*]}"
+    echo "once more, alone, since others ran beside them or the machine left them no processor: ${starved[*]}"
     words=(/usr/bin/python3 -m pytest -q -rsf -o junit_family=legacy -p no:cacheprovider "${starved[@]}")
     if "${runs_under[@]}" "${words[@]}" --junitxml "$results/again_$name.xml" && ((failed == ${#starved[@]})); then
       code=0

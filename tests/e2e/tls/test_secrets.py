@@ -110,9 +110,10 @@ def test_no_secret_is_seen_anywhere(cluster, source):
         for process in cluster.descendants():
             found = pathlib.Path("/proc/%d/environ" % process.pid).read_bytes()
             assert PASSWORD.encode() not in found, process
-        nodes = cluster.start("ctl", ["ms-ctl", *cluster.agent_words(), "--tls_config", job.folders["admin"].config, "nodes"],
-                              env=job.env("admin"))
-        nodes.expect(0)
+        # One that stays, so that it is surely looked at.
+        cluster.start("ctl", ["ms-ctl", *cluster.agent_words(), "--tls_config", job.folders["admin"].config, "watch"],
+                      env=job.env("admin"))
+        eventually(lambda: "ms-ctl" in list(watch.seen.values()), 20, "ms-ctl is looked at")
         agents[1].send(signal.SIGKILL)  # its keeper says farewell, with the agent's certificate
         scheduler.expect_said(r"\bb\b.*(SIGKILL|signal 9|killed)", 30)
         agents[0].wait(60)
