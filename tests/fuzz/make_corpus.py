@@ -36,6 +36,26 @@ def certificate(key, names, issuer_key=None, is_ca=False):
     return builder.sign(issuer_key or key, hashes.SHA256())
 
 
+def frame_guard():
+    """HTTP/2 of an honest client, and the beginnings of floods; the first byte says how it is cut (frame_guard.cc)."""
+    def frame(kind, flags, stream, payload):
+        return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+    begin = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, bytes(12))
+    headers = frame(1, 4, 1, bytes(20))
+    inputs = {
+        "call": headers + frame(0, 0, 1, bytes(300)) + frame(0, 1, 1, b"") + frame(8, 0, 0, bytes(4)),
+        "block": frame(1, 0, 1, bytes(20)) + frame(9, 0, 1, bytes(100)) * 20,
+        "resets": b"".join(frame(1, 4, i, b"a") + frame(3, 0, i, bytes(4)) for i in range(1, 1201, 2)),
+        "pings": frame(6, 0, 0, bytes(8)) * 120,
+        "settings": frame(4, 0, 0, bytes(6)) * 120,
+        "unknown": frame(77, 0, 0, b"abc") * 60,
+        "push": frame(5, 4, 1, bytes(8)),
+    }
+    for name, data in inputs.items():
+        for part in (0, 1, 10):
+            put("frame_guard", "%s-%d" % (name, part), bytes([part]) + begin + data)
+
+
 def mindspore_frames():
     """What processes say, whole and cut; the first byte chooses who answers and how it comes (mindspore_frames.cc)."""
     sys.path.insert(0, str(HERE.parent / "e2e" / "support"))
@@ -60,6 +80,7 @@ def mindspore_frames():
 
 
 def main():
+    frame_guard()
     mindspore_frames()
     key = ec.generate_private_key(ec.SECP256R1())
     authority = certificate(key, [], is_ca=True)

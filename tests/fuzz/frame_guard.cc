@@ -1,0 +1,37 @@
+// What a hostile client may send over HTTP/2: the guard on frames says the same however the bytes are cut. The first
+// byte says how: in parts of so many bytes (0: as a whole).
+#include "scheduler/ingress/http2/frame_guard.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "common/base/check.h"
+
+namespace muster::scheduler {
+namespace {
+
+// How many bytes it took before the breach, to the whole frame header; all: none.
+const char* Verdict(std::string_view bytes, size_t part) {
+  FrameGuard guard;
+  const MonotonicTime now = MonotonicTime::FromNanoseconds(1'000'000'000);
+  for (size_t at = 0; at < bytes.size(); at += part) {
+    if (const auto breach = guard.Take(bytes.substr(at, part), now)) {
+      MUSTER_CHECK(!breach->text.empty(), "a breach says nothing");
+      return breach->kind;
+    }
+  }
+  return "none";
+}
+
+}  // namespace
+}  // namespace muster::scheduler
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using muster::scheduler::Verdict;
+  if (size < 2) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const size_t part = data[0] == 0 ? bytes.size() : data[0];
+  MUSTER_CHECK(std::string_view(Verdict(bytes, part)) == Verdict(bytes, bytes.size()), "the cuts change the verdict");
+  return 0;
+}
