@@ -11,14 +11,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/tls/material/openssl.h"
+#include "common/tls/peer/openssl_handshake.h"
 #include "common/tls/tls_store.h"
 #include "ring/fault.h"
 #include "ring/plan.h"
 
 namespace muster::ring {
-
-using SslPtr = std::unique_ptr<SSL, OpenSslDelete<SSL_free>>;
-using SslContextPtr = std::unique_ptr<SSL_CTX, OpenSslDelete<SSL_CTX_free>>;
 
 // What one handshake expects, and why it was refused. Lives as long as its SSL object.
 struct Pin {

@@ -23,7 +23,7 @@
 #include "common/sys/room.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core_options.h"
-#include "scheduler/ingress/grpc_limits.h"
+#include "scheduler/ingress/grpc/grpc_limits.h"
 #include "scheduler/journal_choice.h"
 #include "scheduler/listening.h"
 #include "scheduler/loop/loop.h"

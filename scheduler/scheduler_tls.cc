@@ -29,7 +29,7 @@ absl::StatusOr<std::unique_ptr<SchedulerTls>> SchedulerTls::Open(const TlsSettin
   std::map<std::string, std::string> environment = ProcessEnvironment();
   TlsStore::Options options{TlsRole::kServer, settings, PasswordFrom(environment, TlsRole::kServer)};
   WipePasswordVariables(environment);
-  std::unique_ptr<SchedulerTls> tls(new SchedulerTls(counted));
+  std::unique_ptr<SchedulerTls> tls(new SchedulerTls);
   if (!settings.is_on()) {
     Log(Severity::kInfo, "traffic is plain text: whoever reaches the port can read it and join");
     return tls;
@@ -39,8 +39,7 @@ absl::StatusOr<std::unique_ptr<SchedulerTls>> SchedulerTls::Open(const TlsSettin
   if (!store.ok()) return store.status();
   if (absl::Status status = CheckOwnName(**store); !status.ok()) return status;
   tls->store_ = *std::move(store);
-  TellGrpcCiphers(tls->store_->ciphers());
-  absl::StatusOr<std::unique_ptr<ServerTls>> server = ServerTls::Create(*tls->store_, counted);
+  absl::StatusOr<std::unique_ptr<ServerTls>> server = ServerTls::Create(*tls->store_, {.protocol = "h2"}, counted);
   if (!server.ok()) return server.status();
   tls->server_ = *std::move(server);
   tls->authorizer_ = std::make_unique<TlsAuthorizer>(*tls->store_, tls->server_->intermediates());
@@ -55,15 +54,7 @@ absl::StatusOr<std::unique_ptr<SchedulerTls>> SchedulerTls::Open(const TlsSettin
 
 absl::Status SchedulerTls::Watch(std::function<void()> check_peers) {
   if (store_ == nullptr) return absl::OkStatus();
-  return store_->Start([this, check_peers = std::move(check_peers)] {
-    if (absl::Status status = server_->Refresh(); !status.ok()) {
-      counted_.Note(Severity::kError, kNotServed,
-                    absl::StrCat("what has changed can't be served yet, the old certificate is: ",
-                                 std::string(status.message()), "; it is tried again"));
-      store_->TellAgain();
-    }
-    check_peers();
-  });
+  return store_->Start(std::move(check_peers));
 }
 
 bool SchedulerTls::Reload() {

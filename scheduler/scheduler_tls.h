@@ -7,13 +7,11 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/sys/log.h"
-#include "common/tls/grpc/credentials.h"
+#include "common/tls/server/server_tls.h"
 #include "common/tls/tls_store.h"
 #include "scheduler/frontend/authorizer.h"
 
 namespace muster::scheduler {
-
-inline constexpr char kNotServed[] = "tls: change not served";
 
 // Its owner's thread, unless it says otherwise. Must outlive the server that uses its parts.
 class SchedulerTls {
@@ -26,7 +24,7 @@ class SchedulerTls {
 
   bool is_on() const { return store_ != nullptr; }
   std::shared_ptr<const TlsStore> store() const { return store_; }  // null: plain text
-  const ServerTls* server() const { return server_.get(); }
+  ServerTls* server() const { return server_.get(); }
   const Authorizer& authorizer() const { return *authorizer_; }
 
   // From now on changed files are taken over; `check_peers` is called by a thread of its own after each change.
@@ -37,10 +35,8 @@ class SchedulerTls {
   void Stop();
 
  private:
-  explicit SchedulerTls(CountedLog& counted)
-      : counted_(counted), authorizer_(std::make_unique<PlaintextAuthorizer>()) {}
+  SchedulerTls() : authorizer_(std::make_unique<PlaintextAuthorizer>()) {}
 
-  CountedLog& counted_;
   std::shared_ptr<TlsStore> store_;
   std::unique_ptr<ServerTls> server_;
   std::unique_ptr<Authorizer> authorizer_;

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/floor/call.h"
 #include "common/base/exit_codes.h"
+#include "common/base/mutex.h"
 #include "common/base/mutex_checks.h"
 #include "common/settings/settings.h"
 #include "common/sys/room.h"
@@ -116,18 +117,32 @@ int Serve(const FloorSettings& settings) {
   options.unjoined.calm_limit = absl::Hours(24);
   options.expects_tls = settings.tls.is_on();
   options.descriptor_bound = descriptors - kReservedDescriptors;
-  scheduler::Acceptor acceptor(
-      *std::move(listeners), options,
-      [&](int fd, bool) {
-        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-        connection.fd = fd;
-        tcp->HandleNewConnection(&connection);
-      },
-      Clock::System(), counted);
+  // gRPC has the clients' own sockets here, without a relay, and so it names them.
+  Mutex mutex;
+  std::map<std::string, uint64_t> numbers;
+  scheduler::Acceptor acceptor(*std::move(listeners), options,
+                               {.hand_over =
+                                    [&](const scheduler::NamedConnection& one, UniqueFd fd) {
+                                      {
+                                        MutexLock lock(mutex);
+                                        numbers["ipv4:" + one.peer] = one.id;
+                                      }
+                                      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters given;
+                                      given.fd = fd.release();
+                                      tcp->HandleNewConnection(&given);
+                                    },
+                                .hand_over_unix = [](const UniqueFd&) {},
+                                .cut = [](uint64_t) {}},
+                               Clock::System(), counted);
   const Canned canned = MakeCanned(settings.slots, settings.tls.is_on());
   const Floor floor{service, canned, [&](const std::string& peer) {
-                      acceptor.NoteCall(peer);
-                      acceptor.NoteJoined(peer);
+                      uint64_t number = 0;
+                      {
+                        MutexLock lock(mutex);
+                        if (const auto found = numbers.find(peer); found != numbers.end()) number = found->second;
+                      }
+                      acceptor.NoteCall(number);
+                      acceptor.NoteJoined(number);
                     }};
   for (const auto& queue : queues) {
     for (int i = 0; i < kAwaited; ++i) Call::Await(floor, *queue);

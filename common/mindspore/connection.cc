@@ -44,7 +44,7 @@ void Connection::Finish(const std::string& reason) {
   reason_ = reason;
 }
 
-void Connection::Open(const std::shared_ptr<const TlsAcceptor>& acceptor) {
+void Connection::Open(const std::shared_ptr<const TlsServerContext>& context) {
   bool is_tls = false;
   switch (stream_.LooksLikeTls(&is_tls)) {
     case Stream::Io::kAgain:
@@ -57,9 +57,9 @@ void Connection::Open(const std::shared_ptr<const TlsAcceptor>& acceptor) {
   }
   if (!is_tls) {
     opening_ = Opening::kOpen;
-  } else if (acceptor == nullptr) {
+  } else if (context == nullptr) {
     Finish("it speaks TLS, but no --tls_config is set here; set it, or leave enable_ssl out of the script");
-  } else if (stream_.BeginTls(acceptor)) {
+  } else if (stream_.BeginTls(context)) {
     opening_ = Opening::kHandshake;
     tls_begun_at_ = context_.now;
   } else {

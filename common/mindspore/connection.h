@@ -12,7 +12,7 @@
 #include "common/mindspore/dialect.h"
 #include "common/mindspore/frame.h"
 #include "common/mindspore/handlers.h"
-#include "common/mindspore/stream.h"
+#include "common/tls/server/stream.h"
 
 namespace muster::mindspore {
 
@@ -66,8 +66,8 @@ class Connection {
   // The TLS handshake, in steps that the server spreads.
   enum class Opening { kUnknown, kHandshake, kOpen };
   Opening opening() const { return opening_; }
-  // Looks at the first byte. `acceptor` null: no TLS is spoken here.
-  void Open(const std::shared_ptr<const TlsAcceptor>& acceptor);
+  // Looks at the first byte. `context` null: no TLS is spoken here.
+  void Open(const std::shared_ptr<const TlsServerContext>& context);
   void ShakeHands();
 
   void Finish(const std::string& reason);

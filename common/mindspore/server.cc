@@ -51,6 +51,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Clu
     return absl::ResourceExhaustedError(
         absl::StrCat("no descriptors for MindSpore's clients: ", std::strerror(errno), " (see ulimit -n)"));
   }
+  if (server->options_.tls != nullptr) {
+    absl::StatusOr<std::unique_ptr<ServerTls>> tls =
+        ServerTls::Create(*server->options_.tls, {.only_nodes = true}, *server->counted_);
+    if (!tls.ok()) return tls.status();
+    server->tls_ = *std::move(tls);
+  }
   absl::StatusOr<std::thread> thread = TryThread([raw = server.get()] { raw->Run(); });
   if (!thread.ok()) return thread.status();
   server->thread_ = *std::move(thread);
@@ -235,7 +241,7 @@ bool Server::CloseIdle(const IpAddress* only_of) {
 }
 
 void Server::Open(Connection& connection) {
-  connection.Open(Acceptor());
+  connection.Open(tls_ == nullptr ? nullptr : tls_->Context());
   if (connection.opening() != Connection::Opening::kOpen) return;
   if (options_.plain_from == PlainFrom::kNobody) {
     connection.Finish("it does not speak TLS, which --require_tls asks for");
@@ -374,18 +380,6 @@ std::shared_ptr<const TlsState> Server::NewTrust() {
   if (options_.tls == nullptr) return nullptr;
   std::shared_ptr<const TlsState> state = options_.tls->Current();
   return std::exchange(trust_generation_, state->trust_generation) == state->trust_generation ? nullptr : state;
-}
-
-std::shared_ptr<const TlsAcceptor> Server::Acceptor() {
-  if (options_.tls == nullptr) return nullptr;
-  if (acceptor_ != nullptr && acceptor_->IsOf(*options_.tls->Current())) return acceptor_;
-  absl::StatusOr<std::shared_ptr<const TlsAcceptor>> made = TlsAcceptor::Create(*options_.tls);
-  if (made.ok()) {
-    acceptor_ = *std::move(made);
-  } else {
-    counted_->Note(Severity::kError, "MindSpore: no TLS", std::string(made.status().message()));
-  }
-  return acceptor_;
 }
 
 // The processes of one machine speak alike.

@@ -26,6 +26,7 @@
 #include "common/mindspore/socket_address.h"
 #include "common/net/ip_address.h"
 #include "common/sys/log.h"
+#include "common/tls/server/server_tls.h"
 
 namespace muster::mindspore {
 
@@ -117,13 +118,13 @@ class Server {
   void Remove(uint64_t id);
   void Tick();
   std::shared_ptr<const TlsState> NewTrust();
-  std::shared_ptr<const TlsAcceptor> Acceptor();
   DialectGuess& GuessOf(uint32_t listener, const IpAddress& address);
 
   const ServerOptions options_;
   Cluster& cluster_;
   const Clock& clock_;
   const std::shared_ptr<CountedLog> counted_;
+  std::unique_ptr<ServerTls> tls_;  // null: no TLS
   const UniqueFd epoll_;
   const std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
 
@@ -139,7 +140,6 @@ class Server {
   std::deque<uint64_t> handshakes_;                 // wait for their turn, …
   std::unordered_set<uint64_t> in_handshakes_;      // … each once
   std::map<std::pair<uint32_t, std::string>, std::unique_ptr<DialectGuess>> guesses_;
-  std::shared_ptr<const TlsAcceptor> acceptor_;
   uint64_t trust_generation_ = 0;            // that the open connections were checked against
   std::map<std::string, size_t> open_from_;  // connections of each address …
   std::map<std::string, size_t> open_of_;    // … and of each party

@@ -379,8 +379,7 @@ void TlsStore::Run() {
       if (!is_stopping_ && !is_nudged_) wake_.WaitFor(mutex_, kPollInterval);
       if (is_stopping_) return;
     }
-    const bool has_changed = Poll();
-    if (std::exchange(has_more_to_tell_, false) || has_changed) on_change_();
+    if (Poll()) on_change_();
   }
 }
 

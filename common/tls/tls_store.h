@@ -75,8 +75,6 @@ class TlsStore {
   // hang. RESOURCE_EXHAUSTED: there is no thread to be had.
   absl::Status Start(std::function<void()> on_change);
   void Stop();
-  // From within `on_change`: it could not take everything over and is to be called again after the next poll.
-  void TellAgain() { has_more_to_tell_ = true; }
   // Any thread: look now (SIGHUP), also at files that seem not to have changed.
   void Nudge();
 
@@ -132,7 +130,6 @@ class TlsStore {
   std::string ciphers_;
 
   // Of the polling thread.
-  bool has_more_to_tell_ = false;
   Watched identity_, authorities_, lists_;
   std::map<std::string, MonotonicTime> warned_;
   std::function<void()> on_change_;

@@ -1,6 +1,7 @@
 // What all services of the scheduler share. Nothing is owned; everything is thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -14,6 +15,7 @@
 #include "scheduler/frontend/reply_budget.h"
 #include "scheduler/frontend/stream_registry.h"
 #include "scheduler/heartbeat/datagram_port.h"
+#include "scheduler/ingress/connection_peers.h"
 
 namespace muster::scheduler {
 
@@ -27,6 +29,7 @@ struct ServiceContext {
   const Clock& clock;
   CountedLog& counted;
   const Authorizer& authorizer;
+  const ConnectionPeers& peers;
   StreamRegistry& streams;
   PendingQueries& queries;
   PublishedRounds& rounds;
@@ -41,11 +44,10 @@ struct ServiceContext {
   std::function<std::string()> why_full = nullptr;
 
   const TlsStore* tls = nullptr;  // null without TLS
-  bool takes_names = false;       // see PeerOf
 
-  // A stream of this peer, in gRPC's form, has joined; or has ended after that.
-  std::function<void(const std::string& grpc_peer)> note_joined = nullptr;
-  std::function<void(const std::string& grpc_peer)> note_left = nullptr;
+  // A stream of this connection has joined; or has ended after that.
+  std::function<void(uint64_t connection)> note_joined = nullptr;
+  std::function<void(uint64_t connection)> note_left = nullptr;
 
   DatagramPort* datagrams = nullptr;  // null: heartbeats come over streams only
 

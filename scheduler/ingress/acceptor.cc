@@ -1,23 +1,20 @@
 #include "scheduler/ingress/acceptor.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "common/base/check.h"
 #include "common/base/text.h"
 #include "common/net/ip_address.h"
@@ -26,7 +23,6 @@
 #include "common/sys/threads.h"
 #include "common/tls/peer/tls_fault.h"
 #include "scheduler/ingress/first_bytes.h"
-#include "scheduler/ingress/peer_facts.h"
 
 namespace muster::scheduler {
 namespace {
@@ -36,35 +32,16 @@ constexpr int kCrowdedPauseMs = 100;  // how often it looks for connections that
 constexpr int kSweepPauseMs = 500;
 constexpr int kUnjoinedSweepPauseMs = 5000;
 
-// Which socket a descriptor of this process stands for, without using the descriptor: it may belong to gRPC, which may
-// close it at any moment. Nothing if it is closed, or /proc is not there.
-std::optional<uint64_t> InodeOf(int fd) {
-  std::array<char, 64> link{};
-  const ssize_t length = readlink(absl::StrCat("/proc/self/fd/", fd).c_str(), link.data(), link.size());
-  absl::string_view text(link.data(), length > 0 ? static_cast<size_t>(length) : 0);
-  uint64_t inode = 0;
-  if (!absl::ConsumePrefix(&text, "socket:[") || !absl::ConsumeSuffix(&text, "]")) return std::nullopt;
-  if (!absl::SimpleAtoi(text, &inode)) return std::nullopt;
-  return inode;
-}
-
-// Ends a connection that gRPC owns: as if the peer had hung up. A descriptor of our own holds on to what is looked at.
-void Break(const SocketRef& socket) {
-  const UniqueFd own(fcntl(socket.fd, F_DUPFD_CLOEXEC, 0));
-  struct stat info {};
-  if (!own.is_open() || !socket.inode.has_value() || fstat(own.get(), &info) != 0) return;
-  if (S_ISSOCK(info.st_mode) && info.st_ino == *socket.inode) shutdown(own.get(), SHUT_RDWR);
-}
-
 bool HasHungUp(int fd) {
   pollfd look{fd, POLLRDHUP, 0};
   return poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-// gRPC's form of a peer in ours; empty for the Unix socket.
-std::string NameOf(const std::string& grpc_peer) {
-  const PeerFacts peer = ParsePeer(grpc_peer);
-  return peer.is_unix ? "" : JoinHostPort(peer.address, peer.port);
+// Not to be guessed: see Relay::Add.
+uint64_t NewId() {
+  uint64_t id = 0;
+  while (getrandom(&id, sizeof(id), 0) != sizeof(id) || id >> 1 == 0) continue;
+  return id >> 1;
 }
 
 std::string PeerName(const sockaddr_storage& peer) {
@@ -94,11 +71,11 @@ void WatchFd(int epoll, int operation, int fd, uint32_t events) {
 
 }  // namespace
 
-Acceptor::Acceptor(std::vector<Listener> listeners, Options options, HandOver hand_over, const Clock& clock,
+Acceptor::Acceptor(std::vector<Listener> listeners, Options options, Hooks hooks, const Clock& clock,
                    CountedLog& counted)
     : listeners_(std::move(listeners)),
       options_(options),
-      hand_over_(std::move(hand_over)),
+      hooks_(std::move(hooks)),
       clock_(clock),
       counted_(counted),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
@@ -130,36 +107,48 @@ void Acceptor::Stop() {
   listeners_.clear();
 }
 
-void Acceptor::NoteCall(const std::string& grpc_peer) {
-  const std::string peer = NameOf(grpc_peer);
-  if (peer.empty()) return;
+void Acceptor::NoteCall(uint64_t id) {
   const MonotonicTime now = clock_.Read().monotonic;
   bool should_wake = false;
-  std::optional<PeerSocket> crowded_out;
+  std::optional<NamedConnection> crowded_out;
   {
     MutexLock lock(mutex_);
-    if (const auto socket = table_.NoteCall(peer)) {
+    if (std::optional<std::string> peer = table_.NoteCall(id)) {
       should_wake = table_.HasNext();
-      crowded_out = unjoined_.Add(peer, *socket, now);
+      crowded_out = unjoined_.Add({id, *std::move(peer)}, now);
     } else {
-      unjoined_.NoteCall(peer, now);
+      unjoined_.NoteCall(id, now);
     }
   }
   if (should_wake) eventfd_write(wake_.get(), 1);
-  if (crowded_out.has_value()) BreakOneTooMany(*crowded_out);
+  if (crowded_out.has_value()) CutOneTooMany(*crowded_out);
 }
 
-void Acceptor::NoteJoined(const std::string& grpc_peer) {
-  const std::string peer = NameOf(grpc_peer);
+void Acceptor::NoteJoined(uint64_t id) {
   MutexLock lock(mutex_);
-  unjoined_.NoteJoined(peer);
+  unjoined_.NoteJoined(id);
 }
 
-void Acceptor::NoteLeft(const std::string& grpc_peer) {
-  const std::string peer = NameOf(grpc_peer);
+void Acceptor::NoteLeft(uint64_t id) {
   const MonotonicTime now = clock_.Read().monotonic;
   MutexLock lock(mutex_);
-  unjoined_.NoteLeft(peer, now);
+  unjoined_.NoteLeft(id, now);
+}
+
+void Acceptor::NoteClosed(uint64_t id) {
+  std::optional<std::string> without_call;
+  bool should_wake = false;
+  {
+    MutexLock lock(mutex_);
+    without_call = table_.NoteClosed(id);
+    should_wake = without_call.has_value() && table_.HasNext();
+    unjoined_.NoteClosed(id);
+  }
+  if (should_wake) eventfd_write(wake_.get(), 1);
+  if (without_call.has_value()) {
+    counted_.Note(Severity::kInfo, "ended without a call",
+                  absl::StrCat("the connection of ", *without_call, " ended before it made a call"));
+  }
 }
 
 void Acceptor::Run() {
@@ -253,7 +242,7 @@ void Acceptor::AcceptSome(const Listener& listener) {
 
 void Acceptor::Take(const Listener& listener, UniqueFd fd, const std::string& peer) {
   if (listener.is_unix) {
-    hand_over_(fd.release(), true);
+    hooks_.hand_over_unix(std::move(fd));
     return;
   }
   const int on = 1;
@@ -298,23 +287,22 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
 void Acceptor::HandOverSome() {
   while (true) {
     UniqueFd fd;
-    std::string peer;
+    NamedConnection next{NewId(), ""};
+    bool has_hung_up = false;
     {
       MutexLock lock(mutex_);
-      std::optional<FairQueue::Waiting> next = table_.TakeNext();
-      if (!next.has_value()) return;
-      fd = UniqueFd(next->fd);
-      peer = std::move(next->peer);
-      if (HasHungUp(fd.get())) {
-        fd.reset();
-      } else {
-        table_.AddHandedOver(fd.get(), InodeOf(fd.get()), peer, clock_.Read().monotonic);
-      }
+      std::optional<FairQueue::Waiting> waiting = table_.TakeNext();
+      if (!waiting.has_value()) return;
+      fd = UniqueFd(waiting->fd);
+      next.peer = std::move(waiting->peer);
+      has_hung_up = HasHungUp(fd.get());
+      if (!has_hung_up) table_.AddHandedOver(next, clock_.Read().monotonic);
     }
-    if (fd.is_open()) {
-      hand_over_(fd.release(), false);
+    if (!has_hung_up) {
+      hooks_.hand_over(std::move(next), std::move(fd));
     } else {
-      counted_.Note(Severity::kDebug, "hung up while waiting", absl::StrCat(peer, " hung up before its turn came"));
+      counted_.Note(Severity::kDebug, "hung up while waiting",
+                    absl::StrCat(next.peer, " hung up before its turn came"));
     }
   }
 }
@@ -347,50 +335,46 @@ void Acceptor::DropOverdue() {
 
 void Acceptor::Sweep() {
   const MonotonicTime now = clock_.Read().monotonic;
-  if (now - last_sweep_ < absl::Milliseconds(kCrowdedPauseMs)) return;  // it looks at every descriptor
+  if (now - last_sweep_ < absl::Milliseconds(kCrowdedPauseMs)) return;
   last_sweep_ = now;
-  ConnectionTable::Swept swept;
-  std::vector<PeerSocket> crowded_out;
+  std::vector<NamedConnection> mute, crowded_out;
   {
     MutexLock lock(mutex_);
-    swept = table_.Sweep(now, InodeOf);
-    for (const PeerSocket& mute : swept.mute) {
-      if (auto first = unjoined_.Add(mute.peer, mute.socket, now)) crowded_out.push_back(*std::move(first));
+    mute = table_.TakeMute(now);
+    for (const NamedConnection& one : mute) {
+      if (auto first = unjoined_.Add(one, now)) crowded_out.push_back(*std::move(first));
     }
   }
-  for (const std::string& peer : swept.closed) {
-    counted_.Note(Severity::kInfo, "ended without a call",
-                  absl::StrCat("the connection of ", peer, " ended before it made a call"));
-  }
-  for (const PeerSocket& mute : swept.mute) {
+  for (const NamedConnection& one : mute) {
     counted_.Note(
         Severity::kWarning, "mute connection",
-        absl::StrCat(mute.peer, " connected and made no call for ", FormatDuration(options_.table.call_limit)));
+        absl::StrCat(one.peer, " connected and made no call for ", FormatDuration(options_.table.call_limit)));
   }
-  for (const PeerSocket& unjoined : crowded_out) BreakOneTooMany(unjoined);
+  for (const NamedConnection& unjoined : crowded_out) CutOneTooMany(unjoined);
 }
 
-void Acceptor::BreakOneTooMany(const PeerSocket& unjoined) {
+void Acceptor::CutOneTooMany(const NamedConnection& unjoined) {
   counted_.Note(
       Severity::kWarning, "crowded out connection",
       absl::StrCat("breaking the connection of ", unjoined.peer, ", which has not joined: too many are open"));
-  Break(unjoined.socket);  // who sees it finds the count
+  hooks_.cut(unjoined.id);  // who sees it finds the count
 }
 
 void Acceptor::SweepUnjoined() {
   const MonotonicTime now = clock_.Read().monotonic;
   if (now - last_unjoined_sweep_ < absl::Milliseconds(kUnjoinedSweepPauseMs)) return;
   last_unjoined_sweep_ = now;
-  std::vector<PeerSocket> overdue;
+  std::vector<NamedConnection> overdue;
   {
     MutexLock lock(mutex_);
-    overdue = unjoined_.Sweep(now, InodeOf);
+    overdue = unjoined_.TakeOverdue(now);
   }
-  for (const auto& [peer, socket] : overdue) {
-    counted_.Note(Severity::kInfo, "calm connection",
-                  absl::StrCat("breaking the connection of ", peer, ", which has not joined and made no new call for ",
-                               FormatDuration(options_.unjoined.calm_limit)));
-    Break(socket);
+  for (const NamedConnection& one : overdue) {
+    counted_.Note(
+        Severity::kInfo, "calm connection",
+        absl::StrCat("breaking the connection of ", one.peer, ", which has not joined and made no new call for ",
+                     FormatDuration(options_.unjoined.calm_limit)));
+    hooks_.cut(one.id);
   }
 }
 

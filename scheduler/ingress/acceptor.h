@@ -1,4 +1,4 @@
-// Accepts connections in a thread of its own and hands them to gRPC.
+// Accepts connections in a thread of its own and hands them over, to the relay and by it to gRPC.
 //
 // gRPC 1.51's own listener goes deaf for good when a flood of connects uses up the descriptors (CVE-2023-4785). Ours
 // leaves connections in the listen queue while descriptors are scarce, drops those that say nothing or speak something
@@ -29,22 +29,29 @@ class Acceptor {
     size_t descriptor_bound = 1024 - 64;  // connections use only descriptor numbers below this
     bool expects_tls = false;             // what the first byte of a TCP connection must announce
   };
-  // Takes the descriptor over. Called by the acceptor's thread.
-  using HandOver = std::function<void(int fd, bool is_unix)>;
+  // Called without a lock; must not block.
+  struct Hooks {
+    // A TCP connection's turn has come. NoteClosed has to tell when it has ended. By the acceptor's thread.
+    std::function<void(NamedConnection connection, UniqueFd fd)> hand_over;
+    // One over the admin socket, which needs no turn and has no number. By the acceptor's thread.
+    std::function<void(UniqueFd fd)> hand_over_unix;
+    // This one has to go. Any thread.
+    std::function<void(uint64_t id)> cut;
+  };
 
-  Acceptor(std::vector<Listener> listeners, Options options, HandOver hand_over, const Clock& clock,
-           CountedLog& counted);
+  Acceptor(std::vector<Listener> listeners, Options options, Hooks hooks, const Clock& clock, CountedLog& counted);
   ~Acceptor();  // stops
 
   absl::Status Start();
   // Ends the thread and closes the listeners and what was not handed over yet. Not by the acceptor's thread.
   void Stop();
 
-  // Any thread: a call has come from this peer, in gRPC's form. Cheap.
-  void NoteCall(const std::string& grpc_peer);
-  // So are these: a stream of this peer has joined, or has ended after that.
-  void NoteJoined(const std::string& grpc_peer);
-  void NoteLeft(const std::string& grpc_peer);
+  // Any thread: a call has come over this connection. Cheap.
+  void NoteCall(uint64_t id);
+  // So are these: a stream of it has joined, or has ended after that; it has ended.
+  void NoteJoined(uint64_t id);
+  void NoteLeft(uint64_t id);
+  void NoteClosed(uint64_t id);
 
  private:
   void Run();
@@ -56,17 +63,17 @@ class Acceptor {
   void Look(UniqueFd fd, const std::string& peer, bool is_new);
   void KeepSilent(UniqueFd fd, const std::string& peer, bool is_new);
   void DropIdle(const ConnectionTable::Silent& silent);
-  // To gRPC, as many as it may have at once.
+  // As many as may be under way at once.
   void HandOverSome();
   void DropOverdue();
   void Sweep();
   void SweepUnjoined();
-  void BreakOneTooMany(const PeerSocket& unjoined);
+  void CutOneTooMany(const NamedConnection& unjoined);
   bool HasDescriptor();
 
   std::vector<Listener> listeners_;
   const Options options_;
-  const HandOver hand_over_;
+  const Hooks hooks_;
   const Clock& clock_;
   CountedLog& counted_;
   UniqueFd epoll_;

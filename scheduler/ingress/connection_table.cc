@@ -54,18 +54,27 @@ std::vector<int> ConnectionTable::TakeAllOwn() {
   return all;
 }
 
-void ConnectionTable::AddHandedOver(int fd, std::optional<uint64_t> inode, std::string peer, MonotonicTime now) {
-  const auto [at, is_new] = handed_over_.insert_or_assign(std::move(peer), HandedOver{{fd, inode}, now});
-  if (is_new) waiting_.NoteUnderWay(at->first);
+void ConnectionTable::AddHandedOver(NamedConnection connection, MonotonicTime now) {
+  const auto [at, is_new] = handed_over_.emplace(connection.id, Accepted{std::move(connection.peer), now});
+  if (is_new) waiting_.NoteUnderWay(at->second.peer);
 }
 
-std::optional<SocketRef> ConnectionTable::NoteCall(const std::string& peer) {
-  const auto found = handed_over_.find(peer);
+std::optional<std::string> ConnectionTable::TakeHandedOver(uint64_t id) {
+  const auto found = handed_over_.find(id);
   if (found == handed_over_.end()) return std::nullopt;
-  const SocketRef socket = found->second.socket;
+  std::string peer = std::move(found->second.peer);
   handed_over_.erase(found);
   waiting_.NoteOver(peer);
-  return socket;
+  return peer;
+}
+
+std::vector<NamedConnection> ConnectionTable::TakeMute(MonotonicTime now) {
+  std::vector<NamedConnection> mute;
+  for (const auto& [id, connection] : handed_over_) {
+    if (now - connection.since >= options_.call_limit) mute.push_back({id, connection.peer});
+  }
+  for (const NamedConnection& one : mute) TakeHandedOver(one.id);
+  return mute;
 }
 
 }  // namespace muster::scheduler

@@ -63,54 +63,26 @@ class ConnectionTable {
   // The descriptors of all that were not handed over; they are forgotten.
   std::vector<int> TakeAllOwn();
 
-  // gRPC gets it: from now on it is known by its peer (address and port). `inode` tells later whether `fd` still is
-  // this socket; without one that can't be told, and only a call or its age takes it out.
-  void AddHandedOver(int fd, std::optional<uint64_t> inode, std::string peer, MonotonicTime now);
-  // The first call has come: its socket, or nothing if the peer is not in the table.
-  std::optional<SocketRef> NoteCall(const std::string& peer);
-
-  struct Swept {
-    std::vector<std::string> closed;  // peers that went away, or were thrown out, before any call
-    std::vector<PeerSocket> mute;     // peers that made no call in time
-  };
-  // Removes handed-over connections that are gone or too old. `inode_of` gives the inode behind a descriptor, or
-  // nothing if it is not open.
-  template <typename InodeOf>
-  Swept Sweep(MonotonicTime now, const InodeOf& inode_of) {
-    Swept swept;
-    for (auto it = handed_over_.begin(); it != handed_over_.end();) {
-      const SocketRef socket = it->second.socket;
-      const bool is_open = inode_of(socket.fd) == socket.inode;
-      const bool is_old = now - it->second.since >= options_.call_limit;
-      if (is_open && !is_old) {
-        ++it;
-        continue;
-      }
-      if (is_open) {
-        swept.mute.push_back({it->first, socket});
-      } else {
-        swept.closed.push_back(it->first);
-      }
-      waiting_.NoteOver(it->first);
-      it = handed_over_.erase(it);
-    }
-    return swept;
-  }
+  // The relay and gRPC get it: from now on it is known by its number.
+  void AddHandedOver(NamedConnection connection, MonotonicTime now);
+  // The first call has come: its peer, or nothing if the connection is not in the table.
+  std::optional<std::string> NoteCall(uint64_t id) { return TakeHandedOver(id); }
+  // It has gone away, or was thrown out: its peer, if that was before any call.
+  std::optional<std::string> NoteClosed(uint64_t id) { return TakeHandedOver(id); }
+  // Removes those that made no call in time.
+  std::vector<NamedConnection> TakeMute(MonotonicTime now);
 
  private:
   struct Accepted {
     std::string peer;
     MonotonicTime since;
   };
-  struct HandedOver {
-    SocketRef socket;
-    MonotonicTime since;
-  };
+  std::optional<std::string> TakeHandedOver(uint64_t id);
 
   const Options options_;
   std::map<int, Accepted> silent_;
   FairQueue waiting_;
-  std::unordered_map<std::string, HandedOver> handed_over_;
+  std::unordered_map<uint64_t, Accepted> handed_over_;
 };
 
 }  // namespace muster::scheduler

@@ -8,11 +8,13 @@
 
 #include "common/tls/material/certificate.h"
 #include "common/tls/peer/peer_name.h"
+#include "common/tls/server/server_context.h"
 
 namespace muster::scheduler {
 
 struct PeerFacts {
-  std::string address;  // numeric; empty for the Unix socket
+  uint64_t connection = 0;  // its number; 0: none
+  std::string address;      // numeric; empty for the Unix socket
   uint16_t port = 0;
   bool is_unix = false;  // came over the admin socket: the scheduler's own user, or root
   // From the certificate; empty without TLS.
@@ -26,7 +28,8 @@ struct PeerFacts {
   std::string ToString() const;
 };
 
-// From gRPC's form: "ipv4:10.0.0.1:4711", "ipv6:%5B::1%5D:4711", "unix:…". What is not understood has no address.
-PeerFacts ParsePeer(const std::string& grpc_peer);
+// From "10.0.0.1:4711", "[::1]:4711", and what the handshake found, if there was one. What is not understood has no
+// address. `takes_names`: the certificate's name is the identity (not with --tls_identity=ca-only).
+PeerFacts FactsOf(const std::string& peer, const CheckedClient* client, bool takes_names);
 
 }  // namespace muster::scheduler

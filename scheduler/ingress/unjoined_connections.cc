@@ -2,42 +2,52 @@
 
 namespace muster::scheduler {
 
-void UnjoinedConnections::Forget(const std::string& peer) {
-  const auto found = known_.find(peer);
+NamedConnection UnjoinedConnections::TakeFirst() {
+  const uint64_t id = calm_.begin()->second;
+  calm_.erase(calm_.begin());
+  const auto known = known_.extract(id);
+  return {id, std::move(known.mapped().peer)};
+}
+
+std::optional<NamedConnection> UnjoinedConnections::Add(NamedConnection connection, MonotonicTime now) {
+  known_[connection.id] = Known{std::move(connection.peer), now};
+  calm_.emplace(now, connection.id);
+  if (calm_.size() <= options_.limit) return std::nullopt;
+  return TakeFirst();
+}
+
+void UnjoinedConnections::NoteCall(uint64_t id, MonotonicTime now) {
+  const auto found = known_.find(id);
   if (found == known_.end()) return;
-  calm_.erase({found->second.last_call, peer});
+  if (calm_.erase({found->second.last_call, id}) > 0) calm_.emplace(now, id);
+  found->second.last_call = now;
+}
+
+void UnjoinedConnections::NoteJoined(uint64_t id) {
+  const auto found = known_.find(id);
+  if (found == known_.end()) return;
+  ++found->second.joined;
+  calm_.erase({found->second.last_call, id});
+}
+
+void UnjoinedConnections::NoteLeft(uint64_t id, MonotonicTime now) {
+  const auto found = known_.find(id);
+  if (found == known_.end() || found->second.joined == 0 || --found->second.joined > 0) return;
+  found->second.last_call = now;
+  calm_.emplace(now, id);
+}
+
+void UnjoinedConnections::NoteClosed(uint64_t id) {
+  const auto found = known_.find(id);
+  if (found == known_.end()) return;
+  calm_.erase({found->second.last_call, id});
   known_.erase(found);
 }
 
-std::optional<PeerSocket> UnjoinedConnections::Add(const std::string& peer, SocketRef socket, MonotonicTime now) {
-  Forget(peer);  // an older connection from the same port
-  known_[peer] = Known{socket, now};
-  calm_.emplace(now, peer);
-  if (calm_.size() <= options_.limit) return std::nullopt;
-  PeerSocket first{calm_.begin()->second, known_.at(calm_.begin()->second).socket};
-  Forget(first.peer);
-  return first;
-}
-
-void UnjoinedConnections::NoteCall(const std::string& peer, MonotonicTime now) {
-  const auto found = known_.find(peer);
-  if (found == known_.end()) return;
-  if (calm_.erase({found->second.last_call, peer}) > 0) calm_.emplace(now, peer);
-  found->second.last_call = now;
-}
-
-void UnjoinedConnections::NoteJoined(const std::string& peer) {
-  const auto found = known_.find(peer);
-  if (found == known_.end()) return;
-  ++found->second.joined;
-  calm_.erase({found->second.last_call, peer});
-}
-
-void UnjoinedConnections::NoteLeft(const std::string& peer, MonotonicTime now) {
-  const auto found = known_.find(peer);
-  if (found == known_.end() || found->second.joined == 0 || --found->second.joined > 0) return;
-  found->second.last_call = now;
-  calm_.emplace(now, peer);
+std::vector<NamedConnection> UnjoinedConnections::TakeOverdue(MonotonicTime now) {
+  std::vector<NamedConnection> overdue;
+  while (!calm_.empty() && now - calm_.begin()->first >= options_.calm_limit) overdue.push_back(TakeFirst());
+  return overdue;
 }
 
 }  // namespace muster::scheduler

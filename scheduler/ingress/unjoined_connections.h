@@ -20,16 +20,11 @@
 
 namespace muster::scheduler {
 
-// A socket that gRPC owns and may close at any moment: `inode` tells whether the number still means it. Without one
-// that can't be told.
-struct SocketRef {
-  int fd = -1;
-  std::optional<uint64_t> inode;
-};
-
-struct PeerSocket {
+// A connection by its number (see Relay::Add), and its peer for people: "10.0.0.1:4711".
+struct NamedConnection {
+  uint64_t id = 0;
   std::string peer;
-  SocketRef socket;
+  bool operator==(const NamedConnection&) const = default;
 };
 
 class UnjoinedConnections {
@@ -44,44 +39,28 @@ class UnjoinedConnections {
   bool empty() const { return calm_.empty(); }
 
   // It has made its first call, or none for too long. Who has to go for it, if anybody.
-  std::optional<PeerSocket> Add(const std::string& peer, SocketRef socket, MonotonicTime now);
-  // A further one. Of a peer that is not here: nothing happens; so it is below.
-  void NoteCall(const std::string& peer, MonotonicTime now);
+  std::optional<NamedConnection> Add(NamedConnection connection, MonotonicTime now);
+  // A further one. Of a connection that is not here: nothing happens; so it is below.
+  void NoteCall(uint64_t id, MonotonicTime now);
   // A stream of it has joined, or one that had joined has ended.
-  void NoteJoined(const std::string& peer);
-  void NoteLeft(const std::string& peer, MonotonicTime now);
+  void NoteJoined(uint64_t id);
+  void NoteLeft(uint64_t id, MonotonicTime now);
+  void NoteClosed(uint64_t id);
 
-  // Removes those that are gone, and those that have been calm for too long: the latter are returned. `inode_of` gives
-  // the inode behind a descriptor, or nothing if it is not open.
-  template <typename InodeOf>
-  std::vector<PeerSocket> Sweep(MonotonicTime now, const InodeOf& inode_of) {
-    std::vector<PeerSocket> overdue;
-    for (auto it = calm_.begin(); it != calm_.end();) {
-      const auto known = known_.find(it->second);
-      const SocketRef socket = known->second.socket;
-      const bool is_open = inode_of(socket.fd) == socket.inode;
-      if (is_open && now - it->first < options_.calm_limit) {
-        ++it;
-        continue;
-      }
-      if (is_open) overdue.push_back({it->second, socket});
-      known_.erase(known);
-      it = calm_.erase(it);
-    }
-    return overdue;
-  }
+  // Removes those that have been calm for too long: they are to go.
+  std::vector<NamedConnection> TakeOverdue(MonotonicTime now);
 
  private:
   struct Known {
-    SocketRef socket;
+    std::string peer;
     MonotonicTime last_call;
     int joined = 0;  // streams; with any it has joined
   };
-  void Forget(const std::string& peer);
+  NamedConnection TakeFirst();
 
   const Options options_;
-  std::unordered_map<std::string, Known> known_;
-  std::set<std::pair<MonotonicTime, std::string>> calm_;  // the unjoined, by their last call
+  std::unordered_map<uint64_t, Known> known_;
+  std::set<std::pair<MonotonicTime, uint64_t>> calm_;  // the unjoined, by their last call
 };
 
 }  // namespace muster::scheduler

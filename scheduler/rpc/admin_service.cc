@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "muster/v1/admin.grpc.pb.h"
 #include "scheduler/rpc/bounded_call.h"
-#include "scheduler/rpc/call_peer.h"
 #include "scheduler/rpc/grpc_bytes.h"
 #include "scheduler/rpc/validation.h"
 
@@ -50,7 +49,8 @@ class AdminService : public v1::Admin::CallbackService {
   grpc::ServerUnaryReactor* GetCounters(grpc::CallbackServerContext* context, const v1::CountersRequest* /*request*/,
                                         v1::CountersReply* reply) override {
     auto* call = new BoundedCall(services_, services_.replies, context, grpc::StatusCode::RESOURCE_EXHAUSTED);
-    const PeerFacts peer = PeerOf(*context, services_.takes_names);
+    const std::shared_ptr<const PeerFacts> caller_facts = services_.peers.Find(context->peer());
+    const PeerFacts& peer = *caller_facts;
     const absl::Status status = Counted(peer, services_.authorizer.AuthorizeLook(peer));
     if (status.ok()) {
       for (const auto& [name, value] : services_.counted.Counts()) {
@@ -96,7 +96,8 @@ class AdminService : public v1::Admin::CallbackService {
 
   template <typename Request, typename Reply>
   grpc::ServerUnaryReactor* Query(grpc::CallbackServerContext* context, Request request, Reply* reply) {
-    const PeerFacts peer = PeerOf(*context, services_.takes_names);
+    const std::shared_ptr<const PeerFacts> caller_facts = services_.peers.Find(context->peer());
+    const PeerFacts& peer = *caller_facts;
     absl::Status status = Sized(peer, request);
     if (status.ok()) {
       std::string job_id = request.job_id();
@@ -111,7 +112,8 @@ class AdminService : public v1::Admin::CallbackService {
 
   template <typename Requested, typename Request, typename Reply>
   grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, const Request& request, Reply* reply) {
-    const PeerFacts peer = PeerOf(*context, services_.takes_names);
+    const std::shared_ptr<const PeerFacts> caller_facts = services_.peers.Find(context->peer());
+    const PeerFacts& peer = *caller_facts;
     absl::Status status = Sized(peer, request);
     if (status.ok()) {
       status = services_.authorizer.AuthorizeAdminChange(peer, request.job_id());

@@ -18,9 +18,10 @@
 #include "scheduler/frontend/store_calls.h"
 #include "scheduler/frontend/sweeper.h"
 #include "scheduler/ingress/acceptor.h"
-#include "scheduler/ingress/call_watch.h"
-#include "scheduler/ingress/grpc_limits.h"
-#include "scheduler/ingress/poller_waker.h"
+#include "scheduler/ingress/grpc/call_watch.h"
+#include "scheduler/ingress/grpc/grpc_limits.h"
+#include "scheduler/ingress/grpc/poller_waker.h"
+#include "scheduler/ingress/http2/relay.h"
 #include "scheduler/rpc/admin_service.h"
 #include "scheduler/rpc/session_service.h"
 #include "scheduler/rpc/store_service.h"
@@ -29,45 +30,28 @@ namespace muster::scheduler {
 namespace {
 
 constexpr int kMaxStreamsPerConnection = 128;
-constexpr size_t kReservedDescriptors = 64;                        // for everything but connections
-constexpr int kMaxReflectionThreads = 16;                          // the only service with a thread for each call
+constexpr size_t kReservedDescriptors = 64;                         // for everything but connections
+constexpr absl::Duration kLastBytesTime = absl::Milliseconds(500);  // for clients to take gRPC's last words
+constexpr unsigned int kCoresOfAPlainRelay = 4;  // a thread each: fewer wake less often, and find more to do each time
+constexpr int kMaxReflectionThreads = 16;        // the only service with a thread for each call
 constexpr absl::Duration kWakeInterval = absl::Milliseconds(400);  // the second look of the sweeper, as a rule
 constexpr int kIdleConnectionMs = 60'000;  // no call open for so long: the peer may connect again
-
-// Where failed handshakes are counted: gRPC tells of them in its log only, which is one for the whole process.
-struct HandshakeCounter {
-  Mutex mutex;
-  CountedLog* counted ABSL_GUARDED_BY(mutex) = nullptr;
-};
-
-HandshakeCounter& TheHandshakeCounter() {
-  static HandshakeCounter* counter = new HandshakeCounter;  // never destroyed: gRPC's threads may outlive main
-  return *counter;
-}
-
-void CountHandshakesIn(CountedLog* counted) {
-  MutexLock lock(TheHandshakeCounter().mutex);
-  TheHandshakeCounter().counted = counted;
-}
 
 // gRPC's own words are for its developers, as protobuf's are; ours are counted and say what to do.
 void QuietLibraries() {
   QuietProtobuf();
-  gpr_set_log_function([](gpr_log_func_args* args) {
-    Log(Severity::kDebug, absl::StrCat("grpc: ", args->message));
-    const TlsFault fault = FaultInGrpcLog(args->message);
-    if (fault == TlsFault::kNone) return;
-    HandshakeCounter& counter = TheHandshakeCounter();
-    MutexLock lock(counter.mutex);
-    if (counter.counted == nullptr) return;
-    counter.counted->Note(Severity::kWarning, FaultName(fault), absl::StrCat("refused a connection: ", args->message));
-  });
+  gpr_set_log_function([](gpr_log_func_args* args) { Log(Severity::kDebug, absl::StrCat("grpc: ", args->message)); });
 }
 
-std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> AddAcceptor(
-    grpc::ServerBuilder& builder, std::shared_ptr<grpc::ServerCredentials> credentials) {
+std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> AddAcceptor(grpc::ServerBuilder& builder) {
   return builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, std::move(credentials));
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, grpc::InsecureServerCredentials());
+}
+
+void HandToGrpc(grpc::experimental::ExternalConnectionAcceptor& acceptor, UniqueFd fd) {
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+  connection.fd = fd.release();
+  acceptor.HandleNewConnection(&connection);
 }
 
 }  // namespace
@@ -92,6 +76,7 @@ class RpcServer::Impl {
                   clock,
                   counted,
                   authorizer,
+                  peers_,
                   streams_,
                   queries_,
                   rounds_,
@@ -102,8 +87,7 @@ class RpcServer::Impl {
                   options_.query_limit,
                   options_.reply_limit,
                   options_.why_full,
-                  options_.tls_store,
-                  options_.tls_store != nullptr && options_.tls_store->settings().needs_name()},
+                  options_.tls_store},
         store_calls_(services_, options_.max_store_calls, options_.max_store_call_bytes) {
     sink_.SetStoreCalls(&store_calls_);
     if (options_.datagrams.empty()) return;
@@ -127,20 +111,16 @@ class RpcServer::Impl {
     builder.RegisterService(session_service_.get());
     builder.RegisterService(admin_service_.get());
     builder.RegisterService(store_service_.get());
-    const bool has_tls = options_.tls != nullptr;
-    if (has_tls) CountHandshakesIn(&counted_);
-    tcp_ = AddAcceptor(builder, has_tls ? options_.tls->credentials() : grpc::InsecureServerCredentials());
-    unix_ = AddAcceptor(builder, grpc::InsecureServerCredentials());
+    tcp_ = AddAcceptor(builder);
+    unix_ = AddAcceptor(builder);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr) {
-      CountHandshakesIn(nullptr);
-      return absl::InternalError("gRPC could not start its server");
-    }
+    if (server_ == nullptr) return absl::InternalError("gRPC could not start its server");
     if (absl::Status status = CheckServerThreads(); !status.ok()) {
       static_cast<void>(server_.release());  // its shutdown would wait for the others
-      CountHandshakesIn(nullptr);
       return status;
     }
+    relay_ = MakeRelay();
+    if (absl::Status started = relay_->Start(); !started.ok()) return started;
     acceptor_ = MakeAcceptor();
     if (datagrams_ != nullptr) {
       absl::Status started =
@@ -150,9 +130,9 @@ class RpcServer::Impl {
       if (!started.ok()) return started;
     }
     if (absl::Status started = sweeper_.Start([this] { Sweep(); }); !started.ok()) return started;
-    call_watch_->Attach([this](const std::string& peer) { acceptor_->NoteCall(peer); });
-    services_.note_joined = [this](const std::string& peer) { acceptor_->NoteJoined(peer); };
-    services_.note_left = [this](const std::string& peer) { acceptor_->NoteLeft(peer); };
+    call_watch_->Attach([this](const std::string& peer) { acceptor_->NoteCall(ConnectionOf(peer)); });
+    services_.note_joined = [this](uint64_t connection) { acceptor_->NoteJoined(connection); };
+    services_.note_left = [this](uint64_t connection) { acceptor_->NoteLeft(connection); };
     return acceptor_->Start();
   }
 
@@ -177,7 +157,8 @@ class RpcServer::Impl {
     server_->Shutdown(absl::ToChronoTime(absl::FromUnixMillis(clock_.Read().wall.unix_ms) + grace));
     sweeper_.Stop();
     server_.reset();
-    if (options_.tls != nullptr) CountHandshakesIn(nullptr);
+    relay_->AwaitNone(kLastBytesTime);  // gRPC has closed all its ends; its last words are on their way
+    relay_->Stop();
     counted_.Flush();
   }
 
@@ -218,12 +199,43 @@ class RpcServer::Impl {
     options.unjoined.limit = std::min(options.unjoined.limit, options.descriptor_bound / 2);
     return std::make_unique<Acceptor>(
         std::move(options_.listeners), options,
-        [this](int fd, bool is_unix) {
-          grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-          connection.fd = fd;
-          (is_unix ? unix_ : tcp_)->HandleNewConnection(&connection);
-        },
+        Acceptor::Hooks{.hand_over = [this](const NamedConnection& connection,
+                                            UniqueFd fd) { TakeOver(connection, std::move(fd)); },
+                        .hand_over_unix = [this](UniqueFd fd) { HandToGrpc(*unix_, std::move(fd)); },
+                        .cut = [this](uint64_t connection) { relay_->Cut(connection); }},
         clock_, counted_);
+  }
+
+  std::unique_ptr<Relay> MakeRelay() {
+    const unsigned int cores = std::thread::hardware_concurrency();
+    return std::make_unique<Relay>(
+        Relay::Options{.threads = std::max(1u, options_.tls == nullptr ? cores / kCoresOfAPlainRelay : cores),
+                       .handshake_limit = options_.handshake_limit},
+        Relay::Hooks{.on_open = [this](uint64_t id, UniqueFd grpc,
+                                       const CheckedClient* client) { Open(id, std::move(grpc), client); },
+                     .on_closed = [this](uint64_t id, const RelayEnd& end) { Closed(id, end); }},
+        clock_);
+  }
+
+  // A connection's turn has come. What is known of its peer before the handshake is its address.
+  void TakeOver(const NamedConnection& connection, UniqueFd fd) {
+    peers_.Add(connection.id, FactsOf(connection.peer, nullptr, false));
+    relay_->Add(connection.id, std::move(fd), options_.tls == nullptr ? nullptr : options_.tls->Context());
+  }
+
+  void Open(uint64_t connection, UniqueFd grpc, const CheckedClient* client) {
+    if (client != nullptr) {
+      const bool takes_names = options_.tls_store->settings().needs_name();
+      peers_.Add(connection, FactsOf(peers_.NameOf(connection), client, takes_names));
+    }
+    HandToGrpc(*tcp_, std::move(grpc));
+  }
+
+  void Closed(uint64_t connection, const RelayEnd& end) {
+    const std::string peer = peers_.NameOf(connection);
+    peers_.Remove(connection);
+    NoteEnd(counted_, peer, end);
+    acceptor_->NoteClosed(connection);
   }
 
   void Sweep() {
@@ -253,6 +265,7 @@ class RpcServer::Impl {
   ReplyBudget replies_;
   ReplyBudget store_replies_;
   RpcEffectSink sink_;
+  ConnectionPeers peers_;
   ServiceContext services_;
   StoreCalls store_calls_;
   std::unique_ptr<DatagramPort> datagrams_;  // null: none
@@ -264,6 +277,7 @@ class RpcServer::Impl {
   std::unique_ptr<grpc::Server> server_;
   CallWatch* call_watch_ = nullptr;  // owned by server_
   std::unique_ptr<Acceptor> acceptor_;
+  std::unique_ptr<Relay> relay_;
   MonotonicTime last_flush_;  // the sweeper's own
   MonotonicTime last_wake_;   // the sweeper's own
   PollerWaker waker_;         // the sweeper's own

@@ -12,7 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/sys/log.h"
-#include "common/tls/grpc/credentials.h"
+#include "common/tls/server/server_tls.h"
 #include "muster/v1/store.pb.h"
 #include "scheduler/frontend/authorizer.h"
 #include "scheduler/frontend/service_context.h"
@@ -47,7 +47,7 @@ class RpcServer {
     std::function<std::string()> why_full = nullptr;  // see ServiceContext; any thread
     // With TLS: both, neither owned.
     const TlsStore* tls_store = nullptr;
-    const ServerTls* tls = nullptr;
+    ServerTls* tls = nullptr;
   };
 
   // Nothing is owned; all must outlive the server. `on_settled` is called by the loop's thread.

@@ -6,7 +6,6 @@
 #include "common/base/limits.h"
 #include "common/net/fair_share.h"
 #include "common/settings/settings.h"
-#include "scheduler/rpc/call_peer.h"
 #include "scheduler/rpc/grpc_bytes.h"
 #include "scheduler/rpc/validation.h"
 
@@ -23,7 +22,7 @@ grpc::StatusCode CodeOf(v1::Refusal::Reason reason) {
 }
 
 PeerFacts PeerThatStays(const ServiceContext& services, const grpc::CallbackServerContext& context) {
-  PeerFacts peer = PeerOf(context, services.takes_names);
+  PeerFacts peer = *services.peers.Find(context.peer());
   services.authorizer.AddIssuers(peer);
   return peer;
 }
@@ -40,7 +39,6 @@ Session::Session(const ServiceContext& services, grpc::CallbackServerContext* co
     : services_(services),
       context_(context),
       peer_(PeerThatStays(services, *context)),
-      grpc_peer_(context->peer()),
       id_(services.streams.NextId()) {}
 
 void Session::Begin() {
@@ -62,7 +60,7 @@ void Session::Send(std::shared_ptr<const v1::SchedulerMessage> message) {
     if (life_ != Life::kOpen) return;
     // Under the lock, so that OnDone comes later.
     if (message->has_welcome() && !std::exchange(is_welcomed_, true)) {
-      if (services_.note_joined) services_.note_joined(grpc_peer_);
+      if (services_.note_joined) services_.note_joined(peer_.connection);
       if (services_.datagrams != nullptr) message = WithOffer(*message, services_.datagrams->Admit(id_));
     }
     has_room = outgoing_.Push(std::move(message));
@@ -340,7 +338,7 @@ void Session::OnDone() {
   {
     MutexLock lock(mutex_);
     life_ = Life::kDone;
-    if (is_welcomed_ && services_.note_left) services_.note_left(grpc_peer_);
+    if (is_welcomed_ && services_.note_left) services_.note_left(peer_.connection);
   }
   if (services_.datagrams != nullptr) services_.datagrams->Forget(id_);
   const std::shared_ptr<Session> last = std::move(self_);

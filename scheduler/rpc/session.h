@@ -75,7 +75,6 @@ class Session : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffe
   const ServiceContext& services_;
   grpc::CallbackServerContext* const context_;  // valid until OnDone
   const PeerFacts peer_;
-  const std::string grpc_peer_;
   const StreamId id_;
   std::shared_ptr<Session> self_;  // until OnDone
   grpc::ByteBuffer incoming_;      // owned by the read in flight, then by OnReadDone

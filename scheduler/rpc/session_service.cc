@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
-#include "scheduler/rpc/call_peer.h"
 #include "scheduler/rpc/grpc_bytes.h"
 #include "scheduler/rpc/session.h"
 #include "scheduler/rpc/validation.h"
@@ -34,14 +33,14 @@ class SessionService : public Raw {
   grpc::ServerUnaryReactor* GetPeers(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request_bytes,
                                      grpc::ByteBuffer* reply) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(ToGrpcStatus(AnswerPeers(PeerOf(*context, services_.takes_names), *request_bytes, *reply)));
+    reactor->Finish(ToGrpcStatus(AnswerPeers(*services_.peers.Find(context->peer()), *request_bytes, *reply)));
     return reactor;
   }
 
   grpc::ServerUnaryReactor* Farewell(grpc::CallbackServerContext* context, const v1::FarewellRequest* request,
                                      v1::FarewellReply* /*reply*/) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    if (absl::Status status = TakeFarewell(PeerOf(*context, services_.takes_names), *request, reactor); !status.ok()) {
+    if (absl::Status status = TakeFarewell(*services_.peers.Find(context->peer()), *request, reactor); !status.ok()) {
       reactor->Finish(ToGrpcStatus(status));
     }
     return reactor;

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "muster/v1/store.grpc.pb.h"
 #include "scheduler/rpc/bounded_call.h"
-#include "scheduler/rpc/call_peer.h"
 
 namespace muster::scheduler {
 namespace {
@@ -44,7 +43,8 @@ class StoreService : public v1::Store::CallbackService {
   Reactor* Call(Context* context, const Request& request, v1::StoreReply* reply) {
     // Beyond the budget as beyond the limits of StoreCalls: it may come again.
     auto* call = new BoundedCall(services_, services_.store_replies, context, grpc::StatusCode::UNAVAILABLE);
-    const PeerFacts peer = PeerOf(*context, services_.takes_names);
+    const std::shared_ptr<const PeerFacts> caller_facts = services_.peers.Find(context->peer());
+    const PeerFacts& peer = *caller_facts;
     const v1::StoreCaller& caller = request.caller();
     const absl::Status allowed = caller.node_id().empty()
                                      ? absl::InvalidArgumentError("node_id is empty")

@@ -10,13 +10,10 @@
 #include <csignal>
 
 #include "common/base/check.h"
-#include "common/tls/material/openssl.h"
+#include "common/tls/peer/openssl_handshake.h"
 
 namespace muster::testing_tls {
 namespace {
-
-using SslCtxPtr = std::unique_ptr<SSL_CTX, OpenSslDelete<SSL_CTX_free>>;
-using SslPtr = std::unique_ptr<SSL, OpenSslDelete<SSL_free>>;
 
 // The preface and an empty SETTINGS frame.
 constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0";
@@ -93,7 +90,7 @@ RawResult RawConnect(uint16_t port, const RawOptions& options) {
   RawResult result;
   signal(SIGPIPE, SIG_IGN);  // who is refused may find the connection closed
   ERR_clear_error();
-  const SslCtxPtr context(SSL_CTX_new(TLS_client_method()));
+  const SslContextPtr context(SSL_CTX_new(TLS_client_method()));
   SSL_CTX_set_security_level(context.get(), 0);
   SSL_CTX_set_min_proto_version(context.get(), options.lowest);
   SSL_CTX_set_max_proto_version(context.get(), options.highest);

@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "common/tls/grpc/credentials.h"
 #include "tests/tls/joined_agents.h"
 #include "tests/tls/tls_server_fixture.h"
 

@@ -470,29 +470,5 @@ TEST_F(TlsStoreTest, APipeIsNoFile) {
   EXPECT_THAT(OpenError(), HasSubstr("is no regular file"));
 }
 
-TEST_F(TlsStoreTest, WhatCouldNotBeTakenOverIsToldAgain) {
-  std::atomic<int> looks = 0;
-  options_.files.stamp = [&](const std::string& path) {
-    if (path == folder_.path("server.pem")) ++looks;
-    return StampOf(path);
-  };
-  ASSERT_TRUE(Open().ok());
-  std::atomic<int> told = 0;
-  const absl::Status started = store_->Start([&] {
-    if (++told < 3) store_->TellAgain();
-  });
-  ASSERT_TRUE(started.ok()) << started;
-  folder_.Write("server.pem", authority_.Issue(SchedulerSpec()).all_pem());
-  for (int i = 0; i < 2000 && told < 3; ++i) absl::SleepFor(absl::Milliseconds(5));
-  for (int i = 0; i < 3; ++i) {  // when the third look begins, two have ended
-    const int before = looks;
-    store_->Nudge();
-    for (int k = 0; k < 2000 && looks == before; ++k) absl::SleepFor(absl::Milliseconds(5));
-    ASSERT_GT(looks, before);
-  }
-  EXPECT_EQ(told, 3) << "and no more than that";
-  store_->Stop();
-}
-
 }  // namespace
 }  // namespace muster

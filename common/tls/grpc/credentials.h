@@ -24,31 +24,6 @@ namespace muster {
 // the environment has in GRPC_SSL_CIPHER_SUITES.
 void TellGrpcCiphers(const std::string& ciphers);
 
-// Which fault a line of gRPC's log tells of; kNone: none.
-TlsFault FaultInGrpcLog(const std::string& line);
-
-// The server's side. Refused peers are counted in `counted` under FaultName, with one line of log a window.
-class ServerTls {
- public:
-  // The store must outlive the server that uses the credentials.
-  static absl::StatusOr<std::unique_ptr<ServerTls>> Create(const TlsStore& store, CountedLog& counted);
-  ~ServerTls();
-
-  std::shared_ptr<grpc::ServerCredentials> credentials() const;
-
-  // That have stood in the chains of those who were let in.
-  const Intermediates& intermediates() const;
-
-  // After the store has changed: new handshakes get the new certificate within a second. On an error the old one is
-  // served on, and this is to be called again.
-  absl::Status Refresh();
-
- private:
-  class Impl;
-  explicit ServerTls(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
-};
-
 // What we said to the peer's certificate in the last handshake of a channel.
 class HandshakeVerdict {
  public:

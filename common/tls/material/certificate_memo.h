@@ -6,12 +6,11 @@
 
 #include <cstddef>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "common/base/mutex.h"
 #include "common/tls/material/certificate.h"
+#include "common/tls/material/recent_map.h"
 
 namespace muster {
 
@@ -32,33 +31,9 @@ class CertificateMemo {
   bool HasSigned(const Certificate& issuer, const Certificate& certificate);
 
  private:
-  // The entries of two generations: when one is full the one before is forgotten.
-  template <typename Value>
-  class Recent {
-   public:
-    explicit Recent(size_t most) : most_(most) {}
-    // Null: not known.
-    const Value* Find(const std::string& key) {
-      if (const auto found = young_.find(key); found != young_.end()) return &found->second;
-      const auto found = old_.find(key);
-      if (found == old_.end()) return nullptr;
-      Value value = std::move(found->second);
-      old_.erase(found);
-      return Put(key, std::move(value));
-    }
-    const Value* Put(const std::string& key, Value value) {
-      if (young_.size() >= most_ / 2) old_ = std::exchange(young_, {});
-      return &young_.insert_or_assign(key, std::move(value)).first->second;
-    }
-
-   private:
-    const size_t most_;
-    absl::flat_hash_map<std::string, Value> young_, old_;
-  };
-
   Mutex mutex_;
-  Recent<std::vector<Certificate>> texts_ ABSL_GUARDED_BY(mutex_){kMostTexts};
-  Recent<bool> signatures_ ABSL_GUARDED_BY(mutex_){kMostSignatures};  // by both certificates' digests
+  RecentMap<std::vector<Certificate>> texts_ ABSL_GUARDED_BY(mutex_){kMostTexts};
+  RecentMap<bool> signatures_ ABSL_GUARDED_BY(mutex_){kMostSignatures};  // by both certificates' digests
 };
 
 }  // namespace muster

@@ -211,9 +211,17 @@ CheckedPeer CheckPeer(const TrustBase& trust, const PeerRules& rules, const Cert
     peer.refusal = {TlsFault::kUnreadable, "the certificate can't be read"};
     return peer;
   }
-  peer.refusal = CheckChain(trust, rules.peer_is, leaf, others, now, &peer.chain);
-  if (peer.refusal.ok()) peer.refusal = CheckLists(trust, peer.chain, rules.serves_expired_lists, now);
-  if (peer.refusal.ok() && rules.needs_name) peer.refusal = CheckName(rules, leaf, peer.name);
+  std::vector<Certificate> chain;
+  peer.refusal = CheckChain(trust, rules.peer_is, leaf, others, now, &chain);
+  return peer.refusal.ok() ? CheckVerifiedPeer(trust, rules, std::move(chain), now) : peer;
+}
+
+CheckedPeer CheckVerifiedPeer(const TrustBase& trust, const PeerRules& rules, std::vector<Certificate> chain,
+                              absl::Time now) {
+  CheckedPeer peer;
+  peer.chain = std::move(chain);
+  peer.refusal = CheckLists(trust, peer.chain, rules.serves_expired_lists, now);
+  if (peer.refusal.ok() && rules.needs_name) peer.refusal = CheckName(rules, peer.chain.front(), peer.name);
   return peer;
 }
 

@@ -50,6 +50,9 @@ struct CheckedPeer {
 // `others`: what else the peer sent, to build the chain with.
 CheckedPeer CheckPeer(const TrustBase& trust, const PeerRules& rules, const Certificate& leaf,
                       const std::vector<Certificate>& others, absl::Time now);
+// The same with a chain that was verified before, with the same authorities, and is in time.
+CheckedPeer CheckVerifiedPeer(const TrustBase& trust, const PeerRules& rules, std::vector<Certificate> chain,
+                              absl::Time now);
 
 // Chain, dates, usage and strength only. Of several chains one without revoked intermediates is preferred.
 TlsRefusal CheckChain(const TrustBase& trust, PeerSide peer_is, const Certificate& leaf,

@@ -3,10 +3,8 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,49 +12,21 @@
 #include <cstddef>
 #include <cstring>
 #include <deque>
-#include <optional>
-#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "common/base/mutex.h"
 #include "common/sys/threads.h"
+#include "scheduler/ingress/connection_peers.h"
 
 namespace muster::scheduler {
 namespace {
 
-constexpr size_t kPieceBytes = 64 * 1024;       // read at once
-constexpr size_t kTurnBytes = 4 * kPieceBytes;  // of one connection, then the others get their turn
-constexpr int kPairBytes = 64 * 1024;           // of each end, in the kernel (which doubles it)
-constexpr absl::Duration kLinger = absl::Seconds(10);
-constexpr int kLingerTickMs = 200;
-constexpr char kPeerPrefix[] = "unix-abstract:";
-
-// One direction: from a socket to another one.
-struct Way {
-  int from = -1;
-  int to = -1;
-  std::string pending;      // was read, and is to be written
-  bool is_readable = true;  // until a read says EAGAIN; the next edge tells
-  bool is_writable = true;
-  bool has_ended = false;  // no more is read
-  bool is_closed = false;  // … and the end was passed on
-};
-
-struct Connection {
-  uint64_t id = 0;
-  UniqueFd client;
-  UniqueFd inner;  // this end of the pair
-  FrameGuard guard;
-  Way in;                                         // client to gRPC
-  Way out;                                        // gRPC to client
-  MonotonicTime cut_at = MonotonicTime::Never();  // gRPC has closed
-};
+constexpr int kPairBytes = 64 * 1024;  // of each end, in the kernel (which doubles it)
+constexpr int kTickMs = 200;           // how often it looks for what takes too long
 
 // The name of a socket in Linux's abstract namespace.
 bool BindAbstract(int fd, const std::string& name) {
@@ -68,22 +38,35 @@ bool BindAbstract(int fd, const std::string& name) {
   return bind(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0;
 }
 
-std::string RandomName() {
-  uint64_t number = 0;
-  if (getrandom(&number, sizeof(number), 0) != sizeof(number)) number = static_cast<uint64_t>(getpid());
-  return absl::StrCat("ms-", absl::Hex(number), "-");
+struct Pair {
+  UniqueFd relay, grpc;
+};
+
+absl::StatusOr<Pair> MakePair(uint64_t id) {
+  std::array<int, 2> ends{-1, -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a connection needs two descriptors more: ", std::strerror(errno)));
+  }
+  Pair pair{UniqueFd(ends[0]), UniqueFd(ends[1])};
+  if (!BindAbstract(ends[0], SocketNameOf(id))) {
+    return absl::UnavailableError(absl::StrCat("a connection can't be named: ", std::strerror(errno)));
+  }
+  for (const int end : ends) setsockopt(end, SOL_SOCKET, SO_SNDBUF, &kPairBytes, sizeof(kPairBytes));
+  return pair;
 }
 
 }  // namespace
 
 class Relay::Thread {
  public:
-  Thread(const Hooks& hooks, const Clock& clock)
-      : hooks_(hooks),
+  Thread(const Options& options, const Hooks& hooks, const Clock& clock)
+      : handshake_limit_(options.handshake_limit),
+        hooks_(hooks),
         clock_(clock),
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
         wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-        scratch_(kPieceBytes, '\0') {}
+        scratch_(RelayedConnection::kPieceBytes, '\0') {}
 
   absl::Status Start() {
     epoll_event event{};
@@ -109,22 +92,43 @@ class Relay::Thread {
     connections_.clear();
   }
 
-  absl::Status Add(std::unique_ptr<Connection> connection) {
-    const uint64_t id = connection->id;
-    const int client = connection->client.get(), inner = connection->inner.get();
-    MutexLock lock(mutex_);
-    if (is_stopping_) return absl::UnavailableError("the scheduler is going down");
-    connections_.emplace(id, std::move(connection));
-    // Once, for both directions: each edge is told once, so that nothing need be changed in epoll from then on.
-    if (Watch(inner, id << 1 | 1) && Watch(client, id << 1)) return absl::OkStatus();
-    connections_.erase(id);
-    return absl::ResourceExhaustedError(absl::StrCat("a connection can't be watched: ", std::strerror(errno)));
+  void Add(uint64_t id, UniqueFd client, std::shared_ptr<const TlsServerContext> tls) {
+    const bool is_plain = tls == nullptr;
+    auto connection =
+        std::make_unique<RelayedConnection>(id, std::move(client), std::move(tls), clock_.Read().monotonic);
+    RelayedConnection& added = *connection;
+    int inner = -1;
+    if (is_plain) {
+      inner = Open(added);
+      if (inner < 0) return Close(std::move(connection));
+    }
+    bool is_watched = false;
+    {
+      MutexLock lock(mutex_);
+      if (is_stopping_) return;
+      connections_.emplace(id, std::move(connection));
+      is_watched = (inner < 0 || Watch(inner, id, kInner)) && Watch(added.client_fd(), id, kClient);
+      if (!is_watched) connection = std::move(connections_.extract(id).mapped());
+    }
+    if (is_watched) return;
+    connection->SetEnd(RelayEnd::Kind::kNoRoom, absl::StrCat("it can't be watched: ", std::strerror(errno)));
+    Close(std::move(connection));
   }
 
   void Cut(uint64_t id) {
     MutexLock lock(mutex_);
     const auto found = connections_.find(id);
-    if (found != connections_.end()) shutdown(found->second->client.get(), SHUT_RDWR);
+    if (found != connections_.end()) shutdown(found->second->client_fd(), SHUT_RDWR);
+  }
+
+  bool AwaitNone(MonotonicTime until) {
+    MutexLock lock(mutex_);
+    while (!connections_.empty()) {
+      const MonotonicTime now = clock_.Read().monotonic;
+      if (now >= until) return false;
+      removed_.WaitFor(mutex_, until - now);
+    }
+    return true;
   }
 
   size_t size() {
@@ -133,18 +137,36 @@ class Relay::Thread {
   }
 
  private:
-  bool Watch(int fd, uint64_t key) {
+  enum Side : uint64_t { kClient = 0, kInner = 1 };  // the lowest bit of what epoll knows
+
+  bool Watch(int fd, uint64_t id, Side side) {
+    return SetWatch(EPOLL_CTL_ADD, fd, id, side, side == kClient ? uint32_t{EPOLLOUT} : 0);
+  }
+  bool SetWatch(int operation, int fd, uint64_t id, Side side, uint32_t more) {
     epoll_event event{};
-    event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-    event.data.u64 = key;
-    return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+    event.events = EPOLLIN | EPOLLRDHUP | EPOLLET | more;
+    event.data.u64 = id << 1 | side;
+    return epoll_ctl(epoll_.get(), operation, fd, &event) == 0;
+  }
+
+  // Makes the pair and hands gRPC its end. The relay's end, or -1: there is no room.
+  int Open(RelayedConnection& connection) {
+    absl::StatusOr<Pair> pair = MakePair(connection.id());
+    if (!pair.ok()) {
+      connection.SetEnd(RelayEnd::Kind::kNoRoom, std::string(pair.status().message()));
+      return -1;
+    }
+    const int inner = pair->relay.get();
+    connection.Open(std::move(pair->relay));
+    hooks_.on_open(connection.id(), std::move(pair->grpc), connection.has_tls() ? &connection.client() : nullptr);
+    return inner;
   }
 
   void Run() {
     pthread_setname_np(pthread_self(), "ms-relay");
     std::array<epoll_event, 256> events{};
     while (true) {
-      const int patience = !ready_.empty() ? 0 : !closing_.empty() ? kLingerTickMs : -1;
+      const int patience = !ready_.empty() ? 0 : !timed_.empty() ? kTickMs : -1;
       const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), patience);
       now_ = clock_.Read().monotonic;
       {
@@ -153,14 +175,14 @@ class Relay::Thread {
       }
       for (std::deque<uint64_t> ready = std::exchange(ready_, {}); const uint64_t id : ready) {
         is_ready_.erase(id);
-        if (Connection* connection = Find(id)) Turn(*connection);
+        if (RelayedConnection* connection = Find(id)) Turn(*connection);
       }
       for (int i = 0; i < count; ++i) Note(events[static_cast<size_t>(i)]);
-      CutThoseThatLinger();
+      CutTheOverdue();
     }
   }
 
-  Connection* Find(uint64_t id) {
+  RelayedConnection* Find(uint64_t id) {
     MutexLock lock(mutex_);
     const auto found = connections_.find(id);
     return found == connections_.end() ? nullptr : found->second.get();
@@ -172,121 +194,77 @@ class Relay::Thread {
       eventfd_read(wake_.get(), &ignored);
       return;
     }
-    Connection* connection = Find(event.data.u64 >> 1);
+    RelayedConnection* connection = Find(event.data.u64 >> 1);
     if (connection == nullptr) return;  // an event before it, of the same wait, has ended it
-    const bool is_inner = (event.data.u64 & 1) != 0;
-    const bool is_broken = (event.events & (EPOLLHUP | EPOLLERR)) != 0;
-    Way& read = is_inner ? connection->out : connection->in;
-    Way& written = is_inner ? connection->in : connection->out;
-    if (is_broken || (event.events & (EPOLLIN | EPOLLRDHUP)) != 0) read.is_readable = true;
-    if (is_broken || (event.events & EPOLLOUT) != 0) written.is_writable = true;
+    const bool is_inner = (event.data.u64 & 1) == kInner;
+    connection->Note(is_inner ? RelayedConnection::Side::kInner : RelayedConnection::Side::kClient, event.events);
     Turn(*connection);
   }
 
-  void Turn(Connection& connection) {
-    const bool goes_on = Carry(connection, connection.in) && Carry(connection, connection.out);
-    // gRPC's end is the end of all; a client may end its side first and still be told something.
-    if (!goes_on || connection.out.is_closed) return Remove(connection.id);
-    if (connection.out.has_ended && connection.cut_at.is_never()) {
-      connection.cut_at = now_ + kLinger;
-      closing_.insert(connection.id);
+  void Turn(RelayedConnection& connection) {
+    const bool was_open = connection.is_open();
+    RelayedConnection::Step step = connection.Turn(scratch_.data(), now_);
+    if (step == RelayedConnection::Step::kReady) {
+      const int inner = Open(connection);
+      if (inner < 0 || !Watch(inner, connection.id(), kInner)) return Remove(connection);
+      timed_.erase(connection.id());
+      step = connection.Turn(scratch_.data(), now_);
     }
-    const auto has_work = [](const Way& way) {
-      return !way.is_closed && way.is_writable && (!way.pending.empty() || way.is_readable);
-    };
-    if ((has_work(connection.in) || has_work(connection.out)) && is_ready_.insert(connection.id).second)
-      ready_.push_back(connection.id);
-  }
-
-  // As much as both sides take, within a turn. False: the connection is over.
-  bool Carry(Connection& connection, Way& way) {
-    const bool is_in = &way == &connection.in;
-    size_t carried = 0;
-    while (!way.is_closed && carried < kTurnBytes) {
-      if (!way.pending.empty()) {
-        const ssize_t sent = Send(way, way.pending);
-        if (sent < 0) return is_in && GiveUp(way);
-        way.pending.erase(0, static_cast<size_t>(sent));
-        if (!way.pending.empty()) return true;
-        way.pending.shrink_to_fit();
-      }
-      if (way.has_ended) {
-        shutdown(way.to, SHUT_WR);
-        way.is_closed = true;
-        return true;
-      }
-      if (!way.is_readable || !way.is_writable) return true;
-      const ssize_t got = recv(way.from, scratch_.data(), scratch_.size(), 0);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-        way.is_readable = false;
-        return true;
-      }
-      if (got < 0 && is_in) return false;  // broken
-      if (got <= 0) {
-        way.has_ended = true;
-        continue;
-      }
-      const std::string_view bytes(scratch_.data(), static_cast<size_t>(got));
-      if (is_in) {
-        if (const std::optional<FrameGuard::Breach> breach = connection.guard.Take(bytes, now_)) {
-          if (hooks_.on_breach) hooks_.on_breach(connection.id, *breach);
-          return false;
-        }
-      }
-      const ssize_t sent = Send(way, bytes);
-      if (sent < 0) return is_in && GiveUp(way);
-      way.pending.assign(bytes.substr(static_cast<size_t>(sent)));
-      carried += bytes.size();
+    switch (step) {
+      case RelayedConnection::Step::kOver:
+        return Remove(connection);
+      case RelayedConnection::Step::kMore:
+        if (is_ready_.insert(connection.id()).second) ready_.push_back(connection.id());
+        break;
+      default:
+        break;
     }
-    return true;
+    if (connection.needs_inner_writable() != connection.is_inner_writable_watched) {
+      connection.is_inner_writable_watched = connection.needs_inner_writable();
+      SetWatch(EPOLL_CTL_MOD, connection.inner_fd(), connection.id(), kInner,
+               connection.is_inner_writable_watched ? uint32_t{EPOLLOUT} : 0);
+    }
+    if (!was_open && !connection.is_open()) timed_.insert(connection.id());
+    if (!connection.cut_at().is_never()) timed_.insert(connection.id());
   }
 
-  // gRPC takes no more; what it has said still goes out.
-  static bool GiveUp(Way& way) {
-    way.pending.clear();
-    way.has_ended = way.is_closed = true;
-    return true;
-  }
-
-  // How many bytes were taken; -1: broken.
-  static ssize_t Send(Way& way, std::string_view bytes) {
-    while (true) {
-      const ssize_t sent = send(way.to, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent >= 0) {
-        way.is_writable = static_cast<size_t>(sent) == bytes.size();
-        return sent;
+  void CutTheOverdue() {
+    if (timed_.empty()) return;
+    std::vector<uint64_t> looked(timed_.begin(), timed_.end());
+    for (const uint64_t id : looked) {
+      RelayedConnection* connection = Find(id);
+      if (connection == nullptr) {
+        timed_.erase(id);
+      } else if (!connection->is_open() && now_ - connection->begun_at() >= handshake_limit_) {
+        connection->SetEnd(RelayEnd::Kind::kSlow, "its handshake took too long");
+        Remove(*connection);
+      } else if (now_ >= connection->cut_at()) {
+        Remove(*connection);
       }
-      if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) return -1;
-      way.is_writable = false;
-      return 0;
     }
   }
 
-  void CutThoseThatLinger() {
-    std::vector<uint64_t> overdue;
-    for (const uint64_t id : closing_) {
-      Connection* connection = Find(id);
-      if (connection == nullptr || now_ >= connection->cut_at) overdue.push_back(id);
-    }
-    for (const uint64_t id : overdue) Remove(id);
-  }
-
-  void Remove(uint64_t id) {
-    closing_.erase(id);
-    std::unique_ptr<Connection> removed;
+  void Remove(RelayedConnection& connection) {
+    const uint64_t id = connection.id();
+    timed_.erase(id);
+    std::unique_ptr<RelayedConnection> removed;
     {
       MutexLock lock(mutex_);
-      const auto found = connections_.find(id);
-      if (found == connections_.end()) return;
-      removed = std::move(found->second);
-      connections_.erase(found);
+      removed = std::move(connections_.extract(id).mapped());
+      if (connections_.empty()) removed_.NotifyAll();
     }
-    removed.reset();  // closes both
-    if (hooks_.on_closed) hooks_.on_closed(id);
+    Close(std::move(removed));
   }
 
+  // Its descriptors are free before anybody hears of it.
+  void Close(std::unique_ptr<RelayedConnection> connection) {
+    const uint64_t id = connection->id();
+    const RelayEnd end = connection->end();
+    connection.reset();
+    hooks_.on_closed(id, end);
+  }
+
+  const absl::Duration handshake_limit_;
   const Hooks& hooks_;
   const Clock& clock_;
   const UniqueFd epoll_;
@@ -298,16 +276,19 @@ class Relay::Thread {
   MonotonicTime now_;
   std::deque<uint64_t> ready_;             // more to do, without an event …
   std::unordered_set<uint64_t> is_ready_;  // … each once
-  std::unordered_set<uint64_t> closing_;   // gRPC has closed, and not all has gone out
+  std::unordered_set<uint64_t> timed_;     // shake hands, or linger
 
   Mutex mutex_;
+  CondVar removed_;
   // Only the thread erases, and only it looks into a connection.
-  std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<uint64_t, std::unique_ptr<RelayedConnection>> connections_ ABSL_GUARDED_BY(mutex_);
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-Relay::Relay(size_t threads, Hooks hooks, const Clock& clock) : name_(RandomName()), hooks_(std::move(hooks)) {
-  for (size_t i = 0; i < std::max<size_t>(threads, 1); ++i) threads_.push_back(std::make_unique<Thread>(hooks_, clock));
+Relay::Relay(Options options, Hooks hooks, const Clock& clock) : hooks_(std::move(hooks)), clock_(clock) {
+  for (size_t i = 0; i < std::max<size_t>(options.threads, 1); ++i) {
+    threads_.push_back(std::make_unique<Thread>(options, hooks_, clock));
+  }
 }
 
 Relay::~Relay() { Stop(); }
@@ -323,40 +304,42 @@ void Relay::Stop() {
   for (const std::unique_ptr<Thread>& thread : threads_) thread->Stop();
 }
 
-absl::StatusOr<UniqueFd> Relay::Add(uint64_t id, UniqueFd client) {
-  std::array<int, 2> pair{-1, -1};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()) != 0) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("a connection needs two descriptors more: ", std::strerror(errno)));
-  }
-  auto connection = std::make_unique<Connection>();
-  connection->id = id;
-  connection->inner = UniqueFd(pair[0]);
-  UniqueFd grpc(pair[1]);
-  if (!BindAbstract(pair[0], absl::StrCat(name_, id))) {
-    return absl::UnavailableError(absl::StrCat("a connection can't be named: ", std::strerror(errno)));
-  }
-  for (const int end : pair) setsockopt(end, SOL_SOCKET, SO_SNDBUF, &kPairBytes, sizeof(kPairBytes));
-  connection->in = {.from = client.get(), .to = pair[0], .pending = {}};
-  connection->out = {.from = pair[0], .to = client.get(), .pending = {}};
-  connection->client = std::move(client);
-  if (absl::Status added = ThreadOf(id).Add(std::move(connection)); !added.ok()) return added;
-  return grpc;
+bool Relay::AwaitNone(absl::Duration timeout) {
+  const MonotonicTime until = clock_.Read().monotonic + timeout;
+  return std::all_of(threads_.begin(), threads_.end(),
+                     [until](const auto& thread) { return thread->AwaitNone(until); });
+}
+
+void Relay::Add(uint64_t id, UniqueFd client, std::shared_ptr<const TlsServerContext> tls) {
+  ThreadOf(id).Add(id, std::move(client), std::move(tls));
 }
 
 void Relay::Cut(uint64_t id) { ThreadOf(id).Cut(id); }
-
-uint64_t Relay::IdOf(const std::string& grpc_peer) const {
-  absl::string_view text(grpc_peer);
-  uint64_t id = 0;
-  if (!absl::ConsumePrefix(&text, kPeerPrefix) || !absl::ConsumePrefix(&text, name_)) return 0;
-  return absl::SimpleAtoi(text, &id) ? id : 0;
-}
 
 size_t Relay::size() const {
   size_t size = 0;
   for (const std::unique_ptr<Thread>& thread : threads_) size += thread->size();
   return size;
+}
+
+void NoteEnd(CountedLog& counted, const std::string& peer, const RelayEnd& end) {
+  switch (end.kind) {
+    case RelayEnd::Kind::kEnded:
+      return;
+    case RelayEnd::Kind::kRefused:
+      return counted.Note(Severity::kWarning, FaultName(end.fault),
+                          absl::StrCat("refused the connection of ", peer, ": ", end.text));
+    case RelayEnd::Kind::kSlow:
+      return counted.Note(Severity::kWarning, FaultName(TlsFault::kHandshakeFailed),
+                          absl::StrCat("dropped the connection of ", peer, ": ", end.text));
+    case RelayEnd::Kind::kBreach:
+      return counted.Note(
+          Severity::kWarning, end.what,
+          absl::StrCat("cut the connection of ", peer, ", which speaks HTTP/2 as no honest client does: ", end.text));
+    case RelayEnd::Kind::kNoRoom:
+      return counted.Note(Severity::kWarning, "no room for a connection",
+                          absl::StrCat("dropped the connection of ", peer, ": ", end.text));
+  }
 }
 
 }  // namespace muster::scheduler

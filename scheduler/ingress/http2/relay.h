@@ -1,18 +1,11 @@
-// Stands between clients' connections and gRPC: carries the bytes of each over a pair of sockets, of which gRPC has one
-// end, and holds what clients send to the limits of FrameGuard.
+// Stands between clients' connections and gRPC: ends TLS, carries the bytes of each connection over a pair of sockets,
+// of which gRPC has one end, and holds what clients send to the limits of FrameGuard.
 //
-//   client ─ TCP ─ relay ─ socket pair ─ gRPC
+//   client ─ TCP, TLS ─ relay ─ socket pair ─ gRPC
 //
-// gRPC tells a call's peer by the name of the relay's end of the pair, "unix-abstract:ms-<random>-<id>": a name that
-// the kernel holds and no client can change. Bytes are neither lost, doubled nor reordered, and are held back only
-// while who shall have them doesn't take them (then no more than kPieceBytes of each direction are read).
-//
-//   what happens                         what becomes of the connection
-//   the client ends its side             gRPC hears of it; what gRPC still says goes out
-//   gRPC closes                          what it said goes out, then it is closed; a client that takes none of that for
-//                                        kLinger is cut
-//   the client breaks a limit            cut at once; on_breach is told
-//   the client's connection breaks       gRPC hears the end
+// gRPC tells a call's peer by the name of the relay's end of the pair (see connection_peers.h), which the kernel holds
+// and no client can change. Bytes are neither lost, doubled nor reordered, and are held back only while who shall
+// have them doesn't take them (then no more than kPieceBytes of each direction are read).
 //
 // Each connection belongs to one of the relay's threads from Add to its end. Add and Cut: any thread.
 #pragma once
@@ -24,50 +17,61 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/base/unique_fd.h"
-#include "scheduler/ingress/http2/frame_guard.h"
+#include "common/sys/log.h"
+#include "scheduler/ingress/http2/relayed_connection.h"
 
 namespace muster::scheduler {
 
 class Relay {
  public:
-  // Called by the relay's threads; must not block.
+  // Must not block. For each connection: maybe on_open, then on_closed, once.
   struct Hooks {
-    std::function<void(uint64_t id, const FrameGuard::Breach& breach)> on_breach;
-    std::function<void(uint64_t id)> on_closed;  // once for each connection that was added, also after a breach
+    // gRPC's end of the pair, nonblocking; `client` is what the handshake found, null for a plain connection. Called by
+    // the thread that calls Add (plain) or the connection's own (TLS).
+    std::function<void(uint64_t id, UniqueFd grpc, const CheckedClient* client)> on_open;
+    // By the connection's own thread, or the one that calls Add.
+    std::function<void(uint64_t id, const RelayEnd& end)> on_closed;
+  };
+  struct Options {
+    size_t threads = 1;
+    absl::Duration handshake_limit = absl::Seconds(10);
   };
 
   // `clock` must outlive this.
-  Relay(size_t threads, Hooks hooks, const Clock& clock);
+  Relay(Options options, Hooks hooks, const Clock& clock);
   ~Relay();  // stops
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
   absl::Status Start();
-  // Closes all connections. Not by a thread of the relay.
+  // Closes all connections, of which no hook tells. Not by a thread of the relay.
   void Stop();
 
-  // Takes over a connected, nonblocking stream socket. Returns gRPC's end, nonblocking. `id`: used once. Fails where
-  // descriptors are short; the client's socket is closed then.
-  absl::StatusOr<UniqueFd> Add(uint64_t id, UniqueFd client);
+  // Waits until there is none. False after `timeout`.
+  bool AwaitNone(absl::Duration timeout);
 
-  // Ends a connection as if its client had hung up. Harmless for one that isn't there any more.
+  // Takes over a connected, nonblocking stream socket; `tls` null: plain. `id`: used once, and not to be guessed, since
+  // anybody on this machine may take the name that is made of it: random, below 2^63, not 0.
+  void Add(uint64_t id, UniqueFd client, std::shared_ptr<const TlsServerContext> tls);
+
+  // Ends it as if the client had hung up; nothing happens if it has ended already.
   void Cut(uint64_t id);
 
-  // The id of a connection, from what gRPC calls its peer; 0: it is none of this relay's.
-  uint64_t IdOf(const std::string& grpc_peer) const;
-
-  size_t size() const;  // open connections
+  // How many are there now.
+  size_t size() const;
 
  private:
   class Thread;
-  Thread& ThreadOf(uint64_t id) const { return *threads_[id % threads_.size()]; }
+  Thread& ThreadOf(uint64_t id) { return *threads_[id % threads_.size()]; }
 
-  const std::string name_;  // what all names of this relay begin with
   const Hooks hooks_;
+  const Clock& clock_;
   std::vector<std::unique_ptr<Thread>> threads_;
 };
+
+// Counts why a connection is over, and tells it in the log, where that is worth it.
+void NoteEnd(CountedLog& counted, const std::string& peer, const RelayEnd& end);
 
 }  // namespace muster::scheduler

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
@@ -20,41 +21,47 @@ constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 class HandedOver {
  public:
-  void Add(int fd, bool is_unix) {
+  void Add(NamedConnection connection, UniqueFd fd) {
     std::lock_guard<std::mutex> lock(mutex_);
-    fds_.emplace_back(fd);
-    unix_ += is_unix ? 1 : 0;
+    ++count_;
+    connections_[std::move(connection.peer)] = {connection.id, std::move(fd)};
     changed_.notify_all();
   }
   bool Await(size_t count, std::chrono::milliseconds patience = kPatience) {
     std::unique_lock<std::mutex> lock(mutex_);
-    return changed_.wait_for(lock, patience, [&] { return fds_.size() >= count; });
+    return changed_.wait_for(lock, patience, [&] { return count_ >= count; });
   }
   size_t count() {
     std::lock_guard<std::mutex> lock(mutex_);
-    return fds_.size();
+    return count_;
   }
-  std::string PeerOfLast() {
+  // 0: no connection of this peer is here.
+  uint64_t IdOf(const std::string& peer) {
     std::lock_guard<std::mutex> lock(mutex_);
-    sockaddr_in peer{};
-    socklen_t length = sizeof(peer);
-    getpeername(fds_.back().get(), reinterpret_cast<sockaddr*>(&peer), &length);
-    return absl::StrCat("ipv4:127.0.0.1:", ntohs(peer.sin_port));
+    const auto found = connections_.find(peer);
+    return found == connections_.end() ? 0 : found->second.first;
   }
-  size_t unix_count() {
+  // Closes one, or all; their numbers.
+  std::vector<uint64_t> Close(uint64_t only = 0) {
     std::lock_guard<std::mutex> lock(mutex_);
-    return unix_;
-  }
-  void CloseAll() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    fds_.clear();
+    std::vector<uint64_t> closed;
+    for (auto it = connections_.begin(); it != connections_.end();) {
+      if (only != 0 && it->second.first != only) {
+        ++it;
+        continue;
+      }
+      closed.push_back(it->second.first);
+      it = connections_.erase(it);
+      --count_;
+    }
+    return closed;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<UniqueFd> fds_;
-  size_t unix_ = 0;
+  std::map<std::string, std::pair<uint64_t, UniqueFd>> connections_;  // by peer
+  size_t count_ = 0;
 };
 
 Acceptor::Options Limits(size_t limit, absl::Duration silence) {
@@ -72,7 +79,11 @@ class AcceptorTest : public ::testing::Test {
     ASSERT_TRUE(listeners.ok()) << listeners.status();
     port_ = listeners->front().port;
     acceptor_ = std::make_unique<Acceptor>(
-        *std::move(listeners), options, [this](int fd, bool is_unix) { handed_over_.Add(fd, is_unix); },
+        *std::move(listeners), options,
+        Acceptor::Hooks{
+            .hand_over = [this](NamedConnection one, UniqueFd fd) { handed_over_.Add(std::move(one), std::move(fd)); },
+            .hand_over_unix = [](const UniqueFd&) { ADD_FAILURE() << "there is no such listener"; },
+            .cut = [this](uint64_t id) { handed_over_.Close(id); }},
         Clock::System(), counted_);
     ASSERT_TRUE(acceptor_->Start().ok());
   }
@@ -91,11 +102,15 @@ class AcceptorTest : public ::testing::Test {
     }
     return true;
   }
-  static std::string PeerOf(const UniqueFd& client) {
+  uint64_t IdOf(const UniqueFd& client) {
     sockaddr_in own{};
     socklen_t length = sizeof(own);
     getsockname(client.get(), reinterpret_cast<sockaddr*>(&own), &length);
-    return absl::StrCat("ipv4:127.0.0.1:", ntohs(own.sin_port));
+    return handed_over_.IdOf(absl::StrCat("127.0.0.1:", ntohs(own.sin_port)));
+  }
+  // What the relay does when gRPC throws them out.
+  void CloseAll() {
+    for (const uint64_t id : handed_over_.Close()) acceptor_->NoteClosed(id);
   }
 
   CountedLog counted_{Clock::System()};
@@ -109,7 +124,6 @@ TEST_F(AcceptorTest, HandsOverWhatSpeaksHttp2) {
   const UniqueFd client = ConnectTcp(port_);
   ASSERT_TRUE(SendBytes(client, kPreface));
   EXPECT_TRUE(handed_over_.Await(1));
-  EXPECT_EQ(handed_over_.unix_count(), 0u);
 }
 
 TEST_F(AcceptorTest, WaitsForTheFirstByte) {
@@ -164,7 +178,7 @@ TEST_F(AcceptorTest, TheRestWaitsForItsTurnUntilACallComes) {
   const UniqueFd second = ConnectTcp(port_);
   ASSERT_TRUE(SendBytes(second, kPreface));
   EXPECT_FALSE(handed_over_.Await(2, std::chrono::milliseconds(300))) << "the table is full";
-  acceptor_->NoteCall(PeerOf(first));
+  acceptor_->NoteCall(IdOf(first));
   EXPECT_TRUE(handed_over_.Await(2));
 }
 
@@ -177,9 +191,9 @@ TEST_F(AcceptorTest, WhoHangsUpWhileItWaitsIsPassedOver) {
   }
   const UniqueFd patient = ConnectTcp(port_);
   ASSERT_TRUE(SendBytes(patient, kPreface));
-  acceptor_->NoteCall(PeerOf(first));
+  acceptor_->NoteCall(IdOf(first));
   ASSERT_TRUE(handed_over_.Await(2));
-  EXPECT_EQ(handed_over_.PeerOfLast(), PeerOf(patient));
+  EXPECT_NE(IdOf(patient), 0u);
   EXPECT_EQ(Count("hung up while waiting"), 1u);
 }
 
@@ -197,7 +211,7 @@ TEST_F(AcceptorTest, OfTooManyThatWaitTheLastOnesAreDropped) {
   }
   EXPECT_TRUE(AwaitCount("crowded out while waiting", 2));
   for (size_t i = 0; i < 2; ++i) {
-    acceptor_->NoteCall(PeerOf(clients[i]));
+    acceptor_->NoteCall(IdOf(clients[i]));
     EXPECT_TRUE(handed_over_.Await(i + 2));
   }
 }
@@ -207,7 +221,7 @@ TEST_F(AcceptorTest, AConnectionThatIsGoneMakesRoom) {
   ASSERT_NO_FATAL_FAILURE(TakeTheOnlyPlace(first));
   const UniqueFd second = ConnectTcp(port_);
   ASSERT_TRUE(SendBytes(second, kPreface));
-  handed_over_.CloseAll();  // what gRPC does with a connection that it throws out
+  CloseAll();  // what gRPC does with a connection that it throws out
   EXPECT_TRUE(handed_over_.Await(1));
   EXPECT_EQ(Count("ended without a call"), 1u);
 }
@@ -233,7 +247,7 @@ TEST_F(AcceptorTest, ACalmUnjoinedOneIsBroken) {
   const UniqueFd calm = ConnectTcp(port_);
   ASSERT_TRUE(SendBytes(calm, kPreface));
   ASSERT_TRUE(handed_over_.Await(1));
-  acceptor_->NoteCall(PeerOf(calm));
+  acceptor_->NoteCall(IdOf(calm));
   EXPECT_TRUE(AwaitHangUp(calm));
   EXPECT_TRUE(AwaitCount("calm connection", 1));
 }
@@ -247,8 +261,8 @@ TEST_F(AcceptorTest, ThoseThatDoNotJoinMakeRoomForOthers) {
     clients.push_back(ConnectTcp(port_));
     ASSERT_TRUE(SendBytes(clients.back(), kPreface));
     ASSERT_TRUE(handed_over_.Await(i + 1));
-    acceptor_->NoteCall(PeerOf(clients.back()));
-    if (i == 0) acceptor_->NoteJoined(PeerOf(clients.back()));
+    acceptor_->NoteCall(IdOf(clients.back()));
+    if (i == 0) acceptor_->NoteJoined(IdOf(clients.back()));
   }
   EXPECT_TRUE(AwaitHangUp(clients[1]));
   EXPECT_TRUE(AwaitCount("crowded out connection", 1));
@@ -285,7 +299,7 @@ TEST_F(AcceptorTest, KeepsDescriptorsInReserve) {
   EXPECT_TRUE(AwaitCount("no descriptors", 1));
   EXPECT_LT(handed_over_.count(), 20u);
   clients.clear();
-  handed_over_.CloseAll();
+  CloseAll();
   const UniqueFd later = ConnectTcp(port_);
   ASSERT_TRUE(SendBytes(later, kPreface));
   EXPECT_TRUE(handed_over_.Await(1)) << "it listens again when there is room";

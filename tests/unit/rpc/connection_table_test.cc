@@ -19,17 +19,10 @@ MonotonicTime At(double seconds) { return MonotonicTime() + absl::Seconds(second
 
 class ConnectionTableTest : public ::testing::Test {
  protected:
-  std::optional<uint64_t> InodeOf(int fd) {
-    const auto found = inodes_.find(fd);
-    return found == inodes_.end() ? std::nullopt : std::optional<uint64_t>(found->second);
-  }
-  ConnectionTable::Swept SweepAt(double seconds) {
-    return table_.Sweep(At(seconds), [this](int fd) { return InodeOf(fd); });
-  }
-
-  static std::vector<std::string> Names(const std::vector<PeerSocket>& sockets) {
+  // Those that were found mute.
+  std::vector<std::string> SweepAt(double seconds) {
     std::vector<std::string> names;
-    for (const PeerSocket& socket : sockets) names.push_back(socket.peer);
+    for (const NamedConnection& mute : table_.TakeMute(At(seconds))) names.push_back(mute.peer);
     return names;
   }
 
@@ -37,20 +30,16 @@ class ConnectionTableTest : public ::testing::Test {
                           .silence_limit = absl::Seconds(10),
                           .crowded_silence_limit = absl::Seconds(3),
                           .call_limit = absl::Seconds(11)}};
-  std::map<int, uint64_t> inodes_;
 };
 
 TEST_F(ConnectionTableTest, WhoWasHandedOverCountsUntilTheFirstCall) {
-  for (const int fd : {5, 6, 7}) table_.AddHandedOver(fd, fd * 10, "b:" + std::to_string(fd), At(0));
+  for (const uint64_t id : {5, 6, 7}) table_.AddHandedOver({id, absl::StrCat("b:", id)}, At(0));
   EXPECT_EQ(table_.AddWaiting(8, "c:1"), std::nullopt);
   EXPECT_FALSE(table_.HasNext());
   EXPECT_EQ(table_.TakeNext(), std::nullopt);
-  const auto socket = table_.NoteCall("b:6");
-  ASSERT_TRUE(socket.has_value());
-  EXPECT_EQ(socket->fd, 6);
-  EXPECT_EQ(socket->inode, 60u);
-  EXPECT_FALSE(table_.NoteCall("b:6").has_value()) << "only the first call matters";
-  EXPECT_FALSE(table_.NoteCall("nobody:1").has_value());
+  EXPECT_EQ(table_.NoteCall(6), "b:6");
+  EXPECT_FALSE(table_.NoteCall(6).has_value()) << "only the first call matters";
+  EXPECT_FALSE(table_.NoteCall(99).has_value());
   const auto next = table_.TakeNext();
   ASSERT_TRUE(next.has_value());
   EXPECT_EQ(next->fd, 8);
@@ -58,28 +47,28 @@ TEST_F(ConnectionTableTest, WhoWasHandedOverCountsUntilTheFirstCall) {
 }
 
 TEST_F(ConnectionTableTest, WhoHoldsManyPlacesIsNotNext) {
-  table_.AddHandedOver(5, 50, "flood:1", At(0));
-  table_.AddHandedOver(6, 60, "flood:2", At(0));
+  table_.AddHandedOver({5, "flood:1"}, At(0));
+  table_.AddHandedOver({6, "flood:2"}, At(0));
   EXPECT_EQ(table_.AddWaiting(7, "flood:3"), std::nullopt);
   EXPECT_EQ(table_.AddWaiting(8, "honest:1"), std::nullopt);
   EXPECT_EQ(table_.TakeNext()->peer, "honest:1");
-  SweepAt(1);  // the flood's have gone
+  for (const uint64_t id : {5, 6}) table_.NoteClosed(id);  // the flood's have gone
   EXPECT_EQ(table_.AddWaiting(9, "honest:2"), std::nullopt);
   EXPECT_EQ(table_.TakeNext()->peer, "flood:3") << "it came first, and holds no more places";
 }
 
 TEST_F(ConnectionTableTest, TheLastPlaceIsForWhoHasNone) {
   ConnectionTable table({.limit = 8});
-  for (int fd = 10; fd < 17; ++fd) table.AddHandedOver(fd, fd, "flood:" + std::to_string(fd), At(0));
+  for (uint64_t id = 10; id < 17; ++id) table.AddHandedOver({id, absl::StrCat("flood:", id)}, At(0));
   EXPECT_EQ(table.AddWaiting(20, "flood:1"), std::nullopt);
   EXPECT_EQ(table.TakeNext(), std::nullopt);
   EXPECT_TRUE(table.IsFull());
   EXPECT_EQ(table.AddWaiting(21, "honest:1"), std::nullopt);
   EXPECT_EQ(table.TakeNext()->peer, "honest:1");
-  table.AddHandedOver(21, 21, "honest:1", At(0));
+  table.AddHandedOver({21, "honest:1"}, At(0));
   EXPECT_EQ(table.TakeNext(), std::nullopt);
-  table.NoteCall("honest:1");
-  table.NoteCall("flood:10");
+  table.NoteCall(21);
+  table.NoteCall(10);
   EXPECT_EQ(table.TakeNext()->peer, "flood:1");
 }
 
@@ -106,25 +95,26 @@ class Flood {
   void PassTo(int64_t until_ms) {
     for (; now_ms_ <= until_ms; now_ms_ += 10) {
       for (; !ends_.empty() && ends_.begin()->first <= now_ms_; ends_.erase(ends_.begin())) {
-        const std::string peer = ends_.begin()->second;
-        table_.NoteCall(peer);
+        const std::string peer = *table_.NoteCall(ends_.begin()->second);
         if (honest_.erase(peer) == 0) Come(peer);
       }
       for (; !dropped_.empty() && dropped_.begin()->first <= now_ms_; dropped_.erase(dropped_.begin())) {
         Come(dropped_.begin()->second);
       }
       while (const auto next = table_.TakeNext()) {
-        table_.AddHandedOver(next->fd, std::nullopt, next->peer, At(0));
-        ends_.emplace(now_ms_ + (honest_.contains(next->peer) ? 20 : 10'000), next->peer);
+        table_.AddHandedOver({++last_id_, next->peer}, At(0));
+        ends_.emplace(now_ms_ + (honest_.contains(next->peer) ? 20 : 10'000), last_id_);
       }
     }
   }
 
   ConnectionTable table_{{.limit = 32}};
-  std::multimap<int64_t, std::string> ends_, dropped_;
+  std::multimap<int64_t, uint64_t> ends_;
+  std::multimap<int64_t, std::string> dropped_;
   std::set<std::string> honest_;
   int64_t now_ms_ = 0;
   int last_fd_ = 0;
+  uint64_t last_id_ = 0;
 };
 
 std::vector<std::string> Peers(int count, const std::function<std::string(int)>& address) {
@@ -214,38 +204,21 @@ TEST_F(ConnectionTableTest, WhileDescriptorsAreScarceTheLimitIsShorter) {
   EXPECT_THAT(table_.TakeOverdue(At(6), false), IsEmpty()) << "with room the long limit holds again";
 }
 
-TEST_F(ConnectionTableTest, ASweepFindsWhatHasGoneByItsInode) {
-  inodes_ = {{5, 50}, {6, 61}};
-  table_.AddHandedOver(5, 50, "stays:1", At(0));
-  table_.AddHandedOver(6, 60, "replaced:1", At(0));  // the number now belongs to another socket
-  table_.AddHandedOver(7, 70, "closed:1", At(0));
-  ConnectionTable::Swept swept = SweepAt(1);
-  EXPECT_THAT(swept.closed, ::testing::UnorderedElementsAre("replaced:1", "closed:1"));
-  EXPECT_THAT(Names(swept.mute), IsEmpty());
-  EXPECT_EQ(table_.size(), 1u);
-}
-
-TEST_F(ConnectionTableTest, OneThatMakesNoCallStopsCounting) {
-  inodes_ = {{5, 50}};
-  table_.AddHandedOver(5, 50, "mute:1", At(0));
-  EXPECT_THAT(Names(SweepAt(10.9).mute), IsEmpty());
-  EXPECT_THAT(Names(SweepAt(11).mute), ElementsAre("mute:1"));
+TEST_F(ConnectionTableTest, WhatClosesBeforeItsFirstCallIsTold) {
+  table_.AddHandedOver({5, "stays:1"}, At(0));
+  table_.AddHandedOver({6, "closes:1"}, At(0));
+  table_.NoteCall(5);
+  EXPECT_EQ(table_.NoteClosed(5), std::nullopt) << "it had made a call";
+  EXPECT_EQ(table_.NoteClosed(6), "closes:1");
+  EXPECT_EQ(table_.NoteClosed(6), std::nullopt);
   EXPECT_TRUE(table_.empty());
 }
 
-TEST_F(ConnectionTableTest, WhereInodesCantBeToldOnlyAgeEndsIt) {
-  table_.AddHandedOver(5, std::nullopt, "a:1", At(0));
-  EXPECT_THAT(SweepAt(10.9).closed, IsEmpty());
-  EXPECT_EQ(table_.size(), 1u);
-  EXPECT_THAT(Names(SweepAt(11).mute), ElementsAre("a:1"));
-}
-
-TEST_F(ConnectionTableTest, TheSamePeerAgainReplacesItsOldConnection) {
-  inodes_ = {{5, 50}, {6, 60}};
-  table_.AddHandedOver(5, 50, "a:1", At(0));
-  table_.AddHandedOver(6, 60, "a:1", At(20));
-  EXPECT_EQ(table_.size(), 1u);
-  EXPECT_THAT(Names(SweepAt(21).mute), IsEmpty());
+TEST_F(ConnectionTableTest, OneThatMakesNoCallStopsCounting) {
+  table_.AddHandedOver({5, "mute:1"}, At(0));
+  EXPECT_THAT(SweepAt(10.9), IsEmpty());
+  EXPECT_THAT(SweepAt(11), ElementsAre("mute:1"));
+  EXPECT_TRUE(table_.empty());
 }
 
 }  // namespace

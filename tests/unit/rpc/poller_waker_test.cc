@@ -1,4 +1,4 @@
-#include "scheduler/ingress/poller_waker.h"
+#include "scheduler/ingress/grpc/poller_waker.h"
 
 #include <gtest/gtest.h>
 

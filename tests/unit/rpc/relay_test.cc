@@ -9,6 +9,7 @@
 
 #include <array>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <random>
 #include <set>
@@ -16,6 +17,7 @@
 #include <thread>
 #include <utility>
 
+#include "scheduler/ingress/connection_peers.h"
 #include "tests/unit/rpc/http2_frames.h"
 #include "tests/unit/rpc/times.h"
 
@@ -82,9 +84,9 @@ class RelayTest : public testing::Test {
   std::pair<UniqueFd, UniqueFd> Connect(uint64_t id) {
     std::array<int, 2> pair{};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()), 0);
-    absl::StatusOr<UniqueFd> grpc = relay_.Add(id, UniqueFd(pair[1]));
-    EXPECT_TRUE(grpc.ok()) << grpc.status();
-    return {UniqueFd(pair[0]), *std::move(grpc)};
+    relay_.Add(base_ + id, UniqueFd(pair[1]), nullptr);
+    std::lock_guard<std::mutex> lock(mutex_);
+    return {UniqueFd(pair[0]), std::move(opened_[id])};
   }
 
   bool AwaitClosed(uint64_t id) {
@@ -100,14 +102,19 @@ class RelayTest : public testing::Test {
   std::condition_variable changed_;
   std::multiset<std::string> breaches_;
   std::multiset<uint64_t> closed_;
-  Relay relay_{2,
-               {[this](uint64_t, const FrameGuard::Breach& breach) {
+  // Names are the whole machine's, and tests run side by side.
+  const uint64_t base_ = uint64_t{std::random_device()()} << 24 | 1u << 20;
+  std::map<uint64_t, UniqueFd> opened_;
+  Relay relay_{{.threads = 2},
+               {[this](uint64_t id, UniqueFd grpc, const CheckedClient* client) {
+                  EXPECT_EQ(client, nullptr) << "it is plain";
                   std::lock_guard<std::mutex> lock(mutex_);
-                  breaches_.insert(breach.kind);
+                  opened_[id - base_] = std::move(grpc);
                 },
-                [this](uint64_t id) {
+                [this](uint64_t id, const RelayEnd& end) {
                   std::lock_guard<std::mutex> lock(mutex_);
-                  closed_.insert(id);
+                  if (end.kind == RelayEnd::Kind::kBreach) breaches_.insert(end.what);
+                  closed_.insert(id - base_);
                   changed_.notify_all();
                 }},
                Clock::System()};
@@ -176,8 +183,8 @@ TEST_F(RelayTest, WhoBreaksALimitIsCutAndCounted) {
 TEST_F(RelayTest, CutEndsOneConnectionOnly) {
   auto [one, grpc_one] = Connect(1);
   auto [other, grpc_other] = Connect(2);
-  relay_.Cut(1);
-  relay_.Cut(3);  // nobody
+  relay_.Cut(base_ + 1);
+  relay_.Cut(base_ + 3);  // nobody
   EXPECT_TRUE(IsAtEnd(grpc_one.get()));
   grpc_one.reset();
   EXPECT_TRUE(AwaitClosed(1));
@@ -192,9 +199,7 @@ TEST_F(RelayTest, TheKernelNamesTheConnection) {
   ASSERT_EQ(getpeername(grpc.get(), reinterpret_cast<sockaddr*>(&name), &length), 0);
   ASSERT_EQ(name.sun_path[0], '\0');
   const std::string text(name.sun_path + 1, length - offsetof(sockaddr_un, sun_path) - 1);
-  EXPECT_EQ(relay_.IdOf("unix-abstract:" + text), 4711u);
-  EXPECT_EQ(relay_.IdOf("unix-abstract:ms-0-4711"), 0u);
-  EXPECT_EQ(relay_.IdOf("ipv4:127.0.0.1:4711"), 0u);
+  EXPECT_EQ(ConnectionOf("unix-abstract:" + text), base_ + 4711);
 }
 
 TEST_F(RelayTest, ManyComeAndGo) {
@@ -220,7 +225,8 @@ TEST_F(RelayTest, StopClosesAll) {
   std::array<int, 2> pair{};
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
   const UniqueFd end(pair[0]);
-  EXPECT_FALSE(relay_.Add(2, UniqueFd(pair[1])).ok());
+  relay_.Add(base_ + 2, UniqueFd(pair[1]), nullptr);
+  EXPECT_TRUE(IsAtEnd(end.get()));
 }
 
 }  // namespace

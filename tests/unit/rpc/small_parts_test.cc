@@ -6,8 +6,9 @@
 #include "scheduler/frontend/outgoing_queue.h"
 #include "scheduler/frontend/pending_queries.h"
 #include "scheduler/frontend/published_rounds.h"
+#include "scheduler/ingress/connection_peers.h"
 #include "scheduler/ingress/first_bytes.h"
-#include "scheduler/ingress/grpc_limits.h"
+#include "scheduler/ingress/grpc/grpc_limits.h"
 #include "scheduler/ingress/peer_facts.h"
 #include "scheduler/ingress/port_holder.h"
 #include "tests/unit/launch/temporary_folder.h"
@@ -15,38 +16,61 @@
 namespace muster::scheduler {
 namespace {
 
-TEST(PeerFacts, UnderstandsGrpcsForms) {
-  EXPECT_EQ(ParsePeer("ipv4:10.0.0.1:4711").ToString(), "10.0.0.1:4711");
-  EXPECT_EQ(ParsePeer("ipv6:%5B::1%5D:4711").ToString(), "[::1]:4711");
-  EXPECT_EQ(ParsePeer("ipv6:[2001:db8::7]:1").address, "2001:db8::7");
-  EXPECT_EQ(ParsePeer("ipv6:[::ffff:10.0.0.1]:9").address, "10.0.0.1");
-  EXPECT_EQ(ParsePeer("ipv6:%5Bfe80::1%25eth0%5D:9").address, "fe80::1");
-  EXPECT_TRUE(ParsePeer("unix:").is_unix);
-  EXPECT_TRUE(ParsePeer("unix:/run/x.sock").is_unix);
+PeerFacts Plain(const std::string& peer) { return FactsOf(peer, nullptr, false); }
+PeerFacts OfAdminSocket() { return *ConnectionPeers().Find("unix:"); }
+
+TEST(PeerFacts, UnderstandsAddresses) {
+  EXPECT_EQ(Plain("10.0.0.1:4711").ToString(), "10.0.0.1:4711");
+  EXPECT_EQ(Plain("[::1]:4711").ToString(), "[::1]:4711");
+  EXPECT_EQ(Plain("[2001:db8::7]:1").address, "2001:db8::7");
+  EXPECT_EQ(Plain("[::ffff:10.0.0.1]:9").address, "10.0.0.1");
 }
 
 TEST(PeerFacts, NeverTakesWhatItDoesNotKnowForLocal) {
-  for (const char* peer : {"", "unknown", "ipv4:", "ipv4:1.2.3.4", "ipv4:1.2.3.4:99999", "ipv4:host:1", "vsock:1:2"}) {
-    const PeerFacts facts = ParsePeer(peer);
+  for (const char* peer : {"", "unknown", "1.2.3.4", "1.2.3.4:99999", "host:1", "unix:", "/run/x.sock"}) {
+    const PeerFacts facts = Plain(peer);
     EXPECT_FALSE(facts.is_unix) << peer;
     EXPECT_EQ(facts.address, "") << peer;
     EXPECT_EQ(facts.ToString(), "an unknown address") << peer;
   }
 }
 
+TEST(ConnectionPeers, TellsWhoseCallItIs) {
+  ConnectionPeers peers;
+  peers.Add(4711, Plain("10.0.0.1:9"));
+  const std::string name = "unix-abstract:" + SocketNameOf(4711);
+  EXPECT_EQ(ConnectionOf(name), 4711u);
+  EXPECT_EQ(peers.Find(name)->address, "10.0.0.1");
+  EXPECT_EQ(peers.Find(name)->connection, 4711u);
+  EXPECT_TRUE(peers.Find("unix:")->is_unix);
+  EXPECT_TRUE(peers.Find("unix:/run/x.sock")->is_unix);
+  peers.Remove(4711);
+  EXPECT_EQ(peers.Find(name)->address, "");
+}
+
+// Whoever may connect to the admin socket may give its own end any name.
+TEST(ConnectionPeers, AnAbstractNameIsNeverTheAdminSocket) {
+  const ConnectionPeers peers;
+  for (const std::string& peer :
+       {"unix-abstract:" + SocketNameOf(1), std::string("unix-abstract:x"), std::string("unix-abstract:"),
+        std::string("unix-abstract:unix:"), std::string("ipv4:10.0.0.1:9"), std::string("vsock:1:2"), std::string()}) {
+    EXPECT_FALSE(peers.Find(peer)->is_unix) << peer;
+    EXPECT_EQ(peers.Find(peer)->address, "") << peer;
+  }
+}
+
 TEST(PlaintextAuthorizer, ChangesNeedTheAdminSocket) {
   PlaintextAuthorizer authorizer;
-  EXPECT_TRUE(authorizer.AuthorizeAdminChange(ParsePeer("unix:"), "j").ok());
-  EXPECT_EQ(authorizer.AuthorizeAdminChange(ParsePeer("ipv4:127.0.0.1:5"), "j").code(),
-            absl::StatusCode::kPermissionDenied);
-  EXPECT_EQ(authorizer.AuthorizeAdminChange(ParsePeer(""), "j").code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(authorizer.AuthorizeAdminChange(OfAdminSocket(), "j").ok());
+  EXPECT_EQ(authorizer.AuthorizeAdminChange(Plain("127.0.0.1:5"), "j").code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(authorizer.AuthorizeAdminChange(Plain(""), "j").code(), absl::StatusCode::kPermissionDenied);
 }
 
 TEST(PlaintextAuthorizer, NodesJoinOverTcp) {
   PlaintextAuthorizer authorizer;
-  EXPECT_TRUE(authorizer.AuthorizeJoin(ParsePeer("ipv4:127.0.0.1:5"), {}).ok());
-  EXPECT_FALSE(authorizer.AuthorizeJoin(ParsePeer("unix:"), {}).ok());
-  EXPECT_FALSE(authorizer.AuthorizeJoin(ParsePeer("?"), {}).ok());
+  EXPECT_TRUE(authorizer.AuthorizeJoin(Plain("127.0.0.1:5"), {}).ok());
+  EXPECT_FALSE(authorizer.AuthorizeJoin(OfAdminSocket(), {}).ok());
+  EXPECT_FALSE(authorizer.AuthorizeJoin(Plain("?"), {}).ok());
 }
 
 TEST(FirstBytes, TellsProtocolsApart) {

@@ -1,4 +1,4 @@
-#include "scheduler/ingress/call_watch.h"
+#include "scheduler/ingress/grpc/call_watch.h"
 
 #include <grpcpp/server_context.h>
 

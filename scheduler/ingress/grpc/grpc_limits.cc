@@ -1,4 +1,4 @@
-#include "scheduler/ingress/grpc_limits.h"
+#include "scheduler/ingress/grpc/grpc_limits.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "scheduler/ingress/poller_waker.h"
+#include "scheduler/ingress/grpc/poller_waker.h"
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>

@@ -1,0 +1,70 @@
+// Whose call it is, by gRPC's name of the peer:
+//
+//   unix-abstract:ms-<number>   the connection's, if it is open
+//   unix:, unix:<path>          the admin socket's: only the scheduler's user and root can connect to it. A client of
+//                               it that gives its own end an abstract name is nobody
+//   anything else               nobody
+#include "scheduler/ingress/connection_peers.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr char kNamePrefix[] = "ms-";
+
+}  // namespace
+
+std::string SocketNameOf(uint64_t connection) {
+  return absl::StrCat(kNamePrefix, absl::Hex(connection, absl::kZeroPad16));
+}
+
+uint64_t ConnectionOf(const std::string& grpc_peer) {
+  absl::string_view text(grpc_peer);
+  uint64_t connection = 0;
+  if (!absl::ConsumePrefix(&text, "unix-abstract:") || !absl::ConsumePrefix(&text, kNamePrefix)) return 0;
+  return text.size() == 16 && absl::SimpleHexAtoi(text, &connection) ? connection : 0;
+}
+
+void ConnectionPeers::Add(uint64_t connection, PeerFacts facts) {
+  facts.connection = connection;
+  auto shared = std::make_shared<const PeerFacts>(std::move(facts));
+  MutexLock lock(mutex_);
+  peers_[connection] = std::move(shared);
+}
+
+void ConnectionPeers::Remove(uint64_t connection) {
+  std::shared_ptr<const PeerFacts> removed;  // freed without the lock
+  MutexLock lock(mutex_);
+  const auto found = peers_.find(connection);
+  if (found == peers_.end()) return;
+  removed = std::move(found->second);
+  peers_.erase(found);
+}
+
+std::shared_ptr<const PeerFacts> ConnectionPeers::FindNumber(uint64_t connection) const {
+  MutexLock lock(mutex_);
+  const auto found = peers_.find(connection);
+  return found == peers_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<const PeerFacts> ConnectionPeers::Find(const std::string& grpc_peer) const {
+  if (const uint64_t connection = ConnectionOf(grpc_peer); connection != 0) {
+    if (std::shared_ptr<const PeerFacts> known = FindNumber(connection)) return known;
+  }
+  auto facts = std::make_shared<PeerFacts>();
+  facts->is_unix = absl::StartsWith(grpc_peer, "unix:");
+  return facts;
+}
+
+std::string ConnectionPeers::NameOf(uint64_t connection) const {
+  const std::shared_ptr<const PeerFacts> known = FindNumber(connection);
+  return known == nullptr ? PeerFacts().ToString() : known->ToString();
+}
+
+}  // namespace muster::scheduler

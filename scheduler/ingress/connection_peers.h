@@ -1,0 +1,39 @@
+// Who is at the other end of each connection that gRPC has. Thread-safe.
+//
+// gRPC tells of a call by what the other end of its socket is called. That is the relay's end of a pair, which bears
+// its connection's number; what is known of the client is kept here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "common/base/mutex.h"
+#include "scheduler/ingress/peer_facts.h"
+
+namespace muster::scheduler {
+
+// "ms-00000000000012d7": the relay's end of connection 4823, in Linux's abstract namespace …
+std::string SocketNameOf(uint64_t connection);
+// … and back from gRPC's "unix-abstract:ms-00000000000012d7". 0: it is something else.
+uint64_t ConnectionOf(const std::string& grpc_peer);
+
+class ConnectionPeers {
+ public:
+  // Before gRPC gets the connection, and after it has ended.
+  void Add(uint64_t connection, PeerFacts facts);
+  void Remove(uint64_t connection);
+
+  // Of a call. Never null: what is not known has no address and may do nothing that asks for one.
+  std::shared_ptr<const PeerFacts> Find(const std::string& grpc_peer) const;
+  std::string NameOf(uint64_t connection) const;  // for people
+
+ private:
+  std::shared_ptr<const PeerFacts> FindNumber(uint64_t connection) const;
+
+  mutable Mutex mutex_;
+  std::unordered_map<uint64_t, std::shared_ptr<const PeerFacts>> peers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace muster::scheduler

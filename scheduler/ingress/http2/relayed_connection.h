@@ -1,0 +1,117 @@
+// One connection that the relay carries: a handshake first if it is TLS, then bytes both ways. Owned by one thread.
+//
+//   what happens                         what becomes of the connection
+//   the handshake fails                  over: kRefused, or kEnded if the client went away by itself
+//   the client ends its side             gRPC hears of it; what gRPC still says goes out
+//   gRPC closes                          what it said goes out, then it is over; a client that takes none of that for
+//                                        kLinger is cut
+//   the client breaks a limit            over at once: kBreach
+//   the client's connection breaks       over; gRPC hears the end
+//
+// Both sockets are watched for edges: what is known to be readable or writable stands here until the socket says
+// otherwise. The client's is watched for both, once. Of the pair's end it would be told that it is writable each time
+// gRPC has read something, so that is asked for only while bytes wait for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "common/base/clock.h"
+#include "common/base/unique_fd.h"
+#include "common/tls/server/stream.h"
+#include "scheduler/ingress/http2/frame_guard.h"
+
+namespace muster::scheduler {
+
+// Why a connection is over.
+struct RelayEnd {
+  enum class Kind {
+    kEnded,    // one of both sides has closed, or the connection has broken
+    kRefused,  // the handshake failed: `fault`
+    kSlow,     // the handshake took too long
+    kBreach,   // the client broke a limit of FrameGuard: `what` is its kind
+    kNoRoom,   // no memory, no descriptors
+  };
+  Kind kind = Kind::kEnded;
+  TlsFault fault = TlsFault::kNone;
+  const char* what = "";
+  std::string text;  // for people; empty: nothing to say
+};
+
+class RelayedConnection {
+ public:
+  static constexpr size_t kPieceBytes = 64 * 1024;  // is read at once
+  static constexpr absl::Duration kLinger = absl::Seconds(10);
+
+  // A connected, nonblocking socket. `tls` null: plain.
+  RelayedConnection(uint64_t id, UniqueFd client, std::shared_ptr<const TlsServerContext> tls, MonotonicTime now);
+
+  uint64_t id() const { return id_; }
+  int client_fd() const { return client_.fd(); }
+  int inner_fd() const { return inner_.fd(); }
+  bool is_open() const { return inner_.fd() >= 0; }  // has its end of the pair
+  bool has_tls() const { return client_.has_tls(); }
+  // Of the handshake; valid for the connection's life.
+  const CheckedClient& client() const { return client_.client(); }
+  MonotonicTime begun_at() const { return begun_at_; }
+  // When it is to be cut: gRPC has closed, and the client takes nothing. Never: there is no such limit now.
+  MonotonicTime cut_at() const { return cut_at_; }
+
+  // The handshake is done, or none is needed: from now on bytes go to and from `inner`, the relay's end of a pair.
+  void Open(UniqueFd inner) { inner_ = Stream(std::move(inner)); }
+
+  // Why it is over. The relay sets it where it ends a connection by itself.
+  const RelayEnd& end() const { return end_; }
+  void SetEnd(RelayEnd::Kind kind, std::string text);
+
+  // Whether epoll has to tell when the pair's end is writable; and whether it was asked to.
+  bool needs_inner_writable() const { return !in_.pending.empty() && !in_.is_writable; }
+  bool is_inner_writable_watched = false;
+
+  enum class Side { kClient, kInner };
+  void Note(Side side, uint32_t epoll_events);
+
+  enum class Step {
+    kWait,   // for a socket
+    kMore,   // more can be done, once the others have had their turn
+    kReady,  // the handshake is done: Open is next
+    kOver,   // see end()
+  };
+  // As much as may be done in one turn. `scratch` has kPieceBytes.
+  Step Turn(char* scratch, MonotonicTime now);
+
+ private:
+  // One direction. Its two sockets each serve two ways.
+  struct Way {
+    std::string pending;      // was read, and is to be written
+    bool is_readable = true;  // until a read says that there is no more; the next edge tells
+    bool is_writable = true;
+    bool may_end = false;    // an edge told of the end: reading goes on until it comes
+    bool has_ended = false;  // no more is read
+    bool is_closed = false;  // … and the end was passed on
+  };
+
+  Step ShakeHands();
+  // As much as both sides take, within a turn. False: the connection is over.
+  bool Carry(Way& way, Stream& from, Stream& to, char* scratch, MonotonicTime now);
+  // What could not be written stays in `pending`. False: `to` is broken.
+  static bool Write(Way& way, Stream& to, std::string_view bytes);
+  bool Broken(const Stream& stream);  // false, always
+
+  const uint64_t id_;
+  const MonotonicTime begun_at_;
+  std::shared_ptr<const TlsServerContext> tls_;  // until the handshake begins
+  Stream client_;
+  Stream inner_{UniqueFd()};
+  FrameGuard guard_;
+  Way in_;   // client to gRPC
+  Way out_;  // gRPC to client
+  MonotonicTime cut_at_ = MonotonicTime::Never();
+  RelayEnd end_;
+};
+
+}  // namespace muster::scheduler
