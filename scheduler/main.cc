@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -41,10 +42,11 @@ constexpr absl::Duration kDrainTime = absl::Seconds(5);  // for agents to take t
 // A handshake costs milliseconds of processor time, and all that are begun share it: few at once end soon, the others
 // wait for their turn, for which no limit of time runs.
 constexpr size_t kPendingWithTls = 16;
-// A server's of gRPC, and ours: loop, journal, acceptor, datagrams, sweeper, MindSpore's port, and five for TLS.
-const size_t kThreads = GrpcServerThreads() + 11;
+// A server's of gRPC, and ours: loop, journal, acceptor, datagrams, sweeper, MindSpore's port, five for TLS, and the
+// relay's, a core each.
+const size_t kThreads = GrpcServerThreads() + 11 + std::max(1u, std::thread::hardware_concurrency());
 // What is open when nobody is connected, and a few connections. The acceptor leaves half of a small limit to the rest.
-constexpr size_t kDescriptors = 54;
+constexpr size_t kDescriptors = 60;
 constexpr absl::Duration kShutdownGrace = absl::Seconds(2);  // for calls that are being answered
 
 int Fail(const std::string& what, const absl::Status& status) {
@@ -128,7 +130,8 @@ int Serve(const SchedulerSettings& settings) {
                     .tls = tls.server()},
                    tls.authorizer(), clock, counted, [&once](const RunSettled& settled) { once.OnRun(settled); });
   CoreOptions options = MakeCoreOptions(settings);
-  options.max_nodes = std::min(MostConnections(DescriptorLimit()), ConnectionMemory() / kMemoryOfANode);
+  options.max_nodes = std::min(DescriptorsForConnections(DescriptorLimit()) / kDescriptorsOfAConnection,
+                               ConnectionMemory() / kMemoryOfANode);
   Core core(std::move(options), NewClusterId());
   Loop loop(core, journal, server.sink(), clock, {});
   if (absl::Status status = loop.Start(); !status.ok()) {

@@ -56,7 +56,7 @@ void HandToGrpc(grpc::experimental::ExternalConnectionAcceptor& acceptor, Unique
 
 }  // namespace
 
-size_t MostConnections(size_t descriptor_limit) {
+size_t DescriptorsForConnections(size_t descriptor_limit) {
   return descriptor_limit - std::min(descriptor_limit / 2, kReservedDescriptors);
 }
 
@@ -193,7 +193,7 @@ class RpcServer::Impl {
     options.table.call_limit = options_.handshake_limit + absl::Seconds(1);  // gRPC's own limit comes first
     options.unjoined = options_.unjoined;
     options.expects_tls = options_.tls != nullptr;
-    options.descriptor_bound = MostConnections(options_.descriptor_limit);
+    options.descriptor_bound = DescriptorsForConnections(options_.descriptor_limit);
     options.table.most_silent = std::min(options.table.most_silent, options.descriptor_bound / 8);
     options.table.most_waiting = std::min(options.table.most_waiting, options.descriptor_bound / 4 * 3);
     options.unjoined.limit = std::min(options.unjoined.limit, options.descriptor_bound / 2);

@@ -23,7 +23,10 @@
 namespace muster::scheduler {
 
 // How many descriptors connections may use; some are left for everything else.
-size_t MostConnections(size_t descriptor_limit);
+size_t DescriptorsForConnections(size_t descriptor_limit);
+
+// The client's, and both ends of the pair to gRPC.
+inline constexpr size_t kDescriptorsOfAConnection = 3;
 
 class RpcServer {
  public:
