@@ -9,14 +9,11 @@ namespace {
 constexpr int kTerm = 15;
 constexpr double kIgnoresStop = 0.1;
 
-v1::ProcessEnded EndedOf(const Keeper::Order& order, Death death, bool was_stopped) {
-  v1::ProcessEnded ended;
-  ended.set_round(order.place.round);
-  ended.set_slot(order.slot);
-  ended.set_attempt(order.attempt);
-  ended.set_exit_code(death.exit_code);
-  ended.set_signal(death.signal);
-  ended.set_was_stopped(was_stopped);
+agent::ProcessHasEnded EndedOf(const Keeper::Order& order, ExitStatus death, bool was_stopped) {
+  agent::ProcessHasEnded ended;
+  ended.key = order.key();
+  ended.end.exit = death;
+  ended.end.was_stopped = was_stopped;
   return ended;
 }
 
@@ -62,12 +59,7 @@ void Keeper::Start(std::vector<Order> orders) {
   }
   for (const Order& order : orders) {
     if (random_.Chance(failure)) {
-      v1::ProcessEnded ended = EndedOf(order, {127, 0}, false);
-      ended.set_launch_error("python: not found");
-      Command([this, order, ended] {
-        processes_.End(order.place, {127, 0}, false);
-        TellLater(agent::ProcessHasEnded{ended, absl::ZeroDuration()});
-      });
+      Command([this, order] { FailLaunch(order, {127, 0}, "python: not found"); });
       continue;
     }
     last_command_ = std::max(last_command_, sim_.timeline.monotonic()) + random_.UpTo(absl::Milliseconds(40));
@@ -79,14 +71,11 @@ void Keeper::Start(std::vector<Order> orders) {
 void Keeper::Spawn(const Order& order) {
   std::erase(ordered_, order.place);
   if (is_fence_down_) {
-    TellLater(agent::ProcessHasEnded{EndedOf(order, {0, kTerm}, true), absl::ZeroDuration()});
+    TellLater(EndedOf(order, {0, kTerm}, true));
     return;
   }
   if (sim_.timeline.monotonic() < starts_from_ && !IsPeace()) {
-    v1::ProcessEnded ended = EndedOf(order, {126, 0}, false);
-    ended.set_launch_error("Too many open files");
-    processes_.End(order.place, {126, 0}, false);
-    TellLater(agent::ProcessHasEnded{ended, absl::ZeroDuration()});
+    FailLaunch(order, {126, 0}, "Too many open files");
     return;
   }
   const Key key = ++last_key_;
@@ -99,20 +88,22 @@ void Keeper::Spawn(const Order& order) {
   process.has_descendant = LeavesDescendant(Random((sim_.parameters.seed ^ (incarnation_ + key)) * 31 + 7),
                                             sim_.parameters.faults.leaves_descendant);
   if (process.has_descendant) processes_.BeginDescendant(order.place, incarnation_);
-  v1::ProcessStarted started;
-  started.set_round(order.place.round);
-  started.set_slot(order.slot);
-  started.set_attempt(order.attempt);
-  started.set_pid(1000 + key);
-  TellLater(agent::ProcessHasStarted{started});
+  TellLater(agent::ProcessHasStarted{order.key(), 1000 + key});
   PlanFate(key, order);
+}
+
+void Keeper::FailLaunch(const Order& order, ExitStatus death, const std::string& why) {
+  processes_.End(order.place, death, false);
+  agent::ProcessHasEnded ended = EndedOf(order, death, false);
+  ended.end.launch_error = why;
+  TellLater(std::move(ended));
 }
 
 void Keeper::PlanFate(Key key, const Order& order) {
   const absl::Duration length = LengthOf(order.place.run, job_.longest_run, sim_.parameters.seed);
   if (!IsPeace() && random_.Chance(job_.process_failure)) {
-    std::vector<Death> deaths = {{1, 0}, {3, 0}, {0, 9}, {0, 11}, {0, 6}};
-    const Death death = random_.Pick(deaths);
+    std::vector<ExitStatus> deaths = {{1, 0}, {3, 0}, {0, 9}, {0, 11}, {0, 6}};
+    const ExitStatus death = random_.Pick(deaths);
     sim_.timeline.After(random_.UpTo(length), [this, key, death] { EndByItself(key, death); });
     return;
   }
@@ -128,7 +119,7 @@ void Keeper::StopNow() {
   for (auto& [key, process] : running_) {
     if (process.is_stopping) continue;
     process.is_stopping = true;
-    Death death{0, kTerm};
+    ExitStatus death{0, kTerm};
     absl::Duration delay = random_.UpTo(random_.Chance(0.7) ? absl::Milliseconds(300) : timeout);
     if (random_.Chance(kIgnoresStop)) {
       death = {0, kKill};
@@ -163,12 +154,12 @@ void Keeper::SetFence(std::optional<MonotonicTime> deadline) {
   });
 }
 
-void Keeper::End(Key key, Death death) {
+void Keeper::End(Key key, ExitStatus death) {
   const auto it = running_.find(key);
   if (it == running_.end()) return;
   const Process process = it->second;
   running_.erase(it);
-  sim_.Trace("process ", process.order.place.Text(), " ends, exit code ", death.exit_code, " signal ", death.signal,
+  sim_.Trace("process ", process.order.place.Text(), " ends, exit code ", death.code, " signal ", death.signal,
              process.is_stopping ? ", stopped" : "");
   processes_.End(process.order.place, death, process.is_stopping);
   remains_[key] = {process.order, death, process.is_stopping, false, !process.has_descendant};
@@ -188,7 +179,9 @@ void Keeper::Sweep(Key key) {
   if (is_any_left == false) {
     const Remains gone = remains;
     remains_.erase(it);
-    TellLater(agent::ProcessHasEnded{EndedOf(gone.order, gone.death, gone.was_stopped), absl::Milliseconds(1)});
+    agent::ProcessHasEnded ended = EndedOf(gone.order, gone.death, gone.was_stopped);
+    ended.age = absl::Milliseconds(1);
+    TellLater(std::move(ended));
     return;
   }
   if (is_any_left == true && !std::exchange(remains.is_killed, true)) {
@@ -207,7 +200,7 @@ void Keeper::EndDescendant(Remains& remains) {
   sim_.Trace("the descendant of process ", remains.order.place.Text(), " ends");
 }
 
-void Keeper::EndByItself(Key key, Death death) {
+void Keeper::EndByItself(Key key, ExitStatus death) {
   const auto it = running_.find(key);
   if (it != running_.end() && it->second.hangs_from.is_never()) End(key, death);
 }

@@ -32,6 +32,7 @@ class Keeper {
     uint32_t slot = 0;
     uint32_t attempt = 0;
     PlaceName place;
+    agent::ProcessKey key() const { return {slot, place.round, attempt}; }
   };
   using Tell = std::function<void(const agent::Event&)>;
 
@@ -88,7 +89,7 @@ class Keeper {
   // What a process that has ended left behind.
   struct Remains {
     Order order;
-    Death death;
+    ExitStatus death;
     bool was_stopped = false;
     bool is_killed = false;  // and dies soon
     bool is_gone = false;
@@ -97,11 +98,12 @@ class Keeper {
 
   void Command(std::function<void()> action);
   void Spawn(const Order& order);
+  void FailLaunch(const Order& order, ExitStatus death, const std::string& why);
   void PlanFate(Key key, const Order& order);
   void StopNow();
-  void End(Key key, Death death);
+  void End(Key key, ExitStatus death);
   // By itself: not if it hangs.
-  void EndByItself(Key key, Death death);
+  void EndByItself(Key key, ExitStatus death);
   void EndLeaders();
   // At once, with all that descends from them.
   void EndAll();

@@ -24,10 +24,10 @@ void Processes::Begin(const PlaceName& place, uint64_t incarnation, Fail fail) {
                                    it->second.incarnation, " and ", incarnation));
 }
 
-void Processes::End(const PlaceName& place, Death death, bool is_stop) {
+void Processes::End(const PlaceName& place, ExitStatus death, bool is_stop) {
   alive_.erase(place);
   deaths_.insert({place, death});
-  if (is_stop || (death.exit_code == 0 && death.signal == 0)) return;
+  if (is_stop || death.IsSuccess()) return;
   for (const auto& [other, live] : alive_) {
     if (other.run != place.run || other.round != place.round || !random_.Chance(kPeerFails)) continue;
     const absl::Duration delay = random_.Between(absl::Milliseconds(5), absl::Seconds(random_.Chance(0.5) ? 1 : 6));
@@ -49,7 +49,7 @@ bool Processes::IsAnyAlive(uint64_t incarnation) const {
   return false;
 }
 
-bool Processes::HasDied(const PlaceName& place, Death death) const { return deaths_.contains({place, death}); }
+bool Processes::HasDied(const PlaceName& place, ExitStatus death) const { return deaths_.contains({place, death}); }
 
 std::string Processes::Text() const {
   std::string text;

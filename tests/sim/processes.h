@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 
+#include "common/base/exit_status.h"
 #include "muster/v1/types.pb.h"
 #include "tests/sim/random.h"
 #include "tests/sim/sim.h"
@@ -37,12 +38,6 @@ struct PlaceName {
   }
 };
 
-struct Death {
-  int exit_code = 0;
-  int signal = 0;
-  auto operator<=>(const Death&) const = default;
-};
-
 class Processes {
  public:
   // Ends a process by itself with this exit code.
@@ -52,7 +47,7 @@ class Processes {
 
   void Begin(const PlaceName& place, uint64_t incarnation, Fail fail);
   // Peers of one that did not end well fail soon after.
-  void End(const PlaceName& place, Death death, bool is_stop);
+  void End(const PlaceName& place, ExitStatus death, bool is_stop);
 
   // A process that a training process started in a session of its own: it does that one's work, and may outlive it.
   void BeginDescendant(const PlaceName& place, uint64_t incarnation);
@@ -63,7 +58,7 @@ class Processes {
 
   bool IsAnyAlive() const { return !alive_.empty() || !descendants_.empty(); }
   bool IsAnyAlive(uint64_t incarnation) const;
-  bool HasDied(const PlaceName& place, Death death) const;
+  bool HasDied(const PlaceName& place, ExitStatus death) const;
   void NoteHang(const PlaceName& place) { hung_.insert(place); }
   bool HasHung(const PlaceName& place) const { return hung_.contains(place); }
   std::string Text() const;
@@ -78,7 +73,7 @@ class Processes {
   Random random_;
   std::map<PlaceName, Live> alive_;
   std::map<PlaceName, uint64_t> descendants_;  // whose they are: an incarnation
-  std::set<std::pair<PlaceName, Death>> deaths_;
+  std::set<std::pair<PlaceName, ExitStatus>> deaths_;
   std::set<PlaceName> hung_;
 };
 

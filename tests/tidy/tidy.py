@@ -46,7 +46,7 @@ MAY_INCLUDE = {
     "scheduler/rpc": TLS + ("common/store", "scheduler/core", "scheduler/loop", "scheduler/frontend",
                             "scheduler/ingress", "scheduler/heartbeat"),
     "worker_agent/core": CORE,
-    "worker_agent/keeper": NET + ("worker_agent/core/process_key.h",),
+    "worker_agent/keeper": NET + ("worker_agent/core/process_end.h", "worker_agent/core/process_key.h"),
     "worker_agent/settings": TLS,
     "worker_agent/launch": NET + ("common/settings", "worker_agent/settings", "worker_agent/node/machine.h"),
     "worker_agent/session": TLS + ("worker_agent/launch", "worker_agent/core"),

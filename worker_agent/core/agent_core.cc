@@ -122,21 +122,15 @@ void AgentCore::Impl::OnEvent(const PeersFetched& event) {
 }
 
 void AgentCore::Impl::OnEvent(const ProcessHasStarted& event) {
-  const v1::ProcessStarted& started = event.started;
-  if (!processes_.MarkStarted({started.slot(), started.round(), started.attempt()}, started.pid())) return;
-  v1::NodeEvent node_event;
-  *node_event.mutable_started() = started;
-  reporter_.Add(std::move(node_event), now_);
+  if (processes_.MarkStarted(event.key, event.pid)) reporter_.AddStart(event.key, event.pid, now_);
 }
 
-void AgentCore::Impl::OnEvent(const ProcessHasEnded& event) { ReportEnded(event.ended, event.age); }
+void AgentCore::Impl::OnEvent(const ProcessHasEnded& event) { ReportEnd(event.key, event.end, event.age); }
 
-void AgentCore::Impl::ReportEnded(v1::ProcessEnded ended, absl::Duration age) {
-  if (!processes_.MarkEnded(ended)) return;
-  progress_.Forget({ended.slot(), ended.round(), ended.attempt()});
-  v1::NodeEvent node_event;
-  *node_event.mutable_ended() = std::move(ended);
-  reporter_.Add(std::move(node_event), now_ - std::max(age, absl::ZeroDuration()));
+void AgentCore::Impl::ReportEnd(const ProcessKey& key, const ProcessEnd& end, absl::Duration age) {
+  if (!processes_.MarkEnded(key, end)) return;
+  progress_.Forget(key);
+  reporter_.AddEnd(key, end, now_ - std::max(age, absl::ZeroDuration()));
   if (processes_.IsAnyRunning()) return;
   stopping_since_.reset();
   was_killed_ = false;
@@ -167,16 +161,11 @@ void AgentCore::Impl::OnEvent(const KeeperDied&) {
   // One of which nothing was heard yet may never have been started.
   FailLaunch(processes_.Unconfirmed(desired_.round()), "the keeper process was killed");
   const bool was_stopping = stopping_since_.has_value();
-  for (const ProcessKey& id : processes_.Running()) {
-    v1::ProcessEnded ended;
-    ended.set_round(id.round);
-    ended.set_slot(id.slot);
-    ended.set_attempt(id.attempt);
-    ended.set_signal(kKillSignal);
-    ended.set_was_stopped(was_stopping);
-    ended.add_last_lines("the keeper process was killed");
-    ReportEnded(std::move(ended), absl::ZeroDuration());
-  }
+  ProcessEnd end;
+  end.exit.signal = kKillSignal;
+  end.was_stopped = was_stopping;
+  end.last_lines = {"the keeper process was killed"};
+  for (const ProcessKey& id : processes_.Running()) ReportEnd(id, end, absl::ZeroDuration());
 }
 
 void AgentCore::Impl::OnEvent(const EndSignal& event) {
@@ -206,15 +195,10 @@ void AgentCore::Impl::OnEvent(const LaunchFailed& event) {
 }
 
 void AgentCore::Impl::FailLaunch(const std::vector<ProcessKey>& ids, const std::string& reason) {
-  for (const ProcessKey& id : ids) {
-    v1::ProcessEnded ended;
-    ended.set_round(id.round);
-    ended.set_slot(id.slot);
-    ended.set_attempt(id.attempt);
-    ended.set_exit_code(126);
-    ended.set_launch_error(EscapeControl(reason));
-    ReportEnded(std::move(ended), absl::ZeroDuration());
-  }
+  ProcessEnd end;
+  end.exit.code = 126;
+  end.launch_error = EscapeControl(reason);
+  for (const ProcessKey& id : ids) ReportEnd(id, end, absl::ZeroDuration());
 }
 
 void AgentCore::Impl::OnEvent(const ProgressMade& event) {

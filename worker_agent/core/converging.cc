@@ -122,12 +122,9 @@ void AgentCore::Impl::PrintAndReport(const std::vector<uint32_t>& slots) {
     Emit(PrintAssignment{desired_, peers_.round == desired_.round() ? peers_.list : nullptr});
   }
   for (const uint32_t slot : slots) {
-    v1::ProcessEnded ended;
-    ended.set_slot(slot);
-    ended.set_round(desired_.round());
-    ended.set_attempt(desired_.assignment().slots(static_cast<int>(slot)).attempt());
-    processes_.Launched({slot, ended.round(), ended.attempt()});
-    ReportEnded(std::move(ended), absl::ZeroDuration());
+    const ProcessKey key{slot, desired_.round(), desired_.assignment().slots(static_cast<int>(slot)).attempt()};
+    processes_.Launched(key);
+    ReportEnd(key, {}, absl::ZeroDuration());
   }
 }
 

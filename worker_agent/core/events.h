@@ -13,6 +13,8 @@
 #include "common/base/clock.h"
 #include "common/base/severity.h"
 #include "muster/v1/rendezvous.pb.h"
+#include "worker_agent/core/process_end.h"
+#include "worker_agent/core/process_key.h"
 
 namespace muster::agent {
 
@@ -65,11 +67,13 @@ struct PeersFetched {
 };
 
 struct ProcessHasStarted {
-  v1::ProcessStarted started;
+  ProcessKey key;
+  uint64_t pid = 0;
 };
 
 struct ProcessHasEnded {
-  v1::ProcessEnded ended;
+  ProcessKey key;
+  ProcessEnd end;
   absl::Duration age;  // how long ago
 };
 

@@ -86,7 +86,7 @@ class AgentCore::Impl {
   void RunTimers();
   void SendDueReport();
   void FailLaunch(const std::vector<ProcessKey>& ids, const std::string& reason);
-  void ReportEnded(v1::ProcessEnded ended, absl::Duration age);
+  void ReportEnd(const ProcessKey& key, const ProcessEnd& end, absl::Duration age);
   void DialNow();
   void DialReplacement();
   v1::Join MakeJoin(uint64_t connect_seq) const;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "common/base/check.h"
-#include "common/base/exit_codes.h"
 
 namespace muster::agent {
 
@@ -24,15 +23,14 @@ bool Processes::MarkStarted(const ProcessKey& id, uint64_t pid) {
   return true;
 }
 
-bool Processes::MarkEnded(const v1::ProcessEnded& ended) {
-  const ProcessKey id{ended.slot(), ended.round(), ended.attempt()};
+bool Processes::MarkEnded(const ProcessKey& id, const ProcessEnd& end) {
   if (running_.erase(id) == 0) return false;
   unconfirmed_.erase(id);
   pids_.erase(id.slot);
-  if (ended.exit_code() == 0 && ended.signal() == 0 && ended.launch_error().empty()) {
+  if (end.IsSuccess()) {
     ended_well_.insert(id.slot);
-  } else if (!ended.was_stopped()) {
-    failures_.push_back({id, ended.signal() != 0 ? kExitSignalBase + ended.signal() : ended.exit_code()});
+  } else if (!end.was_stopped) {
+    failures_.push_back({id, end.exit.AsExitCode()});
   }
   return true;
 }

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "muster/v1/types.pb.h"
+#include "worker_agent/core/process_end.h"
 #include "worker_agent/core/process_key.h"
 
 namespace muster::agent {
@@ -19,7 +19,7 @@ class Processes {
   // Its ProcessStarted came: it is no launch failure any more.
   bool MarkStarted(const ProcessKey& id, uint64_t pid);
   // False when it was not running: a repetition, or nothing of ours.
-  bool MarkEnded(const v1::ProcessEnded& ended);
+  bool MarkEnded(const ProcessKey& id, const ProcessEnd& end);
 
   bool IsAnyRunning() const { return !running_.empty(); }
   bool IsRunning(const ProcessKey& id) const { return running_.contains(id); }

@@ -20,19 +20,44 @@ constexpr size_t kMaxUnanswered = 256;
 constexpr size_t kMaxReportBytes = kMaxSessionMessageBytes - kMaxSlotsPerNode * Progress::kMaxBytesPerSlot - 4096;
 constexpr size_t kEventOverhead = 32;  // number, age, framing
 
-void KeepToLimits(v1::ProcessEnded& ended) {
-  CutText(*ended.mutable_error_message(), kMaxErrorMessageBytes);
-  CutText(*ended.mutable_launch_error(), kMaxShortTextBytes);
-  const int surplus = ended.last_lines_size() - static_cast<int>(kMaxLastLines);
-  if (surplus > 0) ended.mutable_last_lines()->DeleteSubrange(0, surplus);
-  for (std::string& line : *ended.mutable_last_lines()) CutText(line, kMaxLastLineBytes);
+std::string Cut(std::string text, size_t limit) {
+  CutText(text, limit);
+  return text;
 }
 
 }  // namespace
 
+void Reporter::AddStart(const ProcessKey& key, uint64_t pid, MonotonicTime happened) {
+  v1::NodeEvent event;
+  v1::ProcessStarted& started = *event.mutable_started();
+  started.set_round(key.round);
+  started.set_slot(key.slot);
+  started.set_attempt(key.attempt);
+  started.set_pid(pid);
+  Add(std::move(event), happened);
+}
+
+void Reporter::AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTime happened) {
+  v1::NodeEvent event;
+  v1::ProcessEnded& ended = *event.mutable_ended();
+  ended.set_round(key.round);
+  ended.set_slot(key.slot);
+  ended.set_attempt(key.attempt);
+  ended.set_exit_code(end.exit.code);
+  ended.set_signal(end.exit.signal);
+  ended.set_core_dumped(end.exit.core_dumped);
+  ended.set_was_stopped(end.was_stopped);
+  ended.set_error_message(Cut(end.error_message, kMaxErrorMessageBytes));
+  ended.set_launch_error(Cut(end.launch_error, kMaxShortTextBytes));
+  const size_t surplus = end.last_lines.size() - std::min(end.last_lines.size(), kMaxLastLines);
+  for (size_t i = surplus; i < end.last_lines.size(); ++i) {
+    ended.add_last_lines(Cut(end.last_lines[i], kMaxLastLineBytes));
+  }
+  Add(std::move(event), happened);
+}
+
 void Reporter::Add(v1::NodeEvent event, MonotonicTime happened) {
   event.set_number(++last_number_);
-  if (event.has_ended()) KeepToLimits(*event.mutable_ended());
   if (event.has_leaving()) CutText(*event.mutable_leaving()->mutable_reason(), kMaxShortTextBytes);
   const size_t bytes = event.ByteSizeLong() + kEventOverhead;
   pending_.push_back({std::move(event), bytes, happened});

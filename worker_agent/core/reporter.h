@@ -12,12 +12,17 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "muster/v1/rendezvous.pb.h"
+#include "worker_agent/core/process_end.h"
+#include "worker_agent/core/process_key.h"
 
 namespace muster::agent {
 
 class Reporter {
  public:
-  // `event` without its number and age. Texts beyond their limits are cut.
+  // Texts beyond their limits are cut.
+  void AddStart(const ProcessKey& key, uint64_t pid, MonotonicTime happened);
+  void AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTime happened);
+  // `event` without its number and age.
   void Add(v1::NodeEvent event, MonotonicTime happened);
   void Acknowledge(uint64_t through);
   bool IsAllAcknowledged() const { return pending_.empty(); }

@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "common/base/unique_fd.h"
+#include "worker_agent/core/process_end.h"
 #include "worker_agent/core/process_key.h"
 
 namespace muster::agent {
@@ -43,14 +44,8 @@ struct Started {
 // Told once for each spec, when the process and all that descends from it are gone.
 struct Ended {
   ProcessKey key;
-  int exit_code = 0;
-  int signal = 0;
-  bool core_dumped = false;
-  bool was_stopped = false;             // we had signalled it to stop before it ended
-  std::string error_message;            // "message" of the error file; at most kMaxErrorMessageBytes
-  std::vector<std::string> last_lines;  // stdout and stderr as they came, at most kMaxLastLines
-  std::string launch_error;             // why it never ran; exit_code is 127 (not found) or 126
-  int64_t ended_boottime_ms = 0;        // CLOCK_BOOTTIME when the process ended
+  ProcessEnd end;                 // at most kMaxErrorMessageBytes and kMaxLastLines
+  int64_t ended_boottime_ms = 0;  // CLOCK_BOOTTIME when the process ended
 };
 
 // The fence's deadline passed: the processes are being stopped.

@@ -153,9 +153,16 @@ void Fields(A& a, Started& started) {
   a(started.key), a(started.pid);
 }
 template <typename A>
+void Fields(A& a, ExitStatus& exit) {
+  a(exit.code), a(exit.signal), a(exit.core_dumped);
+}
+template <typename A>
+void Fields(A& a, ProcessEnd& end) {
+  a(end.exit), a(end.was_stopped), a(end.error_message), a(end.last_lines), a(end.launch_error);
+}
+template <typename A>
 void Fields(A& a, Ended& ended) {
-  a(ended.key), a(ended.exit_code), a(ended.signal), a(ended.core_dumped), a(ended.was_stopped), a(ended.error_message);
-  a(ended.last_lines), a(ended.launch_error), a(ended.ended_boottime_ms);
+  a(ended.key), a(ended.end), a(ended.ended_boottime_ms);
 }
 template <typename A>
 void Fields(A&, FenceFell&) {}

@@ -24,30 +24,6 @@ constexpr absl::Duration kEndPatience = absl::Seconds(60);  // of which the keep
 constexpr int kLongestPollMs = 60'000;
 constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 
-v1::ProcessStarted StartedMessage(const ProcessKey& key, int64_t pid) {
-  v1::ProcessStarted started;
-  started.set_round(key.round);
-  started.set_slot(key.slot);
-  started.set_attempt(key.attempt);
-  started.set_pid(static_cast<uint64_t>(pid));
-  return started;
-}
-
-v1::ProcessEnded EndedMessage(const ProcessKey& key, const Ended& ended) {
-  v1::ProcessEnded message;
-  message.set_round(key.round);
-  message.set_slot(key.slot);
-  message.set_attempt(key.attempt);
-  message.set_exit_code(ended.exit_code);
-  message.set_signal(ended.signal);
-  message.set_core_dumped(ended.core_dumped);
-  message.set_was_stopped(ended.was_stopped);
-  message.set_error_message(ended.error_message);
-  for (const std::string& line : ended.last_lines) message.add_last_lines(line);
-  message.set_launch_error(ended.launch_error);
-  return message;
-}
-
 }  // namespace
 
 AgentLoop::AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, Launcher& launcher, Signals& signals,
@@ -190,19 +166,20 @@ void AgentLoop::EndRound() {
 
 void AgentLoop::On(const Started& event) {
   progress_.Watch(event.key);
-  pending_.push_back(ProcessHasStarted{StartedMessage(event.key, event.pid)});
+  const auto pid = static_cast<uint64_t>(event.pid);
+  pending_.push_back(ProcessHasStarted{event.key, pid});
   const auto found = followers_.find(event.key);
   if (found == followers_.end()) return;
-  for (const ProcessKey& key : found->second) pending_.push_back(ProcessHasStarted{StartedMessage(key, event.pid)});
+  for (const ProcessKey& key : found->second) pending_.push_back(ProcessHasStarted{key, pid});
 }
 
 void AgentLoop::On(const Ended& event) {
   progress_.Forget(event.key);
   const absl::Duration age = absl::Milliseconds(BootTimeMs() - event.ended_boottime_ms);
-  pending_.push_back(ProcessHasEnded{EndedMessage(event.key, event), age});
+  pending_.push_back(ProcessHasEnded{event.key, event.end, age});
   const auto found = followers_.find(event.key);
   if (found == followers_.end()) return;
-  for (const ProcessKey& key : found->second) pending_.push_back(ProcessHasEnded{EndedMessage(key, event), age});
+  for (const ProcessKey& key : found->second) pending_.push_back(ProcessHasEnded{key, event.end, age});
   followers_.erase(found);
 }
 
@@ -275,9 +252,7 @@ void AgentLoop::Do(const Launch& effect) {
   }
   followers_.merge(plan->followers);
   for (const ProcessSpec& spec : plan->specs) keeper_->Start(spec);
-  for (const ProcessKey& key : plan->done_at_once) {
-    pending_.push_back(ProcessHasEnded{EndedMessage(key, Ended{}), absl::ZeroDuration()});
-  }
+  for (const ProcessKey& key : plan->done_at_once) pending_.push_back(ProcessHasEnded{key, {}, absl::ZeroDuration()});
 }
 
 void AgentLoop::Do(const StopProcesses&) { keeper_->StopAll(); }

@@ -213,21 +213,14 @@ std::string AgentHarness::Peers(uint32_t round, const absl::Status& status) {
 }
 
 std::string AgentHarness::Started(uint32_t slot, uint32_t round, uint32_t attempt) {
-  ProcessHasStarted event;
-  event.started.set_slot(slot);
-  event.started.set_round(round);
-  event.started.set_attempt(attempt);
-  event.started.set_pid(100 + slot);
-  return Do(event);
+  return Do(ProcessHasStarted{{slot, round, attempt}, 100 + slot});
 }
 
 std::string AgentHarness::Ended(uint32_t slot, int exit_code, int signal, bool was_stopped, uint32_t round) {
   ProcessHasEnded event;
-  event.ended.set_slot(slot);
-  event.ended.set_round(round);
-  event.ended.set_exit_code(exit_code);
-  event.ended.set_signal(signal);
-  event.ended.set_was_stopped(was_stopped);
+  event.key = {slot, round, 0};
+  event.end.exit = {exit_code, signal};
+  event.end.was_stopped = was_stopped;
   return Do(event);
 }
 

@@ -65,7 +65,7 @@ TEST(Reporting, ALateEventCarriesItsAge) {
   agent.RunRound();
   agent.Pass(absl::Seconds(5));
   ProcessHasEnded event;
-  event.ended.set_round(1);
+  event.key.round = 1;
   event.age = absl::Milliseconds(700);
   EXPECT_THAT(agent.Do(event), HasSubstr("#2 ended 0/1/0 code=0 signal=0 age=700ms"));
 }
@@ -104,9 +104,7 @@ TEST(Reporting, ManyEventsGoOutInOrderAndBounded) {
   reporter.StreamOpened(now, absl::Seconds(2), absl::Seconds(2));
   const size_t total = 3 * kMaxEventsPerReport + 1;
   for (size_t i = 0; i < total; ++i) {
-    v1::NodeEvent event;
-    event.mutable_started();
-    reporter.Add(event, now);
+    reporter.AddStart({}, 0, now);
   }
   uint64_t through = 0;
   while (reporter.IsDue(now)) {
@@ -126,13 +124,11 @@ TEST(Reporting, AReportFitsIntoAMessage) {
   MonotonicTime now;
   reporter.StreamOpened(now, absl::Seconds(2), absl::Seconds(2));
   for (size_t i = 0; i < kMaxEventsPerReport; ++i) {
-    v1::NodeEvent event;
-    event.mutable_ended()->set_error_message(std::string(kMaxErrorMessageBytes, 'e'));
-    event.mutable_ended()->set_launch_error(std::string(kMaxShortTextBytes, 'l'));
-    for (size_t line = 0; line < kMaxLastLines; ++line) {
-      event.mutable_ended()->add_last_lines(std::string(kMaxLastLineBytes, 'x'));
-    }
-    reporter.Add(event, now);
+    ProcessEnd end;
+    end.error_message = std::string(kMaxErrorMessageBytes, 'e');
+    end.launch_error = std::string(kMaxShortTextBytes, 'l');
+    end.last_lines.assign(kMaxLastLines, std::string(kMaxLastLineBytes, 'x'));
+    reporter.AddEnd({}, end, now);
   }
   uint64_t through = 0;
   int reports = 0;
@@ -151,14 +147,34 @@ TEST(Reporting, AReportFitsIntoAMessage) {
 TEST(Reporting, TextsBeyondTheirLimitsAreCutBetweenCharacters) {
   Reporter reporter;
   MonotonicTime now;
-  v1::NodeEvent event;
-  event.mutable_ended()->set_launch_error(std::string(kMaxShortTextBytes - 1, 'l') + "\u00e9");
-  for (int line = 0; line < 30; ++line) event.mutable_ended()->add_last_lines(std::to_string(line));
-  reporter.Add(event, now);
+  ProcessEnd end;
+  end.launch_error = std::string(kMaxShortTextBytes - 1, 'l') + "\u00e9";
+  for (int line = 0; line < 30; ++line) end.last_lines.push_back(std::to_string(line));
+  reporter.AddEnd({}, end, now);
   const v1::Report report = reporter.MakeReport(now);
   EXPECT_EQ(report.events(0).ended().launch_error(), std::string(kMaxShortTextBytes - 1, 'l'));
   ASSERT_EQ(report.events(0).ended().last_lines_size(), static_cast<int>(kMaxLastLines));
   EXPECT_EQ(report.events(0).ended().last_lines(0), "10");  // the last ones are kept
+}
+
+TEST(Reporting, AnEndIsToldInFull) {
+  Reporter reporter;
+  reporter.StreamOpened({}, absl::Seconds(2), absl::Seconds(2));
+  reporter.AddEnd({1, 2, 3}, {{0, 11, true}, true, "boom", {"x", "y"}, ""}, {});
+  reporter.AddEnd({1, 2, 3}, {{127, 0}, false, "", {}, "not found"}, {});
+  const v1::Report report = reporter.MakeReport({});
+  const v1::ProcessEnded& killed = report.events(0).ended();
+  EXPECT_EQ(killed.slot(), 1u);
+  EXPECT_EQ(killed.round(), 2u);
+  EXPECT_EQ(killed.attempt(), 3u);
+  EXPECT_EQ(killed.exit_code(), 0);
+  EXPECT_EQ(killed.signal(), 11);
+  EXPECT_TRUE(killed.core_dumped());
+  EXPECT_TRUE(killed.was_stopped());
+  EXPECT_EQ(killed.error_message(), "boom");
+  EXPECT_THAT(killed.last_lines(), testing::ElementsAre("x", "y"));
+  EXPECT_EQ(report.events(1).ended().exit_code(), 127);
+  EXPECT_EQ(report.events(1).ended().launch_error(), "not found");
 }
 
 TEST(Reporting, UnansweredHeartbeatsDontPileUp) {

@@ -311,8 +311,8 @@ TEST_F(KeeperDeath, OfAShimEndsItsProcessAndTheOthersGoOn) {
   SignalAll(shim, SIGKILL);
   const Ended ended = keeper.WaitEnded(0);
   ExpectAllGoneWithin(first, 0);
-  EXPECT_EQ(ended.signal, SIGKILL);
-  EXPECT_FALSE(ended.was_stopped);
+  EXPECT_EQ(ended.end.exit.signal, SIGKILL);
+  EXPECT_FALSE(ended.end.was_stopped);
   for (const UniqueFd& pidfd : second) EXPECT_FALSE(EndsWithin(pidfd, 0));
   keeper->KillAll();
   keeper.WaitEnded(1);
@@ -327,7 +327,7 @@ TEST_F(KeeperDeath, AShimThatIsStoppedIsKilledWhenItsProcessMustEnd) {
   keeper->KillAll();
   const Ended ended = keeper.WaitEnded(0);
   ExpectAllGoneWithin(family, 0);
-  EXPECT_TRUE(ended.was_stopped);
+  EXPECT_TRUE(ended.end.was_stopped);
 }
 
 // Nobody is left to obey: agent and keeper are stopped, as by a debugger or a frozen container that thaws in part.
@@ -392,7 +392,7 @@ TEST_F(KeeperDeath, SignalsFromATerminalDontReachTheKeeper) {
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1})
     ::kill(static_cast<pid_t>(keeper->pid()), signal);
   keeper.StartShell(0, "exit 3");
-  EXPECT_EQ(keeper.WaitEnded(0).exit_code, 3);
+  EXPECT_EQ(keeper.WaitEnded(0).end.exit.code, 3);
   EXPECT_NE(::getsid(static_cast<pid_t>(keeper->pid())), ::getsid(0));
 }
 
@@ -431,8 +431,8 @@ TEST(AgentWatch, TellsWhatAProcessDiedOf) {
         looked.write.reset();
         pollfd dead{watch.fd(), POLLIN, 0};
         ::poll(&dead, 1, static_cast<int>(kBoundMs));
-        const AgentFate fate = watch.ReadFate().value_or(AgentFate{-1, -1});
-        ::dprintf(result.write.get(), "%d %d %d", is_early ? 1 : 0, fate.signal, fate.exit_code);
+        const ExitStatus fate = watch.ReadFate().value_or(ExitStatus{-1, -1});
+        ::dprintf(result.write.get(), "%d %d %d", is_early ? 1 : 0, fate.signal, fate.code);
         ::_exit(0);
       }
       looked.write.reset();
@@ -448,7 +448,7 @@ TEST(AgentWatch, TellsWhatAProcessDiedOf) {
 }
 
 TEST(Farewell, PlaceholdersAreFilledInWhereverTheyStand) {
-  EXPECT_EQ(FillFarewell({"x", "--signal={signal}", "{exit_code}{signal}", "{other}"}, {9, 3}),
+  EXPECT_EQ(FillFarewell({"x", "--signal={signal}", "{exit_code}{signal}", "{other}"}, {3, 9}),
             (std::vector<std::string>{"x", "--signal=9", "39", "{other}"}));
 }
 

@@ -57,9 +57,9 @@ TEST_F(KeeperHang, ADeathIsToldWhileTheLogHangsAndItsLinesComeLater) {
   commands_.WriteLine("go");
   const Ended ended = keeper.WaitEnded(0);
   EXPECT_LT(BootTimeMs() - begin_ms, 3000);
-  EXPECT_EQ(ended.signal, SIGKILL);
-  ASSERT_EQ(ended.last_lines.size(), 20u);
-  EXPECT_EQ(ended.last_lines.back(), "5000") << "from memory";
+  EXPECT_EQ(ended.end.exit.signal, SIGKILL);
+  ASSERT_EQ(ended.end.last_lines.size(), 20u);
+  EXPECT_EQ(ended.end.last_lines.back(), "5000") << "from memory";
   Thaw();
   EXPECT_EQ(piped_.EndAndRead(), "");
   std::string wanted = "before\n";
@@ -79,7 +79,7 @@ TEST_F(KeeperHang, ASlowDiskLosesNothing) {
     EXPECT_EQ(fifo_.ReadLine(700), "(nothing came)");
     Thaw();
   }
-  EXPECT_EQ(keeper.WaitEnded(0).exit_code, 0);
+  EXPECT_EQ(keeper.WaitEnded(0).end.exit.code, 0);
   EXPECT_EQ(piped_.EndAndRead(), "");
   EXPECT_EQ(ReadWholeFile(log_).size(), 20'000'004u);
 }
@@ -99,7 +99,7 @@ TEST_F(KeeperHang, AProcessGoesOnWhenItsLogHangsAndWhatIsDroppedIsCounted) {
   Thaw();
   // The helper writes what has waited before anything that comes now.
   commands_.WriteLine("go on");
-  EXPECT_EQ(keeper.WaitEnded(0).exit_code, 0);
+  EXPECT_EQ(keeper.WaitEnded(0).end.exit.code, 0);
   const std::string said = piped_.EndAndRead();
   EXPECT_THAT(said, HasSubstr(absl::StrCat("the file system of ", log_, " has not answered for 5 s")));
   EXPECT_THAT(said, HasSubstr("answers again"));
@@ -124,7 +124,7 @@ TEST_F(KeeperHang, TheFenceFallsWhileTheLogHangs) {
   keeper->SetFence(BootTimeMs() + 200);
   EXPECT_TRUE(EndsWithin(process, 3000));
   EXPECT_TRUE(keeper.WaitFenceFell());
-  EXPECT_TRUE(keeper.WaitEnded(0).was_stopped);
+  EXPECT_TRUE(keeper.WaitEnded(0).end.was_stopped);
   Thaw();
 }
 
@@ -133,8 +133,8 @@ TEST_F(KeeperHang, AProcessBeginsWithoutItsLogInTheEnd) {
   Hang();
   StartLogged(0, "echo one; echo two");
   const Ended ended = keeper.WaitEnded(0);
-  EXPECT_EQ(ended.exit_code, 0);
-  EXPECT_EQ(ended.last_lines.size(), 2u);
+  EXPECT_EQ(ended.end.exit.code, 0);
+  EXPECT_EQ(ended.end.last_lines.size(), 2u);
   Thaw();
   EXPECT_THAT(piped_.EndAndRead(), HasSubstr("has not answered for 5 s"));
   EXPECT_EQ(ReadWholeFile(log_), "one\ntwo\n");
@@ -145,10 +145,10 @@ TEST_F(KeeperHang, WhatWaitsForItsLogCanBeStoppedAndFenced) {
   Hang();
   for (uint32_t slot = 0; slot < 3; ++slot) StartLogged(slot, "echo never");
   keeper->Stop({0, 1, 0});
-  EXPECT_TRUE(keeper.WaitEnded(0).was_stopped);
+  EXPECT_TRUE(keeper.WaitEnded(0).end.was_stopped);
   keeper->SetFence(BootTimeMs());
   EXPECT_TRUE(keeper.WaitFenceFell());
-  for (uint32_t slot = 1; slot < 3; ++slot) EXPECT_TRUE(keeper.WaitEnded(slot).was_stopped);
+  for (uint32_t slot = 1; slot < 3; ++slot) EXPECT_TRUE(keeper.WaitEnded(slot).end.was_stopped);
   Thaw();
   EXPECT_EQ(piped_.EndAndRead(), "");
   EXPECT_EQ(ReadWholeFile(log_), "");
@@ -192,7 +192,7 @@ TEST_F(KeeperHang, AStandardOutputThatIsAFileMayHangToo) {
   ASSERT_EQ(relays.size(), 1u) << "one file, one relay";
   SignalAll(relays, SIGSTOP);
   keeper->StartShell(0, "seq 1 100000; exit 3", [](ProcessSpec& spec) { spec.passes_output = true; });
-  EXPECT_EQ(keeper->WaitEnded(0).exit_code, 3);
+  EXPECT_EQ(keeper->WaitEnded(0).end.exit.code, 3);
   SignalAll(relays, SIGCONT);
   keeper->Destroy();
   std::string wanted;
@@ -207,8 +207,8 @@ TEST_F(KeeperHang, AHelperThatDiesIsToldAndTheProcessesGoOn) {
   SignalAll(HelpersNamed("ms-keeper-files"), SIGKILL);
   commands_.WriteLine("go");
   const Ended ended = keeper.WaitEnded(0);
-  EXPECT_EQ(ended.exit_code, 4);
-  EXPECT_EQ(ended.last_lines, std::vector<std::string>{"last"});
+  EXPECT_EQ(ended.end.exit.code, 4);
+  EXPECT_EQ(ended.end.last_lines, std::vector<std::string>{"last"});
   EXPECT_THAT(piped_.EndAndRead(), HasSubstr("the process that writes the logs has ended"));
 }
 

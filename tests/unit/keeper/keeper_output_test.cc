@@ -49,7 +49,7 @@ TEST(KeeperOutput, KeepsStdoutAndStderrApart) {
   err.write.reset();
   keeper->StartShell(0, "echo to out; echo to err >&2", PassThrough);
   const Ended ended = keeper->WaitEnded(0);
-  EXPECT_THAT(ended.last_lines, UnorderedElementsAre("to out", "to err"));
+  EXPECT_THAT(ended.end.last_lines, UnorderedElementsAre("to out", "to err"));
   keeper->Destroy();
   EXPECT_EQ(ReadToEnd(out.read), "to out\n");
   EXPECT_EQ(ReadToEnd(err.read), "to err\n");
@@ -112,8 +112,8 @@ TEST(KeeperOutput, AFullDiskIsToldOnStderrAndTheProcessGoesOn) {
   piped.keeper->StartShell(0, "for i in 1 2 3 4 5; do echo $i; sleep 0.01; done; exit 2",
                            [&](ProcessSpec& spec) { spec.log_path = "/dev/full"; });
   const Ended ended = piped.keeper->WaitEnded(0);
-  EXPECT_EQ(ended.exit_code, 2);
-  EXPECT_EQ(ended.last_lines.size(), 5u);
+  EXPECT_EQ(ended.end.exit.code, 2);
+  EXPECT_EQ(ended.end.last_lines.size(), 5u);
   const std::string shown = piped.EndAndRead();
   EXPECT_THAT(shown, HasSubstr("/dev/full takes no more output: No space left on device"));
   EXPECT_EQ(std::count(shown.begin(), shown.end(), '\n'), 1);
@@ -131,7 +131,7 @@ TEST(KeeperOutput, ASlowReaderGetsEveryByte) {
     ASSERT_GT(n, 0);
     got += static_cast<size_t>(n);
   }
-  EXPECT_EQ(piped.keeper->WaitEnded(0).exit_code, 0);
+  EXPECT_EQ(piped.keeper->WaitEnded(0).end.exit.code, 0);
   EXPECT_EQ(got + piped.EndAndRead().size(), kBytes);
 }
 
@@ -147,17 +147,17 @@ TEST(KeeperOutput, ABlockedStdoutHoldsUpNobody) {
     spec.log_path = folder.Path("log");
   });
   const int64_t begin_ms = BootTimeMs();
-  EXPECT_EQ(keeper.WaitEnded(1).exit_code, 0);
+  EXPECT_EQ(keeper.WaitEnded(1).end.exit.code, 0);
   EXPECT_EQ(ReadWholeFile(folder.Path("log")).size(), 30'000'000u + 303'030u) << "a log loses nothing";
   // Others are started, stopped and told of meanwhile.
   keeper.StartShell(2, absl::StrCat("echo ready > ", fifo.path(), "; exec sleep 1000"));
   EXPECT_EQ(fifo.ReadLine(), "ready");
   keeper->Stop({2, 1, 0});
-  EXPECT_EQ(keeper.WaitEnded(2).signal, SIGTERM);
+  EXPECT_EQ(keeper.WaitEnded(2).end.exit.signal, SIGTERM);
   // The flood goes on once the reader is given up, and its last lines are right.
   const Ended flood = keeper.WaitEnded(0);
-  EXPECT_EQ(flood.exit_code, 0);
-  EXPECT_EQ(flood.last_lines.size(), 20u);
+  EXPECT_EQ(flood.end.exit.code, 0);
+  EXPECT_EQ(flood.end.last_lines.size(), 20u);
   EXPECT_LT(BootTimeMs() - begin_ms, kBoundMs);
   // With all that waiting, an idle keeper takes no processor time.
   clockid_t keeper_cpu{};
@@ -188,8 +188,8 @@ TEST(KeeperOutput, AReaderThatGoesHarmsNobody) {
   piped.pipe.read.reset();
   piped.keeper->StartShell(0, "for i in 1 2 3; do echo $i; done; exit 5", PassThrough);
   const Ended ended = piped.keeper->WaitEnded(0);
-  EXPECT_EQ(ended.exit_code, 5);
-  EXPECT_EQ(ended.last_lines.size(), 3u);
+  EXPECT_EQ(ended.end.exit.code, 5);
+  EXPECT_EQ(ended.end.last_lines.size(), 3u);
 }
 
 }  // namespace

@@ -37,15 +37,15 @@ TEST(Keeper, ExitCodesAndSignals) {
   keeper.StartShell(2, "kill -9 $$");
   EXPECT_GT(keeper.WaitStarted(0).pid, 0);
   const Ended good = keeper.WaitEnded(0);
-  EXPECT_EQ(good.exit_code, 0);
-  EXPECT_EQ(good.signal, 0);
-  EXPECT_FALSE(good.was_stopped);
+  EXPECT_EQ(good.end.exit.code, 0);
+  EXPECT_EQ(good.end.exit.signal, 0);
+  EXPECT_FALSE(good.end.was_stopped);
   EXPECT_NEAR(static_cast<double>(good.ended_boottime_ms), static_cast<double>(BootTimeMs()), kBoundMs);
-  EXPECT_EQ(keeper.WaitEnded(1).exit_code, 7);
+  EXPECT_EQ(keeper.WaitEnded(1).end.exit.code, 7);
   const Ended killed = keeper.WaitEnded(2);
-  EXPECT_EQ(killed.signal, SIGKILL);
-  EXPECT_EQ(killed.exit_code, 0);
-  EXPECT_FALSE(killed.was_stopped);
+  EXPECT_EQ(killed.end.exit.signal, SIGKILL);
+  EXPECT_EQ(killed.end.exit.code, 0);
+  EXPECT_FALSE(killed.end.was_stopped);
 }
 
 TEST(Keeper, TellsStartedThenEndedOnceEach) {
@@ -62,7 +62,7 @@ TEST(Keeper, TellsStartedThenEndedOnceEach) {
 TEST(Keeper, LastLinesOfBothStreams) {
   TestKeeper keeper;
   keeper.StartShell(0, "for i in $(seq 1 30); do echo out $i; echo err $i >&2; done; printf unfinished");
-  const std::vector<std::string> lines = keeper.WaitEnded(0).last_lines;
+  const std::vector<std::string> lines = keeper.WaitEnded(0).end.last_lines;
   ASSERT_EQ(lines.size(), 20u);
   EXPECT_EQ(lines[17], "out 30");
   EXPECT_EQ(lines[18], "err 30");
@@ -96,9 +96,9 @@ TEST(Keeper, WhatCantBeStartedSaysWhy) {
   for (const Case& c : cases) keeper.Start(c.spec);
   for (const Case& c : cases) {
     const Ended ended = keeper.WaitEnded(c.spec.key.slot);
-    EXPECT_EQ(ended.exit_code, c.exit_code) << c.text << " / " << ended.launch_error;
-    EXPECT_THAT(ended.launch_error, HasSubstr(c.text));
-    EXPECT_EQ(ended.signal, 0);
+    EXPECT_EQ(ended.end.exit.code, c.exit_code) << c.text << " / " << ended.end.launch_error;
+    EXPECT_THAT(ended.end.launch_error, HasSubstr(c.text));
+    EXPECT_EQ(ended.end.exit.signal, 0);
   }
   for (const KeeperEvent& event : keeper.events()) {
     EXPECT_FALSE(std::holds_alternative<Started>(event)) << "nothing was started";
@@ -109,7 +109,7 @@ TEST(Keeper, ASecondStartOfALivingKeyIsRefused) {
   TestKeeper keeper;
   keeper.StartShell(0, "exec sleep 1000");
   keeper.StartShell(0, "exit 0");
-  EXPECT_THAT(keeper.WaitEnded(0).launch_error, HasSubstr("twice"));
+  EXPECT_THAT(keeper.WaitEnded(0).end.launch_error, HasSubstr("twice"));
 }
 
 TEST(Keeper, TheProcessGetsACleanWorld) {
@@ -136,8 +136,9 @@ print(os.getpgrp() == os.getpid(), repr(sys.stdin.read()))
   python.cpus = {cpu};
   keeper.Start(python);
   keeper.Start(Command(1, {"grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"}));
-  EXPECT_THAT(keeper.WaitEnded(0).last_lines, ElementsAre("0 1 2", absl::StrCat(cpu), "True True", "True ''"));
-  EXPECT_THAT(keeper.WaitEnded(1).last_lines, ElementsAre("SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000"));
+  EXPECT_THAT(keeper.WaitEnded(0).end.last_lines, ElementsAre("0 1 2", absl::StrCat(cpu), "True True", "True ''"));
+  EXPECT_THAT(keeper.WaitEnded(1).end.last_lines,
+              ElementsAre("SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000"));
   ::signal(SIGUSR2, SIG_DFL);
 }
 
@@ -149,7 +150,7 @@ TEST(Keeper, StandardInputIsInheritedWhenAsked) {
   ::dup2(saved.get(), 0);
   ASSERT_EQ(::write(pipe.write.get(), "typed\n", 6), 6);
   keeper.StartShell(0, "read line; echo got $line", [](ProcessSpec& spec) { spec.inherits_stdin = true; });
-  EXPECT_THAT(keeper.WaitEnded(0).last_lines, ElementsAre("got typed"));
+  EXPECT_THAT(keeper.WaitEnded(0).end.last_lines, ElementsAre("got typed"));
 }
 
 TEST(Keeper, StopSignalsTheLeader) {
@@ -163,11 +164,11 @@ TEST(Keeper, StopSignalsTheLeader) {
   EXPECT_EQ(fifo.ReadLine(), "ready");
   keeper->Stop({0, 1, 0});
   const Ended ended = keeper.WaitEnded(0);
-  EXPECT_EQ(ended.exit_code, 5);
-  EXPECT_TRUE(ended.was_stopped);
+  EXPECT_EQ(ended.end.exit.code, 5);
+  EXPECT_TRUE(ended.end.was_stopped);
   EXPECT_EQ(keeper.events().size(), 3u) << "the other one runs on";
   keeper->StopAll();
-  EXPECT_EQ(keeper.WaitEnded(1).signal, SIGTERM);
+  EXPECT_EQ(keeper.WaitEnded(1).end.exit.signal, SIGTERM);
 }
 
 TEST(Keeper, AChildThatIgnoresTheStopSignalIsKilledAtTheDeadline) {
@@ -179,8 +180,8 @@ TEST(Keeper, AChildThatIgnoresTheStopSignalIsKilledAtTheDeadline) {
   const int64_t begin_ms = BootTimeMs();
   keeper->StopAll();
   const Ended ended = keeper.WaitEnded(0);
-  EXPECT_EQ(ended.signal, SIGKILL);
-  EXPECT_TRUE(ended.was_stopped);
+  EXPECT_EQ(ended.end.exit.signal, SIGKILL);
+  EXPECT_TRUE(ended.end.was_stopped);
   EXPECT_GE(ended.ended_boottime_ms - begin_ms, 199);
   EXPECT_LE(ended.ended_boottime_ms - begin_ms, 5000);
 }
@@ -190,7 +191,7 @@ TEST(Keeper, ASuspendedProcessHearsTheStopSignal) {
   keeper.StartShell(0, "kill -STOP $$");
   keeper.WaitStarted(0);
   keeper->StopAll();
-  EXPECT_EQ(keeper.WaitEnded(0).signal, SIGTERM);
+  EXPECT_EQ(keeper.WaitEnded(0).end.exit.signal, SIGTERM);
 }
 
 TEST(Keeper, AnotherStopSignalAndForwarding) {
@@ -205,7 +206,7 @@ TEST(Keeper, AnotherStopSignalAndForwarding) {
   keeper->Forward(SIGUSR1);
   EXPECT_EQ(fifo.ReadLine(), "usr1");
   keeper->StopAll();
-  EXPECT_EQ(keeper.WaitEnded(0).exit_code, 9);
+  EXPECT_EQ(keeper.WaitEnded(0).end.exit.code, 9);
 }
 
 TEST(Keeper, WhatAWrapperLeavesBehindGetsTheStopSignalToo) {
@@ -233,8 +234,8 @@ TEST(Keeper, WhatAWrapperLeavesBehindGetsTheStopSignalToo) {
   go.WriteLine("go");
   const Ended ended = keeper.WaitEnded(0);
   EXPECT_TRUE(EndsWithin(python, 0)) << "told before the group was gone";
-  EXPECT_EQ(ended.signal, SIGTERM);
-  EXPECT_TRUE(ended.was_stopped);
+  EXPECT_EQ(ended.end.exit.signal, SIGTERM);
+  EXPECT_TRUE(ended.end.was_stopped);
 }
 
 TEST(Keeper, EndedComesWhenTheWholeGroupIsGone) {
@@ -248,9 +249,9 @@ TEST(Keeper, EndedComesWhenTheWholeGroupIsGone) {
   UniqueFd grandchild = fifo.ReadPid();
   go.WriteLine("go");
   const Ended ended = keeper.WaitEnded(0);
-  EXPECT_EQ(ended.exit_code, 3);
+  EXPECT_EQ(ended.end.exit.code, 3);
   EXPECT_TRUE(EndsWithin(grandchild, 0)) << "told before the group was gone";
-  EXPECT_THAT(ended.last_lines, ElementsAre("bye"));
+  EXPECT_THAT(ended.end.last_lines, ElementsAre("bye"));
 }
 
 TEST(Keeper, ADaemonThatHoldsThePipeEndsWithItsProcess) {
@@ -262,7 +263,7 @@ TEST(Keeper, ADaemonThatHoldsThePipeEndsWithItsProcess) {
                                     go.path(), "; echo last words"));
   UniqueFd daemon = fifo.ReadPid();
   go.WriteLine("go");
-  EXPECT_THAT(keeper.WaitEnded(0).last_lines, ElementsAre("last words"));
+  EXPECT_THAT(keeper.WaitEnded(0).end.last_lines, ElementsAre("last words"));
   EXPECT_TRUE(EndsWithin(daemon, 0)) << "told before all that descends from it was gone";
 }
 
@@ -282,7 +283,7 @@ TEST(Keeper, AZombieOfAForeignParentDoesNotHoldTheGroup) {
   UniqueFd parent = fifo.ReadPid();
   const int64_t begin_ms = BootTimeMs();
   keeper->StopAll();
-  EXPECT_THAT(keeper.WaitEnded(0).last_lines, ElementsAre("seen"));
+  EXPECT_THAT(keeper.WaitEnded(0).end.last_lines, ElementsAre("seen"));
   EXPECT_LT(BootTimeMs() - begin_ms, 20'000) << "it waited for stop_timeout";
   EXPECT_TRUE(EndsWithin(parent, 0));
 }
@@ -299,7 +300,7 @@ TEST(Keeper, WhatLeftItsGroupEndsWithItsProcessWhileOthersRun) {
   keeper.StartShell(1, absl::StrCat(daemon, "read x < ", go.path(), "; exit 3"));
   UniqueFd own = fifo.ReadPid();
   go.WriteLine("go");
-  EXPECT_EQ(keeper.WaitEnded(1).exit_code, 3);
+  EXPECT_EQ(keeper.WaitEnded(1).end.exit.code, 3);
   EXPECT_TRUE(EndsWithin(own, 0)) << "the next attempt would run beside it";
   EXPECT_FALSE(EndsWithin(others, 0)) << "slot 0 runs, and it is slot 0's";
   keeper->Stop({0, 1, 0});
@@ -315,7 +316,7 @@ TEST(Keeper, OfAStopWhatLeftTheGroupIsKilledWhenTheGroupIsEmpty) {
                                     "; while :; do sleep 1000; done' & exec sleep 1000"));
   UniqueFd daemon = fifo.ReadPid();
   keeper->Stop({0, 1, 0});
-  EXPECT_EQ(keeper.WaitEnded(0).signal, SIGTERM);
+  EXPECT_EQ(keeper.WaitEnded(0).end.exit.signal, SIGTERM);
   EXPECT_TRUE(EndsWithin(daemon, 0));
 }
 
@@ -341,11 +342,11 @@ TEST(Keeper, KillAllMeansOnlyWhatRuns) {
   keeper->KillAll();
   keeper.StartShell(1, absl::StrCat("echo second > ", fifo.path(), "; exec sleep 1000"));
   const Ended first = keeper.WaitEnded(0);
-  EXPECT_EQ(first.signal, SIGKILL);
-  EXPECT_TRUE(first.was_stopped);
+  EXPECT_EQ(first.end.exit.signal, SIGKILL);
+  EXPECT_TRUE(first.end.was_stopped);
   EXPECT_EQ(fifo.ReadLine(), "second");
   keeper->Stop({1, 1, 0});
-  EXPECT_EQ(keeper.WaitEnded(1).signal, SIGTERM);
+  EXPECT_EQ(keeper.WaitEnded(1).end.exit.signal, SIGTERM);
 }
 
 TEST(Keeper, TheErrorFileIsRemovedBeforeAndReadAfterwards) {
@@ -356,8 +357,8 @@ TEST(Keeper, TheErrorFileIsRemovedBeforeAndReadAfterwards) {
   const std::string write =
       absl::StrCat(R"(echo '{"message": {"message": "boom"}}' > )", folder.Path("new"), "; exit 1");
   keeper.StartShell(1, write, [&](ProcessSpec& spec) { spec.error_file = folder.Path("new"); });
-  EXPECT_EQ(keeper.WaitEnded(0).error_message, "");
-  EXPECT_EQ(keeper.WaitEnded(1).error_message, "boom");
+  EXPECT_EQ(keeper.WaitEnded(0).end.error_message, "");
+  EXPECT_EQ(keeper.WaitEnded(1).end.error_message, "boom");
 }
 
 TEST(Keeper, TheFenceStopsEverythingOnce) {
@@ -367,13 +368,13 @@ TEST(Keeper, TheFenceStopsEverythingOnce) {
   keeper->SetFence(BootTimeMs() + 100);
   EXPECT_TRUE(keeper.WaitFenceFell());
   const Ended ended = keeper.WaitEnded(0);
-  EXPECT_EQ(ended.signal, SIGTERM);
-  EXPECT_TRUE(ended.was_stopped);
+  EXPECT_EQ(ended.end.exit.signal, SIGTERM);
+  EXPECT_TRUE(ended.end.was_stopped);
   keeper.StartShell(1, "exit 5");
-  EXPECT_TRUE(keeper.WaitEnded(1).was_stopped) << "others may have its rank";
+  EXPECT_TRUE(keeper.WaitEnded(1).end.was_stopped) << "others may have its rank";
   keeper->SetFence(std::nullopt);
   keeper.StartShell(2, "exit 6");
-  EXPECT_EQ(keeper.WaitEnded(2).exit_code, 6);
+  EXPECT_EQ(keeper.WaitEnded(2).end.exit.code, 6);
   size_t falls = 0;
   for (const KeeperEvent& event : keeper.events()) falls += std::holds_alternative<FenceFell>(event) ? 1 : 0;
   EXPECT_EQ(falls, 1u);
@@ -385,7 +386,7 @@ TEST(Keeper, AFenceThatIsMovedOrDisarmedDoesNotFall) {
   keeper.StartShell(0, "exec sleep 0.3");
   keeper->SetFence(BootTimeMs() + 150);
   keeper->SetFence(std::nullopt);
-  EXPECT_EQ(keeper.WaitEnded(0).exit_code, 0);
+  EXPECT_EQ(keeper.WaitEnded(0).end.exit.code, 0);
   EXPECT_EQ(keeper.events().size(), 2u);
 }
 
@@ -402,8 +403,8 @@ TEST(Keeper, AStartThatCrossesTheFallIsRefused) {
   EXPECT_EQ(fifo.ReadLine(), "stopped");
   keeper.StartShell(1, "echo must not run");
   const Ended ended = keeper.WaitEnded(1);
-  EXPECT_TRUE(ended.was_stopped);
-  EXPECT_THAT(ended.last_lines, IsEmpty());
+  EXPECT_TRUE(ended.end.was_stopped);
+  EXPECT_THAT(ended.end.last_lines, IsEmpty());
   EXPECT_TRUE(keeper.WaitFenceFell());
 }
 
@@ -418,9 +419,9 @@ TEST(Keeper, AFenceThatFellLongAgoLeavesNoTimeToStop) {
   keeper->SetFence(1);
   EXPECT_TRUE(keeper.WaitFenceFell());
   const Ended ended = keeper.WaitEnded(0);
-  EXPECT_EQ(ended.signal, SIGKILL);
-  EXPECT_TRUE(ended.was_stopped);
-  EXPECT_THAT(ended.last_lines, IsEmpty());
+  EXPECT_EQ(ended.end.exit.signal, SIGKILL);
+  EXPECT_TRUE(ended.end.was_stopped);
+  EXPECT_THAT(ended.end.last_lines, IsEmpty());
 }
 
 TEST(Keeper, ManyProcessesAtOnce) {
@@ -428,8 +429,8 @@ TEST(Keeper, ManyProcessesAtOnce) {
   for (uint32_t slot = 0; slot < 64; ++slot) keeper.StartShell(slot, absl::StrCat("echo ", slot, "; exit ", slot));
   for (uint32_t slot = 0; slot < 64; ++slot) {
     const Ended ended = keeper.WaitEnded(slot);
-    EXPECT_EQ(ended.exit_code, static_cast<int>(slot));
-    EXPECT_THAT(ended.last_lines, ElementsAre(absl::StrCat(slot)));
+    EXPECT_EQ(ended.end.exit.code, static_cast<int>(slot));
+    EXPECT_THAT(ended.end.last_lines, ElementsAre(absl::StrCat(slot)));
   }
 }
 
@@ -441,7 +442,7 @@ TEST(Keeper, NoMessageIsLostWhenTheAgentIsSlow) {
     keeper.StartShell(slot, "head -c 12000 /dev/zero | tr '\\0' 'y' | fold -w 500",
                       [&](ProcessSpec& spec) { spec.env.push_back("PADDING=" + padding); });
   }
-  for (uint32_t slot = 0; slot < 100; ++slot) EXPECT_EQ(keeper.WaitEnded(slot).last_lines.size(), 20u);
+  for (uint32_t slot = 0; slot < 100; ++slot) EXPECT_EQ(keeper.WaitEnded(slot).end.last_lines.size(), 20u);
 }
 
 TEST(Keeper, TheDestructorLeavesNothingBehind) {

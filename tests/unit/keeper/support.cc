@@ -159,7 +159,7 @@ Started TestKeeper::WaitStarted(uint32_t slot) {
 
 Ended TestKeeper::WaitEnded(uint32_t slot) {
   Ended found;
-  found.exit_code = -1;
+  found.end.exit.code = -1;
   EXPECT_TRUE(WaitUntil([&] {
     for (const KeeperEvent& event : events_) {
       const auto* ended = std::get_if<Ended>(&event);

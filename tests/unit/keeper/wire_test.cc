@@ -77,18 +77,18 @@ TEST(Wire, FileRequests) {
 }
 
 TEST(Wire, EndedKeepsEveryField) {
-  Ended ended{{1, 2, 3}, 7, 11, true, true, "boom", {"x", "", "y"}, "not found", -5};
+  Ended ended{{1, 2, 3}, {{7, 11, true}, true, "boom", {"x", "", "y"}, "not found"}, -5};
   auto decoded = DecodeEvent(Encode(KeeperEvent(ended)));
   ASSERT_TRUE(decoded.ok());
   const auto& copy = std::get<Ended>(*decoded);
   EXPECT_EQ(copy.key, ended.key);
-  EXPECT_EQ(copy.exit_code, 7);
-  EXPECT_EQ(copy.signal, 11);
-  EXPECT_TRUE(copy.core_dumped);
-  EXPECT_TRUE(copy.was_stopped);
-  EXPECT_EQ(copy.error_message, "boom");
-  EXPECT_EQ(copy.last_lines, ended.last_lines);
-  EXPECT_EQ(copy.launch_error, "not found");
+  EXPECT_EQ(copy.end.exit.code, 7);
+  EXPECT_EQ(copy.end.exit.signal, 11);
+  EXPECT_TRUE(copy.end.exit.core_dumped);
+  EXPECT_TRUE(copy.end.was_stopped);
+  EXPECT_EQ(copy.end.error_message, "boom");
+  EXPECT_EQ(copy.end.last_lines, ended.end.last_lines);
+  EXPECT_EQ(copy.end.launch_error, "not found");
   EXPECT_EQ(copy.ended_boottime_ms, -5);
 }
 

@@ -136,8 +136,8 @@ void Keeper::Impl::Start(const ProcessSpec& spec) {
   if (frame.size() <= kMaxFrameBytes) return SendFrame(frame, spec.hand_over.descriptor);
   Ended ended;
   ended.key = spec.key;
-  ended.exit_code = 126;
-  ended.launch_error =
+  ended.end.exit.code = 126;
+  ended.end.launch_error =
       absl::StrCat("the command and its environment take ", frame.size(), " bytes; the limit is ", kMaxFrameBytes);
   ended.ended_boottime_ms = BootTimeMs();
   own_events_.push_back(ended);

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -28,11 +27,6 @@ static_assert(sizeof(PidfdInfo) == 64);
 constexpr uint64_t kPidfdInfoExit = uint64_t{1} << 3;
 constexpr unsigned long kPidfdGetInfo = _IOWR(0xFF, 11, PidfdInfo);
 
-AgentFate FateFromStatus(int status) {
-  if (WIFSIGNALED(status)) return {WTERMSIG(status), 0};
-  return {0, WEXITSTATUS(status)};
-}
-
 }  // namespace
 
 AgentWatch AgentWatch::OfThisProcess() {
@@ -50,11 +44,11 @@ bool AgentWatch::IsDead() const {
   return is_reaped || ReadFate().has_value();
 }
 
-std::optional<AgentFate> AgentWatch::ReadFate() const {
+std::optional<ExitStatus> AgentWatch::ReadFate() const {
   PidfdInfo info;
   info.mask = kPidfdInfoExit;
   if (pidfd_.is_open() && ::ioctl(pidfd_.get(), kPidfdGetInfo, &info) == 0 && (info.mask & kPidfdInfoExit) != 0) {
-    return FateFromStatus(info.exit_code);
+    return ExitStatus::FromWaitStatus(info.exit_code);
   }
   char buffer[1024];
   const ssize_t n = ::pread(stat_.get(), buffer, sizeof buffer, 0);
@@ -68,7 +62,7 @@ std::optional<AgentFate> AgentWatch::ReadFate() const {
   const int status = std::atoi(text.c_str() + last);
   const char state = text[name_end + 2];
   if (state != 'Z' && state != 'X' && status == 0) return std::nullopt;  // it lives
-  return FateFromStatus(status);
+  return ExitStatus::FromWaitStatus(status);
 }
 
 }  // namespace muster::agent

@@ -3,14 +3,10 @@
 
 #include <optional>
 
+#include "common/base/exit_status.h"
 #include "common/base/unique_fd.h"
 
 namespace muster::agent {
-
-struct AgentFate {
-  int signal = 0;
-  int exit_code = 0;
-};
 
 class AgentWatch {
  public:
@@ -25,7 +21,7 @@ class AgentWatch {
 
   // What it died of, if that can be told: from Linux 6.15 on always (PIDFD_GET_INFO), before that only while its parent
   // hasn't reaped it (/proc/<pid>/stat): so ask at the first sign of its death.
-  std::optional<AgentFate> ReadFate() const;
+  std::optional<ExitStatus> ReadFate() const;
 
  private:
   UniqueFd pidfd_;

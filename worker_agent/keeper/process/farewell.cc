@@ -21,17 +21,17 @@ constexpr int64_t kPatienceMs = 10'000;
 
 }  // namespace
 
-std::vector<std::string> FillFarewell(const std::vector<std::string>& argv, const AgentFate& fate) {
+std::vector<std::string> FillFarewell(const std::vector<std::string>& argv, const ExitStatus& fate) {
   std::vector<std::string> filled;
   filled.reserve(argv.size());
   for (const std::string& word : argv) {
-    filled.push_back(absl::StrReplaceAll(
-        word, {{"{signal}", absl::StrCat(fate.signal)}, {"{exit_code}", absl::StrCat(fate.exit_code)}}));
+    filled.push_back(
+        absl::StrReplaceAll(word, {{"{signal}", absl::StrCat(fate.signal)}, {"{exit_code}", absl::StrCat(fate.code)}}));
   }
   return filled;
 }
 
-void RunFarewell(const FarewellCommand& command, const AgentFate& fate) {
+void RunFarewell(const FarewellCommand& command, const ExitStatus& fate) {
   if (command.argv.empty()) return;
   const int null_fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd <= 2 && null_fd >= 0; ++fd) ::dup2(null_fd, fd);

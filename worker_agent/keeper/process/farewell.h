@@ -4,16 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "worker_agent/keeper/process/agent_watch.h"
+#include "common/base/exit_status.h"
 #include "worker_agent/keeper/processes.h"
 
 namespace muster::agent {
 
 // {signal} and {exit_code} filled in, wherever they stand.
-std::vector<std::string> FillFarewell(const std::vector<std::string>& argv, const AgentFate& fate);
+std::vector<std::string> FillFarewell(const std::vector<std::string>& argv, const ExitStatus& fate);
 
 // Runs it with /dev/null as its standard streams (nobody shall wait for the end of a pipe that we hold), kills it after
 // 10 s, and returns when it has ended. Blocks.
-void RunFarewell(const FarewellCommand& command, const AgentFate& fate);
+void RunFarewell(const FarewellCommand& command, const ExitStatus& fate);
 
 }  // namespace muster::agent

@@ -95,7 +95,7 @@ class KeeperProcess {
   FileHelper files_;  // error files: elsewhere than the logs, as a rule
   Supervisor supervisor_;
   FarewellCommand farewell_;
-  std::optional<AgentFate> fate_;
+  std::optional<ExitStatus> fate_;
   Ending ending_ = Ending::kNone;
   int64_t fence_ms_ = kNever;
   uint32_t fence_falls_ = 0;
@@ -282,7 +282,7 @@ void KeeperProcess::SayFarewell() {
   if (agent_.fd() >= 0) ::poll(&dead, 1, kAgentDeathMs);
   if (!agent_.IsDead()) return;
   if (!fate_.has_value()) fate_ = agent_.ReadFate();
-  RunFarewell(farewell_, fate_.value_or(AgentFate{}));
+  RunFarewell(farewell_, fate_.value_or(ExitStatus{}));
 }
 
 }  // namespace

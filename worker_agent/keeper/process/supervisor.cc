@@ -136,8 +136,8 @@ void Supervisor::FailLaunch(const Process& process, const std::string& text) {
 void Supervisor::FailLaunch(const ProcessKey& key, int exit_code, const std::string& text) {
   Ended ended;
   ended.key = key;
-  ended.exit_code = exit_code;
-  ended.launch_error = CleanText(text, kMaxShortTextBytes);
+  ended.end.exit.code = exit_code;
+  ended.end.launch_error = CleanText(text, kMaxShortTextBytes);
   ended.ended_boottime_ms = BootTimeMs();
   tell_(ended);
 }
@@ -145,8 +145,8 @@ void Supervisor::FailLaunch(const ProcessKey& key, int exit_code, const std::str
 void Supervisor::Refuse(const ProcessKey& key) {
   Ended ended;
   ended.key = key;
-  ended.signal = options_.stop_signal;
-  ended.was_stopped = true;
+  ended.end.exit.signal = options_.stop_signal;
+  ended.end.was_stopped = true;
   ended.ended_boottime_ms = BootTimeMs();
   tell_(ended);
 }
@@ -165,12 +165,12 @@ void Supervisor::TakeReport(Process& process, const ShimReport& report) {
       process.pid = report.value;
       return tell_(Started{process.spec.key, report.value});
     case ShimReport::kNotStarted:
-      process.ended.launch_error = CleanText(report.text, kMaxShortTextBytes);
-      process.ended.exit_code = report.value;
+      process.ended.end.launch_error = CleanText(report.text, kMaxShortTextBytes);
+      process.ended.end.exit.code = report.value;
       process.ended.ended_boottime_ms = report.boottime_ms;
       return;
     case ShimReport::kEnded:
-      process.ended.was_stopped = report.was_stopped;
+      process.ended.end.was_stopped = report.was_stopped;
       return TakeWaitStatus(process, report.value, report.boottime_ms);
     case ShimReport::kKilling:
       process.is_killing = true;
@@ -191,12 +191,8 @@ void Supervisor::SayCantLook(const std::string& what, const char* why) {
 void Supervisor::TakeWaitStatus(Process& process, int status, int64_t at_ms) {
   process.has_ended = true;
   process.ended.ended_boottime_ms = at_ms;
-  if (WIFSIGNALED(status)) {
-    process.ended.signal = WTERMSIG(status);
-    process.ended.core_dumped = WCOREDUMP(status);
-  } else if (process.ended.launch_error.empty()) {
-    process.ended.exit_code = WEXITSTATUS(status);
-  }
+  // What never ran has the code that says why.
+  if (process.ended.end.launch_error.empty()) process.ended.end.exit = ExitStatus::FromWaitStatus(status);
   process.output->Drain();
 }
 
@@ -286,8 +282,9 @@ void Supervisor::Reap() {
 void Supervisor::ReapShim(pid_t pid, int status) {
   Process& process = processes_.at(shims_.extract(pid).mapped());
   TakeReports(process);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return Finish(process);
-  LoseShim(process, status);
+  const ExitStatus exit = ExitStatus::FromWaitStatus(status);
+  if (exit.IsSuccess()) return Finish(process);
+  LoseShim(process, exit);
 }
 
 // The reports first: they tell which pid was whose process.
@@ -296,19 +293,19 @@ void Supervisor::ReapStray(pid_t pid, int status) {
   for (auto& [key, process] : processes_) {
     TakeReports(process);
     if (process.pid == pid && !process.has_ended) {
-      process.ended.was_stopped = process.is_told_to_stop;
+      process.ended.end.was_stopped = process.is_told_to_stop;
       TakeWaitStatus(process, status, BootTimeMs());
     }
   }
 }
 
-void Supervisor::LoseShim(Process& process, int status) {
+void Supervisor::LoseShim(Process& process, const ExitStatus& exit) {
   process.is_shim_lost = true;
   process.kill_shim_at_ms = INT64_MAX;
   LookForStrays();
   if (process.is_told_to_stop) return;
-  const std::string how = WIFSIGNALED(status) ? absl::StrCat("killed by signal ", WTERMSIG(status))
-                                              : absl::StrCat("ended with ", WEXITSTATUS(status));
+  const std::string how =
+      exit.signal != 0 ? absl::StrCat("killed by signal ", exit.signal) : absl::StrCat("ended with ", exit.code);
   sinks_.live.error().Write(absl::StrCat("ms-worker: the shim of slot ", process.spec.key.slot, " was ", how,
                                          "; its process is ended with all that it started\n"),
                             BootTimeMs());
@@ -345,8 +342,8 @@ void Supervisor::RunStrays(int64_t now_ms) {
 
 void Supervisor::Finish(Process& process) {
   poller_.Forget(process.shim->fd());
-  if (!process.has_ended && process.ended.launch_error.empty()) {  // killed with its shim before its pid was told
-    process.ended.was_stopped = process.is_told_to_stop;
+  if (!process.has_ended && process.ended.end.launch_error.empty()) {  // killed with its shim before its pid was told
+    process.ended.end.was_stopped = process.is_told_to_stop;
     TakeWaitStatus(process, SIGKILL, BootTimeMs());
   }
   Ended ended = std::move(process.ended);
@@ -367,7 +364,7 @@ void Supervisor::TellEnd(Ended ended, const std::string& error_file, std::unique
   burial.tell_at_ms = now_ms + kDescendantPatienceMs;
   burial.answers_left = 1;  // our own, at the end of this
   if (output->has_log() && waits_for_log) ++burial.answers_left;
-  burial.ended.last_lines = output->Finish([this, key, waits_for_log] {
+  burial.ended.end.last_lines = output->Finish([this, key, waits_for_log] {
     if (waits_for_log) TakeLastAnswer(key, "");
   });
   if (waits_for_error) {
@@ -380,7 +377,7 @@ void Supervisor::TellEnd(Ended ended, const std::string& error_file, std::unique
 void Supervisor::TakeLastAnswer(const ProcessKey& key, const std::string& error_message) {
   const auto found = burials_.find(key);
   if (found == burials_.end()) return;  // told without it
-  if (!error_message.empty()) found->second.ended.error_message = error_message;
+  if (!error_message.empty()) found->second.ended.end.error_message = error_message;
   if (--found->second.answers_left == 0) tell_(burials_.extract(found).mapped().ended);
 }
 

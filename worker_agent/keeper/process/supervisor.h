@@ -123,7 +123,7 @@ class Supervisor {
   void KillThrough(uint64_t last_number);
   void ReapShim(pid_t pid, int status);
   void ReapStray(pid_t pid, int status);
-  void LoseShim(Process& process, int status);
+  void LoseShim(Process& process, const ExitStatus& exit);
   void LookForStrays();
   void RunStrays(int64_t now_ms);
   void Finish(Process& process);
