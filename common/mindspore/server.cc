@@ -3,14 +3,13 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <future>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +23,6 @@
 namespace muster::mindspore {
 namespace {
 
-constexpr int kEventsAtOnce = 64;
 constexpr int kAcceptsAtOnce = 16;
 constexpr int kBacklog = 1024;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
@@ -34,20 +32,12 @@ constexpr size_t kCloseAtOnce = 16;
 constexpr absl::Duration kFlushInterval = absl::Seconds(10);
 constexpr size_t kMostGuesses = 4096;
 
-bool SetWatch(int epoll, int operation, int fd, uint64_t id, uint32_t events) {
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = id;
-  return epoll_ctl(epoll, operation, fd, &event) == 0;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Cluster& cluster, const Clock& clock) {
-  UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
-  std::unique_ptr<Server> server(new Server(std::move(options), cluster, clock, std::move(epoll)));
-  if (!server->epoll_.is_open() || server->mailbox_->fd() < 0 ||
-      !SetWatch(server->epoll_.get(), EPOLL_CTL_ADD, server->mailbox_->fd(), 0, EPOLLIN)) {
+  std::unique_ptr<Server> server(new Server(std::move(options), cluster, clock));
+  if (!server->poller_.status().ok() || server->mailbox_->fd() < 0 ||
+      !server->poller_.Add(server->mailbox_->fd(), EPOLLIN, 0).ok()) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no descriptors for MindSpore's clients: ", std::strerror(errno), " (see ulimit -n)"));
   }
@@ -63,12 +53,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Clu
   return server;
 }
 
-Server::Server(ServerOptions options, Cluster& cluster, const Clock& clock, UniqueFd epoll)
+Server::Server(ServerOptions options, Cluster& cluster, const Clock& clock)
     : options_(std::move(options)),
       cluster_(cluster),
       clock_(clock),
-      counted_(options_.counted != nullptr ? options_.counted : std::make_shared<CountedLog>(clock)),
-      epoll_(std::move(epoll)) {
+      counted_(options_.counted != nullptr ? options_.counted : std::make_shared<CountedLog>(clock)) {
   context_.cluster = &cluster;
   context_.counted = counted_;
   context_.now = clock.Read().monotonic;
@@ -100,7 +89,7 @@ absl::StatusOr<uint16_t> Server::Listen(const IpAddress& address, uint16_t port,
   made->listener = listener;
   mailbox_->Post([this, made] {
     const uint64_t id = ++last_id_;
-    if (SetWatch(epoll_.get(), EPOLL_CTL_ADD, made->fd.get(), id, EPOLLIN)) listeners_.emplace(id, std::move(*made));
+    if (poller_.Add(made->fd.get(), EPOLLIN, id).ok()) listeners_.emplace(id, std::move(*made));
   });
   return bound->port;
 }
@@ -115,27 +104,26 @@ void Server::StopListening(uint32_t listener) {
   is_closed.wait();
 }
 
-int Server::WaitMs() const {
-  if (!ready_.empty() || !handshakes_.empty()) return 0;
-  if (!delayed_.empty()) return 1;
+absl::Duration Server::Patience() const {
+  if (!ready_.empty() || !handshakes_.empty()) return absl::ZeroDuration();
+  if (!delayed_.empty()) return absl::Milliseconds(1);
   const bool is_idle = connections_.empty() && !are_listeners_paused_ && !cluster_.HasTimers();
-  return static_cast<int>(absl::ToInt64Milliseconds(is_idle ? kIdleTick : kTick));
+  return is_idle ? kIdleTick : kTick;
 }
 
 void Server::Run() {
   pthread_setname_np(pthread_self(), "ms-mindspore");
-  std::array<epoll_event, kEventsAtOnce> events{};
   while (!is_stopping_) {
-    const int count = epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, WaitMs());
+    const std::span<const epoll_event> events = poller_.Wait(Patience());
     context_.now = clock_.Read().monotonic;
     for (Mailbox::Task& task : mailbox_->TakeAll()) task();
-    for (int i = 0; i < count; ++i) {
-      const uint64_t id = events[static_cast<size_t>(i)].data.u64;
+    for (const epoll_event& event : events) {
+      const uint64_t id = event.data.u64;
       const auto listener = listeners_.find(id);
       if (listener != listeners_.end()) {
         Accept(listener->second);
       } else if (id != 0) {
-        Touch(id, events[static_cast<size_t>(i)].events);
+        Touch(id, event.events);
       }
     }
     ready_.merge(std::exchange(delayed_, {}));
@@ -155,7 +143,7 @@ void Server::Accept(Listener& listener) {
       const bool are_none_left = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
       if (are_none_left && !MakeRoom(nullptr)) {  // or the full queue would wake us for ever
         are_listeners_paused_ = true;
-        for (const auto& [id, other] : listeners_) SetWatch(epoll_.get(), EPOLL_CTL_MOD, other.fd.get(), id, 0);
+        WatchListeners(0);
       }
       return;
     }
@@ -171,7 +159,7 @@ void Server::Accept(Listener& listener) {
     auto connection =
         std::make_unique<Connection>(Stream(std::move(fd)), peer, JoinHostPort(own->address.ToString(), own->port),
                                      GuessOf(listener.listener, from.address), context_);
-    if (!SetWatch(epoll_.get(), EPOLL_CTL_ADD, raw, id, EPOLLIN)) continue;
+    if (!poller_.Add(raw, EPOLLIN, id).ok()) continue;
     watched_[id] = EPOLLIN;
     connections_.emplace(id, std::move(connection));
     ++open_from_[from.address.bytes()];
@@ -259,13 +247,16 @@ void Server::Touch(uint64_t id, uint32_t events) {
   if ((events & (EPOLLHUP | EPOLLERR)) != 0 && !connection.wants_read()) {
     // Told again and again otherwise, while an answer is awaited that nobody will read.
     connection.NoteEnd();
-    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.fd(), nullptr);
+    poller_.Remove(connection.fd());
   }
   if (connection.opening() == Connection::Opening::kUnknown) Open(connection);
   if (connection.opening() == Connection::Opening::kHandshake) {
     // Silent until its turn, in which an end is noticed as well.
-    const bool has_ended = (events & (EPOLLHUP | EPOLLERR)) != 0;
-    SetWatch(epoll_.get(), has_ended ? EPOLL_CTL_DEL : EPOLL_CTL_MOD, connection.fd(), id, 0);
+    if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
+      poller_.Remove(connection.fd());
+    } else {
+      poller_.Modify(connection.fd(), 0, id).IgnoreError();
+    }
     watched_[id] = 0;
     if (in_handshakes_.insert(id).second) handshakes_.push_back(id);
     return;
@@ -306,7 +297,7 @@ void Server::ShakeHands() {
   }
   found->second->ShakeHands();
   if (found->second->opening() == Connection::Opening::kOpen) {
-    SetWatch(epoll_.get(), EPOLL_CTL_ADD, found->second->fd(), id, 0);  // where Touch has taken it out
+    poller_.Add(found->second->fd(), 0, id).IgnoreError();  // where Touch has taken it out
     ready_.insert(id);
   }
   Look(id, *found->second);
@@ -331,7 +322,7 @@ void Server::Watch(uint64_t id, const Connection& connection) {
   uint32_t& watched = watched_[id];
   if (watched == events) return;
   watched = events;
-  SetWatch(epoll_.get(), EPOLL_CTL_MOD, connection.fd(), id, events);
+  poller_.Modify(connection.fd(), events, id).IgnoreError();  // Touch may have taken it out
 }
 
 void Server::Remove(uint64_t id) {
@@ -352,6 +343,10 @@ void Server::Remove(uint64_t id) {
   cluster_.ConnectionClosed(peer);
 }
 
+void Server::WatchListeners(uint32_t events) {
+  for (const auto& [id, listener] : listeners_) poller_.Modify(listener.fd.get(), events, id).IgnoreError();
+}
+
 void Server::Tick() {
   next_tick_ = context_.now + kTick;
   const std::shared_ptr<const TlsState> trusted = NewTrust();
@@ -363,11 +358,7 @@ void Server::Tick() {
     if (connection->wants_write() || connection->is_held()) ready_.insert(id);
   }
   for (const uint64_t id : finished) Look(id, *connections_.at(id));
-  if (std::exchange(are_listeners_paused_, false)) {
-    for (const auto& [id, listener] : listeners_) {
-      SetWatch(epoll_.get(), EPOLL_CTL_MOD, listener.fd.get(), id, EPOLLIN);
-    }
-  }
+  if (std::exchange(are_listeners_paused_, false)) WatchListeners(EPOLLIN);
   cluster_.Tick();
   if (options_.counted == nullptr && context_.now - last_flush_ >= kFlushInterval) {
     last_flush_ = context_.now;

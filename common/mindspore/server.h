@@ -25,6 +25,7 @@
 #include "common/mindspore/connection.h"
 #include "common/mindspore/socket_address.h"
 #include "common/net/ip_address.h"
+#include "common/net/poller.h"
 #include "common/sys/log.h"
 #include "common/tls/server/server_tls.h"
 
@@ -101,9 +102,9 @@ class Server {
     uint32_t listener = 0;
   };
 
-  Server(ServerOptions options, Cluster& cluster, const Clock& clock, UniqueFd epoll);
+  Server(ServerOptions options, Cluster& cluster, const Clock& clock);
   void Run();
-  int WaitMs() const;
+  absl::Duration Patience() const;
   void Accept(Listener& listener);
   bool IsWelcome(const SocketAddress& from, const SocketAddress& own);
   bool MakeRoom(const IpAddress* only_of);  // a party, or null
@@ -115,6 +116,7 @@ class Server {
   void ShakeHands();
   void Look(uint64_t id, Connection& connection);
   void Watch(uint64_t id, const Connection& connection);
+  void WatchListeners(uint32_t events);
   void Remove(uint64_t id);
   void Tick();
   std::shared_ptr<const TlsState> NewTrust();
@@ -125,7 +127,7 @@ class Server {
   const Clock& clock_;
   const std::shared_ptr<CountedLog> counted_;
   std::unique_ptr<ServerTls> tls_;  // null: no TLS
-  const UniqueFd epoll_;
+  Poller poller_;
   const std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
 
   // Of the thread.

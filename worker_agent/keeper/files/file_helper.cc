@@ -10,7 +10,7 @@
 
 namespace muster::agent {
 
-FileHelper::FileHelper(UniqueFd socket, Poller& poller, Say say)
+FileHelper::FileHelper(UniqueFd socket, CallbackPoller& poller, Say say)
     : channel_(std::move(socket)), poller_(poller), say_(std::move(say)) {
   UpdateWatch();
 }

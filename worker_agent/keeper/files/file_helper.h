@@ -16,8 +16,8 @@
 #include <string_view>
 
 #include "common/base/unique_fd.h"
+#include "worker_agent/keeper/callback_poller.h"
 #include "worker_agent/keeper/channel.h"
-#include "worker_agent/keeper/poller.h"
 #include "worker_agent/keeper/wire.h"
 
 namespace muster::agent {
@@ -34,7 +34,7 @@ class FileHelper {
   using Say = std::function<void(const std::string& line)>;
 
   // `socket` leads to the helper (helper_process.h). `poller` outlives this. `say` shows a line to the user.
-  FileHelper(UniqueFd socket, Poller& poller, Say say);
+  FileHelper(UniqueFd socket, CallbackPoller& poller, Say say);
 
   // Each `answer` is called once, maybe at once if the helper has died; what it touches must outlive this.
   void Remove(const std::string& path, Answer answer);
@@ -85,7 +85,7 @@ class FileHelper {
   void UpdateWatch();
 
   Channel channel_;
-  Poller& poller_;
+  CallbackPoller& poller_;
   const Say say_;
   std::deque<Request> unanswered_;
   std::map<uint32_t, Log> logs_;  // until they are closed

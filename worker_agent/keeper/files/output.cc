@@ -98,7 +98,7 @@ int64_t LiveOutputs::NextDeadline(int64_t now_ms) const {
   return std::min(deadline(standard_), error_.has_value() ? deadline(*error_) : INT64_MAX);
 }
 
-void LiveOutputs::UpdateWatches(Poller& poller) {
+void LiveOutputs::UpdateWatches(CallbackPoller& poller) {
   auto update = [&](LiveOutput& output) {
     if (const int64_t now_ms = BootTimeMs(); now_ms >= output.LineDeadline()) output.Flush(now_ms);
     if (output.awaits_room()) {
@@ -112,7 +112,8 @@ void LiveOutputs::UpdateWatches(Poller& poller) {
 }
 
 absl::StatusOr<std::unique_ptr<ProcessOutput>> ProcessOutput::Create(const ProcessSpec& spec, LiveOutputs& live,
-                                                                     Poller& poller, Log log, ChildEnds& child_ends) {
+                                                                     CallbackPoller& poller, Log log,
+                                                                     ChildEnds& child_ends) {
   std::unique_ptr<ProcessOutput> output(new ProcessOutput(spec, live, poller, log));
   if (absl::Status made = MakePipe(output->streams_[0].pipe, child_ends.out); !made.ok()) return made;
   if (spec.passes_output) {
@@ -128,7 +129,7 @@ absl::StatusOr<std::unique_ptr<ProcessOutput>> ProcessOutput::Create(const Proce
   return output;
 }
 
-ProcessOutput::ProcessOutput(const ProcessSpec& spec, LiveOutputs& live, Poller& poller, Log log)
+ProcessOutput::ProcessOutput(const ProcessSpec& spec, LiveOutputs& live, CallbackPoller& poller, Log log)
     : live_(live),
       poller_(poller),
       prefix_(spec.passes_output ? "" : spec.prefix),

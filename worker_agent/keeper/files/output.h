@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "common/base/unique_fd.h"
 #include "common/sys/live_output.h"
+#include "worker_agent/keeper/callback_poller.h"
 #include "worker_agent/keeper/files/file_helper.h"
-#include "worker_agent/keeper/poller.h"
 #include "worker_agent/keeper/processes.h"
 #include "worker_agent/keeper/text.h"
 
@@ -53,7 +53,7 @@ class LiveOutputs {
   // When a stuck reader is given up, if anybody waits for that, or the end of a line; INT64_MAX: none.
   int64_t NextDeadline(int64_t now_ms) const;
   // Flushes what has waited for a line, and watches for writing what has something pending.
-  void UpdateWatches(Poller& poller);
+  void UpdateWatches(CallbackPoller& poller);
 
  private:
   LiveOutput standard_;
@@ -76,7 +76,7 @@ class ProcessOutput {
   // Makes the pipes (one for both streams where order matters and nothing is lost by it). Error: too many open files.
   // `poller` and `live` outlive this. The log is closed by Finish.
   static absl::StatusOr<std::unique_ptr<ProcessOutput>> Create(const ProcessSpec& spec, LiveOutputs& live,
-                                                               Poller& poller, Log log, ChildEnds& child_ends);
+                                                               CallbackPoller& poller, Log log, ChildEnds& child_ends);
   ~ProcessOutput();
   ProcessOutput(const ProcessOutput&) = delete;
   ProcessOutput& operator=(const ProcessOutput&) = delete;
@@ -99,7 +99,7 @@ class ProcessOutput {
     bool is_paused = false;
   };
 
-  ProcessOutput(const ProcessSpec& spec, LiveOutputs& live, Poller& poller, Log log);
+  ProcessOutput(const ProcessSpec& spec, LiveOutputs& live, CallbackPoller& poller, Log log);
   bool ShouldPause(const Stream& stream, int64_t now_ms) const;
   void Watch(size_t stream);
   void Close(size_t stream);
@@ -109,7 +109,7 @@ class ProcessOutput {
   void ShowWithPrefix(std::string_view lines);
 
   LiveOutputs& live_;
-  Poller& poller_;
+  CallbackPoller& poller_;
   const std::string prefix_;
   const Log log_;
   std::array<Stream, 2> streams_;

@@ -23,10 +23,10 @@
 #include "common/base/check.h"
 #include "common/sys/room.h"
 #include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/callback_poller.h"
 #include "worker_agent/keeper/channel.h"
 #include "worker_agent/keeper/files/file_helper.h"
 #include "worker_agent/keeper/files/output.h"
-#include "worker_agent/keeper/poller.h"
 #include "worker_agent/keeper/process/farewell.h"
 #include "worker_agent/keeper/process/guardian.h"
 #include "worker_agent/keeper/process/own_process.h"
@@ -85,7 +85,7 @@ class KeeperProcess {
 
   const pid_t guardian_;
   FencePage* const page_;
-  Poller poller_;
+  CallbackPoller poller_;
   Channel channel_;
   AgentWatch agent_;
   UniqueFd signals_;

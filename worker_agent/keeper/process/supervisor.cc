@@ -39,8 +39,8 @@ constexpr int64_t kKillPatienceMs = 2000;  // for it to have killed all
 
 }  // namespace
 
-Supervisor::Supervisor(Poller& poller, Sinks sinks, const KeeperOptions& options, const ShimOptions& shim_options,
-                       Tell tell)
+Supervisor::Supervisor(CallbackPoller& poller, Sinks sinks, const KeeperOptions& options,
+                       const ShimOptions& shim_options, Tell tell)
     : poller_(poller),
       sinks_(sinks),
       options_(options),

@@ -20,9 +20,9 @@
 #include <string>
 #include <utility>
 
+#include "worker_agent/keeper/callback_poller.h"
 #include "worker_agent/keeper/files/file_helper.h"
 #include "worker_agent/keeper/files/output.h"
-#include "worker_agent/keeper/poller.h"
 #include "worker_agent/keeper/process/children.h"
 #include "worker_agent/keeper/process/fence_page.h"
 #include "worker_agent/keeper/process/shim.h"
@@ -42,7 +42,8 @@ class Supervisor {
   };
 
   // `poller` outlives this.
-  Supervisor(Poller& poller, Sinks sinks, const KeeperOptions& options, const ShimOptions& shim_options, Tell tell);
+  Supervisor(CallbackPoller& poller, Sinks sinks, const KeeperOptions& options, const ShimOptions& shim_options,
+             Tell tell);
 
   // See Keeper::HoldLock.
   void HoldLock(std::shared_ptr<const UniqueFd> lock) { shim_options_.lock = std::move(lock); }
@@ -128,7 +129,7 @@ class Supervisor {
   void RunStrays(int64_t now_ms);
   void Finish(Process& process);
 
-  Poller& poller_;
+  CallbackPoller& poller_;
   const Sinks sinks_;
   const KeeperOptions options_;
   ShimOptions shim_options_;

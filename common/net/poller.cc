@@ -1,0 +1,52 @@
+#include "common/net/poller.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+constexpr uint64_t kWakerKey = std::numeric_limits<uint64_t>::max();
+
+// Rounded up: a loop that woke before its deadline would turn idly until then.
+int ToTimeoutMs(absl::Duration patience) {
+  if (patience == absl::InfiniteDuration()) return -1;
+  const int64_t ms = absl::ToInt64Milliseconds(absl::Ceil(patience, absl::Milliseconds(1)));
+  return static_cast<int>(std::clamp<int64_t>(ms, 0, std::numeric_limits<int>::max()));
+}
+
+}  // namespace
+
+Poller::Poller(size_t batch) : epoll_(epoll_create1(EPOLL_CLOEXEC)), events_(batch) {
+  if (!epoll_.is_open() || !waker_.is_open() || !Add(waker_.fd(), EPOLLIN, kWakerKey).ok()) {
+    status_ = absl::ResourceExhaustedError(
+        absl::StrCat("no descriptors to wait for others with: ", std::strerror(errno), " (see ulimit -n)"));
+  }
+}
+
+absl::Status Poller::Control(int operation, int fd, uint32_t events, uint64_t key) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = key;
+  if (epoll_ctl(epoll_.get(), operation, fd, &event) == 0) return absl::OkStatus();
+  const int error = errno;
+  return absl::ErrnoToStatus(error, absl::StrCat("descriptor ", fd, " can't be watched",
+                                                 error == ENOSPC ? " (see fs.epoll.max_user_watches)" : ""));
+}
+
+std::span<const epoll_event> Poller::Wait(absl::Duration patience) {
+  const int count = epoll_wait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), ToTimeoutMs(patience));
+  if (count <= 0) return {};
+  const auto end = events_.begin() + count;
+  const auto woken = std::find_if(events_.begin(), end, [](const epoll_event& e) { return e.data.u64 == kWakerKey; });
+  if (woken == end) return {events_.begin(), end};
+  waker_.Clear();
+  std::copy(woken + 1, end, woken);
+  return {events_.begin(), end - 1};
+}
+
+}  // namespace muster
