@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <future>
 #include <span>
 #include <utility>
@@ -36,11 +35,7 @@ constexpr size_t kMostGuesses = 4096;
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Cluster& cluster, const Clock& clock) {
   std::unique_ptr<Server> server(new Server(std::move(options), cluster, clock));
-  if (!server->poller_.status().ok() || server->mailbox_->fd() < 0 ||
-      !server->poller_.Add(server->mailbox_->fd(), EPOLLIN, 0).ok()) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no descriptors for MindSpore's clients: ", std::strerror(errno), " (see ulimit -n)"));
-  }
+  if (const absl::Status& status = server->poller_.status(); !status.ok()) return status;
   if (server->options_.tls != nullptr) {
     absl::StatusOr<std::unique_ptr<ServerTls>> tls =
         ServerTls::Create(*server->options_.tls, {.only_nodes = true}, *server->counted_);
@@ -62,7 +57,7 @@ Server::Server(ServerOptions options, Cluster& cluster, const Clock& clock)
   context_.counted = counted_;
   context_.now = clock.Read().monotonic;
   context_.post = [this, mailbox = mailbox_](uint64_t id, std::function<void(Connection&)> take) {
-    mailbox->Post([this, id, take = std::move(take)] {
+    mailbox->Push([this, id, take = std::move(take)] {
       const auto found = connections_.find(id);
       if (found == connections_.end()) return;
       take(*found->second);
@@ -73,7 +68,7 @@ Server::Server(ServerOptions options, Cluster& cluster, const Clock& clock)
 
 Server::~Server() {
   if (thread_.joinable()) {
-    mailbox_->Post([this] { is_stopping_ = true; });
+    mailbox_->Push([this] { is_stopping_ = true; });
     thread_.join();
   }
   mailbox_->Close();
@@ -87,7 +82,7 @@ absl::StatusOr<uint16_t> Server::Listen(const IpAddress& address, uint16_t port,
   auto made = std::make_shared<Listener>();
   made->fd = *std::move(fd);
   made->listener = listener;
-  mailbox_->Post([this, made] {
+  mailbox_->Push([this, made] {
     const uint64_t id = ++last_id_;
     if (poller_.Add(made->fd.get(), EPOLLIN, id).ok()) listeners_.emplace(id, std::move(*made));
   });
@@ -97,7 +92,7 @@ absl::StatusOr<uint16_t> Server::Listen(const IpAddress& address, uint16_t port,
 void Server::StopListening(uint32_t listener) {
   auto closed = std::make_shared<std::promise<void>>();
   std::future<void> is_closed = closed->get_future();
-  mailbox_->Post([this, listener, closed = std::move(closed)] {
+  mailbox_->Push([this, listener, closed = std::move(closed)] {
     std::erase_if(listeners_, [listener](const auto& entry) { return entry.second.listener == listener; });
     closed->set_value();
   });
@@ -116,13 +111,13 @@ void Server::Run() {
   while (!is_stopping_) {
     const std::span<const epoll_event> events = poller_.Wait(Patience());
     context_.now = clock_.Read().monotonic;
-    for (Mailbox::Task& task : mailbox_->TakeAll()) task();
+    for (Task& task : mailbox_->TakeAll()) task();
     for (const epoll_event& event : events) {
       const uint64_t id = event.data.u64;
       const auto listener = listeners_.find(id);
       if (listener != listeners_.end()) {
         Accept(listener->second);
-      } else if (id != 0) {
+      } else {
         Touch(id, event.events);
       }
     }

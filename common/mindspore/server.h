@@ -3,8 +3,6 @@
 // frames, and one TLS handshake.
 #pragma once
 
-#include <sys/eventfd.h>
-
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -20,54 +18,16 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
-#include "common/base/mutex.h"
 #include "common/base/unique_fd.h"
 #include "common/mindspore/connection.h"
 #include "common/mindspore/socket_address.h"
 #include "common/net/ip_address.h"
+#include "common/net/mailbox.h"
 #include "common/net/poller.h"
 #include "common/sys/log.h"
 #include "common/tls/server/server_tls.h"
 
 namespace muster::mindspore {
-
-// Work for the server's thread from other threads. Outlives the server while somebody still holds it; what is posted
-// then is dropped.
-class Mailbox {
- public:
-  using Task = std::function<void()>;
-
-  Mailbox() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-
-  // Readable while tasks wait; -1 when there are no descriptors left.
-  int fd() const { return fd_.get(); }
-
-  void Post(Task task) {
-    const MutexLock lock(mutex_);
-    if (is_closed_) return;
-    tasks_.push_back(std::move(task));
-    eventfd_write(fd_.get(), 1);
-  }
-
-  std::vector<Task> TakeAll() {
-    const MutexLock lock(mutex_);
-    eventfd_t count = 0;
-    eventfd_read(fd_.get(), &count);
-    return std::exchange(tasks_, {});
-  }
-
-  void Close() {
-    const MutexLock lock(mutex_);
-    is_closed_ = true;
-    tasks_.clear();
-  }
-
- private:
-  const UniqueFd fd_;
-  Mutex mutex_;
-  std::vector<Task> tasks_ ABSL_GUARDED_BY(mutex_);
-  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
-};
 
 // Whose frames are taken outside of TLS.
 enum class PlainFrom { kEverybody, kThisMachine, kNobody };
@@ -97,6 +57,7 @@ class Server {
   void StopListening(uint32_t listener);
 
  private:
+  using Task = std::function<void()>;
   struct Listener {
     UniqueFd fd;
     uint32_t listener = 0;
@@ -128,7 +89,8 @@ class Server {
   const std::shared_ptr<CountedLog> counted_;
   std::unique_ptr<ServerTls> tls_;  // null: no TLS
   Poller poller_;
-  const std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
+  // Work for the thread. Outlives this while a store still holds it.
+  const std::shared_ptr<Mailbox<Task>> mailbox_ = std::make_shared<Mailbox<Task>>([this] { poller_.Wake(); });
 
   // Of the thread.
   bool is_stopping_ = false;

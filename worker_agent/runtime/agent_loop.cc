@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/check.h"
 #include "common/base/text.h"
 #include "common/sys/log.h"
 #include "common/sys/program.h"
@@ -35,11 +36,13 @@ AgentLoop::AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, L
       status_printer_(StatusPrinter::FindTerminal()),
       core_(options_.agent),
       keeper_(std::move(keeper)),
-      session_(options_.session, [this](Event event) { queue_.Push(std::move(event)); }),
+      session_(options_.session, [this](Event event) { mailbox_.Push(std::move(event)); }),
       store_(clock),
       stacks_({options_.search_path, static_cast<pid_t>(keeper_->pid())}, clock,
-              [this](StacksGathered gathered) { queue_.Push(std::move(gathered)); }),
-      progress_(options_.work_folder) {}
+              [this](StacksGathered gathered) { mailbox_.Push(std::move(gathered)); }),
+      progress_(options_.work_folder) {
+  MUSTER_CHECK(waker_.is_open(), "a descriptor at the start");
+}
 
 int AgentLoop::Run() {
   pending_.push_back(Begin{});
@@ -72,7 +75,7 @@ void AgentLoop::Wait() {
           : std::max(0, static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1)))));
   pollfd fds[] = {{is_keeper_lost_ ? -1 : keeper_->fd(), POLLIN, 0},
                   {signals_.fd(), POLLIN, 0},
-                  {queue_.fd(), POLLIN, 0},
+                  {waker_.fd(), POLLIN, 0},
                   {heartbeats_.socket == nullptr ? -1 : heartbeats_.socket->fd(), POLLIN, 0}};
   FlushLog();
   poll(fds, std::size(fds), timeout_ms);
@@ -87,7 +90,8 @@ void AgentLoop::Wait() {
   if (fds[0].revents != 0 || (is_poll_due && (!is_keeper_lost_ || is_anybody_left_))) TakeKeeperEvents();
   if (fds[1].revents != 0) TakeSignals();
   if (fds[2].revents != 0) {
-    for (Event& event : queue_.TakeAll()) pending_.push_back(std::move(event));
+    waker_.Clear();
+    for (Event& event : mailbox_.TakeAll()) pending_.push_back(std::move(event));
   }
   if (clock_.Read().monotonic >= core_.NextDeadline()) pending_.push_back(Tick{});
 }

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/net/mailbox.h"
+#include "common/net/waker.h"
 #include "worker_agent/core/agent_core.h"
 #include "worker_agent/diagnostics/stack_gatherer.h"
 #include "worker_agent/keeper/client/keeper.h"
-#include "worker_agent/runtime/event_queue.h"
 #include "worker_agent/runtime/launcher.h"
 #include "worker_agent/runtime/progress_reader.h"
 #include "worker_agent/runtime/signals.h"
@@ -49,7 +50,7 @@ class AgentLoop {
 
   // Any thread, until Run returns: what TLS shows, or whom it trusts, has changed.
   void NoteTlsChange(bool has_new_certificate) {
-    queue_.Push(TlsChanged{has_new_certificate});
+    mailbox_.Push(TlsChanged{has_new_certificate});
     session_.CheckPeer();
   }
 
@@ -97,7 +98,8 @@ class AgentLoop {
   const Clock& clock_;
   Launcher& launcher_;
   Signals& signals_;
-  EventQueue queue_;  // outlives the session, which fills it
+  Waker waker_;
+  Mailbox<Event> mailbox_{[this] { waker_.Wake(); }};  // outlives the session, which fills it
   StatusPrinter status_printer_;
   AgentCore core_;
   std::unique_ptr<Keeper> keeper_;

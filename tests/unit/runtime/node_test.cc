@@ -14,7 +14,6 @@
 #include "worker_agent/node/listening_sockets.h"
 #include "worker_agent/node/node_description.h"
 #include "worker_agent/node/own_scheduler.h"
-#include "worker_agent/runtime/event_queue.h"
 #include "worker_agent/runtime/signals.h"
 
 namespace muster::agent {
@@ -198,22 +197,6 @@ TEST(Signals, WhatIsForwardedEndsNothing) {
   kill(getpid(), SIGUSR1);
   kill(getpid(), SIGTERM);
   EXPECT_TRUE(signals.TakeEnd());
-}
-
-TEST(EventQueue, IsReadableWhileEventsWaitAndKeepsTheirOrder) {
-  EventQueue queue;
-  EXPECT_FALSE(IsReadable(queue.fd()));
-  std::thread pusher([&] {
-    for (uint64_t seq = 1; seq <= 100; ++seq) queue.Push(StreamBroken{seq, "x"});
-  });
-  uint64_t expected = 0;
-  while (expected < 100) {
-    pollfd wait{queue.fd(), POLLIN, 0};
-    ASSERT_EQ(poll(&wait, 1, 10'000), 1);
-    for (const Event& event : queue.TakeAll()) EXPECT_EQ(std::get<StreamBroken>(event).connect_seq, ++expected);
-  }
-  pusher.join();
-  EXPECT_FALSE(IsReadable(queue.fd()));
 }
 
 }  // namespace
