@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -45,7 +44,7 @@ LiveOutput::LiveOutput(int fd, SharedLine* line, DropNote drop_note)
   }
 }
 
-void LiveOutput::Write(std::string_view chunk, int64_t now_ms) {
+void LiveOutput::Write(std::string_view chunk, MonotonicTime now) {
   if (is_broken_ || chunk.empty()) return;
   const size_t line_end = held_.empty() ? std::string_view::npos : chunk.find('\n');
   if (line_end != std::string_view::npos) {  // what our lines wait for
@@ -54,16 +53,16 @@ void LiveOutput::Write(std::string_view chunk, int64_t now_ms) {
     chunk.remove_prefix(line_end + 1);
   }
   Append(chunk);
-  Flush(now_ms);
+  Flush(now);
   while (pending_bytes_ > kMaxBytes && chunks_.size() > 1) DropOldest();
 }
 
-void LiveOutput::WriteLines(std::string_view lines, int64_t now_ms) {
-  if (will_end_in_newline_) return Write(lines, now_ms);
+void LiveOutput::WriteLines(std::string_view lines, MonotonicTime now) {
+  if (will_end_in_newline_) return Write(lines, now);
   if (is_broken_) return;
-  if (held_.empty()) held_since_ms_ = now_ms;
+  if (held_.empty()) held_since_ = now;
   held_ += lines;
-  Flush(now_ms);
+  Flush(now);
 }
 
 void LiveOutput::Append(std::string_view chunk) {
@@ -78,26 +77,26 @@ void LiveOutput::Append(std::string_view chunk) {
   pending_bytes_ += chunk.size();
 }
 
-void LiveOutput::Flush(int64_t now_ms) {
-  if (!held_.empty() && (now_ms >= held_since_ms_ + kLineMs || held_.size() > kMaxHeldBytes)) {
+void LiveOutput::Flush(MonotonicTime now) {
+  if (!held_.empty() && (now >= held_since_ + kLinePatience || held_.size() > kMaxHeldBytes)) {
     Append(absl::StrCat("\n", std::exchange(held_, {})));
   }
-  retry_line_ms_ = -1;
-  FlushChunks(now_ms);
+  retry_line_at_ = MonotonicTime::Never();
+  FlushChunks(now);
   LeaveLine();  // also when nothing could be written
 }
 
 // Whether this may write: no other process is in the middle of a line, or it doesn't go on.
-bool LiveOutput::TakeLine(int64_t now_ms) {
+bool LiveOutput::TakeLine(MonotonicTime now) {
   if (line_ == nullptr) return true;
-  const int64_t waited_ms = foreign_since_ms_ < 0 ? 0 : now_ms - foreign_since_ms_;
-  const SharedLine::Taken taken = line_->Take(self_, waited_ms);
+  const absl::Duration waited = foreign_since_.is_never() ? absl::ZeroDuration() : now - foreign_since_;
+  const SharedLine::Taken taken = line_->Take(self_, waited);
   if (taken == SharedLine::Taken::kNo) {
-    if (foreign_since_ms_ < 0) foreign_since_ms_ = now_ms;
-    retry_line_ms_ = now_ms + kLookAgainMs;
+    foreign_since_ = std::min(foreign_since_, now);
+    retry_line_at_ = now + absl::Milliseconds(kLookAgainMs);
     return false;
   }
-  foreign_since_ms_ = -1;
+  foreign_since_ = MonotonicTime::Never();
   if (taken == SharedLine::Taken::kInTheMiddle) {
     chunks_.front().bytes.insert(front_written_, 1, '\n');
     ++pending_bytes_;
@@ -109,26 +108,25 @@ void LiveOutput::LeaveLine() {
   if (line_ != nullptr) line_->Release(self_, ends_in_newline_ || is_broken_);
 }
 
-int64_t LiveOutput::LineDeadline() const {
-  const int64_t held = held_.empty() ? std::numeric_limits<int64_t>::max() : held_since_ms_ + kLineMs;
-  return retry_line_ms_ < 0 ? held : std::min(held, retry_line_ms_);
+MonotonicTime LiveOutput::LineDeadline() const {
+  return held_.empty() ? retry_line_at_ : std::min(held_since_ + kLinePatience, retry_line_at_);
 }
 
-void LiveOutput::AwaitLine(const std::function<int64_t()>& now_ms) {
-  while (LineDeadline() != std::numeric_limits<int64_t>::max()) {
+void LiveOutput::AwaitLine(const std::function<MonotonicTime()>& now) {
+  while (!LineDeadline().is_never()) {
     ::poll(nullptr, 0, kLookAgainMs);
-    Flush(now_ms());
+    Flush(now());
   }
 }
 
-void LiveOutput::FlushChunks(int64_t now_ms) {
+void LiveOutput::FlushChunks(MonotonicTime now) {
   while (!chunks_.empty() && !is_broken_) {
-    if (!TakeLine(now_ms)) return;
+    if (!TakeLine(now)) return;
     if (dropped_bytes_ != 0 && front_written_ == 0) {
       // Only when the whole note will fit: a pipe may take the first half of it and then be stuck for another hour of
       // drops, which would need a second note.
       if (!IsWritable()) {
-        if (blocked_since_ms_ < 0) blocked_since_ms_ = now_ms;
+        blocked_since_ = std::min(blocked_since_, now);
         return;
       }
       InsertDropNote();
@@ -140,7 +138,7 @@ void LiveOutput::FlushChunks(int64_t now_ms) {
     }
     const ssize_t n = WriteSome(left.data(), left.size());
     if (n > 0) {
-      blocked_since_ms_ = -1;
+      blocked_since_ = MonotonicTime::Never();
       front_written_ += static_cast<size_t>(n);
       pending_bytes_ -= static_cast<size_t>(n);
       ends_in_newline_ = front.bytes[front_written_ - 1] == '\n';
@@ -150,7 +148,7 @@ void LiveOutput::FlushChunks(int64_t now_ms) {
       }
       LeaveLine();
     } else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      if (blocked_since_ms_ < 0) blocked_since_ms_ = now_ms;
+      blocked_since_ = std::min(blocked_since_, now);
       return;
     } else if (n < 0 && (errno == ENOSPC || (kind_ == Kind::kNeverBlocks && errno != EINTR))) {
       // A full disk or quota behind "> file": there is nobody to tell but that file. Try anew with the next chunk.
@@ -167,7 +165,7 @@ void LiveOutput::FlushChunks(int64_t now_ms) {
     pending_bytes_ = front_written_ = 0;
     dropped_bytes_ = 0;
   }
-  blocked_since_ms_ = -1;
+  blocked_since_ = MonotonicTime::Never();
 }
 
 ssize_t LiveOutput::WriteSome(const char* bytes, size_t size) {
@@ -213,10 +211,8 @@ void LiveOutput::InsertDropNote() {
   chunks_.push_front(std::move(note));
 }
 
-bool LiveOutput::ShouldPause(int64_t now_ms) const { return pending_bytes_ >= kFullBytes && now_ms < StallDeadline(); }
+bool LiveOutput::ShouldPause(MonotonicTime now) const { return pending_bytes_ >= kFullBytes && now < StallDeadline(); }
 
-int64_t LiveOutput::StallDeadline() const {
-  return blocked_since_ms_ < 0 ? std::numeric_limits<int64_t>::max() : blocked_since_ms_ + kStallMs;
-}
+MonotonicTime LiveOutput::StallDeadline() const { return blocked_since_ + kStallPatience; }
 
 }  // namespace muster

@@ -2,12 +2,12 @@
 //
 // What it doesn't take at once waits in a bounded buffer. While that is nearly full the processes that write there are
 // to wait as well (ShouldPause), as they would without a keeper in between: a slow reader loses nothing. A reader that
-// takes nothing at all for kStallMs is held to be stuck: from then on the oldest bytes are dropped, and a line in their
-// place says how many.
+// takes nothing at all for kStallPatience is held to be stuck: from then on the oldest bytes are dropped, and a line in
+// their place says how many.
 //
 // Lines of ours (WriteLines) never stand in the middle of a line that a training process (Write) or another process of
 // ours (SharedLine) has begun. Its end usually comes at once: a program without a buffer writes text and line break
-// apart. It is waited for kLineMs at most; then a line break of ours comes first.
+// apart. It is waited for kLinePatience at most; then a line break of ours comes first.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/clock.h"
 #include "common/base/unique_fd.h"
 #include "common/sys/shared_line.h"
 
@@ -26,8 +27,8 @@ class LiveOutput {
  public:
   static constexpr size_t kFullBytes = 1024 * 1024;
   static constexpr size_t kMaxBytes = 4 * 1024 * 1024;
-  static constexpr int64_t kStallMs = 5000;
-  static constexpr int64_t kLineMs = SharedLine::kLineMs;
+  static constexpr absl::Duration kStallPatience = absl::Seconds(5);
+  static constexpr absl::Duration kLinePatience = SharedLine::kLinePatience;
   static constexpr size_t kMaxHeldBytes = 64 * 1024;  // of our lines; more are not held back
 
   // The line, with its end, that says how many bytes were dropped.
@@ -38,24 +39,24 @@ class LiveOutput {
   explicit LiveOutput(int fd, SharedLine* line = nullptr, DropNote drop_note = NoteOfWorker);
 
   // A chunk is dropped as a whole or not at all: give whole lines where you can.
-  void Write(std::string_view chunk, int64_t now_ms);
+  void Write(std::string_view chunk, MonotonicTime now);
   // Whole lines of ours.
-  void WriteLines(std::string_view lines, int64_t now_ms);
-  void Flush(int64_t now_ms);
+  void WriteLines(std::string_view lines, MonotonicTime now);
+  void Flush(MonotonicTime now);
 
-  bool ShouldPause(int64_t now_ms) const;
-  // When ShouldPause turns false by itself; INT64_MAX if nothing waits.
-  int64_t StallDeadline() const;
+  bool ShouldPause(MonotonicTime now) const;
+  // When ShouldPause turns false by itself; never if nothing waits.
+  MonotonicTime StallDeadline() const;
 
-  // When to flush again, since the end of a line is waited for; INT64_MAX: no line is.
-  int64_t LineDeadline() const;
-  // Waits for that, for SharedLine::kStuckMs at most. For who may be held up.
-  void AwaitLine(const std::function<int64_t()>& now_ms);
+  // When to flush again, since the end of a line is waited for; never: no line is.
+  MonotonicTime LineDeadline() const;
+  // Waits for that, for SharedLine::kStuckPatience at most. For who may be held up.
+  void AwaitLine(const std::function<MonotonicTime()>& now);
 
   bool has_pending() const { return !chunks_.empty() || !held_.empty(); }
   size_t pending_bytes() const { return pending_bytes_; }
   // Something is pending until the destination takes bytes: to be watched for writing.
-  bool awaits_room() const { return !chunks_.empty() && retry_line_ms_ < 0; }
+  bool awaits_room() const { return !chunks_.empty() && retry_line_at_.is_never(); }
   int watch_fd() const { return own_fd_.is_open() ? own_fd_.get() : fd_; }
 
  private:
@@ -67,8 +68,8 @@ class LiveOutput {
 
   static std::string NoteOfWorker(uint64_t bytes);
   void Append(std::string_view bytes);
-  void FlushChunks(int64_t now_ms);
-  bool TakeLine(int64_t now_ms);
+  void FlushChunks(MonotonicTime now);
+  bool TakeLine(MonotonicTime now);
   void LeaveLine();
   ssize_t WriteSome(const char* bytes, size_t size);
   bool IsWritable() const;
@@ -86,13 +87,13 @@ class LiveOutput {
   bool ends_in_newline_ = true;      // what was written
   bool will_end_in_newline_ = true;  // with what is pending
   std::string held_;                 // lines of ours that wait for the end of one that is pending or written
-  int64_t held_since_ms_ = -1;
+  MonotonicTime held_since_;
   SharedLine* const line_;
-  const uint64_t self_;            // to `line_`
-  int64_t foreign_since_ms_ = -1;  // another process has been in the middle of a line for us since then
-  int64_t retry_line_ms_ = -1;     // when to look again
-  bool is_broken_ = false;         // nobody reads there any more: everything is thrown away
-  int64_t blocked_since_ms_ = -1;  // -1: it takes bytes
+  const uint64_t self_;                                   // to `line_`
+  MonotonicTime foreign_since_ = MonotonicTime::Never();  // another process has been in the middle of a line
+  MonotonicTime retry_line_at_ = MonotonicTime::Never();  // when to look again
+  bool is_broken_ = false;                                // nobody reads there any more: everything is thrown away
+  MonotonicTime blocked_since_ = MonotonicTime::Never();  // never: it takes bytes
 };
 
 }  // namespace muster

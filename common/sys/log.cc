@@ -41,17 +41,17 @@ class OutputSink final : public spdlog::sinks::base_sink<std::mutex> {
   // Where the rest can be waited for; nothing: there is none.
   std::optional<int> Flush() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    live_.Flush(NowMs());
+    live_.Flush(Now());
     return live_.has_pending() ? std::optional<int>(live_.watch_fd()) : std::nullopt;
   }
 
  private:
-  static int64_t NowMs() { return absl::ToInt64Milliseconds(Clock::System().Read().monotonic - MonotonicTime()); }
+  static MonotonicTime Now() { return Clock::System().Read().monotonic; }
   void sink_it_(const spdlog::details::log_msg& message) override {
-    live_.WriteLines(absl::StrCat(absl::string_view(message.payload.data(), message.payload.size()), "\n"), NowMs());
-    live_.AwaitLine(NowMs);
+    live_.WriteLines(absl::StrCat(absl::string_view(message.payload.data(), message.payload.size()), "\n"), Now());
+    live_.AwaitLine(Now);
   }
-  void flush_() override { live_.Flush(NowMs()); }
+  void flush_() override { live_.Flush(Now()); }
 
   static std::string DropNote(uint64_t bytes);
 

@@ -1,10 +1,10 @@
 // What `who` finds, and whether it may write:
 //
 //   nobody in a line, nobody waits or `who` does    yes
-//   nobody in a line, another one waits             after kLineMs: it is dead or stopped
+//   nobody in a line, another one waits             after kLinePatience: it is dead or stopped
 //   its own line                                    yes
-//   another one's line, which is open               after kLineMs
-//   another one who writes just now                 after kStuckMs, however slow the machine is
+//   another one's line, which is open               after kLinePatience
+//   another one who writes just now                 after kStuckPatience, however slow the machine is
 #include "common/sys/shared_line.h"
 
 #include <sys/mman.h>
@@ -31,11 +31,11 @@ SharedLine*& TheLine() {
 SharedLine* SharedLine::OfStderr() { return TheLine(); }
 void SharedLine::LeaveStderr() { TheLine() = nullptr; }
 
-SharedLine::Taken SharedLine::Take(uint64_t who, int64_t waited_ms) {
+SharedLine::Taken SharedLine::Take(uint64_t who, absl::Duration waited) {
   uint64_t state = state_;
   const uint64_t next = next_;
   const bool is_own = state == Open(who);
-  bool may = waited_ms >= (IsWriting(state) ? kStuckMs : kLineMs);
+  bool may = waited >= (IsWriting(state) ? kStuckPatience : kLinePatience);
   if (state == 0) may = may || next == 0 || next == who;
   const bool is_in_the_middle = state != 0 && !is_own;
   if ((may || is_own) && state_.compare_exchange_strong(state, Writing(who))) {

@@ -4,12 +4,16 @@
 #include <atomic>
 #include <cstdint>
 
+#include "absl/time/time.h"
+
 namespace muster {
 
 class SharedLine {
  public:
-  static constexpr int64_t kLineMs = 50;    // how long the end of a line is waited for: it usually comes at once
-  static constexpr int64_t kStuckMs = 500;  // how long somebody who writes just now is: he is dead or stopped
+  // How long the end of a line is waited for: it usually comes at once; …
+  static constexpr absl::Duration kLinePatience = absl::Milliseconds(50);
+  // … and how long somebody who writes just now is: he is dead or stopped.
+  static constexpr absl::Duration kStuckPatience = absl::Milliseconds(500);
 
   enum class Taken { kNo, kYes, kInTheMiddle };
 
@@ -20,8 +24,8 @@ class SharedLine {
 
   // Before each write: whether `who` (not 0, less than 2^63) may write now. kNo: another one writes, or is in the
   // middle of a line, or has waited for longer; ask again. kInTheMiddle: so it was, but has not gone on within
-  // `waited_ms`: begin a new line.
-  Taken Take(uint64_t who, int64_t waited_ms);
+  // `waited`: begin a new line.
+  Taken Take(uint64_t who, absl::Duration waited);
   // After each write, also one that failed. `ends_line`: nothing, or a line break, was the last that `who` wrote.
   void Release(uint64_t who, bool ends_line);
   // Somebody waits, and comes next where a line ends: lines may follow each other without a pause.

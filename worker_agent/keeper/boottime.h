@@ -2,10 +2,10 @@
 // stand still because a laptop's lid or a paused virtual machine did.
 #pragma once
 
-#include <cstdint>
+#include "common/base/clock.h"
 
 namespace muster::agent {
 
-int64_t BootTimeMs();
+inline MonotonicTime BootTime() { return Clock::Boot().Read().monotonic; }
 
 }  // namespace muster::agent

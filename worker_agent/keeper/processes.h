@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "common/base/clock.h"
 #include "common/base/unique_fd.h"
 #include "worker_agent/core/process_end.h"
 #include "worker_agent/core/process_key.h"
@@ -44,8 +45,8 @@ struct Started {
 // Told once for each spec, when the process and all that descends from it are gone.
 struct Ended {
   ProcessKey key;
-  ProcessEnd end;                 // at most kMaxErrorMessageBytes and kMaxLastLines
-  int64_t ended_boottime_ms = 0;  // CLOCK_BOOTTIME when the process ended
+  ProcessEnd end;          // at most kMaxErrorMessageBytes and kMaxLastLines
+  MonotonicTime ended_at;  // of Clock::Boot
 };
 
 // The fence's deadline passed: the processes are being stopped.

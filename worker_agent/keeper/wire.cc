@@ -95,6 +95,12 @@ class Reader {
 };
 
 template <typename A>
+void Fields(A& a, MonotonicTime& time) {
+  int64_t nanoseconds = time.nanoseconds();
+  a(nanoseconds);
+  time = MonotonicTime::FromNanoseconds(nanoseconds);
+}
+template <typename A>
 void Fields(A& a, ProcessKey& key) {
   a(key.slot), a(key.round), a(key.attempt);
 }
@@ -139,10 +145,7 @@ void Fields(A& a, ForwardCommand& forward) {
 }
 template <typename A>
 void Fields(A& a, SetFenceCommand& fence) {
-  bool is_armed = fence.boottime_ms.has_value();
-  int64_t deadline = fence.boottime_ms.value_or(0);
-  a(is_armed), a(deadline), a(fence.fence_falls_seen);
-  if (is_armed) fence.boottime_ms = deadline;
+  a(fence.at), a(fence.fence_falls_seen);
 }
 template <typename A>
 void Fields(A& a, FarewellCommand& farewell) {
@@ -162,7 +165,7 @@ void Fields(A& a, ProcessEnd& end) {
 }
 template <typename A>
 void Fields(A& a, Ended& ended) {
-  a(ended.key), a(ended.end), a(ended.ended_boottime_ms);
+  a(ended.key), a(ended.end), a(ended.ended_at);
 }
 template <typename A>
 void Fields(A&, FenceFell&) {}

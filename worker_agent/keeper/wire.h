@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -33,8 +32,8 @@ struct ForwardCommand {
   int signal = 0;
 };
 struct SetFenceCommand {
-  std::optional<int64_t> boottime_ms;
-  uint32_t fence_falls_seen = 0;  // how many FenceFell the agent had taken when it sent this
+  MonotonicTime at = MonotonicTime::Never();  // never: it is disarmed
+  uint32_t fence_falls_seen = 0;              // how many FenceFell the agent had taken when it sent this
 };
 // The agent ends in good order: kill everything, no farewell, end.
 struct EndCommand {};

@@ -179,7 +179,7 @@ void AgentLoop::On(const Started& event) {
 
 void AgentLoop::On(const Ended& event) {
   progress_.Forget(event.key);
-  const absl::Duration age = absl::Milliseconds(BootTimeMs() - event.ended_boottime_ms);
+  const absl::Duration age = BootTime() - event.ended_at;
   pending_.push_back(ProcessHasEnded{event.key, event.end, age});
   const auto found = followers_.find(event.key);
   if (found == followers_.end()) return;
@@ -274,8 +274,7 @@ void AgentLoop::Do(const PrintAssignment& effect) {
 }
 
 void AgentLoop::Do(const SetFence& effect) {
-  if (!effect.is_armed) return keeper_->SetFence(std::nullopt);
-  keeper_->SetFence(absl::ToInt64Milliseconds(effect.deadline - MonotonicTime()));
+  keeper_->SetFence(effect.is_armed ? effect.deadline : MonotonicTime::Never());
 }
 
 void AgentLoop::Do(const SetFarewell& effect) {

@@ -54,9 +54,9 @@ class KeeperDeath : public ::testing::Test {
     return pidfds;
   }
   void ExpectAllGoneWithin(const std::vector<UniqueFd>& pidfds, int64_t bound_ms) {
-    const int64_t deadline_ms = BootTimeMs() + bound_ms;
+    const MonotonicTime deadline = BootTime() + absl::Milliseconds(bound_ms);
     for (const UniqueFd& pidfd : pidfds) {
-      EXPECT_TRUE(EndsWithin(pidfd, std::max<int64_t>(deadline_ms - BootTimeMs(), 0)));
+      EXPECT_TRUE(EndsWithin(pidfd, std::max<int64_t>(absl::ToInt64Milliseconds(deadline - BootTime()), 0)));
     }
   }
 
@@ -143,8 +143,8 @@ TEST_F(KeeperDeath, AnAgentThatWasStoppedByAFullTerminalDiesLikeAnyOther) {
   const std::vector<UniqueFd> yes = ReadPids(1);
   // Once nothing more fits the keeper is in the state that this test is about.
   pollfd full{pipe.write.get(), POLLOUT, 0};
-  const int64_t deadline_ms = BootTimeMs() + kBoundMs;
-  while (::poll(&full, 1, 0) == 1 && BootTimeMs() < deadline_ms) ::poll(nullptr, 0, 1);
+  const MonotonicTime deadline = BootTime() + absl::Milliseconds(kBoundMs);
+  while (::poll(&full, 1, 0) == 1 && BootTime() < deadline) ::poll(nullptr, 0, 1);
   ::kill(agent, SIGKILL);
   ExpectAllGoneWithin(yes, 1000);
   EXPECT_EQ(farewell_.ReadLine(), "farewell 9 0 me");
@@ -199,9 +199,9 @@ TEST_F(KeeperDeath, AHungKeeperDoesNotHangTheDestructor) {
   keeper.StartShell(0, Family(fifo_));
   const std::vector<UniqueFd> family = ReadPids(3);
   ::kill(static_cast<pid_t>(keeper->pid()), SIGSTOP);
-  const int64_t begin_ms = BootTimeMs();
+  const MonotonicTime begin = BootTime();
   keeper.Destroy();
-  EXPECT_LT(BootTimeMs() - begin_ms, 10'000);
+  EXPECT_LT(BootTime() - begin, absl::Milliseconds(10'000));
   ExpectAllGoneWithin(family, 0);
   EXPECT_TRUE(AllBelow(::getpid()).empty());
 }
@@ -211,7 +211,7 @@ TEST_F(KeeperDeath, TheFenceFallsWhileTheAgentHangs) {
     keeper.StartShell(0, absl::StrCat("trap 'echo got TERM > ", fifo_.path(), "; exit 0' TERM; echo $$ > ",
                                       fifo_.path(), "; while :; do sleep 0.01; done"));
     keeper.WaitStarted(0);
-    keeper->SetFence(BootTimeMs() + 500);
+    keeper->SetFence(BootTime() + absl::Milliseconds(500));
     ::raise(SIGSTOP);
     if (keeper.WaitFenceFell()) farewell_.WriteLine("fell");
     keeper.WaitEnded(0);
@@ -338,7 +338,7 @@ TEST_F(KeeperDeath, AFenceThatTheKeeperDoesNotObeyIsKeptByTheGuardian) {
       [&](TestKeeper& keeper) {
         keeper.StartShell(0, Family(fifo_));
         keeper.WaitStarted(0);
-        keeper->SetFence(BootTimeMs() + 1500);
+        keeper->SetFence(BootTime() + absl::Milliseconds(1500));
         farewell_.WriteLine(absl::StrCat(keeper->pid()));
       },
       options);

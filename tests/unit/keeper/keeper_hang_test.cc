@@ -53,10 +53,10 @@ TEST_F(KeeperHang, ADeathIsToldWhileTheLogHangsAndItsLinesComeLater) {
   EXPECT_EQ(fifo_.ReadLine(), "ready");
   ASSERT_EQ(HelpersNamed("ms-keeper-files").size(), 2u);
   Hang();
-  const int64_t begin_ms = BootTimeMs();
+  const MonotonicTime begin = BootTime();
   commands_.WriteLine("go");
   const Ended ended = keeper.WaitEnded(0);
-  EXPECT_LT(BootTimeMs() - begin_ms, 3000);
+  EXPECT_LT(BootTime() - begin, absl::Milliseconds(3000));
   EXPECT_EQ(ended.end.exit.signal, SIGKILL);
   ASSERT_EQ(ended.end.last_lines.size(), 20u);
   EXPECT_EQ(ended.end.last_lines.back(), "5000") << "from memory";
@@ -92,10 +92,10 @@ TEST_F(KeeperHang, AProcessGoesOnWhenItsLogHangsAndWhatIsDroppedIsCounted) {
                               "; echo afterwards"));
   EXPECT_EQ(fifo_.ReadLine(), "ready");
   Hang();
-  const int64_t begin_ms = BootTimeMs();
+  const MonotonicTime begin = BootTime();
   commands_.WriteLine("flood");
   EXPECT_EQ(fifo_.ReadLine(), "flooded") << "a training does not wait for ever";
-  EXPECT_GE(BootTimeMs() - begin_ms, FileHelper::kStallMs - 100) << "but it does for a while";
+  EXPECT_GE(BootTime() - begin, FileHelper::kStallPatience - absl::Milliseconds(100)) << "but it does for a while";
   Thaw();
   // The helper writes what has waited before anything that comes now.
   commands_.WriteLine("go on");
@@ -121,7 +121,7 @@ TEST_F(KeeperHang, TheFenceFallsWhileTheLogHangs) {
   StartLogged(0, absl::StrCat("echo $$ > ", fifo_.path(), "; while :; do echo line; sleep 0.01; done"));
   const UniqueFd process = fifo_.ReadPid();
   Hang();
-  keeper->SetFence(BootTimeMs() + 200);
+  keeper->SetFence(BootTime() + absl::Milliseconds(200));
   EXPECT_TRUE(EndsWithin(process, 3000));
   EXPECT_TRUE(keeper.WaitFenceFell());
   EXPECT_TRUE(keeper.WaitEnded(0).end.was_stopped);
@@ -146,7 +146,7 @@ TEST_F(KeeperHang, WhatWaitsForItsLogCanBeStoppedAndFenced) {
   for (uint32_t slot = 0; slot < 3; ++slot) StartLogged(slot, "echo never");
   keeper->Stop({0, 1, 0});
   EXPECT_TRUE(keeper.WaitEnded(0).end.was_stopped);
-  keeper->SetFence(BootTimeMs());
+  keeper->SetFence(BootTime());
   EXPECT_TRUE(keeper.WaitFenceFell());
   for (uint32_t slot = 1; slot < 3; ++slot) EXPECT_TRUE(keeper.WaitEnded(slot).end.was_stopped);
   Thaw();
@@ -161,9 +161,9 @@ TEST_F(KeeperHang, TheEndWaitsABoundedTimeAndSaysWhatIsMissing) {
   Hang();
   commands_.WriteLine("go");
   keeper.WaitEnded(0);
-  const int64_t begin_ms = BootTimeMs();
+  const MonotonicTime begin = BootTime();
   const std::string said = piped_.EndAndRead();
-  EXPECT_LT(BootTimeMs() - begin_ms, 10'000);
+  EXPECT_LT(BootTime() - begin, absl::Milliseconds(10'000));
   EXPECT_THAT(said, HasSubstr(absl::StrCat("13 bytes of output were not written to ", log_)));
   EXPECT_TRUE(HelpersNamed("ms-keeper-files").empty());
 }
@@ -228,7 +228,7 @@ TEST_F(KeeperHang, AKeeperThatIsStoppedAtTheFenceIsKilledAndTheProcessesWithIt) 
   const UniqueFd process = fifo_.ReadPid();
   keeper.WaitStarted(0);
   ::kill(static_cast<pid_t>(keeper->pid()), SIGSTOP);
-  keeper->SetFence(BootTimeMs() + 1000);
+  keeper->SetFence(BootTime() + absl::Milliseconds(1000));
   EXPECT_TRUE(keeper.WaitLost());
   EXPECT_TRUE(EndsWithin(process, 1000));
   EXPECT_TRUE(Keeper::KillAllDescendants(absl::Seconds(10)).ok());

@@ -146,7 +146,7 @@ TEST(KeeperOutput, ABlockedStdoutHoldsUpNobody) {
     spec.prefix = "[1] ";
     spec.log_path = folder.Path("log");
   });
-  const int64_t begin_ms = BootTimeMs();
+  const MonotonicTime begin = BootTime();
   EXPECT_EQ(keeper.WaitEnded(1).end.exit.code, 0);
   EXPECT_EQ(ReadWholeFile(folder.Path("log")).size(), 30'000'000u + 303'030u) << "a log loses nothing";
   // Others are started, stopped and told of meanwhile.
@@ -158,7 +158,7 @@ TEST(KeeperOutput, ABlockedStdoutHoldsUpNobody) {
   const Ended flood = keeper.WaitEnded(0);
   EXPECT_EQ(flood.end.exit.code, 0);
   EXPECT_EQ(flood.end.last_lines.size(), 20u);
-  EXPECT_LT(BootTimeMs() - begin_ms, kBoundMs);
+  EXPECT_LT(BootTime() - begin, absl::Milliseconds(kBoundMs));
   // With all that waiting, an idle keeper takes no processor time.
   clockid_t keeper_cpu{};
   ASSERT_EQ(::clock_getcpuclockid(static_cast<pid_t>(keeper->pid()), &keeper_cpu), 0);

@@ -40,7 +40,8 @@ TEST(Keeper, ExitCodesAndSignals) {
   EXPECT_EQ(good.end.exit.code, 0);
   EXPECT_EQ(good.end.exit.signal, 0);
   EXPECT_FALSE(good.end.was_stopped);
-  EXPECT_NEAR(static_cast<double>(good.ended_boottime_ms), static_cast<double>(BootTimeMs()), kBoundMs);
+  EXPECT_LE(good.ended_at, BootTime());
+  EXPECT_GE(good.ended_at, BootTime() - absl::Milliseconds(kBoundMs));
   EXPECT_EQ(keeper.WaitEnded(1).end.exit.code, 7);
   const Ended killed = keeper.WaitEnded(2);
   EXPECT_EQ(killed.end.exit.signal, SIGKILL);
@@ -177,13 +178,13 @@ TEST(Keeper, AChildThatIgnoresTheStopSignalIsKilledAtTheDeadline) {
   TestKeeper keeper(ShortStop());
   keeper.StartShell(0, absl::StrCat("trap '' TERM; echo ready > ", fifo.path(), "; while :; do sleep 1000; done"));
   EXPECT_EQ(fifo.ReadLine(), "ready");
-  const int64_t begin_ms = BootTimeMs();
+  const MonotonicTime begin = BootTime();
   keeper->StopAll();
   const Ended ended = keeper.WaitEnded(0);
   EXPECT_EQ(ended.end.exit.signal, SIGKILL);
   EXPECT_TRUE(ended.end.was_stopped);
-  EXPECT_GE(ended.ended_boottime_ms - begin_ms, 199);
-  EXPECT_LE(ended.ended_boottime_ms - begin_ms, 5000);
+  EXPECT_GE(ended.ended_at - begin, absl::Milliseconds(199));
+  EXPECT_LE(ended.ended_at - begin, absl::Seconds(5));
 }
 
 TEST(Keeper, ASuspendedProcessHearsTheStopSignal) {
@@ -281,10 +282,10 @@ TEST(Keeper, AZombieOfAForeignParentDoesNotHoldTheGroup) {
                                                         "time.sleep(1000)\n"));
   keeper.StartShell(0, absl::StrCat("python3 ", folder.Path("parent.py"), " & echo seen; exec sleep 1000"));
   UniqueFd parent = fifo.ReadPid();
-  const int64_t begin_ms = BootTimeMs();
+  const MonotonicTime begin = BootTime();
   keeper->StopAll();
   EXPECT_THAT(keeper.WaitEnded(0).end.last_lines, ElementsAre("seen"));
-  EXPECT_LT(BootTimeMs() - begin_ms, 20'000) << "it waited for stop_timeout";
+  EXPECT_LT(BootTime() - begin, absl::Milliseconds(20'000)) << "it waited for stop_timeout";
   EXPECT_TRUE(EndsWithin(parent, 0));
 }
 
@@ -328,9 +329,9 @@ TEST(Keeper, NoZombiesRemain) {
   for (uint32_t slot = 0; slot < 8; ++slot) keeper.WaitEnded(slot);
   keeper.StartShell(9, "exit 0");
   keeper.WaitEnded(9);
-  const int64_t deadline_ms = BootTimeMs() + kBoundMs;
+  const MonotonicTime deadline = BootTime() + absl::Milliseconds(kBoundMs);
   const pid_t pid = static_cast<pid_t>(keeper->pid());
-  while (!AllBelow(pid).empty() && BootTimeMs() < deadline_ms) keeper->Poll();
+  while (!AllBelow(pid).empty() && BootTime() < deadline) keeper->Poll();
   EXPECT_TRUE(AllBelow(pid).empty());
 }
 
@@ -365,14 +366,14 @@ TEST(Keeper, TheFenceStopsEverythingOnce) {
   TestKeeper keeper;
   keeper.StartShell(0, "exec sleep 1000");
   keeper.WaitStarted(0);
-  keeper->SetFence(BootTimeMs() + 100);
+  keeper->SetFence(BootTime() + absl::Milliseconds(100));
   EXPECT_TRUE(keeper.WaitFenceFell());
   const Ended ended = keeper.WaitEnded(0);
   EXPECT_EQ(ended.end.exit.signal, SIGTERM);
   EXPECT_TRUE(ended.end.was_stopped);
   keeper.StartShell(1, "exit 5");
   EXPECT_TRUE(keeper.WaitEnded(1).end.was_stopped) << "others may have its rank";
-  keeper->SetFence(std::nullopt);
+  keeper->SetFence(MonotonicTime::Never());
   keeper.StartShell(2, "exit 6");
   EXPECT_EQ(keeper.WaitEnded(2).end.exit.code, 6);
   size_t falls = 0;
@@ -382,10 +383,10 @@ TEST(Keeper, TheFenceStopsEverythingOnce) {
 
 TEST(Keeper, AFenceThatIsMovedOrDisarmedDoesNotFall) {
   TestKeeper keeper;
-  keeper->SetFence(BootTimeMs() + 3'600'000);
+  keeper->SetFence(BootTime() + absl::Milliseconds(3'600'000));
   keeper.StartShell(0, "exec sleep 0.3");
-  keeper->SetFence(BootTimeMs() + 150);
-  keeper->SetFence(std::nullopt);
+  keeper->SetFence(BootTime() + absl::Milliseconds(150));
+  keeper->SetFence(MonotonicTime::Never());
   EXPECT_EQ(keeper.WaitEnded(0).end.exit.code, 0);
   EXPECT_EQ(keeper.events().size(), 2u);
 }
@@ -399,7 +400,7 @@ TEST(Keeper, AStartThatCrossesTheFallIsRefused) {
   keeper.StartShell(0, absl::StrCat("trap 'echo stopped > ", fifo.path(), "; exit 0' TERM; echo ready > ", fifo.path(),
                                     "; while :; do sleep 0.01; done"));
   EXPECT_EQ(fifo.ReadLine(), "ready");
-  keeper->SetFence(BootTimeMs());
+  keeper->SetFence(BootTime());
   EXPECT_EQ(fifo.ReadLine(), "stopped");
   keeper.StartShell(1, "echo must not run");
   const Ended ended = keeper.WaitEnded(1);
@@ -416,7 +417,7 @@ TEST(Keeper, AFenceThatFellLongAgoLeavesNoTimeToStop) {
   keeper.StartShell(
       0, absl::StrCat("trap 'echo stopped' TERM; echo ready > ", fifo.path(), "; while :; do sleep 0.01; done"));
   EXPECT_EQ(fifo.ReadLine(), "ready");
-  keeper->SetFence(1);
+  keeper->SetFence(MonotonicTime::FromNanoseconds(1));
   EXPECT_TRUE(keeper.WaitFenceFell());
   const Ended ended = keeper.WaitEnded(0);
   EXPECT_EQ(ended.end.exit.signal, SIGKILL);
@@ -454,12 +455,12 @@ TEST(Keeper, TheDestructorLeavesNothingBehind) {
                       fifo.path(), "; while :; do sleep 1000; done"));
   UniqueFd one = fifo.ReadPid();
   UniqueFd two = fifo.ReadPid();
-  const int64_t begin_ms = BootTimeMs();
+  const MonotonicTime begin = BootTime();
   keeper.Destroy();
   EXPECT_TRUE(EndsWithin(one, 0));
   EXPECT_TRUE(EndsWithin(two, 0));
   EXPECT_TRUE(AllBelow(::getpid()).empty());
-  EXPECT_LT(BootTimeMs() - begin_ms, 4000);
+  EXPECT_LT(BootTime() - begin, absl::Milliseconds(4000));
 }
 
 }  // namespace

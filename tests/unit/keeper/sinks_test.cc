@@ -18,6 +18,12 @@
 namespace muster::agent {
 namespace {
 
+const int64_t kLineMs = absl::ToInt64Milliseconds(LiveOutput::kLinePatience);
+const int64_t kStallMs = absl::ToInt64Milliseconds(LiveOutput::kStallPatience);
+const int64_t kStuckMs = absl::ToInt64Milliseconds(SharedLine::kStuckPatience);
+
+MonotonicTime At(int64_t ms) { return MonotonicTime() + absl::Milliseconds(ms); }
+
 std::string ReadSome(const UniqueFd& fd) {
   ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
   std::string all;
@@ -29,7 +35,7 @@ std::string ReadSome(const UniqueFd& fd) {
 TEST(LiveOutput, PassesOnAtOnceAndLeavesTheSharedFlagsAlone) {
   PipeEnds pipe = MakeTestPipe();
   LiveOutput output(pipe.write.get());
-  output.Write("hello\n", 0);
+  output.Write("hello\n", At(0));
   EXPECT_FALSE(output.has_pending());
   EXPECT_EQ(ReadSome(pipe.read), "hello\n");
   EXPECT_EQ(::fcntl(pipe.write.get(), F_GETFL) & O_NONBLOCK, 0);
@@ -39,38 +45,38 @@ TEST(LiveOutput, KeepsWhatASlowReaderHasNotTaken) {
   PipeEnds pipe = MakeTestPipe();
   LiveOutput output(pipe.write.get());
   std::string sent;
-  for (int i = 0; !output.ShouldPause(0); ++i) {
+  for (int i = 0; !output.ShouldPause(At(0)); ++i) {
     const std::string line = absl::StrCat("line ", i, "\n");
     sent += line;
-    output.Write(line, 0);
+    output.Write(line, At(0));
   }
   std::string got;
   while (output.has_pending()) {
     got += ReadSome(pipe.read);
-    output.Flush(0);
+    output.Flush(At(0));
   }
   got += ReadSome(pipe.read);
   EXPECT_TRUE(got == sent) << got.size() << " bytes of " << sent.size();
-  EXPECT_FALSE(output.ShouldPause(0));
+  EXPECT_FALSE(output.ShouldPause(At(0)));
 }
 
 TEST(LiveOutput, DropsTheOldestOnceTheReaderIsStuckAndSaysHowMuch) {
   PipeEnds pipe = MakeTestPipe();
   LiveOutput output(pipe.write.get());
   const std::string line(999, 'x');
-  while (!output.ShouldPause(0)) output.Write(line + "\n", 0);
-  EXPECT_TRUE(output.ShouldPause(LiveOutput::kStallMs - 1));
-  EXPECT_FALSE(output.ShouldPause(LiveOutput::kStallMs));
+  while (!output.ShouldPause(At(0))) output.Write(line + "\n", At(0));
+  EXPECT_TRUE(output.ShouldPause(At(kStallMs - 1)));
+  EXPECT_FALSE(output.ShouldPause(At(kStallMs)));
 
   size_t sent = 0;
-  for (int i = 0; i < 20'000; ++i) output.Write(line + "\n", LiveOutput::kStallMs), sent += 1000;
-  output.Write("the end\n", LiveOutput::kStallMs);
+  for (int i = 0; i < 20'000; ++i) output.Write(line + "\n", At(kStallMs)), sent += 1000;
+  output.Write("the end\n", At(kStallMs));
   EXPECT_LE(output.pending_bytes(), LiveOutput::kMaxBytes);
 
   std::string got;
   while (output.has_pending()) {
     got += ReadSome(pipe.read);
-    output.Flush(LiveOutput::kStallMs);
+    output.Flush(At(kStallMs));
   }
   got += ReadSome(pipe.read);
   EXPECT_TRUE(absl::EndsWith(got, "the end\n"));
@@ -85,40 +91,38 @@ TEST(LiveOutput, DropsTheOldestOnceTheReaderIsStuckAndSaysHowMuch) {
   EXPECT_EQ((got.size() - note_end - 8) % 1000, 0u);
 }
 
-constexpr int64_t kLineMs = LiveOutput::kLineMs;
-
 // Python without a buffer writes the text and the line break apart.
 TEST(LiveOutput, ALineOfOursWaitsForTheEndOfAnother) {
   PipeEnds pipe = MakeTestPipe();
   LiveOutput output(pipe.write.get());
-  output.Write("listening", 0);
-  output.WriteLines("ours\n", 1);
-  output.WriteLines("and more\n", 2);
+  output.Write("listening", At(0));
+  output.WriteLines("ours\n", At(1));
+  output.WriteLines("and more\n", At(2));
   EXPECT_EQ(ReadSome(pipe.read), "listening");
-  EXPECT_EQ(output.LineDeadline(), 1 + kLineMs);
+  EXPECT_EQ(output.LineDeadline(), At(1 + kLineMs));
   EXPECT_TRUE(output.has_pending());
   EXPECT_FALSE(output.awaits_room()) << "the pipe takes bytes, and is not to be watched";
-  output.Write("\nthe next", 3);
+  output.Write("\nthe next", At(3));
   EXPECT_EQ(ReadSome(pipe.read), "\nours\nand more\nthe next");
   EXPECT_FALSE(output.has_pending());
-  EXPECT_EQ(output.LineDeadline(), INT64_MAX);
+  EXPECT_TRUE(output.LineDeadline().is_never());
 }
 
 TEST(LiveOutput, ALineThatDoesNotEndHoldsNothingBackForLong) {
   PipeEnds pipe = MakeTestPipe();
   LiveOutput output(pipe.write.get());
-  output.Write("50 %", 0);
-  output.WriteLines("ours\n", 10);
-  output.Write("\r60 %", 20);
-  output.Flush(9 + kLineMs);
+  output.Write("50 %", At(0));
+  output.WriteLines("ours\n", At(10));
+  output.Write("\r60 %", At(20));
+  output.Flush(At(9 + kLineMs));
   EXPECT_EQ(ReadSome(pipe.read), "50 %\r60 %");
-  output.Flush(10 + kLineMs);
+  output.Flush(At(10 + kLineMs));
   EXPECT_EQ(ReadSome(pipe.read), "\nours\n");
-  output.WriteLines("at once\n", 11 + kLineMs);
+  output.WriteLines("at once\n", At(11 + kLineMs));
   EXPECT_EQ(ReadSome(pipe.read), "at once\n");
-  output.Write("\r70 %", 12 + kLineMs);
-  output.WriteLines(std::string(LiveOutput::kMaxHeldBytes, 'x') + "\n", 12 + kLineMs);
-  EXPECT_EQ(output.LineDeadline(), INT64_MAX) << "too much to be held back";
+  output.Write("\r70 %", At(12 + kLineMs));
+  output.WriteLines(std::string(LiveOutput::kMaxHeldBytes, 'x') + "\n", At(12 + kLineMs));
+  EXPECT_TRUE(output.LineDeadline().is_never()) << "too much to be held back";
 }
 
 TEST(LiveOutput, OursStandOnALineOfTheirOwnAlsoWhenTheReaderIsSlow) {
@@ -126,15 +130,15 @@ TEST(LiveOutput, OursStandOnALineOfTheirOwnAlsoWhenTheReaderIsSlow) {
   LiveOutput output(pipe.write.get());
   std::string sent;
   while (!output.has_pending()) {
-    output.Write(std::string(1000, 'x'), 0);
+    output.Write(std::string(1000, 'x'), At(0));
     sent.append(1000, 'x');
   }
-  output.WriteLines("ours\n", 1);
-  output.Write("x\n", 2);
+  output.WriteLines("ours\n", At(1));
+  output.Write("x\n", At(2));
   std::string got;
   while (output.has_pending()) {
     got += ReadSome(pipe.read);
-    output.Flush(3);
+    output.Flush(At(3));
   }
   got += ReadSome(pipe.read);
   EXPECT_TRUE(got == sent + "x\nours\n") << got.size();
@@ -150,112 +154,112 @@ class SharedLineTest : public testing::Test {
 };
 
 TEST_F(SharedLineTest, AnotherProcessWaitsForTheEndOfALine) {
-  keeper_.Write("listening", 0);
-  agent_.WriteLines("ours\n", 0);
+  keeper_.Write("listening", At(0));
+  agent_.WriteLines("ours\n", At(0));
   EXPECT_EQ(ReadSome(pipe_.read), "listening");
-  EXPECT_EQ(agent_.LineDeadline(), 1);
+  EXPECT_EQ(agent_.LineDeadline(), At(1));
   EXPECT_FALSE(agent_.awaits_room());
-  keeper_.Write("\n", 1);
-  agent_.Flush(1);
+  keeper_.Write("\n", At(1));
+  agent_.Flush(At(1));
   EXPECT_EQ(ReadSome(pipe_.read), "\nours\n");
   EXPECT_FALSE(agent_.has_pending());
-  keeper_.Write("whole\n", 2);
-  agent_.WriteLines("at once\n", 2);
+  keeper_.Write("whole\n", At(2));
+  agent_.WriteLines("at once\n", At(2));
   EXPECT_EQ(ReadSome(pipe_.read), "whole\nat once\n");
 }
 
 TEST_F(SharedLineTest, WhoWaitsComesNextAlsoWhereLinesFollowWithoutAPause) {
-  keeper_.Write("a", 0);
-  agent_.WriteLines("ours\n", 0);
-  keeper_.Write("z\nabc\nx", 1);
+  keeper_.Write("a", At(0));
+  agent_.WriteLines("ours\n", At(0));
+  keeper_.Write("z\nabc\nx", At(1));
   EXPECT_EQ(ReadSome(pipe_.read), "az\n");
-  EXPECT_EQ(keeper_.LineDeadline(), 2);
-  agent_.Flush(1);
+  EXPECT_EQ(keeper_.LineDeadline(), At(2));
+  agent_.Flush(At(1));
   EXPECT_EQ(ReadSome(pipe_.read), "ours\n");
-  keeper_.Flush(2);
+  keeper_.Flush(At(2));
   EXPECT_EQ(ReadSome(pipe_.read), "abc\nx");
 }
 
 TEST_F(SharedLineTest, WhoWaitsAndDiesHoldsNobodyUp) {
-  keeper_.Write("a", 0);
-  EXPECT_EQ(line_.Take(4711, 0), SharedLine::Taken::kNo);
-  keeper_.Write("z\nabc\n", 1);
+  keeper_.Write("a", At(0));
+  EXPECT_EQ(line_.Take(4711, absl::ZeroDuration()), SharedLine::Taken::kNo);
+  keeper_.Write("z\nabc\n", At(1));
   EXPECT_EQ(ReadSome(pipe_.read), "az\n");
-  keeper_.Flush(1 + kLineMs);
+  keeper_.Flush(At(1 + kLineMs));
   EXPECT_EQ(ReadSome(pipe_.read), "abc\n");
-  keeper_.Write("d\n", 2 + kLineMs);
+  keeper_.Write("d\n", At(2 + kLineMs));
   EXPECT_EQ(ReadSome(pipe_.read), "d\n");
 }
 
 TEST_F(SharedLineTest, OneThatDoesNotGoOnIsNotWaitedForForLong) {
-  keeper_.Write("prompt> ", 0);
-  agent_.WriteLines("ours\n", 5);
-  agent_.Flush(4 + kLineMs);
+  keeper_.Write("prompt> ", At(0));
+  agent_.WriteLines("ours\n", At(5));
+  agent_.Flush(At(4 + kLineMs));
   EXPECT_EQ(ReadSome(pipe_.read), "prompt> ");
-  agent_.Flush(5 + kLineMs);
+  agent_.Flush(At(5 + kLineMs));
   EXPECT_EQ(ReadSome(pipe_.read), "\nours\n");
-  agent_.WriteLines("at once\n", 6 + kLineMs);
+  agent_.WriteLines("at once\n", At(6 + kLineMs));
   EXPECT_EQ(ReadSome(pipe_.read), "at once\n");
-  keeper_.Write("answer\n", 7 + kLineMs);
+  keeper_.Write("answer\n", At(7 + kLineMs));
   EXPECT_EQ(ReadSome(pipe_.read), "answer\n");
 }
 
 TEST_F(SharedLineTest, WhoDiedInTheMiddleOfALineHoldsNobodyUp) {
-  ASSERT_EQ(line_.Take(4711, 0), SharedLine::Taken::kYes);
+  ASSERT_EQ(line_.Take(4711, absl::ZeroDuration()), SharedLine::Taken::kYes);
   line_.Release(4711, /*ends_line=*/false);
-  keeper_.Write("a line\n", 0);
+  keeper_.Write("a line\n", At(0));
   EXPECT_TRUE(keeper_.has_pending());
-  keeper_.Flush(kLineMs);
+  keeper_.Flush(At(kLineMs));
   EXPECT_EQ(ReadSome(pipe_.read), "\na line\n");
-  agent_.WriteLines("ours\n", kLineMs);
+  agent_.WriteLines("ours\n", At(kLineMs));
   EXPECT_EQ(ReadSome(pipe_.read), "ours\n");
 }
 
 // On a busy machine that takes long.
 TEST_F(SharedLineTest, WhoWritesJustNowIsWaitedForForLonger) {
-  ASSERT_EQ(line_.Take(4711, 0), SharedLine::Taken::kYes);
-  keeper_.Write("a line\n", 0);
-  keeper_.Flush(SharedLine::kStuckMs - 1);
+  ASSERT_EQ(line_.Take(4711, absl::ZeroDuration()), SharedLine::Taken::kYes);
+  keeper_.Write("a line\n", At(0));
+  keeper_.Flush(At(kStuckMs - 1));
   EXPECT_EQ(ReadSome(pipe_.read), "");
-  keeper_.Flush(SharedLine::kStuckMs);
+  keeper_.Flush(At(kStuckMs));
   EXPECT_EQ(ReadSome(pipe_.read), "\na line\n");
   line_.Release(4711, /*ends_line=*/false);  // it was only slow, and has lost the line
-  agent_.WriteLines("ours\n", SharedLine::kStuckMs);
+  agent_.WriteLines("ours\n", At(kStuckMs));
   EXPECT_EQ(ReadSome(pipe_.read), "ours\n");
 }
 
 // The keeper has lost its line to the agent, and goes on in a new one.
 TEST_F(SharedLineTest, TheRestOfALineThatWasGivenUpIsALineAgain) {
-  keeper_.Write("half", 0);
-  agent_.WriteLines("ours\n", 0);
-  agent_.Flush(kLineMs);
-  keeper_.Write(" and half", kLineMs);
-  agent_.WriteLines("ours again\n", kLineMs);
+  keeper_.Write("half", At(0));
+  agent_.WriteLines("ours\n", At(0));
+  agent_.Flush(At(kLineMs));
+  keeper_.Write(" and half", At(kLineMs));
+  agent_.WriteLines("ours again\n", At(kLineMs));
   EXPECT_EQ(ReadSome(pipe_.read), "half\nours\n and half");
-  keeper_.Write("\n", kLineMs + 1);
-  agent_.Flush(kLineMs + 1);
+  keeper_.Write("\n", At(kLineMs + 1));
+  agent_.Flush(At(kLineMs + 1));
   EXPECT_EQ(ReadSome(pipe_.read), "\nours again\n");
 }
 
 TEST_F(SharedLineTest, AReaderThatIsGoneLeavesTheLine) {
-  keeper_.Write("half", 0);
+  keeper_.Write("half", At(0));
   ::signal(SIGPIPE, SIG_IGN);
   pipe_.read.reset();
-  keeper_.Write(" and half", 0);
-  EXPECT_EQ(line_.Take(4711, 0), SharedLine::Taken::kYes);
+  keeper_.Write(" and half", At(0));
+  EXPECT_EQ(line_.Take(4711, absl::ZeroDuration()), SharedLine::Taken::kYes);
 }
 
 TEST(SharedLine, IsOneForAllThatAreForked) {
   SharedLine* const line = SharedLine::OfStderr();
   ASSERT_NE(line, nullptr);
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(SharedLine::OfStderr()->Take(1, 0) == SharedLine::Taken::kYes ? 0 : 1);
+  if (child == 0) ::_exit(SharedLine::OfStderr()->Take(1, absl::ZeroDuration()) == SharedLine::Taken::kYes ? 0 : 1);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_EQ(status, 0);
-  EXPECT_EQ(line->Take(2, 0), SharedLine::Taken::kNo) << "the child has it";
+  EXPECT_EQ(line->Take(2, absl::ZeroDuration()), SharedLine::Taken::kNo) << "the child has it";
   line->Release(1, true);
-  EXPECT_EQ(line->Take(2, 0), SharedLine::Taken::kYes);
+  EXPECT_EQ(line->Take(2, absl::ZeroDuration()), SharedLine::Taken::kYes);
   line->Release(2, true);
 }
 
@@ -264,9 +268,9 @@ TEST(LiveOutput, AReaderThatGoesIsNoTrouble) {
   PipeEnds pipe = MakeTestPipe();
   LiveOutput output(pipe.write.get());
   pipe.read.reset();
-  output.Write("lost\n", 0);
+  output.Write("lost\n", At(0));
   EXPECT_FALSE(output.has_pending());
-  EXPECT_FALSE(output.ShouldPause(0));
+  EXPECT_FALSE(output.ShouldPause(At(0)));
 }
 
 TEST(LiveOutput, SocketsAndFiles) {
@@ -275,13 +279,13 @@ TEST(LiveOutput, SocketsAndFiles) {
   UniqueFd ours(sockets[0]);
   UniqueFd theirs(sockets[1]);
   LiveOutput to_socket(ours.get());
-  for (int i = 0; i < 1000; ++i) to_socket.Write(std::string(1000, 's'), 0);  // would hang if it blocked
+  for (int i = 0; i < 1000; ++i) to_socket.Write(std::string(1000, 's'), At(0));  // would hang if it blocked
   EXPECT_TRUE(to_socket.has_pending());
 
   TempFolder folder;
   UniqueFd file(::open(folder.Path("f").c_str(), O_RDWR | O_CREAT, 0600));
   LiveOutput to_file(file.get());
-  to_file.Write(std::string(3'000'000, 'f'), 0);
+  to_file.Write(std::string(3'000'000, 'f'), At(0));
   EXPECT_FALSE(to_file.has_pending());
   EXPECT_EQ(ReadWholeFile(folder.Path("f")).size(), 3'000'000u);
 }

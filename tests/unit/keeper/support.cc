@@ -47,14 +47,14 @@ Fifo::Fifo(std::string path) : path_(std::move(path)) {
 }
 
 std::string Fifo::ReadLine(int64_t bound_ms) {
-  const int64_t deadline_ms = BootTimeMs() + bound_ms;
+  const MonotonicTime deadline = BootTime() + absl::Milliseconds(bound_ms);
   while (true) {
     if (const size_t end = rest_.find('\n'); end != std::string::npos) {
       std::string line = rest_.substr(0, end);
       rest_.erase(0, end + 1);
       return line;
     }
-    const int64_t left_ms = deadline_ms - BootTimeMs();
+    const int64_t left_ms = absl::ToInt64Milliseconds(deadline - BootTime());
     if (left_ms <= 0) return "(nothing came)";
     pollfd ready{fd_.get(), POLLIN, 0};
     ::poll(&ready, 1, static_cast<int>(left_ms));
@@ -133,9 +133,9 @@ void TestKeeper::StartShell(uint32_t slot, const std::string& script, const std:
 }
 
 bool TestKeeper::WaitUntil(const std::function<bool()>& find) {
-  const int64_t deadline_ms = BootTimeMs() + kBoundMs;
+  const MonotonicTime deadline = BootTime() + absl::Milliseconds(kBoundMs);
   while (!find()) {
-    const int64_t left_ms = deadline_ms - BootTimeMs();
+    const int64_t left_ms = absl::ToInt64Milliseconds(deadline - BootTime());
     if (left_ms <= 0) return false;
     pollfd ready{keeper_->fd(), POLLIN, 0};
     ::poll(&ready, 1, static_cast<int>(std::min(left_ms, absl::ToInt64Milliseconds(Keeper::kPollInterval))));

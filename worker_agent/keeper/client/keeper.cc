@@ -33,10 +33,10 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMaxUnsentBytes = 256 * 1024 * 1024;  // a keeper that takes nothing for so long is broken
-constexpr int64_t kEndPatienceMs = 8000;               // above what the keeper itself waits for a terminal and a disk
-constexpr int64_t kLosePatienceMs = 2000;
-constexpr int64_t kHelpersPatienceMs = 2000;  // for all: what is left to do then hangs or nearly so
+constexpr size_t kMaxUnsentBytes = 256 * 1024 * 1024;      // a keeper that takes nothing for so long is broken
+constexpr absl::Duration kEndPatience = absl::Seconds(8);  // above what the keeper waits for a terminal and a disk
+constexpr absl::Duration kLosePatience = absl::Seconds(2);
+constexpr absl::Duration kHelpersPatience = absl::Seconds(2);  // for all: what is left to do then hangs or nearly so
 constexpr absl::Duration kKillPatience = absl::Seconds(10);
 // For the shims to end what is their own once the keeper is gone: longer than they need. A shim that we killed would
 // leave it to us, and we may be killed in that instant.
@@ -89,7 +89,7 @@ class Keeper::Impl {
       : channel_(std::move(socket)),
         family_(std::move(family)),
         helpers_(family_.helpers),
-        stop_timeout_ms_(absl::ToInt64Milliseconds(stop_timeout)),
+        stop_timeout_(stop_timeout),
         epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
     Spared().insert(helpers_.begin(), helpers_.end());
     UpdateWatch();
@@ -105,7 +105,7 @@ class Keeper::Impl {
   void Stop(const ProcessKey& key);
   void StopAll();
   void KillAll();
-  void SetFence(std::optional<int64_t> boottime_ms);
+  void SetFence(MonotonicTime at);
   absl::Status HoldLock(int fd);
   std::vector<KeeperEvent> Poll();
   void End();
@@ -121,7 +121,7 @@ class Keeper::Impl {
   Channel channel_;
   const Family family_;
   std::vector<pid_t> helpers_;  // not reaped
-  const int64_t stop_timeout_ms_;
+  const absl::Duration stop_timeout_;
   UniqueFd epoll_;
   std::vector<KeeperEvent> own_events_;  // answers that needed no keeper
   KeeperPulse pulse_;
@@ -139,30 +139,30 @@ void Keeper::Impl::Start(const ProcessSpec& spec) {
   ended.end.exit.code = 126;
   ended.end.launch_error =
       absl::StrCat("the command and its environment take ", frame.size(), " bytes; the limit is ", kMaxFrameBytes);
-  ended.ended_boottime_ms = BootTimeMs();
+  ended.ended_at = BootTime();
   own_events_.push_back(ended);
   UpdateWatch();
 }
 
 void Keeper::Impl::Stop(const ProcessKey& key) {
-  pulse_.MustEndBy(BootTimeMs() + stop_timeout_ms_);
+  pulse_.MustEndBy(BootTime() + stop_timeout_);
   Send(StopCommand{key});
 }
 
 void Keeper::Impl::StopAll() {
-  pulse_.MustEndBy(BootTimeMs() + stop_timeout_ms_);
+  pulse_.MustEndBy(BootTime() + stop_timeout_);
   Send(StopAllCommand{});
 }
 
 void Keeper::Impl::KillAll() {
-  pulse_.MustEndBy(BootTimeMs());
+  pulse_.MustEndBy(BootTime());
   Send(KillAllCommand{});
 }
 
-void Keeper::Impl::SetFence(std::optional<int64_t> boottime_ms) {
-  pulse_.SetFence(boottime_ms);
-  family_.page->SetFence(boottime_ms.value_or(FencePage::kNever));
-  Send(SetFenceCommand{boottime_ms, fence_falls_seen_});
+void Keeper::Impl::SetFence(MonotonicTime at) {
+  pulse_.SetFence(at);
+  family_.page->SetFence(at);
+  Send(SetFenceCommand{at, fence_falls_seen_});
 }
 
 absl::Status Keeper::Impl::HoldLock(int fd) {
@@ -222,8 +222,8 @@ std::vector<KeeperEvent> Keeper::Impl::Poll() {
 }
 
 void Keeper::Impl::LookAtPulse(std::vector<KeeperEvent>& events) {
-  const int64_t now_ms = BootTimeMs();
-  switch (pulse_.Look(now_ms)) {
+  const MonotonicTime now = BootTime();
+  switch (pulse_.Look(now)) {
     case KeeperPulse::Finding::kNone:
       break;
     case KeeperPulse::Finding::kSilent:
@@ -234,7 +234,7 @@ void Keeper::Impl::LookAtPulse(std::vector<KeeperEvent>& events) {
       events.push_back(KeeperLost{});
       return;
   }
-  if (pulse_.WantsPing(now_ms)) Send(PingCommand{});
+  if (pulse_.WantsPing(now)) Send(PingCommand{});
 }
 
 void Keeper::Impl::Lose() {
@@ -242,8 +242,8 @@ void Keeper::Impl::Lose() {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, channel_.fd(), nullptr);
   if (!is_reaped_) ::kill(family_.guardian, SIGKILL);  // the keeper ends with it
   // Not for ever: nothing that hangs may hang the agent too. KillAllDescendants follows.
-  const int64_t deadline_ms = BootTimeMs() + kLosePatienceMs;
-  while (!ReapGuardian() && BootTimeMs() < deadline_ms) ::poll(nullptr, 0, 1);
+  const MonotonicTime deadline = BootTime() + kLosePatience;
+  while (!ReapGuardian() && BootTime() < deadline) ::poll(nullptr, 0, 1);
   // A keeper that is stopped is a child of ours by now, and holds up the helpers. If it is, nobody else reaps it.
   siginfo_t info{};
   const bool is_ours = ::waitid(P_PID, static_cast<id_t>(family_.keeper), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
@@ -253,9 +253,9 @@ void Keeper::Impl::Lose() {
 }
 
 void Keeper::Impl::EndHelpers() {
-  const int64_t deadline_ms = BootTimeMs() + kHelpersPatienceMs;
+  const MonotonicTime deadline = BootTime() + kHelpersPatience;
   for (auto it = helpers_.begin(); it != helpers_.end();) {
-    if (EndHelper(*it, deadline_ms)) {
+    if (EndHelper(*it, deadline)) {
       Spared().erase(*it);
       it = helpers_.erase(it);
     } else {
@@ -277,8 +277,8 @@ void Keeper::Impl::End() {
   channel_.Send(Encode(EndCommand{}));
   // The keeper ends by itself once it has no children; its end of the socket tells when.
   bool is_open = true;
-  const int64_t deadline_ms = BootTimeMs() + kEndPatienceMs;
-  while (is_open && BootTimeMs() < deadline_ms) {
+  const MonotonicTime deadline = BootTime() + kEndPatience;
+  while (is_open && BootTime() < deadline) {
     const short wanted = channel_.pending_bytes() > 0 ? POLLIN | POLLOUT : POLLIN;
     pollfd ready{channel_.fd(), wanted, 0};
     ::poll(&ready, 1, 100);
@@ -286,7 +286,7 @@ void Keeper::Impl::End() {
     std::vector<std::string> frames;
     is_open = channel_.Receive(frames);
   }
-  while (!ReapGuardian() && BootTimeMs() < deadline_ms) ::poll(nullptr, 0, 1);
+  while (!ReapGuardian() && BootTime() < deadline) ::poll(nullptr, 0, 1);
   if (is_reaped_ && !is_open) return EndHelpers();
   Lose();
   KillDescendantsUntilNone(Spared(), kKillPatience).IgnoreError();
@@ -308,7 +308,7 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& optio
   UniqueFd keepers(sockets[1]);
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return failed("prctl(PR_SET_CHILD_SUBREAPER)");
   AgentWatch watch = AgentWatch::OfThisProcess();
-  const absl::StatusOr<FencePage*> page = FencePage::Create(absl::ToInt64Milliseconds(options.stop_timeout));
+  const absl::StatusOr<FencePage*> page = FencePage::Create(options.stop_timeout);
   if (!page.ok()) return page.status();
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return failed("socketpair");
   auto to_guardian = std::make_shared<UniqueFd>(sockets[0]);
@@ -365,7 +365,7 @@ void Keeper::StopAll() { impl_->StopAll(); }
 void Keeper::Stop(const ProcessKey& key) { impl_->Stop(key); }
 void Keeper::KillAll() { impl_->KillAll(); }
 void Keeper::Forward(int signal) { impl_->Send(ForwardCommand{signal}); }
-void Keeper::SetFence(std::optional<int64_t> boottime_ms) { impl_->SetFence(boottime_ms); }
+void Keeper::SetFence(MonotonicTime at) { impl_->SetFence(at); }
 void Keeper::RemoveFile(const std::string& path) { impl_->Send(RemoveFileCommand{path}); }
 void Keeper::WriteFile(const std::string& path, const std::string& content) {
   impl_->Send(WriteFileCommand{path, content});

@@ -20,13 +20,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/base/clock.h"
 #include "worker_agent/keeper/processes.h"
 
 namespace muster::agent {
@@ -77,9 +77,9 @@ class Keeper {
   void KillAll();
   // A signal to each process that was started and has not ended (SIGUSR1 and the like).
   void Forward(int signal);
-  // From `boottime_ms` (CLOCK_BOOTTIME) on the processes are stopped as by StopAll unless the fence is set anew or
-  // disarmed (nullopt) before. Works also while the agent hangs.
-  void SetFence(std::optional<int64_t> boottime_ms);
+  // From `at` (of Clock::Boot) on the processes are stopped as by StopAll unless the fence is set anew or disarmed
+  // (never) before. Works also while the agent hangs.
+  void SetFence(MonotonicTime at);
   void SetFarewell(const FarewellCommand& command);
 
   // For files beside the logs, in this order with them. The folder is made, the file is written as by

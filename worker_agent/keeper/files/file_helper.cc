@@ -36,7 +36,7 @@ uint32_t FileHelper::OpenLog(const std::string& path, bool begins, Answer answer
 
 void FileHelper::Append(uint32_t log, std::string_view bytes) {
   Log& entry = logs_.at(log);
-  const size_t room = IsHung(BootTimeMs()) ? kMaxHungBytes : kMaxBytes;
+  const size_t room = IsHung(BootTime()) ? kMaxHungBytes : kMaxBytes;
   // Once something is missing it stays so until there is room for a good deal: one note, not one for each line.
   if (is_dead_ || entry.dropped != 0 || unwritten_bytes_ + bytes.size() > room) {
     entry.dropped += bytes.size();
@@ -62,7 +62,7 @@ void FileHelper::Ask(const FileRequest& content, Request request) {
     if (request.answer) request.answer("");
     return;
   }
-  if (unanswered_.empty()) asked_ms_ = BootTimeMs();
+  if (unanswered_.empty()) asked_at_ = BootTime();
   if (request.log == 0) unwritten_bytes_ += request.bytes;
   unanswered_.push_back(std::move(request));
   channel_.Send(Encode(content));
@@ -76,7 +76,7 @@ void FileHelper::Pump() {
   const bool is_open = channel_.Receive(answers);
   for (const std::string& text : answers) Take(text);
   if (!is_open) return Die();
-  if (unwritten_bytes_ < kFullBytes && !IsHung(BootTimeMs())) {
+  if (unwritten_bytes_ < kFullBytes && !IsHung(BootTime())) {
     for (auto& [number, log] : logs_) {
       if (log.dropped != 0) NoteDrops(number, log);
     }
@@ -88,10 +88,11 @@ void FileHelper::Take(const std::string& text) {
   if (unanswered_.empty()) return;
   const Request request = std::move(unanswered_.front());
   unanswered_.pop_front();
-  const int64_t now_ms = BootTimeMs();
-  const int64_t waited_ms = now_ms - std::exchange(asked_ms_, now_ms);
+  const MonotonicTime now = BootTime();
+  const absl::Duration waited = now - std::exchange(asked_at_, now);
   if (std::exchange(has_told_hang_, false)) {
-    say_(absl::StrCat("the file system of ", request.path, " answers again, after ", waited_ms / 1000, " s"));
+    say_(absl::StrCat("the file system of ", request.path, " answers again, after ", absl::ToInt64Seconds(waited),
+                      " s"));
   }
   unwritten_bytes_ -= request.bytes;
   if (auto found = logs_.find(request.log); found != logs_.end()) {
@@ -130,22 +131,23 @@ void FileHelper::UpdateWatch() {
   poller_.Watch(channel_.fd(), wanted, [this] { Pump(); });
 }
 
-void FileHelper::RunDeadlines(int64_t now_ms) {
-  if (has_told_hang_ || !IsHung(now_ms)) return;
+void FileHelper::RunDeadlines(MonotonicTime now) {
+  if (has_told_hang_ || !IsHung(now)) return;
   has_told_hang_ = true;
-  say_(absl::StrCat("the file system of ", unanswered_.front().path, " has not answered for ", kStallMs / 1000,
+  say_(absl::StrCat("the file system of ", unanswered_.front().path, " has not answered for ",
+                    absl::ToInt64Seconds(kStallPatience),
                     " s; the processes go on, and what they print waits for it, or is dropped beyond ",
                     kMaxHungBytes / 1024 / 1024, " MiB"));
 }
 
-int64_t FileHelper::NextDeadline() const {
-  return has_told_hang_ || unanswered_.empty() ? INT64_MAX : asked_ms_ + kStallMs;
+MonotonicTime FileHelper::NextDeadline() const {
+  return has_told_hang_ || unanswered_.empty() ? MonotonicTime::Never() : asked_at_ + kStallPatience;
 }
 
-void FileHelper::SayWhatIsMissing(int64_t now_ms) {
+void FileHelper::SayWhatIsMissing(MonotonicTime now) {
   const std::string why =
       is_dead_ ? "the process that writes it had ended"
-               : absl::StrCat("its file system has not answered for ", (now_ms - asked_ms_) / 1000, " s");
+               : absl::StrCat("its file system has not answered for ", absl::ToInt64Seconds(now - asked_at_), " s");
   std::map<std::string, uint64_t> missing;
   for (const Request& request : unanswered_) {
     if (request.log == 0 && request.bytes != 0) say_(absl::StrCat(request.path, " was not written: ", why));

@@ -3,8 +3,8 @@
 //
 // Requests are answered in their order. What is to be written waits, bounded: from kFullBytes on ShouldPause asks that
 // the training processes wait as well, so that a slow disk loses nothing. A file system that hasn't answered for
-// kStallMs is held to hang: nobody waits for it any more, kMaxHungBytes are kept for it, and what comes after that is
-// dropped, counted, and told once it answers or at the end. Never blocks.
+// kStallPatience is held to hang: nobody waits for it any more, kMaxHungBytes are kept for it, and what comes after
+// that is dropped, counted, and told once it answers or at the end. Never blocks.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ class FileHelper {
   static constexpr size_t kFullBytes = 1024 * 1024;
   static constexpr size_t kMaxHungBytes = 8 * 1024 * 1024;
   static constexpr size_t kMaxBytes = 32 * 1024 * 1024;  // of one that answers: what pipes hold when processes end
-  static constexpr int64_t kLateMs = 1000;
-  static constexpr int64_t kStallMs = 5000;
+  static constexpr absl::Duration kLatePatience = absl::Seconds(1);
+  static constexpr absl::Duration kStallPatience = absl::Seconds(5);
 
   using Answer = std::function<void(const std::string& text)>;
   using Say = std::function<void(const std::string& line)>;
@@ -46,22 +46,22 @@ class FileHelper {
   void CloseLog(uint32_t log, Answer answer);
 
   // An answer is due for so long that nobody should wait for it.
-  bool IsLate(int64_t now_ms) const { return !unanswered_.empty() && now_ms - asked_ms_ >= kLateMs; }
-  bool IsHung(int64_t now_ms) const { return !unanswered_.empty() && now_ms - asked_ms_ >= kStallMs; }
-  bool ShouldPause(int64_t now_ms) const { return unwritten_bytes_ >= kFullBytes && !IsHung(now_ms); }
+  bool IsLate(MonotonicTime now) const { return !unanswered_.empty() && now - asked_at_ >= kLatePatience; }
+  bool IsHung(MonotonicTime now) const { return !unanswered_.empty() && now - asked_at_ >= kStallPatience; }
+  bool ShouldPause(MonotonicTime now) const { return unwritten_bytes_ >= kFullBytes && !IsHung(now); }
   bool has_unanswered() const { return !unanswered_.empty(); }
   bool has_unsent() const { return channel_.pending_bytes() > 0; }
 
   // Says that it hangs, once it does.
-  void RunDeadlines(int64_t now_ms);
-  int64_t NextDeadline() const;  // CLOCK_BOOTTIME, ms; INT64_MAX: none
+  void RunDeadlines(MonotonicTime now);
+  MonotonicTime NextDeadline() const;
 
   // Sends and takes what there is; the poller calls it, too.
   void Pump();
   int fd() const { return channel_.fd(); }
 
   // For the end: a line for each log that lacks something, and for each file that isn't written.
-  void SayWhatIsMissing(int64_t now_ms);
+  void SayWhatIsMissing(MonotonicTime now);
 
  private:
   struct Log {
@@ -91,7 +91,7 @@ class FileHelper {
   std::map<uint32_t, Log> logs_;  // until they are closed
   uint32_t last_log_ = 0;
   size_t unwritten_bytes_ = 0;
-  int64_t asked_ms_ = 0;  // since when the oldest unanswered request is the next to be answered
+  MonotonicTime asked_at_;  // since when the oldest unanswered request is the next to be answered
   bool has_told_hang_ = false;
   bool is_dead_ = false;
   uint32_t watched_events_ = 0;

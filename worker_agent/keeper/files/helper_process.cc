@@ -34,7 +34,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr int64_t kKilledMs = 200;  // until a killed one that doesn't hang is gone
+constexpr absl::Duration kKilledPatience = absl::Milliseconds(200);  // until a killed one that doesn't hang is gone
 
 class FileServant {
  public:
@@ -95,8 +95,8 @@ void Relay(const UniqueFd& socket, const UniqueFd& file, SharedLine* line) {
     const ssize_t n = ::read(socket.get(), buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return;
-    output.Write(std::string_view(buffer, static_cast<size_t>(n)), BootTimeMs());
-    output.AwaitLine(BootTimeMs);
+    output.Write(std::string_view(buffer, static_cast<size_t>(n)), BootTime());
+    output.AwaitLine(BootTime);
   }
 }
 
@@ -169,16 +169,16 @@ std::vector<pid_t> KeeperHelpers::pids() const {
   return pids;
 }
 
-bool EndHelper(pid_t pid, int64_t deadline_ms) {
+bool EndHelper(pid_t pid, MonotonicTime deadline) {
   bool is_killed = false;
   for (int wait_ms = 1;; wait_ms = std::min(2 * wait_ms, 20)) {
     const pid_t reaped = ::waitpid(pid, nullptr, WNOHANG);
     if (reaped == pid || (reaped < 0 && errno == ECHILD)) return true;
-    if (BootTimeMs() >= deadline_ms) {
+    if (BootTime() >= deadline) {
       if (is_killed) return false;
       is_killed = true;
       ::kill(pid, SIGKILL);  // not reaped, so the number is still its own
-      deadline_ms = BootTimeMs() + kKilledMs;
+      deadline = BootTime() + kKilledPatience;
       wait_ms = 1;
     }
     ::poll(nullptr, 0, wait_ms);

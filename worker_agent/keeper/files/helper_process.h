@@ -32,9 +32,9 @@ struct KeeperHelpers {
   HelperProcess err;    // to stderr, if that is another one
 };
 
-// Waits for the end of a helper that nobody talks to any more; SIGKILL from `deadline_ms`
+// Waits for the end of a helper that nobody talks to any more; SIGKILL from `deadline`
 // (CLOCK_BOOTTIME) on. True when it is gone: one that
 // hangs in a file system dies only when that answers.
-bool EndHelper(pid_t pid, int64_t deadline_ms);
+bool EndHelper(pid_t pid, MonotonicTime deadline);
 
 }  // namespace muster::agent

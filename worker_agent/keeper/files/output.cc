@@ -86,23 +86,23 @@ LiveOutputs::LiveOutputs(int stdout_fd, int stderr_fd)
   if (!IsSameFile(stdout_fd, stderr_fd)) error_.emplace(stderr_fd, SharedLine::OfStderr());
 }
 
-void LiveOutputs::Flush(int64_t now_ms) {
-  standard_.Flush(now_ms);
-  if (error_.has_value()) error_->Flush(now_ms);
+void LiveOutputs::Flush(MonotonicTime now) {
+  standard_.Flush(now);
+  if (error_.has_value()) error_->Flush(now);
 }
 
-int64_t LiveOutputs::NextDeadline(int64_t now_ms) const {
+MonotonicTime LiveOutputs::NextDeadline(MonotonicTime now) const {
   auto deadline = [&](const LiveOutput& output) {
-    return std::min(output.LineDeadline(), output.ShouldPause(now_ms) ? output.StallDeadline() : INT64_MAX);
+    return std::min(output.LineDeadline(), output.ShouldPause(now) ? output.StallDeadline() : MonotonicTime::Never());
   };
-  return std::min(deadline(standard_), error_.has_value() ? deadline(*error_) : INT64_MAX);
+  return std::min(deadline(standard_), error_.has_value() ? deadline(*error_) : MonotonicTime::Never());
 }
 
 void LiveOutputs::UpdateWatches(CallbackPoller& poller) {
   auto update = [&](LiveOutput& output) {
-    if (const int64_t now_ms = BootTimeMs(); now_ms >= output.LineDeadline()) output.Flush(now_ms);
+    if (const MonotonicTime now = BootTime(); now >= output.LineDeadline()) output.Flush(now);
     if (output.awaits_room()) {
-      poller.Watch(output.watch_fd(), EPOLLOUT, [&output] { output.Flush(BootTimeMs()); });
+      poller.Watch(output.watch_fd(), EPOLLOUT, [&output] { output.Flush(BootTime()); });
     } else {
       poller.Forget(output.watch_fd());
     }
@@ -140,17 +140,17 @@ ProcessOutput::~ProcessOutput() {
   for (size_t i = 0; i < streams_.size(); ++i) Close(i);
 }
 
-bool ProcessOutput::ShouldPause(const Stream& stream, int64_t now_ms) const {
+bool ProcessOutput::ShouldPause(const Stream& stream, MonotonicTime now) const {
   // What is in a log file may be dropped from the screen; what isn't waits for the reader.
-  if (log_.number != 0) return log_.helper.ShouldPause(now_ms);
-  return stream.destination != nullptr && stream.destination->ShouldPause(now_ms);
+  if (log_.number != 0) return log_.helper.ShouldPause(now);
+  return stream.destination != nullptr && stream.destination->ShouldPause(now);
 }
 
 void ProcessOutput::Watch(size_t stream) {
   if (!streams_[stream].pipe.is_open()) return;
   poller_.Watch(streams_[stream].pipe.get(), EPOLLIN, [this, stream] {
     const Stream& s = streams_[stream];
-    if (ShouldPause(s, BootTimeMs())) {
+    if (ShouldPause(s, BootTime())) {
       poller_.Forget(s.pipe.get());  // not just silenced: epoll would tell a closed writer for ever
       streams_[stream].is_paused = true;
       return;
@@ -159,9 +159,9 @@ void ProcessOutput::Watch(size_t stream) {
   });
 }
 
-void ProcessOutput::Resume(int64_t now_ms) {
+void ProcessOutput::Resume(MonotonicTime now) {
   for (size_t i = 0; i < streams_.size(); ++i) {
-    if (!streams_[i].is_paused || ShouldPause(streams_[i], now_ms)) continue;
+    if (!streams_[i].is_paused || ShouldPause(streams_[i], now)) continue;
     streams_[i].is_paused = false;
     Watch(i);
   }
@@ -196,14 +196,14 @@ void ProcessOutput::Take(size_t stream, std::string_view bytes) {
   if (!prefix_.empty()) {
     ShowWithPrefix(bytes);
   } else if (streams_[stream].destination != nullptr) {
-    streams_[stream].destination->Write(bytes, BootTimeMs());
+    streams_[stream].destination->Write(bytes, BootTime());
   }
 }
 
 void ProcessOutput::ShowWithPrefix(std::string_view bytes) {
   std::string shown;
   prefix_splitter_.Feed(bytes, [&](std::string&& line) { shown += prefix_ + line + '\n'; });
-  live_.standard().Write(shown, BootTimeMs());
+  live_.standard().Write(shown, BootTime());
 }
 
 void ProcessOutput::Drain() {
@@ -214,8 +214,7 @@ std::vector<std::string> ProcessOutput::Finish(std::function<void()> log_is_writ
   Drain();
   for (size_t i = 0; i < streams_.size(); ++i) Close(i);
   if (!prefix_.empty()) {
-    prefix_splitter_.Finish(
-        [this](std::string&& line) { live_.standard().Write(prefix_ + line + '\n', BootTimeMs()); });
+    prefix_splitter_.Finish([this](std::string&& line) { live_.standard().Write(prefix_ + line + '\n', BootTime()); });
   }
   if (log_.number != 0) {
     log_.helper.CloseLog(log_.number, [done = std::move(log_is_written)](const std::string&) { done(); });

@@ -48,10 +48,10 @@ class LiveOutputs {
   LiveOutput& error() { return error_.has_value() ? *error_ : standard_; }
   bool are_one() const { return !error_.has_value(); }
 
-  void Flush(int64_t now_ms);
+  void Flush(MonotonicTime now);
   bool has_pending() const { return standard_.has_pending() || (error_.has_value() && error_->has_pending()); }
-  // When a stuck reader is given up, if anybody waits for that, or the end of a line; INT64_MAX: none.
-  int64_t NextDeadline(int64_t now_ms) const;
+  // When a stuck reader is given up, if anybody waits for that, or the end of a line; never: nobody does.
+  MonotonicTime NextDeadline(MonotonicTime now) const;
   // Flushes what has waited for a line, and watches for writing what has something pending.
   void UpdateWatches(CallbackPoller& poller);
 
@@ -84,7 +84,7 @@ class ProcessOutput {
   bool has_log() const { return log_.number != 0; }
 
   // Goes on reading where it was paused, if the destination takes bytes again or is given up as stuck.
-  void Resume(int64_t now_ms);
+  void Resume(MonotonicTime now);
 
   // Takes what is in the pipes now. Doesn't wait for their end: a grandchild may hold them open.
   void Drain();
@@ -100,7 +100,7 @@ class ProcessOutput {
   };
 
   ProcessOutput(const ProcessSpec& spec, LiveOutputs& live, CallbackPoller& poller, Log log);
-  bool ShouldPause(const Stream& stream, int64_t now_ms) const;
+  bool ShouldPause(const Stream& stream, MonotonicTime now) const;
   void Watch(size_t stream);
   void Close(size_t stream);
   // Takes at most about `max_bytes` of what is there now.

@@ -161,12 +161,12 @@ Look KillDescendants(const std::set<pid_t>& spared) {
 
 // Only a look that finds nobody says that nobody is left: one that was found may have forked before it died.
 absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience) {
-  const int64_t deadline_ms = BootTimeMs() + absl::ToInt64Milliseconds(patience);
+  const MonotonicTime deadline = BootTime() + patience;
   for (int wait_ms = 1;; wait_ms = std::min(2 * wait_ms, 50)) {
     const Look look = KillDescendants(spared);
     const int error = errno;
     if (look.has_looked && look.found == 0) return absl::OkStatus();
-    if (BootTimeMs() >= deadline_ms) {
+    if (BootTime() >= deadline) {
       if (look.has_looked) return absl::DeadlineExceededError(absl::StrCat("process ", look.found, " can't be killed"));
       return absl::UnavailableError(absl::StrCat("/proc can't be read: ", std::strerror(error)));
     }
@@ -175,8 +175,8 @@ absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Durat
 }
 
 void WaitUntilNoneIsNamed(const std::string& name, absl::Duration patience) {
-  const int64_t deadline_ms = BootTimeMs() + absl::ToInt64Milliseconds(patience);
-  for (int wait_ms = 1; BootTimeMs() < deadline_ms; wait_ms = std::min(2 * wait_ms, 50)) {
+  const MonotonicTime deadline = BootTime() + patience;
+  for (int wait_ms = 1; BootTime() < deadline; wait_ms = std::min(2 * wait_ms, 50)) {
     const std::optional<std::vector<ProcessInfo>> found = DescendantsOf(::getpid(), {});
     const auto has_name = [&](const ProcessInfo& process) { return process.name == name && !process.is_dead; };
     if (!found.has_value() || std::none_of(found->begin(), found->end(), has_name)) return;

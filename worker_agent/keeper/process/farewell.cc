@@ -17,7 +17,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr int64_t kPatienceMs = 10'000;
+constexpr absl::Duration kPatience = absl::Seconds(10);
 
 }  // namespace
 
@@ -44,9 +44,9 @@ void RunFarewell(const FarewellCommand& command, const ExitStatus& fate) {
   ::getrlimit(RLIMIT_NOFILE, &open_files);
   const absl::StatusOr<Spawned> spawned = SpawnProcess(spec, 1, 2, open_files);
   if (!spawned.ok()) return;
-  const int64_t deadline_ms = BootTimeMs() + kPatienceMs;
+  const MonotonicTime deadline = BootTime() + kPatience;
   while (::waitpid(spawned->pid, nullptr, WNOHANG) == 0) {
-    if (BootTimeMs() >= deadline_ms) {
+    if (BootTime() >= deadline) {
       ::kill(-spawned->pid, SIGKILL);
       ::waitpid(spawned->pid, nullptr, 0);
       return;

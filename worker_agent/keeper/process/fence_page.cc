@@ -11,12 +11,12 @@
 
 namespace muster::agent {
 
-absl::StatusOr<FencePage*> FencePage::Create(int64_t stop_timeout_ms) {
+absl::StatusOr<FencePage*> FencePage::Create(absl::Duration stop_timeout) {
   void* memory = ::mmap(nullptr, sizeof(FencePage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     return absl::ResourceExhaustedError(absl::StrCat("can't start the keeper: mmap: ", std::strerror(errno)));
   }
-  return new (memory) FencePage(stop_timeout_ms);
+  return new (memory) FencePage(stop_timeout);
 }
 
 }  // namespace muster::agent

@@ -20,10 +20,10 @@ namespace muster::agent {
 namespace {
 
 // Longer than whatever the keeper does in one turn after the agent's death: the farewell, the last output.
-constexpr int64_t kHungMs = 40'000;
+constexpr absl::Duration kHung = absl::Seconds(40);
 // For the shims to end what is their own once the keeper is gone: longer than they need. A shim that we killed would
 // leave it to us, and we may be killed in that instant.
-constexpr int64_t kShimsTimeMs = 500;
+constexpr absl::Duration kShimsTime = absl::Milliseconds(500);
 
 struct Reaped {
   bool is_keeper_gone = false;
@@ -53,42 +53,43 @@ void TakeLock(UniqueFd& socket, UniqueFd& lock) {
 // For how long the keeper has stood still while the agent was gone, not counting while the machine slept.
 class StandstillWatch {
  public:
-  explicit StandstillWatch(int64_t now_ms) : looked_ms_(now_ms) {}
+  explicit StandstillWatch(MonotonicTime now) : looked_at_(now) {}
 
-  bool IsHung(const FencePage& page, bool is_agent_gone, int64_t now_ms) {
-    const int64_t step_ms = std::min<int64_t>(now_ms - std::exchange(looked_ms_, now_ms), 2 * FencePage::kLookMs);
-    const bool has_moved = std::exchange(turn_ms_, page.last_turn_ms()) != turn_ms_;
-    still_ms_ = is_agent_gone && !has_moved ? still_ms_ + step_ms : 0;
-    return still_ms_ > kHungMs;
+  bool IsHung(const FencePage& page, bool is_agent_gone, MonotonicTime now) {
+    const absl::Duration step =
+        std::min(now - std::exchange(looked_at_, now), absl::Milliseconds(2 * FencePage::kLookMs));
+    const bool has_moved = std::exchange(turn_, page.last_turn()) != turn_;
+    still_ = is_agent_gone && !has_moved ? still_ + step : absl::ZeroDuration();
+    return still_ > kHung;
   }
 
  private:
-  int64_t looked_ms_;
-  int64_t turn_ms_ = 0;
-  int64_t still_ms_ = 0;
+  MonotonicTime looked_at_;
+  MonotonicTime turn_;
+  absl::Duration still_;
 };
 
 [[noreturn]] void Watch(const GuardianOptions& options, pid_t keeper, Children& children, int signals,
                         UniqueFd socket) {
   UniqueFd lock;  // held until the end
   FenceWatch fence(options.page);
-  StandstillWatch standstill(BootTimeMs());
+  StandstillWatch standstill(BootTime());
   bool is_agent_gone = false;
   bool is_keeper_gone = false;
-  int64_t ends_since_ms = FencePage::kNever;
+  MonotonicTime ends_since = MonotonicTime::Never();
   int pause_ms = kFirstPauseMs;
   while (true) {
     const Reaped reaped = Reap(keeper);
     if (!reaped.has_children) ::_exit(0);
-    const int64_t now_ms = BootTimeMs();
+    const MonotonicTime now = BootTime();
     is_agent_gone = is_agent_gone || ::getppid() != options.agent;
     is_keeper_gone = is_keeper_gone || reaped.is_keeper_gone;
-    const bool is_hung = standstill.IsHung(options.page, is_agent_gone, now_ms);
-    if (is_keeper_gone || is_hung || fence.IsOverdue(now_ms)) ends_since_ms = std::min(ends_since_ms, now_ms);
-    const bool ends_all = ends_since_ms != FencePage::kNever;
+    const bool is_hung = standstill.IsHung(options.page, is_agent_gone, now);
+    if (is_keeper_gone || is_hung || fence.IsOverdue(now)) ends_since = std::min(ends_since, now);
+    const bool ends_all = !ends_since.is_never();
     if (ends_all && !is_keeper_gone) ::kill(keeper, SIGKILL);  // not reaped, so the number is its own
     // That it could not look means that it looks again: it ends only when the kernel says that nobody is left.
-    if (ends_all && now_ms - ends_since_ms >= kShimsTimeMs) children.Kill([](pid_t) { return false; });
+    if (ends_all && now - ends_since >= kShimsTime) children.Kill([](pid_t) { return false; });
     pollfd ready[] = {
         {signals, POLLIN, 0}, {is_agent_gone ? -1 : options.watch.fd(), POLLIN, 0}, {socket.get(), POLLIN, 0}};
     if (::poll(ready, 3, ends_all ? pause_ms : fence.look_ms()) > 0 && ready[2].revents != 0) {

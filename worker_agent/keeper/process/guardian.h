@@ -5,7 +5,7 @@
 //   the keeper ends in order                            ends, too
 //   the keeper dies                                     leaves the shims a moment, ends what is left, then itself
 //   the agent dies                                      leaves it to the keeper, which does it and says farewell …
-//   … and the keeper stands still for kHungMs           ends the keeper and everything else
+//   … and the keeper stands still for kHung             ends the keeper and everything else
 //   the fence fell and the keeper has not obeyed        the same (fence_page.h)
 //   the guardian itself dies                            the keeper ends everything: nobody trains unguarded
 //

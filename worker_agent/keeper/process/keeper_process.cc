@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,16 +35,18 @@
 namespace muster::agent {
 namespace {
 
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-constexpr size_t kMaxUnreadBytes =
-    64 * 1024 * 1024;                         // an agent that takes no answers gets no more commands carried out
-constexpr int64_t kLastOutputMs = 2000;       // for what the terminal hasn't taken when the agent ends
-constexpr int64_t kLastOutputOfDeadMs = 100;  // the same when it died: the farewell must not wait
-constexpr int64_t kLastLogMs = 4000;          // for what the log files' disk hasn't taken
-constexpr int64_t kLastLogOfHungMs = 1000;    // the same if it hangs
-constexpr int64_t kAgentDeathMs = 10'000;     // between a broken socket and the agent's death
-constexpr int64_t kTurnMs = 5000;             // at least, while it ends
-constexpr int64_t kHangUpAfterMs = 2000;      // between the guardian's death and that of all processes
+constexpr MonotonicTime kNever = MonotonicTime::Never();
+// An agent that takes no answers gets no more commands carried out.
+constexpr size_t kMaxUnreadBytes = 64 * 1024 * 1024;
+// For what the terminal hasn't taken when the agent ends; when it died, the farewell must not wait.
+constexpr absl::Duration kLastOutputPatience = absl::Seconds(2);
+constexpr absl::Duration kLastOutputOfDeadPatience = absl::Milliseconds(100);
+// For what the log files' disk hasn't taken; if it hangs.
+constexpr absl::Duration kLastLogPatience = absl::Seconds(4);
+constexpr absl::Duration kLastLogOfHungPatience = absl::Seconds(1);
+constexpr int kAgentDeathMs = 10'000;                      // between a broken socket and the agent's death
+constexpr absl::Duration kTurn = absl::Seconds(5);         // at least, while it ends
+constexpr absl::Duration kHangUpAfter = absl::Seconds(2);  // between the guardian's death and that of all processes
 
 class KeeperProcess {
  public:
@@ -71,7 +72,7 @@ class KeeperProcess {
   void Obey(WriteFileCommand& command) { logs_.WriteFile(command.path, command.content); }
   void Obey(HoldLockCommand&) { supervisor_.HoldLock(channel_.TakeDescriptor()); }
   void Obey(PingCommand&) { channel_.Send(Encode(Pong{})); }
-  void Say(const std::string& line) { live_.error().WriteLines(absl::StrCat("ms-worker: ", line, "\n"), BootTimeMs()); }
+  void Say(const std::string& line) { live_.error().WriteLines(absl::StrCat("ms-worker: ", line, "\n"), BootTime()); }
 
   void ReadSignals();
   void OnAgentGone();
@@ -79,7 +80,7 @@ class KeeperProcess {
   void CheckFence();
   void HangUp();
   void SetTimer();
-  void FlushLastOutput(int64_t patience_ms);
+  void FlushLastOutput(absl::Duration patience);
   void FlushLogs();
   void SayFarewell();
 
@@ -97,11 +98,11 @@ class KeeperProcess {
   FarewellCommand farewell_;
   std::optional<ExitStatus> fate_;
   Ending ending_ = Ending::kNone;
-  int64_t fence_ms_ = kNever;
+  MonotonicTime fence_ = kNever;
   uint32_t fence_falls_ = 0;
   bool is_fence_down_ = false;  // it fell and was not set anew
-  int64_t hang_up_at_ms_ = kNever;
-  int64_t timer_set_to_ = kNever;
+  MonotonicTime hang_up_at_ = kNever;
+  MonotonicTime timer_set_to_ = kNever;
 };
 
 KeeperProcess::KeeperProcess(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options,
@@ -134,24 +135,24 @@ KeeperProcess::KeeperProcess(KeeperSockets sockets, KeeperFamily family, const K
 
 void KeeperProcess::Run() {
   while (true) {
-    page_->NoteTurn(BootTimeMs());
+    page_->NoteTurn(BootTime());
     CheckFence();  // first: whom it leaves no time are killed in this turn
     supervisor_.RunDeadlines();
-    logs_.RunDeadlines(BootTimeMs());
-    files_.RunDeadlines(BootTimeMs());
+    logs_.RunDeadlines(BootTime());
+    files_.RunDeadlines(BootTime());
     live_.UpdateWatches(poller_);
     WatchSocket();
     if (ending_ != Ending::kNone && !supervisor_.HasChildren()) break;
-    if (BootTimeMs() >= hang_up_at_ms_) HangUp();
+    if (BootTime() >= hang_up_at_) HangUp();
     SetTimer();
     poller_.Wait();
   }
   // With its guardian the agent may have died, too.
   if (ending_ == Ending::kAgentDied || (ending_ == Ending::kGuardianDied && agent_.IsDead())) {
-    FlushLastOutput(kLastOutputOfDeadMs);
+    FlushLastOutput(kLastOutputOfDeadPatience);
     SayFarewell();
   }
-  FlushLastOutput(kLastOutputMs);
+  FlushLastOutput(kLastOutputPatience);
   FlushLogs();
 }
 
@@ -188,14 +189,14 @@ void KeeperProcess::Obey(StartCommand& command) {
 
 void KeeperProcess::Obey(SetFenceCommand& command) {
   // Also where the one before is over by now: this one counts from a heartbeat that was acknowledged.
-  fence_ms_ = command.boottime_ms.value_or(kNever);
+  fence_ = command.at;
   // Set before the agent knew of the fall, it speaks of what ran then.
   if (command.fence_falls_seen == fence_falls_) is_fence_down_ = false;
 }
 
 void KeeperProcess::CheckFence() {
-  if (BootTimeMs() < fence_ms_ || ending_ != Ending::kNone) return;
-  supervisor_.FenceFell(std::exchange(fence_ms_, kNever));
+  if (BootTime() < fence_ || ending_ != Ending::kNone) return;
+  supervisor_.FenceFell(std::exchange(fence_, kNever));
   ++fence_falls_;
   is_fence_down_ = true;
   channel_.Send(Encode(FenceFell{}));
@@ -211,7 +212,7 @@ void KeeperProcess::OnAgentGone() {
 void KeeperProcess::End(Ending ending) {
   if (ending_ != Ending::kNone) return;
   ending_ = ending;
-  if (ending == Ending::kGuardianDied) hang_up_at_ms_ = BootTimeMs() + kHangUpAfterMs;
+  if (ending == Ending::kGuardianDied) hang_up_at_ = BootTime() + kHangUpAfter;
   poller_.Forget(channel_.fd());
   supervisor_.KillForGood();
   supervisor_.Reap();
@@ -219,7 +220,7 @@ void KeeperProcess::End(Ending ending) {
 
 // Somebody hangs, and without a guardian nothing more is told: the agent learns now that it has lost its keeper.
 void KeeperProcess::HangUp() {
-  hang_up_at_ms_ = kNever;
+  hang_up_at_ = kNever;
   ::shutdown(channel_.fd(), SHUT_RDWR);
 }
 
@@ -236,43 +237,43 @@ void KeeperProcess::ReadSignals() {
 
 void KeeperProcess::SetTimer() {
   // While it ends the guardian sees by its turns that it doesn't hang, however long the processes take to die.
-  const int64_t turn_ms = ending_ == Ending::kNone ? kNever : BootTimeMs() + kTurnMs;
-  const int64_t next_ms = std::min({supervisor_.NextDeadline(), fence_ms_, live_.NextDeadline(BootTimeMs()),
-                                    logs_.NextDeadline(), files_.NextDeadline(), hang_up_at_ms_, turn_ms});
-  if (next_ms == timer_set_to_) return;
-  timer_set_to_ = next_ms;
+  const MonotonicTime turn = ending_ == Ending::kNone ? kNever : BootTime() + kTurn;
+  const MonotonicTime next = std::min({supervisor_.NextDeadline(), fence_, live_.NextDeadline(BootTime()),
+                                       logs_.NextDeadline(), files_.NextDeadline(), hang_up_at_, turn});
+  if (next == timer_set_to_) return;
+  timer_set_to_ = next;
   itimerspec when{};
-  if (next_ms != kNever) {
-    const int64_t at_ms = std::max<int64_t>(next_ms, 1);  // 0 would disarm it
-    when.it_value.tv_sec = at_ms / 1000;
-    when.it_value.tv_nsec = at_ms % 1000 * 1'000'000;
+  if (next != kNever) {
+    const int64_t at_ns = std::max<int64_t>(next.nanoseconds(), 1);  // 0 would disarm it
+    when.it_value.tv_sec = at_ns / 1'000'000'000;
+    when.it_value.tv_nsec = at_ns % 1'000'000'000;
   }
   ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
 // ---------------------------------------------------------------------------------------------------------- the end
 
-void KeeperProcess::FlushLastOutput(int64_t patience_ms) {
-  const int64_t deadline_ms = BootTimeMs() + patience_ms;
+void KeeperProcess::FlushLastOutput(absl::Duration patience) {
+  const MonotonicTime deadline = BootTime() + patience;
   while (true) {
-    live_.Flush(BootTimeMs());
-    if (!live_.has_pending() || BootTimeMs() >= deadline_ms) return;
+    live_.Flush(BootTime());
+    if (!live_.has_pending() || BootTime() >= deadline) return;
     pollfd ready[2] = {{live_.standard().watch_fd(), POLLOUT, 0}, {live_.error().watch_fd(), POLLOUT, 0}};
     ::poll(ready, 2, 20);
   }
 }
 
 void KeeperProcess::FlushLogs() {
-  const int64_t begin_ms = BootTimeMs();
+  const MonotonicTime begin = BootTime();
   while (logs_.has_unanswered() &&
-         BootTimeMs() < begin_ms + (logs_.IsHung(BootTimeMs()) ? kLastLogOfHungMs : kLastLogMs)) {
+         BootTime() < begin + (logs_.IsHung(BootTime()) ? kLastLogOfHungPatience : kLastLogPatience)) {
     pollfd ready{logs_.fd(), POLLIN | POLLOUT, 0};
     if (!logs_.has_unsent()) ready.events = POLLIN;
     ::poll(&ready, 1, 20);
     logs_.Pump();
   }
-  logs_.SayWhatIsMissing(BootTimeMs());
-  FlushLastOutput(kLastOutputOfDeadMs);
+  logs_.SayWhatIsMissing(BootTime());
+  FlushLastOutput(kLastOutputOfDeadPatience);
 }
 
 void KeeperProcess::SayFarewell() {

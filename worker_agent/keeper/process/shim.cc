@@ -77,7 +77,7 @@ void ShimProcess::Tell(ShimReport::Kind kind, int32_t value, const std::string& 
   ShimReport report;
   report.kind = kind;
   report.value = value;
-  report.boottime_ms = BootTimeMs();
+  report.at = BootTime();
   report.was_stopped = was_stopped_;
   text.copy(report.text, sizeof report.text - 1);
   // The socket has room for all that is ever told; without a keeper nobody is to be told.
@@ -109,7 +109,7 @@ void ShimProcess::Run() {
   while (true) {
     Reap();
     if (!has_children_) ::_exit(0);
-    if (fence_.IsOverdue(BootTimeMs())) kills_ = true;
+    if (fence_.IsOverdue(BootTime())) kills_ = true;
     LookAtGroup();
     if (kills_ && !children_.Kill([](pid_t) { return false; }) && !std::exchange(has_said_that_it_cant_look_, true)) {
       Tell(ShimReport::kCantLook, 0, std::strerror(errno));

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/base/clock.h"
 #include "common/base/unique_fd.h"
 #include "worker_agent/keeper/process/fence_page.h"
 #include "worker_agent/keeper/processes.h"
@@ -49,7 +50,7 @@ struct ShimReport {
   };
   Kind kind = kStarted;
   int32_t value = 0;
-  int64_t boottime_ms = 0;
+  MonotonicTime at;          // of Clock::Boot
   bool was_stopped = false;  // of kEnded: it was told to stop, or to kill, before
   char text[1024] = {};
 };

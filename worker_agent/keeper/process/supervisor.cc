@@ -32,10 +32,11 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kMaxProcesses = 2 * kMaxSlotsPerNode;
-constexpr int64_t kBeginPatienceMs = 5000;       // for the files of a process that is to begin
-constexpr int64_t kDescendantPatienceMs = 1000;  // for those of one that has ended
-constexpr int64_t kShimPatienceMs = 200;   // for a shim to take the order to kill; else the keeper does it without it
-constexpr int64_t kKillPatienceMs = 2000;  // for it to have killed all
+constexpr absl::Duration kBeginPatience = absl::Seconds(5);       // for the files of a process that is to begin
+constexpr absl::Duration kDescendantPatience = absl::Seconds(1);  // for those of one that has ended
+// For a shim to take the order to kill; else the keeper does it without it.
+constexpr absl::Duration kShimPatience = absl::Milliseconds(200);
+constexpr absl::Duration kKillPatience = absl::Seconds(2);  // for it to have killed all
 
 }  // namespace
 
@@ -59,11 +60,11 @@ void Supervisor::Start(const ProcessSpec& spec) {
     return FailLaunch(spec.key, 126, absl::StrCat("more than ", kMaxProcesses, " processes on one agent"));
   }
   const ProcessKey key = spec.key;
-  const int64_t now_ms = BootTimeMs();
-  const bool is_late = sinks_.logs.IsLate(now_ms) || sinks_.files.IsLate(now_ms);
+  const MonotonicTime now = BootTime();
+  const bool is_late = sinks_.logs.IsLate(now) || sinks_.files.IsLate(now);
   Waiting& waiting = waiting_[key];
   waiting.spec = spec;
-  waiting.begin_at_ms = is_late ? now_ms : now_ms + kBeginPatienceMs;
+  waiting.begin_at = is_late ? now : now + kBeginPatience;
   waiting.answers_left = 1;  // our own, at the end of this
   auto answer = [this, key](const std::string& error) { TakeAnswer(key, error); };
   if (!spec.error_file.empty()) {
@@ -81,7 +82,7 @@ void Supervisor::Start(const ProcessSpec& spec) {
 void Supervisor::TakeAnswer(const ProcessKey& key, const std::string& error) {
   const auto found = waiting_.find(key);
   if (found == waiting_.end()) {
-    if (!error.empty()) sinks_.live.error().Write(absl::StrCat("ms-worker: ", error, "\n"), BootTimeMs());
+    if (!error.empty()) sinks_.live.error().Write(absl::StrCat("ms-worker: ", error, "\n"), BootTime());
     return;
   }
   if (!error.empty()) found->second.error = error;
@@ -95,7 +96,7 @@ void Supervisor::BeginWaiting(const ProcessKey& key) {
   process.log = waiting.log;
   process.ended.key = key;
   if (!waiting.error.empty()) return FailLaunch(process, waiting.error);
-  if (!shim_options_.page->HasFallen(BootTimeMs())) return Launch(process);
+  if (!shim_options_.page->HasFallen(BootTime())) return Launch(process);
   // It fell while the files were waited for: others may have its rank.
   if (process.log != 0) sinks_.logs.CloseLog(process.log, {});
   Refuse(key);
@@ -138,7 +139,7 @@ void Supervisor::FailLaunch(const ProcessKey& key, int exit_code, const std::str
   ended.key = key;
   ended.end.exit.code = exit_code;
   ended.end.launch_error = CleanText(text, kMaxShortTextBytes);
-  ended.ended_boottime_ms = BootTimeMs();
+  ended.ended_at = BootTime();
   tell_(ended);
 }
 
@@ -147,7 +148,7 @@ void Supervisor::Refuse(const ProcessKey& key) {
   ended.key = key;
   ended.end.exit.signal = options_.stop_signal;
   ended.end.was_stopped = true;
-  ended.ended_boottime_ms = BootTimeMs();
+  ended.ended_at = BootTime();
   tell_(ended);
 }
 
@@ -167,17 +168,17 @@ void Supervisor::TakeReport(Process& process, const ShimReport& report) {
     case ShimReport::kNotStarted:
       process.ended.end.launch_error = CleanText(report.text, kMaxShortTextBytes);
       process.ended.end.exit.code = report.value;
-      process.ended.ended_boottime_ms = report.boottime_ms;
+      process.ended.ended_at = report.at;
       return;
     case ShimReport::kEnded:
       process.ended.end.was_stopped = report.was_stopped;
-      return TakeWaitStatus(process, report.value, report.boottime_ms);
+      return TakeWaitStatus(process, report.value, report.at);
     case ShimReport::kKilling:
       process.is_killing = true;
-      process.kill_shim_at_ms = BootTimeMs() + kKillPatienceMs;
+      process.kill_shim_at = BootTime() + kKillPatience;
       return;
     case ShimReport::kCantLook:
-      if (process.is_killing && children_.CanLook()) process.kill_shim_at_ms = BootTimeMs();  // the keeper does it
+      if (process.is_killing && children_.CanLook()) process.kill_shim_at = BootTime();  // the keeper does it
       return SayCantLook(absl::StrCat("what slot ", process.spec.key.slot, " has started is left"), report.text);
   }
 }
@@ -185,12 +186,12 @@ void Supervisor::TakeReport(Process& process, const ShimReport& report) {
 void Supervisor::SayCantLook(const std::string& what, const char* why) {
   sinks_.live.error().Write(absl::StrCat("ms-worker: the keeper can't see whether ", what, " (/proc: ", why,
                                          "), so it counts as alive; it looks again\n"),
-                            BootTimeMs());
+                            BootTime());
 }
 
-void Supervisor::TakeWaitStatus(Process& process, int status, int64_t at_ms) {
+void Supervisor::TakeWaitStatus(Process& process, int status, MonotonicTime at) {
   process.has_ended = true;
-  process.ended.ended_boottime_ms = at_ms;
+  process.ended.ended_at = at;
   // What never ran has the code that says why.
   if (process.ended.end.launch_error.empty()) process.ended.end.exit = ExitStatus::FromWaitStatus(status);
   process.output->Drain();
@@ -198,38 +199,38 @@ void Supervisor::TakeWaitStatus(Process& process, int status, int64_t at_ms) {
 
 // ------------------------------------------------------------------------------------------------------------- stop
 
-void Supervisor::BeginStop(Process& process, int64_t since_ms) {
+void Supervisor::BeginStop(Process& process, MonotonicTime since) {
   if (process.has_ended || process.is_told_to_stop) return;
   process.is_told_to_stop = true;
-  process.kill_at_ms = since_ms + absl::ToInt64Milliseconds(options_.stop_timeout);
+  process.kill_at = since + options_.stop_timeout;
   // If that is over RunDeadlines kills it: nothing that is suspended gets to run again.
-  if (process.kill_at_ms > BootTimeMs()) process.shim->Stop();
+  if (process.kill_at > BootTime()) process.shim->Stop();
 }
 
 void Supervisor::Stop(const ProcessKey& key) {
-  if (auto it = processes_.find(key); it != processes_.end()) BeginStop(it->second, BootTimeMs());
+  if (auto it = processes_.find(key); it != processes_.end()) BeginStop(it->second, BootTime());
   if (auto found = waiting_.extract(key)) {
     if (found.mapped().log != 0) sinks_.logs.CloseLog(found.mapped().log, {});
     Refuse(key);
   }
 }
 
-void Supervisor::StopAll() { StopAllSince(BootTimeMs()); }
+void Supervisor::StopAll() { StopAllSince(BootTime()); }
 
-void Supervisor::FenceFell(int64_t since_ms) {
-  StopAllSince(since_ms);
-  fence_ms_ = since_ms;
-  fence_kill_at_ms_ = since_ms + absl::ToInt64Milliseconds(options_.stop_timeout);
+void Supervisor::FenceFell(MonotonicTime since) {
+  StopAllSince(since);
+  fence_ = since;
+  fence_kill_at_ = since + options_.stop_timeout;
   fence_through_ = last_number_;
 }
 
-void Supervisor::StopAllSince(int64_t since_ms) {
+void Supervisor::StopAllSince(MonotonicTime since) {
   RefuseWaiting();
-  const int64_t kill_at_ms = since_ms + absl::ToInt64Milliseconds(options_.stop_timeout);
+  const MonotonicTime kill_at = since + options_.stop_timeout;
   for (auto& [key, process] : processes_) {
-    BeginStop(process, since_ms);
+    BeginStop(process, since);
     // One that was told to stop already has no more time than that either.
-    if (!process.has_ended) process.kill_at_ms = std::min(process.kill_at_ms, kill_at_ms);
+    if (!process.has_ended) process.kill_at = std::min(process.kill_at, kill_at);
   }
 }
 
@@ -255,10 +256,10 @@ void Supervisor::KillThrough(uint64_t last_number) {
 
 void Supervisor::Kill(Process& process) {
   process.is_told_to_stop = true;
-  process.kill_at_ms = INT64_MAX;
+  process.kill_at = MonotonicTime::Never();
   if (process.is_killing || process.is_shim_lost) return;
   process.shim->Kill();
-  process.kill_shim_at_ms = std::min(process.kill_shim_at_ms, BootTimeMs() + kShimPatienceMs);
+  process.kill_shim_at = std::min(process.kill_shim_at, BootTime() + kShimPatience);
 }
 
 // -------------------------------------------------------------------------------------------------------------- end
@@ -276,7 +277,7 @@ void Supervisor::Reap() {
       ReapStray(pid, status);
     }
   }
-  if (has_strays_) RunStrays(BootTimeMs());
+  if (has_strays_) RunStrays(BootTime());
 }
 
 void Supervisor::ReapShim(pid_t pid, int status) {
@@ -294,30 +295,30 @@ void Supervisor::ReapStray(pid_t pid, int status) {
     TakeReports(process);
     if (process.pid == pid && !process.has_ended) {
       process.ended.end.was_stopped = process.is_told_to_stop;
-      TakeWaitStatus(process, status, BootTimeMs());
+      TakeWaitStatus(process, status, BootTime());
     }
   }
 }
 
 void Supervisor::LoseShim(Process& process, const ExitStatus& exit) {
   process.is_shim_lost = true;
-  process.kill_shim_at_ms = INT64_MAX;
+  process.kill_shim_at = MonotonicTime::Never();
   LookForStrays();
   if (process.is_told_to_stop) return;
   const std::string how =
       exit.signal != 0 ? absl::StrCat("killed by signal ", exit.signal) : absl::StrCat("ended with ", exit.code);
   sinks_.live.error().Write(absl::StrCat("ms-worker: the shim of slot ", process.spec.key.slot, " was ", how,
                                          "; its process is ended with all that it started\n"),
-                            BootTimeMs());
+                            BootTime());
 }
 
 void Supervisor::LookForStrays() {
-  if (!std::exchange(has_strays_, true)) strays_pause_ms_ = kFirstPauseMs;
-  strays_at_ms_ = BootTimeMs();
+  if (!std::exchange(has_strays_, true)) strays_pause_ = absl::Milliseconds(kFirstPauseMs);
+  strays_at_ = BootTime();
 }
 
 // Ends what has lost its shim. Only a look that finds nobody says that nobody is left.
-void Supervisor::RunStrays(int64_t now_ms) {
+void Supervisor::RunStrays(MonotonicTime now) {
   bool is_any_left = false;
   const bool has_looked = children_.Kill([&](pid_t child) {
     const bool is_shim = shims_.count(child) != 0;
@@ -329,22 +330,22 @@ void Supervisor::RunStrays(int64_t now_ms) {
   }
   if (has_looked && !is_any_left) {
     has_strays_ = has_said_that_it_cant_look_ = false;
-    strays_at_ms_ = INT64_MAX;
+    strays_at_ = MonotonicTime::Never();
     for (auto it = processes_.begin(); it != processes_.end();) {
       Process& process = it++->second;
       if (process.is_shim_lost) Finish(process);
     }
     return;
   }
-  strays_at_ms_ = now_ms + strays_pause_ms_;
-  strays_pause_ms_ = std::min(2 * strays_pause_ms_, int64_t{kLongestPauseMs});
+  strays_at_ = now + strays_pause_;
+  strays_pause_ = std::min(2 * strays_pause_, absl::Milliseconds(kLongestPauseMs));
 }
 
 void Supervisor::Finish(Process& process) {
   poller_.Forget(process.shim->fd());
   if (!process.has_ended && process.ended.end.launch_error.empty()) {  // killed with its shim before its pid was told
     process.ended.end.was_stopped = process.is_told_to_stop;
-    TakeWaitStatus(process, SIGKILL, BootTimeMs());
+    TakeWaitStatus(process, SIGKILL, BootTime());
   }
   Ended ended = std::move(process.ended);
   const std::string error_file = std::move(process.spec.error_file);
@@ -355,13 +356,13 @@ void Supervisor::Finish(Process& process) {
 
 void Supervisor::TellEnd(Ended ended, const std::string& error_file, std::unique_ptr<ProcessOutput> output) {
   const ProcessKey key = ended.key;
-  const int64_t now_ms = BootTimeMs();
+  const MonotonicTime now = BootTime();
   // A helper that is late already has hardly got better.
-  const bool waits_for_log = !sinks_.logs.IsLate(now_ms);
-  const bool waits_for_error = !error_file.empty() && !sinks_.files.IsLate(now_ms);
+  const bool waits_for_log = !sinks_.logs.IsLate(now);
+  const bool waits_for_error = !error_file.empty() && !sinks_.files.IsLate(now);
   Burial& burial = burials_[key];
   burial.ended = std::move(ended);
-  burial.tell_at_ms = now_ms + kDescendantPatienceMs;
+  burial.tell_at = now + kDescendantPatience;
   burial.answers_left = 1;  // our own, at the end of this
   if (output->has_log() && waits_for_log) ++burial.answers_left;
   burial.ended.end.last_lines = output->Finish([this, key, waits_for_log] {
@@ -383,41 +384,41 @@ void Supervisor::TakeLastAnswer(const ProcessKey& key, const std::string& error_
 
 // -------------------------------------------------------------------------------------------------------- deadlines
 
-void Supervisor::RunFileDeadlines(int64_t now_ms) {
+void Supervisor::RunFileDeadlines(MonotonicTime now) {
   std::vector<ProcessKey> due;
   for (const auto& [key, waiting] : waiting_) {
-    if (now_ms >= waiting.begin_at_ms) due.push_back(key);
+    if (now >= waiting.begin_at) due.push_back(key);
   }
   for (const ProcessKey& key : due) BeginWaiting(key);
   for (auto it = burials_.begin(); it != burials_.end();) {
     const auto burial = it++;
-    if (now_ms >= burial->second.tell_at_ms) tell_(burials_.extract(burial).mapped().ended);
+    if (now >= burial->second.tell_at) tell_(burials_.extract(burial).mapped().ended);
   }
 }
 
 void Supervisor::RunDeadlines() {
-  const int64_t now_ms = BootTimeMs();
+  const MonotonicTime now = BootTime();
   for (auto& [key, process] : processes_) {
-    if (process.output != nullptr) process.output->Resume(now_ms);
-    if (now_ms >= process.kill_at_ms) Kill(process);
-    if (now_ms < process.kill_shim_at_ms) continue;
-    process.kill_shim_at_ms = INT64_MAX;
+    if (process.output != nullptr) process.output->Resume(now);
+    if (now >= process.kill_at) Kill(process);
+    if (now < process.kill_shim_at) continue;
+    process.kill_shim_at = MonotonicTime::Never();
     ::kill(process.shim->pid(), SIGKILL);  // not reaped, so the number is still its own
   }
-  if (now_ms >= fence_kill_at_ms_) {
-    fence_kill_at_ms_ = INT64_MAX;
+  if (now >= fence_kill_at_) {
+    fence_kill_at_ = MonotonicTime::Never();
     KillThrough(fence_through_);
-    shim_options_.page->NoteObeyed(fence_ms_);
+    shim_options_.page->NoteObeyed(fence_);
   }
-  if (has_strays_ && now_ms >= strays_at_ms_) RunStrays(now_ms);
-  RunFileDeadlines(now_ms);
+  if (has_strays_ && now >= strays_at_) RunStrays(now);
+  RunFileDeadlines(now);
 }
 
-int64_t Supervisor::NextDeadline() const {
-  int64_t next = std::min(fence_kill_at_ms_, has_strays_ ? strays_at_ms_ : INT64_MAX);
-  for (const auto& [key, waiting] : waiting_) next = std::min(next, waiting.begin_at_ms);
-  for (const auto& [key, burial] : burials_) next = std::min(next, burial.tell_at_ms);
-  for (const auto& [key, process] : processes_) next = std::min({next, process.kill_at_ms, process.kill_shim_at_ms});
+MonotonicTime Supervisor::NextDeadline() const {
+  MonotonicTime next = std::min(fence_kill_at_, has_strays_ ? strays_at_ : MonotonicTime::Never());
+  for (const auto& [key, waiting] : waiting_) next = std::min(next, waiting.begin_at);
+  for (const auto& [key, burial] : burials_) next = std::min(next, burial.tell_at);
+  for (const auto& [key, process] : processes_) next = std::min({next, process.kill_at, process.kill_shim_at});
   return next;
 }
 

@@ -52,9 +52,9 @@ class Supervisor {
   void Refuse(const ProcessKey& key);
   void Stop(const ProcessKey& key);
   void StopAll();
-  // The fence fell at that time (CLOCK_BOOTTIME, ms): what is not gone stop_timeout after it may run elsewhere, so a
+  // The fence fell at that time: what is not gone stop_timeout after it may run elsewhere, so a
   // keeper that comes late leaves that much less time, or none. Then everything that was started before is killed.
-  void FenceFell(int64_t since_ms);
+  void FenceFell(MonotonicTime since);
   void Forward(int signal);
 
   // SIGKILL to all that was started until now, with all that descends from it, until it is gone. Processes started
@@ -70,7 +70,7 @@ class Supervisor {
 
   // Carries out what is due; to be called in every turn.
   void RunDeadlines();
-  int64_t NextDeadline() const;  // CLOCK_BOOTTIME, ms; INT64_MAX: none
+  MonotonicTime NextDeadline() const;
 
  private:
   // Waits for its files before it begins.
@@ -78,7 +78,7 @@ class Supervisor {
     ProcessSpec spec;
     uint32_t log = 0;
     int answers_left = 0;
-    int64_t begin_at_ms = INT64_MAX;  // without them
+    MonotonicTime begin_at = MonotonicTime::Never();  // without them
     std::string error;
   };
 
@@ -86,7 +86,7 @@ class Supervisor {
   struct Burial {
     Ended ended;
     int answers_left = 0;
-    int64_t tell_at_ms = INT64_MAX;  // without them
+    MonotonicTime tell_at = MonotonicTime::Never();  // without them
   };
 
   struct Process {
@@ -99,10 +99,10 @@ class Supervisor {
     Ended ended;
     bool has_ended = false;  // the process, not all that it left
     bool is_told_to_stop = false;
-    bool is_killing = false;              // its shim has taken the order
-    bool is_shim_lost = false;            // it was killed
-    int64_t kill_at_ms = INT64_MAX;       // the order to kill
-    int64_t kill_shim_at_ms = INT64_MAX;  // it takes no orders, or can't carry them out
+    bool is_killing = false;                              // its shim has taken the order
+    bool is_shim_lost = false;                            // it was killed
+    MonotonicTime kill_at = MonotonicTime::Never();       // the order to kill
+    MonotonicTime kill_shim_at = MonotonicTime::Never();  // it takes no orders, or can't carry them out
   };
 
   void TakeAnswer(const ProcessKey& key, const std::string& error);
@@ -110,23 +110,23 @@ class Supervisor {
   void RefuseWaiting();
   void TellEnd(Ended ended, const std::string& error_file, std::unique_ptr<ProcessOutput> output);
   void TakeLastAnswer(const ProcessKey& key, const std::string& error_message);
-  void RunFileDeadlines(int64_t now_ms);
+  void RunFileDeadlines(MonotonicTime now);
   void Launch(Process& process);
   void FailLaunch(const Process& process, const std::string& text);
   void FailLaunch(const ProcessKey& key, int exit_code, const std::string& text);
   void TakeReports(Process& process);
   void TakeReport(Process& process, const ShimReport& report);
-  void TakeWaitStatus(Process& process, int status, int64_t at_ms);
+  void TakeWaitStatus(Process& process, int status, MonotonicTime at);
   void SayCantLook(const std::string& what, const char* why);
-  void BeginStop(Process& process, int64_t since_ms);
-  void StopAllSince(int64_t since_ms);
+  void BeginStop(Process& process, MonotonicTime since);
+  void StopAllSince(MonotonicTime since);
   void Kill(Process& process);
   void KillThrough(uint64_t last_number);
   void ReapShim(pid_t pid, int status);
   void ReapStray(pid_t pid, int status);
   void LoseShim(Process& process, const ExitStatus& exit);
   void LookForStrays();
-  void RunStrays(int64_t now_ms);
+  void RunStrays(MonotonicTime now);
   void Finish(Process& process);
 
   CallbackPoller& poller_;
@@ -142,11 +142,11 @@ class Supervisor {
   Children children_;
   bool has_strays_ = false;
   bool has_said_that_it_cant_look_ = false;
-  int64_t strays_at_ms_ = INT64_MAX;
-  int64_t strays_pause_ms_ = 0;
-  int64_t fence_ms_ = 0;                  // the last one that fell …
-  int64_t fence_kill_at_ms_ = INT64_MAX;  // … what has to be killed when …
-  uint64_t fence_through_ = 0;            // … of what was started until then
+  MonotonicTime strays_at_ = MonotonicTime::Never();
+  absl::Duration strays_pause_;
+  MonotonicTime fence_;                                   // the last one that fell …
+  MonotonicTime fence_kill_at_ = MonotonicTime::Never();  // … what has to be killed when …
+  uint64_t fence_through_ = 0;                            // … of what was started until then
   bool has_children_ = false;
 };
 
