@@ -5,17 +5,15 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/check.h"
 #include "common/base/text.h"
 #include "common/net/ip_address.h"
 #include "common/net/net.h"
@@ -27,15 +25,18 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr int kAcceptBatch = 64;      // then the others get their turn
-constexpr int kCrowdedPauseMs = 100;  // how often it looks for connections that have gone while others wait for it
-constexpr int kSweepPauseMs = 500;
-constexpr int kUnjoinedSweepPauseMs = 5000;
+constexpr int kAcceptBatch = 64;  // then the others get their turn
+constexpr absl::Duration kCrowdedPause =
+    absl::Milliseconds(100);  // how often it looks for connections that have gone while others wait for it
+constexpr absl::Duration kSweepPause = absl::Milliseconds(500);
+constexpr absl::Duration kUnjoinedSweepPause = absl::Seconds(5);
 
 bool HasHungUp(int fd) {
   pollfd look{fd, POLLRDHUP, 0};
   return poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
+
+uint64_t KeyOf(int fd) { return static_cast<uint64_t>(fd); }
 
 // Not to be guessed: see Relay::Add.
 uint64_t NewId() {
@@ -62,13 +63,6 @@ std::string PeerName(const sockaddr_storage& peer) {
   return JoinHostPort(plain.has_value() ? plain->ToString() : "?", port);
 }
 
-void WatchFd(int epoll, int operation, int fd, uint32_t events) {
-  epoll_event event{};
-  event.events = events;
-  event.data.fd = fd;
-  epoll_ctl(epoll, operation, fd, &event);
-}
-
 }  // namespace
 
 Acceptor::Acceptor(std::vector<Listener> listeners, Options options, Hooks hooks, const Clock& clock,
@@ -78,18 +72,18 @@ Acceptor::Acceptor(std::vector<Listener> listeners, Options options, Hooks hooks
       hooks_(std::move(hooks)),
       clock_(clock),
       counted_(counted),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       table_(options.table),
-      unjoined_(options.unjoined) {
-  MUSTER_CHECK(epoll_.is_open() && wake_.is_open(), "the acceptor needs two descriptors at the start");
-}
+      unjoined_(options.unjoined) {}
 
 Acceptor::~Acceptor() { Stop(); }
 
 absl::Status Acceptor::Start() {
-  WatchFd(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), EPOLLIN);
-  for (const Listener& listener : listeners_) WatchFd(epoll_.get(), EPOLL_CTL_ADD, listener.fd.get(), EPOLLIN);
+  if (!poller_.status().ok()) return poller_.status();
+  for (const Listener& listener : listeners_) {
+    if (absl::Status watched = poller_.Add(listener.fd.get(), EPOLLIN, KeyOf(listener.fd.get())); !watched.ok()) {
+      return watched;
+    }
+  }
   is_listening_ = true;
   absl::StatusOr<std::thread> thread = TryThread([this] { Run(); });
   if (!thread.ok()) return thread.status();
@@ -102,7 +96,7 @@ void Acceptor::Stop() {
     MutexLock lock(mutex_);
     stopping_ = true;
   }
-  eventfd_write(wake_.get(), 1);
+  poller_.Wake();
   if (thread_.joinable()) thread_.join();
   listeners_.clear();
 }
@@ -120,7 +114,7 @@ void Acceptor::NoteCall(uint64_t id) {
       unjoined_.NoteCall(id, now);
     }
   }
-  if (should_wake) eventfd_write(wake_.get(), 1);
+  if (should_wake) poller_.Wake();
   if (crowded_out.has_value()) CutOneTooMany(*crowded_out);
 }
 
@@ -144,7 +138,7 @@ void Acceptor::NoteClosed(uint64_t id) {
     should_wake = without_call.has_value() && table_.HasNext();
     unjoined_.NoteClosed(id);
   }
-  if (should_wake) eventfd_write(wake_.get(), 1);
+  if (should_wake) poller_.Wake();
   if (without_call.has_value()) {
     counted_.Note(Severity::kInfo, "ended without a call",
                   absl::StrCat("the connection of ", *without_call, " ended before it made a call"));
@@ -153,20 +147,14 @@ void Acceptor::NoteClosed(uint64_t id) {
 
 void Acceptor::Run() {
   pthread_setname_np(pthread_self(), "ms-acceptor");
-  std::array<epoll_event, 128> events{};
   while (true) {
-    const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), NextTimeoutMs());
+    const std::span<const epoll_event> events = poller_.Wait(Patience());
     {
       MutexLock lock(mutex_);
       if (stopping_) break;
     }
-    for (int i = 0; i < count; ++i) {
-      const int fd = events[static_cast<size_t>(i)].data.fd;
-      eventfd_t ignored;
-      if (fd == wake_.get()) {
-        eventfd_read(fd, &ignored);
-        continue;
-      }
+    for (const epoll_event& event : events) {
+      const int fd = static_cast<int>(event.data.u64);
       bool is_listener = false;
       for (const Listener& listener : listeners_) {
         if (listener.fd.get() != fd) continue;
@@ -191,11 +179,11 @@ void Acceptor::Run() {
   for (const int fd : table_.TakeAllOwn()) close(fd);
 }
 
-int Acceptor::NextTimeoutMs() {
-  if (!is_listening_) return kCrowdedPauseMs;
+absl::Duration Acceptor::Patience() {
+  if (!is_listening_) return kCrowdedPause;
   MutexLock lock(mutex_);
-  if (table_.IsFull()) return kCrowdedPauseMs;
-  return table_.empty() ? kUnjoinedSweepPauseMs : kSweepPauseMs;
+  if (table_.IsFull()) return kCrowdedPause;
+  return table_.empty() ? kUnjoinedSweepPause : kSweepPause;
 }
 
 bool Acceptor::HasDescriptor() {
@@ -213,7 +201,7 @@ void Acceptor::SetListening(bool wanted) {
   if (wanted == is_listening_) return;
   is_listening_ = wanted;
   for (const Listener& listener : listeners_) {
-    WatchFd(epoll_.get(), EPOLL_CTL_MOD, listener.fd.get(), wanted ? uint32_t{EPOLLIN} : 0);
+    poller_.Modify(listener.fd.get(), wanted ? uint32_t{EPOLLIN} : 0, KeyOf(listener.fd.get())).IgnoreError();
   }
 }
 
@@ -269,7 +257,7 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
                   absl::StrCat("dropped a connection: ", peer, " ", why));
     return;
   }
-  if (!is_new) WatchFd(epoll_.get(), EPOLL_CTL_DEL, fd.get(), 0);
+  if (!is_new) poller_.Remove(fd.get());
   std::optional<FairQueue::Waiting> crowded_out;
   {
     MutexLock lock(mutex_);
@@ -308,7 +296,8 @@ void Acceptor::HandOverSome() {
 }
 
 void Acceptor::KeepSilent(UniqueFd fd, const std::string& peer, bool is_new) {
-  if (is_new) WatchFd(epoll_.get(), EPOLL_CTL_ADD, fd.get(), EPOLLIN | EPOLLRDHUP);
+  // (One that can't be watched is dropped when it has been silent for too long.)
+  if (is_new) poller_.Add(fd.get(), EPOLLIN | EPOLLRDHUP, KeyOf(fd.get())).IgnoreError();
   std::optional<ConnectionTable::Silent> crowded_out;
   {
     MutexLock lock(mutex_);
@@ -335,7 +324,7 @@ void Acceptor::DropOverdue() {
 
 void Acceptor::Sweep() {
   const MonotonicTime now = clock_.Read().monotonic;
-  if (now - last_sweep_ < absl::Milliseconds(kCrowdedPauseMs)) return;
+  if (now - last_sweep_ < kCrowdedPause) return;
   last_sweep_ = now;
   std::vector<NamedConnection> mute, crowded_out;
   {
@@ -362,7 +351,7 @@ void Acceptor::CutOneTooMany(const NamedConnection& unjoined) {
 
 void Acceptor::SweepUnjoined() {
   const MonotonicTime now = clock_.Read().monotonic;
-  if (now - last_unjoined_sweep_ < absl::Milliseconds(kUnjoinedSweepPauseMs)) return;
+  if (now - last_unjoined_sweep_ < kUnjoinedSweepPause) return;
   last_unjoined_sweep_ = now;
   std::vector<NamedConnection> overdue;
   {

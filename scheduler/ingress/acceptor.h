@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
+#include "common/net/poller.h"
 #include "common/sys/log.h"
 #include "scheduler/ingress/connection_table.h"
 #include "scheduler/ingress/listener.h"
@@ -54,8 +55,10 @@ class Acceptor {
   void NoteClosed(uint64_t id);
 
  private:
+  static constexpr size_t kEventsAtOnce = 128;
+
   void Run();
-  int NextTimeoutMs();
+  absl::Duration Patience();
   void SetListening(bool wanted);
   void AcceptSome(const Listener& listener);
   void Take(const Listener& listener, UniqueFd fd, const std::string& peer);
@@ -76,8 +79,7 @@ class Acceptor {
   const Hooks hooks_;
   const Clock& clock_;
   CountedLog& counted_;
-  UniqueFd epoll_;
-  UniqueFd wake_;  // eventfd: Stop, or somebody's turn
+  Poller poller_{kEventsAtOnce};  // woken by Stop, and for somebody's turn
   std::thread thread_;
 
   // The thread's own.

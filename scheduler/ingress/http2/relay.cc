@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -12,6 +11,7 @@
 #include <cstddef>
 #include <cstring>
 #include <deque>
+#include <span>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
@@ -19,6 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
+#include "common/net/poller.h"
 #include "common/sys/threads.h"
 #include "scheduler/ingress/connection_peers.h"
 
@@ -26,7 +27,9 @@ namespace muster::scheduler {
 namespace {
 
 constexpr int kPairBytes = 64 * 1024;  // of each end, in the kernel (which doubles it)
-constexpr int kTickMs = 200;           // how often it looks for what takes too long
+constexpr size_t kEventsAtOnce = 256;
+constexpr absl::Duration kTick = absl::Milliseconds(200);  // how often it looks for what takes too long
+constexpr uint32_t kEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
 
 // The name of a socket in Linux's abstract namespace.
 bool BindAbstract(int fd, const std::string& name) {
@@ -64,17 +67,10 @@ class Relay::Thread {
       : handshake_limit_(options.handshake_limit),
         hooks_(hooks),
         clock_(clock),
-        epoll_(epoll_create1(EPOLL_CLOEXEC)),
-        wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         scratch_(RelayedConnection::kPieceBytes, '\0') {}
 
   absl::Status Start() {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    if (!epoll_.is_open() || !wake_.is_open() ||
-        epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0) {  // (id 0)
-      return absl::ResourceExhaustedError(absl::StrCat("no descriptors for connections: ", std::strerror(errno)));
-    }
+    if (!poller_.status().ok()) return poller_.status();
     absl::StatusOr<std::thread> thread = TryThread([this] { Run(); });
     if (!thread.ok()) return thread.status();
     thread_ = *std::move(thread);
@@ -86,7 +82,7 @@ class Relay::Thread {
       MutexLock lock(mutex_);
       is_stopping_ = true;
     }
-    eventfd_write(wake_.get(), 1);
+    poller_.Wake();
     if (thread_.joinable()) thread_.join();
     MutexLock lock(mutex_);
     connections_.clear();
@@ -102,16 +98,17 @@ class Relay::Thread {
       inner = Open(added);
       if (inner < 0) return Close(std::move(connection));
     }
-    bool is_watched = false;
+    absl::Status watched;
     {
       MutexLock lock(mutex_);
       if (is_stopping_) return;
       connections_.emplace(id, std::move(connection));
-      is_watched = (inner < 0 || Watch(inner, id, kInner)) && Watch(added.client_fd(), id, kClient);
-      if (!is_watched) connection = std::move(connections_.extract(id).mapped());
+      if (inner >= 0) watched = Watch(inner, id, kInner);
+      if (watched.ok()) watched = Watch(added.client_fd(), id, kClient);
+      if (!watched.ok()) connection = std::move(connections_.extract(id).mapped());
     }
-    if (is_watched) return;
-    connection->SetEnd(RelayEnd::Kind::kNoRoom, absl::StrCat("it can't be watched: ", std::strerror(errno)));
+    if (watched.ok()) return;
+    connection->SetEnd(RelayEnd::Kind::kNoRoom, std::string(watched.message()));
     Close(std::move(connection));
   }
 
@@ -139,14 +136,9 @@ class Relay::Thread {
  private:
   enum Side : uint64_t { kClient = 0, kInner = 1 };  // the lowest bit of what epoll knows
 
-  bool Watch(int fd, uint64_t id, Side side) {
-    return SetWatch(EPOLL_CTL_ADD, fd, id, side, side == kClient ? uint32_t{EPOLLOUT} : 0);
-  }
-  bool SetWatch(int operation, int fd, uint64_t id, Side side, uint32_t more) {
-    epoll_event event{};
-    event.events = EPOLLIN | EPOLLRDHUP | EPOLLET | more;
-    event.data.u64 = id << 1 | side;
-    return epoll_ctl(epoll_.get(), operation, fd, &event) == 0;
+  static uint64_t KeyOf(uint64_t id, Side side) { return id << 1 | side; }
+  absl::Status Watch(int fd, uint64_t id, Side side) {
+    return poller_.Add(fd, kEvents | (side == kClient ? uint32_t{EPOLLOUT} : 0), KeyOf(id, side));
   }
 
   // Makes the pair and hands gRPC its end. The relay's end, or -1: there is no room.
@@ -164,10 +156,11 @@ class Relay::Thread {
 
   void Run() {
     pthread_setname_np(pthread_self(), "ms-relay");
-    std::array<epoll_event, 256> events{};
     while (true) {
-      const int patience = !ready_.empty() ? 0 : !timed_.empty() ? kTickMs : -1;
-      const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), patience);
+      const absl::Duration patience = !ready_.empty()   ? absl::ZeroDuration()
+                                      : !timed_.empty() ? kTick
+                                                        : absl::InfiniteDuration();
+      const std::span<const epoll_event> events = poller_.Wait(patience);
       now_ = clock_.Read().monotonic;
       {
         MutexLock lock(mutex_);
@@ -177,7 +170,7 @@ class Relay::Thread {
         is_ready_.erase(id);
         if (RelayedConnection* connection = Find(id)) Turn(*connection);
       }
-      for (int i = 0; i < count; ++i) Note(events[static_cast<size_t>(i)]);
+      for (const epoll_event& event : events) Note(event);
       CutTheOverdue();
     }
   }
@@ -189,11 +182,6 @@ class Relay::Thread {
   }
 
   void Note(const epoll_event& event) {
-    if (event.data.u64 == 0) {
-      eventfd_t ignored = 0;
-      eventfd_read(wake_.get(), &ignored);
-      return;
-    }
     RelayedConnection* connection = Find(event.data.u64 >> 1);
     if (connection == nullptr) return;  // an event before it, of the same wait, has ended it
     const bool is_inner = (event.data.u64 & 1) == kInner;
@@ -206,7 +194,7 @@ class Relay::Thread {
     RelayedConnection::Step step = connection.Turn(scratch_.data(), now_);
     if (step == RelayedConnection::Step::kReady) {
       const int inner = Open(connection);
-      if (inner < 0 || !Watch(inner, connection.id(), kInner)) return Remove(connection);
+      if (inner < 0 || !Watch(inner, connection.id(), kInner).ok()) return Remove(connection);
       timed_.erase(connection.id());
       step = connection.Turn(scratch_.data(), now_);
     }
@@ -221,8 +209,10 @@ class Relay::Thread {
     }
     if (connection.needs_inner_writable() != connection.is_inner_writable_watched) {
       connection.is_inner_writable_watched = connection.needs_inner_writable();
-      SetWatch(EPOLL_CTL_MOD, connection.inner_fd(), connection.id(), kInner,
-               connection.is_inner_writable_watched ? uint32_t{EPOLLOUT} : 0);
+      const uint32_t more = connection.is_inner_writable_watched ? uint32_t{EPOLLOUT} : 0;
+      if (!poller_.Modify(connection.inner_fd(), kEvents | more, KeyOf(connection.id(), kInner)).ok()) {
+        return Remove(connection);
+      }
     }
     if (!was_open && !connection.is_open()) timed_.insert(connection.id());
     if (!connection.cut_at().is_never()) timed_.insert(connection.id());
@@ -267,8 +257,7 @@ class Relay::Thread {
   const absl::Duration handshake_limit_;
   const Hooks& hooks_;
   const Clock& clock_;
-  const UniqueFd epoll_;
-  const UniqueFd wake_;
+  Poller poller_{kEventsAtOnce};
   std::thread thread_;
 
   // Of the thread.
