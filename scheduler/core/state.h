@@ -20,8 +20,7 @@
 #include "muster/v1/journal.pb.h"
 #include "scheduler/core/events.h"
 #include "scheduler/core/id_table.h"
-#include "scheduler/core/liveness/lost_nodes.h"
-#include "scheduler/core/membership/slot_counts.h"
+#include "scheduler/core/membership/node_index.h"
 #include "scheduler/core/store/store.h"
 
 namespace muster::scheduler {

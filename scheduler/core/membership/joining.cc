@@ -1,4 +1,4 @@
-// How an agent gets in: newcomers, and agents that come back. (Two that claim one id: challenging.cc.)
+// How an agent gets in: newcomers, and agents that come back. (Two that claim one id: taking_over.cc.)
 //
 //   who joins                                                     what becomes of it
 //   knows another cluster, or a higher term                       refused: this is not its scheduler

@@ -1,8 +1,7 @@
 // Who is let in, as what, and in whose place.
 //
 //   joining.cc      how an agent gets in
-//   challenging.cc  two that claim one id
-//   rejoining.cc    how a lost node's place is taken again
+//   taking_over.cc  two that claim one id, and how a lost node's place is taken again
 #pragma once
 
 #include <optional>

@@ -5,7 +5,10 @@
 //   a node   of who brought it, while its run has not ended, or its stream is open
 #include "scheduler/core/membership/places.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "common/base/check.h"
 #include "common/net/fair_share.h"
 #include "scheduler/core/membership/admission.h"
 
@@ -37,6 +40,28 @@ void Keep(Quota& quota, const std::string& party, bool& held, bool holds) {
 }
 
 }  // namespace
+
+size_t Quota::HeldBy(const std::string& party) const {
+  const auto held = held_.find(party);
+  return held == held_.end() ? 0 : held->second;
+}
+
+bool Quota::HasRoomFor(const std::string& party) const {
+  const size_t left = most_ - std::min(most_, taken_);
+  return left > most_ / 8 || HeldBy(party) < left;
+}
+
+void Quota::Take(const std::string& party) {
+  ++held_[party];
+  ++taken_;
+}
+
+void Quota::Return(const std::string& party) {
+  const auto held = held_.find(party);
+  MUSTER_CHECK(held != held_.end(), "a party gives back a place that it doesn't hold");
+  if (--held->second == 0) held_.erase(held);
+  --taken_;
+}
 
 std::optional<v1::Refusal> Places::RefuseJob(const JoinRequested& event) const {
   const std::string party = PartyOf(event.identity, event.peer_address);

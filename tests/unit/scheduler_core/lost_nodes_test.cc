@@ -1,13 +1,12 @@
 // Many nodes that are lost and come back one by one: none of them costs a look at all the others (core_bench measures
 // it), and nothing comes later for it.
-#include "scheduler/core/liveness/lost_nodes.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "scheduler/core/core.h"
+#include "scheduler/core/membership/node_index.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
 namespace muster::scheduler {

@@ -1,6 +1,4 @@
 // Nobody takes all places: of jobs and of nodes.
-#include "scheduler/core/membership/quota.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "scheduler/core/core.h"
+#include "scheduler/core/membership/places.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
 namespace muster::scheduler {
