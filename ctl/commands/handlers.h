@@ -13,7 +13,6 @@ int ShowEvents(Call& call);
 int ShowWhy(Call& call);
 int ShowStacks(Call& call);
 int ShowCounters(Call& call);
-int FollowJobs(Call& call);
 
 // steer.cc: these change a job, and no others do.
 int StopJob(Call& call);
@@ -22,7 +21,10 @@ int FenceNode(Call& call);
 int DrainNode(Call& call);
 int UndrainNode(Call& call);
 
-// complete.cc
+// watch.cc
+int FollowJobs(Call& call);
+
+// completion.cc
 int PrintCompletion(Call& call);
 
 }  // namespace muster::ctl

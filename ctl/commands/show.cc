@@ -7,7 +7,6 @@
 #include "common/net/net.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"
-#include "ctl/commands/watch.h"
 #include "ctl/output/json.h"
 #include "ctl/output/render.h"
 
@@ -90,16 +89,6 @@ int ShowStacks(Call& call) {
   const absl::StatusOr<v1::StacksReply> reply = steered->client->GetStacks(request);
   if (!reply.ok()) return Complain(reply.status());
   return Print(settings.json ? StacksJson(steered->job_id, *reply) : RenderStacks(*reply));
-}
-
-// A watch outlives its certificate and the lists of its start.
-int FollowJobs(Call& call) {
-  if (call.tls != nullptr) {  // the client looks at each call
-    if (const absl::Status started = call.tls->Start([] {}); !started.ok()) return Complain(started);
-  }
-  const int code = Watch(*call.client, call.settings);
-  if (call.tls != nullptr) call.tls->Stop();  // its thread logs, which must not outlive main
-  return code;
 }
 
 int ShowCounters(Call& call) {

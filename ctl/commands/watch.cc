@@ -1,5 +1,4 @@
-#include "ctl/commands/watch.h"
-
+// `ms-ctl watch`: status and events live, until the job ends.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -13,7 +12,9 @@
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
 #include "common/base/text.h"
+#include "ctl/commands/asking.h"
 #include "ctl/commands/choose.h"
+#include "ctl/commands/handlers.h"
 #include "ctl/output/json.h"
 #include "ctl/output/render.h"
 #include "ctl/output/screen.h"
@@ -123,8 +124,9 @@ absl::Duration PatienceWith(const absl::Status& status) {
 
 std::string WordsOf(const absl::Status& status) { return EscapeControl(std::string(status.message())); }
 
-}  // namespace
-
+// Asks each half second. Waits for a first job when there is none. Returns 0 or 1 as the job ends, 14 when the
+// scheduler could not be reached for ten seconds before that, 15 when it is not trusted or does not take our
+// certificate (2 s after it last answered) or lets it not look, and 10 when it was never reached.
 int Watch(AdminClient& client, const CtlSettings& settings) {
   Watcher watcher(client, settings);
   std::optional<MonotonicTime> reached;  // when the scheduler last answered
@@ -148,6 +150,18 @@ int Watch(AdminClient& client, const CtlSettings& settings) {
     }
     absl::SleepFor(kInterval);
   }
+}
+
+}  // namespace
+
+// A watch outlives its certificate and the lists of its start.
+int FollowJobs(Call& call) {
+  if (call.tls != nullptr) {  // the client looks at each call
+    if (const absl::Status started = call.tls->Start([] {}); !started.ok()) return Complain(started);
+  }
+  const int code = Watch(*call.client, call.settings);
+  if (call.tls != nullptr) call.tls->Stop();  // its thread logs, which must not outlive main
+  return code;
 }
 
 }  // namespace muster::ctl
