@@ -1,7 +1,6 @@
 #include "common/sys/file_io.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,7 +9,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/unique_fd.h"
 #include "common/sys/private_folder.h"
 
 namespace muster {
@@ -94,6 +92,14 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_by
 
 absl::Status ReplaceFile(const std::string& path, const std::string& content, mode_t mode) {
   return Replace(path, content, mode, false);
+}
+
+UniqueFd OpenRegularFile(const std::string& path, struct stat& info) {
+  // A device's mere opening may do something: so first what it is, then open it, then whether it still is.
+  if (lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return UniqueFd();
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
+  if (!fd.is_open() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return UniqueFd();
+  return fd;
 }
 
 absl::Status WriteFileAtomically(const std::string& path, const std::string& content, mode_t mode) {

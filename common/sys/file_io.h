@@ -1,6 +1,7 @@
 // Whole small files: read with a bound, written so that a reader sees either the old or the new content.
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -8,11 +9,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/unique_fd.h"
 
 namespace muster {
 
 // The content of a regular file of at most `max_bytes`. The error names the path and what is wrong with it.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_bytes);
+
+// Opens a file that somebody may have put there as whatever he liked: for reading, if it is a regular file that may be
+// read; `info` tells of it. Never blocks, follows no link in the last place, opens no device.
+UniqueFd OpenRegularFile(const std::string& path, struct stat& info);
 
 // Writes `content` to a temporary name in the same folder, syncs it, renames it to `path` and syncs the folder. After a
 // crash at any point `path` is whole, old or new. A symbolic link at `path` is replaced, not followed; one of another

@@ -8,8 +8,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "common/sys/file_io.h"
 #include "worker_agent/diagnostics/kernel_state.h"
-#include "worker_agent/diagnostics/regular_file.h"
 
 namespace muster::agent {
 namespace {

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/base/limits.h"
 #include "common/base/mutex.h"
 #include "common/base/unique_fd.h"
 #include "common/sys/threads.h"
@@ -19,6 +20,7 @@
 #include "worker_agent/diagnostics/kernel_state.h"
 #include "worker_agent/diagnostics/py_spy.h"
 #include "worker_agent/keeper/process/descendants.h"
+#include "worker_agent/keeper/text.h"
 
 namespace muster::agent {
 namespace {
@@ -164,6 +166,16 @@ StacksGathered NoneOf(const Request& request, const std::string& why) {
   return none;
 }
 
+constexpr size_t kSmallest = 256;  // of a text that is cut
+constexpr size_t kMarkBytes = 64;
+
+std::string CutMiddle(const std::string& text, size_t limit) {
+  if (text.size() <= limit) return text;
+  const size_t half = (limit - kMarkBytes) / 2;
+  return absl::StrCat(text.substr(0, half), "\n[… ", text.size() - 2 * half, " bytes left out …]\n",
+                      text.substr(text.size() - half));
+}
+
 }  // namespace
 
 struct StackGatherer::Shared {
@@ -262,6 +274,22 @@ void StackGatherer::Abandon() {
   }
   eventfd_t count = 0;
   eventfd_read(looker.cancel.get(), &count);
+}
+
+void KeepToLimits(std::vector<v1::SlotStack>& stacks) {
+  static_assert(kMaxStackRanks * kSmallest <= kMaxStacksBytes);
+  static_assert(kMaxStacksBytes + kMaxStackRanks * (kMaxStackNoteBytes + 64) <= kMaxSessionMessageBytes);
+  size_t limit = kMaxStackBytes;
+  const auto total = [&] {
+    size_t sum = 0;
+    for (const v1::SlotStack& stack : stacks) sum += std::min(stack.text().size(), limit);
+    return sum;
+  };
+  while (total() > kMaxStacksBytes) limit = std::max(kSmallest, limit * 7 / 8);
+  for (v1::SlotStack& stack : stacks) {
+    stack.set_text(CleanText(CutMiddle(stack.text(), limit), limit, true));
+    stack.set_note(CleanText(stack.note(), kMaxStackNoteBytes));
+  }
 }
 
 }  // namespace muster::agent

@@ -7,7 +7,7 @@
 #include "common/base/check.h"
 #include "common/net/peer_node.h"
 #include "common/sys/file_io.h"
-#include "worker_agent/launch/ring_peer.h"
+#include "worker_agent/launch/peers.h"
 
 namespace muster::agent {
 namespace {

@@ -14,7 +14,6 @@
 #include "worker_agent/launch/environment/environment.h"
 #include "worker_agent/launch/environment/placeholders.h"
 #include "worker_agent/launch/peers.h"
-#include "worker_agent/launch/ring_peer.h"
 #include "worker_agent/launch/slot_files.h"
 
 namespace muster::agent {

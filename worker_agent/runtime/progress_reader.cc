@@ -6,7 +6,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "worker_agent/diagnostics/regular_file.h"
+#include "common/sys/file_io.h"
 #include "worker_agent/launch/slot_files.h"
 
 namespace muster::agent {

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/unit/launch/temporary_folder.h"
+#include "worker_agent/launch/environment/environment.h"
 #include "worker_agent/launch/slot_files.h"
-#include "worker_agent/node/python_folder.h"
 #include "worker_agent/runtime/progress_reader.h"
 
 namespace muster::agent {

@@ -1,5 +1,7 @@
 #include "worker_agent/launch/environment/environment.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -68,6 +70,14 @@ Placeholders PlaceholdersFor(const EnvironmentInput& input, const Environment& e
       {"node_id", input.node_id},
       {"restart_count", std::to_string(desired.restart_count())},
   };
+}
+
+std::string PythonFolder(const std::string& program) {
+  const std::filesystem::path folder =
+      (std::filesystem::path(program).parent_path() / "../lib/muster/python").lexically_normal();
+  std::error_code ignored;
+  const bool is_there = std::filesystem::is_regular_file(folder / "muster_training.py", ignored);
+  return is_there && folder.is_absolute() ? folder.string() : "";
 }
 
 }  // namespace muster::agent

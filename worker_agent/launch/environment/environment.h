@@ -67,4 +67,9 @@ std::string ReplacedNotice(const std::map<std::string, std::string>& replaced);
 // in its environment.
 Placeholders PlaceholdersFor(const EnvironmentInput& input, const Environment& environment);
 
+// The folder of muster_training.py, which training scripts may import: ../lib/muster/python from the folder of
+// `program`, in a build as in an installation; empty when the module isn't there. Nothing else may stand in that
+// folder: it goes into every training process's PYTHONPATH.
+std::string PythonFolder(const std::string& program);
+
 }  // namespace muster::agent
