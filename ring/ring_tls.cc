@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/tls/material/openssl.h"
 #include "common/tls/peer/openssl_handshake.h"
+#include "common/tls/tls_store.h"
 
 namespace muster::ring {
 namespace {

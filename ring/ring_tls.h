@@ -11,10 +11,15 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/tls/material/openssl.h"
-#include "common/tls/peer/openssl_handshake.h"
-#include "common/tls/tls_store.h"
 #include "ring/fault.h"
 #include "ring/plan.h"
+
+namespace muster {
+
+struct PeerCertificates;
+struct TlsState;
+
+}  // namespace muster
 
 namespace muster::ring {
 

@@ -4,6 +4,7 @@
 #include <openssl/bio.h>
 #include <openssl/evp.h>
 #include <openssl/pkcs12.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
@@ -45,6 +46,8 @@ using X509StackPtr = std::unique_ptr<STACK_OF(X509), OpenSslDelete<FreeX509Stack
 using X509BorrowPtr = std::unique_ptr<STACK_OF(X509), OpenSslDelete<FreeX509StackOnly>>;  // doesn't
 using EvpKeyPtr = std::unique_ptr<EVP_PKEY, OpenSslDelete<EVP_PKEY_free>>;
 using Pkcs12Ptr = std::unique_ptr<PKCS12, OpenSslDelete<PKCS12_free>>;
+using SslPtr = std::unique_ptr<SSL, OpenSslDelete<SSL_free>>;
+using SslContextPtr = std::unique_ptr<SSL_CTX, OpenSslDelete<SSL_CTX_free>>;
 using GeneralNamesPtr = std::unique_ptr<GENERAL_NAMES, OpenSslDelete<GENERAL_NAMES_free>>;
 
 }  // namespace muster

@@ -4,15 +4,10 @@
 
 #include <openssl/ssl.h>
 
-#include <memory>
-
 #include "common/tls/material/key_material.h"
 #include "common/tls/peer/peer_check.h"
 
 namespace muster {
-
-using SslPtr = std::unique_ptr<SSL, OpenSslDelete<SSL_free>>;
-using SslContextPtr = std::unique_ptr<SSL_CTX, OpenSslDelete<SSL_CTX_free>>;
 
 // Shows the certificate with its chain. False: OpenSSL's error queue says why.
 bool UseIdentity(SSL_CTX* context, const KeyMaterial& identity);
