@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/tls/material/key_material.h"
+#include "common/tls/tls_store.h"
 #include "ctl/certs/authority.h"
 #include "ring/plan.h"
 #include "ring/ring_check.h"
