@@ -9,8 +9,8 @@ SettingsTable LoadSettingsTable(LoadSettings& settings) {
   table.BeginGroup("What is measured");
   table.AddChoice(
       "measure", &settings.measure, {"form", "heartbeat", "reconnect", "peer_list"},
-      "form: until every agent holds its assignment; heartbeat: answers and the server's cost over --window; "
-      "reconnect: the server goes and comes back; peer_list: fetching the whole list.");
+      "form: until every agent holds its assignment; heartbeat: answers and the server's cost over --window, which "
+      "begins with the line \"ready\"; reconnect: the server goes and comes back; peer_list: fetching the whole list.");
   table.AddString("target", &settings.target, "The server.").Value("HOST:PORT");
   table.AddChoice("subject", &settings.subject, {"muster", "floor"},
                   "What the server is; of muster the ranks are checked as well.");

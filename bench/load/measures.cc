@@ -70,6 +70,12 @@ class Measurement {
   }
 
  private:
+  // To whoever does something about it now.
+  static void TellReady() {
+    std::printf("ready\n");
+    std::fflush(stdout);
+  }
+
   absl::Status DidNotForm() {
     std::string why;
     crowd_.Inspect([&](const Agent& agent) { why = agent.refusal().empty() ? why : agent.refusal(); },
@@ -132,6 +138,7 @@ class Measurement {
     crowd_.Inspect([](const Agent&) {}, [&](const Tally& tally) { broken_before += tally.broken; });
     const ServerUsage before = ReadServerUsage(settings_.server_pid);
     crowd_.OpenWindow(settings_.window);
+    TellReady();
     absl::SleepFor(settings_.window);
     const ServerUsage after = ReadServerUsage(settings_.server_pid);
     absl::SleepFor(absl::Seconds(1));  // the last answers
@@ -159,8 +166,7 @@ class Measurement {
 
   absl::Status Reconnect() {
     if (settings_.restart.empty()) {
-      std::printf("ready\n");
-      std::fflush(stdout);
+      TellReady();
     } else if (settings_.server_pid == 0 || kill(static_cast<pid_t>(settings_.server_pid), SIGKILL) != 0) {
       return absl::InvalidArgumentError("--restart wants the --server_pid of a process that can be killed");
     } else if (std::system(settings_.restart.c_str()) != 0) {
