@@ -1,4 +1,4 @@
-"""Control groups that hold programs to a part of a processor or to a number of processes, of version 1 or 2."""
+"""Control groups that hold programs to a part of a processor, a size of memory or a number of processes, of version 1 or 2."""
 
 import os
 import pathlib
@@ -70,6 +70,16 @@ class CpuGroup(ControlGroup):
         """How often its programs had to wait for the next period."""
         stat = dict(line.split() for line in (self.folder / "cpu.stat").read_text().splitlines())
         return int(stat["nr_throttled"])
+
+
+class MemoryGroup(ControlGroup):
+    """So many bytes for all together; what needs more is killed."""
+
+    def __init__(self, most):
+        super().__init__("memory")
+        self.set("memory.max" if self.is_v2 else "memory.limit_in_bytes", most)
+        if self.is_v2 and (self.folder / "memory.swap.max").exists():
+            self.set("memory.swap.max", 0)
 
 
 class PidsGroup(ControlGroup):

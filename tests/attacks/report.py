@@ -1,0 +1,57 @@
+"""What an attack may cost, and how what it did cost is shown: one line for each, or JSON."""
+
+# Bounds.
+MOST_GROWTH_MB = 150  # of the scheduler's resident memory, at its peak
+MOST_LEFT_MB = 50  # of that, after CALM
+CALM = 10  # seconds after an attack
+MOST_P99_MS = 200  # of a heartbeat's answer
+MOST_LEASES_LOST = 0
+MOST_JOIN_MS = 1000  # of an honest node, from its connect to its ranks
+MEMORY_LIMIT_MB = 1536  # of the scheduler's control group
+
+_COLUMNS = ("%-25s", "%4s", "%-4s", "%6s", "%6s", "%5s", "%8s", "%8s", "%7s", "%5s", "%7s")
+_HEADS = ("attack", "con.", "tls", "MB", "after", "cores", "cuts/s", "MB/s", "p99 ms", "lost", "join ms")
+
+
+def legend():
+    return ("MB, after: what the scheduler's memory grew by, at its peak and %d s after the attack; cores: of its processors; cuts/s: "
+            "connections\nof the attacker that were cut or refused; MB/s: what it sent; p99 ms, lost: answers to heartbeats, and streams of "
+            "agents that broke;\njoin ms: the slowest honest join" % CALM)
+
+
+def heads():
+    return " ".join(_COLUMNS) % _HEADS + "  verdict; what the scheduler counted"
+
+
+def misses(result):
+    """What breaks a bound, in words."""
+    out = []
+
+    def hold(name, most, unit):
+        if result.get(name) is not None and result[name] > most:
+            out.append("%s %d %s > %d" % (name.replace("_", " "), result[name], unit, most))
+
+    if not result["is_alive"]:
+        out.append("THE SCHEDULER DIED (%s)" % result["end"])
+    hold("growth_mb", MOST_GROWTH_MB, "MB")
+    hold("left_mb", MOST_LEFT_MB, "MB")
+    hold("p99_ms", MOST_P99_MS, "ms")
+    hold("leases_lost", MOST_LEASES_LOST, "")
+    hold("join_ms", MOST_JOIN_MS, "ms")
+    if result["joins_failed"]:
+        out.append("%d joins failed" % result["joins_failed"])
+    if not result["joins"]:
+        out.append("nobody joined")
+    return out
+
+
+def line(result):
+    def shown(name, form="%.0f"):
+        return "-" if result.get(name) is None else form % result[name]
+
+    row = (result["attack"], result["connections"], "yes" if result["tls"] else "no", shown("growth_mb"), shown("left_mb"),
+           shown("cores", "%.2f"), shown("cuts_a_second", "%.1f"), shown("sent_mb_a_second", "%.2f"), shown("p99_ms"),
+           shown("leases_lost"), shown("join_ms"))
+    counted = ", ".join("%s %d" % item for item in sorted(result["counted"].items()))
+    verdict = "; ".join(result["misses"]) or "ok"
+    return " ".join(_COLUMNS) % row + "  " + verdict + (" [%s]" % counted if counted else "")
