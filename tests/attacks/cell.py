@@ -110,13 +110,13 @@ class Cell:
             sys.executable, HERE / "attacker.py", self.attack.name, "127.0.0.1", self.scheduler.port, "--connections",
             self.connections, "--seconds", self.options.seconds, *self.folder_words("attacker")])
         attacker.wait(self.options.seconds + 30)
-        peak, cpu_after = memory.peak, _cpu_seconds(self.scheduler.pid)
+        cpu_after = _cpu_seconds(self.scheduler.pid)
         honest.popen.stdin.close()
         time.sleep(self.options.calm)
         after = memory.now()
         result = {"attack": self.attack.name, "connections": self.connections, "tls": self.certificates is not None,
                   "seconds": self.options.seconds, "agents": self.options.agents, "rest_mb": before,
-                  "growth_mb": peak - before, "left_mb": None if after is None else after - before,
+                  "growth_mb": memory.peak - before, "left_mb": None if after is None else after - before,
                   "is_alive": self.scheduler.is_running(), "end": self._end(),
                   "cores": (cpu_after - cpu) / self.options.seconds if cpu_after else None}
         result.update(self._told_by_attacker(attacker))

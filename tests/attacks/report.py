@@ -1,5 +1,7 @@
 """What an attack may cost, and how what it did cost is shown: one line for each, or JSON."""
 
+import muster
+
 # Bounds.
 MOST_GROWTH_MB = 150  # of the scheduler's resident memory, at its peak
 MOST_LEFT_MB = 50  # of that, after CALM
@@ -27,17 +29,17 @@ def misses(result):
     """What breaks a bound, in words."""
     out = []
 
-    def hold(name, most, unit):
+    def hold(name, most):
         if result.get(name) is not None and result[name] > most:
-            out.append("%s %d %s > %d" % (name.replace("_", " "), result[name], unit, most))
+            out.append("%s %d > %d" % (name.replace("_", " "), result[name], most))
 
     if not result["is_alive"]:
         out.append("THE SCHEDULER DIED (%s)" % result["end"])
-    hold("growth_mb", MOST_GROWTH_MB, "MB")
-    hold("left_mb", MOST_LEFT_MB, "MB")
-    hold("p99_ms", MOST_P99_MS, "ms")
-    hold("leases_lost", MOST_LEASES_LOST, "")
-    hold("join_ms", MOST_JOIN_MS, "ms")
+    hold("growth_mb", MOST_GROWTH_MB)
+    hold("left_mb", MOST_LEFT_MB)
+    hold("p99_ms", MOST_P99_MS * muster.SLOWNESS)
+    hold("leases_lost", MOST_LEASES_LOST)
+    hold("join_ms", MOST_JOIN_MS * muster.SLOWNESS)
     if result["joins_failed"]:
         out.append("%d joins failed" % result["joins_failed"])
     if not result["joins"]:

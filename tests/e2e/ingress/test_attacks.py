@@ -1,0 +1,37 @@
+"""The worst attacks on HTTP/2, each for a few seconds: a short form of tests/attacks/run.py, with its bounds."""
+
+import argparse
+import pathlib
+import sys
+
+import pytest
+
+import muster
+from muster import BIN, ROOT, WITH_TLS
+
+pytest.importorskip("grpc")  # the honest node takes its messages from wire.py
+sys.path.insert(0, str(ROOT / "tests" / "attacks"))
+import cell  # noqa: E402
+from attacks import ATTACKS  # noqa: E402
+from certificates import Certificates  # noqa: E402
+
+OPTIONS = argparse.Namespace(seconds=3, agents=100, datagrams=False, calm=1)
+
+WORST = [("continuation-large", False), ("rapid-reset", False), ("unread-replies", False), ("made-reset-overflow", False),
+         ("continuation-large", True), ("rapid-reset", True), ("settings-entries", True)]
+
+pytestmark = [pytest.mark.measures, pytest.mark.skipif(WITH_TLS, reason="these tests make certificates of their own"),
+              pytest.mark.skipif(muster.SLOWNESS > 1, reason="a sanitizer's memory says nothing")]
+
+
+@pytest.mark.parametrize("name,is_tls", WORST, ids=["%s-%s" % (name, "tls" if is_tls else "plain") for name, is_tls in WORST])
+def test_nobody_else_notices(tmp_path, record_property, name, is_tls):
+    assert (BIN / "muster_load").exists(), "muster_load is not built"
+    certificates = Certificates(BIN / "ms-ctl", pathlib.Path(tmp_path) / "certificates") if is_tls else None
+    folder = tmp_path / "cell"
+    folder.mkdir()
+    with cell.Cell(folder, ATTACKS[name], 4, certificates, OPTIONS) as one:
+        result = one.run()
+        record_property("result", str(result))
+        print(result)
+        assert not result["misses"], "%s\n%s" % ("; ".join(result["misses"]), one.cluster.describe())
