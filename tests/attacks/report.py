@@ -8,6 +8,7 @@ MOST_LEFT_MB = 50  # of that, after CALM
 CALM = 10  # seconds after an attack
 MOST_P99_MS = 200  # of a heartbeat's answer
 MOST_LEASES_LOST = 0
+MOST_UNANSWERED = 0  # heartbeats, a second after the attack
 MOST_JOIN_MS = 1000  # of an honest node, from its connect to its ranks
 MEMORY_LIMIT_MB = 1536  # of the scheduler's control group
 
@@ -39,6 +40,7 @@ def misses(result):
     hold("left_mb", MOST_LEFT_MB)
     hold("p99_ms", MOST_P99_MS * muster.SLOWNESS)
     hold("leases_lost", MOST_LEASES_LOST)
+    hold("unanswered", MOST_UNANSWERED)
     hold("join_ms", MOST_JOIN_MS * muster.SLOWNESS)
     if result["joins_failed"]:
         out.append("%d joins failed" % result["joins_failed"])
