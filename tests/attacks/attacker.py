@@ -64,7 +64,7 @@ def main():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(max(0, until - time.monotonic()) + 5)
+        thread.join(max(0, until + 5 - time.monotonic()))
     print(json.dumps(tally.counts), flush=True)
 
 

@@ -88,6 +88,7 @@ class Connection:
     def send(self, payload):
         view = memoryview(payload)
         while view:
+            self.check_time()
             count = self._try(lambda: self.socket.send(view[:WRITE]))
             if count is None:
                 self._wait(is_writing=True)
@@ -100,13 +101,11 @@ class Connection:
         """The same again and again, in large writes."""
         payload *= max(1, WRITE // len(payload))
         while True:
-            self.check_time()
             self.send(payload)
 
     def stream(self, pieces):
         """All that an iterator yields."""
         for piece in pieces:
-            self.check_time()
             self.send(piece)
 
     def hold(self, seconds=float("inf")):
