@@ -102,7 +102,7 @@ class Cell:
             memory.end()
 
     def _attack(self, memory, agents, honest):
-        before, counted, cpu = memory.now(), self._counters(), _cpu_seconds(self.scheduler.pid)
+        before, counted, cpu = memory.now(), self._counters() or {}, _cpu_seconds(self.scheduler.pid)
         memory.peak = before
         honest.popen.stdin.write(b"go\n")
         honest.popen.stdin.flush()
@@ -122,7 +122,9 @@ class Cell:
         result.update(self._told_by_attacker(attacker))
         result.update(self._told_by_honest(honest))
         result.update(self._told_by_agents(agents))
-        result["counted"] = {name: count - counted.get(name, 0) for name, count in self._counters().items()
+        counters = self._counters()
+        result["is_answering"] = counters is not None
+        result["counted"] = {name: count - counted.get(name, 0) for name, count in (counters or {}).items()
                              if count > counted.get(name, 0)}
         result["misses"] = report.misses(result)
         return result
@@ -145,12 +147,13 @@ class Cell:
         return honest
 
     def _counters(self):
+        """None when ms-ctl gets no answer."""
         if not self.scheduler.is_running():
-            return {}
+            return None
         try:
             return self.cluster.ctl_json(*self.words("admin"), "counters")["counters"]
         except (AssertionError, subprocess.TimeoutExpired):
-            return {}
+            return None
 
     def _end(self):
         if self.scheduler.is_running():

@@ -36,6 +36,8 @@ def misses(result):
 
     if not result["is_alive"]:
         out.append("THE SCHEDULER DIED (%s)" % result["end"])
+    elif not result["is_answering"]:
+        out.append("ms-ctl counters got no answer")
     hold("growth_mb", MOST_GROWTH_MB)
     hold("left_mb", MOST_LEFT_MB)
     hold("p99_ms", MOST_P99_MS * muster.SLOWNESS)
