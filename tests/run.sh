@@ -187,6 +187,7 @@ stage_sim() {
 
 stage_e2e() {
   check "release build" build build release || return 1
+  check "the load" quietly cmake --build build --parallel "$jobs" --target muster_load || return 1
   build_asan_ahead
   prepare_torch
   prepare_mindspore

@@ -5,7 +5,7 @@
 namespace muster {
 
 ExitStatus ExitStatus::FromWaitStatus(int status) {
-  if (WIFSIGNALED(status)) return {0, WTERMSIG(status), WCOREDUMP(status)};
+  if (WIFSIGNALED(status)) return {0, WTERMSIG(status), WCOREDUMP(status) != 0};
   return {WEXITSTATUS(status), 0, false};
 }
 

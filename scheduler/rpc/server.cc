@@ -29,7 +29,7 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr int kMaxStreamsPerConnection = 128;
+constexpr int kMaxStreamsPerConnection = 64;
 constexpr size_t kReservedDescriptors = 64;                         // for everything but connections
 constexpr absl::Duration kLastBytesTime = absl::Milliseconds(500);  // for clients to take gRPC's last words
 constexpr unsigned int kCoresOfAPlainRelay = 4;  // a thread each: fewer wake less often, and find more to do each time
@@ -213,6 +213,12 @@ class RpcServer::Impl {
                        .handshake_limit = options_.handshake_limit},
         Relay::Hooks{.on_open = [this](uint64_t id, UniqueFd grpc,
                                        const CheckedClient* client) { Open(id, std::move(grpc), client); },
+                     .on_paused =
+                         [this](uint64_t id, const FrameGuard::Breach& pause) {
+                           counted_.Note(
+                               Severity::kWarning, pause.kind,
+                               absl::StrCat("listens to ", peers_.NameOf(id), " more slowly: it sends ", pause.text));
+                         },
                      .on_closed = [this](uint64_t id, const RelayEnd& end) { Closed(id, end); }},
         clock_);
   }

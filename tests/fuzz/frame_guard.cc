@@ -2,6 +2,7 @@
 // byte says how: in parts of so many bytes (0: as a whole).
 #include "scheduler/ingress/http2/frame_guard.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -11,15 +12,19 @@
 namespace muster::scheduler {
 namespace {
 
-// How many bytes it took before the breach, to the whole frame header; all: none.
+// What it breaks in the end, by a client that waits for as long as it is paused.
 const char* Verdict(std::string_view bytes, size_t part) {
   FrameGuard guard;
-  const MonotonicTime now = MonotonicTime::FromNanoseconds(1'000'000'000);
-  for (size_t at = 0; at < bytes.size(); at += part) {
-    if (const auto breach = guard.Take(bytes.substr(at, part), now)) {
-      MUSTER_CHECK(!breach->text.empty(), "a breach says nothing");
-      return breach->kind;
+  MonotonicTime now = MonotonicTime::FromNanoseconds(1'000'000'000);
+  for (size_t at = 0; at < bytes.size();) {
+    now = std::max(now, guard.paused_until());
+    const FrameGuard::Taken taken = guard.Take(bytes.substr(at, part), now);
+    if (taken.breach.has_value()) {
+      MUSTER_CHECK(!taken.breach->text.empty(), "a breach says nothing");
+      return taken.breach->kind;
     }
+    MUSTER_CHECK(taken.bytes > 0, "it takes nothing, and is not paused");
+    at += taken.bytes;
   }
   return "none";
 }

@@ -9,8 +9,10 @@ namespace muster::scheduler {
 namespace {
 
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";  // RFC 9113, 3.4
-constexpr size_t kMostBlockBytes = 64 * 1024;                              // gRPC takes 8 KiB of metadata by default
-constexpr uint32_t kMostBlockFrames = 16;
+// Ours have 300 bytes, or 20 when their names are known. A byte can stand for a whole header, of which gRPC makes 50
+// bytes in memory and more, for each of a connection's streams.
+constexpr size_t kMostBlockBytes = 2 * 1024;
+constexpr uint32_t kMostBlockFrames = 4;
 constexpr uint32_t kMostSettings = 64;           // in one frame; HTTP/2 has six
 constexpr uint32_t kMostOtherBytes = 16 * 1024;  // of GOAWAY's debug data, of an unknown frame
 constexpr uint32_t kMostGoAways = 4;
@@ -29,11 +31,15 @@ enum Type : uint8_t {
   kContinuation = 9,
 };
 constexpr uint8_t kEndStream = 0x1;
+constexpr uint8_t kAck = 0x1;
 constexpr uint8_t kEndHeaders = 0x4;
 
 // What is counted: so many a second on the long run, `burst` at once.
 enum Counted {
   kStreams,
+  kHeaderBytes,
+  kEarlyHeaderBytes,
+  kUnacknowledged,
   kTrailers,
   kDataFrames,
   kEmptyData,
@@ -51,27 +57,38 @@ struct Limit {
   int burst;
 };
 constexpr Limit kLimits[] = {
-    {"HTTP/2 streams", "new streams", 1000, 2000},
+    {"HTTP/2 streams", "new streams", 1000, 1000},
+    {"HTTP/2 header bytes", "bytes of header blocks", 64 * 1024, 64 * 1024},
+    {"HTTP/2 header bytes before SETTINGS", "bytes of header blocks without a SETTINGS acknowledgement", 4 * 1024,
+     16 * 1024},
+    {"HTTP/2 streams before SETTINGS", "streams without a SETTINGS acknowledgement", 20, 20},
     {"HTTP/2 trailers", "HEADERS of open streams", 50, 100},
-    {"HTTP/2 DATA", "DATA frames", 20'000, 40'000},
+    {"HTTP/2 DATA", "DATA frames", 20'000, 20'000},
     {"HTTP/2 empty DATA", "empty DATA frames", 50, 200},
-    {"HTTP/2 resets", "RST_STREAM frames", 200, 500},
-    {"HTTP/2 PING", "PING frames", 50, 100},
+    {"HTTP/2 resets", "RST_STREAM frames", 200, 100},
+    {"HTTP/2 PING", "PING frames", 500, 500},
     {"HTTP/2 SETTINGS", "SETTINGS frames", 50, 100},
     {"HTTP/2 PRIORITY", "PRIORITY frames", 50, 200},
-    {"HTTP/2 WINDOW_UPDATE", "WINDOW_UPDATE frames", 5000, 10'000},
+    {"HTTP/2 WINDOW_UPDATE", "WINDOW_UPDATE frames", 5000, 5000},
     {"HTTP/2 unknown frames", "frames of unknown types", 20, 50},
 };
+constexpr uint64_t kMostUnacknowledged = 100;  // streams
+constexpr absl::Duration kAcknowledgeLimit = absl::Seconds(10);
 
 FrameGuard::Breach Malformed(const std::string& text) { return {"HTTP/2 malformed", text}; }
 
 }  // namespace
 
-std::optional<FrameGuard::Breach> FrameGuard::Take(std::string_view bytes, MonotonicTime now) {
+FrameGuard::Taken FrameGuard::Take(std::string_view bytes, MonotonicTime now) {
+  const size_t given = bytes.size();
+  const auto taken = [&](std::optional<Breach> breach = std::nullopt) {
+    return Taken{given - bytes.size(), std::move(breach)};
+  };
   if (preface_ < kPreface.size()) {
-    if (std::optional<Breach> breach = TakePreface(bytes)) return breach;
+    if (std::optional<Breach> breach = TakePreface(bytes)) return taken(std::move(breach));
+    begun_at_ = now;
   }
-  while (!bytes.empty()) {
+  while (!bytes.empty() && paused_until_ <= now) {
     if (payload_left_ > 0) {
       const size_t part = std::min<size_t>(payload_left_, bytes.size());
       payload_left_ -= static_cast<uint32_t>(part);
@@ -82,11 +99,11 @@ std::optional<FrameGuard::Breach> FrameGuard::Take(std::string_view bytes, Monot
     std::copy_n(bytes.begin(), part, header_.begin() + static_cast<std::ptrdiff_t>(header_bytes_));
     header_bytes_ += part;
     bytes.remove_prefix(part);
-    if (header_bytes_ < header_.size()) return std::nullopt;
+    if (header_bytes_ < header_.size()) break;
     header_bytes_ = 0;
-    if (std::optional<Breach> breach = TakeHeader(now)) return breach;
+    if (std::optional<Breach> breach = TakeHeader(now)) return taken(std::move(breach));
   }
-  return std::nullopt;
+  return taken();
 }
 
 std::optional<FrameGuard::Breach> FrameGuard::TakePreface(std::string_view& bytes) {
@@ -105,7 +122,7 @@ std::optional<FrameGuard::Breach> FrameGuard::TakeHeader(MonotonicTime now) {
   header.flags = header_[4];
   header.stream = (byte(5) << 24 | byte(6) << 16 | byte(7) << 8 | byte(8)) & 0x7fffffff;  // without the reserved bit
   payload_left_ = header.length;
-  if (header.type == kContinuation) return TakeContinuation(header);
+  if (header.type == kContinuation) return TakeContinuation(header, now);
   if (block_stream_ != 0) return Malformed("a header block is interrupted by another frame");
   if (header.type == kHeaders) return TakeHeaders(header, now);
   return TakeOther(header, now);
@@ -118,19 +135,31 @@ std::optional<FrameGuard::Breach> FrameGuard::TakeHeaders(const Header& header, 
     highest_stream_ = header.stream;
     ++opened_;
   }
-  if (std::optional<Breach> breach = Count(is_new ? kStreams : kTrailers, now)) return breach;
+  if (is_new) {
+    if (std::optional<Breach> breach = CheckAcknowledged(now)) return breach;
+  }
+  Count(is_new ? kStreams : kTrailers, now);
   block_stream_ = header.stream;
   block_bytes_ = 0;
   block_frames_ = 0;
-  return AddToBlock(header);
+  return AddToBlock(header, now);
 }
 
-std::optional<FrameGuard::Breach> FrameGuard::TakeContinuation(const Header& header) {
+std::optional<FrameGuard::Breach> FrameGuard::TakeContinuation(const Header& header, MonotonicTime now) {
   if (block_stream_ == 0 || header.stream != block_stream_) return Malformed("a CONTINUATION of no header block");
-  return AddToBlock(header);
+  return AddToBlock(header, now);
 }
 
-std::optional<FrameGuard::Breach> FrameGuard::AddToBlock(const Header& header) {
+std::optional<FrameGuard::Breach> FrameGuard::CheckAcknowledged(MonotonicTime now) {
+  if (has_acknowledged_ || opened_ <= kMostUnacknowledged) return std::nullopt;
+  Count(kUnacknowledged, now);
+  if (now - begun_at_ <= kAcknowledgeLimit) return std::nullopt;
+  return Breach{"HTTP/2 SETTINGS unacknowledged",
+                absl::StrCat("it has opened ", opened_, " streams and not acknowledged the server's SETTINGS")};
+}
+
+std::optional<FrameGuard::Breach> FrameGuard::AddToBlock(const Header& header, MonotonicTime now) {
+  Count(has_acknowledged_ ? kHeaderBytes : kEarlyHeaderBytes, now, header.length);
   block_bytes_ += header.length;
   ++block_frames_;
   if (block_bytes_ > kMostBlockBytes || block_frames_ > kMostBlockFrames) {
@@ -148,24 +177,30 @@ std::optional<FrameGuard::Breach> FrameGuard::TakeOther(const Header& header, Mo
     case kData:
       if (!is_of_stream) return Malformed("DATA of no stream");
       if (header.length == 0 && (header.flags & kEndStream) == 0) {
-        if (std::optional<Breach> breach = Count(kEmptyData, now)) return breach;
+        Count(kEmptyData, now);
       }
-      return Count(kDataFrames, now);
+      Count(kDataFrames, now);
+      return std::nullopt;
     case kPriority:
       if (header.length != 5 || !is_of_stream) return Malformed("a PRIORITY frame of a wrong size or stream");
-      return Count(kPriorities, now);
+      Count(kPriorities, now);
+      return std::nullopt;
     case kRstStream:
       if (header.length != 4 || !is_of_stream) return Malformed("a RST_STREAM frame of a wrong size or stream");
-      return Count(kResets, now);
+      Count(kResets, now);
+      return std::nullopt;
     case kSettings:
       if (header.length % 6 != 0 || header.length > 6 * kMostSettings || is_of_stream)
         return Malformed("a SETTINGS frame of a wrong size or stream");
-      return Count(kSettingsFrames, now);
+      if ((header.flags & kAck) != 0) has_acknowledged_ = true;
+      Count(kSettingsFrames, now);
+      return std::nullopt;
     case kPushPromise:
       return Malformed("a PUSH_PROMISE of a client");
     case kPing:
       if (header.length != 8 || is_of_stream) return Malformed("a PING frame of a wrong size or stream");
-      return Count(kPings, now);
+      Count(kPings, now);
+      return std::nullopt;
     case kGoAway:
       if (header.length < 8 || header.length > kMostOtherBytes || is_of_stream)
         return Malformed("a GOAWAY frame of a wrong size or stream");
@@ -173,23 +208,27 @@ std::optional<FrameGuard::Breach> FrameGuard::TakeOther(const Header& header, Mo
       return std::nullopt;
     case kWindowUpdate:
       if (header.length != 4) return Malformed("a WINDOW_UPDATE frame of a wrong size");
-      return Count(kWindows, now);
+      Count(kWindows, now);
+      return std::nullopt;
     default:
       if (header.length > kMostOtherBytes)
         return Malformed(absl::StrCat("a frame of unknown type ", header.type, " with ", header.length, " bytes"));
-      return Count(kUnknown, now);
+      Count(kUnknown, now);
+      return std::nullopt;
   }
 }
 
 // The generic cell rate algorithm: each one uses up its part of a second, and that may lie ahead of now by a burst.
-std::optional<FrameGuard::Breach> FrameGuard::Count(size_t what, MonotonicTime now) {
+void FrameGuard::Count(size_t what, MonotonicTime now, uint32_t number) {
   static_assert(std::size(kLimits) == kCounted);
   const Limit& limit = kLimits[what];
   const absl::Duration each = absl::Seconds(1) / limit.a_second;
-  used_until_[what] = std::max(used_until_[what], now) + each;
-  if (used_until_[what] - now <= each * limit.burst) return std::nullopt;
-  return Breach{limit.kind, absl::StrCat("too many ", limit.what, ": more than ", limit.a_second, " a second, and ",
-                                         limit.burst, " at once")};
+  used_until_[what] = std::max(used_until_[what], now) + each * number;
+  const MonotonicTime free_at = used_until_[what] - each * limit.burst;
+  if (free_at <= now) return;
+  paused_until_ = std::max(paused_until_, free_at);
+  pause_ = Breach{limit.kind, absl::StrCat("more than ", limit.a_second, " ", limit.what, " a second, and ",
+                                           limit.burst, " at once")};
 }
 
 }  // namespace muster::scheduler

@@ -1,19 +1,21 @@
-// Holds what a client sends over HTTP/2 to limits that no honest client comes near, before gRPC sees it.
+// Holds what a client sends over HTTP/2 to limits, before gRPC sees it.
 //
 // gRPC 1.51 has no limit of its own for a header block that never ends, for streams that are reset as fast as they are
 // opened (CVE-2023-44487), nor for frames that cost it work and the client nothing, and its memory quota sees none of
 // them. The guard reads the preface and the headers of frames (RFC 9113, 3.4 and 4.1), in whatever pieces they come,
-// and never what is in them: no HPACK, no messages. So it holds back no byte and copies none.
+// and never what is in them: no HPACK, no messages.
 //
 //   what a client sends                        limit
-//   a header block, CONTINUATION included      bytes and frames; nothing in between (RFC 9113, 6.10)
-//   a new stream                               so many a second; its number rises (5.1.1)
-//   HEADERS of an open stream (trailers)       so many a second
-//   DATA                                       frames a second; those without a byte that end nothing, far fewer
-//   RST_STREAM, PING, SETTINGS, PRIORITY,      so many a second of each; the sizes that RFC 9113 asks for
-//   WINDOW_UPDATE, unknown ones
-//   GOAWAY                                     a few in all
-//   PUSH_PROMISE                               none: no client may send it (8.4)
+//   a header block, CONTINUATION included      bytes and frames; nothing in between (RFC 9113, 6.10): cut
+//   GOAWAY                                     a few in all: cut
+//   PUSH_PROMISE, frames of a wrong size       none (8.4, 6): cut
+//   many streams, SETTINGS not acknowledged    a time (6.5.3): cut. Before that gRPC holds a client to no number of
+//   streams everything else                            a rate for each kind: new streams, bytes of header blocks,
+//   trailers, DATA,
+//                                              empty DATA, RST_STREAM, PING, SETTINGS, PRIORITY, WINDOW_UPDATE, unknown
+//
+// Who is faster than a rate is listened to more slowly and loses nothing: an honest client may be that fast, too (gRPC
+// of Go sends 113 PING in a second to measure its bandwidth, one of C++ opens 14,000 streams).
 //
 // It goes when Debian's gRPC has limits of its own: see docs/decisions/relay-before-grpc.md.
 #pragma once
@@ -23,6 +25,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/base/clock.h"
 
@@ -36,8 +39,17 @@ class FrameGuard {
     std::string text;       // what was too much, for people
   };
 
-  // The next bytes from the client, at least one. Nothing more may come after a breach.
-  std::optional<Breach> Take(std::string_view bytes, MonotonicTime now);
+  struct Taken {
+    size_t bytes = 0;              // of those given, from the first; the rest has to wait for paused_until()
+    std::optional<Breach> breach;  // nothing more may come after one
+  };
+  // The next bytes from the client, at least one. Not before paused_until().
+  Taken Take(std::string_view bytes, MonotonicTime now);
+
+  // The client has been too fast: nothing more is taken before this.
+  MonotonicTime paused_until() const { return paused_until_; }
+  // What it was too fast with, once for each pause.
+  std::optional<Breach> TakePause() { return std::exchange(pause_, std::nullopt); }
 
   // Streams that the client has opened so far.
   uint64_t opened() const { return opened_; }
@@ -53,10 +65,11 @@ class FrameGuard {
   std::optional<Breach> TakePreface(std::string_view& bytes);
   std::optional<Breach> TakeHeader(MonotonicTime now);
   std::optional<Breach> TakeHeaders(const Header& header, MonotonicTime now);
-  std::optional<Breach> TakeContinuation(const Header& header);
-  std::optional<Breach> AddToBlock(const Header& header);
+  std::optional<Breach> TakeContinuation(const Header& header, MonotonicTime now);
+  std::optional<Breach> AddToBlock(const Header& header, MonotonicTime now);
   std::optional<Breach> TakeOther(const Header& header, MonotonicTime now);
-  std::optional<Breach> Count(size_t what, MonotonicTime now);
+  std::optional<Breach> CheckAcknowledged(MonotonicTime now);
+  void Count(size_t what, MonotonicTime now, uint32_t number = 1);
 
   size_t preface_ = 0;               // bytes of it that have come
   std::array<uint8_t, 9> header_{};  // of the next frame …
@@ -68,9 +81,13 @@ class FrameGuard {
   uint32_t highest_stream_ = 0;
   uint64_t opened_ = 0;
   uint32_t goaways_ = 0;
+  MonotonicTime begun_at_;  // when the preface was whole
+  bool has_acknowledged_ = false;
+  MonotonicTime paused_until_;
+  std::optional<Breach> pause_;
 
   // Of each kind of thing that is counted: until when its rate is used up (see Count).
-  static constexpr size_t kCounted = 10;
+  static constexpr size_t kCounted = 13;
   std::array<MonotonicTime, kCounted> used_until_;
 };
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <span>
 #include <thread>
 #include <unordered_map>
@@ -28,7 +29,8 @@ namespace {
 
 constexpr int kPairBytes = 64 * 1024;  // of each end, in the kernel (which doubles it)
 constexpr size_t kEventsAtOnce = 256;
-constexpr absl::Duration kTick = absl::Milliseconds(200);  // how often it looks for what takes too long
+constexpr absl::Duration kTick =
+    absl::Milliseconds(50);  // how often it looks for what takes too long, and for pauses that are over
 constexpr uint32_t kEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
 
 // The name of a socket in Linux's abstract namespace.
@@ -105,10 +107,10 @@ class Relay::Thread {
       connections_.emplace(id, std::move(connection));
       if (inner >= 0) watched = Watch(inner, id, kInner);
       if (watched.ok()) watched = Watch(added.client_fd(), id, kClient);
-      if (!watched.ok()) connection = std::move(connections_.extract(id).mapped());
+      if (watched.ok()) return;
+      added.SetEnd(RelayEnd::Kind::kNoRoom, std::string(watched.message()));
+      connection = std::move(connections_.extract(id).mapped());
     }
-    if (watched.ok()) return;
-    connection->SetEnd(RelayEnd::Kind::kNoRoom, std::string(watched.message()));
     Close(std::move(connection));
   }
 
@@ -214,8 +216,12 @@ class Relay::Thread {
         return Remove(connection);
       }
     }
-    if (!was_open && !connection.is_open()) timed_.insert(connection.id());
-    if (!connection.cut_at().is_never()) timed_.insert(connection.id());
+    if (const std::optional<FrameGuard::Breach> pause = connection.TakePause()) {
+      if (hooks_.on_paused) hooks_.on_paused(connection.id(), *pause);
+    }
+    const bool is_timed =
+        (!was_open && !connection.is_open()) || !connection.cut_at().is_never() || connection.paused_until() > now_;
+    if (is_timed) timed_.insert(connection.id());
   }
 
   void CutTheOverdue() {
@@ -230,6 +236,9 @@ class Relay::Thread {
         Remove(*connection);
       } else if (now_ >= connection->cut_at()) {
         Remove(*connection);
+      } else if (connection->is_open() && connection->cut_at().is_never() && connection->paused_until() <= now_) {
+        timed_.erase(id);  // a pause is over
+        Turn(*connection);
       }
     }
   }
@@ -265,7 +274,7 @@ class Relay::Thread {
   MonotonicTime now_;
   std::deque<uint64_t> ready_;             // more to do, without an event …
   std::unordered_set<uint64_t> is_ready_;  // … each once
-  std::unordered_set<uint64_t> timed_;     // shake hands, or linger
+  std::unordered_set<uint64_t> timed_;     // shake hands, linger, or pause
 
   Mutex mutex_;
   CondVar removed_;

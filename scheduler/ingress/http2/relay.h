@@ -31,6 +31,9 @@ class Relay {
     // gRPC's end of the pair, nonblocking; `client` is what the handshake found, null for a plain connection. Called by
     // the thread that calls Add (plain) or the connection's own (TLS).
     std::function<void(uint64_t id, UniqueFd grpc, const CheckedClient* client)> on_open;
+    // The client is listened to more slowly for this, from now on for a moment. By the connection's own thread; may be
+    // null.
+    std::function<void(uint64_t id, const FrameGuard::Breach& pause)> on_paused;
     // By the connection's own thread, or the one that calls Add.
     std::function<void(uint64_t id, const RelayEnd& end)> on_closed;
   };

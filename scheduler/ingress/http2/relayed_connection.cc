@@ -33,14 +33,20 @@ void RelayedConnection::Note(Side side, uint32_t epoll_events) {
 
 RelayedConnection::Step RelayedConnection::Turn(char* scratch, MonotonicTime now) {
   if (!is_open()) return ShakeHands();
-  if (!Carry(in_, client_, inner_, scratch, now) || !Carry(out_, inner_, client_, scratch, now)) return Step::kOver;
+  // First what goes out: a client that doesn't take it is not listened to meanwhile, or it could have gRPC hold answers
+  // without end.
+  if (!Carry(out_, inner_, client_, scratch, now)) return Step::kOver;
+  const bool is_deaf = !out_.pending.empty() && !out_.is_closed;
+  if (!is_deaf && !Carry(in_, client_, inner_, scratch, now)) return Step::kOver;
   // gRPC's end is the end of all; a client may end its side first and still be told something.
   if (out_.is_closed) return Step::kOver;
   if (out_.has_ended && cut_at_.is_never()) cut_at_ = now + kLinger;
   const auto has_work = [](const Way& way) {
     return !way.is_closed && way.is_writable && (!way.pending.empty() || way.is_readable);
   };
-  return has_work(in_) || has_work(out_) ? Step::kMore : Step::kWait;
+  const bool is_paused = in_.pending.empty() && guard_.paused_until() > now;
+  const bool has_in = !is_deaf && !is_paused && (has_work(in_) || (!held_.empty() && in_.is_writable));
+  return has_in || has_work(out_) ? Step::kMore : Step::kWait;
 }
 
 RelayedConnection::Step RelayedConnection::ShakeHands() {
@@ -73,56 +79,68 @@ bool RelayedConnection::Broken(const Stream& stream) {
   return false;
 }
 
+size_t RelayedConnection::ReadNext(Way& way, Stream& from, char* scratch, MonotonicTime now) {
+  if (&way == &in_) {
+    if (guard_.paused_until() > now) return 0;
+    if (!held_.empty()) {
+      const std::string held = std::exchange(held_, {});
+      return held.copy(scratch, held.size());
+    }
+  }
+  if (way.has_ended || !way.is_readable) return 0;
+  size_t got = 0;
+  switch (from.Read(scratch, kPieceBytes, &got)) {
+    case Stream::Io::kAgain:
+      way.is_readable = false;
+      return 0;
+    case Stream::Io::kFailed:
+    case Stream::Io::kClosed:
+      way.has_ended = true;
+      return 0;
+    case Stream::Io::kDone:
+      break;
+  }
+  // Less than was asked for: there is no more until the next edge (epoll(7)).
+  if (got < kPieceBytes && !from.has_tls() && !way.may_end) way.is_readable = false;
+  return got;
+}
+
 bool RelayedConnection::Carry(Way& way, Stream& from, Stream& to, char* scratch, MonotonicTime now) {
   const bool is_in = &way == &in_;
   size_t carried = 0;
   for (int reads = 0; !way.is_closed && carried < kTurnBytes && reads < kTurnReads; ++reads) {
+    std::string_view bytes;
+    std::string pending;
     if (!way.pending.empty()) {
       if (!way.is_writable) return true;
-      const std::string held = std::exchange(way.pending, {});
-      if (!Write(way, to, held)) {
-        if (!is_in) return Broken(to);
-        way.has_ended = way.is_closed = true;  // gRPC takes no more; what it has said still goes out
+      pending = std::exchange(way.pending, {});
+      bytes = pending;
+    } else if (way.is_writable) {
+      bytes = std::string_view(scratch, ReadNext(way, from, scratch, now));
+      if (bytes.empty()) {
+        if (!way.has_ended || (is_in && !held_.empty())) return true;
+        if (is_in && !from.error().empty()) return Broken(from);
+        to.EndWriting();
+        way.is_closed = true;
         return true;
       }
-      if (!way.pending.empty()) return true;
-    }
-    if (way.has_ended) {
-      to.EndWriting();
-      way.is_closed = true;
-      return true;
-    }
-    if (!way.is_readable || !way.is_writable) return true;
-    size_t got = 0;
-    switch (from.Read(scratch, kPieceBytes, &got)) {
-      case Stream::Io::kAgain:
-        way.is_readable = false;
-        return true;
-      case Stream::Io::kFailed:
-        if (is_in) return Broken(from);
-        [[fallthrough]];
-      case Stream::Io::kClosed:
-        way.has_ended = true;
-        continue;
-      case Stream::Io::kDone:
-        break;
-    }
-    const std::string_view bytes(scratch, got);
-    if (is_in) {
-      if (const std::optional<FrameGuard::Breach> breach = guard_.Take(bytes, now)) {
-        end_.what = breach->kind;
-        SetEnd(RelayEnd::Kind::kBreach, breach->text);
-        return false;
+      if (is_in) {
+        const FrameGuard::Taken taken = guard_.Take(bytes, now);
+        if (taken.breach.has_value()) {
+          end_.what = taken.breach->kind;
+          SetEnd(RelayEnd::Kind::kBreach, taken.breach->text);
+          return false;
+        }
+        held_.assign(bytes.substr(taken.bytes));
+        bytes = bytes.substr(0, taken.bytes);
       }
-    }
-    // Less than was asked for: there is no more until the next edge (epoll(7)).
-    if (got < kPieceBytes && !from.has_tls() && !way.may_end) way.is_readable = false;
-    if (!Write(way, to, bytes)) {
-      if (!is_in) return Broken(to);
-      way.has_ended = way.is_closed = true;
+    } else {
       return true;
     }
-    carried += got;
+    carried += bytes.size();
+    if (Write(way, to, bytes)) continue;
+    if (!is_in) return Broken(to);
+    way.has_ended = way.is_closed = true;  // gRPC takes no more; what it has said still goes out
   }
   return true;
 }

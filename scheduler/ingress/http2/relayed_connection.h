@@ -3,6 +3,8 @@
 //   what happens                         what becomes of the connection
 //   the handshake fails                  over: kRefused, or kEnded if the client went away by itself
 //   the client ends its side             gRPC hears of it; what gRPC still says goes out
+//   the client is too fast               it is listened to more slowly (FrameGuard)
+//   the client doesn't read              it is not listened to until it does
 //   gRPC closes                          what it said goes out, then it is over; a client that takes none of that for
 //                                        kLinger is cut
 //   the client breaks a limit            over at once: kBreach
@@ -16,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,6 +67,10 @@ class RelayedConnection {
   // The handshake is done, or none is needed: from now on bytes go to and from `inner`, the relay's end of a pair.
   void Open(UniqueFd inner) { inner_ = Stream(std::move(inner)); }
 
+  // What the client was too fast with, once for each pause; and when it is listened to again.
+  std::optional<FrameGuard::Breach> TakePause() { return guard_.TakePause(); }
+  MonotonicTime paused_until() const { return guard_.paused_until(); }
+
   // Why it is over. The relay sets it where it ends a connection by itself.
   const RelayEnd& end() const { return end_; }
   void SetEnd(RelayEnd::Kind kind, std::string text);
@@ -96,6 +103,8 @@ class RelayedConnection {
   };
 
   Step ShakeHands();
+  // The next bytes of a way, into `scratch`: what was held back, else what its socket has. 0: there is none now.
+  size_t ReadNext(Way& way, Stream& from, char* scratch, MonotonicTime now);
   // As much as both sides take, within a turn. False: the connection is over.
   bool Carry(Way& way, Stream& from, Stream& to, char* scratch, MonotonicTime now);
   // What could not be written stays in `pending`. False: `to` is broken.
@@ -108,8 +117,9 @@ class RelayedConnection {
   Stream client_;
   Stream inner_{UniqueFd()};
   FrameGuard guard_;
-  Way in_;   // client to gRPC
-  Way out_;  // gRPC to client
+  std::string held_;  // was read, and the guard has not taken it yet
+  Way in_;            // client to gRPC
+  Way out_;           // gRPC to client
   MonotonicTime cut_at_ = MonotonicTime::Never();
   RelayEnd end_;
 };

@@ -101,6 +101,7 @@ class RelayTest : public testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::multiset<std::string> breaches_;
+  std::set<std::string> pauses_;
   std::multiset<uint64_t> closed_;
   // Names are the whole machine's, and tests run side by side.
   const uint64_t base_ = uint64_t{std::random_device()()} << 24 | 1u << 20;
@@ -110,6 +111,10 @@ class RelayTest : public testing::Test {
                   EXPECT_EQ(client, nullptr) << "it is plain";
                   std::lock_guard<std::mutex> lock(mutex_);
                   opened_[id - base_] = std::move(grpc);
+                },
+                [this](uint64_t, const FrameGuard::Breach& pause) {
+                  std::lock_guard<std::mutex> lock(mutex_);
+                  pauses_.insert(pause.kind);
                 },
                 [this](uint64_t id, const RelayEnd& end) {
                   std::lock_guard<std::mutex> lock(mutex_);
@@ -171,13 +176,43 @@ TEST_F(RelayTest, WhatGrpcSaidBeforeItClosedGoesOut) {
 
 TEST_F(RelayTest, WhoBreaksALimitIsCutAndCounted) {
   auto [client, grpc] = Connect(7);
-  std::string flood = kPreface;
-  for (int i = 0; i < 1000; ++i) flood += Frame(6, 0, 0, std::string(8, 'p'));
-  WriteAll(client.get(), flood, 1);
+  WriteAll(client.get(), kPreface + Frame(5, 0, 1, std::string(4, 'p')), 1);
   EXPECT_TRUE(AwaitClosed(7));
   EXPECT_TRUE(IsAtEnd(client.get()));
-  EXPECT_THAT(Breaches(), ElementsAre("HTTP/2 PING"));
+  EXPECT_THAT(Breaches(), ElementsAre("HTTP/2 malformed"));
   while (!IsAtEnd(grpc.get())) continue;
+}
+
+// 600 at once are 100 more than may be: they take a fifth of a second, and none is lost.
+TEST_F(RelayTest, WhoIsTooFastIsListenedToMoreSlowly) {
+  auto [client, grpc] = Connect(8);
+  std::string said = kPreface;
+  for (int i = 0; i < 600; ++i) said += Frame(6, 0, 0, std::string(8, static_cast<char>('a' + i % 26)));
+  const MonotonicTime begin = Clock::System().Read().monotonic;
+  WriteAll(client.get(), said, 1);
+  EXPECT_TRUE(ReadSome(grpc.get(), said.size()) == said);
+  EXPECT_GE(Clock::System().Read().monotonic - begin, absl::Milliseconds(150));
+  EXPECT_THAT(Breaches(), IsEmpty());
+  std::lock_guard<std::mutex> lock(mutex_);
+  EXPECT_THAT(pauses_, ElementsAre("HTTP/2 PING"));
+}
+
+// Or it could have gRPC hold answers without end.
+TEST_F(RelayTest, WhoDoesNotReadIsNotListenedTo) {
+  auto [client, grpc] = Connect(9);
+  std::thread answers([fd = grpc.get()] { WriteAll(fd, std::string(4'000'000, 'a'), 1); });
+  std::string heard;
+  pollfd room{grpc.get(), POLLOUT, 0};
+  while (poll(&room, 1, 100) > 0) continue;  // until no more goes in
+  const std::string said = kPreface + Frame(4, 0, 0, "");
+  WriteAll(client.get(), said, 1);
+  pollfd readable{grpc.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&readable, 1, 200), 0) << "it takes nothing";
+  std::thread hears([&, fd = client.get()] { heard = ReadSome(fd, 4'000'000); });
+  EXPECT_EQ(ReadSome(grpc.get(), said.size()), said) << "now it does";
+  answers.join();
+  hears.join();
+  EXPECT_EQ(heard.size(), 4'000'000u);
 }
 
 TEST_F(RelayTest, CutEndsOneConnectionOnly) {
