@@ -58,7 +58,8 @@ Stream::Io Stream::Handshake() {
   if (wants_write_ || outcome.kind == TlsOutcome::Kind::kWantsRead) return Io::kAgain;
   if (outcome.kind == TlsOutcome::Kind::kRefused) {
     const std::vector<unsigned long> errors = TakeOpenSslErrors();  // NOLINT(google-runtime-int): OpenSSL's type
-    if (client_->refusal.ok()) client_->refusal = {FaultOf(errors), OpenSslReason(errors)};
+    const bool went_away = HasReason(errors, ERR_LIB_SSL, SSL_R_UNEXPECTED_EOF_WHILE_READING);
+    if (client_->refusal.ok() && !went_away) client_->refusal = {FaultOf(errors), OpenSslReason(errors)};
   }
   if (!client_->refusal.ok()) {
     error_ = client_->refusal.text;

@@ -179,9 +179,9 @@ TEST_F(FarewellTest, OneThatDoesNotBecomeDurableIsNotAnswered) {
 
 TEST_F(FarewellTest, UnansweredOnesAreBounded) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection takes 128 calls at once
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection takes 64 calls at once
   std::vector<std::unique_ptr<v1::Rendezvous::Stub>> stubs;
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 12; ++i) {
     stubs.push_back(v1::Rendezvous::NewStub(
         grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", port_), grpc::InsecureChannelCredentials(), arguments)));
   }
@@ -196,7 +196,7 @@ TEST_F(FarewellTest, UnansweredOnesAreBounded) {
   for (size_t i = 0; i < 600; ++i) {
     Call& call = calls.emplace_back();
     Bound(call.context);
-    stubs[i % 6]->async()->Farewell(&call.context, &request, &call.reply, [&](const grpc::Status& status) {
+    stubs[i % 12]->async()->Farewell(&call.context, &request, &call.reply, [&](const grpc::Status& status) {
       refused += status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ? 1 : 0;
       ++ended;
     });
