@@ -240,6 +240,7 @@ class RpcServer::Impl {
   void Closed(uint64_t connection, const RelayEnd& end) {
     const std::string peer = peers_.NameOf(connection);
     peers_.Remove(connection);
+    memory_return_.NoteEnd();
     NoteEnd(counted_, peer, end);
     acceptor_->NoteClosed(connection);
   }
@@ -255,6 +256,7 @@ class RpcServer::Impl {
     replies_.Sweep(now);
     store_replies_.Sweep(now);
     store_calls_.Expire(now);
+    memory_return_.Sweep(now);
     FlushLog();
     if (now - last_flush_ >= absl::Seconds(10)) {
       last_flush_ = now;
@@ -287,6 +289,7 @@ class RpcServer::Impl {
   MonotonicTime last_flush_;  // the sweeper's own
   MonotonicTime last_wake_;   // the sweeper's own
   PollerWaker waker_;         // the sweeper's own
+  MemoryReturn memory_return_;
   Sweeper sweeper_;
 };
 

@@ -1,5 +1,6 @@
 #include "scheduler/ingress/grpc/grpc_limits.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,15 @@ namespace muster::scheduler {
 namespace {
 
 constexpr uint64_t kLeast = 64 << 20;
+constexpr absl::Duration kLookInterval = absl::Seconds(10);
+constexpr uint64_t kWorthwhile = 32 << 20;
+
+// 0: it can't be told.
+uint64_t ResidentBytes() {
+  uint64_t size = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;  // proc(5): in pages
+  return resident * static_cast<uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
+}
 
 }  // namespace
 
@@ -47,6 +57,15 @@ size_t ConnectionMemory() {
   const std::string groups{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   bytes = std::min(bytes, MemoryLimitOf(groups, "/sys/fs/cgroup"));
   return std::max(bytes / 2, kLeast);
+}
+
+void MemoryReturn::Sweep(MonotonicTime now) {
+  if (now - last_look_ < kLookInterval) return;
+  last_look_ = now;
+  const uint64_t bytes = ResidentBytes();
+  if (bytes < last_bytes_ + kWorthwhile || !has_ended_.exchange(false)) return;
+  malloc_trim(0);
+  last_bytes_ = ResidentBytes();
 }
 
 void AllowSmallReadBuffers() { setenv("GRPC_EXPERIMENTS", "-tcp_read_chunks", /*overwrite=*/0); }

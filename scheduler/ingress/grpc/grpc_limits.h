@@ -1,9 +1,12 @@
 // What gRPC may use: the memory for all connections, and what it keeps to read into for each.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+
+#include "common/base/clock.h"
 
 namespace muster::scheduler {
 
@@ -23,6 +26,20 @@ uint64_t MemoryLimitOf(const std::string& groups, const std::string& root);
 // out of which small messages take one piece after another, so that its pages become resident over some 60 messages,
 // in which an operator sees a leak.
 constexpr int kReadBufferBytes = 4096;  // GRPC_ARG_TCP_READ_CHUNK_SIZE; long messages get larger ones
+
+// Gives memory back to the system that connections have had and the allocator keeps. One thread, but for NoteEnd.
+class MemoryReturn {
+ public:
+  // Any thread: a connection has ended.
+  void NoteEnd() { has_ended_ = true; }
+  // To be called now and then. Every 10 s it looks whether the process holds 32 MB more than after the last time.
+  void Sweep(MonotonicTime now);
+
+ private:
+  std::atomic<bool> has_ended_ = false;
+  MonotonicTime last_look_;
+  uint64_t last_bytes_ = 0;
+};
 
 // Switches the experiment off, without which gRPC does not look at the size above. What the user says in
 // GRPC_EXPERIMENTS holds instead. First thing in main: it changes the environment, and gRPC reads it once.
