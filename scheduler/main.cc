@@ -108,10 +108,7 @@ int Serve(const SchedulerSettings& settings) {
   SchedulerTls& tls = **opened_tls;
   StopWaiter stop;  // what may hang for ever is behind us
   OnceEnd once(settings.once, settings.mindspore_port != 0, [&stop](int code) { stop.NoteSettled(code); });
-  // At once: the destructor of what TLS has made of gRPC would shut gRPC down, which may hang.
-  if (const absl::Status room = StartGrpc(kThreads, tls.is_on() ? 2 : 1); !room.ok()) {
-    EndProgram(Fail("", room));
-  }
+  if (const absl::Status room = StartGrpc(kThreads); !room.ok()) return Fail("", room);
   absl::StatusOr<OpenPorts> ports = OpenListeners(settings);
   if (!ports.ok()) return Fail("", ports.status());
   const std::string names = ListenerNames(ports->listeners);

@@ -43,13 +43,13 @@ absl::Status CheckMade(size_t made, size_t wanted) {
 
 }  // namespace
 
-absl::Status StartGrpc(size_t others, size_t present) {
+absl::Status StartGrpc(size_t others) {
   const absl::Status room = CheckRoom({.tasks = Initial() + kSoon + others, .descriptors = kDescriptors});
   if (!room.ok()) return room;
   static const auto* kept = new std::shared_ptr<grpc::Channel>(  // never destroyed
       grpc::CreateChannel("unix:/nobody/listens", grpc::InsecureChannelCredentials()));
   static_cast<void>(kept);
-  return CheckMade(CountThreads() - present, Initial());
+  return CheckMade(CountThreads() - 1, Initial());
 }
 
 size_t GrpcServerThreads() { return 1 + std::clamp<size_t>(Processors() / 2, 2, 16); }

@@ -20,9 +20,8 @@
 namespace muster {
 
 // Before gRPC's first channel or server. RESOURCE_EXHAUSTED, naming the limit, if there are no threads for gRPC and
-// `others` beside: what the caller makes next, of its own or of gRPC's. `present`: the threads there are that gRPC's
-// start has not made; a credential that watches files has one beside the caller's own.
-absl::Status StartGrpc(size_t others, size_t present = 1);
+// `others` beside: what the caller makes next, of its own or of gRPC's. While there is one thread.
+absl::Status StartGrpc(size_t others);
 
 // How many threads a server makes when it starts, beside those.
 size_t GrpcServerThreads();
