@@ -37,7 +37,8 @@ struct TestPipe {
 
 std::vector<uint64_t> Keys(std::span<const epoll_event> events) {
   std::vector<uint64_t> keys;
-  for (const epoll_event& event : events) keys.push_back(event.data.u64);
+  for (const epoll_event& event : events)
+    keys.push_back(uint64_t{event.data.u64});  // epoll_event is packed: no reference to it
   return keys;
 }
 
