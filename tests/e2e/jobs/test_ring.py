@@ -53,7 +53,7 @@ def wait_until_they_sum(machines):
     """Until each has received more than all that comes before the sum: a few passes of 150 ms over such a link."""
     def received(machine):
         return int(machine.run("cat", "/sys/class/net/eth0/statistics/rx_bytes"))
-    eventually(lambda: all(received(machine) > LONG_SUM // 4 for machine in machines), 30, "the ranks are in their sum")
+    eventually(lambda: all(received(machine) > LONG_SUM // 4 for machine in machines), 60, "the ranks are in their sum")
 
 
 def links_of(document):
@@ -158,7 +158,7 @@ def test_a_link_that_falls_silent_is_named(ring, network):
     machines = network.star(4)
     narrow(machines)
     made = ring(4, machines)
-    programs = made.start([*CALM, "--json", "--bytes", LONG_SUM, "--step_timeout", 8, "--timeout", 300])
+    programs = made.start([*CALM, "--json", "--bytes", LONG_SUM, "--step_timeout", 20, "--timeout", 300])
     wait_until_they_sum(machines)
     machines[2].run(IPTABLES, "-w", "-A", "INPUT", "-p", "tcp", "--dport", 40002, "-j", "DROP")
     for document in documents(programs, 1):

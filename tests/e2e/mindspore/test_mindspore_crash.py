@@ -57,7 +57,8 @@ def test_it_begins_anew_and_says_so(cluster):
     test, folders = attempts_of(crashes=2)
     with pytest.warns(pytest.PytestWarning, match="MindSpore's own crash") as told:
         test(cluster=cluster, more="kept")
-    assert len(told) == 2 and len(set(folders)) == 3
+    # Whatever else was warned of meanwhile (of what Python happened to collect) is not this test's affair.
+    assert sum("MindSpore's own crash" in str(each.message) for each in told) == 2 and len(set(folders)) == 3
 
 
 def test_it_does_not_begin_anew_for_ever(cluster):

@@ -23,7 +23,8 @@ DIRECTIONS = {"both-ways": (0, 1), "to-the-agent": (0,), "to-the-scheduler": (1,
 # How long the network is cut, and the settings under which that is ... All in seconds.
 Cut = collections.namedtuple("Cut", "seconds lease grace fence")
 CUTS = {
-    "short": Cut(seconds=5, lease=8, grace=3, fence=30),
+    # TCP says again what was lost within as long as the network was cut, so the node may be silent for twice that.
+    "short": Cut(seconds=3, lease=8, grace=3, fence=30),
     # TCP gives up after 25 s of silence, then the grace begins.
     "beyond-the-grace": Cut(seconds=35, lease=60, grace=3, fence=15),
     "beyond-the-lease": Cut(seconds=12, lease=4, grace=4, fence=9),
