@@ -203,7 +203,7 @@ TEST_F(FarewellTest, UnansweredOnesAreBounded) {
   }
   const absl::Time deadline = absl::Now() + absl::Seconds(8);  // before the calls expire
   while (refused < 88 && absl::Now() < deadline) std::this_thread::yield();
-  EXPECT_EQ(loop_.Await<FarewellReceived>(511).query, 512u);
+  loop_.Await<FarewellReceived>(511);  // all 512; gRPC's threads may have brought them in any order
   for (uint64_t query = 1; query <= 512; ++query) {
     sink().OnAnswer(Answer{query, absl::OkStatus(), v1::FarewellReply()});
   }
