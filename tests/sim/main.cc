@@ -10,8 +10,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "tests/sim/actors/workers.h"
 #include "tests/sim/parameters.h"
-#include "tests/sim/workers.h"
 #include "tests/sim/world.h"
 
 namespace muster::sim {

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "tests/sim/agent_host.h"
+#include "tests/sim/actors/agent_host.h"
+#include "tests/sim/actors/processes.h"
+#include "tests/sim/actors/scheduler_host.h"
+#include "tests/sim/checks/world_invariants.h"
 #include "tests/sim/network.h"
 #include "tests/sim/parameters.h"
-#include "tests/sim/processes.h"
 #include "tests/sim/random.h"
-#include "tests/sim/scheduler_host.h"
 #include "tests/sim/sim.h"
-#include "tests/sim/world_invariants.h"
 
 namespace muster::sim {
 

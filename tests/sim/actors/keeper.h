@@ -18,7 +18,7 @@
 #include <optional>
 #include <vector>
 
-#include "tests/sim/processes.h"
+#include "tests/sim/actors/processes.h"
 #include "tests/sim/random.h"
 #include "tests/sim/sim.h"
 #include "worker_agent/core/events.h"

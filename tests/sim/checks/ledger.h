@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "muster/v1/journal.pb.h"
-#include "tests/sim/store_ledger.h"
+#include "tests/sim/checks/store_ledger.h"
 
 namespace muster::sim {
 

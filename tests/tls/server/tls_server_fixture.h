@@ -9,7 +9,7 @@
 #include "common/tls/server/server_tls.h"
 #include "scheduler/frontend/tls_authorizer.h"
 #include "tests/tls/pki.h"
-#include "tests/tls/raw_client.h"
+#include "tests/tls/server/raw_client.h"
 #include "tests/unit/rpc/server_fixture.h"
 
 namespace muster::scheduler {

@@ -1,4 +1,4 @@
-#include "tests/sim/ledger.h"
+#include "tests/sim/checks/ledger.h"
 
 #include <algorithm>
 #include <set>

@@ -7,12 +7,12 @@
 #include <memory>
 #include <string>
 
-#include "tests/sim/keeper.h"
+#include "tests/sim/actors/keeper.h"
+#include "tests/sim/actors/processes.h"
+#include "tests/sim/actors/store_user.h"
+#include "tests/sim/checks/world_invariants.h"
 #include "tests/sim/network.h"
-#include "tests/sim/processes.h"
 #include "tests/sim/sim.h"
-#include "tests/sim/store_user.h"
-#include "tests/sim/world_invariants.h"
 #include "worker_agent/core/agent_core.h"
 
 namespace muster::sim {

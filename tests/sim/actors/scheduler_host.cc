@@ -1,4 +1,4 @@
-#include "tests/sim/scheduler_host.h"
+#include "tests/sim/actors/scheduler_host.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "tests/sim/store_user.h"
+#include "tests/sim/actors/store_user.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "tests/sim/world_invariants.h"
+#include "tests/sim/checks/world_invariants.h"
 
 #include <algorithm>
 

@@ -14,10 +14,10 @@
 #include "scheduler/core/events.h"
 #include "scheduler/heartbeat/datagram_port.h"
 #include "scheduler/loop/outbox.h"
+#include "tests/sim/checks/world_invariants.h"
 #include "tests/sim/network.h"
 #include "tests/sim/random.h"
 #include "tests/sim/sim.h"
-#include "tests/sim/world_invariants.h"
 
 namespace muster::sim {
 

@@ -1,4 +1,4 @@
-#include "tests/sim/keeper.h"
+#include "tests/sim/actors/keeper.h"
 
 #include <algorithm>
 #include <utility>

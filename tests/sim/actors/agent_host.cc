@@ -1,4 +1,4 @@
-#include "tests/sim/agent_host.h"
+#include "tests/sim/actors/agent_host.h"
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "tests/tls/tls_server_fixture.h"
+#include "tests/tls/server/tls_server_fixture.h"
 
 namespace muster::scheduler {
 namespace {

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "scheduler/core/events.h"
-#include "tests/sim/ledger.h"
-#include "tests/sim/processes.h"
+#include "tests/sim/actors/processes.h"
+#include "tests/sim/checks/ledger.h"
 #include "tests/sim/sim.h"
 
 namespace muster::sim {

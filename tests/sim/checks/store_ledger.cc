@@ -1,4 +1,4 @@
-#include "tests/sim/store_ledger.h"
+#include "tests/sim/checks/store_ledger.h"
 
 #include "absl/strings/str_cat.h"
 

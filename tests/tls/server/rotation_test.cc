@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "common/tls/grpc/credentials.h"
-#include "tests/tls/joined_agents.h"
-#include "tests/tls/tls_server_fixture.h"
+#include "tests/tls/server/joined_agents.h"
+#include "tests/tls/server/tls_server_fixture.h"
 
 namespace muster::scheduler {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-#include "tests/tls/tls_server_fixture.h"
+#include "tests/tls/server/tls_server_fixture.h"
 
 namespace muster::scheduler {
 namespace {

@@ -1,7 +1,7 @@
 // What a peer that was let in may do: what its certificate's name says, and only as long as it is not revoked.
 #include <future>
 
-#include "tests/tls/identity_fixture.h"
+#include "tests/tls/server/identity_fixture.h"
 #include "tests/unit/rpc/heartbeat_client.h"
 
 namespace muster::scheduler {

@@ -1,4 +1,4 @@
-#include "tests/tls/raw_client.h"
+#include "tests/tls/server/raw_client.h"
 
 #include <netinet/in.h>
 #include <openssl/err.h>

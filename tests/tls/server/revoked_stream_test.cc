@@ -1,5 +1,5 @@
 // Who is revoked, or below an authority that is, is cut off; who is below a renewed one stays.
-#include "tests/tls/identity_fixture.h"
+#include "tests/tls/server/identity_fixture.h"
 
 namespace muster::scheduler {
 namespace {

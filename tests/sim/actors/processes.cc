@@ -1,4 +1,4 @@
-#include "tests/sim/processes.h"
+#include "tests/sim/actors/processes.h"
 
 #include <utility>
 

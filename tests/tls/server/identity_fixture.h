@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "tests/tls/tls_server_fixture.h"
+#include "tests/tls/server/tls_server_fixture.h"
 
 namespace muster::scheduler {
 

@@ -1,4 +1,4 @@
-#include "tests/sim/workers.h"
+#include "tests/sim/actors/workers.h"
 
 #include <poll.h>
 #include <sys/wait.h>
