@@ -152,7 +152,9 @@ void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
 
 void AgentCore::Impl::OnEvent(const TlsChanged& event) {
   if (IsWelcomed()) TellFarewell();
-  if (event.has_new_certificate) connector_.WantReplacement(kReplacementHeartbeats * heartbeat_interval_, now_);
+  if (event.has_new_certificate) {
+    connector_.WantReplacement(kReplacementHeartbeats * heartbeat_interval_, Connector::Want::kNewCertificate, now_);
+  }
 }
 
 void AgentCore::Impl::OnEvent(const KeeperDied&) {
@@ -267,6 +269,9 @@ v1::Join AgentCore::Impl::MakeJoin(uint64_t connect_seq) const {
 
 void AgentCore::Impl::SendDueReport() {
   if (!connector_.IsOpen() || !reporter_.IsDue(now_)) return;
+  if (heartbeat_path_.CountDue()) {
+    connector_.WantReplacement(heartbeat_interval_, Connector::Want::kAnswers, now_);
+  }
   const auto armed_fence_ms = fence_at_ ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_counted_on_)) : 0;
   const bool has_news = !reporter_.IsAllAcknowledged() || !progress_.empty();
   // That a datagram was lost shows when the next one is due: the fence must not fall before that one's answer.

@@ -73,8 +73,11 @@ void Connector::OnTryLater(const std::string& reason, absl::Duration delay, Mono
   Fail(reason, std::max(delay, kFirstBackOff) * jitter_.Factor(1, 1 + kSpread), now, out);
 }
 
-void Connector::WantReplacement(absl::Duration span, MonotonicTime now) {
+void Connector::WantReplacement(absl::Duration span, Want want, MonotonicTime now) {
+  // One that is planned or under way will answer, too, whatever it is for.
+  if (want == Want::kAnswers && (replacement_seq_ != 0 || replacement_at_ != MonotonicTime::Never())) return;
   replacement_span_ = span;
+  replacement_want_ = want;
   if (phase_ == Phase::kOpen && replacement_seq_ == 0) return PlanReplacement(now);
   is_replacement_wanted_ = phase_ == Phase::kOpen || phase_ == Phase::kDialing;
 }
@@ -112,7 +115,8 @@ void Connector::OnReplacementFailure(const std::string& reason, absl::Duration d
   replacement_back_off_ = std::min(replacement_back_off_ * 2, kLongestReplacementBackOff);
   if (reason == replacement_reason_) return;
   replacement_reason_ = reason;
-  out.push_back(SayNotRelieved(scheduler_, reason));
+  out.push_back(replacement_want_ == Want::kAnswers ? SayStillSilent(scheduler_, reason)
+                                                    : SayNotRelieved(scheduler_, reason));
 }
 
 bool Connector::PromoteReplacement(MonotonicTime now) {

@@ -6,7 +6,8 @@
 // moment connected (at first: from the begin). What a person is told: the first failure at once, then at growing
 // intervals.
 //
-// A replacement is a second stream that is dialed while one is open, to take its place (see TlsChanged). It comes
+// A replacement is a second stream that is dialed while one is open, to take its place: it shows a renewed certificate
+// (TlsChanged), or the open one has fallen silent (HeartbeatPath). It comes
 // somewhere within a span, so that thousands of agents don't come at once, and the open stream stays until the
 // scheduler has welcomed the replacement. The scheduler ends the open stream when it takes the replacement, and the
 // agent may hear of that end before it hears of the welcome; just so would look what another agent does that takes the
@@ -54,9 +55,12 @@ class Connector {
     DropReplacement();
   }
 
-  // What is open or being dialed shows an old certificate, or may do so: a replacement is due within `span`, once there
-  // is a stream to replace. What will be dialed later needs none.
-  void WantReplacement(absl::Duration span, MonotonicTime now);
+  // What a replacement is for; only said.
+  enum class Want { kNewCertificate, kAnswers };
+  // What is open or being dialed shows an old certificate, or may do so, or does not answer: a replacement is due
+  // within `span`, once there is a stream to replace. What will be dialed later needs none.
+  void WantReplacement(absl::Duration span, Want want, MonotonicTime now);
+  Want replacement_want() const { return replacement_want_; }
   bool IsReplacementDue(MonotonicTime now) const { return replacement_seq_ == 0 && now >= replacement_at_; }
   // Returns its connect_seq.
   uint64_t StartReplacement(MonotonicTime now);
@@ -119,6 +123,7 @@ class Connector {
       MonotonicTime::Never();  // while it is being dialed: when it is given up; else: when to dial
   MonotonicTime replacement_dialed_at_;
   absl::Duration replacement_span_;
+  Want replacement_want_ = Want::kNewCertificate;
   absl::Duration replacement_back_off_;
   bool is_replacement_wanted_ = false;  // what is being dialed may already be out of date
   std::string replacement_reason_;      // that was told last

@@ -17,14 +17,21 @@ void HeartbeatPath::StreamOpened(MonotonicTime now, bool is_offered, Jitter& jit
   if (is_offered) stream_at_ = now + kStreamEvery * jitter.Factor(0, 1);
 }
 
+bool HeartbeatPath::IsStreamSilent() const { return stream_awaited_ != 0 && stream_silence_ > kStreamPatience; }
+
+bool HeartbeatPath::CountDue() {
+  const bool was_silent = IsStreamSilent();
+  if (stream_awaited_ != 0) ++stream_silence_;
+  return IsStreamSilent() && !was_silent;
+}
+
 HeartbeatPath::Way HeartbeatPath::Choose(MonotonicTime now) {
   if (!is_offered_) return Way::kStream;
   if (std::exchange(awaited_, 0) != 0 && ++failures_ >= kTries) try_at_ = now + kTryEvery;
-  const bool is_stream_silent = stream_awaited_ != 0 && ++stream_silence_ > kStreamPatience;
   const bool is_proven = was_answered_ && failures_ == 0;
-  if (is_proven && !is_stream_silent && now < stream_at_) return Way::kDatagram;
+  if (is_proven && !IsStreamSilent() && now < stream_at_) return Way::kDatagram;
   stream_at_ = now + kStreamEvery;
-  return is_proven || is_stream_silent || now < try_at_ ? Way::kStream : Way::kBoth;
+  return is_proven || IsStreamSilent() || now < try_at_ ? Way::kStream : Way::kBoth;
 }
 
 void HeartbeatPath::StreamSent(uint64_t heartbeat_seq) {

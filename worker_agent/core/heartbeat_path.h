@@ -5,6 +5,8 @@
 // unanswered until the next is due makes that one go both ways again. Losses in a row make the attempts rare.
 // The stream has to prove itself, too, for orders come over it alone: now and then a heartbeat goes that way, and while
 // that one has no answer none goes by datagram. A node that can't be told anything falls silent then, as it should.
+// The agent opens another stream meanwhile: after a cut of the network TCP may wait as long again before it tries the
+// old one.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +27,8 @@ class HeartbeatPath {
   // `is_offered`: the scheduler takes datagrams for this stream.
   void StreamOpened(MonotonicTime now, bool is_offered, Jitter& jitter);
 
+  // A heartbeat is due, of whatever kind. True once when the stream falls silent with it.
+  bool CountDue();
   // Of a heartbeat that is due now and says nothing but that the node lives.
   Way Choose(MonotonicTime now);
   void DatagramSent(uint64_t heartbeat_seq) { awaited_ = heartbeat_seq; }
@@ -38,6 +42,8 @@ class HeartbeatPath {
   bool is_dead() const { return failures_ >= kTries && stream_awaited_ == 0; }
 
  private:
+  bool IsStreamSilent() const;
+
   bool is_offered_ = false;
   bool was_answered_ = false;
   uint64_t awaited_ = 0;         // the last datagram, while it has no answer; 0: none

@@ -97,6 +97,7 @@ class AgentCore::Impl {
   void TakeWelcome(const v1::SchedulerMessage& message);
   void OnReplacementMessage(const v1::SchedulerMessage& message);
   void FailReplacement(const std::string& reason, absl::Duration delay);
+  void TellReplaced();
   void TellFarewell();
   void OnRefusal(const v1::Refusal& refusal);
   void OnNotAuthorized(const v1::Refusal& refusal);

@@ -83,6 +83,17 @@ Say SayReplaced() {
   return {Severity::kInfo, "the connection to the scheduler shows the renewed certificate from now on"};
 }
 
+Say SayAnswersAgain(const std::string& scheduler) {
+  return {Severity::kInfo, absl::StrCat("the connection to the scheduler at ", scheduler,
+                                        " had stopped answering: a new one has taken its place")};
+}
+
+Say SayStillSilent(const std::string& scheduler, const std::string& reason) {
+  return {Severity::kWarning,
+          absl::StrCat("the connection to the scheduler at ", scheduler,
+                       " does not answer, and a new one can't be had yet (", reason, "): trying again")};
+}
+
 Say SayNotRelieved(const std::string& scheduler, const std::string& reason) {
   return {Severity::kWarning,
           absl::StrCat("no connection with the renewed certificate to the scheduler at ", scheduler, " yet (", reason,

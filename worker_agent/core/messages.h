@@ -22,6 +22,8 @@ Say SayFenceRuns(absl::Duration fence_timeout, absl::Duration left);
 Say SayReconnected(absl::Duration apart);
 // A connection with the renewed certificate has taken the place of the open one, or has failed to.
 Say SayReplaced();
+Say SayAnswersAgain(const std::string& scheduler);
+Say SayStillSilent(const std::string& scheduler, const std::string& reason);
 Say SayNotRelieved(const std::string& scheduler, const std::string& reason);
 // After a welcome: the scheduler does not take this node any more.
 Say SayUnwelcome(const std::string& scheduler, const std::string& reason, absl::Duration patience);

@@ -61,7 +61,7 @@ void AgentCore::Impl::OnWelcome(const v1::SchedulerMessage& message) {
   connector_.OnWelcome(now_);
   TakeWelcome(message);
   if (is_new_run || !welcome.is_resumed()) return Emit(SayJoined(welcome));
-  Emit(is_replacement ? SayReplaced() : SayReconnected(apart));
+  is_replacement ? TellReplaced() : Emit(SayReconnected(apart));
 }
 
 void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
@@ -119,7 +119,12 @@ void AgentCore::Impl::OnReplacementMessage(const v1::SchedulerMessage& message) 
   Emit(HangUp{replaced});
   MoveStackQueries(replaced, connector_.connect_seq());
   TakeWelcome(message);
-  Emit(SayReplaced());
+  TellReplaced();
+}
+
+void AgentCore::Impl::TellReplaced() {
+  const bool was_silent = connector_.replacement_want() == Connector::Want::kAnswers;
+  Emit(was_silent ? SayAnswersAgain(options_.scheduler) : SayReplaced());
 }
 
 void AgentCore::Impl::FailReplacement(const std::string& reason, absl::Duration delay) {

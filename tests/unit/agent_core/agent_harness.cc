@@ -143,9 +143,22 @@ std::string AgentHarness::Pass(absl::Duration duration) {
     if (steps == 10'000) return absl::StrCat(text, "the deadline does not move\n");
     now_ = std::max(now_, core_.NextDeadline());
     absl::StrAppend(&text, Do(Tick{}));
+    if (answers_reports_) AnswerReportsOf(Effects(last_));
   }
   now_ = end;
   return text;
+}
+
+void AgentHarness::AnswerReportsOf(const Effects& effects) {
+  for (const Effect& effect : effects) {
+    const auto* send = std::get_if<Send>(&effect);
+    if (send == nullptr || !send->message.has_report()) continue;
+    v1::SchedulerMessage message;
+    message.mutable_acknowledgement()->set_heartbeat_seq(send->message.report().heartbeat_seq());
+    message.mutable_acknowledgement()->set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_)));
+    message.set_term(1);
+    Do(MessageReceived{send->connect_seq, std::move(message)});
+  }
 }
 
 std::string AgentHarness::Receive(v1::SchedulerMessage message) {

@@ -24,6 +24,9 @@ class AgentHarness {
   // Lets time pass, stopping at each deadline on the way.
   std::string Pass(absl::Duration duration);
 
+  // From now on the scheduler answers each report that Pass sees.
+  void AnswerReports() { answers_reports_ = true; }
+
   std::string Begin() { return Do(agent::Begin{}); }
   std::string Receive(v1::SchedulerMessage message);
   std::string Break(const std::string& reason);
@@ -53,6 +56,7 @@ class AgentHarness {
   const Effects& last() const { return last_; }
 
  private:
+  void AnswerReportsOf(const Effects& effects);
   static v1::SchedulerMessage WelcomeMessage(bool is_resumed, uint64_t events_through, absl::Duration fence);
 
   AgentCore core_;
@@ -61,6 +65,7 @@ class AgentHarness {
   uint64_t heartbeat_seq_ = 0;
   absl::Duration fence_;  // of the round that RunRound ran
   Effects last_;
+  bool answers_reports_ = false;
 };
 
 v1::DesiredState Running(uint32_t slots, uint32_t round = 1, uint32_t attempt = 0);

@@ -148,6 +148,7 @@ TEST(Connecting, ReconnectsQuietlyWithWhatItKnows) {
 
 TEST(Connecting, PatienceCountsFromTheLastMomentConnected) {
   AgentHarness agent;
+  agent.AnswerReports();
   agent.RunRound();
   agent.Pass(absl::Minutes(10));
   agent.Break("Socket closed");

@@ -20,6 +20,7 @@ class HeartbeatPathTest : public ::testing::Test {
   void Open(bool is_offered = true) { path_.StreamOpened(now_, is_offered, jitter_); }
   Way Beat() {
     now_ = now_ + absl::Seconds(1);
+    path_.CountDue();
     const Way way = path_.Choose(now_);
     if (way != Way::kDatagram) {
       path_.StreamSent(++seq_);

@@ -37,6 +37,7 @@ v1::SchedulerMessage RefusalMessage(v1::Refusal::Reason reason, const std::strin
 // Runs a round on stream 1; stream 2 is on its way to relieve it.
 class Replacement : public ::testing::Test {
  protected:
+  Replacement() { agent_.AnswerReports(); }
   void Begin() {
     agent_.RunRound();
     agent_.Do(TlsChanged{true});
@@ -144,6 +145,23 @@ TEST_F(Replacement, ThatGetsNoAnswerIsGivenUp) {
   Begin();
   std::string text = PassDial();
   EXPECT_THAT(text, AllOf(HasSubstr("hang up 2\n"), HasSubstr("no answer within 15 s"), Not(HasSubstr("lost the"))));
+}
+
+// After a cut of the network TCP may wait as long again before it tries the old connection.
+TEST_F(Replacement, AStreamThatAnswersNothingIsReplaced) {
+  AgentHarness agent;
+  agent.RunRound();
+  EXPECT_THAT(agent.Pass(absl::Seconds(9)), Not(HasSubstr("dial"))) << "the scheduler may be slow for a moment";
+  EXPECT_THAT(agent.Pass(absl::Seconds(4)), AllOf(HasSubstr("dial 2 as a replacement\n"), Not(HasSubstr("hang up"))));
+  EXPECT_THAT(
+      agent.Do(StreamBroken{2, "no route"}),
+      HasSubstr("warn: the connection to the scheduler at s:8118 does not answer, and a new one can't be had yet "
+                "(no route): trying again"));
+  EXPECT_THAT(agent.Pass(absl::Seconds(4)), HasSubstr("dial 3 as a replacement\n"));
+  EXPECT_THAT(agent.Do(MessageReceived{3, WelcomeMessage(1)}),
+              AllOf(HasSubstr("hang up 1\n"), HasSubstr("had stopped answering: a new one has taken its place")));
+  agent.AnswerReports();
+  EXPECT_THAT(agent.Pass(absl::Minutes(1)), Not(HasSubstr("dial"))) << "it answers";
 }
 
 TEST_F(Replacement, AnotherSchedulersWelcomeIsNone) {
