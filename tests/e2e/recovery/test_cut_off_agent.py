@@ -26,7 +26,7 @@ CUTS = {
     # TCP says again what was lost within as long as the network was cut, so the node may be silent for twice that.
     "short": Cut(seconds=3, lease=8, grace=3, fence=30),
     # ... which would be too late here: the agent has to open another connection.
-    "within-the-lease": Cut(seconds=14, lease=24, grace=3, fence=30),
+    "within-the-lease": Cut(seconds=16.8, lease=26, grace=3, fence=31),
     # TCP gives up after 25 s of silence, then the grace begins.
     "beyond-the-grace": Cut(seconds=35, lease=60, grace=3, fence=15),
     "beyond-the-lease": Cut(seconds=12, lease=4, grace=4, fence=9),
