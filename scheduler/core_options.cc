@@ -3,28 +3,58 @@
 #include <sys/random.h>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "common/base/check.h"
 #include "common/base/exit_codes.h"
 #include "common/base/version.h"
 
 namespace muster::scheduler {
 
-CoreOptions MakeCoreOptions(const SchedulerSettings& settings) {
+namespace {
+
+// Sorts what was set into rules and defaults.
+class Sorter {
+ public:
+  Sorter(const std::map<std::string, std::string>& sources, bool is_once, OwnSettings& own)
+      : sources_(sources), is_once_(is_once), own_(own) {}
+
+  // Where the value of this flag belongs.
+  v1::JobSettings& For(const std::string& flag) {
+    const auto source = sources_.find(flag);
+    if (source == sources_.end()) return own_.rules;
+    own_.sources[flag] = source->second;
+    const bool is_from_environment = !absl::StartsWith(source->second, "--") && !absl::StrContains(source->second, ':');
+    return is_from_environment && !is_once_ ? own_.defaults : own_.rules;
+  }
+
+ private:
+  const std::map<std::string, std::string>& sources_;
+  const bool is_once_;
+  OwnSettings& own_;
+};
+
+int64_t Milliseconds(absl::Duration duration) {  // negative: for ever
+  return duration == absl::InfiniteDuration() ? -1 : absl::ToInt64Milliseconds(duration);
+}
+
+}  // namespace
+
+CoreOptions MakeCoreOptions(const SchedulerSettings& settings, const std::map<std::string, std::string>& sources) {
   CoreOptions options;
-  v1::JobSettings& job = options.settings;
-  if (settings.worker_num) job.set_worker_num(*settings.worker_num);
-  if (settings.server_num) job.set_server_num(*settings.server_num);
-  if (settings.enable_recovery) job.set_enable_recovery(*settings.enable_recovery);
-  if (settings.hccl_cm_init) job.set_hccl_cm_init(*settings.hccl_cm_init);
+  Sorter sorter(sources, settings.once, options.own);
+  if (settings.worker_num) sorter.For("worker_num").set_worker_num(*settings.worker_num);
+  if (settings.server_num) sorter.For("server_num").set_server_num(*settings.server_num);
+  if (settings.enable_recovery) sorter.For("enable_recovery").set_enable_recovery(*settings.enable_recovery);
+  if (settings.hccl_cm_init) sorter.For("hccl_cm_init").set_hccl_cm_init(*settings.hccl_cm_init);
   if (settings.topo_timeout) {
-    const bool is_forever = *settings.topo_timeout == absl::InfiniteDuration();
-    job.set_topo_timeout_ms(is_forever ? -1 : absl::ToInt64Milliseconds(*settings.topo_timeout));
+    sorter.For("topo_timeout").set_topo_timeout_ms(Milliseconds(*settings.topo_timeout));
     options.topo_timeout = *settings.topo_timeout;
   }
-  if (settings.max_restarts) job.set_max_restarts(*settings.max_restarts);
-  if (settings.restart_scope) job.set_restart_scope(*settings.restart_scope);
+  if (settings.max_restarts) sorter.For("max_restarts").set_max_restarts(*settings.max_restarts);
+  if (settings.restart_scope) sorter.For("restart_scope").set_restart_scope(*settings.restart_scope);
   if (settings.progress_timeout) {
-    job.set_progress_timeout_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(*settings.progress_timeout)));
+    sorter.For("progress_timeout")
+        .set_progress_timeout_ms(static_cast<uint64_t>(Milliseconds(*settings.progress_timeout)));
   }
   options.keep_runs_for = settings.keep_runs_for;
   options.lease = settings.node_timeout;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -97,7 +98,7 @@ absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettin
   return DirectPort::Open(options, clock);
 }
 
-int Serve(const SchedulerSettings& settings) {
+int Serve(const SchedulerSettings& settings, const std::map<std::string, std::string>& sources) {
   const Clock& clock = Clock::System();
   CountedLog counted(clock);
   const absl::StatusOr<std::unique_ptr<SchedulerTls>> opened_tls = SchedulerTls::Open(settings.tls, clock, counted);
@@ -126,7 +127,7 @@ int Serve(const SchedulerSettings& settings) {
                     .tls_store = tls.store().get(),
                     .tls = tls.server()},
                    tls.authorizer(), clock, counted, [&once](const RunSettled& settled) { once.OnRun(settled); });
-  CoreOptions options = MakeCoreOptions(settings);
+  CoreOptions options = MakeCoreOptions(settings, sources);
   options.max_nodes = std::min(DescriptorsForConnections(DescriptorLimit()) / kDescriptorsOfAConnection,
                                ConnectionMemory() / kMemoryOfANode);
   Core core(std::move(options), NewClusterId());
@@ -183,7 +184,7 @@ int Main(const std::vector<std::string>& args) {
   RaiseDescriptorLimit();
   const absl::Status room = CheckRoom({.tasks = kThreads, .descriptors = kDescriptors});
   if (!room.ok()) return Fail("", room);
-  return Serve(settings);
+  return Serve(settings, loaded.sources);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ void AddCluster(SettingsTable& table, SchedulerSettings& s) {
       .Env({"MS_MINDSPORE_PORT"});
   AddJobId(table, &s.job_id).help = "Name of the job that --once waits for.";
   AddWorkerNum(table, &s.worker_num).help +=
-      " When set it judges what the nodes say, else the first node's value does.";
+      " A flag or a config line must be every job's number; a variable is for nodes that say none, but with --once.";
   AddServerNum(table, &s.server_num);
   AddHcclCmInit(table, &s.hccl_cm_init);
   table.AddBool("once", &s.once, "Ends with its job: 0 if that succeeded, 1 if it failed, 12 if it never formed.")
@@ -95,6 +95,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("machine", "NAME", {"MS_MACHINE"});
   table.AddIgnored("label", "KEY=VALUE", {"MS_LABEL"});
   table.AddIgnored("spare", "", {"MS_SPARE"});
+  table.AddIgnored("shared_job", "", {"MS_SHARED_JOB"});
   table.AddIgnored("rank_table_file", "FILE", {"RANK_TABLE_FILE"});
   table.AddIgnored("stop_signal", "SIGNAL", {"MS_STOP_SIGNAL"});
   table.AddIgnored("tail", "RANKS", {"MS_TAIL"}).Alias({"tail_worker_log"});

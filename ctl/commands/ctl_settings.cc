@@ -49,6 +49,9 @@ SettingsTable CtlSettingsTable(CtlSettings& settings) {
   reason.group = where;
   reason.value_name = "TEXT";
 
+  Setting& yes = table.AddBool("yes", &settings.yes, "Stops a job without asking whether it is the right one.");
+  yes.group = where;
+
   const std::string what = "What to show";
   Setting& job = table.AddString("job", &settings.job_id, "Only this job.");
   job.aliases = {"job_id"};

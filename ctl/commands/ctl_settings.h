@@ -19,6 +19,7 @@ struct CtlSettings {
   std::string admin_socket;              // empty: see common/sys/runtime_paths.h
   absl::Duration timeout = absl::Seconds(5);
   std::string reason;  // that others are told of a changing call
+  bool yes = false;    // stop: don't ask
   bool json = false;
   TlsSettings tls;
 };

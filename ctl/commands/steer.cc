@@ -3,6 +3,7 @@
 #include "common/base/text.h"
 #include "common/net/net.h"
 #include "ctl/commands/asking.h"
+#include "ctl/commands/confirm.h"
 #include "ctl/commands/handlers.h"
 #include "ctl/output/json.h"
 #include "ctl/output/words.h"
@@ -36,12 +37,26 @@ int Steer(Call& call, v1::SteerRequest::Action action) {
   return Print(settings.json ? SteerJson(steered->job_id, *reply) : absl::StrCat(EscapeControl(reply->text()), "\n"));
 }
 
+// A run that has ended, or that the scheduler does not know, is for the scheduler to speak of.
+absl::Status MayStop(Call& call, const std::string& job_id) {
+  const CtlSettings& settings = call.settings;
+  if (settings.yes) return absl::OkStatus();
+  const absl::StatusOr<v1::StatusReply> status = call.client->GetStatus(job_id, settings.run);
+  if (!status.ok() || status->runs().empty()) return absl::OkStatus();
+  const v1::RunStatus& run = *status->runs().rbegin();
+  if (HasEnded(run.phase())) return absl::OkStatus();
+  const bool is_named = !call.argument.empty() || !settings.job_id.empty();
+  const std::string why = WhyAsk(run, is_named, LocalUserName());
+  return why.empty() ? absl::OkStatus() : AskYes(run, why);
+}
+
 }  // namespace
 
 int StopJob(Call& call) {
   const CtlSettings& settings = call.settings;
   const absl::StatusOr<Steered> steered = ChooseSteered(call, call.argument, "stop", settings.timeout);
   if (!steered.ok()) return Complain(steered.status());
+  if (const absl::Status agreed = MayStop(call, steered->job_id); !agreed.ok()) return Complain(agreed);
   v1::StopRequest request;
   request.set_job_id(steered->job_id);
   request.set_run(settings.run);

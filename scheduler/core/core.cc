@@ -110,7 +110,7 @@ Effects Core::Impl::Start(Now now) {
   }
   if (context_.options.is_once && !context_.once_job) {
     context_.once_handle = ++context_.last_handle;
-    context_.once_deadline = context_.now.monotonic + context_.TopoTimeout(context_.options.settings);
+    context_.once_deadline = context_.now.monotonic + context_.TopoTimeout(context_.options.own.rules);
     context_.deadlines.Set(context_.once_handle, context_.once_deadline);
   }
   return std::exchange(context_.effects, {});

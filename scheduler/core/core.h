@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "scheduler/core/events.h"
+#include "scheduler/core/own_settings.h"
 
 namespace muster::scheduler {
 
@@ -23,7 +24,7 @@ namespace muster::scheduler {
 inline constexpr uint32_t kJournalReader = 0;
 
 struct CoreOptions {
-  v1::JobSettings settings;  // the scheduler's own values; they judge where they are set
+  OwnSettings own;  // of what a job's nodes agree on
   absl::Duration lease = absl::Seconds(600);
   absl::Duration disconnect_grace = absl::Seconds(10);
   absl::Duration stop_timeout = absl::Seconds(30);

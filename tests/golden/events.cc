@@ -44,6 +44,7 @@ v1::NodeInfo ParseNode(Command& command, uint64_t stream) {
     info.add_slots()->set_ring_port(static_cast<uint32_t>(7000 + stream * 10 + slot));
   }
   info.set_spare(command.HasWord("spare"));
+  info.set_shares_job(command.HasWord("shared"));
   info.set_is_fence_guarded(!command.HasWord("unguarded"));
   if (command.Has("node_rank")) info.set_node_rank(static_cast<uint32_t>(command.Number("node_rank", 0)));
   info.set_label_path(command.Text("label", ""));
@@ -320,7 +321,7 @@ std::optional<Event> ParseStore(Command& command, uint64_t query) {
 
 scheduler::CoreOptions ParseOptions(Command& command) {
   scheduler::CoreOptions options;
-  ParseSettings(command, options.settings);
+  ParseSettings(command, command.HasWord("defaults") ? options.own.defaults : options.own.rules);
   options.lease = command.Seconds("lease", options.lease);
   options.disconnect_grace = command.Seconds("grace", options.disconnect_grace);
   options.stop_timeout = command.Seconds("stop_timeout", options.stop_timeout);

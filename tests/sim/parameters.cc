@@ -152,8 +152,8 @@ class JobDrawer {
       if (random_.Chance(0.2)) settings.set_restart_scope("worker");
     }
     job_.recovers = settings.enable_recovery();
-    if (is_only && random_.Chance(0.5)) p_.scheduler.settings = settings;
-    const bool is_said_by_all = p_.scheduler.settings.worker_num() == 0 || random_.Chance(0.5);
+    if (is_only && random_.Chance(0.5)) p_.scheduler.own.rules = settings;
+    const bool is_said_by_all = p_.scheduler.own.rules.worker_num() == 0 || random_.Chance(0.5);
     for (NodeSpec& node : job_.nodes) {
       if (is_said_by_all || random_.Chance(0.5)) node.settings = settings;
     }
@@ -220,10 +220,11 @@ absl::Duration FaultsEnd(const Parameters& p) {
     longest = std::max(longest, job.longest_run * (job.recovers ? 5 : 1));
     patience = std::max<absl::Duration>(patience, job.retry_num * absl::Seconds(3));
   }
-  const absl::Duration needed = p.scheduler.topo_timeout * 2 +
-                                p.scheduler.rejoin_timeout.value_or(p.scheduler.topo_timeout) + longest + patience +
-                                3 * p.scheduler.lease + 3 * p.scheduler.stop_timeout + p.scheduler.disconnect_grace +
-                                absl::Milliseconds(p.scheduler.settings.progress_timeout_ms()) + absl::Seconds(45);
+  const absl::Duration needed =
+      p.scheduler.topo_timeout * 2 + p.scheduler.rejoin_timeout.value_or(p.scheduler.topo_timeout) + longest +
+      patience + 3 * p.scheduler.lease + 3 * p.scheduler.stop_timeout + p.scheduler.disconnect_grace +
+      absl::Milliseconds(p.scheduler.own.rules.progress_timeout_ms() + p.scheduler.own.defaults.progress_timeout_ms()) +
+      absl::Seconds(45);
   return std::min(p.length - needed, absl::Seconds(400));
 }
 
@@ -231,10 +232,12 @@ absl::Duration FaultsEnd(const Parameters& p) {
 void DrawLater(Random random, Parameters& p) {
   if (p.is_calm) return;
   if (random.Chance(0.4)) {
-    p.scheduler.settings.set_progress_timeout_ms(static_cast<uint64_t>(1000 * random.Int(15, 40)));
+    p.scheduler.own.rules.set_progress_timeout_ms(static_cast<uint64_t>(1000 * random.Int(15, 40)));
     p.faults.process_hangs = static_cast<int>(random.Int(1, 3));
   }
   p.faults.steerings = Times(random, 4);
+  // The scheduler's values may come from its environment.
+  if (random.Chance(0.3)) p.scheduler.own.defaults.Swap(&p.scheduler.own.rules);
 }
 
 // Nodes without a guardian lose agent and keeper together, and hardly anybody comes before their fence's time is over.

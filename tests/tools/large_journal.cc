@@ -61,7 +61,7 @@ int Main(const std::string& path, uint64_t nodes, int slots) {
   const absl::Status replayed = (*journal)->Replay([](const v1::Record&) {});
   MUSTER_CHECK(replayed.ok(), "a new journal can be read");
   CoreOptions options;
-  options.settings.set_worker_num(static_cast<uint32_t>(nodes) * static_cast<uint32_t>(slots));
+  options.own.rules.set_worker_num(static_cast<uint32_t>(nodes) * static_cast<uint32_t>(slots));
   Core core(options, "cluster");
   const Now now{MonotonicTime(), {1'795'000'000'000}};
   Append(**journal, core, core.Start(now));

@@ -124,6 +124,7 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
   node.set_machine_id(*machine);
   node.set_address(settings.worker_ip);
   node.set_spare(settings.spare);
+  node.set_shares_job(settings.shared_job);
   if (settings.node_rank) node.set_node_rank(static_cast<uint32_t>(*settings.node_rank));
   node.set_label_path(absl::StrJoin(settings.labels, "/"));
   node.set_pid(static_cast<uint64_t>(getpid()));

@@ -160,6 +160,10 @@ void AddThisNode(SettingsTable& table, AgentSettings& s) {
   };
   label.Value("KEY=VALUE").Env({"MS_LABEL"});
   table.AddBool("spare", &s.spare, "Stands ready to take over a lost node's ranks.").Env({"MS_SPARE"});
+  table
+      .AddBool("shared_job", &s.shared_job,
+               "Joins the job also where another user opened it, and lets nodes of other users join.")
+      .Env({"MS_SHARED_JOB"});
   table.AddString("rank_table_file", &s.rank_table_file, "Rank table that says which server has which ranks.")
       .Value("FILE")
       .Env({"RANK_TABLE_FILE"});

@@ -39,6 +39,7 @@ struct AgentSettings {
   std::string machine;               // --machine NAME; empty: boot id and network namespace
   std::vector<std::string> labels;   // --label a=x, repeated: the label path
   bool spare = false;
+  bool shared_job = false;      // with other users
   std::string rank_table_file;  // RANK_TABLE_FILE
   std::optional<uint32_t> max_restarts;
   std::optional<std::string> restart_scope;

@@ -6,6 +6,7 @@
 #include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/admission.h"
+#include "scheduler/core/membership/agreed_settings.h"
 #include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {
@@ -140,7 +141,7 @@ void Lifecycle::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const
   removed.set_is_confirmed(is_confirmed);
   // Before the first round the settings are those of the scheduler and of the nodes that are still there.
   *removed.mutable_settings() = run.record().phase == v1::RUN_PHASE_FORMING
-                                    ? SettingsWithout(context_.options.settings, run, node.record().id)
+                                    ? SettingsWithout(context_.options.own, run, node.record().id)
                                     : run.record().settings;
   context_.Write(std::move(record));
   places_.NoteHeld(run);

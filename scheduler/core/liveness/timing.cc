@@ -45,7 +45,7 @@ void Liveness::TakeDue() {
       v1::Outcome outcome;
       outcome.mutable_cause()->set_kind(v1::Cause::NEVER_FORMED);
       outcome.mutable_cause()->set_text(absl::StrCat(
-          "no node joined within ", FormatAge(context_.TopoTimeout(context_.options.settings)), " (MS_TOPO_TIMEOUT)"));
+          "no node joined within ", FormatAge(context_.TopoTimeout(context_.options.own.rules)), " (MS_TOPO_TIMEOUT)"));
       outcome.mutable_cause()->set_remedy(
           "start ms-worker on every node with this scheduler's MS_SCHED_HOST and MS_SCHED_PORT, or raise "
           "MS_TOPO_TIMEOUT");

@@ -1,6 +1,7 @@
 // Whether a node may take part, and why not. Each refusal names the setting, both values and the remedy.
 //
-//   MS_WORKER_NUM and the like differ from the run's          SETTINGS_DIFFER, with who set it
+//   MS_WORKER_NUM and the like differ from the run's          SETTINGS_DIFFER: see agreed_settings.cc
+//   another user's job                                        SETTINGS_DIFFER, unless it is shared
 //   more slots than are still wanted                          EXTRA_NODE, unless it is a spare
 //   with a rank table: a rank too high, twice, or another's   NODE_ID_INVALID
 //   with --node_rank: one that another machine has            NODE_ID_INVALID
@@ -17,28 +18,6 @@
 #include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
-namespace {
-
-// Who set the run's value of a setting: the scheduler, or the first node that says the same.
-template <typename Has>
-std::string SetBy(const Run& run, bool by_scheduler, Has has) {
-  if (by_scheduler) return "the scheduler";
-  for (const auto& [id, node] : run.nodes) {
-    if (has(node.record().settings)) return NodeText(node);
-  }
-  return "an earlier node";
-}
-
-std::string Disagreement(const char* name, const std::string& theirs, const v1::Join& join, const std::string& ours,
-                         const std::string& set_by) {
-  return absl::StrCat(name, " is ", theirs, " on ",
-                      join.node_id().empty() ? "this node" : absl::StrCat("node ", join.node_id()), " (",
-                      join.node().host_name(), ") but ", ours, " as set by ", set_by,
-                      ": it must be the same on every node; correct one of them and start it again");
-}
-
-}  // namespace
-
 std::string NodeText(const Node& node) {
   return absl::StrCat("node ", node.record().id, " (", node.record().info.host_name(), ", ",
                       node.record().info.address(), ")");
@@ -62,87 +41,34 @@ v1::Refusal TryLater(std::string text, absl::Duration after) {
   return refusal;
 }
 
-void FillInSettings(v1::JobSettings& settings, const v1::JobSettings& more) {
-  v1::JobSettings merged = more;
-  merged.MergeFrom(settings);  // what is set already wins
-  settings.Swap(&merged);
+namespace {
+
+// The user who opened the run, as long as anybody who came in under that is there, or ranks have been given out.
+std::string OwnerOf(const Run& run) {
+  if (run.nodes.empty() && run.record().round == 0) return "";
+  const std::string& opened_by = run.record().opened_by;  // user@host
+  return opened_by.substr(0, opened_by.rfind('@'));
 }
 
-v1::JobSettings SettingsWithout(const v1::JobSettings& own, const Run& run, const std::string& leaving_id) {
-  v1::JobSettings settings = own;
-  bool is_anybody_left = false;
-  for (const auto& [id, node] : run.nodes) {
-    if (id == leaving_id) continue;
-    FillInSettings(settings, node.record().settings);
-    is_anybody_left = true;
-  }
-  if (!is_anybody_left) return settings;
-  if (run.record().settings.has_worker_num()) settings.set_worker_num(run.record().settings.worker_num());
-  if (run.record().settings.has_server_num()) settings.set_server_num(run.record().settings.server_num());
-  return settings;
+bool IsShared(const Run& run) {
+  return std::any_of(run.nodes.begin(), run.nodes.end(),
+                     [](const auto& entry) { return entry.second.record().info.shares_job(); });
 }
 
-std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& own, const v1::Join& join) {
-  v1::JobSettings closed;
-  if (run.record().round > 0) {
-    closed = run.record().settings;
-    closed.set_server_num(closed.server_num());  // a round was closed without any
-  }
-  const v1::JobSettings& ours = run.record().round > 0 ? closed : run.record().settings;
-  const v1::JobSettings& theirs = join.settings();
-  const auto differ = [&](const char* name, auto has, auto get) -> std::optional<v1::Refusal> {
-    if (!has(ours) || !has(theirs) || get(ours) == get(theirs)) return std::nullopt;
-    return MakeRefusal(
-        v1::Refusal::SETTINGS_DIFFER,
-        Disagreement(name, absl::StrCat(get(theirs)), join, absl::StrCat(get(ours)),
-                     SetBy(run, has(own), [&](const v1::JobSettings& s) { return has(s) && get(s) == get(ours); })));
-  };
-  using S = v1::JobSettings;
-  if (auto r = differ(
-          "MS_WORKER_NUM", [](const S& s) { return s.has_worker_num(); }, [](const S& s) { return s.worker_num(); }))
-    return r;
-  if (auto r = differ(
-          "MS_SERVER_NUM", [](const S& s) { return s.has_server_num(); }, [](const S& s) { return s.server_num(); }))
-    return r;
-  if (auto r = differ(
-          "MS_ENABLE_RECOVERY", [](const S& s) { return s.has_enable_recovery(); },
-          [](const S& s) { return s.enable_recovery() ? 1 : 0; }))
-    return r;
-  if (auto r = differ(
-          "max_restarts", [](const S& s) { return s.has_max_restarts(); }, [](const S& s) { return s.max_restarts(); }))
-    return r;
-  if (auto r = differ(
-          "restart_scope", [](const S& s) { return s.has_restart_scope(); },
-          [](const S& s) { return s.restart_scope(); }))
-    return r;
-  if (auto r = differ(
-          "progress_timeout (ms)", [](const S& s) { return s.has_progress_timeout_ms(); },
-          [](const S& s) { return s.progress_timeout_ms(); }))
-    return r;
-  if (auto r = differ(
-          "preflight", [](const S& s) { return s.has_preflight(); }, [](const S& s) { return s.preflight(); }))
-    return r;
-  if (auto r = differ(
-          "MS_HCCL_CM_INIT", [](const S& s) { return s.has_hccl_cm_init(); },
-          [](const S& s) { return s.hccl_cm_init() ? 1 : 0; }))
-    return r;
-  if (auto r = differ(
-          "RANK_TABLE_FILE (SHA-256)", [](const S& s) { return s.has_rank_table_digest(); },
-          [](const S& s) { return s.rank_table_digest(); }))
-    return r;
-  if ((ours.has_worker_num() ? ours : theirs).worker_num() == 0) {
-    return MakeRefusal(
-        v1::Refusal::SETTINGS_DIFFER,
-        "MS_WORKER_NUM is set neither at the scheduler nor at this node: set it on every node to the number of "
-        "training processes of the whole job");
-  }
-  if (join.node().role() == v1::ROLE_SERVER && (ours.has_server_num() ? ours : theirs).server_num() == 0) {
-    return MakeRefusal(
-        v1::Refusal::SETTINGS_DIFFER,
-        "a parameter server (MS_ROLE=MS_PSERVER) joins a job without any: set MS_SERVER_NUM on every node to "
-        "the number of parameter servers");
-  }
-  return std::nullopt;
+}  // namespace
+
+std::optional<v1::Refusal> RefuseOtherUser(const Run& run, const v1::Join& join, const std::string& identity) {
+  const std::string& user = join.node().user();
+  const std::string owner = OwnerOf(run);
+  if (owner.empty() || user.empty() || user == owner) return std::nullopt;
+  if (!identity.empty() || join.node().shares_job() || IsShared(run)) return std::nullopt;
+  return MakeRefusal(
+      v1::Refusal::SETTINGS_DIFFER,
+      absl::StrCat(
+          "job ", run.record().job_id, " was opened by user ", run.record().opened_by, ", and this node is of user ",
+          user,
+          ": give your job another name (--job_id, MS_JOB_ID), or, if both users mean one job, start the node with "
+          "--shared_job"));
 }
 
 std::optional<v1::Refusal> CheckIncarnation(const Run& run, const v1::Join& join) {
@@ -213,8 +139,7 @@ std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& se
   if (is_number && !value) {
     return RefuseId(absl::StrCat("MS_NODE_ID ", id, " is too large a number: use 0 to ", last));
   }
-  const bool ids_are_ranks = settings.server_num() == 0 && !settings.hccl_cm_init();
-  if (is_number && ids_are_ranks && info.slots_size() == 1 && *value > last) {
+  if (!IsWithinRanks(settings, id, info)) {
     return RefuseId(absl::StrCat(
         "MS_NODE_ID ", id, " is out of range: a number is the rank, and with MS_WORKER_NUM=", settings.worker_num(),
         " the ranks are 0 to ", last, "; correct MS_NODE_ID or MS_WORKER_NUM"));
@@ -239,6 +164,16 @@ std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& se
     }
   }
   return std::nullopt;
+}
+
+bool IsWithinRanks(const v1::JobSettings& settings, const std::string& id, const v1::NodeInfo& info) {
+  const auto exists = [&settings](uint32_t rank) { return rank < settings.worker_num(); };
+  const auto& table = info.table_ranks();
+  if (!table.empty()) return std::all_of(table.begin(), table.end(), exists);
+  const bool ids_are_ranks = settings.server_num() == 0 && !settings.hccl_cm_init() && !info.has_node_rank();
+  if (!IsAllDigits(id) || !ids_are_ranks || info.slots_size() != 1) return true;
+  const auto rank = NumericId(id);
+  return rank && exists(*rank);
 }
 
 uint32_t CountConnectedSlots(const Run& run, v1::Role role) {

@@ -12,15 +12,10 @@ namespace muster::scheduler {
 // "node b (host-b, 10.0.0.2)"
 std::string NodeText(const Node& node);
 
-// The settings that a forming run has when this node is gone: `own` (the scheduler's) and what the others say; they
-// agree. The numbers of workers and servers hold as long as anybody is there, because he came in under them.
-v1::JobSettings SettingsWithout(const v1::JobSettings& own, const Run& run, const std::string& leaving_id);
-
-// Adds what `more` says and `settings` does not say yet.
-void FillInSettings(v1::JobSettings& settings, const v1::JobSettings& more);
-
-// Why the join can't agree with the run's settings; nullopt if it does.
-std::optional<v1::Refusal> CheckSettings(const Run& run, const v1::JobSettings& own, const v1::Join& join);
+// A job is its user's: why a node of another user may not join; nullopt if it may. A guard against accidents (two
+// users, one default job name) where both sides name their users; names are not proved, so with TLS the certificate's
+// is what counts. See --shared_job.
+std::optional<v1::Refusal> RefuseOtherUser(const Run& run, const v1::Join& join, const std::string& identity);
 
 // A newcomer may have come in under another id while it waited for this one.
 std::optional<v1::Refusal> CheckIncarnation(const Run& run, const v1::Join& join);
@@ -30,6 +25,9 @@ std::optional<v1::Refusal> CheckIncarnation(const Run& run, const v1::Join& join
 // one that the scheduler is going to assign: a name.
 std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& settings, const std::string& id,
                                        const v1::NodeInfo& info);
+
+// Whether a job of this size has the ranks that the node's id or its rank table gives it.
+bool IsWithinRanks(const v1::JobSettings& settings, const std::string& id, const v1::NodeInfo& info);
 
 // Why there is no room for its slots; nullopt if there is. Counts regular members only. `settings` as above.
 std::optional<v1::Refusal> CheckRoom(const Run& run, const v1::JobSettings& settings, const v1::NodeInfo& info);

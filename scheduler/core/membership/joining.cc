@@ -7,6 +7,7 @@
 //   … and a later start holds it, or it was given up or drained   refused: it must end
 //   newcomer; its incarnation is known (the welcome was lost)     Resume
 //   newcomer; the run can only end                                Admit into the next run
+//   newcomer of another user than the run's                       refused, unless the job is shared
 //   newcomer; its id is free                                      Admit: as a member or a spare, or refused
 //   newcomer; its id's owner has hung up                          TakeOver
 //   newcomer; its id's owner is connected                         Challenge: an answer within 2 s keeps the id
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "scheduler/core/membership/admission.h"
+#include "scheduler/core/membership/agreed_settings.h"
 #include "scheduler/core/membership/membership.h"
 #include "scheduler/core/views/event_log.h"
 
@@ -166,6 +168,7 @@ void Membership::JoinCurrentRun(const JoinRequested& event) {
   if (auto refusal = RefuseStranger(*run, join.node_id(), event)) {
     return Refuse(event.stream, *std::move(refusal));
   }
+  if (auto refusal = RefuseOtherUser(*run, join, event.identity)) return Refuse(event.stream, *std::move(refusal));
   if (Node* seat = SeatFor(*run, event)) return TakeOver(event, *run, *seat);
   if (Node* node = run->nodes.Find(join.node_id())) {
     if (IsFormerStart(*node, join)) {
@@ -212,9 +215,8 @@ Run* Membership::RunForNewcomer(const JoinRequested& event) {
 // Refuses instead when the run could not even begin with this node.
 Run* Membership::OpenRun(const JoinRequested& event) {
   const v1::Join& join = event.join;
-  const Run candidate(join.job_id(), context_.options.settings);
-  v1::JobSettings settings = candidate.record().settings;
-  FillInSettings(settings, join.settings());
+  v1::JobSettings settings = FirstSettings(context_.options.own, join.settings());
+  const Run candidate(join.job_id(), FirstSettings(context_.options.own, {}));
   if (auto refusal = CheckAdmission(candidate, settings, event)) {
     Refuse(event.stream, *std::move(refusal));
     return nullptr;
@@ -248,7 +250,7 @@ Run* Membership::OpenRun(const JoinRequested& event) {
 std::optional<v1::Refusal> Membership::CheckAdmission(const Run& run, const v1::JobSettings& settings,
                                                       const JoinRequested& event) const {
   const v1::Join& join = event.join;
-  if (auto refusal = CheckSettings(run, context_.options.settings, join)) return refusal;
+  if (auto refusal = CheckSettings(run, context_.options.own, join)) return refusal;
   if (join.node().spare() || ReturnsAsSpare(run, join)) return std::nullopt;
   if (run.record().phase != v1::RUN_PHASE_FORMING) {
     return MakeRefusal(v1::Refusal::EXTRA_NODE,
@@ -264,8 +266,7 @@ std::optional<v1::Refusal> Membership::CheckAdmission(const Run& run, const v1::
 void Membership::Admit(const JoinRequested& event, Run& run, bool replaces) {
   const v1::Join& join = event.join;
   if (auto refusal = CheckIncarnation(run, join)) return Refuse(event.stream, *std::move(refusal));
-  v1::JobSettings settings = run.record().settings;
-  FillInSettings(settings, join.settings());
+  v1::JobSettings settings = AgreedSettings(run, join.settings());
   if (auto refusal = CheckAdmission(run, settings, event)) return Refuse(event.stream, *std::move(refusal));
   // (One that takes its own place needs no other's.)
   if (auto refusal = replaces ? std::nullopt : places_.RefuseNode(event))

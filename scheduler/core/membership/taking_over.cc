@@ -18,6 +18,7 @@
 //   other role, or another number of slots    refused: ranks could not stay what they are
 #include "absl/strings/str_cat.h"
 #include "scheduler/core/membership/admission.h"
+#include "scheduler/core/membership/agreed_settings.h"
 #include "scheduler/core/membership/membership.h"
 #include "scheduler/core/membership/waiting.h"
 #include "scheduler/core/views/event_log.h"
@@ -110,8 +111,7 @@ bool Membership::IsFormerStart(const Node& node, const v1::Join& join) {
 void Membership::Rejoin(const JoinRequested& event, Run& run, Node& node) {
   const v1::Join& join = event.join;
   if (auto refusal = CheckIncarnation(run, join)) return Refuse(event.stream, *std::move(refusal));
-  if (auto refusal = CheckSettings(run, context_.options.settings, join))
-    return Refuse(event.stream, *std::move(refusal));
+  if (auto refusal = CheckSettings(run, context_.options.own, join)) return Refuse(event.stream, *std::move(refusal));
   if (join.node().role() != node.record().info.role() ||
       join.node().slots_size() != static_cast<int>(node.record().slots.size())) {
     return Refuse(

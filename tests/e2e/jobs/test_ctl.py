@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from muster import BIN, EXIT_FAILED_ELSEWHERE, eventually
+from muster import BIN, EXIT_FAILED_ELSEWHERE, EXIT_REFUSED, eventually
 
 UNTIL_GO = ["sh", "-c", "while [ ! -e go ]; do sleep 0.1; done"]
 
@@ -244,3 +244,61 @@ def test_usage(cluster):
     code, said = run("completion", "bash")
     assert code == 0
     subprocess.run(["bash", "-n"], input=said, text=True, check=True, timeout=10)
+
+
+def test_stop_asks_where_the_job_was_not_named(cluster):
+    cluster.start_scheduler()
+    agents = start_job(cluster, ["sleep", "1000"])
+    said = cluster.ctl("stop", code=1)
+    assert "you did not name it" in said and "--yes" in said and cluster.phase() == "running", said
+
+    def answer(word):
+        ours, theirs = pty.openpty()
+        asked = subprocess.Popen([str(BIN / "ms-ctl"), *map(str, cluster.agent_words()), "stop"], env=cluster.env,
+                                 stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        os.close(theirs)
+        os.write(ours, word)
+        said, _ = asked.communicate(timeout=20)
+        os.close(ours)
+        return asked.returncode, said
+
+    code, said = answer(b"n\n")
+    assert code == 1 and "Stop job default, run 1, opened by" in said and "goes on" in said, said
+    assert cluster.phase() == "running"
+    code, said = answer(b"y\n")
+    assert code == 0 and "is being stopped" in said, said
+    for agent in agents:
+        agent.expect(EXIT_FAILED_ELSEWHERE, timeout=10)
+
+
+def test_a_job_belongs_to_the_user_who_opened_it(cluster):
+    cluster.start_scheduler()
+    as_other = ["unshare", "--user", "--map-user=65534", str(BIN / "ms-worker")]
+    words = ["--worker_num", 2, "--node_id"]
+    first = cluster.start_agent("first", [*words, 0], ["true"])
+    first.expect_said("1 of 2 workers")
+    stranger = cluster.start("stranger", [*as_other, *cluster.agent_words(), *words, 1, "--", "true"])
+    stranger.expect(EXIT_REFUSED)
+    said = stranger.output()
+    assert "was opened by user" in said and "nobody" in said and "--shared_job" in said and "--job_id" in said, said
+    shares = cluster.start("shares", [*as_other, *cluster.agent_words(), *words, 1, "--shared_job", "--", "true"])
+    shares.expect(0)
+    first.expect(0)
+
+
+def test_the_schedulers_environment_is_a_default(cluster):
+    cluster.env["MS_WORKER_NUM"] = "2"
+    cluster.start_scheduler()
+    del cluster.env["MS_WORKER_NUM"]
+    alone = cluster.start_agent("alone", ["--job_id", "one", "--worker_num", 1], ["true"])
+    alone.expect(0)
+    pair = [cluster.start_agent("pair%d" % i, ["--job_id", "pair", "--node_id", i], ["true"]) for i in range(2)]
+    for agent in pair:
+        agent.expect(0)
+
+
+def test_the_schedulers_flag_is_a_rule(cluster):
+    cluster.start_scheduler("--worker_num", 2)
+    agent = cluster.start_agent("a", ["--worker_num", 1], ["true"])
+    agent.expect(EXIT_REFUSED)
+    assert "2 as set by the scheduler (--worker_num)" in agent.output(), agent.output()

@@ -41,7 +41,7 @@ def test_the_agents_lines_are_lines_of_their_own(cluster, slots, into):
         eventually(lambda: agent.output().count("lost the scheduler") > round_number, 20, "the agent has noticed")
         scheduler = cluster.start_scheduler(*words, name="again%d" % round_number, port=scheduler.port)
         eventually(lambda: agent.output().count("reconnected to") > round_number, 20, "the agent is back")
-    cluster.ctl("stop")
+    cluster.ctl("stop", "--yes")
     agent.wait(20)
     lines = agent.lines()
     said = [line for line in lines if OURS.match(line)]

@@ -66,7 +66,7 @@ def test_after_the_thaw_every_line_is_there(cluster, disk):
     time.sleep(1)
     disk.thaw()
     agents[0].expect_said("answers again")
-    cluster.ctl("stop")
+    cluster.ctl("stop", "--yes")
     for agent in agents:
         agent.wait(20)
     found = numbers(log)
@@ -80,7 +80,7 @@ def test_a_keeper_that_is_stopped_is_told(cluster, disk):
     agents[0].expect_said(r"the keeper \(process %d\) has not answered for 5 s" % keeper, timeout=20)
     os.kill(keeper, signal.SIGCONT)
     agents[0].expect_said("the keeper answers again")
-    cluster.ctl("stop")
+    cluster.ctl("stop", "--yes")
     for agent in agents:
         agent.wait(20)
 

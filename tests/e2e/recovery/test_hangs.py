@@ -81,7 +81,7 @@ def test_status_ranks_and_stacks_show_where_processes_stand(cluster):
     assert "expected ranks such as" in cluster.ctl("stacks", "x", code=2)
     pids = job.pids()
     assert all(os.path.exists("/proc/%d" % pid) for pid in pids.values()), "looking harms nobody"
-    cluster.ctl("stop", "--reason", "seen enough")
+    cluster.ctl("stop", "--yes", "--reason", "seen enough")
     for node in job.nodes.values():
         node.expect(EXIT_FAILED_ELSEWHERE, 30)
     assert "seen enough" in cluster.ctl("why")
@@ -92,7 +92,7 @@ def test_who_has_not_agreed_gets_no_signal(cluster):
     eventually(lambda: (job.status()["progress"] or {}).get("slowest_ranks") == [1], 15, "rank 1 is the slowest")
     stack = cluster.ctl_json("stacks")["ranks"][0]
     assert stack["method"] == "kernel" and stack["text"] and "py-spy" in stack["note"], stack
-    cluster.ctl("stop")
+    cluster.ctl("stop", "--yes")
     for node in job.nodes.values():
         node.expect(EXIT_FAILED_ELSEWHERE, 30)
 

@@ -63,11 +63,11 @@ def test_changes_want_an_admins_certificate_or_the_unix_socket(secured, cluster)
     cluster.env["XDG_RUNTIME_DIR"], kept = str(cluster.folder / "nowhere"), cluster.env["XDG_RUNTIME_DIR"]
     told = secured.ctl("stop", "--admin_socket", "/nowhere", code=10)
     assert "no scheduler's socket" in told, told
-    assert "stop" in secured.ctl("stop"), "an admin's certificate, over TCP"
+    assert "stop" in secured.ctl("stop", "--yes"), "an admin's certificate, over TCP"
     cluster.env["XDG_RUNTIME_DIR"] = kept
     agent = secured.start_node("b", SLEEP, "--worker_num", 1)
     secured.wait_until_running(1)
-    assert "stop" in secured.ctl("stop", folder="b"), "the Unix socket"
+    assert "stop" in secured.ctl("stop", "--yes", folder="b"), "the Unix socket"
     agent.wait(20)
 
 

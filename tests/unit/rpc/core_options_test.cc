@@ -8,10 +8,10 @@ namespace muster::scheduler {
 namespace {
 
 TEST(CoreOptions, OnlyWhatWasSetJudges) {
-  const CoreOptions options = MakeCoreOptions(SchedulerSettings{});
-  EXPECT_FALSE(options.settings.has_worker_num());
-  EXPECT_FALSE(options.settings.has_enable_recovery());
-  EXPECT_FALSE(options.settings.has_topo_timeout_ms());
+  const CoreOptions options = MakeCoreOptions(SchedulerSettings{}, {});
+  EXPECT_FALSE(options.own.rules.has_worker_num());
+  EXPECT_FALSE(options.own.rules.has_enable_recovery());
+  EXPECT_FALSE(options.own.rules.has_topo_timeout_ms());
   EXPECT_EQ(options.topo_timeout, absl::Seconds(1800));
   EXPECT_EQ(options.lease, absl::Seconds(600));
   EXPECT_FALSE(options.is_once);
@@ -32,14 +32,14 @@ TEST(CoreOptions, CarriesEverySetting) {
   settings.fence_timeout = absl::Seconds(50);
   settings.heartbeat_interval = absl::Milliseconds(100);
   settings.once = true;
-  const CoreOptions options = MakeCoreOptions(settings);
-  EXPECT_EQ(options.settings.worker_num(), 8u);
-  EXPECT_EQ(options.settings.server_num(), 2u);
-  EXPECT_TRUE(options.settings.enable_recovery());
-  EXPECT_TRUE(options.settings.hccl_cm_init());
-  EXPECT_EQ(options.settings.topo_timeout_ms(), 30'000);
-  EXPECT_EQ(options.settings.max_restarts(), 5u);
-  EXPECT_EQ(options.settings.restart_scope(), "worker");
+  const CoreOptions options = MakeCoreOptions(settings, {});
+  EXPECT_EQ(options.own.rules.worker_num(), 8u);
+  EXPECT_EQ(options.own.rules.server_num(), 2u);
+  EXPECT_TRUE(options.own.rules.enable_recovery());
+  EXPECT_TRUE(options.own.rules.hccl_cm_init());
+  EXPECT_EQ(options.own.rules.topo_timeout_ms(), 30'000);
+  EXPECT_EQ(options.own.rules.max_restarts(), 5u);
+  EXPECT_EQ(options.own.rules.restart_scope(), "worker");
   EXPECT_EQ(options.topo_timeout, absl::Seconds(30));
   EXPECT_EQ(options.lease, absl::Seconds(20));
   EXPECT_EQ(options.disconnect_grace, absl::Seconds(3));
@@ -49,10 +49,27 @@ TEST(CoreOptions, CarriesEverySetting) {
   EXPECT_TRUE(options.is_once);
 }
 
+TEST(CoreOptions, TheEnvironmentGivesDefaultsUnlessItServesOneJobOnly) {
+  SchedulerSettings settings;
+  settings.worker_num = 8;
+  settings.enable_recovery = true;
+  settings.max_restarts = 2;
+  const std::map<std::string, std::string> sources = {
+      {"worker_num", "MS_WORKER_NUM"}, {"enable_recovery", "muster.conf:3"}, {"max_restarts", "--max-restarts"}};
+  const OwnSettings own = MakeCoreOptions(settings, sources).own;
+  EXPECT_EQ(own.defaults.worker_num(), 8u);
+  EXPECT_FALSE(own.rules.has_worker_num());
+  EXPECT_TRUE(own.rules.enable_recovery());
+  EXPECT_EQ(own.rules.max_restarts(), 2u);
+  EXPECT_EQ(own.sources.at("worker_num"), "MS_WORKER_NUM");
+  settings.once = true;
+  EXPECT_EQ(MakeCoreOptions(settings, sources).own.rules.worker_num(), 8u);
+}
+
 TEST(CoreOptions, ForEverIsNegative) {
   SchedulerSettings settings;
   settings.topo_timeout = absl::InfiniteDuration();
-  EXPECT_LT(MakeCoreOptions(settings).settings.topo_timeout_ms(), 0);
+  EXPECT_LT(MakeCoreOptions(settings, {}).own.rules.topo_timeout_ms(), 0);
 }
 
 TEST(CoreOptions, ClusterIdsDiffer) { EXPECT_NE(NewClusterId(), NewClusterId()); }

@@ -21,13 +21,13 @@ namespace {
 class Storm {
  public:
   explicit Storm(unsigned seed) : random_(seed) {
-    if (Chance(50)) options_.settings.set_worker_num(1 + Pick(5));
-    if (Chance(10)) options_.settings.set_hccl_cm_init(true);
-    if (Chance(10)) options_.settings.set_server_num(1);
-    if (Chance(50)) options_.settings.set_enable_recovery(true);
-    if (Chance(40)) options_.settings.set_max_restarts(Pick(8));
-    if (Chance(40)) options_.settings.set_restart_scope("worker");
-    if (Chance(60)) options_.settings.set_progress_timeout_ms(4000);
+    if (Chance(50)) options_.own.rules.set_worker_num(1 + Pick(5));
+    if (Chance(10)) options_.own.rules.set_hccl_cm_init(true);
+    if (Chance(10)) options_.own.rules.set_server_num(1);
+    if (Chance(50)) options_.own.rules.set_enable_recovery(true);
+    if (Chance(40)) options_.own.rules.set_max_restarts(Pick(8));
+    if (Chance(40)) options_.own.rules.set_restart_scope("worker");
+    if (Chance(60)) options_.own.rules.set_progress_timeout_ms(4000);
     if (Chance(30)) options_.fence_timeout = absl::Seconds(45);
     options_.is_once = Chance(10);
     options_.lease = absl::Seconds(20);

@@ -1,6 +1,7 @@
 // Runs and nodes for the tables: only what a test speaks of differs from one node to the next.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -58,5 +59,15 @@ inline Node& AddSpare(Run& run, const NodeSpec& spec) {
   Edit(run).slot_counts.Add(Edit(node).id, Edit(node).info, true);
   return node;
 }
+
+inline v1::Join JoinOf(const NodeSpec& spec) {
+  v1::Join join;
+  join.set_job_id("default");
+  join.set_node_id(spec.id);
+  *join.mutable_node() = InfoOf(spec);
+  return join;
+}
+
+inline std::string TextOf(const std::optional<v1::Refusal>& refusal) { return refusal ? refusal->text() : "welcome"; }
 
 }  // namespace muster::scheduler
