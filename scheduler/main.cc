@@ -91,9 +91,9 @@ absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettin
   options.counted = std::shared_ptr<CountedLog>(std::shared_ptr<CountedLog>(), &counted);  // outlives the port
   if (settings.once) options.on_end = std::move(on_end);
   if (settings.tls.require_tls) {
-    options.plain_from = mindspore::PlainFrom::kNobody;
+    options.plain_from = PlainFrom::kNobody;
   } else if (tls != nullptr) {
-    options.plain_from = mindspore::PlainFrom::kThisMachine;
+    options.plain_from = PlainFrom::kThisMachine;
   }
   return DirectPort::Open(options, clock);
 }

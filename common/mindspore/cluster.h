@@ -13,19 +13,13 @@
 
 #include "absl/strings/ascii.h"
 #include "common/mindspore/messages.pb.h"
-#include "common/net/ip_address.h"
 #include "common/store/job_store.h"
-#include "common/tls/peer/peer_name.h"
+#include "common/tcp_server/connection.h"
 
 namespace muster::mindspore {
 
-// The connection that a request came on.
-struct Peer {
-  uint64_t connection = 0;  // never used twice
-  uint32_t listener = 0;    // which listening socket: in a gateway, the slot
-  IpAddress address = *IpAddress::Parse("127.0.0.1");
-  std::optional<PeerName> name;  // of its certificate; none without TLS, or where names don't count
-};
+// The connection that a request came on. In a gateway its listener is the slot.
+using Peer = TcpClient;
 
 enum class TopologyState : uint32_t { kInitializing = 0, kInitialized = 1, kFailed = 2, kFinished = 3 };
 

@@ -16,71 +16,22 @@ constexpr absl::Duration kAnswerDelay = absl::Milliseconds(3);
 // A client asks again for what was "not there" after half a second or three seconds, never at once.
 constexpr absl::Duration kPollPause = absl::Milliseconds(400);
 constexpr absl::Duration kHalfFrameTimeout = absl::Seconds(10);
-constexpr absl::Duration kHandshakeTimeout = absl::Seconds(10);
 constexpr absl::Duration kStalledOutputTimeout = absl::Seconds(10);
 constexpr absl::Duration kAnswerTimeout = absl::Seconds(5);
 
 }  // namespace
 
-Connection::Connection(Stream stream, Peer peer, std::string own_address, DialectGuess& guess,
-                       ConnectionContext& context)
-    : stream_(std::move(stream)),
-      peer_(std::move(peer)),
+Connection::Connection(Stream stream, const Peer& peer, std::string own_address, DialectGuess& guess, Cluster& cluster,
+                       TcpServerContext& context)
+    : TcpConnection(std::move(stream), peer, context),
       own_address_(std::move(own_address)),
       guess_(guess),
-      context_(context),
-      accepted_at_(context.now),
-      last_heard_(context.now),
-      tls_begun_at_(context.now),
+      cluster_(cluster),
       opened_at_(context.now),
       last_whole_(context.now),
       last_written_(context.now) {}
 
 Connection::~Connection() { context_.input_bytes -= counted_input_; }
-
-void Connection::Finish(const std::string& reason) {
-  if (is_finished_) return;
-  is_finished_ = true;
-  reason_ = reason;
-}
-
-void Connection::Open(const std::shared_ptr<const TlsServerContext>& context) {
-  bool is_tls = false;
-  switch (stream_.LooksLikeTls(&is_tls)) {
-    case Stream::Io::kAgain:
-      return;
-    case Stream::Io::kClosed:
-    case Stream::Io::kFailed:
-      return Finish("");
-    case Stream::Io::kDone:
-      break;
-  }
-  if (!is_tls) {
-    opening_ = Opening::kOpen;
-  } else if (context == nullptr) {
-    Finish("it speaks TLS, but no --tls_config is set here; set it, or leave enable_ssl out of the script");
-  } else if (stream_.BeginTls(context)) {
-    opening_ = Opening::kHandshake;
-    tls_begun_at_ = context_.now;
-  } else {
-    Finish("no memory for TLS");
-  }
-}
-
-void Connection::ShakeHands() {
-  switch (stream_.Handshake()) {
-    case Stream::Io::kAgain:
-      return;
-    case Stream::Io::kClosed:
-    case Stream::Io::kFailed:
-      return Finish(absl::StrCat("the TLS handshake failed: ", stream_.error()));
-    case Stream::Io::kDone:
-      break;
-  }
-  opening_ = Opening::kOpen;
-  opened_at_ = last_whole_ = context_.now;
-  peer_.name = stream_.client().name;
-}
 
 bool Connection::wants_read() const {
   if (has_ended_ || is_finished_) return false;
@@ -125,7 +76,7 @@ void Connection::HandleSome() {
       held_ = **std::move(frame);
     }
     const std::optional<uint32_t> number = RequestNumber(held_->name);
-    if (number == kWriteMetadata && !context_.cluster->HasRoomForWrites()) return;
+    if (number == kWriteMetadata && !cluster_.HasRoomForWrites()) return;
     const Frame frame = *std::exchange(held_, std::nullopt);
     // Words of a newer MindSpore, for which there is no handler: no answer, as MindSpore gives none.
     if (number) Handle(*number, frame);
@@ -152,11 +103,13 @@ void Connection::NoteDialect(uint32_t number, const Frame& frame) {
 void Connection::Handle(uint32_t number, const Frame& frame) {
   NoteDialect(number, frame);
   ++request_;
-  AnswerDone done = [post = context_.post, id = peer_.connection, request = request_](Answer answer) {
-    post(id, [request, answer = std::move(answer)](Connection& connection) { connection.Complete(request, answer); });
+  AnswerDone done = [post = context_.post, id = client_.connection, request = request_](Answer answer) {
+    post(id, [request, answer = std::move(answer)](TcpConnection& connection) {
+      static_cast<Connection&>(connection).Complete(request, answer);
+    });
   };
   Answer answer =
-      HandleRequest(*context_.cluster, peer_, guess_.current(), number, frame.body, context_.counted, std::move(done));
+      HandleRequest(cluster_, client_, guess_.current(), number, frame.body, context_.counted, std::move(done));
   switch (answer.kind) {
     case Answer::Kind::kSilence:
       break;
@@ -213,10 +166,8 @@ void Connection::CountInput() {
 
 void Connection::CheckTimes() {
   if (is_finished_) return;
+  TcpConnection::CheckTimes();
   const MonotonicTime now = context_.now;
-  if (opening_ == Opening::kHandshake && now - tls_begun_at_ > kHandshakeTimeout) {
-    return Finish("its TLS handshake took too long");
-  }
   if (opening_ == Opening::kOpen && decoder_.buffered() > 0 && !is_pending_ && !held_ &&
       output_.size() <= kMaxMindSporeOutputBytes && now - last_whole_ > kHalfFrameTimeout) {
     return Finish(absl::StrCat("a message was begun and not ended within ", absl::FormatDuration(kHalfFrameTimeout)));
@@ -225,12 +176,6 @@ void Connection::CheckTimes() {
     return Finish("it does not read its answers");
   }
   if (is_pending_ && now - pending_since_ > kAnswerTimeout) Complete(request_, substitute_);
-}
-
-void Connection::CheckTrust(const TrustBase& trust) {
-  if (is_finished_ || !is_secure()) return;  // (also one that is still shaking hands: its certificate may be known)
-  const TlsRefusal refusal = CheckStillGood(trust, stream_.client().chain);
-  if (!refusal.ok()) Finish(refusal.text);
 }
 
 void Connection::FlushAtEnd() {

@@ -1,4 +1,4 @@
-// One client's connection: bytes in, frames handled one after the other, bytes out. Owned by the server's thread.
+// One client's connection: bytes in, frames handled one after the other, bytes out.
 #pragma once
 
 #include <cstdint>
@@ -12,69 +12,30 @@
 #include "common/mindspore/dialect.h"
 #include "common/mindspore/frame.h"
 #include "common/mindspore/handlers.h"
-#include "common/tls/server/stream.h"
+#include "common/tcp_server/connection.h"
 
 namespace muster::mindspore {
 
-class Connection;
-
-// What the connections of one server share. All of the server's thread, but for the functions.
-struct ConnectionContext {
-  Cluster* cluster = nullptr;
-  // Any thread: runs `take` with the connection, in the server's thread, if it still is there.
-  std::function<void(uint64_t connection, std::function<void(Connection&)> take)> post;
-  std::shared_ptr<CountedLog> counted;
-  size_t input_bytes = 0;  // of all: what waits to be whole, or for the store; see Server::CutTheLargest
-  MonotonicTime now;
-};
-
-class Connection {
+class Connection final : public TcpConnection {
  public:
-  Connection(Stream stream, Peer peer, std::string own_address, DialectGuess& guess, ConnectionContext& context);
-  ~Connection();
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  Connection(Stream stream, const Peer& peer, std::string own_address, DialectGuess& guess, Cluster& cluster,
+             TcpServerContext& context);
+  ~Connection() override;
 
-  // Reads, handles and writes, a little: at most kReadAtOnce bytes and kFramesAtOnce frames, so that no client keeps
-  // the others waiting. True when there is more to do without waiting for the socket.
-  bool Serve();
-
-  // At least four times a second: what took too long is given up.
-  void CheckTimes();
-  // The authorities or their lists have changed: who is revoked is cut off.
-  void CheckTrust(const TrustBase& trust);
-
-  // To be removed; the reason is empty when the client simply went.
-  bool is_finished() const { return is_finished_; }
-  const std::string& reason() const { return reason_; }
-
-  bool wants_read() const;
-  bool wants_write() const { return (!output_.empty() && !is_delayed()) || stream_.wants_write(); }
-  // Its answer is kept back for a moment (see kAnswerDelay): serve it again in a millisecond.
-  bool is_delayed() const { return !output_.empty() && context_.now < write_at_; }
+  // At most kReadAtOnce bytes and kFramesAtOnce frames.
+  bool Serve() override;
+  void CheckTimes() override;
+  bool wants_read() const override;
+  bool wants_write() const override { return (!output_.empty() && !is_delayed()) || stream_.wants_write(); }
+  // Its answer is kept back for a moment (see kAnswerDelay).
+  bool is_delayed() const override { return !output_.empty() && context_.now < write_at_; }
   // Its next frame is a write, for which the store has no room.
-  bool is_held() const { return held_.has_value(); }
-  size_t input_bytes() const { return counted_input_; }
-  bool has_spoken() const { return frames_ > 0; }
-  // When it last said a whole thing, or was accepted.
-  MonotonicTime last_heard() const { return last_heard_; }
-  bool has_work() const { return is_pending_ || held_.has_value() || !output_.empty(); }
-  bool is_secure() const { return stream_.has_tls(); }
-  const Peer& peer() const { return peer_; }
-  int fd() const { return stream_.fd(); }
-
-  // The TLS handshake, in steps that the server spreads.
-  enum class Opening { kUnknown, kHandshake, kOpen };
-  Opening opening() const { return opening_; }
-  // Looks at the first byte. `context` null: no TLS is spoken here.
-  void Open(const std::shared_ptr<const TlsServerContext>& context);
-  void ShakeHands();
-
-  void Finish(const std::string& reason);
-  // The client is gone; what it said before still counts.
-  void NoteEnd() { has_ended_ = true; }
-  // The last chance of what is in flight: the pending answer's substitute, and what the socket takes at once.
-  void FlushAtEnd();
+  bool is_held() const override { return held_.has_value(); }
+  size_t input_bytes() const override { return counted_input_; }
+  bool has_spoken() const override { return frames_ > 0; }
+  bool has_work() const override { return is_pending_ || held_.has_value() || !output_.empty(); }
+  // Answers with the pending answer's substitute.
+  void FlushAtEnd() override;
 
  private:
   void ReadSome();
@@ -86,24 +47,17 @@ class Connection {
   void WriteSome();
   void CountInput();
 
-  Stream stream_;
-  Peer peer_;
+  void HasOpened() override { opened_at_ = last_whole_ = context_.now; }
+
   const std::string own_address_;
   DialectGuess& guess_;
-  ConnectionContext& context_;
-  const MonotonicTime accepted_at_;
-  MonotonicTime last_heard_;
-  MonotonicTime tls_begun_at_;
+  Cluster& cluster_;
 
-  Opening opening_ = Opening::kUnknown;
   FrameDecoder decoder_;
   size_t counted_input_ = 0;  // in context_.input_bytes
   std::string output_;
   std::optional<Frame> held_;
   bool needs_more_ = true;  // no whole frame is in the decoder
-  bool has_ended_ = false;  // nothing more comes from the client
-  bool is_finished_ = false;
-  std::string reason_;
   uint64_t frames_ = 0;
   MonotonicTime opened_at_;     // accepted, or the TLS handshake done
   MonotonicTime last_whole_;    // when the input last was at a frame's border

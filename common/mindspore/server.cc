@@ -1,384 +1,86 @@
 #include "common/mindspore/server.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <pthread.h>
-#include <sys/socket.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <future>
-#include <span>
+#include <map>
+#include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
-#include "common/base/text.h"
-#include "common/mindspore/socket_address.h"
-#include "common/net/fair_share.h"
-#include "common/net/net.h"
-#include "common/sys/threads.h"
+#include "common/mindspore/connection.h"
+#include "common/mindspore/dialect.h"
 
 namespace muster::mindspore {
 namespace {
 
-constexpr int kAcceptsAtOnce = 16;
-constexpr int kBacklog = 1024;
-constexpr absl::Duration kTick = absl::Milliseconds(100);
-constexpr absl::Duration kIdleTick = absl::Seconds(1);   // while nobody is connected
-constexpr absl::Duration kIdleGrace = absl::Seconds(1);  // before a client makes room for another
-constexpr size_t kCloseAtOnce = 16;
-constexpr absl::Duration kFlushInterval = absl::Seconds(10);
 constexpr size_t kMostGuesses = 4096;
+
+class FrameProtocol final : public TcpProtocol {
+ public:
+  explicit FrameProtocol(Cluster& cluster) : cluster_(cluster) {}
+
+  const Words& words() const override {
+    static const auto* const words = new Words{
+        .name = "MindSpore",
+        .thread = "ms-mindspore",
+        .without_tls = "set it, or leave enable_ssl out of the script",
+        .with_tls = "let its script call set_ps_context(enable_ssl=True, ...), or start it with ms-worker",
+    };
+    return *words;
+  }
+
+  std::unique_ptr<TcpConnection> Accept(Stream stream, const TcpClient& client, const std::string& own_address,
+                                        TcpServerContext& context) override {
+    ++open_from_[client.address.bytes()];
+    cluster_.ConnectionOpened(client);
+    return std::make_unique<Connection>(std::move(stream), client, own_address, GuessOf(client), cluster_, context);
+  }
+
+  void Closed(const TcpClient& client) override {
+    const auto same = open_from_.find(client.address.bytes());
+    if (same != open_from_.end() && --same->second == 0) {
+      open_from_.erase(same);
+      for (auto& [origin, guess] : guesses_) {
+        if (origin.second == client.address.bytes()) guess->Doubt();
+      }
+    }
+    cluster_.ConnectionClosed(client);
+  }
+
+  size_t MaxInputBytes() const override { return kMaxMindSporeInputBytes; }
+  // (Old clients say nothing on their second connection until the cluster is complete; they come again.)
+  std::set<uint64_t> Needed() override { return cluster_.Needed(); }
+  void Tick() override { cluster_.Tick(); }
+  bool HasTimers() const override { return cluster_.HasTimers(); }
+
+ private:
+  // The processes of one machine speak alike.
+  DialectGuess& GuessOf(const TcpClient& client) {
+    const auto key = std::make_pair(client.listener, client.address.bytes());
+    const auto found = guesses_.find(key);
+    if (found != guesses_.end()) return *found->second;
+    static DialectGuess shared;
+    if (guesses_.size() >= kMostGuesses) {
+      std::erase_if(guesses_, [&](const auto& guess) { return !open_from_.contains(guess.first.second); });
+    }
+    if (guesses_.size() >= kMostGuesses) return shared;
+    return *guesses_.emplace(key, std::make_unique<DialectGuess>()).first->second;
+  }
+
+  Cluster& cluster_;
+  std::map<std::pair<uint32_t, std::string>, std::unique_ptr<DialectGuess>> guesses_;
+  std::map<std::string, size_t> open_from_;  // connections of each address
+};
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Cluster& cluster, const Clock& clock) {
-  std::unique_ptr<Server> server(new Server(std::move(options), cluster, clock));
-  if (const absl::Status& status = server->poller_.status(); !status.ok()) return status;
-  if (server->options_.tls != nullptr) {
-    absl::StatusOr<std::unique_ptr<ServerTls>> tls =
-        ServerTls::Create(*server->options_.tls, {.only_nodes = true}, *server->counted_);
-    if (!tls.ok()) return tls.status();
-    server->tls_ = *std::move(tls);
-  }
-  absl::StatusOr<std::thread> thread = TryThread([raw = server.get()] { raw->Run(); });
-  if (!thread.ok()) return thread.status();
-  server->thread_ = *std::move(thread);
+Server::Server(std::unique_ptr<TcpProtocol> protocol) : protocol_(std::move(protocol)) {}
+Server::~Server() = default;
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(TcpServerOptions options, Cluster& cluster, const Clock& clock) {
+  std::unique_ptr<Server> server(new Server(std::make_unique<FrameProtocol>(cluster)));
+  absl::StatusOr<std::unique_ptr<TcpServer>> started = TcpServer::Start(std::move(options), *server->protocol_, clock);
+  if (!started.ok()) return started.status();
+  server->server_ = *std::move(started);
   return server;
-}
-
-Server::Server(ServerOptions options, Cluster& cluster, const Clock& clock)
-    : options_(std::move(options)),
-      cluster_(cluster),
-      clock_(clock),
-      counted_(options_.counted != nullptr ? options_.counted : std::make_shared<CountedLog>(clock)) {
-  context_.cluster = &cluster;
-  context_.counted = counted_;
-  context_.now = clock.Read().monotonic;
-  context_.post = [this, mailbox = mailbox_](uint64_t id, std::function<void(Connection&)> take) {
-    mailbox->Push([this, id, take = std::move(take)] {
-      const auto found = connections_.find(id);
-      if (found == connections_.end()) return;
-      take(*found->second);
-      ready_.insert(id);
-    });
-  };
-}
-
-Server::~Server() {
-  if (thread_.joinable()) {
-    mailbox_->Push([this] { is_stopping_ = true; });
-    thread_.join();
-  }
-  mailbox_->Close();
-}
-
-absl::StatusOr<uint16_t> Server::Listen(const IpAddress& address, uint16_t port, uint32_t listener) {
-  absl::StatusOr<UniqueFd> fd = ListenOn(address, port, kBacklog);
-  if (!fd.ok()) return fd.status();
-  const absl::StatusOr<SocketAddress> bound = LocalEnd(fd->get());
-  if (!bound.ok()) return bound.status();
-  auto made = std::make_shared<Listener>();
-  made->fd = *std::move(fd);
-  made->listener = listener;
-  mailbox_->Push([this, made] {
-    const uint64_t id = ++last_id_;
-    if (poller_.Add(made->fd.get(), EPOLLIN, id).ok()) listeners_.emplace(id, std::move(*made));
-  });
-  return bound->port;
-}
-
-void Server::StopListening(uint32_t listener) {
-  auto closed = std::make_shared<std::promise<void>>();
-  std::future<void> is_closed = closed->get_future();
-  mailbox_->Push([this, listener, closed = std::move(closed)] {
-    std::erase_if(listeners_, [listener](const auto& entry) { return entry.second.listener == listener; });
-    closed->set_value();
-  });
-  is_closed.wait();
-}
-
-absl::Duration Server::Patience() const {
-  if (!ready_.empty() || !handshakes_.empty()) return absl::ZeroDuration();
-  if (!delayed_.empty()) return absl::Milliseconds(1);
-  const bool is_idle = connections_.empty() && !are_listeners_paused_ && !cluster_.HasTimers();
-  return is_idle ? kIdleTick : kTick;
-}
-
-void Server::Run() {
-  pthread_setname_np(pthread_self(), "ms-mindspore");
-  while (!is_stopping_) {
-    const std::span<const epoll_event> events = poller_.Wait(Patience());
-    context_.now = clock_.Read().monotonic;
-    for (Task& task : mailbox_->TakeAll()) task();
-    for (const epoll_event& event : events) {
-      const uint64_t id = event.data.u64;
-      const auto listener = listeners_.find(id);
-      if (listener != listeners_.end()) {
-        Accept(listener->second);
-      } else {
-        Touch(id, event.events);
-      }
-    }
-    ready_.merge(std::exchange(delayed_, {}));
-    ServeReady();
-    ShakeHands();
-    if (context_.now >= next_tick_) Tick();
-  }
-  for (const auto& [id, connection] : connections_) connection->FlushAtEnd();
-  if (options_.counted == nullptr) counted_->Flush();
-}
-
-void Server::Accept(Listener& listener) {
-  for (int i = 0; i < kAcceptsAtOnce; ++i) {
-    SocketAddress from;
-    UniqueFd fd = AcceptFrom(listener.fd.get(), from);
-    if (!fd.is_open()) {
-      const bool are_none_left = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-      if (are_none_left && !MakeRoom(nullptr)) {  // or the full queue would wake us for ever
-        are_listeners_paused_ = true;
-        WatchListeners(0);
-      }
-      return;
-    }
-    const absl::StatusOr<SocketAddress> own = LocalEnd(fd.get());
-    if (!own.ok() || !IsWelcome(from, *own)) continue;
-    SetDeadPeerDetection(fd.get());
-    Peer peer;
-    peer.connection = ++last_id_;
-    peer.listener = listener.listener;
-    peer.address = from.address;
-    const uint64_t id = peer.connection;
-    const int raw = fd.get();
-    auto connection =
-        std::make_unique<Connection>(Stream(std::move(fd)), peer, JoinHostPort(own->address.ToString(), own->port),
-                                     GuessOf(listener.listener, from.address), context_);
-    if (!poller_.Add(raw, EPOLLIN, id).ok()) continue;
-    watched_[id] = EPOLLIN;
-    connections_.emplace(id, std::move(connection));
-    ++open_from_[from.address.bytes()];
-    ++open_of_[FairShare(from.address).bytes()];
-    cluster_.ConnectionOpened(peer);
-  }
-}
-
-bool Server::IsWelcome(const SocketAddress& from, const SocketAddress& own) {
-  const std::string address = from.address.ToString();
-  if (const std::string why = options_.why_not ? options_.why_not(from, own) : ""; !why.empty()) {
-    counted_->Note(Severity::kWarning, "MindSpore: not let in",
-                   absl::StrCat("a connection from ", address, " was closed: ", why));
-    return false;
-  }
-  const IpAddress party = FairShare(from.address);
-  const auto same = open_of_.find(party.bytes());
-  if (same != open_of_.end() && same->second >= options_.max_of_each_party && !MakeRoom(&party)) {
-    counted_->Note(Severity::kWarning, "MindSpore: too many connections of one address",
-                   absl::StrCat("a connection from ", address, " was closed: ", options_.max_of_each_party, " of ",
-                                FairShareName(from.address), " are open"));
-    return false;
-  }
-  if (connections_.size() >= options_.max_connections && !MakeRoom(nullptr)) {
-    counted_->Note(Severity::kWarning, "MindSpore: too many connections",
-                   absl::StrCat("a connection from ", address, " was closed: ", options_.max_connections, " are open"));
-    return false;
-  }
-  return true;
-}
-
-// The oldest of those that never said a whole thing goes. (Old clients say nothing on their second connection until
-// the cluster is complete; they come again.) Where all have spoken, those that are idle and that nobody needs.
-bool Server::MakeRoom(const IpAddress* only_of) {
-  const Connection* oldest = nullptr;
-  for (const auto& [id, connection] : connections_) {
-    if (connection->has_spoken() || context_.now - connection->last_heard() < kIdleGrace) continue;
-    if (only_of != nullptr && FairShare(connection->peer().address) != *only_of) continue;
-    if (oldest == nullptr || connection->last_heard() < oldest->last_heard()) oldest = connection.get();
-  }
-  if (oldest == nullptr) return CloseIdle(only_of);
-  Remove(oldest->peer().connection);
-  return true;
-}
-
-// To know who is needed costs the cluster some time: several at once, and not more often than its clock ticks.
-bool Server::CloseIdle(const IpAddress* only_of) {
-  if (context_.now - last_closing_ < kTick) return false;
-  last_closing_ = context_.now;
-  const std::set<uint64_t> needed = cluster_.Needed();
-  std::vector<std::pair<MonotonicTime, uint64_t>> idle;
-  for (const auto& [id, connection] : connections_) {
-    if (connection->has_work() || context_.now - connection->last_heard() < kIdleGrace || needed.contains(id)) continue;
-    if (only_of == nullptr || FairShare(connection->peer().address) == *only_of)
-      idle.emplace_back(connection->last_heard(), id);
-  }
-  std::sort(idle.begin(), idle.end());
-  if (idle.size() > kCloseAtOnce) idle.resize(kCloseAtOnce);
-  for (const auto& [since, id] : idle) Remove(id);
-  if (!idle.empty()) {
-    counted_->Note(Severity::kWarning, "MindSpore: idle connections closed",
-                   absl::StrCat(idle.size(),
-                                " idle connections of no process that has registered were closed to make "
-                                "room for another one"));
-  }
-  return !idle.empty();
-}
-
-void Server::Open(Connection& connection) {
-  connection.Open(tls_ == nullptr ? nullptr : tls_->Context());
-  if (connection.opening() != Connection::Opening::kOpen) return;
-  if (options_.plain_from == PlainFrom::kNobody) {
-    connection.Finish("it does not speak TLS, which --require_tls asks for");
-  } else if (options_.plain_from == PlainFrom::kThisMachine && !IsLocalAddress(connection.peer().address)) {
-    connection.Finish(
-        "it comes from another machine and does not speak TLS, which --tls_config asks for; let its script call "
-        "set_ps_context(enable_ssl=True, ...), or start it with ms-worker");
-  }
-}
-
-void Server::Touch(uint64_t id, uint32_t events) {
-  const auto found = connections_.find(id);
-  if (found == connections_.end()) return;
-  Connection& connection = *found->second;
-  if ((events & (EPOLLHUP | EPOLLERR)) != 0 && !connection.wants_read()) {
-    // Told again and again otherwise, while an answer is awaited that nobody will read.
-    connection.NoteEnd();
-    poller_.Remove(connection.fd());
-  }
-  if (connection.opening() == Connection::Opening::kUnknown) Open(connection);
-  if (connection.opening() == Connection::Opening::kHandshake) {
-    // Silent until its turn, in which an end is noticed as well.
-    if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
-      poller_.Remove(connection.fd());
-    } else {
-      poller_.Modify(connection.fd(), 0, id).IgnoreError();
-    }
-    watched_[id] = 0;
-    if (in_handshakes_.insert(id).second) handshakes_.push_back(id);
-    return;
-  }
-  ready_.insert(id);
-}
-
-void Server::ServeReady() {
-  for (const uint64_t id : std::exchange(ready_, {})) {
-    const auto found = connections_.find(id);
-    if (found == connections_.end()) continue;
-    if (found->second->Serve()) ready_.insert(id);
-    Look(id, *found->second);
-    if (context_.input_bytes > kMaxMindSporeInputBytes) CutTheLargest();
-  }
-}
-
-// Not who came last: an honest write would then be lost to those who fill the room with halves of messages.
-void Server::CutTheLargest() {
-  const auto largest = std::max_element(connections_.begin(), connections_.end(), [](const auto& a, const auto& b) {
-    return a.second->input_bytes() < b.second->input_bytes();
-  });
-  largest->second->Finish(absl::StrCat("messages that are not whole yet take more than ", kMaxMindSporeInputBytes,
-                                       " bytes here, and it holds most of them: see what sends them so slowly"));
-  Look(largest->first, *largest->second);
-}
-
-// One a turn: it costs milliseconds, in which nobody else is served.
-void Server::ShakeHands() {
-  auto found = connections_.end();
-  uint64_t id = 0;
-  while (found == connections_.end()) {
-    if (handshakes_.empty()) return;
-    id = handshakes_.front();
-    handshakes_.pop_front();
-    in_handshakes_.erase(id);
-    found = connections_.find(id);
-  }
-  found->second->ShakeHands();
-  if (found->second->opening() == Connection::Opening::kOpen) {
-    poller_.Add(found->second->fd(), 0, id).IgnoreError();  // where Touch has taken it out
-    ready_.insert(id);
-  }
-  Look(id, *found->second);
-}
-
-// After anything was done with a connection. It may be gone then.
-void Server::Look(uint64_t id, Connection& connection) {
-  if (!connection.is_finished()) {
-    if (connection.is_delayed()) delayed_.insert(id);
-    return Watch(id, connection);
-  }
-  if (!connection.reason().empty()) {
-    counted_->Note(Severity::kWarning, "MindSpore: connection closed",
-                   absl::StrCat("the connection of ", connection.peer().address.ToString(),
-                                " to MindSpore's port was closed: ", EscapeControl(connection.reason())));
-  }
-  Remove(id);
-}
-
-void Server::Watch(uint64_t id, const Connection& connection) {
-  const uint32_t events = (connection.wants_read() ? EPOLLIN : 0U) | (connection.wants_write() ? EPOLLOUT : 0U);
-  uint32_t& watched = watched_[id];
-  if (watched == events) return;
-  watched = events;
-  poller_.Modify(connection.fd(), events, id).IgnoreError();  // Touch may have taken it out
-}
-
-void Server::Remove(uint64_t id) {
-  const auto found = connections_.find(id);
-  if (found == connections_.end()) return;
-  const Peer peer = found->second->peer();
-  connections_.erase(found);
-  watched_.erase(id);
-  const auto party = open_of_.find(FairShare(peer.address).bytes());
-  if (party != open_of_.end() && --party->second == 0) open_of_.erase(party);
-  const auto same = open_from_.find(peer.address.bytes());
-  if (same != open_from_.end() && --same->second == 0) {
-    open_from_.erase(same);
-    for (auto& [origin, guess] : guesses_) {
-      if (origin.second == peer.address.bytes()) guess->Doubt();
-    }
-  }
-  cluster_.ConnectionClosed(peer);
-}
-
-void Server::WatchListeners(uint32_t events) {
-  for (const auto& [id, listener] : listeners_) poller_.Modify(listener.fd.get(), events, id).IgnoreError();
-}
-
-void Server::Tick() {
-  next_tick_ = context_.now + kTick;
-  const std::shared_ptr<const TlsState> trusted = NewTrust();
-  std::vector<uint64_t> finished;
-  for (const auto& [id, connection] : connections_) {
-    connection->CheckTimes();
-    if (trusted != nullptr) connection->CheckTrust(*trusted->trust);
-    if (connection->is_finished()) finished.push_back(id);
-    if (connection->wants_write() || connection->is_held()) ready_.insert(id);
-  }
-  for (const uint64_t id : finished) Look(id, *connections_.at(id));
-  if (std::exchange(are_listeners_paused_, false)) WatchListeners(EPOLLIN);
-  cluster_.Tick();
-  if (options_.counted == nullptr && context_.now - last_flush_ >= kFlushInterval) {
-    last_flush_ = context_.now;
-    counted_->Flush();
-  }
-}
-
-// Null: the same are trusted as before.
-std::shared_ptr<const TlsState> Server::NewTrust() {
-  if (options_.tls == nullptr) return nullptr;
-  std::shared_ptr<const TlsState> state = options_.tls->Current();
-  return std::exchange(trust_generation_, state->trust_generation) == state->trust_generation ? nullptr : state;
-}
-
-// The processes of one machine speak alike.
-DialectGuess& Server::GuessOf(uint32_t listener, const IpAddress& address) {
-  const auto key = std::make_pair(listener, address.bytes());
-  const auto found = guesses_.find(key);
-  if (found != guesses_.end()) return *found->second;
-  static DialectGuess shared;
-  if (guesses_.size() >= kMostGuesses) {
-    std::erase_if(guesses_, [&](const auto& guess) { return !open_from_.contains(guess.first.second); });
-  }
-  if (guesses_.size() >= kMostGuesses) return shared;
-  return *guesses_.emplace(key, std::make_unique<DialectGuess>()).first->second;
 }
 
 }  // namespace muster::mindspore

@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-#include "common/mindspore/socket_address.h"
+#include "common/tcp_server/socket_address.h"
 
 namespace muster::mindspore {
 

@@ -17,7 +17,7 @@ constexpr size_t kSpareOfEachAddress = 256;  // … which may all be on one mach
 absl::StatusOr<std::unique_ptr<DirectPort>> DirectPort::Open(const Options& options, const Clock& clock) {
   std::unique_ptr<DirectPort> port(new DirectPort(options, clock));
   const size_t needed = 2 * (size_t{options.cluster.worker_num} + options.cluster.server_num);
-  mindspore::ServerOptions server;
+  TcpServerOptions server;
   server.max_connections = needed + kSpareConnections;
   server.max_of_each_party = needed + kSpareOfEachAddress;
   server.counted = port->counted_;

@@ -23,7 +23,7 @@ class DirectPort final : public mindspore::Cluster {
     std::vector<IpAddress> addresses;
     uint16_t port = 0;
     std::shared_ptr<const TlsStore> tls;  // null: plain
-    mindspore::PlainFrom plain_from = mindspore::PlainFrom::kEverybody;
+    PlainFrom plain_from = PlainFrom::kEverybody;
     std::shared_ptr<CountedLog> counted;        // what clients can cause as often as they like
     std::function<void(DirectEnd end)> on_end;  // of a cluster, possibly twice of one; empty: nobody asks. Any thread
   };

@@ -9,6 +9,7 @@
 
 #include "common/base/limits.h"
 #include "common/base/mutex.h"
+#include "common/mindspore/frame.h"
 #include "common/store/memory_job_store.h"
 
 namespace muster::mindspore {
@@ -101,7 +102,7 @@ class Client {
 
 class ServerTest : public testing::Test {
  protected:
-  void Start(ServerOptions options = {}) {
+  void Start(TcpServerOptions options = {}) {
     auto started = Server::Start(std::move(options), cluster_, Clock::System());
     ASSERT_TRUE(started.ok());
     server_ = *std::move(started);
@@ -294,7 +295,7 @@ TEST_F(ServerTest, APortIsFreeWhenItIsNoLongerListenedOn) {
 }
 
 TEST_F(ServerTest, ForeignAddressesAreClosed) {
-  ServerOptions options;
+  TcpServerOptions options;
   options.why_not = [](const SocketAddress&, const SocketAddress&) { return std::string("foreign"); };
   Start(std::move(options));
   Client client(port_);
@@ -303,7 +304,7 @@ TEST_F(ServerTest, ForeignAddressesAreClosed) {
 }
 
 TEST_F(ServerTest, BeyondItsLimitNobodyMoreIsServed) {
-  ServerOptions options;
+  TcpServerOptions options;
   options.max_connections = 2;
   Start(std::move(options));
   Client first(port_);
@@ -346,7 +347,7 @@ TEST_F(ServerTest, AWriteAndGone) {
 }
 
 TEST_F(ServerTest, WhoHasSpokenAndIsNotNeededMakesRoom) {
-  ServerOptions options;
+  TcpServerOptions options;
   options.max_connections = 3;
   Start(std::move(options));
   Client beating(port_);
@@ -374,7 +375,7 @@ TEST_F(ServerTest, WhoHasSpokenAndIsNotNeededMakesRoom) {
 
 TEST_F(ServerTest, OneAddressDoesNotTakeAllConnections) {
   const auto counted = std::make_shared<CountedLog>(Clock::System());
-  ServerOptions options;
+  TcpServerOptions options;
   options.max_of_each_party = 2;
   options.counted = counted;
   Start(std::move(options));
@@ -402,7 +403,7 @@ TEST_F(ServerTest, ForbiddenMetadataIsNotThere) {
 
 TEST_F(ServerTest, WritesBeyondTheStoresLimitsAreCounted) {
   const auto counted = std::make_shared<CountedLog>(Clock::System());
-  ServerOptions options;
+  TcpServerOptions options;
   options.counted = counted;
   Start(std::move(options));
   Client client(port_);

@@ -11,10 +11,7 @@
 namespace muster::agent {
 namespace {
 
-using mindspore::ListenOn;
-using mindspore::LocalEnd;
 using mindspore::OwnerOf;
-using mindspore::SocketAddress;
 using mindspore::SocketOwner;
 
 constexpr uid_t kSomebody = 65534;
@@ -22,7 +19,7 @@ constexpr uid_t kSomebody = 65534;
 class SocketOwnerTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    auto listening = ListenOn(*IpAddress::Parse(GetParam()), 0, 8);
+    auto listening = ListenOn(*IpAddress::Parse(GetParam()), 0, 8, "a test");
     if (!listening.ok()) GTEST_SKIP() << listening.status();
     listener_ = *std::move(listening);
     own_ = *LocalEnd(listener_.get());
@@ -46,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Addresses, SocketOwnerTest, testing::Values("127.0.0.1"
 TEST_P(SocketOwnerTest, IsThisUser) {
   const UniqueFd client = Connect();
   SocketAddress from;
-  const UniqueFd accepted = mindspore::AcceptFrom(listener_.get(), from);
+  const UniqueFd accepted = AcceptFrom(listener_.get(), from);
   const SocketOwner owner = OwnerOf(from, own_);
   if (owner.answer == SocketOwner::Answer::kCannotBeAsked) GTEST_SKIP() << "no sock_diag here";
   EXPECT_EQ(owner.answer, SocketOwner::Answer::kFound);
@@ -69,7 +66,7 @@ TEST_P(SocketOwnerTest, IsAnotherUser) {
   SocketAddress from;
   pollfd waited{listener_.get(), POLLIN, 0};
   ASSERT_EQ(poll(&waited, 1, 10'000), 1);
-  const UniqueFd accepted = mindspore::AcceptFrom(listener_.get(), from);
+  const UniqueFd accepted = AcceptFrom(listener_.get(), from);
   const SocketOwner owner = OwnerOf(from, own_);
   EXPECT_EQ(write(ready[1], "x", 1), 1);
   int status = 0;
@@ -87,7 +84,7 @@ TEST_P(SocketOwnerTest, IsAnotherUser) {
 TEST_P(SocketOwnerTest, WhoHasClosedIsNobody) {
   UniqueFd client = Connect();
   SocketAddress from;
-  const UniqueFd accepted = mindspore::AcceptFrom(listener_.get(), from);
+  const UniqueFd accepted = AcceptFrom(listener_.get(), from);
   client = UniqueFd();
   const SocketOwner owner = OwnerOf(from, own_);
   EXPECT_NE(owner.answer, SocketOwner::Answer::kFound);

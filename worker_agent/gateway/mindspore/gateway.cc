@@ -27,7 +27,7 @@ void WarnOnce() {
 
 }  // namespace
 
-std::string WhyNotServed(const mindspore::SocketAddress& client, const SocketOwner& owner, uid_t own) {
+std::string WhyNotServed(const SocketAddress& client, const SocketOwner& owner, uid_t own) {
   if (!client.address.is_loopback() && !IsLocalAddress(client.address)) {
     return "only processes of this machine are served here";
   }
@@ -54,9 +54,9 @@ absl::Status MindSporeGateway::Begin(const GatewayRound& round) {
   }
   slots_.BeginRound(round);
   if (server_ == nullptr) {
-    mindspore::ServerOptions server;
+    TcpServerOptions server;
     server.max_connections = kConnectionsEach * options_.ports.size();
-    server.why_not = [](const mindspore::SocketAddress& client, const mindspore::SocketAddress& own) {
+    server.why_not = [](const SocketAddress& client, const SocketAddress& own) {
       const SocketOwner owner = mindspore::OwnerOf(client, own);
       if (owner.answer == SocketOwner::Answer::kCannotBeAsked) WarnOnce();
       return WhyNotServed(client, owner, geteuid());

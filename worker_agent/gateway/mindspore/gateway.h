@@ -29,7 +29,7 @@ struct MindSporeGatewayOptions {
 
 // Why a connection is not served; empty: it is. Only this machine's processes of the user `own` and of root are; where
 // the kernel can't be asked whose they are, those of all users.
-std::string WhyNotServed(const mindspore::SocketAddress& client, const mindspore::SocketOwner& owner, uid_t own);
+std::string WhyNotServed(const SocketAddress& client, const mindspore::SocketOwner& owner, uid_t own);
 
 class MindSporeGateway final : public Gateway {
  public:

@@ -1,4 +1,4 @@
-#include "common/mindspore/socket_address.h"
+#include "common/tcp_server/socket_address.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace muster::mindspore {
+namespace muster {
 namespace {
 
 SocketAddress FromKernel(const sockaddr_storage& from) {
@@ -50,7 +50,7 @@ socklen_t ToKernel(const IpAddress& address, uint16_t port, sockaddr_storage& to
 
 }  // namespace
 
-absl::StatusOr<UniqueFd> ListenOn(const IpAddress& address, uint16_t port, int backlog) {
+absl::StatusOr<UniqueFd> ListenOn(const IpAddress& address, uint16_t port, int backlog, const std::string& for_whom) {
   UniqueFd fd(socket(address.is_v6() ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int one = 1;
   sockaddr_storage to{};
@@ -59,8 +59,8 @@ absl::StatusOr<UniqueFd> ListenOn(const IpAddress& address, uint16_t port, int b
       bind(fd.get(), reinterpret_cast<const sockaddr*>(&to), size) != 0 || listen(fd.get(), backlog) != 0) {
     const int error = errno;
     return absl::Status(error == EADDRINUSE ? absl::StatusCode::kAlreadyExists : absl::StatusCode::kUnavailable,
-                        absl::StrCat("can't listen on ", JoinHostPort(address.ToString(), port),
-                                     " for MindSpore processes: ", std::strerror(error)));
+                        absl::StrCat("can't listen on ", JoinHostPort(address.ToString(), port), " for ", for_whom,
+                                     ": ", std::strerror(error)));
   }
   return fd;
 }
@@ -86,4 +86,4 @@ absl::StatusOr<SocketAddress> LocalEnd(int socket) {
   return FromKernel(storage);
 }
 
-}  // namespace muster::mindspore
+}  // namespace muster

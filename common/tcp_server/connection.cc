@@ -1,0 +1,78 @@
+#include "common/tcp_server/connection.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+constexpr absl::Duration kHandshakeTimeout = absl::Seconds(10);
+
+}  // namespace
+
+TcpConnection::TcpConnection(Stream stream, TcpClient client, TcpServerContext& context)
+    : stream_(std::move(stream)),
+      client_(std::move(client)),
+      context_(context),
+      last_heard_(context.now),
+      tls_begun_at_(context.now) {}
+
+void TcpConnection::Finish(const std::string& reason) {
+  if (is_finished_) return;
+  is_finished_ = true;
+  reason_ = reason;
+}
+
+void TcpConnection::Open(const std::shared_ptr<const TlsServerContext>& context, const std::string& remedy) {
+  bool is_tls = false;
+  switch (stream_.LooksLikeTls(&is_tls)) {
+    case Stream::Io::kAgain:
+      return;
+    case Stream::Io::kClosed:
+    case Stream::Io::kFailed:
+      return Finish("");
+    case Stream::Io::kDone:
+      break;
+  }
+  if (!is_tls) {
+    opening_ = Opening::kOpen;
+  } else if (context == nullptr) {
+    Finish(absl::StrCat("it speaks TLS, but no --tls_config is set here; ", remedy));
+  } else if (stream_.BeginTls(context)) {
+    opening_ = Opening::kHandshake;
+    tls_begun_at_ = context_.now;
+  } else {
+    Finish("no memory for TLS");
+  }
+}
+
+void TcpConnection::ShakeHands() {
+  switch (stream_.Handshake()) {
+    case Stream::Io::kAgain:
+      return;
+    case Stream::Io::kClosed:
+    case Stream::Io::kFailed:
+      return Finish(absl::StrCat("the TLS handshake failed: ", stream_.error()));
+    case Stream::Io::kDone:
+      break;
+  }
+  opening_ = Opening::kOpen;
+  client_.name = stream_.client().name;
+  HasOpened();
+}
+
+void TcpConnection::CheckTimes() {
+  if (opening_ == Opening::kHandshake && context_.now - tls_begun_at_ > kHandshakeTimeout) {
+    Finish("its TLS handshake took too long");
+  }
+}
+
+void TcpConnection::CheckTrust(const TrustBase& trust) {
+  // (Also of one that is still shaking hands: its certificate may be known.)
+  if (is_finished_ || !stream_.has_tls()) return;
+  const TlsRefusal refusal = CheckStillGood(trust, stream_.client().chain);
+  if (!refusal.ok()) Finish(refusal.text);
+}
+
+}  // namespace muster

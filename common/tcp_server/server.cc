@@ -1,0 +1,360 @@
+#include "common/tcp_server/server.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <future>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/text.h"
+#include "common/net/fair_share.h"
+#include "common/net/net.h"
+#include "common/sys/threads.h"
+
+namespace muster {
+namespace {
+
+constexpr int kAcceptsAtOnce = 16;
+constexpr int kBacklog = 1024;
+constexpr absl::Duration kTick = absl::Milliseconds(100);
+constexpr absl::Duration kIdleTick = absl::Seconds(1);   // while nobody is connected
+constexpr absl::Duration kIdleGrace = absl::Seconds(1);  // before a client makes room for another
+constexpr size_t kCloseAtOnce = 16;
+constexpr absl::Duration kFlushInterval = absl::Seconds(10);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TcpServer>> TcpServer::Start(TcpServerOptions options, TcpProtocol& protocol,
+                                                            const Clock& clock) {
+  std::unique_ptr<TcpServer> server(new TcpServer(std::move(options), protocol, clock));
+  if (const absl::Status& status = server->poller_.status(); !status.ok()) return status;
+  if (server->options_.tls != nullptr) {
+    absl::StatusOr<std::unique_ptr<ServerTls>> tls =
+        ServerTls::Create(*server->options_.tls, {.only_nodes = true}, *server->counted_);
+    if (!tls.ok()) return tls.status();
+    server->tls_ = *std::move(tls);
+  }
+  absl::StatusOr<std::thread> thread = TryThread([raw = server.get()] { raw->Run(); });
+  if (!thread.ok()) return thread.status();
+  server->thread_ = *std::move(thread);
+  return server;
+}
+
+TcpServer::TcpServer(TcpServerOptions options, TcpProtocol& protocol, const Clock& clock)
+    : options_(std::move(options)),
+      protocol_(protocol),
+      clock_(clock),
+      counted_(options_.counted != nullptr ? options_.counted : std::make_shared<CountedLog>(clock)) {
+  context_.counted = counted_;
+  context_.now = clock.Read().monotonic;
+  context_.post = [this, mailbox = mailbox_](uint64_t id, std::function<void(TcpConnection&)> take) {
+    mailbox->Push([this, id, take = std::move(take)] {
+      const auto found = connections_.find(id);
+      if (found == connections_.end()) return;
+      take(*found->second);
+      ready_.insert(id);
+    });
+  };
+}
+
+TcpServer::~TcpServer() {
+  if (thread_.joinable()) {
+    mailbox_->Push([this] { is_stopping_ = true; });
+    thread_.join();
+  }
+  mailbox_->Close();
+}
+
+absl::StatusOr<uint16_t> TcpServer::Listen(const IpAddress& address, uint16_t port, uint32_t listener) {
+  absl::StatusOr<UniqueFd> fd = ListenOn(address, port, kBacklog, absl::StrCat(protocol_.words().name, " processes"));
+  if (!fd.ok()) return fd.status();
+  const absl::StatusOr<SocketAddress> bound = LocalEnd(fd->get());
+  if (!bound.ok()) return bound.status();
+  auto made = std::make_shared<Listener>();
+  made->fd = *std::move(fd);
+  made->listener = listener;
+  mailbox_->Push([this, made] {
+    const uint64_t id = ++last_id_;
+    if (poller_.Add(made->fd.get(), EPOLLIN, id).ok()) listeners_.emplace(id, std::move(*made));
+  });
+  return bound->port;
+}
+
+void TcpServer::StopListening(uint32_t listener) {
+  auto closed = std::make_shared<std::promise<void>>();
+  std::future<void> is_closed = closed->get_future();
+  mailbox_->Push([this, listener, closed = std::move(closed)] {
+    std::erase_if(listeners_, [listener](const auto& entry) { return entry.second.listener == listener; });
+    closed->set_value();
+  });
+  is_closed.wait();
+}
+
+absl::Duration TcpServer::Patience() const {
+  if (!ready_.empty() || !handshakes_.empty()) return absl::ZeroDuration();
+  if (!delayed_.empty()) return absl::Milliseconds(1);
+  const bool is_idle = connections_.empty() && !are_listeners_paused_ && !protocol_.HasTimers();
+  return is_idle ? kIdleTick : kTick;
+}
+
+void TcpServer::Run() {
+  pthread_setname_np(pthread_self(), protocol_.words().thread.c_str());
+  while (!is_stopping_) {
+    const std::span<const epoll_event> events = poller_.Wait(Patience());
+    context_.now = clock_.Read().monotonic;
+    for (Task& task : mailbox_->TakeAll()) task();
+    for (const epoll_event& event : events) {
+      const uint64_t id = event.data.u64;
+      const auto listener = listeners_.find(id);
+      if (listener != listeners_.end()) {
+        Accept(listener->second);
+      } else {
+        Touch(id, event.events);
+      }
+    }
+    ready_.merge(std::exchange(delayed_, {}));
+    ServeReady();
+    ShakeHands();
+    if (context_.now >= next_tick_) Tick();
+  }
+  for (const auto& [id, connection] : connections_) connection->FlushAtEnd();
+  if (options_.counted == nullptr) counted_->Flush();
+}
+
+void TcpServer::Accept(Listener& listener) {
+  for (int i = 0; i < kAcceptsAtOnce; ++i) {
+    SocketAddress from;
+    UniqueFd fd = AcceptFrom(listener.fd.get(), from);
+    if (!fd.is_open()) {
+      const bool are_none_left = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      if (are_none_left && !MakeRoom(nullptr)) {  // or the full queue would wake us for ever
+        are_listeners_paused_ = true;
+        WatchListeners(0);
+      }
+      return;
+    }
+    const absl::StatusOr<SocketAddress> own = LocalEnd(fd.get());
+    if (!own.ok() || !IsWelcome(from, *own)) continue;
+    SetDeadPeerDetection(fd.get());
+    TcpClient client;
+    client.connection = ++last_id_;
+    client.listener = listener.listener;
+    client.address = from.address;
+    const uint64_t id = client.connection;
+    if (!poller_.Add(fd.get(), EPOLLIN, id).ok()) continue;
+    watched_[id] = EPOLLIN;
+    connections_.emplace(id, protocol_.Accept(Stream(std::move(fd)), client,
+                                              JoinHostPort(own->address.ToString(), own->port), context_));
+    ++open_of_[FairShare(from.address).bytes()];
+  }
+}
+
+// `what` is counted under the protocol's name.
+void TcpServer::Count(const std::string& what, const std::string& text) {
+  counted_->Note(Severity::kWarning, absl::StrCat(protocol_.words().name, ": ", what), text);
+}
+
+bool TcpServer::IsWelcome(const SocketAddress& from, const SocketAddress& own) {
+  const std::string address = from.address.ToString();
+  if (const std::string why = options_.why_not ? options_.why_not(from, own) : ""; !why.empty()) {
+    Count("not let in", absl::StrCat("a connection from ", address, " was closed: ", why));
+    return false;
+  }
+  const IpAddress party = FairShare(from.address);
+  const auto same = open_of_.find(party.bytes());
+  if (same != open_of_.end() && same->second >= options_.max_of_each_party && !MakeRoom(&party)) {
+    Count("too many connections of one address",
+          absl::StrCat("a connection from ", address, " was closed: ", options_.max_of_each_party, " of ",
+                       FairShareName(from.address), " are open"));
+    return false;
+  }
+  if (connections_.size() >= options_.max_connections && !MakeRoom(nullptr)) {
+    Count("too many connections",
+          absl::StrCat("a connection from ", address, " was closed: ", options_.max_connections, " are open"));
+    return false;
+  }
+  return true;
+}
+
+// The oldest of those that never said a whole thing goes. Where all have spoken, those that are idle and that nobody
+// needs.
+bool TcpServer::MakeRoom(const IpAddress* only_of) {
+  const TcpConnection* oldest = nullptr;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->has_spoken() || context_.now - connection->last_heard() < kIdleGrace) continue;
+    if (only_of != nullptr && FairShare(connection->client().address) != *only_of) continue;
+    if (oldest == nullptr || connection->last_heard() < oldest->last_heard()) oldest = connection.get();
+  }
+  if (oldest == nullptr) return CloseIdle(only_of);
+  Remove(oldest->client().connection);
+  return true;
+}
+
+// To know who is needed may cost the protocol some time: several at once, and not more often than the clock ticks.
+bool TcpServer::CloseIdle(const IpAddress* only_of) {
+  if (context_.now - last_closing_ < kTick) return false;
+  last_closing_ = context_.now;
+  const std::set<uint64_t> needed = protocol_.Needed();
+  std::vector<std::pair<MonotonicTime, uint64_t>> idle;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->has_work() || context_.now - connection->last_heard() < kIdleGrace || needed.contains(id)) continue;
+    if (only_of == nullptr || FairShare(connection->client().address) == *only_of)
+      idle.emplace_back(connection->last_heard(), id);
+  }
+  std::sort(idle.begin(), idle.end());
+  if (idle.size() > kCloseAtOnce) idle.resize(kCloseAtOnce);
+  for (const auto& [since, id] : idle) Remove(id);
+  if (!idle.empty()) {
+    Count("idle connections closed",
+          absl::StrCat(idle.size(),
+                       " idle connections of no process that has registered were closed to make "
+                       "room for another one"));
+  }
+  return !idle.empty();
+}
+
+void TcpServer::Open(TcpConnection& connection) {
+  connection.Open(tls_ == nullptr ? nullptr : tls_->Context(), protocol_.words().without_tls);
+  if (connection.opening() != TcpConnection::Opening::kOpen) return;
+  if (options_.plain_from == PlainFrom::kNobody) {
+    connection.Finish("it does not speak TLS, which --require_tls asks for");
+  } else if (options_.plain_from == PlainFrom::kThisMachine && !IsLocalAddress(connection.client().address)) {
+    connection.Finish(
+        absl::StrCat("it comes from another machine and does not speak TLS, which --tls_config asks for; ",
+                     protocol_.words().with_tls));
+  }
+}
+
+void TcpServer::Touch(uint64_t id, uint32_t events) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  TcpConnection& connection = *found->second;
+  if ((events & (EPOLLHUP | EPOLLERR)) != 0 && !connection.wants_read()) {
+    // Told again and again otherwise, while an answer is awaited that nobody will read.
+    connection.NoteEnd();
+    poller_.Remove(connection.fd());
+  }
+  if (connection.opening() == TcpConnection::Opening::kUnknown) Open(connection);
+  if (connection.opening() == TcpConnection::Opening::kHandshake) {
+    // Silent until its turn, in which an end is noticed as well.
+    if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
+      poller_.Remove(connection.fd());
+    } else {
+      poller_.Modify(connection.fd(), 0, id).IgnoreError();
+    }
+    watched_[id] = 0;
+    if (in_handshakes_.insert(id).second) handshakes_.push_back(id);
+    return;
+  }
+  ready_.insert(id);
+}
+
+void TcpServer::ServeReady() {
+  for (const uint64_t id : std::exchange(ready_, {})) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) continue;
+    if (found->second->Serve()) ready_.insert(id);
+    Look(id, *found->second);
+    if (context_.input_bytes > protocol_.MaxInputBytes()) CutTheLargest();
+  }
+}
+
+// Not who came last: an honest write would then be lost to those who fill the room with halves of messages.
+void TcpServer::CutTheLargest() {
+  const auto largest = std::max_element(connections_.begin(), connections_.end(), [](const auto& a, const auto& b) {
+    return a.second->input_bytes() < b.second->input_bytes();
+  });
+  largest->second->Finish(absl::StrCat("messages that are not whole yet take more than ", protocol_.MaxInputBytes(),
+                                       " bytes here, and it holds most of them: see what sends them so slowly"));
+  Look(largest->first, *largest->second);
+}
+
+// One a turn: it costs milliseconds, in which nobody else is served.
+void TcpServer::ShakeHands() {
+  auto found = connections_.end();
+  uint64_t id = 0;
+  while (found == connections_.end()) {
+    if (handshakes_.empty()) return;
+    id = handshakes_.front();
+    handshakes_.pop_front();
+    in_handshakes_.erase(id);
+    found = connections_.find(id);
+  }
+  found->second->ShakeHands();
+  if (found->second->opening() == TcpConnection::Opening::kOpen) {
+    poller_.Add(found->second->fd(), 0, id).IgnoreError();  // where Touch has taken it out
+    ready_.insert(id);
+  }
+  Look(id, *found->second);
+}
+
+// After anything was done with a connection. It may be gone then.
+void TcpServer::Look(uint64_t id, TcpConnection& connection) {
+  if (!connection.is_finished()) {
+    if (connection.is_delayed()) delayed_.insert(id);
+    return Watch(id, connection);
+  }
+  if (!connection.reason().empty()) {
+    Count("connection closed",
+          absl::StrCat("the connection of ", connection.client().address.ToString(), " to ", protocol_.words().name,
+                       "'s port was closed: ", EscapeControl(connection.reason())));
+  }
+  Remove(id);
+}
+
+void TcpServer::Watch(uint64_t id, const TcpConnection& connection) {
+  const uint32_t events = (connection.wants_read() ? EPOLLIN : 0U) | (connection.wants_write() ? EPOLLOUT : 0U);
+  uint32_t& watched = watched_[id];
+  if (watched == events) return;
+  watched = events;
+  poller_.Modify(connection.fd(), events, id).IgnoreError();  // Touch may have taken it out
+}
+
+void TcpServer::Remove(uint64_t id) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  const TcpClient client = found->second->client();
+  connections_.erase(found);
+  watched_.erase(id);
+  const auto party = open_of_.find(FairShare(client.address).bytes());
+  if (party != open_of_.end() && --party->second == 0) open_of_.erase(party);
+  protocol_.Closed(client);
+}
+
+void TcpServer::WatchListeners(uint32_t events) {
+  for (const auto& [id, listener] : listeners_) poller_.Modify(listener.fd.get(), events, id).IgnoreError();
+}
+
+void TcpServer::Tick() {
+  next_tick_ = context_.now + kTick;
+  const std::shared_ptr<const TlsState> trusted = NewTrust();
+  std::vector<uint64_t> finished;
+  for (const auto& [id, connection] : connections_) {
+    connection->CheckTimes();
+    if (trusted != nullptr) connection->CheckTrust(*trusted->trust);
+    if (connection->is_finished()) finished.push_back(id);
+    if (connection->wants_write() || connection->is_held()) ready_.insert(id);
+  }
+  for (const uint64_t id : finished) Look(id, *connections_.at(id));
+  if (std::exchange(are_listeners_paused_, false)) WatchListeners(EPOLLIN);
+  protocol_.Tick();
+  if (options_.counted == nullptr && context_.now - last_flush_ >= kFlushInterval) {
+    last_flush_ = context_.now;
+    counted_->Flush();
+  }
+}
+
+// Null: the same are trusted as before.
+std::shared_ptr<const TlsState> TcpServer::NewTrust() {
+  if (options_.tls == nullptr) return nullptr;
+  std::shared_ptr<const TlsState> state = options_.tls->Current();
+  return std::exchange(trust_generation_, state->trust_generation) == state->trust_generation ? nullptr : state;
+}
+
+}  // namespace muster

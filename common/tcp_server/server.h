@@ -1,0 +1,117 @@
+// The TCP server behind the ports of foreign protocols: one thread, one epoll, any number of listening sockets. A
+// client that stalls, floods, or doesn't read costs the others no more than a few milliseconds: each turn serves each
+// ready client a little, and one TLS handshake. What is said is the TcpProtocol's.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/base/unique_fd.h"
+#include "common/net/ip_address.h"
+#include "common/net/mailbox.h"
+#include "common/net/poller.h"
+#include "common/sys/log.h"
+#include "common/tcp_server/protocol.h"
+#include "common/tcp_server/socket_address.h"
+#include "common/tls/server/server_tls.h"
+
+namespace muster {
+
+// Whose words are taken outside of TLS.
+enum class PlainFrom { kEverybody, kThisMachine, kNobody };
+
+struct TcpServerOptions {
+  size_t max_connections = 4096;
+  size_t max_of_each_party = SIZE_MAX;  // see FairShare
+  // Why this client of this machine's socket is not let in; empty: it is. No function: everybody is. Called by the
+  // server's thread.
+  std::function<std::string(const SocketAddress& client, const SocketAddress& own)> why_not;
+  std::shared_ptr<CountedLog> counted;  // flushed by its owner; null: the server has its own
+  std::shared_ptr<const TlsStore> tls;  // null: no TLS
+  PlainFrom plain_from = PlainFrom::kEverybody;
+};
+
+class TcpServer {
+ public:
+  // `protocol` and `clock` must outlive this.
+  static absl::StatusOr<std::unique_ptr<TcpServer>> Start(TcpServerOptions options, TcpProtocol& protocol,
+                                                          const Clock& clock);
+  // Answers what is in flight and closes everything.
+  ~TcpServer();
+
+  // Any thread. `port` 0: the kernel chooses. `listener` becomes TcpClient::listener. Returns the port; an error names
+  // the address.
+  absl::StatusOr<uint16_t> Listen(const IpAddress& address, uint16_t port, uint32_t listener);
+  // Any thread but the server's own: when this returns, these sockets are closed.
+  void StopListening(uint32_t listener);
+
+ private:
+  using Task = std::function<void()>;
+  struct Listener {
+    UniqueFd fd;
+    uint32_t listener = 0;
+  };
+
+  TcpServer(TcpServerOptions options, TcpProtocol& protocol, const Clock& clock);
+  void Run();
+  absl::Duration Patience() const;
+  void Accept(Listener& listener);
+  void Count(const std::string& what, const std::string& text);
+  bool IsWelcome(const SocketAddress& from, const SocketAddress& own);
+  bool MakeRoom(const IpAddress* only_of);  // a party, or null
+  bool CloseIdle(const IpAddress* only_of);
+  void Open(TcpConnection& connection);
+  void Touch(uint64_t id, uint32_t events);
+  void ServeReady();
+  void CutTheLargest();
+  void ShakeHands();
+  void Look(uint64_t id, TcpConnection& connection);
+  void Watch(uint64_t id, const TcpConnection& connection);
+  void WatchListeners(uint32_t events);
+  void Remove(uint64_t id);
+  void Tick();
+  std::shared_ptr<const TlsState> NewTrust();
+
+  const TcpServerOptions options_;
+  TcpProtocol& protocol_;
+  const Clock& clock_;
+  const std::shared_ptr<CountedLog> counted_;
+  std::unique_ptr<ServerTls> tls_;  // null: no TLS
+  Poller poller_;
+  // Work for the thread. Outlives this while a store still holds it.
+  const std::shared_ptr<Mailbox<Task>> mailbox_ = std::make_shared<Mailbox<Task>>([this] { poller_.Wake(); });
+
+  // Of the thread.
+  bool is_stopping_ = false;
+  TcpServerContext context_;
+  uint64_t last_id_ = 0;
+  std::unordered_map<uint64_t, Listener> listeners_;
+  std::unordered_map<uint64_t, std::unique_ptr<TcpConnection>> connections_;
+  std::unordered_map<uint64_t, uint32_t> watched_;  // the epoll events of each connection
+  std::set<uint64_t> ready_;                        // have work that no socket tells of
+  std::set<uint64_t> delayed_;                      // have answers that are kept back for a moment
+  std::deque<uint64_t> handshakes_;                 // wait for their turn, …
+  std::unordered_set<uint64_t> in_handshakes_;      // … each once
+  uint64_t trust_generation_ = 0;                   // that the open connections were checked against
+  std::map<std::string, size_t> open_of_;           // connections of each party
+  MonotonicTime next_tick_;
+  MonotonicTime last_flush_;
+  MonotonicTime last_closing_;  // see CloseIdle
+  bool are_listeners_paused_ = false;
+
+  std::thread thread_;  // last: it uses the rest
+};
+
+}  // namespace muster
