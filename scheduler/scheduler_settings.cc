@@ -98,6 +98,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("shared_job", "", {"MS_SHARED_JOB"});
   table.AddIgnored("rank_table_file", "FILE", {"RANK_TABLE_FILE"});
   table.AddIgnored("stop_signal", "SIGNAL", {"MS_STOP_SIGNAL"});
+  table.AddIgnored("keep_logs", "N", {"MS_KEEP_LOGS"});
   table.AddIgnored("tail", "RANKS", {"MS_TAIL"}).Alias({"tail_worker_log"});
   table.AddIgnored("bind_core", "CORES", {"MS_BIND_CORE"});
   table.AddIgnored("preflight", "CHECK", {"MS_PREFLIGHT"});

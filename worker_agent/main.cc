@@ -294,7 +294,13 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.program = OwnProgram();
   options.work_folder = folder_->path();
   if (const auto found = environment_.find("PATH"); found != environment_.end()) options.search_path = found->second;
-  options.log_dir = settings_.log_dir;
+  if (!settings_.log_dir.empty()) {
+    std::error_code ignored;
+    options.logs.base = std::filesystem::absolute(settings_.log_dir, ignored).lexically_normal().string();
+    if (options.logs.base.size() > 1 && options.logs.base.back() == '/') options.logs.base.pop_back();
+    options.logs.keep = settings_.keep_logs;
+  }
+  options.started_unix_ms = Clock::System().Read().wall.unix_ms;
   options.on_welcome = [this](const std::string& id) {
     if (settings_.node_id.empty() && has_lock()) lock().Keep(id);
   };

@@ -14,6 +14,7 @@ inline constexpr size_t kMaxShortTextBytes = 512;  // reasons, labels, user, ver
 inline constexpr size_t kMaxLastLines = 20;
 inline constexpr size_t kMaxLastLineBytes = 512;
 inline constexpr size_t kMaxErrorMessageBytes = 4096;
+inline constexpr size_t kMaxLogFileBytes = 4096;
 inline constexpr uint32_t kMaxSlotsPerNode = 1024;
 inline constexpr uint32_t kMaxWorkers = 1'000'000;
 inline constexpr uint32_t kMaxRestarts = 1'000'000;

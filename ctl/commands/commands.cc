@@ -88,13 +88,13 @@ std::string UnknownCommand(const std::string& word) {
 
 const std::vector<Command>& Commands() {
   static const auto* const commands = new std::vector<Command>{
+      {"why", "[JOB]", "what a job waits for or failed of, with the last lines and what to do", Ask<ShowWhy>},
       {"status", "", "each job's phase, round, who is missing, and why it ended", AskForAll<ShowStatus>},
       {"nodes", "", "the agents of a job, when each was last seen, and its ranks", AskForAll<ShowNodes>},
       {"ranks", "", "who has which rank, with address, device and process", AskForAll<ShowRanks>},
       {"events", "", "the event log so far, with wall times", AskForAll<ShowEvents>},
       {"stacks", "[RANKS]", "where processes stand: the slowest ones, or those of ranks such as 0,3-5",
        Ask<ShowStacks>},
-      {"why", "[JOB]", "what a job waits for or failed of, with the last lines and what to do", Ask<ShowWhy>},
       {"watch", "", "status and events live, until the job ends (exit code 0 or 1)", AskForAll<FollowJobs>},
       {"counters", "", "how often what was refused and why, and how long certificates last",
        AskOfScheduler<ShowCounters>},

@@ -56,6 +56,7 @@ Json CauseOf(const v1::Cause& c) {
               {"exit_code", c.exit_code()},
               {"signal", c.signal()},
               {"last_lines", Lines(c.last_lines())},
+              {"log_file", c.log_file()},
               {"remedy", c.remedy()}};
 }
 

@@ -42,6 +42,10 @@ void AppendOutcome(const v1::Outcome& outcome, absl::TimeZone zone, std::string*
   const v1::Cause& cause = outcome.cause();
   absl::StrAppend(out, "  cause       ", cause.text().empty() ? "not told" : EscapeControl(cause.text()), "\n");
   AppendLastLines(cause.last_lines(), "              ", out);
+  if (!cause.log_file().empty()) {
+    absl::StrAppend(out, "  log         ", EscapeControl(cause.log_file()), " on ", EscapeControl(cause.host_name()),
+                    "\n");
+  }
   if (!cause.remedy().empty()) absl::StrAppend(out, "  what to do  ", EscapeControl(cause.remedy()), "\n");
 }
 

@@ -135,6 +135,7 @@ absl::Status CheckEnded(const v1::ProcessEnded& ended) {
   }
   MUSTER_REQUIRE(CheckSize("error_message", ended.error_message(), kMaxErrorMessageBytes));
   MUSTER_REQUIRE(CheckSize("launch_error", ended.launch_error(), kMaxShortTextBytes));
+  MUSTER_REQUIRE(CheckLine("log_file", ended.log_file(), kMaxLogFileBytes));
   MUSTER_REQUIRE(CheckRange("the number of last_lines", ended.last_lines_size(), 0, kMaxLastLines));
   for (const std::string& line : ended.last_lines()) MUSTER_REQUIRE(CheckSize("a last line", line, kMaxLastLineBytes));
   return absl::OkStatus();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What keeps the house in order: who may include whom, sizes, purity, and that settings are documented.
+"""What keeps the house in order: who may include whom, sizes, purity, that settings are documented, and documents' lines.
 
     python3 tests/tidy/tidy.py            checks; says what is wrong and where, exits with 1
     python3 tests/tidy/tidy.py --figures  prints the figures of the tree
@@ -17,6 +17,13 @@ PRODUCTION = ("common", "scheduler", "worker_agent", "ring", "ctl")
 MOST_LINES = 450  # of a file
 MOST_FUNCTION_LINES = 80
 MOST_FILES = 25  # sources in a folder
+MOST_COLUMNS = 120  # of a document's line, tables and code apart
+
+# What people read who only use Muster, and our own words that they need not learn.
+FOR_USERS = ("README.md", "examples/README.md") + tuple(
+    f"docs/{name}.md" for name in ("certificates", "frameworks", "from-other-launchers", "operators-guide", "recovery",
+                                   "ring", "security"))
+PRIVATE_WORDS = re.compile(r"\bunarmed|\bvouch|\bfarewell|\bwithout a word", re.I)
 
 # Folder: the folders that it may include, besides itself and those below it. The longest name that fits holds.
 BASE = ("common/base",)
@@ -191,6 +198,31 @@ def check_settings(texts):
             yield f"--{flag} stands in no document"
 
 
+def documents():
+    """Every document that people read, by its path; CHANGELOG's old parts stay as they were written."""
+    listed = subprocess.check_output(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "README.md",
+                                      "CONTRIBUTING.md", "docs/*.md", "examples/*.md"], cwd=ROOT, text=True).split()
+    for path in listed:
+        if os.path.exists(os.path.join(ROOT, path)):
+            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                yield path, file.read()
+
+
+def check_documents(_texts):
+    """Lines that a terminal shows whole, and words that users know."""
+    for path, text in documents():
+        in_code = False
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.startswith("```"):
+                in_code = not in_code
+            is_code = in_code or line.startswith("    ")
+            if len(line) > MOST_COLUMNS and not is_code and not line.startswith("|"):
+                yield (f"{path}:{number}: {len(line)} columns, at most {MOST_COLUMNS}: "
+                       f"`python3 tests/tidy/wrap.py {path}` wraps it")
+            if path in FOR_USERS and (found := PRIVATE_WORDS.search(line)):
+                yield f"{path}:{number}: users don't know what \"{found.group()}\" means: say it in common words"
+
+
 def figures(texts):
     units = {}
     for path, text in texts.items():
@@ -248,7 +280,7 @@ def main():
         figures(texts)
         return 0
     found = []
-    for check in (check_layers, check_parts, check_purity, check_sizes, check_settings):
+    for check in (check_layers, check_parts, check_purity, check_sizes, check_settings, check_documents):
         found += check(texts)
     for line in found:
         print(line)

@@ -179,6 +179,7 @@ struct SetFence {
 // Who the keeper shall say farewell for: told after each welcome.
 struct SetFarewell {
   v1::FarewellRequest farewell;
+  int64_t run_opened_unix_ms = 0;  // as the scheduler told it; 0: not known
 };
 
 // Find out where these processes stand. The answer comes as StacksGathered; only then is there a next one.

@@ -168,6 +168,7 @@ class AgentCore::Impl {
   // What the scheduler told.
   std::string cluster_id_;
   uint64_t run_ = 0;  // 0: never welcomed
+  int64_t run_opened_unix_ms_ = 0;
   std::string node_id_;
   uint64_t term_ = 0;
   absl::Duration heartbeat_interval_ = absl::Seconds(2);

@@ -211,6 +211,10 @@ std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::O
       says.push_back({Severity::kError, absl::StrCat("  | ", line)});
     }
   }
+  if (!cause.log_file().empty()) {
+    says.push_back(
+        {Severity::kError, absl::StrCat("all of its output: ", cause.log_file(), " on ", cause.host_name())});
+  }
   std::string text =
       absl::StrCat("job ", job_id, " (run ", run,
                    ") failed: ", cause.text().empty() ? v1::Cause::Kind_Name(cause.kind()) : cause.text());

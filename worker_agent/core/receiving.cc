@@ -68,6 +68,7 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   const v1::Welcome& welcome = message.welcome();
   cluster_id_ = welcome.cluster_id();
   run_ = welcome.run();
+  run_opened_unix_ms_ = welcome.run_opened_unix_ms();
   node_id_ = welcome.node_id();
   term_ = message.term();
   unwelcome_text_.clear();
@@ -100,7 +101,7 @@ void AgentCore::Impl::TellFarewell() {
   farewell.set_run(run_);
   farewell.set_node_id(node_id_);
   farewell.set_incarnation(options_.incarnation);
-  Emit(SetFarewell{std::move(farewell)});
+  Emit(SetFarewell{std::move(farewell), run_opened_unix_ms_});
 }
 
 void AgentCore::Impl::OnReplacementMessage(const v1::SchedulerMessage& message) {

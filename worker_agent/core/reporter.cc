@@ -53,6 +53,9 @@ void Reporter::AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTim
   for (size_t i = surplus; i < end.last_lines.size(); ++i) {
     ended.add_last_lines(Cut(end.last_lines[i], kMaxLastLineBytes));
   }
+  if (end.log_file == Cut(end.log_file, kMaxLogFileBytes) && end.log_file == EscapeControl(end.log_file)) {
+    ended.set_log_file(end.log_file);  // else it could not be told as it is
+  }
   Add(std::move(event), happened);
 }
 

@@ -28,7 +28,6 @@ struct ProcessSpec {
   std::vector<std::string> env;   // NAME=VALUE, the whole environment
   std::string working_directory;  // empty: the agent's
   std::string log_path;           // appended to, created with its folder; empty: none
-  bool begins_log = false;        // a log that is there is of an earlier run and is removed
   bool passes_output = false;     // bytes go on unchanged to the agent's own stdout and stderr
   std::string prefix;             // if not empty (and passes_output is not set), lines go to stdout with it
   bool inherits_stdin = false;    // else /dev/null

@@ -111,7 +111,7 @@ void Fields(A& a, HandOver& hand_over) {
 template <typename A>
 void Fields(A& a, ProcessSpec& spec) {
   a(spec.key), a(spec.argv), a(spec.env), a(spec.working_directory), a(spec.log_path), a(spec.passes_output);
-  a(spec.prefix), a(spec.inherits_stdin), a(spec.cpus), a(spec.error_file), a(spec.hand_over), a(spec.begins_log);
+  a(spec.prefix), a(spec.inherits_stdin), a(spec.cpus), a(spec.error_file), a(spec.hand_over);
 }
 template <typename A>
 void Fields(A& a, StartCommand& start) {
@@ -132,8 +132,12 @@ void Fields(A&, PingCommand&) {}
 template <typename A>
 void Fields(A&, HoldLockCommand&) {}
 template <typename A>
-void Fields(A& a, RemoveFileCommand& remove) {
-  a(remove.path);
+void Fields(A& a, RunFolder& folder) {
+  a(folder.base), a(folder.job_id), a(folder.name), a(folder.keep);
+}
+template <typename A>
+void Fields(A& a, BeginRunCommand& begin) {
+  a(begin.folder);
 }
 template <typename A>
 void Fields(A& a, WriteFileCommand& write) {
@@ -161,7 +165,7 @@ void Fields(A& a, ExitStatus& exit) {
 }
 template <typename A>
 void Fields(A& a, ProcessEnd& end) {
-  a(end.exit), a(end.was_stopped), a(end.error_message), a(end.last_lines), a(end.launch_error);
+  a(end.exit), a(end.was_stopped), a(end.error_message), a(end.last_lines), a(end.launch_error), a(end.log_file);
 }
 template <typename A>
 void Fields(A& a, Ended& ended) {
@@ -179,7 +183,7 @@ template <typename A>
 void Fields(A&, KeeperAnswers&) {}
 template <typename A>
 void Fields(A& a, OpenLogRequest& open) {
-  a(open.log), a(open.path), a(open.begins);
+  a(open.log), a(open.path);
 }
 template <typename A>
 void Fields(A& a, AppendRequest& append) {
@@ -196,6 +200,10 @@ void Fields(A& a, RemoveRequest& remove) {
 template <typename A>
 void Fields(A& a, WriteRequest& write) {
   a(write.path), a(write.content);
+}
+template <typename A>
+void Fields(A& a, BeginRunRequest& begin) {
+  a(begin.folder);
 }
 template <typename A>
 void Fields(A& a, ReadErrorFileRequest& read) {

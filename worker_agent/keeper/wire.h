@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "absl/status/statusor.h"
+#include "worker_agent/keeper/files/run_logs.h"
 #include "worker_agent/keeper/processes.h"
 
 namespace muster::agent {
@@ -41,8 +42,8 @@ struct EndCommand {};
 struct HoldLockCommand {};
 // To be answered by a Pong.
 struct PingCommand {};
-struct RemoveFileCommand {
-  std::string path;
+struct BeginRunCommand {
+  RunFolder folder;
 };
 struct WriteFileCommand {
   std::string path;
@@ -51,15 +52,14 @@ struct WriteFileCommand {
 
 using KeeperCommand =
     std::variant<StartCommand, StopCommand, StopAllCommand, KillAllCommand, ForwardCommand, SetFenceCommand,
-                 FarewellCommand, EndCommand, PingCommand, RemoveFileCommand, WriteFileCommand, HoldLockCommand>;
+                 FarewellCommand, EndCommand, PingCommand, BeginRunCommand, WriteFileCommand, HoldLockCommand>;
 
 // What the keeper asks of the processes that touch files for it (file_helper.h). Each request is answered by one frame,
 // which is a text, in the order of the requests.
 struct OpenLogRequest {
   uint32_t log = 0;  // the keeper's choice
   std::string path;
-  bool begins = false;  // an older one is removed before
-};                      // answer: why it can't be written, or empty
+};  // answer: why it can't be written, or empty
 struct AppendRequest {
   uint32_t log = 0;
   std::string bytes;
@@ -74,12 +74,15 @@ struct WriteRequest {
   std::string path;
   std::string content;
 };  // answer: why it couldn't be written, or empty
+struct BeginRunRequest {
+  RunFolder folder;
+};  // answer: a line for the user, or empty
 struct ReadErrorFileRequest {
   std::string path;
 };  // answer: as ReadErrorFile
 
-using FileRequest =
-    std::variant<OpenLogRequest, AppendRequest, CloseLogRequest, RemoveRequest, WriteRequest, ReadErrorFileRequest>;
+using FileRequest = std::variant<OpenLogRequest, AppendRequest, CloseLogRequest, RemoveRequest, WriteRequest,
+                                 BeginRunRequest, ReadErrorFileRequest>;
 
 // What a command hands over; null: nothing.
 HandOver* HandOverOf(KeeperCommand& command);

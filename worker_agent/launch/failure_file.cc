@@ -55,6 +55,7 @@ std::string FailureText(const std::string& job_id, uint64_t run, const v1::Outco
   file["signal"] = cause.signal();
   file["signal_name"] = SignalName(cause.signal());
   file["last_lines"] = std::move(lines);
+  file["log_file"] = cause.log_file();
   file["remedy"] = cause.remedy();
   file["ended"] = IsoTime(outcome.ended_unix_ms());
   return file.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -161,6 +161,21 @@ void AgentLoop::EndRoundIfOver(const v1::SchedulerMessage& message) {
   if (desired.round() > round_ || desired.phase() != v1::RUN_PHASE_RUNNING) EndRound();
 }
 
+// Once for each run. Where the scheduler is an older one, each node names the folder by its own start.
+void AgentLoop::BeginLogs() {
+  if (options_.logs.base.empty()) return;
+  RunFolder folder = options_.logs;
+  folder.job_id = options_.agent.job_id;
+  const int64_t opened_unix_ms = run_opened_unix_ms_ > 0 ? run_opened_unix_ms_ : options_.started_unix_ms;
+  folder.name = RunFolderName(farewell_.run(), opened_unix_ms);
+  if (folder.name == logs_.name) return;
+  logs_ = std::move(folder);
+  launcher_.SetLogFolder(logs_.path());
+  keeper_->BeginRun(logs_);
+  status_printer_.ClearProgress();
+  Log(Severity::kInfo, absl::StrCat("logs are in ", logs_.path()));
+}
+
 void AgentLoop::EndRound() {
   if (round_ == 0) return;
   store_.EndRound();
@@ -244,6 +259,7 @@ void AgentLoop::Do(const FetchPeers& effect) { session_.FetchPeers(options_.agen
 void AgentLoop::Do(const Launch& effect) {
   const uint32_t round = effect.desired.round();
   BeginRound(effect);
+  BeginLogs();
   absl::StatusOr<LaunchPlan> plan = launcher_.Prepare(effect, farewell_.node_id());
   if (!plan.ok()) {
     pending_.push_back(LaunchFailed{round, effect.slots, std::string(plan.status().message())});
@@ -251,9 +267,6 @@ void AgentLoop::Do(const Launch& effect) {
   }
   status_printer_.ClearProgress();
   for (const std::string& notice : plan->notices) Log(Severity::kInfo, notice);
-  if (!options_.log_dir.empty() && effect.desired.restart_count() == 0) {
-    keeper_->RemoveFile(FailureFile(options_.log_dir));  // of an earlier run
-  }
   followers_.merge(plan->followers);
   for (const ProcessSpec& spec : plan->specs) keeper_->Start(spec);
   for (const ProcessKey& key : plan->done_at_once) pending_.push_back(ProcessHasEnded{key, {}, absl::ZeroDuration()});
@@ -279,6 +292,7 @@ void AgentLoop::Do(const SetFence& effect) {
 
 void AgentLoop::Do(const SetFarewell& effect) {
   farewell_ = effect.farewell;
+  run_opened_unix_ms_ = effect.run_opened_unix_ms;
   store_.SetChannel(session_.channel());
   if (options_.on_welcome) options_.on_welcome(effect.farewell.node_id());
   FarewellCommand command;
@@ -310,15 +324,14 @@ void AgentLoop::Do(const Finish& effect) {
   status_printer_.ClearProgress();
   exit_code_ = effect.exit_code;
   has_outcome_ = effect.outcome.succeeded() || effect.outcome.has_cause();
-  if (options_.log_dir.empty() || !effect.outcome.has_cause()) return;
+  if (options_.logs.base.empty() || !effect.outcome.has_cause()) return;
+  BeginLogs();
   if (!is_keeper_lost_) {
     // In its place: a file system that hangs shall not hang this.
-    keeper_->WriteFile(FailureFile(options_.log_dir),
-                       FailureText(options_.agent.job_id, farewell_.run(), effect.outcome));
+    keeper_->WriteFile(FailureFile(logs_.path()), FailureText(options_.agent.job_id, farewell_.run(), effect.outcome));
     return;
   }
-  const absl::Status written =
-      WriteFailureFile(options_.log_dir, options_.agent.job_id, farewell_.run(), effect.outcome);
+  const absl::Status written = WriteFailureFile(logs_.path(), options_.agent.job_id, farewell_.run(), effect.outcome);
   if (!written.ok()) Log(Severity::kWarning, std::string(written.message()));
 }
 

@@ -31,7 +31,9 @@ struct AgentLoopOptions {
   std::function<void(const std::string& node_id)> on_welcome;  // called by the loop's thread
   std::string work_folder;                                     // of the slots' files
   std::string search_path;                                     // PATH
-  std::string log_dir;                                         // for failure.json; empty: none
+  // base, absolute (empty: no logs), and keep; the rest follows from the run.
+  RunFolder logs;
+  int64_t started_unix_ms = 0;  // of this agent: for the name of a run's folder where the scheduler is an older one
 };
 
 class AgentLoop {
@@ -69,6 +71,7 @@ class AgentLoop {
   void BeginRound(const Launch& effect);
   void EndRoundIfOver(const v1::SchedulerMessage& message);
   void EndRound();
+  void BeginLogs();
 
   void On(const Started& event);
   void On(const Ended& event);
@@ -121,6 +124,8 @@ class AgentLoop {
   bool is_anybody_left_ = false;                             // of what a lost keeper had started
   std::map<ProcessKey, std::vector<ProcessKey>> followers_;  // see LaunchPlan
   v1::FarewellRequest farewell_;
+  int64_t run_opened_unix_ms_ = 0;
+  RunFolder logs_;  // of the run whose logs were begun; without a name: none
   int exit_code_ = 0;
   bool has_outcome_ = false;
 };

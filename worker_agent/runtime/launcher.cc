@@ -199,22 +199,19 @@ void Launcher::AddPreflight(const Round& round, ProcessSpec& spec) const {
 }
 
 void Launcher::ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec) const {
-  const std::string& log_dir = options_.settings.log_dir;
   const uint32_t rank = round.slot(slot).rank();
   const bool is_server = round.desired.assignment().role() == v1::ROLE_SERVER;
-  if (!log_dir.empty()) {
-    spec.log_path = absl::StrCat(log_dir, "/", is_server ? "server_" : "worker_", rank, ".log");
-    // The keeper appends, so that a restart continues the log; a job that begins begins its logs as well.
-    spec.begins_log = round.desired.restart_count() == 0 && spec.key.attempt == 0;
-  }
+  const bool has_log = !log_folder_.empty();
+  // The keeper appends, so that a restart continues the log.
+  if (has_log) spec.log_path = absl::StrCat(log_folder_, "/", is_server ? "server_" : "worker_", rank, ".log");
   const bool is_alone = options_.node.slots_size() == 1 || IsOneForAll();
   const std::optional<Tail>& tail = options_.settings.tail;
-  if (is_alone && log_dir.empty() && !tail) {
+  if (is_alone && !has_log && !tail) {
     spec.passes_output = true;
     spec.inherits_stdin = true;
     return;
   }
-  if (tail ? tail->Contains(rank) : log_dir.empty()) {
+  if (tail ? tail->Contains(rank) : !has_log) {
     spec.prefix = absl::StrCat(is_server ? "[server " : "[rank ", rank, "] ");
   }
 }

@@ -57,6 +57,9 @@ class Launcher {
   // The round that was prepared last is over, for the gateways.
   void EndRound(uint64_t run, uint32_t round);
 
+  // Where the processes' logs go from here on: before the first Prepare if there is a log_dir.
+  void SetLogFolder(std::string folder) { log_folder_ = std::move(folder); }
+
   // What an agent without a command prints.
   absl::StatusOr<std::string> AssignmentText(const PrintAssignment& print, const std::string& node_id) const;
 
@@ -85,6 +88,7 @@ class Launcher {
   const LauncherOptions options_;
   std::vector<Opening> gateways_;
   std::string cluster_file_;     // the last one
+  std::string log_folder_;       // empty: no logs are written
   std::set<std::string> noted_;  // each notice is told once
 };
 

@@ -220,9 +220,16 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
 
 void AddLogging(SettingsTable& table, AgentSettings& s) {
   table.BeginGroup("Logging");
-  table.AddString("log_dir", &s.log_dir, "Folder for worker_<rank>.log and failure.json.")
+  table
+      .AddString("log_dir", &s.log_dir,
+                 "Folder for logs: JOB/RUN-TIME/worker_<rank>.log and failure.json, with links to "
+                 "the newest.")
       .Value("FOLDER")
       .Env({"MS_LOG_DIR"});
+  table
+      .AddUint("keep_logs", &s.keep_logs, 0, 1'000'000,
+               "How many runs of a job keep their logs in --log_dir; older ones are removed. 0: all.")
+      .Env({"MS_KEEP_LOGS"});
   AddParsed(table, "tail", Into(&s.tail, ParseTail),
             "Ranks whose output is shown live: all, none, or a list like 0,3-5 (default: all without --log_dir, else "
             "none).")

@@ -50,6 +50,7 @@ CauseCandidate CandidateFrom(const Node& node, uint32_t rank, const v1::ProcessE
   cause.set_exit_code(ended.exit_code());
   cause.set_signal(ended.signal());
   *cause.mutable_last_lines() = ended.last_lines();
+  cause.set_log_file(ended.log_file());
   return candidate;
 }
 

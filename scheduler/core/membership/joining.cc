@@ -371,6 +371,7 @@ void Membership::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   welcome.set_previous_run(PreviousRunText(run));
   welcome.set_is_resumed(is_resumed);
   welcome.set_is_spare(node.record().is_spare);
+  welcome.set_run_opened_unix_ms(run.record().opened_unix_ms);
   context_.SendTo(node.stream, std::move(message));
   lifecycle_.SendDesired(run, node, false);
 }

@@ -10,7 +10,7 @@ import pytest
 
 import processes
 from mindspore_crash import begins_anew_after_its_crash, expect_ends
-from muster import BIN, SCRIPTS, free_port, kill_now
+from muster import BIN, ROOT, SCRIPTS, free_port, kill_now
 
 PYTHON = os.environ.get("MUSTER_MINDSPORE_PYTHON", "")
 TRAIN = SCRIPTS / "train_mindspore.py"
@@ -164,3 +164,13 @@ def test_without_an_agent(cluster, workers, has_tls):
     started = [cluster.start("worker%d" % i, [PYTHON, TRAIN], env=dict(env, MS_NODE_ID=str(i))) for i in range(workers)]
     expect_ends(started)
     scheduler.expect_said("all MindSpore processes have ended well")
+
+
+@begins_anew_after_its_crash
+def test_the_example(cluster):
+    agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", 2, "--", PYTHON,
+                                    ROOT / "examples" / "mindspore" / "train.py"], env=QUIET)
+    expect_ends([agent])
+    found = [float(loss) for loss in re.findall(r"\[rank 0\] step \d+: loss (\S+)", agent.output())]
+    assert len(found) == 4 and found[-1] < found[0], agent.tail()
+    assert "[rank 0] done" in agent.lines(), agent.tail()

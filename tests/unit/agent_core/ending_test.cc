@@ -51,12 +51,15 @@ TEST(Ending, AFailureElsewhereStopsAndTellsTheCauseLast) {
   v1::DesiredState failed = Failed(v1::Cause::PROCESS_SIGNALED);
   failed.mutable_outcome()->mutable_cause()->set_rank(5);
   failed.mutable_outcome()->mutable_cause()->add_last_lines("Traceback");
+  failed.mutable_outcome()->mutable_cause()->set_log_file("/l/worker_5.log");
+  failed.mutable_outcome()->mutable_cause()->set_host_name("gpu1");
   EXPECT_EQ(agent.Desire(failed), "");
   agent.Ended(0, 0, 15, true);
   EXPECT_EQ(agent.Acknowledge(2),
             "send 1: report 3, settled\n"
             "error: last output of rank 5:\n"
             "error:   | Traceback\n"
+            "error: all of its output: /l/worker_5.log on gpu1\n"
             "error: job j (run 3) failed: the cause; the remedy\n"
             "hang up\n"
             "finish 13\n");

@@ -150,10 +150,12 @@ TEST(Reporting, TextsBeyondTheirLimitsAreCutBetweenCharacters) {
   MonotonicTime now;
   ProcessEnd end;
   end.launch_error = std::string(kMaxShortTextBytes - 1, 'l') + "\u00e9";
+  end.log_file = "/logs/worker_0.log";
   for (int line = 0; line < 30; ++line) end.last_lines.push_back(std::to_string(line));
   reporter.AddEnd({}, end, now);
   const v1::Report report = reporter.MakeReport(now);
   EXPECT_EQ(report.events(0).ended().launch_error(), std::string(kMaxShortTextBytes - 1, 'l'));
+  EXPECT_EQ(report.events(0).ended().log_file(), "/logs/worker_0.log");
   ASSERT_EQ(report.events(0).ended().last_lines_size(), static_cast<int>(kMaxLastLines));
   EXPECT_EQ(report.events(0).ended().last_lines(0), "10");  // the last ones are kept
 }
@@ -371,6 +373,16 @@ TEST(Fence, WhenItFallsTheAgentKeepsKnocking) {
   EXPECT_EQ(agent.Ended(0, 0, 15, true), "");
   EXPECT_THAT(agent.Welcome(true, 1), HasSubstr("#2 ended 0/1/0 code=0 signal=15 stopped"));
   EXPECT_EQ(agent.Desire(Running(1)), "");  // the same attempt is not started a second time
+}
+
+TEST(Reporting, ALogFileThatCantBeToldAsItIsIsNotTold) {
+  for (const std::string& path : {std::string(kMaxLogFileBytes + 1, 'x'), std::string("/a\nb"), std::string("/\xff")}) {
+    Reporter reporter;
+    ProcessEnd end;
+    end.log_file = path;
+    reporter.AddEnd({}, end, MonotonicTime());
+    EXPECT_EQ(reporter.MakeReport(MonotonicTime()).events(0).ended().log_file(), "") << path;
+  }
 }
 
 }  // namespace

@@ -73,12 +73,15 @@ TEST(RenderStatus, FailedTellsTheCauseWithItsLastLinesAndTheRemedy) {
   cause.set_text("rank 3 on node2 was killed by signal 9 (SIGKILL)");
   cause.add_last_lines("step 7");
   cause.add_last_lines("\x1b[31mred");
+  cause.set_log_file("/logs/train/1-20261120T230430Z/worker_3.log");
+  cause.set_host_name("node2");
   cause.set_remedy("MS_ENABLE_RECOVERY=1 restarts it");
   const std::string text = RenderRun(run, absl::UTCTimeZone());
   EXPECT_THAT(text, HasSubstr("  ended       2026-11-20 23:04:35\n"
                               "  cause       rank 3 on node2 was killed by signal 9 (SIGKILL)\n"
                               "              | step 7\n"
                               "              | \\x1b[31mred\n"
+                              "  log         /logs/train/1-20261120T230430Z/worker_3.log on node2\n"
                               "  what to do  MS_ENABLE_RECOVERY=1 restarts it\n"));
   EXPECT_THAT(text, Not(HasSubstr("processes"))) << "there are none any more";
   EXPECT_THAT(text, Not(HasSubstr("time left")));

@@ -81,18 +81,18 @@ TEST(KeeperOutput, LogsAreAppendedToAndNothingIsShown) {
   EXPECT_EQ(piped.EndAndRead(), "");
 }
 
-TEST(KeeperOutput, ALogOfAnEarlierRunGoesWhereALogBegins) {
+TEST(KeeperOutput, ARunsLogsAreLinkedAndAnEndNamesItsLog) {
   TempFolder folder;
-  const std::string path = folder.Path("worker_0.log");
+  const RunFolder run{folder.Path("logs"), "job", "1-20261125T015200Z", 10};
   PipedKeeper piped;
-  for (uint32_t slot = 0; slot < 3; ++slot) {
-    piped.keeper->StartShell(slot, absl::StrCat("echo ", slot), [&](ProcessSpec& spec) {
-      spec.log_path = path;
-      spec.begins_log = slot == 1;
-    });
-    piped.keeper->WaitEnded(slot);
-  }
-  EXPECT_EQ(ReadWholeFile(path), "1\n2\n");
+  (*piped.keeper)->BeginRun(run);
+  piped.keeper->StartShell(0, "echo 0", [&](ProcessSpec& spec) { spec.log_path = run.path() + "/worker_0.log"; });
+  EXPECT_EQ(piped.keeper->WaitEnded(0).end.log_file, run.path() + "/worker_0.log");
+  (*piped.keeper)->WriteFile(run.path() + "/failure.json", "{}");
+  EXPECT_EQ(piped.EndAndRead(), "");
+  EXPECT_EQ(ReadWholeFile(folder.Path("logs/worker_0.log")), "0\n");
+  EXPECT_EQ(ReadWholeFile(folder.Path("logs/job/latest/worker_0.log")), "0\n");
+  EXPECT_EQ(ReadWholeFile(folder.Path("logs/failure.json")), "{}");
 }
 
 TEST(KeeperOutput, ALogAndALiveViewTogether) {

@@ -20,7 +20,6 @@ ProcessSpec FullSpec() {
   spec.inherits_stdin = true;
   spec.cpus = {0, -1, 2147483647};
   spec.error_file = "/e";
-  spec.begins_log = true;
   return spec;
 }
 
@@ -44,7 +43,6 @@ TEST(Wire, StartKeepsEveryField) {
   EXPECT_EQ(start.spec.inherits_stdin, wanted.inherits_stdin);
   EXPECT_EQ(start.spec.cpus, wanted.cpus);
   EXPECT_EQ(start.spec.error_file, wanted.error_file);
-  EXPECT_EQ(start.spec.begins_log, wanted.begins_log);
 }
 
 TEST(Wire, OtherCommands) {
@@ -61,16 +59,17 @@ TEST(Wire, OtherCommands) {
   CommandRoundTrip(KillAllCommand{});
   CommandRoundTrip(EndCommand{});
   CommandRoundTrip(PingCommand{});
-  EXPECT_EQ(CommandRoundTrip(RemoveFileCommand{"/r"}).path, "/r");
+  const RunFolder folder = CommandRoundTrip(BeginRunCommand{{"/logs", "j", "1-20261125T015200Z", 7}}).folder;
+  EXPECT_EQ(folder.path(), "/logs/j/1-20261125T015200Z");
+  EXPECT_EQ(folder.keep, 7u);
   EXPECT_EQ(CommandRoundTrip(WriteFileCommand{"/w", "text"}).content, "text");
 }
 
 TEST(Wire, FileRequests) {
-  auto open = DecodeFileRequest(Encode(FileRequest(OpenLogRequest{7, "/l", true})));
+  auto open = DecodeFileRequest(Encode(FileRequest(OpenLogRequest{7, "/l"})));
   ASSERT_TRUE(open.ok()) << open.status();
   EXPECT_EQ(std::get<OpenLogRequest>(*open).log, 7u);
   EXPECT_EQ(std::get<OpenLogRequest>(*open).path, "/l");
-  EXPECT_TRUE(std::get<OpenLogRequest>(*open).begins);
   auto append = DecodeFileRequest(Encode(FileRequest(AppendRequest{7, std::string("a\0b", 3)})));
   ASSERT_TRUE(append.ok()) << append.status();
   EXPECT_EQ(std::get<AppendRequest>(*append).bytes, std::string("a\0b", 3));
@@ -79,7 +78,7 @@ TEST(Wire, FileRequests) {
 
 TEST(Wire, EndedKeepsEveryField) {
   Ended ended{
-      {1, 2, 3}, {{7, 11, true}, true, "boom", {"x", "", "y"}, "not found"}, MonotonicTime::FromNanoseconds(-5)};
+      {1, 2, 3}, {{7, 11, true}, true, "boom", {"x", "", "y"}, "not found", "/l"}, MonotonicTime::FromNanoseconds(-5)};
   auto decoded = DecodeEvent(Encode(KeeperEvent(ended)));
   ASSERT_TRUE(decoded.ok());
   const auto& copy = std::get<Ended>(*decoded);
@@ -91,6 +90,7 @@ TEST(Wire, EndedKeepsEveryField) {
   EXPECT_EQ(copy.end.error_message, "boom");
   EXPECT_EQ(copy.end.last_lines, ended.end.last_lines);
   EXPECT_EQ(copy.end.launch_error, "not found");
+  EXPECT_EQ(copy.end.log_file, "/l");
   EXPECT_EQ(copy.ended_at, ended.ended_at);
 }
 
@@ -115,10 +115,11 @@ TEST(Wire, HugeLengthsReserveNothing) {
 }
 
 TEST(Wire, BoolsAreZeroOrOne) {
-  std::string start = Encode(KeeperCommand(StartCommand{FullSpec()}));
-  ASSERT_LE(start.back(), 1) << "begins_log is the last field";
-  start.back() = 2;
-  EXPECT_FALSE(DecodeCommand(start).ok());
+  std::string ended = Encode(KeeperEvent(Ended{{1, 2, 3}, {{0, 9, true}, false, "", {}, "", ""}, MonotonicTime()}));
+  const size_t core_dumped = ended.find(std::string("\t\0\0\0\1", 5)) + 4;  // behind signal 9
+  ASSERT_LT(core_dumped, ended.size());
+  ended[core_dumped] = 2;
+  EXPECT_FALSE(DecodeEvent(ended).ok());
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ v1::Outcome Killed() {
   cause->set_signal(9);
   cause->add_last_lines("epoch 1\tloss 0.3");
   cause->add_last_lines("\x1b[31mred\x1b[0m");
+  cause->set_log_file("/logs/digits/3-20261120T230000Z/worker_3.log");
   cause->set_remedy("MS_ENABLE_RECOVERY=1 would have restarted it");
   return outcome;
 }
@@ -41,6 +42,7 @@ TEST(FailureFile, TellsTheCause) {
     "cause":"rank 3 on node2 was killed by signal 9 (SIGKILL)","rank":3,"role":"worker","node_id":"node2-1",
     "host":"node2","exit_code":null,"signal":9,"signal_name":"SIGKILL",
     "last_lines":["epoch 1\tloss 0.3","\u001b[31mred\u001b[0m"],
+    "log_file":"/logs/digits/3-20261120T230000Z/worker_3.log",
     "remedy":"MS_ENABLE_RECOVERY=1 would have restarted it","ended":"2026-11-20T23:04:30.123Z"})json");
   EXPECT_EQ(Json::parse(ReadAll(log_dir + "/failure.json")), expected);
 }

@@ -165,6 +165,8 @@ TEST(Validation, ReportsBeyondTheLimitsAreRefusedInWords) {
   ExpectRefused(ReportOf({Ended([](auto& e) { e.set_signal(65); })}), "signal is 65");
   ExpectRefused(ReportOf({Ended([](auto& e) { e.set_error_message(Long(4097)); })}), "error_message has 4097");
   ExpectRefused(ReportOf({Ended([](auto& e) { e.add_last_lines(Long(513)); })}), "a last line has 513");
+  ExpectRefused(ReportOf({Ended([](auto& e) { e.set_log_file(Long(4097)); })}), "log_file has 4097");
+  ExpectRefused(ReportOf({Ended([](auto& e) { e.set_log_file("/logs/a\nb"); })}), "control characters");
   ExpectRefused(ReportOf({Ended([](auto& e) {
                   for (int i = 0; i < 21; ++i) e.add_last_lines("x");
                 })}),

@@ -163,21 +163,13 @@ TEST_F(LauncherTest, SeveralSlotsCarryTheirRank) {
 
 TEST_F(LauncherTest, WithALogFolderNothingIsLiveUnlessTailed) {
   SetSlots(2, 4);
-  options_.settings.log_dir = folder_;
   options_.settings.tail = *ParseTail("5");
+  launcher_ = std::make_unique<Launcher>(options_);
+  launcher_->SetLogFolder(folder_);
   const LaunchPlan plan = Prepare();
   EXPECT_EQ(plan.specs[0].log_path, folder_ + "/worker_4.log");
   EXPECT_THAT(plan.specs[0].prefix, IsEmpty());
   EXPECT_EQ(plan.specs[1].prefix, "[rank 5] ");
-}
-
-TEST_F(LauncherTest, LogsBeginWithTheJobAndGoOnAfterARestart) {
-  SetSlots(1);
-  options_.settings.log_dir = folder_;
-  launch_.desired.set_restart_count(1);
-  EXPECT_FALSE(Prepare().specs.at(0).begins_log);
-  launch_.desired.set_restart_count(0);
-  EXPECT_TRUE(Prepare().specs.at(0).begins_log);
 }
 
 TEST_F(LauncherTest, OneProcessForTheNodeStandsForAllItsSlots) {

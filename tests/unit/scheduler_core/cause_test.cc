@@ -60,6 +60,7 @@ TEST_F(CauseTest, ServersAreCalledServers) {
 TEST_F(CauseTest, CarriesTheFacts) {
   v1::ProcessEnded ended = Ended(7, 0);
   ended.add_last_lines("loss 0.1");
+  ended.set_log_file("/l");
   const v1::Cause cause = Process(ended, 3).cause;
   EXPECT_EQ(cause.kind(), v1::Cause::PROCESS_EXITED);
   EXPECT_EQ(cause.rank(), 3u);
@@ -68,6 +69,7 @@ TEST_F(CauseTest, CarriesTheFacts) {
   EXPECT_EQ(cause.exit_code(), 7);
   ASSERT_EQ(cause.last_lines_size(), 1);
   EXPECT_EQ(cause.last_lines(0), "loss 0.1");
+  EXPECT_EQ(cause.log_file(), "/l");
 }
 
 // Each beats all that follow it, however much earlier they died.

@@ -366,7 +366,7 @@ void Keeper::Stop(const ProcessKey& key) { impl_->Stop(key); }
 void Keeper::KillAll() { impl_->KillAll(); }
 void Keeper::Forward(int signal) { impl_->Send(ForwardCommand{signal}); }
 void Keeper::SetFence(MonotonicTime at) { impl_->SetFence(at); }
-void Keeper::RemoveFile(const std::string& path) { impl_->Send(RemoveFileCommand{path}); }
+void Keeper::BeginRun(const RunFolder& folder) { impl_->Send(BeginRunCommand{folder}); }
 void Keeper::WriteFile(const std::string& path, const std::string& content) {
   impl_->Send(WriteFileCommand{path, content});
 }

@@ -27,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "worker_agent/keeper/files/run_logs.h"
 #include "worker_agent/keeper/processes.h"
 
 namespace muster::agent {
@@ -82,9 +83,10 @@ class Keeper {
   void SetFence(MonotonicTime at);
   void SetFarewell(const FarewellCommand& command);
 
-  // For files beside the logs, in this order with them. The folder is made, the file is written as by
+  // Before the first log of a run: see run_logs.h. What goes wrong is told on stderr.
+  void BeginRun(const RunFolder& folder);
+  // A file beside the logs, in this order with them, linked as they are. The folder is made, the file is written as by
   // WriteFileAtomically, and what goes wrong is told on stderr. The destructor waits for it for a few seconds.
-  void RemoveFile(const std::string& path);
   void WriteFile(const std::string& path, const std::string& content);
 
   // SIGKILL to every descendant of the calling process until none is left; reaps them. For the agent, after KeeperLost.

@@ -23,14 +23,16 @@ void FileHelper::WriteFile(const std::string& path, const std::string& content) 
   Ask(WriteRequest{path, content}, {0, content.size(), false, path, {}});
 }
 
+void FileHelper::BeginRun(const RunFolder& folder) { Ask(BeginRunRequest{folder}, {0, 0, false, folder.path(), {}}); }
+
 void FileHelper::ReadErrorFile(const std::string& path, Answer answer) {
   Ask(ReadErrorFileRequest{path}, {0, 0, false, path, std::move(answer)});
 }
 
-uint32_t FileHelper::OpenLog(const std::string& path, bool begins, Answer answer) {
+uint32_t FileHelper::OpenLog(const std::string& path, Answer answer) {
   const uint32_t log = ++last_log_;
   logs_[log].path = path;
-  Ask(OpenLogRequest{log, path, begins}, {log, 0, false, path, std::move(answer)});
+  Ask(OpenLogRequest{log, path}, {log, 0, false, path, std::move(answer)});
   return log;
 }
 

@@ -39,8 +39,9 @@ class FileHelper {
   // Each `answer` is called once, maybe at once if the helper has died; what it touches must outlive this.
   void Remove(const std::string& path, Answer answer);
   void WriteFile(const std::string& path, const std::string& content);  // what goes wrong is said
+  void BeginRun(const RunFolder& folder);                               // as well
   void ReadErrorFile(const std::string& path, Answer answer);
-  uint32_t OpenLog(const std::string& path, bool begins, Answer answer);
+  uint32_t OpenLog(const std::string& path, Answer answer);
   void Append(uint32_t log, std::string_view bytes);
   // Answered when everything is written. Call it once.
   void CloseLog(uint32_t log, Answer answer);

@@ -27,6 +27,7 @@
 #include "worker_agent/keeper/channel.h"
 #include "worker_agent/keeper/files/error_file.h"
 #include "worker_agent/keeper/files/log_file.h"
+#include "worker_agent/keeper/files/run_logs.h"
 #include "worker_agent/keeper/files/same_file.h"
 #include "worker_agent/keeper/process/own_process.h"
 #include "worker_agent/keeper/wire.h"
@@ -39,10 +40,10 @@ constexpr absl::Duration kKilledPatience = absl::Milliseconds(200);  // until a 
 class FileServant {
  public:
   std::string Do(const OpenLogRequest& open) {
-    if (open.begins) RemoveFile(open.path);
     absl::StatusOr<LogFile> log = LogFile::Open(open.path);
     if (!log.ok()) return std::string(log.status().message());
     logs_.insert_or_assign(open.log, *std::move(log));
+    run_.LinkNewest(open.path);  // (an answer would be taken for a log that can't be written)
     return {};
   }
   std::string Do(const AppendRequest& append) {
@@ -60,12 +61,15 @@ class FileServant {
   std::string Do(const WriteRequest& write) {
     // Only makes the folder; WriteFileAtomically tells what is wrong, if anything.
     OpenFolder(SplitPath(write.path).folder, {FolderTrust::kShared, /*makes_missing=*/true}).IgnoreError();
-    return std::string(WriteFileAtomically(write.path, write.content, 0644).message());
+    const absl::Status written = WriteFileAtomically(write.path, write.content, 0644);
+    return written.ok() ? run_.LinkNewest(write.path) : std::string(written.message());
   }
+  std::string Do(const BeginRunRequest& begin) { return run_.Begin(begin.folder); }
   std::string Do(const ReadErrorFileRequest& read) { return ReadErrorFile(read.path); }
 
  private:
   std::map<uint32_t, LogFile> logs_;
+  RunLogs run_;
 };
 
 void ServeFiles(UniqueFd socket) {

@@ -68,7 +68,7 @@ class KeeperProcess {
   void Obey(SetFenceCommand& command);
   void Obey(FarewellCommand& command) { farewell_ = std::move(command); }
   void Obey(EndCommand&) { End(Ending::kInOrder); }
-  void Obey(RemoveFileCommand& command) { logs_.Remove(command.path, {}); }
+  void Obey(BeginRunCommand& command) { logs_.BeginRun(command.folder); }
   void Obey(WriteFileCommand& command) { logs_.WriteFile(command.path, command.content); }
   void Obey(HoldLockCommand&) { supervisor_.HoldLock(channel_.TakeDescriptor()); }
   void Obey(PingCommand&) { channel_.Send(Encode(Pong{})); }

@@ -73,7 +73,7 @@ void Supervisor::Start(const ProcessSpec& spec) {
   }
   if (!spec.log_path.empty()) {
     ++waiting.answers_left;
-    waiting.log = sinks_.logs.OpenLog(spec.log_path, spec.begins_log, answer);
+    waiting.log = sinks_.logs.OpenLog(spec.log_path, answer);
   }
   TakeAnswer(key, "");
 }
@@ -350,6 +350,7 @@ void Supervisor::Finish(Process& process) {
   Ended ended = std::move(process.ended);
   const std::string error_file = std::move(process.spec.error_file);
   std::unique_ptr<ProcessOutput> output = std::move(process.output);
+  if (output->has_log()) ended.end.log_file = process.spec.log_path;
   processes_.erase(ended.key);
   TellEnd(std::move(ended), error_file, std::move(output));
 }

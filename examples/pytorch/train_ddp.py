@@ -1,0 +1,105 @@
+"""Data-parallel training with PyTorch: plain torchrun style, nothing in it knows Muster.
+
+    ms-worker --standalone --local_worker_num 4 -- python train_ddp.py
+    ms-worker --standalone --local_worker_num 4 --enable_recovery -- python train_ddp.py --checkpoints ckpt
+
+With --checkpoints it saves its state after each epoch and goes on from the newest checkpoint at every start. The folder
+must be one that all nodes see. Needs PyTorch only (1.13 or newer); trains on the GPUs where there are any.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import time
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+BATCH = 64  # of all ranks together
+STEPS_AN_EPOCH = 10
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--checkpoints", type=pathlib.Path, help="folder; without it nothing is kept")
+    parser.add_argument("--step-seconds", type=float, default=0, help="make each step take so much longer")
+    return parser.parse_args()
+
+
+def newest(folder):
+    """The number of finished epochs of the newest checkpoint; 0 if there is none."""
+    found = [re.fullmatch(r"epoch_(\d+)\.pt", path.name) for path in folder.glob("epoch_*.pt")]
+    return max([int(match.group(1)) for match in found if match] or [0])
+
+
+def save(folder, epoch, state):
+    """Under a temporary name first: a half-written file must never look like the newest one."""
+    temporary = folder / ("epoch_%d.tmp" % epoch)
+    with open(temporary, "wb") as file:
+        torch.save(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, folder / ("epoch_%d.pt" % epoch))
+
+
+def batches(epoch, rank, world_size, device):
+    """This rank's part of each batch; the same data at each start, since they follow from the epoch."""
+    random = torch.Generator().manual_seed(epoch)
+    for _ in range(STEPS_AN_EPOCH):
+        x = torch.randn(BATCH, 8, generator=random)
+        y = x.sum(dim=1, keepdim=True) + torch.sin(x[:, :1])
+        yield x[rank::world_size].to(device), y[rank::world_size].to(device)
+
+
+def main():
+    arguments = parse_arguments()
+    has_gpu = torch.cuda.is_available()
+    dist.init_process_group("nccl" if has_gpu else "gloo")
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if has_gpu else torch.device("cpu")
+    if has_gpu:
+        torch.cuda.set_device(device)
+    torch.manual_seed(1)
+
+    network = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 1)).to(device)
+    model = DistributedDataParallel(network)
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
+
+    first = 0
+    if arguments.checkpoints:
+        arguments.checkpoints.mkdir(parents=True, exist_ok=True)
+        # Rank 0 picks the checkpoint, so that all ranks load the same one.
+        chosen = torch.tensor([newest(arguments.checkpoints)], device=device)
+        dist.broadcast(chosen, 0)
+        first = int(chosen.item())
+        if first:
+            state = torch.load(arguments.checkpoints / ("epoch_%d.pt" % first), map_location=device)
+            network.load_state_dict(state["network"])
+            optimizer.load_state_dict(state["optimizer"])
+            print("rank %d goes on after epoch %d" % (rank, first), flush=True)
+
+    for epoch in range(first, arguments.epochs):
+        for x, y in batches(epoch, rank, world_size, device):
+            loss = nn.functional.mse_loss(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            time.sleep(arguments.step_seconds)
+        if rank == 0:
+            print("epoch %d: loss %.4f" % (epoch + 1, loss.item()), flush=True)
+            if arguments.checkpoints:
+                save(arguments.checkpoints, epoch + 1,
+                     {"network": network.state_dict(), "optimizer": optimizer.state_dict()})
+
+    dist.barrier()
+    if rank == 0:
+        print("done", flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""What README and examples/ tell a new user to type, as it stands there."""
+
+import re
+
+import processes
+from muster import BIN, ROOT, eventually, kill_now
+
+EXAMPLES = ROOT / "examples"
+PYTHON = "/usr/bin/python3"
+
+
+def standalone(cluster, slots, *command, words=()):
+    return cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", slots, *words, "--", *command],
+                         env={"OMP_NUM_THREADS": "1"})
+
+
+def losses(text):
+    return [float(loss) for loss in re.findall(r"epoch \d+: loss (\S+)", text)]
+
+
+def test_a_shell_script(cluster):
+    agent = standalone(cluster, 3, "sh", EXAMPLES / "shell" / "hello.sh")
+    agent.expect(0)
+    for rank in range(3):
+        assert "[rank %d] rank %d of 3, local rank %d, on node 0 of 1; rank 0 is at 127.0.0.1" % ((rank,) * 3) in agent.lines()
+
+
+def test_pytorch_without_checkpoints(cluster):
+    agent = standalone(cluster, 4, PYTHON, EXAMPLES / "pytorch" / "train_ddp.py")
+    agent.expect(0, timeout=120)
+    found = losses(agent.output())
+    assert len(found) == 5 and found[-1] < found[0] and "[rank 0] done" in agent.lines(), agent.output()
+
+
+def test_pytorch_goes_on_from_its_checkpoint_when_a_process_is_killed(cluster):
+    folder = cluster.folder / "ckpt"
+    agent = standalone(cluster, 2, PYTHON, EXAMPLES / "pytorch" / "train_ddp.py", "--checkpoints", folder, "--epochs", "6",
+                       "--step-seconds", "0.05", words=["--enable_recovery", "--stop_timeout", 2])
+    eventually(lambda: (folder / "epoch_2.pt").exists(), 60, "two epochs are done")
+    kill_now([process for process in processes.descendants(agent.pid) if "train_ddp" in process.command][-1].pid)
+    agent.expect(0, timeout=120)
+    resumed = re.search(r"rank 0 goes on after epoch (\d+)", agent.output())
+    assert resumed and int(resumed.group(1)) >= 2, agent.output()
+    assert sorted(path.name for path in folder.iterdir()) == ["epoch_%d.pt" % epoch for epoch in range(1, 7)]
+    assert agent.output().count("[rank 0] done") == 1
+
+
+def blocks(language):
+    """README's code of that language, as it stands there."""
+    return re.findall(r"^```%s\n(.*?)^```$" % language, (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+
+
+def shape(lines):
+    """What a line says, without times, numbers, names of machines and folders."""
+    out = []
+    for line in lines:
+        line = re.sub(r"^\S+ (?=(INFO|ERROR) )", "", line)
+        line = re.sub(r"/\S*/|\b(on|node) \S+", "", line.split(" ended with ")[0])
+        out.append(re.sub(r"\d+", "N", line))
+    return out
+
+
+def tour(cluster, number, script):
+    """Runs README's number-th line of the tour; its output, and what README shows of it."""
+    folder = cluster.folder / "tour"
+    folder.mkdir()
+    (folder / "train.py").write_text(script)
+    line = [line for block in blocks("sh") for line in block.splitlines() if "--standalone" in line][number]
+    agent = cluster.start("tour", ["sh", "-c", line.replace("python3 ", PYTHON + " ")], cwd=folder)
+    return agent, folder, shape(blocks("text")[number].splitlines())
+
+
+def test_readmes_tour_from_an_empty_folder(cluster):
+    agent, _, shown = tour(cluster, 0, blocks("python")[0])
+    agent.expect(0, timeout=120)
+    said = shape(line for line in agent.lines() if "Gloo" not in line and "GLOO" not in line)
+    assert [line for line in shown if line not in said] == [], agent.output()
+
+
+def test_readmes_failure_is_told_as_it_shows(cluster):
+    agent, folder, shown = tour(cluster, 1, blocks("python")[0].replace("range(1, 21)", "range(1, 1 / 0)"))
+    agent.expect(1, timeout=120)
+    assert [line for line in shown if line not in shape(agent.lines())] == [], agent.output()
+    assert (folder / "logs" / "worker_0.log").read_text().count("ZeroDivisionError") == 1
+    assert (folder / "logs" / "failure.json").exists()
