@@ -5,15 +5,17 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/settings/cluster_settings.h"
+#include "common/settings/foreign_words.h"
+#include "common/settings/sched_address.h"
 
 namespace muster::scheduler {
 namespace {
 
 void AddCluster(SettingsTable& table, SchedulerSettings& s) {
   table.BeginGroup("Cluster");
-  AddSchedHost(table, &s.sched_host, "Host name or address under which the agents find this scheduler.");
-  table.AddPort("sched_port", &s.sched_port, "Port to listen on, 1024 to 65535; 0: the kernel chooses.")
-      .Env({"MS_SCHED_PORT"});
+  AddSchedAddress(table, &s.sched_host, &s.sched_port, /*may_be_zero=*/true,
+                  {"Host name or address under which the agents find this scheduler, with or without the port.",
+                   "Port to listen on, 1024 to 65535; 0: the kernel chooses."});
   table
       .AddString("listen_address", &s.listen_address,
                  "Address to listen on (default: sched_host where that is this machine's, else all addresses).")
@@ -179,7 +181,7 @@ SettingsTable SchedulerSettingsTable(SchedulerSettings& settings) {
   table.BeginGroup("Other");
   AddCheckConfig(table, &settings.check_config);
   AddWorkersOwn(table);
-  ForbidMisleadingWords(table);
+  ForbidForeignWords(table);
   return table;
 }
 

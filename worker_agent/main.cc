@@ -33,6 +33,7 @@
 #include "worker_agent/gateway/mindspore/gateway.h"
 #include "worker_agent/launch/command_check.h"
 #include "worker_agent/launch/environment/environment.h"
+#include "worker_agent/launch/launchers.h"
 #include "worker_agent/launch/work_folder.h"
 #include "worker_agent/node/node_description.h"
 #include "worker_agent/node/node_lock.h"
@@ -40,6 +41,7 @@
 #include "worker_agent/runtime/agent_loop.h"
 #include "worker_agent/session/farewell.h"
 #include "worker_agent/settings/agent_settings.h"
+#include "worker_agent/settings/surroundings.h"
 
 namespace muster::agent {
 namespace {
@@ -341,6 +343,42 @@ void Agent::LetOwnSchedulerEnd(const AgentLoop& loop, int code) {
   EndAtTheLatest(kEndPatience, code);
 }
 
+// Of the rank table, where the settings don't give it.
+void TakeSize(AgentSettings& settings, LoadResult& loaded) {
+  const AgentSettings before = settings;
+  const absl::Status sized = TakeSizeOfRankTable(settings, loaded.sources["local_worker_num"] != "default");
+  if (!sized.ok()) loaded.findings.errors.emplace_back(sized.message());
+  if (settings.worker_num != before.worker_num) loaded.sources["worker_num"] = "rank table";
+  if (settings.local_worker_num != before.local_worker_num) loaded.sources["local_worker_num"] = "rank table";
+}
+
+// What the command and the surroundings say beside the settings.
+SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
+  SettingsFindings findings = CheckAgentSettings(settings);
+  const uint32_t slots = SlotCount(settings, environment);
+  if (!settings.per_node && !settings.per_job) CheckLauncher(settings.command, slots, findings);
+  const bool is_size_known = settings.worker_num || settings.standalone || !settings.rank_table_file.empty();
+  if (settings.role == "MS_WORKER" && !is_size_known) {
+    const std::string hint = SurroundingsHint(environment, slots);
+    if (!hint.empty()) findings.warnings.push_back(hint);
+  }
+  return findings;
+}
+
+// The code to end with if the command can't be started.
+std::optional<int> SettleCommand(AgentSettings& settings, const std::map<std::string, std::string>& environment) {
+  const std::vector<std::string> typed = settings.command;
+  const PythonCommand python = AddPython(settings.command, settings.env, environment);
+  if (!python.python.empty() && !python.problem) {
+    Log(Severity::kInfo, absl::StrCat(typed[0] == "-m" && typed.size() > 1 ? absl::StrCat("-m ", typed[1]) : typed[0],
+                                      " runs under ", python.python));
+  }
+  const auto problem = python.problem ? python.problem : CheckCommand(settings.command, settings.env, environment);
+  // With --per_job it runs on one node, which is not known yet; the others need not have it.
+  if (!problem || settings.per_job) return std::nullopt;
+  return Fail(absl::InvalidArgumentError(problem->text), problem->exit_code);
+}
+
 int Main(const std::vector<std::string>& args) {
   StopWatchingMutexOrder();
   AgentSettings settings;
@@ -350,9 +388,10 @@ int Main(const std::vector<std::string>& args) {
   if (const auto code = AnswerAtOnce(table, loaded)) return *code;
   settings.command = loaded.command;
   if (settings.role == "MS_SCHED") return BecomeScheduler(FlagsOf(args, loaded.command));
+  if (loaded.findings.errors.empty()) TakeSize(settings, loaded);
 
   const Settled settled = Settle(table, loaded,
-                                 {.more = CheckAgentSettings(settings),
+                                 {.more = FindMore(settings, environment),
                                   .word_rule = " before --; the command stands behind it",
                                   .only_checks = settings.check_config,
                                   .timeouts = [&] { return AgentTimeouts(settings); }});
@@ -361,10 +400,7 @@ int Main(const std::vector<std::string>& args) {
   if (!logging.ok()) return Fail(logging);
   QuietProtobuf();
   for (const std::string& warning : settled.warnings) Log(Severity::kWarning, warning);
-  // With --per_job it runs on one node, which is not known yet; the others need not have it.
-  if (const auto problem = CheckCommand(settings.command, settings.env, environment); problem && !settings.per_job) {
-    return Fail(absl::InvalidArgumentError(problem->text), problem->exit_code);
-  }
+  if (const auto code = SettleCommand(settings, environment)) return *code;
   return Agent(std::move(settings), environment).Run();
 }
 

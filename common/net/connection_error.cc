@@ -10,11 +10,13 @@ bool IsAnotherServer(const std::string& grpc_message) {
   return absl::StrContains(grpc_message, "Failed parsing HTTP/2") || absl::StrContains(grpc_message, "http1.x server");
 }
 
+bool IsClosed(const std::string& grpc_message) {
+  return absl::StrContains(grpc_message, "Socket closed") || absl::StrContains(grpc_message, "EOF") ||
+         absl::StrContains(grpc_message, "recvmsg:Connection reset");
+}
+
 std::string ConnectionErrorInWords(const std::string& grpc_message) {
-  if (absl::StrContains(grpc_message, "Socket closed") || absl::StrContains(grpc_message, "EOF") ||
-      absl::StrContains(grpc_message, "recvmsg:Connection reset")) {
-    return kClosed;
-  }
+  if (IsClosed(grpc_message)) return kClosed;
   for (const std::string mark : {"Failed to connect to remote host: ", "last error: "}) {
     const size_t at = grpc_message.rfind(mark);
     if (at == std::string::npos) continue;
@@ -28,9 +30,16 @@ std::string ConnectionErrorInWords(const std::string& grpc_message) {
 
 std::string PlainConnectionErrorInWords(const std::string& grpc_message) {
   std::string words = ConnectionErrorInWords(grpc_message);
-  if (words == kClosed)
-    words += " without a word: if the scheduler speaks TLS, this needs --tls_config (MS_TLS_CONFIG)";
+  if (words == kClosed) words += " at once: if the scheduler speaks TLS, this needs --tls_config (MS_TLS_CONFIG)";
   return words;
+}
+
+std::string PlainCutsInWords() {
+  static_assert(kTellingCuts == 5);
+  return "it has closed five connections in a row as soon as this side spoke. Most likely the scheduler wants TLS: "
+         "give "
+         "this side --tls_config (MS_TLS_CONFIG). If it does not, something else listens there, or a proxy in between "
+         "closes connections";
 }
 
 }  // namespace muster

@@ -15,4 +15,11 @@ std::string ConnectionErrorInWords(const std::string& grpc_message);
 // The same of a plain-text connection over which nothing was ever heard: what only closes may speak TLS.
 std::string PlainConnectionErrorInWords(const std::string& grpc_message);
 
+// Whether the other end closed the connection, after it had taken it.
+bool IsClosed(const std::string& grpc_message);
+
+// What is said of the scheduler that closed so many plain-text connections in a row before it answered anything.
+inline constexpr int kTellingCuts = 5;
+std::string PlainCutsInWords();
+
 }  // namespace muster

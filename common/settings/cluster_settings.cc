@@ -24,17 +24,12 @@ Setting& AddCheckedText(SettingsTable& table, std::string flag, std::string* val
 absl::Status CheckHost(const std::string& text) {
   if (IpAddress::Parse(text)) return absl::OkStatus();
   if (absl::StrContains(text, ":")) {
-    return absl::InvalidArgumentError(
-        "must be a host name or numeric address without a port (the port is sched_port, MS_SCHED_PORT)");
+    return absl::InvalidArgumentError("must be a host name or numeric address without a port");
   }
   bool is_name = !text.empty() && text.size() <= kMaxHostNameBytes && text[0] != '-';
   for (const char c : text) is_name = is_name && (absl::ascii_isalnum(c) || c == '.' || c == '-' || c == '_');
   if (!is_name) return absl::InvalidArgumentError("must be a host name or a numeric IPv4 or IPv6 address");
   return absl::OkStatus();
-}
-
-Setting& AddSchedHost(SettingsTable& table, std::string* value, std::string help) {
-  return AddCheckedText(table, "sched_host", value, CheckHost, std::move(help)).Value("HOST").Env({"MS_SCHED_HOST"});
 }
 
 Setting& AddJobId(SettingsTable& table, std::string* value) {
@@ -140,20 +135,6 @@ Setting& AddLogLevel(SettingsTable& table, std::string* value) {
 Setting& AddCheckConfig(SettingsTable& table, bool* value) {
   return table.AddBool("check_config", value,
                        "Prints the settled values, where each came from, and the timeouts, and exits.");
-}
-
-void ForbidMisleadingWords(SettingsTable& table) {
-  const std::string two_meanings =
-      "this name means two things; for the scheduler that gathers the job write --sched_host and --sched_port, for "
-      "PyTorch's MASTER_ADDR and MASTER_PORT write --torch_master_addr and --torch_master_port";
-  table.Forbid("master_addr", two_meanings);
-  table.Forbid("master_port", two_meanings);
-  table.Forbid(
-      "nnodes",
-      "the size of a job is counted in workers, not in nodes; write --worker_num with the number of all workers "
-      "(nodes × workers on each)");
-  table.Forbid("rdzv_endpoint", "write the scheduler's address as --sched_host HOST --sched_port PORT");
-  table.Forbid("rdzv_backend", "ms-scheduler is the rendezvous; leave this out");
 }
 
 }  // namespace muster

@@ -22,7 +22,6 @@ Setting& AddCheckedText(SettingsTable& table, std::string flag, std::string* val
 // A host name or numeric address, without a port.
 absl::Status CheckHost(const std::string& text);
 
-Setting& AddSchedHost(SettingsTable& table, std::string* value, std::string help);
 Setting& AddJobId(SettingsTable& table, std::string* value);
 Setting& AddWorkerNum(SettingsTable& table, std::optional<uint32_t>* value);
 Setting& AddServerNum(SettingsTable& table, std::optional<uint32_t>* value);
@@ -40,8 +39,5 @@ void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string*
 Setting& AddLogFormat(SettingsTable& table, std::string* value);
 Setting& AddLogLevel(SettingsTable& table, std::string* value);
 Setting& AddCheckConfig(SettingsTable& table, bool* value);
-
-// Words of torchrun and msrun that mean something else here, each with its remedy.
-void ForbidMisleadingWords(SettingsTable& table);
 
 }  // namespace muster

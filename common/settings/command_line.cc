@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
+#include "common/settings/foreign_words.h"
 #include "common/settings/sources.h"
 #include "common/settings/values.h"
 
@@ -25,6 +26,8 @@ class Reader {
       } else if (word == "-h") {
         out_.wants_help = true;
         ++at_;
+      } else if (first_word_is_command_ && word == "-m") {  // -m MODULE, as python takes it
+        TakeCommand();
       } else if (word.size() > 1 && word[0] == '-') {
         ReadFlag(word);
       } else if (first_word_is_command_ && IsMisplacedValue(word)) {
@@ -59,6 +62,13 @@ class Reader {
     return args_[at_++];
   }
 
+  // What follows a word of another launcher, unless that is plainly the command: its words take a value or none.
+  std::optional<std::string> ForeignValue() {
+    if (at_ < args_.size() && first_word_is_command_ && absl::EndsWith(args_[at_], ".py")) return std::nullopt;
+    if (at_ < args_.size() && args_[at_] == "-m") return std::nullopt;
+    return NextValue();
+  }
+
   void ReadFlag(const std::string& word) {
     ++at_;
     const size_t equals = word.find('=');
@@ -68,8 +78,10 @@ class Reader {
     if (equals != std::string::npos) value = word.substr(equals + 1);
 
     if (const std::string* why = names_.FindForbidden(name)) {
-      out_.errors.push_back(absl::StrCat("--", NormalFlag(name), ": ", *why));
-      SkipValue(value);
+      if (!value) value = ForeignValue();
+      const bool is_long = absl::StartsWith(typed, "--");
+      out_.errors.push_back(
+          absl::StrCat(is_long ? "--" : "-", NormalFlag(name), ": ", ForeignWordHint(*why, value.value_or(""))));
       return;
     }
     if (ReadBuiltIn(NormalFlag(name), typed, value)) return;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/text.h"
+#include "common/settings/foreign_words.h"
 #include "common/settings/sources.h"
 
 namespace muster {
@@ -67,8 +68,9 @@ ConfigFile ParseConfigText(const NameIndex& names, const std::string& path, cons
       continue;
     }
     const std::string key(absl::StripAsciiWhitespace(line.substr(0, equals)));
+    const std::string value = WithoutQuotes(std::string(absl::StripAsciiWhitespace(line.substr(equals + 1))));
     if (const std::string* why = names.FindForbidden(key)) {
-      out.errors.push_back(absl::StrCat(source, ": ", NormalFlag(key), ": ", *why));
+      out.errors.push_back(absl::StrCat(source, ": ", NormalFlag(key), ": ", ForeignWordHint(*why, value)));
       continue;
     }
     const Setting* setting = FindKey(names, key);
@@ -82,8 +84,7 @@ ConfigFile ParseConfigText(const NameIndex& names, const std::string& path, cons
                                         ": remove one of the lines"));
       continue;
     }
-    const std::string value(absl::StripAsciiWhitespace(line.substr(equals + 1)));
-    out.values.push_back({setting, WithoutQuotes(value), source});
+    out.values.push_back({setting, value, source});
   }
   return out;
 }

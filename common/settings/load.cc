@@ -93,6 +93,7 @@ LoadResult LoadSettings(SettingsTable& table, const std::vector<std::string>& ar
   for (const Setting& setting : table.settings()) {
     Take(setting, WinnerFor(setting, command_line, environment, config), result);
   }
+  for (const auto& rule : table.rules_at_end()) rule(result);
   WarnOfNearMisses(names, environment, result.findings);
 
   result.wants_help = command_line.wants_help;

@@ -23,6 +23,8 @@ struct SettingsFindings {
   std::vector<std::string> warnings;
 };
 
+struct LoadResult;
+
 struct Setting {
   std::string flag;                  // "worker_num": --worker_num, --worker-num, --worker_num=8; config key
   std::vector<std::string> aliases;  // other flags that mean the same (torchrun's and msrun's words)
@@ -80,20 +82,26 @@ class SettingsTable {
   // is empty.
   Setting& AddIgnored(std::string flag, std::string value_name, std::vector<std::string> env);
 
-  // A flag or config key that must not be used; the error is `why` (it names the remedy).
+  // A flag or config key that must not be used; the error is `why`. It names the remedy, in which {value} stands for
+  // what was given.
   void Forbid(std::string flag, std::string why);
+
+  // A rule that settles several settings together, once all have their values. May add findings and change sources.
+  void AtEnd(std::function<void(LoadResult& result)> rule) { at_end_.push_back(std::move(rule)); }
 
   const std::string& program() const { return program_; }
   const std::string& usage() const { return usage_; }
   const std::string& summary() const { return summary_; }
   const std::vector<Setting>& settings() const { return settings_; }
   const std::map<std::string, std::string>& forbidden() const { return forbidden_; }
+  const std::vector<std::function<void(LoadResult&)>>& rules_at_end() const { return at_end_; }
 
  private:
   std::string program_, usage_, summary_;
   std::string group_ = "Other";
   std::vector<Setting> settings_;
   std::map<std::string, std::string> forbidden_;
+  std::vector<std::function<void(LoadResult&)>> at_end_;
 };
 
 struct LoadResult {
@@ -111,7 +119,7 @@ struct LoadResult {
 // one (edit distance 1, or 2 for names of 8 letters and more) is a warning. Only the value that wins is judged: a flag
 // mends a bad variable. Of a flag given twice the last counts. A switch takes the next word as its value if that is 0
 // or 1, or (where that word can't be the command) true, false, yes or no. `first_word_is_command`: a first word that is
-// no flag begins the command even without "--" (ms-worker).
+// no flag, or is -m, begins the command even without "--" (ms-worker).
 LoadResult LoadSettings(SettingsTable& table, const std::vector<std::string>& args,
                         const std::map<std::string, std::string>& environment, bool first_word_is_command = false);
 

@@ -86,12 +86,11 @@ Security SecurityOf(const CtlSettings& settings, const std::shared_ptr<const Tls
   return {tls, settings.tls.require_tls};
 }
 
-absl::StatusOr<Steered> ChooseSteered(Call& call, const std::string& job_argument, const std::string& verb,
-                                      absl::Duration timeout) {
+absl::StatusOr<Steered> ChooseSteered(Call& call, const std::string& verb, absl::Duration timeout) {
   const CtlSettings& settings = call.settings;
   const std::shared_ptr<const TlsStore> tls = call.tls;
   Steered steered;
-  steered.job_id = job_argument.empty() ? settings.job_id : job_argument;
+  steered.job_id = settings.job_id;
   if (steered.job_id.empty()) {
     const absl::StatusOr<v1::StatusReply> status = call.client->GetStatus("", 0);
     if (!status.ok()) return status.status();

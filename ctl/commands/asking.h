@@ -57,7 +57,6 @@ struct Steered {
 
 // The job that a changing call (or one for its owner's eyes) is for: named, or the only one that has not ended. And the
 // way to say it: an admin's certificate, else the scheduler's Unix socket.
-absl::StatusOr<Steered> ChooseSteered(Call& call, const std::string& job_argument, const std::string& verb,
-                                      absl::Duration timeout);
+absl::StatusOr<Steered> ChooseSteered(Call& call, const std::string& verb, absl::Duration timeout);
 
 }  // namespace muster::ctl

@@ -6,7 +6,11 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/ids.h"
+#include "common/base/limits.h"
+#include "common/base/number_list.h"
 #include "common/base/text.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"
@@ -23,21 +27,16 @@ int CertsTooLate(Call&) {
       "certs: it has settings of its own and knows no scheduler: write it first, as in ms-ctl certs list --dir FOLDER");
 }
 
-// The job that the scheduler must be trusted with; empty when the command is about all jobs.
-std::string JobOf(const Call& call) {
-  return !call.argument.empty() && call.command.argument == "[JOB]" ? call.argument : call.settings.job_id;
-}
-
 // Handlers that ask the scheduler first: about a job; about all jobs unless one is named; about the scheduler itself.
 template <int (*answer)(Call&)>
 int Ask(Call& call) {
-  return AskTrustedWith(JobOf(call), call, answer);
+  return AskTrustedWith(call.settings.job_id, call, answer);
 }
 
 template <int (*answer)(Call&)>
 int AskForAll(Call& call) {
   if (call.settings.run > 0 && call.settings.job_id.empty()) {
-    return Usage("--run says which run of a job: name the job too, with --job ID");
+    return Usage("--run says which run of a job: name the job too, as in ms-ctl status JOB --run N");
   }
   return Ask<answer>(call);
 }
@@ -61,18 +60,38 @@ std::string CheckWords(const Command& command, const std::vector<std::string>& w
     return absl::StrCat("'", command.name, "': an empty word names nothing; leave it out");
   }
   if (settings.is_job_on_line && settings.job_id.empty()) return "--job is empty: name the job, or leave it out";
-  if (words.size() > 1 && command.argument == "[JOB]" && settings.is_job_on_line && settings.job_id != words[1]) {
-    return absl::StrCat("'", command.name, " ", words[1], "' and --job ", settings.job_id, " name two jobs: name one");
-  }
   const auto blanks = static_cast<size_t>(std::count(command.argument.begin(), command.argument.end(), ' '));
   const size_t most = command.argument.empty() ? 0 : 1 + blanks;
   if (words.size() <= 1 + most) return "";
   if (most == 0) {
-    return absl::StrCat("'", command.name, "' takes no argument, but '", words[1], "' was given; for one job: --job ",
-                        words[1]);
+    return absl::StrCat("'", command.name, "' takes no argument, but '", words[1], "' was given");
   }
   return absl::StrCat("'", command.name, "' takes ", most == 1 ? "one argument" : absl::StrCat(most, " arguments"),
                       ", but there is also '", words[1 + most], "'");
+}
+
+// Where the job stands among the words behind a command; 0 if it is not among them. The command's argument begins with
+// [JOB], and `words` are no more than it takes.
+size_t PlaceOfJob(const Command& command, const std::vector<std::string>& words) {
+  if (!absl::StartsWith(command.argument, "[JOB]") || words.size() < 2) return 0;
+  if (command.argument == "[JOB]" || words.size() > 2) return 1;
+  // One word where there may be two: a node must be named; ranks need not be.
+  const bool may_be_job = command.argument == "[JOB] [RANKS]" && !ParseNumberRanges(words[1], kMaxWorkers).ok();
+  return may_be_job && IsId(words[1]) ? 1 : 0;
+}
+
+// Takes the job out of the words. What is wrong with it; empty if nothing is.
+std::string TakeJob(const Command& command, std::vector<std::string>& words, CtlSettings& settings) {
+  const size_t place = PlaceOfJob(command, words);
+  if (place == 0) return "";
+  const std::string job = words[place];
+  if (settings.is_job_on_line && settings.job_id != job) {
+    return absl::StrCat("'", command.name, " ", job, "' and --job ", settings.job_id, " name two jobs: name one");
+  }
+  settings.job_id = job;
+  settings.is_job_on_line = true;
+  words.erase(words.begin() + static_cast<std::ptrdiff_t>(place));
+  return "";
 }
 
 std::string UnknownCommand(const std::string& word) {
@@ -89,22 +108,22 @@ std::string UnknownCommand(const std::string& word) {
 const std::vector<Command>& Commands() {
   static const auto* const commands = new std::vector<Command>{
       {"why", "[JOB]", "what a job waits for or failed of, with the last lines and what to do", Ask<ShowWhy>},
-      {"status", "", "each job's phase, round, who is missing, and why it ended", AskForAll<ShowStatus>},
-      {"nodes", "", "the agents of a job, when each was last seen, and its ranks", AskForAll<ShowNodes>},
-      {"ranks", "", "who has which rank, with address, device and process", AskForAll<ShowRanks>},
-      {"events", "", "the event log so far, with wall times", AskForAll<ShowEvents>},
-      {"stacks", "[RANKS]", "where processes stand: the slowest ones, or those of ranks such as 0,3-5",
+      {"status", "[JOB]", "each job's phase, round, who is missing, and why it ended", AskForAll<ShowStatus>},
+      {"nodes", "[JOB]", "the agents of a job, when each was last seen, and its ranks", AskForAll<ShowNodes>},
+      {"ranks", "[JOB]", "who has which rank, with address, device and process", AskForAll<ShowRanks>},
+      {"events", "[JOB]", "the event log so far, with wall times", AskForAll<ShowEvents>},
+      {"stacks", "[JOB] [RANKS]", "where processes stand: the slowest ones, or those of ranks such as 0,3-5",
        Ask<ShowStacks>},
-      {"watch", "", "status and events live, until the job ends (exit code 0 or 1)", AskForAll<FollowJobs>},
+      {"watch", "[JOB]", "status and events live, until the job ends (exit code 0 or 1)", AskForAll<FollowJobs>},
       {"counters", "", "how often what was refused and why, and how long certificates last",
        AskOfScheduler<ShowCounters>},
       {"stop", "[JOB]", "ends a job: its processes are stopped, its agents end", Ask<StopJob>},
       {"restart", "[JOB]", "starts all processes of a job again, in a new round with the same ranks", Ask<RestartJob>},
-      {"fence", "NODE", "vouches that a lost node's processes have ended, so that its ranks may start elsewhere",
+      {"fence", "[JOB] NODE", "vouches that a lost node's processes have ended, so that its ranks may start elsewhere",
        Ask<FenceNode>},
-      {"drain", "NODE", "has a node leave the job where the round ends; a spare or a later start takes its place",
+      {"drain", "[JOB] NODE", "has a node leave the job where the round ends; a spare or a later start takes its place",
        Ask<DrainNode>},
-      {"undrain", "NODE", "lets a node stay after all", Ask<UndrainNode>},
+      {"undrain", "[JOB] NODE", "lets a node stay after all", Ask<UndrainNode>},
       {"certs", "COMMAND", "the certificates of a cluster: init, scheduler, node, …; `ms-ctl certs --help` explains",
        CertsTooLate},
       {"journal", "show|verify FILE",
@@ -114,10 +133,11 @@ const std::vector<Command>& Commands() {
   return *commands;
 }
 
-int RunCommand(const std::vector<std::string>& words, const CtlSettings& settings, const SettingsTable& table) {
+int RunCommand(std::vector<std::string> words, CtlSettings settings, const SettingsTable& table) {
   const Command* command = FindCommand(words[0]);
   if (command == nullptr) return Usage(UnknownCommand(words[0]));
   if (const std::string wrong = CheckWords(*command, words, settings); !wrong.empty()) return Usage(wrong);
+  if (const std::string wrong = TakeJob(*command, words, settings); !wrong.empty()) return Usage(wrong);
   Call call{settings, table,  *command, words.size() > 1 ? words[1] : "", {words.begin() + 1, words.end()},
             nullptr,  nullptr};
   return command->run(call);

@@ -19,7 +19,7 @@ struct Call {
   const CtlSettings& settings;
   const SettingsTable& table;
   const Command& command;
-  std::string argument;            // the first; empty: none was given
+  std::string argument;            // the first, without the job's name; empty: none was given
   std::vector<std::string> words;  // all of them
   // The way to the scheduler, open before a handler that asks it.
   std::shared_ptr<TlsStore> tls;  // null: without TLS
@@ -28,7 +28,7 @@ struct Call {
 
 struct Command {
   std::string name;
-  std::string argument;  // "[JOB]"; empty: none; with a blank between two
+  std::string argument;  // "[JOB]", which settings.job_id takes in; empty: none; with a blank between two
   std::string help;
   int (*run)(Call& call);  // returns the exit code
 };
@@ -38,6 +38,6 @@ const std::vector<Command>& Commands();
 
 // Carries out `words` (a command and its arguments), prints to stdout, errors to stderr. Returns the exit code: 0 done,
 // 1 refused (or, for watch, the job failed), 2 wrong usage, 10 the scheduler can't be reached, 14 lost while watching.
-int RunCommand(const std::vector<std::string>& words, const CtlSettings& settings, const SettingsTable& table);
+int RunCommand(std::vector<std::string> words, CtlSettings settings, const SettingsTable& table);
 
 }  // namespace muster::ctl

@@ -1,20 +1,27 @@
 // `ms-ctl completion`: the script, and what it asks for while somebody types.
 #include "ctl/commands/completion.h"
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "common/base/exit_codes.h"
 #include "common/base/ids.h"
 #include "ctl/certs/certs_program.h"
 #include "ctl/certs/certs_settings.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"
+#include "scheduler/scheduler_settings.h"
+#include "worker_agent/settings/agent_settings.h"
 
 namespace muster::ctl {
 namespace {
 
-constexpr char kScript[] = R"sh(# bash completion for ms-ctl; load it with: source <(ms-ctl completion bash)
+constexpr char kScript[] = R"sh(# bash completion for Muster's programs; load it with: source <(ms-ctl completion bash)
 _ms_ctl_certs() {
   local i word=
   case $previous in
@@ -80,12 +87,63 @@ _ms_ctl() {
   fi
   case $command in
     "") COMPREPLY=( $(compgen -W "@COMMANDS@" -- "$current") ) ;;
-    stop|restart|why) COMPREPLY=( $(compgen -W "$(ms-ctl completion jobs 2>/dev/null)" -- "$current") ) ;;
+    @JOB_COMMANDS@) COMPREPLY=( $(compgen -W "$(ms-ctl completion jobs 2>/dev/null)" -- "$current") ) ;;
     fence|drain|undrain) COMPREPLY=( $(compgen -W "$(ms-ctl completion nodes 2>/dev/null)" -- "$current") ) ;;
     completion) COMPREPLY=( $(compgen -W "bash" -- "$current") ) ;;
   esac
 }
+# ms-worker and ms-scheduler. $1: the settings, as --switch, --flag= (any value), --flag=file, --flag=host or
+# --flag=one|two. $2: not empty where a command stands behind them.
+_ms_settings() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous= valued=" " flags= word spec i
+  (( COMP_CWORD > 0 )) && previous=${COMP_WORDS[COMP_CWORD-1]}
+  [[ $current == "=" ]] && current=
+  [[ $previous == "=" ]] && previous=${COMP_WORDS[COMP_CWORD-2]}
+  COMPREPLY=()
+  for spec in $1; do
+    flags+=" ${spec%%=*}"
+    [[ $spec == *=* ]] && valued+="${spec%%=*} "
+  done
+  for (( i = 1; i < COMP_CWORD; i++ )); do
+    word=${COMP_WORDS[i]}
+    if [[ $word == -- || $word == -m ]]; then
+      _ms_command $(( i + 1 )) "$2"
+      return
+    elif [[ $valued == *" $word "* ]]; then
+      [[ ${COMP_WORDS[i+1]} == "=" ]] && (( i++ ))
+      (( i++ ))
+    elif [[ $word == "=" ]]; then
+      (( i++ ))
+    elif [[ $word != -* ]]; then
+      _ms_command $i "$2"
+      return
+    fi
+  done
+  for spec in $1; do
+    [[ $spec == "$previous="* ]] || continue
+    case ${spec#*=} in
+      file) COMPREPLY=( $(compgen -f -- "$current") ) ;;
+      host) COMPREPLY=( $(compgen -A hostname -- "$current") ) ;;
+      *) spec=${spec#*=}; COMPREPLY=( $(compgen -W "${spec//|/ }" -- "$current") ) ;;
+    esac
+    return
+  done
+  if [[ $current == -* ]]; then
+    COMPREPLY=( $(compgen -W "$flags" -- "$current") )
+  else
+    _ms_command $COMP_CWORD "$2"
+  fi
+}
+_ms_command() {
+  [[ -n $2 ]] || return
+  COMPREPLY=( $(compgen -f -- "$current") )
+  (( $1 == COMP_CWORD )) && COMPREPLY+=( $(compgen -c -- "$current") )
+}
+_ms_worker() { _ms_settings "@WORKER@" command; }
+_ms_scheduler() { _ms_settings "@SCHEDULER@"; }
 complete -F _ms_ctl ms-ctl
+complete -F _ms_worker ms-worker
+complete -F _ms_scheduler ms-scheduler
 )sh";
 
 std::vector<std::string> FlagsOf(const SettingsTable& table) {
@@ -94,6 +152,26 @@ std::vector<std::string> FlagsOf(const SettingsTable& table) {
     if (!setting.is_hidden) flags.push_back("--" + setting.flag);
   }
   return flags;
+}
+
+bool IsWord(absl::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_islower(c) || c == '_'; });
+}
+
+// As the script wants the settings of a daemon.
+std::vector<std::string> SpecsOf(const SettingsTable& table) {
+  std::vector<std::string> specs = {"--help", "--version", "--config=file"};
+  for (const Setting& setting : table.settings()) {
+    if (setting.is_hidden) continue;
+    const std::string& value = setting.value_name;
+    std::vector<std::string> words = absl::StrSplit(value, '|');
+    std::erase_if(words, [](const std::string& word) { return !IsWord(word); });
+    std::string kind = absl::StrJoin(words, "|");
+    if (value == "FILE" || value == "FOLDER" || value == "PATH") kind = "file";
+    if (absl::StartsWith(value, "HOST")) kind = "host";
+    specs.push_back(absl::StrCat("--", setting.flag, setting.is_switch() ? "" : "=", kind));
+  }
+  return specs;
 }
 
 // For TAB, asked for by the script itself: quick, and silent about errors. Bash carries out what stands in a list of
@@ -126,7 +204,10 @@ int CompleteFromScheduler(Call& call, bool wants_nodes) {
 }  // namespace
 
 std::string BashCompletion(const CompletionWords& words) {
-  return absl::StrReplaceAll(kScript, {{"@FLAGS@", absl::StrJoin(words.flags, " ")},
+  return absl::StrReplaceAll(kScript, {{"@JOB_COMMANDS@", absl::StrJoin(words.job_commands, "|")},
+                                       {"@WORKER@", absl::StrJoin(words.worker, " ")},
+                                       {"@SCHEDULER@", absl::StrJoin(words.scheduler, " ")},
+                                       {"@FLAGS@", absl::StrJoin(words.flags, " ")},
                                        {"@COMMANDS@", absl::StrJoin(words.commands, " ")},
                                        {"@CERTS_FLAGS@", absl::StrJoin(words.certs_flags, " ")},
                                        {"@CERTS_COMMANDS@", absl::StrJoin(words.certs_commands, " ")}});
@@ -136,7 +217,15 @@ int PrintCompletion(Call& call) {
   if (call.argument == "jobs" || call.argument == "nodes") return CompleteFromScheduler(call, call.argument == "nodes");
   if (call.argument != "bash") return Usage("completion: name the shell: ms-ctl completion bash (only bash is known)");
   CompletionWords offered;
-  for (const Command& command : Commands()) offered.commands.push_back(command.name);
+  for (const Command& command : Commands()) {
+    offered.commands.push_back(command.name);
+    const bool takes_job = absl::StartsWith(command.argument, "[JOB]") && !absl::EndsWith(command.argument, "NODE");
+    if (takes_job) offered.job_commands.push_back(command.name);
+  }
+  agent::AgentSettings worker;
+  scheduler::SchedulerSettings scheduler;
+  offered.worker = SpecsOf(agent::AgentSettingsTable(worker));
+  offered.scheduler = SpecsOf(scheduler::SchedulerSettingsTable(scheduler));
   offered.flags = FlagsOf(call.table);
   certs::CertsSettings certs_settings;
   offered.certs_flags = FlagsOf(certs::CertsSettingsTable(certs_settings));

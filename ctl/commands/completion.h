@@ -1,4 +1,4 @@
-// The bash completion of ms-ctl.
+// The bash completion of ms-ctl, ms-worker and ms-scheduler.
 #pragma once
 
 #include <string>
@@ -12,6 +12,9 @@ struct CompletionWords {
   std::vector<std::string> flags;
   std::vector<std::string> certs_commands;
   std::vector<std::string> certs_flags;
+  std::vector<std::string> job_commands;  // of `commands`: those that a job's name may follow
+  std::vector<std::string> worker;        // settings of ms-worker: --switch, --flag=, --flag=file|host|one|two
+  std::vector<std::string> scheduler;     // of ms-scheduler
 };
 
 // A script for `source <(ms-ctl completion bash)`. It completes commands, flags, files, and, where a job is wanted, the

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/settings/names.h"
+#include "common/settings/sched_address.h"
 #include "ctl/commands/commands.h"
+#include "scheduler/scheduler_settings.h"
+#include "worker_agent/settings/agent_settings.h"
 
 namespace muster::ctl {
 namespace {
@@ -20,19 +25,35 @@ std::string UsageText() {
   return out;
 }
 
+// A config file that is shared with ms-worker and ms-scheduler has their settings as well. On the command line they are
+// as unknown as any other word.
+void AddOthersOwn(SettingsTable& table) {
+  agent::AgentSettings worker;
+  scheduler::SchedulerSettings scheduler;
+  const SettingsTable tables[] = {agent::AgentSettingsTable(worker), scheduler::SchedulerSettingsTable(scheduler)};
+  for (const SettingsTable& others : tables) {
+    for (const Setting& setting : others.settings()) {
+      const NameIndex names(table);
+      if (names.FindFlag(setting.flag) != nullptr) continue;
+      const std::string program = others.program();
+      table.AddIgnored(setting.flag, setting.value_name, setting.env).aliases = setting.aliases;
+      table.AtEnd([flag = setting.flag, program](LoadResult& loaded) {
+        if (!absl::StartsWith(loaded.sources[flag], "--")) return;
+        loaded.findings.errors.push_back(
+            absl::StrCat("--", flag, " is for ", program, ", not for ms-ctl: leave it out"));
+      });
+    }
+  }
+}
+
 }  // namespace
 
 SettingsTable CtlSettingsTable(CtlSettings& settings) {
   SettingsTable table("ms-ctl", UsageText(), "Shows and steers what a scheduler's jobs do.");
   const std::string where = "The scheduler";
-  Setting& host = table.AddString("sched_host", &settings.sched_host, "The scheduler's address or host name.");
-  host.env = {"MS_SCHED_HOST"};
-  host.group = where;
-  host.value_name = "HOST";
-  Setting& port = table.AddPort("sched_port", &settings.sched_port, "The scheduler's port.");
-  port.env = {"MS_SCHED_PORT"};
-  port.group = where;
-  port.value_name = "PORT";
+  table.BeginGroup(where);
+  AddSchedAddress(table, &settings.sched_host, &settings.sched_port, /*may_be_zero=*/true,
+                  {"The scheduler's address or host name, with or without its port.", "The scheduler's port."});
   Setting& socket =
       table.AddString("admin_socket", &settings.admin_socket, "The scheduler's Unix socket, for changing calls.");
   socket.env = {"MS_ADMIN_SOCKET"};
@@ -66,6 +87,7 @@ SettingsTable CtlSettingsTable(CtlSettings& settings) {
   Setting& json = table.AddBool("json", &settings.json, "Print one JSON document, for scripts.");
   json.group = what;
   AddTls(table, &settings.tls);
+  AddOthersOwn(table);
   return table;
 }
 

@@ -14,7 +14,7 @@ struct CtlSettings {
   std::string sched_host = "127.0.0.1";  // MS_SCHED_HOST
   uint16_t sched_port = 8118;            // MS_SCHED_PORT
   std::string job_id;                    // --job, MS_JOB_ID; empty: all, or the only one
-  bool is_job_on_line = false;           // by --job, that is, not by MS_JOB_ID
+  bool is_job_on_line = false;           // by --job or behind the command, that is, not by MS_JOB_ID
   uint32_t run = 0;                      // 0: the latest
   std::string admin_socket;              // empty: see common/sys/runtime_paths.h
   absl::Duration timeout = absl::Seconds(5);

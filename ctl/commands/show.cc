@@ -53,8 +53,7 @@ int ShowEvents(Call& call) {
 }
 
 int ShowWhy(Call& call) {
-  CtlSettings settings = call.settings;
-  if (!call.argument.empty()) settings.job_id = call.argument;
+  const CtlSettings& settings = call.settings;
   const absl::StatusOr<v1::StatusReply> reply = AskStatus(*call.client, settings);
   if (!reply.ok()) return Complain(reply.status());
   if (settings.json) return Print(StatusJson(*reply));
@@ -81,8 +80,7 @@ int ShowStacks(Call& call) {
       }
     }
   }
-  const absl::StatusOr<Steered> steered =
-      ChooseSteered(call, "", "look at", std::max(settings.timeout, kStacksTimeout));
+  const absl::StatusOr<Steered> steered = ChooseSteered(call, "look at", std::max(settings.timeout, kStacksTimeout));
   if (!steered.ok()) return Complain(steered.status());
   request.set_job_id(steered->job_id);
   request.set_run(settings.run);

@@ -22,8 +22,7 @@ int Steer(Call& call, v1::SteerRequest::Action action) {
     return Usage(absl::StrCat(verb, ": name the node: ms-ctl ", verb, " NODE"));
   }
   const absl::StatusOr<Steered> steered =
-      ChooseSteered(call, is_about_node ? "" : call.argument, is_about_node ? absl::StrCat(verb, " a node of") : verb,
-                    settings.timeout);
+      ChooseSteered(call, is_about_node ? absl::StrCat(verb, " a node of") : verb, settings.timeout);
   if (!steered.ok()) return Complain(steered.status());
   v1::SteerRequest request;
   request.set_job_id(steered->job_id);
@@ -54,7 +53,7 @@ absl::Status MayStop(Call& call, const std::string& job_id) {
 
 int StopJob(Call& call) {
   const CtlSettings& settings = call.settings;
-  const absl::StatusOr<Steered> steered = ChooseSteered(call, call.argument, "stop", settings.timeout);
+  const absl::StatusOr<Steered> steered = ChooseSteered(call, "stop", settings.timeout);
   if (!steered.ok()) return Complain(steered.status());
   if (const absl::Status agreed = MayStop(call, steered->job_id); !agreed.ok()) return Complain(agreed);
   v1::StopRequest request;

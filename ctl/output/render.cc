@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/base/text.h"
 #include "ctl/output/table.h"
 #include "ctl/output/words.h"
@@ -23,7 +24,7 @@ void AppendLastLines(const google::protobuf::RepeatedPtrField<std::string>& line
 
 // "4 of 4 workers and 1 of 1 servers", from what the settings ask for and, while waiting, who is here.
 std::string SizeText(const v1::RunStatus& run) {
-  std::string out = run.settings().has_worker_num() ? Count(run.settings().worker_num(), "worker") : "size not set";
+  std::string out = run.settings().has_worker_num() ? Count(run.settings().worker_num(), "worker") : "not set";
   if (run.settings().server_num() > 0) absl::StrAppend(&out, ", ", Count(run.settings().server_num(), "server"));
   return out;
 }
@@ -49,7 +50,15 @@ void AppendOutcome(const v1::Outcome& outcome, absl::TimeZone zone, std::string*
   if (!cause.remedy().empty()) absl::StrAppend(out, "  what to do  ", EscapeControl(cause.remedy()), "\n");
 }
 
-// "steps 16 to 17; slowest rank 1, at step 16 for 12 s".
+// They differ by no more than what a step or a heartbeat makes: who has just gone on leaves nobody behind.
+bool IsInStep(const v1::ProgressStatus& progress) {
+  constexpr uint64_t kLateReportMs = 5'000;
+  if (!progress.has_slowest_step() || progress.watched() < 2 || progress.slowest_ranks().empty()) return false;
+  const bool are_most = progress.slowest_count() * 2 > progress.watched();
+  return progress.fastest_step() <= progress.slowest_step() + 1 && (are_most || progress.still_ms() < kLateReportMs);
+}
+
+// "steps 16 to 18; slowest rank 1, without change for 12 s".
 std::string ProgressText(const v1::ProgressStatus& progress) {
   std::string out;
   if (progress.has_slowest_step()) {
@@ -60,8 +69,9 @@ std::string ProgressText(const v1::ProgressStatus& progress) {
   }
   const bool is_one = progress.slowest_count() == 1;
   const std::string age = Age(static_cast<int64_t>(progress.still_ms()));
-  if (progress.slowest_count() == progress.watched() && !is_one) {
-    return absl::StrCat(out, "all ", progress.watched(), " that show it, longest without change rank ",
+  if (IsInStep(progress) || (progress.slowest_count() == progress.watched() && !is_one)) {
+    return absl::StrCat(out, IsInStep(progress) ? "" : "all ", progress.watched(),
+                        IsInStep(progress) ? " ranks in step" : " that show it", ", longest without change rank ",
                         progress.slowest_ranks(0), ": ", age);
   }
   absl::StrAppend(&out, is_one ? "slowest rank " : "slowest ranks ",
@@ -218,7 +228,8 @@ std::string RenderWhy(const v1::RunStatus& run, absl::TimeZone zone) {
     absl::StrAppend(&out, "  waiting     ", EscapeControl(run.waiting().text()), "\n");
   }
   if (run.has_last_abort()) {
-    absl::StrAppend(&out, "  restarted   ", EscapeControl(run.last_abort().text()), "\n");
+    const std::string why = EscapeControl(run.last_abort().text());
+    absl::StrAppend(&out, "  restarted   ", absl::StripPrefix(why, "restarted "), "\n");  // "restarted by ann"
     AppendLastLines(run.last_abort().last_lines(), "              ", &out);
   }
   if (run.has_progress()) absl::StrAppend(&out, "  progress    ", ProgressText(run.progress()), "\n");

@@ -67,7 +67,9 @@ MAY_INCLUDE = {
     "ring": TLS + ("ctl/output/table.h",),
     "ctl/output": NET + ("common/store",),
     "ctl/certs": TLS + ("ctl/output",),
-    "ctl": TLS + ("common/store", "scheduler/core", "scheduler/journal"),
+    "ctl": TLS + ("common/store", "scheduler/core", "scheduler/journal",
+                  # their settings: for a shared config file, and completion
+                  "scheduler/scheduler_settings.h", "worker_agent/settings"),
 }
 
 # Who alone may include a header of the scheduler's core: its parts call each other in one direction (context.h), and

@@ -15,6 +15,7 @@ constexpr absl::Duration kWelcomeTimeout = absl::Seconds(15);
 constexpr double kSpread = 0.3;
 constexpr absl::Duration kFirstReplacementBackOff = absl::Seconds(3);
 constexpr absl::Duration kLongestReplacementBackOff = absl::Minutes(1);
+constexpr size_t kMostNews = 3;  // reasons told out of turn
 
 // How long after the connection was lost a person hears of it again; then every five minutes.
 constexpr std::array kSayAfter = {absl::Seconds(10), absl::Seconds(30), absl::Minutes(1), absl::Minutes(2),
@@ -138,7 +139,12 @@ void Connector::Fail(const std::string& reason, absl::Duration delay, MonotonicT
   next_at_ = now + delay;
   has_failed_ = true;
   last_reason_ = reason;
-  if (times_said_ > 0 && now < say_at_) return;
+  if (times_said_ > 0 && now < say_at_) {
+    // An agent that was never let in may have a wrong setting, and the new reason may say which.
+    if (was_open_ || reason == said_reason_ || news_said_ == kMostNews) return;
+    ++news_said_;
+  }
+  said_reason_ = reason;
   const absl::Duration apart = ApartFor(now);
   out.push_back(was_open_ ? SayApart(scheduler_, reason, times_said_ > 0 ? apart : absl::ZeroDuration(), patience_)
                           : SayWaitingForScheduler(scheduler_, reason, apart, patience_));

@@ -4,7 +4,7 @@
 // 15 s is given up for the next one, unless the scheduler's machine has taken it in: a scheduler that thousands dial at
 // once takes them one after the other, and whoever comes again has to wait anew. Patience is counted from the last
 // moment connected (at first: from the begin). What a person is told: the first failure at once, then at growing
-// intervals.
+// intervals; before the first connection a new reason at once, too, a few times.
 //
 // A replacement is a second stream that is dialed while one is open, to take its place: it shows a renewed certificate
 // (TlsChanged), or the open one has fallen silent (HeartbeatPath). It comes
@@ -114,6 +114,8 @@ class Connector {
   size_t times_said_ = 0;    // since the last connection
   MonotonicTime say_at_;
   std::string last_reason_;
+  std::string said_reason_;
+  size_t news_said_ = 0;         // reasons that were told out of turn
   bool waits_for_turn_ = false;  // this dial does, and patience with it
   bool has_said_waits_ = false;  // since the last connection
 

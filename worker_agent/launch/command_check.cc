@@ -1,3 +1,11 @@
+// What the first word of a command is → what comes of it:
+//
+//   not there, or not in PATH                         127
+//   a folder; a file that may not be executed         126
+//   a script whose interpreter is not there           127; may not be executed: 126
+//   NAME.py that can be run as it stands              stays
+//   another NAME.py, or -m                            runs under python
+//   has a {                                           not judged: placeholders are filled in later
 #include "worker_agent/launch/command_check.h"
 
 #include <fcntl.h>
@@ -6,17 +14,22 @@
 
 #include <cerrno>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/text.h"
+#include "common/base/unique_fd.h"
 
 namespace muster::agent {
 namespace {
 
+using Variables = std::map<std::string, std::string>;
+
 constexpr int kNotFound = 127;
 constexpr int kNotExecutable = 126;
 constexpr char kDefaultPath[] = "/bin:/usr/bin";  // execvp's without a PATH
-constexpr char kCommandRemedy[] = "; correct the command behind --";
+constexpr size_t kFirstLineBytes = 256;           // the kernel reads no more
 
 // 0, or why the file can't be executed.
 int WhyNot(const std::string& path) {
@@ -28,51 +41,154 @@ int WhyNot(const std::string& path) {
 
 bool IsMissing(int error) { return error == ENOENT || error == ENOTDIR; }
 
-CommandProblem NotExecutable(const std::string& path) {
+bool IsFolder(const std::string& path) {
   struct stat info {};
-  const bool is_folder = stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-  return {kNotExecutable,
-          absl::StrCat("the command ", Quoted(path), is_folder ? " is a folder" : " is not executable",
-                       is_folder ? kCommandRemedy : "; see its rights (chmod +x), or put its interpreter before it")};
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-}  // namespace
+// A name as it is shown: without quotes where it needs none.
+std::string ShownName(const std::string& name) {
+  const std::string quoted = Quoted(name);
+  const bool is_plain = !name.empty() && quoted == absl::StrCat("\"", name, "\"") && !absl::StrContains(name, " ");
+  return is_plain ? name : quoted;
+}
 
-std::optional<CommandProblem> CheckProgram(const std::string& program, const std::string* search_path) {
-  if (program.find('/') != std::string::npos) {
-    const int error = WhyNot(program);
-    if (IsMissing(error)) {
-      return CommandProblem{kNotFound, absl::StrCat("the command ", Quoted(program), " is not there", kCommandRemedy)};
-    }
-    if (error == EACCES) return NotExecutable(program);
-    return std::nullopt;
-  }
-  const std::string path = search_path == nullptr ? kDefaultPath : *search_path;
+CommandProblem Problem(int code, const std::string& name, const std::string& what) {
+  return {code, absl::StrCat(ShownName(name), what)};
+}
+
+CommandProblem NotExecutable(const std::string& path) {
+  if (IsFolder(path)) return Problem(kNotExecutable, path, " is a folder: write the program that is to run");
+  return Problem(
+      kNotExecutable, path,
+      absl::StrCat(" is not executable: chmod +x ", ShownName(path), ", or write its interpreter before it"));
+}
+
+struct FoundProgram {
+  int error = 0;     // 0: `path` can be executed; EACCES: it can't; ENOENT: nothing was found
+  std::string path;  // empty: not known
+};
+
+FoundProgram FindInPath(const std::string& program, const std::string* search_path) {
+  if (program.find('/') != std::string::npos) return {WhyNot(program), program};
   std::string refused;
+  const std::string path = search_path == nullptr ? kDefaultPath : *search_path;
   for (const absl::string_view folder : absl::StrSplit(path, ':')) {
     const std::string candidate = program.empty() ? "" : absl::StrCat(folder, folder.empty() ? "" : "/", program);
     const int error = WhyNot(candidate);
     if (error == EACCES) {
       refused = candidate;  // execvp goes on and comes back to it
     } else if (!IsMissing(error)) {
-      return std::nullopt;
+      return {error, candidate};
     }
   }
-  if (!refused.empty()) return NotExecutable(refused);
-  return CommandProblem{kNotFound, absl::StrCat("the command ", Quoted(program), " is not found in PATH (",
-                                                Quoted(path, 500), ")", kCommandRemedy)};
+  if (!refused.empty()) return {EACCES, refused};
+  return {ENOENT, ""};
 }
 
-std::optional<CommandProblem> CheckCommand(const std::vector<std::string>& command,
-                                           const std::map<std::string, std::string>& overrides,
-                                           const std::map<std::string, std::string>& inherited) {
-  if (command.empty() || command[0].find('{') != std::string::npos) return std::nullopt;
-  for (const auto* variables : {&overrides, &inherited}) {
-    if (const auto found = variables->find("PATH"); found != variables->end()) {
-      return CheckProgram(command[0], &found->second);
+const std::string* SearchPath(const Variables& overrides, const Variables& inherited) {
+  for (const Variables* variables : {&overrides, &inherited}) {
+    if (const auto found = variables->find("PATH"); found != variables->end()) return &found->second;
+  }
+  return nullptr;
+}
+
+// What stands behind #! in the first line; empty if there is none, or if it can't be read.
+std::string FirstLine(const std::string& path) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (file.get() < 0) return "";
+  std::string head(kFirstLineBytes, '\0');
+  const ssize_t length = read(file.get(), head.data(), head.size());
+  head.resize(length < 0 ? 0 : static_cast<size_t>(length));
+  if (!absl::StartsWith(head, "#!")) return "";
+  const size_t end = head.find('\n');
+  return end == std::string::npos ? "" : head.substr(2, end - 2);
+}
+
+std::optional<CommandProblem> CheckInterpreter(const std::string& script, const std::string* search_path) {
+  const std::string line = FirstLine(script);
+  const std::vector<std::string> words = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+  if (words.empty()) return std::nullopt;
+  std::string interpreter = words[0];
+  int error = WhyNot(interpreter);
+  std::string where = " isn't there";
+  if (error == 0 && words.size() > 1 && absl::EndsWith(interpreter, "/env") && words[1][0] != '-' &&
+      !absl::StrContains(words[1], "=") && !absl::StrContains(words[1], "/")) {
+    interpreter = words[1];
+    where = " isn't in PATH";
+    error = FindInPath(interpreter, search_path).error;
+  }
+  if (IsMissing(error)) {
+    const bool is_from_windows = absl::EndsWith(interpreter, "\r");
+    return Problem(kNotFound, script,
+                   absl::StrCat(": its interpreter ", ShownName(interpreter), " (first line)", where,
+                                is_from_windows ? ": its lines end as on Windows; sed -i 's/\\r$//' mends that" : ""));
+  }
+  if (error == EACCES) {
+    return Problem(kNotExecutable, script,
+                   absl::StrCat(": its interpreter ", ShownName(interpreter), " (first line) is not executable"));
+  }
+  return std::nullopt;
+}
+
+// A .py file that needs no python before it.
+bool RunsAsItStands(const std::string& file, const std::string* search_path) {
+  const bool is_here = file.find('/') == std::string::npos && access(file.c_str(), F_OK) == 0;
+  if (is_here) return false;  // not in PATH: execvp wouldn't find it
+  const FoundProgram found = FindInPath(file, search_path);
+  return found.error == 0 && !FirstLine(found.path).empty();
+}
+
+}  // namespace
+
+std::optional<CommandProblem> CheckProgram(const std::string& program, const std::string* search_path) {
+  const FoundProgram found = FindInPath(program, search_path);
+  if (IsMissing(found.error)) {
+    if (program.find('/') != std::string::npos) return Problem(kNotFound, program, ": there is no such file");
+    if (program.empty()) return CommandProblem{kNotFound, "the command is an empty word"};
+    const bool is_here = !program.empty() && access(program.c_str(), F_OK) == 0;
+    return Problem(
+        kNotFound, program,
+        absl::StrCat(": not found in PATH",
+                     is_here ? absl::StrCat("; for the file in this folder write ./", ShownName(program)) : ""));
+  }
+  if (found.error == EACCES) return NotExecutable(found.path);
+  return found.error == 0 ? CheckInterpreter(found.path, search_path) : std::nullopt;
+}
+
+std::optional<CommandProblem> CheckCommand(const std::vector<std::string>& command, const Variables& overrides,
+                                           const Variables& inherited) {
+  if (command.empty() || absl::StrContains(command[0], "{")) return std::nullopt;
+  return CheckProgram(command[0], SearchPath(overrides, inherited));
+}
+
+PythonCommand AddPython(std::vector<std::string>& command, const Variables& overrides, const Variables& inherited) {
+  const bool is_module = !command.empty() && command[0] == "-m";
+  const bool is_file = !command.empty() && absl::EndsWith(command[0], ".py");
+  if (!is_module && !is_file) return {};
+  const std::string* search_path = SearchPath(overrides, inherited);
+  if (is_file && RunsAsItStands(command[0], search_path)) return {};
+  PythonCommand out;
+  if (is_module && (command.size() < 2 || absl::StartsWith(command[1], "-"))) {
+    out.problem = {kNotFound, "-m: name the module behind it, as in -m package.train"};
+  }
+  if (is_file && !absl::StrContains(command[0], "{")) {
+    if (access(command[0].c_str(), F_OK) != 0) {
+      out.problem = Problem(kNotFound, command[0], ": there is no such file");
+    } else if (IsFolder(command[0])) {
+      out.problem = NotExecutable(command[0]);
     }
   }
-  return CheckProgram(command[0], nullptr);
+  for (const char* name : {"python3", "python"}) {
+    const FoundProgram found = FindInPath(name, search_path);
+    if (found.error != 0) continue;
+    out.python = found.path;
+    command.insert(command.begin(), found.path);
+    return out;
+  }
+  out.problem = {kNotFound, absl::StrCat(is_module ? "-m" : ShownName(command[0]),
+                                         " needs a python, and neither python3 nor python is found in PATH")};
+  return out;
 }
 
 }  // namespace muster::agent

@@ -1,4 +1,5 @@
-// Whether the processes' command can be started at all: found out before this node joins, while nobody waits for it.
+// The processes' command: how it is started, and whether it can be started at all. Found out before this node joins,
+// while nobody waits for it.
 #pragma once
 
 #include <map>
@@ -13,8 +14,9 @@ struct CommandProblem {
   std::string text;   // for people, in one line
 };
 
-// Looks for `program` as execvp does with that PATH (null: none is set), from this process's working folder. What only
-// the start itself can tell (a wrong format, a file server that is slow to answer) is no problem yet.
+// Looks for `program` as execvp does with that PATH (null: none is set), from this process's working folder. A script
+// needs the interpreter that its first line names, too. What only the start itself can tell (a wrong format, a file
+// server that is slow to answer) is no problem yet.
 std::optional<CommandProblem> CheckProgram(const std::string& program, const std::string* search_path);
 
 // The same for a command line with what --env sets and what is inherited. A program that placeholders name is known
@@ -22,5 +24,15 @@ std::optional<CommandProblem> CheckProgram(const std::string& program, const std
 std::optional<CommandProblem> CheckCommand(const std::vector<std::string>& command,
                                            const std::map<std::string, std::string>& overrides,
                                            const std::map<std::string, std::string>& inherited);
+
+// As torchrun and msrun take it: a command that begins with a file NAME.py, or with -m MODULE, runs under the python
+// that is first in PATH (python3, else python), which is put before it. Not so a file that can be run as it stands:
+// with a slash in its name or found in PATH, executable, and with a first line that names its interpreter.
+struct PythonCommand {
+  std::string python;                     // that was put before the command; empty: the command stays as it is
+  std::optional<CommandProblem> problem;  // no python, no module's name, no such file
+};
+PythonCommand AddPython(std::vector<std::string>& command, const std::map<std::string, std::string>& overrides,
+                        const std::map<std::string, std::string>& inherited);
 
 }  // namespace muster::agent

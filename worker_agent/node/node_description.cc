@@ -51,13 +51,18 @@ absl::Status SetWantedMaster(const AgentSettings& settings, v1::NodeInfo& node) 
   return absl::OkStatus();
 }
 
+// What the rank table says of this machine.
+absl::StatusOr<const TableServer*> FindOwnServer(const AgentSettings& settings, const RankTable& table) {
+  std::vector<IpAddress> addresses = LocalAddresses();
+  if (const auto own = IpAddress::Parse(settings.worker_ip)) addresses = {*own};
+  return FindServer(table, addresses);
+}
+
 absl::Status AddRankTable(const AgentSettings& settings, NodeDescription& description) {
   if (settings.rank_table_file.empty()) return absl::OkStatus();
   const absl::StatusOr<RankTable> table = LoadRankTable(settings.rank_table_file);
   if (!table.ok()) return table.status();
-  std::vector<IpAddress> addresses = LocalAddresses();
-  if (const auto own = IpAddress::Parse(settings.worker_ip)) addresses = {*own};
-  const absl::StatusOr<const TableServer*> server = FindServer(*table, addresses);
+  const absl::StatusOr<const TableServer*> server = FindOwnServer(settings, *table);
   if (!server.ok()) return server.status();
   for (const uint32_t rank : TableRanks(**server)) description.node.add_table_ranks(rank);
   const std::vector<v1::SlotOffer> offers = TableOffers(**server);
@@ -137,6 +142,17 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
   if (absl::Status status = AddRankTable(settings, description); !status.ok()) return status;
   description.own_address = OwnAddress(settings);
   return description;
+}
+
+absl::Status TakeSizeOfRankTable(AgentSettings& settings, bool has_slots) {
+  if (settings.rank_table_file.empty() || settings.worker_num || settings.role != "MS_WORKER") return absl::OkStatus();
+  const absl::StatusOr<RankTable> table = LoadRankTable(settings.rank_table_file);
+  if (!table.ok()) return table.status();
+  const absl::StatusOr<const TableServer*> server = FindOwnServer(settings, *table);
+  if (!server.ok()) return server.status();
+  settings.worker_num = table->rank_count;
+  if (!has_slots) settings.local_worker_num = absl::StrCat((*server)->devices.size());
+  return absl::OkStatus();
 }
 
 uint32_t SlotCount(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {

@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/net/ip_address.h"
@@ -49,6 +51,7 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
     for (const uint32_t slot : slots) plan.done_at_once.push_back(round->key(slot));
     return plan;
   }
+  if (absl::Status status = CheckNodeRank(*round); !status.ok()) return status;
   const absl::Status written = WriteClusterFile(round->cluster_file, FileInput(*round));
   if (!written.ok()) return written;
   // Nothing of the round before runs any more: the core starts none beside it.
@@ -136,6 +139,22 @@ void Launcher::EndRound(uint64_t run, uint32_t round) {
   for (Opening& opening : gateways_) {
     if (std::exchange(opening.is_begun, false)) opening.gateway->Over(run, round);
   }
+}
+
+// Agents of one machine are told the same {node_rank}: launchers that are started for each of them would take
+// themselves for one.
+absl::Status Launcher::CheckNodeRank(const Round& round) const {
+  const AgentSettings& settings = options_.settings;
+  const v1::Assignment& assignment = round.desired.assignment();
+  const bool is_alone = static_cast<uint32_t>(assignment.slots_size()) >= assignment.local_world_size();
+  const auto names_it = [](const std::string& text) { return absl::StrContains(text, "{node_rank}"); };
+  const bool is_used = std::any_of(settings.command.begin(), settings.command.end(), names_it) ||
+                       std::any_of(settings.env.begin(), settings.env.end(),
+                                   [&](const auto& variable) { return names_it(variable.second); });
+  if (!settings.per_node || is_alone || !is_used) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "--per_node: another agent of this job runs on this machine, so {node_rank} would be ", assignment.node_rank(),
+      " for both; start one agent on each machine, or give each one here a --machine NAME of its own"));
 }
 
 absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot, LaunchPlan& plan,

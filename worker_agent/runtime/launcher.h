@@ -76,6 +76,7 @@ class Launcher {
                                   const std::string& node_id) const;
   ClusterFileInput FileInput(const Round& round) const;
   absl::Status BeginGateways(const Round& round, LaunchPlan& plan);
+  absl::Status CheckNodeRank(const Round& round) const;
   absl::StatusOr<ProcessSpec> SpecFor(const Round& round, uint32_t slot, LaunchPlan& plan,
                                       std::map<std::string, std::string>& replaced);
   absl::Status BindToCpus(const Round& round, uint32_t slot, ProcessSpec& spec, LaunchPlan& plan);

@@ -175,6 +175,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   std::map<uint64_t, std::shared_ptr<Link>> links_ ABSL_GUARDED_BY(mutex_);  // open or being opened, by connect_seq
   std::vector<std::shared_ptr<Link>> ending_ ABSL_GUARDED_BY(mutex_);        // hung up and not over yet
   std::atomic<int> shut_out_ = 0;                                            // dials in a row
+  std::atomic<int> plain_cuts_ = 0;                                          // the same
 };
 
 void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<Link>& link) {
@@ -211,12 +212,14 @@ void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<L
   });
   const TlsRefusal refusal = connect.verdict->refusal();
   if (!refusal.ok()) return Break(connect_seq, refusal.text, BreakReason::kSecurity);
-  // It has taken our handshake and then hung up, without a word: so does a scheduler that refuses our certificate.
+  // It has taken our handshake and then hung up: so does a scheduler that refuses our certificate.
   const bool has_said_why = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;  // it, or we (no thread)
   const bool is_shut_out = connect.verdict->was_asked() && !was_answered && !has_said_why;
   shut_out_ = is_shut_out ? shut_out_ + 1 : 0;
   if (is_shut_out && shut_out_ >= kShutOuts) return Break(connect_seq, kShutOutText, BreakReason::kSecurity);
-  Break(connect_seq, EndInWords(status, options_.security.tls == nullptr && !was_answered));
+  const bool may_want_tls = options_.security.tls == nullptr && !was_answered;
+  plain_cuts_ = may_want_tls && IsClosed(status.error_message()) ? plain_cuts_ + 1 : 0;
+  Break(connect_seq, plain_cuts_ >= kTellingCuts ? PlainCutsInWords() : EndInWords(status, may_want_tls));
 }
 
 void Session::Impl::FetchPeers(const std::string& job_id, const agent::FetchPeers& request) {

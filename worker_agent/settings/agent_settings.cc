@@ -13,6 +13,8 @@
 #include "common/net/ip_address.h"
 #include "common/net/net.h"
 #include "common/settings/cluster_settings.h"
+#include "common/settings/foreign_words.h"
+#include "common/settings/sched_address.h"
 #include "common/settings/values.h"
 
 namespace muster::agent {
@@ -49,7 +51,8 @@ void AddEnv(SettingsTable& table, std::map<std::string, std::string>* env) {
   Setting setting;
   setting.flag = "env";
   setting.value_name = "NAME=VALUE";
-  setting.help = "Sets a variable for the processes, above all else. May be repeated.";
+  setting.help =
+      "Sets a variable for the processes, above all else; {rank} and the like are filled in. May be repeated.";
   setting.is_repeated = true;
   setting.parse = [env](const std::string& text) -> absl::Status {
     const auto variable = ParseVariable(text);
@@ -89,12 +92,8 @@ void AddRole(SettingsTable& table, std::string* role) {
 
 void AddCluster(SettingsTable& table, AgentSettings& s) {
   table.BeginGroup("Cluster");
-  AddSchedHost(table, &s.sched_host, "Host name or address of the scheduler.");
-  Setting& port = table.AddPort("sched_port", &s.sched_port, "Port of the scheduler.").Env({"MS_SCHED_PORT"});
-  port.parse = [store = port.parse](const std::string& text) -> absl::Status {
-    if (ParseWholeNumber(text, 1024, 65535).ok()) return store(text);
-    return absl::InvalidArgumentError("must be a port from 1024 to 65535");
-  };
+  AddSchedAddress(table, &s.sched_host, &s.sched_port, /*may_be_zero=*/false,
+                  {"Host name or address of the scheduler, with or without its port.", "Port of the scheduler."});
   AddJobId(table, &s.job_id);
   AddRole(table, &s.role);
   AddWorkerNum(table, &s.worker_num);
@@ -371,7 +370,7 @@ SettingsTable AgentSettingsTable(AgentSettings& settings) {
   AddCheckConfig(table, &settings.check_config);
   AddSchedulersOwn(table, settings);
   AddJoin(table, settings);
-  ForbidMisleadingWords(table);
+  ForbidForeignWords(table);
   return table;
 }
 

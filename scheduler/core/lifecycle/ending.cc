@@ -183,6 +183,9 @@ void Lifecycle::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
     failing.set_has_given_up(gives_up);
     context_.Write(std::move(record));
     store_.EndWaits(run);
+    // A restart by hand, which this one follows, is no failure.
+    std::erase_if(run.candidates,
+                  [](const CauseCandidate& known) { return known.cause.kind() == v1::Cause::STOPPED_BY_USER; });
     run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
     run.cause_deadline = context_.now.monotonic + kCauseWait;
     context_.Schedule(run);

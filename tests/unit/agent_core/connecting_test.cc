@@ -61,6 +61,21 @@ TEST(Connecting, RetriesWithinBoundsAndSaysSoAtGrowingIntervals) {
   EXPECT_EQ(Count(said, " of 30m30s: Connection refused"), 4) << said;
 }
 
+TEST(Connecting, SaysANewReasonAtOnceUntilItIsLetInAFewTimes) {
+  AgentHarness agent;
+  agent.Begin();
+  EXPECT_THAT(agent.Break("closed"), HasSubstr("closed\n"));
+  std::string said;
+  for (const char* reason : {"closed", "it wants TLS", "it wants TLS", "a", "b", "c", "d"}) {
+    agent.Pass(agent.core().NextDeadline() - (MonotonicTime() + agent.now()));
+    if (agent.now() > absl::Seconds(9)) break;  // where it is said anyway
+    said += agent.Break(reason);
+  }
+  EXPECT_EQ(Count(said, "waiting for the scheduler at"), 3) << said;
+  EXPECT_EQ(Count(said, ": it wants TLS"), 1) << said;
+  EXPECT_EQ(Count(said, ": c"), 0) << said;
+}
+
 TEST(Connecting, JitterComesFromTheIncarnation) {
   const auto second_dial = [](uint64_t incarnation) {
     AgentOptions options = SmallOptions();

@@ -23,7 +23,7 @@ TEST(ConnectionError, IsToldInWords) {
 
 TEST(ConnectionError, WhatOnlyClosesMaySpeakTls) {
   EXPECT_EQ(PlainConnectionErrorInWords("Socket closed"),
-            "the connection was closed without a word: if the scheduler speaks TLS, this needs --tls_config "
+            "the connection was closed at once: if the scheduler speaks TLS, this needs --tls_config "
             "(MS_TLS_CONFIG)");
   EXPECT_EQ(PlainConnectionErrorInWords("something else"), "something else");
 }

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -123,6 +125,56 @@ TEST_F(CommandsTest, OnlyTheNamedOnesChangeAnything) {
       EXPECT_THAT(scheduler_.changes, ElementsAre(changing->second));
     }
   }
+}
+
+TEST_F(CommandsTest, AJobMayBeNamedBehindTheCommand) {
+  scheduler_.other_job = "other";
+  EXPECT_EQ(Run({"stop", "train"}), kExitSuccess);
+  EXPECT_THAT(scheduler_.changes, ElementsAre("StopRun"));
+  EXPECT_EQ(Run({"drain", "train", "node-1"}), kExitSuccess);
+  EXPECT_THAT(scheduler_.changes, ElementsAre("DRAIN"));
+  EXPECT_EQ(Run({"drain", "node-1"}), kExitJobFailed) << "two jobs, and none is named";
+  EXPECT_EQ(Run({"drain", "train", "node-1", "more"}), kExitUsage);
+  EXPECT_EQ(Run({"stop", "train", "more"}), kExitUsage);
+  settings_.job_id = "other";
+  settings_.is_job_on_line = true;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Run({"why", "train"}), kExitUsage);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("name two jobs"));
+  EXPECT_EQ(Run({"why", "other"}), kExitSuccess);
+}
+
+TEST_F(CommandsTest, StacksTakesAJobOrRanksOrBoth) {
+  EXPECT_EQ(Run({"stacks", "train"}), kExitSuccess);
+  EXPECT_EQ(Run({"stacks", "train", "0,2-3"}), kExitSuccess);
+  EXPECT_EQ(Run({"stacks", "0,2-3"}), kExitSuccess);
+  EXPECT_EQ(Run({"stacks", "0,x"}), kExitUsage);
+  EXPECT_EQ(Run({"stacks", "train", "x"}), kExitUsage);
+}
+
+TEST_F(CommandsTest, ASharedConfigFileIsReadAndOthersFlagsAreNot) {
+  const std::string path = testing::TempDir() + "/commands_test." + std::to_string(getpid()) + ".conf";
+  std::ofstream(path) << "sched_host = node7:9000\nworker_num = 4\nnode_timeout = 60\nlog_dir = logs\nonce = 1\n"
+                         "nproc_per_node = 2\nMS_NODE_RANK = 1\n";
+  const LoadResult loaded = LoadSettings(table_, {"status", "--config", path}, {});
+  std::remove(path.c_str());
+  EXPECT_THAT(loaded.findings.errors, IsEmpty());
+  EXPECT_EQ(settings_.sched_host, "node7");
+  EXPECT_EQ(settings_.sched_port, 9000);
+  EXPECT_THAT(LoadSettings(table_, {"status", "--worker_num", "4", "--spare"}, {}).findings.errors,
+              ElementsAre("--worker_num is for ms-worker, not for ms-ctl: leave it out",
+                          "--spare is for ms-worker, not for ms-ctl: leave it out"));
+}
+
+TEST_F(CommandsTest, CompletionKnowsTheDaemons) {
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(Run({"completion", "bash"}), kExitSuccess);
+  const std::string script = testing::internal::GetCapturedStdout();
+  EXPECT_THAT(script, HasSubstr("--log_dir=file"));
+  EXPECT_THAT(script, HasSubstr("--log_format=text|json"));
+  EXPECT_THAT(script, HasSubstr("status|nodes|ranks|events|stacks|why|watch|stop|restart)"));
+  EXPECT_THAT(script, HasSubstr("complete -F _ms_worker ms-worker"));
+  EXPECT_THAT(script, testing::Not(HasSubstr("@")));
 }
 
 TEST_F(CommandsTest, WhatChangesANodeIsNotForAllOfThem) {

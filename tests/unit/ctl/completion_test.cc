@@ -18,15 +18,19 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // What TAB offers after `words`, the last of which is the one being typed. No single quote in any word.
-std::vector<std::string> Offers(const std::vector<std::string>& words) {
-  std::string script = BashCompletion({{"status", "ranks", "stacks", "watch", "stop", "certs", "completion"},
-                                       {"--json", "--job", "--run", "--sched_host"},
-                                       {"init", "node", "show"},
-                                       {"--json", "--dir", "--days"}});
+std::vector<std::string> Offers(const std::vector<std::string>& words, const std::string& function = "_ms_ctl") {
+  std::string script =
+      BashCompletion({{"status", "ranks", "counters", "stacks", "watch", "stop", "certs", "completion"},
+                      {"--json", "--job", "--run", "--sched_host"},
+                      {"init", "node", "show"},
+                      {"--json", "--dir", "--days"},
+                      {"stop", "stacks"},
+                      {"--standalone", "--worker_num=", "--log_dir=file", "--log_format=text|json"},
+                      {"--once", "--log_file=file"}});
   absl::StrAppend(&script, "\nms-ctl() { [[ \"$*\" == 'completion jobs' ]] && printf 'alpha\\nbeta\\n'; }\n");
   absl::StrAppend(&script, "COMP_WORDS=(ms-ctl");
   for (const std::string& word : words) absl::StrAppend(&script, " '", word, "'");
-  absl::StrAppend(&script, ")\nCOMP_CWORD=", words.size(), "\n_ms_ctl\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n");
+  absl::StrAppend(&script, ")\nCOMP_CWORD=", words.size(), "\n", function, "\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n");
   const std::string path = testing::TempDir() + "/ms_ctl_completion_test." + std::to_string(getpid());
   FILE* file = fopen(path.c_str(), "w");
   fputs(script.c_str(), file);
@@ -61,6 +65,7 @@ TEST(Completion, OffersFlags) {
 TEST(Completion, OffersTheSchedulersJobsWhereAJobIsWanted) {
   EXPECT_THAT(Offers({"status", "--job", ""}), ElementsAre("alpha", "beta"));
   EXPECT_THAT(Offers({"stop", "b"}), ElementsAre("beta"));
+  EXPECT_THAT(Offers({"stacks", ""}), ElementsAre("alpha", "beta"));
 }
 
 TEST(Completion, AFlagsValueIsNoCommand) {
@@ -69,8 +74,24 @@ TEST(Completion, AFlagsValueIsNoCommand) {
 }
 
 TEST(Completion, OffersNothingAfterACommandWithoutArgument) {
-  EXPECT_THAT(Offers({"status", ""}), IsEmpty());
+  EXPECT_THAT(Offers({"counters", ""}), IsEmpty());
   EXPECT_THAT(Offers({"completion", ""}), ElementsAre("bash"));
+}
+
+TEST(Completion, KnowsTheWorkersSettingsAndItsCommand) {
+  EXPECT_THAT(Offers({"--wo"}, "_ms_worker"), ElementsAre("--worker_num"));
+  EXPECT_THAT(Offers({"--log_format", ""}, "_ms_worker"), ElementsAre("text", "json"));
+  EXPECT_THAT(Offers({"--log_format", "=", "j"}, "_ms_worker"), ElementsAre("json")) << "as bash splits it";
+  EXPECT_THAT(Offers({"--log_dir", "/etc/pass"}, "_ms_worker"), Contains("/etc/passwd"));
+  EXPECT_THAT(Offers({"--worker_num", ""}, "_ms_worker"), IsEmpty());
+  EXPECT_THAT(Offers({"--worker_num", "4", "--standalone", "bas"}, "_ms_worker"), Contains("bash"));
+  EXPECT_THAT(Offers({"python", "--wo"}, "_ms_worker"), IsEmpty()) << "the command's own flags";
+  EXPECT_THAT(Offers({"--", "cat", "/etc/pass"}, "_ms_worker"), Contains("/etc/passwd"));
+}
+
+TEST(Completion, KnowsTheSchedulersSettings) {
+  EXPECT_THAT(Offers({"--"}, "_ms_scheduler"), ElementsAre("--once", "--log_file"));
+  EXPECT_THAT(Offers({"bas"}, "_ms_scheduler"), IsEmpty());
 }
 
 TEST(Completion, OffersTheCommandsAndFlagsOfCerts) {

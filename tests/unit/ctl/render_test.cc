@@ -204,7 +204,27 @@ TEST(RenderRun, NamesWhoIsBehind) {
               p.set_slowest_count(4);
               p.set_still_ms(900);
             }),
-            "step 16; all 4 that show it, longest without change rank 3: 0.9 s");
+            "step 16; 4 ranks in step, longest without change rank 3: 0.9 s");
+  EXPECT_EQ(ProgressLine([](auto& p) {
+              p.set_watched(4);
+              p.set_slowest_step(16);
+              p.set_fastest_step(17);
+              for (uint32_t rank : {1, 2, 3}) p.add_slowest_ranks(rank);
+              p.set_slowest_count(3);
+              p.set_still_ms(500);
+            }),
+            "steps 16 to 17; 4 ranks in step, longest without change rank 1: 0.5 s")
+      << "rank 0 has just gone on";
+  EXPECT_EQ(ProgressLine([](auto& p) {
+              p.set_watched(4);
+              p.set_slowest_step(16);
+              p.set_fastest_step(17);
+              p.add_slowest_ranks(2);
+              p.set_slowest_count(1);
+              p.set_still_ms(12'000);
+            }),
+            "steps 16 to 17; slowest rank 2, without change for 12 s")
+      << "the others wait for it";
   EXPECT_EQ(ProgressLine([](auto& p) {
               p.set_watched(1);
               p.add_slowest_ranks(0);

@@ -287,6 +287,22 @@ TEST_F(EnvironmentTest, PlaceholdersAgreeWithTheVariables) {
   EXPECT_EQ(values.size(), std::size(pairs) + 1);
 }
 
+TEST_F(EnvironmentTest, PlaceholdersWorkInOverrides) {
+  input.overrides = {{"CACHE", "/tmp/{job_id}/{rank}-{local_rank}"},
+                     {"URL", "tcp://{master_addr}:{master_port}"},
+                     {"MASTER_PORT", "3000"},
+                     {"MASTER_ADDR", "{master_addr}"},
+                     {"JSON", "{\"a\": {x}}"},
+                     {"LITERAL", "{{rank}}"}};
+  const Map map = Build();
+  EXPECT_EQ(map.at("CACHE"), "/tmp/digits/" + map.at("RANK") + "-1");
+  EXPECT_EQ(map.at("URL"), "tcp://" + map.at("MASTER_ADDR") + ":3000");
+  EXPECT_THAT(map.at("MASTER_ADDR"), Not(HasSubstr("{")));
+  EXPECT_EQ(map.at("JSON"), "{\"a\": {x}}");
+  EXPECT_EQ(map.at("LITERAL"), "{rank}");
+  EXPECT_THAT(environment.replaced, IsEmpty());
+}
+
 TEST(ReplacedNotice, StaysOneShortLine) {
   EXPECT_EQ(ReplacedNotice({}), "");
   Map many;

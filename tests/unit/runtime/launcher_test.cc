@@ -181,6 +181,27 @@ TEST_F(LauncherTest, OneProcessForTheNodeStandsForAllItsSlots) {
   EXPECT_THAT(plan.followers.at(plan.specs[0].key), ElementsAre(ProcessKey{1, 1, 0}, ProcessKey{2, 1, 0}));
 }
 
+TEST_F(LauncherTest, ANodeRankThatAnotherAgentHasAsWellIsRefused) {
+  SetSlots(2);
+  launch_.desired.mutable_assignment()->set_local_world_size(4);
+  options_.settings.per_node = true;
+  const auto prepare = [&] { return Launcher(options_).Prepare(launch_, "n1").status(); };
+  EXPECT_TRUE(prepare().ok()) << "the command doesn't ask";
+  options_.settings.command = {"torchrun", "--node_rank={node_rank}"};
+  EXPECT_THAT(
+      std::string(prepare().message()),
+      HasSubstr("--per_node: another agent of this job runs on this machine, so {node_rank} would be 0 for both"));
+  EXPECT_THAT(std::string(prepare().message()), HasSubstr("--machine NAME"));
+  launch_.desired.mutable_assignment()->set_local_world_size(2);
+  EXPECT_TRUE(prepare().ok());
+  options_.settings.command = {"train"};
+  options_.settings.env = {{"NODE", "{node_rank}"}};
+  launch_.desired.mutable_assignment()->set_local_world_size(4);
+  EXPECT_FALSE(prepare().ok()) << "also in --env";
+  options_.settings.per_node = false;
+  EXPECT_TRUE(prepare().ok()) << "every process has a local rank besides";
+}
+
 TEST_F(LauncherTest, WhatAFormerProcessToldDoesNotCountForTheNextOne) {
   SetSlots(2);
   for (const char* name : {"/progress-0", "/stacks-0", "/progress-1", "/progress-2"}) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -83,6 +84,36 @@ TEST(NodeDescription, WrongSettingsAreNamed) {
   settings.master_addr = "";
   settings.rank_table_file = "/no/such/table.json";
   EXPECT_THAT(std::string(DescribeNode(settings, {}).status().message()), HasSubstr("/no/such/table.json"));
+}
+
+TEST(TakeSizeOfRankTable, GivesWhatIsNotSet) {
+  const std::string path = testing::TempDir() + "/node_test." + std::to_string(getpid()) + ".json";
+  std::ofstream(path) << R"({"version": "1.0", "status": "completed", "server_count": "2", "server_list": [
+      {"server_id": "10.9.9.9", "device": [{"device_id": "0", "device_ip": "192.168.9.1", "rank_id": "0"}]},
+      {"server_id": "127.0.0.1", "device": [{"device_id": "0", "device_ip": "192.168.9.2", "rank_id": "1"},
+                                            {"device_id": "1", "device_ip": "192.168.9.3", "rank_id": "2"}]}]})";
+  AgentSettings nothing;
+  EXPECT_TRUE(TakeSizeOfRankTable(nothing, false).ok());
+  EXPECT_FALSE(nothing.worker_num);
+
+  AgentSettings bare;
+  bare.rank_table_file = path;
+  bare.worker_ip = "127.0.0.1";
+  AgentSettings slots = bare, sized = bare, elsewhere = bare, broken = bare;
+  EXPECT_TRUE(TakeSizeOfRankTable(bare, false).ok());
+  EXPECT_EQ(bare.worker_num, 3u);
+  EXPECT_EQ(bare.local_worker_num, "2");
+  EXPECT_TRUE(TakeSizeOfRankTable(slots, true).ok());
+  EXPECT_EQ(slots.worker_num, 3u);
+  EXPECT_EQ(slots.local_worker_num, "1") << "agents that share a machine";
+  sized.worker_num = 3;
+  EXPECT_TRUE(TakeSizeOfRankTable(sized, false).ok());
+  EXPECT_EQ(sized.local_worker_num, "1") << "as ever: an agent for each process";
+  elsewhere.worker_ip = "10.8.8.8";
+  EXPECT_THAT(std::string(TakeSizeOfRankTable(elsewhere, false).message()), HasSubstr("not in the rank table"));
+  std::ofstream(path) << "{";
+  EXPECT_THAT(std::string(TakeSizeOfRankTable(broken, false).message()), HasSubstr(path));
+  unlink(path.c_str());
 }
 
 TEST(NodeDescription, IncarnationsDiffer) {

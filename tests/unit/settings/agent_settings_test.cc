@@ -126,8 +126,8 @@ TEST(AgentSettings, BadValuesSayWhatIsExpected) {
   const struct {
     std::string flag, value, rule;
   } cases[] = {
-      {"sched_host", "node1:8118",
-       "must be a host name or numeric address without a port (the port is sched_port, MS_SCHED_PORT)"},
+      {"sched_host", "node1:80", "must be HOST or HOST:PORT, with a port from 1024 to 65535"},
+      {"torch_master_addr", "node1:8118", "must be a host name or numeric address without a port"},
       {"sched_host", "node 1", "must be a host name or a numeric IPv4 or IPv6 address"},
       {"sched_host", "", "must be a host name or a numeric IPv4 or IPv6 address"},
       {"sched_port", "0", "must be a port from 1024 to 65535"},

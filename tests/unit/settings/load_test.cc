@@ -176,6 +176,25 @@ TEST(LoadSettings, BadFlagsAreAllFoundAndSwallowNothing) {
   EXPECT_THAT(result.command, ElementsAre("python", "--lr"));
 }
 
+TEST(LoadSettings, AModuleBeginsTheCommand) {
+  Demo demo;
+  const LoadResult result = demo.Load({"--worker_num", "4", "-m", "pkg.train", "--lr", "1"}, {}, true);
+  EXPECT_THAT(result.findings.errors, IsEmpty());
+  EXPECT_THAT(result.command, ElementsAre("-m", "pkg.train", "--lr", "1"));
+  EXPECT_EQ(demo.worker_num, 4u);
+  EXPECT_THAT(demo.Load({"--once", "train.py", "-n", "3"}, {}, true).command, ElementsAre("train.py", "-n", "3"));
+  EXPECT_THAT(demo.Load({"-m", "pkg.train"}).findings.errors, testing::Not(IsEmpty())) << "a program without a command";
+}
+
+TEST(LoadSettings, ARuleAtTheEndSeesAllValues) {
+  Demo demo;
+  demo.table.AtEnd([&demo](LoadResult& loaded) {
+    if (demo.port != 8118 && demo.once) loaded.findings.errors.push_back("from " + loaded.sources["port"]);
+  });
+  EXPECT_THAT(demo.Load({"--once"}).findings.errors, IsEmpty());
+  EXPECT_THAT(demo.Load({"--once", "--port=9000"}).findings.errors, ElementsAre("from --port"));
+}
+
 TEST(LoadSettings, ControlCharactersAreShownAndRefused) {
   Demo demo;
   EXPECT_THAT(

@@ -23,16 +23,27 @@ std::string ValueOf(const Environment& environment, const std::string& name) {
   return "";
 }
 
-}  // namespace
-
-Environment BuildEnvironment(const EnvironmentInput& input) {
-  EnvironmentBuilder builder(input.inherited, input.overrides);
+Environment BuildWith(const std::map<std::string, std::string>& overrides, const EnvironmentInput& input) {
+  EnvironmentBuilder builder(input.inherited, overrides);
   AddCommonVariables(input, builder);
   AddMindSporeVariables(input, builder);
   AddPyTorchVariables(input, builder);
   AddHorovodVariables(input, builder);
   AddHcclVariables(input, builder);
   return std::move(builder).Build();
+}
+
+}  // namespace
+
+Environment BuildEnvironment(const EnvironmentInput& input) {
+  std::map<std::string, std::string> overrides = input.overrides;
+  const auto removed =
+      std::erase_if(overrides, [](const auto& variable) { return absl::StrContains(variable.second, "{"); });
+  Environment environment = BuildWith(overrides, input);
+  if (removed == 0) return environment;
+  const Placeholders values = PlaceholdersFor(input, environment);
+  for (const auto& [name, value] : input.overrides) overrides[name] = FillPlaceholders(value, values);
+  return BuildWith(overrides, input);
 }
 
 std::string ReplacedNotice(const std::map<std::string, std::string>& replaced) {

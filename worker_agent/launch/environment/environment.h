@@ -6,7 +6,7 @@
 //   replaced   what was meant for the agent, or for this start of it: ours, without a notice;
 //   appended   PYTHONPATH: the user's folders, then ours;
 //   defaults   tuning and endpoints (MASTER_ADDR, OMP_NUM_THREADS, HCCL_*, …): the user's when set;
-//   overrides  --env N=V: above all of these.
+//   overrides  --env N=V: above all of these. {rank} and the like in V are filled in.
 // The rest is inherited, but for the passwords of TLS, which are never passed on.
 #pragma once
 
@@ -57,6 +57,7 @@ struct Environment {
   std::map<std::string, std::string> replaced;  // inherited identity that differed from ours: name → inherited value
 };
 
+// A {master_addr} in an override is the one that the process would find without the overrides that have braces.
 Environment BuildEnvironment(const EnvironmentInput& input);
 
 // One line for people on what was replaced; merge the maps of all slots first, so that it is said once. Empty when

@@ -1,0 +1,168 @@
+// The command's words → the launcher:
+//
+//   torchrun, mpirun, msrun, srun, … (also by path)           that one
+//   python [options] -m torch.distributed.run|launch, …       that one
+//   python [options] /usr/bin/torchrun                        that one
+//   accelerate launch                                         accelerate launch; another word behind it: none
+//   env A=1 …, nice -n 5 …, nohup …, exec …, stdbuf -oL …     what stands behind
+//   bash -c "torchrun …", sh -c …                             its first word
+#include "worker_agent/launch/launchers.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace muster::agent {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr int kMostLayers = 4;  // of bash -c "env … bash -c …"
+
+// How it is started once, and what it is told; {…} are Muster's placeholders.
+enum class Start { kOnEachNode, kOnce };
+
+struct Known {
+  const char* program;
+  const char* module;  // for python -m; null: none
+  Start start;
+  const char* usage;
+};
+
+constexpr char kTorchrun[] =
+    "torchrun --nnodes {nnodes} --nproc_per_node {nproc_per_node} --node_rank {node_rank} --master_addr {master_addr} "
+    "--master_port {master_port}";
+
+constexpr Known kKnown[] = {
+    {"torchrun", "torch.distributed.run", Start::kOnEachNode, kTorchrun},
+    {"torchrun", "torch.distributed.launch", Start::kOnEachNode, kTorchrun},
+    {"msrun", "mindspore.parallel.cluster.run", Start::kOnEachNode,
+     "msrun --worker_num {world_size} --local_worker_num {nproc_per_node} --node_rank {node_rank} --master_addr "
+     "{master_addr} --master_port {master_port}"},
+    {"accelerate launch", "accelerate.commands.launch", Start::kOnEachNode,
+     "accelerate launch --num_machines {nnodes} --num_processes {world_size} --machine_rank {node_rank} "
+     "--main_process_ip {master_addr} --main_process_port {master_port}"},
+    {"deepspeed", "deepspeed.launcher.runner", Start::kOnce, "deepspeed"},
+    {"horovodrun", "horovod.runner.launch", Start::kOnce, "horovodrun -np {world_size}"},
+    {"mpirun", nullptr, Start::kOnce, "mpirun -np {world_size}"},
+    {"mpiexec", nullptr, Start::kOnce, "mpiexec -n {world_size}"},
+    {"mpiexec.hydra", nullptr, Start::kOnce, "mpiexec.hydra -n {world_size}"},
+    {"orterun", nullptr, Start::kOnce, "orterun -np {world_size}"},
+    {"prterun", nullptr, Start::kOnce, "prterun -np {world_size}"},
+    {"srun", nullptr, Start::kOnce, "srun -n {world_size}"},
+};
+
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+const Known* FindProgram(const std::string& name) {
+  const auto* found =
+      std::find_if(std::begin(kKnown), std::end(kKnown), [&](const Known& k) { return name == k.program; });
+  return found == std::end(kKnown) ? nullptr : found;
+}
+
+const Known* FindModule(const std::string& name) {
+  const auto* found = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                   [&](const Known& k) { return k.module != nullptr && name == k.module; });
+  return found == std::end(kKnown) ? nullptr : found;
+}
+
+bool IsPython(const std::string& name) {
+  return absl::StartsWith(name, "python") && name.find_first_not_of("0123456789.", 6) == std::string::npos;
+}
+
+bool IsShell(const std::string& name) { return name == "sh" || name == "bash" || name == "dash" || name == "zsh"; }
+
+// A program that starts the one behind it, and its options that take a word of their own.
+struct Wrapper {
+  const char* name;
+  const char* with_value;
+};
+constexpr Wrapper kWrappers[] = {{"env", "uCS"},    {"nice", "n"},    {"nohup", ""},  {"exec", "a"},  {"setsid", ""},
+                                 {"stdbuf", "ioe"}, {"ionice", "cn"}, {"time", "fo"}, {"command", ""}};
+
+const Known* FindKnown(const Words& words, int depth);
+
+const Known* FindUnderPython(const Words& words) {
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "-m") return i + 1 < words.size() ? FindModule(words[i + 1]) : nullptr;
+    if (word == "-X" || word == "-W") {
+      ++i;
+    } else if (word == "-c" || word == "-") {
+      return nullptr;
+    } else if (!absl::StartsWith(word, "-")) {
+      return FindKnown({words.begin() + static_cast<std::ptrdiff_t>(i), words.end()}, kMostLayers);
+    }
+  }
+  return nullptr;
+}
+
+const Known* FindBehind(const Wrapper& wrapper, const Words& words, int depth) {
+  size_t i = 1;
+  for (; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const bool is_assignment = absl::StrContains(word, "=") && std::string_view(wrapper.name) == "env";
+    const bool is_option = absl::StartsWith(word, "-");
+    if (!is_assignment && !is_option) break;
+    if (word.size() == 2 && is_option && std::string_view(wrapper.with_value).find(word[1]) != std::string_view::npos) {
+      ++i;
+    }
+  }
+  if (i >= words.size()) return nullptr;
+  return FindKnown({words.begin() + static_cast<std::ptrdiff_t>(i), words.end()}, depth + 1);
+}
+
+// bash -c "torchrun …": no more of the script is looked at than what begins it.
+const Known* FindInShell(const Words& words, int depth) {
+  for (size_t i = 1; i + 1 < words.size() && absl::StartsWith(words[i], "-"); ++i) {
+    const bool is_script = !absl::StartsWith(words[i], "--") && absl::EndsWith(words[i], "c");
+    if (!is_script) continue;
+    const size_t end = words[i + 1].find_first_of(";&|\n");
+    return FindKnown(absl::StrSplit(words[i + 1].substr(0, end), absl::ByAnyChar(" \t"), absl::SkipEmpty()), depth + 1);
+  }
+  return nullptr;
+}
+
+const Known* FindKnown(const Words& words, int depth) {
+  if (words.empty() || depth > kMostLayers) return nullptr;
+  const std::string name = BaseName(words[0]);
+  if (name == "accelerate")
+    return words.size() > 1 && words[1] == "launch" ? FindProgram("accelerate launch") : nullptr;
+  if (const Known* known = FindProgram(name)) return known;
+  if (IsPython(name)) return FindUnderPython(words);
+  if (IsShell(name)) return FindInShell(words, depth);
+  for (const Wrapper& wrapper : kWrappers) {
+    if (name == wrapper.name) return FindBehind(wrapper, words, depth);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<std::string> LauncherOf(const std::vector<std::string>& command) {
+  const Known* known = FindKnown(command, 0);
+  if (known == nullptr) return std::nullopt;
+  return known->program;
+}
+
+void CheckLauncher(const std::vector<std::string>& command, uint32_t slots, SettingsFindings& findings) {
+  const Known* known = FindKnown(command, 0);
+  if (known == nullptr) return;
+  const std::string name = known->program;
+  const char* flag = known->start == Start::kOnEachNode ? "--per_node" : "--per_job";
+  const std::string how =
+      absl::StrCat("ms-worker starts the processes itself, so leave ", name, " out; or have it started once ",
+                   known->start == Start::kOnEachNode ? "on each node" : "on the first node", ": ms-worker ", flag,
+                   slots > 1 ? absl::StrCat(" --local_worker_num ", slots) : "", " … -- ", known->usage, " …");
+  if (slots > 1) {
+    findings.errors.push_back(absl::StrCat("the command is ", name, ", and would be started ", slots,
+                                           " times here, for as many trainings side by side; ", how));
+  } else {
+    findings.warnings.push_back(
+        absl::StrCat("the command is ", name, ", and is started once for each process of the job; ", how));
+  }
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,22 @@
+// Whether a command is another launcher (torchrun, mpirun, …), which is to be started once for a node or a job, and not
+// once for each process. Pure: what can't be told from the command's words alone (a script that calls one) is none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/settings/settings.h"
+
+namespace muster::agent {
+
+// Its name as people know it ("torchrun", "accelerate launch"); nothing if the command is none. By path, under python,
+// and behind env, nice, nohup, exec, `bash -c` and the like as well.
+std::optional<std::string> LauncherOf(const std::vector<std::string>& command);
+
+// Neither --per_node nor --per_job was given: a launcher is an error where this node has several slots, for several
+// trainings would run side by side, and a warning where it has one.
+void CheckLauncher(const std::vector<std::string>& command, uint32_t slots, SettingsFindings& findings);
+
+}  // namespace muster::agent
