@@ -50,12 +50,10 @@ void AppendOutcome(const v1::Outcome& outcome, absl::TimeZone zone, std::string*
   if (!cause.remedy().empty()) absl::StrAppend(out, "  what to do  ", EscapeControl(cause.remedy()), "\n");
 }
 
-// They differ by no more than what a step or a heartbeat makes: who has just gone on leaves nobody behind.
+// No rank is behind: most are at the lowest step, and the others have just gone on to the next.
 bool IsInStep(const v1::ProgressStatus& progress) {
-  constexpr uint64_t kLateReportMs = 5'000;
   if (!progress.has_slowest_step() || progress.watched() < 2 || progress.slowest_ranks().empty()) return false;
-  const bool are_most = progress.slowest_count() * 2 > progress.watched();
-  return progress.fastest_step() <= progress.slowest_step() + 1 && (are_most || progress.still_ms() < kLateReportMs);
+  return progress.fastest_step() <= progress.slowest_step() + 1 && progress.slowest_count() * 2 > progress.watched();
 }
 
 // "steps 16 to 18; slowest rank 1, without change for 12 s".

@@ -145,12 +145,14 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
 }
 
 absl::Status TakeSizeOfRankTable(AgentSettings& settings, bool has_slots) {
-  if (settings.rank_table_file.empty() || settings.worker_num || settings.role != "MS_WORKER") return absl::OkStatus();
+  if (settings.rank_table_file.empty() || settings.role != "MS_WORKER") return absl::OkStatus();
+  // Where the number is set, an agent with one process each is what a line without --local_worker_num has meant.
+  if (settings.worker_num && (has_slots || !settings.standalone)) return absl::OkStatus();
   const absl::StatusOr<RankTable> table = LoadRankTable(settings.rank_table_file);
   if (!table.ok()) return table.status();
   const absl::StatusOr<const TableServer*> server = FindOwnServer(settings, *table);
   if (!server.ok()) return server.status();
-  settings.worker_num = table->rank_count;
+  if (!settings.worker_num) settings.worker_num = table->rank_count;
   if (!has_slots) settings.local_worker_num = absl::StrCat((*server)->devices.size());
   return absl::OkStatus();
 }

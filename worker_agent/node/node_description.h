@@ -28,9 +28,9 @@ struct NodeDescription {
 absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
                                              const std::map<std::string, std::string>& environment);
 
-// With a rank table (--rank_table_file), where no number of workers was given: that of the table, and, unless
-// `has_slots` (--local_worker_num was given), as many slots here as the table has devices of this machine. The error is
-// about the table.
+// With a rank table (--rank_table_file), where no number of workers was given: that of the table. Then, and with
+// --standalone, also as many slots here as the table has devices of this machine, unless `has_slots`
+// (--local_worker_num was given). The error is about the table.
 absl::Status TakeSizeOfRankTable(AgentSettings& settings, bool has_slots);
 
 // --local_worker_num, with auto settled.

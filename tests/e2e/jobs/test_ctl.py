@@ -94,7 +94,7 @@ def test_every_other_word_leaves_the_only_job_alone(cluster):
         for more in ([], ["default"]):
             program = cluster.start("ctl-%s-%d" % (word, len(more)),
                                     [BIN / "ms-ctl", *cluster.agent_words(), word, *more])
-            if word == "watch" and not more:
+            if word == "watch":
                 program.expect_said("job default, run 1: running|default/1")
                 program.popen.kill()
             program.wait(20)
@@ -233,8 +233,10 @@ def test_usage(cluster):
         return done.returncode, done.stdout + done.stderr
     code, said = run("statsu")
     assert code == 2 and "'status'" in said, said
-    code, said = run("status", "extra")
-    assert code == 2 and "--job extra" in said, said
+    code, said = run("counters", "extra")
+    assert code == 2 and "takes no argument" in said, said
+    code, said = run("status", "one", "two")
+    assert code == 2 and "there is also 'two'" in said, said
     code, said = run("--no-such-flag")
     assert code == 2 and "no-such-flag" in said.replace("_", "-"), said
     code, said = run("--help")

@@ -79,7 +79,7 @@ def test_status_ranks_and_stacks_show_where_processes_stand(cluster):
     assert "rank 1 on " not in shown and shown.count("barrier") >= 2
     assert "there is no rank 4" in cluster.ctl("stacks", "4", code=1)
     assert "expected ranks such as" in cluster.ctl("stacks", "1,x", code=2)
-    assert "knows no job 'x'" in cluster.ctl("stacks", "x", code=1)
+    assert "there is no job x here" in cluster.ctl("stacks", "x", code=1)
     pids = job.pids()
     assert all(os.path.exists("/proc/%d" % pid) for pid in pids.values()), "looking harms nobody"
     cluster.ctl("stop", "--yes", "--reason", "seen enough")

@@ -178,6 +178,15 @@ std::string ProgressLine(std::function<void(v1::ProgressStatus&)> fill) {
   return at == std::string::npos ? "" : text.substr(at + 14, text.find('\n', at) - at - 14);
 }
 
+TEST(RenderRun, SaysThingsOnce) {
+  v1::RunStatus run;
+  EXPECT_THAT(RenderRun(run, absl::UTCTimeZone()), HasSubstr("\n  size        not set\n"));
+  run.mutable_last_abort()->set_text("restarted by ann: new data");
+  EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), HasSubstr("\n  restarted   by ann: new data\n"));
+  run.mutable_last_abort()->set_text("rank 1 failed");
+  EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), HasSubstr("\n  restarted   rank 1 failed\n"));
+}
+
 TEST(RenderRun, NamesWhoIsBehind) {
   EXPECT_EQ(ProgressLine([](auto& p) {
               p.set_watched(4);

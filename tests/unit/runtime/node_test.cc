@@ -109,6 +109,10 @@ TEST(TakeSizeOfRankTable, GivesWhatIsNotSet) {
   sized.worker_num = 3;
   EXPECT_TRUE(TakeSizeOfRankTable(sized, false).ok());
   EXPECT_EQ(sized.local_worker_num, "1") << "as ever: an agent for each process";
+  sized.standalone = true;
+  EXPECT_TRUE(TakeSizeOfRankTable(sized, false).ok());
+  EXPECT_EQ(sized.worker_num, 3u);
+  EXPECT_EQ(sized.local_worker_num, "2") << "there is no other agent";
   elsewhere.worker_ip = "10.8.8.8";
   EXPECT_THAT(std::string(TakeSizeOfRankTable(elsewhere, false).message()), HasSubstr("not in the rank table"));
   std::ofstream(path) << "{";
