@@ -113,6 +113,7 @@ int Serve(const SchedulerSettings& settings) {
   if (!ports.ok()) return Fail("", ports.status());
   const std::string names = ListenerNames(ports->listeners);
   const std::string admin_socket = AdminSocketOf(ports->listeners);
+  const std::string own_address = ReachableAddress(ports->listeners);
 
   const absl::StatusOr<std::unique_ptr<Journal>> opened = OpenJournal(settings);
   if (!opened.ok()) return Fail("", opened.status());
@@ -127,6 +128,7 @@ int Serve(const SchedulerSettings& settings) {
                     .tls = tls.server()},
                    tls.authorizer(), clock, counted, [&once](const RunSettled& settled) { once.OnRun(settled); });
   CoreOptions options = MakeCoreOptions(settings);
+  options.own_address = own_address;
   options.max_nodes = std::min(DescriptorsForConnections(DescriptorLimit()) / kDescriptorsOfAConnection,
                                ConnectionMemory() / kMemoryOfANode);
   Core core(std::move(options), NewClusterId());

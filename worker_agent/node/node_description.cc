@@ -123,6 +123,8 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
   if (!machine.ok()) return machine.status();
   node.set_machine_id(*machine);
   node.set_address(settings.worker_ip);
+  node.set_is_address_given(!settings.worker_ip.empty());
+  if (const auto other = DefaultRouteAddress()) node.set_other_address(other->ToString());
   node.set_spare(settings.spare);
   if (settings.node_rank) node.set_node_rank(static_cast<uint32_t>(*settings.node_rank));
   node.set_label_path(absl::StrJoin(settings.labels, "/"));
