@@ -18,6 +18,8 @@
 namespace muster::agent {
 namespace {
 
+constexpr absl::Duration kOwnNameLimit = absl::Seconds(1);
+
 v1::JobSettings SettingsOf(const AgentSettings& settings) {
   v1::JobSettings job;
   if (settings.worker_num) job.set_worker_num(*settings.worker_num);
@@ -137,6 +139,7 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
   if (absl::Status status = SetWantedMaster(settings, node); !status.ok()) return status;
   if (absl::Status status = AddRankTable(settings, description); !status.ok()) return status;
   description.own_address = OwnAddress(settings);
+  if (!settings.standalone && !settings.command.empty()) description.own_name = ResolveOwnName(kOwnNameLimit);
   return description;
 }
 

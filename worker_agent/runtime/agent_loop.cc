@@ -251,6 +251,7 @@ void AgentLoop::Do(const Launch& effect) {
   }
   status_printer_.ClearProgress();
   for (const std::string& notice : plan->notices) Log(Severity::kInfo, notice);
+  for (const std::string& warning : plan->warnings) Log(Severity::kWarning, warning);
   if (!options_.log_dir.empty() && effect.desired.restart_count() == 0) {
     keeper_->RemoveFile(FailureFile(options_.log_dir));  // of an earlier run
   }

@@ -119,6 +119,17 @@ TEST_F(EnvironmentTest, IdentityIsOursAndTheDifferenceIsTold) {
   EXPECT_THAT(notice, Not(HasSubstr("\n")));
 }
 
+TEST_F(EnvironmentTest, TheInterfaceOfCollectivesIsTheUsersWhenSet) {
+  EXPECT_FALSE(Build().contains("GLOO_SOCKET_IFNAME"));
+  input.collective_interface = "eth0";
+  input.inherited = {{"TP_SOCKET_IFNAME", "eth7"}};
+  const Map map = Build();
+  EXPECT_EQ(map.at("GLOO_SOCKET_IFNAME"), "eth0");
+  EXPECT_EQ(map.at("TP_SOCKET_IFNAME"), "eth7");
+  EXPECT_FALSE(map.contains("NCCL_SOCKET_IFNAME"));
+  EXPECT_FALSE(map.contains("HCCL_SOCKET_IFNAME"));
+}
+
 // An agent that runs inside a process of another one must not write into that one's files.
 TEST_F(EnvironmentTest, FilesForTheAgentAreThoseOfThisProcess) {
   input.inherited = {{"MS_PROGRESS_FILE", "/other/progress-0"}, {"MS_STACKS_FILE", "/other/stacks-0"}};
