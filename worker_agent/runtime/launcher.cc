@@ -160,6 +160,7 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   input.start_secret = options_.start_secret;
   input.own_address = round.own_address;
   input.collective_interface = round.collective_interface;
+  input.has_ompi = settings.ompi_env;
   input.scheduler_host = settings.sched_host;
   input.scheduler_port = settings.sched_port;
   input.cluster_file = round.cluster_file;

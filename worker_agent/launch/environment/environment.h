@@ -36,6 +36,7 @@ struct EnvironmentInput {
   std::string start_secret;          // kStartVariable; empty: none
   std::string own_address;           // numeric; this node's, as its peers see it
   std::string collective_interface;  // for GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME; empty: they are left alone
+  bool has_ompi = false;             // --ompi_env
   std::string scheduler_host;
   uint32_t scheduler_port = 0;
   bool has_gateway = false;  // the two above are the agent's own gateway for MindSpore
