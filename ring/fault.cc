@@ -92,6 +92,20 @@ std::vector<Fault> FaultList::StalledFirst() const {
   return first == nullptr ? std::vector<Fault>{} : std::vector<Fault>{*first};
 }
 
+std::vector<Fault> LoopbackFaults(const Plan& plan) {
+  std::vector<Fault> faults;
+  for (uint32_t from = 0; from < plan.size(); ++from) {
+    const uint32_t to = (from + 1) % plan.size();
+    const IpAddress& address = plan.peers[to].address;
+    if (plan.IsInsideMachine(from) || !address.is_loopback() || plan.peers[from].address.is_loopback()) continue;
+    faults.push_back({from, to, FaultKind::kUnreachable, from, 0,
+                      absl::StrCat("the address ", address.ToString(),
+                                   " reaches only its own machine; start ms-worker there with --worker_ip ADDRESS, one "
+                                   "that the other machines can reach")});
+  }
+  return faults;
+}
+
 std::string FaultText(const Plan& plan, const Fault& fault) {
   const std::string from = fault.from < plan.size() ? EscapeControl(plan.peers[fault.from].host) : "?";
   const std::string to = fault.to < plan.size() ? plan.peers[fault.to].Where() : absl::StrCat("rank ", fault.to);

@@ -66,6 +66,10 @@ class FaultList {
   std::vector<Fault> faults_;
 };
 
+// What needs no connection to be seen: links to another machine whose end has a loopback address. Every rank finds the
+// same. (Where both ends have one they stand on one host, which --machine alone parts.)
+std::vector<Fault> LoopbackFaults(const Plan& plan);
+
 // "rank 3 on gpu1 -> rank 4 on gpu2 (10.0.0.2:40001): refused: …"
 std::string FaultText(const Plan& plan, const Fault& fault);
 

@@ -46,7 +46,8 @@ RingCheck::RingCheck(const Plan& plan, const Meeting& meeting, const RingOptions
 
 RingResult RingCheck::Run() {
   RingResult result;
-  if (plan_.size() > 1) {
+  for (Fault& fault : LoopbackFaults(plan_)) faults_.Add(std::move(fault));
+  if (plan_.size() > 1 && faults_.empty()) {
     const bool is_good =
         Meet() && MeasureLatency() && MeasureBandwidth() && Gather(own_) && Judge() && AddUp() && Leave();
     if (!is_good) Settle();

@@ -66,6 +66,15 @@ std::string ListenerNames(const std::vector<Listener>& listeners) {
   return absl::StrJoin(names, " and ");
 }
 
+std::string ReachableAddress(const std::vector<Listener>& listeners) {
+  for (const Listener& listener : listeners) {
+    if (listener.is_unix) continue;
+    const auto address = IpAddress::Parse(LocalEndOf(listener.fd.get()));
+    if (address && !address->is_loopback() && !address->is_any()) return address->ToString();
+  }
+  return "";
+}
+
 std::string AdminSocketOf(const std::vector<Listener>& listeners) {
   for (const Listener& listener : listeners) {
     if (listener.is_unix) return listener.name;

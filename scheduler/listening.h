@@ -26,6 +26,9 @@ absl::StatusOr<std::vector<IpAddress>> ListenAddresses(const SchedulerSettings& 
 // "127.0.0.1:8118 and [::1]:8118": the TCP ones.
 std::string ListenerNames(const std::vector<Listener>& listeners);
 
+// The first one that other machines can reach; empty: all addresses are listened on, or loopback only.
+std::string ReachableAddress(const std::vector<Listener>& listeners);
+
 // The path of the admin socket; empty if there is none.
 std::string AdminSocketOf(const std::vector<Listener>& listeners);
 

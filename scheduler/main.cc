@@ -114,6 +114,7 @@ int Serve(const SchedulerSettings& settings, const std::map<std::string, std::st
   if (!ports.ok()) return Fail("", ports.status());
   const std::string names = ListenerNames(ports->listeners);
   const std::string admin_socket = AdminSocketOf(ports->listeners);
+  const std::string own_address = ReachableAddress(ports->listeners);
 
   const absl::StatusOr<std::unique_ptr<Journal>> opened = OpenJournal(settings);
   if (!opened.ok()) return Fail("", opened.status());
@@ -128,6 +129,7 @@ int Serve(const SchedulerSettings& settings, const std::map<std::string, std::st
                     .tls = tls.server()},
                    tls.authorizer(), clock, counted, [&once](const RunSettled& settled) { once.OnRun(settled); });
   CoreOptions options = MakeCoreOptions(settings, sources);
+  options.own_address = own_address;
   options.max_nodes = std::min(DescriptorsForConnections(DescriptorLimit()) / kDescriptorsOfAConnection,
                                ConnectionMemory() / kMemoryOfANode);
   Core core(std::move(options), NewClusterId());

@@ -105,6 +105,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("bind_core", "CORES", {"MS_BIND_CORE"});
   table.AddIgnored("preflight", "CHECK", {"MS_PREFLIGHT"});
   table.AddIgnored("mindspore_gateway", "WHEN", {"MS_MINDSPORE_GATEWAY"});
+  table.AddIgnored("ompi_env", "", {"MS_OMPI_ENV"});
   table.AddIgnored("port_range", "A-B", {"MS_PORT_RANGE"});
   table.AddIgnored("env", "NAME=VALUE", {});
   table.AddIgnored("torch_master_addr", "HOST", {"MASTER_ADDR"});

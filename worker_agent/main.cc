@@ -261,6 +261,7 @@ LauncherOptions Agent::OptionsOfLauncher() {
                           RingProgram(OwnProgram()),
                           nullptr,
                           has_lock() ? lock().secret() : ""};
+  options.own_name = node_.own_name;
   if (tls_ != nullptr) {
     options.hand_over = [this](const std::string& fingerprint) { return tls_->Pack(fingerprint); };
   }

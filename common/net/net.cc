@@ -142,6 +142,23 @@ absl::StatusOr<IpAddress> LocalAddressTowards(const IpAddress& remote) {
   return local->address;
 }
 
+std::string LocalEndOf(int socket_fd) {
+  sockaddr_storage storage{};
+  socklen_t length = sizeof(storage);
+  if (getsockname(socket_fd, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return "";
+  const auto local = EndpointOf(reinterpret_cast<const sockaddr*>(&storage));
+  return local ? local->address.ToString() : "";
+}
+
+std::optional<IpAddress> DefaultRouteAddress() {
+  // Of networks kept for documentation (RFC 5737, 3849), so that no narrower route leads there.
+  for (const char* far : {"192.0.2.1", "2001:db8::1"}) {
+    const absl::StatusOr<IpAddress> local = LocalAddressTowards(*IpAddress::Parse(far));
+    if (local.ok() && !local->is_loopback() && !local->is_any()) return *local;
+  }
+  return std::nullopt;
+}
+
 std::string LocalHostName() {
   char name[256] = {};
   if (gethostname(name, sizeof(name) - 1) != 0 || name[0] == '\0') return "localhost";

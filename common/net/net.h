@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,13 @@ bool IsLocalAddress(const IpAddress& address);
 
 // The local address that a connection to `remote` would come from (a connected UDP socket tells; nothing is sent).
 absl::StatusOr<IpAddress> LocalAddressTowards(const IpAddress& remote);
+
+// The local address of a connected socket, numeric; empty if it has none (or is no IP socket).
+std::string LocalEndOf(int socket_fd);
+
+// This machine's address on the interface of the default route, IPv4 before IPv6; nullopt: there is no such route, or
+// it leads to loopback. Nothing is sent.
+std::optional<IpAddress> DefaultRouteAddress();
 
 // A UDP socket that is connected to `remote`: non-blocking, close-on-exec; nothing is sent. Not open, with errno, if
 // there is no way to it.

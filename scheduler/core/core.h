@@ -35,6 +35,7 @@ struct CoreOptions {
   absl::Duration keep_runs_for = absl::Hours(24 * 7);  // that have ended
   size_t max_nodes = 1'000'000;                        // of all jobs; see places.cc
   bool is_once = false;                                // one run only; its topology timeout starts with the scheduler
+  std::string own_address;                             // that it listens on, if other machines reach it; else empty
   std::string version;
 };
 

@@ -34,8 +34,9 @@ using QueryId = uint64_t;
 struct JoinRequested {
   StreamId stream = 0;
   v1::Join join;
-  std::string peer_address;  // numeric address that the connection came from, without port
-  std::string identity;      // from the certificate; empty without TLS or where it binds nothing
+  std::string peer_address;     // numeric address that the connection came from, without port
+  std::string identity;         // from the certificate; empty without TLS or where it binds nothing
+  std::string reached_at = {};  // numeric address of this scheduler that the connection came to; empty: not known
 };
 
 struct ReportReceived {

@@ -89,6 +89,7 @@ struct NodeRuntime {
   MonotonicTime missing_since = MonotonicTime::Never();  // while the run waits for it, and no spare can stand in
   bool holds_up = false;                                 // the next round: counted in Run::holding_up
   bool was_seen = false;                                 // by this scheduler process
+  std::string reached_at;                                // the scheduler's address that the node last came to; numeric
   std::string party;                                     // that joined last (identity or address); see places.cc
   bool is_held = false;                                  // counts in the party's quota of nodes
   v1::Cause restart_cause;                               // why failed slots start again at restart_at

@@ -67,4 +67,9 @@ std::string ConnectionPeers::NameOf(uint64_t connection) const {
   return known == nullptr ? PeerFacts().ToString() : known->ToString();
 }
 
+std::string ConnectionPeers::ReachedAt(uint64_t connection) const {
+  const std::shared_ptr<const PeerFacts> known = FindNumber(connection);
+  return known == nullptr ? "" : known->reached_at;
+}
+
 }  // namespace muster::scheduler

@@ -27,7 +27,8 @@ class ConnectionPeers {
 
   // Of a call. Never null: what is not known has no address and may do nothing that asks for one.
   std::shared_ptr<const PeerFacts> Find(const std::string& grpc_peer) const;
-  std::string NameOf(uint64_t connection) const;  // for people
+  std::string NameOf(uint64_t connection) const;     // for people
+  std::string ReachedAt(uint64_t connection) const;  // PeerFacts::reached_at; empty: not known
 
  private:
   std::shared_ptr<const PeerFacts> FindNumber(uint64_t connection) const;

@@ -16,7 +16,8 @@ struct PeerFacts {
   uint64_t connection = 0;  // its number; 0: none
   std::string address;      // numeric; empty for the Unix socket
   uint16_t port = 0;
-  bool is_unix = false;  // came over the admin socket: the scheduler's own user, or root
+  std::string reached_at;  // numeric: the own address that the connection came to; empty: not known
+  bool is_unix = false;    // came over the admin socket: the scheduler's own user, or root
   // From the certificate; empty without TLS.
   std::string identity;                   // its URI name; empty too where names don't count (--tls_identity=ca-only)
   std::string fingerprint;                // SHA-256 of its DER form, lower-case hexadecimal

@@ -14,6 +14,7 @@
 #include "common/base/limits.h"
 #include "common/base/mutex.h"
 #include "common/net/grpc_start.h"
+#include "common/net/net.h"
 #include "scheduler/frontend/effect_sink.h"
 #include "scheduler/frontend/store_calls.h"
 #include "scheduler/frontend/sweeper.h"
@@ -223,16 +224,20 @@ class RpcServer::Impl {
         clock_);
   }
 
-  // A connection's turn has come. What is known of its peer before the handshake is its address.
+  // A connection's turn has come. What is known before the handshake is the addresses of its ends.
   void TakeOver(const NamedConnection& connection, UniqueFd fd) {
-    peers_.Add(connection.id, FactsOf(connection.peer, nullptr, false));
+    PeerFacts facts = FactsOf(connection.peer, nullptr, false);
+    facts.reached_at = LocalEndOf(fd.get());
+    peers_.Add(connection.id, std::move(facts));
     relay_->Add(connection.id, std::move(fd), options_.tls == nullptr ? nullptr : options_.tls->Context());
   }
 
   void Open(uint64_t connection, UniqueFd grpc, const CheckedClient* client) {
     if (client != nullptr) {
       const bool takes_names = options_.tls_store->settings().needs_name();
-      peers_.Add(connection, FactsOf(peers_.NameOf(connection), client, takes_names));
+      PeerFacts facts = FactsOf(peers_.NameOf(connection), client, takes_names);
+      facts.reached_at = peers_.ReachedAt(connection);
+      peers_.Add(connection, std::move(facts));
     }
     HandToGrpc(*tcp_, std::move(grpc));
   }

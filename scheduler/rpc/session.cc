@@ -196,7 +196,7 @@ void Session::HandleJoin(const v1::Join& join) {
     standing_ = Standing::kAsking;     // before the core can answer
   }
   services_.streams.NoteJoined(id_);
-  JoinRequested request{id_, join, peer_.address, peer_.identity};
+  JoinRequested request{id_, join, peer_.address, peer_.identity, peer_.reached_at};
   // Its peers will hold it to this certificate: what the connection shows counts, not what the node says.
   request.join.mutable_node()->set_certificate_fingerprint(peer_.fingerprint);
   if (services_.post(std::move(request), [self = shared_from_this()] { self->ReadOn(); })) {

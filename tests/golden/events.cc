@@ -40,6 +40,7 @@ v1::NodeInfo ParseNode(Command& command, uint64_t stream) {
   if (!command.HasWord("no_lock")) info.set_lock_token(absl::StrCat(info.machine_id(), "/", id));
   info.set_lock_take(command.Number("lock_take", 0));
   info.set_address(command.Text("addr", ""));
+  info.set_other_address(command.Text("other_addr", ""));
   for (uint64_t slot = 0; slot < command.Number("slots", 1); ++slot) {
     info.add_slots()->set_ring_port(static_cast<uint32_t>(7000 + stream * 10 + slot));
   }
@@ -63,6 +64,7 @@ Event ParseJoin(Command& command) {
   scheduler::JoinRequested event;
   event.stream = StreamNumber(command.Word(0));
   event.peer_address = command.Text("from", absl::StrCat("10.0.0.", event.stream));
+  event.reached_at = command.Text("reached_at", "");
   v1::Join& join = event.join;
   event.identity = command.Text("identity", "");
   join.set_protocol_version(kProtocolVersion);
@@ -330,6 +332,7 @@ scheduler::CoreOptions ParseOptions(Command& command) {
   if (command.Has("heartbeat")) options.heartbeat_interval = command.Seconds("heartbeat", absl::ZeroDuration());
   options.keep_runs_for = command.Seconds("keep_runs_for", options.keep_runs_for);
   options.is_once = command.HasWord("once");
+  options.own_address = command.Text("own_address", "");
   options.version = "1.0";
   return options;
 }

@@ -9,13 +9,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/sha256.h"
+#include "common/net/net.h"
 #include "common/sys/file_io.h"
+#include "common/sys/threads.h"
 
 namespace muster::agent {
 namespace {
@@ -86,8 +89,8 @@ Devices FindDevices(const std::string& device_folder, const std::map<std::string
   return {"CPU", 1};
 }
 
-std::vector<IpAddress> LocalAddresses() {
-  std::vector<IpAddress> addresses;
+std::vector<InterfaceAddress> InterfaceAddresses() {
+  std::vector<InterfaceAddress> addresses;
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return addresses;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
@@ -100,9 +103,27 @@ std::vector<IpAddress> LocalAddresses() {
       const auto* v6 = reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr);
       address = IpAddress::FromBytes({reinterpret_cast<const char*>(&v6->sin6_addr), 16});
     }
-    if (address) addresses.push_back(*address);
+    if (address) addresses.push_back({entry->ifa_name, *address});
   }
   freeifaddrs(list);
+  return addresses;
+}
+
+std::optional<std::vector<IpAddress>> ResolveOwnName(absl::Duration limit) {
+  const absl::StatusOr<std::shared_ptr<SideThread>> thread = SideThread::Make("ms-own-name");
+  if (!thread.ok()) return std::nullopt;
+  const auto found = std::make_shared<std::optional<std::vector<IpAddress>>>();
+  const bool is_done = (*thread)->Run(
+      [found, name = LocalHostName()] {
+        if (auto addresses = ResolveHost(name); addresses.ok()) *found = *std::move(addresses);
+      },
+      limit);
+  return is_done ? *found : std::nullopt;
+}
+
+std::vector<IpAddress> LocalAddresses() {
+  std::vector<IpAddress> addresses;
+  for (const InterfaceAddress& one : InterfaceAddresses()) addresses.push_back(one.address);
   std::stable_partition(addresses.begin(), addresses.end(), [](const IpAddress& a) { return !a.is_loopback(); });
   return addresses;
 }

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/net/ip_address.h"
 
 namespace muster::agent {
@@ -28,6 +30,18 @@ struct Devices {
 // one process on the CPU. ASCEND_RT_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES narrow the number, as they do for the
 // frameworks. `device_folder` is /dev.
 Devices FindDevices(const std::string& device_folder, const std::map<std::string, std::string>& environment);
+
+struct InterfaceAddress {
+  std::string name;  // as getifaddrs has it: an IPv4 address with a label has that one (eth0:1)
+  IpAddress address;
+};
+
+// All that are up, in the order of getifaddrs.
+std::vector<InterfaceAddress> InterfaceAddresses();
+
+// What this host's own name resolves to, in the resolver's order; nullopt: nothing, or not known within `limit`. The
+// look-up may run on in a thread that is left behind.
+std::optional<std::vector<IpAddress>> ResolveOwnName(absl::Duration limit);
 
 // The addresses of all interfaces that are up, loopback last.
 std::vector<IpAddress> LocalAddresses();

@@ -18,6 +18,8 @@
 namespace muster::agent {
 namespace {
 
+constexpr absl::Duration kOwnNameLimit = absl::Seconds(1);
+
 v1::JobSettings SettingsOf(const AgentSettings& settings) {
   v1::JobSettings job;
   if (settings.worker_num) job.set_worker_num(*settings.worker_num);
@@ -128,6 +130,8 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
   if (!machine.ok()) return machine.status();
   node.set_machine_id(*machine);
   node.set_address(settings.worker_ip);
+  node.set_is_address_given(!settings.worker_ip.empty());
+  if (const auto other = DefaultRouteAddress()) node.set_other_address(other->ToString());
   node.set_spare(settings.spare);
   node.set_shares_job(settings.shared_job);
   if (settings.node_rank) node.set_node_rank(static_cast<uint32_t>(*settings.node_rank));
@@ -141,6 +145,7 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
   if (absl::Status status = SetWantedMaster(settings, node); !status.ok()) return status;
   if (absl::Status status = AddRankTable(settings, description); !status.ok()) return status;
   description.own_address = OwnAddress(settings);
+  if (!settings.standalone && !settings.command.empty()) description.own_name = ResolveOwnName(kOwnNameLimit);
   return description;
 }
 

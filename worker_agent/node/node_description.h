@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/net/ip_address.h"
 #include "worker_agent/core/agent_core.h"
 #include "worker_agent/launch/port_reservation.h"
 #include "worker_agent/launch/table_devices.h"
@@ -21,10 +23,12 @@ struct NodeDescription {
   std::vector<ReservedPort> ports;      // hold them for as long as the agent lives
   std::vector<uint16_t> gateway_ports;  // of them, one for each slot; empty: --mindspore_gateway is off, or they are …
   std::string no_gateway;               // … not to be had: why
-  std::string own_address;              // where peers reach us, as far as can be told here; empty: not known
+  std::optional<std::vector<IpAddress>> own_name;  // what this host's name resolves to; nullopt: not known
+  std::string own_address;                         // where peers reach us, as far as can be told here; empty: not known
 };
 
-// Looks up names (MASTER_ADDR, the scheduler) and may block on that. The error names the setting that is wrong.
+// Looks up names (MASTER_ADDR, the scheduler) and may block on that; on this host's own for 1 s at most. The error
+// names the setting that is wrong.
 absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
                                              const std::map<std::string, std::string>& environment);
 

@@ -267,6 +267,7 @@ void AgentLoop::Do(const Launch& effect) {
   }
   status_printer_.ClearProgress();
   for (const std::string& notice : plan->notices) Log(Severity::kInfo, notice);
+  for (const std::string& warning : plan->warnings) Log(Severity::kWarning, warning);
   followers_.merge(plan->followers);
   for (const ProcessSpec& spec : plan->specs) keeper_->Start(spec);
   for (const ProcessKey& key : plan->done_at_once) pending_.push_back(ProcessHasEnded{key, {}, absl::ZeroDuration()});

@@ -13,6 +13,7 @@
 #include "common/base/limits.h"
 #include "common/net/ip_address.h"
 #include "worker_agent/launch/cpu_binding.h"
+#include "worker_agent/launch/environment/collective_interface.h"
 #include "worker_agent/launch/environment/environment.h"
 #include "worker_agent/launch/environment/placeholders.h"
 #include "worker_agent/launch/peers.h"
@@ -29,6 +30,7 @@ struct Launcher::Round {
   std::string own_address;
   std::string own_fingerprint;  // as the peers know it
   std::string cluster_file;
+  std::string collective_interface;  // empty: not told
 
   const v1::SlotAssignment& slot(uint32_t slot) const { return desired.assignment().slots(static_cast<int>(slot)); }
   ProcessKey key(uint32_t slot_number) const { return {slot_number, desired.round(), slot(slot_number).attempt()}; }
@@ -63,6 +65,7 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
     for (size_t i = 1; i < slots.size(); ++i) followers.push_back(round->key(slots[i]));
     slots.resize(1);
   }
+  round->collective_interface = InterfaceFor(*round, plan);
   std::map<std::string, std::string> replaced;
   for (const uint32_t slot : slots) {
     absl::StatusOr<ProcessSpec> spec = SpecFor(*round, slot, plan, replaced);
@@ -175,6 +178,8 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   input.node_id = round.node_id;
   input.start_secret = options_.start_secret;
   input.own_address = round.own_address;
+  input.collective_interface = round.collective_interface;
+  input.has_ompi = settings.ompi_env;
   input.scheduler_host = settings.sched_host;
   input.scheduler_port = settings.sched_port;
   input.cluster_file = round.cluster_file;
@@ -245,6 +250,20 @@ absl::Status Launcher::BindToCpus(const Round& round, uint32_t slot, ProcessSpec
   spec.cpus = std::move(choice->cpus);
   Note(choice->notice, plan);
   return absl::OkStatus();
+}
+
+std::string Launcher::InterfaceFor(const Round& round, LaunchPlan& plan) {
+  const auto address = IpAddress::Parse(round.own_address);
+  if (!address || round.desired.assignment().machine_num() <= 1 || IsSetByUser("GLOO_SOCKET_IFNAME")) return "";
+  CollectiveInterface chosen = ChooseCollectiveInterface(options_.interfaces(), options_.own_name, *address);
+  if (!chosen.warning.empty() && noted_.insert(chosen.warning).second) plan.warnings.push_back(chosen.warning);
+  return chosen.name;
+}
+
+bool Launcher::IsSetByUser(const std::string& variable) const {
+  const auto inherited = options_.environment.find(variable);
+  return options_.settings.env.contains(variable) ||
+         (inherited != options_.environment.end() && !inherited->second.empty());
 }
 
 bool Launcher::IsOneForAll() const { return options_.settings.per_node || options_.settings.per_job; }

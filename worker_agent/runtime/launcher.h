@@ -16,6 +16,7 @@
 #include "worker_agent/keeper/processes.h"
 #include "worker_agent/launch/cluster_file.h"
 #include "worker_agent/launch/table_devices.h"
+#include "worker_agent/node/machine.h"
 #include "worker_agent/settings/agent_settings.h"
 
 namespace muster::agent {
@@ -31,7 +32,9 @@ struct LauncherOptions {
   std::string ring_program;   // ms-ring, for --preflight=ring
   // What it speaks TLS with: as the owner of the certificate with this fingerprint, which the round's peers expect.
   std::function<HandOver(const std::string& fingerprint)> hand_over;
-  std::string start_secret;  // of the node's lock; empty: there is none
+  std::string start_secret;                             // of the node's lock; empty: there is none
+  std::optional<std::vector<IpAddress>> own_name = {};  // see ChooseCollectiveInterface
+  std::function<std::vector<InterfaceAddress>()> interfaces = InterfaceAddresses;
 };
 
 struct LaunchPlan {
@@ -40,7 +43,8 @@ struct LaunchPlan {
   std::map<ProcessKey, std::vector<ProcessKey>> followers;
   // … or are done at once, because the one process is on another node (--per_job).
   std::vector<ProcessKey> done_at_once;
-  std::vector<std::string> notices;  // for people
+  std::vector<std::string> notices;   // for people
+  std::vector<std::string> warnings;  // for people, who should do something
 };
 
 class Launcher {
@@ -84,6 +88,9 @@ class Launcher {
   // --preflight: the ring is checked in the process's own place, which then becomes the command.
   void AddPreflight(const Round& round, ProcessSpec& spec) const;
   bool IsOneForAll() const;
+  // GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME; empty: they are left alone.
+  std::string InterfaceFor(const Round& round, LaunchPlan& plan);
+  bool IsSetByUser(const std::string& variable) const;
   void Note(const std::string& notice, LaunchPlan& plan);
 
   const LauncherOptions options_;

@@ -202,6 +202,11 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
                  "theirs): one port for each slot. auto: unless no ports can be had; off: they are told "
                  "ms-scheduler's address. on: also beyond 1,024 ranks the host names of all are known.")
       .Env({"MS_MINDSPORE_GATEWAY"});
+  table
+      .AddBool("ompi_env", &s.ompi_env,
+               "Also tells the processes their rank as Open MPI's mpirun would (OMPI_COMM_WORLD_*), for programs that "
+               "read only that.")
+      .Env({"MS_OMPI_ENV"});
   AddEnv(table, &s.env);
   AddParsed(table, "stop_signal", Into(&s.stop_signal, ParseSignal), "What a process is told to stop with.", "TERM")
       .Value("SIGNAL")

@@ -29,6 +29,7 @@ struct AgentSettings {
   bool per_job = false;
   std::string preflight;                   // "ring": the ring is checked before the command starts; empty: nothing is
   std::string mindspore_gateway = "auto";  // auto, on, off
+  bool ompi_env = false;                   // OMPI_COMM_WORLD_* for the processes
   std::optional<bool> enable_recovery;     // MS_ENABLE_RECOVERY
   std::string recovery_path;               // MS_RECOVERY_PATH
   std::optional<bool> hccl_cm_init;        // MS_HCCL_CM_INIT

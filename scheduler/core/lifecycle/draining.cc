@@ -1,5 +1,6 @@
 // A node that somebody wants out of the job: it leaves where a round ends anyhow, with its processes stopped, and a
 // spare or a later start of it takes its place.
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -79,14 +80,19 @@ void Lifecycle::DismissDraining(Run& run) {
 
 // It goes, and nobody fails for it. It had no processes, or they have ended.
 void Lifecycle::Dismiss(Run& run, Node& node) {
-  const StreamId stream = node.stream;
   const std::string reason = node.record().draining_reason;
+  SendAway(run, node, v1::NodeRemoved::DRAINED, reason, RefuseDrained(run, node.record().id, reason));
+}
+
+void Lifecycle::SendAway(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason,
+                         v1::Refusal refusal) {
+  const StreamId stream = node.stream;
   Message message = context_.NewMessage();
-  *message->mutable_refusal() = RefuseDrained(run, node.record().id, reason);
+  *message->mutable_refusal() = std::move(refusal);
   if (run.record().phase == v1::RUN_PHASE_RECOVERING && !node.record().is_spare) {
-    MarkLost(run, node, v1::NodeRemoved::DRAINED, reason, true);  // its ranks stay
+    MarkLost(run, node, why, reason, true);  // its ranks stay
   } else {
-    RemoveNode(run, node, v1::NodeRemoved::DRAINED, reason, true);
+    RemoveNode(run, node, why, reason, true);
   }
   context_.SendTo(stream, std::move(message));
   context_.CloseStreamOf(stream);

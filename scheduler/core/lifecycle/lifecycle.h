@@ -16,6 +16,7 @@
 #include "scheduler/core/context.h"
 #include "scheduler/core/lifecycle/cause.h"
 #include "scheduler/core/membership/places.h"
+#include "scheduler/core/membership/round_addresses.h"
 #include "scheduler/core/store/store_service.h"
 
 namespace muster::scheduler {
@@ -32,7 +33,7 @@ class Lifecycle {
   void On(const StopRequested& event);
   void On(const DrainRequested& event);
 
-  // Rounds.
+  // Rounds. May remove nodes that the others could not reach.
   void TryCloseRound(Run& run);
   void SendDesired(const Run& run, const Node& node, bool is_urgent);
 
@@ -47,7 +48,7 @@ class Lifecycle {
   // The same after an event that can have changed nothing but the readiness of this node.
   void TryNextRoundAfter(Run& run, const Node& node);
   // The same, and looks at all nodes at once, whatever the counts say.
-  void LookForNextRound(Run& run);
+  void LookForNextRound(Run& run) { LookForNextRound(run, {}); }
   // Between these two, TryNextRound after a loss is put off: one look is enough for all that a tick brings.
   void BeginTick() { is_ticking_ = true; }
   void EndTick();
@@ -87,20 +88,26 @@ class Lifecycle {
   absl::Duration KeepRunsFor() const;
 
  private:
-  std::vector<const Node*> ChooseMembers(const Run& run, std::vector<std::string>& promoted) const;
-  void CloseRound(Run& run, const std::vector<const Node*>& members, const std::vector<std::string>& promoted,
-                  const std::map<std::string, const Node*>& stands_for = {});
+  // `passed_over`: spares that are of no use, since the others could not reach them.
+  std::vector<const Node*> ChooseMembers(const Run& run, const std::set<std::string>& passed_over,
+                                         std::vector<std::string>& promoted) const;
+  void CloseRound(Run& run, const std::vector<const Node*>& members, const OtherAddresses& addresses,
+                  const std::vector<std::string>& promoted, const std::map<std::string, const Node*>& stands_for = {});
+  // They go, and the run waits for them or others. They have no processes, or these have ended.
+  void TurnAway(Run& run, const std::vector<Unreachable>& unreachable);
   void SendDesiredToAll(const Run& run, bool is_urgent);
 
   absl::StatusOr<std::string> RestartByHand(Run& run, const v1::SteerRequest& request);
   absl::StatusOr<std::string> Fence(Run& run, const v1::SteerRequest& request);
   bool TakeFromBudget(Run& run);
+  void LookForNextRound(Run& run, std::set<std::string> passed_over);
   void AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off);
   void MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
 
   absl::StatusOr<std::string> Drain(Run& run, const v1::SteerRequest& request);
   void DismissDraining(Run& run);
   void Dismiss(Run& run, Node& node);
+  void SendAway(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, v1::Refusal refusal);
 
   void SayGoingAway();
   void ReleaseChallenger(Node& node);

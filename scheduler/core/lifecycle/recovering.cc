@@ -11,12 +11,15 @@
 // The next round closes when each rank's old process has certainly ended and somebody is there to start the new one:
 //
 //   member, connected                        has said that it quit the round
+//   … that the others could not reach        turned away: lost (membership/round_addresses.cc)
 //   member, disconnected but not lost        comes back, or is lost after its grace
-//   lost, its processes confirmed dead       a spare with as many slots stands in, else its own next start
+//   lost, its processes confirmed dead       a spare with as many slots, which the others can reach, stands in, else
+//                                            its own next start
 //   lost, its processes may still run        until one of these: the keeper's farewell, its next start with the node's
 //                                            lock, `ms-ctl fence`, or (guarded nodes only) the end of its fence
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
@@ -137,14 +140,15 @@ void Lifecycle::TryNextRound(Run& run) {
   context_.Schedule(run);
 }
 
-void Lifecycle::LookForNextRound(Run& run) {
+void Lifecycle::LookForNextRound(Run& run, std::set<std::string> passed_over) {
   run.looked = context_.now.monotonic;
   run.look_deadline = MonotonicTime::Never();
   DismissDraining(run);
   std::vector<const Node*> members, spares;
   std::map<std::string, const Node*> stands_for;
   for (const auto& [id, node] : run.nodes) {
-    if (node.record().is_spare && node.stream != 0 && !node.record().is_leaving) spares.push_back(&node);
+    if (node.record().is_spare && node.stream != 0 && !node.record().is_leaving && !passed_over.contains(id))
+      spares.push_back(&node);
   }
   std::sort(spares.begin(), spares.end(),
             [](const Node* a, const Node* b) { return NaturalLess(a->record().id, b->record().id); });
@@ -173,7 +177,19 @@ void Lifecycle::LookForNextRound(Run& run) {
     members.push_back(&node);
   }
   context_.Schedule(run);
-  if (is_ready && context_.now.monotonic >= run.restart_at) CloseRound(run, members, {}, stands_for);
+  if (!is_ready || context_.now.monotonic < run.restart_at) return;
+  const RoundAddresses addresses = ChooseAddresses(members, context_.options.own_address);
+  if (addresses.unreachable.empty()) return CloseRound(run, members, addresses.others, {}, stands_for);
+  std::vector<Unreachable> regular;
+  for (const Unreachable& one : addresses.unreachable) {
+    if (one.node->record().is_spare) {
+      passed_over.insert(one.node->record().id);
+    } else {
+      regular.push_back(one);
+    }
+  }
+  TurnAway(run, regular);
+  LookForNextRound(run, std::move(passed_over));
 }
 
 bool Lifecycle::GoesOnWithout(const Run& run, const Node& node) const {

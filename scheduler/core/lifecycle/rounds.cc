@@ -1,7 +1,15 @@
 // Closing a round, and telling each node what it shall converge on.
+//
+//   enough nodes are there, and                     the first round of a run
+//   each has an address that its peers can reach    closes
+//   a spare that would fill in has none             is passed over; turned away where it does not close without it
+//   a regular node has none                         that node is turned away with the remedy, and the job waits
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/sha256.h"
 #include "common/net/peer_node.h"
@@ -9,7 +17,9 @@
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/placement.h"
 #include "scheduler/core/membership/rank_order.h"
+#include "scheduler/core/membership/round_addresses.h"
 #include "scheduler/core/membership/waiting.h"
+#include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
 namespace {
@@ -33,7 +43,8 @@ bool AreEnoughThere(const Run& run) {
 
 // The connected members whose slots make up the round, or none if it can't close yet. Regular nodes come first; spares
 // fill in when every node is one (all were started with one line), or when nothing has come for kSpareWait.
-std::vector<const Node*> Lifecycle::ChooseMembers(const Run& run, std::vector<std::string>& promoted) const {
+std::vector<const Node*> Lifecycle::ChooseMembers(const Run& run, const std::set<std::string>& passed_over,
+                                                  std::vector<std::string>& promoted) const {
   std::vector<const Node*> members;
   std::vector<const Node*> spares;
   uint32_t missing[] = {run.Needed(v1::ROLE_WORKER), run.Needed(v1::ROLE_SERVER)};
@@ -42,7 +53,7 @@ std::vector<const Node*> Lifecycle::ChooseMembers(const Run& run, std::vector<st
   };
   for (const auto& [id, node] : run.nodes) {
     if (node.record().is_spare) {
-      if (node.stream != 0) spares.push_back(&node);
+      if (node.stream != 0 && !passed_over.contains(id)) spares.push_back(&node);
       continue;
     }
     if (node.stream == 0) return {};
@@ -67,19 +78,42 @@ std::vector<const Node*> Lifecycle::ChooseMembers(const Run& run, std::vector<st
 void Lifecycle::TryCloseRound(Run& run) {
   if (run.record().phase != v1::RUN_PHASE_FORMING || run.nodes.empty()) return;
   run.waiting_cache.is_valid = false;
-  std::vector<std::string> promoted;
   if (run.record().spare_count > 0 && run.spare_deadline.is_never())
     run.spare_deadline = context_.now.monotonic + kSpareWait;
-  const std::vector<const Node*> members =
-      AreEnoughThere(run) ? ChooseMembers(run, promoted) : std::vector<const Node*>();
   context_.Schedule(run);
-  if (!members.empty()) CloseRound(run, members, promoted);
+  if (!AreEnoughThere(run)) return;
+  std::set<std::string> passed_over;
+  std::vector<Unreachable> useless;  // the spares that were passed over
+  while (true) {
+    std::vector<std::string> promoted;
+    const std::vector<const Node*> members = ChooseMembers(run, passed_over, promoted);
+    if (members.empty()) return TurnAway(run, useless);
+    const RoundAddresses addresses = ChooseAddresses(members, context_.options.own_address);
+    if (addresses.unreachable.empty()) return CloseRound(run, members, addresses.others, promoted);
+    bool is_passed_over = true;
+    for (const Unreachable& one : addresses.unreachable) is_passed_over = is_passed_over && one.node->record().is_spare;
+    if (!is_passed_over) return TurnAway(run, addresses.unreachable);
+    for (const Unreachable& one : addresses.unreachable) {
+      passed_over.insert(one.node->record().id);
+      useless.push_back(one);
+    }
+  }
 }
 
-void Lifecycle::CloseRound(Run& run, const std::vector<const Node*>& members, const std::vector<std::string>& promoted,
+void Lifecycle::TurnAway(Run& run, const std::vector<Unreachable>& unreachable) {
+  for (const Unreachable& one : unreachable) {
+    Node& node = run.nodes.at(one.node->record().id);
+    SendAway(run, node, v1::NodeRemoved::LEFT, absl::StrCat("it was turned away: ", one.reason),
+             MakeRefusal(v1::Refusal::SETTINGS_DIFFER, absl::StrCat(NodeText(node), " can't take part: ", one.reason)));
+  }
+  context_.Schedule(run);
+}
+
+void Lifecycle::CloseRound(Run& run, const std::vector<const Node*>& members, const OtherAddresses& addresses,
+                           const std::vector<std::string>& promoted,
                            const std::map<std::string, const Node*>& stands_for) {
   const uint32_t round = run.record().round + 1;
-  const v1::PeerList peers = BuildPeerList(run, round, members, stands_for);
+  const v1::PeerList peers = BuildPeerList(run, round, members, stands_for, addresses);
   MUSTER_CHECK(CountRanks(peers) == run.Needed(v1::ROLE_WORKER) + run.Needed(v1::ROLE_SERVER), "a round lacks ranks");
   const Master master = MasterOf(run, peers);
   v1::Record record = context_.NewRecord();

@@ -304,7 +304,12 @@ v1::Record Membership::NewNodeJoined(const Run& run, const std::string& id, cons
   joined.set_node_id(id);
   joined.set_incarnation(event.join.incarnation());
   *joined.mutable_info() = event.join.node();
-  if (joined.info().address().empty()) joined.mutable_info()->set_address(event.peer_address);
+  if (joined.info().address().empty()) {
+    joined.mutable_info()->set_address(event.peer_address);
+    joined.mutable_info()->set_is_address_given(false);
+  } else {
+    joined.mutable_info()->set_is_address_given(true);  // older agents don't say so
+  }
   joined.set_identity(event.identity);
   *joined.mutable_own_settings() = event.join.settings();
   return record;
@@ -340,13 +345,14 @@ void Membership::Resume(const JoinRequested& event, Run& run, Node& node) {
   }
   Attach(event, run, node, true);
   if (node.challenger != nullptr) ResolveChallenge(run, node, true);  // that it came back is answer enough
-  if (run.record().phase == v1::RUN_PHASE_FORMING) lifecycle_.TryCloseRound(run);
+  if (run.record().phase == v1::RUN_PHASE_FORMING) return lifecycle_.TryCloseRound(run);  // which may remove the node
   is_returning ? lifecycle_.TryNextRound(run) : lifecycle_.TryNextRoundAfter(run, node);
 }
 
 void Membership::Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed) {
   context_.streams[event.stream] = {.run = &run, .node = &node};
   node.stream = event.stream;
+  node.reached_at = event.reached_at;
   ++context_.connected_nodes;
   run.NoteReadiness(node);
   places_.NoteParty(run, node, event);

@@ -24,14 +24,14 @@ struct Member {
 
 // The members of one role with their ranks, by first rank.
 std::vector<Member> RankRole(const Run& run, v1::Role role, const std::vector<const Node*>& members,
-                             const std::map<std::string, const Node*>& stands_for) {
+                             const std::map<std::string, const Node*>& stands_for, const OtherAddresses& addresses) {
   std::vector<OrderedNode> nodes;
   std::vector<Member> ranked;
   nodes.reserve(members.size());
   ranked.reserve(members.size());
   for (const Node* node : members) {
     if (node->record().info.role() != role) continue;
-    nodes.push_back({node->record().id, &node->record().info});
+    nodes.push_back({node->record().id, &node->record().info, AddressOf(*node, addresses)});
     ranked.emplace_back().node = node;
   }
   if (run.record().round == 0) {
@@ -93,8 +93,9 @@ void AddDevices(const v1::NodeInfo& info, v1::PeerNode& peer) {
 }
 
 void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& members,
-             const std::map<std::string, const Node*>& stands_for, Machines& machines, v1::PeerList& list) {
-  std::vector<Member> ranked = RankRole(run, role, members, stands_for);
+             const std::map<std::string, const Node*>& stands_for, const OtherAddresses& addresses, Machines& machines,
+             v1::PeerList& list) {
+  std::vector<Member> ranked = RankRole(run, role, members, stands_for, addresses);
   for (Member& member : ranked) member.machine = machines.Number(*member.node);
   const std::vector<uint32_t> local = LocalRanks(ranked, machines);
   std::vector<uint32_t> local_ranks;
@@ -104,7 +105,7 @@ void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& memb
     peer.set_node_id(member.node->record().id);
     peer.set_machine(member.machine);
     peer.set_host_name(info.host_name());
-    if (const auto address = IpAddress::Parse(info.address())) peer.set_address(address->bytes());
+    if (const auto address = IpAddress::Parse(AddressOf(*member.node, addresses))) peer.set_address(address->bytes());
     peer.set_role(role);
     if (const std::string& hex = info.certificate_fingerprint(); !hex.empty()) {
       peer.set_certificate_fingerprint(absl::HexStringToBytes(hex));
@@ -134,15 +135,15 @@ void FillNeighbour(const PeerIndex::Place& place, uint32_t rank, v1::RingNeighbo
 }  // namespace
 
 v1::PeerList BuildPeerList(const Run& run, uint32_t round, const std::vector<const Node*>& members,
-                           const std::map<std::string, const Node*>& stands_for) {
+                           const std::map<std::string, const Node*>& stands_for, const OtherAddresses& addresses) {
   v1::PeerList list;
   SetHead(list, run);
   list.set_round(round);
   list.set_worker_num(run.Needed(v1::ROLE_WORKER));
   list.set_server_num(run.Needed(v1::ROLE_SERVER));
   Machines machines;
-  AddRole(run, v1::ROLE_WORKER, members, stands_for, machines, list);
-  AddRole(run, v1::ROLE_SERVER, members, stands_for, machines, list);
+  AddRole(run, v1::ROLE_WORKER, members, stands_for, addresses, machines, list);
+  AddRole(run, v1::ROLE_SERVER, members, stands_for, addresses, machines, list);
   list.set_machine_num(machines.size());
   return list;
 }
@@ -153,7 +154,11 @@ Master MasterOf(const Run& run, const v1::PeerList& peers) {
   const Node* node = run.nodes.Find(first.node_id());
   MUSTER_CHECK(node != nullptr, "the peer list names a node that is not in the run");
   const v1::NodeInfo& info = node->record().info;
-  return {info.wanted_master_address().empty() ? info.address() : info.wanted_master_address(),
+  const auto told = IpAddress::FromBytes(first.address());
+  const auto wanted = IpAddress::Parse(info.wanted_master_address());
+  const bool has_wish = !info.wanted_master_address().empty() &&
+                        !(wanted && wanted->is_loopback() && told && !told->is_loopback() && peers.machine_num() > 1);
+  return {has_wish ? info.wanted_master_address() : (told ? told->ToString() : info.address()),
           info.wanted_master_port() != 0 ? info.wanted_master_port() : info.master_port()};
 }
 

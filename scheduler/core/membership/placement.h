@@ -10,18 +10,23 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "muster/v1/rendezvous.pb.h"
+#include "scheduler/core/membership/round_addresses.h"
 #include "scheduler/core/state.h"
 
 namespace muster::scheduler {
 
 // The peer list of a round in which exactly `members` hold ranks: workers first, then servers, nodes by their first
 // rank. The slots of a node stand in slot order. In the first round ranks are given by AssignRanks; later each node
-// keeps its own, and one that `stands_for` another (by the id of the former) takes that one's.
+// keeps its own, and one that `stands_for` another (by the id of the former) takes that one's. `addresses`: see
+// ChooseAddresses.
 v1::PeerList BuildPeerList(const Run& run, uint32_t round, const std::vector<const Node*>& members,
-                           const std::map<std::string, const Node*>& stands_for = {});
+                           const std::map<std::string, const Node*>& stands_for = {},
+                           const OtherAddresses& addresses = {});
 
 // Where rank 0 of the workers (of the servers, if there are no workers) takes its connections: the user's MASTER_ADDR
-// and MASTER_PORT if that node has them, else its address and the port it has reserved.
+// and MASTER_PORT if that node has them, else the address that its peers are told and the port it has reserved. A
+// MASTER_ADDR that is loopback to that node (Debian's 127.0.1.1) does not count where its peers are told another
+// address.
 struct Master {
   std::string address;
   uint32_t port = 0;

@@ -36,11 +36,15 @@ struct Sorted {
   std::optional<uint32_t> number;  // that its id is
 };
 
+const std::string& AddressText(const OrderedNode& node) {
+  return node.address.empty() ? node.info->address() : node.address;
+}
+
 // IPv4 before IPv6 before what is no address.
 int CompareAddresses(const Sorted& a, const Sorted& b) {
   if (a.address && b.address) return *a.address < *b.address ? -1 : (*a.address == *b.address ? 0 : 1);
   if (a.address.has_value() != b.address.has_value()) return a.address ? -1 : 1;
-  return a.node->info->address().compare(b.node->info->address());
+  return AddressText(*a.node).compare(AddressText(*b.node));
 }
 
 bool AddressLess(const Sorted& a, const Sorted& b) {
@@ -185,7 +189,7 @@ std::vector<std::vector<uint32_t>> AssignRanks(const std::vector<OrderedNode>& n
   std::vector<Sorted> sorted;
   sorted.reserve(nodes.size());
   for (const OrderedNode& node : nodes) {
-    sorted.push_back({&node, IpAddress::Parse(node.info->address()), NumericId(node.id)});
+    sorted.push_back({&node, IpAddress::Parse(AddressText(node)), NumericId(node.id)});
   }
   const auto sort_by = [&](auto less) {
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return less(sorted[a], sorted[b]); });

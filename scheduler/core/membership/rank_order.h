@@ -18,6 +18,7 @@ namespace muster::scheduler {
 struct OrderedNode {
   std::string id;
   const v1::NodeInfo* info = nullptr;
+  std::string address = {};  // that its peers are told; empty: the info's
 };
 
 // The ranks of each node's slots: result[i] are those of nodes[i], in slot order, a permutation of 0..slots-1 over all

@@ -2,6 +2,8 @@
 
 import itertools
 import os
+import pathlib
+import shutil
 import subprocess
 
 import pytest
@@ -25,6 +27,12 @@ class Machine:
     def ip(self, *words):
         return _ip("-n", self.name, *words)
 
+    def set_hosts(self, text):
+        """What /etc/hosts says to programs that are started here from now on."""
+        folder = pathlib.Path("/etc/netns") / self.name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "hosts").write_text(text)
+
     def run(self, *words):
         """A program on this machine; skips the test where it can't be run."""
         try:
@@ -45,6 +53,7 @@ class Machine:
     def close(self):
         subprocess.run(["ip", "netns", "delete", self.name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                        timeout=20)
+        shutil.rmtree("/etc/netns/" + self.name, ignore_errors=True)
 
 
 class Network:

@@ -47,6 +47,19 @@ TEST(LocalAddressTowards, LoopbackComesFromLoopback) {
   EXPECT_TRUE(local->is_loopback());
 }
 
+TEST(LocalEndOf, IsTheAddressThatTheOtherEndCameTo) {
+  const UniqueFd fd = OpenDatagramsTowards(*IpAddress::Parse("127.0.0.1"), 9);
+  EXPECT_EQ(LocalEndOf(fd.get()), "127.0.0.1");
+  EXPECT_EQ(LocalEndOf(-1), "");
+}
+
+TEST(DefaultRouteAddress, IsOneOfOursAndNotLoopback) {
+  const auto address = DefaultRouteAddress();
+  if (!address) GTEST_SKIP() << "no default route here";
+  EXPECT_FALSE(address->is_loopback());
+  EXPECT_TRUE(IsLocalAddress(*address));
+}
+
 TEST(LocalNames, AreNeverEmpty) {
   EXPECT_FALSE(LocalHostName().empty());
   EXPECT_FALSE(LocalUserName().empty());

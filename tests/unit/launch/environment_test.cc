@@ -80,11 +80,6 @@ TEST_F(EnvironmentTest, TellsEverythingToAPlainProcess) {
       {"MUSTER_START", "f00d"},
       {"NNODES", "2"},
       {"NODE_RANK", "1"},
-      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
-      {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
-      {"OMPI_COMM_WORLD_NODE_RANK", "1"},
-      {"OMPI_COMM_WORLD_RANK", "5"},
-      {"OMPI_COMM_WORLD_SIZE", "6"},
       {"OMP_NUM_THREADS", "1"},
       {"PYTHONUNBUFFERED", "1"},
       {"RANK", "5"},
@@ -117,6 +112,32 @@ TEST_F(EnvironmentTest, IdentityIsOursAndTheDifferenceIsTold) {
   EXPECT_THAT(notice, HasSubstr("MS_SCHED_HOST=old, RANK=0, TORCHELASTIC_RESTART_COUNT=7"));
   EXPECT_THAT(notice, HasSubstr("--env"));
   EXPECT_THAT(notice, Not(HasSubstr("\n")));
+}
+
+// MindSpore would warn of a start by mpirun.
+TEST_F(EnvironmentTest, OpenMpisPlacementIsForThoseWhoWantIt) {
+  EXPECT_FALSE(Build().contains("OMPI_COMM_WORLD_RANK"));
+  input.has_ompi = true;
+  const Map map = Build();
+  EXPECT_EQ(map.at("OMPI_COMM_WORLD_RANK"), "5");
+  EXPECT_EQ(map.at("OMPI_COMM_WORLD_SIZE"), "6");
+  EXPECT_EQ(map.at("OMPI_COMM_WORLD_LOCAL_RANK"), "1");
+  EXPECT_EQ(map.at("OMPI_COMM_WORLD_LOCAL_SIZE"), "2");
+  EXPECT_EQ(map.at("OMPI_COMM_WORLD_NODE_RANK"), "1");
+  input.has_ompi = false;
+  input.inherited = {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}};
+  EXPECT_EQ(Build().at("OMPI_COMM_WORLD_RANK"), "5") << "mpirun started the agent: its rank is not the process's";
+}
+
+TEST_F(EnvironmentTest, TheInterfaceOfCollectivesIsTheUsersWhenSet) {
+  EXPECT_FALSE(Build().contains("GLOO_SOCKET_IFNAME"));
+  input.collective_interface = "eth0";
+  input.inherited = {{"TP_SOCKET_IFNAME", "eth7"}};
+  const Map map = Build();
+  EXPECT_EQ(map.at("GLOO_SOCKET_IFNAME"), "eth0");
+  EXPECT_EQ(map.at("TP_SOCKET_IFNAME"), "eth7");
+  EXPECT_FALSE(map.contains("NCCL_SOCKET_IFNAME"));
+  EXPECT_FALSE(map.contains("HCCL_SOCKET_IFNAME"));
 }
 
 // An agent that runs inside a process of another one must not write into that one's files.

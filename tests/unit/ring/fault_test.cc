@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace muster::ring {
@@ -33,6 +34,37 @@ TEST(FaultList, NoFaultsNoVerdict) { EXPECT_THAT(Verdict({}), IsEmpty()); }
 
 TEST(FaultList, WhoDialedKnowsMoreThanWhoWaited) {
   EXPECT_THAT(Verdict({Of(3, FaultKind::kMissing, 4), Of(3, FaultKind::kRefused, 3)}), ElementsAre("3 refused by 3"));
+}
+
+// "1.1 2.2 …": each rank's machine, then its address.
+std::vector<std::string> Loopbacks(const std::vector<std::pair<uint32_t, std::string>>& ranks) {
+  Plan plan;
+  for (const auto& [machine, address] : ranks) {
+    Peer peer;
+    peer.rank = plan.size();
+    peer.machine = machine;
+    peer.address = *IpAddress::Parse(address);
+    plan.peers.push_back(peer);
+  }
+  std::vector<std::string> found;
+  for (const Fault& fault : LoopbackFaults(plan)) {
+    EXPECT_EQ(fault.reporter, fault.from);
+    EXPECT_THAT(fault.detail, ::testing::HasSubstr("--worker_ip"));
+    found.push_back(std::to_string(fault.from) + ">" + std::to_string(fault.to) + " " + FaultWord(fault.kind));
+  }
+  return found;
+}
+
+TEST(LoopbackFaults, ALinkToAnotherMachinesLoopbackNeedsNoTry) {
+  EXPECT_THAT(Loopbacks({{0, "127.0.0.1"}, {0, "127.0.0.1"}, {1, "10.0.0.2"}}), ElementsAre("2>0 unreachable"));
+  EXPECT_THAT(Loopbacks({{0, "10.0.0.1"}, {1, "::1"}}), ElementsAre("0>1 unreachable"));
+}
+
+TEST(LoopbackFaults, NoneOnOneMachineNorWhereAllStandOnOneHost) {
+  EXPECT_THAT(Loopbacks({{0, "127.0.0.1"}, {0, "10.0.0.1"}}), IsEmpty());
+  EXPECT_THAT(Loopbacks({{0, "127.0.0.1"}, {1, "127.0.0.1"}}), IsEmpty()) << "--machine parts them";
+  EXPECT_THAT(Loopbacks({{0, "10.0.0.1"}, {1, "10.0.0.2"}}), IsEmpty());
+  EXPECT_THAT(Loopbacks({{0, "127.0.0.1"}}), IsEmpty()) << "a ring of one";
 }
 
 TEST(FaultList, ConsequencesAreNotShownBesideACause) {

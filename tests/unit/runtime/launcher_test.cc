@@ -99,6 +99,27 @@ TEST_F(LauncherTest, WhatFormerRoundsLeftDoesNotPileUp) {
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/cluster-2.json"));
 }
 
+TEST_F(LauncherTest, TheInterfaceOfCollectivesIsToldBetweenMachinesOnly) {
+  SetSlots(1);
+  options_.own_name = {{*IpAddress::Parse("127.0.1.1")}};
+  options_.interfaces = [] { return std::vector<InterfaceAddress>{{"eth0", *IpAddress::Parse("10.0.0.9")}}; };
+  EXPECT_THAT(Prepare().specs[0].env, Not(Contains("GLOO_SOCKET_IFNAME=eth0")));
+  launch_.desired.mutable_assignment()->set_machine_num(2);
+  EXPECT_THAT(Prepare().specs[0].env, Contains("GLOO_SOCKET_IFNAME=eth0"));
+  EXPECT_THAT(Prepare().specs[0].env, Contains("TP_SOCKET_IFNAME=eth0"));
+  options_.environment["GLOO_SOCKET_IFNAME"] = "ib0";
+  launcher_.reset();
+  EXPECT_THAT(Prepare().specs[0].env, Contains("GLOO_SOCKET_IFNAME=ib0"));
+}
+
+TEST_F(LauncherTest, AnInterfaceThatLeadsElsewhereIsWarnedOfOnce) {
+  SetSlots(1);
+  options_.interfaces = [] { return std::vector<InterfaceAddress>{{"eth0", *IpAddress::Parse("10.0.0.8")}}; };
+  launch_.desired.mutable_assignment()->set_machine_num(2);
+  EXPECT_THAT(Prepare().warnings, ElementsAre(HasSubstr("--worker_ip")));
+  EXPECT_THAT(Prepare().warnings, IsEmpty());
+}
+
 // The other agent has ranks 0 and 1, devices 4 and 5.
 TEST_F(LauncherTest, DevicesAreThoseOfTheRanksWhereAgentsShareAServerOfTheRankTable) {
   SetSlots(2, 2);

@@ -1,4 +1,5 @@
-// For Horovod, and for programs that read Open MPI's placement.
+// For Horovod, and with --ompi_env for programs that read Open MPI's placement. Not for all: MindSpore, among others,
+// takes these variables for a start by mpirun and warns.
 #include <set>
 
 #include "common/net/peer_node.h"
@@ -43,6 +44,8 @@ void AddHorovodVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
   builder.Identity("HOROVOD_CROSS_RANK", cross.rank);
   builder.Identity("HOROVOD_CROSS_SIZE", cross.size);
 
+  // Where mpirun started the agent, its values are not this process's.
+  if (!input.has_ompi && builder.Inherited("OMPI_COMM_WORLD_RANK").empty()) return;
   builder.Identity("OMPI_COMM_WORLD_RANK", slot.rank());
   builder.Identity("OMPI_COMM_WORLD_SIZE", WorldSizeOf(input));
   builder.Identity("OMPI_COMM_WORLD_LOCAL_RANK", slot.local_rank());

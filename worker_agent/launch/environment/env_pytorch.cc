@@ -38,6 +38,10 @@ void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
   if (!input.master_port.empty()) builder.Replace("MASTER_PORT", input.master_port);
   builder.Default("MASTER_ADDR", assignment.master_address());
   builder.Default("MASTER_PORT", std::to_string(assignment.master_port()));
+  if (!input.collective_interface.empty()) {
+    builder.Default("GLOO_SOCKET_IFNAME", input.collective_interface);
+    builder.Default("TP_SOCKET_IFNAME", input.collective_interface);
+  }
   // N processes with a thread for each core are slower than one; a lone process may have them all.
   if (assignment.local_world_size() > 1 && !input.is_one_for_node) builder.Default("OMP_NUM_THREADS", "1");
 }

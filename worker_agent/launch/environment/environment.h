@@ -33,8 +33,10 @@ struct EnvironmentInput {
   bool is_one_for_node = false;  // --per_node, --per_job: one process stands for all slots of the agent
   std::string job_id;
   std::string node_id;
-  std::string start_secret;  // kStartVariable; empty: none
-  std::string own_address;   // numeric; this node's, as its peers see it
+  std::string start_secret;          // kStartVariable; empty: none
+  std::string own_address;           // numeric; this node's, as its peers see it
+  std::string collective_interface;  // for GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME; empty: they are left alone
+  bool has_ompi = false;             // --ompi_env
   std::string scheduler_host;
   uint32_t scheduler_port = 0;
   bool has_gateway = false;  // the two above are the agent's own gateway for MindSpore

@@ -1,0 +1,136 @@
+// What the peers of a node with a loopback address are told:
+//
+//   the round is on one machine                                  the loopback address
+//   … or on several that only --machine tells apart              the loopback address: all came over loopback, so they
+//                                                                share the scheduler's host
+//   the user gave it (--worker_ip), and there are other machines none: the node can't take part
+//   the node came over loopback, so it is on the scheduler's     the first of
+//   own machine                                                    the address by which most nodes of other machines
+//                                                                  reached the scheduler,
+//                                                                  the scheduler's own listening address,
+//                                                                  the address of the node's default route
+//   … and so did nodes of other boots (tunnels, forwarded ports) only the address of the node's own default route
+//   none of these is there                                       none: the node can't take part
+//
+// Any other address is told as it is. (An agent of an older version tells no default route, nor whether its address
+// was given: then one that it told itself was.)
+#include "scheduler/core/membership/round_addresses.h"
+
+#include <map>
+#include <optional>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/net/ip_address.h"
+
+namespace muster::scheduler {
+namespace {
+
+bool IsLoopback(const std::string& address) {
+  const auto parsed = IpAddress::Parse(address);
+  return parsed && parsed->is_loopback();
+}
+
+// Whether other machines may reach somebody there.
+bool LeadsFar(const std::string& address) {
+  const auto parsed = IpAddress::Parse(address);
+  return parsed && !parsed->is_loopback() && !parsed->is_any();
+}
+
+// Of --machine NAME: several of them may stand on one host. (See MachineId in worker_agent/node/machine.h.)
+bool IsOnlyNamed(const std::string& machine) { return absl::StartsWith(machine, "name:"); }
+
+struct Survey {
+  std::set<std::string> machines;
+  std::set<std::string> local_boots;  // machines that no user named and whose nodes have loopback addresses
+  bool has_far_address = false;
+  bool has_loopback = false;
+};
+
+Survey Look(const std::vector<const Node*>& members) {
+  Survey survey;
+  for (const Node* node : members) {
+    const v1::NodeInfo& info = node->record().info;
+    survey.machines.insert(info.machine_id());
+    if (!IsLoopback(info.address())) {
+      survey.has_far_address = true;
+      continue;
+    }
+    survey.has_loopback = true;
+    if (!IsOnlyNamed(info.machine_id())) survey.local_boots.insert(info.machine_id());
+  }
+  return survey;
+}
+
+// By which address nodes of other machines reached the scheduler, most of them first; equal numbers: the lowest.
+std::optional<std::string> ReachedAt(const std::vector<const Node*>& members, const std::string& machine) {
+  std::map<IpAddress, int> counts;
+  for (const Node* node : members) {
+    if (node->record().info.machine_id() == machine || !LeadsFar(node->reached_at)) continue;
+    ++counts[*IpAddress::Parse(node->reached_at)];
+  }
+  const IpAddress* best = nullptr;
+  for (const auto& [address, count] : counts) {
+    if (best == nullptr || count > counts.at(*best)) best = &address;
+  }
+  return best == nullptr ? std::nullopt : std::optional(best->ToString());
+}
+
+std::string Remedy(const Node& node) {
+  return absl::StrCat("start ms-worker on ", node.record().info.host_name(),
+                      " with --worker_ip ADDRESS, an address of that node that the other machines can reach");
+}
+
+std::string SayGiven(const Node& node) {
+  const v1::NodeInfo& info = node.record().info;
+  return absl::StrCat(
+      "its address ", info.address(),
+      " (--worker_ip) reaches only its own machine, and the job is on several machines: ", Remedy(node));
+}
+
+std::string SayNone(const Node& node) {
+  const v1::NodeInfo& info = node.record().info;
+  return absl::StrCat("its address ", info.address(),
+                      " reaches only its own machine, the job is on several machines, and no other address of it is "
+                      "known: ",
+                      Remedy(node));
+}
+
+}  // namespace
+
+const std::string& AddressOf(const Node& node, const OtherAddresses& others) {
+  const auto found = others.find(node.record().id);
+  return found == others.end() ? node.record().info.address() : found->second;
+}
+
+RoundAddresses ChooseAddresses(const std::vector<const Node*>& members, const std::string& own_address) {
+  RoundAddresses result;
+  const Survey survey = Look(members);
+  const bool is_one_host = !survey.has_far_address && survey.local_boots.size() <= 1;
+  if (!survey.has_loopback || survey.machines.size() <= 1 || is_one_host) return result;
+  const bool are_here = survey.local_boots.size() <= 1;  // those that came over loopback, on the scheduler's machine
+  std::map<std::string, std::optional<std::string>> reached_at;  // by machine
+  for (const Node* node : members) {
+    const v1::NodeInfo& info = node->record().info;
+    if (!IsLoopback(info.address())) continue;
+    if (info.is_address_given()) {
+      result.unreachable.push_back({node, SayGiven(*node)});
+      continue;
+    }
+    const auto [reached, is_new] = reached_at.try_emplace(info.machine_id());
+    if (is_new && are_here) reached->second = ReachedAt(members, info.machine_id());
+    if (reached->second) {
+      result.others[node->record().id] = *reached->second;
+    } else if (are_here && LeadsFar(own_address)) {
+      result.others[node->record().id] = own_address;
+    } else if (LeadsFar(info.other_address())) {
+      result.others[node->record().id] = info.other_address();
+    } else {
+      result.unreachable.push_back({node, SayNone(*node)});
+    }
+  }
+  return result;
+}
+
+}  // namespace muster::scheduler

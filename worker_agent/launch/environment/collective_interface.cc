@@ -1,0 +1,73 @@
+// For a node of a round of several machines:
+//
+//   its address                                              what is set
+//   is loopback (machines that only --machine tells apart)   nothing
+//   is where the host's own name leads                       nothing
+//   is the first one under its interface's name              that name; a label such as eth0:1 is a name of its own
+//   comes behind another one under that name                 nothing; a warning names the other one
+//   is on no interface (forwarded to this machine)           nothing; a warning
+//
+// A name leads to the first of its addresses that this machine has: others can't be listened on.
+#include "worker_agent/launch/environment/collective_interface.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::agent {
+namespace {
+
+using Interfaces = std::vector<InterfaceAddress>;
+
+std::optional<IpAddress> FirstUnder(const Interfaces& interfaces, const std::string& name) {
+  for (const InterfaceAddress& one : interfaces) {
+    if (one.name == name) return one.address;
+  }
+  return std::nullopt;
+}
+
+std::optional<IpAddress> WhereNameLeads(const Interfaces& interfaces, const std::vector<IpAddress>& own_name) {
+  for (const IpAddress& address : own_name) {
+    const bool is_here = std::any_of(interfaces.begin(), interfaces.end(),
+                                     [&](const InterfaceAddress& one) { return one.address == address; });
+    if (is_here || address.is_loopback()) return address;
+  }
+  return std::nullopt;
+}
+
+// "… listen on 127.0.1.1, where this host's own name leads"
+std::string WithoutHelp(const std::optional<IpAddress>& leads) {
+  return absl::StrCat("PyTorch's gloo then ",
+                      leads ? absl::StrCat("listens on ", leads->ToString(), ", where this host's own name leads")
+                            : "listens where this host's own name leads",
+                      ", and other machines may not reach it there");
+}
+
+}  // namespace
+
+CollectiveInterface ChooseCollectiveInterface(const Interfaces& interfaces,
+                                              const std::optional<std::vector<IpAddress>>& own_name,
+                                              const IpAddress& node) {
+  const auto leads = own_name ? WhereNameLeads(interfaces, *own_name) : std::nullopt;
+  if (node.is_loopback() || leads == node) return {};
+  const InterfaceAddress* found = nullptr;
+  for (const InterfaceAddress& one : interfaces) {
+    if (one.address != node) continue;
+    if (FirstUnder(interfaces, one.name) == node) return {one.name, ""};
+    if (found == nullptr) found = &one;
+  }
+  const std::string without_help = WithoutHelp(leads);
+  if (found == nullptr) {
+    return {"", absl::StrCat("this node's address ", node.ToString(), " is on no interface of this machine. ",
+                             without_help, ". Say --worker_ip with an address of this machine, or set ",
+                             "GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME to the interface that other machines reach")};
+  }
+  const std::string first = FirstUnder(interfaces, found->name)->ToString();
+  return {"", absl::StrCat("this node's address ", node.ToString(), " is not the first one of interface ", found->name,
+                           ", that is ", first, ", so GLOO_SOCKET_IFNAME=", found->name, " would not lead to it. ",
+                           without_help, ". Say --worker_ip ", first,
+                           " where the other machines reach it, or set GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME to the "
+                           "interface that they do reach")};
+}
+
+}  // namespace muster::agent
