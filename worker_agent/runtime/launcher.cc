@@ -207,9 +207,8 @@ void Launcher::ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec
     // The keeper appends, so that a restart continues the log; a job that begins begins its logs as well.
     spec.begins_log = round.desired.restart_count() == 0 && spec.key.attempt == 0;
   }
-  const bool is_alone = options_.node.slots_size() == 1 || IsOneForAll();
   const std::optional<Tail>& tail = options_.settings.tail;
-  if (is_alone && log_dir.empty() && !tail) {
+  if (PassesOutput(options_.settings, options_.node.slots_size())) {
     spec.passes_output = true;
     spec.inherits_stdin = true;
     return;
@@ -229,6 +228,11 @@ absl::Status Launcher::BindToCpus(const Round& round, uint32_t slot, ProcessSpec
   spec.cpus = std::move(choice->cpus);
   Note(choice->notice, plan);
   return absl::OkStatus();
+}
+
+bool PassesOutput(const AgentSettings& settings, int slots) {
+  const bool is_alone = slots == 1 || settings.per_node || settings.per_job;
+  return is_alone && settings.log_dir.empty() && !settings.tail;
 }
 
 bool Launcher::IsOneForAll() const { return options_.settings.per_node || options_.settings.per_job; }

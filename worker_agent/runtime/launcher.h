@@ -43,6 +43,9 @@ struct LaunchPlan {
   std::vector<std::string> notices;  // for people
 };
 
+// What its one process writes goes on to the agent's own output, unchanged.
+bool PassesOutput(const AgentSettings& settings, int slots);
+
 class Launcher {
  public:
   explicit Launcher(LauncherOptions options);

@@ -22,6 +22,7 @@
 #include <array>
 #include <csignal>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -217,7 +218,7 @@ std::string RemedyOf(const v1::Cause& cause, const RemedyFacts& facts) {
         "take its place");
   } else if (!facts.recovers && MayPass(cause)) {
     add(kWithRecovery);
-  } else if (advice.empty() && cause.kind() == v1::Cause::PROCESS_EXITED) {
+  } else if (advice.empty() && absl::EndsWith(cause.text(), absl::StrCat("exit code ", cause.exit_code()))) {
     add(absl::StrCat("what exit code ", cause.exit_code(), " means is for the program's own output to say"));
   }
   return advice;

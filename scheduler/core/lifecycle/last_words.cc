@@ -231,7 +231,9 @@ LastWords ReadLastWords(const v1::ProcessEnded& ended) {
   if (exception) {
     words.quote = Quote(exception->line);
     words.reason = ReasonOf(*exception);
-    if (words.reason.empty() && python) words.reason = reason::kPythonException;
+    // Who is no Python may write an error file, too.
+    const bool is_python = python && (ended.error_message().empty() || LooksLikeException(TypeOf(words.quote)));
+    if (words.reason.empty() && is_python) words.reason = reason::kPythonException;
     return words;
   }
   for (size_t back = 1; back <= std::min(lines.size(), kNewestLines) && words.reason.empty(); ++back) {

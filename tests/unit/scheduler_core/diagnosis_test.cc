@@ -129,7 +129,11 @@ TEST(RemedyOf, EachReasonHasItsAdviceAndOnlyThePassingOnesNameRecovery) {
 }
 
 TEST(RemedyOf, WhatIsNotKnown) {
-  EXPECT_EQ(RemedyOf(CauseOf(""), {}), "what exit code 1 means is for the program's own output to say");
+  v1::Cause cause = CauseOf("");
+  cause.set_text("rank 0 ended with exit code 1");
+  EXPECT_EQ(RemedyOf(cause, {}), "what exit code 1 means is for the program's own output to say");
+  cause.set_text("rank 0 ended with exit code 1: the ring is broken between ranks 1 and 2");
+  EXPECT_EQ(RemedyOf(cause, {}), "") << "it has said what it means";
   EXPECT_EQ(RemedyOf(CauseOf("", v1::Cause::PROCESS_SIGNALED), {}), "");
   EXPECT_EQ(RemedyOf(CauseOf(""), {.recovers = true, .has_given_up = true}),
             "mend what fails; --max_restarts allows more restarts");

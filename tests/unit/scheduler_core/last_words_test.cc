@@ -209,6 +209,12 @@ TEST(LastWords, TheErrorFileSpeaksFirst) {
   EXPECT_EQ(words.reason, reason::kPythonException);
 }
 
+TEST(LastWords, AnErrorFileOfAnotherProgramIsNoException) {
+  const LastWords words = Read("", "ring check: rank 2 can't be reached");
+  EXPECT_EQ(words.quote, "ring check: rank 2 can't be reached");
+  EXPECT_EQ(words.reason, "");
+}
+
 TEST(LastWords, WhatWasSaidLongBeforeHasBeenOvercome) {
   std::string output = "bind: Address already in use, trying the next port";
   for (int i = 0; i < 10; ++i) absl::StrAppend(&output, "\nstep ", i);

@@ -1,0 +1,45 @@
+// Whether the kernel killed a process for want of memory: what the control group counts. One thread; never waits.
+//
+// Version 2 counts the killed processes of a group and of those below it (memory.events: oom_kill, whoever's limit was
+// reached, the machine's included), version 1 those of the group itself (memory.oom_control). An old kill is not blamed
+// for a new end: each process is judged by what was counted while it ran, and each count is blamed for one end.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/base/exit_status.h"
+#include "worker_agent/core/process_end.h"
+
+namespace muster::agent {
+
+class MemoryWatch {
+ public:
+  // What was counted when a process started.
+  struct Mark {
+    std::optional<uint64_t> kills;  // none: can't look
+    uint64_t blamed = 0;
+  };
+
+  // `groups` is what /proc/self/cgroup says, `root` stands for /sys/fs/cgroup. Where the group's folder is not there,
+  // as in a container that is shown its own group as the root, the nearest one above it is the group.
+  MemoryWatch(const std::string& groups, const std::string& root);
+  static MemoryWatch OfThisProcess();
+
+  Mark Now() const;
+  // Of a process that ended by itself. One that ended with an exit code is told, too, when a kill has no other end to
+  // be blamed for: then it was a process that it had started.
+  MemoryEnd Judge(const Mark& start, const ExitStatus& exit);
+
+ private:
+  std::optional<uint64_t> Kills() const;
+  MemoryEnd Limits() const;
+
+  bool is_v2_ = false;
+  std::string root_;     // under which the groups stand; empty: there is none
+  std::string path_;     // of ours below it, "" or "/job/step"
+  uint64_t blamed_ = 0;  // kills that an end was blamed on
+};
+
+}  // namespace muster::agent
