@@ -143,6 +143,19 @@ def test_who_ended_first_is_told_not_its_peers(cluster, any_torch):
     expect_told(cluster, agent, 1, "python_exception", r"^rank 1 .*KeyError: 'lr'$", "traceback")
 
 
+def test_who_is_waited_for_in_a_collective_is_pointed_to(cluster, any_torch):
+    script = cluster.folder / "train.py"
+    script.write_text("import datetime, os, time, torch, torch.distributed as dist\n"
+                      "dist.init_process_group('gloo', timeout=datetime.timedelta(seconds=6))\n"
+                      "for step in range(2):\n"
+                      "    with open(os.environ['MS_PROGRESS_FILE'], 'w') as file: file.write(str(step))\n"
+                      "    dist.all_reduce(torch.ones(1))\n"
+                      "    if dist.get_rank() == 1: time.sleep(600)\n")
+    agent = start(cluster, any_torch, script, words=["--local_worker_num", 2])
+    expect_told(cluster, agent, 1, "collective_timeout", r"^rank 0 .*Timed out waiting 6000ms for recv operation",
+                "look first at rank 1 on .*, which was at step 0 when others were at step 1; ", names_recovery=True)
+
+
 def test_why_tells_the_reason(cluster):
     cluster.start_scheduler()
     agent = cluster.start_agent("alone", ["--worker_num", 1], [sys.executable, "-c", "{}['lr']"])

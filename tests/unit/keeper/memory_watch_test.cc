@@ -11,6 +11,7 @@ namespace {
 
 constexpr ExitStatus kKilled{0, SIGKILL};
 constexpr ExitStatus kFailed{1, 0};
+constexpr int64_t kPid = 1234;
 
 class MemoryWatchTest : public testing::Test {
  protected:
@@ -32,7 +33,7 @@ TEST_F(MemoryWatchTest, WhoIsKilledWhileItIsCountedWasShortOfMemory) {
   MemoryWatch watch = InStep();
   const MemoryWatch::Mark start = watch.Now();
   Count(6);
-  const MemoryEnd end = watch.Judge(start, kKilled);
+  const MemoryEnd end = watch.Judge(start, kKilled, kPid);
   EXPECT_TRUE(end.was_short);
   EXPECT_EQ(end.limit_bytes, 536870912u);
   EXPECT_EQ(end.peak_bytes, 536866816u);
@@ -46,7 +47,7 @@ TEST_F(MemoryWatchTest, TheLowestLimitIsTold) {
   MemoryWatch watch = InStep();
   const MemoryWatch::Mark start = watch.Now();
   Count(1);
-  const MemoryEnd end = watch.Judge(start, kKilled);
+  const MemoryEnd end = watch.Judge(start, kKilled, kPid);
   EXPECT_EQ(end.limit_bytes, 1000u);
   EXPECT_EQ(end.peak_bytes, 999u);
 }
@@ -54,7 +55,7 @@ TEST_F(MemoryWatchTest, TheLowestLimitIsTold) {
 TEST_F(MemoryWatchTest, AKillByHandIsNotBlamedOnAnOldOne) {
   Count(5);
   MemoryWatch watch = InStep();
-  EXPECT_FALSE(watch.Judge(watch.Now(), kKilled).was_short);
+  EXPECT_FALSE(watch.Judge(watch.Now(), kKilled, kPid).was_short);
 }
 
 TEST_F(MemoryWatchTest, EachCountIsBlamedOnce) {
@@ -62,12 +63,12 @@ TEST_F(MemoryWatchTest, EachCountIsBlamedOnce) {
   MemoryWatch watch = InStep();
   const MemoryWatch::Mark first = watch.Now(), second = watch.Now(), third = watch.Now();
   Count(2);
-  EXPECT_TRUE(watch.Judge(first, kKilled).was_short);
-  EXPECT_TRUE(watch.Judge(second, kFailed).was_short) << "a process that it had started was killed";
-  EXPECT_FALSE(watch.Judge(third, kFailed).was_short) << "it only failed when its peers were gone";
+  EXPECT_TRUE(watch.Judge(first, kKilled, kPid).was_short);
+  EXPECT_TRUE(watch.Judge(second, kFailed, kPid).was_short) << "a process that it had started was killed";
+  EXPECT_FALSE(watch.Judge(third, kFailed, kPid).was_short) << "it only failed when its peers were gone";
   const MemoryWatch::Mark later = watch.Now();
   Count(3);
-  EXPECT_TRUE(watch.Judge(later, kKilled).was_short);
+  EXPECT_TRUE(watch.Judge(later, kKilled, kPid).was_short);
 }
 
 TEST_F(MemoryWatchTest, AGoodEndIsJustThat) {
@@ -75,7 +76,7 @@ TEST_F(MemoryWatchTest, AGoodEndIsJustThat) {
   MemoryWatch watch = InStep();
   const MemoryWatch::Mark start = watch.Now();
   Count(1);
-  EXPECT_FALSE(watch.Judge(start, {}).was_short);
+  EXPECT_FALSE(watch.Judge(start, {}, kPid).was_short);
 }
 
 TEST_F(MemoryWatchTest, WithoutCountersNothingIsTold) {
@@ -83,7 +84,7 @@ TEST_F(MemoryWatchTest, WithoutCountersNothingIsTold) {
     MemoryWatch watch(groups, root_.path());
     const MemoryWatch::Mark start = watch.Now();
     EXPECT_FALSE(start.kills.has_value()) << groups;
-    EXPECT_FALSE(watch.Judge(start, kKilled).was_short) << groups;
+    EXPECT_FALSE(watch.Judge(start, kKilled, kPid).was_short) << groups;
   }
 }
 
@@ -92,9 +93,9 @@ TEST_F(MemoryWatchTest, CountersThatVanishOrGoBackTellNothing) {
   MemoryWatch watch = InStep();
   const MemoryWatch::Mark start = watch.Now();
   Count(4);
-  EXPECT_FALSE(watch.Judge(start, kKilled).was_short);
+  EXPECT_FALSE(watch.Judge(start, kKilled, kPid).was_short);
   std::filesystem::remove_all(root_.path() + "/job");
-  EXPECT_FALSE(watch.Judge(start, kKilled).was_short);
+  EXPECT_FALSE(watch.Judge(start, kKilled, kPid).was_short);
 }
 
 TEST_F(MemoryWatchTest, Version1CountsWhereItHasTheMemory) {
@@ -111,7 +112,7 @@ TEST_F(MemoryWatchTest, Version1CountsWhereItHasTheMemory) {
     count(1);
     const MemoryWatch::Mark start = watch.Now();
     count(2);
-    const MemoryEnd end = watch.Judge(start, kKilled);
+    const MemoryEnd end = watch.Judge(start, kKilled, kPid);
     EXPECT_TRUE(end.was_short);
     EXPECT_EQ(end.limit_bytes, 67108864u);
     EXPECT_EQ(end.peak_bytes, 67108864u);
@@ -124,7 +125,7 @@ TEST_F(MemoryWatchTest, WithoutALimitItIsTheMachines) {
   MemoryWatch watch("4:memory:/\n", root_.path());
   const MemoryWatch::Mark start = watch.Now();
   root_.Write("memory/memory.oom_control", "oom_kill 1\n");
-  const MemoryEnd end = watch.Judge(start, kKilled);
+  const MemoryEnd end = watch.Judge(start, kKilled, kPid);
   EXPECT_TRUE(end.was_short);
   EXPECT_EQ(end.limit_bytes, 0u);
 }
@@ -136,7 +137,31 @@ TEST_F(MemoryWatchTest, TheNearestGroupThatIsThereCounts) {
   MemoryWatch watch("0::/docker/abc\n", root_.path());
   const MemoryWatch::Mark start = watch.Now();
   root_.Write("memory.events", "oom_kill 1\n");
-  EXPECT_EQ(watch.Judge(start, kKilled).limit_bytes, 1000u);
+  EXPECT_EQ(watch.Judge(start, kKilled, kPid).limit_bytes, 1000u);
+}
+
+TEST_F(MemoryWatchTest, WithoutCountersTheKernelsLogNamesTheKilled) {
+  const std::string log = root_.Write("kmsg", "");
+  MemoryWatch watch("", root_.path(), log);
+  MemoryWatch::Mark start = watch.Now();
+  EXPECT_GT(start.us, 0u);
+  start.us = 5'000'000'000;
+  const std::string later = "5000000001", before = "4000000000";
+  const auto say = [&](const std::string& us, const std::string& text) {
+    root_.Write("kmsg", "6,338," + us + ",-;oom_reaper: reaped\n3,339," + us + ",-;" + text + "\n SUBSYSTEM=memory\n");
+  };
+  const std::string killed = "Out of memory: Killed process 1234 (python3) total-vm:1049600kB, anon-rss:900000kB";
+  say(later, killed);
+  EXPECT_TRUE(watch.Judge(start, kKilled, kPid).was_short);
+  EXPECT_FALSE(watch.Judge(start, kKilled, 123).was_short);
+  EXPECT_FALSE(watch.Judge(start, kFailed, kPid).was_short);
+  say(before, killed);
+  EXPECT_FALSE(watch.Judge(start, kKilled, kPid).was_short) << "another process had the number then";
+  say(later, "Memory cgroup out of memory: Killed process 1234 (python3) total-vm:1049600kB");
+  EXPECT_TRUE(watch.Judge(start, kKilled, kPid).was_short);
+  say(later, "Killed process 1234 (python3) by hand");
+  EXPECT_FALSE(watch.Judge(start, kKilled, kPid).was_short);
+  EXPECT_FALSE(MemoryWatch("", root_.path(), root_.path() + "/none").Judge(start, kKilled, kPid).was_short);
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ void Supervisor::TakeWaitStatus(Process& process, int status, MonotonicTime at) 
   ProcessEnd& end = process.ended.end;
   if (end.launch_error.empty()) {  // what never ran has the code that says why
     end.exit = ExitStatus::FromWaitStatus(status);
-    if (!end.was_stopped) end.memory = memory_.Judge(process.memory_at_start, end.exit);
+    if (!end.was_stopped) end.memory = memory_.Judge(process.memory_at_start, end.exit, process.pid);
   }
   process.output->Drain();
 }
