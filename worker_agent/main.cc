@@ -285,6 +285,7 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.agent.scheduler = JoinHostPort(settings_.sched_host, settings_.sched_port);
   options.agent.wants_whole_peer_list = settings_.mindspore_gateway == "on";  // MindSpore asks for all host names
   options.agent.has_command = !settings_.command.empty();
+  options.agent.shows_output = PassesOutput(settings_, node_.node.slots_size());
   options.session.host = settings_.sched_host;
   options.session.port = settings_.sched_port;
   options.session.job_id = settings_.job_id;

@@ -24,8 +24,8 @@ absl::StatusOr<std::optional<v1::RunStatus>> ChooseRun(const v1::StatusReply& re
     if (latest == nullptr || run.opened_unix_ms() >= latest->opened_unix_ms()) latest = &run;
   }
   if (live.runs_size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(live.runs_size(), " jobs are going on (", JobNames(live), "): name one behind the command, or with --job"));
+    return absl::InvalidArgumentError(absl::StrCat(live.runs_size(), " jobs are going on (", JobNames(live),
+                                                   "): name one behind the command, or with --job"));
   }
   if (live.runs_size() == 1) return std::optional<v1::RunStatus>(live.runs(0));
   if (takes_ended && latest != nullptr) return std::optional<v1::RunStatus>(*latest);

@@ -48,6 +48,7 @@ Json Waiting(const v1::WaitStatus& w) {
 
 Json CauseOf(const v1::Cause& c) {
   return Json{{"kind", CauseWord(c.kind())},
+              {"reason", c.reason().empty() ? Json() : Json(c.reason())},
               {"text", c.text()},
               {"rank", c.has_rank() ? Json(c.rank()) : Json()},
               {"role", c.role() == v1::ROLE_UNSPECIFIED ? Json() : Json(RoleWord(c.role()))},

@@ -229,6 +229,9 @@ std::string RenderWhy(const v1::RunStatus& run, absl::TimeZone zone) {
     const std::string why = EscapeControl(run.last_abort().text());
     absl::StrAppend(&out, "  restarted   ", absl::StripPrefix(why, "restarted "), "\n");  // "restarted by ann"
     AppendLastLines(run.last_abort().last_lines(), "              ", &out);
+    if (!HasEnded(run.phase()) && !run.last_abort().remedy().empty()) {
+      absl::StrAppend(&out, "  what to do  ", EscapeControl(run.last_abort().remedy()), "\n");
+    }
   }
   if (run.has_progress()) absl::StrAppend(&out, "  progress    ", ProgressText(run.progress()), "\n");
   if (run.has_outcome()) AppendOutcome(run.outcome(), zone, &out);

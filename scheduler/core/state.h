@@ -161,6 +161,7 @@ struct CauseCandidate {
   v1::Cause cause;
   int priority = 0;  // lower is told first
   MonotonicTime died;
+  std::string waited_for = {};  // as RemedyFacts has it
 };
 
 // Which entries there are is durable: Evolve adds and erases them, everyone else may change the runtimes.

@@ -14,6 +14,7 @@ namespace {
 
 std::string PrintCause(const v1::Cause& cause) {
   return absl::StrCat(v1::Cause::Kind_Name(cause.kind()), " \"", cause.text(), "\"",
+                      cause.reason().empty() ? "" : absl::StrCat(" reason ", cause.reason()),
                       cause.remedy().empty() ? "" : absl::StrCat(" remedy \"", cause.remedy(), "\""));
 }
 

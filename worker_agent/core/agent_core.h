@@ -25,6 +25,7 @@ struct AgentOptions {
   std::string scheduler;               // host:port, for messages
   bool wants_whole_peer_list = false;  // also beyond kMaxRanksInClusterFile
   bool has_command = true;             // false: print the assignment and wait for nothing
+  bool shows_output = false;           // the user has seen what this node's processes wrote, as it was
 };
 
 class AgentCore {

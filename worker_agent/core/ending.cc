@@ -27,7 +27,8 @@ constexpr absl::Duration kLeavingAckTimeout = absl::Seconds(2);
 void AgentCore::Impl::EndByOutcome() {
   Ending ending;
   ending.kind = Ending::Kind::kOutcome;
-  ending.last_words = SayOutcome(options_.job_id, run_, desired_.outcome());
+  const bool are_lines_shown = options_.shows_output && desired_.outcome().cause().node_id() == node_id_;
+  ending.last_words = SayOutcome(options_.job_id, run_, desired_.outcome(), are_lines_shown);
   // Hopeless stays hopeless: there is no stream any more.
   if (!ending_ || ending_->kind == Ending::Kind::kLeaving) ending_ = std::move(ending);
 }

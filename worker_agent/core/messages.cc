@@ -198,13 +198,13 @@ Say SayStuck(const std::vector<StuckProcess>& processes, const std::string& node
                    node_id, "` then tells a job that waits for this node")};
 }
 
-std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome) {
+std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome, bool are_lines_shown) {
   if (outcome.succeeded()) {
     return {{Severity::kInfo, absl::StrCat("job ", job_id, " (run ", run, ") succeeded")}};
   }
   std::vector<Say> says;
   const v1::Cause& cause = outcome.cause();
-  if (cause.last_lines_size() > 0) {
+  if (cause.last_lines_size() > 0 && !are_lines_shown) {
     says.push_back({Severity::kError, cause.has_rank() ? absl::StrCat("last output of rank ", cause.rank(), ":")
                                                        : std::string("last output:")});
     for (const std::string& line : cause.last_lines()) {

@@ -53,8 +53,8 @@ struct StuckProcess {
 };
 Say SayStuck(const std::vector<StuckProcess>& processes, const std::string& node_id);
 
-// How a run ended: the last lines of what failed, then the cause as the last line.
-std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome);
+// How a run ended: the last lines of what failed, unless they stand right above, then the cause as the last line.
+std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome, bool are_lines_shown);
 
 // "SIGTERM"; "signal 40" for those without a name.
 std::string NameOfSignal(int signal);

@@ -2,6 +2,7 @@
 // (v1::ProcessEnded, made of it by Reporter alone).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,13 +10,21 @@
 
 namespace muster::agent {
 
+// The kernel killed it, or a process that it had started, because memory ran out.
+struct MemoryEnd {
+  bool was_short = false;
+  uint64_t limit_bytes = 0;  // 0: no limit but the machine's memory
+  uint64_t peak_bytes = 0;   // 0: not known
+};
+
 struct ProcessEnd {
   ExitStatus exit;                      // of one that never ran: 127 (not found) or 126
   bool was_stopped = false;             // we had told it to stop before it ended
   std::string error_message;            // "message" of its error file; empty: none
   std::vector<std::string> last_lines;  // stdout and stderr as they came
   std::string launch_error;             // why it never ran; empty: it did
-  std::string log_file;                 // where all its output is; empty: nowhere
+  MemoryEnd memory = {};
+  std::string log_file;  // where all its output is; empty: nowhere
 
   bool IsSuccess() const { return exit.IsSuccess() && launch_error.empty(); }
 };

@@ -48,6 +48,10 @@ void Reporter::AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTim
   ended.set_core_dumped(end.exit.core_dumped);
   ended.set_was_stopped(end.was_stopped);
   ended.set_error_message(Cut(end.error_message, kMaxErrorMessageBytes));
+  if (end.memory.was_short) {
+    ended.mutable_memory()->set_limit_bytes(end.memory.limit_bytes);
+    ended.mutable_memory()->set_peak_bytes(end.memory.peak_bytes);
+  }
   ended.set_launch_error(Cut(end.launch_error, kMaxShortTextBytes));
   const size_t surplus = end.last_lines.size() - std::min(end.last_lines.size(), kMaxLastLines);
   for (size_t i = surplus; i < end.last_lines.size(); ++i) {

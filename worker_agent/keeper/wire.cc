@@ -164,8 +164,13 @@ void Fields(A& a, ExitStatus& exit) {
   a(exit.code), a(exit.signal), a(exit.core_dumped);
 }
 template <typename A>
+void Fields(A& a, MemoryEnd& memory) {
+  a(memory.was_short), a(memory.limit_bytes), a(memory.peak_bytes);
+}
+template <typename A>
 void Fields(A& a, ProcessEnd& end) {
-  a(end.exit), a(end.was_stopped), a(end.error_message), a(end.last_lines), a(end.launch_error), a(end.log_file);
+  a(end.exit), a(end.was_stopped), a(end.error_message), a(end.last_lines), a(end.launch_error), a(end.memory),
+      a(end.log_file);
 }
 template <typename A>
 void Fields(A& a, Ended& ended) {

@@ -46,6 +46,7 @@ std::string FailureText(const std::string& job_id, uint64_t run, const v1::Outco
   file["job"] = job_id;
   file["run"] = run;
   file["kind"] = v1::Cause::Kind_Name(cause.kind());
+  file["reason"] = cause.reason().empty() ? Json() : Json(cause.reason());
   file["cause"] = cause.text();
   file["rank"] = cause.has_rank() ? Json(cause.rank()) : Json();
   file["role"] = cause.role() == v1::ROLE_SERVER ? "server" : "worker";

@@ -228,9 +228,8 @@ void Launcher::ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec
   const bool has_log = !log_folder_.empty();
   // The keeper appends, so that a restart continues the log.
   if (has_log) spec.log_path = absl::StrCat(log_folder_, "/", is_server ? "server_" : "worker_", rank, ".log");
-  const bool is_alone = options_.node.slots_size() == 1 || IsOneForAll();
   const std::optional<Tail>& tail = options_.settings.tail;
-  if (is_alone && !has_log && !tail) {
+  if (PassesOutput(options_.settings, options_.node.slots_size())) {
     spec.passes_output = true;
     spec.inherits_stdin = true;
     return;
@@ -264,6 +263,11 @@ bool Launcher::IsSetByUser(const std::string& variable) const {
   const auto inherited = options_.environment.find(variable);
   return options_.settings.env.contains(variable) ||
          (inherited != options_.environment.end() && !inherited->second.empty());
+}
+
+bool PassesOutput(const AgentSettings& settings, int slots) {
+  const bool is_alone = slots == 1 || settings.per_node || settings.per_job;
+  return is_alone && settings.log_dir.empty() && !settings.tail;
 }
 
 bool Launcher::IsOneForAll() const { return options_.settings.per_node || options_.settings.per_job; }

@@ -47,6 +47,9 @@ struct LaunchPlan {
   std::vector<std::string> warnings;  // for people, who should do something
 };
 
+// What its one process writes goes on to the agent's own output, unchanged.
+bool PassesOutput(const AgentSettings& settings, int slots);
+
 class Launcher {
  public:
   explicit Launcher(LauncherOptions options);

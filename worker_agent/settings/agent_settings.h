@@ -48,7 +48,7 @@ struct AgentSettings {
   int stop_signal = SIGTERM;
   absl::Duration stop_timeout = absl::Seconds(30);
   std::string log_dir;
-  uint32_t keep_logs = 10;  // runs of a job in log_dir; 0: all
+  uint32_t keep_logs = 10;   // runs of a job in log_dir; 0: all
   std::optional<Tail> tail;  // ranks whose output is shown live
   CoreBinding bind_core;
   std::optional<NumberRange> port_range;

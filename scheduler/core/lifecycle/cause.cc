@@ -6,14 +6,26 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/core/lifecycle/diagnosis.h"
 #include "scheduler/core/membership/admission.h"
 
 namespace muster::scheduler {
 namespace {
 
-enum Priority { kDecision = 0, kLostOrSignaled = 1, kErrorMessage = 2, kExitCode = 3, kNodeLeft = 4 };
+enum Priority { kDecision = 0, kLostOrSignaled = 1, kErrorMessage = 2, kExitCode = 3, kConsequence = 4 };
 
-std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+std::string EndText(const v1::ProcessEnded& ended) {
+  if (!ended.launch_error().empty()) return " could not be started";
+  if (ended.signal() == 0) return absl::StrCat(" ended with exit code ", ended.exit_code());
+  return absl::StrCat(" was killed by ", SignalName(ended.signal()), ended.core_dumped() ? " (core dumped)" : "");
+}
+
+int PriorityOf(const v1::ProcessEnded& ended, const Diagnosis& diagnosis) {
+  if (!ended.launch_error().empty()) return kErrorMessage;
+  if (IsOfAPeer(diagnosis.reason)) return kConsequence;
+  if (ended.signal() != 0) return kLostOrSignaled;
+  return ended.error_message().empty() ? kExitCode : kErrorMessage;
+}
 
 }  // namespace
 
@@ -26,23 +38,15 @@ CauseCandidate CandidateFrom(const Node& node, uint32_t rank, const v1::ProcessE
   CauseCandidate candidate;
   candidate.died = died;
   v1::Cause& cause = candidate.cause;
-  const std::string who = absl::StrCat(node.record().info.role() == v1::ROLE_SERVER ? "server rank " : "rank ", rank,
-                                       " on ", node.record().info.host_name(), " (node ", node.record().id, ")");
-  if (!ended.launch_error().empty()) {
-    candidate.priority = kErrorMessage;
-    cause.set_kind(v1::Cause::LAUNCH_FAILED);
-    cause.set_text(absl::StrCat(who, " could not be started: ", ended.launch_error()));
-  } else if (ended.signal() != 0) {
-    candidate.priority = kLostOrSignaled;
-    cause.set_kind(v1::Cause::PROCESS_SIGNALED);
-    cause.set_text(
-        absl::StrCat(who, " was killed by ", SignalName(ended.signal()), ended.core_dumped() ? " (core dumped)" : ""));
-  } else {
-    candidate.priority = ended.error_message().empty() ? kExitCode : kErrorMessage;
-    cause.set_kind(v1::Cause::PROCESS_EXITED);
-    cause.set_text(absl::StrCat(who, " ended with exit code ", ended.exit_code(),
-                                ended.error_message().empty() ? "" : ": ", FirstLine(ended.error_message())));
-  }
+  const Diagnosis diagnosis = Diagnose(ended);
+  candidate.priority = PriorityOf(ended, diagnosis);
+  cause.set_kind(!ended.launch_error().empty() ? v1::Cause::LAUNCH_FAILED
+                 : ended.signal() != 0         ? v1::Cause::PROCESS_SIGNALED
+                                               : v1::Cause::PROCESS_EXITED);
+  cause.set_reason(std::string(diagnosis.reason));
+  cause.set_text(absl::StrCat(node.record().info.role() == v1::ROLE_SERVER ? "server rank " : "rank ", rank, " on ",
+                              node.record().info.host_name(), " (node ", node.record().id, ")", EndText(ended),
+                              diagnosis.what.empty() ? "" : ": ", diagnosis.what));
   cause.set_rank(rank);
   cause.set_role(node.record().info.role());
   cause.set_node_id(node.record().id);
@@ -54,11 +58,11 @@ CauseCandidate CandidateFrom(const Node& node, uint32_t rank, const v1::ProcessE
   return candidate;
 }
 
-CauseCandidate CandidateFrom(const Node& node, v1::Cause::Kind kind, const std::string& reason, int signal,
+CauseCandidate CandidateFrom(const Node& node, v1::Cause::Kind kind, const std::string& why, int signal,
                              MonotonicTime died) {
   CauseCandidate candidate;
   candidate.died = died;
-  candidate.priority = kind == v1::Cause::NODE_LEFT && signal == 0 ? kNodeLeft : kLostOrSignaled;
+  candidate.priority = kind == v1::Cause::NODE_LEFT && signal == 0 ? kConsequence : kLostOrSignaled;
   v1::Cause& cause = candidate.cause;
   cause.set_kind(kind);
   const std::string ranks = FormatRanks(RanksOf(node));
@@ -67,7 +71,7 @@ CauseCandidate CandidateFrom(const Node& node, v1::Cause::Kind kind, const std::
       ranks.empty()
           ? ""
           : absl::StrCat(ranks.find_first_of(",-") == std::string::npos ? " with rank " : " with ranks ", ranks),
-      kind == v1::Cause::NODE_LEFT ? " left: " : " is lost: ", reason));
+      kind == v1::Cause::NODE_LEFT ? " left: " : " is lost: ", why));
   cause.set_role(node.record().info.role());
   cause.set_node_id(node.record().id);
   cause.set_host_name(node.record().info.host_name());

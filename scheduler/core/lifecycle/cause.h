@@ -3,7 +3,8 @@
 // A failure seldom comes alone: when one process dies, its peers fail on their broken connections soon after, and may
 // report first. So the cause is chosen when all have stopped or after kCauseWait: what the user or the scheduler
 // decided, then nodes that were lost and signals that nobody of us sent (also those that made an agent leave), then
-// processes that left an error message, then exit codes; ties go to the earliest death.
+// processes that left an error message, then exit codes, then what only says that a peer did not answer, and nodes that
+// left by themselves; ties go to the earliest death. diagnosis.h says what a process died of.
 #pragma once
 
 #include <string>
@@ -22,7 +23,7 @@ inline constexpr absl::Duration kCauseWait = absl::Seconds(2);
 CauseCandidate CandidateFrom(const Node& node, uint32_t rank, const v1::ProcessEnded& ended, MonotonicTime died);
 
 // A node that was lost or left while it held ranks.
-CauseCandidate CandidateFrom(const Node& node, v1::Cause::Kind kind, const std::string& reason, int signal,
+CauseCandidate CandidateFrom(const Node& node, v1::Cause::Kind kind, const std::string& why, int signal,
                              MonotonicTime died);
 
 // A decision: stopped by a user, the scheduler stopped, never formed, replaced.

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
+#include "scheduler/core/lifecycle/diagnosis.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/admission.h"
@@ -17,7 +18,16 @@ constexpr absl::Duration kSettleSlack = absl::Seconds(15);
 
 // What happens to a job, rather than what somebody decided.
 bool IsOfTheJob(v1::Cause::Kind kind) {
-  return kind == v1::Cause::PROCESS_SIGNALED || kind == v1::Cause::PROCESS_EXITED || kind == v1::Cause::NODE_LOST;
+  return kind == v1::Cause::PROCESS_SIGNALED || kind == v1::Cause::PROCESS_EXITED || kind == v1::Cause::LAUNCH_FAILED ||
+         kind == v1::Cause::NODE_LOST;
+}
+
+// Those that came later could not tell any more.
+std::string WaitedFor(const std::vector<CauseCandidate>& candidates) {
+  for (const CauseCandidate& candidate : candidates) {
+    if (!candidate.waited_for.empty()) return candidate.waited_for;
+  }
+  return "";
 }
 
 void DescribeGivingUp(const Run& run, v1::Cause& cause) {
@@ -27,7 +37,6 @@ void DescribeGivingUp(const Run& run, v1::Cause& cause) {
       IsWithoutProgress(run) ? ", and one without progress counts twice" : "", "): ", cause.text(),
       run.record().first_abort ? absl::StrCat("; the first time: ", run.record().first_abort->text()) : ""));
   cause.set_kind(v1::Cause::GAVE_UP);
-  cause.set_remedy("mend what fails; --max_restarts allows more");
 }
 
 bool MayStillReport(const Run& run) {
@@ -147,21 +156,22 @@ void Lifecycle::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const
   places_.NoteHeld(run);
 }
 
-void Lifecycle::LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal) {
-  CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LOST, reason, signal, context_.now.monotonic);
+void Lifecycle::LoseNode(Run& run, Node& node, const std::string& why, bool is_confirmed, int signal) {
+  CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LOST, why, signal, context_.now.monotonic);
+  candidate.cause.set_reason(std::string(is_confirmed ? reason::kAgentEnded : reason::kNodeLost));
   const bool held_ranks = run.record().round > 0 && !node.record().is_spare;
   if (GoesOnWithout(run, node)) {
-    return MissNode(run, node, v1::NodeRemoved::LOST, reason, is_confirmed, std::move(candidate));
+    return MissNode(run, node, v1::NodeRemoved::LOST, why, is_confirmed, std::move(candidate));
   }
   const StreamId stream = node.stream;
   if (stream != 0) {
     Message message = context_.NewMessage();
     *message->mutable_refusal() =
-        MakeRefusal(v1::Refusal::NODE_LOST, absl::StrCat("node ", node.record().id, " was given up: ", reason));
+        MakeRefusal(v1::Refusal::NODE_LOST, absl::StrCat("node ", node.record().id, " was given up: ", why));
     message->mutable_refusal()->set_ranks_are_free(true);  // no round comes after this one
     context_.SendTo(stream, std::move(message), true);
   }
-  RemoveNode(run, node, v1::NodeRemoved::LOST, reason, is_confirmed);
+  RemoveNode(run, node, v1::NodeRemoved::LOST, why, is_confirmed);
   context_.CloseStreamOf(stream);
   if (held_ranks && (run.record().phase == v1::RUN_PHASE_RUNNING || run.record().phase == v1::RUN_PHASE_STOPPING)) {
     Fail(run, std::move(candidate));
@@ -174,6 +184,7 @@ void Lifecycle::LoseNode(Run& run, Node& node, const std::string& reason, bool i
 // for.
 void Lifecycle::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
   if (run.HasEnded()) return;
+  if (IsOfAPeer(candidate.cause.reason())) candidate.waited_for = WaitedFor(run);
   if (run.record().phase == v1::RUN_PHASE_FORMING) return End(run, false, candidate.cause);
   if (run.record().phase != v1::RUN_PHASE_STOPPING) {
     v1::Record record = context_.NewRecord();
@@ -203,13 +214,12 @@ void Lifecycle::FixCauseIfKnown(Run& run) {
   if (run.record().phase != v1::RUN_PHASE_STOPPING || run.candidates.empty()) return;
   if (context_.now.monotonic < run.cause_deadline && MayStillReport(run)) return;
   v1::Cause cause = ChooseCause(run.candidates).cause;
-  if (run.record().has_given_up) DescribeGivingUp(run, cause);
-  if (!run.Recovers() && cause.remedy().empty() && IsOfTheJob(cause.kind())) {
-    cause.set_remedy(cause.kind() == v1::Cause::NODE_LOST
-                         ? "with MS_ENABLE_RECOVERY=1 on every node the job would have waited for it to come back, or "
-                           "for a --spare to take its place"
-                         : "with MS_ENABLE_RECOVERY=1 on every node it would have been restarted");
+  if (cause.remedy().empty() && (IsOfTheJob(cause.kind()) || run.record().has_given_up)) {
+    cause.set_remedy(RemedyOf(cause, {.recovers = run.Recovers(),
+                                      .has_given_up = run.record().has_given_up,
+                                      .waited_for = WaitedFor(run.candidates)}));
   }
+  if (run.record().has_given_up) DescribeGivingUp(run, cause);
   End(run, false, cause);
 }
 

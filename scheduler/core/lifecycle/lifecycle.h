@@ -57,7 +57,7 @@ class Lifecycle {
   bool GoesOnWithout(const Run& run, const Node& node) const;
   // The node is lost: the run waits for it, or goes on without it, or fails. `signal`: what ended its agent; 0: none,
   // or not known.
-  void LoseNode(Run& run, Node& node, const std::string& reason, bool is_confirmed, int signal);
+  void LoseNode(Run& run, Node& node, const std::string& why, bool is_confirmed, int signal);
   // The part of LoseNode for a run that goes on without it: its ranks wait. `candidate`: told if the round is given up
   // for it.
   void MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,

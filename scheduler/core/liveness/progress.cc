@@ -20,15 +20,32 @@ constexpr size_t kMostNamed = 8;
 // A report may come so many heartbeats after the change that it tells of.
 constexpr int kReportLag = 3;
 
+std::string NameOf(const Node& node, uint32_t rank) {
+  return absl::StrCat(node.record().info.role() == v1::ROLE_SERVER ? "server rank " : "rank ", rank, " on ",
+                      node.record().info.host_name(), " (node ", node.record().id, ")");
+}
+
 std::string NameAll(const std::vector<Watched>& watched) {
   std::vector<std::string> names;
   for (const Watched& w : watched) {
     if (names.size() == kMostNamed) break;
-    names.push_back(absl::StrCat(w.node->record().info.role() == v1::ROLE_SERVER ? "server rank " : "rank ", w.rank,
-                                 " on ", w.node->record().info.host_name(), " (node ", w.node->record().id, ")"));
+    names.push_back(NameOf(*w.node, w.rank));
   }
   if (watched.size() > names.size()) names.push_back(absl::StrCat(watched.size() - names.size(), " more"));
   return absl::StrJoin(names, ", ");
+}
+
+// The lowest rank among the workers that have ended with 0; null: none has.
+std::pair<const Node*, uint32_t> FirstDone(const Run& run) {
+  std::pair<const Node*, uint32_t> first{nullptr, 0};
+  for (const auto& [id, node] : run.nodes) {
+    if (node.record().is_spare || node.record().info.role() != v1::ROLE_WORKER) continue;
+    for (const SlotState& slot : node.record().slots) {
+      if (slot.phase != SlotState::Phase::kDone) continue;
+      if (first.first == nullptr || slot.rank < first.second) first = {&node, slot.rank};
+    }
+  }
+  return first;
 }
 
 }  // namespace
@@ -105,6 +122,19 @@ CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration he
       "find out where they stand (`ms-ctl stacks` while they run); --progress_timeout must be longer than "
       "the longest pause between two steps, a checkpoint or an evaluation included");
   return candidate;
+}
+
+std::string WaitedFor(const Run& run) {
+  if (run.record().phase != v1::RUN_PHASE_RUNNING) return "";
+  if (const auto [node, rank] = FirstDone(run); node != nullptr) {
+    return absl::StrCat(NameOf(*node, rank), ", which had ended with exit code 0 while others went on");
+  }
+  const std::vector<Watched> watched = WatchedProcesses(run);
+  if (watched.empty() || !watched.front().progress->step || !run.highest_step) return "";
+  const uint64_t step = *watched.front().progress->step;
+  if (step >= *run.highest_step) return "";
+  return absl::StrCat(NameOf(*watched.front().node, watched.front().rank), ", which was at step ", step,
+                      " when others were at step ", *run.highest_step);
 }
 
 bool IsWithoutProgress(const Run& run) {

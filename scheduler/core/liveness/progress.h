@@ -1,6 +1,7 @@
 // The processes of a run that show their progress (MS_PROGRESS_FILE). Pure.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "scheduler/core/lifecycle/cause.h"
@@ -30,6 +31,10 @@ std::vector<Watched> StandingStill(const Run& run, MonotonicTime now, absl::Dura
 // What the run is given up for when it stands still. Those that stand at the lowest step come first: the others may
 // merely wait for them.
 CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval);
+
+// Whom the others seem to have waited for when one of them gave up waiting: "rank 3 on host-b (node b), which …": one
+// that had ended well already, else one that is behind. To be asked while the round runs. Empty: not known.
+std::string WaitedFor(const Run& run);
 
 // Nothing got further than where the last round was given up, although steps are written: trying again is not likely to
 // help.

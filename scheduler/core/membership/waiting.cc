@@ -109,6 +109,26 @@ std::string DescribeStaleEnd(const Node& node, MonotonicTime now) {
                       "`ms-ctl fence ", node.record().id, "` once they certainly don't)");
 }
 
+// A spare can stand in, and the node's next start alone needs no word, once its old processes have certainly ended.
+std::string DescribeRemedy(const Run& run) {
+  if (run.record().phase != v1::RUN_PHASE_RECOVERING) return "";
+  std::vector<std::string> lost, stale;
+  for (const auto& [id, node] : run.nodes) {
+    if (!node.record().is_lost || node.record().is_spare) continue;
+    lost.push_back(absl::StrCat(node.record().info.host_name(), " (node ", id, ")"));
+    if (node.record().stale_incarnation != 0) stale.push_back(id);
+  }
+  if (lost.empty()) return "";
+  std::string text = absl::StrCat("start the same ms-worker line again on ", JoinSome(lost),
+                                  "; or a --spare with as many slots on another machine");
+  if (!stale.empty()) {
+    absl::StrAppend(&text, ", and tell by `ms-ctl fence ", stale.front(), "`",
+                    stale.size() == 1 ? "" : " (each of them)",
+                    " that the old processes have ended, if that is certain");
+  }
+  return absl::StrCat(text, "; or end the job with `ms-ctl stop`");
+}
+
 v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
   v1::WaitStatus status;
   status.set_workers_here(CountConnectedSlots(run, v1::ROLE_WORKER));

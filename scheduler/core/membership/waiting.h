@@ -17,6 +17,9 @@ v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now);
 // goes shows at once.
 const v1::WaitStatus& WaitStatusOf(const Run& run, MonotonicTime now);
 
+// What people can do for a run that waits for lost nodes. Empty: it waits for none.
+std::string DescribeRemedy(const Run& run);
+
 // How long the processes of a lost node may still run, with a space before it: " for 20 s", or who has to say that they
 // don't.
 std::string DescribeStaleEnd(const Node& node, MonotonicTime now);

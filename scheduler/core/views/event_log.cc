@@ -217,8 +217,8 @@ std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& rec
 }
 
 Severity SeverityOf(const v1::StoryEvent& event) {
-  if (event.kind() == "run_failed") return Severity::kError;
-  if (event.kind() == "node_lost") return Severity::kWarning;
+  // A job that fails is no error of the scheduler's; one that an agent started for itself leaves it to the agent.
+  if (event.kind() == "run_failed" || event.kind() == "node_lost") return Severity::kWarning;
   if (event.kind() == "round_closed" || event.kind() == "run_succeeded" || event.kind() == "run_failing" ||
       event.kind() == "round_aborted" || event.kind() == "process_restarted" || event.kind() == "node_returned" ||
       event.kind() == "node_draining" || event.kind() == "node_stays" || event.kind() == "node_recertified") {

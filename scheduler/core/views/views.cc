@@ -108,7 +108,10 @@ v1::RunStatus RunView(const Run& run, MonotonicTime now) {
   status.set_age_ms(absl::ToInt64Milliseconds(now - run.opened));
   status.set_opened_by(run.record().opened_by);
   status.set_restart_count(run.record().restart_count);
-  if (run.record().last_abort) *status.mutable_last_abort() = *run.record().last_abort;
+  if (run.record().last_abort) {
+    *status.mutable_last_abort() = *run.record().last_abort;
+    if (std::string remedy = DescribeRemedy(run); !remedy.empty()) status.mutable_last_abort()->set_remedy(remedy);
+  }
   const std::vector<Watched> watched = WatchedProcesses(run);
   if (!watched.empty()) *status.mutable_progress() = ProgressView(watched, now);
   return status;

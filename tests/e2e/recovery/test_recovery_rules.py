@@ -74,6 +74,24 @@ def test_a_second_node_is_lost_while_the_job_waits_for_the_first(cluster):
     job.expect_success()
 
 
+def test_why_says_what_to_do_while_a_lost_node_is_waited_for(cluster):
+    job = Lines(cluster, WAIT).start()
+    job.kill(job.nodes["n0"])
+    eventually(lambda: job.events("node_lost"), 5, "the loss of n0 is noticed")
+    host = job.ranks()[0]["host_name"]
+    why = cluster.ctl("why")
+    assert re.search(r"  waiting     .*node n0 \(%s\) was last seen \S+ \w+ ago; \S+ \w+ left\n" % re.escape(host), why), why
+    advice = r"  what to do  start the same ms-worker line again on %s \(node n0\); or .*--spare.*`ms-ctl stop`\n"
+    assert re.search(advice % re.escape(host), why), why
+    assert "ms-ctl fence" not in why, "the keeper has said that the processes have ended"
+    assert "(node n0)" in cluster.ctl_json("why")["runs"][0]["last_abort"]["remedy"]
+    job.start_node("n0")
+    job.wait_for_round(2)
+    assert "what to do" not in cluster.ctl("why")
+    let_go(job)
+    job.expect_success()
+
+
 def test_a_process_dies_while_the_scheduler_is_down(cluster):
     job = Lines(cluster, WAIT, scheduler_words=journal_words(cluster)).start()
     seats, pids = job.seats(), job.pids()

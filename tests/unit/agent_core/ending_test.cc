@@ -65,6 +65,23 @@ TEST(Ending, AFailureElsewhereStopsAndTellsTheCauseLast) {
             "finish 13\n");
 }
 
+TEST(Ending, WhatTheUserHasSeenIsNotShownAgain) {
+  for (const bool is_ours : {true, false}) {
+    AgentOptions options = SmallOptions();
+    options.shows_output = true;
+    AgentHarness agent(options);
+    agent.RunRound();
+    v1::DesiredState failed = Failed(v1::Cause::PROCESS_EXITED);
+    failed.mutable_outcome()->mutable_cause()->set_node_id(is_ours ? "n1" : "another");
+    failed.mutable_outcome()->mutable_cause()->add_last_lines("Traceback");
+    agent.Desire(failed);
+    agent.Ended(0, 0, 15, true);
+    const std::string said = agent.Acknowledge(2);
+    EXPECT_EQ(said.find("Traceback") == std::string::npos, is_ours) << said;
+    EXPECT_THAT(said, HasSubstr("error: job j (run 3) failed: the cause; the remedy\n"));
+  }
+}
+
 struct ExitCodeCase {
   const char* name;
   v1::Cause::Kind kind;

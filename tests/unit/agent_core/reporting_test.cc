@@ -165,6 +165,7 @@ TEST(Reporting, AnEndIsToldInFull) {
   reporter.StreamOpened({}, absl::Seconds(2), absl::Seconds(2));
   reporter.AddEnd({1, 2, 3}, {{0, 11, true}, true, "boom", {"x", "y"}, ""}, {});
   reporter.AddEnd({1, 2, 3}, {{127, 0}, false, "", {}, "not found"}, {});
+  reporter.AddEnd({1, 2, 3}, {{0, 9}, false, "", {}, "", {true, 512, 511}}, {});
   const v1::Report report = reporter.MakeReport({});
   const v1::ProcessEnded& killed = report.events(0).ended();
   EXPECT_EQ(killed.slot(), 1u);
@@ -178,6 +179,9 @@ TEST(Reporting, AnEndIsToldInFull) {
   EXPECT_THAT(killed.last_lines(), testing::ElementsAre("x", "y"));
   EXPECT_EQ(report.events(1).ended().exit_code(), 127);
   EXPECT_EQ(report.events(1).ended().launch_error(), "not found");
+  EXPECT_FALSE(report.events(1).ended().has_memory());
+  EXPECT_EQ(report.events(2).ended().memory().limit_bytes(), 512u);
+  EXPECT_EQ(report.events(2).ended().memory().peak_bytes(), 511u);
 }
 
 TEST(Reporting, UnansweredHeartbeatsDontPileUp) {

@@ -46,9 +46,12 @@ TEST(StatusJson, TellsTheCause) {
   const json out = json::parse(StatusJson(reply));
   const json& c = out["runs"][0]["outcome"]["cause"];
   EXPECT_EQ(c["kind"], "process_signaled");
+  EXPECT_TRUE(c["reason"].is_null());
   EXPECT_EQ(c["rank"], 0) << "rank 0 is a rank, not the absence of one";
   EXPECT_EQ(c["signal"], 9);
   EXPECT_EQ(c["last_lines"].size(), 1u);
+  cause.set_reason("out_of_memory");
+  EXPECT_EQ(json::parse(StatusJson(reply))["runs"][0]["outcome"]["cause"]["reason"], "out_of_memory");
   cause.clear_rank();
   EXPECT_TRUE(json::parse(StatusJson(reply))["runs"][0]["outcome"]["cause"]["rank"].is_null());
 }

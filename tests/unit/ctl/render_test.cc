@@ -281,6 +281,21 @@ TEST(RenderWhy, TellsOfTheLastRestartAndTheEnd) {
             "  what to do  mend it\n");
 }
 
+TEST(RenderWhy, TellsWhatToDoWhileItWaits) {
+  v1::RunStatus run;
+  run.set_job_id("train");
+  run.set_run(2);
+  run.set_phase(v1::RUN_PHASE_RECOVERING);
+  run.mutable_waiting()->set_text("1 of 2 workers are here");
+  run.mutable_last_abort()->set_text("node b is lost");
+  run.mutable_last_abort()->set_remedy("start it again");
+  EXPECT_EQ(RenderWhy(run, absl::UTCTimeZone()),
+            "job train, run 2: recovering\n"
+            "  waiting     1 of 2 workers are here\n"
+            "  restarted   node b is lost\n"
+            "  what to do  start it again\n");
+}
+
 TEST(RenderNodes, SaysWhoLeaves) {
   NodesOfJob job = OneNode("a");
   job.reply.mutable_nodes(0)->set_draining("drained by ann");

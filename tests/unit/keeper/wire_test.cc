@@ -77,8 +77,9 @@ TEST(Wire, FileRequests) {
 }
 
 TEST(Wire, EndedKeepsEveryField) {
-  Ended ended{
-      {1, 2, 3}, {{7, 11, true}, true, "boom", {"x", "", "y"}, "not found", "/l"}, MonotonicTime::FromNanoseconds(-5)};
+  Ended ended{{1, 2, 3},
+              {{7, 11, true}, true, "boom", {"x", "", "y"}, "not found", {true, 512, 511}, "/l"},
+              MonotonicTime::FromNanoseconds(-5)};
   auto decoded = DecodeEvent(Encode(KeeperEvent(ended)));
   ASSERT_TRUE(decoded.ok());
   const auto& copy = std::get<Ended>(*decoded);
@@ -91,6 +92,9 @@ TEST(Wire, EndedKeepsEveryField) {
   EXPECT_EQ(copy.end.last_lines, ended.end.last_lines);
   EXPECT_EQ(copy.end.launch_error, "not found");
   EXPECT_EQ(copy.end.log_file, "/l");
+  EXPECT_TRUE(copy.end.memory.was_short);
+  EXPECT_EQ(copy.end.memory.limit_bytes, 512u);
+  EXPECT_EQ(copy.end.memory.peak_bytes, 511u);
   EXPECT_EQ(copy.ended_at, ended.ended_at);
 }
 

@@ -20,6 +20,7 @@ v1::Outcome Killed() {
   v1::Cause* cause = outcome.mutable_cause();
   cause->set_kind(v1::Cause::PROCESS_SIGNALED);
   cause->set_text("rank 3 on node2 was killed by signal 9 (SIGKILL)");
+  cause->set_reason("killed_from_outside");
   cause->set_rank(3);
   cause->set_role(v1::ROLE_WORKER);
   cause->set_node_id("node2-1");
@@ -38,7 +39,7 @@ TEST(FailureFile, TellsTheCause) {
   const absl::Status status = WriteFailureFile(log_dir, "digits", 3, Killed());
   ASSERT_TRUE(status.ok()) << status;
   const Json expected = Json::parse(R"json({
-    "schema":"muster.failure/1","job":"digits","run":3,"kind":"PROCESS_SIGNALED",
+    "schema":"muster.failure/1","job":"digits","run":3,"kind":"PROCESS_SIGNALED","reason":"killed_from_outside",
     "cause":"rank 3 on node2 was killed by signal 9 (SIGKILL)","rank":3,"role":"worker","node_id":"node2-1",
     "host":"node2","exit_code":null,"signal":9,"signal_name":"SIGKILL",
     "last_lines":["epoch 1\tloss 0.3","\u001b[31mred\u001b[0m"],
@@ -51,8 +52,10 @@ TEST(FailureFile, WithoutARankSaysNull) {
   v1::Outcome outcome = Killed();
   outcome.mutable_cause()->clear_rank();
   outcome.mutable_cause()->clear_signal();
+  outcome.mutable_cause()->clear_reason();
   const Json file = Json::parse(FailureText("j", 1, outcome));
   EXPECT_TRUE(file["rank"].is_null());
+  EXPECT_TRUE(file["reason"].is_null());
   EXPECT_EQ(file["signal_name"], "");
 }
 

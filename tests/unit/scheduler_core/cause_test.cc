@@ -19,6 +19,11 @@ v1::ProcessEnded Ended(int exit_code, int signal, const std::string& error = "",
   return ended;
 }
 
+v1::ProcessEnded WithOutput(v1::ProcessEnded ended, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) ended.add_last_lines(line);
+  return ended;
+}
+
 class CauseTest : public testing::Test {
  protected:
   CauseTest() : run_(RunOf(4)), node_(AddNode(run_, {.id = "b", .slots = 2, .host = "gpu7", .address = "10.0.0.7"})) {
@@ -44,6 +49,8 @@ TEST_F(CauseTest, SaysWhatAPersonCanRead) {
       {Process(Ended(7, 0), 0), "rank 3 on gpu7 (node b) ended with exit code 7"},
       {Process(Ended(1, 0, "ValueError: no\nTraceback"), 0),
        "rank 3 on gpu7 (node b) ended with exit code 1: ValueError: no"},
+      {Process(WithOutput(Ended(1, 0), {"  File \"train.py\", line 7, in <module>", "KeyError: 'lr'"}), 0),
+       "rank 3 on gpu7 (node b) ended with exit code 1: KeyError: 'lr'"},
       {Process(Ended(127, 0, "", "no such file"), 0), "rank 3 on gpu7 (node b) could not be started: no such file"},
       {NodeGone(v1::Cause::NODE_LOST, "silent", 0, 0), "node b (gpu7, 10.0.0.7) with ranks 2-3 is lost: silent"},
       {NodeGone(v1::Cause::NODE_LEFT, "it got SIGTERM", 15, 0),
@@ -70,6 +77,8 @@ TEST_F(CauseTest, CarriesTheFacts) {
   ASSERT_EQ(cause.last_lines_size(), 1);
   EXPECT_EQ(cause.last_lines(0), "loss 0.1");
   EXPECT_EQ(cause.log_file(), "/l");
+  EXPECT_EQ(cause.reason(), "");
+  EXPECT_EQ(Process(Ended(0, 9), 3).cause.reason(), "killed_from_outside");
 }
 
 // Each beats all that follow it, however much earlier they died.
@@ -79,6 +88,8 @@ TEST_F(CauseTest, OrderOfCauses) {
       Process(Ended(0, 9), 8),
       Process(Ended(1, 0, "error"), 7),
       Process(Ended(1, 0), 6),
+      Process(Ended(1, 0, "RuntimeError: [./gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.8]:6859"),
+              4),
       NodeGone(v1::Cause::NODE_LEFT, "ended", 0, 5),
   };
   for (size_t i = 0; i < ladder.size(); ++i) {

@@ -110,6 +110,26 @@ TEST(DescribeWaiting, HowLongOldProcessesMayStillRun) {
             " (it can't promise that its fence has ended them: `ms-ctl fence a` once they certainly don't)");
 }
 
+TEST(DescribeRemedy, WhoWaitsForALostNodeIsToldWhatToDo) {
+  scheduler::Run run = RunOf(3);
+  AddNode(run, {.id = "a"});
+  for (const char* id : {"b", "c"}) Edit(AddNode(run, {.id = id})).is_lost = true;
+  EXPECT_EQ(DescribeRemedy(run), "") << "it forms, or goes on";
+  Edit(run).phase = v1::RUN_PHASE_RECOVERING;
+  EXPECT_EQ(
+      DescribeRemedy(run),
+      "start the same ms-worker line again on host-b (node b), host-c (node c); or a --spare with as many slots on "
+      "another machine; or end the job with `ms-ctl stop`");
+  Edit(NodesOf(run)["c"]).stale_incarnation = 7;
+  EXPECT_EQ(
+      DescribeRemedy(run),
+      "start the same ms-worker line again on host-b (node b), host-c (node c); or a --spare with as many slots on "
+      "another machine, and tell by `ms-ctl fence c` that the old processes have ended, if that is certain; or end "
+      "the job with `ms-ctl stop`");
+  for (const char* id : {"b", "c"}) Edit(NodesOf(run)[id]).is_lost = false;
+  EXPECT_EQ(DescribeRemedy(run), "");
+}
+
 TEST(DescribeWaiting, SparesStandBy) {
   scheduler::Run run = RunOf(2);
   AddSpare(run, {.id = "a"});

@@ -80,7 +80,7 @@ TEST(SeverityOf, OnlyWhatNeedsAPersonIsLoud) {
   const std::vector<std::pair<const char*, Severity>> table = {
       {"run_opened", Severity::kDebug},  {"node_joined", Severity::kDebug},  {"node_left", Severity::kDebug},
       {"round_closed", Severity::kInfo}, {"run_succeeded", Severity::kInfo}, {"run_failing", Severity::kInfo},
-      {"node_lost", Severity::kWarning}, {"run_failed", Severity::kError},
+      {"node_lost", Severity::kWarning}, {"run_failed", Severity::kWarning},
   };
   for (const auto& [kind, severity] : table) {
     v1::StoryEvent event;

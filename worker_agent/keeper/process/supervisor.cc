@@ -47,7 +47,8 @@ Supervisor::Supervisor(CallbackPoller& poller, Sinks sinks, const KeeperOptions&
       options_(options),
       shim_options_(shim_options),
       tell_(std::move(tell)),
-      children_(Children::OfThisProcess()) {}
+      children_(Children::OfThisProcess()),
+      memory_(MemoryWatch::OfThisProcess()) {}
 
 // ------------------------------------------------------------------------------------------------------------ start
 
@@ -114,6 +115,7 @@ void Supervisor::Launch(Process& process) {
   ProcessOutput::ChildEnds ends;
   auto output = ProcessOutput::Create(spec, sinks_.live, poller_, {sinks_.logs, process.log}, ends);
   if (!output.ok()) return FailLaunch(process, std::string(output.status().message()));
+  process.memory_at_start = memory_.Now();
   const int err = ends.err.is_open() ? ends.err.get() : ends.out.get();
   absl::StatusOr<Shim> shim = Shim::Start(spec, ends.out.get(), err, shim_options_);
   if (!shim.ok()) return FailLaunch(process, std::string(shim.status().message()));
@@ -192,8 +194,11 @@ void Supervisor::SayCantLook(const std::string& what, const char* why) {
 void Supervisor::TakeWaitStatus(Process& process, int status, MonotonicTime at) {
   process.has_ended = true;
   process.ended.ended_at = at;
-  // What never ran has the code that says why.
-  if (process.ended.end.launch_error.empty()) process.ended.end.exit = ExitStatus::FromWaitStatus(status);
+  ProcessEnd& end = process.ended.end;
+  if (end.launch_error.empty()) {  // what never ran has the code that says why
+    end.exit = ExitStatus::FromWaitStatus(status);
+    if (!end.was_stopped) end.memory = memory_.Judge(process.memory_at_start, end.exit, process.pid);
+  }
   process.output->Drain();
 }
 

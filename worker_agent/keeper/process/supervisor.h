@@ -25,6 +25,7 @@
 #include "worker_agent/keeper/files/output.h"
 #include "worker_agent/keeper/process/children.h"
 #include "worker_agent/keeper/process/fence_page.h"
+#include "worker_agent/keeper/process/memory_watch.h"
 #include "worker_agent/keeper/process/shim.h"
 #include "worker_agent/keeper/processes.h"
 
@@ -96,6 +97,7 @@ class Supervisor {
     uint64_t number = 0;  // of its start
     pid_t pid = 0;        // 0: not told yet
     std::unique_ptr<ProcessOutput> output;
+    MemoryWatch::Mark memory_at_start;
     Ended ended;
     bool has_ended = false;  // the process, not all that it left
     bool is_told_to_stop = false;
@@ -140,6 +142,7 @@ class Supervisor {
   std::map<pid_t, ProcessKey> shims_;        // not reaped
   uint64_t last_number_ = 0;
   Children children_;
+  MemoryWatch memory_;
   bool has_strays_ = false;
   bool has_said_that_it_cant_look_ = false;
   MonotonicTime strays_at_ = MonotonicTime::Never();

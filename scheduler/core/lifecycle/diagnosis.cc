@@ -1,0 +1,227 @@
+// The reason, the first that fits:
+//
+//   it never started                                   command_not_found (127), cannot_start (126)
+//   the kernel killed it for want of memory            out_of_memory
+//   the kernel killed a process of its group, and it   out_of_memory, unless its last words say something better
+//     ended by itself
+//   a signal that says how it was ended                killed_from_outside (KILL, TERM, INT, HUP, QUIT, …)
+//   a signal that says what it did itself              what its last words say, else illegal_instruction (ILL),
+//                                                      segmentation_fault (SEGV), bus_error (BUS), aborted (ABRT),
+//                                                      arithmetic_error (FPE), resource_limit (XCPU, XFSZ)
+//   an exit code                                       what its last words say, else command_not_found (127),
+//                                                      cannot_start (126); 128 + signal, which a shell makes of its
+//                                                      command's end, as the signal
+//
+// And what to do, by reason (kAdvice). Recovery helps against what need not happen again:
+//
+//   would it have helped without recovery?   killed_from_outside, collective_timeout, peer_connection_lost,
+//                                            node_lost, agent_ended
+//   the restart budget is used up            the same may be given more restarts; the others need to be mended
+#include "scheduler/core/lifecycle/diagnosis.h"
+
+#include <array>
+#include <csignal>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "scheduler/core/lifecycle/cause.h"
+#include "scheduler/core/lifecycle/last_words.h"
+
+namespace muster::scheduler {
+namespace {
+
+struct Advice {
+  absl::string_view reason;
+  absl::string_view text;  // "{host}": where it failed
+};
+
+constexpr std::array kAdvice = std::to_array<Advice>({
+    {reason::kAborted, "it ended itself (abort); PYTHONFAULTHANDLER=1 in its environment shows where"},
+    {reason::kArithmeticError, "native code divided by zero or the like; PYTHONFAULTHANDLER=1 shows where"},
+    {reason::kBusError,
+     "a file that it has mapped is cut short, or the disk behind it is full, often /dev/shm: look at `df -h /dev/shm` "
+     "on {host}"},
+    {reason::kCannotStart, "make the program executable for the job's user on {host}"},
+    {reason::kCommandNotFound, "check how it is spelt, and that it is installed and in PATH on {host}"},
+    {reason::kDeviceOutOfMemory,
+     "make the batch or the part of the model on a device smaller, and see that nobody else uses the device "
+     "(nvidia-smi, npu-smi info)"},
+    {reason::kDiskFull,
+     "make room on {host} where it writes (`df -h` and `df -i` show what is full), or have it write elsewhere"},
+    {reason::kIllegalInstruction,
+     "a library was built for another processor than {host} has (lscpu): install one that is built for it"},
+    {reason::kMissingFile,
+     "see that the path is there on {host}: its spelling, the working directory, what is mounted"},
+    {reason::kMissingLibrary, "install the library on {host}, or add its folder to LD_LIBRARY_PATH"},
+    {reason::kMissingModule,
+     "install the module on {host} for the Python that runs the script, or add its folder to PYTHONPATH"},
+    {reason::kNodeLost, "see whether {host} is up and reaches the scheduler"},
+    {reason::kPermissionDenied, "give the job's user access to it on {host}"},
+    {reason::kPortInUse, "end what has the port on {host} (`ss -ltnp` names it), or have the script use another one"},
+    {reason::kPythonException, "the script has to be mended where its traceback points"},
+    {reason::kResourceLimit, "raise the limit (`ulimit -a` shows the limits)"},
+    {reason::kSegmentationFault,
+     "native code crashed: PYTHONFAULTHANDLER=1 in its environment shows where, and `ulimit -c unlimited` keeps a core "
+     "file"},
+    {reason::kSharedMemoryFull,
+     "make /dev/shm on {host} larger (docker: --shm-size; Kubernetes: an emptyDir with medium Memory), or use fewer "
+     "data loader workers"},
+    {reason::kTooManyOpenFiles, "raise the limit of open files on {host} (`ulimit -n`)"},
+});
+
+constexpr char kWithRecovery[] = "with MS_ENABLE_RECOVERY=1 on every node the job would have been restarted";
+
+std::string Bytes(uint64_t bytes) {
+  constexpr std::array kUnits = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return absl::StrFormat("%.4g %s", value, kUnits[unit]);
+}
+
+// "out of memory: the limit of its control group is 512 MiB, its peak was 512 MiB".
+std::string MemoryText(const v1::MemoryKill& memory, const char* who) {
+  std::string text = absl::StrCat("out of memory: the kernel killed ", who);
+  if (memory.limit_bytes() != 0) {
+    absl::StrAppend(&text, ", its control group's limit is ", Bytes(memory.limit_bytes()));
+    if (memory.peak_bytes() != 0) absl::StrAppend(&text, " and its peak was ", Bytes(memory.peak_bytes()));
+  } else if (memory.peak_bytes() != 0) {
+    absl::StrAppend(&text, ", its control group's peak was ", Bytes(memory.peak_bytes()));
+  }
+  return text;
+}
+
+// Empty: one that nobody but the process itself causes, or that says nothing.
+absl::string_view ReasonOfSignal(int signal) {
+  switch (signal) {
+    case SIGILL:
+      return reason::kIllegalInstruction;
+    case SIGSEGV:
+      return reason::kSegmentationFault;
+    case SIGBUS:
+      return reason::kBusError;
+    case SIGABRT:
+      return reason::kAborted;
+    case SIGFPE:
+      return reason::kArithmeticError;
+    case SIGXCPU:
+    case SIGXFSZ:
+      return reason::kResourceLimit;
+    case SIGKILL:
+    case SIGTERM:
+    case SIGINT:
+    case SIGHUP:
+    case SIGQUIT:
+    case SIGUSR1:
+    case SIGUSR2:
+    case SIGALRM:
+      return reason::kKilledFromOutside;
+    default:
+      return "";
+  }
+}
+
+// What a shell makes of its command's end: 137 for SIGKILL; 0: nothing of that kind.
+int SignalInExitCode(int exit_code) {
+  const int signal = exit_code - 128;
+  return ReasonOfSignal(signal).empty() ? 0 : signal;
+}
+
+Diagnosis DiagnoseExit(const v1::ProcessEnded& ended, const LastWords& words) {
+  const bool says_nothing_better = words.reason.empty() || words.reason == reason::kPythonException;
+  const int signal = SignalInExitCode(ended.exit_code());
+  if (ended.has_memory() && says_nothing_better && (words.reason.empty() || words.tells_of_a_killed)) {
+    return {reason::kOutOfMemory,
+            absl::StrCat(words.quote, words.quote.empty() ? "" : "; ", MemoryText(ended.memory(), "a process of it"))};
+  }
+  if (!words.reason.empty()) return {words.reason, words.quote};
+  if (ended.exit_code() == 127) return {reason::kCommandNotFound, words.quote};
+  if (ended.exit_code() == 126) return {reason::kCannotStart, words.quote};
+  if (signal != 0) return {ReasonOfSignal(signal), absl::StrCat("a command of it was killed by ", SignalName(signal))};
+  return {"", words.quote};
+}
+
+std::string MemoryAdvice(const v1::Cause& cause) {
+  return absl::StrCat("give the job more memory on ", cause.host_name(),
+                      " (the limit of the batch system, of the container or of systemd), or have it need less: smaller "
+                      "batches, fewer data loader workers, fewer processes on a machine");
+}
+
+std::string KillAdvice(const v1::Cause& cause) {
+  return absl::StrCat("somebody or something outside ended it: an administrator, a batch system, ",
+                      cause.signal() == SIGKILL ? "earlyoom or systemd-oomd, " : "a script, ", "whose log on ",
+                      cause.host_name(), " may tell");
+}
+
+std::string PeerAdvice(const v1::Cause& cause, const RemedyFacts& facts) {
+  if (!facts.waited_for.empty()) return absl::StrCat("look first at ", facts.waited_for);
+  if (cause.reason() == reason::kCollectiveTimeout) {
+    return "one rank did not come to the collective: `ms-ctl stacks` shows where each rank stands while they run, and "
+           "MS_PROGRESS_FILE which one is behind";
+  }
+  return "a peer has ended or can't be reached: look at the output of the others, and at the network between the nodes "
+         "(`--preflight ring` tests it)";
+}
+
+std::string AdviceFor(const v1::Cause& cause, const RemedyFacts& facts) {
+  if (cause.reason() == reason::kOutOfMemory) return MemoryAdvice(cause);
+  const bool is_killed_agent = cause.reason() == reason::kAgentEnded && cause.signal() != 0;
+  if (cause.reason() == reason::kKilledFromOutside || is_killed_agent) return KillAdvice(cause);
+  if (IsOfAPeer(cause.reason())) return PeerAdvice(cause, facts);
+  for (const Advice& advice : kAdvice) {
+    if (cause.reason() == advice.reason) return absl::StrReplaceAll(advice.text, {{"{host}", cause.host_name()}});
+  }
+  return "";
+}
+
+bool IsNodesEnd(const v1::Cause& cause) {
+  return cause.kind() == v1::Cause::NODE_LOST || cause.reason() == reason::kNodeLost ||
+         cause.reason() == reason::kAgentEnded;
+}
+
+bool MayPass(const v1::Cause& cause) {
+  return cause.reason() == reason::kKilledFromOutside || IsNodesEnd(cause) || IsOfAPeer(cause.reason());
+}
+
+}  // namespace
+
+Diagnosis Diagnose(const v1::ProcessEnded& ended) {
+  if (!ended.launch_error().empty()) {
+    return {ended.exit_code() == 127 ? reason::kCommandNotFound : reason::kCannotStart, ended.launch_error()};
+  }
+  const LastWords words = ReadLastWords(ended);
+  if (ended.signal() == 0) return DiagnoseExit(ended, words);
+  if (ended.signal() == SIGKILL && ended.has_memory()) {
+    return {reason::kOutOfMemory, MemoryText(ended.memory(), "it")};
+  }
+  const absl::string_view by_signal = ReasonOfSignal(ended.signal());
+  // A traceback of a process that was killed later is not why.
+  if (by_signal == reason::kKilledFromOutside) return {by_signal, ""};
+  const bool is_known = !words.reason.empty() && words.reason != reason::kPythonException;
+  return {is_known ? words.reason : by_signal, words.quote};
+}
+
+bool IsOfAPeer(absl::string_view reason) {
+  return reason == reason::kCollectiveTimeout || reason == reason::kPeerConnectionLost;
+}
+
+std::string RemedyOf(const v1::Cause& cause, const RemedyFacts& facts) {
+  std::string advice = AdviceFor(cause, facts);
+  const auto add = [&advice](absl::string_view text) { absl::StrAppend(&advice, advice.empty() ? "" : "; ", text); };
+  if (facts.has_given_up) {
+    if (advice.empty()) advice = "mend what fails";
+    if (MayPass(cause) || cause.reason().empty()) add("--max_restarts allows more restarts");
+  } else if (!facts.recovers && IsNodesEnd(cause)) {
+    add("with MS_ENABLE_RECOVERY=1 on every node the job would have waited for it to come back, or for a --spare to "
+        "take its place");
+  } else if (!facts.recovers && MayPass(cause)) {
+    add(kWithRecovery);
+  } else if (advice.empty() && absl::EndsWith(cause.text(), absl::StrCat("exit code ", cause.exit_code()))) {
+    add(absl::StrCat("what exit code ", cause.exit_code(), " means is for the program's own output to say"));
+  }
+  return advice;
+}
+
+}  // namespace muster::scheduler
