@@ -15,7 +15,7 @@ struct ProcessEnd {
   std::string error_message;            // "message" of its error file; empty: none
   std::vector<std::string> last_lines;  // stdout and stderr as they came
   std::string launch_error;             // why it never ran; empty: it did
-  std::string log_file;                 // where all its output is; empty: nowhere
+  std::string log_file = {};            // where all its output is; empty: nowhere
 
   bool IsSuccess() const { return exit.IsSuccess() && launch_error.empty(); }
 };
