@@ -35,17 +35,24 @@ def main():
         parameter.set_data(ms.Tensor((random.randn(*parameter.shape) * 0.1).astype(np.float32)))
     optimizer = nn.SGD(network.trainable_params(), 0.1)
     loss_of = nn.MSELoss()
-    grad_of = ms.value_and_grad(lambda x, y: loss_of(network(x), y), None, network.trainable_params())
+
+    def forward(x, y):
+        return loss_of(network(x), y)
+
+    grad_of = ms.value_and_grad(forward, None, network.trainable_params())
     sum_over_ranks = Sum()
+
+    def mean_over_ranks(array):
+        return sum_over_ranks(ms.Tensor(array)).asnumpy() / size
 
     for step in range(1, STEPS + 1):
         x = random.randn(BATCH, 8).astype(np.float32)
         y = x.sum(axis=1, keepdims=True)
         loss, grads = grad_of(ms.Tensor(x[rank::size]), ms.Tensor(y[rank::size]))
-        loss = sum_over_ranks(loss.reshape(1)) / size
-        optimizer(tuple(sum_over_ranks(grad) / size for grad in grads))
+        optimizer(tuple(ms.Tensor(mean_over_ranks(grad.asnumpy())) for grad in grads))
+        mean = mean_over_ranks(loss.asnumpy().reshape(1))
         if rank == 0 and step % 5 == 0:
-            print("step %d: loss %.4f" % (step, float(loss.asnumpy()[0])), flush=True)
+            print("step %d: loss %.4f" % (step, mean[0]), flush=True)
     if rank == 0:
         print("done", flush=True)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What keeps the house in order: who may include whom, sizes, purity, that settings are documented, and documents' lines.
+"""What keeps the house in order: who may include whom, sizes, purity, documented settings, and documents' lines.
 
     python3 tests/tidy/tidy.py            checks; says what is wrong and where, exits with 1
     python3 tests/tidy/tidy.py --figures  prints the figures of the tree

@@ -24,7 +24,7 @@ struct ProcessEnd {
   std::vector<std::string> last_lines;  // stdout and stderr as they came
   std::string launch_error;             // why it never ran; empty: it did
   MemoryEnd memory = {};
-  std::string log_file;  // where all its output is; empty: nowhere
+  std::string log_file = {};  // where all its output is; empty: nowhere
 
   bool IsSuccess() const { return exit.IsSuccess() && launch_error.empty(); }
 };

@@ -10,8 +10,8 @@ PYTHON = "/usr/bin/python3"
 
 
 def standalone(cluster, slots, *command, words=()):
-    return cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", slots, *words, "--", *command],
-                         env={"OMP_NUM_THREADS": "1"})
+    return cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", slots, *words, "--",
+                                   *command], env={"OMP_NUM_THREADS": "1"})
 
 
 def losses(text):
@@ -22,7 +22,8 @@ def test_a_shell_script(cluster):
     agent = standalone(cluster, 3, "sh", EXAMPLES / "shell" / "hello.sh")
     agent.expect(0)
     for rank in range(3):
-        assert "[rank %d] rank %d of 3, local rank %d, on node 0 of 1; rank 0 is at 127.0.0.1" % ((rank,) * 3) in agent.lines()
+        line = "[rank %d] rank %d of 3, local rank %d, on node 0 of 1; rank 0 is at 127.0.0.1" % ((rank,) * 3)
+        assert line in agent.lines(), agent.output()
 
 
 def test_pytorch_without_checkpoints(cluster):
@@ -34,8 +35,8 @@ def test_pytorch_without_checkpoints(cluster):
 
 def test_pytorch_goes_on_from_its_checkpoint_when_a_process_is_killed(cluster):
     folder = cluster.folder / "ckpt"
-    agent = standalone(cluster, 2, PYTHON, EXAMPLES / "pytorch" / "train_ddp.py", "--checkpoints", folder, "--epochs", "6",
-                       "--step-seconds", "0.05", words=["--enable_recovery", "--stop_timeout", 2])
+    agent = standalone(cluster, 2, PYTHON, EXAMPLES / "pytorch" / "train_ddp.py", "--checkpoints", folder, "--epochs",
+                       "6", "--step-seconds", "0.05", words=["--enable_recovery", "--stop_timeout", 2])
     eventually(lambda: (folder / "epoch_2.pt").exists(), 60, "two epochs are done")
     kill_now([process for process in processes.descendants(agent.pid) if "train_ddp" in process.command][-1].pid)
     agent.expect(0, timeout=120)

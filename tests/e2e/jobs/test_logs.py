@@ -11,8 +11,8 @@ FOLDER = re.compile(r"\d+-\d{8}T\d{6}Z$")
 
 
 def standalone(cluster, name, logs, script, *words):
-    return cluster.start(name, [BIN / "ms-worker", "--standalone", "--local_worker_num", 2, "--log_dir", logs, *words, "--",
-                                "sh", "-c", script])
+    return cluster.start(name, [BIN / "ms-worker", "--standalone", "--local_worker_num", 2, "--log_dir", logs, *words,
+                                "--", "sh", "-c", script])
 
 
 def runs(logs, job="default"):
@@ -54,8 +54,8 @@ def test_two_standalone_runs_and_the_first_failed(cluster):
 def test_one_folder_for_agents_that_share_it_and_ctl_names_the_log(cluster):
     logs = cluster.folder / "share"
     cluster.start_scheduler()
-    agents = cluster.start_agents(2, ["--worker_num", 4, "--local_worker_num", 2, "--log_dir", logs, "--job_id", "pair"],
-                                  ["sh", "-c", "echo rank $RANK; sleep 1; [ $RANK != 3 ]"])
+    words = ["--worker_num", 4, "--local_worker_num", 2, "--log_dir", logs, "--job_id", "pair"]
+    agents = cluster.start_agents(2, words, ["sh", "-c", "echo rank $RANK; sleep 1; [ $RANK != 3 ]"])
     assert sorted(agent.wait(30) for agent in agents) == [1, 13], agents[0].tail()
     folders = runs(logs, "pair")
     assert len(folders) == 1, folders
