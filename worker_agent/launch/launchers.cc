@@ -22,7 +22,7 @@ using Words = std::vector<std::string>;
 constexpr int kMostLayers = 4;  // of bash -c "env … bash -c …"
 
 // How it is started once, and what it is told; {…} are Muster's placeholders.
-enum class Start { kOnEachNode, kOnce };
+enum class Start { kOnEachNode, kOnce, kOnceForMpi };
 
 struct Known {
   const char* program;
@@ -46,12 +46,12 @@ constexpr Known kKnown[] = {
      "--main_process_ip {master_addr} --main_process_port {master_port}"},
     {"deepspeed", "deepspeed.launcher.runner", Start::kOnce, "deepspeed"},
     {"horovodrun", "horovod.runner.launch", Start::kOnce, "horovodrun -np {world_size}"},
-    {"mpirun", nullptr, Start::kOnce, "mpirun -np {world_size}"},
-    {"mpiexec", nullptr, Start::kOnce, "mpiexec -n {world_size}"},
-    {"mpiexec.hydra", nullptr, Start::kOnce, "mpiexec.hydra -n {world_size}"},
-    {"orterun", nullptr, Start::kOnce, "orterun -np {world_size}"},
-    {"prterun", nullptr, Start::kOnce, "prterun -np {world_size}"},
-    {"srun", nullptr, Start::kOnce, "srun -n {world_size}"},
+    {"mpirun", nullptr, Start::kOnceForMpi, "mpirun -np {world_size}"},
+    {"mpiexec", nullptr, Start::kOnceForMpi, "mpiexec -n {world_size}"},
+    {"mpiexec.hydra", nullptr, Start::kOnceForMpi, "mpiexec.hydra -n {world_size}"},
+    {"orterun", nullptr, Start::kOnceForMpi, "orterun -np {world_size}"},
+    {"prterun", nullptr, Start::kOnceForMpi, "prterun -np {world_size}"},
+    {"srun", nullptr, Start::kOnceForMpi, "srun -n {world_size}"},
 };
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -151,10 +151,12 @@ void CheckLauncher(const std::vector<std::string>& command, uint32_t slots, Sett
   const Known* known = FindKnown(command, 0);
   if (known == nullptr) return;
   const std::string name = known->program;
-  const char* flag = known->start == Start::kOnEachNode ? "--per_node" : "--per_job";
+  const bool is_on_each_node = known->start == Start::kOnEachNode;
   const std::string how =
-      absl::StrCat("ms-worker starts the processes itself, so leave ", name, " out; or have it started once ",
-                   known->start == Start::kOnEachNode ? "on each node" : "on the first node", ": ms-worker ", flag,
+      absl::StrCat("ms-worker starts the processes itself, so leave ", name, " out",
+                   known->start == Start::kOnceForMpi ? ", unless the program itself uses MPI" : "",
+                   "; or have it started once ", is_on_each_node ? "on each node" : "on the first node", ": ms-worker ",
+                   is_on_each_node ? "--per_node" : "--per_job",
                    slots > 1 ? absl::StrCat(" --local_worker_num ", slots) : "", " … -- ", known->usage, " …");
   if (slots > 1) {
     findings.errors.push_back(absl::StrCat("the command is ", name, ", and would be started ", slots,

@@ -76,8 +76,10 @@ TEST(Launchers, OneOnANodeIsWarnedOf) {
   SettingsFindings findings;
   CheckLauncher({"mpirun", "./a.out"}, 1, findings);
   EXPECT_THAT(findings.errors, IsEmpty());
-  EXPECT_THAT(findings.warnings,
-              ElementsAre(HasSubstr("on the first node: ms-worker --per_job … -- mpirun -np {world_size} …")));
+  EXPECT_THAT(
+      findings.warnings,
+      ElementsAre(HasSubstr("so leave mpirun out, unless the program itself uses MPI; or have it started once on the "
+                            "first node: ms-worker --per_job … -- mpirun -np {world_size} …")));
   findings = {};
   CheckLauncher({"python", "train.py"}, 8, findings);
   EXPECT_THAT(findings.errors, IsEmpty());
