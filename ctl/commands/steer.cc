@@ -44,7 +44,7 @@ absl::Status MayStop(Call& call, const std::string& job_id) {
   if (!status.ok() || status->runs().empty()) return absl::OkStatus();
   const v1::RunStatus& run = *status->runs().rbegin();
   if (HasEnded(run.phase())) return absl::OkStatus();
-  const bool is_named = !call.argument.empty() || !settings.job_id.empty();
+  const bool is_named = !settings.job_id.empty();
   const std::string why = WhyAsk(run, is_named, LocalUserName());
   return why.empty() ? absl::OkStatus() : AskYes(run, why);
 }
