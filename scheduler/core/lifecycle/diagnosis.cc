@@ -26,6 +26,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/text.h"
 #include "scheduler/core/lifecycle/cause.h"
 #include "scheduler/core/lifecycle/last_words.h"
 
@@ -129,6 +130,16 @@ int SignalInExitCode(int exit_code) {
   return ReasonOfSignal(signal).empty() ? 0 : signal;
 }
 
+// What a shell says last of a command that it could not start: "sh: 1: trian: not found".
+std::string ShellsWord(const v1::ProcessEnded& ended) {
+  if (ended.last_lines().empty()) return "";
+  std::string line = *ended.last_lines().rbegin();
+  const bool is_shells = absl::EndsWith(line, "not found") || absl::EndsWith(line, "ermission denied") ||
+                         absl::StrContains(line, "cannot execute");
+  CutText(line, kMaxQuoteBytes);
+  return is_shells ? line : "";
+}
+
 Diagnosis DiagnoseExit(const v1::ProcessEnded& ended, const LastWords& words) {
   const bool says_nothing_better = words.reason.empty() || words.reason == reason::kPythonException;
   const int signal = SignalInExitCode(ended.exit_code());
@@ -137,8 +148,8 @@ Diagnosis DiagnoseExit(const v1::ProcessEnded& ended, const LastWords& words) {
             absl::StrCat(words.quote, words.quote.empty() ? "" : "; ", MemoryText(ended.memory(), "a process of it"))};
   }
   if (!words.reason.empty()) return {words.reason, words.quote};
-  if (ended.exit_code() == 127) return {reason::kCommandNotFound, words.quote};
-  if (ended.exit_code() == 126) return {reason::kCannotStart, words.quote};
+  if (ended.exit_code() == 127) return {reason::kCommandNotFound, ShellsWord(ended)};
+  if (ended.exit_code() == 126) return {reason::kCannotStart, ShellsWord(ended)};
   if (signal != 0) return {ReasonOfSignal(signal), absl::StrCat("a command of it was killed by ", SignalName(signal))};
   return {"", words.quote};
 }

@@ -31,11 +31,14 @@ std::string WaitedFor(const std::vector<CauseCandidate>& candidates) {
 }
 
 void DescribeGivingUp(const Run& run, v1::Cause& cause) {
+  const uint32_t restarts = run.record().restart_count;
+  const auto& first = run.record().first_abort;
   cause.set_text(absl::StrCat(
-      "gave up after ", run.record().restart_count, run.record().restart_count == 1 ? " restart" : " restarts",
-      " (--max_restarts ", run.MaxRestarts(), " an hour",
-      IsWithoutProgress(run) ? ", and one without progress counts twice" : "", "): ", cause.text(),
-      run.record().first_abort ? absl::StrCat("; the first time: ", run.record().first_abort->text()) : ""));
+      "gave up after ", restarts, restarts == 1 ? " restart" : " restarts", " (--max_restarts ", run.MaxRestarts(),
+      " an hour", IsWithoutProgress(run) ? ", and one without progress counts twice" : "", "): ", cause.text(),
+      !first                          ? ""
+      : first->text() == cause.text() ? "; the first time as well"
+                                      : absl::StrCat("; the first time: ", first->text())));
   cause.set_kind(v1::Cause::GAVE_UP);
 }
 
