@@ -16,6 +16,7 @@
 // was given: then one that it told itself was.)
 #include "scheduler/core/membership/round_addresses.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -45,7 +46,6 @@ struct Survey {
   std::set<std::string> machines;
   std::set<std::string> local_boots;  // machines that no user named and whose nodes have loopback addresses
   bool has_far_address = false;
-  bool has_loopback = false;
 };
 
 Survey Look(const std::vector<const Node*>& members) {
@@ -57,7 +57,6 @@ Survey Look(const std::vector<const Node*>& members) {
       survey.has_far_address = true;
       continue;
     }
-    survey.has_loopback = true;
     if (!IsOnlyNamed(info.machine_id())) survey.local_boots.insert(info.machine_id());
   }
   return survey;
@@ -106,14 +105,16 @@ const std::string& AddressOf(const Node& node, const OtherAddresses& others) {
 
 RoundAddresses ChooseAddresses(const std::vector<const Node*>& members, const std::string& own_address) {
   RoundAddresses result;
+  const auto is_loopback = [](const Node* node) { return IsLoopback(node->record().info.address()); };
+  if (std::none_of(members.begin(), members.end(), is_loopback)) return result;
   const Survey survey = Look(members);
   const bool is_one_host = !survey.has_far_address && survey.local_boots.size() <= 1;
-  if (!survey.has_loopback || survey.machines.size() <= 1 || is_one_host) return result;
+  if (survey.machines.size() <= 1 || is_one_host) return result;
   const bool are_here = survey.local_boots.size() <= 1;  // those that came over loopback, on the scheduler's machine
   std::map<std::string, std::optional<std::string>> reached_at;  // by machine
   for (const Node* node : members) {
     const v1::NodeInfo& info = node->record().info;
-    if (!IsLoopback(info.address())) continue;
+    if (!is_loopback(node)) continue;
     if (info.is_address_given()) {
       result.unreachable.push_back({node, SayGiven(*node)});
       continue;

@@ -140,6 +140,18 @@ def test_a_blocked_port_is_named(ring, network, target):
         assert made.error(1) == made.error(3) and kind in made.error(1), "all agents are told the same"
 
 
+def test_another_machines_loopback_is_named_at_once(ring, network):
+    machines = network.pair()
+    machines[0].address = "127.0.0.1"
+    made = ring(2, machines, secure=False)
+    for document in documents(made.start(["--json"]), 1, timeout=10):  # --connect_timeout is 30 s
+        faults = links_of(document)
+        assert list(faults) == [(1, 0)] and faults[1, 0]["kind"] == "unreachable", faults
+        assert "127.0.0.1 reaches only its own machine" in faults[1, 0]["text"], faults
+        assert "--worker_ip ADDRESS" in faults[1, 0]["text"], faults
+    assert "--worker_ip" in made.error(1)
+
+
 def test_a_slow_link_is_named(ring, network):
     machines = network.star(4)
     machines[1].run("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "24mbit", "burst", "64kb", "latency",

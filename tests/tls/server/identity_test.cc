@@ -25,6 +25,7 @@ TEST_F(IdentityTest, AJoinCarriesWhatTheConnectionShows) {
   EXPECT_EQ(request.identity, NodeUri("n1"));
   EXPECT_EQ(request.join.node().certificate_fingerprint(), node.certificate.Fingerprint());
   EXPECT_EQ(request.peer_address, "127.0.0.1");
+  EXPECT_EQ(request.reached_at, "127.0.0.1");
 }
 
 TEST_F(IdentityTest, TheStoreIsForTheNodeThatTheCertificateNames) {

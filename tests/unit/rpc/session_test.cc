@@ -30,6 +30,7 @@ TEST_F(SessionTest, ALifeFromJoinToHangUp) {
   const StreamId stream = Join(agent);
   const JoinRequested join = loop_.Await<JoinRequested>();
   EXPECT_EQ(join.peer_address, "127.0.0.1");
+  EXPECT_EQ(join.reached_at, "127.0.0.1");
   EXPECT_EQ(join.identity, "");
   EXPECT_EQ(join.join.node_id(), "n1");
 

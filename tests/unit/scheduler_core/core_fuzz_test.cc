@@ -20,7 +20,7 @@ namespace {
 
 class Storm {
  public:
-  explicit Storm(unsigned seed) : random_(seed) {
+  explicit Storm(unsigned seed) : random_(seed), has_loopback_(seed % 5 == 0) {
     if (Chance(50)) options_.own.rules.set_worker_num(1 + Pick(5));
     if (Chance(10)) options_.own.rules.set_hccl_cm_init(true);
     if (Chance(10)) options_.own.rules.set_server_num(1);
@@ -210,6 +210,11 @@ class Storm {
     if (Chance(12)) info.set_node_rank(Pick(4));
     for (uint32_t i = Chance(12) ? 1 + Pick(3) : 0; i > 0; --i) info.add_table_ranks(Pick(5));
     if (Chance(10)) info.set_wanted_master_address(absl::StrCat("10.0.1.", Pick(5)));
+    if (has_loopback_) {
+      if (Chance(12)) event.peer_address = "127.0.0.1";
+      if (Chance(4)) info.set_address("127.0.0.1");
+      if (Chance(30)) event.reached_at = "10.0.0.9";
+    }
     return event;
   }
 
@@ -338,6 +343,7 @@ class Storm {
   }
 
   std::mt19937 random_;
+  const bool has_loopback_;  // some nodes come over it: in the other storms that would only thin out the rest
   CoreOptions options_;
   std::unique_ptr<Core> core_;
   std::vector<v1::Record> records_;
