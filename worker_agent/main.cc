@@ -99,8 +99,9 @@ absl::StatusOr<NodeLock> TakeNodeLock(const AgentSettings& settings,
     if (absl::Status held = keeper.HoldLock(lock->fd()); !held.ok()) lock = std::move(held);
   }
   if (!lock.ok()) {
-    Log(Severity::kWarning, absl::StrCat("no lock for this node, so it can't vouch for a former start of it: ",
-                                         std::string(lock.status().message())));
+    Log(Severity::kWarning,
+        absl::StrCat("no lock for this node, so it can't say whether a former start of it is over: ",
+                     std::string(lock.status().message())));
   }
   return lock;
 }

@@ -257,7 +257,7 @@ void AgentCore::Impl::ArmFence(MonotonicTime since) {
       Emit(Say{Severity::kWarning,
                absl::StrCat("--fence_timeout ", absl::FormatDuration(fence_timeout_),
                             " is too short for --stop_timeout ", absl::FormatDuration(options_.stop_timeout),
-                            ": the fence stays unarmed here; raise the one or lower the other")});
+                            ": this node runs without a fence; raise the one or lower the other")});
     }
     return DisarmFence();
   }

@@ -68,7 +68,7 @@ std::string FormerText(const LockRecord& former) {
 
 void WarnOf(const std::string& what) {
   Log(Severity::kWarning, absl::StrCat(what,
-                                       "; so this start can't vouch for their end, and a running job waits: once "
+                                       "; so it can't be said that they have ended, and a running job waits: once "
                                        "they have certainly ended, ms-ctl fence"));
 }
 
