@@ -119,7 +119,7 @@ TEST(Wire, HugeLengthsReserveNothing) {
 }
 
 TEST(Wire, BoolsAreZeroOrOne) {
-  std::string ended = Encode(KeeperEvent(Ended{{1, 2, 3}, {{0, 9, true}, false, "", {}, "", ""}, MonotonicTime()}));
+  std::string ended = Encode(KeeperEvent(Ended{{1, 2, 3}, {{0, 9, true}, false, "", {}, "", {}, ""}, MonotonicTime()}));
   const size_t core_dumped = ended.find(std::string("\t\0\0\0\1", 5)) + 4;  // behind signal 9
   ASSERT_LT(core_dumped, ended.size());
   ended[core_dumped] = 2;
