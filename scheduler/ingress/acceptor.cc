@@ -244,7 +244,8 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
   const ssize_t got = recv(fd.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return KeepSilent(std::move(fd), peer, is_new);
   if (got <= 0) {
-    counted_.Note(Severity::kDebug, "hung up at once", absl::StrCat(peer, " connected and hung up without a word"));
+    counted_.Note(Severity::kDebug, "hung up at once",
+                  absl::StrCat(peer, " connected and hung up without sending anything"));
     return;
   }
   bytes.resize(static_cast<size_t>(got));

@@ -76,7 +76,7 @@ class SessionService : public Raw {
     const auto unanswered = unanswered_farewells_;  // it may be answered after this service is gone
     absl::Status status;
     if (unanswered->fetch_add(1) >= kMaxUnansweredFarewells) {
-      status = absl::ResourceExhaustedError("too many farewells are waiting: try again");
+      status = absl::ResourceExhaustedError("too many agents' ends are waiting to be recorded: try again");
     } else {
       const absl::StatusOr<QueryId> query = services_.queries.Add(
           services_.clock.Read().monotonic + services_.query_limit, [reactor, unanswered](const Answer& answer) {

@@ -69,9 +69,9 @@ Say SayApart(const std::string& scheduler, const std::string& reason, absl::Dura
 
 Say SayFenceRuns(absl::Duration fence_timeout, absl::Duration left) {
   return {Severity::kWarning,
-          absl::StrCat("the fence is armed (--fence_timeout ", Duration(fence_timeout),
-                       "): if no scheduler answers within ", Duration(std::max(left, absl::ZeroDuration())),
-                       ", the processes of this node end, as others may take its ranks then")};
+          absl::StrCat("if no scheduler answers within ", Duration(std::max(left, absl::ZeroDuration())),
+                       ", the processes of this node end, as others may take its ranks then (--fence_timeout ",
+                       Duration(fence_timeout), ")")};
 }
 
 Say SayReconnected(absl::Duration apart) {

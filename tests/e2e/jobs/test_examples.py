@@ -56,7 +56,7 @@ def shape(lines):
     out = []
     for line in lines:
         line = re.sub(r"^\S+ (?=(INFO|ERROR) )", "", line)
-        line = re.sub(r"/\S*/|\b(on|node) \S+", "", line.split(" ended with ")[0])
+        line = re.sub(r"/\S*/|\b(on|node) \S+", "", line)
         out.append(re.sub(r"\d+", "N", line))
     return out
 
