@@ -46,6 +46,10 @@
 namespace muster::agent {
 namespace {
 
+constexpr char kNoSchedulerNamed[] =
+    "no scheduler was named (--sched_host), so this machine is tried: start ms-scheduler here, or add --standalone "
+    "(all "
+    "processes on this machine) or --with_scheduler (several machines)";
 constexpr size_t kKeeperProcesses = 6;  // guardian, keeper, the first shim, helpers
 // A session's two, a peer list's, the store's, the stacks', MindSpore's port, and four for TLS. For each slot there
 // must be room for a process, too.
@@ -284,6 +288,7 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.agent.retry_num = settings_.cluster_retry_num;
   options.agent.stop_timeout = settings_.stop_timeout;
   options.agent.scheduler = JoinHostPort(settings_.sched_host, settings_.sched_port);
+  if (settings_.names_no_scheduler && scheduler_ == nullptr) options.agent.scheduler_hint = kNoSchedulerNamed;
   options.agent.wants_whole_peer_list = settings_.mindspore_gateway == "on";  // MindSpore asks for all host names
   options.agent.has_command = !settings_.command.empty();
   options.agent.shows_output = PassesOutput(settings_, node_.node.slots_size());
@@ -391,6 +396,7 @@ int Main(const std::vector<std::string>& args) {
   if (const auto code = AnswerAtOnce(table, loaded)) return *code;
   settings.command = loaded.command;
   if (settings.role == "MS_SCHED") return BecomeScheduler(FlagsOf(args, loaded.command));
+  settings.names_no_scheduler = loaded.sources["sched_host"] == "default";
   if (loaded.findings.errors.empty()) TakeSize(settings, loaded);
 
   const Settled settled = Settle(table, loaded,

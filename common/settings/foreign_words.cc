@@ -30,7 +30,7 @@ constexpr char kRank[] =
 constexpr char kTwoMeanings[] =
     "this name means two things; for the scheduler that gathers the job write --sched_host and --sched_port, for "
     "PyTorch's MASTER_ADDR and MASTER_PORT write --torch_master_addr and --torch_master_port";
-constexpr char kScheduler[] = "write the scheduler's address as --sched_host HOST --sched_port PORT";
+constexpr char kScheduler[] = "write the scheduler's address as --sched_host HOST:PORT";
 constexpr char kHosts[] =
     "there is no list of hosts; start ms-worker on each machine (with srun, pdsh or ssh), with the same --sched_host";
 constexpr char kOutput[] =

@@ -31,7 +31,7 @@ constexpr absl::Duration kAsleep = absl::Seconds(2);
 
 AgentCore::Impl::Impl(AgentOptions options)
     : options_(std::move(options)),
-      connector_(options_.incarnation, options_.retry_num * kTryInterval, options_.scheduler),
+      connector_(options_.incarnation, options_.retry_num * kTryInterval, options_.scheduler, options_.scheduler_hint),
       jitter_(~options_.incarnation),
       node_id_(options_.node_id.empty() ? options_.kept_node_id : options_.node_id) {
   MUSTER_CHECK(options_.incarnation != 0, "an incarnation is not 0");

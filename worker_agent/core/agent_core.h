@@ -23,6 +23,7 @@ struct AgentOptions {
   uint32_t retry_num = 610;  // MS_CLUSTER_RETRY_NUM: the patience is retry_num × 3 s
   absl::Duration stop_timeout = absl::Seconds(30);
   std::string scheduler;               // host:port, for messages
+  std::string scheduler_hint;          // what to do if nobody is found there; may be empty
   bool wants_whole_peer_list = false;  // also beyond kMaxRanksInClusterFile
   bool has_command = true;             // false: print the assignment and wait for nothing
   bool shows_output = false;           // the user has seen what this node's processes wrote, as it was

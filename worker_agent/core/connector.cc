@@ -147,7 +147,7 @@ void Connector::Fail(const std::string& reason, absl::Duration delay, MonotonicT
   said_reason_ = reason;
   const absl::Duration apart = ApartFor(now);
   out.push_back(was_open_ ? SayApart(scheduler_, reason, times_said_ > 0 ? apart : absl::ZeroDuration(), patience_)
-                          : SayWaitingForScheduler(scheduler_, reason, apart, patience_));
+                          : SayWaitingForScheduler(scheduler_, reason, apart, patience_, hint_));
   ++times_said_;
   const auto* next = std::find_if(kSayAfter.begin(), kSayAfter.end(), [&](absl::Duration d) { return d > apart; });
   say_at_ = next != kSayAfter.end() ? apart_since_ + *next : now + kSayAfter.back();

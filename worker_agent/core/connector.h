@@ -28,8 +28,9 @@ namespace muster::agent {
 
 class Connector {
  public:
-  Connector(uint64_t seed, absl::Duration patience, std::string scheduler)
-      : jitter_(seed), patience_(patience), scheduler_(std::move(scheduler)) {}
+  // `hint`: what to do if nobody is found there, said with the first failure; may be empty.
+  Connector(uint64_t seed, absl::Duration patience, std::string scheduler, std::string hint)
+      : jitter_(seed), patience_(patience), scheduler_(std::move(scheduler)), hint_(std::move(hint)) {}
 
   // A dial is due from now on.
   void Begin(MonotonicTime now);
@@ -101,6 +102,7 @@ class Connector {
   Jitter jitter_;
   const absl::Duration patience_;
   const std::string scheduler_;
+  const std::string hint_;
 
   Phase phase_ = Phase::kStopped;
   uint64_t last_seq_ = 0;  // rises with each dial

@@ -41,10 +41,10 @@ std::string Knocking(uint32_t retry_num) {
 }  // namespace
 
 Say SayWaitingForScheduler(const std::string& scheduler, const std::string& reason, absl::Duration waited,
-                           absl::Duration patience) {
+                           absl::Duration patience, const std::string& hint) {
   if (waited < absl::Seconds(5)) {
-    return {Severity::kInfo,
-            absl::StrCat("waiting for the scheduler at ", scheduler, " for up to ", Duration(patience), ": ", reason)};
+    return {Severity::kInfo, absl::StrCat("waiting for the scheduler at ", scheduler, " for up to ", Duration(patience),
+                                          ": ", reason, hint.empty() ? "" : "; ", hint)};
   }
   return {Severity::kInfo,
           absl::StrCat("still waiting for the scheduler at ", scheduler, " (MS_SCHED_HOST and MS_SCHED_PORT) after ",

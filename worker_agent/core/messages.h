@@ -13,7 +13,7 @@ namespace muster::agent {
 
 // Before the first welcome: nobody answers yet.
 Say SayWaitingForScheduler(const std::string& scheduler, const std::string& reason, absl::Duration waited,
-                           absl::Duration patience);
+                           absl::Duration patience, const std::string& hint);
 Say SayDialWaits(const std::string& scheduler);
 // After a welcome: the connection is gone and the processes keep running.
 Say SayApart(const std::string& scheduler, const std::string& reason, absl::Duration apart, absl::Duration patience);

@@ -299,9 +299,9 @@ void CheckNumbers(const AgentSettings& s, SettingsFindings& findings) {
                      "; lower --local_worker_num or raise ", is_server ? "MS_SERVER_NUM" : "MS_WORKER_NUM"));
   }
   if (s.standalone && !is_server && total && slots != 0 && slots < *total) {
-    findings.errors.push_back(
-        absl::StrCat("with --standalone all workers run on this machine, but local_worker_num is ", slots, " and ",
-                     name, " is ", *total, "; set --local_worker_num ", *total, " or unset MS_WORKER_NUM"));
+    findings.errors.push_back(absl::StrCat(
+        "with --standalone all workers run on this machine, but local_worker_num is ", slots, " and ", name, " is ",
+        *total, "; set --local_worker_num ", *total, " or leave --worker_num (MS_WORKER_NUM) out"));
   }
   const std::optional<NumberRange>& range = s.port_range;
   const bool needs_gateway = s.mindspore_gateway == "on";
@@ -399,7 +399,7 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
     findings.errors.push_back(
         absl::StrCat("with --standalone the scheduler is on this machine, but sched_host "
                      "(MS_SCHED_HOST) is ",
-                     s.sched_host, "; unset MS_SCHED_HOST or leave --standalone out"));
+                     s.sched_host, "; leave one of --sched_host (MS_SCHED_HOST) and --standalone out"));
   }
   if (s.spare && !s.enable_recovery.value_or(false)) {
     findings.warnings.push_back(

@@ -57,6 +57,7 @@ struct AgentSettings {
   std::string master_port;                 // --torch_master_port, MASTER_PORT
   TlsSettings tls;
   bool with_scheduler = false;
+  bool names_no_scheduler = false;  // sched_host is the default
   bool standalone = false;
   std::string log_format = "text";
   std::string log_level = "info";

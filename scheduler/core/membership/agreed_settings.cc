@@ -159,8 +159,8 @@ std::optional<v1::Refusal> CheckSettings(const Run& run, const OwnSettings& own,
   if ((theirs.has_worker_num() ? theirs : ours).worker_num() == 0) {
     return MakeRefusal(
         v1::Refusal::SETTINGS_DIFFER,
-        "MS_WORKER_NUM is set neither at the scheduler nor at this node: set it on every node to the number of "
-        "training processes of the whole job");
+        "MS_WORKER_NUM (--worker_num) is set neither at the scheduler nor at this node: set it on every node to the "
+        "number of training processes of the whole job");
   }
   if (join.node().role() == v1::ROLE_SERVER && (theirs.has_server_num() ? theirs : ours).server_num() == 0) {
     return MakeRefusal(

@@ -30,7 +30,7 @@ def _own_crash(program, all_output):
     if not said:
         is_done = program.popen.returncode == -signal.SIGSEGV and re.search(LAST_WORDS, program.output())
         return "%s died of SIGSEGV after its last line" % program.name if is_done else None
-    victim = re.search(r" failed: rank (\d+) .*SIGSEGV", said[-1])
+    victim = re.search(r" failed: rank (\d+) on \S+ \(node \S+\) was killed by SIGSEGV", said[-1])
     if victim and re.search(r"^\[rank %s\] (%s)" % (victim.group(1), LAST_WORDS), all_output, re.MULTILINE):
         return "rank %s died of SIGSEGV after its last line" % victim.group(1)
     return None

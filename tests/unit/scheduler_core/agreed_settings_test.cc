@@ -57,9 +57,9 @@ TEST(CheckSettings, TheNumberOfWorkersMustBeKnown) {
   for (const v1::Role role : {v1::ROLE_WORKER, v1::ROLE_SERVER}) {
     v1::Join join = JoinOf({.id = "a", .role = role});
     join.mutable_settings()->set_server_num(1);
-    EXPECT_THAT(TextOf(CheckSettings(RunOf(0), {}, join)), HasSubstr("MS_WORKER_NUM is set neither"));
+    EXPECT_THAT(TextOf(CheckSettings(RunOf(0), {}, join)), HasSubstr("MS_WORKER_NUM (--worker_num) is set neither"));
     join.mutable_settings()->set_worker_num(0);
-    EXPECT_THAT(TextOf(CheckSettings(RunOf(0), {}, join)), HasSubstr("MS_WORKER_NUM is set neither"));
+    EXPECT_THAT(TextOf(CheckSettings(RunOf(0), {}, join)), HasSubstr("MS_WORKER_NUM (--worker_num) is set neither"));
     join.mutable_settings()->set_worker_num(2);
     EXPECT_EQ(TextOf(CheckSettings(RunOf(0), {}, join)), "welcome");
   }

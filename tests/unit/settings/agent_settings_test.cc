@@ -197,7 +197,7 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
       {{"--standalone", "--local_worker_num=2", "--worker_num=8"},
        {"with --standalone all workers run on this machine, but local_worker_num is 2 and worker_num (MS_WORKER_NUM) "
         "is 8; "
-        "set --local_worker_num 8 or unset MS_WORKER_NUM"},
+        "set --local_worker_num 8 or leave --worker_num (MS_WORKER_NUM) out"},
        {}},
       {{"--port_range=20000-20003", "--local_worker_num=4"},
        {"port_range 20000-20003 has 4 ports, but 5 are needed (one for each of 4 slots and one for MASTER_PORT); widen "
