@@ -191,8 +191,8 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
        {}},
       {{"--per_node", "--per_job"}, {"per_node and per_job contradict each other; leave one of them out"}, {}},
       {{"--standalone", "--sched_host=192.0.2.1"},
-       {"with --standalone the scheduler is on this machine, but sched_host (MS_SCHED_HOST) is 192.0.2.1; unset "
-        "MS_SCHED_HOST or leave --standalone out"},
+       {"with --standalone the scheduler is on this machine, but sched_host (MS_SCHED_HOST) is 192.0.2.1; leave one "
+        "of --sched_host (MS_SCHED_HOST) and --standalone out"},
        {}},
       {{"--standalone", "--local_worker_num=2", "--worker_num=8"},
        {"with --standalone all workers run on this machine, but local_worker_num is 2 and worker_num (MS_WORKER_NUM) "
