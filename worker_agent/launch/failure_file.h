@@ -13,7 +13,7 @@ namespace muster::agent {
 //   {"schema": "muster.failure/1", "job": "default", "run": 1, "kind": "PROCESS_SIGNALED",
 //    "reason": "out_of_memory", "cause": "rank 3 on node2 …", "rank": 3, "role": "worker", "node_id": "node2-1",
 //    "host": "node2", "exit_code": null, "signal": 9, "signal_name": "SIGKILL", "last_lines": ["…"],
-//    "log_file": "/logs/default/3-20261120T230000Z/worker_3.log", "remedy": "…",
+//    "log_file": "/logs/default/3-20261120T230000.000Z/worker_3.log", "remedy": "…",
 //    "ended": "2026-11-20T23:04:30.123Z"}
 // `rank` is null when no rank was to blame, `reason` when it is not known (docs/operators-guide.md lists them),
 // `exit_code` after a signal; `signal_name` is empty without one.

@@ -7,7 +7,7 @@ import time
 
 from muster import BIN
 
-FOLDER = re.compile(r"\d+-\d{8}T\d{6}Z$")
+FOLDER = re.compile(r"\d+-\d{8}T\d{6}\.\d{3}Z$")
 
 
 def standalone(cluster, name, logs, script, *words):

@@ -83,7 +83,7 @@ TEST(KeeperOutput, LogsAreAppendedToAndNothingIsShown) {
 
 TEST(KeeperOutput, ARunsLogsAreLinkedAndAnEndNamesItsLog) {
   TempFolder folder;
-  const RunFolder run{folder.Path("logs"), "job", "1-20261125T015200Z", 10};
+  const RunFolder run{folder.Path("logs"), "job", "1-20261125T015200.000Z", 10};
   PipedKeeper piped;
   (*piped.keeper)->BeginRun(run);
   piped.keeper->StartShell(0, "echo 0", [&](ProcessSpec& spec) { spec.log_path = run.path() + "/worker_0.log"; });

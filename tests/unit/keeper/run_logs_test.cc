@@ -72,9 +72,10 @@ class RunLogsTest : public ::testing::Test {
 };
 
 TEST_F(RunLogsTest, AFolderIsNamedByTheRunAndItsTime) {
-  EXPECT_EQ(RunFolderName(3, kFirstMs), "3-20261125T015200Z");
+  EXPECT_EQ(RunFolderName(3, kFirstMs), "3-20261125T015200.000Z");
+  EXPECT_EQ(RunFolderName(1, kFirstMs + 45), "1-20261125T015200.045Z") << "another run of the same second";
   for (const int64_t absurd : {int64_t{-5}, int64_t{0}, INT64_MAX}) {
-    EXPECT_EQ(RunFolderName(1, absurd), "1-19700101T000000Z");
+    EXPECT_EQ(RunFolderName(1, absurd), "1-19700101T000000.000Z");
   }
 }
 

@@ -59,8 +59,8 @@ TEST(Wire, OtherCommands) {
   CommandRoundTrip(KillAllCommand{});
   CommandRoundTrip(EndCommand{});
   CommandRoundTrip(PingCommand{});
-  const RunFolder folder = CommandRoundTrip(BeginRunCommand{{"/logs", "j", "1-20261125T015200Z", 7}}).folder;
-  EXPECT_EQ(folder.path(), "/logs/j/1-20261125T015200Z");
+  const RunFolder folder = CommandRoundTrip(BeginRunCommand{{"/logs", "j", "1-20261125T015200.000Z", 7}}).folder;
+  EXPECT_EQ(folder.path(), "/logs/j/1-20261125T015200.000Z");
   EXPECT_EQ(folder.keep, 7u);
   EXPECT_EQ(CommandRoundTrip(WriteFileCommand{"/w", "text"}).content, "text");
 }

@@ -48,8 +48,9 @@ std::optional<Age> AgeOf(const std::string& name) {
   uint64_t run = 0;
   if (parts.size() != 2 || !IsDigits(parts[0]) || !absl::SimpleAtoi(parts[0], &run)) return std::nullopt;
   const std::string_view time = parts[1];
-  if (time.size() != 16 || time[8] != 'T' || time[15] != 'Z') return std::nullopt;
-  if (!IsDigits(time.substr(0, 8)) || !IsDigits(time.substr(9, 6))) return std::nullopt;
+  if (time.size() != 20 || time[8] != 'T' || time[15] != '.' || time[19] != 'Z') return std::nullopt;
+  if (!IsDigits(time.substr(0, 8)) || !IsDigits(time.substr(9, 6)) || !IsDigits(time.substr(16, 3)))
+    return std::nullopt;
   return Age{parts[1], run};
 }
 
@@ -259,7 +260,7 @@ std::string RunFolderName(uint64_t run, int64_t opened_unix_ms) {
   const bool is_known = opened_unix_ms > 0 && opened_unix_ms <= kMaxOpenedMs;
   return absl::StrCat(
       run, "-",
-      absl::FormatTime("%Y%m%dT%H%M%SZ", absl::FromUnixMillis(is_known ? opened_unix_ms : 0), absl::UTCTimeZone()));
+      absl::FormatTime("%Y%m%dT%H%M%E3SZ", absl::FromUnixMillis(is_known ? opened_unix_ms : 0), absl::UTCTimeZone()));
 }
 
 std::string RunLogs::Begin(const RunFolder& folder) {

@@ -1,8 +1,8 @@
 // Where the logs of a run are, and how long they stay. `base` is --log_dir:
 //
-//   base/<job>/<run>-<when it was opened, UTC: 20261125T015200Z>/   worker_<rank>.log, server_<rank>.log, failure.json
-//   base/<job>/latest                      -> the folder of the newest run
-//   base/worker_<rank>.log, failure.json   -> those of the newest run that has written them
+//   base/<job>/<run>-<when it was opened, UTC: 20261125T015200.123Z>/   worker_<rank>.log, server_<rank>.log,
+//   failure.json base/<job>/latest                      -> the folder of the newest run base/worker_<rank>.log,
+//   failure.json   -> those of the newest run that has written them
 //
 // Links are relative, and replaced as a whole: several nodes may share the folder. Only links that lead to such a
 // place are replaced; a file of the same name (Muster 0.1 wrote such) is put aside as <name>.old.
@@ -32,7 +32,8 @@ struct RunFolder {
   std::string path() const;
 };
 
-// "3-20261125T015200Z". `opened_unix_ms` may be anything: what is no year of four digits counts as 1970.
+// "3-20261125T015200.123Z": two runs of a memory journal that begin in one second must not share a folder.
+// `opened_unix_ms` may be anything: what is no year of four digits counts as 1970.
 std::string RunFolderName(uint64_t run, int64_t opened_unix_ms);
 
 class RunLogs {
