@@ -215,7 +215,12 @@ absl::Status OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
     for (const IpAddress& address : *addresses) {
       if (IsLocalAddress(address) && IsListenedOn(address, settings.sched_port)) return absl::OkStatus();
     }
-    if (has_ended) return absl::InternalError("the ms-scheduler that this agent started has ended; it says why above");
+    if (has_ended) {
+      return absl::InternalError(absl::StrCat("the ms-scheduler that this agent started has ended; it says why ",
+                                              settings.log_dir.empty()
+                                                  ? "above, or in its log"
+                                                  : absl::StrCat("above or in ", settings.log_dir, "/scheduler.log")));
+    }
     poll(nullptr, 0, kStartPauseMs);
   }
   return absl::OkStatus();

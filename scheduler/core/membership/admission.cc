@@ -43,8 +43,12 @@ v1::Refusal TryLater(std::string text, absl::Duration after) {
 
 namespace {
 
-// The user who opened the run, as long as anybody who came in under that is there, or ranks have been given out.
+// The user of those who are there; where none of them tells, or nobody is there, the one who opened the run. A run that
+// formed nothing yet and that everybody left is nobody's.
 std::string OwnerOf(const Run& run) {
+  for (const auto& [id, node] : run.nodes) {
+    if (!node.record().info.user().empty()) return node.record().info.user();
+  }
   if (run.nodes.empty() && run.record().round == 0) return "";
   const std::string& opened_by = run.record().opened_by;  // user@host
   return opened_by.substr(0, opened_by.rfind('@'));
@@ -65,8 +69,7 @@ std::optional<v1::Refusal> RefuseOtherUser(const Run& run, const v1::Join& join,
   return MakeRefusal(
       v1::Refusal::SETTINGS_DIFFER,
       absl::StrCat(
-          "job ", run.record().job_id, " was opened by user ", run.record().opened_by, ", and this node is of user ",
-          user,
+          "job ", run.record().job_id, " belongs to user ", owner, ", and this node is of user ", user,
           ": give your job another name (--job_id, MS_JOB_ID), or, if both users mean one job, start the node with "
           "--shared_job"));
 }

@@ -282,7 +282,7 @@ def test_a_job_belongs_to_the_user_who_opened_it(cluster):
     stranger = cluster.start("stranger", [*as_other, *cluster.agent_words(), *words, 1, "--", "true"])
     stranger.expect(EXIT_REFUSED)
     said = stranger.output()
-    assert "was opened by user" in said and "nobody" in said and "--shared_job" in said and "--job_id" in said, said
+    assert "belongs to user" in said and "nobody" in said and "--shared_job" in said and "--job_id" in said, said
     shares = cluster.start("shares", [*as_other, *cluster.agent_words(), *words, 1, "--shared_job", "--", "true"])
     shares.expect(0)
     first.expect(0)
