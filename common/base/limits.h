@@ -16,6 +16,7 @@ inline constexpr size_t kMaxLastLineBytes = 512;
 inline constexpr size_t kMaxErrorMessageBytes = 4096;
 inline constexpr size_t kMaxLogFileBytes = 4096;
 inline constexpr uint32_t kMaxSlotsPerNode = 1024;
+inline constexpr int kMaxAddressesOfNode = 32;
 inline constexpr uint32_t kMaxWorkers = 1'000'000;
 inline constexpr uint32_t kMaxRestarts = 1'000'000;
 inline constexpr size_t kMaxEventsPerReport = 64;

@@ -28,6 +28,8 @@ class TcpConnection;
 struct TcpServerContext {
   // Any thread: runs `take` with the connection, in the server's thread, if it still is there; it is served again then.
   std::function<void(uint64_t connection, std::function<void(TcpConnection&)> take)> post;
+  // The server's thread: serves this connection again soon.
+  std::function<void(uint64_t connection)> touch;
   std::shared_ptr<CountedLog> counted;
   size_t input_bytes = 0;  // of all: what has come and can't be done with yet; see TcpProtocol::MaxInputBytes
   MonotonicTime now;

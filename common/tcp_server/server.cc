@@ -21,7 +21,7 @@ namespace muster {
 namespace {
 
 constexpr int kAcceptsAtOnce = 16;
-constexpr int kBacklog = 1024;
+constexpr int kBacklog = 65535;  // the kernel makes net.core.somaxconn of it
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kIdleTick = absl::Seconds(1);   // while nobody is connected
 constexpr absl::Duration kIdleGrace = absl::Seconds(1);  // before a client makes room for another
@@ -53,6 +53,7 @@ TcpServer::TcpServer(TcpServerOptions options, TcpProtocol& protocol, const Cloc
       counted_(options_.counted != nullptr ? options_.counted : std::make_shared<CountedLog>(clock)) {
   context_.counted = counted_;
   context_.now = clock.Read().monotonic;
+  context_.touch = [this](uint64_t id) { ready_.insert(id); };
   context_.post = [this, mailbox = mailbox_](uint64_t id, std::function<void(TcpConnection&)> take) {
     mailbox->Push([this, id, take = std::move(take)] {
       const auto found = connections_.find(id);
@@ -141,7 +142,7 @@ void TcpServer::Accept(Listener& listener) {
     }
     const absl::StatusOr<SocketAddress> own = LocalEnd(fd.get());
     if (!own.ok() || !IsWelcome(from, *own)) continue;
-    SetDeadPeerDetection(fd.get());
+    if (options_.detects_dead_peers) SetDeadPeerDetection(fd.get());
     TcpClient client;
     client.connection = ++last_id_;
     client.listener = listener.listener;

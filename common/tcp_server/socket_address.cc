@@ -55,6 +55,10 @@ absl::StatusOr<UniqueFd> ListenOn(const IpAddress& address, uint16_t port, int b
   const int one = 1;
   sockaddr_storage to{};
   const socklen_t size = ToKernel(address, port, to);
+  if (address.is_v6() && address.is_any()) {
+    const int off = 0;
+    setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));  // IPv4 comes in as well
+  }
   if (!fd.is_open() || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
       bind(fd.get(), reinterpret_cast<const sockaddr*>(&to), size) != 0 || listen(fd.get(), backlog) != 0) {
     const int error = errno;

@@ -15,7 +15,7 @@ struct SocketAddress {
   uint16_t port = 0;
 };
 
-// Bound with SO_REUSEADDR; nonblocking. The error names address, port and
+// Bound with SO_REUSEADDR; nonblocking. IPv6's any address takes IPv4, too. The error names address, port and
 // `for_whom`; kAlreadyExists: the port is taken.
 absl::StatusOr<UniqueFd> ListenOn(const IpAddress& address, uint16_t port, int backlog, const std::string& for_whom);
 

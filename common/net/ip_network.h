@@ -1,0 +1,22 @@
+// Networks of addresses: "10.0.0.0/8, fd00::/8, 192.168.1.5". Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/net/ip_address.h"
+
+namespace muster {
+
+struct IpNetwork {
+  IpAddress address;
+  unsigned bits = 0;  // of the address, from its front, that all of the network share
+
+  bool Contains(const IpAddress& other) const;
+};
+
+// With commas; an address alone is a network of one. The error names what is wrong.
+absl::StatusOr<std::vector<IpNetwork>> ParseNetworks(const std::string& text);
+
+}  // namespace muster
