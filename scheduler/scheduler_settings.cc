@@ -105,6 +105,8 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("bind_core", "CORES", {"MS_BIND_CORE"});
   table.AddIgnored("preflight", "CHECK", {"MS_PREFLIGHT"});
   table.AddIgnored("mindspore_gateway", "WHEN", {"MS_MINDSPORE_GATEWAY"});
+  table.AddIgnored("torch_store", "WHOSE", {"MS_TORCH_STORE"});
+  table.AddIgnored("torch_store_peers", "NETWORKS", {"MS_TORCH_STORE_PEERS"});
   table.AddIgnored("ompi_env", "", {"MS_OMPI_ENV"});
   table.AddIgnored("port_range", "A-B", {"MS_PORT_RANGE"});
   table.AddIgnored("env", "NAME=VALUE", {});

@@ -31,6 +31,8 @@
 #include "common/tls/tls_settings.h"
 #include "worker_agent/agent_tls.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
+#include "worker_agent/gateway/torch_store/gateway.h"
+#include "worker_agent/gateway/torch_store/script_ports.h"
 #include "worker_agent/launch/command_check.h"
 #include "worker_agent/launch/environment/environment.h"
 #include "worker_agent/launch/launchers.h"
@@ -327,6 +329,10 @@ int Agent::StayWithTheJob() {
       {node_.gateway_ports, tls_ != nullptr ? tls_->store() : nullptr, [&] { return loop.store().HasRoom(); }},
       loop.store(), Clock::System());
   if (!node_.gateway_ports.empty()) launcher.AddGateway(gateway, settings_.mindspore_gateway == "on");
+  // (Where rank 0's agent serves it, all processes are its clients.)
+  TorchStoreGateway torch_store({*ParseNetworks(settings_.torch_store_peers), MasterPortsOfCommand(settings_.command)},
+                                Clock::System());
+  if (!settings_.command.empty()) launcher.AddGateway(torch_store, /*is_required=*/true);
   if (tls_ != nullptr) {
     const absl::Status started =
         tls_->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });

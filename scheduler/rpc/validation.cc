@@ -117,6 +117,8 @@ absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
   MUSTER_REQUIRE(CheckRange("the number of node.table_ranks", node.table_ranks_size(), 0, kMaxSlotsPerNode));
   for (uint32_t rank : node.table_ranks()) MUSTER_REQUIRE(CheckRange("table_rank", rank, 0, kMaxWorkers - 1));
   MUSTER_REQUIRE(CheckOptionalAddress("node.other_address", node.other_address()));
+  MUSTER_REQUIRE(CheckRange("the number of node.addresses", node.addresses_size(), 0, kMaxAddressesOfNode));
+  for (const std::string& address : node.addresses()) MUSTER_REQUIRE(CheckOptionalAddress("node.addresses", address));
   MUSTER_REQUIRE(CheckOptionalAddress("node.wanted_master_address", node.wanted_master_address()));
   MUSTER_REQUIRE(CheckPort("node.wanted_master_port", node.wanted_master_port()));
   MUSTER_REQUIRE(CheckPort("node.master_port", node.master_port()));

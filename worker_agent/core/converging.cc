@@ -84,7 +84,11 @@ std::vector<uint32_t> AgentCore::Impl::SlotsToStart() const {
 bool AgentCore::Impl::HavePeers() {
   const v1::Assignment& assignment = desired_.assignment();
   const bool is_large = assignment.worker_num() + assignment.server_num() > kMaxRanksInClusterFile;
-  if (is_large && !options_.wants_whole_peer_list) return true;
+  // (Rank 0's agent serves PyTorch's store to the machines that the list tells of.)
+  const bool serves_store =
+      assignment.has_torch_store() && assignment.role() == v1::ROLE_WORKER &&
+      std::any_of(assignment.slots().begin(), assignment.slots().end(), [](const auto& s) { return s.rank() == 0; });
+  if (is_large && !options_.wants_whole_peer_list && !serves_store) return true;
   if (peers_.round != desired_.round()) {
     peers_ = Peers{};
     peers_.round = desired_.round();

@@ -10,8 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/check.h"
+#include "common/base/limits.h"
 #include "common/base/version.h"
 #include "common/net/net.h"
+#include "worker_agent/launch/launchers.h"
 #include "worker_agent/launch/rank_table.h"
 #include "worker_agent/node/machine.h"
 
@@ -109,6 +111,18 @@ absl::Status AddPorts(const AgentSettings& settings, const std::map<std::string,
   return AddGatewayPorts(settings, *options, slots, description);
 }
 
+// After SetWantedMaster: a MASTER_ADDR that is no address of this machine is a store of the user's own.
+void AddTorchStore(const AgentSettings& settings, v1::NodeInfo& node) {
+  const auto wanted = IpAddress::Parse(node.wanted_master_address());
+  const bool is_here = node.wanted_master_address().empty() || (wanted && IsLocalAddress(*wanted));
+  // (A launcher under --per_node brings its own.)
+  node.set_has_torch_store(settings.torch_store == "agent" && is_here && !settings.command.empty() &&
+                           node.role() == v1::ROLE_WORKER && !LauncherOf(settings.command));
+  for (const IpAddress& address : LocalAddresses()) {
+    if (node.addresses_size() < kMaxAddressesOfNode && !address.is_loopback()) node.add_addresses(address.ToString());
+  }
+}
+
 std::string OwnAddress(const AgentSettings& settings) {
   if (!settings.worker_ip.empty()) return settings.worker_ip;
   const auto scheduler = ResolveHost(settings.sched_host);
@@ -143,6 +157,7 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
   const uint32_t slots = SlotCount(settings, environment);
   if (absl::Status status = AddPorts(settings, environment, slots, description); !status.ok()) return status;
   if (absl::Status status = SetWantedMaster(settings, node); !status.ok()) return status;
+  AddTorchStore(settings, node);
   if (absl::Status status = AddRankTable(settings, description); !status.ok()) return status;
   description.own_address = OwnAddress(settings);
   if (!settings.standalone && !settings.command.empty()) description.own_name = ResolveOwnName(kOwnNameLimit);

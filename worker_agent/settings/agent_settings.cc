@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/limits.h"
 #include "common/net/ip_address.h"
+#include "common/net/ip_network.h"
 #include "common/net/net.h"
 #include "common/settings/cluster_settings.h"
 #include "common/settings/foreign_words.h"
@@ -202,6 +203,19 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
                  "theirs): one port for each slot. auto: unless no ports can be had; off: they are told "
                  "ms-scheduler's address. on: also beyond 1,024 ranks the host names of all are known.")
       .Env({"MS_MINDSPORE_GATEWAY"});
+  table
+      .AddChoice(
+          "torch_store", &s.torch_store, {"agent", "rank0"},
+          "Who serves PyTorch's store at MASTER_ADDR and MASTER_PORT. agent: the agent of rank 0's node, with an "
+          "empty one for each round; rank0: the process itself, as without a launcher.")
+      .Env({"MS_TORCH_STORE"});
+  AddCheckedText(
+      table, "torch_store_peers", &s.torch_store_peers,
+      [](const std::string& text) { return ParseNetworks(text).status(); },
+      "Networks and addresses, with commas, whose processes the agent's store serves besides those of the round's "
+      "machines, such as 10.0.0.0/8.")
+      .Value("NETWORKS")
+      .Env({"MS_TORCH_STORE_PEERS"});
   table
       .AddBool("ompi_env", &s.ompi_env,
                "Also tells the processes their rank as Open MPI's mpirun would (OMPI_COMM_WORLD_*), for programs that "

@@ -29,6 +29,8 @@ struct AgentSettings {
   bool per_job = false;
   std::string preflight;                   // "ring": the ring is checked before the command starts; empty: nothing is
   std::string mindspore_gateway = "auto";  // auto, on, off
+  std::string torch_store = "agent";       // agent, rank0: who serves PyTorch's store
+  std::string torch_store_peers;           // networks whose processes it serves besides the round's machines
   bool ompi_env = false;                   // OMPI_COMM_WORLD_* for the processes
   std::optional<bool> enable_recovery;     // MS_ENABLE_RECOVERY
   std::string recovery_path;               // MS_RECOVERY_PATH

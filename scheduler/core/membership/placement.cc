@@ -92,6 +92,13 @@ void AddDevices(const v1::NodeInfo& info, v1::PeerNode& peer) {
   }
 }
 
+void AddOtherAddresses(const v1::NodeInfo& info, v1::PeerNode& peer) {
+  for (const std::string& text : info.addresses()) {
+    const auto address = IpAddress::Parse(text);
+    if (address && address->bytes() != peer.address()) peer.add_other_addresses(address->bytes());
+  }
+}
+
 void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& members,
              const std::map<std::string, const Node*>& stands_for, const OtherAddresses& addresses, Machines& machines,
              v1::PeerList& list) {
@@ -117,6 +124,9 @@ void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& memb
     peer.mutable_ring_ports()->Reserve(info.slots_size());
     for (const v1::SlotOffer& slot : info.slots()) peer.add_ring_ports(slot.ring_port());
     AddDevices(info, peer);
+    // (Rank 0's is the first.)
+    if (list.nodes_size() == 1) list.set_has_torch_store(info.has_torch_store() && role == v1::ROLE_WORKER);
+    if (list.has_torch_store()) AddOtherAddresses(info, peer);
   }
 }
 
@@ -216,6 +226,7 @@ void FillAssignment(const Run& run, const Node& node, v1::Assignment& assignment
   assignment.set_machine_num(run.record().peers.machine_num());
   assignment.set_master_address(run.record().master_address);
   assignment.set_master_port(run.record().master_port);
+  assignment.set_has_torch_store(run.record().peers.has_torch_store());
   assignment.set_role(role);
   if (!self->certificate_fingerprint().empty()) {
     assignment.set_certificate_fingerprint(self->certificate_fingerprint());

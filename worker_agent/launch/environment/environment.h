@@ -40,6 +40,7 @@ struct EnvironmentInput {
   std::string scheduler_host;
   uint32_t scheduler_port = 0;
   bool has_gateway = false;  // the two above are the agent's own gateway for MindSpore
+  bool has_torch_store = false;  // rank 0's agent serves PyTorch's store where the assignment says the master is
   std::string cluster_file;
   std::string progress_file;
   std::string stacks_file;

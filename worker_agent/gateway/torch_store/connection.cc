@@ -1,0 +1,109 @@
+#include "worker_agent/gateway/torch_store/connection.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace muster::torch_store {
+namespace {
+
+constexpr size_t kReadAtOnce = 64 * 1024;
+constexpr int kRequestsAtOnce = 64;
+constexpr size_t kMostOutput = 1024 * 1024;  // nothing more is read from who has not read that much
+constexpr absl::Duration kStalledOutputTimeout = absl::Seconds(10);
+
+}  // namespace
+
+Connection::Connection(Stream stream, const TcpClient& client, Shared& shared, TcpServerContext& context)
+    : TcpConnection(std::move(stream), client, context), shared_(shared), last_written_(context.now) {}
+
+Connection::~Connection() {
+  context_.input_bytes -= counted_input_;
+  shared_.output_bytes -= counted_output_;
+}
+
+bool Connection::wants_read() const {
+  return !has_ended_ && !is_finished_ && !is_held_ && output_.bytes() <= kMostOutput;
+}
+
+bool Connection::Serve() {
+  if (is_finished_ || opening_ != Opening::kOpen) return false;
+  Write();
+  is_held_ = false;
+  if (wants_read() && !has_whole_one_) Read();
+  const bool has_more = HandleSome();
+  Write();
+  Count();
+  if (has_ended_ && !has_more && !is_held_) Finish("");
+  return !is_finished_ && has_more;
+}
+
+void Connection::Read() {
+  static thread_local std::array<char, kReadAtOnce> bytes;
+  size_t done = 0;
+  const Stream::Io io = stream_.Read(bytes.data(), bytes.size(), &done);
+  if (io == Stream::Io::kDone) decoder_.Append({bytes.data(), done});
+  // What came before the end still counts: a SET is not answered, so its sender may close right behind it.
+  if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
+}
+
+bool Connection::HandleSome() {
+  for (int i = 0; i < kRequestsAtOnce; ++i) {
+    has_whole_one_ = true;
+    if (is_finished_ || output_.bytes() > kMostOutput) return false;
+    is_held_ = !shared_.has_room_for_answers();
+    if (is_held_) return false;
+    absl::StatusOr<std::optional<Request>> request = decoder_.Next();
+    has_whole_one_ = request.ok() && request->has_value();
+    if (!request.ok()) {
+      Finish(std::string(request.status().message()));
+      return false;
+    }
+    if (!has_whole_one_) return false;
+    has_spoken_ = true;
+    last_heard_ = context_.now;
+    if (output_.is_empty()) last_written_ = context_.now;
+    const absl::Status applied =
+        shared_.store.Apply(client_.connection, decoder_.dialect(), **std::move(request), output_);
+    if (!applied.ok()) Finish(std::string(applied.message()));
+  }
+  return true;
+}
+
+void Connection::StopWaiting() {
+  if (is_finished_) return;
+  const bool was_empty = output_.is_empty();
+  if (was_empty) last_written_ = context_.now;
+  output_.AppendNumber(kStopWaiting);
+  if (was_empty) Write();
+  Count();
+  if (is_finished_ || !output_.is_empty()) context_.touch(client_.connection);
+}
+
+void Connection::Write() {
+  if (is_finished_ || output_.is_empty() || opening_ != Opening::kOpen) return;
+  const size_t before = output_.bytes();
+  const Stream::Io io = output_.WriteTo(stream_);
+  if (output_.bytes() != before) last_written_ = context_.now;
+  if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) Finish("");
+}
+
+void Connection::Count() {
+  const size_t input = decoder_.buffered();
+  context_.input_bytes += input - counted_input_;
+  counted_input_ = input;
+  const size_t output = output_.bytes();
+  shared_.output_bytes += output - counted_output_;
+  counted_output_ = output;
+}
+
+void Connection::CheckTimes() {
+  if (is_finished_) return;
+  TcpConnection::CheckTimes();
+  // A stopped process may read on in an hour, and harms nobody unless others are held because of it.
+  const bool is_stalled = !output_.is_empty() && context_.now - last_written_ > kStalledOutputTimeout;
+  if (is_stalled && !shared_.has_room_for_answers()) Finish("it does not read its answers, and others wait for room");
+}
+
+}  // namespace muster::torch_store

@@ -1,0 +1,21 @@
+// What one store takes: the reference's limits of a request, and bounds of our own on what all requests leave behind.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace muster::torch_store {
+
+// PyTorch's own server has these three; beyond one the connection is closed.
+inline constexpr uint64_t kMaxKeyBytes = 8 * 1024;  // with the slash that the client puts in front
+inline constexpr uint64_t kMaxValueBytes = 8 * 1024 * 1024;
+inline constexpr uint64_t kMaxKeysOfRequest = 128 * 1024;
+
+struct Limits {
+  size_t stored_bytes = size_t{1} << 30;    // keys, values and queues, with what keeping them costs
+  size_t unread_bytes = size_t{256} << 20;  // of values that are replaced or deleted, and still wait to be sent
+  size_t input_bytes = size_t{256} << 20;   // of requests that are not whole yet
+  size_t waits = size_t{16} << 20;          // keys that are being waited for, counted once for each client
+};
+
+}  // namespace muster::torch_store

@@ -1,0 +1,78 @@
+#include "worker_agent/gateway/torch_store/output.h"
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+namespace muster::torch_store {
+namespace {
+
+constexpr size_t kCopied = 128;           // a value of that size is copied: to refer to it takes nearly as much
+constexpr size_t kAtOnce = 64 * 1024;     // what is gathered for one write
+constexpr size_t kPieceBytes = 4 * 1024;  // an own piece grows to about that
+
+}  // namespace
+
+void Output::Append(std::string_view bytes) {
+  if (bytes.empty()) return;
+  const bool has_room = !pieces_.empty() && pieces_.back().value == nullptr && pieces_.back().own.size() < kPieceBytes;
+  if (!has_room) pieces_.emplace_back();
+  pieces_.back().own.append(bytes);
+  bytes_ += bytes.size();
+}
+
+void Output::AppendText(std::string_view text) {
+  AppendNumber<uint64_t>(text.size());
+  Append(text);
+}
+
+void Output::AppendValue(const ValuePtr& value) {
+  if (value->text().size() <= kCopied) return AppendText(value->text());
+  AppendNumber<uint64_t>(value->text().size());
+  pieces_.push_back({"", value});
+  bytes_ += value->text().size();
+}
+
+// What is to be written next. Several pieces go out as one: each write costs the kernel more than the copy does us.
+std::string_view Output::Gather() {
+  static thread_local std::array<char, kAtOnce> gathered;
+  const std::string_view first = pieces_[first_].text().substr(at_);
+  if (first_ + 1 == pieces_.size() || first.size() >= kAtOnce) return first;
+  size_t size = 0;
+  size_t from = at_;
+  for (size_t i = first_; i < pieces_.size() && size < kAtOnce; ++i) {
+    const std::string_view text = pieces_[i].text().substr(from, kAtOnce - size);
+    std::memcpy(gathered.data() + size, text.data(), text.size());
+    size += text.size();
+    from = 0;
+  }
+  return {gathered.data(), size};
+}
+
+void Output::Drop(size_t bytes) {
+  bytes_ -= bytes;
+  at_ += bytes;
+  while (first_ < pieces_.size() && at_ >= pieces_[first_].text().size()) {
+    at_ -= pieces_[first_].text().size();
+    pieces_[first_++] = {};
+  }
+  if (first_ < pieces_.size()) return;
+  first_ = at_ = 0;
+  if (pieces_.capacity() > 16) {
+    std::vector<Piece>().swap(pieces_);
+  } else {
+    pieces_.clear();
+  }
+}
+
+Stream::Io Output::WriteTo(Stream& stream) {
+  while (!is_empty()) {
+    size_t done = 0;
+    const Stream::Io io = stream.Write(Gather(), &done);
+    if (io != Stream::Io::kDone) return io;
+    Drop(done);
+  }
+  return Stream::Io::kDone;
+}
+
+}  // namespace muster::torch_store

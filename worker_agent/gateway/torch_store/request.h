@@ -1,0 +1,92 @@
+// Requests of PyTorch's TCPStore: bytes in, whole requests out.
+//
+// The protocol has no frames: a query byte, then its fields. Numbers are in the sender's byte order, which is taken to
+// be little-endian. Source: torch/csrc/distributed/c10d/TCPStoreBackend.hpp of PyTorch 2.13 and 1.13.
+//
+//   K  key: u64 length, bytes        V  value: the same        I  i64
+//   n  u64 count; what stands behind it is repeated            u  u32
+//
+// A connection of PyTorch 2 begins with VALIDATE and its magic number; one of 1.13 with any of its queries, which are
+// numbered from 0. A first byte 0 without the magic number behind it is 1.13's SET.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace muster::torch_store {
+
+// With PyTorch 2's numbers.
+enum class Query : uint8_t {
+  kValidate = 0,
+  kSet,
+  kCompareSet,
+  kGet,
+  kAdd,
+  kCheck,
+  kWait,
+  kGetNumKeys,
+  kDeleteKey,
+  kAppend,
+  kMultiGet,
+  kMultiSet,
+  kCancelWait,
+  kPing,
+  kQueuePush,
+  kQueuePop,
+  kQueueLen,
+  kListKeys,
+  kBarrier,
+};
+
+enum class Dialect { kUnknown, k1, k2 };
+
+struct Request {
+  Query query = Query::kPing;
+  std::vector<std::string> keys;
+  std::vector<std::string> values;
+  int64_t number = 0;  // ADD's, BARRIER's
+  uint32_t nonce = 0;  // PING's
+};
+
+// Goes on where the bytes ended: nothing is looked at twice. What a field needs is kept until the field is whole.
+class RequestDecoder {
+ public:
+  void Append(std::string_view bytes);
+  // None: more bytes are needed. An error: this is no client of a store, or it asks for more than kMax… allow; nothing
+  // can be read from it any more.
+  absl::StatusOr<std::optional<Request>> Next();
+
+  Dialect dialect() const { return dialect_; }
+  // What requests that are not whole yet take.
+  size_t buffered() const { return buffer_.size() - at_ + request_bytes_; }
+
+ private:
+  std::string_view rest() const { return std::string_view(buffer_).substr(at_); }
+  template <typename Number>
+  std::optional<Number> Take();
+  bool TellDialect();
+  absl::StatusOr<bool> BeginRequest();
+  // False: more bytes are needed.
+  absl::StatusOr<bool> TakeField(char kind);
+  absl::StatusOr<bool> TakeText(bool is_key);
+
+  std::string buffer_;
+  size_t at_ = 0;  // what stands before it is done with
+  Dialect dialect_ = Dialect::kUnknown;
+
+  bool is_begun_ = false;  // the query of request_ is known
+  Request request_;
+  size_t request_bytes_ = 0;      // in request_
+  std::string_view fields_;       // of the query, as above
+  size_t field_ = 0;              // the next one
+  uint64_t repeats_ = 0;          // how often what stands behind `n` is still to come, this time included
+  std::optional<uint64_t> text_;  // the length of the text whose bytes come next
+};
+
+}  // namespace muster::torch_store

@@ -1,0 +1,289 @@
+// | query | wakes | error: the connection is closed |
+// |---|---|---|
+// | SET, APPEND, MULTI_SET | who waits for the key | no room |
+// | COMPARE_SET | the same, where it stores | no room |
+// | ADD, BARRIER | the same; with BARRIER also who stands at it, once enough have come | the value is no number |
+// | QUEUE_PUSH | one of those who wait for the key | no room |
+// | GET, MULTI_GET of a missing key | – | PyTorch 1.13; 2 is answered with an empty value |
+// | WAIT | – | too many keys are waited for |
+#include "worker_agent/gateway/torch_store/store.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::torch_store {
+namespace {
+
+constexpr char kReady = 0;
+constexpr char kNotReady = 1;
+constexpr char kWaitCanceled = 1;
+constexpr size_t kEntryBytes = 128;  // what an entry of a map or a queue costs besides its text, about
+
+// As std::stoll reads it: what stands behind the number doesn't matter.
+absl::StatusOr<int64_t> ParseNumber(const std::string& text) {
+  char* end = nullptr;
+  errno = 0;
+  const long long number = std::strtoll(text.c_str(), &end, 10);
+  if (end == text.c_str() || errno == ERANGE) {
+    return absl::InvalidArgumentError("it adds to a value that is not a number");
+  }
+  return number;
+}
+
+// Wraps around at the ends, without being undefined.
+int64_t Sum(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+
+}  // namespace
+
+Store::Store(const Limits& limits, std::function<void(uint64_t client)> wake)
+    : limits_(limits), waits_(std::move(wake)) {}
+
+absl::Status Store::Apply(uint64_t client, Dialect dialect, Request request, Output& output) {
+  switch (request.query) {
+    case Query::kSet:
+      return Set(std::move(request));
+    case Query::kCompareSet:
+      return CompareSet(std::move(request), output);
+    case Query::kGet:
+      return Get(request.keys[0], dialect, output);
+    case Query::kAdd: {
+      const absl::StatusOr<int64_t> sum = Add(request.keys[0], request.number);
+      if (sum.ok()) output.AppendNumber(*sum);
+      return sum.status();
+    }
+    case Query::kCheck:
+      output.AppendNumber(AreThere(request.keys) ? kReady : kNotReady);
+      return absl::OkStatus();
+    case Query::kWait:
+      return Wait(client, request, output);
+    case Query::kGetNumKeys:
+      output.AppendNumber(static_cast<int64_t>(values_.size()));
+      return absl::OkStatus();
+    case Query::kDeleteKey:
+      output.AppendNumber(Delete(request.keys[0]));
+      return absl::OkStatus();
+    case Query::kAppend:
+      return Append(std::move(request));
+    case Query::kMultiGet:
+      return MultiGet(request, dialect, output);
+    case Query::kMultiSet:
+      return MultiSet(std::move(request));
+    case Query::kCancelWait:
+      waits_.Cancel(client);
+      output.AppendNumber(kWaitCanceled);
+      return absl::OkStatus();
+    case Query::kValidate:
+    case Query::kPing:
+      output.AppendNumber(request.nonce);
+      return absl::OkStatus();
+    case Query::kQueuePush:
+      return Push(std::move(request));
+    case Query::kQueuePop:
+      Pop(request.keys[0], output);
+      return absl::OkStatus();
+    case Query::kQueueLen: {
+      const auto queue = queues_.find(request.keys[0]);
+      output.AppendNumber(static_cast<int64_t>(queue == queues_.end() ? 0 : queue->second.size()));
+      return absl::OkStatus();
+    }
+    case Query::kListKeys:
+      ListKeys(output);
+      return absl::OkStatus();
+    case Query::kBarrier:
+      return Barrier(client, request, output);
+  }
+  return absl::OkStatus();
+}
+
+bool Store::IsThere(const std::string& key) const { return values_.contains(key) || queues_.contains(key); }
+
+bool Store::AreThere(const std::vector<std::string>& keys) const {
+  return std::all_of(keys.begin(), keys.end(), [this](const std::string& key) { return IsThere(key); });
+}
+
+absl::Status Store::CheckRoom(size_t more) const {
+  if (stored_bytes_ + more <= limits_.stored_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the store is full: it takes ", limits_.stored_bytes >> 20,
+                   " MiB; find what sets so many keys or such large values, or start with --torch_store=rank0"));
+}
+
+void Store::Put(const std::string& key, std::string text) {
+  const size_t size = text.size();
+  auto [entry, is_new] = values_.try_emplace(key);
+  if (is_new) {
+    stored_bytes_ += key.size() + kEntryBytes;
+  } else {
+    value_bytes_ -= entry->second->text().size();
+    stored_bytes_ -= entry->second->text().size();
+  }
+  entry->second = std::make_shared<Value>(std::move(text), alive_bytes_);
+  value_bytes_ += size;
+  stored_bytes_ += size;
+  waits_.Came(key);
+}
+
+absl::Status Store::Set(Request request) {
+  const std::string& key = request.keys[0];
+  if (absl::Status room = CheckRoom(key.size() + request.values[0].size() + kEntryBytes); !room.ok()) return room;
+  Put(key, std::move(request.values[0]));
+  return absl::OkStatus();
+}
+
+absl::Status Store::Append(Request request) {
+  const std::string& key = request.keys[0];
+  const std::string& more = request.values[0];
+  if (absl::Status room = CheckRoom(key.size() + more.size() + kEntryBytes); !room.ok()) return room;
+  const auto found = values_.find(key);
+  if (found == values_.end()) {
+    Put(key, more);
+  } else if (found->second.use_count() > 1) {  // somebody is being sent it as it was
+    Put(key, found->second->text() + more);
+  } else {
+    found->second->Append(more);
+    value_bytes_ += more.size();
+    stored_bytes_ += more.size();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Store::CompareSet(Request request, Output& output) {
+  const std::string& key = request.keys[0];
+  const std::string& expected = request.values[0];
+  std::string& desired = request.values[1];
+  const auto found = values_.find(key);
+  const bool is_missing = found == values_.end();
+  if (is_missing ? !expected.empty() : found->second->text() != expected) {
+    if (is_missing) {
+      output.AppendText(expected);
+    } else {
+      output.AppendValue(found->second);
+    }
+    return absl::OkStatus();
+  }
+  if (absl::Status room = CheckRoom(key.size() + desired.size() + kEntryBytes); !room.ok()) return room;
+  Put(key, std::move(desired));
+  output.AppendValue(values_.at(key));
+  return absl::OkStatus();
+}
+
+absl::Status Store::Get(const std::string& key, Dialect dialect, Output& output) const {
+  const auto found = values_.find(key);
+  if (found != values_.end()) {
+    output.AppendValue(found->second);
+  } else if (dialect == Dialect::k1) {
+    return absl::NotFoundError("it asks for a key that is not there");
+  } else {
+    output.AppendText("");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> Store::Add(const std::string& key, int64_t number) {
+  const auto found = values_.find(key);
+  if (found != values_.end()) {
+    const absl::StatusOr<int64_t> present = ParseNumber(found->second->text());
+    if (!present.ok()) return present.status();
+    number = Sum(number, *present);
+  }
+  if (absl::Status room = CheckRoom(key.size() + kEntryBytes); !room.ok()) return room;
+  Put(key, absl::StrCat(number));
+  return number;
+}
+
+absl::Status Store::Wait(uint64_t client, const Request& request, Output& output) {
+  std::vector<std::string> missing;
+  for (const std::string& key : request.keys) {
+    if (!IsThere(key)) missing.push_back(key);
+  }
+  std::sort(missing.begin(), missing.end());
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  if (missing.empty()) {
+    output.AppendNumber(kStopWaiting);
+    return absl::OkStatus();
+  }
+  if (waits_.size() + missing.size() > limits_.waits) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("clients would wait for more than ", limits_.waits, " keys; start with --torch_store=rank0"));
+  }
+  waits_.Add(client, missing);
+  return absl::OkStatus();
+}
+
+absl::Status Store::Barrier(uint64_t client, const Request& request, Output& output) {
+  const std::string& key = request.keys[0];
+  if (waits_.size() >= limits_.waits) return absl::ResourceExhaustedError("too many clients wait");
+  const absl::StatusOr<int64_t> count = Add(key, 1);
+  if (!count.ok()) return count.status();
+  waits_.BarrierIsAt(key, *count);
+  if (*count >= request.number) {
+    output.AppendNumber(kStopWaiting);
+  } else {
+    waits_.AddToBarrier(client, key, request.number);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Store::MultiGet(const Request& request, Dialect dialect, Output& output) const {
+  for (const std::string& key : request.keys) {
+    if (absl::Status status = Get(key, dialect, output); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Store::MultiSet(Request request) {
+  size_t more = 0;
+  for (const std::string& key : request.keys) more += key.size() + kEntryBytes;
+  for (const std::string& value : request.values) more += value.size();
+  if (absl::Status room = CheckRoom(more); !room.ok()) return room;
+  for (size_t i = 0; i < request.keys.size(); ++i) Put(request.keys[i], std::move(request.values[i]));
+  return absl::OkStatus();
+}
+
+absl::Status Store::Push(Request request) {
+  const std::string& key = request.keys[0];
+  const size_t size = request.values[0].size();
+  if (absl::Status room = CheckRoom(key.size() + size + 2 * kEntryBytes); !room.ok()) return room;
+  auto [queue, is_new] = queues_.try_emplace(key);
+  if (is_new) stored_bytes_ += key.size() + kEntryBytes;
+  queue->second.push_back(std::make_shared<Value>(std::move(request.values[0]), alive_bytes_));
+  value_bytes_ += size;
+  stored_bytes_ += size + kEntryBytes;
+  waits_.CameForOne(key);
+  return absl::OkStatus();
+}
+
+void Store::Pop(const std::string& key, Output& output) {
+  const auto queue = queues_.find(key);
+  if (queue == queues_.end()) return output.AppendNumber(int64_t{0});
+  output.AppendNumber(static_cast<int64_t>(queue->second.size()));
+  const ValuePtr first = queue->second.front();
+  queue->second.pop_front();
+  output.AppendValue(first);
+  value_bytes_ -= first->text().size();
+  stored_bytes_ -= first->text().size() + kEntryBytes;
+  if (!queue->second.empty()) return;
+  stored_bytes_ -= key.size() + kEntryBytes;
+  queues_.erase(queue);
+}
+
+void Store::ListKeys(Output& output) const {
+  output.AppendNumber(static_cast<int64_t>(values_.size()));
+  for (const auto& [key, value] : values_) output.AppendText(key);
+}
+
+int64_t Store::Delete(const std::string& key) {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return 0;
+  const size_t size = found->second->text().size();
+  value_bytes_ -= size;
+  stored_bytes_ -= key.size() + size + kEntryBytes;
+  values_.erase(found);
+  return 1;
+}
+
+}  // namespace muster::torch_store
