@@ -99,6 +99,11 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("spare", "", {"MS_SPARE"});
   table.AddIgnored("shared_job", "", {"MS_SHARED_JOB"});
   table.AddIgnored("rank_table_file", "FILE", {"RANK_TABLE_FILE"});
+  table.AddIgnored("hccl_mode", "HOW", {"MS_HCCL_MODE"});
+  table.AddIgnored("device_ips", "ADDRESSES", {"MS_DEVICE_IPS"});
+  table.AddIgnored("super_pod", "ID", {"MS_SUPER_POD"});
+  table.AddIgnored("super_device_ids", "NUMBERS", {"MS_SUPER_DEVICE_IDS"});
+  table.AddIgnored("chief_port", "PORT", {"CM_CHIEF_PORT"});
   table.AddIgnored("stop_signal", "SIGNAL", {"MS_STOP_SIGNAL"});
   table.AddIgnored("keep_logs", "N", {"MS_KEEP_LOGS"});
   table.AddIgnored("tail", "RANKS", {"MS_TAIL"}).Alias({"tail_worker_log"});

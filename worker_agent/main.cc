@@ -30,6 +30,7 @@
 #include "common/sys/runtime_paths.h"
 #include "common/tls/tls_settings.h"
 #include "worker_agent/agent_tls.h"
+#include "worker_agent/ascend/chief.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
 #include "worker_agent/gateway/torch_store/gateway.h"
 #include "worker_agent/gateway/torch_store/script_ports.h"
@@ -291,7 +292,8 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.agent.stop_timeout = settings_.stop_timeout;
   options.agent.scheduler = JoinHostPort(settings_.sched_host, settings_.sched_port);
   if (settings_.names_no_scheduler && scheduler_ == nullptr) options.agent.scheduler_hint = kNoSchedulerNamed;
-  options.agent.wants_whole_peer_list = settings_.mindspore_gateway == "on";  // MindSpore asks for all host names
+  // MindSpore asks for all host names, HCCL for all devices.
+  options.agent.wants_whole_peer_list = settings_.mindspore_gateway == "on" || !settings_.hccl_mode.empty();
   options.agent.has_command = !settings_.command.empty();
   options.agent.shows_output = PassesOutput(settings_, node_.node.slots_size());
   options.session.host = settings_.sched_host;
@@ -322,6 +324,7 @@ AgentLoopOptions Agent::OptionsOfLoop() {
 int Agent::StayWithTheJob() {
   Launcher launcher(OptionsOfLauncher());
   AgentLoop loop(OptionsOfLoop(), std::move(keeper_), launcher, *signals_, Clock::Boot());
+  for (const std::string& warning : node_.warnings) Log(Severity::kWarning, warning);
   if (!node_.no_gateway.empty()) {
     Log(Severity::kInfo, absl::StrCat("MindSpore processes are told the scheduler's address: ", node_.no_gateway));
   }
@@ -371,6 +374,8 @@ SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::str
   SettingsFindings findings = CheckAgentSettings(settings);
   const uint32_t slots = SlotCount(settings, environment);
   if (!settings.per_node && !settings.per_job) CheckLauncher(settings.command, slots, findings);
+  const SettingsFindings of_hccl = CheckHcclVariables(settings, environment);
+  findings.warnings.insert(findings.warnings.end(), of_hccl.warnings.begin(), of_hccl.warnings.end());
   const bool is_size_known = settings.worker_num || settings.standalone || !settings.rank_table_file.empty();
   if (settings.role == "MS_WORKER" && !is_size_known) {
     const std::string hint = SurroundingsHint(environment, slots);

@@ -25,6 +25,9 @@ inline std::string DeviceIdOf(const v1::PeerNode& node, int slot) {
 inline std::string DeviceAddressOf(const v1::PeerNode& node, int slot) {
   return slot < node.device_addresses_size() ? node.device_addresses(slot) : "";
 }
+inline std::string SuperDeviceIdOf(const v1::PeerNode& node, int slot) {
+  return slot < node.super_device_ids_size() ? node.super_device_ids(slot) : "";
+}
 
 inline bool CountUp(const std::vector<uint32_t>& numbers) {
   for (size_t i = 1; i < numbers.size(); ++i) {

@@ -58,7 +58,8 @@ _ms_ctl() {
   (( COMP_CWORD > 0 )) && previous=${COMP_WORDS[COMP_CWORD-1]}
   for (( i = 1; i < COMP_CWORD; i++ )); do
     case ${COMP_WORDS[i]} in
-      --sched_host|--sched_port|--job|--run|--admin_socket|--timeout|--reason|--config) (( i++ )) ;;
+      --sched_host|--sched_port|--job|--run|--admin_socket|--timeout|--reason|--config|--check|--for|--hosts|--device_ips)
+        (( i++ )) ;;
       -*) ;;
       *) command=${COMP_WORDS[i]}; break ;;
     esac
@@ -75,10 +76,10 @@ _ms_ctl() {
     --sched_host)
       COMPREPLY=( $(compgen -A hostname -- "$current") )
       return ;;
-    --admin_socket|--config)
+    --admin_socket|--config|--check)
       COMPREPLY=( $(compgen -f -- "$current") )
       return ;;
-    --sched_port|--run|--timeout|--reason)
+    --sched_port|--run|--timeout|--reason|--for|--hosts|--device_ips)
       return ;;
   esac
   if [[ $current == -* ]]; then

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
 #include "common/settings/names.h"
 #include "common/settings/sched_address.h"
 #include "ctl/commands/commands.h"
@@ -46,6 +47,25 @@ void AddOthersOwn(SettingsTable& table) {
   }
 }
 
+void AddRankTable(SettingsTable& table, CtlSettings& settings) {
+  const std::string group = "ms-ctl ranktable";
+  Setting& check = table.AddString("check", &settings.check_file, "Explains what is wrong with a rank table.");
+  check.group = group;
+  check.value_name = "FILE";
+  Setting& nodes = table.AddUint("for", &settings.for_nodes, 1, kMaxWorkers, "Makes the table of that many nodes.");
+  nodes.group = group;
+  nodes.value_name = "N";
+  nodes.default_text = "of a job";
+  Setting& hosts = table.AddString("hosts", &settings.hosts, "With --for: the nodes' addresses, rank 0's node first.");
+  hosts.group = group;
+  hosts.value_name = "ADDRESSES";
+  Setting& device_ips = table.AddStrings("device_ips", &settings.device_ips,
+                                         "With --for: the addresses of one node's devices, in the order of --hosts; "
+                                         "also as 4=ADDRESS,5=ADDRESS. Once for each node.");
+  device_ips.group = group;
+  device_ips.value_name = "ADDRESSES";
+}
+
 }  // namespace
 
 SettingsTable CtlSettingsTable(CtlSettings& settings) {
@@ -86,6 +106,7 @@ SettingsTable CtlSettingsTable(CtlSettings& settings) {
   run.default_text = "the latest";
   Setting& json = table.AddBool("json", &settings.json, "Print one JSON document, for scripts.");
   json.group = what;
+  AddRankTable(table, settings);
   AddTls(table, &settings.tls);
   AddOthersOwn(table);
   return table;

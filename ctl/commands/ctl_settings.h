@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "common/settings/settings.h"
@@ -21,6 +22,11 @@ struct CtlSettings {
   std::string reason;  // that others are told of a changing call
   bool yes = false;    // stop: don't ask
   bool json = false;
+  // ranktable
+  std::string check_file;               // --check; empty: not given
+  uint32_t for_nodes = 0;               // --for; 0: not given
+  std::string hosts;                    // addresses with commas between them
+  std::vector<std::string> device_ips;  // one text for each host
   TlsSettings tls;
 };
 

@@ -21,6 +21,9 @@ int FenceNode(Call& call);
 int DrainNode(Call& call);
 int UndrainNode(Call& call);
 
+// ranktable_command.cc: asks a scheduler only for a job's table.
+int ShowRankTable(Call& call);
+
 // watch.cc
 int FollowJobs(Call& call);
 

@@ -128,6 +128,7 @@ Json Rank(const v1::RankStatus& r) {
               {"local_rank", r.local_rank()},
               {"node_rank", r.node_rank()},
               {"device_id", r.device_id()},
+              {"device_address", r.device_address()},
               {"state", r.state()},
               {"pid", r.pid() == 0 ? Json() : Json(r.pid())},
               {"ring_port", r.ring_port()},

@@ -110,6 +110,7 @@ absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
     MUSTER_REQUIRE(CheckPort("ring_port", slot.ring_port()));
     MUSTER_REQUIRE(CheckLine("device_id", slot.device_id(), kMaxIdBytes));
     MUSTER_REQUIRE(CheckLine("device_address", slot.device_address(), kMaxDeviceAddressBytes));
+    MUSTER_REQUIRE(CheckLine("super_device_id", slot.super_device_id(), kMaxIdBytes));
   }
   MUSTER_REQUIRE(CheckRange("node.node_rank", node.node_rank(), 0, kMaxWorkers));
   MUSTER_REQUIRE(CheckLine("node.label_path", node.label_path(), kMaxShortTextBytes));
@@ -122,6 +123,8 @@ absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
   MUSTER_REQUIRE(CheckOptionalAddress("node.wanted_master_address", node.wanted_master_address()));
   MUSTER_REQUIRE(CheckPort("node.wanted_master_port", node.wanted_master_port()));
   MUSTER_REQUIRE(CheckPort("node.master_port", node.master_port()));
+  MUSTER_REQUIRE(CheckLine("node.super_pod", node.super_pod(), kMaxIdBytes));
+  MUSTER_REQUIRE(CheckPort("node.chief_port", node.chief_port()));
   MUSTER_REQUIRE(CheckLine("node.certificate_fingerprint", node.certificate_fingerprint(), kMaxShortTextBytes));
   MUSTER_REQUIRE(CheckLine("node.user", node.user(), kMaxShortTextBytes));
   return CheckLine("node.version", node.version(), kMaxShortTextBytes);

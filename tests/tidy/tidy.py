@@ -53,6 +53,8 @@ MAY_INCLUDE = {
     "scheduler/mindspore": TLS + ("common/mindspore", "common/store", "common/tcp_server", "scheduler/ingress"),
     "scheduler/rpc": TLS + ("common/store", "scheduler/core", "scheduler/loop", "scheduler/frontend",
                             "scheduler/ingress", "scheduler/heartbeat"),
+    "worker_agent/ascend": NET + ("common/settings", "worker_agent/diagnostics/bounded_command.h", "worker_agent/launch",
+                                  "worker_agent/node/host_roots.h", "worker_agent/settings"),
     "worker_agent/core": CORE,
     "worker_agent/keeper": NET + ("worker_agent/core/process_end.h", "worker_agent/core/process_key.h"),
     "worker_agent/settings": TLS,
@@ -62,14 +64,16 @@ MAY_INCLUDE = {
     "worker_agent/gateway": TLS + ("common/store", "common/mindspore", "common/tcp_server",
                                    "worker_agent/launch/environment/environment.h"),
     "worker_agent/diagnostics": NET + ("worker_agent/core", "worker_agent/launch", "worker_agent/keeper"),
-    "worker_agent/node": TLS + ("worker_agent/core", "worker_agent/launch", "worker_agent/keeper",
+    "worker_agent/node": TLS + ("worker_agent/ascend", "worker_agent/core", "worker_agent/launch", "worker_agent/keeper",
                                 "worker_agent/settings", "worker_agent/runtime", "worker_agent/session"),
     "ring": TLS + ("ctl/output/table.h",),
     "ctl/output": NET + ("common/store",),
     "ctl/certs": TLS + ("ctl/output",),
     "ctl": TLS + ("common/store", "scheduler/core", "scheduler/journal",
                   # their settings: for a shared config file, and completion
-                  "scheduler/scheduler_settings.h", "worker_agent/settings"),
+                  "scheduler/scheduler_settings.h", "worker_agent/settings",
+                  # `ms-ctl ranktable`: one way to check and to make a table
+                  "worker_agent/ascend/made_table.h", "worker_agent/launch/rank_table.h"),
 }
 
 # Who alone may include a header of the scheduler's core: its parts call each other in one direction (context.h), and

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -24,7 +25,8 @@ constexpr uint32_t kHighestDevice = 65535;
 constexpr int kDeepest = 8;  // a table nests five deep
 constexpr size_t kMostNamed = 8;
 
-absl::Status Wrong(const std::string& what) { return absl::InvalidArgumentError(what); }
+constexpr size_t kLongestPath = 4096;  // HCCL's limit
+constexpr char kTable[] = "the table";
 
 // The format has strings throughout; some tools write numbers. Empty when absent or of another kind.
 std::string Text(const nlohmann::json& object, const char* name) {
@@ -35,119 +37,254 @@ std::string Text(const nlohmann::json& object, const char* name) {
   return "";
 }
 
-absl::StatusOr<uint32_t> Number(const nlohmann::json& object, const char* name, uint32_t highest,
-                                const std::string& where) {
+// As it stands there, for a message.
+std::string Shown(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end()) return "missing";
+  if (found->is_string()) return Quoted(found->get<std::string>());
+  if (found->is_structured()) return found->is_array() ? "a list" : "an object";
+  return found->dump();
+}
+
+// Reads a table's entries, one after the other, and goes on behind a wrong one.
+class Reader {
+ public:
+  explicit Reader(TableReport& report) : report_(report), problems_(report.problems) {}
+
+  void Read(const std::string& text);
+
+ private:
+  bool ReadHead(const nlohmann::json& json);
+  void ReadServer(const nlohmann::json& json, size_t index);
+  void ReadDevices(const nlohmann::json& json, TableServer& server);
+  std::optional<TableDevice> ReadDevice(const nlohmann::json& json, const TableServer& server,
+                                        const std::string& entry);
+  std::optional<uint32_t> Number(const nlohmann::json& object, const char* name, uint32_t highest,
+                                 const std::string& entry, const std::string& where);
+  void CheckOptionalNumber(const nlohmann::json& object, const char* name, const std::string& entry,
+                           const std::string& where);
+  void CheckBackupAddress(const nlohmann::json& json, const std::string& entry, const std::string& where);
+  void CheckWhole(const nlohmann::json& json);
+  void AddRemarks(const nlohmann::json& json);
+
+  TableReport& report_;
+  TableProblems problems_;
+  bool has_numbers_ = false;
+};
+
+std::optional<uint32_t> Reader::Number(const nlohmann::json& object, const char* name, uint32_t highest,
+                                       const std::string& entry, const std::string& where) {
   const std::string text = Text(object, name);
   uint32_t number = 0;
   const bool is_number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   if (!is_number || !absl::SimpleAtoi(text, &number) || number > highest) {
-    return Wrong(absl::StrCat(where, ": ", name, " is ", Quoted(text), ", expected a number from 0 to ", highest));
+    problems_.Add(
+        name, entry,
+        absl::StrCat(where, ": ", name, " is ", Shown(object, name), ", expected a number from 0 to ", highest),
+        absl::StrCat("\"", name, "\": \"0\", or another number up to ", highest));
+    return std::nullopt;
   }
+  if (!object[name].is_string()) has_numbers_ = true;
   return number;
 }
 
-absl::StatusOr<TableDevice> ReadDevice(const nlohmann::json& json, const std::string& where) {
-  if (!json.is_object()) return Wrong(absl::StrCat(where, ": a device must be an object"));
-  TableDevice device;
-  const auto id = Number(json, "device_id", kHighestDevice, where);
-  if (!id.ok()) return id.status();
-  device.device_id = *id;
-  const std::string here = absl::StrCat(where, ", device ", device.device_id);
-  const auto rank = Number(json, "rank_id", kMaxWorkers - 1, here);
-  if (!rank.ok()) return rank.status();
-  device.rank = *rank;
-  device.device_ip = Text(json, "device_ip");
-  if (device.device_ip.size() > kDeviceIpBytes) return Wrong(absl::StrCat(here, ": device_ip is too long"));
-  if (json.contains("device_port")) {
-    const auto port = Number(json, "device_port", 65535, here);
-    if (!port.ok()) return port.status();
+void Reader::CheckOptionalNumber(const nlohmann::json& object, const char* name, const std::string& entry,
+                                 const std::string& where) {
+  if (object.contains(name)) Number(object, name, 65535, entry, where);
+}
+
+void Reader::CheckBackupAddress(const nlohmann::json& json, const std::string& entry, const std::string& where) {
+  if (!json.contains("backup_device_ip")) return;
+  const std::string text = Text(json, "backup_device_ip");
+  const auto address = IpAddress::Parse(text);
+  if (address && !address->is_any()) return;
+  problems_.Add("backup_device_ip", entry,
+                absl::StrCat(where, ": backup_device_ip is ", Shown(json, "backup_device_ip"), ", expected an address"),
+                "an address of another device of that server, or nothing");
+}
+
+std::optional<TableDevice> Reader::ReadDevice(const nlohmann::json& json, const TableServer& server,
+                                              const std::string& entry) {
+  const std::string where = absl::StrCat("server ", server.server_id);
+  if (!json.is_object()) {
+    problems_.Add("device_object", entry, absl::StrCat(where, ": a device must be an object"),
+                  R"({"device_id": "0", "device_ip": "…", "rank_id": "0"})");
+    return std::nullopt;
   }
+  TableDevice device;
+  device.entry = entry;
+  const auto id = Number(json, "device_id", kHighestDevice, entry, where);
+  const std::string here = id ? absl::StrCat(where, ", device ", *id) : where;
+  const auto rank = Number(json, "rank_id", kMaxWorkers - 1, entry, here);
+  const auto device_ip = json.find("device_ip");
+  device.device_ip = Text(json, "device_ip");
+  const bool is_text = device_ip == json.end() || device_ip->is_string();
+  if (!is_text || device.device_ip.size() > kDeviceIpBytes) {
+    problems_.Add(
+        "device_ip", entry,
+        absl::StrCat(here, ": device_ip is ", is_text ? "too long" : Shown(json, "device_ip"), ", expected an address"),
+        "one address, or a few with commas between them");
+    device.device_ip.clear();
+  }
+  for (const char* name : {"device_port", "backup_device_port", "host_port", "device_vnic_port"}) {
+    CheckOptionalNumber(json, name, entry, here);
+  }
+  CheckBackupAddress(json, entry, here);
+  if (json.contains("super_device_id")) {
+    device.super_device_id = Number(json, "super_device_id", UINT32_MAX, entry, here);
+  }
+  if (!id || !rank) return std::nullopt;
+  device.device_id = *id;
+  device.rank = *rank;
   return device;
 }
 
-absl::StatusOr<TableServer> ReadServer(const nlohmann::json& json, size_t index) {
-  const std::string where = absl::StrCat("server_list[", index, "]");
-  if (!json.is_object()) return Wrong(absl::StrCat(where, " must be an object"));
+void Reader::ReadDevices(const nlohmann::json& json, TableServer& server) {
+  const auto devices = json.find("device");
+  if (devices == json.end() || !devices->is_array() || devices->empty()) {
+    return problems_.Add("device_list", server.entry, absl::StrCat("server ", server.server_id, " has no device"),
+                         R"("device": [{"device_id": "0", "device_ip": "…", "rank_id": "0"}])");
+  }
+  if (devices->size() > kMaxSlotsPerNode) {
+    return problems_.Add("device_count", server.entry,
+                         absl::StrCat("server ", server.server_id, " has ", devices->size(), " devices; at most ",
+                                      kMaxSlotsPerNode, " are allowed"),
+                         "the devices of one server only");
+  }
+  for (size_t i = 0; i < devices->size(); ++i) {
+    auto device = ReadDevice((*devices)[i], server, absl::StrCat(server.entry, ".device[", i, "]"));
+    if (device) server.devices.push_back(*std::move(device));
+  }
+  std::stable_sort(server.devices.begin(), server.devices.end(),
+                   [](const TableDevice& a, const TableDevice& b) { return a.device_id < b.device_id; });
+}
+
+void Reader::ReadServer(const nlohmann::json& json, size_t index) {
   TableServer server;
+  server.entry = absl::StrCat("server_list[", index, "]");
+  if (!json.is_object()) {
+    return problems_.Add("server_object", server.entry, absl::StrCat(server.entry, " must be an object"),
+                         R"({"server_id": "…", "device": [ … ]})");
+  }
   server.server_id = Text(json, "server_id");
   if (server.server_id.empty() || server.server_id.size() > kServerIdBytes) {
-    return Wrong(absl::StrCat(where, ": server_id is ", Quoted(server.server_id), ", expected 1 to ", kServerIdBytes,
-                              " characters"));
+    problems_.Add("server_id", server.entry,
+                  absl::StrCat(server.entry, ": server_id is ", Shown(json, "server_id"), ", expected 1 to ",
+                               kServerIdBytes, " characters"),
+                  "the server's address, as a text");
+    server.server_id = server.entry;  // in what else is told of it
+  }
+  server.server_id = EscapeControl(server.server_id);
+  if (json.contains("host_ip") && !IpAddress::Parse(Text(json, "host_ip"))) {
+    problems_.Add(
+        "host_ip", server.entry,
+        absl::StrCat("server ", server.server_id, ": host_ip is ", Shown(json, "host_ip"), ", expected an address"),
+        "the server's address, or no host_ip");
   }
   for (const char* name : {"server_id", "host_ip", "pod_ip", "container_ip"}) {
     const std::string address = Text(json, name);
     if (!address.empty()) server.addresses.push_back(address);
   }
-  const auto devices = json.find("device");
-  if (devices == json.end() || !devices->is_array() || devices->empty()) {
-    return Wrong(absl::StrCat("server ", server.server_id, " has no device"));
-  }
-  if (devices->size() > kMaxSlotsPerNode) {
-    return Wrong(absl::StrCat("server ", server.server_id, " has ", devices->size(), " devices; at most ",
-                              kMaxSlotsPerNode, " are allowed"));
-  }
-  for (const nlohmann::json& entry : *devices) {
-    auto device = ReadDevice(entry, absl::StrCat("server ", server.server_id));
-    if (!device.ok()) return device.status();
-    server.devices.push_back(*std::move(device));
-  }
-  std::stable_sort(server.devices.begin(), server.devices.end(),
-                   [](const TableDevice& a, const TableDevice& b) { return a.device_id < b.device_id; });
-  return server;
+  ReadDevices(json, server);
+  report_.table.rank_count += static_cast<uint32_t>(server.devices.size());
+  report_.table.servers.push_back(std::move(server));
 }
 
-absl::Status CheckHead(const nlohmann::json& json) {
+// False: there is nothing to read behind it.
+bool Reader::ReadHead(const nlohmann::json& json) {
+  const std::string version = Text(json, "version");
+  if (version == "2.0") {
+    problems_.Add(
+        "version", kTable, "its version is \"2.0\", the format of the devices of 2026; only 1.0 and 1.2 can be read",
+        "a table of version 1.0 or 1.2; where it must be 2.0, leave --rank_table_file (RANK_TABLE_FILE) out and "
+        "hand it to the processes with --env RANK_TABLE_FILE=FILE");
+    return false;
+  }
   const std::string status = Text(json, "status");
   if (status != "completed") {
-    return absl::FailedPreconditionError(
-        absl::StrCat("its status is ", Quoted(status), ", expected \"completed\": whoever writes it is not done yet"));
+    problems_.Add("status", kTable,
+                  absl::StrCat("its status is ", Shown(json, "status"),
+                               ", expected \"completed\": whoever writes it is not done yet"),
+                  R"("status": "completed", once all servers are in it)");
   }
-  const std::string version = Text(json, "version");
   if (version != "1.0" && version != "1.2") {
-    return Wrong(absl::StrCat("its version is ", Quoted(version), "; 1.0 and 1.2 can be read"));
+    problems_.Add("version", kTable,
+                  absl::StrCat("its version is ", Shown(json, "version"), "; 1.0 and 1.2 can be read"),
+                  R"("version": "1.0", or "1.2" with super pods)");
   }
-  if (!json.contains("server_list") || !json["server_list"].is_array()) return Wrong("it has no server_list");
-  const size_t count = json["server_list"].size();
-  if (count == 0) return Wrong("its server_list is empty");
-  const auto announced = Number(json, "server_count", kMaxWorkers, "the table");
-  if (!announced.ok()) return announced.status();
-  if (*announced != count) {
-    return Wrong(absl::StrCat("server_count is ", *announced, ", but server_list has ", count, " servers"));
+  report_.table.version = version;
+  const auto servers = json.find("server_list");
+  if (servers == json.end() || !servers->is_array() || servers->empty()) {
+    const bool is_empty = servers != json.end() && servers->is_array();
+    problems_.Add("server_list", kTable, is_empty ? "its server_list is empty" : "it has no server_list",
+                  R"("server_list": [{"server_id": "…", "device": [ … ]}])");
+    return false;
   }
-  return absl::OkStatus();
+  const auto announced = Number(json, "server_count", kMaxWorkers, kTable, kTable);
+  if (announced && *announced != servers->size()) {
+    problems_.Add("server_count", kTable,
+                  absl::StrCat("server_count is ", *announced, ", but server_list has ", servers->size(), " servers"),
+                  absl::StrCat("\"server_count\": \"", servers->size(), "\""));
+  }
+  return true;
 }
 
-absl::Status CheckWhole(const RankTable& table, const nlohmann::json& json) {
-  if (absl::Status status = CheckServers(table); !status.ok()) return status;
-  if (absl::Status status = CheckRanks(table); !status.ok()) return status;
+void Reader::CheckWhole(const nlohmann::json& json) {
+  CheckServers(report_.table, problems_);
+  CheckRanks(report_.table, problems_);
   bool has_one_pod = false;
-  if (table.version == "1.2" && json.contains("super_pod_list")) {
+  if (report_.table.version == "1.2" && json.contains("super_pod_list")) {
     const nlohmann::json& pods = json["super_pod_list"];
-    if (!pods.is_array()) return Wrong("super_pod_list must be a list");
-    if (absl::Status status = CheckPods(table, pods); !status.ok()) return status;
-    has_one_pod = pods.size() == 1;
+    if (pods.is_array()) {
+      CheckPods(report_.table, pods, problems_);
+      has_one_pod = pods.size() == 1;
+    } else {
+      problems_.Add("super_pod_list", kTable, "super_pod_list must be a list",
+                    R"("super_pod_list": [{"super_pod_id": "0", "server_list": [{"server_id": "…"}]}])");
+    }
   }
-  return CheckDeviceAddresses(table, has_one_pod);
+  CheckDeviceAddresses(report_.table, has_one_pod, problems_);
 }
 
-absl::StatusOr<RankTable> Read(const std::string& text) {
+void Reader::AddRemarks(const nlohmann::json& json) {
+  const RankTable& table = report_.table;
+  if (has_numbers_) report_.remarks.emplace_back("some values are numbers; HCCL wants texts: \"0\", not 0");
+  std::optional<uint32_t> before;
+  bool rises = true;
+  bool has_all_super_ids = true;
+  for (const TableServer& server : table.servers) {
+    for (const TableDevice& device : server.devices) {
+      rises = rises && (!before || device.rank > *before);
+      before = device.rank;
+      has_all_super_ids = has_all_super_ids && device.super_device_id;
+    }
+  }
+  if (!rises) {
+    report_.remarks.emplace_back(
+        "the rank ids don't rise with servers and devices; the guide wants them to, the first server's devices first");
+  }
+  if (table.version != "1.2") return;
+  if (!json.contains("super_pod_list")) report_.remarks.emplace_back("version 1.2 without super_pod_list");
+  if (!has_all_super_ids) report_.remarks.emplace_back("version 1.2, but not all devices have a super_device_id");
+}
+
+void Reader::Read(const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(
       text, [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) { return depth <= kDeepest; }, false);
   if (!json.is_object()) {
-    return Wrong("it is no JSON object (cut off? some tools write it in place: try again in a moment)");
+    return problems_.Add("json", kTable,
+                         "it is no JSON object (cut off? some tools write it in place: try again in a moment)",
+                         "a JSON object, in braces");
   }
-  if (absl::Status status = CheckHead(json); !status.ok()) return status;
-  RankTable table;
-  table.version = Text(json, "version");
-  for (const nlohmann::json& entry : json["server_list"]) {
-    auto server = ReadServer(entry, table.servers.size());
-    if (!server.ok()) return server.status();
-    table.rank_count += static_cast<uint32_t>(server->devices.size());
-    table.servers.push_back(*std::move(server));
-  }
-  if (absl::Status status = CheckWhole(table, json); !status.ok()) return status;
-  table.digest = absl::BytesToHexString(Sha256(text));
-  return table;
+  if (!ReadHead(json)) return;
+  const nlohmann::json& servers = json["server_list"];
+  const size_t in_head = report_.problems.size();
+  for (size_t i = 0; i < servers.size(); ++i) ReadServer(servers[i], i);
+  // What concerns several entries can be told once each of them can be read.
+  if (report_.problems.size() > in_head) return;
+  CheckWhole(json);
+  if (problems_.none()) AddRemarks(json);
+  report_.table.digest = absl::BytesToHexString(Sha256(text));
 }
 
 bool IsOneOf(const std::string& text, const std::vector<IpAddress>& addresses) {
@@ -157,13 +294,28 @@ bool IsOneOf(const std::string& text, const std::vector<IpAddress>& addresses) {
 
 }  // namespace
 
+TableReport CheckRankTable(const std::string& text) {
+  TableReport report;
+  Reader(report).Read(text);
+  return report;
+}
+
 absl::StatusOr<RankTable> ParseRankTable(const std::string& text, const std::string& name) {
-  absl::StatusOr<RankTable> table = Read(text);
-  if (table.ok()) return table;
-  return absl::Status(table.status().code(), absl::StrCat("rank table ", name, ": ", table.status().message()));
+  TableReport report = CheckRankTable(text);
+  if (report.problems.empty()) return std::move(report.table);
+  const TableProblem& first = report.problems.front();
+  const size_t more = report.problems.size() - 1;
+  const std::string message =
+      absl::StrCat("rank table ", name, ": ", first.found, " (", first.entry, "; write ", first.remedy, ")",
+                   more == 0 ? "" : absl::StrCat("; and ", more, " more: ms-ctl ranktable --check ", name));
+  return first.rule == "status" ? absl::FailedPreconditionError(message) : absl::InvalidArgumentError(message);
 }
 
 absl::StatusOr<RankTable> LoadRankTable(const std::string& path) {
+  if (path.size() > kLongestPath) {
+    return absl::InvalidArgumentError(absl::StrCat("rank table (--rank_table_file): its path has ", path.size(),
+                                                   " bytes; HCCL takes ", kLongestPath));
+  }
   const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxRankTableBytes);
   if (!text.ok()) {
     return absl::Status(text.status().code(),

@@ -1,62 +1,173 @@
 #include "worker_agent/launch/rank_table_check.h"
 
-#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/text.h"
 
 namespace muster::agent {
 namespace {
 
-absl::Status WrongTable(const std::string& what) { return absl::InvalidArgumentError(what); }
+constexpr size_t kMostProblems = 50;
 
 std::string Place(const TableServer& server, const TableDevice& device) {
   return absl::StrCat("device ", device.device_id, " of server ", server.server_id);
 }
 
-}  // namespace
+std::string TextOf(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
 
-absl::Status CheckRanks(const RankTable& table) {
-  std::map<uint32_t, std::string> owner;
-  for (const TableServer& server : table.servers) {
-    for (const TableDevice& device : server.devices) {
-      const auto [other, is_new] = owner.emplace(device.rank, Place(server, device));
-      if (!is_new) {
-        return WrongTable(absl::StrCat("rank_id ", device.rank, " is given twice, to ", other->second, " and to ",
-                                       Place(server, device)));
+// Server id → index of its pod, as far as the list can be read.
+std::map<std::string, size_t> PodsOfServers(const nlohmann::json& pods, TableProblems& problems) {
+  std::map<std::string, size_t> pod_of;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    const nlohmann::json& pod = pods[i];
+    const std::string entry = absl::StrCat("super_pod_list[", i, "]");
+    const auto servers = pod.is_object() ? pod.find("server_list") : pod.end();
+    if (!pod.is_object() || servers == pod.end() || !servers->is_array()) {
+      problems.Add("super_pod_server_list", entry, "each entry of super_pod_list must have a server_list",
+                   R"({"super_pod_id": "0", "server_list": [{"server_id": "…"}]})");
+      continue;
+    }
+    for (size_t j = 0; j < servers->size(); ++j) {
+      const nlohmann::json& server = (*servers)[j];
+      const std::string here = absl::StrCat(entry, ".server_list[", j, "]");
+      const std::string id = server.is_object() ? TextOf(server, "server_id") : "";
+      if (id.empty()) {
+        problems.Add("super_pod_server_id", here, "it has no server_id", R"({"server_id": "…"} of server_list)");
+        continue;
       }
+      const auto [other, is_new] = pod_of.emplace(id, i);
+      if (is_new) continue;
+      problems.Add("super_pod_server_unique", here,
+                   absl::StrCat("server ", id, " stands in super pods ",
+                                EscapeControl(TextOf(pods[other->second], "super_pod_id")), " and ",
+                                EscapeControl(TextOf(pod, "super_pod_id"))),
+                   "each server in one super pod only");
     }
   }
+  return pod_of;
+}
+
+void CheckPodIds(const nlohmann::json& pods, TableProblems& problems) {
+  std::set<std::string> ids;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    if (!pods[i].is_object()) continue;
+    const std::string entry = absl::StrCat("super_pod_list[", i, "]");
+    const std::string id = TextOf(pods[i], "super_pod_id");
+    if (id.empty()) {
+      problems.Add("super_pod_id", entry, "it has no super_pod_id", R"("super_pod_id": "0", or another text)");
+    } else if (!ids.insert(id).second) {
+      problems.Add("super_pod_id_unique", entry, absl::StrCat("super_pod_id ", Quoted(id), " stands twice"),
+                   "another super_pod_id, or one entry with the servers of both");
+    }
+  }
+}
+
+void CheckSuperDevices(const RankTable& table, const std::map<std::string, size_t>& pod_of, TableProblems& problems) {
+  std::map<std::pair<size_t, uint32_t>, std::string> owner;
+  for (const TableServer& server : table.servers) {
+    const auto pod = pod_of.find(server.server_id);
+    if (pod == pod_of.end()) continue;
+    for (const TableDevice& device : server.devices) {
+      if (!device.super_device_id) continue;
+      const auto [other, is_new] =
+          owner.emplace(std::pair(pod->second, *device.super_device_id), Place(server, device));
+      if (is_new) continue;
+      problems.Add("super_device_id_unique", device.entry,
+                   absl::StrCat("super_device_id ", *device.super_device_id, " stands twice in its super pod, at ",
+                                other->second, " and at ", Place(server, device)),
+                   "the device's own number in the super pod");
+    }
+  }
+}
+
+// Of one device. Returns how many addresses it has.
+size_t CheckAddressesOf(const TableServer& server, const TableDevice& device, std::map<IpAddress, std::string>& owner,
+                        TableProblems& problems) {
+  size_t count = 0;
+  for (const absl::string_view item : absl::StrSplit(device.device_ip, ',')) {
+    const std::optional<IpAddress> address = IpAddress::Parse(std::string(item));
+    ++count;
+    if (!address || address->is_any()) {
+      problems.Add(
+          "device_ip", device.entry,
+          absl::StrCat("device_ip ", Quoted(device.device_ip), " of ", Place(server, device), " is no address"),
+          absl::StrCat("the address that hccn_tool -i ", device.device_id, " -ip -g prints"));
+      continue;
+    }
+    const auto [other, is_new] = owner.emplace(*address, Place(server, device));
+    if (is_new) continue;
+    problems.Add("device_ip_unique", device.entry,
+                 absl::StrCat("device_ip ", address->ToString(), " stands twice, at ", other->second, " and at ",
+                              Place(server, device)),
+                 absl::StrCat("the address that hccn_tool -i ", device.device_id, " -ip -g prints on that server"));
+  }
+  return count;
+}
+
+}  // namespace
+
+void TableProblems::Add(const std::string& rule, const std::string& entry, const std::string& found,
+                        const std::string& remedy) {
+  if (problems_.size() < kMostProblems) problems_.push_back({rule, entry, EscapeControl(found), EscapeControl(remedy)});
+}
+
+void CheckRanks(const RankTable& table, TableProblems& problems) {
+  struct Owner {
+    std::string place;
+    std::string entry;
+  };
+  std::map<uint32_t, Owner> owner;
+  size_t count = 0;
+  for (const TableServer& server : table.servers) {
+    count += server.devices.size();
+    for (const TableDevice& device : server.devices) {
+      const auto [other, is_new] = owner.try_emplace(device.rank, Owner{Place(server, device), device.entry});
+      if (is_new) continue;
+      problems.Add("rank_id_unique", device.entry,
+                   absl::StrCat("rank_id ", device.rank, " is given twice, to ", other->second.place, " and to ",
+                                Place(server, device)),
+                   "a number that no other device has");
+    }
+  }
+  if (owner.size() != count) return;  // then one is missing, too
   uint32_t expected = 0;
-  for (const auto& [rank, place] : owner) {
+  for (const auto& [rank, has_it] : owner) {
     if (rank != expected) {
-      return WrongTable(absl::StrCat("rank_id ", expected, " is missing: the ", owner.size(),
-                                     " devices must have the rank ids 0 to ", owner.size() - 1, ", but ", place,
-                                     " has ", rank));
+      return problems.Add(
+          "rank_id_no_gap", has_it.entry,
+          absl::StrCat("rank_id ", expected, " is missing: the ", count, " devices must have the rank ids 0 to ",
+                       count - 1, ", but ", has_it.place, " has ", rank),
+          absl::StrCat("\"rank_id\": \"", expected, "\""));
     }
     ++expected;
   }
-  return absl::OkStatus();
 }
 
-absl::Status CheckServers(const RankTable& table) {
+void CheckServers(const RankTable& table, TableProblems& problems) {
   std::set<std::string> ids;
   for (const TableServer& server : table.servers) {
-    if (!ids.insert(server.server_id).second)
-      return WrongTable(absl::StrCat("server_id ", server.server_id, " stands twice"));
+    if (!ids.insert(server.server_id).second) {
+      problems.Add("server_id_unique", server.entry, absl::StrCat("server_id ", server.server_id, " stands twice"),
+                   "the server's own address, or all its devices in one entry");
+    }
     for (size_t i = 1; i < server.devices.size(); ++i) {  // they are in order
-      if (server.devices[i].device_id == server.devices[i - 1].device_id) {
-        return WrongTable(absl::StrCat(Place(server, server.devices[i]), " stands twice"));
-      }
+      if (server.devices[i].device_id != server.devices[i - 1].device_id) continue;
+      problems.Add("device_id_unique", server.devices[i].entry,
+                   absl::StrCat(Place(server, server.devices[i]), " stands twice"),
+                   "the number of another device of that server");
     }
   }
-  return absl::OkStatus();
 }
 
-absl::Status CheckDeviceAddresses(const RankTable& table, bool has_one_pod) {
+void CheckDeviceAddresses(const RankTable& table, bool has_one_pod, TableProblems& problems) {
   const bool is_needed = table.servers.size() > 1 && !has_one_pod;
   std::map<IpAddress, std::string> owner;
   size_t per_device = 0;
@@ -64,60 +175,38 @@ absl::Status CheckDeviceAddresses(const RankTable& table, bool has_one_pod) {
     for (const TableDevice& device : server.devices) {
       if (device.device_ip.empty()) {
         if (!is_needed) continue;
-        return WrongTable(absl::StrCat(Place(server, device), " has no device_ip, which more than one server needs"));
+        problems.Add("device_ip_needed", device.entry,
+                     absl::StrCat(Place(server, device), " has no device_ip, which more than one server needs"),
+                     absl::StrCat("\"device_ip\": what hccn_tool -i ", device.device_id, " -ip -g prints there"));
+        continue;
       }
-      size_t count = 0;
-      for (const absl::string_view item : absl::StrSplit(device.device_ip, ',')) {
-        const std::optional<IpAddress> address = IpAddress::Parse(std::string(item));
-        if (!address) {
-          return WrongTable(
-              absl::StrCat("device_ip \"", device.device_ip, "\" of ", Place(server, device), " is no address"));
-        }
-        const auto [other, is_new] = owner.emplace(*address, Place(server, device));
-        if (!is_new) {
-          return WrongTable(absl::StrCat("device_ip ", address->ToString(), " stands twice, at ", other->second,
-                                         " and at ", Place(server, device)));
-        }
-        ++count;
-      }
+      const size_t count = CheckAddressesOf(server, device, owner, problems);
       if (per_device != 0 && count != per_device) {
-        return WrongTable(
-            absl::StrCat(Place(server, device), " has ", count, " addresses in device_ip, others have ", per_device));
+        problems.Add(
+            "device_ip_count", device.entry,
+            absl::StrCat(Place(server, device), " has ", count, " addresses in device_ip, others have ", per_device),
+            absl::StrCat(per_device, per_device == 1 ? " address" : " addresses, with commas between them"));
       }
-      per_device = count;
+      if (per_device == 0) per_device = count;
     }
   }
-  return absl::OkStatus();
 }
 
-absl::Status CheckPods(const RankTable& table, const nlohmann::json& pods) {
-  std::map<std::string, std::string> pod_of;
-  for (const auto& pod : pods) {
-    const auto servers = pod.is_object() ? pod.find("server_list") : pod.end();
-    if (!pod.is_object() || servers == pod.end() || !servers->is_array()) {
-      return WrongTable("each entry of super_pod_list must have a server_list");
-    }
-    const std::string pod_id =
-        pod.contains("super_pod_id") && pod["super_pod_id"].is_string() ? pod["super_pod_id"] : "?";
-    for (const auto& server : *servers) {
-      if (!server.is_object() || !server.contains("server_id") || !server["server_id"].is_string()) {
-        return WrongTable(absl::StrCat("super pod ", pod_id, " has an entry without server_id"));
-      }
-      const std::string id = server["server_id"];
-      const auto [other, is_new] = pod_of.emplace(id, pod_id);
-      if (!is_new)
-        return WrongTable(absl::StrCat("server ", id, " stands in super pods ", other->second, " and ", pod_id));
-    }
-  }
+void CheckPods(const RankTable& table, const nlohmann::json& pods, TableProblems& problems) {
+  std::map<std::string, size_t> pod_of = PodsOfServers(pods, problems);
+  CheckPodIds(pods, problems);
+  CheckSuperDevices(table, pod_of, problems);
   for (const TableServer& server : table.servers) {
-    if (pod_of.erase(server.server_id) == 0)
-      return WrongTable(absl::StrCat("server ", server.server_id, " is in no super pod"));
+    if (pod_of.erase(server.server_id) > 0) continue;
+    problems.Add("super_pod_complete", server.entry, absl::StrCat("server ", server.server_id, " is in no super pod"),
+                 absl::StrCat("{\"server_id\": \"", server.server_id, "\"} in its entry of super_pod_list"));
   }
-  if (!pod_of.empty()) {
-    return WrongTable(absl::StrCat("super pod ", pod_of.begin()->second, " names server ", pod_of.begin()->first,
-                                   ", which is not in server_list"));
+  for (const auto& [id, pod] : pod_of) {
+    problems.Add("super_pod_server_known", absl::StrCat("super_pod_list[", pod, "]"),
+                 absl::StrCat("super pod ", TextOf(pods[pod], "super_pod_id"), " names server ", id,
+                              ", which is not in server_list"),
+                 "only servers of server_list");
   }
-  return absl::OkStatus();
 }
 
 }  // namespace muster::agent

@@ -2,23 +2,35 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
-#include "absl/status/status.h"
 #include "worker_agent/launch/rank_table.h"
 
 namespace muster::agent {
 
+// Gathers what is wrong, up to a limit: a table of a million wrong entries is no reason for as many messages.
+class TableProblems {
+ public:
+  explicit TableProblems(std::vector<TableProblem>& problems) : problems_(problems) {}
+
+  void Add(const std::string& rule, const std::string& entry, const std::string& found, const std::string& remedy);
+  bool none() const { return problems_.empty(); }
+
+ private:
+  std::vector<TableProblem>& problems_;
+};
+
 // Rank ids 0..N-1, each once.
-absl::Status CheckRanks(const RankTable& table);
+void CheckRanks(const RankTable& table, TableProblems& problems);
 
 // Server ids unique; device ids unique within a server.
-absl::Status CheckServers(const RankTable& table);
+void CheckServers(const RankTable& table, TableProblems& problems);
 
 // Device addresses present where they are needed, unique, as many everywhere. `has_one_pod`: all servers stand in one
 // super pod, whose own links need no device addresses.
-absl::Status CheckDeviceAddresses(const RankTable& table, bool has_one_pod);
+void CheckDeviceAddresses(const RankTable& table, bool has_one_pod, TableProblems& problems);
 
-// super_pod_list of version 1.2: every server in exactly one pod.
-absl::Status CheckPods(const RankTable& table, const nlohmann::json& pods);
+// super_pod_list of version 1.2: every server in exactly one pod; super device ids unique within a pod.
+void CheckPods(const RankTable& table, const nlohmann::json& pods, TableProblems& problems);
 
 }  // namespace muster::agent

@@ -13,8 +13,11 @@
 #include "common/base/limits.h"
 #include "common/base/version.h"
 #include "common/net/net.h"
+#include "worker_agent/ascend/chief.h"
+#include "worker_agent/ascend/device_addresses.h"
 #include "worker_agent/launch/launchers.h"
 #include "worker_agent/launch/rank_table.h"
+#include "worker_agent/node/host_roots.h"
 #include "worker_agent/node/machine.h"
 
 namespace muster::agent {
@@ -80,6 +83,21 @@ absl::Status AddRankTable(const AgentSettings& settings, NodeDescription& descri
   description.table_devices = DevicesByRank(*table);
   description.settings.set_rank_table_digest(table->digest);
   return absl::OkStatus();
+}
+
+// What HCCL needs to know of this node, and what stands in its way here.
+absl::Status AddHccl(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
+                     NodeDescription& description) {
+  const HostRoots roots = RootsFrom(environment);
+  description.warnings = CheckHcclPorts(settings, roots, HcclBasePort(environment));
+  if (settings.hccl_mode.empty() || !settings.rank_table_file.empty() || settings.role != "MS_WORKER") {
+    return absl::OkStatus();
+  }
+  if (settings.hccl_mode == "chief") description.node.set_chief_port(settings.chief_port);
+  DeviceSearch search;
+  search.roots = roots;
+  if (const auto found = environment.find("PATH"); found != environment.end()) search.search_path = found->second;
+  return AddDevices(settings, search, description.node, description.warnings);
 }
 
 // Behind the others, so that a narrow --port_range serves them first.
@@ -159,6 +177,7 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
   if (absl::Status status = SetWantedMaster(settings, node); !status.ok()) return status;
   AddTorchStore(settings, node);
   if (absl::Status status = AddRankTable(settings, description); !status.ok()) return status;
+  if (absl::Status status = AddHccl(settings, environment, description); !status.ok()) return status;
   description.own_address = OwnAddress(settings);
   if (!settings.standalone && !settings.command.empty()) description.own_name = ResolveOwnName(kOwnNameLimit);
   return description;

@@ -24,11 +24,12 @@ struct NodeDescription {
   std::vector<uint16_t> gateway_ports;  // of them, one for each slot; empty: --mindspore_gateway is off, or they are …
   std::string no_gateway;               // … not to be had: why
   std::optional<std::vector<IpAddress>> own_name;  // what this host's name resolves to; nullopt: not known
+  std::vector<std::string> warnings;               // for people
   std::string own_address;                         // where peers reach us, as far as can be told here; empty: not known
 };
 
-// Looks up names (MASTER_ADDR, the scheduler) and may block on that; on this host's own for 1 s at most. The error
-// names the setting that is wrong.
+// Looks up names (MASTER_ADDR, the scheduler) and may block on that; on this host's own for 1 s at most, with
+// --hccl_mode table on hccn_tool for 15 s at most. The error names the setting that is wrong.
 absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
                                              const std::map<std::string, std::string>& environment);
 

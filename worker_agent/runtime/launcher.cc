@@ -12,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/net/ip_address.h"
+#include "worker_agent/ascend/chief.h"
+#include "worker_agent/ascend/made_table.h"
 #include "worker_agent/launch/cpu_binding.h"
 #include "worker_agent/launch/environment/collective_interface.h"
 #include "worker_agent/launch/environment/environment.h"
@@ -31,6 +33,8 @@ struct Launcher::Round {
   std::string own_fingerprint;  // as the peers know it
   std::string cluster_file;
   std::string collective_interface;  // empty: not told
+  std::string rank_table_file;       // the user's, or the one made for this round; empty: none
+  std::optional<HcclChief> hccl_chief;
 
   const v1::SlotAssignment& slot(uint32_t slot) const { return desired.assignment().slots(static_cast<int>(slot)); }
   ProcessKey key(uint32_t slot_number) const { return {slot_number, desired.round(), slot(slot_number).attempt()}; }
@@ -59,6 +63,7 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
   // Nothing of the round before runs any more: the core starts none beside it.
   if (!cluster_file_.empty() && cluster_file_ != round->cluster_file) unlink(cluster_file_.c_str());
   cluster_file_ = round->cluster_file;
+  if (const absl::Status status = PrepareHccl(*round); !status.ok()) return status;
   if (const absl::Status opened = BeginGateways(*round, plan); !opened.ok()) return opened;
   if (IsOneForAll() && slots.size() > 1) {
     std::vector<ProcessKey>& followers = plan.followers[round->key(slots[0])];
@@ -115,6 +120,26 @@ ClusterFileInput Launcher::FileInput(const Round& round) const {
   input.own_address = round.own_address;
   input.offers = round.offers;
   return input;
+}
+
+absl::Status Launcher::PrepareHccl(Round& round) {
+  const AgentSettings& settings = options_.settings;
+  round.rank_table_file = settings.rank_table_file;
+  const bool makes_table = settings.hccl_mode == "table" && settings.rank_table_file.empty();
+  if (!makes_table && settings.hccl_mode != "chief") return absl::OkStatus();
+  if (!round.peers) return absl::InternalError("the peer list is missing, which --hccl_mode needs");
+  if (!makes_table) {
+    absl::StatusOr<HcclChief> chief = ChiefOf(*round.peers);
+    if (!chief.ok()) return chief.status();
+    round.hccl_chief = *std::move(chief);
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<std::string> text = RankTableText(DevicesOf(*round.peers));
+  if (!text.ok()) return text.status();
+  absl::StatusOr<std::string> path = made_tables_.Write(round.desired.round(), *text);
+  if (!path.ok()) return path.status();
+  round.rank_table_file = *std::move(path);
+  return absl::OkStatus();
 }
 
 absl::Status Launcher::BeginGateways(const Round& round, LaunchPlan& plan) {
@@ -187,7 +212,8 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   input.stacks_file = StacksFile(options_.work_folder, slot);
   input.python_folder = options_.python_folder;
   input.error_file = spec.error_file;
-  input.rank_table_file = settings.rank_table_file;
+  input.rank_table_file = round.rank_table_file;
+  input.hccl_chief = round.hccl_chief;
   input.master_address = settings.master_addr;
   input.master_port = settings.master_port;
   input.max_restarts =

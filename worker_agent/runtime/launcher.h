@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "worker_agent/ascend/table_files.h"
 #include "worker_agent/core/events.h"
 #include "worker_agent/gateway/gateway.h"
 #include "worker_agent/keeper/processes.h"
@@ -82,6 +83,8 @@ class Launcher {
   absl::StatusOr<Round> OpenRound(const v1::DesiredState& desired, const std::shared_ptr<const std::string>& peer_list,
                                   const std::string& node_id) const;
   ClusterFileInput FileInput(const Round& round) const;
+  // --hccl_mode: the round's rank table, or who is HCCL's chief.
+  absl::Status PrepareHccl(Round& round);
   absl::Status BeginGateways(const Round& round, LaunchPlan& plan);
   absl::Status CheckNodeRank(const Round& round) const;
   absl::StatusOr<ProcessSpec> SpecFor(const Round& round, uint32_t slot, LaunchPlan& plan,
@@ -97,6 +100,7 @@ class Launcher {
   void Note(const std::string& notice, LaunchPlan& plan);
 
   const LauncherOptions options_;
+  TableFiles made_tables_{options_.work_folder};
   std::vector<Opening> gateways_;
   std::string cluster_file_;     // the last one
   std::string log_folder_;       // empty: no logs are written

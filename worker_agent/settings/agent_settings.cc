@@ -17,6 +17,7 @@
 #include "common/settings/foreign_words.h"
 #include "common/settings/sched_address.h"
 #include "common/settings/values.h"
+#include "worker_agent/settings/hccl_settings.h"
 
 namespace muster::agent {
 namespace {
@@ -167,6 +168,7 @@ void AddThisNode(SettingsTable& table, AgentSettings& s) {
   table.AddString("rank_table_file", &s.rank_table_file, "Rank table that says which server has which ranks.")
       .Value("FILE")
       .Env({"RANK_TABLE_FILE"});
+  AddHccl(table, s);
 }
 
 void AddTorchMaster(SettingsTable& table, AgentSettings& s) {
@@ -399,6 +401,7 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   if (is_scheduler) return findings;  // ms-scheduler judges
   CheckNumbers(s, findings);
   CheckDoubtful(s, findings);
+  CheckHccl(s, findings);
   if (s.per_node && s.per_job) {
     findings.errors.push_back("per_node and per_job contradict each other; leave one of them out");
   }

@@ -42,8 +42,13 @@ struct AgentSettings {
   std::string machine;               // --machine NAME; empty: boot id and network namespace
   std::vector<std::string> labels;   // --label a=x, repeated: the label path
   bool spare = false;
-  bool shared_job = false;      // with other users
-  std::string rank_table_file;  // RANK_TABLE_FILE
+  bool shared_job = false;       // with other users
+  std::string rank_table_file;   // RANK_TABLE_FILE
+  std::string hccl_mode;         // "table": rank tables are made; "chief": rank 0 collects the others; empty: neither
+  std::string device_ips;        // see device_words.h
+  std::string super_pod;         // the super pod that this machine stands in
+  std::string super_device_ids;  // see device_words.h
+  uint16_t chief_port = 60000;   // CM_CHIEF_PORT
   std::optional<uint32_t> max_restarts;
   std::optional<std::string> restart_scope;
   std::optional<absl::Duration> progress_timeout;

@@ -90,6 +90,11 @@ void AddDevices(const v1::NodeInfo& info, v1::PeerNode& peer) {
   if (std::any_of(slots.begin(), slots.end(), [](const v1::SlotOffer& s) { return !s.device_address().empty(); })) {
     for (const v1::SlotOffer& slot : slots) peer.add_device_addresses(slot.device_address());
   }
+  if (std::any_of(slots.begin(), slots.end(), [](const v1::SlotOffer& s) { return !s.super_device_id().empty(); })) {
+    for (const v1::SlotOffer& slot : slots) peer.add_super_device_ids(slot.super_device_id());
+  }
+  peer.set_super_pod(info.super_pod());
+  peer.set_chief_port(info.chief_port());
 }
 
 void AddOtherAddresses(const v1::NodeInfo& info, v1::PeerNode& peer) {

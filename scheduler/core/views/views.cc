@@ -173,6 +173,9 @@ v1::RanksReply View(const Context& context, const v1::RanksRequest& request) {
       rank.set_node_rank(peer.machine());
       rank.set_ring_port(peer.ring_ports(i));
       rank.set_device_id(DeviceIdOf(peer, i));
+      rank.set_device_address(DeviceAddressOf(peer, i));
+      rank.set_super_pod(peer.super_pod());
+      rank.set_super_device_id(SuperDeviceIdOf(peer, i));
       if (node == nullptr || i >= static_cast<int>(node->record().slots.size())) {
         rank.set_state("gone");
       } else {

@@ -24,6 +24,13 @@ namespace muster::agent {
 // Names the agent's start that a process belongs to, by a secret: what is left of it is known by this.
 inline constexpr char kStartVariable[] = "MUSTER_START";
 
+// Who collects the ranks where there is no rank table (HCCL, TensorFlow): the same for all.
+struct HcclChief {
+  std::string address;  // numeric; rank 0's machine
+  uint32_t port = 0;
+  std::string device_id;  // rank 0's
+};
+
 struct EnvironmentInput {
   const v1::DesiredState* desired = nullptr;  // with an assignment that has slot `slot`; outlives the call
   const v1::PeerList* peers = nullptr;        // of the same round; null: not known (Horovod's CROSS_* are then those of
@@ -46,7 +53,8 @@ struct EnvironmentInput {
   std::string stacks_file;
   std::string python_folder;    // of muster_training.py; empty: there is none
   std::string error_file;       // TORCHELASTIC_ERROR_FILE; empty: none
-  std::string rank_table_file;  // empty: none
+  std::string rank_table_file;  // the user's, or the one that was made for this round; empty: none
+  std::optional<HcclChief> hccl_chief;
   std::string master_address;   // the user's setting; empty: not set
   std::string master_port;      // the user's setting; empty: not set
   uint32_t max_restarts = 0;

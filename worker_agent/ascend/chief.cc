@@ -1,0 +1,164 @@
+#include "worker_agent/ascend/chief.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <sstream>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/number_list.h"
+#include "common/base/text.h"
+#include "common/net/ip_address.h"
+#include "common/net/peer_node.h"
+#include "common/settings/values.h"
+#include "common/sys/file_io.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr uint32_t kBasePort = 60000;
+constexpr uint32_t kHcclPorts = 16;
+constexpr uint32_t kLowestBasePort = 1024;
+constexpr uint32_t kHighestBasePort = 65520;
+
+// Of --env, else inherited; empty: not set.
+std::string ValueOf(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
+                    const std::string& name) {
+  const auto given = settings.env.find(name);
+  if (given != settings.env.end()) return given->second;
+  const auto inherited = environment.find(name);
+  return inherited == environment.end() ? "" : inherited->second;
+}
+
+bool IsInUse(const AgentSettings& settings) { return !settings.hccl_mode.empty() || !settings.rank_table_file.empty(); }
+
+// A listener, or a socket that is bound for itself alone. What lingers of a closed connection is no hindrance.
+bool IsTaken(uint32_t port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  const int one = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  const bool is_taken = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 && errno == EADDRINUSE;
+  close(fd);
+  return is_taken;
+}
+
+std::string FirstWords(const HostRoots& roots, const char* name) {
+  const auto text = ReadSmallFile(roots.proc + "/sys/net/ipv4/" + name, 64 * 1024);
+  return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
+}
+
+// Whether the kernel may give one of low..high to an outgoing connection; "can't look" is no.
+bool MayBeGivenAway(const HostRoots& roots, NumberRange ports) {
+  std::istringstream range(FirstWords(roots, "ip_local_port_range"));
+  NumberRange kernel;
+  if (!(range >> kernel.low >> kernel.high) || kernel.high < ports.low || kernel.low > ports.high) return false;
+  const std::string list = FirstWords(roots, "ip_local_reserved_ports");
+  const auto reserved = ParseNumberRanges(list, 65535);
+  for (uint32_t port = std::max(ports.low, kernel.low); port <= std::min(ports.high, kernel.high); ++port) {
+    bool is_reserved = false;
+    if (!list.empty() && reserved.ok()) {
+      for (const NumberRange& one : *reserved) is_reserved = is_reserved || one.contains(port);
+    }
+    if (!is_reserved) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<HcclChief> ChiefOf(const v1::PeerList& peers) {
+  for (const v1::PeerNode& peer : peers.nodes()) {
+    for (int slot = 0; peer.role() == v1::ROLE_WORKER && slot < SlotCount(peer); ++slot) {
+      if (RankOf(peer, slot) != 0) continue;
+      const auto address = IpAddress::FromBytes(peer.address());
+      if (!address || peer.chief_port() == 0 || DeviceIdOf(peer, slot).empty()) {
+        return absl::FailedPreconditionError(absl::StrCat(
+            "HCCL has no chief: node ", peer.node_id(),
+            ", which has rank 0, has not told its port and device; start all nodes with --hccl_mode chief"));
+      }
+      return HcclChief{address->ToString(), peer.chief_port(), DeviceIdOf(peer, slot)};
+    }
+  }
+  return absl::FailedPreconditionError("HCCL has no chief: the peer list has no rank 0");
+}
+
+SettingsFindings CheckHcclVariables(const AgentSettings& settings,
+                                    const std::map<std::string, std::string>& environment) {
+  SettingsFindings findings;
+  if (!IsInUse(settings)) return findings;
+  const auto value = [&](const char* name) { return ValueOf(settings, environment, name); };
+  const auto warn = [&](const char* name, const std::string& rule) {
+    findings.warnings.push_back(
+        absl::StrCat(name, " is ", Quoted(value(name)), ", but HCCL takes ", rule, "; correct it or leave it out"));
+  };
+  const auto check_number = [&](const char* name, int64_t low, int64_t high, const std::string& unit) {
+    if (value(name).empty() || ParseWholeNumber(value(name), low, high).ok()) return;
+    warn(name, absl::StrCat("a whole number from ", low, " to ", high, unit));
+  };
+  check_number("HCCL_IF_BASE_PORT", kLowestBasePort, kHighestBasePort, "");
+  check_number("HCCL_CONNECT_TIMEOUT", 120, 7200, " (seconds)");
+  check_number("HCCL_WHITELIST_DISABLE", 0, 1, "");
+  if (value("HCCL_WHITELIST_DISABLE") == "0" && value("HCCL_WHITELIST_FILE").empty()) {
+    findings.warnings.emplace_back(
+        "HCCL_WHITELIST_DISABLE is 0, but HCCL_WHITELIST_FILE is not set; name the file, or set it to 1");
+  }
+  if (const std::string address = value("HCCL_IF_IP"); !address.empty() && !IpAddress::Parse(address)) {
+    warn("HCCL_IF_IP", "this host's numeric address");
+  }
+  const std::string family = value("HCCL_SOCKET_FAMILY");
+  if (!family.empty() && family != "AF_INET" && family != "AF_INET6") warn("HCCL_SOCKET_FAMILY", "AF_INET or AF_INET6");
+  return findings;
+}
+
+uint32_t HcclBasePort(const std::map<std::string, std::string>& environment) {
+  const auto found = environment.find("HCCL_IF_BASE_PORT");
+  if (found == environment.end()) return kBasePort;
+  const auto port = ParseWholeNumber(found->second, kLowestBasePort, kHighestBasePort);
+  return port.ok() ? static_cast<uint32_t>(*port) : kBasePort;
+}
+
+std::vector<std::string> CheckHcclPorts(const AgentSettings& settings, const HostRoots& roots, uint32_t base_port) {
+  std::vector<std::string> warnings;
+  if (!IsInUse(settings)) return warnings;
+  const NumberRange base{base_port, base_port + kHcclPorts - 1};
+  const std::string range = absl::StrCat(base.low, "-", base.high);
+  std::vector<std::string> taken;
+  for (uint32_t port = base.low; port <= base.high; ++port) {
+    if (IsTaken(port)) taken.push_back(absl::StrCat(port));
+  }
+  const uint32_t chief = settings.chief_port;
+  const bool has_own_port = settings.hccl_mode == "chief" && !base.contains(chief);
+  if (has_own_port && IsTaken(chief)) taken.push_back(absl::StrCat(chief));
+  if (!taken.empty()) {
+    warnings.push_back(absl::StrCat(
+        "HCCL's port", taken.size() == 1 ? " " : "s ", absl::StrJoin(taken, ", "),
+        " on this host are in use: end what listens there (ss -ltnp), or set HCCL_IF_BASE_PORT",
+        settings.hccl_mode == "chief" ? " and --chief_port (CM_CHIEF_PORT)" : "", " to others on all nodes"));
+  }
+  if (MayBeGivenAway(roots, base)) {
+    warnings.push_back(
+        absl::StrCat("HCCL's ports ", range,
+                     " (HCCL_IF_BASE_PORT) are not kept for it, so that any connection may get one: sysctl -w "
+                     "net.ipv4.ip_local_reserved_ports=",
+                     range, " (added to what is there)"));
+  }
+  if (has_own_port && MayBeGivenAway(roots, {chief, chief})) {
+    warnings.push_back(absl::StrCat("the chief's port ", chief,
+                                    " (--chief_port) is not kept for it: add it to net.ipv4.ip_local_reserved_ports"));
+  }
+  return warnings;
+}
+
+}  // namespace muster::agent

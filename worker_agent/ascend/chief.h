@@ -1,0 +1,34 @@
+// HCCL without a rank table (TensorFlow on Ascend): rank 0's process is the chief, which collects the others.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/settings/settings.h"
+#include "muster/v1/types.pb.h"
+#include "worker_agent/launch/environment/environment.h"
+#include "worker_agent/node/host_roots.h"
+#include "worker_agent/settings/agent_settings.h"
+
+namespace muster::agent {
+
+// What all nodes are told alike, since all have the same peer list: address, port and device of rank 0. The error names
+// the node that has not told it.
+absl::StatusOr<HcclChief> ChiefOf(const v1::PeerList& peers);
+
+// HCCL's own variables, of the environment and of --env, against the guide's rules. Warnings only, and none where HCCL
+// is not in use (no --hccl_mode, no rank table).
+SettingsFindings CheckHcclVariables(const AgentSettings& settings,
+                                    const std::map<std::string, std::string>& environment);
+
+// HCCL_IF_BASE_PORT, 60000 where it is not set to a good number.
+uint32_t HcclBasePort(const std::map<std::string, std::string>& environment);
+
+// What is wrong with the ports that HCCL is going to listen on: somebody listens there, or the kernel may give one to
+// an outgoing connection. Looks at this moment; nothing is held, for HCCL binds them itself.
+std::vector<std::string> CheckHcclPorts(const AgentSettings& settings, const HostRoots& roots, uint32_t base_port);
+
+}  // namespace muster::agent

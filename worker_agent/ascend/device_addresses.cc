@@ -1,0 +1,228 @@
+// Where a slot's device comes from; the first row that fits holds:
+//
+//   the slot has one already         that one
+//   --device_ips 4=ADDRESS,…         device 4, …, in the order of the slots
+//   otherwise                        0, 1, …
+//
+// And its address, with --hccl_mode table only:
+//
+//   --device_ips                     in the order of the slots, or by the device's number where it is named
+//   /etc/hccn.conf has address_N     that one
+//   hccn_tool -i N -ip -g            what it prints; one call at a time
+//   none of them                     none, with a warning: one server alone needs none
+//
+// As root no file and no program is used that others could have put there.
+#include "worker_agent/ascend/device_addresses.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/base/text.h"
+#include "common/net/ip_address.h"
+#include "common/sys/file_io.h"
+#include "worker_agent/diagnostics/bounded_command.h"
+#include "worker_agent/settings/device_words.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kMaxConfBytes = 256 * 1024;
+constexpr size_t kMaxToolBytes = 4096;
+constexpr uint32_t kHighestDevice = 65535;
+constexpr char kTool[] = "hccn_tool";
+constexpr char kDriverTools[] = "/usr/local/Ascend/driver/tools";
+
+std::string AddressOrNothing(absl::string_view text) {
+  const auto address = IpAddress::Parse(std::string(absl::StripAsciiWhitespace(text)));
+  return address && !address->is_any() ? address->ToString() : "";
+}
+
+// Whether root may go by it.
+bool IsTrusted(const std::string& path) {
+  if (geteuid() != 0) return true;
+  const PathParts parts = SplitPath(path);
+  const absl::StatusOr<UniqueFd> folder = OpenFolder(parts.folder, {FolderTrust::kTrusted});
+  struct stat info {};
+  return folder.ok() && fstatat(folder->get(), parts.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISREG(info.st_mode) && info.st_uid == 0 && (info.st_mode & 022) == 0;
+}
+
+// hccn_tool's own path, with no link in it; empty: there is none that may be used.
+std::string FindTool(const DeviceSearch& search) {
+  std::vector<std::string> folders = {search.roots.tools};
+  if (search.roots.tools.empty()) {
+    folders = absl::StrSplit(search.search_path, ':');
+    folders.emplace_back(kDriverTools);
+  }
+  for (const std::string& folder : folders) {
+    if (!absl::StartsWith(folder, "/")) continue;
+    std::error_code error;
+    const std::string path = std::filesystem::canonical(folder + "/" + kTool, error).string();
+    if (!error && access(path.c_str(), X_OK) == 0 && IsTrusted(path)) return path;
+  }
+  return "";
+}
+
+// What is known of the devices of this node, and why more is not.
+struct Found {
+  std::map<uint32_t, std::string> addresses;
+  std::vector<std::string> reasons;
+};
+
+void ReadConf(const DeviceSearch& search, Found& found) {
+  const std::string path = search.roots.etc + "/hccn.conf";
+  if (access(path.c_str(), F_OK) != 0) return found.reasons.push_back(absl::StrCat("there is no ", path));
+  if (!IsTrusted(path)) {
+    return found.reasons.push_back(absl::StrCat(path, " is not used: others could have written it"));
+  }
+  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxConfBytes);
+  if (!text.ok()) return found.reasons.push_back(std::string(text.status().message()));
+  found.addresses = ParseHccnConf(*text);
+}
+
+void AskTool(const DeviceSearch& search, const std::set<uint32_t>& wanted, Found& found) {
+  const std::string tool = FindTool(search);
+  if (tool.empty()) return found.reasons.push_back(absl::StrCat(kTool, " is not installed"));
+  const MonotonicTime give_up = search.clock->Read().monotonic + search.whole_limit;
+  for (const uint32_t device : wanted) {
+    if (found.addresses.contains(device)) continue;
+    const MonotonicTime now = search.clock->Read().monotonic;
+    if (now >= give_up) return found.reasons.push_back(absl::StrCat(kTool, " took too long"));
+    const CommandResult result = RunBounded({{tool, "-i", absl::StrCat(device), "-ip", "-g"},
+                                             {absl::StrCat("PATH=", search.search_path)},
+                                             kMaxToolBytes,
+                                             std::min(now + search.call_limit, give_up)},
+                                            *search.clock);
+    const std::string address =
+        result.end == CommandResult::End::kExited && result.code == 0 ? ParseHccnTool(result.output) : "";
+    if (!address.empty()) {
+      found.addresses[device] = address;
+    } else if (result.end == CommandResult::End::kTimedOut) {
+      found.reasons.push_back(absl::StrCat(kTool, " -i ", device, " -ip -g has not answered"));
+    } else {
+      found.reasons.push_back(absl::StrCat(kTool, " -i ", device, " -ip -g says ",
+                                           Quoted(result.output.empty() ? result.errors : result.output)));
+    }
+  }
+}
+
+absl::Status CheckCount(const char* setting, size_t count, const v1::NodeInfo& node) {
+  if (count == static_cast<size_t>(node.slots_size())) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--", setting, " has ", count, " items, but this node runs ",
+                                                 node.slots_size(),
+                                                 " processes (--local_worker_num): give one for each"));
+}
+
+// What --device_ips says, by device.
+absl::Status TakeDeviceIps(const AgentSettings& settings, v1::NodeInfo& node, Found& found) {
+  const auto given = ParseDeviceAddresses(settings.device_ips);
+  if (!given.ok()) return given.status();  // the settings have been checked
+  if (absl::Status status = CheckCount("device_ips", given->size(), node); !status.ok()) return status;
+  for (size_t i = 0; i < given->size(); ++i) {
+    v1::SlotOffer& slot = *node.mutable_slots(static_cast<int>(i));
+    const DeviceAddress& device = (*given)[i];
+    if (slot.device_id().empty()) slot.set_device_id(absl::StrCat(device.device_id.value_or(static_cast<uint32_t>(i))));
+    uint32_t id = 0;
+    if (absl::SimpleAtoi(slot.device_id(), &id)) found.addresses[device.device_id.value_or(id)] = device.address;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddSuperPod(const AgentSettings& settings, v1::NodeInfo& node) {
+  node.set_super_pod(settings.super_pod);
+  if (settings.super_device_ids.empty()) return absl::OkStatus();
+  const auto ids = ParseSuperDeviceIds(settings.super_device_ids);
+  if (!ids.ok()) return ids.status();
+  if (absl::Status status = CheckCount("super_device_ids", ids->size(), node); !status.ok()) return status;
+  for (size_t i = 0; i < ids->size(); ++i) {
+    node.mutable_slots(static_cast<int>(i))->set_super_device_id(absl::StrCat((*ids)[i]));
+  }
+  return absl::OkStatus();
+}
+
+std::string NotKnown(const std::vector<std::string>& devices, const Found& found) {
+  return absl::StrCat("the network addresses of ", devices.size() == 1 ? "device " : "devices ",
+                      absl::StrJoin(devices, ", "), " are not known (", absl::StrJoin(found.reasons, "; "),
+                      "); with more than one server the rank table needs them: give --device_ips");
+}
+
+}  // namespace
+
+std::map<uint32_t, std::string> ParseHccnConf(const std::string& text) {
+  std::map<uint32_t, std::string> addresses;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    const size_t equals = line.find('=');
+    if (!absl::StartsWith(line, "address_") || equals == absl::string_view::npos) continue;
+    const absl::string_view number = absl::StripAsciiWhitespace(line.substr(8, equals - 8));
+    uint32_t device = 0;
+    const bool is_number = !number.empty() && number.find_first_not_of("0123456789") == absl::string_view::npos;
+    if (!is_number || !absl::SimpleAtoi(number, &device) || device > kHighestDevice) continue;
+    const std::string address = AddressOrNothing(line.substr(equals + 1));
+    if (!address.empty()) addresses[device] = address;
+  }
+  return addresses;
+}
+
+std::string ParseHccnTool(const std::string& output) {
+  for (absl::string_view line : absl::StrSplit(output, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    if (absl::StartsWith(line, "ipaddr:")) return AddressOrNothing(line.substr(7));
+  }
+  return "";
+}
+
+absl::Status AddDevices(const AgentSettings& settings, const DeviceSearch& search, v1::NodeInfo& node,
+                        std::vector<std::string>& warnings) {
+  Found found;
+  if (!settings.device_ips.empty()) {
+    if (absl::Status status = TakeDeviceIps(settings, node, found); !status.ok()) return status;
+  }
+  std::set<uint32_t> wanted;
+  for (int i = 0; i < node.slots_size(); ++i) {
+    v1::SlotOffer& slot = *node.mutable_slots(i);
+    if (slot.device_id().empty()) slot.set_device_id(absl::StrCat(i));
+    uint32_t id = 0;
+    if (absl::SimpleAtoi(slot.device_id(), &id)) wanted.insert(id);
+  }
+  if (settings.hccl_mode != "table") return absl::OkStatus();
+  if (settings.device_ips.empty()) {
+    ReadConf(search, found);
+    for (const uint32_t device : wanted) {
+      if (found.addresses.contains(device)) continue;
+      if (!found.addresses.empty()) {
+        found.reasons.push_back(absl::StrCat(search.roots.etc, "/hccn.conf has no address_", device));
+      }
+      AskTool(search, wanted, found);
+      break;
+    }
+  }
+  std::vector<std::string> missing;
+  for (v1::SlotOffer& slot : *node.mutable_slots()) {
+    uint32_t id = 0;
+    const bool is_number = absl::SimpleAtoi(slot.device_id(), &id);
+    const auto address = is_number ? found.addresses.find(id) : found.addresses.end();
+    if (address == found.addresses.end()) {
+      missing.push_back(slot.device_id());
+    } else {
+      slot.set_device_address(address->second);
+    }
+  }
+  if (!missing.empty()) warnings.push_back(NotKnown(missing, found));
+  return AddSuperPod(settings, node);
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,29 @@
+// Where the machine's own files and tools are, so that a test can put others in their place.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "common/sys/private_folder.h"
+
+namespace muster::agent {
+
+struct HostRoots {
+  std::string etc = "/etc";
+  std::string dev = "/dev";
+  std::string sys = "/sys";
+  std::string proc = "/proc";
+  std::string tools;  // the folder of hccn_tool and the like; empty: those of PATH
+};
+
+// MUSTER_HOST_ROOT=FOLDER, for tests: FOLDER/etc, …/dev, …/sys, …/proc and …/bin. For root it counts only if nobody
+// else can write there.
+inline HostRoots RootsFrom(const std::map<std::string, std::string>& environment) {
+  const auto found = environment.find("MUSTER_HOST_ROOT");
+  if (found == environment.end() || found->second.empty()) return {};
+  const std::string& root = found->second;
+  if (geteuid() == 0 && !OpenFolder(root, {FolderTrust::kTrusted}).ok()) return {};
+  return {root + "/etc", root + "/dev", root + "/sys", root + "/proc", root + "/bin"};
+}
+
+}  // namespace muster::agent
