@@ -34,6 +34,7 @@ struct ProcessSpec {
   std::vector<int> cpus;          // CPU affinity; empty: inherited
   std::string error_file;         // TORCHELASTIC_ERROR_FILE: read (and removed before the start); empty: none
   HandOver hand_over = {};
+  std::string device_logs = {};  // folder of its device's logs, looked at when it fails; empty: none
 };
 
 struct Started {

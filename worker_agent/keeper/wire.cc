@@ -112,6 +112,7 @@ template <typename A>
 void Fields(A& a, ProcessSpec& spec) {
   a(spec.key), a(spec.argv), a(spec.env), a(spec.working_directory), a(spec.log_path), a(spec.passes_output);
   a(spec.prefix), a(spec.inherits_stdin), a(spec.cpus), a(spec.error_file), a(spec.hand_over);
+  a(spec.device_logs);
 }
 template <typename A>
 void Fields(A& a, StartCommand& start) {
@@ -213,6 +214,10 @@ void Fields(A& a, BeginRunRequest& begin) {
 template <typename A>
 void Fields(A& a, ReadErrorFileRequest& read) {
   a(read.path);
+}
+template <typename A>
+void Fields(A& a, ReadDeviceLogRequest& read) {
+  a(read.folder), a(read.pid);
 }
 
 template <typename Variant>

@@ -80,9 +80,13 @@ struct BeginRunRequest {
 struct ReadErrorFileRequest {
   std::string path;
 };  // answer: as ReadErrorFile
+struct ReadDeviceLogRequest {
+  std::string folder;
+  int64_t pid = 0;
+};  // answer: as ReadDeviceLog
 
 using FileRequest = std::variant<OpenLogRequest, AppendRequest, CloseLogRequest, RemoveRequest, WriteRequest,
-                                 BeginRunRequest, ReadErrorFileRequest>;
+                                 BeginRunRequest, ReadErrorFileRequest, ReadDeviceLogRequest>;
 
 // What a command hands over; null: nothing.
 HandOver* HandOverOf(KeeperCommand& command);

@@ -20,6 +20,7 @@ ProcessSpec FullSpec() {
   spec.inherits_stdin = true;
   spec.cpus = {0, -1, 2147483647};
   spec.error_file = "/e";
+  spec.device_logs = "/d";
   return spec;
 }
 
@@ -43,6 +44,7 @@ TEST(Wire, StartKeepsEveryField) {
   EXPECT_EQ(start.spec.inherits_stdin, wanted.inherits_stdin);
   EXPECT_EQ(start.spec.cpus, wanted.cpus);
   EXPECT_EQ(start.spec.error_file, wanted.error_file);
+  EXPECT_EQ(start.spec.device_logs, wanted.device_logs);
 }
 
 TEST(Wire, OtherCommands) {

@@ -29,6 +29,10 @@ void FileHelper::ReadErrorFile(const std::string& path, Answer answer) {
   Ask(ReadErrorFileRequest{path}, {0, 0, false, path, std::move(answer)});
 }
 
+void FileHelper::ReadDeviceLog(const std::string& folder, int64_t pid, Answer answer) {
+  Ask(ReadDeviceLogRequest{folder, pid}, {0, 0, false, folder, std::move(answer)});
+}
+
 uint32_t FileHelper::OpenLog(const std::string& path, Answer answer) {
   const uint32_t log = ++last_log_;
   logs_[log].path = path;

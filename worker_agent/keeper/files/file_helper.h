@@ -41,6 +41,7 @@ class FileHelper {
   void WriteFile(const std::string& path, const std::string& content);  // what goes wrong is said
   void BeginRun(const RunFolder& folder);                               // as well
   void ReadErrorFile(const std::string& path, Answer answer);
+  void ReadDeviceLog(const std::string& folder, int64_t pid, Answer answer);
   uint32_t OpenLog(const std::string& path, Answer answer);
   void Append(uint32_t log, std::string_view bytes);
   // Answered when everything is written. Call it once.

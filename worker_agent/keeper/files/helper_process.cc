@@ -25,6 +25,7 @@
 #include "common/sys/shared_line.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/channel.h"
+#include "worker_agent/keeper/files/device_log.h"
 #include "worker_agent/keeper/files/error_file.h"
 #include "worker_agent/keeper/files/log_file.h"
 #include "worker_agent/keeper/files/run_logs.h"
@@ -66,6 +67,7 @@ class FileServant {
   }
   std::string Do(const BeginRunRequest& begin) { return run_.Begin(begin.folder); }
   std::string Do(const ReadErrorFileRequest& read) { return ReadErrorFile(read.path); }
+  std::string Do(const ReadDeviceLogRequest& read) { return ReadDeviceLog(read.folder, read.pid); }
 
  private:
   std::map<uint32_t, LogFile> logs_;

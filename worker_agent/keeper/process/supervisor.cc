@@ -25,6 +25,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/files/device_log.h"
 #include "worker_agent/keeper/process/children.h"
 #include "worker_agent/keeper/text.h"
 
@@ -353,31 +354,49 @@ void Supervisor::Finish(Process& process) {
     TakeWaitStatus(process, SIGKILL, BootTime());
   }
   Ended ended = std::move(process.ended);
-  const std::string error_file = std::move(process.spec.error_file);
+  ProcessFiles files{std::move(process.spec.error_file), "", process.pid, process.spec.passes_output};
+  const bool has_failed = !ended.end.IsSuccess() && !ended.end.was_stopped && ended.end.launch_error.empty();
+  if (has_failed) files.device_logs = std::move(process.spec.device_logs);
   std::unique_ptr<ProcessOutput> output = std::move(process.output);
   if (output->has_log()) ended.end.log_file = process.spec.log_path;
   processes_.erase(ended.key);
-  TellEnd(std::move(ended), error_file, std::move(output));
+  TellEnd(std::move(ended), files, std::move(output));
 }
 
-void Supervisor::TellEnd(Ended ended, const std::string& error_file, std::unique_ptr<ProcessOutput> output) {
+void Supervisor::TellEnd(Ended ended, const ProcessFiles& files, std::unique_ptr<ProcessOutput> output) {
   const ProcessKey key = ended.key;
   const MonotonicTime now = BootTime();
   // A helper that is late already has hardly got better.
   const bool waits_for_log = !sinks_.logs.IsLate(now);
-  const bool waits_for_error = !error_file.empty() && !sinks_.files.IsLate(now);
+  const bool waits_for_files = !sinks_.files.IsLate(now);
   Burial& burial = burials_[key];
   burial.ended = std::move(ended);
+  burial.has_passed_output = files.has_passed_output;
   burial.tell_at = now + kDescendantPatience;
   burial.answers_left = 1;  // our own, at the end of this
   if (output->has_log() && waits_for_log) ++burial.answers_left;
   burial.ended.end.last_lines = output->Finish([this, key, waits_for_log] {
     if (waits_for_log) TakeLastAnswer(key, "");
   });
-  if (waits_for_error) {
+  if (waits_for_files && !files.error_file.empty()) {
     ++burial.answers_left;
-    sinks_.files.ReadErrorFile(error_file, [this, key](const std::string& text) { TakeLastAnswer(key, text); });
+    sinks_.files.ReadErrorFile(files.error_file, [this, key](const std::string& text) { TakeLastAnswer(key, text); });
   }
+  if (waits_for_files && !files.device_logs.empty()) {
+    ++burial.answers_left;
+    sinks_.files.ReadDeviceLog(files.device_logs, files.pid,
+                               [this, key](const std::string& text) { TakeDeviceLog(key, text); });
+  }
+  TakeLastAnswer(key, "");
+}
+
+void Supervisor::TakeDeviceLog(const ProcessKey& key, const std::string& text) {
+  const auto found = burials_.find(key);
+  if (found == burials_.end()) return;  // told without it
+  if (found->second.has_passed_output && !text.empty()) {
+    sinks_.live.error().Write(absl::StrCat("ms-worker: ", text, "\n"), BootTime());
+  }
+  PutInFront(text, found->second.ended.end.last_lines);
   TakeLastAnswer(key, "");
 }
 

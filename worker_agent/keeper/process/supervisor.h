@@ -84,8 +84,17 @@ class Supervisor {
   };
 
   // Has ended, but for what is to be told with it.
+  // To be read when it has ended.
+  struct ProcessFiles {
+    std::string error_file;
+    std::string device_logs;  // empty: they are not looked at
+    int64_t pid = 0;
+    bool has_passed_output = false;
+  };
+
   struct Burial {
     Ended ended;
+    bool has_passed_output = false;  // the user has seen the last lines, but not those of the device's log
     int answers_left = 0;
     MonotonicTime tell_at = MonotonicTime::Never();  // without them
   };
@@ -110,7 +119,8 @@ class Supervisor {
   void TakeAnswer(const ProcessKey& key, const std::string& error);
   void BeginWaiting(const ProcessKey& key);
   void RefuseWaiting();
-  void TellEnd(Ended ended, const std::string& error_file, std::unique_ptr<ProcessOutput> output);
+  void TellEnd(Ended ended, const ProcessFiles& files, std::unique_ptr<ProcessOutput> output);
+  void TakeDeviceLog(const ProcessKey& key, const std::string& text);
   void TakeLastAnswer(const ProcessKey& key, const std::string& error_message);
   void RunFileDeadlines(MonotonicTime now);
   void Launch(Process& process);
