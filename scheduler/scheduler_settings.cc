@@ -90,6 +90,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("node_id", "ID", {"MS_NODE_ID"});
   table.AddIgnored("worker_ip", "ADDRESS", {"MS_WORKER_IP"});
   table.AddIgnored("local_worker_num", "N", {"MS_LOCAL_WORKER", "MS_LOCAL_WORKER_NUM"}).Alias({"nproc_per_node"});
+  table.AddIgnored("devices", "auto|none|N-M", {"MS_DEVICES"});
   table.AddIgnored("per_node", "", {"MS_PER_NODE"});
   table.AddIgnored("per_job", "", {"MS_PER_JOB"});
   table.AddIgnored("cluster_retry_num", "N", {"MS_CLUSTER_RETRY_NUM"});

@@ -39,6 +39,7 @@
 #include "worker_agent/launch/launchers.h"
 #include "worker_agent/launch/work_folder.h"
 #include "worker_agent/node/node_description.h"
+#include "worker_agent/node/node_devices.h"
 #include "worker_agent/node/node_lock.h"
 #include "worker_agent/node/own_scheduler.h"
 #include "worker_agent/runtime/agent_loop.h"
@@ -59,7 +60,7 @@ constexpr size_t kKeeperProcesses = 6;  // guardian, keeper, the first shim, hel
 constexpr size_t kOwnThreads = 10;
 constexpr size_t kDescriptors = 40;     // a third of it for the keeper, until it has forked
 constexpr size_t kOwnDescriptors = 24;  // of those, what is still to come once the node's lock is taken
-constexpr size_t kSlotDescriptors = 4;  // two here, for its port; four of the keeper's, for its output, log and shim
+constexpr size_t kSlotDescriptors = 5;  // three here: ports, its device; four of the keeper's: its output, log and shim
 constexpr absl::Duration kEndPatience = absl::Seconds(30);
 
 int Fail(const absl::Status& status, int code = kExitUsage) {
@@ -150,7 +151,7 @@ class Agent {
       : settings_(std::move(settings)), environment_(environment) {}
 
   int Run() {
-    for (const auto step : {&Agent::ForkKeeper, &Agent::TakeLockAndKeys, &Agent::StartOwnScheduler,
+    for (const auto step : {&Agent::ForkKeeper, &Agent::TakeLockAndKeys, &Agent::TakeDevices, &Agent::StartOwnScheduler,
                             &Agent::StartGrpcThreads, &Agent::DescribeThisNode}) {
       if (const std::optional<int> code = (this->*step)()) return *code;
     }
@@ -161,6 +162,7 @@ class Agent {
   // Each step returns the code to end with if it can't be done.
   std::optional<int> ForkKeeper();
   std::optional<int> TakeLockAndKeys();
+  std::optional<int> TakeDevices();
   std::optional<int> StartOwnScheduler();
   std::optional<int> StartGrpcThreads();
   std::optional<int> DescribeThisNode();
@@ -180,6 +182,7 @@ class Agent {
   std::optional<absl::StatusOr<NodeLock>> lock_;  // an error: the agent goes on without
   std::unique_ptr<AgentTls> tls_;                 // null: no TLS
   std::unique_ptr<OwnScheduler> scheduler_;       // null: none of our own
+  NodeDevices devices_;
   NodeDescription node_;
   std::unique_ptr<WorkFolder> folder_;
 };
@@ -219,6 +222,13 @@ std::optional<int> Agent::TakeLockAndKeys() {
   return std::nullopt;
 }
 
+std::optional<int> Agent::TakeDevices() {
+  absl::StatusOr<NodeDevices> devices = TakeNodeDevices(settings_, environment_);
+  if (!devices.ok()) return Fail(devices.status(), absl::IsUnavailable(devices.status()) ? kExitRefused : kExitUsage);
+  devices_ = *std::move(devices);
+  return std::nullopt;
+}
+
 std::optional<int> Agent::StartOwnScheduler() {
   absl::StatusOr<std::unique_ptr<OwnScheduler>> scheduler =
       OwnScheduler::StartIfWanted(settings_, WorkFolder::DefaultBase(environment_));
@@ -243,7 +253,7 @@ std::optional<int> Agent::StartGrpcThreads() {
 }
 
 std::optional<int> Agent::DescribeThisNode() {
-  absl::StatusOr<NodeDescription> node = DescribeNode(settings_, environment_);
+  absl::StatusOr<NodeDescription> node = DescribeNode(settings_, environment_, devices_.choice);
   if (!node.ok()) return Fail(node.status());
   node_ = *std::move(node);
   // (Its name is seen by others; the incarnation is what tells this agent from a stranger where there is no TLS.)
@@ -270,6 +280,9 @@ LauncherOptions Agent::OptionsOfLauncher() {
                           nullptr,
                           has_lock() ? lock().secret() : ""};
   options.own_name = node_.own_name;
+  options.devices = devices_.choice;
+  options.roots = devices_.roots;
+  options.has_ascend = devices_.has_ascend;
   if (tls_ != nullptr) {
     options.hand_over = [this](const std::string& fingerprint) { return tls_->Pack(fingerprint); };
   }

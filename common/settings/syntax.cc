@@ -47,7 +47,7 @@ bool IsWord(absl::string_view text, absl::string_view extra) {
 
 absl::Status NoCoreBinding() {
   return absl::InvalidArgumentError(
-      "must be auto, or the CPUs of each local rank, for example \"0:0-3;1:4-7,12\" (rank 0 on CPUs 0 to 3, rank 1 on "
+      "must be auto, device, or the CPUs of each local rank, for example \"0:0-3;1:4-7,12\" (rank 0 on CPUs 0 to 3, rank 1 on "
       "4 to 7 and 12), or as for msrun {\"device0\":[\"0-3\"]}");
 }
 
@@ -138,7 +138,8 @@ absl::StatusOr<CoreBinding> ParseCoreBinding(const std::string& text) {
   const std::string word = absl::AsciiStrToLower(trimmed);
   CoreBinding binding;
   binding.is_auto = word == "auto" || word == "true" || word == "1";
-  if (binding.is_auto || word.empty() || word == "false" || word == "0") return binding;
+  binding.is_device = word == "device";
+  if (binding.is_auto || binding.is_device || word.empty() || word == "false" || word == "0") return binding;
   const absl::Status status = trimmed[0] == '{' ? AddJson(trimmed, binding) : AddPairs(trimmed, binding);
   if (!status.ok()) return status;
   if (binding.cpus.empty()) return NoCoreBinding();

@@ -33,12 +33,13 @@ absl::StatusOr<Tail> ParseTail(const std::string& text);
 // --bind_core.
 struct CoreBinding {
   bool is_auto = false;
+  bool is_device = false;                     // those of the NUMA node that the process's device is at
   std::map<uint32_t, std::vector<int>> cpus;  // local rank → CPUs in order, none twice
-  bool is_off() const { return !is_auto && cpus.empty(); }
+  bool is_off() const { return !is_auto && !is_device && cpus.empty(); }
 };
 
-// "", "false" or "0": nothing is bound; "auto", "true" or "1": each process gets its share of the CPUs; else local
-// ranks and their CPUs, "0:0-3;1:4-7,12" or as for msrun {"device0":["0-3"],"device1":["4-7","12"]}.
+// "", "false" or "0": nothing is bound; "auto", "true" or "1": each process gets its share of the CPUs; "device":
+// those at its device; else local ranks and their CPUs, "0:0-3;1:4-7,12" or as for msrun {"device0":["0-3"],"device1":["4-7","12"]}.
 absl::StatusOr<CoreBinding> ParseCoreBinding(const std::string& text);
 
 // "NAME=VALUE"; NAME as in a shell, VALUE may be empty.

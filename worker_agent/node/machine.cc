@@ -10,11 +10,16 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/limits.h"
+#include "common/base/number_list.h"
 #include "common/base/sha256.h"
 #include "common/net/net.h"
 #include "common/sys/file_io.h"
@@ -26,34 +31,76 @@ namespace {
 constexpr char kBootIdPath[] = "/proc/sys/kernel/random/boot_id";
 constexpr char kNamespacePath[] = "/proc/self/ns/net";
 constexpr size_t kMachineHexDigits = 16;
+constexpr size_t kLongestDeviceNumber = 4;
+constexpr char kNvidia[] = "NVIDIA";
 
-// How many entries of the folder are `prefix` and a number.
-uint32_t CountNumbered(const std::string& folder, const std::string& prefix) {
+// The numbers of the folder's entries that are `prefix` and a number, rising.
+std::vector<uint32_t> Numbered(const std::string& folder, const std::string& prefix) {
+  std::vector<uint32_t> numbers;
   DIR* dir = opendir(folder.c_str());
-  if (dir == nullptr) return 0;
-  uint32_t count = 0;
+  if (dir == nullptr) return numbers;
   while (const dirent* entry = readdir(dir)) {
-    const std::string name = entry->d_name;
-    if (name.size() <= prefix.size() || name.compare(0, prefix.size(), prefix) != 0) continue;
-    const bool is_number = std::all_of(name.begin() + static_cast<std::ptrdiff_t>(prefix.size()), name.end(),
-                                       [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
-    if (is_number) ++count;
+    absl::string_view name = entry->d_name;
+    uint32_t number = 0;
+    if (!absl::ConsumePrefix(&name, prefix) || name.empty() || name.size() > kLongestDeviceNumber) continue;
+    const bool is_number =
+        std::all_of(name.begin(), name.end(), [](unsigned char c) { return absl::ascii_isdigit(c); });
+    if (is_number && absl::SimpleAtoi(name, &number) && number < kMaxSlotsPerNode) numbers.push_back(number);
   }
   closedir(dir);
-  return count;
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
 }
 
-// `count`, or the length of the variable's list when that is shorter. As in CUDA, the list ends at a negative number.
-uint32_t Narrow(uint32_t count, const std::map<std::string, std::string>& environment, const std::string& variable) {
+// What the variable names, up to what names nothing, as in CUDA: a negative number, or nothing. nullopt: it is not set.
+std::optional<std::vector<std::string>> VisibleDevices(const std::map<std::string, std::string>& environment,
+                                                       const std::string& variable) {
   const auto found = environment.find(variable);
-  if (found == environment.end()) return count;
-  uint32_t visible = 0;
+  if (found == environment.end()) return std::nullopt;
+  std::vector<std::string> visible;
   for (const auto& item : absl::StrSplit(found->second, ',')) {
-    const std::string text(absl::StripAsciiWhitespace(item));
-    if (text.empty() || text.front() == '-') break;
-    ++visible;
+    std::string text(absl::StripAsciiWhitespace(item));
+    if (text.empty() || text.front() == '-' || visible.size() == kMaxSlotsPerNode) break;
+    visible.push_back(std::move(text));
   }
-  return std::min(count, visible);
+  return visible;
+}
+
+// Those that are visible, in that order; a range is Ascend's way to write several ("0-3").
+std::vector<Device> Narrow(const std::vector<Device>& all, const std::vector<std::string>& visible) {
+  std::vector<Device> list;
+  for (const std::string& text : visible) {
+    const auto ranges = ParseNumberRanges(text, kMaxSlotsPerNode - 1);
+    if (!ranges.ok()) return {};  // a UUID
+    for (const Device& device : all) {
+      const bool is_there =
+          std::any_of(list.begin(), list.end(), [&](const Device& one) { return one.number == device.number; });
+      if (is_there || !ranges->front().contains(device.index)) continue;
+      list.push_back(device);
+      list.back().position = static_cast<uint32_t>(list.size() - 1);
+    }
+  }
+  return list;
+}
+
+// Nothing: there is none of this kind.
+std::optional<Devices> DevicesOfKind(const std::string& kind, const std::string& prefix, const std::string& folder,
+                                     const std::map<std::string, std::string>& environment) {
+  Devices devices;
+  devices.kind = kind;
+  for (const uint32_t number : Numbered(folder, prefix)) {
+    const auto place = static_cast<uint32_t>(devices.list.size());
+    const uint32_t index = kind == kNvidia ? place : number;
+    devices.list.push_back({number, index, index});
+  }
+  devices.count = static_cast<uint32_t>(devices.list.size());
+  if (const auto visible = VisibleDevices(environment, VisibleDevicesVariable(kind)); visible && devices.count > 0) {
+    devices.list = Narrow(devices.list, *visible);
+    const size_t named = devices.list.empty() ? visible->size() : devices.list.size();
+    devices.count = std::min(devices.count, static_cast<uint32_t>(named));
+  }
+  if (devices.count == 0) return std::nullopt;
+  return devices;
 }
 
 }  // namespace
@@ -79,14 +126,16 @@ absl::StatusOr<std::string> MachineId(const std::string& name) {
 }
 
 Devices FindDevices(const std::string& device_folder, const std::map<std::string, std::string>& environment) {
-  if (const uint32_t ascend =
-          Narrow(CountNumbered(device_folder, "davinci"), environment, "ASCEND_RT_VISIBLE_DEVICES")) {
-    return {"Ascend", ascend};
-  }
-  if (const uint32_t nvidia = Narrow(CountNumbered(device_folder, "nvidia"), environment, "CUDA_VISIBLE_DEVICES")) {
-    return {"NVIDIA", nvidia};
-  }
-  return {"CPU", 1};
+  if (const auto ascend = DevicesOfKind("Ascend", "davinci", device_folder, environment)) return *ascend;
+  if (const auto nvidia = DevicesOfKind(kNvidia, "nvidia", device_folder, environment)) return *nvidia;
+  Devices cpu;
+  cpu.kind = "CPU";
+  return cpu;
+}
+
+std::string VisibleDevicesVariable(const std::string& kind) {
+  if (kind == "Ascend") return "ASCEND_RT_VISIBLE_DEVICES";
+  return kind == kNvidia ? "CUDA_VISIBLE_DEVICES" : "";
 }
 
 std::vector<InterfaceAddress> InterfaceAddresses() {

@@ -21,15 +21,26 @@ absl::StatusOr<std::string> MachineId(const std::string& name);
 // The pure part of it.
 std::string HashMachine(const std::string& boot_id, uint64_t namespace_device, uint64_t namespace_inode);
 
+struct Device {
+  uint32_t number = 0;    // of /dev/davinci3, /dev/nvidia3
+  uint32_t index = 0;     // what the variable of visible devices calls it: NVIDIA counts those that are there
+  uint32_t position = 0;  // among those that are visible to this program: what a process of it opens it by
+};
+
 struct Devices {
   std::string kind;    // "Ascend", "NVIDIA" or "CPU"
   uint32_t count = 1;  // at least 1
+  std::vector<Device>
+      list;  // those that are visible, as they are counted; empty: a CPU, or they have no numbers (UUIDs)
 };
 
 // What --local_worker_num=auto stands for: Ascend devices (davinci0, davinci1, …), else NVIDIA ones (nvidia0, …), else
 // one process on the CPU. ASCEND_RT_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES narrow the number, as they do for the
-// frameworks. `device_folder` is /dev.
+// frameworks. `device_folder` is /dev. At most 1,024 devices.
 Devices FindDevices(const std::string& device_folder, const std::map<std::string, std::string>& environment);
+
+// ASCEND_RT_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES; of a CPU: none.
+std::string VisibleDevicesVariable(const std::string& kind);
 
 struct InterfaceAddress {
   std::string name;  // as getifaddrs has it: an IPv4 address with a label has that one (eth0:1)

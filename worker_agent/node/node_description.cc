@@ -16,6 +16,7 @@
 #include "worker_agent/ascend/chief.h"
 #include "worker_agent/ascend/device_addresses.h"
 #include "worker_agent/launch/launchers.h"
+#include "worker_agent/devices/device_choice.h"
 #include "worker_agent/launch/rank_table.h"
 #include "worker_agent/node/host_roots.h"
 #include "worker_agent/node/machine.h"
@@ -85,6 +86,13 @@ absl::Status AddRankTable(const AgentSettings& settings, NodeDescription& descri
   return absl::OkStatus();
 }
 
+void OfferDevices(const DeviceChoice& choice, v1::NodeInfo& node) {
+  const std::vector<uint32_t> numbers = NumbersOf(choice);
+  for (size_t slot = 0; slot < numbers.size() && slot < static_cast<size_t>(node.slots_size()); ++slot) {
+    node.mutable_slots(static_cast<int>(slot))->set_device_id(absl::StrCat(numbers[slot]));
+  }
+}
+
 // What HCCL needs to know of this node, and what stands in its way here.
 absl::Status AddHccl(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                      NodeDescription& description) {
@@ -152,7 +160,8 @@ std::string OwnAddress(const AgentSettings& settings) {
 }  // namespace
 
 absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
-                                             const std::map<std::string, std::string>& environment) {
+                                             const std::map<std::string, std::string>& environment,
+                                             const DeviceChoice& devices) {
   NodeDescription description;
   description.settings = SettingsOf(settings);
   v1::NodeInfo& node = description.node;
@@ -177,6 +186,7 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
   if (absl::Status status = SetWantedMaster(settings, node); !status.ok()) return status;
   AddTorchStore(settings, node);
   if (absl::Status status = AddRankTable(settings, description); !status.ok()) return status;
+  OfferDevices(devices, node);
   if (absl::Status status = AddHccl(settings, environment, description); !status.ok()) return status;
   description.own_address = OwnAddress(settings);
   if (!settings.standalone && !settings.command.empty()) description.own_name = ResolveOwnName(kOwnNameLimit);
@@ -198,7 +208,10 @@ absl::Status TakeSizeOfRankTable(AgentSettings& settings, bool has_slots) {
 
 uint32_t SlotCount(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
   uint32_t count = 0;
-  return absl::SimpleAtoi(settings.local_worker_num, &count) ? count : FindDevices("/dev", environment).count;
+  if (absl::SimpleAtoi(settings.local_worker_num, &count)) return count;
+  const std::vector<uint32_t> named = NamedDevices(settings.devices);
+  if (!named.empty()) return static_cast<uint32_t>(named.size());
+  return FindDevices(RootsFrom(environment).dev, environment).count;
 }
 
 uint64_t NewIncarnation() {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/net/ip_address.h"
 #include "worker_agent/core/agent_core.h"
+#include "worker_agent/devices/device_choice.h"
 #include "worker_agent/launch/port_reservation.h"
 #include "worker_agent/launch/table_devices.h"
 #include "worker_agent/settings/agent_settings.h"
@@ -28,10 +29,11 @@ struct NodeDescription {
   std::string own_address;                         // where peers reach us, as far as can be told here; empty: not known
 };
 
-// Looks up names (MASTER_ADDR, the scheduler) and may block on that; on this host's own for 1 s at most, with
+// `devices`: what --devices came to. Looks up names (MASTER_ADDR, the scheduler) and may block on that; on this host's own for 1 s at most, with
 // --hccl_mode table on hccn_tool for 15 s at most. The error names the setting that is wrong.
 absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
-                                             const std::map<std::string, std::string>& environment);
+                                             const std::map<std::string, std::string>& environment,
+                                             const DeviceChoice& devices);
 
 // With a rank table (--rank_table_file), where no number of workers was given: that of the table. Then, and with
 // --standalone, also as many slots here as the table has devices of this machine, unless `has_slots`

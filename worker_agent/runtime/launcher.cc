@@ -9,14 +9,15 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/net/ip_address.h"
 #include "worker_agent/ascend/chief.h"
 #include "worker_agent/ascend/made_table.h"
-#include "worker_agent/launch/cpu_binding.h"
+#include "worker_agent/devices/device_cpus.h"
+#include "worker_agent/keeper/files/device_log.h"
 #include "worker_agent/launch/environment/collective_interface.h"
-#include "worker_agent/launch/environment/environment.h"
 #include "worker_agent/launch/environment/placeholders.h"
 #include "worker_agent/launch/peers.h"
 #include "worker_agent/launch/slot_files.h"
@@ -198,6 +199,7 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   input.peers = round.peers ? &*round.peers : nullptr;
   input.slot = slot;
   if (slot < round.offers.size()) input.offer = round.offers[slot];
+  AddDevices(round, input);
   input.is_one_for_node = IsOneForAll();
   input.job_id = settings.job_id;
   input.node_id = round.node_id;
@@ -227,12 +229,25 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   const Environment environment = BuildEnvironment(input);
 
   spec.env = environment.variables;
+  if (options_.has_ascend) spec.device_logs = DeviceLogFolder(spec.env);
   spec.argv = FillPlaceholders(settings.command, PlaceholdersFor(input, environment));
   AddPreflight(round, spec);
   replaced.insert(environment.replaced.begin(), environment.replaced.end());
   ChooseOutput(round, slot, spec);
   if (const absl::Status bound = BindToCpus(round, slot, spec, plan); !bound.ok()) return bound;
   return spec;
+}
+
+void Launcher::AddDevices(const Round& round, EnvironmentInput& input) const {
+  const v1::Assignment& assignment = round.desired.assignment();
+  const bool is_alone = static_cast<uint32_t>(assignment.slots_size()) >= assignment.local_world_size();
+  // A rank table and HCCL's chief count devices as the machine does.
+  const bool counts_all = !options_.settings.hccl_mode.empty() || !round.rank_table_file.empty();
+  DeviceWords words = WordsFor(options_.devices, input.slot, is_alone && !counts_all);
+  input.device_variable = std::move(words.variable);
+  input.visible_devices = std::move(words.list);
+  input.are_devices_named = options_.devices.are_named;
+  input.device_id = std::move(words.device_id);
 }
 
 void Launcher::AddPreflight(const Round& round, ProcessSpec& spec) const {
@@ -269,12 +284,34 @@ absl::Status Launcher::BindToCpus(const Round& round, uint32_t slot, ProcessSpec
   const CoreBinding& binding = options_.settings.bind_core;
   if (binding.is_off() || IsOneForAll()) return absl::OkStatus();
   absl::StatusOr<CpuChoice> choice =
-      ChooseCpus(binding, round.slot(slot).local_rank(), round.desired.assignment().local_world_size(),
-                 InNumaOrder(AllowedCpus()));
+      binding.is_device ? CpusAtDevice(round, slot)
+                        : ChooseCpus(binding, round.slot(slot).local_rank(),
+                                     round.desired.assignment().local_world_size(), InNumaOrder(AllowedCpus()));
   if (!choice.ok()) return choice.status();
   spec.cpus = std::move(choice->cpus);
   Note(choice->notice, plan);
   return absl::OkStatus();
+}
+
+CpuChoice Launcher::CpusAtDevice(const Round& round, uint32_t slot) const {
+  const std::string kind = options_.devices.kind.empty() ? FindDevices(options_.roots.dev, options_.environment).kind
+                                                         : options_.devices.kind;
+  uint32_t number = 0;
+  if (slot >= round.offers.size() || !absl::SimpleAtoi(round.offers[slot].device_id(), &number)) {
+    return {{}, "--bind_core=device: no process is bound, since it is not known which devices they get (--devices)"};
+  }
+  std::vector<int> near = CpusOfDevice(kind, number, options_.roots);
+  if (near.empty()) {
+    return {{},
+            absl::StrCat("--bind_core=device: nothing tells which CPUs device ", number,
+                         " is at (sysfs), so its process is not bound")};
+  }
+  const std::vector<int> allowed = AllowedCpus();
+  std::erase_if(near, [&](int cpu) { return std::find(allowed.begin(), allowed.end(), cpu) == allowed.end(); });
+  if (!near.empty()) return {std::move(near), ""};
+  return {{},
+          absl::StrCat("--bind_core=device: this agent may use no CPU that device ", number,
+                       " is at, so its process is not bound")};
 }
 
 std::string Launcher::InterfaceFor(const Round& round, LaunchPlan& plan) {

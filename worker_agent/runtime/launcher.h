@@ -13,10 +13,14 @@
 #include "absl/status/statusor.h"
 #include "worker_agent/ascend/table_files.h"
 #include "worker_agent/core/events.h"
+#include "worker_agent/devices/device_choice.h"
 #include "worker_agent/gateway/gateway.h"
 #include "worker_agent/keeper/processes.h"
 #include "worker_agent/launch/cluster_file.h"
+#include "worker_agent/launch/cpu_binding.h"
+#include "worker_agent/launch/environment/environment.h"
 #include "worker_agent/launch/table_devices.h"
+#include "worker_agent/node/host_roots.h"
 #include "worker_agent/node/machine.h"
 #include "worker_agent/settings/agent_settings.h"
 
@@ -36,6 +40,9 @@ struct LauncherOptions {
   std::string start_secret;                             // of the node's lock; empty: there is none
   std::optional<std::vector<IpAddress>> own_name = {};  // see ChooseCollectiveInterface
   std::function<std::vector<InterfaceAddress>()> interfaces = InterfaceAddresses;
+  DeviceChoice devices = {};  // one for each slot; none: they are left alone
+  HostRoots roots = {};
+  bool has_ascend = false;  // devices whose software writes logs
 };
 
 struct LaunchPlan {
@@ -90,6 +97,8 @@ class Launcher {
   absl::StatusOr<ProcessSpec> SpecFor(const Round& round, uint32_t slot, LaunchPlan& plan,
                                       std::map<std::string, std::string>& replaced);
   absl::Status BindToCpus(const Round& round, uint32_t slot, ProcessSpec& spec, LaunchPlan& plan);
+  void AddDevices(const Round& round, EnvironmentInput& input) const;
+  CpuChoice CpusAtDevice(const Round& round, uint32_t slot) const;
   void ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec) const;
   // --preflight: the ring is checked in the process's own place, which then becomes the command.
   void AddPreflight(const Round& round, ProcessSpec& spec) const;

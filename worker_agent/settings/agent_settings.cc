@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/limits.h"
+#include "common/base/number_list.h"
 #include "common/net/ip_address.h"
 #include "common/net/ip_network.h"
 #include "common/net/net.h"
@@ -78,6 +79,12 @@ absl::Status CheckLocalWorkerNum(const std::string& text) {
       absl::StrCat("must be a whole number from 1 to ", kMaxSlotsPerNode, ", or auto (one for each device found)"));
 }
 
+absl::Status CheckDevices(const std::string& text) {
+  const bool is_list = ParseNumberRanges(text, kMaxSlotsPerNode - 1).ok();
+  if (text == "auto" || text == "none" || is_list) return absl::OkStatus();
+  return absl::InvalidArgumentError("must be auto, none, or numbers of devices like 0-3 or 0,2");
+}
+
 void AddRole(SettingsTable& table, std::string* role) {
   Setting& setting = table.AddString("role", role,
                                      "What this node's processes are; with MS_SCHED ms-worker becomes ms-scheduler "
@@ -118,6 +125,12 @@ void AddThisNode(SettingsTable& table, AgentSettings& s) {
       .Value("N|auto")
       .Env({"MS_LOCAL_WORKER", "MS_LOCAL_WORKER_NUM"})
       .Alias({"nproc_per_node"});
+  AddCheckedText(
+      table, "devices", &s.devices, CheckDevices,
+      "Which devices (NPUs, GPUs) the processes get, one each: DEVICE_ID and the variable of visible devices. "
+      "No other agent on this machine gets them meanwhile. auto: the first ones.")
+      .Value("auto|none|N-M")
+      .Env({"MS_DEVICES"});
   AddCheckedText(
       table, "node_id", &s.node_id, CheckId,
       "Name of this node, unique in the job; a number asks for that rank (default: the scheduler gives one).")
@@ -228,7 +241,8 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
       .Value("SIGNAL")
       .Env({"MS_STOP_SIGNAL"});
   AddParsed(table, "bind_core", Into(&s.bind_core, ParseCoreBinding),
-            "CPUs of the processes: auto shares them out; \"0:0-3;1:4-7\" names them for each local rank.")
+            "CPUs of the processes: auto shares them out; device: those of the NUMA node that its device is at; "
+            "\"0:0-3;1:4-7\" names them for each local rank.")
       .Value("CORES")
       .Env({"MS_BIND_CORE"});
   AddParsed(table, "port_range", Into(&s.port_range, ParsePortRange),
@@ -411,6 +425,11 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   }
   if (!s.preflight.empty() && s.command.empty()) {
     findings.errors.push_back("preflight: there is no command to check the ring for; leave it out or add a command");
+  }
+  if (!s.rank_table_file.empty() && !s.devices.empty() && s.devices != "none") {
+    findings.errors.push_back(
+        "devices: the rank table (rank_table_file, RANK_TABLE_FILE) says which devices the processes get; leave "
+        "--devices (MS_DEVICES) out, or the table");
   }
   if (s.standalone && !IsHere(s.sched_host)) {
     findings.errors.push_back(

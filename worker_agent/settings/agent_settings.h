@@ -25,6 +25,7 @@ struct AgentSettings {
   std::optional<uint32_t> server_num;    // MS_SERVER_NUM
   std::string worker_ip;                 // MS_WORKER_IP; empty: the address that reaches the scheduler
   std::string local_worker_num = "1";    // MS_LOCAL_WORKER; a number or "auto"
+  std::string devices;                   // "auto", "none" or numbers, "0-3"; empty: not given
   bool per_node = false;
   bool per_job = false;
   std::string preflight;                   // "ring": the ring is checked before the command starts; empty: nothing is

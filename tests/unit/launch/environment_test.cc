@@ -115,6 +115,22 @@ TEST_F(EnvironmentTest, IdentityIsOursAndTheDifferenceIsTold) {
 }
 
 // MindSpore would warn of a start by mpirun.
+TEST_F(EnvironmentTest, DevicesAreADefaultUnlessTheyAreNamed) {
+  input.device_variable = "ASCEND_RT_VISIBLE_DEVICES";
+  input.visible_devices = "4,5";
+  input.device_id = "0";
+  input.offer.set_device_id("4");
+  EXPECT_EQ(Build()["ASCEND_RT_VISIBLE_DEVICES"], "4,5");
+  EXPECT_EQ(Build()["DEVICE_ID"], "0") << "what the process opens";
+  input.inherited["ASCEND_RT_VISIBLE_DEVICES"] = "4,5,6";
+  EXPECT_EQ(Build()["ASCEND_RT_VISIBLE_DEVICES"], "4,5,6");
+  input.are_devices_named = true;
+  EXPECT_EQ(Build()["ASCEND_RT_VISIBLE_DEVICES"], "4,5");
+  EXPECT_TRUE(environment.replaced.empty());
+  input.overrides["ASCEND_RT_VISIBLE_DEVICES"] = "7";
+  EXPECT_EQ(Build()["ASCEND_RT_VISIBLE_DEVICES"], "7");
+}
+
 TEST_F(EnvironmentTest, OpenMpisPlacementIsForThoseWhoWantIt) {
   EXPECT_FALSE(Build().contains("OMPI_COMM_WORLD_RANK"));
   input.has_ompi = true;

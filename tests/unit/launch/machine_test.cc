@@ -68,6 +68,7 @@ TEST(FindDevices, VisibleDevicesNarrow) {
   EXPECT_EQ(count("0,2"), 2u);
   EXPECT_EQ(count("0,1,2,3,4,5"), 4u);
   EXPECT_EQ(count("1,-1,2"), 1u);
+  EXPECT_EQ(count("1,1"), 1u);
   EXPECT_EQ(count("GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"), 1u);
   EXPECT_EQ(FindDevices(folder.path(), {{"CUDA_VISIBLE_DEVICES", ""}}).kind, "CPU");
 }

@@ -67,6 +67,32 @@ class LauncherTest : public ::testing::Test {
   std::unique_ptr<Launcher> launcher_;
 };
 
+TEST_F(LauncherTest, EachProcessGetsItsDeviceAndTheCpusThatAreNear) {
+  SetSlots(2);
+  const int cpu = AllowedCpus().front();
+  const std::string node = folder_ + "/sys/devices/system/node/node1";
+  std::filesystem::create_directories(node);
+  std::ofstream(node + "/cpulist") << cpu << "-" << cpu << "\n";
+  std::filesystem::create_directories(folder_ + "/sys/class/devdrv/davinci5/device");
+  std::ofstream(folder_ + "/sys/class/devdrv/davinci5/device/numa_node") << "1\n";
+  options_.roots.sys = folder_ + "/sys";
+  options_.devices.kind = "Ascend";
+  options_.devices.devices = {{4, 4, 4}, {5, 5, 5}};
+  options_.node.mutable_slots(0)->set_device_id("4");
+  options_.node.mutable_slots(1)->set_device_id("5");
+  options_.settings.bind_core.is_device = true;
+  options_.has_ascend = true;
+  options_.environment["ASCEND_PROCESS_LOG_PATH"] = "/plogs";
+  const LaunchPlan plan = Prepare();
+  ASSERT_THAT(plan.specs, SizeIs(2));
+  EXPECT_THAT(plan.specs[1].env, Contains("DEVICE_ID=1"));
+  EXPECT_THAT(plan.specs[1].env, Contains("ASCEND_RT_VISIBLE_DEVICES=4,5"));
+  EXPECT_THAT(plan.specs[0].cpus, IsEmpty());
+  EXPECT_THAT(plan.specs[1].cpus, ElementsAre(cpu));
+  EXPECT_THAT(plan.notices, Contains(HasSubstr("which CPUs device 4 is at")));
+  EXPECT_EQ(plan.specs[1].device_logs, "/plogs");
+}
+
 TEST_F(LauncherTest, OneSlotPassesItsOutputUnchanged) {
   SetSlots(1, 3);
   const LaunchPlan plan = Prepare();

@@ -45,7 +45,7 @@ TEST(NodeDescription, SaysWhatTheSettingsSay) {
   settings.master_port = "29500";
   settings.machine = "m";
   settings.command = {"train"};
-  const auto description = DescribeNode(settings, {});
+  const auto description = DescribeNode(settings, {}, {});
   ASSERT_TRUE(description.ok()) << description.status();
   const v1::NodeInfo& node = description->node;
   EXPECT_EQ(node.role(), v1::ROLE_WORKER);
@@ -69,7 +69,7 @@ TEST(NodeDescription, SaysWhatTheSettingsSay) {
 }
 
 TEST(NodeDescription, WithoutACommandItHasNoProcesses) {
-  const auto description = DescribeNode(AgentSettings(), {});
+  const auto description = DescribeNode(AgentSettings(), {}, {});
   ASSERT_TRUE(description.ok()) << description.status();
   EXPECT_TRUE(description->node.is_processless());
   EXPECT_EQ(description->own_address, "127.0.0.1");
@@ -79,11 +79,11 @@ TEST(NodeDescription, WithoutACommandItHasNoProcesses) {
 TEST(NodeDescription, WrongSettingsAreNamed) {
   AgentSettings settings;
   settings.master_addr = "no-such-host.invalid";
-  EXPECT_THAT(std::string(DescribeNode(settings, {}).status().message()),
+  EXPECT_THAT(std::string(DescribeNode(settings, {}, {}).status().message()),
               AllOf(HasSubstr("MASTER_ADDR"), HasSubstr("no-such-host.invalid")));
   settings.master_addr = "";
   settings.rank_table_file = "/no/such/table.json";
-  EXPECT_THAT(std::string(DescribeNode(settings, {}).status().message()), HasSubstr("/no/such/table.json"));
+  EXPECT_THAT(std::string(DescribeNode(settings, {}, {}).status().message()), HasSubstr("/no/such/table.json"));
 }
 
 TEST(TakeSizeOfRankTable, GivesWhatIsNotSet) {

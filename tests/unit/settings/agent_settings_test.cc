@@ -145,9 +145,11 @@ TEST(AgentSettings, BadValuesSayWhatIsExpected) {
       {"env", "A", "must be NAME=VALUE, with letters, digits and _ in NAME"},
       {"stop_signal", "FOO", "must be the name or number of a signal that ends processes (TERM, SIGTERM, 15, INT, …)"},
       {"bind_core", "0-3",
-       "must be auto, or the CPUs of each local rank, for example \"0:0-3;1:4-7,12\" (rank 0 on CPUs 0 to 3, rank 1 on "
+       "must be auto, device, or the CPUs of each local rank, for example \"0:0-3;1:4-7,12\" (rank 0 on CPUs 0 to 3, "
+       "rank 1 on "
        "4 to 7 and 12), or as for msrun {\"device0\":[\"0-3\"]}"},
       {"port_range", "80-90", "must be A-B with 1024 ≤ A ≤ B ≤ 65535, for example 20000-20099"},
+      {"devices", "3-1", "must be auto, none, or numbers of devices like 0-3 or 0,2"},
       {"tail", "first", "must be all, none, or a list of ranks like 0,3-5"},
       {"torch_master_port", "0", "must be a port from 1 to 65535"},
       {"restart_scope", "node", "must be one of: job, worker"},

@@ -29,6 +29,11 @@ void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& build
   } else {
     builder.Drop("MUSTER_LOCAL_RANKS");
   }
+  if (!input.device_variable.empty() && input.are_devices_named) {
+    builder.Replace(input.device_variable, input.visible_devices);
+  } else if (!input.device_variable.empty()) {
+    builder.Default(input.device_variable, input.visible_devices);
+  }
   // Last, so that nothing of the user's is hidden by it.
   if (!input.python_folder.empty()) builder.Append("PYTHONPATH", input.python_folder);
   // Present but empty means "buffered, please" to Python.

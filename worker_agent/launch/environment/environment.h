@@ -36,8 +36,12 @@ struct EnvironmentInput {
   const v1::PeerList* peers = nullptr;        // of the same round; null: not known (Horovod's CROSS_* are then those of
                                               // machines with equal numbers of processes)
   uint32_t slot = 0;
-  v1::SlotOffer offer;           // what the node offered for this slot
-  bool is_one_for_node = false;  // --per_node, --per_job: one process stands for all slots of the agent
+  v1::SlotOffer offer;          // what the node offered for this slot
+  std::string device_variable;  // of visible devices; empty: it is left alone
+  std::string visible_devices;
+  bool are_devices_named = false;  // by the user: what was inherited is no news any more
+  std::string device_id;           // what the process opens; empty: what was offered, or the local rank
+  bool is_one_for_node = false;    // --per_node, --per_job: one process stands for all slots of the agent
   std::string job_id;
   std::string node_id;
   std::string start_secret;          // kStartVariable; empty: none

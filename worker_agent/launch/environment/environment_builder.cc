@@ -79,6 +79,7 @@ uint32_t WorldSizeOf(const EnvironmentInput& input) {
 }
 
 std::string DeviceIdOf(const EnvironmentInput& input) {
+  if (!input.device_id.empty()) return input.device_id;
   return input.offer.device_id().empty() ? std::to_string(SlotOf(input).local_rank()) : input.offer.device_id();
 }
 

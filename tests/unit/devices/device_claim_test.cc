@@ -1,0 +1,119 @@
+#include "worker_agent/devices/device_claim.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "../launch/temporary_folder.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class DeviceClaim : public testing::Test {
+ protected:
+  DeviceClaim() {
+    for (const char* name : {"davinci0", "davinci1", "davinci2"}) folder_.Write(name, "");
+  }
+  DeviceClaimOptions Options(const std::string& job) { return {"Ascend", folder_.path(), job, 1'790'000'000'000}; }
+
+  // A child that has claimed device 0, as `uid`, until it is killed. 0: it could not.
+  pid_t Holder(uid_t uid) {
+    int ready[2];
+    if (pipe(ready) != 0) return 0;
+    const pid_t pid = fork();
+    if (pid == 0) {
+      const bool is_other = uid == geteuid() || (setgid(uid) == 0 && setuid(uid) == 0);
+      const auto claims = ClaimDevices({0}, Options("digits"));
+      const char ok = is_other && claims.ok() && claims->warnings.empty() ? 'y' : 'n';
+      if (write(ready[1], &ok, 1) != 1) _exit(1);
+      while (true) pause();
+    }
+    close(ready[1]);
+    char ok = 'n';
+    const bool has_claimed = read(ready[0], &ok, 1) == 1 && ok == 'y';
+    close(ready[0]);
+    if (has_claimed) return pid;
+    End(pid);
+    return 0;
+  }
+  static void End(pid_t pid) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(DeviceClaim, IsRefusedByNameAndEndsWithItsHolder) {
+  const pid_t holder = Holder(geteuid());
+  ASSERT_NE(holder, 0);
+  const auto refused = ClaimDevices({1, 0}, Options("words"));
+  EXPECT_TRUE(absl::IsUnavailable(refused.status())) << refused.status();
+  EXPECT_THAT(std::string(refused.status().message()),
+              AllOf(HasSubstr("device 0 is used by job digits"), HasSubstr(absl::StrCat("pid ", holder)),
+                    HasSubstr("since 2026-09-21"), HasSubstr("--devices")));
+  End(holder);
+  const auto claims = ClaimDevices({1, 0}, Options("words"));
+  EXPECT_TRUE(claims.ok()) << claims.status() << " (device 1 was given back when 0 was refused)";
+}
+
+TEST_F(DeviceClaim, OthersAreNotTouched) {
+  const auto first = ClaimDevices({0, 2}, Options("digits"));
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_TRUE(ClaimDevices({1}, Options("words")).ok());
+  EXPECT_FALSE(ClaimDevices({2}, Options("words")).ok());
+  EXPECT_TRUE(ClaimDevices({}, Options("words")).ok());
+}
+
+TEST_F(DeviceClaim, ManyThatAskDoNotHideTheHolder) {
+  const auto first = ClaimDevices({0}, Options("digits"));
+  ASSERT_TRUE(first.ok()) << first.status();
+  for (int i = 0; i < 300; ++i) {
+    const auto refused = ClaimDevices({0}, Options("words"));
+    ASSERT_THAT(std::string(refused.status().message()), HasSubstr(absl::StrCat("pid ", getpid()))) << i;
+  }
+}
+
+TEST_F(DeviceClaim, OfAProgramThatDoesNotSayWhoItIsRefusesNobody) {
+  std::string name;
+  {
+    const auto claims = ClaimDevices({0}, Options("digits"));
+    ASSERT_TRUE(claims.ok()) << claims.status();
+    sockaddr_un address{};
+    socklen_t size = sizeof(address);
+    ASSERT_EQ(getsockname(claims->held.back().get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    name.assign(reinterpret_cast<const char*>(&address), size);
+  }
+  const UniqueFd silent(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));  // has the name, and does not listen
+  ASSERT_EQ(bind(silent.get(), reinterpret_cast<const sockaddr*>(name.data()), static_cast<socklen_t>(name.size())), 0);
+  const auto claims = ClaimDevices({0}, Options("words"));
+  ASSERT_TRUE(claims.ok()) << claims.status();
+  EXPECT_THAT(claims->warnings, ElementsAre(HasSubstr("does not say who it is")));
+}
+
+TEST_F(DeviceClaim, OfWhoCannotUseTheDeviceRefusesNobody) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  ASSERT_EQ(chmod((folder_.path() + "/davinci0").c_str(), 0660), 0);
+  const pid_t stranger = Holder(12345);
+  ASSERT_NE(stranger, 0);
+  const auto claims = ClaimDevices({0}, Options("words"));
+  ASSERT_TRUE(claims.ok()) << claims.status();
+  EXPECT_THAT(claims->warnings, ElementsAre(AllOf(HasSubstr("uid 12345"), HasSubstr("can't use"))));
+  ASSERT_EQ(chmod((folder_.path() + "/davinci0").c_str(), 0666), 0);
+  EXPECT_FALSE(ClaimDevices({0}, Options("words")).ok()) << "everybody can use it now";
+  End(stranger);
+}
+
+}  // namespace
+}  // namespace muster::agent

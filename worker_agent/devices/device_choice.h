@@ -1,0 +1,45 @@
+// --devices: which devices of this machine the processes of this agent get, one for each slot. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker_agent/node/machine.h"
+
+namespace muster::agent {
+
+// The numbers of "0-2,5", none twice, in that order; empty for "auto", "none" and "".
+std::vector<uint32_t> NamedDevices(const std::string& wanted);
+
+struct DevicesWanted {
+  std::string devices;  // --devices, checked; empty: not given
+  uint32_t slots = 1;
+  bool is_one_for_all = false;  // --per_node, --per_job: one process may well use them all
+};
+
+struct DeviceChoice {
+  std::string kind;             // "Ascend" or "NVIDIA"; empty: the processes are given none
+  std::vector<Device> devices;  // one for each slot
+  bool are_named = false;       // by the user, who has said more than an inherited variable
+  std::string notice;           // one line for people; may be empty
+};
+
+std::vector<uint32_t> NumbersOf(const DeviceChoice& choice);
+
+// The error says which devices can't be given, and what to do.
+absl::StatusOr<DeviceChoice> ChooseDevices(const DevicesWanted& wanted, const Devices& found);
+
+// What a process of `slot` finds in its environment.
+struct DeviceWords {
+  std::string variable;  // of visible devices; empty: it is left alone
+  std::string list;
+  std::string device_id;  // empty: the local rank
+};
+
+// `is_alone`: no other agent of the job is on this machine. Else local ranks count over all of them, and a list of this
+// agent's devices would lead a process that opens the device of its local rank beyond its end.
+DeviceWords WordsFor(const DeviceChoice& choice, uint32_t slot, bool is_alone);
+
+}  // namespace muster::agent

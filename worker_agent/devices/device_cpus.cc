@@ -1,0 +1,90 @@
+#include "worker_agent/devices/device_cpus.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/number_list.h"
+#include "common/sys/file_io.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kMostEntries = 4096;
+constexpr size_t kMostText = 64 * 1024;
+constexpr int kHighestNode = 1023;
+
+std::vector<std::string> EntriesOf(const std::string& folder) {
+  std::vector<std::string> names;
+  DIR* dir = opendir(folder.c_str());
+  if (dir == nullptr) return names;
+  while (const dirent* entry = readdir(dir)) {
+    if (entry->d_name[0] != '.' && names.size() < kMostEntries) names.emplace_back(entry->d_name);
+  }
+  closedir(dir);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// -1 is what a machine with one node says.
+std::optional<int> ReadNode(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMostText);
+  int node = 0;
+  if (!text.ok() || !absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &node)) return std::nullopt;
+  if (node < 0 || node > kHighestNode) return std::nullopt;
+  return node;
+}
+
+std::optional<int> NodeByClass(const std::string& name, const HostRoots& roots) {
+  const std::string classes = roots.sys + "/class";
+  for (const std::string& one : EntriesOf(classes)) {
+    if (const auto node = ReadNode(absl::StrCat(classes, "/", one, "/", name, "/device/numa_node"))) return node;
+  }
+  return std::nullopt;
+}
+
+// /proc/driver/nvidia/gpus/0000:3b:00.0/information has a line "Device Minor: 0".
+std::optional<int> NodeOfNvidia(uint32_t number, const HostRoots& roots) {
+  const std::string gpus = roots.proc + "/driver/nvidia/gpus";
+  for (const std::string& bus : EntriesOf(gpus)) {
+    const absl::StatusOr<std::string> text = ReadSmallFile(absl::StrCat(gpus, "/", bus, "/information"), kMostText);
+    if (!text.ok()) continue;
+    for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
+      const std::pair<absl::string_view, absl::string_view> sides = absl::StrSplit(line, absl::MaxSplits(':', 1));
+      uint32_t minor = 0;
+      if (absl::StripAsciiWhitespace(sides.first) != "Device Minor" ||
+          !absl::SimpleAtoi(absl::StripAsciiWhitespace(sides.second), &minor) || minor != number) {
+        continue;
+      }
+      return ReadNode(absl::StrCat(roots.sys, "/bus/pci/devices/", absl::AsciiStrToLower(bus), "/numa_node"));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<int> CpusOfDevice(const std::string& kind, uint32_t number, const HostRoots& roots) {
+  std::optional<int> node = NodeByClass(absl::StrCat(kind == "Ascend" ? "davinci" : "nvidia", number), roots);
+  if (!node && kind == "NVIDIA") node = NodeOfNvidia(number, roots);
+  std::vector<int> cpus;
+  if (!node) return cpus;
+  const auto text = ReadSmallFile(absl::StrCat(roots.sys, "/devices/system/node/node", *node, "/cpulist"), kMostText);
+  if (!text.ok()) return cpus;
+  const auto ranges = ParseNumberRanges(*text, kHighestCpu);
+  if (!ranges.ok()) return cpus;
+  for (const NumberRange& range : *ranges) {
+    for (uint32_t cpu = range.low; cpu <= range.high; ++cpu) cpus.push_back(static_cast<int>(cpu));
+  }
+  std::sort(cpus.begin(), cpus.end());
+  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
+  return cpus;
+}
+
+}  // namespace muster::agent
