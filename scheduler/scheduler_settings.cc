@@ -114,6 +114,10 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("torch_store", "WHOSE", {"MS_TORCH_STORE"});
   table.AddIgnored("torch_store_peers", "NETWORKS", {"MS_TORCH_STORE_PEERS"});
   table.AddIgnored("ompi_env", "", {"MS_OMPI_ENV"});
+  table.AddIgnored("tf_config", "", {"MS_TF_CONFIG"});
+  table.AddIgnored("no_python", "", {});
+  table.AddIgnored("redirects", "STREAMS", {});
+  table.AddIgnored("tee", "STREAMS", {});
   table.AddIgnored("port_range", "A-B", {"MS_PORT_RANGE"});
   table.AddIgnored("env", "NAME=VALUE", {});
   table.AddIgnored("torch_master_addr", "HOST", {"MASTER_ADDR"});

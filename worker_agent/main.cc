@@ -400,7 +400,8 @@ SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::str
 // The code to end with if the command can't be started.
 std::optional<int> SettleCommand(AgentSettings& settings, const std::map<std::string, std::string>& environment) {
   const std::vector<std::string> typed = settings.command;
-  const PythonCommand python = AddPython(settings.command, settings.env, environment);
+  PythonCommand python;
+  if (!settings.no_python) python = AddPython(settings.command, settings.env, environment);
   if (!python.python.empty() && !python.problem) {
     Log(Severity::kInfo, absl::StrCat(typed[0] == "-m" && typed.size() > 1 ? absl::StrCat("-m ", typed[1]) : typed[0],
                                       " runs under ", python.python));

@@ -28,6 +28,9 @@ class Reader {
         ++at_;
       } else if (first_word_is_command_ && word == "-m") {  // -m MODULE, as python takes it
         TakeCommand();
+      } else if (first_word_is_command_ && word == "--module" && at_ + 1 < args_.size()) {  // torchrun's word for it
+        TakeCommand();
+        out_.command[0] = "-m";
       } else if (word.size() > 1 && word[0] == '-') {
         ReadFlag(word);
       } else if (first_word_is_command_ && IsMisplacedValue(word)) {

@@ -7,7 +7,7 @@
 //   who this is                      --rank, --local_rank, --machine_rank
 //   where the scheduler is           --master_addr, --rdzv_endpoint, --main_process_ip, …
 //   which machines                   -H, --hosts, --hostfile, …
-//   what is not needed here          --rdzv_backend, --allow_run_as_root, --no_python, …
+//   what is not needed here          --rdzv_backend, --allow_run_as_root, …
 #include "common/settings/foreign_words.h"
 
 #include "absl/strings/str_replace.h"
@@ -33,8 +33,6 @@ constexpr char kTwoMeanings[] =
 constexpr char kScheduler[] = "write the scheduler's address as --sched_host HOST:PORT";
 constexpr char kHosts[] =
     "there is no list of hosts; start ms-worker on each machine (with srun, pdsh or ssh), with the same --sched_host";
-constexpr char kOutput[] =
-    "write --log_dir FOLDER for a file for each process, and --tail RANKS for the ranks to be shown live";
 constexpr char kCpus[] = "write --bind_core auto";
 constexpr char kNotNeeded[] = "leave this out; it is not needed here";
 constexpr char kAsTyped[] = "leave this out; a command is started as typed, and only a .py file or -m MODULE by python";
@@ -81,12 +79,9 @@ constexpr ForeignWord kForeignWords[] = {
     {"x", "the processes inherit this node's environment; write --env NAME=VALUE to set a variable"},
     {"genv", "the processes inherit this node's environment; write --env NAME=VALUE to set a variable"},
     {"module", "write -m {value} behind the settings, and the module's own arguments behind it"},
-    {"no_python", kAsTyped},
     {"run_path", kAsTyped},
-    {"redirects", kOutput},
-    {"tee", kOutput},
-    {"t", kOutput},
-    {"r", kOutput},
+    {"t", "write --tee {value}, or --tail RANKS for the ranks to be shown live"},
+    {"r", "write --redirects {value} and --log_dir FOLDER for a file for each process"},
     {"local_ranks_filter", "write --tail RANKS for the ranks to be shown live"},
     {"bind_to", kCpus},
     {"map_by", kCpus},
@@ -94,6 +89,12 @@ constexpr ForeignWord kForeignWords[] = {
     {"rdzv_conf", "write --topo_timeout SECONDS for the time within which all nodes must have joined"},
     {"monitor_interval", kNotNeeded},
     {"start_method", kNotNeeded},
+    {"event_log_handler", kNotNeeded},
+    {"logs_specs", kNotNeeded},
+    {"signals_to_handle", kNotNeeded},
+    {"enable_tiered_parallel_tcpstore", kNotNeeded},
+    {"virtual_local_rank", "leave this out, and write --env NAME={local_rank} for what should count so"},
+    {"numa_binding", kCpus},
     {"allow_run_as_root", kNotNeeded},
     {"oversubscribe", kNotNeeded},
 };

@@ -38,6 +38,9 @@ constexpr char kTorchrun[] =
 constexpr Known kKnown[] = {
     {"torchrun", "torch.distributed.run", Start::kOnEachNode, kTorchrun},
     {"torchrun", "torch.distributed.launch", Start::kOnEachNode, kTorchrun},
+    {"torch_npu_run", "torch_npu.distributed.run", Start::kOnEachNode,
+     "torch_npu_run --nnodes {nnodes} --nproc_per_node {nproc_per_node} --node_rank {node_rank} --master_addr "
+     "{master_addr} --master_port {master_port}"},
     {"msrun", "mindspore.parallel.cluster.run", Start::kOnEachNode,
      "msrun --worker_num {world_size} --local_worker_num {nproc_per_node} --node_rank {node_rank} --master_addr "
      "{master_addr} --master_port {master_port}"},
@@ -145,6 +148,11 @@ std::optional<std::string> LauncherOf(const std::vector<std::string>& command) {
   const Known* known = FindKnown(command, 0);
   if (known == nullptr) return std::nullopt;
   return known->program;
+}
+
+bool BringsTorchStore(const std::vector<std::string>& command) {
+  const std::string launcher = LauncherOf(command).value_or("");
+  return launcher == "torchrun" || launcher == "torch_npu_run" || launcher == "accelerate launch";
 }
 
 void CheckLauncher(const std::vector<std::string>& command, uint32_t slots, SettingsFindings& findings) {

@@ -15,6 +15,9 @@ namespace muster::agent {
 // and behind env, nice, nohup, exec, `bash -c` and the like as well.
 std::optional<std::string> LauncherOf(const std::vector<std::string>& command);
 
+// It hosts PyTorch's store itself, at the address and port that it is given: torchrun and what is built on it.
+bool BringsTorchStore(const std::vector<std::string>& command);
+
 // Neither --per_node nor --per_job was given: a launcher is an error where this node has several slots, for several
 // trainings would run side by side, and a warning where it has one.
 void CheckLauncher(const std::vector<std::string>& command, uint32_t slots, SettingsFindings& findings);

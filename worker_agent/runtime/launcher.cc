@@ -19,6 +19,8 @@
 #include "worker_agent/keeper/files/device_log.h"
 #include "worker_agent/launch/environment/collective_interface.h"
 #include "worker_agent/launch/environment/placeholders.h"
+#include "worker_agent/launch/environment/rank_formula.h"
+#include "worker_agent/launch/launchers.h"
 #include "worker_agent/launch/peers.h"
 #include "worker_agent/launch/slot_files.h"
 
@@ -59,6 +61,8 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
     return plan;
   }
   if (absl::Status status = CheckNodeRank(*round); !status.ok()) return status;
+  if (absl::Status status = CheckTfConfig(*round); !status.ok()) return status;
+  WarnOfRankFormula(*round, plan);
   const absl::Status written = WriteClusterFile(round->cluster_file, FileInput(*round));
   if (!written.ok()) return written;
   // Nothing of the round before runs any more: the core starts none beside it.
@@ -176,14 +180,35 @@ absl::Status Launcher::CheckNodeRank(const Round& round) const {
   const AgentSettings& settings = options_.settings;
   const v1::Assignment& assignment = round.desired.assignment();
   const bool is_alone = static_cast<uint32_t>(assignment.slots_size()) >= assignment.local_world_size();
-  const auto names_it = [](const std::string& text) { return absl::StrContains(text, "{node_rank}"); };
-  const bool is_used = std::any_of(settings.command.begin(), settings.command.end(), names_it) ||
-                       std::any_of(settings.env.begin(), settings.env.end(),
-                                   [&](const auto& variable) { return names_it(variable.second); });
-  if (!settings.per_node || is_alone || !is_used) return absl::OkStatus();
+  if (!settings.per_node || is_alone || !NamesNodeRank()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "--per_node: another agent of this job runs on this machine, so {node_rank} would be ", assignment.node_rank(),
       " for both; start one agent on each machine, or give each one here a --machine NAME of its own"));
+}
+
+bool Launcher::NamesNodeRank() const {
+  const AgentSettings& settings = options_.settings;
+  const auto names_it = [](const std::string& text) { return absl::StrContains(text, "{node_rank}"); };
+  return std::any_of(settings.command.begin(), settings.command.end(), names_it) ||
+         std::any_of(settings.env.begin(), settings.env.end(),
+                     [&](const auto& variable) { return names_it(variable.second); });
+}
+
+void Launcher::WarnOfRankFormula(const Round& round, LaunchPlan& plan) {
+  const bool is_one_for_node = options_.settings.per_node;
+  if (!is_one_for_node && !NamesNodeRank()) return;
+  const v1::PeerList* peers = round.peers ? &*round.peers : nullptr;
+  const std::string warning = RankFormulaWarning(round.desired.assignment(), peers, is_one_for_node);
+  if (!warning.empty() && noted_.insert(warning).second) plan.warnings.push_back(warning);
+}
+
+absl::Status Launcher::CheckTfConfig(const Round& round) const {
+  const v1::Assignment& assignment = round.desired.assignment();
+  const uint32_t ranks = assignment.worker_num() + assignment.server_num();
+  if (!options_.settings.tf_config || (round.peers && ranks <= kMaxRanksInClusterFile)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("--tf_config: TF_CONFIG names all ranks, and that is done up to ",
+                                                    kMaxRanksInClusterFile, " of them; this job has ", ranks,
+                                                    ". Leave --tf_config out"));
 }
 
 absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot, LaunchPlan& plan,
@@ -207,6 +232,8 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   input.own_address = round.own_address;
   input.collective_interface = round.collective_interface;
   input.has_ompi = settings.ompi_env;
+  input.has_tf_config = settings.tf_config;
+  input.brings_own_store = BringsTorchStore(settings.command);
   input.scheduler_host = settings.sched_host;
   input.scheduler_port = settings.sched_port;
   input.cluster_file = round.cluster_file;
@@ -275,7 +302,7 @@ void Launcher::ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec
     spec.inherits_stdin = true;
     return;
   }
-  if (tail ? tail->Contains(rank) : !has_log) {
+  if (tail ? tail->Contains(rank) : !has_log || options_.settings.tee == "3") {
     spec.prefix = absl::StrCat(is_server ? "[server " : "[rank ", rank, "] ");
   }
 }

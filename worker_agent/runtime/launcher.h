@@ -94,6 +94,9 @@ class Launcher {
   absl::Status PrepareHccl(Round& round);
   absl::Status BeginGateways(const Round& round, LaunchPlan& plan);
   absl::Status CheckNodeRank(const Round& round) const;
+  void WarnOfRankFormula(const Round& round, LaunchPlan& plan);
+  absl::Status CheckTfConfig(const Round& round) const;
+  bool NamesNodeRank() const;  // {node_rank}, in the command or in --env
   absl::StatusOr<ProcessSpec> SpecFor(const Round& round, uint32_t slot, LaunchPlan& plan,
                                       std::map<std::string, std::string>& replaced);
   absl::Status BindToCpus(const Round& round, uint32_t slot, ProcessSpec& spec, LaunchPlan& plan);

@@ -19,6 +19,7 @@
 #include "common/settings/sched_address.h"
 #include "common/settings/values.h"
 #include "worker_agent/settings/hccl_settings.h"
+#include "worker_agent/settings/torchrun_words.h"
 
 namespace muster::agent {
 namespace {
@@ -91,7 +92,8 @@ void AddRole(SettingsTable& table, std::string* role) {
                                      "--once and ignores the command.");
   setting.parse = [role](const std::string& text) -> absl::Status {
     if (text != "MS_WORKER" && text != "MS_PSERVER" && text != "MS_SERVER" && text != "MS_SCHED") {
-      return absl::InvalidArgumentError("must be one of: MS_WORKER, MS_PSERVER (or MS_SERVER), MS_SCHED");
+      return absl::InvalidArgumentError(
+          "must be one of: MS_WORKER, MS_PSERVER (or MS_SERVER), MS_SCHED (torchrun's --role is not needed here)");
     }
     *role = text == "MS_SERVER" ? "MS_PSERVER" : text;
     return absl::OkStatus();
@@ -236,6 +238,12 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
                "Also tells the processes their rank as Open MPI's mpirun would (OMPI_COMM_WORLD_*), for programs that "
                "read only that.")
       .Env({"MS_OMPI_ENV"});
+  table
+      .AddBool("tf_config", &s.tf_config,
+               "Also tells the processes the cluster as TensorFlow's own strategies read it (TF_CONFIG); up to 1,024 "
+               "ranks.")
+      .Env({"MS_TF_CONFIG"});
+  AddNoPython(table, s);
   AddEnv(table, &s.env);
   AddParsed(table, "stop_signal", Into(&s.stop_signal, ParseSignal), "What a process is told to stop with.", "TERM")
       .Value("SIGNAL")
@@ -270,6 +278,7 @@ void AddLogging(SettingsTable& table, AgentSettings& s) {
       .Value("RANKS")
       .Env({"MS_TAIL"})
       .Alias({"tail_worker_log"});
+  AddTorchrunsOutput(table, s);
   AddLogFormat(table, &s.log_format);
   AddLogLevel(table, &s.log_level);
 }
@@ -416,6 +425,7 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   CheckNumbers(s, findings);
   CheckDoubtful(s, findings);
   CheckHccl(s, findings);
+  CheckTorchrunsWords(s, findings);
   if (s.per_node && s.per_job) {
     findings.errors.push_back("per_node and per_job contradict each other; leave one of them out");
   }

@@ -33,6 +33,8 @@ struct AgentSettings {
   std::string torch_store = "agent";       // agent, rank0: who serves PyTorch's store
   std::string torch_store_peers;           // networks whose processes it serves besides the round's machines
   bool ompi_env = false;                   // OMPI_COMM_WORLD_* for the processes
+  bool tf_config = false;                  // TF_CONFIG for the processes
+  bool no_python = false;                  // a .py file is started as it stands
   std::optional<bool> enable_recovery;     // MS_ENABLE_RECOVERY
   std::string recovery_path;               // MS_RECOVERY_PATH
   std::optional<bool> hccl_cm_init;        // MS_HCCL_CM_INIT
@@ -56,8 +58,10 @@ struct AgentSettings {
   int stop_signal = SIGTERM;
   absl::Duration stop_timeout = absl::Seconds(30);
   std::string log_dir;
-  uint32_t keep_logs = 10;   // runs of a job in log_dir; 0: all
-  std::optional<Tail> tail;  // ranks whose output is shown live
+  uint32_t keep_logs = 10;      // runs of a job in log_dir; 0: all
+  std::optional<Tail> tail;     // ranks whose output is shown live
+  std::string redirects = "0";  // torchrun's word: 3 wants log_dir
+  std::string tee = "0";        // torchrun's word: 3 shows all ranks live, unless tail says which
   CoreBinding bind_core;
   std::optional<NumberRange> port_range;
   std::map<std::string, std::string> env;  // --env N=V, repeated

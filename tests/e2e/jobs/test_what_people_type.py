@@ -208,7 +208,8 @@ def test_torchrun_under_per_node(cluster, any_torch):
         "dist.init_process_group('gloo')\n"
         "total = torch.ones(1)\n"
         "dist.all_reduce(total)\n"
-        "open('sum%d' % dist.get_rank(), 'w').write(str(int(total)))\n")
+        "open('sum%d' % dist.get_rank(), 'w').write(str(int(total)))\n"
+        "dist.destroy_process_group()\n")  # or 2.13 now and then aborts at its end
     cluster.start_scheduler()
     agents = [cluster.start_agent("agent%d" % i, ["--worker_num", 4, "--local_worker_num", 2, "--per_node", "--machine",
                                                   "m%d" % i],

@@ -114,6 +114,55 @@ TEST_F(EnvironmentTest, IdentityIsOursAndTheDifferenceIsTold) {
   EXPECT_THAT(notice, Not(HasSubstr("\n")));
 }
 
+// It would tell a launcher's own processes to look for a store that nobody hosts.
+TEST_F(EnvironmentTest, ALauncherWithAStoreOfItsOwnIsToldNothingOfOurs) {
+  input.brings_own_store = true;
+  input.inherited = {{"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+  const Map map = Build();
+  EXPECT_FALSE(map.contains("TORCHELASTIC_USE_AGENT_STORE"));
+  EXPECT_EQ(map.at("MASTER_PORT"), "40000");
+}
+
+TEST_F(EnvironmentTest, TensorFlowsConfigNamesAllTasks) {
+  v1::PeerList peers = SamplePeers();
+  input.peers = &peers;
+  EXPECT_FALSE(Build().contains("TF_CONFIG"));
+  input.has_tf_config = true;
+  EXPECT_EQ(Build().at("TF_CONFIG"),
+            R"({"cluster":{"worker":["10.0.0.1:41000","10.0.0.1:41001","10.0.0.1:41002","10.0.0.1:41003",)"
+            R"("[fd00::2]:41004","[fd00::2]:41005"]},"task":{"type":"worker","index":5}})");
+  input.inherited = {{"TF_CONFIG", "{}"}};
+  Build();
+  EXPECT_THAT(environment.replaced, ElementsAre(Pair("TF_CONFIG", "{}")));
+}
+
+TEST_F(EnvironmentTest, TensorFlowsConfigHasATaskForEachNodeOfOneProcess) {
+  v1::PeerList peers = SamplePeers();
+  input.peers = &peers;
+  input.has_tf_config = true;
+  input.is_one_for_node = true;
+  input.slot = 0;
+  EXPECT_EQ(Build().at("TF_CONFIG"),
+            R"({"cluster":{"worker":["10.0.0.1:41000","[fd00::2]:41004"]},"task":{"type":"worker","index":1}})");
+}
+
+TEST_F(EnvironmentTest, TensorFlowsConfigHasAChiefBesideParameterServers) {
+  v1::PeerList peers = SamplePeers();
+  v1::PeerNode* server = peers.add_nodes();
+  server->set_role(v1::ROLE_SERVER);
+  server->set_address(IpAddress::Parse("10.0.0.3")->bytes());
+  server->add_ring_ports(41006);
+  input.peers = &peers;
+  input.has_tf_config = true;
+  EXPECT_EQ(Build().at("TF_CONFIG"),
+            R"({"cluster":{"chief":["10.0.0.1:41000"],"worker":["10.0.0.1:41001","10.0.0.1:41002","10.0.0.1:41003",)"
+            R"("[fd00::2]:41004","[fd00::2]:41005"],"ps":["10.0.0.3:41006"]},"task":{"type":"worker","index":4}})");
+  desired.mutable_assignment()->set_role(v1::ROLE_SERVER);
+  desired.mutable_assignment()->set_server_num(1);
+  desired.mutable_assignment()->mutable_slots(1)->set_rank(0);
+  EXPECT_THAT(Build().at("TF_CONFIG"), HasSubstr(R"("task":{"type":"ps","index":0})"));
+}
+
 // MindSpore would warn of a start by mpirun.
 TEST_F(EnvironmentTest, DevicesAreADefaultUnlessTheyAreNamed) {
   input.device_variable = "ASCEND_RT_VISIBLE_DEVICES";

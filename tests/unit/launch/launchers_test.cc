@@ -27,6 +27,7 @@ TEST(Launchers, AreKnownByWhatTheCommandSays) {
       {{"orterun", "./a.out"}, "orterun"},
       {{"horovodrun", "-np", "4", "python", "train.py"}, "horovodrun"},
       {{"msrun", "train.py"}, "msrun"},
+      {{"torch_npu_run", "train.py"}, "torch_npu_run"},
       {{"python", "-m", "mindspore.parallel.cluster.run", "train.py"}, "msrun"},
       {{"deepspeed", "train.py"}, "deepspeed"},
       {{"accelerate", "launch", "train.py"}, "accelerate launch"},
@@ -57,6 +58,16 @@ TEST(Launchers, AreKnownByWhatTheCommandSays) {
   for (const auto& c : cases) {
     EXPECT_EQ(LauncherOf(c.command).value_or(""), c.launcher) << testing::PrintToString(c.command);
   }
+}
+
+TEST(Launchers, ThoseThatHostPyTorchsStore) {
+  EXPECT_TRUE(BringsTorchStore({"torchrun", "train.py"}));
+  EXPECT_TRUE(BringsTorchStore({"python3", "-m", "torch.distributed.launch", "train.py"}));
+  EXPECT_TRUE(BringsTorchStore({"env", "A=1", "torch_npu_run", "train.py"}));
+  EXPECT_TRUE(BringsTorchStore({"accelerate", "launch", "train.py"}));
+  EXPECT_FALSE(BringsTorchStore({"python3", "train.py", "torchrun"}));
+  EXPECT_FALSE(BringsTorchStore({"mpirun", "./a.out"}));
+  EXPECT_FALSE(BringsTorchStore({}));
 }
 
 TEST(Launchers, SeveralSideBySideAreRefusedWithTheCommand) {

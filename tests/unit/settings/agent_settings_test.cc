@@ -97,7 +97,7 @@ TEST(AgentSettings, RolesAreMindSpores) {
   for (const auto& c : cases) EXPECT_EQ(Loaded({}, {{"MS_ROLE", c.text}}).settings.role, c.role);
   EXPECT_THAT(Loaded({}, {{"MS_ROLE", "MS_CLIENT"}}).findings.errors,
               ElementsAre("role: \"MS_CLIENT\" (from MS_ROLE) must be one of: MS_WORKER, MS_PSERVER (or MS_SERVER), "
-                          "MS_SCHED; correct the variable or unset it"));
+                          "MS_SCHED (torchrun's --role is not needed here); correct the variable or unset it"));
 }
 
 TEST(AgentSettings, HcclCmInitIsOneOrNo) {
@@ -236,6 +236,17 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
       {{"--max_restarts=3", "--enable_recovery=0"},
        {},
        {"max_restarts has no effect with MS_ENABLE_RECOVERY=0; set MS_ENABLE_RECOVERY=1 or leave it out"}},
+      {{"--max_restarts=3"},
+       {},
+       {"max_restarts: processes are restarted only with recovery, and that is not switched on here; add "
+        "--enable_recovery (MS_ENABLE_RECOVERY=1)"}},
+      {{"--max_restarts=0"}, {}, {}},
+      {{"--redirects=3"}, {"redirects is 3, but there is no folder for the files; add --log_dir FOLDER"}, {}},
+      {{"--redirects=3", "--log_dir=logs"}, {}, {}},
+      {{"--redirects=0", "--tee=3"}, {}, {}},
+      {{"--tf_config", "--per_job"},
+       {"tf_config: TF_CONFIG names processes on each node, and per_job starts one only; leave one of them out"},
+       {}},
       {{"--node-timeout", "60"},
        {},
        {"--node_timeout=60 is for ms-scheduler and has no effect on ms-worker; give it to ms-scheduler, or add "

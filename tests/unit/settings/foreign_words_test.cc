@@ -44,9 +44,13 @@ TEST(ForeignWords, EachNamesWhatToWrite) {
       {{"--hostfile", "hosts"}, "there is no list of hosts"},
       {{"-H", "a,b"}, "there is no list of hosts"},
       {{"-x", "PATH"}, "write --env NAME=VALUE"},
-      {{"--module", "pkg.train"}, "write -m pkg.train behind the settings"},
-      {{"--no_python"}, "a command is started as typed"},
-      {{"--tee", "3"}, "write --log_dir FOLDER"},
+      {{"--run_path"}, "a command is started as typed"},
+      {{"-t", "3"}, "-t: write --tee 3"},
+      {{"-r", "3"}, "-r: write --redirects 3 and --log_dir FOLDER"},
+      {{"--monitor-interval", "1"}, "--monitor_interval: leave this out"},
+      {{"--rdzv-conf", "timeout=60"}, "write --topo_timeout SECONDS"},
+      {{"--numa-binding", "node"}, "write --bind_core auto"},
+      {{"--enable_tiered_parallel_tcpstore=true"}, "it is not needed here"},
       {{"--bind-to", "core"}, "write --bind_core auto"},
       {{"--rdzv_backend", "c10d"}, "ms-scheduler is the rendezvous"},
       {{"--allow-run-as-root"}, "it is not needed here"},
@@ -65,6 +69,16 @@ TEST(ForeignWords, ThoseThatMeanTheSameAreTaken) {
                     "--cluster_time_out=60", "train.py"})
                   .findings.errors,
               IsEmpty());
+}
+
+TEST(ForeignWords, TorchrunsWordsForTheCommandAreTaken) {
+  EXPECT_THAT(Load({"--module", "pkg.train", "--lr", "1"}).command, ElementsAre("-m", "pkg.train", "--lr", "1"));
+  const LoadResult as_it_stands = Load({"--no-python", "./train.py", "--no-python"});
+  EXPECT_THAT(as_it_stands.findings.errors, IsEmpty());
+  EXPECT_THAT(as_it_stands.command, ElementsAre("./train.py", "--no-python"));
+  EXPECT_THAT(Load({"--redirects=3", "--tee", "3", "--log-dir", "logs", "train.py"}).findings.errors, IsEmpty());
+  EXPECT_THAT(Load({"--tee", "0:1", "train.py"}).findings.errors, ElementsAre(HasSubstr("write --tail RANKS")));
+  EXPECT_THAT(Load({"--role", "trainer", "train.py"}).findings.errors, ElementsAre(HasSubstr("not needed here")));
 }
 
 TEST(ForeignWords, TheCommandsOwnFlagsAreItsOwn) {

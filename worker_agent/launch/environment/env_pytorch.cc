@@ -26,9 +26,14 @@ void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
   builder.Identity("TORCHELASTIC_RESTART_COUNT", desired.round() > 0 ? desired.round() - 1 : 0);
   builder.Identity("TORCHELASTIC_MAX_RESTARTS", input.max_restarts);
   builder.Identity("TORCHELASTIC_RUN_ID", input.job_id);
-  // "True" makes all ranks clients. Where rank 0 hosts the store itself, they would wait for one that nobody hosts.
+  // "True" makes all ranks clients. Where rank 0 hosts the store itself, they would wait for one that nobody hosts. A
+  // launcher says it to its own processes.
   const bool is_elsewhere = input.overrides.contains("MASTER_ADDR") || input.overrides.contains("MASTER_PORT");
-  builder.Identity("TORCHELASTIC_USE_AGENT_STORE", input.has_torch_store && !is_elsewhere ? "True" : "False");
+  if (input.brings_own_store) {
+    builder.Drop("TORCHELASTIC_USE_AGENT_STORE");
+  } else {
+    builder.Identity("TORCHELASTIC_USE_AGENT_STORE", input.has_torch_store && !is_elsewhere ? "True" : "False");
+  }
   if (input.error_file.empty()) {
     builder.Drop("TORCHELASTIC_ERROR_FILE");
   } else {

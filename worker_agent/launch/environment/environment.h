@@ -48,6 +48,8 @@ struct EnvironmentInput {
   std::string own_address;           // numeric; this node's, as its peers see it
   std::string collective_interface;  // for GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME; empty: they are left alone
   bool has_ompi = false;             // --ompi_env
+  bool has_tf_config = false;        // --tf_config; then `peers` is known
+  bool brings_own_store = false;     // the command is a launcher that hosts PyTorch's store itself (torchrun)
   std::string scheduler_host;
   uint32_t scheduler_port = 0;
   bool has_gateway = false;  // the two above are the agent's own gateway for MindSpore

@@ -52,6 +52,7 @@ void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& build
 void AddMindSporeVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddHorovodVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
+void AddTensorFlowVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddHcclVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 
 }  // namespace muster::agent

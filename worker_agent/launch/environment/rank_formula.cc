@@ -1,0 +1,84 @@
+// The workers of a job → does node_rank × processes of the node + local_rank give their ranks?
+//
+//   machines with equal numbers, the ranks of each side by side      yes
+//   machines with 2 and 4 processes                                  no, from the second on
+//   a machine's ranks are not side by side (a rank table, or the
+//     ids of several agents on a machine)                            no
+//   several agents on a machine, --per_node                          no: all of them have the same node_rank
+//   parameter servers                                                not looked at: nobody counts them so
+//
+// It is told where this node's own ranks are wrong, and at rank 0's node, whose output people look at.
+#include "worker_agent/launch/environment/rank_formula.h"
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "common/net/peer_node.h"
+
+namespace muster::agent {
+namespace {
+
+struct Mismatch {
+  bool is_there = false;
+  uint32_t rank = 0;
+  uint32_t node_rank = 0;
+  uint32_t processes = 0;  // of the node, as the formula counts
+  uint32_t local_rank = 0;
+};
+
+// Returns whether it differs.
+bool Differs(uint32_t rank, uint32_t node_rank, uint32_t processes, uint32_t local_rank, Mismatch& out) {
+  if (rank == uint64_t{node_rank} * processes + local_rank) return false;
+  out = {true, rank, node_rank, processes, local_rank};
+  return true;
+}
+
+Mismatch OwnMismatch(const v1::Assignment& assignment) {
+  Mismatch out;
+  for (const v1::SlotAssignment& slot : assignment.slots()) {
+    if (Differs(slot.rank(), assignment.node_rank(), assignment.local_world_size(), slot.local_rank(), out)) break;
+  }
+  return out;
+}
+
+Mismatch AnyMismatch(const v1::PeerList& peers) {
+  std::map<uint32_t, uint32_t> processes;  // by machine
+  for (const v1::PeerNode& node : peers.nodes()) {
+    if (node.role() == v1::ROLE_WORKER) processes[node.machine()] += static_cast<uint32_t>(SlotCount(node));
+  }
+  Mismatch out;
+  for (const v1::PeerNode& node : peers.nodes()) {
+    if (node.role() != v1::ROLE_WORKER) continue;
+    for (int i = 0; i < SlotCount(node); ++i) {
+      if (Differs(RankOf(node, i), node.machine(), processes[node.machine()], LocalRankOf(node, i), out)) return out;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string RankFormulaWarning(const v1::Assignment& assignment, const v1::PeerList* peers, bool is_one_for_node) {
+  if (assignment.role() == v1::ROLE_SERVER || assignment.slots().empty()) return "";
+  const auto slots = static_cast<uint32_t>(assignment.slots_size());
+  if (is_one_for_node && slots < assignment.local_world_size()) {
+    return absl::StrCat("--per_node: several agents of this job run on this machine, and NODE_RANK is ",
+                        assignment.node_rank(),
+                        " for each of their commands; start one agent on each machine, or give each one here a "
+                        "--machine NAME of its own");
+  }
+  Mismatch wrong = OwnMismatch(assignment);
+  if (!wrong.is_there && assignment.slots(0).rank() == 0 && peers != nullptr) wrong = AnyMismatch(*peers);
+  if (!wrong.is_there) return "";
+  return absl::StrCat(
+      "node_rank × processes of the node + local_rank is not the rank in this job: rank ", wrong.rank,
+      " would count itself as ", wrong.node_rank, " × ", wrong.processes, " + ", wrong.local_rank, " = ",
+      uint64_t{wrong.node_rank} * wrong.processes + wrong.local_rank,
+      ", since the nodes have unequal numbers of processes or a node's ranks don't stand side by side. A command that "
+      "counts so hangs or fails: ",
+      is_one_for_node ? "start it without --per_node, and give it {rank} and {world_size}"
+                      : "give it {rank} and {world_size} instead of {node_rank}",
+      ", or give every node the same --local_worker_num");
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,58 @@
+// What torchrun's users type → what comes of it:
+//
+//   --redirects 3 --log_dir D      a file for each process, as --log_dir D alone
+//   --redirects 3                  refused: torchrun's temporary folder is nothing that people find again
+//   --tee 3                        all ranks are shown live, as --tail all does; --tail RANKS says which
+//   0 for one of them              nothing, as torchrun's default
+//   1, 2, 0:1,1:3                  refused: a process's stdout and stderr stay together
+//   --no_python ./train.py         the file is started as it stands
+#include "worker_agent/settings/torchrun_words.h"
+
+#include "absl/status/status.h"
+#include "common/settings/cluster_settings.h"
+
+namespace muster::agent {
+namespace {
+
+absl::Status CheckStreams(const std::string& text) {
+  if (text == "0" || text == "3") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "must be 3 (both streams of all processes) or 0 (none): stdout and stderr of a process stay together here; to "
+      "see some ranks only write --tail RANKS");
+}
+
+}  // namespace
+
+void AddNoPython(SettingsTable& table, AgentSettings& settings) {
+  table.AddBool("no_python", &settings.no_python, "Starts a .py file as it stands, not under python; torchrun's word.");
+}
+
+void AddTorchrunsOutput(SettingsTable& table, AgentSettings& settings) {
+  AddCheckedText(table, "redirects", &settings.redirects, CheckStreams,
+                 "torchrun's word: 3 asks for files with the output, which --log_dir alone makes as well.")
+      .Value("3|0");
+  AddCheckedText(table, "tee", &settings.tee, CheckStreams,
+                 "torchrun's word: 3 shows the output of all ranks live as well, as --tail all does.")
+      .Value("3|0");
+}
+
+void CheckTorchrunsWords(const AgentSettings& settings, SettingsFindings& findings) {
+  if (settings.redirects == "3" && settings.log_dir.empty()) {
+    findings.errors.push_back("redirects is 3, but there is no folder for the files; add --log_dir FOLDER");
+  }
+  if (settings.no_python && !settings.command.empty() && settings.command[0] == "-m") {
+    findings.errors.push_back(
+        "no_python and -m contradict each other, since a module runs under python; leave one of them out");
+  }
+  if (settings.max_restarts.value_or(0) > 0 && !settings.enable_recovery) {
+    findings.warnings.push_back(
+        "max_restarts: processes are restarted only with recovery, and that is not switched on here; add "
+        "--enable_recovery (MS_ENABLE_RECOVERY=1)");
+  }
+  if (settings.tf_config && settings.per_job) {
+    findings.errors.push_back(
+        "tf_config: TF_CONFIG names processes on each node, and per_job starts one only; leave one of them out");
+  }
+}
+
+}  // namespace muster::agent
