@@ -30,13 +30,10 @@
 #include "common/sys/runtime_paths.h"
 #include "common/tls/tls_settings.h"
 #include "worker_agent/agent_tls.h"
-#include "worker_agent/ascend/chief.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
 #include "worker_agent/gateway/torch_store/gateway.h"
 #include "worker_agent/gateway/torch_store/script_ports.h"
-#include "worker_agent/launch/command_check.h"
 #include "worker_agent/launch/environment/environment.h"
-#include "worker_agent/launch/launchers.h"
 #include "worker_agent/launch/work_folder.h"
 #include "worker_agent/node/node_description.h"
 #include "worker_agent/node/node_devices.h"
@@ -45,15 +42,14 @@
 #include "worker_agent/runtime/agent_loop.h"
 #include "worker_agent/session/farewell.h"
 #include "worker_agent/settings/agent_settings.h"
-#include "worker_agent/settings/surroundings.h"
+#include "worker_agent/settle_command.h"
 
 namespace muster::agent {
 namespace {
 
 constexpr char kNoSchedulerNamed[] =
     "no scheduler was named (--sched_host), so this machine is tried: start ms-scheduler here, or add --standalone "
-    "(all "
-    "processes on this machine) or --with_scheduler (several machines)";
+    "(all processes on this machine) or --with_scheduler (several machines)";
 constexpr size_t kKeeperProcesses = 6;  // guardian, keeper, the first shim, helpers
 // A session's two, a peer list's, the store's, the stacks', MindSpore's port, and four for TLS. For each slot there
 // must be room for a process, too.
@@ -373,45 +369,6 @@ void Agent::LetOwnSchedulerEnd(const AgentLoop& loop, int code) {
   EndAtTheLatest(kEndPatience, code);
 }
 
-// Of the rank table, where the settings don't give it.
-void TakeSize(AgentSettings& settings, LoadResult& loaded) {
-  const AgentSettings before = settings;
-  const absl::Status sized = TakeSizeOfRankTable(settings, loaded.sources["local_worker_num"] != "default");
-  if (!sized.ok()) loaded.findings.errors.emplace_back(sized.message());
-  if (settings.worker_num != before.worker_num) loaded.sources["worker_num"] = "rank table";
-  if (settings.local_worker_num != before.local_worker_num) loaded.sources["local_worker_num"] = "rank table";
-}
-
-// What the command and the surroundings say beside the settings.
-SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
-  SettingsFindings findings = CheckAgentSettings(settings);
-  const uint32_t slots = SlotCount(settings, environment);
-  if (!settings.per_node && !settings.per_job) CheckLauncher(settings.command, slots, findings);
-  const SettingsFindings of_hccl = CheckHcclVariables(settings, environment);
-  findings.warnings.insert(findings.warnings.end(), of_hccl.warnings.begin(), of_hccl.warnings.end());
-  const bool is_size_known = settings.worker_num || settings.standalone || !settings.rank_table_file.empty();
-  if (settings.role == "MS_WORKER" && !is_size_known) {
-    const std::string hint = SurroundingsHint(environment, slots);
-    if (!hint.empty()) findings.warnings.push_back(hint);
-  }
-  return findings;
-}
-
-// The code to end with if the command can't be started.
-std::optional<int> SettleCommand(AgentSettings& settings, const std::map<std::string, std::string>& environment) {
-  const std::vector<std::string> typed = settings.command;
-  PythonCommand python;
-  if (!settings.no_python) python = AddPython(settings.command, settings.env, environment);
-  if (!python.python.empty() && !python.problem) {
-    Log(Severity::kInfo, absl::StrCat(typed[0] == "-m" && typed.size() > 1 ? absl::StrCat("-m ", typed[1]) : typed[0],
-                                      " runs under ", python.python));
-  }
-  const auto problem = python.problem ? python.problem : CheckCommand(settings.command, settings.env, environment);
-  // With --per_job it runs on one node, which is not known yet; the others need not have it.
-  if (!problem || settings.per_job) return std::nullopt;
-  return Fail(absl::InvalidArgumentError(problem->text), problem->exit_code);
-}
-
 int Main(const std::vector<std::string>& args) {
   StopWatchingMutexOrder();
   AgentSettings settings;
@@ -434,7 +391,9 @@ int Main(const std::vector<std::string>& args) {
   if (!logging.ok()) return Fail(logging);
   QuietProtobuf();
   for (const std::string& warning : settled.warnings) Log(Severity::kWarning, warning);
-  if (const auto code = SettleCommand(settings, environment)) return *code;
+  if (const auto problem = SettleCommand(settings, environment)) {
+    return Fail(absl::InvalidArgumentError(problem->text), problem->exit_code);
+  }
   return Agent(std::move(settings), environment).Run();
 }
 

@@ -79,9 +79,41 @@ def mindspore_frames():
     put("mindspore_frames", "half", b"\xff" + frame("6", b"x" * 100)[:60])
 
 
+def torch_store():
+    """Requests of both versions, in pieces of up to 85 bytes, each with a byte in front (torch_store.cc)."""
+    text = lambda words: struct.pack("<Q", len(words)) + words.encode()
+    texts = lambda *words: b"".join(text(each) for each in words)
+    counted = lambda *words: struct.pack("<Q", len(words)) + texts(*words)
+    number = lambda value: struct.pack("<q", value)
+    hello = b"\0" + struct.pack("<I", 0x3C85F7CE)
+    fields = [texts("/a", "1"), texts("/a", "1", "2"), text("/a"), text("/n") + number(2), counted("/a", "/b"),
+              counted("/a", "/c"), b"", text("/a"), texts("/a", "x"), counted("/a", "/b"), struct.pack("<Q", 2) +
+              texts("/a", "1", "/b", "2"), b"", struct.pack("<I", 7), texts("/q", "1"), text("/q"), text("/q"), b"",
+              text("/bar") + number(2)]
+    new = [bytes([query + 1]) + each for query, each in enumerate(fields)]
+    old = [bytes([query]) + each for query, each in enumerate(fields[:8])]
+
+    def pieces(client, data, size=85):
+        return b"".join(bytes([(len(data[at:at + size]) - 1) * 3 + client]) + data[at:at + size]
+                        for at in range(0, len(data), size))
+
+    both = pieces(0, hello + b"".join(new)) + pieces(1, hello + b"".join(reversed(new))) + pieces(2, b"".join(old))
+    put("torch_store", "all", both)
+    put("torch_store", "single-bytes", pieces(0, hello + b"".join(new), 1))
+    put("torch_store", "old", pieces(0, b"".join(old), 7))
+    for query, one in enumerate(new):
+        put("torch_store", "query-%d" % (query + 1), pieces(0, hello + one) + pieces(1, hello + new[0] + one, 5))
+    waits = hello + new[5] * 40
+    put("torch_store", "waits", pieces(0, waits) + pieces(1, waits) + pieces(2, hello + new[0] + new[10]))
+    put("torch_store", "full", pieces(0, hello + (b"\x09" + texts("/a", "x" * 4000)) * 20))
+    put("torch_store", "huge", pieces(0, hello + b"\x03" + struct.pack("<Q", 2**63)))
+    put("torch_store", "garbage", pieces(0, b"GET / HTTP/1.1\r\n\r\n"))
+
+
 def main():
     frame_guard()
     mindspore_frames()
+    torch_store()
     key = ec.generate_private_key(ec.SECP256R1())
     authority = certificate(key, [], is_ca=True)
     text = authority.public_bytes(PEM).decode()

@@ -15,8 +15,8 @@
 #include "common/net/net.h"
 #include "worker_agent/ascend/chief.h"
 #include "worker_agent/ascend/device_addresses.h"
-#include "worker_agent/launch/launchers.h"
 #include "worker_agent/devices/device_choice.h"
+#include "worker_agent/launch/launchers.h"
 #include "worker_agent/launch/rank_table.h"
 #include "worker_agent/node/host_roots.h"
 #include "worker_agent/node/machine.h"
@@ -141,9 +141,11 @@ absl::Status AddPorts(const AgentSettings& settings, const std::map<std::string,
 void AddTorchStore(const AgentSettings& settings, v1::NodeInfo& node) {
   const auto wanted = IpAddress::Parse(node.wanted_master_address());
   const bool is_here = node.wanted_master_address().empty() || (wanted && IsLocalAddress(*wanted));
-  // (A launcher under --per_node brings its own.)
-  node.set_has_torch_store(settings.torch_store == "agent" && is_here && !settings.command.empty() &&
-                           node.role() == v1::ROLE_WORKER && !LauncherOf(settings.command));
+  const bool starts_its_own = settings.per_node || settings.per_job;
+  const bool is_wanted = settings.torch_store == "agent" || (settings.torch_store == "auto" && !starts_its_own);
+  // (A launcher brings its own.)
+  node.set_has_torch_store(is_wanted && is_here && !settings.command.empty() && node.role() == v1::ROLE_WORKER &&
+                           !LauncherOf(settings.command));
   for (const IpAddress& address : LocalAddresses()) {
     if (node.addresses_size() < kMaxAddressesOfNode && !address.is_loopback()) node.add_addresses(address.ToString());
   }

@@ -30,7 +30,7 @@ struct AgentSettings {
   bool per_job = false;
   std::string preflight;                   // "ring": the ring is checked before the command starts; empty: nothing is
   std::string mindspore_gateway = "auto";  // auto, on, off
-  std::string torch_store = "agent";       // agent, rank0: who serves PyTorch's store
+  std::string torch_store = "auto";        // auto, agent, rank0: who serves PyTorch's store
   std::string torch_store_peers;           // networks whose processes it serves besides the round's machines
   bool ompi_env = false;                   // OMPI_COMM_WORLD_* for the processes
   bool tf_config = false;                  // TF_CONFIG for the processes

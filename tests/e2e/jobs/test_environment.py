@@ -131,7 +131,7 @@ def test_the_master_port_can_be_listened_on_by_rank_0(cluster):
     listen = ["python3", "-c", "import os, socket; s = socket.socket(); "
               "s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); "
               "s.bind(('127.0.0.1', int(os.environ['MASTER_PORT']))); s.listen(); print('listening')"]
-    agents = run_job(cluster, [], listen)
+    agents = run_job(cluster, ["--torch_store", "rank0"], listen)
     assert "listening" in agents[0].lines(), agents[0].output()
 
 

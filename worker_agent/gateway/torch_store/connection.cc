@@ -1,6 +1,5 @@
 #include "worker_agent/gateway/torch_store/connection.h"
 
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,7 +7,6 @@
 namespace muster::torch_store {
 namespace {
 
-constexpr size_t kReadAtOnce = 64 * 1024;
 constexpr int kRequestsAtOnce = 64;
 constexpr size_t kMostOutput = 1024 * 1024;  // nothing more is read from who has not read that much
 constexpr absl::Duration kStalledOutputTimeout = absl::Seconds(10);
@@ -32,15 +30,16 @@ bool Connection::Serve() {
   Write();
   is_held_ = false;
   if (wants_read() && !has_whole_one_) Read();
-  const bool has_more = HandleSome();
+  HandleSome();
   Write();
   Count();
-  if (has_ended_ && !has_more && !is_held_) Finish("");
-  return !is_finished_ && has_more;
+  if (has_ended_ && !has_whole_one_ && output_.is_empty()) Finish("");
+  // (While more than that is to be sent, or it is held, an event tells when to go on.)
+  return !is_finished_ && has_whole_one_ && !is_held_ && output_.bytes() <= kMostOutput;
 }
 
 void Connection::Read() {
-  static thread_local std::array<char, kReadAtOnce> bytes;
+  std::vector<char>& bytes = shared_.scratch;
   size_t done = 0;
   const Stream::Io io = stream_.Read(bytes.data(), bytes.size(), &done);
   if (io == Stream::Io::kDone) decoder_.Append({bytes.data(), done});
@@ -48,19 +47,18 @@ void Connection::Read() {
   if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
 }
 
-bool Connection::HandleSome() {
+void Connection::HandleSome() {
   for (int i = 0; i < kRequestsAtOnce; ++i) {
     has_whole_one_ = true;
-    if (is_finished_ || output_.bytes() > kMostOutput) return false;
+    if (is_finished_ || output_.bytes() > kMostOutput) return;
     is_held_ = !shared_.has_room_for_answers();
-    if (is_held_) return false;
+    if (is_held_) return;
     absl::StatusOr<std::optional<Request>> request = decoder_.Next();
     has_whole_one_ = request.ok() && request->has_value();
     if (!request.ok()) {
-      Finish(std::string(request.status().message()));
-      return false;
+      return Finish(std::string(request.status().message()));
     }
-    if (!has_whole_one_) return false;
+    if (!has_whole_one_) return;
     has_spoken_ = true;
     last_heard_ = context_.now;
     if (output_.is_empty()) last_written_ = context_.now;
@@ -68,7 +66,6 @@ bool Connection::HandleSome() {
         shared_.store.Apply(client_.connection, decoder_.dialect(), **std::move(request), output_);
     if (!applied.ok()) Finish(std::string(applied.message()));
   }
-  return true;
 }
 
 void Connection::StopWaiting() {
@@ -84,7 +81,7 @@ void Connection::StopWaiting() {
 void Connection::Write() {
   if (is_finished_ || output_.is_empty() || opening_ != Opening::kOpen) return;
   const size_t before = output_.bytes();
-  const Stream::Io io = output_.WriteTo(stream_);
+  const Stream::Io io = output_.WriteTo(stream_, shared_.scratch);
   if (output_.bytes() != before) last_written_ = context_.now;
   if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) Finish("");
 }

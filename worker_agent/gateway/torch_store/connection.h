@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "common/tcp_server/connection.h"
 #include "worker_agent/gateway/torch_store/limits.h"
@@ -16,7 +17,8 @@ namespace muster::torch_store {
 struct Shared {
   const Limits limits;
   Store store;
-  size_t output_bytes = 0;  // of all connections, that still have to be sent
+  size_t output_bytes = 0;                                   // of all connections, that still have to be sent
+  std::vector<char> scratch = std::vector<char>(64 * 1024);  // for one read or write
 
   bool has_room_for_answers() const { return output_bytes + store.unread_bytes() <= limits.unread_bytes; }
 };
@@ -42,8 +44,7 @@ class Connection final : public TcpConnection {
 
  private:
   void Read();
-  // False: there may be more to do at once.
-  bool HandleSome();
+  void HandleSome();
   void Write();
   void Count();
 
@@ -54,7 +55,7 @@ class Connection final : public TcpConnection {
   size_t counted_output_ = 0;  // in shared_.output_bytes
   bool has_spoken_ = false;
   bool is_held_ = false;        // until others have read their answers
-  bool has_whole_one_ = false;  // a request in the decoder waits for its turn
+  bool has_whole_one_ = false;  // a request in the decoder may wait for its turn
   MonotonicTime last_written_;  // when the socket last took something, or nothing waited
 };
 

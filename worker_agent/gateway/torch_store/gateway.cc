@@ -81,11 +81,11 @@ void TorchStoreGateway::ListenWhereTheScriptSays(uint16_t master_port) {
     if (port == master_port) continue;
     const absl::Status listens = ListenEverywhere(*server_, port);
     if (listens.ok()) {
-      Log(Severity::kInfo,
-          absl::StrCat("the script sets MASTER_PORT to ", port, ": PyTorch's store listens there, too"));
+      Log(Severity::kInfo, absl::StrCat("the script names port ", port, ": PyTorch's store listens there, too"));
     } else {
-      Log(Severity::kWarning, absl::StrCat("the script sets MASTER_PORT to ", port, ", but PyTorch's store ",
-                                           std::string(listens.message()), "; leave the line out of the script"));
+      Log(Severity::kWarning,
+          absl::StrCat("the script names port ", port, ", but PyTorch's store ", std::string(listens.message()),
+                       "; leave it to MASTER_PORT, or start with --torch_store=rank0"));
     }
   }
 }

@@ -1,6 +1,5 @@
 #include "worker_agent/gateway/torch_store/output.h"
 
-#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -8,7 +7,6 @@ namespace muster::torch_store {
 namespace {
 
 constexpr size_t kCopied = 128;           // a value of that size is copied: to refer to it takes nearly as much
-constexpr size_t kAtOnce = 64 * 1024;     // what is gathered for one write
 constexpr size_t kPieceBytes = 4 * 1024;  // an own piece grows to about that
 
 }  // namespace
@@ -34,19 +32,18 @@ void Output::AppendValue(const ValuePtr& value) {
 }
 
 // What is to be written next. Several pieces go out as one: each write costs the kernel more than the copy does us.
-std::string_view Output::Gather() {
-  static thread_local std::array<char, kAtOnce> gathered;
+std::string_view Output::Gather(std::vector<char>& scratch) const {
   const std::string_view first = pieces_[first_].text().substr(at_);
-  if (first_ + 1 == pieces_.size() || first.size() >= kAtOnce) return first;
+  if (first_ + 1 == pieces_.size() || first.size() >= scratch.size()) return first;
   size_t size = 0;
   size_t from = at_;
-  for (size_t i = first_; i < pieces_.size() && size < kAtOnce; ++i) {
-    const std::string_view text = pieces_[i].text().substr(from, kAtOnce - size);
-    std::memcpy(gathered.data() + size, text.data(), text.size());
+  for (size_t i = first_; i < pieces_.size() && size < scratch.size(); ++i) {
+    const std::string_view text = pieces_[i].text().substr(from, scratch.size() - size);
+    std::memcpy(scratch.data() + size, text.data(), text.size());
     size += text.size();
     from = 0;
   }
-  return {gathered.data(), size};
+  return {scratch.data(), size};
 }
 
 void Output::Drop(size_t bytes) {
@@ -65,10 +62,10 @@ void Output::Drop(size_t bytes) {
   }
 }
 
-Stream::Io Output::WriteTo(Stream& stream) {
+Stream::Io Output::WriteTo(Stream& stream, std::vector<char>& scratch) {
   while (!is_empty()) {
     size_t done = 0;
-    const Stream::Io io = stream.Write(Gather(), &done);
+    const Stream::Io io = stream.Write(Gather(scratch), &done);
     if (io != Stream::Io::kDone) return io;
     Drop(done);
   }

@@ -25,8 +25,8 @@ class Output {
 
   bool is_empty() const { return bytes_ == 0; }
   size_t bytes() const { return bytes_; }
-  // Until all is written, or it is not Stream::Io::kDone.
-  Stream::Io WriteTo(Stream& stream);
+  // Until all is written, or it is not Stream::Io::kDone. `scratch`: not empty; what is gathered for one write.
+  Stream::Io WriteTo(Stream& stream, std::vector<char>& scratch);
 
  private:
   // Either text of its own, or a value's.
@@ -36,7 +36,7 @@ class Output {
     std::string_view text() const { return value != nullptr ? std::string_view(value->text()) : std::string_view(own); }
   };
 
-  std::string_view Gather();
+  std::string_view Gather(std::vector<char>& scratch) const;
   void Drop(size_t bytes);
 
   std::vector<Piece> pieces_;

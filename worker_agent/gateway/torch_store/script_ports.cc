@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -13,7 +14,6 @@
 namespace muster::agent {
 namespace {
 
-constexpr std::string_view kName = "MASTER_PORT";
 constexpr size_t kMostPorts = 4;
 constexpr size_t kMostScriptBytes = size_t{1} << 20;
 
@@ -34,21 +34,46 @@ uint32_t AssignedNumber(absl::string_view text) {
   return absl::SimpleAtoi(text.substr(0, digits), &number) ? number : 0;
 }
 
+// The port of the address, if `text`, which stands behind "tcp://", begins with one.
+uint32_t PortOfAddress(absl::string_view text) {
+  text = text.substr(0, text.find_first_of("'\" \t,?"));
+  const size_t colon = text.rfind(':');
+  uint32_t number = 0;
+  return colon != absl::string_view::npos && absl::SimpleAtoi(text.substr(colon + 1), &number) ? number : 0;
+}
+
+class Ports {
+ public:
+  void Add(uint32_t port) {
+    const bool is_new = std::find(ports_.begin(), ports_.end(), port) == ports_.end();
+    if (port != 0 && port <= 65535 && is_new && ports_.size() < kMostPorts)
+      ports_.push_back(static_cast<uint16_t>(port));
+  }
+  std::vector<uint16_t> Take() { return std::move(ports_); }
+
+ private:
+  std::vector<uint16_t> ports_;
+};
+
+// Calls `found` with what stands behind each `word` of the line.
+template <typename Found>
+void ForEach(absl::string_view line, absl::string_view word, Found found) {
+  for (size_t at = line.find(word); at != absl::string_view::npos; at = line.find(word, at + word.size())) {
+    found(line.substr(at + word.size()));
+  }
+}
+
 }  // namespace
 
 std::vector<uint16_t> MasterPortsIn(std::string_view script) {
-  std::vector<uint16_t> ports;
+  Ports ports;
   for (absl::string_view line : absl::StrSplit(absl::string_view(script.data(), script.size()), '\n')) {
     line = line.substr(0, line.find('#'));
-    for (size_t at = line.find(kName.data()); at != absl::string_view::npos;
-         at = line.find(kName.data(), at + kName.size())) {
-      const uint32_t port = AssignedNumber(line.substr(at + kName.size()));
-      const bool is_new = std::find(ports.begin(), ports.end(), port) == ports.end();
-      if (port != 0 && port <= 65535 && is_new && ports.size() < kMostPorts)
-        ports.push_back(static_cast<uint16_t>(port));
-    }
+    ForEach(line, "MASTER_PORT", [&](absl::string_view behind) { ports.Add(AssignedNumber(behind)); });
+    if (!absl::StrContains(line, "init_method") && !absl::StrContains(line, "dist_url")) continue;
+    ForEach(line, "tcp://", [&](absl::string_view behind) { ports.Add(PortOfAddress(behind)); });
   }
-  return ports;
+  return ports.Take();
 }
 
 std::vector<uint16_t> MasterPortsOfCommand(const std::vector<std::string>& command) {

@@ -9,7 +9,8 @@
 
 namespace muster::agent {
 
-// Of assignments such as os.environ["MASTER_PORT"] = "29500". Each once, at most 4.
+// Of assignments such as os.environ["MASTER_PORT"] = "29500", and of init_method="tcp://node1:29500". Each once, at
+// most 4.
 std::vector<uint16_t> MasterPortsIn(std::string_view script);
 
 // Of the first word of the command that is a readable Python file of at most 1 MiB.

@@ -1,0 +1,216 @@
+#include "worker_agent/gateway/torch_store/server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <string>
+
+#include "tests/unit/torch_store/wire.h"
+
+namespace muster::torch_store {
+namespace {
+
+constexpr int kPatienceMs = 10'000;
+
+class Client {
+ public:
+  explicit Client(uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(fd_.get(), reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+  }
+
+  void Send(const std::string& bytes) { send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+
+  // Fewer bytes where the connection is closed, or nothing comes for a long time.
+  std::string Receive(size_t size) {
+    std::string bytes(size, '\0');
+    size_t done = 0;
+    while (done < size) {
+      pollfd waited{fd_.get(), POLLIN, 0};
+      if (poll(&waited, 1, kPatienceMs) != 1) break;
+      const ssize_t n = recv(fd_.get(), bytes.data() + done, size - done, 0);
+      if (n <= 0) break;
+      done += static_cast<size_t>(n);
+    }
+    bytes.resize(done);
+    return bytes;
+  }
+  bool HasNothing() {
+    pollfd waited{fd_.get(), POLLIN, 0};
+    return poll(&waited, 1, 0) == 0;
+  }
+  // When this is true, all that was sent before has been applied.
+  bool Ping(uint32_t nonce = 5) {
+    Send(Ask(Query::kPing, Bytes(nonce)));
+    return Receive(4) == Bytes(nonce);
+  }
+  bool IsClosed() { return Receive(1).empty(); }
+  int fd() const { return fd_.get(); }
+
+ private:
+  UniqueFd fd_;
+};
+
+class ServerTest : public testing::Test {
+ protected:
+  void Start(TcpServerOptions tcp = {}, const Limits& limits = Limits()) {
+    auto started = Server::Start(std::move(tcp), limits, Clock::System());
+    ASSERT_TRUE(started.ok()) << started.status();
+    server_ = *std::move(started);
+    const auto port = server_->Listen(*IpAddress::Parse("127.0.0.1"), 0);
+    ASSERT_TRUE(port.ok()) << port.status();
+    port_ = *port;
+  }
+
+  Client Greeted() {
+    Client client(port_);
+    client.Send(Hello());
+    EXPECT_TRUE(client.Ping());
+    return client;
+  }
+
+  static std::string Set(const std::string& key, const std::string& value) {
+    return Ask(Query::kSet, Texts({key, value}));
+  }
+  static std::string Get(const std::string& key) { return Ask(Query::kGet, Text(key)); }
+  static std::string Wait(const std::string& key) { return Ask(Query::kWait, Counted({key})); }
+
+  std::unique_ptr<Server> server_;
+  uint16_t port_ = 0;
+};
+
+TEST_F(ServerTest, AWaiterIsToldAndReads) {
+  Start();
+  Client reader = Greeted();
+  Client writer = Greeted();
+  reader.Send(Wait("/a"));
+  EXPECT_TRUE(writer.Ping());
+  EXPECT_TRUE(reader.HasNothing());
+  writer.Send(Set("/a", "value"));
+  EXPECT_EQ(reader.Receive(1), kStop);
+  reader.Send(Get("/a"));
+  EXPECT_EQ(reader.Receive(13), Text("value"));
+}
+
+TEST_F(ServerTest, RequestsOfOneSegmentAreAnsweredInOrder) {
+  Start();
+  Client client = Greeted();
+  std::string all;
+  std::string expected;
+  for (int i = 0; i < 500; ++i) {
+    const std::string value(static_cast<size_t>(i), 'x');
+    all += Set("/k", value) + Get("/k");
+    expected += Text(value);
+  }
+  client.Send(all);
+  EXPECT_EQ(client.Receive(expected.size()), expected);
+}
+
+TEST_F(ServerTest, BytesOneByOneAreTheSame) {
+  Start();
+  Client client(port_);
+  for (const char byte : Hello() + Set("/a", "1") + Get("/a")) client.Send(std::string(1, byte));
+  EXPECT_EQ(client.Receive(9), Text("1"));
+}
+
+TEST_F(ServerTest, WhatIsNoClientOfAStoreIsClosed) {
+  Start();
+  for (const std::string& text : {std::string("GET / HTTP/1.1\r\n\r\n"), Hello() + "\xff", Hello() + Hello()}) {
+    Client client(port_);
+    client.Send(text);
+    EXPECT_TRUE(client.IsClosed()) << text;
+  }
+  EXPECT_TRUE(Greeted().Ping());
+}
+
+TEST_F(ServerTest, AWriteCountsThoughItsSenderClosesAtOnce) {
+  Start();
+  Client reader = Greeted();
+  reader.Send(Wait("/last"));
+  {
+    Client writer(port_);
+    writer.Send(Hello() + Set("/last", "word"));
+  }
+  EXPECT_EQ(reader.Receive(1), kStop);
+}
+
+TEST_F(ServerTest, WhoDoesNotReadIsNotReadFromAndHarmsNobody) {
+  Start();
+  Client client = Greeted();
+  client.Send(Set("/big", std::string(1 << 20, 'b')));
+  ASSERT_TRUE(client.Ping());
+  Client slow = Greeted();
+  std::string asked;
+  constexpr size_t kTimes = 64;
+  for (size_t i = 0; i < kTimes; ++i) asked += Get("/big");
+  slow.Send(asked);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(client.Ping());
+  // It gets all when it reads at last.
+  const size_t each = 8 + (1 << 20);
+  EXPECT_EQ(slow.Receive(kTimes * each).size(), kTimes * each);
+}
+
+TEST_F(ServerTest, ConnectionsHaveALimit) {
+  TcpServerOptions tcp;
+  tcp.max_connections = 3;
+  Start(tcp);
+  std::vector<Client> clients;
+  for (int i = 0; i < 3; ++i) clients.push_back(Greeted());
+  // One that has spoken is not closed for the sake of a new one.
+  Client late(port_);
+  late.Send(Hello() + Ask(Query::kPing, Bytes<uint32_t>(1)));
+  EXPECT_TRUE(late.IsClosed());
+  for (Client& client : clients) EXPECT_TRUE(client.Ping());
+}
+
+TEST_F(ServerTest, StrangersAreTurnedAway) {
+  TcpServerOptions tcp;
+  tcp.why_not = [](const SocketAddress&, const SocketAddress&) { return std::string("a stranger"); };
+  Start(tcp);
+  Client client(port_);
+  client.Send(Hello());
+  EXPECT_TRUE(client.IsClosed());
+}
+
+TEST_F(ServerTest, AClientThatIsGoneWaitsForNothing) {
+  Start({}, {.waits = 2});
+  for (int i = 0; i < 5; ++i) {
+    Client client = Greeted();
+    client.Send(Ask(Query::kWait, Counted({"/a", "/b"})));
+    EXPECT_TRUE(client.Ping());
+    client.Send(Ask(Query::kCancelWait, ""));
+    EXPECT_EQ(client.Receive(1), std::string(1, 1));
+    client.Send(Ask(Query::kWait, Counted({"/a", "/b"})));
+    EXPECT_TRUE(client.Ping());
+    shutdown(client.fd(), SHUT_WR);
+    EXPECT_TRUE(client.IsClosed());  // the server has forgotten it, and the next one may wait
+  }
+}
+
+TEST_F(ServerTest, BothDialectsShareOneStore) {
+  Start();
+  Client old(port_);
+  old.Send(std::string(1, '\0') + Texts({"/a", "old"}));  // 1.13's SET
+  old.Send(std::string(1, '\2') + Text("/a"));            // its GET
+  EXPECT_EQ(old.Receive(11), Text("old"));
+  Client client = Greeted();
+  client.Send(Get("/a"));
+  EXPECT_EQ(client.Receive(11), Text("old"));
+}
+
+TEST_F(ServerTest, ItsEndClosesAll) {
+  Start();
+  Client client = Greeted();
+  server_.reset();
+  EXPECT_TRUE(client.IsClosed());
+}
+
+}  // namespace
+}  // namespace muster::torch_store

@@ -1,0 +1,140 @@
+// Settings that contradict each other, have no effect, or are hardly what was meant.
+#include <algorithm>
+#include <csignal>
+#include <optional>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/net/ip_address.h"
+#include "common/net/net.h"
+#include "worker_agent/settings/agent_settings.h"
+#include "worker_agent/settings/hccl_settings.h"
+#include "worker_agent/settings/torchrun_words.h"
+
+namespace muster::agent {
+namespace {
+
+// 0 when auto: not known yet.
+uint32_t Slots(const AgentSettings& s) {
+  uint32_t slots = 0;
+  return absl::SimpleAtoi(s.local_worker_num, &slots) ? slots : 0;
+}
+
+bool IsHere(const std::string& host) {
+  if (host == "localhost" || host == LocalHostName()) return true;
+  const auto address = IpAddress::Parse(host);
+  return address && IsLocalAddress(*address);
+}
+
+void CheckNumbers(const AgentSettings& s, SettingsFindings& findings) {
+  const bool is_server = s.role == "MS_PSERVER";
+  const auto& total = is_server ? s.server_num : s.worker_num;
+  const std::string name = is_server ? "server_num (MS_SERVER_NUM)" : "worker_num (MS_WORKER_NUM)";
+  const uint32_t slots = Slots(s);
+  if (total && slots > *total) {
+    findings.errors.push_back(
+        absl::StrCat("local_worker_num is ", slots, ", but ", name, ", which counts all nodes, is ", *total,
+                     "; lower --local_worker_num or raise ", is_server ? "MS_SERVER_NUM" : "MS_WORKER_NUM"));
+  }
+  if (s.standalone && !is_server && total && slots != 0 && slots < *total) {
+    findings.errors.push_back(absl::StrCat(
+        "with --standalone all workers run on this machine, but local_worker_num is ", slots, " and ", name, " is ",
+        *total, "; set --local_worker_num ", *total, " or leave --worker_num (MS_WORKER_NUM) out"));
+  }
+  const std::optional<NumberRange>& range = s.port_range;
+  const bool needs_gateway = s.mindspore_gateway == "on";
+  const uint32_t needed = std::max(slots, 1U) * (needs_gateway ? 2 : 1) + 1;
+  if (range && range->high - range->low + 1 < needed) {
+    findings.errors.push_back(absl::StrCat("port_range ", range->low, "-", range->high, " has ",
+                                           range->high - range->low + 1, " ports, but ", needed, " are needed (",
+                                           needs_gateway ? "two" : "one", " for each of ", std::max(slots, 1U),
+                                           " slots and one for MASTER_PORT); widen --port_range"));
+  }
+}
+
+// What would be done, and is hardly what was meant.
+void CheckDoubtful(const AgentSettings& s, SettingsFindings& findings) {
+  const auto address = IpAddress::Parse(s.worker_ip);
+  if (address && !IsLocalAddress(*address)) {
+    findings.warnings.push_back(absl::StrCat(
+        "worker_ip (MS_WORKER_IP) is ", s.worker_ip,
+        ", which is no address of this machine: the other nodes will be told to reach it there; correct it or leave it "
+        "out, unless that address is forwarded to this machine"));
+  }
+  const bool is_server = s.role == "MS_PSERVER";
+  const auto& total = is_server ? s.server_num : s.worker_num;
+  if (s.tail && total) {
+    const auto beyond = std::find_if(s.tail->ranks.begin(), s.tail->ranks.end(),
+                                     [&](const NumberRange& range) { return range.high >= *total; });
+    if (beyond != s.tail->ranks.end()) {
+      findings.warnings.push_back(absl::StrCat("tail names rank ", beyond->high, ", but ",
+                                               is_server ? "MS_SERVER_NUM" : "MS_WORKER_NUM", " is ", *total,
+                                               ", so ranks end at ", int64_t{*total} - 1, "; correct --tail"));
+    }
+  }
+  // Local ranks count over all agents of the machine, so this agent's own slots say nothing of where they end.
+  const std::optional<uint32_t> most = total || !s.standalone ? total : Slots(s);
+  const auto& bound = s.bind_core.cpus;
+  if (most.value_or(0) != 0 && !bound.empty() && bound.rbegin()->first >= *most) {
+    findings.warnings.push_back(absl::StrCat("bind_core names local rank ", bound.rbegin()->first, ", but there are ",
+                                             *most, " ranks in all (", is_server ? "MS_SERVER_NUM" : "MS_WORKER_NUM",
+                                             "), so local ranks end at ", *most - 1, "; correct --bind_core"));
+  }
+  if (s.stop_signal == SIGKILL) {
+    findings.warnings.push_back(
+        "stop_signal is KILL, which leaves the processes no time to save a checkpoint; leave --stop_signal out (TERM), "
+        "and lower --stop_timeout where stopping takes too long");
+  }
+}
+
+}  // namespace
+
+SettingsFindings CheckAgentSettings(const AgentSettings& s) {
+  SettingsFindings findings;
+  const bool is_scheduler = s.role == "MS_SCHED";
+  if (is_scheduler) return findings;  // ms-scheduler judges
+  CheckNumbers(s, findings);
+  CheckDoubtful(s, findings);
+  CheckHccl(s, findings);
+  CheckTorchrunsWords(s, findings);
+  if (s.per_node && s.per_job) {
+    findings.errors.push_back("per_node and per_job contradict each other; leave one of them out");
+  }
+  if (!s.preflight.empty() && (s.per_node || s.per_job)) {
+    findings.errors.push_back(
+        "preflight: the ring has a process for each rank, which per_node and per_job have not; leave one of them out");
+  }
+  if (!s.preflight.empty() && s.command.empty()) {
+    findings.errors.push_back("preflight: there is no command to check the ring for; leave it out or add a command");
+  }
+  if (!s.rank_table_file.empty() && !s.devices.empty() && s.devices != "none") {
+    findings.errors.push_back(
+        "devices: the rank table (rank_table_file, RANK_TABLE_FILE) says which devices the processes get; leave "
+        "--devices (MS_DEVICES) out, or the table");
+  }
+  if (s.standalone && !IsHere(s.sched_host)) {
+    findings.errors.push_back(
+        absl::StrCat("with --standalone the scheduler is on this machine, but sched_host "
+                     "(MS_SCHED_HOST) is ",
+                     s.sched_host, "; leave one of --sched_host (MS_SCHED_HOST) and --standalone out"));
+  }
+  if (s.spare && !s.enable_recovery.value_or(false)) {
+    findings.warnings.push_back(
+        "spare: a spare takes over only with recovery, and that is not switched on here; set MS_ENABLE_RECOVERY=1");
+  }
+  if (!s.enable_recovery.value_or(true) && s.max_restarts.value_or(0) > 0) {
+    findings.warnings.push_back(
+        "max_restarts has no effect with MS_ENABLE_RECOVERY=0; set MS_ENABLE_RECOVERY=1 or leave it out");
+  }
+  if (!s.scheduler_flags.empty() && !s.with_scheduler && !s.standalone) {
+    findings.warnings.push_back(absl::StrCat(absl::StrJoin(s.scheduler_flags, " "),
+                                             " is for ms-scheduler and has no effect on ms-worker; give it to "
+                                             "ms-scheduler, or add --with_scheduler"));
+  }
+  findings.warnings.insert(findings.warnings.end(), s.remarks.begin(), s.remarks.end());
+  return findings;
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,50 @@
+#include "worker_agent/settle_command.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/sys/log.h"
+#include "worker_agent/ascend/chief.h"
+#include "worker_agent/launch/launchers.h"
+#include "worker_agent/node/node_description.h"
+#include "worker_agent/settings/surroundings.h"
+
+namespace muster::agent {
+
+void TakeSize(AgentSettings& settings, LoadResult& loaded) {
+  const AgentSettings before = settings;
+  const absl::Status sized = TakeSizeOfRankTable(settings, loaded.sources["local_worker_num"] != "default");
+  if (!sized.ok()) loaded.findings.errors.emplace_back(sized.message());
+  if (settings.worker_num != before.worker_num) loaded.sources["worker_num"] = "rank table";
+  if (settings.local_worker_num != before.local_worker_num) loaded.sources["local_worker_num"] = "rank table";
+}
+
+SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
+  SettingsFindings findings = CheckAgentSettings(settings);
+  const uint32_t slots = SlotCount(settings, environment);
+  if (!settings.per_node && !settings.per_job) CheckLauncher(settings.command, slots, findings);
+  const SettingsFindings of_hccl = CheckHcclVariables(settings, environment);
+  findings.warnings.insert(findings.warnings.end(), of_hccl.warnings.begin(), of_hccl.warnings.end());
+  const bool is_size_known = settings.worker_num || settings.standalone || !settings.rank_table_file.empty();
+  if (settings.role == "MS_WORKER" && !is_size_known) {
+    const std::string hint = SurroundingsHint(environment, slots);
+    if (!hint.empty()) findings.warnings.push_back(hint);
+  }
+  return findings;
+}
+
+std::optional<CommandProblem> SettleCommand(AgentSettings& settings,
+                                            const std::map<std::string, std::string>& environment) {
+  const std::vector<std::string> typed = settings.command;
+  PythonCommand python;
+  if (!settings.no_python) python = AddPython(settings.command, settings.env, environment);
+  if (!python.python.empty() && !python.problem) {
+    Log(Severity::kInfo, absl::StrCat(typed[0] == "-m" && typed.size() > 1 ? absl::StrCat("-m ", typed[1]) : typed[0],
+                                      " runs under ", python.python));
+  }
+  const auto problem = python.problem ? python.problem : CheckCommand(settings.command, settings.env, environment);
+  // With --per_job it runs on one node, which is not known yet; the others need not have it.
+  return settings.per_job ? std::nullopt : problem;
+}
+
+}  // namespace muster::agent
