@@ -1,3 +1,11 @@
+// Which two workers of a round don't go together; the first row that fits holds:
+//
+//   | one has told             | another has told         | seen by agents with        |
+//   |--------------------------|--------------------------|----------------------------|
+//   | a chief's port (chief)   | none (table, or no mode) | --hccl_mode chief or table |
+//   | a device's address       | no device (no mode)      | --hccl_mode table          |
+//
+// An agent without --hccl_mode does not look: the others' error ends the job.
 #include "worker_agent/ascend/chief.h"
 
 #include <netinet/in.h>
@@ -76,7 +84,35 @@ bool MayBeGivenAway(const HostRoots& roots, NumberRange ports) {
   return false;
 }
 
+absl::Status TwoMinds(const v1::PeerNode& one, const std::string& mode, const v1::PeerNode& other) {
+  return absl::FailedPreconditionError(absl::StrCat("node ", one.node_id(), " was started with --hccl_mode ", mode,
+                                                    ", node ", other.node_id(),
+                                                    " was not: give all nodes the same --hccl_mode"));
+}
+
 }  // namespace
+
+absl::Status CheckSameHcclMode(const std::string& mode, const v1::PeerList& peers) {
+  const v1::PeerNode* chief = nullptr;  // of each kind the first
+  const v1::PeerNode* not_chief = nullptr;
+  const v1::PeerNode* table = nullptr;
+  const v1::PeerNode* silent = nullptr;
+  const auto note = [](const v1::PeerNode*& first, const v1::PeerNode& peer) {
+    if (first == nullptr) first = &peer;
+  };
+  for (const v1::PeerNode& peer : peers.nodes()) {
+    if (peer.role() != v1::ROLE_WORKER) continue;
+    const auto& addresses = peer.device_addresses();
+    const bool has_address =
+        std::any_of(addresses.begin(), addresses.end(), [](const std::string& text) { return !text.empty(); });
+    note(peer.chief_port() != 0 ? chief : not_chief, peer);
+    if (has_address) note(table, peer);
+    if (peer.device_ids().empty()) note(silent, peer);
+  }
+  if (chief != nullptr && not_chief != nullptr) return TwoMinds(*chief, "chief", *not_chief);
+  if (mode == "table" && table != nullptr && silent != nullptr) return TwoMinds(*table, "table", *silent);
+  return absl::OkStatus();
+}
 
 absl::StatusOr<HcclChief> ChiefOf(const v1::PeerList& peers) {
   for (const v1::PeerNode& peer : peers.nodes()) {

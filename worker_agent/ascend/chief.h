@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/settings/settings.h"
 #include "muster/v1/types.pb.h"
@@ -14,6 +15,10 @@
 #include "worker_agent/settings/agent_settings.h"
 
 namespace muster::agent {
+
+// Whether the nodes of a round are of one mind about --hccl_mode, as far as their entries show it. `mode` is this
+// node's, "table" or "chief". The error names two nodes that are not.
+absl::Status CheckSameHcclMode(const std::string& mode, const v1::PeerList& peers);
 
 // What all nodes are told alike, since all have the same peer list: address, port and device of rank 0. The error names
 // the node that has not told it.

@@ -105,7 +105,8 @@ absl::StatusOr<std::string> RankTableText(std::vector<RankedDevice> devices) {
                                  ? "agents that share a machine name their devices, as in --device_ips 4=ADDRESS,…"
                              : first.rule == "server_id_unique"
                                  ? "give each machine's own address with --worker_ip"
-                                 : "look at --device_ips, /etc/hccn.conf and hccn_tool on that node";
+                                 : "look at --device_ips, /etc/hccn.conf and hccn_tool on that node, and whether it "
+                                   "was started with --hccl_mode table";
   return Incomplete(absl::StrCat(first.found, " (", first.rule, ", ", first.entry, "); ", remedy));
 }
 

@@ -24,7 +24,8 @@ absl::StatusOr<std::string> TableFiles::Write(uint32_t round, const std::string&
     return absl::UnavailableError(absl::StrCat("cannot make the link ", LinkPath(), ": ", std::strerror(errno)));
   }
   if (newest_ == path) return path;
-  if (!before_.empty()) unlink(before_.c_str());
+  // A new run counts its rounds from 1 again: what is written now may have the name of the one before.
+  if (!before_.empty() && before_ != path) unlink(before_.c_str());
   before_ = std::exchange(newest_, path);
   return path;
 }

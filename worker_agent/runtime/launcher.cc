@@ -133,6 +133,7 @@ absl::Status Launcher::PrepareHccl(Round& round) {
   const bool makes_table = settings.hccl_mode == "table" && settings.rank_table_file.empty();
   if (!makes_table && settings.hccl_mode != "chief") return absl::OkStatus();
   if (!round.peers) return absl::InternalError("the peer list is missing, which --hccl_mode needs");
+  if (absl::Status same = CheckSameHcclMode(settings.hccl_mode, *round.peers); !same.ok()) return same;
   if (!makes_table) {
     absl::StatusOr<HcclChief> chief = ChiefOf(*round.peers);
     if (!chief.ok()) return chief.status();

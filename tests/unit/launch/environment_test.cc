@@ -10,6 +10,7 @@
 namespace muster::agent {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -330,6 +331,35 @@ TEST_F(EnvironmentTest, HcclOnlyWhereDevicesHaveAddresses) {
   EXPECT_EQ(map.at("DEVICE_ID"), "6");
   EXPECT_EQ(map.at("HCCL_IF_IP"), "10.0.0.2");
   EXPECT_EQ(map.at("HCCL_WHITELIST_DISABLE"), "0");
+}
+
+TEST_F(EnvironmentTest, ARankTableAndAChiefAreNeverToldTogether) {
+  input.inherited = {{"RANK_TABLE_FILE", "/old.json"}, {"CM_CHIEF_IP", "9.9.9.9"},  {"CM_CHIEF_PORT", "1"},
+                     {"CM_CHIEF_DEVICE", "9"},         {"CM_WORKER_IP", "9.9.9.9"}, {"CM_WORKER_SIZE", "99"}};
+  Map map = Build();  // neither: CM_* are the user's own affair
+  EXPECT_FALSE(map.contains("RANK_TABLE_FILE"));
+  EXPECT_EQ(map.at("CM_CHIEF_IP"), "9.9.9.9");
+
+  input.rank_table_file = "/w/rank_table-2.json";
+  map = Build();
+  EXPECT_EQ(map.at("RANK_TABLE_FILE"), "/w/rank_table-2.json");
+  EXPECT_EQ(map.at("RANK_ID"), "5");
+  for (const auto& variable : map) EXPECT_THAT(variable.first, Not(HasSubstr("CM_")));
+  EXPECT_THAT(environment.replaced, Contains(Pair("CM_CHIEF_IP", "9.9.9.9")));
+
+  input.rank_table_file.clear();
+  input.hccl_chief = HcclChief{"10.0.0.1", 60000, "4"};
+  input.offer.set_device_id("6");
+  map = Build();
+  const Map told = {{"CM_CHIEF_IP", "10.0.0.1"},  {"CM_CHIEF_PORT", "60000"}, {"CM_CHIEF_DEVICE", "4"},
+                    {"CM_WORKER_IP", "10.0.0.2"}, {"CM_WORKER_SIZE", "6"},    {"ASCEND_DEVICE_ID", "6"}};
+  for (const auto& [name, value] : told) EXPECT_EQ(map.at(name), value) << name;
+  for (const char* name : {"RANK_TABLE_FILE", "RANK_ID", "RANK_SIZE", "DEVICE_ID"}) {
+    EXPECT_FALSE(map.contains(name)) << name;
+  }
+  EXPECT_THAT(environment.replaced, Contains(Pair("RANK_TABLE_FILE", "/old.json")));
+  EXPECT_EQ(map.at("HCCL_IF_BASE_PORT"), "60000");
+  EXPECT_EQ(map.at("HCCL_CONNECT_TIMEOUT"), "120");
 }
 
 TEST_F(EnvironmentTest, CrossCountsMachinesThatHaveTheLocalRank) {
