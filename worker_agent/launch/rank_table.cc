@@ -22,6 +22,7 @@ namespace {
 constexpr size_t kServerIdBytes = 63;
 constexpr size_t kDeviceIpBytes = 1024;
 constexpr uint32_t kHighestDevice = 65535;
+constexpr uint32_t kHighestUsualDevice = 15;
 constexpr int kDeepest = 8;  // a table nests five deep
 constexpr size_t kMostNamed = 8;
 
@@ -252,7 +253,11 @@ void Reader::AddRemarks(const nlohmann::json& json) {
   std::optional<uint32_t> before;
   bool rises = true;
   bool has_all_super_ids = true;
+  bool has_equal_counts = true;
+  uint32_t highest = 0;
   for (const TableServer& server : table.servers) {
+    has_equal_counts = has_equal_counts && server.devices.size() == table.servers[0].devices.size();
+    highest = std::max(highest, server.devices.back().device_id);  // they are in order
     for (const TableDevice& device : server.devices) {
       rises = rises && (!before || device.rank > *before);
       before = device.rank;
@@ -262,6 +267,13 @@ void Reader::AddRemarks(const nlohmann::json& json) {
   if (!rises) {
     report_.remarks.emplace_back(
         "the rank ids don't rise with servers and devices; the guide wants them to, the first server's devices first");
+  }
+  if (!has_equal_counts) {
+    report_.remarks.emplace_back("not all servers have as many devices as the first one, which the guide advises");
+  }
+  if (highest > kHighestUsualDevice) {
+    report_.remarks.emplace_back(absl::StrCat("there is a device_id ", highest,
+                                              "; servers have the devices 0 to 7, or 0 to ", kHighestUsualDevice));
   }
   if (table.version != "1.2") return;
   if (!json.contains("super_pod_list")) report_.remarks.emplace_back("version 1.2 without super_pod_list");
