@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -90,6 +91,23 @@ absl::Status TwoMinds(const v1::PeerNode& one, const std::string& mode, const v1
                                                     " was not: give all nodes the same --hccl_mode"));
 }
 
+// HCCL would wait for one more device for ever.
+absl::Status CheckDevicesOnce(const v1::PeerList& peers) {
+  std::map<std::pair<uint32_t, std::string>, std::string> owner;  // machine and device → node
+  for (const v1::PeerNode& peer : peers.nodes()) {
+    for (int slot = 0; peer.role() == v1::ROLE_WORKER && slot < SlotCount(peer); ++slot) {
+      const std::string device = DeviceIdOf(peer, slot);
+      if (device.empty()) continue;
+      const auto [other, is_new] = owner.emplace(std::pair(peer.machine(), device), peer.node_id());
+      if (is_new) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat("nodes ", other->second, " and ", peer.node_id(), " share a machine, and both have its device ",
+                       device, ": agents that share a machine name their devices, as in --devices 4-7"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckSameHcclMode(const std::string& mode, const v1::PeerList& peers) {
@@ -115,6 +133,7 @@ absl::Status CheckSameHcclMode(const std::string& mode, const v1::PeerList& peer
 }
 
 absl::StatusOr<HcclChief> ChiefOf(const v1::PeerList& peers) {
+  if (absl::Status once = CheckDevicesOnce(peers); !once.ok()) return once;
   for (const v1::PeerNode& peer : peers.nodes()) {
     for (int slot = 0; peer.role() == v1::ROLE_WORKER && slot < SlotCount(peer); ++slot) {
       if (RankOf(peer, slot) != 0) continue;

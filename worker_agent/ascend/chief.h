@@ -21,7 +21,7 @@ namespace muster::agent {
 absl::Status CheckSameHcclMode(const std::string& mode, const v1::PeerList& peers);
 
 // What all nodes are told alike, since all have the same peer list: address, port and device of rank 0. The error names
-// the node that has not told it.
+// the node that has not told it, or two nodes that share a machine and a device.
 absl::StatusOr<HcclChief> ChiefOf(const v1::PeerList& peers);
 
 // HCCL's own variables, of the environment and of --env, against the guide's rules. Warnings only, and none where HCCL

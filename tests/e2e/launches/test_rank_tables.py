@@ -2,7 +2,7 @@
 
 import json
 
-from muster import SCRIPTS, eventually
+from muster import BIN, SCRIPTS, eventually
 
 PRINT = ["python3", "-c", "import json, os; e = dict(os.environ); t = e.get('RANK_TABLE_FILE');"
          "open('env%s.json' % e['RANK'], 'w').write(json.dumps([e, json.load(open(t)) if t else None]))"]
@@ -107,6 +107,33 @@ def test_what_somebody_wrote_is_obeyed_as_muster_would_make_it(cluster):
     for rank, (env, table) in enumerate(told(cluster, 16)):
         assert (env["RANK"], env["RANK_TABLE_FILE"], env["DEVICE_ID"]) == (str(rank), str(file), str(rank % 8))
         assert table == json.loads(DOCUMENTS_TABLE)
+
+
+def test_super_pods_make_a_table_of_version_12(cluster):
+    words = ["--hccl_mode", "table", "--super_device_ids", "16,17"]
+    agents = start_two(cluster, 4, words, PRINT, lambda i: ["--super_pod", "pod-%d" % i, "--device_ips",
+                                                            ",".join(DEVICE_IPS[i][:2])])
+    for agent in agents:
+        agent.expect(0)
+    (_, table), *others = told(cluster, 4)
+    assert table["version"] == "1.2" and all(other == table for _, other in others)
+    assert table["super_pod_list"] == [
+        {"super_pod_id": "pod-%d" % i, "server_list": [{"server_id": HOSTS[i]}]} for i in range(2)]
+    assert [[device["super_device_id"] for device in server["device"]] for server in table["server_list"]] == [
+        ["16", "17"]] * 2
+    file = cluster.folder / "table.json"
+    file.write_text(json.dumps(table))
+    assert "keeps all rules: version 1.2, 2 servers, 4 devices\n" in cluster.ctl("ranktable", "--check", file)
+
+
+def test_a_broken_table_is_refused_at_the_start(cluster):
+    file = cluster.folder / "table.json"
+    file.write_text(DOCUMENTS_TABLE.replace("192.168.103.112", "192.168.103.102"))
+    agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--worker_ip", HOSTS[0], "--local_worker_num", 8,
+                                    "--", "true"], env={"RANK_TABLE_FILE": file})
+    agent.expect(2)
+    assert "device_ip 192.168.103.102 stands twice" in agent.output(), agent.output()
+    assert "(server_list[1].device[7]; write the address that hccn_tool -i 7 -ip -g prints" in agent.output()
 
 
 def test_a_device_without_address_is_named_before_anything_starts(cluster):

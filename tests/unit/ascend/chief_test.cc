@@ -25,6 +25,7 @@ v1::PeerList Peers() {
     v1::PeerNode& peer = *peers.add_nodes();
     peer.set_node_id(absl::StrCat("n", node));
     peer.set_role(v1::ROLE_WORKER);
+    peer.set_machine(node);
     peer.set_address(IpAddress::Parse(absl::StrCat("10.0.0.", node + 1))->bytes());
     peer.set_first_rank(2 * ((node + 2) % 3));
     for (uint32_t slot = 0; slot < 2; ++slot) {
@@ -65,6 +66,15 @@ TEST(Chief, WhoHasNotToldItIsNamed) {
   EXPECT_THAT(std::string(ChiefOf(peers).status().message()), HasSubstr("node n1"));
   peers.mutable_nodes(1)->set_role(v1::ROLE_SERVER);  // server 0 is no chief
   EXPECT_THAT(std::string(ChiefOf(peers).status().message()), HasSubstr("no rank 0"));
+}
+
+TEST(Chief, NoDeviceOfAMachineHasTwoRanks) {
+  v1::PeerList peers = Peers();
+  peers.mutable_nodes(2)->set_machine(0);
+  EXPECT_THAT(std::string(ChiefOf(peers).status().message()),
+              AllOf(HasSubstr("nodes n0 and n2 share a machine, and both have its device 4"), HasSubstr("--devices")));
+  for (int slot = 0; slot < 2; ++slot) peers.mutable_nodes(2)->set_device_ids(slot, absl::StrCat(6 + slot));
+  EXPECT_TRUE(ChiefOf(peers).ok());
 }
 
 TEST(SameHcclMode, TwoNodesOfDifferentMindsAreNamed) {
