@@ -242,7 +242,16 @@ absl::StatusOr<v1::StatusReply> AdminClient::GetStatus(const std::string& job_id
 }
 
 absl::StatusOr<v1::NodesReply> AdminClient::ListNodes(const std::string& job_id, uint64_t run) {
+  return ListNodePages(job_id, run, /*with_hosts=*/false);
+}
+
+absl::StatusOr<v1::NodesReply> AdminClient::ListHosts(const std::string& job_id, uint64_t run) {
+  return ListNodePages(job_id, run, /*with_hosts=*/true);
+}
+
+absl::StatusOr<v1::NodesReply> AdminClient::ListNodePages(const std::string& job_id, uint64_t run, bool with_hosts) {
   v1::NodesRequest request;
+  request.set_with_hosts(with_hosts);
   request.set_job_id(job_id);
   request.set_run(run);
   request.set_limit(kNodesPerPage);

@@ -44,6 +44,8 @@ class AdminClient {
   absl::StatusOr<v1::StatusReply> GetStatus(const std::string& job_id, uint64_t run);
   // Nodes and ranks come in pages; these gather all of them.
   absl::StatusOr<v1::NodesReply> ListNodes(const std::string& job_id, uint64_t run);
+  // With what the checks of their hosts came to (--preflight host).
+  absl::StatusOr<v1::NodesReply> ListHosts(const std::string& job_id, uint64_t run);
   absl::StatusOr<v1::RanksReply> ListRanks(const std::string& job_id, uint64_t run);
   // All events after that number, however many there are.
   absl::StatusOr<v1::EventsReply> ListEvents(const std::string& job_id, uint64_t after);
@@ -56,6 +58,8 @@ class AdminClient {
  private:
   class Impl;
   explicit AdminClient(std::unique_ptr<Impl> impl);
+  absl::StatusOr<v1::NodesReply> ListNodePages(const std::string& job_id, uint64_t run, bool with_hosts);
+
   std::unique_ptr<Impl> impl_;
 };
 

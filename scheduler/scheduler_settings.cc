@@ -110,6 +110,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("tail", "RANKS", {"MS_TAIL"}).Alias({"tail_worker_log"});
   table.AddIgnored("bind_core", "CORES", {"MS_BIND_CORE"});
   table.AddIgnored("preflight", "CHECK", {"MS_PREFLIGHT"});
+  table.AddIgnored("preflight_fatal", "LEVEL", {"MS_PREFLIGHT_FATAL"});
   table.AddIgnored("mindspore_gateway", "WHEN", {"MS_MINDSPORE_GATEWAY"});
   table.AddIgnored("torch_store", "WHOSE", {"MS_TORCH_STORE"});
   table.AddIgnored("torch_store_peers", "NETWORKS", {"MS_TORCH_STORE_PEERS"});

@@ -39,6 +39,7 @@
 #include "worker_agent/node/node_devices.h"
 #include "worker_agent/node/node_lock.h"
 #include "worker_agent/node/own_scheduler.h"
+#include "worker_agent/preflight/preflight.h"
 #include "worker_agent/runtime/agent_loop.h"
 #include "worker_agent/session/farewell.h"
 #include "worker_agent/settings/agent_settings.h"
@@ -148,7 +149,7 @@ class Agent {
 
   int Run() {
     for (const auto step : {&Agent::ForkKeeper, &Agent::TakeLockAndKeys, &Agent::TakeDevices, &Agent::StartOwnScheduler,
-                            &Agent::StartGrpcThreads, &Agent::DescribeThisNode}) {
+                            &Agent::StartGrpcThreads, &Agent::DescribeThisNode, &Agent::CheckThisHost}) {
       if (const std::optional<int> code = (this->*step)()) return *code;
     }
     return StayWithTheJob();
@@ -162,6 +163,7 @@ class Agent {
   std::optional<int> StartOwnScheduler();
   std::optional<int> StartGrpcThreads();
   std::optional<int> DescribeThisNode();
+  std::optional<int> CheckThisHost();
   int StayWithTheJob();
 
   bool has_lock() const { return lock_.has_value() && lock_->ok(); }
@@ -261,6 +263,12 @@ std::optional<int> Agent::DescribeThisNode() {
     node_.node.set_certificate_fingerprint(tls_->store()->Current()->identity->leaf().Fingerprint());
   }
   node_.node.set_is_fence_guarded(keeper_->is_guarded());
+  return std::nullopt;
+}
+
+std::optional<int> Agent::CheckThisHost() {
+  const absl::Status fit = CheckHost(settings_, environment_, devices_, node_.own_address, node_.node);
+  if (!fit.ok()) return Fail(fit, kExitRefused);
   return std::nullopt;
 }
 

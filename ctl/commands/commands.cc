@@ -111,6 +111,8 @@ const std::vector<Command>& Commands() {
       {"status", "[JOB]", "each job's phase, round, who is missing, and why it ended", AskForAll<ShowStatus>},
       {"nodes", "[JOB]", "the agents of a job, when each was last seen, and its ranks", AskForAll<ShowNodes>},
       {"ranks", "[JOB]", "who has which rank, with address, device and process", AskForAll<ShowRanks>},
+      {"preflight", "[JOB]", "what the checks of the nodes' hosts came to (--preflight host); exit code 1: an error",
+       AskForAll<ShowPreflight>},
       {"ranktable", "[JOB]", "a job's rank table (Ascend); --check FILE explains one, --for N makes one without a job",
        ShowRankTable},
       {"events", "[JOB]", "the event log so far, with wall times", AskForAll<ShowEvents>},

@@ -9,6 +9,7 @@ namespace muster::ctl {
 int ShowStatus(Call& call);
 int ShowNodes(Call& call);
 int ShowRanks(Call& call);
+int ShowPreflight(Call& call);
 int ShowEvents(Call& call);
 int ShowWhy(Call& call);
 int ShowStacks(Call& call);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/exit_codes.h"
 #include "common/base/limits.h"
 #include "common/base/number_list.h"
 #include "common/net/net.h"
@@ -9,6 +10,7 @@
 #include "ctl/commands/handlers.h"
 #include "ctl/output/json.h"
 #include "ctl/output/render.h"
+#include "ctl/output/render_hosts.h"
 
 namespace muster::ctl {
 namespace {
@@ -35,6 +37,13 @@ int ShowRanks(Call& call) {
   const auto jobs = ForEachJob(*call.client, call.settings, &AdminClient::ListRanks);
   if (!jobs.ok()) return Complain(jobs.status());
   return Print(call.settings.json ? RanksJson(*jobs) : RenderRanks(*jobs));
+}
+
+int ShowPreflight(Call& call) {
+  const auto jobs = ForEachJob(*call.client, call.settings, &AdminClient::ListHosts);
+  if (!jobs.ok()) return Complain(jobs.status());
+  Print(call.settings.json ? HostsJson(*jobs) : RenderHosts(*jobs));
+  return HasHostErrors(*jobs) ? kExitJobFailed : kExitSuccess;
 }
 
 int ShowEvents(Call& call) {

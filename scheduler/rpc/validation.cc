@@ -8,6 +8,7 @@
 #include "common/base/ids.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
+#include "common/hosts/compare.h"
 #include "common/net/ip_address.h"
 #include "common/store/store_limits.h"
 
@@ -96,6 +97,21 @@ absl::Status CheckSettings(const v1::JobSettings& settings) {
   return absl::OkStatus();
 }
 
+absl::Status CheckHost(const v1::NodeInfo& node) {
+  MUSTER_REQUIRE(CheckRange("the number of node.host_facts", node.host_facts_size(), 0, kMaxHostFacts));
+  for (const v1::HostFact& fact : node.host_facts()) {
+    MUSTER_REQUIRE(CheckLine("the name of a host fact", fact.name(), kMaxHostNameOfFact));
+    MUSTER_REQUIRE(CheckLine("a host fact", fact.value(), kMaxHostValue));
+  }
+  MUSTER_REQUIRE(CheckRange("the number of node.host_findings", node.host_findings_size(), 0, kMaxHostFindings));
+  for (const v1::HostFinding& finding : node.host_findings()) {
+    MUSTER_REQUIRE(CheckLine("the check of a host finding", finding.check(), kMaxHostNameOfFact));
+    MUSTER_REQUIRE(CheckLine("the text of a host finding", finding.text(), kMaxHostText));
+    MUSTER_REQUIRE(CheckLine("the remedy of a host finding", finding.remedy(), kMaxHostText));
+  }
+  return CheckRange("the bytes of node.host_facts and node.host_findings", HostBytes(node), 0, kMaxHostBytes);
+}
+
 absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
   if (node.role() != v1::ROLE_WORKER && node.role() != v1::ROLE_SERVER) {
     return absl::InvalidArgumentError(
@@ -125,6 +141,7 @@ absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
   MUSTER_REQUIRE(CheckPort("node.master_port", node.master_port()));
   MUSTER_REQUIRE(CheckLine("node.super_pod", node.super_pod(), kMaxIdBytes));
   MUSTER_REQUIRE(CheckPort("node.chief_port", node.chief_port()));
+  MUSTER_REQUIRE(CheckHost(node));
   MUSTER_REQUIRE(CheckLine("node.certificate_fingerprint", node.certificate_fingerprint(), kMaxShortTextBytes));
   MUSTER_REQUIRE(CheckLine("node.user", node.user(), kMaxShortTextBytes));
   return CheckLine("node.version", node.version(), kMaxShortTextBytes);

@@ -43,7 +43,8 @@ MAY_INCLUDE = {
     "common/tls": NET + ("common/settings",),
     "common/tcp_server": TLS,
     "common/mindspore": TLS + ("common/store", "common/tcp_server"),
-    "scheduler/core": CORE,
+    "common/hosts": CORE,
+    "scheduler/core": CORE + ("common/hosts",),
     "scheduler/journal": NET + ("common/settings", "scheduler/core"),
     "scheduler/loop": NET + ("scheduler/core", "scheduler/journal"),
     "scheduler/frontend": TLS + ("common/store", "scheduler/core", "scheduler/loop", "scheduler/heartbeat",
@@ -51,7 +52,7 @@ MAY_INCLUDE = {
     "scheduler/heartbeat": TLS + ("scheduler/core", "scheduler/loop"),
     "scheduler/ingress": TLS + ("scheduler/core", "scheduler/loop"),
     "scheduler/mindspore": TLS + ("common/mindspore", "common/store", "common/tcp_server", "scheduler/ingress"),
-    "scheduler/rpc": TLS + ("common/store", "scheduler/core", "scheduler/loop", "scheduler/frontend",
+    "scheduler/rpc": TLS + ("common/hosts", "common/store", "scheduler/core", "scheduler/loop", "scheduler/frontend",
                             "scheduler/ingress", "scheduler/heartbeat"),
     "worker_agent/ascend": NET + ("common/settings", "worker_agent/diagnostics/bounded_command.h", "worker_agent/launch",
                                   "worker_agent/node/host_roots.h", "worker_agent/settings"),
@@ -60,7 +61,10 @@ MAY_INCLUDE = {
     "worker_agent/settings": TLS,
     "worker_agent/devices": NET + ("worker_agent/node/machine.h", "worker_agent/node/host_roots.h"),
     "worker_agent/launch": NET + ("common/settings", "worker_agent/settings", "worker_agent/node/machine.h"),
-    "worker_agent/session": TLS + ("worker_agent/launch", "worker_agent/core"),
+    "worker_agent/preflight": NET + ("common/hosts", "common/settings", "worker_agent/ascend", "worker_agent/devices",
+                                     "worker_agent/diagnostics/bounded_command.h", "worker_agent/node",
+                                     "worker_agent/settings"),
+    "worker_agent/session": TLS + ("common/hosts", "worker_agent/launch", "worker_agent/core"),
     "worker_agent/store": NET + ("common/store",),
     "worker_agent/gateway": TLS + ("common/store", "common/mindspore", "common/tcp_server",
                                    "worker_agent/launch/environment/environment.h"),
@@ -69,7 +73,7 @@ MAY_INCLUDE = {
                                 "worker_agent/keeper",
                                 "worker_agent/settings", "worker_agent/runtime", "worker_agent/session"),
     "ring": TLS + ("ctl/output/table.h",),
-    "ctl/output": NET + ("common/store",),
+    "ctl/output": NET + ("common/hosts", "common/store",),
     "ctl/certs": TLS + ("ctl/output",),
     "ctl": TLS + ("common/store", "scheduler/core", "scheduler/journal",
                   # their settings: for a shared config file, and completion
@@ -90,7 +94,7 @@ ONLY_FOR = {
 }
 
 # A core sees no clock, no thread, no file and no socket.
-PURE = ("scheduler/core/", "worker_agent/core/", "worker_agent/store/store_core.")
+PURE = ("common/hosts/", "scheduler/core/", "worker_agent/core/", "worker_agent/store/store_core.")
 PURE_STANDARD = {
     "algorithm", "array", "bit", "cctype", "cmath", "compare", "csignal", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "deque",
     "functional", "initializer_list", "iterator", "limits", "list", "map", "memory", "numeric", "optional", "queue",

@@ -34,7 +34,6 @@ namespace muster::agent {
 namespace {
 
 constexpr uint32_t kBasePort = 60000;
-constexpr uint32_t kHcclPorts = 16;
 constexpr uint32_t kLowestBasePort = 1024;
 constexpr uint32_t kHighestBasePort = 65520;
 

@@ -29,6 +29,8 @@ absl::StatusOr<HcclChief> ChiefOf(const v1::PeerList& peers);
 SettingsFindings CheckHcclVariables(const AgentSettings& settings,
                                     const std::map<std::string, std::string>& environment);
 
+inline constexpr uint32_t kHcclPorts = 16;  // from the base port on
+
 // HCCL_IF_BASE_PORT, 60000 where it is not set to a good number.
 uint32_t HcclBasePort(const std::map<std::string, std::string>& environment);
 

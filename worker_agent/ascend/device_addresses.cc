@@ -71,39 +71,14 @@ std::string Untrusted(const std::string& path) {
   return absl::StrCat(path, " is not used: others could have written it");
 }
 
-// hccn_tool's own path, with no link in it; empty: there is none that may be used.
-std::string FindTool(const DeviceSearch& search, Found& found) {
-  std::vector<std::string> folders = {search.roots.tools};
-  if (search.roots.tools.empty()) {
-    folders = absl::StrSplit(search.search_path, ':');
-    folders.emplace_back(kDriverTools);
-  }
-  const size_t reasons = found.reasons.size();
-  for (const std::string& folder : folders) {
-    if (!absl::StartsWith(folder, "/")) continue;
-    std::error_code error;
-    const std::string path = std::filesystem::canonical(folder + "/" + kTool, error).string();
-    if (error || access(path.c_str(), X_OK) != 0) continue;
-    if (IsTrusted(path)) return path;
-    found.reasons.push_back(Untrusted(path));
-  }
-  if (found.reasons.size() == reasons) found.reasons.push_back(absl::StrCat(kTool, " is not installed"));
-  return "";
-}
-
 void ReadConf(const DeviceSearch& search, Found& found) {
-  const std::string path = search.roots.etc + "/hccn.conf";
-  if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) {
-    return found.reasons.push_back(absl::StrCat("there is no ", path));
-  }
-  if (!IsTrusted(path)) return found.reasons.push_back(Untrusted(path));
-  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxConfBytes);
+  const absl::StatusOr<std::string> text = ReadHccnConf(search);
   if (!text.ok()) return found.reasons.push_back(std::string(text.status().message()));
   found.addresses = ParseHccnConf(*text);
 }
 
 void AskTool(const DeviceSearch& search, const std::set<uint32_t>& wanted, Found& found) {
-  const std::string tool = FindTool(search, found);
+  const std::string tool = FindHccnTool(search, found.reasons);
   if (tool.empty()) return;
   const MonotonicTime give_up = search.clock->Read().monotonic + search.whole_limit;
   for (const uint32_t device : wanted) {
@@ -169,6 +144,34 @@ std::string NotKnown(const std::vector<std::string>& devices, const Found& found
 }
 
 }  // namespace
+
+std::string FindHccnTool(const DeviceSearch& search, std::vector<std::string>& reasons) {
+  std::vector<std::string> folders = {search.roots.tools};
+  if (search.roots.tools.empty()) {
+    folders = absl::StrSplit(search.search_path, ':');
+    folders.emplace_back(kDriverTools);
+  }
+  const size_t before = reasons.size();
+  for (const std::string& folder : folders) {
+    if (!absl::StartsWith(folder, "/")) continue;
+    std::error_code error;
+    const std::string path = std::filesystem::canonical(folder + "/" + kTool, error).string();
+    if (error || access(path.c_str(), X_OK) != 0) continue;
+    if (IsTrusted(path)) return path;
+    reasons.push_back(Untrusted(path));
+  }
+  if (reasons.size() == before) reasons.push_back(absl::StrCat(kTool, " is not installed"));
+  return "";
+}
+
+absl::StatusOr<std::string> ReadHccnConf(const DeviceSearch& search) {
+  const std::string path = search.roots.etc + "/hccn.conf";
+  if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) {
+    return absl::NotFoundError(absl::StrCat("there is no ", path));
+  }
+  if (!IsTrusted(path)) return absl::PermissionDeniedError(Untrusted(path));
+  return ReadSmallFile(path, kMaxConfBytes);
+}
 
 std::map<uint32_t, std::string> ParseHccnConf(const std::string& text) {
   std::map<uint32_t, std::string> addresses;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "muster/v1/types.pb.h"
 #include "worker_agent/node/host_roots.h"
@@ -29,6 +30,13 @@ struct DeviceSearch {
   absl::Duration whole_limit = absl::Seconds(15);  // of all of them
   const Clock* clock = &Clock::System();
 };
+
+// hccn_tool's own path, with no link in it; empty: there is none that may be used. `reasons`: why one is not used is
+// added.
+std::string FindHccnTool(const DeviceSearch& search, std::vector<std::string>& reasons);
+
+// The text of /etc/hccn.conf. The error says why it is not used.
+absl::StatusOr<std::string> ReadHccnConf(const DeviceSearch& search);
 
 // Fills in device id, device address and super device id of each slot, and the node's super pod, as --hccl_mode wants
 // them. A device id that a slot has already stays. Blocks for as long as hccn_tool may take. `warnings`: why an address

@@ -14,16 +14,17 @@ struct HostRoots {
   std::string sys = "/sys";
   std::string proc = "/proc";
   std::string tools;  // the folder of hccn_tool and the like; empty: those of PATH
+  std::string driver = "/usr/local/Ascend/driver";
 };
 
-// MUSTER_HOST_ROOT=FOLDER, for tests: FOLDER/etc, …/dev, …/sys, …/proc and …/bin. For root it counts only if nobody
-// else can write there.
+// MUSTER_HOST_ROOT=FOLDER, for tests: FOLDER/etc, …/dev, …/sys, …/proc, …/bin and …/driver. For root it counts only if
+// nobody else can write there.
 inline HostRoots RootsFrom(const std::map<std::string, std::string>& environment) {
   const auto found = environment.find("MUSTER_HOST_ROOT");
   if (found == environment.end() || found->second.empty()) return {};
   const std::string& root = found->second;
   if (geteuid() == 0 && !OpenFolder(root, {FolderTrust::kTrusted}).ok()) return {};
-  return {root + "/etc", root + "/dev", root + "/sys", root + "/proc", root + "/bin"};
+  return {root + "/etc", root + "/dev", root + "/sys", root + "/proc", root + "/bin", root + "/driver"};
 }
 
 }  // namespace muster::agent

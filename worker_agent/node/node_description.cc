@@ -38,7 +38,7 @@ v1::JobSettings SettingsOf(const AgentSettings& settings) {
   }
   if (settings.max_restarts) job.set_max_restarts(*settings.max_restarts);
   if (settings.restart_scope) job.set_restart_scope(*settings.restart_scope);
-  job.set_preflight(settings.preflight.empty() ? "none" : settings.preflight);
+  job.set_preflight(ChecksRing(settings) ? "ring" : "none");
   if (settings.progress_timeout) {
     job.set_progress_timeout_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(*settings.progress_timeout)));
   }
@@ -97,7 +97,7 @@ void OfferDevices(const DeviceChoice& choice, v1::NodeInfo& node) {
 absl::Status AddHccl(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                      NodeDescription& description) {
   const HostRoots roots = RootsFrom(environment);
-  description.warnings = CheckHcclPorts(settings, roots, HcclBasePort(environment));
+  if (!ChecksHost(settings)) description.warnings = CheckHcclPorts(settings, roots, HcclBasePort(environment));
   if (settings.hccl_mode.empty() || !settings.rank_table_file.empty() || settings.role != "MS_WORKER") {
     return absl::OkStatus();
   }

@@ -279,7 +279,7 @@ void Launcher::AddDevices(const Round& round, EnvironmentInput& input) const {
 }
 
 void Launcher::AddPreflight(const Round& round, ProcessSpec& spec) const {
-  if (options_.settings.preflight != "ring") return;
+  if (!ChecksRing(options_.settings)) return;
   const std::string passed = PassedFile(options_.work_folder, spec.key.slot);
   std::error_code ignored;
   // A process that is started again by itself finds no neighbours that check anything: they are training. But where the

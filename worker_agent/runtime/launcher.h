@@ -34,7 +34,7 @@ struct LauncherOptions {
   std::string work_folder;
   std::string own_address;    // numeric, where the assignment doesn't tell; may be empty
   std::string python_folder;  // of muster_training.py; empty: there is none
-  std::string ring_program;   // ms-ring, for --preflight=ring
+  std::string ring_program;   // ms-ring, for --preflight ring
   // What it speaks TLS with: as the owner of the certificate with this fingerprint, which the round's peers expect.
   std::function<HandOver(const std::string& fingerprint)> hand_over;
   std::string start_secret;                             // of the node's lock; empty: there is none

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/base/sha256.h"
+#include "common/hosts/compare.h"
 #include "common/net/connection_error.h"
 #include "common/net/grpc_calls.h"
 #include "worker_agent/session/channel.h"
@@ -77,6 +78,11 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   }
 
   void Send(uint64_t connect_seq, v1::AgentMessage message) {
+    if (message.has_join()) {
+      for (v1::HostFact& fact : *message.mutable_join()->mutable_node()->mutable_host_facts()) {
+        if (fact.name() == kFactClock) fact.set_value(absl::StrCat(Clock::System().Read().wall.unix_ms));
+      }
+    }
     if (const std::shared_ptr<Link> link = Find(connect_seq)) link->stream.Send(std::move(message));
   }
 

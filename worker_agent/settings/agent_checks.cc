@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -91,6 +92,10 @@ void CheckDoubtful(const AgentSettings& s, SettingsFindings& findings) {
 
 }  // namespace
 
+bool ChecksHost(const AgentSettings& settings) { return absl::StartsWith(settings.preflight, "host"); }
+
+bool ChecksRing(const AgentSettings& settings) { return absl::EndsWith(settings.preflight, "ring"); }
+
 SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   SettingsFindings findings;
   const bool is_scheduler = s.role == "MS_SCHED";
@@ -102,12 +107,15 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   if (s.per_node && s.per_job) {
     findings.errors.push_back("per_node and per_job contradict each other; leave one of them out");
   }
-  if (!s.preflight.empty() && (s.per_node || s.per_job)) {
+  if (ChecksRing(s) && (s.per_node || s.per_job)) {
     findings.errors.push_back(
         "preflight: the ring has a process for each rank, which per_node and per_job have not; leave one of them out");
   }
-  if (!s.preflight.empty() && s.command.empty()) {
+  if (ChecksRing(s) && s.command.empty()) {
     findings.errors.push_back("preflight: there is no command to check the ring for; leave it out or add a command");
+  }
+  if (!ChecksHost(s) && s.preflight_fatal != "error") {
+    findings.warnings.push_back("preflight_fatal has no effect without --preflight host; add it or leave it out");
   }
   if (!s.rank_table_file.empty() && !s.devices.empty() && s.devices != "none") {
     findings.errors.push_back(

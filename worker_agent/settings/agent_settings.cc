@@ -209,11 +209,15 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
   table.AddBool("per_job", &s.per_job, "Starts the command once, on the first node.").Env({"MS_PER_JOB"});
   table
       .AddChoice(
-          "preflight", &s.preflight, {"ring"},
-          "ring: before the command starts, all ranks check their links together (ms-ring); a bad link fails the "
-          "job and is named. The same on every node.")
+          "preflight", &s.preflight, {"none", "host", "ring", "host,ring"},
+          "What is checked before the start. host: this machine and its devices, before the node joins, and the nodes "
+          "against each other; ring: all ranks check their links together (ms-ring), on every node or on none.")
       .Env({"MS_PREFLIGHT"})
       .Default("none");
+  table
+      .AddChoice("preflight_fatal", &s.preflight_fatal, {"warning", "error"},
+                 "From which finding of --preflight host on the node does not start.")
+      .Env({"MS_PREFLIGHT_FATAL"});
   table
       .AddChoice("mindspore_gateway", &s.mindspore_gateway, {"auto", "on", "off"},
                  "The scheduler that this agent is to its MindSpore processes (MS_SCHED_HOST and MS_SCHED_PORT of "

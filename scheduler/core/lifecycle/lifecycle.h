@@ -95,6 +95,8 @@ class Lifecycle {
                   const std::vector<std::string>& promoted, const std::map<std::string, const Node*>& stands_for = {});
   // They go, and the run waits for them or others. They have no processes, or these have ended.
   void TurnAway(Run& run, const std::vector<Unreachable>& unreachable);
+  // Before a round: whether all their hosts fit. Says what does not matter; turns away whom it does.
+  bool DoHostsFit(Run& run, const std::vector<const Node*>& members);
   void SendDesiredToAll(const Run& run, bool is_urgent);
 
   absl::StatusOr<std::string> RestartByHand(Run& run, const v1::SteerRequest& request);

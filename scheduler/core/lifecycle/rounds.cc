@@ -13,6 +13,7 @@
 #include "common/base/check.h"
 #include "common/base/sha256.h"
 #include "common/net/peer_node.h"
+#include "scheduler/core/lifecycle/hosts.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/placement.h"
@@ -89,7 +90,10 @@ void Lifecycle::TryCloseRound(Run& run) {
     const std::vector<const Node*> members = ChooseMembers(run, passed_over, promoted);
     if (members.empty()) return TurnAway(run, useless);
     const RoundAddresses addresses = ChooseAddresses(members, context_.options.own_address);
-    if (addresses.unreachable.empty()) return CloseRound(run, members, addresses.others, promoted);
+    if (addresses.unreachable.empty()) {
+      if (DoHostsFit(run, members)) CloseRound(run, members, addresses.others, promoted);
+      return;
+    }
     bool is_passed_over = true;
     for (const Unreachable& one : addresses.unreachable) is_passed_over = is_passed_over && one.node->record().is_spare;
     if (!is_passed_over) return TurnAway(run, addresses.unreachable);
@@ -98,6 +102,23 @@ void Lifecycle::TryCloseRound(Run& run) {
       useless.push_back(one);
     }
   }
+}
+
+bool Lifecycle::DoHostsFit(Run& run, const std::vector<const Node*>& members) {
+  const HostVerdict verdict = JudgeHosts(members);
+  if (!verdict.unfit.empty()) {
+    TurnAway(run, verdict.unfit);
+    return false;
+  }
+  for (const std::string& warning : verdict.warnings) {
+    v1::StoryEvent event;
+    SetHead(event, run);
+    event.set_unix_ms(context_.now.wall.unix_ms);
+    event.set_kind("hosts_differ");
+    event.set_text(warning);
+    context_.effects.push_back(Announce{Severity::kWarning, std::make_shared<const v1::StoryEvent>(std::move(event))});
+  }
+  return true;
 }
 
 void Lifecycle::TurnAway(Run& run, const std::vector<Unreachable>& unreachable) {

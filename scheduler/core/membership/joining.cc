@@ -13,8 +13,10 @@
 //   newcomer; its id's owner is connected                         Challenge: an answer within 2 s keeps the id
 //   newcomer without an id; a lost node's seat fits               TakeOver of that seat (SeatFor)
 //   newcomer; an earlier start than its id's owner, by the lock   refused: stale, it must end
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
+#include "common/hosts/compare.h"
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/agreed_settings.h"
 #include "scheduler/core/membership/membership.h"
@@ -309,6 +311,12 @@ v1::Record Membership::NewNodeJoined(const Run& run, const std::string& id, cons
     joined.mutable_info()->set_is_address_given(false);
   } else {
     joined.mutable_info()->set_is_address_given(true);  // older agents don't say so
+  }
+  for (v1::HostFact& fact : *joined.mutable_info()->mutable_host_facts()) {
+    int64_t sent_ms = 0;  // by the agent's clock
+    if (fact.name() != kFactClock || !absl::SimpleAtoi(fact.value(), &sent_ms)) continue;
+    const absl::Duration ahead = absl::FromUnixMillis(sent_ms) - absl::FromUnixMillis(context_.now.wall.unix_ms);
+    fact.set_value(absl::StrCat(absl::ToInt64Milliseconds(ahead)));
   }
   joined.set_identity(event.identity);
   *joined.mutable_own_settings() = event.join.settings();

@@ -13,6 +13,8 @@
 namespace muster::scheduler {
 namespace {
 
+constexpr uint32_t kMostHosts = 32;  // with facts and findings: so many fit into one answer
+
 template <typename Request>
 uint32_t Limit(const Request& request, uint32_t most) {
   return request.limit() == 0 ? most : std::min(request.limit(), most);
@@ -31,7 +33,7 @@ uint64_t Fingerprint(uint64_t incarnation) {
   return fingerprint;
 }
 
-v1::NodeStatus NodeView(const Node& node, MonotonicTime now) {
+v1::NodeStatus NodeView(const Node& node, MonotonicTime now, bool with_hosts) {
   v1::NodeStatus status;
   status.set_node_id(node.record().id);
   status.set_note(node.record().lost_reason);
@@ -51,6 +53,9 @@ v1::NodeStatus NodeView(const Node& node, MonotonicTime now) {
   status.set_incarnation(Fingerprint(node.record().incarnation));
   status.set_pid(node.record().info.pid());
   status.set_version(node.record().info.version());
+  if (!with_hosts) return status;
+  *status.mutable_host_facts() = node.record().info.host_facts();
+  *status.mutable_host_findings() = node.record().info.host_findings();
   return status;
 }
 
@@ -140,11 +145,11 @@ v1::NodesReply View(const Context& context, const v1::NodesRequest& request) {
   const Run& run = *ResolveRun(context.state, request.job_id(), request.run());
   reply.set_run(run.record().number);
   reply.set_total(static_cast<uint32_t>(run.nodes.size() + run.record().gone.size()));
-  const uint32_t limit = Limit(request, 1000);
+  const uint32_t limit = request.with_hosts() ? std::min(Limit(request, kMostHosts), kMostHosts) : Limit(request, 1000);
   uint32_t at = 0;
   const auto wanted = [&] { return at++ >= request.offset() && static_cast<uint32_t>(reply.nodes_size()) < limit; };
   for (const auto& [id, node] : run.nodes) {
-    if (wanted()) *reply.add_nodes() = NodeView(node, context.now.monotonic);
+    if (wanted()) *reply.add_nodes() = NodeView(node, context.now.monotonic, request.with_hosts());
   }
   for (const auto& [id, gone] : run.record().gone) {
     if (wanted()) *reply.add_nodes() = GoneView(id, gone, context.now.monotonic);

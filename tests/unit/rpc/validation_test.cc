@@ -87,6 +87,27 @@ INSTANTIATE_TEST_SUITE_P(
         BadJoin{"ManyRestarts", [](auto& j) { j.mutable_settings()->set_max_restarts(UINT32_MAX); },
                 "max_restarts is 4294967295"},
         BadJoin{"Preflight", [](auto& j) { j.mutable_settings()->set_preflight(Long(129)); }, "preflight has 129"},
+        BadJoin{"ManyHostFacts",
+                [](auto& j) {
+                  for (int i = 0; i < 33; ++i) j.mutable_node()->add_host_facts();
+                },
+                "host_facts is 33"},
+        BadJoin{"LongHostFact", [](auto& j) { j.mutable_node()->add_host_facts()->set_value(Long(1025)); },
+                "a host fact has 1025"},
+        BadJoin{"HostFactName", [](auto& j) { j.mutable_node()->add_host_facts()->set_name("a\nb"); },
+                "control characters"},
+        BadJoin{"ManyHostFindings",
+                [](auto& j) {
+                  for (int i = 0; i < 33; ++i) j.mutable_node()->add_host_findings();
+                },
+                "host_findings is 33"},
+        BadJoin{"LongHostFinding", [](auto& j) { j.mutable_node()->add_host_findings()->set_remedy(Long(513)); },
+                "the remedy of a host finding has 513"},
+        BadJoin{"HeavyHost",
+                [](auto& j) {
+                  for (int i = 0; i < 32; ++i) j.mutable_node()->add_host_facts()->set_value(Long(1000));
+                },
+                "the bytes of node.host_facts"},
         BadJoin{"ManyTableRanks",
                 [](auto& j) {
                   for (int i = 0; i < 1025; ++i) j.mutable_node()->add_table_ranks(0);

@@ -1,0 +1,55 @@
+// What the hosts of a job, taken together, break: by the facts that their agents have told with --preflight host. Pure.
+// The scheduler looks at it before a round, because it alone knows all nodes then; ms-ctl preflight shows it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "muster/v1/types.pb.h"
+
+namespace muster {
+
+// Names of facts. Lists of devices are like "0=192.168.100.101,1=192.168.101.101".
+inline constexpr char kFactKind[] = "kind";        // "Ascend 910", "Ascend A2", "Ascend A3", "Ascend", "NVIDIA", "CPU"
+inline constexpr char kFactDevices[] = "devices";  // how many of them this agent's processes get
+inline constexpr char kFactDriver[] = "driver";
+inline constexpr char kFactNic[] = "nic";
+inline constexpr char kFactMtu[] = "mtu";
+inline constexpr char kFactTls[] = "tls";              // of the devices: "on", "off"
+inline constexpr char kFactAddresses[] = "addresses";  // of the devices
+inline constexpr char kFactSegments[] = "segments";    // of the devices
+inline constexpr char kFactClock[] = "clock";          // of a join: Unix ms; then, ms ahead of the scheduler
+inline constexpr char kFactFatal[] = "fatal";          // --preflight_fatal: "warning", "error"
+
+inline constexpr int kMaxHostFacts = 32;
+inline constexpr int kMaxHostFindings = 32;
+inline constexpr size_t kMaxHostNameOfFact = 64;  // bytes, of a check's name, too
+inline constexpr size_t kMaxHostValue = 1024;     // bytes
+inline constexpr size_t kMaxHostText = 512;       // bytes, of a finding's text and of its remedy
+
+inline constexpr int kMaxHostBytes = 24 * 1024;  // of all of a node's facts and findings
+
+// What they are.
+int HostBytes(const v1::NodeInfo& node);
+
+// The value of a fact; empty: it was not told.
+std::string FactOf(const v1::NodeInfo& node, const std::string& name);
+
+struct ComparedHost {
+  std::string node_id;
+  const v1::NodeInfo* node = nullptr;
+};
+
+struct HostDifference {
+  v1::HostFinding finding;
+  std::vector<std::string> node_ids;  // that are to be changed: fewer than the others. Empty: the finding is OK
+};
+
+// One for each check that applies to at least two of the hosts; hosts without facts don't count.
+std::vector<HostDifference> CompareHosts(const std::vector<ComparedHost>& hosts);
+
+// Whether a node of that --preflight_fatal must not start with it.
+bool IsFatal(const v1::HostFinding& finding, const std::string& fatal);
+
+}  // namespace muster

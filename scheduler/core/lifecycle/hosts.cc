@@ -1,0 +1,41 @@
+// A difference between hosts (common/hosts/compare.h)   what becomes of a node that has to be changed
+//
+// is fatal by its own --preflight_fatal                 it is turned away before the round, and the job waits for it
+// is a warning or error, and is not                     it takes part, and the log says so
+#include "scheduler/core/lifecycle/hosts.h"
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "common/hosts/compare.h"
+
+namespace muster::scheduler {
+
+HostVerdict JudgeHosts(const std::vector<const Node*>& members) {
+  std::vector<ComparedHost> hosts;
+  std::map<std::string, const Node*> by_id;
+  for (const Node* node : members) {
+    if (node->record().info.host_facts_size() == 0) continue;
+    hosts.push_back({node->record().id, &node->record().info});
+    by_id.emplace(node->record().id, node);
+  }
+  HostVerdict verdict;
+  std::map<std::string, std::string> unfit;
+  for (const HostDifference& difference : CompareHosts(hosts)) {
+    const v1::HostFinding& finding = difference.finding;
+    const std::string text = absl::StrCat(finding.text(), "; ", finding.remedy());
+    bool is_fatal = false;
+    for (const std::string& id : difference.node_ids) {
+      if (!IsFatal(finding, FactOf(by_id.at(id)->record().info, kFactFatal))) continue;
+      is_fatal = true;
+      unfit.emplace(id, absl::StrCat("its host does not fit the others (--preflight host): ", text));
+    }
+    if (!is_fatal && finding.level() >= v1::HostFinding::WARNING) {
+      verdict.warnings.push_back(absl::StrCat("preflight: ", finding.check(), ": ", text));
+    }
+  }
+  for (const auto& [id, reason] : unfit) verdict.unfit.push_back({by_id.at(id), reason});
+  return verdict;
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,20 @@
+// Whether the hosts of a round's members fit together (--preflight host). Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scheduler/core/membership/round_addresses.h"
+#include "scheduler/core/state.h"
+
+namespace muster::scheduler {
+
+struct HostVerdict {
+  std::vector<Unreachable> unfit;     // the nodes that must not take part, and why ("its host …")
+  std::vector<std::string> warnings;  // for people, one line each
+};
+
+// Only members that have told facts of their hosts are looked at.
+HostVerdict JudgeHosts(const std::vector<const Node*>& members);
+
+}  // namespace muster::scheduler

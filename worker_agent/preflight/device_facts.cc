@@ -1,0 +1,148 @@
+// Where the facts of an Ascend device come from; the first that says it holds:
+//
+//   address, netmask   /etc/hccn.conf (address_N, netmask_N), else hccn_tool -i N -ip -g
+//   TLS switch         hccn_tool -i N -tls -g
+//   health             hccn_tool -i N -net_health -g
+//   neighbour          hccn_tool -i N -lldp -g
+//
+// One call at a time. Once the time for all of them is over, what is missing stays unknown.
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/base/text.h"
+#include "common/net/ip_address.h"
+#include "common/sys/file_io.h"
+#include "worker_agent/diagnostics/bounded_command.h"
+#include "worker_agent/preflight/facts.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kMaxFactFileBytes = 64 * 1024;
+constexpr size_t kMaxToolBytes = 16 * 1024;
+constexpr size_t kMaxPciDevices = 4096;
+constexpr size_t kMaxWordBytes = 64;
+
+std::string ReadOrNothing(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxFactFileBytes);
+  return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
+}
+
+// What stands behind `name` in the first line that begins with it; empty: no line does.
+std::string ValueOf(const std::string& text, absl::string_view name) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    if (!absl::ConsumePrefix(&line, name)) continue;
+    return EscapeControl(std::string(absl::StripAsciiWhitespace(line).substr(0, kMaxWordBytes)));
+  }
+  return "";
+}
+
+// Huawei's numbers of the devices: 910, 910B (A2), 910_93 (A3).
+AscendKind KindByPci(const HostRoots& roots) {
+  std::error_code error;
+  size_t count = 0;
+  for (std::filesystem::directory_iterator at(roots.sys + "/bus/pci/devices", error), end; !error && at != end;
+       at.increment(error)) {
+    if (++count > kMaxPciDevices) break;
+    if (ReadOrNothing((at->path() / "vendor").string()) != "0x19e5") continue;
+    const std::string device = ReadOrNothing((at->path() / "device").string());
+    if (device == "0xd801") return AscendKind::kFirst;
+    if (device == "0xd802") return AscendKind::kA2;
+    if (device == "0xd803") return AscendKind::kA3;
+  }
+  return AscendKind::kUnknown;
+}
+
+// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 …"
+std::string NvidiaDriver(const HostRoots& roots) {
+  for (const absl::string_view word :
+       absl::StrSplit(ValueOf(ReadOrNothing(roots.proc + "/driver/nvidia/version"), "NVRM version:"), ' ')) {
+    if (absl::StrContains(word, '.') && absl::ascii_isdigit(static_cast<unsigned char>(word[0]))) {
+      return std::string(word);
+    }
+  }
+  return "";
+}
+
+// Answers of hccn_tool, while there is time.
+class Tool {
+ public:
+  explicit Tool(const DeviceSearch& search)
+      : search_(search),
+        path_(FindHccnTool(search, why_not_)),
+        give_up_(search.clock->Read().monotonic + search.whole_limit) {}
+
+  std::optional<std::string> Ask(uint32_t device, const char* what) const {
+    const MonotonicTime now = search_.clock->Read().monotonic;
+    if (path_.empty() || now >= give_up_) return std::nullopt;
+    CommandResult result = RunBounded({{path_, "-i", absl::StrCat(device), what, "-g"},
+                                       {absl::StrCat("PATH=", search_.search_path)},
+                                       kMaxToolBytes,
+                                       std::min(now + search_.call_limit, give_up_)},
+                                      *search_.clock);
+    if (result.end != CommandResult::End::kExited || result.code != 0) return std::nullopt;
+    return std::move(result.output);
+  }
+
+ private:
+  const DeviceSearch& search_;
+  std::vector<std::string> why_not_;  // path_ is empty: it is told where it is missed (--hccl_mode)
+  const std::string path_;
+  const MonotonicTime give_up_;
+};
+
+// "dev_id:0, tls switch[0](0:disable, 1:enable), …"
+std::optional<bool> TlsSwitch(const std::string& text) {
+  if (absl::StrContains(text, "tls switch[0]")) return false;
+  if (absl::StrContains(text, "tls switch[1]")) return true;
+  return std::nullopt;
+}
+
+DeviceFacts AscendDevice(uint32_t number, const std::string& conf, const Tool& tool) {
+  DeviceFacts facts;
+  const std::map<uint32_t, std::string> addresses = ParseHccnConf(conf);
+  if (const auto found = addresses.find(number); found != addresses.end()) {
+    facts.address = found->second;
+    facts.netmask = ValueOf(conf, absl::StrCat("netmask_", number, "="));
+  } else if (const auto text = tool.Ask(number, "-ip")) {
+    facts.address = ParseHccnTool(*text);
+    facts.netmask = ValueOf(*text, "netmask:");
+  }
+  if (!IpAddress::Parse(facts.netmask)) facts.netmask.clear();
+  if (const auto text = tool.Ask(number, "-tls")) facts.has_tls = TlsSwitch(*text);
+  if (const auto text = tool.Ask(number, "-net_health")) facts.health = ValueOf(*text, "net health status:");
+  if (const auto text = tool.Ask(number, "-lldp")) {
+    facts.has_neighbour = !absl::StripAsciiWhitespace(*text).empty();
+  }
+  return facts;
+}
+
+}  // namespace
+
+void ReadDevices(const FactsRequest& request, HostFacts& facts) {
+  const HostRoots& roots = request.search.roots;
+  if (facts.device_kind == "NVIDIA") {
+    if (std::string driver = NvidiaDriver(roots); !driver.empty()) facts.driver = std::move(driver);
+  }
+  if (facts.device_kind != "Ascend") return;
+  if (std::string driver = ValueOf(ReadOrNothing(roots.driver + "/version.info"), "Version="); !driver.empty()) {
+    facts.driver = std::move(driver);
+  }
+  facts.ascend = KindByPci(roots);
+  for (const char* name : {"davinci_manager", "devmm_svm", "hisi_hdc"}) {
+    if (access(absl::StrCat(roots.dev, "/", name).c_str(), F_OK) != 0 && errno == ENOENT) {
+      facts.missing_device_files.push_back(absl::StrCat("/dev/", name));
+    }
+  }
+  const std::string conf = ReadHccnConf(request.search).value_or("");
+  const Tool tool(request.search);
+  for (const uint32_t device : facts.devices) facts.device_facts[device] = AscendDevice(device, conf, tool);
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,150 @@
+#include "worker_agent/preflight/preflight.h"
+
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/text.h"
+#include "common/hosts/compare.h"
+#include "common/hosts/segment.h"
+#include "common/net/ip_address.h"
+#include "common/sys/log.h"
+#include "worker_agent/ascend/chief.h"
+#include "worker_agent/node/machine.h"
+#include "worker_agent/preflight/facts.h"
+#include "worker_agent/preflight/rules.h"
+
+namespace muster::agent {
+namespace {
+
+std::string InterfaceOf(const std::string& address) {
+  const auto wanted = IpAddress::Parse(address);
+  if (!wanted) return "";
+  for (const InterfaceAddress& one : InterfaceAddresses()) {
+    if (one.address == *wanted) return one.name.substr(0, one.name.find(':'));
+  }
+  return "";
+}
+
+std::string KindText(const HostFacts& facts) {
+  switch (facts.ascend) {
+    case AscendKind::kFirst:
+      return "Ascend 910";
+    case AscendKind::kA2:
+      return "Ascend A2";
+    case AscendKind::kA3:
+      return "Ascend A3";
+    case AscendKind::kUnknown:
+      break;
+  }
+  return facts.device_kind;
+}
+
+void AddFact(v1::NodeInfo& node, const char* name, const std::string& value) {
+  if (value.empty() || value.size() > kMaxHostValue || node.host_facts_size() >= kMaxHostFacts) return;
+  v1::HostFact& fact = *node.add_host_facts();
+  fact.set_name(name);
+  fact.set_value(EscapeControl(value));
+}
+
+void AddItem(std::string& list, uint32_t device, const std::string& value) {
+  if (value.empty()) return;
+  const std::string item = absl::StrCat(list.empty() ? "" : ",", device, "=", value);
+  if (list.size() + item.size() <= kMaxHostValue) list += item;
+}
+
+void AddFacts(const HostFacts& facts, const AgentSettings& settings, v1::NodeInfo& node) {
+  std::string addresses, segments;
+  std::set<bool> tls;
+  for (const auto& [number, device] : facts.device_facts) {
+    AddItem(addresses, number, device.address);
+    AddItem(segments, number, SegmentOf(device.address, device.netmask));
+    if (device.has_tls) tls.insert(*device.has_tls);
+  }
+  AddFact(node, kFactKind, KindText(facts));
+  AddFact(node, kFactDevices, facts.device_kind == "CPU" ? "" : absl::StrCat(facts.processes));
+  AddFact(node, kFactDriver, facts.driver.value_or(""));
+  AddFact(node, kFactNic, facts.nic);
+  AddFact(node, kFactMtu, facts.mtu ? absl::StrCat(*facts.mtu) : "");
+  AddFact(node, kFactTls, tls.size() != 1 ? "" : *tls.begin() ? "on" : "off");
+  AddFact(node, kFactAddresses, addresses);
+  AddFact(node, kFactSegments, segments);
+  AddFact(node, kFactClock, absl::StrCat(facts.wall_unix_ms));  // each join says it anew
+  AddFact(node, kFactFatal, settings.preflight_fatal);
+}
+
+HostFacts WhatIsAsked(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
+                      const NodeDevices& devices, const v1::NodeInfo& node) {
+  HostFacts facts;
+  facts.processes = static_cast<uint32_t>(node.slots_size());
+  facts.job_processes = settings.worker_num.value_or(0) + settings.server_num.value_or(0);
+  facts.is_in_super_pod = !settings.super_pod.empty();
+  // (A launcher or a script behind --per_node may open others.)
+  if (node.wanted_master_port() != 0) facts.job_ports.push_back(static_cast<uint16_t>(node.wanted_master_port()));
+  if (settings.hccl_mode == "chief") facts.job_ports.push_back(settings.chief_port);
+  const Devices found = FindDevices(devices.roots.dev, environment);
+  facts.device_kind = found.kind;
+  facts.devices = NumbersOf(devices.choice);
+  if (facts.devices.empty()) {
+    for (const Device& device : found.list) facts.devices.push_back(device.number);
+  }
+  if (found.kind == "Ascend") {
+    const uint32_t base = HcclBasePort(environment);
+    facts.hccl_ports = NumberRange{base, base + kHcclPorts - 1};
+  }
+  return facts;
+}
+
+FactsRequest WhereToLook(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
+                         const NodeDevices& devices, const std::string& own_address) {
+  FactsRequest request;
+  request.search.roots = devices.roots;
+  if (const auto found = environment.find("PATH"); found != environment.end()) {
+    request.search.search_path = found->second;
+  }
+  std::error_code ignored;
+  if (!settings.log_dir.empty()) {
+    request.folders.emplace_back("the log folder", std::filesystem::absolute(settings.log_dir, ignored).string());
+  }
+  request.folders.emplace_back("the folder for temporary files",
+                               std::filesystem::temp_directory_path(ignored).string());
+  request.nic = InterfaceOf(own_address);
+  return request;
+}
+
+}  // namespace
+
+absl::Status CheckHost(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
+                       const NodeDevices& devices, const std::string& own_address, v1::NodeInfo& node) {
+  if (!ChecksHost(settings)) return absl::OkStatus();
+  HostFacts facts = WhatIsAsked(settings, environment, devices, node);
+  const FactsRequest request = WhereToLook(settings, environment, devices, own_address);
+  ReadHost(request, facts);
+  ReadDevices(request, facts);
+  std::vector<v1::HostFinding> findings = JudgeHost(facts);
+  for (v1::HostFinding& finding : JudgeDevices(facts)) findings.push_back(std::move(finding));
+
+  size_t fatal = 0;
+  for (const v1::HostFinding& finding : findings) {
+    fatal += IsFatal(finding, settings.preflight_fatal) ? 1 : 0;
+    if (finding.level() < v1::HostFinding::WARNING) continue;
+    Log(finding.level() == v1::HostFinding::ERROR ? Severity::kError : Severity::kWarning,
+        absl::StrCat("preflight: ", finding.check(), ": ", finding.text(), "; ", finding.remedy()));
+  }
+  AddFacts(facts, settings, node);
+  for (v1::HostFinding& finding : findings) {
+    const bool has_room = HostBytes(node) + static_cast<int>(finding.ByteSizeLong()) <= kMaxHostBytes;
+    if (has_room && node.host_findings_size() < kMaxHostFindings) *node.add_host_findings() = std::move(finding);
+  }
+  if (fatal == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("this host is not fit for the job: ", fatal, fatal == 1 ? " check has" : " checks have",
+                   " failed, see above; mend it, or start without --preflight host",
+                   settings.preflight_fatal == "warning" ? ", or with --preflight_fatal error" : ""));
+}
+
+}  // namespace muster::agent
