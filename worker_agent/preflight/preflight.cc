@@ -87,12 +87,12 @@ HostFacts WhatIsAsked(const AgentSettings& settings, const std::map<std::string,
   if (node.wanted_master_port() != 0) facts.job_ports.push_back(static_cast<uint16_t>(node.wanted_master_port()));
   if (settings.hccl_mode == "chief") facts.job_ports.push_back(settings.chief_port);
   const Devices found = FindDevices(devices.roots.dev, environment);
-  facts.device_kind = found.kind;
+  facts.device_kind = settings.devices == "none" ? "CPU" : found.kind;
   facts.devices = NumbersOf(devices.choice);
   if (facts.devices.empty()) {
     for (const Device& device : found.list) facts.devices.push_back(device.number);
   }
-  if (found.kind == "Ascend") {
+  if (found.kind == "Ascend" || !settings.hccl_mode.empty() || !settings.rank_table_file.empty()) {
     const uint32_t base = HcclBasePort(environment);
     facts.hccl_ports = NumberRange{base, base + kHcclPorts - 1};
   }

@@ -28,17 +28,17 @@ struct AgentSettings {
   std::string devices;                   // "auto", "none" or numbers, "0-3"; empty: not given
   bool per_node = false;
   bool per_job = false;
-  std::string preflight;                       // "host", "ring", "host,ring": what is checked before; empty: nothing
-  std::string preflight_fatal = "error";       // "warning", "error": what of a host may not be
-  std::string mindspore_gateway = "auto";      // auto, on, off
-  std::string torch_store = "auto";            // auto, agent, rank0: who serves PyTorch's store
-  std::string torch_store_peers;               // networks whose processes it serves besides the round's machines
-  bool ompi_env = false;                       // OMPI_COMM_WORLD_* for the processes
-  bool tf_config = false;                      // TF_CONFIG for the processes
-  bool no_python = false;                      // a .py file is started as it stands
-  std::optional<bool> enable_recovery;         // MS_ENABLE_RECOVERY
-  std::string recovery_path;                   // MS_RECOVERY_PATH
-  std::optional<bool> hccl_cm_init;            // MS_HCCL_CM_INIT
+  std::string preflight_fatal = "error";   // "warning", "error": from what on a host is not let in
+  std::string preflight;                   // "ring", "host", "host,ring": what is checked first; empty, "none": nothing
+  std::string mindspore_gateway = "auto";  // auto, on, off
+  std::string torch_store = "auto";        // auto, agent, rank0: who serves PyTorch's store
+  std::string torch_store_peers;           // networks whose processes it serves besides the round's machines
+  bool ompi_env = false;                   // OMPI_COMM_WORLD_* for the processes
+  bool tf_config = false;                  // TF_CONFIG for the processes
+  bool no_python = false;                  // a .py file is started as it stands
+  std::optional<bool> enable_recovery;     // MS_ENABLE_RECOVERY
+  std::string recovery_path;               // MS_RECOVERY_PATH
+  std::optional<bool> hccl_cm_init;        // MS_HCCL_CM_INIT
   std::optional<absl::Duration> topo_timeout;  // MS_TOPO_TIMEOUT, s; negative: InfiniteDuration
   uint32_t cluster_retry_num = 610;            // MS_CLUSTER_RETRY_NUM, tries 3 s apart
   absl::Duration receive_msg_timeout = absl::Seconds(600);

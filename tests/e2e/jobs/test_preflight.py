@@ -56,12 +56,13 @@ def hosts(cluster):
 
 
 def test_hosts_that_are_well_start_without_a_word_and_are_shown(cluster, hosts):
-    cluster.start_scheduler("--worker_num", 2)
+    scheduler = cluster.start_scheduler("--worker_num", 2)
     hosts[1].write("sys/class/net/lo/mtu", "9000\n")
     agents = [host.start(cluster, command=["sh", "-c", "echo trains; sleep 100"]) for host in hosts]
     for agent in agents:
         agent.expect_said("trains", 30)
         assert "preflight:" not in agent.output(), agent.output()
+    scheduler.expect_said("WARNING.* same_mtu: the MTU is 9000 on n1, but 1500 on n0")
     shown = cluster.ctl("preflight")
     lines = shown.splitlines()
     assert lines[0].split()[:3] == ["NODE", "HOST", "clock"] and "segments" in lines[0], shown
@@ -70,6 +71,7 @@ def test_hosts_that_are_well_start_without_a_word_and_are_shown(cluster, hosts):
     job, = json.loads(cluster.ctl("preflight", "--json"))["jobs"]
     assert [node["facts"]["driver"] for node in job["nodes"]] == ["23.0.3", "23.0.3"]
     assert {"check": "device_tls", "level": "ok", "text": "off", "remedy": ""} in job["nodes"][0]["checks"]
+    assert all(abs(int(node["facts"]["clock"])) < 30000 for node in job["nodes"]), "ahead of the scheduler's, in ms"
     levels = {one["check"]: one["level"] for one in job["between_nodes"]}
     assert levels["unique_addresses"] == levels["same_segments"] == levels["clocks"] == "ok", levels
     assert levels["same_mtu"] == "warning"
