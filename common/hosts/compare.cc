@@ -26,6 +26,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/text.h"
 
 namespace muster {
 namespace {
@@ -37,13 +38,18 @@ constexpr int64_t kMostClockMs = 30'000;
 
 using Values = std::vector<std::pair<std::string, std::string>>;  // node id, what it says
 
+std::string Cut(std::string text) {
+  CutText(text, kMaxHostText);
+  return text;
+}
+
 HostDifference Difference(const std::string& check, HostFinding::Level level, const std::string& text,
                           const std::string& remedy = "", std::vector<std::string> node_ids = {}) {
   HostDifference difference;
   difference.finding.set_check(check);
   difference.finding.set_level(level);
-  difference.finding.set_text(text.substr(0, kMaxHostText));
-  difference.finding.set_remedy(remedy.substr(0, kMaxHostText));
+  difference.finding.set_text(Cut(text));
+  difference.finding.set_remedy(Cut(remedy));
   difference.node_ids = std::move(node_ids);
   return difference;
 }

@@ -132,6 +132,17 @@ TEST_F(CompareHostsTest, StrangeFactsDoNoHarm) {
   EXPECT_EQ(Only().finding.check(), "");
 }
 
+TEST_F(CompareHostsTest, TextsAreCutBetweenCharacters) {
+  for (const size_t bytes : {1u, 2u}) {
+    std::string driver(bytes, 'x');
+    for (int i = 0; i < 400; ++i) driver += "ö";
+    Set(1, kFactDriver, driver);
+    const std::string text = Only().finding.text();
+    EXPECT_LE(text.size(), kMaxHostText);
+    EXPECT_EQ(text.substr(text.size() - 2), "ö") << "the message would not be text";
+  }
+}
+
 TEST(IsFatalTest, ByTheNodesOwnWord) {
   HostFinding finding;
   finding.set_level(HostFinding::WARNING);

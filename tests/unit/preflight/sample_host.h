@@ -108,7 +108,7 @@ class SampleHost {
     } else {
       Write("etc/hccn.conf", conf);
     }
-    Write("bin/hccn_tool", "#!/bin/sh\nexec cat \"$(dirname \"$0\")/$2$3\"\n");
+    Write("bin/hccn_tool", "#!/bin/sh\nexec cat \"${0%/*}/$2$3\"\n");
     chmod((folder_.path() + "/bin/hccn_tool").c_str(), 0755);
   }
 
