@@ -17,7 +17,10 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "e2e" / "support"))
+sys.path += [str(ROOT / "bench" / "peers"), str(ROOT / "tests" / "e2e" / "support")]
+
+from forked import leave_dns_out  # noqa: E402
+from torch_store_wire import Stores  # noqa: E402
 
 CLIENTS = r"""
 import datetime, json, os, sys, time
@@ -77,7 +80,7 @@ def main():
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--runs", type=int, default=3)
     arguments = parser.parse_args()
-    from torch_store_wire import Stores
+    leave_dns_out()
     subjects = {"muster": Stores.ours(), "pytorch": Stores.torchs_own(arguments.python)}
     results = {name: [] for name in subjects}
     for _ in range(arguments.runs):
