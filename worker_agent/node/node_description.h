@@ -29,8 +29,8 @@ struct NodeDescription {
   std::string own_address;                         // where peers reach us, as far as can be told here; empty: not known
 };
 
-// `devices`: what --devices came to. Looks up names (MASTER_ADDR, the scheduler) and may block on that; on this host's own for 1 s at most, with
-// --hccl_mode table on hccn_tool for 15 s at most. The error names the setting that is wrong.
+// `devices`: what --devices came to. Looks up names (MASTER_ADDR, the scheduler) and may block on that; on this host's
+// own for 1 s at most, with --hccl_mode table on hccn_tool for 15 s at most. The error names the setting that is wrong.
 absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
                                              const std::map<std::string, std::string>& environment,
                                              const DeviceChoice& devices);
