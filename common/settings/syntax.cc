@@ -47,7 +47,8 @@ bool IsWord(absl::string_view text, absl::string_view extra) {
 
 absl::Status NoCoreBinding() {
   return absl::InvalidArgumentError(
-      "must be auto, device, or the CPUs of each local rank, for example \"0:0-3;1:4-7,12\" (rank 0 on CPUs 0 to 3, rank 1 on "
+      "must be auto, device, or the CPUs of each local rank, for example \"0:0-3;1:4-7,12\" (rank 0 on CPUs 0 to 3, "
+      "rank 1 on "
       "4 to 7 and 12), or as for msrun {\"device0\":[\"0-3\"]}");
 }
 

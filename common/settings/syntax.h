@@ -39,7 +39,8 @@ struct CoreBinding {
 };
 
 // "", "false" or "0": nothing is bound; "auto", "true" or "1": each process gets its share of the CPUs; "device":
-// those at its device; else local ranks and their CPUs, "0:0-3;1:4-7,12" or as for msrun {"device0":["0-3"],"device1":["4-7","12"]}.
+// those at its device; else local ranks and their CPUs, "0:0-3;1:4-7,12" or as for msrun
+// {"device0":["0-3"],"device1":["4-7","12"]}.
 absl::StatusOr<CoreBinding> ParseCoreBinding(const std::string& text);
 
 // "NAME=VALUE"; NAME as in a shell, VALUE may be empty.

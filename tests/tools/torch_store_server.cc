@@ -1,5 +1,5 @@
-// PyTorch's store alone, on loopback: for each line on stdin a new, empty one takes the place of the one before, and its
-// port is printed. For tests/e2e/torch_store and bench.
+// PyTorch's store alone, on loopback: for each line on stdin a new, empty one takes the place of the one before, and
+// its port is printed. For tests/e2e/torch_store and bench.
 #include <cstdint>
 #include <iostream>
 #include <memory>

@@ -28,7 +28,7 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kLongestSocketName = sizeof(sockaddr_un::sun_path) - 1;  // without the zero that it begins with
-constexpr size_t kMostSocketsText = 4 * 1024 * 1024;                // of /proc/net/unix
+constexpr size_t kMostSocketsText = 4 * 1024 * 1024;                      // of /proc/net/unix
 constexpr int kBacklog = 4096;  // who asks is let in by nobody, and stays in the queue
 constexpr int kListenAttempts = 20;
 constexpr int kListenPauseMs = 5;

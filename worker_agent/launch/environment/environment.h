@@ -52,7 +52,7 @@ struct EnvironmentInput {
   bool brings_own_store = false;     // the command is a launcher that hosts PyTorch's store itself (torchrun)
   std::string scheduler_host;
   uint32_t scheduler_port = 0;
-  bool has_gateway = false;  // the two above are the agent's own gateway for MindSpore
+  bool has_gateway = false;      // the two above are the agent's own gateway for MindSpore
   bool has_torch_store = false;  // rank 0's agent serves PyTorch's store where the assignment says the master is
   std::string cluster_file;
   std::string progress_file;
@@ -61,8 +61,8 @@ struct EnvironmentInput {
   std::string error_file;       // TORCHELASTIC_ERROR_FILE; empty: none
   std::string rank_table_file;  // the user's, or the one that was made for this round; empty: none
   std::optional<HcclChief> hccl_chief;
-  std::string master_address;   // the user's setting; empty: not set
-  std::string master_port;      // the user's setting; empty: not set
+  std::string master_address;  // the user's setting; empty: not set
+  std::string master_port;     // the user's setting; empty: not set
   uint32_t max_restarts = 0;
   std::optional<bool> enable_recovery;
   std::map<std::string, std::string> inherited;
