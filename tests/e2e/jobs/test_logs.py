@@ -27,7 +27,9 @@ def wait_for_the_next_second():
 
 def test_two_standalone_runs_and_the_first_failed(cluster):
     logs = cluster.folder / "logs"
-    first = standalone(cluster, "first", "logs", "echo first $RANK; exit $((3 * RANK))")
+    told = cluster.folder / "told"  # rank 0 has told all before rank 1 fails, which ends it
+    first = standalone(cluster, "first", "logs", "echo first $RANK; [ $RANK = 0 ] && exec touch %s; "
+                       "while [ ! -e %s ]; do sleep 0.01; done; exit 3" % (told, told))
     first.expect(3)
     log = (logs / "worker_1.log").resolve()
     failure = json.loads((logs / "failure.json").read_text())

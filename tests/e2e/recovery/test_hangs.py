@@ -64,9 +64,8 @@ def test_restarts_without_progress_use_up_the_budget_faster(cluster):
 
 def test_status_ranks_and_stacks_show_where_processes_stand(cluster):
     job = steps(cluster, "--rank", 2, timeout=None, recovers=False).start()
-    eventually(lambda: (job.status()["progress"] or {}).get("slowest_ranks") == [2], 15, "rank 2 is the slowest")
-    progress = job.status()["progress"]
-    assert (progress["watched"], progress["slowest_step"], progress["fastest_step"]) == (4, 4, 5), progress
+    wanted = {"watched": 4, "slowest_step": 4, "fastest_step": 5, "slowest_ranks": [2]}
+    eventually(lambda: wanted.items() <= (job.status()["progress"] or {}).items(), 15, "rank 2 is the slowest of all")
     assert "steps 4 to 5; slowest rank 2, without change for" in cluster.ctl("status")
     assert [rank["step"] for rank in job.ranks()] == [5, 5, 4, 5]
     assert "STEP" in cluster.ctl("ranks")
