@@ -8,7 +8,7 @@
 // same_devices       machines have different numbers of devices in the job            Ascend
 // unique_addresses   E: devices of two machines have one address                      Ascend
 // same_segments      E: device N of two machines is in two network segments           Ascend 910
-// servers            E: more machines than the generation allows: 512, 1,152          Ascend 910; A2 and A3
+// servers            more machines than the generation allows: 512, 1,152             Ascend 910; A2 and A3
 // clocks             a clock is over 30 s away from the middle one                     all
 //
 // Where values differ, those nodes are named that don't have the most common one (of two equally common ones the first
@@ -68,7 +68,7 @@ struct Equality {
   const char* remedy;
 };
 
-// nullopt-like: nothing is added for fewer than two values.
+// Adds nothing for fewer than two values.
 void Equal(const Equality& rule, const Values& values, std::vector<HostDifference>& out) {
   if (values.size() < 2) return;
   std::map<std::string, std::vector<std::string>> by_value;
@@ -136,20 +136,28 @@ void CompareAddresses(const std::vector<ComparedHost>& hosts, std::vector<HostDi
   };
   std::map<std::string, Seen> seen;
   std::set<std::string> machines;
+  std::vector<std::string> odd;
+  std::string text;
+  std::string remedy;
   for (const ComparedHost& host : hosts) {
     for (const auto& [device, address] : Items(FactOf(*host.node, kFactAddresses))) {
       machines.insert(host.node->machine_id());
       const auto [first, is_new] = seen.emplace(address, Seen{&host, device});
       if (is_new || first->second.host->node->machine_id() == host.node->machine_id()) continue;
-      return out.push_back(
-          Difference("unique_addresses", HostFinding::ERROR,
-                     absl::StrCat("device ", device, " of node ", host.node_id, " and device ", first->second.device,
-                                  " of node ", first->second.host->node_id, " both have the address ", address,
-                                  ", and each should have its own"),
-                     absl::StrCat("on node ", host.node_id, ": hccn_tool -i ", device,
-                                  " -ip -s address ADDRESS netmask 255.255.255.0"),
-                     {host.node_id}));
+      // Told is the first one; all are named, so that they are mended at once.
+      if (odd.empty()) {
+        text = absl::StrCat("device ", device, " of node ", host.node_id, " and device ", first->second.device,
+                            " of node ", first->second.host->node_id, " both have the address ", address,
+                            ", and each should have its own");
+        remedy = absl::StrCat("on node ", host.node_id, ": hccn_tool -i ", device,
+                              " -ip -s address ADDRESS netmask 255.255.255.0");
+      }
+      if (odd.empty() || odd.back() != host.node_id) odd.push_back(host.node_id);
     }
+  }
+  if (!odd.empty()) {
+    if (odd.size() > 1) absl::StrAppend(&text, "; so it is on ", Named(odd));
+    return out.push_back(Difference("unique_addresses", HostFinding::ERROR, text, remedy, std::move(odd)));
   }
   if (machines.size() > 1) out.push_back(Difference("unique_addresses", HostFinding::OK, "each device has its own"));
 }
@@ -167,8 +175,11 @@ void CompareSegments(const std::vector<ComparedHost>& hosts, std::vector<HostDif
     const std::string what = absl::StrCat("the network segment of device ", device);
     Equal({"same_segments", HostFinding::ERROR, what.c_str(), "hccn_tool -i N -ip -s address ADDRESS netmask MASK"},
           values, found);
-    if (!found.empty() && found.back().finding.level() != HostFinding::OK) return out.push_back(found.back());
   }
+  for (const HostDifference& difference : found) {
+    if (difference.finding.level() != HostFinding::OK) out.push_back(difference);
+  }
+  if (!out.empty() && out.back().finding.check() == "same_segments") return;
   if (!found.empty()) out.push_back(Difference("same_segments", HostFinding::OK, "equal on all nodes"));
 }
 
@@ -184,9 +195,9 @@ void CountServers(const std::vector<ComparedHost>& hosts, std::vector<HostDiffer
   if (machines.size() < 2) return;
   if (machines.size() <= most)
     return out.push_back(Difference("servers", HostFinding::OK, absl::StrCat(machines.size())));
-  out.push_back(Difference("servers", HostFinding::ERROR,
-                           absl::StrCat(machines.size(), " servers take part, and ", most, " may"),
-                           "use fewer servers, or several jobs", {hosts.back().node_id}));
+  out.push_back(Difference(
+      "servers", HostFinding::WARNING, absl::StrCat(machines.size(), " servers take part, and ", most, " may"),
+      "use fewer servers, or several jobs; containers with networks of their own count as servers"));
 }
 
 void CompareClocks(const std::vector<ComparedHost>& hosts, std::vector<HostDifference>& out) {

@@ -43,10 +43,11 @@ struct ComparedHost {
 
 struct HostDifference {
   v1::HostFinding finding;
-  std::vector<std::string> node_ids;  // that are to be changed: fewer than the others. Empty: the finding is OK
+  std::vector<std::string> node_ids;  // that are to be changed; empty: none of them
 };
 
-// One for each check that applies to at least two of the hosts; hosts without facts don't count.
+// One for each check that applies to at least two of the hosts, or for each device that differs; hosts without facts
+// don't count.
 std::vector<HostDifference> CompareHosts(const std::vector<ComparedHost>& hosts);
 
 // Whether a node of that --preflight_fatal must not start with it.

@@ -8,9 +8,8 @@ namespace muster {
 std::string SegmentOf(const std::string& address, const std::string& netmask) {
   const auto parsed = IpAddress::Parse(address);
   if (!parsed) return "";
-  auto mask = IpAddress::Parse(netmask);
-  if (!mask || mask->is_v6() != parsed->is_v6())
-    mask = IpAddress::Parse(parsed->is_v6() ? "ffff:ffff:ffff:ffff::" : "255.255.255.0");
+  const auto mask = IpAddress::Parse(netmask);
+  if (!mask || mask->is_v6() != parsed->is_v6()) return "";
   std::string bytes = parsed->bytes();
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(bytes[i] & mask->bytes()[i]);
   return absl::StrCat(IpAddress::FromBytes(bytes)->ToString(), "/", mask->ToString());

@@ -176,10 +176,9 @@ SettingsFindings CheckHcclVariables(const AgentSettings& settings,
   return findings;
 }
 
-uint32_t HcclBasePort(const std::map<std::string, std::string>& environment) {
-  const auto found = environment.find("HCCL_IF_BASE_PORT");
-  if (found == environment.end()) return kBasePort;
-  const auto port = ParseWholeNumber(found->second, kLowestBasePort, kHighestBasePort);
+uint32_t HcclBasePort(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
+  const auto port =
+      ParseWholeNumber(ValueOf(settings, environment, "HCCL_IF_BASE_PORT"), kLowestBasePort, kHighestBasePort);
   return port.ok() ? static_cast<uint32_t>(*port) : kBasePort;
 }
 

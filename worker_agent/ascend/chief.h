@@ -32,7 +32,7 @@ SettingsFindings CheckHcclVariables(const AgentSettings& settings,
 inline constexpr uint32_t kHcclPorts = 16;  // from the base port on
 
 // HCCL_IF_BASE_PORT, 60000 where it is not set to a good number.
-uint32_t HcclBasePort(const std::map<std::string, std::string>& environment);
+uint32_t HcclBasePort(const AgentSettings& settings, const std::map<std::string, std::string>& environment);
 
 // What is wrong with the ports that HCCL is going to listen on: somebody listens there, or the kernel may give one to
 // an outgoing connection. Looks at this moment; nothing is held, for HCCL binds them itself.

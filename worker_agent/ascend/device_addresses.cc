@@ -1,6 +1,6 @@
 // Where a slot's device comes from; the first row that fits holds:
 //
-//   the slot has one already         that one
+//   the slot has one already         that one: of --devices, or the first that are visible
 //   --device_ips 4=ADDRESS,…         device 4, …, in the order of the slots
 //   otherwise                        0, 1, …
 //

@@ -104,8 +104,8 @@ std::optional<bool> TlsSwitch(const std::string& text) {
   return std::nullopt;
 }
 
-DeviceFacts AscendDevice(uint32_t number, const std::string& conf, const Tool& tool) {
-  DeviceFacts facts;
+void ReadAddress(uint32_t number, const std::string& given, const std::string& conf, const Tool& tool,
+                 DeviceFacts& facts) {
   const std::map<uint32_t, std::string> addresses = ParseHccnConf(conf);
   if (const auto found = addresses.find(number); found != addresses.end()) {
     facts.address = found->second;
@@ -114,13 +114,16 @@ DeviceFacts AscendDevice(uint32_t number, const std::string& conf, const Tool& t
     facts.address = ParseHccnTool(*text);
     facts.netmask = ValueOf(*text, "netmask:");
   }
+  if (!given.empty()) facts.address = given;
   if (!IpAddress::Parse(facts.netmask)) facts.netmask.clear();
+}
+
+void AskState(uint32_t number, const Tool& tool, DeviceFacts& facts) {
   if (const auto text = tool.Ask(number, "-tls")) facts.has_tls = TlsSwitch(*text);
   if (const auto text = tool.Ask(number, "-net_health")) facts.health = ValueOf(*text, "net health status:");
   if (const auto text = tool.Ask(number, "-lldp")) {
     facts.has_neighbour = !absl::StripAsciiWhitespace(*text).empty();
   }
-  return facts;
 }
 
 }  // namespace
@@ -142,7 +145,13 @@ void ReadDevices(const FactsRequest& request, HostFacts& facts) {
   }
   const std::string conf = ReadHccnConf(request.search).value_or("");
   const Tool tool(request.search);
-  for (const uint32_t device : facts.devices) facts.device_facts[device] = AscendDevice(device, conf, tool);
+  for (const uint32_t device : facts.devices) {
+    const auto given = facts.given_addresses.find(device);
+    ReadAddress(device, given == facts.given_addresses.end() ? "" : given->second, conf, tool,
+                facts.device_facts[device]);
+  }
+  // Behind the addresses of all, in case that time runs out.
+  for (const uint32_t device : facts.devices) AskState(device, tool, facts.device_facts[device]);
 }
 
 }  // namespace muster::agent

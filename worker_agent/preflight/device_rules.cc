@@ -5,9 +5,9 @@
 // driver             (its version is compared between nodes)                                  Ascend, NVIDIA
 // device_files       E: /dev/davinci_manager, devmm_svm or hisi_hdc is missing                Ascend
 // device_group       E: not 1, 2, 4 or 8 devices; 2 or 4 are of both 0-3 and 4-7              Ascend 910
-// device_addresses   E: a device has none                                                     Ascend, but in a super
-// pod duplicates         E: two devices have the same one                                         Ascend segments E:
-// 0/4, 1/5, 2/6 and 3/7 don't share theirs, or others do                Ascend 910
+// device_addresses   E: a device has none; in a super pod none is needed                      Ascend
+// duplicates         E: two devices have the same one                                         Ascend
+// segments           E: 0/4, 1/5, 2/6 and 3/7 don't share theirs, or others do                Ascend 910
 //                    neither so, nor all in one                                               Ascend of unknown kind
 // device_tls         E: switched on for some devices and off for others                       Ascend
 // device_health      "Init" and the like; E: a fault                                          Ascend
@@ -65,12 +65,19 @@ HostFinding JudgeGroup(const HostFacts& facts) {
 
 HostFinding JudgeAddresses(const HostFacts& facts) {
   std::vector<uint32_t> missing;
+  size_t known = 0;
   for (const auto& [number, device] : facts.device_facts) {
-    if (device.address.empty()) missing.push_back(number);
+    if (!device.address) continue;
+    ++known;
+    if (device.address->empty()) missing.push_back(number);
   }
-  if (missing.empty()) return Well("device_addresses", "all known");
-  if (missing.size() == facts.device_facts.size()) {
+  if (known == missing.size()) {
     return NotChecked("device_addresses", "neither /etc/hccn.conf nor hccn_tool tells the devices' addresses");
+  }
+  if (missing.empty()) {
+    return known == facts.device_facts.size()
+               ? Well("device_addresses", "all known")
+               : NotChecked("device_addresses", "hccn_tool has not told the addresses of all devices in time");
   }
   return MakeFinding("device_addresses", HostFinding::ERROR,
                      absl::StrCat(DeviceList(missing), missing.size() == 1 ? " has" : " have",
@@ -81,12 +88,12 @@ HostFinding JudgeAddresses(const HostFacts& facts) {
 HostFinding JudgeDuplicates(const HostFacts& facts) {
   std::map<std::string, uint32_t> seen;
   for (const auto& [number, device] : facts.device_facts) {
-    if (device.address.empty()) continue;
-    const auto [first, is_new] = seen.emplace(device.address, number);
+    if (!device.address || device.address->empty()) continue;
+    const auto [first, is_new] = seen.emplace(*device.address, number);
     if (is_new) continue;
     return MakeFinding("duplicates", HostFinding::ERROR,
                        absl::StrCat("devices ", first->second, " and ", number, " both have the address ",
-                                    device.address, ", and each should have its own"),
+                                    *device.address, ", and each should have its own"),
                        absl::StrCat("hccn_tool -i ", number, " -ip -s address ADDRESS netmask 255.255.255.0"));
   }
   if (seen.empty()) return NotChecked("duplicates", "no address is known");
@@ -111,7 +118,7 @@ HostFinding JudgeSegments(const HostFacts& facts) {
   std::map<uint32_t, std::string> segments;
   std::set<std::string> different;
   for (const auto& [number, device] : facts.device_facts) {
-    const std::string segment = SegmentOf(device.address, device.netmask);
+    const std::string segment = SegmentOf(device.address.value_or(""), device.netmask);
     if (segment.empty()) continue;
     segments[number] = segment;
     different.insert(segment);

@@ -20,7 +20,7 @@ enum class AscendKind { kUnknown, kFirst, kA2, kA3 };
 
 // One Ascend device, as hccn.conf and hccn_tool tell of it.
 struct DeviceFacts {
-  std::string address;  // empty: not known
+  std::optional<std::string> address;  // empty: it has none; nullopt: not known
   std::string netmask;
   std::optional<bool> has_tls;
   std::string health;                 // "Success"; empty: not known
@@ -41,6 +41,7 @@ struct HostFacts {
   std::vector<uint16_t> job_ports;        // of the user's own choice, that a process or the agent will listen on
   std::optional<NumberRange> hccl_ports;  // unset: HCCL is not used here
   bool is_in_super_pod = false;
+  std::map<uint32_t, std::string> given_addresses;  // of devices, in the place of what the host says; empty: none
 
   // The host.
   int64_t wall_unix_ms = 0;

@@ -61,8 +61,8 @@ void AddFacts(const HostFacts& facts, const AgentSettings& settings, v1::NodeInf
   std::string addresses, segments;
   std::set<bool> tls;
   for (const auto& [number, device] : facts.device_facts) {
-    AddItem(addresses, number, device.address);
-    AddItem(segments, number, SegmentOf(device.address, device.netmask));
+    AddItem(addresses, number, device.address.value_or(""));
+    AddItem(segments, number, SegmentOf(device.address.value_or(""), device.netmask));
     if (device.has_tls) tls.insert(*device.has_tls);
   }
   AddFact(node, kFactKind, KindText(facts));
@@ -87,13 +87,22 @@ HostFacts WhatIsAsked(const AgentSettings& settings, const std::map<std::string,
   if (node.wanted_master_port() != 0) facts.job_ports.push_back(static_cast<uint16_t>(node.wanted_master_port()));
   if (settings.hccl_mode == "chief") facts.job_ports.push_back(settings.chief_port);
   const Devices found = FindDevices(devices.roots.dev, environment);
-  facts.device_kind = settings.devices == "none" ? "CPU" : found.kind;
+  const bool uses_devices = settings.devices != "none" && settings.role == "MS_WORKER";
+  facts.device_kind = uses_devices ? found.kind : "CPU";
   facts.devices = NumbersOf(devices.choice);
-  if (facts.devices.empty()) {
+  if (facts.devices.empty() && uses_devices) {
     for (const Device& device : found.list) facts.devices.push_back(device.number);
+    // One process for the node may well use them all.
+    if (!settings.per_node && !settings.per_job && facts.devices.size() > facts.processes) {
+      facts.devices.resize(facts.processes);
+    }
   }
-  if (found.kind == "Ascend" || !settings.hccl_mode.empty() || !settings.rank_table_file.empty()) {
-    const uint32_t base = HcclBasePort(environment);
+  for (const v1::SlotOffer& slot : node.slots()) {
+    uint32_t number = 0;
+    if (absl::SimpleAtoi(slot.device_id(), &number)) facts.given_addresses[number] = slot.device_address();
+  }
+  if (facts.device_kind == "Ascend" || !settings.hccl_mode.empty() || !settings.rank_table_file.empty()) {
+    const uint32_t base = HcclBasePort(settings, environment);
     facts.hccl_ports = NumberRange{base, base + kHcclPorts - 1};
   }
   return facts;

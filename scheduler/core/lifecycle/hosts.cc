@@ -10,6 +10,12 @@
 #include "common/hosts/compare.h"
 
 namespace muster::scheduler {
+namespace {
+
+constexpr char kFactsAreOfTheStart[] =
+    " (what the others have told is of their start: restart ms-worker there after a change)";
+
+}  // namespace
 
 HostVerdict JudgeHosts(const std::vector<const Node*>& members) {
   std::vector<ComparedHost> hosts;
@@ -28,7 +34,8 @@ HostVerdict JudgeHosts(const std::vector<const Node*>& members) {
     for (const std::string& id : difference.node_ids) {
       if (!IsFatal(finding, FactOf(by_id.at(id)->record().info, kFactFatal))) continue;
       is_fatal = true;
-      unfit.emplace(id, absl::StrCat("its host does not fit the others (--preflight host): ", text));
+      unfit.emplace(id,
+                    absl::StrCat("its host does not fit the others (--preflight host): ", text, kFactsAreOfTheStart));
     }
     if (!is_fatal && finding.level() >= v1::HostFinding::WARNING) {
       verdict.warnings.push_back(absl::StrCat("preflight: ", finding.check(), ": ", text));

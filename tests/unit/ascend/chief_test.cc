@@ -186,9 +186,9 @@ TEST(HcclVariables, AreHeldAgainstTheGuide) {
 }
 
 TEST(HcclPorts, TheBasePortIsTheGuidesUnlessAGoodOneIsSet) {
-  EXPECT_EQ(HcclBasePort({}), 60000u);
-  EXPECT_EQ(HcclBasePort({{"HCCL_IF_BASE_PORT", "50000"}}), 50000u);
-  EXPECT_EQ(HcclBasePort({{"HCCL_IF_BASE_PORT", "80"}}), 60000u);
+  EXPECT_EQ(HcclBasePort({}, {}), 60000u);
+  EXPECT_EQ(HcclBasePort({}, {{"HCCL_IF_BASE_PORT", "50000"}}), 50000u);
+  EXPECT_EQ(HcclBasePort({}, {{"HCCL_IF_BASE_PORT", "80"}}), 60000u);
 }
 
 class HcclPortsTest : public ::testing::Test {

@@ -55,7 +55,7 @@ TEST(HostFactsTest, AnEmptyHostIsUnknownInEverything) {
   ReadHost(request, facts);
   ReadDevices(request, facts);
   EXPECT_FALSE(facts.listening || facts.reserved || facts.somaxconn || facts.free_memory || facts.shared_memory);
-  EXPECT_EQ(facts.device_facts.at(0).address, "");
+  EXPECT_EQ(facts.device_facts.at(0).address, std::nullopt);
   for (const HostFinding& finding : SampleHost::Judge(facts)) {
     if (finding.check() == "device_files") continue;  // that they are not there can be seen
     EXPECT_LE(finding.level(), HostFinding::WARNING) << finding.ShortDebugString();
@@ -64,9 +64,10 @@ TEST(HostFactsTest, AnEmptyHostIsUnknownInEverything) {
 
 TEST(SegmentTest, IsTheMaskedAddress) {
   EXPECT_EQ(SegmentOf("192.168.100.101", "255.255.255.0"), "192.168.100.0/255.255.255.0");
-  EXPECT_EQ(SegmentOf("192.168.100.101", ""), "192.168.100.0/255.255.255.0");
+  EXPECT_EQ(SegmentOf("192.168.100.101", ""), "");
   EXPECT_EQ(SegmentOf("10.1.2.3", "255.255.0.0"), "10.1.0.0/255.255.0.0");
-  EXPECT_EQ(SegmentOf("fd00::1", "255.255.0.0"), "fd00::/ffff:ffff:ffff:ffff::");
+  EXPECT_EQ(SegmentOf("fd00::1", "ffff:ffff:ffff:ffff::"), "fd00::/ffff:ffff:ffff:ffff::");
+  EXPECT_EQ(SegmentOf("fd00::1", "255.255.0.0"), "");
   EXPECT_EQ(SegmentOf("none", "255.255.0.0"), "");
 }
 
