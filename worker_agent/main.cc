@@ -32,7 +32,7 @@
 #include "worker_agent/agent_tls.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
 #include "worker_agent/gateway/torch_store/gateway.h"
-#include "worker_agent/gateway/torch_store/script_ports.h"
+#include "worker_agent/launch/command/script_ports.h"
 #include "worker_agent/launch/environment/environment.h"
 #include "worker_agent/launch/work_folder.h"
 #include "worker_agent/node/node_description.h"
@@ -339,6 +339,7 @@ AgentLoopOptions Agent::OptionsOfLoop() {
 }
 
 int Agent::StayWithTheJob() {
+  RaiseDescriptorLimit();  // PyTorch's store takes one for each connection; the keeper has forked
   Launcher launcher(OptionsOfLauncher());
   AgentLoop loop(OptionsOfLoop(), std::move(keeper_), launcher, *signals_, Clock::Boot());
   for (const std::string& warning : node_.warnings) Log(Severity::kWarning, warning);
@@ -350,9 +351,9 @@ int Agent::StayWithTheJob() {
       loop.store(), Clock::System());
   if (!node_.gateway_ports.empty()) launcher.AddGateway(gateway, settings_.mindspore_gateway == "on");
   // (Where rank 0's agent serves it, all processes are its clients.)
-  TorchStoreGateway torch_store({*ParseNetworks(settings_.torch_store_peers), MasterPortsOfCommand(settings_.command)},
+  TorchStoreGateway torch_store({*ParseNetworks(settings_.torch_store_peers), PortsOfScript(settings_.command).ports},
                                 Clock::System());
-  if (!settings_.command.empty()) launcher.AddGateway(torch_store, /*is_required=*/true);
+  if (!settings_.command.empty()) launcher.AddGateway(torch_store, /*is_required=*/false);
   if (tls_ != nullptr) {
     const absl::Status started =
         tls_->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/sys/log.h"
 #include "worker_agent/ascend/chief.h"
-#include "worker_agent/launch/launchers.h"
+#include "worker_agent/launch/command/launchers.h"
 #include "worker_agent/node/node_description.h"
 #include "worker_agent/settings/surroundings.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/settings/settings.h"
-#include "worker_agent/launch/command_check.h"
+#include "worker_agent/launch/command/command_check.h"
 #include "worker_agent/settings/agent_settings.h"
 
 namespace muster::agent {

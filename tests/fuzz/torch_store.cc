@@ -44,7 +44,7 @@ class World {
 
   Client clients_[kClients];
   Store store_{
-      Limits{.stored_bytes = kMostBytes, .unread_bytes = kMostBytes, .input_bytes = kMostBytes, .waits = 64},
+      Limits{.stored_bytes = kMostBytes, .unread_bytes = kMostBytes, .input_bytes = kMostBytes, .wait_bytes = 16 << 10},
       [this](uint64_t id) { MUSTER_CHECK(!clients_[id].is_closed, "nobody waits whose connection is closed"); }};
 };
 

@@ -16,7 +16,8 @@
 #include "worker_agent/ascend/chief.h"
 #include "worker_agent/ascend/device_addresses.h"
 #include "worker_agent/devices/device_choice.h"
-#include "worker_agent/launch/launchers.h"
+#include "worker_agent/launch/command/launchers.h"
+#include "worker_agent/launch/command/script_ports.h"
 #include "worker_agent/launch/rank_table.h"
 #include "worker_agent/node/host_roots.h"
 #include "worker_agent/node/machine.h"
@@ -93,15 +94,30 @@ void OfferDevices(const DeviceChoice& choice, v1::NodeInfo& node) {
   }
 }
 
+// Without --devices: the first of those that are visible here, such as 4 to 7 of a container. --device_ips names
+// others.
+void OfferVisible(const AgentSettings& settings, const HostRoots& roots,
+                  const std::map<std::string, std::string>& environment, v1::NodeInfo& node) {
+  if (!settings.device_ips.empty()) return;
+  const Devices found = FindDevices(roots.dev, environment);
+  if (found.kind != "Ascend" || found.list.size() < static_cast<size_t>(node.slots_size())) return;
+  for (int i = 0; i < node.slots_size(); ++i) {
+    v1::SlotOffer& slot = *node.mutable_slots(i);
+    if (slot.device_id().empty()) slot.set_device_id(absl::StrCat(found.list[static_cast<size_t>(i)].number));
+  }
+}
+
 // What HCCL needs to know of this node, and what stands in its way here.
 absl::Status AddHccl(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                      NodeDescription& description) {
   const HostRoots roots = RootsFrom(environment);
-  if (!ChecksHost(settings)) description.warnings = CheckHcclPorts(settings, roots, HcclBasePort(environment));
+  if (!ChecksHost(settings))
+    description.warnings = CheckHcclPorts(settings, roots, HcclBasePort(settings, environment));
   if (settings.hccl_mode.empty() || !settings.rank_table_file.empty() || settings.role != "MS_WORKER") {
     return absl::OkStatus();
   }
   if (settings.hccl_mode == "chief") description.node.set_chief_port(settings.chief_port);
+  OfferVisible(settings, roots, environment, description.node);
   DeviceSearch search;
   search.roots = roots;
   if (const auto found = environment.find("PATH"); found != environment.end()) search.search_path = found->second;
@@ -144,8 +160,15 @@ void AddTorchStore(const AgentSettings& settings, v1::NodeInfo& node) {
   const bool starts_its_own = settings.per_node || settings.per_job;
   const bool is_wanted = settings.torch_store == "agent" || (settings.torch_store == "auto" && !starts_its_own);
   // (A launcher brings its own.)
-  node.set_has_torch_store(is_wanted && is_here && !settings.command.empty() && node.role() == v1::ROLE_WORKER &&
-                           !LauncherOf(settings.command));
+  bool has_store = is_wanted && is_here && !settings.command.empty() && node.role() == v1::ROLE_WORKER &&
+                   !LauncherOf(settings.command);
+  if (has_store && settings.torch_store == "auto" && PortsOfScript(settings.command).are_computed) {
+    has_store = false;
+    Log(Severity::kInfo,
+        "the script computes the port of PyTorch's store, so rank 0's process hosts it; --torch_store=agent if the "
+        "script takes MASTER_PORT as it is told");
+  }
+  node.set_has_torch_store(has_store);
   for (const IpAddress& address : LocalAddresses()) {
     if (node.addresses_size() < kMaxAddressesOfNode && !address.is_loopback()) node.add_addresses(address.ToString());
   }

@@ -17,10 +17,10 @@
 #include "worker_agent/ascend/made_table.h"
 #include "worker_agent/devices/device_cpus.h"
 #include "worker_agent/keeper/files/device_log.h"
+#include "worker_agent/launch/command/launchers.h"
 #include "worker_agent/launch/environment/collective_interface.h"
 #include "worker_agent/launch/environment/placeholders.h"
 #include "worker_agent/launch/environment/rank_formula.h"
-#include "worker_agent/launch/launchers.h"
 #include "worker_agent/launch/peers.h"
 #include "worker_agent/launch/slot_files.h"
 
@@ -222,7 +222,7 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
 
   EnvironmentInput input;
   input.desired = &round.desired;
-  input.peers = round.peers ? &*round.peers : nullptr;
+  input.peers = FileInput(round).peers;  // on all nodes alike
   input.slot = slot;
   if (slot < round.offers.size()) input.offer = round.offers[slot];
   AddDevices(round, input);

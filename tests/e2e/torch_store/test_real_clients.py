@@ -57,6 +57,28 @@ def test_a_port_in_the_scripts_text_is_served(cluster, network, any_torch):
     assert "the script names port 29507: PyTorch's store listens there, too" in agent.output(), agent.output()
 
 
+def test_another_jobs_store_is_not_taken_for_its_own(cluster, network, any_torch):
+    machine, _ = network.pair()
+    script = cluster.folder / "insists.py"
+    script.write_text('import os\nos.environ["MASTER_PORT"] = "29507"\n' + USES.read_text())
+    holds = "import socket, time; s = socket.create_server(('', 29507)); print('held', flush=True); time.sleep(100)"
+    cluster.start("holder", ["python3", "-c", holds], netns=machine.name).expect_said("held")
+    agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", 2, any_torch, script],
+                          netns=machine.name)
+    agent.expect(1, timeout=60)
+    assert "rank 0 of a PyTorch job hosts its store itself" in agent.output(), agent.output()
+    assert "a port that the script names" in agent.output(), agent.output()
+
+
+def test_rank0_hosts_it_where_the_script_computes_the_port(cluster, any_torch):
+    script = cluster.folder / "computes.py"
+    script.write_text('import os\nport = int(os.environ["MASTER_PORT"])\nos.environ["MASTER_PORT"] = str(port)\n' +
+                      (SCRIPTS / "all_reduce.py").read_text())
+    agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", 2, any_torch, script])
+    agent.expect(0, timeout=60)
+    assert "the script computes the port of PyTorch's store" in agent.output(), agent.output()
+
+
 def test_rank0_hosts_it_where_that_is_asked_for(cluster, any_torch):
     agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", 2, "--torch_store", "rank0",
                                     any_torch, SCRIPTS / "all_reduce.py"])

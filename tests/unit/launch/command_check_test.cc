@@ -1,4 +1,4 @@
-#include "worker_agent/launch/command_check.h"
+#include "worker_agent/launch/command/command_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "worker_agent/launch/launchers.h"
+#include "worker_agent/launch/command/launchers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

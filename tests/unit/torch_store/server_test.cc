@@ -180,7 +180,7 @@ TEST_F(ServerTest, StrangersAreTurnedAway) {
 }
 
 TEST_F(ServerTest, AClientThatIsGoneWaitsForNothing) {
-  Start({}, {.waits = 2});
+  Start({}, {.wait_bytes = 2 * 260});
   for (int i = 0; i < 5; ++i) {
     Client client = Greeted();
     client.Send(Ask(Query::kWait, Counted({"/a", "/b"})));

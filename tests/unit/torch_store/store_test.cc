@@ -56,7 +56,8 @@ class StoreTest : public testing::Test {
 
   std::vector<uint64_t> woken_;
   absl::Status last_;
-  Store store_{Limits{.stored_bytes = 64 * 1024, .waits = 5}, [this](uint64_t client) { woken_.push_back(client); }};
+  Store store_{Limits{.stored_bytes = 64 * 1024, .wait_bytes = 5 * 260},
+               [this](uint64_t client) { woken_.push_back(client); }};
 };
 
 TEST_F(StoreTest, SetGetDelete) {
@@ -138,7 +139,7 @@ TEST_F(StoreTest, AWaitThatIsCancelledOrWhoseClientIsGoneIsOver) {
 TEST_F(StoreTest, WhoWouldWaitForTooMuchIsClosed) {
   Wait(1, {"/a", "/b", "/c"});
   EXPECT_EQ(Wait(2, {"/a", "/b", "/c"}), "");
-  EXPECT_THAT(std::string(last_.message()), HasSubstr("wait for more than 5 keys"));
+  EXPECT_THAT(std::string(last_.message()), HasSubstr("what clients wait for takes more than"));
   Do(Make(Query::kCancelWait, {}), 1);
   Wait(2, {"/a", "/b", "/c"});
   EXPECT_TRUE(last_.ok());

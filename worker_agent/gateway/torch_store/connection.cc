@@ -90,7 +90,7 @@ void Connection::Count() {
   const size_t input = decoder_.buffered();
   context_.input_bytes += input - counted_input_;
   counted_input_ = input;
-  const size_t output = output_.bytes();
+  const size_t output = output_.own_bytes();
   shared_.output_bytes += output - counted_output_;
   counted_output_ = output;
 }

@@ -14,7 +14,6 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kConnectionsOfRank = 16;  // a process has one, and one more for each store that it clones or makes
-constexpr size_t kOtherConnections = 64;
 constexpr uint64_t kOtherDescriptors = 256;
 
 bool HasRank0(const v1::Assignment& assignment) {
@@ -23,12 +22,18 @@ bool HasRank0(const v1::Assignment& assignment) {
                      [](const v1::SlotAssignment& slot) { return slot.rank() == 0; });
 }
 
-void WarnOfDescriptors(uint32_t ranks) {
+// As many connections as descriptors are left for.
+size_t MostConnections(uint32_t ranks) {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= ranks + kOtherDescriptors) return;
-  Log(Severity::kWarning,
-      absl::StrCat("PyTorch's store needs a descriptor for each of ", ranks, " ranks, and this ms-worker may have ",
-                   limit.rlim_cur, ": raise it (ulimit -n, LimitNOFILE=), or start with --torch_store=rank0"));
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kConnectionsOfRank * ranks;
+  const size_t most = limit.rlim_cur - std::min<rlim_t>(limit.rlim_cur, kOtherDescriptors);
+  if (most < kConnectionsOfRank * ranks) {
+    Log(Severity::kWarning,
+        absl::StrCat("PyTorch's store has room for ", most, " connections, and ", ranks, " ranks may want ",
+                     kConnectionsOfRank, " each: ms-worker may have ", limit.rlim_cur,
+                     " descriptors, raise that (ulimit -n, LimitNOFILE=), or start with --torch_store=rank0"));
+  }
+  return std::max<size_t>(most, ranks);
 }
 
 // All addresses, also where the kernel has no IPv6.
@@ -51,9 +56,8 @@ absl::Status TorchStoreGateway::Begin(const GatewayRound& round) {
 absl::Status TorchStoreGateway::Serve(const GatewayRound& round) {
   if (round.peers == nullptr) return absl::InternalError("the round's peer list is not known to rank 0's agent");
   const uint32_t ranks = round.assignment.worker_num() + round.assignment.server_num();
-  WarnOfDescriptors(ranks);
   TcpServerOptions options;
-  options.max_connections = kOtherConnections + kConnectionsOfRank * ranks;
+  options.max_connections = MostConnections(ranks);
   options.why_not = [allowed = std::make_shared<const AllowedPeers>(*round.peers, options_.networks)](
                         const SocketAddress& client, const SocketAddress& /*own*/) {
     if (client.address.is_loopback() || allowed->Contains(client.address)) return std::string();
@@ -69,25 +73,24 @@ absl::Status TorchStoreGateway::Serve(const GatewayRound& round) {
                                      " (MASTER_PORT); end what has that port (ss -tlnp), "
                                      "choose another one with --torch_master_port, or start with --torch_store=rank0"));
   }
+  if (absl::Status listens = ListenWhereTheScriptSays(**server, port); !listens.ok()) return listens;
   server_ = *std::move(server);
   run_ = round.run;
   round_ = round.round;
-  ListenWhereTheScriptSays(port);
   return absl::OkStatus();
 }
 
-void TorchStoreGateway::ListenWhereTheScriptSays(uint16_t master_port) {
+// Where that is not to be had, another job's store may be there, which its clients would take for theirs.
+absl::Status TorchStoreGateway::ListenWhereTheScriptSays(torch_store::Server& server, uint16_t master_port) const {
   for (const uint16_t port : options_.script_ports) {
     if (port == master_port) continue;
-    const absl::Status listens = ListenEverywhere(*server_, port);
-    if (listens.ok()) {
-      Log(Severity::kInfo, absl::StrCat("the script names port ", port, ": PyTorch's store listens there, too"));
-    } else {
-      Log(Severity::kWarning,
-          absl::StrCat("the script names port ", port, ", but PyTorch's store ", std::string(listens.message()),
-                       "; leave it to MASTER_PORT, or start with --torch_store=rank0"));
+    if (const absl::Status listens = ListenEverywhere(server, port); !listens.ok()) {
+      return absl::Status(listens.code(), absl::StrCat(std::string(listens.message()),
+                                                       ", a port that the script names; leave it to MASTER_PORT"));
     }
+    Log(Severity::kInfo, absl::StrCat("the script names port ", port, ": PyTorch's store listens there, too"));
   }
+  return absl::OkStatus();
 }
 
 void TorchStoreGateway::Over(uint64_t /*run*/, uint32_t /*round*/) {

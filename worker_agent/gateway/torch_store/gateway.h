@@ -18,7 +18,7 @@ namespace muster::agent {
 
 struct TorchStoreOptions {
   std::vector<IpNetwork> networks;     // served besides the machines of the round
-  std::vector<uint16_t> script_ports;  // see MasterPortsOfCommand
+  std::vector<uint16_t> script_ports;  // see PortsOfScript
 };
 
 class TorchStoreGateway final : public Gateway {
@@ -30,11 +30,11 @@ class TorchStoreGateway final : public Gateway {
   absl::Status Begin(const GatewayRound& round) override;
   void AddTo(EnvironmentInput& input) const override { input.has_torch_store = has_store_; }
   void Over(uint64_t run, uint32_t round) override;
-  std::string Without() const override { return "PyTorch processes have no store"; }
+  std::string Without() const override { return "rank 0 of a PyTorch job hosts its store itself"; }
 
  private:
   absl::Status Serve(const GatewayRound& round);
-  void ListenWhereTheScriptSays(uint16_t master_port);
+  absl::Status ListenWhereTheScriptSays(torch_store::Server& server, uint16_t master_port) const;
 
   const TorchStoreOptions options_;
   const Clock& clock_;

@@ -1,5 +1,6 @@
 #include "worker_agent/gateway/torch_store/output.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -7,6 +8,7 @@ namespace muster::torch_store {
 namespace {
 
 constexpr size_t kCopied = 128;           // a value of that size is copied: to refer to it takes nearly as much
+constexpr size_t kMostEmpty = 1024;       // pieces in front that are done with
 constexpr size_t kPieceBytes = 4 * 1024;  // an own piece grows to about that
 
 }  // namespace
@@ -17,6 +19,7 @@ void Output::Append(std::string_view bytes) {
   if (!has_room) pieces_.emplace_back();
   pieces_.back().own.append(bytes);
   bytes_ += bytes.size();
+  own_bytes_ += bytes.size();
 }
 
 void Output::AppendText(std::string_view text) {
@@ -29,6 +32,7 @@ void Output::AppendValue(const ValuePtr& value) {
   AppendNumber<uint64_t>(value->text().size());
   pieces_.push_back({"", value});
   bytes_ += value->text().size();
+  own_bytes_ += sizeof(Piece);
 }
 
 // What is to be written next. Several pieces go out as one: each write costs the kernel more than the copy does us.
@@ -50,10 +54,17 @@ void Output::Drop(size_t bytes) {
   bytes_ -= bytes;
   at_ += bytes;
   while (first_ < pieces_.size() && at_ >= pieces_[first_].text().size()) {
-    at_ -= pieces_[first_].text().size();
-    pieces_[first_++] = {};
+    Piece& piece = pieces_[first_++];
+    at_ -= piece.text().size();
+    own_bytes_ -= piece.value != nullptr ? sizeof(Piece) : piece.own.size();
+    piece = {};
   }
-  if (first_ < pieces_.size()) return;
+  if (first_ < pieces_.size()) {
+    if (first_ < kMostEmpty) return;
+    pieces_.erase(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+    return;
+  }
   first_ = at_ = 0;
   if (pieces_.capacity() > 16) {
     std::vector<Piece>().swap(pieces_);

@@ -25,6 +25,8 @@ class Output {
 
   bool is_empty() const { return bytes_ == 0; }
   size_t bytes() const { return bytes_; }
+  // What it keeps itself, without values.
+  size_t own_bytes() const { return own_bytes_; }
   // Until all is written, or it is not Stream::Io::kDone. `scratch`: not empty; what is gathered for one write.
   Stream::Io WriteTo(Stream& stream, std::vector<char>& scratch);
 
@@ -43,6 +45,7 @@ class Output {
   size_t first_ = 0;  // of the pieces that are still to be written, …
   size_t at_ = 0;     // … and where in it
   size_t bytes_ = 0;
+  size_t own_bytes_ = 0;
 };
 
 }  // namespace muster::torch_store

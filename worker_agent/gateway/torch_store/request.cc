@@ -154,6 +154,10 @@ absl::StatusOr<std::optional<Request>> RequestDecoder::Next() {
   }
   is_begun_ = false;
   request_bytes_ = 0;
+  if (at_ == buffer_.size() && buffer_.capacity() > kKeptCapacity) {  // its client may be silent for hours
+    std::string().swap(buffer_);
+    at_ = 0;
+  }
   return std::move(request_);
 }
 

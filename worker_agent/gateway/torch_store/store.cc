@@ -195,6 +195,16 @@ absl::StatusOr<int64_t> Store::Add(const std::string& key, int64_t number) {
   return number;
 }
 
+absl::Status Store::CheckWaits(uint64_t client, const std::vector<std::string>& keys) const {
+  if (waits_.CountOf(client) >= kMaxWaitsOfClient) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("it waits for ", kMaxWaitsOfClient, " things at once, and a client of PyTorch's for one"));
+  }
+  if (waits_.bytes() + Waits::BytesOf(keys) <= limits_.wait_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("what clients wait for takes more than ", limits_.wait_bytes >> 20,
+                                                   " MiB; start with --torch_store=rank0"));
+}
+
 absl::Status Store::Wait(uint64_t client, const Request& request, Output& output) {
   std::vector<std::string> missing;
   for (const std::string& key : request.keys) {
@@ -206,17 +216,14 @@ absl::Status Store::Wait(uint64_t client, const Request& request, Output& output
     output.AppendNumber(kStopWaiting);
     return absl::OkStatus();
   }
-  if (waits_.size() + missing.size() > limits_.waits) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("clients would wait for more than ", limits_.waits, " keys; start with --torch_store=rank0"));
-  }
+  if (absl::Status room = CheckWaits(client, missing); !room.ok()) return room;
   waits_.Add(client, missing);
   return absl::OkStatus();
 }
 
 absl::Status Store::Barrier(uint64_t client, const Request& request, Output& output) {
   const std::string& key = request.keys[0];
-  if (waits_.size() >= limits_.waits) return absl::ResourceExhaustedError("too many clients wait");
+  if (absl::Status room = CheckWaits(client, request.keys); !room.ok()) return room;
   const absl::StatusOr<int64_t> count = Add(key, 1);
   if (!count.ok()) return count.status();
   waits_.BarrierIsAt(key, *count);

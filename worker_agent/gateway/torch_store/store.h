@@ -39,6 +39,8 @@ class Store {
 
   bool IsThere(const std::string& key) const;
   absl::Status CheckRoom(size_t more) const;
+  // Whether this client may wait for these, too.
+  absl::Status CheckWaits(uint64_t client, const std::vector<std::string>& keys) const;
 
   absl::Status Set(Request request);
   absl::Status Append(Request request);

@@ -3,6 +3,23 @@
 #include <utility>
 
 namespace muster::torch_store {
+namespace {
+
+// Of one name that is waited for: the name is kept twice, and there are entries of four tables.
+size_t BytesOfName(const std::string& name) { return 2 * name.size() + 256; }
+
+}  // namespace
+
+size_t Waits::BytesOf(const std::vector<std::string>& keys) {
+  size_t bytes = 0;
+  for (const std::string& key : keys) bytes += BytesOfName(key);
+  return bytes;
+}
+
+size_t Waits::CountOf(uint64_t client) const {
+  const auto found = of_client_.find(client);
+  return found == of_client_.end() ? 0 : found->second.size();
+}
 
 Waits::WaitId Waits::Begin(uint64_t client) {
   waits_[++last_id_].client = client;
@@ -14,7 +31,7 @@ Waits::Waiters& Waits::Refer(WaitId id, const std::string& name) {
   Waiters& waiters = waiters_[name];
   if (waiters.references++ == 0) waiters.name = name;
   waits_[id].names.push_back(&waiters);
-  ++size_;
+  bytes_ += BytesOfName(name);
   return waiters;
 }
 
@@ -26,8 +43,9 @@ void Waits::Add(uint64_t client, const std::vector<std::string>& keys) {
 
 void Waits::AddToBarrier(uint64_t client, const std::string& key, int64_t world) {
   const WaitId id = Begin(client);
-  Refer(id, key).at_barrier.emplace(id, world);
+  Refer(id, key).at_barrier.emplace(world, id);
   waits_[id].missing_num = 1;
+  waits_[id].world = world;
 }
 
 void Waits::End(WaitId id) {
@@ -37,10 +55,10 @@ void Waits::End(WaitId id) {
   const auto of_client = of_client_.find(wait.client);
   std::erase(of_client->second, id);
   if (of_client->second.empty()) of_client_.erase(of_client);
-  size_ -= wait.names.size();
   for (Waiters* waiters : wait.names) {
+    bytes_ -= BytesOfName(waiters->name);
     waiters->for_key.erase(id);
-    waiters->at_barrier.erase(id);
+    waiters->at_barrier.erase({wait.world, id});
     if (--waiters->references == 0) waiters_.erase(waiters_.find(waiters->name));
   }
 }
@@ -71,8 +89,9 @@ void Waits::BarrierIsAt(const std::string& key, int64_t count) {
   const auto found = waiters_.find(key);
   if (found == waiters_.end()) return;
   std::vector<WaitId> over;
-  for (const auto& [id, world] : found->second.at_barrier) {
-    if (count >= world) over.push_back(id);
+  for (const auto& [world, id] : found->second.at_barrier) {
+    if (world > count) break;
+    over.push_back(id);
   }
   for (const WaitId id : over) Advance(id);
 }

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
@@ -34,8 +33,12 @@ class Waits {
   // All that the client waits for; it is not told.
   void Cancel(uint64_t client);
 
-  // Keys and barriers, counted for each wait until it ends.
-  size_t size() const { return size_; }
+  // What all waits take, about, until they end.
+  size_t bytes() const { return bytes_; }
+  // How much more that will be for a wait for `keys`.
+  static size_t BytesOf(const std::vector<std::string>& keys);
+  // How many waits of the client are under way.
+  size_t CountOf(uint64_t client) const;
 
  private:
   using WaitId = uint64_t;  // ascending: who waits longer has the lower one
@@ -44,12 +47,13 @@ class Waits {
     std::string name;
     size_t references = 0;
     absl::btree_set<WaitId> for_key;
-    absl::btree_map<WaitId, int64_t> at_barrier;  // with the count that ends it
+    absl::btree_set<std::pair<int64_t, WaitId>> at_barrier;  // with the count that ends it in front
   };
   struct Wait {
     uint64_t client = 0;
     std::vector<Waiters*> names;
     size_t missing_num = 0;  // of them
+    int64_t world = 0;       // of a barrier
   };
 
   WaitId Begin(uint64_t client);
@@ -60,7 +64,7 @@ class Waits {
 
   const std::function<void(uint64_t client)> wake_;
   WaitId last_id_ = 0;
-  size_t size_ = 0;
+  size_t bytes_ = 0;
   absl::node_hash_map<std::string, Waiters> waiters_;  // none without a wait
   absl::flat_hash_map<WaitId, Wait> waits_;
   absl::flat_hash_map<uint64_t, std::vector<WaitId>> of_client_;

@@ -6,7 +6,7 @@
 //   accelerate launch                                         accelerate launch; another word behind it: none
 //   env A=1 …, nice -n 5 …, nohup …, exec …, stdbuf -oL …     what stands behind
 //   bash -c "torchrun …", sh -c …                             its first word
-#include "worker_agent/launch/launchers.h"
+#include "worker_agent/launch/command/launchers.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 //   NAME.py that can be run as it stands              stays
 //   another NAME.py, or -m                            runs under python
 //   has a {                                           not judged: placeholders are filled in later
-#include "worker_agent/launch/command_check.h"
+#include "worker_agent/launch/command/command_check.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
