@@ -28,7 +28,7 @@ import torch.distributed as dist
 port, count, neighbours, processes = (int(word) for word in sys.argv[1:])
 patience = datetime.timedelta(seconds=120)
 turns = [os.pipe() for _ in range(3)]   # ready, go, done
-children = []
+begun = time.monotonic()
 for process in range(processes):
     if os.fork() == 0:
         own = range(process, count, processes)
@@ -42,7 +42,6 @@ for process in range(processes):
                 assert len(store.get("key/%d" % ((i + n) % count))) == 64
         os.write(turns[2][1], b"x")
         os._exit(0)
-begun = time.monotonic()
 def all_of(pipe):
     got = 0
     while got < processes:
