@@ -106,6 +106,11 @@ TEST_F(CompareHostsTest, EachDifferenceIsNamedWithTheOddNode) {
   }
 }
 
+TEST_F(CompareHostsTest, AllWithSomebodyElsesAddressAreNamedAtOnce) {
+  for (const int host : {1, 2}) Set(host, kFactAddresses, FactOf(info(0), kFactAddresses));
+  EXPECT_THAT(Only().node_ids, ElementsAre("n1", "n2"));
+}
+
 TEST_F(CompareHostsTest, AgentsOfOneMachineShareItsDevices) {
   info(1).set_machine_id("n0");
   Set(1, kFactAddresses, FactOf(info(0), kFactAddresses));

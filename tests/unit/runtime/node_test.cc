@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
+#include "tests/unit/launch/temporary_folder.h"
 #include "worker_agent/node/listening_sockets.h"
 #include "worker_agent/node/node_description.h"
 #include "worker_agent/node/own_scheduler.h"
@@ -66,6 +69,20 @@ TEST(NodeDescription, SaysWhatTheSettingsSay) {
   for (const v1::SlotOffer& slot : node.slots()) ports.insert(slot.ring_port());
   EXPECT_EQ(ports.size(), 4u);  // all different
   EXPECT_FALSE(ports.contains(0));
+}
+
+TEST(NodeDescription, RankTablesNameTheDevicesThatAreVisibleHere) {
+  const TemporaryFolder root;
+  std::filesystem::create_directories(root.path() + "/dev");
+  for (const int device : {4, 5, 6, 7}) std::ofstream(absl::StrCat(root.path(), "/dev/davinci", device));
+  AgentSettings settings;
+  settings.local_worker_num = "2";
+  settings.hccl_mode = "chief";
+  settings.command = {"train"};
+  const auto description = DescribeNode(settings, {{"MUSTER_HOST_ROOT", root.path()}}, {});
+  ASSERT_TRUE(description.ok()) << description.status();
+  EXPECT_EQ(description->node.slots(0).device_id(), "4");
+  EXPECT_EQ(description->node.slots(1).device_id(), "5");
 }
 
 TEST(NodeDescription, WithoutACommandItHasNoProcesses) {

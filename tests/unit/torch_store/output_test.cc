@@ -80,6 +80,7 @@ TEST_F(OutputTest, AValueIsHeldNotCopied) {
   for (Output& other : others) other.AppendValue(value);
   EXPECT_EQ(alive_, size_t{1} << 20);
   EXPECT_EQ(value.use_count(), 9);
+  EXPECT_LT(others[0].own_bytes(), 200U);  // a reader is charged for its own part alone
 }
 
 TEST_F(OutputTest, TellsOfAPeerThatIsGone) {

@@ -145,6 +145,18 @@ TEST_F(StoreTest, WhoWouldWaitForTooMuchIsClosed) {
   EXPECT_TRUE(last_.ok());
 }
 
+TEST_F(StoreTest, OneClientWaitsForFewThingsAtOnce) {
+  Store store(Limits(), [](uint64_t) {});
+  Output output;
+  for (size_t i = 0; i < kMaxWaitsOfClient; ++i) {
+    EXPECT_TRUE(store.Apply(1, Dialect::k2, Make(Query::kWait, {"/" + std::to_string(i)}), output).ok());
+  }
+  EXPECT_THAT(std::string(store.Apply(1, Dialect::k2, Make(Query::kWait, {"/x"}), output).message()),
+              HasSubstr("it waits for 16 things at once"));
+  EXPECT_FALSE(store.Apply(1, Dialect::k2, Make(Query::kBarrier, {"/b"}, {}, 2), output).ok());
+  EXPECT_TRUE(store.Apply(2, Dialect::k2, Make(Query::kWait, {"/x"}), output).ok());
+}
+
 TEST_F(StoreTest, AppendDoesNotChangeWhatIsBeingSent) {
   const std::string first(1000, 'x');
   Set("/a", first);

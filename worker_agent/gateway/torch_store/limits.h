@@ -16,7 +16,7 @@ inline constexpr size_t kMaxWaitsOfClient = 16;
 
 struct Limits {
   size_t stored_bytes = size_t{1} << 30;    // keys, values and queues, with what keeping them costs
-  size_t unread_bytes = size_t{256} << 20;  // of values that are replaced or deleted, and still wait to be sent
+  size_t unread_bytes = size_t{256} << 20;  // still to be sent: answers, and values that are replaced or deleted
   size_t input_bytes = size_t{256} << 20;   // of requests that are not whole yet
   size_t wait_bytes = size_t{256} << 20;    // what clients wait for: names, with what keeping them costs
 };
