@@ -44,7 +44,7 @@ def pytest_runtest_makereport(item, call):
     cluster = item.funcargs.get("cluster") if hasattr(item, "funcargs") else None
     if report.when == "call" and report.failed and cluster is not None:
         report.sections.append(("programs", cluster.describe()))
-    if report.when == "call" and report.failed:
+    if report.failed:
         starvation.note(item.nodeid, call.start)
 
 

@@ -10,9 +10,10 @@
 //   GOAWAY                                     a few in all: cut
 //   PUSH_PROMISE, frames of a wrong size       none (8.4, 6): cut
 //   many streams, SETTINGS not acknowledged    a time (6.5.3): cut. Before that gRPC holds a client to no number of
-//   streams everything else                            a rate for each kind: new streams, bytes of header blocks,
-//   trailers, DATA,
-//                                              empty DATA, RST_STREAM, PING, SETTINGS, PRIORITY, WINDOW_UPDATE, unknown
+//                                              streams
+//   everything else                            a rate for each kind: new streams, bytes of header blocks, trailers,
+//                                              DATA, empty DATA, RST_STREAM, PING, SETTINGS, PRIORITY, WINDOW_UPDATE,
+//                                              unknown
 //
 // Who is faster than a rate is listened to more slowly and loses nothing: an honest client may be that fast, too (gRPC
 // of Go sends 113 PING in a second to measure its bandwidth, one of C++ opens 14,000 streams).

@@ -120,15 +120,17 @@ def test_a_large_peer_list(door):
 
 
 def test_bursts_of_calls_on_one_connection(door, record_property):
-    """Ten bursts of 1,000 calls that are all under way at once, a second apart."""
+    """Ten bursts of 800 calls that are all under way at once, a second apart: the limit is 1,000, and bursts come closer
+    together than they were sent when the machine is busy."""
+    calls = 800
     with door.channel() as channel:
         call = channel.unary_unary(COUNTERS)
         for _ in range(10):
             begin = time.monotonic()
-            for one in [call.future(b"", timeout=30) for _ in range(1000)]:
+            for one in [call.future(b"", timeout=30) for _ in range(calls)]:
                 one.result()
             took = time.monotonic() - begin
-            record_property("calls a second", "%d" % (1000 / took))
+            record_property("calls a second", "%d" % (calls / took))
             time.sleep(max(0, 1 - took))
 
 
