@@ -99,7 +99,8 @@ run_ctest() {  # run_ctest FOLDER NAME [ctest's words]
 
 run_pytest() {  # run_pytest NAME [pytest's words]
   local name=$1 words code
-  words=(/usr/bin/python3 -m pytest tests/e2e -q -rsf -o junit_family=legacy -p no:cacheprovider "${@:2}" "${pytest_words[@]}")
+  words=(/usr/bin/python3 -m pytest tests/e2e -q -rsf --durations=20 --durations-min=5 -o junit_family=legacy
+    -p no:cacheprovider "${@:2}" "${pytest_words[@]}")
   export MUSTER_PYTHON=$torch_python MUSTER_MINDSPORE_PYTHON=$mindspore_python
   export MUSTER_STARVED=$results/starved_$name
   "${runs_under[@]}" "${words[@]}" --junitxml "$results/$name.xml"

@@ -17,6 +17,7 @@ TRAIN = SCRIPTS / "train_mindspore.py"
 
 pytestmark = pytest.mark.skipif(not PYTHON, reason="the real MindSpore is not here: MUSTER_MINDSPORE_PYTHON is empty")
 
+IS_LONG = os.environ.get("MUSTER_LONG") == "1"
 QUIET = {"GLOG_v": "3", "OMP_NUM_THREADS": "1"}
 
 
@@ -29,7 +30,7 @@ def final_loss(text):
     return float(re.search(r"\[rank 0\] final loss (\S+)", text).group(1))
 
 
-@pytest.mark.parametrize("workers", [4, 8])
+@pytest.mark.parametrize("workers", [4, 8] if IS_LONG else [4])
 @begins_anew_after_its_crash
 def test_on_one_machine(cluster, measured, workers):
     agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", workers, "--", PYTHON,
@@ -46,6 +47,7 @@ def test_on_one_machine(cluster, measured, workers):
     measured("time to the first step, %d workers" % workers, slowest, at_most=120)
 
 
+@pytest.mark.skipif(not IS_LONG, reason="for comparison only; MUSTER_LONG=1 runs it")
 @begins_anew_after_its_crash
 def test_the_same_job_under_mindspores_own_scheduler(cluster, measured):
     """For comparison: the document's way, a scheduler process of MindSpore's own."""
