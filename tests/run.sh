@@ -20,7 +20,7 @@ stages=(style unit sim e2e faults bench asan fuzz tsan)
 #   unit   unit, golden and contract tests, release build; that the programs can be linked fully static
 #   sim    the simulation's share for each change
 #   e2e    real processes, PyTorch 2.13 and Debian's 1.13, MindSpore 2.10.0
-#   faults real processes in network namespaces under random faults (tests/faults): 5 minutes, with --long an hour
+#   faults real processes in network namespaces under random faults (tests/faults): 2.5 minutes, with --long an hour
 #   bench  the benchmark at a small size: that it runs, whatever its figures
 #   asan   unit, golden and contract tests, built by clang (for -Wthread-safety) with AddressSanitizer and
 #          UndefinedBehaviorSanitizer; with --long the end-to-end tests as well
@@ -203,7 +203,7 @@ stage_e2e() {
 
 stage_faults() {
   check "release build" build build release ms-scheduler ms-worker ms-ctl || return 1
-  local seconds=300
+  local seconds=150
   if ((is_long)); then seconds=3600; fi
   MUSTER_BIN=$root/build/bin /usr/bin/python3 tests/faults/run.py --seconds "$seconds"
   local code=$?

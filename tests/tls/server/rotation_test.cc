@@ -65,7 +65,6 @@ class RotationTest : public TlsServerTest {
     served_.insert(served);
     return served;
   }
-  // gRPC looks for another certificate once a second.
   void AwaitServed(const std::string& wanted) {
     std::string served;
     for (int i = 0; i < 100 && served != wanted; ++i) {
@@ -84,8 +83,8 @@ class RotationTest : public TlsServerTest {
   std::set<std::string> served_;
 };
 
-// Of a thousand certificates that come one after the other, gRPC serves the one of each second. With MUSTER_LONG=1 each
-// is waited for, as many as come within half an hour.
+// A thousand certificates come one after the other. With MUSTER_LONG=1 each of them is waited for until it is served,
+// as many as come within half an hour.
 TEST_F(RotationTest, AThousandRotationsUnderLoadFailNoCallAndCutNoStream) {
   const char* wish = getenv("MUSTER_LONG");
   const bool is_long = wish != nullptr && std::string(wish) == "1";
@@ -127,7 +126,7 @@ TEST_F(RotationTest, AThousandRotationsUnderLoadFailNoCallAndCutNoStream) {
   EXPECT_GT(renewals_, 1) << "of the client";
   EXPECT_GT(agents.heartbeats(), streams * static_cast<size_t>(seconds));
   EXPECT_LT(agents.longest(), absl::Seconds(2));
-  // One a second; half of that, for a machine that is busy.
+  // Half of one a second, for a machine that is busy.
   EXPECT_GE(served_.size(), is_long ? rotations : std::max<size_t>(3, static_cast<size_t>(seconds / 2)));
   for (const auto& [what, count] :
        std::vector<std::pair<std::string, size_t>>{{"rotations", rotations},
