@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # The simulation's share of the tests. Ends with "N passed, N failed" (seeds).
 #
-#   tests/sim/run.sh [BUILD]          2.5 minutes and at least 2,000 seeds, up to 16 nodes, always the same seeds
+#   tests/sim/run.sh [BUILD]          1.5 minutes and at least 2,000 seeds, up to 16 nodes, always the same seeds
 #   tests/sim/run.sh --long [BUILD]   2 hours, up to 64 nodes, seeds that nobody has tried yet
 #
 # MUSTER_SIM_SECONDS and MUSTER_SIM_FIRST_SEED change how long and from which seed on.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
-seconds=150 first=1 nodes=16
+seconds=90 first=1 nodes=16
 if [[ ${1:-} == --long ]]; then
   shift
   seconds=7200 first=$(($(date +%s) * 1000)) nodes=64
