@@ -114,15 +114,20 @@ absl::StatusOr<Steered> ChooseSteered(Call& call, const std::string& verb, absl:
   return steered;
 }
 
-int AskTrustedWith(const std::string& job, Call& call, int (*answer)(Call&)) {
-  const CtlSettings& settings = call.settings;
-  absl::StatusOr<std::shared_ptr<TlsStore>> tls = OpenTls(settings);
+int PrepareCalls(Call& call) {
+  absl::StatusOr<std::shared_ptr<TlsStore>> tls = OpenTls(call.settings);
   if (!tls.ok()) {
     Complain(tls.status());
     return kExitSecurity;
   }
-  if (const absl::Status threads = StartGrpc(kOwnThreads); !threads.ok()) return Complain(threads);
   call.tls = *std::move(tls);
+  const absl::Status threads = StartGrpc(kOwnThreads);
+  return threads.ok() ? kExitSuccess : Complain(threads);
+}
+
+int AskTrustedWith(const std::string& job, Call& call, int (*answer)(Call&)) {
+  const CtlSettings& settings = call.settings;
+  if (const int code = PrepareCalls(call); code != kExitSuccess) return code;
   const SocketFallback fallback{SocketOf(settings), [&settings](const std::string& why) {
                                   std::fprintf(stderr, "ms-ctl: %s: %s; asked over the socket %s instead\n",
                                                JoinHostPort(settings.sched_host, settings.sched_port).c_str(),

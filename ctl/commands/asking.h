@@ -28,6 +28,9 @@ Security SecurityOf(const CtlSettings& settings, const std::shared_ptr<const Tls
 // TLS as it is configured; null without. What stays between the calls of one ms-ctl.
 absl::StatusOr<std::shared_ptr<TlsStore>> OpenTls(const CtlSettings& settings);
 
+// Opens call.tls, and has gRPC begin. The exit code of what went wrong, which it has said; 0 if nothing did.
+int PrepareCalls(Call& call);
+
 // Opens the way to the scheduler of the call, which is trusted with `job`, and has `answer` use it.
 int AskTrustedWith(const std::string& job, Call& call, int (*answer)(Call&));
 

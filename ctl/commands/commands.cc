@@ -119,6 +119,7 @@ const std::vector<Command>& Commands() {
       {"stacks", "[JOB] [RANKS]", "where processes stand: the slowest ones, or those of ranks such as 0,3-5",
        Ask<ShowStacks>},
       {"watch", "[JOB]", "status and events live, until the job ends (exit code 0 or 1)", AskForAll<FollowJobs>},
+      {"ping", "", "whether the scheduler can be reached from here, and if not, what is in the way", PingScheduler},
       {"counters", "", "how often what was refused and why, and how long certificates last",
        AskOfScheduler<ShowCounters>},
       {"stop", "[JOB]", "ends a job: its processes are stopped, its agents end", Ask<StopJob>},
@@ -132,7 +133,7 @@ const std::vector<Command>& Commands() {
        CertsTooLate},
       {"journal", "show|verify FILE",
        "what a scheduler's journal holds, and whether it is sound; no scheduler is asked", InspectJournal},
-      {"completion", "bash", "prints a completion script: source <(ms-ctl completion bash)", PrintCompletion},
+      {"completion", "bash|fish|zsh", "prints a completion script: source <(ms-ctl completion bash)", PrintCompletion},
   };
   return *commands;
 }

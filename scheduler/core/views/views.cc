@@ -129,6 +129,7 @@ v1::StatusReply View(const Context& context, const v1::StatusRequest& request) {
   reply.set_version(context.options.version);
   reply.set_up_ms(absl::ToInt64Milliseconds(context.now.monotonic - context.started.monotonic));
   reply.set_is_draining(context.is_draining);
+  reply.set_now_unix_ms(context.now.wall.unix_ms);
   for (const auto& [job_id, job] : context.state.jobs) {
     if (!request.job_id().empty() && request.job_id() != job_id) continue;
     for (const auto& [number, run] : job.runs) {
