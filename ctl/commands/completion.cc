@@ -3,17 +3,16 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "common/base/exit_codes.h"
 #include "common/base/ids.h"
 #include "ctl/certs/certs_program.h"
 #include "ctl/certs/certs_settings.h"
 #include "ctl/commands/asking.h"
+#include "ctl/commands/completion_tables.h"
 #include "ctl/commands/handlers.h"
 #include "scheduler/scheduler_settings.h"
 #include "worker_agent/settings/agent_settings.h"
@@ -90,7 +89,7 @@ _ms_ctl() {
     "") COMPREPLY=( $(compgen -W "@COMMANDS@" -- "$current") ) ;;
     @JOB_COMMANDS@) COMPREPLY=( $(compgen -W "$(ms-ctl completion jobs 2>/dev/null)" -- "$current") ) ;;
     fence|drain|undrain) COMPREPLY=( $(compgen -W "$(ms-ctl completion nodes 2>/dev/null)" -- "$current") ) ;;
-    completion) COMPREPLY=( $(compgen -W "bash" -- "$current") ) ;;
+    completion) COMPREPLY=( $(compgen -W "bash fish zsh" -- "$current") ) ;;
   esac
 }
 # ms-worker and ms-scheduler. $1: the settings, as --switch, --flag= (any value), --flag=file, --flag=host or
@@ -155,21 +154,15 @@ std::vector<std::string> FlagsOf(const SettingsTable& table) {
   return flags;
 }
 
-bool IsWord(absl::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_islower(c) || c == '_'; });
-}
-
 // As the script wants the settings of a daemon.
 std::vector<std::string> SpecsOf(const SettingsTable& table) {
   std::vector<std::string> specs = {"--help", "--version", "--config=file"};
   for (const Setting& setting : table.settings()) {
     if (setting.is_hidden) continue;
-    const std::string& value = setting.value_name;
-    std::vector<std::string> words = absl::StrSplit(value, '|');
-    std::erase_if(words, [](const std::string& word) { return !IsWord(word); });
-    std::string kind = absl::StrJoin(words, "|");
-    if (value == "FILE" || value == "FOLDER" || value == "PATH") kind = "file";
-    if (absl::StartsWith(value, "HOST")) kind = "host";
+    const CompletedValue value = CompletedValueOf(setting);
+    std::string kind = absl::StrJoin(value.words, "|");
+    if (value.kind == CompletedValue::kFile) kind = "file";
+    if (value.kind == CompletedValue::kHost) kind = "host";
     specs.push_back(absl::StrCat("--", setting.flag, setting.is_switch() ? "" : "=", kind));
   }
   return specs;
@@ -202,6 +195,24 @@ int CompleteFromScheduler(Call& call, bool wants_nodes) {
   return Print(names);
 }
 
+int PrintTables(const Call& call) {
+  CompletionTables tables;
+  for (const Command& command : Commands()) {
+    const bool takes_node = absl::EndsWith(command.argument, "NODE");
+    const bool takes_job = absl::StartsWith(command.argument, "[JOB]") && !takes_node;
+    tables.commands.push_back({command.name, command.help, takes_job, takes_node});
+  }
+  for (const certs::CertsCommand& command : certs::CertsCommands()) {
+    tables.certs_commands.push_back({command.name, command.help});
+  }
+  agent::AgentSettings worker;
+  scheduler::SchedulerSettings scheduler;
+  const SettingsTable of_worker = agent::AgentSettingsTable(worker);
+  const SettingsTable of_scheduler = scheduler::SchedulerSettingsTable(scheduler);
+  tables.programs = {&call.table, &of_worker, &of_scheduler};
+  return Print(call.argument == "fish" ? FishCompletion(tables) : ZshCompletion(tables));
+}
+
 }  // namespace
 
 std::string BashCompletion(const CompletionWords& words) {
@@ -216,7 +227,8 @@ std::string BashCompletion(const CompletionWords& words) {
 
 int PrintCompletion(Call& call) {
   if (call.argument == "jobs" || call.argument == "nodes") return CompleteFromScheduler(call, call.argument == "nodes");
-  if (call.argument != "bash") return Usage("completion: name the shell: ms-ctl completion bash (only bash is known)");
+  if (call.argument == "fish" || call.argument == "zsh") return PrintTables(call);
+  if (call.argument != "bash") return Usage("completion: name the shell: ms-ctl completion bash, fish or zsh");
   CompletionWords offered;
   for (const Command& command : Commands()) {
     offered.commands.push_back(command.name);

@@ -75,7 +75,7 @@ TEST(Completion, AFlagsValueIsNoCommand) {
 
 TEST(Completion, OffersNothingAfterACommandWithoutArgument) {
   EXPECT_THAT(Offers({"counters", ""}), IsEmpty());
-  EXPECT_THAT(Offers({"completion", ""}), ElementsAre("bash"));
+  EXPECT_THAT(Offers({"completion", ""}), ElementsAre("bash", "fish", "zsh"));
 }
 
 TEST(Completion, KnowsTheWorkersSettingsAndItsCommand) {
