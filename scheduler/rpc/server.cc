@@ -61,6 +61,13 @@ size_t DescriptorsForConnections(size_t descriptor_limit) {
   return descriptor_limit - std::min(descriptor_limit / 2, kReservedDescriptors);
 }
 
+// A stream that has not joined may hold one message that is not whole. All of them together take a quarter of the
+// memory at most: where gRPC has used up all of it, it breaks off calls without asking whose.
+size_t MostUnjoined(const RpcServer::Options& options) {
+  constexpr size_t kLeast = 64;
+  return std::min(options.most_unjoined, std::max(kLeast, options.memory_limit / 4 / kMaxSessionMessageBytes));
+}
+
 class RpcServer::Impl {
  public:
   Impl(Options options, const Authorizer& authorizer, const Clock& clock, CountedLog& counted,
@@ -68,7 +75,7 @@ class RpcServer::Impl {
       : options_(std::move(options)),
         clock_(clock),
         counted_(counted),
-        streams_(options_.most_unjoined),
+        streams_(MostUnjoined(options_)),
         queries_(options_.max_queries),
         replies_(options_.reply_bytes),
         store_replies_(options_.reply_bytes),
@@ -245,7 +252,6 @@ class RpcServer::Impl {
   void Closed(uint64_t connection, const RelayEnd& end) {
     const std::string peer = peers_.NameOf(connection);
     peers_.Remove(connection);
-    memory_return_.NoteEnd();
     NoteEnd(counted_, peer, end);
     acceptor_->NoteClosed(connection);
   }

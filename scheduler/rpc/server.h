@@ -40,7 +40,7 @@ class RpcServer {
     size_t reply_bytes = 64 << 20;         // of their answers, on their way out; as much for the store's
     size_t max_store_calls = kMaxStoreCalls;
     size_t max_store_call_bytes = kMaxStoreCallBytes;
-    size_t most_unjoined = 4'096;                // streams that have not joined
+    size_t most_unjoined = 4'096;                // streams that have not joined; fewer where memory is scarce
     UnjoinedConnections::Options unjoined = {};  // connections without such a stream
     absl::Duration handshake_limit = absl::Seconds(10);
     absl::Duration join_limit = absl::Seconds(10);

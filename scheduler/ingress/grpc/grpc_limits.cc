@@ -28,6 +28,13 @@ uint64_t ResidentBytes() {
   return resident * static_cast<uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
 }
 
+// Resident, but not in use: what the allocator keeps, and the program itself.
+uint64_t KeptBytes() {
+  const struct mallinfo2 info = mallinfo2();
+  const uint64_t resident = ResidentBytes();
+  return resident - std::min<uint64_t>(resident, info.uordblks + info.hblkhd);
+}
+
 }  // namespace
 
 uint64_t MemoryLimitOf(const std::string& groups, const std::string& root) {
@@ -62,10 +69,13 @@ size_t ConnectionMemory() {
 void MemoryReturn::Sweep(MonotonicTime now) {
   if (now - last_look_ < kLookInterval) return;
   last_look_ = now;
-  const uint64_t bytes = ResidentBytes();
-  if (bytes < last_bytes_ + kWorthwhile || !has_ended_.exchange(false)) return;
-  malloc_trim(0);
-  last_bytes_ = ResidentBytes();
+  uint64_t kept = KeptBytes();
+  if (kept >= least_kept_ + kWorthwhile) {
+    malloc_trim(0);
+    kept = KeptBytes();
+    least_kept_ = kept;
+  }
+  least_kept_ = std::min(least_kept_, kept);
 }
 
 void AllowSmallReadBuffers() { setenv("GRPC_EXPERIMENTS", "-tcp_read_chunks", /*overwrite=*/0); }

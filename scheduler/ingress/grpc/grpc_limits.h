@@ -1,7 +1,6 @@
 // What gRPC may use: the memory for all connections, and what it keeps to read into for each.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -27,18 +26,16 @@ uint64_t MemoryLimitOf(const std::string& groups, const std::string& root);
 // in which an operator sees a leak.
 constexpr int kReadBufferBytes = 4096;  // GRPC_ARG_TCP_READ_CHUNK_SIZE; long messages get larger ones
 
-// Gives memory back to the system that connections have had and the allocator keeps. One thread, but for NoteEnd.
+// Gives memory back to the system that the allocator keeps after a peak. One thread.
 class MemoryReturn {
  public:
-  // Any thread: a connection has ended.
-  void NoteEnd() { has_ended_ = true; }
-  // To be called now and then. Every 10 s it looks whether the process holds 32 MB more than after the last time.
+  // To be called now and then. Every 10 s it looks whether the allocator keeps 32 MB more than it could not give back
+  // the last time: what is freed piece by piece long after its connection has ended counts as well.
   void Sweep(MonotonicTime now);
 
  private:
-  std::atomic<bool> has_ended_ = false;
   MonotonicTime last_look_;
-  uint64_t last_bytes_ = 0;
+  uint64_t least_kept_ = 0;
 };
 
 // Switches the experiment off, without which gRPC does not look at the size above. What the user says in
