@@ -28,6 +28,7 @@ namespace {
 constexpr int kAcceptBatch = 64;  // then the others get their turn
 constexpr absl::Duration kCrowdedPause =
     absl::Milliseconds(100);  // how often it looks for connections that have gone while others wait for it
+constexpr absl::Duration kBusyTime = absl::Seconds(1);  // of a connection without a new call, when memory is scarce
 constexpr absl::Duration kSweepPause = absl::Milliseconds(500);
 constexpr absl::Duration kUnjoinedSweepPause = absl::Seconds(5);
 
@@ -341,6 +342,22 @@ void Acceptor::Sweep() {
         absl::StrCat(one.peer, " connected and made no call for ", FormatDuration(options_.table.call_limit)));
   }
   for (const NamedConnection& unjoined : crowded_out) CutOneTooMany(unjoined);
+}
+
+void Acceptor::Shed() {
+  const MonotonicTime now = clock_.Read().monotonic;
+  std::vector<NamedConnection> shed;
+  {
+    MutexLock lock(mutex_);
+    shed = table_.TakeMute(now, kBusyTime);
+    for (NamedConnection& one : unjoined_.TakeCalm(now, kBusyTime)) shed.push_back(std::move(one));
+  }
+  for (const NamedConnection& one : shed) {
+    counted_.Note(Severity::kWarning, "short of memory",
+                  absl::StrCat("breaking the connection of ", one.peer,
+                               ", which has not joined: half of the memory for connections is used"));
+    hooks_.cut(one.id);
+  }
 }
 
 void Acceptor::CutOneTooMany(const NamedConnection& unjoined) {

@@ -54,6 +54,9 @@ class Acceptor {
   void NoteLeft(uint64_t id);
   void NoteClosed(uint64_t id);
 
+  // Any thread: memory gets scarce. Breaks the connections that have not joined and made no new call for a second.
+  void Shed();
+
  private:
   static constexpr size_t kEventsAtOnce = 128;
 

@@ -68,10 +68,10 @@ std::optional<std::string> ConnectionTable::TakeHandedOver(uint64_t id) {
   return peer;
 }
 
-std::vector<NamedConnection> ConnectionTable::TakeMute(MonotonicTime now) {
+std::vector<NamedConnection> ConnectionTable::TakeMute(MonotonicTime now, absl::Duration limit) {
   std::vector<NamedConnection> mute;
   for (const auto& [id, connection] : handed_over_) {
-    if (now - connection.since >= options_.call_limit) mute.push_back({id, connection.peer});
+    if (now - connection.since >= limit) mute.push_back({id, connection.peer});
   }
   for (const NamedConnection& one : mute) TakeHandedOver(one.id);
   return mute;

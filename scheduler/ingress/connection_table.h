@@ -70,7 +70,9 @@ class ConnectionTable {
   // It has gone away, or was thrown out: its peer, if that was before any call.
   std::optional<std::string> NoteClosed(uint64_t id) { return TakeHandedOver(id); }
   // Removes those that made no call in time.
-  std::vector<NamedConnection> TakeMute(MonotonicTime now);
+  std::vector<NamedConnection> TakeMute(MonotonicTime now) { return TakeMute(now, options_.call_limit); }
+  // The same of those that made none within `limit`.
+  std::vector<NamedConnection> TakeMute(MonotonicTime now, absl::Duration limit);
 
  private:
   struct Accepted {

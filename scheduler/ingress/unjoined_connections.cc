@@ -44,10 +44,10 @@ void UnjoinedConnections::NoteClosed(uint64_t id) {
   known_.erase(found);
 }
 
-std::vector<NamedConnection> UnjoinedConnections::TakeOverdue(MonotonicTime now) {
-  std::vector<NamedConnection> overdue;
-  while (!calm_.empty() && now - calm_.begin()->first >= options_.calm_limit) overdue.push_back(TakeFirst());
-  return overdue;
+std::vector<NamedConnection> UnjoinedConnections::TakeCalm(MonotonicTime now, absl::Duration calm) {
+  std::vector<NamedConnection> taken;
+  while (!calm_.empty() && now - calm_.begin()->first >= calm) taken.push_back(TakeFirst());
+  return taken;
 }
 
 }  // namespace muster::scheduler

@@ -48,7 +48,9 @@ class UnjoinedConnections {
   void NoteClosed(uint64_t id);
 
   // Removes those that have been calm for too long: they are to go.
-  std::vector<NamedConnection> TakeOverdue(MonotonicTime now);
+  std::vector<NamedConnection> TakeOverdue(MonotonicTime now) { return TakeCalm(now, options_.calm_limit); }
+  // The same of those that have made no new call for `calm`.
+  std::vector<NamedConnection> TakeCalm(MonotonicTime now, absl::Duration calm);
 
  private:
   struct Known {

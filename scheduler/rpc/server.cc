@@ -35,6 +35,7 @@ constexpr size_t kReservedDescriptors = 64;                         // for every
 constexpr absl::Duration kLastBytesTime = absl::Milliseconds(500);  // for clients to take gRPC's last words
 constexpr unsigned int kCoresOfAPlainRelay = 4;  // a thread each: fewer wake less often, and find more to do each time
 constexpr int kMaxReflectionThreads = 16;        // the only service with a thread for each call
+constexpr absl::Duration kMemoryLookInterval = absl::Seconds(1);
 constexpr absl::Duration kWakeInterval = absl::Milliseconds(400);  // the second look of the sweeper, as a rule
 constexpr int kIdleConnectionMs = 60'000;  // no call open for so long: the peer may connect again
 
@@ -268,6 +269,10 @@ class RpcServer::Impl {
     store_replies_.Sweep(now);
     store_calls_.Expire(now);
     memory_return_.Sweep(now);
+    if (now - last_memory_look_ >= kMemoryLookInterval) {
+      last_memory_look_ = now;
+      if (IsShortOfMemory(options_.memory_limit)) acceptor_->Shed();
+    }
     FlushLog();
     if (now - last_flush_ >= absl::Seconds(10)) {
       last_flush_ = now;
@@ -297,9 +302,10 @@ class RpcServer::Impl {
   CallWatch* call_watch_ = nullptr;  // owned by server_
   std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<Relay> relay_;
-  MonotonicTime last_flush_;  // the sweeper's own
-  MonotonicTime last_wake_;   // the sweeper's own
-  PollerWaker waker_;         // the sweeper's own
+  MonotonicTime last_flush_;        // the sweeper's own
+  MonotonicTime last_wake_;         // the sweeper's own
+  MonotonicTime last_memory_look_;  // the sweeper's own
+  PollerWaker waker_;               // the sweeper's own
   MemoryReturn memory_return_;
   Sweeper sweeper_;
 };

@@ -120,15 +120,24 @@ def _(connection):
         connection.hold(1)
 
 
-@attack("unfinished-messages", "100 sessions with a message of 250 kB each that lacks its last byte")
-def _(connection):
+def _unfinished(connection, path):
     connection.greet()
     windows = Windows(connection)
     for number in range(_STREAMS):
         stream = 2 * number + 1
-        connection.send(_session(stream, connection.is_tls))
+        connection.send(headers(stream, _request(path, connection.is_tls)))
         windows.send(stream, message(b"v" * 249_999, length=250_000))
     connection.hold()
+
+
+@attack("unfinished-messages", "100 sessions with a message of 250 kB each that lacks its last byte")
+def _(connection):
+    _unfinished(connection, SESSION)
+
+
+@attack("unfinished-requests", "the same by calls that answer once, and take no message of that length")
+def _(connection):
+    _unfinished(connection, COUNTERS)
 
 
 class Windows:

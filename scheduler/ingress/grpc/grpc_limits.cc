@@ -28,11 +28,15 @@ uint64_t ResidentBytes() {
   return resident * static_cast<uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
 }
 
+uint64_t UsedBytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
 // Resident, but not in use: what the allocator keeps, and the program itself.
 uint64_t KeptBytes() {
-  const struct mallinfo2 info = mallinfo2();
   const uint64_t resident = ResidentBytes();
-  return resident - std::min<uint64_t>(resident, info.uordblks + info.hblkhd);
+  return resident - std::min(resident, UsedBytes());
 }
 
 }  // namespace
@@ -65,6 +69,8 @@ size_t ConnectionMemory() {
   bytes = std::min(bytes, MemoryLimitOf(groups, "/sys/fs/cgroup"));
   return std::max(bytes / 2, kLeast);
 }
+
+bool IsShortOfMemory(uint64_t limit) { return ResidentBytes() > limit / 2 && UsedBytes() > limit / 2; }
 
 void MemoryReturn::Sweep(MonotonicTime now) {
   if (now - last_look_ < kLookInterval) return;

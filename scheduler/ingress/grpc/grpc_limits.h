@@ -26,6 +26,10 @@ uint64_t MemoryLimitOf(const std::string& groups, const std::string& root);
 // in which an operator sees a leak.
 constexpr int kReadBufferBytes = 4096;  // GRPC_ARG_TCP_READ_CHUNK_SIZE; long messages get larger ones
 
+// Whether what is allocated is more than half of `limit`: gRPC breaks off calls, whoever's they are, where it comes
+// near to all of what it may use. Costs a look into /proc, or a walk over the allocator's free lists if that is near.
+bool IsShortOfMemory(uint64_t limit);
+
 // Gives memory back to the system that the allocator keeps after a peak. One thread.
 class MemoryReturn {
  public:

@@ -35,3 +35,16 @@ def test_nobody_else_notices(tmp_path, record_property, name, is_tls):
         record_property("result", str(result))
         print(result)
         assert not result["misses"], "%s\n%s" % ("; ".join(result["misses"]), one.cluster.describe())
+
+
+# More memory than gRPC may use here, if nobody kept them from it: what they take must not cost others their streams.
+@pytest.mark.parametrize("name", ["unfinished-messages", "unfinished-requests"])
+def test_many_connections_cost_nobody_a_stream(tmp_path, name):
+    folder = tmp_path / "cell"
+    folder.mkdir()
+    options = argparse.Namespace(seconds=10, agents=100, datagrams=False, calm=1)
+    with cell.Cell(folder, ATTACKS[name], 100, None, options) as one:
+        result = one.run()
+        print(result)
+        misses = [miss for miss in result["misses"] if not miss.startswith(("growth mb", "left mb", "p99 ms", "join ms"))]
+        assert not misses, "%s\n%s" % ("; ".join(misses), one.cluster.describe())

@@ -33,6 +33,17 @@ class UnjoinedConnectionsTest : public ::testing::Test {
   uint64_t last_id_ = 0;
 };
 
+TEST_F(UnjoinedConnectionsTest, WhereMemoryIsScarceASecondOfCalmIsEnough) {
+  Add("calm", 0);
+  Add("joined", 0);
+  Add("busy", 0);
+  table_.NoteJoined(IdOf("joined"));
+  table_.NoteCall(IdOf("busy"), At(1.5));
+  const std::vector<NamedConnection> taken = table_.TakeCalm(At(2), absl::Seconds(1));
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_EQ(taken[0].peer, "calm");
+}
+
 TEST_F(UnjoinedConnectionsTest, WhoeverHasMadeNoCallForLongestMakesRoom) {
   EXPECT_EQ(Add("a", 0), "");
   EXPECT_EQ(Add("b", 1), "");
