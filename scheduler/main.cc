@@ -49,7 +49,7 @@ constexpr size_t kPendingWithTls = 16;
 // and the relay's, a core each.
 const size_t kThreads = GrpcServerThreads() + 12 + std::max(1u, std::thread::hardware_concurrency());
 // What is open when nobody is connected, and a few connections. The acceptor leaves half of a small limit to the rest.
-constexpr size_t kDescriptors = 64;
+constexpr size_t kDescriptors = 60;
 constexpr absl::Duration kShutdownGrace = absl::Seconds(2);  // for calls that are being answered
 
 int Fail(const std::string& what, const absl::Status& status) {
