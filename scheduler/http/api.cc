@@ -129,6 +129,30 @@ absl::StatusOr<ApiQuestion> AskEvents(const Target& target, const ApiViewer& vie
                      }};
 }
 
+// As the HTML standard has server-sent events: the number is the id, the data is one line.
+ResponsePtr EventStream(const v1::EventsReply& reply) {
+  Response response{200, kEventStream, "", 0};
+  for (const v1::StoryEvent& event : reply.events()) {
+    absl::StrAppend(&response.body, "id: ", event.number(), "\ndata: ", ctl::EventLineJson(event), "\n");
+    response.cursor = event.number();
+  }
+  return std::make_shared<const Response>(std::move(response));
+}
+
+absl::StatusOr<ApiQuestion> AskChanges(const Target& target, const ApiViewer& viewer) {
+  if (absl::Status status = CheckNames(target, {"job", "after"}); !status.ok()) return status;
+  absl::StatusOr<ApiQuestion> question = AskEvents(target, viewer);
+  if (!question.ok()) return question;
+  question->key = "changes";
+  question->render = [sees = viewer.sees_last_lines](const Answer& answer) {
+    if (!answer.status.ok()) return ApiError(answer.status);
+    v1::EventsReply reply = std::get<v1::EventsReply>(answer.reply);
+    if (!sees) HideLastLines(reply);
+    return EventStream(reply);
+  };
+  return question;
+}
+
 absl::StatusOr<ApiQuestion> AskJob(const std::string& job, const std::string& what, const Target& target,
                                    const ApiViewer& viewer) {
   if (what.empty()) {
@@ -165,6 +189,7 @@ absl::StatusOr<ApiQuestion> AskJob(const std::string& job, const std::string& wh
 
 absl::StatusOr<ApiQuestion> Ask(const std::vector<std::string>& parts, const Target& target, const ApiViewer& viewer) {
   if (parts.size() == 1 && parts[0] == "events") return AskEvents(target, viewer);
+  if (parts.size() == 1 && parts[0] == "changes") return AskChanges(target, viewer);
   if (parts[0] != "jobs" || parts.size() > 3) return NoSuchPath();
   if (parts.size() > 1 && !parts[1].empty()) {
     return AskJob(parts[1], parts.size() > 2 ? parts[2] : "", target, viewer);
@@ -192,8 +217,8 @@ absl::StatusOr<ApiQuestion> ParseApi(const Target& target, const ApiViewer& view
             return absl::PermissionDeniedError(
                 absl::StrCat("this certificate is for job ", Quoted(viewer.only_job), " only"));
           }
-          question->key = absl::StrCat("api ", viewer.sees_last_lines ? 1 : 0, " ", question->request.index(), " ",
-                                       request.SerializeAsString());
+          question->key = absl::StrCat("api ", question->key, " ", viewer.sees_last_lines ? 1 : 0, " ",
+                                       question->request.index(), " ", request.SerializeAsString());
           return scheduler::CheckRequest(request);
         }
       },

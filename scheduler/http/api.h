@@ -6,6 +6,7 @@
 //   /api/v1/jobs/JOB/nodes?run=&offset=&limit=     as `nodes`, a page of it
 //   /api/v1/jobs/JOB/ranks?run=&offset=&limit=     as `ranks`, a page of it
 //   /api/v1/events?job=&after=&limit=   as `events`, those with a number above `after`
+//   /api/v1/changes?job=&after=         the same as server-sent events, and those to come
 //   /api/v1/counters                    as `counters`; the site's, since it needs nothing of the core
 #pragma once
 
@@ -19,6 +20,7 @@
 
 namespace muster::http {
 
+inline constexpr char kChangesPath[] = "/api/v1/changes";
 inline constexpr uint32_t kMostInAPage = 500;  // nodes, ranks, events: a moment of the core's time
 
 struct ApiViewer {

@@ -20,6 +20,7 @@ constexpr absl::Duration kRequestLimit = absl::Seconds(10);
 constexpr absl::Duration kIdleLimit = absl::Seconds(75);
 constexpr absl::Duration kStallLimit = absl::Seconds(10);
 constexpr absl::Duration kAnswerLimit = absl::Seconds(120);
+constexpr absl::Duration kSignOfLife = absl::Seconds(15);  // of an event stream without events
 constexpr absl::Duration kGoodbyeLimit = absl::Seconds(1);
 constexpr size_t kMostDiscarded = 256 * 1024;
 constexpr size_t kReadAtOnce = 16 * 1024;
@@ -33,12 +34,15 @@ Connection::Connection(Stream stream, const TcpClient& client, Site& site, bool 
       asked_(context.now),
       progress_(context.now) {}
 
-Connection::~Connection() { context_.input_bytes -= counted_input_; }
+Connection::~Connection() {
+  context_.input_bytes -= counted_input_;
+  if (is_streaming_) site_.CloseStream();
+}
 
 bool Connection::Serve() {
   if (is_finished_ || opening_ != Opening::kOpen) return false;
   Write();
-  if (is_closing_) {
+  if (is_closing_ || (is_streaming_ && wants_read())) {
     Discard();
     return false;
   }
@@ -83,14 +87,21 @@ void Connection::HandleOne() {
   }
   has_spoken_ = true;
   last_heard_ = context_.now;
-  const Request request = reader_.request();
+  request_ = reader_.request();
   reader_.Reset();
-  keeps_alive_ = request.keeps_alive;
-  is_head_ = request.is_head;
+  keeps_alive_ = request_.keeps_alive;
+  is_head_ = request_.is_head;
+  if (request_.target.path == kChangesPath && !request_.last_event_id.empty()) {
+    request_.target.query["after"] = request_.last_event_id;
+  }
+  Ask();
+}
+
+void Connection::Ask() {
   is_waiting_ = true;
   const scheduler::PeerFacts peer = scheduler::FactsOf(JoinHostPort(client_.address.ToString(), 0),
                                                        stream_.has_tls() ? &stream_.client() : nullptr, takes_names_);
-  site_.Handle(request, {.peer = peer, .has_tls = stream_.has_tls()},
+  site_.Handle(request_, {.peer = peer, .has_tls = stream_.has_tls()},
                [post = context_.post, id = client_.connection](ResponsePtr response) {
                  post(id, [response = std::move(response)](TcpConnection& connection) {
                    static_cast<Connection&>(connection).Answer(response);
@@ -101,9 +112,29 @@ void Connection::HandleOne() {
 void Connection::Answer(ResponsePtr response) {
   is_waiting_ = false;
   response_ = std::move(response);
-  header_ = HeaderOf(*response_, keeps_alive_);
+  asked_ = context_.now;
+  if (is_streaming_ && !TakePiece()) return;
+  const bool begins_stream = !is_streaming_ && response_->status == 200 && response_->content_type == kEventStream;
+  if (begins_stream) {
+    keeps_alive_ = false;
+    is_streaming_ = !is_head_ && site_.OpenStream();
+    if (!is_streaming_ && !is_head_) response_ = MakeResponse(503, kPlainText, "too many event streams: try again\n");
+  }
+  if (response_->cursor != 0) request_.target.query["after"] = absl::StrCat(response_->cursor);
+  header_ = is_streaming_ && !begins_stream ? "" : HeaderOf(*response_, keeps_alive_);
   written_ = 0;
-  asked_ = progress_ = context_.now;
+  progress_ = context_.now;
+}
+
+// The next events of a stream. False: there is nothing to be written.
+bool Connection::TakePiece() {
+  if (response_->status == 200 && response_->body.empty() && context_.now - progress_ > kSignOfLife) {
+    response_ = MakeResponse(200, kEventStream, ":\n\n");  // a comment
+  }
+  if (response_->status == 200 && !response_->body.empty()) return true;
+  if (response_->status != 200 && response_->status != 503) Finish("");  // it may not look any more
+  response_ = nullptr;
+  return false;
 }
 
 void Connection::Write() {
@@ -115,7 +146,7 @@ void Connection::Write() {
       response_ = nullptr;
       header_.clear();
       asked_ = context_.now;
-      if (!keeps_alive_) {
+      if (!keeps_alive_ && !is_streaming_) {
         is_closing_ = true;
         stream_.EndWriting();
       }
@@ -138,6 +169,8 @@ void Connection::CheckTimes() {
     if (since > kGoodbyeLimit) Finish("");
   } else if (is_writing()) {
     if (context_.now - progress_ > kStallLimit || since > kAnswerLimit) Finish("it does not read its answer");
+  } else if (is_streaming_) {
+    if (!is_waiting_ && since >= Questions::kFresh) Ask();
   } else if (!is_waiting_ && !input_.empty() && since > kRequestLimit) {
     keeps_alive_ = is_head_ = false;
     input_.clear();

@@ -152,6 +152,7 @@ RequestReader::State RequestReader::Take() {
   request_.host = Text(message[beast::field::host]);
   request_.authorization = Text(message[beast::field::authorization]);
   request_.accept = Text(message[beast::field::accept]);
+  request_.last_event_id = Text(message["Last-Event-ID"]);
   request_.keeps_alive = message.keep_alive();
   return State::kWhole;
 }

@@ -37,6 +37,7 @@ struct Request {
   std::string host;  // as the client wrote it, with the port
   std::string authorization;
   std::string accept;
+  std::string last_event_id;  // an event stream that was broken goes on behind it
   bool keeps_alive = false;
 };
 

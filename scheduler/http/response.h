@@ -1,6 +1,7 @@
 // An answer, as it is shared by all who ask for the same.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@ struct Response {
   int status = 200;
   std::string content_type = kPlainText;
   std::string body;
+  uint64_t cursor = 0;  // of an event stream: the number of the last event in it; 0: none is
 };
 using ResponsePtr = std::shared_ptr<const Response>;
 

@@ -16,13 +16,15 @@ namespace {
 
 constexpr absl::Duration kLongestTurn = absl::Seconds(10);  // the loop takes one at least each second
 
+constexpr size_t kMostStreams = 64;  // of events
+
 constexpr char kFront[] =
     "Muster's scheduler.\n"
     "\n"
     "/healthz   whether it lives\n"
     "/readyz    whether it takes jobs, and why not\n"
     "/metrics   for Prometheus\n"
-    "/api/v1/   jobs, jobs/JOB, jobs/JOB/nodes, jobs/JOB/ranks, events, counters\n";
+    "/api/v1/   jobs, jobs/JOB, jobs/JOB/nodes, jobs/JOB/ranks, events, changes, counters\n";
 
 absl::Time FirstListEnd(const TlsState& state) {
   absl::Time first = absl::InfiniteFuture();
@@ -63,6 +65,12 @@ absl::StatusOr<Site::View> Site::ViewOf(const Request& request, const Visitor& v
   counted->Note(Severity::kWarning, scheduler::KindOf(status),
                 absl::StrCat("refused a look for ", who, ": ", std::string(status.message())));
   return status;
+}
+
+bool Site::OpenStream() {
+  if (streams_ >= kMostStreams) return false;
+  ++streams_;
+  return true;
 }
 
 std::string Site::WhyNotHealthy() const {

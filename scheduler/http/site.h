@@ -48,6 +48,10 @@ class Site {
   // `reply` is called once, now or later.
   void Handle(const Request& request, const Visitor& visitor, Questions::Reply reply);
 
+  // An event stream begins, if there are not too many already; or ends.
+  bool OpenStream();
+  void CloseStream() { --streams_; }
+
   void SetConnections(size_t count) { connections_ = count; }
 
  private:
@@ -67,6 +71,7 @@ class Site {
   const std::optional<Token> token_;
   Questions& questions_;
   size_t connections_ = 0;
+  size_t streams_ = 0;
 };
 
 }  // namespace muster::http

@@ -2,13 +2,15 @@
 
 import json
 import random
+import re
 import time
 import urllib.parse
 
 import pytest
 
+import http_client
 from http_client import ask, port_of
-from muster import ROOT, WITH_TLS
+from muster import ROOT, SLOWNESS, WITH_TLS, eventually
 
 SPEC = json.loads((ROOT / "docs" / "api" / "openapi.json").read_text())
 TYPES = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict}
@@ -113,7 +115,7 @@ def test_whatever_is_asked_the_answer_is_described(cluster):
               "18446744073709551616", "x", "1e3", "0x10", "default", "a b", "../..", "'", "\u00e9", "a" * 300, "%", "\\"]
     seen = set()
     for _ in range(300):
-        path = dice.choice(sorted(SPEC["paths"]))
+        path = dice.choice(sorted(set(SPEC["paths"]) - {"/api/v1/changes"}))  # which does not end
         names = [one["name"] for one in SPEC["paths"][path]["get"]["parameters"] if one["in"] == "query"] + ["other"]
         query = {name: dice.choice(values) for name in dice.sample(names, dice.randrange(len(names) + 1))}
         job = dice.choice(["default", *[value for value in values if value and value[0] not in "./\\"]])
@@ -125,3 +127,52 @@ def test_whatever_is_asked_the_answer_is_described(cluster):
         else:
             check(path, *answer)
     assert seen == {200, 400, 404}, seen
+
+
+def open_changes(port, headers=""):
+    client = http_client.connect(port)
+    client.sendall(("GET /api/v1/changes HTTP/1.1\r\nHost: localhost\r\n%s\r\n" % headers).encode())
+    return client
+
+
+def read_until(client, done):
+    text = b""
+    while not done(text):
+        piece = client.recv(65536)
+        assert piece, "the stream ended: %r" % text
+        text += piece
+    return text.decode()
+
+
+def events_of(text):
+    return [(int(number), json.loads(data)["event"]) for number, data in re.findall(r"^id: (\d+)\ndata: (.*)$", text, re.M)]
+
+
+def test_changes_are_told_as_they_happen(cluster):
+    scheduler = cluster.start_scheduler("--http_address", "127.0.0.1:0")
+    port = port_of(scheduler)
+    client = open_changes(port)
+    assert "text/event-stream" in read_until(client, lambda text: b"\r\n\r\n" in text)
+    cluster.start_agent("a", ["--worker_num", 1], ["sleep", "1000"])
+    told = events_of(read_until(client, lambda text: b"formed" in text and text.endswith(b"\n\n")))
+    late = time.time() - told[-1][1]["unix_ms"] / 1000
+    assert late < 1 * SLOWNESS, "%.1f s late" % late
+    listed = get(port, "/api/v1/events")["events"]
+    assert [event for _, event in told] == listed[:len(told)]
+    assert [number for number, _ in told] == [event["number"] for _, event in told]
+    again = open_changes(port, "Last-Event-ID: %d\r\n" % told[0][0])
+    rest = events_of(read_until(again, lambda text: b"formed" in text and text.endswith(b"\n\n")))
+    assert rest == told[1:]
+
+    clients = [open_changes(port) for _ in range(70)]
+    answers = [read_until(one, lambda text: b"\r\n\r\n" in text).split()[1] for one in clients]
+    assert answers.count("200") == 62 and answers.count("503") == 8, "64 streams at once"
+    assert ask(port, "/metrics")[0] == 200
+    for one in clients:
+        one.close()
+    eventually(lambda: open_changes(port).recv(100).split()[1] == b"200", 5, "places are free again")
+    scheduler.send(15)
+    scheduler.expect(0)
+    again.settimeout(5)
+    while again.recv(65536):
+        pass

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace muster::http {
@@ -78,6 +79,27 @@ TEST(ParseApi, ErrorsAreJson) {
   const ResponsePtr busy = Parse("/api/v1/jobs")->render(scheduler::Answer{1, absl::UnavailableError("x\n\xff"), {}});
   EXPECT_EQ(busy->status, 503);
   EXPECT_TRUE(json::parse(busy->body).contains("error"));
+}
+
+TEST(ParseApi, ChangesAreServerSentEvents) {
+  const auto changes = Parse("/api/v1/changes?after=4");
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  EXPECT_NE(changes->key, Parse("/api/v1/events?after=4")->key);
+  v1::EventsReply reply;
+  for (const uint64_t number : {5, 9}) {
+    v1::StoryEvent& event = *reply.add_events();
+    event.set_number(number);
+    event.set_text("two\nlines");
+    event.add_last_lines("secret");
+  }
+  const ResponsePtr response = changes->render(scheduler::Answer{1, absl::OkStatus(), reply});
+  EXPECT_EQ(response->content_type, kEventStream);
+  EXPECT_EQ(response->cursor, 9);
+  EXPECT_EQ(response->body.substr(0, 22), "id: 5\ndata: {\"event\":{");
+  EXPECT_EQ(std::count(response->body.begin(), response->body.end(), '\n'), 6) << response->body;
+  EXPECT_EQ(response->body.find("secret"), std::string::npos);
+  EXPECT_EQ(changes->render(scheduler::Answer{1, absl::OkStatus(), v1::EventsReply()})->body, "");
+  EXPECT_FALSE(Parse("/api/v1/changes?limit=4").ok());
 }
 
 }  // namespace
