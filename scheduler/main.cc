@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,6 +26,7 @@
 #include "common/sys/room.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core_options.h"
+#include "scheduler/http_port.h"
 #include "scheduler/ingress/grpc/grpc_limits.h"
 #include "scheduler/journal_choice.h"
 #include "scheduler/listening.h"
@@ -43,9 +45,9 @@ constexpr absl::Duration kDrainTime = absl::Seconds(5);  // for agents to take t
 // A handshake costs milliseconds of processor time, and all that are begun share it: few at once end soon, the others
 // wait for their turn, for which no limit of time runs.
 constexpr size_t kPendingWithTls = 16;
-// A server's of gRPC, and ours: loop, journal, acceptor, datagrams, sweeper, MindSpore's port, five for TLS, and the
-// relay's, a core each.
-const size_t kThreads = GrpcServerThreads() + 11 + std::max(1u, std::thread::hardware_concurrency());
+// A server's of gRPC, and ours: loop, journal, acceptor, datagrams, sweeper, MindSpore's port, HTTP's, five for TLS,
+// and the relay's, a core each.
+const size_t kThreads = GrpcServerThreads() + 12 + std::max(1u, std::thread::hardware_concurrency());
 // What is open when nobody is connected, and a few connections. The acceptor leaves half of a small limit to the rest.
 constexpr size_t kDescriptors = 60;
 constexpr absl::Duration kShutdownGrace = absl::Seconds(2);  // for calls that are being answered
@@ -56,7 +58,7 @@ int Fail(const std::string& what, const absl::Status& status) {
 }
 
 // Lets everybody know, answers what is open, and closes.
-void Drain(int signal, const Journal& journal, Loop& loop, RpcServer& server) {
+void Drain(int signal, const Journal& journal, Loop& loop, RpcServer& server, std::unique_ptr<http::Server> http) {
   if (signal != 0) {
     Log(Severity::kInfo, absl::StrCat("SIG", sigabbrev_np(signal), ": draining; a second signal ends at once"));
     server.StopServing();
@@ -64,6 +66,7 @@ void Drain(int signal, const Journal& journal, Loop& loop, RpcServer& server) {
   }
   const bool must_wait = signal == 0 || !journal.IsPersistent();
   if (must_wait) server.AwaitNoStreams(kDrainTime);
+  http.reset();
   loop.Stop();  // first: agents are told that the scheduler goes away once that is durable
   server.Shutdown(kShutdownGrace);
 }
@@ -115,6 +118,7 @@ int Serve(const SchedulerSettings& settings, const std::map<std::string, std::st
   const std::string names = ListenerNames(ports->listeners);
   const std::string admin_socket = AdminSocketOf(ports->listeners);
   const std::string own_address = ReachableAddress(ports->listeners);
+  const uint16_t agents_port = ports->listeners.front().port;
 
   const absl::StatusOr<std::unique_ptr<Journal>> opened = OpenJournal(settings);
   if (!opened.ok()) return Fail("", opened.status());
@@ -152,13 +156,22 @@ int Serve(const SchedulerSettings& settings, const std::map<std::string, std::st
     return Fail("", watching);
   }
 
+  std::atomic<bool> is_draining = false;
+  absl::StatusOr<std::unique_ptr<http::Server>> http = OpenHttp(settings, agents_port, tls.store(),
+                                                                {.services = server.services(),
+                                                                 .loop = [&loop] { return loop.measures(); },
+                                                                 .queue_length = [&loop] { return loop.QueueLength(); },
+                                                                 .is_draining = [&] { return is_draining.load(); }});
+  if (!http.ok()) return Fail("", http.status());
+
   const int signal = stop.Wait([&tls] { return tls.Reload(); });
   // A job that --once waited for and that never came to an end did not succeed.
   const auto code = [&] { return settings.once ? stop.settled().value_or(kExitJobFailed) : kExitSuccess; };
   EndAtTheLatest(StopWaiter::kSignalPatience, stop.settled().value_or(kExitJobFailed));
   tls.Stop();
   stop.LetSignalsKill();
-  Drain(signal, journal, loop, server);
+  is_draining = true;
+  Drain(signal, journal, loop, server, *std::move(http));
   RemoveSocket(admin_socket);
   Log(Severity::kInfo, absl::StrCat("ended with ", code()));
   return code();

@@ -82,6 +82,21 @@ void AddLoggingAndSecurity(SettingsTable& table, SchedulerSettings& s) {
                  "Unix socket for ms-ctl's changing calls (default: in the runtime folder of this user).")
       .Value("PATH")
       .Env({"MS_ADMIN_SOCKET"});
+
+  table.BeginGroup("Monitoring");
+  table
+      .AddString(
+          "http_address", &s.http_address,
+          "Where health checks and metrics are served (HTTP; HTTPS with tls_config); off: nowhere. Beyond loopback "
+          "it needs tls_config or http_token_file.")
+      .Value("HOST[:PORT]")
+      .Env({"MS_HTTP_ADDRESS"})
+      .Default("127.0.0.1 at MS_SCHED_PORT + 2; off with --once");
+  table
+      .AddString("http_token_file", &s.http_token_file,
+                 "File with the token that clients without a certificate must say there.")
+      .Value("FILE")
+      .Env({"MS_HTTP_TOKEN_FILE"});
 }
 
 // What a shared config file, MindSpore's environment or one line for both roles may say to the worker.

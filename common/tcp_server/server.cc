@@ -35,8 +35,10 @@ absl::StatusOr<std::unique_ptr<TcpServer>> TcpServer::Start(TcpServerOptions opt
   std::unique_ptr<TcpServer> server(new TcpServer(std::move(options), protocol, clock));
   if (const absl::Status& status = server->poller_.status(); !status.ok()) return status;
   if (server->options_.tls != nullptr) {
-    absl::StatusOr<std::unique_ptr<ServerTls>> tls =
-        ServerTls::Create(*server->options_.tls, {.only_nodes = true}, *server->counted_);
+    absl::StatusOr<std::unique_ptr<ServerTls>> tls = ServerTls::Create(
+        *server->options_.tls,
+        {.takes_nameless = server->options_.takes_every_name, .only_nodes = !server->options_.takes_every_name},
+        *server->counted_);
     if (!tls.ok()) return tls.status();
     server->tls_ = *std::move(tls);
   }

@@ -41,6 +41,7 @@ struct TcpServerOptions {
   std::shared_ptr<CountedLog> counted;  // flushed by its owner; null: the server has its own
   std::shared_ptr<const TlsStore> tls;  // null: no TLS
   PlainFrom plain_from = PlainFrom::kEverybody;
+  bool takes_every_name = false;   // with TLS: not only nodes, also clients without a certificate, which have no name
   bool detects_dead_peers = true;  // see SetDeadPeerDetection
 };
 
@@ -55,6 +56,10 @@ class TcpServer {
   // Any thread. `port` 0: the kernel chooses. `listener` becomes TcpClient::listener. Returns the port; an error names
   // the address.
   absl::StatusOr<uint16_t> Listen(const IpAddress& address, uint16_t port, uint32_t listener);
+  // Any thread, also after the server's end, when nothing happens: runs `task` in the server's thread.
+  std::function<void(std::function<void()> task)> Poster() const {
+    return [mailbox = mailbox_](std::function<void()> task) { mailbox->Push(std::move(task)); };
+  }
   // Any thread but the server's own: when this returns, these sockets are closed.
   void StopListening(uint32_t listener);
 

@@ -164,7 +164,8 @@ std::string NodesJson(const std::vector<NodesOfJob>& jobs) {
   for (const NodesOfJob& job : jobs) {
     Json nodes = Json::array();
     for (const v1::NodeStatus& node : job.reply.nodes()) nodes.push_back(Node(node));
-    out.push_back(Json{{"job_id", job.job_id}, {"run", job.reply.run()}, {"nodes", nodes}});
+    out.push_back(
+        Json{{"job_id", job.job_id}, {"run", job.reply.run()}, {"total", job.reply.total()}, {"nodes", nodes}});
   }
   return Document(Json{{"jobs", out}});
 }
@@ -179,6 +180,7 @@ std::string RanksJson(const std::vector<RanksOfJob>& jobs) {
                        {"round", job.reply.round()},
                        {"master_address", job.reply.master_address()},
                        {"master_port", job.reply.master_port()},
+                       {"total", job.reply.total()},
                        {"ranks", ranks}});
   }
   return Document(Json{{"jobs", out}});

@@ -14,9 +14,9 @@
 namespace muster::ctl {
 
 std::string StatusJson(const v1::StatusReply& reply);
-// {"jobs": [{"job_id", "run", "nodes": […]}]}
+// {"jobs": [{"job_id", "run", "total", "nodes": […]}]}: total of them, where these are a page.
 std::string NodesJson(const std::vector<NodesOfJob>& jobs);
-// {"jobs": [{"job_id", "run", "round", "master_address", "master_port", "ranks": […]}]}
+// {"jobs": [{"job_id", "run", "round", "master_address", "master_port", "total", "ranks": […]}]}
 std::string RanksJson(const std::vector<RanksOfJob>& jobs);
 // {"events": […]}
 std::string EventsJson(const v1::EventsReply& reply);

@@ -17,6 +17,7 @@ v1::Record Context::NewRecord() const {
 
 void Context::Write(v1::Record record) {
   std::shared_ptr<const v1::StoryEvent> line = Evolve(state, record);
+  measures.Note(record);
   effects.push_back(Persist{std::move(record)});
   if (line == nullptr) return;
   const Severity severity = SeverityOf(*line);

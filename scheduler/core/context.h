@@ -16,6 +16,7 @@
 #include "scheduler/core/core.h"
 #include "scheduler/core/deadline_queue.h"
 #include "scheduler/core/state.h"
+#include "scheduler/core/views/measures.h"
 
 namespace muster::scheduler {
 
@@ -67,6 +68,7 @@ class Context {
   Now now;  // of the event that is being dealt with
   Now started;
   Effects effects;  // of that event so far
+  Measures measures;
   DeadlineQueue deadlines;
   absl::flat_hash_map<StreamId, Attached> streams;
   absl::flat_hash_map<uint64_t, Owner> owners;  // by handle

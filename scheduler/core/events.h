@@ -73,7 +73,12 @@ struct FarewellReceived {
   std::string identity;  // from the certificate; empty without TLS
 };
 
-using QueryRequest = std::variant<v1::StatusRequest, v1::NodesRequest, v1::RanksRequest, v1::EventsRequest>;
+// What monitoring asks for: see views/overview.h.
+struct OverviewRequest {};
+struct Overview;
+
+using QueryRequest =
+    std::variant<v1::StatusRequest, v1::NodesRequest, v1::RanksRequest, v1::EventsRequest, OverviewRequest>;
 
 struct QueryReceived {
   QueryId query = 0;
@@ -143,8 +148,9 @@ struct CloseStream {
   StreamId stream = 0;
 };
 
-using QueryReply = std::variant<v1::StatusReply, v1::NodesReply, v1::RanksReply, v1::EventsReply, v1::StopReply,
-                                v1::SteerReply, v1::StacksReply, v1::FarewellReply, v1::StoreReply>;
+using QueryReply =
+    std::variant<v1::StatusReply, v1::NodesReply, v1::RanksReply, v1::EventsReply, v1::StopReply, v1::SteerReply,
+                 v1::StacksReply, v1::FarewellReply, v1::StoreReply, std::shared_ptr<const Overview>>;
 
 struct Answer {
   QueryId query = 0;

@@ -52,6 +52,9 @@ class Journal {
   // Any thread.
   virtual bool IsStalled() const { return false; }
 
+  // About how many bytes the last snapshot and the records since take; 0: nothing is kept. The thread that appends.
+  virtual uint64_t Bytes() const { return 0; }
+
   // Whether records outlive this process.
   virtual bool IsPersistent() const = 0;
 

@@ -96,6 +96,7 @@ class SqliteJournal::Impl {
   }
 
   bool IsStalled() const { return is_stalled_; }
+  uint64_t Bytes() const { return snapshot_bytes_ + bytes_since_snapshot_; }
   const std::string& path() const { return file_.path(); }
 
  private:
@@ -232,6 +233,7 @@ void SqliteJournal::SetOnDurable(std::function<void(uint64_t)> on_durable) {
   impl_->SetOnDurable(std::move(on_durable));
 }
 bool SqliteJournal::IsStalled() const { return impl_->IsStalled(); }
+uint64_t SqliteJournal::Bytes() const { return impl_->Bytes(); }
 std::string SqliteJournal::Describe() const { return impl_->path(); }
 
 }  // namespace muster::scheduler

@@ -35,6 +35,7 @@ class SqliteJournal : public Journal {
 
   void SetOnDurable(std::function<void(uint64_t)> on_durable) override;
   bool IsStalled() const override;
+  uint64_t Bytes() const override;
   bool IsPersistent() const override { return true; }
   std::string Describe() const override;
 

@@ -3,11 +3,13 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <deque>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "common/base/check.h"
+#include "common/base/mutex.h"
 #include "common/sys/threads.h"
 #include "scheduler/loop/event_queue.h"
 #include "scheduler/loop/outbox.h"
@@ -17,6 +19,8 @@ namespace muster::scheduler {
 namespace {
 
 constexpr absl::Duration kStallLook = absl::Milliseconds(250);  // whether the disk is full, or has room again
+
+constexpr size_t kMostTimedAppends = 1024;
 
 // Hands one effect to the sink.
 class CarryOut {
@@ -74,6 +78,10 @@ class Loop::Impl {
   }
 
   EventQueue& queue() { return queue_; }
+  LoopMeasures measures() const {
+    MutexLock lock(measures_mutex_);
+    return measures_;
+  }
   const Recovered& recovered() const { return recovered_; }
 
  private:
@@ -85,6 +93,7 @@ class Loop::Impl {
     MonotonicTime deadline = core_->NextDeadline();
     while (true) {
       EventQueue::Taken taken = queue_.Take(deadline, options_.batch_limit);
+      NoteTurn(taken);
       NoteStall(taken);
       ApplyAll(taken);
       Release(taken.durable);
@@ -92,6 +101,26 @@ class Loop::Impl {
       deadline = is_stalled_ ? MonotonicTime::Never() : core_->NextDeadline();
       if (is_stalled_ || taken.is_closed) deadline = std::min(deadline, taken.now.monotonic + kStallLook);
     }
+  }
+
+  void NoteTurn(const EventQueue::Taken& taken) {
+    MutexLock lock(measures_mutex_);
+    measures_.last_turn = taken.now.monotonic;
+    if (taken.is_late) measures_.lost += taken.late_by;
+    if (!taken.events.empty()) {
+      measures_.wait.Observe(absl::ToDoubleSeconds(taken.now.monotonic - taken.events.front().posted));
+    }
+    for (; !appended_.empty() && appended_.front().first <= taken.durable; appended_.pop_front()) {
+      measures_.append.Observe(absl::ToDoubleSeconds(taken.now.monotonic - appended_.front().second));
+    }
+    measures_.journal_bytes = journal_.Bytes();
+    measures_.is_journal_stalled = journal_.IsStalled();
+  }
+
+  void NoteSnapshot() {
+    MutexLock lock(measures_mutex_);
+    ++measures_.snapshots;
+    measures_.last_snapshot = clock_.Read().wall;
   }
 
   // On a full disk time stands still for the core: a node whose welcome waits for the disk can't report. Afterwards the
@@ -131,11 +160,15 @@ class Loop::Impl {
   void Store(std::vector<v1::Record> records) {
     if (!records.empty()) {
       const uint64_t last = journal_.Append(std::move(records));
+      if (appended_.size() < kMostTimedAppends) appended_.emplace_back(last, clock_.Read().monotonic);
       const uint64_t offset = last - outbox_.records();
       MUSTER_CHECK(!has_offset_ || offset == sequence_offset_, "journal sequences rise by one for each record");
       sequence_offset_ = offset;
       has_offset_ = true;
-      if (journal_.WantsSnapshot()) journal_.AppendSnapshot(core_->TakeSnapshot());
+      if (journal_.WantsSnapshot()) {
+        journal_.AppendSnapshot(core_->TakeSnapshot());
+        NoteSnapshot();
+      }
     }
     Release(durable_);
   }
@@ -165,6 +198,10 @@ class Loop::Impl {
   bool has_offset_ = false;
   bool is_stalled_ = false;  // as far as the loop has noticed
   MonotonicTime stalled_since_;
+  std::deque<std::pair<uint64_t, MonotonicTime>> appended_;  // sequences that are not durable yet, and since when
+
+  mutable Mutex measures_mutex_;
+  LoopMeasures measures_ ABSL_GUARDED_BY(measures_mutex_);
 };
 
 Loop::Loop(std::unique_ptr<CoreDriver> core, Journal& journal, EffectSink& sink, const Clock& clock, Options options)
@@ -181,6 +218,8 @@ bool Loop::Post(Event event, std::function<void()> applied) {
 void Loop::Stop() { impl_->Stop(); }
 
 const Recovered& Loop::recovered() const { return impl_->recovered(); }
+
+LoopMeasures Loop::measures() const { return impl_->measures(); }
 
 size_t Loop::QueueLength() const { return impl_->queue().Length(); }
 

@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "common/base/histogram.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core/events.h"
 #include "scheduler/journal/journal.h"
@@ -52,6 +53,18 @@ struct Recovered {
   absl::Duration took;
 };
 
+// How the loop and its journal do, since the start.
+struct LoopMeasures {
+  MonotonicTime last_turn;                                                    // it takes one at least each second
+  Histogram wait{{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5}};    // of each turn's first event, in seconds
+  Histogram append{{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5}};  // until records are durable, in seconds
+  absl::Duration lost;                                                        // the sum of what LoopWasLate told
+  uint64_t snapshots = 0;
+  WallTime last_snapshot;      // 0: none since the start
+  uint64_t journal_bytes = 0;  // about: the last snapshot and the records since
+  bool is_journal_stalled = false;
+};
+
 class Loop {
  public:
   struct Options {
@@ -81,6 +94,9 @@ class Loop {
   // Any thread but the loop's. Applies what is queued, waits until its effects were carried out, ends the thread. On a
   // full disk it doesn't wait: what is not durable is told nobody.
   void Stop();
+
+  // Any thread.
+  LoopMeasures measures() const;
 
   // Events waiting to be applied, for metrics.
   size_t QueueLength() const;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/v1/admin.grpc.pb.h"
+#include "scheduler/frontend/counters.h"
 #include "scheduler/rpc/bounded_call.h"
 #include "scheduler/rpc/grpc_bytes.h"
 #include "scheduler/rpc/validation.h"
@@ -45,37 +46,18 @@ class AdminService : public v1::Admin::CallbackService {
     return Change<StacksRequested>(context, *request, reply);  // processes are stopped for a moment, or signalled
   }
 
-  // What was refused and why, and how long certificates last. Needs nothing of the core: it works on a full disk, too.
   grpc::ServerUnaryReactor* GetCounters(grpc::CallbackServerContext* context, const v1::CountersRequest* /*request*/,
                                         v1::CountersReply* reply) override {
     auto* call = new BoundedCall(services_, services_.replies, context, grpc::StatusCode::RESOURCE_EXHAUSTED);
     const std::shared_ptr<const PeerFacts> caller_facts = services_.peers.Find(context->peer());
     const PeerFacts& peer = *caller_facts;
     const absl::Status status = Counted(peer, services_.authorizer.AuthorizeLook(peer));
-    if (status.ok()) {
-      for (const auto& [name, value] : services_.counted.Counts()) {
-        v1::Counter& counter = *reply->add_counters();
-        counter.set_name(name);
-        counter.set_value(value);
-      }
-      if (services_.tls != nullptr) DescribeTls(*services_.tls->Current(), *reply);
-    }
+    if (status.ok()) *reply = CountersOf(services_);
     call->Answer(status, reply->ByteSizeLong());
     return call;
   }
 
  private:
-  static void DescribeTls(const TlsState& state, v1::CountersReply& reply) {
-    reply.set_certificate_ends_unix_ms(absl::ToUnixMillis(state.OwnEnd()));
-    reply.set_certificate_fingerprint(state.identity->leaf().Fingerprint());
-    for (const RevocationList& list : state.trust->lists) {
-      if (list.NextUpdate() == absl::InfiniteFuture()) continue;
-      const int64_t ends = absl::ToUnixMillis(list.NextUpdate());
-      const bool is_first = reply.revocation_list_ends_unix_ms() == 0 || ends < reply.revocation_list_ends_unix_ms();
-      if (is_first) reply.set_revocation_list_ends_unix_ms(ends);
-    }
-  }
-
   // Counts a look that is refused.
   absl::Status Counted(const PeerFacts& peer, absl::Status status) {
     if (!status.ok()) {

@@ -145,6 +145,8 @@ class RpcServer::Impl {
     return acceptor_->Start();
   }
 
+  const ServiceContext& services() const { return services_; }
+
   void StopServing() {
     if (server_ != nullptr) server_->GetHealthCheckService()->SetServingStatus(false);
   }
@@ -319,6 +321,8 @@ RpcServer::~RpcServer() { impl_->Shutdown(absl::ZeroDuration()); }
 EffectSink& RpcServer::sink() { return impl_->sink(); }
 
 absl::Status RpcServer::Start(PostEvent post) { return impl_->Start(std::move(post)); }
+
+const ServiceContext& RpcServer::services() const { return impl_->services(); }
 
 void RpcServer::CheckPeers() { impl_->CheckPeers(); }
 

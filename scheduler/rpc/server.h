@@ -64,6 +64,10 @@ class RpcServer {
   // Starts to serve. `post` may be called until Shutdown has returned.
   absl::Status Start(PostEvent post);
 
+  // What its services share, for others that answer from the core. Once it has started, for its life; nothing is
+  // answered after Shutdown.
+  const ServiceContext& services() const;
+
   // Health checks see NOT_SERVING from now on; everything is still answered.
   void StopServing();
 

@@ -311,6 +311,8 @@ void AddSchedulersOwn(SettingsTable& table, AgentSettings& s) {
   add("admin_socket", "PATH", "MS_ADMIN_SOCKET");
   add("journal_path", "FILE", "MS_JOURNAL_PATH");
   add("mindspore_port", "PORT", "MS_MINDSPORE_PORT");
+  add("http_address", "HOST[:PORT]", "MS_HTTP_ADDRESS");
+  add("http_token_file", "FILE", "MS_HTTP_TOKEN_FILE");
 }
 
 void AddJoin(SettingsTable& table, AgentSettings& s) {

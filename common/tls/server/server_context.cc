@@ -38,7 +38,8 @@ absl::StatusOr<std::shared_ptr<const TlsServerContext>> TlsServerContext::Create
     return absl::InternalError(
         absl::StrCat("the server's side of TLS can't be set up: ", OpenSslReason(TakeOpenSslErrors())));
   }
-  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  const int must_show = options.takes_nameless ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | must_show, nullptr);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context.get(), 0);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);

@@ -30,6 +30,7 @@ struct CheckedClient {
 class TlsServerContext {
  public:
   struct Options {
+    bool takes_nameless = false;             // a client without a certificate is let in, and has no name
     bool only_nodes = false;                 // a scheduler's or an admin's name is refused
     std::string protocol = {};               // by ALPN (RFC 7301): a client must offer it; empty: whatever it offers
     Intermediates* intermediates = nullptr;  // help to verify, and learn of each good chain

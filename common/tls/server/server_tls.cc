@@ -8,8 +8,10 @@
 namespace muster {
 
 absl::StatusOr<std::shared_ptr<const TlsServerContext>> ServerTls::Make() {
-  return TlsServerContext::Create(
-      store_, {.only_nodes = options_.only_nodes, .protocol = options_.protocol, .intermediates = &intermediates_});
+  return TlsServerContext::Create(store_, {.takes_nameless = options_.takes_nameless,
+                                           .only_nodes = options_.only_nodes,
+                                           .protocol = options_.protocol,
+                                           .intermediates = &intermediates_});
 }
 
 absl::StatusOr<std::unique_ptr<ServerTls>> ServerTls::Create(const TlsStore& store, Options options,

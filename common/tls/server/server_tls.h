@@ -15,8 +15,9 @@ inline constexpr char kNotServed[] = "tls: change not served";  // what it is co
 class ServerTls {
  public:
   struct Options {
-    bool only_nodes = false;    // as in TlsServerContext
-    std::string protocol = {};  // as there
+    bool takes_nameless = false;  // as in TlsServerContext
+    bool only_nodes = false;      // as there
+    std::string protocol = {};    // as there
   };
   // The store must outlive it, and it the connections that begin with its contexts.
   static absl::StatusOr<std::unique_ptr<ServerTls>> Create(const TlsStore& store, Options options, CountedLog& counted);

@@ -49,6 +49,9 @@ void Liveness::On(const HeartbeatReceived& event) {
 
 // It lives.
 void Liveness::Hear(Run& run, Node& node, uint32_t armed_fence_ms) {
+  if (node.has_reported) {
+    context_.measures.NoteHeartbeat(context_.now.monotonic - node.last_seen, context_.HeartbeatInterval());
+  }
   node.last_seen = context_.now.monotonic;
   node.has_reported = true;
   node.had_extra_lease = false;

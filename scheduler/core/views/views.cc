@@ -9,6 +9,7 @@
 #include "common/net/peer_node.h"
 #include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/waiting.h"
+#include "scheduler/core/views/overview.h"
 
 namespace muster::scheduler {
 namespace {
@@ -38,10 +39,7 @@ v1::NodeStatus NodeView(const Node& node, MonotonicTime now, bool with_hosts) {
   status.set_node_id(node.record().id);
   status.set_note(node.record().lost_reason);
   status.set_draining(node.record().draining_reason);
-  status.set_state(node.record().is_lost ? "lost"
-                   : node.is_settled     ? "settled"
-                   : node.stream != 0    ? "connected"
-                                         : "disconnected");
+  status.set_state(NodeStateName(node));
   status.set_role(node.record().info.role());
   status.set_host_name(node.record().info.host_name());
   status.set_machine_id(node.record().info.machine_id());
@@ -158,6 +156,45 @@ v1::NodesReply View(const Context& context, const v1::NodesRequest& request) {
   return reply;
 }
 
+// One rank, as the round's peer list has it.
+struct RankPlace {
+  v1::Role role = v1::ROLE_UNSPECIFIED;
+  uint32_t rank = 0;
+  const v1::PeerNode* peer = nullptr;
+  int slot = 0;
+};
+
+v1::RankStatus RankView(const Run& run, const RankPlace& place, MonotonicTime now) {
+  const v1::PeerNode& peer = *place.peer;
+  const int i = place.slot;
+  v1::RankStatus rank;
+  rank.set_rank(place.rank);
+  rank.set_role(place.role);
+  rank.set_node_id(peer.node_id());
+  rank.set_host_name(peer.host_name());
+  if (const auto address = IpAddress::FromBytes(peer.address())) rank.set_address(address->ToString());
+  rank.set_local_rank(LocalRankOf(peer, i));
+  rank.set_node_rank(peer.machine());
+  rank.set_ring_port(peer.ring_ports(i));
+  rank.set_device_id(DeviceIdOf(peer, i));
+  rank.set_device_address(DeviceAddressOf(peer, i));
+  rank.set_super_pod(peer.super_pod());
+  rank.set_super_device_id(SuperDeviceIdOf(peer, i));
+  const Node* node = run.nodes.Find(peer.node_id());
+  if (node == nullptr || i >= static_cast<int>(node->record().slots.size())) {
+    rank.set_state("gone");
+    return rank;
+  }
+  rank.set_state(SlotPhaseName(node->record().slots[i].phase));
+  rank.set_pid(node->record().slots[i].pid);
+  if (const ProcessProgress* progress = ProgressOf(run, *node, i)) {
+    if (progress->step) rank.set_step(*progress->step);
+    rank.set_still_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(now - progress->changed)));
+  }
+  return rank;
+}
+
+// A page is made of a job of any size in little time: only what is in it becomes messages.
 v1::RanksReply View(const Context& context, const v1::RanksRequest& request) {
   v1::RanksReply reply;
   const Run& run = *ResolveRun(context.state, request.job_id(), request.run());
@@ -165,42 +202,17 @@ v1::RanksReply View(const Context& context, const v1::RanksRequest& request) {
   reply.set_round(run.record().round);
   reply.set_master_address(run.record().master_address);
   reply.set_master_port(run.record().master_port);
-  std::vector<v1::RankStatus> all;
+  std::vector<RankPlace> all;
   for (const v1::PeerNode& peer : run.record().peers.nodes()) {
-    const Node* node = run.nodes.Find(peer.node_id());
-    for (int i = 0; i < SlotCount(peer); ++i) {
-      v1::RankStatus& rank = all.emplace_back();
-      rank.set_rank(RankOf(peer, i));
-      rank.set_role(peer.role());
-      rank.set_node_id(peer.node_id());
-      rank.set_host_name(peer.host_name());
-      if (const auto address = IpAddress::FromBytes(peer.address())) rank.set_address(address->ToString());
-      rank.set_local_rank(LocalRankOf(peer, i));
-      rank.set_node_rank(peer.machine());
-      rank.set_ring_port(peer.ring_ports(i));
-      rank.set_device_id(DeviceIdOf(peer, i));
-      rank.set_device_address(DeviceAddressOf(peer, i));
-      rank.set_super_pod(peer.super_pod());
-      rank.set_super_device_id(SuperDeviceIdOf(peer, i));
-      if (node == nullptr || i >= static_cast<int>(node->record().slots.size())) {
-        rank.set_state("gone");
-      } else {
-        rank.set_state(SlotPhaseName(node->record().slots[i].phase));
-        rank.set_pid(node->record().slots[i].pid);
-        if (const ProcessProgress* progress = ProgressOf(run, *node, i)) {
-          if (progress->step) rank.set_step(*progress->step);
-          rank.set_still_ms(
-              static_cast<uint64_t>(absl::ToInt64Milliseconds(context.now.monotonic - progress->changed)));
-        }
-      }
-    }
+    for (int i = 0; i < SlotCount(peer); ++i) all.push_back({peer.role(), RankOf(peer, i), &peer, i});
   }
-  std::sort(all.begin(), all.end(), [](const v1::RankStatus& a, const v1::RankStatus& b) {
-    return std::make_pair(a.role(), a.rank()) < std::make_pair(b.role(), b.rank());
-  });
+  const auto is_before = [](const RankPlace& a, const RankPlace& b) {
+    return std::make_pair(a.role, a.rank) < std::make_pair(b.role, b.rank);
+  };
+  if (!std::is_sorted(all.begin(), all.end(), is_before)) std::sort(all.begin(), all.end(), is_before);
   reply.set_total(static_cast<uint32_t>(all.size()));
   const size_t end = std::min<size_t>(all.size(), size_t{request.offset()} + Limit(request, 10'000));
-  for (size_t i = request.offset(); i < end; ++i) *reply.add_ranks() = std::move(all[i]);
+  for (size_t i = request.offset(); i < end; ++i) *reply.add_ranks() = RankView(run, all[i], context.now.monotonic);
   return reply;
 }
 
@@ -217,6 +229,12 @@ v1::EventsReply View(const Context& context, const v1::EventsRequest& request) {
 }
 
 }  // namespace
+
+const char* NodeStateName(const Node& node) {
+  if (node.record().is_lost) return "lost";
+  if (node.is_settled) return "settled";
+  return node.stream != 0 ? "connected" : "disconnected";
+}
 
 Run* FindNamed(State& state, const std::string& job_id, uint64_t run) {
   if (run != 0) return state.FindRun(job_id, run);
@@ -248,7 +266,11 @@ Answer AnswerQuery(const Context& context, const QueryReceived& event) {
             return;
           }
         }
-        answer.reply = View(context, request);
+        if constexpr (std::is_same_v<Request, OverviewRequest>) {
+          answer.reply = OverviewOf(context);
+        } else {
+          answer.reply = View(context, request);
+        }
       },
       event.request);
   return answer;

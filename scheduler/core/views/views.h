@@ -10,6 +10,9 @@ namespace muster::scheduler {
 
 Answer AnswerQuery(const Context& context, const QueryReceived& event);
 
+// "lost", "settled", "connected", "disconnected".
+const char* NodeStateName(const Node& node);
+
 // Run 0: the latest. Null: there is none.
 Run* FindNamed(State& state, const std::string& job_id, uint64_t run);
 // What is said of a name that leads nowhere.

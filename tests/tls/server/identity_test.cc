@@ -195,7 +195,7 @@ TEST_F(IdentityTest, AJobIsForThoseWhoseNameCoversIt) {
         return;
       }
       const QueryReceived query = loop_.Await<QueryReceived>(seen++);
-      EXPECT_EQ(std::visit([](const auto& asked) { return asked.job_id(); }, query.request), c.seen);
+      EXPECT_EQ(std::get<decltype(request)>(query.request).job_id(), c.seen);
     };
     ask(v1::StatusRequest(), v1::StatusReply(), &v1::Admin::Stub::GetStatus);
     ask(v1::NodesRequest(), v1::NodesReply(), &v1::Admin::Stub::ListNodes);

@@ -1,0 +1,32 @@
+// What is counted for monitoring since this scheduler started: nothing is decided by it, and a crash forgets it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "absl/time/time.h"
+#include "common/base/histogram.h"
+#include "muster/v1/journal.pb.h"
+
+namespace muster::scheduler {
+
+struct Measures {
+  // How much later than the interval a heartbeat came, in seconds.
+  Histogram heartbeat_lateness{{0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30}};
+  // From a run's opening to its first round, and from the end of a round to the next one, in seconds.
+  Histogram form{{0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800}};
+  Histogram recover{{0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800}};
+  std::map<v1::Cause::Kind, uint64_t> failed_runs;
+  std::map<v1::Cause::Kind, uint64_t> given_up_rounds;  // that were, or shall be, followed by another one
+  std::map<v1::NodeRemoved::Why, uint64_t> gone_nodes;
+  uint64_t succeeded_runs = 0;
+  uint64_t restarted_processes = 0;  // one by one (restart_scope "worker")
+
+  void Note(const v1::Record& record);
+  // `since`: since the one before.
+  void NoteHeartbeat(absl::Duration since, absl::Duration interval) {
+    heartbeat_lateness.Observe(std::max(0.0, absl::ToDoubleSeconds(since - interval)));
+  }
+};
+
+}  // namespace muster::scheduler

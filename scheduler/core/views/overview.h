@@ -1,0 +1,35 @@
+// What monitoring is told, in one answer: counts only, so that it is small however large the jobs are.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "muster/v1/admin.pb.h"
+#include "scheduler/core/context.h"
+#include "scheduler/core/views/measures.h"
+
+namespace muster::scheduler {
+
+// A run that has not ended, or is its job's latest.
+struct RunOverview {
+  v1::RunStatus status;
+  std::map<std::string, uint32_t> nodes;  // by state: connected, disconnected, lost, settled
+  std::map<std::string, uint32_t> ranks;  // by state: assigned, running, done, failed, stopped
+  uint32_t draining_nodes = 0;
+  uint32_t restarts_left = 0;  // of the budget of this hour
+  uint64_t store_bytes = 0;
+};
+
+struct Overview {
+  uint64_t term = 0;
+  bool is_draining = false;
+  std::vector<RunOverview> runs;
+  Measures measures;
+};
+
+std::shared_ptr<const Overview> OverviewOf(const Context& context);
+
+}  // namespace muster::scheduler

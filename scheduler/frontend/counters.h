@@ -1,0 +1,12 @@
+// What was refused how often, and how long certificates last: needs nothing of the core, so it is told on a full disk,
+// too. Any thread.
+#pragma once
+
+#include "muster/v1/admin.pb.h"
+#include "scheduler/frontend/service_context.h"
+
+namespace muster::scheduler {
+
+v1::CountersReply CountersOf(const ServiceContext& services);
+
+}  // namespace muster::scheduler

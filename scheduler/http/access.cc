@@ -1,0 +1,96 @@
+#include "scheduler/http/access.h"
+
+#include <openssl/crypto.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "common/base/sha256.h"
+#include "common/base/text.h"
+#include "common/net/ip_address.h"
+#include "common/sys/file_io.h"
+#include "common/tls/material/secret.h"
+
+namespace muster::http {
+namespace {
+
+bool IsPort(absl::string_view text) {
+  return !text.empty() && text.size() <= 5 && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
+}
+
+// Without the port; empty: it makes no sense.
+std::string NameOfHost(absl::string_view host) {
+  if (host.empty() || host.size() > 260) return "";
+  if (host.front() == '[') {
+    const size_t end = host.find(']');
+    if (end == absl::string_view::npos) return "";
+    const absl::string_view rest = host.substr(end + 1);
+    if (!rest.empty() && (rest.front() != ':' || !IsPort(rest.substr(1)))) return "";
+    return std::string(host.substr(1, end - 1));
+  }
+  if (const size_t colon = host.find(':'); colon != absl::string_view::npos) {
+    if (!IsPort(host.substr(colon + 1))) return "";
+    host = host.substr(0, colon);
+  }
+  return absl::AsciiStrToLower(absl::StripSuffix(host, "."));
+}
+
+}  // namespace
+
+HostRule::HostRule(std::set<std::string> names) {
+  names_.insert("localhost");
+  for (const std::string& name : names) names_.insert(absl::AsciiStrToLower(absl::StripSuffix(name, ".")));
+  names_.erase("");
+}
+
+bool HostRule::Takes(absl::string_view host) const {
+  const std::string name = NameOfHost(host);
+  return !name.empty() && (names_.contains(name) || IpAddress::Parse(name).has_value());
+}
+
+absl::StatusOr<Token> Token::Of(absl::string_view word) {
+  if (word.size() < kShortest || word.size() > kLongest || !std::all_of(word.begin(), word.end(), [](char c) {
+        return absl::ascii_isgraph(static_cast<unsigned char>(c));
+      })) {
+    return absl::InvalidArgumentError(absl::StrCat("it must hold one word of ", kShortest, " to ", kLongest,
+                                                   " printable characters: `openssl rand -hex 32` makes one"));
+  }
+  return Token(Sha256(std::string(word)));
+}
+
+absl::StatusOr<Token> Token::Read(const std::string& path) {
+  const std::string where = absl::StrCat("http_token_file ", Quoted(path), ": ");
+  struct stat info = {};
+  const UniqueFd fd = OpenRegularFile(path, info);
+  if (!fd.is_open()) return absl::NotFoundError(absl::StrCat(where, "there is no file that can be read"));
+  if (info.st_uid != geteuid() && info.st_uid != 0) {
+    return absl::PermissionDeniedError(absl::StrCat(where, "it belongs to another user (uid ", info.st_uid, ")"));
+  }
+  if ((info.st_mode & 077) != 0) {
+    return absl::PermissionDeniedError(absl::StrCat(where, "others may read or write it: chmod 600 it"));
+  }
+  std::string text(kLongest + 2, '\0');
+  const ssize_t size = read(fd.get(), text.data(), text.size());
+  text.resize(size < 0 ? 0 : static_cast<size_t>(size));
+  absl::StatusOr<Token> token = Of(absl::StripAsciiWhitespace(text));
+  Wipe(text);
+  if (!token.ok()) return absl::InvalidArgumentError(absl::StrCat(where, std::string(token.status().message())));
+  return token;
+}
+
+bool Token::Matches(absl::string_view authorization) const {
+  const size_t space = authorization.find(' ');
+  if (space == absl::string_view::npos || !absl::EqualsIgnoreCase(authorization.substr(0, space), "bearer"))
+    return false;
+  const std::string digest = Sha256(std::string(absl::StripAsciiWhitespace(authorization.substr(space))));
+  return digest.size() == digest_.size() && CRYPTO_memcmp(digest.data(), digest_.data(), digest.size()) == 0;
+}
+
+}  // namespace muster::http

@@ -1,0 +1,237 @@
+#include "scheduler/http/api.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "common/base/text.h"
+#include "ctl/output/json.h"
+#include "scheduler/rpc/validation.h"
+
+namespace muster::http {
+namespace {
+
+using scheduler::Answer;
+
+constexpr char kPrefix[] = "/api/v1/";
+
+absl::Status NoSuchPath() { return absl::NotFoundError("there is nothing under this path"); }
+
+int StatusOfError(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      return 400;
+    case absl::StatusCode::kPermissionDenied:
+      return 403;
+    case absl::StatusCode::kNotFound:
+      return 404;
+    default:
+      return 503;
+  }
+}
+
+// Only these parameters are known.
+absl::Status CheckNames(const Target& target, std::initializer_list<absl::string_view> known) {
+  for (const auto& [name, value] : target.query) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("there is no parameter ", Quoted(name), " here"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <typename Number>
+absl::Status ReadNumber(const Target& target, const char* name, Number* out) {
+  const auto found = target.query.find(name);
+  if (found == target.query.end() || absl::SimpleAtoi(found->second, out)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name, " must be a whole number"));
+}
+
+template <typename Request>
+absl::Status ReadPage(const Target& target, Request& request) {
+  uint64_t run = 0;
+  uint32_t offset = 0, limit = kMostInAPage;
+  for (const absl::Status& status : {CheckNames(target, {"run", "offset", "limit"}), ReadNumber(target, "run", &run),
+                                     ReadNumber(target, "offset", &offset), ReadNumber(target, "limit", &limit)}) {
+    if (!status.ok()) return status;
+  }
+  if (limit == 0 || limit > kMostInAPage) {
+    return absl::InvalidArgumentError(absl::StrCat("limit must be from 1 to ", kMostInAPage));
+  }
+  request.set_run(run);
+  request.set_offset(offset);
+  request.set_limit(limit);
+  return absl::OkStatus();
+}
+
+void HideLastLines(v1::Cause& cause) { cause.clear_last_lines(); }
+
+void HideLastLines(v1::StatusReply& reply) {
+  for (v1::RunStatus& run : *reply.mutable_runs()) {
+    if (run.has_last_abort()) HideLastLines(*run.mutable_last_abort());
+    if (run.outcome().has_cause()) HideLastLines(*run.mutable_outcome()->mutable_cause());
+  }
+}
+
+void HideLastLines(v1::EventsReply& reply) {
+  for (v1::StoryEvent& event : *reply.mutable_events()) event.clear_last_lines();
+}
+
+// `text_of` makes the document of a Reply.
+template <typename Reply, typename TextOf>
+ResponsePtr Rendered(const Answer& answer, const TextOf& text_of) {
+  if (!answer.status.ok()) return ApiError(answer.status);
+  return MakeResponse(200, kJson, text_of(std::get<Reply>(answer.reply)));
+}
+
+// `must_be_there`: no run is an error.
+absl::StatusOr<ApiQuestion> AskStatus(v1::StatusRequest request, bool must_be_there, bool sees_last_lines) {
+  return ApiQuestion{"", std::move(request), [=](const Answer& answer) -> ResponsePtr {
+                       const auto* found = std::get_if<v1::StatusReply>(&answer.reply);
+                       if (must_be_there && answer.status.ok() && found != nullptr && found->runs().empty()) {
+                         return ApiError(absl::NotFoundError("there is no such job, or run of it, here"));
+                       }
+                       return Rendered<v1::StatusReply>(answer, [&](v1::StatusReply reply) {
+                         if (!sees_last_lines) HideLastLines(reply);
+                         return ctl::StatusJson(reply);
+                       });
+                     }};
+}
+
+absl::StatusOr<ApiQuestion> AskEvents(const Target& target, const ApiViewer& viewer) {
+  v1::EventsRequest request;
+  uint64_t after = 0;
+  uint32_t limit = kMostInAPage;
+  for (const absl::Status& status : {CheckNames(target, {"job", "after", "limit"}), ReadNumber(target, "after", &after),
+                                     ReadNumber(target, "limit", &limit)}) {
+    if (!status.ok()) return status;
+  }
+  if (limit == 0 || limit > kMostInAPage) {
+    return absl::InvalidArgumentError(absl::StrCat("limit must be from 1 to ", kMostInAPage));
+  }
+  const auto job = target.query.find("job");
+  request.set_job_id(job == target.query.end() ? viewer.only_job : job->second);
+  request.set_after(after);
+  request.set_limit(limit);
+  return ApiQuestion{"", std::move(request), [sees = viewer.sees_last_lines](const Answer& answer) {
+                       return Rendered<v1::EventsReply>(answer, [&](v1::EventsReply reply) {
+                         if (!sees) HideLastLines(reply);
+                         return ctl::EventsJson(reply);
+                       });
+                     }};
+}
+
+// As the HTML standard has server-sent events: the number is the id, the data is one line.
+ResponsePtr EventStream(const v1::EventsReply& reply) {
+  Response response{200, kEventStream, "", 0};
+  for (const v1::StoryEvent& event : reply.events()) {
+    absl::StrAppend(&response.body, "id: ", event.number(), "\ndata: ", ctl::EventLineJson(event), "\n");
+    response.cursor = event.number();
+  }
+  return std::make_shared<const Response>(std::move(response));
+}
+
+absl::StatusOr<ApiQuestion> AskChanges(const Target& target, const ApiViewer& viewer) {
+  if (absl::Status status = CheckNames(target, {"job", "after"}); !status.ok()) return status;
+  absl::StatusOr<ApiQuestion> question = AskEvents(target, viewer);
+  if (!question.ok()) return question;
+  question->key = "changes";
+  question->render = [sees = viewer.sees_last_lines](const Answer& answer) {
+    if (!answer.status.ok()) return ApiError(answer.status);
+    v1::EventsReply reply = std::get<v1::EventsReply>(answer.reply);
+    if (!sees) HideLastLines(reply);
+    return EventStream(reply);
+  };
+  return question;
+}
+
+absl::StatusOr<ApiQuestion> AskJob(const std::string& job, const std::string& what, const Target& target,
+                                   const ApiViewer& viewer) {
+  if (what.empty()) {
+    v1::StatusRequest request;
+    uint64_t run = 0;
+    if (absl::Status status = CheckNames(target, {"run"}); !status.ok()) return status;
+    if (absl::Status status = ReadNumber(target, "run", &run); !status.ok()) return status;
+    request.set_job_id(job);
+    request.set_run(run);
+    return AskStatus(std::move(request), /*must_be_there=*/true, viewer.sees_last_lines);
+  }
+  if (what == "nodes") {
+    v1::NodesRequest request;
+    request.set_job_id(job);
+    if (absl::Status status = ReadPage(target, request); !status.ok()) return status;
+    return ApiQuestion{"", std::move(request), [job](const Answer& answer) {
+                         return Rendered<v1::NodesReply>(answer, [&](const v1::NodesReply& reply) {
+                           return ctl::NodesJson({{job, reply}});
+                         });
+                       }};
+  }
+  if (what == "ranks") {
+    v1::RanksRequest request;
+    request.set_job_id(job);
+    if (absl::Status status = ReadPage(target, request); !status.ok()) return status;
+    return ApiQuestion{"", std::move(request), [job](const Answer& answer) {
+                         return Rendered<v1::RanksReply>(answer, [&](const v1::RanksReply& reply) {
+                           return ctl::RanksJson({{job, reply}});
+                         });
+                       }};
+  }
+  return NoSuchPath();
+}
+
+absl::StatusOr<ApiQuestion> Ask(const std::vector<std::string>& parts, const Target& target, const ApiViewer& viewer) {
+  if (parts.size() == 1 && parts[0] == "events") return AskEvents(target, viewer);
+  if (parts.size() == 1 && parts[0] == "changes") return AskChanges(target, viewer);
+  if (parts[0] != "jobs" || parts.size() > 3) return NoSuchPath();
+  if (parts.size() > 1 && !parts[1].empty()) {
+    return AskJob(parts[1], parts.size() > 2 ? parts[2] : "", target, viewer);
+  }
+  if (parts.size() > 1) return NoSuchPath();
+  if (absl::Status status = CheckNames(target, {}); !status.ok()) return status;
+  v1::StatusRequest request;
+  request.set_job_id(viewer.only_job);
+  return AskStatus(std::move(request), /*must_be_there=*/false, viewer.sees_last_lines);
+}
+
+}  // namespace
+
+absl::StatusOr<ApiQuestion> ParseApi(const Target& target, const ApiViewer& viewer) {
+  absl::string_view rest = target.path;
+  if (!absl::ConsumePrefix(&rest, kPrefix)) return NoSuchPath();
+  absl::StatusOr<ApiQuestion> question = Ask(absl::StrSplit(rest, '/'), target, viewer);
+  if (!question.ok()) return question;
+  const absl::Status checked = std::visit(
+      [&](const auto& request) -> absl::Status {
+        if constexpr (std::is_same_v<std::decay_t<decltype(request)>, scheduler::OverviewRequest>) {
+          return absl::OkStatus();
+        } else {
+          if (!viewer.only_job.empty() && request.job_id() != viewer.only_job) {
+            return absl::PermissionDeniedError(
+                absl::StrCat("this certificate is for job ", Quoted(viewer.only_job), " only"));
+          }
+          question->key = absl::StrCat("api ", question->key, " ", viewer.sees_last_lines ? 1 : 0, " ",
+                                       question->request.index(), " ", request.SerializeAsString());
+          return scheduler::CheckRequest(request);
+        }
+      },
+      question->request);
+  if (!checked.ok()) return checked;
+  return question;
+}
+
+ResponsePtr ApiError(const absl::Status& status) {
+  const nlohmann::ordered_json document{{"error", std::string(status.message())}};
+  return MakeResponse(
+      StatusOfError(status), kJson,
+      EscapeJson(document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n");
+}
+
+}  // namespace muster::http

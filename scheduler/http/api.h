@@ -1,0 +1,43 @@
+// /api/v1/: what ms-ctl shows with --json, in the same shapes, from the same views. docs/api/openapi.json describes it.
+// Pure.
+//
+//   /api/v1/jobs                        as `status`
+//   /api/v1/jobs/JOB?run=               as `status --job JOB`
+//   /api/v1/jobs/JOB/nodes?run=&offset=&limit=     as `nodes`, a page of it
+//   /api/v1/jobs/JOB/ranks?run=&offset=&limit=     as `ranks`, a page of it
+//   /api/v1/events?job=&after=&limit=   as `events`, those with a number above `after`
+//   /api/v1/changes?job=&after=         the same as server-sent events, and those to come
+//   /api/v1/counters                    as `counters`; the site's, since it needs nothing of the core
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "scheduler/core/events.h"
+#include "scheduler/http/questions.h"
+#include "scheduler/http/request.h"
+
+namespace muster::http {
+
+inline constexpr char kChangesPath[] = "/api/v1/changes";
+inline constexpr uint32_t kMostInAPage = 500;  // nodes, ranks, events: a moment of the core's time
+
+struct ApiViewer {
+  std::string only_job;  // empty: all
+  bool sees_last_lines = false;
+};
+
+struct ApiQuestion {
+  std::string key;
+  scheduler::QueryRequest request;
+  Questions::Render render;
+};
+
+// INVALID_ARGUMENT: a parameter is wrong. NOT_FOUND: no such path. PERMISSION_DENIED: another job.
+absl::StatusOr<ApiQuestion> ParseApi(const Target& target, const ApiViewer& viewer);
+
+// {"error": "…"}
+ResponsePtr ApiError(const absl::Status& status);
+
+}  // namespace muster::http

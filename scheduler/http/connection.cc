@@ -1,0 +1,183 @@
+// What ends a connection, besides its client:
+//
+//   no whole request within kRequestLimit of its first byte    408
+//   a request that is not taken (see request.h)                its status
+//   the last answer was sent                                    no word, once it has hung up or kGoodbyeLimit later
+//   nothing asked for kIdleLimit                               no word
+//   an answer of which nothing is taken for kStallLimit, or
+//   that is not taken within kAnswerLimit                      no word
+#include "scheduler/http/connection.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/net/ip_address.h"
+
+namespace muster::http {
+namespace {
+
+constexpr absl::Duration kRequestLimit = absl::Seconds(10);
+constexpr absl::Duration kIdleLimit = absl::Seconds(75);
+constexpr absl::Duration kStallLimit = absl::Seconds(10);
+constexpr absl::Duration kAnswerLimit = absl::Seconds(120);
+constexpr absl::Duration kSignOfLife = absl::Seconds(15);  // of an event stream without events
+constexpr absl::Duration kGoodbyeLimit = absl::Seconds(1);
+constexpr size_t kMostDiscarded = 256 * 1024;
+constexpr size_t kReadAtOnce = 16 * 1024;
+
+}  // namespace
+
+Connection::Connection(Stream stream, const TcpClient& client, Site& site, bool takes_names, TcpServerContext& context)
+    : TcpConnection(std::move(stream), client, context),
+      site_(site),
+      takes_names_(takes_names),
+      asked_(context.now),
+      progress_(context.now) {}
+
+Connection::~Connection() {
+  context_.input_bytes -= counted_input_;
+  if (is_streaming_) site_.CloseStream();
+}
+
+bool Connection::Serve() {
+  if (is_finished_ || opening_ != Opening::kOpen) return false;
+  Write();
+  if (is_closing_ || (is_streaming_ && wants_read())) {
+    Discard();
+    return false;
+  }
+  if (wants_read()) Read();
+  HandleOne();
+  Write();
+  context_.input_bytes += input_.size() - counted_input_;
+  counted_input_ = input_.size();
+  if (is_finished_) return false;
+  if (!is_answering() && !is_closing_ && has_ended_) Finish("");
+  return !is_finished_ && wants_read() && stream_.HasHiddenInput();
+}
+
+void Connection::Read() {
+  const size_t before = input_.size();
+  const Stream::Io io = stream_.Read(kReadAtOnce, input_);
+  if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
+  if (before == 0 && !input_.empty()) asked_ = context_.now;
+}
+
+// What it still says when it has got the last answer: closed at once, the kernel would take the answer back.
+void Connection::Discard() {
+  const Stream::Io io = stream_.Read(kReadAtOnce, input_);
+  discarded_ += input_.size();
+  input_.clear();
+  if (io == Stream::Io::kClosed || io == Stream::Io::kFailed || discarded_ > kMostDiscarded) Finish("");
+}
+
+void Connection::HandleOne() {
+  if (is_answering() || is_closing_ || is_finished_ || input_.empty()) return;
+  switch (reader_.Read(input_)) {
+    case RequestReader::State::kNeedsMore:
+      return;
+    case RequestReader::State::kBad:
+      keeps_alive_ = is_head_ = false;
+      input_.clear();
+      context_.counted->Note(Severity::kWarning, "http: bad request",
+                             absl::StrCat("turned ", client_.address.ToString(), " away: ", reader_.error().text));
+      return Answer(MakeResponse(reader_.error().status, kPlainText, reader_.error().text + "\n"));
+    case RequestReader::State::kWhole:
+      break;
+  }
+  has_spoken_ = true;
+  last_heard_ = context_.now;
+  request_ = reader_.request();
+  reader_.Reset();
+  keeps_alive_ = request_.keeps_alive;
+  is_head_ = request_.is_head;
+  if (request_.target.path == kChangesPath && !request_.last_event_id.empty()) {
+    request_.target.query["after"] = request_.last_event_id;
+  }
+  Ask();
+}
+
+void Connection::Ask() {
+  is_waiting_ = true;
+  const scheduler::PeerFacts peer = scheduler::FactsOf(JoinHostPort(client_.address.ToString(), 0),
+                                                       stream_.has_tls() ? &stream_.client() : nullptr, takes_names_);
+  site_.Handle(request_, {.peer = peer, .has_tls = stream_.has_tls()},
+               [post = context_.post, id = client_.connection](ResponsePtr response) {
+                 post(id, [response = std::move(response)](TcpConnection& connection) {
+                   static_cast<Connection&>(connection).Answer(response);
+                 });
+               });
+}
+
+void Connection::Answer(ResponsePtr response) {
+  is_waiting_ = false;
+  response_ = std::move(response);
+  asked_ = context_.now;
+  if (is_streaming_ && !TakePiece()) return;
+  const bool begins_stream = !is_streaming_ && response_->status == 200 && response_->content_type == kEventStream;
+  if (begins_stream) {
+    keeps_alive_ = false;
+    is_streaming_ = !is_head_ && site_.OpenStream();
+    if (!is_streaming_ && !is_head_) response_ = MakeResponse(503, kPlainText, "too many event streams: try again\n");
+  }
+  if (response_->cursor != 0) request_.target.query["after"] = absl::StrCat(response_->cursor);
+  header_ = is_streaming_ && !begins_stream ? "" : HeaderOf(*response_, keeps_alive_);
+  written_ = 0;
+  progress_ = context_.now;
+}
+
+// The next events of a stream. False: there is nothing to be written.
+bool Connection::TakePiece() {
+  if (response_->status == 200 && response_->body.empty() && context_.now - progress_ > kSignOfLife) {
+    response_ = MakeResponse(200, kEventStream, ":\n\n");  // a comment
+  }
+  if (response_->status == 200 && !response_->body.empty()) return true;
+  if (response_->status != 200 && response_->status != 503) Finish("");  // it may not look any more
+  response_ = nullptr;
+  return false;
+}
+
+void Connection::Write() {
+  while (is_writing()) {
+    const std::string_view body = is_head_ ? std::string_view() : std::string_view(response_->body);
+    const std::string_view rest =
+        written_ < header_.size() ? std::string_view(header_).substr(written_) : body.substr(written_ - header_.size());
+    if (rest.empty()) {
+      response_ = nullptr;
+      header_.clear();
+      asked_ = context_.now;
+      if (!keeps_alive_ && !is_streaming_) {
+        is_closing_ = true;
+        stream_.EndWriting();
+      }
+      return;
+    }
+    size_t done = 0;
+    const Stream::Io io = stream_.Write(rest, &done);
+    if (io == Stream::Io::kAgain) return;
+    if (io != Stream::Io::kDone) return Finish("");
+    written_ += done;
+    progress_ = context_.now;
+  }
+}
+
+void Connection::CheckTimes() {
+  if (is_finished_) return;
+  TcpConnection::CheckTimes();
+  const absl::Duration since = context_.now - asked_;
+  if (is_closing_) {
+    if (since > kGoodbyeLimit) Finish("");
+  } else if (is_writing()) {
+    if (context_.now - progress_ > kStallLimit || since > kAnswerLimit) Finish("it does not read its answer");
+  } else if (is_streaming_) {
+    if (!is_waiting_ && since >= Questions::kFresh) Ask();
+  } else if (!is_waiting_ && !input_.empty() && since > kRequestLimit) {
+    keeps_alive_ = is_head_ = false;
+    input_.clear();
+    Answer(MakeResponse(408, kPlainText, "the request did not come to its end in time\n"));
+  } else if (!is_waiting_ && since > (has_spoken_ ? kIdleLimit : kRequestLimit)) {
+    Finish("");
+  }
+}
+
+}  // namespace muster::http

@@ -1,0 +1,48 @@
+// Writes metrics as Prometheus reads them: OpenMetrics 1.0 (https://prometheus.io/docs/specs/om/open_metrics_spec/),
+// or the older text format (version 0.0.4) for those who don't ask for it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "common/base/histogram.h"
+
+namespace muster::http {
+
+using Labels = std::vector<std::pair<absl::string_view, std::string>>;
+
+class MetricWriter {
+ public:
+  enum class Format { kText, kOpenMetrics };
+  enum class Type { kGauge, kCounter, kHistogram };
+
+  explicit MetricWriter(Format format) : format_(format) {}
+
+  // Begins a family; its samples follow. `unit` is the end of `name`, or empty. A counter's name is without "_total".
+  void Begin(absl::string_view name, Type type, absl::string_view unit, absl::string_view help);
+  void Add(double value, const Labels& labels = {});
+  void Add(const Histogram& histogram, const Labels& labels = {});
+  // A family of one.
+  void Gauge(absl::string_view name, absl::string_view unit, absl::string_view help, double value);
+  void Counter(absl::string_view name, absl::string_view unit, absl::string_view help, double value);
+
+  // The whole document. Once.
+  std::string Finish();
+
+  static const char* ContentType(Format format);
+  // The client's Accept.
+  static Format FormatFor(absl::string_view accept);
+
+ private:
+  void Line(absl::string_view suffix, const Labels& labels, double value);
+
+  const Format format_;
+  std::string out_;
+  std::string name_;
+  Type type_ = Type::kGauge;
+};
+
+}  // namespace muster::http

@@ -1,0 +1,77 @@
+#include "scheduler/http/process_facts.h"
+
+#include <dirent.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+
+namespace muster::http {
+namespace {
+
+std::string FirstLine(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+double Seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+uint64_t CountOpenDescriptors() {
+  DIR* folder = opendir("/proc/self/fd");
+  if (folder == nullptr) return 0;
+  uint64_t count = 0;
+  while (readdir(folder) != nullptr) ++count;
+  closedir(folder);
+  return count - 3;  // ".", "..", and the folder's own
+}
+
+double BootUnixSeconds() {
+  std::ifstream file("/proc/stat");
+  std::string word;
+  double boot = 0;
+  while (file >> word) {
+    if (word == "btime") {
+      file >> boot;
+      break;
+    }
+  }
+  return boot;
+}
+
+}  // namespace
+
+ProcessFacts ReadProcessFacts() {
+  ProcessFacts facts;
+  rusage usage = {};
+  if (getrusage(RUSAGE_SELF, &usage) == 0) facts.cpu_seconds = Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) facts.max_descriptors = limit.rlim_cur;
+  facts.open_descriptors = CountOpenDescriptors();
+  // proc(5): behind the name in parentheses field 3 follows; threads are 20, the start in ticks since the boot is 22,
+  // resident pages are 24.
+  const std::string stat = FirstLine("/proc/self/stat");
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return facts;
+  const std::vector<std::string> fields = absl::StrSplit(stat.substr(name_end + 1), ' ', absl::SkipEmpty());
+  uint64_t start_ticks = 0, pages = 0;
+  if (fields.size() < 22 || !absl::SimpleAtoi(fields[17], &facts.threads) ||
+      !absl::SimpleAtoi(fields[19], &start_ticks) || !absl::SimpleAtoi(fields[21], &pages)) {
+    return facts;
+  }
+  facts.resident_bytes = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  facts.start_unix_seconds =
+      BootUnixSeconds() + static_cast<double>(start_ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  return facts;
+}
+
+}  // namespace muster::http

@@ -1,0 +1,66 @@
+// What the core is asked for all who look, so that the loop's time is bounded however many there are: an answer serves
+// everybody for kFresh, one question is on its way at a time, and kEachTick of them begin between two ticks (about
+// 100 ms). Nothing is asked while nobody looks. Of the server's thread, but for what `done` of Hooks::ask says.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/clock.h"
+#include "scheduler/core/events.h"
+#include "scheduler/http/response.h"
+
+namespace muster::http {
+
+class Questions {
+ public:
+  static constexpr absl::Duration kFresh = absl::Milliseconds(250);
+  static constexpr absl::Duration kKept = absl::Seconds(2);
+  static constexpr int kEachTick = 4;
+  static constexpr size_t kMostKept = 256;      // different answers
+  static constexpr size_t kMostWaiting = 1024;  // for one of them
+
+  using Render = std::function<ResponsePtr(const scheduler::Answer& answer)>;
+  using Reply = std::function<void(ResponsePtr response)>;
+  struct Hooks {
+    // Asks the core. `done` is called once, by any thread, unless an error is returned.
+    std::function<absl::Status(scheduler::QueryRequest request, std::function<void(scheduler::Answer)> done)> ask;
+    std::function<void(std::function<void()> task)> post;  // any thread: runs `task` in the server's
+    std::function<std::string()> why_full;                 // see ServiceContext; empty: there is room
+  };
+
+  // `clock` must outlive this.
+  Questions(Hooks hooks, const Clock& clock) : hooks_(std::move(hooks)), clock_(clock) {}
+
+  // `reply` is called once, now or later. Equal keys mean equal requests and renders. `render` is told of errors, too.
+  void Ask(const std::string& key, scheduler::QueryRequest request, Render render, Reply reply);
+  // About every 100 ms while somebody is connected.
+  void Tick();
+
+  size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    MonotonicTime made;
+    ResponsePtr response;  // null: there is none yet
+    bool is_asked = false;
+    scheduler::QueryRequest request;
+    Render render;
+    std::vector<Reply> waiting;
+  };
+  void Next();
+  void Take(const std::string& key, const scheduler::Answer& answer);
+
+  const Hooks hooks_;
+  const Clock& clock_;
+  std::map<std::string, Entry> entries_;
+  std::deque<std::string> queue_;  // keys to be asked
+  bool is_one_on_its_way_ = false;
+  int left_ = kEachTick;
+};
+
+}  // namespace muster::http

@@ -1,0 +1,160 @@
+#include "scheduler/http/request.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+
+namespace muster::http {
+namespace {
+
+namespace beast = boost::beast::http;
+
+std::string Text(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// Nothing: a broken escape, or a control character.
+std::optional<std::string> Decode(absl::string_view text, bool plus_is_space) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '%') {
+      if (i + 2 >= text.size()) return std::nullopt;
+      const int high = HexDigit(text[i + 1]), low = HexDigit(text[i + 2]);
+      if (high < 0 || low < 0) return std::nullopt;
+      c = static_cast<char>(high * 16 + low);
+      i += 2;
+    } else if (c == '+' && plus_is_space) {
+      c = ' ';
+    }
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) return std::nullopt;
+    out.push_back(c);
+  }
+  return out;
+}
+
+absl::Status CheckPath(const std::string& path) {
+  for (const absl::string_view part : absl::StrSplit(absl::string_view(path).substr(1), '/')) {
+    if (part == "." || part == "..") return absl::InvalidArgumentError("the path has parts that are dots");
+  }
+  if (absl::StrContains(path, "//") || absl::StrContains(path, '\\')) {
+    return absl::InvalidArgumentError("the path has double slashes or backslashes");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ParseQuery(absl::string_view query, std::map<std::string, std::string>& out) {
+  if (query.empty()) return absl::OkStatus();
+  for (const absl::string_view part : absl::StrSplit(query, '&')) {
+    const std::pair<absl::string_view, absl::string_view> pair = absl::StrSplit(part, absl::MaxSplits('=', 1));
+    std::optional<std::string> name = Decode(pair.first, true), value = Decode(pair.second, true);
+    if (!name || !value || name->empty()) return absl::InvalidArgumentError("the query is not NAME=VALUE&…");
+    if (out.size() >= kMaxParameters) {
+      return absl::InvalidArgumentError(absl::StrCat("the query has more than ", kMaxParameters, " parameters"));
+    }
+    if (!out.emplace(*std::move(name), *std::move(value)).second) {
+      return absl::InvalidArgumentError("the query says one thing twice");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Target> ParseTarget(absl::string_view target) {
+  if (target.size() > kMaxTargetBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the target has more than ", kMaxTargetBytes, " bytes"));
+  }
+  if (target.empty() || target.front() != '/') return absl::InvalidArgumentError("the target is no path");
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(target, absl::MaxSplits('?', 1));
+  std::optional<std::string> path = Decode(parts.first, false);
+  if (!path) return absl::InvalidArgumentError("the path has broken escapes or control characters");
+  Target out;
+  out.path = *std::move(path);
+  if (absl::Status status = CheckPath(out.path); !status.ok()) return status;
+  if (absl::Status status = ParseQuery(parts.second, out.query); !status.ok()) return status;
+  return out;
+}
+
+struct RequestReader::Parser {
+  Parser() {
+    parser.header_limit(kMaxHeaderBytes);
+    parser.body_limit(std::numeric_limits<std::uint64_t>::max());  // Take refuses every body, by its own words
+  }
+  beast::request_parser<beast::empty_body> parser;
+};
+
+RequestReader::RequestReader() : parser_(std::make_unique<Parser>()) {}
+RequestReader::~RequestReader() = default;
+
+void RequestReader::Reset() {
+  parser_ = std::make_unique<Parser>();
+  request_ = {};
+  error_ = {};
+  header_bytes_ = 0;
+}
+
+RequestReader::State RequestReader::Refuse(int status, std::string text) {
+  error_ = {status, std::move(text)};
+  return State::kBad;
+}
+
+RequestReader::State RequestReader::Read(std::string& bytes) {
+  if (error_.status != 0) return State::kBad;
+  auto& parser = parser_->parser;
+  // (Beast takes a start line and the fields each as a whole, and looks again from where it was.)
+  while (!parser.is_header_done() && !bytes.empty()) {
+    boost::beast::error_code error;
+    const size_t taken = parser.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
+    bytes.erase(0, taken);
+    // (Beast's own limit is for one field at a time.)
+    header_bytes_ += taken;
+    const size_t whole = header_bytes_ + (parser.is_header_done() ? 0 : bytes.size());
+    if (whole > kMaxHeaderBytes || error == beast::error::header_limit || error == beast::error::buffer_overflow) {
+      return Refuse(431, absl::StrCat("the header has more than ", kMaxHeaderBytes, " bytes"));
+    }
+    if (error == beast::error::need_more || (!error && taken == 0)) break;
+    if (error) return Refuse(400, absl::StrCat("this is no request of HTTP/1.1: ", error.message()));
+  }
+  return parser.is_header_done() ? Take() : State::kNeedsMore;
+}
+
+RequestReader::State RequestReader::Take() {
+  const auto& message = parser_->parser.get();
+  if (message.method() != beast::verb::get && message.method() != beast::verb::head)
+    return Refuse(405, "only GET and HEAD are served here");
+  const bool has_body =
+      message.count(beast::field::transfer_encoding) != 0 ||
+      (message.count(beast::field::content_length) != 0 && message[beast::field::content_length] != "0");
+  if (has_body) return Refuse(413, "a request has no body here");
+  if (message.count(beast::field::host) != 1) return Refuse(400, "a request names one Host");
+  if (message.count(beast::field::authorization) > 1) return Refuse(400, "a request has one Authorization at most");
+  absl::StatusOr<Target> target = ParseTarget({message.target().data(), message.target().size()});
+  if (!target.ok()) return Refuse(400, std::string(target.status().message()));
+  request_.target = *std::move(target);
+  request_.is_head = message.method() == beast::verb::head;
+  request_.host = Text(message[beast::field::host]);
+  request_.authorization = Text(message[beast::field::authorization]);
+  request_.accept = Text(message[beast::field::accept]);
+  request_.last_event_id = Text(message["Last-Event-ID"]);
+  request_.keeps_alive = message.keep_alive();
+  return State::kWhole;
+}
+
+}  // namespace muster::http

@@ -1,0 +1,30 @@
+// An answer, as it is shared by all who ask for the same.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace muster::http {
+
+inline constexpr char kPlainText[] = "text/plain; charset=utf-8";
+inline constexpr char kJson[] = "application/json";
+inline constexpr char kEventStream[] = "text/event-stream";
+
+struct Response {
+  int status = 200;
+  std::string content_type = kPlainText;
+  std::string body;
+  uint64_t cursor = 0;  // of an event stream: the number of the last event in it; 0: none is
+};
+using ResponsePtr = std::shared_ptr<const Response>;
+
+inline ResponsePtr MakeResponse(int status, std::string content_type, std::string body) {
+  return std::make_shared<const Response>(Response{status, std::move(content_type), std::move(body)});
+}
+
+// The status line and the fields, with the empty line behind them.
+std::string HeaderOf(const Response& response, bool keeps_alive);
+
+}  // namespace muster::http

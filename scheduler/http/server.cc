@@ -1,0 +1,95 @@
+#include "scheduler/http/server.h"
+
+#include <utility>
+
+#include "scheduler/http/connection.h"
+
+namespace muster::http {
+namespace {
+
+constexpr absl::Duration kCoreLimit = absl::Seconds(3);  // for the core to answer
+constexpr size_t kMostInput = size_t{4} << 20;           // of all requests that are not whole yet
+
+}  // namespace
+
+class Server::Protocol final : public TcpProtocol {
+ public:
+  Protocol(Options& options, SiteContext context)
+      : context_(context),
+        takes_names_(options.tls != nullptr && options.tls->settings().needs_name()),
+        questions_(
+            {.ask = [this](scheduler::QueryRequest request,
+                           std::function<void(scheduler::Answer)> done) { return Ask(std::move(request), done); },
+             .post = [post = post_](std::function<void()> task) { (*post)(std::move(task)); },
+             .why_full = context.services.why_full},
+            context.services.clock),
+        site_(std::move(context), HostRule(options.names), std::move(options.token), questions_) {}
+
+  // Once, before the first client.
+  void SetPost(std::function<void(std::function<void()>)> post) { *post_ = std::move(post); }
+
+  const Words& words() const override {
+    static const auto* const words = new Words{
+        .name = "HTTP",
+        .thread = "ms-http",
+        .without_tls = "use http://, or set --tls_config",
+        .with_tls = "",
+    };
+    return *words;
+  }
+
+  std::unique_ptr<TcpConnection> Accept(Stream stream, const TcpClient& client, const std::string& /*own_address*/,
+                                        TcpServerContext& context) override {
+    site_.SetConnections(++open_);
+    return std::make_unique<Connection>(std::move(stream), client, site_, takes_names_, context);
+  }
+  void Closed(const TcpClient& /*client*/) override { site_.SetConnections(--open_); }
+  size_t MaxInputBytes() const override { return kMostInput; }
+  void Tick() override { questions_.Tick(); }
+
+ private:
+  absl::Status Ask(scheduler::QueryRequest request, const std::function<void(scheduler::Answer)>& done) {
+    const scheduler::ServiceContext& services = context_.services;
+    const absl::StatusOr<scheduler::QueryId> id = services.queries.Add(
+        services.clock.Read().monotonic + kCoreLimit, [done](scheduler::Answer answer) { done(std::move(answer)); });
+    if (!id.ok()) return id.status();
+    if (!services.post(scheduler::QueryReceived{*id, std::move(request)}, nullptr)) {
+      services.queries.Resolve({*id, absl::ResourceExhaustedError("the scheduler is busy: try again"), {}});
+    }
+    return absl::OkStatus();
+  }
+
+  // Outlives the server while the core still owes it an answer.
+  const std::shared_ptr<std::function<void(std::function<void()>)>> post_ =
+      std::make_shared<std::function<void(std::function<void()>)>>();
+  const SiteContext context_;
+  const bool takes_names_;
+  Questions questions_;
+  Site site_;
+  size_t open_ = 0;
+};
+
+Server::Server() = default;
+Server::~Server() = default;
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(Options options, SiteContext context) {
+  TcpServerOptions tcp;
+  tcp.max_connections = options.max_connections;
+  tcp.counted = options.counted;
+  tcp.tls = options.tls;
+  tcp.takes_every_name = true;
+  std::unique_ptr<Server> server(new Server);
+  server->protocol_ = std::make_unique<Protocol>(options, context);
+  absl::StatusOr<std::unique_ptr<TcpServer>> started =
+      TcpServer::Start(std::move(tcp), *server->protocol_, context.services.clock);
+  if (!started.ok()) return started.status();
+  server->server_ = *std::move(started);
+  server->protocol_->SetPost(server->server_->Poster());
+  return server;
+}
+
+absl::StatusOr<uint16_t> Server::Listen(const IpAddress& address, uint16_t port) {
+  return server_->Listen(address, port, 0);
+}
+
+}  // namespace muster::http

@@ -1,0 +1,45 @@
+// The scheduler's HTTP port: one thread, on the TCP server that foreign protocols have, too.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/net/ip_address.h"
+#include "common/tcp_server/server.h"
+#include "scheduler/http/access.h"
+#include "scheduler/http/site.h"
+
+namespace muster::http {
+
+class Server {
+ public:
+  struct Options {
+    std::set<std::string> names;  // hosts that it is known as; see HostRule
+    std::optional<Token> token;
+    size_t max_connections = 256;
+    std::shared_ptr<const TlsStore> tls;  // null: plain
+    std::shared_ptr<CountedLog> counted;
+  };
+
+  // Everything in `context` must outlive this.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(Options options, SiteContext context);
+  // Closes all connections.
+  ~Server();
+
+  // Any thread. See TcpServer.
+  absl::StatusOr<uint16_t> Listen(const IpAddress& address, uint16_t port);
+
+ private:
+  class Protocol;
+  Server();
+
+  std::unique_ptr<Protocol> protocol_;
+  std::unique_ptr<TcpServer> server_;  // last: its thread uses the protocol
+};
+
+}  // namespace muster::http

@@ -1,0 +1,151 @@
+#include "scheduler/http/site.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/text.h"
+#include "common/settings/settings.h"
+#include "ctl/output/json.h"
+#include "scheduler/frontend/counters.h"
+#include "scheduler/http/api.h"
+
+namespace muster::http {
+namespace {
+
+constexpr absl::Duration kLongestTurn = absl::Seconds(10);  // the loop takes one at least each second
+
+constexpr size_t kMostStreams = 64;  // of events
+
+constexpr char kFront[] =
+    "Muster's scheduler.\n"
+    "\n"
+    "/healthz   whether it lives\n"
+    "/readyz    whether it takes jobs, and why not\n"
+    "/metrics   for Prometheus\n"
+    "/api/v1/   jobs, jobs/JOB, jobs/JOB/nodes, jobs/JOB/ranks, events, changes, counters\n";
+
+absl::Time FirstListEnd(const TlsState& state) {
+  absl::Time first = absl::InfiniteFuture();
+  for (const RevocationList& list : state.trust->lists) first = std::min(first, list.NextUpdate());
+  return first;
+}
+
+ResponsePtr Text(int status, const std::string& text) { return MakeResponse(status, kPlainText, text + "\n"); }
+
+}  // namespace
+
+// Kinds of refusals, as they are counted.
+//
+//   "http: other host"   a Host that is not ours
+//   "http: no identity"  neither token nor certificate
+//   "http: wrong token"  an Authorization that is not the token
+//   others               as the authorizer says
+absl::StatusOr<Site::View> Site::ViewOf(const Request& request, const Visitor& visitor) {
+  CountedLog* const counted = &context_.services.counted;
+  const std::string who = visitor.peer.address;
+  if (token_ && token_->Matches(request.authorization)) return View{"", true};
+  if (!request.authorization.empty() && token_) {
+    counted->Note(Severity::kWarning, "http: wrong token", absl::StrCat("turned ", who, " away: its token is wrong"));
+    return absl::UnauthenticatedError("the token is wrong");
+  }
+  const bool needs_identity = token_ || context_.services.tls != nullptr;
+  if (!needs_identity) return View{"", false};
+  if (visitor.peer.certificates.empty()) {
+    counted->Note(Severity::kWarning, "http: no identity",
+                  absl::StrCat("turned ", who, " away: it says nothing of itself"));
+    return absl::UnauthenticatedError(
+        token_ ? "say the token of --http_token_file: Authorization: Bearer TOKEN, or show a certificate"
+               : "show a certificate of the scheduler's authority, or have --http_token_file set and say its token");
+  }
+  View view{"", true};
+  absl::Status status = context_.services.authorizer.AuthorizeLookAt(visitor.peer, view.job);
+  if (status.ok()) return view;
+  counted->Note(Severity::kWarning, scheduler::KindOf(status),
+                absl::StrCat("refused a look for ", who, ": ", std::string(status.message())));
+  return status;
+}
+
+bool Site::OpenStream() {
+  if (streams_ >= kMostStreams) return false;
+  ++streams_;
+  return true;
+}
+
+std::string Site::WhyNotHealthy() const {
+  const scheduler::LoopMeasures loop = context_.loop();
+  const absl::Duration since = context_.services.clock.Read().monotonic - loop.last_turn;
+  if (since <= kLongestTurn) return "";
+  return absl::StrCat("the scheduler's loop stands still for ", ShowDuration(absl::Trunc(since, absl::Seconds(1))));
+}
+
+std::string Site::WhyNotReady() const {
+  if (std::string why = WhyNotHealthy(); !why.empty()) return why;
+  if (context_.is_draining()) return "the scheduler goes down";
+  return context_.services.WhyFull();
+}
+
+void Site::Handle(const Request& request, const Visitor& visitor, Questions::Reply reply) {
+  if (!hosts_.Takes(request.host)) {
+    context_.services.counted.Note(
+        Severity::kWarning, "http: other host",
+        absl::StrCat("turned ", visitor.peer.address, " away: it asks for host ", Quoted(request.host)));
+    return reply(Text(421,
+                      "this host name is not the scheduler's: use an address, localhost, or the name that "
+                      "--http_address or MS_SCHED_HOST has"));
+  }
+  const std::string& path = request.target.path;
+  if (path == "/healthz" || path == "/readyz") {
+    const std::string why = path == "/healthz" ? WhyNotHealthy() : WhyNotReady();
+    return reply(why.empty() ? Text(200, "ok") : Text(503, why));
+  }
+  if (context_.services.tls != nullptr && !visitor.has_tls) {
+    return reply(Text(403, "this port speaks TLS: https://"));
+  }
+  const absl::StatusOr<View> view = ViewOf(request, visitor);
+  if (!view.ok()) {
+    return reply(Text(absl::IsUnauthenticated(view.status()) ? 401 : 403, std::string(view.status().message())));
+  }
+  if (path == "/") return reply(MakeResponse(200, kPlainText, kFront));
+  if (path == "/metrics") {
+    const MetricWriter::Format format = MetricWriter::FormatFor(request.accept);
+    const bool is_open = format == MetricWriter::Format::kOpenMetrics;
+    return questions_.Ask(
+        absl::StrCat("metrics ", is_open ? 1 : 0, " ", view->job), scheduler::OverviewRequest(),
+        [this, format, job = view->job](const scheduler::Answer& answer) { return Metrics(answer, format, job); },
+        std::move(reply));
+  }
+  if (absl::StartsWith(path, "/api/")) return Api(request, {view->job, view->has_identity}, std::move(reply));
+  reply(Text(404, "there is nothing under this path; / lists what there is"));
+}
+
+void Site::Api(const Request& request, const ApiViewer& viewer, Questions::Reply reply) {
+  if (request.target.path == "/api/v1/counters") {
+    return reply(MakeResponse(200, kJson, ctl::CountersJson(scheduler::CountersOf(context_.services))));
+  }
+  absl::StatusOr<ApiQuestion> question = ParseApi(request.target, viewer);
+  if (!question.ok()) return reply(ApiError(question.status()));
+  questions_.Ask(question->key, std::move(question->request), std::move(question->render), std::move(reply));
+}
+
+ResponsePtr Site::Metrics(const scheduler::Answer& answer, MetricWriter::Format format, const std::string& job) const {
+  const scheduler::ServiceContext& services = context_.services;
+  MetricsInput input;
+  if (answer.status.ok()) input.overview = std::get<std::shared_ptr<const scheduler::Overview>>(answer.reply);
+  input.is_ready = WhyNotReady().empty();
+  input.loop = context_.loop();
+  input.queue_length = context_.queue_length();
+  input.open_streams = services.streams.size();
+  input.http_connections = connections_;
+  input.counts = services.counted.Counts();
+  if (services.tls != nullptr) {
+    const std::shared_ptr<const TlsState> state = services.tls->Current();
+    input.certificate_end = state->OwnEnd();
+    input.list_end = FirstListEnd(*state);
+  }
+  input.process = ReadProcessFacts();
+  return MakeResponse(200, MetricWriter::ContentType(format), MetricsPage(input, format, job));
+}
+
+}  // namespace muster::http

@@ -1,0 +1,77 @@
+// What is served under which path, and to whom. Of the server's thread.
+//
+//   a Host that is not this server's                421, whoever asks
+//   /healthz, /readyz                               everybody
+//   anything else, with --tls_config or a token     who shows a certificate that is let in, or the token; else 401
+//   anything else, without both (loopback only)     everybody on this machine
+//   what a certificate of one job asks for          that job's part
+//   a path that is not known                        404
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/tls/tls_store.h"
+#include "scheduler/frontend/service_context.h"
+#include "scheduler/http/access.h"
+#include "scheduler/http/api.h"
+#include "scheduler/http/metrics_page.h"
+#include "scheduler/http/questions.h"
+#include "scheduler/http/request.h"
+#include "scheduler/http/response.h"
+#include "scheduler/ingress/peer_facts.h"
+#include "scheduler/loop/loop.h"
+
+namespace muster::http {
+
+// What the scheduler gives the site; nothing is owned, everything is thread-safe.
+struct SiteContext {
+  const scheduler::ServiceContext& services;
+  std::function<scheduler::LoopMeasures()> loop;
+  std::function<size_t()> queue_length;
+  std::function<bool()> is_draining;
+};
+
+struct Visitor {
+  const scheduler::PeerFacts& peer;
+  bool has_tls = false;
+};
+
+class Site {
+ public:
+  Site(SiteContext context, HostRule hosts, std::optional<Token> token, Questions& questions)
+      : context_(std::move(context)), hosts_(std::move(hosts)), token_(std::move(token)), questions_(questions) {}
+
+  // `reply` is called once, now or later.
+  void Handle(const Request& request, const Visitor& visitor, Questions::Reply reply);
+
+  // An event stream begins, if there are not too many already; or ends.
+  bool OpenStream();
+  void CloseStream() { --streams_; }
+
+  void SetConnections(size_t count) { connections_ = count; }
+
+ private:
+  // What the visitor may see.
+  struct View {
+    std::string job;            // the only one; empty: all
+    bool has_identity = false;  // sees last lines, too
+  };
+  absl::StatusOr<View> ViewOf(const Request& request, const Visitor& visitor);
+  std::string WhyNotHealthy() const;
+  std::string WhyNotReady() const;
+  void Api(const Request& request, const ApiViewer& viewer, Questions::Reply reply);
+  ResponsePtr Metrics(const scheduler::Answer& answer, MetricWriter::Format format, const std::string& job) const;
+
+  const SiteContext context_;
+  const HostRule hosts_;
+  const std::optional<Token> token_;
+  Questions& questions_;
+  size_t connections_ = 0;
+  size_t streams_ = 0;
+};
+
+}  // namespace muster::http

@@ -1,0 +1,112 @@
+#include "scheduler/http_port.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/net/net.h"
+#include "common/settings/sched_address.h"
+#include "common/sys/log.h"
+#include "common/sys/room.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr char kOff[] = "off";
+constexpr uint16_t kBehindAgentsPort = 2;
+constexpr size_t kMostConnections = 256;
+constexpr size_t kPartOfDescriptors = 16;  // agents have the others
+
+absl::StatusOr<uint16_t> DefaultPort(uint16_t agents_port) {
+  if (agents_port == 0 || agents_port > 65535 - kBehindAgentsPort) {
+    return absl::InvalidArgumentError("must name a port: the agents' port leaves none behind it");
+  }
+  return static_cast<uint16_t>(agents_port + kBehindAgentsPort);
+}
+
+absl::StatusOr<std::unique_ptr<http::Server>> Open(const SchedulerSettings& settings, const HttpPlace& place,
+                                                   std::shared_ptr<const TlsStore> tls, http::SiteContext context) {
+  const absl::StatusOr<std::vector<IpAddress>> addresses = ResolveHost(place.host);
+  if (!addresses.ok()) return addresses.status();
+  const bool is_loopback_only =
+      std::all_of(addresses->begin(), addresses->end(), [](const IpAddress& one) { return one.is_loopback(); });
+  http::Server::Options options;
+  if (!settings.http_token_file.empty()) {
+    absl::StatusOr<http::Token> token = http::Token::Read(settings.http_token_file);
+    if (!token.ok()) return token.status();
+    options.token = *std::move(token);
+  }
+  if (absl::Status reach = CheckHttpReach(is_loopback_only, tls != nullptr, options.token.has_value()); !reach.ok()) {
+    return reach;
+  }
+  if (!is_loopback_only && tls == nullptr) {
+    Log(Severity::kWarning,
+        "whoever can listen to the network on the way to --http_address can read the token there and use it: set "
+        "--tls_config");
+  }
+  options.names = {place.host, settings.sched_host, LocalHostName()};
+  options.max_connections = std::clamp<size_t>(DescriptorLimit() / kPartOfDescriptors, 8, kMostConnections);
+  options.tls = tls;
+  options.counted = std::shared_ptr<CountedLog>(std::shared_ptr<CountedLog>(), &context.services.counted);
+  absl::StatusOr<std::unique_ptr<http::Server>> server = http::Server::Start(std::move(options), std::move(context));
+  if (!server.ok()) return server.status();
+  uint16_t port = place.port;
+  for (const IpAddress& address : std::set<IpAddress>(addresses->begin(), addresses->end())) {
+    const absl::StatusOr<uint16_t> bound = (*server)->Listen(address, port);
+    if (!bound.ok()) return bound.status();
+    port = *bound;
+  }
+  Log(Severity::kInfo, absl::StrCat("health and metrics: ", tls != nullptr ? "https://" : "http://",
+                                    JoinHostPort(place.host, port), "/ (--http_address)"));
+  return server;
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<HttpPlace>> PlanHttp(const SchedulerSettings& settings, uint16_t port) {
+  const std::string& text = settings.http_address;
+  if (text == kOff) return std::nullopt;
+  if (text.empty()) {
+    const absl::StatusOr<uint16_t> behind = DefaultPort(settings.sched_port);
+    if (settings.once || !behind.ok()) return std::nullopt;
+    return HttpPlace{.port = *behind};
+  }
+  HttpPlace place{.is_named = true};
+  // ("::0" is an address, and no port.)
+  const bool is_any_port = absl::EndsWith(text, ":0") && !IpAddress::Parse(text);
+  const std::string rest(is_any_port ? absl::StripSuffix(text, ":0") : text);
+  if (absl::Status parsed = ParseHostAndPort(rest, &place.host, &place.port); !parsed.ok()) return parsed;
+  if (is_any_port || place.port != 0) return place;
+  const absl::StatusOr<uint16_t> behind = DefaultPort(port);
+  if (!behind.ok()) return behind.status();
+  place.port = *behind;
+  return place;
+}
+
+absl::Status CheckHttpReach(bool is_loopback_only, bool has_tls, bool has_token) {
+  if (is_loopback_only || has_tls || has_token) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "http_address is beyond loopback, where anybody could look: set --tls_config (clients show certificates) or "
+      "--http_token_file, or use --http_address 127.0.0.1");
+}
+
+absl::StatusOr<std::unique_ptr<http::Server>> OpenHttp(const SchedulerSettings& settings, uint16_t port,
+                                                       std::shared_ptr<const TlsStore> tls, http::SiteContext context) {
+  const absl::StatusOr<std::optional<HttpPlace>> place = PlanHttp(settings, port);
+  if (!place.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("http_address ", std::string(place.status().message())));
+  }
+  if (!place->has_value()) return nullptr;
+  absl::StatusOr<std::unique_ptr<http::Server>> server = Open(settings, **place, std::move(tls), std::move(context));
+  if (server.ok() || (*place)->is_named || !settings.http_token_file.empty()) return server;
+  Log(Severity::kWarning,
+      absl::StrCat("there are no health checks and metrics: ", std::string(server.status().message()),
+                   " (--http_address names another port; off: none)"));
+  return nullptr;
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,106 @@
+#include "scheduler/http/api.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace muster::http {
+namespace {
+
+using nlohmann::json;
+
+absl::StatusOr<ApiQuestion> Parse(const std::string& target, const ApiViewer& viewer = {}) {
+  return ParseApi(*ParseTarget(target), viewer);
+}
+
+TEST(ParseApi, AsksWhatThePathSays) {
+  const auto nodes = Parse("/api/v1/jobs/train/nodes?run=3&offset=10&limit=5");
+  ASSERT_TRUE(nodes.ok()) << nodes.status();
+  const auto& request = std::get<v1::NodesRequest>(nodes->request);
+  EXPECT_EQ(request.job_id(), "train");
+  EXPECT_EQ(request.run(), 3);
+  EXPECT_EQ(request.offset(), 10);
+  EXPECT_EQ(request.limit(), 5);
+  EXPECT_FALSE(request.with_hosts());
+  EXPECT_EQ(std::get<v1::RanksRequest>(Parse("/api/v1/jobs/train/ranks")->request).limit(), kMostInAPage);
+  EXPECT_EQ(std::get<v1::StatusRequest>(Parse("/api/v1/jobs/train?run=2")->request).run(), 2);
+  EXPECT_EQ(std::get<v1::StatusRequest>(Parse("/api/v1/jobs")->request).job_id(), "");
+  EXPECT_EQ(std::get<v1::EventsRequest>(Parse("/api/v1/events?after=7")->request).after(), 7);
+}
+
+TEST(ParseApi, RefusesWhatItDoesNotKnow) {
+  for (const char* missing : {"/api/v2/jobs", "/api/v1/", "/api/v1/job", "/api/v1/jobs/", "/api/v1/jobs/a/b",
+                              "/api/v1/jobs/a/nodes/b", "/api/v1/events/1"}) {
+    EXPECT_TRUE(absl::IsNotFound(Parse(missing).status())) << missing << Parse(missing).status();
+  }
+  for (const char* wrong :
+       {"/api/v1/jobs?x=1", "/api/v1/jobs/a/nodes?limit=0", "/api/v1/jobs/a/nodes?limit=501", "/api/v1/events?after=-1",
+        "/api/v1/events?after=99999999999999999999", "/api/v1/jobs/a?run=x", "/api/v1/jobs/a%20b"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(Parse(wrong).status())) << wrong << Parse(wrong).status();
+  }
+}
+
+TEST(ParseApi, ShowsWhoMaySeeOneJobThatOne) {
+  const ApiViewer viewer{"mine", true};
+  EXPECT_EQ(std::get<v1::StatusRequest>(Parse("/api/v1/jobs", viewer)->request).job_id(), "mine");
+  EXPECT_EQ(std::get<v1::EventsRequest>(Parse("/api/v1/events", viewer)->request).job_id(), "mine");
+  EXPECT_TRUE(Parse("/api/v1/jobs/mine/nodes", viewer).ok());
+  for (const char* other : {"/api/v1/jobs/other", "/api/v1/jobs/other/ranks", "/api/v1/events?job=other"}) {
+    EXPECT_TRUE(absl::IsPermissionDenied(Parse(other, viewer).status())) << other;
+  }
+}
+
+TEST(ParseApi, LastLinesAreForThoseWithAnIdentity) {
+  v1::StatusReply reply;
+  v1::RunStatus& run = *reply.add_runs();
+  run.mutable_outcome()->mutable_cause()->add_last_lines("secret");
+  run.mutable_last_abort()->add_last_lines("secret");
+  v1::EventsReply events;
+  events.add_events()->add_last_lines("secret");
+  const auto shown = [&](const char* path, bool has_identity, scheduler::QueryReply answer) {
+    const ResponsePtr response =
+        Parse(path, {"", has_identity})->render(scheduler::Answer{1, absl::OkStatus(), std::move(answer)});
+    EXPECT_EQ(response->status, 200);
+    EXPECT_TRUE(json::accept(response->body));
+    return response->body.find("secret") != std::string::npos;
+  };
+  EXPECT_FALSE(shown("/api/v1/jobs", false, reply));
+  EXPECT_TRUE(shown("/api/v1/jobs", true, reply));
+  EXPECT_FALSE(shown("/api/v1/events", false, events));
+  EXPECT_TRUE(shown("/api/v1/events", true, events));
+  EXPECT_NE(Parse("/api/v1/events", {"", true})->key, Parse("/api/v1/events", {"", false})->key);
+}
+
+TEST(ParseApi, ErrorsAreJson) {
+  const ResponsePtr missing =
+      Parse("/api/v1/jobs/a")->render(scheduler::Answer{1, absl::OkStatus(), v1::StatusReply()});
+  EXPECT_EQ(missing->status, 404);
+  const ResponsePtr busy = Parse("/api/v1/jobs")->render(scheduler::Answer{1, absl::UnavailableError("x\n\xff"), {}});
+  EXPECT_EQ(busy->status, 503);
+  EXPECT_TRUE(json::parse(busy->body).contains("error"));
+}
+
+TEST(ParseApi, ChangesAreServerSentEvents) {
+  const auto changes = Parse("/api/v1/changes?after=4");
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  EXPECT_NE(changes->key, Parse("/api/v1/events?after=4")->key);
+  v1::EventsReply reply;
+  for (const uint64_t number : {5, 9}) {
+    v1::StoryEvent& event = *reply.add_events();
+    event.set_number(number);
+    event.set_text("two\nlines");
+    event.add_last_lines("secret");
+  }
+  const ResponsePtr response = changes->render(scheduler::Answer{1, absl::OkStatus(), reply});
+  EXPECT_EQ(response->content_type, kEventStream);
+  EXPECT_EQ(response->cursor, 9);
+  EXPECT_EQ(response->body.substr(0, 22), "id: 5\ndata: {\"event\":{");
+  EXPECT_EQ(std::count(response->body.begin(), response->body.end(), '\n'), 6) << response->body;
+  EXPECT_EQ(response->body.find("secret"), std::string::npos);
+  EXPECT_EQ(changes->render(scheduler::Answer{1, absl::OkStatus(), v1::EventsReply()})->body, "");
+  EXPECT_FALSE(Parse("/api/v1/changes?limit=4").ok());
+}
+
+}  // namespace
+}  // namespace muster::http

@@ -1,0 +1,92 @@
+#include "scheduler/http/questions.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "tests/unit/common/manual_clock.h"
+
+namespace muster::http {
+namespace {
+
+class QuestionsTest : public ::testing::Test {
+ protected:
+  void Ask(const std::string& key) {
+    questions_.Ask(
+        key, scheduler::OverviewRequest(),
+        [this](const scheduler::Answer& answer) {
+          return MakeResponse(answer.status.ok() ? 200 : 503, kPlainText, absl::StrCat("answer ", ++rendered_));
+        },
+        [this](ResponsePtr response) { replies_.push_back(response->body); });
+  }
+  // The core answers the oldest question.
+  void AnswerOne() {
+    ASSERT_FALSE(asked_.empty());
+    const auto done = asked_.front();
+    asked_.erase(asked_.begin());
+    done(scheduler::Answer{});
+  }
+
+  ManualClock clock_;
+  std::vector<std::function<void(scheduler::Answer)>> asked_;
+  std::vector<std::string> replies_;
+  std::string why_full_;
+  int rendered_ = 0;
+  Questions questions_{{.ask =
+                            [this](scheduler::QueryRequest, std::function<void(scheduler::Answer)> done) {
+                              asked_.push_back(std::move(done));
+                              return absl::OkStatus();
+                            },
+                        .post = [](std::function<void()> task) { task(); },
+                        .why_full = [this] { return why_full_; }},
+                       clock_};
+};
+
+TEST_F(QuestionsTest, OneAnswerServesAllWhoAskWithinAMoment) {
+  for (int i = 0; i < 200; ++i) Ask("a");
+  EXPECT_EQ(asked_.size(), 1);
+  AnswerOne();
+  EXPECT_EQ(replies_.size(), 200);
+  Ask("a");
+  EXPECT_EQ(replies_.back(), "answer 1");
+  EXPECT_TRUE(asked_.empty());
+  clock_.Advance(Questions::kFresh);
+  Ask("a");
+  EXPECT_EQ(asked_.size(), 1) << "what is old is asked anew";
+  AnswerOne();
+  EXPECT_EQ(replies_.back(), "answer 2");
+}
+
+TEST_F(QuestionsTest, TheCoreIsAskedOneThingAtATimeAndFewInATick) {
+  for (int i = 0; i < 20; ++i) Ask(absl::StrCat("key ", i));
+  for (int i = 0; i < Questions::kEachTick; ++i) {
+    EXPECT_EQ(asked_.size(), 1);
+    AnswerOne();
+  }
+  EXPECT_TRUE(asked_.empty());
+  EXPECT_EQ(replies_.size(), size_t{Questions::kEachTick});
+  questions_.Tick();
+  EXPECT_EQ(asked_.size(), 1);
+}
+
+TEST_F(QuestionsTest, RemembersLittleAndNotForLong) {
+  for (size_t i = 0; i < 2 * Questions::kMostKept; ++i) Ask(absl::StrCat("key ", i));
+  EXPECT_EQ(questions_.size(), Questions::kMostKept);
+  EXPECT_EQ(replies_.size(), Questions::kMostKept) << "the others are turned away at once";
+  for (size_t i = 0; i < Questions::kMostKept; ++i) {
+    if (asked_.empty()) questions_.Tick();
+    AnswerOne();
+  }
+  clock_.Advance(Questions::kKept + absl::Seconds(1));
+  questions_.Tick();
+  EXPECT_EQ(questions_.size(), 0);
+}
+
+TEST_F(QuestionsTest, OnAFullDiskNothingIsAsked) {
+  why_full_ = "the disk is full";
+  Ask("a");
+  EXPECT_TRUE(asked_.empty());
+  EXPECT_EQ(replies_.size(), 1);
+}
+
+}  // namespace
+}  // namespace muster::http
