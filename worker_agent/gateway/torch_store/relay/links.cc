@@ -47,7 +47,7 @@ struct Session::Virtual final : Channel {
     return Stream::Io::kDone;
   }
   void Touch() override {
-    session.ready_.insert(id);
+    session.Touch(id);
     if (!session.is_serving_ && session.link != 0) session.context_.touch(session.link);
   }
   // Whether another turn is needed, as no event will tell.
@@ -56,6 +56,7 @@ struct Session::Virtual final : Channel {
   Session& session;
   const uint32_t id;
   Client client;
+  bool is_ready = false;  // it is in ready_
 };
 
 Session::Session(std::string secret, const LinksOptions& options, Shared& shared, TcpServerContext& context)
@@ -64,7 +65,7 @@ Session::Session(std::string secret, const LinksOptions& options, Shared& shared
       shared_(shared),
       context_(context),
       mux_(Mux::Side::kStore, {.opened = [this](uint32_t id) { Open(id); },
-                               .touched = [this](uint32_t id) { ready_.insert(id); },
+                               .touched = [this](uint32_t id) { Touch(id); },
                                .has_room = [this] { TouchAll(); }}) {}
 
 Session::~Session() {
@@ -79,12 +80,17 @@ void Session::Open(uint32_t id) {
   }
   context_.counted->Note(Severity::kWarning, "PyTorch's store: too many connections",
                          absl::StrCat("a connection was closed: ", options_.max_clients, " are open"));
-  ready_.insert(id);  // and closed there: the mux is in the middle of something
+  ready_.push_back(id);  // and closed there: the mux is in the middle of something
+}
+
+void Session::Touch(uint32_t id) {
+  const auto found = clients_.find(id);
+  if (found != clients_.end() && !std::exchange(found->second->is_ready, true)) ready_.push_back(id);
 }
 
 void Session::TouchAll() {
   for (const auto& [id, client] : clients_) {
-    if (client->client.wants_write()) ready_.insert(id);
+    if (client->client.wants_write()) Touch(id);
   }
 }
 
@@ -103,30 +109,30 @@ bool Session::ServeClients() {
       continue;
     }
     Virtual& client = *found->second;
-    if (client.client.Serve() || client.HasUnread()) ready_.insert(id);
-    CloseIfFinished(id);
+    client.is_ready = false;
+    const bool has_more = client.client.Serve();
+    if (!CloseIfFinished(client) && (has_more || client.HasUnread())) Touch(id);
   }
   is_serving_ = false;
   Count();
   return !ready_.empty();
 }
 
-void Session::CloseIfFinished(uint32_t id) {
-  const auto found = clients_.find(id);
-  if (!found->second->client.is_finished()) return;
-  if (const std::string& reason = found->second->client.reason(); !reason.empty()) {
+bool Session::CloseIfFinished(Virtual& client) {
+  if (!client.client.is_finished()) return false;
+  if (const std::string& reason = client.client.reason(); !reason.empty()) {
     context_.counted->Note(Severity::kWarning, "PyTorch's store: connection closed",
                            absl::StrCat("the connection of a process behind an agent's link was closed: ", reason));
   }
-  mux_.Close(id);
-  clients_.erase(found);
-  ready_.erase(id);
+  mux_.Close(client.id);
+  clients_.erase(client.id);
+  return true;
 }
 
 bool Session::CheckTimes() {
   for (const auto& [id, client] : clients_) {
     client->client.CheckTimes();
-    if (client->client.is_finished() || client->client.is_held()) ready_.insert(id);
+    if (client->client.is_finished() || client->client.is_held()) Touch(id);
   }
   mux_.stream().Acknowledge();
   return !ready_.empty() || mux_.stream().has_more();

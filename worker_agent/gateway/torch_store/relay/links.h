@@ -7,12 +7,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/tcp_server/connection.h"
@@ -57,7 +57,8 @@ class Session {
   struct Virtual;
   void Open(uint32_t id);
   void TouchAll();
-  void CloseIfFinished(uint32_t id);
+  void Touch(uint32_t id);
+  bool CloseIfFinished(Virtual& client);
   void Count();
 
   const std::string secret_;
@@ -65,8 +66,8 @@ class Session {
   Shared& shared_;
   TcpServerContext& context_;
   Mux mux_;
-  std::map<uint32_t, std::unique_ptr<Virtual>> clients_;
-  std::set<uint32_t> ready_;
+  absl::flat_hash_map<uint32_t, std::unique_ptr<Virtual>> clients_;
+  std::vector<uint32_t> ready_;
   bool is_serving_ = false;
   size_t counted_ = 0;  // of the mux, in context_.input_bytes
 };

@@ -17,6 +17,7 @@ namespace muster::torch_store {
 namespace {
 
 constexpr size_t kFrameHeaderBytes = 1 + 2 * sizeof(uint32_t);
+constexpr size_t kKeptInCapacity = 1024;
 constexpr size_t kLeastRoom = 4 * 1024;  // no frames of a byte each
 // Beyond what has room; frames without bytes are sent also where there is none.
 constexpr size_t kMostOwed = ResumableStream::kMostKept * 2;
@@ -53,7 +54,8 @@ void Mux::Consume(uint32_t id, size_t bytes) {
   channel.in_at += bytes;
   buffered_ -= bytes;
   if (channel.in_at == channel.in.size()) {
-    std::string().swap(channel.in);
+    channel.in.clear();
+    if (channel.in.capacity() > kKeptInCapacity) channel.in.shrink_to_fit();
     channel.in_at = 0;
   }
   Credit(id, channel, bytes);
