@@ -138,6 +138,7 @@ def test_what_is_counted_is_counted_once_though_the_link_is_cut(start, cluster, 
     assert cuts >= 5
 
 
+@pytest.mark.parametrize("start", ["plain"], indirect=True)
 def test_a_second_store_on_rank_0s_machine(start, cluster, any_torch):
     script = cluster.folder / "second.py"
     script.write_text(SECOND)

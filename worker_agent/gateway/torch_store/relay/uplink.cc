@@ -14,6 +14,7 @@ constexpr absl::Duration kFirstBackOff = absl::Milliseconds(50);
 constexpr absl::Duration kLongestBackOff = absl::Seconds(1);
 constexpr absl::Duration kPatience = absl::Seconds(3);  // without a link, before that is said
 constexpr absl::Duration kAnswerTimeout = absl::Seconds(10);
+constexpr absl::Duration kHeldBack = absl::Milliseconds(1);
 
 std::string RandomSession() {
   std::random_device random;  // getrandom, or the processor's
@@ -163,7 +164,7 @@ void StoreLink::HasOpened() {
 
 bool StoreLink::wants_write() const {
   if (opening_ == Opening::kHandshake) return stream_.wants_write();
-  return !has_greeted_ || !pipe_.is_empty() || (has_answer_ && uplink_.mux().stream().has_more());
+  return !has_greeted_ || !pipe_.is_empty() || (has_answer_ && !is_held_back_ && uplink_.mux().stream().has_more());
 }
 
 bool StoreLink::Serve() {
@@ -174,10 +175,21 @@ bool StoreLink::Serve() {
     pipe_.Say(HelloBytes(uplink_.Hello()));
   }
   Read();
-  if (is_finished_) return false;
-  const Stream::Io io = pipe_.Write(stream_, has_answer_ ? &uplink_.mux().stream() : nullptr);
-  if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) Break(stream_.error());
+  if (!is_finished_) Write();
   return false;
+}
+
+void StoreLink::Write() {
+  ResumableStream* const stream = has_answer_ ? &uplink_.mux().stream() : nullptr;
+  const bool has_more = stream != nullptr && stream->has_more();
+  is_held_back_ = has_more && awaits_ && pipe_.is_empty() && context_.now - written_at_ < kHeldBack;
+  if (is_held_back_) return;
+  if (has_more) {
+    awaits_ = true;
+    written_at_ = context_.now;
+  }
+  const Stream::Io io = pipe_.Write(stream_, stream);
+  if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) Break(stream_.error());
 }
 
 void StoreLink::Read() {
@@ -193,6 +205,7 @@ void StoreLink::Read() {
     case Stream::Io::kDone:
       break;
   }
+  awaits_ = false;
   if (absl::Status status = Take({bytes.data(), done}); !status.ok()) {
     const std::string why(status.message());
     uplink_.Lose(why);

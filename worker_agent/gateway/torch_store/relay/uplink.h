@@ -100,6 +100,7 @@ class StoreLink final : public TcpConnection {
   void CheckTimes() override;
   bool wants_read() const override { return !is_finished_; }
   bool wants_write() const override;
+  bool is_delayed() const override { return is_held_back_; }
   bool has_work() const override { return true; }
   bool has_spoken() const override { return true; }
   size_t input_bytes() const override { return 0; }
@@ -112,12 +113,18 @@ class StoreLink final : public TcpConnection {
   void Break(const std::string& why);
   void Read();
   absl::Status Take(std::string_view bytes);
+  void Write();
 
   Uplink& uplink_;
   const MonotonicTime begun_at_;
   bool has_greeted_ = false;
   bool has_answer_ = false;
   std::string answer_;
+  // While the store has said nothing since this side wrote last, what comes meanwhile is sent together, within a
+  // millisecond: each packet costs the store more than the requests in it.
+  bool awaits_ = false;
+  bool is_held_back_ = false;
+  MonotonicTime written_at_;
   std::string why_;
   LinkPipe pipe_;
 };
