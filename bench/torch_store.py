@@ -6,6 +6,13 @@ PYTHON has the PyTorch whose clients and server are used (2.13: libuv; 1.13: its
 connections; each connection sets one key and reads those of its neighbours. The servers take turns; the median of the
 runs is printed: seconds of connecting, seconds of setting and reading, and the server's processor time for all of it,
 user and kernel. Both servers, and the clients, share this machine.
+
+    python3 bench/torch_store.py --python PYTHON --relays 32 [--ranks 256]
+
+A start of gloo: each rank sets its key and waits for and reads all others' (ranks² reads), with our store behind so many
+relays, beside PyTorch's own without any. The ranks are sockets of a few processes that speak PyTorch 2's protocol, all
+at once, as PyTorch's client has one request under way in each process. The processor time is that of the store's
+process; the relays' is told apart.
 """
 
 import argparse
@@ -20,6 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "bench" / "peers"), str(ROOT / "tests" / "e2e" / "support")]
 
 from forked import leave_dns_out  # noqa: E402
+from muster import BIN  # noqa: E402
 from torch_store_wire import Stores  # noqa: E402
 
 CLIENTS = r"""
@@ -54,6 +62,101 @@ print(json.dumps({"connect_seconds": connected - begun, "use_seconds": time.mono
 """
 
 
+GLOO = r"""
+import json, os, select, socket, struct, sys, time
+ranks, processes = int(sys.argv[1]), int(sys.argv[2])
+ports = [int(word) for word in sys.argv[3:]]
+text = lambda value: struct.pack("<Q", len(value)) + value
+keys = [b"/default_pg/0//cpu//0/%d" % rank for rank in range(ranks)]
+waits = [b"\x06" + struct.pack("<Q", 1) + text(key) for key in keys]
+gets = [b"\x03" + text(key) for key in keys]
+value = b"v" * 100
+turns = [os.pipe() for _ in range(3)]   # ready, go, done
+class Rank:
+    def __init__(self, rank):
+        self.socket = socket.create_connection(("127.0.0.1", ports[rank * len(ports) // ranks]))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.sendall(b"\x00\xce\xf7\x85\x3c\x0d" + struct.pack("<I", rank))
+        assert self.socket.recv(4, socket.MSG_WAITALL) == struct.pack("<I", rank)
+        self.rank, self.at, self.got = rank, 0, b""
+    def begin(self):
+        self.socket.sendall(b"\x01" + text(keys[self.rank]) + text(value) + waits[0])
+        self.needed = 1
+    def go_on(self):
+        self.got += self.socket.recv(4096)
+        if len(self.got) < self.needed: return False
+        assert len(self.got) == self.needed
+        if self.needed == 1:
+            self.needed = 8 + len(value)
+            self.socket.sendall(gets[self.at])
+        else:
+            assert self.got[8:] == value
+            self.at += 1
+            if self.at == ranks: return True
+            self.needed = 1
+            self.socket.sendall(waits[self.at])
+        self.got = b""
+        return False
+for process in range(processes):
+    if os.fork() == 0:
+        own = [Rank(rank) for rank in range(process * ranks // processes, (process + 1) * ranks // processes)]
+        os.write(turns[0][1], b"x")
+        os.read(turns[1][0], 1)
+        poll = select.epoll()
+        by_fd = {each.socket.fileno(): each for each in own}
+        for fd, each in by_fd.items():
+            poll.register(fd, select.EPOLLIN)
+            each.begin()
+        left = len(own)
+        while left:
+            for fd, _ in poll.poll():
+                if by_fd[fd].go_on(): left -= 1
+        os.write(turns[2][1], b"x")
+        os._exit(0)
+def all_of(pipe):
+    got = 0
+    while got < processes:
+        got += len(os.read(pipe, processes - got))
+begun = time.monotonic()
+all_of(turns[0][0])
+connected = time.monotonic()
+os.write(turns[1][1], b"x" * processes)
+all_of(turns[2][0])
+print(json.dumps({"connect_seconds": connected - begun, "use_seconds": time.monotonic() - connected}))
+"""
+
+
+class Relays:
+    def __init__(self, count):
+        self._program = subprocess.Popen([BIN / "torch_store_server", str(count)], stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE, text=True)
+        self.pid = self._program.pid
+
+    def to(self, port):
+        self._program.stdin.write("%d\n" % port)
+        self._program.stdin.flush()
+        return self._program.stdout.readline().split()
+
+    def close(self):
+        self._program.stdin.close()
+        self._program.wait(30)
+
+
+def measure_gloo(stores, relays, arguments):
+    port = stores.new()
+    ports = relays.to(port) if relays else [str(port)]
+    pids = [stores.pid] + ([relays.pid] if relays else [])
+    before = [processor_seconds(pid) for pid in pids]
+    told = subprocess.run([sys.executable, "-c", GLOO, str(arguments.ranks), str(arguments.processes), *ports],
+                          check=True, capture_output=True, text=True)
+    after = [processor_seconds(pid) for pid in pids]
+    result = json.loads(told.stdout)
+    result["user_seconds"], result["kernel_seconds"] = (b - a for a, b in zip(before[0], after[0]))
+    if relays:
+        result["relays_seconds"] = sum(after[1]) - sum(before[1])
+    return result
+
+
 def processor_seconds(pid):
     words = pathlib.Path("/proc/%d/stat" % pid).read_text().rsplit(")", 1)[1].split()
     ticks = os.sysconf("SC_CLK_TCK")
@@ -78,18 +181,30 @@ def main():
     parser.add_argument("--neighbours", type=int, default=8)
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--relays", type=int, default=0)
+    parser.add_argument("--ranks", type=int, default=256)
     arguments = parser.parse_args()
     leave_dns_out()
+    relays = Relays(arguments.relays) if arguments.relays else None
     subjects = {"muster": Stores.ours(), "pytorch": Stores.torchs_own(arguments.python)}
-    results = {name: [] for name in subjects}
+    results = {
+name: [] for name in subjects}
     for _ in range(arguments.runs):
         for name, stores in subjects.items():
-            results[name].append(measure(stores, arguments))
+            if relays:
+                results[name].append(measure_gloo(stores, relays if name == "muster" else None, arguments))
+            else:
+                results[name].append(measure(stores, arguments))
+    load = ({
+  "ranks" : arguments.ranks, "relays" : arguments.relays} if relays else
+            {"connections": arguments.connections, "neighbours": arguments.neighbours})
     for name, stores in subjects.items():
         stores.close()
-        medians = {key: round(statistics.median(each[key] for each in results[name]), 3) for key in results[name][0]}
-        print(json.dumps({"subject": name, "connections": arguments.connections, "neighbours": arguments.neighbours,
-                          "runs": arguments.runs, **medians}))
+        medians = {
+key: round(statistics.median(each[key] for each in results[name]), 3) for key in results[name][0]}
+        print(json.dumps({"subject": name, **load, "runs": arguments.runs, **medians}))
+    if relays:
+        relays.close()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
@@ -351,8 +352,15 @@ int Agent::StayWithTheJob() {
       loop.store(), Clock::System());
   if (!node_.gateway_ports.empty()) launcher.AddGateway(gateway, settings_.mindspore_gateway == "on");
   // (Where rank 0's agent serves it, all processes are its clients.)
-  TorchStoreGateway torch_store({*ParseNetworks(settings_.torch_store_peers), PortsOfScript(settings_.command).ports},
-                                Clock::System());
+  TorchStoreOptions store_options;
+  store_options.networks = *ParseNetworks(settings_.torch_store_peers);
+  store_options.script_ports = PortsOfScript(settings_.command).ports;
+  store_options.job_id = settings_.job_id;
+  store_options.is_relay_asked = settings_.torch_store_relay.value_or(settings_.tls.require_tls);
+  if (tls_ != nullptr) store_options.tls = tls_->store();
+  uint32_t port = 0;
+  if (absl::SimpleAtoi(settings_.master_port, &port)) store_options.wanted_port = static_cast<uint16_t>(port);
+  TorchStoreGateway torch_store(std::move(store_options), Clock::System());
   if (!settings_.command.empty()) launcher.AddGateway(torch_store, /*is_required=*/false);
   if (tls_ != nullptr) {
     const absl::Status started =

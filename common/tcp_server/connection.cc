@@ -47,6 +47,11 @@ void TcpConnection::Open(const std::shared_ptr<const TlsServerContext>& context,
   }
 }
 
+void TcpConnection::Dial(const std::shared_ptr<const TlsServerContext>& context) {
+  opening_ = context != nullptr ? Opening::kHandshake : Opening::kOpen;
+  if (context != nullptr && !stream_.DialTls(context)) Finish("no memory for TLS");
+}
+
 void TcpConnection::ShakeHands() {
   switch (stream_.Handshake()) {
     case Stream::Io::kAgain:

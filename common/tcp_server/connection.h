@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/net/ip_address.h"
 #include "common/sys/log.h"
+#include "common/tcp_server/socket_address.h"
 #include "common/tls/peer/peer_name.h"
 #include "common/tls/server/stream.h"
 
@@ -30,6 +31,9 @@ struct TcpServerContext {
   std::function<void(uint64_t connection, std::function<void(TcpConnection&)> take)> post;
   // The server's thread: serves this connection again soon.
   std::function<void(uint64_t connection)> touch;
+  // The server's thread: begins to connect, with TLS where the server has it; see TcpProtocol::Dialed. Returns the
+  // connection's number; 0: there are no descriptors, or no way there.
+  std::function<uint64_t(const SocketAddress& to)> dial;
   std::shared_ptr<CountedLog> counted;
   size_t input_bytes = 0;  // of all: what has come and can't be done with yet; see TcpProtocol::MaxInputBytes
   MonotonicTime now;
@@ -73,6 +77,8 @@ class TcpConnection {
   Opening opening() const { return opening_; }
   // Looks at the first byte. `context` null: no TLS is spoken here, and `remedy` says what to do about that.
   void Open(const std::shared_ptr<const TlsServerContext>& context, const std::string& remedy);
+  // In its place, for one that this side makes. `context` null: without TLS.
+  void Dial(const std::shared_ptr<const TlsServerContext>& context);
   void ShakeHands();
   // The authorities or their lists have changed: who is revoked is cut off.
   void CheckTrust(const TrustBase& trust);

@@ -27,6 +27,14 @@ class TcpProtocol {
   virtual std::unique_ptr<TcpConnection> Accept(Stream stream, const TcpClient& client, const std::string& own_address,
                                                 TcpServerContext& context) = 0;
   virtual void Closed(const TcpClient& client) = 0;
+  // The first call and the last one: connections and `context` are there until after End.
+  virtual void Begin(TcpServerContext& /*context*/) {}
+  virtual void End() {}
+  // The connection that TcpServerContext::dial makes. It is under way: the first write goes out when it is there.
+  virtual std::unique_ptr<TcpConnection> Dialed(Stream /*stream*/, const TcpClient& /*client*/,
+                                                TcpServerContext& /*context*/) {
+    return nullptr;
+  }
   // Beyond this sum of TcpConnection::input_bytes the connection that holds most of it is cut.
   virtual size_t MaxInputBytes() const = 0;
   // The connections that are not closed to make room for new ones.

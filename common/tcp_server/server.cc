@@ -56,6 +56,7 @@ TcpServer::TcpServer(TcpServerOptions options, TcpProtocol& protocol, const Cloc
   context_.counted = counted_;
   context_.now = clock.Read().monotonic;
   context_.touch = [this](uint64_t id) { ready_.insert(id); };
+  context_.dial = [this](const SocketAddress& to) { return Dial(to); };
   context_.post = [this, mailbox = mailbox_](uint64_t id, std::function<void(TcpConnection&)> take) {
     mailbox->Push([this, id, take = std::move(take)] {
       const auto found = connections_.find(id);
@@ -108,6 +109,7 @@ absl::Duration TcpServer::Patience() const {
 
 void TcpServer::Run() {
   pthread_setname_np(pthread_self(), protocol_.words().thread.c_str());
+  protocol_.Begin(context_);
   while (!is_stopping_) {
     const std::span<const epoll_event> events = poller_.Wait(Patience());
     context_.now = clock_.Read().monotonic;
@@ -127,6 +129,7 @@ void TcpServer::Run() {
     if (context_.now >= next_tick_) Tick();
   }
   for (const auto& [id, connection] : connections_) connection->FlushAtEnd();
+  protocol_.End();
   if (options_.counted == nullptr) counted_->Flush();
 }
 
@@ -156,6 +159,22 @@ void TcpServer::Accept(Listener& listener) {
                                               JoinHostPort(own->address.ToString(), own->port), context_));
     ++open_of_[FairShare(from.address).bytes()];
   }
+}
+
+uint64_t TcpServer::Dial(const SocketAddress& to) {
+  UniqueFd fd = StartConnecting(to);
+  if (!fd.is_open()) return 0;
+  TcpClient client;
+  client.connection = ++last_id_;
+  client.address = to.address;
+  const uint64_t id = client.connection;
+  if (!poller_.Add(fd.get(), EPOLLOUT, id).ok()) return 0;
+  watched_[id] = EPOLLOUT;
+  std::unique_ptr<TcpConnection> connection = protocol_.Dialed(Stream(std::move(fd)), client, context_);
+  connection->Dial(tls_ == nullptr ? nullptr : tls_->Context());
+  connections_.emplace(id, std::move(connection));
+  ++open_of_[FairShare(to.address).bytes()];
+  return id;
 }
 
 // `what` is counted under the protocol's name.

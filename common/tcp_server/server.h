@@ -74,6 +74,7 @@ class TcpServer {
   void Run();
   absl::Duration Patience() const;
   void Accept(Listener& listener);
+  uint64_t Dial(const SocketAddress& to);
   void Count(const std::string& what, const std::string& text);
   bool IsWelcome(const SocketAddress& from, const SocketAddress& own);
   bool MakeRoom(const IpAddress* only_of);  // a party, or null

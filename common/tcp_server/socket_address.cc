@@ -81,6 +81,18 @@ UniqueFd AcceptFrom(int listener, SocketAddress& from) {
   return fd;
 }
 
+UniqueFd StartConnecting(const SocketAddress& to) {
+  UniqueFd fd(socket(to.address.is_v6() ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_storage storage{};
+  const socklen_t size = ToKernel(to.address, to.port, storage);
+  const int one = 1;
+  if (fd.is_open() && setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) == 0 &&
+      (connect(fd.get(), reinterpret_cast<const sockaddr*>(&storage), size) == 0 || errno == EINPROGRESS)) {
+    return fd;
+  }
+  return UniqueFd();
+}
+
 absl::StatusOr<SocketAddress> LocalEnd(int socket) {
   sockaddr_storage storage{};
   socklen_t size = sizeof(storage);

@@ -22,6 +22,9 @@ absl::StatusOr<UniqueFd> ListenOn(const IpAddress& address, uint16_t port, int b
 // The next client, nonblocking, or none with errno set.
 UniqueFd AcceptFrom(int listener, SocketAddress& from);
 
+// A nonblocking socket whose connect is under way; not open, with errno, if it can't begin.
+UniqueFd StartConnecting(const SocketAddress& to);
+
 absl::StatusOr<SocketAddress> LocalEnd(int socket);
 
 }  // namespace muster

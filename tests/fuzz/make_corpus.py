@@ -110,8 +110,31 @@ def torch_store():
     put("torch_store", "garbage", pieces(0, b"GET / HTTP/1.1\r\n\r\n"))
 
 
+def torch_link():
+    """A hello, then records of frames with requests; each piece is as long as its own first byte says (torch_link.cc)."""
+    text = lambda words: struct.pack("<Q", len(words)) + words.encode()
+    record = lambda data, received=0: struct.pack("<QI", received, len(data)) + data
+    frame = lambda kind, client, number, data=b"": struct.pack("<BII", kind, client, number) + data
+    data = lambda client, what: frame(2, client, len(what), what)
+    start = b"MUSTRLNK\x01\x01" + b"s" * 16 + struct.pack("<QIQ", 1, 1, 0) + b"\x03job\x04node"
+    hello = b"\0" + struct.pack("<I", 0x3C85F7CE)
+    wait, write, read = b"\x06" + struct.pack("<Q", 1) + text("/a"), b"\x01" + text("/a") + text("1"), b"\x03" + text("/a")
+    both = frame(1, 1, 0) + frame(1, 2, 0) + data(1, hello + wait) + data(2, hello + write) + data(1, read) + frame(3, 1, 0)
+    put("torch_link", "two-clients", start + record(both))
+    put("torch_link", "records", start + b"".join(record(both[at:at + 9]) for at in range(0, len(both), 9)))
+    put("torch_link", "many", start + record(b"".join(frame(1, each, 0) for each in range(1, 20))))
+    put("torch_link", "large", start + record(frame(1, 1, 0) + data(1, hello + b"\x01" + text("/a") + text("x" * 60000)) +
+                                              data(1, read * 10)))
+    put("torch_link", "credit", start + record(frame(1, 1, 0) + frame(4, 1, 1 << 20)))
+    put("torch_link", "not-open", start + record(data(3, b"x")))
+    put("torch_link", "confirms-too-much", start + record(b"", 1 << 40))
+    put("torch_link", "garbage", start + b"\xff" * 64)
+    put("torch_link", "no-hello", b"GET / HTTP/1.1\r\n\r\n")
+
+
 def main():
     frame_guard()
+    torch_link()
     mindspore_frames()
     torch_store()
     key = ec.generate_private_key(ec.SECP256R1())

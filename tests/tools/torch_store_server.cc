@@ -1,25 +1,35 @@
 // PyTorch's store alone, on loopback: for each line on stdin a new, empty one takes the place of the one before, and
-// its port is printed. For tests/e2e/torch_store and bench.
+// its port is printed. It also serves agents' links. With an argument, so many relays: each line is the port of their
+// store, and theirs are printed on one line. For tests/e2e/torch_store and bench.
 #include <cstdint>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/sys/log.h"
+#include "worker_agent/gateway/torch_store/relay/relay.h"
 #include "worker_agent/gateway/torch_store/server.h"
 
-int main() {
-  using namespace muster;
-  if (!InitLogging({"torch_store_server", "text", "error", ""}).ok()) return 2;
+namespace {
+
+using namespace muster;
+
+int ServeStores() {
   std::unique_ptr<torch_store::Server> server;
   std::string line;
   while (std::getline(std::cin, line)) {
     server.reset();
     TcpServerOptions options;
     options.max_connections = 100'000;
-    auto started = torch_store::Server::Start(std::move(options), torch_store::Limits(), Clock::System());
+    torch_store::LinksOptions links;
+    links.why_not = [](const torch_store::LinkHello&, const TcpClient&) { return std::string(); };
+    auto started =
+        torch_store::Server::Start(std::move(options), torch_store::Limits(), Clock::System(), std::move(links));
     if (!started.ok()) return 1;
     server = *std::move(started);
     const absl::StatusOr<uint16_t> port = server->Listen(*IpAddress::Parse("127.0.0.1"), 0);
@@ -27,4 +37,32 @@ int main() {
     std::cout << *port << std::endl;
   }
   return 0;
+}
+
+int ServeRelays(int count) {
+  std::vector<std::unique_ptr<torch_store::Relay>> relays;
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    relays.clear();
+    for (int i = 0; i < count; ++i) {
+      torch_store::RelayOptions options;
+      options.store.port = static_cast<uint16_t>(std::atoi(line.c_str()));
+      options.hello.node = absl::StrCat("node-", i);
+      auto started = torch_store::Relay::Start(std::move(options), Clock::System());
+      if (!started.ok()) return 1;
+      const absl::StatusOr<uint16_t> port = (*started)->Listen(0);
+      if (!port.ok()) return 1;
+      std::cout << *port << ' ';
+      relays.push_back(*std::move(started));
+    }
+    std::cout << std::endl;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (!InitLogging({"torch_store_server", "text", "error", ""}).ok()) return 2;
+  return argc > 1 ? ServeRelays(std::atoi(argv[1])) : ServeStores();
 }

@@ -40,6 +40,9 @@ class Gateway {
   // to the store end with kFailedPrecondition from now on. Processes of the round may still run, and are being stopped.
   virtual void Over(uint64_t /*run*/, uint32_t /*round*/) {}
 
+  // Whether no process may start where Begin fails for this round.
+  virtual bool IsNeeded(const GatewayRound& /*round*/) const { return false; }
+
   // What the processes do where the gateway could not begin, for people: "MindSpore processes …".
   virtual std::string Without() const = 0;
 };

@@ -169,6 +169,8 @@ void AddTorchStore(const AgentSettings& settings, v1::NodeInfo& node) {
         "script takes MASTER_PORT as it is told");
   }
   node.set_has_torch_store(has_store);
+  node.set_torch_store_relay(settings.torch_store_relay.value_or(settings.tls.require_tls) ? v1::TORCH_STORE_RELAY_ON
+                                                                                           : v1::TORCH_STORE_RELAY_OFF);
   for (const IpAddress& address : LocalAddresses()) {
     if (node.addresses_size() < kMaxAddressesOfNode && !address.is_loopback()) node.add_addresses(address.ToString());
   }

@@ -163,7 +163,7 @@ absl::Status Launcher::BeginGateways(const Round& round, LaunchPlan& plan) {
     const absl::Status begun = opening.gateway->Begin(of);
     opening.is_ready = begun.ok();
     if (begun.ok()) continue;
-    if (opening.is_required) return begun;
+    if (opening.is_required || opening.gateway->IsNeeded(of)) return begun;
     Note(absl::StrCat(opening.gateway->Without(), ": ", std::string(begun.message())), plan);
   }
   return absl::OkStatus();

@@ -239,6 +239,12 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
       .Value("NETWORKS")
       .Env({"MS_TORCH_STORE_PEERS"});
   table
+      .AddOptionalBool("torch_store_relay", &s.torch_store_relay,
+                       "Processes reach the agent's store through the agent of their own machine, at a port of its "
+                       "loopback, and the agents have one link each to rank 0's, with TLS where it is configured. By "
+                       "default only with --require_tls; rank 0's agent decides.")
+      .Env({"MS_TORCH_STORE_RELAY"});
+  table
       .AddBool("ompi_env", &s.ompi_env,
                "Also tells the processes their rank as Open MPI's mpirun would (OMPI_COMM_WORLD_*), for programs that "
                "read only that.")

@@ -33,6 +33,7 @@ struct AgentSettings {
   std::string mindspore_gateway = "auto";  // auto, on, off
   std::string torch_store = "auto";        // auto, agent, rank0: who serves PyTorch's store
   std::string torch_store_peers;           // networks whose processes it serves besides the round's machines
+  std::optional<bool> torch_store_relay;   // processes reach it through their own agents; not set: with --require_tls
   bool ompi_env = false;                   // OMPI_COMM_WORLD_* for the processes
   bool tf_config = false;                  // TF_CONFIG for the processes
   bool no_python = false;                  // a .py file is started as it stands

@@ -31,7 +31,7 @@ TlsServerContext::TlsServerContext(SslContextPtr context, const TlsStore& store,
 absl::StatusOr<std::shared_ptr<const TlsServerContext>> TlsServerContext::Create(const TlsStore& store,
                                                                                  Options options) {
   std::shared_ptr<const TlsState> state = store.Current();
-  SslContextPtr context(SSL_CTX_new(TLS_server_method()));
+  SslContextPtr context(SSL_CTX_new(TLS_method()));
   const std::string ciphers = store.ciphers().empty() ? kCiphers : store.ciphers();
   if (context == nullptr || SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1 ||
       SSL_CTX_set_cipher_list(context.get(), ciphers.c_str()) != 1 || !UseIdentity(context.get(), *state->identity)) {
@@ -55,11 +55,22 @@ absl::StatusOr<std::shared_ptr<const TlsServerContext>> TlsServerContext::Create
   return std::shared_ptr<const TlsServerContext>(std::move(made));
 }
 
-SslPtr TlsServerContext::Accept(int fd, CheckedClient& client) const {
+SslPtr TlsServerContext::Make(int fd, CheckedClient& client) const {
   SslPtr ssl(SSL_new(context_.get()));
   if (ssl == nullptr || SSL_set_fd(ssl.get(), fd) != 1) return nullptr;
   SSL_set_app_data(ssl.get(), &client);
-  SSL_set_accept_state(ssl.get());
+  return ssl;
+}
+
+SslPtr TlsServerContext::Accept(int fd, CheckedClient& client) const {
+  SslPtr ssl = Make(fd, client);
+  if (ssl != nullptr) SSL_set_accept_state(ssl.get());
+  return ssl;
+}
+
+SslPtr TlsServerContext::Dial(int fd, CheckedClient& server) const {
+  SslPtr ssl = Make(fd, server);
+  if (ssl != nullptr) SSL_set_connect_state(ssl.get());
   return ssl;
 }
 

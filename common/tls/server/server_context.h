@@ -39,6 +39,9 @@ class TlsServerContext {
 
   // For a connected nonblocking socket, which stays the caller's. Null when memory is short.
   SslPtr Accept(int fd, CheckedClient& client) const;
+  // Likewise, for one that this side connects. The other side is checked as a client is: so agents speak with each
+  // other, whose certificates may be for clients only.
+  SslPtr Dial(int fd, CheckedClient& server) const;
 
   // Whether this side's certificate may serve (extended key usage), which clients check: an agent's may be for clients
   // only.
@@ -49,6 +52,7 @@ class TlsServerContext {
  private:
   TlsServerContext(SslContextPtr context, const TlsStore& store, std::shared_ptr<const TlsState> state,
                    Options options);
+  SslPtr Make(int fd, CheckedClient& client) const;
   static int Verify(X509_STORE_CTX* store_context, void* self);
   static int ChooseProtocol(SSL* ssl, const unsigned char** chosen, unsigned char* length, const unsigned char* offered,
                             unsigned int offered_length, void* self);

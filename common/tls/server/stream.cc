@@ -31,17 +31,28 @@ TlsFault FaultOf(const std::vector<unsigned long>& errors) {  // NOLINT(google-r
 }  // namespace
 
 Stream::Io Stream::LooksLikeTls(bool* is_tls) const {
-  unsigned char first = 0;
-  const ssize_t n = recv(fd_.get(), &first, 1, MSG_PEEK);
+  char first = 0;
+  const Io io = Peek(&first);
+  if (io == Io::kDone) *is_tls = static_cast<unsigned char>(first) == kTlsHandshakeRecord;
+  return io;
+}
+
+Stream::Io Stream::Peek(char* first) const {
+  const ssize_t n = recv(fd_.get(), first, 1, MSG_PEEK);
   if (n == 0) return Io::kClosed;
   if (n < 0) return errno == EAGAIN || errno == EINTR ? Io::kAgain : Io::kFailed;
-  *is_tls = first == kTlsHandshakeRecord;
   return Io::kDone;
 }
 
 bool Stream::BeginTls(std::shared_ptr<const TlsServerContext> context) {
   context_ = std::move(context);
   ssl_ = context_->Accept(fd_.get(), *client_);
+  return ssl_ != nullptr;
+}
+
+bool Stream::DialTls(std::shared_ptr<const TlsServerContext> context) {
+  context_ = std::move(context);
+  ssl_ = context_->Dial(fd_.get(), *client_);
   return ssl_ != nullptr;
 }
 

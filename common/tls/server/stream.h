@@ -22,8 +22,12 @@ class Stream {
 
   // Whether the first byte begins a TLS handshake (0x16); kAgain while it has not come.
   Io LooksLikeTls(bool* is_tls) const;
+  // The first byte, which stays where it is; before any Read, without TLS.
+  Io Peek(char* first) const;
   // Once, before the first Read. False when memory is short.
   bool BeginTls(std::shared_ptr<const TlsServerContext> context);
+  // In its place, on a socket that this side connects. Both sides show what a client shows.
+  bool DialTls(std::shared_ptr<const TlsServerContext> context);
   // Until it is no longer kAgain. Costs milliseconds of the processor.
   Io Handshake();
 

@@ -135,6 +135,16 @@ void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& memb
   }
 }
 
+// As rank 0's agent says, unless another one is of a version without relays.
+bool AreRelaysWanted(const v1::PeerList& list, const std::vector<const Node*>& members) {
+  if (!list.has_torch_store() || list.nodes_size() < 2) return false;
+  return std::all_of(members.begin(), members.end(), [&](const Node* node) {
+    const v1::TorchStoreRelay told = node->record().info.torch_store_relay();
+    const bool is_rank0 = node->record().id == list.nodes(0).node_id();
+    return told == v1::TORCH_STORE_RELAY_ON || (told == v1::TORCH_STORE_RELAY_OFF && !is_rank0);
+  });
+}
+
 void FillNeighbour(const PeerIndex::Place& place, uint32_t rank, v1::RingNeighbour& neighbour) {
   const v1::PeerNode& node = *place.node;
   neighbour.set_rank(rank);
@@ -160,6 +170,7 @@ v1::PeerList BuildPeerList(const Run& run, uint32_t round, const std::vector<con
   AddRole(run, v1::ROLE_WORKER, members, stands_for, addresses, machines, list);
   AddRole(run, v1::ROLE_SERVER, members, stands_for, addresses, machines, list);
   list.set_machine_num(machines.size());
+  list.set_has_torch_store_relays(AreRelaysWanted(list, members));
   return list;
 }
 
@@ -232,6 +243,9 @@ void FillAssignment(const Run& run, const Node& node, v1::Assignment& assignment
   assignment.set_master_address(run.record().master_address);
   assignment.set_master_port(run.record().master_port);
   assignment.set_has_torch_store(run.record().peers.has_torch_store());
+  if (run.record().peers.has_torch_store_relays()) {
+    assignment.set_torch_store_node(run.record().peers.nodes(0).node_id());
+  }
   assignment.set_role(role);
   if (!self->certificate_fingerprint().empty()) {
     assignment.set_certificate_fingerprint(self->certificate_fingerprint());

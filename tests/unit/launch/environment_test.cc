@@ -78,6 +78,7 @@ TEST_F(EnvironmentTest, TellsEverythingToAPlainProcess) {
       {"MS_STACKS_FILE", "/w/stacks-1"},
       {"MS_WORKER_NUM", "6"},
       {"MUSTER_NODE_ID", "b-1"},
+      {"MUSTER_RANK0_ADDR", "10.0.0.1"},
       {"MUSTER_START", "f00d"},
       {"NNODES", "2"},
       {"NODE_RANK", "1"},
@@ -401,6 +402,21 @@ TEST_F(EnvironmentTest, PlaceholdersAgreeWithTheVariables) {
   for (const auto& [placeholder, variable] : pairs) EXPECT_EQ(values.at(placeholder), map.at(variable)) << placeholder;
   EXPECT_EQ(values.at("role"), "worker");
   EXPECT_EQ(values.size(), std::size(pairs) + 1);
+}
+
+TEST_F(EnvironmentTest, OnlyTheMasterIsLocalWithARelay) {
+  input.has_torch_store = true;
+  input.local_store_port = 12345;
+  input.inherited = {{"MASTER_ADDR", "head"}};
+  input.master_port = "29500";
+  const Map map = Build();
+  EXPECT_EQ(map.at("MASTER_ADDR"), "127.0.0.1");
+  EXPECT_EQ(map.at("MASTER_PORT"), "12345");
+  EXPECT_EQ(map.at("MUSTER_RANK0_ADDR"), "10.0.0.1");
+  EXPECT_EQ(map.at("TORCHELASTIC_USE_AGENT_STORE"), "True");
+  const Placeholders values = PlaceholdersFor(input, environment);
+  EXPECT_EQ(values.at("master_addr"), "10.0.0.1");
+  EXPECT_EQ(values.at("master_port"), "40000");
 }
 
 TEST_F(EnvironmentTest, PlaceholdersWorkInOverrides) {

@@ -65,6 +65,26 @@ TEST(BuildPeerList, WorkersFirstMachinesOverBothRoles) {
   EXPECT_EQ(list.machine_num(), 3u);
 }
 
+TEST(BuildPeerList, RelaysAreForAllOrNobodyAndRank0Says) {
+  constexpr auto kOld = v1::TORCH_STORE_RELAY_UNSPECIFIED;
+  constexpr auto kOff = v1::TORCH_STORE_RELAY_OFF;
+  constexpr auto kOn = v1::TORCH_STORE_RELAY_ON;
+  const struct {
+    v1::TorchStoreRelay rank0, other;
+    bool has_store, are_wanted;
+  } cases[] = {{kOn, kOn, true, true},   {kOn, kOff, true, true},   {kOff, kOn, true, false}, {kOn, kOld, true, false},
+               {kOld, kOn, true, false}, {kOff, kOff, true, false}, {kOn, kOn, false, false}};
+  for (const auto& c : cases) {
+    scheduler::Run run = RunOf(2);
+    AddNode(run, {.id = "a", .address = "10.0.0.1"});
+    AddNode(run, {.id = "b", .address = "10.0.0.2"});
+    Edit(run.nodes.at("a")).info.set_has_torch_store(c.has_store);
+    Edit(run.nodes.at("a")).info.set_torch_store_relay(c.rank0);
+    Edit(run.nodes.at("b")).info.set_torch_store_relay(c.other);
+    EXPECT_EQ(BuildPeerList(run, 1, All(run)).has_torch_store_relays(), c.are_wanted) << c.rank0 << c.other;
+  }
+}
+
 TEST(BuildPeerList, IsTheSameByteForByteWhateverTheOrderOfMembers) {
   scheduler::Run run = RunOf(3);
   for (const char* id : {"a", "b", "c"}) AddNode(run, {.id = id, .address = std::string("10.0.0.") + id[0]});

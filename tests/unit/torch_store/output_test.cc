@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "tests/unit/torch_store/socket_channel.h"
 #include "tests/unit/torch_store/wire.h"
 
 namespace muster::torch_store {
@@ -16,7 +17,7 @@ class OutputTest : public testing::Test {
   OutputTest() {
     int ends[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    stream_ = std::make_unique<Stream>(UniqueFd(ends[0]));
+    stream_ = std::make_unique<SocketChannel>(UniqueFd(ends[0]));
     other_ = UniqueFd(ends[1]);
   }
 
@@ -35,7 +36,7 @@ class OutputTest : public testing::Test {
   size_t alive_ = 0;
   Output output_;
   std::vector<char> scratch_ = std::vector<char>(64 * 1024);
-  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<SocketChannel> stream_;
   UniqueFd other_;
 };
 

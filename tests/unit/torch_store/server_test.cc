@@ -1,62 +1,15 @@
 #include "worker_agent/gateway/torch_store/server.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <string>
 
-#include "tests/unit/torch_store/wire.h"
+#include "tests/unit/torch_store/socket_client.h"
 
 namespace muster::torch_store {
 namespace {
-
-constexpr int kPatienceMs = 10'000;
-
-class Client {
- public:
-  explicit Client(uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(connect(fd_.get(), reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
-  }
-
-  void Send(const std::string& bytes) { send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL); }
-
-  // Fewer bytes where the connection is closed, or nothing comes for a long time.
-  std::string Receive(size_t size) {
-    std::string bytes(size, '\0');
-    size_t done = 0;
-    while (done < size) {
-      pollfd waited{fd_.get(), POLLIN, 0};
-      if (poll(&waited, 1, kPatienceMs) != 1) break;
-      const ssize_t n = recv(fd_.get(), bytes.data() + done, size - done, 0);
-      if (n <= 0) break;
-      done += static_cast<size_t>(n);
-    }
-    bytes.resize(done);
-    return bytes;
-  }
-  bool HasNothing() {
-    pollfd waited{fd_.get(), POLLIN, 0};
-    return poll(&waited, 1, 0) == 0;
-  }
-  // When this is true, all that was sent before has been applied.
-  bool Ping(uint32_t nonce = 5) {
-    Send(Ask(Query::kPing, Bytes(nonce)));
-    return Receive(4) == Bytes(nonce);
-  }
-  bool IsClosed() { return Receive(1).empty(); }
-  int fd() const { return fd_.get(); }
-
- private:
-  UniqueFd fd_;
-};
 
 class ServerTest : public testing::Test {
  protected:
@@ -69,8 +22,8 @@ class ServerTest : public testing::Test {
     port_ = *port;
   }
 
-  Client Greeted() {
-    Client client(port_);
+  SocketClient Greeted() {
+    SocketClient client(port_);
     client.Send(Hello());
     EXPECT_TRUE(client.Ping());
     return client;
@@ -88,8 +41,8 @@ class ServerTest : public testing::Test {
 
 TEST_F(ServerTest, AWaiterIsToldAndReads) {
   Start();
-  Client reader = Greeted();
-  Client writer = Greeted();
+  SocketClient reader = Greeted();
+  SocketClient writer = Greeted();
   reader.Send(Wait("/a"));
   EXPECT_TRUE(writer.Ping());
   EXPECT_TRUE(reader.HasNothing());
@@ -101,7 +54,7 @@ TEST_F(ServerTest, AWaiterIsToldAndReads) {
 
 TEST_F(ServerTest, RequestsOfOneSegmentAreAnsweredInOrder) {
   Start();
-  Client client = Greeted();
+  SocketClient client = Greeted();
   std::string all;
   std::string expected;
   for (int i = 0; i < 500; ++i) {
@@ -115,15 +68,15 @@ TEST_F(ServerTest, RequestsOfOneSegmentAreAnsweredInOrder) {
 
 TEST_F(ServerTest, BytesOneByOneAreTheSame) {
   Start();
-  Client client(port_);
+  SocketClient client(port_);
   for (const char byte : Hello() + Set("/a", "1") + Get("/a")) client.Send(std::string(1, byte));
   EXPECT_EQ(client.Receive(9), Text("1"));
 }
 
-TEST_F(ServerTest, WhatIsNoClientOfAStoreIsClosed) {
+TEST_F(ServerTest, WhatIsNoSocketClientOfAStoreIsClosed) {
   Start();
   for (const std::string& text : {std::string("GET / HTTP/1.1\r\n\r\n"), Hello() + "\xff", Hello() + Hello()}) {
-    Client client(port_);
+    SocketClient client(port_);
     client.Send(text);
     EXPECT_TRUE(client.IsClosed()) << text;
   }
@@ -132,10 +85,10 @@ TEST_F(ServerTest, WhatIsNoClientOfAStoreIsClosed) {
 
 TEST_F(ServerTest, AWriteCountsThoughItsSenderClosesAtOnce) {
   Start();
-  Client reader = Greeted();
+  SocketClient reader = Greeted();
   reader.Send(Wait("/last"));
   {
-    Client writer(port_);
+    SocketClient writer(port_);
     writer.Send(Hello() + Set("/last", "word"));
   }
   EXPECT_EQ(reader.Receive(1), kStop);
@@ -143,10 +96,10 @@ TEST_F(ServerTest, AWriteCountsThoughItsSenderClosesAtOnce) {
 
 TEST_F(ServerTest, WhoDoesNotReadIsNotReadFromAndHarmsNobody) {
   Start();
-  Client client = Greeted();
+  SocketClient client = Greeted();
   client.Send(Set("/big", std::string(1 << 20, 'b')));
   ASSERT_TRUE(client.Ping());
-  Client slow = Greeted();
+  SocketClient slow = Greeted();
   std::string asked;
   constexpr size_t kTimes = 64;
   for (size_t i = 0; i < kTimes; ++i) asked += Get("/big");
@@ -161,28 +114,28 @@ TEST_F(ServerTest, ConnectionsHaveALimit) {
   TcpServerOptions tcp;
   tcp.max_connections = 3;
   Start(tcp);
-  std::vector<Client> clients;
+  std::vector<SocketClient> clients;
   for (int i = 0; i < 3; ++i) clients.push_back(Greeted());
   // One that has spoken is not closed for the sake of a new one.
-  Client late(port_);
+  SocketClient late(port_);
   late.Send(Hello() + Ask(Query::kPing, Bytes<uint32_t>(1)));
   EXPECT_TRUE(late.IsClosed());
-  for (Client& client : clients) EXPECT_TRUE(client.Ping());
+  for (SocketClient& client : clients) EXPECT_TRUE(client.Ping());
 }
 
 TEST_F(ServerTest, StrangersAreTurnedAway) {
   TcpServerOptions tcp;
   tcp.why_not = [](const SocketAddress&, const SocketAddress&) { return std::string("a stranger"); };
   Start(tcp);
-  Client client(port_);
+  SocketClient client(port_);
   client.Send(Hello());
   EXPECT_TRUE(client.IsClosed());
 }
 
-TEST_F(ServerTest, AClientThatIsGoneWaitsForNothing) {
+TEST_F(ServerTest, ASocketClientThatIsGoneWaitsForNothing) {
   Start({}, {.wait_bytes = 2 * 260});
   for (int i = 0; i < 5; ++i) {
-    Client client = Greeted();
+    SocketClient client = Greeted();
     client.Send(Ask(Query::kWait, Counted({"/a", "/b"})));
     EXPECT_TRUE(client.Ping());
     client.Send(Ask(Query::kCancelWait, ""));
@@ -196,18 +149,18 @@ TEST_F(ServerTest, AClientThatIsGoneWaitsForNothing) {
 
 TEST_F(ServerTest, BothDialectsShareOneStore) {
   Start();
-  Client old(port_);
+  SocketClient old(port_);
   old.Send(std::string(1, '\0') + Texts({"/a", "old"}));  // 1.13's SET
   old.Send(std::string(1, '\2') + Text("/a"));            // its GET
   EXPECT_EQ(old.Receive(11), Text("old"));
-  Client client = Greeted();
+  SocketClient client = Greeted();
   client.Send(Get("/a"));
   EXPECT_EQ(client.Receive(11), Text("old"));
 }
 
 TEST_F(ServerTest, ItsEndClosesAll) {
   Start();
-  Client client = Greeted();
+  SocketClient client = Greeted();
   server_.reset();
   EXPECT_TRUE(client.IsClosed());
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include "tests/unit/torch_store/socket_channel.h"
 #include "tests/unit/torch_store/wire.h"
 
 namespace muster::torch_store {
@@ -43,7 +44,7 @@ class StoreTest : public testing::Test {
   static std::string BytesOf(Output& output) {
     int ends[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    Stream stream{UniqueFd(ends[0])};
+    SocketChannel stream{UniqueFd(ends[0])};
     const UniqueFd other(ends[1]);
     std::vector<char> scratch(64 * 1024);
     EXPECT_EQ(output.WriteTo(stream, scratch), Stream::Io::kDone);

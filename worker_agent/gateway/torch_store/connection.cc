@@ -1,106 +1,102 @@
+// Who is served, by how the connection begins:
+//
+//                      TLS        a link's first byte    anything else
+//   no links here      (refused)  client, who fails      client
+//   links, this host   link       link, without TLS      client
+//   links, another     link       likewise               refused
 #include "worker_agent/gateway/torch_store/connection.h"
 
-#include <optional>
 #include <string>
 #include <utility>
 
+#include "common/net/net.h"
+
 namespace muster::torch_store {
-namespace {
 
-constexpr int kRequestsAtOnce = 64;
-constexpr size_t kMostOutput = 1024 * 1024;  // nothing more is read from who has not read that much
-constexpr absl::Duration kStalledOutputTimeout = absl::Seconds(10);
+Connection::Connection(Stream stream, const TcpClient& client, Shared& shared, Links* links, TcpServerContext& context)
+    : TcpConnection(std::move(stream), client, context), shared_(shared), links_(links) {}
 
-}  // namespace
-
-Connection::Connection(Stream stream, const TcpClient& client, Shared& shared, TcpServerContext& context)
-    : TcpConnection(std::move(stream), client, context), shared_(shared), last_written_(context.now) {}
-
+// What was cut for a reason does not come back.
 Connection::~Connection() {
-  context_.input_bytes -= counted_input_;
-  shared_.output_bytes -= counted_output_;
+  if (link_ != nullptr && !reason().empty()) link_->EndSession();
 }
 
-bool Connection::wants_read() const {
-  return !has_ended_ && !is_finished_ && !is_held_ && output_.bytes() <= kMostOutput;
+bool Connection::Recognise() {
+  if (speaker_ || link_ != nullptr) return true;
+  bool is_link = links_ != nullptr && stream_.has_tls();
+  if (!is_link && links_ != nullptr) {
+    char first = 0;
+    const Stream::Io io = stream_.Peek(&first);
+    if (io == Stream::Io::kAgain) return false;
+    if (io != Stream::Io::kDone) {
+      Finish("");
+      return false;
+    }
+    is_link = first == kLinkByte && !links_->options().needs_tls;
+  }
+  if (is_link) {
+    link_ = std::make_unique<LinkEnd>(stream_, client_, *links_, context_);
+    return true;
+  }
+  if (links_ != nullptr && !IsLocalAddress(client_.address)) {
+    Finish(
+        "it is a process of another machine; with --torch_store_relay they reach the store through their own agent, at "
+        "MASTER_ADDR and MASTER_PORT");
+    return false;
+  }
+  speaker_.emplace(client_.connection, static_cast<Channel&>(*this), shared_, context_);
+  return true;
 }
 
 bool Connection::Serve() {
-  if (is_finished_ || opening_ != Opening::kOpen) return false;
-  Write();
-  is_held_ = false;
-  if (wants_read() && !has_whole_one_) Read();
-  HandleSome();
-  Write();
-  Count();
-  if (has_ended_ && !has_whole_one_ && output_.is_empty()) Finish("");
-  // (While more than that is to be sent, or it is held, an event tells when to go on.)
-  return !is_finished_ && has_whole_one_ && !is_held_ && output_.bytes() <= kMostOutput;
-}
-
-void Connection::Read() {
-  std::vector<char>& bytes = shared_.scratch;
-  size_t done = 0;
-  const Stream::Io io = stream_.Read(bytes.data(), bytes.size(), &done);
-  if (io == Stream::Io::kDone) decoder_.Append({bytes.data(), done});
-  // What came before the end still counts: a SET is not answered, so its sender may close right behind it.
-  if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
-}
-
-void Connection::HandleSome() {
-  for (int i = 0; i < kRequestsAtOnce; ++i) {
-    has_whole_one_ = true;
-    if (is_finished_ || output_.bytes() > kMostOutput) return;
-    is_held_ = !shared_.has_room_for_answers();
-    if (is_held_) return;
-    absl::StatusOr<std::optional<Request>> request = decoder_.Next();
-    has_whole_one_ = request.ok() && request->has_value();
-    if (!request.ok()) {
-      return Finish(std::string(request.status().message()));
-    }
-    if (!has_whole_one_) return;
-    has_spoken_ = true;
-    last_heard_ = context_.now;
-    if (output_.is_empty()) last_written_ = context_.now;
-    const absl::Status applied =
-        shared_.store.Apply(client_.connection, decoder_.dialect(), **std::move(request), output_);
-    if (!applied.ok()) Finish(std::string(applied.message()));
+  if (is_finished_ || opening_ != Opening::kOpen || !Recognise()) return false;
+  if (link_ != nullptr) {
+    const absl::StatusOr<bool> has_more = link_->Serve();
+    if (!has_more.ok()) Finish(std::string(has_more.status().message()));
+    return has_more.ok() && *has_more;
   }
+  if (has_ended_) speaker_->NoteEnd();
+  const bool has_more = speaker_->Serve();
+  last_heard_ = speaker_->last_heard();
+  if (speaker_->is_finished()) Finish(speaker_->reason());
+  return has_more;
 }
 
-void Connection::StopWaiting() {
-  if (is_finished_) return;
-  const bool was_empty = output_.is_empty();
-  if (was_empty) last_written_ = context_.now;
-  output_.AppendNumber(kStopWaiting);
-  if (was_empty) Write();
-  Count();
-  if (is_finished_ || !output_.is_empty()) context_.touch(client_.connection);
+bool Connection::wants_read() const { return !is_finished_ && !has_ended_ && (!speaker_ || speaker_->wants_read()); }
+
+bool Connection::wants_write() const {
+  if (link_ != nullptr) return link_->wants_write();
+  return speaker_ && speaker_->wants_write();
 }
 
-void Connection::Write() {
-  if (is_finished_ || output_.is_empty() || opening_ != Opening::kOpen) return;
-  const size_t before = output_.bytes();
-  const Stream::Io io = output_.WriteTo(stream_, shared_.scratch);
-  if (output_.bytes() != before) last_written_ = context_.now;
-  if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) Finish("");
+size_t Connection::input_bytes() const {
+  if (link_ != nullptr) return link_->input_bytes();
+  return speaker_ ? speaker_->input_bytes() : 0;
 }
 
-void Connection::Count() {
-  const size_t input = decoder_.buffered();
-  context_.input_bytes += input - counted_input_;
-  counted_input_ = input;
-  const size_t output = output_.own_bytes();
-  shared_.output_bytes += output - counted_output_;
-  counted_output_ = output;
+bool Connection::has_spoken() const {
+  if (link_ != nullptr) return link_->has_session();
+  return speaker_ && speaker_->has_spoken();
+}
+
+void Connection::FlushAtEnd() {
+  if (opening_ != Opening::kOpen) return;
+  if (link_ != nullptr) {
+    link_->Flush();
+  } else if (speaker_) {
+    speaker_->Write();
+  }
 }
 
 void Connection::CheckTimes() {
   if (is_finished_) return;
   TcpConnection::CheckTimes();
-  // A stopped process may read on in an hour, and harms nobody unless others are held because of it.
-  const bool is_stalled = !output_.is_empty() && context_.now - last_written_ > kStalledOutputTimeout;
-  if (is_stalled && !shared_.has_room_for_answers()) Finish("it does not read its answers, and others wait for room");
+  if (link_ != nullptr) {
+    if (const std::string late = link_->CheckTimes(); !late.empty()) Finish(late);
+  } else if (speaker_) {
+    speaker_->CheckTimes();
+    if (speaker_->is_finished()) Finish(speaker_->reason());
+  }
 }
 
 }  // namespace muster::torch_store

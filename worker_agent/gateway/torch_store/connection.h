@@ -1,62 +1,48 @@
-// One client of the store: bytes in, requests applied one after the other, answers out.
+// One connection to the store: a client's own, or the link of an agent, which stands for many (relay/link_end.h). Its
+// first byte tells, and TLS, which only agents speak.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <vector>
+#include <memory>
+#include <optional>
+#include <string_view>
 
 #include "common/tcp_server/connection.h"
-#include "worker_agent/gateway/torch_store/limits.h"
-#include "worker_agent/gateway/torch_store/output.h"
-#include "worker_agent/gateway/torch_store/request.h"
-#include "worker_agent/gateway/torch_store/store.h"
+#include "worker_agent/gateway/torch_store/channel.h"
+#include "worker_agent/gateway/torch_store/client.h"
+#include "worker_agent/gateway/torch_store/relay/link_end.h"
 
 namespace muster::torch_store {
 
-// What all connections of one store share, in the server's thread.
-struct Shared {
-  const Limits limits;
-  Store store;
-  size_t output_bytes = 0;                                   // of all connections, that still have to be sent
-  std::vector<char> scratch = std::vector<char>(64 * 1024);  // for one read or write
-
-  bool has_room_for_answers() const { return output_bytes + store.unread_bytes() <= limits.unread_bytes; }
-};
-
-class Connection final : public TcpConnection {
+class Connection final : public TcpConnection, private Channel {
  public:
-  Connection(Stream stream, const TcpClient& client, Shared& shared, TcpServerContext& context);
+  // `links` null: none are served.
+  Connection(Stream stream, const TcpClient& client, Shared& shared, Links* links, TcpServerContext& context);
+
   ~Connection() override;
 
   bool Serve() override;
   void CheckTimes() override;
   bool wants_read() const override;
-  bool wants_write() const override { return !output_.is_empty(); }
-  bool is_held() const override { return is_held_; }
-  size_t input_bytes() const override { return counted_input_; }
-  bool has_spoken() const override { return has_spoken_; }
+  bool wants_write() const override;
+  bool is_held() const override { return speaker_ && speaker_->is_held(); }
+  size_t input_bytes() const override;
+  bool has_spoken() const override;
   // A client says nothing for hours, and is lost without its connection.
-  bool has_work() const override { return has_spoken_; }
-  void FlushAtEnd() override { Write(); }
-
-  // What it waited for is there.
-  void StopWaiting();
+  bool has_work() const override { return has_spoken(); }
+  void FlushAtEnd() override;
 
  private:
-  void Read();
-  void HandleSome();
-  void Write();
-  void Count();
+  Stream::Io Read(char* out, size_t most, size_t* done) override { return stream_.Read(out, most, done); }
+  Stream::Io Write(std::string_view bytes, size_t* done) override { return stream_.Write(bytes, done); }
+  void Touch() override { context_.touch(client_.connection); }
+  // False: not known yet, or it is turned away.
+  bool Recognise();
 
   Shared& shared_;
-  RequestDecoder decoder_;
-  Output output_;
-  size_t counted_input_ = 0;   // in context_.input_bytes
-  size_t counted_output_ = 0;  // in shared_.output_bytes
-  bool has_spoken_ = false;
-  bool is_held_ = false;        // until others have read their answers
-  bool has_whole_one_ = false;  // a request in the decoder may wait for its turn
-  MonotonicTime last_written_;  // when the socket last took something, or nothing waited
+  Links* const links_;
+  std::optional<Client> speaker_;  // either that, …
+  std::unique_ptr<LinkEnd> link_;  // … or that
 };
 
 }  // namespace muster::torch_store

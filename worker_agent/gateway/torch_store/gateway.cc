@@ -9,6 +9,7 @@
 #include "common/net/net.h"
 #include "common/sys/log.h"
 #include "worker_agent/gateway/torch_store/allowed_peers.h"
+#include "worker_agent/gateway/torch_store/link_rules.h"
 
 namespace muster::agent {
 namespace {
@@ -36,6 +37,13 @@ size_t MostConnections(uint32_t ranks) {
   return std::max<size_t>(most, ranks);
 }
 
+void SayWhere(const v1::Assignment& assignment, uint32_t port) {
+  Log(Severity::kInfo,
+      absl::StrCat("this machine's processes reach PyTorch's store at MASTER_ADDR=127.0.0.1 and MASTER_PORT=", port,
+                   ", through their agent (--torch_store_relay); MUSTER_RANK0_ADDR is rank 0's machine, ",
+                   assignment.master_address()));
+}
+
 // All addresses, also where the kernel has no IPv6.
 absl::Status ListenEverywhere(torch_store::Server& server, uint16_t port) {
   const absl::Status listens = server.Listen(*IpAddress::Parse("::"), port).status();
@@ -48,9 +56,82 @@ absl::Status ListenEverywhere(torch_store::Server& server, uint16_t port) {
 absl::Status TorchStoreGateway::Begin(const GatewayRound& round) {
   has_store_ = round.assignment.has_torch_store();
   const bool is_here = has_store_ && HasRank0(round.assignment);
-  if (is_here && server_ != nullptr && run_ == round.run && round_ == round.round) return absl::OkStatus();
+  const bool is_relayed = has_store_ && !round.assignment.torch_store_node().empty();
+  if ((server_ != nullptr || relay_ != nullptr) && run_ == round.run && round_ == round.round) return absl::OkStatus();
   server_.reset();
-  return is_here ? Serve(round) : absl::OkStatus();
+  relay_.reset();
+  local_port_ = 0;
+  run_ = round.run;
+  round_ = round.round;
+  if (is_here && !is_relayed && options_.is_relay_asked && round.peers != nullptr && round.peers->nodes_size() > 1) {
+    Log(Severity::kWarning,
+        "--torch_store_relay: another agent of this round, or ms-scheduler, is of a version without it, so PyTorch's "
+        "store has an open port for the machines of the round; use one version of Muster");
+  }
+  if (is_here) return Serve(round);
+  return is_relayed ? ServeByRelay(round) : absl::OkStatus();
+}
+
+void TorchStoreGateway::AddTo(EnvironmentInput& input) const {
+  input.has_torch_store = has_store_;
+  input.local_store_port = local_port_;
+}
+
+torch_store::LinksOptions TorchStoreGateway::LinksFor(const GatewayRound& round) const {
+  torch_store::LinksOptions links;
+  links.needs_tls = options_.tls != nullptr;
+  links.why_not = [rules = std::make_shared<const LinkRules>(*round.peers, options_.networks), job = options_.job_id](
+                      const torch_store::LinkHello& hello, const TcpClient& client) {
+    const std::string why = rules->WhyNot(hello, client.address, IsLocalAddress(client.address));
+    return why.empty() ? WhyNotNode(client.name, job, hello.node) : why;
+  };
+  return links;
+}
+
+absl::Status TorchStoreGateway::ServeByRelay(const GatewayRound& round) {
+  const v1::Assignment& assignment = round.assignment;
+  const auto address = IpAddress::Parse(assignment.master_address());
+  if (!address) {
+    return absl::InternalError(absl::StrCat("rank 0's address, ", assignment.master_address(), ", is not numeric"));
+  }
+  torch_store::RelayOptions options;
+  options.store = {*address, static_cast<uint16_t>(assignment.master_port())};
+  options.hello.run = round.run;
+  options.hello.round = round.round;
+  options.hello.job = options_.job_id;
+  options.hello.node = round.node_id;
+  options.tls = options_.tls;
+  options.why_not = [job = options_.job_id, node = assignment.torch_store_node()](const std::optional<PeerName>& name) {
+    return WhyNotNode(name, job, node);
+  };
+  options.max_connections = kConnectionsOfRank * static_cast<size_t>(assignment.slots_size());
+  absl::StatusOr<std::unique_ptr<torch_store::Relay>> relay = torch_store::Relay::Start(std::move(options), clock_);
+  if (!relay.ok()) return relay.status();
+  if (absl::Status listens = ListenForRelay(**relay, IsLocalAddress(*address)); !listens.ok()) return listens;
+  relay_ = *std::move(relay);
+  SayWhere(assignment, local_port_);
+  return absl::OkStatus();
+}
+
+// On the store's own machine its ports are its own.
+absl::Status TorchStoreGateway::ListenForRelay(torch_store::Relay& relay, bool is_store_here) {
+  const absl::StatusOr<uint16_t> port = relay.Listen(is_store_here ? 0 : options_.wanted_port);
+  if (!port.ok()) {
+    return absl::Status(port.status().code(),
+                        absl::StrCat(std::string(port.status().message()),
+                                     "; end what has that port (ss -tlnp), or choose another one with "
+                                     "--torch_master_port"));
+  }
+  local_port_ = *port;
+  for (const uint16_t also : options_.script_ports) {
+    if (is_store_here || also == *port) continue;
+    if (const absl::StatusOr<uint16_t> listens = relay.Listen(also); !listens.ok()) {
+      return absl::Status(listens.status().code(), absl::StrCat(std::string(listens.status().message()),
+                                                                ", a port that the script names; leave it to "
+                                                                "MASTER_PORT"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status TorchStoreGateway::Serve(const GatewayRound& round) {
@@ -63,8 +144,16 @@ absl::Status TorchStoreGateway::Serve(const GatewayRound& round) {
     if (client.address.is_loopback() || allowed->Contains(client.address)) return std::string();
     return IsLocalAddress(client.address) ? std::string() : WhyNotInRound(client.address);
   };
+  torch_store::LinksOptions links;
+  if (!round.assignment.torch_store_node().empty()) {
+    links = LinksFor(round);
+    links.max_clients = options.max_connections;
+    options.tls = options_.tls;
+    if (options.tls != nullptr) options.plain_from = PlainFrom::kThisMachine;
+  }
+  const bool is_relayed = static_cast<bool>(links.why_not);
   absl::StatusOr<std::unique_ptr<torch_store::Server>> server =
-      torch_store::Server::Start(std::move(options), torch_store::Limits(), clock_);
+      torch_store::Server::Start(std::move(options), torch_store::Limits(), clock_, std::move(links));
   if (!server.ok()) return server.status();
   const auto port = static_cast<uint16_t>(round.assignment.master_port());
   if (const absl::Status listens = ListenEverywhere(**server, port); !listens.ok()) {
@@ -75,8 +164,10 @@ absl::Status TorchStoreGateway::Serve(const GatewayRound& round) {
   }
   if (absl::Status listens = ListenWhereTheScriptSays(**server, port); !listens.ok()) return listens;
   server_ = *std::move(server);
-  run_ = round.run;
-  round_ = round.round;
+  if (is_relayed) {
+    local_port_ = port;
+    SayWhere(round.assignment, local_port_);
+  }
   return absl::OkStatus();
 }
 
@@ -95,6 +186,8 @@ absl::Status TorchStoreGateway::ListenWhereTheScriptSays(torch_store::Server& se
 
 void TorchStoreGateway::Over(uint64_t /*run*/, uint32_t /*round*/) {
   server_.reset();
+  relay_.reset();
+  local_port_ = 0;
   has_store_ = false;
 }
 

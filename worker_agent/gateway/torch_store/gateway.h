@@ -1,6 +1,7 @@
 // PyTorch's store of the job: in the agent of rank 0's node, at MASTER_PORT, with an empty one for each round. All
 // processes are clients (TORCHELASTIC_USE_AGENT_STORE=True), so none has to bind a port, and none takes it along when
-// it dies. The agents of other nodes only tell their processes so.
+// it dies. The agents of other nodes only tell their processes so, or, with relays, speak for them: their processes
+// then find the store at their own machine's loopback.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,20 @@
 #include "absl/status/status.h"
 #include "common/base/clock.h"
 #include "common/net/ip_network.h"
+#include "common/tls/tls_store.h"
 #include "worker_agent/gateway/gateway.h"
+#include "worker_agent/gateway/torch_store/relay/relay.h"
 #include "worker_agent/gateway/torch_store/server.h"
 
 namespace muster::agent {
 
 struct TorchStoreOptions {
-  std::vector<IpNetwork> networks;     // served besides the machines of the round
-  std::vector<uint16_t> script_ports;  // see PortsOfScript
+  std::string job_id;
+  bool is_relay_asked = false;
+  std::shared_ptr<const TlsStore> tls;  // of links; null: they are plain
+  uint16_t wanted_port = 0;             // where this machine's processes want a relay; 0: they take any port
+  std::vector<IpNetwork> networks;      // served besides the machines of the round
+  std::vector<uint16_t> script_ports;   // see PortsOfScript
 };
 
 class TorchStoreGateway final : public Gateway {
@@ -28,12 +35,17 @@ class TorchStoreGateway final : public Gateway {
 
   // On rank 0's node the store listens from then on.
   absl::Status Begin(const GatewayRound& round) override;
-  void AddTo(EnvironmentInput& input) const override { input.has_torch_store = has_store_; }
+  void AddTo(EnvironmentInput& input) const override;
+  // With relays nobody else can serve the store.
+  bool IsNeeded(const GatewayRound& round) const override { return !round.assignment.torch_store_node().empty(); }
   void Over(uint64_t run, uint32_t round) override;
   std::string Without() const override { return "rank 0 of a PyTorch job hosts its store itself"; }
 
  private:
   absl::Status Serve(const GatewayRound& round);
+  torch_store::LinksOptions LinksFor(const GatewayRound& round) const;
+  absl::Status ServeByRelay(const GatewayRound& round);
+  absl::Status ListenForRelay(torch_store::Relay& relay, bool is_store_here);
   absl::Status ListenWhereTheScriptSays(torch_store::Server& server, uint16_t master_port) const;
 
   const TorchStoreOptions options_;
@@ -41,7 +53,9 @@ class TorchStoreGateway final : public Gateway {
   bool has_store_ = false;  // in this round, somewhere
   uint64_t run_ = 0;        // whose store server_ is
   uint32_t round_ = 0;
+  uint32_t local_port_ = 0;                      // with relays: where this machine's processes find it
   std::unique_ptr<torch_store::Server> server_;  // null: not here, or not now
+  std::unique_ptr<torch_store::Relay> relay_;    // likewise
 };
 
 }  // namespace muster::agent

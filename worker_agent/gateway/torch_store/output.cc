@@ -73,10 +73,10 @@ void Output::Drop(size_t bytes) {
   }
 }
 
-Stream::Io Output::WriteTo(Stream& stream, std::vector<char>& scratch) {
+Stream::Io Output::WriteTo(Channel& channel, std::vector<char>& scratch) {
   while (!is_empty()) {
     size_t done = 0;
-    const Stream::Io io = stream.Write(Gather(scratch), &done);
+    const Stream::Io io = channel.Write(Gather(scratch), &done);
     if (io != Stream::Io::kDone) return io;
     Drop(done);
   }

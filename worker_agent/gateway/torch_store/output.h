@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/tls/server/stream.h"
+#include "worker_agent/gateway/torch_store/channel.h"
 #include "worker_agent/gateway/torch_store/value.h"
 
 namespace muster::torch_store {
@@ -28,7 +28,7 @@ class Output {
   // What it keeps itself, without values.
   size_t own_bytes() const { return own_bytes_; }
   // Until all is written, or it is not Stream::Io::kDone. `scratch`: not empty; what is gathered for one write.
-  Stream::Io WriteTo(Stream& stream, std::vector<char>& scratch);
+  Stream::Io WriteTo(Channel& channel, std::vector<char>& scratch);
 
  private:
   // Either text of its own, or a value's.

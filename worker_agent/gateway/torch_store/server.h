@@ -8,13 +8,16 @@
 #include "common/base/clock.h"
 #include "common/tcp_server/server.h"
 #include "worker_agent/gateway/torch_store/limits.h"
+#include "worker_agent/gateway/torch_store/relay/links.h"
 
 namespace muster::torch_store {
 
 class Server {
  public:
-  // `clock` must outlive this. `tcp`: its limit of connections and who is let in.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(TcpServerOptions tcp, const Limits& limits, const Clock& clock);
+  // `clock` must outlive this. `tcp`: its limit of connections and who is let in. `links`, with a `why_not`: processes
+  // of other machines are served through their agents' links only.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(TcpServerOptions tcp, const Limits& limits, const Clock& clock,
+                                                       LinksOptions links = {});
   // Closes all connections.
   ~Server();
 

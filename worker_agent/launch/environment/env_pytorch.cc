@@ -40,8 +40,13 @@ void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
     builder.Identity("TORCHELASTIC_ERROR_FILE", input.error_file);
   }
 
-  if (!input.master_address.empty()) builder.Replace("MASTER_ADDR", input.master_address);
-  if (!input.master_port.empty()) builder.Replace("MASTER_PORT", input.master_port);
+  // For what a script opens on rank 0's machine besides the store.
+  builder.Identity("MUSTER_RANK0_ADDR", assignment.master_address());
+  const bool is_local = input.local_store_port != 0;
+  const std::string address = is_local ? "127.0.0.1" : input.master_address;
+  const std::string port = is_local ? std::to_string(input.local_store_port) : input.master_port;
+  if (!address.empty()) builder.Replace("MASTER_ADDR", address);
+  if (!port.empty()) builder.Replace("MASTER_PORT", port);
   builder.Default("MASTER_ADDR", assignment.master_address());
   builder.Default("MASTER_PORT", std::to_string(assignment.master_port()));
   if (!input.collective_interface.empty()) {

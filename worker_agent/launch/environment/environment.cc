@@ -66,6 +66,8 @@ Placeholders PlaceholdersFor(const EnvironmentInput& input, const Environment& e
   const v1::DesiredState& desired = *input.desired;
   const v1::Assignment& assignment = desired.assignment();
   const v1::SlotAssignment& slot = SlotOf(input);
+  // (Rank 0's machine also where its store is reached through this one's agent.)
+  const bool is_local = input.local_store_port != 0;
   return {
       {"rank", std::to_string(slot.rank())},
       {"world_size", std::to_string(WorldSizeOf(input))},
@@ -74,8 +76,8 @@ Placeholders PlaceholdersFor(const EnvironmentInput& input, const Environment& e
       {"local_rank", std::to_string(slot.local_rank())},
       {"local_world_size", std::to_string(assignment.local_world_size())},
       {"nproc_per_node", std::to_string(assignment.local_world_size())},
-      {"master_addr", ValueOf(environment, "MASTER_ADDR")},
-      {"master_port", ValueOf(environment, "MASTER_PORT")},
+      {"master_addr", is_local ? assignment.master_address() : ValueOf(environment, "MASTER_ADDR")},
+      {"master_port", is_local ? std::to_string(assignment.master_port()) : ValueOf(environment, "MASTER_PORT")},
       {"job_id", input.job_id},
       {"round", std::to_string(desired.round())},
       {"role", assignment.role() == v1::ROLE_SERVER ? "server" : "worker"},

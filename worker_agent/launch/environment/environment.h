@@ -52,8 +52,9 @@ struct EnvironmentInput {
   bool brings_own_store = false;     // the command is a launcher that hosts PyTorch's store itself (torchrun)
   std::string scheduler_host;
   uint32_t scheduler_port = 0;
-  bool has_gateway = false;      // the two above are the agent's own gateway for MindSpore
-  bool has_torch_store = false;  // rank 0's agent serves PyTorch's store where the assignment says the master is
+  bool has_gateway = false;       // the two above are the agent's own gateway for MindSpore
+  bool has_torch_store = false;   // rank 0's agent serves PyTorch's store where the assignment says the master is
+  uint32_t local_store_port = 0;  // … and this machine's processes reach it at that port of loopback; 0: they don't
   std::string cluster_file;
   std::string progress_file;
   std::string stacks_file;
@@ -82,7 +83,7 @@ Environment BuildEnvironment(const EnvironmentInput& input);
 std::string ReplacedNotice(const std::map<std::string, std::string>& replaced);
 
 // The values of {rank} and the like for the same process. master_addr and master_port are those that the process finds
-// in its environment.
+// in its environment, or those of rank 0's machine where it reaches the store through its agent.
 Placeholders PlaceholdersFor(const EnvironmentInput& input, const Environment& environment);
 
 // The folder of muster_training.py, which training scripts may import: ../lib/muster/python from the folder of

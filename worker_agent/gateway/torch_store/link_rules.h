@@ -1,0 +1,41 @@
+// Which links of agents the store takes (--torch_store_relay): those of the round's agents. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/net/ip_address.h"
+#include "common/net/ip_network.h"
+#include "common/tls/peer/peer_name.h"
+#include "muster/v1/types.pb.h"
+#include "worker_agent/gateway/torch_store/relay/hello.h"
+
+namespace muster::agent {
+
+class LinkRules {
+ public:
+  // `networks`: addresses of agents that their machines don't know themselves (NAT).
+  LinkRules(const v1::PeerList& peers, std::vector<IpNetwork> networks);
+
+  // Why the link that begins so is not served; empty: it is. `is_here`: it comes from this machine.
+  std::string WhyNot(const torch_store::LinkHello& hello, const IpAddress& from, bool is_here) const;
+
+ private:
+  struct Node {
+    std::set<IpAddress> addresses;
+    bool is_here = false;  // on the machine of rank 0
+  };
+  const std::string job_;
+  const uint64_t run_;
+  const uint32_t round_;
+  const std::vector<IpNetwork> networks_;
+  std::map<std::string, Node> nodes_;
+};
+
+// Why a certificate with this name is not that of `node`'s agent; empty: it is, or names don't count (none).
+std::string WhyNotNode(const std::optional<PeerName>& name, const std::string& job, const std::string& node);
+
+}  // namespace muster::agent

@@ -1,0 +1,44 @@
+// How a link begins: the relay says who it is, which session it goes on with and how far that has come; the store's
+// side says how far it has. Pure.
+//
+//   relay   "MUSTRLNK" | u8 version | u8 is new | 16 bytes session | u64 run | u32 round | u64 received
+//           | u8 length, job | u8 length, node
+//   store   u8 0: go on, or 1: the session is not known here any more | u64 received
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace muster::torch_store {
+
+// No query of any PyTorch begins with it.
+inline constexpr char kLinkByte = 'M';
+inline constexpr size_t kSessionBytes = 16;
+
+struct LinkHello {
+  bool is_new = true;   // it was never told to go on
+  std::string session;  // kSessionBytes, random: its name, and a secret
+  uint64_t run = 0;
+  uint32_t round = 0;
+  uint64_t received = 0;
+  std::string job;   // at most 255 bytes, …
+  std::string node;  // … likewise
+};
+
+std::string HelloBytes(const LinkHello& hello);
+// Takes it from the front of `bytes`. None: more bytes are needed. An error: this is no hello.
+absl::StatusOr<std::optional<LinkHello>> TakeHello(std::string_view& bytes);
+
+struct LinkAnswer {
+  bool goes_on = false;
+  uint64_t received = 0;
+};
+
+std::string AnswerBytes(const LinkAnswer& answer);
+absl::StatusOr<std::optional<LinkAnswer>> TakeAnswer(std::string_view& bytes);
+
+}  // namespace muster::torch_store

@@ -1,0 +1,191 @@
+// What a hello gets:
+//
+//   the agent has …              the same session     another one            none
+//   a new relay                  goes on with it      its own, if the old    a new one
+//                                                     has no connection;
+//                                                     else it is to wait
+//   one that was told to go on   goes on with it      gone                   gone
+#include "worker_agent/gateway/torch_store/relay/links.h"
+
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::torch_store {
+namespace {
+
+constexpr uint64_t kVirtual = uint64_t{1} << 63;  // the numbers of clients without a connection of their own
+
+uint64_t NextVirtual() {
+  static std::atomic<uint64_t> last = kVirtual;
+  return ++last;
+}
+
+}  // namespace
+
+// One client on the link.
+struct Session::Virtual final : Channel {
+  Virtual(Session& session, uint32_t id)
+      : session(session), id(id), client(NextVirtual(), *this, session.shared_, session.context_) {}
+
+  Stream::Io Read(char* out, size_t most, size_t* done) override {
+    const std::string_view bytes = session.mux_.Peek(id).substr(0, most);
+    if (bytes.empty()) return session.mux_.IsAtEnd(id) ? Stream::Io::kClosed : Stream::Io::kAgain;
+    std::memcpy(out, bytes.data(), bytes.size());
+    session.mux_.Consume(id, bytes.size());
+    *done = bytes.size();
+    return Stream::Io::kDone;
+  }
+  Stream::Io Write(std::string_view bytes, size_t* done) override {
+    bytes = bytes.substr(0, session.mux_.Room(id));
+    if (bytes.empty()) return Stream::Io::kAgain;
+    session.mux_.Write(id, bytes);
+    if (!session.is_serving_ && session.link != 0) session.context_.touch(session.link);
+    *done = bytes.size();
+    return Stream::Io::kDone;
+  }
+  void Touch() override {
+    session.Touch(id);
+    if (!session.is_serving_ && session.link != 0) session.context_.touch(session.link);
+  }
+  // Whether another turn is needed, as no event will tell.
+  bool HasUnread() const { return client.wants_read() && (!session.mux_.Peek(id).empty() || session.mux_.IsAtEnd(id)); }
+
+  Session& session;
+  const uint32_t id;
+  Client client;
+  bool is_ready = false;  // it is in ready_
+};
+
+Session::Session(std::string secret, const LinksOptions& options, Shared& shared, TcpServerContext& context)
+    : secret_(std::move(secret)),
+      options_(options),
+      shared_(shared),
+      context_(context),
+      mux_(Mux::Side::kStore, {.opened = [this](uint32_t id) { Open(id); },
+                               .touched = [this](uint32_t id) { Touch(id); },
+                               .has_room = [this] { TouchAll(); }}) {}
+
+Session::~Session() {
+  clients_.clear();
+  context_.input_bytes -= counted_;
+}
+
+void Session::Open(uint32_t id) {
+  if (shared_.clients.size() < options_.max_clients) {
+    clients_.emplace(id, std::make_unique<Virtual>(*this, id));
+    return;
+  }
+  context_.counted->Note(Severity::kWarning, "PyTorch's store: too many connections",
+                         absl::StrCat("a connection was closed: ", options_.max_clients, " are open"));
+  ready_.push_back(id);  // and closed there: the mux is in the middle of something
+}
+
+void Session::Touch(uint32_t id) {
+  const auto found = clients_.find(id);
+  if (found != clients_.end() && !std::exchange(found->second->is_ready, true)) ready_.push_back(id);
+}
+
+void Session::TouchAll() {
+  for (const auto& [id, client] : clients_) {
+    if (client->client.wants_write()) Touch(id);
+  }
+}
+
+absl::Status Session::Receive(std::string_view bytes) {
+  absl::Status status = mux_.Receive(bytes);
+  Count();
+  return status;
+}
+
+bool Session::ServeClients() {
+  is_serving_ = true;
+  for (const uint32_t id : std::exchange(ready_, {})) {
+    const auto found = clients_.find(id);
+    if (found == clients_.end()) {
+      mux_.Close(id);
+      continue;
+    }
+    Virtual& client = *found->second;
+    client.is_ready = false;
+    const bool has_more = client.client.Serve();
+    if (!CloseIfFinished(client) && (has_more || client.HasUnread())) Touch(id);
+  }
+  is_serving_ = false;
+  Count();
+  return !ready_.empty();
+}
+
+bool Session::CloseIfFinished(Virtual& client) {
+  if (!client.client.is_finished()) return false;
+  if (const std::string& reason = client.client.reason(); !reason.empty()) {
+    context_.counted->Note(Severity::kWarning, "PyTorch's store: connection closed",
+                           absl::StrCat("the connection of a process behind an agent's link was closed: ", reason));
+  }
+  mux_.Close(client.id);
+  clients_.erase(client.id);
+  return true;
+}
+
+bool Session::CheckTimes() {
+  for (const auto& [id, client] : clients_) {
+    client->client.CheckTimes();
+    if (client->client.is_finished() || client->client.is_held()) Touch(id);
+  }
+  mux_.stream().Acknowledge();
+  return !ready_.empty() || mux_.stream().has_more();
+}
+
+size_t Session::input_bytes() const {
+  size_t bytes = mux_.buffered();
+  for (const auto& [id, client] : clients_) bytes += client->client.input_bytes();
+  return bytes;
+}
+
+void Session::Count() {
+  context_.input_bytes += mux_.buffered() - counted_;
+  counted_ = mux_.buffered();
+}
+
+absl::StatusOr<std::shared_ptr<Session>> Links::Attach(const LinkHello& hello, const TcpClient& client,
+                                                       TcpServerContext& context) {
+  if (const std::string why = options_.why_not(hello, client); !why.empty()) return absl::PermissionDeniedError(why);
+  const auto found = sessions_.find(hello.node);
+  const bool is_same = found != sessions_.end() && found->second->secret() == hello.session;
+  if (!is_same) {
+    if (!hello.is_new) return std::shared_ptr<Session>();
+    if (found != sessions_.end() && found->second->link != 0) {
+      return absl::AlreadyExistsError(absl::StrCat("the agent of ", hello.node, " has another link already"));
+    }
+    std::shared_ptr<Session>& session = sessions_[hello.node];
+    session = nullptr;  // the old one's clients are gone before
+    session = std::make_shared<Session>(hello.session, options_, shared_, context);
+  }
+  std::shared_ptr<Session> session = sessions_.at(hello.node);
+  if (absl::Status status = session->stream().Resume(hello.received); !status.ok()) {
+    End(*session);
+    return status;
+  }
+  if (session->link != 0) context.touch(session->link);  // the connection before is of no use any more
+  session->link = client.connection;
+  return session;
+}
+
+void Links::End(const Session& session) {
+  std::erase_if(sessions_, [&](const auto& entry) { return entry.second.get() == &session; });
+}
+
+void Links::CheckTimes(MonotonicTime now) {
+  std::erase_if(sessions_, [&](const auto& entry) {
+    const Session& session = *entry.second;
+    const bool is_over = session.link == 0 && now - session.cut_at > options_.patience;
+    if (is_over)
+      Log(Severity::kWarning, absl::StrCat("PyTorch's store: the agent of ", entry.first,
+                                           " has not come back; its processes count as disconnected"));
+    return is_over;
+  });
+}
+
+}  // namespace muster::torch_store

@@ -1,0 +1,98 @@
+// The store's side of all links: one session of each agent, with its clients. A session outlives its connection for a
+// while. Of the server's thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/tcp_server/connection.h"
+#include "worker_agent/gateway/torch_store/client.h"
+#include "worker_agent/gateway/torch_store/relay/hello.h"
+#include "worker_agent/gateway/torch_store/relay/mux.h"
+
+namespace muster::torch_store {
+
+// Why this link is not served; empty: it is. `client` has been let in as a connection.
+using LinkCheck = std::function<std::string(const LinkHello& hello, const TcpClient& client)>;
+
+struct LinksOptions {
+  LinkCheck why_not;
+  bool needs_tls = false;
+  size_t max_clients = 65536;                   // with those that have connections of their own
+  absl::Duration patience = absl::Seconds(30);  // with an agent whose link is cut
+};
+
+class Session {
+ public:
+  Session(std::string secret, const LinksOptions& options, Shared& shared, TcpServerContext& context);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const std::string& secret() const { return secret_; }
+  ResumableStream& stream() { return mux_.stream(); }
+  // What came of the link. An error: the session is to be ended.
+  absl::Status Receive(std::string_view bytes);
+  // True when there is more to do.
+  bool ServeClients();
+  // What took too long is given up. True: there is more to do.
+  bool CheckTimes();
+  size_t input_bytes() const;
+
+  // Whose connection it has; 0: none, since `cut_at`.
+  uint64_t link = 0;
+  MonotonicTime cut_at;
+
+ private:
+  struct Virtual;
+  void Open(uint32_t id);
+  void TouchAll();
+  void Touch(uint32_t id);
+  bool CloseIfFinished(Virtual& client);
+  void Count();
+
+  const std::string secret_;
+  const LinksOptions& options_;
+  Shared& shared_;
+  TcpServerContext& context_;
+  Mux mux_;
+  absl::flat_hash_map<uint32_t, std::unique_ptr<Virtual>> clients_;
+  std::vector<uint32_t> ready_;
+  bool is_serving_ = false;
+  size_t counted_ = 0;  // of the mux, in context_.input_bytes
+};
+
+class Links {
+ public:
+  Links(LinksOptions options, Shared& shared) : options_(std::move(options)), shared_(shared) {}
+
+  const LinksOptions& options() const { return options_; }
+  // The session of this hello, taken over by the connection `client`; null: it is not known any more. An error: it is
+  // not let in.
+  absl::StatusOr<std::shared_ptr<Session>> Attach(const LinkHello& hello, const TcpClient& client,
+                                                  TcpServerContext& context);
+  void End(const Session& session);
+  // Those that have been without a connection for too long are over.
+  void CheckTimes(MonotonicTime now);
+  void EndAll() { sessions_.clear(); }
+  bool is_empty() const { return sessions_.empty(); }
+  // For one read.
+  std::vector<char>& scratch() { return shared_.scratch; }
+
+ private:
+  const LinksOptions options_;
+  Shared& shared_;
+  std::map<std::string, std::shared_ptr<Session>> sessions_;  // by node
+};
+
+}  // namespace muster::torch_store
