@@ -239,6 +239,11 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
       .Value("NETWORKS")
       .Env({"MS_TORCH_STORE_PEERS"});
   table
+      .AddChoice("mpi", &s.mpi, {"auto", "pmix", "pmi1", "none"},
+                 "Starts MPI programs as mpirun does, on this job's ranks. pmix: Open MPI; pmi1: MPICH and its family. "
+                 "auto: what the program is linked with, and either for Python that imports mpi4py.")
+      .Env({"MS_MPI"});
+  table
       .AddBool("ompi_env", &s.ompi_env,
                "Also tells the processes their rank as Open MPI's mpirun would (OMPI_COMM_WORLD_*), for programs that "
                "read only that.")

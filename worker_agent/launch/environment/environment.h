@@ -54,6 +54,8 @@ struct EnvironmentInput {
   uint32_t scheduler_port = 0;
   bool has_gateway = false;      // the two above are the agent's own gateway for MindSpore
   bool has_torch_store = false;  // rank 0's agent serves PyTorch's store where the assignment says the master is
+  bool has_mpi = false;          // this agent is the launcher of MPI's ranks …
+  std::map<std::string, std::string> mpi_variables;  // … and this is what MPI's libraries read of that
   std::string cluster_file;
   std::string progress_file;
   std::string stacks_file;
