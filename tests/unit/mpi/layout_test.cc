@@ -34,6 +34,13 @@ TEST(LayoutTest, AgentsOfOneMachineHaveOneHost) {
   ASSERT_TRUE(layout.ok()) << layout.status();
   EXPECT_EQ(layout->own, 1u);
   EXPECT_EQ(layout->size(), 4u);
+  EXPECT_EQ(layout->id.size(), 16u);
+  GatewayRound beside = Round({{0, 1}, {2}, {3}}, {0, 0, 1});
+  EXPECT_EQ(LayoutOf(beside)->id, layout->id);
+  v1::PeerList peers = *beside.peers;
+  peers.mutable_nodes(2)->set_ring_ports(0, 7);
+  beside.peers = std::make_shared<const v1::PeerList>(peers);
+  EXPECT_NE(LayoutOf(beside)->id, layout->id);
   EXPECT_EQ(layout->machines, 2u);
   EXPECT_EQ(layout->agents[0].host, layout->agents[1].host);
   EXPECT_NE(layout->agents[0].host, layout->agents[2].host);

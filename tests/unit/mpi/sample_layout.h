@@ -11,6 +11,7 @@ namespace muster::agent {
 // Each agent on a machine of its own, ranks in order.
 inline MpiLayout SampleLayout(uint32_t agents, uint32_t ranks_each, uint32_t own = 0) {
   MpiLayout layout;
+  layout.id = "4_2";
   layout.run = 4;
   layout.round = 2;
   layout.own = own;

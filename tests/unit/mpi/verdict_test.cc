@@ -67,6 +67,10 @@ TEST(VerdictTest, WhatCouldNotBeServedIsTold) {
   progress.error = "why";
   EXPECT_EQ(Judged(progress).exit.code, 1);
   EXPECT_EQ(Judged(progress).error_message, "why");
+  ProcessEnd end;
+  end.exit.signal = 9;
+  EXPECT_EQ(Judged(progress, end).exit.code, 1);
+  EXPECT_EQ(Judged(progress, end).exit.signal, 0);
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/sha256.h"
 #include "common/net/peer_node.h"
 
 namespace muster::agent {
@@ -21,6 +23,21 @@ std::vector<uint32_t> MpiLayout::MachineOfRank() const {
   }
   return machine_of;
 }
+
+namespace {
+
+constexpr size_t kIdBytes = 8;
+
+std::string IdOf(const GatewayRound& round) {
+  std::string text = absl::StrCat(round.peers->job_id(), "/", round.run, "/", round.round);
+  for (const v1::PeerNode& node : round.peers->nodes()) {
+    absl::StrAppend(&text, "/", node.node_id(), "/", absl::BytesToHexString(node.address()));
+    for (const uint32_t port : node.ring_ports()) absl::StrAppend(&text, ",", port);
+  }
+  return absl::BytesToHexString(Sha256(text).substr(0, kIdBytes));
+}
+
+}  // namespace
 
 absl::StatusOr<MpiLayout> LayoutOf(const GatewayRound& round) {
   if (round.peers == nullptr) return absl::InternalError("MPI: the round's peer list is not known");
@@ -53,6 +70,7 @@ absl::StatusOr<MpiLayout> LayoutOf(const GatewayRound& round) {
   }
   if (!own) return absl::InternalError("MPI: this node is not in the round's peer list");
   layout.own = *own;
+  layout.id = IdOf(round);
   seen.resize(layout.size());
   for (const MpiLayout::Agent& agent : layout.agents) {
     for (const uint32_t rank : agent.ranks) {

@@ -17,6 +17,9 @@ struct MpiLayout {
     std::vector<uint32_t> ranks;  // by slot
     std::vector<uint32_t> local_ranks;
   };
+  // Of this round, the same on all its nodes. No other job that runs beside it has it, also not one of another
+  // scheduler: their nodes have other ports.
+  std::string id;
   uint64_t run = 0;
   uint32_t round = 0;
   uint32_t own = 0;  // index into agents

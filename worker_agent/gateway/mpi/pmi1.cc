@@ -54,9 +54,7 @@ absl::string_view WordOf(const Words& words, absl::string_view name) {
 }  // namespace
 
 Pmi1::Pmi1(const MpiLayout& layout)
-    : name_(absl::StrCat("kvs_", layout.run, "_", layout.round)),
-      size_(layout.size()),
-      ranks_(layout.own_agent().ranks.size()) {
+    : name_(absl::StrCat("kvs_", layout.id)), size_(layout.size()), ranks_(layout.own_agent().ranks.size()) {
   std::string mapping = ProcessMapping(layout, kMaxValueBytes - 1);
   if (!mapping.empty()) values_[kMappingKey] = std::move(mapping);
 }

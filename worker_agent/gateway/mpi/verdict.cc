@@ -36,7 +36,10 @@ void JudgeMpiEnd(const MpiProgress& progress, ProcessEnd& end) {
     end.exit = ExitStatus();  // it may have been ended by us
     return Fail(code == 0 ? 1 : code, absl::StrCat("MPI_Abort with code ", progress.abort_code, said), end);
   }
-  if (!progress.error.empty()) return Fail(1, progress.error, end);
+  if (!progress.error.empty()) {
+    end.exit = ExitStatus();  // as above
+    return Fail(1, progress.error, end);
+  }
   if (!end.exit.IsSuccess() || progress.has_finalized) return;
   if (progress.has_connected) {
     return Fail(1, "it ended without MPI_Finalize, for which the other ranks wait; call it before every exit", end);

@@ -8,6 +8,7 @@
 // The setup's lines, in this order:
 //   nspace=NAME      of the job's round
 //   folder=PATH      for everything that libpmix and Open MPI keep while the round lasts
+//   memory=PATH      for what ranks share; nothing: there is none
 //   own=N            this agent, from 0
 //   agent=R,R,…      the ranks of each agent, in slot order; one line each
 //
@@ -26,6 +27,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <mutex>
 #include <sstream>
 #include <string>
@@ -41,6 +43,7 @@ constexpr int kAgent = STDIN_FILENO;
 struct Setup {
   std::string nspace;
   std::string folder;
+  std::string memory;
   size_t own = 0;
   std::vector<std::vector<uint32_t>> ranks_of;  // by agent
 
@@ -280,6 +283,7 @@ bool ParseSetup(const std::string& text, Setup& setup) {
     const std::string value = line.substr(equals + 1);
     if (name == "nspace") setup.nspace = value;
     if (name == "folder") setup.folder = value;
+    if (name == "memory") setup.memory = value;
     if (name == "own") setup.own = std::strtoul(value.c_str(), nullptr, 10);
     if (name != "agent") continue;
     std::vector<uint32_t>& ranks = setup.ranks_of.emplace_back();
@@ -298,6 +302,14 @@ void Release(void* text) { delete static_cast<std::string*>(text); }
 
 class Server {
  public:
+  // What is left where the agent was killed.
+  void RemoveFolders() const {
+    std::error_code ignored;
+    for (const std::string& folder : {setup_.folder, setup_.memory}) {
+      if (!folder.empty()) std::filesystem::remove_all(folder, ignored);
+    }
+  }
+
   // Until the agent has gone; the program's exit code.
   int Run() {
     while (true) {
@@ -350,7 +362,7 @@ class Server {
   }
 
   bool Begin(const std::string& text) {
-    Setup setup;
+    Setup& setup = setup_;
     std::string why;
     if (!ParseSetup(text, setup)) why = "its setup is damaged";
     JobSize() = setup.size();
@@ -372,6 +384,7 @@ class Server {
     fence.done(status, text->data(), text->size(), fence.data, Release, text);
   }
 
+  Setup setup_;
   std::string input_;
   std::string output_;
 };
@@ -386,8 +399,9 @@ int main() {
     std::fprintf(stderr, "ms-pmix is started by ms-worker, for the ranks of Open MPI (--mpi pmix)\n");
     return 2;
   }
-  const int code = muster::pmix::Server().Run();
-  // What libpmix has left to do is done by PMIx_server_finalize, or not at all: the agent removes the folder.
+  muster::pmix::Server server;
+  const int code = server.Run();
   PMIx_server_finalize();
-  std::_Exit(code);
+  server.RemoveFolders();
+  std::_Exit(code);  // nothing is left to do, and libpmix's threads may still run
 }

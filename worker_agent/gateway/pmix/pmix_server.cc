@@ -87,9 +87,10 @@ absl::Status PmixServer::Open(const MpiLayout& layout) {
   if (::mkdir(options_.folder.c_str(), 0700) != 0) {
     return absl::UnavailableError(absl::StrCat("MPI: can't make ", options_.folder, ": ", std::strerror(errno)));
   }
+  MakeMemoryFolder();
   if (absl::Status spawned = Spawn(); !spawned.ok()) return spawned;
-  std::string setup = absl::StrCat("nspace=muster-", layout.run, "-", layout.round, "\nfolder=", options_.folder,
-                                   "\nown=", layout.own, "\n");
+  std::string setup = absl::StrCat("nspace=muster-", layout.id, "\nfolder=", options_.folder,
+                                   "\nmemory=", memory_folder_, "\nown=", layout.own, "\n");
   for (const MpiLayout::Agent& agent : layout.agents) {
     absl::StrAppend(&setup, "agent=", absl::StrJoin(agent.ranks, ","), "\n");
   }
@@ -103,6 +104,12 @@ absl::Status PmixServer::Open(const MpiLayout& layout) {
   if (!thread.ok()) return thread.status();
   thread_ = *std::move(thread);
   return absl::OkStatus();
+}
+
+// Without it ranks share memory where Open MPI wants it.
+void PmixServer::MakeMemoryFolder() {
+  std::string name = absl::StrCat(options_.memory, "/muster-mpi-XXXXXX");
+  if (::mkdtemp(name.data()) != nullptr) memory_folder_ = name;
 }
 
 // In a group of its own: a Ctrl-C is not meant for it.
@@ -179,6 +186,12 @@ absl::Status PmixServer::TakeVariables(const std::string& bytes) {
   if (variables_.size() < ranks_.size())
     return absl::InternalError("MPI: ms-pmix did not tell the variables of all ranks");
   variables_.resize(ranks_.size());
+  if (memory_folder_.empty()) return absl::OkStatus();
+  for (auto& variables : variables_) {
+    for (const char* component : {"btl_vader", "osc_rdma", "osc_sm"}) {
+      variables[absl::StrCat("OMPI_MCA_", component, "_backing_directory")] = memory_folder_;
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -194,6 +207,7 @@ PmixServer::~PmixServer() {
   Reap();
   std::error_code ignored;
   std::filesystem::remove_all(options_.folder, ignored);
+  if (!memory_folder_.empty()) std::filesystem::remove_all(memory_folder_, ignored);
 }
 
 // It ends where its socket is closed; it is killed where it does not. In words how it has ended.
@@ -290,7 +304,7 @@ void PmixServer::Take(const pmix::Frame& frame) {
   if (frame.kind != Kind::kAborted || words.size() < 3) return;
   progress->has_aborted = true;
   if (!absl::SimpleAtoi(words[1], &progress->abort_code)) progress->abort_code = 1;
-  progress->abort_message = words[2];
+  if (words[2] != "N/A") progress->abort_message = words[2];  // Open MPI's word for none
 }
 
 void PmixServer::NextFence() {

@@ -30,6 +30,9 @@ namespace muster::agent {
 struct PmixOptions {
   std::string program;  // ms-pmix
   std::string folder;   // of the round, which it makes and removes; absolute
+  // Where a folder is made, and removed, for the memory that ranks share. Its files are named by host and local rank,
+  // which agents of one machine have in common.
+  std::string memory = "/dev/shm";
 };
 
 class PmixServer {
@@ -43,7 +46,7 @@ class PmixServer {
   // Ends ms-pmix, and removes its folder.
   ~PmixServer();
 
-  // PMIX_… of the slot's process.
+  // PMIX_… of the slot's process, and where it has its shared memory.
   const std::map<std::string, std::string>& VariablesOf(uint32_t slot) const { return variables_[slot]; }
 
   // How far it has come. Of a process that has ended: with all that it had told ms-pmix, for which a moment is waited.
@@ -69,12 +72,14 @@ class PmixServer {
   void NextFence();
   void Lose(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   MpiProgress* OfRank(const std::string& digits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakeMemoryFolder();
   std::string Reap();
 
   const PmixOptions options_;
   const std::vector<uint32_t> ranks_;  // by slot
   const EndRank end_;
   std::vector<std::map<std::string, std::string>> variables_;
+  std::string memory_folder_;  // empty: there is none
   const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
   Allgather allgather_;  // the thread's, as the four below
   std::string input_;
