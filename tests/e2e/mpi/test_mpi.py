@@ -177,3 +177,13 @@ def test_jobs_beside_each_other_do_not_mix(cluster, sums, left_behind):
     for agent in agents:
         agent.expect(0, timeout=60)
         assert agent.output().count("of 2: all right") == 2, agent.output()
+
+
+def test_ranks_with_much_to_tell(cluster):
+    """The store carries what they put: 4 MB in all."""
+    cluster.start_scheduler("--worker_num", 4)
+    agents = [cluster.start_agent("agent%d" % i, ["--machine", "m%d" % i, "--mpi", "pmi1"],
+                                  ["/usr/bin/python3", SCRIPTS / "pmi1_gather.py", 1000]) for i in range(4)]
+    for agent in agents:
+        agent.expect(0, timeout=60)
+    print([line for agent in agents for line in agent.lines() if "gathered" in line])
