@@ -130,6 +130,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("torch_store", "WHOSE", {"MS_TORCH_STORE"});
   table.AddIgnored("torch_store_peers", "NETWORKS", {"MS_TORCH_STORE_PEERS"});
   table.AddIgnored("torch_store_relay", "", {"MS_TORCH_STORE_RELAY"});
+  table.AddIgnored("mpi", "KIND", {"MS_MPI"});
   table.AddIgnored("ompi_env", "", {"MS_OMPI_ENV"});
   table.AddIgnored("tf_config", "", {"MS_TF_CONFIG"});
   table.AddIgnored("no_python", "", {});

@@ -32,7 +32,9 @@
 #include "common/tls/tls_settings.h"
 #include "worker_agent/agent_tls.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
+#include "worker_agent/gateway/mpi/gateway.h"
 #include "worker_agent/gateway/torch_store/gateway.h"
+#include "worker_agent/launch/command/mpi_program.h"
 #include "worker_agent/launch/command/script_ports.h"
 #include "worker_agent/launch/environment/environment.h"
 #include "worker_agent/launch/work_folder.h"
@@ -53,12 +55,13 @@ constexpr char kNoSchedulerNamed[] =
     "no scheduler was named (--sched_host), so this machine is tried: start ms-scheduler here, or add --standalone "
     "(all processes on this machine) or --with_scheduler (several machines)";
 constexpr size_t kKeeperProcesses = 6;  // guardian, keeper, the first shim, helpers
-// A session's two, a peer list's, the store's, the stacks', MindSpore's port, and four for TLS. For each slot there
-// must be room for a process, too.
-constexpr size_t kOwnThreads = 10;
+// A session's two, a peer list's, the store's, the stacks', MindSpore's port, MPI's two, and four for TLS. For each
+// slot there must be room for a process, too.
+constexpr size_t kOwnThreads = 12;
 constexpr size_t kDescriptors = 40;     // a third of it for the keeper, until it has forked
 constexpr size_t kOwnDescriptors = 24;  // of those, what is still to come once the node's lock is taken
-constexpr size_t kSlotDescriptors = 5;  // three here: ports, its device; four of the keeper's: its output, log and shim
+constexpr size_t kSlotDescriptors =
+    6;  // four here: ports, its device, MPI's; four of the keeper's: its output, log and shim
 constexpr absl::Duration kEndPatience = absl::Seconds(30);
 
 int Fail(const absl::Status& status, int code = kExitUsage) {
@@ -137,9 +140,18 @@ absl::StatusOr<std::unique_ptr<Keeper>> SpawnKeeper(const KeeperOptions& options
   return keeper;
 }
 
-// Stands beside this program.
-std::string RingProgram(const std::string& own_program) {
-  return (std::filesystem::path(own_program).parent_path() / "ms-ring").string();
+std::string ProgramBeside(const std::string& own_program, const char* name) {
+  return (std::filesystem::path(own_program).parent_path() / name).string();
+}
+
+// Which launcher of MPI's the agent is.
+MpiFamily MpiFamilyFor(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
+  if (settings.mpi == "pmi1") return MpiFamily::kPmi1;
+  if (settings.mpi == "pmix") return MpiFamily::kPmix;
+  const bool has_ranks = !settings.per_node && !settings.per_job && settings.role == "MS_WORKER";
+  if (settings.mpi != "auto" || !has_ranks) return MpiFamily::kNone;
+  const auto path = environment.find("PATH");
+  return MpiFamilyOf(settings.command, path == environment.end() ? nullptr : &path->second);
 }
 
 // One start of ms-worker: joins the job and stays with it. The steps are in the order in which they must come.
@@ -183,6 +195,7 @@ class Agent {
   std::unique_ptr<OwnScheduler> scheduler_;       // null: none of our own
   NodeDevices devices_;
   NodeDescription node_;
+  MpiFamily mpi_ = MpiFamilyFor(settings_, environment_);
   std::unique_ptr<WorkFolder> folder_;
 };
 
@@ -281,7 +294,7 @@ LauncherOptions Agent::OptionsOfLauncher() {
                           folder_->path(),
                           node_.own_address,
                           PythonFolder(OwnProgram()),
-                          RingProgram(OwnProgram()),
+                          ProgramBeside(OwnProgram(), "ms-ring"),
                           nullptr,
                           has_lock() ? lock().secret() : ""};
   options.own_name = node_.own_name;
@@ -310,8 +323,9 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.agent.stop_timeout = settings_.stop_timeout;
   options.agent.scheduler = JoinHostPort(settings_.sched_host, settings_.sched_port);
   if (settings_.names_no_scheduler && scheduler_ == nullptr) options.agent.scheduler_hint = kNoSchedulerNamed;
-  // MindSpore asks for all host names, HCCL for all devices.
-  options.agent.wants_whole_peer_list = settings_.mindspore_gateway == "on" || !settings_.hccl_mode.empty();
+  // MindSpore asks for all host names, HCCL for all devices, MPI for all ranks.
+  options.agent.wants_whole_peer_list =
+      settings_.mindspore_gateway == "on" || !settings_.hccl_mode.empty() || mpi_ != MpiFamily::kNone;
   options.agent.has_command = !settings_.command.empty();
   options.agent.shows_output = PassesOutput(settings_, node_.node.slots_size());
   options.session.host = settings_.sched_host;
@@ -362,6 +376,8 @@ int Agent::StayWithTheJob() {
   if (absl::SimpleAtoi(settings_.master_port, &port)) store_options.wanted_port = static_cast<uint16_t>(port);
   TorchStoreGateway torch_store(std::move(store_options), Clock::System());
   if (!settings_.command.empty()) launcher.AddGateway(torch_store, /*is_required=*/false);
+  MpiGateway mpi({mpi_, ProgramBeside(OwnProgram(), "ms-pmix"), folder_->path()}, loop.store(), Clock::System());
+  if (mpi_ != MpiFamily::kNone) launcher.AddGateway(mpi, /*is_required=*/true);
   if (tls_ != nullptr) {
     const absl::Status started =
         tls_->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });

@@ -115,6 +115,8 @@ const std::vector<Command>& Commands() {
        AskForAll<ShowPreflight>},
       {"ranktable", "[JOB]", "a job's rank table (Ascend); --check FILE explains one, --for N makes one without a job",
        ShowRankTable},
+      {"hostfile", "[JOB]", "a job's machines as --form openmpi, mpich, horovod or deepspeed reads them",
+       AskForAll<ShowHostFile>},
       {"events", "[JOB]", "the event log so far, with wall times", AskForAll<ShowEvents>},
       {"stacks", "[JOB] [RANKS]", "where processes stand: the slowest ones, or those of ranks such as 0,3-5",
        Ask<ShowStacks>},

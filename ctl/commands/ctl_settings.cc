@@ -1,6 +1,7 @@
 #include "ctl/commands/ctl_settings.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "common/settings/names.h"
 #include "common/settings/sched_address.h"
 #include "ctl/commands/commands.h"
+#include "ctl/output/hostfile.h"
 #include "scheduler/scheduler_settings.h"
 #include "worker_agent/settings/agent_settings.h"
 
@@ -66,6 +68,12 @@ void AddRankTable(SettingsTable& table, CtlSettings& settings) {
   device_ips.value_name = "ADDRESSES";
 }
 
+void AddHostFile(SettingsTable& table, CtlSettings& settings) {
+  Setting& form = table.AddChoice("form", &settings.form, {kHostFileForms, std::end(kHostFileForms)},
+                                  "Whose list of machines it is.");
+  form.group = "ms-ctl hostfile";
+}
+
 }  // namespace
 
 SettingsTable CtlSettingsTable(CtlSettings& settings) {
@@ -107,6 +115,7 @@ SettingsTable CtlSettingsTable(CtlSettings& settings) {
   Setting& json = table.AddBool("json", &settings.json, "Print one JSON document, for scripts.");
   json.group = what;
   AddRankTable(table, settings);
+  AddHostFile(table, settings);
   AddTls(table, &settings.tls);
   AddOthersOwn(table);
   return table;

@@ -15,6 +15,9 @@ int ShowWhy(Call& call);
 int ShowStacks(Call& call);
 int ShowCounters(Call& call);
 
+// hostfile_command.cc: changes nothing. call.client is open.
+int ShowHostFile(Call& call);
+
 // steer.cc: these change a job, and no others do.
 int StopJob(Call& call);
 int RestartJob(Call& call);

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "muster/v1/rendezvous.pb.h"
+#include "worker_agent/keeper/processes.h"
 #include "worker_agent/launch/environment/environment.h"
 
 namespace muster::agent {
@@ -35,6 +36,16 @@ class Gateway {
 
   // Adds what the process of slot `input.slot` must know of the gateway, after a Begin that went well.
   virtual void AddTo(EnvironmentInput& input) const = 0;
+
+  // A descriptor that the process of the slot inherits, after AddTo; none: the default.
+  virtual HandOver HandOverOf(uint32_t /*slot*/) { return {}; }
+
+  // A process of a round that began well runs.
+  virtual void Started(const ProcessKey& /*key*/, int64_t /*pid*/) {}
+
+  // A process of a round that began well has ended, and is not reported yet: what the gateway knows may make a failure
+  // of its end, or explain it. May wait a moment for what the process has written at last.
+  virtual void Judge(const ProcessKey& /*key*/, ProcessEnd& /*end*/) {}
 
   // Once for each round that was begun, unless the agent ends before: the round was given up, or the run is over. Calls
   // to the store end with kFailedPrecondition from now on. Processes of the round may still run, and are being stopped.

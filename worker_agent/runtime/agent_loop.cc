@@ -185,6 +185,7 @@ void AgentLoop::EndRound() {
 
 void AgentLoop::On(const Started& event) {
   progress_.Watch(event.key);
+  launcher_.Started(event.key, event.pid);
   const auto pid = static_cast<uint64_t>(event.pid);
   pending_.push_back(ProcessHasStarted{event.key, pid});
   const auto found = followers_.find(event.key);
@@ -195,10 +196,12 @@ void AgentLoop::On(const Started& event) {
 void AgentLoop::On(const Ended& event) {
   progress_.Forget(event.key);
   const absl::Duration age = BootTime() - event.ended_at;
-  pending_.push_back(ProcessHasEnded{event.key, event.end, age});
+  ProcessEnd end = event.end;
+  launcher_.Judge(event.key, end);
+  pending_.push_back(ProcessHasEnded{event.key, end, age});
   const auto found = followers_.find(event.key);
   if (found == followers_.end()) return;
-  for (const ProcessKey& key : found->second) pending_.push_back(ProcessHasEnded{key, event.end, age});
+  for (const ProcessKey& key : found->second) pending_.push_back(ProcessHasEnded{key, end, age});
   followers_.erase(found);
 }
 

@@ -175,6 +175,32 @@ void Launcher::EndRound(uint64_t run, uint32_t round) {
   }
 }
 
+void Launcher::Started(const ProcessKey& key, int64_t pid) {
+  for (Opening& opening : gateways_) {
+    if (opening.is_begun && opening.is_ready) opening.gateway->Started(key, pid);
+  }
+}
+
+void Launcher::Judge(const ProcessKey& key, ProcessEnd& end) {
+  for (Opening& opening : gateways_) {
+    if (opening.is_begun && opening.is_ready) opening.gateway->Judge(key, end);
+  }
+}
+
+absl::Status Launcher::HandOverTo(uint32_t slot, ProcessSpec& spec) {
+  for (Opening& opening : gateways_) {
+    HandOver own = opening.is_ready ? opening.gateway->HandOverOf(slot) : HandOver();
+    if (own.variable.empty()) continue;
+    if (!spec.hand_over.variable.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "--preflight ring under TLS and ", own.variable,
+          " each need a descriptor of the process, which can have one; leave --preflight ring or --mpi out"));
+    }
+    spec.hand_over = std::move(own);
+  }
+  return absl::OkStatus();
+}
+
 // Agents of one machine are told the same {node_rank}: launchers that are started for each of them would take
 // themselves for one.
 absl::Status Launcher::CheckNodeRank(const Round& round) const {
@@ -260,6 +286,7 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   if (options_.has_ascend) spec.device_logs = DeviceLogFolder(spec.env);
   spec.argv = FillPlaceholders(settings.command, PlaceholdersFor(input, environment));
   AddPreflight(round, spec);
+  if (absl::Status handed = HandOverTo(slot, spec); !handed.ok()) return handed;
   replaced.insert(environment.replaced.begin(), environment.replaced.end());
   ChooseOutput(round, slot, spec);
   if (const absl::Status bound = BindToCpus(round, slot, spec, plan); !bound.ok()) return bound;

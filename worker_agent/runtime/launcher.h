@@ -72,6 +72,10 @@ class Launcher {
   // The round that was prepared last is over, for the gateways.
   void EndRound(uint64_t run, uint32_t round);
 
+  // A process of that round runs, or has ended: see Gateway.
+  void Started(const ProcessKey& key, int64_t pid);
+  void Judge(const ProcessKey& key, ProcessEnd& end);
+
   // Where the processes' logs go from here on: before the first Prepare if there is a log_dir.
   void SetLogFolder(std::string folder) { log_folder_ = std::move(folder); }
 
@@ -105,6 +109,8 @@ class Launcher {
   void ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec) const;
   // --preflight: the ring is checked in the process's own place, which then becomes the command.
   void AddPreflight(const Round& round, ProcessSpec& spec) const;
+  // What it inherits: of a gateway's, or for the ring. A process can have one.
+  absl::Status HandOverTo(uint32_t slot, ProcessSpec& spec);
   bool IsOneForAll() const;
   // GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME; empty: they are left alone.
   std::string InterfaceFor(const Round& round, LaunchPlan& plan);

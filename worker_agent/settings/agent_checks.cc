@@ -92,6 +92,8 @@ void CheckDoubtful(const AgentSettings& s, SettingsFindings& findings) {
 
 }  // namespace
 
+bool IsMpiNamed(const AgentSettings& settings) { return settings.mpi != "auto" && settings.mpi != "none"; }
+
 bool ChecksHost(const AgentSettings& settings) { return absl::StartsWith(settings.preflight, "host"); }
 
 bool ChecksRing(const AgentSettings& settings) { return absl::EndsWith(settings.preflight, "ring"); }
@@ -110,6 +112,15 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   if (ChecksRing(s) && (s.per_node || s.per_job)) {
     findings.errors.push_back(
         "preflight: the ring has a process for each rank, which per_node and per_job have not; leave one of them out");
+  }
+  if (IsMpiNamed(s) && (s.per_node || s.per_job)) {
+    findings.errors.push_back(
+        "mpi: the ranks of an MPI job have a process each, which per_node and per_job don't start; leave one of them "
+        "out");
+  }
+  if (IsMpiNamed(s) && s.restart_scope.value_or("job") != "job") {
+    findings.errors.push_back(
+        "mpi: the ranks of an MPI job start again together only; leave --restart_scope out, or set it to job");
   }
   if (ChecksRing(s) && s.command.empty()) {
     findings.errors.push_back("preflight: there is no command to check the ring for; leave it out or add a command");

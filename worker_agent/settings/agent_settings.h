@@ -34,6 +34,7 @@ struct AgentSettings {
   std::string torch_store = "auto";        // auto, agent, rank0: who serves PyTorch's store
   std::string torch_store_peers;           // networks whose processes it serves besides the round's machines
   std::optional<bool> torch_store_relay;   // processes reach it through their own agents; not set: with --require_tls
+  std::string mpi = "auto";                // auto, pmix, pmi1, none: which launcher of MPI's this agent is
   bool ompi_env = false;                   // OMPI_COMM_WORLD_* for the processes
   bool tf_config = false;                  // TF_CONFIG for the processes
   bool no_python = false;                  // a .py file is started as it stands
@@ -85,6 +86,9 @@ struct AgentSettings {
 
 // The table of all settings of ms-worker, bound to `settings`. Fills in all but `command`.
 SettingsTable AgentSettingsTable(AgentSettings& settings);
+
+// Whether --mpi names a launcher.
+bool IsMpiNamed(const AgentSettings& settings);
 
 // Whether --preflight names them.
 bool ChecksHost(const AgentSettings& settings);

@@ -172,7 +172,8 @@ TEST_F(CommandsTest, CompletionKnowsTheDaemons) {
   const std::string script = testing::internal::GetCapturedStdout();
   EXPECT_THAT(script, HasSubstr("--log_dir=file"));
   EXPECT_THAT(script, HasSubstr("--log_format=text|json"));
-  EXPECT_THAT(script, HasSubstr("why|status|nodes|ranks|preflight|ranktable|events|stacks|watch|stop|restart)"));
+  EXPECT_THAT(script,
+              HasSubstr("why|status|nodes|ranks|preflight|ranktable|hostfile|events|stacks|watch|stop|restart)"));
   EXPECT_THAT(script, HasSubstr("complete -F _ms_worker ms-worker"));
   EXPECT_THAT(script, testing::Not(HasSubstr("@")));
 }

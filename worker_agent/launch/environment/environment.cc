@@ -31,6 +31,7 @@ Environment BuildWith(const std::map<std::string, std::string>& overrides, const
   AddHorovodVariables(input, builder);
   AddTensorFlowVariables(input, builder);
   AddHcclVariables(input, builder);
+  AddMpiVariables(input, builder);
   return std::move(builder).Build();
 }
 

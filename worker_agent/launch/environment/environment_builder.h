@@ -50,6 +50,7 @@ std::string DeviceIdOf(const EnvironmentInput& input);
 // One for each framework.
 void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddMindSporeVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
+void AddMpiVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddHorovodVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddTensorFlowVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);

@@ -1,0 +1,65 @@
+/* An MPI program whose results show whether all ranks found each other: allreduce, alltoall, a sub-communicator, a
+ * one-sided sum, and rings of messages. Words: "abort", "hang", "no_finalize", "die_once". */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void check(int is_right, const char* what) {
+  if (is_right) return;
+  fprintf(stderr, "wrong: %s\n", what);
+  MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+static void sums(int rank, int size) {
+  int sum = 0, parity_sum = 0, parity = 0;
+  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  check(sum == size * (size - 1) / 2, "allreduce");
+
+  int* out = malloc(sizeof(int) * size);
+  int* in = malloc(sizeof(int) * size);
+  for (int i = 0; i < size; ++i) out[i] = 1000 * rank + i;
+  MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD);
+  for (int i = 0; i < size; ++i) check(in[i] == 1000 * i + rank, "alltoall");
+  free(out);
+  free(in);
+
+  MPI_Comm half;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  MPI_Allreduce(&rank, &parity_sum, 1, MPI_INT, MPI_SUM, half);
+  for (int i = rank % 2; i < size; i += 2) parity += i;
+  check(parity_sum == parity, "sub-communicator");
+  MPI_Comm_free(&half);
+
+  int* counter = NULL;
+  int one = rank + 1;
+  MPI_Win window;
+  MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &counter, &window);
+  *counter = 0;
+  MPI_Win_fence(0, window);
+  MPI_Accumulate(&one, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, window);
+  MPI_Win_fence(0, window);
+  if (rank == 0) check(*counter == size * (size + 1) / 2, "one-sided");
+  MPI_Win_free(&window);
+}
+
+int main(int argc, char** argv) {
+  const char* word = argc > 1 ? argv[1] : "";
+  int rank = 0, size = 0;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  sums(rank, size);
+  const char* restart = getenv("MS_RESTART_COUNT");
+  const int is_first = restart == NULL || strcmp(restart, "0") == 0;
+  if (strcmp(word, "abort") == 0 && rank == size - 1) MPI_Abort(MPI_COMM_WORLD, 5);
+  if (strcmp(word, "die_once") == 0 && is_first && rank == size - 1) raise(SIGKILL);
+  if (strcmp(word, "hang") == 0 || strcmp(word, "abort") == 0 || (strcmp(word, "die_once") == 0 && is_first)) sleep(100);
+  if (strcmp(word, "no_finalize") == 0) _exit(0);
+  printf("rank %d of %d: all right, restarts %s\n", rank, size, restart == NULL ? "?" : restart);
+  fflush(stdout);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,32 @@
+// Layouts of made-up rounds.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "worker_agent/gateway/mpi/layout.h"
+
+namespace muster::agent {
+
+// Each agent on a machine of its own, ranks in order.
+inline MpiLayout SampleLayout(uint32_t agents, uint32_t ranks_each, uint32_t own = 0) {
+  MpiLayout layout;
+  layout.id = "4_2";
+  layout.run = 4;
+  layout.round = 2;
+  layout.own = own;
+  layout.machines = agents;
+  for (uint32_t i = 0; i < agents; ++i) {
+    MpiLayout::Agent agent;
+    agent.host = "host" + std::to_string(i);
+    agent.machine = i;
+    for (uint32_t slot = 0; slot < ranks_each; ++slot) {
+      agent.ranks.push_back(i * ranks_each + slot);
+      agent.local_ranks.push_back(slot);
+    }
+    layout.agents.push_back(agent);
+  }
+  return layout;
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,88 @@
+#include "worker_agent/gateway/mpi/gateway.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "worker_agent/gateway/mpi/verdict.h"
+
+namespace muster::agent {
+
+absl::Status MpiGateway::Begin(const GatewayRound& round) {
+  if (layout_ && layout_->run == round.run && layout_->round == round.round) {
+    return absl::FailedPreconditionError(
+        "the ranks of an MPI job can't start again one by one, since the others hold connections to the dead one; "
+        "start with --restart_scope job");
+  }
+  Over(round.run, round.round);
+  absl::StatusOr<MpiLayout> layout = LayoutOf(round);
+  if (!layout.ok()) return layout.status();
+  ender_ = std::make_shared<RankEnder>();
+  if (absl::Status started = StartServers(*layout); !started.ok()) {
+    Over(round.run, round.round);
+    return started;
+  }
+  layout_ = *std::move(layout);
+  return absl::OkStatus();
+}
+
+absl::Status MpiGateway::StartServers(const MpiLayout& layout) {
+  const auto end = [ender = ender_](uint32_t slot) { ender->End(slot); };
+  if (options_.family != MpiFamily::kPmix) {
+    absl::StatusOr<std::unique_ptr<Pmi1Server>> pmi1 = Pmi1Server::Start(layout, store_, clock_, end);
+    if (!pmi1.ok()) return pmi1.status();
+    pmi1_ = *std::move(pmi1);
+  }
+  if (options_.family == MpiFamily::kPmi1) return absl::OkStatus();
+  if (::access(options_.pmix_program.c_str(), X_OK) != 0) {
+    // Python may have an mpi4py of MPICH's: one of Open MPI's does not connect, and that is told.
+    if (options_.family == MpiFamily::kEither) return absl::OkStatus();
+    return absl::NotFoundError(absl::StrCat(
+        "this is a program of Open MPI, for which ms-pmix is needed, and ", options_.pmix_program,
+        " is not there: install libpmix-dev and build Muster anew, or start with --per_job -- mpirun … or --mpi none"));
+  }
+  const PmixOptions pmix{options_.pmix_program, absl::StrCat(options_.work_folder, "/pmix-", layout.round)};
+  absl::StatusOr<std::unique_ptr<PmixServer>> server = PmixServer::Start(pmix, layout, store_, clock_, end);
+  if (!server.ok()) return server.status();
+  pmix_ = *std::move(server);
+  return absl::OkStatus();
+}
+
+void MpiGateway::AddTo(EnvironmentInput& input) const {
+  input.has_mpi = true;
+  if (pmi1_ != nullptr) {
+    input.mpi_variables["PMI_RANK"] = absl::StrCat(layout_->own_agent().ranks[input.slot]);
+    input.mpi_variables["PMI_SIZE"] = absl::StrCat(layout_->size());
+  }
+  if (pmix_ == nullptr) return;
+  for (const auto& [name, value] : pmix_->VariablesOf(input.slot)) input.mpi_variables[name] = value;
+  // Open MPI 4 asks which launcher there is before it looks for PMIx, and runs alone where it knows none. This one,
+  // jsrun, also leaves the binding to CPUs to the launcher.
+  input.mpi_variables["JSM_JSRUN_PORT"] = "1";
+}
+
+HandOver MpiGateway::HandOverOf(uint32_t slot) {
+  if (pmi1_ == nullptr) return {};
+  return {"PMI_FD", pmi1_->TakeDescriptor(slot)};
+}
+
+void MpiGateway::Started(const ProcessKey& key, int64_t pid) {
+  if (layout_ && key.round == layout_->round) ender_->Started(key.slot, static_cast<pid_t>(pid));
+}
+
+void MpiGateway::Judge(const ProcessKey& key, ProcessEnd& end) {
+  if (!layout_ || key.round != layout_->round) return;
+  ender_->Ended(key.slot);
+  MpiProgress progress = pmi1_ == nullptr ? MpiProgress() : pmi1_->ProgressOf(key.slot);
+  const bool asks_pmix = pmix_ != nullptr && !progress.has_connected;
+  JudgeMpiEnd(asks_pmix ? pmix_->ProgressOf(key.slot) : progress, end);
+}
+
+void MpiGateway::Over(uint64_t /*run*/, uint32_t /*round*/) {
+  pmi1_.reset();
+  pmix_.reset();
+  layout_.reset();
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,52 @@
+// What MPI programs take for their launcher: ranks start with no mpirun, no SSH and no daemons of MPI's own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/base/clock.h"
+#include "common/store/job_store.h"
+#include "worker_agent/gateway/gateway.h"
+#include "worker_agent/gateway/mpi/layout.h"
+#include "worker_agent/gateway/mpi/pmi1_server.h"
+#include "worker_agent/gateway/mpi/rank_ender.h"
+#include "worker_agent/gateway/pmix/pmix_server.h"
+#include "worker_agent/launch/command/mpi_program.h"
+
+namespace muster::agent {
+
+struct MpiGatewayOptions {
+  MpiFamily family = MpiFamily::kNone;  // what is served
+  std::string pmix_program;             // ms-pmix; not there: Open MPI can't be served
+  std::string work_folder;              // absolute
+};
+
+class MpiGateway final : public Gateway {
+ public:
+  // `store` and `clock` must outlive this.
+  MpiGateway(MpiGatewayOptions options, JobStore& store, const Clock& clock)
+      : options_(std::move(options)), store_(store), clock_(clock) {}
+
+  absl::Status Begin(const GatewayRound& round) override;
+  void AddTo(EnvironmentInput& input) const override;
+  HandOver HandOverOf(uint32_t slot) override;
+  void Started(const ProcessKey& key, int64_t pid) override;
+  void Judge(const ProcessKey& key, ProcessEnd& end) override;
+  void Over(uint64_t run, uint32_t round) override;
+  std::string Without() const override { return "MPI programs don't find each other"; }
+
+ private:
+  absl::Status StartServers(const MpiLayout& layout);
+
+  const MpiGatewayOptions options_;
+  JobStore& store_;
+  const Clock& clock_;
+  std::optional<MpiLayout> layout_;   // of the present round
+  std::shared_ptr<RankEnder> ender_;  // of the present round
+  std::unique_ptr<Pmi1Server> pmi1_;  // null: not served
+  std::unique_ptr<PmixServer> pmix_;  // null: not served
+};
+
+}  // namespace muster::agent

@@ -1,0 +1,77 @@
+// Speaks PMI-1 with the ranks of one agent in one round: one pair of sockets for each slot, of which the process
+// inherits one end, and one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/base/unique_fd.h"
+#include "common/net/mailbox.h"
+#include "common/net/poller.h"
+#include "common/store/job_store.h"
+#include "worker_agent/gateway/mpi/allgather.h"
+#include "worker_agent/gateway/mpi/pmi1.h"
+
+namespace muster::agent {
+
+class Pmi1Server {
+ public:
+  // RESOURCE_EXHAUSTED: no sockets or no thread. `end` is called by its thread for the slot of a rank that has called
+  // MPI_Abort, and waits to be ended. `store` and `clock` must outlive what this has asked the store.
+  using EndRank = std::function<void(uint32_t slot)>;
+  static absl::StatusOr<std::unique_ptr<Pmi1Server>> Start(const MpiLayout& layout, JobStore& store, const Clock& clock,
+                                                           EndRank end);
+  ~Pmi1Server();
+
+  // What the slot's process inherits as PMI_FD; once.
+  std::shared_ptr<const UniqueFd> TakeDescriptor(uint32_t slot);
+
+  // How far it has come. Of a process that has ended: with all that it had written, for which a moment is waited.
+  MpiProgress ProgressOf(uint32_t slot);
+
+ private:
+  using Gathered = absl::StatusOr<Allgather::Blobs>;
+  struct Inbox {  // outlives this for as long as the store owes an answer
+    Poller poller;
+    Mailbox<Gathered> gathered{[this] { poller.Wake(); }};
+  };
+  struct Connection {
+    UniqueFd socket;  // closed: it has ended, or is not served any more
+    std::string input;
+    std::string output;
+  };
+
+  Pmi1Server(const MpiLayout& layout, JobStore& store, const Clock& clock, EndRank end);
+  absl::Status Open();
+  void Run();
+  void Read(uint32_t slot);
+  void TakeLines(uint32_t slot);
+  void Write(uint32_t slot);
+  void Close(uint32_t slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sends its replies, and gives its fence to the others.
+  void Carry(Pmi1::Step step);
+
+  const EndRank end_;
+  const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+  Allgather allgather_;     // the thread's
+  bool had_fence_ = false;  // the thread's
+  Mutex mutex_;
+  CondVar changed_;
+  Pmi1 pmi_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Connection> connections_ ABSL_GUARDED_BY(mutex_);  // by slot
+  bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<UniqueFd> theirs_;  // the loop's
+  std::thread thread_;
+};
+
+}  // namespace muster::agent

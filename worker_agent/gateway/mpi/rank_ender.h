@@ -1,0 +1,29 @@
+// Ends ranks that wait for it: one that has called MPI_Abort, and those whose launcher is lost.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <set>
+
+#include "common/base/mutex.h"
+
+namespace muster::agent {
+
+// Thread-safe. Of one round.
+class RankEnder {
+ public:
+  // The slot's process is alive from Started to Ended, as the keeper tells.
+  void Started(uint32_t slot, pid_t pid);
+  void Ended(uint32_t slot);
+  // SIGKILL, as soon as it is known which process that is; nothing if it has ended.
+  void End(uint32_t slot);
+
+ private:
+  Mutex mutex_;
+  std::map<uint32_t, pid_t> running_ ABSL_GUARDED_BY(mutex_);
+  std::set<uint32_t> condemned_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace muster::agent

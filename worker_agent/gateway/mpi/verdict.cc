@@ -1,0 +1,54 @@
+// end      progress                          becomes
+//
+// stopped  any                               as it is: its end says nothing
+// any      aborted                           failed, with the abort's code and message
+// any      could not be served               failed, with the reason
+// well     never connected                   failed: it was a job of its own, "rank 0 of 1"
+// well     connected, not finalized          failed: mpirun calls it improper, too, for the others wait for it
+// well     finalized                         as it is
+// failed   otherwise                         as it is
+//
+// An error message of the process's own stays.
+#include "worker_agent/gateway/mpi/verdict.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
+
+namespace muster::agent {
+namespace {
+
+void Fail(int code, const std::string& why, ProcessEnd& end) {
+  if (end.exit.IsSuccess()) end.exit.code = code;
+  if (end.error_message.empty()) {
+    end.error_message = EscapeControl(why);
+    CutText(end.error_message, kMaxErrorMessageBytes);
+  }
+}
+
+}  // namespace
+
+void JudgeMpiEnd(const MpiProgress& progress, ProcessEnd& end) {
+  if (end.was_stopped || !end.launch_error.empty()) return;
+  if (progress.has_aborted) {
+    const std::string said = progress.abort_message.empty() ? "" : absl::StrCat(": ", progress.abort_message);
+    const int code = progress.abort_code & 0xff;
+    end.exit = ExitStatus();  // it may have been ended by us
+    return Fail(code == 0 ? 1 : code, absl::StrCat("MPI_Abort with code ", progress.abort_code, said), end);
+  }
+  if (!progress.error.empty()) {
+    end.exit = ExitStatus();  // as above
+    return Fail(1, progress.error, end);
+  }
+  if (!end.exit.IsSuccess() || progress.has_finalized) return;
+  if (progress.has_connected) {
+    return Fail(1, "it ended without MPI_Finalize, for which the other ranks wait; call it before every exit", end);
+  }
+  Fail(1,
+       "it ended well without having connected to this job's MPI, so it ran alone, as rank 0 of 1. If its MPI is of "
+       "another family than the one served, name that with --mpi pmix (Open MPI) or --mpi pmi1 (MPICH); if it needs no "
+       "MPI, start with --mpi none",
+       end);
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,154 @@
+// What is found                                        family
+//
+// DT_NEEDED libmpi.so.40 and later, libmpi_*.so.40     Open MPI
+// DT_NEEDED libmpich*, libmpi.so.12, libmpifort.so.12  MPICH's
+// python, and mpi4py as a word or imported by the      either
+//   script, in a line that is not indented
+// mpirun and other launchers                           none: they start the ranks
+#include "worker_agent/launch/command/mpi_program.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/unique_fd.h"
+#include "common/sys/file_io.h"
+#include "worker_agent/launch/command/launchers.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kMostScript = size_t{1} << 20;
+constexpr size_t kMostHeaders = 512;
+constexpr size_t kMostDynamic = 4096;
+constexpr size_t kMostNeeded = 256;
+constexpr size_t kMostNameBytes = 256;
+constexpr uint32_t kFirstOfOpenMpi = 40;
+constexpr char kDefaultPath[] = "/bin:/usr/bin";  // execvp's without a PATH
+
+// Reads pieces of a file; what lies beyond its end is nothing.
+class ElfFile {
+ public:
+  explicit ElfFile(const std::string& path) {
+    struct stat info {};
+    fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (fd_.is_open() && (::fstat(fd_.get(), &info) != 0 || !S_ISREG(info.st_mode))) fd_.reset();
+  }
+
+  template <typename T>
+  bool Read(uint64_t at, T* things, size_t count) const {
+    const size_t bytes = count * sizeof(T);
+    return fd_.is_open() && ::pread(fd_.get(), things, bytes, static_cast<off_t>(at)) == static_cast<ssize_t>(bytes);
+  }
+
+  std::string TextAt(uint64_t at) const {
+    char text[kMostNameBytes] = {};
+    const ssize_t size = fd_.is_open() ? ::pread(fd_.get(), text, sizeof text - 1, static_cast<off_t>(at)) : -1;
+    return size > 0 ? std::string(text) : "";
+  }
+
+ private:
+  UniqueFd fd_;
+};
+
+std::optional<uint64_t> OffsetOf(uint64_t address, const std::vector<Elf64_Phdr>& headers) {
+  for (const Elf64_Phdr& header : headers) {
+    if (header.p_type == PT_LOAD && address >= header.p_vaddr && address - header.p_vaddr < header.p_filesz) {
+      return header.p_offset + (address - header.p_vaddr);
+    }
+  }
+  return std::nullopt;
+}
+
+MpiFamily FamilyOfLibrary(const std::string& library) {
+  if (absl::StartsWith(library, "libmpich") || absl::StartsWith(library, "libmpi.so.12") ||
+      absl::StartsWith(library, "libmpifort.so.12") || absl::StartsWith(library, "libmpicxx.so.12")) {
+    return MpiFamily::kPmi1;
+  }
+  const size_t version_at = library.find(".so.");
+  uint32_t version = 0;
+  const bool is_open_mpi = absl::StartsWith(library, "libmpi") && version_at != std::string::npos &&
+                           absl::SimpleAtoi(library.substr(version_at + 4, 2), &version) && version >= kFirstOfOpenMpi;
+  return is_open_mpi ? MpiFamily::kPmix : MpiFamily::kNone;
+}
+
+// An import that no condition stands before: whoever runs the script calls MPI_Init.
+bool ImportsMpi4py(const std::string& script) {
+  for (const absl::string_view line : absl::StrSplit(script, '\n')) {
+    if (absl::StartsWith(line, "from mpi4py ") || absl::StartsWith(line, "import mpi4py")) return true;
+  }
+  return false;
+}
+
+bool NamesMpi4py(const std::vector<std::string>& command) {
+  const auto names_it = [](const std::string& word) { return word == "mpi4py" || absl::StartsWith(word, "mpi4py."); };
+  if (std::any_of(command.begin() + 1, command.end(), names_it)) return true;
+  const auto script = std::find_if(command.begin() + 1, command.end(),
+                                   [](const std::string& word) { return absl::EndsWith(word, ".py"); });
+  if (script == command.end()) return false;
+  const absl::StatusOr<std::string> text = ReadSmallFile(*script, kMostScript);
+  return text.ok() && ImportsMpi4py(*text);
+}
+
+// As execvp looks for it; empty: it is not there.
+std::string PathOf(const std::string& program, const std::string* path) {
+  if (absl::StrContains(program, '/')) return program;
+  for (const absl::string_view folder : absl::StrSplit(path == nullptr ? kDefaultPath : path->c_str(), ':')) {
+    std::string candidate = absl::StrCat(folder.empty() ? "." : folder, "/", program);
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string> NeededLibraries(const std::string& file) {
+  const ElfFile elf(file);
+  Elf64_Ehdr start{};
+  if (!elf.Read(0, &start, 1) || std::memcmp(start.e_ident, ELFMAG, SELFMAG) != 0 ||
+      start.e_ident[EI_CLASS] != ELFCLASS64 || start.e_phentsize != sizeof(Elf64_Phdr) ||
+      start.e_phnum > kMostHeaders) {
+    return {};
+  }
+  std::vector<Elf64_Phdr> headers(start.e_phnum);
+  if (!elf.Read(start.e_phoff, headers.data(), headers.size())) return {};
+  const auto dynamic_at = std::find_if(headers.begin(), headers.end(),
+                                       [](const Elf64_Phdr& header) { return header.p_type == PT_DYNAMIC; });
+  if (dynamic_at == headers.end()) return {};
+  std::vector<Elf64_Dyn> dynamic(std::min<uint64_t>(dynamic_at->p_filesz / sizeof(Elf64_Dyn), kMostDynamic));
+  if (!elf.Read(dynamic_at->p_offset, dynamic.data(), dynamic.size())) return {};
+  std::optional<uint64_t> names;
+  for (const Elf64_Dyn& entry : dynamic) {
+    if (entry.d_tag == DT_STRTAB) names = OffsetOf(entry.d_un.d_ptr, headers);
+  }
+  std::vector<std::string> needed;
+  if (!names) return needed;
+  for (const Elf64_Dyn& entry : dynamic) {
+    if (entry.d_tag == DT_NULL || needed.size() == kMostNeeded) break;
+    if (entry.d_tag == DT_NEEDED) needed.push_back(elf.TextAt(*names + entry.d_un.d_val));
+  }
+  return needed;
+}
+
+MpiFamily MpiFamilyOf(const std::vector<std::string>& command, const std::string* path) {
+  if (command.empty() || LauncherOf(command)) return MpiFamily::kNone;
+  const std::string& program = command[0];
+  const std::string base = program.substr(program.rfind('/') + 1);
+  if (absl::StartsWith(base, "python")) return NamesMpi4py(command) ? MpiFamily::kEither : MpiFamily::kNone;
+  for (const std::string& library : NeededLibraries(PathOf(program, path))) {
+    const MpiFamily family = FamilyOfLibrary(library);
+    if (family != MpiFamily::kNone) return family;
+  }
+  return MpiFamily::kNone;
+}
+
+}  // namespace muster::agent
