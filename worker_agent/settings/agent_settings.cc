@@ -244,6 +244,7 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
                        "loopback, and the agents have one link each to rank 0's, with TLS where it is configured. By "
                        "default only with --require_tls; rank 0's agent decides.")
       .Env({"MS_TORCH_STORE_RELAY"});
+  table
       .AddChoice("mpi", &s.mpi, {"auto", "pmix", "pmi1", "none"},
                  "Starts MPI programs as mpirun does, on this job's ranks. pmix: Open MPI; pmi1: MPICH and its family. "
                  "auto: what the program is linked with, and either for Python that imports mpi4py.")
