@@ -196,6 +196,22 @@ TEST_F(EnvironmentTest, OpenMpisPlacementIsForThoseWhoWantIt) {
   EXPECT_EQ(Build().at("OMPI_COMM_WORLD_RANK"), "5") << "mpirun started the agent: its rank is not the process's";
 }
 
+TEST_F(EnvironmentTest, AnotherLaunchersWordsAreNotForMpisRanks) {
+  input.inherited = {{"PMI_RANK", "7"}, {"PMI_FD", "3"}, {"PMIX_NAMESPACE", "slurm"}, {"PMIC", "x"}};
+  EXPECT_EQ(Build().at("PMIX_NAMESPACE"), "slurm") << "not served: it is none of ours";
+  EXPECT_FALSE(Build().contains("MPI_LOCALRANKID"));
+  input.has_mpi = true;
+  input.mpi_variables = {{"PMI_RANK", "5"}, {"JSM_JSRUN_PORT", "1"}};
+  const Map map = Build();
+  EXPECT_EQ(map.at("PMI_RANK"), "5");
+  EXPECT_EQ(map.at("JSM_JSRUN_PORT"), "1");
+  EXPECT_EQ(map.at("MPI_LOCALRANKID"), "1");
+  EXPECT_EQ(map.at("MPI_LOCALNRANKS"), "2");
+  EXPECT_EQ(map.at("PMIC"), "x");
+  EXPECT_FALSE(map.contains("PMI_FD"));
+  EXPECT_FALSE(map.contains("PMIX_NAMESPACE"));
+}
+
 TEST_F(EnvironmentTest, TheInterfaceOfCollectivesIsTheUsersWhenSet) {
   EXPECT_FALSE(Build().contains("GLOO_SOCKET_IFNAME"));
   input.collective_interface = "eth0";

@@ -192,6 +192,14 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
         "raise MS_SERVER_NUM"},
        {}},
       {{"--per_node", "--per_job"}, {"per_node and per_job contradict each other; leave one of them out"}, {}},
+      {{"--mpi=pmix", "--per_job"},
+       {"mpi: the ranks of an MPI job have a process each, which per_node and per_job don't start; leave one of them "
+        "out"},
+       {}},
+      {{"--mpi=auto", "--per_node"}, {}, {}},
+      {{"--mpi=pmi1", "--restart_scope=worker"},
+       {"mpi: the ranks of an MPI job start again together only; leave --restart_scope out, or set it to job"},
+       {}},
       {{"--standalone", "--sched_host=192.0.2.1"},
        {"with --standalone the scheduler is on this machine, but sched_host (MS_SCHED_HOST) is 192.0.2.1; leave one "
         "of --sched_host (MS_SCHED_HOST) and --standalone out"},

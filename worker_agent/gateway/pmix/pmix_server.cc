@@ -233,7 +233,8 @@ MpiProgress PmixServer::ProgressOf(uint32_t slot) {
   const uint64_t ping = ++pings_;
   Send(Kind::kPing, "");
   inbox_->poller.Wake();
-  for (int i = 0; i < kPongTries && pongs_ < ping && !is_lost_; ++i) changed_.WaitFor(mutex_, kPongTry);
+  for (int i = 0; i < kPongTries && pongs_ < ping && !is_lost_ && !is_silent_; ++i) changed_.WaitFor(mutex_, kPongTry);
+  if (pongs_ < ping) is_silent_ = true;
   return progress_[slot];
 }
 

@@ -95,6 +95,7 @@ class PmixServer {
   uint64_t pings_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t pongs_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_lost_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_silent_ ABSL_GUARDED_BY(mutex_) = false;  // a ping was not answered: nobody waits for one again
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
