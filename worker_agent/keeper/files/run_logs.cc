@@ -146,6 +146,7 @@ UniqueFd LockMarker(const std::string& path) {
     const absl::StatusOr<UniqueFd> folder = OpenFolder(path, {FolderTrust::kShared, /*makes_missing=*/true});
     if (!folder.ok()) return {};
     UniqueFd marker = OpenMarker(*folder, O_CREAT);
+    if (!marker.is_open() && errno == ENOENT) continue;  // the folder was removed since it was opened
     if (!marker.is_open()) return {};
     if (::flock(marker.get(), LOCK_SH | LOCK_NB) == 0) {
       if (!IsStillThere(*folder, marker)) continue;

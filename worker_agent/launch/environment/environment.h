@@ -55,7 +55,7 @@ struct EnvironmentInput {
   bool has_gateway = false;       // the two above are the agent's own gateway for MindSpore
   bool has_torch_store = false;   // rank 0's agent serves PyTorch's store where the assignment says the master is
   uint32_t local_store_port = 0;  // … and this machine's processes reach it at that port of loopback; 0: they don't
-  bool has_mpi = false;          // this agent is the launcher of MPI's ranks …
+  bool has_mpi = false;           // this agent is the launcher of MPI's ranks …
   std::map<std::string, std::string> mpi_variables;  // … and this is what MPI's libraries read of that
   std::string cluster_file;
   std::string progress_file;
