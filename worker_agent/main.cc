@@ -61,7 +61,7 @@ constexpr size_t kOwnThreads = 12;
 constexpr size_t kDescriptors = 40;     // a third of it for the keeper, until it has forked
 constexpr size_t kOwnDescriptors = 24;  // of those, what is still to come once the node's lock is taken
 constexpr size_t kSlotDescriptors =
-    6;  // four here: ports, its device, MPI's; four of the keeper's: its output, log and shim
+    7;  // five here: ports, its device, MPI's two; four of the keeper's: its output, log and shim
 constexpr absl::Duration kEndPatience = absl::Seconds(30);
 
 int Fail(const absl::Status& status, int code = kExitUsage) {
