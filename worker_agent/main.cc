@@ -33,6 +33,7 @@
 #include "worker_agent/agent_tls.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
 #include "worker_agent/gateway/mpi/gateway.h"
+#include "worker_agent/gateway/mpi/unserved.h"
 #include "worker_agent/gateway/torch_store/gateway.h"
 #include "worker_agent/launch/command/mpi_program.h"
 #include "worker_agent/launch/command/script_ports.h"
@@ -144,12 +145,16 @@ std::string ProgramBeside(const std::string& own_program, const char* name) {
   return (std::filesystem::path(own_program).parent_path() / name).string();
 }
 
+// Whether MPI is served where the command needs it.
+bool AsksForMpi(const AgentSettings& settings) {
+  return settings.mpi == "auto" && !settings.per_node && !settings.per_job && settings.role == "MS_WORKER";
+}
+
 // Which launcher of MPI's the agent is.
 MpiFamily MpiFamilyFor(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
   if (settings.mpi == "pmi1") return MpiFamily::kPmi1;
   if (settings.mpi == "pmix") return MpiFamily::kPmix;
-  const bool has_ranks = !settings.per_node && !settings.per_job && settings.role == "MS_WORKER";
-  if (settings.mpi != "auto" || !has_ranks) return MpiFamily::kNone;
+  if (!AsksForMpi(settings)) return MpiFamily::kNone;
   const auto path = environment.find("PATH");
   return MpiFamilyOf(settings.command, path == environment.end() ? nullptr : &path->second);
 }
@@ -378,6 +383,8 @@ int Agent::StayWithTheJob() {
   if (!settings_.command.empty()) launcher.AddGateway(torch_store, /*is_required=*/false);
   MpiGateway mpi({mpi_, ProgramBeside(OwnProgram(), "ms-pmix"), folder_->path()}, loop.store(), Clock::System());
   if (mpi_ != MpiFamily::kNone) launcher.AddGateway(mpi, /*is_required=*/true);
+  UnservedMpi unserved_mpi;
+  if (mpi_ == MpiFamily::kNone && AsksForMpi(settings_)) launcher.AddGateway(unserved_mpi, /*is_required=*/false);
   if (tls_ != nullptr) {
     const absl::Status started =
         tls_->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });
