@@ -33,6 +33,7 @@
 #include "worker_agent/agent_tls.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
 #include "worker_agent/gateway/mpi/gateway.h"
+#include "worker_agent/gateway/mpi/unserved.h"
 #include "worker_agent/gateway/torch_store/gateway.h"
 #include "worker_agent/launch/command/mpi_program.h"
 #include "worker_agent/launch/command/script_ports.h"
@@ -61,7 +62,7 @@ constexpr size_t kOwnThreads = 12;
 constexpr size_t kDescriptors = 40;     // a third of it for the keeper, until it has forked
 constexpr size_t kOwnDescriptors = 24;  // of those, what is still to come once the node's lock is taken
 constexpr size_t kSlotDescriptors =
-    6;  // four here: ports, its device, MPI's; four of the keeper's: its output, log and shim
+    7;  // five here: ports, its device, MPI's two; four of the keeper's: its output, log and shim
 constexpr absl::Duration kEndPatience = absl::Seconds(30);
 
 int Fail(const absl::Status& status, int code = kExitUsage) {
@@ -144,12 +145,16 @@ std::string ProgramBeside(const std::string& own_program, const char* name) {
   return (std::filesystem::path(own_program).parent_path() / name).string();
 }
 
+// Whether MPI is served where the command needs it.
+bool AsksForMpi(const AgentSettings& settings) {
+  return settings.mpi == "auto" && !settings.per_node && !settings.per_job && settings.role == "MS_WORKER";
+}
+
 // Which launcher of MPI's the agent is.
 MpiFamily MpiFamilyFor(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
   if (settings.mpi == "pmi1") return MpiFamily::kPmi1;
   if (settings.mpi == "pmix") return MpiFamily::kPmix;
-  const bool has_ranks = !settings.per_node && !settings.per_job && settings.role == "MS_WORKER";
-  if (settings.mpi != "auto" || !has_ranks) return MpiFamily::kNone;
+  if (!AsksForMpi(settings)) return MpiFamily::kNone;
   const auto path = environment.find("PATH");
   return MpiFamilyOf(settings.command, path == environment.end() ? nullptr : &path->second);
 }
@@ -378,6 +383,8 @@ int Agent::StayWithTheJob() {
   if (!settings_.command.empty()) launcher.AddGateway(torch_store, /*is_required=*/false);
   MpiGateway mpi({mpi_, ProgramBeside(OwnProgram(), "ms-pmix"), folder_->path()}, loop.store(), Clock::System());
   if (mpi_ != MpiFamily::kNone) launcher.AddGateway(mpi, /*is_required=*/true);
+  UnservedMpi unserved_mpi;
+  if (mpi_ == MpiFamily::kNone && AsksForMpi(settings_)) launcher.AddGateway(unserved_mpi, /*is_required=*/false);
   if (tls_ != nullptr) {
     const absl::Status started =
         tls_->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });

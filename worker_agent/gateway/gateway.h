@@ -40,7 +40,7 @@ class Gateway {
   // A descriptor that the process of the slot inherits, after AddTo; none: the default.
   virtual HandOver HandOverOf(uint32_t /*slot*/) { return {}; }
 
-  // A process of a round that began well runs.
+  // A process of a round that began well runs. It may come after Over, as may Judge.
   virtual void Started(const ProcessKey& /*key*/, int64_t /*pid*/) {}
 
   // A process of a round that began well has ended, and is not reported yet: what the gateway knows may make a failure

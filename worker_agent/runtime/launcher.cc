@@ -177,13 +177,13 @@ void Launcher::EndRound(uint64_t run, uint32_t round) {
 
 void Launcher::Started(const ProcessKey& key, int64_t pid) {
   for (Opening& opening : gateways_) {
-    if (opening.is_begun && opening.is_ready) opening.gateway->Started(key, pid);
+    if (opening.is_ready) opening.gateway->Started(key, pid);
   }
 }
 
 void Launcher::Judge(const ProcessKey& key, ProcessEnd& end) {
   for (Opening& opening : gateways_) {
-    if (opening.is_begun && opening.is_ready) opening.gateway->Judge(key, end);
+    if (opening.is_ready) opening.gateway->Judge(key, end);
   }
 }
 

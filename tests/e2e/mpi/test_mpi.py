@@ -1,6 +1,7 @@
 """MPI programs start with no mpirun: real MPICH and Open MPI of Debian, compiled here."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -43,8 +44,8 @@ def left_behind():
     assert look() - before == set()
 
 
-def standalone(cluster, ranks, words, command, **options):
-    return cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", ranks, *words, "--",
+def standalone(cluster, ranks, words, command, name="agent", **options):
+    return cluster.start(name, [BIN / "ms-worker", "--standalone", "--local_worker_num", ranks, *words, "--",
                                    *command], **options)
 
 
@@ -72,6 +73,16 @@ def test_a_killed_rank_starts_again_with_all_others(cluster, sums, left_behind):
     agent = standalone(cluster, 3, [], [sums, "die_once"], env={"MS_ENABLE_RECOVERY": 1})
     agent.expect(0, timeout=60)
     assert agent.output().count("of 3: all right, restarts 1") == 3, agent.output()
+
+
+def test_ranks_finish_a_checkpoint(cluster, sums, left_behind):
+    """Their server stays until they have ended."""
+    agent = standalone(cluster, 2, ["--stop_timeout", 20], [sums, "checkpoint"])
+    eventually(lambda: agent.output().count(" works") == 2, 20, "ranks run")
+    os.kill(agent.pid, signal.SIGTERM)
+    agent.wait(timeout=30)
+    assert agent.output().count("checkpoint written") == 2, agent.output()
+    assert "of 2: all right" in agent.output(), agent.output()
 
 
 def test_an_abort_is_the_cause(cluster, sums, left_behind):
@@ -168,6 +179,80 @@ def test_nothing_is_left_of_a_killed_agent(cluster, sums, left_behind):
     os.kill(agent.pid, signal.SIGKILL)
     agent.wait(timeout=10)
     eventually(lambda: not any(name.startswith("muster-mpi-") for name in os.listdir("/dev/shm")), 10, "it is gone")
+
+
+@pytest.mark.parametrize("sums", ["openmpi"], indirect=True)
+def test_the_next_start_removes_what_nobody_could(cluster, sums, left_behind):
+    def folders():
+        return {"/dev/shm/" + name for name in os.listdir("/dev/shm") if name.startswith("muster-mpi-")}
+    before = folders()
+    agent = standalone(cluster, 2, [], [sums, "hang"])
+    eventually(lambda: any(os.listdir(folder) for folder in folders() - before), 10, "ranks share memory")
+    mine = folders() - before
+    for folder in mine:
+        os.utime(folder, (1, 1))
+    standalone(cluster, 1, [], [sums], name="beside").expect(0, timeout=30)
+    assert mine <= folders(), "it is in use"
+    processes.kill_together(agent.pid, "ms-pmix")
+    agent.wait(timeout=10)
+    eventually(lambda: not processes.named("ms-pmix"), 10, "the server is gone")
+    for folder in mine & folders():
+        os.utime(folder, (1, 1))
+    standalone(cluster, 1, [], [sums], name="next").expect(0, timeout=30)
+    assert not mine & folders()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+@pytest.mark.parametrize("sums", ["openmpi"], indirect=True)
+def test_another_user_can_not_speak_with_the_server(cluster, sums, left_behind):
+    agent = standalone(cluster, 2, [], [sums, "checkpoint"])
+    eventually(lambda: agent.output().count(" works") == 2, 20, "ranks run")
+    rank = next(process for process in processes.descendants(agent.pid) if process.name == "sums")
+    with open("/proc/%d/environ" % rank.pid, encoding="utf-8") as file:
+        uri = re.search(r"PMIX_SERVER_URI\w*=[^\0]*tcp4://127.0.0.1:(\d+)", file.read())
+    for user, is_let_in in [(65534, False), (0, True), (65534, False)]:
+        code = ("import os, socket; os.setuid(%d); s = socket.create_connection(('127.0.0.1', %s)); s.settimeout(1)\n"
+                "try: print(s.recv(1))\nexcept socket.timeout: print('waits')\nexcept OSError: print(b'')"
+                % (user, uri.group(1)))
+        said = subprocess.run(["/usr/bin/python3", "-c", code], check=True, stdout=subprocess.PIPE, text=True).stdout
+        assert (said == "waits\n") == is_let_in, (user, said)
+    os.kill(agent.pid, signal.SIGTERM)
+    agent.wait(timeout=30)
+    assert agent.output().count("of 2: all right") == 2, agent.output()
+    assert agent.output().count("was refused") == 1, agent.output()
+
+
+@pytest.mark.parametrize("sums", ["mpich"], indirect=True)
+def test_who_is_not_seen_to_need_mpi_is_warned(cluster, sums):
+    agent = standalone(cluster, 2, [], ["sh", "-c", "true; %s hang" % sums])
+    eventually(lambda: "--mpi pmi1 on every node" in agent.output(), 20, "the warning")
+    os.kill(agent.pid, signal.SIGTERM)
+    agent.wait(timeout=30)
+
+
+def test_the_look_behind_wrappers(cluster, sums):
+    script = cluster.folder / "train.sh"
+    script.write_text("#!/bin/sh\nexec nice -n 1 %s\n" % sums)
+    script.chmod(0o755)
+    agent = standalone(cluster, 2, [], ["env", "A=1", script])
+    agent.expect(0, timeout=30)
+    assert agent.output().count("of 2: all right") == 2, agent.output()
+
+
+def test_mpi4py_of_mpich_needs_no_server_of_open_mpis(cluster):
+    """ms-pmix is there, and its library is not."""
+    alone = cluster.folder / "bin"
+    alone.mkdir()
+    shutil.copy(BIN / "ms-worker", alone)
+    shutil.copy(BIN / "ms-scheduler", alone)
+    (alone / "ms-pmix").write_text("#!/bin/sh\nexit 127\n")
+    (alone / "ms-pmix").chmod(0o755)
+    agent = cluster.start("agent", [alone / "ms-worker", "--standalone", "--local_worker_num", 1, "--",
+                                    "/usr/bin/python3", "-c", "import os; print('pmi', os.environ['PMI_RANK'])",
+                                    "mpi4py"])
+    eventually(lambda: "pmi 0" in agent.output(), 20, "it starts")
+    agent.wait(timeout=30)
+    assert "it needs libpmix2" in agent.output(), agent.output()
 
 
 @pytest.mark.parametrize("sums", ["openmpi"], indirect=True)

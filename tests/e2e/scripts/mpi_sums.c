@@ -1,5 +1,6 @@
 /* An MPI program whose results show whether all ranks found each other: allreduce, alltoall, a sub-communicator, a
- * one-sided sum, and rings of messages. Words: "abort", "hang", "no_finalize", "die_once". */
+ * one-sided sum, and rings of messages. Words: "abort", "hang", "no_finalize", "die_once", "checkpoint":
+ * on SIGTERM it works for 2 s more. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -45,6 +46,22 @@ static void sums(int rank, int size) {
   MPI_Win_free(&window);
 }
 
+static volatile sig_atomic_t is_asked_to_stop = 0;
+static void on_term(int signal) {
+  (void)signal;
+  is_asked_to_stop = 1;
+}
+
+static void checkpoint(int rank) {
+  signal(SIGTERM, on_term);
+  printf("rank %d works\n", rank);
+  fflush(stdout);
+  while (!is_asked_to_stop) usleep(10000);
+  for (int i = 0; i < 20; ++i) usleep(100000);
+  printf("rank %d: checkpoint written\n", rank);
+  fflush(stdout);
+}
+
 int main(int argc, char** argv) {
   const char* word = argc > 1 ? argv[1] : "";
   int rank = 0, size = 0;
@@ -56,6 +73,7 @@ int main(int argc, char** argv) {
   const int is_first = restart == NULL || strcmp(restart, "0") == 0;
   if (strcmp(word, "abort") == 0 && rank == size - 1) MPI_Abort(MPI_COMM_WORLD, 5);
   if (strcmp(word, "die_once") == 0 && is_first && rank == size - 1) raise(SIGKILL);
+  if (strcmp(word, "checkpoint") == 0) checkpoint(rank);
   if (strcmp(word, "hang") == 0 || strcmp(word, "abort") == 0 || (strcmp(word, "die_once") == 0 && is_first)) sleep(100);
   if (strcmp(word, "no_finalize") == 0) _exit(0);
   printf("rank %d of %d: all right, restarts %s\n", rank, size, restart == NULL ? "?" : restart);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/sys/log.h"
 #include "worker_agent/gateway/mpi/verdict.h"
 
 namespace muster::agent {
@@ -15,12 +16,12 @@ absl::Status MpiGateway::Begin(const GatewayRound& round) {
         "the ranks of an MPI job can't start again one by one, since the others hold connections to the dead one; "
         "start with --restart_scope job");
   }
-  Over(round.run, round.round);
+  Drop();
   absl::StatusOr<MpiLayout> layout = LayoutOf(round);
   if (!layout.ok()) return layout.status();
   ender_ = std::make_shared<RankEnder>();
   if (absl::Status started = StartServers(*layout); !started.ok()) {
-    Over(round.run, round.round);
+    Drop();
     return started;
   }
   layout_ = *std::move(layout);
@@ -44,6 +45,11 @@ absl::Status MpiGateway::StartServers(const MpiLayout& layout) {
   }
   const PmixOptions pmix{options_.pmix_program, absl::StrCat(options_.work_folder, "/pmix-", layout.round)};
   absl::StatusOr<std::unique_ptr<PmixServer>> server = PmixServer::Start(pmix, layout, store_, clock_, end);
+  if (!server.ok() && options_.family == MpiFamily::kEither) {
+    Log(Severity::kWarning,
+        absl::StrCat(server.status().message(), "; an mpi4py of Open MPI's will not connect, one of MPICH's will"));
+    return absl::OkStatus();
+  }
   if (!server.ok()) return server.status();
   pmix_ = *std::move(server);
   return absl::OkStatus();
@@ -63,6 +69,7 @@ void MpiGateway::AddTo(EnvironmentInput& input) const {
 }
 
 HandOver MpiGateway::HandOverOf(uint32_t slot) {
+  unended_.insert(slot);
   if (pmi1_ == nullptr) return {};
   return {"PMI_FD", pmi1_->TakeDescriptor(slot)};
 }
@@ -73,13 +80,27 @@ void MpiGateway::Started(const ProcessKey& key, int64_t pid) {
 
 void MpiGateway::Judge(const ProcessKey& key, ProcessEnd& end) {
   if (!layout_ || key.round != layout_->round) return;
-  ender_->Ended(key.slot);
-  MpiProgress progress = pmi1_ == nullptr ? MpiProgress() : pmi1_->ProgressOf(key.slot);
-  const bool asks_pmix = pmix_ != nullptr && !progress.has_connected;
-  JudgeMpiEnd(asks_pmix ? pmix_->ProgressOf(key.slot) : progress, end);
+  const bool was_ended_here = ender_->Ended(key.slot);
+  if (!is_over_ || was_ended_here) JudgeByProgress(key.slot, end);
+  unended_.erase(key.slot);
+  if (is_over_ && unended_.empty()) Drop();
 }
 
+void MpiGateway::JudgeByProgress(uint32_t slot, ProcessEnd& end) {
+  MpiProgress progress = pmi1_ == nullptr ? MpiProgress() : pmi1_->ProgressOf(slot);
+  const bool asks_pmix = pmix_ != nullptr && !progress.has_connected;
+  JudgeMpiEnd(asks_pmix ? pmix_->ProgressOf(slot) : progress, end);
+}
+
+// Open MPI's ranks die with their server: it stays until the last of them has ended, who may be writing a checkpoint.
 void MpiGateway::Over(uint64_t /*run*/, uint32_t /*round*/) {
+  is_over_ = true;
+  if (unended_.empty()) Drop();
+}
+
+void MpiGateway::Drop() {
+  is_over_ = false;
+  unended_.clear();
   pmi1_.reset();
   pmix_.reset();
   layout_.reset();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "common/base/clock.h"
@@ -38,12 +39,16 @@ class MpiGateway final : public Gateway {
   std::string Without() const override { return "MPI programs don't find each other"; }
 
  private:
+  void JudgeByProgress(uint32_t slot, ProcessEnd& end);
+  void Drop();
   absl::Status StartServers(const MpiLayout& layout);
 
   const MpiGatewayOptions options_;
   JobStore& store_;
   const Clock& clock_;
-  std::optional<MpiLayout> layout_;   // of the present round
+  std::optional<MpiLayout> layout_;  // of the present round, or of one that is over and has processes left
+  bool is_over_ = false;
+  std::set<uint32_t> unended_;        // slots whose process has not ended yet
   std::shared_ptr<RankEnder> ender_;  // of the present round
   std::unique_ptr<Pmi1Server> pmi1_;  // null: not served
   std::unique_ptr<PmixServer> pmix_;  // null: not served

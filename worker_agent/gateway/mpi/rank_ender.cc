@@ -1,25 +1,43 @@
 #include "worker_agent/gateway/mpi/rank_ender.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
 
 namespace muster::agent {
 
 void RankEnder::Started(uint32_t slot, pid_t pid) {
   const MutexLock lock(mutex_);
-  running_[slot] = pid;
-  if (condemned_.contains(slot)) ::kill(pid, SIGKILL);
+  Process process;
+  process.pid = pid;
+  process.pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!process.pidfd.is_open() && errno == ESRCH) return;  // its end is on its way
+  if (condemned_.contains(slot)) Kill(process);
+  running_[slot] = std::move(process);
 }
 
-void RankEnder::Ended(uint32_t slot) {
+bool RankEnder::Ended(uint32_t slot) {
   const MutexLock lock(mutex_);
   running_.erase(slot);
+  return condemned_.contains(slot);
 }
 
 void RankEnder::End(uint32_t slot) {
   const MutexLock lock(mutex_);
   condemned_.insert(slot);
   const auto found = running_.find(slot);
-  if (found != running_.end()) ::kill(found->second, SIGKILL);
+  if (found != running_.end()) Kill(found->second);
+}
+
+void RankEnder::Kill(const Process& process) {
+  if (process.pidfd.is_open()) {
+    ::syscall(SYS_pidfd_send_signal, process.pidfd.get(), SIGKILL, nullptr, 0);
+  } else {
+    ::kill(process.pid, SIGKILL);
+  }
 }
 
 }  // namespace muster::agent

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "common/base/mutex.h"
+#include "common/base/unique_fd.h"
 
 namespace muster::agent {
 
@@ -16,13 +17,21 @@ class RankEnder {
  public:
   // The slot's process is alive from Started to Ended, as the keeper tells.
   void Started(uint32_t slot, pid_t pid);
-  void Ended(uint32_t slot);
+  // Whether it was to be ended here.
+  bool Ended(uint32_t slot);
   // SIGKILL, as soon as it is known which process that is; nothing if it has ended.
   void End(uint32_t slot);
 
  private:
+  // By its descriptor, which stays this process's when its id is another one's. Linux before 5.3 has none.
+  struct Process {
+    pid_t pid = -1;
+    UniqueFd pidfd;
+  };
+  static void Kill(const Process& process);
+
   Mutex mutex_;
-  std::map<uint32_t, pid_t> running_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint32_t, Process> running_ ABSL_GUARDED_BY(mutex_);
   std::set<uint32_t> condemned_ ABSL_GUARDED_BY(mutex_);
 };
 

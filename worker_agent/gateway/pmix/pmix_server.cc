@@ -5,9 +5,11 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,6 +22,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/exit_status.h"
 #include "common/base/text.h"
 #include "common/sys/log.h"
@@ -41,6 +45,9 @@ constexpr size_t kMaxInputBytes = pmix::kMaxFrameBytes + pmix::kHeadBytes;
 constexpr size_t kMaxFencesInAdvance = 16;
 constexpr size_t kMaxVariables = 256;
 constexpr uint64_t kKey = 0;
+constexpr char kMemoryPrefix[] = "muster-mpi-";
+constexpr int kLockOfServer = 3;
+constexpr char kNeeds[] = " before it was ready (it needs libpmix2)";
 
 // What libpmix is to see of this process's environment. Where the agent is a PMIx client itself (srun --mpi=pmix), its
 // own variables are not ms-pmix's.
@@ -52,6 +59,23 @@ std::vector<std::string> EnvironmentOfServer() {
     }
   }
   return kept;
+}
+
+// Of this user's agents which were killed together with their ms-pmix: nobody holds the folder's lock. A young folder
+// may not be locked yet.
+void RemoveDeadFolders(const std::string& memory) {
+  constexpr absl::Duration kYoung = absl::Minutes(1);
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(memory, error), end; !error && at != end; at.increment(error)) {
+    const std::string path = at->path().string();
+    if (!absl::StartsWith(at->path().filename().string(), kMemoryPrefix)) continue;
+    const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info {};
+    if (!folder.is_open() || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid()) continue;
+    if (absl::Now() - absl::FromTimeT(info.st_mtime) < kYoung) continue;
+    std::error_code ignored;
+    if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(path, ignored);
+  }
 }
 
 std::vector<char*> Pointers(std::vector<std::string>& words) {
@@ -100,6 +124,10 @@ absl::Status PmixServer::Open(const MpiLayout& layout) {
   }
   if (absl::Status ready = WaitUntilReady(); !ready.ok()) return ready;
   if (absl::Status added = inbox_->poller.Add(socket_.get(), EPOLLIN, kKey); !added.ok()) return added;
+  {
+    const MutexLock lock(mutex_);
+    is_serving_ = true;
+  }
   absl::StatusOr<std::thread> thread = TryThread([this] { Run(); });
   if (!thread.ok()) return thread.status();
   thread_ = *std::move(thread);
@@ -108,8 +136,12 @@ absl::Status PmixServer::Open(const MpiLayout& layout) {
 
 // Without it ranks share memory where Open MPI wants it.
 void PmixServer::MakeMemoryFolder() {
-  std::string name = absl::StrCat(options_.memory, "/muster-mpi-XXXXXX");
-  if (::mkdtemp(name.data()) != nullptr) memory_folder_ = name;
+  std::string name = absl::StrCat(options_.memory, "/", kMemoryPrefix, "XXXXXX");
+  RemoveDeadFolders(options_.memory);
+  if (::mkdtemp(name.data()) == nullptr) return;
+  memory_folder_ = name;
+  memory_lock_.reset(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (memory_lock_.is_open()) ::flock(memory_lock_.get(), LOCK_EX | LOCK_NB);
 }
 
 // In a group of its own: a Ctrl-C is not meant for it.
@@ -128,6 +160,7 @@ absl::Status PmixServer::Spawn() {
   sigfillset(&all);
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, theirs.get(), 0);
+  if (memory_lock_.is_open()) posix_spawn_file_actions_adddup2(&actions, memory_lock_.get(), kLockOfServer);
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   posix_spawnattr_setsigmask(&attributes, &none);
@@ -152,7 +185,7 @@ absl::Status PmixServer::WaitUntilReady() {
       pollfd writable{socket_.get(), POLLOUT, 0};
       if (::poll(&writable, 1, kReadyMs) <= 0) return absl::UnavailableError("MPI: ms-pmix does not read");
       Write();
-      if (is_lost_) return absl::UnavailableError(absl::StrCat("MPI: ms-pmix ", Reap()));
+      if (is_lost_) return absl::UnavailableError(absl::StrCat("MPI: ms-pmix ", Reap(), kNeeds));
     }
   }
   bool is_broken = false;
@@ -168,7 +201,7 @@ absl::Status PmixServer::WaitUntilReady() {
     }
     char bytes[4096];
     const ssize_t size = ::recv(socket_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
-    if (size == 0) return absl::UnavailableError(absl::StrCat("MPI: ms-pmix ", Reap()));
+    if (size == 0) return absl::UnavailableError(absl::StrCat("MPI: ms-pmix ", Reap(), kNeeds));
     if (size > 0) input_.append(bytes, static_cast<size_t>(size));
   }
 }
@@ -255,11 +288,13 @@ void PmixServer::Run() {
         Send(Kind::kGathered, absl::StrJoin(*gathered, ""));
         continue;
       }
-      Send(Kind::kFenceFailed, "");
-      for (MpiProgress& progress : progress_) {
-        progress.error =
-            absl::StrCat("MPI's fence between the nodes failed: ", std::string(gathered.status().message()));
+      // Of a round that is over, whose ranks are being stopped: each ends in its own time.
+      if (absl::IsFailedPrecondition(gathered.status())) {
+        Send(Kind::kFenceFailed, "");
+        continue;
       }
+      // Nobody gets out of it, and some would go on without.
+      Condemn(absl::StrCat("MPI's fence between the nodes failed: ", std::string(gathered.status().message())));
     }
     NextFence();
     const MutexLock lock(mutex_);
@@ -334,11 +369,15 @@ void PmixServer::Lose(const std::string& why) {
   if (std::exchange(is_lost_, true)) return;
   output_.clear();
   changed_.NotifyAll();
+  Condemn(why);
+}
+
+void PmixServer::Condemn(const std::string& why) {
   for (uint32_t slot = 0; slot < progress_.size(); ++slot) {
     MpiProgress& progress = progress_[slot];
     if (progress.has_finalized || progress.has_aborted) continue;
     progress.error = why;
-    if (!is_stopping_) end_(slot);
+    if (is_serving_ && !is_stopping_) end_(slot);
   }
 }
 

@@ -38,8 +38,8 @@ struct PmixOptions {
 class PmixServer {
  public:
   // Waits until ms-pmix is ready, 5 s at most (it takes some 50 ms): the ranks' environments come from it. The error
-  // says what it said. `end` is called by a thread of this for each slot's rank that ms-pmix was lost to. `store` and
-  // `clock` must outlive what this has asked the store.
+  // says what it said. `end` is called by a thread of this for each slot's rank that has lost ms-pmix, or whose fence
+  // has failed. `store` and `clock` must outlive what this has asked the store.
   using EndRank = std::function<void(uint32_t slot)>;
   static absl::StatusOr<std::unique_ptr<PmixServer>> Start(PmixOptions options, const MpiLayout& layout,
                                                            JobStore& store, const Clock& clock, EndRank end);
@@ -71,6 +71,8 @@ class PmixServer {
   void Take(const pmix::Frame& frame);
   void NextFence();
   void Lose(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends the ranks that have not come to an end by themselves.
+  void Condemn(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   MpiProgress* OfRank(const std::string& digits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeMemoryFolder();
   std::string Reap();
@@ -80,6 +82,7 @@ class PmixServer {
   const EndRank end_;
   std::vector<std::map<std::string, std::string>> variables_;
   std::string memory_folder_;  // empty: there is none
+  UniqueFd memory_lock_;       // of that folder; ms-pmix has it, too
   const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
   Allgather allgather_;  // the thread's, as the four below
   std::string input_;
@@ -95,7 +98,8 @@ class PmixServer {
   uint64_t pings_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t pongs_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_lost_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_silent_ ABSL_GUARDED_BY(mutex_) = false;  // a ping was not answered: nobody waits for one again
+  bool is_silent_ ABSL_GUARDED_BY(mutex_) = false;   // a ping was not answered: nobody waits for one again
+  bool is_serving_ ABSL_GUARDED_BY(mutex_) = false;  // it has begun well, so that ranks come
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -4,21 +4,26 @@
 //   python [options] -m torch.distributed.run|launch, …       that one
 //   python [options] /usr/bin/torchrun                        that one
 //   accelerate launch                                         accelerate launch; another word behind it: none
-//   env A=1 …, nice -n 5 …, nohup …, exec …, stdbuf -oL …     what stands behind
+//   env A=1 …, nice -n 5 …, nohup …, taskset 3 …, numactl …   what stands behind
 //   bash -c "torchrun …", sh -c …                             its first word
 #include "worker_agent/launch/command/launchers.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "common/sys/file_io.h"
 
 namespace muster::agent {
 namespace {
 
 using Words = std::vector<std::string>;
 
+constexpr size_t kMostShellScript = size_t{64} << 10;
 constexpr int kMostLayers = 4;  // of bash -c "env … bash -c …"
 
 // How it is started once, and what it is told; {…} are Muster's placeholders.
@@ -77,13 +82,19 @@ bool IsPython(const std::string& name) {
 
 bool IsShell(const std::string& name) { return name == "sh" || name == "bash" || name == "dash" || name == "zsh"; }
 
-// A program that starts the one behind it, and its options that take a word of their own.
+// A program that starts the one behind it, its options that take a word of their own, and the words before the program.
 struct Wrapper {
   const char* name;
   const char* with_value;
+  int words = 0;
 };
-constexpr Wrapper kWrappers[] = {{"env", "uCS"},    {"nice", "n"},    {"nohup", ""},  {"exec", "a"},  {"setsid", ""},
-                                 {"stdbuf", "ioe"}, {"ionice", "cn"}, {"time", "fo"}, {"command", ""}};
+constexpr Wrapper kWrappers[] = {{"env", "uCS"},         {"nice", "n"},      {"nohup", ""},      {"exec", "a"},
+                                 {"setsid", ""},         {"stdbuf", "ioe"},  {"time", "fo"},     {"ionice", "cn"},
+                                 {"command", ""},        {"taskset", "", 1}, {"chrt", "TPD", 1}, {"timeout", "ks", 1},
+                                 {"numactl", "mNCpiPlw"}};
+constexpr const char* kLongWithValue[] = {"--membind",   "--cpunodebind", "--physcpubind", "--interleave",
+                                          "--preferred", "--unset",       "--chdir",       "--adjustment",
+                                          "--signal",    "--kill-after"};
 
 const Known* FindKnown(const Words& words, int depth);
 
@@ -102,7 +113,7 @@ const Known* FindUnderPython(const Words& words) {
   return nullptr;
 }
 
-const Known* FindBehind(const Wrapper& wrapper, const Words& words, int depth) {
+Words WordsBehind(const Wrapper& wrapper, const Words& words) {
   size_t i = 1;
   for (; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -112,20 +123,54 @@ const Known* FindBehind(const Wrapper& wrapper, const Words& words, int depth) {
     if (word.size() == 2 && is_option && std::string_view(wrapper.with_value).find(word[1]) != std::string_view::npos) {
       ++i;
     }
+    if (std::find(std::begin(kLongWithValue), std::end(kLongWithValue), word) != std::end(kLongWithValue)) ++i;
   }
-  if (i >= words.size()) return nullptr;
-  return FindKnown({words.begin() + static_cast<std::ptrdiff_t>(i), words.end()}, depth + 1);
+  i += static_cast<size_t>(wrapper.words);
+  if (i >= words.size()) return {};
+  return {words.begin() + static_cast<std::ptrdiff_t>(i), words.end()};
+}
+
+Words WordsOfLine(const std::string& line) {
+  return absl::StrSplit(line.substr(0, line.find_first_of(";&|\n")), absl::ByAnyChar(" \t"), absl::SkipEmpty());
 }
 
 // bash -c "torchrun …": no more of the script is looked at than what begins it.
-const Known* FindInShell(const Words& words, int depth) {
+Words WordsInShell(const Words& words) {
   for (size_t i = 1; i + 1 < words.size() && absl::StartsWith(words[i], "-"); ++i) {
     const bool is_script = !absl::StartsWith(words[i], "--") && absl::EndsWith(words[i], "c");
     if (!is_script) continue;
-    const size_t end = words[i + 1].find_first_of(";&|\n");
-    return FindKnown(absl::StrSplit(words[i + 1].substr(0, end), absl::ByAnyChar(" \t"), absl::SkipEmpty()), depth + 1);
+    return WordsOfLine(words[i + 1]);
   }
-  return nullptr;
+  return {};
+}
+
+// What the program that words[0] is starts in its place or for itself; empty: nothing that could be told.
+Words WordsUnder(const Words& words) {
+  const std::string name = BaseName(words[0]);
+  if (IsShell(name)) return WordsInShell(words);
+  for (const Wrapper& wrapper : kWrappers) {
+    if (name == wrapper.name) return WordsBehind(wrapper, words);
+  }
+  return {};
+}
+
+// The last line of a shell script that begins with exec, without it.
+Words WordsOfScript(const Words& words) {
+  const bool is_named = IsShell(BaseName(words[0]));
+  if (is_named && (words.size() < 2 || absl::StartsWith(words[1], "-"))) return {};
+  const absl::StatusOr<std::string> text = ReadSmallFile(words[is_named ? 1 : 0], kMostShellScript);
+  if (!text.ok() || (!is_named && !absl::StartsWith(*text, "#!"))) return {};
+  const Words first = WordsOfLine(text->substr(0, text->find('\n')));
+  const bool is_shells = std::any_of(first.begin(), first.end(), [](const std::string& word) {
+    return IsShell(BaseName(word)) || (absl::StartsWith(word, "#!") && IsShell(BaseName(word.substr(2))));
+  });
+  if (!is_named && !is_shells) return {};
+  Words last;
+  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
+    const absl::string_view bare = absl::StripLeadingAsciiWhitespace(line);
+    if (absl::StartsWith(bare, "exec ")) last = WordsOfLine(std::string(bare));
+  }
+  return last;
 }
 
 const Known* FindKnown(const Words& words, int depth) {
@@ -135,11 +180,7 @@ const Known* FindKnown(const Words& words, int depth) {
     return words.size() > 1 && words[1] == "launch" ? FindProgram("accelerate launch") : nullptr;
   if (const Known* known = FindProgram(name)) return known;
   if (IsPython(name)) return FindUnderPython(words);
-  if (IsShell(name)) return FindInShell(words, depth);
-  for (const Wrapper& wrapper : kWrappers) {
-    if (name == wrapper.name) return FindBehind(wrapper, words, depth);
-  }
-  return nullptr;
+  return FindKnown(WordsUnder(words), depth + 1);
 }
 
 }  // namespace
@@ -148,6 +189,17 @@ std::optional<std::string> LauncherOf(const std::vector<std::string>& command) {
   const Known* known = FindKnown(command, 0);
   if (known == nullptr) return std::nullopt;
   return known->program;
+}
+
+std::vector<std::string> ProgramBehind(std::vector<std::string> command) {
+  for (int depth = 0; depth < kMostLayers && !command.empty(); ++depth) {
+    Words under = WordsUnder(command);
+    if (under.empty()) under = WordsOfScript(command);
+    if (under.empty()) break;
+    for (std::string& word : under) absl::StrReplaceAll({{"\"", ""}, {"'", ""}}, &word);
+    command = std::move(under);
+  }
+  return command;
 }
 
 bool BringsTorchStore(const std::vector<std::string>& command) {

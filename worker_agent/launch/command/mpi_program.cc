@@ -3,7 +3,8 @@
 // DT_NEEDED libmpi.so.40 and later, libmpi_*.so.40     Open MPI
 // DT_NEEDED libmpich*, libmpi.so.12, libmpifort.so.12  MPICH's
 // python, and mpi4py as a word or imported by the      either
-//   script, in a line that is not indented
+//   script, in a line of its own or of a function
+// env, nice, taskset, bash -c, a script's exec, …      what stands behind
 // mpirun and other launchers                           none: they start the ranks
 #include "worker_agent/launch/command/mpi_program.h"
 
@@ -16,6 +17,7 @@
 #include <cstring>
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -69,22 +71,31 @@ std::optional<uint64_t> OffsetOf(uint64_t address, const std::vector<Elf64_Phdr>
   return std::nullopt;
 }
 
-MpiFamily FamilyOfLibrary(const std::string& library) {
-  if (absl::StartsWith(library, "libmpich") || absl::StartsWith(library, "libmpi.so.12") ||
-      absl::StartsWith(library, "libmpifort.so.12") || absl::StartsWith(library, "libmpicxx.so.12")) {
-    return MpiFamily::kPmi1;
-  }
-  const size_t version_at = library.find(".so.");
-  uint32_t version = 0;
-  const bool is_open_mpi = absl::StartsWith(library, "libmpi") && version_at != std::string::npos &&
-                           absl::SimpleAtoi(library.substr(version_at + 4, 2), &version) && version >= kFirstOfOpenMpi;
-  return is_open_mpi ? MpiFamily::kPmix : MpiFamily::kNone;
+bool IsImportOfMpi4py(absl::string_view line) {
+  const auto is_it = [](absl::string_view name) { return name == "mpi4py" || absl::StartsWith(name, "mpi4py."); };
+  const std::vector<absl::string_view> words = absl::StrSplit(line, absl::ByAnyChar(" \t,;\r"), absl::SkipEmpty());
+  if (words.size() < 2) return false;
+  if (words[0] == "from") return is_it(words[1]);
+  return words[0] == "import" && std::any_of(words.begin() + 1, words.end(), is_it);
 }
 
-// An import that no condition stands before: whoever runs the script calls MPI_Init.
+// An import that no condition stands before: whoever runs the script calls MPI_Init. Under `try` or `if` it may be one
+// for those who have it.
 bool ImportsMpi4py(const std::string& script) {
+  bool is_sure = true;  // of what is indented
   for (const absl::string_view line : absl::StrSplit(script, '\n')) {
-    if (absl::StartsWith(line, "from mpi4py ") || absl::StartsWith(line, "import mpi4py")) return true;
+    const absl::string_view bare = absl::StripLeadingAsciiWhitespace(line);
+    const absl::string_view first = bare.substr(0, bare.find_first_of(" \t:(\r"));
+    if (first.empty() || first[0] == '#') continue;
+    const bool is_indented = bare.size() < line.size();
+    if ((!is_indented || is_sure) && IsImportOfMpi4py(bare)) return true;
+    const bool is_condition =
+        first == "try" || first == "except" || first == "if" || first == "elif" || first == "else";
+    if (is_condition) {
+      is_sure = absl::StartsWith(bare, "if __name__ ");
+    } else if (!is_indented || first == "def") {
+      is_sure = true;
+    }
   }
   return false;
 }
@@ -110,6 +121,18 @@ std::string PathOf(const std::string& program, const std::string* path) {
 }
 
 }  // namespace
+
+MpiFamily FamilyOfLibrary(const std::string& library) {
+  if (absl::StartsWith(library, "libmpich") || absl::StartsWith(library, "libmpi.so.12") ||
+      absl::StartsWith(library, "libmpifort.so.12") || absl::StartsWith(library, "libmpicxx.so.12")) {
+    return MpiFamily::kPmi1;
+  }
+  const size_t version_at = library.find(".so.");
+  uint32_t version = 0;
+  const bool is_open_mpi = absl::StartsWith(library, "libmpi") && version_at != std::string::npos &&
+                           absl::SimpleAtoi(library.substr(version_at + 4, 2), &version) && version >= kFirstOfOpenMpi;
+  return is_open_mpi ? MpiFamily::kPmix : MpiFamily::kNone;
+}
 
 std::vector<std::string> NeededLibraries(const std::string& file) {
   const ElfFile elf(file);
@@ -139,7 +162,9 @@ std::vector<std::string> NeededLibraries(const std::string& file) {
   return needed;
 }
 
-MpiFamily MpiFamilyOf(const std::vector<std::string>& command, const std::string* path) {
+MpiFamily MpiFamilyOf(const std::vector<std::string>& started, const std::string* path) {
+  if (started.empty() || LauncherOf(started)) return MpiFamily::kNone;
+  const std::vector<std::string> command = ProgramBehind(started);
   if (command.empty() || LauncherOf(command)) return MpiFamily::kNone;
   const std::string& program = command[0];
   const std::string base = program.substr(program.rfind('/') + 1);

@@ -1,5 +1,5 @@
-// Whether a command is an MPI program, and of which family, by what it is linked with and by its words. What a shell
-// script starts is not seen.
+// Whether a command is an MPI program, and of which family, by what it is linked with and by its words, also behind
+// env, taskset, `bash -c` and the exec of a shell script. What else a script starts is not seen.
 #pragma once
 
 #include <string>
@@ -16,6 +16,9 @@ enum class MpiFamily {
 
 // `path`: the PATH that the program is looked for in; null: none is set.
 MpiFamily MpiFamilyOf(const std::vector<std::string>& command, const std::string* path);
+
+// By its file's name.
+MpiFamily FamilyOfLibrary(const std::string& library);
 
 // The libraries that an ELF file of 64 bits names (DT_NEEDED), at most 256; none where it is something else or damaged.
 std::vector<std::string> NeededLibraries(const std::string& file);
