@@ -376,6 +376,7 @@ int Agent::StayWithTheJob() {
   store_options.script_ports = PortsOfScript(settings_.command).ports;
   store_options.job_id = settings_.job_id;
   store_options.is_relay_asked = settings_.torch_store_relay.value_or(settings_.tls.require_tls);
+  store_options.is_plain_port_refused = settings_.tls.require_tls && settings_.torch_store_relay.value_or(true);
   if (tls_ != nullptr) store_options.tls = tls_->store();
   uint32_t port = 0;
   if (absl::SimpleAtoi(settings_.master_port, &port)) store_options.wanted_port = static_cast<uint16_t>(port);

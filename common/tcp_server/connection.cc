@@ -24,7 +24,7 @@ void TcpConnection::Finish(const std::string& reason) {
   reason_ = reason;
 }
 
-void TcpConnection::Open(const std::shared_ptr<const TlsServerContext>& context, const std::string& remedy) {
+void TcpConnection::Open(const std::shared_ptr<const TlsServerContext>& context, const std::string& why_not) {
   bool is_tls = false;
   switch (stream_.LooksLikeTls(&is_tls)) {
     case Stream::Io::kAgain:
@@ -38,7 +38,7 @@ void TcpConnection::Open(const std::shared_ptr<const TlsServerContext>& context,
   if (!is_tls) {
     opening_ = Opening::kOpen;
   } else if (context == nullptr) {
-    Finish(absl::StrCat("it speaks TLS, but no --tls_config is set here; ", remedy));
+    Finish(absl::StrCat("it speaks TLS, ", why_not));
   } else if (stream_.BeginTls(context)) {
     opening_ = Opening::kHandshake;
     tls_begun_at_ = context_.now;

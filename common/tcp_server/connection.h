@@ -75,8 +75,8 @@ class TcpConnection {
   // The TLS handshake, in steps that the server spreads.
   enum class Opening { kUnknown, kHandshake, kOpen };
   Opening opening() const { return opening_; }
-  // Looks at the first byte. `context` null: no TLS is spoken here, and `remedy` says what to do about that.
-  void Open(const std::shared_ptr<const TlsServerContext>& context, const std::string& remedy);
+  // Looks at the first byte. `context` null: no TLS is spoken here, and `why_not` says why, and what to do.
+  void Open(const std::shared_ptr<const TlsServerContext>& context, const std::string& why_not);
   // In its place, for one that this side makes. `context` null: without TLS.
   void Dial(const std::shared_ptr<const TlsServerContext>& context);
   void ShakeHands();

@@ -37,6 +37,8 @@ class TcpProtocol {
   }
   // Beyond this sum of TcpConnection::input_bytes the connection that holds most of it is cut.
   virtual size_t MaxInputBytes() const = 0;
+  // Gives up, beyond that sum and before a connection is cut, what is counted in it and belongs to no connection.
+  virtual void FreeInput() {}
   // The connections that are not closed to make room for new ones.
   virtual std::set<uint64_t> Needed() { return {}; }
   // At least four times a second; where nothing waits for the time (HasTimers), less often while nobody is connected.

@@ -242,7 +242,9 @@ bool TcpServer::CloseIdle(const IpAddress* only_of) {
 }
 
 void TcpServer::Open(TcpConnection& connection) {
-  connection.Open(tls_ == nullptr ? nullptr : tls_->Context(), protocol_.words().without_tls);
+  const bool takes_tls = tls_ != nullptr && options_.takes_tls;
+  const char* const why_not = options_.takes_tls ? "but no --tls_config is set here; " : "which is not taken here; ";
+  connection.Open(takes_tls ? tls_->Context() : nullptr, absl::StrCat(why_not, protocol_.words().without_tls));
   if (connection.opening() != TcpConnection::Opening::kOpen) return;
   if (options_.plain_from == PlainFrom::kNobody) {
     connection.Finish("it does not speak TLS, which --require_tls asks for");
@@ -283,6 +285,7 @@ void TcpServer::ServeReady() {
     if (found == connections_.end()) continue;
     if (found->second->Serve()) ready_.insert(id);
     Look(id, *found->second);
+    if (context_.input_bytes > protocol_.MaxInputBytes()) protocol_.FreeInput();
     if (context_.input_bytes > protocol_.MaxInputBytes()) CutTheLargest();
   }
 }
@@ -292,6 +295,7 @@ void TcpServer::CutTheLargest() {
   const auto largest = std::max_element(connections_.begin(), connections_.end(), [](const auto& a, const auto& b) {
     return a.second->input_bytes() < b.second->input_bytes();
   });
+  if (largest == connections_.end() || largest->second->input_bytes() == 0) return;
   largest->second->Finish(absl::StrCat("messages that are not whole yet take more than ", protocol_.MaxInputBytes(),
                                        " bytes here, and it holds most of them: see what sends them so slowly"));
   Look(largest->first, *largest->second);

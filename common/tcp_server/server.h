@@ -41,6 +41,7 @@ struct TcpServerOptions {
   std::shared_ptr<CountedLog> counted;  // flushed by its owner; null: the server has its own
   std::shared_ptr<const TlsStore> tls;  // null: no TLS
   PlainFrom plain_from = PlainFrom::kEverybody;
+  bool takes_tls = true;           // false: only connections that this side makes have it
   bool takes_every_name = false;   // with TLS: not only nodes, also clients without a certificate, which have no name
   bool detects_dead_peers = true;  // see SetDeadPeerDetection
 };

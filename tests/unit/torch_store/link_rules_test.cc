@@ -48,6 +48,14 @@ TEST_F(LinkRulesTest, AnAgentComesFromAnAddressOfItsOwn) {
   EXPECT_THAT(WhyNot("10.0.0.9"), HasSubstr("--torch_store_peers=10.0.0.9"));
 }
 
+TEST_F(LinkRulesTest, CountsTheRanksOfANode) {
+  peers_.mutable_nodes(1)->add_ring_ports(1);
+  peers_.mutable_nodes(1)->add_ring_ports(2);
+  const LinkRules rules(peers_, {});
+  EXPECT_EQ(rules.RanksOf("one"), 2U);
+  EXPECT_EQ(rules.RanksOf("two"), 0U);
+}
+
 TEST_F(LinkRulesTest, FromTheStoresMachineOnlyItsOwnNodes) {
   EXPECT_NE(WhyNot("127.0.0.1", true), "");
   hello_.node = "same";

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <random>
@@ -15,6 +16,7 @@
 #include "tests/unit/torch_store/cutter.h"
 #include "tests/unit/torch_store/linearizable.h"
 #include "tests/unit/torch_store/socket_client.h"
+#include "worker_agent/gateway/torch_store/relay/mux.h"
 #include "worker_agent/gateway/torch_store/server.h"
 
 namespace muster::torch_store {
@@ -168,6 +170,18 @@ TEST_F(RelayTest, ClientsOfLinksHaveALimit) {
   EXPECT_TRUE(first.Ping());
 }
 
+TEST_F(RelayTest, AnAgentTakesNoMoreThanItsOwnPlaces) {
+  StartStore({.why_not = {}, .places_of = [](const std::string&) { return size_t{2}; }, .max_clients = 4});
+  const uint16_t port = AddRelay(port_, "a");
+  SocketClient first = Greeted(port);
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(Greeted(port).Ping());  // a place is free as soon as one closes
+  SocketClient second = Greeted(port);
+  SocketClient third(port);
+  third.Send(Hello());
+  EXPECT_TRUE(third.IsClosed());
+  EXPECT_TRUE(Greeted(AddRelay(port_, "b")).Ping());
+}
+
 // What hostile agents say: garbage instead of a hello, or behind a good one.
 TEST_F(RelayTest, NonsenseOnALinkEndsThatLinkOnly) {
   StartStore();
@@ -182,6 +196,114 @@ TEST_F(RelayTest, NonsenseOnALinkEndsThatLinkOnly) {
     EXPECT_LE(answer.size(), 9U);
   }
   EXPECT_TRUE(Greeted(AddRelay(port_, "b")).Ping());
+}
+
+// An agent as the store sees it, which says what it likes.
+class RawLink {
+ public:
+  RawLink(uint16_t port, const std::string& node) : socket_(port) {
+    hello_.session = std::string(kSessionBytes, 's');
+    hello_.node = node;
+    socket_.Send(HelloBytes(hello_));
+    EXPECT_EQ(socket_.Receive(9).size(), 9U);
+  }
+  // As a client of its own.
+  void Say(const std::string& bytes) {
+    const uint32_t id = mux_.Open();
+    mux_.Write(id, bytes);
+    std::string wire;
+    mux_.stream().Fill(wire, SIZE_MAX);
+    socket_.Send(wire);
+  }
+  // All that was said before has come.
+  void Ping() {
+    Say(Hello() + Ask(Query::kPing, Bytes<uint32_t>(7)));
+    EXPECT_EQ(socket_.Receive(12 + 9 + 4).size(), 25U);
+  }
+  // Whatever is said before that.
+  bool IsClosed() {
+    while (!socket_.Receive(1).empty()) {
+    }
+    char none = 0;
+    return recv(socket_.fd(), &none, 1, MSG_DONTWAIT) == 0;
+  }
+
+ private:
+  LinkHello hello_;
+  SocketClient socket_;
+  Mux mux_{Mux::Side::kRelay, {.opened = [](uint32_t) {}, .touched = [](uint32_t) {}, .has_room = [] {}}};
+};
+
+// A request of `size` bytes or more, of which so many are there.
+std::string PartOf(size_t size) {
+  return Hello() + Ask(Query::kSet, Text("/half") + Bytes<uint64_t>(1 << 20) + std::string(size, 'h'));
+}
+
+TEST_F(RelayTest, ASessionThatFillsTheStoreWithHalvesOfRequestsEnds) {
+  Limits limits;
+  limits.input_bytes = 1 << 20;
+  StartStore({}, limits);
+  SocketClient other = Greeted(port_);
+  RawLink link(port_, "a");
+  link.Say(PartOf(100 << 10));
+  link.Say(PartOf(100 << 10));
+  link.Ping();
+  link.Say(PartOf(100 << 10));
+  EXPECT_TRUE(link.IsClosed());
+  EXPECT_TRUE(other.Ping());
+}
+
+TEST_F(RelayTest, HalvesOfRequestsOfAgentsThatAreAwayAreGivenUpFirst) {
+  Limits limits;
+  limits.input_bytes = 1 << 20;
+  StartStore({}, limits);
+  for (const char* node : {"a", "b", "c", "d"}) {
+    RawLink link(port_, node);
+    link.Say(PartOf(120 << 10));
+    link.Say(PartOf(120 << 10));
+    link.Ping();
+  }
+  SocketClient client(port_);
+  const std::string value(100 << 10, 'v');
+  const std::string request = Hello() + Set("/k", value);
+  client.Send(request.substr(0, request.size() - 1));
+  SocketClient probe = Greeted(port_);
+  client.Send(request.substr(request.size() - 1));
+  EXPECT_TRUE(client.Ping());
+}
+
+TEST_F(RelayTest, AClientThatSaysNothingCostsTheStoreNothing) {
+  StartStore({.why_not = {}, .max_clients = 1});
+  const uint16_t port = AddRelay(port_, "a");
+  SocketClient silent(port);
+  SocketClient client = Greeted(port);
+  EXPECT_TRUE(client.Ping());
+}
+
+class LeapingClock final : public Clock {
+ public:
+  Now Read() const override {
+    Now now = Clock::System().Read();
+    now.monotonic = now.monotonic + absl::Seconds(leapt.load());
+    return now;
+  }
+  std::atomic<int> leapt = 0;
+};
+
+TEST_F(RelayTest, TheEndIsNoFailureOfTheLink) {
+  StartStore();
+  LeapingClock clock;
+  RelayOptions options;
+  options.store.port = port_;
+  options.hello.node = "a";
+  auto relay = Relay::Start(std::move(options), clock);
+  ASSERT_TRUE(relay.ok());
+  SocketClient client = Greeted(*(*relay)->Listen(0));
+  clock.leapt = 60;
+  EXPECT_TRUE(client.Ping());
+  testing::internal::CaptureStderr();
+  relay->reset();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::Not(testing::HasSubstr("can't be reached")));
 }
 
 // Histories of clients behind three relays whose links are delayed and cut all the time.

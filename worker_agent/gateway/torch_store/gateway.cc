@@ -17,6 +17,12 @@ namespace {
 constexpr size_t kConnectionsOfRank = 16;  // a process has one, and one more for each store that it clones or makes
 constexpr uint64_t kOtherDescriptors = 256;
 
+constexpr char kTooOld[] =
+    "--torch_store_relay: another agent of this round, or ms-scheduler, is of a version without it, ";
+constexpr char kNoPlainPort[] =
+    "and with --require_tls PyTorch's store gets no plain port: update what is too old (ms-ctl nodes --json shows "
+    "their versions), or start all agents with --torch_store_relay=false if a plain port will do";
+
 bool HasRank0(const v1::Assignment& assignment) {
   return assignment.role() == v1::ROLE_WORKER &&
          std::any_of(assignment.slots().begin(), assignment.slots().end(),
@@ -63,13 +69,22 @@ absl::Status TorchStoreGateway::Begin(const GatewayRound& round) {
   local_port_ = 0;
   run_ = round.run;
   round_ = round.round;
-  if (is_here && !is_relayed && options_.is_relay_asked && round.peers != nullptr && round.peers->nodes_size() > 1) {
+  if (LacksRelays(round)) {
+    if (options_.is_plain_port_refused) return absl::FailedPreconditionError(absl::StrCat(kTooOld, kNoPlainPort));
     Log(Severity::kWarning,
-        "--torch_store_relay: another agent of this round, or ms-scheduler, is of a version without it, so PyTorch's "
-        "store has an open port for the machines of the round; use one version of Muster");
+        absl::StrCat(kTooOld,
+                     "so PyTorch's store has an open port for the machines of the round; use one version of "
+                     "Muster"));
   }
   if (is_here) return Serve(round);
   return is_relayed ? ServeByRelay(round) : absl::OkStatus();
+}
+
+bool TorchStoreGateway::LacksRelays(const GatewayRound& round) const {
+  const v1::Assignment& assignment = round.assignment;
+  const bool has_others = round.peers == nullptr || round.peers->nodes_size() > 1;
+  return options_.is_relay_asked && assignment.has_torch_store() && HasRank0(assignment) && has_others &&
+         assignment.torch_store_node().empty();
 }
 
 void TorchStoreGateway::AddTo(EnvironmentInput& input) const {
@@ -80,8 +95,9 @@ void TorchStoreGateway::AddTo(EnvironmentInput& input) const {
 torch_store::LinksOptions TorchStoreGateway::LinksFor(const GatewayRound& round) const {
   torch_store::LinksOptions links;
   links.needs_tls = options_.tls != nullptr;
-  links.why_not = [rules = std::make_shared<const LinkRules>(*round.peers, options_.networks), job = options_.job_id](
-                      const torch_store::LinkHello& hello, const TcpClient& client) {
+  const auto rules = std::make_shared<const LinkRules>(*round.peers, options_.networks);
+  links.places_of = [rules](const std::string& node) { return kConnectionsOfRank * rules->RanksOf(node); };
+  links.why_not = [rules, job = options_.job_id](const torch_store::LinkHello& hello, const TcpClient& client) {
     const std::string why = rules->WhyNot(hello, client.address, IsLocalAddress(client.address));
     return why.empty() ? WhyNotNode(client.name, job, hello.node) : why;
   };
@@ -115,7 +131,15 @@ absl::Status TorchStoreGateway::ServeByRelay(const GatewayRound& round) {
 
 // On the store's own machine its ports are its own.
 absl::Status TorchStoreGateway::ListenForRelay(torch_store::Relay& relay, bool is_store_here) {
-  const absl::StatusOr<uint16_t> port = relay.Listen(is_store_here ? 0 : options_.wanted_port);
+  const uint16_t wanted = is_store_here ? 0 : options_.wanted_port;
+  absl::StatusOr<uint16_t> port = relay.Listen(wanted);
+  const auto& named = options_.script_ports;
+  if (absl::IsAlreadyExists(port.status()) && std::find(named.begin(), named.end(), wanted) == named.end()) {
+    Log(Severity::kInfo, absl::StrCat("--torch_master_port: port ", wanted,
+                                      " of this machine is taken, maybe by another agent; any free one does, as its "
+                                      "processes are told MASTER_PORT"));
+    port = relay.Listen(0);
+  }
   if (!port.ok()) {
     return absl::Status(port.status().code(),
                         absl::StrCat(std::string(port.status().message()),
@@ -147,7 +171,7 @@ absl::Status TorchStoreGateway::Serve(const GatewayRound& round) {
   torch_store::LinksOptions links;
   if (!round.assignment.torch_store_node().empty()) {
     links = LinksFor(round);
-    links.max_clients = options.max_connections;
+    links.max_clients = std::max(options.max_connections, kConnectionsOfRank * ranks);  // most have no descriptor
     options.tls = options_.tls;
     if (options.tls != nullptr) options.plain_from = PlainFrom::kThisMachine;
   }

@@ -22,6 +22,7 @@ namespace muster::agent {
 struct TorchStoreOptions {
   std::string job_id;
   bool is_relay_asked = false;
+  bool is_plain_port_refused = false;   // with --require_tls, unless --torch_store_relay=false asks for it
   std::shared_ptr<const TlsStore> tls;  // of links; null: they are plain
   uint16_t wanted_port = 0;             // where this machine's processes want a relay; 0: they take any port
   std::vector<IpNetwork> networks;      // served besides the machines of the round
@@ -36,12 +37,16 @@ class TorchStoreGateway final : public Gateway {
   // On rank 0's node the store listens from then on.
   absl::Status Begin(const GatewayRound& round) override;
   void AddTo(EnvironmentInput& input) const override;
-  // With relays nobody else can serve the store.
-  bool IsNeeded(const GatewayRound& round) const override { return !round.assignment.torch_store_node().empty(); }
+  // With relays nobody else can serve the store. Where a plain port is refused, nobody else may.
+  bool IsNeeded(const GatewayRound& round) const override {
+    return !round.assignment.torch_store_node().empty() || (options_.is_plain_port_refused && LacksRelays(round));
+  }
   void Over(uint64_t run, uint32_t round) override;
   std::string Without() const override { return "rank 0 of a PyTorch job hosts its store itself"; }
 
  private:
+  // This agent is to serve the store, and has asked for relays in vain.
+  bool LacksRelays(const GatewayRound& round) const;
   absl::Status Serve(const GatewayRound& round);
   torch_store::LinksOptions LinksFor(const GatewayRound& round) const;
   absl::Status ServeByRelay(const GatewayRound& round);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
+#include "common/net/peer_node.h"
 
 namespace muster::agent {
 
@@ -17,6 +18,7 @@ LinkRules::LinkRules(const v1::PeerList& peers, std::vector<IpNetwork> networks)
     : job_(peers.job_id()), run_(peers.run()), round_(peers.round()), networks_(std::move(networks)) {
   for (const v1::PeerNode& peer : peers.nodes()) {
     Node& node = nodes_[peer.node_id()];
+    node.ranks = static_cast<size_t>(SlotCount(peer));
     node.is_here = peer.machine() == peers.nodes(0).machine();
     if (const auto address = IpAddress::FromBytes(peer.address())) node.addresses.insert(*address);
     for (const std::string& other : peer.other_addresses()) {
@@ -35,6 +37,11 @@ std::string LinkRules::WhyNot(const torch_store::LinkHello& hello, const IpAddre
   if (is_known) return "";
   return absl::StrCat(EscapeControl(hello.node), " has not told that address; if it is one of its that it can't know ",
                       "(NAT), start rank 0's ms-worker with --torch_store_peers=", from.ToString());
+}
+
+size_t LinkRules::RanksOf(const std::string& node) const {
+  const auto found = nodes_.find(node);
+  return found == nodes_.end() ? 0 : found->second.ranks;
 }
 
 std::string WhyNotNode(const std::optional<PeerName>& name, const std::string& job, const std::string& node) {

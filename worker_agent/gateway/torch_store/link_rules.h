@@ -1,6 +1,7 @@
 // Which links of agents the store takes (--torch_store_relay): those of the round's agents. Pure.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,10 +23,13 @@ class LinkRules {
 
   // Why the link that begins so is not served; empty: it is. `is_here`: it comes from this machine.
   std::string WhyNot(const torch_store::LinkHello& hello, const IpAddress& from, bool is_here) const;
+  // How many ranks a node of the round has; 0: it is none.
+  size_t RanksOf(const std::string& node) const;
 
  private:
   struct Node {
     std::set<IpAddress> addresses;
+    size_t ranks = 0;
     bool is_here = false;  // on the machine of rank 0
   };
   const std::string job_;

@@ -31,6 +31,9 @@ class StoreProtocol final : public TcpProtocol {
   }
   void Closed(const TcpClient& /*client*/) override {}
   size_t MaxInputBytes() const override { return shared_.limits.input_bytes; }
+  void FreeInput() override {
+    if (links_ != nullptr) links_->FreeInput(*context_);
+  }
   void Begin(TcpServerContext& context) override { context_ = &context; }
   void Tick() override {
     if (links_ != nullptr) links_->CheckTimes(context_->now);

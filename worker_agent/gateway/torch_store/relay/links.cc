@@ -7,6 +7,7 @@
 //   one that was told to go on   goes on with it      gone                   gone
 #include "worker_agent/gateway/torch_store/relay/links.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <utility>
@@ -17,6 +18,9 @@ namespace muster::torch_store {
 namespace {
 
 constexpr uint64_t kVirtual = uint64_t{1} << 63;  // the numbers of clients without a connection of their own
+
+// Of the store's room for requests that are not whole yet, what one session may take: a part of so many.
+constexpr size_t kPartsOfInput = 4;
 
 uint64_t NextVirtual() {
   static std::atomic<uint64_t> last = kVirtual;
@@ -59,8 +63,10 @@ struct Session::Virtual final : Channel {
   bool is_ready = false;  // it is in ready_
 };
 
-Session::Session(std::string secret, const LinksOptions& options, Shared& shared, TcpServerContext& context)
+Session::Session(std::string secret, size_t places, const LinksOptions& options, Shared& shared,
+                 TcpServerContext& context)
     : secret_(std::move(secret)),
+      places_(places),
       options_(options),
       shared_(shared),
       context_(context),
@@ -73,13 +79,21 @@ Session::~Session() {
   context_.input_bytes -= counted_;
 }
 
+// Empty: there is one. Those that are about to end still have theirs, and the next ones come before they are gone.
+std::string Session::WhyNoPlace() const {
+  if (shared_.clients.size() >= options_.max_clients) return absl::StrCat(options_.max_clients, " are open");
+  if (clients_.size() < places_ || clients_.size() - places_ < std::min(mux_.closed_there(), places_)) return "";
+  return absl::StrCat(places_, " of this agent's processes are open");
+}
+
 void Session::Open(uint32_t id) {
-  if (shared_.clients.size() < options_.max_clients) {
+  const std::string why_not = WhyNoPlace();
+  if (why_not.empty()) {
     clients_.emplace(id, std::make_unique<Virtual>(*this, id));
     return;
   }
   context_.counted->Note(Severity::kWarning, "PyTorch's store: too many connections",
-                         absl::StrCat("a connection was closed: ", options_.max_clients, " are open"));
+                         absl::StrCat("a connection was closed: ", why_not));
   ready_.push_back(id);  // and closed there: the mux is in the middle of something
 }
 
@@ -97,7 +111,11 @@ void Session::TouchAll() {
 absl::Status Session::Receive(std::string_view bytes) {
   absl::Status status = mux_.Receive(bytes);
   Count();
-  return status;
+  if (!status.ok()) return status;
+  const size_t most = shared_.limits.input_bytes / kPartsOfInput;
+  if (context_.input_bytes <= most || input_bytes() <= most) return absl::OkStatus();  // (the first costs nothing)
+  return absl::ResourceExhaustedError(absl::StrCat("requests of its processes that are not whole yet take more than ",
+                                                   most, " bytes: see what sends large values so slowly"));
 }
 
 bool Session::ServeClients() {
@@ -161,7 +179,8 @@ absl::StatusOr<std::shared_ptr<Session>> Links::Attach(const LinkHello& hello, c
     }
     std::shared_ptr<Session>& session = sessions_[hello.node];
     session = nullptr;  // the old one's clients are gone before
-    session = std::make_shared<Session>(hello.session, options_, shared_, context);
+    const size_t places = options_.places_of ? options_.places_of(hello.node) : SIZE_MAX;
+    session = std::make_shared<Session>(hello.session, places, options_, shared_, context);
   }
   std::shared_ptr<Session> session = sessions_.at(hello.node);
   if (absl::Status status = session->stream().Resume(hello.received); !status.ok()) {
@@ -175,6 +194,20 @@ absl::StatusOr<std::shared_ptr<Session>> Links::Attach(const LinkHello& hello, c
 
 void Links::End(const Session& session) {
   std::erase_if(sessions_, [&](const auto& entry) { return entry.second.get() == &session; });
+}
+
+void Links::FreeInput(TcpServerContext& context) {
+  const auto held = [](const auto& entry) { return entry.second->link == 0 ? entry.second->input_bytes() : 0; };
+  while (context.input_bytes > shared_.limits.input_bytes) {
+    const auto largest = std::max_element(sessions_.begin(), sessions_.end(),
+                                          [&](const auto& a, const auto& b) { return held(a) < held(b); });
+    if (largest == sessions_.end() || held(*largest) == 0) return;
+    context.counted->Note(Severity::kWarning, "PyTorch's store: an agent that is away was given up",
+                          absl::StrCat("the agent of ", largest->first,
+                                       " is away, and halves of its processes' requests take room that others need; "
+                                       "its processes count as disconnected"));
+    sessions_.erase(largest);
+  }
 }
 
 void Links::CheckTimes(MonotonicTime now) {

@@ -27,14 +27,17 @@ using LinkCheck = std::function<std::string(const LinkHello& hello, const TcpCli
 
 struct LinksOptions {
   LinkCheck why_not;
+  // How many clients the processes of a node of `why_not`'s may be. No function: any number.
+  std::function<size_t(const std::string& node)> places_of = nullptr;
   bool needs_tls = false;
   size_t max_clients = 65536;                   // with those that have connections of their own
-  absl::Duration patience = absl::Seconds(30);  // with an agent whose link is cut
+  absl::Duration patience = absl::Seconds(60);  // with an agent whose link is cut
 };
 
 class Session {
  public:
-  Session(std::string secret, const LinksOptions& options, Shared& shared, TcpServerContext& context);
+  // `places`: for clients.
+  Session(std::string secret, size_t places, const LinksOptions& options, Shared& shared, TcpServerContext& context);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -56,12 +59,14 @@ class Session {
  private:
   struct Virtual;
   void Open(uint32_t id);
+  std::string WhyNoPlace() const;
   void TouchAll();
   void Touch(uint32_t id);
   bool CloseIfFinished(Virtual& client);
   void Count();
 
   const std::string secret_;
+  const size_t places_;
   const LinksOptions& options_;
   Shared& shared_;
   TcpServerContext& context_;
@@ -82,6 +87,8 @@ class Links {
   absl::StatusOr<std::shared_ptr<Session>> Attach(const LinkHello& hello, const TcpClient& client,
                                                   TcpServerContext& context);
   void End(const Session& session);
+  // Ends sessions without a connection, those with most input first, until the store has room for input again.
+  void FreeInput(TcpServerContext& context);
   // Those that have been without a connection for too long are over.
   void CheckTimes(MonotonicTime now);
   void EndAll() { sessions_.clear(); }

@@ -84,6 +84,8 @@ size_t Mux::Room(uint32_t id) {
   return std::min(found->second.window, stream_.room());
 }
 
+size_t Mux::RoomOfNext() const { return stream_.room() < kLeastRoom ? 0 : std::min(kWindow, stream_.room()); }
+
 void Mux::Write(uint32_t id, std::string_view bytes) {
   Channel& channel = channels_.at(id);
   MUSTER_CHECK(bytes.size() <= channel.window, "no more is written than there is room for");
@@ -99,6 +101,7 @@ void Mux::Close(uint32_t id) {
   found->second.is_closed = true;
   if (side_ == Side::kRelay) return;
   buffered_ -= found->second.in.size() - found->second.in_at;
+  if (found->second.is_at_end) --closed_there_;
   channels_.erase(found);
 }
 
@@ -108,7 +111,9 @@ void Mux::Drop(uint32_t id) {
   if (found == channels_.end()) return;
   if (const size_t rest = Peek(id).size(); rest > 0) Consume(id, rest);
   found->second.is_dropped = true;
-  if (found->second.is_at_end) channels_.erase(found);
+  if (!found->second.is_at_end) return;
+  --closed_there_;
+  channels_.erase(found);
 }
 
 absl::Status Mux::Receive(std::string_view bytes) {
@@ -190,12 +195,13 @@ absl::Status Mux::TakeOpen(uint32_t id) {
 absl::Status Mux::TakeClose(uint32_t id) {
   const auto found = channels_.find(id);
   if (found == channels_.end()) return absl::OkStatus();
-  found->second.is_at_end = true;
   if (found->second.is_dropped) {
     channels_.erase(found);
-  } else {
-    events_.touched(id);
+    return absl::OkStatus();
   }
+  found->second.is_at_end = true;
+  ++closed_there_;
+  events_.touched(id);
   return absl::OkStatus();
 }
 

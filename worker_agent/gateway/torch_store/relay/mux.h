@@ -41,10 +41,14 @@ class Mux {
   // What has come for this connection and is not consumed yet.
   std::string_view Peek(uint32_t id) const;
   void Consume(uint32_t id, size_t bytes);
+  // How many connections the other side has closed, and this one has not.
+  size_t closed_there() const { return closed_there_; }
   // The other side has closed it, and all that came before that is consumed.
   bool IsAtEnd(uint32_t id) const;
   // How much Write takes.
   size_t Room(uint32_t id);
+  // … behind the next Open; 0: it is to wait.
+  size_t RoomOfNext() const;
   void Write(uint32_t id, std::string_view bytes);
   // Nothing more is written to it. The store's side forgets it with that.
   void Close(uint32_t id);
@@ -83,7 +87,8 @@ class Mux {
   absl::node_hash_map<uint32_t, Channel> channels_;
   uint32_t last_id_ = 0;
   size_t buffered_ = 0;
-  bool is_full_ = false;  // Room has said so
+  size_t closed_there_ = 0;  // of channels_
+  bool is_full_ = false;     // Room has said so
 
   std::string header_;    // of a frame that is coming
   uint32_t data_id_ = 0;  // whose bytes come

@@ -47,6 +47,7 @@ absl::StatusOr<std::unique_ptr<Relay>> Relay::Start(RelayOptions options, const 
   TcpServerOptions tcp;
   tcp.max_connections = options.max_connections + 1;
   tcp.tls = options.tls;
+  tcp.takes_tls = false;
   tcp.plain_from = PlainFrom::kThisMachine;
   tcp.detects_dead_peers = false;
   std::unique_ptr<Relay> relay(new Relay(std::make_unique<RelayProtocol>(std::move(options))));

@@ -65,7 +65,7 @@ void Uplink::Leave(uint32_t id) {
 }
 
 void Uplink::TouchLink() {
-  if (is_up_) context_->touch(link_);
+  if (is_up_ && !has_ended_) context_->touch(link_);
 }
 
 LinkHello Uplink::Hello() const {
@@ -96,6 +96,7 @@ void Uplink::DialIfDue() {
 }
 
 void Uplink::LinkEnded(const std::string& reason) {
+  if (has_ended_) return;
   if (is_up_) down_since_ = context_->now;
   is_up_ = false;
   link_ = 0;
@@ -124,6 +125,10 @@ bool LocalClient::Serve() {
   if (is_finished_ || opening_ != Opening::kOpen) return false;
   Write();
   if (!is_finished_ && wants_read()) Read();
+  if (id_ == 0) {
+    if (has_ended_) Finish("");
+    return false;
+  }
   if (has_ended_) uplink_.mux().Close(id_);
   if (!is_finished_ && uplink_.mux().IsAtEnd(id_)) Finish("");
   uplink_.TouchLink();
@@ -133,10 +138,11 @@ bool LocalClient::Serve() {
 void LocalClient::Read() {
   std::vector<char>& bytes = uplink_.scratch();
   size_t done = 0;
-  const Stream::Io io = stream_.Read(bytes.data(), std::min(bytes.size(), uplink_.mux().Room(id_)), &done);
+  const Stream::Io io = stream_.Read(bytes.data(), std::min(bytes.size(), Room()), &done);
   if (io == Stream::Io::kDone) {
     has_spoken_ = true;
     last_heard_ = context_.now;
+    if (id_ == 0) id_ = uplink_.Enter(*this);
     uplink_.mux().Write(id_, {bytes.data(), done});
   }
   if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;

@@ -23,7 +23,7 @@ class Uplink {
 
   void Begin(TcpServerContext& context);
   // Nothing is touched any more.
-  void End() { is_up_ = false; }
+  void End() { has_ended_ = true; }
   const RelayOptions& options() const { return options_; }
   TcpServerContext& context() { return *context_; }
   // For one read.
@@ -57,21 +57,24 @@ class Uplink {
 
   uint64_t link_ = 0;  // its connection; 0: none
   bool is_up_ = false;
+  bool has_ended_ = false;
   MonotonicTime down_since_;
   MonotonicTime dial_at_;
   absl::Duration back_off_;
 };
 
-// A process of this machine.
+// A process of this machine. The store hears of it with its first byte, so who only connects and closes again, while
+// the link is cut, leaves nothing behind.
 class LocalClient final : public TcpConnection {
  public:
   LocalClient(Stream stream, const TcpClient& client, Uplink& uplink, TcpServerContext& context)
-      : TcpConnection(std::move(stream), client, context), uplink_(uplink), id_(uplink.Enter(*this)) {}
+      : TcpConnection(std::move(stream), client, context), uplink_(uplink) {}
   ~LocalClient() override;
 
   bool Serve() override;
-  bool wants_read() const override { return !has_ended_ && !is_finished_ && id_ != 0 && uplink_.mux().Room(id_) > 0; }
+  bool wants_read() const override { return !has_ended_ && !is_finished_ && Room() > 0; }
   bool wants_write() const override { return id_ != 0 && !uplink_.mux().Peek(id_).empty(); }
+  bool is_held() const override { return id_ == 0 && !has_ended_ && !is_finished_ && Room() == 0; }
   bool has_work() const override { return has_spoken_; }
   bool has_spoken() const override { return has_spoken_; }
   size_t input_bytes() const override { return 0; }
@@ -81,11 +84,12 @@ class LocalClient final : public TcpConnection {
   void Touch() { context_.touch(client_.connection); }
 
  private:
+  size_t Room() const { return id_ != 0 ? uplink_.mux().Room(id_) : uplink_.mux().RoomOfNext(); }
   void Read();
   void Write();
 
   Uplink& uplink_;
-  uint32_t id_;  // 0: of a session that is over
+  uint32_t id_ = 0;  // 0: it has said nothing, or its session is over
   bool has_spoken_ = false;
 };
 
