@@ -1,12 +1,17 @@
 #include "scheduler/http_port.h"
 
+#include <netdb.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/net/net.h"
 #include "common/settings/sched_address.h"
@@ -20,6 +25,17 @@ constexpr char kOff[] = "off";
 constexpr uint16_t kBehindAgentsPort = 2;
 constexpr size_t kMostConnections = 256;
 constexpr size_t kPartOfDescriptors = 16;  // agents have the others
+
+// "node1.cluster.local" of node1, as the resolver has it; empty: it has none.
+std::string FullHostName() {
+  addrinfo hints = {};
+  hints.ai_flags = AI_CANONNAME;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(LocalHostName().c_str(), nullptr, &hints, &found) != 0) return "";
+  std::string name = found->ai_canonname == nullptr ? "" : found->ai_canonname;
+  freeaddrinfo(found);
+  return name;
+}
 
 absl::StatusOr<uint16_t> DefaultPort(uint16_t agents_port) {
   if (agents_port == 0 || agents_port > 65535 - kBehindAgentsPort) {
@@ -48,7 +64,8 @@ absl::StatusOr<std::unique_ptr<http::Server>> Open(const SchedulerSettings& sett
         "whoever can listen to the network on the way to --http_address can read the token there and use it: set "
         "--tls_config");
   }
-  options.names = {place.host, settings.sched_host, LocalHostName()};
+  options.names = HttpNames(settings, place.host);
+  if (!is_loopback_only) options.names.insert(FullHostName());  // (a resolver may have to be waited for)
   options.max_connections = std::clamp<size_t>(DescriptorLimit() / kPartOfDescriptors, 8, kMostConnections);
   options.tls = tls;
   options.counted = std::shared_ptr<CountedLog>(std::shared_ptr<CountedLog>(), &context.services.counted);
@@ -85,6 +102,14 @@ absl::StatusOr<std::optional<HttpPlace>> PlanHttp(const SchedulerSettings& setti
   if (!behind.ok()) return behind.status();
   place.port = *behind;
   return place;
+}
+
+std::set<std::string> HttpNames(const SchedulerSettings& settings, const std::string& host) {
+  std::set<std::string> names = {host, settings.sched_host, LocalHostName()};
+  for (const absl::string_view name : absl::StrSplit(settings.http_names, ',')) {
+    names.insert(std::string(absl::StripAsciiWhitespace(name)));
+  }
+  return names;
 }
 
 absl::Status CheckHttpReach(bool is_loopback_only, bool has_tls, bool has_token) {

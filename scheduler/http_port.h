@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -27,11 +28,14 @@ struct HttpPlace {
 //   not set             127.0.0.1 at MS_SCHED_PORT + 2; none where that is 0, or with --once
 absl::StatusOr<std::optional<HttpPlace>> PlanHttp(const SchedulerSettings& settings, uint16_t port);
 
+// Under which names the port at `host` is asked; some may be empty. A certificate's names come on top.
+std::set<std::string> HttpNames(const SchedulerSettings& settings, const std::string& host);
+
 // Why it may not listen there: beyond loopback strangers come, who need certificates or a token. OK: it may.
 absl::Status CheckHttpReach(bool is_loopback_only, bool has_tls, bool has_token);
 
-// Serves, or null: there is no HTTP. A default port that is taken is warned of; what was named and can't be had is an
-// error. Everything in `context` must outlive it.
+// Serves, or null: there is no HTTP. A default port that is taken is warned of; it is an error where the user has named
+// the place or a token, since HTTP is wanted then. Everything in `context` must outlive it.
 absl::StatusOr<std::unique_ptr<http::Server>> OpenHttp(const SchedulerSettings& settings, uint16_t port,
                                                        std::shared_ptr<const TlsStore> tls, http::SiteContext context);
 

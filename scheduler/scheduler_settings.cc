@@ -97,6 +97,9 @@ void AddLoggingAndSecurity(SettingsTable& table, SchedulerSettings& s) {
                  "File with the token that clients without a certificate must say there.")
       .Value("FILE")
       .Env({"MS_HTTP_TOKEN_FILE"});
+  table.AddString("http_names", &s.http_names, "More host names under which it is asked there.")
+      .Value("NAME[,NAME]")
+      .Env({"MS_HTTP_NAMES"});
 }
 
 // What a shared config file, MindSpore's environment or one line for both roles may say to the worker.

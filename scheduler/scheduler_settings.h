@@ -42,6 +42,7 @@ struct SchedulerSettings {
   TlsSettings tls;
   std::string http_address;         // HOST[:PORT], or off; empty: see http_port.h
   std::string http_token_file;      // empty: no token
+  std::string http_names;           // "NAME,NAME": more host names that the HTTP port answers to
   std::string admin_socket;         // the Unix socket for ms-ctl; empty: see common/sys/runtime_paths.h
   std::string log_format = "text";  // text or json
   std::string log_level = "info";

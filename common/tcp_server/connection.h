@@ -58,6 +58,9 @@ class TcpConnection {
   virtual bool is_held() const { return false; }
   // Something is in flight: it is not closed to make room for others.
   virtual bool has_work() const = 0;
+  // Whether it goes for a newcomer where there is no room, busy or not: the greatest goes first, and of equals the
+  // oldest. 0: it stays.
+  virtual int yields() const { return 0; }
   // It has said a whole thing, ever.
   virtual bool has_spoken() const = 0;
   // Its part of TcpServerContext::input_bytes.

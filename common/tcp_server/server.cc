@@ -204,8 +204,8 @@ bool TcpServer::IsWelcome(const SocketAddress& from, const SocketAddress& own) {
   return true;
 }
 
-// The oldest of those that never said a whole thing goes. Where all have spoken, those that are idle and that nobody
-// needs.
+// The oldest of those that never said a whole thing goes. Where all have spoken, one that yields, else those that are
+// idle and that nobody needs.
 bool TcpServer::MakeRoom(const IpAddress* only_of) {
   const TcpConnection* oldest = nullptr;
   for (const auto& [id, connection] : connections_) {
@@ -213,8 +213,23 @@ bool TcpServer::MakeRoom(const IpAddress* only_of) {
     if (only_of != nullptr && FairShare(connection->client().address) != *only_of) continue;
     if (oldest == nullptr || connection->last_heard() < oldest->last_heard()) oldest = connection.get();
   }
-  if (oldest == nullptr) return CloseIdle(only_of);
+  if (oldest == nullptr) return CloseYielding(only_of) || CloseIdle(only_of);
   Remove(oldest->client().connection);
+  return true;
+}
+
+bool TcpServer::CloseYielding(const IpAddress* only_of) {
+  const TcpConnection* chosen = nullptr;
+  for (const auto& [id, connection] : connections_) {
+    const int yields = connection->yields();
+    if (yields == 0 || (only_of != nullptr && FairShare(connection->client().address) != *only_of)) continue;
+    const int least = chosen == nullptr ? 0 : chosen->yields();
+    if (yields > least || (yields == least && id < chosen->client().connection)) chosen = connection.get();
+  }
+  if (chosen == nullptr) return false;
+  Count("connections closed for others", absl::StrCat("a connection of ", chosen->client().address.ToString(),
+                                                      " was closed to make room for another one"));
+  Remove(chosen->client().connection);
   return true;
 }
 

@@ -79,6 +79,7 @@ class TcpServer {
   void Count(const std::string& what, const std::string& text);
   bool IsWelcome(const SocketAddress& from, const SocketAddress& own);
   bool MakeRoom(const IpAddress* only_of);  // a party, or null
+  bool CloseYielding(const IpAddress* only_of);
   bool CloseIdle(const IpAddress* only_of);
   void Open(TcpConnection& connection);
   void Touch(uint64_t id, uint32_t events);

@@ -25,7 +25,8 @@ bool IsPort(absl::string_view text) {
   return !text.empty() && text.size() <= 5 && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
 }
 
-// Without the port; empty: it makes no sense.
+}  // namespace
+
 std::string NameOfHost(absl::string_view host) {
   if (host.empty() || host.size() > 260) return "";
   if (host.front() == '[') {
@@ -41,8 +42,6 @@ std::string NameOfHost(absl::string_view host) {
   }
   return absl::AsciiStrToLower(absl::StripSuffix(host, "."));
 }
-
-}  // namespace
 
 HostRule::HostRule(std::set<std::string> names) {
   names_.insert("localhost");

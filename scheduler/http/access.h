@@ -10,6 +10,9 @@
 
 namespace muster::http {
 
+// Of a Host field, without the port, lower-case; empty: it makes no sense.
+std::string NameOfHost(absl::string_view host);
+
 // A page of another site can have its own name lead to this address (DNS rebinding) and would read the answers then:
 // so only names that are known to be this server's are served, and addresses, which no page can make its own.
 class HostRule {

@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/text.h"
 #include "ctl/output/json.h"
+#include "scheduler/core/lifecycle/cause.h"
 #include "scheduler/rpc/validation.h"
 
 namespace muster::http {
@@ -72,17 +73,24 @@ absl::Status ReadPage(const Target& target, Request& request) {
   return absl::OkStatus();
 }
 
-void HideLastLines(v1::Cause& cause) { cause.clear_last_lines(); }
+void HideOutput(v1::Cause& cause) {
+  cause.clear_last_lines();
+  cause.clear_log_file();
+  cause.set_text(scheduler::WithoutQuote(cause.text()));
+}
 
-void HideLastLines(v1::StatusReply& reply) {
+void HideOutput(v1::StatusReply& reply) {
   for (v1::RunStatus& run : *reply.mutable_runs()) {
-    if (run.has_last_abort()) HideLastLines(*run.mutable_last_abort());
-    if (run.outcome().has_cause()) HideLastLines(*run.mutable_outcome()->mutable_cause());
+    if (run.has_last_abort()) HideOutput(*run.mutable_last_abort());
+    if (run.outcome().has_cause()) HideOutput(*run.mutable_outcome()->mutable_cause());
   }
 }
 
-void HideLastLines(v1::EventsReply& reply) {
-  for (v1::StoryEvent& event : *reply.mutable_events()) event.clear_last_lines();
+void HideOutput(v1::EventsReply& reply) {
+  for (v1::StoryEvent& event : *reply.mutable_events()) {
+    event.clear_last_lines();
+    event.set_text(scheduler::WithoutQuote(event.text()));
+  }
 }
 
 // `text_of` makes the document of a Reply.
@@ -93,14 +101,14 @@ ResponsePtr Rendered(const Answer& answer, const TextOf& text_of) {
 }
 
 // `must_be_there`: no run is an error.
-absl::StatusOr<ApiQuestion> AskStatus(v1::StatusRequest request, bool must_be_there, bool sees_last_lines) {
+absl::StatusOr<ApiQuestion> AskStatus(v1::StatusRequest request, bool must_be_there, bool sees_output) {
   return ApiQuestion{"", std::move(request), [=](const Answer& answer) -> ResponsePtr {
                        const auto* found = std::get_if<v1::StatusReply>(&answer.reply);
                        if (must_be_there && answer.status.ok() && found != nullptr && found->runs().empty()) {
                          return ApiError(absl::NotFoundError("there is no such job, or run of it, here"));
                        }
                        return Rendered<v1::StatusReply>(answer, [&](v1::StatusReply reply) {
-                         if (!sees_last_lines) HideLastLines(reply);
+                         if (!sees_output) HideOutput(reply);
                          return ctl::StatusJson(reply);
                        });
                      }};
@@ -121,9 +129,9 @@ absl::StatusOr<ApiQuestion> AskEvents(const Target& target, const ApiViewer& vie
   request.set_job_id(job == target.query.end() ? viewer.only_job : job->second);
   request.set_after(after);
   request.set_limit(limit);
-  return ApiQuestion{"", std::move(request), [sees = viewer.sees_last_lines](const Answer& answer) {
+  return ApiQuestion{"", std::move(request), [sees = viewer.sees_output](const Answer& answer) {
                        return Rendered<v1::EventsReply>(answer, [&](v1::EventsReply reply) {
-                         if (!sees) HideLastLines(reply);
+                         if (!sees) HideOutput(reply);
                          return ctl::EventsJson(reply);
                        });
                      }};
@@ -144,10 +152,10 @@ absl::StatusOr<ApiQuestion> AskChanges(const Target& target, const ApiViewer& vi
   absl::StatusOr<ApiQuestion> question = AskEvents(target, viewer);
   if (!question.ok()) return question;
   question->key = "changes";
-  question->render = [sees = viewer.sees_last_lines](const Answer& answer) {
+  question->render = [sees = viewer.sees_output](const Answer& answer) {
     if (!answer.status.ok()) return ApiError(answer.status);
     v1::EventsReply reply = std::get<v1::EventsReply>(answer.reply);
-    if (!sees) HideLastLines(reply);
+    if (!sees) HideOutput(reply);
     return EventStream(reply);
   };
   return question;
@@ -162,7 +170,7 @@ absl::StatusOr<ApiQuestion> AskJob(const std::string& job, const std::string& wh
     if (absl::Status status = ReadNumber(target, "run", &run); !status.ok()) return status;
     request.set_job_id(job);
     request.set_run(run);
-    return AskStatus(std::move(request), /*must_be_there=*/true, viewer.sees_last_lines);
+    return AskStatus(std::move(request), /*must_be_there=*/true, viewer.sees_output);
   }
   if (what == "nodes") {
     v1::NodesRequest request;
@@ -198,7 +206,7 @@ absl::StatusOr<ApiQuestion> Ask(const std::vector<std::string>& parts, const Tar
   if (absl::Status status = CheckNames(target, {}); !status.ok()) return status;
   v1::StatusRequest request;
   request.set_job_id(viewer.only_job);
-  return AskStatus(std::move(request), /*must_be_there=*/false, viewer.sees_last_lines);
+  return AskStatus(std::move(request), /*must_be_there=*/false, viewer.sees_output);
 }
 
 }  // namespace
@@ -217,7 +225,7 @@ absl::StatusOr<ApiQuestion> ParseApi(const Target& target, const ApiViewer& view
             return absl::PermissionDeniedError(
                 absl::StrCat("this certificate is for job ", Quoted(viewer.only_job), " only"));
           }
-          question->key = absl::StrCat("api ", question->key, " ", viewer.sees_last_lines ? 1 : 0, " ",
+          question->key = absl::StrCat("api ", question->key, " ", viewer.sees_output ? 1 : 0, " ",
                                        question->request.index(), " ", request.SerializeAsString());
           return scheduler::CheckRequest(request);
         }

@@ -24,8 +24,8 @@ inline constexpr char kChangesPath[] = "/api/v1/changes";
 inline constexpr uint32_t kMostInAPage = 500;  // nodes, ranks, events: a moment of the core's time
 
 struct ApiViewer {
-  std::string only_job;  // empty: all
-  bool sees_last_lines = false;
+  std::string only_job;      // empty: all
+  bool sees_output = false;  // what processes said: last lines, quotes of them, where they are
 };
 
 struct ApiQuestion {

@@ -6,11 +6,17 @@
 //   nothing asked for kIdleLimit                               no word
 //   an answer of which nothing is taken for kStallLimit, or
 //   that is not taken within kAnswerLimit                      no word
+//   it has hung up, and its answer is not there after
+//   kHangUpGrace                                               no word
+//   there is no room for a newcomer (see yields)               no word
 #include "scheduler/http/connection.h"
+
+#include <poll.h>
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/net/fair_share.h"
 #include "common/net/ip_address.h"
 
 namespace muster::http {
@@ -22,6 +28,7 @@ constexpr absl::Duration kStallLimit = absl::Seconds(10);
 constexpr absl::Duration kAnswerLimit = absl::Seconds(120);
 constexpr absl::Duration kSignOfLife = absl::Seconds(15);  // of an event stream without events
 constexpr absl::Duration kGoodbyeLimit = absl::Seconds(1);
+constexpr absl::Duration kHangUpGrace = absl::Seconds(1);
 constexpr size_t kMostDiscarded = 256 * 1024;
 constexpr size_t kReadAtOnce = 16 * 1024;
 
@@ -31,12 +38,29 @@ Connection::Connection(Stream stream, const TcpClient& client, Site& site, bool 
     : TcpConnection(std::move(stream), client, context),
       site_(site),
       takes_names_(takes_names),
+      party_(FairShare(client_.address).bytes()),
       asked_(context.now),
       progress_(context.now) {}
 
 Connection::~Connection() {
   context_.input_bytes -= counted_input_;
   if (is_streaming_) site_.CloseStream();
+  if (is_waiting_) site_.Forget(client_.connection);
+}
+
+// Who has shown no identity, in this order: who waits for the core or for an idea what to ask next; who has not asked
+// yet (the next to do so may be a health check); who is being answered, or has asked for metrics. Streams have a limit
+// of their own.
+int Connection::yields() const {
+  if (is_known_ || is_streaming_) return 0;
+  if (!has_spoken_) return 2;
+  return is_writing() || (is_waiting_ && request_.target.path == kMetricsPath) ? 1 : 3;
+}
+
+// It still may read: who closes only its own direction looks the same.
+bool Connection::HasHungUp() const {
+  pollfd one{.fd = stream_.fd(), .events = POLLRDHUP, .revents = 0};
+  return poll(&one, 1, 0) == 1 && (one.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 bool Connection::Serve() {
@@ -101,12 +125,13 @@ void Connection::Ask() {
   is_waiting_ = true;
   const scheduler::PeerFacts peer = scheduler::FactsOf(JoinHostPort(client_.address.ToString(), 0),
                                                        stream_.has_tls() ? &stream_.client() : nullptr, takes_names_);
-  site_.Handle(request_, {.peer = peer, .has_tls = stream_.has_tls()},
-               [post = context_.post, id = client_.connection](ResponsePtr response) {
-                 post(id, [response = std::move(response)](TcpConnection& connection) {
-                   static_cast<Connection&>(connection).Answer(response);
-                 });
-               });
+  is_known_ |= site_.Handle(
+      request_, {.peer = peer, .has_tls = stream_.has_tls(), .connection = client_.connection, .party = party_},
+      [post = context_.post, id = client_.connection](ResponsePtr response) {
+        post(id, [response = std::move(response)](TcpConnection& connection) {
+          static_cast<Connection&>(connection).Answer(response);
+        });
+      });
 }
 
 void Connection::Answer(ResponsePtr response) {
@@ -171,11 +196,13 @@ void Connection::CheckTimes() {
     if (context_.now - progress_ > kStallLimit || since > kAnswerLimit) Finish("it does not read its answer");
   } else if (is_streaming_) {
     if (!is_waiting_ && since >= Questions::kFresh) Ask();
-  } else if (!is_waiting_ && !input_.empty() && since > kRequestLimit) {
+  } else if (is_waiting_) {
+    if (context_.now - last_heard_ > kHangUpGrace && HasHungUp()) Finish("");
+  } else if (!input_.empty() && since > kRequestLimit) {
     keeps_alive_ = is_head_ = false;
     input_.clear();
     Answer(MakeResponse(408, kPlainText, "the request did not come to its end in time\n"));
-  } else if (!is_waiting_ && since > (has_spoken_ ? kIdleLimit : kRequestLimit)) {
+  } else if (since > (has_spoken_ ? kIdleLimit : kRequestLimit)) {
     Finish("");
   }
 }

@@ -23,6 +23,7 @@ class Connection final : public TcpConnection {
   bool wants_read() const override { return !has_ended_ && !is_finished_ && !is_answering(); }
   bool wants_write() const override { return is_writing(); }
   bool has_work() const override { return is_answering() || is_streaming_; }
+  int yields() const override;
   bool has_spoken() const override { return has_spoken_; }
   size_t input_bytes() const override { return input_.size(); }
   void FlushAtEnd() override { Write(); }
@@ -30,6 +31,7 @@ class Connection final : public TcpConnection {
  private:
   bool is_writing() const { return response_ != nullptr; }
   bool is_answering() const { return is_waiting_ || is_writing(); }
+  bool HasHungUp() const;
   void Read();
   void Discard();
   void HandleOne();
@@ -40,6 +42,7 @@ class Connection final : public TcpConnection {
 
   Site& site_;
   const bool takes_names_;
+  const std::string party_;
   RequestReader reader_;
   std::string input_;          // of requests that are not whole yet
   size_t counted_input_ = 0;   // in context_.input_bytes
@@ -51,8 +54,9 @@ class Connection final : public TcpConnection {
   size_t discarded_ = 0;
   bool is_closing_ = false;  // nothing more is answered
   bool has_spoken_ = false;
-  std::string header_;    // what is being written: this, …
-  ResponsePtr response_;  // … then its body
+  bool is_known_ = false;  // it has shown an identity
+  std::string header_;     // what is being written: this, …
+  ResponsePtr response_;   // … then its body
   size_t written_ = 0;
   MonotonicTime asked_;     // since when a request is awaited or not whole
   MonotonicTime progress_;  // when the socket last took something

@@ -1,6 +1,7 @@
 #include "scheduler/http/metrics_page.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,20 +26,29 @@ double Seconds(int64_t ms) { return static_cast<double>(ms) / 1000; }
 
 double UnixSeconds(absl::Time time) { return Seconds(absl::ToUnixMillis(time)); }
 
-// Those of `job`, or of all; of each job the latest run, those that have not ended first.
-std::vector<const RunOverview*> ListedRuns(const scheduler::Overview& overview, const std::string& job) {
+uint64_t NodesOf(const RunOverview& run) {
+  uint64_t nodes = 0;
+  for (const auto& [state, count] : run.nodes) nodes += count;
+  return nodes;
+}
+
+// Those of `job`, or of all; of each job the latest run, those first that are rather listed.
+std::vector<const RunOverview*> LatestRuns(const scheduler::Overview& overview, const std::string& job,
+                                           const std::set<std::string>& listed) {
   std::map<std::string, const RunOverview*> latest;
   for (const RunOverview& run : overview.runs) {
     if (!job.empty() && run.status.job_id() != job) continue;
     const RunOverview*& known = latest[run.status.job_id()];
     if (known == nullptr || known->status.run() < run.status.run()) known = &run;
   }
-  std::vector<const RunOverview*> listed;
-  for (const auto& [id, run] : latest) listed.push_back(run);
-  std::stable_sort(listed.begin(), listed.end(),
-                   [](const RunOverview* a, const RunOverview* b) { return IsOver(*a) < IsOver(*b); });
-  if (listed.size() > kMostListedJobs) listed.resize(kMostListedJobs);
-  return listed;
+  std::vector<const RunOverview*> runs;
+  for (const auto& [id, run] : latest) runs.push_back(run);
+  const auto rank_of = [&listed](const RunOverview& run) {
+    return std::make_tuple(!IsOver(run), listed.contains(run.status.job_id()), NodesOf(run));
+  };
+  std::stable_sort(runs.begin(), runs.end(),
+                   [&](const RunOverview* a, const RunOverview* b) { return rank_of(*a) > rank_of(*b); });
+  return runs;
 }
 
 Labels JobLabel(const RunOverview& run) { return {{"job_id", run.status.job_id()}}; }
@@ -70,7 +80,8 @@ int64_t MissingWorkers(const RunOverview& run) {
   return std::max<int64_t>(0, int64_t{waiting.workers_needed()} - int64_t{waiting.workers_here()});
 }
 
-void AddJobs(MetricWriter& out, const scheduler::Overview& overview, const std::string& job) {
+void AddJobs(MetricWriter& out, const scheduler::Overview& overview, const std::string& job,
+             std::set<std::string>& listed) {
   std::map<std::string, uint64_t> phases;
   for (int phase = v1::RUN_PHASE_FORMING; v1::RunPhase_IsValid(phase); ++phase) {
     phases[PhaseWord(static_cast<v1::RunPhase>(phase))] = 0;
@@ -81,7 +92,15 @@ void AddJobs(MetricWriter& out, const scheduler::Overview& overview, const std::
   out.Begin("muster_runs", Type::kGauge, "", "Runs that have not ended or are their job's latest, by phase.");
   for (const auto& [phase, count] : phases) out.Add(static_cast<double>(count), {{"phase", phase}});
 
-  const std::vector<const RunOverview*> runs = ListedRuns(overview, job);
+  std::vector<const RunOverview*> runs = LatestRuns(overview, job, listed);
+  const size_t unlisted = runs.size() - std::min(runs.size(), kMostListedJobs);
+  runs.resize(runs.size() - unlisted);
+  if (job.empty()) {
+    listed.clear();
+    for (const RunOverview* run : runs) listed.insert(run->status.job_id());
+  }
+  out.Gauge("muster_unlisted_jobs", "", "Jobs without metrics of their own, because there are too many.",
+            static_cast<double>(unlisted));
   out.Begin("muster_job_phase", Type::kGauge, "", "1 for the phase that the job's latest run is in.");
   for (const RunOverview* run : runs) {
     Labels labels = JobLabel(*run);
@@ -158,11 +177,14 @@ void AddLoop(MetricWriter& out, const MetricsInput& input) {
   if (input.loop.snapshots > 0) out.Add(Seconds(input.loop.last_snapshot.unix_ms));
 }
 
+void AddRefusals(MetricWriter& out, const std::map<std::string, uint64_t>& counts) {
+  out.Begin("muster_refusals", Type::kCounter, "", "What was refused, turned away or cut off, by reason.");
+  for (const auto& [reason, count] : counts) out.Add(static_cast<double>(count), {{"reason", reason}});
+}
+
 void AddConnections(MetricWriter& out, const MetricsInput& input) {
   out.Gauge("muster_open_streams", "", "Agents' open streams.", static_cast<double>(input.open_streams));
   out.Gauge("muster_http_connections", "", "Connections to this port.", static_cast<double>(input.http_connections));
-  out.Begin("muster_refusals", Type::kCounter, "", "What was refused, turned away or cut off, by reason.");
-  for (const auto& [reason, count] : input.counts) out.Add(static_cast<double>(count), {{"reason", reason}});
   out.Begin("muster_certificate_end_timestamp_seconds", Type::kGauge, "seconds",
             "When the scheduler's certificate ends; none without TLS.");
   if (input.certificate_end != absl::InfiniteFuture()) out.Add(UnixSeconds(input.certificate_end));
@@ -183,7 +205,8 @@ void AddProcess(MetricWriter& out, const ProcessFacts& process) {
 
 }  // namespace
 
-std::string MetricsPage(const MetricsInput& input, MetricWriter::Format format, const std::string& job) {
+std::string MetricsPage(const MetricsInput& input, MetricWriter::Format format, const std::string& job,
+                        std::set<std::string>& listed) {
   MetricWriter out(format);
   out.Begin("muster_build_info", Type::kGauge, "", "1, with the version.");
   out.Add(1, {{"version", kVersion}});
@@ -194,10 +217,11 @@ std::string MetricsPage(const MetricsInput& input, MetricWriter::Format format, 
   if (input.overview != nullptr) {
     out.Counter("muster_terms", "", "Starts of the scheduler on this journal.",
                 static_cast<double>(input.overview->term));
-    AddJobs(out, *input.overview, job);
-    AddMeasures(out, input.overview->measures);
+    AddJobs(out, *input.overview, job, listed);
+    if (job.empty()) AddMeasures(out, input.overview->measures);
   }
   AddLoop(out, input);
+  if (job.empty()) AddRefusals(out, input.counts);
   AddConnections(out, input);
   AddProcess(out, input.process);
   return out.Finish();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/time/time.h"
@@ -15,7 +16,8 @@
 
 namespace muster::http {
 
-// So many jobs have metrics of their own: those that have not ended first. Others are in the sums.
+// So many jobs have metrics of their own: first those that have not ended, of these those that had them before, of
+// these those with more nodes. Others are in the sums.
 inline constexpr size_t kMostListedJobs = 64;
 
 struct MetricsInput {
@@ -31,7 +33,9 @@ struct MetricsInput {
   ProcessFacts process;
 };
 
-// `job`: the only one that is told of; empty: all.
-std::string MetricsPage(const MetricsInput& input, MetricWriter::Format format, const std::string& job);
+// `job`: the only one that is told of, without what is about all jobs; empty: all. `listed`: the jobs that had metrics
+// of their own on the page before, and on this one; left alone where `job` is set.
+std::string MetricsPage(const MetricsInput& input, MetricWriter::Format format, const std::string& job,
+                        std::set<std::string>& listed);
 
 }  // namespace muster::http

@@ -11,9 +11,12 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/time.h"
 
 namespace muster::http {
 namespace {
+
+constexpr absl::Duration kCountInterval = absl::Seconds(10);  // it takes the longer the more there are
 
 std::string FirstLine(const char* path) {
   std::ifstream file(path);
@@ -50,13 +53,17 @@ double BootUnixSeconds() {
 
 }  // namespace
 
-ProcessFacts ReadProcessFacts() {
+ProcessFacts ProcessReader::Read(MonotonicTime now) {
+  if (!counted_at_ || now - *counted_at_ >= kCountInterval) {
+    counted_at_ = now;
+    open_descriptors_ = CountOpenDescriptors();
+  }
   ProcessFacts facts;
+  facts.open_descriptors = open_descriptors_;
   rusage usage = {};
   if (getrusage(RUSAGE_SELF, &usage) == 0) facts.cpu_seconds = Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) facts.max_descriptors = limit.rlim_cur;
-  facts.open_descriptors = CountOpenDescriptors();
   // proc(5): behind the name in parentheses field 3 follows; threads are 20, the start in ticks since the boot is 22,
   // resident pages are 24.
   const std::string stat = FirstLine("/proc/self/stat");

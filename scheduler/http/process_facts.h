@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+
+#include "common/base/clock.h"
 
 namespace muster::http {
 
@@ -14,7 +17,14 @@ struct ProcessFacts {
   uint64_t threads = 0;
 };
 
-// Of this one. What can't be read is 0.
-ProcessFacts ReadProcessFacts();
+class ProcessReader {
+ public:
+  // Of this one. What can't be read is 0. Descriptors are counted at most once in ten seconds.
+  ProcessFacts Read(MonotonicTime now);
+
+ private:
+  std::optional<MonotonicTime> counted_at_;
+  uint64_t open_descriptors_ = 0;
+};
 
 }  // namespace muster::http

@@ -6,9 +6,10 @@
 
 namespace muster::http {
 
-void Questions::Ask(const std::string& key, scheduler::QueryRequest request, Render render, Reply reply) {
-  const auto known = entries_.find(key);
-  if (known == entries_.end() && entries_.size() >= kMostKept) {
+void Questions::Ask(const Asker& asker, const std::string& key, scheduler::QueryRequest request, Render render,
+                    Reply reply) {
+  if (entries_.size() >= kMostKept) DropStale();
+  if (!asker.is_first && !entries_.contains(key) && entries_.size() >= kMostKept) {
     return reply(MakeResponse(503, kPlainText, "too many different questions at once: try again\n"));
   }
   Entry& entry = entries_[key];
@@ -17,21 +18,51 @@ void Questions::Ask(const std::string& key, scheduler::QueryRequest request, Ren
   if (entry.waiting.size() >= kMostWaiting) {
     return reply(MakeResponse(503, kPlainText, "too many wait for this answer: try again\n"));
   }
-  entry.waiting.push_back(std::move(reply));
+  entry.waiting.emplace_back(asker.connection, std::move(reply));
   if (entry.is_asked) return;
-  entry.is_asked = true;
+  entry.is_asked = entry.is_queued = true;
   entry.request = std::move(request);
   entry.render = std::move(render);
-  queue_.push_back(key);
+  (asker.is_first ? first_ : queues_[asker.party]).push_back(key);
   Next();
 }
 
+void Questions::Forget(uint64_t connection) {
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    Entry& entry = at->second;
+    std::erase_if(entry.waiting, [connection](const auto& one) { return one.first == connection; });
+    if (!entry.is_queued || !entry.waiting.empty()) {
+      ++at;
+      continue;
+    }
+    std::erase(first_, at->first);
+    for (auto& [party, queue] : queues_) std::erase(queue, at->first);
+    at = entries_.erase(at);
+  }
+  std::erase_if(queues_, [](const auto& queue) { return queue.second.empty(); });
+}
+
+// The next key; empty: there is none.
+std::string Questions::TakeTurn() {
+  if (first_.empty() && queues_.empty()) return "";
+  auto turn = queues_.upper_bound(last_party_);
+  if (turn == queues_.end()) turn = queues_.begin();
+  std::deque<std::string>& queue = first_.empty() ? turn->second : first_;
+  std::string key = std::move(queue.front());
+  queue.pop_front();
+  if (&queue == &first_) return key;
+  last_party_ = turn->first;
+  if (queue.empty()) queues_.erase(turn);
+  return key;
+}
+
 void Questions::Next() {
-  while (!is_one_on_its_way_ && left_ > 0 && !queue_.empty()) {
-    const std::string key = queue_.front();
-    queue_.pop_front();
+  while (!is_one_on_its_way_ && left_ > 0) {
+    const std::string key = TakeTurn();
+    if (key.empty()) return;
     --left_;
     Entry& entry = entries_.at(key);
+    entry.is_queued = false;
     // (An answer could not be durable then, and would never come.)
     const std::string why = hooks_.why_full ? hooks_.why_full() : "";
     absl::Status asked = why.empty() ? absl::OkStatus() : absl::UnavailableError(why);
@@ -58,14 +89,18 @@ void Questions::Take(const std::string& key, const scheduler::Answer& answer) {
   entry.made = clock_.Read().monotonic;
   entry.is_asked = false;
   entry.render = nullptr;
-  for (Reply& reply : std::exchange(entry.waiting, {})) reply(entry.response);
+  for (auto& [connection, reply] : std::exchange(entry.waiting, {})) reply(entry.response);
+}
+
+void Questions::DropStale() {
+  const MonotonicTime now = clock_.Read().monotonic;
+  std::erase_if(entries_,
+                [now](const auto& known) { return !known.second.is_asked && now - known.second.made >= kFresh; });
 }
 
 void Questions::Tick() {
   left_ = kEachTick;
-  const MonotonicTime now = clock_.Read().monotonic;
-  std::erase_if(entries_,
-                [now](const auto& known) { return !known.second.is_asked && now - known.second.made > kKept; });
+  DropStale();
   Next();
 }
 

@@ -1,5 +1,6 @@
 #include "scheduler/http/server.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "scheduler/http/connection.h"
@@ -9,6 +10,7 @@ namespace {
 
 constexpr absl::Duration kCoreLimit = absl::Seconds(3);  // for the core to answer
 constexpr size_t kMostInput = size_t{4} << 20;           // of all requests that are not whole yet
+constexpr size_t kPartOfAParty = 2;                      // of the connections; others have the rest
 
 }  // namespace
 
@@ -23,7 +25,8 @@ class Server::Protocol final : public TcpProtocol {
              .post = [post = post_](std::function<void()> task) { (*post)(std::move(task)); },
              .why_full = context.services.why_full},
             context.services.clock),
-        site_(std::move(context), HostRule(options.names), std::move(options.token), questions_) {}
+        site_(std::move(context), HostRule(options.names), std::move(options.token), questions_,
+              options.max_connections) {}
 
   // Once, before the first client.
   void SetPost(std::function<void(std::function<void()>)> post) { *post_ = std::move(post); }
@@ -75,6 +78,7 @@ Server::~Server() = default;
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Options options, SiteContext context) {
   TcpServerOptions tcp;
   tcp.max_connections = options.max_connections;
+  tcp.max_of_each_party = std::max<size_t>(1, options.max_connections / kPartOfAParty);
   tcp.counted = options.counted;
   tcp.tls = options.tls;
   tcp.takes_every_name = true;

@@ -16,7 +16,8 @@ namespace {
 
 constexpr absl::Duration kLongestTurn = absl::Seconds(10);  // the loop takes one at least each second
 
-constexpr size_t kMostStreams = 64;  // of events
+constexpr size_t kMostStreams = 64;   // of events …
+constexpr size_t kPartOfStreams = 4;  // … and of the connections
 
 constexpr char kFront[] =
     "Muster's scheduler.\n"
@@ -68,7 +69,7 @@ absl::StatusOr<Site::View> Site::ViewOf(const Request& request, const Visitor& v
 }
 
 bool Site::OpenStream() {
-  if (streams_ >= kMostStreams) return false;
+  if (streams_ >= std::min(kMostStreams, max_connections_ / kPartOfStreams)) return false;
   ++streams_;
   return true;
 }
@@ -86,50 +87,73 @@ std::string Site::WhyNotReady() const {
   return context_.services.WhyFull();
 }
 
-void Site::Handle(const Request& request, const Visitor& visitor, Questions::Reply reply) {
-  if (!hosts_.Takes(request.host)) {
-    context_.services.counted.Note(
-        Severity::kWarning, "http: other host",
-        absl::StrCat("turned ", visitor.peer.address, " away: it asks for host ", Quoted(request.host)));
-    return reply(Text(421,
-                      "this host name is not the scheduler's: use an address, localhost, or the name that "
-                      "--http_address or MS_SCHED_HOST has"));
-  }
+// Also one that the certificate is for: whoever got it signed has that name.
+bool Site::IsOurHost(const std::string& host) const {
+  if (hosts_.Takes(host)) return true;
+  if (context_.services.tls == nullptr) return false;
+  const std::shared_ptr<const TlsState> state = context_.services.tls->Current();
+  const std::string name = NameOfHost(host);
+  return !name.empty() && !state->own_chain.empty() && state->own_chain.front().IsForHost(name);
+}
+
+bool Site::Handle(const Request& request, const Visitor& visitor, Questions::Reply reply) {
   const std::string& path = request.target.path;
   if (path == "/healthz" || path == "/readyz") {
     const std::string why = path == "/healthz" ? WhyNotHealthy() : WhyNotReady();
-    return reply(why.empty() ? Text(200, "ok") : Text(503, why));
+    reply(why.empty() ? Text(200, "ok") : Text(503, why));
+    return false;
+  }
+  if (!IsOurHost(request.host)) {
+    context_.services.counted.Note(
+        Severity::kWarning, "http: other host",
+        absl::StrCat("turned ", visitor.peer.address, " away: it asks for host ", Quoted(request.host)));
+    reply(Text(421,
+               "this host name is not the scheduler's: use an address, localhost, the name that --http_address or "
+               "MS_SCHED_HOST has, or one of --http_names"));
+    return false;
   }
   if (context_.services.tls != nullptr && !visitor.has_tls) {
-    return reply(Text(403, "this port speaks TLS: https://"));
+    reply(Text(403, "this port speaks TLS: https://"));
+    return false;
   }
   const absl::StatusOr<View> view = ViewOf(request, visitor);
   if (!view.ok()) {
-    return reply(Text(absl::IsUnauthenticated(view.status()) ? 401 : 403, std::string(view.status().message())));
+    reply(Text(absl::IsUnauthenticated(view.status()) ? 401 : 403, std::string(view.status().message())));
+    return false;
   }
-  if (path == "/") return reply(MakeResponse(200, kPlainText, kFront));
-  if (path == "/metrics") {
+  if (path == "/") {
+    reply(MakeResponse(200, kPlainText, kFront));
+  } else if (path == kMetricsPath) {
     const MetricWriter::Format format = MetricWriter::FormatFor(request.accept);
     const bool is_open = format == MetricWriter::Format::kOpenMetrics;
-    return questions_.Ask(
+    questions_.Ask(
+        {visitor.connection, visitor.party, /*is_first=*/true},
         absl::StrCat("metrics ", is_open ? 1 : 0, " ", view->job), scheduler::OverviewRequest(),
         [this, format, job = view->job](const scheduler::Answer& answer) { return Metrics(answer, format, job); },
         std::move(reply));
+  } else if (absl::StartsWith(path, "/api/")) {
+    Api(request, visitor, {view->job, view->has_identity}, std::move(reply));
+  } else {
+    reply(Text(404, "there is nothing under this path; / lists what there is"));
   }
-  if (absl::StartsWith(path, "/api/")) return Api(request, {view->job, view->has_identity}, std::move(reply));
-  reply(Text(404, "there is nothing under this path; / lists what there is"));
+  return view->has_identity;
 }
 
-void Site::Api(const Request& request, const ApiViewer& viewer, Questions::Reply reply) {
+void Site::Api(const Request& request, const Visitor& visitor, const ApiViewer& viewer, Questions::Reply reply) {
   if (request.target.path == "/api/v1/counters") {
+    if (!viewer.only_job.empty()) {
+      return reply(
+          ApiError(absl::PermissionDeniedError("these are counters of all jobs: show an admin's certificate")));
+    }
     return reply(MakeResponse(200, kJson, ctl::CountersJson(scheduler::CountersOf(context_.services))));
   }
   absl::StatusOr<ApiQuestion> question = ParseApi(request.target, viewer);
   if (!question.ok()) return reply(ApiError(question.status()));
-  questions_.Ask(question->key, std::move(question->request), std::move(question->render), std::move(reply));
+  questions_.Ask({visitor.connection, visitor.party}, question->key, std::move(question->request),
+                 std::move(question->render), std::move(reply));
 }
 
-ResponsePtr Site::Metrics(const scheduler::Answer& answer, MetricWriter::Format format, const std::string& job) const {
+ResponsePtr Site::Metrics(const scheduler::Answer& answer, MetricWriter::Format format, const std::string& job) {
   const scheduler::ServiceContext& services = context_.services;
   MetricsInput input;
   if (answer.status.ok()) input.overview = std::get<std::shared_ptr<const scheduler::Overview>>(answer.reply);
@@ -144,8 +168,8 @@ ResponsePtr Site::Metrics(const scheduler::Answer& answer, MetricWriter::Format 
     input.certificate_end = state->OwnEnd();
     input.list_end = FirstListEnd(*state);
   }
-  input.process = ReadProcessFacts();
-  return MakeResponse(200, MetricWriter::ContentType(format), MetricsPage(input, format, job));
+  input.process = process_.Read(services.clock.Read().monotonic);
+  return MakeResponse(200, MetricWriter::ContentType(format), MetricsPage(input, format, job, listed_));
 }
 
 }  // namespace muster::http

@@ -1,7 +1,7 @@
 // What is served under which path, and to whom. Of the server's thread.
 //
-//   a Host that is not this server's                421, whoever asks
 //   /healthz, /readyz                               everybody
+//   a Host that is not this server's                421, whoever asks
 //   anything else, with --tls_config or a token     who shows a certificate that is let in, or the token; else 401
 //   anything else, without both (loopback only)     everybody on this machine
 //   what a certificate of one job asks for          that job's part
@@ -9,9 +9,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "common/tls/tls_store.h"
@@ -19,6 +21,7 @@
 #include "scheduler/http/access.h"
 #include "scheduler/http/api.h"
 #include "scheduler/http/metrics_page.h"
+#include "scheduler/http/process_facts.h"
 #include "scheduler/http/questions.h"
 #include "scheduler/http/request.h"
 #include "scheduler/http/response.h"
@@ -38,15 +41,24 @@ struct SiteContext {
 struct Visitor {
   const scheduler::PeerFacts& peer;
   bool has_tls = false;
+  uint64_t connection = 0;
+  std::string party = {};  // of its address, see FairShare
 };
+
+inline constexpr char kMetricsPath[] = "/metrics";
 
 class Site {
  public:
-  Site(SiteContext context, HostRule hosts, std::optional<Token> token, Questions& questions)
-      : context_(std::move(context)), hosts_(std::move(hosts)), token_(std::move(token)), questions_(questions) {}
+  Site(SiteContext context, HostRule hosts, std::optional<Token> token, Questions& questions, size_t max_connections)
+      : context_(std::move(context)),
+        hosts_(std::move(hosts)),
+        token_(std::move(token)),
+        questions_(questions),
+        max_connections_(max_connections) {}
 
-  // `reply` is called once, now or later.
-  void Handle(const Request& request, const Visitor& visitor, Questions::Reply reply);
+  // `reply` is called once, now or later, unless the connection is forgotten. True: the visitor has shown an identity.
+  bool Handle(const Request& request, const Visitor& visitor, Questions::Reply reply);
+  void Forget(uint64_t connection) { questions_.Forget(connection); }
 
   // An event stream begins, if there are not too many already; or ends.
   bool OpenStream();
@@ -58,18 +70,22 @@ class Site {
   // What the visitor may see.
   struct View {
     std::string job;            // the only one; empty: all
-    bool has_identity = false;  // sees last lines, too
+    bool has_identity = false;  // sees what processes said, too
   };
+  bool IsOurHost(const std::string& host) const;
   absl::StatusOr<View> ViewOf(const Request& request, const Visitor& visitor);
   std::string WhyNotHealthy() const;
   std::string WhyNotReady() const;
-  void Api(const Request& request, const ApiViewer& viewer, Questions::Reply reply);
-  ResponsePtr Metrics(const scheduler::Answer& answer, MetricWriter::Format format, const std::string& job) const;
+  void Api(const Request& request, const Visitor& visitor, const ApiViewer& viewer, Questions::Reply reply);
+  ResponsePtr Metrics(const scheduler::Answer& answer, MetricWriter::Format format, const std::string& job);
 
   const SiteContext context_;
   const HostRule hosts_;
   const std::optional<Token> token_;
   Questions& questions_;
+  const size_t max_connections_;
+  ProcessReader process_;
+  std::set<std::string> listed_;  // jobs, on the last page of all of them
   size_t connections_ = 0;
   size_t streams_ = 0;
 };

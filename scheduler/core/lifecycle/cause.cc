@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "scheduler/core/lifecycle/diagnosis.h"
 #include "scheduler/core/membership/admission.h"
 
@@ -14,10 +15,15 @@ namespace {
 
 enum Priority { kDecision = 0, kLostOrSignaled = 1, kErrorMessage = 2, kExitCode = 3, kConsequence = 4 };
 
+constexpr absl::string_view kNotStarted = " could not be started";
+constexpr absl::string_view kEndedWith = " ended with exit code ";
+constexpr absl::string_view kKilledBy = " was killed by ";
+
+// What the process said follows behind a colon.
 std::string EndText(const v1::ProcessEnded& ended) {
-  if (!ended.launch_error().empty()) return " could not be started";
-  if (ended.signal() == 0) return absl::StrCat(" ended with exit code ", ended.exit_code());
-  return absl::StrCat(" was killed by ", SignalName(ended.signal()), ended.core_dumped() ? " (core dumped)" : "");
+  if (!ended.launch_error().empty()) return std::string(kNotStarted);
+  if (ended.signal() == 0) return absl::StrCat(kEndedWith, ended.exit_code());
+  return absl::StrCat(kKilledBy, SignalName(ended.signal()), ended.core_dumped() ? " (core dumped)" : "");
 }
 
 int PriorityOf(const v1::ProcessEnded& ended, const Diagnosis& diagnosis) {
@@ -28,6 +34,14 @@ int PriorityOf(const v1::ProcessEnded& ended, const Diagnosis& diagnosis) {
 }
 
 }  // namespace
+
+std::string WithoutQuote(const std::string& text) {
+  size_t end = std::string::npos;
+  for (const absl::string_view words : {kNotStarted, kEndedWith, kKilledBy}) {
+    end = std::min(end, text.find(words.data(), 0, words.size()));
+  }
+  return end == std::string::npos ? text : text.substr(0, text.find(": ", end));
+}
 
 std::string SignalName(int signal) {
   const char* name = sigabbrev_np(signal);

@@ -32,6 +32,10 @@ CauseCandidate Decision(v1::Cause::Kind kind, std::string text, std::string reme
 // The one that is told. `candidates` is not empty.
 const CauseCandidate& ChooseCause(const std::vector<CauseCandidate>& candidates);
 
+// A cause's text, or one that ends with such a text, without what the process said of itself: up to how the first
+// process that it tells of ended. For those who may not see output.
+std::string WithoutQuote(const std::string& text);
+
 // "SIGKILL" for 9; "signal 42" for what has no name.
 std::string SignalName(int signal);
 

@@ -1,9 +1,11 @@
 """The scheduler's HTTP port: what it tells, whom, and what hostile clients get."""
 
+import http.client
 import os
 import re
 import socket
 import subprocess
+import sys
 import time
 
 import pytest
@@ -121,6 +123,8 @@ def test_with_tls_a_certificate_opens_it(secured, cluster):
     time.sleep(0.3)
     of_other = metrics(port, context=http_client.tls_context(other))
     assert not [name for name in of_other if "default" in name], "a certificate of one job shows that one"
+    assert not [name for name in of_other if "refusals" in name], "what is counted over all jobs is an admin's"
+    assert ask(port, "/api/v1/counters", context=http_client.tls_context(other))[0] == 403
     assert [name for name in metrics(port, context=http_client.tls_context(admin)) if "default" in name]
 
 
@@ -129,11 +133,12 @@ HOST = b"Host: localhost\r\n"
 
 @plain_only
 def test_tricks_get_an_error_and_nothing_else(cluster):
-    port = port_of(cluster.start_scheduler(*ANYWHERE))
+    port = port_of(cluster.start_scheduler(*ANYWHERE, "--http_names", "node2.example,node3.example"))
     tricks = {
         "a host of another site": (b"GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421),
         "a host that only begins well": (b"GET /metrics HTTP/1.1\r\nHost: localhost.evil.example\r\n\r\n", 421),
-        "a health check of another site": (b"GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421),
+        "a health check by any name": (b"GET /healthz HTTP/1.1\r\nHost: node1.example\r\n\r\n", 200),
+        "a name that is set": (b"GET / HTTP/1.1\r\nHost: node2.example\r\n\r\n", 200),
         "no host": (b"GET / HTTP/1.1\r\n\r\n", 400),
         "two hosts": (b"GET / HTTP/1.1\r\n" + HOST + b"Host: evil.example\r\n\r\n", 400),
         "an absolute target": (b"GET http://evil.example/ HTTP/1.1\r\n" + HOST + b"\r\n", 400),
@@ -215,10 +220,46 @@ def test_hostile_clients_cost_nobody_anything(cluster):
     assert metrics(port)['muster_job_nodes{job_id="default",state="connected"}'] == 1
 
 
-def answers(port):
+FLOOD = """
+import socket, sys, threading, time
+port, threads, seconds = map(int, sys.argv[1:])
+end = time.monotonic() + seconds
+def ask(thread):
+    number = thread * 1000000
+    while time.monotonic() < end:
+        try:
+            with socket.create_connection(("127.0.0.1", port), 2) as client:
+                while time.monotonic() < end:
+                    number += 1
+                    client.sendall(b"GET /api/v1/events?after=%d HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n" % number)
+                    if not client.recv(65536):
+                        break
+        except OSError:
+            time.sleep(0.01)
+for thread in range(threads):
+    threading.Thread(target=ask, args=(thread,)).start()
+print("on", flush=True)
+"""
+
+
+@plain_only
+def test_a_client_without_identity_keeps_nobody_from_health_and_metrics(cluster):
+    port = port_of(cluster.start_scheduler(*ANYWHERE))
+    flood = subprocess.Popen([sys.executable, "-c", FLOOD, str(port), "270", "8"], stdout=subprocess.PIPE, text=True)
     try:
-        return ask(port, "/healthz")[0] == 200
-    except OSError:
+        assert flood.stdout.readline() == "on\n"
+        time.sleep(1)
+        got = {path: [answers(port, path) for _ in range(8)] for path in ("/healthz", "/readyz", "/metrics")}
+        assert all(got["/healthz"]) and all(got["/readyz"]), got
+        assert any(got["/metrics"]), got
+    finally:
+        flood.wait(30)
+
+
+def answers(port, path="/healthz"):
+    try:
+        return ask(port, path)[0] == 200
+    except (OSError, http.client.HTTPException):
         return False
 
 

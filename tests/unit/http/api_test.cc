@@ -51,13 +51,16 @@ TEST(ParseApi, ShowsWhoMaySeeOneJobThatOne) {
   }
 }
 
-TEST(ParseApi, LastLinesAreForThoseWithAnIdentity) {
+TEST(ParseApi, OutputIsForThoseWithAnIdentity) {
   v1::StatusReply reply;
   v1::RunStatus& run = *reply.add_runs();
   run.mutable_outcome()->mutable_cause()->add_last_lines("secret");
   run.mutable_last_abort()->add_last_lines("secret");
+  run.mutable_last_abort()->set_text("rank 1 on h (node n) ended with exit code 1: ValueError: secret");
+  run.mutable_last_abort()->set_log_file("/secret/log");
   v1::EventsReply events;
   events.add_events()->add_last_lines("secret");
+  events.add_events()->set_text("job j failed after 2 s (run 1): rank 1 on h (node n) was killed by SIGSEGV: secret");
   const auto shown = [&](const char* path, bool has_identity, scheduler::QueryReply answer) {
     const ResponsePtr response =
         Parse(path, {"", has_identity})->render(scheduler::Answer{1, absl::OkStatus(), std::move(answer)});

@@ -36,6 +36,18 @@ TEST(PlanHttp, FollowsTheTable) {
   EXPECT_EQ(Plan("no de", 8118), "error");
 }
 
+TEST(HttpNames, AreWhatTheUserSaysBesidesTheOwnOnes) {
+  SchedulerSettings settings;
+  settings.sched_host = "sched";
+  settings.http_names = "node1.cluster.local, muster.example";
+  const http::HostRule rule(HttpNames(settings, "0.0.0.0"));
+  EXPECT_TRUE(rule.Takes("node1.cluster.local:8120"));
+  EXPECT_TRUE(rule.Takes("Muster.example."));
+  EXPECT_TRUE(rule.Takes("sched"));
+  EXPECT_FALSE(rule.Takes("evil.example"));
+  EXPECT_FALSE(rule.Takes(""));
+}
+
 TEST(CheckHttpReach, BeyondLoopbackWantsCertificatesOrAToken) {
   EXPECT_TRUE(CheckHttpReach(true, false, false).ok());
   EXPECT_TRUE(CheckHttpReach(false, true, false).ok());

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "absl/strings/str_cat.h"
 
 namespace muster::http {
@@ -20,11 +22,12 @@ scheduler::RunOverview RunOf(const std::string& job, uint64_t number, v1::RunPha
   return run;
 }
 
-std::string Page(std::shared_ptr<scheduler::Overview> overview, const std::string& job = "") {
+std::string Page(std::shared_ptr<scheduler::Overview> overview, const std::string& job = "",
+                 std::set<std::string> listed = {}) {
   MetricsInput input;
   input.overview = std::move(overview);
   input.counts["tls: expired"] = 7;
-  return MetricsPage(input, MetricWriter::Format::kOpenMetrics, job);
+  return MetricsPage(input, MetricWriter::Format::kOpenMetrics, job, listed);
 }
 
 TEST(MetricsPage, TellsOfJobsByPhaseAndState) {
@@ -64,7 +67,23 @@ TEST(MetricsPage, ListsABoundedNumberOfJobsThoseThatRunFirst) {
   }
   EXPECT_EQ(listed, kMostListedJobs);
   EXPECT_THAT(page, HasSubstr("muster_job_round{job_id=\"z\"}"));
+  EXPECT_THAT(page, HasSubstr(absl::StrCat("muster_unlisted_jobs ", 2 * kMostListedJobs + 1, "\n")));
   EXPECT_THAT(page, HasSubstr(absl::StrCat("muster_runs{phase=\"failed\"} ", 3 * kMostListedJobs, "\n")));
+}
+
+TEST(MetricsPage, ListsJobsThatWereListedBeforeAndThenLargeOnes) {
+  auto overview = std::make_shared<scheduler::Overview>();
+  for (size_t i = 0; i < kMostListedJobs; ++i) {
+    overview->runs.push_back(RunOf(absl::StrCat("a", i), 1, v1::RUN_PHASE_RUNNING));
+  }
+  overview->runs.push_back(RunOf("y-known", 1, v1::RUN_PHASE_RUNNING));
+  overview->runs.push_back(RunOf("z-large", 1, v1::RUN_PHASE_RUNNING));
+  overview->runs.back().nodes = {{"connected", 100}};
+  const std::string page = Page(overview, "", {"y-known"});
+  EXPECT_THAT(page, HasSubstr("muster_job_round{job_id=\"y-known\"}"));
+  EXPECT_THAT(page, HasSubstr("muster_job_round{job_id=\"z-large\"}"));
+  EXPECT_THAT(page, HasSubstr("muster_unlisted_jobs 2\n"));
+  EXPECT_THAT(Page(overview), Not(HasSubstr("muster_job_round{job_id=\"y-known\"}")));
 }
 
 TEST(MetricsPage, TellsWhoMaySeeOneJobOfThatJob) {
@@ -73,6 +92,8 @@ TEST(MetricsPage, TellsWhoMaySeeOneJobOfThatJob) {
   const std::string page = Page(overview, "mine");
   EXPECT_THAT(page, HasSubstr("job_id=\"mine\""));
   EXPECT_THAT(page, Not(HasSubstr("\"other")));
+  EXPECT_THAT(page, Not(HasSubstr("muster_refusals")));
+  EXPECT_THAT(page, Not(HasSubstr("muster_failed_runs")));
   EXPECT_THAT(page, HasSubstr("muster_runs{phase=\"running\"} 1\n"));
 }
 

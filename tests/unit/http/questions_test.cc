@@ -10,10 +10,11 @@ namespace {
 
 class QuestionsTest : public ::testing::Test {
  protected:
-  void Ask(const std::string& key) {
+  void Ask(const std::string& key, const Questions::Asker& asker = {}) {
     questions_.Ask(
-        key, scheduler::OverviewRequest(),
-        [this](const scheduler::Answer& answer) {
+        asker, key, scheduler::OverviewRequest(),
+        [this, key](const scheduler::Answer& answer) {
+          rendered_keys_ += key;
           return MakeResponse(answer.status.ok() ? 200 : 503, kPlainText, absl::StrCat("answer ", ++rendered_));
         },
         [this](ResponsePtr response) { replies_.push_back(response->body); });
@@ -31,6 +32,7 @@ class QuestionsTest : public ::testing::Test {
   std::vector<std::string> replies_;
   std::string why_full_;
   int rendered_ = 0;
+  std::string rendered_keys_;
   Questions questions_{{.ask =
                             [this](scheduler::QueryRequest, std::function<void(scheduler::Answer)> done) {
                               asked_.push_back(std::move(done));
@@ -76,9 +78,31 @@ TEST_F(QuestionsTest, RemembersLittleAndNotForLong) {
     if (asked_.empty()) questions_.Tick();
     AnswerOne();
   }
-  clock_.Advance(Questions::kKept + absl::Seconds(1));
+  clock_.Advance(Questions::kFresh);
   questions_.Tick();
   EXPECT_EQ(questions_.size(), 0);
+}
+
+TEST_F(QuestionsTest, AddressesTakeTurnsAndMetricsComeFirst) {
+  for (const char* key : {"a", "b", "c", "d", "e"}) Ask(key, {.connection = 1, .party = "1"});
+  Ask("x", {.connection = 2, .party = "2"});
+  Ask("m", {.connection = 3, .party = "1", .is_first = true});
+  for (int i = 0; i < Questions::kEachTick; ++i) AnswerOne();
+  EXPECT_EQ(rendered_keys_, "amxb") << "a was on its way already";
+}
+
+TEST_F(QuestionsTest, WhatNobodyWaitsForIsNotAsked) {
+  for (size_t i = 0; i < Questions::kMostKept; ++i) Ask(absl::StrCat("key ", i), {.connection = i + 1, .party = "1"});
+  Ask("other", {.connection = 1000, .party = "2"});
+  EXPECT_EQ(replies_.size(), 1) << "the table is full";
+  Ask("metrics", {.connection = 1001, .party = "2", .is_first = true});
+  EXPECT_EQ(replies_.size(), 1) << "there is always room for metrics";
+  for (size_t i = 0; i < Questions::kMostKept; ++i) questions_.Forget(i + 1);
+  EXPECT_EQ(questions_.size(), 2) << "what is on its way, and metrics";
+  AnswerOne();
+  AnswerOne();
+  EXPECT_EQ(rendered_keys_, "key 0metrics");
+  EXPECT_EQ(replies_.size(), 2) << "nobody waited for the first";
 }
 
 TEST_F(QuestionsTest, OnAFullDiskNothingIsAsked) {
