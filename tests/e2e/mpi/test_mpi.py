@@ -12,6 +12,9 @@ import pytest
 import processes
 from muster import BIN, SCRIPTS, eventually
 
+# What is left behind is looked for in the machine's /dev/shm.
+pytestmark = pytest.mark.xdist_group("mpi")
+
 FAMILIES = ["mpich", "openmpi"]
 WITH_MPI4PY = """from mpi4py import MPI
 world = MPI.COMM_WORLD
