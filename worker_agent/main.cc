@@ -370,7 +370,6 @@ int Agent::StayWithTheJob() {
       {node_.gateway_ports, tls_ != nullptr ? tls_->store() : nullptr, [&] { return loop.store().HasRoom(); }},
       loop.store(), Clock::System());
   if (!node_.gateway_ports.empty()) launcher.AddGateway(gateway, settings_.mindspore_gateway == "on");
-  // (Where rank 0's agent serves it, all processes are its clients.)
   TorchStoreOptions store_options;
   store_options.networks = *ParseNetworks(settings_.torch_store_peers);
   store_options.script_ports = PortsOfScript(settings_.command).ports;

@@ -160,15 +160,21 @@ void AddTorchStore(const AgentSettings& settings, v1::NodeInfo& node) {
   const bool starts_its_own = settings.per_node || settings.per_job;
   const bool is_wanted = settings.torch_store == "agent" || (settings.torch_store == "auto" && !starts_its_own);
   // (A launcher brings its own.)
-  bool has_store = is_wanted && is_here && !settings.command.empty() && node.role() == v1::ROLE_WORKER &&
-                   !LauncherOf(settings.command);
-  if (has_store && settings.torch_store == "auto" && PortsOfScript(settings.command).are_computed) {
-    has_store = false;
+  const bool may_be_here = is_wanted && !settings.command.empty() && !LauncherOf(settings.command);
+  const bool is_port_computed =
+      may_be_here && settings.torch_store == "auto" && PortsOfScript(settings.command).are_computed;
+  const bool is_asked = may_be_here && is_here && node.role() == v1::ROLE_WORKER;
+  if (is_asked && is_port_computed) {
     Log(Severity::kInfo,
         "the script computes the port of PyTorch's store, so rank 0's process hosts it; --torch_store=agent if the "
         "script takes MASTER_PORT as it is told");
   }
-  node.set_has_torch_store(has_store);
+  if (settings.torch_store_relay.value_or(false) && (!may_be_here || is_port_computed)) {
+    Log(Severity::kWarning,
+        "--torch_store_relay has no effect: no agent serves this job's PyTorch store, but its processes "
+        "(--torch_store)");
+  }
+  node.set_has_torch_store(is_asked && !is_port_computed);
   node.set_torch_store_relay(settings.torch_store_relay.value_or(settings.tls.require_tls) ? v1::TORCH_STORE_RELAY_ON
                                                                                            : v1::TORCH_STORE_RELAY_OFF);
   for (const IpAddress& address : LocalAddresses()) {

@@ -435,6 +435,17 @@ TEST_F(EnvironmentTest, OnlyTheMasterIsLocalWithARelay) {
   EXPECT_EQ(values.at("master_port"), "40000");
 }
 
+TEST_F(EnvironmentTest, WhoNamesPartOfTheMasterGetsTheRestOfRank0s) {
+  input.has_torch_store = true;
+  input.local_store_port = 12345;
+  input.overrides = {{"MASTER_ADDR", "head"}};
+  EXPECT_EQ(Build().at("MASTER_PORT"), "40000");
+  input.overrides = {{"MASTER_PORT", "3000"}};
+  EXPECT_EQ(Build().at("MASTER_ADDR"), "10.0.0.1");
+  EXPECT_EQ(Build().at("TORCHELASTIC_USE_AGENT_STORE"), "False");
+  EXPECT_EQ(PlaceholdersFor(input, environment).at("master_port"), "3000");
+}
+
 TEST_F(EnvironmentTest, PlaceholdersWorkInOverrides) {
   input.overrides = {{"CACHE", "/tmp/{job_id}/{rank}-{local_rank}"},
                      {"URL", "tcp://{master_addr}:{master_port}"},

@@ -28,7 +28,7 @@ void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
   builder.Identity("TORCHELASTIC_RUN_ID", input.job_id);
   // "True" makes all ranks clients. Where rank 0 hosts the store itself, they would wait for one that nobody hosts. A
   // launcher says it to its own processes.
-  const bool is_elsewhere = input.overrides.contains("MASTER_ADDR") || input.overrides.contains("MASTER_PORT");
+  const bool is_elsewhere = IsMasterNamed(input);
   if (input.brings_own_store) {
     builder.Drop("TORCHELASTIC_USE_AGENT_STORE");
   } else {
@@ -42,7 +42,7 @@ void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
 
   // For what a script opens on rank 0's machine besides the store.
   builder.Identity("MUSTER_RANK0_ADDR", assignment.master_address());
-  const bool is_local = input.local_store_port != 0;
+  const bool is_local = input.local_store_port != 0 && !is_elsewhere;  // (that port is another one on each machine)
   const std::string address = is_local ? "127.0.0.1" : input.master_address;
   const std::string port = is_local ? std::to_string(input.local_store_port) : input.master_port;
   if (!address.empty()) builder.Replace("MASTER_ADDR", address);

@@ -68,7 +68,7 @@ Placeholders PlaceholdersFor(const EnvironmentInput& input, const Environment& e
   const v1::Assignment& assignment = desired.assignment();
   const v1::SlotAssignment& slot = SlotOf(input);
   // (Rank 0's machine also where its store is reached through this one's agent.)
-  const bool is_local = input.local_store_port != 0;
+  const bool is_local = input.local_store_port != 0 && !IsMasterNamed(input);
   return {
       {"rank", std::to_string(slot.rank())},
       {"world_size", std::to_string(WorldSizeOf(input))},

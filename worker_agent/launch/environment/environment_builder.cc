@@ -66,6 +66,10 @@ Environment EnvironmentBuilder::Build() && {
   return environment;
 }
 
+bool IsMasterNamed(const EnvironmentInput& input) {
+  return input.overrides.contains("MASTER_ADDR") || input.overrides.contains("MASTER_PORT");
+}
+
 const v1::SlotAssignment& SlotOf(const EnvironmentInput& input) {
   MUSTER_CHECK(input.desired != nullptr && input.desired->has_assignment(), "a process is started on an assignment");
   const v1::Assignment& assignment = input.desired->assignment();

@@ -44,6 +44,8 @@ class EnvironmentBuilder {
 // This slot's part of the assignment, and the sizes of its role.
 const v1::SlotAssignment& SlotOf(const EnvironmentInput& input);
 uint32_t WorldSizeOf(const EnvironmentInput& input);
+// The user has said where the master is, or a part of that (--env).
+bool IsMasterNamed(const EnvironmentInput& input);
 // The device id: as the process sees it, else as offered, else the local rank.
 std::string DeviceIdOf(const EnvironmentInput& input);
 
