@@ -76,6 +76,7 @@ class Ping {
 
   bool ConnectToEach(const std::vector<IpAddress>& addresses) {
     const std::string port = absl::StrCat(settings_.sched_port);
+    std::vector<std::pair<std::string, int>> failed;  // which end, and errno
     for (const IpAddress& address : addresses) {
       const MonotonicTime begin = Clock::System().Read().monotonic;
       const int error = ErrorOfConnecting(address, port);
@@ -85,14 +86,14 @@ class Ping {
         Ok("tcp", absl::StrFormat("%s takes a connection within %.1f ms", end, absl::ToDoubleMilliseconds(took)));
         if (!reached_) reached_ = address;
       } else {
-        Warning("tcp", absl::StrCat(end, ": ", std::strerror(error)), RemedyOf(error));
+        failed.emplace_back(end, error);
       }
     }
-    if (reached_) return true;
-    for (Check& check : checks_) {
-      if (std::string_view(check.name) == "tcp") check.level = "error";
+    for (const auto& [end, error] : failed) {
+      const std::string text = absl::StrCat(end, ": ", std::strerror(error));
+      reached_ ? Warning("tcp", text, RemedyOf(error)) : Error("tcp", text, RemedyOf(error));
     }
-    return false;
+    return reached_.has_value();
   }
 
   // 0: connected.

@@ -22,8 +22,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/clock.h"
 #include "common/base/exit_status.h"
 #include "common/base/text.h"
 #include "common/sys/log.h"
@@ -72,7 +72,7 @@ void RemoveDeadFolders(const std::string& memory) {
     const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat info {};
     if (!folder.is_open() || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid()) continue;
-    if (absl::Now() - absl::FromTimeT(info.st_mtime) < kYoung) continue;
+    if (ToAbslTime(Clock::System().Read().wall) - absl::FromTimeT(info.st_mtime) < kYoung) continue;
     std::error_code ignored;
     if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(path, ignored);
   }
@@ -322,11 +322,17 @@ MpiProgress* PmixServer::OfRank(const std::string& digits) {
 }
 
 void PmixServer::Take(const pmix::Frame& frame) {
+  const MutexLock lock(mutex_);
   if (frame.kind == Kind::kFence) {
-    if (fences_.size() < kMaxFencesInAdvance) fences_.push_back(frame.bytes);
+    // (One that is dropped would never be answered, and the answers behind it would go to others.)
+    if (fences_.size() < kMaxFencesInAdvance) {
+      fences_.push_back(frame.bytes);
+    } else {
+      Condemn(absl::StrCat("MPI: the program begins more than ", kMaxFencesInAdvance,
+                           " PMIx fences before the first is over; wait for some of them (PMIx_Fence_nb)"));
+    }
     return;
   }
-  const MutexLock lock(mutex_);
   if (frame.kind == Kind::kPong) {
     ++pongs_;
     changed_.NotifyAll();
