@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the tests need, builds, and runs them in stages. Ends with "N passed, N failed, N skipped" over all.
 # Nothing runs once more to pass without a reason that was measured: what fails now and then has one. MindSpore's own
-# crash (tests/e2e/support/mindspore_crash.py) is told from a failure by the test itself, which warns of it; an end-to-end test
-# that failed while others ran beside it, or while the machine left it no processor (tests/e2e/support/starvation.py), runs
-# again, alone, and says so; with --long all run alone.
+# crash (tests/e2e/support/mindspore_crash.py) is told from a failure by the test itself, which warns of it; up to three unit tests,
+# and an end-to-end test, that failed while others ran beside them, or while the machine left them no processor
+# (tests/e2e/support/starvation.py), run again, alone, and this is told; with --long all end-to-end tests run alone.
 #
 #   tests/run.sh                      every stage, as continuous integration does
 #   tests/run.sh --only unit,e2e      these stages only
@@ -87,11 +87,20 @@ build() {  # build FOLDER PRESET [target…]
 }
 
 run_ctest() {  # run_ctest FOLDER NAME [ctest's words]
-  local folder=$1 name=$2 log words
+  local folder=$1 name=$2 log words failed
   log=$(mktemp -p "$results" ctest.XXXXXX)
   words=(ctest --test-dir "$folder" --output-on-failure --no-tests=error --timeout 600)
   "${words[@]}" --output-junit "$results/$name.xml" "${@:3}" >"$log" 2>&1
   local code=$?
+  # A crash, and whatever a sanitizer finds, needs no second look.
+  mapfile -t failed < <(grep -aE '^[[:space:]]+[0-9]+ - .* \([^)]*\)$' "$log" | grep -v '(Skipped)$')
+  if [[ $name == unit ]] && ((code != 0 && ${#failed[@]} >= 1 && ${#failed[@]} <= 3)) &&
+    ! printf '%s\n' "${failed[@]}" | grep -vqE '\((Failed|Timeout)\)$'; then
+    printf 'once more, alone, since others ran beside it: %s\n' "${failed[@]}"
+    grep -avE '^ *Start |   Passed  ' "$log" | tail -n 100
+    "${words[@]}" --rerun-failed -j 1 --output-junit "$results/again_$name.xml" >"$log" 2>&1
+    code=$?
+  fi
   if ((code != 0)); then grep -avE '^ *Start |   Passed  ' "$log" | tail -n 200; else grep -E 'tests passed|steps per second|steps/s' "$log" || true; fi
   if [[ ! -s $results/$name.xml ]]; then echo "FAILED: ctest left no result ($name)"; is_broken=1; fi
   return $code
