@@ -13,8 +13,6 @@
 namespace muster::agent {
 namespace {
 
-// Until all ranks have come to the first barrier: they are all starting. Later ones wait for as long as a rank works.
-constexpr absl::Duration kFirstFence = absl::Minutes(10);
 constexpr absl::Duration kLastWordsTry = absl::Milliseconds(50);
 constexpr int kLastWordsTries = 20;
 constexpr size_t kMaxOutputBytes = 64 * 1024;
@@ -23,9 +21,7 @@ constexpr size_t kReadBytes = 4096;
 }  // namespace
 
 Pmi1Server::Pmi1Server(const MpiLayout& layout, JobStore& store, const Clock& clock, EndRank end)
-    : end_(std::move(end)),
-      allgather_(store, clock, "mpi/pmi1", layout.own, static_cast<uint32_t>(layout.agents.size())),
-      pmi_(layout) {
+    : end_(std::move(end)), fences_(layout, store, clock, "mpi/pmi1"), pmi_(layout) {
   connections_.resize(layout.own_agent().ranks.size());
 }
 
@@ -37,7 +33,7 @@ absl::StatusOr<std::unique_ptr<Pmi1Server>> Pmi1Server::Start(const MpiLayout& l
 }
 
 absl::Status Pmi1Server::Open() {
-  if (!inbox_->poller.status().ok()) return inbox_->poller.status();
+  if (!fences_.poller().status().ok()) return fences_.poller().status();
   const MutexLock lock(mutex_);
   for (uint32_t slot = 0; slot < connections_.size(); ++slot) {
     int pair[2];
@@ -46,7 +42,7 @@ absl::Status Pmi1Server::Open() {
     }
     connections_[slot].socket.reset(pair[0]);
     theirs_.emplace_back(pair[1]);
-    if (absl::Status added = inbox_->poller.Add(pair[0], EPOLLIN, slot); !added.ok()) return added;
+    if (absl::Status added = fences_.poller().Add(pair[0], EPOLLIN, slot); !added.ok()) return added;
   }
   absl::StatusOr<std::thread> thread = TryThread([this] { Run(); });
   if (!thread.ok()) return thread.status();
@@ -59,9 +55,8 @@ Pmi1Server::~Pmi1Server() {
     const MutexLock lock(mutex_);
     is_stopping_ = true;
   }
-  inbox_->poller.Wake();
+  fences_.poller().Wake();
   if (thread_.joinable()) thread_.join();
-  inbox_->gathered.Close();
 }
 
 std::shared_ptr<const UniqueFd> Pmi1Server::TakeDescriptor(uint32_t slot) {
@@ -78,12 +73,12 @@ MpiProgress Pmi1Server::ProgressOf(uint32_t slot) {
 
 void Pmi1Server::Run() {
   while (true) {
-    for (const epoll_event& event : inbox_->poller.Wait()) {
+    for (const epoll_event& event : fences_.poller().Wait()) {
       const auto slot = static_cast<uint32_t>(event.data.u64);
       if ((event.events & EPOLLOUT) != 0) Write(slot);
       if ((event.events & ~uint32_t{EPOLLOUT}) != 0) Read(slot);
     }
-    for (const Gathered& gathered : inbox_->gathered.TakeAll()) {
+    for (const Fences::Gathered& gathered : fences_.TakeAll()) {
       Pmi1::Step step;
       {
         const MutexLock lock(mutex_);
@@ -147,10 +142,7 @@ void Pmi1Server::Carry(Pmi1::Step step) {
     }
     Write(reply.slot);
   }
-  if (!step.has_fence) return;
-  const absl::Duration limit = std::exchange(had_fence_, true) ? absl::InfiniteDuration() : kFirstFence;
-  allgather_.Start(std::move(step.bundle), limit,
-                   [inbox = inbox_](Gathered gathered) { inbox->gathered.Push(std::move(gathered)); });
+  if (step.has_fence) fences_.Start(std::move(step.bundle));
 }
 
 void Pmi1Server::Write(uint32_t slot) {
@@ -163,7 +155,7 @@ void Pmi1Server::Write(uint32_t slot) {
   if (sent > 0) connection.output.erase(0, static_cast<size_t>(sent));
   if (connection.output.size() > kMaxOutputBytes) return Close(slot);  // it asks, and does not read
   const uint32_t events = connection.output.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
-  if (!inbox_->poller.Modify(connection.socket.get(), events, slot).ok()) Close(slot);
+  if (!fences_.poller().Modify(connection.socket.get(), events, slot).ok()) Close(slot);
 }
 
 void Pmi1Server::Close(uint32_t slot) {

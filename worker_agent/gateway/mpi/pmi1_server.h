@@ -16,10 +16,8 @@
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "common/base/unique_fd.h"
-#include "common/net/mailbox.h"
-#include "common/net/poller.h"
 #include "common/store/job_store.h"
-#include "worker_agent/gateway/mpi/allgather.h"
+#include "worker_agent/gateway/mpi/fences.h"
 #include "worker_agent/gateway/mpi/pmi1.h"
 
 namespace muster::agent {
@@ -40,11 +38,6 @@ class Pmi1Server {
   MpiProgress ProgressOf(uint32_t slot);
 
  private:
-  using Gathered = absl::StatusOr<Allgather::Blobs>;
-  struct Inbox {  // outlives this for as long as the store owes an answer
-    Poller poller;
-    Mailbox<Gathered> gathered{[this] { poller.Wake(); }};
-  };
   struct Connection {
     UniqueFd socket;  // closed: it has ended, or is not served any more
     std::string input;
@@ -62,9 +55,7 @@ class Pmi1Server {
   void Carry(Pmi1::Step step);
 
   const EndRank end_;
-  const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
-  Allgather allgather_;     // the thread's
-  bool had_fence_ = false;  // the thread's
+  Fences fences_;  // the thread's
   Mutex mutex_;
   CondVar changed_;
   Pmi1 pmi_ ABSL_GUARDED_BY(mutex_);

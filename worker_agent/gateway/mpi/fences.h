@@ -1,0 +1,45 @@
+// The fences of one agent's ranks in a round, and what the thread of the server that gives them out waits for. All of
+// that thread, but for the poller's Wake.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/net/mailbox.h"
+#include "common/net/poller.h"
+#include "common/store/job_store.h"
+#include "worker_agent/gateway/mpi/allgather.h"
+#include "worker_agent/gateway/mpi/layout.h"
+
+namespace muster::agent {
+
+class Fences {
+ public:
+  using Gathered = absl::StatusOr<Allgather::Blobs>;
+
+  // `name` is the allgather's. `store` and `clock` must outlive what this has asked the store.
+  Fences(const MpiLayout& layout, JobStore& store, const Clock& clock, std::string name);
+  ~Fences();
+
+  // Of the server's sockets; it wakes when there is something to take.
+  Poller& poller() { return inbox_->poller; }
+  // One at a time. The first waits 10 minutes for the others, since all ranks are starting; later ones as long as ranks
+  // work.
+  void Start(std::string bundle);
+  std::vector<Gathered> TakeAll() { return inbox_->gathered.TakeAll(); }
+
+ private:
+  struct Inbox {  // outlives this for as long as the store owes an answer
+    Poller poller;
+    Mailbox<Gathered> gathered{[this] { poller.Wake(); }};
+  };
+
+  const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+  Allgather allgather_;
+  bool had_one_ = false;
+};
+
+}  // namespace muster::agent
