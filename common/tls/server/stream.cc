@@ -153,6 +153,11 @@ void Stream::EndWriting() {
   shutdown(fd_.get(), SHUT_WR);
 }
 
+void Stream::Close() {
+  ssl_.reset();
+  fd_.reset();
+}
+
 Stream::Io Stream::SystemResult() {
   if (errno == EAGAIN || errno == EINTR) return Io::kAgain;
   error_ = std::strerror(errno);

@@ -44,6 +44,8 @@ class Stream {
   bool wants_write() const { return wants_write_; }
   // Nothing more is written; what was, goes out. With TLS a goodbye is said, if the socket takes it at once.
   void EndWriting();
+  // At once: whatever waits in either way is lost. client() stays.
+  void Close();
   bool has_tls() const { return ssl_ != nullptr; }
   const CheckedClient& client() const { return *client_; }
   // After a handshake that failed: why the client was refused. None: it went away by itself.

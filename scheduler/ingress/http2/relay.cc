@@ -243,12 +243,18 @@ class Relay::Thread {
     }
   }
 
+  // The client's side is over. gRPC's may take a while.
   void Remove(RelayedConnection& connection) {
     const uint64_t id = connection.id();
-    timed_.erase(id);
     std::unique_ptr<RelayedConnection> removed;
     {
-      MutexLock lock(mutex_);
+      MutexLock lock(mutex_);  // Cut looks at the client's descriptor
+      if (connection.Drain(now_)) {
+        timed_.insert(id);
+        if (is_ready_.insert(id).second) ready_.push_back(id);
+        return;
+      }
+      timed_.erase(id);
       removed = std::move(connections_.extract(id).mapped());
       if (connections_.empty()) removed_.NotifyAll();
     }

@@ -59,7 +59,8 @@ class Relay {
   // anybody on this machine may take the name that is made of it: random, below 2^63, not 0.
   void Add(uint64_t id, UniqueFd client, std::shared_ptr<const TlsServerContext> tls);
 
-  // Ends it as if the client had hung up; nothing happens if it has ended already.
+  // Ends it as if the client had hung up; nothing happens if it has ended already. on_closed comes when gRPC has closed
+  // its end, too, and so it is where the client breaks a limit.
   void Cut(uint64_t id);
 
   // How many are there now.

@@ -33,6 +33,7 @@ void RelayedConnection::Note(Side side, uint32_t epoll_events) {
 
 RelayedConnection::Step RelayedConnection::Turn(char* scratch, MonotonicTime now) {
   if (!is_open()) return ShakeHands();
+  if (is_draining_) return AwaitGrpc(scratch);
   // First what goes out: a client that doesn't take it is not listened to meanwhile, or it could have gRPC hold answers
   // without end.
   if (!Carry(out_, inner_, client_, scratch, now)) return Step::kOver;
@@ -67,6 +68,29 @@ RelayedConnection::Step RelayedConnection::ShakeHands() {
   end_.fault = client_.refusal().fault;
   SetEnd(end_.fault == TlsFault::kNone ? RelayEnd::Kind::kEnded : RelayEnd::Kind::kRefused, client_.error());
   return Step::kOver;
+}
+
+bool RelayedConnection::Drain(MonotonicTime now) {
+  if (!is_open() || is_draining_ || out_.has_ended) return false;
+  is_draining_ = true;
+  client_.Close();
+  inner_.EndWriting();
+  held_ = {};
+  in_.pending = {};
+  cut_at_ = now + kLinger;
+  return true;
+}
+
+RelayedConnection::Step RelayedConnection::AwaitGrpc(char* scratch) {
+  for (int reads = 0; out_.is_readable; ++reads) {
+    if (reads == kTurnReads) return Step::kMore;
+    size_t got = 0;
+    const Stream::Io io = inner_.Read(scratch, kPieceBytes, &got);
+    if (io == Stream::Io::kAgain) break;
+    if (io != Stream::Io::kDone) return Step::kOver;
+  }
+  out_.is_readable = false;
+  return Step::kWait;
 }
 
 void RelayedConnection::SetEnd(RelayEnd::Kind kind, std::string text) {

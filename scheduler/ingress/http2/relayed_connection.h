@@ -7,8 +7,12 @@
 //   the client doesn't read              it is not listened to until it does
 //   gRPC closes                          what it said goes out, then it is over; a client that takes none of that for
 //                                        kLinger is cut
-//   the client breaks a limit            over at once: kBreach
-//   the client's connection breaks       over; gRPC hears the end
+//   the client breaks a limit            its connection is closed at once: kBreach; gRPC hears the end
+//   the client's connection breaks       gRPC hears the end
+//
+// A connection is over only when gRPC has closed its end of the pair (or has not within kLinger): what a client had
+// begun keeps the client's place until gRPC is through with it, so that who comes again and again can't have it fall
+// behind.
 //
 // Both sockets are watched for edges: what is known to be readable or writable stands here until the socket says
 // otherwise. The client's is watched for both, once. Of the pair's end it would be told that it is writable each time
@@ -61,7 +65,8 @@ class RelayedConnection {
   // Of the handshake; valid for the connection's life.
   const CheckedClient& client() const { return client_.client(); }
   MonotonicTime begun_at() const { return begun_at_; }
-  // When it is to be cut: gRPC has closed, and the client takes nothing. Never: there is no such limit now.
+  // When it is to be cut: gRPC has closed, and the client takes nothing; or it drains. Never: there is no such limit
+  // now.
   MonotonicTime cut_at() const { return cut_at_; }
 
   // The handshake is done, or none is needed: from now on bytes go to and from `inner`, the relay's end of a pair.
@@ -78,6 +83,10 @@ class RelayedConnection {
   // Whether epoll has to tell when the pair's end is writable; and whether it was asked to.
   bool needs_inner_writable() const { return !in_.pending.empty() && !in_.is_writable; }
   bool is_inner_writable_watched = false;
+
+  // The client's side is over and closed; from now on the turns only wait for gRPC to close its end. False: it is not
+  // worth waiting for, since gRPC has closed, never had an end, or was waited for already.
+  bool Drain(MonotonicTime now);
 
   enum class Side { kClient, kInner };
   void Note(Side side, uint32_t epoll_events);
@@ -103,6 +112,7 @@ class RelayedConnection {
   };
 
   Step ShakeHands();
+  Step AwaitGrpc(char* scratch);
   // The next bytes of a way, into `scratch`: what was held back, else what its socket has. 0: there is none now.
   size_t ReadNext(Way& way, Stream& from, char* scratch, MonotonicTime now);
   // As much as both sides take, within a turn. False: the connection is over.
@@ -120,6 +130,7 @@ class RelayedConnection {
   std::string held_;  // was read, and the guard has not taken it yet
   Way in_;            // client to gRPC
   Way out_;           // gRPC to client
+  bool is_draining_ = false;
   MonotonicTime cut_at_ = MonotonicTime::Never();
   RelayEnd end_;
 };

@@ -177,10 +177,24 @@ TEST_F(RelayTest, WhatGrpcSaidBeforeItClosedGoesOut) {
 TEST_F(RelayTest, WhoBreaksALimitIsCutAndCounted) {
   auto [client, grpc] = Connect(7);
   WriteAll(client.get(), kPreface + Frame(5, 0, 1, std::string(4, 'p')), 1);
-  EXPECT_TRUE(AwaitClosed(7));
-  EXPECT_TRUE(IsAtEnd(client.get()));
-  EXPECT_THAT(Breaches(), ElementsAre("HTTP/2 malformed"));
+  while (!IsAtEnd(client.get())) continue;
   while (!IsAtEnd(grpc.get())) continue;
+  grpc.reset();
+  EXPECT_TRUE(AwaitClosed(7));
+  EXPECT_THAT(Breaches(), ElementsAre("HTTP/2 malformed"));
+}
+
+// Or who is cut and comes again would have gRPC fall behind without end.
+TEST_F(RelayTest, WhoIsCutKeepsItsPlaceUntilGrpcIsThroughWithIt) {
+  auto [client, grpc] = Connect(10);
+  WriteAll(client.get(), kPreface + Headers(1) + Frame(5, 0, 1, std::string(4, 'p')), 1);
+  while (!IsAtEnd(client.get())) continue;
+  EXPECT_EQ(relay_.size(), 1u);
+  EXPECT_EQ(send(grpc.get(), "late", 4, MSG_NOSIGNAL), 4) << "what gRPC still says is taken, and goes nowhere";
+  EXPECT_EQ(relay_.size(), 1u);
+  grpc.reset();
+  EXPECT_TRUE(AwaitClosed(10));
+  EXPECT_EQ(relay_.size(), 0u);
 }
 
 // 600 at once are 100 more than may be: they take a fifth of a second, and none is lost.
