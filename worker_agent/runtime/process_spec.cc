@@ -42,6 +42,7 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   input.collective_interface = round.collective_interface;
   input.has_ompi = settings.ompi_env;
   input.has_tf_config = settings.tf_config;
+  input.has_horovod_mpi = settings.horovod == "mpi";
   input.brings_own_store = BringsTorchStore(settings.command);
   input.scheduler_host = settings.sched_host;
   input.scheduler_port = settings.sched_port;
