@@ -27,8 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "bench" / "peers"), str(ROOT / "tests" / "e2e" / "support")]
 
 from forked import leave_dns_out  # noqa: E402
-from muster import BIN  # noqa: E402
-from torch_store_wire import Stores  # noqa: E402
+from torch_store_wire import Relays, Stores  # noqa: E402
 
 CLIENTS = r"""
 import datetime, json, os, sys, time
@@ -126,25 +125,9 @@ print(json.dumps({"connect_seconds": connected - begun, "use_seconds": time.mono
 """
 
 
-class Relays:
-    def __init__(self, count):
-        self._program = subprocess.Popen([BIN / "torch_store_server", str(count)], stdin=subprocess.PIPE,
-                                         stdout=subprocess.PIPE, text=True)
-        self.pid = self._program.pid
-
-    def to(self, port):
-        self._program.stdin.write("%d\n" % port)
-        self._program.stdin.flush()
-        return self._program.stdout.readline().split()
-
-    def close(self):
-        self._program.stdin.close()
-        self._program.wait(30)
-
-
 def measure_gloo(stores, relays, arguments):
     port = stores.new()
-    ports = relays.to(port) if relays else [str(port)]
+    ports = [str(each) for each in (relays.to(port) if relays else [port])]
     pids = [stores.pid] + ([relays.pid] if relays else [])
     before = [processor_seconds(pid) for pid in pids]
     told = subprocess.run([sys.executable, "-c", GLOO, str(arguments.ranks), str(arguments.processes), *ports],

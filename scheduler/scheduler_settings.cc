@@ -134,6 +134,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("torch_store_peers", "NETWORKS", {"MS_TORCH_STORE_PEERS"});
   table.AddIgnored("torch_store_relay", "", {"MS_TORCH_STORE_RELAY"});
   table.AddIgnored("mpi", "KIND", {"MS_MPI"});
+  table.AddIgnored("horovod", "KIND", {"MS_HOROVOD"});
   table.AddIgnored("ompi_env", "", {"MS_OMPI_ENV"});
   table.AddIgnored("tf_config", "", {"MS_TF_CONFIG"});
   table.AddIgnored("no_python", "", {});

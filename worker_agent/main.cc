@@ -31,11 +31,11 @@
 #include "common/sys/runtime_paths.h"
 #include "common/tls/tls_settings.h"
 #include "worker_agent/agent_tls.h"
+#include "worker_agent/gateway/horovod/gateway.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
 #include "worker_agent/gateway/mpi/gateway.h"
 #include "worker_agent/gateway/mpi/unserved.h"
 #include "worker_agent/gateway/torch_store/gateway.h"
-#include "worker_agent/launch/command/mpi_program.h"
 #include "worker_agent/launch/command/script_ports.h"
 #include "worker_agent/launch/environment/environment.h"
 #include "worker_agent/launch/work_folder.h"
@@ -47,6 +47,7 @@
 #include "worker_agent/runtime/agent_loop.h"
 #include "worker_agent/session/farewell.h"
 #include "worker_agent/settings/agent_settings.h"
+#include "worker_agent/served_frameworks.h"
 #include "worker_agent/settle_command.h"
 
 namespace muster::agent {
@@ -56,13 +57,13 @@ constexpr char kNoSchedulerNamed[] =
     "no scheduler was named (--sched_host), so this machine is tried: start ms-scheduler here, or add --standalone "
     "(all processes on this machine) or --with_scheduler (several machines)";
 constexpr size_t kKeeperProcesses = 6;  // guardian, keeper, the first shim, helpers
-// A session's two, a peer list's, the store's, the stacks', MindSpore's port, MPI's two, and four for TLS. For each
-// slot there must be room for a process, too.
-constexpr size_t kOwnThreads = 12;
+// A session's two, a peer list's, the store's, the stacks', MindSpore's port, MPI's two, Horovod's, and four for TLS.
+// For each slot there must be room for a process, too.
+constexpr size_t kOwnThreads = 13;
 constexpr size_t kDescriptors = 40;     // a third of it for the keeper, until it has forked
 constexpr size_t kOwnDescriptors = 24;  // of those, what is still to come once the node's lock is taken
 constexpr size_t kSlotDescriptors =
-    7;  // five here: ports, its device, MPI's two; four of the keeper's: its output, log and shim
+    8;  // six here: ports, its device, MPI's two, Horovod's; four of the keeper's: its output, log and shim
 constexpr absl::Duration kEndPatience = absl::Seconds(30);
 
 int Fail(const absl::Status& status, int code = kExitUsage) {
@@ -143,20 +144,6 @@ absl::StatusOr<std::unique_ptr<Keeper>> SpawnKeeper(const KeeperOptions& options
 
 std::string ProgramBeside(const std::string& own_program, const char* name) {
   return (std::filesystem::path(own_program).parent_path() / name).string();
-}
-
-// Whether MPI is served where the command needs it.
-bool AsksForMpi(const AgentSettings& settings) {
-  return settings.mpi == "auto" && !settings.per_node && !settings.per_job && settings.role == "MS_WORKER";
-}
-
-// Which launcher of MPI's the agent is.
-MpiFamily MpiFamilyFor(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
-  if (settings.mpi == "pmi1") return MpiFamily::kPmi1;
-  if (settings.mpi == "pmix") return MpiFamily::kPmix;
-  if (!AsksForMpi(settings)) return MpiFamily::kNone;
-  const auto path = environment.find("PATH");
-  return MpiFamilyOf(settings.command, path == environment.end() ? nullptr : &path->second);
 }
 
 // One start of ms-worker: joins the job and stays with it. The steps are in the order in which they must come.
@@ -384,7 +371,12 @@ int Agent::StayWithTheJob() {
   MpiGateway mpi({mpi_, ProgramBeside(OwnProgram(), "ms-pmix"), folder_->path()}, loop.store(), Clock::System());
   if (mpi_ != MpiFamily::kNone) launcher.AddGateway(mpi, /*is_required=*/true);
   UnservedMpi unserved_mpi;
-  if (mpi_ == MpiFamily::kNone && AsksForMpi(settings_)) launcher.AddGateway(unserved_mpi, /*is_required=*/false);
+  const bool serves_horovod = ServesHorovod(settings_, mpi_);
+  HorovodGateway horovod(loop.store(), Clock::System());
+  if (serves_horovod) launcher.AddGateway(horovod, /*is_required=*/true);
+  // (Horovod may be linked with MPI and not use it.)
+  if (mpi_ == MpiFamily::kNone && AsksForMpi(settings_) && !serves_horovod)
+    launcher.AddGateway(unserved_mpi, /*is_required=*/false);
   if (tls_ != nullptr) {
     const absl::Status started =
         tls_->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });

@@ -29,7 +29,7 @@ std::string WithoutRelativeFolders(const std::string& search_path) {
 }
 
 // Nothing of ours but what a program needs to be found and to find its own: the rest may hold passwords.
-std::vector<std::string> Environment(const std::string& search_path) {
+std::vector<std::string> EnvironmentWith(const std::string& search_path) {
   std::vector<std::string> env = {absl::StrCat("PATH=", search_path)};
   for (const char* name : {"HOME", "LANG"}) {
     if (const char* value = std::getenv(name)) env.push_back(absl::StrCat(name, "=", value));
@@ -50,7 +50,7 @@ absl::StatusOr<std::string> RunPySpy(const std::string& search_path, pid_t pid, 
   const std::string folders = WithoutRelativeFolders(search_path);
   if (folders.empty()) return absl::NotFoundError("PATH is empty");
   CommandResult result = RunBounded({{kEnv, "py-spy", "dump", "--nonblocking", "--pid", absl::StrCat(pid)},
-                                     Environment(folders),
+                                     EnvironmentWith(folders),
                                      kMostPySpyBytes,
                                      deadline,
                                      cancel_fd},

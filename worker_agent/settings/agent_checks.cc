@@ -122,6 +122,16 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
     findings.errors.push_back(
         "mpi: the ranks of an MPI job start again together only; leave --restart_scope out, or set it to job");
   }
+  const bool is_horovod_named = s.horovod == "gloo" || s.horovod == "mpi";
+  if (is_horovod_named && (s.per_node || s.per_job)) {
+    findings.errors.push_back(
+        "horovod: the ranks of a Horovod job have a process each, which per_node and per_job don't start; leave one of "
+        "them out");
+  }
+  if (is_horovod_named && s.restart_scope.value_or("job") != "job") {
+    findings.errors.push_back(
+        "horovod: the ranks of a Horovod job start again together only; leave --restart_scope out, or set it to job");
+  }
   if (ChecksRing(s) && s.command.empty()) {
     findings.errors.push_back("preflight: there is no command to check the ring for; leave it out or add a command");
   }

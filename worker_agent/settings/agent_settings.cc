@@ -250,6 +250,11 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
                  "auto: what the program is linked with, and either for Python that imports mpi4py.")
       .Env({"MS_MPI"});
   table
+      .AddChoice("horovod", &s.horovod, {"auto", "gloo", "mpi", "none"},
+                 "Horovod's processes find each other without horovodrun. gloo: through their agents; mpi: as ranks of "
+                 "MPI. auto: gloo for Python that imports horovod, unless MPI is served.")
+      .Env({"MS_HOROVOD"});
+  table
       .AddBool("ompi_env", &s.ompi_env,
                "Also tells the processes their rank as Open MPI's mpirun would (OMPI_COMM_WORLD_*), for programs that "
                "read only that.")

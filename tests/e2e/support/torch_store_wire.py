@@ -58,6 +58,26 @@ class Stores:
         self._program.stdout.close()
 
 
+class Relays:
+    """A program of so many relays, which makes new ones for each store."""
+
+    def __init__(self, count):
+        self._program = subprocess.Popen([BIN / "torch_store_server", str(count)], stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE, text=True)
+        self.pid = self._program.pid
+
+    def to(self, port):
+        """Their ports; those of the store before are closed."""
+        self._program.stdin.write("%d\n" % port)
+        self._program.stdin.flush()
+        return [int(word) for word in self._program.stdout.readline().split()]
+
+    def close(self):
+        self._program.stdin.close()
+        self._program.wait(30)
+        self._program.stdout.close()
+
+
 class Client:
     """One connection. `is_open` is False once the server has closed it."""
 

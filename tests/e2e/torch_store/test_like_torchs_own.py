@@ -1,4 +1,5 @@
-"""Our store answers as PyTorch's own servers do: byte for byte, over random requests of several clients.
+"""Our store answers as PyTorch's own servers do, directly and through relays: byte for byte, over random requests of
+several clients.
 
 After each request every client says something whose answer is known, so that it is seen exactly who was woken by what.
 Left out are the oddities that docs/frameworks.md names, and what no client of PyTorch sends: a second wait beside
@@ -10,7 +11,9 @@ import random
 import struct
 import subprocess
 
-from torch_store_wire import Client, Stores, counted, number, text, texts
+import pytest
+
+from torch_store_wire import Client, Relays, Stores, counted, number, text, texts
 
 CLIENTS = 3
 STEPS = 30
@@ -25,10 +28,10 @@ BARRIERS = {1: b"/bar-1", 2: b"/bar-2", 3: b"/bar-3"}  # keys of their own: a se
 
 
 class Both:
-    """The same clients at our store and at PyTorch's."""
+    """The same clients at our store and at PyTorch's, each at the ports in turn."""
 
     def __init__(self, ours, theirs, dialect):
-        self.sides = [[Client(port, dialect) for _ in range(CLIENTS)] for port in (ours, theirs)]
+        self.sides = [[Client(ports[i % len(ports)], dialect) for i in range(CLIENTS)] for ports in (ours, theirs)]
         self.waits = [None] * CLIENTS  # the keys that each one waits for
 
     def say(self, client, query, fields):
@@ -148,13 +151,14 @@ def play(rng, both, dialect):
         both.reopen()
 
 
-def test_random_requests(each_torch):
-    version = subprocess.check_output([each_torch, "-c", "import torch; print(torch.__version__)"], text=True)
+def compare(torch, sequences, relays):
+    version = subprocess.check_output([torch, "-c", "import torch; print(torch.__version__)"], text=True)
     dialect = 1 if version.startswith("1.") else 2
-    ours, theirs = Stores.ours(), Stores.torchs_own(each_torch)
+    programs = [Stores.ours(), Stores.torchs_own(torch)] + ([Relays(relays)] if relays else [])
     try:
-        for first in range(0, SEQUENCES, OF_ONE_STORE):
-            both = Both(ours.new(), theirs.new(), dialect)
+        for first in range(0, sequences, OF_ONE_STORE):
+            ours = programs[0].new()
+            both = Both(programs[2].to(ours) if relays else [ours], [programs[1].new()], dialect)
             for sequence in range(first, first + OF_ONE_STORE):
                 try:
                     play(random.Random("%d.%d" % (SEED, sequence)), both, dialect)
@@ -162,5 +166,15 @@ def test_random_requests(each_torch):
                     raise AssertionError("MUSTER_STORE_SEED=%d, sequence %d: %s" % (SEED, sequence, error)) from None
             both.close()
     finally:
-        ours.close()
-        theirs.close()
+        for program in programs:
+            program.close()
+
+
+def test_random_requests(each_torch):
+    compare(each_torch, SEQUENCES, relays=0)
+
+
+# One relay, and two that share three clients.
+@pytest.mark.parametrize("relays", [1, 2])
+def test_random_requests_through_relays(each_torch, relays):
+    compare(each_torch, SEQUENCES if os.environ.get("MUSTER_LONG") else OF_ONE_STORE, relays)

@@ -1,5 +1,6 @@
 """PyTorch's own clients at the agent's store, through the agents of their own machines (--torch_store_relay)."""
 
+import os
 import re
 import signal
 import subprocess
@@ -89,6 +90,15 @@ def test_everything_through_relays(start, each_torch):
         agent.expect(0, timeout=120)
         assert agent.output().count("all well") == 2, agent.output()
         assert agent.output().count("reach PyTorch's store at") == 1, agent.output()
+
+
+@pytest.mark.parametrize("ranks", [1, 8] if os.environ.get("MUSTER_LONG") else [1])
+def test_few_and_many_on_each_machine(cluster, machines, each_torch, ranks):
+    cluster.start_scheduler("--worker_num", 2 * ranks, host=machines[0].address, netns=machines[0].name)
+    for agent in [cluster.start_agent("agent%d" % i, ["--local_worker_num", ranks, "--torch_store_relay"],
+                                      [each_torch, USES], netns=machine.name) for i, machine in enumerate(machines)]:
+        agent.expect(0, timeout=120)
+        assert agent.output().count("all well") == ranks, agent.output()
 
 
 def ask(machine, address, port):

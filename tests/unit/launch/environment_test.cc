@@ -392,6 +392,27 @@ TEST_F(EnvironmentTest, CrossCountsMachinesThatHaveTheLocalRank) {
   EXPECT_EQ(map.at("HOROVOD_CROSS_SIZE"), "1");
 }
 
+TEST_F(EnvironmentTest, HorovodIsToldItsRendezvousWhereItIsServed) {
+  input.inherited["HOROVOD_GLOO_RENDEZVOUS_PORT"] = "1";
+  EXPECT_FALSE(Build().contains("HOROVOD_CONTROLLER"));
+  input.horovod_port = 4711;
+  input.collective_interface = "eth1";
+  Map map = Build();
+  EXPECT_EQ(map.at("HOROVOD_CONTROLLER"), "gloo");
+  EXPECT_EQ(map.at("HOROVOD_CPU_OPERATIONS"), "gloo");
+  EXPECT_EQ(map.at("HOROVOD_GLOO_RENDEZVOUS_ADDR"), "127.0.0.1");
+  EXPECT_EQ(map.at("HOROVOD_GLOO_RENDEZVOUS_PORT"), "4711");
+  EXPECT_EQ(map.at("HOROVOD_GLOO_IFACE"), "eth1");
+  EXPECT_EQ(map.at("HOROVOD_HOSTNAME"), "machine-1");
+  input.inherited["HOROVOD_GLOO_IFACE"] = "ib0";
+  EXPECT_EQ(Build().at("HOROVOD_GLOO_IFACE"), "ib0");
+  input.horovod_port = 0;
+  input.has_horovod_mpi = true;
+  map = Build();
+  EXPECT_EQ(map.at("HOROVOD_CONTROLLER"), "mpi");
+  EXPECT_EQ(map.at("HOROVOD_CPU_OPERATIONS"), "mpi");
+}
+
 TEST_F(EnvironmentTest, RecoveryIsToldWhenItIsSettled) {
   EXPECT_FALSE(Build().contains("MS_ENABLE_RECOVERY"));
   input.enable_recovery = true;

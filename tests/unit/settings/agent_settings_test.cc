@@ -197,6 +197,13 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
         "out"},
        {}},
       {{"--mpi=auto", "--per_node"}, {}, {}},
+      {{"--horovod=gloo", "--per_node"},
+       {"horovod: the ranks of a Horovod job have a process each, which per_node and per_job don't start; leave one of "
+        "them out"},
+       {}},
+      {{"--horovod=mpi", "--restart_scope=worker"},
+       {"horovod: the ranks of a Horovod job start again together only; leave --restart_scope out, or set it to job"},
+       {}},
       {{"--mpi=pmi1", "--restart_scope=worker"},
        {"mpi: the ranks of an MPI job start again together only; leave --restart_scope out, or set it to job"},
        {}},

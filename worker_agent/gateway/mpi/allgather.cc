@@ -1,39 +1,19 @@
-// What an answer of the store comes to:
-//   Wait, the key is there           take it, go on
-//   Wait, kDeadlineExceeded          ask again, until the limit
-//   Wait, kUnavailable               the scheduler is away: the same
-//   Set, kDeadlineExceeded           it still goes out (store_core.h): go on
-//   anything else                    that is the end, with what the store says
 #include "worker_agent/gateway/mpi/allgather.h"
 
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/limits.h"
+#include "worker_agent/gateway/length.h"
+#include "worker_agent/gateway/store_text.h"
 
 namespace muster::agent {
 namespace {
 
 constexpr uint32_t kReadersOfFirst = 16;  // nodes that the first agent asks for at once
-constexpr size_t kLengthBytes = 4;
-
-std::string LengthText(size_t length) {
-  std::string text;
-  for (size_t i = 0; i < kLengthBytes; ++i) text.push_back(static_cast<char>((length >> (8 * i)) & 0xff));
-  return text;
-}
-
-// Takes it off the front; nothing if there is none.
-std::optional<size_t> TakeLength(absl::string_view& text) {
-  if (text.size() < kLengthBytes) return std::nullopt;
-  size_t length = 0;
-  for (size_t i = 0; i < kLengthBytes; ++i) length |= size_t{static_cast<unsigned char>(text[i])} << (8 * i);
-  text.remove_prefix(kLengthBytes);
-  return length;
-}
 
 std::string Join(const Allgather::Blobs& blobs) {
   std::string all;
@@ -41,7 +21,7 @@ std::string Join(const Allgather::Blobs& blobs) {
   return all;
 }
 
-absl::StatusOr<Allgather::Blobs> Split(absl::string_view all, uint32_t agents) {
+absl::StatusOr<Allgather::Blobs> Split(std::string_view all, uint32_t agents) {
   Allgather::Blobs blobs;
   while (!all.empty()) {
     const std::optional<size_t> length = TakeLength(all);
@@ -54,8 +34,6 @@ absl::StatusOr<Allgather::Blobs> Split(absl::string_view all, uint32_t agents) {
   if (blobs.size() != agents) return absl::InvalidArgumentError("what the first node gathered is not of all nodes");
   return blobs;
 }
-
-size_t PiecesOf(size_t bytes) { return (bytes + kLengthBytes + kMaxStoreValueBytes - 1) / kMaxStoreValueBytes; }
 
 }  // namespace
 
@@ -122,77 +100,33 @@ class Allgather::Operation : public std::enable_shared_from_this<Operation> {
     Finish(Split(all, shared_->agents));
   }
 
-  // Its length stands before the first piece.
   void Write(const std::string& name, const std::string& bytes, Next next) {
-    WritePiece(name, std::make_shared<const std::string>(LengthText(bytes.size()) + bytes), 0, std::move(next));
+    WriteText(shared_->store, name, bytes, [self = shared_from_this(), next](const absl::Status& status) {
+      if (!status.ok()) return self->Finish(status);
+      next();
+    });
   }
 
-  void WritePiece(const std::string& name, const std::shared_ptr<const std::string>& text, size_t piece, Next next) {
-    const size_t from = piece * kMaxStoreValueBytes;
-    if (from >= text->size()) return next();
-    shared_->store.Set(absl::StrCat(name, "/", piece), text->substr(from, kMaxStoreValueBytes), Lifetime::kRound,
-                       [self = shared_from_this(), name, text, piece, next](const absl::Status& status) {
-                         if (!status.ok() && !absl::IsDeadlineExceeded(status)) return self->Finish(status);
-                         self->WritePiece(name, text, piece + 1, next);
-                       });
-  }
-
+  // `node`: who writes it.
   void Read(const std::string& name, size_t most, uint32_t node, Taken taken) {
-    ReadPiece({name, most, node, std::move(taken)}, 0, std::make_shared<std::string>(), 0);
+    ReadText(shared_->store, shared_->clock, {name, most, deadline_},
+             [self = shared_from_this(), node, taken = std::move(taken)](absl::StatusOr<std::string> text) {
+               if (!text.ok()) return self->Finish(self->Explain(text.status(), node));
+               taken(*std::move(text));
+             });
   }
 
-  struct Reading {
-    std::string name;
-    size_t most = 0;
-    uint32_t node = 0;  // who writes it
-    Taken taken;
-  };
-
-  void ReadPiece(const Reading& reading, size_t piece, const std::shared_ptr<std::string>& so_far, size_t length) {
-    const absl::Duration left = deadline_ - shared_->clock.Read().monotonic;
-    if (left <= absl::ZeroDuration()) {
-      return Finish(absl::DeadlineExceededError(absl::StrCat("node ", reading.node, " of ", shared_->agents,
-                                                             " (from 0, in the order of ranks) has not come within ",
-                                                             absl::FormatDuration(limit_))));
+  absl::Status Explain(const absl::Status& status, uint32_t node) const {
+    if (absl::IsDeadlineExceeded(status)) {
+      return absl::DeadlineExceededError(absl::StrCat("node ", node, " of ", shared_->agents,
+                                                      " (from 0, in the order of ranks) has not come within ",
+                                                      absl::FormatDuration(limit_)));
     }
-    const auto longest = absl::ToChronoMilliseconds(std::min(left, absl::Milliseconds(kLongestStoreWaitMs)));
-    shared_->store.Wait(absl::StrCat(reading.name, "/", piece), std::max(longest, std::chrono::milliseconds(1)),
-                        [self = shared_from_this(), reading, piece, so_far,
-                         length](const absl::StatusOr<std::optional<std::string>>& value) {
-                          self->Take(reading, piece, so_far, length, value);
-                        });
+    if (!absl::IsInvalidArgument(status)) return status;
+    return absl::InvalidArgumentError(absl::StrCat("node ", node, " ", std::string(status.message())));
   }
 
-  void Take(const Reading& reading, size_t piece, const std::shared_ptr<std::string>& so_far, size_t length,
-            const absl::StatusOr<std::optional<std::string>>& value) {
-    if (absl::IsDeadlineExceeded(value.status()) || absl::IsUnavailable(value.status())) {
-      return ReadPiece(reading, piece, so_far, length);
-    }
-    if (!value.ok()) return Finish(value.status());
-    absl::string_view bytes = value->has_value() ? absl::string_view(**value) : absl::string_view();
-    if (piece == 0) {
-      const std::optional<size_t> told = TakeLength(bytes);
-      if (!told || *told > reading.most) {
-        return Finish(
-            absl::InvalidArgumentError(absl::StrCat("node ", reading.node, " wrote no length, or too large a one")));
-      }
-      length = *told;
-    } else if (bytes.empty()) {
-      return Finish(absl::InvalidArgumentError(absl::StrCat("node ", reading.node, " wrote an empty piece")));
-    }
-    so_far->append(bytes.data(), bytes.size());
-    if (so_far->size() > length) {
-      return Finish(absl::InvalidArgumentError(absl::StrCat("node ", reading.node, " wrote more than it said")));
-    }
-    if (so_far->size() == length) return reading.taken(std::move(*so_far));
-    ReadPiece(reading, piece + 1, so_far, length);
-  }
-
-  void Delete(const std::string& name, size_t pieces) {
-    for (size_t piece = 0; piece < pieces; ++piece) {
-      shared_->store.Delete(absl::StrCat(name, "/", piece), [](const absl::Status&) {});
-    }
-  }
+  void Delete(const std::string& name, size_t pieces) { DeleteText(shared_->store, name, pieces); }
 
   void Finish(absl::StatusOr<Blobs> blobs) {
     if (!is_done_.exchange(true)) done_(std::move(blobs));

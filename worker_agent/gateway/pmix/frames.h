@@ -1,12 +1,15 @@
 // What the agent and ms-pmix tell each other over their pair of sockets: frames of a kind and some bytes. ms-pmix links
-// nothing of ours but this.
+// nothing of ours: this is all inline.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include "worker_agent/gateway/length.h"
 
 namespace muster::pmix {
 
@@ -32,11 +35,10 @@ struct Frame {
 };
 
 inline constexpr size_t kMaxFrameBytes = 32 * 1024 * 1024;
-inline constexpr size_t kHeadBytes = 5;  // length of the bytes, lowest first, and the kind
+inline constexpr size_t kHeadBytes = agent::kLengthBytes + 1;  // the bytes' length, and the kind
 
 inline std::string Encode(Kind kind, const std::string& bytes) {
-  std::string text;
-  for (int i = 0; i < 4; ++i) text.push_back(static_cast<char>((bytes.size() >> (8 * i)) & 0xff));
+  std::string text = agent::LengthText(bytes.size());
   text.push_back(static_cast<char>(kind));
   return text + bytes;
 }
@@ -44,14 +46,14 @@ inline std::string Encode(Kind kind, const std::string& bytes) {
 // Takes the first frame off `input`, if it is whole. `is_broken`: it is none, and nothing behind it can be one.
 inline std::optional<Frame> TakeFrame(std::string& input, bool& is_broken) {
   if (input.size() < kHeadBytes) return std::nullopt;
-  size_t length = 0;
-  for (size_t i = 0; i < 4; ++i) length |= size_t{static_cast<unsigned char>(input[i])} << (8 * i);
+  std::string_view rest = input;
+  const size_t length = *agent::TakeLength(rest);
   if (length > kMaxFrameBytes) {
     is_broken = true;
     return std::nullopt;
   }
   if (input.size() < kHeadBytes + length) return std::nullopt;
-  Frame frame{static_cast<Kind>(input[4]), input.substr(kHeadBytes, length)};
+  Frame frame{static_cast<Kind>(rest[0]), input.substr(kHeadBytes, length)};
   input.erase(0, kHeadBytes + length);
   return frame;
 }

@@ -17,6 +17,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/sys/file_io.h"
+#include "worker_agent/launch/command/python_module.h"
 
 namespace muster::agent {
 namespace {
@@ -74,10 +75,6 @@ const Known* FindModule(const std::string& name) {
   const auto* found = std::find_if(std::begin(kKnown), std::end(kKnown),
                                    [&](const Known& k) { return k.module != nullptr && name == k.module; });
   return found == std::end(kKnown) ? nullptr : found;
-}
-
-bool IsPython(const std::string& name) {
-  return absl::StartsWith(name, "python") && name.find_first_not_of("0123456789.", 6) == std::string::npos;
 }
 
 bool IsShell(const std::string& name) { return name == "sh" || name == "bash" || name == "dash" || name == "zsh"; }

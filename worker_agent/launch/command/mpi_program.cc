@@ -17,19 +17,17 @@
 #include <cstring>
 #include <optional>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/unique_fd.h"
-#include "common/sys/file_io.h"
 #include "worker_agent/launch/command/launchers.h"
+#include "worker_agent/launch/command/python_module.h"
 
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostScript = size_t{1} << 20;
 constexpr size_t kMostHeaders = 512;
 constexpr size_t kMostDynamic = 4096;
 constexpr size_t kMostNeeded = 256;
@@ -69,45 +67,6 @@ std::optional<uint64_t> OffsetOf(uint64_t address, const std::vector<Elf64_Phdr>
     }
   }
   return std::nullopt;
-}
-
-bool IsImportOfMpi4py(absl::string_view line) {
-  const auto is_it = [](absl::string_view name) { return name == "mpi4py" || absl::StartsWith(name, "mpi4py."); };
-  const std::vector<absl::string_view> words = absl::StrSplit(line, absl::ByAnyChar(" \t,;\r"), absl::SkipEmpty());
-  if (words.size() < 2) return false;
-  if (words[0] == "from") return is_it(words[1]);
-  return words[0] == "import" && std::any_of(words.begin() + 1, words.end(), is_it);
-}
-
-// An import that no condition stands before: whoever runs the script calls MPI_Init. Under `try` or `if` it may be one
-// for those who have it.
-bool ImportsMpi4py(const std::string& script) {
-  bool is_sure = true;  // of what is indented
-  for (const absl::string_view line : absl::StrSplit(script, '\n')) {
-    const absl::string_view bare = absl::StripLeadingAsciiWhitespace(line);
-    const absl::string_view first = bare.substr(0, bare.find_first_of(" \t:(\r"));
-    if (first.empty() || first[0] == '#') continue;
-    const bool is_indented = bare.size() < line.size();
-    if ((!is_indented || is_sure) && IsImportOfMpi4py(bare)) return true;
-    const bool is_condition =
-        first == "try" || first == "except" || first == "if" || first == "elif" || first == "else";
-    if (is_condition) {
-      is_sure = absl::StartsWith(bare, "if __name__ ");
-    } else if (!is_indented || first == "def") {
-      is_sure = true;
-    }
-  }
-  return false;
-}
-
-bool NamesMpi4py(const std::vector<std::string>& command) {
-  const auto names_it = [](const std::string& word) { return word == "mpi4py" || absl::StartsWith(word, "mpi4py."); };
-  if (std::any_of(command.begin() + 1, command.end(), names_it)) return true;
-  const auto script = std::find_if(command.begin() + 1, command.end(),
-                                   [](const std::string& word) { return absl::EndsWith(word, ".py"); });
-  if (script == command.end()) return false;
-  const absl::StatusOr<std::string> text = ReadSmallFile(*script, kMostScript);
-  return text.ok() && ImportsMpi4py(*text);
 }
 
 // As execvp looks for it; empty: it is not there.
@@ -168,7 +127,7 @@ MpiFamily MpiFamilyOf(const std::vector<std::string>& started, const std::string
   if (command.empty() || LauncherOf(command)) return MpiFamily::kNone;
   const std::string& program = command[0];
   const std::string base = program.substr(program.rfind('/') + 1);
-  if (absl::StartsWith(base, "python")) return NamesMpi4py(command) ? MpiFamily::kEither : MpiFamily::kNone;
+  if (IsPython(base)) return NamesPythonModule(command, "mpi4py") ? MpiFamily::kEither : MpiFamily::kNone;
   for (const std::string& library : NeededLibraries(PathOf(program, path))) {
     const MpiFamily family = FamilyOfLibrary(library);
     if (family != MpiFamily::kNone) return family;

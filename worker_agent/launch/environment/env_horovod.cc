@@ -31,6 +31,21 @@ Cross CrossOf(const EnvironmentInput& input) {
   return cross;
 }
 
+// What horovodrun says. The host's name only tells machines apart.
+void AddRendezvous(const EnvironmentInput& input, EnvironmentBuilder& builder) {
+  const v1::Assignment& assignment = input.desired->assignment();
+  builder.Identity("HOROVOD_CONTROLLER", "gloo");
+  builder.Default("HOROVOD_CPU_OPERATIONS", "gloo");
+  builder.Identity("HOROVOD_GLOO_RENDEZVOUS_ADDR", "127.0.0.1");
+  builder.Identity("HOROVOD_GLOO_RENDEZVOUS_PORT", input.horovod_port);
+  builder.Identity("HOROVOD_HOSTNAME", "machine-" + std::to_string(assignment.node_rank()));
+  // Without an interface Gloo takes the address that the host's own name has, which may be 127.0.1.1 or none.
+  std::string interface = input.collective_interface;
+  if (interface.empty()) interface = builder.Inherited("GLOO_SOCKET_IFNAME");
+  if (interface.empty() && assignment.machine_num() <= 1) interface = "lo";
+  if (!interface.empty()) builder.Default("HOROVOD_GLOO_IFACE", interface.substr(0, interface.find(',')));
+}
+
 }  // namespace
 
 void AddHorovodVariables(const EnvironmentInput& input, EnvironmentBuilder& builder) {
@@ -43,6 +58,11 @@ void AddHorovodVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
   builder.Identity("HOROVOD_LOCAL_SIZE", assignment.local_world_size());
   builder.Identity("HOROVOD_CROSS_RANK", cross.rank);
   builder.Identity("HOROVOD_CROSS_SIZE", cross.size);
+  if (input.horovod_port != 0) AddRendezvous(input, builder);
+  if (input.has_horovod_mpi) {
+    builder.Default("HOROVOD_CONTROLLER", "mpi");
+    builder.Default("HOROVOD_CPU_OPERATIONS", "mpi");
+  }
 
   // Where mpirun started the agent, its values are not this process's.
   if (!input.has_ompi && builder.Inherited("OMPI_COMM_WORLD_RANK").empty()) return;

@@ -1,0 +1,79 @@
+// A line of the script                       is an import of the module
+//
+//   import m, import m.x as y, from m import z    yes
+//   the same, indented: in a function             yes
+//   … under try, if, else                         no, but under `if __name__ == …`
+//   anything else                                 no
+#include "worker_agent/launch/command/python_module.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/sys/file_io.h"
+#include "worker_agent/launch/command/launchers.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kMostModuleBytes = size_t{1} << 20;
+
+bool IsOf(absl::string_view name, const std::string& module) {
+  return name == module || absl::StartsWith(name, absl::StrCat(module, "."));
+}
+
+bool IsImport(absl::string_view line, const std::string& module) {
+  const std::vector<absl::string_view> words = absl::StrSplit(line, absl::ByAnyChar(" \t,;\r"), absl::SkipEmpty());
+  if (words.size() < 2) return false;
+  if (words[0] == "from") return IsOf(words[1], module);
+  return words[0] == "import" &&
+         std::any_of(words.begin() + 1, words.end(), [&](absl::string_view name) { return IsOf(name, module); });
+}
+
+// Whoever runs the script imports it. Under `try` or `if` it may be for those who have it.
+bool Imports(const std::string& script, const std::string& module) {
+  bool is_sure = true;  // of what is indented
+  for (const absl::string_view line : absl::StrSplit(script, '\n')) {
+    const absl::string_view bare = absl::StripLeadingAsciiWhitespace(line);
+    const absl::string_view first = bare.substr(0, bare.find_first_of(" \t:(\r"));
+    if (first.empty() || first[0] == '#') continue;
+    const bool is_indented = bare.size() < line.size();
+    if ((!is_indented || is_sure) && IsImport(bare, module)) return true;
+    const bool is_condition =
+        first == "try" || first == "except" || first == "if" || first == "elif" || first == "else";
+    if (is_condition) {
+      is_sure = absl::StartsWith(bare, "if __name__ ");
+    } else if (!is_indented || first == "def") {
+      is_sure = true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool IsPython(const std::string& name) {
+  return absl::StartsWith(name, "python") && name.find_first_not_of("0123456789.", 6) == std::string::npos;
+}
+
+bool NamesPythonModule(const std::vector<std::string>& command, const std::string& module) {
+  if (std::any_of(command.begin() + 1, command.end(), [&](const std::string& word) { return IsOf(word, module); })) {
+    return true;
+  }
+  const auto script = std::find_if(command.begin() + 1, command.end(),
+                                   [](const std::string& word) { return absl::EndsWith(word, ".py"); });
+  if (script == command.end()) return false;
+  const absl::StatusOr<std::string> text = ReadSmallFile(*script, kMostModuleBytes);
+  return text.ok() && Imports(*text, module);
+}
+
+bool UsesPythonModule(const std::vector<std::string>& started, const std::string& module) {
+  if (started.empty() || LauncherOf(started)) return false;
+  const std::vector<std::string> command = ProgramBehind(started);
+  if (command.empty() || LauncherOf(command)) return false;
+  return IsPython(command[0].substr(command[0].rfind('/') + 1)) && NamesPythonModule(command, module);
+}
+
+}  // namespace muster::agent
