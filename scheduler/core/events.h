@@ -77,8 +77,18 @@ struct FarewellReceived {
 struct OverviewRequest {};
 struct Overview;
 
+// What a picture of a whole job is drawn from: see views/job_map.h.
+struct MapRequest {
+  std::string job;
+  uint64_t run = 0;  // 0: the latest
+  bool with_names = false;
+
+  const std::string& job_id() const { return job; }
+};
+struct JobMap;
+
 using QueryRequest =
-    std::variant<v1::StatusRequest, v1::NodesRequest, v1::RanksRequest, v1::EventsRequest, OverviewRequest>;
+    std::variant<v1::StatusRequest, v1::NodesRequest, v1::RanksRequest, v1::EventsRequest, OverviewRequest, MapRequest>;
 
 struct QueryReceived {
   QueryId query = 0;
@@ -148,9 +158,9 @@ struct CloseStream {
   StreamId stream = 0;
 };
 
-using QueryReply =
-    std::variant<v1::StatusReply, v1::NodesReply, v1::RanksReply, v1::EventsReply, v1::StopReply, v1::SteerReply,
-                 v1::StacksReply, v1::FarewellReply, v1::StoreReply, std::shared_ptr<const Overview>>;
+using QueryReply = std::variant<v1::StatusReply, v1::NodesReply, v1::RanksReply, v1::EventsReply, v1::StopReply,
+                                v1::SteerReply, v1::StacksReply, v1::FarewellReply, v1::StoreReply,
+                                std::shared_ptr<const Overview>, std::shared_ptr<const JobMap>>;
 
 struct Answer {
   QueryId query = 0;

@@ -88,7 +88,11 @@ bool Token::Matches(absl::string_view authorization) const {
   const size_t space = authorization.find(' ');
   if (space == absl::string_view::npos || !absl::EqualsIgnoreCase(authorization.substr(0, space), "bearer"))
     return false;
-  const std::string digest = Sha256(std::string(absl::StripAsciiWhitespace(authorization.substr(space))));
+  return MatchesWord(absl::StripAsciiWhitespace(authorization.substr(space)));
+}
+
+bool Token::MatchesWord(absl::string_view word) const {
+  const std::string digest = Sha256(std::string(word));
   return digest.size() == digest_.size() && CRYPTO_memcmp(digest.data(), digest_.data(), digest.size()) == 0;
 }
 

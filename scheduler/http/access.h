@@ -39,6 +39,8 @@ class Token {
 
   // "Bearer WORD"; takes the same time for each wrong word.
   bool Matches(absl::string_view authorization) const;
+  // The word itself.
+  bool MatchesWord(absl::string_view word) const;
 
  private:
   explicit Token(std::string digest) : digest_(std::move(digest)) {}

@@ -14,7 +14,9 @@
 #include "absl/strings/strip.h"
 #include "common/base/text.h"
 #include "ctl/output/json.h"
+#include "ctl/output/render.h"
 #include "scheduler/core/lifecycle/cause.h"
+#include "scheduler/core/views/job_map.h"
 #include "scheduler/rpc/validation.h"
 
 namespace muster::http {
@@ -25,15 +27,20 @@ using scheduler::Answer;
 constexpr char kPrefix[] = "/api/v1/";
 
 absl::Status NoSuchPath() { return absl::NotFoundError("there is nothing under this path"); }
+absl::Status NoSuchRunHere() { return absl::NotFoundError("there is no such job, or run of it, here"); }
 
 int StatusOfError(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
       return 400;
+    case absl::StatusCode::kUnauthenticated:
+      return 401;
     case absl::StatusCode::kPermissionDenied:
       return 403;
     case absl::StatusCode::kNotFound:
       return 404;
+    case absl::StatusCode::kFailedPrecondition:
+      return 409;
     default:
       return 503;
   }
@@ -105,7 +112,7 @@ absl::StatusOr<ApiQuestion> AskStatus(v1::StatusRequest request, bool must_be_th
   return ApiQuestion{"", std::move(request), [=](const Answer& answer) -> ResponsePtr {
                        const auto* found = std::get_if<v1::StatusReply>(&answer.reply);
                        if (must_be_there && answer.status.ok() && found != nullptr && found->runs().empty()) {
-                         return ApiError(absl::NotFoundError("there is no such job, or run of it, here"));
+                         return ApiError(NoSuchRunHere());
                        }
                        return Rendered<v1::StatusReply>(answer, [&](v1::StatusReply reply) {
                          if (!sees_output) HideOutput(reply);
@@ -161,15 +168,75 @@ absl::StatusOr<ApiQuestion> AskChanges(const Target& target, const ApiViewer& vi
   return question;
 }
 
+// As `ms-ctl why` says it, in the same words.
+absl::StatusOr<ApiQuestion> AskWhy(v1::StatusRequest request, bool sees_output) {
+  return ApiQuestion{
+      "why", std::move(request), [=](const Answer& answer) -> ResponsePtr {
+        if (!answer.status.ok()) return ApiError(answer.status);
+        v1::StatusReply reply = std::get<v1::StatusReply>(answer.reply);
+        if (reply.runs().empty()) return ApiError(NoSuchRunHere());
+        if (!sees_output) HideOutput(reply);
+        nlohmann::ordered_json runs = nlohmann::ordered_json::array();
+        for (const v1::RunStatus& run : reply.runs()) {
+          runs.push_back(
+              {{"job_id", run.job_id()}, {"run", run.run()}, {"text", ctl::RenderWhy(run, absl::LocalTimeZone())}});
+        }
+        return JsonResponse(200, {{"runs", runs}});
+      }};
+}
+
+std::string JsonText(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// By hand: it may have 12,500 nodes.
+ResponsePtr MapDocument(const scheduler::JobMap& map) {
+  std::string out =
+      absl::StrCat("{\"job_id\": ", JsonText(map.job_id), ", \"run\": ", map.run, ", \"round\": ", map.round,
+                   ", \"names_version\": \"", absl::Hex(map.names_version, absl::kZeroPad16), "\",\n\"nodes\": \"",
+                   map.nodes, "\",\n\"slots\": \"", map.slots, "\",\n\"names\": [");
+  const char* separator = "\n";
+  for (const scheduler::JobMap::Name& name : map.names) {
+    absl::StrAppend(&out, separator, "{\"node_id\": ", JsonText(name.node_id),
+                    ", \"host_name\": ", JsonText(name.host_name), ", \"label\": ", JsonText(name.label_path),
+                    ", \"role\": \"", name.is_server ? "server" : "worker", "\", \"slots\": ", name.slots,
+                    ", \"ranks\": [");
+    for (size_t i = 0; i < name.ranks.size(); ++i) {
+      absl::StrAppend(&out, i == 0 ? "" : ", ", name.ranks[i].first, ", ", name.ranks[i].second);
+    }
+    absl::StrAppend(&out, "]}");
+    separator = ",\n";
+  }
+  absl::StrAppend(&out, "]}\n");
+  return MakeResponse(200, kJson, EscapeJson(out));
+}
+
+absl::StatusOr<ApiQuestion> AskMap(const std::string& job, const Target& target) {
+  scheduler::MapRequest request{.job = job};
+  uint32_t names = 0;
+  for (const absl::Status& status : {CheckNames(target, {"run", "names"}), ReadNumber(target, "run", &request.run),
+                                     ReadNumber(target, "names", &names)}) {
+    if (!status.ok()) return status;
+  }
+  if (names > 1) return absl::InvalidArgumentError("names must be 0 or 1");
+  request.with_names = names == 1;
+  return ApiQuestion{"", std::move(request), [](const Answer& answer) {
+                       if (!answer.status.ok()) return ApiError(answer.status);
+                       return MapDocument(*std::get<std::shared_ptr<const scheduler::JobMap>>(answer.reply));
+                     }};
+}
+
 absl::StatusOr<ApiQuestion> AskJob(const std::string& job, const std::string& what, const Target& target,
                                    const ApiViewer& viewer) {
-  if (what.empty()) {
+  if (what == "map") return AskMap(job, target);
+  if (what.empty() || what == "why") {
     v1::StatusRequest request;
     uint64_t run = 0;
     if (absl::Status status = CheckNames(target, {"run"}); !status.ok()) return status;
     if (absl::Status status = ReadNumber(target, "run", &run); !status.ok()) return status;
     request.set_job_id(job);
     request.set_run(run);
+    if (what == "why") return AskWhy(std::move(request), viewer.sees_output);
     return AskStatus(std::move(request), /*must_be_there=*/true, viewer.sees_output);
   }
   if (what == "nodes") {
@@ -193,6 +260,24 @@ absl::StatusOr<ApiQuestion> AskJob(const std::string& job, const std::string& wh
                        }};
   }
   return NoSuchPath();
+}
+
+template <typename Request>
+std::string TextOf(const Request& request) {
+  return request.SerializeAsString();
+}
+std::string TextOf(const scheduler::MapRequest& request) {
+  return absl::StrCat(request.run, " ", request.with_names ? 1 : 0, " ", request.job);
+}
+
+template <typename Request>
+absl::Status Check(const Request& request) {
+  return scheduler::CheckRequest(request);
+}
+absl::Status Check(const scheduler::MapRequest& request) {
+  v1::StatusRequest of_job;
+  of_job.set_job_id(request.job);
+  return scheduler::CheckRequest(of_job);
 }
 
 absl::StatusOr<ApiQuestion> Ask(const std::vector<std::string>& parts, const Target& target, const ApiViewer& viewer) {
@@ -226,8 +311,8 @@ absl::StatusOr<ApiQuestion> ParseApi(const Target& target, const ApiViewer& view
                 absl::StrCat("this certificate is for job ", Quoted(viewer.only_job), " only"));
           }
           question->key = absl::StrCat("api ", question->key, " ", viewer.sees_output ? 1 : 0, " ",
-                                       question->request.index(), " ", request.SerializeAsString());
-          return scheduler::CheckRequest(request);
+                                       question->request.index(), " ", TextOf(request));
+          return Check(request);
         }
       },
       question->request);
@@ -235,11 +320,13 @@ absl::StatusOr<ApiQuestion> ParseApi(const Target& target, const ApiViewer& view
   return question;
 }
 
-ResponsePtr ApiError(const absl::Status& status) {
-  const nlohmann::ordered_json document{{"error", std::string(status.message())}};
+ResponsePtr JsonResponse(int status, const nlohmann::ordered_json& document) {
   return MakeResponse(
-      StatusOfError(status), kJson,
-      EscapeJson(document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n");
+      status, kJson, EscapeJson(document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n");
+}
+
+ResponsePtr ApiError(const absl::Status& status) {
+  return JsonResponse(StatusOfError(status), {{"error", std::string(status.message())}});
 }
 
 }  // namespace muster::http

@@ -3,6 +3,8 @@
 //
 //   /api/v1/jobs                        as `status`
 //   /api/v1/jobs/JOB?run=               as `status --job JOB`
+//   /api/v1/jobs/JOB/why?run=           as `why`
+//   /api/v1/jobs/JOB/map?run=&names=    a character for each node and slot: see views/job_map.h
 //   /api/v1/jobs/JOB/nodes?run=&offset=&limit=     as `nodes`, a page of it
 //   /api/v1/jobs/JOB/ranks?run=&offset=&limit=     as `ranks`, a page of it
 //   /api/v1/events?job=&after=&limit=   as `events`, those with a number above `after`
@@ -11,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -36,6 +39,8 @@ struct ApiQuestion {
 
 // INVALID_ARGUMENT: a parameter is wrong. NOT_FOUND: no such path. PERMISSION_DENIED: another job.
 absl::StatusOr<ApiQuestion> ParseApi(const Target& target, const ApiViewer& viewer);
+
+ResponsePtr JsonResponse(int status, const nlohmann::ordered_json& document);
 
 // {"error": "…"}
 ResponsePtr ApiError(const absl::Status& status);

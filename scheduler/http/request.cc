@@ -1,5 +1,6 @@
 #include "scheduler/http/request.h"
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -11,6 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -107,7 +109,8 @@ void RequestReader::Reset() {
   parser_ = std::make_unique<Parser>();
   request_ = {};
   error_ = {};
-  header_bytes_ = 0;
+  header_bytes_ = body_bytes_ = 0;
+  has_header_ = false;
 }
 
 RequestReader::State RequestReader::Refuse(int status, std::string text) {
@@ -132,29 +135,53 @@ RequestReader::State RequestReader::Read(std::string& bytes) {
     if (error == beast::error::need_more || (!error && taken == 0)) break;
     if (error) return Refuse(400, absl::StrCat("this is no request of HTTP/1.1: ", error.message()));
   }
-  return parser.is_header_done() ? Take() : State::kNeedsMore;
+  if (!parser.is_header_done()) return State::kNeedsMore;
+  if (!has_header_ && Take() == State::kBad) return State::kBad;
+  has_header_ = true;
+  return TakeBody(bytes);
 }
 
 RequestReader::State RequestReader::Take() {
   const auto& message = parser_->parser.get();
-  if (message.method() != beast::verb::get && message.method() != beast::verb::head)
-    return Refuse(405, "only GET and HEAD are served here");
-  const bool has_body =
-      message.count(beast::field::transfer_encoding) != 0 ||
-      (message.count(beast::field::content_length) != 0 && message[beast::field::content_length] != "0");
-  if (has_body) return Refuse(413, "a request has no body here");
+  const bool is_post = message.method() == beast::verb::post;
+  if (!is_post && message.method() != beast::verb::get && message.method() != beast::verb::head)
+    return Refuse(405, "only GET, HEAD and, for actions, POST are served here");
+  const std::string length = Text(message[beast::field::content_length]);
+  const bool has_body = message.count(beast::field::transfer_encoding) != 0 ||
+                        (message.count(beast::field::content_length) != 0 && length != "0");
+  if (has_body && !is_post) return Refuse(413, "a request has no body here");
+  uint64_t bytes = 0;
+  if (has_body && (!absl::SimpleAtoi(length, &bytes) || bytes > kMaxBodyBytes)) {
+    return Refuse(413, absl::StrCat("a body has a Content-Length of at most ", kMaxBodyBytes, " here"));
+  }
+  body_bytes_ = static_cast<size_t>(bytes);
   if (message.count(beast::field::host) != 1) return Refuse(400, "a request names one Host");
-  if (message.count(beast::field::authorization) > 1) return Refuse(400, "a request has one Authorization at most");
+  for (const char* one : {"Authorization", "Cookie", "Origin", "Sec-Fetch-Site", "X-Muster-Action"}) {
+    if (message.count(one) > 1) return Refuse(400, absl::StrCat("a request has one ", one, " at most"));
+  }
   absl::StatusOr<Target> target = ParseTarget({message.target().data(), message.target().size()});
   if (!target.ok()) return Refuse(400, std::string(target.status().message()));
   request_.target = *std::move(target);
   request_.is_head = message.method() == beast::verb::head;
+  request_.is_post = is_post;
   request_.host = Text(message[beast::field::host]);
   request_.authorization = Text(message[beast::field::authorization]);
   request_.accept = Text(message[beast::field::accept]);
   request_.last_event_id = Text(message["Last-Event-ID"]);
+  request_.if_none_match = Text(message[beast::field::if_none_match]);
+  request_.cookie = Text(message[beast::field::cookie]);
+  request_.origin = Text(message[beast::field::origin]);
+  request_.fetch_site = Text(message["Sec-Fetch-Site"]);
+  request_.has_action_mark = Text(message["X-Muster-Action"]) == "1";
   request_.keeps_alive = message.keep_alive();
   return State::kWhole;
+}
+
+RequestReader::State RequestReader::TakeBody(std::string& bytes) {
+  const size_t taken = std::min(bytes.size(), body_bytes_ - request_.body.size());
+  request_.body.append(bytes, 0, taken);
+  bytes.erase(0, taken);
+  return request_.body.size() < body_bytes_ ? State::kNeedsMore : State::kWhole;
 }
 
 }  // namespace muster::http

@@ -16,7 +16,9 @@ struct Response {
   int status = 200;
   std::string content_type = kPlainText;
   std::string body;
-  uint64_t cursor = 0;  // of an event stream: the number of the last event in it; 0: none is
+  uint64_t cursor = 0;      // of an event stream: the number of the last event in it; 0: none is
+  std::string etag = {};    // of a part of the page, quoted: a browser keeps it, and asks whether it still holds
+  std::string cookie = {};  // to be set: the whole value of Set-Cookie
 };
 using ResponsePtr = std::shared_ptr<const Response>;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "scheduler/frontend/core_calls.h"
 #include "scheduler/http/connection.h"
 
 namespace muster::http {
@@ -52,14 +53,12 @@ class Server::Protocol final : public TcpProtocol {
 
  private:
   absl::Status Ask(scheduler::QueryRequest request, const std::function<void(scheduler::Answer)>& done) {
-    const scheduler::ServiceContext& services = context_.services;
-    const absl::StatusOr<scheduler::QueryId> id = services.queries.Add(
-        services.clock.Read().monotonic + kCoreLimit, [done](scheduler::Answer answer) { done(std::move(answer)); });
-    if (!id.ok()) return id.status();
-    if (!services.post(scheduler::QueryReceived{*id, std::move(request)}, nullptr)) {
-      services.queries.Resolve({*id, absl::ResourceExhaustedError("the scheduler is busy: try again"), {}});
-    }
-    return absl::OkStatus();
+    return scheduler::AskCore(
+        context_.services, kCoreLimit,
+        [&](scheduler::QueryId id) -> scheduler::Event {
+          return scheduler::QueryReceived{id, std::move(request)};
+        },
+        done);
   }
 
   // Outlives the server while the core still owes it an answer.

@@ -1,6 +1,7 @@
 #include "scheduler/http/site.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -8,8 +9,11 @@
 #include "common/base/text.h"
 #include "common/settings/settings.h"
 #include "ctl/output/json.h"
+#include "scheduler/frontend/core_calls.h"
 #include "scheduler/frontend/counters.h"
 #include "scheduler/http/api.h"
+#include "scheduler/http/page/actions.h"
+#include "scheduler/http/page/assets.h"
 
 namespace muster::http {
 namespace {
@@ -19,13 +23,7 @@ constexpr absl::Duration kLongestTurn = absl::Seconds(10);  // the loop takes on
 constexpr size_t kMostStreams = 64;   // of events …
 constexpr size_t kPartOfStreams = 4;  // … and of the connections
 
-constexpr char kFront[] =
-    "Muster's scheduler.\n"
-    "\n"
-    "/healthz   whether it lives\n"
-    "/readyz    whether it takes jobs, and why not\n"
-    "/metrics   for Prometheus\n"
-    "/api/v1/   jobs, jobs/JOB, jobs/JOB/nodes, jobs/JOB/ranks, events, changes, counters\n";
+constexpr char kSessionPath[] = "/api/v1/session";
 
 absl::Time FirstListEnd(const TlsState& state) {
   absl::Time first = absl::InfiniteFuture();
@@ -42,11 +40,15 @@ ResponsePtr Text(int status, const std::string& text) { return MakeResponse(stat
 //   "http: other host"   a Host that is not ours
 //   "http: no identity"  neither token nor certificate
 //   "http: wrong token"  an Authorization that is not the token
+//   "http: other site"   what changes something, and may come from a page of another site
 //   others               as the authorizer says
 absl::StatusOr<Site::View> Site::ViewOf(const Request& request, const Visitor& visitor) {
   CountedLog* const counted = &context_.services.counted;
   const std::string who = visitor.peer.address;
-  if (token_ && token_->Matches(request.authorization)) return View{"", true};
+  if (token_ && token_->Matches(request.authorization)) return View{"", true, true};
+  if (token_ && request.authorization.empty() && login_.HasSession(request, visitor.has_tls, Now())) {
+    return View{"", true, true, true};
+  }
   if (!request.authorization.empty() && token_) {
     counted->Note(Severity::kWarning, "http: wrong token", absl::StrCat("turned ", who, " away: its token is wrong"));
     return absl::UnauthenticatedError("the token is wrong");
@@ -57,7 +59,7 @@ absl::StatusOr<Site::View> Site::ViewOf(const Request& request, const Visitor& v
     counted->Note(Severity::kWarning, "http: no identity",
                   absl::StrCat("turned ", who, " away: it says nothing of itself"));
     return absl::UnauthenticatedError(
-        token_ ? "say the token of --http_token_file: Authorization: Bearer TOKEN, or show a certificate"
+        token_ ? "say the token of --http_token_file: Authorization: Bearer TOKEN, log in at /, or show a certificate"
                : "show a certificate of the scheduler's authority, or have --http_token_file set and say its token");
   }
   View view{"", true};
@@ -116,14 +118,14 @@ bool Site::Handle(const Request& request, const Visitor& visitor, Questions::Rep
     reply(Text(403, "this port speaks TLS: https://"));
     return false;
   }
+  if (IsLookedAtByAll(request, visitor, reply)) return false;
+  if (request.is_post) return Post(request, visitor, reply);
   const absl::StatusOr<View> view = ViewOf(request, visitor);
   if (!view.ok()) {
     reply(Text(absl::IsUnauthenticated(view.status()) ? 401 : 403, std::string(view.status().message())));
     return false;
   }
-  if (path == "/") {
-    reply(MakeResponse(200, kPlainText, kFront));
-  } else if (path == kMetricsPath) {
+  if (path == kMetricsPath) {
     const MetricWriter::Format format = MetricWriter::FormatFor(request.accept);
     const bool is_open = format == MetricWriter::Format::kOpenMetrics;
     questions_.Ask(
@@ -134,9 +136,106 @@ bool Site::Handle(const Request& request, const Visitor& visitor, Questions::Rep
   } else if (absl::StartsWith(path, "/api/")) {
     Api(request, visitor, {view->job, view->has_identity}, std::move(reply));
   } else {
-    reply(Text(404, "there is nothing under this path; / lists what there is"));
+    reply(Text(404, "there is nothing under this path"));
   }
   return view->has_identity;
+}
+
+// The page's files say nothing of any job.
+bool Site::IsLookedAtByAll(const Request& request, const Visitor& visitor, const Questions::Reply& reply) {
+  const std::string& path = request.target.path;
+  if (request.is_post) return false;
+  if (path == kSessionPath) {
+    reply(Session(request, visitor));
+    return true;
+  }
+  ResponsePtr asset = FindAsset(path, request.if_none_match);
+  if (asset == nullptr) return false;
+  reply(std::move(asset));
+  return true;
+}
+
+// Whether the page has to ask for the token, and whether it may offer actions.
+ResponsePtr Site::Session(const Request& request, const Visitor& visitor) {
+  if (!request.target.query.empty()) return ApiError(absl::InvalidArgumentError("there is no parameter here"));
+  View view;
+  bool is_known = !token_ && context_.services.tls == nullptr;
+  if (token_ || context_.services.tls != nullptr) {
+    View found{"", true};
+    if (token_ && (token_->Matches(request.authorization) || login_.HasSession(request, visitor.has_tls, Now()))) {
+      found.has_token = is_known = true;
+    } else {
+      is_known = !visitor.peer.certificates.empty() &&
+                 context_.services.authorizer.AuthorizeLookAt(visitor.peer, found.job).ok();
+    }
+    if (is_known) view = found;
+  }
+  const absl::Status may_act = MayAct(visitor, view, view.job);
+  const nlohmann::ordered_json document{
+      {"may_look", is_known},
+      {"may_act", may_act.ok()},
+      {"why_not", may_act.ok() ? nlohmann::ordered_json() : nlohmann::ordered_json(std::string(may_act.message()))},
+      {"takes_token", token_.has_value()},
+      {"by", view.has_token      ? "token"
+             : view.has_identity ? "certificate"
+                                 : "nothing"},
+      {"job_id", view.job.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(view.job)}};
+  return JsonResponse(200, document);
+}
+
+absl::Status Site::MayAct(const Visitor& visitor, const View& view, const std::string& job_id) const {
+  if (view.has_token) return absl::OkStatus();
+  if (!view.has_identity) {
+    return absl::PermissionDeniedError(
+        token_ ? "log in with the token of --http_token_file"
+               : "actions need an identity: set --http_token_file and log in with its token, or --tls_config and show "
+                 "an admin's certificate; or run ms-ctl on the scheduler's machine");
+  }
+  return context_.services.authorizer.AuthorizeAdminChange(visitor.peer, job_id);
+}
+
+bool Site::Post(const Request& request, const Visitor& visitor, const Questions::Reply& reply) {
+  CountedLog& counted = context_.services.counted;
+  const Login::Client client{visitor.peer.address, visitor.party, visitor.has_tls};
+  const std::string& path = request.target.path;
+  if (path == kLoginPath || path == kLogoutPath) {
+    const Token* token = token_ ? &*token_ : nullptr;
+    reply(path == kLoginPath ? login_.Begin(request, client, token, Now(), counted)
+                             : login_.End(request, client, counted));
+    return false;
+  }
+  if (!absl::StartsWith(path, "/api/v1/jobs/")) {
+    reply(Text(405, "only GET and HEAD are served here"));
+    return false;
+  }
+  const absl::StatusOr<View> view = ViewOf(request, visitor);
+  const absl::Status status = view.ok() ? Act(request, visitor, *view, reply) : view.status();
+  if (!status.ok()) reply(ApiError(status));
+  return view.ok() && view->has_identity;
+}
+
+// OK: the core is asked, and `reply` will be called.
+absl::Status Site::Act(const Request& request, const Visitor& visitor, const View& view,
+                       const Questions::Reply& reply) {
+  const scheduler::ServiceContext& services = context_.services;
+  if (absl::Status own = CheckOwnPage(request, view.by_cookie); !own.ok()) {
+    services.counted.Note(
+        Severity::kWarning, "http: other site",
+        absl::StrCat("refused an action for ", visitor.peer.address, ": ", std::string(own.message())));
+    return own;
+  }
+  if (!view.has_token && !view.has_identity) return MayAct(visitor, view, "");
+  const std::string who =
+      visitor.peer.identity.empty() || view.has_token ? visitor.peer.address : visitor.peer.identity;
+  const absl::StatusOr<Action> action = ParseAction(request, who);
+  if (!action.ok()) return action.status();
+  if (!view.has_token) {
+    if (absl::Status may = scheduler::MayChange(services, visitor.peer, action->job_id); !may.ok()) return may;
+  }
+  if (const std::string why = services.WhyFull(); !why.empty()) return absl::UnavailableError(why);
+  return scheduler::AskCore(
+      services, services.query_limit, [&](scheduler::QueryId id) { return EventOf(id, *action); },
+      [action = *action, reply](scheduler::Answer answer) { reply(AnswerOf(action, answer)); });
 }
 
 void Site::Api(const Request& request, const Visitor& visitor, const ApiViewer& viewer, Questions::Reply reply) {

@@ -2,9 +2,12 @@
 //
 //   /healthz, /readyz                               everybody
 //   a Host that is not this server's                421, whoever asks
-//   anything else, with --tls_config or a token     who shows a certificate that is let in, or the token; else 401
+//   the page's files, /api/v1/session, POST /login  everybody
+//   anything else, with --tls_config or a token     who shows a certificate that is let in, the token, or the cookie of
+//                                                   a login; else 401
 //   anything else, without both (loopback only)     everybody on this machine
 //   what a certificate of one job asks for          that job's part
+//   POST of an action                               the token, that cookie, or an admin's certificate; else 403
 //   a path that is not known                        404
 #pragma once
 
@@ -21,6 +24,7 @@
 #include "scheduler/http/access.h"
 #include "scheduler/http/api.h"
 #include "scheduler/http/metrics_page.h"
+#include "scheduler/http/page/login.h"
 #include "scheduler/http/process_facts.h"
 #include "scheduler/http/questions.h"
 #include "scheduler/http/request.h"
@@ -71,11 +75,19 @@ class Site {
   struct View {
     std::string job;            // the only one; empty: all
     bool has_identity = false;  // sees what processes said, too
+    bool has_token = false;     // in a request, or as the cookie of a login: may change all jobs, too
+    bool by_cookie = false;
   };
   bool IsOurHost(const std::string& host) const;
   absl::StatusOr<View> ViewOf(const Request& request, const Visitor& visitor);
   std::string WhyNotHealthy() const;
   std::string WhyNotReady() const;
+  bool IsLookedAtByAll(const Request& request, const Visitor& visitor, const Questions::Reply& reply);
+  bool Post(const Request& request, const Visitor& visitor, const Questions::Reply& reply);
+  absl::Status Act(const Request& request, const Visitor& visitor, const View& view, const Questions::Reply& reply);
+  absl::Status MayAct(const Visitor& visitor, const View& view, const std::string& job_id) const;
+  ResponsePtr Session(const Request& request, const Visitor& visitor);
+  MonotonicTime Now() const { return context_.services.clock.Read().monotonic; }
   void Api(const Request& request, const Visitor& visitor, const ApiViewer& viewer, Questions::Reply reply);
   ResponsePtr Metrics(const scheduler::Answer& answer, MetricWriter::Format format, const std::string& job);
 
@@ -85,6 +97,7 @@ class Site {
   Questions& questions_;
   const size_t max_connections_;
   ProcessReader process_;
+  Login login_;
   std::set<std::string> listed_;  // jobs, on the last page of all of them
   size_t connections_ = 0;
   size_t streams_ = 0;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/v1/admin.grpc.pb.h"
+#include "scheduler/frontend/core_calls.h"
 #include "scheduler/frontend/counters.h"
 #include "scheduler/rpc/bounded_call.h"
 #include "scheduler/rpc/grpc_bytes.h"
@@ -97,14 +98,7 @@ class AdminService : public v1::Admin::CallbackService {
     const std::shared_ptr<const PeerFacts> caller_facts = services_.peers.Find(context->peer());
     const PeerFacts& peer = *caller_facts;
     absl::Status status = Sized(peer, request);
-    if (status.ok()) {
-      status = services_.authorizer.AuthorizeAdminChange(peer, request.job_id());
-      if (!status.ok()) {
-        services_.counted.Note(
-            Severity::kWarning, KindOf(status),
-            absl::StrCat("refused to change a run for ", peer.ToString(), ": ", std::string(status.message())));
-      }
-    }
+    if (status.ok()) status = MayChange(services_, peer, request.job_id());
     if (status.ok()) status = CheckRequest(request);
     return Ask(context, std::move(status), reply, [&](QueryId id) -> Event { return Requested{id, request}; });
   }
@@ -122,22 +116,17 @@ class AdminService : public v1::Admin::CallbackService {
       call->Answer(status, 0);
       return call;
     }
-    const MonotonicTime deadline = services_.clock.Read().monotonic + services_.query_limit;
-    const absl::StatusOr<QueryId> id = services_.queries.Add(deadline, [call, reply](Answer answer) {
+    const absl::Status asked = AskCore(services_, services_.query_limit, make_event, [call, reply](Answer answer) {
       auto* found = std::get_if<Reply>(&answer.reply);
       if (answer.status.ok() && found == nullptr) answer.status = absl::InternalError("an answer of another kind");
       const size_t bytes = answer.status.ok() ? found->ByteSizeLong() : 0;
       if (answer.status.ok()) *reply = std::move(*found);
       call->Answer(answer.status, bytes);
     });
-    if (!id.ok()) {
+    if (!asked.ok()) {
       services_.counted.Note(Severity::kWarning, "busy",
-                             absl::StrCat("turned an admin call away: ", std::string(id.status().message())));
-      call->Answer(id.status(), 0);
-      return call;
-    }
-    if (!services_.post(make_event(*id), nullptr)) {
-      services_.queries.Resolve(Answer{*id, absl::ResourceExhaustedError("the scheduler is busy: try again"), {}});
+                             absl::StrCat("turned an admin call away: ", std::string(asked.message())));
+      call->Answer(asked, 0);
     }
     return call;
   }

@@ -51,7 +51,7 @@ MAY_INCLUDE = {
                                  "scheduler/ingress", "scheduler/rpc/validation.h"),
     "scheduler/heartbeat": TLS + ("scheduler/core", "scheduler/loop"),
     "scheduler/ingress": TLS + ("scheduler/core", "scheduler/loop"),
-    "scheduler/http": TLS + ("common/tcp_server", "ctl/output/json.h", "scheduler/rpc/validation.h", "scheduler/core", "scheduler/frontend", "scheduler/ingress/peer_facts.h",
+    "scheduler/http": TLS + ("common/tcp_server", "ctl/output/json.h", "ctl/output/render.h", "scheduler/rpc/validation.h", "scheduler/core", "scheduler/frontend", "scheduler/ingress/peer_facts.h",
                              "scheduler/loop"),
     "scheduler/mindspore": TLS + ("common/mindspore", "common/store", "common/tcp_server", "scheduler/ingress"),
     "scheduler/rpc": TLS + ("common/hosts", "common/store", "scheduler/core", "scheduler/loop", "scheduler/frontend",

@@ -9,6 +9,7 @@
 #include "common/net/peer_node.h"
 #include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/waiting.h"
+#include "scheduler/core/views/job_map.h"
 #include "scheduler/core/views/overview.h"
 
 namespace muster::scheduler {
@@ -257,6 +258,15 @@ Answer AnswerQuery(const Context& context, const QueryReceived& event) {
   std::visit(
       [&](const auto& request) {
         using Request = std::decay_t<decltype(request)>;
+        if constexpr (std::is_same_v<Request, MapRequest>) {
+          const Run* run = ResolveRun(context.state, request.job, request.run);
+          if (run == nullptr) {
+            answer.status = NoSuchRun(request.job, request.run);
+          } else {
+            answer.reply = MapOf(*run, request.with_names);
+          }
+          return;
+        }
         if constexpr (std::is_same_v<Request, v1::NodesRequest> || std::is_same_v<Request, v1::RanksRequest>) {
           if (ResolveRun(context.state, request.job_id(), request.run()) == nullptr) {
             answer.status = !request.job_id().empty() ? NoSuchRun(request.job_id(), request.run())
@@ -268,7 +278,7 @@ Answer AnswerQuery(const Context& context, const QueryReceived& event) {
         }
         if constexpr (std::is_same_v<Request, OverviewRequest>) {
           answer.reply = OverviewOf(context);
-        } else {
+        } else if constexpr (!std::is_same_v<Request, MapRequest>) {
           answer.reply = View(context, request);
         }
       },

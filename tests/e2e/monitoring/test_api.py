@@ -115,7 +115,8 @@ def test_whatever_is_asked_the_answer_is_described(cluster):
               "18446744073709551616", "x", "1e3", "0x10", "default", "a b", "../..", "'", "\u00e9", "a" * 300, "%", "\\"]
     seen = set()
     for _ in range(300):
-        path = dice.choice(sorted(set(SPEC["paths"]) - {"/api/v1/changes"}))  # which does not end
+        path = dice.choice(sorted(path for path, methods in SPEC["paths"].items()
+                                  if "get" in methods and path != "/api/v1/changes"))  # which does not end
         names = [one["name"] for one in SPEC["paths"][path]["get"]["parameters"] if one["in"] == "query"] + ["other"]
         query = {name: dice.choice(values) for name in dice.sample(names, dice.randrange(len(names) + 1))}
         job = dice.choice(["default", *[value for value in values if value and value[0] not in "./\\"]])

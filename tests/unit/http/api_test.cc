@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "scheduler/core/views/job_map.h"
+
 namespace muster::http {
 namespace {
 
@@ -73,6 +75,43 @@ TEST(ParseApi, OutputIsForThoseWithAnIdentity) {
   EXPECT_FALSE(shown("/api/v1/events", false, events));
   EXPECT_TRUE(shown("/api/v1/events", true, events));
   EXPECT_NE(Parse("/api/v1/events", {"", true})->key, Parse("/api/v1/events", {"", false})->key);
+}
+
+TEST(ParseApi, SaysWhyInTheWordsOfMsCtl) {
+  v1::StatusReply reply;
+  v1::RunStatus& run = *reply.add_runs();
+  run.set_job_id("a");
+  run.set_phase(v1::RUN_PHASE_RECOVERING);
+  run.mutable_waiting()->set_text("waiting for node b");
+  run.mutable_last_abort()->add_last_lines("secret");
+  const auto text = [&](bool has_identity) {
+    const auto why = Parse("/api/v1/jobs/a/why", {"", has_identity});
+    return json::parse(why->render(scheduler::Answer{1, absl::OkStatus(), reply})->body)["runs"][0]["text"]
+        .get<std::string>();
+  };
+  EXPECT_NE(text(false).find("waiting     waiting for node b"), std::string::npos) << text(false);
+  EXPECT_EQ(text(false).find("secret"), std::string::npos);
+  EXPECT_NE(text(true).find("secret"), std::string::npos);
+  EXPECT_NE(Parse("/api/v1/jobs/a/why")->key, Parse("/api/v1/jobs/a")->key);
+}
+
+TEST(ParseApi, DrawsAMap) {
+  scheduler::JobMap map{.job_id = "a", .run = 1, .round = 2, .names_version = 7, .nodes = "cl", .slots = "rf-"};
+  map.names.push_back({"n\"1", "host", "rack=1", false, 2, {{0, 2}}});
+  const auto question = Parse("/api/v1/jobs/a/map?names=1");
+  ASSERT_TRUE(question.ok()) << question.status();
+  EXPECT_TRUE(std::get<scheduler::MapRequest>(question->request).with_names);
+  const ResponsePtr response = question->render(
+      scheduler::Answer{1, absl::OkStatus(), std::make_shared<const scheduler::JobMap>(std::move(map))});
+  const json document = json::parse(response->body);
+  EXPECT_EQ(document["slots"], "rf-");
+  EXPECT_EQ(document["names"][0]["node_id"], "n\"1");
+  EXPECT_EQ(document["names"][0]["ranks"], json::parse("[0, 2]"));
+  EXPECT_NE(question->key, Parse("/api/v1/jobs/a/map")->key);
+  EXPECT_NE(question->key, Parse("/api/v1/jobs/b/map?names=1")->key);
+  EXPECT_FALSE(Parse("/api/v1/jobs/a/map?names=2").ok());
+  EXPECT_FALSE(Parse("/api/v1/jobs/a%20b/map").ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(Parse("/api/v1/jobs/other/map", {"mine", true}).status()));
 }
 
 TEST(ParseApi, ErrorsAreJson) {

@@ -55,7 +55,10 @@ TEST(RequestReader, LeavesTheNextRequestWhereItIs) {
 
 TEST(RequestReader, RefusesWhatIsNotServed) {
   const std::string host = "Host: x\r\n";
-  EXPECT_EQ(ReadAll("POST / HTTP/1.1\r\n" + host + "Content-Length: 3\r\n\r\nabc").status, 405);
+  EXPECT_EQ(ReadAll("PUT / HTTP/1.1\r\n" + host + "Content-Length: 3\r\n\r\nabc").status, 405);
+  EXPECT_EQ(ReadAll("POST / HTTP/1.1\r\n" + host + "Content-Length: 4097\r\n\r\n").status, 413);
+  EXPECT_EQ(ReadAll("POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n").status, 413);
+  EXPECT_EQ(ReadAll("GET / HTTP/1.1\r\n" + host + "Cookie: a=b\r\nCookie: c=d\r\n\r\n").status, 400);
   EXPECT_EQ(ReadAll("CONNECT x:1 HTTP/1.1\r\n" + host + "\r\n").status, 405);
   EXPECT_EQ(ReadAll("GET / HTTP/1.1\r\n" + host + "Content-Length: 3\r\n\r\nabc").status, 413);
   EXPECT_EQ(ReadAll("GET / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n").status, 413);
@@ -65,6 +68,26 @@ TEST(RequestReader, RefusesWhatIsNotServed) {
   EXPECT_EQ(ReadAll("GET /../etc/passwd HTTP/1.1\r\n" + host + "\r\n").status, 400);
   EXPECT_EQ(ReadAll("\x16\x03\x01\x02 nonsense\r\n\r\n").status, 400);
   EXPECT_EQ(ReadAll("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").status, 400);
+}
+
+TEST(RequestReader, TakesTheBodyOfAPost) {
+  const std::string next = "GET /b HTTP/1.1\r\nHost: x\r\n\r\n";
+  for (const size_t step : {size_t{1}, size_t{5}, size_t{4096}}) {
+    const Outcome outcome = ReadAll(
+        "POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nX-Muster-Action: 1\r\nCookie: a=b\r\nOrigin: "
+        "http://x\r\nSec-Fetch-Site: same-origin\r\n\r\nhello" +
+            next,
+        step);
+    ASSERT_EQ(outcome.state, RequestReader::State::kWhole) << step;
+    EXPECT_TRUE(outcome.request.is_post && outcome.request.has_action_mark);
+    EXPECT_EQ(outcome.request.body, "hello");
+    EXPECT_EQ(outcome.request.cookie, "a=b");
+    EXPECT_EQ(outcome.request.origin, "http://x");
+    EXPECT_EQ(outcome.request.fetch_site, "same-origin");
+    EXPECT_EQ(outcome.rest, next) << step;
+  }
+  EXPECT_EQ(ReadAll("POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhell").state,
+            RequestReader::State::kNeedsMore);
 }
 
 TEST(RequestReader, BoundsTheHeader) {

@@ -1,0 +1,128 @@
+// Who is taken for a sender of its own will:
+//
+//   no X-Muster-Action: 1                             no: a form of another site could say the rest
+//   Sec-Fetch-Site other than same-origin             no
+//   Origin that is not of the host that is asked      no
+//   neither of these two, and only a cookie           no: every browser says one of them
+//   neither of these two, with token or certificate   yes: it is no browser
+#include "scheduler/http/page/actions.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "ctl/output/json.h"
+#include "scheduler/http/api.h"
+#include "scheduler/rpc/validation.h"
+
+namespace muster::http {
+namespace {
+
+using nlohmann::json;
+
+// A member that is text; empty: it is not there. What is no text is told by `error`.
+std::string TextIn(const json& document, const char* name, absl::Status* error) {
+  const auto found = document.find(name);
+  if (found == document.end() || found->is_null()) return "";
+  if (found->is_string()) return found->get<std::string>();
+  *error = absl::InvalidArgumentError(absl::StrCat(name, " must be text"));
+  return "";
+}
+
+absl::StatusOr<v1::SteerRequest::Action> SteerActionOf(const std::string& verb) {
+  if (verb == "restart") return v1::SteerRequest::RESTART;
+  if (verb == "drain") return v1::SteerRequest::DRAIN;
+  if (verb == "undrain") return v1::SteerRequest::UNDRAIN;
+  return absl::NotFoundError("there is no such action; there are stop, restart, drain and undrain");
+}
+
+template <typename Message>
+absl::StatusOr<Action> Checked(Message message, const std::string& job, uint64_t run, const std::string& reason,
+                               const std::string& user) {
+  message.set_job_id(job);
+  message.set_run(run);
+  message.set_reason(reason);
+  message.set_user(user);
+  if (absl::Status status = scheduler::CheckRequest(message); !status.ok()) return status;
+  return Action{job, std::move(message)};
+}
+
+}  // namespace
+
+absl::Status CheckOwnPage(const Request& request, bool by_cookie) {
+  if (!request.has_action_mark) {
+    return absl::PermissionDeniedError("what changes something is sent with the header X-Muster-Action: 1");
+  }
+  if (!request.fetch_site.empty() && request.fetch_site != "same-origin") {
+    return absl::PermissionDeniedError("a page of another site asks for this");
+  }
+  absl::string_view origin = request.origin;
+  if (origin.empty()) {
+    if (!by_cookie || !request.fetch_site.empty()) return absl::OkStatus();
+    return absl::PermissionDeniedError("with a cookie alone a browser must say which page asks (Origin)");
+  }
+  if (!absl::ConsumePrefix(&origin, "https://")) absl::ConsumePrefix(&origin, "http://");
+  if (absl::EqualsIgnoreCase(origin, request.host)) return absl::OkStatus();
+  return absl::PermissionDeniedError("a page of another site asks for this");
+}
+
+absl::StatusOr<Action> ParseAction(const Request& request, const std::string& who) {
+  absl::string_view rest = request.target.path;
+  const std::vector<std::string> parts =
+      absl::ConsumePrefix(&rest, "/api/v1/jobs/") ? absl::StrSplit(rest, '/') : std::vector<std::string>();
+  if (parts.size() != 2) return absl::NotFoundError("there is no action under this path");
+  const std::string &job = parts[0], &verb = parts[1];
+  const json document = json::parse(request.body, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object()) return absl::InvalidArgumentError("the body must be a JSON object: {\"reason\": \"…\"}");
+  absl::Status error;
+  const std::string reason = TextIn(document, "reason", &error), node_id = TextIn(document, "node_id", &error);
+  std::string user = TextIn(document, "user", &error);
+  if (!error.ok()) return error;
+  if (absl::StripAsciiWhitespace(reason).empty()) {
+    return absl::InvalidArgumentError("say the reason: everybody is told, and it stays in the events");
+  }
+  uint64_t run = 0;
+  if (const auto found = document.find("run"); found != document.end()) {
+    if (!found->is_number_unsigned()) return absl::InvalidArgumentError("run must be a whole number");
+    run = found->get<uint64_t>();
+  }
+  user = user.empty() ? who : absl::StrCat(user, " (", who, ")");
+  if (verb == "stop") return Checked(v1::StopRequest(), job, run, reason, user);
+  const absl::StatusOr<v1::SteerRequest::Action> action = SteerActionOf(verb);
+  if (!action.ok()) return action.status();
+  v1::SteerRequest steer;
+  steer.set_action(*action);
+  if (*action != v1::SteerRequest::RESTART) steer.set_node_id(node_id);
+  return Checked(std::move(steer), job, run, reason, user);
+}
+
+scheduler::Event EventOf(scheduler::QueryId query, const Action& action) {
+  if (const auto* stop = std::get_if<v1::StopRequest>(&action.request)) return scheduler::StopRequested{query, *stop};
+  return scheduler::SteerRequested{query, std::get<v1::SteerRequest>(action.request)};
+}
+
+ResponsePtr AnswerOf(const Action& action, const scheduler::Answer& answer) {
+  if (!answer.status.ok()) return ApiError(answer.status);
+  if (const auto* stop = std::get_if<v1::StopReply>(&answer.reply)) {
+    return MakeResponse(200, kJson, ctl::StopJson(action.job_id, *stop));
+  }
+  if (const auto* steer = std::get_if<v1::SteerReply>(&answer.reply)) {
+    return MakeResponse(200, kJson, ctl::SteerJson(action.job_id, *steer));
+  }
+  return ApiError(absl::InternalError("an answer of another kind"));
+}
+
+std::string TokenIn(const std::string& body) {
+  const json document = json::parse(body, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object()) return "";
+  const auto found = document.find("token");
+  return found != document.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace muster::http

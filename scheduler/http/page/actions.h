@@ -1,0 +1,34 @@
+// What the page may have done: stop and restart a job, drain and undrain a node. Pure.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "muster/v1/admin.pb.h"
+#include "scheduler/core/events.h"
+#include "scheduler/http/request.h"
+#include "scheduler/http/response.h"
+
+namespace muster::http {
+
+// Whether a POST was meant by its sender, and not made by a page of another site: PERMISSION_DENIED says why not.
+// `by_cookie`: the cookie is all that it has to show, which a browser sends by itself.
+absl::Status CheckOwnPage(const Request& request, bool by_cookie);
+
+struct Action {
+  std::string job_id;
+  std::variant<v1::StopRequest, v1::SteerRequest> request;
+};
+
+// POST /api/v1/jobs/JOB/stop, …/restart, …/drain, …/undrain with {"reason", "node_id", "run", "user"}. `who` asks, for
+// the events. NOT_FOUND: no such action. INVALID_ARGUMENT: what it says is wrong, or it gives no reason.
+absl::StatusOr<Action> ParseAction(const Request& request, const std::string& who);
+
+scheduler::Event EventOf(scheduler::QueryId query, const Action& action);
+ResponsePtr AnswerOf(const Action& action, const scheduler::Answer& answer);
+
+// The token in {"token": "…"}; empty: there is none.
+std::string TokenIn(const std::string& body);
+
+}  // namespace muster::http

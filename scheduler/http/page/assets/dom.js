@@ -1,0 +1,96 @@
+// Elements, words and times. Whatever a job says becomes text, never markup.
+
+export function h(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (name === 'width%') element.style.width = `${value}%`;
+    else element.setAttribute(name, value === true ? '' : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export function svg(tag, attributes, ...children) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+// A part of the page that is made again only when what it shows has changed, so that nothing flickers or loses focus.
+export class Part {
+  constructor(element) {
+    this.element = element;
+    this.key = undefined;
+  }
+  show(content, build) {
+    const key = JSON.stringify(content);
+    if (key === this.key) return;
+    this.key = key;
+    const children = build();
+    this.element.hidden = children === null;
+    this.element.replaceChildren(...(children === null ? [] : [children].flat(Infinity).filter(Boolean)));
+  }
+}
+
+export const path = (...parts) => '#/' + parts.map(encodeURIComponent).join('/');
+
+export const plural = (count, noun) => `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+
+// "0.4 s", "12 s", "3 min 5 s", "2 h 10 min", "3 d 4 h"
+export function age(ms) {
+  if (ms < 0) ms = 0;
+  if (ms < 10000) return `${Math.round(ms / 100) / 10} s`;
+  const s = Math.floor(ms / 1000);
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min${s % 60 ? ` ${s % 60} s` : ''}`;
+  if (s < 48 * 3600) return `${Math.floor(s / 3600)} h${s % 3600 >= 60 ? ` ${Math.floor(s / 60) % 60} min` : ''}`;
+  return `${Math.floor(s / 86400)} d ${Math.floor(s / 3600) % 24} h`;
+}
+
+export const clock = (ms) => new Date(ms).toLocaleTimeString('en-GB');
+export const day = (ms) => new Date(ms).toLocaleDateString('en-GB', {weekday: 'short', day: 'numeric', month: 'short', year: 'numeric'});
+export const moment = (ms) => `${day(ms)}, ${clock(ms)}`;
+
+// How each phase and state looks: its kind (the colour), a sign of its own, and its word.
+const looks = {
+  forming: ['wait', '◔'], recovering: ['wait', '↻'], running: ['run', '▶'], stopping: ['idle', '■'],
+  failed: ['fail', '✕'], succeeded: ['done', '✓'],
+  connected: ['run', '▶'], spare: ['idle', '+'], draining: ['wait', '↓'], disconnected: ['away', '?'], lost: ['fail', '✕'],
+  settled: ['done', '✓'], left: ['idle', '←'], drained: ['idle', '↓'], replaced: ['idle', '⇄'],
+  assigned: ['wait', '◔'], done: ['done', '✓'], stopped: ['idle', '■'], idle: ['idle', '–'], gone: ['idle', '←'],
+};
+export const lookOf = (word) => looks[word] ?? ['idle', '·'];
+
+export function stateBadge(word) {
+  const [kind, sign] = lookOf(word);
+  return h('span', {class: `state s-${kind}`}, h('span', {class: 'sign', 'aria-hidden': 'true'}, sign), word);
+}
+
+export const hasEnded = (phase) => phase === 'failed' || phase === 'succeeded';
+
+// A run's state in one sentence, from the scheduler's own words.
+export function sentenceOf(run) {
+  const cause = run.outcome?.cause;
+  if (run.phase === 'failed') return cause ? `Failed: ${cause.text}` : 'Failed';
+  if (run.phase === 'succeeded') return `Succeeded ${moment(run.outcome.ended_unix_ms)}`;
+  if (run.waiting) return (run.phase === 'recovering' ? 'Recovering: ' : 'Forming: ') + run.waiting.text;
+  if (run.phase === 'stopping') return 'Stopping all processes' + (run.last_abort ? `: ${run.last_abort.text}` : '');
+  if (run.phase !== 'running') return run.phase;
+  let text = `${plural(run.processes_running, 'process').replace('processs', 'processes')} on ${plural(run.nodes_here, 'node')}`;
+  if (run.processes_running === 0 && run.processes_done === 0) text = `Starting on ${plural(run.nodes_here, 'node')}`;
+  else if (run.processes_done > 0) text += ` run, ${run.processes_done.toLocaleString('en')} done`;
+  else text += run.processes_running === 1 ? ' runs' : ' run';
+  if (run.nodes_disconnected > 0) text += `; ${plural(run.nodes_disconnected, 'node')} disconnected`;
+  return text;
+}
+
+let said = '';
+// For screen readers, once each.
+export function announce(text) {
+  if (text === said) return;
+  said = text;
+  document.getElementById('announce').textContent = text;
+}

@@ -1,0 +1,199 @@
+// One job: its state in a sentence, why, what is missing, the map, how far it is, and what happened.
+import {actionButton} from './actions.js';
+import {get, jobPath} from './api.js';
+import {age, announce, h, hasEnded, Part, path, plural, sentenceOf, stateBadge} from './dom.js';
+import {isQuiet, timeline} from './events.js';
+import {live} from './live.js';
+import {JobMap} from './map.js';
+import {barPlot, linePlot} from './plots.js';
+
+const SHOWN_EVENTS = 60;
+const MOST_PLOTTED = 500;  // ranks, nodes: a page of the API
+
+export class JobView {
+  constructor(job, session) {
+    Object.assign(this, {job, session, showsAll: false, samples: [], ranks: [], nodes: [], total: 0, why: '', detailsAt: -1e9});
+    const part = (tag = 'section', attributes = {class: 'sheet'}) => new Part(h(tag, attributes));
+    this.head = part('div', {class: 'head'});
+    this.waiting = part('section', {class: 'sheet waiting', 'aria-label': 'Who is missing'});
+    this.cause = part('section', {class: 'sheet cause', 'aria-label': 'Cause'});
+    this.map = new JobMap(job);
+    this.progress = part('section', {class: 'sheet', 'aria-label': 'Progress'});
+    this.lateness = part('section', {class: 'sheet', 'aria-label': 'Heartbeats'});
+    this.people = part('section', {class: 'sheet', 'aria-label': 'Nodes to look at'});
+    this.story = part('section', {class: 'sheet', 'aria-label': 'Timeline'});
+    this.map.element.hidden = true;
+    this.elements = [this.head.element, this.waiting.element, this.cause.element, this.map.element,
+      h('div', {class: 'wide-and-narrow'}, this.story.element,
+        h('div', {class: 'stack'}, this.people.element, this.progress.element, this.lateness.element))];
+    this.onAnswer = () => this.#refresh();
+    live.addEventListener('answer', this.onAnswer);
+    this.#refresh();
+  }
+
+  close() {
+    live.removeEventListener('answer', this.onAnswer);
+    this.map.close();
+    this.isClosed = true;
+  }
+
+  // What is not in the list of jobs: the map each time, the rest each three seconds.
+  async #refresh() {
+    const run = live.runOf(this.job);
+    if (!run) return;
+    if (run.progress?.slowest_step !== null && run.progress) {
+      this.samples.push([Date.now(), run.progress.slowest_step, run.progress.fastest_step]);
+      if (this.samples.length > 900) this.samples.shift();
+    }
+    this.map.refresh(run.run);
+    if (performance.now() - this.detailsAt < 3000) return;
+    this.detailsAt = performance.now();
+    try {
+      const query = `?run=${run.run}`;
+      const [why, nodes, ranks] = await Promise.all([get(jobPath(this.job, `/why${query}`)), get(jobPath(this.job, `/nodes${query}`)),
+        run.progress ? get(jobPath(this.job, `/ranks${query}`)) : null]);
+      this.why = why.runs[0].text;
+      ({nodes: this.nodes, total: this.total} = nodes.jobs[0]);
+      this.ranks = ranks?.jobs[0].ranks ?? [];
+      if (this.total > MOST_PLOTTED) {  // those that have gone stand behind all others
+        const gone = await get(jobPath(this.job, `/nodes${query}&offset=${Math.max(MOST_PLOTTED, this.map.nodes.length)}`));
+        this.nodes.push(...gone.jobs[0].nodes);
+      }
+    } catch {
+      return;  // the frame says that nobody answers
+    }
+    if (!this.isClosed) this.update();
+  }
+
+  update() {
+    const run = live.runOf(this.job);
+    if (!run) {
+      this.head.show([live.answeredAt > 0], () => [h('h1', {}, this.job),
+        h('p', {class: 'sentence'}, live.answeredAt > 0 ? 'There is no such job here.' : 'Loading …')]);
+      for (const part of [this.waiting, this.cause, this.people, this.progress, this.lateness, this.story]) part.show(0, () => null);
+      return;
+    }
+    const sentence = sentenceOf(run);
+    if (sentence !== this.said && this.said !== undefined && !run.waiting) announce(`${this.job}: ${sentence}`);
+    this.said = sentence;
+    this.#showHead(run, sentence);
+    this.#showWaiting(run);
+    this.#showCause(run);
+    this.#showPeople(run);
+    this.#showProgress(run);
+    this.#showLateness(run);
+    this.#showStory(run);
+  }
+
+  tick() {
+    const run = live.runOf(this.job);
+    if (run) this.#showWaiting(run);
+  }
+
+  #showHead(run, sentence) {
+    const remedy = run.outcome?.cause?.remedy || (!hasEnded(run.phase) && run.last_abort?.remedy) || '';
+    const {may_act: mayAct, why_not: whyNot} = this.session;
+    const shown = [run.run, run.phase, sentence, remedy, run.round, run.restart_count, run.nodes_here, run.nodes_disconnected,
+      run.spares, run.processes_running, run.processes_done, age(run.age_ms), run.settings, mayAct, whyNot];
+    const figure = (name, value, extra) => h('div', {}, h('dt', {}, name), h('dd', {}, value, extra ? h('small', {}, ` ${extra}`) : null));
+    this.head.show(shown, () => [
+      h('div', {class: 'head-line'}, h('h1', {}, this.job), stateBadge(run.phase),
+        hasEnded(run.phase) ? null : h('div', {class: 'actions'},
+          actionButton('restart', 'Restart …', this.session, this.job, run.run),
+          actionButton('stop', 'Stop …', this.session, this.job, run.run))),
+      h('p', {class: 'sentence', id: 'sentence'}, sentence),
+      remedy ? h('p', {class: 'remedy'}, h('b', {}, 'What to do: '), remedy) : null,
+      h('dl', {class: 'figures'},
+        figure('Nodes', run.nodes_here.toLocaleString('en'), run.nodes_disconnected ? `${run.nodes_disconnected} away` : run.spares ? plural(run.spares, 'spare') : ''),
+        figure('Processes', run.processes_running.toLocaleString('en'), run.processes_done ? `${run.processes_done.toLocaleString('en')} done` : run.settings.worker_num ? `of ${run.settings.worker_num.toLocaleString('en')}` : ''),
+        figure('Round', run.round || '–'),
+        figure('Restarts', run.restart_count, run.settings.max_restarts !== null ? `of ${run.settings.max_restarts} an hour` : ''),
+        figure('Run', run.run), figure(hasEnded(run.phase) ? 'Opened' : 'Age', age(run.age_ms), hasEnded(run.phase) ? 'ago' : '')),
+      hasEnded(run.phase) || mayAct ? null : h('p', {class: 'soft small'}, `Restart and Stop can’t be used: ${whyNot}.`)]);
+  }
+
+  #showWaiting(run) {
+    const waiting = hasEnded(run.phase) ? null : run.waiting;
+    const left = waiting?.time_left_ms === null || !waiting ? null : Math.max(0, waiting.time_left_ms - live.staleMs);
+    this.waiting.show([waiting, left === null ? null : Math.ceil(left / 1000)], () => {
+      if (!waiting) return null;
+      const missing = waiting.workers_needed - waiting.workers_here;
+      return [h('h2', {}, run.phase === 'recovering' ? 'Waiting to go on' : 'Waiting for nodes'),
+        left === null ? null : h('p', {}, h('span', {class: 'countdown', role: 'timer'}, age(Math.ceil(left / 1000) * 1000)), h('span', {class: 'soft'}, ' left')),
+        waiting.workers_needed ? h('div', {class: 'bar', role: 'progressbar', 'aria-label': 'Workers here', 'aria-valuemin': 0,
+          'aria-valuemax': waiting.workers_needed, 'aria-valuenow': waiting.workers_here},
+        h('i', {'width%': Math.min(100, (100 * waiting.workers_here) / waiting.workers_needed)})) : null,
+        waiting.workers_needed ? h('p', {class: 'soft small'}, `${waiting.workers_here.toLocaleString('en')} of ${plural(waiting.workers_needed, 'worker')} here` +
+          (missing > 0 ? `, ${missing.toLocaleString('en')} missing` : '') +
+          (waiting.servers_needed ? `; ${waiting.servers_here} of ${plural(waiting.servers_needed, 'server')}` : '')) : null,
+        h('p', {}, waiting.text)];
+    });
+  }
+
+  #showCause(run) {
+    const cause = run.outcome?.cause ?? run.last_abort;
+    this.cause.show([cause, this.why, this.session.by, run.phase], () => {
+      if (!cause) return null;
+      const where = cause.rank !== null ? h('a', {href: path('job', this.job, 'rank', cause.rank)}, `rank ${cause.rank}`) : null;
+      const node = cause.node_id ? h('a', {href: path('job', this.job, 'node', cause.node_id)}, `node ${cause.node_id}`) : null;
+      return [h('h2', {}, run.outcome ? 'Why it failed' : 'Last restart', h('span', {class: 'count'}, where, where && node ? ' on ' : '', node, cause.host_name ? ` (${cause.host_name})` : '')),
+        h('p', {}, cause.text),
+        cause.last_lines.length
+          ? h('pre', {class: 'lines more', tabindex: 0, 'aria-label': 'Last lines of the first failure'}, cause.last_lines.join('\n'))
+          : this.session.by === 'nothing' && cause.rank !== null ? h('p', {class: 'soft small more'}, 'Its last lines are shown to those with an identity (--http_token_file, or a certificate), and by ms-ctl why.') : null,
+        cause.log_file ? h('p', {class: 'soft small more'}, 'Whole log: ', h('code', {}, cause.log_file)) : null,
+        this.why ? h('details', {class: 'more'}, h('summary', {}, 'As ms-ctl why says it'), h('pre', {class: 'lines', tabindex: 0}, this.why)) : null];
+    });
+  }
+
+  #showPeople(run) {
+    const odd = this.nodes.filter((node) => !['connected', 'settled'].includes(node.state) || node.draining || node.is_spare || node.note);
+    const slow = run.progress && run.progress.slowest_step !== run.progress.fastest_step ? run.progress.slowest_ranks : [];
+    this.people.show([odd.map((node) => [node.node_id, node.state, node.draining, node.is_spare, node.note]), slow], () => {
+      if (!odd.length && !slow.length) return null;
+      return [h('h2', {}, 'To look at'),
+        slow.length ? h('p', {class: 'dots more'}, h('span', {class: 'soft'}, 'Slowest'), slow.map((rank) => h('a', {href: path('job', this.job, 'rank', rank)}, `rank ${rank}`)),
+          run.progress.slowest_count > slow.length ? h('span', {class: 'soft'}, `and ${run.progress.slowest_count - slow.length} more`) : null) : null,
+        odd.length ? h('table', {class: 'tight more'}, h('thead', {class: 'unseen'}, h('tr', {}, h('th', {}, 'Node'), h('th', {}, 'State'))),
+          h('tbody', {}, odd.slice(0, 50).map((node) => h('tr', {},
+            h('td', {class: 'name'}, h('a', {href: path('job', this.job, 'node', node.node_id)}, node.node_id), h('div', {class: 'soft small'}, node.draining || node.note || node.host_name)),
+            h('td', {}, stateBadge(node.draining && node.state === 'connected' ? 'draining' : node.is_spare && node.state === 'connected' ? 'spare' : node.state)))))) : null,
+        odd.length > 50 ? h('p', {class: 'soft small'}, `and ${odd.length - 50} more`) : null];
+    });
+  }
+
+  #showProgress(run) {
+    this.progress.show([run.progress, this.samples.length, this.ranks.map((rank) => rank.step)], () => {
+      if (!run.progress) return null;
+      const {slowest_step: slowest, fastest_step: fastest, watched, still_ms: still} = run.progress;
+      const stepped = this.ranks.filter((rank) => rank.step !== null);
+      return [h('h2', {}, 'Progress', h('span', {class: 'count'}, `${plural(watched, 'rank')} tell it`)),
+        slowest === null ? h('p', {}, `last change ${age(still)} ago`) : h('p', {class: 'soft small'}, slowest === fastest ? `all at step ${slowest}` : `steps ${slowest} to ${fastest}`, `; longest without a step: ${age(still)}`),
+        slowest === null ? null : linePlot('Steps over time', [{name: 'fastest', kind: 'run', points: this.samples.map(([at,, step]) => [at, step])}, {name: 'slowest', kind: 'wait', points: this.samples.map(([at, step]) => [at, step])}]),
+        stepped.length > 1 && this.ranks.length < MOST_PLOTTED ? [h('p', {class: 'soft small more'}, 'Steps behind the fastest, by rank'),
+          barPlot('Steps behind the fastest, by rank', stepped.map((rank) => [`rank ${rank.rank}`, fastest - rank.step, fastest - rank.step > 1 ? 'wait' : 'run']))] : null];
+    });
+  }
+
+  #showLateness(run) {
+    const heard = hasEnded(run.phase) ? [] : this.nodes.slice(0, MOST_PLOTTED).filter((node) => node.last_seen_ms !== null && ['connected', 'disconnected'].includes(node.state));
+    this.lateness.show(heard.map((node) => [node.node_id, node.last_seen_ms]), () => {
+      if (heard.length < 2) return null;
+      const worst = [...heard].sort((a, b) => b.last_seen_ms - a.last_seen_ms)[0];
+      return [h('h2', {}, 'Since each node was heard', h('span', {class: 'count'}, `longest: ${worst.node_id}, ${age(worst.last_seen_ms)}`)),
+        barPlot('Time since each node was last heard', heard.map((node) => [node.node_id, node.last_seen_ms, node.state === 'connected' ? 'run' : 'away']), age)];
+    });
+  }
+
+  #showStory(run) {
+    const events = live.events.filter((event) => event.job_id === this.job && event.run === run.run);
+    const shown = (this.showsAll ? events : events.filter((event) => !isQuiet(event))).slice(-SHOWN_EVENTS * (this.showsAll ? 20 : 1)).reverse();
+    this.story.show([shown.map((event) => event.number), this.showsAll, events.length], () => [
+      h('h2', {}, 'Timeline', h('span', {class: 'count'}, `${shown.length} of ${plural(events.length, 'event')}`)),
+      shown.length ? timeline(shown) : h('p', {class: 'soft'}, 'Nothing yet.'),
+      events.length > shown.length || this.showsAll ? h('button', {type: 'button', class: 'more', onclick: () => {
+        this.showsAll = !this.showsAll;
+        this.update();
+      }}, this.showsAll ? 'Show what matters' : 'Show all, joins too') : null]);
+  }
+}

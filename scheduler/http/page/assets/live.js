@@ -1,0 +1,163 @@
+// What is known of all jobs, kept up to date: events as they come (server-sent, else asked for), and what no event
+// tells (counts, progress, times) each two seconds. While nobody sees the page nothing is asked.
+import {get} from './api.js';
+
+const POLL_MS = 2000;
+const MOST_EVENTS = 5000;
+
+class Live extends EventTarget {
+  runs = [];
+  events = [];
+  term = 0;
+  clusterId = '';
+  version = '';
+  answeredAt = 0;      // of `runs`, by performance.now()
+  state = 'starting';  // live, polling, lost, locked
+  lostSince = null;    // wall time
+  #source = null;
+  #retryMs = 1000;
+  #timer = null;
+  #isAsking = false;
+  #askAgain = false;
+
+  start() {
+    document.addEventListener('visibilitychange', () => (document.hidden ? this.#rest() : this.#wake()));
+    this.#wake();
+  }
+
+  #wake() {
+    this.#open();
+    this.refresh();
+  }
+
+  #rest() {
+    this.#close();
+    clearTimeout(this.#timer);
+  }
+
+  #close() {
+    this.#source?.close();
+    this.#source = null;
+  }
+
+  get lastNumber() {
+    return this.events.length ? this.events[this.events.length - 1].number : 0;
+  }
+
+  #open() {
+    if (this.#source || document.hidden || this.state === 'locked') return;
+    const source = new EventSource(`/api/v1/changes?after=${this.lastNumber}`);
+    this.#source = source;
+    source.onopen = () => {
+      this.#retryMs = 1000;
+      this.#set('live');
+      this.refresh();  // it may be another start of the scheduler
+    };
+    source.onmessage = (message) => {
+      this.#add([JSON.parse(message.data).event]);
+      this.refresh();
+    };
+    source.onerror = () => {
+      if (this.#source !== source) return;
+      this.#close();
+      this.refresh();
+      setTimeout(() => this.#open(), this.#retryMs);
+      this.#retryMs = Math.min(this.#retryMs * 1.6, 5000);
+    };
+  }
+
+  #add(events) {
+    const fresh = events.filter((event) => event.number > this.lastNumber);
+    if (!fresh.length) return;
+    for (const event of fresh) this.events.push(event);
+    if (this.events.length > MOST_EVENTS) this.events.splice(0, this.events.length - MOST_EVENTS);
+    this.dispatchEvent(new CustomEvent('events', {detail: fresh}));
+    this.#changed();
+  }
+
+  // Now, and once more when the scheduler's answer of a quarter of a second ago has become old.
+  refresh() {
+    if (this.#isAsking) {
+      this.#askAgain = true;
+      return;
+    }
+    this.#ask();
+  }
+
+  async #ask() {
+    clearTimeout(this.#timer);
+    this.#isAsking = true;
+    this.#askAgain = false;
+    try {
+      const status = await get('/api/v1/jobs');
+      this.#take(status);
+      if (this.#source?.readyState !== EventSource.OPEN) {
+        this.#add((await get(`/api/v1/events?after=${this.lastNumber}`)).events);
+        this.#set('polling');
+      } else {
+        this.#set('live');
+      }
+    } catch (error) {
+      if (error.status === 401 || error.status === 403) {
+        this.#close();
+        this.#set('locked');
+      } else {
+        this.#set('lost');
+      }
+    }
+    this.#isAsking = false;
+    clearTimeout(this.#timer);
+    if (document.hidden || this.state === 'locked') return;
+    this.#timer = setTimeout(() => this.refresh(), this.#askAgain ? 300 : POLL_MS);
+  }
+
+  #take(status) {
+    if (this.clusterId && (status.cluster_id !== this.clusterId || status.term !== this.term)) {
+      this.events = [];
+      this.#close();
+      this.#open();
+    }
+    this.clusterId = status.cluster_id;
+    this.term = status.term;
+    this.version = status.version;
+    this.runs = status.runs;
+    this.answeredAt = performance.now();
+    this.dispatchEvent(new Event('answer'));
+    this.#changed();
+  }
+
+  #set(state) {
+    if (state === 'polling' && this.#source?.readyState === EventSource.CONNECTING && this.state === 'starting') return;
+    if (state === this.state) return;
+    if (state === 'lost') this.lostSince = Date.now();
+    this.state = state;
+    this.dispatchEvent(new Event('connection'));
+  }
+
+  unlock() {
+    this.state = 'starting';
+    this.#wake();
+  }
+
+  #changed() {
+    if (this.isPainting) return;
+    this.isPainting = true;
+    requestAnimationFrame(() => {
+      this.isPainting = false;
+      this.dispatchEvent(new Event('change'));
+    });
+  }
+
+  // The latest run of a job, or the one with that number.
+  runOf(job, number) {
+    const runs = this.runs.filter((run) => run.job_id === job && (!number || run.run === number));
+    return runs.reduce((latest, run) => (!latest || run.run > latest.run ? run : latest), null);
+  }
+
+  // Milliseconds since `runs` were true.
+  get staleMs() {
+    return performance.now() - this.answeredAt;
+  }
+}
+
+export const live = new Live();

@@ -1,0 +1,144 @@
+// Where one is (the part of the address behind #), the frame round it, and whether the scheduler is there.
+import {get, post} from './api.js';
+import {announce, clock, h, path} from './dom.js';
+import {live} from './live.js';
+import {JobsView} from './jobs.js';
+import {JobView} from './job.js';
+import {NodeView, RankView} from './places.js';
+
+const main = document.getElementById('main');
+let view = null;
+
+export const session = {may_look: true, may_act: false, why_not: '', takes_token: false, by: 'nothing'};
+
+function makeView(parts) {
+  const [kind, job, what, which] = parts;
+  if (kind !== 'job' || !job) return new JobsView();
+  if (what === 'node' && which) return new NodeView(job, which, session);
+  if (what === 'rank' && which) return new RankView(job, which, session);
+  return new JobView(job, session);
+}
+
+function crumbsOf([kind, job, what, which]) {
+  if (kind !== 'job' || !job) return [];
+  const crumbs = [h('a', {href: path('job', job)}, job)];
+  if (which) crumbs.push(h('span', {'aria-current': 'page'}, `${what} ${which}`));
+  else crumbs[0].setAttribute('aria-current', 'page');
+  return crumbs;
+}
+
+function route() {
+  if (live.state === 'locked') return;
+  let parts = [];
+  try {
+    parts = location.hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decodeURIComponent);
+  } catch {
+    // a broken escape: all jobs
+  }
+  if (location.hash === '#main') return;
+  view?.close?.();
+  view = makeView(parts);
+  main.replaceChildren(...view.elements);
+  document.getElementById('crumbs').replaceChildren(...crumbsOf(parts));
+  document.title = parts.length > 1 ? `${parts.slice(1).filter((part) => part !== 'node').join(' ')} – Muster` : 'Muster';
+  window.scrollTo(0, 0);
+  view.update();
+}
+
+function showConnection() {
+  const mark = document.getElementById('connection');
+  const outage = document.getElementById('outage');
+  mark.dataset.state = live.state;
+  mark.textContent = {live: 'Live', polling: 'Live, by polling', lost: 'Disconnected', locked: 'Locked', starting: 'Connecting'}[live.state];
+  outage.hidden = live.state !== 'lost';
+  if (live.state === 'lost') {
+    outage.textContent = `The scheduler can’t be reached since ${clock(live.lostSince)}. What is shown is from then; trying again. Training goes on without it.`;
+  } else if (live.state === 'live') {
+    announce('connected');
+  }
+  if (live.state === 'locked') showLogin();
+}
+
+async function learnSession() {
+  try {
+    Object.assign(session, await get('/api/v1/session'));
+  } catch {
+    return;
+  }
+  document.getElementById('logout').hidden = session.by !== 'token';
+  view?.update();
+}
+
+async function showLogin() {
+  view?.close?.();
+  view = null;
+  await learnSession();
+  const problem = h('p', {class: 'problem', role: 'alert'});
+  const word = h('input', {type: 'password', name: 'token', autocomplete: 'current-password', required: true, spellcheck: 'false'});
+  const logIn = async (event) => {
+    event.preventDefault();
+    problem.textContent = '';
+    try {
+      await post('/login', {token: word.value.trim()});
+      await learnSession();
+      live.unlock();
+      route();
+    } catch (error) {
+      problem.textContent = `${error.message[0].toUpperCase()}${error.message.slice(1)}.`;
+      word.select();
+    }
+  };
+  document.getElementById('crumbs').replaceChildren();
+  main.replaceChildren(h('section', {class: 'sheet login', 'aria-labelledby': 'login-title'},
+    h('h1', {id: 'login-title'}, 'Log in'),
+    session.takes_token
+      ? h('form', {onsubmit: logIn},
+          h('p', {class: 'soft'}, 'This scheduler shows its jobs to those who have its token (the word in --http_token_file).'),
+          h('label', {}, 'Token', word), problem, h('button', {class: 'main', type: 'submit'}, 'Log in'))
+      : h('p', {class: 'soft'}, 'This scheduler shows its jobs to those with a certificate of its authority: import one into this browser, or have --http_token_file set.')));
+  word.focus();
+}
+
+function setUpTheme() {
+  const button = document.getElementById('theme');
+  const system = matchMedia('(prefers-color-scheme: dark)');
+  let chosen = null;
+  try {
+    chosen = localStorage.getItem('muster-theme');
+  } catch {
+    // not kept, then
+  }
+  const apply = () => {
+    const theme = chosen ?? (system.matches ? 'dark' : 'light');
+    document.documentElement.dataset.theme = theme;
+    button.textContent = theme === 'dark' ? '☀' : '☾';
+    button.setAttribute('aria-label', theme === 'dark' ? 'Use light colours' : 'Use dark colours');
+    button.title = button.getAttribute('aria-label');
+    window.dispatchEvent(new Event('themechange'));
+  };
+  button.addEventListener('click', () => {
+    chosen = document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark';
+    try {
+      localStorage.setItem('muster-theme', chosen);
+    } catch {
+      // not kept, then
+    }
+    apply();
+  });
+  system.addEventListener('change', apply);
+  apply();
+}
+
+document.getElementById('logout').addEventListener('click', async () => {
+  await post('/logout', {}).catch(() => {});
+  location.reload();
+});
+window.addEventListener('hashchange', route);
+live.addEventListener('connection', showConnection);
+live.addEventListener('change', () => view?.update());
+setInterval(() => view?.tick?.(), 1000);
+setUpTheme();
+showConnection();
+route();
+live.start();
+learnSession();

@@ -1,0 +1,130 @@
+// One node, one rank: what is known of it, with a link that can be shared.
+import {actionButton} from './actions.js';
+import {get, jobPath} from './api.js';
+import {age, h, hasEnded, Part, path, stateBadge} from './dom.js';
+import {timeline} from './events.js';
+import {live} from './live.js';
+
+const pairs = (list) => h('dl', {class: 'pairs'}, list.filter(([, value]) => value !== null && value !== undefined && value !== '')
+  .map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));
+
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+class PlaceView {
+  constructor(job, session) {
+    Object.assign(this, {job, session, found: undefined});
+    this.head = new Part(h('div', {class: 'head'}));
+    this.facts = new Part(h('section', {class: 'sheet', 'aria-label': 'Facts'}));
+    this.story = new Part(h('section', {class: 'sheet', 'aria-label': 'Its events'}));
+    this.elements = [this.head.element, h('div', {class: 'two'}, this.facts.element, this.story.element)];
+    this.onAnswer = () => this.refresh();
+    live.addEventListener('answer', this.onAnswer);
+  }
+
+  close() {
+    live.removeEventListener('answer', this.onAnswer);
+    this.isClosed = true;
+  }
+
+  async refresh() {
+    const run = live.runOf(this.job);
+    if (this.isAsking || !run) return;
+    this.isAsking = true;
+    try {
+      this.found = await this.find(run.run);
+    } catch {
+      // the frame says that nobody answers
+    }
+    this.isAsking = false;
+    if (!this.isClosed) this.update();
+  }
+
+  showMissing(what) {
+    this.head.show([what, this.found], () => [h('h1', {}, what),
+      h('p', {class: 'sentence'}, this.found === undefined ? 'Loading …' : 'There is none in the latest run of this job.')]);
+    this.facts.show(0, () => null);
+    this.story.show(0, () => null);
+  }
+
+  showStory(pattern) {
+    const run = live.runOf(this.job);
+    const events = live.events.filter((event) => event.job_id === this.job && event.run === run?.run && pattern.test(event.text)).slice(-100).reverse();
+    this.story.show(events.map((event) => event.number), () => [h('h2', {}, 'Its events'),
+      events.length ? timeline(events) : h('p', {class: 'soft'}, 'None yet.')]);
+  }
+}
+
+export class NodeView extends PlaceView {
+  constructor(job, node, session) {
+    super(job, session);
+    this.node = node;
+    this.refresh();
+  }
+
+  // Pages are in the order of ids, but for those that have gone: these come last.
+  async find(run) {
+    if (this.offset !== undefined) {
+      const page = (await get(jobPath(this.job, `/nodes?run=${run}&offset=${this.offset}&limit=1`))).jobs[0].nodes;
+      if (page[0]?.node_id === this.node) return page[0];
+    }
+    for (let offset = 0, total = 1; offset < total && !this.isClosed; offset += 500) {
+      const page = (await get(jobPath(this.job, `/nodes?run=${run}&offset=${offset}`))).jobs[0];
+      total = page.total;
+      const at = page.nodes.findIndex((node) => node.node_id === this.node);
+      if (at >= 0) {
+        this.offset = offset + at;
+        return page.nodes[at];
+      }
+    }
+    return null;
+  }
+
+  update() {
+    const node = this.found, run = live.runOf(this.job);
+    if (!node) return this.showMissing(`Node ${this.node}`);
+    const state = node.draining && node.state === 'connected' ? 'draining' : node.is_spare && node.state === 'connected' ? 'spare' : node.state;
+    const canDrain = run && !hasEnded(run.phase) && ['connected', 'disconnected'].includes(node.state);
+    this.head.show([state, node.note, node.draining, canDrain, this.session], () => [
+      h('div', {class: 'head-line'}, h('h1', {}, `Node ${this.node}`), stateBadge(state),
+        canDrain ? h('div', {class: 'actions'}, node.draining ? actionButton('undrain', 'Keep …', this.session, this.job, run.run, this.node)
+          : actionButton('drain', 'Drain …', this.session, this.job, run.run, this.node)) : null),
+      node.note || node.draining ? h('p', {class: 'sentence'}, node.draining || node.note) : null]);
+    this.facts.show(node, () => [h('h2', {}, 'Facts'), pairs([
+      ['Host', node.host_name], ['Address', node.address], ['Role', node.role + (node.is_spare ? ', spare' : '')],
+      ['Ranks', node.ranks.length ? h('span', {class: 'dots'}, node.ranks.map((rank) => (node.role === 'worker' ? h('a', {href: path('job', this.job, 'rank', rank)}, rank) : h('span', {}, rank)))) : 'none'],
+      ['Places', node.slots], ['Last heard', node.last_seen_ms === null ? 'not since this scheduler started' : `${age(node.last_seen_ms)} ago`],
+      ['Agent', `pid ${node.pid}, version ${node.version}`], ['Start', h('code', {}, node.incarnation)], ['Machine', h('code', {}, node.machine_id)]])]);
+    this.showStory(new RegExp(`node ${escaped(this.node)}(?![\\w.-])`));
+  }
+}
+
+export class RankView extends PlaceView {
+  constructor(job, rank, session) {
+    super(job, session);
+    this.rank = Number(rank);
+    this.refresh();
+  }
+
+  // Workers come first, in the order of ranks.
+  async find(run) {
+    if (!Number.isInteger(this.rank)) return null;
+    const found = (await get(jobPath(this.job, `/ranks?run=${run}&offset=${this.rank}&limit=1`))).jobs[0].ranks[0];
+    return found?.rank === this.rank && found.role === 'worker' ? found : null;
+  }
+
+  update() {
+    const rank = this.found, run = live.runOf(this.job);
+    if (!rank) return this.showMissing(`Rank ${this.rank}`);
+    const cause = [run?.outcome?.cause, run?.last_abort].find((one) => one && one.rank === this.rank);
+    this.head.show([rank.state, cause], () => [
+      h('div', {class: 'head-line'}, h('h1', {}, `Rank ${this.rank}`), stateBadge(rank.state)),
+      cause ? h('p', {class: 'sentence'}, cause.text) : null,
+      cause?.last_lines.length ? h('pre', {class: 'lines', tabindex: 0, 'aria-label': 'Its last lines'}, cause.last_lines.join('\n')) : null]);
+    this.facts.show(rank, () => [h('h2', {}, 'Facts'), pairs([
+      ['Node', h('a', {href: path('job', this.job, 'node', rank.node_id)}, rank.node_id)], ['Host', rank.host_name], ['Address', rank.address],
+      ['Local rank', rank.local_rank], ['Machine', rank.node_rank], ['Device', rank.device_id], ['Device address', rank.device_address],
+      ['Process', rank.pid === null ? null : `pid ${rank.pid}`], ['Step', rank.step === null ? null : rank.step.toLocaleString('en')],
+      ['Last change', rank.still_ms === null ? null : `${age(rank.still_ms)} ago`]])]);
+    this.showStory(new RegExp(`rank ${this.rank}\\b|node ${escaped(rank.node_id)}(?![\\w.-])`));
+  }
+}

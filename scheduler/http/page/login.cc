@@ -1,0 +1,62 @@
+#include "scheduler/http/page/login.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "scheduler/http/api.h"
+#include "scheduler/http/page/actions.h"
+
+namespace muster::http {
+namespace {
+
+ResponsePtr Refuse(absl::Status status, const char* kind, const Login::Client& client, CountedLog& counted) {
+  counted.Note(Severity::kWarning, kind,
+               absl::StrCat("turned a login of ", client.address, " away: ", std::string(status.message())));
+  return ApiError(status);
+}
+
+ResponsePtr WithCookie(const std::string& cookie) {
+  Response response{200, kJson, "{}\n"};
+  response.cookie = cookie;
+  return std::make_shared<const Response>(std::move(response));
+}
+
+}  // namespace
+
+bool Login::HasSession(const Request& request, bool has_tls, MonotonicTime now) const {
+  return sessions_.Knows(CookieIn(request.cookie, CookieName(request.host, has_tls)), now);
+}
+
+ResponsePtr Login::Begin(const Request& request, const Client& client, const Token* token, MonotonicTime now,
+                         CountedLog& counted) {
+  if (absl::Status own = CheckOwnPage(request, /*by_cookie=*/false); !own.ok()) {
+    return Refuse(std::move(own), "http: other site", client, counted);
+  }
+  if (token == nullptr) {
+    return ApiError(absl::NotFoundError("there is no token to log in with: --http_token_file sets one"));
+  }
+  if (!limit_.MayTry(client.party, now)) {
+    Response refused = *Refuse(absl::UnauthenticatedError("too many wrong tokens: try again in a minute"),
+                               "http: too many logins", client, counted);
+    refused.status = 429;
+    return std::make_shared<const Response>(std::move(refused));
+  }
+  if (!token->MatchesWord(TokenIn(request.body))) {
+    limit_.NoteWrong(client.party, now);
+    return Refuse(absl::UnauthenticatedError("the token is wrong"), "http: wrong token", client, counted);
+  }
+  Log(Severity::kInfo, absl::StrCat("somebody logged in to the page from ", client.address));
+  return WithCookie(SetCookie(CookieName(request.host, client.has_tls), sessions_.Begin(now), client.has_tls));
+}
+
+ResponsePtr Login::End(const Request& request, const Client& client, CountedLog& counted) {
+  if (absl::Status own = CheckOwnPage(request, /*by_cookie=*/true); !own.ok()) {
+    return Refuse(std::move(own), "http: other site", client, counted);
+  }
+  const std::string name = CookieName(request.host, client.has_tls);
+  sessions_.End(CookieIn(request.cookie, name));
+  return WithCookie(SetCookie(name, "", client.has_tls));
+}
+
+}  // namespace muster::http

@@ -1,0 +1,81 @@
+#include "scheduler/http/page/sessions.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/check.h"
+#include "common/base/sha256.h"
+
+namespace muster::http {
+namespace {
+
+// A bucket that is full at `full`, and that each wrong try takes `each` from.
+bool HasRoom(MonotonicTime full, MonotonicTime now, absl::Duration each, int most) {
+  return full - now <= each * (most - 1);
+}
+
+}  // namespace
+
+std::string Sessions::Begin(MonotonicTime now) {
+  std::erase_if(begun_, [now](const auto& one) { return now - one.second >= kLife; });
+  if (begun_.size() >= kMost) {
+    begun_.erase(std::min_element(begun_.begin(), begun_.end(),
+                                  [](const auto& a, const auto& b) { return a.second < b.second; }));
+  }
+  std::string bytes(32, '\0');
+  MUSTER_CHECK(getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
+               "random numbers can be had");
+  const std::string word = absl::BytesToHexString(bytes);
+  begun_[Sha256(word)] = now;
+  return word;
+}
+
+bool Sessions::Knows(absl::string_view word, MonotonicTime now) const {
+  if (word.empty()) return false;
+  const auto found = begun_.find(Sha256(std::string(word)));
+  return found != begun_.end() && now - found->second < kLife;
+}
+
+void Sessions::End(absl::string_view word) { begun_.erase(Sha256(std::string(word))); }
+
+bool LoginLimit::MayTry(const std::string& party, MonotonicTime now) {
+  if (!HasRoom(std::max(all_, now), now, kAnotherOfAll, kOfAll)) return false;
+  const auto found = parties_.find(party);
+  return found == parties_.end() || HasRoom(std::max(found->second, now), now, kAnother, kOfOne);
+}
+
+void LoginLimit::NoteWrong(const std::string& party, MonotonicTime now) {
+  all_ = std::max(all_, now) + kAnotherOfAll;
+  std::erase_if(parties_, [now](const auto& one) { return one.second <= now; });
+  if (!parties_.contains(party) && parties_.size() >= kMostParties) return;
+  MonotonicTime& full = parties_[party];
+  full = std::max(full, now) + kAnother;
+}
+
+std::string CookieIn(absl::string_view field, absl::string_view name) {
+  for (const absl::string_view one : absl::StrSplit(field, ';')) {
+    absl::string_view rest = absl::StripAsciiWhitespace(one);
+    if (absl::ConsumePrefix(&rest, name) && absl::ConsumePrefix(&rest, "=")) return std::string(rest);
+  }
+  return "";
+}
+
+std::string CookieName(absl::string_view host, bool has_tls) {
+  const size_t colon = host.rfind(':');
+  absl::string_view port = colon == absl::string_view::npos ? "" : host.substr(colon + 1);
+  if (!std::all_of(port.begin(), port.end(), absl::ascii_isdigit)) port = "";  // [::1]
+  return absl::StrCat(has_tls ? "__Host-" : "", "muster", port.empty() ? "" : "-", port);
+}
+
+std::string SetCookie(const std::string& name, const std::string& word, bool has_tls) {
+  return absl::StrCat(name, "=", word, "; Path=/; HttpOnly; SameSite=Strict; Max-Age=",
+                      word.empty() ? 0 : absl::ToInt64Seconds(Sessions::kLife), has_tls ? "; Secure" : "");
+}
+
+}  // namespace muster::http

@@ -1,0 +1,215 @@
+"""The page, as Chromium shows it."""
+
+import http.client
+import json
+import os
+import signal
+import time
+
+import pytest
+
+import http_client
+import muster
+from http_client import ask, port_of
+from muster import SLOWNESS, WITH_TLS, eventually
+
+pytestmark = [pytest.mark.skipif(WITH_TLS, reason="asks in plain text"), pytest.mark.xdist_group("browser")]
+
+TOKEN = "t" * 40
+MARK = {"X-Muster-Action": "1"}
+
+
+@pytest.fixture
+def browser():
+    """One for each test: a cluster ends with all that this process has started."""
+    from browser import Browser
+    made = Browser()
+    yield made
+    made.close()
+
+
+def token_file(folder):
+    file = folder / "token"
+    file.write_text(TOKEN + "\n")
+    file.chmod(0o600)
+    return ["--http_token_file", file]
+
+
+def post(port, path, body, headers=None):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10 * SLOWNESS)
+    try:
+        connection.request("POST", path, body=body if isinstance(body, str) else json.dumps(body), headers=headers or {})
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read().decode()
+    finally:
+        connection.close()
+
+
+def log_in(port, **headers):
+    status, answer, text = post(port, "/login", {"token": TOKEN}, {**MARK, **headers})
+    assert status == 200, text
+    return answer["Set-Cookie"].split(";")[0]
+
+
+def test_a_job_forms_fails_and_is_found(cluster, browser):
+    """Without a reload: it forms, a rank is killed, and the page says so within a second."""
+    port = port_of(cluster.start_scheduler("--http_address", "127.0.0.1:0"))
+    browser.open(port)
+    browser.see("No job has come")
+    cluster.start_agent("a", ["--node_id", "a", "--worker_num", 4, "--local_worker_num", 2], ["sleep", "1000"])
+    browser.see("forming")
+    browser.click("td.name a")
+    browser.see("2 of 4 workers here, 2 missing")
+    cluster.start_agent("b", ["--node_id", "b", "--worker_num", 4, "--local_worker_num", 2], ["sleep", "1000"])
+    ranks = cluster.wait_until_running(4)
+    browser.see("4 processes on 2 nodes run")
+    browser.see("2 nodes, 4 places for ranks")
+    other = cluster.start_agent("other", ["--job_id", "other", "--worker_num", 1], ["sleep", "1000"])
+
+    browser.type("input[type=search]", "rank 3")
+    browser.see("rank 3 on", selector=".found")
+    browser.click(".found a")
+    browser.see("Rank 3")
+    browser.see("Local rank")
+    assert browser.run("return location.hash") == "#/job/default/rank/3"
+    browser.driver.back()
+    browser.see("Nodes and ranks")
+    browser.open(port, "#/job/default/node/b")
+    browser.see("Node b")
+    browser.see("Last heard")
+    browser.open(port, "#/")
+    browser.see("other")
+    browser.open(port, "#/job/default")
+    browser.see("4 processes on 2 nodes run")
+    assert not browser.run("return [...document.querySelectorAll('.actions button')].some((b) => !b.disabled)")
+    browser.see("--http_token_file")
+
+    begun = muster.kill_now(ranks[2]["pid"])
+    browser.see("was killed by SIGKILL", timeout=1)
+    assert time.monotonic() - begun < 1 * SLOWNESS + 0.2
+    browser.see("Why it failed")
+    browser.see("failed")
+    other.send(signal.SIGTERM)
+    assert not browser.errors()
+
+
+def test_login_actions_and_reconnecting(cluster, browser, tmp_path):
+    words = ["--http_address", "127.0.0.1:0", *token_file(tmp_path), "--journal_path", str(tmp_path / "journal")]
+    scheduler = cluster.start_scheduler(*words)
+    port = port_of(scheduler)
+    browser.open(port)
+    browser.see("Log in")
+    browser.type("input[name=token]", "wrong")
+    browser.click("button[type=submit]")
+    browser.see("The token is wrong.")
+    browser.errors()  # Chromium says each 401
+    browser.type("input[name=token]", TOKEN)
+    browser.click("button[type=submit]")
+    browser.see("No job has come")
+    cookie = browser.driver.get_cookies()[0]
+    assert cookie["httpOnly"] and cookie["sameSite"] == "Strict" and TOKEN not in cookie["value"]
+
+    for name in ("a", "b"):
+        cluster.start_agent(name, ["--node_id", name, "--worker_num", 2, "--enable_recovery", "--rejoin_timeout", 60], ["sleep", "1000"])
+    cluster.wait_until_running(2)
+    browser.open(port, "#/job/default/node/b")
+    browser.see("Drain …")
+    browser.click(".actions button")
+    browser.type("dialog input", "disk is dying")
+    browser.click("dialog button[type=submit]")
+    browser.see("disk is dying", selector="main")
+    browser.see("Keep …")
+    assert "disk is dying" in json.dumps(cluster.ctl_json("events"))
+    browser.open(port, "#/job/default")
+    browser.see("To look at")
+
+    sched_port = scheduler.port
+    scheduler.send(signal.SIGKILL)
+    scheduler.wait(10)
+    browser.see("can’t be reached since", timeout=10, selector="#outage")
+    browser.see("Disconnected", selector="#connection")
+    words[1] = "127.0.0.1:%d" % port
+    again = cluster.start_scheduler(*words, port=sched_port, name="again")
+    browser.see("Log in", timeout=15)  # sessions are forgotten with the process
+    browser.errors()
+    browser.type("input[name=token]", TOKEN)
+    browser.click("button[type=submit]")
+    browser.see("Live", timeout=15, selector="#connection")
+    cluster.wait_until_running(2)
+    browser.see("2 processes on 2 nodes run", timeout=15)
+    browser.click(".actions button:last-child")
+    browser.type("dialog input", "enough")
+    browser.click("dialog button[type=submit]")
+    browser.see("enough")
+    eventually(lambda: cluster.phase() == "failed", 15, "it is stopped")
+    browser.click("#logout")
+    browser.see("Log in")
+    assert not [error for error in browser.errors() if "401" not in error and "ERR_CONNECTION_REFUSED" not in error]
+    again.send(signal.SIGTERM)
+
+
+def test_what_another_site_can_send_changes_nothing(cluster, tmp_path):
+    port = port_of(cluster.start_scheduler("--http_address", "127.0.0.1:0", *token_file(tmp_path)))
+    status, headers, text = ask(port, "/")
+    assert status == 200 and "script-src 'self'" in headers["Content-Security-Policy"], headers
+    assert ask(port, "/", {"If-None-Match": headers["ETag"]})[0] == 304
+    assert ask(port, "/assets/../main.js")[0] == 400 and ask(port, "/api/v1/jobs")[0] == 401
+    assert json.loads(ask(port, "/api/v1/session")[2])["may_look"] is False
+    cluster.start_agent("a", ["--worker_num", 1], ["sleep", "1000"])
+    cluster.wait_until_running(1)
+
+    own = {"Origin": "http://127.0.0.1:%d" % port}
+    cookie = {"Cookie": log_in(port, **own)}
+    assert ask(port, "/api/v1/jobs", cookie)[0] == 200
+    stop, why = "/api/v1/jobs/default/stop", {"reason": "tried"}
+    refused = {
+        "no identity": ({**MARK, **own}, 401),
+        "no mark": ({**cookie, **own}, 403),
+        "another site": ({**MARK, **cookie, "Origin": "http://evil.example"}, 403),
+        "a cookie alone": ({**MARK, **cookie}, 403),
+        "another site, as the browser says": ({**MARK, **cookie, **own, "Sec-Fetch-Site": "cross-site"}, 403),
+        "a guessed cookie": ({**MARK, **own, "Cookie": "muster-%d=%s" % (port, "0" * 64)}, 401),
+        "a wrong token": ({**MARK, "Authorization": "Bearer " + "u" * 40}, 401),
+    }
+    wrong = {name: post(port, stop, why, headers)[0] for name, (headers, status) in refused.items()
+             if post(port, stop, why, headers)[0] != status}
+    assert not wrong, wrong
+    assert post(port, "/login", {"token": TOKEN}, own)[0] == 403, "a login that another site makes"
+    assert post(port, stop, {}, {**MARK, **cookie, **own})[0] == 400, "no reason"
+    assert post(port, stop, "x" * 5000, {**MARK, **cookie, **own})[0] == 413
+    assert ask(port, stop, cookie)[0] == 404 and cluster.phase() == "running"
+    assert post(port, "/api/v1/jobs/none/stop", why, {**MARK, **cookie, **own})[0] == 404
+    assert post(port, stop, why, {**MARK, **cookie, **own})[0] == 200
+    eventually(lambda: cluster.phase() == "failed", 10, "the job is stopped")
+    assert "stopped by 127.0.0.1: tried" in json.dumps(cluster.ctl_json("status"))
+    eventually(lambda: post(port, stop, why, {**MARK, "Authorization": "Bearer " + TOKEN})[0] == 409, 5, "it has ended")
+    post(port, "/logout", {}, {**MARK, **cookie, **own})
+    assert ask(port, "/api/v1/jobs", cookie)[0] == 401
+    answers = [post(port, "/login", {"token": "wrong"}, {**MARK, **own})[0] for _ in range(8)]
+    assert answers[0] == 401 and answers[-1] == 429, answers
+
+
+def test_without_an_identity_nothing_is_changed(cluster):
+    port = port_of(cluster.start_scheduler("--http_address", "127.0.0.1:0"))
+    cluster.start_agent("a", ["--worker_num", 1], ["sleep", "1000"])
+    cluster.wait_until_running(1)
+    status, _, text = post(port, "/api/v1/jobs/default/stop", {"reason": "x"}, MARK)
+    assert status == 403 and "--http_token_file" in text, text
+    assert cluster.phase() == "running"
+
+
+@pytest.mark.skipif(WITH_TLS, reason="makes certificates of its own")
+def test_with_tls_an_admin_acts_and_a_node_does_not(secured, cluster):
+    port = port_of(secured.start_scheduler("--http_address", "127.0.0.1:0"))
+    secured.start_node("a", ["sleep", "1000"], "--worker_num", 1)
+    secured.wait_until_running(1)
+
+    def stop(folder):
+        context = http_client.tls_context(secured.folders[folder])
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=10 * SLOWNESS, context=context)
+        connection.request("POST", "/api/v1/jobs/default/stop", body='{"reason": "test"}', headers=MARK)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    status, text = stop("a")
+    assert status == 403 and "admin" in text, text
+    assert stop("scheduler")[0] == 200
