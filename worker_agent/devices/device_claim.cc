@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -33,6 +34,7 @@ constexpr int kBacklog = 4096;  // who asks is let in by nobody, and stays in th
 constexpr int kListenAttempts = 20;
 constexpr int kListenPauseMs = 5;
 constexpr int kMostGroups = 1024;
+constexpr int kMostForged = 64;  // names that are looked at
 constexpr size_t kMaxUserRecord = 16 * 1024;
 
 std::string KindsFile(const std::string& kind) { return kind == "Ascend" ? "davinci" : "nvidia"; }
@@ -41,8 +43,13 @@ std::string DeviceFile(uint32_t number, const DeviceClaimOptions& options) {
   return absl::StrCat(options.folder, "/", KindsFile(options.kind), number);
 }
 
+// By what the kernel calls the device, which is the same in containers that number theirs otherwise. What is no device
+// file (a test has such) goes by its place.
 std::string ClaimName(uint32_t number, const DeviceClaimOptions& options) {
-  // (A test has devices of its own.)
+  struct stat file {};
+  if (::stat(DeviceFile(number, options).c_str(), &file) == 0 && S_ISCHR(file.st_mode)) {
+    return absl::StrCat("muster-device/", major(file.st_rdev), ":", minor(file.st_rdev));
+  }
   const std::string place =
       options.folder == "/dev" ? "" : absl::BytesToHexString(Sha256(options.folder)).substr(0, 16) + "/";
   return absl::StrCat("muster-device/", place, KindsFile(options.kind), number);
@@ -120,27 +127,45 @@ bool MayUse(const ucred& holder, const std::string& device_file) {
   return (file.st_mode & S_IWGRP) != 0 && (file.st_gid == holder.gid || IsInGroup(LookUp(holder.uid), file.st_gid));
 }
 
+struct OwnWords {
+  std::string job;
+  std::string since;  // with words around it
+};
+
+// What the process with this number says of itself, by a socket's name. Others can take such a name, too.
+OwnWords WordsOf(pid_t pid) {
+  const std::string prefix = OwnerPrefix(pid);
+  const absl::StatusOr<std::string> sockets = ReadSmallFile("/proc/net/unix", kMostSocketsText);
+  if (!sockets.ok()) return {};
+  const std::string listed = absl::StrCat(" @", prefix);
+  int looks = 0;
+  for (size_t at = sockets->find(listed); at != std::string::npos && looks < kMostForged; ++looks) {
+    const std::string name = sockets->substr(at + 2, std::min(kLongestSocketName, sockets->find('\n', at) - (at + 2)));
+    at = sockets->find(listed, at + 1);
+    const std::optional<ucred> speaker = HolderOf(name);
+    if (!speaker || speaker->pid != pid) continue;
+    const std::pair<std::string, std::string> words =
+        absl::StrSplit(name.substr(prefix.size()), absl::MaxSplits('/', 1));
+    OwnWords own;
+    int64_t seconds = 0;
+    if (absl::SimpleAtoi(words.first, &seconds)) {
+      own.since = absl::FormatTime(", since %Y-%m-%d %H:%M:%S", absl::FromUnixSeconds(seconds), absl::LocalTimeZone());
+    }
+    if (IsId(words.second)) own.job = words.second;
+    return own;
+  }
+  return {};
+}
+
 // "job digits (pid 4711, user alice, since …)": what the agent with this number has said of itself.
 std::string HolderText(const std::optional<ucred>& holder) {
   if (!holder) return "a program that does not say who it is";
   const std::string user = LookUp(holder->uid).name;
   const std::string who = user.empty() ? absl::StrCat("uid ", holder->uid) : absl::StrCat("user ", user);
   if (holder->pid <= 0) return absl::StrCat("a process of another container (", who, ")");
-  std::string job, since;
-  const absl::StatusOr<std::string> sockets = ReadSmallFile("/proc/net/unix", kMostSocketsText);
-  const std::string prefix = absl::StrCat(" @", OwnerPrefix(holder->pid));
-  if (const size_t at = sockets.ok() ? sockets->find(prefix) : std::string::npos; at != std::string::npos) {
-    const absl::string_view rest = absl::string_view(*sockets).substr(at + prefix.size(), kLongestSocketName);
-    const std::pair<absl::string_view, absl::string_view> words =
-        absl::StrSplit(rest.substr(0, rest.find('\n')), absl::MaxSplits('/', 1));
-    int64_t seconds = 0;
-    if (absl::SimpleAtoi(words.first, &seconds)) {
-      since = absl::FormatTime(", since %Y-%m-%d %H:%M:%S", absl::FromUnixSeconds(seconds), absl::LocalTimeZone());
-    }
-    if (IsId(std::string(words.second))) job = std::string(words.second);
-  }
-  return absl::StrCat(job.empty() ? "a process" : absl::StrCat("job ", job), " (pid ", holder->pid, ", ", who, since,
-                      ")");
+  const OwnWords own = WordsOf(holder->pid);
+  return absl::StrCat(own.job.empty() ? "a process" : absl::StrCat("job ", own.job), " (pid ", holder->pid, ", ", who,
+                      own.since, ")");
 }
 
 absl::Status Refuse(uint32_t number, const ucred& holder) {
@@ -151,7 +176,9 @@ absl::Status Refuse(uint32_t number, const ucred& holder) {
 
 }  // namespace
 
-absl::StatusOr<DeviceClaims> ClaimDevices(const std::vector<uint32_t>& numbers, const DeviceClaimOptions& options) {
+absl::StatusOr<DeviceClaims> ClaimDevices(std::vector<uint32_t> numbers, const DeviceClaimOptions& options) {
+  // All agents in one order: of two that want the same devices at once, one gets them.
+  std::sort(numbers.begin(), numbers.end());
   DeviceClaims claims;
   if (numbers.empty()) return claims;
   // (Where this one can't be had, who is refused is told less.)

@@ -1,7 +1,8 @@
 // A claim on devices of this machine, so that two agents do not give one device to their processes.
 //
 // A claim is an abstract Unix socket's name, which the kernel gives to one program at a time and takes back when that
-// ends, however it ends. It holds among all users of one network namespace. A name can be taken by any user, so a
+// ends, however it ends. It is named by the kernel's number of the device, and holds among all users of one network
+// namespace: containers with a network of their own don't see each other's. A name can be taken by any user, so a
 // claim counts only if its holder could use the device: with root's or the owner's, the group's or everybody's right to
 // the device's file. What somebody else holds, or nobody knows who, is warned of, and refuses nobody.
 //
@@ -20,7 +21,7 @@ namespace muster::agent {
 
 struct DeviceClaimOptions {
   std::string kind;             // "Ascend", "NVIDIA"
-  std::string folder = "/dev";  // of the devices' files; claims of another folder are others
+  std::string folder = "/dev";  // of the devices' files; what is no device file there is claimed by its name
   std::string job_id;           // told to who is refused, and …
   int64_t now_unix_ms = 0;      // … since when this one has them
 };
@@ -31,6 +32,6 @@ struct DeviceClaims {
 };
 
 // All of them or none. The error names the device, and who has it.
-absl::StatusOr<DeviceClaims> ClaimDevices(const std::vector<uint32_t>& numbers, const DeviceClaimOptions& options);
+absl::StatusOr<DeviceClaims> ClaimDevices(std::vector<uint32_t> numbers, const DeviceClaimOptions& options);
 
 }  // namespace muster::agent

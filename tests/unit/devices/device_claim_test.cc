@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
 
 #include "../launch/temporary_folder.h"
 #include "absl/strings/str_cat.h"
@@ -113,6 +115,55 @@ TEST_F(DeviceClaim, OfWhoCannotUseTheDeviceRefusesNobody) {
   ASSERT_EQ(chmod((folder_.path() + "/davinci0").c_str(), 0666), 0);
   EXPECT_FALSE(ClaimDevices({0}, Options("words")).ok()) << "everybody can use it now";
   End(stranger);
+}
+
+TEST_F(DeviceClaim, IsTakenInOneOrderByAll) {
+  const auto claims = ClaimDevices({2, 0, 1}, Options("digits"));
+  ASSERT_TRUE(claims.ok()) << claims.status();
+  std::vector<std::string> names;
+  for (const UniqueFd& fd : claims->held) {
+    sockaddr_un address{};
+    socklen_t size = sizeof(address);
+    ASSERT_EQ(getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    names.emplace_back(address.sun_path + 1, size - offsetof(sockaddr_un, sun_path) - 1);
+  }
+  EXPECT_THAT(names, ElementsAre(HasSubstr("muster-devices-of/"), HasSubstr("davinci0"), HasSubstr("davinci1"),
+                                 HasSubstr("davinci2")));
+}
+
+TEST_F(DeviceClaim, IsOnTheDeviceHoweverAContainerNumbersIt) {
+  const TemporaryFolder other;
+  const auto make = [](const TemporaryFolder& folder, const char* name, unsigned minor) {
+    const std::string path = absl::StrCat(folder.path(), "/", name);
+    unlink(path.c_str());
+    return mknod(path.c_str(), S_IFCHR | 0600, makedev(250, minor)) == 0;
+  };
+  if (!make(folder_, "davinci0", 77)) GTEST_SKIP() << "needs root";
+  ASSERT_TRUE(make(other, "davinci5", 77) && make(other, "davinci0", 78));
+  const DeviceClaimOptions theirs = {"Ascend", other.path(), "words", 1};
+  const auto claims = ClaimDevices({0}, Options("digits"));
+  ASSERT_TRUE(claims.ok()) << claims.status();
+  EXPECT_TRUE(absl::IsUnavailable(ClaimDevices({5}, theirs).status()));
+  EXPECT_TRUE(ClaimDevices({0}, theirs).ok()) << "another device of the same name";
+}
+
+TEST_F(DeviceClaim, WhatOthersSayOfTheHolderIsNotBelieved) {
+  const pid_t holder = Holder(geteuid());
+  ASSERT_NE(holder, 0);
+  std::vector<UniqueFd> forged;
+  for (int i = 0; i < 30; ++i) {
+    const std::string name = absl::StrCat("muster-devices-of/", holder, "/", i, "/forged");
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    name.copy(address.sun_path + 1, name.size());
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    forged.emplace_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(bind(forged.back().get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+    ASSERT_EQ(listen(forged.back().get(), 1), 0);
+  }
+  const auto refused = ClaimDevices({0}, Options("words"));
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("device 0 is used by job digits"));
+  End(holder);
 }
 
 }  // namespace

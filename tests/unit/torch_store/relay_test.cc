@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -208,17 +209,33 @@ class RawLink {
     EXPECT_EQ(socket_.Receive(9).size(), 9U);
   }
   // As a client of its own.
-  void Say(const std::string& bytes) {
+  uint32_t Say(const std::string& bytes) {
     const uint32_t id = mux_.Open();
     mux_.Write(id, bytes);
-    std::string wire;
-    mux_.stream().Fill(wire, SIZE_MAX);
-    socket_.Send(wire);
+    Flush();
+    return id;
   }
   // All that was said before has come.
   void Ping() {
     Say(Hello() + Ask(Query::kPing, Bytes<uint32_t>(7)));
     EXPECT_EQ(socket_.Receive(12 + 9 + 4).size(), 25U);
+  }
+  // Clients who read all that comes, at once. Returns what each has got when `total` bytes have come.
+  std::map<uint32_t, size_t> ReadOf(const std::vector<uint32_t>& clients, size_t total) {
+    std::map<uint32_t, size_t> got;
+    for (size_t done = 0; done < total;) {
+      const std::string bytes = socket_.ReceiveSome();
+      EXPECT_FALSE(bytes.empty());
+      if (bytes.empty() || !mux_.Receive(bytes).ok()) break;
+      for (const uint32_t id : clients) {
+        const size_t part = mux_.Peek(id).size();
+        if (part > 0) mux_.Consume(id, part);
+        got[id] += part;
+        done += part;
+      }
+      Flush();
+    }
+    return got;
   }
   // Whatever is said before that.
   bool IsClosed() {
@@ -229,6 +246,13 @@ class RawLink {
   }
 
  private:
+  void Flush() {
+    std::string wire;
+    mux_.stream().Acknowledge();
+    mux_.stream().Fill(wire, SIZE_MAX);
+    socket_.Send(wire);
+  }
+
   LinkHello hello_;
   SocketClient socket_;
   Mux mux_{Mux::Side::kRelay, {.opened = [](uint32_t) {}, .touched = [](uint32_t) {}, .has_room = [] {}}};
@@ -270,6 +294,74 @@ TEST_F(RelayTest, HalvesOfRequestsOfAgentsThatAreAwayAreGivenUpFirst) {
   SocketClient probe = Greeted(port_);
   client.Send(request.substr(request.size() - 1));
   EXPECT_TRUE(client.Ping());
+}
+
+TEST_F(RelayTest, WhoIsRefusedIsToldWhyAndWhatToDo) {
+  LinksOptions links;
+  links.why_not = [](const LinkHello& hello, const TcpClient&) {
+    return hello.node == "b" ? "start it otherwise" : "";
+  };
+  StartStore(std::move(links));
+  LinkHello hello;
+  hello.session = std::string(kSessionBytes, 's');
+  hello.node = "b";
+  SocketClient stranger(port_);
+  stranger.Send(HelloBytes(hello));
+  const std::string told = stranger.Receive(1000);  // all, until it is closed
+  std::string_view rest = told;
+  const auto answer = TakeAnswer(rest);
+  ASSERT_TRUE(answer.ok() && answer->has_value()) << answer.status();
+  EXPECT_EQ((*answer)->refusal, "start it otherwise");
+  EXPECT_EQ(rest, "");
+  for (size_t size = 0; size < told.size(); ++size) {
+    std::string_view part = std::string_view(told).substr(0, size);
+    const auto half = TakeAnswer(part);
+    EXPECT_TRUE(half.ok() && !half->has_value()) << size;
+  }
+  std::string long_one = AnswerBytes({.refusal = std::string(5000, 'x')});
+  std::string_view cut = long_one;
+  EXPECT_EQ((*TakeAnswer(cut))->refusal.size(), kMaxRefusalBytes);
+  long_one[9] = long_one[10] = '\xff';
+  std::string_view too_long = long_one;
+  EXPECT_FALSE(TakeAnswer(too_long).ok());
+}
+
+TEST_F(RelayTest, WhatIsNotAcknowledgedCountsAndGoesWithAnAgentThatIsAway) {
+  Limits limits;
+  limits.unread_bytes = 1 << 20;
+  StartStore({}, limits);
+  SocketClient client = Greeted(port_);
+  client.Send(Set("/big", std::string(100 << 10, 'v')));
+  ASSERT_TRUE(client.Ping());
+  auto silent = std::make_unique<RawLink>(port_, "a");
+  for (int i = 0; i < 20; ++i) silent->Say(Hello() + Get("/big"));  // 2 MiB, of which nothing is acknowledged
+  const auto is_held = [&] {
+    client.Send(Ask(Query::kPing, Bytes<uint32_t>(9)));
+    pollfd waited{client.fd(), POLLIN, 0};
+    const bool has_come = poll(&waited, 1, 300) == 1;
+    if (has_come) {
+      EXPECT_EQ(client.Receive(4), Bytes<uint32_t>(9));
+    }
+    return !has_come;
+  };
+  bool was_held = false;
+  for (int i = 0; i < 100 && !was_held; ++i) was_held = is_held();
+  EXPECT_TRUE(was_held);
+  silent.reset();
+  EXPECT_EQ(client.Receive(4), Bytes<uint32_t>(9)) << "it was given up";
+  EXPECT_TRUE(client.Ping());
+}
+
+TEST_F(RelayTest, TheLastClientOfAFullLinkGetsItsShare) {
+  StartStore();
+  SocketClient writer = Greeted(port_);
+  writer.Send(Set("/big", std::string(8 << 20, 'v')));
+  ASSERT_TRUE(writer.Ping());
+  RawLink link(port_, "a");
+  std::vector<uint32_t> clients;
+  for (int i = 0; i < 80; ++i)
+    clients.push_back(link.Say(Hello() + Get("/big")));  // windows of 10 MiB; 4 MiB have room
+  for (const auto& [id, bytes] : link.ReadOf(clients, 24 << 20)) EXPECT_GT(bytes, 0U) << id;
 }
 
 TEST_F(RelayTest, AClientThatSaysNothingCostsTheStoreNothing) {

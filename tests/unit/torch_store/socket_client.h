@@ -43,6 +43,14 @@ class SocketClient {
     bytes.resize(done);
     return bytes;
   }
+  // What is there, once there is something; nothing where the connection is closed, or nothing comes for a long time.
+  std::string ReceiveSome() {
+    std::string bytes(64 * 1024, '\0');
+    pollfd waited{fd_.get(), POLLIN, 0};
+    const ssize_t n = poll(&waited, 1, kPatienceMs) == 1 ? recv(fd_.get(), bytes.data(), bytes.size(), 0) : 0;
+    bytes.resize(n > 0 ? static_cast<size_t>(n) : 0);
+    return bytes;
+  }
   bool HasNothing() {
     pollfd waited{fd_.get(), POLLIN, 0};
     return poll(&waited, 1, 0) == 0;

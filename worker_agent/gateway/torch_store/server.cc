@@ -36,7 +36,7 @@ class StoreProtocol final : public TcpProtocol {
   }
   void Begin(TcpServerContext& context) override { context_ = &context; }
   void Tick() override {
-    if (links_ != nullptr) links_->CheckTimes(context_->now);
+    if (links_ != nullptr) links_->CheckTimes(*context_);
   }
   bool HasTimers() const override { return links_ != nullptr && !links_->is_empty(); }
   void End() override {

@@ -10,6 +10,11 @@ namespace {
 constexpr std::string_view kLinkMagic = "MUSTRLNK";
 constexpr char kVersion = 1;
 
+// An answer's first byte.
+constexpr uint8_t kGoesOn = 0;
+constexpr uint8_t kUnknown = 1;
+constexpr uint8_t kRefused = 2;
+
 template <typename Number>
 void Put(std::string& out, Number number) {
   out.append(reinterpret_cast<const char*>(&number), sizeof(number));
@@ -91,18 +96,28 @@ absl::StatusOr<std::optional<LinkHello>> TakeHello(std::string_view& bytes) {
 
 std::string AnswerBytes(const LinkAnswer& answer) {
   std::string out;
-  Put(out, static_cast<uint8_t>(answer.goes_on ? 0 : 1));
+  const std::string refusal = answer.refusal.substr(0, kMaxRefusalBytes);
+  Put(out, static_cast<uint8_t>(!refusal.empty() ? kRefused : answer.goes_on ? kGoesOn : kUnknown));
   Put(out, answer.received);
-  return out;
+  if (refusal.empty()) return out;
+  Put(out, static_cast<uint16_t>(refusal.size()));
+  return out + refusal;
 }
 
 absl::StatusOr<std::optional<LinkAnswer>> TakeAnswer(std::string_view& bytes) {
   Reader reader(bytes);
   const auto verdict = reader.Take<uint8_t>();
-  if (verdict > 1) return absl::InvalidArgumentError("what answers is no agent's store");
+  if (verdict > kRefused) return absl::InvalidArgumentError("what answers is no agent's store");
   LinkAnswer answer;
-  answer.goes_on = verdict == 0;
+  answer.goes_on = verdict == kGoesOn;
   answer.received = reader.Take<uint64_t>();
+  if (verdict == kRefused) {
+    const auto size = reader.Take<uint16_t>();
+    if (size > kMaxRefusalBytes || (size == 0 && !reader.is_short())) {
+      return absl::InvalidArgumentError("what answers is no agent's store");
+    }
+    answer.refusal = reader.TakeBytes(size);
+  }
   if (reader.is_short()) return std::nullopt;
   bytes = reader.rest();
   return answer;

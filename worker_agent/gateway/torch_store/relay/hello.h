@@ -4,6 +4,7 @@
 //   relay   "MUSTRLNK" | u8 version | u8 is new | 16 bytes session | u64 run | u32 round | u64 received
 //           | u8 length, job | u8 length, node
 //   store   u8 0: go on, or 1: the session is not known here any more | u64 received
+//           u8 2: refused | u64 0 | u16 length, why and what to do; it closes then
 #pragma once
 
 #include <cstdint>
@@ -33,9 +34,12 @@ std::string HelloBytes(const LinkHello& hello);
 // Takes it from the front of `bytes`. None: more bytes are needed. An error: this is no hello.
 absl::StatusOr<std::optional<LinkHello>> TakeHello(std::string_view& bytes);
 
+inline constexpr size_t kMaxRefusalBytes = 1024;
+
 struct LinkAnswer {
   bool goes_on = false;
   uint64_t received = 0;
+  std::string refusal = {};  // not empty: the store's agent lets this one not in, for that reason
 };
 
 std::string AnswerBytes(const LinkAnswer& answer);

@@ -80,7 +80,12 @@ absl::Status LinkEnd::Greet(std::string_view& bytes) {
   if (!hello.ok()) return hello.status();
   if (!hello->has_value()) return absl::OkStatus();
   absl::StatusOr<std::shared_ptr<Session>> session = links_.Attach(**hello, client_, context_);
-  if (!session.ok()) return session.status();
+  if (!session.ok()) {
+    // (What the socket does not take at once is not worth waiting for.)
+    pipe_.Say(AnswerBytes({.refusal = std::string(session.status().message())}));
+    pipe_.Write(stream_, nullptr);
+    return session.status();
+  }
   if (*session == nullptr) {
     is_refused_ = true;
     pipe_.Say(AnswerBytes({}));

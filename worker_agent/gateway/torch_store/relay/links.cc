@@ -44,7 +44,10 @@ struct Session::Virtual final : Channel {
   }
   Stream::Io Write(std::string_view bytes, size_t* done) override {
     bytes = bytes.substr(0, session.mux_.Room(id));
-    if (bytes.empty()) return Stream::Io::kAgain;
+    if (bytes.empty()) {
+      if (session.mux_.is_full() && session.first_without_room_ == 0) session.first_without_room_ = id;
+      return Stream::Io::kAgain;
+    }
     session.mux_.Write(id, bytes);
     if (!session.is_serving_ && session.link != 0) session.context_.touch(session.link);
     *done = bytes.size();
@@ -77,6 +80,7 @@ Session::Session(std::string secret, size_t places, const LinksOptions& options,
 Session::~Session() {
   clients_.clear();
   context_.input_bytes -= counted_;
+  shared_.output_bytes -= counted_kept_;
 }
 
 // Empty: there is one. Those that are about to end still have theirs, and the next ones come before they are gone.
@@ -102,10 +106,14 @@ void Session::Touch(uint32_t id) {
   if (found != clients_.end() && !std::exchange(found->second->is_ready, true)) ready_.push_back(id);
 }
 
+// In turn: who found no room first goes first, or those before it would take all of it again.
 void Session::TouchAll() {
   for (const auto& [id, client] : clients_) {
     if (client->client.wants_write()) Touch(id);
   }
+  std::sort(ready_.begin(), ready_.end());
+  const auto first = std::lower_bound(ready_.begin(), ready_.end(), std::exchange(first_without_room_, 0));
+  std::rotate(ready_.begin(), first, ready_.end());
 }
 
 absl::Status Session::Receive(std::string_view bytes) {
@@ -165,6 +173,9 @@ size_t Session::input_bytes() const {
 void Session::Count() {
   context_.input_bytes += mux_.buffered() - counted_;
   counted_ = mux_.buffered();
+  const size_t kept = mux_.stream().kept();
+  shared_.output_bytes += kept - counted_kept_;
+  counted_kept_ = kept;
 }
 
 absl::StatusOr<std::shared_ptr<Session>> Links::Attach(const LinkHello& hello, const TcpClient& client,
@@ -210,10 +221,25 @@ void Links::FreeInput(TcpServerContext& context) {
   }
 }
 
-void Links::CheckTimes(MonotonicTime now) {
+void Links::FreeKept(TcpServerContext& context) {
+  const auto held = [](const auto& entry) { return entry.second->link == 0 ? entry.second->kept_bytes() : 0; };
+  while (!shared_.has_room_for_answers()) {
+    const auto largest = std::max_element(sessions_.begin(), sessions_.end(),
+                                          [&](const auto& a, const auto& b) { return held(a) < held(b); });
+    if (largest == sessions_.end() || held(*largest) == 0) return;
+    context.counted->Note(Severity::kWarning, "PyTorch's store: an agent that is away was given up",
+                          absl::StrCat("the agent of ", largest->first,
+                                       " is away, and answers to its processes take room that others need; its "
+                                       "processes count as disconnected"));
+    sessions_.erase(largest);
+  }
+}
+
+void Links::CheckTimes(TcpServerContext& context) {
+  FreeKept(context);
   std::erase_if(sessions_, [&](const auto& entry) {
     const Session& session = *entry.second;
-    const bool is_over = session.link == 0 && now - session.cut_at > options_.patience;
+    const bool is_over = session.link == 0 && context.now - session.cut_at > options_.patience;
     if (is_over)
       Log(Severity::kWarning, absl::StrCat("PyTorch's store: the agent of ", entry.first,
                                            " has not come back; its processes count as disconnected"));

@@ -51,6 +51,8 @@ class Session {
   // What took too long is given up. True: there is more to do.
   bool CheckTimes();
   size_t input_bytes() const;
+  // Not acknowledged by its agent.
+  size_t kept_bytes() const { return counted_kept_; }
 
   // Whose connection it has; 0: none, since `cut_at`.
   uint64_t link = 0;
@@ -73,8 +75,10 @@ class Session {
   Mux mux_;
   absl::flat_hash_map<uint32_t, std::unique_ptr<Virtual>> clients_;
   std::vector<uint32_t> ready_;
+  uint32_t first_without_room_ = 0;  // of the link, since it had some
   bool is_serving_ = false;
-  size_t counted_ = 0;  // of the mux, in context_.input_bytes
+  size_t counted_ = 0;       // of the mux, in context_.input_bytes
+  size_t counted_kept_ = 0;  // of the stream, in shared_.output_bytes
 };
 
 class Links {
@@ -89,8 +93,10 @@ class Links {
   void End(const Session& session);
   // Ends sessions without a connection, those with most input first, until the store has room for input again.
   void FreeInput(TcpServerContext& context);
+  // The same with what those have not acknowledged, until there is room for answers.
+  void FreeKept(TcpServerContext& context);
   // Those that have been without a connection for too long are over.
-  void CheckTimes(MonotonicTime now);
+  void CheckTimes(TcpServerContext& context);
   void EndAll() { sessions_.clear(); }
   bool is_empty() const { return sessions_.empty(); }
   // For one read.

@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kFrameHeaderBytes = 1 + 2 * sizeof(uint32_t);
 constexpr size_t kKeptInCapacity = 1024;
 constexpr size_t kLeastRoom = 4 * 1024;  // no frames of a byte each
+constexpr size_t kRoomForAll = ResumableStream::kMostKept / 2;
 // Beyond what has room; frames without bytes are sent also where there is none.
 constexpr size_t kMostOwed = ResumableStream::kMostKept * 2;
 
@@ -77,7 +78,8 @@ bool Mux::IsAtEnd(uint32_t id) const {
 size_t Mux::Room(uint32_t id) {
   const auto found = channels_.find(id);
   if (found == channels_.end() || found->second.is_closed) return 0;
-  if (stream_.room() < kLeastRoom) {
+  // (Once it was full, not before all are told: who happens to come first would take all that becomes free.)
+  if (stream_.room() < (is_full_ ? kRoomForAll : kLeastRoom)) {
     is_full_ = true;
     return 0;
   }
@@ -124,7 +126,7 @@ absl::Status Mux::Receive(std::string_view bytes) {
   if (stream_.kept() > kMostOwed) {
     return absl::ResourceExhaustedError("a link's other side asks for more than it confirms");
   }
-  if (is_full_ && stream_.room() >= ResumableStream::kMostKept / 2) {
+  if (is_full_ && stream_.room() >= kRoomForAll) {
     is_full_ = false;
     events_.has_room();
   }

@@ -47,6 +47,8 @@ class Mux {
   bool IsAtEnd(uint32_t id) const;
   // How much Write takes.
   size_t Room(uint32_t id);
+  // The link had no room for somebody, and has_room is to be called.
+  bool is_full() const { return is_full_; }
   // … behind the next Open; 0: it is to wait.
   size_t RoomOfNext() const;
   void Write(uint32_t id, std::string_view bytes);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/text.h"
 #include "common/net/net.h"
 
 namespace muster::torch_store {
@@ -14,6 +15,7 @@ constexpr absl::Duration kFirstBackOff = absl::Milliseconds(50);
 constexpr absl::Duration kLongestBackOff = absl::Seconds(1);
 constexpr absl::Duration kPatience = absl::Seconds(3);  // without a link, before that is said
 constexpr absl::Duration kAnswerTimeout = absl::Seconds(10);
+constexpr size_t kLeastShare = 4 * 1024;
 constexpr absl::Duration kHeldBack = absl::Milliseconds(1);
 
 std::string RandomSession() {
@@ -64,6 +66,10 @@ void Uplink::Leave(uint32_t id) {
   TouchLink();
 }
 
+size_t Uplink::Share() const {
+  return std::max(kLeastShare, mux_->stream().room() / std::max<size_t>(clients_.size(), 1));
+}
+
 void Uplink::TouchLink() {
   if (is_up_ && !has_ended_) context_->touch(link_);
 }
@@ -92,10 +98,10 @@ void Uplink::Lose(const std::string& reason) {
 void Uplink::DialIfDue() {
   if (link_ != 0 || context_->now < dial_at_) return;
   link_ = context_->dial(options_.store);
-  if (link_ == 0) LinkEnded("no connection can be made from here");
+  if (link_ == 0) LinkEnded("no connection can be made from here", false);
 }
 
-void Uplink::LinkEnded(const std::string& reason) {
+void Uplink::LinkEnded(const std::string& reason, bool is_refusal) {
   if (has_ended_) return;
   if (is_up_) down_since_ = context_->now;
   is_up_ = false;
@@ -103,6 +109,13 @@ void Uplink::LinkEnded(const std::string& reason) {
   dial_at_ = context_->now + back_off_;
   back_off_ = std::min(back_off_ * 2, kLongestBackOff);
   if (context_->now - down_since_ < kPatience) return;
+  if (is_refusal) {
+    context_->counted->Note(
+        Severity::kWarning, "PyTorch's store: link refused",
+        absl::StrCat("rank 0's agent, which has PyTorch's store, does not let this agent's link in: ",
+                     EscapeControl(reason), "; the processes of this machine wait meanwhile"));
+    return;
+  }
   context_->counted->Note(
       Severity::kWarning, "PyTorch's store: no link",
       absl::StrCat("rank 0's agent, which has PyTorch's store, can't be reached at ",
@@ -138,7 +151,7 @@ bool LocalClient::Serve() {
 void LocalClient::Read() {
   std::vector<char>& bytes = uplink_.scratch();
   size_t done = 0;
-  const Stream::Io io = stream_.Read(bytes.data(), std::min(bytes.size(), Room()), &done);
+  const Stream::Io io = stream_.Read(bytes.data(), std::min({bytes.size(), Room(), uplink_.Share()}), &done);
   if (io == Stream::Io::kDone) {
     has_spoken_ = true;
     last_heard_ = context_.now;
@@ -226,6 +239,11 @@ absl::Status StoreLink::Take(std::string_view bytes) {
   const absl::StatusOr<std::optional<LinkAnswer>> answer = TakeAnswer(rest);
   if (!answer.ok()) return answer.status();
   if (!answer->has_value()) return absl::OkStatus();
+  if (!(*answer)->refusal.empty()) {
+    is_refused_ = true;
+    Break((*answer)->refusal);  // the session stays: it may be let in later
+    return absl::OkStatus();
+  }
   if (!(*answer)->goes_on) return absl::NotFoundError("rank 0's agent has given up on this machine: it was away");
   if (absl::Status status = uplink_.GoOn((*answer)->received); !status.ok()) return status;
   has_answer_ = true;

@@ -29,6 +29,8 @@ class Uplink {
   // For one read.
   std::vector<char>& scratch() { return scratch_; }
   Mux& mux() { return *mux_; }
+  // What one client may read at once: where the link is short of room, all get some.
+  size_t Share() const;
 
   uint32_t Enter(LocalClient& client);
   void Leave(uint32_t id);
@@ -43,7 +45,8 @@ class Uplink {
 
   // When it is time for it, and there is none.
   void DialIfDue();
-  void LinkEnded(const std::string& reason);
+  // `is_refusal`: the store's agent has said so.
+  void LinkEnded(const std::string& reason, bool is_refusal);
 
  private:
   void NewSession();
@@ -98,7 +101,7 @@ class StoreLink final : public TcpConnection {
  public:
   StoreLink(Stream stream, const TcpClient& client, Uplink& uplink, TcpServerContext& context)
       : TcpConnection(std::move(stream), client, context), uplink_(uplink), begun_at_(context.now) {}
-  ~StoreLink() override { uplink_.LinkEnded(why_.empty() ? reason() : why_); }
+  ~StoreLink() override { uplink_.LinkEnded(why_.empty() ? reason() : why_, is_refused_); }
 
   bool Serve() override;
   void CheckTimes() override;
@@ -123,6 +126,7 @@ class StoreLink final : public TcpConnection {
   const MonotonicTime begun_at_;
   bool has_greeted_ = false;
   bool has_answer_ = false;
+  bool is_refused_ = false;
   std::string answer_;
   // While the store has said nothing since this side wrote last, what comes meanwhile is sent together, within a
   // millisecond: each packet costs the store more than the requests in it.
