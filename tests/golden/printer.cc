@@ -150,6 +150,7 @@ class Printer {
   void PrintReply(const v1::StopReply& reply) { Add("  run ", reply.run(), " was ", PrintPhase(reply.phase())); }
   void PrintReply(const v1::FarewellReply&) { Add("  farewell"); }
   void PrintReply(const std::shared_ptr<const scheduler::Overview>&) { Add("  overview"); }
+  void PrintReply(const std::shared_ptr<const scheduler::JobMap>& map) { Add("  map ", map->nodes, " ", map->slots); }
   void PrintReply(const v1::StoreReply& reply) {
     Add("  version ", reply.version(), reply.has_value() ? absl::StrCat(" \"", reply.value(), "\"") : "",
         reply.number() == 0 ? "" : absl::StrCat(" number ", reply.number()));
