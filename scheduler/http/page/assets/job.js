@@ -166,12 +166,13 @@ export class JobView {
     this.progress.show([run.progress, this.samples.length, this.ranks.map((rank) => rank.step)], () => {
       if (!run.progress) return null;
       const {slowest_step: slowest, fastest_step: fastest, watched, still_ms: still} = run.progress;
+      const slow = slowest === fastest ? [] : run.progress.slowest_ranks;
       const stepped = this.ranks.filter((rank) => rank.step !== null);
       return [h('h2', {}, 'Progress', h('span', {class: 'count'}, `${plural(watched, 'rank')} tell it`)),
         slowest === null ? h('p', {}, `last change ${age(still)} ago`) : h('p', {class: 'soft small'}, slowest === fastest ? `all at step ${slowest}` : `steps ${slowest} to ${fastest}`, `; longest without a step: ${age(still)}`),
         slowest === null ? null : linePlot('Steps over time', [{name: 'fastest', kind: 'run', points: this.samples.map(([at,, step]) => [at, step])}, {name: 'slowest', kind: 'wait', points: this.samples.map(([at, step]) => [at, step])}]),
         stepped.length > 1 && this.ranks.length < MOST_PLOTTED ? [h('p', {class: 'soft small more'}, 'Steps behind the fastest, by rank'),
-          barPlot('Steps behind the fastest, by rank', stepped.map((rank) => [`rank ${rank.rank}`, fastest - rank.step, fastest - rank.step > 1 ? 'wait' : 'run']))] : null];
+          barPlot('Steps behind the fastest, by rank', stepped.map((rank) => [`rank ${rank.rank}`, fastest - rank.step, slow.includes(rank.rank) ? 'wait' : 'run']))] : null];
     });
   }
 

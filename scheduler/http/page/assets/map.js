@@ -14,8 +14,17 @@ const NODES = {
   c: ['connected', 'run', ''], e: ['settled', 'done', ''],
 };
 const WORST = ['none', 'run', 'done', 'idle', 'wait', 'away', 'fail'];
+const [RUN, DONE] = [WORST.indexOf('run'), WORST.indexOf('done')];
+const kindsOf = (looks) => {
+  const kinds = new Uint8Array(128);
+  for (const [key, [, kind]] of Object.entries(looks)) kinds[key.charCodeAt(0)] = WORST.indexOf(kind);
+  return kinds;
+};
+const SLOT_KINDS = kindsOf(SLOTS), NODE_KINDS = kindsOf(NODES);
 const GAP = 0.7;         // between nodes, in squares
-const GROUP_GAP = 1.6;   // between groups, with a heading above
+const NEAR = 5;           // pixels of a square from which ranks are drawn one by one
+const HEAD = 1.3;        // above a group, with its label
+const BESIDE_GAP = 1.2;  // between groups in a row
 const HEIGHT = 380;
 
 export class JobMap {
@@ -88,6 +97,7 @@ export class JobMap {
     this.nodes = map.nodes;
     this.slots = map.slots;
     if (isOther) {
+      this.kinds = new Uint8Array(map.nodes.length);
       this.names = map.names;
       this.version = map.names_version;
       this.cursor = -1;
@@ -96,6 +106,7 @@ export class JobMap {
       this.#arrange();
       this.search();
     }
+    this.#judge();
     this.#describe();
     this.paint();
   }
@@ -130,40 +141,47 @@ export class JobMap {
     const sorted = [...groups].sort(([a], [b]) => a.localeCompare(b, 'en', {numeric: true}));
     const hasHeads = sorted.length > 1 && sorted.length <= 200;
     const wide = this.columns + GAP, high = this.rows + GAP;
-    const across = this.#blocksAcross(sorted.map(([, members]) => members.length), wide, high, hasHeads);
+    const {across, beside} = this.#shape(sorted.map(([, members]) => members.length), wide, high, hasHeads);
     this.x = new Float32Array(count);
     this.y = new Float32Array(count);
     this.groups = [];
-    let y = 0;
-    for (const [label, members] of sorted) {
-      members.sort((a, b) => (this.names[a].ranks[0] ?? 1e9) - (this.names[b].ranks[0] ?? 1e9) || a - b);
-      if (hasHeads) {
-        this.groups.push({label: label || 'without a label', y, count: members.length});
-        y += GROUP_GAP;
+    let y = 0, tallest = 0;
+    sorted.forEach(([label, members], number) => {
+      if (number % beside === 0) {
+        y += tallest;
+        tallest = 0;
       }
+      const x = (number % beside) * (across * wide + BESIDE_GAP), top = y + (hasHeads ? HEAD : 0);
+      members.sort((a, b) => (this.names[a].ranks[0] ?? 1e9) - (this.names[b].ranks[0] ?? 1e9) || a - b);
+      if (hasHeads) this.groups.push({label: label || 'without a label', x, y});
       members.forEach((node, i) => {
-        this.x[node] = (i % across) * wide;
-        this.y[node] = y + Math.floor(i / across) * high;
+        this.x[node] = x + (i % across) * wide;
+        this.y[node] = top + Math.floor(i / across) * high;
       });
-      y += Math.ceil(members.length / across) * high + (hasHeads ? 0.6 : 0);
-    }
-    this.width = across * wide - GAP;
-    this.height = Math.max(1, y - GAP);
+      tallest = Math.max(tallest, (hasHeads ? HEAD + 0.6 : 0) + Math.ceil(members.length / across) * high);
+    });
+    y += tallest;
+    this.width = beside * (across * wide + BESIDE_GAP) - BESIDE_GAP - GAP;
+    this.height = Math.max(1, y - GAP - (hasHeads ? 0.6 : 0));
     if (this.isFit) this.fit();
   }
 
-  // So many that all are as large as they can be.
-  #blocksAcross(sizes, wide, high, hasHeads) {
+  // How many nodes stand in a row of a group, and how many groups: so that all are as large as they can be.
+  #shape(sizes, wide, high, hasHeads) {
     const most = Math.max(1, ...sizes);
-    let best = 1, largest = 0;
-    for (let across = 1; across <= most; across = Math.max(across + 1, Math.floor(across * 1.1))) {
-      let rows = 0;
-      for (const size of sizes) rows += Math.ceil(size / across);
-      const tall = rows * high + (hasHeads ? sizes.length * (GROUP_GAP + 0.6) : 0);
-      const scale = Math.min(26, ((this.canvas.clientWidth || 800) - 24) / (across * wide), (HEIGHT - 24) / tall);
-      if (scale < largest * 1.001) continue;
-      largest = scale;
-      best = across;
+    let best = {across: 1, beside: 1}, largest = 0;
+    const next = (number) => Math.max(number + 1, Math.floor(number * 1.1));
+    for (let beside = 1; beside <= Math.min(sizes.length, 40); beside = next(beside)) {
+      for (let across = 1; across <= most; across = next(across)) {
+        let tall = 0;
+        for (let i = 0; i < sizes.length; i += beside) {
+          tall += Math.ceil(Math.max(...sizes.slice(i, i + beside)) / across) * high + (hasHeads ? HEAD + 0.6 : 0);
+        }
+        const scale = Math.min(26, ((this.canvas.clientWidth || 800) - 24) / (beside * (across * wide + BESIDE_GAP)), (HEIGHT - 24) / tall);
+        if (scale < largest * 1.001 && !(scale > 25.9 && tall < best.tall)) continue;
+        largest = scale;
+        best = {across, beside, tall};
+      }
     }
     return best;
   }
@@ -214,13 +232,18 @@ export class JobMap {
     requestAnimationFrame(() => this.#paint());
   }
 
-  kindOf(node) {
-    const state = NODES[this.nodes[node]]?.[1] ?? 'none';
-    let worst = WORST.indexOf(state === 'run' || state === 'done' ? 'none' : state);
-    for (let i = this.firstSlot[node]; i < this.firstSlot[node + 1]; ++i) {
-      worst = Math.max(worst, WORST.indexOf(SLOTS[this.slots[i]]?.[1] ?? 'none'));
+  // Each node's worst, once for each change: a frame only looks.
+  #judge() {
+    this.kinds = new Uint8Array(this.nodes.length);
+    for (let node = 0; node < this.nodes.length; ++node) {
+      const state = NODE_KINDS[this.nodes.charCodeAt(node)];
+      let worst = state === RUN || state === DONE ? 0 : state;
+      for (let i = this.firstSlot[node]; i < this.firstSlot[node + 1]; ++i) {
+        const kind = SLOT_KINDS[this.slots.charCodeAt(i)];
+        if (kind > worst) worst = kind;
+      }
+      this.kinds[node] = worst;
     }
-    return WORST[worst];
   }
 
   #paint() {
@@ -235,14 +258,14 @@ export class JobMap {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     const {scale, offsetX, offsetY} = this;
-    const showsSlots = scale >= 3.2;
+    const showsSlots = scale >= NEAR;
     const gap = scale >= 10 ? 2 : scale >= 5 ? 1 : 0.5;
     const rects = Object.fromEntries(WORST.map((kind) => [kind, []]));
     const words = [], troubles = [];
     for (let node = 0; node < this.names.length; ++node) {
       const x = offsetX + this.x[node] * scale, y = offsetY + this.y[node] * scale;
       if (x > width || y > height || x + this.columns * scale < 0 || y + this.rows * scale < 0) continue;
-      const kind = this.kindOf(node);
+      const kind = WORST[this.kinds[node]];
       if (kind === 'fail' || kind === 'away') troubles.push([x, y, kind]);
       if (!showsSlots) {
         rects[kind].push(x, y, Math.max(0.8, this.columns * scale - 0.3), Math.max(0.8, this.rows * scale - 0.3));
@@ -276,15 +299,15 @@ export class JobMap {
     context.textAlign = 'left';
     context.fillStyle = css.getPropertyValue('--ink-soft');
     context.font = '600 12px system-ui, sans-serif';
-    if (GROUP_GAP * scale >= 11) {
-      for (const group of this.groups) context.fillText(group.label, Math.max(4, offsetX), offsetY + (group.y + 0.7) * scale);
+    if (HEAD * scale >= 11) {
+      for (const group of this.groups) context.fillText(group.label, offsetX + group.x * scale, offsetY + (group.y + 0.55) * scale);
     }
   }
 
   #mark(context, troubles, colours, paper, ink) {
     const {scale} = this;
     const wide = this.columns * scale, high = this.rows * scale;
-    if (scale < 3.2) {
+    if (scale < NEAR) {
       for (const [x, y, kind] of troubles.slice(0, 2000)) {  // a diamond for what failed, a ring for who is away
         const cx = x + wide / 2, cy = y + high / 2, r = 5;
         context.beginPath();
