@@ -31,11 +31,11 @@
 #include "common/sys/runtime_paths.h"
 #include "common/tls/tls_settings.h"
 #include "worker_agent/agent_tls.h"
+#include "worker_agent/gateway/exec/gateway.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
 #include "worker_agent/gateway/mpi/gateway.h"
 #include "worker_agent/gateway/mpi/unserved.h"
 #include "worker_agent/gateway/torch_store/gateway.h"
-#include "worker_agent/launch/command/mpi_program.h"
 #include "worker_agent/launch/command/script_ports.h"
 #include "worker_agent/launch/environment/environment.h"
 #include "worker_agent/launch/work_folder.h"
@@ -43,6 +43,7 @@
 #include "worker_agent/node/node_devices.h"
 #include "worker_agent/node/node_lock.h"
 #include "worker_agent/node/own_scheduler.h"
+#include "worker_agent/open_exec.h"
 #include "worker_agent/preflight/preflight.h"
 #include "worker_agent/runtime/agent_loop.h"
 #include "worker_agent/session/farewell.h"
@@ -56,9 +57,9 @@ constexpr char kNoSchedulerNamed[] =
     "no scheduler was named (--sched_host), so this machine is tried: start ms-scheduler here, or add --standalone "
     "(all processes on this machine) or --with_scheduler (several machines)";
 constexpr size_t kKeeperProcesses = 6;  // guardian, keeper, the first shim, helpers
-// A session's two, a peer list's, the store's, the stacks', MindSpore's port, MPI's two, and four for TLS. For each
-// slot there must be room for a process, too.
-constexpr size_t kOwnThreads = 12;
+// A session's two, a peer list's, the store's, the stacks', MindSpore's port, MPI's two, remote commands', and four for
+// TLS. For each slot there must be room for a process, too.
+constexpr size_t kOwnThreads = 13;
 constexpr size_t kDescriptors = 40;     // a third of it for the keeper, until it has forked
 constexpr size_t kOwnDescriptors = 24;  // of those, what is still to come once the node's lock is taken
 constexpr size_t kSlotDescriptors =
@@ -141,24 +142,6 @@ absl::StatusOr<std::unique_ptr<Keeper>> SpawnKeeper(const KeeperOptions& options
   return keeper;
 }
 
-std::string ProgramBeside(const std::string& own_program, const char* name) {
-  return (std::filesystem::path(own_program).parent_path() / name).string();
-}
-
-// Whether MPI is served where the command needs it.
-bool AsksForMpi(const AgentSettings& settings) {
-  return settings.mpi == "auto" && !settings.per_node && !settings.per_job && settings.role == "MS_WORKER";
-}
-
-// Which launcher of MPI's the agent is.
-MpiFamily MpiFamilyFor(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
-  if (settings.mpi == "pmi1") return MpiFamily::kPmi1;
-  if (settings.mpi == "pmix") return MpiFamily::kPmix;
-  if (!AsksForMpi(settings)) return MpiFamily::kNone;
-  const auto path = environment.find("PATH");
-  return MpiFamilyOf(settings.command, path == environment.end() ? nullptr : &path->second);
-}
-
 // One start of ms-worker: joins the job and stays with it. The steps are in the order in which they must come.
 class Agent {
  public:
@@ -202,6 +185,7 @@ class Agent {
   NodeDescription node_;
   MpiFamily mpi_ = MpiFamilyFor(settings_, environment_);
   std::unique_ptr<WorkFolder> folder_;
+  std::unique_ptr<ExecGateway> exec_;  // null: without --allow_exec
 };
 
 // Before gRPC, while this is the only thread.
@@ -282,6 +266,11 @@ std::optional<int> Agent::DescribeThisNode() {
     node_.node.set_certificate_fingerprint(tls_->store()->Current()->identity->leaf().Fingerprint());
   }
   node_.node.set_is_fence_guarded(keeper_->is_guarded());
+  if (settings_.allows_exec) {
+    auto exec = OpenExec(settings_, environment_, folder_->path(), tls_ == nullptr ? nullptr : tls_->store(), node_);
+    if (!exec.ok()) return Fail(exec.status());
+    exec_ = *std::move(exec);
+  }
   return std::nullopt;
 }
 
@@ -306,6 +295,7 @@ LauncherOptions Agent::OptionsOfLauncher() {
   options.devices = devices_.choice;
   options.roots = devices_.roots;
   options.has_ascend = devices_.has_ascend;
+  options.exec_program = ProgramBeside(OwnProgram(), kExecProgram);
   if (tls_ != nullptr) {
     options.hand_over = [this](const std::string& fingerprint) { return tls_->Pack(fingerprint); };
   }
@@ -328,9 +318,9 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.agent.stop_timeout = settings_.stop_timeout;
   options.agent.scheduler = JoinHostPort(settings_.sched_host, settings_.sched_port);
   if (settings_.names_no_scheduler && scheduler_ == nullptr) options.agent.scheduler_hint = kNoSchedulerNamed;
-  // MindSpore asks for all host names, HCCL for all devices, MPI for all ranks.
-  options.agent.wants_whole_peer_list =
-      settings_.mindspore_gateway == "on" || !settings_.hccl_mode.empty() || mpi_ != MpiFamily::kNone;
+  // MindSpore asks for all host names, HCCL for all devices, MPI for all ranks, launchers for all hosts.
+  options.agent.wants_whole_peer_list = settings_.mindspore_gateway == "on" || !settings_.hccl_mode.empty() ||
+                                        mpi_ != MpiFamily::kNone || settings_.allows_exec;
   options.agent.has_command = !settings_.command.empty();
   options.agent.shows_output = PassesOutput(settings_, node_.node.slots_size());
   options.session.host = settings_.sched_host;
@@ -383,6 +373,10 @@ int Agent::StayWithTheJob() {
   if (!settings_.command.empty()) launcher.AddGateway(torch_store, /*is_required=*/false);
   MpiGateway mpi({mpi_, ProgramBeside(OwnProgram(), "ms-pmix"), folder_->path()}, loop.store(), Clock::System());
   if (mpi_ != MpiFamily::kNone) launcher.AddGateway(mpi, /*is_required=*/true);
+  if (exec_ != nullptr) {
+    exec_->UseStore(loop.store());
+    launcher.AddGateway(*exec_, /*is_required=*/true);
+  }
   UnservedMpi unserved_mpi;
   if (mpi_ == MpiFamily::kNone && AsksForMpi(settings_)) launcher.AddGateway(unserved_mpi, /*is_required=*/false);
   if (tls_ != nullptr) {

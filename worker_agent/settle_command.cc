@@ -47,4 +47,16 @@ std::optional<CommandProblem> SettleCommand(AgentSettings& settings,
   return settings.per_job ? std::nullopt : problem;
 }
 
+bool AsksForMpi(const AgentSettings& settings) {
+  return settings.mpi == "auto" && !settings.per_node && !settings.per_job && settings.role == "MS_WORKER";
+}
+
+MpiFamily MpiFamilyFor(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
+  if (settings.mpi == "pmi1") return MpiFamily::kPmi1;
+  if (settings.mpi == "pmix") return MpiFamily::kPmix;
+  if (!AsksForMpi(settings)) return MpiFamily::kNone;
+  const auto path = environment.find("PATH");
+  return MpiFamilyOf(settings.command, path == environment.end() ? nullptr : &path->second);
+}
+
 }  // namespace muster::agent

@@ -38,6 +38,7 @@ struct Launcher::Round {
   std::string collective_interface;  // empty: not told
   std::string rank_table_file;       // the user's, or the one made for this round; empty: none
   std::optional<HcclChief> hccl_chief;
+  std::vector<std::string> command;
 
   const v1::SlotAssignment& slot(uint32_t slot) const { return desired.assignment().slots(static_cast<int>(slot)); }
   ProcessKey key(uint32_t slot_number) const { return {slot_number, desired.round(), slot(slot_number).attempt()}; }
@@ -56,7 +57,9 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
   if (!round.ok()) return round.status();
   LaunchPlan plan;
   std::vector<uint32_t> slots = launch.slots;
-  if (options_.settings.per_job && round->slot(0).rank() != 0) {
+  const bool runs_elsewhere = options_.settings.per_job && round->slot(0).rank() != 0;
+  if (runs_elsewhere && options_.settings.allows_exec) round->command = {options_.exec_program, "--serve"};
+  if (runs_elsewhere && !options_.settings.allows_exec) {
     for (const uint32_t slot : slots) plan.done_at_once.push_back(round->key(slot));
     return plan;
   }
@@ -98,6 +101,7 @@ absl::StatusOr<Launcher::Round> Launcher::OpenRound(const v1::DesiredState& desi
   Round round;
   round.desired = desired;
   round.node_id = node_id;
+  round.command = options_.settings.command;
   if (peer_list != nullptr) {
     absl::StatusOr<v1::PeerList> peers = CheckedPeerList(*peer_list, options_.settings.job_id, desired);
     if (!peers.ok()) return peers.status();
@@ -284,7 +288,7 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
 
   spec.env = environment.variables;
   if (options_.has_ascend) spec.device_logs = DeviceLogFolder(spec.env);
-  spec.argv = FillPlaceholders(settings.command, PlaceholdersFor(input, environment));
+  spec.argv = FillPlaceholders(round.command, PlaceholdersFor(input, environment));
   AddPreflight(round, spec);
   if (absl::Status handed = HandOverTo(slot, spec); !handed.ok()) return handed;
   replaced.insert(environment.replaced.begin(), environment.replaced.end());

@@ -57,6 +57,11 @@ struct EnvironmentInput {
   uint32_t local_store_port = 0;  // … and this machine's processes reach it at that port of loopback; 0: they don't
   bool has_mpi = false;           // this agent is the launcher of MPI's ranks …
   std::map<std::string, std::string> mpi_variables;  // … and this is what MPI's libraries read of that
+  // --allow_exec: where launchers find what they take for ssh (empty: nowhere), and what tells them so.
+  std::string launch_agent_folder;
+  bool serves_commands = false;  // it stands for remote commands, which find no path of a key
+  std::map<std::string, std::string> exec_variables;
+  std::map<std::string, std::string> exec_defaults;
   std::string cluster_file;
   std::string progress_file;
   std::string stacks_file;
