@@ -111,6 +111,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("devices", "auto|none|N-M", {"MS_DEVICES"});
   table.AddIgnored("per_node", "", {"MS_PER_NODE"});
   table.AddIgnored("per_job", "", {"MS_PER_JOB"});
+  table.AddIgnored("allow_exec", "", {"MS_ALLOW_EXEC"});
   table.AddIgnored("cluster_retry_num", "N", {"MS_CLUSTER_RETRY_NUM"});
   table.AddIgnored("node_rank", "N", {"MS_NODE_RANK", "NODE_RANK"});
   table.AddIgnored("machine", "NAME", {"MS_MACHINE"});

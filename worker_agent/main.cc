@@ -31,6 +31,7 @@
 #include "common/sys/runtime_paths.h"
 #include "common/tls/tls_settings.h"
 #include "worker_agent/agent_tls.h"
+#include "worker_agent/gateway/exec/gateway.h"
 #include "worker_agent/gateway/horovod/gateway.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
 #include "worker_agent/gateway/mpi/gateway.h"
@@ -43,11 +44,12 @@
 #include "worker_agent/node/node_devices.h"
 #include "worker_agent/node/node_lock.h"
 #include "worker_agent/node/own_scheduler.h"
+#include "worker_agent/open_exec.h"
 #include "worker_agent/preflight/preflight.h"
 #include "worker_agent/runtime/agent_loop.h"
+#include "worker_agent/served_frameworks.h"
 #include "worker_agent/session/farewell.h"
 #include "worker_agent/settings/agent_settings.h"
-#include "worker_agent/served_frameworks.h"
 #include "worker_agent/settle_command.h"
 
 namespace muster::agent {
@@ -57,13 +59,12 @@ constexpr char kNoSchedulerNamed[] =
     "no scheduler was named (--sched_host), so this machine is tried: start ms-scheduler here, or add --standalone "
     "(all processes on this machine) or --with_scheduler (several machines)";
 constexpr size_t kKeeperProcesses = 6;  // guardian, keeper, the first shim, helpers
-// A session's two, a peer list's, the store's, the stacks', MindSpore's port, MPI's two, Horovod's, and four for TLS.
-// For each slot there must be room for a process, too.
-constexpr size_t kOwnThreads = 13;
+// A session's two, four for TLS, and one each for the gateways, and what asks aside; besides a process for each slot.
+constexpr size_t kOwnThreads = 14;
 constexpr size_t kDescriptors = 40;     // a third of it for the keeper, until it has forked
 constexpr size_t kOwnDescriptors = 24;  // of those, what is still to come once the node's lock is taken
-constexpr size_t kSlotDescriptors =
-    8;  // six here: ports, its device, MPI's two, Horovod's; four of the keeper's: its output, log and shim
+// Six here: ports, its device, MPI's two, Horovod's; four of the keeper's: its output, log and shim.
+constexpr size_t kSlotDescriptors = 8;
 constexpr absl::Duration kEndPatience = absl::Seconds(30);
 
 int Fail(const absl::Status& status, int code = kExitUsage) {
@@ -142,10 +143,6 @@ absl::StatusOr<std::unique_ptr<Keeper>> SpawnKeeper(const KeeperOptions& options
   return keeper;
 }
 
-std::string ProgramBeside(const std::string& own_program, const char* name) {
-  return (std::filesystem::path(own_program).parent_path() / name).string();
-}
-
 // One start of ms-worker: joins the job and stays with it. The steps are in the order in which they must come.
 class Agent {
  public:
@@ -189,6 +186,7 @@ class Agent {
   NodeDescription node_;
   MpiFamily mpi_ = MpiFamilyFor(settings_, environment_);
   std::unique_ptr<WorkFolder> folder_;
+  std::unique_ptr<ExecGateway> exec_;  // null: without --allow_exec
 };
 
 // Before gRPC, while this is the only thread.
@@ -269,6 +267,11 @@ std::optional<int> Agent::DescribeThisNode() {
     node_.node.set_certificate_fingerprint(tls_->store()->Current()->identity->leaf().Fingerprint());
   }
   node_.node.set_is_fence_guarded(keeper_->is_guarded());
+  if (settings_.allows_exec) {
+    auto exec = OpenExec(settings_, environment_, folder_->path(), tls_ == nullptr ? nullptr : tls_->store(), node_);
+    if (!exec.ok()) return Fail(exec.status());
+    exec_ = *std::move(exec);
+  }
   return std::nullopt;
 }
 
@@ -293,6 +296,7 @@ LauncherOptions Agent::OptionsOfLauncher() {
   options.devices = devices_.choice;
   options.roots = devices_.roots;
   options.has_ascend = devices_.has_ascend;
+  options.exec_program = ProgramBeside(OwnProgram(), kExecProgram);
   if (tls_ != nullptr) {
     options.hand_over = [this](const std::string& fingerprint) { return tls_->Pack(fingerprint); };
   }
@@ -315,9 +319,9 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.agent.stop_timeout = settings_.stop_timeout;
   options.agent.scheduler = JoinHostPort(settings_.sched_host, settings_.sched_port);
   if (settings_.names_no_scheduler && scheduler_ == nullptr) options.agent.scheduler_hint = kNoSchedulerNamed;
-  // MindSpore asks for all host names, HCCL for all devices, MPI for all ranks.
-  options.agent.wants_whole_peer_list =
-      settings_.mindspore_gateway == "on" || !settings_.hccl_mode.empty() || mpi_ != MpiFamily::kNone;
+  // MindSpore asks for all host names, HCCL for all devices, MPI for all ranks, launchers for all hosts.
+  options.agent.wants_whole_peer_list = settings_.mindspore_gateway == "on" || !settings_.hccl_mode.empty() ||
+                                        mpi_ != MpiFamily::kNone || settings_.allows_exec;
   options.agent.has_command = !settings_.command.empty();
   options.agent.shows_output = PassesOutput(settings_, node_.node.slots_size());
   options.session.host = settings_.sched_host;
@@ -370,13 +374,17 @@ int Agent::StayWithTheJob() {
   if (!settings_.command.empty()) launcher.AddGateway(torch_store, /*is_required=*/false);
   MpiGateway mpi({mpi_, ProgramBeside(OwnProgram(), "ms-pmix"), folder_->path()}, loop.store(), Clock::System());
   if (mpi_ != MpiFamily::kNone) launcher.AddGateway(mpi, /*is_required=*/true);
+  if (exec_ != nullptr) {
+    exec_->UseStore(loop.store());
+    launcher.AddGateway(*exec_, /*is_required=*/true);
+  }
   UnservedMpi unserved_mpi;
-  const bool serves_horovod = ServesHorovod(settings_, mpi_);
   HorovodGateway horovod(loop.store(), Clock::System());
-  if (serves_horovod) launcher.AddGateway(horovod, /*is_required=*/true);
-  // (Horovod may be linked with MPI and not use it.)
-  if (mpi_ == MpiFamily::kNone && AsksForMpi(settings_) && !serves_horovod)
+  if (ServesHorovod(settings_, mpi_)) {
+    launcher.AddGateway(horovod, /*is_required=*/true);  // may be linked with MPI and not use it
+  } else if (mpi_ == MpiFamily::kNone && AsksForMpi(settings_)) {
     launcher.AddGateway(unserved_mpi, /*is_required=*/false);
+  }
   if (tls_ != nullptr) {
     const absl::Status started =
         tls_->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/base/clock.h"
+#include "common/base/unique_fd.h"
 #include "common/net/ip_address.h"
 #include "common/sys/log.h"
 #include "common/tcp_server/socket_address.h"
@@ -34,6 +35,9 @@ struct TcpServerContext {
   // The server's thread: begins to connect, with TLS where the server has it; see TcpProtocol::Dialed. Returns the
   // connection's number; 0: there are no descriptors, or no way there.
   std::function<uint64_t(const SocketAddress& to)> dial;
+  // The server's thread: serves a connected, nonblocking local socket as well; see TcpProtocol::Adopted. Returns the
+  // connection's number; 0: it can't.
+  std::function<uint64_t(UniqueFd socket)> adopt;
   std::shared_ptr<CountedLog> counted;
   size_t input_bytes = 0;  // of all: what has come and can't be done with yet; see TcpProtocol::MaxInputBytes
   MonotonicTime now;
@@ -82,6 +86,8 @@ class TcpConnection {
   void Open(const std::shared_ptr<const TlsServerContext>& context, const std::string& why_not);
   // In its place, for one that this side makes. `context` null: without TLS.
   void Dial(const std::shared_ptr<const TlsServerContext>& context);
+  // In its place, for one that was adopted.
+  void Adopt() { opening_ = Opening::kOpen; }
   void ShakeHands();
   // The authorities or their lists have changed: who is revoked is cut off.
   void CheckTrust(const TrustBase& trust);

@@ -35,6 +35,11 @@ class TcpProtocol {
                                                 TcpServerContext& /*context*/) {
     return nullptr;
   }
+  // The connection that TcpServerContext::adopt makes.
+  virtual std::unique_ptr<TcpConnection> Adopted(Stream /*stream*/, const TcpClient& /*client*/,
+                                                 TcpServerContext& /*context*/) {
+    return nullptr;
+  }
   // Beyond this sum of TcpConnection::input_bytes the connection that holds most of it is cut.
   virtual size_t MaxInputBytes() const = 0;
   // Gives up, beyond that sum and before a connection is cut, what is counted in it and belongs to no connection.

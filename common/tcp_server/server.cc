@@ -57,6 +57,7 @@ TcpServer::TcpServer(TcpServerOptions options, TcpProtocol& protocol, const Cloc
   context_.now = clock.Read().monotonic;
   context_.touch = [this](uint64_t id) { ready_.insert(id); };
   context_.dial = [this](const SocketAddress& to) { return Dial(to); };
+  context_.adopt = [this](UniqueFd socket) { return Adopt(std::move(socket)); };
   context_.post = [this, mailbox = mailbox_](uint64_t id, std::function<void(TcpConnection&)> take) {
     mailbox->Push([this, id, take = std::move(take)] {
       const auto found = connections_.find(id);
@@ -88,6 +89,14 @@ absl::StatusOr<uint16_t> TcpServer::Listen(const IpAddress& address, uint16_t po
     if (poller_.Add(made->fd.get(), EPOLLIN, id).ok()) listeners_.emplace(id, std::move(*made));
   });
   return bound->port;
+}
+
+void TcpServer::ListenLocally(UniqueFd socket, uint32_t listener) {
+  auto made = std::make_shared<Listener>(Listener{std::move(socket), listener, /*is_local=*/true});
+  mailbox_->Push([this, made] {
+    const uint64_t id = ++last_id_;
+    if (poller_.Add(made->fd.get(), EPOLLIN, id).ok()) listeners_.emplace(id, std::move(*made));
+  });
 }
 
 void TcpServer::StopListening(uint32_t listener) {
@@ -145,9 +154,10 @@ void TcpServer::Accept(Listener& listener) {
       }
       return;
     }
-    const absl::StatusOr<SocketAddress> own = LocalEnd(fd.get());
+    if (listener.is_local) from = SocketAddress();
+    const absl::StatusOr<SocketAddress> own = listener.is_local ? SocketAddress() : LocalEnd(fd.get());
     if (!own.ok() || !IsWelcome(from, *own)) continue;
-    if (options_.detects_dead_peers) SetDeadPeerDetection(fd.get());
+    if (options_.detects_dead_peers && !listener.is_local) SetDeadPeerDetection(fd.get());
     TcpClient client;
     client.connection = ++last_id_;
     client.listener = listener.listener;
@@ -174,6 +184,19 @@ uint64_t TcpServer::Dial(const SocketAddress& to) {
   connection->Dial(tls_ == nullptr ? nullptr : tls_->Context());
   connections_.emplace(id, std::move(connection));
   ++open_of_[FairShare(to.address).bytes()];
+  return id;
+}
+
+uint64_t TcpServer::Adopt(UniqueFd socket) {
+  TcpClient client;
+  client.connection = ++last_id_;
+  const uint64_t id = client.connection;
+  if (!poller_.Add(socket.get(), EPOLLIN, id).ok()) return 0;
+  watched_[id] = EPOLLIN;
+  std::unique_ptr<TcpConnection> connection = protocol_.Adopted(Stream(std::move(socket)), client, context_);
+  connection->Adopt();
+  connections_.emplace(id, std::move(connection));
+  ++open_of_[FairShare(client.address).bytes()];
   return id;
 }
 

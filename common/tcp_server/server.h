@@ -57,6 +57,8 @@ class TcpServer {
   // Any thread. `port` 0: the kernel chooses. `listener` becomes TcpClient::listener. Returns the port; an error names
   // the address.
   absl::StatusOr<uint16_t> Listen(const IpAddress& address, uint16_t port, uint32_t listener);
+  // The same for a Unix socket that listens already: its clients count as 127.0.0.1, and never speak TLS.
+  void ListenLocally(UniqueFd socket, uint32_t listener);
   // Any thread, also after the server's end, when nothing happens: runs `task` in the server's thread.
   std::function<void(std::function<void()> task)> Poster() const {
     return [mailbox = mailbox_](std::function<void()> task) { mailbox->Push(std::move(task)); };
@@ -69,6 +71,7 @@ class TcpServer {
   struct Listener {
     UniqueFd fd;
     uint32_t listener = 0;
+    bool is_local = false;
   };
 
   TcpServer(TcpServerOptions options, TcpProtocol& protocol, const Clock& clock);
@@ -76,6 +79,7 @@ class TcpServer {
   absl::Duration Patience() const;
   void Accept(Listener& listener);
   uint64_t Dial(const SocketAddress& to);
+  uint64_t Adopt(UniqueFd socket);
   void Count(const std::string& what, const std::string& text);
   bool IsWelcome(const SocketAddress& from, const SocketAddress& own);
   bool MakeRoom(const IpAddress* only_of);  // a party, or null

@@ -141,6 +141,8 @@ absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
   MUSTER_REQUIRE(CheckPort("node.master_port", node.master_port()));
   MUSTER_REQUIRE(CheckLine("node.super_pod", node.super_pod(), kMaxIdBytes));
   MUSTER_REQUIRE(CheckPort("node.chief_port", node.chief_port()));
+  MUSTER_REQUIRE(CheckPort("node.exec_port", node.exec_port()));
+  MUSTER_REQUIRE(CheckSize("node.exec_key", node.exec_key(), kMaxIdBytes));
   MUSTER_REQUIRE(CheckHost(node));
   MUSTER_REQUIRE(CheckLine("node.certificate_fingerprint", node.certificate_fingerprint(), kMaxShortTextBytes));
   MUSTER_REQUIRE(CheckLine("node.user", node.user(), kMaxShortTextBytes));

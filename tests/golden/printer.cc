@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/net/ip_address.h"
+#include "scheduler/core/views/job_map.h"
 #include "tests/golden/print_record.h"
 
 namespace muster::golden {

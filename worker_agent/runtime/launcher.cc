@@ -26,7 +26,9 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
   if (!round.ok()) return round.status();
   LaunchPlan plan;
   std::vector<uint32_t> slots = launch.slots;
-  if (options_.settings.per_job && round->slot(0).rank() != 0) {
+  const bool runs_elsewhere = options_.settings.per_job && round->slot(0).rank() != 0;
+  if (runs_elsewhere && options_.settings.allows_exec) round->command = {options_.exec_program, "--serve"};
+  if (runs_elsewhere && !options_.settings.allows_exec) {
     for (const uint32_t slot : slots) plan.done_at_once.push_back(round->key(slot));
     return plan;
   }
@@ -68,6 +70,7 @@ absl::StatusOr<Launcher::Round> Launcher::OpenRound(const v1::DesiredState& desi
   Round round;
   round.desired = desired;
   round.node_id = node_id;
+  round.command = options_.settings.command;
   if (peer_list != nullptr) {
     absl::StatusOr<v1::PeerList> peers = CheckedPeerList(*peer_list, options_.settings.job_id, desired);
     if (!peers.ok()) return peers.status();

@@ -42,14 +42,15 @@ struct LauncherOptions {
   std::function<std::vector<InterfaceAddress>()> interfaces = InterfaceAddresses;
   DeviceChoice devices = {};  // one for each slot; none: they are left alone
   HostRoots roots = {};
-  bool has_ascend = false;  // devices whose software writes logs
+  bool has_ascend = false;        // devices whose software writes logs
+  std::string exec_program = {};  // ms-exec, for --allow_exec
 };
 
 struct LaunchPlan {
   std::vector<ProcessSpec> specs;
   // Slots that have no process of their own: they begin, make progress and end with another slot's (--per_node) …
   std::map<ProcessKey, std::vector<ProcessKey>> followers;
-  // … or are done at once, because the one process is on another node (--per_job).
+  // … or are done at once, because the one process is on another node (--per_job) and runs nothing here.
   std::vector<ProcessKey> done_at_once;
   std::vector<std::string> notices;   // for people
   std::vector<std::string> warnings;  // for people, who should do something

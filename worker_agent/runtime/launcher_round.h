@@ -21,6 +21,7 @@ struct Launcher::Round {
   std::string collective_interface;  // empty: not told
   std::string rank_table_file;       // the user's, or the one made for this round; empty: none
   std::optional<HcclChief> hccl_chief;
+  std::vector<std::string> command;
 
   const v1::SlotAssignment& slot(uint32_t slot) const { return desired.assignment().slots(static_cast<int>(slot)); }
   ProcessKey key(uint32_t slot_number) const { return {slot_number, desired.round(), slot(slot_number).attempt()}; }

@@ -67,7 +67,7 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
 
   spec.env = environment.variables;
   if (options_.has_ascend) spec.device_logs = DeviceLogFolder(spec.env);
-  spec.argv = FillPlaceholders(settings.command, PlaceholdersFor(input, environment));
+  spec.argv = FillPlaceholders(round.command, PlaceholdersFor(input, environment));
   AddPreflight(round, spec);
   if (absl::Status handed = HandOverTo(slot, spec); !handed.ok()) return handed;
   replaced.insert(environment.replaced.begin(), environment.replaced.end());

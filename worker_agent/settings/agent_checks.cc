@@ -92,6 +92,31 @@ void CheckDoubtful(const AgentSettings& s, SettingsFindings& findings) {
 
 }  // namespace
 
+namespace {
+
+void CheckExec(const AgentSettings& s, SettingsFindings& findings) {
+  if (!s.allows_exec) return;
+  if (!s.per_job) {
+    findings.errors.push_back(
+        "allow_exec: it is for a command that is started once for the job; add --per_job, or leave it out");
+  }
+  if (s.role != "MS_WORKER") {
+    findings.errors.push_back("allow_exec: parameter servers take no remote commands; leave it out");
+  }
+  if (!s.tls.is_on() && !s.allows_plain_exec) {
+    findings.errors.push_back(
+        "allow_exec: without TLS whoever reaches this agent's port could run commands as you; set --tls_config "
+        "(MS_TLS_CONFIG), or --allow_exec=insecure in a network that is closed to others");
+  }
+  if (!s.tls.is_on() && s.allows_plain_exec) {
+    findings.warnings.push_back(
+        "allow_exec=insecure: there is no TLS, so whoever listens in the network between the nodes can run commands "
+        "as you; set --tls_config (MS_TLS_CONFIG)");
+  }
+}
+
+}  // namespace
+
 bool IsMpiNamed(const AgentSettings& settings) { return settings.mpi != "auto" && settings.mpi != "none"; }
 
 bool ChecksHost(const AgentSettings& settings) { return absl::StartsWith(settings.preflight, "host"); }
@@ -106,6 +131,7 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   CheckDoubtful(s, findings);
   CheckHccl(s, findings);
   CheckTorchrunsWords(s, findings);
+  CheckExec(s, findings);
   if (s.per_node && s.per_job) {
     findings.errors.push_back("per_node and per_job contradict each other; leave one of them out");
   }

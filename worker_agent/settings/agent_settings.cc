@@ -202,11 +202,28 @@ void AddTorchMaster(SettingsTable& table, AgentSettings& s) {
   port.Value("PORT").Env({"MASTER_PORT"});
 }
 
+void AddExec(SettingsTable& table, AgentSettings& s) {
+  Setting& exec =
+      table.AddBool("allow_exec", &s.allows_exec,
+                    "With --per_job: the command may start programs on the other nodes of its round, which "
+                    "is what mpirun and horovodrun use ssh for. On every node, with TLS; insecure: without.");
+  exec.parse = [&s](const std::string& text) -> absl::Status {
+    s.allows_plain_exec = text == "insecure";
+    const absl::StatusOr<bool> parsed = s.allows_plain_exec ? true : ParseBool(text);
+    if (!parsed.ok()) return absl::InvalidArgumentError(absl::StrCat(parsed.status().message(), ", or insecure"));
+    s.allows_exec = *parsed;
+    return absl::OkStatus();
+  };
+  exec.show = [&s] { return s.allows_plain_exec ? "insecure" : s.allows_exec ? "yes" : "no"; };
+  exec.Env({"MS_ALLOW_EXEC"});
+}
+
 void AddProcesses(SettingsTable& table, AgentSettings& s) {
   table.BeginGroup("Processes");
   table.AddBool("per_node", &s.per_node, "Starts the command once for this agent, not once for each process slot.")
       .Env({"MS_PER_NODE"});
   table.AddBool("per_job", &s.per_job, "Starts the command once, on the first node.").Env({"MS_PER_JOB"});
+  AddExec(table, s);
   table
       .AddChoice(
           "preflight", &s.preflight, {"none", "host", "ring", "host,ring"},

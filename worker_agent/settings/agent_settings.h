@@ -28,6 +28,8 @@ struct AgentSettings {
   std::string devices;                   // "auto", "none" or numbers, "0-3"; empty: not given
   bool per_node = false;
   bool per_job = false;
+  bool allows_exec = false;                // the command may have commands run on the other nodes …
+  bool allows_plain_exec = false;          // … also without TLS
   std::string preflight_fatal = "error";   // "warning", "error": from what on a host is not let in
   std::string preflight;                   // "ring", "host", "host,ring": what is checked first; empty, "none": nothing
   std::string mindspore_gateway = "auto";  // auto, on, off

@@ -131,7 +131,9 @@ void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& memb
     AddDevices(info, peer);
     // (Rank 0's is the first.)
     if (list.nodes_size() == 1) list.set_has_torch_store(info.has_torch_store() && role == v1::ROLE_WORKER);
-    if (list.has_torch_store()) AddOtherAddresses(info, peer);
+    peer.set_exec_port(info.exec_port());
+    peer.set_exec_key(info.exec_key());
+    if (list.has_torch_store() || info.exec_port() != 0) AddOtherAddresses(info, peer);
   }
 }
 

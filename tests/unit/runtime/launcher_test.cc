@@ -275,6 +275,21 @@ TEST_F(LauncherTest, OneProcessForTheJobIsOnTheFirstNode) {
   EXPECT_THAT(plan.specs, SizeIs(1));
 }
 
+TEST_F(LauncherTest, WhereTheCommandOfTheJobDoesNotRunRemoteCommandsDo) {
+  SetSlots(2, 2);
+  options_.settings.per_job = true;
+  options_.settings.allows_exec = true;
+  options_.exec_program = "/usr/bin/ms-exec";
+  LaunchPlan plan = Prepare();
+  ASSERT_THAT(plan.specs, SizeIs(1));
+  EXPECT_THAT(plan.specs[0].argv, ElementsAre("/usr/bin/ms-exec", "--serve"));
+  EXPECT_THAT(plan.done_at_once, IsEmpty());
+  launch_.desired.mutable_assignment()->mutable_slots(0)->set_rank(0);
+  plan = Prepare();
+  ASSERT_THAT(plan.specs, SizeIs(1));
+  EXPECT_NE(plan.specs[0].argv[0], "/usr/bin/ms-exec");
+}
+
 TEST_F(LauncherTest, WhatWasInheritedAndReplacedIsToldOnce) {
   SetSlots(2);
   EXPECT_THAT(Prepare().notices, ElementsAre(HasSubstr("RANK=99")));

@@ -32,6 +32,7 @@ Environment BuildWith(const std::map<std::string, std::string>& overrides, const
   AddTensorFlowVariables(input, builder);
   AddHcclVariables(input, builder);
   AddMpiVariables(input, builder);
+  AddExecVariables(input, builder);
   return std::move(builder).Build();
 }
 

@@ -21,6 +21,8 @@ class EnvironmentBuilder {
   void Drop(const std::string& name);
   // Ours without a word: the inherited value, if any, was meant for the agent, which has taken it in.
   void Replace(const std::string& name, const std::string& value) { variables_[name] = value; }
+  // Not passed on, without a word.
+  void Withhold(const std::string& name) { variables_.erase(name); }
   // Only when neither inherited nor overridden. An empty inherited value counts as not set.
   void Default(const std::string& name, const std::string& value);
 
@@ -53,6 +55,7 @@ std::string DeviceIdOf(const EnvironmentInput& input);
 void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddMindSporeVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddMpiVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
+void AddExecVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddHorovodVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddTensorFlowVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);

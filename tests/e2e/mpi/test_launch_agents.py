@@ -1,0 +1,159 @@
+"""Launchers that start the ranks themselves reach other nodes through the agents: no sshd, no ssh."""
+
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+import processes
+from muster import BIN, SCRIPTS, eventually
+
+pytestmark = pytest.mark.xdist_group("mpi")  # they share the machine with the other MPI tests
+
+MPIRUN = {"openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--mca", "osc", "^rdma", "--mca", "btl",
+                      "tcp,self"], "mpich": ["mpirun.mpich"]}
+
+
+@pytest.fixture(params=sorted(MPIRUN))
+def family(request):
+    if shutil.which("mpicc." + request.param) is None:
+        pytest.skip("no mpicc.%s (deploy/install-deps.sh --tests)" % request.param)
+    return request.param
+
+
+@pytest.fixture
+def sums(family, tmp_path):
+    program = tmp_path / "sums"
+    subprocess.run(["mpicc." + family, "-O1", "-o", program, SCRIPTS / "mpi_sums.c"], check=True)
+    return program
+
+
+class Nodes:
+    """A scheduler and an agent on each of two machines, of which either may get rank 0."""
+
+    def __init__(self, cluster, machines, secured, ranks_each=2):
+        self.cluster, self.machines, self.secured = cluster, machines, secured
+        self.ranks_each = ranks_each
+        folder = secured.folder("scheduler", server=secured.authority.scheduler(hosts=[machines[0].address]),
+                                client=secured.authority.admin())
+        cluster.start_scheduler("--tls_config", folder.config, "--worker_num", 2 * ranks_each,
+                                host=machines[0].address, netns=machines[0].name)
+
+    def start_one(self, i, command, *words, **options):
+        words = ["--per_job", "--node_rank", i, "--local_worker_num", self.ranks_each, *words]
+        return self.secured.start_node("agent%d" % i, command, *words, netns=self.machines[i].name, **options)
+
+    def expect_nothing_left(self):
+        """Of both agents, while the scheduler still runs."""
+        def left():
+            processes.reap_adopted({program.pid for program in self.cluster.programs})
+            return [p for p in self.cluster.descendants() if p.pid != self.cluster.scheduler.pid]
+        eventually(lambda: not left(), 15, "every process is gone")
+
+    def start(self, command, *words, **options):
+        return [self.start_one(i, command, "--allow_exec", *words, **options) for i in (0, 1)]
+
+
+@pytest.fixture
+def nodes(cluster, network, secured):
+    return Nodes(cluster, network.pair(), secured)
+
+
+def test_mpirun_runs_over_both_nodes(nodes, family, sums):
+    first, second = nodes.start([*MPIRUN[family], sums])
+    first.expect(0, timeout=60)
+    second.expect(0, timeout=30)
+    assert first.output().count("of 4: all right") == 4, first.output()
+    assert "remote command for" in first.output() and "remote command of" in second.output(), second.output()
+    nodes.expect_nothing_left()
+
+
+def test_the_exit_code_is_the_jobs(nodes, family):
+    first, second = nodes.start([*MPIRUN[family], "-np", "4", "sh", "-c",
+                                 "test ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} != 3 || exit 7"])
+    first.expect(7, timeout=60)
+    assert second.wait(timeout=30) != 0
+    nodes.expect_nothing_left()
+
+
+@pytest.mark.parametrize("family", ["openmpi"], indirect=True)
+def test_a_killed_rank_ends_everything(nodes, family, sums):
+    first, second = nodes.start([*MPIRUN[family], sums, "hang"])
+    ranks = eventually(lambda: [p for p in processes.descendants(second.pid) if p.name == "sums"], 30, "ranks run")
+    os.kill(ranks[0].pid, signal.SIGKILL)
+    assert first.wait(timeout=30) != 0
+    assert second.wait(timeout=30) != 0
+    assert "signal 9" in first.output() and "rank 0 on" in second.lines()[-1], first.output() + second.output()
+    nodes.expect_nothing_left()
+
+
+@pytest.mark.parametrize("killed", [0, 1])
+@pytest.mark.parametrize("family", ["openmpi"], indirect=True)
+def test_a_killed_agent_ends_everything(nodes, family, sums, killed):
+    agents = nodes.start([*MPIRUN[family], sums, "hang"])
+    eventually(lambda: [p for p in processes.descendants(agents[1].pid) if p.name == "sums"], 30, "ranks run")
+    os.kill(agents[killed].pid, signal.SIGKILL)
+    agents[killed].wait(timeout=10)
+    assert agents[1 - killed].wait(timeout=40) != 0
+    assert "agent%d" % killed in agents[1 - killed].lines()[-1], agents[1 - killed].output()
+    nodes.expect_nothing_left()
+
+
+def ask(nodes, script, *words, **options):
+    """Runs the script on the first node, where ssh is the launch agent."""
+    other = nodes.machines[1].address
+    return nodes.start(["sh", "-c", script.replace("OTHER", other)], *words, **options)
+
+
+def test_as_ssh(nodes):
+    """Words, stdin, exit codes and signals as a launcher means them."""
+    first, second = ask(nodes, """
+        ssh -o BatchMode=yes -p 22 me@OTHER -i key -o ConnectTimeout=10 echo "'a;b  \\$x'" \\"q\\" '$((1 + 1))'
+        printf 'in\\nput' | ssh OTHER cat; echo " code $?"
+        head -c 3000000 /dev/zero | ssh OTHER 'cat; exit 5' | wc -c
+        ssh -n OTHER 'kill -9 $$'; echo "killed $?"
+        ssh OTHER 'echo where $NODE_RANK $RANK; env | grep -c TLS_'
+        timeout -s TERM 1 ssh OTHER 'trap "echo told; exit 9" TERM; while :; do sleep 0.1; done'; echo "ended $?"
+        ssh OTHER "ssh 127.0.0.1 echo from here"
+        ssh nowhere true; echo "refused $?"
+        MUSTER_EXEC_TOKEN=stolen ssh OTHER true; echo "stolen $?"
+        env | grep -c -E '^(PMI|PMIX)_'; cat $OMPI_MCA_orte_default_hostfile; true""", env={"PMI_RANK": 3})
+    first.expect(0, timeout=60)
+    second.expect(0, timeout=30)
+    said = first.output()
+    for line in ["a;b  $x q 2\n", "in\nput code 0\n", "3000000\n", "killed 137\n", "told\n", "from here\n",
+                 "refused 255\n", "stolen 255\n", "\"nowhere\" is no host of this round", "is not this round's",
+                 "%s slots=2\n" % nodes.machines[1].address]:
+        assert line in said, (line, said)
+    assert "where 1 2\n0\n" in said, said
+
+
+def test_what_is_left_of_a_command_ends_with_the_job(nodes):
+    first, _ = ask(nodes, "ssh OTHER 'setsid sleep 100 > /dev/null 2>&1 < /dev/null &'; echo done")
+    first.expect(0, timeout=60)
+    nodes.expect_nothing_left()
+
+
+def test_a_node_without_it_is_named(nodes):
+    first = nodes.start_one(0, ["ssh", "x", "true"], "--allow_exec")
+    nodes.start_one(1, ["true"])
+    assert first.wait(timeout=40) != 0
+    assert "these nodes take no remote commands: agent1" in first.output(), first.output()
+    assert "--per_job --allow_exec" in first.output(), first.output()
+
+
+def test_without_tls_it_is_refused_or_warned_of(cluster):
+    agent = cluster.start("refused", [BIN / "ms-worker", "--standalone", "--per_job", "--allow_exec", "--", "true"])
+    assert agent.wait(timeout=20) == 2
+    assert "whoever reaches this agent's port" in agent.output() and "insecure" in agent.output(), agent.output()
+    agent = cluster.start("warned", [BIN / "ms-worker", "--standalone", "--per_job", "--allow_exec=insecure", "--",
+                                     "ssh", "localhost", "echo", "here"])
+    agent.expect(0, timeout=20)
+    assert "there is no TLS" in agent.output() and "here\n" in agent.output(), agent.output()
+
+
+def test_outside_of_a_job_it_says_what_it_is_for():
+    done = subprocess.run([BIN / "ms-exec", "node1", "true"], capture_output=True, text=True, timeout=10)
+    assert done.returncode == 255 and "--per_job --allow_exec" in done.stderr, done

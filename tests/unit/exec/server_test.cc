@@ -1,0 +1,143 @@
+// An agent's server, asked over its local socket and its port.
+#include "worker_agent/gateway/exec/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "sample_peers.h"
+#include "worker_agent/gateway/exec/frames.h"
+#include "worker_agent/gateway/exec/local_socket.h"
+#include "worker_agent/gateway/exec/program/holder.h"
+#include "worker_agent/gateway/exec/program/io.h"
+
+namespace muster::exec {
+namespace {
+
+using testing::HasSubstr;
+
+class ExecServerTest : public testing::Test {
+ protected:
+  ExecServerTest() {
+    char folder[] = "/tmp/exec-server-XXXXXX";
+    folder_ = ::mkdtemp(folder);
+    server_ = *ExecServer::Start(nullptr, Clock::System());
+    port_ = *server_->Listen(0);
+    EXPECT_TRUE(server_->ListenForOwn(path()).ok());
+  }
+  ~ExecServerTest() override {
+    server_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  std::string path() const { return folder_ + "/exec"; }
+
+  // All nodes are of this machine.
+  void Begin(const std::string& node) {
+    v1::PeerList peers = SamplePeers();
+    for (v1::PeerNode& peer : *peers.mutable_nodes()) {
+      peer.set_address(IpAddress::Parse("127.0.0.1")->bytes());
+      peer.clear_other_addresses();
+    }
+    server_->BeginRound(*RoundOf(peers, node, "token"));
+  }
+  UniqueFd Connect() const {
+    UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port_);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+    return fd;
+  }
+  static Answer Ask(const UniqueFd& fd, const Request& request) {
+    EXPECT_TRUE(WriteAll(fd.get(), *RequestBytes(request)));
+    std::string in;
+    while (true) {
+      std::string_view rest = in;
+      const auto answer = TakeAnswer(rest);
+      if (answer.ok() && answer->has_value()) return **answer;
+      if (ReadSome(fd.get(), 1, in) == ReadResult::kEnd) return {Verdict::kRefused, "closed"};
+    }
+  }
+  Answer AskLocally(const std::string& token, const std::string& host) const {
+    const UniqueFd fd = *ConnectLocally(path());
+    Request request;
+    request.secret = token;
+    request.to = host;
+    request.words = "true";
+    return Ask(fd, request);
+  }
+
+  std::string folder_;
+  std::unique_ptr<ExecServer> server_;
+  uint16_t port_ = 0;
+};
+
+TEST_F(ExecServerTest, OnlyProcessesOfTheRoundAreServed) {
+  EXPECT_THAT(AskLocally("token", "a").text, HasSubstr("no round runs here"));
+  Begin("b");
+  EXPECT_THAT(AskLocally("stolen", "a").text, HasSubstr("MUSTER_EXEC_TOKEN is not this round's"));
+  EXPECT_THAT(AskLocally("", "a").text, HasSubstr("MUSTER_EXEC_TOKEN is not this round's"));
+  EXPECT_THAT(AskLocally("token", "nowhere\n").text, HasSubstr("\"nowhere\\n\" is no host of this round"));
+  EXPECT_EQ(AskLocally("token", "c").verdict, Verdict::kHere);
+  EXPECT_EQ(AskLocally("token", "localhost").verdict, Verdict::kHere);
+  server_->EndRound();
+  EXPECT_EQ(AskLocally("token", "c").verdict, Verdict::kRefused);
+}
+
+TEST_F(ExecServerTest, CommandsOfOtherAgentsGoToTheHolder) {
+  Begin("b");
+  const Request request{7, 2, "key of b", "job", "a", "b", "echo hello"};
+  Request own = request;
+  own.round = 1;
+  EXPECT_THAT(Ask(Connect(), own).text, HasSubstr("of another round"));
+  own = request;
+  own.secret = "key of a";
+  EXPECT_THAT(Ask(Connect(), own).text, HasSubstr("does not know this node's key"));
+  own = request;
+  own.from = "c";
+  EXPECT_EQ(Ask(Connect(), own).verdict, Verdict::kLater) << "there is no holder yet";
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+  server_->SetHolder(UniqueFd(pair[0]));
+  const pid_t holder = ::fork();
+  if (holder == 0) ::_exit(RunHolder(pair[1]));
+  ::close(pair[1]);
+  UniqueFd link = Connect();
+  ASSERT_EQ(Ask(link, own).verdict, Verdict::kGo);
+  FrameReader reader;
+  std::string out;
+  uint32_t code = 9999;
+  for (std::string in; code == 9999 && ReadSome(link.get(), kPieceBytes, in) == ReadResult::kSome; in.clear()) {
+    reader.Add(in);
+    while (std::optional<Frame> frame = reader.Take()) {
+      if (frame->kind == FrameKind::kOutput) out += frame->bytes;
+      if (frame->kind == FrameKind::kExit) code = frame->number();
+    }
+  }
+  EXPECT_EQ(out, "hello\n");
+  EXPECT_EQ(code, 0U);
+  link.reset();
+  server_->HolderEnder()();
+  int status = 0;
+  EXPECT_EQ(::waitpid(holder, &status, 0), holder);
+  EXPECT_EQ(status, 0) << "it ends well when it is told";
+}
+
+TEST_F(ExecServerTest, WhoeverSpeaksSomethingElseIsClosed) {
+  Begin("b");
+  for (const bool is_local : {false, true}) {
+    const UniqueFd fd = is_local ? *ConnectLocally(path()) : Connect();
+    ASSERT_TRUE(WriteAll(fd.get(), "GET / HTTP/1.1\r\n\r\n"));
+    std::string in;
+    EXPECT_EQ(ReadSome(fd.get(), 100, in), ReadResult::kEnd);
+  }
+}
+
+}  // namespace
+}  // namespace muster::exec

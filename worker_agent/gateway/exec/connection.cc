@@ -1,0 +1,282 @@
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/text.h"
+#include "common/net/net.h"
+#include "common/sys/log.h"
+#include "worker_agent/gateway/exec/frames.h"
+#include "worker_agent/gateway/exec/hub.h"
+#include "worker_agent/gateway/exec/server.h"
+
+namespace muster::exec {
+namespace {
+
+constexpr absl::Duration kAskTimeout = absl::Seconds(10);  // for a request, an answer, and the last bytes
+constexpr absl::Duration kPatience = absl::Seconds(60);    // until the other node's agent is there
+constexpr absl::Duration kBetweenTries = absl::Milliseconds(200);
+constexpr size_t kReadBytes = 16 * 1024;
+constexpr size_t kShownBytes = 200;  // of a command, in the log
+
+}  // namespace
+
+Connection::Connection(Part part, Stream stream, const TcpClient& client, Hub& hub, TcpServerContext& context)
+    : TcpConnection(std::move(stream), client, context),
+      part_(part),
+      hub_(hub),
+      begun_at_(context.now),
+      phase_(part == Part::kHolder ? Phase::kPaired : Phase::kAsking),
+      phase_since_(context.now) {
+  hub_.Enter(*this);
+}
+
+Connection::~Connection() {
+  SetInput("");
+  hub_.Leave(*this);
+  if (hub_.has_ended()) return;
+  if (Connection* const mate = hub_.Find(mate_)) mate->MateGone(part_, why_.empty() ? reason() : why_);
+}
+
+void Connection::SetInput(std::string in) {
+  context_.input_bytes += in.size() - in_.size();
+  in_ = std::move(in);
+}
+
+void Connection::MateGone(Part part, const std::string& why) {
+  mate_ = 0;
+  if (part == Part::kAsked && phase_ == Phase::kWaiting) {
+    why_ = why;
+    dial_at_ = context_.now + kBetweenTries;
+    return;
+  }
+  phase_ = Phase::kClosing;
+  phase_since_ = context_.now;
+  context_.touch(client_.connection);
+}
+
+size_t Connection::Room() const {
+  if (phase_ != Phase::kPaired) return kReadBytes;
+  const Connection* const mate = hub_.Find(mate_);
+  return mate == nullptr || mate->out_.size() >= kBufferBytes ? 0 : kBufferBytes - mate->out_.size();
+}
+
+bool Connection::wants_read() const { return !is_finished_ && Room() > 0; }
+
+bool Connection::wants_write() const {
+  if (opening_ == Opening::kHandshake) return stream_.wants_write();
+  return !out_.empty();
+}
+
+bool Connection::Serve() {
+  if (is_finished_ || opening_ != Opening::kOpen) return false;
+  const bool has_more = wants_read() && Read();
+  if (!is_finished_) Write();
+  return has_more && wants_read();
+}
+
+// True when there may be more that no socket tells of.
+bool Connection::Read() {
+  std::string bytes;
+  switch (stream_.Read(std::min(Room(), kReadBytes), bytes)) {
+    case Stream::Io::kAgain:
+      return false;
+    case Stream::Io::kClosed:
+      Break("the connection was closed there");
+      return false;
+    case Stream::Io::kFailed:
+      Break(stream_.error());
+      return false;
+    case Stream::Io::kDone:
+      break;
+  }
+  last_heard_ = context_.now;
+  Take(bytes);
+  return stream_.HasHiddenInput();
+}
+
+void Connection::Take(std::string_view bytes) {
+  if (phase_ == Phase::kClosing) return;
+  if (phase_ == Phase::kWaiting) return Finish("it speaks before it was answered");
+  if (phase_ == Phase::kPaired) {
+    if (Connection* const mate = hub_.Find(mate_)) {
+      mate->out_ += bytes;
+      context_.touch(mate_);
+    }
+    return;
+  }
+  SetInput(in_ + std::string(bytes));
+  if (part_ == Part::kAsked) return TakeAnswer();
+  TakeRequest();
+}
+
+void Connection::Write() {
+  while (!out_.empty()) {
+    size_t done = 0;
+    const Stream::Io io = stream_.Write(out_, &done);
+    if (io == Stream::Io::kAgain) return;
+    if (io != Stream::Io::kDone) return Break(stream_.error());
+    out_.erase(0, done);
+    if (mate_ != 0) context_.touch(mate_);  // which may read again
+  }
+  if (phase_ == Phase::kClosing) Finish("");
+}
+
+// Not told by the server: it is normal, or told to whoever waits for it.
+void Connection::Break(const std::string& why) {
+  why_ = why;
+  Finish("");
+}
+
+void Connection::CheckTimes() {
+  TcpConnection::CheckTimes();
+  if (is_finished_) return;
+  const bool is_late = context_.now - phase_since_ > kAskTimeout;
+  if (phase_ == Phase::kAsking && is_late)
+    part_ == Part::kAsked ? Break("it does not answer") : Finish("it asks for nothing");
+  if (phase_ == Phase::kClosing && is_late) Finish("");
+}
+
+// ------------------------------------------------------------------------------------------------------- requests
+
+void Connection::TakeRequest() {
+  std::string_view rest = in_;
+  const absl::StatusOr<std::optional<Request>> request = exec::TakeRequest(rest);
+  if (!request.ok()) return Finish(std::string(request.status().message()));
+  if (!request->has_value()) return;
+  if (!rest.empty()) return Finish("it speaks before it was answered");
+  SetInput("");
+  part_ == Part::kOwn ? AskedByOwn(**request) : AskedByAgent(**request);
+}
+
+void Connection::Refuse(const std::string& who, const std::string& why) {
+  context_.counted->Note(Severity::kWarning, "remote commands: refused",
+                         absl::StrCat("a remote command of ", who, " was refused: ", why));
+  Reply({Verdict::kRefused, why});
+}
+
+void Connection::Reply(const Answer& answer) {
+  out_ += AnswerBytes(answer);
+  phase_ = answer.verdict == Verdict::kGo ? Phase::kPaired : Phase::kClosing;
+  phase_since_ = context_.now;
+  context_.touch(client_.connection);
+}
+
+void Connection::AskedByOwn(const Request& request) {
+  ucred who{};
+  socklen_t size = sizeof(who);
+  const bool is_known = ::getsockopt(stream_.fd(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0;
+  const std::string name = absl::StrCat("process ", who.pid, " of user ", who.uid);
+  if (!is_known || who.uid != ::geteuid()) return Refuse(name, "it is of another user");
+  const Round* const round = hub_.round();
+  if (round == nullptr) return Refuse(name, "no round runs here");
+  if (!IsSameSecret(request.secret, round->token)) {
+    return Refuse(name, "MUSTER_EXEC_TOKEN is not this round's: it is of no process of this round");
+  }
+  const Peer* const peer = FindHost(*round, request.to);
+  if (peer == nullptr) {
+    return Refuse(name, absl::StrCat(Quoted(request.to),
+                                     " is no host of this round: use the host list that the job finds, or the names "
+                                     "and addresses that ms-ctl nodes shows"));
+  }
+  if (IsHere(*round, *peer)) return Reply({Verdict::kHere, ""});
+  if (hub_.CountAsked() >= kMostAsked) return Refuse(name, absl::StrCat(kMostAsked, " remote commands are open"));
+  Log(Severity::kInfo, absl::StrCat("remote command for ", EscapeControl(peer->node_id), " (", Quoted(request.to),
+                                    "), of ", name, ": ", Quoted(request.words, kShownBytes)));
+  host_ = request.to;
+  target_ = static_cast<size_t>(peer - round->peers.data());
+  request_ = {round->run, round->round, peer->key, round->job, round->own_peer().node_id, peer->node_id, request.words};
+  phase_ = Phase::kWaiting;
+  phase_since_ = dial_at_ = context_.now;
+  // Not from here: the server goes through its connections.
+  context_.post(client_.connection, [](TcpConnection& own) { static_cast<Connection&>(own).DialIfDue(); });
+}
+
+void Connection::DialIfDue() {
+  const Round* const round = hub_.round();
+  if (is_finished_ || phase_ != Phase::kWaiting || mate_ != 0 || context_.now < dial_at_ || round == nullptr) return;
+  const Peer& peer = round->peers[target_];
+  if (peer.addresses.empty() || context_.now - phase_since_ > kPatience) {
+    return Refuse("this node", absl::StrCat("the agent of ", EscapeControl(host_), " (", EscapeControl(peer.node_id),
+                                            ") can't be reached: ", EscapeControl(why_),
+                                            "; see whether its ms-worker runs, and open its port, ", peer.port));
+  }
+  const SocketAddress to{peer.addresses[tries_++ % peer.addresses.size()], peer.port};
+  mate_ = context_.dial(to);
+  Connection* const asked = hub_.Find(mate_);
+  if (asked == nullptr) return MateGone(Part::kAsked, "no connection can be made from here");
+  asked->mate_ = client_.connection;
+  asked->request_ = request_;
+  const absl::StatusOr<std::string> bytes = RequestBytes(request_);
+  if (!bytes.ok()) return Refuse("this node", std::string(bytes.status().message()));
+  if (!hub_.needs_tls()) asked->out_ = *bytes;  // else once it is known who it is
+}
+
+void Connection::HasOpened() {
+  if (part_ != Part::kAsked) return;
+  SetDeadPeerDetection(stream_.fd());
+  if (const std::string why = WhyNotNode(client_.name, request_.job, request_.to); !why.empty()) return Break(why);
+  const absl::StatusOr<std::string> bytes = RequestBytes(request_);
+  if (bytes.ok()) out_ = *bytes;
+}
+
+void Connection::TakeAnswer() {
+  std::string_view rest = in_;
+  const absl::StatusOr<std::optional<Answer>> answer = exec::TakeAnswer(rest);
+  if (!answer.ok()) return Break(std::string(answer.status().message()));
+  if (!answer->has_value()) return;
+  Connection* const own = hub_.Find(mate_);
+  if (own == nullptr) return Finish("");
+  if ((*answer)->verdict == Verdict::kGo) {
+    own->Reply({});
+    own->out_ += rest;
+    phase_ = Phase::kPaired;
+    return SetInput("");
+  }
+  if ((*answer)->verdict == Verdict::kRefused) {
+    own->mate_ = 0;
+    mate_ = 0;
+    own->Refuse("this node", absl::StrCat("the agent of ", EscapeControl(own->host_), " (", EscapeControl(request_.to),
+                                          ") says: ", EscapeControl((*answer)->text)));
+  }
+  Break(EscapeControl((*answer)->text));
+}
+
+void Connection::AskedByAgent(const Request& request) {
+  const std::string who = absl::StrCat(Quoted(request.from), " at ", client_.address.ToString());
+  if (hub_.needs_tls() && !stream_.has_tls()) return Refuse(who, "it does not speak TLS");
+  const Answer verdict = Judge(hub_.round(), request, {client_.address, IsLocalAddress(client_.address), client_.name});
+  if (verdict.verdict == Verdict::kLater) return Reply(verdict);
+  if (verdict.verdict != Verdict::kGo) return Refuse(who, verdict.text);
+  if (hub_.CountServed() >= kMostServed) return Refuse(who, absl::StrCat(kMostServed, " remote commands run here"));
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return Refuse(who, "no descriptors are left");
+  UniqueFd ours(pair[0]);
+  const UniqueFd theirs(pair[1]);
+  ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
+  if (!hub_.GiveToHolder(theirs)) return Reply({Verdict::kLater, "its holder has not started"});
+  Log(Severity::kInfo,
+      absl::StrCat("remote command of ", who, " in round ", request.round, ": ", Quoted(request.words, kShownBytes)));
+  HandOn(request, std::move(ours));
+}
+
+void Connection::HandOn(const Request& request, UniqueFd socket) {
+  phase_ = Phase::kPaired;
+  // Not from here: the server goes through its connections.
+  context_.post(client_.connection,
+                [words = request.words, shared = std::make_shared<UniqueFd>(std::move(socket))](TcpConnection& of) {
+                  auto& asker = static_cast<Connection&>(of);
+                  asker.mate_ = asker.context_.adopt(std::move(*shared));
+                  Connection* const holder = asker.hub_.Find(asker.mate_);
+                  if (holder == nullptr) return asker.Finish("no descriptors are left");
+                  holder->mate_ = asker.client_.connection;
+                  holder->out_ = FrameBytes(FrameKind::kRun, words);
+                  asker.context_.touch(asker.mate_);
+                  asker.Reply({});
+                });
+}
+
+}  // namespace muster::exec

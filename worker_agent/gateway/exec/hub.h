@@ -1,0 +1,131 @@
+// What the connections of an ExecServer share, and the connections. All of the server's thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/tcp_server/connection.h"
+#include "common/tcp_server/protocol.h"
+#include "worker_agent/gateway/exec/request.h"
+#include "worker_agent/gateway/exec/round.h"
+
+namespace muster::exec {
+
+class Connection;
+
+class Hub final : public TcpProtocol {
+ public:
+  static constexpr uint32_t kForAgents = 0;  // listeners
+  static constexpr uint32_t kForOwn = 1;
+
+  explicit Hub(bool needs_tls) : needs_tls_(needs_tls) {}
+
+  const Words& words() const override;
+  std::unique_ptr<TcpConnection> Accept(Stream stream, const TcpClient& client, const std::string& own_address,
+                                        TcpServerContext& context) override;
+  std::unique_ptr<TcpConnection> Dialed(Stream stream, const TcpClient& client, TcpServerContext& context) override;
+  std::unique_ptr<TcpConnection> Adopted(Stream stream, const TcpClient& client, TcpServerContext& context) override;
+  void Closed(const TcpClient& /*client*/) override {}
+  size_t MaxInputBytes() const override { return size_t{8} << 20; }  // of requests that are not whole
+  void End() override { has_ended_ = true; }
+  void Tick() override;
+
+  void BeginRound(Round round);
+  void EndRound();
+  void SetHolder(UniqueFd control) { holder_ = std::move(control); }
+  void EndHolder();
+  // False: there is no holder, or it takes nothing.
+  bool GiveToHolder(const UniqueFd& socket);
+
+  const Round* round() const { return round_ ? &*round_ : nullptr; }
+  bool needs_tls() const { return needs_tls_; }
+  bool has_ended() const { return has_ended_; }
+  // Why no machine of the round has this address; empty: one has, or there is no round.
+  std::string WhyNotAddress(const IpAddress& address) const;
+
+  void Enter(Connection& connection);
+  void Leave(const Connection& connection);
+  Connection* Find(uint64_t id);
+  size_t CountAsked() const;
+  size_t CountServed() const;
+
+ private:
+  const bool needs_tls_;
+  std::optional<Round> round_;
+  UniqueFd holder_;
+  std::map<uint64_t, Connection*> connections_;
+  bool has_ended_ = false;
+};
+
+// Two of them carry a command:
+//
+//   kOwn     a launch agent of this node         with kAsked   the link to the other node's agent
+//   kAsker   the link of another node's agent    with kHolder  the socket to the process beside the command
+class Connection final : public TcpConnection {
+ public:
+  enum class Part { kOwn, kAsker, kAsked, kHolder };
+
+  Connection(Part part, Stream stream, const TcpClient& client, Hub& hub, TcpServerContext& context);
+  ~Connection() override;
+
+  bool Serve() override;
+  void CheckTimes() override;
+  bool wants_read() const override;
+  bool wants_write() const override;
+  bool has_work() const override { return phase_ != Phase::kAsking; }
+  bool has_spoken() const override { return phase_ != Phase::kAsking; }
+  size_t input_bytes() const override { return in_.size(); }
+
+  Part part() const { return part_; }
+  bool is_paired() const { return phase_ == Phase::kPaired || phase_ == Phase::kWaiting; }
+  void End() { Finish(""), context_.touch(client_.connection); }
+  // A launch agent's: the other node's agent is dialled when it is time.
+  void DialIfDue();
+
+ protected:
+  void HasOpened() override;
+
+ private:
+  enum class Phase {
+    kAsking,   // its request, or its answer, has not come
+    kWaiting,  // kOwn: for the other node's agent
+    kPaired,
+    kClosing  // what is written yet goes out
+  };
+
+  size_t Room() const;
+  bool Read();
+  void Take(std::string_view bytes);
+  void TakeRequest();
+  void TakeAnswer();
+  void AskedByOwn(const Request& request);
+  void AskedByAgent(const Request& request);
+  void HandOn(const Request& request, UniqueFd socket);
+  void Refuse(const std::string& who, const std::string& why);
+  void Reply(const Answer& answer);
+  void Write();
+  void Break(const std::string& why);
+  void MateGone(Part part, const std::string& why);
+  void SetInput(std::string in);
+
+  const Part part_;
+  Hub& hub_;
+  const MonotonicTime begun_at_;
+  Phase phase_;
+  MonotonicTime phase_since_;
+  uint64_t mate_ = 0;  // its connection; 0: none
+  std::string in_;     // of a request or an answer that is not whole
+  std::string out_;
+  std::string why_;  // of kAsked: why it broke
+  // kOwn, while it waits
+  Request request_;
+  std::string host_;  // as the launcher calls it
+  size_t target_ = 0;
+  size_t tries_ = 0;
+  MonotonicTime dial_at_;
+};
+
+}  // namespace muster::exec

@@ -1,0 +1,17 @@
+// A Unix socket in the agent's own folder, whose path may be longer than the 107 bytes that the kernel takes.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/base/unique_fd.h"
+
+namespace muster::exec {
+
+// Nonblocking, for the owner of the folder only. Replaces what is there.
+absl::StatusOr<UniqueFd> ListenLocally(const std::string& path);
+
+// Blocks.
+absl::StatusOr<UniqueFd> ConnectLocally(const std::string& path);
+
+}  // namespace muster::exec

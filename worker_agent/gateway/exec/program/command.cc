@@ -1,0 +1,208 @@
+// The command's side of a remote command (ServeCommand).
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "worker_agent/gateway/exec/frames.h"
+#include "worker_agent/gateway/exec/program/holder.h"
+#include "worker_agent/gateway/exec/program/io.h"
+
+namespace muster::exec {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock;
+
+constexpr auto kLastOutput = std::chrono::milliseconds(500);  // for what others hold the command's output open
+constexpr auto kStopPatience = std::chrono::seconds(2);
+constexpr int kGoodbyeMs = 5000;
+constexpr int kLookMs = 20;
+
+// This process is a subreaper: what the command has left behind becomes its child. False: there is none.
+bool KillChildren() {
+  std::ifstream children("/proc/thread-self/children");
+  bool is_any = false;
+  for (pid_t child = 0; children >> child;) is_any = ::kill(child, SIGKILL) == 0 || is_any;
+  return is_any;
+}
+
+class Command {
+ public:
+  explicit Command(int socket) : socket_(socket) {}
+
+  void Serve() {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    signals_ = TakeSignals({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT});
+    const std::optional<std::string> words = TakeWords();
+    if (!words || !Start(*words)) return;
+    Obey();  // what came with the words
+    while (!is_told_ && is_asker_there_) Turn();
+    if (is_asker_there_) {
+      // Whoever asked closes first, or what was told at last might be lost.
+      pollfd ready{socket_, POLLIN, 0};
+      ::poll(&ready, 1, kGoodbyeMs);
+      return;
+    }
+    EndAll();
+  }
+
+ private:
+  std::optional<std::string> TakeWords() {
+    while (true) {
+      if (std::optional<Frame> frame = frames_.Take()) {
+        if (frame->kind != FrameKind::kRun) return std::nullopt;
+        return std::move(frame->bytes);
+      }
+      std::string in;
+      if (frames_.is_broken() || ReadSome(socket_, kPieceBytes, in) == ReadResult::kEnd) return std::nullopt;
+      frames_.Add(in);
+    }
+  }
+
+  bool Start(const std::string& words) {
+    int in[2], out[2], err[2];
+    if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) return false;
+    leader_ = ::fork();
+    if (leader_ == 0) {
+      ::setpgid(0, 0);
+      ::dup2(in[0], STDIN_FILENO);
+      ::dup2(out[1], STDOUT_FILENO);
+      ::dup2(err[1], STDERR_FILENO);
+      ::close_range(3, ~0U, 0);
+      RestoreSignals();
+      ::execl("/bin/sh", "sh", "-c", words.c_str(), nullptr);
+      ::_exit(127);
+    }
+    ::setpgid(leader_, leader_);
+    for (const int end : {in[0], out[1], err[1]}) ::close(end);
+    input_.reset(in[1]);
+    output_.reset(out[0]);
+    error_.reset(err[0]);
+    for (const int end : {in[1], out[0], err[0]}) ::fcntl(end, F_SETFL, O_NONBLOCK);
+    return leader_ > 0;
+  }
+
+  void Turn() {
+    pollfd ready[] = {{socket_, POLLIN, 0},
+                      {signals_.get(), POLLIN, 0},
+                      {output_.get(), POLLIN, 0},
+                      {error_.get(), POLLIN, 0},
+                      {pending_.empty() ? -1 : input_.get(), POLLOUT, 0}};
+    ::poll(ready, 5, leader_ == 0 ? kLookMs : -1);
+    while (const int signal = NextSignal(signals_.get())) {
+      if (signal != SIGCHLD) Signal(signal);
+    }
+    if (ready[2].revents != 0) PassOn(output_, FrameKind::kOutput);
+    if (ready[3].revents != 0) PassOn(error_, FrameKind::kError);
+    if (ready[4].revents != 0) GiveInput();
+    if (ready[0].revents != 0) TakeFrames();
+    Reap();
+    const bool is_drained = !output_.is_open() && !error_.is_open();
+    if (leader_ == 0 && (is_drained || SteadyTime::now() >= tell_at_)) {
+      is_told_ = true;
+      Tell(FrameBytes(FrameKind::kExit, exit_code_));
+    }
+  }
+
+  void Tell(const std::string& bytes) { is_asker_there_ = WriteAll(socket_, bytes) && is_asker_there_; }
+
+  void PassOn(UniqueFd& from, FrameKind kind) {
+    std::string bytes;
+    const ReadResult got = ReadSome(from.get(), kPieceBytes, bytes);
+    if (got == ReadResult::kSome) Tell(FrameBytes(kind, bytes));
+    if (got == ReadResult::kEnd) from.reset();
+  }
+
+  void TakeFrames() {
+    std::string in;
+    if (ReadSome(socket_, kPieceBytes, in) == ReadResult::kEnd) is_asker_there_ = false;
+    frames_.Add(in);
+    Obey();
+  }
+
+  void Obey() {
+    while (std::optional<Frame> frame = frames_.Take()) {
+      if (frame->kind == FrameKind::kSignal) Signal(static_cast<int>(frame->number()));
+      if (frame->kind != FrameKind::kInput) continue;
+      is_input_over_ = is_input_over_ || frame->bytes.empty();
+      pending_ += frame->bytes;
+      if (pending_.size() > 2 * kInputWindow) is_asker_there_ = false;  // it does not keep to what it may send
+      GiveInput();
+    }
+    if (frames_.is_broken()) is_asker_there_ = false;
+  }
+
+  void GiveInput() {
+    if (!pending_.empty()) {
+      const ssize_t written = input_.is_open() ? ::write(input_.get(), pending_.data(), pending_.size()) : -1;
+      if (written < 0 && input_.is_open() && (errno == EAGAIN || errno == EINTR)) return;
+      const size_t taken = written < 0 ? pending_.size() : static_cast<size_t>(written);  // nobody reads it any more
+      pending_.erase(0, taken);
+      Tell(FrameBytes(FrameKind::kCredit, static_cast<uint32_t>(taken)));
+      if (written < 0) input_.reset();
+    }
+    if (pending_.empty() && is_input_over_) input_.reset();
+  }
+
+  void Signal(int signal) const {
+    if (signal > 0 && signal < SIGRTMIN && leader_ > 0) ::kill(-leader_, signal);
+  }
+
+  void Reap() {
+    int status = 0;
+    while (true) {
+      const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+      if (pid <= 0) return;
+      if (pid != leader_) continue;
+      leader_ = 0;
+      exit_code_ = static_cast<uint32_t>(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+      tell_at_ = SteadyTime::now() + kLastOutput;
+    }
+  }
+
+  // Whoever asked has gone: as when ssh's connection breaks, but nothing stays.
+  void EndAll() {
+    Signal(SIGTERM);
+    const auto kill_at = SteadyTime::now() + kStopPatience;
+    while (leader_ > 0 && SteadyTime::now() < kill_at) {
+      pollfd ready{signals_.get(), POLLIN, 0};
+      ::poll(&ready, 1, kLookMs);
+      while (NextSignal(signals_.get()) != 0) {
+      }
+      Reap();
+    }
+    if (leader_ > 0) ::kill(-leader_, SIGKILL);
+    while (KillChildren()) {
+      ::poll(nullptr, 0, 1);
+      Reap();
+    }
+  }
+
+  const int socket_;
+  FrameReader frames_;
+  UniqueFd signals_, input_, output_, error_;
+  std::string pending_;  // of stdin
+  bool is_input_over_ = false;
+  bool is_asker_there_ = true;
+  bool is_told_ = false;
+  pid_t leader_ = 0;  // 0: it has ended
+  uint32_t exit_code_ = 0;
+  SteadyTime::time_point tell_at_;
+};
+
+}  // namespace
+
+void ServeCommand(int socket) { Command(socket).Serve(); }
+
+}  // namespace muster::exec

@@ -1,0 +1,68 @@
+// A round as remote commands see it: who may ask whom. Pure.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/net/ip_address.h"
+#include "common/tls/peer/peer_name.h"
+#include "muster/v1/types.pb.h"
+#include "worker_agent/gateway/exec/request.h"
+
+namespace muster::exec {
+
+struct Peer {
+  std::string node_id;
+  std::string host_name;
+  std::vector<IpAddress> addresses;  // the first is the one for peers; may be empty
+  uint32_t machine = 0;
+  uint32_t slots = 0;
+  uint16_t port = 0;  // 0: it takes no remote commands
+  std::string key;
+};
+
+struct Round {
+  std::string job;
+  uint64_t run = 0;
+  uint32_t round = 0;
+  size_t own = 0;  // index into peers
+  std::vector<Peer> peers;
+  std::string token;  // of this round, for the processes of this node
+
+  const Peer& own_peer() const { return peers[own]; }
+  // The job's command runs on the first node; the others serve it.
+  bool is_first() const { return own == 0; }
+};
+
+// The error says who takes no remote commands, and what to do.
+absl::StatusOr<Round> RoundOf(const v1::PeerList& peers, const std::string& node_id, std::string token);
+
+// The node that a launcher means: by an address, a host name, the part of it before the first dot, or a node id. Of
+// several agents of one machine the first; a node of this machine before others, where names are equal.
+const Peer* FindHost(const Round& round, const std::string& host);
+bool IsHere(const Round& round, const Peer& peer);
+
+// What a request of another agent gets; kGo: it is let in. `name` is of its certificate (none: no TLS), `is_local`
+// whether its address is one of this machine's.
+struct Asker {
+  IpAddress address = *IpAddress::Parse("127.0.0.1");
+  bool is_local = false;
+  std::optional<PeerName> name;
+};
+Answer Judge(const Round* round, const Request& request, const Asker& asker);
+
+// Why an agent that was dialled is not this node; empty: it is.
+std::string WhyNotNode(const std::optional<PeerName>& name, const std::string& job, const std::string& node);
+
+// In the time that the length takes.
+bool IsSameSecret(const std::string& a, const std::string& b);
+
+// "ADDRESS slots=N", or "ADDRESS:N", a line for each machine, in the order of ranks. IPv6 addresses have colons, which
+// launchers misread: there it is the host name.
+std::string HostFileText(const Round& round, const std::string& between);
+
+}  // namespace muster::exec
