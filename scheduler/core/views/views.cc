@@ -9,6 +9,7 @@
 #include "common/net/peer_node.h"
 #include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/waiting.h"
+#include "scheduler/core/views/missing.h"
 #include "scheduler/core/views/overview.h"
 
 namespace muster::scheduler {
@@ -153,6 +154,7 @@ v1::NodesReply View(const Context& context, const v1::NodesRequest& request) {
   for (const auto& [id, gone] : run.record().gone) {
     if (wanted()) *reply.add_nodes() = GoneView(id, gone, context.now.monotonic);
   }
+  if (request.with_missing()) *reply.mutable_missing() = MissingOf(context, run);
   return reply;
 }
 
