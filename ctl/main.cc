@@ -27,11 +27,15 @@ std::optional<std::vector<std::string>> CertsArguments(std::vector<std::string> 
   return args;
 }
 
-int Main(const std::vector<std::string>& args) {
+int Main(std::vector<std::string> args) {
   BeginProgram("ms-ctl");
   if (const auto certs = CertsArguments(args)) {
     ForbidCoreDumps();  // it makes and reads keys
     return certs::RunCerts(*certs, ProcessEnvironment());
+  }
+  for (std::string& arg : args) {
+    if (arg == "-f") arg = "--follow=1";
+    if (arg == "-o") arg = "--output";
   }
   ctl::CtlSettings settings;
   SettingsTable table = ctl::CtlSettingsTable(settings);

@@ -26,12 +26,14 @@
 #include "common/sys/room.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core_options.h"
+#include "scheduler/frontend/counters.h"
 #include "scheduler/http_port.h"
 #include "scheduler/ingress/grpc/grpc_limits.h"
 #include "scheduler/journal_choice.h"
 #include "scheduler/listening.h"
 #include "scheduler/loop/loop.h"
 #include "scheduler/mindspore/direct_port.h"
+#include "scheduler/notices/noticing_sink.h"
 #include "scheduler/once_end.h"
 #include "scheduler/rpc/server.h"
 #include "scheduler/scheduler_settings.h"
@@ -45,9 +47,9 @@ constexpr absl::Duration kDrainTime = absl::Seconds(5);  // for agents to take t
 // A handshake costs milliseconds of processor time, and all that are begun share it: few at once end soon, the others
 // wait for their turn, for which no limit of time runs.
 constexpr size_t kPendingWithTls = 16;
-// A server's of gRPC, and ours: loop, journal, acceptor, datagrams, sweeper, MindSpore's port, HTTP's, five for TLS,
-// and the relay's, a core each.
-const size_t kThreads = GrpcServerThreads() + 12 + std::max(1u, std::thread::hardware_concurrency());
+// A server's of gRPC, and ours: loop, journal, acceptor, datagrams, sweeper, MindSpore's port, HTTP's, notices', five
+// for TLS, and the relay's, a core each.
+const size_t kThreads = GrpcServerThreads() + 13 + std::max(1u, std::thread::hardware_concurrency());
 // What is open when nobody is connected, and a few connections. The acceptor leaves half of a small limit to the rest.
 constexpr size_t kDescriptors = 60;
 constexpr absl::Duration kShutdownGrace = absl::Seconds(2);  // for calls that are being answered
@@ -101,6 +103,18 @@ absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettin
   return DirectPort::Open(options, clock);
 }
 
+// Null: --on_event is not set. `server` outlives it.
+absl::StatusOr<std::unique_ptr<NoticeRunner>> StartNotices(const SchedulerSettings& settings, RpcServer& server,
+                                                           const Clock& clock, CountedLog& counted) {
+  if (settings.on_event.empty()) return nullptr;
+  NoticeRunner::Options options;
+  options.command = settings.on_event;
+  options.look = [rules = NoticeRules(), &server, &clock]() mutable {
+    return rules.JudgeCertificate(CountersOf(server.services()).certificate_ends_unix_ms(), clock.Read().wall.unix_ms);
+  };
+  return NoticeRunner::Start(std::move(options), clock, counted);
+}
+
 int Serve(const SchedulerSettings& settings, const std::map<std::string, std::string>& sources) {
   const Clock& clock = Clock::System();
   CountedLog counted(clock);
@@ -137,7 +151,10 @@ int Serve(const SchedulerSettings& settings, const std::map<std::string, std::st
   options.max_nodes = std::min(DescriptorsForConnections(DescriptorLimit()) / kDescriptorsOfAConnection,
                                ConnectionMemory() / kMemoryOfANode);
   Core core(std::move(options), NewClusterId());
-  Loop loop(core, journal, server.sink(), clock, {});
+  absl::StatusOr<std::unique_ptr<NoticeRunner>> notices = StartNotices(settings, server, clock, counted);
+  if (!notices.ok()) return Fail("", notices.status());
+  NoticingSink sink(server.sink(), *std::move(notices));
+  Loop loop(core, journal, sink, clock, {});
   if (absl::Status status = loop.Start(); !status.ok()) {
     return Fail(absl::IsResourceExhausted(status) ? "" : "the journal can't be read: ", status);
   }

@@ -212,6 +212,13 @@ SettingsTable SchedulerSettingsTable(SchedulerSettings& settings) {
       .AddSeconds("keep_runs_for", &settings.keep_runs_for, absl::Seconds(1), kLongestTimeout,
                   "How long a run that has ended is remembered (and at most 16 of a job).")
       .Env({"MS_KEEP_RUNS_FOR"});
+  table
+      .AddString(
+          "on_event", &settings.on_event,
+          "A command that is run by /bin/sh, with JSON on its standard input, when a job fails, restarts or forms "
+          "late, a node is lost, the restart budget is used up, or the certificate is about to end.")
+      .Value("COMMAND")
+      .Env({"MS_ON_EVENT"});
   AddTimeouts(table, settings);
   AddLoggingAndSecurity(table, settings);
   table.BeginGroup("Other");

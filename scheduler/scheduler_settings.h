@@ -36,6 +36,7 @@ struct SchedulerSettings {
   std::optional<std::string> restart_scope;
   std::optional<absl::Duration> progress_timeout;
   absl::Duration keep_runs_for = absl::Hours(24 * 7);
+  std::string on_event;  // a command for /bin/sh -c; empty: none
   std::optional<absl::Duration> heartbeat_interval;
   bool heartbeat_datagrams = true;
   bool once = false;

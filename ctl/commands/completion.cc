@@ -57,7 +57,7 @@ _ms_ctl() {
   (( COMP_CWORD > 0 )) && previous=${COMP_WORDS[COMP_CWORD-1]}
   for (( i = 1; i < COMP_CWORD; i++ )); do
     case ${COMP_WORDS[i]} in
-      --sched_host|--sched_port|--job|--run|--admin_socket|--timeout|--reason|--config|--check|--for|--hosts|--device_ips)
+      --sched_host|--sched_port|--job|--run|--admin_socket|--timeout|--reason|--config|--check|--for|--hosts|--device_ips|--since|--lines|--output|-o)
         (( i++ )) ;;
       -*) ;;
       *) command=${COMP_WORDS[i]}; break ;;
@@ -75,10 +75,10 @@ _ms_ctl() {
     --sched_host)
       COMPREPLY=( $(compgen -A hostname -- "$current") )
       return ;;
-    --admin_socket|--config|--check)
+    --admin_socket|--config|--check|--output|-o)
       COMPREPLY=( $(compgen -f -- "$current") )
       return ;;
-    --sched_port|--run|--timeout|--reason|--for|--hosts|--device_ips)
+    --sched_port|--run|--timeout|--reason|--for|--hosts|--device_ips|--since|--lines)
       return ;;
   esac
   if [[ $current == -* ]]; then

@@ -68,6 +68,21 @@ void AddRankTable(SettingsTable& table, CtlSettings& settings) {
   device_ips.value_name = "ADDRESSES";
 }
 
+void AddLooks(SettingsTable& table, CtlSettings& settings) {
+  table.BeginGroup("ms-ctl nodes, events, top, logs and report");
+  table.AddBool("missing", &settings.missing, "nodes: whom the job waits for, and who was refused lately.");
+  table.AddString("since", &settings.since, "events: only those since then: 2h, 30m, 2026-11-25, 2026-11-25T14:30.")
+      .Value("TIME")
+      .Default("the first");
+  table.AddBool("follow", &settings.follow, "logs: go on with what the process writes, until the run ends. Also: -f.");
+  table.AddUint("lines", &settings.lines, 1, kMaxLogLines, "logs, top: how many lines at most.")
+      .Value("N")
+      .Default("100; top: 10");
+  table.AddString("output", &settings.output_file, "report: the file to write; - for standard output. Also: -o.")
+      .Value("FILE")
+      .Default("muster-JOB-RUN.html");
+}
+
 void AddHostFile(SettingsTable& table, CtlSettings& settings) {
   Setting& form = table.AddChoice("form", &settings.form, {kHostFileForms, std::end(kHostFileForms)},
                                   "Whose list of machines it is.");
@@ -116,6 +131,7 @@ SettingsTable CtlSettingsTable(CtlSettings& settings) {
   json.group = what;
   AddRankTable(table, settings);
   AddHostFile(table, settings);
+  AddLooks(table, settings);
   AddTls(table, &settings.tls);
   AddOthersOwn(table);
   return table;

@@ -22,6 +22,11 @@ struct CtlSettings {
   std::string reason;  // that others are told of a changing call
   bool yes = false;    // stop: don't ask
   bool json = false;
+  bool missing = false;     // nodes: whom the job waits for
+  bool follow = false;      // logs
+  uint32_t lines = 0;       // logs, top; 0: as many as is usual
+  std::string since;        // events; empty: all
+  std::string output_file;  // report; empty: a name of its own
   // ranktable
   std::string check_file;               // --check; empty: not given
   uint32_t for_nodes = 0;               // --for; 0: not given

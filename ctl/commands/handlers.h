@@ -14,6 +14,13 @@ int ShowEvents(Call& call);
 int ShowWhy(Call& call);
 int ShowStacks(Call& call);
 int ShowCounters(Call& call);
+int ShowTop(Call& call);
+
+// logs_command.cc: changes nothing.
+int ShowLogs(Call& call);
+
+// report_command.cc: writes a file here, and changes nothing else.
+int WriteReport(Call& call);
 
 // hostfile_command.cc: changes nothing. call.client is open.
 int ShowHostFile(Call& call);

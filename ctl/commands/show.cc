@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/base/exit_codes.h"
 #include "common/base/limits.h"
 #include "common/base/number_list.h"
@@ -9,8 +10,11 @@
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"
 #include "ctl/output/json.h"
+#include "ctl/output/missing.h"
 #include "ctl/output/render.h"
 #include "ctl/output/render_hosts.h"
+#include "ctl/output/since.h"
+#include "ctl/output/top.h"
 
 namespace muster::ctl {
 namespace {
@@ -28,6 +32,11 @@ int ShowStatus(Call& call) {
 }
 
 int ShowNodes(Call& call) {
+  if (call.settings.missing) {
+    const auto missing = ForEachJob(*call.client, call.settings, &AdminClient::ListMissing);
+    if (!missing.ok()) return Complain(missing.status());
+    return Print(call.settings.json ? MissingJson(*missing) : RenderMissing(*missing));
+  }
   const auto jobs = ForEachJob(*call.client, call.settings, &AdminClient::ListNodes);
   if (!jobs.ok()) return Complain(jobs.status());
   return Print(call.settings.json ? NodesJson(*jobs) : RenderNodes(*jobs));
@@ -46,8 +55,22 @@ int ShowPreflight(Call& call) {
   return HasHostErrors(*jobs) ? kExitJobFailed : kExitSuccess;
 }
 
+int ShowTop(Call& call) {
+  const auto nodes = ForEachJob(*call.client, call.settings, &AdminClient::ListNodes);
+  if (!nodes.ok()) return Complain(nodes.status());
+  std::vector<TopOfJob> tops;
+  for (const NodesOfJob& job : *nodes) {
+    const absl::StatusOr<v1::RanksReply> ranks = call.client->ListRanks(job.job_id, job.reply.run());
+    if (!ranks.ok()) return Complain(ranks.status());
+    tops.push_back(TopOf(job.job_id, *ranks, job.reply, call.settings.lines == 0 ? 10 : call.settings.lines));
+  }
+  return Print(call.settings.json ? TopJson(tops) : RenderTop(tops));
+}
+
 int ShowEvents(Call& call) {
   const CtlSettings& settings = call.settings;
+  const absl::StatusOr<int64_t> since = ParseSince(settings.since, absl::Now(), absl::LocalTimeZone());
+  if (!since.ok()) return Usage(absl::StrCat("events: --since ", since.status().message()));
   if (!settings.job_id.empty()) {
     const absl::StatusOr<v1::StatusReply> known = AskStatus(*call.client, settings);
     if (!known.ok()) return Complain(known.status());
@@ -56,6 +79,7 @@ int ShowEvents(Call& call) {
   if (!all.ok()) return Complain(all.status());
   v1::EventsReply shown;
   for (const v1::StoryEvent& event : all->events()) {
+    if (event.unix_ms() < *since) continue;
     if (settings.run == 0 || event.run() == settings.run) *shown.add_events() = event;
   }
   return Print(settings.json ? EventsJson(shown) : RenderEvents(shown, absl::LocalTimeZone()));

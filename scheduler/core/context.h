@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core/deadline_queue.h"
+#include "scheduler/core/membership/recent_refusals.h"
 #include "scheduler/core/state.h"
 #include "scheduler/core/views/measures.h"
 
@@ -69,6 +70,7 @@ class Context {
   Now started;
   Effects effects;  // of that event so far
   Measures measures;
+  RecentRefusals refusals;
   DeadlineQueue deadlines;
   absl::flat_hash_map<StreamId, Attached> streams;
   absl::flat_hash_map<uint64_t, Owner> owners;  // by handle

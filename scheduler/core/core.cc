@@ -12,6 +12,7 @@
 #include "scheduler/core/membership/membership.h"
 #include "scheduler/core/membership/places.h"
 #include "scheduler/core/snapshot.h"
+#include "scheduler/core/stacks/log_inquiry.h"
 #include "scheduler/core/stacks/stack_inquiry.h"
 #include "scheduler/core/store/store_service.h"
 #include "scheduler/core/views/views.h"
@@ -50,6 +51,8 @@ class Core::Impl {
   void On(const DrainRequested& event) { lifecycle_.On(event); }
   void On(const StacksRequested& event) { stacks_.On(event); }
   void On(const StackTracesReceived& event) { stacks_.On(event); }
+  void On(const LogsRequested& event) { logs_.On(event); }
+  void On(const LogLinesReceived& event) { logs_.On(event); }
   void On(const StoreRequested& event) { store_.On(event); }
   void On(const QueryReceived& event) { context_.effects.push_back(AnswerQuery(context_, event)); }
 
@@ -61,8 +64,9 @@ class Core::Impl {
   StoreService store_{context_};
   Lifecycle lifecycle_{context_, places_, store_};
   StackInquiry stacks_{context_, lifecycle_};
+  LogInquiry logs_{context_};
   Membership membership_{context_, places_, lifecycle_};
-  Liveness liveness_{context_, places_, store_, lifecycle_, stacks_, membership_};
+  Liveness liveness_{context_, places_, store_, lifecycle_, stacks_, logs_, membership_};
 };
 
 Core::Core(CoreOptions options, std::string cluster_id)

@@ -62,6 +62,12 @@ struct StackTracesReceived {
   v1::StackTraces traces;
 };
 
+// An agent's answer to a LogQuery.
+struct LogLinesReceived {
+  StreamId stream = 0;
+  v1::LogLines lines;
+};
+
 // The peer hung up, or the connection broke, or we closed it. Told once for each stream that had joined or tried to.
 struct StreamClosed {
   StreamId stream = 0;
@@ -110,6 +116,11 @@ struct StacksRequested {
   v1::StacksRequest request;
 };
 
+struct LogsRequested {
+  QueryId query = 0;
+  v1::LogsRequest request;
+};
+
 using StoreOperation =
     std::variant<v1::StoreSet, v1::StoreGet, v1::StoreWait, v1::StoreDelete, v1::StoreAdd, v1::StoreSwap>;
 
@@ -136,9 +147,10 @@ struct LoopWasLate {
 // Only time has passed.
 struct Tick {};
 
-using Event = std::variant<JoinRequested, ReportReceived, HeartbeatReceived, ProbeAnswered, StackTracesReceived,
-                           StreamClosed, FarewellReceived, QueryReceived, StopRequested, SteerRequested,
-                           StacksRequested, StoreRequested, DrainRequested, LoopWasLate, Tick>;
+using Event =
+    std::variant<JoinRequested, ReportReceived, HeartbeatReceived, ProbeAnswered, StackTracesReceived, LogLinesReceived,
+                 StreamClosed, FarewellReceived, QueryReceived, StopRequested, SteerRequested, StacksRequested,
+                 LogsRequested, StoreRequested, DrainRequested, LoopWasLate, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 
@@ -159,7 +171,7 @@ struct CloseStream {
 };
 
 using QueryReply = std::variant<v1::StatusReply, v1::NodesReply, v1::RanksReply, v1::EventsReply, v1::StopReply,
-                                v1::SteerReply, v1::StacksReply, v1::FarewellReply, v1::StoreReply,
+                                v1::SteerReply, v1::StacksReply, v1::LogsReply, v1::FarewellReply, v1::StoreReply,
                                 std::shared_ptr<const Overview>, std::shared_ptr<const JobMap>>;
 
 struct Answer {

@@ -47,6 +47,11 @@ class AdminService : public v1::Admin::CallbackService {
     return Change<StacksRequested>(context, *request, reply);  // processes are stopped for a moment, or signalled
   }
 
+  grpc::ServerUnaryReactor* GetLogs(grpc::CallbackServerContext* context, const v1::LogsRequest* request,
+                                    v1::LogsReply* reply) override {
+    return Change<LogsRequested>(context, *request, reply);  // what a process prints is its owner's
+  }
+
   grpc::ServerUnaryReactor* GetCounters(grpc::CallbackServerContext* context, const v1::CountersRequest* /*request*/,
                                         v1::CountersReply* reply) override {
     auto* call = new BoundedCall(services_, services_.replies, context, grpc::StatusCode::RESOURCE_EXHAUSTED);

@@ -168,6 +168,13 @@ void Session::Handle(const v1::AgentMessage& message) {
       }
       PostAndReadOn(StackTracesReceived{id_, message.stack_traces()});
       return;
+    case v1::AgentMessage::kLogLines:
+      if (const absl::Status status = CheckLogLines(message.log_lines()); !status.ok()) {
+        Refuse(v1::Refusal::MALFORMED, std::string(status.message()), "malformed log lines");
+        return;
+      }
+      PostAndReadOn(LogLinesReceived{id_, message.log_lines()});
+      return;
     case v1::AgentMessage::KIND_NOT_SET:  // a newer agent's; its processes must not pay for that
       services_.counted.Note(Severity::kInfo, "unknown message",
                              absl::StrCat("left a message of ", peer_.ToString(),

@@ -242,6 +242,14 @@ absl::Status CheckStackTraces(const v1::StackTraces& traces) {
   return absl::OkStatus();
 }
 
+absl::Status CheckLogLines(const v1::LogLines& lines) {
+  const v1::SlotLog& log = lines.log();
+  MUSTER_REQUIRE(CheckSize("text", log.text(), kMaxLogTextBytes));
+  MUSTER_REQUIRE(CheckSize("unfinished", log.unfinished(), kMaxLogFileBytes));
+  MUSTER_REQUIRE(CheckSize("log_file", log.log_file(), kMaxLogFileBytes));
+  return CheckSize("note", log.note(), kMaxStackNoteBytes);
+}
+
 absl::Status CheckFarewell(const v1::FarewellRequest& farewell) {
   MUSTER_REQUIRE(CheckOptionalId("cluster_id", farewell.cluster_id()));
   MUSTER_REQUIRE(CheckId("job_id", farewell.job_id()));
@@ -290,6 +298,11 @@ absl::Status CheckRequest(const v1::SteerRequest& request) {
 absl::Status CheckRequest(const v1::StacksRequest& request) {
   MUSTER_REQUIRE(CheckId("job_id", request.job_id()));
   return CheckRange("the number of ranks", request.ranks_size(), 0, kMaxStackRanks);
+}
+
+absl::Status CheckRequest(const v1::LogsRequest& request) {
+  MUSTER_REQUIRE(CheckId("job_id", request.job_id()));
+  return CheckRange("lines", request.lines(), 0, kMaxLogLines);
 }
 
 namespace {

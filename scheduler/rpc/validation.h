@@ -22,6 +22,7 @@ absl::Status CheckRequestSize(size_t bytes);
 absl::Status CheckJoin(const v1::Join& join);
 absl::Status CheckReport(const v1::Report& report);
 absl::Status CheckStackTraces(const v1::StackTraces& traces);
+absl::Status CheckLogLines(const v1::LogLines& lines);
 absl::Status CheckFarewell(const v1::FarewellRequest& farewell);
 absl::Status CheckRequest(const v1::GetPeersRequest& request);
 absl::Status CheckRequest(const v1::StatusRequest& request);
@@ -31,6 +32,7 @@ absl::Status CheckRequest(const v1::EventsRequest& request);
 absl::Status CheckRequest(const v1::StopRequest& request);
 absl::Status CheckRequest(const v1::SteerRequest& request);
 absl::Status CheckRequest(const v1::StacksRequest& request);
+absl::Status CheckRequest(const v1::LogsRequest& request);
 
 // Whether a call of the Store service is well formed. Pure.
 

@@ -100,6 +100,9 @@ class Service {
         return Apply(ReportReceived{stream.id, message.report()});
       case v1::AgentMessage::kProbeAnswer:
         return Apply(ProbeAnswered{stream.id, message.probe_answer().probe()});
+      case v1::AgentMessage::kLogLines:
+        if (!CheckLogLines(message.log_lines()).ok()) return Break(who);
+        return Apply(LogLinesReceived{stream.id, message.log_lines()});
       case v1::AgentMessage::kStackTraces:
         if (!CheckStackTraces(message.stack_traces()).ok()) return Break(who);
         return Apply(StackTracesReceived{stream.id, message.stack_traces()});
@@ -141,6 +144,8 @@ class Service {
         return Ask<SteerRequested, v1::SteerRequest>(bytes);
       case 6:
         return Ask<StacksRequested, v1::StacksRequest>(bytes);
+      case 7:
+        return Ask<LogsRequested, v1::LogsRequest>(bytes);
       default:
         return Apply(Tick{});
     }

@@ -47,6 +47,7 @@ v1::NodeInfo ParseNode(Command& command, uint64_t stream) {
   info.set_spare(command.HasWord("spare"));
   info.set_shares_job(command.HasWord("shared"));
   info.set_is_fence_guarded(!command.HasWord("unguarded"));
+  info.set_tells_logs(command.HasWord("tells_logs"));
   if (command.Has("node_rank")) info.set_node_rank(static_cast<uint32_t>(command.Number("node_rank", 0)));
   info.set_label_path(command.Text("label", ""));
   for (const auto& rank : absl::StrSplit(command.Text("table", ""), ',', absl::SkipEmpty())) {
@@ -205,7 +206,9 @@ std::optional<Event> ParseQuery(Command& command, uint64_t query) {
   if (what == "status") {
     event.request = ParsePage<v1::StatusRequest>(command);
   } else if (what == "nodes") {
-    event.request = ParsePage<v1::NodesRequest>(command);
+    v1::NodesRequest request = ParsePage<v1::NodesRequest>(command);
+    request.set_with_missing(command.HasWord("with_missing"));
+    event.request = std::move(request);
   } else if (what == "ranks") {
     event.request = ParsePage<v1::RanksRequest>(command);
   } else if (what == "events") {
@@ -261,6 +264,28 @@ Event ParseTraces(Command& command) {
   stack.set_pid(command.Number("pid", 0));
   stack.set_method(command.Text("method", "py-spy"));
   stack.set_text(absl::StrReplaceAll(command.Text("text", ""), {{"|", "\n"}}));
+  return event;
+}
+
+// "logs rank=1 [lines=…] [round=… attempt=… after=…]"
+Event ParseLogs(Command& command, uint64_t query) {
+  scheduler::LogsRequested event;
+  event.query = query;
+  event.request.set_job_id(command.Text("job", "default"));
+  event.request.set_rank(static_cast<uint32_t>(command.Number("rank", 0)));
+  event.request.set_lines(static_cast<uint32_t>(command.Number("lines", 0)));
+  event.request.set_round(static_cast<uint32_t>(command.Number("round", 0)));
+  event.request.set_attempt(static_cast<uint32_t>(command.Number("attempt", 0)));
+  event.request.set_after(command.Number("after", 0));
+  return event;
+}
+
+// "log_lines s1 query=4 text=…"
+Event ParseLogLines(Command& command) {
+  scheduler::LogLinesReceived event;
+  event.stream = StreamNumber(command.Word(0));
+  event.lines.set_query(command.Number("query", 0));
+  event.lines.mutable_log()->set_text(absl::StrReplaceAll(command.Text("text", ""), {{"|", "\n"}}));
   return event;
 }
 
@@ -350,6 +375,8 @@ std::optional<Event> ParseEvent(Command& command, const std::string& cluster_id,
   if (verb == "stop") return ParseStop(command, ++query);
   if (verb == "stacks") return ParseStacks(command, ++query);
   if (verb == "traces") return ParseTraces(command);
+  if (verb == "logs") return ParseLogs(command, ++query);
+  if (verb == "log_lines") return ParseLogLines(command);
   if (verb == "steer") return ParseSteer(command, ++query);
   if (verb == "store") return ParseStore(command, ++query);
   if (verb == "query") return ParseQuery(command, ++query);

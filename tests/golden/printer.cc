@@ -81,6 +81,8 @@ std::string PrintMessage(const v1::SchedulerMessage& message) {
     case v1::SchedulerMessage::kStackQuery:
       return absl::StrCat("stack_query ", message.stack_query().query(), " slots ",
                           absl::StrJoin(message.stack_query().slots(), ","));
+    case v1::SchedulerMessage::kLogQuery:
+      return absl::StrCat("log_query ", PrintFields(message.log_query()));
     case v1::SchedulerMessage::kGoingAway:
       return "going away";
     case v1::SchedulerMessage::KIND_NOT_SET:
@@ -138,6 +140,10 @@ class Printer {
   }
   void PrintReply(const v1::NodesReply& reply) {
     for (const v1::NodeStatus& node : reply.nodes()) Add("  ", PrintFields(node));
+    if (!reply.has_missing()) return;
+    for (const v1::MissingNode& node : reply.missing().nodes()) Add("  missing ", PrintFields(node));
+    Add("  unnamed ", reply.missing().workers_unnamed(), " workers, ", reply.missing().servers_unnamed(), " servers");
+    for (const v1::RefusedJoin& refused : reply.missing().refused()) Add("  refused ", PrintFields(refused));
   }
   void PrintReply(const v1::RanksReply& reply) {
     for (const v1::RankStatus& rank : reply.ranks()) Add("  ", PrintFields(rank));
@@ -148,6 +154,7 @@ class Printer {
   void PrintReply(const v1::StacksReply& reply) {
     for (const v1::RankStack& stack : reply.ranks()) Add("  ", PrintFields(stack));
   }
+  void PrintReply(const v1::LogsReply& reply) { Add("  ", PrintFields(reply)); }
   void PrintReply(const v1::StopReply& reply) { Add("  run ", reply.run(), " was ", PrintPhase(reply.phase())); }
   void PrintReply(const v1::FarewellReply&) { Add("  farewell"); }
   void PrintReply(const std::shared_ptr<const scheduler::Overview>&) { Add("  overview"); }

@@ -53,6 +53,7 @@ MAY_INCLUDE = {
     "scheduler/ingress": TLS + ("scheduler/core", "scheduler/loop"),
     "scheduler/http": TLS + ("common/tcp_server", "ctl/output/json.h", "ctl/output/render.h", "scheduler/rpc/validation.h", "scheduler/core", "scheduler/frontend", "scheduler/ingress/peer_facts.h",
                              "scheduler/loop"),
+    "scheduler/notices": NET + ("scheduler/core/events.h", "scheduler/loop"),
     "scheduler/mindspore": TLS + ("common/mindspore", "common/store", "common/tcp_server", "scheduler/ingress"),
     "scheduler/rpc": TLS + ("common/hosts", "common/store", "scheduler/core", "scheduler/loop", "scheduler/frontend",
                             "scheduler/ingress", "scheduler/heartbeat"),
@@ -239,6 +240,22 @@ def check_documents(_texts):
                 yield f"{path}:{number}: users don't know what \"{found.group()}\" means: say it in common words"
 
 
+def check_errors(texts):
+    """docs/errors.md quotes messages as the programs say them, and knows each reason to refuse a node."""
+    with open(os.path.join(ROOT, "docs", "errors.md"), encoding="utf-8") as file:
+        page = file.read()
+    said = "\n".join(re.sub(r'"\s*\n\s*"', "", text).replace('\\"', '"') for text in texts.values())
+    for number, line in enumerate(page.split("\n"), 1):
+        quoted = re.match(r"\| `([^`]+)` \|", line)
+        if quoted and quoted.group(1) not in said:
+            yield f"docs/errors.md:{number}: no program says `{quoted.group(1)}` any more"
+    with open(os.path.join(ROOT, "proto", "muster", "v1", "rendezvous.proto"), encoding="utf-8") as file:
+        reasons = re.search(r"message Refusal \{\s*enum Reason \{(.*?)\}", file.read(), re.DOTALL).group(1)
+    for reason in re.findall(r"^\s*([A-Z_]+) = [1-9]", reasons, re.MULTILINE):
+        if f"| {reason} |" not in page:
+            yield f"docs/errors.md has no row for {reason}, for which a node may be refused"
+
+
 def figures(texts):
     units = {}
     for path, text in texts.items():
@@ -296,7 +313,7 @@ def main():
         figures(texts)
         return 0
     found = []
-    for check in (check_layers, check_parts, check_purity, check_sizes, check_settings, check_documents):
+    for check in (check_layers, check_parts, check_purity, check_sizes, check_settings, check_documents, check_errors):
         found += check(texts)
     for line in found:
         print(line)

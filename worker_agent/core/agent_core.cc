@@ -78,6 +78,7 @@ void AgentCore::Impl::OnEvent(const MessageReceived& event) {
   if (event.message.has_desired()) OnDesired(event.message.desired());
   if (event.message.has_going_away()) OnGoingAway();
   if (event.message.has_stack_query()) OnStackQuery(event.message.stack_query());
+  if (event.message.has_log_query()) OnLogQuery(event.message.log_query());
 }
 
 void AgentCore::Impl::OnEvent(const HeartbeatAnswered& event) {

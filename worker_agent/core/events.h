@@ -108,6 +108,13 @@ struct StacksGathered {
   std::vector<v1::SlotStack> stacks;
 };
 
+// Answer to ReadLog.
+struct LogRead {
+  uint64_t query = 0;
+  uint64_t asked_on = 0;
+  v1::SlotLog log;
+};
+
 // What we show, or whom we trust, is another one from now on. Dials that begin later know of it; the keeper's farewell
 // has to be told. An open connection goes on, but with a new certificate another one shall take its place: before the
 // old certificate ends or is revoked, and so that the scheduler tells the peers of the new one.
@@ -119,7 +126,7 @@ struct Tick {};
 
 using Event = std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits, StreamBroken, PeersFetched,
                            ProcessHasStarted, ProcessHasEnded, FenceHasFallen, KeeperDied, EndSignal, LaunchFailed,
-                           ProgressMade, StacksGathered, TlsChanged, Tick>;
+                           ProgressMade, StacksGathered, LogRead, TlsChanged, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 
@@ -192,6 +199,17 @@ struct GatherStacks {
   std::vector<Process> processes;  // at most kMaxStackRanks
 };
 
+// Read what the slot's latest process wrote last. The answer comes as LogRead, with query and asked_on as they are
+// here.
+struct ReadLog {
+  uint64_t query = 0;
+  uint64_t asked_on = 0;  // connect_seq
+  uint32_t slot = 0;
+  uint32_t lines = 0;
+  ProcessKey known;    // whose output is known up to …
+  uint64_t after = 0;  // … here
+};
+
 // A line for the terminal or log. With `is_progress` it may be shown live (rewritten in place on a terminal) and is
 // only logged at growing intervals.
 struct Say {
@@ -207,7 +225,7 @@ struct Finish {
 };
 
 using Effect = std::variant<Dial, Send, SendHeartbeat, HangUp, FetchPeers, Launch, StopProcesses, KillProcesses,
-                            PrintAssignment, SetFence, SetFarewell, GatherStacks, Say, Finish>;
+                            PrintAssignment, SetFence, SetFarewell, GatherStacks, ReadLog, Say, Finish>;
 using Effects = std::vector<Effect>;
 
 }  // namespace muster::agent

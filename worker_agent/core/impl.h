@@ -81,6 +81,7 @@ class AgentCore::Impl {
   void OnEvent(const LaunchFailed& event);
   void OnEvent(const ProgressMade& event);
   void OnEvent(const StacksGathered& event);  // stacks.cc
+  void OnEvent(const LogRead& event);         // stacks.cc
   void OnEvent(const TlsChanged& event);
   void OnEvent(const Tick& event);
   void RunTimers();
@@ -134,6 +135,7 @@ class AgentCore::Impl {
 
   // stacks.cc
   void OnStackQuery(const v1::StackQuery& query);
+  void OnLogQuery(const v1::LogQuery& query);
   void GatherNext();
   void MoveStackQueries(uint64_t from, uint64_t to);
 

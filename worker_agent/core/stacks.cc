@@ -1,4 +1,5 @@
-// Where processes stand, for the scheduler that asks.
+// Where processes stand and what they wrote last, for the scheduler that asks.
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -26,6 +27,25 @@ void AgentCore::Impl::GatherNext() {
     gather.processes.push_back({slot, processes_.PidOf(slot)});
   }
   Emit(std::move(gather));
+}
+
+// The keeper answers at once, so any number may be under way.
+void AgentCore::Impl::OnLogQuery(const v1::LogQuery& query) {
+  if (query.slot() >= static_cast<uint32_t>(options_.node.slots_size())) return;
+  Emit(ReadLog{query.query(),
+               connector_.connect_seq(),
+               query.slot(),
+               std::min(query.lines(), kMaxLogLines),
+               {query.slot(), query.round(), query.attempt()},
+               query.after()});
+}
+
+void AgentCore::Impl::OnEvent(const LogRead& event) {
+  if (event.asked_on != connector_.connect_seq() || !connector_.IsOpen()) return;
+  v1::AgentMessage message;
+  message.mutable_log_lines()->set_query(event.query);
+  *message.mutable_log_lines()->mutable_log() = event.log;
+  SendToScheduler(std::move(message));
 }
 
 // The scheduler still waits for the answer: it knows the node, not the stream.

@@ -55,6 +55,31 @@ struct FenceFell {};
 // The answer to a ping; Poll keeps it to itself.
 struct Pong {};
 
+// Which lines of a slot's output somebody wants. `query` and `asked_on` come back with the answer.
+struct OutputWish {
+  uint64_t query = 0;
+  uint64_t asked_on = 0;
+  uint32_t slot = 0;
+  uint32_t lines = 0;  // at most
+  ProcessKey known;    // whose output is known up to …
+  uint64_t after = 0;  // … here
+};
+
+// The answer, of the slot's latest process.
+struct OutputRead {
+  uint64_t query = 0;
+  uint64_t asked_on = 0;
+  bool is_found = false;  // false: the slot had none
+  ProcessKey key;
+  int64_t pid = 0;
+  bool has_ended = false;
+  std::string text;
+  std::string unfinished;
+  uint64_t end = 0;
+  bool has_gap = false;
+  std::string log_file;
+};
+
 // The keeper itself has died or closed its end, or was given up. Everything it had started is to be treated as ended by
 // KillAllDescendants, which the agent calls next.
 struct KeeperLost {};
@@ -64,7 +89,7 @@ struct KeeperLost {};
 struct KeeperSilent {};
 struct KeeperAnswers {};
 
-using KeeperEvent = std::variant<Started, Ended, FenceFell, Pong, KeeperLost, KeeperSilent, KeeperAnswers>;
+using KeeperEvent = std::variant<Started, Ended, FenceFell, Pong, OutputRead, KeeperLost, KeeperSilent, KeeperAnswers>;
 
 struct KeeperOptions {
   int stop_signal = 15;

@@ -145,6 +145,19 @@ void Fields(A& a, WriteFileCommand& write) {
   a(write.path), a(write.content);
 }
 template <typename A>
+void Fields(A& a, OutputWish& wish) {
+  a(wish.query), a(wish.asked_on), a(wish.slot), a(wish.lines), a(wish.known), a(wish.after);
+}
+template <typename A>
+void Fields(A& a, ReadOutputCommand& read) {
+  a(read.wish);
+}
+template <typename A>
+void Fields(A& a, OutputRead& read) {
+  a(read.query), a(read.asked_on), a(read.is_found), a(read.key), a(read.pid), a(read.has_ended), a(read.text);
+  a(read.unfinished), a(read.end), a(read.has_gap), a(read.log_file);
+}
+template <typename A>
 void Fields(A& a, ForwardCommand& forward) {
   a(forward.signal);
 }

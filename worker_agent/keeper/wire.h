@@ -42,6 +42,10 @@ struct EndCommand {};
 struct HoldLockCommand {};
 // To be answered by a Pong.
 struct PingCommand {};
+// To be answered by an OutputRead.
+struct ReadOutputCommand {
+  OutputWish wish;
+};
 struct BeginRunCommand {
   RunFolder folder;
 };
@@ -50,9 +54,9 @@ struct WriteFileCommand {
   std::string content;
 };
 
-using KeeperCommand =
-    std::variant<StartCommand, StopCommand, StopAllCommand, KillAllCommand, ForwardCommand, SetFenceCommand,
-                 FarewellCommand, EndCommand, PingCommand, BeginRunCommand, WriteFileCommand, HoldLockCommand>;
+using KeeperCommand = std::variant<StartCommand, StopCommand, StopAllCommand, KillAllCommand, ForwardCommand,
+                                   SetFenceCommand, FarewellCommand, EndCommand, PingCommand, BeginRunCommand,
+                                   WriteFileCommand, HoldLockCommand, ReadOutputCommand>;
 
 // What the keeper asks of the processes that touch files for it (file_helper.h). Each request is answered by one frame,
 // which is a text, in the order of the requests.

@@ -9,10 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/base/limits.h"
 #include "common/base/text.h"
 #include "common/sys/log.h"
 #include "common/sys/program.h"
 #include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/text.h"
 #include "worker_agent/launch/failure_file.h"
 #include "worker_agent/launch/slot_files.h"
 #include "worker_agent/session/farewell.h"
@@ -207,6 +209,21 @@ void AgentLoop::On(const Ended& event) {
 
 void AgentLoop::On(const FenceFell&) { pending_.push_back(FenceHasFallen{}); }
 
+void AgentLoop::On(const OutputRead& event) {
+  v1::SlotLog log;
+  if (!event.is_found) log.set_note("no process was started there");
+  log.set_round(event.key.round);
+  log.set_attempt(event.key.attempt);
+  log.set_pid(static_cast<uint64_t>(event.pid));
+  log.set_has_ended(event.has_ended);
+  log.set_text(event.text);
+  log.set_unfinished(event.unfinished);
+  log.set_end(event.end);
+  log.set_has_gap(event.has_gap);
+  log.set_log_file(CleanText(event.log_file, kMaxLogFileBytes));
+  pending_.push_back(LogRead{event.query, event.asked_on, std::move(log)});
+}
+
 void AgentLoop::On(const KeeperLost&) {
   is_keeper_lost_ = true;
   progress_.ForgetAll();
@@ -311,15 +328,36 @@ void AgentLoop::Do(const SetFarewell& effect) {
 void AgentLoop::Do(const GatherStacks& effect) {
   std::vector<StackTarget> targets;
   for (const GatherStacks::Process& process : effect.processes) {
-    uint32_t owner = process.slot;
-    for (const auto& [key, followers] : followers_) {
-      for (const ProcessKey& follower : followers) {
-        if (follower.slot == process.slot) owner = key.slot;
-      }
-    }
-    targets.push_back({process.slot, static_cast<pid_t>(process.pid), StacksFile(options_.work_folder, owner)});
+    targets.push_back(
+        {process.slot, static_cast<pid_t>(process.pid), StacksFile(options_.work_folder, OwnerOf(process.slot))});
   }
   stacks_.Gather(effect.query, std::move(targets));
+}
+
+void AgentLoop::Do(const ReadLog& effect) {
+  if (is_keeper_lost_) {
+    v1::SlotLog log;
+    log.set_note("its keeper is lost, and with it what the process wrote; its log file may have it");
+    pending_.push_back(LogRead{effect.query, effect.asked_on, std::move(log)});
+    return;
+  }
+  const uint32_t slot = OwnerOf(effect.slot);
+  keeper_->ReadOutput({effect.query,
+                       effect.asked_on,
+                       slot,
+                       effect.lines,
+                       {slot, effect.known.round, effect.known.attempt},
+                       effect.after});
+}
+
+// The slot whose process this one shares (--per_node).
+uint32_t AgentLoop::OwnerOf(uint32_t slot) const {
+  for (const auto& [key, followers] : followers_) {
+    for (const ProcessKey& follower : followers) {
+      if (follower.slot == slot) return key.slot;
+    }
+  }
+  return slot;
 }
 
 void AgentLoop::Do(const Say& effect) { status_printer_.Tell(effect, clock_.Read().monotonic); }

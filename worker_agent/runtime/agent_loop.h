@@ -77,6 +77,7 @@ class AgentLoop {
   void On(const Ended& event);
   void On(const FenceFell& event);
   void On(const Pong&) {}
+  void On(const OutputRead& event);
   void On(const KeeperLost& event);
   void EndAfterKeeper();
   void On(const KeeperSilent& event);
@@ -94,6 +95,8 @@ class AgentLoop {
   void Do(const SetFence& effect);
   void Do(const SetFarewell& effect);
   void Do(const GatherStacks& effect);
+  void Do(const ReadLog& effect);
+  uint32_t OwnerOf(uint32_t slot) const;
   void Do(const Say& effect);
   void Do(const Finish& effect);
 

@@ -336,6 +336,7 @@ void AddSchedulersOwn(SettingsTable& table, AgentSettings& s) {
   add("heartbeat_datagrams", "BOOL", "MS_HEARTBEAT_DATAGRAMS");
   add("rejoin_timeout", "SECONDS", "MS_REJOIN_TIMEOUT");
   add("keep_runs_for", "SECONDS", "MS_KEEP_RUNS_FOR");
+  add("on_event", "COMMAND", "MS_ON_EVENT");
   add("node_timeout", "SECONDS", "MS_NODE_TIMEOUT");
   add("heartbeat_interval", "SECONDS", "MS_HEARTBEAT_INTERVAL");
   add("disconnect_grace", "SECONDS", "MS_DISCONNECT_GRACE");

@@ -8,6 +8,7 @@
 #include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/membership/membership.h"
 #include "scheduler/core/membership/places.h"
+#include "scheduler/core/stacks/log_inquiry.h"
 #include "scheduler/core/stacks/stack_inquiry.h"
 #include "scheduler/core/store/store_service.h"
 
@@ -16,12 +17,13 @@ namespace muster::scheduler {
 class Liveness {
  public:
   Liveness(Context& context, Places& places, StoreService& store, Lifecycle& lifecycle, StackInquiry& stacks,
-           Membership& membership)
+           LogInquiry& logs, Membership& membership)
       : context_(context),
         places_(places),
         store_(store),
         lifecycle_(lifecycle),
         stacks_(stacks),
+        logs_(logs),
         membership_(membership) {}
 
   void On(const ReportReceived& event);
@@ -51,6 +53,7 @@ class Liveness {
   StoreService& store_;
   Lifecycle& lifecycle_;
   StackInquiry& stacks_;
+  LogInquiry& logs_;
   Membership& membership_;
 };
 

@@ -57,6 +57,10 @@ void Liveness::TakeDue() {
       stacks_.Finish(handle);
       continue;
     }
+    if (logs_.IsUnderWay(handle)) {
+      logs_.GiveUp(handle);
+      continue;
+    }
     const auto owner = context_.owners.find(handle);
     if (owner == context_.owners.end()) continue;
     const auto [run, node] = owner->second;

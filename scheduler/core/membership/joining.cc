@@ -90,7 +90,9 @@ std::string WhoseReturn(const Run& run) {
 
 }  // namespace
 
-void Membership::Refuse(StreamId stream, v1::Refusal refusal) {
+void Membership::Refuse(const JoinRequested& event, v1::Refusal refusal) {
+  const StreamId stream = event.stream;
+  context_.refusals.Note(event, refusal, context_.now.monotonic);
   Message message = context_.NewMessage();
   *message->mutable_refusal() = std::move(refusal);
   context_.SendTo(stream, std::move(message));
@@ -101,14 +103,14 @@ void Membership::On(const JoinRequested& event) {
   const v1::Join& join = event.join;
   if (!join.cluster_id().empty() && join.cluster_id() != context_.state.record().cluster_id) {
     return Refuse(
-        event.stream,
+        event,
         MakeRefusal(v1::Refusal::CLUSTER_CHANGED,
                     "this scheduler does not know the cluster that the agent belongs to: it is another scheduler, or "
                     "it was started again without its journal; start the nodes of the job again, and give "
                     "ms-scheduler a --journal_path so that it remembers"));
   }
   if (!join.cluster_id().empty() && join.term() > context_.state.record().term) {
-    return Refuse(event.stream,
+    return Refuse(event,
                   MakeRefusal(v1::Refusal::STALE_TERM,
                               absl::StrCat("this scheduler is in term ", context_.state.record().term,
                                            ", and the agent has heard of term ", join.term(),
@@ -117,38 +119,37 @@ void Membership::On(const JoinRequested& event) {
   }
   if (join.run() == 0) return JoinCurrentRun(event);
   if (Run* run = context_.state.FindRun(join.job_id(), join.run())) return JoinKnownRun(event, *run);
-  Refuse(event.stream, MakeRefusal(v1::Refusal::RUN_UNKNOWN, absl::StrCat("run ", join.run(), " of job ", join.job_id(),
-                                                                          " is over and forgotten", kStartAgain)));
+  Refuse(event, MakeRefusal(v1::Refusal::RUN_UNKNOWN, absl::StrCat("run ", join.run(), " of job ", join.job_id(),
+                                                                   " is over and forgotten", kStartAgain)));
 }
 
 // An agent that was welcomed before only ever gets its own run's verdict.
 void Membership::JoinKnownRun(const JoinRequested& event, Run& run) {
   const v1::Join& join = event.join;
   if (auto refusal = RefuseStranger(run, join.node_id(), event)) {
-    return Refuse(event.stream, *std::move(refusal));
+    return Refuse(event, *std::move(refusal));
   }
   if (Node* node = run.nodes.Find(join.node_id())) {
     if (node->record().incarnation == join.incarnation()) return Resume(event, run, *node);
-    return Refuse(event.stream, MakeRefusal(v1::Refusal::STALE_INCARNATION,
-                                            absl::StrCat("a newer start of node ", join.node_id(),
-                                                         " has taken its place: this one is stale and must end")));
+    return Refuse(event, MakeRefusal(v1::Refusal::STALE_INCARNATION,
+                                     absl::StrCat("a newer start of node ", join.node_id(),
+                                                  " has taken its place: this one is stale and must end")));
   }
   const auto gone = run.record().gone.find(join.node_id());
   const bool is_known = gone != run.record().gone.end() && gone->second.incarnation == join.incarnation();
   if (is_known && gone->second.why == v1::NodeRemoved::DRAINED) {
-    return Refuse(event.stream, RefuseDrained(run, join.node_id(), gone->second.reason));
+    return Refuse(event, RefuseDrained(run, join.node_id(), gone->second.reason));
   }
   if (is_known && gone->second.why == v1::NodeRemoved::LOST) {
     v1::Refusal refusal =
         MakeRefusal(v1::Refusal::NODE_LOST,
                     absl::StrCat("node ", join.node_id(), " was given up: ", gone->second.reason, kStartAgain));
     refusal.set_ranks_are_free(!gone->second.was_replaced);
-    return Refuse(event.stream, std::move(refusal));
+    return Refuse(event, std::move(refusal));
   }
-  Refuse(event.stream,
-         MakeRefusal(v1::Refusal::STALE_INCARNATION,
-                     absl::StrCat("node ", join.node_id(), " does not belong to run ", run.record().number, " of job ",
-                                  run.record().job_id, " any more", kStartAgain)));
+  Refuse(event, MakeRefusal(v1::Refusal::STALE_INCARNATION,
+                            absl::StrCat("node ", join.node_id(), " does not belong to run ", run.record().number,
+                                         " of job ", run.record().job_id, " any more", kStartAgain)));
 }
 
 void Membership::JoinCurrentRun(const JoinRequested& event) {
@@ -159,24 +160,24 @@ void Membership::JoinCurrentRun(const JoinRequested& event) {
       const auto known = run.record().by_incarnation.find(join.incarnation());
       if (known == run.record().by_incarnation.end()) continue;
       Node& node = *known->second;
-      if (auto refusal = RefuseStranger(run, node.record().id, event)) return Refuse(event.stream, *std::move(refusal));
+      if (auto refusal = RefuseStranger(run, node.record().id, event)) return Refuse(event, *std::move(refusal));
       return Resume(event, run, node);
     }
-    if (auto refusal = RefuseStaleIncarnation(job->second, join)) return Refuse(event.stream, *std::move(refusal));
+    if (auto refusal = RefuseStaleIncarnation(job->second, join)) return Refuse(event, *std::move(refusal));
   }
-  if (context_.is_draining) return Refuse(event.stream, TryLater("the scheduler is stopping", absl::Seconds(3)));
+  if (context_.is_draining) return Refuse(event, TryLater("the scheduler is stopping", absl::Seconds(3)));
   Run* run = RunForNewcomer(event);
   if (run == nullptr) return;
   if (auto refusal = RefuseStranger(*run, join.node_id(), event)) {
-    return Refuse(event.stream, *std::move(refusal));
+    return Refuse(event, *std::move(refusal));
   }
-  if (auto refusal = RefuseOtherUser(*run, join, event.identity)) return Refuse(event.stream, *std::move(refusal));
+  if (auto refusal = RefuseOtherUser(*run, join, event.identity)) return Refuse(event, *std::move(refusal));
   if (Node* seat = SeatFor(*run, event)) return TakeOver(event, *run, *seat);
   if (Node* node = run->nodes.Find(join.node_id())) {
     if (IsFormerStart(*node, join)) {
-      return Refuse(event.stream, MakeRefusal(v1::Refusal::STALE_INCARNATION,
-                                              absl::StrCat("a later start of node ", join.node_id(),
-                                                           " has taken its lock: this one is stale and must end")));
+      return Refuse(event, MakeRefusal(v1::Refusal::STALE_INCARNATION,
+                                       absl::StrCat("a later start of node ", join.node_id(),
+                                                    " has taken its lock: this one is stale and must end")));
     }
     return node->stream != 0 ? Challenge(event, *run, *node) : TakeOver(event, *run, *node);
   }
@@ -189,26 +190,26 @@ Run* Membership::RunForNewcomer(const JoinRequested& event) {
   Run* run = job == context_.state.jobs.end() ? nullptr : job->second.current();
   if (run != nullptr && !run->IsOver()) return run;
   if (context_.once_job == event.join.job_id()) {
-    Refuse(event.stream, TryLater("this scheduler serves one run only (--once), and that has ended", absl::Seconds(3)));
+    Refuse(event, TryLater("this scheduler serves one run only (--once), and that has ended", absl::Seconds(3)));
     return nullptr;
   }
   if (context_.once_job) {
-    Refuse(event.stream, MakeRefusal(v1::Refusal::SETTINGS_DIFFER,
-                                     absl::StrCat("MS_JOB_ID is ", event.join.job_id(),
-                                                  " on this node, but this scheduler serves job ", *context_.once_job,
-                                                  " only (--once): set the same MS_JOB_ID on every node, or start a "
-                                                  "scheduler without --once for several jobs")));
+    Refuse(event, MakeRefusal(v1::Refusal::SETTINGS_DIFFER,
+                              absl::StrCat("MS_JOB_ID is ", event.join.job_id(),
+                                           " on this node, but this scheduler serves job ", *context_.once_job,
+                                           " only (--once): set the same MS_JOB_ID on every node, or start a "
+                                           "scheduler without --once for several jobs")));
     return nullptr;
   }
   if (auto refusal = places_.RefuseJob(event)) {
-    Refuse(event.stream, *std::move(refusal));
+    Refuse(event, *std::move(refusal));
     return nullptr;
   }
   if (job == context_.state.jobs.end() && context_.state.jobs.size() >= kMaxJobs && !lifecycle_.MakeRoomForAJob()) {
-    Refuse(event.stream, TryLater(absl::StrCat("the scheduler already serves ", kMaxJobs,
-                                               " jobs, and that is the most: stop one (ms-ctl stop), or use another "
-                                               "scheduler"),
-                                  absl::Seconds(3)));
+    Refuse(event, TryLater(absl::StrCat("the scheduler already serves ", kMaxJobs,
+                                        " jobs, and that is the most: stop one (ms-ctl stop), or use another "
+                                        "scheduler"),
+                           absl::Seconds(3)));
     return nullptr;
   }
   return OpenRun(event);
@@ -220,7 +221,7 @@ Run* Membership::OpenRun(const JoinRequested& event) {
   v1::JobSettings settings = FirstSettings(context_.options.own, join.settings());
   const Run candidate(join.job_id(), FirstSettings(context_.options.own, {}));
   if (auto refusal = CheckAdmission(candidate, settings, event)) {
-    Refuse(event.stream, *std::move(refusal));
+    Refuse(event, *std::move(refusal));
     return nullptr;
   }
   const uint64_t number = context_.state.LastRunOf(join.job_id()) + 1;
@@ -267,12 +268,11 @@ std::optional<v1::Refusal> Membership::CheckAdmission(const Run& run, const v1::
 
 void Membership::Admit(const JoinRequested& event, Run& run, bool replaces) {
   const v1::Join& join = event.join;
-  if (auto refusal = CheckIncarnation(run, join)) return Refuse(event.stream, *std::move(refusal));
+  if (auto refusal = CheckIncarnation(run, join)) return Refuse(event, *std::move(refusal));
   v1::JobSettings settings = AgreedSettings(run, join.settings());
-  if (auto refusal = CheckAdmission(run, settings, event)) return Refuse(event.stream, *std::move(refusal));
+  if (auto refusal = CheckAdmission(run, settings, event)) return Refuse(event, *std::move(refusal));
   // (One that takes its own place needs no other's.)
-  if (auto refusal = replaces ? std::nullopt : places_.RefuseNode(event))
-    return Refuse(event.stream, *std::move(refusal));
+  if (auto refusal = replaces ? std::nullopt : places_.RefuseNode(event)) return Refuse(event, *std::move(refusal));
   const bool is_forming = run.record().phase == v1::RUN_PHASE_FORMING;
   // (A node that alone starts again and again does not make the job wait for ever.)
   const bool waits_anew = is_forming && run.nodes.empty() && !replaces && !context_.options.is_once;
@@ -326,8 +326,7 @@ v1::Record Membership::NewNodeJoined(const Run& run, const std::string& id, cons
 // The same incarnation again: a higher connect_seq supersedes, an equal or lower one came late.
 void Membership::Resume(const JoinRequested& event, Run& run, Node& node) {
   if (event.join.connect_seq() <= node.connect_seq) {
-    return Refuse(event.stream,
-                  MakeRefusal(v1::Refusal::STALE_CONNECT, "a newer connection of this agent is known already"));
+    return Refuse(event, MakeRefusal(v1::Refusal::STALE_CONNECT, "a newer connection of this agent is known already"));
   }
   if (node.stream != 0) {
     const StreamId old_stream = node.stream;

@@ -39,7 +39,7 @@ class Membership {
   v1::Record NewNodeJoined(const Run& run, const std::string& id, const JoinRequested& event) const;
   void Resume(const JoinRequested& event, Run& run, Node& node);
   void Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed);
-  void Refuse(StreamId stream, v1::Refusal refusal);
+  void Refuse(const JoinRequested& event, v1::Refusal refusal);
   std::string PreviousRunText(const Run& run) const;
 
   void Rejoin(const JoinRequested& event, Run& run, Node& node);

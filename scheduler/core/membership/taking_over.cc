@@ -32,7 +32,7 @@ constexpr absl::Duration kProbeTimeout = absl::Seconds(2);
 
 void Membership::Challenge(const JoinRequested& event, Run& run, Node& node) {
   if (node.challenger != nullptr) {
-    return Refuse(event.stream,
+    return Refuse(event,
                   TryLater(absl::StrCat("two agents claim node id ", node.record().id,
                                         " already, and the scheduler is finding out which one is alive: give each node "
                                         "an MS_NODE_ID of its own"),
@@ -54,11 +54,10 @@ void Membership::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
   context_.Schedule(node);
   if (is_old_alive) {
     return Refuse(
-        event.stream,
-        MakeRefusal(v1::Refusal::NODE_ID_IN_USE,
-                    absl::StrCat("MS_NODE_ID ", node.record().id, " is in use by a live agent on ",
-                                 node.record().info.host_name(), " (", node.record().info.address(), ", pid ",
-                                 node.record().info.pid(), "): give this node another id, or end that agent")));
+        event, MakeRefusal(v1::Refusal::NODE_ID_IN_USE,
+                           absl::StrCat("MS_NODE_ID ", node.record().id, " is in use by a live agent on ",
+                                        node.record().info.host_name(), " (", node.record().info.address(), ", pid ",
+                                        node.record().info.pid(), "): give this node another id, or end that agent")));
   }
   const StreamId old_stream = node.stream;
   places_.Detach(run, node);
@@ -110,24 +109,23 @@ bool Membership::IsFormerStart(const Node& node, const v1::Join& join) {
 // A new start of a lost node takes its place and its ranks.
 void Membership::Rejoin(const JoinRequested& event, Run& run, Node& node) {
   const v1::Join& join = event.join;
-  if (auto refusal = CheckIncarnation(run, join)) return Refuse(event.stream, *std::move(refusal));
-  if (auto refusal = CheckSettings(run, context_.options.own, join)) return Refuse(event.stream, *std::move(refusal));
+  if (auto refusal = CheckIncarnation(run, join)) return Refuse(event, *std::move(refusal));
+  if (auto refusal = CheckSettings(run, context_.options.own, join)) return Refuse(event, *std::move(refusal));
   if (join.node().role() != node.record().info.role() ||
       join.node().slots_size() != static_cast<int>(node.record().slots.size())) {
     return Refuse(
-        event.stream,
-        MakeRefusal(
-            v1::Refusal::SETTINGS_DIFFER,
-            absl::StrCat(NodeText(node), " held rank ", FormatRanks(RanksOf(node)), " of job ", run.record().job_id,
-                         ", but this start of it brings ", join.node().slots_size(), " ", RoleName(join.node().role()),
-                         "s: start it as before (--local_worker_num ", node.record().slots.size(), ")")));
+        event, MakeRefusal(v1::Refusal::SETTINGS_DIFFER,
+                           absl::StrCat(NodeText(node), " held rank ", FormatRanks(RanksOf(node)), " of job ",
+                                        run.record().job_id, ", but this start of it brings ", join.node().slots_size(),
+                                        " ", RoleName(join.node().role()), "s: start it as before (--local_worker_num ",
+                                        node.record().slots.size(), ")")));
   }
   if (IsSoleHeir(node, join))
     lifecycle_.ConfirmDead(run, node, "its node has come back, with the lock that they would hold");
   if (node.record().stale_incarnation != 0) {
-    return Refuse(event.stream, TryLater(absl::StrCat("the processes of the former start of ", NodeText(node),
-                                                      " may still run", DescribeStaleEnd(node, context_.now.monotonic)),
-                                         absl::Seconds(2)));
+    return Refuse(event, TryLater(absl::StrCat("the processes of the former start of ", NodeText(node),
+                                               " may still run", DescribeStaleEnd(node, context_.now.monotonic)),
+                                  absl::Seconds(2)));
   }
   v1::Record record = NewNodeJoined(run, node.record().id, event);
   v1::NodeJoined& joined = *record.mutable_node_joined();

@@ -50,21 +50,8 @@ std::string HostsHere(const Run& run) {
   return JoinSome(hosts);
 }
 
-// Where ids are numbers and each is one rank, the missing ones can be named.
 std::string MissingIds(const Run& run) {
-  std::set<uint32_t> here;
-  for (const auto& [id, node] : run.nodes) {
-    const auto number = NumericId(id);
-    if (node.record().is_spare) continue;
-    if (!number || node.record().info.slots_size() != 1 || node.record().info.role() != v1::ROLE_WORKER) return "";
-    if (node.record().info.has_node_rank() || node.record().info.table_ranks_size() > 0) return "";
-    if (node.stream != 0) here.insert(*number);
-  }
-  if (here.empty() || run.record().settings.server_num() > 0 || run.record().settings.hccl_cm_init()) return "";
-  std::vector<uint32_t> missing;
-  for (uint32_t rank = 0; rank < run.record().settings.worker_num() && missing.size() < 4096; ++rank) {
-    if (!here.contains(rank)) missing.push_back(rank);
-  }
+  const std::vector<uint32_t> missing = MissingNumbers(run);
   if (missing.empty()) return "";
   return absl::StrCat("missing node id", missing.size() == 1 ? "" : "s", ": ", FormatRanks(missing).substr(0, 200));
 }
@@ -102,6 +89,23 @@ std::string StaleProcesses(const Run& run, MonotonicTime now) {
 }
 
 }  // namespace
+
+std::vector<uint32_t> MissingNumbers(const Run& run) {
+  std::set<uint32_t> here;
+  for (const auto& [id, node] : run.nodes) {
+    const auto number = NumericId(id);
+    if (node.record().is_spare) continue;
+    if (!number || node.record().info.slots_size() != 1 || node.record().info.role() != v1::ROLE_WORKER) return {};
+    if (node.record().info.has_node_rank() || node.record().info.table_ranks_size() > 0) return {};
+    if (node.stream != 0) here.insert(*number);
+  }
+  if (here.empty() || run.record().settings.server_num() > 0 || run.record().settings.hccl_cm_init()) return {};
+  std::vector<uint32_t> missing;
+  for (uint32_t rank = 0; rank < run.record().settings.worker_num() && missing.size() < 4096; ++rank) {
+    if (!here.contains(rank)) missing.push_back(rank);
+  }
+  return missing;
+}
 
 std::string DescribeStaleEnd(const Node& node, MonotonicTime now) {
   if (!node.stale_end.is_never()) return absl::StrCat(" for ", FormatAge(node.stale_end - now));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/base/clock.h"
 #include "muster/v1/rendezvous.pb.h"
@@ -16,6 +17,9 @@ v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now);
 // The same from a cache. At most one a second is made anew, however many agents ask; in a small run whoever comes or
 // goes shows at once.
 const v1::WaitStatus& WaitStatusOf(const Run& run, MonotonicTime now);
+
+// Where ids are numbers and each is one rank: the ids that are missing, rising, 4,096 at most. Else empty.
+std::vector<uint32_t> MissingNumbers(const Run& run);
 
 // What people can do for a run that waits for lost nodes. Empty: it waits for none.
 std::string DescribeRemedy(const Run& run);

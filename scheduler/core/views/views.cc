@@ -10,6 +10,7 @@
 #include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/waiting.h"
 #include "scheduler/core/views/job_map.h"
+#include "scheduler/core/views/missing.h"
 #include "scheduler/core/views/overview.h"
 
 namespace muster::scheduler {
@@ -154,6 +155,7 @@ v1::NodesReply View(const Context& context, const v1::NodesRequest& request) {
   for (const auto& [id, gone] : run.record().gone) {
     if (wanted()) *reply.add_nodes() = GoneView(id, gone, context.now.monotonic);
   }
+  if (request.with_missing()) *reply.mutable_missing() = MissingOf(context, run);
   return reply;
 }
 

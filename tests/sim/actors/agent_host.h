@@ -85,6 +85,7 @@ class AgentHost : public AgentEnd {
   void Do(const agent::SetFence& effect);
   void Do(const agent::SetFarewell& effect);
   void Do(const agent::GatherStacks& effect);
+  void Do(const agent::ReadLog&) {}  // nobody asks
   void Do(const agent::Say& effect);
   void Do(const agent::Finish& effect);
   void BeginStoreRound(const v1::DesiredState& desired);

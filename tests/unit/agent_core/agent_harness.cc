@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 
 namespace muster::agent {
 namespace {
@@ -45,6 +46,10 @@ std::string MessageText(const v1::AgentMessage& message) {
                         join.node().is_fence_guarded() ? " guarded" : "");
   }
   if (message.has_probe_answer()) return absl::StrCat("probe answer ", message.probe_answer().probe());
+  if (message.has_log_lines()) {
+    const v1::LogLines& lines = message.log_lines();
+    return absl::StrCat("log ", lines.query(), ": ", absl::StripSuffix(lines.log().text(), "\n"));
+  }
   if (message.has_stack_traces()) {
     std::string text = absl::StrCat("stacks ", message.stack_traces().query(), ":");
     for (const v1::SlotStack& s : message.stack_traces().stacks()) absl::StrAppend(&text, " ", s.slot(), " ", s.text());
@@ -89,6 +94,9 @@ struct Printer {
   }
   std::string operator()(const SetFarewell& e) const {
     return absl::StrCat("farewell for ", e.farewell.node_id(), " run ", e.farewell.run());
+  }
+  std::string operator()(const ReadLog& e) const {
+    return absl::StrCat("read_log ", e.query, " slot ", e.slot, " lines ", e.lines, " after ", e.after);
   }
   std::string operator()(const GatherStacks& e) const {
     std::string text = absl::StrCat("gather stacks ", e.query, ":");

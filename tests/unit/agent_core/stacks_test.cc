@@ -33,6 +33,28 @@ TEST(Stacks, AQuestionIsAnsweredWithWhatWasGathered) {
   EXPECT_EQ(Ask(agent, 8, {0}), "gather stacks 8: 0=100\n");
 }
 
+std::string AskLog(AgentHarness& agent, uint64_t query, uint32_t slot, uint32_t lines) {
+  v1::SchedulerMessage message;
+  message.mutable_log_query()->set_query(query);
+  message.mutable_log_query()->set_slot(slot);
+  message.mutable_log_query()->set_lines(lines);
+  message.mutable_log_query()->set_after(5);
+  return agent.Receive(std::move(message));
+}
+
+TEST(Logs, AreReadAndToldOnTheStreamThatTheyWereAskedOn) {
+  AgentHarness agent(SmallOptions(2));
+  EXPECT_EQ(AskLog(agent, 6, 0, 10), "") << "nobody welcomed us yet";
+  agent.RunRound(2);
+  EXPECT_EQ(AskLog(agent, 7, 1, 1'000'000), "read_log 7 slot 1 lines 1000 after 5\n");
+  EXPECT_EQ(AskLog(agent, 8, 2, 10), "") << "there is no such slot";
+  LogRead read{7, 1, {}};
+  read.log.set_text("loss 0.1\n");
+  EXPECT_EQ(agent.Do(read), "send 1: log 7: loss 0.1\n");
+  agent.Break("Socket closed");
+  EXPECT_EQ(agent.Do(read), "") << "who asked has given up";
+}
+
 TEST(Stacks, ASlotWithoutAProcessHasNoPidAndAnUnknownOneIsIgnored) {
   AgentHarness agent(SmallOptions(2));
   EXPECT_EQ(Ask(agent, 6, {0}), "") << "nobody welcomed us yet";

@@ -52,6 +52,7 @@ class NotingScheduler final : public v1::Admin::Service {
   grpc::Status ListNodes(grpc::ServerContext*, const v1::NodesRequest*, v1::NodesReply*) override { return Asked(); }
   grpc::Status ListRanks(grpc::ServerContext*, const v1::RanksRequest*, v1::RanksReply*) override { return Asked(); }
   grpc::Status ListEvents(grpc::ServerContext*, const v1::EventsRequest*, v1::EventsReply*) override { return Asked(); }
+  grpc::Status GetLogs(grpc::ServerContext*, const v1::LogsRequest*, v1::LogsReply*) override { return Asked(); }
   grpc::Status GetStacks(grpc::ServerContext*, const v1::StacksRequest*, v1::StacksReply*) override { return Asked(); }
   grpc::Status GetCounters(grpc::ServerContext*, const v1::CountersRequest*, v1::CountersReply*) override {
     return Asked();
@@ -110,6 +111,7 @@ TEST_F(CommandsTest, EachHasItsHandlerAndIsExplained) {
 }
 
 TEST_F(CommandsTest, OnlyTheNamedOnesChangeAnything) {
+  settings_.output_file = "-";
   for (const Command& command : Commands()) {
     SCOPED_TRACE(command.name);
     scheduler_.is_over = command.name == "watch";
@@ -152,6 +154,21 @@ TEST_F(CommandsTest, StacksTakesAJobOrRanksOrBoth) {
   EXPECT_EQ(Run({"stacks", "train", "x"}), kExitUsage);
 }
 
+TEST_F(CommandsTest, LogsTakesARankAndPerhapsAJob) {
+  EXPECT_EQ(Run({"logs", "3"}), kExitSuccess);
+  EXPECT_EQ(Run({"logs", "train", "3"}), kExitSuccess);
+  EXPECT_EQ(Run({"logs"}), kExitUsage);
+  EXPECT_EQ(Run({"logs", "train"}), kExitUsage);
+  EXPECT_EQ(Run({"logs", "train", "-1"}), kExitUsage);
+}
+
+TEST_F(CommandsTest, AnOlderSchedulerIsToldOf) {
+  settings_.missing = true;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Run({"nodes"}), kExitJobFailed);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("the scheduler is too old to say who is missing"));
+}
+
 TEST_F(CommandsTest, ASharedConfigFileIsReadAndOthersFlagsAreNot) {
   const std::string path = testing::TempDir() + "/commands_test." + std::to_string(getpid()) + ".conf";
   std::ofstream(path) << "sched_host = node7:9000\nworker_num = 4\nnode_timeout = 60\nlog_dir = logs\nonce = 1\n"
@@ -172,8 +189,10 @@ TEST_F(CommandsTest, CompletionKnowsTheDaemons) {
   const std::string script = testing::internal::GetCapturedStdout();
   EXPECT_THAT(script, HasSubstr("--log_dir=file"));
   EXPECT_THAT(script, HasSubstr("--log_format=text|json"));
-  EXPECT_THAT(script,
-              HasSubstr("why|status|nodes|ranks|preflight|ranktable|hostfile|events|stacks|watch|stop|restart)"));
+  EXPECT_THAT(
+      script,
+      HasSubstr(
+          "why|status|nodes|ranks|preflight|ranktable|hostfile|events|top|logs|report|stacks|watch|stop|restart)"));
   EXPECT_THAT(script, HasSubstr("complete -F _ms_worker ms-worker"));
   EXPECT_THAT(script, testing::Not(HasSubstr("@")));
 }

@@ -56,6 +56,9 @@ TEST(Wire, OtherCommands) {
   EXPECT_EQ(CommandRoundTrip(SetFenceCommand{MonotonicTime::Never(), 4}).fence_falls_seen, 4u);
   EXPECT_EQ(CommandRoundTrip(FarewellCommand{{"a"}, {"B=c"}}).env, std::vector<std::string>{"B=c"});
   EXPECT_EQ(CommandRoundTrip(FarewellCommand{{"a"}, {}, {"FD", nullptr}}).hand_over.variable, "FD");
+  const OutputWish wish = CommandRoundTrip(ReadOutputCommand{{5, 6, 7, 8, {7, 2, 1}, 9}}).wish;
+  EXPECT_EQ(wish.known, (ProcessKey{7, 2, 1}));
+  EXPECT_EQ(wish.after, 9u);
   CommandRoundTrip(HoldLockCommand{});
   CommandRoundTrip(StopAllCommand{});
   CommandRoundTrip(KillAllCommand{});

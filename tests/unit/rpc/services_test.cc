@@ -86,6 +86,7 @@ TEST_F(SizeTest, EveryUnaryCallHasALimit) {
   ask(admin, v1::StopRequest(), v1::StopReply(), &v1::Admin::Stub::StopRun);
   ask(admin, v1::SteerRequest(), v1::SteerReply(), &v1::Admin::Stub::SteerRun);
   ask(admin, v1::StacksRequest(), v1::StacksReply(), &v1::Admin::Stub::GetStacks);
+  ask(admin, v1::LogsRequest(), v1::LogsReply(), &v1::Admin::Stub::GetLogs);
 }
 
 TEST_F(SizeTest, WhatIsOutOfAllProportionIsNotParsed) {

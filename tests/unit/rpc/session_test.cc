@@ -55,6 +55,12 @@ TEST_F(SessionTest, ALifeFromJoinToHangUp) {
   ASSERT_TRUE(agent.Write(traces));
   EXPECT_EQ(loop_.Await<StackTracesReceived>().traces.stacks(0).text(), "main.py:3");
 
+  v1::AgentMessage lines;
+  lines.mutable_log_lines()->set_query(6);
+  lines.mutable_log_lines()->mutable_log()->set_text("loss 0.1\n");
+  ASSERT_TRUE(agent.Write(lines));
+  EXPECT_EQ(loop_.Await<LogLinesReceived>().lines.log().text(), "loss 0.1\n");
+
   agent.HangUp();
   EXPECT_EQ(loop_.Await<StreamClosed>().stream, stream);
   EXPECT_TRUE(agent.Finish().ok());

@@ -209,6 +209,21 @@ TEST(Validation, ProgressIsBounded) {
   ExpectRefused(report, "progress entries is 1025");
 }
 
+TEST(Validation, LogLinesAreBounded) {
+  v1::LogLines lines;
+  lines.mutable_log()->set_text(Long(64 * 1024));
+  EXPECT_TRUE(CheckLogLines(lines).ok());
+  lines.mutable_log()->set_text(Long(64 * 1024 + 1));
+  EXPECT_FALSE(CheckLogLines(lines).ok());
+  v1::LogsRequest request;
+  EXPECT_FALSE(CheckRequest(request).ok()) << "it names no job";
+  request.set_job_id("default");
+  request.set_lines(1000);
+  EXPECT_TRUE(CheckRequest(request).ok());
+  request.set_lines(1001);
+  EXPECT_FALSE(CheckRequest(request).ok());
+}
+
 TEST(Validation, StacksAreBounded) {
   v1::StackTraces traces;
   v1::SlotStack& stack = *traces.add_stacks();

@@ -365,6 +365,7 @@ void Keeper::StopAll() { impl_->StopAll(); }
 void Keeper::Stop(const ProcessKey& key) { impl_->Stop(key); }
 void Keeper::KillAll() { impl_->KillAll(); }
 void Keeper::Forward(int signal) { impl_->Send(ForwardCommand{signal}); }
+void Keeper::ReadOutput(const OutputWish& wish) { impl_->Send(ReadOutputCommand{wish}); }
 void Keeper::SetFence(MonotonicTime at) { impl_->SetFence(at); }
 void Keeper::BeginRun(const RunFolder& folder) { impl_->Send(BeginRunCommand{folder}); }
 void Keeper::WriteFile(const std::string& path, const std::string& content) {

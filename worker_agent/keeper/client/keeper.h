@@ -78,6 +78,8 @@ class Keeper {
   void KillAll();
   // A signal to each process that was started and has not ended (SIGUSR1 and the like).
   void Forward(int signal);
+  // Answered by an OutputRead; not at all once the keeper is lost.
+  void ReadOutput(const OutputWish& wish);
   // From `at` (of Clock::Boot) on the processes are stopped as by StopAll unless the fence is set anew or disarmed
   // (never) before. Works also while the agent hangs.
   void SetFence(MonotonicTime at);

@@ -192,6 +192,7 @@ void ProcessOutput::Read(size_t stream, size_t max_bytes) {
 
 void ProcessOutput::Take(size_t stream, std::string_view bytes) {
   last_lines_.Feed(stream, bytes);
+  tail_.Feed(bytes);
   if (log_.number != 0) log_.helper.Append(log_.number, bytes);
   if (!prefix_.empty()) {
     ShowWithPrefix(bytes);

@@ -17,6 +17,7 @@
 #include "common/sys/live_output.h"
 #include "worker_agent/keeper/callback_poller.h"
 #include "worker_agent/keeper/files/file_helper.h"
+#include "worker_agent/keeper/files/output_tail.h"
 #include "worker_agent/keeper/processes.h"
 #include "worker_agent/keeper/text.h"
 
@@ -82,6 +83,7 @@ class ProcessOutput {
   ProcessOutput& operator=(const ProcessOutput&) = delete;
 
   bool has_log() const { return log_.number != 0; }
+  const OutputTail& tail() const { return tail_; }
 
   // Goes on reading where it was paused, if the destination takes bytes again or is given up as stuck.
   void Resume(MonotonicTime now);
@@ -115,6 +117,7 @@ class ProcessOutput {
   std::array<Stream, 2> streams_;
   LineSplitter prefix_splitter_;
   LastLines last_lines_;
+  OutputTail tail_;
 };
 
 }  // namespace muster::agent

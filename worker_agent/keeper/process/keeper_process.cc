@@ -71,6 +71,7 @@ class KeeperProcess {
   void Obey(BeginRunCommand& command) { logs_.BeginRun(command.folder); }
   void Obey(WriteFileCommand& command) { logs_.WriteFile(command.path, command.content); }
   void Obey(HoldLockCommand&) { supervisor_.HoldLock(channel_.TakeDescriptor()); }
+  void Obey(ReadOutputCommand& command) { channel_.Send(Encode(supervisor_.ReadOutput(command.wish))); }
   void Obey(PingCommand&) { channel_.Send(Encode(Pong{})); }
   void Say(const std::string& line) { live_.error().WriteLines(absl::StrCat("ms-worker: ", line, "\n"), BootTime()); }
 

@@ -120,7 +120,6 @@ void Supervisor::Launch(Process& process) {
   const int err = ends.err.is_open() ? ends.err.get() : ends.out.get();
   absl::StatusOr<Shim> shim = Shim::Start(spec, ends.out.get(), err, shim_options_);
   if (!shim.ok()) return FailLaunch(process, std::string(shim.status().message()));
-
   process.spec.hand_over = {};
   process.output = *std::move(output);
   process.shim = *std::move(shim);
@@ -378,6 +377,7 @@ void Supervisor::TellEnd(Ended ended, const ProcessFiles& files, std::unique_ptr
   burial.ended.end.last_lines = output->Finish([this, key, waits_for_log] {
     if (waits_for_log) TakeLastAnswer(key, "");
   });
+  remains_[key.slot] = {key, static_cast<pid_t>(files.pid), burial.ended.end.log_file, output->tail()};
   if (waits_for_files && !files.error_file.empty()) {
     ++burial.answers_left;
     sinks_.files.ReadErrorFile(files.error_file, [this, key](const std::string& text) { TakeLastAnswer(key, text); });

@@ -57,6 +57,8 @@ class Supervisor {
   // keeper that comes late leaves that much less time, or none. Then everything that was started before is killed.
   void FenceFell(MonotonicTime since);
   void Forward(int signal);
+  // What the slot's latest process wrote last, also when it has ended.
+  OutputRead ReadOutput(const OutputWish& wish) const;
 
   // SIGKILL to all that was started until now, with all that descends from it, until it is gone. Processes started
   // later are left alone.
@@ -97,6 +99,14 @@ class Supervisor {
     bool has_passed_output = false;  // the user has seen the last lines, but not those of the device's log
     int answers_left = 0;
     MonotonicTime tell_at = MonotonicTime::Never();  // without them
+  };
+
+  // What is left of a slot's process when it has ended, until the next one begins.
+  struct Remains {
+    ProcessKey key;
+    pid_t pid = 0;
+    std::string log_file;
+    OutputTail tail;
   };
 
   struct Process {
@@ -149,6 +159,7 @@ class Supervisor {
   std::map<ProcessKey, Waiting> waiting_;    // no process yet
   std::map<ProcessKey, Process> processes_;  // started and not ended
   std::map<ProcessKey, Burial> burials_;     // no process any more
+  std::map<uint32_t, Remains> remains_;      // by slot
   std::map<pid_t, ProcessKey> shims_;        // not reaped
   uint64_t last_number_ = 0;
   Children children_;

@@ -1,0 +1,33 @@
+// Who was refused lately, for `ms-ctl nodes --missing`: often that is who is missing. A crash forgets it, and nothing
+// is decided by it.
+#pragma once
+
+#include <deque>
+#include <string>
+
+#include "common/base/clock.h"
+#include "muster/v1/admin.pb.h"
+#include "scheduler/core/events.h"
+
+namespace muster::scheduler {
+
+class RecentRefusals {
+ public:
+  static constexpr size_t kMost = 64;     // of all jobs; the oldest give way
+  static constexpr int kMostOfAJob = 32;  // in one answer
+
+  // A node that is refused again for the same reason is counted, not listed twice.
+  void Note(const JoinRequested& event, const v1::Refusal& refusal, MonotonicTime now);
+  // Those of the job, the latest first.
+  void AddTo(const std::string& job_id, MonotonicTime now, v1::MissingNodes& missing) const;
+
+ private:
+  struct Entry {
+    std::string job_id;
+    v1::RefusedJoin refused;
+    MonotonicTime when;
+  };
+  std::deque<Entry> entries_;  // the latest first
+};
+
+}  // namespace muster::scheduler

@@ -1,0 +1,262 @@
+// What ends a command, and what is said of it:
+//
+//   it exits with 0                    nothing
+//   it exits with another code         the code, and the first line of its stderr
+//   a signal                           the signal, likewise
+//   it still runs after time_limit     that it was killed
+//   /bin/sh can't be started           why
+#include "scheduler/notices/notice_runner.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <list>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
+#include "common/base/text.h"
+#include "common/base/unique_fd.h"
+#include "common/net/waker.h"
+#include "common/sys/threads.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr int kLookMs = 50;  // for ends, while something runs
+constexpr int kIdleMs = 60'000;
+constexpr size_t kMostErrorBytes = 512;
+constexpr char kFailed[] = "--on_event";  // as it is counted
+
+struct Running {
+  std::string kind;
+  pid_t pid = 0;
+  UniqueFd errors;
+  std::string said;
+  MonotonicTime deadline;
+};
+
+struct Pipe {
+  Pipe() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return;
+    out.reset(ends[0]);
+    in.reset(ends[1]);
+  }
+  UniqueFd out;
+  UniqueFd in;
+};
+
+// Nothing of ours goes along: settings of Muster may be secret, and so may be what else stands there.
+std::vector<std::string> CleanEnvironment() {
+  std::vector<std::string> kept;
+  for (const char* name : {"PATH", "HOME", "LANG", "LC_ALL", "TZ"}) {
+    if (const char* value = std::getenv(name)) kept.push_back(absl::StrCat(name, "=", value));
+  }
+  return kept;
+}
+
+int Spawn(const std::string& command, int in, int err, pid_t& pid) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
+  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+  posix_spawnattr_init(&attributes);
+  sigset_t all;
+  sigset_t none;
+  sigfillset(&all);
+  sigemptyset(&none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  const char* argv[] = {"/bin/sh", "-c", command.c_str(), nullptr};
+  const std::vector<std::string> kept = CleanEnvironment();
+  std::vector<char*> environment;
+  for (const std::string& variable : kept) environment.push_back(const_cast<char*>(variable.c_str()));
+  environment.push_back(nullptr);
+  const int error = posix_spawn(&pid, argv[0], &files, &attributes, const_cast<char* const*>(argv), environment.data());
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  return error;
+}
+
+// The beginning of what it says; the rest is read and dropped, so that it is not held up.
+void ReadErrors(Running& running) {
+  char bytes[4096];
+  for (int turn = 0; turn < 16; ++turn) {
+    const ssize_t n = read(running.errors.get(), bytes, sizeof bytes);
+    if (n <= 0) return;
+    running.said.append(bytes, std::min(static_cast<size_t>(n), kMostErrorBytes - running.said.size()));
+  }
+}
+
+std::string FirstLine(const std::string& said) {
+  const std::string line = said.substr(0, said.find('\n'));
+  return line.empty() ? "" : absl::StrCat(": ", EscapeControl(line));
+}
+
+}  // namespace
+
+class NoticeRunner::Impl {
+ public:
+  Impl(Options options, const Clock& clock, CountedLog& counted)
+      : options_(std::move(options)), clock_(clock), counted_(counted) {}
+
+  ~Impl() {
+    {
+      MutexLock lock(mutex_);
+      is_ending_ = true;
+    }
+    waker_.Wake();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  absl::Status Start() {
+    if (!waker_.is_open()) return absl::ResourceExhaustedError("--on_event: no descriptor is left (ulimit -n)");
+    absl::StatusOr<std::thread> thread = TryThread([this] { Run(); });
+    if (!thread.ok()) return thread.status();
+    thread_ = *std::move(thread);
+    return absl::OkStatus();
+  }
+
+  void Add(Notice notice) {
+    bool is_full = false;
+    {
+      MutexLock lock(mutex_);
+      is_full = waiting_.size() >= kMostWaiting;
+      if (!is_full) waiting_.push_back(std::move(notice));
+    }
+    if (!is_full) return waker_.Wake();
+    counted_.Note(Severity::kWarning, "--on_event dropped",
+                  absl::StrCat("--on_event: ", kMostWaiting, " notices wait for the command already: '", notice.kind,
+                               "' is dropped"));
+  }
+
+ private:
+  void Run() {
+    MonotonicTime look_at = clock_.Read().monotonic + absl::Minutes(1);
+    while (!IsEnding()) {
+      if (const MonotonicTime now = clock_.Read().monotonic; options_.look != nullptr && now >= look_at) {
+        look_at = now + absl::Hours(1);
+        if (std::optional<Notice> notice = options_.look()) Add(*std::move(notice));
+      }
+      StartWaiting();
+      Wait();
+      for (auto it = running_.begin(); it != running_.end();) it = HasEnded(*it) ? running_.erase(it) : std::next(it);
+    }
+    for (Running& running : running_) Reap(running);
+  }
+
+  bool IsEnding() {
+    MutexLock lock(mutex_);
+    return is_ending_;
+  }
+
+  void StartWaiting() {
+    while (running_.size() < kMostAtOnce) {
+      Notice notice;
+      {
+        MutexLock lock(mutex_);
+        if (waiting_.empty()) return;
+        notice = std::move(waiting_.front());
+        waiting_.pop_front();
+      }
+      Begin(notice);
+    }
+  }
+
+  void Begin(const Notice& notice) {
+    Pipe input;
+    Pipe errors;
+    if (!input.in.is_open() || !errors.in.is_open()) return Complain(notice.kind, "no descriptor is left (ulimit -n)");
+    // It fits into the pipe, also if nobody reads it.
+    if (write(input.in.get(), notice.json.data(), notice.json.size()) != static_cast<ssize_t>(notice.json.size())) {
+      return Complain(notice.kind, absl::StrCat("its input can't be written: ", std::strerror(errno)));
+    }
+    fcntl(input.out.get(), F_SETFL, 0);  // its own end may wait
+    fcntl(errors.in.get(), F_SETFL, 0);
+    Running running;
+    running.kind = notice.kind;
+    running.deadline = clock_.Read().monotonic + options_.time_limit;
+    const int error = Spawn(options_.command, input.out.get(), errors.in.get(), running.pid);
+    if (error != 0) return Complain(notice.kind, absl::StrCat("/bin/sh can't be started: ", std::strerror(error)));
+    running.errors = std::move(errors.out);
+    running_.push_back(std::move(running));
+  }
+
+  void Wait() {
+    std::vector<pollfd> fds = {{waker_.fd(), POLLIN, 0}};
+    poll(fds.data(), fds.size(), running_.empty() ? kIdleMs : kLookMs);
+    waker_.Clear();
+  }
+
+  bool HasEnded(Running& running) {
+    ReadErrors(running);
+    siginfo_t info{};  // it stays a zombie, so that its group keeps its number
+    const bool is_over = waitid(P_PID, static_cast<id_t>(running.pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+                         info.si_pid == running.pid;
+    if (!is_over && clock_.Read().monotonic < running.deadline) return false;
+    const int status = Reap(running);
+    ReadErrors(running);
+    if (!is_over) {
+      Complain(running.kind, absl::StrCat("it was killed after ", absl::FormatDuration(options_.time_limit),
+                                          FirstLine(running.said)));
+    } else if (WIFSIGNALED(status)) {
+      Complain(running.kind, absl::StrCat("it ended by signal ", WTERMSIG(status), FirstLine(running.said)));
+    } else if (WEXITSTATUS(status) != 0) {
+      Complain(running.kind, absl::StrCat("it ended with ", WEXITSTATUS(status), FirstLine(running.said)));
+    }
+    return true;
+  }
+
+  static int Reap(const Running& running) {
+    kill(-running.pid, SIGKILL);
+    int status = 0;
+    while (waitpid(running.pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+  }
+
+  void Complain(const std::string& kind, const std::string& why) {
+    counted_.Note(Severity::kWarning, kFailed, absl::StrCat("the command of --on_event failed for ", kind, ": ", why));
+  }
+
+  const Options options_;
+  const Clock& clock_;
+  CountedLog& counted_;
+  const Waker waker_;
+  std::list<Running> running_;  // the thread's
+  Mutex mutex_;
+  std::deque<Notice> waiting_ ABSL_GUARDED_BY(mutex_);
+  bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+NoticeRunner::NoticeRunner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+NoticeRunner::~NoticeRunner() = default;
+
+absl::StatusOr<std::unique_ptr<NoticeRunner>> NoticeRunner::Start(Options options, const Clock& clock,
+                                                                  CountedLog& counted) {
+  auto impl = std::make_unique<Impl>(std::move(options), clock, counted);
+  if (absl::Status started = impl->Start(); !started.ok()) return started;
+  return std::unique_ptr<NoticeRunner>(new NoticeRunner(std::move(impl)));
+}
+
+void NoticeRunner::Add(Notice notice) { impl_->Add(std::move(notice)); }
+
+}  // namespace muster::scheduler

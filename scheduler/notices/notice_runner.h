@@ -1,0 +1,49 @@
+// Runs a command for each notice, which it finds on its standard input.
+//
+// At most kMostAtOnce run at once, each for at most `time_limit`, then its process group is killed, as is what it
+// leaves behind. At most kMostWaiting wait; what comes beyond is dropped and told. A command that fails is told with
+// the first line of its standard error, counted, and not tried again. Nothing of this holds anybody up.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/sys/log.h"
+#include "scheduler/notices/notice.h"
+
+namespace muster::scheduler {
+
+class NoticeRunner {
+ public:
+  static constexpr size_t kMostWaiting = 64;
+  static constexpr size_t kMostAtOnce = 4;
+
+  struct Options {
+    std::string command;  // for /bin/sh -c
+    absl::Duration time_limit = absl::Seconds(30);
+    // Called by the runner's thread a minute after its start and then each hour: what else is to be told. May be null.
+    std::function<std::optional<Notice>()> look = nullptr;
+  };
+
+  // `clock` and `counted` outlive this. Error: no thread, or no descriptors, can be had.
+  static absl::StatusOr<std::unique_ptr<NoticeRunner>> Start(Options options, const Clock& clock, CountedLog& counted);
+  // Kills what runs, and drops what waits.
+  ~NoticeRunner();
+  NoticeRunner(const NoticeRunner&) = delete;
+  NoticeRunner& operator=(const NoticeRunner&) = delete;
+
+  // Any thread; never blocks.
+  void Add(Notice notice);
+
+ private:
+  class Impl;
+  explicit NoticeRunner(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace muster::scheduler

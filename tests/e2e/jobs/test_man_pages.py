@@ -1,0 +1,27 @@
+"""The man pages that are made of --help."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from muster import BIN
+
+MAKE_MAN = pathlib.Path(__file__).parents[3] / "deploy" / "man" / "make_man.py"
+
+
+@pytest.mark.parametrize("program", ["ms-scheduler", "ms-worker", "ms-ctl"])
+def test_a_page_has_each_setting_and_no_fault(program, tmp_path):
+    subprocess.run([sys.executable, MAKE_MAN, "--into", tmp_path, BIN / program], check=True)
+    page = tmp_path / (program + ".1")
+    help_text = subprocess.run([BIN / program, "--help"], check=True, text=True, stdout=subprocess.PIPE).stdout
+    flags = re.findall(r"^  (--\w+)", help_text, re.MULTILINE)
+    source = page.read_text().replace("\\-", "-")
+    assert len(flags) > 10 and all(".B " + flag in source for flag in flags)
+    if shutil.which("groff"):
+        done = subprocess.run(["groff", "-ww", "-man", "-Tutf8", page], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+        assert done.returncode == 0 and done.stderr == "", done.stderr

@@ -1,0 +1,35 @@
+// The end of what a process wrote, as bytes, for `ms-ctl logs`. Reading it changes nothing, so that any number of
+// readers can follow, each by where it has got to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace muster::agent {
+
+// What a reader is given. Clean text: no control characters but tabs and line feeds, valid UTF-8.
+struct OutputPart {
+  std::string text;        // whole lines, with their ends
+  std::string unfinished;  // what stands behind the last line's end, cut at kMaxLogLineBytes
+  uint64_t end = 0;        // where the next part begins, in bytes since the process began
+  bool has_gap = false;    // lines between the reader's place and `text` are left out
+};
+
+class OutputTail {
+ public:
+  static constexpr size_t kMaxBytes = 64 * 1024;        // that can be read again
+  static constexpr size_t kMaxLogLineBytes = 4 * 1024;  // what is longer is cut
+
+  void Feed(std::string_view bytes);
+
+  // At most the last `lines` lines behind `after`, which is 0 or the `end` of an earlier part.
+  OutputPart Read(uint64_t after, uint32_t lines) const;
+
+ private:
+  std::string bytes_;   // at most 2 * kMaxBytes; its end is …
+  uint64_t total_ = 0;  // … that many bytes behind the process's start
+};
+
+}  // namespace muster::agent
