@@ -12,6 +12,8 @@ from muster import BIN, SCRIPTS, eventually
 
 pytestmark = pytest.mark.xdist_group("mpi")  # they share the machine with the other MPI tests
 
+WITHOUT_TLS = {"MS_TLS_CONFIG": None}
+
 MPIRUN = {"openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--mca", "osc", "^rdma", "--mca", "btl",
                       "tcp,self"], "mpich": ["mpirun.mpich"]}
 
@@ -145,11 +147,12 @@ def test_a_node_without_it_is_named(nodes):
 
 
 def test_without_tls_it_is_refused_or_warned_of(cluster):
-    agent = cluster.start("refused", [BIN / "ms-worker", "--standalone", "--per_job", "--allow_exec", "--", "true"])
+    agent = cluster.start("refused", [BIN / "ms-worker", "--standalone", "--per_job", "--allow_exec", "--", "true"],
+                          env=WITHOUT_TLS)
     assert agent.wait(timeout=20) == 2
     assert "whoever reaches this agent's port" in agent.output() and "insecure" in agent.output(), agent.output()
     agent = cluster.start("warned", [BIN / "ms-worker", "--standalone", "--per_job", "--allow_exec=insecure", "--",
-                                     "ssh", "localhost", "echo", "here"])
+                                     "ssh", "localhost", "echo", "here"], env=WITHOUT_TLS)
     agent.expect(0, timeout=20)
     assert "there is no TLS" in agent.output() and "here\n" in agent.output(), agent.output()
 

@@ -28,7 +28,6 @@ Connection::Connection(Part part, Stream stream, const TcpClient& client, Hub& h
     : TcpConnection(std::move(stream), client, context),
       part_(part),
       hub_(hub),
-      begun_at_(context.now),
       phase_(part == Part::kHolder ? Phase::kPaired : Phase::kAsking),
       phase_since_(context.now) {
   hub_.Enter(*this);

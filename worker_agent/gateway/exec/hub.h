@@ -113,7 +113,6 @@ class Connection final : public TcpConnection {
 
   const Part part_;
   Hub& hub_;
-  const MonotonicTime begun_at_;
   Phase phase_;
   MonotonicTime phase_since_;
   uint64_t mate_ = 0;  // its connection; 0: none
