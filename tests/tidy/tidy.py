@@ -201,7 +201,7 @@ def check_sizes(texts):
 def check_settings(texts):
     """Each setting has a word in README or docs: --help alone is not found by a search."""
     documents = ""
-    for path in subprocess.check_output(["git", "ls-files", "README.md", "docs"], cwd=ROOT, text=True).split():
+    for path in subprocess.check_output(["git", "ls-files", "README.md", "docs/*.md", "docs/*.json"], cwd=ROOT, text=True).split():
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
             documents += file.read().replace("-", "_")
     flags = set()
