@@ -93,6 +93,13 @@ def test_documents_are_those_of_ms_ctl(cluster):
         assert ours == hide, path
     assert "my last line" in json.dumps(cluster.ctl_json("status"))
 
+    assert get(port, "/api/v1/jobs/{job}/why")["runs"][0]["text"] == cluster.ctl("why", "--job", "default")
+    drawn = get(port, "/api/v1/jobs/{job}/map", names=1)
+    assert (drawn["nodes"], drawn["slots"]) == ("cc", "rrrr"), drawn
+    assert [(name["node_id"], name["ranks"]) for name in drawn["names"]] == [("a", [0, 2]), ("b", [2, 2])], drawn
+    again = get(port, "/api/v1/jobs/{job}/map")
+    assert again["names"] == [] and again["names_version"] == drawn["names_version"]
+
     ranks = [get(port, "/api/v1/jobs/{job}/ranks", offset=i, limit=1)["jobs"][0] for i in range(5)]
     assert [[rank["rank"] for rank in page["ranks"]] for page in ranks] == [[0], [1], [2], [3], []]
     assert {page["total"] for page in ranks} == {4}

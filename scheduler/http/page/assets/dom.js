@@ -79,8 +79,9 @@ export function sentenceOf(run) {
   if (run.waiting) return (run.phase === 'recovering' ? 'Recovering: ' : 'Forming: ') + run.waiting.text;
   if (run.phase === 'stopping') return 'Stopping all processes' + (run.last_abort ? `: ${run.last_abort.text}` : '');
   if (run.phase !== 'running') return run.phase;
-  let text = `${plural(run.processes_running, 'process').replace('processs', 'processes')} on ${plural(run.nodes_here, 'node')}`;
-  if (run.processes_running === 0 && run.processes_done === 0) text = `Starting on ${plural(run.nodes_here, 'node')}`;
+  const nodes = plural(run.nodes_here - run.spares, 'node');  // spares run nothing
+  let text = `${plural(run.processes_running, 'process').replace('processs', 'processes')} on ${nodes}`;
+  if (run.processes_running === 0 && run.processes_done === 0) text = `Starting on ${nodes}`;
   else if (run.processes_done > 0) text += ` run, ${run.processes_done.toLocaleString('en')} done`;
   else text += run.processes_running === 1 ? ' runs' : ' run';
   if (run.nodes_disconnected > 0) text += `; ${plural(run.nodes_disconnected, 'node')} disconnected`;
