@@ -81,10 +81,8 @@ bool Connection::Serve() {
 }
 
 void Connection::Read() {
-  const size_t before = input_.size();
   const Stream::Io io = stream_.Read(kReadAtOnce, input_);
   if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
-  if (before == 0 && !input_.empty()) asked_ = context_.now;
 }
 
 // What it still says when it has got the last answer: closed at once, the kernel would take the answer back.
@@ -97,11 +95,13 @@ void Connection::Discard() {
 
 void Connection::HandleOne() {
   if (is_answering() || is_closing_ || is_finished_ || input_.empty()) return;
+  if (!has_begun_) asked_ = context_.now;  // (what the reader has taken no longer stands in input_)
+  has_begun_ = true;
   switch (reader_.Read(input_)) {
     case RequestReader::State::kNeedsMore:
       return;
     case RequestReader::State::kBad:
-      keeps_alive_ = is_head_ = false;
+      keeps_alive_ = is_head_ = has_begun_ = false;
       input_.clear();
       context_.counted->Note(Severity::kWarning, "http: bad request",
                              absl::StrCat("turned ", client_.address.ToString(), " away: ", reader_.error().text));
@@ -110,6 +110,7 @@ void Connection::HandleOne() {
       break;
   }
   has_spoken_ = true;
+  has_begun_ = false;
   last_heard_ = context_.now;
   request_ = reader_.request();
   reader_.Reset();
@@ -198,8 +199,8 @@ void Connection::CheckTimes() {
     if (!is_waiting_ && since >= Questions::kFresh) Ask();
   } else if (is_waiting_) {
     if (context_.now - last_heard_ > kHangUpGrace && HasHungUp()) Finish("");
-  } else if (!input_.empty() && since > kRequestLimit) {
-    keeps_alive_ = is_head_ = false;
+  } else if ((has_begun_ || !input_.empty()) && since > kRequestLimit) {
+    keeps_alive_ = is_head_ = has_begun_ = false;
     input_.clear();
     Answer(MakeResponse(408, kPlainText, "the request did not come to its end in time\n"));
   } else if (since > (has_spoken_ ? kIdleLimit : kRequestLimit)) {

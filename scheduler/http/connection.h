@@ -47,6 +47,7 @@ class Connection final : public TcpConnection {
   std::string input_;          // of requests that are not whole yet
   size_t counted_input_ = 0;   // in context_.input_bytes
   Request request_;            // the latest
+  bool has_begun_ = false;     // the next one has
   bool is_streaming_ = false;  // its answer is an event stream
   bool is_waiting_ = false;    // for the answer
   bool is_head_ = false;
