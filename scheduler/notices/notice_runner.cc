@@ -135,19 +135,21 @@ class NoticeRunner::Impl {
   }
 
   void Add(Notice notice) {
-    bool is_full = false;
-    {
-      MutexLock lock(mutex_);
-      is_full = waiting_.size() >= kMostWaiting;
-      if (!is_full) waiting_.push_back(std::move(notice));
-    }
-    if (!is_full) return waker_.Wake();
+    if (Take(notice)) return waker_.Wake();
     counted_.Note(Severity::kWarning, "--on_event dropped",
                   absl::StrCat("--on_event: ", kMostWaiting, " notices wait for the command already: '", notice.kind,
                                "' is dropped"));
   }
 
  private:
+  // False: too many wait.
+  bool Take(Notice& notice) {
+    MutexLock lock(mutex_);
+    if (waiting_.size() >= kMostWaiting) return false;
+    waiting_.push_back(std::move(notice));
+    return true;
+  }
+
   void Run() {
     MonotonicTime look_at = clock_.Read().monotonic + absl::Minutes(1);
     while (!IsEnding()) {

@@ -15,6 +15,6 @@ import sys
 
 tests = (os.path.join(os.path.dirname(sys.argv[1]), "tests", ""), os.path.join(sys.argv[2], "tests", ""))
 for command in json.load(open(sys.argv[1])):
-    if not command["file"].endswith(".pb.cc") and not command["file"].startswith(tests):
+    if not command["file"].endswith((".pb.cc", "page_assets.cc")) and not command["file"].startswith(tests):
         print(command["file"])
 END
