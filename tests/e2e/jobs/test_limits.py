@@ -1,7 +1,7 @@
 """Too few processes, threads or descriptors: each start works to the end, or fails within 10 s in words that name what
 could not be had. Nothing hangs, and nothing dies of a signal.
 
-pids.max and RLIMIT_NOFILE are swept from the least value at which `--version` works up to 64; ordinary runs try some of
+pids.max and RLIMIT_NOFILE are swept from the least value at which `--version` works up to 72; ordinary runs try some of
 the values, MUSTER_LONG=1 all of them.
 """
 
@@ -19,7 +19,7 @@ import muster
 import processes
 
 IS_LONG = os.environ.get("MUSTER_LONG") == "1"
-MOST = 64
+MOST = 72
 PATIENCE = 10
 NAMES_A_LIMIT = re.compile(r"pids\.max|RLIMIT_NPROC|threads-max|RLIMIT_NOFILE|[Tt]oo many open files|descriptor")
 JOB = ("sh", "-c", "echo rank $RANK is here")
