@@ -32,3 +32,11 @@ def test_a_command_that_hangs_is_killed_with_the_scheduler(cluster):
     scheduler.send(15)
     scheduler.expect(0, 20)
     eventually(lambda: not os.path.exists("/proc/%d" % pid), 5, "it is gone")
+
+
+def test_the_last_notice_of_once_is_told(cluster):
+    told = cluster.folder / "told"
+    scheduler = cluster.start_scheduler("--once", "--on_event", "sleep 0.3; cat >> %s" % told)
+    cluster.start_agent("node", ["--worker_num", 1], ["false"]).wait(20)
+    assert scheduler.wait(20) != 0
+    assert json.loads(told.read_text())["kind"] == "job_failed", told.read_text()
