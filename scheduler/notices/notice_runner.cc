@@ -71,14 +71,20 @@ std::vector<std::string> CleanEnvironment() {
   return kept;
 }
 
-int Spawn(const std::string& command, int in, int err, pid_t& pid) {
+// The command takes this shell's place. Beside it, and nobody's child, waits who kills the group once this program is
+// gone, however it went: descriptor 3 comes to its end then.
+constexpr char kWithGuard[] = R"sh(( (read -r none; kill -9 0) <&3 2>/dev/null &); exec /bin/sh -c "$1" 3<&-)sh";
+constexpr int kAliveFd = 3;
+
+int Spawn(const std::string& command, int in, int err, int alive, pid_t& pid) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
-  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+  posix_spawn_file_actions_adddup2(&files, alive, kAliveFd);
+  posix_spawn_file_actions_addclosefrom_np(&files, kAliveFd + 1);
   posix_spawnattr_init(&attributes);
   sigset_t all;
   sigset_t none;
@@ -88,7 +94,7 @@ int Spawn(const std::string& command, int in, int err, pid_t& pid) {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-  const char* argv[] = {"/bin/sh", "-c", command.c_str(), nullptr};
+  const char* argv[] = {"/bin/sh", "-c", kWithGuard, "sh", command.c_str(), nullptr};
   const std::vector<std::string> kept = CleanEnvironment();
   std::vector<char*> environment;
   for (const std::string& variable : kept) environment.push_back(const_cast<char*>(variable.c_str()));
@@ -131,7 +137,10 @@ class NoticeRunner::Impl {
   }
 
   absl::Status Start() {
-    if (!waker_.is_open()) return absl::ResourceExhaustedError("--on_event: no descriptor is left (ulimit -n)");
+    if (!waker_.is_open() || !alive_.in.is_open()) {
+      return absl::ResourceExhaustedError("--on_event: no descriptor is left (ulimit -n)");
+    }
+    fcntl(alive_.out.get(), F_SETFL, 0);  // who waits for its end shall wait
     absl::StatusOr<std::thread> thread = TryThread([this] { Run(); });
     if (!thread.ok()) return thread.status();
     thread_ = *std::move(thread);
@@ -242,7 +251,7 @@ class NoticeRunner::Impl {
     Running running;
     running.kind = notice.kind;
     running.deadline = clock_.Read().monotonic + options_.time_limit;
-    const int error = Spawn(options_.command, input.out.get(), errors.in.get(), running.pid);
+    const int error = Spawn(options_.command, input.out.get(), errors.in.get(), alive_.out.get(), running.pid);
     if (error != 0) return Complain(notice.kind, absl::StrCat("/bin/sh can't be started: ", std::strerror(error)));
     running.errors = std::move(errors.out);
     running_.push_back(std::move(running));
@@ -292,6 +301,7 @@ class NoticeRunner::Impl {
   const Clock& clock_;
   CountedLog& counted_;
   const Waker waker_;
+  const Pipe alive_;            // nothing is ever written
   std::list<Running> running_;  // the thread's
   Mutex mutex_;
   std::deque<Notice> waiting_ ABSL_GUARDED_BY(mutex_);

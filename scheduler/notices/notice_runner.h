@@ -1,9 +1,9 @@
 // Runs a command for each notice, which it finds on its standard input.
 //
 // At most kMostAtOnce run at once, each for at most `time_limit`, then its process group is killed, as is what it
-// leaves behind. At most kMostWaiting wait; beyond that the oldest one that gives way to the new one is dropped, or the
-// new one, which is counted and told. A command that fails is told with the first line of its standard error, counted,
-// and not tried again. Nothing of this holds anybody up but the farewell.
+// leaves behind; also when this program is killed. At most kMostWaiting wait; beyond that the oldest one that gives way
+// to the new one is dropped, or the new one, which is counted and told. A command that fails is told with the first
+// line of its standard error, counted, and not tried again. Nothing of this holds anybody up but the farewell.
 #pragma once
 
 #include <functional>
