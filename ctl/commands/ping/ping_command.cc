@@ -1,25 +1,21 @@
 // `ms-ctl ping`: whether the scheduler can be reached from here, and if not, what is in the way.
 //
-//   check    what is looked at                                         when it is not well
-//   name     the host name's addresses                                 error, and the last check
-//   tcp      a connection to each of them                              an address that fails while another does not:
-//                                                                      warning; all of them: error, and the last check
-//   tls      the handshake, both sides' certificates                   error; certificates that end within a week:
-//   warning version  the scheduler's, ours                                     more than one minor version apart:
-//   warning clock    its wall time, ours                                       more than a second apart: warning udp
-//   whether its kernel, or a firewall, refuses a datagram     warning. What drops one in silence is not seen
+//   check    what is looked at                      when it is not well
+//   name     the host name's addresses              error, and the last check
+//   tcp      a connection to each of them           one that fails while another does not: warning
+//                                                   all of them: error, and the last check
+//   tls      the handshake, both certificates       error, and the last check; one that ends in a week: warning
+//   version  the scheduler's, ours                  more than one minor version apart: warning
+//   clock    its wall time, ours                    more than a second apart: warning
+//   udp      whether a datagram is refused          warning
 //
 // Exit code: 0 when there is no error, 15 when TLS is what failed, 10 otherwise.
-#include <netdb.h>
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -28,25 +24,18 @@
 #include "absl/strings/str_split.h"
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
-#include "common/base/text.h"
 #include "common/base/version.h"
 #include "common/net/net.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"
+#include "ctl/commands/ping/checks.h"
+#include "ctl/commands/ping/network.h"
 
 namespace muster::ctl {
 namespace {
 
 constexpr absl::Duration kMostClockDifference = absl::Seconds(1);
 constexpr absl::Duration kEndsSoon = absl::Hours(7 * 24);
-constexpr absl::Duration kRefusalTime = absl::Milliseconds(300);  // for a refusal to come back
-
-struct Check {
-  const char* name;
-  const char* level;  // "ok", "warning", "error"
-  std::string text;
-  std::string remedy = {};  // empty with "ok"
-};
 
 class Ping {
  public:
@@ -54,7 +43,7 @@ class Ping {
 
   int Run() {
     const int code = Look();
-    Print(settings_.json ? AsJson() : AsText());
+    Print(settings_.json ? checks_.AsJson(JoinHostPort(settings_.sched_host, settings_.sched_port)) : checks_.AsText());
     return code;
   }
 
@@ -62,28 +51,28 @@ class Ping {
   int Look() {
     const absl::StatusOr<std::vector<IpAddress>> addresses = ResolveHost(settings_.sched_host);
     if (!addresses.ok()) {
-      Error("name", std::string(addresses.status().message()),
-            "name the scheduler's machine with --sched_host (MS_SCHED_HOST), or give its address");
+      checks_.Error("name", std::string(addresses.status().message()),
+                    "name the scheduler's machine with --sched_host (MS_SCHED_HOST), or give its address");
       return kExitUnreachable;
     }
-    Ok("name", absl::StrCat(settings_.sched_host, " is ",
-                            absl::StrJoin(*addresses, ", ", [](std::string* out, const IpAddress& address) {
-                              absl::StrAppend(out, address.ToString());
-                            })));
+    checks_.Ok("name", absl::StrCat(settings_.sched_host, " is ",
+                                    absl::StrJoin(*addresses, ", ", [](std::string* out, const IpAddress& address) {
+                                      absl::StrAppend(out, address.ToString());
+                                    })));
     if (!ConnectToEach(*addresses)) return kExitUnreachable;
     return AskScheduler();
   }
 
   bool ConnectToEach(const std::vector<IpAddress>& addresses) {
-    const std::string port = absl::StrCat(settings_.sched_port);
     std::vector<std::pair<std::string, int>> failed;  // which end, and errno
     for (const IpAddress& address : addresses) {
       const MonotonicTime begin = Clock::System().Read().monotonic;
-      const int error = ErrorOfConnecting(address, port);
+      const int error = ErrorOfConnecting(address, settings_.sched_port, settings_.timeout);
       const std::string end = JoinHostPort(address.ToString(), settings_.sched_port);
       if (error == 0) {
         const absl::Duration took = Clock::System().Read().monotonic - begin;
-        Ok("tcp", absl::StrFormat("%s takes a connection within %.1f ms", end, absl::ToDoubleMilliseconds(took)));
+        checks_.Ok("tcp",
+                   absl::StrFormat("%s takes a connection within %.1f ms", end, absl::ToDoubleMilliseconds(took)));
         if (!reached_) reached_ = address;
       } else {
         failed.emplace_back(end, error);
@@ -91,43 +80,9 @@ class Ping {
     }
     for (const auto& [end, error] : failed) {
       const std::string text = absl::StrCat(end, ": ", std::strerror(error));
-      reached_ ? Warning("tcp", text, RemedyOf(error)) : Error("tcp", text, RemedyOf(error));
+      reached_ ? checks_.Warning("tcp", text, RemedyOf(error)) : checks_.Error("tcp", text, RemedyOf(error));
     }
     return reached_.has_value();
-  }
-
-  // 0: connected.
-  int ErrorOfConnecting(const IpAddress& address, const std::string& port) const {
-    addrinfo hints{};
-    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    if (getaddrinfo(address.ToString().c_str(), port.c_str(), &hints, &found) != 0) return EADDRNOTAVAIL;
-    const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, freeaddrinfo);
-    const UniqueFd fd(::socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!fd.is_open()) return errno;
-    if (::connect(fd.get(), found->ai_addr, found->ai_addrlen) == 0) return 0;
-    if (errno != EINPROGRESS) return errno;
-    pollfd waiting{fd.get(), POLLOUT, 0};
-    const int ready = ::poll(&waiting, 1, static_cast<int>(absl::ToInt64Milliseconds(settings_.timeout)));
-    if (ready <= 0) return ready == 0 ? ETIMEDOUT : errno;
-    int error = 0;
-    socklen_t size = sizeof(error);
-    return ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
-  }
-
-  static std::string RemedyOf(int error) {
-    switch (error) {
-      case ECONNREFUSED:
-        return "nothing listens there: start ms-scheduler, or name its port with --sched_port (MS_SCHED_PORT)";
-      case ETIMEDOUT:
-        return "the machine is down, or a firewall drops what comes for this port";
-      case EHOSTUNREACH:
-      case ENETUNREACH:
-        return "this machine has no route there, or a firewall refuses: try another of the scheduler's addresses";
-      default:
-        return "look at this machine's network";
-    }
   }
 
   int AskScheduler() {
@@ -139,9 +94,9 @@ class Ping {
     const int64_t after = NowUnixMs();
     if (!status.ok()) {
       const bool is_security = absl::IsUnauthenticated(status.status()) || absl::IsPermissionDenied(status.status());
-      Error("tls", std::string(status.status().message()),
-            call_.tls == nullptr ? "give ms-ctl the certificates of this cluster (--tls_config), if it has some"
-                                 : "look at the certificates: ms-ctl certs show FOLDER");
+      checks_.Error("tls", std::string(status.status().message()),
+                    call_.tls == nullptr ? "give ms-ctl the certificates of this cluster (--tls_config), if it has some"
+                                         : "look at the certificates: ms-ctl certs show FOLDER");
       return is_security ? kExitSecurity : kExitUnreachable;
     }
     LookAtCertificates(**client);
@@ -153,7 +108,7 @@ class Ping {
 
   void LookAtCertificates(AdminClient& client) {
     if (call_.tls == nullptr) {
-      Ok("tls", "none: the scheduler takes plain text, which anybody on the way can read");
+      checks_.Ok("tls", "none: the scheduler takes plain text, which anybody on the way can read");
       return;
     }
     absl::Time ends = absl::InfiniteFuture();
@@ -171,19 +126,19 @@ class Ping {
                       absl::FormatTime("%Y-%m-%d %H:%M:%S", ends, absl::LocalTimeZone()));
     }
     if (ends - absl::FromUnixMillis(NowUnixMs()) < kEndsSoon) {
-      Warning("tls", text, "make new ones: ms-ctl certs renew NAME");
+      checks_.Warning("tls", text, "make new ones: ms-ctl certs renew NAME");
     } else {
-      Ok("tls", text);
+      checks_.Ok("tls", text);
     }
   }
 
   void LookAtVersion(const std::string& theirs) {
     const std::string text = absl::StrCat(theirs, theirs == kVersion ? ", as here" : absl::StrCat("; here ", kVersion));
     if (AreMinorVersionsApart(theirs, kVersion)) {
-      Warning("version", text,
-              "bring both to the same version: neighbouring minor versions work together, others may not");
+      checks_.Warning("version", text,
+                      "bring both to the same version: neighbouring minor versions work together, others may not");
     } else {
-      Ok("version", text);
+      checks_.Ok("version", text);
     }
   }
 
@@ -202,66 +157,31 @@ class Ping {
                    : absl::StrFormat("the scheduler's is %.3f s %s ours", static_cast<double>(std::abs(apart)) / 1000,
                                      apart < 0 ? "behind" : "ahead of");
     if (absl::Milliseconds(std::abs(apart)) > kMostClockDifference) {
-      Warning("clock", text,
-              "set the clocks (chrony, NTP): log lines of two machines can't be put in order, and "
-              "certificates may be not yet or no longer valid");
+      checks_.Warning("clock", text,
+                      "set the clocks (chrony, NTP): log lines of two machines can't be put in order, and "
+                      "certificates may be not yet or no longer valid");
     } else {
-      Ok("clock", text);
+      checks_.Ok("clock", text);
     }
   }
 
   void LookForUdp() {
-    const UniqueFd fd = OpenDatagramsTowards(*reached_, settings_.sched_port);
-    int error = fd.is_open() && ::send(fd.get(), "", 0, 0) == 0 ? 0 : errno;
-    pollfd waiting{fd.get(), POLLIN, 0};
-    if (error == 0 && ::poll(&waiting, 1, static_cast<int>(absl::ToInt64Milliseconds(kRefusalTime))) > 0) {
-      socklen_t size = sizeof(error);
-      if (::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
-    }
+    const int error = ErrorOfDatagrams(*reached_, settings_.sched_port);
     if (error == 0) {
-      Ok("udp", absl::StrCat("nothing refuses datagrams to port ", settings_.sched_port));
+      checks_.Ok("udp", absl::StrCat("nothing refuses datagrams to port ", settings_.sched_port));
     } else {
-      Warning("udp", absl::StrCat("datagrams to port ", settings_.sched_port, " are refused: ", std::strerror(error)),
-              "let UDP through to this port, too: without it heartbeats go over the stream, which costs the scheduler "
-              "more (nothing is wrong if it has --heartbeat_datagrams=false)");
+      checks_.Warning(
+          "udp", absl::StrCat("datagrams to port ", settings_.sched_port, " are refused: ", std::strerror(error)),
+          "let UDP through to this port, too: without it heartbeats go over the stream, which costs the scheduler "
+          "more (nothing is wrong if it has --heartbeat_datagrams=false)");
     }
   }
 
   static int64_t NowUnixMs() { return Clock::System().Read().wall.unix_ms; }
 
-  void Ok(const char* name, std::string text) { checks_.push_back({name, "ok", std::move(text)}); }
-  void Warning(const char* name, std::string text, std::string remedy) {
-    checks_.push_back({name, "warning", std::move(text), std::move(remedy)});
-  }
-  void Error(const char* name, std::string text, std::string remedy) {
-    checks_.push_back({name, "error", std::move(text), std::move(remedy)});
-  }
-
-  std::string AsText() const {
-    std::string out;
-    for (const Check& check : checks_) {
-      absl::StrAppendFormat(&out, "%-8s %-8s %s\n", check.name, check.level, EscapeControl(check.text));
-      if (!check.remedy.empty()) absl::StrAppendFormat(&out, "%18s%s\n", "", check.remedy);
-    }
-    return out;
-  }
-  std::string AsJson() const {
-    auto checks = nlohmann::ordered_json::array();
-    for (const Check& check : checks_) {
-      checks.push_back(
-          {{"check", check.name},
-           {"level", check.level},
-           {"text", check.text},
-           {"remedy", check.remedy.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(check.remedy)}});
-    }
-    const nlohmann::ordered_json all{{"scheduler", JoinHostPort(settings_.sched_host, settings_.sched_port)},
-                                     {"checks", checks}};
-    return EscapeJson(all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n";
-  }
-
   Call& call_;
   const CtlSettings& settings_;
-  std::vector<Check> checks_;
+  Checks checks_;
   std::optional<IpAddress> reached_;  // the first that takes a connection
 };
 
