@@ -133,20 +133,26 @@ Notice NoticeRules::Together(const std::string& kind, const Folding& folding) {
 }
 
 std::vector<Notice> NoticeRules::TakeFolded(int64_t now_unix_ms) {
-  MutexLock lock(mutex_);
   std::vector<Notice> notices;
+  for (const auto& [kind, folding] : TakeOver(now_unix_ms)) notices.push_back(Together(kind, folding));
+  return notices;
+}
+
+// (What they become takes a while for many, and the scheduler's loop must not wait for it.)
+std::vector<std::pair<std::string, NoticeRules::Folding>> NoticeRules::TakeOver(int64_t now_unix_ms) {
+  MutexLock lock(mutex_);
+  std::vector<std::pair<std::string, Folding>> over;
   for (auto it = folding_.begin(); it != folding_.end();) {
     Folding& folding = it->second;
     const bool is_over = folding.IsOver(now_unix_ms);
     if (is_over && folding.count > 0) {
-      notices.push_back(Together(it->first.second, folding));
-      folding = {now_unix_ms, 0, {}, {}};
+      over.emplace_back(it->first.second, std::exchange(folding, {now_unix_ms, 0, {}, {}}));
       ++it;
     } else {
       it = is_over ? folding_.erase(it) : std::next(it);
     }
   }
-  return notices;
+  return over;
 }
 
 std::optional<Notice> NoticeRules::JudgeCertificate(int64_t ends_unix_ms, int64_t now_unix_ms) {

@@ -49,6 +49,8 @@ class NoticeRules {
   };
   void Fold(const char* kind, const v1::StoryEvent& event, std::vector<Notice>& notices)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Those whose minute is over, each with its kind.
+  std::vector<std::pair<std::string, Folding>> TakeOver(int64_t now_unix_ms);
   static Notice Together(const std::string& kind, const Folding& folding);
 
   Mutex mutex_;
