@@ -103,14 +103,21 @@ absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettin
   return DirectPort::Open(options, clock);
 }
 
-// Null: --on_event is not set. `server` outlives it.
+// Null: --on_event is not set. `server` and `rules` outlive it.
 absl::StatusOr<std::unique_ptr<NoticeRunner>> StartNotices(const SchedulerSettings& settings, RpcServer& server,
-                                                           const Clock& clock, CountedLog& counted) {
+                                                           NoticeRules& rules, const Clock& clock,
+                                                           CountedLog& counted) {
   if (settings.on_event.empty()) return nullptr;
   NoticeRunner::Options options;
   options.command = settings.on_event;
-  options.look = [rules = NoticeRules(), &server, &clock]() mutable {
-    return rules.JudgeCertificate(CountersOf(server.services()).certificate_ends_unix_ms(), clock.Read().wall.unix_ms);
+  options.look = [&rules, &server, &clock](bool is_last) {
+    const int64_t now_unix_ms = clock.Read().wall.unix_ms;
+    std::vector<Notice> notices = rules.TakeFolded(is_last ? INT64_MAX : now_unix_ms);
+    const int64_t certificate_ends = CountersOf(server.services()).certificate_ends_unix_ms();
+    if (std::optional<Notice> notice = rules.JudgeCertificate(certificate_ends, now_unix_ms)) {
+      notices.push_back(*std::move(notice));
+    }
+    return notices;
   };
   return NoticeRunner::Start(std::move(options), clock, counted);
 }
@@ -151,9 +158,10 @@ int Serve(const SchedulerSettings& settings, const std::map<std::string, std::st
   options.max_nodes = std::min(DescriptorsForConnections(DescriptorLimit()) / kDescriptorsOfAConnection,
                                ConnectionMemory() / kMemoryOfANode);
   Core core(std::move(options), NewClusterId());
-  absl::StatusOr<std::unique_ptr<NoticeRunner>> notices = StartNotices(settings, server, clock, counted);
+  NoticeRules rules;
+  absl::StatusOr<std::unique_ptr<NoticeRunner>> notices = StartNotices(settings, server, rules, clock, counted);
   if (!notices.ok()) return Fail("", notices.status());
-  NoticingSink sink(server.sink(), *std::move(notices));
+  NoticingSink sink(server.sink(), rules, *std::move(notices));
   Loop loop(core, journal, sink, clock, {});
   if (absl::Status status = loop.Start(); !status.ok()) {
     return Fail(absl::IsResourceExhausted(status) ? "" : "the journal can't be read: ", status);
@@ -189,6 +197,7 @@ int Serve(const SchedulerSettings& settings, const std::map<std::string, std::st
   stop.LetSignalsKill();
   is_draining = true;
   Drain(signal, journal, loop, server, *std::move(http));
+  sink.EndNotices();
   RemoveSocket(admin_socket);
   Log(Severity::kInfo, absl::StrCat("ended with ", code()));
   return code();

@@ -37,6 +37,7 @@ void BeginProgram(const char* name) {
   }
   prctl(PR_SET_NAME, name);
   signal(SIGXFSZ, SIG_IGN);
+  signal(SIGCHLD, SIG_DFL);
 }
 
 namespace {

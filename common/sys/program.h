@@ -6,8 +6,9 @@
 namespace muster {
 
 // Opens /dev/null for each standard stream that is missing, so that no socket or pipe gets its number and is taken for
-// it; names the process; and lets a file that may not grow (RLIMIT_FSIZE) be an error of the write, not the end of the
-// program. Before anything opens a descriptor.
+// it; names the process; lets a file that may not grow (RLIMIT_FSIZE) be an error of the write, not the end of the
+// program; and has children wait for who asks how they ended, also where whoever started the program ignores SIGCHLD.
+// Before anything opens a descriptor.
 void BeginProgram(const char* name);
 
 // How ms-scheduler, ms-worker, ms-ctl and ms-ring end: by EndProgram, the last line of each main.

@@ -87,6 +87,12 @@ absl::Time TlsState::OwnEnd() const {
   return end;
 }
 
+absl::Time TlsState::FirstListEnd() const {
+  absl::Time end = absl::InfiniteFuture();
+  for (const RevocationList& list : trust->lists) end = std::min(end, list.NextUpdate());
+  return end;
+}
+
 absl::StatusOr<std::unique_ptr<TlsStore>> TlsStore::Open(Options options, const Clock& clock, CountedLog& counted) {
   absl::StatusOr<TlsConfig> config = ReadTlsConfig(options.settings.config);
   if (!config.ok()) return config.status();

@@ -43,6 +43,8 @@ struct TlsState {
   std::string AuthoritiesPem() const;
   // When the first of the own chain ends: then no peer takes the certificate any more.
   absl::Time OwnEnd() const;
+  // When the first of the revocation lists ends; InfiniteFuture: there is none, or none that ends.
+  absl::Time FirstListEnd() const;
 };
 
 class TlsStore {

@@ -35,7 +35,7 @@ int UndrainNode(Call& call);
 // ranktable_command.cc: asks a scheduler only for a job's table.
 int ShowRankTable(Call& call);
 
-// ping_command.cc: opens the way to the scheduler itself.
+// ping/ping_command.cc: opens the way to the scheduler itself.
 int PingScheduler(Call& call);
 
 // watch.cc

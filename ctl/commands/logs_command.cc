@@ -2,11 +2,18 @@
 //
 // With -f the process's place is kept between questions. Another start of the rank is told, and read from its
 // beginning; what came faster than it could be asked for is told as left out. A scheduler or agent that is away for a
-// moment is waited for; -f ends when the run is over.
+// moment is waited for; -f ends when the run is over. What was written between the last question and the end of the run
+// can't be asked for any more:
+//
+//   the process had ended by then      everything has been shown
+//   the run failed, and for this rank  the last lines of the cause, from where they go on
+//   anything else                      that something may be missing, and where it is
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -17,6 +24,7 @@
 #include "common/base/text.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"
+#include "ctl/output/log_text.h"
 
 namespace muster::ctl {
 namespace {
@@ -26,6 +34,7 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr absl::Duration kLogsTimeout = absl::Seconds(12);  // the scheduler answers within 10
 constexpr absl::Duration kFollowInterval = absl::Milliseconds(500);
 constexpr absl::Duration kFollowPatience = absl::Seconds(30);
+constexpr absl::Duration kGonePatience = absl::Seconds(5);  // longer than one takes that starts again
 constexpr uint32_t kUsualLines = 100;
 
 std::string LogJson(const std::string& job_id, const v1::LogsReply& reply, int indent) {
@@ -46,16 +55,6 @@ std::string LogJson(const std::string& job_id, const v1::LogsReply& reply, int i
                          {"log_file", log.log_file().empty() ? OrderedJson() : OrderedJson(log.log_file())},
                          {"note", log.note().empty() ? OrderedJson() : OrderedJson(log.note())}};
   return EscapeJson(json.dump(indent, ' ', false, OrderedJson::error_handler_t::replace)) + "\n";
-}
-
-// The agent has cleaned the text, but it may not be our agent.
-std::string Clean(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 ? byte != 0x7f : c == '\n' || c == '\t') out += c;
-  }
-  return out;
 }
 
 std::string WhoseText(const v1::LogsReply& reply) {
@@ -81,52 +80,104 @@ class LogReader {
 
   absl::Status Once(bool is_following) {
     const absl::StatusOr<v1::LogsReply> reply = client_.GetLogs(request_);
-    if (!reply.ok()) return reply.status();
+    if (!reply.ok()) {
+      request_.set_lines(kMaxLogLines);  // what begins only now is shown from its beginning
+      return reply.status();
+    }
     const v1::SlotLog& log = reply->log();
     const bool is_new = log.round() != request_.round() || log.attempt() != request_.attempt();
-    if (settings_.json) {
-      if (!is_following || is_new || !log.text().empty())
-        Print(LogJson(request_.job_id(), *reply, is_following ? -1 : 2));
-    } else {
-      Show(*reply, is_new, is_following);
+    if (is_new) {
+      shown_.Clear();
+      last_.Clear();
     }
+    const bool ends_now = log.has_ended() && !last_.log().has_ended();
+    if (settings_.json) {
+      if (!is_following || is_new || ends_now || !log.text().empty())
+        Print(LogJson(request_.job_id(), *reply, settings_.follow ? -1 : 2));
+    } else {
+      Show(*reply, is_new, is_following, ends_now);
+    }
+    shown_.Add(log.text());
     request_.set_run(reply->run());
     request_.set_round(log.round());
     request_.set_attempt(log.attempt());
     request_.set_after(log.end());
     request_.set_lines(kMaxLogLines);
+    last_ = *reply;
     return absl::OkStatus();
   }
 
- private:
-  void Show(const v1::LogsReply& reply, bool is_new, bool is_following) const {
-    const v1::SlotLog& log = reply.log();
-    if (is_new || request_.round() == 0) {
-      if (!is_following || is_new) std::fprintf(stderr, "ms-ctl: %s\n", WhoseText(reply).c_str());
-      if (!log.note().empty() && !is_following) std::fprintf(stderr, "ms-ctl: %s\n", EscapeControl(log.note()).c_str());
-    } else if (log.has_gap()) {
-      std::fprintf(stderr, "ms-ctl: lines are left out here: it writes faster than they can be asked for\n");
-    }
-    Print(Clean(log.text()));
-    if (!is_following && !log.unfinished().empty()) Print(Clean(log.unfinished()) + "\n");
+  // Of the run that is read, once it has ended or is forgotten, so that nothing more will come; empty, where it is not
+  // known. nullopt: it goes on, as far as is known.
+  std::optional<v1::Cause> End() {
+    const absl::StatusOr<v1::StatusReply> status = client_.GetStatus(request_.job_id(), request_.run());
+    if (absl::IsNotFound(status.status()) || (status.ok() && status->runs().empty())) return v1::Cause();
+    if (!status.ok()) return std::nullopt;
+    const v1::RunStatus& run = *status->runs().rbegin();
+    request_.set_run(run.run());  // and not one that comes after it
+    is_stopping_ = run.phase() == v1::RUN_PHASE_STOPPING;
+    const bool has_ended = run.phase() == v1::RUN_PHASE_SUCCEEDED || run.phase() == v1::RUN_PHASE_FAILED;
+    return has_ended ? std::optional(run.outcome().cause()) : std::nullopt;
   }
+
+  // Nothing more is to be expected but the run's end.
+  bool IsNearEnd() const { return last_.log().has_ended() || is_stopping_; }
+
+  // What was written after the last question and before the end.
+  void ShowEnd(const v1::Cause& cause) const {
+    if (last_.log().has_ended()) return;  // it has been read to its end
+    v1::LogsReply end = last_;
+    end.set_run(request_.run());
+    end.set_rank(request_.rank());
+    v1::SlotLog& log = *end.mutable_log();
+    log.clear_text();
+    log.clear_unfinished();
+    log.set_has_ended(true);
+    if (cause.has_rank() && cause.rank() == request_.rank() && cause.role() != v1::ROLE_SERVER) {
+      const std::vector<std::string> last_lines(cause.last_lines().begin(), cause.last_lines().end());
+      const std::optional<std::vector<std::string>> rest = shown_.Rest(last_lines);
+      for (const std::string& line : rest.value_or(last_lines)) absl::StrAppend(log.mutable_text(), line, "\n");
+      log.set_note(rest ? "" : "the run has ended; its last lines follow, and some before them may be missing");
+    } else {
+      log.set_note(
+          absl::StrCat("the run has ended, and what rank ", request_.rank(), " wrote at last may be missing: ",
+                       log.log_file().empty()
+                           ? absl::StrCat("`ms-ctl why ", request_.job_id(), "` has the last lines of what failed")
+                           : absl::StrCat("all of it is in ", log.log_file(), " on ", end.host_name())));
+    }
+    log.set_has_gap(!log.note().empty());
+    if (settings_.json) {
+      Print(LogJson(request_.job_id(), end, -1));
+      return;
+    }
+    if (!log.note().empty()) Tell(log.note());
+    Print(ShownText(log.text()));
+  }
+
+ private:
+  void Show(const v1::LogsReply& reply, bool is_new, bool is_following, bool ends_now) const {
+    const v1::SlotLog& log = reply.log();
+    if (!is_following || is_new) Tell(WhoseText(reply));
+    if (!is_following && !log.note().empty()) Tell(log.note());
+    if (is_following && log.has_gap() && !log.text().empty()) {
+      Tell("lines are left out here: it writes faster than they can be asked for");
+    }
+    Print(ShownText(log.text()));
+    // (While it is followed, the rest of the line is still to come.)
+    if ((ends_now || !settings_.follow) && !log.unfinished().empty()) Print(ShownText(log.unfinished()) + "\n");
+  }
+
+  static void Tell(const std::string& text) { std::fprintf(stderr, "ms-ctl: %s\n", EscapeControl(text).c_str()); }
 
   AdminClient& client_;
   const CtlSettings& settings_;
   v1::LogsRequest request_;
+  v1::LogsReply last_;  // of the process that is read
+  ShownLines shown_;    // likewise
+  bool is_stopping_ = false;
 };
 
-// Its run has ended, or is forgotten: nothing more will come.
-bool IsOver(AdminClient& client, const std::string& job_id, uint64_t run) {
-  const absl::StatusOr<v1::StatusReply> status = client.GetStatus(job_id, run);
-  if (absl::IsNotFound(status.status())) return true;
-  if (!status.ok()) return false;
-  if (status->runs().empty()) return true;
-  const v1::RunPhase phase = status->runs().rbegin()->phase();
-  return phase == v1::RUN_PHASE_SUCCEEDED || phase == v1::RUN_PHASE_FAILED;
-}
-
-int Follow(LogReader& reader, AdminClient& client, const std::string& job_id, uint64_t run) {
+int Follow(LogReader& reader) {
   MonotonicTime heard = Clock::System().Read().monotonic;
   while (true) {
     absl::SleepFor(kFollowInterval);
@@ -137,7 +188,16 @@ int Follow(LogReader& reader, AdminClient& client, const std::string& job_id, ui
       continue;
     }
     if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) return Complain(status);
-    if (IsOver(client, job_id, run)) return kExitSuccess;
+    if (const std::optional<v1::Cause> end = reader.End()) {
+      reader.ShowEnd(*end);
+      return kExitSuccess;
+    }
+    if (absl::IsUnavailable(status) && reader.IsNearEnd() && now - heard > kGonePatience) {
+      std::fprintf(stderr,
+                   "ms-ctl: the scheduler has gone, as one with --once does when its job has ended: what its agents "
+                   "printed, and log files, say how it ended\n");
+      return kExitSuccess;
+    }
     if (now - heard > kFollowPatience) return Complain(status);
   }
 }
@@ -156,12 +216,9 @@ int ShowLogs(Call& call) {
   if (!steered.ok()) return Complain(steered.status());
   LogReader reader(*steered->client, steered->job_id, settings, rank);
   if (const absl::Status status = reader.Once(/*is_following=*/false); !status.ok()) {
-    if (!settings.follow || !absl::IsFailedPrecondition(status) ||
-        IsOver(*steered->client, steered->job_id, settings.run)) {
-      return Complain(status);
-    }
+    if (!settings.follow || !absl::IsFailedPrecondition(status) || reader.End()) return Complain(status);
   }
-  return settings.follow ? Follow(reader, *steered->client, steered->job_id, settings.run) : kExitSuccess;
+  return settings.follow ? Follow(reader) : kExitSuccess;
 }
 
 }  // namespace muster::ctl

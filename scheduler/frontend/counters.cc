@@ -6,12 +6,8 @@ namespace {
 void DescribeTls(const TlsState& state, v1::CountersReply& reply) {
   reply.set_certificate_ends_unix_ms(absl::ToUnixMillis(state.OwnEnd()));
   reply.set_certificate_fingerprint(state.identity->leaf().Fingerprint());
-  for (const RevocationList& list : state.trust->lists) {
-    if (list.NextUpdate() == absl::InfiniteFuture()) continue;
-    const int64_t ends = absl::ToUnixMillis(list.NextUpdate());
-    const bool is_first = reply.revocation_list_ends_unix_ms() == 0 || ends < reply.revocation_list_ends_unix_ms();
-    if (is_first) reply.set_revocation_list_ends_unix_ms(ends);
-  }
+  const absl::Time list_end = state.FirstListEnd();
+  if (list_end != absl::InfiniteFuture()) reply.set_revocation_list_ends_unix_ms(absl::ToUnixMillis(list_end));
 }
 
 }  // namespace

@@ -25,12 +25,6 @@ constexpr size_t kPartOfStreams = 4;  // … and of the connections
 
 constexpr char kSessionPath[] = "/api/v1/session";
 
-absl::Time FirstListEnd(const TlsState& state) {
-  absl::Time first = absl::InfiniteFuture();
-  for (const RevocationList& list : state.trust->lists) first = std::min(first, list.NextUpdate());
-  return first;
-}
-
 ResponsePtr Text(int status, const std::string& text) { return MakeResponse(status, kPlainText, text + "\n"); }
 
 }  // namespace
@@ -265,7 +259,7 @@ ResponsePtr Site::Metrics(const scheduler::Answer& answer, MetricWriter::Format 
   if (services.tls != nullptr) {
     const std::shared_ptr<const TlsState> state = services.tls->Current();
     input.certificate_end = state->OwnEnd();
-    input.list_end = FirstListEnd(*state);
+    input.list_end = state->FirstListEnd();
   }
   input.process = process_.Read(services.clock.Read().monotonic);
   return MakeResponse(200, MetricWriter::ContentType(format), MetricsPage(input, format, job, listed_));

@@ -5,8 +5,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
+#include "common/base/mutex.h"
 #include "muster/v1/admin.pb.h"
 
 namespace muster::scheduler {
@@ -18,19 +21,42 @@ struct Notice {
 
 inline constexpr size_t kMaxNoticeBytes = 32 * 1024;  // less than a pipe holds
 inline constexpr absl::Duration kFormsLate = absl::Minutes(5);
+inline constexpr absl::Duration kFoldedFor = absl::Minutes(1);
 inline constexpr absl::Duration kCertificateEndsSoon = absl::Hours(24 * 7);
 
-// One thread. Bounded memory.
+// Whether it is dropped where there is no room for one that doesn't.
+bool GivesWay(const Notice& notice);
+
+// Any thread. Bounded memory.
 class NoticeRules {
  public:
-  // The lines of one scheduler, in their order. nullopt: nobody need know.
-  std::optional<Notice> Judge(const v1::StoryEvent& event);
+  // The lines of one scheduler, in their order. What is to be told now, in its order. Of losses and restarts that
+  // come in numbers, only the first is: the others are told together, by TakeFolded or at the end of their run.
+  std::vector<Notice> Judge(const v1::StoryEvent& event);
+  // Asked every few seconds: those whose minute is over. INT64_MAX: all of them.
+  std::vector<Notice> TakeFolded(int64_t now_unix_ms);
   // When it ends, and now; asked now and then. Once for each end.
   std::optional<Notice> JudgeCertificate(int64_t ends_unix_ms, int64_t now_unix_ms);
 
  private:
-  std::map<std::string, int64_t> forming_since_;  // by job; unix_ms
-  int64_t told_end_ = 0;
+  struct Folding {
+    bool IsOver(int64_t now_unix_ms) const;
+
+    int64_t since_unix_ms = 0;       // when the last one was told
+    uint64_t count = 0;              // that have come since, …
+    v1::StoryEvent first;            // … the first of them, …
+    std::vector<std::string> named;  // … and what the first few say
+  };
+  void Fold(const char* kind, const v1::StoryEvent& event, std::vector<Notice>& notices)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Those whose minute is over, each with its kind.
+  std::vector<std::pair<std::string, Folding>> TakeOver(int64_t now_unix_ms);
+  static Notice Together(const std::string& kind, const Folding& folding);
+
+  Mutex mutex_;
+  std::map<std::string, int64_t> forming_since_ ABSL_GUARDED_BY(mutex_);                    // by job; unix_ms
+  std::map<std::pair<std::string, std::string>, Folding> folding_ ABSL_GUARDED_BY(mutex_);  // by job and kind
+  int64_t told_end_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace muster::scheduler

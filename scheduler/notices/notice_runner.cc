@@ -4,6 +4,9 @@
 //   it exits with another code         the code, and the first line of its stderr
 //   a signal                           the signal, likewise
 //   it still runs after time_limit     that it was killed
+//   it still runs when the farewell    likewise
+//     is over
+//   somebody else has reaped it        that nothing is known; its number may be another's by now, so nobody is killed
 //   /bin/sh can't be started           why
 #include "scheduler/notices/notice_runner.h"
 
@@ -34,10 +37,11 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr int kLookMs = 50;  // for ends, while something runs
-constexpr int kIdleMs = 60'000;
+constexpr int kLookMs = 50;    // for ends, while something runs
+constexpr int kIdleMs = 5000;  // between looks
 constexpr size_t kMostErrorBytes = 512;
-constexpr char kFailed[] = "--on_event";  // as it is counted
+constexpr char kFailed[] = "--on_event";           // as it is counted, …
+constexpr char kDropped[] = "--on_event dropped";  // … likewise
 
 struct Running {
   std::string kind;
@@ -67,14 +71,20 @@ std::vector<std::string> CleanEnvironment() {
   return kept;
 }
 
-int Spawn(const std::string& command, int in, int err, pid_t& pid) {
+// The command takes this shell's place. Beside it, and nobody's child, waits who kills the group once this program is
+// gone, however it went: descriptor 3 comes to its end then.
+constexpr char kWithGuard[] = R"sh(( (read -r none; kill -9 0) <&3 2>/dev/null &); exec /bin/sh -c "$1" 3<&-)sh";
+constexpr int kAliveFd = 3;
+
+int Spawn(const std::string& command, int in, int err, int alive, pid_t& pid) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
-  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+  posix_spawn_file_actions_adddup2(&files, alive, kAliveFd);
+  posix_spawn_file_actions_addclosefrom_np(&files, kAliveFd + 1);
   posix_spawnattr_init(&attributes);
   sigset_t all;
   sigset_t none;
@@ -84,7 +94,7 @@ int Spawn(const std::string& command, int in, int err, pid_t& pid) {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-  const char* argv[] = {"/bin/sh", "-c", command.c_str(), nullptr};
+  const char* argv[] = {"/bin/sh", "-c", kWithGuard, "sh", command.c_str(), nullptr};
   const std::vector<std::string> kept = CleanEnvironment();
   std::vector<char*> environment;
   for (const std::string& variable : kept) environment.push_back(const_cast<char*>(variable.c_str()));
@@ -127,7 +137,10 @@ class NoticeRunner::Impl {
   }
 
   absl::Status Start() {
-    if (!waker_.is_open()) return absl::ResourceExhaustedError("--on_event: no descriptor is left (ulimit -n)");
+    if (!waker_.is_open() || !alive_.in.is_open()) {
+      return absl::ResourceExhaustedError("--on_event: no descriptor is left (ulimit -n)");
+    }
+    fcntl(alive_.out.get(), F_SETFL, 0);  // who waits for its end shall wait
     absl::StatusOr<std::thread> thread = TryThread([this] { Run(); });
     if (!thread.ok()) return thread.status();
     thread_ = *std::move(thread);
@@ -135,38 +148,81 @@ class NoticeRunner::Impl {
   }
 
   void Add(Notice notice) {
-    if (Take(notice)) return waker_.Wake();
-    counted_.Note(Severity::kWarning, "--on_event dropped",
-                  absl::StrCat("--on_event: ", kMostWaiting, " notices wait for the command already: '", notice.kind,
+    const std::string dropped = Take(std::move(notice));
+    waker_.Wake();
+    if (dropped.empty()) return;
+    counted_.Note(Severity::kWarning, kDropped,
+                  absl::StrCat("--on_event: ", kMostWaiting, " notices wait for the command already: '", dropped,
                                "' is dropped"));
   }
 
  private:
-  // False: too many wait.
-  bool Take(Notice& notice) {
+  // The kind of what had to be dropped for want of room; empty: nothing.
+  std::string Take(Notice notice) {
     MutexLock lock(mutex_);
-    if (waiting_.size() >= kMostWaiting) return false;
+    std::string dropped;
+    if (waiting_.size() >= kMostWaiting) {
+      const auto way = GivesWay(notice) ? waiting_.end() : std::find_if(waiting_.begin(), waiting_.end(), GivesWay);
+      if (way == waiting_.end()) return notice.kind;
+      dropped = way->kind;
+      waiting_.erase(way);
+    }
     waiting_.push_back(std::move(notice));
-    return true;
+    return dropped;
   }
 
   void Run() {
-    MonotonicTime look_at = clock_.Read().monotonic + absl::Minutes(1);
+    MonotonicTime look_at = clock_.Read().monotonic + absl::Milliseconds(kIdleMs);
     while (!IsEnding()) {
-      if (const MonotonicTime now = clock_.Read().monotonic; options_.look != nullptr && now >= look_at) {
-        look_at = now + absl::Hours(1);
-        if (std::optional<Notice> notice = options_.look()) Add(*std::move(notice));
+      if (const MonotonicTime now = clock_.Read().monotonic; now >= look_at) {
+        look_at = now + absl::Milliseconds(kIdleMs);
+        Look(/*is_last=*/false);
       }
-      StartWaiting();
-      Wait();
-      for (auto it = running_.begin(); it != running_.end();) it = HasEnded(*it) ? running_.erase(it) : std::next(it);
+      Turn(kIdleMs);
     }
-    for (Running& running : running_) Reap(running);
+    SayFarewell();
+  }
+
+  void Look(bool is_last) {
+    if (options_.look == nullptr) return;
+    for (Notice& notice : options_.look(is_last)) Add(std::move(notice));
+  }
+
+  void Turn(int idle_ms) {
+    StartWaiting();
+    Wait(idle_ms);
+    for (auto it = running_.begin(); it != running_.end();) it = HasEnded(*it) ? running_.erase(it) : std::next(it);
+  }
+
+  void SayFarewell() {
+    Look(/*is_last=*/true);
+    const MonotonicTime end = clock_.Read().monotonic + options_.farewell;
+    while ((!running_.empty() || CountWaiting() > 0) && clock_.Read().monotonic < end) Turn(0);
+    for (Running& running : running_) {
+      if (HasEnded(running)) continue;
+      Reap(running);
+      Complain(running.kind, absl::StrCat("it was killed: the scheduler ends, and it still ran after ",
+                                          absl::FormatDuration(options_.farewell)));
+    }
+    for (const Notice& notice : TakeWaiting()) {
+      counted_.Note(Severity::kWarning, kDropped,
+                    absl::StrCat("--on_event: the scheduler ends: '", notice.kind, "' is dropped"));
+    }
   }
 
   bool IsEnding() {
     MutexLock lock(mutex_);
     return is_ending_;
+  }
+
+  std::deque<Notice> TakeWaiting() {
+    MutexLock lock(mutex_);
+    return std::exchange(waiting_, {});
+  }
+
+  size_t CountWaiting() {
+    MutexLock lock(mutex_);
+    return waiting_.size();
   }
 
   void StartWaiting() {
@@ -195,23 +251,26 @@ class NoticeRunner::Impl {
     Running running;
     running.kind = notice.kind;
     running.deadline = clock_.Read().monotonic + options_.time_limit;
-    const int error = Spawn(options_.command, input.out.get(), errors.in.get(), running.pid);
+    const int error = Spawn(options_.command, input.out.get(), errors.in.get(), alive_.out.get(), running.pid);
     if (error != 0) return Complain(notice.kind, absl::StrCat("/bin/sh can't be started: ", std::strerror(error)));
     running.errors = std::move(errors.out);
     running_.push_back(std::move(running));
   }
 
-  void Wait() {
-    std::vector<pollfd> fds = {{waker_.fd(), POLLIN, 0}};
-    poll(fds.data(), fds.size(), running_.empty() ? kIdleMs : kLookMs);
+  void Wait(int idle_ms) {
+    pollfd woken{waker_.fd(), POLLIN, 0};
+    poll(&woken, 1, running_.empty() ? idle_ms : kLookMs);
     waker_.Clear();
   }
 
   bool HasEnded(Running& running) {
     ReadErrors(running);
     siginfo_t info{};  // it stays a zombie, so that its group keeps its number
-    const bool is_over = waitid(P_PID, static_cast<id_t>(running.pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-                         info.si_pid == running.pid;
+    if (waitid(P_PID, static_cast<id_t>(running.pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+      Complain(running.kind, absl::StrCat("how it ended can't be learned: ", std::strerror(errno)));
+      return true;
+    }
+    const bool is_over = info.si_pid == running.pid;
     if (!is_over && clock_.Read().monotonic < running.deadline) return false;
     const int status = Reap(running);
     ReadErrors(running);
@@ -242,6 +301,7 @@ class NoticeRunner::Impl {
   const Clock& clock_;
   CountedLog& counted_;
   const Waker waker_;
+  const Pipe alive_;            // nothing is ever written
   std::list<Running> running_;  // the thread's
   Mutex mutex_;
   std::deque<Notice> waiting_ ABSL_GUARDED_BY(mutex_);

@@ -1,14 +1,15 @@
 // Runs a command for each notice, which it finds on its standard input.
 //
 // At most kMostAtOnce run at once, each for at most `time_limit`, then its process group is killed, as is what it
-// leaves behind. At most kMostWaiting wait; what comes beyond is dropped and told. A command that fails is told with
-// the first line of its standard error, counted, and not tried again. Nothing of this holds anybody up.
+// leaves behind; also when this program is killed. At most kMostWaiting wait; beyond that the oldest one that gives way
+// to the new one is dropped, or the new one, which is counted and told. A command that fails is told with the first
+// line of its standard error, counted, and not tried again. Nothing of this holds anybody up but the farewell.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -26,13 +27,15 @@ class NoticeRunner {
   struct Options {
     std::string command;  // for /bin/sh -c
     absl::Duration time_limit = absl::Seconds(30);
-    // Called by the runner's thread a minute after its start and then each hour: what else is to be told. May be null.
-    std::function<std::optional<Notice>()> look = nullptr;
+    // Called by the runner's thread each 5 s or so, and with `is_last` at the end: what else is to be told. May be
+    // null.
+    std::function<std::vector<Notice>(bool is_last)> look = nullptr;
+    absl::Duration farewell = absl::Seconds(3);
   };
 
   // `clock` and `counted` outlive this. Error: no thread, or no descriptors, can be had.
   static absl::StatusOr<std::unique_ptr<NoticeRunner>> Start(Options options, const Clock& clock, CountedLog& counted);
-  // Kills what runs, and drops what waits.
+  // Starts what waits and lets it end, for `farewell` in all. Then it kills what runs, and drops what waits.
   ~NoticeRunner();
   NoticeRunner(const NoticeRunner&) = delete;
   NoticeRunner& operator=(const NoticeRunner&) = delete;

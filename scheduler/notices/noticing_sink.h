@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "scheduler/loop/loop.h"
@@ -12,8 +11,12 @@ namespace muster::scheduler {
 
 class NoticingSink : public EffectSink {
  public:
-  // `next` outlives this. A null `runner`: nobody is told.
-  NoticingSink(EffectSink& next, std::unique_ptr<NoticeRunner> runner) : next_(next), runner_(std::move(runner)) {}
+  // `next` and `rules` outlive this. A null `runner`: nobody is told.
+  NoticingSink(EffectSink& next, NoticeRules& rules, std::unique_ptr<NoticeRunner> runner)
+      : next_(next), rules_(rules), runner_(std::move(runner)) {}
+
+  // Once nothing is announced any more: the runner's farewell.
+  void EndNotices() { runner_.reset(); }
 
   void OnSend(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message) override {
     next_.OnSend(stream, std::move(message));
@@ -26,13 +29,13 @@ class NoticingSink : public EffectSink {
   void OnAnnounce(const Announce& announce) override {
     next_.OnAnnounce(announce);
     if (runner_ == nullptr) return;
-    if (std::optional<Notice> notice = rules_.Judge(*announce.event)) runner_->Add(*std::move(notice));
+    for (Notice& notice : rules_.Judge(*announce.event)) runner_->Add(std::move(notice));
   }
 
  private:
   EffectSink& next_;
-  const std::unique_ptr<NoticeRunner> runner_;
-  NoticeRules rules_;
+  NoticeRules& rules_;
+  std::unique_ptr<NoticeRunner> runner_;
 };
 
 }  // namespace muster::scheduler

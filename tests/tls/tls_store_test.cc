@@ -266,6 +266,7 @@ TEST_F(TlsStoreTest, TheOwnEndIsThatOfTheAuthoritiesOfNow) {
   const absl::Time before = store_->Current()->OwnEnd();
   EXPECT_LT(before, store_->Current()->identity->leaf().NotAfter()) << "an authority ends first";
   ASSERT_EQ(store_->Current()->own_chain.size(), 3u);
+  EXPECT_EQ(store_->Current()->FirstListEnd(), absl::InfiniteFuture()) << "there is no list";
   const Certificate renewed = authority_.Renew(middle, "Middle");
   folder_.Write("ca.crt", authority_.pem() + renewed.ToPem());
   EXPECT_TRUE(store_->Poll());
@@ -281,6 +282,9 @@ TEST_F(TlsStoreTest, SeveralListsOfOneAuthorityAreAsItsNewest) {
   const std::string both = list({}, 5) + list({}, 6);
   folder_.Write("crl.pem", both);
   ASSERT_TRUE(Open().ok());
+  const absl::Time list_end = store_->Current()->FirstListEnd();
+  for (const RevocationList& one : store_->Current()->trust->lists) EXPECT_LE(list_end, one.NextUpdate());
+  EXPECT_LT(list_end, absl::InfiniteFuture());
   store_->Nudge();
   EXPECT_FALSE(store_->Poll());
   EXPECT_EQ(Refused(), 0u) << "nothing has changed";

@@ -30,9 +30,10 @@ namespace {
 
 constexpr size_t kLongestSocketName = sizeof(sockaddr_un::sun_path) - 1;  // without the zero that it begins with
 constexpr size_t kMostSocketsText = 4 * 1024 * 1024;                      // of /proc/net/unix
-constexpr int kBacklog = 4096;  // who asks is let in by nobody, and stays in the queue
-constexpr int kListenAttempts = 20;
+constexpr int kBacklog = 4096;     // who asks is let in by nobody, and stays in the queue
+constexpr int kListenPauses = 20;  // in all: who has taken a name may be about to listen
 constexpr int kListenPauseMs = 5;
+constexpr size_t kMostTold = 4;  // devices whose holders are asked who they are
 constexpr int kMostGroups = 1024;
 constexpr int kMostForged = 64;  // names that are looked at
 constexpr size_t kMaxUserRecord = 16 * 1024;
@@ -80,12 +81,12 @@ UniqueFd TakeName(const std::string& name) {
   return fd;
 }
 
-// Who listens there; nullopt: it doesn't tell. A claim listens at once, so who doesn't is none.
-std::optional<ucred> HolderOf(const std::string& name) {
+// Who listens there; nullopt: it doesn't tell. A claim listens at once, so who doesn't is none. `pauses`: how many
+// this may wait for it; they become fewer.
+std::optional<ucred> HolderOf(const std::string& name, int& pauses) {
   sockaddr_un address{};
   const socklen_t size = FillAddress(name, address);
-  for (int attempt = 0; attempt < kListenAttempts; ++attempt) {
-    if (attempt > 0) ::poll(nullptr, 0, kListenPauseMs);
+  while (true) {
     const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     ucred holder{};
     socklen_t holder_size = sizeof(holder);
@@ -93,8 +94,10 @@ std::optional<ucred> HolderOf(const std::string& name) {
         ::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &holder, &holder_size) == 0) {
       return holder;
     }
+    if (pauses == 0) return std::nullopt;
+    --pauses;
+    ::poll(nullptr, 0, kListenPauseMs);
   }
-  return std::nullopt;
 }
 
 struct User {
@@ -142,7 +145,8 @@ OwnWords WordsOf(pid_t pid) {
   for (size_t at = sockets->find(listed); at != std::string::npos && looks < kMostForged; ++looks) {
     const std::string name = sockets->substr(at + 2, std::min(kLongestSocketName, sockets->find('\n', at) - (at + 2)));
     at = sockets->find(listed, at + 1);
-    const std::optional<ucred> speaker = HolderOf(name);
+    int no_pauses = 0;  // it has listened for as long as it has its claims
+    const std::optional<ucred> speaker = HolderOf(name, no_pauses);
     if (!speaker || speaker->pid != pid) continue;
     const std::pair<std::string, std::string> words =
         absl::StrSplit(name.substr(prefix.size()), absl::MaxSplits('/', 1));
@@ -182,8 +186,10 @@ absl::StatusOr<DeviceClaims> ClaimDevices(std::vector<uint32_t> numbers, const D
   DeviceClaims claims;
   if (numbers.empty()) return claims;
   // (Where this one can't be had, who is refused is told less.)
+  int pauses = kListenPauses;
   UniqueFd owner = TakeName(absl::StrCat(OwnerPrefix(getpid()), options.now_unix_ms / 1000, "/", options.job_id));
   if (owner.is_open()) claims.held.push_back(std::move(owner));
+  size_t told = 0;
   for (const uint32_t number : numbers) {
     const std::string name = ClaimName(number, options);
     UniqueFd fd = TakeName(name);
@@ -197,12 +203,12 @@ absl::StatusOr<DeviceClaims> ClaimDevices(std::vector<uint32_t> numbers, const D
           absl::StrCat("device ", number, " is not claimed, so another job may use it, too: ", std::strerror(error)));
       continue;
     }
-    const std::optional<ucred> holder = HolderOf(name);
+    const std::optional<ucred> holder = HolderOf(name, pauses);
     if (holder && MayUse(*holder, DeviceFile(number, options))) return Refuse(number, *holder);
-    claims.warnings.push_back(absl::StrCat("the claim on device ", number, " is held by ", HolderText(holder),
-                                           holder ? ", who can't use " : ", and who need not use ",
-                                           DeviceFile(number, options),
-                                           "; it does not count, and another job may use the device, too"));
+    const std::string who = ++told <= kMostTold ? HolderText(holder) : "another program";
+    claims.warnings.push_back(absl::StrCat(
+        "the claim on device ", number, " is held by ", who, holder ? ", who can't use " : ", and who need not use ",
+        DeviceFile(number, options), "; it does not count, and another job may use the device, too"));
   }
   return claims;
 }

@@ -295,8 +295,14 @@ void AgentLoop::Do(const Launch& effect) {
   status_printer_.ClearProgress();
   for (const std::string& notice : plan->notices) Log(Severity::kInfo, notice);
   for (const std::string& warning : plan->warnings) Log(Severity::kWarning, warning);
+  for (const auto& [owner, followers] : plan->followers) {
+    for (const ProcessKey& follower : followers) owners_[follower.slot] = owner.slot;
+  }
   followers_.merge(plan->followers);
-  for (const ProcessSpec& spec : plan->specs) keeper_->Start(spec);
+  for (const ProcessSpec& spec : plan->specs) {
+    owners_.erase(spec.key.slot);
+    keeper_->Start(spec);
+  }
   for (const ProcessKey& key : plan->done_at_once) pending_.push_back(ProcessHasEnded{key, {}, absl::ZeroDuration()});
 }
 
@@ -357,14 +363,10 @@ void AgentLoop::Do(const ReadLog& effect) {
                        effect.after});
 }
 
-// The slot whose process this one shares (--per_node).
+// The slot whose process this one shares (--per_node), also when that has ended: its log is still asked for.
 uint32_t AgentLoop::OwnerOf(uint32_t slot) const {
-  for (const auto& [key, followers] : followers_) {
-    for (const ProcessKey& follower : followers) {
-      if (follower.slot == slot) return key.slot;
-    }
-  }
-  return slot;
+  const auto found = owners_.find(slot);
+  return found == owners_.end() ? slot : found->second;
 }
 
 void AgentLoop::Do(const Say& effect) { status_printer_.Tell(effect, clock_.Read().monotonic); }

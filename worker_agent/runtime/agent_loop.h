@@ -126,6 +126,7 @@ class AgentLoop {
   bool is_keeper_lost_ = false;
   bool is_anybody_left_ = false;                             // of what a lost keeper had started
   std::map<ProcessKey, std::vector<ProcessKey>> followers_;  // see LaunchPlan
+  std::map<uint32_t, uint32_t> owners_;                      // of slots that share, or shared last, another's process
   v1::FarewellRequest farewell_;
   int64_t run_opened_unix_ms_ = 0;
   RunFolder logs_;  // of the run whose logs were begun; without a name: none

@@ -49,6 +49,34 @@ def test_what_an_ended_process_wrote_is_there_while_the_run_goes_on(cluster):
     (cluster.folder / "go").touch()
 
 
+def test_all_ranks_of_a_shared_process_have_its_log_also_when_it_has_ended(cluster):
+    cluster.start_scheduler()
+    words = ["--worker_num", 4, "--local_worker_num", 2, "--per_node"]
+    cluster.start_agent("ends", [*words, "--node_id", "ends"], ["echo", "all that there is"])
+    cluster.start_agent("stays", [*words, "--node_id", "stays"], ["sh", "-c", "while [ ! -e go ]; do sleep 0.1; done"])
+    cluster.wait_for_phase("running")
+    ranks = [rank["rank"] for rank in cluster.ctl_json("ranks")["jobs"][0]["ranks"] if rank["node_id"] == "ends"]
+    assert len(ranks) == 2, ranks
+    for rank in ranks:
+        log = eventually(lambda: [log for log in [cluster.ctl_json("logs", rank)] if log["has_ended"]], 20, "it is done")
+        assert log[0]["text"] == "all that there is\n", log
+    (cluster.folder / "go").touch()
+
+
+def test_a_failure_is_followed_to_its_last_line(cluster):
+    cluster.start_scheduler()
+    agent = cluster.start_agent("node", ["--worker_num", 1], [
+        "sh", "-c", "echo begun; while [ ! -e go ]; do sleep 0.02; done; echo 'last words'; exit 3"])
+    cluster.wait_for_phase("running")
+    follower = cluster.start("follower", [BIN / "ms-ctl", "logs", "0", "-f", *cluster.agent_words()])
+    eventually(lambda: "begun\n" in follower.output(), 20, "it is followed")
+    (cluster.folder / "go").touch()
+    agent.wait(20)
+    follower.expect(0, 20)
+    assert [line for line in follower.output().splitlines() if not line.startswith("ms-ctl:")] == [
+        "begun", "last words"], follower.output()
+
+
 def test_who_is_missing_and_who_was_refused(cluster):
     cluster.start_scheduler()
     assert "no job yet" in cluster.ctl("nodes", "--missing")

@@ -1,7 +1,9 @@
 """--on_event: a command is told of what is worth waking somebody for."""
 
 import json
-import os
+
+import processes
+import pytest
 
 from muster import eventually
 
@@ -23,12 +25,21 @@ def test_a_failed_job_is_told_and_a_command_that_fails_touches_nothing(cluster):
     assert cluster.ctl_json("counters")["counters"]["--on_event"] == 1
 
 
-def test_a_command_that_hangs_is_killed_with_the_scheduler(cluster):
-    scheduler = cluster.start_scheduler("--on_event", "echo $$ > pid; exec sleep 600")
+@pytest.mark.parametrize("signal", [15, 9])
+def test_a_command_that_hangs_is_killed_with_the_scheduler(cluster, signal):
+    scheduler = cluster.start_scheduler("--on_event", "sleep 600 & echo $! > pid; exec sleep 600")
     cluster.start_agent("node", ["--worker_num", 1], ["false"]).wait(20)
     pid = int(eventually(lambda: (cluster.folder / "pid").exists() and (cluster.folder / "pid").read_text().strip(), 10,
                          "it has begun"))
     assert cluster.phase() == "failed"
-    scheduler.send(15)
-    scheduler.expect(0, 20)
-    eventually(lambda: not os.path.exists("/proc/%d" % pid), 5, "it is gone")
+    scheduler.send(signal)
+    scheduler.expect(0 if signal == 15 else 137, 20)
+    eventually(lambda: not processes.is_alive(pid), 5, "it is gone")
+
+
+def test_the_last_notice_of_once_is_told(cluster):
+    told = cluster.folder / "told"
+    scheduler = cluster.start_scheduler("--once", "--on_event", "sleep 0.3; cat >> %s" % told)
+    cluster.start_agent("node", ["--worker_num", 1], ["false"]).wait(20)
+    assert scheduler.wait(20) != 0
+    assert json.loads(told.read_text())["kind"] == "job_failed", told.read_text()

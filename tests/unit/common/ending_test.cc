@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -34,6 +35,19 @@ TEST(Ending, WritesOutAndRunsNothingElse) {
         EndProgram(7);
       },
       ExitedWithCode(7), "^the last line$");
+}
+
+TEST(Beginning, ChildrenThatEndAreNotLostToWhoeverIgnoredThem) {
+  EXPECT_EXIT(
+      {
+        signal(SIGCHLD, SIG_IGN);
+        BeginProgram("ending_test");
+        const pid_t child = fork();
+        if (child == 0) _exit(5);
+        int status = 0;
+        _exit(waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 1);
+      },
+      ExitedWithCode(5), "");
 }
 
 TEST(Ending, HasALastResort) {

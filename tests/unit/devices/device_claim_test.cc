@@ -14,6 +14,7 @@
 
 #include "../launch/temporary_folder.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 
 namespace muster::agent {
 namespace {
@@ -54,6 +55,23 @@ class DeviceClaim : public testing::Test {
     waitpid(pid, nullptr, 0);
   }
 
+  static std::string NameOf(const UniqueFd& claim) {
+    sockaddr_un address{};
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(getsockname(claim.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    return {address.sun_path + 1, size - offsetof(sockaddr_un, sun_path) - 1};
+  }
+  // A socket that has the name, and does not listen.
+  static UniqueFd Silent(const std::string& name) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    name.copy(address.sun_path + 1, name.size());
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    UniqueFd silent(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(bind(silent.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+    return silent;
+  }
+
   TemporaryFolder folder_;
 };
 
@@ -92,13 +110,9 @@ TEST_F(DeviceClaim, OfAProgramThatDoesNotSayWhoItIsRefusesNobody) {
   {
     const auto claims = ClaimDevices({0}, Options("digits"));
     ASSERT_TRUE(claims.ok()) << claims.status();
-    sockaddr_un address{};
-    socklen_t size = sizeof(address);
-    ASSERT_EQ(getsockname(claims->held.back().get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-    name.assign(reinterpret_cast<const char*>(&address), size);
+    name = NameOf(claims->held.back());
   }
-  const UniqueFd silent(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));  // has the name, and does not listen
-  ASSERT_EQ(bind(silent.get(), reinterpret_cast<const sockaddr*>(name.data()), static_cast<socklen_t>(name.size())), 0);
+  const UniqueFd silent = Silent(name);
   const auto claims = ClaimDevices({0}, Options("words"));
   ASSERT_TRUE(claims.ok()) << claims.status();
   EXPECT_THAT(claims->warnings, ElementsAre(HasSubstr("does not say who it is")));
@@ -121,12 +135,7 @@ TEST_F(DeviceClaim, IsTakenInOneOrderByAll) {
   const auto claims = ClaimDevices({2, 0, 1}, Options("digits"));
   ASSERT_TRUE(claims.ok()) << claims.status();
   std::vector<std::string> names;
-  for (const UniqueFd& fd : claims->held) {
-    sockaddr_un address{};
-    socklen_t size = sizeof(address);
-    ASSERT_EQ(getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-    names.emplace_back(address.sun_path + 1, size - offsetof(sockaddr_un, sun_path) - 1);
-  }
+  for (const UniqueFd& fd : claims->held) names.push_back(NameOf(fd));
   EXPECT_THAT(names, ElementsAre(HasSubstr("muster-devices-of/"), HasSubstr("davinci0"), HasSubstr("davinci1"),
                                  HasSubstr("davinci2")));
 }
@@ -152,18 +161,41 @@ TEST_F(DeviceClaim, WhatOthersSayOfTheHolderIsNotBelieved) {
   ASSERT_NE(holder, 0);
   std::vector<UniqueFd> forged;
   for (int i = 0; i < 30; ++i) {
-    const std::string name = absl::StrCat("muster-devices-of/", holder, "/", i, "/forged");
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    name.copy(address.sun_path + 1, name.size());
-    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-    forged.emplace_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ASSERT_EQ(bind(forged.back().get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+    forged.push_back(Silent(absl::StrCat("muster-devices-of/", holder, "/", i, "/forged")));
     ASSERT_EQ(listen(forged.back().get(), 1), 0);
   }
   const auto refused = ClaimDevices({0}, Options("words"));
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("device 0 is used by job digits"));
   End(holder);
+}
+
+// Anybody may take such names and not listen. An agent's start must not wait long for them.
+TEST_F(DeviceClaim, ForgedNamesDoNotHoldUpAStart) {
+  const pid_t holder = Holder(geteuid());
+  ASSERT_NE(holder, 0);
+  std::vector<UniqueFd> forged;
+  for (int i = 0; i < 64; ++i) forged.push_back(Silent(absl::StrCat("muster-devices-of/", holder, "/", i, "/forged")));
+  absl::Time begin = absl::Now();
+  EXPECT_TRUE(absl::IsUnavailable(ClaimDevices({0}, Options("words")).status()));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(1));
+  End(holder);
+
+  std::vector<uint32_t> devices;
+  for (uint32_t i = 0; i < 64; ++i) devices.push_back(i);
+  std::vector<std::string> names;
+  {
+    const auto claims = ClaimDevices(devices, Options("words"));
+    ASSERT_TRUE(claims.ok()) << claims.status();
+    for (size_t i = 1; i < claims->held.size(); ++i) names.push_back(NameOf(claims->held[i]));  // (0 is this process's)
+  }
+  for (const std::string& name : names) forged.push_back(Silent(name));
+  begin = absl::Now();
+  const auto claims = ClaimDevices(devices, Options("words"));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(1));
+  ASSERT_TRUE(claims.ok()) << claims.status();
+  ASSERT_EQ(claims->warnings.size(), 64U);
+  EXPECT_THAT(claims->warnings[3], HasSubstr("does not say who it is"));
+  EXPECT_THAT(claims->warnings[4], HasSubstr("held by another program"));
 }
 
 }  // namespace

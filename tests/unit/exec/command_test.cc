@@ -71,6 +71,13 @@ TEST_F(CommandTest, AShellRunsTheWordsAndItsEndIsTold) {
   EXPECT_EQ(err_, "c\n");
 }
 
+TEST_F(CommandTest, ItsEndIsToldAlsoWhereSigchldWasIgnored) {
+  const auto before = ::signal(SIGCHLD, SIG_IGN);
+  Run("exit 7");
+  ::signal(SIGCHLD, before);
+  EXPECT_EQ(Listen(), 7U);
+}
+
 TEST_F(CommandTest, ASignalIsPassedAndTold) {
   Run("trap 'echo got; exit 3' USR1; echo ready; while :; do sleep 0.01; done");
   ListenUntil("ready\n");

@@ -59,6 +59,51 @@ TEST(OutputTail, OfAProgressBarTheLastStateIsShownAndNothingMovesTheCursor) {
   EXPECT_EQ(part.unfinished, "50 %");
 }
 
+TEST(OutputTail, ALongProgressBarIsNoGap) {
+  OutputTail tail;
+  tail.Feed("begun\n");
+  const uint64_t place = tail.Read(0, 10).end;
+  OutputPart part;
+  for (int i = 0; i < 60'000; ++i) {
+    tail.Feed("\r" + std::to_string(i) + " of 60000");
+    if (i % 1000 != 0) continue;
+    part = tail.Read(place, 10);
+    ASSERT_FALSE(part.has_gap) << i;
+    ASSERT_EQ(part.end, place) << i;
+    ASSERT_EQ(part.text, "");
+  }
+  tail.Feed("\r60000 of 60000\r\ndone\n");
+  part = tail.Read(place, 10);
+  EXPECT_EQ(part.text, "60000 of 60000\ndone\n") << "its beginning is forgotten, its last state is not";
+  EXPECT_FALSE(part.has_gap);
+}
+
+TEST(OutputTail, LinesThatAreForgottenBeforeAProgressBarAreAGap) {
+  OutputTail tail;
+  tail.Feed("read\n");
+  const uint64_t place = tail.Read(0, 10).end;
+  tail.Feed("not read\n");
+  for (int i = 0; i < 20'000; ++i) tail.Feed("\rstep " + std::to_string(i));
+  OutputPart part = tail.Read(place, 10);
+  EXPECT_TRUE(part.has_gap);
+  tail.Feed("\n");
+  part = tail.Read(part.end, 10);
+  EXPECT_EQ(part.text, "step 19999\n");
+  EXPECT_TRUE(part.has_gap) << "told again where text comes";
+}
+
+TEST(OutputTail, ALineThatHasLostItsBeginningIsAGap) {
+  OutputTail tail;
+  tail.Feed("read\n");
+  const uint64_t place = tail.Read(0, 10).end;
+  for (int i = 0; i < 3; ++i) tail.Feed(std::string(60'000, 'x'));
+  EXPECT_FALSE(tail.Read(place, 10).has_gap) << "it is not whole yet";
+  tail.Feed("\r\nnext\n");
+  const OutputPart part = tail.Read(place, 10);
+  EXPECT_EQ(part.text, "next\n");
+  EXPECT_TRUE(part.has_gap);
+}
+
 TEST(OutputTail, ALineWithoutEndIsCut) {
   OutputTail tail;
   tail.Feed(std::string(300'000, 'x'));

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <sstream>
 
@@ -14,8 +16,9 @@ namespace {
 
 class NoticeRunnerTest : public testing::Test {
  protected:
-  std::unique_ptr<NoticeRunner> Start(const std::string& command, absl::Duration limit = absl::Seconds(30)) {
-    auto runner = NoticeRunner::Start({command, limit, nullptr}, Clock::System(), counted_);
+  std::unique_ptr<NoticeRunner> Start(const std::string& command, absl::Duration limit = absl::Seconds(30),
+                                      absl::Duration farewell = absl::ZeroDuration()) {
+    auto runner = NoticeRunner::Start({command, limit, nullptr, farewell}, Clock::System(), counted_);
     EXPECT_TRUE(runner.ok()) << runner.status();
     return *std::move(runner);
   }
@@ -29,7 +32,15 @@ class NoticeRunnerTest : public testing::Test {
     }
     return 0;
   }
+  // What is in the file of the test's commands.
+  std::string Told() const {
+    std::ostringstream told;
+    told << std::ifstream(path_).rdbuf();
+    return told.str();
+  }
+  void TearDown() override { std::remove(path_.c_str()); }
 
+  const std::string path_ = absl::StrCat(testing::TempDir(), "/notice_runner_test.", getpid());
   CountedLog counted_{Clock::System()};
 };
 
@@ -46,15 +57,62 @@ TEST_F(NoticeRunnerTest, MoreThanMayWaitAreDropped) {
 }
 
 TEST_F(NoticeRunnerTest, TheLargestNoticeFitsAlsoWhereNobodyReadsIt) {
-  const std::string path = absl::StrCat(testing::TempDir(), "/notice_runner_test.", getpid());
-  const auto runner = Start(absl::StrCat("test -e ", path, " || { cat > ", path, "; }; exit 1"));
+  const auto runner = Start(absl::StrCat("test -e ", path_, " || { cat > ", path_, "; }; exit 1"));
   const std::string json = std::string(kMaxNoticeBytes - 1, 'x') + "\n";
   runner->Add({"x", json});
   EXPECT_EQ(AwaitCount("--on_event"), 1u);
-  std::ostringstream found;
-  found << std::ifstream(path).rdbuf();
-  std::remove(path.c_str());
-  EXPECT_EQ(found.str(), json);
+  EXPECT_EQ(Told(), json);
+}
+
+TEST_F(NoticeRunnerTest, ALossMakesRoomForAFailure) {
+  const std::string go = path_ + ".go";
+  {
+    const auto runner = Start(absl::StrCat("cat >> ", path_, "; while [ ! -e ", go, " ]; do sleep 0.01; done"),
+                              absl::Seconds(30), absl::Seconds(30));
+    for (size_t i = 0; i < NoticeRunner::kMostAtOnce + NoticeRunner::kMostWaiting + 1; ++i) {
+      runner->Add({"node_lost", "lost\n"});
+    }
+    EXPECT_GE(AwaitCount("--on_event dropped"), 1u);
+    for (const char* kind : {"job_failed", "budget_used_up", "certificate_ends"}) {
+      runner->Add({kind, absl::StrCat(kind, "\n")});
+    }
+    std::ofstream(go) << "";
+  }
+  std::remove(go.c_str());
+  const std::string told = Told();
+  for (const char* kind : {"job_failed", "budget_used_up", "certificate_ends"}) {
+    EXPECT_NE(told.find(kind), std::string::npos) << kind;
+  }
+}
+
+TEST_F(NoticeRunnerTest, WhatWaitsIsToldBeforeTheEnd) {
+  {
+    NoticeRunner::Options options{absl::StrCat("sleep 0.1; cat >> ", path_), absl::Seconds(30), nullptr,
+                                  absl::Seconds(30)};
+    options.look = [](bool is_last) {
+      return is_last ? std::vector<Notice>{{"node_lost", "6\n"}} : std::vector<Notice>();
+    };
+    const auto runner = NoticeRunner::Start(std::move(options), Clock::System(), counted_);
+    ASSERT_TRUE(runner.ok()) << runner.status();
+    for (size_t i = 0; i < NoticeRunner::kMostAtOnce + 2; ++i) (*runner)->Add({"x", absl::StrCat(i, "\n")});
+  }
+  std::string told = Told();
+  std::sort(told.begin(), told.end());
+  EXPECT_EQ(told, "\n\n\n\n\n\n\n0123456");
+  EXPECT_TRUE(counted_.Counts().empty());
+}
+
+TEST_F(NoticeRunnerTest, TheFarewellIsBounded) {
+  Start("sleep 600", absl::Seconds(600), absl::Milliseconds(100)).get()->Add({"x", "{}\n"});
+  EXPECT_EQ(counted_.Counts()["--on_event"], 1u) << "it was killed, and that is told";
+}
+
+TEST_F(NoticeRunnerTest, AnEndThatSomebodyElseTookIsNoSuccess) {
+  const auto before = signal(SIGCHLD, SIG_IGN);
+  const auto runner = Start("true");
+  runner->Add({"x", "{}\n"});
+  EXPECT_EQ(AwaitCount("--on_event"), 1u);
+  signal(SIGCHLD, before);
 }
 
 }  // namespace

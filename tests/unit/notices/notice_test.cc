@@ -19,10 +19,16 @@ v1::StoryEvent Line(const std::string& kind, const std::string& text = "", int64
   return event;
 }
 
-std::string KindOf(NoticeRules& rules, const v1::StoryEvent& event) {
-  const std::optional<Notice> notice = rules.Judge(event);
-  return notice ? notice->kind : "";
+// "kind", or "kind, kind".
+std::string KindsOf(const std::vector<Notice>& notices) {
+  std::string kinds;
+  for (const Notice& notice : notices) kinds += (kinds.empty() ? "" : ", ") + notice.kind;
+  return kinds;
 }
+
+std::string KindOf(NoticeRules& rules, const v1::StoryEvent& event) { return KindsOf(rules.Judge(event)); }
+
+nlohmann::json Parsed(const Notice& notice) { return nlohmann::json::parse(notice.json); }
 
 TEST(NoticeRules, OnlyWhatIsWorthWakingSomebodyIsTold) {
   NoticeRules rules;
@@ -31,10 +37,65 @@ TEST(NoticeRules, OnlyWhatIsWorthWakingSomebodyIsTold) {
     EXPECT_EQ(KindOf(rules, Line(quiet)), "") << quiet;
   }
   EXPECT_EQ(KindOf(rules, Line("run_failed", "job train failed after 3 s (run 3): rank 1 …")), "job_failed");
-  EXPECT_EQ(KindOf(rules, Line("run_failed", "job train failed: gave up after 3 restarts")), "budget_used_up");
   EXPECT_EQ(KindOf(rules, Line("round_aborted")), "job_restarted");
-  EXPECT_EQ(KindOf(rules, Line("process_restarted")), "job_restarted");
+  EXPECT_EQ(KindOf(rules, Line("process_restarted", "", 60'000)), "job_restarted");
   EXPECT_EQ(KindOf(rules, Line("node_lost")), "node_lost");
+}
+
+TEST(NoticeRules, ThatTheBudgetIsUsedUpIsTheCoresWordAndNoQuotedOne) {
+  NoticeRules rules;
+  const std::string failed = "job train failed after 3 s (run 3): ";
+  EXPECT_EQ(KindOf(rules, Line("run_failed", failed + "gave up after 3 restarts (--max_restarts 3 an hour): rank 1 …")),
+            "budget_used_up");
+  EXPECT_EQ(KindOf(rules, Line("run_failed", failed + "rank 1 said \"gave up after 3 attempts\"")), "job_failed");
+  EXPECT_EQ(KindOf(rules, Line("run_failed", failed + "rank 1 said \"x (run 3): gave up after 3 restarts\"")),
+            "job_failed");
+}
+
+TEST(NoticeRules, LossesOfOneMinuteAreToldTogether) {
+  NoticeRules rules;
+  EXPECT_EQ(KindOf(rules, Line("node_lost", "node 0 is lost", 1000)), "node_lost") << "the first one at once";
+  for (int i = 1; i <= 100; ++i) {
+    EXPECT_EQ(KindOf(rules, Line("node_lost", "node " + std::to_string(i) + " is lost", 1000 + i)), "");
+  }
+  EXPECT_EQ(KindsOf(rules.TakeFolded(60'999)), "");
+  const std::vector<Notice> together = rules.TakeFolded(61'000);
+  ASSERT_EQ(KindsOf(together), "node_lost");
+  const nlohmann::json json = Parsed(together[0]);
+  EXPECT_EQ(json["count"], 100);
+  EXPECT_EQ(json["job_id"], "train");
+  EXPECT_EQ(json["text"],
+            "100 more nodes of job train are lost within a minute: node 1 is lost; node 2 is lost; node 3 is lost; and "
+            "97 more");
+  EXPECT_EQ(KindOf(rules, Line("node_lost", "", 61'001)), "") << "the next minute has begun";
+  EXPECT_EQ(Parsed(rules.TakeFolded(121'000).at(0))["count"], 1);
+  EXPECT_EQ(KindsOf(rules.TakeFolded(181'000)), "");
+  EXPECT_EQ(KindOf(rules, Line("node_lost", "", 181'001)), "node_lost") << "it was quiet for a minute";
+}
+
+TEST(NoticeRules, EachJobAndKindIsFoldedByItself) {
+  NoticeRules rules;
+  v1::StoryEvent other = Line("node_lost");
+  other.set_job_id("other");
+  EXPECT_EQ(KindOf(rules, Line("node_lost")), "node_lost");
+  EXPECT_EQ(KindOf(rules, other), "node_lost");
+  EXPECT_EQ(KindOf(rules, Line("round_aborted")), "job_restarted");
+  EXPECT_EQ(KindOf(rules, Line("process_restarted")), "");
+  EXPECT_EQ(KindsOf(rules.TakeFolded(INT64_MAX)), "job_restarted") << "all of them at the end";
+}
+
+TEST(NoticeRules, WhatIsFoldedIsToldBeforeTheRunsEnd) {
+  NoticeRules rules;
+  for (int i = 0; i < 3; ++i) rules.Judge(Line("node_lost"));
+  EXPECT_EQ(KindOf(rules, Line("run_failed")), "node_lost, job_failed");
+  EXPECT_EQ(KindsOf(rules.TakeFolded(INT64_MAX)), "");
+  EXPECT_EQ(KindOf(rules, Line("node_lost")), "node_lost") << "of the next run";
+}
+
+TEST(NoticeRules, AClockThatIsSetBackHoldsNothingBack) {
+  NoticeRules rules;
+  for (int i = 0; i < 3; ++i) rules.Judge(Line("node_lost", "", 1'000'000));
+  EXPECT_EQ(KindsOf(rules.TakeFolded(500'000)), "node_lost");
 }
 
 TEST(NoticeRules, FormingIsLateAfterFiveMinutes) {
@@ -50,7 +111,7 @@ TEST(NoticeRules, TheJsonIsOneLineAndFitsIntoAPipe) {
   NoticeRules rules;
   v1::StoryEvent event = Line("run_failed", "rank 1 \"ended\"\n\xff", 77);
   event.add_last_lines("Traceback");
-  const std::string text = rules.Judge(event)->json;
+  const std::string text = rules.Judge(event).at(0).json;
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
   const auto json = nlohmann::json::parse(text);
   EXPECT_EQ(json["kind"], "job_failed");
@@ -58,7 +119,7 @@ TEST(NoticeRules, TheJsonIsOneLineAndFitsIntoAPipe) {
   EXPECT_EQ(json["run"], 3);
   EXPECT_EQ(json["last_lines"][0], "Traceback");
   for (int i = 0; i < 100; ++i) event.add_last_lines(std::string(2000, '\x01'));
-  EXPECT_LE(rules.Judge(event)->json.size(), kMaxNoticeBytes);
+  EXPECT_LE(rules.Judge(event).at(0).json.size(), kMaxNoticeBytes);
 }
 
 TEST(NoticeRules, ACertificateIsToldOnceForEachEnd) {

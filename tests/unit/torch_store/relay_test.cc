@@ -326,6 +326,34 @@ TEST_F(RelayTest, WhoIsRefusedIsToldWhyAndWhatToDo) {
   EXPECT_FALSE(TakeAnswer(too_long).ok());
 }
 
+TEST_F(RelayTest, ARelayOfTheFirstVersionIsRefusedWithoutAWord) {
+  LinksOptions links;
+  links.why_not = [](const LinkHello&, const TcpClient&) { return "start it otherwise"; };
+  StartStore(std::move(links));
+  LinkHello hello;
+  hello.version = 1;
+  hello.session = std::string(kSessionBytes, 's');
+  hello.node = "b";
+  SocketClient old(port_);
+  old.Send(HelloBytes(hello));
+  EXPECT_EQ(old.Receive(1000), "") << "it would give its session up";
+}
+
+TEST_F(RelayTest, AStoreOfTheFirstVersionIsGreetedAsItKnows) {
+  const UniqueFd listener = *ListenOn(*IpAddress::Parse("127.0.0.1"), 0, 16, "a test");
+  AddRelay(LocalEnd(listener.get())->port, "a");
+  std::vector<char> versions;
+  for (int link = 0; link < 2; ++link) {
+    pollfd ready{listener.get(), POLLIN, 0};
+    ASSERT_EQ(poll(&ready, 1, 20'000), 1);
+    const UniqueFd store(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    char begin[9];  // the magic word, and the version
+    ASSERT_EQ(recv(store.get(), begin, sizeof(begin), MSG_WAITALL), 9);
+    versions.push_back(begin[8]);
+  }
+  EXPECT_THAT(versions, testing::ElementsAre(2, 1));
+}
+
 TEST_F(RelayTest, WhatIsNotAcknowledgedCountsAndGoesWithAnAgentThatIsAway) {
   Limits limits;
   limits.unread_bytes = 1 << 20;

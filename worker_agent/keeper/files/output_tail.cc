@@ -4,6 +4,8 @@
 //   within what is still here     what came since, or its last lines
 //   before that                   the last lines, with has_gap
 //   beyond the end                nothing: it is no place of this process
+//
+// A line whose beginning is forgotten can be shown all the same where it has begun anew since, as a progress bar does.
 #include "worker_agent/keeper/files/output_tail.h"
 
 #include <algorithm>
@@ -13,27 +15,50 @@
 
 namespace muster::agent {
 
+namespace {
+
+// Whether what remains of a line of which the beginning is missing begins anew. (A '\r' before the line's end does not
+// count.)
+bool BeginsAnew(std::string_view line) {
+  const size_t last = line.find_last_not_of('\r');
+  return last != std::string_view::npos && line.substr(0, last).find('\r') != std::string_view::npos;
+}
+
+}  // namespace
+
 void OutputTail::Feed(std::string_view bytes) {
   total_ += bytes.size();
-  bytes_ += bytes.substr(bytes.size() - std::min(bytes.size(), kMaxBytes));
-  if (bytes_.size() > 2 * kMaxBytes) bytes_.erase(0, bytes_.size() - kMaxBytes);
+  bytes_ += bytes;
+  if (bytes_.size() <= 2 * kMaxBytes) return;
+  const size_t forgotten = bytes_.size() - kMaxBytes;
+  line_start_ = LineStartOf(forgotten);
+  bytes_.erase(0, forgotten);
+}
+
+uint64_t OutputTail::LineStartOf(size_t byte) const {
+  const size_t line_end = std::string_view(bytes_).substr(0, byte).rfind('\n');
+  return line_end == std::string_view::npos ? line_start_ : total_ - bytes_.size() + line_end + 1;
 }
 
 OutputPart OutputTail::Read(uint64_t after, uint32_t lines) const {
-  std::string_view kept = bytes_;
-  if (kept.size() > kMaxBytes) kept.remove_prefix(kept.size() - kMaxBytes);
+  const size_t unread = bytes_.size() - std::min(bytes_.size(), kMaxBytes);
+  std::string_view kept = std::string_view(bytes_).substr(unread);
   const uint64_t first = total_ - kept.size();
   OutputPart part;
   if (after > first) {
     kept.remove_prefix(std::min<uint64_t>(after - first, kept.size()));
-  } else if (after < first) {  // the first line that is still here has lost its beginning
+  } else if (after < first) {
+    const uint64_t line_start = LineStartOf(unread);
+    part.has_gap = after < line_start;
     const size_t line_end = kept.find('\n');
-    if (line_end != std::string_view::npos) kept.remove_prefix(line_end + 1);
-    part.has_gap = true;
+    if (line_start < first && line_end != std::string_view::npos && !BeginsAnew(kept.substr(0, line_end))) {
+      kept.remove_prefix(line_end + 1);
+      part.has_gap = true;
+    }
   }
   const size_t last_end = kept.rfind('\n');
   const size_t whole = last_end == std::string_view::npos ? 0 : last_end + 1;
-  part.end = std::max(after, total_ - (kept.size() - whole));
+  part.end = whole == 0 ? after : total_ - (kept.size() - whole);
 
   std::deque<std::string> shown;
   LineSplitter splitter(kMaxLogLineBytes, LineSplitter::Overlong::kTruncate);

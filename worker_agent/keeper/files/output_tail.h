@@ -14,7 +14,7 @@ struct OutputPart {
   std::string text;        // whole lines, with their ends
   std::string unfinished;  // what stands behind the last line's end, cut at kMaxLogLineBytes
   uint64_t end = 0;        // where the next part begins, in bytes since the process began
-  bool has_gap = false;    // lines between the reader's place and `text` are left out
+  bool has_gap = false;    // whole lines between the reader's place and `text` are left out
 };
 
 class OutputTail {
@@ -28,8 +28,12 @@ class OutputTail {
   OutputPart Read(uint64_t after, uint32_t lines) const;
 
  private:
-  std::string bytes_;   // at most 2 * kMaxBytes; its end is …
-  uint64_t total_ = 0;  // … that many bytes behind the process's start
+  // Where the line begins that has this byte of bytes_.
+  uint64_t LineStartOf(size_t byte) const;
+
+  std::string bytes_;        // at most 2 * kMaxBytes; its end is …
+  uint64_t total_ = 0;       // … that many bytes behind the process's start
+  uint64_t line_start_ = 0;  // likewise: of the line that its first byte belongs to
 };
 
 }  // namespace muster::agent

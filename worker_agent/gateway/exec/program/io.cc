@@ -41,6 +41,7 @@ UniqueFd TakeSignals(const std::vector<int>& signals) {
   sigset_t set;
   ::sigemptyset(&set);
   for (const int signal : signals) ::sigaddset(&set, signal);
+  ::signal(SIGCHLD, SIG_DFL);  // ignored, it would not come, and children would end unseen
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }

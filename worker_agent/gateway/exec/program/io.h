@@ -18,7 +18,7 @@ bool WriteAll(int fd, std::string_view bytes);
 enum class ReadResult { kSome, kNothing, kEnd };
 ReadResult ReadSome(int fd, size_t most, std::string& out);
 
-// Blocks these signals and has them read from the descriptor.
+// Blocks these signals and has them read from the descriptor, SIGCHLD also where it was ignored until now.
 UniqueFd TakeSignals(const std::vector<int>& signals);
 // The next one that waits; 0: none.
 int NextSignal(int fd);

@@ -8,7 +8,6 @@ namespace muster::torch_store {
 namespace {
 
 constexpr std::string_view kLinkMagic = "MUSTRLNK";
-constexpr char kVersion = 1;
 
 // An answer's first byte.
 constexpr uint8_t kGoesOn = 0;
@@ -59,7 +58,7 @@ class Reader {
 
 std::string HelloBytes(const LinkHello& hello) {
   std::string out(kLinkMagic);
-  Put(out, kVersion);
+  Put(out, hello.version);
   Put(out, static_cast<uint8_t>(hello.is_new));
   out += hello.session;
   Put(out, hello.run);
@@ -76,12 +75,13 @@ absl::StatusOr<std::optional<LinkHello>> TakeHello(std::string_view& bytes) {
     return absl::InvalidArgumentError("it is no agent's link, which is all that is served here");
   }
   Reader reader(bytes.substr(magic.size()));
-  const char version = reader.Take<char>();
-  if (!reader.is_short() && version != kVersion) {
-    return absl::InvalidArgumentError(absl::StrCat("a link of version ", static_cast<int>(version),
-                                                   "; version 1 is known here: use one version of Muster"));
-  }
   LinkHello hello;
+  hello.version = reader.Take<uint8_t>();
+  if (!reader.is_short() && (hello.version < kFirstLinkVersion || hello.version > kLinkVersion)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a link of version ", static_cast<int>(hello.version), "; versions ", static_cast<int>(kFirstLinkVersion),
+        " to ", static_cast<int>(kLinkVersion), " are known here: use one version of Muster"));
+  }
   hello.is_new = reader.Take<uint8_t>() != 0;
   hello.session = reader.TakeBytes(kSessionBytes);
   hello.run = reader.Take<uint64_t>();

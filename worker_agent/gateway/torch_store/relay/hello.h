@@ -4,7 +4,9 @@
 //   relay   "MUSTRLNK" | u8 version | u8 is new | 16 bytes session | u64 run | u32 round | u64 received
 //           | u8 length, job | u8 length, node
 //   store   u8 0: go on, or 1: the session is not known here any more | u64 received
-//           u8 2: refused | u64 0 | u16 length, why and what to do; it closes then
+//           u8 2, to version 2 only: refused | u64 0 | u16 length, why and what to do; it closes then
+//
+// A store of version 1 closes where it sees a 2. A relay of version 1 gives its session up where it sees a refusal.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +22,9 @@ namespace muster::torch_store {
 inline constexpr char kLinkByte = 'M';
 inline constexpr size_t kSessionBytes = 16;
 
+inline constexpr uint8_t kFirstLinkVersion = 1;
+inline constexpr uint8_t kLinkVersion = 2;
+
 struct LinkHello {
   bool is_new = true;   // it was never told to go on
   std::string session;  // kSessionBytes, random: its name, and a secret
@@ -28,6 +33,7 @@ struct LinkHello {
   uint64_t received = 0;
   std::string job;   // at most 255 bytes, …
   std::string node;  // … likewise
+  uint8_t version = kLinkVersion;
 };
 
 std::string HelloBytes(const LinkHello& hello);

@@ -81,6 +81,7 @@ absl::Status LinkEnd::Greet(std::string_view& bytes) {
   if (!hello->has_value()) return absl::OkStatus();
   absl::StatusOr<std::shared_ptr<Session>> session = links_.Attach(**hello, client_, context_);
   if (!session.ok()) {
+    if ((*hello)->version < kLinkVersion) return session.status();
     // (What the socket does not take at once is not worth waiting for.)
     pipe_.Say(AnswerBytes({.refusal = std::string(session.status().message())}));
     pipe_.Write(stream_, nullptr);

@@ -218,8 +218,10 @@ void StoreLink::Read() {
     case Stream::Io::kAgain:
       return;
     case Stream::Io::kClosed:
+      if (answer_.empty() && !has_answer_) uplink_.TryOtherVersion();
       return Break("the connection was closed there");
     case Stream::Io::kFailed:
+      if (answer_.empty() && !has_answer_) uplink_.TryOtherVersion();
       return Break(stream_.error());
     case Stream::Io::kDone:
       break;

@@ -38,6 +38,8 @@ class Uplink {
   void TouchLink();
 
   LinkHello Hello() const;
+  // The store hung up on the hello: it may be one of the version before.
+  void TryOtherVersion() { hello_.version = hello_.version == kLinkVersion ? kFirstLinkVersion : kLinkVersion; }
   // The store goes on with the session. An error: it is not to be trusted.
   absl::Status GoOn(uint64_t received_there);
   // The session is over: its clients are disconnected, and the next link begins another one.

@@ -1,0 +1,195 @@
+// `ms-ctl ping`: whether the scheduler can be reached from here, and if not, what is in the way.
+//
+//   check    what is looked at                      when it is not well
+//   name     the host name's addresses              error, and the last check
+//   tcp      a connection to each of them           one that fails while another does not: warning
+//                                                   all of them: error, and the last check
+//   tls      the handshake, both certificates       error, and the last check; one that ends in a week: warning
+//   version  the scheduler's, ours                  more than one minor version apart: warning
+//   clock    its wall time, ours                    more than a second apart: warning
+//   udp      whether a datagram is refused          warning
+//
+// Exit code: 0 when there is no error, 15 when TLS is what failed, 10 otherwise.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/base/clock.h"
+#include "common/base/exit_codes.h"
+#include "common/base/version.h"
+#include "common/net/net.h"
+#include "ctl/commands/asking.h"
+#include "ctl/commands/handlers.h"
+#include "ctl/commands/ping/checks.h"
+#include "ctl/commands/ping/network.h"
+
+namespace muster::ctl {
+namespace {
+
+constexpr absl::Duration kMostClockDifference = absl::Seconds(1);
+constexpr absl::Duration kEndsSoon = absl::Hours(7 * 24);
+
+class Ping {
+ public:
+  explicit Ping(Call& call) : call_(call), settings_(call.settings) {}
+
+  int Run() {
+    const int code = Look();
+    Print(settings_.json ? checks_.AsJson(JoinHostPort(settings_.sched_host, settings_.sched_port)) : checks_.AsText());
+    return code;
+  }
+
+ private:
+  int Look() {
+    const absl::StatusOr<std::vector<IpAddress>> addresses = ResolveHost(settings_.sched_host);
+    if (!addresses.ok()) {
+      checks_.Error("name", std::string(addresses.status().message()),
+                    "name the scheduler's machine with --sched_host (MS_SCHED_HOST), or give its address");
+      return kExitUnreachable;
+    }
+    checks_.Ok("name", absl::StrCat(settings_.sched_host, " is ",
+                                    absl::StrJoin(*addresses, ", ", [](std::string* out, const IpAddress& address) {
+                                      absl::StrAppend(out, address.ToString());
+                                    })));
+    if (!ConnectToEach(*addresses)) return kExitUnreachable;
+    return AskScheduler();
+  }
+
+  bool ConnectToEach(const std::vector<IpAddress>& addresses) {
+    std::vector<std::pair<std::string, int>> failed;  // which end, and errno
+    for (const IpAddress& address : addresses) {
+      const MonotonicTime begin = Clock::System().Read().monotonic;
+      const int error = ErrorOfConnecting(address, settings_.sched_port, settings_.timeout);
+      const std::string end = JoinHostPort(address.ToString(), settings_.sched_port);
+      if (error == 0) {
+        const absl::Duration took = Clock::System().Read().monotonic - begin;
+        checks_.Ok("tcp",
+                   absl::StrFormat("%s takes a connection within %.1f ms", end, absl::ToDoubleMilliseconds(took)));
+        if (!reached_) reached_ = address;
+      } else {
+        failed.emplace_back(end, error);
+      }
+    }
+    for (const auto& [end, error] : failed) {
+      const std::string text = absl::StrCat(end, ": ", std::strerror(error));
+      reached_ ? checks_.Warning("tcp", text, RemedyOf(error)) : checks_.Error("tcp", text, RemedyOf(error));
+    }
+    return reached_.has_value();
+  }
+
+  int AskScheduler() {
+    // (The way over the Unix socket would not show whether the port answers.)
+    auto client = AdminClient::OverTcp(settings_.sched_host, settings_.sched_port, settings_.timeout,
+                                       SecurityOf(settings_, call_.tls), {}, settings_.job_id);
+    const int64_t before = NowUnixMs();
+    absl::StatusOr<v1::StatusReply> status = client.ok() ? (*client)->GetStatus("", 0) : client.status();
+    const int64_t after = NowUnixMs();
+    if (!status.ok()) {
+      const bool is_security = absl::IsUnauthenticated(status.status()) || absl::IsPermissionDenied(status.status());
+      checks_.Error("tls", std::string(status.status().message()),
+                    call_.tls == nullptr ? "give ms-ctl the certificates of this cluster (--tls_config), if it has some"
+                                         : "look at the certificates: ms-ctl certs show FOLDER");
+      return is_security ? kExitSecurity : kExitUnreachable;
+    }
+    LookAtCertificates(**client);
+    LookAtVersion(status->version());
+    if (status->now_unix_ms() != 0) LookAtClock(status->now_unix_ms(), before, after);
+    LookForUdp();
+    return kExitSuccess;
+  }
+
+  void LookAtCertificates(AdminClient& client) {
+    if (call_.tls == nullptr) {
+      checks_.Ok("tls", "none: the scheduler takes plain text, which anybody on the way can read");
+      return;
+    }
+    absl::Time ends = absl::InfiniteFuture();
+    std::string whose;
+    const auto note = [&](absl::Time end, const std::string& name) {
+      if (end < ends) ends = end, whose = name;
+    };
+    if (const auto& identity = call_.tls->Current()->identity) note(identity->leaf().NotAfter(), "ours");
+    if (const auto counters = client.GetCounters(); counters.ok() && counters->certificate_ends_unix_ms() != 0) {
+      note(absl::FromUnixMillis(counters->certificate_ends_unix_ms()), "the scheduler's");
+    }
+    std::string text = "both sides' certificates are good";
+    if (ends != absl::InfiniteFuture()) {
+      absl::StrAppend(&text, "; the first to end is ", whose, ", ",
+                      absl::FormatTime("%Y-%m-%d %H:%M:%S", ends, absl::LocalTimeZone()));
+    }
+    if (ends - absl::FromUnixMillis(NowUnixMs()) < kEndsSoon) {
+      checks_.Warning("tls", text, "make new ones: ms-ctl certs renew NAME");
+    } else {
+      checks_.Ok("tls", text);
+    }
+  }
+
+  void LookAtVersion(const std::string& theirs) {
+    const std::string text = absl::StrCat(theirs, theirs == kVersion ? ", as here" : absl::StrCat("; here ", kVersion));
+    if (AreMinorVersionsApart(theirs, kVersion)) {
+      checks_.Warning("version", text,
+                      "bring both to the same version: neighbouring minor versions work together, others may not");
+    } else {
+      checks_.Ok("version", text);
+    }
+  }
+
+  static bool AreMinorVersionsApart(const std::string& a, const std::string& b) {
+    const std::vector<std::string> as = absl::StrSplit(a, '.'), bs = absl::StrSplit(b, '.');
+    int minor_a = 0, minor_b = 0;
+    if (as.size() < 2 || bs.size() < 2 || as[0] != bs[0]) return true;
+    return !absl::SimpleAtoi(as[1], &minor_a) || !absl::SimpleAtoi(bs[1], &minor_b) || std::abs(minor_a - minor_b) > 1;
+  }
+
+  // The scheduler's time is somewhere between when it was asked and when it had answered.
+  void LookAtClock(int64_t theirs, int64_t before, int64_t after) {
+    const int64_t apart = theirs < before ? theirs - before : std::max<int64_t>(theirs - after, 0);
+    const std::string text =
+        apart == 0 ? "the scheduler's is ours, as far as an answer's time can tell"
+                   : absl::StrFormat("the scheduler's is %.3f s %s ours", static_cast<double>(std::abs(apart)) / 1000,
+                                     apart < 0 ? "behind" : "ahead of");
+    if (absl::Milliseconds(std::abs(apart)) > kMostClockDifference) {
+      checks_.Warning("clock", text,
+                      "set the clocks (chrony, NTP): log lines of two machines can't be put in order, and "
+                      "certificates may be not yet or no longer valid");
+    } else {
+      checks_.Ok("clock", text);
+    }
+  }
+
+  void LookForUdp() {
+    const int error = ErrorOfDatagrams(*reached_, settings_.sched_port);
+    if (error == 0) {
+      checks_.Ok("udp", absl::StrCat("nothing refuses datagrams to port ", settings_.sched_port));
+    } else {
+      checks_.Warning(
+          "udp", absl::StrCat("datagrams to port ", settings_.sched_port, " are refused: ", std::strerror(error)),
+          "let UDP through to this port, too: without it heartbeats go over the stream, which costs the scheduler "
+          "more (nothing is wrong if it has --heartbeat_datagrams=false)");
+    }
+  }
+
+  static int64_t NowUnixMs() { return Clock::System().Read().wall.unix_ms; }
+
+  Call& call_;
+  const CtlSettings& settings_;
+  Checks checks_;
+  std::optional<IpAddress> reached_;  // the first that takes a connection
+};
+
+}  // namespace
+
+int PingScheduler(Call& call) {
+  const int code = PrepareCalls(call);
+  return code == kExitSuccess ? Ping(call).Run() : code;
+}
+
+}  // namespace muster::ctl
