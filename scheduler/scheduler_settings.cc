@@ -136,6 +136,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("torch_store_relay", "", {"MS_TORCH_STORE_RELAY"});
   table.AddIgnored("mpi", "KIND", {"MS_MPI"});
   table.AddIgnored("horovod", "KIND", {"MS_HOROVOD"});
+  table.AddIgnored("jax", "WHEN", {"MS_JAX"});
   table.AddIgnored("ompi_env", "", {"MS_OMPI_ENV"});
   table.AddIgnored("tf_config", "", {"MS_TF_CONFIG"});
   table.AddIgnored("no_python", "", {});

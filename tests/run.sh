@@ -19,7 +19,7 @@ stages=(style unit sim e2e faults bench asan fuzz tsan)
 #          purity, that settings are documented
 #   unit   unit, golden and contract tests, release build; that the programs can be linked fully static
 #   sim    the simulation's share for each change
-#   e2e    real processes, PyTorch 2.13 and Debian's 1.13, MindSpore 2.10.0
+#   e2e    real processes, PyTorch 2.13 and Debian's 1.13, MindSpore 2.10.0, JAX 0.10.2
 #   faults real processes in network namespaces under random faults (tests/faults): 2.5 minutes, with --long an hour
 #   bench  the benchmark at a small size: that it runs, whatever its figures
 #   asan   unit, golden and contract tests, built by clang (for -Wthread-safety) with AddressSanitizer and
@@ -110,7 +110,7 @@ run_pytest() {  # run_pytest NAME [pytest's words]
   local name=$1 words code
   words=(/usr/bin/python3 -m pytest tests/e2e -q -rsf --durations=20 --durations-min=5 -o junit_family=legacy
     -p no:cacheprovider "${@:2}" "${pytest_words[@]}")
-  export MUSTER_PYTHON=$torch_python MUSTER_MINDSPORE_PYTHON=$mindspore_python
+  export MUSTER_PYTHON=$torch_python MUSTER_MINDSPORE_PYTHON=$mindspore_python MUSTER_JAX_PYTHON=$jax_python
   export MUSTER_STARVED=$results/starved_$name
   "${runs_under[@]}" "${words[@]}" --junitxml "$results/$name.xml"
   code=$?
@@ -153,8 +153,15 @@ prepare_mindspore() {
     echo "The real MindSpore does NOT run in these tests; the reference client stands for it."
   fi
 }
+prepare_jax() {
+  jax_python=$(bash tests/e2e/venv.sh jax) || {
+    jax_python=
+    echo "The real JAX does NOT run in these tests."
+  }
+}
 torch_python=
 mindspore_python=
+jax_python=
 runs_under=()  # what the end-to-end tests run under
 
 defects_fit() {
@@ -201,6 +208,7 @@ stage_e2e() {
   build_asan_ahead
   prepare_torch
   prepare_mindspore
+  prepare_jax
   local code=0
   if ((is_long)); then local -x MUSTER_LONG=1; fi  # here only: sanitizers would take days for it
   MUSTER_BIN=$root/build/bin run_e2e e2e || code=1

@@ -32,10 +32,7 @@
 #include "common/tls/tls_settings.h"
 #include "worker_agent/agent_tls.h"
 #include "worker_agent/gateway/exec/gateway.h"
-#include "worker_agent/gateway/horovod/gateway.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
-#include "worker_agent/gateway/mpi/gateway.h"
-#include "worker_agent/gateway/mpi/unserved.h"
 #include "worker_agent/gateway/torch_store/gateway.h"
 #include "worker_agent/launch/command/script_ports.h"
 #include "worker_agent/launch/environment/environment.h"
@@ -372,18 +369,11 @@ int Agent::StayWithTheJob() {
   if (absl::SimpleAtoi(settings_.master_port, &port)) store_options.wanted_port = static_cast<uint16_t>(port);
   TorchStoreGateway torch_store(std::move(store_options), Clock::System());
   if (!settings_.command.empty()) launcher.AddGateway(torch_store, /*is_required=*/false);
-  MpiGateway mpi({mpi_, ProgramBeside(OwnProgram(), "ms-pmix"), folder_->path()}, loop.store(), Clock::System());
-  if (mpi_ != MpiFamily::kNone) launcher.AddGateway(mpi, /*is_required=*/true);
+  ServedFrameworks frameworks({mpi_, ProgramBeside(OwnProgram(), "ms-pmix"), folder_->path()}, loop.store());
+  frameworks.AddTo(launcher, settings_);
   if (exec_ != nullptr) {
     exec_->UseStore(loop.store());
     launcher.AddGateway(*exec_, /*is_required=*/true);
-  }
-  UnservedMpi unserved_mpi;
-  HorovodGateway horovod(loop.store(), Clock::System());
-  if (ServesHorovod(settings_, mpi_)) {
-    launcher.AddGateway(horovod, /*is_required=*/true);  // may be linked with MPI and not use it
-  } else if (mpi_ == MpiFamily::kNone && AsksForMpi(settings_)) {
-    launcher.AddGateway(unserved_mpi, /*is_required=*/false);
   }
   if (tls_ != nullptr) {
     const absl::Status started =

@@ -4,8 +4,17 @@
 // mpi         MPI, of either family
 // none        nothing
 // auto        the rendezvous, for Python that imports horovod, unless MPI is served, or the command is started once
+//
+// --jax
+// on          the coordination service
+// none        nothing
+// auto        the service, for Python that imports jax, unless its script names a coordinator_address, which would not
+//             be this one, or ranks start again one by one, or the command is started once
 #include "worker_agent/served_frameworks.h"
 
+#include <utility>
+
+#include "common/base/clock.h"
 #include "worker_agent/launch/command/python_module.h"
 
 namespace muster::agent {
@@ -31,6 +40,28 @@ MpiFamily MpiFamilyFor(const AgentSettings& settings, const std::map<std::string
 bool ServesHorovod(const AgentSettings& settings, MpiFamily mpi) {
   if (settings.horovod != "auto") return settings.horovod == "gloo";
   return mpi == MpiFamily::kNone && HasAProcessForEachRank(settings) && UsesPythonModule(settings.command, "horovod");
+}
+
+bool ServesJax(const AgentSettings& settings) {
+  if (settings.jax != "auto") return settings.jax == "on";
+  return HasAProcessForEachRank(settings) && settings.restart_scope.value_or("job") == "job" &&
+         UsesPythonModule(settings.command, "jax") && !ScriptContains(settings.command, "coordinator_address");
+}
+
+ServedFrameworks::ServedFrameworks(MpiGatewayOptions mpi, JobStore& store)
+    : family_(mpi.family),
+      mpi_(std::move(mpi), store, Clock::System()),
+      horovod_(store, Clock::System()),
+      jax_(store, Clock::System()) {}
+
+void ServedFrameworks::AddTo(Launcher& launcher, const AgentSettings& settings) {
+  if (family_ != MpiFamily::kNone) launcher.AddGateway(mpi_, /*is_required=*/true);
+  if (ServesHorovod(settings, family_)) {
+    launcher.AddGateway(horovod_, /*is_required=*/true);  // may be linked with MPI and not use it
+  } else if (family_ == MpiFamily::kNone && AsksForMpi(settings)) {
+    launcher.AddGateway(unserved_mpi_, /*is_required=*/false);
+  }
+  if (ServesJax(settings)) launcher.AddGateway(jax_, /*is_required=*/settings.jax == "on");
 }
 
 }  // namespace muster::agent

@@ -1,11 +1,17 @@
-// Which launcher this agent is for MPI's and Horovod's processes, by the settings and the command. Reads the program's
-// and the script's file.
+// Which launcher this agent is for MPI's, Horovod's and JAX's processes, by the settings and the command. Reads the
+// program's and the script's file.
 #pragma once
 
 #include <map>
 #include <string>
 
+#include "common/store/job_store.h"
+#include "worker_agent/gateway/horovod/gateway.h"
+#include "worker_agent/gateway/jax/gateway.h"
+#include "worker_agent/gateway/mpi/gateway.h"
+#include "worker_agent/gateway/mpi/unserved.h"
 #include "worker_agent/launch/command/mpi_program.h"
+#include "worker_agent/runtime/launcher.h"
 #include "worker_agent/settings/agent_settings.h"
 
 namespace muster::agent {
@@ -17,5 +23,25 @@ MpiFamily MpiFamilyFor(const AgentSettings& settings, const std::map<std::string
 
 // Whether Horovod's rendezvous is here; `mpi`: what is served besides.
 bool ServesHorovod(const AgentSettings& settings, MpiFamily mpi);
+
+// Whether JAX's coordination service is here.
+bool ServesJax(const AgentSettings& settings);
+
+// What these processes find each other by.
+class ServedFrameworks {
+ public:
+  // `store` must outlive this.
+  ServedFrameworks(MpiGatewayOptions mpi, JobStore& store);
+
+  // Those that the settings ask for. This must outlive the launcher's last call.
+  void AddTo(Launcher& launcher, const AgentSettings& settings);
+
+ private:
+  const MpiFamily family_;
+  MpiGateway mpi_;
+  UnservedMpi unserved_mpi_;
+  HorovodGateway horovod_;
+  JaxGateway jax_;
+};
 
 }  // namespace muster::agent

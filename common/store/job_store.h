@@ -11,6 +11,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace muster {
 
@@ -33,6 +35,11 @@ class JobStore {
   using ValueDone = std::function<void(absl::StatusOr<std::optional<std::string>> value)>;
   using NumberDone = std::function<void(absl::StatusOr<std::int64_t> number)>;
   using Done = std::function<void(absl::Status status)>;
+  struct Listing {
+    std::vector<std::pair<std::string, std::string>> entries;  // key and value, in the order of the keys
+    bool has_more = false;                                     // ask again, after the last of these
+  };
+  using ListDone = std::function<void(absl::StatusOr<Listing> listing)>;
 
   virtual ~JobStore() = default;
 
@@ -57,6 +64,10 @@ class JobStore {
   // holds afterwards.
   virtual void CompareAndSet(const std::string& key, const std::optional<std::string>& expected,
                              const std::string& desired, Lifetime lifetime, ValueDone done) = 0;
+
+  // The keys that begin with `prefix`, behind `after` if it is not empty, `most` of them at most (0: as many as one
+  // answer takes). Never of a copy. kUnimplemented: the scheduler is too old for it.
+  virtual void List(const std::string& prefix, const std::string& after, std::uint32_t most, ListDone done) = 0;
 };
 
 }  // namespace muster

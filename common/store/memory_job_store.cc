@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
@@ -143,6 +144,24 @@ void MemoryJobStore::CompareAndSet(const std::string& key, const std::optional<s
   Wake(woken);
   if (!status.ok()) return done(status);
   done(std::move(now));
+}
+
+void MemoryJobStore::List(const std::string& prefix, const std::string& after, std::uint32_t most, ListDone done) {
+  if (const absl::Status status = CheckStoreKey(prefix); !status.ok()) return done(status);
+  Listing listing;
+  {
+    const MutexLock lock(mutex_);
+    const size_t limit = most == 0 ? kMaxStoreListKeys : std::min<size_t>(most, kMaxStoreListKeys);
+    size_t bytes = 0;
+    for (auto it = values_.lower_bound(prefix); it != values_.end() && absl::StartsWith(it->first, prefix); ++it) {
+      if (it->first <= after) continue;
+      bytes += StoredBytes(it->first, it->second.text);
+      listing.has_more = listing.entries.size() >= limit || (!listing.entries.empty() && bytes > kMaxStoreListBytes);
+      if (listing.has_more) break;
+      listing.entries.emplace_back(it->first, it->second.text);
+    }
+  }
+  done(std::move(listing));
 }
 
 void MemoryJobStore::BeginRound() {

@@ -26,6 +26,7 @@ class MemoryJobStore final : public JobStore {
   void Add(const std::string& key, std::int64_t delta, Lifetime lifetime, NumberDone done) override;
   void CompareAndSet(const std::string& key, const std::optional<std::string>& expected, const std::string& desired,
                      Lifetime lifetime, ValueDone done) override;
+  void List(const std::string& prefix, const std::string& after, std::uint32_t most, ListDone done) override;
 
   // The next round begins: values of the last one go.
   void BeginRound();

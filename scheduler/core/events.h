@@ -121,8 +121,8 @@ struct LogsRequested {
   v1::LogsRequest request;
 };
 
-using StoreOperation =
-    std::variant<v1::StoreSet, v1::StoreGet, v1::StoreWait, v1::StoreDelete, v1::StoreAdd, v1::StoreSwap>;
+using StoreOperation = std::variant<v1::StoreSet, v1::StoreGet, v1::StoreWait, v1::StoreDelete, v1::StoreAdd,
+                                    v1::StoreSwap, v1::StoreList>;
 
 // A call of the Store service. Sizes have been checked, and the identity has been authorised for the caller's node id.
 // Answered once; a Wait within kLongestStoreWaitMs.

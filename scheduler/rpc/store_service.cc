@@ -36,6 +36,9 @@ class StoreService : public v1::Store::CallbackService {
   Reactor* CompareAndSet(Context* context, const v1::StoreSwap* request, v1::StoreReply* reply) override {
     return Call(context, *request, reply);
   }
+  Reactor* List(Context* context, const v1::StoreList* request, v1::StoreReply* reply) override {
+    return Call(context, *request, reply);
+  }
 
  private:
   // The call stays open until the core has answered, or its time is up; no thread waits for it.

@@ -322,6 +322,9 @@ absl::Status CheckLifetime(v1::ValueLifetime lifetime) {
 
 absl::Status CheckRest(const v1::StoreGet& /*request*/) { return absl::OkStatus(); }
 absl::Status CheckRest(const v1::StoreDelete& /*request*/) { return absl::OkStatus(); }
+absl::Status CheckRest(const v1::StoreList& request) {
+  return request.after().empty() ? absl::OkStatus() : CheckStoreKey(request.after());
+}
 absl::Status CheckRest(const v1::StoreWait& request) {
   return CheckRange("limit_ms", request.limit_ms(), 0, kLongestStoreWaitMs);
 }

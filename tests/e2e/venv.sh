@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Makes a virtual environment for the end-to-end tests, and prints the path of its python: `venv.sh torch` with the PyTorch
 # that they use besides Debian's, `venv.sh mindspore` with the real MindSpore (its CPU build; 2.10.0 has wheels for Python
-# 3.10 to 3.12), `venv.sh tensorflow` with TensorFlow's CPU build. Does nothing when it is there. Fails, in words, when it can't be made (no network, no wheel).
+# 3.10 to 3.12), `venv.sh tensorflow` with TensorFlow's CPU build, `venv.sh jax` with JAX's. Does nothing when it is
+# there. Fails, in words, when it can't be made (no network, no wheel).
 set -euo pipefail
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/muster-tests
 case ${1:-} in
   torch) package=torch version=2.13.0 folder=${MUSTER_TEST_VENV:-$cache/venv} ;;
   mindspore) package=mindspore version=2.10.0 folder=${MUSTER_TEST_MINDSPORE_VENV:-$cache/venv-mindspore} ;;
   tensorflow) package=tensorflow wheel=tensorflow-cpu version=2.19.0 folder=${MUSTER_TEST_TENSORFLOW_VENV:-$cache/venv-tensorflow} ;;
-  *) echo "venv.sh: say torch, mindspore or tensorflow" >&2; exit 2 ;;
+  jax) package=jax version=0.10.2 folder=${MUSTER_TEST_JAX_VENV:-$cache/venv-jax} ;;
+  *) echo "venv.sh: say torch, mindspore, tensorflow or jax" >&2; exit 2 ;;
 esac
 
 is_ready() {

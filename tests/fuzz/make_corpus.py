@@ -56,6 +56,43 @@ def frame_guard():
             put("frame_guard", "%s-%d" % (name, part), bytes([part]) + begin + data)
 
 
+def jax_requests():
+    """Requests of JAX's processes, as jax_requests.cc takes them: what, and a text with its length."""
+    def number(field, value):
+        return bytes([field << 3, value])
+
+    def text(field, value):
+        return bytes([field << 3 | 2, len(value)]) + value
+
+    def fixed(field, value):
+        return bytes([field << 3 | 1]) + struct.pack("<Q", value)
+
+    def step(method, message, is_new=True):
+        return bytes([method * 2 + is_new]) + struct.pack(">H", len(message)) + message
+    register, beat, poll, shutdown, insert, get, try_get, add, listing, delete, barrier, cancel, alive = (
+        0, 1, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14)
+
+    def task(value):
+        return text(1, text(1, b"jax_worker") + number(2, value))
+    new_registers = [step(register, fixed(3, 100 + i) + number(5, i)) for i in (0, 1)]
+    inputs = {
+        "register-new": b"".join(new_registers) + step(beat, fixed(2, 100) + number(3, 0)) + step(poll, number(2, 0)),
+        "register-old": b"".join(step(register, fixed(3, 1) + text(5, number(2, i)), False) for i in (0, 1)),
+        "values": step(insert, text(2, text(1, b"a/b") + text(2, b"v"))) + step(get, text(2, b"a/b")) +
+        step(try_get, text(2, b"a")) + step(listing, text(2, b"a")) + step(add, text(2, b"n") + number(3, 2)) +
+        step(delete, text(2, b"a")) + step(get, text(2, b"later")) + bytes([251, 6]),
+        "barrier-new": step(barrier, text(2, b"b") + number(3, 100) + text(4, bytes([0, 1])) + number(5, 0)) +
+        step(barrier, text(2, b"b") + text(4, bytes([0, 1])) + number(5, 1)) + bytes([250, 8, 0]) +
+        step(barrier, text(2, b"b") + text(4, bytes([0, 1])) + number(5, 1) + number(6, 1)) +
+        step(cancel, text(2, b"b") + number(3, 1)),
+        "barrier-old": step(barrier, text(1, b"b") + number(2, 50) + text(4, number(2, 1)), False) + bytes([250, 0, 60]),
+        "alive": step(alive, number(2, 0) + text(3, bytes([0, 1]))) + step(alive, number(2, 1) + text(3, bytes([0, 1]))),
+        "shutdown": step(shutdown, task(0), False) + bytes([252, 1, 252, 2]) + step(shutdown, number(2, 1)),
+    }
+    for name, data in inputs.items():
+        put("jax_requests", name, data)
+
+
 def mindspore_frames():
     """What processes say, whole and cut; the first byte chooses who answers and how it comes (mindspore_frames.cc)."""
     sys.path.insert(0, str(HERE.parent / "e2e" / "support"))
@@ -135,6 +172,7 @@ def torch_link():
 def main():
     frame_guard()
     torch_link()
+    jax_requests()
     mindspore_frames()
     torch_store()
     key = ec.generate_private_key(ec.SECP256R1())

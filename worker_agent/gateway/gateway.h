@@ -47,6 +47,10 @@ class Gateway {
   // of its end, or explain it. May wait a moment for what the process has written at last.
   virtual void Judge(const ProcessKey& /*key*/, ProcessEnd& /*end*/) {}
 
+  // Right before Over, where it is known: why the round was given up, or the run is over, in a line for people; empty:
+  // all went well.
+  virtual void WhyOver(const std::string& /*why*/) {}
+
   // Once for each round that was begun, unless the agent ends before: the round was given up, or the run is over. Calls
   // to the store end with kFailedPrecondition from now on. Processes of the round may still run, and are being stopped.
   virtual void Over(uint64_t /*run*/, uint32_t /*round*/) {}

@@ -27,6 +27,12 @@ constexpr absl::Duration kEndPatience = absl::Seconds(60);  // of which the keep
 constexpr int kLongestPollMs = 60'000;
 constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 
+// As for Gateway::WhyOver.
+std::string WhyOver(const v1::DesiredState& desired) {
+  if (!desired.has_outcome()) return desired.reason().empty() ? "the round was given up" : desired.reason();
+  return desired.outcome().succeeded() ? "" : desired.outcome().cause().text();
+}
+
 }  // namespace
 
 AgentLoop::AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, Launcher& launcher, Signals& signals,
@@ -59,7 +65,7 @@ int AgentLoop::Run() {
   }
   EndAtTheLatest(kEndPatience, exit_code_);
   stacks_.Abandon();
-  EndRound();
+  EndRound("ms-worker ends");
   store_.SetChannel(nullptr);  // it would keep the connection open
   session_.Close(kLastWordsTimeout);
   keeper_.reset();
@@ -143,7 +149,7 @@ void AgentLoop::Apply(const Event& event) {
 void AgentLoop::BeginRound(const Launch& effect) {
   const v1::DesiredState& desired = effect.desired;
   if (round_ == desired.round() && round_run_ == desired.run()) return;
-  EndRound();
+  EndRound("another round begins");
   round_run_ = desired.run();
   round_ = desired.round();
   v1::StoreCaller caller;
@@ -160,7 +166,7 @@ void AgentLoop::EndRoundIfOver(const v1::SchedulerMessage& message) {
   if (round_ == 0 || !message.has_desired()) return;
   const v1::DesiredState& desired = message.desired();
   if (desired.run() != round_run_ || desired.round() < round_ || !IsKnown(desired.phase())) return;
-  if (desired.round() > round_ || desired.phase() != v1::RUN_PHASE_RUNNING) EndRound();
+  if (desired.round() > round_ || desired.phase() != v1::RUN_PHASE_RUNNING) EndRound(WhyOver(desired));
 }
 
 // Once for each run. Where the scheduler is an older one, each node names the folder by its own start.
@@ -178,10 +184,11 @@ void AgentLoop::BeginLogs() {
   Log(Severity::kInfo, absl::StrCat("logs are in ", logs_.path()));
 }
 
-void AgentLoop::EndRound() {
+// The gateways hear it first: what waits in the store for them then ends without a reason.
+void AgentLoop::EndRound(const std::string& why) {
   if (round_ == 0) return;
+  launcher_.EndRound(round_run_, round_, why);
   store_.EndRound();
-  launcher_.EndRound(round_run_, round_);
   round_ = 0;
 }
 

@@ -70,7 +70,7 @@ class AgentLoop {
   void Apply(const Event& event);
   void BeginRound(const Launch& effect);
   void EndRoundIfOver(const v1::SchedulerMessage& message);
-  void EndRound();
+  void EndRound(const std::string& why);
   void BeginLogs();
 
   void On(const Started& event);

@@ -70,8 +70,8 @@ class Launcher {
   // what has to be there. The error says what could not be done.
   absl::StatusOr<LaunchPlan> Prepare(const Launch& launch, const std::string& node_id);
 
-  // The round that was prepared last is over, for the gateways.
-  void EndRound(uint64_t run, uint32_t round);
+  // The round that was prepared last is over, for the gateways; `why` as for Gateway::WhyOver.
+  void EndRound(uint64_t run, uint32_t round, const std::string& why);
 
   // A process of that round runs, or has ended: see Gateway.
   void Started(const ProcessKey& key, int64_t pid);

@@ -123,6 +123,34 @@ bool ChecksHost(const AgentSettings& settings) { return absl::StartsWith(setting
 
 bool ChecksRing(const AgentSettings& settings) { return absl::EndsWith(settings.preflight, "ring"); }
 
+namespace {
+
+// Those whose rendezvous the agent is: all their ranks are processes of this job, which start together.
+void CheckFrameworks(const AgentSettings& s, SettingsFindings& findings) {
+  struct Framework {
+    const char* setting;
+    const char* name;
+    bool is_named;
+  };
+  for (const Framework& framework : {Framework{"mpi", "an MPI", IsMpiNamed(s)},
+                                     Framework{"horovod", "a Horovod", s.horovod == "gloo" || s.horovod == "mpi"},
+                                     Framework{"jax", "a JAX", s.jax == "on"}}) {
+    if (!framework.is_named) continue;
+    if (s.per_node || s.per_job) {
+      findings.errors.push_back(absl::StrCat(framework.setting, ": the ranks of ", framework.name,
+                                             " job have a process each, which per_node and per_job don't start; leave "
+                                             "one of them out"));
+    }
+    if (s.restart_scope.value_or("job") != "job") {
+      findings.errors.push_back(absl::StrCat(framework.setting, ": the ranks of ", framework.name,
+                                             " job start again together only; leave --restart_scope out, or set it to "
+                                             "job"));
+    }
+  }
+}
+
+}  // namespace
+
 SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   SettingsFindings findings;
   const bool is_scheduler = s.role == "MS_SCHED";
@@ -139,25 +167,7 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
     findings.errors.push_back(
         "preflight: the ring has a process for each rank, which per_node and per_job have not; leave one of them out");
   }
-  if (IsMpiNamed(s) && (s.per_node || s.per_job)) {
-    findings.errors.push_back(
-        "mpi: the ranks of an MPI job have a process each, which per_node and per_job don't start; leave one of them "
-        "out");
-  }
-  if (IsMpiNamed(s) && s.restart_scope.value_or("job") != "job") {
-    findings.errors.push_back(
-        "mpi: the ranks of an MPI job start again together only; leave --restart_scope out, or set it to job");
-  }
-  const bool is_horovod_named = s.horovod == "gloo" || s.horovod == "mpi";
-  if (is_horovod_named && (s.per_node || s.per_job)) {
-    findings.errors.push_back(
-        "horovod: the ranks of a Horovod job have a process each, which per_node and per_job don't start; leave one of "
-        "them out");
-  }
-  if (is_horovod_named && s.restart_scope.value_or("job") != "job") {
-    findings.errors.push_back(
-        "horovod: the ranks of a Horovod job start again together only; leave --restart_scope out, or set it to job");
-  }
+  CheckFrameworks(s, findings);
   if (ChecksRing(s) && s.command.empty()) {
     findings.errors.push_back("preflight: there is no command to check the ring for; leave it out or add a command");
   }

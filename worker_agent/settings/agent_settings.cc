@@ -218,6 +218,35 @@ void AddExec(SettingsTable& table, AgentSettings& s) {
   exec.Env({"MS_ALLOW_EXEC"});
 }
 
+void AddFrameworks(SettingsTable& table, AgentSettings& s) {
+  table
+      .AddChoice("mpi", &s.mpi, {"auto", "pmix", "pmi1", "none"},
+                 "Starts MPI programs as mpirun does, on this job's ranks. pmix: Open MPI; pmi1: MPICH and its family. "
+                 "auto: what the program is linked with, and either for Python that imports mpi4py.")
+      .Env({"MS_MPI"});
+  table
+      .AddChoice("horovod", &s.horovod, {"auto", "gloo", "mpi", "none"},
+                 "Horovod's processes find each other without horovodrun. gloo: through their agents; mpi: as ranks of "
+                 "MPI. auto: gloo for Python that imports horovod, unless MPI is served.")
+      .Env({"MS_HOROVOD"});
+  table
+      .AddChoice("jax", &s.jax, {"auto", "on", "none"},
+                 "JAX's processes find each other through their agents, which are its coordination service "
+                 "(JAX_COORDINATOR_ADDRESS). auto: for Python that imports jax, unless the script names a "
+                 "coordinator_address of its own.")
+      .Env({"MS_JAX"});
+  table
+      .AddBool("ompi_env", &s.ompi_env,
+               "Also tells the processes their rank as Open MPI's mpirun would (OMPI_COMM_WORLD_*), for programs that "
+               "read only that.")
+      .Env({"MS_OMPI_ENV"});
+  table
+      .AddBool("tf_config", &s.tf_config,
+               "Also tells the processes the cluster as TensorFlow's own strategies read it (TF_CONFIG); up to 1,024 "
+               "ranks.")
+      .Env({"MS_TF_CONFIG"});
+}
+
 void AddProcesses(SettingsTable& table, AgentSettings& s) {
   table.BeginGroup("Processes");
   table.AddBool("per_node", &s.per_node, "Starts the command once for this agent, not once for each process slot.")
@@ -261,26 +290,7 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
                        "loopback, and the agents have one link each to rank 0's, with TLS where it is configured. By "
                        "default only with --require_tls; rank 0's agent decides.")
       .Env({"MS_TORCH_STORE_RELAY"});
-  table
-      .AddChoice("mpi", &s.mpi, {"auto", "pmix", "pmi1", "none"},
-                 "Starts MPI programs as mpirun does, on this job's ranks. pmix: Open MPI; pmi1: MPICH and its family. "
-                 "auto: what the program is linked with, and either for Python that imports mpi4py.")
-      .Env({"MS_MPI"});
-  table
-      .AddChoice("horovod", &s.horovod, {"auto", "gloo", "mpi", "none"},
-                 "Horovod's processes find each other without horovodrun. gloo: through their agents; mpi: as ranks of "
-                 "MPI. auto: gloo for Python that imports horovod, unless MPI is served.")
-      .Env({"MS_HOROVOD"});
-  table
-      .AddBool("ompi_env", &s.ompi_env,
-               "Also tells the processes their rank as Open MPI's mpirun would (OMPI_COMM_WORLD_*), for programs that "
-               "read only that.")
-      .Env({"MS_OMPI_ENV"});
-  table
-      .AddBool("tf_config", &s.tf_config,
-               "Also tells the processes the cluster as TensorFlow's own strategies read it (TF_CONFIG); up to 1,024 "
-               "ranks.")
-      .Env({"MS_TF_CONFIG"});
+  AddFrameworks(table, s);
   AddNoPython(table, s);
   AddEnv(table, &s.env);
   AddParsed(table, "stop_signal", Into(&s.stop_signal, ParseSignal), "What a process is told to stop with.", "TERM")

@@ -37,6 +37,7 @@ struct AgentSettings {
   std::string torch_store_peers;           // networks whose processes it serves besides the round's machines
   std::optional<bool> torch_store_relay;   // processes reach it through their own agents; not set: with --require_tls
   std::string mpi = "auto";                // auto, pmix, pmi1, none: which launcher of MPI's this agent is
+  std::string jax = "auto";                // auto, on, none: whether the agent is JAX's coordination service
   std::string horovod = "auto";            // auto, gloo, mpi, none: how Horovod's processes find each other
   bool ompi_env = false;                   // OMPI_COMM_WORLD_* for the processes
   bool tf_config = false;                  // TF_CONFIG for the processes

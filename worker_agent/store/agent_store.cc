@@ -156,6 +156,20 @@ void AgentStore::CompareAndSet(const std::string& key, const std::optional<std::
   });
 }
 
+void AgentStore::List(const std::string& prefix, const std::string& after, std::uint32_t most, ListDone done) {
+  v1::StoreList list;
+  list.set_key(prefix);
+  list.set_after(after);
+  list.set_limit(most);
+  Change(std::move(list), [done = std::move(done)](const auto& reply) {
+    if (!reply.ok()) return done(reply.status());
+    Listing listing;
+    for (const v1::StoreEntry& entry : reply->entries()) listing.entries.emplace_back(entry.key(), entry.value());
+    listing.has_more = reply->has_more();
+    done(std::move(listing));
+  });
+}
+
 bool AgentStore::HasRoom() const {
   MutexLock lock(mutex_);
   return core_.backlog_bytes() + kLargestChange <= kMaxStoreBacklogBytes;

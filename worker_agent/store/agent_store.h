@@ -47,6 +47,7 @@ class AgentStore : public JobStore {
   void Add(const std::string& key, std::int64_t delta, Lifetime lifetime, NumberDone done) override;
   void CompareAndSet(const std::string& key, const std::optional<std::string>& expected, const std::string& desired,
                      Lifetime lifetime, ValueDone done) override;
+  void List(const std::string& prefix, const std::string& after, std::uint32_t most, ListDone done) override;
 
   // Whether a change of the largest size would be taken now.
   bool HasRoom() const;

@@ -341,7 +341,9 @@ void StoreCore::FinishChange(absl::StatusOr<v1::StoreReply> reply, MonotonicTime
       }
     }
     // Of one that was asked for again it is not known when it was made; others may have changed the key since.
-    Keep(first.key, *reply, Resulting(first.change, *reply), first.first_sent + kFreshFor);
+    if (!std::holds_alternative<v1::StoreList>(first.change)) {
+      Keep(first.key, *reply, Resulting(first.change, *reply), first.first_sent + kFreshFor);
+    }
   } else {
     Forget(first.key);
     if (!first.caller.done) effects_.refused.push_back({first.key, reply.status()});

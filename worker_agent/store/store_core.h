@@ -33,8 +33,8 @@
 
 namespace muster::agent {
 
-using StoreOperation =
-    std::variant<v1::StoreSet, v1::StoreGet, v1::StoreWait, v1::StoreDelete, v1::StoreAdd, v1::StoreSwap>;
+using StoreOperation = std::variant<v1::StoreSet, v1::StoreGet, v1::StoreWait, v1::StoreDelete, v1::StoreAdd,
+                                    v1::StoreSwap, v1::StoreList>;
 
 class StoreCore {
  public:
@@ -70,7 +70,8 @@ class StoreCore {
 
   Effects Get(const std::string& key, JobStore::ValueDone done, MonotonicTime now);
   Effects Wait(const std::string& key, absl::Duration limit, JobStore::ValueDone done, MonotonicTime now);
-  // A Set, Delete, Add or CompareAndSet without caller and number.
+  // A Set, Delete, Add, CompareAndSet or List without caller and number. (A List is no change, but must see those that
+  // were asked for before it.)
   Effects Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done, MonotonicTime now);
 
   // The answer to a Send. UNAVAILABLE, DEADLINE_EXCEEDED and CANCELLED: it was perhaps not heard.

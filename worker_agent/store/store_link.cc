@@ -38,6 +38,7 @@ class Begin {
   Reader operator()(const v1::StoreDelete& r) const { return call_.stub->AsyncDelete(&call_.context, r, &queue_); }
   Reader operator()(const v1::StoreAdd& r) const { return call_.stub->AsyncAdd(&call_.context, r, &queue_); }
   Reader operator()(const v1::StoreSwap& r) const { return call_.stub->AsyncCompareAndSet(&call_.context, r, &queue_); }
+  Reader operator()(const v1::StoreList& r) const { return call_.stub->AsyncList(&call_.context, r, &queue_); }
 
  private:
   Ongoing& call_;
@@ -46,7 +47,8 @@ class Begin {
 
 absl::Status ToAbsl(const grpc::Status& status) {
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
-    return absl::UnimplementedError("the scheduler keeps no store: it is older than this ms-worker");
+    return absl::UnimplementedError(
+        "the scheduler is older than this ms-worker, and its store lacks what is asked for");
   }
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }

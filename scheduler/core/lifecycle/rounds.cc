@@ -180,6 +180,8 @@ void Lifecycle::SendDesired(const Run& run, const Node& node, bool is_urgent) {
     FillAssignment(run, node, *desired.mutable_assignment());
   if (run.record().phase == v1::RUN_PHASE_RECOVERING && run.record().last_abort)
     desired.set_reason(run.record().last_abort->text());
+  if (run.record().phase == v1::RUN_PHASE_STOPPING && run.record().first_failure)
+    desired.set_reason(run.record().first_failure->text());
   if (run.HasEnded()) *desired.mutable_outcome() = run.record().outcome;
   // Nothing may overtake the welcome: it would be thrown away.
   const bool goes_at_once = is_urgent && node.has_reported;

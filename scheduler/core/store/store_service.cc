@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
@@ -168,6 +169,27 @@ void StoreService::Serve(Run& run, Node& /*node*/, QueryId query, const v1::Stor
   const uint32_t limit = std::min(request.limit_ms(), kLongestStoreWaitMs);
   run.store_waits.Add(request.key(), context_.now.monotonic + absl::Milliseconds(limit), query);
   context_.Schedule(run);
+}
+
+void StoreService::Serve(Run& run, Node& /*node*/, QueryId query, const v1::StoreList& request) {
+  const auto& values = run.record().store.values();
+  auto value = request.after().empty() ? values.lower_bound(request.key()) : values.upper_bound(request.after());
+  if (value != values.end() && value->first < request.key()) value = values.lower_bound(request.key());
+  const size_t most = request.limit() == 0 ? kMaxStoreListKeys : std::min<size_t>(request.limit(), kMaxStoreListKeys);
+  v1::StoreReply reply;
+  size_t bytes = 0;
+  for (; value != values.end() && absl::StartsWith(value->first, request.key()); ++value) {
+    bytes += BytesOf(*value->second);
+    const auto listed = static_cast<size_t>(reply.entries_size());
+    if (listed >= most || (listed > 0 && bytes > kMaxStoreListBytes)) {
+      reply.set_has_more(true);
+      break;
+    }
+    v1::StoreEntry& entry = *reply.add_entries();
+    entry.set_key(value->first);
+    entry.set_value(value->second->value());
+  }
+  context_.effects.push_back(MakeAnswer(query, run.record().store, std::move(reply)));
 }
 
 template <typename Request>

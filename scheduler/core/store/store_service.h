@@ -22,6 +22,7 @@ class StoreService {
  private:
   void Serve(Run& run, Node& node, QueryId query, const v1::StoreGet& request);
   void Serve(Run& run, Node& node, QueryId query, const v1::StoreWait& request);
+  void Serve(Run& run, Node& node, QueryId query, const v1::StoreList& request);
   template <typename Request>
   void Serve(Run& run, Node& node, QueryId query, const Request& request);  // the others: changes
   void Change(Run& run, const Node& node, v1::StoreChanged changed);

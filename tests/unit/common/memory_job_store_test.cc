@@ -40,6 +40,22 @@ TEST_F(MemoryJobStoreTest, AWaitEndsWithTheValueOrItsTime) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(values_[1].status()));
 }
 
+TEST_F(MemoryJobStoreTest, AListHasTheKeysThatBeginAlikeInTheirOrderAndInPages) {
+  for (const char* key : {"a", "d/2", "d/1", "d", "e"}) {
+    store_.Set(key, key, Lifetime::kRound, [](const absl::Status& status) { EXPECT_TRUE(status.ok()); });
+  }
+  JobStore::Listing listing;
+  const auto take = [&](const absl::StatusOr<JobStore::Listing>& told) { listing = *told; };
+  store_.List("d/", "", 1, take);
+  ASSERT_EQ(listing.entries.size(), 1u);
+  EXPECT_EQ(listing.entries[0].first, "d/1");
+  EXPECT_TRUE(listing.has_more);
+  store_.List("d/", "d/1", 0, take);
+  ASSERT_EQ(listing.entries.size(), 1u);
+  EXPECT_EQ(listing.entries[0].second, "d/2");
+  EXPECT_FALSE(listing.has_more);
+}
+
 TEST_F(MemoryJobStoreTest, NobodyWaitsLongerThanTheLongestWait) {
   store_.Wait("a", std::chrono::hours(1), Keep());
   Pass(absl::Milliseconds(kLongestStoreWaitMs) - absl::Milliseconds(1));

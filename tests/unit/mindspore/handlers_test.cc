@@ -19,6 +19,7 @@ class Troubled final : public JobStore {
                      ValueDone done) override {
     done(change);
   }
+  void List(const std::string&, const std::string&, std::uint32_t, ListDone done) override { done(change); }
 
   absl::StatusOr<std::optional<std::string>> read = std::optional<std::string>();
   absl::Status change = absl::UnknownError("not told");

@@ -89,6 +89,43 @@ TEST_F(StoreTest, SmallValuesCountWithWhatItTakesToKeepThem) {
   core_.CheckInvariants();
 }
 
+TEST_F(StoreTest, AListHasTheKeysThatBeginAlikeInTheirOrderAndInPages) {
+  Form("train");
+  for (const char* key : {"a", "d/2", "d/1", "d/3", "d", "e"}) ASSERT_TRUE(Set("train", key, key).ok());
+  v1::StoreList list;
+  list.set_key("d/");
+  list.set_limit(2);
+  const auto first = std::get<v1::StoreReply>(Ask("train", list).reply);
+  ASSERT_EQ(first.entries_size(), 2);
+  EXPECT_EQ(first.entries(0).key(), "d/1");
+  EXPECT_EQ(first.entries(0).value(), "d/1");
+  EXPECT_EQ(first.entries(1).key(), "d/2");
+  EXPECT_TRUE(first.has_more());
+  list.set_after("d/2");
+  const auto second = std::get<v1::StoreReply>(Ask("train", list).reply);
+  ASSERT_EQ(second.entries_size(), 1);
+  EXPECT_EQ(second.entries(0).key(), "d/3");
+  EXPECT_FALSE(second.has_more());
+  list.set_after("zzz");
+  EXPECT_EQ(std::get<v1::StoreReply>(Ask("train", list).reply).entries_size(), 0);
+  list.set_after("a");
+  list.set_limit(0);
+  EXPECT_EQ(std::get<v1::StoreReply>(Ask("train", list).reply).entries_size(), 3) << "behind `after`, and no others";
+}
+
+TEST_F(StoreTest, AnAnswerToAListIsAboutAMebibyteAtMost) {
+  Form("train");
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(Set("train", absl::StrCat("d/", i), std::string(kMaxStoreValueBytes, 'v')).ok());
+  }
+  v1::StoreList list;
+  list.set_key("d/");
+  const auto reply = std::get<v1::StoreReply>(Ask("train", list).reply);
+  EXPECT_LE(reply.ByteSizeLong(), kMaxStoreListBytes);
+  EXPECT_GE(reply.entries_size(), 10);
+  EXPECT_TRUE(reply.has_more());
+}
+
 TEST_F(StoreTest, AChangeThatComesAgainIsAnsweredWithTheVersionOfItsFirstTime) {
   Form("train");
   v1::StoreSet set;

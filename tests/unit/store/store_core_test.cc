@@ -112,6 +112,22 @@ class StoreCoreTest : public ::testing::Test {
   }
 };
 
+TEST_F(StoreCoreTest, AListSeesTheChangesBeforeItAndLeavesNoCopy) {
+  Connect();
+  Set("d/1", "a");
+  v1::StoreList list;
+  list.set_key("d/");
+  Change(list);
+  Asked<v1::StoreSet>();
+  EXPECT_TRUE(sends_.empty()) << "after the change, not beside it";
+  Reply(1);
+  EXPECT_EQ(Asked<v1::StoreList>().key(), "d/");
+  Reply(1);
+  EXPECT_EQ(changed_, std::vector<Code>({Code::kOk, Code::kOk}));
+  Get("d/");
+  EXPECT_EQ(Asked<v1::StoreGet>().key(), "d/") << "what is listed under a prefix is no value of it";
+}
+
 TEST_F(StoreCoreTest, AReadIsFetchedOnceAndGoodForASecond) {
   Connect();
   Get("x");

@@ -52,6 +52,14 @@ bool Imports(const std::string& script, const std::string& module) {
   return false;
 }
 
+// Empty: there is none, or it can't be read.
+std::string ScriptOf(const std::vector<std::string>& command) {
+  const auto script = std::find_if(command.begin() + 1, command.end(),
+                                   [](const std::string& word) { return absl::EndsWith(word, ".py"); });
+  if (script == command.end()) return "";
+  return ReadSmallFile(*script, kMostModuleBytes).value_or("");
+}
+
 }  // namespace
 
 bool IsPython(const std::string& name) {
@@ -62,11 +70,7 @@ bool NamesPythonModule(const std::vector<std::string>& command, const std::strin
   if (std::any_of(command.begin() + 1, command.end(), [&](const std::string& word) { return IsOf(word, module); })) {
     return true;
   }
-  const auto script = std::find_if(command.begin() + 1, command.end(),
-                                   [](const std::string& word) { return absl::EndsWith(word, ".py"); });
-  if (script == command.end()) return false;
-  const absl::StatusOr<std::string> text = ReadSmallFile(*script, kMostModuleBytes);
-  return text.ok() && Imports(*text, module);
+  return Imports(ScriptOf(command), module);
 }
 
 bool UsesPythonModule(const std::vector<std::string>& started, const std::string& module) {
@@ -74,6 +78,11 @@ bool UsesPythonModule(const std::vector<std::string>& started, const std::string
   const std::vector<std::string> command = ProgramBehind(started);
   if (command.empty() || LauncherOf(command)) return false;
   return IsPython(command[0].substr(command[0].rfind('/') + 1)) && NamesPythonModule(command, module);
+}
+
+bool ScriptContains(const std::vector<std::string>& started, const std::string& text) {
+  const std::vector<std::string> command = ProgramBehind(started);
+  return !command.empty() && absl::StrContains(ScriptOf(command), text);
 }
 
 }  // namespace muster::agent

@@ -16,4 +16,7 @@ bool NamesPythonModule(const std::vector<std::string>& command, const std::strin
 // The same of what stands behind env, nice, `bash -c` and the like; another launcher and another program use none.
 bool UsesPythonModule(const std::vector<std::string>& command, const std::string& module);
 
+// The script of such a command has this text in it, wherever. Reads the script's file, up to 1 MiB.
+bool ScriptContains(const std::vector<std::string>& command, const std::string& text);
+
 }  // namespace muster::agent

@@ -29,6 +29,7 @@ Environment BuildWith(const std::map<std::string, std::string>& overrides, const
   AddMindSporeVariables(input, builder);
   AddPyTorchVariables(input, builder);
   AddHorovodVariables(input, builder);
+  AddJaxVariables(input, builder);
   AddTensorFlowVariables(input, builder);
   AddHcclVariables(input, builder);
   AddMpiVariables(input, builder);

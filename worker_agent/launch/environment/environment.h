@@ -59,6 +59,7 @@ struct EnvironmentInput {
   std::map<std::string, std::string> mpi_variables;  // … and this is what MPI's libraries read of that
   uint32_t horovod_port = 0;     // of loopback, where this process finds Horovod's rendezvous; 0: nowhere
   bool has_horovod_mpi = false;  // --horovod mpi
+  uint32_t jax_port = 0;         // of loopback, where this process finds JAX's coordination service; 0: nowhere
   // --allow_exec: where launchers find what they take for ssh (empty: nowhere), and what tells them so.
   std::string launch_agent_folder;
   bool serves_commands = false;  // it stands for remote commands, which find no path of a key

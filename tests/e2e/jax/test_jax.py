@@ -1,0 +1,142 @@
+"""The real JAX, unmodified, with the agents as its coordination service. Skipped, in words, where MUSTER_JAX_PYTHON
+names no Python with it (`tests/e2e/venv.sh jax` makes one)."""
+
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from muster import BIN, SCRIPTS, eventually, free_port, kill_now
+from resuming import journal_words
+
+PYTHON = os.environ.get("MUSTER_JAX_PYTHON", "")
+TRAIN = SCRIPTS / "train_jax.py"
+JAX = {"JAX_PLATFORMS": "cpu"}
+KILLS = 20 if os.environ.get("MUSTER_LONG") == "1" else 1
+
+needs_jax = pytest.mark.skipif(not PYTHON, reason="the real JAX is not here: MUSTER_JAX_PYTHON is empty")
+
+
+def losses(text):
+    return re.findall(r"step \d+, loss is (\S+)", text)
+
+
+class Job:
+    """Two agents with two ranks each."""
+
+    def __init__(self, cluster, *scheduler_words):
+        self.cluster = cluster
+        self.words = ["--worker_num", 4, *journal_words(cluster), *scheduler_words]
+        self.scheduler = cluster.start_scheduler(*self.words)
+        self.agents = []
+
+    def start(self, *words, agent_words=()):
+        self.agents = [self.cluster.start_agent("agent%d" % i, ["--local_worker_num", 2, "--machine", "m%d" % i,
+                                                                *agent_words], [PYTHON, TRAIN, *words], env=JAX)
+                       for i in range(2)]
+        return self
+
+    def said(self):
+        return "".join(agent.output() for agent in self.agents)
+
+    def wait_for_step(self, step):
+        eventually(lambda: "step %d," % step in self.said(), 60, "step %d" % step)
+
+    def pid_of(self, rank):
+        return next(r["pid"] for r in self.cluster.wait_until_running(4) if r["rank"] == rank)
+
+
+@needs_jax
+def test_a_job_has_the_losses_of_a_run_without_muster(cluster):
+    job = Job(cluster).start("5")
+    for agent in job.agents:
+        agent.expect(0, timeout=60)
+    said = job.said()
+    assert said.count("sum of ranks is 6") == 4 and said.count("is done") == 4, said
+    assert re.search(r"process 3 of 4 sees 4 devices", said)
+    port = str(free_port())
+    alone = [cluster.start("alone%d" % rank, [PYTHON, TRAIN, "5"],
+                           env=dict(os.environ, **JAX, JAX_COORDINATOR_ADDRESS="127.0.0.1:" + port,
+                                    JAX_NUM_PROCESSES="4", JAX_PROCESS_ID=str(rank))) for rank in range(4)]
+    for process in alone:
+        process.expect(0, timeout=60)
+    assert losses(said) == losses(alone[0].output()) != []
+
+
+@needs_jax
+def test_the_others_hear_at_once_why_process_0_died(cluster):
+    job = Job(cluster).start("1000", "0.05")
+    job.wait_for_step(3)
+    begin = time.monotonic()
+    kill_now(job.pid_of(0))
+    assert all(agent.wait(30) != 0 for agent in job.agents)
+    took = time.monotonic() - begin
+    assert took < 5, "%.1f s; without Muster it takes up to 100 s" % took
+    for rank in (1, 2, 3):
+        assert re.search(r"\[rank %d\].*rank 0 on \S+ \(node \S+\) was killed by SIGKILL" % rank, job.said()), job.said()
+    assert "failed: rank 0 on" in job.agents[1].output(), "not one that ended because it was told so"
+
+
+@needs_jax
+def test_a_job_restarts_after_the_death_of_any_process(cluster):
+    job = Job(cluster, "--enable_recovery", "--max_restarts", KILLS).start("60", "0.05")
+    for kill in range(KILLS):
+        eventually(lambda: job.said().count("step 3,") == kill + 1, 120, "step 3 of round %d" % (kill + 1))
+        kill_now(job.pid_of(kill % 4))
+    for agent in job.agents:
+        agent.expect(0, timeout=60)
+    assert job.said().count("is done") == 4, job.said()
+
+
+@needs_jax
+def test_no_process_notices_that_the_scheduler_died(cluster):
+    job = Job(cluster).start("80", "0.1")
+    job.wait_for_step(3)
+    job.scheduler.send(signal.SIGKILL)
+    job.scheduler.wait(10)
+    job.wait_for_step(30)
+    cluster.start_scheduler(*job.words, name="again", port=job.scheduler.port)
+    for agent in job.agents:
+        agent.expect(0, timeout=60)
+    assert job.said().count("is done") == 4 and "coordination service" not in job.said(), job.said()
+
+
+@needs_jax
+def test_a_stop_does_not_wait_for_processes_that_are_deaf_to_sigterm(cluster):
+    """JAX's are, after initialize()."""
+    job = Job(cluster).start("1000", "0.05")
+    job.wait_for_step(3)
+    begin = time.monotonic()
+    cluster.ctl("stop", "default", "--yes")
+    for agent in job.agents:
+        agent.wait(20)
+    assert time.monotonic() - begin < 5
+
+
+ASKS = """
+import os
+print("coordinator", os.environ.get("JAX_COORDINATOR_ADDRESS"), os.environ.get("JAX_COORDINATOR_BIND_ADDRESS"),
+      os.environ.get("JAX_NUM_PROCESSES"), os.environ.get("JAX_PROCESS_ID"), flush=True)
+"""
+
+
+def said_by(cluster, name, script, *words):
+    (cluster.folder / "jax.py").write_text("")
+    path = cluster.folder / (name + ".py")
+    path.write_text(script + ASKS)
+    agent = cluster.start(name, [BIN / "ms-worker", "--standalone", *words, "python3", path])
+    agent.expect(0, timeout=30)
+    return agent.output()
+
+
+def test_a_script_that_imports_jax_is_served_and_others_are_left_alone(cluster):
+    served = said_by(cluster, "imports", "import jax\n")
+    assert re.search(r"coordinator 127\.0\.0\.1:\d+ 127\.0\.0\.1:0 1 0", served), served
+    nothing = "coordinator None None None None"
+    assert nothing in said_by(cluster, "other", "import json\n")
+    assert nothing in said_by(cluster, "none", "import jax\n", "--jax", "none")
+    own = "import jax\n# jax.distributed.initialize(coordinator_address='10.0.0.1:1234', num_processes=1)\n"
+    assert nothing in said_by(cluster, "own", own)
+    assert "127.0.0.1:0 1 0" in said_by(cluster, "on", own, "--jax", "on")

@@ -1,0 +1,317 @@
+// JAX's coordination service on several agents, which share one store.
+#include "worker_agent/gateway/jax/coordination.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "absl/strings/str_cat.h"
+#include "common/store/memory_job_store.h"
+#include "tests/unit/common/manual_clock.h"
+
+namespace muster::jax {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using Code = absl::StatusCode;
+
+constexpr uint64_t kService = 77;
+
+// What a request was answered, once it was.
+struct Asked {
+  std::optional<absl::StatusOr<Reply>> answer;
+  SharedHeld held;
+  bool is_open() const { return !answer; }
+  const absl::Status& status() const { return answer->status(); }
+};
+
+// Tasks 0 and 1 are the first agent's, 2 and 3 the second's.
+class CoordinationTest : public testing::Test {
+ protected:
+  CoordinationTest() {
+    for (size_t agent = 0; agent < 2; ++agent) {
+      TaskLayout layout;
+      layout.agents = {{0, 1}, {2, 3}};
+      layout.hosts = {"one", "two"};
+      layout.own = agent;
+      const auto post = [this](std::function<void()> step) { steps_.push_back(std::move(step)); };
+      agents_.push_back(std::make_unique<Coordination>(store_, clock_, post, layout, kService));
+    }
+  }
+  ~CoordinationTest() override { steps_.clear(); }
+
+  void Run() {
+    while (!steps_.empty()) {
+      const auto step = std::move(steps_.front());
+      steps_.pop_front();
+      step();
+    }
+  }
+  void Pass(absl::Duration time) {
+    clock_.Advance(time);
+    store_.Tick();
+    for (auto& agent : agents_) agent->Tick();
+    Run();
+  }
+
+  Asked& Ask(int32_t task, Request request) {
+    if (!request.task) request.task = task;
+    Asked& asked = asked_.emplace_back();
+    asked.held =
+        std::make_shared<HeldRequest>([&asked](absl::StatusOr<Reply> reply) { asked.answer = std::move(reply); });
+    agents_[static_cast<size_t>(task / 2)]->Handle(std::move(request), asked.held);
+    Run();
+    return asked;
+  }
+  Asked& Ask(int32_t task, Method method) {
+    Request request;
+    request.method = method;
+    request.incarnation = Process(task);
+    return Ask(task, std::move(request));
+  }
+  static uint64_t Process(int32_t task) { return static_cast<uint64_t>(task) + 1000; }
+
+  Asked& Insert(int32_t task, const std::string& key, const std::string& value, bool may_overwrite = false) {
+    Request request;
+    request.method = Method::kInsert;
+    request.name = key;
+    request.value = value;
+    request.may_overwrite = may_overwrite;
+    return Ask(task, std::move(request));
+  }
+  Asked& Of(int32_t task, Method method, const std::string& key) {
+    Request request;
+    request.method = method;
+    request.name = key;
+    return Ask(task, std::move(request));
+  }
+  Asked& Barrier(int32_t task, const std::string& name, int64_t counter = 0, std::vector<int32_t> tasks = {},
+                 int64_t timeout_ms = 0) {
+    Request request;
+    request.method = Method::kBarrier;
+    request.name = name;
+    request.counter = counter;
+    request.tasks = std::move(tasks);
+    request.timeout_ms = timeout_ms;
+    return Ask(task, std::move(request));
+  }
+  void RegisterAll() {
+    for (const int32_t task : {0, 1, 2, 3}) Ask(task, Method::kRegister);
+  }
+
+  ManualClock clock_;
+  std::deque<std::function<void()>> steps_;
+  MemoryJobStore store_{clock_};
+  std::deque<Asked> asked_;
+  std::vector<std::unique_ptr<Coordination>> agents_;
+};
+
+TEST_F(CoordinationTest, RegistrationIsHeldUntilAllTasksAreThere) {
+  std::vector<Asked*> registered;
+  for (const int32_t task : {0, 2, 1}) registered.push_back(&Ask(task, Method::kRegister));
+  for (const Asked* asked : registered) EXPECT_TRUE(asked->is_open());
+  registered.push_back(&Ask(3, Method::kRegister));
+  for (const Asked* asked : registered) {
+    ASSERT_FALSE(asked->is_open());
+    EXPECT_EQ(asked->answer->value().incarnation, kService);
+  }
+  EXPECT_TRUE(Ask(1, Method::kRegister).answer->ok()) << "the same process again";
+  Request other;
+  other.method = Method::kRegister;
+  other.incarnation = 5;
+  EXPECT_EQ(Ask(1, other).status().code(), Code::kAborted);
+}
+
+TEST_F(CoordinationTest, WhoIsNoTaskOfTheAgentIsToldWhatToDo) {
+  Request request;
+  request.method = Method::kRegister;
+  request.task = 7;
+  const Asked& asked = Ask(0, request);
+  EXPECT_EQ(asked.status().code(), Code::kInvalidArgument);
+  EXPECT_THAT(std::string(asked.status().message()), HasSubstr("process_id=int(os.environ[\"RANK\"])"));
+  EXPECT_TRUE(asked.status().GetPayload("type.googleapis.com/tensorflow.CoordinationServiceError").has_value());
+}
+
+TEST_F(CoordinationTest, AProcessOfAnotherRoundIsTurnedAway) {
+  Request request;
+  request.method = Method::kGet;
+  request.name = "x";
+  request.service_incarnation = kService + 1;
+  const Asked& asked = Ask(0, request);
+  EXPECT_EQ(asked.status().code(), Code::kInternal);
+  EXPECT_TRUE(asked.status().GetPayload("type.googleapis.com/tensorflow.ServiceMismatchError").has_value());
+}
+
+TEST_F(CoordinationTest, AHeartbeatNeedsARegisteredProcess) {
+  EXPECT_EQ(Ask(0, Method::kHeartbeat).status().code(), Code::kInvalidArgument);
+  RegisterAll();
+  EXPECT_TRUE(Ask(0, Method::kHeartbeat).answer->ok());
+}
+
+TEST_F(CoordinationTest, ValuesAreSharedAndKeysArePaths) {
+  EXPECT_TRUE(Insert(0, "/a//b/", "1").answer->ok());
+  EXPECT_EQ(Of(3, Method::kGet, "a/b").answer->value().values[0].second, "1");
+  const Asked& again = Insert(2, "a/b", "1");
+  EXPECT_EQ(again.status().code(), Code::kAlreadyExists);
+  EXPECT_THAT(std::string(again.status().message()), HasSubstr("key a/b already exists."));
+  EXPECT_TRUE(Insert(2, "a/b", "2", /*may_overwrite=*/true).answer->ok());
+  EXPECT_EQ(Of(0, Method::kTryGet, "a/b").answer->value().values[0].second, "2");
+  EXPECT_EQ(Of(0, Method::kTryGet, "a").status().code(), Code::kNotFound);
+}
+
+TEST_F(CoordinationTest, AGetWaitsUntilTheValueIsThereOrTheAskerIsGone) {
+  Asked& got = Of(0, Method::kGet, "x");
+  Asked& gone = Of(1, Method::kGet, "x");
+  EXPECT_TRUE(got.is_open());
+  Pass(absl::Seconds(6));
+  EXPECT_TRUE(got.is_open()) << "it asks again";
+  gone.held->Cancel();
+  Insert(3, "x", "v");
+  ASSERT_FALSE(got.is_open());
+  EXPECT_EQ(got.answer->value().values[0], std::make_pair(std::string("x"), std::string("v")));
+  EXPECT_TRUE(gone.is_open());
+}
+
+TEST_F(CoordinationTest, ADirectoryHasAllBelowItAndGoesAsAWhole) {
+  for (const char* key : {"d/1", "d/s/2", "dd", "e"}) Insert(0, key, key);
+  EXPECT_THAT(Of(2, Method::kGetDirectory, "d/").answer->value().values,
+              ElementsAre(Pair("d/1", "d/1"), Pair("d/s/2", "d/s/2")));
+  EXPECT_THAT(Of(2, Method::kGetDirectory, "none").answer->value().values, IsEmpty());
+  EXPECT_TRUE(Of(2, Method::kDelete, "d").answer->ok());
+  EXPECT_THAT(Of(0, Method::kGetDirectory, "d").answer->value().values, IsEmpty());
+  EXPECT_EQ(Of(0, Method::kTryGet, "dd").answer->value().values[0].second, "dd");
+  EXPECT_TRUE(Of(2, Method::kDelete, "not there").answer->ok());
+}
+
+TEST_F(CoordinationTest, LargeValuesAndLongKeysArriveWhole) {
+  const std::string value(1'000'000, 'v');
+  const std::string key = absl::StrCat("cpu:gloo/", std::string(5000, '1'), "/0");
+  EXPECT_TRUE(Insert(0, key, value).answer->ok());
+  EXPECT_EQ(Of(2, Method::kGet, key).answer->value().values[0].second, value);
+  EXPECT_EQ(Insert(3, key, "other").status().code(), Code::kAlreadyExists);
+  const auto listed = Of(3, Method::kGetDirectory, absl::StrCat("cpu:gloo/", std::string(5000, '1'))).answer->value();
+  EXPECT_THAT(listed.values, ElementsAre(Pair(key, value)));
+  EXPECT_EQ(Insert(0, "y", std::string(KeyValues::kMaxValueBytes + 1, 'v')).status().code(), Code::kInvalidArgument);
+}
+
+TEST_F(CoordinationTest, NumbersAreAddedTo) {
+  const auto add = [&](int32_t task, int64_t by) -> const absl::StatusOr<Reply>& {
+    Request request;
+    request.method = Method::kIncrement;
+    request.name = "n";
+    request.increment = by;
+    return *Ask(task, std::move(request)).answer;
+  };
+  EXPECT_EQ(add(0, 2)->values[0].second, "2");
+  EXPECT_EQ(add(3, 5)->values[0].second, "7");
+  Insert(0, "n", "12", true);
+  EXPECT_EQ(add(1, 1)->values[0].second, "13");
+  Insert(0, "n", "abc", true);
+  EXPECT_EQ(add(1, 1).status().code(), Code::kFailedPrecondition);
+  EXPECT_THAT(std::string(add(1, 1).status().message()), HasSubstr("Failed to parse value \"abc\" as an integer."));
+}
+
+TEST_F(CoordinationTest, ABarrierIsOfAllOrOfSomeAndCounted) {
+  Asked& first = Barrier(0, "b");
+  Barrier(1, "b");
+  Barrier(2, "b");
+  EXPECT_TRUE(first.is_open());
+  EXPECT_TRUE(Barrier(3, "b").answer->ok());
+  EXPECT_TRUE(first.answer->ok());
+  EXPECT_TRUE(Barrier(3, "b").answer->ok()) << "the same one again";
+  Asked& next = Barrier(3, "b", 1);
+  EXPECT_TRUE(next.is_open());
+  const Asked& wrong = Barrier(0, "b", 3);
+  EXPECT_EQ(wrong.status().code(), Code::kInternal);
+  EXPECT_TRUE(wrong.status().GetPayload("type.googleapis.com/tensorflow.BarrierError").has_value());
+
+  EXPECT_TRUE(Barrier(1, "some", 0, {1, 2}).is_open());
+  EXPECT_TRUE(Barrier(2, "some", 0, {2, 1}).answer->ok());
+  EXPECT_TRUE(Barrier(1, "own", 0, {1}).answer->ok());
+  EXPECT_EQ(Barrier(1, "far", 0, {1, 9}).status().code(), Code::kInvalidArgument);
+}
+
+TEST_F(CoordinationTest, WhoDisagreesFailsTheBarrierForAll) {
+  Asked& one = Barrier(0, "b", 0, {0, 2});
+  Asked& two = Barrier(2, "b", 0, {0, 2, 3});
+  Asked& three = Barrier(3, "b", 0, {0, 2, 3});
+  EXPECT_EQ(one.status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(two.status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(three.status().code(), Code::kInvalidArgument);
+
+  Asked& member = Barrier(0, "c", 0, {0, 1});
+  EXPECT_EQ(Barrier(3, "c", 0, {0, 1}).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(member.status().code(), Code::kInvalidArgument) << "one that takes no part has come";
+}
+
+TEST_F(CoordinationTest, ABarrierThatLastsTooLongNamesWhoIsMissing) {
+  Asked& one = Barrier(0, "b", 0, {}, 5000);
+  Asked& two = Barrier(2, "b", 0, {}, 60'000);
+  Pass(absl::Seconds(1.1));
+  Pass(absl::Seconds(2));
+  EXPECT_TRUE(one.is_open());
+  Pass(absl::Seconds(2));
+  ASSERT_FALSE(one.is_open());
+  EXPECT_EQ(one.status().code(), Code::kDeadlineExceeded);
+  EXPECT_THAT(std::string(one.status().message()), HasSubstr("2 of 4 tasks have come; not there: 1 on one, 3 on two."));
+  EXPECT_EQ(two.status().code(), Code::kDeadlineExceeded) << "the first one's time counts";
+}
+
+TEST_F(CoordinationTest, ABarrierCanBeCancelled) {
+  Asked& waits = Barrier(2, "b");
+  Of(0, Method::kCancelBarrier, "b");
+  EXPECT_TRUE(waits.is_open()) << "there is none on that agent";
+  Of(3, Method::kCancelBarrier, "b");
+  EXPECT_EQ(waits.status().code(), Code::kCancelled);
+}
+
+TEST_F(CoordinationTest, AShutdownWaitsForAllAndEndsThePolls) {
+  RegisterAll();
+  Asked& poll = Ask(0, Method::kPollForError);
+  Asked& first = Ask(0, Method::kShutdown);
+  for (const int32_t task : {1, 2}) Ask(task, Method::kShutdown);
+  EXPECT_TRUE(first.is_open());
+  agents_[1]->Ended(3);  // it has ended well without a word
+  Run();
+  EXPECT_TRUE(first.answer->ok());
+  EXPECT_EQ(poll.status().code(), Code::kCancelled) << "an orderly end";
+}
+
+TEST_F(CoordinationTest, WhoPollsIsToldWhyTheRoundIsOver) {
+  RegisterAll();
+  Asked& poll = Ask(0, Method::kPollForError);
+  Asked& waits = Of(1, Method::kGet, "x");
+  agents_[0]->End("rank 3 on two was killed by SIGKILL");
+  EXPECT_EQ(poll.status().code(), Code::kUnavailable);
+  EXPECT_EQ(poll.status().message(), "rank 3 on two was killed by SIGKILL");
+  EXPECT_EQ(waits.status().code(), Code::kUnavailable);
+  EXPECT_EQ(Ask(1, Method::kPollForError).status().message(), "rank 3 on two was killed by SIGKILL");
+}
+
+TEST_F(CoordinationTest, TheCauseFitsIntoATrailer) {
+  RegisterAll();
+  Asked& poll = Ask(0, Method::kPollForError);
+  agents_[0]->End(std::string(20'000, 'x') + "\n");
+  EXPECT_LE(poll.status().message().size(), 4000u);
+}
+
+TEST_F(CoordinationTest, WhoIsAliveIsAskedByAllOfThemTogether) {
+  RegisterAll();
+  Request request;
+  request.method = Method::kGetAlive;
+  request.tasks = {2, 0};
+  Asked& first = Ask(0, request);
+  EXPECT_TRUE(first.is_open());
+  const Reply second = Ask(2, request).answer->value();
+  EXPECT_THAT(second.tasks, ElementsAre(0, 2));
+  EXPECT_THAT(second.incarnations, ElementsAre(Process(0), Process(2)));
+  EXPECT_THAT(first.answer->value().tasks, ElementsAre(0, 2));
+  EXPECT_TRUE(Ask(0, request).is_open()) << "the next time";
+}
+
+}  // namespace
+}  // namespace muster::jax

@@ -1,0 +1,319 @@
+// What comes of an arrival:
+//
+//   the row's one is under way, the same number     it joins
+//   the row's last one has ended, the same number   its result once more
+//   …, the next number                              a new one begins
+//   another number                                  INTERNAL, with the number that it should be
+//   other tasks than the first caller's             INVALID_ARGUMENT for all
+//   from who is not one of the tasks                INVALID_ARGUMENT for all
+//
+// The store's keys, of the round, below jax/b/NAME#NUMBER/:
+//   a/AGENT   StoredArrival: all tasks of that agent have come
+//   p/AGENT   StoredArrival: these have, after a second
+//   r         StoredResult
+#include "worker_agent/gateway/jax/barriers.h"
+
+#include <algorithm>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/limits.h"
+#include "common/base/sha256.h"
+#include "common/base/text.h"
+#include "worker_agent/gateway/jax/store_answers.h"
+
+namespace muster::jax {
+namespace {
+
+constexpr size_t kLongestNameInKey = 700;
+constexpr size_t kMaxNameBytes = 16 * 1024;
+constexpr size_t kShownNameBytes = 100;
+constexpr size_t kShownTasks = 8;
+constexpr absl::Duration kNoteAfter = absl::Seconds(1);
+constexpr char kErrorPayload[] = "type.googleapis.com/tensorflow.BarrierError";
+
+absl::Status OtherCounter(const std::string& name, int64_t counter) {
+  absl::Status status = absl::InternalError(
+      absl::StrCat("Barrier ", Quoted(name, kShownNameBytes), " is at its number ", counter, " now."));
+  BarrierError error;
+  error.set_barrier_id(name);
+  error.set_counter(counter);
+  status.SetPayload(kErrorPayload, absl::Cord(error.SerializeAsString()));
+  return status;
+}
+
+std::string TextOf(const std::vector<int32_t>& tasks) { return absl::StrJoin(tasks, ","); }
+
+}  // namespace
+
+int32_t TaskLayout::size() const {
+  size_t all = 0;
+  for (const auto& tasks : agents) all += tasks.size();
+  return static_cast<int32_t>(all);
+}
+
+bool TaskLayout::IsOwn(int32_t task) const {
+  return std::find(agents[own].begin(), agents[own].end(), task) != agents[own].end();
+}
+
+absl::Status Barriers::Check(const Arrival& arrival) const {
+  if (arrival.name.size() > kMaxNameBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("a barrier's name has ", kMaxNameBytes, " bytes at most"));
+  }
+  for (const int32_t task : arrival.tasks) {
+    if (task >= 0 && task < layout_.size()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Unexpected task (", task,
+        ") that is not in the cluster called the barrier. Barrier Id: ", Quoted(arrival.name, kShownNameBytes)));
+  }
+  return absl::OkStatus();
+}
+
+std::string Barriers::KeyOf(const Barrier& barrier) const {
+  const std::string name = barrier.name.size() <= kLongestNameInKey
+                               ? barrier.name
+                               : absl::StrCat("#", absl::BytesToHexString(Sha256(barrier.name)));
+  return absl::StrCat("jax/b/", name, "#", barrier.counter, "/");
+}
+
+std::vector<int32_t> Barriers::OwnOf(const Barrier& barrier) const {
+  std::vector<int32_t> own;
+  for (const int32_t task : barrier.tasks) {
+    if (layout_.IsOwn(task)) own.push_back(task);
+  }
+  return own;
+}
+
+std::vector<size_t> Barriers::AgentsOf(const Barrier& barrier) const {
+  std::vector<std::pair<int32_t, size_t>> lowest;
+  for (size_t agent = 0; agent < layout_.agents.size(); ++agent) {
+    for (const int32_t task : layout_.agents[agent]) {
+      if (!std::binary_search(barrier.tasks.begin(), barrier.tasks.end(), task)) continue;
+      if (lowest.empty() || lowest.back().second != agent) lowest.emplace_back(task, agent);
+      lowest.back().first = std::min(lowest.back().first, task);
+    }
+  }
+  std::sort(lowest.begin(), lowest.end());
+  std::vector<size_t> agents;
+  for (const auto& [task, agent] : lowest) agents.push_back(agent);
+  return agents;
+}
+
+StoredArrival Barriers::StoredOf(const Barrier& barrier) const {
+  StoredArrival arrival;
+  arrival.set_all(TextOf(barrier.tasks));
+  for (const auto& [task, came] : barrier.came) {
+    arrival.add_tasks(task);
+    arrival.add_incarnations(came.first);
+  }
+  return arrival;
+}
+
+int64_t Barriers::CounterOf(const std::string& name) const {
+  const auto found = barriers_.find(name);
+  if (found == barriers_.end()) return 0;
+  return found->second->counter + (found->second->result ? 1 : 0);
+}
+
+void Barriers::Arrive(Arrival arrival, Done done) {
+  if (absl::Status status = Check(arrival); !status.ok()) return done(std::move(status));
+  std::vector<int32_t> tasks = std::move(arrival.tasks);
+  if (tasks.empty()) {
+    for (int32_t task = 0; task < layout_.size(); ++task) tasks.push_back(task);
+  }
+  std::sort(tasks.begin(), tasks.end());
+  tasks.erase(std::unique(tasks.begin(), tasks.end()), tasks.end());
+
+  Shared& barrier = barriers_[arrival.name];
+  const bool is_first = barrier == nullptr;
+  if (!is_first && barrier->result && arrival.counter == barrier->counter) return done(*barrier->result);
+  const bool is_next = !is_first && barrier->result && arrival.counter == barrier->counter + 1;
+  if (is_first || is_next) {
+    if (is_next) std::erase(ended_, arrival.name);
+    if (is_next) Sweep(*barrier);
+    barrier = std::make_shared<Barrier>();
+    barrier->name = arrival.name;
+    barrier->counter = arrival.counter;
+    barrier->tasks = tasks;
+    if (arrival.limit > absl::ZeroDuration()) barrier->deadline = clock_.Read().monotonic + arrival.limit;
+    ++under_way_;
+    Begin(barrier);
+  } else if (arrival.counter != barrier->counter) {
+    return done(OtherCounter(arrival.name, CounterOf(arrival.name)));
+  }
+  const Shared joined = barrier;
+  joined->came[arrival.task] = {arrival.incarnation, std::move(done)};
+  if (joined->tasks != tasks) {
+    return Publish(joined, absl::InvalidArgumentError(absl::StrCat("Conflicting tasks specified for the same barrier: ",
+                                                                   Quoted(arrival.name, kShownNameBytes), ", by task ",
+                                                                   arrival.task)));
+  }
+  if (!std::binary_search(tasks.begin(), tasks.end(), arrival.task)) {
+    return Publish(joined, absl::InvalidArgumentError(
+                               absl::StrCat("A non-participating task (", arrival.task,
+                                            ") called the barrier: ", Quoted(arrival.name, kShownNameBytes))));
+  }
+  if (!joined->is_written && joined->came.size() >= OwnOf(*joined).size()) Write(joined);
+}
+
+void Barriers::Begin(const Shared& barrier) {
+  barrier->noted_at = clock_.Read().monotonic;
+  AwaitResult(barrier);
+}
+
+void Barriers::Write(const Shared& barrier) {
+  barrier->is_written = true;
+  store_.Set(absl::StrCat(KeyOf(*barrier), "a/", layout_.own), StoredOf(*barrier).SerializeAsString(), Lifetime::kRound,
+             Posted(post_, std::function([this, barrier](absl::Status status) {
+                      if (!status.ok() && !absl::IsDeadlineExceeded(status)) return Publish(barrier, status);
+                    })));
+  const std::vector<size_t> agents = AgentsOf(*barrier);
+  if (agents.front() == layout_.own) Collect(barrier, {agents.begin() + 1, agents.end()});
+}
+
+void Barriers::Collect(const Shared& barrier, std::vector<size_t> agents) {
+  if (barrier->result) return;
+  if (agents.empty()) return Publish(barrier, absl::OkStatus());
+  store_.Wait(absl::StrCat(KeyOf(*barrier), "a/", agents.front()), std::chrono::milliseconds(kLongestStoreWaitMs),
+              Posted(post_, std::function([this, barrier, agents](StoreValue held) {
+                       if (ComesAgain(held.status()) || (held.ok() && !held->has_value())) {
+                         return Collect(barrier, agents);
+                       }
+                       if (!held.ok()) return Publish(barrier, held.status());
+                       StoredArrival arrival;
+                       if (!arrival.ParseFromString(**held) || arrival.all() != TextOf(barrier->tasks)) {
+                         return Publish(barrier, absl::InvalidArgumentError(
+                                                     absl::StrCat("Conflicting tasks specified for the same barrier: ",
+                                                                  Quoted(barrier->name, kShownNameBytes), ", on ",
+                                                                  layout_.hosts[agents.front()])));
+                       }
+                       Collect(barrier, {agents.begin() + 1, agents.end()});
+                     })));
+}
+
+void Barriers::AwaitResult(const Shared& barrier) {
+  if (barrier->result) return;
+  store_.Wait(absl::StrCat(KeyOf(*barrier), "r"), std::chrono::milliseconds(kLongestStoreWaitMs),
+              Posted(post_, std::function([this, barrier](StoreValue held) {
+                       if (ComesAgain(held.status()) || (held.ok() && !held->has_value())) return AwaitResult(barrier);
+                       if (!held.ok()) return Finish(barrier, held.status());
+                       StoredResult result;
+                       if (!result.ParseFromString(**held)) {
+                         return Finish(barrier, absl::InternalError("what stands in the job's store is no agent's"));
+                       }
+                       Finish(barrier, absl::Status(static_cast<absl::StatusCode>(result.code()), result.text()));
+                     })));
+}
+
+// The first result counts: AwaitResult hears of it.
+void Barriers::Publish(const Shared& barrier, const absl::Status& status) {
+  if (barrier->result) return;
+  StoredResult result;
+  result.set_code(status.raw_code());
+  result.set_text(std::string(status.message()));
+  store_.CompareAndSet(absl::StrCat(KeyOf(*barrier), "r"), std::nullopt, result.SerializeAsString(), Lifetime::kRound,
+                       Posted(post_, std::function([this, barrier, status](StoreValue held) {
+                                if (ComesAgain(held.status())) return Publish(barrier, status);
+                                if (!held.ok()) Finish(barrier, held.status());
+                              })));
+}
+
+void Barriers::Cancel(const std::string& name, int64_t counter) {
+  const auto found = barriers_.find(name);
+  if (found == barriers_.end() || found->second->result || found->second->counter != counter) return;
+  Publish(found->second, absl::CancelledError(absl::StrCat("Barrier was cancelled: ", Quoted(name, kShownNameBytes))));
+}
+
+void Barriers::Finish(const Shared& barrier, const absl::Status& status) {
+  if (barrier->result) return;
+  barrier->result = status;
+  --under_way_;
+  ended_.push_back(barrier->name);
+  auto came = std::exchange(barrier->came, {});
+  for (auto& [task, waiting] : came) waiting.second(status);
+  while (ended_.size() > kMaxNames) {
+    barriers_.erase(ended_.front());
+    ended_.pop_front();
+  }
+}
+
+// All have come to the next one, or will: nobody waits for this one any more.
+void Barriers::Sweep(const Barrier& ended) {
+  const auto ignore = [](const absl::Status&) {};
+  store_.Delete(absl::StrCat(KeyOf(ended), "a/", layout_.own), ignore);
+}
+
+void Barriers::Tick() {
+  const MonotonicTime now = clock_.Read().monotonic;
+  std::vector<Shared> late;
+  for (auto& [name, barrier] : barriers_) {
+    if (barrier->result) continue;
+    if (now >= barrier->deadline && !barrier->is_late) late.push_back(barrier);
+    if (now >= barrier->noted_at + kNoteAfter) Note(barrier);
+  }
+  for (const Shared& barrier : late) TellWhoIsMissing(barrier);
+}
+
+// For whoever has to say who is missing.
+void Barriers::Note(const Shared& barrier) {
+  barrier->noted_at = clock_.Read().monotonic;
+  if (barrier->is_written || barrier->noted == barrier->came.size()) return;
+  barrier->noted = barrier->came.size();
+  store_.Set(absl::StrCat(KeyOf(*barrier), "p/", layout_.own), StoredOf(*barrier).SerializeAsString(), Lifetime::kRound,
+             [](const absl::Status&) {});
+}
+
+void Barriers::TellWhoIsMissing(const Shared& barrier) {
+  barrier->is_late = true;
+  using Page = absl::StatusOr<JobStore::Listing>;
+  store_.List(KeyOf(*barrier), "", 0,
+              Posted(post_, std::function([this, barrier](Page page) {
+                       if (ComesAgain(page.status())) return TellWhoIsMissing(barrier);
+                       std::set<int32_t> missing(barrier->tasks.begin(), barrier->tasks.end());
+                       for (const auto& [task, came] : barrier->came) missing.erase(task);
+                       for (const auto& [key, value] : page.ok() ? page->entries : JobStore::Listing().entries) {
+                         StoredArrival arrival;
+                         if (!arrival.ParseFromString(value)) continue;
+                         for (const int32_t task : arrival.tasks()) missing.erase(task);
+                       }
+                       std::vector<std::string> named;
+                       for (size_t agent = 0; agent < layout_.agents.size(); ++agent) {
+                         for (const int32_t task : layout_.agents[agent]) {
+                           if (!missing.contains(task) || named.size() >= kShownTasks) continue;
+                           named.push_back(absl::StrCat(task, " on ", layout_.hosts[agent]));
+                         }
+                       }
+                       const size_t more = missing.size() - named.size();
+                       Publish(barrier, absl::DeadlineExceededError(absl::StrCat(
+                                            "Barrier timed out. Id: ", Quoted(barrier->name, kShownNameBytes), ". ",
+                                            barrier->tasks.size() - missing.size(), " of ", barrier->tasks.size(),
+                                            " tasks have come; not there: ", absl::StrJoin(named, ", "),
+                                            more > 0 ? absl::StrCat(" and ", more, " more") : "", ".")));
+                     })));
+}
+
+void Barriers::Incarnation(const std::string& name, int64_t counter,
+                           std::function<void(absl::StatusOr<Incarnations>)> done) {
+  Barrier barrier;
+  barrier.name = name;
+  barrier.counter = counter;
+  using Page = absl::StatusOr<JobStore::Listing>;
+  // (An agent's arrival takes less than 20 bytes for each task: up to the ranks that are served, one page.)
+  store_.List(absl::StrCat(KeyOf(barrier), "a/"), "", 0,
+              Posted(post_, std::function([this, name, counter, done](Page page) {
+                       if (ComesAgain(page.status())) return Incarnation(name, counter, done);
+                       if (!page.ok()) return done(page.status());
+                       Incarnations incarnations;
+                       for (const auto& [key, value] : page->entries) {
+                         StoredArrival arrival;
+                         if (!arrival.ParseFromString(value)) continue;
+                         const int known = std::min(arrival.tasks_size(), arrival.incarnations_size());
+                         for (int i = 0; i < known; ++i) incarnations[arrival.tasks(i)] = arrival.incarnations(i);
+                       }
+                       done(std::move(incarnations));
+                     })));
+}
+
+}  // namespace muster::jax

@@ -1,0 +1,114 @@
+// The barriers of JAX's coordination service, over the job's store. Each agent writes once that all of its own tasks
+// have come. The agent of the lowest task of a barrier collects that and writes the result, for which all others wait:
+// so a barrier costs an agent two calls of the store, however many tasks it has. Whoever finds that it can't end well
+// (its time is up, its callers disagree) writes that as the result; the first result counts.
+//
+// A name stands for a row of barriers, which are counted from 0; the next one begins after the end of the last.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/clock.h"
+#include "common/store/job_store.h"
+#include "worker_agent/gateway/jax/messages.pb.h"
+#include "worker_agent/gateway/jax/strand.h"
+
+namespace muster::jax {
+
+// Which tasks each agent has, and which agent this is; the same on all agents.
+struct TaskLayout {
+  std::vector<std::vector<int32_t>> agents;
+  std::vector<std::string> hosts;  // of the agents, for people
+  size_t own = 0;
+
+  int32_t size() const;
+  bool IsOwn(int32_t task) const;
+};
+
+struct Arrival {
+  std::string name;
+  int64_t counter = 0;
+  std::vector<int32_t> tasks;  // whom it is of; empty: all
+  absl::Duration limit;        // of the first one that comes; zero: none
+  int32_t task = 0;            // who comes: one of this agent's
+  uint64_t incarnation = 0;
+};
+
+// Of the strand's thread; `done` is called there, once, unless the round ends before.
+class Barriers {
+ public:
+  using Done = std::function<void(absl::Status status)>;
+  using Incarnations = std::map<int32_t, uint64_t>;  // by task
+
+  static constexpr size_t kMaxNames = 4096;  // that are remembered after their end
+
+  // `store` and `clock` outlive what is asked of the store.
+  Barriers(JobStore& store, const Clock& clock, Post post, TaskLayout layout)
+      : store_(store), clock_(clock), post_(std::move(post)), layout_(std::move(layout)) {}
+
+  // Errors: INVALID_ARGUMENT (the callers disagree who takes part, or one that doesn't has come), INTERNAL with a
+  // payload BarrierError (another one of the row is under way), DEADLINE_EXCEEDED (names who has not come).
+  void Arrive(Arrival arrival, Done done);
+  // All that wait there are told.
+  void Cancel(const std::string& name, int64_t counter);
+
+  // What the tasks of a barrier that has ended well had said.
+  void Incarnation(const std::string& name, int64_t counter, std::function<void(absl::StatusOr<Incarnations>)> done);
+
+  // The one of the row `name` that comes next, or is under way.
+  int64_t CounterOf(const std::string& name) const;
+
+  // Every 100 ms or so while IsBusy.
+  void Tick();
+  bool IsBusy() const { return under_way_ > 0; }
+
+ private:
+  struct Barrier {
+    std::string name;
+    int64_t counter = 0;
+    std::vector<int32_t> tasks;  // sorted
+    MonotonicTime deadline = MonotonicTime::Never();
+    MonotonicTime noted_at;                             // who has come, for the others' information
+    size_t noted = 0;                                   // how many then
+    std::map<int32_t, std::pair<uint64_t, Done>> came;  // by task; with its incarnation
+    bool is_written = false;
+    bool is_late = false;  // its end is being written
+    std::optional<absl::Status> result;
+  };
+  using Shared = std::shared_ptr<Barrier>;
+
+  absl::Status Check(const Arrival& arrival) const;
+  std::string KeyOf(const Barrier& barrier) const;
+  std::vector<int32_t> OwnOf(const Barrier& barrier) const;
+  std::vector<size_t> AgentsOf(const Barrier& barrier) const;
+  StoredArrival StoredOf(const Barrier& barrier) const;
+  void Begin(const Shared& barrier);
+  void Note(const Shared& barrier);
+  void Write(const Shared& barrier);
+  void Collect(const Shared& barrier, std::vector<size_t> agents);
+  void AwaitResult(const Shared& barrier);
+  void Publish(const Shared& barrier, const absl::Status& status);
+  void TellWhoIsMissing(const Shared& barrier);
+  void Finish(const Shared& barrier, const absl::Status& status);
+  void Sweep(const Barrier& ended);
+
+  JobStore& store_;
+  const Clock& clock_;
+  const Post post_;
+  const TaskLayout layout_;
+  std::map<std::string, Shared> barriers_;  // by name: the one that is under way, or the last one
+  std::list<std::string> ended_;            // names, oldest first
+  size_t under_way_ = 0;
+};
+
+}  // namespace muster::jax

@@ -1,0 +1,282 @@
+// What a request is answered:
+//
+//   any, for another service incarnation       INTERNAL with ServiceMismatchError: a process of an older round ends
+//   any, from a task that is not this agent's  INVALID_ARGUMENT
+//   any, once the round is over                UNAVAILABLE with the cause; CANCELLED after a good end
+//   RegisterTask   first, or the same again    once all tasks have registered
+//                  another process             ABORTED
+//   Heartbeat      registered so               at once
+//                  else                        INVALID_ARGUMENT, ABORTED
+//   PollForError                               held: until the round is over (UNAVAILABLE with the cause, which ends
+//   the
+//                                              process), or the task has left (CANCELLED)
+//   ShutdownTask                               once all tasks shut down
+//   values                                     key_values.h
+//   barriers                                   barriers.h
+//   GetAliveTasks                              a barrier of those that are asked for: where one dies the round is over,
+//                                              so all are alive
+//   ReportErrorToService                       at once; it is told to people
+#include "worker_agent/gateway/jax/coordination.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/text.h"
+#include "common/sys/log.h"
+
+namespace muster::jax {
+namespace {
+
+constexpr size_t kMaxHeld = 16'384;
+constexpr size_t kFirstDrop = 256;
+constexpr size_t kMaxErrorBytes = 4000;  // a trailer has 8 KiB in all
+constexpr char kInit[] = "[Init]Wait_for_all_tasks_to_register";
+constexpr char kServiceError[] = "type.googleapis.com/tensorflow.CoordinationServiceError";
+constexpr char kMismatch[] = "type.googleapis.com/tensorflow.ServiceMismatchError";
+
+// What jaxlib takes for a decision of the service, not for a trouble of the network that it should try again.
+absl::Status Decided(absl::Status status) {
+  if (!status.ok()) status.SetPayload(kServiceError, absl::Cord());
+  return status;
+}
+
+absl::StatusOr<Reply> Decided(absl::Status status, Reply reply) {
+  if (status.ok()) return reply;
+  return Decided(std::move(status));
+}
+
+absl::Status OtherService(uint64_t asked, uint64_t own) {
+  absl::Status status = absl::InternalError(absl::StrCat("wrong service incarnation ", asked, "; this round's is ", own,
+                                                         ": the process is of another round"));
+  ServiceIncarnation told;
+  told.set_incarnation(own);
+  status.SetPayload(kMismatch, absl::Cord(told.SerializeAsString()));
+  return Decided(std::move(status));
+}
+
+std::string WriterOf(const TaskLayout& layout) { return absl::StrCat(layout.own); }
+
+}  // namespace
+
+Coordination::Coordination(JobStore& store, const Clock& clock, Post post, TaskLayout layout, uint64_t incarnation)
+    : barriers_(store, clock, post, layout),
+      values_(store, clock, post, WriterOf(layout)),
+      layout_(std::move(layout)),
+      incarnation_(incarnation) {}
+
+absl::Status Coordination::Check(const Request& request) const {
+  if (request.service_incarnation != 0 && request.service_incarnation != incarnation_) {
+    return OtherService(request.service_incarnation, incarnation_);
+  }
+  if (!request.task || layout_.IsOwn(*request.task)) return absl::OkStatus();
+  const auto& own = layout_.agents[layout_.own];
+  return Decided(absl::InvalidArgumentError(
+      absl::StrCat("Unexpected task registered with task=", *request.task, "; this node's ranks are ",
+                   absl::StrJoin(own, ", "), " of ", layout_.size(),
+                   ". Give jax.distributed.initialize process_id=int(os.environ[\"RANK\"]) and "
+                   "num_processes=int(os.environ[\"WORLD_SIZE\"])")));
+}
+
+void Coordination::Handle(Request request, SharedHeld held) {
+  if (end_) return held->Tell(*end_);
+  if (absl::Status status = Check(request); !status.ok()) return held->Tell(std::move(status));
+  if (held_.size() >= drop_at_) DropOver();
+  if (held_.size() >= kMaxHeld) {
+    return held->Tell(absl::ResourceExhaustedError(absl::StrCat(kMaxHeld, " requests wait here already")));
+  }
+  held_.push_back(held);
+  switch (request.method) {
+    case Method::kInsert:
+    case Method::kGet:
+    case Method::kTryGet:
+    case Method::kIncrement:
+    case Method::kGetDirectory:
+    case Method::kDelete:
+      return HandleValue(request, held);
+    case Method::kBarrier:
+    case Method::kCancelBarrier:
+    case Method::kGetAlive:
+      return HandleBarrier(request, held);
+    default:
+      return HandleTask(request, held);
+  }
+}
+
+void Coordination::DropOver() {
+  held_.remove_if([](const SharedHeld& held) { return held->is_over(); });
+  std::erase_if(polls_, [](const auto& poll) { return poll.second->is_over(); });
+  drop_at_ = std::clamp(2 * held_.size(), kFirstDrop, kMaxHeld);
+}
+
+// -------------------------------------------------------------------------------------------------------------- tasks
+
+void Coordination::HandleTask(const Request& request, const SharedHeld& held) {
+  const int32_t task = request.task.value_or(-1);
+  switch (request.method) {
+    case Method::kRegister:
+      return Register(request, held);
+    case Method::kHeartbeat:
+      return Heartbeat(request, held);
+    case Method::kPollForError:
+      polls_.emplace(task, held);
+      return;
+    case Method::kShutdown:
+      return Shutdown(task, held);
+    case Method::kReset:
+      Leave(task, absl::CancelledError("The task was reset."));
+      return held->Tell(Reply());
+    default:
+      Log(Severity::kWarning,
+          absl::StrCat("JAX's task ", task, " reports: ", EscapeControl(request.name.substr(0, 500))));
+      return held->Tell(Reply());
+  }
+}
+
+void Coordination::Register(const Request& request, const SharedHeld& held) {
+  Task& task = tasks_[*request.task];
+  if (task.incarnation != 0 && task.incarnation != request.incarnation && !task.has_left) {
+    return held->Tell(Decided(absl::AbortedError(absl::StrCat(
+        "task ", *request.task, " has registered already, from another process: each rank has one, with process_id=",
+        "int(os.environ[\"RANK\"])"))));
+  }
+  task = {request.incarnation, false};
+  Arrival arrival;
+  arrival.name = kInit;
+  arrival.task = *request.task;
+  arrival.incarnation = request.incarnation;
+  barriers_.Arrive(std::move(arrival), [this, held](const absl::Status& status) {
+    Reply reply;
+    reply.incarnation = incarnation_;
+    held->Tell(Decided(status, std::move(reply)));
+  });
+}
+
+void Coordination::Heartbeat(const Request& request, const SharedHeld& held) {
+  const auto found = tasks_.find(request.task.value_or(-1));
+  if (found == tasks_.end() || found->second.has_left) {
+    return held->Tell(Decided(absl::InvalidArgumentError("Unexpected heartbeat: the task has not registered.")));
+  }
+  if (request.incarnation != 0 && found->second.incarnation != request.incarnation) {
+    return held->Tell(Decided(absl::AbortedError("Unexpected heartbeat: another process has this task's place.")));
+  }
+  Reply reply;
+  reply.incarnation = incarnation_;
+  held->Tell(std::move(reply));
+}
+
+void Coordination::Shutdown(int32_t task, const SharedHeld& held) {
+  Arrival arrival;
+  arrival.name = absl::StrCat("Shutdown::", incarnation_);
+  arrival.task = task;
+  barriers_.Arrive(std::move(arrival), [this, task, held](const absl::Status& status) {
+    if (status.ok()) Leave(task, absl::CancelledError("The task has shut down."));
+    held->Tell(Decided(status, Reply()));
+  });
+}
+
+// It may have left without a word: the others' shutdown must not wait for it.
+void Coordination::Ended(int32_t task) {
+  if (end_ || !tasks_.contains(task) || tasks_[task].has_left) return;
+  Shutdown(task, std::make_shared<HeldRequest>([](const absl::StatusOr<Reply>&) {}));
+}
+
+void Coordination::Leave(int32_t task, const absl::Status& why) {
+  tasks_[task].has_left = true;
+  const auto [from, to] = polls_.equal_range(task);
+  for (auto poll = from; poll != to; ++poll) poll->second->Tell(Decided(why));
+  polls_.erase(from, to);
+}
+
+void Coordination::End(const std::string& why) {
+  if (end_) return;
+  if (why.empty()) {
+    end_ = Decided(absl::CancelledError("the round is over"));
+  } else {
+    end_ = Decided(absl::UnavailableError(EscapeControl(why).substr(0, kMaxErrorBytes)));
+  }
+  for (const SharedHeld& held : held_) held->Tell(*end_);
+  held_.clear();
+  polls_.clear();
+}
+
+void Coordination::Tick() {
+  DropOver();
+  barriers_.Tick();
+}
+
+// ---------------------------------------------------------------------------------------------- values and barriers
+
+void Coordination::HandleValue(const Request& request, const SharedHeld& held) {
+  const std::string key = NormalKey(request.name);
+  const auto told = [held](const absl::Status& status) { held->Tell(Decided(status, Reply())); };
+  const auto told_value = [held, name = request.name](absl::StatusOr<std::string> value) {
+    if (!value.ok()) return held->Tell(Decided(value.status()));
+    Reply reply;
+    reply.values.emplace_back(name, *std::move(value));
+    held->Tell(std::move(reply));
+  };
+  switch (request.method) {
+    case Method::kInsert:
+      return values_.Insert(key, request.value, request.may_overwrite, told);
+    case Method::kGet:
+      return values_.Get(
+          key, [held] { return !held->is_over(); }, told_value);
+    case Method::kTryGet:
+      return values_.TryGet(key, told_value);
+    case Method::kIncrement:
+      return values_.Increment(key, request.increment, told_value);
+    case Method::kDelete:
+      return values_.Delete(key, told);
+    default:
+      return values_.List(key, [held, name = request.name](absl::StatusOr<KeyValues::Pairs> pairs) {
+        if (!pairs.ok()) return held->Tell(Decided(pairs.status()));
+        Reply reply;
+        reply.directory = name;
+        reply.values = *std::move(pairs);
+        held->Tell(std::move(reply));
+      });
+  }
+}
+
+void Coordination::HandleBarrier(const Request& request, const SharedHeld& held) {
+  if (request.method == Method::kGetAlive) return GetAlive(request, held);
+  if (request.method == Method::kCancelBarrier) {
+    barriers_.Cancel(request.name, request.counter);
+    return held->Tell(Reply());
+  }
+  Arrival arrival;
+  arrival.name = request.name;
+  arrival.counter = request.counter;
+  arrival.tasks = request.tasks;
+  arrival.limit = absl::Milliseconds(std::max<int64_t>(request.timeout_ms, 0));
+  arrival.task = *request.task;
+  barriers_.Arrive(std::move(arrival), [held, counter = request.counter](const absl::Status& status) {
+    Reply reply;
+    reply.counter = counter;
+    held->Tell(Decided(status, std::move(reply)));
+  });
+}
+
+void Coordination::GetAlive(const Request& request, const SharedHeld& held) {
+  std::vector<int32_t> asked = request.tasks;
+  std::sort(asked.begin(), asked.end());
+  Arrival arrival;
+  arrival.name = absl::StrCat("[Alive]", absl::StrJoin(asked, ","));
+  arrival.counter = barriers_.CounterOf(arrival.name);
+  arrival.tasks = asked;
+  arrival.task = *request.task;
+  barriers_.Arrive(std::move(arrival), [this, held, asked](const absl::Status& status) {
+    if (!status.ok()) return held->Tell(Decided(status));
+    barriers_.Incarnation(kInit, 0, [held, asked](absl::StatusOr<Barriers::Incarnations> known) {
+      if (!known.ok()) return held->Tell(Decided(known.status()));
+      Reply reply;
+      reply.tasks = asked;
+      for (const int32_t task : asked) reply.incarnations.push_back((*known)[task]);
+      held->Tell(std::move(reply));
+    });
+  });
+}
+
+}  // namespace muster::jax

@@ -1,0 +1,69 @@
+#include "worker_agent/gateway/jax/gateway.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/sha256.h"
+#include "worker_agent/gateway/mpi/layout.h"
+
+namespace muster::agent {
+namespace {
+
+// The same on all agents of the round; a process of another round, or of another job, has another one.
+uint64_t IncarnationOf(const MpiLayout& layout) {
+  const std::string digest = Sha256(absl::StrCat("jax ", layout.id, " ", layout.run, ".", layout.round));
+  uint64_t incarnation = 0;
+  for (size_t i = 0; i < sizeof(incarnation); ++i) {
+    incarnation = incarnation << 8 | static_cast<unsigned char>(digest[i]);
+  }
+  return incarnation | 1;  // never 0, which means none
+}
+
+jax::TaskLayout TasksOf(const MpiLayout& layout) {
+  jax::TaskLayout tasks;
+  for (const MpiLayout::Agent& agent : layout.agents) {
+    tasks.agents.emplace_back(agent.ranks.begin(), agent.ranks.end());
+    tasks.hosts.push_back(agent.host);
+  }
+  tasks.own = layout.own;
+  return tasks;
+}
+
+}  // namespace
+
+absl::Status JaxGateway::Begin(const GatewayRound& round) {
+  if (server_ != nullptr && run_ == round.run && round_ == round.round) {
+    return absl::FailedPreconditionError(
+        "the ranks of a JAX job can't start again one by one, since the others hold connections to the dead one; "
+        "start with --restart_scope job");
+  }
+  server_.reset();
+  if (round.peers == nullptr || round.assignment.role() != v1::ROLE_WORKER) {
+    return absl::FailedPreconditionError("JAX's tasks are the ranks of workers, and of jobs whose peer list is known");
+  }
+  const absl::StatusOr<MpiLayout> layout = LayoutOf(round);
+  if (!layout.ok()) return layout.status();
+  jax::TaskLayout tasks = TasksOf(*layout);
+  tasks_ = tasks.agents[tasks.own];
+  absl::StatusOr<std::unique_ptr<jax::Server>> server =
+      jax::Server::Start(store_, clock_, std::move(tasks), IncarnationOf(*layout));
+  if (!server.ok()) return server.status();
+  server_ = *std::move(server);
+  run_ = round.run;
+  round_ = round.round;
+  return absl::OkStatus();
+}
+
+void JaxGateway::AddTo(EnvironmentInput& input) const { input.jax_port = server_->port(); }
+
+void JaxGateway::Judge(const ProcessKey& key, ProcessEnd& end) {
+  const bool is_of_round = server_ != nullptr && key.round == round_ && key.slot < tasks_.size();
+  if (is_of_round && end.IsSuccess()) server_->Ended(tasks_[key.slot]);
+}
+
+// The server stays until its processes are gone, so that they hear the reason and not that their connection broke.
+void JaxGateway::Over(uint64_t /*run*/, uint32_t /*round*/) {
+  if (server_ != nullptr) server_->End(std::exchange(why_over_, ""));
+}
+
+}  // namespace muster::agent

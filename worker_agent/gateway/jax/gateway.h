@@ -1,0 +1,43 @@
+// What JAX's processes take for their coordination service (jax.distributed): a port on this machine's loopback. The
+// agents of a round answer together, over the job's store, so nothing is special about process 0, and no process of a
+// job needs to reach another machine for it.
+//
+// The connection is life: a JAX process whose connection breaks ends at once. So the service is the agent's, which
+// lives as long as its processes; ms-scheduler may come and go.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/base/clock.h"
+#include "common/store/job_store.h"
+#include "worker_agent/gateway/gateway.h"
+#include "worker_agent/gateway/jax/server.h"
+
+namespace muster::agent {
+
+class JaxGateway final : public Gateway {
+ public:
+  // `store` and `clock` must outlive this.
+  JaxGateway(JobStore& store, const Clock& clock) : store_(store), clock_(clock) {}
+
+  absl::Status Begin(const GatewayRound& round) override;
+  void AddTo(EnvironmentInput& input) const override;
+  void Judge(const ProcessKey& key, ProcessEnd& end) override;
+  void WhyOver(const std::string& why) override { why_over_ = why; }
+  // Its processes are told why: their last line.
+  void Over(uint64_t run, uint32_t round) override;
+  std::string Without() const override { return "JAX's processes don't find each other"; }
+
+ private:
+  JobStore& store_;
+  const Clock& clock_;
+  std::unique_ptr<jax::Server> server_;  // of the present round; null: none
+  std::vector<int32_t> tasks_;           // by slot
+  uint64_t run_ = 0;
+  uint32_t round_ = 0;
+  std::string why_over_;
+};
+
+}  // namespace muster::agent

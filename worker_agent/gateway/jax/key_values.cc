@@ -1,0 +1,275 @@
+// What a change of the store comes to (store_core.h):
+//   OK                    done
+//   UNAVAILABLE           nothing was changed: again
+//   DEADLINE_EXCEEDED     perhaps it was, perhaps it will be: again, since it comes to the same (a StoredValue has its
+//                         writing's own number, so a CompareAndSet that took effect before is told from another's)
+//   anything else         that is the end, with what the store says
+#include "worker_agent/gateway/jax/key_values.h"
+
+#include <optional>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/limits.h"
+#include "common/base/sha256.h"
+#include "worker_agent/gateway/jax/store_answers.h"
+#include "worker_agent/gateway/store_text.h"
+
+namespace muster::jax {
+namespace {
+
+using agent::ReadText;
+using agent::WriteText;
+
+constexpr char kKeys[] = "jax/k/";     // whole keys
+constexpr char kDigests[] = "jax/h/";  // of longer ones
+constexpr char kTexts[] = "jax/t/";
+constexpr size_t kInlineBytes = kMaxStoreValueBytes - 2 * kMaxStoreKeyBytes;  // beside the rest of a StoredValue
+constexpr size_t kAtOnce = 8;         // changes: what they carry must fit into the agent's backlog
+constexpr size_t kMaxWaiting = 4096;  // changes
+constexpr absl::Duration kTextPatience = absl::Seconds(60);
+
+absl::Status AlreadyThere(const std::string& key) {
+  return absl::AlreadyExistsError(absl::StrCat("key ", key, " already exists."));
+}
+
+absl::Status NotThere(const std::string& key) {
+  return absl::NotFoundError(absl::StrCat("Config key ", key, " not found."));
+}
+
+absl::StatusOr<StoredValue> Parsed(const std::string& bytes) {
+  StoredValue stored;
+  if (stored.ParseFromString(bytes)) return stored;
+  return absl::InternalError("what stands in the job's store is not of an agent");
+}
+
+}  // namespace
+
+std::string NormalKey(const std::string& key) {
+  return absl::StrJoin(absl::StrSplit(key, '/', absl::SkipEmpty()), "/");
+}
+
+std::string KeyValues::StoreKey(const std::string& key) {
+  if (key.size() + sizeof(kKeys) <= kMaxStoreKeyBytes) return absl::StrCat(kKeys, key);
+  return absl::StrCat(kDigests, absl::BytesToHexString(Sha256(key)));
+}
+
+StoredValue KeyValues::Written(const std::string& key) {
+  StoredValue stored;
+  if (!absl::StartsWith(StoreKey(key), kKeys)) stored.set_key(key);
+  stored.set_writer(absl::StrCat(writer_, ".", ++last_));
+  return stored;
+}
+
+// ---------------------------------------------------------------------------------------------------------- changing
+
+void KeyValues::Insert(const std::string& key, const std::string& value, bool may_overwrite, Done done) {
+  if (value.size() > kMaxValueBytes || key.size() > kInlineBytes / 2) {
+    return done(absl::InvalidArgumentError(
+        absl::StrCat("a key has ", kInlineBytes / 2, " bytes at most, and a value ", kMaxValueBytes)));
+  }
+  if (waiting_.size() >= kMaxWaiting) {
+    return done(absl::ResourceExhaustedError(absl::StrCat(kMaxWaiting, " values wait for the scheduler already")));
+  }
+  waiting_.push_back({key, value, may_overwrite, std::move(done)});
+  BeginNext();
+}
+
+void KeyValues::BeginNext() {
+  while (under_way_ < kAtOnce && !waiting_.empty()) {
+    Change change = std::move(waiting_.front());
+    waiting_.pop_front();
+    ++under_way_;
+    change.done = [this, done = std::move(change.done)](absl::Status status) {
+      --under_way_;
+      done(std::move(status));
+      BeginNext();
+    };
+    Begin(std::move(change));
+  }
+}
+
+void KeyValues::Begin(Change change) {
+  StoredValue stored = Written(change.key);
+  if (change.value.size() + stored.key().size() <= kInlineBytes) {
+    stored.set_value(change.value);
+    return Write(change, stored);
+  }
+  stored.set_text(absl::StrCat(kTexts, stored.writer()));
+  stored.set_bytes(change.value.size());
+  const std::string value = std::exchange(change.value, "");
+  WriteText(store_, stored.text(), value, Posted(post_, std::function([this, change, stored](absl::Status status) {
+                                                   if (!status.ok()) return change.done(std::move(status));
+                                                   Write(change, stored);
+                                                 })));
+}
+
+void KeyValues::Write(const Change& change, const StoredValue& stored) {
+  if (change.may_overwrite) {
+    return store_.Set(StoreKey(change.key), stored.SerializeAsString(), Lifetime::kRound,
+                      Posted(post_, std::function([this, change, stored](absl::Status status) {
+                               if (ComesAgain(status)) return Write(change, stored);
+                               change.done(std::move(status));
+                             })));
+  }
+  Swap(change.key, std::nullopt, stored, [this, change, stored](const StoreValue& held) {
+    if (!held.ok()) return change.done(held.status());
+    if (*held == stored.SerializeAsString()) return change.done(absl::OkStatus());
+    if (!stored.text().empty()) agent::DeleteText(store_, stored.text(), agent::PiecesOf(stored.bytes()));
+    change.done(AlreadyThere(change.key));
+  });
+}
+
+void KeyValues::Increment(const std::string& key, int64_t by, ValueDone done) {
+  TryGet(key, [this, key, by, done](const absl::StatusOr<std::string>& value) {
+    if (absl::IsNotFound(value.status())) return SwapNumber(key, by, std::nullopt, done);
+    if (!value.ok()) return done(value.status());
+    // What exactly is stored, its writing's number included, is told by a swap that can't succeed.
+    SwapNumber(key, by, std::string(), done);
+  });
+}
+
+// Until nobody else has changed it in between.
+void KeyValues::SwapNumber(const std::string& key, int64_t by, std::optional<std::string> expected, ValueDone done) {
+  int64_t before = 0;
+  if (expected && !expected->empty()) {
+    const absl::StatusOr<StoredValue> stored = Parsed(*expected);
+    if (!stored.ok()) return done(stored.status());
+    if (!absl::SimpleAtoi(stored->value(), &before)) {
+      return done(absl::FailedPreconditionError(
+          absl::StrCat("Failed to parse value \"", stored->value().substr(0, 64), "\" as an integer.")));
+    }
+  }
+  int64_t sum = 0;
+  if (__builtin_add_overflow(before, by, &sum)) {
+    return done(absl::FailedPreconditionError(absl::StrCat(before, " + ", by, " goes beyond 64 bits")));
+  }
+  StoredValue stored = Written(key);
+  stored.set_value(absl::StrCat(sum));
+  Swap(key, expected, stored, [this, key, by, stored, done](const StoreValue& held) {
+    if (!held.ok()) return done(held.status());
+    if (*held == stored.SerializeAsString()) return done(stored.value());
+    SwapNumber(key, by, *held, done);
+  });
+}
+
+// Gives what the key holds then: `stored`, if it took effect.
+void KeyValues::Swap(const std::string& key, const std::optional<std::string>& expected, const StoredValue& stored,
+                     JobStore::ValueDone done) {
+  store_.CompareAndSet(StoreKey(key), expected, stored.SerializeAsString(), Lifetime::kRound,
+                       Posted(post_, std::function([this, key, expected, stored, done](StoreValue held) {
+                                if (ComesAgain(held.status())) return Swap(key, expected, stored, done);
+                                done(std::move(held));
+                              })));
+}
+
+void KeyValues::Delete(const std::string& key, Done done) {
+  List(key, [this, key, done](const absl::StatusOr<Pairs>& pairs) {
+    if (!pairs.ok()) return done(pairs.status());
+    const auto left = std::make_shared<size_t>(pairs->size() + 1);
+    const auto one = Posted(post_, std::function([left, done](absl::Status status) {
+                              if (!status.ok() && !absl::IsDeadlineExceeded(status)) {
+                                if (*left != 0) done(std::move(status));
+                                *left = 0;
+                                return;
+                              }
+                              if (*left != 0 && --*left == 0) done(absl::OkStatus());
+                            }));
+    for (const auto& [below, value] : *pairs) store_.Delete(StoreKey(below), one);
+    store_.Delete(StoreKey(key), one);
+  });
+}
+
+// ----------------------------------------------------------------------------------------------------------- reading
+
+void KeyValues::Fetch(const StoredValue& stored, ValueDone done) {
+  if (stored.text().empty()) return done(stored.value());
+  ReadText(store_, clock_, {stored.text(), kMaxValueBytes, clock_.Read().monotonic + kTextPatience},
+           Posted(post_, std::move(done)));
+}
+
+void KeyValues::Get(const std::string& key, std::function<bool()> is_wanted, ValueDone done) {
+  if (!is_wanted()) return done(absl::CancelledError("nobody waits for it any more"));
+  store_.Wait(StoreKey(key), std::chrono::milliseconds(kLongestStoreWaitMs),
+              Posted(post_, std::function([this, key, is_wanted, done](StoreValue value) {
+                       if (ComesAgain(value.status()) || (value.ok() && !value->has_value())) {
+                         return Get(key, is_wanted, done);
+                       }
+                       if (!value.ok()) return done(value.status());
+                       const absl::StatusOr<StoredValue> stored = Parsed(**value);
+                       if (!stored.ok()) return done(stored.status());
+                       Fetch(*stored, done);
+                     })));
+}
+
+void KeyValues::TryGet(const std::string& key, ValueDone done) {
+  const std::string store_key = StoreKey(key);
+  using Page = absl::StatusOr<JobStore::Listing>;
+  store_.List(store_key, "", 1, Posted(post_, std::function([this, key, store_key, done](Page page) {
+                                         if (ComesAgain(page.status())) return TryGet(key, done);
+                                         if (!page.ok()) return done(page.status());
+                                         if (page->entries.empty() || page->entries.front().first != store_key)
+                                           return done(NotThere(key));
+                                         const absl::StatusOr<StoredValue> stored =
+                                             Parsed(page->entries.front().second);
+                                         if (!stored.ok()) return done(stored.status());
+                                         Fetch(*stored, done);
+                                       })));
+}
+
+void KeyValues::ListPage(const std::string& prefix, const std::string& after, std::shared_ptr<JobStore::Listing> all,
+                         Done done) {
+  using Page = absl::StatusOr<JobStore::Listing>;
+  store_.List(prefix, after, 0, Posted(post_, std::function([this, prefix, after, all, done](Page page) {
+                                         if (ComesAgain(page.status())) return ListPage(prefix, after, all, done);
+                                         if (!page.ok()) return done(page.status());
+                                         for (auto& entry : page->entries) all->entries.push_back(std::move(entry));
+                                         if (!page->has_more || page->entries.empty()) return done(absl::OkStatus());
+                                         ListPage(prefix, std::string(all->entries.back().first), all, done);
+                                       })));
+}
+
+void KeyValues::List(const std::string& directory, PairsDone done) {
+  const std::string below = directory.empty() ? "" : absl::StrCat(directory, "/");
+  const auto all = std::make_shared<JobStore::Listing>();
+  const auto found = std::make_shared<std::deque<std::pair<std::string, StoredValue>>>();
+  const auto take = [this, below, all, found, done](const absl::Status& status) {
+    if (!status.ok()) return done(status);
+    for (const auto& [store_key, bytes] : all->entries) {
+      absl::StatusOr<StoredValue> stored = Parsed(bytes);
+      if (!stored.ok()) return done(stored.status());
+      const std::string key = stored->key().empty() ? std::string(absl::StripPrefix(store_key, kKeys)) : stored->key();
+      if (absl::StartsWith(key, below)) found->emplace_back(key, *std::move(stored));
+    }
+    FetchAll(found, std::make_shared<Pairs>(), done);
+  };
+  const auto then_digests = [this, all, take](const absl::Status& status) {
+    if (!status.ok()) return take(status);
+    ListPage(kDigests, "", all, take);
+  };
+  if (below.size() + sizeof(kKeys) > kMaxStoreKeyBytes) return then_digests(absl::OkStatus());
+  ListPage(absl::StrCat(kKeys, below), "", all, then_digests);
+}
+
+void KeyValues::FetchAll(std::shared_ptr<std::deque<std::pair<std::string, StoredValue>>> left,
+                         std::shared_ptr<Pairs> pairs, PairsDone done) {
+  while (!left->empty() && left->front().second.text().empty()) {
+    pairs->emplace_back(left->front().first, left->front().second.value());
+    left->pop_front();
+  }
+  if (left->empty()) return done(std::move(*pairs));
+  const auto [key, stored] = left->front();
+  left->pop_front();
+  Fetch(stored, [this, left, pairs, done, key = key](absl::StatusOr<std::string> value) {
+    if (!value.ok()) return done(value.status());
+    pairs->emplace_back(key, *std::move(value));
+    FetchAll(left, pairs, done);
+  });
+}
+
+}  // namespace muster::jax

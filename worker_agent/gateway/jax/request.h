@@ -1,0 +1,54 @@
+// What a JAX process asks of its coordination service, in whichever dialect, and what it is told.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace muster::jax {
+
+enum class Method {
+  kRegister,
+  kHeartbeat,
+  kPollForError,
+  kShutdown,
+  kReset,
+  kReportError,
+  kInsert,
+  kGet,
+  kTryGet,
+  kIncrement,
+  kGetDirectory,
+  kDelete,
+  kBarrier,
+  kCancelBarrier,
+  kGetAlive,
+};
+
+struct Request {
+  Method method = Method::kHeartbeat;
+  std::optional<int32_t> task;       // who asks; none: this request doesn't say
+  uint64_t incarnation = 0;          // of the asking task; 0: not told
+  uint64_t service_incarnation = 0;  // that the asker takes this service for; 0: not told
+  std::string name;                  // a key, a directory or a barrier; the text of a reported error
+  std::string value;
+  bool may_overwrite = false;
+  int64_t increment = 0;
+  int64_t counter = 0;         // which one of the barriers with that name
+  int64_t timeout_ms = 0;      // of a barrier; 0 or less: none
+  std::vector<int32_t> tasks;  // whom a barrier is of; empty: all
+};
+
+// What of it is told depends on the method.
+struct Reply {
+  uint64_t incarnation = 0;
+  std::string directory;
+  std::vector<std::pair<std::string, std::string>> values;
+  int64_t counter = 0;
+  std::vector<int32_t> tasks;
+  std::vector<uint64_t> incarnations;  // of `tasks`
+};
+
+}  // namespace muster::jax

@@ -1,0 +1,246 @@
+#include "worker_agent/gateway/jax/server.h"
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/server_posix.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/mindspore/socket_owner.h"
+#include "common/net/mailbox.h"
+#include "common/net/poller.h"
+#include "common/sys/log.h"
+#include "common/sys/threads.h"
+#include "common/tcp_server/socket_address.h"
+#include "worker_agent/gateway/jax/coordination.h"
+#include "worker_agent/gateway/jax/dialect.h"
+#include "worker_agent/gateway/mindspore/gateway.h"
+
+namespace muster::jax {
+namespace {
+
+constexpr int kBacklog = 1024;
+constexpr int kMaxRequestBytes = 32 << 20;     // one of JAX's may have a value of KeyValues::kMaxValueBytes
+constexpr size_t kMaxBytesInAll = 256u << 20;  // of gRPC's buffers
+constexpr absl::Duration kTick = absl::Milliseconds(100);
+constexpr char kPayloadTrailer[] = "grpc-status-details-bin";
+
+std::string BytesOf(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  std::string bytes;
+  if (!buffer.Dump(&slices).ok()) return bytes;
+  bytes.reserve(buffer.Length());
+  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return bytes;
+}
+
+std::string PayloadsOf(const absl::Status& status) {
+  Payloads message;
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& value) {
+    (*message.mutable_payloads())[std::string(type)] = std::string(value);
+  });
+  return message.payloads().empty() ? "" : message.SerializeAsString();
+}
+
+using Handle = std::function<void(Request request, SharedHeld held)>;  // any thread
+
+// One call. gRPC's threads read it, the strand's answers it.
+class Reactor final : public grpc::ServerGenericBidiReactor {
+ public:
+  Reactor(grpc::GenericCallbackServerContext& context, Call call, const Handle& handle)
+      : context_(context), call_(call), handle_(handle) {
+    StartRead(&buffer_);
+  }
+
+  void OnReadDone(bool is_ok) override {
+    if (!is_ok) return Answer(absl::CancelledError("there was no request"));
+    absl::StatusOr<Request> request = ReadRequest(call_, BytesOf(buffer_));
+    buffer_.Clear();
+    if (!request.ok()) return Answer(request.status());
+    // This outlives every answer: gRPC calls OnDone only after a Finish, and the first answer is the only one.
+    const auto held = std::make_shared<HeldRequest>([this](absl::StatusOr<Reply> reply) { Answer(std::move(reply)); });
+    {
+      const MutexLock lock(mutex_);
+      held_ = held;
+    }
+    handle_(*std::move(request), held);
+    if (context_.IsCancelled()) OnCancel();
+  }
+
+  void OnCancel() override {
+    SharedHeld held;
+    {
+      const MutexLock lock(mutex_);
+      held = held_;
+    }
+    if (held != nullptr) held->Tell(absl::CancelledError("the caller has gone"));
+  }
+
+  void OnDone() override { delete this; }
+
+ private:
+  void Answer(absl::StatusOr<Reply> reply) {
+    if (reply.ok()) {
+      const grpc::Slice slice(WriteReply(call_, *reply));
+      buffer_ = grpc::ByteBuffer(&slice, 1);
+      return StartWriteAndFinish(&buffer_, grpc::WriteOptions(), grpc::Status::OK);
+    }
+    const std::string payloads = PayloadsOf(reply.status());
+    if (!payloads.empty()) context_.AddTrailingMetadata(kPayloadTrailer, payloads);
+    Finish(
+        grpc::Status(static_cast<grpc::StatusCode>(reply.status().raw_code()), std::string(reply.status().message())));
+  }
+
+  grpc::GenericCallbackServerContext& context_;
+  const Call call_;
+  const Handle& handle_;
+  grpc::ByteBuffer buffer_;
+  Mutex mutex_;
+  SharedHeld held_ ABSL_GUARDED_BY(mutex_);
+};
+
+class Refusal final : public grpc::ServerGenericBidiReactor {
+ public:
+  explicit Refusal(const std::string& method) {
+    Finish(grpc::Status(grpc::StatusCode::UNIMPLEMENTED,
+                        absl::StrCat("Muster's gateway for JAX does not know ", method.substr(0, 200))));
+  }
+  void OnDone() override { delete this; }
+};
+
+class Service final : public grpc::CallbackGenericService {
+ public:
+  explicit Service(Handle handle) : handle_(std::move(handle)) {}
+
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+    const std::optional<Call> call = CallOf(context->method());
+    if (!call) return new Refusal(context->method());
+    return new Reactor(*context, *call, handle_);
+  }
+
+ private:
+  const Handle handle_;
+};
+
+}  // namespace
+
+// The thread accepts connections, which gRPC takes over, and carries out the steps.
+class Server::Impl {
+ public:
+  Impl(JobStore& store, const Clock& clock, TaskLayout layout, uint64_t incarnation)
+      : coordination_(
+            store, clock, [steps = steps_](std::function<void()> step) { steps->mailbox.Push(std::move(step)); },
+            std::move(layout), incarnation),
+        service_([this](Request request, SharedHeld held) {
+          Push([this, request = std::move(request), held = std::move(held)]() mutable {
+            coordination_.Handle(std::move(request), std::move(held));
+          });
+        }) {}
+
+  absl::Status Start() {
+    if (!steps_->poller.status().ok()) return steps_->poller.status();
+    absl::StatusOr<UniqueFd> listener = ListenOn(*IpAddress::Parse("127.0.0.1"), 0, kBacklog, "JAX's processes");
+    if (!listener.ok()) return listener.status();
+    listener_ = *std::move(listener);
+    const absl::StatusOr<SocketAddress> own = LocalEnd(listener_.get());
+    if (!own.ok()) return own.status();
+    own_ = *own;
+    if (absl::Status added = steps_->poller.Add(listener_.get(), EPOLLIN, 0); !added.ok()) return added;
+    grpc::ServerBuilder builder;
+    builder.RegisterCallbackGenericService(&service_);
+    builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+    builder.SetResourceQuota(grpc::ResourceQuota("jax").Resize(kMaxBytesInAll));
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr) return absl::ResourceExhaustedError("gRPC has no server for JAX's processes");
+    absl::StatusOr<std::thread> thread = TryThread([this] {
+      pthread_setname_np(pthread_self(), "ms-jax");
+      Run();
+    });
+    if (!thread.ok()) return thread.status();
+    thread_ = *std::move(thread);
+    return absl::OkStatus();
+  }
+
+  ~Impl() {
+    if (thread_.joinable()) {
+      Push([this] {
+        coordination_.End("");
+        is_ending_ = true;
+      });
+      thread_.join();
+    }
+    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+    server_.reset();  // no call is left
+    steps_->mailbox.Close();
+  }
+
+  uint16_t port() const { return own_.port; }
+  void Ended(int32_t task) {
+    Push([this, task] { coordination_.Ended(task); });
+  }
+  void End(std::string why) {
+    Push([this, why = std::move(why)] { coordination_.End(why); });
+  }
+
+ private:
+  struct Steps {  // outlives this for as long as the store owes an answer
+    Poller poller;
+    Mailbox<std::function<void()>> mailbox{[this] { poller.Wake(); }};
+  };
+
+  void Push(std::function<void()> step) { steps_->mailbox.Push(std::move(step)); }
+
+  void Run() {
+    while (!is_ending_) {
+      const auto events = steps_->poller.Wait(coordination_.IsBusy() ? kTick : absl::InfiniteDuration());
+      if (!events.empty()) Accept();
+      for (const std::function<void()>& step : steps_->mailbox.TakeAll()) step();
+      coordination_.Tick();
+    }
+  }
+
+  void Accept() {
+    while (true) {
+      SocketAddress client;
+      UniqueFd socket = AcceptFrom(listener_.get(), client);
+      if (!socket.is_open()) return;
+      const std::string why = agent::WhyNotServed(client, mindspore::OwnerOf(client, own_), geteuid());
+      if (why.empty()) {
+        grpc::AddInsecureChannelFromFd(server_.get(), socket.release());
+      } else {
+        Log(Severity::kWarning, absl::StrCat("JAX's gateway turned a connection away: ", why));
+      }
+    }
+  }
+
+  const std::shared_ptr<Steps> steps_ = std::make_shared<Steps>();
+  Coordination coordination_;  // of the thread
+  Service service_;
+  UniqueFd listener_;
+  SocketAddress own_;
+  std::unique_ptr<grpc::Server> server_;
+  bool is_ending_ = false;  // of the thread
+  std::thread thread_;
+};
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(JobStore& store, const Clock& clock, TaskLayout layout,
+                                                      uint64_t incarnation) {
+  auto impl = std::make_unique<Impl>(store, clock, std::move(layout), incarnation);
+  if (absl::Status started = impl->Start(); !started.ok()) return started;
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+uint16_t Server::port() const { return impl_->port(); }
+void Server::Ended(int32_t task) { impl_->Ended(task); }
+void Server::End(std::string why) { impl_->End(std::move(why)); }
+
+}  // namespace muster::jax

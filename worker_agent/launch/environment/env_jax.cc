@@ -1,0 +1,16 @@
+// For JAX's jax.distributed, which reads the address; the numbers are what scripts read, as other platforms set them.
+#include "absl/strings/str_cat.h"
+#include "worker_agent/launch/environment/environment_builder.h"
+
+namespace muster::agent {
+
+void AddJaxVariables(const EnvironmentInput& input, EnvironmentBuilder& builder) {
+  if (input.jax_port == 0) return;
+  builder.Identity("JAX_COORDINATOR_ADDRESS", absl::StrCat("127.0.0.1:", input.jax_port));
+  // Process 0 starts a service of its own in any case. There nobody asks it, and it takes no port that others need.
+  builder.Identity("JAX_COORDINATOR_BIND_ADDRESS", "127.0.0.1:0");
+  builder.Identity("JAX_NUM_PROCESSES", WorldSizeOf(input));
+  builder.Identity("JAX_PROCESS_ID", SlotOf(input).rank());
+}
+
+}  // namespace muster::agent
