@@ -47,8 +47,8 @@ class Gateway {
   // of its end, or explain it. May wait a moment for what the process has written at last.
   virtual void Judge(const ProcessKey& /*key*/, ProcessEnd& /*end*/) {}
 
-  // Right before Over, where it is known: why the round was given up, or the run is over, in a line for people; empty:
-  // all went well.
+  // Before Over, and before the store is closed: why the round was given up, or the run is over, in a line for people;
+  // empty: all went well.
   virtual void WhyOver(const std::string& /*why*/) {}
 
   // Once for each round that was begun, unless the agent ends before: the round was given up, or the run is over. Calls

@@ -184,11 +184,12 @@ void AgentLoop::BeginLogs() {
   Log(Severity::kInfo, absl::StrCat("logs are in ", logs_.path()));
 }
 
-// The gateways hear it first: what waits in the store for them then ends without a reason.
+// The gateways hear why first: what waits in the store for them then ends without a reason.
 void AgentLoop::EndRound(const std::string& why) {
   if (round_ == 0) return;
-  launcher_.EndRound(round_run_, round_, why);
+  launcher_.TellWhyOver(why);
   store_.EndRound();
+  launcher_.EndRound(round_run_, round_);
   round_ = 0;
 }
 

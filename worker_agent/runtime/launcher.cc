@@ -142,11 +142,15 @@ absl::Status Launcher::BeginGateways(const Round& round, LaunchPlan& plan) {
   return absl::OkStatus();
 }
 
-void Launcher::EndRound(uint64_t run, uint32_t round, const std::string& why) {
+void Launcher::TellWhyOver(const std::string& why) {
   for (Opening& opening : gateways_) {
-    if (!std::exchange(opening.is_begun, false)) continue;
-    opening.gateway->WhyOver(why);
-    opening.gateway->Over(run, round);
+    if (opening.is_begun) opening.gateway->WhyOver(why);
+  }
+}
+
+void Launcher::EndRound(uint64_t run, uint32_t round) {
+  for (Opening& opening : gateways_) {
+    if (std::exchange(opening.is_begun, false)) opening.gateway->Over(run, round);
   }
 }
 

@@ -70,8 +70,9 @@ class Launcher {
   // what has to be there. The error says what could not be done.
   absl::StatusOr<LaunchPlan> Prepare(const Launch& launch, const std::string& node_id);
 
-  // The round that was prepared last is over, for the gateways; `why` as for Gateway::WhyOver.
-  void EndRound(uint64_t run, uint32_t round, const std::string& why);
+  // The round that was prepared last is over, for the gateways: first why, then that it is.
+  void TellWhyOver(const std::string& why);
+  void EndRound(uint64_t run, uint32_t round);
 
   // A process of that round runs, or has ended: see Gateway.
   void Started(const ProcessKey& key, int64_t pid);

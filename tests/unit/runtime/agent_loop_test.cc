@@ -92,6 +92,7 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
     return absl::OkStatus();
   }
   void AddTo(EnvironmentInput& /*input*/) const override {}
+  void WhyOver(const std::string& why) override { story_.push_back(absl::StrCat("because ", why, ", ", StoreState())); }
   void Over(uint64_t run, uint32_t round) override {
     story_.push_back(absl::StrCat("round ", round, " of run ", run, " is over, ", StoreState()));
   }
@@ -141,8 +142,9 @@ TEST_F(AgentLoopTest, TellsOfEachRoundBeforeItsFirstProcessAndOfItsEnd) {
   launcher.AddGateway(*this, true);
   EXPECT_EQ(StoreState(), "no store") << "before the first round";
   EXPECT_EQ(loop.Run(), kExitFailedElsewhere);
-  EXPECT_THAT(story_, ElementsAre("round 1 of run 3 for n1, store", "round 1 of run 3 is over, no store",
-                                  "round 2 of run 3 for n1, store", "round 2 of run 3 is over, no store"));
+  EXPECT_THAT(story_, ElementsAre("round 1 of run 3 for n1, store", "because the round was given up, store",
+                                  "round 1 of run 3 is over, no store", "round 2 of run 3 for n1, store",
+                                  "because the cause, store", "round 2 of run 3 is over, no store"));
   EXPECT_FALSE(IsRunning(2));
 }
 

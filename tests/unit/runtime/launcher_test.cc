@@ -333,8 +333,8 @@ TEST_F(LauncherTest, AGatewayBeginsBeforeTheProcessesWhichAreToldOfIt) {
   EXPECT_THAT(plan.specs[0].env, Contains("MS_SCHED_PORT=4000"));
   EXPECT_THAT(plan.specs[1].env, Contains("MS_SCHED_PORT=4001"));
   Prepare();  // one starts anew
-  launcher_->EndRound(1, 1, "");
-  launcher_->EndRound(1, 1, "");
+  launcher_->EndRound(1, 1);
+  launcher_->EndRound(1, 1);
   EXPECT_THAT(gateway.story, ElementsAre("begin 1 of n1 at 10.0.0.9", "begin 1 of n1 at 10.0.0.9", "over 1.1"));
 }
 

@@ -62,8 +62,8 @@ void JaxGateway::Judge(const ProcessKey& key, ProcessEnd& end) {
 }
 
 // The server stays until its processes are gone, so that they hear the reason and not that their connection broke.
-void JaxGateway::Over(uint64_t /*run*/, uint32_t /*round*/) {
-  if (server_ != nullptr) server_->End(std::exchange(why_over_, ""));
+void JaxGateway::WhyOver(const std::string& why) {
+  if (server_ != nullptr) server_->End(why);
 }
 
 }  // namespace muster::agent

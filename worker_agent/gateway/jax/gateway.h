@@ -25,9 +25,8 @@ class JaxGateway final : public Gateway {
   absl::Status Begin(const GatewayRound& round) override;
   void AddTo(EnvironmentInput& input) const override;
   void Judge(const ProcessKey& key, ProcessEnd& end) override;
-  void WhyOver(const std::string& why) override { why_over_ = why; }
   // Its processes are told why: their last line.
-  void Over(uint64_t run, uint32_t round) override;
+  void WhyOver(const std::string& why) override;
   std::string Without() const override { return "JAX's processes don't find each other"; }
 
  private:
@@ -37,7 +36,6 @@ class JaxGateway final : public Gateway {
   std::vector<int32_t> tasks_;           // by slot
   uint64_t run_ = 0;
   uint32_t round_ = 0;
-  std::string why_over_;
 };
 
 }  // namespace muster::agent
