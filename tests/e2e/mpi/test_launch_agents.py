@@ -112,8 +112,12 @@ def ask(nodes, script, *words, **options):
     return nodes.start(["sh", "-c", script.replace("OTHER", other)], *words, **options)
 
 
-def test_as_ssh(nodes):
-    """Words, stdin, exit codes and signals as a launcher means them."""
+def test_as_ssh(nodes, tmp_path):
+    """Words, stdin, exit codes and signals as a launcher means them; other hosts are left to the next ssh in PATH."""
+    real_ssh = tmp_path / "bin" / "ssh"
+    real_ssh.parent.mkdir()
+    real_ssh.write_text("#!/bin/sh\necho real: $*\n")
+    real_ssh.chmod(0o755)
     first, second = ask(nodes, """
         ssh -o BatchMode=yes -p 22 me@OTHER -i key -o ConnectTimeout=10 echo "'a;b  \\$x'" \\"q\\" '$((1 + 1))'
         printf 'in\\nput' | ssh OTHER cat; echo " code $?"
@@ -122,17 +126,22 @@ def test_as_ssh(nodes):
         ssh OTHER 'echo where $NODE_RANK $RANK; env | grep -c TLS_'
         timeout -s TERM 1 ssh OTHER 'trap "echo told; exit 9" TERM; while :; do sleep 0.1; done'; echo "ended $?"
         ssh OTHER "ssh 127.0.0.1 echo from here"
-        ssh nowhere true; echo "refused $?"
+        ms-exec nowhere true; echo "refused $?"
+        ssh -x -oPort=5 storage -s sftp; ssh -N storage2; ssh -N OTHER; echo "unserved $?"
+        echo LINES | ssh -n 127.0.0.1 cat; ssh OTHER yes | head -1
+        (timeout -s TERM -k 8 1 ssh OTHER yes; echo "stopped $?" >&2) | sleep 4
         MUSTER_EXEC_TOKEN=stolen ssh OTHER true; echo "stolen $?"
-        env | grep -c -E '^(PMI|PMIX)_'; cat $OMPI_MCA_orte_default_hostfile; true""", env={"PMI_RANK": 3})
+        env | grep -c -E '^(PMI|PMIX)_'; cat $OMPI_MCA_orte_default_hostfile; true""",
+                        env={"PMI_RANK": 3, "PATH": "%s:%s" % (real_ssh.parent, os.environ["PATH"])})
     first.expect(0, timeout=60)
     second.expect(0, timeout=30)
     said = first.output()
     for line in ["a;b  $x q 2\n", "in\nput code 0\n", "3000000\n", "killed 137\n", "told\n", "from here\n",
                  "refused 255\n", "stolen 255\n", "\"nowhere\" is no host of this round", "is not this round's",
-                 "%s slots=2\n" % nodes.machines[1].address]:
+                 "%s slots=2\n" % nodes.machines[1].address, "real: -x -oPort=5 storage -s sftp\nreal: -N storage2\n",
+                 "-N is not served", "unserved 255\n", "y\n", "stopped 124\n"]:
         assert line in said, (line, said)
-    assert "where 1 2\n0\n" in said, said
+    assert "where 1 2\n0\n" in said and "LINES\n" not in said, said
 
 
 def test_what_is_left_of_a_command_ends_with_the_job(nodes):
