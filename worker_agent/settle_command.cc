@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/sys/log.h"
 #include "worker_agent/ascend/chief.h"
+#include "worker_agent/launch/command/launcher_reach.h"
 #include "worker_agent/launch/command/launchers.h"
 #include "worker_agent/node/node_description.h"
 #include "worker_agent/settings/surroundings.h"
@@ -23,6 +24,9 @@ SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::str
   SettingsFindings findings = CheckAgentSettings(settings);
   const uint32_t slots = SlotCount(settings, environment);
   if (!settings.per_node && !settings.per_job) CheckLauncher(settings.command, slots, findings);
+  if (settings.per_job && !settings.allows_exec && !settings.standalone && settings.worker_num && slots != 0) {
+    CheckReach(settings.command, (*settings.worker_num + slots - 1) / slots, environment, findings);
+  }
   const SettingsFindings of_hccl = CheckHcclVariables(settings, environment);
   findings.warnings.insert(findings.warnings.end(), of_hccl.warnings.begin(), of_hccl.warnings.end());
   const bool is_size_known = settings.worker_num || settings.standalone || !settings.rank_table_file.empty();

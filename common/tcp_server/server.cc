@@ -156,7 +156,7 @@ void TcpServer::Accept(Listener& listener) {
     }
     if (listener.is_local) from = SocketAddress();
     const absl::StatusOr<SocketAddress> own = listener.is_local ? SocketAddress() : LocalEnd(fd.get());
-    if (!own.ok() || !IsWelcome(from, *own)) continue;
+    if (!own.ok() || !IsWelcome(from, *own, listener.is_local)) continue;
     if (options_.detects_dead_peers && !listener.is_local) SetDeadPeerDetection(fd.get());
     TcpClient client;
     client.connection = ++last_id_;
@@ -205,7 +205,7 @@ void TcpServer::Count(const std::string& what, const std::string& text) {
   counted_->Note(Severity::kWarning, absl::StrCat(protocol_.words().name, ": ", what), text);
 }
 
-bool TcpServer::IsWelcome(const SocketAddress& from, const SocketAddress& own) {
+bool TcpServer::IsWelcome(const SocketAddress& from, const SocketAddress& own, bool is_local) {
   const std::string address = from.address.ToString();
   if (const std::string why = options_.why_not ? options_.why_not(from, own) : ""; !why.empty()) {
     Count("not let in", absl::StrCat("a connection from ", address, " was closed: ", why));
@@ -219,9 +219,9 @@ bool TcpServer::IsWelcome(const SocketAddress& from, const SocketAddress& own) {
                        FairShareName(from.address), " are open"));
     return false;
   }
-  if (connections_.size() >= options_.max_connections && !MakeRoom(nullptr)) {
-    Count("too many connections",
-          absl::StrCat("a connection from ", address, " was closed: ", options_.max_connections, " are open"));
+  const size_t most = options_.max_connections * (is_local ? 2 : 1);  // strangers don't fill what is this user's
+  if (connections_.size() >= most && !MakeRoom(nullptr)) {
+    Count("too many connections", absl::StrCat("a connection from ", address, " was closed: ", most, " are open"));
     return false;
   }
   return true;

@@ -33,7 +33,7 @@ namespace muster {
 enum class PlainFrom { kEverybody, kThisMachine, kNobody };
 
 struct TcpServerOptions {
-  size_t max_connections = 4096;
+  size_t max_connections = 4096;        // twice as many with those of this user (ListenLocally)
   size_t max_of_each_party = SIZE_MAX;  // see FairShare
   // Why this client of this machine's socket is not let in; empty: it is. No function: everybody is. Called by the
   // server's thread.
@@ -81,7 +81,7 @@ class TcpServer {
   uint64_t Dial(const SocketAddress& to);
   uint64_t Adopt(UniqueFd socket);
   void Count(const std::string& what, const std::string& text);
-  bool IsWelcome(const SocketAddress& from, const SocketAddress& own);
+  bool IsWelcome(const SocketAddress& from, const SocketAddress& own, bool is_local);
   bool MakeRoom(const IpAddress* only_of);  // a party, or null
   bool CloseYielding(const IpAddress* only_of);
   bool CloseIdle(const IpAddress* only_of);

@@ -33,14 +33,14 @@ def sums(family, tmp_path):
 
 
 class Nodes:
-    """A scheduler and an agent on each of two machines, of which either may get rank 0."""
+    """A scheduler, and an agent on each machine, of which any may get rank 0."""
 
     def __init__(self, cluster, machines, secured, ranks_each=2):
         self.cluster, self.machines, self.secured = cluster, machines, secured
         self.ranks_each = ranks_each
         folder = secured.folder("scheduler", server=secured.authority.scheduler(hosts=[machines[0].address]),
                                 client=secured.authority.admin())
-        cluster.start_scheduler("--tls_config", folder.config, "--worker_num", 2 * ranks_each,
+        cluster.start_scheduler("--tls_config", folder.config, "--worker_num", len(machines) * ranks_each,
                                 host=machines[0].address, netns=machines[0].name)
 
     def start_one(self, i, command, *words, **options):
@@ -55,7 +55,7 @@ class Nodes:
         eventually(lambda: not left(), 15, "every process is gone")
 
     def start(self, command, *words, **options):
-        return [self.start_one(i, command, "--allow_exec", *words, **options) for i in (0, 1)]
+        return [self.start_one(i, command, "--allow_exec", *words, **options) for i in range(len(self.machines))]
 
 
 @pytest.fixture
@@ -93,6 +93,39 @@ def test_a_killed_rank_ends_everything(nodes, family, sums):
     nodes.expect_nothing_left()
 
 
+@pytest.mark.parametrize("family", ["openmpi"], indirect=True)
+def test_daemons_start_daemons(cluster, network, secured, family, sums):
+    """On four machines: the second one's daemon starts the fourth one's."""
+    nodes = Nodes(cluster, network.star(4), secured, ranks_each=1)
+    agents = nodes.start([*MPIRUN[family], "--mca", "plm_rsh_no_tree_spawn", "0", "--mca", "routed", "radix", "--mca",
+                          "routed_radix", "2", sums])
+    for agent in agents:
+        agent.expect(0, timeout=60)
+    assert agents[0].output().count("of 4: all right") == 4, agents[0].output()
+    assert any("remote command for agent" in agent.output() for agent in agents[1:]), agents[1].output()
+    nodes.expect_nothing_left()
+
+
+@pytest.mark.parametrize("family", ["openmpi"], indirect=True)
+def test_a_killed_rank_brings_a_new_round(nodes, family, sums):
+    """With recovery mpirun starts anew, and nothing of the round before lives; SIGTERM to its agent ends all of it."""
+    agents = nodes.start([*MPIRUN[family], sums, "checkpoint"], "--stop_timeout", 5, env={"MS_ENABLE_RECOVERY": 1})
+    eventually(lambda: agents[0].output().count(" works") == 4, 30, "ranks run")
+
+    def ranks():
+        return {p.pid for agent in agents for p in processes.descendants(agent.pid) if p.name == "sums"}
+    before = ranks()
+    assert len(before) == 4, before
+    os.kill([p for p in processes.descendants(agents[1].pid) if p.name == "sums"][0].pid, signal.SIGKILL)
+    eventually(lambda: agents[0].output().count(" works") == 8, 60, "ranks run again")
+    assert len(ranks()) == 4 and not ranks() & before, (ranks(), before)
+    for agent in agents:  # (the second one waits for the first to come again)
+        os.kill(agent.pid, signal.SIGTERM)
+        agent.wait(timeout=30)
+        eventually(lambda: not ranks(), 15, "no rank runs")
+    nodes.expect_nothing_left()
+
+
 @pytest.mark.parametrize("killed", [0, 1])
 @pytest.mark.parametrize("family", ["openmpi"], indirect=True)
 def test_a_killed_agent_ends_everything(nodes, family, sums, killed):
@@ -112,8 +145,12 @@ def ask(nodes, script, *words, **options):
     return nodes.start(["sh", "-c", script.replace("OTHER", other)], *words, **options)
 
 
-def test_as_ssh(nodes):
-    """Words, stdin, exit codes and signals as a launcher means them."""
+def test_as_ssh(nodes, tmp_path):
+    """Words, stdin, exit codes and signals as a launcher means them; other hosts are left to the next ssh in PATH."""
+    real_ssh = tmp_path / "bin" / "ssh"
+    real_ssh.parent.mkdir()
+    real_ssh.write_text("#!/bin/sh\necho real: $*\n")
+    real_ssh.chmod(0o755)
     first, second = ask(nodes, """
         ssh -o BatchMode=yes -p 22 me@OTHER -i key -o ConnectTimeout=10 echo "'a;b  \\$x'" \\"q\\" '$((1 + 1))'
         printf 'in\\nput' | ssh OTHER cat; echo " code $?"
@@ -122,17 +159,55 @@ def test_as_ssh(nodes):
         ssh OTHER 'echo where $NODE_RANK $RANK; env | grep -c TLS_'
         timeout -s TERM 1 ssh OTHER 'trap "echo told; exit 9" TERM; while :; do sleep 0.1; done'; echo "ended $?"
         ssh OTHER "ssh 127.0.0.1 echo from here"
-        ssh nowhere true; echo "refused $?"
+        ms-exec nowhere true; echo "refused $?"
+        ssh -x -oPort=5 storage -s sftp; ssh -N storage2; ssh -N OTHER; echo "unserved $?"
+        echo LINES | ssh -n 127.0.0.1 cat; ssh OTHER yes | head -1
+        (timeout -s TERM -k 8 1 ssh OTHER yes; echo "stopped $?" >&2) | sleep 4
         MUSTER_EXEC_TOKEN=stolen ssh OTHER true; echo "stolen $?"
-        env | grep -c -E '^(PMI|PMIX)_'; cat $OMPI_MCA_orte_default_hostfile; true""", env={"PMI_RANK": 3})
+        env | grep -c -E '^(PMI|PMIX)_'; cat $OMPI_MCA_orte_default_hostfile; true""",
+                        env={"PMI_RANK": 3, "PATH": "%s:%s" % (real_ssh.parent, os.environ["PATH"])})
     first.expect(0, timeout=60)
     second.expect(0, timeout=30)
     said = first.output()
     for line in ["a;b  $x q 2\n", "in\nput code 0\n", "3000000\n", "killed 137\n", "told\n", "from here\n",
                  "refused 255\n", "stolen 255\n", "\"nowhere\" is no host of this round", "is not this round's",
-                 "%s slots=2\n" % nodes.machines[1].address]:
+                 "%s slots=2\n" % nodes.machines[1].address, "real: -x -oPort=5 storage -s sftp\nreal: -N storage2\n",
+                 "-N is not served", "unserved 255\n", "y\n", "stopped 124\n"]:
         assert line in said, (line, said)
-    assert "where 1 2\n0\n" in said, said
+    assert "where 1 2\n0\n" in said and "LINES\n" not in said, said
+
+
+def test_as_horovodrun_and_kubeflow_call_it(nodes, tmp_path):
+    """The shell lines of Horovod 0.28's runner: its check, a rank of the Gloo kind, and both through /etc/mpi/kubexec.sh,
+    which gets POD COMMAND."""
+    door = tmp_path / "kubexec.sh"
+    door.symlink_to(BIN / "ms-exec")
+    start = "ssh -o PasswordAuthentication=no -o StrictHostKeyChecking=no OTHER -p 12345 -i /root/.ssh/key "
+    rank = "'cd /nowhere > /dev/null 2>&1 ; HOROVOD_RANK=1 A='\"'\"'x y'\"'\"' sh -c '\"'\"'echo $0 $HOROVOD_RANK \"$A\"'\"'\"''"
+    first, second = ask(nodes, "\n".join([
+        start + "-o ConnectTimeout=10 true; echo checked $?",
+        start + rank, "%s OTHER true; echo pod $?" % door, "%s OTHER %s" % (door, rank),
+        "%s OTHER exit 3; echo code $?" % door, "%s nowhere true; echo unknown $?" % door]))
+    first.expect(0, timeout=60)
+    second.expect(0, timeout=30)
+    for line in ["checked 0\n", "pod 0\n", "code 3\n", "unknown 255\n"]:
+        assert line in first.output(), (line, first.output())
+    assert first.output().count("sh 1 x y\n") == 2, first.output()
+
+
+def test_over_ipv6(cluster, network, secured):
+    nodes = Nodes(cluster, network.pair(v6=True), secured)
+    first, second = ask(nodes, "ssh OTHER 'cat; echo $NODE_RANK; exit 4' < /dev/null; echo code $?; ssh -l me agent1 true")
+    first.expect(0, timeout=60)
+    second.expect(0, timeout=30)
+    assert "1\ncode 4\n" in first.output(), first.output()
+
+
+def test_without_it_mpirun_is_refused_where_there_is_no_ssh(cluster, tmp_path):
+    refused = cluster.start("refused", [BIN / "ms-worker", "--worker_num", 4, "--local_worker_num", 2, "--per_job", "--",
+                                        "mpirun", "-H", "a:2,b:2", "true"], env={"PATH": str(tmp_path), **WITHOUT_TLS})
+    assert refused.wait(timeout=20) == 2
+    assert "there is no ssh here; add --allow_exec" in refused.output(), refused.output()
 
 
 def test_what_is_left_of_a_command_ends_with_the_job(nodes):

@@ -1,6 +1,7 @@
 // The process beside a remote command, with a socket in the place of the agents.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -108,6 +109,31 @@ TEST_F(CommandTest, ASignalDoesNotWaitBehindStdinThatNobodyReads) {
   for (size_t sent = 0; sent < kInputWindow; sent += kPieceBytes) Tell(FrameBytes(FrameKind::kInput, piece));
   Tell(FrameBytes(FrameKind::kSignal, static_cast<uint32_t>(SIGTERM)));
   EXPECT_EQ(Listen(), 143U);
+}
+
+TEST_F(CommandTest, OutputIsWholeThoughNobodyReadsForAWhile) {
+  Run("head -c 240000 /dev/zero");
+  ListenUntil(std::string(1, '\0'));
+  pollfd exit{socket_.get(), 0, 0};
+  ::poll(&exit, 1, 800);  // more than what others may hold the output open for
+  EXPECT_EQ(Listen(), 0U);
+  EXPECT_EQ(out_.size(), 240000U);
+}
+
+TEST_F(CommandTest, ItStopsThoughNobodyReads) {
+  Run("yes");
+  ListenUntil("y\n");
+  ASSERT_EQ(::kill(child_, SIGTERM), 0);
+  EXPECT_EQ(::waitpid(child_, nullptr, 0), child_);
+  child_ = ::fork();  // for the destructor
+  if (child_ == 0) ::_exit(0);
+}
+
+TEST_F(CommandTest, OutputThatNobodyReadsAnyMoreEndsTheCommand) {
+  Run("yes");
+  ListenUntil("y\n");
+  Tell(FrameBytes(FrameKind::kUnread, 1));
+  EXPECT_EQ(Listen(), 128U + SIGPIPE);
 }
 
 TEST_F(CommandTest, WhenWhoeverAskedHasGoneNothingIsLeft) {

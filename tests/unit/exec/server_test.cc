@@ -64,12 +64,12 @@ class ExecServerTest : public testing::Test {
       if (ReadSome(fd.get(), 1, in) == ReadResult::kEnd) return {Verdict::kRefused, "closed"};
     }
   }
-  Answer AskLocally(const std::string& token, const std::string& host) const {
+  Answer AskLocally(const std::string& token, const std::string& host, const std::string& words = "true") const {
     const UniqueFd fd = *ConnectLocally(path());
     Request request;
     request.secret = token;
     request.to = host;
-    request.words = "true";
+    request.words = words;
     return Ask(fd, request);
   }
 
@@ -84,8 +84,10 @@ TEST_F(ExecServerTest, OnlyProcessesOfTheRoundAreServed) {
   EXPECT_THAT(AskLocally("stolen", "a").text, HasSubstr("MUSTER_EXEC_TOKEN is not this round's"));
   EXPECT_THAT(AskLocally("", "a").text, HasSubstr("MUSTER_EXEC_TOKEN is not this round's"));
   EXPECT_THAT(AskLocally("token", "nowhere\n").text, HasSubstr("\"nowhere\\n\" is no host of this round"));
+  EXPECT_EQ(AskLocally("token", "nowhere").verdict, Verdict::kUnknown);
   EXPECT_EQ(AskLocally("token", "c").verdict, Verdict::kHere);
   EXPECT_EQ(AskLocally("token", "localhost").verdict, Verdict::kHere);
+  EXPECT_THAT(AskLocally("token", "c", "").text, HasSubstr("no command was given"));
   server_->EndRound();
   EXPECT_EQ(AskLocally("token", "c").verdict, Verdict::kRefused);
 }
@@ -127,6 +129,17 @@ TEST_F(ExecServerTest, CommandsOfOtherAgentsGoToTheHolder) {
   int status = 0;
   EXPECT_EQ(::waitpid(holder, &status, 0), holder);
   EXPECT_EQ(status, 0) << "it ends well when it is told";
+}
+
+TEST_F(ExecServerTest, StrangersDoNotFillWhatIsForOwnProcesses) {
+  server_ = *ExecServer::Start(nullptr, Clock::System(), /*max_connections=*/2);
+  port_ = *server_->Listen(0);
+  ASSERT_TRUE(server_->ListenForOwn(path()).ok());
+  Begin("b");
+  const UniqueFd silent[] = {Connect(), Connect(), Connect()};
+  char letter = 0;
+  EXPECT_EQ(::read(silent[2].get(), &letter, 1), 0) << "one too many is closed, so the others have been let in";
+  EXPECT_EQ(AskLocally("token", "c").verdict, Verdict::kHere);
 }
 
 TEST_F(ExecServerTest, WhoeverSpeaksSomethingElseIsClosed) {

@@ -47,7 +47,29 @@ TEST(SshWordsTest, WhatLaunchersSay) {
     EXPECT_TRUE(parsed->takes_stdin) << c.command;
   }
   EXPECT_FALSE(ParseSshWords({"-n", "node1", "true"})->takes_stdin);
+  EXPECT_FALSE(ParseSshWords({"-f", "node1", "true"})->takes_stdin);
+  EXPECT_EQ(ParseSshWords({"-1", "-2", "node1", "true"})->host, "node1");
   EXPECT_TRUE(ParseSshWords({"-V"})->asks_version);
+}
+
+// It may be meant for another ssh: for a host that is none of the round.
+TEST(SshWordsTest, WhatIsNotServedHasItsHost) {
+  const struct {
+    Words words;
+    std::string cannot;
+  } cases[] = {
+      {{"node1"}, "no command was given, and there are no login shells: ssh HOST COMMAND …"},
+      {{"-N", "node1"}, "-N is not served: a command is all that is run elsewhere"},
+      {{"-L", "1:a:2", "node1", "true"}, "-L is not served: a command is all that is run elsewhere"},
+      {{"-x", "node1", "-s", "sftp"}, "-s is not served: a command is all that is run elsewhere"},
+      {{"-W", "a:22", "node1"}, "-W is not served: a command is all that is run elsewhere"},
+  };
+  for (const auto& c : cases) {
+    const absl::StatusOr<SshWords> parsed = ParseSshWords(c.words);
+    ASSERT_TRUE(parsed.ok()) << c.cannot << ": " << parsed.status();
+    EXPECT_EQ(parsed->cannot, c.cannot);
+    EXPECT_EQ(parsed->host, "node1");
+  }
 }
 
 TEST(SshWordsTest, WhatIsNotServed) {
@@ -57,10 +79,8 @@ TEST(SshWordsTest, WhatIsNotServed) {
   } cases[] = {
       {{}, "no host was named"},
       {{"-q"}, "no host was named"},
-      {{"node1"}, "no command was given, and there are no login shells: ssh HOST COMMAND …"},
       {{"-p"}, "-p needs a value"},
-      {{"-N", "node1"}, "-N is not served: a command is all that is run elsewhere"},
-      {{"-L", "1:a:2", "node1", "true"}, "-L is not served: a command is all that is run elsewhere"},
+      {{"-Q", "cipher"}, "-Q is not served: a command is all that is run elsewhere"},
       {{"-Z", "node1", "true"}, "-Z is no option of ssh"},
       {{"me@", "true"}, "the host's name is empty"},
   };

@@ -96,5 +96,14 @@ TEST(FrameTest, WhatIsNoneBreaksTheReader) {
   EXPECT_TRUE(huge.is_broken());
 }
 
+TEST(FrameTest, ANumberOfAnotherSizeIsBroken) {
+  for (const FrameKind kind : {FrameKind::kExit, FrameKind::kSignal, FrameKind::kCredit, FrameKind::kUnread}) {
+    FrameReader reader;
+    reader.Add(FrameBytes(kind, ""));
+    EXPECT_FALSE(reader.Take());
+    EXPECT_TRUE(reader.is_broken());
+  }
+}
+
 }  // namespace
 }  // namespace muster::exec

@@ -22,6 +22,11 @@ constexpr absl::Duration kBetweenTries = absl::Milliseconds(200);
 constexpr size_t kReadBytes = 16 * 1024;
 constexpr size_t kShownBytes = 200;  // of a command, in the log
 
+std::string Shown(const std::string& words) {
+  const std::string shown = Quoted(words, kShownBytes);
+  return words.size() > kShownBytes ? absl::StrCat(shown, " (of ", words.size(), " bytes)") : shown;
+}
+
 }  // namespace
 
 Connection::Connection(Part part, Stream stream, const TcpClient& client, Hub& hub, TcpServerContext& context)
@@ -52,6 +57,7 @@ void Connection::MateGone(Part part, const std::string& why) {
     dial_at_ = context_.now + kBetweenTries;
     return;
   }
+  if (part_ == Part::kAsked && phase_ == Phase::kAsking) return End();  // nobody waits for it any more
   phase_ = Phase::kClosing;
   phase_since_ = context_.now;
   context_.touch(client_.connection);
@@ -107,7 +113,11 @@ void Connection::Take(std::string_view bytes) {
     }
     return;
   }
-  SetInput(in_ + std::string(bytes));
+  if (part_ == Part::kAsker && hub_.needs_tls() && !stream_.has_tls()) {
+    return Refuse(client_.address.ToString(), "it does not speak TLS");
+  }
+  in_ += bytes;
+  context_.input_bytes += bytes.size();
   if (part_ == Part::kAsked) return TakeAnswer();
   TakeRequest();
 }
@@ -177,14 +187,18 @@ void Connection::AskedByOwn(const Request& request) {
   }
   const Peer* const peer = FindHost(*round, request.to);
   if (peer == nullptr) {
-    return Refuse(name, absl::StrCat(Quoted(request.to),
-                                     " is no host of this round: use the host list that the job finds, or the names "
-                                     "and addresses that ms-ctl nodes shows"));
+    return Reply({Verdict::kUnknown, absl::StrCat(Quoted(request.to),
+                                                  " is no host of this round: use the host list that the job finds, or "
+                                                  "the names and addresses that ms-ctl nodes shows")});
   }
-  if (IsHere(*round, *peer)) return Reply({Verdict::kHere, ""});
+  if (request.words.empty()) return Reply({Verdict::kRefused, "no command was given"});
+  const std::string what = absl::StrCat(" (", Quoted(request.to), "), of ", name, ": ", Shown(request.words));
+  if (IsHere(*round, *peer)) {
+    Log(Severity::kInfo, absl::StrCat("remote command for this machine", what));
+    return Reply({Verdict::kHere, ""});
+  }
   if (hub_.CountAsked() >= kMostAsked) return Refuse(name, absl::StrCat(kMostAsked, " remote commands are open"));
-  Log(Severity::kInfo, absl::StrCat("remote command for ", EscapeControl(peer->node_id), " (", Quoted(request.to),
-                                    "), of ", name, ": ", Quoted(request.words, kShownBytes)));
+  Log(Severity::kInfo, absl::StrCat("remote command for ", EscapeControl(peer->node_id), what));
   host_ = request.to;
   target_ = static_cast<size_t>(peer - round->peers.data());
   request_ = {round->run, round->round, peer->key, round->job, round->own_peer().node_id, peer->node_id, request.words};
@@ -207,6 +221,7 @@ void Connection::DialIfDue() {
   mate_ = context_.dial(to);
   Connection* const asked = hub_.Find(mate_);
   if (asked == nullptr) return MateGone(Part::kAsked, "no connection can be made from here");
+  SetDeadPeerDetection(asked->fd());
   asked->mate_ = client_.connection;
   asked->request_ = request_;
   const absl::StatusOr<std::string> bytes = RequestBytes(request_);
@@ -216,7 +231,6 @@ void Connection::DialIfDue() {
 
 void Connection::HasOpened() {
   if (part_ != Part::kAsked) return;
-  SetDeadPeerDetection(stream_.fd());
   if (const std::string why = WhyNotNode(client_.name, request_.job, request_.to); !why.empty()) return Break(why);
   const absl::StatusOr<std::string> bytes = RequestBytes(request_);
   if (bytes.ok()) out_ = *bytes;
@@ -246,7 +260,6 @@ void Connection::TakeAnswer() {
 
 void Connection::AskedByAgent(const Request& request) {
   const std::string who = absl::StrCat(Quoted(request.from), " at ", client_.address.ToString());
-  if (hub_.needs_tls() && !stream_.has_tls()) return Refuse(who, "it does not speak TLS");
   const Answer verdict = Judge(hub_.round(), request, {client_.address, IsLocalAddress(client_.address), client_.name});
   if (verdict.verdict == Verdict::kLater) return Reply(verdict);
   if (verdict.verdict != Verdict::kGo) return Refuse(who, verdict.text);
@@ -258,7 +271,7 @@ void Connection::AskedByAgent(const Request& request) {
   ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
   if (!hub_.GiveToHolder(theirs)) return Reply({Verdict::kLater, "its holder has not started"});
   Log(Severity::kInfo,
-      absl::StrCat("remote command of ", who, " in round ", request.round, ": ", Quoted(request.words, kShownBytes)));
+      absl::StrCat("remote command of ", who, " in round ", request.round, ": ", Shown(request.words)));
   HandOn(request, std::move(ours));
 }
 

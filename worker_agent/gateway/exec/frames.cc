@@ -6,7 +6,8 @@ namespace muster::exec {
 namespace {
 
 constexpr size_t kHeadBytes = 5;
-constexpr std::string_view kKinds = "ricoesx";
+constexpr std::string_view kKinds = "ricoesux";
+constexpr std::string_view kNumbers = "csux";
 
 }  // namespace
 
@@ -31,7 +32,9 @@ std::optional<Frame> FrameReader::Take() {
   if (is_broken_ || in_.size() < kHeadBytes) return std::nullopt;
   uint32_t size = 0;
   std::memcpy(&size, in_.data() + 1, sizeof(size));
-  is_broken_ = size > kMaxFrameBytes || kKinds.find(in_[0]) == std::string_view::npos;
+  const bool is_number = kNumbers.find(in_[0]) != std::string_view::npos;
+  is_broken_ =
+      size > kMaxFrameBytes || kKinds.find(in_[0]) == std::string_view::npos || (is_number && size != sizeof(uint32_t));
   if (is_broken_ || in_.size() - kHeadBytes < size) return std::nullopt;
   Frame frame{static_cast<FrameKind>(in_[0]), in_.substr(kHeadBytes, size)};
   in_.erase(0, kHeadBytes + size);

@@ -21,6 +21,7 @@ enum class FrameKind : char {
   kOutput = 'o',
   kError = 'e',
   kSignal = 's',  // u32, the number
+  kUnread = 'u',  // u32, 1 or 2: nobody reads stdout or stderr any more
   kExit = 'x',    // u32: the exit code, 128 + signal; the last one
 };
 
@@ -31,7 +32,7 @@ inline constexpr size_t kInputWindow = 64 * 1024;  // less than every buffer on 
 struct Frame {
   FrameKind kind = FrameKind::kExit;
   std::string bytes;
-  // Of kCredit, kSignal and kExit; 0 where it is none.
+  // Of kCredit, kSignal, kUnread and kExit; 0 where it is none.
   uint32_t number() const;
 };
 

@@ -123,7 +123,8 @@ HandOver ExecGateway::HandOverOf(uint32_t /*slot*/) {
 void ExecGateway::Judge(const ProcessKey& /*key*/, ProcessEnd& end) {
   if (!round_ || !round_->is_first() || !end.IsSuccess() || !end_) return;
   end_->Start("", absl::InfiniteDuration(), [](const auto& blobs) {
-    if (!blobs.ok()) {
+    // (The others may have heard it, and the round be over, before the answer is here.)
+    if (!blobs.ok() && !absl::IsFailedPrecondition(blobs.status())) {
       Log(Severity::kWarning,
           absl::StrCat("the other nodes can't be told that the command has ended: ", blobs.status().message()));
     }

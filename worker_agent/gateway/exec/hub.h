@@ -75,8 +75,9 @@ class Connection final : public TcpConnection {
   void CheckTimes() override;
   bool wants_read() const override;
   bool wants_write() const override;
-  bool has_work() const override { return phase_ != Phase::kAsking; }
-  bool has_spoken() const override { return phase_ != Phase::kAsking; }
+  // One that this side made never goes for strangers.
+  bool has_work() const override { return phase_ != Phase::kAsking || part_ == Part::kAsked; }
+  bool has_spoken() const override { return has_work(); }
   size_t input_bytes() const override { return in_.size(); }
 
   Part part() const { return part_; }

@@ -103,7 +103,7 @@ std::string AnswerBytes(Answer answer) {
 absl::StatusOr<std::optional<Answer>> TakeAnswer(std::string_view& bytes) {
   Reader reader(bytes);
   const auto verdict = reader.Take<uint8_t>();
-  if (verdict > static_cast<uint8_t>(Verdict::kLater)) {
+  if (verdict > static_cast<uint8_t>(Verdict::kUnknown)) {
     return absl::InvalidArgumentError("what answers is no agent");
   }
   const auto size = reader.Take<uint16_t>();

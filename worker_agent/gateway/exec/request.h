@@ -29,7 +29,7 @@ struct Request {
   std::string job;
   std::string from;   // node id
   std::string to;     // the host as the launcher calls it; between agents the node id
-  std::string words;  // for the shell
+  std::string words;  // for the shell; empty: the asker only wants to know whether the host is of the round
 };
 
 enum class Verdict : uint8_t {
@@ -37,6 +37,7 @@ enum class Verdict : uint8_t {
   kRefused = 1,  // the text says why, and what to do
   kHere = 2,     // the host is this machine: the asker may run the words itself
   kLater = 3,    // between agents: its round has not begun there yet
+  kUnknown = 4,  // the host is none of the round
 };
 
 struct Answer {

@@ -7,20 +7,15 @@
 #include "worker_agent/gateway/exec/local_socket.h"
 
 namespace muster::exec {
-namespace {
-
-constexpr size_t kMostConnections = 2 * (kMostAsked + kMostServed) + 64;
-
-}  // namespace
-
 ExecServer::ExecServer() = default;
 ExecServer::~ExecServer() = default;
 
-absl::StatusOr<std::unique_ptr<ExecServer>> ExecServer::Start(std::shared_ptr<const TlsStore> tls, const Clock& clock) {
+absl::StatusOr<std::unique_ptr<ExecServer>> ExecServer::Start(std::shared_ptr<const TlsStore> tls, const Clock& clock,
+                                                              size_t max_connections) {
   std::unique_ptr<ExecServer> made(new ExecServer());
   made->hub_ = std::make_unique<Hub>(tls != nullptr);
   TcpServerOptions options;
-  options.max_connections = kMostConnections;
+  options.max_connections = max_connections;
   options.tls = std::move(tls);
   options.plain_from = options.tls != nullptr ? PlainFrom::kThisMachine : PlainFrom::kEverybody;
   options.why_not = [hub = made->hub_.get()](const SocketAddress& client, const SocketAddress& /*own*/) {

@@ -1,17 +1,26 @@
 #include "worker_agent/gateway/exec/program/client.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "worker_agent/gateway/exec/frames.h"
 #include "worker_agent/gateway/exec/local_socket.h"
 #include "worker_agent/gateway/exec/program/io.h"
@@ -20,7 +29,11 @@
 namespace muster::exec {
 namespace {
 
+using SteadyTime = std::chrono::steady_clock;
+
 constexpr int kFailed = 255;
+constexpr auto kUnreadPatience = std::chrono::seconds(2);
+constexpr int kHeldLookMs = 100;
 
 int Fail(const std::string& why) {
   WriteAll(STDERR_FILENO, absl::StrCat("ms-exec: ", why, "\n"));
@@ -32,16 +45,27 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// The first ssh in PATH that is not this program, in any version; empty: there is none.
+std::string OtherSsh() {
+  std::error_code ignored;
+  for (const absl::string_view folder : absl::StrSplit(Variable("PATH"), ':', absl::SkipEmpty())) {
+    const std::string path = absl::StrCat(folder, "/ssh");
+    if (::access(path.c_str(), X_OK) != 0 || std::filesystem::is_directory(path, ignored)) continue;
+    if (std::filesystem::canonical(path, ignored).filename() != "ms-exec" && !ignored) return path;
+  }
+  return "";
+}
+
 class Client {
  public:
-  explicit Client(UniqueFd agent) : agent_(std::move(agent)) {}
+  Client(UniqueFd agent, char* const* next) : agent_(std::move(agent)), next_(next) {}
 
   // None: frames follow. Else the code to end with.
   std::optional<int> Ask(const SshWords& words, const std::string& token) {
     Request request;
     request.secret = token;
     request.to = words.host;
-    request.words = words.command;
+    if (words.cannot.empty()) request.words = words.command;
     const absl::StatusOr<std::string> bytes = RequestBytes(request);
     if (!bytes.ok()) return Fail(std::string(bytes.status().message()));
     if (!WriteAll(agent_.get(), *bytes)) return Fail("this node's agent has closed the connection");
@@ -65,18 +89,21 @@ class Client {
     if (!is_input_open_) WriteAll(agent_.get(), FrameBytes(FrameKind::kInput, ""));
     const UniqueFd signals = TakeSignals({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2});
     while (true) {
-      while (std::optional<Frame> frame = frames_.Take()) {
-        if (const std::optional<int> code = Take(*frame)) return *code;
+      while (held_.empty()) {
+        std::optional<Frame> frame = frames_.Take();
+        if (!frame) break;
+        if (const std::optional<int> code = Take(*std::move(frame))) return *code;
       }
       if (frames_.is_broken()) return Fail("what comes from the remote command is broken");
-      pollfd ready[] = {{agent_.get(), POLLIN, 0},
+      pollfd ready[] = {{held_.empty() ? agent_.get() : -1, POLLIN, 0},
                         {signals.get(), POLLIN, 0},
-                        {is_input_open_ && credit_ > 0 ? STDIN_FILENO : -1, POLLIN, 0}};
-      if (::poll(ready, 3, -1) < 0) continue;
-      while (const int signal = NextSignal(signals.get())) {
-        WriteAll(agent_.get(), FrameBytes(FrameKind::kSignal, static_cast<uint32_t>(signal)));
-      }
+                        {is_input_open_ && credit_ > 0 ? STDIN_FILENO : -1, POLLIN, 0},
+                        {held_.empty() ? -1 : held_for_, POLLOUT, 0}};
+      if (::poll(ready, 4, stop_signal_ != 0 && !held_.empty() ? kHeldLookMs : -1) < 0) continue;
+      while (const int signal = NextSignal(signals.get())) PassOn(signal);
       if (ready[2].revents != 0) GiveInput();
+      if (ready[3].revents != 0) WriteHeld();
+      if (stop_signal_ != 0 && !held_.empty() && SteadyTime::now() >= give_up_at_) return 128 + stop_signal_;
       std::string in;
       if (ready[0].revents != 0 && ReadSome(agent_.get(), kPieceBytes, in) == ReadResult::kEnd) {
         return Fail(
@@ -87,21 +114,29 @@ class Client {
   }
 
  private:
-  static std::optional<int> Obey(const Answer& answer, const SshWords& words) {
+  std::optional<int> Obey(const Answer& answer, const SshWords& words) const {
+    if (answer.verdict == Verdict::kUnknown && next_ != nullptr) {
+      if (const std::string other = OtherSsh(); !other.empty()) {
+        RestoreSignals();
+        ::execv(other.c_str(), next_);
+      }
+    }
+    if (answer.verdict != Verdict::kUnknown && !words.cannot.empty()) return Fail(words.cannot);
     if (answer.verdict == Verdict::kGo) return std::nullopt;
     if (answer.verdict != Verdict::kHere) return Fail(answer.text);
     RestoreSignals();
+    const int nothing = words.takes_stdin ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
     ::execl("/bin/sh", "sh", "-c", words.command.c_str(), nullptr);
     return Fail("/bin/sh can't be started");
   }
 
-  std::optional<int> Take(const Frame& frame) {
+  std::optional<int> Take(Frame frame) {
     switch (frame.kind) {
       case FrameKind::kOutput:
-        WriteAll(STDOUT_FILENO, frame.bytes);
-        break;
       case FrameKind::kError:
-        WriteAll(STDERR_FILENO, frame.bytes);
+        held_for_ = frame.kind == FrameKind::kOutput ? STDOUT_FILENO : STDERR_FILENO;
+        if (unread_.count(held_for_) == 0) held_ = std::move(frame.bytes);
         break;
       case FrameKind::kCredit:
         credit_ = std::min<size_t>(credit_ + frame.number(), kInputWindow);
@@ -114,6 +149,26 @@ class Client {
     return std::nullopt;
   }
 
+  // No more than a pipe that has room takes at once: a signal never waits behind output that nobody reads.
+  void WriteHeld() {
+    const ssize_t written = ::write(held_for_, held_.data(), std::min<size_t>(held_.size(), PIPE_BUF));
+    if (written >= 0) {
+      held_.erase(0, static_cast<size_t>(written));
+      give_up_at_ = SteadyTime::now() + kUnreadPatience;
+    } else if (errno != EAGAIN && errno != EINTR) {
+      held_.clear();
+      unread_.insert(held_for_);
+      WriteAll(agent_.get(), FrameBytes(FrameKind::kUnread, static_cast<uint32_t>(held_for_)));
+    }
+  }
+
+  void PassOn(int signal) {
+    WriteAll(agent_.get(), FrameBytes(FrameKind::kSignal, static_cast<uint32_t>(signal)));
+    if (signal == SIGUSR1 || signal == SIGUSR2) return;
+    stop_signal_ = signal;
+    give_up_at_ = SteadyTime::now() + kUnreadPatience;
+  }
+
   void GiveInput() {
     std::string bytes;
     const ReadResult got = ReadSome(STDIN_FILENO, std::min(credit_, kPieceBytes), bytes);
@@ -124,14 +179,20 @@ class Client {
   }
 
   UniqueFd agent_;
+  char* const* const next_;
   FrameReader frames_;
+  std::string held_;  // output that is not written yet, …
+  int held_for_ = STDOUT_FILENO;
+  std::set<int> unread_;  // outputs that nobody reads any more
+  int stop_signal_ = 0;
+  SteadyTime::time_point give_up_at_;  // where a stop was asked for and nobody reads the output
   size_t credit_ = kInputWindow;
   bool is_input_open_ = true;
 };
 
 }  // namespace
 
-int RunClient(const SshWords& words) {
+int RunClient(const SshWords& words, char* const* next) {
   std::signal(SIGPIPE, SIG_IGN);
   const std::string path = Variable("MUSTER_EXEC_SOCKET");
   const std::string token = Variable("MUSTER_EXEC_TOKEN");
@@ -142,7 +203,7 @@ int RunClient(const SshWords& words) {
   }
   absl::StatusOr<UniqueFd> agent = ConnectLocally(path);
   if (!agent.ok()) return Fail(absl::StrCat("this node's agent is gone: ", agent.status().message()));
-  Client client(*std::move(agent));
+  Client client(*std::move(agent), next);
   if (const std::optional<int> code = client.Ask(words, token)) return *code;
   return client.Carry(words);
 }

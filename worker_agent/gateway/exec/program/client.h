@@ -6,7 +6,8 @@
 
 namespace muster::exec {
 
-// Returns the exit code.
-int RunClient(const SshWords& words);
+// Returns the exit code. `next` is what becomes of this process where the host is none of the round: the arguments, the
+// program's own name in front, of the next ssh in PATH; null: it fails.
+int RunClient(const SshWords& words, char* const* next);
 
 }  // namespace muster::exec

@@ -1,11 +1,14 @@
 // The command's side of a remote command (ServeCommand).
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -24,7 +27,8 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock;
 
-constexpr auto kLastOutput = std::chrono::milliseconds(500);  // for what others hold the command's output open
+constexpr auto kLastOutput = std::chrono::milliseconds(500);  // for others that hold the command's output open
+constexpr size_t kMostOutgoing = 4 * kInputWindow;            // credit for an asker that reads none of it
 constexpr auto kStopPatience = std::chrono::seconds(2);
 constexpr int kGoodbyeMs = 5000;
 constexpr int kLookMs = 20;
@@ -37,6 +41,17 @@ bool KillChildren() {
   return is_any;
 }
 
+// One of the command's two outputs.
+struct Output {
+  UniqueFd fd;
+  size_t left = 0;  // what it held when the command ended, and has not been read yet
+  void Hold() {
+    int bytes = 0;
+    if (fd.is_open() && ::ioctl(fd.get(), FIONREAD, &bytes) == 0) left = static_cast<size_t>(bytes);
+  }
+  bool HasAll() const { return !fd.is_open() || left == 0; }
+};
+
 class Command {
  public:
   explicit Command(int socket) : socket_(socket) {}
@@ -46,8 +61,9 @@ class Command {
     signals_ = TakeSignals({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT});
     const std::optional<std::string> words = TakeWords();
     if (!words || !Start(*words)) return;
+    ::fcntl(socket_, F_SETFL, O_NONBLOCK);
     Obey();  // what came with the words
-    while (!is_told_ && is_asker_there_) Turn();
+    while (is_asker_there_ && !(is_told_ && outgoing_.empty())) Turn();
     if (is_asker_there_) {
       // Whoever asked closes first, or what was told at last might be lost.
       pollfd ready{socket_, POLLIN, 0};
@@ -76,6 +92,7 @@ class Command {
     leader_ = ::fork();
     if (leader_ == 0) {
       ::setpgid(0, 0);
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would end it any more
       ::dup2(in[0], STDIN_FILENO);
       ::dup2(out[1], STDOUT_FILENO);
       ::dup2(err[1], STDERR_FILENO);
@@ -87,41 +104,69 @@ class Command {
     ::setpgid(leader_, leader_);
     for (const int end : {in[0], out[1], err[1]}) ::close(end);
     input_.reset(in[1]);
-    output_.reset(out[0]);
-    error_.reset(err[0]);
+    output_.fd.reset(out[0]);
+    error_.fd.reset(err[0]);
     for (const int end : {in[1], out[0], err[0]}) ::fcntl(end, F_SETFL, O_NONBLOCK);
     return leader_ > 0;
   }
 
   void Turn() {
-    pollfd ready[] = {{socket_, POLLIN, 0},
+    const bool has_room = outgoing_.size() < kPieceBytes;
+    pollfd ready[] = {{socket_, static_cast<short>(outgoing_.empty() ? POLLIN : POLLIN | POLLOUT), 0},
                       {signals_.get(), POLLIN, 0},
-                      {output_.get(), POLLIN, 0},
-                      {error_.get(), POLLIN, 0},
+                      {has_room ? output_.fd.get() : -1, POLLIN, 0},
+                      {has_room ? error_.fd.get() : -1, POLLIN, 0},
                       {pending_.empty() ? -1 : input_.get(), POLLOUT, 0}};
     ::poll(ready, 5, leader_ == 0 ? kLookMs : -1);
     while (const int signal = NextSignal(signals_.get())) {
-      if (signal != SIGCHLD) Signal(signal);
+      if (signal == SIGCHLD) continue;
+      Signal(signal);
+      give_up_at_ = SteadyTime::now() + kStopPatience;
     }
     if (ready[2].revents != 0) PassOn(output_, FrameKind::kOutput);
     if (ready[3].revents != 0) PassOn(error_, FrameKind::kError);
     if (ready[4].revents != 0) GiveInput();
     if (ready[0].revents != 0) TakeFrames();
     Reap();
-    const bool is_drained = !output_.is_open() && !error_.is_open();
-    if (leader_ == 0 && (is_drained || SteadyTime::now() >= tell_at_)) {
+    TellEnd();
+    Flush();
+  }
+
+  void TellEnd() {
+    if (leader_ != 0 || is_told_) return;
+    const auto now = SteadyTime::now();
+    const bool is_drained = !output_.fd.is_open() && !error_.fd.is_open();
+    if (is_drained || (now >= tell_at_ && output_.HasAll() && error_.HasAll())) {
       is_told_ = true;
       Tell(FrameBytes(FrameKind::kExit, exit_code_));
     }
   }
 
-  void Tell(const std::string& bytes) { is_asker_there_ = WriteAll(socket_, bytes) && is_asker_there_; }
+  void Tell(const std::string& bytes) {
+    outgoing_ += bytes;
+    if (outgoing_.size() > kMostOutgoing) is_asker_there_ = false;
+  }
 
-  void PassOn(UniqueFd& from, FrameKind kind) {
+  void Flush() {
+    while (!outgoing_.empty()) {
+      const ssize_t sent = ::send(socket_, outgoing_.data(), outgoing_.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent <= 0) {
+        const bool is_full = sent < 0 && errno == EAGAIN;
+        const bool has_given_up = leader_ == 0 && give_up_at_ && SteadyTime::now() >= *give_up_at_;
+        is_asker_there_ = is_asker_there_ && is_full && !has_given_up;
+        return;
+      }
+      outgoing_.erase(0, static_cast<size_t>(sent));
+    }
+  }
+
+  void PassOn(Output& from, FrameKind kind) {
     std::string bytes;
-    const ReadResult got = ReadSome(from.get(), kPieceBytes, bytes);
+    const ReadResult got = ReadSome(from.fd.get(), kPieceBytes, bytes);
     if (got == ReadResult::kSome) Tell(FrameBytes(kind, bytes));
-    if (got == ReadResult::kEnd) from.reset();
+    if (got == ReadResult::kEnd) from.fd.reset();
+    from.left -= std::min(from.left, bytes.size());
   }
 
   void TakeFrames() {
@@ -134,6 +179,7 @@ class Command {
   void Obey() {
     while (std::optional<Frame> frame = frames_.Take()) {
       if (frame->kind == FrameKind::kSignal) Signal(static_cast<int>(frame->number()));
+      if (frame->kind == FrameKind::kUnread) (frame->number() == 1 ? output_ : error_).fd.reset();
       if (frame->kind != FrameKind::kInput) continue;
       is_input_over_ = is_input_over_ || frame->bytes.empty();
       pending_ += frame->bytes;
@@ -168,6 +214,8 @@ class Command {
       leader_ = 0;
       exit_code_ = static_cast<uint32_t>(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
       tell_at_ = SteadyTime::now() + kLastOutput;
+      output_.Hold();
+      error_.Hold();
     }
   }
 
@@ -191,14 +239,18 @@ class Command {
 
   const int socket_;
   FrameReader frames_;
-  UniqueFd signals_, input_, output_, error_;
-  std::string pending_;  // of stdin
+  UniqueFd signals_, input_;
+  Output output_, error_;
+  std::string outgoing_;  // what the socket has not taken
+  std::string pending_;   // of stdin
   bool is_input_over_ = false;
   bool is_asker_there_ = true;
   bool is_told_ = false;
   pid_t leader_ = 0;  // 0: it has ended
   uint32_t exit_code_ = 0;
   SteadyTime::time_point tell_at_;
+  std::optional<SteadyTime::time_point>
+      give_up_at_;  // it is to stop: no longer than that for an asker that reads nothing
 };
 
 }  // namespace

@@ -16,7 +16,8 @@ inline constexpr char kEndLetter = 'e';      // the job's command has ended well
 int RunHolder(int control);
 
 // One command, in a process of its own: reads the words, runs them with a shell, and stays until all is told. Returns
-// when the command has ended, or whoever asked for it has gone; then nothing of it is left.
+// when the command has ended, and what it started in the background stays until the round's end; or when whoever asked
+// for it has gone, and then nothing of it is left.
 void ServeCommand(int socket);
 
 }  // namespace muster::exec

@@ -1,7 +1,8 @@
 // -o V -p V -l V -i V … (also -pV)   skipped with their value: there is no connection of ssh's that they could steer
 // -x -q -T -4 …, several at once     skipped
-// -n                                 no stdin
-// -N -W -O -Q -G -s -D -L -R -w      refused: they ask for something else than a command
+// -n -f                              no stdin
+// -N -W V -O V -G -s -D V -L V …     not served: they ask for something else than a command
+// no command                         not served
 // user@host, ssh://user@host:port    host
 // the first word behind the host that is no option, and all that follow: the command
 #include "worker_agent/gateway/exec/program/ssh_words.h"
@@ -14,8 +15,9 @@ namespace muster::exec {
 namespace {
 
 constexpr std::string_view kWithValue = "BbcEeFIiJlmoPpS";
-constexpr std::string_view kSwitches = "46AaCfgKkMqTtvXxYyn";
-constexpr std::string_view kRefused = "NWOQGsDLRw";
+constexpr std::string_view kSwitches = "1246AaCfgKkMqTtvXxYyn";
+constexpr std::string_view kNotServed = "NGs";
+constexpr std::string_view kNotServedWithValue = "WOQDLRw";
 
 std::string HostOf(std::string_view word) {
   constexpr std::string_view kScheme = "ssh://";
@@ -49,9 +51,9 @@ class Parser {
       }
     }
     if (out_.asks_version) return out_;
-    if (out_.host.empty()) return absl::InvalidArgumentError("no host was named");
-    if (out_.command.empty()) {
-      return absl::InvalidArgumentError("no command was given, and there are no login shells: ssh HOST COMMAND …");
+    if (out_.host.empty()) return absl::InvalidArgumentError(out_.cannot.empty() ? "no host was named" : out_.cannot);
+    if (out_.command.empty() && out_.cannot.empty()) {
+      out_.cannot = "no command was given, and there are no login shells: ssh HOST COMMAND …";
     }
     return out_;
   }
@@ -61,13 +63,16 @@ class Parser {
     for (size_t i = 1; i < word.size(); ++i) {
       const char letter = word[i];
       if (letter == 'V') out_.asks_version = true;
-      if (letter == 'n') out_.takes_stdin = false;
+      if (letter == 'n' || letter == 'f') out_.takes_stdin = false;
       if (letter == 'V' || kSwitches.find(letter) != std::string_view::npos) continue;
-      if (kRefused.find(letter) != std::string_view::npos) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("-", std::string(1, letter), " is not served: a command is all that is run elsewhere"));
+      const bool is_switch = kNotServed.find(letter) != std::string_view::npos;
+      const bool is_unserved_value = kNotServedWithValue.find(letter) != std::string_view::npos;
+      if ((is_switch || is_unserved_value) && out_.cannot.empty()) {
+        out_.cannot =
+            absl::StrCat("-", std::string(1, letter), " is not served: a command is all that is run elsewhere");
       }
-      if (kWithValue.find(letter) == std::string_view::npos) {
+      if (is_switch) continue;
+      if (!is_unserved_value && kWithValue.find(letter) == std::string_view::npos) {
         return absl::InvalidArgumentError(absl::StrCat("-", std::string(1, letter), " is no option of ssh"));
       }
       if (i + 1 == word.size() && ++at_ >= words_.size()) {
