@@ -212,6 +212,15 @@ TEST_F(EnvironmentTest, AnotherLaunchersWordsAreNotForMpisRanks) {
   EXPECT_FALSE(map.contains("PMIX_NAMESPACE"));
 }
 
+TEST_F(EnvironmentTest, MpisRanksThatShareCpusYield) {
+  input.has_mpi = true;
+  EXPECT_FALSE(Build().contains("OMPI_MCA_mpi_yield_when_idle"));
+  input.shares_cpus = true;
+  EXPECT_EQ(Build().at("OMPI_MCA_mpi_yield_when_idle"), "1");
+  input.inherited = {{"OMPI_MCA_mpi_yield_when_idle", "0"}};
+  EXPECT_EQ(Build().at("OMPI_MCA_mpi_yield_when_idle"), "0");
+}
+
 TEST_F(EnvironmentTest, TheInterfaceOfCollectivesIsTheUsersWhenSet) {
   EXPECT_FALSE(Build().contains("GLOO_SOCKET_IFNAME"));
   input.collective_interface = "eth0";

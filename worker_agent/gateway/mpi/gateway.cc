@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -57,6 +58,7 @@ absl::Status MpiGateway::StartServers(const MpiLayout& layout) {
 
 void MpiGateway::AddTo(EnvironmentInput& input) const {
   input.has_mpi = true;
+  input.shares_cpus = input.desired->assignment().local_world_size() > std::thread::hardware_concurrency();
   if (pmi1_ != nullptr) {
     input.mpi_variables["PMI_RANK"] = absl::StrCat(layout_->own_agent().ranks[input.slot]);
     input.mpi_variables["PMI_SIZE"] = absl::StrCat(layout_->size());
