@@ -401,6 +401,13 @@ TEST_F(EnvironmentTest, CrossCountsMachinesThatHaveTheLocalRank) {
   EXPECT_EQ(map.at("HOROVOD_CROSS_SIZE"), "1");
 }
 
+TEST_F(EnvironmentTest, WhatHorovodrunWouldPassOnIsNotSaid) {
+  input.is_one_for_node = true;
+  input.inherited["HOROVOD_RANK"] = "7";
+  const Map map = Build();
+  for (const auto& [name, value] : map) EXPECT_FALSE(name.starts_with("HOROVOD_")) << name << "=" << value;
+}
+
 TEST_F(EnvironmentTest, HorovodIsToldItsRendezvousWhereItIsServed) {
   input.inherited["HOROVOD_GLOO_RENDEZVOUS_PORT"] = "1";
   EXPECT_FALSE(Build().contains("HOROVOD_CONTROLLER"));
