@@ -42,7 +42,7 @@ def test_kills_in_a_row(cluster, sums, left_behind):  # noqa: F811
         assert len(ranks) == 2 * RANKS_EACH, ranks
         os.kill(ranks[kill % len(ranks)].pid, signal.SIGKILL)
     for agent in agents:
-        agent.expect(0, timeout=60)
+        agent.expect(0, timeout=90)
     assert outputs().count("all right, restarts %d\n" % KILLS) == 2 * RANKS_EACH, outputs()
     told = re.findall(r"restarting the processes of job default: rank \d on \S+ \(node \S+\) was killed by SIGKILL",
                       cluster.scheduler.output())
