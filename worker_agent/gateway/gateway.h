@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -22,6 +24,7 @@ struct GatewayRound {
   std::string host_name;                      // this machine's
   std::string own_address;                    // numeric, as the peers see this node; empty: not known
   std::shared_ptr<const v1::PeerList> peers;  // null: not known, beyond kMaxRanksInClusterFile
+  std::function<void()> wake;                 // any thread, until Over: see Gateway::WhenBegun
 };
 
 // Called by the agent's loop, one call at a time; must not block.
@@ -30,9 +33,13 @@ class Gateway {
   virtual ~Gateway() = default;
 
   // Before the first process of the round starts (all of the round before have ended), and again where some start anew
-  // within it. When it returns OK the gateway is ready for them. The error says what is wrong and what to do. From the
-  // first call of a round on the job's store (AgentLoop::store) is this round's.
+  // within it. When it returns OK the gateway is ready for them, unless WhenBegun says that it isn't. The error says
+  // what is wrong and what to do. From the first call of a round on the job's store (AgentLoop::store) is this round's.
   virtual absl::Status Begin(const GatewayRound& round) = 0;
+
+  // After a Begin that went well: nothing, as long as what it has started is not ready; then GatewayRound::wake is
+  // called once this may be asked again. No process starts before. An error fails the start of the processes.
+  virtual std::optional<absl::Status> WhenBegun() { return absl::OkStatus(); }
 
   // Adds what the process of slot `input.slot` must know of the gateway, after a Begin that went well.
   virtual void AddTo(EnvironmentInput& input) const = 0;

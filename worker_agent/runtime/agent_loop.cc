@@ -50,6 +50,7 @@ AgentLoop::AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, L
               [this](StacksGathered gathered) { mailbox_.Push(std::move(gathered)); }),
       progress_(options_.work_folder) {
   MUSTER_CHECK(waker_.is_open(), "a descriptor at the start");
+  launcher_.SetWake([this] { waker_.Wake(); });
 }
 
 int AgentLoop::Run() {
@@ -100,6 +101,7 @@ void AgentLoop::Wait() {
   if (fds[2].revents != 0) {
     waker_.Clear();
     for (Event& event : mailbox_.TakeAll()) pending_.push_back(std::move(event));
+    ContinueLaunch();
   }
   if (clock_.Read().monotonic >= core_.NextDeadline()) pending_.push_back(Tick{});
 }
@@ -285,12 +287,40 @@ void AgentLoop::Do(const HangUp& effect) {
 void AgentLoop::Do(const FetchPeers& effect) { session_.FetchPeers(options_.agent.job_id, effect); }
 
 void AgentLoop::Do(const Launch& effect) {
-  const uint32_t round = effect.desired.round();
   BeginRound(effect);
   BeginLogs();
-  absl::StatusOr<LaunchPlan> plan = launcher_.Prepare(effect, farewell_.node_id());
+  Start(effect, launcher_.Prepare(effect, farewell_.node_id()));
+}
+
+// Other events come first meanwhile: this thread never waits for a gateway.
+void AgentLoop::ContinueLaunch() {
+  if (!waiting_launch_) return;
+  absl::StatusOr<LaunchPlan> plan = launcher_.Continue();
+  if (plan.ok() && plan->is_waiting) return;
+  const Launch launch = *std::exchange(waiting_launch_, std::nullopt);
+  Start(launch, std::move(plan));
+}
+
+// What was to start ends without having started.
+void AgentLoop::GiveLaunchUp() {
+  if (!waiting_launch_) return;
+  const v1::DesiredState& desired = waiting_launch_->desired;
+  ProcessEnd end;
+  end.was_stopped = true;
+  for (const uint32_t slot : waiting_launch_->slots) {
+    const uint32_t attempt = desired.assignment().slots(static_cast<int>(slot)).attempt();
+    pending_.push_back(ProcessHasEnded{{slot, desired.round(), attempt}, end, absl::ZeroDuration()});
+  }
+  waiting_launch_.reset();
+}
+
+void AgentLoop::Start(const Launch& effect, absl::StatusOr<LaunchPlan> plan) {
+  if (plan.ok() && plan->is_waiting) {
+    waiting_launch_ = effect;
+    return;
+  }
   if (!plan.ok()) {
-    pending_.push_back(LaunchFailed{round, effect.slots, std::string(plan.status().message())});
+    pending_.push_back(LaunchFailed{effect.desired.round(), effect.slots, std::string(plan.status().message())});
     return;
   }
   status_printer_.ClearProgress();
@@ -307,8 +337,15 @@ void AgentLoop::Do(const Launch& effect) {
   for (const ProcessKey& key : plan->done_at_once) pending_.push_back(ProcessHasEnded{key, {}, absl::ZeroDuration()});
 }
 
-void AgentLoop::Do(const StopProcesses&) { keeper_->StopAll(); }
-void AgentLoop::Do(const KillProcesses&) { keeper_->KillAll(); }
+void AgentLoop::Do(const StopProcesses&) {
+  GiveLaunchUp();
+  keeper_->StopAll();
+}
+
+void AgentLoop::Do(const KillProcesses&) {
+  GiveLaunchUp();
+  keeper_->KillAll();
+}
 
 void AgentLoop::Do(const PrintAssignment& effect) {
   const absl::StatusOr<std::string> text = launcher_.AssignmentText(effect, farewell_.node_id());

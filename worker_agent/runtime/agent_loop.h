@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,9 @@ class AgentLoop {
   void Do(const HangUp& effect);
   void Do(const FetchPeers& effect);
   void Do(const Launch& effect);
+  void Start(const Launch& effect, absl::StatusOr<LaunchPlan> plan);
+  void ContinueLaunch();
+  void GiveLaunchUp();
   void Do(const StopProcesses& effect);
   void Do(const KillProcesses& effect);
   void Do(const PrintAssignment& effect);
@@ -122,6 +126,7 @@ class AgentLoop {
   MonotonicTime look_at_;  // when progress_ is to be polled next, unless it is idle
 
   std::deque<Event> pending_;
+  std::optional<Launch> waiting_launch_;  // for a gateway
   MonotonicTime keeper_polled_at_;
   bool is_keeper_lost_ = false;
   bool is_anybody_left_ = false;                             // of what a lost keeper had started

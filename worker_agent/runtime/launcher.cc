@@ -19,7 +19,15 @@
 
 namespace muster::agent {
 
+// What is left to be done once all gateways are ready.
+struct Launcher::Waiting {
+  Round round;
+  LaunchPlan plan;
+  std::vector<uint32_t> slots;
+};
+
 Launcher::Launcher(LauncherOptions options) : options_(std::move(options)) {}
+Launcher::~Launcher() = default;
 
 absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::string& node_id) {
   absl::StatusOr<Round> round = OpenRound(launch.desired, launch.peer_list, node_id);
@@ -42,20 +50,37 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
   cluster_file_ = round->cluster_file;
   if (const absl::Status status = PrepareHccl(*round); !status.ok()) return status;
   if (const absl::Status opened = BeginGateways(*round, plan); !opened.ok()) return opened;
+  waiting_ = std::make_unique<Waiting>(Waiting{*std::move(round), std::move(plan), std::move(slots)});
+  return Continue();
+}
+
+absl::StatusOr<LaunchPlan> Launcher::Continue() {
+  for (Opening& opening : gateways_) {
+    if (!opening.is_ready) continue;
+    const std::optional<absl::Status> begun = opening.gateway->WhenBegun();
+    if (!begun) {
+      LaunchPlan later;
+      later.is_waiting = true;
+      return later;
+    }
+    if (!begun->ok()) return *begun;
+  }
+  const std::unique_ptr<Waiting> waiting = std::move(waiting_);
+  auto& [round, plan, slots] = *waiting;
   if (IsOneForAll() && slots.size() > 1) {
-    std::vector<ProcessKey>& followers = plan.followers[round->key(slots[0])];
-    for (size_t i = 1; i < slots.size(); ++i) followers.push_back(round->key(slots[i]));
+    std::vector<ProcessKey>& followers = plan.followers[round.key(slots[0])];
+    for (size_t i = 1; i < slots.size(); ++i) followers.push_back(round.key(slots[i]));
     slots.resize(1);
   }
-  round->collective_interface = InterfaceFor(*round, plan);
+  round.collective_interface = InterfaceFor(round, plan);
   std::map<std::string, std::string> replaced;
   for (const uint32_t slot : slots) {
-    absl::StatusOr<ProcessSpec> spec = SpecFor(*round, slot, plan, replaced);
+    absl::StatusOr<ProcessSpec> spec = SpecFor(round, slot, plan, replaced);
     if (!spec.ok()) return spec.status();
     plan.specs.push_back(*std::move(spec));
   }
   Note(ReplacedNotice(replaced), plan);
-  return plan;
+  return std::move(plan);
 }
 
 absl::StatusOr<std::string> Launcher::AssignmentText(const PrintAssignment& print, const std::string& node_id) const {
@@ -130,6 +155,7 @@ absl::Status Launcher::BeginGateways(const Round& round, LaunchPlan& plan) {
   of.assignment = round.desired.assignment();
   of.host_name = options_.node.host_name();
   of.own_address = round.own_address;
+  of.wake = wake_;
   if (round.peers) of.peers = std::make_shared<const v1::PeerList>(*round.peers);
   for (Opening& opening : gateways_) {
     opening.is_begun = true;

@@ -47,6 +47,7 @@ struct LauncherOptions {
 };
 
 struct LaunchPlan {
+  bool is_waiting = false;  // for a gateway: the rest of the plan comes of Continue
   std::vector<ProcessSpec> specs;
   // Slots that have no process of their own: they begin, make progress and end with another slot's (--per_node) …
   std::map<ProcessKey, std::vector<ProcessKey>> followers;
@@ -62,6 +63,7 @@ bool PassesOutput(const AgentSettings& settings, int slots);
 class Launcher {
  public:
   explicit Launcher(LauncherOptions options);
+  ~Launcher();
 
   // Before the first Prepare. Where one that is required can't begin, nothing is started. Not owned.
   void AddGateway(Gateway& gateway, bool is_required) { gateways_.push_back({&gateway, is_required}); }
@@ -69,6 +71,10 @@ class Launcher {
   // When no process of another round runs. Writes the cluster file, removes that of the round before, makes and clears
   // what has to be there. The error says what could not be done.
   absl::StatusOr<LaunchPlan> Prepare(const Launch& launch, const std::string& node_id);
+
+  // The plan of the last Prepare, which waited. To be called when `wake` has been, by any thread.
+  absl::StatusOr<LaunchPlan> Continue();
+  void SetWake(std::function<void()> wake) { wake_ = std::move(wake); }
 
   // The round that was prepared last is over, for the gateways: first why, then that it is.
   void TellWhyOver(const std::string& why);
@@ -86,6 +92,7 @@ class Launcher {
 
  private:
   struct Round;
+  struct Waiting;
   struct Opening {
     Gateway* gateway = nullptr;
     bool is_required = false;
@@ -122,6 +129,8 @@ class Launcher {
   const LauncherOptions options_;
   TableFiles made_tables_{options_.work_folder};
   std::vector<Opening> gateways_;
+  std::function<void()> wake_;
+  std::unique_ptr<Waiting> waiting_;
   std::string cluster_file_;     // the last one
   std::string log_folder_;       // empty: no logs are written
   std::set<std::string> noted_;  // each notice is told once

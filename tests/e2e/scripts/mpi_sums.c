@@ -1,6 +1,7 @@
 /* An MPI program whose results show whether all ranks found each other: allreduce, alltoall, a sub-communicator, a
  * one-sided sum, and rings of messages. Words: "abort", "hang", "no_finalize", "die_once", "checkpoint":
- * on SIGTERM it works for 2 s more. */
+ * on SIGTERM it works for 2 s more; "until" N: it sums on until it was restarted N times; "file" PATH: all
+ * write into one file. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,6 +47,20 @@ static void sums(int rank, int size) {
   MPI_Win_free(&window);
 }
 
+static void file(const char* path, int rank, int size) {
+  const int mine = 7 * rank;
+  int read = -1;
+  MPI_File all;
+  MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &all);
+  MPI_File_write_at_all(all, rank * sizeof mine, &mine, 1, MPI_INT, MPI_STATUS_IGNORE);
+  MPI_File_sync(all);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_File_sync(all);
+  MPI_File_read_at_all(all, (size - 1 - rank) * sizeof read, &read, 1, MPI_INT, MPI_STATUS_IGNORE);
+  check(read == 7 * (size - 1 - rank), "file");
+  MPI_File_close(&all);
+}
+
 static volatile sig_atomic_t is_asked_to_stop = 0;
 static void on_term(int signal) {
   (void)signal;
@@ -62,6 +77,18 @@ static void checkpoint(int rank) {
   fflush(stdout);
 }
 
+static void sum_until(int restarts, int wanted, int rank) {
+  int sum = 0;
+  for (int i = 0; restarts < wanted; ++i) {
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (i == 0) {
+      printf("rank %d sums, restarts %d\n", rank, restarts);
+      fflush(stdout);
+    }
+    usleep(2000);
+  }
+}
+
 int main(int argc, char** argv) {
   const char* word = argc > 1 ? argv[1] : "";
   int rank = 0, size = 0;
@@ -74,6 +101,8 @@ int main(int argc, char** argv) {
   if (strcmp(word, "abort") == 0 && rank == size - 1) MPI_Abort(MPI_COMM_WORLD, 5);
   if (strcmp(word, "die_once") == 0 && is_first && rank == size - 1) raise(SIGKILL);
   if (strcmp(word, "checkpoint") == 0) checkpoint(rank);
+  if (strcmp(word, "file") == 0 && argc > 2) file(argv[2], rank, size);
+  if (strcmp(word, "until") == 0 && argc > 2) sum_until(restart == NULL ? 0 : atoi(restart), atoi(argv[2]), rank);
   if (strcmp(word, "hang") == 0 || strcmp(word, "abort") == 0 || (strcmp(word, "die_once") == 0 && is_first)) sleep(100);
   if (strcmp(word, "no_finalize") == 0) _exit(0);
   printf("rank %d of %d: all right, restarts %s\n", rank, size, restart == NULL ? "?" : restart);

@@ -86,7 +86,7 @@ class Network:
             machine.ip("link", "set", "eth0", "up")
         return first, second
 
-    def star(self, count):
+    def star(self, count, v6=False):
         """Machines around a switch: eth0 at each, addresses in .address."""
         hub = self.machine()
         hub.ip("link", "add", "br0", "type", "bridge")
@@ -96,8 +96,9 @@ class Network:
             machine = self.machine()
             machine.ip("link", "add", "eth0", "type", "veth", "peer", "name", "p%d" % number, "netns", hub.name)
             hub.ip("link", "set", "p%d" % number, "master", "br0", "up")
-            machine.address = "10.77.2.%d" % number
-            machine.ip("addr", "add", machine.address + "/24", "dev", "eth0")
+            machine.address = "fd77:2::%d" % number if v6 else "10.77.2.%d" % number
+            machine.ip("addr", "add", *([machine.address + "/64", "dev", "eth0", "nodad"] if v6 else
+                                        [machine.address + "/24", "dev", "eth0"]))
             machine.ip("link", "set", "eth0", "up")
             machines.append(machine)
         return machines

@@ -212,6 +212,15 @@ TEST_F(EnvironmentTest, AnotherLaunchersWordsAreNotForMpisRanks) {
   EXPECT_FALSE(map.contains("PMIX_NAMESPACE"));
 }
 
+TEST_F(EnvironmentTest, MpisRanksThatShareCpusYield) {
+  input.has_mpi = true;
+  EXPECT_FALSE(Build().contains("OMPI_MCA_mpi_yield_when_idle"));
+  input.shares_cpus = true;
+  EXPECT_EQ(Build().at("OMPI_MCA_mpi_yield_when_idle"), "1");
+  input.inherited = {{"OMPI_MCA_mpi_yield_when_idle", "0"}};
+  EXPECT_EQ(Build().at("OMPI_MCA_mpi_yield_when_idle"), "0");
+}
+
 TEST_F(EnvironmentTest, TheInterfaceOfCollectivesIsTheUsersWhenSet) {
   EXPECT_FALSE(Build().contains("GLOO_SOCKET_IFNAME"));
   input.collective_interface = "eth0";
@@ -390,6 +399,13 @@ TEST_F(EnvironmentTest, CrossCountsMachinesThatHaveTheLocalRank) {
   map = Build();
   EXPECT_EQ(map.at("HOROVOD_CROSS_RANK"), "0");
   EXPECT_EQ(map.at("HOROVOD_CROSS_SIZE"), "1");
+}
+
+TEST_F(EnvironmentTest, WhatHorovodrunWouldPassOnIsNotSaid) {
+  input.is_one_for_node = true;
+  input.inherited["HOROVOD_RANK"] = "7";
+  const Map map = Build();
+  for (const auto& [name, value] : map) EXPECT_FALSE(name.starts_with("HOROVOD_")) << name << "=" << value;
 }
 
 TEST_F(EnvironmentTest, HorovodIsToldItsRendezvousWhereItIsServed) {

@@ -9,6 +9,10 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <optional>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/exit_codes.h"
@@ -40,6 +44,7 @@ v1::SchedulerMessage Desired(v1::RunPhase phase, uint32_t round) {
 // Gives round 1 up as soon as its process runs, and lets the run fail as soon as that of round 2 does.
 class TwoRounds {
  public:
+  bool gives_up_first = false;  // the first round, before its process runs
   using Stream = grpc::ServerReaderWriter<v1::SchedulerMessage, v1::AgentMessage>;
 
   bool Answer(const v1::AgentMessage& message, Stream& stream) {
@@ -53,6 +58,9 @@ class TwoRounds {
       welcome.set_node_id("n1");
       welcome.set_heartbeat_interval_ms(2000);
       return stream.Write(answer) && stream.Write(Desired(v1::RUN_PHASE_RUNNING, 1));
+    }
+    if (gives_up_first && message.has_report() && !std::exchange(has_given_up_, true)) {
+      stream.Write(Desired(v1::RUN_PHASE_RECOVERING, 1));
     }
     for (const v1::NodeEvent& event : message.report().events()) {
       if (event.number() <= through_) continue;
@@ -68,6 +76,7 @@ class TwoRounds {
 
  private:
   uint64_t through_ = 0;
+  bool has_given_up_ = false;
 };
 
 class AgentLoopTest : public ::testing::Test, public Gateway {
@@ -89,7 +98,15 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
                                   std::filesystem::exists(absl::StrCat(folder_, "/", round.round)) ? ", too late" : "",
                                   round.round > 1 && IsRunning(round.round - 1) ? ", too early" : "", ", ",
                                   StoreState()));
+    wake_ = round.wake;
+    round_ = round.round;
     return absl::OkStatus();
+  }
+  std::optional<absl::Status> WhenBegun() override {
+    if (round_ <= never_ready_until_) return std::nullopt;
+    if (!is_late_ || std::exchange(was_asked_, true)) return absl::OkStatus();
+    waker_ = std::thread(wake_);
+    return std::nullopt;
   }
   void AddTo(EnvironmentInput& /*input*/) const override {}
   void WhyOver(const std::string& why) override { story_.push_back(absl::StrCat("because ", why, ", ", StoreState())); }
@@ -105,6 +122,36 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
     return *code == static_cast<int>(absl::StatusCode::kFailedPrecondition) ? "no store" : "store";
   }
 
+  // With the gateway, until the run is over.
+  void Run(bool gives_up_first) {
+    Signals signals;
+    auto keeper = Keeper::Spawn({});  // before gRPC has threads
+    ASSERT_TRUE(keeper.ok()) << keeper.status();
+    TwoRounds rounds;
+    rounds.gives_up_first = gives_up_first;
+    FakeScheduler scheduler("127.0.0.1", [&](const v1::AgentMessage& message, TwoRounds::Stream& stream) {
+      return rounds.Answer(message, stream);
+    });
+    Launcher launcher(launching_);
+    AgentLoopOptions options;
+    options.agent.job_id = "j";
+    options.agent.incarnation = 42;
+    options.agent.retry_num = 20;
+    options.agent.has_command = true;
+    options.agent.node.add_slots();
+    options.session.host = "127.0.0.1";
+    options.session.port = scheduler.port();
+    options.session.job_id = "j";
+    options.program = "/bin/true";
+    options.work_folder = folder_;
+    AgentLoop loop(options, *std::move(keeper), launcher, signals, Clock::Boot());
+    loop_ = &loop;
+    launcher.AddGateway(*this, true);
+    EXPECT_EQ(StoreState(), "no store") << "before the first round";
+    EXPECT_EQ(loop.Run(), kExitFailedElsewhere);
+    if (waker_.joinable()) waker_.join();
+  }
+
   bool IsRunning(uint32_t round) const {
     pid_t pid = 0;
     std::ifstream(absl::StrCat(folder_, "/", round)) >> pid;
@@ -115,37 +162,34 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
   LauncherOptions launching_;
   std::vector<std::string> story_;
   AgentLoop* loop_ = nullptr;
+  bool is_late_ = false;
+  bool was_asked_ = false;
+  uint32_t never_ready_until_ = 0;  // a round
+  uint32_t round_ = 0;
+  std::function<void()> wake_;
+  std::thread waker_;
 };
 
 TEST_F(AgentLoopTest, TellsOfEachRoundBeforeItsFirstProcessAndOfItsEnd) {
-  Signals signals;
-  auto keeper = Keeper::Spawn({});  // before gRPC has threads
-  ASSERT_TRUE(keeper.ok()) << keeper.status();
-  TwoRounds rounds;
-  FakeScheduler scheduler("127.0.0.1", [&](const v1::AgentMessage& message, TwoRounds::Stream& stream) {
-    return rounds.Answer(message, stream);
-  });
-  Launcher launcher(launching_);
-  AgentLoopOptions options;
-  options.agent.job_id = "j";
-  options.agent.incarnation = 42;
-  options.agent.retry_num = 20;
-  options.agent.has_command = true;
-  options.agent.node.add_slots();
-  options.session.host = "127.0.0.1";
-  options.session.port = scheduler.port();
-  options.session.job_id = "j";
-  options.program = "/bin/true";
-  options.work_folder = folder_;
-  AgentLoop loop(options, *std::move(keeper), launcher, signals, Clock::Boot());
-  loop_ = &loop;
-  launcher.AddGateway(*this, true);
-  EXPECT_EQ(StoreState(), "no store") << "before the first round";
-  EXPECT_EQ(loop.Run(), kExitFailedElsewhere);
+  Run(false);
   EXPECT_THAT(story_, ElementsAre("round 1 of run 3 for n1, store", "because the round was given up, store",
                                   "round 1 of run 3 is over, no store", "round 2 of run 3 for n1, store",
                                   "because the cause, store", "round 2 of run 3 is over, no store"));
   EXPECT_FALSE(IsRunning(2));
+}
+
+TEST_F(AgentLoopTest, WaitsForAGateway) {
+  is_late_ = true;
+  Run(false);
+  EXPECT_TRUE(was_asked_);
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/1"));
+}
+
+TEST_F(AgentLoopTest, ARoundThatIsGivenUpWaitsForNoGateway) {
+  never_ready_until_ = 1;
+  Run(true);
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/1"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/2"));
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/sys/log.h"
+#include "common/sys/threads.h"
 #include "worker_agent/gateway/mpi/verdict.h"
 
 namespace muster::agent {
@@ -20,7 +22,7 @@ absl::Status MpiGateway::Begin(const GatewayRound& round) {
   absl::StatusOr<MpiLayout> layout = LayoutOf(round);
   if (!layout.ok()) return layout.status();
   ender_ = std::make_shared<RankEnder>();
-  if (absl::Status started = StartServers(*layout); !started.ok()) {
+  if (absl::Status started = StartServers(*layout, round.wake); !started.ok()) {
     Drop();
     return started;
   }
@@ -28,7 +30,7 @@ absl::Status MpiGateway::Begin(const GatewayRound& round) {
   return absl::OkStatus();
 }
 
-absl::Status MpiGateway::StartServers(const MpiLayout& layout) {
+absl::Status MpiGateway::StartServers(const MpiLayout& layout, const std::function<void()>& wake) {
   const auto end = [ender = ender_](uint32_t slot) { ender->End(slot); };
   if (options_.family != MpiFamily::kPmix) {
     absl::StatusOr<std::unique_ptr<Pmi1Server>> pmi1 = Pmi1Server::Start(layout, store_, clock_, end);
@@ -44,19 +46,46 @@ absl::Status MpiGateway::StartServers(const MpiLayout& layout) {
         " is not there: install libpmix-dev and build Muster anew, or start with --per_job -- mpirun … or --mpi none"));
   }
   const PmixOptions pmix{options_.pmix_program, absl::StrCat(options_.work_folder, "/pmix-", layout.round)};
-  absl::StatusOr<std::unique_ptr<PmixServer>> server = PmixServer::Start(pmix, layout, store_, clock_, end);
+  starting_ = std::make_shared<Starting>();
+  absl::StatusOr<std::thread> thread = TryThread([this, starting = starting_, pmix, layout, end, wake] {
+    absl::StatusOr<std::unique_ptr<PmixServer>> server = PmixServer::Start(pmix, layout, store_, clock_, end);
+    {
+      const MutexLock lock(starting->mutex);
+      starting->result = std::move(server);
+    }
+    if (wake) wake();
+  });
+  if (!thread.ok()) return thread.status();
+  starter_ = *std::move(thread);
+  return absl::OkStatus();
+}
+
+std::optional<absl::Status> MpiGateway::WhenBegun() {
+  if (starting_ == nullptr) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<PmixServer>> server = nullptr;
+  {
+    const MutexLock lock(starting_->mutex);
+    if (!starting_->result) return std::nullopt;
+    server = *std::move(starting_->result);
+  }
+  starter_.join();
+  starting_.reset();
   if (!server.ok() && options_.family == MpiFamily::kEither) {
     Log(Severity::kWarning,
         absl::StrCat(server.status().message(), "; an mpi4py of Open MPI's will not connect, one of MPICH's will"));
     return absl::OkStatus();
   }
-  if (!server.ok()) return server.status();
+  if (!server.ok()) {
+    Drop();
+    return server.status();
+  }
   pmix_ = *std::move(server);
   return absl::OkStatus();
 }
 
 void MpiGateway::AddTo(EnvironmentInput& input) const {
   input.has_mpi = true;
+  input.shares_cpus = input.desired->assignment().local_world_size() > std::thread::hardware_concurrency();
   if (pmi1_ != nullptr) {
     input.mpi_variables["PMI_RANK"] = absl::StrCat(layout_->own_agent().ranks[input.slot]);
     input.mpi_variables["PMI_SIZE"] = absl::StrCat(layout_->size());
@@ -101,6 +130,8 @@ void MpiGateway::Over(uint64_t /*run*/, uint32_t /*round*/) {
 void MpiGateway::Drop() {
   is_over_ = false;
   unended_.clear();
+  if (starter_.joinable()) starter_.join();
+  starting_.reset();
   pmi1_.reset();
   pmix_.reset();
   layout_.reset();

@@ -15,7 +15,7 @@ namespace muster::pmix {
 
 enum class Kind : char {
   // The agent's.
-  kSetup = 'S',     // lines of "name=value", see ms_pmix.cc; once, first
+  kSetup = 'S',     // lines of "name=value", see setup.h; once, first
   kGathered = 'G',  // what all agents gave to the fence that is under way
   kFenceFailed = 'E',
   kPing = 'P',  // answered by a pong, behind all that was to be told before

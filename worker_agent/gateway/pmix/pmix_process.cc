@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -39,15 +40,19 @@ constexpr char kMemoryPrefix[] = "muster-mpi-";
 constexpr int kLockOfServer = 3;
 constexpr char kNeeds[] = " before it was ready (it needs libpmix2)";
 
+// What hwloc is not to look at: screens, and devices that it would start drivers for. MPI asks for neither.
+constexpr char kHwlocComponents[] = "HWLOC_COMPONENTS=-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero";
+
 // What libpmix is to see of this process's environment. Where the agent is a PMIx client itself (srun --mpi=pmix), its
 // own variables are not ms-pmix's.
 std::vector<std::string> EnvironmentOfServer() {
   std::vector<std::string> kept;
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    for (const char* name : {"PATH=", "HOME=", "LANG=", "LD_LIBRARY_PATH=", "PMIX_MCA_"}) {
+    for (const char* name : {"PATH=", "HOME=", "LANG=", "LD_LIBRARY_PATH=", "PMIX_MCA_", "HWLOC_"}) {
       if (absl::StartsWith(*variable, name)) kept.emplace_back(*variable);
     }
   }
+  if (::getenv("HWLOC_COMPONENTS") == nullptr) kept.emplace_back(kHwlocComponents);
   return kept;
 }
 

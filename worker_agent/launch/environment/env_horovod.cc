@@ -31,6 +31,24 @@ Cross CrossOf(const EnvironmentInput& input) {
   return cross;
 }
 
+void AddPlace(const EnvironmentInput& input, EnvironmentBuilder& builder) {
+  if (input.is_one_for_node) {
+    // A launcher: horovodrun hands its own environment to its ranks, above what it says of each of them.
+    for (const char* name : {"RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE"}) {
+      builder.Drop(std::string("HOROVOD_") + name);
+    }
+    return;
+  }
+  const v1::SlotAssignment& slot = SlotOf(input);
+  const Cross cross = CrossOf(input);
+  builder.Identity("HOROVOD_RANK", slot.rank());
+  builder.Identity("HOROVOD_SIZE", WorldSizeOf(input));
+  builder.Identity("HOROVOD_LOCAL_RANK", slot.local_rank());
+  builder.Identity("HOROVOD_LOCAL_SIZE", input.desired->assignment().local_world_size());
+  builder.Identity("HOROVOD_CROSS_RANK", cross.rank);
+  builder.Identity("HOROVOD_CROSS_SIZE", cross.size);
+}
+
 // What horovodrun says. The host's name only tells machines apart.
 void AddRendezvous(const EnvironmentInput& input, EnvironmentBuilder& builder) {
   const v1::Assignment& assignment = input.desired->assignment();
@@ -51,13 +69,7 @@ void AddRendezvous(const EnvironmentInput& input, EnvironmentBuilder& builder) {
 void AddHorovodVariables(const EnvironmentInput& input, EnvironmentBuilder& builder) {
   const v1::Assignment& assignment = input.desired->assignment();
   const v1::SlotAssignment& slot = SlotOf(input);
-  const Cross cross = CrossOf(input);
-  builder.Identity("HOROVOD_RANK", slot.rank());
-  builder.Identity("HOROVOD_SIZE", WorldSizeOf(input));
-  builder.Identity("HOROVOD_LOCAL_RANK", slot.local_rank());
-  builder.Identity("HOROVOD_LOCAL_SIZE", assignment.local_world_size());
-  builder.Identity("HOROVOD_CROSS_RANK", cross.rank);
-  builder.Identity("HOROVOD_CROSS_SIZE", cross.size);
+  AddPlace(input, builder);
   if (input.horovod_port != 0) AddRendezvous(input, builder);
   if (input.has_horovod_mpi) {
     builder.Default("HOROVOD_CONTROLLER", "mpi");

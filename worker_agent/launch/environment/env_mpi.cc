@@ -22,6 +22,8 @@ void AddMpiVariables(const EnvironmentInput& input, EnvironmentBuilder& builder)
   const v1::Assignment& assignment = input.desired->assignment();
   builder.Replace("MPI_LOCALNRANKS", std::to_string(assignment.local_world_size()));
   builder.Replace("MPI_LOCALRANKID", std::to_string(SlotOf(input).local_rank()));
+  // Ranks of Open MPI wait in a loop that leaves the CPU to nobody else.
+  if (input.shares_cpus) builder.Default("OMPI_MCA_mpi_yield_when_idle", "1");
   if (!input.own_address.empty()) builder.Default("MPIR_CVAR_CH3_INTERFACE_HOSTNAME", input.own_address);
 }
 

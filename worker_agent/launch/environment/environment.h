@@ -57,6 +57,7 @@ struct EnvironmentInput {
   uint32_t local_store_port = 0;  // … and this machine's processes reach it at that port of loopback; 0: they don't
   bool has_mpi = false;           // this agent is the launcher of MPI's ranks …
   std::map<std::string, std::string> mpi_variables;  // … and this is what MPI's libraries read of that
+  bool shares_cpus = false;                          // this machine has fewer CPUs for MPI's ranks than ranks
   uint32_t horovod_port = 0;     // of loopback, where this process finds Horovod's rendezvous; 0: nowhere
   bool has_horovod_mpi = false;  // --horovod mpi
   uint32_t jax_port = 0;         // of loopback, where this process finds JAX's coordination service; 0: nowhere
