@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is given to users, made of a commit: Debian's package and checksums, in ./dist. The same commit on the same Debian
+# What is given to users, made of a commit: Debian's package, a wheel and checksums, in ./dist. The same commit on the same Debian
 # gives the same bytes: times are the commit's, paths don't show, and the version is that of common/base/version.h.
 #
 #   deploy/release.sh                 builds the commit HEAD; refuses a tree with changes
@@ -45,4 +45,6 @@ mkdir -p "$dist" "$work/packed"
   exit 1
 }
 cp "$work"/packed/*.deb "$dist"
-(cd "$dist" && sha256sum -- *.deb >SHA256SUMS && cat SHA256SUMS)
+bash "$root/tests/tidy/static_link.sh" "$build" "$work/static"
+python3 "$root/deploy/wheel/make_wheel.py" "$work/static" "$dist" >/dev/null
+(cd "$dist" && sha256sum -- *.deb *.whl >SHA256SUMS && cat SHA256SUMS)

@@ -4,6 +4,7 @@ include(GNUInstallDirs)
 
 install(TARGETS ms-scheduler ms-worker ms-ring ms-ctl RUNTIME DESTINATION bin)  # ms-exec, ms-pmix: with their gateways
 install(FILES python/muster_training.py DESTINATION lib/muster/python)  # ms-worker looks there
+install(DIRECTORY python/muster DESTINATION lib/muster/python PATTERN __pycache__ EXCLUDE)
 
 # Where systemd looks whatever the library folder of the machine is called.
 install(FILES deploy/systemd/ms-scheduler.service deploy/systemd/ms-worker@.service DESTINATION lib/systemd/system)

@@ -7,9 +7,8 @@ import subprocess
 
 import pytest
 
-from muster import BIN, ROOT, WITH_TLS
+pytestmark = pytest.mark.xdist_group("package")
 
-BUILD = BIN.parent
 # A layer over / that ends with the process; what is written in it is in $layer/changes (a device: removed from below).
 FRESH_ROOT = """set -eu
 layer=$(mktemp -d); mount -t tmpfs none "$layer"; mkdir "$layer/changes" "$layer/work" "$layer/root"
@@ -26,29 +25,9 @@ cd "$layer/changes" && find . ! -type c '(' -name '*muster*' -o -name 'ms-*' -o 
 """
 
 
-def why_not():
-    if WITH_TLS or "MUSTER_SANITIZE:STRING=\n" not in (BUILD / "CMakeCache.txt").read_text():
-        return "once is enough, of what is given to users"
-    if not (BUILD / "CPackConfig.cmake").exists() or not (BIN / "ms-exec").exists():
-        return "there is no whole build beside MUSTER_BIN"
-    if shutil.which("cpack") is None or shutil.which("dpkg-deb") is None:
-        return "no cpack or no dpkg-deb"
-    if not (BUILD / "man" / "ms-ctl.1.gz").exists():
-        return "the man pages are not built"
-    return None
-
-
-pytestmark = [pytest.mark.xdist_group("package"),
-              pytest.mark.skipif(why_not() is not None, reason=str(why_not()))]
-
-
-@pytest.fixture(scope="module")
-def package(tmp_path_factory):
-    into = tmp_path_factory.mktemp("dist")
-    subprocess.run(["bash", ROOT / "deploy" / "release.sh", "--build", BUILD, "--into", into, "--",
-                    "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=gzip"], check=True, timeout=300)
-    (made,) = into.glob("*.deb")
-    subprocess.run(["sha256sum", "--quiet", "-c", "SHA256SUMS"], cwd=into, check=True)
+@pytest.fixture
+def package(dist):
+    (made,) = dist.glob("*.deb")
     return made
 
 
