@@ -14,7 +14,8 @@ install(FILES deploy/systemd/muster.tmpfiles DESTINATION lib/tmpfiles.d RENAME m
 set(MUSTER_DOC ${CMAKE_INSTALL_DATADIR}/doc/muster)
 install(FILES README.md CHANGELOG.md deploy/systemd/scheduler.conf deploy/systemd/job.env DESTINATION ${MUSTER_DOC})
 install(DIRECTORY docs/ DESTINATION ${MUSTER_DOC} FILES_MATCHING PATTERN "*.md")
-install(DIRECTORY examples deploy/monitoring DESTINATION ${MUSTER_DOC})
+install(DIRECTORY examples deploy/monitoring deploy/kubernetes deploy/container DESTINATION ${MUSTER_DOC}
+        PATTERN check.py EXCLUDE)
 install(FILES deploy/debian/copyright DESTINATION ${MUSTER_DOC})
 
 # Man pages and completions are made of what the programs say: they run here, so not where another machine's are built.
