@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/exit_codes.h"
+#include "common/base/text.h"
 #include "common/settings/preamble.h"
 #include "common/settings/settings.h"
 #include "common/sys/program.h"
@@ -13,6 +14,7 @@
 #include "ctl/certs/certs_program.h"
 #include "ctl/commands/commands.h"
 #include "ctl/commands/ctl_settings.h"
+#include "ctl/convert/convert.h"
 
 namespace muster {
 namespace {
@@ -27,8 +29,22 @@ std::optional<std::vector<std::string>> CertsArguments(std::vector<std::string> 
   return args;
 }
 
+// `ms-ctl convert LINE`: the words behind it are another program's, and none of them a setting.
+int RunConvert(std::vector<std::string> words) {
+  if (!words.empty() && words[0] == "--") words.erase(words.begin());
+  const ctl::Converted converted = ctl::Convert(words);
+  for (const std::string& note : converted.notes) std::fprintf(stderr, "note: %s\n", EscapeControl(note).c_str());
+  if (!converted.error.empty()) {
+    std::fprintf(stderr, "ms-ctl: convert: %s\n", EscapeControl(converted.error).c_str());
+    return kExitUsage;
+  }
+  std::printf("%s\n", converted.line.c_str());
+  return kExitSuccess;
+}
+
 int Main(std::vector<std::string> args) {
   BeginProgram("ms-ctl");
+  if (!args.empty() && args[0] == "convert") return RunConvert({args.begin() + 1, args.end()});
   if (const auto certs = CertsArguments(args)) {
     ForbidCoreDumps();  // it makes and reads keys
     return certs::RunCerts(*certs, ProcessEnvironment());

@@ -16,7 +16,7 @@ import os
 STACKS_SIGNAL = 39
 
 
-def progress(step):
+def progress(step: int) -> None:
     """Say that `step` (a number that changes with each step) has been reached.
 
     Writes and renames a small file, a fraction of a millisecond: call it once a step. A reader finds the old number or
@@ -35,7 +35,7 @@ def progress(step):
         pass
 
 
-def enable_stacks():
+def enable_stacks() -> bool:
     """Let `ms-ctl` show the Python stacks of this process, also while it hangs in native code. True when it can.
 
     The stacks are written by faulthandler from within the process, into a file that only ms-worker reads. Not needed

@@ -148,6 +148,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("torch_master_port", "PORT", {"MASTER_PORT"});
   table.AddIgnored("with_scheduler", "", {"MS_WITH_SCHEDULER"});
   table.AddIgnored("standalone", "", {"MS_STANDALONE"});
+  table.AddIgnored("from", "PLATFORM", {"MS_FROM"});
   table.AddIgnored("join", "BOOL", {});
 }
 

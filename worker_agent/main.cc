@@ -408,8 +408,7 @@ int Main(const std::vector<std::string>& args) {
   if (const auto code = AnswerAtOnce(table, loaded)) return *code;
   settings.command = loaded.command;
   if (settings.role == "MS_SCHED") return BecomeScheduler(FlagsOf(args, loaded.command));
-  settings.names_no_scheduler = loaded.sources["sched_host"] == "default";
-  if (loaded.findings.errors.empty()) TakeSize(settings, loaded);
+  TakeMore(table, environment, settings, loaded);
 
   const Settled settled = Settle(table, loaded,
                                  {.more = FindMore(settings, environment),

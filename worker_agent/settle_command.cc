@@ -8,9 +8,12 @@
 #include "worker_agent/launch/command/launcher_reach.h"
 #include "worker_agent/launch/command/launchers.h"
 #include "worker_agent/node/node_description.h"
+#include "worker_agent/platform/taking.h"
 #include "worker_agent/settings/surroundings.h"
 
 namespace muster::agent {
+
+namespace {
 
 void TakeSize(AgentSettings& settings, LoadResult& loaded) {
   const AgentSettings before = settings;
@@ -18,6 +21,21 @@ void TakeSize(AgentSettings& settings, LoadResult& loaded) {
   if (!sized.ok()) loaded.findings.errors.emplace_back(sized.message());
   if (settings.worker_num != before.worker_num) loaded.sources["worker_num"] = "rank table";
   if (settings.local_worker_num != before.local_worker_num) loaded.sources["local_worker_num"] = "rank table";
+}
+
+}  // namespace
+
+void TakeMore(const SettingsTable& table, const std::map<std::string, std::string>& environment,
+              AgentSettings& settings, LoadResult& loaded) {
+  if (loaded.findings.errors.empty() && settings.standalone && !settings.from.empty()) {
+    loaded.findings.errors.emplace_back("from and standalone contradict each other; leave one of them out");
+  } else if (loaded.findings.errors.empty() && !settings.from.empty()) {
+    settings.from_lines =
+        TakeFromPlatform(ReadPlatform(settings.from, environment), table,
+                         {settings.with_scheduler, [&] { return SlotCount(settings, environment); }}, loaded);
+  }
+  settings.names_no_scheduler = loaded.sources["sched_host"] == "default";
+  if (loaded.findings.errors.empty()) TakeSize(settings, loaded);
 }
 
 SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
@@ -39,6 +57,7 @@ SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::str
 
 std::optional<CommandProblem> SettleCommand(AgentSettings& settings,
                                             const std::map<std::string, std::string>& environment) {
+  for (const std::string& line : settings.from_lines) Log(Severity::kInfo, line);
   const std::vector<std::string> typed = settings.command;
   PythonCommand python;
   if (!settings.no_python) python = AddPython(settings.command, settings.env, environment);

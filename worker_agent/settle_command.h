@@ -1,4 +1,4 @@
-// What the command, the rank table and the surroundings add to the settings, before anything is started.
+// What the platform, the command, the rank table and the surroundings add to the settings, before anything is started.
 #pragma once
 
 #include <map>
@@ -11,13 +11,15 @@
 
 namespace muster::agent {
 
-// The job's size, of the rank table, where the settings don't give it.
-void TakeSize(AgentSettings& settings, LoadResult& loaded);
+// What the settings don't give: of the platform (--from), and the job's size, of the rank table.
+void TakeMore(const SettingsTable& table, const std::map<std::string, std::string>& environment,
+              AgentSettings& settings, LoadResult& loaded);
 
 // CheckAgentSettings, and what the command and the surroundings say beside the settings.
 SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::string, std::string>& environment);
 
-// Puts a Python script under its interpreter, which it logs. Why the command can't be started here, if that is so.
+// Logs what was taken of the platform. Puts a Python script under its interpreter, which it logs. Why the command can't
+// be started here, if that is so.
 std::optional<CommandProblem> SettleCommand(AgentSettings& settings,
                                             const std::map<std::string, std::string>& environment);
 

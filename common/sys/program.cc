@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <nss.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -38,6 +40,13 @@ void BeginProgram(const char* name) {
   prctl(PR_SET_NAME, name);
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGCHLD, SIG_DFL);
+  // Without a loader this is a static program: modules of the host belong to another C library, and are not loaded.
+  if (getauxval(AT_BASE) == 0) {
+    __nss_configure_lookup("hosts", "files dns");
+    for (const char* database : {"passwd", "group", "initgroups", "services"}) {
+      __nss_configure_lookup(database, "files");
+    }
+  }
 }
 
 namespace {

@@ -27,6 +27,9 @@ int CertsTooLate(Call&) {
       "certs: it has settings of its own and knows no scheduler: write it first, as in ms-ctl certs list --dir FOLDER");
 }
 
+// The same holds for `convert`, whose words are another program's.
+int ConvertTooLate(Call&) { return Usage("convert: write it first, as in ms-ctl convert torchrun train.py"); }
+
 // Handlers that ask the scheduler first: about a job; about all jobs unless one is named; about the scheduler itself.
 template <int (*answer)(Call&)>
 int Ask(Call& call) {
@@ -140,6 +143,7 @@ const std::vector<Command>& Commands() {
        CertsTooLate},
       {"journal", "show|verify FILE",
        "what a scheduler's journal holds, and whether it is sound; no scheduler is asked", InspectJournal},
+      {"convert", "LINE", "the line of torchrun, mpirun, horovodrun or msrun as one of ms-worker's", ConvertTooLate},
       {"completion", "bash|fish|zsh", "prints a completion script: source <(ms-ctl completion bash)", PrintCompletion},
   };
   return *commands;

@@ -31,4 +31,8 @@ if ! is_ready; then
     exit 1
   fi
 fi
+# For the check of the manifests of Kubernetes, which is left out without it.
+if [[ $1 == torch ]] && ! "$folder/bin/python" -c 'import kubernetes_validate' 2>/dev/null; then
+  "$folder/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate==1.37.0 >/dev/null 2>&1 || true
+fi
 echo "$folder/bin/python"

@@ -18,6 +18,7 @@
 #include "common/settings/foreign_words.h"
 #include "common/settings/sched_address.h"
 #include "common/settings/values.h"
+#include "worker_agent/platform/platform.h"
 #include "worker_agent/settings/hccl_settings.h"
 #include "worker_agent/settings/torchrun_words.h"
 
@@ -106,6 +107,11 @@ void AddCluster(SettingsTable& table, AgentSettings& s) {
   AddSchedAddress(table, &s.sched_host, &s.sched_port, /*may_be_zero=*/false,
                   {"Host name or address of the scheduler, with or without its port.", "Port of the scheduler."});
   AddJobId(table, &s.job_id);
+  table
+      .AddChoice("from", &s.from, PlatformNames(),
+                 "Takes the job's name, size and this node's place from what started this process, where they are not "
+                 "set; with --with_scheduler also where the scheduler is. auto: whichever is recognised.")
+      .Env({"MS_FROM"});
   AddRole(table, &s.role);
   AddWorkerNum(table, &s.worker_num);
   AddServerNum(table, &s.server_num);

@@ -19,6 +19,8 @@ struct AgentSettings {
   std::string sched_host = "127.0.0.1";  // MS_SCHED_HOST
   uint16_t sched_port = 8118;            // MS_SCHED_PORT
   std::string job_id = "default";        // MS_JOB_ID
+  std::string from;                      // a name of platform/table.cc, or "auto"; empty: nothing is taken
+  std::vector<std::string> from_lines;   // what was taken, for the log
   std::string role = "MS_WORKER";        // MS_ROLE: MS_WORKER, MS_PSERVER (MS_SERVER), MS_SCHED
   std::string node_id;                   // MS_NODE_ID
   std::optional<uint32_t> worker_num;    // MS_WORKER_NUM

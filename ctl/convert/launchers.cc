@@ -1,0 +1,134 @@
+#include "ctl/convert/launchers.h"
+
+namespace muster::ctl {
+namespace {
+
+using enum Meaning;
+
+constexpr char kFilter[] = "stdout and stderr of a process stay together; --tail RANKS says whose output is shown";
+
+const std::vector<Option>* TorchOptions() {
+  static const auto* const kOptions = new std::vector<Option>{
+      {{"nproc_per_node"}, kPerNode, 1},
+      {{"nnodes"}, kNodes, 1},
+      {{"node_rank"}, kNodeRank, 1},
+      {{"rdzv_endpoint", "master_addr"}, kHost, 1},
+      {{"master_port"}, kDrop, 1},
+      {{"rdzv_id"}, kFlag, 1, "job_id"},
+      {{"rdzv_backend"}, kDrop, 1},
+      {{"rdzv_conf"}, kNoCounterpart, 1, "--topo_timeout SECONDS is how long nodes are waited for"},
+      {{"standalone"}, kStandalone, 0},
+      {{"max_restarts"}, kRestarts, 1},
+      {{"log_dir"}, kFlag, 1, "log_dir"},
+      {{"redirects", "r"}, kFlag, 1, "redirects"},
+      {{"tee", "t"}, kFlag, 1, "tee"},
+      {{"local_addr"}, kFlag, 1, "worker_ip"},
+      {{"m", "module"}, kModule, 0},
+      {{"no_python"}, kAsTyped, 0},
+      {{"use_env"}, kNoArgument, 0},
+      {{"numa_binding"}, kSwitch, 1, "bind_core=auto"},
+      {{"role", "monitor_interval", "start_method", "event_log_handler", "logs_specs", "signals_to_handle"}, kDrop, 1},
+      {{"enable_tiered_parallel_tcpstore"}, kDrop, 1},
+      {{"local_ranks_filter"}, kNoCounterpart, 1, kFilter},
+      {{"run_path"}, kNoCounterpart, 0, "write the command as you would type it"},
+      {{"virtual_local_rank"}, kNoCounterpart, 0, "--env NAME={local_rank} sets what should count so"},
+  };
+  return kOptions;
+}
+
+const std::vector<Option>* MpiOptions() {
+  static const auto* const kOptions = new std::vector<Option>{
+      {{"np", "n", "c"}, kProcesses, 1},
+      {{"npernode", "N", "ppn", "perhost"}, kPerNode, 1},
+      {{"H", "host", "hosts"}, kHosts, 1},
+      {{"hostfile", "machinefile", "f", "default_hostfile"},
+       kNoCounterpart,
+       1,
+       "start the line on each of its machines, with the first one as --sched_host"},
+      {{"x"}, kEnv, 1},
+      {{"genv", "env"}, kEnvPair, 2},
+      {{"mca", "gmca"}, kMca, 2},
+      {{"map_by"}, kPlacement, 1},
+      {{"bind_to"}, kSwitch, 1, "bind_core=auto"},
+      {{"output_filename"}, kFlag, 1, "log_dir"},
+      {{"rank_by"}, kNoCounterpart, 1, "ranks go node by node"},
+      {{"wdir", "wd"}, kNoCounterpart, 1, "change to that folder before"},
+      {{"timeout"}, kNoCounterpart, 1, "timeout SECONDS before the line does the same"},
+      {{"iface"}, kNoCounterpart, 1, "--worker_ip ADDRESS names the interface's address"},
+      {{"prefix"}, kNoCounterpart, 1, "set PATH and LD_LIBRARY_PATH"},
+      {{"allow_run_as_root", "oversubscribe", "tag_output", "l", "q", "report_bindings", "display_map", "v"}, kDrop, 0},
+  };
+  return kOptions;
+}
+
+constexpr char kElastic[] = "the size of a job is fixed; --spare nodes take a lost one's place";
+
+const std::vector<Option>* HorovodOptions() {
+  static const auto* const kOptions = new std::vector<Option>{
+      {{"np", "num_proc"}, kProcesses, 1},
+      {{"H", "hosts"}, kHosts, 1},
+      {{"hostfile"}, kNoCounterpart, 1, "start the line on each of its machines, with the first one as --sched_host"},
+      {{"gloo"}, kSwitch, 0, "horovod=gloo"},
+      {{"mpi"}, kSwitch, 0, "horovod=mpi"},
+      {{"start_timeout"}, kFlag, 1, "topo_timeout"},
+      {{"output_filename"}, kFlag, 1, "log_dir"},
+      {{"log_level"}, kVariable, 1, "HOROVOD_LOG_LEVEL"},
+      {{"timeline_filename"}, kVariable, 1, "HOROVOD_TIMELINE"},
+      {{"cycle_time_ms"}, kVariable, 1, "HOROVOD_CYCLE_TIME"},
+      {{"cache_capacity"}, kVariable, 1, "HOROVOD_CACHE_CAPACITY"},
+      {{"fusion_threshold_mb"}, kNoCounterpart, 1, "--env HOROVOD_FUSION_THRESHOLD=BYTES sets it"},
+      {{"network_interface", "network_interfaces"}, kNoCounterpart, 1, "--env GLOO_SOCKET_IFNAME=NAME sets it"},
+      {{"min_np", "max_np", "host_discovery_script", "slots_per_host"}, kNoCounterpart, 1, kElastic},
+      {{"p", "ssh_port", "i", "ssh_identity_file"}, kDrop, 1},
+      {{"verbose", "disable_cache"}, kDrop, 0},
+  };
+  return kOptions;
+}
+
+const std::vector<Option>* MsrunOptions() {
+  static const auto* const kOptions = new std::vector<Option>{
+      {{"worker_num"}, kProcesses, 1},
+      {{"local_worker_num"}, kPerNode, 1},
+      {{"master_addr"}, kHost, 1},
+      {{"master_port"}, kPort, 1},
+      {{"node_rank"}, kNodeRank, 1},
+      {{"log_dir"}, kFlag, 1, "log_dir"},
+      {{"join"}, kDrop, 1},
+      {{"cluster_time_out"}, kFlag, 1, "topo_timeout"},
+      {{"tail_worker_log"}, kFlag, 1, "tail"},
+      {{"rank_table_file"}, kFlag, 1, "rank_table_file"},
+      {{"bind_core"}, kFlag, 1, "bind_core"},
+      {{"worker_log_name"}, kNoCounterpart, 1, "logs are called worker_RANK.log"},
+      {{"sim_level"}, kVariable, 1, "MS_SIMULATION_LEVEL"},
+      {{"sim_rank_id"}, kNoCounterpart, 1, "--env sets what the simulation reads"},
+  };
+  return kOptions;
+}
+
+}  // namespace
+
+const std::vector<Launcher>& Launchers() {
+  static const auto* const kLaunchers = new std::vector<Launcher>{
+      {.name = "torchrun",
+       .programs = {"torchrun", "torch_npu_run", "torch.distributed.run", "torch_npu.distributed.run"},
+       .options = TorchOptions(),
+       .starts_python = true,
+       .processes = "1"},
+      {.name = "torch.distributed.launch",
+       .programs = {"torch.distributed.launch"},
+       .options = TorchOptions(),
+       .starts_python = true,
+       .gives_local_rank = true,
+       .processes = "1"},
+      {.name = "mpirun", .programs = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun"}, .options = MpiOptions()},
+      {.name = "horovodrun", .programs = {"horovodrun"}, .options = HorovodOptions()},
+      {.name = "msrun",
+       .programs = {"msrun", "mindspore.parallel.cluster.run"},
+       .options = MsrunOptions(),
+       .starts_python = true,
+       .processes = "8"},
+  };
+  return *kLaunchers;
+}
+
+}  // namespace muster::ctl

@@ -1,0 +1,51 @@
+// The options of other launchers, and what each is here. A table; convert.cc reads by it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace muster::ctl {
+
+enum class Meaning {
+  kProcesses,      // of the whole job
+  kPerNode,        // processes of a node; torchrun's words too
+  kNodes,          // how many
+  kNodeRank,       //
+  kHost,           // of the first node; a port behind it is left out
+  kPort,           // of MindSpore's scheduler, which is ours
+  kHosts,          // a:4,b:4
+  kFlag,           // `text` with the value
+  kSwitch,         // `text` alone
+  kRestarts,       // --enable_recovery --max_restarts N
+  kStandalone,     //
+  kModule,         // what follows is a module
+  kAsTyped,        // what follows is no script of Python's
+  kEnv,            // NAME=VALUE or NAME
+  kEnvPair,        // two values: NAME VALUE
+  kMca,            // two values: Open MPI's parameter
+  kVariable,       // the variable `text` with the value
+  kPlacement,      // --map-by
+  kDrop,           // not needed here
+  kNoCounterpart,  // `text` says what to do instead
+  kNoArgument,     // torch.distributed.launch --use_env: the script gets no --local_rank
+};
+
+struct Option {
+  std::vector<const char*> names;  // with underscores, without dashes
+  Meaning meaning;
+  int values;  // that follow, unless there is a "="
+  const char* text = "";
+};
+
+struct Launcher {
+  const char* name;                   // as it is told
+  std::vector<const char*> programs;  // by the last part of the first word; or behind "python -m"
+  const std::vector<Option>* options;
+  bool starts_python = false;     // the command is a script, if nothing says otherwise
+  bool gives_local_rank = false;  // as an argument
+  const char* processes = "";     // when no option says so: torchrun's 1, msrun's 8
+};
+
+const std::vector<Launcher>& Launchers();
+
+}  // namespace muster::ctl

@@ -1,0 +1,38 @@
+"""python -m muster run|scheduler|ctl|ring WORDS…: ms-worker, ms-scheduler, ms-ctl or ms-ring with these words."""
+
+import os
+import shutil
+import sys
+import sysconfig
+from typing import List, Optional
+
+PROGRAMS = {"run": "ms-worker", "scheduler": "ms-scheduler", "ctl": "ms-ctl", "ring": "ms-ring"}
+
+
+def find(program: str) -> Optional[str]:
+    """Where this Python's packages have their programs, beside this Python, else in PATH."""
+    for folder in (sysconfig.get_path("scripts"), sysconfig.get_path("scripts", "%s_user" % os.name),
+                   os.path.dirname(sys.executable)):
+        path = os.path.join(folder, program)
+        if os.access(path, os.X_OK):
+            return path
+    return shutil.which(program)
+
+
+def main(words: List[str]) -> int:
+    if not words or words[0] in ("-h", "--help") or words[0] not in PROGRAMS:
+        said = sys.stdout if words and words[0] in ("-h", "--help") else sys.stderr
+        said.write("Usage: python -m muster COMMAND WORDS...\n\n" +
+                   "".join("  %-10s %s; see `python -m muster %s --help`\n" % (name, program, name)
+                           for name, program in PROGRAMS.items()))
+        return 0 if said is sys.stdout else 2
+    program = PROGRAMS[words[0]]
+    path = find(program)
+    if path is None:
+        sys.stderr.write("muster: %s was not found beside this Python or in PATH\n" % program)
+        return 127
+    os.execv(path, [path, *words[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,100 @@
+"""Debian's package: what is in it, and what it does to a system: a fresh layer over this one, in mounts of its own."""
+
+import os
+import pwd
+import shutil
+import subprocess
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("package")
+
+# A layer over / that ends with the process; what is written in it is in $layer/changes (a device: removed from below).
+FRESH_ROOT = """set -eu
+layer=$(mktemp -d); mount -t tmpfs none "$layer"; mkdir "$layer/changes" "$layer/work" "$layer/root"
+mount -t overlay overlay -o lowerdir=/,upperdir="$layer/changes",workdir="$layer/work" "$layer/root"
+mount --rbind /proc "$layer/root/proc"; mount --rbind /dev "$layer/root/dev"; mount -t tmpfs none "$layer/root/run"; mount -t tmpfs none "$layer/root/tmp"
+cp %(package)s "$layer/root/muster.deb"
+cat > "$layer/root/do.sh" <<'END'
+set -eu
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+%(script)s
+END
+chroot "$layer/root" sh /do.sh
+cd "$layer/changes" && find . ! -type c '(' -name '*muster*' -o -name 'ms-*' -o -name '_ms-*' ')' | sed 's/^/left: /'
+"""
+
+
+@pytest.fixture
+def package(dist):
+    (made,) = dist.glob("*.deb")
+    return made
+
+
+def in_fresh_root(package, script):
+    """What the script prints, and "left: …" for each path with our name that it leaves."""
+    if os.geteuid() != 0:
+        pytest.skip("mounts need root")
+    probe = "d=$(mktemp -d); mount -t tmpfs none $d; mkdir $d/a $d/b $d/c; " \
+            "mount -t overlay overlay -o lowerdir=/,upperdir=$d/a,workdir=$d/b $d/c"
+    if subprocess.run(["unshare", "-m", "sh", "-ec", probe], stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("no overlay mounts here")
+    done = subprocess.run(["unshare", "-m", "sh", "-c", FRESH_ROOT % {"package": package, "script": script}],
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_it_has_what_it_should(package):
+    listed = subprocess.run(["dpkg-deb", "-c", package], check=True, text=True, stdout=subprocess.PIPE).stdout
+    paths = {line.split()[5] for line in listed.splitlines()}
+    for path in ("usr/bin/ms-scheduler", "usr/bin/ms-worker", "usr/bin/ms-ctl", "usr/bin/ms-ring", "usr/bin/ms-exec",
+                 "usr/lib/systemd/system/ms-scheduler.service", "usr/lib/systemd/system/ms-worker@.service",
+                 "usr/lib/sysusers.d/muster.conf", "usr/lib/tmpfiles.d/muster.conf", "usr/share/man/man1/ms-worker.1.gz",
+                 "usr/share/bash-completion/completions/ms-ctl", "usr/lib/muster/python/muster_training.py",
+                 "usr/share/doc/muster/examples/README.md", "usr/share/doc/muster/operators-guide.md"):
+        assert "./" + path in paths
+    assert all(line.split()[1] == "root/root" for line in listed.splitlines())
+
+
+def test_lintian_finds_no_error(package):
+    if shutil.which("lintian") is None:
+        pytest.skip("no lintian (deploy/install-deps.sh --tests)")
+    done = subprocess.run(["lintian", "--fail-on", "error", package], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout
+
+
+def test_it_installs_upgrades_and_is_purged_without_a_trace(package):
+    for user in ("muster", "muster-job"):
+        with pytest.raises(KeyError):
+            pwd.getpwnam(user)  # of this machine: the test would see nothing
+    said = in_fresh_root(package, """
+dpkg --no-triggers -i /muster.deb >/dev/null
+getent passwd muster muster-job | cut -d: -f1 | sed 's/^/user: /'
+stat -c '%n %a %U:%G' /etc/muster /etc/muster/tls /etc/muster/jobs
+ms-scheduler --version; ms-ctl --version
+unshare --fork --pid --mount-proc ms-worker --standalone --local_worker_num 2 -- sh -c 'echo rank $RANK of $WORLD_SIZE'
+if command -v systemd-analyze >/dev/null; then
+    systemd-analyze verify --man=no ms-scheduler.service ms-worker@job.service && echo verified
+    systemd-analyze security --offline=true --threshold=25 ms-scheduler.service >/dev/null && echo secure
+fi
+install -d -o muster -m 700 /var/lib/muster; echo records > /var/lib/muster/journal
+echo mine > /etc/muster/scheduler.conf
+dpkg --no-triggers -i /muster.deb >/dev/null
+cat /var/lib/muster/journal /etc/muster/scheduler.conf
+dpkg --no-triggers --remove muster >/dev/null
+cat /var/lib/muster/journal | sed 's/^/kept: /'
+dpkg --no-triggers --purge muster >/dev/null
+getent passwd muster muster-job && exit 1
+rm -rf /muster.deb /root/.local
+""")
+    assert "user: muster\nuser: muster-job\n" in said
+    assert "/etc/muster 755 root:root\n/etc/muster/tls 750 root:muster\n/etc/muster/jobs 750 root:root\n" in said
+    assert "ms-scheduler 0." in said and "ms-ctl 0." in said
+    assert "rank 0 of 2" in said and "rank 1 of 2" in said
+    if shutil.which("systemd-analyze"):
+        assert "verified\nsecure\n" in said
+    assert "records\nmine\n" in said and "kept: records" in said
+    left = [line for line in said.splitlines() if line.startswith("left: ") and "/dpkg/" not in line]
+    assert not left, left
