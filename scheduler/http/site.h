@@ -29,6 +29,7 @@
 #include "scheduler/http/questions.h"
 #include "scheduler/http/request.h"
 #include "scheduler/http/response.h"
+#include "scheduler/http/under_way.h"
 #include "scheduler/ingress/peer_facts.h"
 #include "scheduler/loop/loop.h"
 
@@ -68,6 +69,8 @@ class Site {
   bool OpenStream();
   void CloseStream() { --streams_; }
 
+  UnderWay& under_way() { return under_way_; }
+
   void SetConnections(size_t count) { connections_ = count; }
 
  private:
@@ -98,6 +101,7 @@ class Site {
   const size_t max_connections_;
   ProcessReader process_;
   Login login_;
+  UnderWay under_way_;
   std::set<std::string> listed_;  // jobs, on the last page of all of them
   size_t connections_ = 0;
   size_t streams_ = 0;

@@ -36,15 +36,16 @@ ResponsePtr Login::Begin(const Request& request, const Client& client, const Tok
   if (token == nullptr) {
     return ApiError(absl::NotFoundError("there is no token to log in with: --http_token_file sets one"));
   }
-  if (!limit_.MayTry(client.party, now)) {
-    Response refused = *Refuse(absl::UnauthenticatedError("too many wrong tokens: try again in a minute"),
+  // The right one is taken however many wrong ones came: nobody is locked out by others.
+  if (!token->MatchesWord(TokenIn(request.body))) {
+    if (limit_.MayTry(client.party, now)) {
+      limit_.NoteWrong(client.party, now);
+      return Refuse(absl::UnauthenticatedError("the token is wrong"), "http: wrong token", client, counted);
+    }
+    Response refused = *Refuse(absl::UnauthenticatedError("the token is wrong, as too many were before"),
                                "http: too many logins", client, counted);
     refused.status = 429;
     return std::make_shared<const Response>(std::move(refused));
-  }
-  if (!token->MatchesWord(TokenIn(request.body))) {
-    limit_.NoteWrong(client.party, now);
-    return Refuse(absl::UnauthenticatedError("the token is wrong"), "http: wrong token", client, counted);
   }
   Log(Severity::kInfo, absl::StrCat("somebody logged in to the page from ", client.address));
   return WithCookie(SetCookie(CookieName(request.host, client.has_tls), sessions_.Begin(now), client.has_tls));

@@ -25,9 +25,9 @@ class Login {
   };
 
   bool HasSession(const Request& request, bool has_tls, MonotonicTime now) const;
-  // 200 with the cookie; 403: a page of another site asks; 401: the token is wrong; 429: wrong too often. `token` null:
-  // there is none to log in with. Refusals are counted as "http: other site", "http: wrong token", "http: too many
-  // logins".
+  // 200 with the cookie; 403: a page of another site asks; 401: the token is wrong; 429: it is wrong, and was too
+  // often. `token` null: there is none to log in with. Refusals are counted as "http: other site", "http: wrong token",
+  // "http: too many logins".
   ResponsePtr Begin(const Request& request, const Client& client, const Token* token, MonotonicTime now,
                     CountedLog& counted);
   ResponsePtr End(const Request& request, const Client& client, CountedLog& counted);

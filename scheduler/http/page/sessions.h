@@ -25,8 +25,9 @@ class Sessions {
   std::map<std::string, MonotonicTime> begun_;  // by digest
 };
 
-// How often a wrong token may be tried: kOfOne at once from one address's party and kOfAll from everybody, then one
-// more each kAnother, and kAnotherOfAll. The token is too long to be guessed; this keeps a flood from being work.
+// How many wrong tokens are counted as such: kOfOne at once from one address's party and kOfAll from everybody, then
+// one more each kAnother, and kAnotherOfAll. The token is too long to be guessed; this tells a flood from a mistyped
+// word.
 class LoginLimit {
  public:
   static constexpr int kOfOne = 5;
