@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -75,25 +76,25 @@ TEST(HeaderOf, HasTheRulesForBrowsers) {
 
 TEST(Sessions, EndByThemselves) {
   Sessions sessions;
-  const std::string word = sessions.Begin(kNow);
+  const std::string word = sessions.Begin(Role::kAct, kNow);
   EXPECT_EQ(word.size(), 64u);
-  EXPECT_TRUE(sessions.Knows(word, kNow + Sessions::kLife - absl::Seconds(1)));
-  EXPECT_FALSE(sessions.Knows(word, kNow + Sessions::kLife));
-  EXPECT_FALSE(sessions.Knows("", kNow));
-  EXPECT_FALSE(sessions.Knows(word + "0", kNow));
-  const std::string other = sessions.Begin(kNow);
+  EXPECT_EQ(sessions.Find(word, kNow + Sessions::kLife - absl::Seconds(1)), Role::kAct);
+  EXPECT_EQ(sessions.Find(word, kNow + Sessions::kLife), std::nullopt);
+  EXPECT_EQ(sessions.Find("", kNow), std::nullopt);
+  EXPECT_EQ(sessions.Find(word + "0", kNow), std::nullopt);
+  const std::string other = sessions.Begin(Role::kAct, kNow);
   EXPECT_NE(word, other);
   sessions.End(word);
-  EXPECT_FALSE(sessions.Knows(word, kNow));
-  EXPECT_TRUE(sessions.Knows(other, kNow));
+  EXPECT_EQ(sessions.Find(word, kNow), std::nullopt);
+  EXPECT_EQ(sessions.Find(other, kNow), Role::kAct);
 }
 
 TEST(Sessions, AreBounded) {
   Sessions sessions;
-  const std::string first = sessions.Begin(kNow);
-  for (size_t i = 1; i <= Sessions::kMost; ++i) sessions.Begin(kNow + absl::Seconds(i));
+  const std::string first = sessions.Begin(Role::kAct, kNow);
+  for (size_t i = 1; i <= Sessions::kMost; ++i) sessions.Begin(Role::kAct, kNow + absl::Seconds(i));
   EXPECT_EQ(sessions.size(), Sessions::kMost);
-  EXPECT_FALSE(sessions.Knows(first, kNow + absl::Minutes(2))) << "the oldest";
+  EXPECT_EQ(sessions.Find(first, kNow + absl::Minutes(2)), std::nullopt) << "the oldest";
 }
 
 TEST(LoginLimit, IsForEachPartyAndForAll) {
@@ -213,29 +214,46 @@ TEST(ParseAction, AnswersInTheWordsOfTheCore) {
   EXPECT_EQ(AnswerOf(*action, {1, absl::NotFoundError("none"), {}})->status, 404);
 }
 
+TEST(Login, KnowsWhoMayOnlyLook) {
+  const Tokens tokens = *Tokens::Of(*Token::Of(std::string(40, 't')), *Token::Of(std::string(40, 'v')));
+  CountedLog counted(Clock::System());
+  Login login;
+  const auto role = [&](char letter) {
+    const std::string body = absl::StrCat("{\"token\": \"", std::string(40, letter), "\"}");
+    const ResponsePtr answer = login.Begin(Meant("/login", body), {"10.0.0.1", "p", false}, tokens, kNow, counted);
+    Request look;
+    look.host = "localhost:8120";
+    look.cookie = answer->cookie.substr(0, answer->cookie.find(';'));
+    return login.RoleOf(look, false, kNow);
+  };
+  EXPECT_EQ(role('t'), Role::kAct);
+  EXPECT_EQ(role('v'), Role::kLook);
+  EXPECT_EQ(role('w'), std::nullopt);
+}
+
 TEST(Login, TakesTheTokenAndCountsWhatIsWrong) {
   const std::string word(40, 't');
-  const Token token = *Token::Of(word);
+  const Tokens token = *Tokens::Of(*Token::Of(word), *Token::Of(std::string(40, 'v')));
   CountedLog counted(Clock::System());
   Login login;
   const Login::Client client{"10.0.0.1", "10.0.0.1", false};
   const std::string body = absl::StrCat("{\"token\": \"", word, "\"}");
-  const ResponsePtr good = login.Begin(Meant("/login", body), client, &token, kNow, counted);
+  const ResponsePtr good = login.Begin(Meant("/login", body), client, token, kNow, counted);
   ASSERT_EQ(good->status, 200);
   Request look;
   look.host = "localhost:8120";
   look.cookie = good->cookie.substr(0, good->cookie.find(';'));
-  EXPECT_TRUE(login.HasSession(look, false, kNow));
-  EXPECT_FALSE(login.HasSession(look, true, kNow)) << "another name with TLS";
-  EXPECT_EQ(login.Begin(Meant("/login", body), client, nullptr, kNow, counted)->status, 404);
+  EXPECT_EQ(login.RoleOf(look, false, kNow), Role::kAct);
+  EXPECT_EQ(login.RoleOf(look, true, kNow), std::nullopt) << "another name with TLS";
+  EXPECT_EQ(login.Begin(Meant("/login", body), client, Tokens(), kNow, counted)->status, 404);
   Request foreign = Meant("/login", body);
   foreign.origin = "http://evil.example";
-  EXPECT_EQ(login.Begin(foreign, client, &token, kNow, counted)->status, 403);
+  EXPECT_EQ(login.Begin(foreign, client, token, kNow, counted)->status, 403);
   for (int i = 0; i < LoginLimit::kOfOne; ++i) {
-    EXPECT_EQ(login.Begin(Meant("/login", R"({"token": "wrong"})"), client, &token, kNow, counted)->status, 401);
+    EXPECT_EQ(login.Begin(Meant("/login", R"({"token": "wrong"})"), client, token, kNow, counted)->status, 401);
   }
-  EXPECT_EQ(login.Begin(Meant("/login", R"({"token": "wrong"})"), client, &token, kNow, counted)->status, 429);
-  EXPECT_EQ(login.Begin(Meant("/login", body), client, &token, kNow, counted)->status, 200) << "others lock nobody out";
+  EXPECT_EQ(login.Begin(Meant("/login", R"({"token": "wrong"})"), client, token, kNow, counted)->status, 429);
+  EXPECT_EQ(login.Begin(Meant("/login", body), client, token, kNow, counted)->status, 200) << "others lock nobody out";
   const auto counts = counted.Counts();
   EXPECT_EQ(counts.at("http: wrong token"), LoginLimit::kOfOne);
   EXPECT_EQ(counts.at("http: too many logins"), 1);
@@ -243,7 +261,7 @@ TEST(Login, TakesTheTokenAndCountsWhatIsWrong) {
   Request out = Meant("/logout", "{}");
   out.cookie = look.cookie;
   EXPECT_EQ(login.End(out, client, counted)->status, 200);
-  EXPECT_FALSE(login.HasSession(look, false, kNow));
+  EXPECT_EQ(login.RoleOf(look, false, kNow), std::nullopt);
 }
 
 }  // namespace

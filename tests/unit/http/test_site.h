@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,9 +13,9 @@ namespace muster::http {
 
 class TestSite {
  public:
-  explicit TestSite(std::optional<Token> token = std::nullopt)
+  explicit TestSite(Tokens tokens = {})
       : site({services, [] { return scheduler::LoopMeasures(); }, [] { return size_t{0}; }, [] { return false; }},
-             HostRule({"node1"}), std::move(token), questions, 256) {
+             HostRule({"node1"}), std::move(tokens), questions, 256) {
     clock.now.monotonic = MonotonicTime::FromNanoseconds(0);
   }
 

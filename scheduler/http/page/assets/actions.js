@@ -43,8 +43,12 @@ function confirmAction(verb, job, run, node) {
   reason.focus();
 }
 
+// Who logged in only to look has no buttons.
+export const onlyLooks = (session) => session.by === 'token' && !session.may_act;
+
 // A button, which says why it can't be used where it can't.
 export function actionButton(verb, label, session, job, run, node) {
+  if (onlyLooks(session)) return null;
   return h('button', {type: 'button', disabled: !session.may_act, title: session.may_act ? null : session.why_not,
     onclick: () => confirmAction(verb, job, run, node)}, label);
 }

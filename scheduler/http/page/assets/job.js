@@ -1,5 +1,5 @@
 // One job: its state in a sentence, why, what is missing, the map, how far it is, and what happened.
-import {actionButton} from './actions.js';
+import {actionButton, onlyLooks} from './actions.js';
 import {get, jobPath} from './api.js';
 import {age, announce, h, hasEnded, Part, path, plural, sentenceOf, stateBadge} from './dom.js';
 import {isQuiet, timeline} from './events.js';
@@ -110,7 +110,7 @@ export class JobView {
         figure('Round', run.round || '–'),
         figure('Restarts', run.restart_count, run.settings.max_restarts !== null ? `of ${run.settings.max_restarts} an hour` : ''),
         figure('Run', run.run), figure(hasEnded(run.phase) ? 'Opened' : 'Age', h('span', {'data-text': 'age'}), hasEnded(run.phase) ? 'ago' : '')),
-      hasEnded(run.phase) || mayAct ? null : h('p', {class: 'soft small'}, `Restart and Stop can’t be used: ${whyNot}.`)]);
+      hasEnded(run.phase) || mayAct || onlyLooks(this.session) ? null : h('p', {class: 'soft small'}, `Restart and Stop can’t be used: ${whyNot}.`)]);
     this.head.text('age', age(run.age_ms));
   }
 

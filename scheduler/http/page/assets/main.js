@@ -104,7 +104,7 @@ async function showLogin() {
     h('h1', {id: 'login-title'}, 'Log in'),
     session.takes_token
       ? h('form', {onsubmit: logIn},
-          h('p', {class: 'soft'}, 'This scheduler shows its jobs to those who have its token (the word in --http_token_file).'),
+          h('p', {class: 'soft'}, 'This scheduler shows its jobs to those who have its token (the word in --http_token_file, or in --http_view_token_file).'),
           h('label', {}, 'Token', word), problem, h('button', {class: 'main', type: 'submit'}, 'Log in'))
       : h('p', {class: 'soft'}, 'This scheduler shows its jobs to those with a certificate of its authority: import one into this browser, or have --http_token_file set.')));
   word.focus();
