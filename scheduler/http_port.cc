@@ -3,7 +3,9 @@
 #include <netdb.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -44,6 +46,21 @@ absl::StatusOr<uint16_t> DefaultPort(uint16_t agents_port) {
   return static_cast<uint16_t>(agents_port + kBehindAgentsPort);
 }
 
+absl::Status ReadTokens(const SchedulerSettings& settings, http::Tokens& out) {
+  std::optional<http::Token> to_act, to_look;
+  for (const auto& [name, path, token] :
+       {std::tuple("http_token_file", &settings.http_token_file, &to_act),
+        std::tuple("http_view_token_file", &settings.http_view_token_file, &to_look)}) {
+    if (path->empty()) continue;
+    absl::StatusOr<http::Token> read = http::Token::Read(name, *path);
+    if (!read.ok()) return read.status();
+    *token = *std::move(read);
+  }
+  absl::StatusOr<http::Tokens> tokens = http::Tokens::Of(std::move(to_act), std::move(to_look));
+  if (tokens.ok()) out = *std::move(tokens);
+  return tokens.status();
+}
+
 absl::StatusOr<std::unique_ptr<http::Server>> Open(const SchedulerSettings& settings, const HttpPlace& place,
                                                    std::shared_ptr<const TlsStore> tls, http::SiteContext context) {
   const absl::StatusOr<std::vector<IpAddress>> addresses = ResolveHost(place.host);
@@ -51,12 +68,8 @@ absl::StatusOr<std::unique_ptr<http::Server>> Open(const SchedulerSettings& sett
   const bool is_loopback_only =
       std::all_of(addresses->begin(), addresses->end(), [](const IpAddress& one) { return one.is_loopback(); });
   http::Server::Options options;
-  if (!settings.http_token_file.empty()) {
-    absl::StatusOr<http::Token> token = http::Token::Read(settings.http_token_file);
-    if (!token.ok()) return token.status();
-    options.token = *std::move(token);
-  }
-  if (absl::Status reach = CheckHttpReach(is_loopback_only, tls != nullptr, options.token.has_value()); !reach.ok()) {
+  if (absl::Status read = ReadTokens(settings, options.tokens); !read.ok()) return read;
+  if (absl::Status reach = CheckHttpReach(is_loopback_only, tls != nullptr, options.tokens.any()); !reach.ok()) {
     return reach;
   }
   if (!is_loopback_only && tls == nullptr) {
@@ -127,7 +140,8 @@ absl::StatusOr<std::unique_ptr<http::Server>> OpenHttp(const SchedulerSettings& 
   }
   if (!place->has_value()) return nullptr;
   absl::StatusOr<std::unique_ptr<http::Server>> server = Open(settings, **place, std::move(tls), std::move(context));
-  if (server.ok() || (*place)->is_named || !settings.http_token_file.empty()) return server;
+  if (server.ok() || (*place)->is_named || !settings.http_token_file.empty() || !settings.http_view_token_file.empty())
+    return server;
   Log(Severity::kWarning,
       absl::StrCat("there are no health checks and metrics: ", std::string(server.status().message()),
                    " (--http_address names another port; off: none)"));

@@ -97,6 +97,11 @@ void AddLoggingAndSecurity(SettingsTable& table, SchedulerSettings& s) {
                  "File with the token that clients without a certificate must say there.")
       .Value("FILE")
       .Env({"MS_HTTP_TOKEN_FILE"});
+  table
+      .AddString("http_view_token_file", &s.http_view_token_file,
+                 "File with another token, whose holders see everything there and change nothing.")
+      .Value("FILE")
+      .Env({"MS_HTTP_VIEW_TOKEN_FILE"});
   table.AddString("http_names", &s.http_names, "More host names under which it is asked there.")
       .Value("NAME[,NAME]")
       .Env({"MS_HTTP_NAMES"});

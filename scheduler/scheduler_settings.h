@@ -41,11 +41,12 @@ struct SchedulerSettings {
   bool heartbeat_datagrams = true;
   bool once = false;
   TlsSettings tls;
-  std::string http_address;         // HOST[:PORT], or off; empty: see http_port.h
-  std::string http_token_file;      // empty: no token
-  std::string http_names;           // "NAME,NAME": more host names that the HTTP port answers to
-  std::string admin_socket;         // the Unix socket for ms-ctl; empty: see common/sys/runtime_paths.h
-  std::string log_format = "text";  // text or json
+  std::string http_address;          // HOST[:PORT], or off; empty: see http_port.h
+  std::string http_token_file;       // empty: no token
+  std::string http_view_token_file;  // empty: none
+  std::string http_names;            // "NAME,NAME": more host names that the HTTP port answers to
+  std::string admin_socket;          // the Unix socket for ms-ctl; empty: see common/sys/runtime_paths.h
+  std::string log_format = "text";   // text or json
   std::string log_level = "info";
   std::string log_file;  // empty: stderr
   std::string log_dir;   // with MS_ROLE=MS_SCHED under ms-worker: ignored here, kept for msrun

@@ -69,7 +69,7 @@ void AddRankTable(SettingsTable& table, CtlSettings& settings) {
 }
 
 void AddLooks(SettingsTable& table, CtlSettings& settings) {
-  table.BeginGroup("ms-ctl nodes, events, top, logs and report");
+  table.BeginGroup("ms-ctl nodes, events, top, logs, report and watch");
   table.AddBool("missing", &settings.missing, "nodes: whom the job waits for, and who was refused lately.");
   table.AddString("since", &settings.since, "events: only those since then: 2h, 30m, 2026-11-25, 2026-11-25T14:30.")
       .Value("TIME")
@@ -81,6 +81,7 @@ void AddLooks(SettingsTable& table, CtlSettings& settings) {
   table.AddString("output", &settings.output_file, "report: the file to write; - for standard output. Also: -o.")
       .Value("FILE")
       .Default("muster-JOB-RUN.html");
+  table.AddBool("plain", &settings.plain, "watch: lines as they come, also on a terminal.");
 }
 
 void AddHostFile(SettingsTable& table, CtlSettings& settings) {

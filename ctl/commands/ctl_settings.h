@@ -24,6 +24,7 @@ struct CtlSettings {
   bool json = false;
   bool missing = false;     // nodes: whom the job waits for
   bool follow = false;      // logs
+  bool plain = false;       // watch: lines, also on a terminal
   uint32_t lines = 0;       // logs, top; 0: as many as is usual
   std::string since;        // events; empty: all
   std::string output_file;  // report; empty: a name of its own

@@ -1,4 +1,4 @@
-// `ms-ctl watch`: status and events live, until the job ends.
+// `ms-ctl watch --plain`, and where there is no terminal: status and events live, until the job ends.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -19,6 +19,7 @@
 #include "ctl/output/render.h"
 #include "ctl/output/screen.h"
 #include "ctl/output/words.h"
+#include "ctl/watch/live_watch.h"
 
 namespace muster::ctl {
 namespace {
@@ -159,7 +160,8 @@ int FollowJobs(Call& call) {
   if (call.tls != nullptr) {  // the client looks at each call
     if (const absl::Status started = call.tls->Start([] {}); !started.ok()) return Complain(started);
   }
-  const int code = Watch(*call.client, call.settings);
+  const int code =
+      CanWatchLive(call.settings) ? WatchLive(*call.client, call.settings) : Watch(*call.client, call.settings);
   if (call.tls != nullptr) call.tls->Stop();  // its thread logs, which must not outlive main
   return code;
 }

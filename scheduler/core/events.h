@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -109,6 +110,7 @@ struct StopRequested {
 struct SteerRequested {
   QueryId query = 0;
   v1::SteerRequest request;
+  std::optional<uint32_t> seen_round = {};  // the round that is meant; none: whichever it is
 };
 
 struct StacksRequested {

@@ -64,8 +64,8 @@ absl::StatusOr<Token> Token::Of(absl::string_view word) {
   return Token(Sha256(std::string(word)));
 }
 
-absl::StatusOr<Token> Token::Read(const std::string& path) {
-  const std::string where = absl::StrCat("http_token_file ", Quoted(path), ": ");
+absl::StatusOr<Token> Token::Read(const std::string& setting, const std::string& path) {
+  const std::string where = absl::StrCat(setting, " ", Quoted(path), ": ");
   struct stat info = {};
   const UniqueFd fd = OpenRegularFile(path, info);
   if (!fd.is_open()) return absl::NotFoundError(absl::StrCat(where, "there is no file that can be read"));
@@ -94,6 +94,27 @@ bool Token::Matches(absl::string_view authorization) const {
 bool Token::MatchesWord(absl::string_view word) const {
   const std::string digest = Sha256(std::string(word));
   return digest.size() == digest_.size() && CRYPTO_memcmp(digest.data(), digest_.data(), digest.size()) == 0;
+}
+
+absl::StatusOr<Tokens> Tokens::Of(std::optional<Token> to_act, std::optional<Token> to_look) {
+  if (to_act && to_look && to_act->digest_ == to_look->digest_) {
+    return absl::InvalidArgumentError(
+        "http_view_token_file holds the token of http_token_file: who may only look could act; give it another one");
+  }
+  Tokens tokens;
+  tokens.to_act_ = std::move(to_act);
+  tokens.to_look_ = std::move(to_look);
+  return tokens;
+}
+
+std::optional<Role> Tokens::Match(absl::string_view authorization) const {
+  const bool acts = to_act_ && to_act_->Matches(authorization), looks = to_look_ && to_look_->Matches(authorization);
+  return acts ? std::optional(Role::kAct) : looks ? std::optional(Role::kLook) : std::nullopt;
+}
+
+std::optional<Role> Tokens::MatchWord(absl::string_view word) const {
+  const bool acts = to_act_ && to_act_->MatchesWord(word), looks = to_look_ && to_look_->MatchesWord(word);
+  return acts ? std::optional(Role::kAct) : looks ? std::optional(Role::kLook) : std::nullopt;
 }
 
 }  // namespace muster::http

@@ -310,9 +310,11 @@ absl::StatusOr<ApiQuestion> ParseApi(const Target& target, const ApiViewer& view
             return absl::PermissionDeniedError(
                 absl::StrCat("this certificate is for job ", Quoted(viewer.only_job), " only"));
           }
+          // (Before anything is made of it: protobuf logs each text that is no UTF-8.)
+          if (absl::Status status = Check(request); !status.ok()) return status;
           question->key = absl::StrCat("api ", question->key, " ", viewer.sees_output ? 1 : 0, " ",
                                        question->request.index(), " ", TextOf(request));
-          return Check(request);
+          return absl::OkStatus();
         }
       },
       question->request);

@@ -5,7 +5,8 @@
 //   the last answer was sent                                    no word, once it has hung up or kGoodbyeLimit later
 //   nothing asked for kIdleLimit                               no word
 //   an answer of which nothing is taken for kStallLimit, or
-//   that is not taken within kAnswerLimit                      no word
+//   that is not taken within kAnswerLimit, or after kLeisure
+//   at less than kLeastRate                                    no word
 //   it has hung up, and its answer is not there after
 //   kHangUpGrace                                               no word
 //   there is no room for a newcomer (see yields)               no word
@@ -26,6 +27,8 @@ constexpr absl::Duration kRequestLimit = absl::Seconds(10);
 constexpr absl::Duration kIdleLimit = absl::Seconds(75);
 constexpr absl::Duration kStallLimit = absl::Seconds(10);
 constexpr absl::Duration kAnswerLimit = absl::Seconds(120);
+constexpr absl::Duration kLeisure = absl::Seconds(10);
+constexpr double kLeastRate = 32 * 1024;                   // bytes a second of one answer
 constexpr absl::Duration kSignOfLife = absl::Seconds(15);  // of an event stream without events
 constexpr absl::Duration kGoodbyeLimit = absl::Seconds(1);
 constexpr absl::Duration kHangUpGrace = absl::Seconds(1);
@@ -46,6 +49,16 @@ Connection::~Connection() {
   context_.input_bytes -= counted_input_;
   if (is_streaming_) site_.CloseStream();
   if (is_waiting_) site_.Forget(client_.connection);
+  Put(nullptr);
+}
+
+// What is to be written; null: nothing. Where all answers under way leave no room for it, a word of that in its place.
+void Connection::Put(ResponsePtr response) {
+  if (response != nullptr && !site_.under_way().Begin(*response)) {
+    response = MakeResponse(503, kPlainText, "too much is being sent to others: try again\n");
+  }
+  if (response_ != nullptr) site_.under_way().End(*response_);
+  response_ = std::move(response);
 }
 
 // Who has shown no identity, in this order: who waits for the core or for an idea what to ask next; who has not asked
@@ -137,14 +150,14 @@ void Connection::Ask() {
 
 void Connection::Answer(ResponsePtr response) {
   is_waiting_ = false;
-  response_ = std::move(response);
+  Put(std::move(response));
   asked_ = context_.now;
   if (is_streaming_ && !TakePiece()) return;
   const bool begins_stream = !is_streaming_ && response_->status == 200 && response_->content_type == kEventStream;
   if (begins_stream) {
     keeps_alive_ = false;
     is_streaming_ = !is_head_ && site_.OpenStream();
-    if (!is_streaming_ && !is_head_) response_ = MakeResponse(503, kPlainText, "too many event streams: try again\n");
+    if (!is_streaming_ && !is_head_) Put(MakeResponse(503, kPlainText, "too many event streams: try again\n"));
   }
   if (response_->cursor != 0) request_.target.query["after"] = absl::StrCat(response_->cursor);
   header_ = is_streaming_ && !begins_stream ? "" : HeaderOf(*response_, keeps_alive_);
@@ -155,11 +168,11 @@ void Connection::Answer(ResponsePtr response) {
 // The next events of a stream. False: there is nothing to be written.
 bool Connection::TakePiece() {
   if (response_->status == 200 && response_->body.empty() && context_.now - progress_ > kSignOfLife) {
-    response_ = MakeResponse(200, kEventStream, ":\n\n");  // a comment
+    Put(MakeResponse(200, kEventStream, ":\n\n"));  // a comment
   }
   if (response_->status == 200 && !response_->body.empty()) return true;
   if (response_->status != 200 && response_->status != 503) Finish("");  // it may not look any more
-  response_ = nullptr;
+  Put(nullptr);
   return false;
 }
 
@@ -169,7 +182,7 @@ void Connection::Write() {
     const std::string_view rest =
         written_ < header_.size() ? std::string_view(header_).substr(written_) : body.substr(written_ - header_.size());
     if (rest.empty()) {
-      response_ = nullptr;
+      Put(nullptr);
       header_.clear();
       asked_ = context_.now;
       if (!keeps_alive_ && !is_streaming_) {
@@ -194,7 +207,9 @@ void Connection::CheckTimes() {
   if (is_closing_) {
     if (since > kGoodbyeLimit) Finish("");
   } else if (is_writing()) {
-    if (context_.now - progress_ > kStallLimit || since > kAnswerLimit) Finish("it does not read its answer");
+    const bool is_slow = since > kLeisure && static_cast<double>(written_) < kLeastRate * absl::ToDoubleSeconds(since);
+    if (context_.now - progress_ > kStallLimit || since > kAnswerLimit || is_slow)
+      Finish("it does not read its answer");
   } else if (is_streaming_) {
     if (!is_waiting_ && since >= Questions::kFresh) Ask();
   } else if (is_waiting_) {

@@ -38,6 +38,7 @@ class Connection final : public TcpConnection {
   void Ask();
   bool TakePiece();
   void Answer(ResponsePtr response);
+  void Put(ResponsePtr response);
   void Write();
 
   Site& site_;

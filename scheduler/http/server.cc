@@ -26,7 +26,7 @@ class Server::Protocol final : public TcpProtocol {
              .post = [post = post_](std::function<void()> task) { (*post)(std::move(task)); },
              .why_full = context.services.why_full},
             context.services.clock),
-        site_(std::move(context), HostRule(options.names), std::move(options.token), questions_,
+        site_(std::move(context), HostRule(options.names), std::move(options.tokens), questions_,
               options.max_connections) {}
 
   // Once, before the first client.

@@ -20,7 +20,7 @@ class Server {
  public:
   struct Options {
     std::set<std::string> names;  // hosts that it is known as; see HostRule
-    std::optional<Token> token;
+    Tokens tokens;
     size_t max_connections = 256;
     std::shared_ptr<const TlsStore> tls;  // null: plain
     std::shared_ptr<CountedLog> counted;

@@ -34,27 +34,35 @@ ResponsePtr Text(int status, const std::string& text) { return MakeResponse(stat
 //   "http: other host"   a Host that is not ours
 //   "http: no identity"  neither token nor certificate
 //   "http: wrong token"  an Authorization that is not the token
+//   "http: only looks"   an action of who shows a token that may look only
 //   "http: other site"   what changes something, and may come from a page of another site
 //   others               as the authorizer says
+std::optional<Site::View> Site::ViewOfToken(const Request& request, const Visitor& visitor) const {
+  const bool by_cookie = request.authorization.empty();
+  const std::optional<Role> role =
+      by_cookie ? login_.RoleOf(request, visitor.has_tls, Now()) : tokens_.Match(request.authorization);
+  if (!role) return std::nullopt;
+  return View{"", /*has_identity=*/true, /*has_token=*/*role == Role::kAct, by_cookie,
+              /*only_looks=*/*role == Role::kLook};
+}
+
 absl::StatusOr<Site::View> Site::ViewOf(const Request& request, const Visitor& visitor) {
   CountedLog* const counted = &context_.services.counted;
   const std::string who = visitor.peer.address;
-  if (token_ && token_->Matches(request.authorization)) return View{"", true, true};
-  if (token_ && request.authorization.empty() && login_.HasSession(request, visitor.has_tls, Now())) {
-    return View{"", true, true, true};
-  }
-  if (!request.authorization.empty() && token_) {
+  if (std::optional<View> view = ViewOfToken(request, visitor)) return *std::move(view);
+  if (!request.authorization.empty() && tokens_.any()) {
     counted->Note(Severity::kWarning, "http: wrong token", absl::StrCat("turned ", who, " away: its token is wrong"));
     return absl::UnauthenticatedError("the token is wrong");
   }
-  const bool needs_identity = token_ || context_.services.tls != nullptr;
+  const bool needs_identity = tokens_.any() || context_.services.tls != nullptr;
   if (!needs_identity) return View{"", false};
   if (visitor.peer.certificates.empty()) {
     counted->Note(Severity::kWarning, "http: no identity",
                   absl::StrCat("turned ", who, " away: it says nothing of itself"));
     return absl::UnauthenticatedError(
-        token_ ? "say the token of --http_token_file: Authorization: Bearer TOKEN, log in at /, or show a certificate"
-               : "show a certificate of the scheduler's authority, or have --http_token_file set and say its token");
+        tokens_.any()
+            ? "say the token of --http_token_file: Authorization: Bearer TOKEN, log in at /, or show a certificate"
+            : "show a certificate of the scheduler's authority, or have --http_token_file set and say its token");
   }
   View view{"", true};
   absl::Status status = context_.services.authorizer.AuthorizeLookAt(visitor.peer, view.job);
@@ -116,7 +124,9 @@ bool Site::Handle(const Request& request, const Visitor& visitor, Questions::Rep
   if (request.is_post) return Post(request, visitor, reply);
   const absl::StatusOr<View> view = ViewOf(request, visitor);
   if (!view.ok()) {
-    reply(Text(absl::IsUnauthenticated(view.status()) ? 401 : 403, std::string(view.status().message())));
+    reply(absl::StartsWith(path, "/api/")
+              ? ApiError(view.status())
+              : Text(absl::IsUnauthenticated(view.status()) ? 401 : 403, std::string(view.status().message())));
     return false;
   }
   if (path == kMetricsPath) {
@@ -153,11 +163,12 @@ bool Site::IsLookedAtByAll(const Request& request, const Visitor& visitor, const
 ResponsePtr Site::Session(const Request& request, const Visitor& visitor) {
   if (!request.target.query.empty()) return ApiError(absl::InvalidArgumentError("there is no parameter here"));
   View view;
-  bool is_known = !token_ && context_.services.tls == nullptr;
-  if (token_ || context_.services.tls != nullptr) {
+  bool is_known = !tokens_.any() && context_.services.tls == nullptr;
+  if (tokens_.any() || context_.services.tls != nullptr) {
     View found{"", true};
-    if (token_ && (token_->Matches(request.authorization) || login_.HasSession(request, visitor.has_tls, Now()))) {
-      found.has_token = is_known = true;
+    if (std::optional<View> by_token = ViewOfToken(request, visitor)) {
+      found = *std::move(by_token);
+      is_known = true;
     } else {
       is_known = !visitor.peer.certificates.empty() &&
                  context_.services.authorizer.AuthorizeLookAt(visitor.peer, found.job).ok();
@@ -169,21 +180,27 @@ ResponsePtr Site::Session(const Request& request, const Visitor& visitor) {
       {"may_look", is_known},
       {"may_act", may_act.ok()},
       {"why_not", may_act.ok() ? nlohmann::ordered_json() : nlohmann::ordered_json(std::string(may_act.message()))},
-      {"takes_token", token_.has_value()},
-      {"by", view.has_token      ? "token"
-             : view.has_identity ? "certificate"
-                                 : "nothing"},
+      {"takes_token", tokens_.any()},
+      {"by", view.has_token || view.only_looks ? "token"
+             : view.has_identity               ? "certificate"
+                                               : "nothing"},
       {"job_id", view.job.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(view.job)}};
   return JsonResponse(200, document);
 }
 
 absl::Status Site::MayAct(const Visitor& visitor, const View& view, const std::string& job_id) const {
   if (view.has_token) return absl::OkStatus();
+  if (view.only_looks) {
+    return absl::PermissionDeniedError(
+        "this token may only look: what changes something needs the token of --http_token_file or an admin's "
+        "certificate; or run ms-ctl on the scheduler's machine");
+  }
   if (!view.has_identity) {
     return absl::PermissionDeniedError(
-        token_ ? "log in with the token of --http_token_file"
-               : "actions need an identity: set --http_token_file and log in with its token, or --tls_config and show "
-                 "an admin's certificate; or run ms-ctl on the scheduler's machine");
+        tokens_.any()
+            ? "log in with the token of --http_token_file"
+            : "actions need an identity: set --http_token_file and log in with its token, or --tls_config and show "
+              "an admin's certificate; or run ms-ctl on the scheduler's machine");
   }
   return context_.services.authorizer.AuthorizeAdminChange(visitor.peer, job_id);
 }
@@ -193,8 +210,7 @@ bool Site::Post(const Request& request, const Visitor& visitor, const Questions:
   const Login::Client client{visitor.peer.address, visitor.party, visitor.has_tls};
   const std::string& path = request.target.path;
   if (path == kLoginPath || path == kLogoutPath) {
-    const Token* token = token_ ? &*token_ : nullptr;
-    reply(path == kLoginPath ? login_.Begin(request, client, token, Now(), counted)
+    reply(path == kLoginPath ? login_.Begin(request, client, tokens_, Now(), counted)
                              : login_.End(request, client, counted));
     return false;
   }
@@ -218,7 +234,11 @@ absl::Status Site::Act(const Request& request, const Visitor& visitor, const Vie
         absl::StrCat("refused an action for ", visitor.peer.address, ": ", std::string(own.message())));
     return own;
   }
-  if (!view.has_token && !view.has_identity) return MayAct(visitor, view, "");
+  if (view.only_looks) {
+    services.counted.Note(Severity::kWarning, "http: only looks",
+                          absl::StrCat("refused an action for ", visitor.peer.address, ": its token may only look"));
+  }
+  if (view.only_looks || (!view.has_token && !view.has_identity)) return MayAct(visitor, view, "");
   const std::string who =
       visitor.peer.identity.empty() || view.has_token ? visitor.peer.address : visitor.peer.identity;
   const absl::StatusOr<Action> action = ParseAction(request, who);

@@ -3,11 +3,11 @@
 //   /healthz, /readyz                               everybody
 //   a Host that is not this server's                421, whoever asks
 //   the page's files, /api/v1/session, POST /login  everybody
-//   anything else, with --tls_config or a token     who shows a certificate that is let in, the token, or the cookie of
-//                                                   a login; else 401
+//   anything else, with --tls_config or a token     who shows a certificate that is let in, a token, or the cookie of a
+//                                                   login; else 401
 //   anything else, without both (loopback only)     everybody on this machine
 //   what a certificate of one job asks for          that job's part
-//   POST of an action                               the token, that cookie, or an admin's certificate; else 403
+//   POST of an action                               the token that may, its cookie, or an admin's certificate; else 403
 //   a path that is not known                        404
 #pragma once
 
@@ -29,6 +29,7 @@
 #include "scheduler/http/questions.h"
 #include "scheduler/http/request.h"
 #include "scheduler/http/response.h"
+#include "scheduler/http/under_way.h"
 #include "scheduler/ingress/peer_facts.h"
 #include "scheduler/loop/loop.h"
 
@@ -53,10 +54,10 @@ inline constexpr char kMetricsPath[] = "/metrics";
 
 class Site {
  public:
-  Site(SiteContext context, HostRule hosts, std::optional<Token> token, Questions& questions, size_t max_connections)
+  Site(SiteContext context, HostRule hosts, Tokens tokens, Questions& questions, size_t max_connections)
       : context_(std::move(context)),
         hosts_(std::move(hosts)),
-        token_(std::move(token)),
+        tokens_(std::move(tokens)),
         questions_(questions),
         max_connections_(max_connections) {}
 
@@ -68,6 +69,8 @@ class Site {
   bool OpenStream();
   void CloseStream() { --streams_; }
 
+  UnderWay& under_way() { return under_way_; }
+
   void SetConnections(size_t count) { connections_ = count; }
 
  private:
@@ -77,8 +80,10 @@ class Site {
     bool has_identity = false;  // sees what processes said, too
     bool has_token = false;     // in a request, or as the cookie of a login: may change all jobs, too
     bool by_cookie = false;
+    bool only_looks = false;  // by the token that it shows, whatever else it may show
   };
   bool IsOurHost(const std::string& host) const;
+  std::optional<View> ViewOfToken(const Request& request, const Visitor& visitor) const;
   absl::StatusOr<View> ViewOf(const Request& request, const Visitor& visitor);
   std::string WhyNotHealthy() const;
   std::string WhyNotReady() const;
@@ -93,11 +98,12 @@ class Site {
 
   const SiteContext context_;
   const HostRule hosts_;
-  const std::optional<Token> token_;
+  const Tokens tokens_;
   Questions& questions_;
   const size_t max_connections_;
   ProcessReader process_;
   Login login_;
+  UnderWay under_way_;
   std::set<std::string> listed_;  // jobs, on the last page of all of them
   size_t connections_ = 0;
   size_t streams_ = 0;

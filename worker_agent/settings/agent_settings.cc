@@ -363,6 +363,7 @@ void AddSchedulersOwn(SettingsTable& table, AgentSettings& s) {
   add("mindspore_port", "PORT", "MS_MINDSPORE_PORT");
   add("http_address", "HOST[:PORT]", "MS_HTTP_ADDRESS");
   add("http_token_file", "FILE", "MS_HTTP_TOKEN_FILE");
+  add("http_view_token_file", "FILE", "MS_HTTP_VIEW_TOKEN_FILE");
   add("http_names", "NAME[,NAME]", "MS_HTTP_NAMES");
 }
 

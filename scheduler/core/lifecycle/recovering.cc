@@ -262,6 +262,10 @@ void Lifecycle::On(const SteerRequested& event) {
   absl::StatusOr<std::string> text;
   if (run == nullptr) {
     text = NoSuchRun(request.job_id(), request.run());
+  } else if (event.seen_round && *event.seen_round != run->record().round) {
+    text = absl::FailedPreconditionError(absl::StrCat("run ", run->record().number, " of job ", run->record().job_id,
+                                                      " is in round ", run->record().round, " by now, not in round ",
+                                                      *event.seen_round, ": look at it again"));
   } else if (request.action() == v1::SteerRequest::DRAIN || request.action() == v1::SteerRequest::UNDRAIN) {
     text = Drain(*run, request);
   } else if (!run->IsUnderWay()) {

@@ -95,7 +95,7 @@ v1::RunStatus RunView(const Run& run, MonotonicTime now) {
   for (const auto& [id, node] : run.nodes) {
     if (node.stream == 0 && node.is_settled) continue;  // it knew the outcome and has gone
     ++(node.stream != 0 ? here : away);
-    spares += node.record().is_spare ? 1 : 0;
+    spares += node.record().is_spare && node.stream != 0 ? 1 : 0;
     for (const SlotState& slot : node.record().slots) {
       running += slot.phase == SlotState::Phase::kRunning ? 1 : 0;
       done += slot.phase == SlotState::Phase::kDone ? 1 : 0;

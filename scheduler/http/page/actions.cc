@@ -7,6 +7,7 @@
 //   neither of these two, with token or certificate   yes: it is no browser
 #include "scheduler/http/page/actions.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "common/base/text.h"
 #include "ctl/output/json.h"
 #include "scheduler/http/api.h"
 #include "scheduler/rpc/validation.h"
@@ -29,10 +31,31 @@ using nlohmann::json;
 // A member that is text; empty: it is not there. What is no text is told by `error`.
 std::string TextIn(const json& document, const char* name, absl::Status* error) {
   const auto found = document.find(name);
-  if (found == document.end() || found->is_null()) return "";
+  if (found == document.end()) return "";
   if (found->is_string()) return found->get<std::string>();
   *error = absl::InvalidArgumentError(absl::StrCat(name, " must be text"));
   return "";
+}
+
+template <typename Number>
+std::optional<Number> NumberIn(const json& document, const char* name, absl::Status* error) {
+  const auto found = document.find(name);
+  if (found == document.end()) return std::nullopt;
+  if (found->is_number_unsigned() && found->get<uint64_t>() <= std::numeric_limits<Number>::max()) {
+    return found->get<Number>();
+  }
+  *error = absl::InvalidArgumentError(absl::StrCat(name, " must be a whole number"));
+  return std::nullopt;
+}
+
+// What has no meaning here may have been meant to narrow the action: nothing is done then.
+absl::Status CheckMembers(const json& document, const std::string& verb) {
+  for (const auto& [name, value] : document.items()) {
+    const bool is_of_verb = verb == "restart" ? name == "round" : verb != "stop" && name == "node_id";
+    if (is_of_verb || name == "reason" || name == "run" || name == "user") continue;
+    return absl::InvalidArgumentError(absl::StrCat(verb, " has no member ", Quoted(name)));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::SteerRequest::Action> SteerActionOf(const std::string& verb) {
@@ -50,7 +73,7 @@ absl::StatusOr<Action> Checked(Message message, const std::string& job, uint64_t
   message.set_reason(reason);
   message.set_user(user);
   if (absl::Status status = scheduler::CheckRequest(message); !status.ok()) return status;
-  return Action{job, std::move(message)};
+  return Action{job, std::move(message), std::nullopt};
 }
 
 }  // namespace
@@ -78,33 +101,37 @@ absl::StatusOr<Action> ParseAction(const Request& request, const std::string& wh
       absl::ConsumePrefix(&rest, "/api/v1/jobs/") ? absl::StrSplit(rest, '/') : std::vector<std::string>();
   if (parts.size() != 2) return absl::NotFoundError("there is no action under this path");
   const std::string &job = parts[0], &verb = parts[1];
+  const bool is_stop = verb == "stop";
+  const absl::StatusOr<v1::SteerRequest::Action> action = is_stop ? v1::SteerRequest::RESTART : SteerActionOf(verb);
+  if (!action.ok()) return action.status();
+  if (!request.target.query.empty()) {
+    return absl::InvalidArgumentError("an action has no query: say it in the body, {\"reason\": \"…\", \"run\": 1}");
+  }
   const json document = json::parse(request.body, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) return absl::InvalidArgumentError("the body must be a JSON object: {\"reason\": \"…\"}");
+  if (absl::Status status = CheckMembers(document, verb); !status.ok()) return status;
   absl::Status error;
   const std::string reason = TextIn(document, "reason", &error), node_id = TextIn(document, "node_id", &error);
   std::string user = TextIn(document, "user", &error);
+  const uint64_t run = NumberIn<uint64_t>(document, "run", &error).value_or(0);
+  const auto round = NumberIn<uint32_t>(document, "round", &error);
   if (!error.ok()) return error;
   if (absl::StripAsciiWhitespace(reason).empty()) {
     return absl::InvalidArgumentError("say the reason: everybody is told, and it stays in the events");
   }
-  uint64_t run = 0;
-  if (const auto found = document.find("run"); found != document.end()) {
-    if (!found->is_number_unsigned()) return absl::InvalidArgumentError("run must be a whole number");
-    run = found->get<uint64_t>();
-  }
   user = user.empty() ? who : absl::StrCat(user, " (", who, ")");
-  if (verb == "stop") return Checked(v1::StopRequest(), job, run, reason, user);
-  const absl::StatusOr<v1::SteerRequest::Action> action = SteerActionOf(verb);
-  if (!action.ok()) return action.status();
+  if (is_stop) return Checked(v1::StopRequest(), job, run, reason, user);
   v1::SteerRequest steer;
   steer.set_action(*action);
-  if (*action != v1::SteerRequest::RESTART) steer.set_node_id(node_id);
-  return Checked(std::move(steer), job, run, reason, user);
+  steer.set_node_id(node_id);
+  absl::StatusOr<Action> checked = Checked(std::move(steer), job, run, reason, user);
+  if (checked.ok()) checked->seen_round = round;
+  return checked;
 }
 
 scheduler::Event EventOf(scheduler::QueryId query, const Action& action) {
   if (const auto* stop = std::get_if<v1::StopRequest>(&action.request)) return scheduler::StopRequested{query, *stop};
-  return scheduler::SteerRequested{query, std::get<v1::SteerRequest>(action.request)};
+  return scheduler::SteerRequested{query, std::get<v1::SteerRequest>(action.request), action.seen_round};
 }
 
 ResponsePtr AnswerOf(const Action& action, const scheduler::Answer& answer) {

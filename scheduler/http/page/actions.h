@@ -1,6 +1,8 @@
 // What the page may have done: stop and restart a job, drain and undrain a node. Pure.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -19,10 +21,17 @@ absl::Status CheckOwnPage(const Request& request, bool by_cookie);
 struct Action {
   std::string job_id;
   std::variant<v1::StopRequest, v1::SteerRequest> request;
+  std::optional<uint32_t> seen_round;  // see SteerRequested
 };
 
-// POST /api/v1/jobs/JOB/stop, …/restart, …/drain, …/undrain with {"reason", "node_id", "run", "user"}. `who` asks, for
-// the events. NOT_FOUND: no such action. INVALID_ARGUMENT: what it says is wrong, or it gives no reason.
+// POST /api/v1/jobs/JOB/VERB with {"reason", "run", "user"}, and
+//
+//   stop            no more: it is the same however often it is done
+//   restart         "round": only if the job still is in that round, so that nobody restarts what has just restarted
+//   drain, undrain  "node_id"
+//
+// `who` asks, for the events. NOT_FOUND: no such action. INVALID_ARGUMENT: what it says is wrong or not known here, or
+// it gives no reason.
 absl::StatusOr<Action> ParseAction(const Request& request, const std::string& who);
 
 scheduler::Event EventOf(scheduler::QueryId query, const Action& action);

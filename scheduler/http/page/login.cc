@@ -24,30 +24,34 @@ ResponsePtr WithCookie(const std::string& cookie) {
 
 }  // namespace
 
-bool Login::HasSession(const Request& request, bool has_tls, MonotonicTime now) const {
-  return sessions_.Knows(CookieIn(request.cookie, CookieName(request.host, has_tls)), now);
+std::optional<Role> Login::RoleOf(const Request& request, bool has_tls, MonotonicTime now) const {
+  return sessions_.Find(CookieIn(request.cookie, CookieName(request.host, has_tls)), now);
 }
 
-ResponsePtr Login::Begin(const Request& request, const Client& client, const Token* token, MonotonicTime now,
+ResponsePtr Login::Begin(const Request& request, const Client& client, const Tokens& tokens, MonotonicTime now,
                          CountedLog& counted) {
   if (absl::Status own = CheckOwnPage(request, /*by_cookie=*/false); !own.ok()) {
     return Refuse(std::move(own), "http: other site", client, counted);
   }
-  if (token == nullptr) {
-    return ApiError(absl::NotFoundError("there is no token to log in with: --http_token_file sets one"));
+  if (!tokens.any()) {
+    return ApiError(
+        absl::NotFoundError("there is no token to log in with: --http_token_file or --http_view_token_file sets one"));
   }
-  if (!limit_.MayTry(client.party, now)) {
-    Response refused = *Refuse(absl::UnauthenticatedError("too many wrong tokens: try again in a minute"),
+  const std::optional<Role> role = tokens.MatchWord(TokenIn(request.body));
+  // The right one is taken however many wrong ones came: nobody is locked out by others.
+  if (!role) {
+    if (limit_.MayTry(client.party, now)) {
+      limit_.NoteWrong(client.party, now);
+      return Refuse(absl::UnauthenticatedError("the token is wrong"), "http: wrong token", client, counted);
+    }
+    Response refused = *Refuse(absl::UnauthenticatedError("the token is wrong, as too many were before"),
                                "http: too many logins", client, counted);
     refused.status = 429;
     return std::make_shared<const Response>(std::move(refused));
   }
-  if (!token->MatchesWord(TokenIn(request.body))) {
-    limit_.NoteWrong(client.party, now);
-    return Refuse(absl::UnauthenticatedError("the token is wrong"), "http: wrong token", client, counted);
-  }
-  Log(Severity::kInfo, absl::StrCat("somebody logged in to the page from ", client.address));
-  return WithCookie(SetCookie(CookieName(request.host, client.has_tls), sessions_.Begin(now), client.has_tls));
+  Log(Severity::kInfo,
+      absl::StrCat("somebody logged in to the page from ", client.address, *role == Role::kLook ? ", to look" : ""));
+  return WithCookie(SetCookie(CookieName(request.host, client.has_tls), sessions_.Begin(*role, now), client.has_tls));
 }
 
 ResponsePtr Login::End(const Request& request, const Client& client, CountedLog& counted) {

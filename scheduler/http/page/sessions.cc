@@ -22,27 +22,28 @@ bool HasRoom(MonotonicTime full, MonotonicTime now, absl::Duration each, int mos
 
 }  // namespace
 
-std::string Sessions::Begin(MonotonicTime now) {
-  std::erase_if(begun_, [now](const auto& one) { return now - one.second >= kLife; });
-  if (begun_.size() >= kMost) {
-    begun_.erase(std::min_element(begun_.begin(), begun_.end(),
-                                  [](const auto& a, const auto& b) { return a.second < b.second; }));
+std::string Sessions::Begin(Role role, MonotonicTime now) {
+  std::erase_if(sessions_, [now](const auto& one) { return now - one.second.begun >= kLife; });
+  if (sessions_.size() >= kMost) {
+    sessions_.erase(std::min_element(sessions_.begin(), sessions_.end(),
+                                     [](const auto& a, const auto& b) { return a.second.begun < b.second.begun; }));
   }
   std::string bytes(32, '\0');
   MUSTER_CHECK(getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
                "random numbers can be had");
   const std::string word = absl::BytesToHexString(bytes);
-  begun_[Sha256(word)] = now;
+  sessions_[Sha256(word)] = {role, now};
   return word;
 }
 
-bool Sessions::Knows(absl::string_view word, MonotonicTime now) const {
-  if (word.empty()) return false;
-  const auto found = begun_.find(Sha256(std::string(word)));
-  return found != begun_.end() && now - found->second < kLife;
+std::optional<Role> Sessions::Find(absl::string_view word, MonotonicTime now) const {
+  if (word.empty()) return std::nullopt;
+  const auto found = sessions_.find(Sha256(std::string(word)));
+  if (found == sessions_.end() || now - found->second.begun >= kLife) return std::nullopt;
+  return found->second.role;
 }
 
-void Sessions::End(absl::string_view word) { begun_.erase(Sha256(std::string(word))); }
+void Sessions::End(absl::string_view word) { sessions_.erase(Sha256(std::string(word))); }
 
 bool LoginLimit::MayTry(const std::string& party, MonotonicTime now) {
   if (!HasRoom(std::max(all_, now), now, kAnotherOfAll, kOfAll)) return false;

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "common/base/clock.h"
+#include "scheduler/http/access.h"
 
 namespace muster::http {
 
@@ -16,17 +18,23 @@ class Sessions {
   static constexpr absl::Duration kLife = absl::Hours(12);
 
   // The random word that stands for it. Only its digest is kept.
-  std::string Begin(MonotonicTime now);
-  bool Knows(absl::string_view word, MonotonicTime now) const;
+  std::string Begin(Role role, MonotonicTime now);
+  // What who shows it may do; none: it is not known.
+  std::optional<Role> Find(absl::string_view word, MonotonicTime now) const;
   void End(absl::string_view word);
-  size_t size() const { return begun_.size(); }
+  size_t size() const { return sessions_.size(); }
 
  private:
-  std::map<std::string, MonotonicTime> begun_;  // by digest
+  struct Session {
+    Role role;
+    MonotonicTime begun;
+  };
+  std::map<std::string, Session> sessions_;  // by digest
 };
 
-// How often a wrong token may be tried: kOfOne at once from one address's party and kOfAll from everybody, then one
-// more each kAnother, and kAnotherOfAll. The token is too long to be guessed; this keeps a flood from being work.
+// How many wrong tokens are counted as such: kOfOne at once from one address's party and kOfAll from everybody, then
+// one more each kAnother, and kAnotherOfAll. The token is too long to be guessed; this tells a flood from a mistyped
+// word.
 class LoginLimit {
  public:
   static constexpr int kOfOne = 5;

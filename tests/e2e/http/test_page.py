@@ -213,3 +213,28 @@ def test_with_tls_an_admin_acts_and_a_node_does_not(secured, cluster):
     status, text = stop("a")
     assert status == 403 and "admin" in text, text
     assert stop("scheduler")[0] == 200
+
+
+def test_who_may_only_look_sees_all_and_has_no_buttons(cluster, browser, tmp_path):
+    look = tmp_path / "look"
+    look.write_text("v" * 40)
+    look.chmod(0o600)
+    port = port_of(cluster.start_scheduler("--http_address", "127.0.0.1:0", *token_file(tmp_path), "--http_view_token_file", look))
+    cluster.start_agent("a", ["--node_id", "a", "--worker_num", 1, "--enable_recovery"],
+                        ["sh", "-c", "[ $MS_RESTART_COUNT = 1 ] && exec sleep 1000; echo my last line; exit 3"])
+    eventually(lambda: cluster.ctl_json("status")["runs"] and cluster.ctl_json("status")["runs"][0]["round"] == 2, 20, "it goes on")
+    browser.open(port, "#/job/default")
+    browser.see("Log in")
+    browser.type("input[name=token]", "v" * 40)
+    browser.click("button[type=submit]")
+    browser.see("my last line")
+    browser.see("1 process on 1 node runs")
+    eventually(lambda: not browser.run("return document.querySelectorAll('.actions button').length"), 5, "no buttons")
+    browser.open(port, "#/job/default/node/a")
+    browser.see("Last heard")
+    assert "Drain" not in browser.text() and not browser.run("return document.querySelector('#logout').hidden")
+    bearer = {**MARK, "Authorization": "Bearer " + "v" * 40}
+    status, _, text = post(port, "/api/v1/jobs/default/stop", {"reason": "x"}, bearer)
+    assert status == 403 and "--http_token_file" in text, text
+    assert ask(port, "/metrics", bearer)[0] == 200 and cluster.phase() == "running"
+    assert not [error for error in browser.errors() if "401" not in error]

@@ -191,11 +191,11 @@ def test_watch_of_a_failing_job_ends_with_1(cluster):
     assert documents[-1]["run"]["phase"] == "failed" and "event" in documents[0]
 
 
-def test_watch_redraws_on_a_terminal(cluster):
+def test_plain_watch_redraws_on_a_terminal(cluster):
     cluster.start_scheduler()
     agents = start_job(cluster, UNTIL_GO)
     master, slave = pty.openpty()
-    words = [str(word) for word in [BIN / "ms-ctl", "watch", *cluster.agent_words()]]
+    words = [str(word) for word in [BIN / "ms-ctl", "watch", "--plain", *cluster.agent_words()]]
     watch = subprocess.Popen(words, env=cluster.env, stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
     shown = b""

@@ -57,14 +57,30 @@ class TokenFile : public ::testing::Test {
 
 TEST_F(TokenFile, IsTheOwnersAlone) {
   const std::string word(40, 'x');
-  const absl::StatusOr<Token> token = Token::Read(Write(word + "\n", 0600));
+  const absl::StatusOr<Token> token = Token::Read("http_token_file", Write(word + "\n", 0600));
   ASSERT_TRUE(token.ok()) << token.status();
   EXPECT_TRUE(token->Matches("Bearer " + word));
-  const absl::Status readable = Token::Read(Write(word, 0640)).status();
+  const absl::Status readable = Token::Read("http_token_file", Write(word, 0640)).status();
   EXPECT_NE(readable.message().find("chmod 600"), std::string::npos) << readable;
-  EXPECT_NE(Token::Read(Write("short", 0600)).status().message().find("openssl rand"), std::string::npos);
-  EXPECT_FALSE(Token::Read(folder_ + "/none").ok());
-  EXPECT_FALSE(Token::Read(folder_).ok()) << "a folder";
+  EXPECT_NE(Token::Read("http_token_file", Write("short", 0600)).status().message().find("openssl rand"),
+            std::string::npos);
+  EXPECT_FALSE(Token::Read("http_token_file", folder_ + "/none").ok());
+  EXPECT_FALSE(Token::Read("http_token_file", folder_).ok()) << "a folder";
+}
+
+TEST(Tokens, TellWhoActsFromWhoLooks) {
+  const std::string act(40, 'a'), look(40, 'l');
+  const Tokens both = *Tokens::Of(*Token::Of(act), *Token::Of(look));
+  EXPECT_EQ(both.MatchWord(act), Role::kAct);
+  EXPECT_EQ(both.MatchWord(look), Role::kLook);
+  EXPECT_EQ(both.Match("Bearer " + look), Role::kLook);
+  EXPECT_EQ(both.MatchWord(std::string(40, 'x')), std::nullopt);
+  const Tokens looks = *Tokens::Of(std::nullopt, *Token::Of(look));
+  EXPECT_TRUE(looks.any());
+  EXPECT_EQ(looks.MatchWord(act), std::nullopt);
+  EXPECT_FALSE(Tokens().any());
+  EXPECT_EQ(Tokens().MatchWord(""), std::nullopt);
+  EXPECT_TRUE(absl::IsInvalidArgument(Tokens::Of(*Token::Of(act), *Token::Of(act)).status()));
 }
 
 }  // namespace

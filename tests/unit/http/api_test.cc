@@ -43,6 +43,14 @@ TEST(ParseApi, RefusesWhatItDoesNotKnow) {
   }
 }
 
+TEST(ParseApi, MakesNothingOfNamesThatAreNoUtf8) {
+  testing::internal::CaptureStderr();
+  for (const char* target : {"/api/v1/jobs/%ff", "/api/v1/jobs/%c3/ranks?run=1", "/api/v1/events?job=%ff"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseApi(*ParseTarget(target), {}).status())) << target;
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "protobuf would log each of them";
+}
+
 TEST(ParseApi, ShowsWhoMaySeeOneJobThatOne) {
   const ApiViewer viewer{"mine", true};
   EXPECT_EQ(std::get<v1::StatusRequest>(Parse("/api/v1/jobs", viewer)->request).job_id(), "mine");

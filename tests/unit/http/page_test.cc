@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
 #include <set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/http/access.h"
@@ -73,25 +76,25 @@ TEST(HeaderOf, HasTheRulesForBrowsers) {
 
 TEST(Sessions, EndByThemselves) {
   Sessions sessions;
-  const std::string word = sessions.Begin(kNow);
+  const std::string word = sessions.Begin(Role::kAct, kNow);
   EXPECT_EQ(word.size(), 64u);
-  EXPECT_TRUE(sessions.Knows(word, kNow + Sessions::kLife - absl::Seconds(1)));
-  EXPECT_FALSE(sessions.Knows(word, kNow + Sessions::kLife));
-  EXPECT_FALSE(sessions.Knows("", kNow));
-  EXPECT_FALSE(sessions.Knows(word + "0", kNow));
-  const std::string other = sessions.Begin(kNow);
+  EXPECT_EQ(sessions.Find(word, kNow + Sessions::kLife - absl::Seconds(1)), Role::kAct);
+  EXPECT_EQ(sessions.Find(word, kNow + Sessions::kLife), std::nullopt);
+  EXPECT_EQ(sessions.Find("", kNow), std::nullopt);
+  EXPECT_EQ(sessions.Find(word + "0", kNow), std::nullopt);
+  const std::string other = sessions.Begin(Role::kAct, kNow);
   EXPECT_NE(word, other);
   sessions.End(word);
-  EXPECT_FALSE(sessions.Knows(word, kNow));
-  EXPECT_TRUE(sessions.Knows(other, kNow));
+  EXPECT_EQ(sessions.Find(word, kNow), std::nullopt);
+  EXPECT_EQ(sessions.Find(other, kNow), Role::kAct);
 }
 
 TEST(Sessions, AreBounded) {
   Sessions sessions;
-  const std::string first = sessions.Begin(kNow);
-  for (size_t i = 1; i <= Sessions::kMost; ++i) sessions.Begin(kNow + absl::Seconds(i));
+  const std::string first = sessions.Begin(Role::kAct, kNow);
+  for (size_t i = 1; i <= Sessions::kMost; ++i) sessions.Begin(Role::kAct, kNow + absl::Seconds(i));
   EXPECT_EQ(sessions.size(), Sessions::kMost);
-  EXPECT_FALSE(sessions.Knows(first, kNow + absl::Minutes(2))) << "the oldest";
+  EXPECT_EQ(sessions.Find(first, kNow + absl::Minutes(2)), std::nullopt) << "the oldest";
 }
 
 TEST(LoginLimit, IsForEachPartyAndForAll) {
@@ -176,6 +179,32 @@ TEST(ParseAction, RefusesWhatItDoesNotKnow) {
   EXPECT_FALSE(ParseAction(Meant("/api/v1/jobs/a b/stop", good), "a").ok());
 }
 
+TEST(ParseAction, DoesNothingWhereSomethingHasNoMeaning) {
+  Request query = Meant("/api/v1/jobs/j/stop", R"({"reason": "x"})");
+  query.target.query["run"] = "1";
+  EXPECT_TRUE(absl::IsInvalidArgument(ParseAction(query, "a").status())) << "the latest run would be stopped";
+  const std::map<std::string, std::vector<std::string>> wrong = {
+      {"stop", {R"("node_id": "n")", R"("round": 1)", R"("force": true)", R"("Run": 1)", R"("user": null)"}},
+      {"restart", {R"("node_id": "n")", R"("round": -1)", R"("round": 4294967296)", R"("round": null)"}},
+      {"drain", {R"("node_id": "n", "round": 1)", R"("node_id": "n", "nodes": [])"}},
+      {"undrain", {R"("node_id": 3)"}}};
+  for (const auto& [verb, bodies] : wrong) {
+    for (const std::string& members : bodies) {
+      const auto action =
+          ParseAction(Meant("/api/v1/jobs/j/" + verb, absl::StrCat("{\"reason\": \"x\", ", members, "}")), "a");
+      EXPECT_TRUE(absl::IsInvalidArgument(action.status())) << verb << " " << members << ": " << action.status();
+    }
+  }
+}
+
+TEST(ParseAction, CarriesTheRoundThatWasSeen) {
+  const auto seen = ParseAction(Meant("/api/v1/jobs/j/restart", R"({"reason": "x", "round": 2})"), "a");
+  ASSERT_TRUE(seen.ok()) << seen.status();
+  EXPECT_EQ(std::get<scheduler::SteerRequested>(EventOf(1, *seen)).seen_round, 2u);
+  const auto any = ParseAction(Meant("/api/v1/jobs/j/restart", R"({"reason": "x"})"), "a");
+  EXPECT_EQ(std::get<scheduler::SteerRequested>(EventOf(1, *any)).seen_round, std::nullopt);
+}
+
 TEST(ParseAction, AnswersInTheWordsOfTheCore) {
   const auto action = ParseAction(Meant("/api/v1/jobs/j/restart", R"({"reason": "x"})"), "a");
   v1::SteerReply reply;
@@ -185,28 +214,46 @@ TEST(ParseAction, AnswersInTheWordsOfTheCore) {
   EXPECT_EQ(AnswerOf(*action, {1, absl::NotFoundError("none"), {}})->status, 404);
 }
 
+TEST(Login, KnowsWhoMayOnlyLook) {
+  const Tokens tokens = *Tokens::Of(*Token::Of(std::string(40, 't')), *Token::Of(std::string(40, 'v')));
+  CountedLog counted(Clock::System());
+  Login login;
+  const auto role = [&](char letter) {
+    const std::string body = absl::StrCat("{\"token\": \"", std::string(40, letter), "\"}");
+    const ResponsePtr answer = login.Begin(Meant("/login", body), {"10.0.0.1", "p", false}, tokens, kNow, counted);
+    Request look;
+    look.host = "localhost:8120";
+    look.cookie = answer->cookie.substr(0, answer->cookie.find(';'));
+    return login.RoleOf(look, false, kNow);
+  };
+  EXPECT_EQ(role('t'), Role::kAct);
+  EXPECT_EQ(role('v'), Role::kLook);
+  EXPECT_EQ(role('w'), std::nullopt);
+}
+
 TEST(Login, TakesTheTokenAndCountsWhatIsWrong) {
   const std::string word(40, 't');
-  const Token token = *Token::Of(word);
+  const Tokens token = *Tokens::Of(*Token::Of(word), *Token::Of(std::string(40, 'v')));
   CountedLog counted(Clock::System());
   Login login;
   const Login::Client client{"10.0.0.1", "10.0.0.1", false};
   const std::string body = absl::StrCat("{\"token\": \"", word, "\"}");
-  const ResponsePtr good = login.Begin(Meant("/login", body), client, &token, kNow, counted);
+  const ResponsePtr good = login.Begin(Meant("/login", body), client, token, kNow, counted);
   ASSERT_EQ(good->status, 200);
   Request look;
   look.host = "localhost:8120";
   look.cookie = good->cookie.substr(0, good->cookie.find(';'));
-  EXPECT_TRUE(login.HasSession(look, false, kNow));
-  EXPECT_FALSE(login.HasSession(look, true, kNow)) << "another name with TLS";
-  EXPECT_EQ(login.Begin(Meant("/login", body), client, nullptr, kNow, counted)->status, 404);
+  EXPECT_EQ(login.RoleOf(look, false, kNow), Role::kAct);
+  EXPECT_EQ(login.RoleOf(look, true, kNow), std::nullopt) << "another name with TLS";
+  EXPECT_EQ(login.Begin(Meant("/login", body), client, Tokens(), kNow, counted)->status, 404);
   Request foreign = Meant("/login", body);
   foreign.origin = "http://evil.example";
-  EXPECT_EQ(login.Begin(foreign, client, &token, kNow, counted)->status, 403);
+  EXPECT_EQ(login.Begin(foreign, client, token, kNow, counted)->status, 403);
   for (int i = 0; i < LoginLimit::kOfOne; ++i) {
-    EXPECT_EQ(login.Begin(Meant("/login", R"({"token": "wrong"})"), client, &token, kNow, counted)->status, 401);
+    EXPECT_EQ(login.Begin(Meant("/login", R"({"token": "wrong"})"), client, token, kNow, counted)->status, 401);
   }
-  EXPECT_EQ(login.Begin(Meant("/login", body), client, &token, kNow, counted)->status, 429);
+  EXPECT_EQ(login.Begin(Meant("/login", R"({"token": "wrong"})"), client, token, kNow, counted)->status, 429);
+  EXPECT_EQ(login.Begin(Meant("/login", body), client, token, kNow, counted)->status, 200) << "others lock nobody out";
   const auto counts = counted.Counts();
   EXPECT_EQ(counts.at("http: wrong token"), LoginLimit::kOfOne);
   EXPECT_EQ(counts.at("http: too many logins"), 1);
@@ -214,7 +261,7 @@ TEST(Login, TakesTheTokenAndCountsWhatIsWrong) {
   Request out = Meant("/logout", "{}");
   out.cookie = look.cookie;
   EXPECT_EQ(login.End(out, client, counted)->status, 200);
-  EXPECT_FALSE(login.HasSession(look, false, kNow));
+  EXPECT_EQ(login.RoleOf(look, false, kNow), std::nullopt);
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ const actions = {
 
 function confirmAction(verb, job, run, node) {
   const action = actions[verb];
+  // Nobody restarts what has restarted since they looked. (To stop is the same in every round.)
+  const round = verb === 'restart' ? live.runOf(job, run)?.round : undefined;
   const problem = h('p', {class: 'problem', role: 'alert'});
   const reason = h('input', {name: 'reason', required: true, maxlength: 200, autocomplete: 'off', placeholder: 'It stays in the events'});
   const go = h('button', {type: 'submit', class: action.grave ? 'grave' : 'main'}, action.button);
@@ -23,7 +25,7 @@ function confirmAction(verb, job, run, node) {
       event.preventDefault();
       go.disabled = true;
       try {
-        const answer = await post(jobPath(job, `/${verb}`), {reason: reason.value.trim(), run, ...(node ? {node_id: node} : {})});
+        const answer = await post(jobPath(job, `/${verb}`), {reason: reason.value.trim(), run, round, ...(node ? {node_id: node} : {})});
         announce(answer.text ?? `${verb}: done`);
         dialog.close();
         live.refresh();
@@ -41,8 +43,12 @@ function confirmAction(verb, job, run, node) {
   reason.focus();
 }
 
+// Who logged in only to look has no buttons.
+export const onlyLooks = (session) => session.by === 'token' && !session.may_act;
+
 // A button, which says why it can't be used where it can't.
 export function actionButton(verb, label, session, job, run, node) {
+  if (onlyLooks(session)) return null;
   return h('button', {type: 'button', disabled: !session.may_act, title: session.may_act ? null : session.why_not,
     onclick: () => confirmAction(verb, job, run, node)}, label);
 }

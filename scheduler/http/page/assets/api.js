@@ -7,10 +7,14 @@ export class Problem extends Error {
   }
 }
 
+const LOOK_MS = 8000;
+const ACTION_MS = 15000;  // more than the scheduler gives itself: an answer that comes late tells more than none
+
 async function ask(path, options) {
   let answer;
+  const isAction = options?.method === 'POST';
   const patience = new AbortController();
-  const timer = setTimeout(() => patience.abort(), 8000);
+  const timer = setTimeout(() => patience.abort(), isAction ? ACTION_MS : LOOK_MS);
   try {
     answer = await fetch(path, {cache: 'no-store', credentials: 'same-origin', signal: patience.signal, ...options});
     const text = await answer.text();
@@ -24,7 +28,8 @@ async function ask(path, options) {
     throw new Problem(answer.status, said);
   } catch (error) {
     if (error instanceof Problem) throw error;
-    throw new Problem(0, 'the scheduler can’t be reached');
+    throw new Problem(0, isAction && path !== '/login' ? 'No answer came. It may have been done all the same: look before you try again.'
+      : 'the scheduler can’t be reached');
   } finally {
     clearTimeout(timer);
   }

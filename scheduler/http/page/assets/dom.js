@@ -19,7 +19,12 @@ export function svg(tag, attributes, ...children) {
   return element;
 }
 
-// A part of the page that is made again only when what it shows has changed, so that nothing flickers or loses focus.
+// What a person knows it by, so that it is found again when its part was made anew.
+const nameOf = (element) => [element.tagName, element.closest('[data-name]')?.dataset.name,
+  element.id || element.getAttribute('href') || element.getAttribute('aria-label') || element.textContent].join('\n');
+
+// A part of the page that is made again only when what it shows has changed, so that nothing flickers. Focus and open
+// details stay; while something in it is pressed it stays as it is.
 export class Part {
   constructor(element) {
     this.element = element;
@@ -27,11 +32,25 @@ export class Part {
   }
   show(content, build) {
     const key = JSON.stringify(content);
-    if (key === this.key) return;
+    if (key === this.key || this.element.querySelector(':is(a, button, summary):active')) return;
     this.key = key;
+    const focus = this.element.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+    const open = new Set([...this.element.querySelectorAll('details[open] > summary')].map(nameOf));
     const children = build();
     this.element.hidden = children === null;
     this.element.replaceChildren(...(children === null ? [] : [children].flat(Infinity).filter(Boolean)));
+    for (const summary of open.size ? this.element.querySelectorAll('summary') : []) {
+      if (open.has(nameOf(summary))) summary.parentElement.open = true;
+    }
+    if (focus === null) return;
+    for (const element of this.element.querySelectorAll('a, button, summary, input, [tabindex]')) {
+      if (nameOf(element) === focus) return element.focus({preventScroll: true});
+    }
+  }
+  // A text in it that changes all the time, like an age: for it alone nothing is made again.
+  text(name, words) {
+    const place = this.element.querySelector(`[data-text="${CSS.escape(name)}"]`);
+    if (place && place.textContent !== words) place.textContent = words;
   }
 }
 

@@ -18,7 +18,7 @@ function lineOf(event) {
     h('time', {datetime: new Date(event.unix_ms).toISOString()}, clock(event.unix_ms)),
     h('span', {class: `dot s-${kind}`, 'aria-hidden': 'true'}, sign),
     h('div', {class: 'what'}, h('span', {class: loud.has(event.kind) ? 'loud' : null}, event.text),
-      event.last_lines.length ? h('details', {}, h('summary', {}, 'Its last lines'),
+      event.last_lines.length ? h('details', {'data-name': event.number}, h('summary', {}, 'Its last lines'),
         h('pre', {class: 'lines', tabindex: 0}, event.last_lines.join('\n'))) : null));
 }
 

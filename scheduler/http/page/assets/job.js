@@ -1,5 +1,5 @@
 // One job: its state in a sentence, why, what is missing, the map, how far it is, and what happened.
-import {actionButton} from './actions.js';
+import {actionButton, onlyLooks} from './actions.js';
 import {get, jobPath} from './api.js';
 import {age, announce, h, hasEnded, Part, path, plural, sentenceOf, stateBadge} from './dom.js';
 import {isQuiet, timeline} from './events.js';
@@ -71,6 +71,7 @@ export class JobView {
       this.head.show([live.answeredAt > 0], () => [h('h1', {}, this.job),
         h('p', {class: 'sentence'}, live.answeredAt > 0 ? 'There is no such job here.' : 'Loading …')]);
       for (const part of [this.waiting, this.cause, this.people, this.progress, this.lateness, this.story]) part.show(0, () => null);
+      this.map.hide();
       return;
     }
     const sentence = sentenceOf(run);
@@ -94,7 +95,7 @@ export class JobView {
     const remedy = run.outcome?.cause?.remedy || (!hasEnded(run.phase) && run.last_abort?.remedy) || '';
     const {may_act: mayAct, why_not: whyNot} = this.session;
     const shown = [run.run, run.phase, sentence, remedy, run.round, run.restart_count, run.nodes_here, run.nodes_disconnected,
-      run.spares, run.processes_running, run.processes_done, age(run.age_ms), run.settings, mayAct, whyNot];
+      run.spares, run.processes_running, run.processes_done, run.settings, mayAct, whyNot];
     const figure = (name, value, extra) => h('div', {}, h('dt', {}, name), h('dd', {}, value, extra ? h('small', {}, ` ${extra}`) : null));
     this.head.show(shown, () => [
       h('div', {class: 'head-line'}, h('h1', {}, this.job), stateBadge(run.phase),
@@ -108,8 +109,9 @@ export class JobView {
         figure('Processes', run.processes_running.toLocaleString('en'), run.processes_done ? `${run.processes_done.toLocaleString('en')} done` : run.settings.worker_num ? `of ${run.settings.worker_num.toLocaleString('en')}` : ''),
         figure('Round', run.round || '–'),
         figure('Restarts', run.restart_count, run.settings.max_restarts !== null ? `of ${run.settings.max_restarts} an hour` : ''),
-        figure('Run', run.run), figure(hasEnded(run.phase) ? 'Opened' : 'Age', age(run.age_ms), hasEnded(run.phase) ? 'ago' : '')),
-      hasEnded(run.phase) || mayAct ? null : h('p', {class: 'soft small'}, `Restart and Stop can’t be used: ${whyNot}.`)]);
+        figure('Run', run.run), figure(hasEnded(run.phase) ? 'Opened' : 'Age', h('span', {'data-text': 'age'}), hasEnded(run.phase) ? 'ago' : '')),
+      hasEnded(run.phase) || mayAct || onlyLooks(this.session) ? null : h('p', {class: 'soft small'}, `Restart and Stop can’t be used: ${whyNot}.`)]);
+    this.head.text('age', age(run.age_ms));
   }
 
   #showWaiting(run) {
@@ -132,22 +134,31 @@ export class JobView {
 
   #showCause(run) {
     const cause = run.outcome?.cause ?? run.last_abort;
-    this.cause.show([cause, this.why, this.session.by, run.phase], () => {
+    const title = run.outcome?.cause ? 'Why it failed' : run.phase === 'stopping' ? 'Why it stops' : 'Last restart';
+    this.cause.show([cause, title, this.why !== '', this.session.by], () => {
       if (!cause) return null;
       const where = cause.rank !== null ? h('a', {href: path('job', this.job, 'rank', cause.rank)}, `rank ${cause.rank}`) : null;
       const node = cause.node_id ? h('a', {href: path('job', this.job, 'node', cause.node_id)}, `node ${cause.node_id}`) : null;
-      return [h('h2', {}, run.outcome ? 'Why it failed' : 'Last restart', h('span', {class: 'count'}, where, where && node ? ' on ' : '', node, cause.host_name ? ` (${cause.host_name})` : '')),
+      return [h('h2', {}, title, h('span', {class: 'count'}, where, where && node ? ' on ' : '', node, cause.host_name ? ` (${cause.host_name})` : '')),
         h('p', {}, cause.text),
         cause.last_lines.length
           ? h('pre', {class: 'lines more', tabindex: 0, 'aria-label': 'Last lines of the first failure'}, cause.last_lines.join('\n'))
           : this.session.by === 'nothing' && cause.rank !== null ? h('p', {class: 'soft small more'}, 'Its last lines are shown to those with an identity (--http_token_file, or a certificate), and by ms-ctl why.') : null,
         cause.log_file ? h('p', {class: 'soft small more'}, 'Whole log: ', h('code', {}, cause.log_file)) : null,
-        this.why ? h('details', {class: 'more'}, h('summary', {}, 'As ms-ctl why says it'), h('pre', {class: 'lines', tabindex: 0}, this.why)) : null];
+        this.why ? h('details', {class: 'more'}, h('summary', {}, 'As ms-ctl why says it'), h('pre', {class: 'lines', tabindex: 0, 'aria-label': 'As ms-ctl why says it', 'data-text': 'why'})) : null];
     });
+    this.cause.text('why', this.why);
+  }
+
+  // Only a page of the nodes is known with all that is said of them: the map knows the others.
+  #withOthers(known) {
+    const ids = new Set(known.map((node) => node.node_id));
+    return [...known, ...this.map.oddNodes().filter((node) => !ids.has(node.node_id))];
   }
 
   #showPeople(run) {
-    const odd = this.nodes.filter((node) => !['connected', 'settled'].includes(node.state) || node.draining || node.is_spare || node.note);
+    const known = this.nodes.filter((node) => !['connected', 'settled'].includes(node.state) || node.draining || node.is_spare || node.note);
+    const odd = this.total > MOST_PLOTTED ? this.#withOthers(known) : known;
     const slow = run.progress && run.progress.slowest_step !== run.progress.fastest_step ? run.progress.slowest_ranks : [];
     this.people.show([odd.map((node) => [node.node_id, node.state, node.draining, node.is_spare, node.note]), slow], () => {
       if (!odd.length && !slow.length) return null;
@@ -181,7 +192,7 @@ export class JobView {
     this.lateness.show(heard.map((node) => [node.node_id, node.last_seen_ms]), () => {
       if (heard.length < 2) return null;
       const worst = [...heard].sort((a, b) => b.last_seen_ms - a.last_seen_ms)[0];
-      return [h('h2', {}, 'Since each node was heard', h('span', {class: 'count'}, `longest: ${worst.node_id}, ${age(worst.last_seen_ms)}`)),
+      return [h('h2', {}, 'Since each node was heard', h('span', {class: 'count'}, this.total > MOST_PLOTTED ? `of the first ${heard.length} nodes the longest: ` : 'longest: ', `${worst.node_id}, ${age(worst.last_seen_ms)}`)),
         barPlot('Time since each node was last heard', heard.map((node) => [node.node_id, node.last_seen_ms, node.state === 'connected' ? 'run' : 'away']), age)];
     });
   }

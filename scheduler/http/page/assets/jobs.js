@@ -18,22 +18,23 @@ export class JobsView {
       h('p', {class: 'soft'}, live.version ? `${active} active, ${live.runs.length - active} ended. ms-scheduler ${live.version}.` : ''),
     ]);
     const runs = [...live.runs].sort((a, b) => rankOf(a) - rankOf(b) || b.opened_unix_ms - a.opened_unix_ms);
-    const shown = runs.map((run) => [run.job_id, run.run, run.phase, sentenceOf(run), run.nodes_here, run.processes_running, run.restart_count, age(run.age_ms)]);
+    const shown = runs.map((run) => [run.job_id, run.run, run.phase, sentenceOf(run), run.nodes_here, run.processes_running, run.restart_count]);
     this.list.show([shown, live.answeredAt > 0], () => (shown.length ? this.#table(shown) : h('p', {class: 'empty'},
       live.answeredAt > 0 ? 'No job has come to this scheduler yet.' : 'Loading …')));
+    for (const run of runs) this.list.text(`${run.job_id} ${run.run}`, age(run.age_ms));
   }
 
   #table(rows) {
     return h('table', {class: 'jobs'},
       h('thead', {}, h('tr', {}, ['Job', 'State', 'What'].map((word) => h('th', {scope: 'col'}, word)),
         ['Nodes', 'Processes', 'Restarts', 'Age'].map((word) => h('th', {scope: 'col', class: 'num'}, word)))),
-      h('tbody', {}, rows.map(([job, run, phase, text, nodes, processes, restarts, since]) => h('tr', {},
+      h('tbody', {}, rows.map(([job, run, phase, text, nodes, processes, restarts]) => h('tr', {},
         h('td', {class: 'name'}, h('a', {href: path('job', job)}, job), run > 1 ? h('span', {class: 'soft small'}, ` run ${run}`) : null),
         h('td', {}, stateBadge(phase)),
         h('td', {class: 'what'}, text),
         h('td', {class: 'num', 'data-label': 'Nodes'}, nodes.toLocaleString('en')),
         h('td', {class: 'num', 'data-label': 'Processes'}, processes.toLocaleString('en')),
         h('td', {class: 'num', 'data-label': 'Restarts'}, restarts),
-        h('td', {class: 'num', 'data-label': 'Age'}, since)))));
+        h('td', {class: 'num', 'data-label': 'Age', 'data-text': `${job} ${run}`})))));
   }
 }

@@ -14,20 +14,33 @@ class Live extends EventTarget {
   answeredAt = 0;      // of `runs`, by performance.now()
   state = 'starting';  // live, polling, lost, locked
   lostSince = null;    // wall time
+  reason = '';         // that it gave for not answering; empty: it can't be reached
   #source = null;
   #retryMs = 1000;
   #timer = null;
   #isAsking = false;
   #askAgain = false;
+  #epoch = 0;          // answers to what was asked before an unlock don't count
 
   start() {
     document.addEventListener('visibilitychange', () => (document.hidden ? this.#rest() : this.#wake()));
+    window.addEventListener('focus', () => this.state === 'locked' && this.#wake());
     this.#wake();
   }
 
   #wake() {
+    if (this.state === 'locked') return this.#knock();
     this.#open();
     this.refresh();
+  }
+
+  // Somebody may have logged in beside this page, or the scheduler may ask for nothing any more.
+  async #knock() {
+    try {
+      if ((await get('/api/v1/session')).may_look) this.unlock();
+    } catch {
+      // it stays as it is
+    }
   }
 
   #rest() {
@@ -88,6 +101,7 @@ class Live extends EventTarget {
     clearTimeout(this.#timer);
     this.#isAsking = true;
     this.#askAgain = false;
+    const epoch = this.#epoch;
     try {
       const status = await get('/api/v1/jobs');
       this.#take(status);
@@ -98,11 +112,13 @@ class Live extends EventTarget {
         this.#set('live');
       }
     } catch (error) {
-      if (error.status === 401 || error.status === 403) {
+      if (epoch !== this.#epoch) {
+        this.#askAgain = true;
+      } else if (error.status === 401 || error.status === 403) {
         this.#close();
         this.#set('locked');
       } else {
-        this.#set('lost');
+        this.#set('lost', error.status ? error.message : '');
       }
     }
     this.#isAsking = false;
@@ -126,16 +142,18 @@ class Live extends EventTarget {
     this.#changed();
   }
 
-  #set(state) {
+  #set(state, reason = '') {
     if (state === 'polling' && this.#source?.readyState === EventSource.CONNECTING && this.state === 'starting') return;
-    if (state === this.state) return;
-    if (state === 'lost') this.lostSince = Date.now();
+    if (state === this.state && reason === this.reason) return;
+    if (state === 'lost' && this.state !== 'lost') this.lostSince = Date.now();
     this.state = state;
+    this.reason = reason;
     this.dispatchEvent(new Event('connection'));
   }
 
   unlock() {
-    this.state = 'starting';
+    ++this.#epoch;
+    this.#set('starting');
     this.#wake();
   }
 

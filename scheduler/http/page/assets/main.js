@@ -8,6 +8,7 @@ import {NodeView, RankView} from './places.js';
 
 const main = document.getElementById('main');
 let view = null;
+let shown = 'starting';  // of live's states
 
 export const session = {may_look: true, may_act: false, why_not: '', takes_token: false, by: 'nothing'};
 
@@ -35,7 +36,6 @@ function route() {
   } catch {
     // a broken escape: all jobs
   }
-  if (location.hash === '#main') return;
   view?.close?.();
   view = makeView(parts);
   main.replaceChildren(...view.elements);
@@ -49,14 +49,25 @@ function showConnection() {
   const mark = document.getElementById('connection');
   const outage = document.getElementById('outage');
   mark.dataset.state = live.state;
-  mark.textContent = {live: 'Live', polling: 'Live, by polling', lost: 'Disconnected', locked: 'Locked', starting: 'Connecting'}[live.state];
+  const lost = live.reason ? 'No answers' : 'Disconnected';
+  mark.textContent = {live: 'Live', polling: 'Live, by polling', lost, locked: 'Locked', starting: 'Connecting'}[live.state];
   outage.hidden = live.state !== 'lost';
+  const before = shown;
+  shown = live.state;
   if (live.state === 'lost') {
-    outage.textContent = `The scheduler can’t be reached since ${clock(live.lostSince)}. What is shown is from then; trying again. Training goes on without it.`;
-  } else if (live.state === 'live') {
+    const what = live.reason ? `No answers since ${clock(live.lostSince)}: ${live.reason.replace(/\.$/, '')}.` : `The scheduler can’t be reached since ${clock(live.lostSince)}.`;
+    outage.textContent = `${what} What is shown is from then; trying again. Training goes on without it.`;
+    announce('');
+  } else if (live.state === 'locked') {
+    showLogin();
+  } else if (live.state !== 'starting') {
     announce('connected');
+    if (before === 'lost') learnSession();  // it may have been started in another way
   }
-  if (live.state === 'locked') showLogin();
+  if (before === 'locked' && live.state !== 'locked') {
+    route();
+    learnSession();
+  }
 }
 
 async function learnSession() {
@@ -73,6 +84,7 @@ async function showLogin() {
   view?.close?.();
   view = null;
   await learnSession();
+  if (live.state !== 'locked') return;
   const problem = h('p', {class: 'problem', role: 'alert'});
   const word = h('input', {type: 'password', name: 'token', autocomplete: 'current-password', required: true, spellcheck: 'false'});
   const logIn = async (event) => {
@@ -82,7 +94,6 @@ async function showLogin() {
       await post('/login', {token: word.value.trim()});
       await learnSession();
       live.unlock();
-      route();
     } catch (error) {
       problem.textContent = `${error.message[0].toUpperCase()}${error.message.slice(1)}.`;
       word.select();
@@ -93,7 +104,7 @@ async function showLogin() {
     h('h1', {id: 'login-title'}, 'Log in'),
     session.takes_token
       ? h('form', {onsubmit: logIn},
-          h('p', {class: 'soft'}, 'This scheduler shows its jobs to those who have its token (the word in --http_token_file).'),
+          h('p', {class: 'soft'}, 'This scheduler shows its jobs to those who have its token (the word in --http_token_file, or in --http_view_token_file).'),
           h('label', {}, 'Token', word), problem, h('button', {class: 'main', type: 'submit'}, 'Log in'))
       : h('p', {class: 'soft'}, 'This scheduler shows its jobs to those with a certificate of its authority: import one into this browser, or have --http_token_file set.')));
   word.focus();
@@ -132,6 +143,11 @@ function setUpTheme() {
 document.getElementById('logout').addEventListener('click', async () => {
   await post('/logout', {}).catch(() => {});
   location.reload();
+});
+// (As a link it would be a place of its own for route.)
+document.querySelector('.skip').addEventListener('click', (event) => {
+  event.preventDefault();
+  main.focus();
 });
 window.addEventListener('hashchange', route);
 live.addEventListener('connection', showConnection);

@@ -3,6 +3,7 @@
 // beyond its size, so that one rank of 100,000 is seen.
 import {get, jobPath} from './api.js';
 import {announce, h, path, plural} from './dom.js';
+import {live} from './live.js';
 
 // By the characters of /map: word, kind, sign.
 const SLOTS = {
@@ -26,6 +27,8 @@ const NEAR = 5;           // pixels of a square from which ranks are drawn one b
 const HEAD = 1.3;        // above a group, with its label
 const BESIDE_GAP = 1.2;  // between groups in a row
 const HEIGHT = 380;
+const NAMES_MS = 5000;
+const MANY = 500;
 
 export class JobMap {
   nodes = '';
@@ -42,6 +45,7 @@ export class JobMap {
   offsetX = 0;
   offsetY = 0;
   isFit = true;
+  namesAt = -1e9;
 
   constructor(job) {
     this.job = job;
@@ -76,15 +80,27 @@ export class JobMap {
     this.isClosed = true;
   }
 
-  // Fetches what has changed: names only where there are others.
+  // There is nothing to be shown any more; the next refresh shows it anew.
+  hide() {
+    this.element.hidden = true;
+    this.names = [];
+    this.nodes = this.slots = this.version = '';
+  }
+
+  // Fetches what has changed: names only where there are others, and of many nodes not
+  // more often than each NAMES_MS (until then the picture stays as it is).
   async refresh(run) {
     if (this.isAsking || this.isClosed) return;
     this.isAsking = true;
     try {
       const query = (names) => `${jobPath(this.job, '/map')}?run=${run}&names=${names}`;
       let map = await get(query(this.names.length ? 0 : 1));
-      if (map.names_version !== this.version && !map.names.length && map.nodes.length) map = await get(query(1));
-      if (!this.isClosed) this.#take(map);
+      if (map.names_version !== this.version && !map.names.length && map.nodes.length) {
+        const isTooEarly = map.nodes.length > MANY && performance.now() - this.namesAt < NAMES_MS;
+        map = isTooEarly ? null : await get(query(1));
+      }
+      if (map?.names.length) this.namesAt = performance.now();
+      if (map && !this.isClosed && live.runOf(this.job)) this.#take(map);
     } catch {
       // the frame says that nobody answers
     }
@@ -109,6 +125,17 @@ export class JobMap {
     this.#judge();
     this.#describe();
     this.paint();
+  }
+
+  // Those that are lost, away, draining or spare, the worst first: [{node_id, host_name, state}].
+  oddNodes() {
+    const found = [];
+    for (const key of ['l', 'd', 'g', 'p']) {
+      for (let node = this.nodes.indexOf(key); node >= 0; node = this.nodes.indexOf(key, node + 1)) {
+        if (this.names[node]) found.push({node_id: this.names[node].node_id, host_name: this.names[node].host_name, state: NODES[key][0]});
+      }
+    }
+    return found;
   }
 
   #describe() {

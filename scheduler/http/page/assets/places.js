@@ -84,16 +84,18 @@ export class NodeView extends PlaceView {
     if (!node) return this.showMissing(`Node ${this.node}`);
     const state = node.draining && node.state === 'connected' ? 'draining' : node.is_spare && node.state === 'connected' ? 'spare' : node.state;
     const canDrain = run && !hasEnded(run.phase) && ['connected', 'disconnected'].includes(node.state);
-    this.head.show([state, node.note, node.draining, canDrain, this.session], () => [
+    this.head.show([state, node.note, node.draining, canDrain, run?.run, this.session], () => [
       h('div', {class: 'head-line'}, h('h1', {}, `Node ${this.node}`), stateBadge(state),
         canDrain ? h('div', {class: 'actions'}, node.draining ? actionButton('undrain', 'Keep …', this.session, this.job, run.run, this.node)
           : actionButton('drain', 'Drain …', this.session, this.job, run.run, this.node)) : null),
       node.note || node.draining ? h('p', {class: 'sentence'}, node.draining || node.note) : null]);
-    this.facts.show(node, () => [h('h2', {}, 'Facts'), pairs([
+    const {last_seen_ms: seenMs, ...facts} = node;
+    this.facts.show([facts, seenMs === null], () => [h('h2', {}, 'Facts'), pairs([
       ['Host', node.host_name], ['Address', node.address], ['Role', node.role + (node.is_spare ? ', spare' : '')],
       ['Ranks', node.ranks.length ? h('span', {class: 'dots'}, node.ranks.map((rank) => (node.role === 'worker' ? h('a', {href: path('job', this.job, 'rank', rank)}, rank) : h('span', {}, rank)))) : 'none'],
-      ['Places', node.slots], ['Last heard', node.last_seen_ms === null ? 'not since this scheduler started' : `${age(node.last_seen_ms)} ago`],
+      ['Places', node.slots], ['Last heard', seenMs === null ? 'not since this scheduler started' : h('span', {'data-text': 'age'})],
       ['Agent', `pid ${node.pid}, version ${node.version}`], ['Start', h('code', {}, node.incarnation)], ['Machine', h('code', {}, node.machine_id)]])]);
+    this.facts.text('age', `${age(seenMs)} ago`);
     this.showStory(new RegExp(`node ${escaped(this.node)}(?![\\w.-])`));
   }
 }
@@ -120,11 +122,14 @@ export class RankView extends PlaceView {
       h('div', {class: 'head-line'}, h('h1', {}, `Rank ${this.rank}`), stateBadge(rank.state)),
       cause ? h('p', {class: 'sentence'}, cause.text) : null,
       cause?.last_lines.length ? h('pre', {class: 'lines', tabindex: 0, 'aria-label': 'Its last lines'}, cause.last_lines.join('\n')) : null]);
-    this.facts.show(rank, () => [h('h2', {}, 'Facts'), pairs([
+    const {still_ms: stillMs, step, ...facts} = rank;
+    this.facts.show([facts, stillMs === null, step === null], () => [h('h2', {}, 'Facts'), pairs([
       ['Node', h('a', {href: path('job', this.job, 'node', rank.node_id)}, rank.node_id)], ['Host', rank.host_name], ['Address', rank.address],
       ['Local rank', rank.local_rank], ['Machine', rank.node_rank], ['Device', rank.device_id], ['Device address', rank.device_address],
-      ['Process', rank.pid === null ? null : `pid ${rank.pid}`], ['Step', rank.step === null ? null : rank.step.toLocaleString('en')],
-      ['Last change', rank.still_ms === null ? null : `${age(rank.still_ms)} ago`]])]);
+      ['Process', rank.pid === null ? null : `pid ${rank.pid}`], ['Step', step === null ? null : h('span', {'data-text': 'step'})],
+      ['Last change', stillMs === null ? null : h('span', {'data-text': 'age'})]])]);
+    this.facts.text('step', step?.toLocaleString('en') ?? '');
+    this.facts.text('age', `${age(stillMs)} ago`);
     this.showStory(new RegExp(`rank ${this.rank}\\b|node ${escaped(rank.node_id)}(?![\\w.-])`));
   }
 }

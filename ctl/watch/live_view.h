@@ -1,0 +1,86 @@
+// The full-screen view of `watch`: all jobs, one job with its nodes, one node. Pure: replies and keys in, a picture
+// out.
+//
+//   arrows, page keys   move           /   filters the list: what is typed must stand in a line
+//   Enter               opens          s   sorts the list by something else
+//   Esc                 goes back      q   ends
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "ctl/watch/keys.h"
+#include "muster/v1/admin.pb.h"
+
+namespace muster::ctl {
+
+class LiveView {
+ public:
+  static constexpr size_t kMostEvents = 500;  // of the open job
+
+  // `where`: the scheduler, as the user named it.
+  LiveView(std::string where, absl::TimeZone zone) : where_(std::move(where)), zone_(zone) {}
+
+  void Take(v1::StatusReply status) { status_ = std::move(status); }
+  void Take(v1::NodesReply nodes) { nodes_ = std::move(nodes); }
+  void Take(const v1::EventsReply& events);  // those behind events_seen()
+  // Why what is shown may be old; empty: it is new.
+  void SetProblem(std::string problem) { problem_ = std::move(problem); }
+
+  // False: the user wants to end.
+  bool Press(const KeyPress& press);
+  // Shows this job at once.
+  void OpenJob(const std::string& job_id, uint64_t run);
+
+  // Whose nodes and events are shown; empty: nobody's.
+  const std::string& job_id() const { return job_id_; }
+  uint64_t run() const { return run_; }
+  uint64_t events_seen() const { return events_seen_; }
+
+  // What to write to a terminal of that size, from any state of it: every line of it is written or cleared.
+  std::string Draw(size_t columns, size_t rows);
+
+ private:
+  enum class Level { kJobs, kJob, kNode };
+  struct Line {
+    std::string key;  // of the thing that it shows
+    std::string text;
+  };
+  struct List {
+    std::string titles;
+    std::vector<Line> lines;
+  };
+  const v1::RunStatus* OpenRun() const;
+  List Jobs() const;
+  List Nodes() const;
+  List Filtered(List list) const;
+  List Shown() const;
+  std::vector<std::string> Above() const;
+  std::vector<std::string> Events(size_t most, const std::string& of_node) const;
+  void Move(int by);
+  void Open();
+  bool Back();
+  std::string HelpLine() const;
+
+  const std::string where_;
+  const absl::TimeZone zone_;
+  v1::StatusReply status_;
+  v1::NodesReply nodes_;
+  std::deque<v1::StoryEvent> events_;
+  uint64_t events_seen_ = 0;
+  std::string problem_;
+  Level level_ = Level::kJobs;
+  std::string job_id_, node_id_;
+  uint64_t run_ = 0;
+  std::string chosen_[2];  // the key of the chosen line, of each list
+  std::string filter_[2];
+  int sort_[2] = {0, 0};
+  bool is_typing_ = false;  // the filter
+  size_t page_ = 1;         // lines of the list that the last picture had room for
+};
+
+}  // namespace muster::ctl

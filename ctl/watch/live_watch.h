@@ -1,0 +1,15 @@
+// `ms-ctl watch` on a terminal: a screen that is up to date within half a second.
+#pragma once
+
+#include "ctl/admin_client.h"
+#include "ctl/commands/ctl_settings.h"
+
+namespace muster::ctl {
+
+// There is a terminal, and the user did not ask for lines.
+bool CanWatchLive(const CtlSettings& settings);
+
+// Returns 0 when the user ends it (14 while the scheduler can't be reached); 0 or 1 as a job ends that was named.
+int WatchLive(AdminClient& client, const CtlSettings& settings);
+
+}  // namespace muster::ctl

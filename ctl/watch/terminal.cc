@@ -1,0 +1,126 @@
+#include "ctl/watch/terminal.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <iterator>
+#include <string_view>
+
+#include "common/base/check.h"
+
+namespace muster::ctl {
+namespace {
+
+// The other screen, no cursor, no line that goes on in the next; and back.
+constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l";
+constexpr std::string_view kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
+constexpr int kEnds[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+
+// For the handlers of signals: set before them, and never changed while there are any.
+termios before;
+termios within;
+volatile sig_atomic_t is_damaged = 0;
+
+void WriteAll(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t done = write(STDOUT_FILENO, text.data(), text.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return;
+    text.remove_prefix(static_cast<size_t>(done));
+  }
+}
+
+// These two call only what a signal handler may call. (One that stopped in the background is not to hang here: it
+// ignores SIGTTOU.)
+void Enter() {
+  tcsetattr(STDIN_FILENO, TCSANOW, &within);
+  WriteAll(kEnter);
+}
+void Leave() {
+  WriteAll(kLeave);
+  tcsetattr(STDIN_FILENO, TCSANOW, &before);
+}
+
+void OnEnd(int signal) {  // SA_RESETHAND: the next one ends the program
+  Leave();
+  raise(signal);
+}
+
+void OnStop(int /*signal*/) {
+  const int kept = errno;
+  Leave();
+  raise(SIGSTOP);
+  Enter();
+  is_damaged = 1;
+  errno = kept;
+}
+
+void OnResize(int /*signal*/) { is_damaged = 1; }  // poll has ended by it
+
+void Handle(int signal, void (*handler)(int), int flags) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  sigemptyset(&action.sa_mask);
+  sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+bool IsScreen() {
+  const char* kind = getenv("TERM");
+  return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && kind != nullptr &&
+         std::string_view(kind) != "dumb" && std::string_view(kind) != "";
+}
+
+Terminal::Terminal() {
+  MUSTER_CHECK(tcgetattr(STDIN_FILENO, &before) == 0, "there is a terminal");
+  within = before;
+  within.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // Ctrl-C and Ctrl-Z stay signals
+  within.c_iflag &= ~static_cast<tcflag_t>(ICRNL | IXON);
+  within.c_cc[VMIN] = 1;
+  within.c_cc[VTIME] = 0;
+  Handle(SIGTTOU, SIG_IGN, 0);
+  Enter();
+  for (const int signal : kEnds) Handle(signal, OnEnd, static_cast<int>(SA_RESETHAND | SA_NODEFER));
+  Handle(SIGTSTP, OnStop, 0);
+  Handle(SIGWINCH, OnResize, 0);
+}
+
+Terminal::~Terminal() {
+  for (const int signal : kEnds) Handle(signal, SIG_DFL, 0);
+  for (const int signal : {SIGTSTP, SIGWINCH}) Handle(signal, SIG_DFL, 0);
+  Leave();
+}
+
+Terminal::Size Terminal::size() const {
+  winsize size = {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
+  return {size.ws_col, size.ws_row};
+}
+
+void Terminal::Write(const std::string& text) { WriteAll(text); }
+
+bool Terminal::TakeDamage() {
+  const bool found = is_damaged != 0;
+  is_damaged = 0;
+  return found;
+}
+
+bool Terminal::Read(std::string& bytes, absl::Duration patience) {
+  pollfd one{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  const int found = poll(&one, 1, static_cast<int>(absl::ToInt64Milliseconds(patience)));
+  if (found <= 0) return true;
+  char some[256];
+  const ssize_t size = read(STDIN_FILENO, some, std::size(some));
+  if (size < 0) return errno == EINTR || errno == EAGAIN;
+  bytes.append(some, static_cast<size_t>(size));
+  return size > 0;
+}
+
+}  // namespace muster::ctl
