@@ -68,6 +68,7 @@ def test_mpirun_runs_over_both_nodes(nodes, family, sums):
     first.expect(0, timeout=60)
     second.expect(0, timeout=30)
     assert first.output().count("of 4: all right") == 4, first.output()
+    assert "can't be told that the command has ended" not in first.output(), first.output()
     assert "remote command for" in first.output() and "remote command of" in second.output(), second.output()
     nodes.expect_nothing_left()
 
