@@ -1,5 +1,5 @@
 // What another agent may leave in the job's store for a fence, and what ms-pmix may write to its agent. The first byte
-// chooses who reads: the first agent, another one, or the agent from ms-pmix.
+// chooses who reads: the first agent, another one, the agent from ms-pmix, or who asks for what one rank has put.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +11,7 @@
 #include "common/store/memory_job_store.h"
 #include "tests/fuzz/input.h"
 #include "worker_agent/gateway/mpi/allgather.h"
+#include "worker_agent/gateway/pmix/direct_modex.h"
 #include "worker_agent/gateway/pmix/frames.h"
 
 namespace muster::agent {
@@ -54,8 +55,12 @@ void PlayFrames(FuzzInput input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   muster::FuzzInput input(data, size);
-  const uint8_t kind = input.Byte() % 3;
-  if (kind == 2) {
+  const uint8_t kind = input.Byte() % 4;
+  if (kind == 3) {
+    const std::string bundle = input.Rest();
+    const auto put = muster::agent::PutBy(7, bundle);
+    MUSTER_CHECK(!put.ok() || put->size() < bundle.size(), "a part of it");
+  } else if (kind == 2) {
     muster::agent::PlayFrames(input);
   } else {
     muster::agent::PlayFence(kind, input);

@@ -267,6 +267,17 @@ def test_jobs_beside_each_other_do_not_mix(cluster, sums, left_behind):
         assert agent.output().count("of 2: all right") == 2, agent.output()
 
 
+@pytest.mark.parametrize("sums", ["openmpi"], indirect=True)
+@pytest.mark.parametrize("async_modex", [0, 1])
+def test_ranks_that_ask_for_each_other(cluster, sums, left_behind, async_modex):
+    """The fence has no data: each rank asks for those it speaks with."""
+    cluster.start_scheduler("--worker_num", 4)
+    env = {"OMPI_MCA_pmix_base_collect_data": 0, "OMPI_MCA_pmix_base_async_modex": async_modex, "OMPI_MCA_osc": "^rdma"}
+    for agent in cluster.start_agents(2, ["--local_worker_num", 2], [sums], env=env):
+        agent.expect(0, timeout=60)
+        assert agent.output().count("of 4: all right") == 2, agent.output()
+
+
 def test_ranks_with_much_to_tell(cluster):
     """The store carries what they put: 4 MB in all."""
     cluster.start_scheduler("--worker_num", 4)

@@ -26,6 +26,7 @@ class Fences {
 
   // Of the server's sockets; it wakes when there is something to take.
   Poller& poller() { return inbox_->poller; }
+  std::shared_ptr<Poller> shared_poller() { return {inbox_, &inbox_->poller}; }
   // One at a time. The first waits 10 minutes for the others, since all ranks are starting; later ones as long as ranks
   // work.
   void Start(std::string bundle);

@@ -1,9 +1,12 @@
 #include "worker_agent/gateway/pmix/callbacks.h"
 
+#include <pmix.h>
+
 #include <cstdlib>
 #include <string>
 
 #include "worker_agent/gateway/pmix/outbox.h"
+#include "worker_agent/gateway/pmix/own_modex.h"
 
 namespace muster::pmix {
 namespace {
@@ -31,19 +34,27 @@ pmix_status_t OnAbort(const pmix_proc_t* proc, void*, int status, const char mes
   return PMIX_OPERATION_SUCCEEDED;
 }
 
+bool Collects(const pmix_info_t infos[], size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (PMIX_CHECK_KEY(&infos[i], PMIX_COLLECT_DATA)) return PMIX_INFO_TRUE(&infos[i]);
+  }
+  return false;
+}
+
 // All ranks of the job, or none: a fence of some would need a name that the agents know it by.
-pmix_status_t OnFence(const pmix_proc_t procs[], size_t count, const pmix_info_t*, size_t, char* data, size_t size,
-                      pmix_modex_cbfunc_t done, void* of_done) {
+pmix_status_t OnFence(const pmix_proc_t procs[], size_t count, const pmix_info_t infos[], size_t info_count, char* data,
+                      size_t size, pmix_modex_cbfunc_t done, void* of_done) {
   const bool is_of_all = (count == 1 && procs[0].rank == PMIX_RANK_WILDCARD) || count == JobSize();
   if (!is_of_all) return PMIX_ERR_NOT_SUPPORTED;
-  TheOutbox().SendFence(data == nullptr ? "" : std::string(data, size), {done, of_done});
+  TheOutbox().SendFence(data == nullptr ? "" : std::string(data, size), {done, of_done}, Collects(infos, info_count));
   free(data);
   return PMIX_SUCCESS;
 }
 
-// What a rank wants of another one it finds in the fence.
-pmix_status_t OnDirectModex(const pmix_proc_t*, const pmix_info_t*, size_t, pmix_modex_cbfunc_t, void*) {
-  return PMIX_ERR_NOT_SUPPORTED;
+pmix_status_t OnDirectModex(const pmix_proc_t* proc, const pmix_info_t*, size_t, pmix_modex_cbfunc_t done,
+                            void* of_done) {
+  AskModex(proc->rank, {done, of_done});
+  return PMIX_SUCCESS;
 }
 
 }  // namespace

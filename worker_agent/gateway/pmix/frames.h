@@ -18,7 +18,9 @@ enum class Kind : char {
   kSetup = 'S',     // lines of "name=value", see setup.h; once, first
   kGathered = 'G',  // what all agents gave to the fence that is under way
   kFenceFailed = 'E',
-  kPing = 'P',  // answered by a pong, behind all that was to be told before
+  kModexOf = 'N',      // a rank, as a length, and what it has put
+  kModexFailed = 'M',  // a rank, as a length: it is not known what it has put
+  kPing = 'P',         // answered by a pong, behind all that was to be told before
   // ms-pmix's.
   kReady = 'R',      // for each slot NAME=VALUE, each with a zero behind it, and one more zero behind the slot's last
   kFailed = 'X',     // why it can't serve; it ends
@@ -26,6 +28,8 @@ enum class Kind : char {
   kFinalized = 'Z',  // a rank, in digits
   kAborted = 'A',    // "RANK STATUS MESSAGE"
   kFence = 'F',      // what this agent's ranks give to the next fence
+  kModex = 'D',      // for each rank of this agent: its number and a length, as lengths, and what it has put
+  kAsk = 'Q',        // a rank, in digits, which one here wants what it has put of
   kPong = 'O',
 };
 

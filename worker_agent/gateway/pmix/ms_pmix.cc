@@ -20,15 +20,13 @@
 #include "worker_agent/gateway/pmix/frames.h"
 #include "worker_agent/gateway/pmix/job.h"
 #include "worker_agent/gateway/pmix/outbox.h"
+#include "worker_agent/gateway/pmix/own_modex.h"
 #include "worker_agent/gateway/pmix/setup.h"
 
 namespace muster::pmix {
 namespace {
 
 constexpr int kAgent = STDIN_FILENO;
-
-// Of the answer to a fence, which libpmix is done with.
-void Release(void* text) { delete static_cast<std::string*>(text); }
 
 class Server {
  public:
@@ -44,6 +42,7 @@ class Server {
   int Run() {
     while (true) {
       output_ += TheOutbox().TakeFrames();
+      if (TheOutbox().TakeModexWanted()) GiveModex(setup_);
       if (!output_.empty() && !Write()) return 0;
       pollfd fds[] = {{kAgent, static_cast<short>(output_.empty() ? POLLIN : POLLIN | POLLOUT), 0},
                       {TheOutbox().wake(), POLLIN, 0}};
@@ -83,6 +82,9 @@ class Server {
       case Kind::kFenceFailed:
         Answer(PMIX_ERR_TIMEOUT, "");
         return true;
+      case Kind::kModexOf:
+      case Kind::kModexFailed:
+        return AnswerModex(frame);
       case Kind::kPing:
         TheOutbox().Send(Kind::kPong, "");
         return true;
@@ -108,9 +110,7 @@ class Server {
 
   static void Answer(pmix_status_t status, const std::string& bytes) {
     const Pending fence = TheOutbox().TakeFence();
-    if (fence.done == nullptr) return;
-    auto* text = new std::string(bytes);
-    fence.done(status, text->data(), text->size(), fence.data, Release, text);
+    if (fence.done != nullptr) fence.Answer(status, bytes);
   }
 
   Setup setup_;

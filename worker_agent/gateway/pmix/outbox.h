@@ -7,6 +7,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "worker_agent/gateway/pmix/frames.h"
@@ -17,6 +18,12 @@ namespace muster::pmix {
 struct Pending {
   pmix_modex_cbfunc_t done = nullptr;
   void* data = nullptr;
+
+  void Answer(pmix_status_t status, std::string_view bytes) const {
+    auto* text = new std::string(bytes);  // libpmix says when it is done with it
+    const auto release = [](void* of) { delete static_cast<std::string*>(of); };
+    done(status, text->data(), text->size(), data, release, text);
+  }
 };
 
 // What libpmix's thread leaves for the main one.
@@ -28,8 +35,9 @@ class Outbox {
     eventfd_write(wake_, 1);
   }
   // Before it is sent, the fence is known here.
-  void SendFence(const std::string& bytes, Pending pending) {
+  void SendFence(const std::string& bytes, Pending pending, bool has_data) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (!std::exchange(had_fence_, true)) is_modex_wanted_ = !has_data;
     fences_.push_back(pending);
     frames_ += Encode(Kind::kFence, bytes);
     eventfd_write(wake_, 1);
@@ -47,6 +55,11 @@ class Outbox {
     fences_.pop_front();
     return first;
   }
+  // Once, where the first fence had no data.
+  bool TakeModexWanted() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(is_modex_wanted_, false);
+  }
   int wake() const { return wake_; }
 
  private:
@@ -54,6 +67,8 @@ class Outbox {
   std::mutex mutex_;
   std::string frames_;
   std::deque<Pending> fences_;
+  bool had_fence_ = false;
+  bool is_modex_wanted_ = false;
 };
 
 // libpmix's callbacks take no object.

@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/sys/threads.h"
+#include "worker_agent/gateway/length.h"
 
 namespace muster::agent {
 namespace {
@@ -34,6 +35,7 @@ PmixServer::PmixServer(std::unique_ptr<PmixProcess> process, const MpiLayout& la
       ranks_(layout.own_agent().ranks),
       end_(std::move(end)),
       fences_(layout, store, clock, "mpi/pmix"),
+      modex_(layout, store, clock, fences_.shared_poller()),
       input_(process_->TakeInput()),
       progress_(ranks_.size()) {}
 
@@ -100,6 +102,7 @@ void PmixServer::Run() {
       Condemn(absl::StrCat("MPI's fence between the nodes failed: ", std::string(gathered.status().message())));
     }
     NextFence();
+    TakeModex();
     const MutexLock lock(mutex_);
     Write();
     if (is_stopping_) return;
@@ -136,6 +139,12 @@ void PmixServer::Take(const pmix::Frame& frame) {
     }
     return;
   }
+  if (frame.kind == Kind::kModex) return modex_.Give(frame.bytes);
+  if (frame.kind == Kind::kAsk) {
+    uint32_t rank = 0;
+    if (absl::SimpleAtoi(frame.bytes, &rank)) modex_.Ask(rank);
+    return;
+  }
   if (frame.kind == Kind::kPong) {
     ++pongs_;
     changed_.NotifyAll();
@@ -150,6 +159,18 @@ void PmixServer::Take(const pmix::Frame& frame) {
   progress->has_aborted = true;
   if (!absl::SimpleAtoi(words[1], &progress->abort_code)) progress->abort_code = 1;
   if (words[2] != "N/A") progress->abort_message = words[2];  // Open MPI's word for none
+}
+
+void PmixServer::TakeModex() {
+  for (const DirectModex::Answer& answer : modex_.TakeAll()) {
+    const std::string rank = LengthText(answer.rank);
+    const MutexLock lock(mutex_);
+    if (answer.put.ok()) {
+      Send(Kind::kModexOf, rank + *answer.put);
+    } else {
+      Send(Kind::kModexFailed, rank);
+    }
+  }
 }
 
 void PmixServer::NextFence() {

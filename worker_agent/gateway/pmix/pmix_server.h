@@ -18,6 +18,7 @@
 #include "worker_agent/gateway/mpi/fences.h"
 #include "worker_agent/gateway/mpi/layout.h"
 #include "worker_agent/gateway/mpi/verdict.h"
+#include "worker_agent/gateway/pmix/direct_modex.h"
 #include "worker_agent/gateway/pmix/frames.h"
 #include "worker_agent/gateway/pmix/pmix_process.h"
 
@@ -47,6 +48,7 @@ class PmixServer {
   void Send(pmix::Kind kind, const std::string& bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(const pmix::Frame& frame);
   void NextFence();
+  void TakeModex();
   void Lose(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the ranks that have not come to an end by themselves.
   void Condemn(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -55,7 +57,8 @@ class PmixServer {
   const std::unique_ptr<PmixProcess> process_;
   const std::vector<uint32_t> ranks_;  // by slot
   const EndRank end_;
-  Fences fences_;  // the thread's, as the three below
+  Fences fences_;  // the thread's, as the four below
+  DirectModex modex_;
   std::string input_;
   std::vector<std::string> bundles_;  // of fences; the first is under way
   bool is_gathering_ = false;
