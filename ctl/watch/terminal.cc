@@ -75,7 +75,7 @@ void Handle(int signal, void (*handler)(int), int flags) {
 bool IsScreen() {
   const char* kind = getenv("TERM");
   return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && kind != nullptr &&
-         std::string_view(kind) != "dumb" && std::string_view(kind) != "";
+         std::string_view(kind) != "dumb" && *kind != '\0';
 }
 
 Terminal::Terminal() {
