@@ -73,9 +73,11 @@ void KeyValues::Insert(const std::string& key, const std::string& value, bool ma
     return done(absl::InvalidArgumentError(
         absl::StrCat("a key has ", kInlineBytes / 2, " bytes at most, and a value ", kMaxValueBytes)));
   }
-  if (waiting_.size() >= kMaxWaiting) {
-    return done(absl::ResourceExhaustedError(absl::StrCat(kMaxWaiting, " values wait for the scheduler already")));
+  if (waiting_.size() >= kMaxWaiting || waiting_bytes_ + value.size() > kMaxStoreBytes) {
+    return done(absl::ResourceExhaustedError(
+        absl::StrCat(waiting_.size(), " values of ", waiting_bytes_, " bytes wait for the scheduler already")));
   }
+  waiting_bytes_ += value.size();
   waiting_.push_back({key, value, may_overwrite, std::move(done)});
   BeginNext();
 }
@@ -84,6 +86,7 @@ void KeyValues::BeginNext() {
   while (under_way_ < kAtOnce && !waiting_.empty()) {
     Change change = std::move(waiting_.front());
     waiting_.pop_front();
+    waiting_bytes_ -= change.value.size();
     ++under_way_;
     change.done = [this, done = std::move(change.done)](absl::Status status) {
       --under_way_;

@@ -83,6 +83,7 @@ class KeyValues {
   uint64_t last_ = 0;           // number of a writing
   size_t under_way_ = 0;        // changes
   std::deque<Change> waiting_;  // until there is room in the agent's store
+  size_t waiting_bytes_ = 0;    // of their values
 };
 
 }  // namespace muster::jax

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -198,8 +200,9 @@ class Server::Impl {
 
   void Run() {
     while (!is_ending_) {
-      const auto events = steps_->poller.Wait(coordination_.IsBusy() ? kTick : absl::InfiniteDuration());
-      if (!events.empty()) Accept();
+      const bool is_idle = !coordination_.IsBusy() && is_listening_;
+      const auto events = steps_->poller.Wait(is_idle ? absl::InfiniteDuration() : kTick);
+      if (!events.empty() || !is_listening_) Accept();
       for (const std::function<void()>& step : steps_->mailbox.TakeAll()) step();
       coordination_.Tick();
     }
@@ -209,7 +212,7 @@ class Server::Impl {
     while (true) {
       SocketAddress client;
       UniqueFd socket = AcceptFrom(listener_.get(), client);
-      if (!socket.is_open()) return;
+      if (!socket.is_open()) return ListenOrRest(errno);
       const std::string why = agent::WhyNotServed(client, mindspore::OwnerOf(client, own_), geteuid());
       if (why.empty()) {
         grpc::AddInsecureChannelFromFd(server_.get(), socket.release());
@@ -219,13 +222,27 @@ class Server::Impl {
     }
   }
 
+  // Without a descriptor for a client the listener would be ready all the time: it is looked at now and then.
+  void ListenOrRest(int error) {
+    const bool is_out = error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+    if (is_out != is_listening_) return;
+    if (is_out) {
+      Log(Severity::kWarning, absl::StrCat("JAX's gateway can't take another connection: ", std::strerror(error)));
+      steps_->poller.Remove(listener_.get());
+      is_listening_ = false;
+    } else {
+      is_listening_ = steps_->poller.Add(listener_.get(), EPOLLIN, 0).ok();
+    }
+  }
+
   const std::shared_ptr<Steps> steps_ = std::make_shared<Steps>();
   Coordination coordination_;  // of the thread
   Service service_;
   UniqueFd listener_;
   SocketAddress own_;
   std::unique_ptr<grpc::Server> server_;
-  bool is_ending_ = false;  // of the thread
+  bool is_ending_ = false;    // of the thread
+  bool is_listening_ = true;  // of the thread
   std::thread thread_;
 };
 
