@@ -48,11 +48,11 @@ bool ServesJax(const AgentSettings& settings) {
          UsesPythonModule(settings.command, "jax") && !ScriptContains(settings.command, "coordinator_address");
 }
 
-ServedFrameworks::ServedFrameworks(MpiGatewayOptions mpi, JobStore& store)
+ServedFrameworks::ServedFrameworks(MpiGatewayOptions mpi, AgentStore& store)
     : family_(mpi.family),
       mpi_(std::move(mpi), store, Clock::System()),
       horovod_(store, Clock::System()),
-      jax_(store, Clock::System()) {}
+      jax_(store.patient(), Clock::System()) {}
 
 void ServedFrameworks::AddTo(Launcher& launcher, const AgentSettings& settings) {
   if (family_ != MpiFamily::kNone) launcher.AddGateway(mpi_, /*is_required=*/true);

@@ -5,7 +5,6 @@
 #include <map>
 #include <string>
 
-#include "common/store/job_store.h"
 #include "worker_agent/gateway/horovod/gateway.h"
 #include "worker_agent/gateway/jax/gateway.h"
 #include "worker_agent/gateway/mpi/gateway.h"
@@ -13,6 +12,7 @@
 #include "worker_agent/launch/command/mpi_program.h"
 #include "worker_agent/runtime/launcher.h"
 #include "worker_agent/settings/agent_settings.h"
+#include "worker_agent/store/agent_store.h"
 
 namespace muster::agent {
 
@@ -31,7 +31,7 @@ bool ServesJax(const AgentSettings& settings);
 class ServedFrameworks {
  public:
   // `store` must outlive this.
-  ServedFrameworks(MpiGatewayOptions mpi, JobStore& store);
+  ServedFrameworks(MpiGatewayOptions mpi, AgentStore& store);
 
   // Those that the settings ask for. This must outlive the launcher's last call.
   void AddTo(Launcher& launcher, const AgentSettings& settings);

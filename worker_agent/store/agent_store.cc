@@ -115,10 +115,18 @@ void AgentStore::Wait(const std::string& key, std::chrono::milliseconds limit, V
 }
 
 void AgentStore::Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done) {
-  Do([&](StoreCore& core, MonotonicTime now) { return core.Change(std::move(change), std::move(done), now); });
+  Do([&](StoreCore& core, MonotonicTime now) {
+    return core.Change(std::move(change), std::move(done), now, StoreCore::kPatience);
+  });
 }
 
-void AgentStore::Set(const std::string& key, const std::string& value, Lifetime lifetime, Done done) {
+void AgentStore::Patient::Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done) {
+  store_.Do([&](StoreCore& core, MonotonicTime now) {
+    return core.Change(std::move(change), std::move(done), now, absl::InfiniteDuration());
+  });
+}
+
+void RequestedChanges::Set(const std::string& key, const std::string& value, Lifetime lifetime, Done done) {
   v1::StoreSet set;
   set.set_key(key);
   set.set_value(value);
@@ -126,13 +134,13 @@ void AgentStore::Set(const std::string& key, const std::string& value, Lifetime 
   Change(std::move(set), [done = std::move(done)](const auto& reply) { done(reply.status()); });
 }
 
-void AgentStore::Delete(const std::string& key, Done done) {
+void RequestedChanges::Delete(const std::string& key, Done done) {
   v1::StoreDelete request;
   request.set_key(key);
   Change(std::move(request), [done = std::move(done)](const auto& reply) { done(reply.status()); });
 }
 
-void AgentStore::Add(const std::string& key, std::int64_t delta, Lifetime lifetime, NumberDone done) {
+void RequestedChanges::Add(const std::string& key, std::int64_t delta, Lifetime lifetime, NumberDone done) {
   v1::StoreAdd add;
   add.set_key(key);
   add.set_delta(delta);
@@ -143,8 +151,8 @@ void AgentStore::Add(const std::string& key, std::int64_t delta, Lifetime lifeti
   });
 }
 
-void AgentStore::CompareAndSet(const std::string& key, const std::optional<std::string>& expected,
-                               const std::string& desired, Lifetime lifetime, ValueDone done) {
+void RequestedChanges::CompareAndSet(const std::string& key, const std::optional<std::string>& expected,
+                                     const std::string& desired, Lifetime lifetime, ValueDone done) {
   v1::StoreSwap swap;
   swap.set_key(key);
   if (expected) swap.set_expected(*expected);
@@ -156,7 +164,7 @@ void AgentStore::CompareAndSet(const std::string& key, const std::optional<std::
   });
 }
 
-void AgentStore::List(const std::string& prefix, const std::string& after, std::uint32_t most, ListDone done) {
+void RequestedChanges::List(const std::string& prefix, const std::string& after, std::uint32_t most, ListDone done) {
   v1::StoreList list;
   list.set_key(prefix);
   list.set_after(after);

@@ -26,8 +26,22 @@
 
 namespace muster::agent {
 
+// Changes, as requests to the scheduler.
+class RequestedChanges : public JobStore {
+ public:
+  void Set(const std::string& key, const std::string& value, Lifetime lifetime, Done done) override;
+  void Delete(const std::string& key, Done done) override;
+  void Add(const std::string& key, std::int64_t delta, Lifetime lifetime, NumberDone done) override;
+  void CompareAndSet(const std::string& key, const std::optional<std::string>& expected, const std::string& desired,
+                     Lifetime lifetime, ValueDone done) override;
+  void List(const std::string& prefix, const std::string& after, std::uint32_t most, ListDone done) override;
+
+ protected:
+  virtual void Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done) = 0;
+};
+
 // Thread-safe.
-class AgentStore : public JobStore {
+class AgentStore : public RequestedChanges {
  public:
   explicit AgentStore(const Clock& clock);
   // What waits is told that the round is over. Nobody may be calling.
@@ -42,12 +56,10 @@ class AgentStore : public JobStore {
   // ---- for gateways
   void Get(const std::string& key, ValueDone done) override;
   void Wait(const std::string& key, std::chrono::milliseconds limit, ValueDone done) override;
-  void Set(const std::string& key, const std::string& value, Lifetime lifetime, Done done) override;
-  void Delete(const std::string& key, Done done) override;
-  void Add(const std::string& key, std::int64_t delta, Lifetime lifetime, NumberDone done) override;
-  void CompareAndSet(const std::string& key, const std::optional<std::string>& expected, const std::string& desired,
-                     Lifetime lifetime, ValueDone done) override;
-  void List(const std::string& prefix, const std::string& after, std::uint32_t most, ListDone done) override;
+
+  // The same store for those who must know what a change comes to: they are told when it is made, or the round is over,
+  // however long that takes, and never that it may still be made.
+  JobStore& patient() { return patient_; }
 
   // Whether a change of the largest size would be taken now.
   bool HasRoom() const;
@@ -59,8 +71,23 @@ class AgentStore : public JobStore {
   // The core is not idle any more. RESOURCE_EXHAUSTED: nothing ticks until a later step finds a thread.
   absl::Status StartTicking() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TickOn();
-  void Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done);
+  void Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done) override;
 
+  class Patient final : public RequestedChanges {
+   public:
+    explicit Patient(AgentStore& store) : store_(store) {}
+    void Get(const std::string& key, ValueDone done) override { store_.Get(key, std::move(done)); }
+    void Wait(const std::string& key, std::chrono::milliseconds limit, ValueDone done) override {
+      store_.Wait(key, limit, std::move(done));
+    }
+
+   private:
+    void Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done) override;
+
+    AgentStore& store_;
+  };
+
+  Patient patient_{*this};
   const Clock& clock_;
   CountedLog counted_;
   mutable Mutex mutex_;

@@ -288,7 +288,7 @@ void StoreCore::Forget(const std::string& key) {
 // ---------------------------------------------------------------------------------------------------------- changing
 
 StoreCore::Effects StoreCore::Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done,
-                                     MonotonicTime now) {
+                                     MonotonicTime now, absl::Duration patience) {
   const std::string key = KeyOf(change);
   const size_t bytes = std::visit([](const auto& request) { return request.ByteSizeLong(); }, change) + kPendingBytes;
   absl::Status status = CheckChange(change);
@@ -303,7 +303,8 @@ StoreCore::Effects StoreCore::Change(StoreOperation change, std::function<void(a
     return TakeEffects();
   }
   backlog_bytes_ += bytes;
-  pending_.push_back({std::move(change), key, bytes, 0, {}, {std::move(done), now + kLongest}, {}});
+  const MonotonicTime deadline = patience == absl::InfiniteDuration() ? MonotonicTime::Never() : now + patience;
+  pending_.push_back({std::move(change), key, bytes, 0, {}, {std::move(done), deadline}, {}});
   pending_of_[key].push_back(std::prev(pending_.end()));
   SendOn(now);
   return TakeEffects();

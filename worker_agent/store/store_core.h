@@ -28,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "common/store/job_store.h"
 #include "muster/v1/store.pb.h"
 
@@ -39,6 +40,7 @@ using StoreOperation = std::variant<v1::StoreSet, v1::StoreGet, v1::StoreWait, v
 class StoreCore {
  public:
   static constexpr absl::Duration kFreshFor = absl::Seconds(1);
+  static constexpr absl::Duration kPatience = absl::Milliseconds(kLongestStoreWaitMs);
 
   struct Send {
     uint64_t call = 0;  // never reused
@@ -72,7 +74,9 @@ class StoreCore {
   Effects Wait(const std::string& key, absl::Duration limit, JobStore::ValueDone done, MonotonicTime now);
   // A Set, Delete, Add, CompareAndSet or List without caller and number. (A List is no change, but must see those that
   // were asked for before it.)
-  Effects Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done, MonotonicTime now);
+  // The caller is told that it takes long after `patience`.
+  Effects Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done, MonotonicTime now,
+                 absl::Duration patience = kPatience);
 
   // The answer to a Send. UNAVAILABLE, DEADLINE_EXCEEDED and CANCELLED: it was perhaps not heard.
   Effects Replied(uint64_t call, absl::StatusOr<v1::StoreReply> reply, MonotonicTime now);

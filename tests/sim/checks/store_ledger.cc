@@ -1,5 +1,6 @@
 #include "tests/sim/checks/store_ledger.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace muster::sim {
@@ -39,6 +40,20 @@ const StoreLedger::Change* StoreLedger::Find(uint64_t incarnation, uint64_t numb
     }
   }
   return nullptr;
+}
+
+std::string StoreLedger::Check(const v1::StoreList& request, const v1::StoreReply& reply) const {
+  std::map<std::string, std::string> listed;
+  for (const v1::StoreEntry& entry : reply.entries()) listed[entry.key()] = entry.value();
+  for (const auto& [key, changes] : changes_) {
+    if (!absl::StartsWith(key, request.key()) || (!request.after().empty() && key <= request.after())) continue;
+    const std::optional<std::string> held = ValueAt(key, request.caller().round(), reply.version());
+    const auto found = listed.find(key);
+    const bool is_behind = reply.has_more() && !listed.empty() && key > listed.rbegin()->first;
+    if (found == listed.end() && held && !is_behind) return absl::StrCat("a list left out ", key);
+    if (found != listed.end() && held != found->second) return absl::StrCat("a list told what ", key, " didn't hold");
+  }
+  return "";
 }
 
 template <typename Request>

@@ -31,6 +31,7 @@ class StoreLedger {
   std::optional<std::string> ValueAt(const std::string& key, uint32_t round, uint64_t version) const;
   const Change* Find(uint64_t incarnation, uint64_t number) const;
 
+  std::string Check(const v1::StoreList& request, const v1::StoreReply& reply) const;
   template <typename Request>
   std::string Check(const Request& request, const v1::StoreReply& reply) const;
 

@@ -198,6 +198,24 @@ TEST_F(CoordinationTest, LargeValuesAndLongKeysArriveWhole) {
   EXPECT_EQ(Insert(0, "y", std::string(KeyValues::kMaxValueBytes + 1, 'v')).status().code(), Code::kInvalidArgument);
 }
 
+TEST_F(CoordinationTest, LargeValuesThatGoLeaveNothing) {
+  const std::string value(1'000'000, 'v');
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(Insert(0, "d/x", value, /*may_overwrite=*/true).answer->ok()) << i;
+  ASSERT_TRUE(Insert(0, "d/y", value).answer->ok());
+  EXPECT_EQ(Insert(2, "d/y", value).status().code(), Code::kAlreadyExists);
+  EXPECT_TRUE(Of(3, Method::kDelete, "d").answer->ok());
+  JobStore::Listing listing;
+  store_.List("jax/", "", 0, [&](const auto& told) { listing = *told; });
+  EXPECT_THAT(listing.entries, IsEmpty());
+}
+
+TEST_F(CoordinationTest, TheRootIsNoDirectory) {
+  Insert(0, "a", "1");
+  EXPECT_TRUE(Of(0, Method::kDelete, "/").answer->ok());
+  EXPECT_THAT(Of(0, Method::kGetDirectory, "").answer->value().values, IsEmpty());
+  EXPECT_EQ(Of(0, Method::kTryGet, "a").answer->value().values[0].second, "1");
+}
+
 TEST_F(CoordinationTest, NumbersAreAddedTo) {
   const auto add = [&](int32_t task, int64_t by) -> const absl::StatusOr<Reply>& {
     Request request;
@@ -259,6 +277,37 @@ TEST_F(CoordinationTest, ABarrierThatLastsTooLongNamesWhoIsMissing) {
   EXPECT_EQ(one.status().code(), Code::kDeadlineExceeded);
   EXPECT_THAT(std::string(one.status().message()), HasSubstr("2 of 4 tasks have come; not there: 1 on one, 3 on two."));
   EXPECT_EQ(two.status().code(), Code::kDeadlineExceeded) << "the first one's time counts";
+}
+
+TEST_F(CoordinationTest, AFailedBarrierTellsItsNumberSoThatTheNextOneFollows) {
+  Asked& failed = Barrier(0, "b", 0, {}, 1000);
+  Pass(absl::Seconds(1.1));
+  ASSERT_EQ(failed.status().code(), Code::kDeadlineExceeded);
+  const auto payload = failed.status().GetPayload("type.googleapis.com/tensorflow.BarrierError");
+  ASSERT_TRUE(payload.has_value());
+  BarrierError error;
+  ASSERT_TRUE(error.ParseFromString(std::string(*payload)));
+  EXPECT_EQ(error.barrier_id(), "b");
+  EXPECT_EQ(error.counter(), 0);
+  EXPECT_EQ(Barrier(3, "b").status().code(), Code::kDeadlineExceeded) << "who comes late hears of it";
+  Asked& next = Barrier(0, "b", 1);
+  for (const int32_t task : {1, 2, 3}) Barrier(task, "b", 1);
+  EXPECT_TRUE(next.answer->ok());
+}
+
+TEST_F(CoordinationTest, BarriersLeaveTheirResultsForAnHour) {
+  const auto keys = [&] {
+    JobStore::Listing listing;
+    store_.List("jax/b/", "", 0, [&](const auto& told) { listing = *told; });
+    return listing.entries.size();
+  };
+  for (int i = 0; i < 20; ++i) {
+    for (const int32_t task : {0, 1, 2, 3}) Barrier(task, absl::StrCat("b", i));
+  }
+  EXPECT_EQ(keys(), 20u);
+  Pass(absl::Hours(1));
+  for (const int32_t task : {0, 1, 2, 3}) Barrier(task, "last");
+  EXPECT_EQ(keys(), 1u);
 }
 
 TEST_F(CoordinationTest, ABarrierCanBeCancelled) {

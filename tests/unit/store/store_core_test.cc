@@ -112,6 +112,25 @@ class StoreCoreTest : public ::testing::Test {
   }
 };
 
+TEST_F(StoreCoreTest, APatientCallerIsToldWhatItComesToAndNothingBefore) {
+  v1::StoreAdd add;
+  add.set_key("n");
+  add.set_delta(1);
+  std::vector<Code> told;
+  const auto done = [&](const absl::StatusOr<v1::StoreReply>& reply) { told.push_back(reply.status().code()); };
+  for (int i = 0; i < 2; ++i) core_.Change(add, done, now_, absl::InfiniteDuration());
+  Pass(absl::Seconds(60));
+  EXPECT_TRUE(told.empty()) << "the scheduler is away";
+  Connect();
+  Asked<v1::StoreAdd>();
+  Pass(absl::Seconds(60));
+  EXPECT_TRUE(told.empty()) << "it has gone out";
+  Reply(1, std::nullopt, 1);
+  EXPECT_EQ(told, std::vector<Code>({Code::kOk}));
+  core_.EndRound();
+  EXPECT_EQ(told.size(), 1u) << "by who takes the effects";
+}
+
 TEST_F(StoreCoreTest, AListSeesTheChangesBeforeItAndLeavesNoCopy) {
   Connect();
   Set("d/1", "a");

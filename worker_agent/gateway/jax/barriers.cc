@@ -31,17 +31,23 @@ constexpr size_t kLongestNameInKey = 700;
 constexpr size_t kMaxNameBytes = 16 * 1024;
 constexpr size_t kShownNameBytes = 100;
 constexpr size_t kShownTasks = 8;
+constexpr absl::Duration kKeepResult = absl::Hours(1);
+constexpr size_t kMaxResults = 50'000;
 constexpr absl::Duration kNoteAfter = absl::Seconds(1);
 constexpr char kErrorPayload[] = "type.googleapis.com/tensorflow.BarrierError";
 
-absl::Status OtherCounter(const std::string& name, int64_t counter) {
-  absl::Status status = absl::InternalError(
-      absl::StrCat("Barrier ", Quoted(name, kShownNameBytes), " is at its number ", counter, " now."));
+absl::Status WithCounter(absl::Status status, const std::string& name, int64_t counter) {
   BarrierError error;
   error.set_barrier_id(name);
   error.set_counter(counter);
   status.SetPayload(kErrorPayload, absl::Cord(error.SerializeAsString()));
   return status;
+}
+
+absl::Status OtherCounter(const std::string& name, int64_t counter) {
+  return WithCounter(absl::InternalError(absl::StrCat("Barrier ", Quoted(name, kShownNameBytes), " is at its number ",
+                                                      counter, " now.")),
+                     name, counter);
 }
 
 std::string TextOf(const std::vector<int32_t>& tasks) { return absl::StrJoin(tasks, ","); }
@@ -132,7 +138,6 @@ void Barriers::Arrive(Arrival arrival, Done done) {
   const bool is_next = !is_first && barrier->result && arrival.counter == barrier->counter + 1;
   if (is_first || is_next) {
     if (is_next) std::erase(ended_, arrival.name);
-    if (is_next) Sweep(*barrier);
     barrier = std::make_shared<Barrier>();
     barrier->name = arrival.name;
     barrier->counter = arrival.counter;
@@ -226,10 +231,14 @@ void Barriers::Cancel(const std::string& name, int64_t counter) {
   Publish(found->second, absl::CancelledError(absl::StrCat("Barrier was cancelled: ", Quoted(name, kShownNameBytes))));
 }
 
-void Barriers::Finish(const Shared& barrier, const absl::Status& status) {
+void Barriers::Finish(const Shared& barrier, const absl::Status& result) {
   if (barrier->result) return;
+  absl::Status status = result;
+  // So that the client goes on with the next one of the row, rather than ask for this one for ever.
+  if (!status.ok()) status = WithCounter(std::move(status), barrier->name, barrier->counter);
   barrier->result = status;
   --under_way_;
+  Sweep(*barrier);
   ended_.push_back(barrier->name);
   auto came = std::exchange(barrier->came, {});
   for (auto& [task, waiting] : came) waiting.second(status);
@@ -239,10 +248,18 @@ void Barriers::Finish(const Shared& barrier, const absl::Status& status) {
   }
 }
 
-// All have come to the next one, or will: nobody waits for this one any more.
+// Its arrivals have been collected, or don't count any more. The result stays for those who can't reach the scheduler
+// now, for longer than an agent tries to.
 void Barriers::Sweep(const Barrier& ended) {
   const auto ignore = [](const absl::Status&) {};
-  store_.Delete(absl::StrCat(KeyOf(ended), "a/", layout_.own), ignore);
+  const MonotonicTime now = clock_.Read().monotonic;
+  if (ended.name != keeps_arrivals_of_) store_.Delete(absl::StrCat(KeyOf(ended), "a/", layout_.own), ignore);
+  if (ended.noted > 0) store_.Delete(absl::StrCat(KeyOf(ended), "p/", layout_.own), ignore);
+  if (AgentsOf(ended).front() == layout_.own) results_.emplace_back(now + kKeepResult, absl::StrCat(KeyOf(ended), "r"));
+  while (!results_.empty() && (results_.front().first <= now || results_.size() > kMaxResults)) {
+    store_.Delete(results_.front().second, ignore);
+    results_.pop_front();
+  }
 }
 
 void Barriers::Tick() {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -52,9 +53,14 @@ class Barriers {
 
   static constexpr size_t kMaxNames = 4096;  // that are remembered after their end
 
-  // `store` and `clock` outlive what is asked of the store.
-  Barriers(JobStore& store, const Clock& clock, Post post, TaskLayout layout)
-      : store_(store), clock_(clock), post_(std::move(post)), layout_(std::move(layout)) {}
+  // `store` and `clock` outlive what is asked of the store. Of the barrier `keeps_arrivals_of` Incarnation will be
+  // asked.
+  Barriers(JobStore& store, const Clock& clock, Post post, TaskLayout layout, std::string keeps_arrivals_of)
+      : store_(store),
+        clock_(clock),
+        post_(std::move(post)),
+        layout_(std::move(layout)),
+        keeps_arrivals_of_(std::move(keeps_arrivals_of)) {}
 
   // Errors: INVALID_ARGUMENT (the callers disagree who takes part, or one that doesn't has come), INTERNAL with a
   // payload BarrierError (another one of the row is under way), DEADLINE_EXCEEDED (names who has not come).
@@ -99,15 +105,17 @@ class Barriers {
   void AwaitResult(const Shared& barrier);
   void Publish(const Shared& barrier, const absl::Status& status);
   void TellWhoIsMissing(const Shared& barrier);
-  void Finish(const Shared& barrier, const absl::Status& status);
+  void Finish(const Shared& barrier, const absl::Status& result);
   void Sweep(const Barrier& ended);
 
   JobStore& store_;
   const Clock& clock_;
   const Post post_;
   const TaskLayout layout_;
-  std::map<std::string, Shared> barriers_;  // by name: the one that is under way, or the last one
-  std::list<std::string> ended_;            // names, oldest first
+  const std::string keeps_arrivals_of_;
+  std::map<std::string, Shared> barriers_;                     // by name: the one that is under way, or the last one
+  std::list<std::string> ended_;                               // names, oldest first
+  std::deque<std::pair<MonotonicTime, std::string>> results_;  // keys that this agent has to remove, and when
   size_t under_way_ = 0;
 };
 

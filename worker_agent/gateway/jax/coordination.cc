@@ -61,7 +61,7 @@ std::string WriterOf(const TaskLayout& layout) { return absl::StrCat(layout.own)
 }  // namespace
 
 Coordination::Coordination(JobStore& store, const Clock& clock, Post post, TaskLayout layout, uint64_t incarnation)
-    : barriers_(store, clock, post, layout),
+    : barriers_(store, clock, post, layout, kInit),
       values_(store, clock, post, WriterOf(layout)),
       layout_(std::move(layout)),
       incarnation_(incarnation) {}

@@ -19,7 +19,8 @@ namespace muster::agent {
 
 class JaxGateway final : public Gateway {
  public:
-  // `store` and `clock` must outlive this.
+  // `store` and `clock` must outlive this. The store tells what each change has come to (AgentStore::patient): a number
+  // that is asked to be added to once more would be counted twice.
   JaxGateway(JobStore& store, const Clock& clock) : store_(store), clock_(clock) {}
 
   absl::Status Begin(const GatewayRound& round) override;

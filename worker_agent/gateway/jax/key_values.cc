@@ -98,6 +98,19 @@ void KeyValues::BeginNext() {
 }
 
 void KeyValues::Begin(Change change) {
+  if (!change.may_overwrite) return WriteAnew(std::move(change));
+  Find(change.key, [this, change](const absl::StatusOr<StoredValue>& before) {
+    if (!before.ok() || before->text().empty()) return WriteAnew(change);
+    Change then = change;
+    then.done = [this, before = *before, done = change.done](absl::Status status) {
+      if (status.ok()) DropText(before);
+      done(std::move(status));
+    };
+    WriteAnew(std::move(then));
+  });
+}
+
+void KeyValues::WriteAnew(Change change) {
   StoredValue stored = Written(change.key);
   if (change.value.size() + stored.key().size() <= kInlineBytes) {
     stored.set_value(change.value);
@@ -123,7 +136,7 @@ void KeyValues::Write(const Change& change, const StoredValue& stored) {
   Swap(change.key, std::nullopt, stored, [this, change, stored](const StoreValue& held) {
     if (!held.ok()) return change.done(held.status());
     if (*held == stored.SerializeAsString()) return change.done(absl::OkStatus());
-    if (!stored.text().empty()) agent::DeleteText(store_, stored.text(), agent::PiecesOf(stored.bytes()));
+    DropText(stored);
     change.done(AlreadyThere(change.key));
   });
 }
@@ -172,20 +185,23 @@ void KeyValues::Swap(const std::string& key, const std::optional<std::string>& e
 }
 
 void KeyValues::Delete(const std::string& key, Done done) {
-  List(key, [this, key, done](const absl::StatusOr<Pairs>& pairs) {
-    if (!pairs.ok()) return done(pairs.status());
-    const auto left = std::make_shared<size_t>(pairs->size() + 1);
-    const auto one = Posted(post_, std::function([left, done](absl::Status status) {
-                              if (!status.ok() && !absl::IsDeadlineExceeded(status)) {
-                                if (*left != 0) done(std::move(status));
-                                *left = 0;
-                                return;
-                              }
-                              if (*left != 0 && --*left == 0) done(absl::OkStatus());
-                            }));
-    for (const auto& [below, value] : *pairs) store_.Delete(StoreKey(below), one);
-    store_.Delete(StoreKey(key), one);
+  if (key.empty()) return done(absl::OkStatus());
+  ListStored(key, [this, key, done](const absl::StatusOr<StoredPairs>& below) {
+    if (!below.ok()) return done(below.status());
+    Find(key, [this, key, below, done](const absl::StatusOr<StoredValue>& own) {
+      if (own.ok()) DropText(*own);
+      for (const auto& [name, stored] : *below) {
+        DropText(stored);
+        store_.Delete(StoreKey(name), [](const absl::Status&) {});
+      }
+      // The store makes changes in their order: after the last one all are made.
+      store_.Delete(StoreKey(key), Posted(post_, done));
+    });
   });
+}
+
+void KeyValues::DropText(const StoredValue& stored) {
+  if (!stored.text().empty()) agent::DeleteText(store_, stored.text(), agent::PiecesOf(stored.bytes()));
 }
 
 // ----------------------------------------------------------------------------------------------------------- reading
@@ -211,17 +227,21 @@ void KeyValues::Get(const std::string& key, std::function<bool()> is_wanted, Val
 }
 
 void KeyValues::TryGet(const std::string& key, ValueDone done) {
+  Find(key, [this, done](const absl::StatusOr<StoredValue>& stored) {
+    if (!stored.ok()) return done(stored.status());
+    Fetch(*stored, done);
+  });
+}
+
+void KeyValues::Find(const std::string& key, StoredDone done) {
   const std::string store_key = StoreKey(key);
   using Page = absl::StatusOr<JobStore::Listing>;
   store_.List(store_key, "", 1, Posted(post_, std::function([this, key, store_key, done](Page page) {
-                                         if (ComesAgain(page.status())) return TryGet(key, done);
+                                         if (ComesAgain(page.status())) return Find(key, done);
                                          if (!page.ok()) return done(page.status());
                                          if (page->entries.empty() || page->entries.front().first != store_key)
                                            return done(NotThere(key));
-                                         const absl::StatusOr<StoredValue> stored =
-                                             Parsed(page->entries.front().second);
-                                         if (!stored.ok()) return done(stored.status());
-                                         Fetch(*stored, done);
+                                         done(Parsed(page->entries.front().second));
                                        })));
 }
 
@@ -237,19 +257,20 @@ void KeyValues::ListPage(const std::string& prefix, const std::string& after, st
                                        })));
 }
 
-void KeyValues::List(const std::string& directory, PairsDone done) {
-  const std::string below = directory.empty() ? "" : absl::StrCat(directory, "/");
+void KeyValues::ListStored(const std::string& directory, StoredPairsDone done) {
+  if (directory.empty()) return done(StoredPairs());
+  const std::string below = absl::StrCat(directory, "/");
   const auto all = std::make_shared<JobStore::Listing>();
-  const auto found = std::make_shared<std::deque<std::pair<std::string, StoredValue>>>();
-  const auto take = [this, below, all, found, done](const absl::Status& status) {
+  const auto take = [below, all, done](const absl::Status& status) {
     if (!status.ok()) return done(status);
+    StoredPairs found;
     for (const auto& [store_key, bytes] : all->entries) {
       absl::StatusOr<StoredValue> stored = Parsed(bytes);
       if (!stored.ok()) return done(stored.status());
       const std::string key = stored->key().empty() ? std::string(absl::StripPrefix(store_key, kKeys)) : stored->key();
-      if (absl::StartsWith(key, below)) found->emplace_back(key, *std::move(stored));
+      if (absl::StartsWith(key, below)) found.emplace_back(key, *std::move(stored));
     }
-    FetchAll(found, std::make_shared<Pairs>(), done);
+    done(std::move(found));
   };
   const auto then_digests = [this, all, take](const absl::Status& status) {
     if (!status.ok()) return take(status);
@@ -259,8 +280,14 @@ void KeyValues::List(const std::string& directory, PairsDone done) {
   ListPage(absl::StrCat(kKeys, below), "", all, then_digests);
 }
 
-void KeyValues::FetchAll(std::shared_ptr<std::deque<std::pair<std::string, StoredValue>>> left,
-                         std::shared_ptr<Pairs> pairs, PairsDone done) {
+void KeyValues::List(const std::string& directory, PairsDone done) {
+  ListStored(directory, [this, done](absl::StatusOr<StoredPairs> found) {
+    if (!found.ok()) return done(found.status());
+    FetchAll(std::make_shared<StoredPairs>(*std::move(found)), std::make_shared<Pairs>(), done);
+  });
+}
+
+void KeyValues::FetchAll(std::shared_ptr<StoredPairs> left, std::shared_ptr<Pairs> pairs, PairsDone done) {
   while (!left->empty() && left->front().second.text().empty()) {
     pairs->emplace_back(left->front().first, left->front().second.value());
     left->pop_front();

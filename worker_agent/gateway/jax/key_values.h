@@ -63,18 +63,26 @@ class KeyValues {
     Done done;
   };
 
+  using StoredPairs = std::deque<std::pair<std::string, StoredValue>>;
+  using StoredDone = std::function<void(absl::StatusOr<StoredValue> stored)>;
+  using StoredPairsDone = std::function<void(absl::StatusOr<StoredPairs> pairs)>;
+
   static std::string StoreKey(const std::string& key);
   StoredValue Written(const std::string& key);
-  void Begin(Change change);
   void BeginNext();
+  void Begin(Change change);
+  void WriteAnew(Change change);
   void Write(const Change& change, const StoredValue& stored);
-  void Fetch(const StoredValue& stored, ValueDone done);
-  void ListPage(const std::string& prefix, const std::string& after, std::shared_ptr<JobStore::Listing> all, Done done);
-  void FetchAll(std::shared_ptr<std::deque<std::pair<std::string, StoredValue>>> left, std::shared_ptr<Pairs> pairs,
-                PairsDone done);
   void Swap(const std::string& key, const std::optional<std::string>& expected, const StoredValue& stored,
             JobStore::ValueDone done);
   void SwapNumber(const std::string& key, int64_t by, std::optional<std::string> expected, ValueDone done);
+  // NOT_FOUND: it is not there.
+  void Find(const std::string& key, StoredDone done);
+  void Fetch(const StoredValue& stored, ValueDone done);
+  void DropText(const StoredValue& stored);
+  void ListPage(const std::string& prefix, const std::string& after, std::shared_ptr<JobStore::Listing> all, Done done);
+  void ListStored(const std::string& directory, StoredPairsDone done);
+  void FetchAll(std::shared_ptr<StoredPairs> left, std::shared_ptr<Pairs> pairs, PairsDone done);
 
   JobStore& store_;
   const Clock& clock_;
