@@ -130,7 +130,7 @@ void Connection::Write() {
     if (io != Stream::Io::kDone) return Break(stream_.error());
     out_.erase(0, done);
     if (phase_ == Phase::kClosing) phase_since_ = context_.now;  // slow is not stuck
-    if (mate_ != 0) context_.touch(mate_);  // which may read again
+    if (mate_ != 0) context_.touch(mate_);                       // which may read again
   }
   if (phase_ == Phase::kClosing) Finish("");
 }
