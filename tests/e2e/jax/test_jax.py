@@ -138,5 +138,8 @@ def test_a_script_that_imports_jax_is_served_and_others_are_left_alone(cluster):
     assert nothing in said_by(cluster, "other", "import json\n")
     assert nothing in said_by(cluster, "none", "import jax\n", "--jax", "none")
     own = "import jax\n# jax.distributed.initialize(coordinator_address='10.0.0.1:1234', num_processes=1)\n"
-    assert nothing in said_by(cluster, "own", own)
+    left_alone = said_by(cluster, "own", own)
+    assert nothing in left_alone and "names a coordinator_address of its own" in left_alone, left_alone
+    taken = "import jax, os\n# initialize(coordinator_address=os.environ['JAX_COORDINATOR_ADDRESS'])\n"
+    assert "127.0.0.1:0 1 0" in said_by(cluster, "taken", taken)
     assert "127.0.0.1:0 1 0" in said_by(cluster, "on", own, "--jax", "on")
