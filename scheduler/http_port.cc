@@ -57,8 +57,9 @@ absl::Status ReadTokens(const SchedulerSettings& settings, http::Tokens& out) {
     *token = *std::move(read);
   }
   absl::StatusOr<http::Tokens> tokens = http::Tokens::Of(std::move(to_act), std::move(to_look));
-  if (tokens.ok()) out = *std::move(tokens);
-  return tokens.status();
+  if (!tokens.ok()) return tokens.status();
+  out = *std::move(tokens);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<http::Server>> Open(const SchedulerSettings& settings, const HttpPlace& place,

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/sys/log.h"
 #include "worker_agent/launch/command/python_module.h"
 
 namespace muster::agent {
@@ -22,6 +23,17 @@ namespace {
 
 bool HasAProcessForEachRank(const AgentSettings& settings) {
   return !settings.per_node && !settings.per_job && settings.role == "MS_WORKER";
+}
+
+// An address that the script takes from JAX's variable is this agent's.
+bool HasOwnCoordinator(const std::vector<std::string>& command) {
+  if (!ScriptContains(command, "coordinator_address") || ScriptContains(command, "JAX_COORDINATOR_ADDRESS")) {
+    return false;
+  }
+  Log(Severity::kInfo,
+      "--jax auto: the script names a coordinator_address of its own, so its process 0 is JAX's coordination service; "
+      "without it, or with --jax on, the agents are");
+  return true;
 }
 
 }  // namespace
@@ -45,7 +57,7 @@ bool ServesHorovod(const AgentSettings& settings, MpiFamily mpi) {
 bool ServesJax(const AgentSettings& settings) {
   if (settings.jax != "auto") return settings.jax == "on";
   return HasAProcessForEachRank(settings) && settings.restart_scope.value_or("job") == "job" &&
-         UsesPythonModule(settings.command, "jax") && !ScriptContains(settings.command, "coordinator_address");
+         UsesPythonModule(settings.command, "jax") && !HasOwnCoordinator(settings.command);
 }
 
 ServedFrameworks::ServedFrameworks(MpiGatewayOptions mpi, AgentStore& store)

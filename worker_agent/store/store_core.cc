@@ -13,10 +13,11 @@ namespace {
 constexpr absl::Duration kLongest = absl::Milliseconds(kLongestStoreWaitMs);
 constexpr absl::Duration kPatienceWithCopy = absl::Seconds(1);  // then the copy has to do
 constexpr absl::Duration kWaitSlice = absl::Seconds(1);         // then another wait has its turn
-constexpr absl::Duration kPause = absl::Milliseconds(200);      // after a request that was not heard
-constexpr absl::Duration kLeastLimit = absl::Milliseconds(1);   // a request with less is as good as over
-constexpr size_t kMostAtOnce = 32;                              // of the 128 calls that one connection may have open
-constexpr size_t kPendingBytes = 128;                           // what a change takes besides key and value
+constexpr absl::Duration kLeastSlice = absl::Milliseconds(50);
+constexpr absl::Duration kPause = absl::Milliseconds(200);     // after a request that was not heard
+constexpr absl::Duration kLeastLimit = absl::Milliseconds(1);  // a request with less is as good as over
+constexpr size_t kMostAtOnce = 32;                             // of the 128 calls that one connection may have open
+constexpr size_t kPendingBytes = 128;                          // what a change takes besides key and value
 
 const std::string& KeyOf(const StoreOperation& operation) {
   return std::visit([](const auto& request) -> const std::string& { return request.key(); }, operation);
@@ -220,7 +221,9 @@ void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
       v1::StoreWait request;
       *request.mutable_caller() = caller_;
       request.set_key(key);
-      const absl::Duration slice = std::min(last - now, kWaitSlice);
+      // Where more keys are waited for than can be asked for at once, each has its turn within about kWaitSlice.
+      const auto turns = static_cast<int64_t>(lane.fetches.size() / kMostAtOnce + 1);
+      const absl::Duration slice = std::min(last - now, std::max(kWaitSlice / turns, kLeastSlice));
       request.set_limit_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(slice)));
       send.operation = std::move(request);
     } else {
@@ -293,17 +296,18 @@ StoreCore::Effects StoreCore::Change(StoreOperation change, std::function<void(a
   const size_t bytes = std::visit([](const auto& request) { return request.ByteSizeLong(); }, change) + kPendingBytes;
   absl::Status status = CheckChange(change);
   if (status.ok() && !is_in_round_) status = RoundOver();
-  if (status.ok() && backlog_bytes_ + bytes > kMaxStoreBacklogBytes) {
-    status = absl::ResourceExhaustedError(absl::StrCat("changes of ", backlog_bytes_,
-                                                       " bytes wait for the scheduler already, and at most ",
-                                                       kMaxStoreBacklogBytes, " may"));
+  const bool is_patient = patience == absl::InfiniteDuration();
+  const size_t most = is_patient ? kMaxPatientBacklogBytes : kMaxStoreBacklogBytes;
+  if (status.ok() && backlog_bytes_ + bytes > most) {
+    status = absl::ResourceExhaustedError(absl::StrCat(
+        "changes of ", backlog_bytes_, " bytes wait for the scheduler already, and at most ", most, " may"));
   }
   if (!status.ok()) {
     effects_.told.push_back([done = std::move(done), status] { done(status); });
     return TakeEffects();
   }
   backlog_bytes_ += bytes;
-  const MonotonicTime deadline = patience == absl::InfiniteDuration() ? MonotonicTime::Never() : now + patience;
+  const MonotonicTime deadline = is_patient ? MonotonicTime::Never() : now + patience;
   pending_.push_back({std::move(change), key, bytes, 0, {}, {std::move(done), deadline}, {}});
   pending_of_[key].push_back(std::prev(pending_.end()));
   SendOn(now);

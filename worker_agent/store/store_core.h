@@ -40,6 +40,8 @@ using StoreOperation = std::variant<v1::StoreSet, v1::StoreGet, v1::StoreWait, v
 class StoreCore {
  public:
   static constexpr absl::Duration kFreshFor = absl::Seconds(1);
+  // Of changes that wait, for callers without an end to their patience: a gateway of theirs bounds what it takes.
+  static constexpr size_t kMaxPatientBacklogBytes = 16 * kMaxStoreBacklogBytes;
   static constexpr absl::Duration kPatience = absl::Milliseconds(kLongestStoreWaitMs);
 
   struct Send {

@@ -115,10 +115,11 @@ def test_a_stop_does_not_wait_for_processes_that_are_deaf_to_sigterm(cluster):
     assert time.monotonic() - begin < 5
 
 
+# (Without the variable's whole name, which would show that the script takes its address from there.)
 ASKS = """
 import os
-print("coordinator", os.environ.get("JAX_COORDINATOR_ADDRESS"), os.environ.get("JAX_COORDINATOR_BIND_ADDRESS"),
-      os.environ.get("JAX_NUM_PROCESSES"), os.environ.get("JAX_PROCESS_ID"), flush=True)
+names = ("COORDINATOR_ADDRESS", "COORDINATOR_BIND_ADDRESS", "NUM_PROCESSES", "PROCESS_ID")
+print("coordinator", *(os.environ.get("JAX_" + name) for name in names), flush=True)
 """
 
 
@@ -138,5 +139,8 @@ def test_a_script_that_imports_jax_is_served_and_others_are_left_alone(cluster):
     assert nothing in said_by(cluster, "other", "import json\n")
     assert nothing in said_by(cluster, "none", "import jax\n", "--jax", "none")
     own = "import jax\n# jax.distributed.initialize(coordinator_address='10.0.0.1:1234', num_processes=1)\n"
-    assert nothing in said_by(cluster, "own", own)
+    left_alone = said_by(cluster, "own", own)
+    assert nothing in left_alone and "names a coordinator_address of its own" in left_alone, left_alone
+    taken = "import jax, os\n# initialize(coordinator_address=os.environ['JAX_COORDINATOR_ADDRESS'])\n"
+    assert "127.0.0.1:0 1 0" in said_by(cluster, "taken", taken)
     assert "127.0.0.1:0 1 0" in said_by(cluster, "on", own, "--jax", "on")

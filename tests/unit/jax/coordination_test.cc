@@ -209,6 +209,21 @@ TEST_F(CoordinationTest, LargeValuesThatGoLeaveNothing) {
   EXPECT_THAT(listing.entries, IsEmpty());
 }
 
+TEST_F(CoordinationTest, WhoFindsATextGoneLooksForTheValueAnew) {
+  const std::string value(100'000, 'v');
+  ASSERT_TRUE(Insert(0, "x", value).answer->ok());
+  JobStore::Listing texts;
+  store_.List("jax/t/", "", 0, [&](const auto& told) { texts = *told; });
+  ASSERT_EQ(texts.entries.size(), 2u);
+  for (const auto& [key, bytes] : texts.entries) store_.Delete(key, [](const absl::Status&) {});
+  Asked& got = Of(3, Method::kGet, "x");
+  EXPECT_TRUE(got.is_open());
+  Insert(0, "x", "new", /*may_overwrite=*/true);
+  Pass(absl::Seconds(6));
+  ASSERT_FALSE(got.is_open());
+  EXPECT_EQ(got.answer->value().values[0].second, "new");
+}
+
 TEST_F(CoordinationTest, TheRootIsNoDirectory) {
   Insert(0, "a", "1");
   EXPECT_TRUE(Of(0, Method::kDelete, "/").answer->ok());
@@ -264,6 +279,23 @@ TEST_F(CoordinationTest, WhoDisagreesFailsTheBarrierForAll) {
   Asked& member = Barrier(0, "c", 0, {0, 1});
   EXPECT_EQ(Barrier(3, "c", 0, {0, 1}).status().code(), Code::kInvalidArgument);
   EXPECT_EQ(member.status().code(), Code::kInvalidArgument) << "one that takes no part has come";
+}
+
+TEST_F(CoordinationTest, AnEndedBarrierOfSomeIsNoneOfAll) {
+  EXPECT_TRUE(Barrier(0, "b", 0, {0}).answer->ok());
+  for (const int32_t task : {2, 3}) EXPECT_EQ(Barrier(task, "b").status().code(), Code::kInvalidArgument) << task;
+  EXPECT_TRUE(Barrier(0, "c", 0, {0, 1}).is_open());
+  EXPECT_TRUE(Barrier(2, "c", 0, {2, 3}).is_open());
+  Barrier(1, "c", 0, {0, 1});
+  EXPECT_EQ(Barrier(3, "c", 0, {2, 3}).status().code(), Code::kInvalidArgument) << "it is not theirs that has ended";
+}
+
+TEST_F(CoordinationTest, ACallThatComesAgainTakesThePlaceOfTheOneBefore) {
+  Asked& before = Barrier(0, "b", 0, {0, 2});
+  Asked& again = Barrier(0, "b", 0, {0, 2});
+  EXPECT_EQ(before.status().code(), Code::kUnavailable);
+  Barrier(2, "b", 0, {0, 2});
+  EXPECT_TRUE(again.answer->ok());
 }
 
 TEST_F(CoordinationTest, ABarrierThatLastsTooLongNamesWhoIsMissing) {

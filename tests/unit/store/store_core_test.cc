@@ -131,6 +131,35 @@ TEST_F(StoreCoreTest, APatientCallerIsToldWhatItComesToAndNothingBefore) {
   EXPECT_EQ(told.size(), 1u) << "by who takes the effects";
 }
 
+TEST_F(StoreCoreTest, WhereManyWaitEachHasItsTurnWithinASecondOrSo) {
+  Connect();
+  for (int i = 0; i < 320; ++i) Wait(absl::StrCat("absent", i), absl::Seconds(5));
+  EXPECT_EQ(sends_.size(), 32u);
+  for (int i = 0; i < 32; ++i) {
+    Asked<v1::StoreWait>();
+    Fail(Code::kDeadlineExceeded);
+  }
+  EXPECT_LE(Asked<v1::StoreWait>().limit_ms(), 100u);
+}
+
+TEST_F(StoreCoreTest, ThePatientHaveMoreRoomSinceTheyBoundThemselves) {
+  const std::string value(kMaxStoreValueBytes, 'v');
+  size_t taken = 0;
+  v1::StoreSet set;
+  set.set_key("x");
+  set.set_value(value);
+  bool is_refused = false;
+  const auto done = [&](const absl::StatusOr<v1::StoreReply>& reply) { is_refused = !reply.ok(); };
+  while (!is_refused && taken < 1000) {
+    const auto effects = core_.Change(set, done, now_, absl::InfiniteDuration());
+    for (const auto& told : effects.told) told();
+    ++taken;
+  }
+  EXPECT_EQ(taken * kMaxStoreValueBytes / StoreCore::kMaxPatientBacklogBytes, 1u);
+  Set("y", "1");
+  EXPECT_EQ(changed_, std::vector<Code>({Code::kResourceExhausted}));
+}
+
 TEST_F(StoreCoreTest, AListSeesTheChangesBeforeItAndLeavesNoCopy) {
   Connect();
   Set("d/1", "a");

@@ -117,6 +117,11 @@ StoredArrival Barriers::StoredOf(const Barrier& barrier) const {
   return arrival;
 }
 
+absl::Status Barriers::Conflict(const Barrier& barrier, const std::string& whose) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("Conflicting tasks specified for the same barrier: ", Quoted(barrier.name, kShownNameBytes), whose));
+}
+
 int64_t Barriers::CounterOf(const std::string& name) const {
   const auto found = barriers_.find(name);
   if (found == barriers_.end()) return 0;
@@ -149,11 +154,11 @@ void Barriers::Arrive(Arrival arrival, Done done) {
     return done(OtherCounter(arrival.name, CounterOf(arrival.name)));
   }
   const Shared joined = barrier;
-  joined->came[arrival.task] = {arrival.incarnation, std::move(done)};
+  auto& came = joined->came[arrival.task];
+  if (came.second) came.second(absl::UnavailableError("the task has called this barrier again"));
+  came = {arrival.incarnation, std::move(done)};
   if (joined->tasks != tasks) {
-    return Publish(joined, absl::InvalidArgumentError(absl::StrCat("Conflicting tasks specified for the same barrier: ",
-                                                                   Quoted(arrival.name, kShownNameBytes), ", by task ",
-                                                                   arrival.task)));
+    return Publish(joined, Conflict(*joined, absl::StrCat(", by task ", arrival.task)));
   }
   if (!std::binary_search(tasks.begin(), tasks.end(), arrival.task)) {
     return Publish(joined, absl::InvalidArgumentError(
@@ -189,10 +194,8 @@ void Barriers::Collect(const Shared& barrier, std::vector<size_t> agents) {
                        if (!held.ok()) return Publish(barrier, held.status());
                        StoredArrival arrival;
                        if (!arrival.ParseFromString(**held) || arrival.all() != TextOf(barrier->tasks)) {
-                         return Publish(barrier, absl::InvalidArgumentError(
-                                                     absl::StrCat("Conflicting tasks specified for the same barrier: ",
-                                                                  Quoted(barrier->name, kShownNameBytes), ", on ",
-                                                                  layout_.hosts[agents.front()])));
+                         return Publish(barrier,
+                                        Conflict(*barrier, absl::StrCat(", on ", layout_.hosts[agents.front()])));
                        }
                        Collect(barrier, {agents.begin() + 1, agents.end()});
                      })));
@@ -208,6 +211,8 @@ void Barriers::AwaitResult(const Shared& barrier) {
                        if (!result.ParseFromString(**held)) {
                          return Finish(barrier, absl::InternalError("what stands in the job's store is no agent's"));
                        }
+                       if (result.all() != TextOf(barrier->tasks))
+                         return Finish(barrier, Conflict(*barrier, ", elsewhere"));
                        Finish(barrier, absl::Status(static_cast<absl::StatusCode>(result.code()), result.text()));
                      })));
 }
@@ -218,6 +223,7 @@ void Barriers::Publish(const Shared& barrier, const absl::Status& status) {
   StoredResult result;
   result.set_code(status.raw_code());
   result.set_text(std::string(status.message()));
+  result.set_all(TextOf(barrier->tasks));
   store_.CompareAndSet(absl::StrCat(KeyOf(*barrier), "r"), std::nullopt, result.SerializeAsString(), Lifetime::kRound,
                        Posted(post_, std::function([this, barrier, status](StoreValue held) {
                                 if (ComesAgain(held.status())) return Publish(barrier, status);
@@ -239,7 +245,7 @@ void Barriers::Finish(const Shared& barrier, const absl::Status& result) {
   barrier->result = status;
   --under_way_;
   Sweep(*barrier);
-  ended_.push_back(barrier->name);
+  if (barrier->name.front() != '[') ended_.push_back(barrier->name);  // those of this service's own are few
   auto came = std::exchange(barrier->came, {});
   for (auto& [task, waiting] : came) waiting.second(status);
   while (ended_.size() > kMaxNames) {

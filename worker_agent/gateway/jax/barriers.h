@@ -94,6 +94,7 @@ class Barriers {
   using Shared = std::shared_ptr<Barrier>;
 
   absl::Status Check(const Arrival& arrival) const;
+  static absl::Status Conflict(const Barrier& barrier, const std::string& whose);
   std::string KeyOf(const Barrier& barrier) const;
   std::vector<int32_t> OwnOf(const Barrier& barrier) const;
   std::vector<size_t> AgentsOf(const Barrier& barrier) const;

@@ -31,7 +31,7 @@ namespace {
 
 constexpr size_t kMaxHeld = 16'384;
 constexpr size_t kFirstDrop = 256;
-constexpr size_t kMaxErrorBytes = 4000;  // a trailer has 8 KiB in all
+constexpr size_t kMaxErrorBytes = 2400;  // a trailer has 8 KiB in all, and three for a byte that is no ASCII
 constexpr char kInit[] = "[Init]Wait_for_all_tasks_to_register";
 constexpr char kServiceError[] = "type.googleapis.com/tensorflow.CoordinationServiceError";
 constexpr char kMismatch[] = "type.googleapis.com/tensorflow.ServiceMismatchError";
@@ -194,7 +194,9 @@ void Coordination::End(const std::string& why) {
   if (why.empty()) {
     end_ = Decided(absl::CancelledError("the round is over"));
   } else {
-    end_ = Decided(absl::UnavailableError(EscapeControl(why).substr(0, kMaxErrorBytes)));
+    std::string told = EscapeControl(why);
+    CutText(told, kMaxErrorBytes);
+    end_ = Decided(absl::UnavailableError(told));
   }
   for (const SharedHeld& held : held_) held->Tell(*end_);
   held_.clear();

@@ -1,9 +1,7 @@
-// What a change of the store comes to (store_core.h):
-//   OK                    done
-//   UNAVAILABLE           nothing was changed: again
-//   DEADLINE_EXCEEDED     perhaps it was, perhaps it will be: again, since it comes to the same (a StoredValue has its
-//                         writing's own number, so a CompareAndSet that took effect before is told from another's)
-//   anything else         that is the end, with what the store says
+// A change of the store is asked for once, and its answer says what it came to (AgentStore::patient). Where a store
+// says that it has perhaps not been done, it is asked for again: a StoredValue has its writing's own number, so that
+// one that took effect before is told from another's. (A number that others add to meanwhile could be counted twice
+// then.)
 #include "worker_agent/gateway/jax/key_values.h"
 
 #include <optional>
@@ -32,7 +30,7 @@ constexpr char kTexts[] = "jax/t/";
 constexpr size_t kInlineBytes = kMaxStoreValueBytes - 2 * kMaxStoreKeyBytes;  // beside the rest of a StoredValue
 constexpr size_t kAtOnce = 8;         // changes: what they carry must fit into the agent's backlog
 constexpr size_t kMaxWaiting = 4096;  // changes
-constexpr absl::Duration kTextPatience = absl::Seconds(60);
+constexpr absl::Duration kTextPatience = absl::Seconds(5);  // then another value may be there, whose text it is
 
 absl::Status AlreadyThere(const std::string& key) {
   return absl::AlreadyExistsError(absl::StrCat("key ", key, " already exists."));
@@ -206,10 +204,17 @@ void KeyValues::DropText(const StoredValue& stored) {
 
 // ----------------------------------------------------------------------------------------------------------- reading
 
-void KeyValues::Fetch(const StoredValue& stored, ValueDone done) {
+// Its text may be gone meanwhile, because the key was overwritten or deleted.
+void KeyValues::Fetch(const std::string& key, const StoredValue& stored, ValueDone done) {
   if (stored.text().empty()) return done(stored.value());
   ReadText(store_, clock_, {stored.text(), kMaxValueBytes, clock_.Read().monotonic + kTextPatience},
-           Posted(post_, std::move(done)));
+           Posted(post_, std::function([this, key, done](absl::StatusOr<std::string> text) {
+                    if (!ComesAgain(text.status())) return done(std::move(text));
+                    Find(key, [this, key, done](const absl::StatusOr<StoredValue>& now) {
+                      if (!now.ok()) return done(now.status());
+                      Fetch(key, *now, done);
+                    });
+                  })));
 }
 
 void KeyValues::Get(const std::string& key, std::function<bool()> is_wanted, ValueDone done) {
@@ -222,14 +227,17 @@ void KeyValues::Get(const std::string& key, std::function<bool()> is_wanted, Val
                        if (!value.ok()) return done(value.status());
                        const absl::StatusOr<StoredValue> stored = Parsed(**value);
                        if (!stored.ok()) return done(stored.status());
-                       Fetch(*stored, done);
+                       Fetch(key, *stored, [this, key, is_wanted, done](absl::StatusOr<std::string> text) {
+                         if (absl::IsNotFound(text.status())) return Get(key, is_wanted, done);
+                         done(std::move(text));
+                       });
                      })));
 }
 
 void KeyValues::TryGet(const std::string& key, ValueDone done) {
-  Find(key, [this, done](const absl::StatusOr<StoredValue>& stored) {
+  Find(key, [this, key, done](const absl::StatusOr<StoredValue>& stored) {
     if (!stored.ok()) return done(stored.status());
-    Fetch(*stored, done);
+    Fetch(key, *stored, done);
   });
 }
 
@@ -295,9 +303,9 @@ void KeyValues::FetchAll(std::shared_ptr<StoredPairs> left, std::shared_ptr<Pair
   if (left->empty()) return done(std::move(*pairs));
   const auto [key, stored] = left->front();
   left->pop_front();
-  Fetch(stored, [this, left, pairs, done, key = key](absl::StatusOr<std::string> value) {
-    if (!value.ok()) return done(value.status());
-    pairs->emplace_back(key, *std::move(value));
+  Fetch(key, stored, [this, left, pairs, done, key = key](absl::StatusOr<std::string> value) {
+    if (!value.ok() && !absl::IsNotFound(value.status())) return done(value.status());
+    if (value.ok()) pairs->emplace_back(key, *std::move(value));  // else it was deleted just now
     FetchAll(left, pairs, done);
   });
 }

@@ -78,7 +78,8 @@ class KeyValues {
   void SwapNumber(const std::string& key, int64_t by, std::optional<std::string> expected, ValueDone done);
   // NOT_FOUND: it is not there.
   void Find(const std::string& key, StoredDone done);
-  void Fetch(const StoredValue& stored, ValueDone done);
+  // NOT_FOUND: it is not there any more.
+  void Fetch(const std::string& key, const StoredValue& stored, ValueDone done);
   void DropText(const StoredValue& stored);
   void ListPage(const std::string& prefix, const std::string& after, std::shared_ptr<JobStore::Listing> all, Done done);
   void ListStored(const std::string& directory, StoredPairsDone done);
