@@ -126,6 +126,20 @@ TEST_F(CoordinationTest, RegistrationIsHeldUntilAllTasksAreThere) {
   EXPECT_EQ(Ask(1, other).status().code(), Code::kAborted);
 }
 
+TEST_F(CoordinationTest, WhoRegistersHearsWhomItWaitedFor) {
+  Request request;
+  request.method = Method::kRegister;
+  request.timeout_ms = 3000;
+  Asked& asked = Ask(0, request);
+  Ask(3, request);
+  Pass(absl::Seconds(1.1));
+  Pass(absl::Seconds(2));
+  ASSERT_FALSE(asked.is_open());
+  EXPECT_EQ(asked.status().code(), Code::kDeadlineExceeded);
+  EXPECT_THAT(std::string(asked.status().message()),
+              HasSubstr("2 of 4 tasks have come; not there: 1 on one, 2 on two."));
+}
+
 TEST_F(CoordinationTest, WhoIsNoTaskOfTheAgentIsToldWhatToDo) {
   Request request;
   request.method = Method::kRegister;

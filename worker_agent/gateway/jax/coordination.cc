@@ -3,14 +3,15 @@
 //   any, for another service incarnation       INTERNAL with ServiceMismatchError: a process of an older round ends
 //   any, from a task that is not this agent's  INVALID_ARGUMENT
 //   any, once the round is over                UNAVAILABLE with the cause; CANCELLED after a good end
-//   RegisterTask   first, or the same again    once all tasks have registered
+//   RegisterTask   first, or the same again    once all tasks have registered; DEADLINE_EXCEEDED before the asker gives
+//                                              up, with those that have not
 //                  another process             ABORTED
 //   Heartbeat      registered so               at once
 //                  else                        INVALID_ARGUMENT, ABORTED
 //   PollForError                               held: until the round is over (UNAVAILABLE with the cause, which ends
 //   the
 //                                              process), or the task has left (CANCELLED)
-//   ShutdownTask                               once all tasks shut down
+//   ShutdownTask                               once all tasks shut down; likewise
 //   values                                     key_values.h
 //   barriers                                   barriers.h
 //   GetAliveTasks                              a barrier of those that are asked for: where one dies the round is over,
@@ -55,6 +56,8 @@ absl::Status OtherService(uint64_t asked, uint64_t own) {
   status.SetPayload(kMismatch, absl::Cord(told.SerializeAsString()));
   return Decided(std::move(status));
 }
+
+absl::Duration LimitOf(const Request& request) { return absl::Milliseconds(std::max<int64_t>(request.timeout_ms, 0)); }
 
 std::string WriterOf(const TaskLayout& layout) { return absl::StrCat(layout.own); }
 
@@ -123,7 +126,7 @@ void Coordination::HandleTask(const Request& request, const SharedHeld& held) {
       polls_.emplace(task, held);
       return;
     case Method::kShutdown:
-      return Shutdown(task, held);
+      return Shutdown(task, LimitOf(request), held);
     case Method::kReset:
       Leave(task, absl::CancelledError("The task was reset."));
       return held->Tell(Reply());
@@ -145,6 +148,7 @@ void Coordination::Register(const Request& request, const SharedHeld& held) {
   Arrival arrival;
   arrival.name = kInit;
   arrival.task = *request.task;
+  arrival.limit = LimitOf(request);
   arrival.incarnation = request.incarnation;
   barriers_.Arrive(std::move(arrival), [this, held](const absl::Status& status) {
     Reply reply;
@@ -166,10 +170,11 @@ void Coordination::Heartbeat(const Request& request, const SharedHeld& held) {
   held->Tell(std::move(reply));
 }
 
-void Coordination::Shutdown(int32_t task, const SharedHeld& held) {
+void Coordination::Shutdown(int32_t task, absl::Duration limit, const SharedHeld& held) {
   Arrival arrival;
-  arrival.name = absl::StrCat("Shutdown::", incarnation_);
+  arrival.name = absl::StrCat("[Shutdown]", incarnation_);
   arrival.task = task;
+  arrival.limit = limit;
   barriers_.Arrive(std::move(arrival), [this, task, held](const absl::Status& status) {
     if (status.ok()) Leave(task, absl::CancelledError("The task has shut down."));
     held->Tell(Decided(status, Reply()));
@@ -179,7 +184,7 @@ void Coordination::Shutdown(int32_t task, const SharedHeld& held) {
 // It may have left without a word: the others' shutdown must not wait for it.
 void Coordination::Ended(int32_t task) {
   if (end_ || !tasks_.contains(task) || tasks_[task].has_left) return;
-  Shutdown(task, std::make_shared<HeldRequest>([](const absl::StatusOr<Reply>&) {}));
+  Shutdown(task, absl::ZeroDuration(), std::make_shared<HeldRequest>([](const absl::StatusOr<Reply>&) {}));
 }
 
 void Coordination::Leave(int32_t task, const absl::Status& why) {
@@ -252,7 +257,7 @@ void Coordination::HandleBarrier(const Request& request, const SharedHeld& held)
   arrival.name = request.name;
   arrival.counter = request.counter;
   arrival.tasks = request.tasks;
-  arrival.limit = absl::Milliseconds(std::max<int64_t>(request.timeout_ms, 0));
+  arrival.limit = LimitOf(request);
   arrival.task = *request.task;
   barriers_.Arrive(std::move(arrival), [held, counter = request.counter](const absl::Status& status) {
     Reply reply;

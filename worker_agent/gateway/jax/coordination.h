@@ -74,7 +74,7 @@ class Coordination {
   void HandleBarrier(const Request& request, const SharedHeld& held);
   void Register(const Request& request, const SharedHeld& held);
   void Heartbeat(const Request& request, const SharedHeld& held);
-  void Shutdown(int32_t task, const SharedHeld& held);
+  void Shutdown(int32_t task, absl::Duration limit, const SharedHeld& held);
   void GetAlive(const Request& request, const SharedHeld& held);
   void Leave(int32_t task, const absl::Status& why);
   void DropOver();

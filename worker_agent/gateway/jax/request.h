@@ -37,7 +37,7 @@ struct Request {
   bool may_overwrite = false;
   int64_t increment = 0;
   int64_t counter = 0;         // which one of the barriers with that name
-  int64_t timeout_ms = 0;      // of a barrier; 0 or less: none
+  int64_t timeout_ms = 0;      // of a barrier, or until the asker gives up; 0 or less: none
   std::vector<int32_t> tasks;  // whom a barrier is of; empty: all
 };
 

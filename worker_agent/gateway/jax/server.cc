@@ -7,7 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -30,6 +32,7 @@ namespace {
 constexpr int kBacklog = 1024;
 constexpr int kMaxRequestBytes = 32 << 20;     // one of JAX's may have a value of KeyValues::kMaxValueBytes
 constexpr size_t kMaxBytesInAll = 256u << 20;  // of gRPC's buffers
+constexpr std::chrono::seconds kToAnswer(2);
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr char kPayloadTrailer[] = "grpc-status-details-bin";
 
@@ -65,6 +68,7 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
     absl::StatusOr<Request> request = ReadRequest(call_, BytesOf(buffer_));
     buffer_.Clear();
     if (!request.ok()) return Answer(request.status());
+    if (call_.method == Method::kRegister || call_.method == Method::kShutdown) request->timeout_ms = LeftToAnswer();
     // This outlives every answer: gRPC calls OnDone only after a Finish, and the first answer is the only one.
     const auto held = std::make_shared<HeldRequest>([this](absl::StatusOr<Reply> reply) { Answer(std::move(reply)); });
     {
@@ -87,6 +91,13 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
   void OnDone() override { delete this; }
 
  private:
+  // Milliseconds; 0: for ever. Who waits for others should hear whom it waits for before it gives up itself.
+  int64_t LeftToAnswer() const {
+    if (context_.deadline() == std::chrono::system_clock::time_point::max()) return 0;
+    const auto left = context_.deadline() - std::chrono::system_clock::now() - kToAnswer;
+    return std::max<int64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(left).count(), 1);
+  }
+
   void Answer(absl::StatusOr<Reply> reply) {
     if (reply.ok()) {
       const grpc::Slice slice(WriteReply(call_, *reply));
