@@ -1,7 +1,6 @@
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 
 import pytest
@@ -11,8 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
 import muster  # noqa: E402
 import netns  # noqa: E402
 import starvation  # noqa: E402
-
-DEBIAN_PYTHON = "/usr/bin/python3"
+import torches  # noqa: E402
 
 
 def pytest_configure(config):
@@ -82,29 +80,16 @@ def measured(record_property, request):
     return note
 
 
-def _has_torch(python):
-    return bool(python) and subprocess.run(
-        [python, "-c", "import sklearn, torch, torch.distributed"], stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL).returncode == 0
-
-
-def _torch_python(which):
-    python = os.environ.get("MUSTER_PYTHON", "") if which == "torch-2.13" else DEBIAN_PYTHON
-    if not _has_torch(python):
-        pytest.skip("no python with %s (%s)" % (which, python or "MUSTER_PYTHON is not set"))
-    return python
-
-
 @pytest.fixture(scope="session", params=["torch-2.13", "torch-1.13"])
 def each_torch(request):
     """A python for each PyTorch that the tests know."""
-    return _torch_python(request.param)
+    return torches.python_with(request.param)
 
 
 @pytest.fixture(scope="session")
 def any_torch():
     """The newest PyTorch there is."""
-    for python in (os.environ.get("MUSTER_PYTHON", ""), DEBIAN_PYTHON):
-        if _has_torch(python):
+    for python in (os.environ.get("MUSTER_PYTHON", ""), torches.DEBIAN_PYTHON):
+        if torches.has_torch(python):
             return python
     return pytest.skip("no python with PyTorch")

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+import torches
 from muster import SCRIPTS
 
 NODES, DEVICES = 2, 2
@@ -98,8 +99,7 @@ def test_torchrun_once_for_each_node(machines, any_torch):
 
 def test_the_old_launcher_once_for_each_node(machines):
     """torch.distributed.launch before 2.0 adds --local_rank; since then it is --local-rank, which such scripts refuse."""
-    import conftest
-    python = conftest._torch_python("torch-1.13")
+    python = torches.python_with("torch-1.13")
     check(machines.run(["--per_node", "--torch_master_port", 29501],
                        launcher(machines.cluster, python, "torchrun", "launch"), "--nnodes={nnodes}",
                        "--node_rank={node_rank}", "--nproc_per_node={nproc_per_node}", "--master_addr={master_addr}",
