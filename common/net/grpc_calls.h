@@ -25,4 +25,11 @@ inline gpr_timespec GrpcDeadline(absl::Duration left) {
   return gpr_time_from_millis(absl::ToInt64Milliseconds(left), GPR_TIMESPAN);
 }
 
+// What is left of a call's deadline; infinite: it has none.
+inline absl::Duration GrpcTimeLeft(gpr_timespec deadline) {
+  if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) return absl::InfiniteDuration();
+  const gpr_timespec end = gpr_convert_clock_type(deadline, GPR_CLOCK_MONOTONIC);
+  return absl::Milliseconds(gpr_time_to_millis(gpr_time_sub(end, gpr_now(GPR_CLOCK_MONOTONIC))));
+}
+
 }  // namespace muster

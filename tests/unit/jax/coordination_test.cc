@@ -183,11 +183,11 @@ TEST_F(CoordinationTest, AGetWaitsUntilTheValueIsThereOrTheAskerIsGone) {
   EXPECT_TRUE(got.is_open());
   Pass(absl::Seconds(6));
   EXPECT_TRUE(got.is_open()) << "it asks again";
-  gone.held->Cancel();
+  gone.held->Tell(absl::CancelledError("its asker has gone"));
   Insert(3, "x", "v");
   ASSERT_FALSE(got.is_open());
   EXPECT_EQ(got.answer->value().values[0], std::make_pair(std::string("x"), std::string("v")));
-  EXPECT_TRUE(gone.is_open());
+  EXPECT_EQ(gone.status().code(), Code::kCancelled);
 }
 
 TEST_F(CoordinationTest, ADirectoryHasAllBelowItAndGoesAsAWhole) {

@@ -1,7 +1,8 @@
 // The barriers of JAX's coordination service, over the job's store. Each agent writes once that all of its own tasks
 // have come. The agent of the lowest task of a barrier collects that and writes the result, for which all others wait:
-// so a barrier costs an agent two calls of the store, however many tasks it has. Whoever finds that it can't end well
-// (its time is up, its callers disagree) writes that as the result; the first result counts.
+// so a barrier costs an agent three calls of the store (it removes what it wrote), however many tasks it has. Whoever
+// finds that it can't end well (its time is up, its callers disagree) writes that as the result; the first result
+// counts.
 //
 // A name stands for a row of barriers, which are counted from 0; the next one begins after the end of the last.
 #pragma once

@@ -29,12 +29,10 @@ class HeldRequest {
   using Answer = std::function<void(absl::StatusOr<Reply> reply)>;
   explicit HeldRequest(Answer answer) : answer_(std::move(answer)) {}
 
-  // The strand's thread. The first one counts. An error's payloads are told, too.
+  // Any thread. The first one counts. An error's payloads are told, too.
   void Tell(absl::StatusOr<Reply> reply) {
     if (!is_over_.exchange(true)) answer_(std::move(reply));
   }
-  // Any thread: whoever asked has gone.
-  void Cancel() { is_over_ = true; }
   bool is_over() const { return is_over_; }
 
  private:

@@ -2,13 +2,13 @@
 //
 //   method                           up to jaxlib 0.9         from 0.10 on
 //   RegisterTask                     OldRegister              NewRegister
-//   Heartbeat                        OldRegister              NewHeartbeat
+//   Heartbeat                        OldHeartbeat             NewHeartbeat
 //   PollForError, ShutdownTask       OldTaskOfOne             NewTaskOfOne
 //   ResetTask                        OldTaskOfOne             is not there
 //   ReportErrorToService             OldReportError           is not there
 //   InsertKeyValue                   OldInsert                NewInsert
 //   Get…, TryGet…, …Dir, Increment…  OldKey                   NewKey
-//   DeleteKeyValue                   OldDelete                NewDelete
+//   DeleteKeyValue                   OldKey                   NewKey
 //   Barrier, CancelBarrier           Old…                     New…
 //   GetAliveTasks                    OldGetAlive              NewGetAlive
 #include "worker_agent/gateway/jax/dialect.h"
@@ -47,192 +47,107 @@ constexpr std::array kMethods = {
     Named{"GetAliveTasks", Method::kGetAlive},
 };
 
+// The messages of each dialect, whose fields have the same names here.
+struct Old {
+  using Register = OldRegister;
+  using Heartbeat = OldHeartbeat;
+  using TaskOfOne = OldTaskOfOne;
+  using Insert = OldInsert;
+  using Key = OldKey;
+  using Barrier = OldBarrier;
+  using CancelBarrier = OldCancelBarrier;
+  using GetAlive = OldGetAlive;
+};
+struct New {
+  using Register = NewRegister;
+  using Heartbeat = NewHeartbeat;
+  using TaskOfOne = NewTaskOfOne;
+  using Insert = NewInsert;
+  using Key = NewKey;
+  using Barrier = NewBarrier;
+  using CancelBarrier = NewCancelBarrier;
+  using GetAlive = NewGetAlive;
+};
+
+int32_t IdOf(const OldTask& task) { return task.task_id(); }
+int32_t IdOf(int32_t task) { return task; }
+
 template <typename Message>
-bool Read(const std::string& bytes, Message& message) {
-  return message.ParseFromString(bytes);
+void TakeIncarnations(const Message& message, Request& request) {
+  if constexpr (requires { message.incarnations(); }) {
+    request.incarnation = message.incarnations().task();
+    request.service_incarnation = message.incarnations().service();
+  }
+  if constexpr (requires { message.incarnation(); }) request.incarnation = message.incarnation();
 }
 
-// ---- up to jaxlib 0.9
+template <typename Message>
+void TakeTasks(const Message& message, Request& request) {
+  for (const auto& task : message.tasks()) request.tasks.push_back(IdOf(task));
+}
 
-std::optional<int32_t> IdOf(const OldTask& task) { return task.task_id(); }
-
-bool ReadOldTasks(Method method, const std::string& bytes, Request& request) {
-  if (method == Method::kRegister || method == Method::kHeartbeat) {
-    OldRegister message;
-    if (!Read(bytes, message)) return false;
-    request.incarnation = message.incarnation();
-    request.task = IdOf(method == Method::kRegister ? message.source_task() : message.heartbeat_task());
-    return true;
-  }
-  if (method == Method::kReportError) {
-    OldReportError message;
-    if (!Read(bytes, message)) return false;
-    request.name = message.error_message();
-    request.task = IdOf(message.error_origin());
-    return true;
-  }
-  OldTaskOfOne message;
-  if (!Read(bytes, message)) return false;
-  request.task = IdOf(message.source_task());
+// Parses a message, then takes what `take` does and what most of them have.
+template <typename Message, typename Take>
+bool Read(const std::string& bytes, Request& request, const Take& take) {
+  Message message;
+  if (!message.ParseFromString(bytes)) return false;
+  TakeIncarnations(message, request);
+  if constexpr (requires { message.source_task(); }) request.task = IdOf(message.source_task());
+  take(message);
   return true;
 }
 
-bool ReadOldBarriers(Method method, const std::string& bytes, Request& request) {
-  if (method == Method::kBarrier) {
-    OldBarrier message;
-    if (!Read(bytes, message)) return false;
-    request.name = message.barrier_id();
-    request.counter = message.counter();
-    request.timeout_ms = message.timeout_ms();
-    request.task = IdOf(message.source_task());
-    for (const OldTask& task : message.tasks()) request.tasks.push_back(task.task_id());
-    return true;
-  }
-  if (method == Method::kCancelBarrier) {
-    OldCancelBarrier message;
-    if (!Read(bytes, message)) return false;
-    request.name = message.barrier_id();
-    request.counter = message.counter();
-    request.task = IdOf(message.source_task());
-    return true;
-  }
-  OldGetAlive message;
-  if (!Read(bytes, message)) return false;
-  request.task = IdOf(message.requesting_task());
-  for (const OldTask& task : message.tasks()) request.tasks.push_back(task.task_id());
-  return true;
-}
-
-bool ReadOld(Method method, const std::string& bytes, Request& request) {
+template <typename Messages>
+bool ReadAs(Method method, const std::string& bytes, Request& request) {
+  const auto nothing_more = [](const auto&) {};
   switch (method) {
-    case Method::kBarrier:
-    case Method::kCancelBarrier:
-    case Method::kGetAlive:
-      return ReadOldBarriers(method, bytes, request);
-    case Method::kInsert: {
-      OldInsert message;
-      if (!Read(bytes, message)) return false;
-      request.name = message.kv().key();
-      request.value = message.kv().value();
-      request.may_overwrite = message.allow_overwrite();
-      return true;
-    }
+    case Method::kRegister:
+      return Read<typename Messages::Register>(bytes, request, nothing_more);
+    case Method::kHeartbeat:
+      return Read<typename Messages::Heartbeat>(bytes, request, nothing_more);
+    case Method::kInsert:
+      return Read<typename Messages::Insert>(bytes, request, [&](const auto& message) {
+        request.name = message.kv().key();
+        request.value = message.kv().value();
+        request.may_overwrite = message.allow_overwrite();
+      });
     case Method::kGet:
     case Method::kTryGet:
     case Method::kGetDirectory:
-    case Method::kIncrement: {
-      OldKey message;
-      if (!Read(bytes, message)) return false;
-      request.name = message.key();
-      request.increment = message.increment();
-      return true;
-    }
-    case Method::kDelete: {
-      OldDelete message;
-      if (!Read(bytes, message)) return false;
-      request.name = message.key();
-      return true;
-    }
-    default:
-      return ReadOldTasks(method, bytes, request);
-  }
-}
-
-// ---- from jaxlib 0.10 on
-
-void Take(const NewIncarnations& incarnations, Request& request) {
-  request.incarnation = incarnations.task();
-  request.service_incarnation = incarnations.service();
-}
-
-bool ReadNewTasks(Method method, const std::string& bytes, Request& request) {
-  if (method == Method::kRegister) {
-    NewRegister message;
-    if (!Read(bytes, message)) return false;
-    request.incarnation = message.incarnation();
-    request.task = message.source_task();
-    return true;
-  }
-  if (method == Method::kHeartbeat) {
-    NewHeartbeat message;
-    if (!Read(bytes, message)) return false;
-    Take(message.incarnations(), request);
-    request.incarnation = message.incarnation();
-    request.task = message.source_task();
-    return true;
-  }
-  NewTaskOfOne message;
-  if (!Read(bytes, message)) return false;
-  Take(message.incarnations(), request);
-  request.task = message.source_task();
-  return true;
-}
-
-bool ReadNewBarriers(Method method, const std::string& bytes, Request& request) {
-  if (method == Method::kBarrier) {
-    NewBarrier message;
-    if (!Read(bytes, message)) return false;
-    Take(message.incarnations(), request);
-    request.name = message.barrier_id();
-    request.counter = message.counter();
-    request.timeout_ms = message.timeout_ms();
-    request.task = message.source_task();
-    request.tasks.assign(message.tasks().begin(), message.tasks().end());
-    return true;
-  }
-  if (method == Method::kCancelBarrier) {
-    NewCancelBarrier message;
-    if (!Read(bytes, message)) return false;
-    Take(message.incarnations(), request);
-    request.name = message.barrier_id();
-    request.counter = message.counter();
-    request.task = message.source_task();
-    return true;
-  }
-  NewGetAlive message;
-  if (!Read(bytes, message)) return false;
-  Take(message.incarnations(), request);
-  request.task = message.requesting_task();
-  request.tasks.assign(message.tasks().begin(), message.tasks().end());
-  return true;
-}
-
-bool ReadNew(Method method, const std::string& bytes, Request& request) {
-  switch (method) {
+    case Method::kIncrement:
+    case Method::kDelete:
+      return Read<typename Messages::Key>(bytes, request, [&](const auto& message) {
+        request.name = message.key();
+        request.increment = message.increment();
+      });
     case Method::kBarrier:
+      return Read<typename Messages::Barrier>(bytes, request, [&](const auto& message) {
+        request.name = message.barrier_id();
+        request.counter = message.counter();
+        request.timeout_ms = message.timeout_ms();
+        TakeTasks(message, request);
+      });
     case Method::kCancelBarrier:
+      return Read<typename Messages::CancelBarrier>(bytes, request, [&](const auto& message) {
+        request.name = message.barrier_id();
+        request.counter = message.counter();
+      });
     case Method::kGetAlive:
-      return ReadNewBarriers(method, bytes, request);
-    case Method::kInsert: {
-      NewInsert message;
-      if (!Read(bytes, message)) return false;
-      Take(message.incarnations(), request);
-      request.name = message.kv().key();
-      request.value = message.kv().value();
-      request.may_overwrite = message.allow_overwrite();
-      return true;
-    }
-    case Method::kGet:
-    case Method::kTryGet:
-    case Method::kGetDirectory:
-    case Method::kIncrement: {
-      NewKey message;
-      if (!Read(bytes, message)) return false;
-      Take(message.incarnations(), request);
-      request.name = message.key();
-      request.increment = message.increment();
-      return true;
-    }
-    case Method::kDelete: {
-      NewDelete message;
-      if (!Read(bytes, message)) return false;
-      Take(message.incarnations(), request);
-      request.name = message.key();
-      return true;
-    }
-    default:
-      return ReadNewTasks(method, bytes, request);
+      return Read<typename Messages::GetAlive>(bytes, request, [&](const auto& message) {
+        request.task = IdOf(message.requesting_task());
+        TakeTasks(message, request);
+      });
+    case Method::kReportError:
+      return Read<OldReportError>(bytes, request, [&](const OldReportError& message) {
+        request.name = message.error_message();
+        request.task = IdOf(message.error_origin());
+      });
+    case Method::kPollForError:
+    case Method::kShutdown:
+    case Method::kReset:
+      return Read<typename Messages::TaskOfOne>(bytes, request, nothing_more);
   }
+  return false;
 }
 
 // ---- replies
@@ -281,8 +196,8 @@ std::optional<Call> CallOf(absl::string_view path) {
 absl::StatusOr<Request> ReadRequest(Call call, const std::string& bytes) {
   Request request;
   request.method = call.method;
-  const bool is_read =
-      call.dialect == Dialect::kOld ? ReadOld(call.method, bytes, request) : ReadNew(call.method, bytes, request);
+  const bool is_read = call.dialect == Dialect::kOld ? ReadAs<Old>(call.method, bytes, request)
+                                                     : ReadAs<New>(call.method, bytes, request);
   if (is_read) return request;
   return absl::InvalidArgumentError(
       "the request is not written as this version of JAX's coordination service writes it");

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -17,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/mindspore/socket_owner.h"
+#include "common/net/grpc_calls.h"
 #include "common/net/mailbox.h"
 #include "common/net/poller.h"
 #include "common/sys/log.h"
@@ -32,7 +32,8 @@ namespace {
 constexpr int kBacklog = 1024;
 constexpr int kMaxRequestBytes = 32 << 20;     // one of JAX's may have a value of KeyValues::kMaxValueBytes
 constexpr size_t kMaxBytesInAll = 256u << 20;  // of gRPC's buffers
-constexpr std::chrono::seconds kToAnswer(2);
+constexpr absl::Duration kToAnswer = absl::Seconds(2);
+constexpr absl::Duration kEndPatience = absl::Milliseconds(200);
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr char kPayloadTrailer[] = "grpc-status-details-bin";
 
@@ -93,9 +94,9 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
  private:
   // Milliseconds; 0: for ever. Who waits for others should hear whom it waits for before it gives up itself.
   int64_t LeftToAnswer() const {
-    if (context_.deadline() == std::chrono::system_clock::time_point::max()) return 0;
-    const auto left = context_.deadline() - std::chrono::system_clock::now() - kToAnswer;
-    return std::max<int64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(left).count(), 1);
+    const absl::Duration left = GrpcTimeLeft(context_.raw_deadline());
+    if (left == absl::InfiniteDuration()) return 0;
+    return std::max<int64_t>(absl::ToInt64Milliseconds(left - kToAnswer), 1);
   }
 
   void Answer(absl::StatusOr<Reply> reply) {
@@ -147,7 +148,8 @@ class Service final : public grpc::CallbackGenericService {
 class Server::Impl {
  public:
   Impl(JobStore& store, const Clock& clock, TaskLayout layout, uint64_t incarnation)
-      : coordination_(
+      : clock_(clock),
+        coordination_(
             store, clock, [steps = steps_](std::function<void()> step) { steps->mailbox.Push(std::move(step)); },
             std::move(layout), incarnation),
         service_([this](Request request, SharedHeld held) {
@@ -188,7 +190,7 @@ class Server::Impl {
       });
       thread_.join();
     }
-    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+    if (server_ != nullptr) server_->Shutdown(GrpcDeadline(kEndPatience));
     server_.reset();  // no call is left
     steps_->mailbox.Close();
   }
@@ -215,8 +217,15 @@ class Server::Impl {
       const auto events = steps_->poller.Wait(is_idle ? absl::InfiniteDuration() : kTick);
       if (!events.empty() || !is_listening_) Accept();
       for (const std::function<void()>& step : steps_->mailbox.TakeAll()) step();
-      coordination_.Tick();
+      TickIfDue();
     }
+  }
+
+  void TickIfDue() {
+    const MonotonicTime now = clock_.Read().monotonic;
+    if (now < next_tick_) return;
+    coordination_.Tick();
+    next_tick_ = now + kTick;
   }
 
   void Accept() {
@@ -247,7 +256,9 @@ class Server::Impl {
   }
 
   const std::shared_ptr<Steps> steps_ = std::make_shared<Steps>();
+  const Clock& clock_;
   Coordination coordination_;  // of the thread
+  MonotonicTime next_tick_;    // of the thread
   Service service_;
   UniqueFd listener_;
   SocketAddress own_;
