@@ -7,7 +7,9 @@
 //   a signal that says how it was ended                killed_from_outside (KILL, TERM, INT, HUP, QUIT, …)
 //   a signal that says what it did itself              what its last words say, else illegal_instruction (ILL),
 //                                                      segmentation_fault (SEGV), bus_error (BUS), aborted (ABRT),
-//                                                      arithmetic_error (FPE), resource_limit (XCPU, XFSZ)
+//                                                      arithmetic_error (FPE), resource_limit (XCPU, XFSZ);
+//                                                      python_exception where an abort came while an exception ended
+//                                                      the interpreter (PyTorch's threads)
 //   an exit code                                       what its last words say, else command_not_found (127),
 //                                                      cannot_start (126); 128 + signal, which a shell makes of its
 //                                                      command's end, as the signal
@@ -154,6 +156,12 @@ Diagnosis DiagnoseExit(const v1::ProcessEnded& ended, const LastWords& words) {
   return {"", words.quote};
 }
 
+// C++ aborts so over a thread that nobody joined, which happens while Python leaves after an uncaught exception.
+bool IsAbortOfLeaving(const v1::ProcessEnded& ended) {
+  return ended.signal() == SIGABRT && !ended.last_lines().empty() &&
+         absl::StrContains(*ended.last_lines().rbegin(), "terminate called without an active exception");
+}
+
 std::string MemoryAdvice(const v1::Cause& cause) {
   return absl::StrCat("give the job more memory on ", cause.host_name(),
                       " (the limit of the batch system, of the container or of systemd), or have it need less: smaller "
@@ -210,7 +218,7 @@ Diagnosis Diagnose(const v1::ProcessEnded& ended) {
   const absl::string_view by_signal = ReasonOfSignal(ended.signal());
   // A traceback of a process that was killed later is not why.
   if (by_signal == reason::kKilledFromOutside) return {by_signal, ""};
-  const bool is_known = !words.reason.empty() && words.reason != reason::kPythonException;
+  const bool is_known = !words.reason.empty() && (words.reason != reason::kPythonException || IsAbortOfLeaving(ended));
   return {is_known ? words.reason : by_signal, words.quote};
 }
 

@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
 namespace muster::scheduler {
@@ -70,6 +71,10 @@ TEST(Diagnose, EachRow) {
                   "std::bad_alloc"},
        reason::kOutOfMemory,
        "std::bad_alloc"},
+      {{.signal = SIGABRT, .output = absl::StrCat(kKeyError, "\nterminate called without an active exception")},
+       reason::kPythonException,
+       "KeyError: 'lr'"},
+      {{.signal = SIGABRT, .output = kKeyError}, reason::kAborted, "KeyError: 'lr'"},
       {{.signal = SIGFPE}, reason::kArithmeticError, ""},
       {{.signal = SIGXFSZ}, reason::kResourceLimit, ""},
       {{.signal = 42}, "", ""},
