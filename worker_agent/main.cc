@@ -371,9 +371,11 @@ int Agent::StayWithTheJob() {
   if (!settings_.command.empty()) launcher.AddGateway(torch_store, /*is_required=*/false);
   ServedFrameworks frameworks({mpi_, ProgramBeside(OwnProgram(), "ms-pmix"), folder_->path()}, loop.store());
   frameworks.AddTo(launcher, settings_);
-  if (exec_ != nullptr) {
-    exec_->UseStore(loop.store());
-    launcher.AddGateway(*exec_, /*is_required=*/true);
+  const std::unique_ptr<ExecGateway> exec = std::move(exec_);  // ends before the loop, which its thread calls
+  if (exec != nullptr) {
+    exec->UseStore(loop.store());
+    exec->TellTo([&loop](v1::RemoteCommands commands) { loop.TellOf(std::move(commands)); });
+    launcher.AddGateway(*exec, /*is_required=*/true);
   }
   if (tls_ != nullptr) {
     const absl::Status started =

@@ -185,7 +185,7 @@ void FlushLog(absl::Duration patience) {
   }
 }
 
-void CountedLog::Note(Severity level, const std::string& kind, const std::string& text) {
+void CountedLog::Note(Severity level, const std::string& kind, const std::string& text, uint64_t times) {
   const MonotonicTime now = clock_.Read().monotonic;
   uint64_t unsaid = 0;
   {
@@ -195,9 +195,10 @@ void CountedLog::Note(Severity level, const std::string& kind, const std::string
       found = kinds_.try_emplace(kinds_.size() + 1 < kMaxKinds ? kind : kOtherKinds).first;
     }
     Kind& entry = found->second;
-    const bool is_first = entry.total++ == 0;
+    const bool is_first = entry.total == 0;
+    entry.total += times;
     if (!is_first && now - entry.last_logged < window_) {
-      ++entry.unsaid;
+      entry.unsaid += times;
       entry.level = level;
       entry.last_text = text;
       return;

@@ -40,7 +40,8 @@ void FlushLog(absl::Duration patience = absl::ZeroDuration());
 class CountedLog {
  public:
   explicit CountedLog(const Clock& clock, absl::Duration window = absl::Seconds(10)) : clock_(clock), window_(window) {}
-  void Note(Severity level, const std::string& kind, const std::string& text);
+  // `times`: how often it happened.
+  void Note(Severity level, const std::string& kind, const std::string& text, uint64_t times = 1);
   // Logs the counts that no window has shown yet ("… and 381 more like it"). Call it now and then, and at the end.
   void Flush();
   // How often each kind was noted since the start.

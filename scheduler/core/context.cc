@@ -16,12 +16,13 @@ v1::Record Context::NewRecord() const {
 }
 
 void Context::Write(v1::Record record) {
-  std::shared_ptr<const v1::StoryEvent> line = Evolve(state, record);
+  std::vector<std::shared_ptr<const v1::StoryEvent>> lines = Evolve(state, record);
   measures.Note(record);
   effects.push_back(Persist{std::move(record)});
-  if (line == nullptr) return;
-  const Severity severity = SeverityOf(*line);
-  effects.push_back(Announce{severity, std::move(line)});
+  for (std::shared_ptr<const v1::StoryEvent>& line : lines) {
+    const Severity severity = SeverityOf(*line);
+    effects.push_back(Announce{severity, std::move(line)});
+  }
 }
 
 Message Context::NewMessage() const {

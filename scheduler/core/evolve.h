@@ -2,14 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "scheduler/core/state.h"
 
 namespace muster::scheduler {
 
-// Takes over one record. Returns the line of the event log that the record is, if it is one; it has been added to the
-// state's event log.
-std::shared_ptr<const v1::StoryEvent> Evolve(State& state, const v1::Record& record);
+// Takes over one record. Returns what it says to people (event_log.h); that has been added to the state's event log.
+std::vector<std::shared_ptr<const v1::StoryEvent>> Evolve(State& state, const v1::Record& record);
 
 // Opens the records for change: for Evolve, for FromSnapshot, and for tests that set a scene. The style stage
 // (tests/tidy) sees that nobody else includes this header but who calls Evolve.

@@ -1,5 +1,6 @@
 #include "scheduler/frontend/effect_sink.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,6 +34,9 @@ void RpcEffectSink::OnForgetPeers(ForgetPeers forget) { rounds_.Forget(forget.jo
 
 void RpcEffectSink::OnAnnounce(const Announce& announce) {
   const v1::StoryEvent& event = *announce.event;
+  if (!event.refusal().empty()) {
+    return counted_.Note(announce.severity, event.refusal(), event.text(), std::max(event.times(), 1U));
+  }
   LogFields fields = {{"kind", event.kind()}, {"job", event.job_id()}};
   if (event.run() != 0) fields.emplace_back("run", absl::StrCat(event.run()));
   const Severity level = announce.severity;

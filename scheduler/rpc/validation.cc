@@ -175,6 +175,13 @@ absl::Status CheckEvent(const v1::NodeEvent& event) {
     case v1::NodeEvent::kLeaving:
       MUSTER_REQUIRE(CheckRange("signal", event.leaving().signal(), 0, kMaxSignal));
       return CheckSize("reason", event.leaving().reason(), kMaxShortTextBytes);
+    case v1::NodeEvent::kRemoteCommands: {
+      const v1::RemoteCommands& commands = event.remote_commands();
+      MUSTER_REQUIRE(CheckRange("count", commands.count(), 1, kMaxCommandsCounted));
+      MUSTER_REQUIRE(CheckLine("from", commands.from(), kMaxShortTextBytes));
+      MUSTER_REQUIRE(CheckLine("words", commands.words(), kMaxShownCommandBytes));
+      return CheckLine("why", commands.why(), kMaxShortTextBytes);
+    }
     case v1::NodeEvent::kQuit:
     case v1::NodeEvent::KIND_NOT_SET:  // a newer agent's: only its number is taken
       break;

@@ -209,6 +209,8 @@ void AgentCore::Impl::OnEvent(const ProgressMade& event) {
   if (processes_.IsRunning(id)) progress_.Made(id, event.step, now_);
 }
 
+void AgentCore::Impl::OnEvent(const CommandsTold& event) { reporter_.AddCommands(event.commands, now_); }
+
 void AgentCore::Impl::OnEvent(const Tick&) {}
 
 void AgentCore::Impl::RunTimers() {

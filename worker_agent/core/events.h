@@ -108,6 +108,11 @@ struct StacksGathered {
   std::vector<v1::SlotStack> stacks;
 };
 
+// What is to be told of remote commands. At most kMaxCommandsTold of them wait for their acknowledgement.
+struct CommandsTold {
+  v1::RemoteCommands commands;
+};
+
 // Answer to ReadLog.
 struct LogRead {
   uint64_t query = 0;
@@ -126,7 +131,7 @@ struct Tick {};
 
 using Event = std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits, StreamBroken, PeersFetched,
                            ProcessHasStarted, ProcessHasEnded, FenceHasFallen, KeeperDied, EndSignal, LaunchFailed,
-                           ProgressMade, StacksGathered, LogRead, TlsChanged, Tick>;
+                           ProgressMade, StacksGathered, LogRead, CommandsTold, TlsChanged, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 

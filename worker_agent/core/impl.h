@@ -83,6 +83,7 @@ class AgentCore::Impl {
   void OnEvent(const StacksGathered& event);  // stacks.cc
   void OnEvent(const LogRead& event);         // stacks.cc
   void OnEvent(const TlsChanged& event);
+  void OnEvent(const CommandsTold& event);
   void OnEvent(const Tick& event);
   void RunTimers();
   void SendDueReport();

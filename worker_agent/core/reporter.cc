@@ -63,6 +63,20 @@ void Reporter::AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTim
   Add(std::move(event), happened);
 }
 
+void Reporter::AddCommands(const v1::RemoteCommands& commands, MonotonicTime happened) {
+  const auto waiting = std::count_if(pending_.begin(), pending_.end(),
+                                     [](const Pending& pending) { return pending.event.has_remote_commands(); });
+  if (static_cast<size_t>(waiting) >= kMaxCommandsTold) return;
+  v1::NodeEvent event;
+  v1::RemoteCommands& told = *event.mutable_remote_commands();
+  told = commands;
+  told.set_count(std::clamp(told.count(), 1U, kMaxCommandsCounted));
+  told.set_from(Cut(EscapeControl(told.from()), kMaxShortTextBytes));
+  told.set_words(Cut(EscapeControl(told.words()), kMaxShownCommandBytes));
+  told.set_why(Cut(EscapeControl(told.why()), kMaxShortTextBytes));
+  Add(std::move(event), happened);
+}
+
 void Reporter::Add(v1::NodeEvent event, MonotonicTime happened) {
   event.set_number(++last_number_);
   if (event.has_leaving()) CutText(*event.mutable_leaving()->mutable_reason(), kMaxShortTextBytes);

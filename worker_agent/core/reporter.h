@@ -17,11 +17,15 @@
 
 namespace muster::agent {
 
+inline constexpr size_t kMaxCommandsTold = 256;
+
 class Reporter {
  public:
   // Texts beyond their limits are cut.
   void AddStart(const ProcessKey& key, uint64_t pid, MonotonicTime happened);
   void AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTime happened);
+  // Not when kMaxCommandsTold wait already: no scheduler takes them, and the agent's log has them.
+  void AddCommands(const v1::RemoteCommands& commands, MonotonicTime happened);
   // `event` without its number and age.
   void Add(v1::NodeEvent event, MonotonicTime happened);
   void Acknowledge(uint64_t through);

@@ -57,6 +57,9 @@ class AgentLoop {
     session_.CheckPeer();
   }
 
+  // Any thread, until Run returns: it shall be known that these commands of others were run here, or refused.
+  void TellOf(v1::RemoteCommands commands) { mailbox_.Push(CommandsTold{std::move(commands)}); }
+
   // Whether the run had ended for all when this agent did.
   bool HasOutcome() const { return has_outcome_; }
 

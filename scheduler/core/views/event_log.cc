@@ -3,6 +3,8 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/net/ip_address.h"
@@ -132,29 +134,49 @@ v1::StoryEvent DescribeEnd(const v1::RunEnded& record) {
   return event;
 }
 
-// Only what went wrong, in the words of the cause: a line for each healthy start and end of a process would drown the
-// rest.
-std::optional<v1::StoryEvent> DescribeReport(const State& state, const v1::NodeReported& record) {
+v1::StoryEvent DescribeCommands(const v1::NodeReported& record, const v1::RemoteCommands& commands) {
+  const bool is_refused = commands.refusal() != v1::RemoteCommands::NOT_REFUSED || !commands.why().empty();
+  std::string text = absl::StrCat("node ", record.node_id(), is_refused ? " refused " : " ran ");
+  absl::StrAppend(&text, commands.count() == 1 ? "a remote command of "
+                                               : absl::StrCat(commands.count(), " remote commands, the last one of "));
+  absl::StrAppend(&text, commands.from(), is_refused ? ": " : "", commands.why());
+  if (commands.round() != 0) absl::StrAppend(&text, " (round ", commands.round(), ")");
+  if (!commands.words().empty()) absl::StrAppend(&text, ": ", commands.words());
+  v1::StoryEvent event =
+      Line(record.job_id(), record.run(), is_refused ? "remote_command_refused" : "remote_command", std::move(text));
+  event.set_times(commands.count());
+  const std::string& reason = v1::RemoteCommands::Refusal_Name(commands.refusal());
+  if (is_refused) event.set_refusal(absl::StrCat("remote command: ", reason.empty() ? "OTHER" : reason));
+  return event;
+}
+
+// Only what went wrong, in the words of the cause, and what others did here: a line for each healthy start and end of a
+// process would drown the rest.
+std::vector<v1::StoryEvent> DescribeReport(const State& state, const v1::NodeReported& record) {
+  std::vector<v1::StoryEvent> lines;
   const Run* run = state.FindRun(record.job_id(), record.run());
-  if (run == nullptr) return std::nullopt;
+  if (run == nullptr) return lines;
   const Node* found = run->nodes.Find(record.node_id());
-  if (found == nullptr) return std::nullopt;
+  if (found == nullptr) return lines;
   const Node& node = *found;
+  bool is_failure_told = false;
   for (const v1::NodeEvent& event : record.events()) {
+    if (event.has_remote_commands()) lines.push_back(DescribeCommands(record, event.remote_commands()));
     const v1::ProcessEnded& ended = event.ended();
-    if (!event.has_ended() || ended.was_stopped() || (ended.exit_code() == 0 && ended.signal() == 0)) continue;
+    if (is_failure_told || !event.has_ended() || ended.was_stopped() || (ended.exit_code() == 0 && ended.signal() == 0))
+      continue;
     if (ended.round() != run->record().round || ended.slot() >= node.record().slots.size() ||
         node.record().slots[ended.slot()].HasEnded())
       continue;
-    return Line(record.job_id(), record.run(), "process_failed",
-                CandidateFrom(node, node.record().slots[ended.slot()].rank, ended, MonotonicTime()).cause.text());
+    is_failure_told = true;
+    lines.push_back(
+        Line(record.job_id(), record.run(), "process_failed",
+             CandidateFrom(node, node.record().slots[ended.slot()].rank, ended, MonotonicTime()).cause.text()));
   }
-  return std::nullopt;
+  return lines;
 }
 
-}  // namespace
-
-std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& record) {
+std::optional<v1::StoryEvent> DescribeOne(const State& state, const v1::Record& record) {
   switch (record.kind_case()) {
     case v1::Record::kRunOpened: {
       const v1::RunOpened& opened = record.run_opened();
@@ -196,8 +218,6 @@ std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& rec
       return DescribeSlotRestart(state, record.slot_restarted());
     case v1::Record::kRoundClosed:
       return DescribeRound(record.round_closed());
-    case v1::Record::kNodeReported:
-      return DescribeReport(state, record.node_reported());
     case v1::Record::kRunFailing:
       return Line(record.run_failing().job_id(), record.run_failing().run(), "run_failing",
                   absl::StrCat("stopping all processes of job ", record.run_failing().job_id(), ": ",
@@ -211,17 +231,30 @@ std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& rec
     case v1::Record::kSnapshot:
     case v1::Record::kStoreChanged:
     case v1::Record::KIND_NOT_SET:
+    case v1::Record::kNodeReported:  // has several
       return std::nullopt;
   }
   return std::nullopt;  // a kind of a newer program, of which this one makes none
 }
 
+}  // namespace
+
+std::vector<v1::StoryEvent> Describe(const State& state, const v1::Record& record) {
+  if (record.has_node_reported()) return DescribeReport(state, record.node_reported());
+  std::vector<v1::StoryEvent> lines;
+  if (std::optional<v1::StoryEvent> line = DescribeOne(state, record)) lines.push_back(*std::move(line));
+  return lines;
+}
+
 Severity SeverityOf(const v1::StoryEvent& event) {
   // A job that fails is no error of the scheduler's; one that an agent started for itself leaves it to the agent.
-  if (event.kind() == "run_failed" || event.kind() == "node_lost") return Severity::kWarning;
+  if (event.kind() == "run_failed" || event.kind() == "node_lost" || event.kind() == "remote_command_refused") {
+    return Severity::kWarning;
+  }
   if (event.kind() == "round_closed" || event.kind() == "run_succeeded" || event.kind() == "run_failing" ||
       event.kind() == "round_aborted" || event.kind() == "process_restarted" || event.kind() == "node_returned" ||
-      event.kind() == "node_draining" || event.kind() == "node_stays" || event.kind() == "node_recertified") {
+      event.kind() == "node_draining" || event.kind() == "node_stays" || event.kind() == "node_recertified" ||
+      event.kind() == "remote_command") {
     return Severity::kInfo;
   }
   return Severity::kDebug;

@@ -1,10 +1,10 @@
-// The event log of a job in words: one line for each record that a person cares about.
+// The event log of a job in words: a line or more for each record that a person cares about.
 //
 // The same words stand in the scheduler's log, in `ms-ctl events`, and (for causes) at each agent.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "muster/v1/admin.pb.h"
@@ -15,8 +15,9 @@ namespace muster::scheduler {
 
 class State;
 
-// What `record`, about to be applied to `state`, says to a person; nullopt if nothing. number and unix_ms are not set.
-std::optional<v1::StoryEvent> Describe(const State& state, const v1::Record& record);
+// What `record`, about to be applied to `state`, says to a person, in the order in which it happened. number and
+// unix_ms are not set.
+std::vector<v1::StoryEvent> Describe(const State& state, const v1::Record& record);
 
 // How loud a line of this kind is in the log.
 Severity SeverityOf(const v1::StoryEvent& event);

@@ -42,6 +42,10 @@ class Nodes:
                                 client=secured.authority.admin())
         cluster.start_scheduler("--tls_config", folder.config, "--worker_num", len(machines) * ranks_each,
                                 host=machines[0].address, netns=machines[0].name)
+        self.config = folder.config
+
+    def ctl_json(self, *words):
+        return self.cluster.ctl_json(*words, "--tls_config", self.config, netns=self.machines[0].name)
 
     def start_one(self, i, command, *words, **options):
         words = ["--per_job", "--node_rank", i, "--local_worker_num", self.ranks_each, *words]
@@ -176,6 +180,13 @@ def test_as_ssh(nodes, tmp_path):
                  "-N is not served", "unserved 255\n", "y\n", "stopped 124\n"]:
         assert line in said, (line, said)
     assert "where 1 2\n0\n" in said and "LINES\n" not in said, said
+    told = nodes.ctl_json("events")["events"]
+    ran = [event["text"] for event in told if event["kind"] == "remote_command"]
+    assert any("node agent1 ran a remote command of \"agent0\" at %s (round 1): " % nodes.machines[0].address in text
+               for text in ran), told
+    refused = [event["text"] for event in told if event["kind"] == "remote_command_refused"]
+    assert refused and "node agent0 refused a remote command of process" in refused[0], told
+    assert nodes.ctl_json("counters")["counters"]["remote command: WRONG_KEY"] == 1
 
 
 def test_as_horovodrun_and_kubeflow_call_it(nodes, tmp_path):

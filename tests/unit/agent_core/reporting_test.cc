@@ -42,6 +42,31 @@ TEST(Reporting, AnEventIsSaidAtOnceAndAgainUntilItIsAcknowledged) {
   EXPECT_EQ(agent.Pass(absl::Seconds(2)), "send 1: report 3\n");
 }
 
+TEST(Reporter, RemoteCommandsAreCutAndOnlySoManyWait) {
+  Reporter reporter;
+  reporter.StreamOpened(MonotonicTime(), absl::Seconds(2), absl::ZeroDuration());
+  v1::RemoteCommands commands;
+  commands.set_from(std::string(2000, 'f'));
+  commands.set_words(std::string(2000, 'w'));
+  commands.set_why(std::string(2000, 'y'));
+  for (size_t i = 0; i < 2 * kMaxCommandsTold; ++i) reporter.AddCommands(commands, MonotonicTime());
+  size_t told = 0;
+  while (!reporter.IsAllAcknowledged()) {
+    const v1::Report report = reporter.MakeReport(MonotonicTime());
+    for (const v1::NodeEvent& event : report.events()) {
+      ++told;
+      EXPECT_EQ(event.remote_commands().count(), 1U);
+      EXPECT_LE(event.remote_commands().from().size(), kMaxShortTextBytes);
+      EXPECT_LE(event.remote_commands().words().size(), kMaxShownCommandBytes);
+      EXPECT_LE(event.remote_commands().why().size(), kMaxShortTextBytes);
+    }
+    reporter.Acknowledge(report.events().rbegin()->number());
+  }
+  EXPECT_EQ(told, kMaxCommandsTold);
+  reporter.AddCommands(commands, MonotonicTime());
+  EXPECT_FALSE(reporter.IsAllAcknowledged());
+}
+
 TEST(Reporting, WhatWasNotAcknowledgedIsSaidAgainAfterAReconnect) {
   AgentHarness agent;
   agent.RunRound(2);

@@ -40,8 +40,9 @@ TEST_F(RoundTest, NobodyElseIs) {
   const auto refused = [&](auto change, const Asker& asker, const std::string& why) {
     Request request = request_;
     change(request);
-    const Answer answer = Judge(&round_, request, asker);
+    const Judgement answer = Judge(&round_, request, asker);
     EXPECT_EQ(answer.verdict, Verdict::kRefused) << why;
+    EXPECT_NE(answer.refusal, v1::RemoteCommands::NOT_REFUSED) << why;
     EXPECT_THAT(answer.text, HasSubstr(why));
   };
   const Asker good = From("10.0.0.1");

@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
 #include "sample_peers.h"
 #include "worker_agent/gateway/exec/frames.h"
 #include "worker_agent/gateway/exec/local_socket.h"
@@ -90,6 +93,29 @@ TEST_F(ExecServerTest, OnlyProcessesOfTheRoundAreServed) {
   EXPECT_THAT(AskLocally("token", "c", "").text, HasSubstr("no command was given"));
   server_->EndRound();
   EXPECT_EQ(AskLocally("token", "c").verdict, Verdict::kRefused);
+}
+
+TEST_F(ExecServerTest, WhatIsRunAndWhatIsRefusedIsTold) {
+  Mutex mutex;
+  std::vector<std::string> told;
+  server_->TellTo([&](const v1::RemoteCommands& commands) {
+    const MutexLock lock(mutex);
+    told.push_back(absl::StrCat(v1::RemoteCommands::Refusal_Name(commands.refusal()), " ", commands.round(), " ",
+                                commands.words()));
+  });
+  Begin("b");
+  AskLocally("stolen", "a");
+  Request request{7, 2, "key of b", "job", "a", "b", "A=secret orted"};
+  Request other = request;
+  other.job = "other";
+  Ask(Connect(), other);
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+  server_->SetHolder(UniqueFd(pair[0]));
+  const UniqueFd holder(pair[1]);
+  EXPECT_EQ(Ask(Connect(), request).verdict, Verdict::kGo);
+  const MutexLock lock(mutex);
+  EXPECT_THAT(told, testing::ElementsAre("WRONG_KEY 2 ", "OTHER_JOB 2 ", "NOT_REFUSED 2 A=… orted"));
 }
 
 TEST_F(ExecServerTest, CommandsOfOtherAgentsGoToTheHolder) {

@@ -76,6 +76,19 @@ TEST_F(EffectSinkTest, RefusalsAreCountedByReasonAndNotAFlood) {
   EXPECT_EQ(counted_.Counts()["refused EXTRA_NODE"], 10'000u);
 }
 
+TEST_F(EffectSinkTest, ARefusedCommandIsCountedAsOftenAsItHappened) {
+  auto event = std::make_shared<v1::StoryEvent>();
+  event->set_text("node b refused 40 remote commands");
+  event->set_times(40);
+  event->set_refusal("remote command: WRONG_KEY");
+  const auto lines = LinesOf("text", [&] {
+    sink_.OnAnnounce({Severity::kWarning, event});
+    sink_.OnAnnounce({Severity::kWarning, event});
+  });
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("WARNING ms-scheduler: node b refused 40 remote commands")));
+  EXPECT_EQ(counted_.Counts()["remote command: WRONG_KEY"], 80U);
+}
+
 TEST_F(EffectSinkTest, SettledRunsAreHandedOn) {
   sink_.OnRunSettled(RunSettled{"job", 4, {}});
   EXPECT_THAT(settled_, ElementsAre(4u));

@@ -12,6 +12,7 @@
 #include "worker_agent/gateway/exec/frames.h"
 #include "worker_agent/gateway/exec/hub.h"
 #include "worker_agent/gateway/exec/server.h"
+#include "worker_agent/gateway/exec/shown_command.h"
 
 namespace muster::exec {
 namespace {
@@ -20,12 +21,6 @@ constexpr absl::Duration kAskTimeout = absl::Seconds(10);  // for a request, an 
 constexpr absl::Duration kPatience = absl::Seconds(60);    // until the other node's agent is there
 constexpr absl::Duration kBetweenTries = absl::Milliseconds(200);
 constexpr size_t kReadBytes = 16 * 1024;
-constexpr size_t kShownBytes = 200;  // of a command, in the log
-
-std::string Shown(const std::string& words) {
-  const std::string shown = Quoted(words, kShownBytes);
-  return words.size() > kShownBytes ? absl::StrCat(shown, " (of ", words.size(), " bytes)") : shown;
-}
 
 }  // namespace
 
@@ -114,7 +109,7 @@ void Connection::Take(std::string_view bytes) {
     return;
   }
   if (part_ == Part::kAsker && hub_.needs_tls() && !stream_.has_tls()) {
-    return Refuse(client_.address.ToString(), "it does not speak TLS");
+    return Refuse(client_.address.ToString(), "it does not speak TLS", v1::RemoteCommands::WRONG_CERTIFICATE);
   }
   in_ += bytes;
   context_.input_bytes += bytes.size();
@@ -162,7 +157,14 @@ void Connection::TakeRequest() {
   part_ == Part::kOwn ? AskedByOwn(**request) : AskedByAgent(**request);
 }
 
-void Connection::Refuse(const std::string& who, const std::string& why) {
+void Connection::Refuse(const std::string& who, const std::string& why, v1::RemoteCommands::Refusal refusal) {
+  if (refusal != v1::RemoteCommands::NOT_REFUSED) {
+    v1::RemoteCommands refused;
+    refused.set_from(who);
+    refused.set_refusal(refusal);
+    refused.set_why(why);
+    hub_.Tell(std::move(refused));
+  }
   context_.counted->Note(Severity::kWarning, "remote commands: refused",
                          absl::StrCat("a remote command of ", who, " was refused: ", why));
   Reply({Verdict::kRefused, why});
@@ -180,11 +182,14 @@ void Connection::AskedByOwn(const Request& request) {
   socklen_t size = sizeof(who);
   const bool is_known = ::getsockopt(stream_.fd(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0;
   const std::string name = absl::StrCat("process ", who.pid, " of user ", who.uid);
-  if (!is_known || who.uid != ::geteuid()) return Refuse(name, "it is of another user");
+  if (!is_known || who.uid != ::geteuid()) {
+    return Refuse(name, "it is of another user", v1::RemoteCommands::NOT_SERVED);
+  }
   const Round* const round = hub_.round();
   if (round == nullptr) return Refuse(name, "no round runs here");
   if (!IsSameSecret(request.secret, round->token)) {
-    return Refuse(name, "MUSTER_EXEC_TOKEN is not this round's: it is of no process of this round");
+    return Refuse(name, "MUSTER_EXEC_TOKEN is not this round's: it is of no process of this round",
+                  v1::RemoteCommands::WRONG_KEY);
   }
   const Peer* const peer = FindHost(*round, request.to);
   if (peer == nullptr) {
@@ -193,12 +198,14 @@ void Connection::AskedByOwn(const Request& request) {
                                                   "the names and addresses that ms-ctl nodes shows")});
   }
   if (request.words.empty()) return Reply({Verdict::kRefused, "no command was given"});
-  const std::string what = absl::StrCat(" (", Quoted(request.to), "), of ", name, ": ", Shown(request.words));
+  const std::string what = absl::StrCat(" (", Quoted(request.to), "), of ", name, ": ", ShownCommand(request.words));
   if (IsHere(*round, *peer)) {
     Log(Severity::kInfo, absl::StrCat("remote command for this machine", what));
     return Reply({Verdict::kHere, ""});
   }
-  if (hub_.CountAsked() >= kMostAsked) return Refuse(name, absl::StrCat(kMostAsked, " remote commands are open"));
+  if (hub_.CountAsked() >= kMostAsked) {
+    return Refuse(name, absl::StrCat(kMostAsked, " remote commands are open"), v1::RemoteCommands::TOO_MANY);
+  }
   Log(Severity::kInfo, absl::StrCat("remote command for ", EscapeControl(peer->node_id), what));
   host_ = request.to;
   target_ = static_cast<size_t>(peer - round->peers.data());
@@ -261,10 +268,13 @@ void Connection::TakeAnswer() {
 
 void Connection::AskedByAgent(const Request& request) {
   const std::string who = absl::StrCat(Quoted(request.from), " at ", client_.address.ToString());
-  const Answer verdict = Judge(hub_.round(), request, {client_.address, IsLocalAddress(client_.address), client_.name});
+  const Judgement verdict =
+      Judge(hub_.round(), request, {client_.address, IsLocalAddress(client_.address), client_.name});
   if (verdict.verdict == Verdict::kLater) return Reply(verdict);
-  if (verdict.verdict != Verdict::kGo) return Refuse(who, verdict.text);
-  if (hub_.CountServed() >= kMostServed) return Refuse(who, absl::StrCat(kMostServed, " remote commands run here"));
+  if (verdict.verdict != Verdict::kGo) return Refuse(who, verdict.text, verdict.refusal);
+  if (hub_.CountServed() >= kMostServed) {
+    return Refuse(who, absl::StrCat(kMostServed, " remote commands run here"), v1::RemoteCommands::TOO_MANY);
+  }
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return Refuse(who, "no descriptors are left");
   UniqueFd ours(pair[0]);
@@ -272,7 +282,11 @@ void Connection::AskedByAgent(const Request& request) {
   ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
   if (!hub_.GiveToHolder(theirs)) return Reply({Verdict::kLater, "its holder has not started"});
   Log(Severity::kInfo,
-      absl::StrCat("remote command of ", who, " in round ", request.round, ": ", Shown(request.words)));
+      absl::StrCat("remote command of ", who, " in round ", request.round, ": ", ShownCommand(request.words)));
+  v1::RemoteCommands run;
+  run.set_from(who);
+  run.set_words(ShownCommand(request.words));
+  hub_.Tell(std::move(run));
   HandOn(request, std::move(ours));
 }
 

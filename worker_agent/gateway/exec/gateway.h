@@ -31,6 +31,8 @@ class ExecGateway final : public Gateway {
   const std::string& key() const { return key_; }
   // Before the first Begin.
   void UseStore(JobStore& store) { store_ = &store; }
+  // `teller` is called by a thread of this, as long as this lives.
+  void TellTo(exec::Teller teller) { server_->TellTo(std::move(teller)); }
 
   absl::Status Begin(const GatewayRound& round) override;
   void AddTo(EnvironmentInput& input) const override;

@@ -38,6 +38,7 @@ std::unique_ptr<TcpConnection> Hub::Adopted(Stream stream, const TcpClient& clie
 }
 
 void Hub::Tick() {
+  Hand(told_.TakeDue(clock_.Read().monotonic));
   std::vector<uint64_t> ids;
   for (const auto& [id, connection] : connections_) ids.push_back(id);
   for (const uint64_t id : ids) {
@@ -51,7 +52,18 @@ void Hub::BeginRound(Round round) {
   round_ = std::move(round);
 }
 
+void Hub::Tell(v1::RemoteCommands command) {
+  command.set_round(round_ ? round_->round : 0);
+  Hand(told_.Add(std::move(command), clock_.Read().monotonic));
+}
+
+void Hub::Hand(std::vector<v1::RemoteCommands> told) {
+  if (!teller_) return;
+  for (v1::RemoteCommands& commands : told) teller_(std::move(commands));
+}
+
 void Hub::EndRound() {
+  Hand(told_.EndRound());
   round_.reset();
   holder_.reset();
   for (const auto& [id, connection] : connections_) connection->End();

@@ -11,6 +11,7 @@
 #include "common/tcp_server/protocol.h"
 #include "worker_agent/gateway/exec/request.h"
 #include "worker_agent/gateway/exec/round.h"
+#include "worker_agent/gateway/exec/told_commands.h"
 
 namespace muster::exec {
 
@@ -21,7 +22,8 @@ class Hub final : public TcpProtocol {
   static constexpr uint32_t kForAgents = 0;  // listeners
   static constexpr uint32_t kForOwn = 1;
 
-  explicit Hub(bool needs_tls) : needs_tls_(needs_tls) {}
+  // `clock` must outlive this.
+  Hub(bool needs_tls, const Clock& clock) : needs_tls_(needs_tls), clock_(clock) {}
 
   const Words& words() const override;
   std::unique_ptr<TcpConnection> Accept(Stream stream, const TcpClient& client, const std::string& own_address,
@@ -40,6 +42,10 @@ class Hub final : public TcpProtocol {
   // False: there is no holder, or it takes nothing.
   bool GiveToHolder(const UniqueFd& socket);
 
+  // What is told of remote commands goes there; none is told before.
+  void TellTo(Teller teller) { teller_ = std::move(teller); }
+  void Tell(v1::RemoteCommands command);
+
   const Round* round() const { return round_ ? &*round_ : nullptr; }
   bool needs_tls() const { return needs_tls_; }
   bool has_ended() const { return has_ended_; }
@@ -53,7 +59,12 @@ class Hub final : public TcpProtocol {
   size_t CountServed() const;
 
  private:
+  void Hand(std::vector<v1::RemoteCommands> told);
+
   const bool needs_tls_;
+  const Clock& clock_;
+  Teller teller_;
+  ToldCommands told_;
   std::optional<Round> round_;
   UniqueFd holder_;
   std::map<uint64_t, Connection*> connections_;
@@ -105,7 +116,9 @@ class Connection final : public TcpConnection {
   void AskedByOwn(const Request& request);
   void AskedByAgent(const Request& request);
   void HandOn(const Request& request, UniqueFd socket);
-  void Refuse(const std::string& who, const std::string& why);
+  // NOT_REFUSED: it is no matter of who may do what, and only logged.
+  void Refuse(const std::string& who, const std::string& why,
+              v1::RemoteCommands::Refusal refusal = v1::RemoteCommands::NOT_REFUSED);
   void Reply(const Answer& answer);
   void Write();
   void Break(const std::string& why);

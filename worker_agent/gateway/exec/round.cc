@@ -40,7 +40,9 @@ bool HasAddress(const Peer& peer, const IpAddress& address) {
   return std::find(peer.addresses.begin(), peer.addresses.end(), address) != peer.addresses.end();
 }
 
-Answer Refused(std::string text) { return {Verdict::kRefused, std::move(text)}; }
+Judgement Refused(v1::RemoteCommands::Refusal refusal, std::string text) {
+  return {{Verdict::kRefused, std::move(text)}, refusal};
+}
 
 }  // namespace
 
@@ -99,24 +101,35 @@ const Peer* FindHost(const Round& round, const std::string& host) {
 
 bool IsHere(const Round& round, const Peer& peer) { return peer.machine == round.own_peer().machine; }
 
-Answer Judge(const Round* round, const Request& request, const Asker& asker) {
-  if (round == nullptr) return {Verdict::kLater, "no round runs there"};
-  if (request.job != round->job) return Refused("it is of another job");
-  if (request.run == round->run && request.round > round->round) return {Verdict::kLater, "its round has not begun"};
-  if (request.run != round->run || request.round != round->round) return Refused("it is of another round");
-  if (request.to != round->own_peer().node_id) return Refused("it is meant for another node");
-  if (!IsSameSecret(request.secret, round->own_peer().key)) return Refused("it does not know this node's key");
+Judgement Judge(const Round* round, const Request& request, const Asker& asker) {
+  if (round == nullptr) return {{Verdict::kLater, "no round runs there"}};
+  if (request.job != round->job) return Refused(v1::RemoteCommands::OTHER_JOB, "it is of another job");
+  if (request.run == round->run && request.round > round->round) return {{Verdict::kLater, "its round has not begun"}};
+  if (request.run != round->run || request.round != round->round) {
+    return Refused(v1::RemoteCommands::OTHER_ROUND, "it is of another round");
+  }
+  if (request.to != round->own_peer().node_id) {
+    return Refused(v1::RemoteCommands::NOT_SERVED, "it is meant for another node");
+  }
+  if (!IsSameSecret(request.secret, round->own_peer().key)) {
+    return Refused(v1::RemoteCommands::WRONG_KEY, "it does not know this node's key");
+  }
   const auto from = std::find_if(round->peers.begin(), round->peers.end(),
                                  [&](const Peer& peer) { return peer.node_id == request.from; });
   if (from == round->peers.end()) {
-    return Refused(absl::StrCat(EscapeControl(request.from), " is no node of this round"));
+    return Refused(v1::RemoteCommands::NO_SUCH_NODE,
+                   absl::StrCat(EscapeControl(request.from), " is no node of this round"));
   }
   if (!HasAddress(*from, asker.address) && !(asker.is_local && IsHere(*round, *from))) {
-    return Refused(absl::StrCat(EscapeControl(request.from), " has not told that address"));
+    return Refused(v1::RemoteCommands::NO_SUCH_NODE,
+                   absl::StrCat(EscapeControl(request.from), " has not told that address"));
   }
-  if (const std::string why = WhyNotNode(asker.name, round->job, request.from); !why.empty()) return Refused(why);
+  if (const std::string why = WhyNotNode(asker.name, round->job, request.from); !why.empty()) {
+    return Refused(v1::RemoteCommands::WRONG_CERTIFICATE, why);
+  }
   if (round->is_first()) {
-    return Refused("the job's command itself runs on that node, which takes no remote commands");
+    return Refused(v1::RemoteCommands::NOT_SERVED,
+                   "the job's command itself runs on that node, which takes no remote commands");
   }
   return {};
 }

@@ -53,7 +53,10 @@ struct Asker {
   bool is_local = false;
   std::optional<PeerName> name;
 };
-Answer Judge(const Round* round, const Request& request, const Asker& asker);
+struct Judgement : Answer {
+  v1::RemoteCommands::Refusal refusal = v1::RemoteCommands::NOT_REFUSED;
+};
+Judgement Judge(const Round* round, const Request& request, const Asker& asker);
 
 // Why an agent that was dialled is not this node; empty: it is.
 std::string WhyNotNode(const std::optional<PeerName>& name, const std::string& job, const std::string& node);

@@ -13,7 +13,7 @@ ExecServer::~ExecServer() = default;
 absl::StatusOr<std::unique_ptr<ExecServer>> ExecServer::Start(std::shared_ptr<const TlsStore> tls, const Clock& clock,
                                                               size_t max_connections) {
   std::unique_ptr<ExecServer> made(new ExecServer());
-  made->hub_ = std::make_unique<Hub>(tls != nullptr);
+  made->hub_ = std::make_unique<Hub>(tls != nullptr, clock);
   TcpServerOptions options;
   options.max_connections = max_connections;
   options.tls = std::move(tls);
@@ -46,6 +46,10 @@ void ExecServer::BeginRound(Round round) {
 
 void ExecServer::EndRound() {
   Post([hub = hub_.get()] { hub->EndRound(); });
+}
+
+void ExecServer::TellTo(Teller teller) {
+  Post([hub = hub_.get(), teller = std::move(teller)]() mutable { hub->TellTo(std::move(teller)); });
 }
 
 void ExecServer::SetHolder(UniqueFd control) {

@@ -15,6 +15,7 @@
 #include "common/tcp_server/server.h"
 #include "common/tls/tls_store.h"
 #include "worker_agent/gateway/exec/round.h"
+#include "worker_agent/gateway/exec/told_commands.h"
 
 namespace muster::exec {
 
@@ -37,6 +38,8 @@ class ExecServer {
   absl::Status ListenForOwn(const std::string& path);  // for processes of this user that know the round's token
   void BeginRound(Round round);
   void EndRound();  // breaks every connection
+  // Called by the server's thread, as long as this lives: what was run here for others, and what was refused.
+  void TellTo(Teller teller);
   // This end of the holder's socket pair; the one before is closed.
   void SetHolder(UniqueFd control);
   // What tells the holder that the job's command has ended well; may be called after this has gone.

@@ -6,9 +6,10 @@ const looks = {
   process_failed: ['fail', '✕'], process_restarted: ['wait', '↻'], node_lost: ['fail', '✕'], node_gone: ['idle', '←'],
   node_left: ['idle', '←'], node_replaced: ['idle', '⇄'], node_returned: ['done', '→'], node_draining: ['wait', '↓'],
   node_stays: ['idle', '↑'], run_failing: ['fail', '■'], run_failed: ['fail', '✕'], run_succeeded: ['done', '✓'],
+  remote_command: ['idle', '›'], remote_command_refused: ['fail', '⊘'],
 };
-const quiet = new Set(['node_joined', 'node_gone', 'node_recertified']);
-const loud = new Set(['process_failed', 'node_lost', 'run_failed', 'round_aborted', 'run_failing']);
+const quiet = new Set(['node_joined', 'node_gone', 'node_recertified', 'remote_command']);
+const loud = new Set(['process_failed', 'node_lost', 'run_failed', 'round_aborted', 'run_failing', 'remote_command_refused']);
 
 export const isQuiet = (event) => quiet.has(event.kind);
 

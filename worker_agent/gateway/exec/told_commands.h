@@ -1,0 +1,42 @@
+// Which remote commands are told to the scheduler, one by one or many at once: however fast they come, what is told of
+// a round stays little. Pure.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "muster/v1/types.pb.h"
+
+namespace muster::exec {
+
+// Takes what is told.
+using Teller = std::function<void(v1::RemoteCommands)>;
+
+class ToldCommands {
+ public:
+  static constexpr uint32_t kToldEach = 16;  // of a round, for each way to be refused, and of those that were run
+  static constexpr absl::Duration kFirstPause = absl::Seconds(1);
+  static constexpr absl::Duration kLongestPause = absl::Minutes(10);
+
+  // One more, with its round. Returns what is to be told now.
+  std::vector<v1::RemoteCommands> Add(v1::RemoteCommands command, MonotonicTime now);
+  // Call it now and then.
+  std::vector<v1::RemoteCommands> TakeDue(MonotonicTime now);
+  // What was not told yet. The next round begins anew.
+  std::vector<v1::RemoteCommands> EndRound();
+
+ private:
+  struct Kind {
+    uint32_t told = 0;           // one by one
+    v1::RemoteCommands waiting;  // count 0: none
+    absl::Duration pause = kFirstPause;
+    MonotonicTime due;
+  };
+
+  std::map<v1::RemoteCommands::Refusal, Kind> kinds_;
+};
+
+}  // namespace muster::exec
