@@ -4,6 +4,8 @@ import os
 import re
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import time
 
@@ -286,3 +288,38 @@ def test_ranks_with_much_to_tell(cluster):
     for agent in agents:
         agent.expect(0, timeout=60)
     print([line for agent in agents for line in agent.lines() if "gathered" in line])
+
+
+def test_names_are_published(cluster, network, tmp_path):
+    """Open MPI's; Debian's MPICH publishes names in files of its own."""
+    compiler = shutil.which("mpicc.openmpi")
+    if compiler is None or not (BIN / "ms-pmix").exists():
+        pytest.skip("no mpicc.openmpi, or no ms-pmix")
+    program = tmp_path / "names"
+    subprocess.run([compiler, "-O1", "-o", program, SCRIPTS / "mpi_names.c"], check=True)
+    first, second = network.pair()
+    cluster.start_scheduler("--worker_num", 4, host=first.address, netns=first.name)
+    agents = [cluster.start_agent("agent%d" % i, ["--local_worker_num", 2], [program], netns=machine.name)
+              for i, machine in enumerate((first, second))]
+    for agent in agents:
+        agent.expect(0, timeout=60)
+        assert agent.output().count("of 4: all right") == 2, agent.output()
+
+
+def test_the_server_of_a_large_job_stays_small(tmp_path):
+    """ms-pmix of one agent among 1,250, with 8 ranks each."""
+    if not (BIN / "ms-pmix").exists():
+        pytest.skip("no ms-pmix")
+    ours, theirs = socket.socketpair()
+    with theirs:
+        server = subprocess.Popen([BIN / "ms-pmix"], stdin=theirs)
+    agents = ["agent=" + ",".join(str(rank) for rank in range(first, first + 8)) for first in range(0, 10_000, 8)]
+    setup = "\n".join(["nspace=large", "folder=%s" % tmp_path, "memory=", "own=0", *agents, ""]).encode()
+    with ours:
+        ours.settimeout(60)
+        ours.sendall(struct.pack("<I", len(setup)) + b"S" + setup)
+        assert ours.recv(5, socket.MSG_WAITALL)[4:] == b"R"  # pmix/frames.h
+        peak = next(line for line in open("/proc/%d/status" % server.pid) if line.startswith("VmHWM"))
+    server.wait(timeout=20)
+    print(peak)
+    assert int(peak.split()[1]) < 128 * 1024

@@ -7,6 +7,7 @@
 
 #include "worker_agent/gateway/pmix/outbox.h"
 #include "worker_agent/gateway/pmix/own_modex.h"
+#include "worker_agent/gateway/pmix/own_names.h"
 
 namespace muster::pmix {
 namespace {
@@ -57,6 +58,21 @@ pmix_status_t OnDirectModex(const pmix_proc_t* proc, const pmix_info_t*, size_t,
   return PMIX_SUCCESS;
 }
 
+pmix_status_t OnPublish(const pmix_proc_t* proc, const pmix_info_t infos[], size_t count, pmix_op_cbfunc_t done,
+                        void* of_done) {
+  return PublishName(*proc, infos, count, done, of_done);
+}
+
+pmix_status_t OnLookup(const pmix_proc_t* proc, char** keys, const pmix_info_t[], size_t, pmix_lookup_cbfunc_t done,
+                       void* of_done) {
+  return LookUpName(*proc, keys, done, of_done);
+}
+
+pmix_status_t OnUnpublish(const pmix_proc_t*, char** keys, const pmix_info_t[], size_t, pmix_op_cbfunc_t done,
+                          void* of_done) {
+  return UnpublishName(keys, done, of_done);
+}
+
 }  // namespace
 
 pmix_server_module_t* CallbacksOf(uint32_t job_size) {
@@ -67,6 +83,9 @@ pmix_server_module_t* CallbacksOf(uint32_t job_size) {
   module.abort = OnAbort;
   module.fence_nb = OnFence;
   module.direct_modex = OnDirectModex;
+  module.publish = OnPublish;
+  module.lookup = OnLookup;
+  module.unpublish = OnUnpublish;
   return &module;
 }
 

@@ -20,6 +20,7 @@ enum class Kind : char {
   kFenceFailed = 'E',
   kModexOf = 'N',      // a rank, as a length, and what it has put
   kModexFailed = 'M',  // a rank, as a length: it is not known what it has put
+  kNamed = 'W',        // the answer to a kName: its token, as a length, a NameResult, and what was looked up
   kPing = 'P',         // answered by a pong, behind all that was to be told before
   // ms-pmix's.
   kReady = 'R',      // for each slot NAME=VALUE, each with a zero behind it, and one more zero behind the slot's last
@@ -30,8 +31,37 @@ enum class Kind : char {
   kFence = 'F',      // what this agent's ranks give to the next fence
   kModex = 'D',      // for each rank of this agent: its number and a length, as lengths, and what it has put
   kAsk = 'Q',        // a rank, in digits, which one here wants what it has put of
+  kName = 'B',       // a NameRequest
   kPong = 'O',
 };
+
+// A name that ranks publish for each other.
+struct NameRequest {
+  char what = 'L';   // 'P': publish, 'L': look up, 'U': unpublish
+  size_t token = 0;  // below 2^32; comes back with the answer
+  std::string name;
+  std::string value;  // of what is published
+};
+enum class NameResult : char { kDone = '0', kNotThere = '1', kTaken = '2', kFailed = '3' };
+
+inline std::string NameBytes(const NameRequest& request) {
+  return agent::LengthText(request.token) + request.what + agent::LengthText(request.name.size()) + request.name +
+         request.value;
+}
+
+inline std::optional<NameRequest> TakeName(std::string_view bytes) {
+  NameRequest request;
+  const std::optional<size_t> token = agent::TakeLength(bytes);
+  if (!token || bytes.empty()) return std::nullopt;
+  request.token = *token;
+  request.what = bytes[0];
+  bytes.remove_prefix(1);
+  const std::optional<size_t> length = agent::TakeLength(bytes);
+  if (!length || *length > bytes.size()) return std::nullopt;
+  request.name = bytes.substr(0, *length);
+  request.value = bytes.substr(*length);
+  return request;
+}
 
 struct Frame {
   Kind kind = Kind::kPing;

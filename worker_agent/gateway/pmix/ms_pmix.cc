@@ -21,6 +21,7 @@
 #include "worker_agent/gateway/pmix/job.h"
 #include "worker_agent/gateway/pmix/outbox.h"
 #include "worker_agent/gateway/pmix/own_modex.h"
+#include "worker_agent/gateway/pmix/own_names.h"
 #include "worker_agent/gateway/pmix/setup.h"
 
 namespace muster::pmix {
@@ -85,6 +86,8 @@ class Server {
       case Kind::kModexOf:
       case Kind::kModexFailed:
         return AnswerModex(frame);
+      case Kind::kNamed:
+        return AnswerName(frame);
       case Kind::kPing:
         TheOutbox().Send(Kind::kPong, "");
         return true;

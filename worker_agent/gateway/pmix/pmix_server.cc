@@ -27,6 +27,21 @@ constexpr size_t kMaxInputBytes = pmix::kMaxFrameBytes + pmix::kHeadBytes;
 constexpr size_t kMaxFencesInAdvance = 16;
 constexpr uint64_t kKey = 0;
 
+std::optional<PublishedNames::Request> RequestOf(const std::string& bytes) {
+  const std::optional<pmix::NameRequest> name = pmix::TakeName(bytes);
+  if (!name) return std::nullopt;
+  const auto kind = name->what == 'P'   ? PublishedNames::Kind::kPublish
+                    : name->what == 'U' ? PublishedNames::Kind::kUnpublish
+                                        : PublishedNames::Kind::kLookup;
+  return PublishedNames::Request{kind, static_cast<uint32_t>(name->token), name->name, name->value};
+}
+
+pmix::NameResult ResultOf(const absl::Status& status) {
+  if (status.ok()) return pmix::NameResult::kDone;
+  if (absl::IsNotFound(status)) return pmix::NameResult::kNotThere;
+  return absl::IsAlreadyExists(status) ? pmix::NameResult::kTaken : pmix::NameResult::kFailed;
+}
+
 }  // namespace
 
 PmixServer::PmixServer(std::unique_ptr<PmixProcess> process, const MpiLayout& layout, JobStore& store,
@@ -36,6 +51,7 @@ PmixServer::PmixServer(std::unique_ptr<PmixProcess> process, const MpiLayout& la
       end_(std::move(end)),
       fences_(layout, store, clock, "mpi/pmix"),
       modex_(layout, store, clock, fences_.shared_poller()),
+      names_(store, fences_.shared_poller()),
       input_(process_->TakeInput()),
       progress_(ranks_.size()) {}
 
@@ -103,6 +119,7 @@ void PmixServer::Run() {
     }
     NextFence();
     TakeModex();
+    TakeNames();
     const MutexLock lock(mutex_);
     Write();
     if (is_stopping_) return;
@@ -145,6 +162,10 @@ void PmixServer::Take(const pmix::Frame& frame) {
     if (absl::SimpleAtoi(frame.bytes, &rank)) modex_.Ask(rank);
     return;
   }
+  if (frame.kind == Kind::kName) {
+    if (std::optional<PublishedNames::Request> request = RequestOf(frame.bytes)) names_.Ask(*std::move(request));
+    return;
+  }
   if (frame.kind == Kind::kPong) {
     ++pongs_;
     changed_.NotifyAll();
@@ -170,6 +191,14 @@ void PmixServer::TakeModex() {
     } else {
       Send(Kind::kModexFailed, rank);
     }
+  }
+}
+
+void PmixServer::TakeNames() {
+  for (const PublishedNames::Answer& answer : names_.TakeAll()) {
+    const MutexLock lock(mutex_);
+    Send(Kind::kNamed,
+         LengthText(answer.token) + static_cast<char>(ResultOf(answer.value.status())) + answer.value.value_or(""));
   }
 }
 

@@ -17,6 +17,7 @@
 #include "common/store/job_store.h"
 #include "worker_agent/gateway/mpi/fences.h"
 #include "worker_agent/gateway/mpi/layout.h"
+#include "worker_agent/gateway/mpi/published_names.h"
 #include "worker_agent/gateway/mpi/verdict.h"
 #include "worker_agent/gateway/pmix/direct_modex.h"
 #include "worker_agent/gateway/pmix/frames.h"
@@ -49,6 +50,7 @@ class PmixServer {
   void Take(const pmix::Frame& frame);
   void NextFence();
   void TakeModex();
+  void TakeNames();
   void Lose(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the ranks that have not come to an end by themselves.
   void Condemn(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -57,8 +59,9 @@ class PmixServer {
   const std::unique_ptr<PmixProcess> process_;
   const std::vector<uint32_t> ranks_;  // by slot
   const EndRank end_;
-  Fences fences_;  // the thread's, as the four below
+  Fences fences_;  // the thread's, as the five below
   DirectModex modex_;
+  PublishedNames names_;
   std::string input_;
   std::vector<std::string> bundles_;  // of fences; the first is under way
   bool is_gathering_ = false;
