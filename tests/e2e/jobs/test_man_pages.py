@@ -1,4 +1,4 @@
-"""The man pages that are made of --help."""
+"""The man pages and the page of settings that are made of --help."""
 
 import pathlib
 import re
@@ -10,7 +10,8 @@ import pytest
 
 from muster import BIN
 
-MAKE_MAN = pathlib.Path(__file__).parents[3] / "deploy" / "man" / "make_man.py"
+ROOT = pathlib.Path(__file__).parents[3]
+MAKE_MAN = ROOT / "deploy" / "man" / "make_man.py"
 
 
 @pytest.mark.parametrize("program", ["ms-scheduler", "ms-worker", "ms-ctl"])
@@ -25,3 +26,16 @@ def test_a_page_has_each_setting_and_no_fault(program, tmp_path):
         done = subprocess.run(["groff", "-ww", "-man", "-Tutf8", page], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
         assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
+def test_the_page_of_settings_is_what_the_programs_say():
+    """Else: python3 deploy/man/make_settings.py build/bin/ms-scheduler build/bin/ms-worker build/bin/ms-ctl > it"""
+    programs = [BIN / name for name in ("ms-scheduler", "ms-worker", "ms-ctl")]
+    made = subprocess.run([sys.executable, ROOT / "deploy" / "man" / "make_settings.py", *programs], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    page = (ROOT / "docs" / "settings.md").read_text()
+    assert page.splitlines() == made.splitlines()
+    for program in programs:
+        help_text = subprocess.run([program, "--help"], check=True, text=True, stdout=subprocess.PIPE).stdout
+        for flag in re.findall(r"^  (--\w+)", help_text, re.MULTILINE):
+            assert "| `%s" % flag in page, flag
