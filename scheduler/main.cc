@@ -38,6 +38,7 @@
 #include "scheduler/rpc/server.h"
 #include "scheduler/scheduler_settings.h"
 #include "scheduler/scheduler_tls.h"
+#include "scheduler/service_manager.h"
 #include "scheduler/stop_waiter.h"
 
 namespace muster::scheduler {
@@ -122,7 +123,29 @@ absl::StatusOr<std::unique_ptr<NoticeRunner>> StartNotices(const SchedulerSettin
   return NoticeRunner::Start(std::move(options), clock, counted);
 }
 
-int Serve(const SchedulerSettings& settings, const std::map<std::string, std::string>& sources) {
+// Until the scheduler is to end; as StopWaiter::Wait.
+int WaitForEnd(StopWaiter& stop, SchedulerTls& tls, const Loop& loop, const ServiceManager& manager,
+               const std::string& status) {
+  // A loop that stands still is not well, however lively this thread is; it takes a turn each second.
+  const absl::Duration interval = manager.watchdog() / 3;
+  const auto tell_if_alive = [&] {
+    if (Clock::System().Read().monotonic - loop.measures().last_turn < absl::Seconds(1) + interval) manager.Alive();
+  };
+  manager.Ready(status);
+  const auto reload = [&] {
+    manager.Reloading(Clock::System().Read().monotonic);
+    const bool is_reloaded = tls.Reload();
+    if (is_reloaded) manager.Ready(status);
+    return is_reloaded;
+  };
+  const int signal = stop.Wait(reload, interval, tell_if_alive);
+  manager.Stopping();
+  return signal;
+}
+
+using Sources = std::map<std::string, std::string>;
+
+int Serve(const SchedulerSettings& settings, const Sources& sources, const ServiceManager& manager) {
   const Clock& clock = Clock::System();
   CountedLog counted(clock);
   const absl::StatusOr<std::unique_ptr<SchedulerTls>> opened_tls = SchedulerTls::Open(settings.tls, clock, counted);
@@ -189,7 +212,7 @@ int Serve(const SchedulerSettings& settings, const std::map<std::string, std::st
                                                                  .is_draining = [&] { return is_draining.load(); }});
   if (!http.ok()) return Fail("", http.status());
 
-  const int signal = stop.Wait([&tls] { return tls.Reload(); });
+  const int signal = WaitForEnd(stop, tls, loop, manager, absl::StrCat("listening on ", names));
   // A job that --once waited for and that never came to an end did not succeed.
   const auto code = [&] { return settings.once ? stop.settled().value_or(kExitJobFailed) : kExitSuccess; };
   EndAtTheLatest(StopWaiter::kSignalPatience, stop.settled().value_or(kExitJobFailed));
@@ -208,6 +231,7 @@ int Main(const std::vector<std::string>& args) {
   StopWatchingMutexOrder();
   AllowSmallReadBuffers();
   signal(SIGPIPE, SIG_IGN);
+  const ServiceManager manager = ServiceManager::Take();
   SchedulerSettings settings;
   SettingsTable table = SchedulerSettingsTable(settings);
   const LoadResult loaded = LoadSettings(table, args, ProcessEnvironment());
@@ -225,7 +249,7 @@ int Main(const std::vector<std::string>& args) {
   RaiseDescriptorLimit();
   const absl::Status room = CheckRoom({.tasks = kThreads, .descriptors = kDescriptors});
   if (!room.ok()) return Fail("", room);
-  return Serve(settings, loaded.sources);
+  return Serve(settings, loaded.sources, manager);
 }
 
 }  // namespace

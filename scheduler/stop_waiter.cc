@@ -4,12 +4,18 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <array>
 
 #include "common/base/check.h"
 #include "common/sys/program.h"
 
 namespace muster::scheduler {
+namespace {
+
+constexpr int64_t kLongestPollMs = 60'000;
+
+}  // namespace
 
 StopWaiter::StopWaiter() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   MUSTER_CHECK(wake_.is_open(), "a descriptor at the start");
@@ -35,10 +41,14 @@ std::optional<int> StopWaiter::settled() const {
   return settled_;
 }
 
-int StopWaiter::Wait(const std::function<bool()>& on_hangup) {
+int StopWaiter::Wait(const std::function<bool()>& on_hangup, absl::Duration interval,
+                     const std::function<void()>& on_tick) {
+  const int64_t interval_ms = std::clamp<int64_t>(absl::ToInt64Milliseconds(interval), 1, kLongestPollMs);
+  const int timeout_ms = interval == absl::InfiniteDuration() ? -1 : static_cast<int>(interval_ms);
   while (true) {
     std::array<pollfd, 2> watched = {{{signals_.fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
-    poll(watched.data(), watched.size(), -1);
+    poll(watched.data(), watched.size(), timeout_ms);
+    if (timeout_ms >= 0) on_tick();  // also where signals come faster
     if (const std::optional<int> signal = signals_.Take()) {
       if (*signal != SIGHUP) return *signal;
       if (!on_hangup() && !ignores_hangup_) return SIGHUP;

@@ -25,8 +25,9 @@ class StopWaiter {
   std::optional<int> settled() const;
 
   // Waits for a signal (returned) or NoteSettled (0); `on_hangup` is called for each SIGHUP: false
-  // makes it end the wait too, unless it was ignored when the process began. Main thread.
-  int Wait(const std::function<bool()>& on_hangup);
+  // makes it end the wait too, unless it was ignored when the process began. `on_tick` is called each `interval`
+  // at the latest, unless that is infinite. Main thread.
+  int Wait(const std::function<bool()>& on_hangup, absl::Duration interval, const std::function<void()>& on_tick);
 
   // From now on SIGTERM and SIGINT end the process at once, as if nobody caught them. Main thread.
   void LetSignalsKill();

@@ -1,0 +1,55 @@
+// NOTIFY_SOCKET    /path: that socket; @name: of the abstract namespace; anything else (vsock:…): nobody is told
+// WATCHDOG_USEC    the watchdog's time, unless WATCHDOG_PID names another process; nothing or 0: none
+#include "scheduler/service_manager.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/unique_fd.h"
+
+namespace muster::scheduler {
+namespace {
+
+std::string TakeVariable(const char* name) {
+  const char* const value = ::getenv(name);
+  std::string taken = value == nullptr ? "" : value;
+  ::unsetenv(name);
+  return taken;
+}
+
+}  // namespace
+
+ServiceManager ServiceManager::Take() {
+  const std::string socket = TakeVariable("NOTIFY_SOCKET");
+  const std::string microseconds = TakeVariable("WATCHDOG_USEC");
+  const std::string pid = TakeVariable("WATCHDOG_PID");
+  int64_t number = 0;
+  const bool is_ours = pid.empty() || pid == absl::StrCat(::getpid());
+  const bool has_watchdog = is_ours && absl::SimpleAtoi(microseconds, &number) && number > 0;
+  return {socket, has_watchdog ? absl::Microseconds(number) : absl::InfiniteDuration()};
+}
+
+void ServiceManager::Reloading(MonotonicTime now) const {
+  Tell(absl::StrCat("RELOADING=1\nMONOTONIC_USEC=", absl::ToInt64Microseconds(now - MonotonicTime())));
+}
+
+void ServiceManager::Tell(const std::string& lines) const {
+  sockaddr_un to{};
+  if (socket_.size() < 2 || socket_.size() >= sizeof(to.sun_path) || (socket_[0] != '/' && socket_[0] != '@')) return;
+  const UniqueFd from(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!from.is_open()) return;
+  to.sun_family = AF_UNIX;
+  std::memcpy(to.sun_path, socket_.data(), socket_.size());
+  if (socket_[0] == '@') to.sun_path[0] = '\0';
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
+  ::sendto(from.get(), lines.data(), lines.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), size);
+}
+
+}  // namespace muster::scheduler

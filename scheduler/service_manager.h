@@ -1,0 +1,35 @@
+// What systemd is told of this process, as sd_notify(3) documents it: a datagram of lines NAME=VALUE to the socket that
+// NOTIFY_SOCKET names. Without that variable nothing is told. Any thread; no call waits.
+#pragma once
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+
+namespace muster::scheduler {
+
+class ServiceManager {
+ public:
+  // Takes NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID out of the environment: what is started from here is not the
+  // service. Before there are other threads.
+  static ServiceManager Take();
+
+  // `socket`: a path, or @ and a name of Linux' own; empty: nobody is told. `watchdog`: see below.
+  ServiceManager(std::string socket, absl::Duration watchdog) : socket_(std::move(socket)), watchdog_(watchdog) {}
+
+  void Ready(const std::string& status) const { Tell("READY=1\nSTATUS=" + status); }
+  void Reloading(MonotonicTime now) const;
+  void Stopping() const { Tell("STOPPING=1"); }
+  // This process is well. Infinite: nobody asks for it; else it is to be said more often than each `watchdog`.
+  void Alive() const { Tell("WATCHDOG=1"); }
+  absl::Duration watchdog() const { return watchdog_; }
+
+ private:
+  void Tell(const std::string& lines) const;
+
+  std::string socket_;
+  absl::Duration watchdog_;
+};
+
+}  // namespace muster::scheduler
