@@ -126,11 +126,7 @@ absl::StatusOr<std::unique_ptr<NoticeRunner>> StartNotices(const SchedulerSettin
 // Until the scheduler is to end; as StopWaiter::Wait.
 int WaitForEnd(StopWaiter& stop, SchedulerTls& tls, const Loop& loop, const ServiceManager& manager,
                const std::string& status) {
-  // A loop that stands still is not well, however lively this thread is; it takes a turn each second.
-  const absl::Duration interval = manager.watchdog() / 3;
-  const auto tell_if_alive = [&] {
-    if (Clock::System().Read().monotonic - loop.measures().last_turn < absl::Seconds(1) + interval) manager.Alive();
-  };
+  const auto tell_if_alive = [&] { manager.TellIfAlive(loop.measures().last_turn, Clock::System().Read().monotonic); };
   manager.Ready(status);
   const auto reload = [&] {
     manager.Reloading(Clock::System().Read().monotonic);
@@ -138,7 +134,7 @@ int WaitForEnd(StopWaiter& stop, SchedulerTls& tls, const Loop& loop, const Serv
     if (is_reloaded) manager.Ready(status);
     return is_reloaded;
   };
-  const int signal = stop.Wait(reload, interval, tell_if_alive);
+  const int signal = stop.Wait(reload, manager.interval(), tell_if_alive);
   manager.Stopping();
   return signal;
 }

@@ -40,6 +40,11 @@ void ServiceManager::Reloading(MonotonicTime now) const {
   Tell(absl::StrCat("RELOADING=1\nMONOTONIC_USEC=", absl::ToInt64Microseconds(now - MonotonicTime())));
 }
 
+void ServiceManager::TellIfAlive(MonotonicTime last_turn, MonotonicTime now) const {
+  constexpr absl::Duration kLongestTurn = absl::Seconds(1);  // LoopMeasures::last_turn
+  if (now - last_turn < kLongestTurn + interval()) Tell("WATCHDOG=1");
+}
+
 void ServiceManager::Tell(const std::string& lines) const {
   sockaddr_un to{};
   if (socket_.size() < 2 || socket_.size() >= sizeof(to.sun_path) || (socket_[0] != '/' && socket_[0] != '@')) return;

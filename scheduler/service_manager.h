@@ -15,15 +15,17 @@ class ServiceManager {
   // service. Before there are other threads.
   static ServiceManager Take();
 
-  // `socket`: a path, or @ and a name of Linux' own; empty: nobody is told. `watchdog`: see below.
+  // `socket`: a path, or @ and a name of Linux' own; empty: nobody is told. `watchdog`: after
+  // so long without a word that this process is well it is ended; infinite: never.
   ServiceManager(std::string socket, absl::Duration watchdog) : socket_(std::move(socket)), watchdog_(watchdog) {}
 
   void Ready(const std::string& status) const { Tell("READY=1\nSTATUS=" + status); }
   void Reloading(MonotonicTime now) const;
   void Stopping() const { Tell("STOPPING=1"); }
-  // This process is well. Infinite: nobody asks for it; else it is to be said more often than each `watchdog`.
-  void Alive() const { Tell("WATCHDOG=1"); }
-  absl::Duration watchdog() const { return watchdog_; }
+  // To be called each interval() at the latest, unless that is infinite: nobody asks for it. Says that this process is
+  // well, unless the loop's last turn is too long ago: however lively the caller is, the loop stands still then.
+  void TellIfAlive(MonotonicTime last_turn, MonotonicTime now) const;
+  absl::Duration interval() const { return watchdog_ / 3; }
 
  private:
   void Tell(const std::string& lines) const;

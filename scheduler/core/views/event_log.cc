@@ -135,7 +135,7 @@ v1::StoryEvent DescribeEnd(const v1::RunEnded& record) {
 }
 
 v1::StoryEvent DescribeCommands(const v1::NodeReported& record, const v1::RemoteCommands& commands) {
-  const bool is_refused = commands.refusal() != v1::RemoteCommands::NOT_REFUSED || !commands.why().empty();
+  const bool is_refused = commands.refusal() != v1::RemoteCommands::NOT_REFUSED;
   std::string text = absl::StrCat("node ", record.node_id(), is_refused ? " refused " : " ran ");
   absl::StrAppend(&text, commands.count() == 1 ? "a remote command of "
                                                : absl::StrCat(commands.count(), " remote commands, the last one of "));

@@ -42,10 +42,6 @@ class Nodes:
                                 client=secured.authority.admin())
         cluster.start_scheduler("--tls_config", folder.config, "--worker_num", len(machines) * ranks_each,
                                 host=machines[0].address, netns=machines[0].name)
-        self.config = folder.config
-
-    def ctl_json(self, *words):
-        return self.cluster.ctl_json(*words, "--tls_config", self.config, netns=self.machines[0].name)
 
     def start_one(self, i, command, *words, **options):
         words = ["--per_job", "--node_rank", i, "--local_worker_num", self.ranks_each, *words]
@@ -180,13 +176,13 @@ def test_as_ssh(nodes, tmp_path):
                  "-N is not served", "unserved 255\n", "y\n", "stopped 124\n"]:
         assert line in said, (line, said)
     assert "where 1 2\n0\n" in said and "LINES\n" not in said, said
-    told = nodes.ctl_json("events")["events"]
+    told = nodes.secured.json("events", netns=nodes.machines[0].name)["events"]
     ran = [event["text"] for event in told if event["kind"] == "remote_command"]
     assert any("node agent1 ran a remote command of \"agent0\" at %s (round 1): " % nodes.machines[0].address in text
                for text in ran), told
     refused = [event["text"] for event in told if event["kind"] == "remote_command_refused"]
     assert refused and "node agent0 refused a remote command of process" in refused[0], told
-    assert nodes.ctl_json("counters")["counters"]["remote command: WRONG_KEY"] == 1
+    assert nodes.secured.count("remote command: WRONG_KEY", netns=nodes.machines[0].name) == 1
 
 
 def test_as_horovodrun_and_kubeflow_call_it(nodes, tmp_path):
@@ -194,7 +190,7 @@ def test_as_horovodrun_and_kubeflow_call_it(nodes, tmp_path):
     which gets POD COMMAND."""
     door = tmp_path / "kubexec.sh"
     door.symlink_to(BIN / "ms-exec")
-    start = "ssh -o PasswordAuthentication=no -o StrictHostKeyChecking=no OTHER -p 12345 -i /root/.ssh/key "
+    start = "ssh -o PasswordAuthentication=no -o StrictHostKeyChecking=no OTHER -p 12345 -i /keys/id "
     rank = "'cd /nowhere > /dev/null 2>&1 ; HOROVOD_RANK=1 A='\"'\"'x y'\"'\"' sh -c '\"'\"'echo $0 $HOROVOD_RANK \"$A\"'\"'\"''"
     first, second = ask(nodes, "\n".join([
         start + "-o ConnectTimeout=10 true; echo checked $?",

@@ -24,6 +24,7 @@ TEST(ShownCommand, EachRow) {
       {"bash -c 'cd /x ; A=1 B=\"2 3\" python'", "bash -c 'cd /x ; A=… B=… python'"},
       {"A=never' ends", "A=…"},
       {"--flag=1 x==y =z", "--flag=1 x=… =z"},
+      {"no UTF-8 \xff", "no UTF-8 \\xff"},
       {"two\nlines\x01", "two\\nlines\\x01"},
   };
   for (const auto& row : table) EXPECT_EQ(ShownCommand(row.words), row.shown) << row.words;

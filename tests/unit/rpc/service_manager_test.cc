@@ -36,12 +36,20 @@ TEST_F(ServiceManagerTest, IsToldEachThing) {
   const ServiceManager manager(name_, absl::Seconds(3));
   manager.Ready("listening");
   EXPECT_EQ(Heard(), "READY=1\nSTATUS=listening");
-  manager.Alive();
-  EXPECT_EQ(Heard(), "WATCHDOG=1");
   manager.Reloading(MonotonicTime() + absl::Milliseconds(2));
   EXPECT_EQ(Heard(), "RELOADING=1\nMONOTONIC_USEC=2000");
   manager.Stopping();
   EXPECT_EQ(Heard(), "STOPPING=1");
+}
+
+TEST_F(ServiceManagerTest, ALoopThatStandsStillIsNotAlive) {
+  const ServiceManager manager(name_, absl::Seconds(3));
+  EXPECT_EQ(manager.interval(), absl::Seconds(1));
+  const MonotonicTime turn = MonotonicTime() + absl::Hours(1);
+  manager.TellIfAlive(turn, turn + absl::Milliseconds(1900));
+  EXPECT_EQ(Heard(), "WATCHDOG=1");
+  manager.TellIfAlive(turn, turn + absl::Seconds(2));
+  EXPECT_EQ(Heard(), "nothing");
 }
 
 TEST_F(ServiceManagerTest, TheVariablesAreTakenAndNotInherited) {
@@ -49,13 +57,13 @@ TEST_F(ServiceManagerTest, TheVariablesAreTakenAndNotInherited) {
   ::setenv("WATCHDOG_USEC", "1500000", 1);
   ::setenv("WATCHDOG_PID", absl::StrCat(::getpid()).c_str(), 1);
   const ServiceManager manager = ServiceManager::Take();
-  EXPECT_EQ(manager.watchdog(), absl::Milliseconds(1500));
+  EXPECT_EQ(manager.interval(), absl::Milliseconds(500));
   for (const char* name : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}) EXPECT_EQ(::getenv(name), nullptr);
-  manager.Alive();
-  EXPECT_EQ(Heard(), "WATCHDOG=1");
+  manager.Stopping();
+  EXPECT_EQ(Heard(), "STOPPING=1");
   ::setenv("WATCHDOG_USEC", "1500000", 1);
   ::setenv("WATCHDOG_PID", "1", 1);
-  EXPECT_EQ(ServiceManager::Take().watchdog(), absl::InfiniteDuration()) << "it is another process's";
+  EXPECT_EQ(ServiceManager::Take().interval(), absl::InfiniteDuration()) << "it is another process's";
 }
 
 TEST_F(ServiceManagerTest, WhereNobodyListensNothingHappens) {

@@ -14,9 +14,9 @@
 namespace muster::agent {
 
 PublishedNames::PublishedNames(JobStore& store, std::shared_ptr<Poller> poller)
-    : store_(store), inbox_(std::make_shared<Inbox>(std::move(poller))) {}
+    : store_(store), answers_(std::make_shared<Mailbox<Answer>>([poller = std::move(poller)] { poller->Wake(); })) {}
 
-PublishedNames::~PublishedNames() { inbox_->answers.Close(); }
+PublishedNames::~PublishedNames() { answers_->Close(); }
 
 absl::Status PublishedNames::Check(const Request& request) const {
   if (request.name.empty() || request.name.size() > kMaxNameBytes || request.value.size() > kMaxValueBytes) {
@@ -31,11 +31,11 @@ absl::Status PublishedNames::Check(const Request& request) const {
 
 void PublishedNames::Ask(Request request) {
   ++asked_;
-  if (absl::Status status = Check(request); !status.ok()) return inbox_->answers.Push({request.token, status});
+  if (absl::Status status = Check(request); !status.ok()) return answers_->Push({request.token, status});
   const std::string key = absl::StrCat("mpi/name/", request.name);
   const uint32_t token = request.token;
-  const auto answer = [inbox = inbox_, token](absl::StatusOr<std::string> value) {
-    inbox->answers.Push({token, std::move(value)});
+  const auto answer = [answers = answers_, token](absl::StatusOr<std::string> value) {
+    answers->Push({token, std::move(value)});
   };
   switch (request.kind) {
     case Kind::kPublish:
@@ -65,7 +65,7 @@ void PublishedNames::Ask(Request request) {
 }
 
 std::vector<PublishedNames::Answer> PublishedNames::TakeAll() {
-  std::vector<Answer> answers = inbox_->answers.TakeAll();
+  std::vector<Answer> answers = answers_->TakeAll();
   asked_ -= answers.size();
   return answers;
 }

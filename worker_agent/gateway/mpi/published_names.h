@@ -43,18 +43,12 @@ class PublishedNames {
   std::vector<Answer> TakeAll();
 
  private:
-  struct Inbox {
-    explicit Inbox(std::shared_ptr<Poller> wakes) : poller(std::move(wakes)) {}
-    const std::shared_ptr<Poller> poller;
-    Mailbox<Answer> answers{[this] { poller->Wake(); }};
-  };
-
   absl::Status Check(const Request& request) const;
 
   JobStore& store_;
   size_t asked_ = 0;
   size_t published_ = 0;
-  const std::shared_ptr<Inbox> inbox_;
+  const std::shared_ptr<Mailbox<Answer>> answers_;  // outlives this for as long as the store owes an answer
 };
 
 }  // namespace muster::agent

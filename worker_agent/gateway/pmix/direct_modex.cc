@@ -31,13 +31,13 @@ DirectModex::DirectModex(const MpiLayout& layout, JobStore& store, const Clock& 
       clock_(clock),
       own_(layout.own),
       agent_of_(layout.size()),
-      inbox_(std::make_shared<Inbox>(std::move(poller))) {
+      answers_(std::make_shared<Mailbox<Answer>>([poller = std::move(poller)] { poller->Wake(); })) {
   for (uint32_t agent = 0; agent < layout.agents.size(); ++agent) {
     for (const uint32_t rank : layout.agents[agent].ranks) agent_of_[rank] = agent;
   }
 }
 
-DirectModex::~DirectModex() { inbox_->answers.Close(); }
+DirectModex::~DirectModex() { answers_->Close(); }
 
 // Where it can't be written, who asks is told in time.
 void DirectModex::Give(const std::string& bundle) {
@@ -47,17 +47,17 @@ void DirectModex::Give(const std::string& bundle) {
 void DirectModex::Ask(uint32_t rank) {
   ++asked_;
   if (rank >= agent_of_.size() || asked_ > kMaxAsked) {
-    return inbox_->answers.Push({rank, absl::ResourceExhaustedError("no such rank, or too many are asked for")});
+    return answers_->Push({rank, absl::ResourceExhaustedError("no such rank, or too many are asked for")});
   }
   const MonotonicTime deadline = clock_.Read().monotonic + kLimit;
   ReadText(store_, clock_, {NameOf(agent_of_[rank]), kMaxBytes, deadline},
-           [inbox = inbox_, rank](absl::StatusOr<std::string> bundle) {
-             inbox->answers.Push({rank, bundle.ok() ? PutBy(rank, *bundle) : std::move(bundle)});
+           [answers = answers_, rank](absl::StatusOr<std::string> bundle) {
+             answers->Push({rank, bundle.ok() ? PutBy(rank, *bundle) : std::move(bundle)});
            });
 }
 
 std::vector<DirectModex::Answer> DirectModex::TakeAll() {
-  std::vector<Answer> answers = inbox_->answers.TakeAll();
+  std::vector<Answer> answers = answers_->TakeAll();
   asked_ -= answers.size();
   return answers;
 }

@@ -38,18 +38,12 @@ class DirectModex {
   std::vector<Answer> TakeAll();
 
  private:
-  struct Inbox {
-    explicit Inbox(std::shared_ptr<Poller> wakes) : poller(std::move(wakes)) {}
-    const std::shared_ptr<Poller> poller;
-    Mailbox<Answer> answers{[this] { poller->Wake(); }};
-  };
-
   JobStore& store_;
   const Clock& clock_;
   const uint32_t own_;
   std::vector<uint32_t> agent_of_;  // by rank
   size_t asked_ = 0;
-  const std::shared_ptr<Inbox> inbox_;
+  const std::shared_ptr<Mailbox<Answer>> answers_;  // outlives this for as long as the store owes an answer
 };
 
 // What `rank` has put, of a bundle.
