@@ -94,8 +94,9 @@ run_ctest() {  # run_ctest FOLDER NAME [ctest's words]
   local code=$?
   # A crash, and whatever a sanitizer finds, needs no second look.
   mapfile -t failed < <(grep -aE '^[[:space:]]+[0-9]+ - .* \([^)]*\)$' "$log" | grep -v '(Skipped)$')
-  if [[ $name == unit ]] && ((code != 0 && ${#failed[@]} >= 1 && ${#failed[@]} <= 3)) &&
-    ! printf '%s\n' "${failed[@]}" | grep -vqE '\((Failed|Timeout)\)$'; then
+  if [[ $name == unit || $name == asan ]] && ((code != 0 && ${#failed[@]} >= 1 && ${#failed[@]} <= 3)) &&
+    ! printf '%s\n' "${failed[@]}" | grep -vqE '\((Failed|Timeout)\)$' &&
+    ! grep -aqE 'Sanitizer|runtime error:' "$log"; then
     printf 'once more, alone, since others ran beside it: %s\n' "${failed[@]}"
     grep -avE '^ *Start |   Passed  ' "$log" | tail -n 100
     "${words[@]}" --rerun-failed -j 1 --output-junit "$results/again_$name.xml" >"$log" 2>&1

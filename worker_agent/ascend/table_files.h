@@ -1,7 +1,8 @@
 // The rank tables that an agent has made, in its work folder: a file for each round, and one name for the newest.
 //
 // rank_table-<round>.json is whole from its first moment on and never changes; rank_table.json is a link to the newest.
-// The one of the round before stays, so that a reader of the link always finds a file. Not thread-safe.
+// The one of the round before stays, so that a reader of the link finds a file as long as it is not two rounds late.
+// Not thread-safe.
 #pragma once
 
 #include <cstdint>
