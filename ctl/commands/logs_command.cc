@@ -10,7 +10,6 @@
 //   anything else                      that something may be missing, and where it is
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -24,38 +23,17 @@
 #include "common/base/text.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"
+#include "ctl/output/json.h"
 #include "ctl/output/log_text.h"
 
 namespace muster::ctl {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 constexpr absl::Duration kLogsTimeout = absl::Seconds(12);  // the scheduler answers within 10
 constexpr absl::Duration kFollowInterval = absl::Milliseconds(500);
 constexpr absl::Duration kFollowPatience = absl::Seconds(30);
 constexpr absl::Duration kGonePatience = absl::Seconds(5);  // longer than one takes that starts again
 constexpr uint32_t kUsualLines = 100;
-
-std::string LogJson(const std::string& job_id, const v1::LogsReply& reply, int indent) {
-  const v1::SlotLog& log = reply.log();
-  const OrderedJson json{{"job_id", job_id},
-                         {"run", reply.run()},
-                         {"rank", reply.rank()},
-                         {"node_id", reply.node_id()},
-                         {"host_name", reply.host_name()},
-                         {"round", log.round()},
-                         {"attempt", log.attempt()},
-                         {"pid", log.pid() == 0 ? OrderedJson() : OrderedJson(log.pid())},
-                         {"has_ended", log.has_ended()},
-                         {"has_gap", log.has_gap()},
-                         {"text", log.text()},
-                         {"unfinished", log.unfinished()},
-                         {"end", log.end()},
-                         {"log_file", log.log_file().empty() ? OrderedJson() : OrderedJson(log.log_file())},
-                         {"note", log.note().empty() ? OrderedJson() : OrderedJson(log.note())}};
-  return EscapeJson(json.dump(indent, ' ', false, OrderedJson::error_handler_t::replace)) + "\n";
-}
 
 std::string WhoseText(const v1::LogsReply& reply) {
   const v1::SlotLog& log = reply.log();
@@ -93,7 +71,7 @@ class LogReader {
     const bool ends_now = log.has_ended() && !last_.log().has_ended();
     if (settings_.json) {
       if (!is_following || is_new || ends_now || !log.text().empty())
-        Print(LogJson(request_.job_id(), *reply, settings_.follow ? -1 : 2));
+        Print(settings_.follow ? LogsLineJson(request_.job_id(), *reply) : LogsJson(request_.job_id(), *reply));
     } else {
       Show(*reply, is_new, is_following, ends_now);
     }
@@ -147,7 +125,7 @@ class LogReader {
     }
     log.set_has_gap(!log.note().empty());
     if (settings_.json) {
-      Print(LogJson(request_.job_id(), end, -1));
+      Print(LogsLineJson(request_.job_id(), end));
       return;
     }
     if (!log.note().empty()) Tell(log.note());

@@ -146,6 +146,25 @@ Json Event(const v1::StoryEvent& e) {
               {"last_lines", Lines(e.last_lines())}};
 }
 
+Json Logs(const std::string& job_id, const v1::LogsReply& reply) {
+  const v1::SlotLog& log = reply.log();
+  return Json{{"job_id", job_id},
+              {"run", reply.run()},
+              {"rank", reply.rank()},
+              {"node_id", reply.node_id()},
+              {"host_name", reply.host_name()},
+              {"round", log.round()},
+              {"attempt", log.attempt()},
+              {"pid", log.pid() == 0 ? Json() : Json(log.pid())},
+              {"has_ended", log.has_ended()},
+              {"has_gap", log.has_gap()},
+              {"text", log.text()},
+              {"unfinished", log.unfinished()},
+              {"end", log.end()},
+              {"log_file", log.log_file().empty() ? Json() : Json(log.log_file())},
+              {"note", log.note().empty() ? Json() : Json(log.note())}};
+}
+
 }  // namespace
 
 std::string StatusJson(const v1::StatusReply& reply) {
@@ -207,6 +226,8 @@ std::string StacksJson(const std::string& job_id, const v1::StacksReply& reply) 
   return Document(Json{{"job_id", job_id}, {"run", reply.run()}, {"round", reply.round()}, {"ranks", ranks}});
 }
 
+std::string LogsJson(const std::string& job_id, const v1::LogsReply& reply) { return Document(Logs(job_id, reply)); }
+
 std::string CountersJson(const v1::CountersReply& reply) {
   Json counters = Json::object();
   for (const v1::Counter& counter : reply.counters()) counters[counter.name()] = counter.value();
@@ -228,5 +249,9 @@ std::string StopJson(const std::string& job_id, const v1::StopReply& reply) {
 std::string EventLineJson(const v1::StoryEvent& event) { return Dump(Json{{"event", Event(event)}}, -1); }
 
 std::string RunLineJson(const v1::RunStatus& run) { return Dump(Json{{"run", Run(run)}}, -1); }
+
+std::string LogsLineJson(const std::string& job_id, const v1::LogsReply& reply) {
+  return Dump(Logs(job_id, reply), -1);
+}
 
 }  // namespace muster::ctl

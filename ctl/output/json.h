@@ -23,12 +23,16 @@ std::string EventsJson(const v1::EventsReply& reply);
 std::string CountersJson(const v1::CountersReply& reply);
 // {"job_id", "run", "round", "ranks": [{"rank", "node_id", "host_name", "pid", "method", "text", "note"}]}
 std::string StacksJson(const std::string& job_id, const v1::StacksReply& reply);
+// {"job_id", "run", "rank", "node_id", "host_name", "round", "attempt", "pid", "has_ended", "has_gap", "text",
+// "unfinished", "end", "log_file", "note"}; "text" may have several lines.
+std::string LogsJson(const std::string& job_id, const v1::LogsReply& reply);
 std::string SteerJson(const std::string& job_id, const v1::SteerReply& reply);
 // {"job_id", "run", "phase"}: the phase before the stop.
 std::string StopJson(const std::string& job_id, const v1::StopReply& reply);
 
-// For `watch --json`: one document a line, {"event": {…}} and, at the end, {"run": {…}}.
+// For `watch --json` and `logs -f --json`: one document a line; of watch {"event": {…}} and, at the end, {"run": {…}}.
 std::string EventLineJson(const v1::StoryEvent& event);
 std::string RunLineJson(const v1::RunStatus& run);
+std::string LogsLineJson(const std::string& job_id, const v1::LogsReply& reply);
 
 }  // namespace muster::ctl

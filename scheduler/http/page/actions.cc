@@ -8,7 +8,9 @@
 #include "scheduler/http/page/actions.h"
 
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "common/base/limits.h"
 #include "common/base/text.h"
 #include "ctl/output/json.h"
 #include "scheduler/http/api.h"
@@ -50,30 +53,92 @@ std::optional<Number> NumberIn(const json& document, const char* name, absl::Sta
 
 // What has no meaning here may have been meant to narrow the action: nothing is done then.
 absl::Status CheckMembers(const json& document, const std::string& verb) {
+  static const auto& kMembers = *new std::map<std::string, std::set<std::string>>{
+      {"stop", {"run", "reason", "user"}},
+      {"restart", {"run", "reason", "user", "round"}},
+      {"drain", {"run", "reason", "user", "node_id"}},
+      {"undrain", {"run", "reason", "user", "node_id"}},
+      {"stacks", {"run", "ranks"}},
+      {"logs", {"run", "rank", "lines"}},
+  };
+  const auto known = kMembers.find(verb);
+  if (known == kMembers.end()) {
+    return absl::NotFoundError("there is no such action; there are stop, restart, drain, undrain, stacks and logs");
+  }
   for (const auto& [name, value] : document.items()) {
-    const bool is_of_verb = verb == "restart" ? name == "round" : verb != "stop" && name == "node_id";
-    if (is_of_verb || name == "reason" || name == "run" || name == "user") continue;
+    if (known->second.contains(name)) continue;
     return absl::InvalidArgumentError(absl::StrCat(verb, " has no member ", Quoted(name)));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::SteerRequest::Action> SteerActionOf(const std::string& verb) {
+v1::SteerRequest::Action SteerActionOf(const std::string& verb) {
   if (verb == "restart") return v1::SteerRequest::RESTART;
-  if (verb == "drain") return v1::SteerRequest::DRAIN;
-  if (verb == "undrain") return v1::SteerRequest::UNDRAIN;
-  return absl::NotFoundError("there is no such action; there are stop, restart, drain and undrain");
+  return verb == "drain" ? v1::SteerRequest::DRAIN : v1::SteerRequest::UNDRAIN;
 }
 
 template <typename Message>
-absl::StatusOr<Action> Checked(Message message, const std::string& job, uint64_t run, const std::string& reason,
-                               const std::string& user) {
+absl::StatusOr<Action> Checked(Message message, const std::string& job, uint64_t run) {
   message.set_job_id(job);
   message.set_run(run);
-  message.set_reason(reason);
-  message.set_user(user);
   if (absl::Status status = scheduler::CheckRequest(message); !status.ok()) return status;
   return Action{job, std::move(message), std::nullopt};
+}
+
+absl::StatusOr<Action> ParseStacks(const json& document, const std::string& job, uint64_t run) {
+  v1::StacksRequest request;
+  if (const auto ranks = document.find("ranks"); ranks != document.end()) {
+    // (More than can be are not even looked at.)
+    if (!ranks->is_array() || ranks->size() > kMaxStackRanks) {
+      return absl::InvalidArgumentError(absl::StrCat("ranks must be an array of at most ", kMaxStackRanks));
+    }
+    for (const json& rank : *ranks) {
+      if (!rank.is_number_unsigned() || rank.get<uint64_t>() >= kMaxWorkers) {
+        return absl::InvalidArgumentError("ranks must be whole numbers");
+      }
+      request.add_ranks(rank.get<uint32_t>());
+    }
+  }
+  return Checked(std::move(request), job, run);
+}
+
+absl::StatusOr<Action> ParseLogs(const json& document, const std::string& job, uint64_t run) {
+  absl::Status error;
+  const auto rank = NumberIn<uint32_t>(document, "rank", &error), lines = NumberIn<uint32_t>(document, "lines", &error);
+  if (!error.ok()) return error;
+  if (!rank) return absl::InvalidArgumentError("say whose: {\"rank\": 3}");
+  v1::LogsRequest request;
+  request.set_rank(*rank);
+  request.set_lines(lines.value_or(0));
+  return Checked(std::move(request), job, run);
+}
+
+// `who` is told in the events, with the reason.
+absl::StatusOr<Action> ParseChange(const json& document, const std::string& job, const std::string& verb, uint64_t run,
+                                   const std::string& who) {
+  absl::Status error;
+  const std::string reason = TextIn(document, "reason", &error), node_id = TextIn(document, "node_id", &error);
+  std::string user = TextIn(document, "user", &error);
+  const auto round = NumberIn<uint32_t>(document, "round", &error);
+  if (!error.ok()) return error;
+  if (absl::StripAsciiWhitespace(reason).empty()) {
+    return absl::InvalidArgumentError("say the reason: everybody is told, and it stays in the events");
+  }
+  user = user.empty() ? who : absl::StrCat(user, " (", who, ")");
+  if (verb == "stop") {
+    v1::StopRequest stop;
+    stop.set_reason(reason);
+    stop.set_user(user);
+    return Checked(std::move(stop), job, run);
+  }
+  v1::SteerRequest steer;
+  steer.set_action(SteerActionOf(verb));
+  steer.set_node_id(node_id);
+  steer.set_reason(reason);
+  steer.set_user(user);
+  absl::StatusOr<Action> checked = Checked(std::move(steer), job, run);
+  if (checked.ok()) checked->seen_round = round;
+  return checked;
 }
 
 }  // namespace
@@ -101,36 +166,24 @@ absl::StatusOr<Action> ParseAction(const Request& request, const std::string& wh
       absl::ConsumePrefix(&rest, "/api/v1/jobs/") ? absl::StrSplit(rest, '/') : std::vector<std::string>();
   if (parts.size() != 2) return absl::NotFoundError("there is no action under this path");
   const std::string &job = parts[0], &verb = parts[1];
-  const bool is_stop = verb == "stop";
-  const absl::StatusOr<v1::SteerRequest::Action> action = is_stop ? v1::SteerRequest::RESTART : SteerActionOf(verb);
-  if (!action.ok()) return action.status();
   if (!request.target.query.empty()) {
     return absl::InvalidArgumentError("an action has no query: say it in the body, {\"reason\": \"…\", \"run\": 1}");
   }
   const json document = json::parse(request.body, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) return absl::InvalidArgumentError("the body must be a JSON object: {\"reason\": \"…\"}");
-  if (absl::Status status = CheckMembers(document, verb); !status.ok()) return status;
-  absl::Status error;
-  const std::string reason = TextIn(document, "reason", &error), node_id = TextIn(document, "node_id", &error);
-  std::string user = TextIn(document, "user", &error);
-  const uint64_t run = NumberIn<uint64_t>(document, "run", &error).value_or(0);
-  const auto round = NumberIn<uint32_t>(document, "round", &error);
+  absl::Status error = CheckMembers(document, verb);
   if (!error.ok()) return error;
-  if (absl::StripAsciiWhitespace(reason).empty()) {
-    return absl::InvalidArgumentError("say the reason: everybody is told, and it stays in the events");
-  }
-  user = user.empty() ? who : absl::StrCat(user, " (", who, ")");
-  if (is_stop) return Checked(v1::StopRequest(), job, run, reason, user);
-  v1::SteerRequest steer;
-  steer.set_action(*action);
-  steer.set_node_id(node_id);
-  absl::StatusOr<Action> checked = Checked(std::move(steer), job, run, reason, user);
-  if (checked.ok()) checked->seen_round = round;
-  return checked;
+  const uint64_t run = NumberIn<uint64_t>(document, "run", &error).value_or(0);
+  if (!error.ok()) return error;
+  if (verb == "stacks") return ParseStacks(document, job, run);
+  if (verb == "logs") return ParseLogs(document, job, run);
+  return ParseChange(document, job, verb, run, who);
 }
 
 scheduler::Event EventOf(scheduler::QueryId query, const Action& action) {
   if (const auto* stop = std::get_if<v1::StopRequest>(&action.request)) return scheduler::StopRequested{query, *stop};
+  if (const auto* of = std::get_if<v1::StacksRequest>(&action.request)) return scheduler::StacksRequested{query, *of};
+  if (const auto* of = std::get_if<v1::LogsRequest>(&action.request)) return scheduler::LogsRequested{query, *of};
   return scheduler::SteerRequested{query, std::get<v1::SteerRequest>(action.request), action.seen_round};
 }
 
@@ -141,6 +194,12 @@ ResponsePtr AnswerOf(const Action& action, const scheduler::Answer& answer) {
   }
   if (const auto* steer = std::get_if<v1::SteerReply>(&answer.reply)) {
     return MakeResponse(200, kJson, ctl::SteerJson(action.job_id, *steer));
+  }
+  if (const auto* stacks = std::get_if<v1::StacksReply>(&answer.reply)) {
+    return MakeResponse(200, kJson, ctl::StacksJson(action.job_id, *stacks));
+  }
+  if (const auto* logs = std::get_if<v1::LogsReply>(&answer.reply)) {
+    return MakeResponse(200, kJson, ctl::LogsJson(action.job_id, *logs));
   }
   return ApiError(absl::InternalError("an answer of another kind"));
 }

@@ -1,4 +1,5 @@
-// What the page may have done: stop and restart a job, drain and undrain a node. Pure.
+// What the page may have done: stop and restart a job, drain and undrain a node, ask where processes stand and what they
+// wrote last. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ absl::Status CheckOwnPage(const Request& request, bool by_cookie);
 
 struct Action {
   std::string job_id;
-  std::variant<v1::StopRequest, v1::SteerRequest> request;
+  std::variant<v1::StopRequest, v1::SteerRequest, v1::StacksRequest, v1::LogsRequest> request;
   std::optional<uint32_t> seen_round;  // see SteerRequested
 };
 
@@ -29,6 +30,11 @@ struct Action {
 //   stop            no more: it is the same however often it is done
 //   restart         "round": only if the job still is in that round, so that nobody restarts what has just restarted
 //   drain, undrain  "node_id"
+//
+// These two change nothing and need no reason, but whoever may not stop a job may not see into its processes either:
+//
+//   stacks          {"run", "ranks"}: as `ms-ctl stacks`
+//   logs            {"run", "rank", "lines"}: as `ms-ctl logs`
 //
 // `who` asks, for the events. NOT_FOUND: no such action. INVALID_ARGUMENT: what it says is wrong or not known here, or
 // it gives no reason.

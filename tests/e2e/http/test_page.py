@@ -4,10 +4,12 @@ import http.client
 import json
 import os
 import signal
+import sys
 import time
 
 import pytest
 
+import axe
 import http_client
 import muster
 from http_client import ask, port_of
@@ -146,6 +148,65 @@ def test_login_actions_and_reconnecting(cluster, browser, tmp_path):
     browser.see("Log in")
     assert not [error for error in browser.errors() if "401" not in error and "ERR_CONNECTION_REFUSED" not in error]
     again.send(signal.SIGTERM)
+
+
+def test_where_processes_stand_and_what_they_wrote(cluster, browser, tmp_path):
+    port = port_of(cluster.start_scheduler("--http_address", "127.0.0.1:0", *token_file(tmp_path)))
+    (tmp_path / "train.py").write_text("import os, sys, time\nsys.path.insert(0, %r)\nimport muster_training\n"
+                                       "muster_training.enable_stacks()\n\ndef all_reduce():\n    time.sleep(1000)\n\n"
+                                       "print('rank', os.environ['RANK'], 'waits', flush=True)\nall_reduce()\n" % str(muster.ROOT / "python"))
+    cluster.start_agent("a", ["--node_id", "a", "--worker_num", 2, "--local_worker_num", 2],
+                        [sys.executable, tmp_path / "train.py"])
+    cluster.wait_until_running(2)
+    browser.open(port, "#/job/default/rank/1")
+    browser.see("Log in")
+    browser.type("input[name=token]", TOKEN)
+    browser.click("button[type=submit]")
+    browser.see("Show what it wrote last")
+    browser.click(".processes button:nth-of-type(2)")
+    browser.see("rank 1 waits", timeout=15)
+    browser.click(".processes button:nth-of-type(1)")
+    browser.see("all_reduce", timeout=15)
+    browser.open(port, "#/job/default")
+    browser.see("Stacks")
+    browser.click(".actions a")
+    browser.see("Show where they stand")
+    browser.click(".processes button")
+    browser.see("Rank 0", timeout=15)
+    browser.see("Rank 1")
+    status, _, text = post(port, "/api/v1/jobs/default/logs", {"rank": 0}, MARK)
+    assert status == 401, text  # what a process prints is its owner's
+    assert not [error for error in browser.errors() if "401" not in error]
+
+
+def test_axe_finds_nothing(cluster, browser, tmp_path):
+    port = port_of(cluster.start_scheduler("--http_address", "127.0.0.1:0", *token_file(tmp_path)))
+    for name in ("a", "b", "c"):
+        cluster.start_agent(name, ["--node_id", name, "--worker_num", 4, "--local_worker_num", 2, "--enable_recovery",
+                                   *(["--spare"] if name == "c" else [])],
+                            ["sh", "-c", "echo $RANK > $MS_PROGRESS_FILE; [ $RANK$MS_RESTART_COUNT = 30 ] && exit 3; exec sleep 1000"])
+    eventually(lambda: cluster.ctl_json("status")["runs"] and cluster.ctl_json("status")["runs"][0]["round"] == 2, 20, "it goes on")
+    cluster.start_agent("d", ["--node_id", "d", "--job_id", "other", "--worker_num", 2], ["sleep", "1000"])  # waits for one more
+    browser.open(port)
+    browser.see("Log in")
+    found = [("log in", line) for line in axe.findings(browser)]
+    browser.type("input[name=token]", TOKEN)
+    browser.click("button[type=submit]")
+    places = {"#/": "other", "#/job/default": "Timeline", "#/job/other": "missing", "#/job/default/node/a": "Last heard",
+              "#/job/default/rank/3": "Show what it wrote", "#/job/default/stacks": "Show where"}
+    for theme in ("light", "dark"):
+        browser.run("if (document.documentElement.dataset.theme !== arguments[0]) document.querySelector('#theme').click()", theme)
+        for place, words in places.items():
+            browser.open(port, place)
+            browser.see(words)
+            found += [(theme + " " + place, line) for line in axe.findings(browser)]
+    browser.open(port, "#/job/default")
+    browser.see("Restart …")
+    browser.click(".actions button")
+    found += [("dialog", line) for line in axe.findings(browser)]
+    assert not found, "\n".join("%s: %s" % one for one in found)
+    browser.run("document.querySelector('dialog form').prepend(document.createElement('input'))")
+    assert axe.findings(browser), "it looks"
 
 
 def test_what_another_site_can_send_changes_nothing(cluster, tmp_path):

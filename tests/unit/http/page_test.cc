@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
 #include "scheduler/http/access.h"
 #include "scheduler/http/page/actions.h"
 #include "scheduler/http/page/assets.h"
@@ -177,6 +179,33 @@ TEST(ParseAction, RefusesWhatItDoesNotKnow) {
     EXPECT_TRUE(absl::IsNotFound(ParseAction(Meant(path, good), "a").status())) << path;
   }
   EXPECT_FALSE(ParseAction(Meant("/api/v1/jobs/a b/stop", good), "a").ok());
+}
+
+TEST(ParseAction, AsksIntoProcessesWithoutAReason) {
+  const auto stacks = ParseAction(Meant("/api/v1/jobs/j/stacks", R"({"run": 3, "ranks": [4, 1]})"), "a");
+  ASSERT_TRUE(stacks.ok()) << stacks.status();
+  const auto& asked = std::get<v1::StacksRequest>(stacks->request);
+  EXPECT_EQ(asked.run(), 3u);
+  EXPECT_THAT(asked.ranks(), ::testing::ElementsAre(4, 1));
+  EXPECT_TRUE(std::holds_alternative<scheduler::StacksRequested>(EventOf(1, *stacks)));
+  EXPECT_TRUE(ParseAction(Meant("/api/v1/jobs/j/stacks", "{}"), "a").ok()) << "the slowest";
+  const auto logs = ParseAction(Meant("/api/v1/jobs/j/logs", R"({"rank": 4, "lines": 20})"), "a");
+  ASSERT_TRUE(logs.ok()) << logs.status();
+  EXPECT_EQ(std::get<v1::LogsRequest>(logs->request).lines(), 20u);
+  EXPECT_TRUE(std::holds_alternative<scheduler::LogsRequested>(EventOf(1, *logs)));
+  std::string many = "0";
+  for (size_t i = 0; i < kMaxStackRanks; ++i) absl::StrAppend(&many, ", ", i);
+  const std::map<std::string, std::vector<std::string>> wrong = {
+      {"stacks",
+       {R"("ranks": 1)", R"("ranks": [-1])", R"("ranks": ["1"])", R"("ranks": [4294967296])",
+        absl::StrCat("\"ranks\": [", many, "]"), R"("reason": "x")", R"("rank": 1)"}},
+      {"logs", {"", R"("rank": -1)", R"("rank": 1, "lines": 1001)", R"("rank": 1, "ranks": [1])"}}};
+  for (const auto& [verb, bodies] : wrong) {
+    for (const std::string& members : bodies) {
+      const auto action = ParseAction(Meant("/api/v1/jobs/j/" + verb, absl::StrCat("{", members, "}")), "a");
+      EXPECT_TRUE(absl::IsInvalidArgument(action.status())) << verb << " " << members << ": " << action.status();
+    }
+  }
 }
 
 TEST(ParseAction, DoesNothingWhereSomethingHasNoMeaning) {

@@ -100,6 +100,7 @@ export class JobView {
     this.head.show(shown, () => [
       h('div', {class: 'head-line'}, h('h1', {}, this.job), stateBadge(run.phase),
         hasEnded(run.phase) ? null : h('div', {class: 'actions'},
+          onlyLooks(this.session) ? null : h('a', {href: path('job', this.job, 'stacks')}, 'Stacks'),
           actionButton('restart', 'Restart …', this.session, this.job, run.run),
           actionButton('stop', 'Stop …', this.session, this.job, run.run))),
       h('p', {class: 'sentence', id: 'sentence'}, sentence),

@@ -5,6 +5,7 @@ import {live} from './live.js';
 import {JobsView} from './jobs.js';
 import {JobView} from './job.js';
 import {NodeView, RankView} from './places.js';
+import {StacksView} from './processes.js';
 
 const main = document.getElementById('main');
 let view = null;
@@ -17,6 +18,7 @@ function makeView(parts) {
   if (kind !== 'job' || !job) return new JobsView();
   if (what === 'node' && which) return new NodeView(job, which, session);
   if (what === 'rank' && which) return new RankView(job, which, session);
+  if (what === 'stacks') return new StacksView(job, session);
   return new JobView(job, session);
 }
 
@@ -24,6 +26,7 @@ function crumbsOf([kind, job, what, which]) {
   if (kind !== 'job' || !job) return [];
   const crumbs = [h('a', {href: path('job', job)}, job)];
   if (which) crumbs.push(h('span', {'aria-current': 'page'}, `${what} ${which}`));
+  else if (what === 'stacks') crumbs.push(h('span', {'aria-current': 'page'}, what));
   else crumbs[0].setAttribute('aria-current', 'page');
   return crumbs;
 }

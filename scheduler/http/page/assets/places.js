@@ -4,6 +4,7 @@ import {get, jobPath} from './api.js';
 import {age, h, hasEnded, Part, path, stateBadge} from './dom.js';
 import {timeline} from './events.js';
 import {live} from './live.js';
+import {ProcessPart} from './processes.js';
 
 const pairs = (list) => h('dl', {class: 'pairs'}, list.filter(([, value]) => value !== null && value !== undefined && value !== '')
   .map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));
@@ -104,6 +105,9 @@ export class RankView extends PlaceView {
   constructor(job, rank, session) {
     super(job, session);
     this.rank = Number(rank);
+    this.process = new ProcessPart(job, session, this.rank);
+    this.process.element.hidden = true;
+    this.elements.push(this.process.element);
     this.refresh();
   }
 
@@ -116,7 +120,9 @@ export class RankView extends PlaceView {
 
   update() {
     const rank = this.found, run = live.runOf(this.job);
+    this.process.element.hidden = true;
     if (!rank) return this.showMissing(`Rank ${this.rank}`);
+    if (run && !hasEnded(run.phase)) this.process.update();
     const cause = [run?.outcome?.cause, run?.last_abort].find((one) => one && one.rank === this.rank);
     this.head.show([rank.state, cause], () => [
       h('div', {class: 'head-line'}, h('h1', {}, `Rank ${this.rank}`), stateBadge(rank.state)),
