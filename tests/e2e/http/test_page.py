@@ -179,6 +179,33 @@ def test_where_processes_stand_and_what_they_wrote(cluster, browser, tmp_path):
     assert not [error for error in browser.errors() if "401" not in error]
 
 
+def test_earlier_runs_are_found(cluster, browser, tmp_path):
+    port = port_of(cluster.start_scheduler("--http_address", "127.0.0.1:0", *token_file(tmp_path)))
+    for run, script in enumerate(("echo out of luck; exit 3", "exit 0"), 1):
+        agent = cluster.start_agent("run-%d" % run, ["--worker_num", 1], ["sh", "-c", script])
+        agent.wait(20)
+    browser.open(port, "#/job/default")
+    browser.see("Log in")
+    browser.type("input[name=token]", TOKEN)
+    browser.click("button[type=submit]")
+    browser.see("Succeeded")
+    browser.see("Other runs")
+    browser.click("section[aria-label='Other runs'] a")
+    browser.see("default, run 1")
+    browser.see("out of luck")
+    browser.see("Run 2, the latest")
+    browser.driver.back()
+    browser.see("Succeeded")
+    browser.open(port, "#/job/default/run/7")
+    browser.see("There is no such run here")
+    browser.open(port, "#/")  # a page that is open for long has let go of the oldest events
+    browser.driver.execute_async_script("const done = arguments[0]; import('/live.js').then(({live}) => {"
+                                        "live.events.splice(0, live.events.length - 1); live.hasDropped = true; done(); });")
+    browser.open(port, "#/job/default")
+    browser.see("Run 1")
+    assert not [error for error in browser.errors() if "401" not in error and "404" not in error]
+
+
 def test_axe_finds_nothing(cluster, browser, tmp_path):
     port = port_of(cluster.start_scheduler("--http_address", "127.0.0.1:0", *token_file(tmp_path)))
     for name in ("a", "b", "c"):

@@ -1,18 +1,20 @@
 // One job: its state in a sentence, why, what is missing, the map, how far it is, and what happened.
 import {actionButton, onlyLooks} from './actions.js';
 import {get, jobPath} from './api.js';
-import {age, announce, h, hasEnded, Part, path, plural, sentenceOf, stateBadge} from './dom.js';
+import {age, announce, h, hasEnded, moment, Part, path, plural, sentenceOf, stateBadge} from './dom.js';
 import {isQuiet, timeline} from './events.js';
 import {live} from './live.js';
 import {JobMap} from './map.js';
 import {barPlot, linePlot} from './plots.js';
 
 const SHOWN_EVENTS = 60;
+const SHOWN_RUNS = 20;
 const MOST_PLOTTED = 500;  // ranks, nodes: a page of the API
 
 export class JobView {
-  constructor(job, session) {
-    Object.assign(this, {job, session, showsAll: false, samples: [], ranks: [], nodes: [], total: 0, why: '', detailsAt: -1e9});
+  // `number`: an earlier run of the job; 0: the latest.
+  constructor(job, session, number = 0) {
+    Object.assign(this, {job, session, number, earlier: undefined, before: [], showsAll: false, samples: [], ranks: [], nodes: [], total: 0, why: '', detailsAt: -1e9});
     const part = (tag = 'section', attributes = {class: 'sheet'}) => new Part(h(tag, attributes));
     this.head = part('div', {class: 'head'});
     this.waiting = part('section', {class: 'sheet waiting', 'aria-label': 'Who is missing'});
@@ -22,10 +24,11 @@ export class JobView {
     this.lateness = part('section', {class: 'sheet', 'aria-label': 'Heartbeats'});
     this.people = part('section', {class: 'sheet', 'aria-label': 'Nodes to look at'});
     this.story = part('section', {class: 'sheet', 'aria-label': 'Timeline'});
+    this.runs = part('section', {class: 'sheet', 'aria-label': 'Other runs'});
     this.map.element.hidden = true;
     this.elements = [this.head.element, this.waiting.element, this.cause.element, this.map.element,
       h('div', {class: 'wide-and-narrow'}, this.story.element,
-        h('div', {class: 'stack'}, this.people.element, this.progress.element, this.lateness.element))];
+        h('div', {class: 'stack'}, this.people.element, this.progress.element, this.lateness.element, this.runs.element))];
     this.onAnswer = () => this.#refresh();
     live.addEventListener('answer', this.onAnswer);
     this.#refresh();
@@ -37,16 +40,47 @@ export class JobView {
     this.isClosed = true;
   }
 
+  // The run that is shown; null: there is none, undefined: it is not known yet.
+  #run() {
+    if (!this.number) return live.runOf(this.job) ?? (live.answeredAt > 0 ? null : undefined);
+    return live.runOf(this.job, this.number) ?? this.earlier;
+  }
+
+  // An earlier run is not in the list of jobs, and changes no more.
+  async #findEarlier() {
+    if (!this.number || this.earlier || this.isFinding || live.runOf(this.job, this.number)) return;
+    this.isFinding = true;
+    try {
+      this.earlier = (await get(jobPath(this.job, `?run=${this.number}`))).runs[0];
+    } catch (error) {
+      if (error.status === 404 || error.status === 400) this.earlier = null;
+    }
+    this.isFinding = false;
+    if (!this.isClosed) this.update();
+  }
+
+  async #findBefore() {
+    if (!live.hasDropped || this.hasBefore) return;
+    this.hasBefore = true;
+    try {
+      this.before = await live.eventsBefore(this.job);
+    } catch {
+      this.hasBefore = false;
+    }
+  }
+
   // What is not in the list of jobs: the map each time, the rest each three seconds.
   async #refresh() {
-    const run = live.runOf(this.job);
+    this.#findEarlier();
+    this.#findBefore();
+    const run = this.#run();
     if (!run) return;
     if (run.progress?.slowest_step !== null && run.progress) {
       this.samples.push([Date.now(), run.progress.slowest_step, run.progress.fastest_step]);
       if (this.samples.length > 900) this.samples.shift();
     }
-    this.map.refresh(run.run);
-    if (performance.now() - this.detailsAt < 3000) return;
+    if (!this.number) this.map.refresh(run.run);  // an earlier run's nodes have gone
+    if (performance.now() - this.detailsAt < 3000 || (this.number && this.why)) return;
     this.detailsAt = performance.now();
     try {
       const query = `?run=${run.run}`;
@@ -66,11 +100,11 @@ export class JobView {
   }
 
   update() {
-    const run = live.runOf(this.job);
+    const run = this.#run();
     if (!run) {
-      this.head.show([live.answeredAt > 0], () => [h('h1', {}, this.job),
-        h('p', {class: 'sentence'}, live.answeredAt > 0 ? 'There is no such job here.' : 'Loading …')]);
-      for (const part of [this.waiting, this.cause, this.people, this.progress, this.lateness, this.story]) part.show(0, () => null);
+      const missing = this.number ? 'There is no such run here (any more): ended ones are kept as long as --keep_runs_for says.' : 'There is no such job here.';
+      this.head.show([run === null], () => [h('h1', {}, this.job), h('p', {class: 'sentence'}, run === null ? missing : 'Loading …')]);
+      for (const part of [this.waiting, this.cause, this.people, this.progress, this.lateness, this.story, this.runs]) part.show(0, () => null);
       this.map.hide();
       return;
     }
@@ -84,10 +118,11 @@ export class JobView {
     this.#showProgress(run);
     this.#showLateness(run);
     this.#showStory(run);
+    this.#showRuns(run);
   }
 
   tick() {
-    const run = live.runOf(this.job);
+    const run = this.#run();
     if (run) this.#showWaiting(run);
   }
 
@@ -98,7 +133,7 @@ export class JobView {
       run.spares, run.processes_running, run.processes_done, run.settings, mayAct, whyNot];
     const figure = (name, value, extra) => h('div', {}, h('dt', {}, name), h('dd', {}, value, extra ? h('small', {}, ` ${extra}`) : null));
     this.head.show(shown, () => [
-      h('div', {class: 'head-line'}, h('h1', {}, this.job), stateBadge(run.phase),
+      h('div', {class: 'head-line'}, h('h1', {}, this.number ? `${this.job}, run ${run.run}` : this.job), stateBadge(run.phase),
         hasEnded(run.phase) ? null : h('div', {class: 'actions'},
           onlyLooks(this.session) ? null : h('a', {href: path('job', this.job, 'stacks')}, 'Stacks'),
           actionButton('restart', 'Restart …', this.session, this.job, run.run),
@@ -199,7 +234,7 @@ export class JobView {
   }
 
   #showStory(run) {
-    const events = live.events.filter((event) => event.job_id === this.job && event.run === run.run);
+    const events = [...this.before, ...live.events].filter((event) => event.job_id === this.job && event.run === run.run);
     const shown = (this.showsAll ? events : events.filter((event) => !isQuiet(event))).slice(-SHOWN_EVENTS * (this.showsAll ? 20 : 1)).reverse();
     this.story.show([shown.map((event) => event.number), this.showsAll, events.length], () => [
       h('h2', {}, 'Timeline', h('span', {class: 'count'}, `${shown.length} of ${plural(events.length, 'event')}`)),
@@ -208,5 +243,19 @@ export class JobView {
         this.showsAll = !this.showsAll;
         this.update();
       }}, this.showsAll ? 'Show what matters' : 'Show all, joins too') : null]);
+  }
+
+  // How the others ended, the newest first.
+  #showRuns(run) {
+    const ends = [...this.before, ...live.events].filter((event) => event.job_id === this.job && event.run !== run.run &&
+      ['run_failed', 'run_succeeded'].includes(event.kind)).slice(-SHOWN_RUNS).reverse();
+    const latest = live.runOf(this.job);
+    this.runs.show([ends.map((event) => event.number), latest?.run], () => {
+      const later = latest && latest.run !== run.run ? h('li', {}, h('a', {href: path('job', this.job)}, `Run ${latest.run}`), ', the latest') : null;
+      if (!ends.length && !later) return null;
+      return [h('h2', {}, 'Other runs'), h('ul', {class: 'plain'}, later, ends.filter((event) => event.run !== latest?.run).map((event) => h('li', {},
+        h('a', {href: path('job', this.job, 'run', event.run)}, `Run ${event.run}`), ` ${moment(event.unix_ms)}: `,
+        h('span', {class: 'soft'}, event.text))))];
+    });
   }
 }

@@ -15,6 +15,7 @@ class Live extends EventTarget {
   state = 'starting';  // live, polling, lost, locked
   lostSince = null;    // wall time
   reason = '';         // that it gave for not answering; empty: it can't be reached
+  hasDropped = false;  // events, the oldest ones
   #source = null;
   #retryMs = 1000;
   #timer = null;
@@ -83,7 +84,10 @@ class Live extends EventTarget {
     const fresh = events.filter((event) => event.number > this.lastNumber);
     if (!fresh.length) return;
     for (const event of fresh) this.events.push(event);
-    if (this.events.length > MOST_EVENTS) this.events.splice(0, this.events.length - MOST_EVENTS);
+    if (this.events.length > MOST_EVENTS) {
+      this.events.splice(0, this.events.length - MOST_EVENTS);
+      this.hasDropped = true;
+    }
     this.dispatchEvent(new CustomEvent('events', {detail: fresh}));
     this.#changed();
   }
@@ -130,6 +134,7 @@ class Live extends EventTarget {
   #take(status) {
     if (this.clusterId && (status.cluster_id !== this.clusterId || status.term !== this.term)) {
       this.events = [];
+      this.hasDropped = false;
       this.#close();
       this.#open();
     }
@@ -170,6 +175,18 @@ class Live extends EventTarget {
   runOf(job, number) {
     const runs = this.runs.filter((run) => run.job_id === job && (!number || run.run === number));
     return runs.reduce((latest, run) => (!latest || run.run > latest.run ? run : latest), null);
+  }
+
+  // Of a job, those before the ones that are kept here: the scheduler knows more.
+  async eventsBefore(job) {
+    const first = this.events[0]?.number ?? 0;
+    const found = [];
+    for (let after = 0, page = [null]; this.hasDropped && page.length > 0 && after < first;) {
+      page = (await get(`/api/v1/events?job=${encodeURIComponent(job)}&after=${after}`)).events;
+      found.push(...page.filter((event) => event.number < first));
+      after = page[page.length - 1]?.number ?? first;
+    }
+    return found;
   }
 
   // Milliseconds since `runs` were true.

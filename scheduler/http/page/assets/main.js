@@ -18,6 +18,7 @@ function makeView(parts) {
   if (kind !== 'job' || !job) return new JobsView();
   if (what === 'node' && which) return new NodeView(job, which, session);
   if (what === 'rank' && which) return new RankView(job, which, session);
+  if (what === 'run' && which) return new JobView(job, session, Number(which));
   if (what === 'stacks') return new StacksView(job, session);
   return new JobView(job, session);
 }
