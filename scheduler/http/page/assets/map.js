@@ -29,6 +29,16 @@ const BESIDE_GAP = 1.2;  // between groups in a row
 const HEIGHT = 380;
 const NAMES_MS = 5000;
 const MANY = 500;
+const MOST_MARKS = 300;  // more hide what they stand on, and are seen without marks
+
+// {letter: how often it stands there}, of plain letters.
+function countLetters(text) {
+  const counts = new Uint32Array(128);
+  for (let i = 0; i < text.length; ++i) ++counts[text.charCodeAt(i) & 127];
+  const found = {};
+  counts.forEach((count, code) => { if (count) found[String.fromCharCode(code)] = count; });
+  return found;
+}
 
 export class JobMap {
   nodes = '';
@@ -139,9 +149,7 @@ export class JobMap {
   }
 
   #describe() {
-    const nodes = {}, slots = {};
-    for (const one of this.nodes) nodes[one] = (nodes[one] ?? 0) + 1;
-    for (const one of this.slots) slots[one] = (slots[one] ?? 0) + 1;
+    const nodes = countLetters(this.nodes), slots = countLetters(this.slots);
     const item = ([word, kind, sign], count, noun) => h('li', {},
       h('span', {class: `key k-${kind}`, 'aria-hidden': 'true'}, sign), h('b', {}, count.toLocaleString('en')), ` ${noun}${word}`);
     this.legend.replaceChildren(
@@ -334,8 +342,8 @@ export class JobMap {
   #mark(context, troubles, colours, paper, ink) {
     const {scale} = this;
     const wide = this.columns * scale, high = this.rows * scale;
-    if (scale < NEAR) {
-      for (const [x, y, kind] of troubles.slice(0, 2000)) {  // a diamond for what failed, a ring for who is away
+    if (scale < NEAR && troubles.length <= MOST_MARKS) {
+      for (const [x, y, kind] of troubles) {  // a diamond for what failed, a ring for who is away
         const cx = x + wide / 2, cy = y + high / 2, r = 5;
         context.beginPath();
         if (kind === 'fail') {
