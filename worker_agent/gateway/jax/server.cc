@@ -2,49 +2,31 @@
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/server_posix.h>
 #include <pthread.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/mindspore/socket_owner.h"
 #include "common/net/grpc_calls.h"
 #include "common/net/mailbox.h"
 #include "common/net/poller.h"
-#include "common/sys/log.h"
 #include "common/sys/threads.h"
-#include "common/tcp_server/socket_address.h"
+#include "worker_agent/gateway/grpc_door.h"
 #include "worker_agent/gateway/jax/coordination.h"
 #include "worker_agent/gateway/jax/dialect.h"
-#include "worker_agent/gateway/mindspore/gateway.h"
 
 namespace muster::jax {
 namespace {
 
-constexpr int kBacklog = 1024;
 constexpr int kMaxRequestBytes = 32 << 20;     // one of JAX's may have a value of KeyValues::kMaxValueBytes
 constexpr size_t kMaxBytesInAll = 256u << 20;  // of gRPC's buffers
 constexpr absl::Duration kToAnswer = absl::Seconds(2);
 constexpr absl::Duration kEndPatience = absl::Milliseconds(200);
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr char kPayloadTrailer[] = "grpc-status-details-bin";
-
-std::string BytesOf(const grpc::ByteBuffer& buffer) {
-  std::vector<grpc::Slice> slices;
-  std::string bytes;
-  if (!buffer.Dump(&slices).ok()) return bytes;
-  bytes.reserve(buffer.Length());
-  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  return bytes;
-}
 
 std::string PayloadsOf(const absl::Status& status) {
   Payloads message;
@@ -66,7 +48,7 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
 
   void OnReadDone(bool is_ok) override {
     if (!is_ok) return Answer(absl::CancelledError("there was no request"));
-    absl::StatusOr<Request> request = ReadRequest(call_, BytesOf(buffer_));
+    absl::StatusOr<Request> request = ReadRequest(call_, agent::BytesOf(buffer_));
     buffer_.Clear();
     if (!request.ok()) return Answer(request.status());
     if (call_.method == Method::kRegister || call_.method == Method::kShutdown) request->timeout_ms = LeftToAnswer();
@@ -160,13 +142,7 @@ class Server::Impl {
 
   absl::Status Start() {
     if (!steps_->poller.status().ok()) return steps_->poller.status();
-    absl::StatusOr<UniqueFd> listener = ListenOn(*IpAddress::Parse("127.0.0.1"), 0, kBacklog, "JAX's processes");
-    if (!listener.ok()) return listener.status();
-    listener_ = *std::move(listener);
-    const absl::StatusOr<SocketAddress> own = LocalEnd(listener_.get());
-    if (!own.ok()) return own.status();
-    own_ = *own;
-    if (absl::Status added = steps_->poller.Add(listener_.get(), EPOLLIN, 0); !added.ok()) return added;
+    if (absl::Status opened = door_.Open(); !opened.ok()) return opened;
     grpc::ServerBuilder builder;
     builder.RegisterCallbackGenericService(&service_);
     builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
@@ -195,7 +171,7 @@ class Server::Impl {
     steps_->mailbox.Close();
   }
 
-  uint16_t port() const { return own_.port; }
+  uint16_t port() const { return door_.port(); }
   void Ended(int32_t task) {
     Push([this, task] { coordination_.Ended(task); });
   }
@@ -213,9 +189,9 @@ class Server::Impl {
 
   void Run() {
     while (!is_ending_) {
-      const bool is_idle = !coordination_.IsBusy() && is_listening_;
+      const bool is_idle = !coordination_.IsBusy() && !door_.IsResting();
       const auto events = steps_->poller.Wait(is_idle ? absl::InfiniteDuration() : kTick);
-      if (!events.empty() || !is_listening_) Accept();
+      if (!events.empty() || door_.IsResting()) door_.Admit(*server_);
       for (const std::function<void()>& step : steps_->mailbox.TakeAll()) step();
       TickIfDue();
     }
@@ -228,43 +204,14 @@ class Server::Impl {
     next_tick_ = now + kTick;
   }
 
-  void Accept() {
-    while (true) {
-      SocketAddress client;
-      UniqueFd socket = AcceptFrom(listener_.get(), client);
-      if (!socket.is_open()) return ListenOrRest(errno);
-      const std::string why = agent::WhyNotServed(client, mindspore::OwnerOf(client, own_), geteuid());
-      if (why.empty()) {
-        grpc::AddInsecureChannelFromFd(server_.get(), socket.release());
-      } else {
-        Log(Severity::kWarning, absl::StrCat("JAX's gateway turned a connection away: ", why));
-      }
-    }
-  }
-
-  // Without a descriptor for a client the listener would be ready all the time: it is looked at now and then.
-  void ListenOrRest(int error) {
-    const bool is_out = error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-    if (is_out != is_listening_) return;
-    if (is_out) {
-      Log(Severity::kWarning, absl::StrCat("JAX's gateway can't take another connection: ", std::strerror(error)));
-      steps_->poller.Remove(listener_.get());
-      is_listening_ = false;
-    } else {
-      is_listening_ = steps_->poller.Add(listener_.get(), EPOLLIN, 0).ok();
-    }
-  }
-
   const std::shared_ptr<Steps> steps_ = std::make_shared<Steps>();
   const Clock& clock_;
   Coordination coordination_;  // of the thread
   MonotonicTime next_tick_;    // of the thread
   Service service_;
-  UniqueFd listener_;
-  SocketAddress own_;
+  agent::GrpcDoor door_{"JAX's", steps_->poller, 0};  // of the thread, once it runs
   std::unique_ptr<grpc::Server> server_;
-  bool is_ending_ = false;    // of the thread
-  bool is_listening_ = true;  // of the thread
+  bool is_ending_ = false;  // of the thread
   std::thread thread_;
 };
 
