@@ -12,7 +12,7 @@ packages=(g++ cmake ninja-build ccache pkg-config libgrpc++-dev libgrpc-dev prot
   libprotobuf-dev libabsl-dev libpmix-dev libssl-dev libspdlog-dev libsqlite3-dev nlohmann-json3-dev libboost-dev libgtest-dev libgmock-dev
   python3)
 torch_packages=(python3-torch python3-sklearn)
-test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev python3-pytest python3-pytest-xdist python3-venv python3-grpcio
+test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev python3-pytest python3-pytest-xdist python3-venv python3-pip python3-grpcio
   python3-protobuf python3-cryptography openssl curl iptables iproute2 patch strace procps util-linux git user-mode-linux
   zsh fish prometheus chromium chromium-driver python3-selenium libmpich-dev libopenmpi-dev mpich openmpi-bin python3-mpi4py
   slurmctld slurmd slurm-client munge lintian python3-yaml)
