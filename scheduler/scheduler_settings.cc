@@ -142,6 +142,10 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("mpi", "KIND", {"MS_MPI"});
   table.AddIgnored("horovod", "KIND", {"MS_HOROVOD"});
   table.AddIgnored("jax", "WHEN", {"MS_JAX"});
+  table.AddIgnored("lighthouse", "NAME", {"MS_LIGHTHOUSE"});
+  table.AddIgnored("lighthouse_min_replicas", "N", {"MS_LIGHTHOUSE_MIN_REPLICAS"});
+  table.AddIgnored("lighthouse_join_timeout", "SECONDS", {"MS_LIGHTHOUSE_JOIN_TIMEOUT"});
+  table.AddIgnored("lighthouse_heartbeat_timeout", "SECONDS", {"MS_LIGHTHOUSE_HEARTBEAT_TIMEOUT"});
   table.AddIgnored("ompi_env", "", {"MS_OMPI_ENV"});
   table.AddIgnored("tf_config", "", {"MS_TF_CONFIG"});
   table.AddIgnored("no_python", "", {});

@@ -64,7 +64,9 @@ ServedFrameworks::ServedFrameworks(MpiGatewayOptions mpi, AgentStore& store)
     : family_(mpi.family),
       mpi_(std::move(mpi), store, Clock::System()),
       horovod_(store, Clock::System()),
-      jax_(store.patient(), Clock::System()) {}
+      jax_(store.patient(), Clock::System()),
+      lighthouse_([&store](v1::ReplicasReport report, auto done) { store.Report(std::move(report), std::move(done)); },
+                  Clock::System()) {}
 
 void ServedFrameworks::AddTo(Launcher& launcher, const AgentSettings& settings) {
   if (family_ != MpiFamily::kNone) launcher.AddGateway(mpi_, /*is_required=*/true);
@@ -72,6 +74,13 @@ void ServedFrameworks::AddTo(Launcher& launcher, const AgentSettings& settings) 
     launcher.AddGateway(horovod_, /*is_required=*/true);  // may be linked with MPI and not use it
   } else if (family_ == MpiFamily::kNone && AsksForMpi(settings)) {
     launcher.AddGateway(unserved_mpi_, /*is_required=*/false);
+  }
+  if (!settings.lighthouse.empty()) {
+    lighthouse_.SetSettings({.name = settings.lighthouse,
+                             .min_replicas = settings.lighthouse_min_replicas,
+                             .join_timeout = settings.lighthouse_join_timeout,
+                             .heartbeat_timeout = settings.lighthouse_heartbeat_timeout});
+    launcher.AddGateway(lighthouse_, /*is_required=*/true);
   }
   if (ServesJax(settings)) launcher.AddGateway(jax_, /*is_required=*/settings.jax == "on");
 }

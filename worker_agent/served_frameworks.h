@@ -1,4 +1,4 @@
-// Which launcher this agent is for MPI's, Horovod's and JAX's processes, by the settings and the command. Reads the
+// Which launcher this agent is for MPI's, Horovod's, JAX's and torchft's processes, by the settings and the command. Reads the
 // program's and the script's file.
 #pragma once
 
@@ -7,6 +7,7 @@
 
 #include "worker_agent/gateway/horovod/gateway.h"
 #include "worker_agent/gateway/jax/gateway.h"
+#include "worker_agent/gateway/lighthouse/gateway.h"
 #include "worker_agent/gateway/mpi/gateway.h"
 #include "worker_agent/gateway/mpi/unserved.h"
 #include "worker_agent/launch/command/mpi_program.h"
@@ -42,6 +43,7 @@ class ServedFrameworks {
   UnservedMpi unserved_mpi_;
   HorovodGateway horovod_;
   JaxGateway jax_;
+  LighthouseGateway lighthouse_;
 };
 
 }  // namespace muster::agent

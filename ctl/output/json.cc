@@ -146,6 +146,17 @@ Json Event(const v1::StoryEvent& e) {
               {"last_lines", Lines(e.last_lines())}};
 }
 
+Json Lighthouse(const v1::LighthouseStatus& one) {
+  return Json{{"name", one.name()},
+              {"quorum_id", one.quorum_id() == 0 ? Json() : Json(one.quorum_id())},
+              {"members", Lines(one.members())},
+              {"members_count", one.members_count()},
+              {"formed_ms", one.formed_ms() < 0 ? Json() : Json(one.formed_ms())},
+              {"alive", one.alive()},
+              {"asking", one.asking()},
+              {"waiting", one.waiting().empty() ? Json() : Json(one.waiting())}};
+}
+
 Json Logs(const std::string& job_id, const v1::LogsReply& reply) {
   const v1::SlotLog& log = reply.log();
   return Json{{"job_id", job_id},
@@ -170,12 +181,15 @@ Json Logs(const std::string& job_id, const v1::LogsReply& reply) {
 std::string StatusJson(const v1::StatusReply& reply) {
   Json runs = Json::array();
   for (const v1::RunStatus& run : reply.runs()) runs.push_back(Run(run));
+  Json lighthouses = Json::array();
+  for (const v1::LighthouseStatus& one : reply.lighthouses()) lighthouses.push_back(Lighthouse(one));
   return Document(Json{{"cluster_id", reply.cluster_id()},
                        {"term", reply.term()},
                        {"version", reply.version()},
                        {"up_ms", reply.up_ms()},
                        {"is_draining", reply.is_draining()},
-                       {"runs", runs}});
+                       {"runs", runs},
+                       {"lighthouses", lighthouses}});
 }
 
 std::string NodesJson(const std::vector<NodesOfJob>& jobs) {

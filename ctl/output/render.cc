@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/text.h"
@@ -106,12 +107,30 @@ std::string RenderRun(const v1::RunStatus& run, absl::TimeZone zone) {
   return out;
 }
 
+// lighthouse train: quorum 7 of r0, r1, r2, formed 0.3 s ago
+//   replicas    4 alive, 2 ask: 2 of at least 3 replicas ask
+std::string RenderLighthouse(const v1::LighthouseStatus& one) {
+  std::string out = absl::StrCat("lighthouse ", EscapeControl(one.name()), ": ");
+  if (one.quorum_id() == 0) {
+    out += "no quorum yet";
+  } else {
+    const int rest = static_cast<int>(one.members_count()) - one.members_size();
+    absl::StrAppend(&out, "quorum ", one.quorum_id(), " of ", EscapeControl(absl::StrJoin(one.members(), ", ")),
+                    rest > 0 ? absl::StrCat(" and ", rest, " more") : "",
+                    one.formed_ms() < 0 ? "" : absl::StrCat(", formed ", Age(one.formed_ms()), " ago"));
+  }
+  return absl::StrCat(out, "\n  replicas    ", one.alive(), " alive, ", one.asking(),
+                      one.asking() == 1 ? " asks" : " ask", one.waiting().empty() ? "" : ": ",
+                      EscapeControl(one.waiting()), "\n");
+}
+
 std::string RenderStatus(const v1::StatusReply& reply, const std::string& where, absl::TimeZone zone) {
   std::string out = absl::StrCat("scheduler ", where, ", version ", EscapeControl(reply.version()), ", up ",
                                  Age(reply.up_ms()), ", term ", reply.term(), ", cluster ",
                                  EscapeControl(reply.cluster_id()), reply.is_draining() ? ", draining" : "", "\n");
   if (reply.runs().empty()) out += "no job yet\n";
   for (const v1::RunStatus& run : reply.runs()) absl::StrAppend(&out, "\n", RenderRun(run, zone));
+  for (const v1::LighthouseStatus& one : reply.lighthouses()) absl::StrAppend(&out, "\n", RenderLighthouse(one));
   return out;
 }
 

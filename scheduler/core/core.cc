@@ -8,6 +8,7 @@
 #include "scheduler/core/evolve.h"
 #include "scheduler/core/invariants.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
+#include "scheduler/core/lighthouse/lighthouses.h"
 #include "scheduler/core/liveness/liveness.h"
 #include "scheduler/core/membership/membership.h"
 #include "scheduler/core/membership/places.h"
@@ -53,8 +54,20 @@ class Core::Impl {
   void On(const StackTracesReceived& event) { stacks_.On(event); }
   void On(const LogsRequested& event) { logs_.On(event); }
   void On(const LogLinesReceived& event) { logs_.On(event); }
-  void On(const StoreRequested& event) { store_.On(event); }
-  void On(const QueryReceived& event) { context_.effects.push_back(AnswerQuery(context_, event)); }
+  void On(const StoreRequested& event) {
+    if (const auto* report = std::get_if<v1::ReplicasReport>(&event.operation)) {
+      return lighthouses_.On(event.query, *report, event.identity);
+    }
+    store_.On(event);
+  }
+  void On(const QueryReceived& event) {
+    Answer answer = AnswerQuery(context_, event);
+    const auto* request = std::get_if<v1::StatusRequest>(&event.request);
+    if (request != nullptr && answer.status.ok()) {
+      lighthouses_.Describe(request->job_id(), std::get<v1::StatusReply>(answer.reply));
+    }
+    context_.effects.push_back(std::move(answer));
+  }
 
   void Resume(Run& run);
   void Resume(Run& run, Node& node);
@@ -65,8 +78,9 @@ class Core::Impl {
   Lifecycle lifecycle_{context_, places_, store_};
   StackInquiry stacks_{context_, lifecycle_};
   LogInquiry logs_{context_};
+  Lighthouses lighthouses_{context_};
   Membership membership_{context_, places_, lifecycle_};
-  Liveness liveness_{context_, places_, store_, lifecycle_, stacks_, logs_, membership_};
+  Liveness liveness_{context_, places_, store_, lifecycle_, stacks_, logs_, lighthouses_, membership_};
 };
 
 Core::Core(CoreOptions options, std::string cluster_id)

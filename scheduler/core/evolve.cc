@@ -310,6 +310,11 @@ void Apply(State& state, const v1::RunEnded& record, int64_t) {
   run_record.store.Clear();
 }
 
+void Apply(State& state, const v1::QuorumChanged& record, int64_t) {
+  Edit(state).quorums[record.lighthouse()] = {record.quorum_id(),
+                                              {record.replica_ids().begin(), record.replica_ids().end()}};
+}
+
 void Apply(State& state, const v1::StoreChanged& record, int64_t) {
   Run* run = state.FindRun(record.job_id(), record.run());
   if (run == nullptr) return;
@@ -404,6 +409,9 @@ std::vector<std::shared_ptr<const v1::StoryEvent>> Evolve(State& state, const v1
       break;
     case v1::Record::kStoreChanged:
       Apply(state, record.store_changed(), record.unix_ms());
+      break;
+    case v1::Record::kQuorumChanged:
+      Apply(state, record.quorum_changed(), record.unix_ms());
       break;
     case v1::Record::kSnapshot:
       state = FromSnapshot(record.snapshot());  // no pointers into it are kept yet

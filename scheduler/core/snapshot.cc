@@ -207,6 +207,12 @@ SnapshotDraft DraftSnapshot(const State& state) {
   snapshot.set_lowest_last_run(state.record().lowest_last_run);
   for (const auto& event : state.record().event_log) *snapshot.add_story() = *event;
   snapshot.set_last_story_number(state.record().last_event_number);
+  for (const auto& [lighthouse, quorum] : state.record().quorums) {
+    v1::QuorumChanged& q = *snapshot.add_quorums();
+    q.set_lighthouse(lighthouse);
+    q.set_quorum_id(quorum.quorum_id);
+    q.mutable_replica_ids()->Assign(quorum.replica_ids.begin(), quorum.replica_ids.end());
+  }
   return draft;
 }
 
@@ -239,6 +245,10 @@ State FromSnapshot(const v1::Snapshot& snapshot) {
     Edit(state).event_log.push_back(std::make_shared<const v1::StoryEvent>(event));
   }
   Edit(state).last_event_number = snapshot.last_story_number();
+  for (const v1::QuorumChanged& quorum : snapshot.quorums()) {
+    Edit(state).quorums[quorum.lighthouse()] = {quorum.quorum_id(),
+                                                {quorum.replica_ids().begin(), quorum.replica_ids().end()}};
+  }
   return state;
 }
 

@@ -119,6 +119,11 @@ void AppendStore(std::string& text, const RunStore& store) {
 
 std::string DebugText(const State& state) {
   std::string text = absl::StrCat("cluster ", state.record().cluster_id, " term ", state.record().term, "\n");
+  for (const auto& [lighthouse, quorum] : state.record().quorums) {
+    absl::StrAppend(&text, "lighthouse ", lighthouse, " quorum ", quorum.quorum_id, ":");
+    for (const std::string& id : quorum.replica_ids) absl::StrAppend(&text, " ", id);
+    absl::StrAppend(&text, "\n");
+  }
   for (const auto& [job_id, job] : state.jobs) {
     absl::StrAppend(&text, "job ", job_id, " last_run ", job.last_run, "\n");
     for (const auto& [number, run] : job.runs) {

@@ -282,6 +282,12 @@ class Run : public RunRuntime {
   RunRecord record_;
 };
 
+// A lighthouse's last quorum: see lighthouse/lighthouses.h.
+struct QuorumRecord {
+  int64_t quorum_id = 0;
+  std::vector<std::string> replica_ids;  // sorted
+};
+
 // What of the whole the journal keeps, besides the jobs.
 struct StateRecord {
   std::string cluster_id;
@@ -293,6 +299,7 @@ struct StateRecord {
   std::deque<std::shared_ptr<const v1::StoryEvent>> event_log;  // at most kMaxLoggedEvents, oldest first
   uint64_t last_event_number = 0;
   size_t store_bytes = 0;  // of all runs
+  std::map<std::string, QuorumRecord> quorums;  // by lighthouse
 };
 
 // Evolve alone changes a Job and State::jobs; the runs' runtimes are anybody's.

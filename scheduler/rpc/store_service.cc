@@ -36,6 +36,9 @@ class StoreService : public v1::Store::CallbackService {
   Reactor* CompareAndSet(Context* context, const v1::StoreSwap* request, v1::StoreReply* reply) override {
     return Call(context, *request, reply);
   }
+  Reactor* ReportReplicas(Context* context, const v1::ReplicasReport* request, v1::StoreReply* reply) override {
+    return Call(context, *request, reply);
+  }
   Reactor* List(Context* context, const v1::StoreList* request, v1::StoreReply* reply) override {
     return Call(context, *request, reply);
   }
@@ -49,9 +52,15 @@ class StoreService : public v1::Store::CallbackService {
     const std::shared_ptr<const PeerFacts> caller_facts = services_.peers.Find(context->peer());
     const PeerFacts& peer = *caller_facts;
     const v1::StoreCaller& caller = request.caller();
-    const absl::Status allowed = caller.node_id().empty()
-                                     ? absl::InvalidArgumentError("node_id is empty")
-                                     : services_.authorizer.AuthorizeForNode(peer, caller.job_id(), caller.node_id());
+    absl::Status allowed = caller.node_id().empty()
+                               ? absl::InvalidArgumentError("node_id is empty")
+                               : services_.authorizer.AuthorizeForNode(peer, caller.job_id(), caller.node_id());
+    if constexpr (std::is_same_v<Request, v1::ReplicasReport>) {
+      // A lighthouse's name is like a job's: whose certificate is for one job has the lighthouse of that name.
+      if (allowed.ok()) {
+        allowed = services_.authorizer.AuthorizeForNode(peer, request.lighthouse(), caller.node_id());
+      }
+    }
     if (!allowed.ok()) {
       services_.counted.Note(
           Severity::kWarning, absl::IsInvalidArgument(allowed) ? "malformed request" : KindOf(allowed),

@@ -346,14 +346,34 @@ absl::Status CheckRest(const v1::StoreSwap& request) {
   return CheckLifetime(request.lifetime());
 }
 
+// Of no key.
+absl::Status CheckReport(const v1::ReplicasReport& report) {
+  MUSTER_REQUIRE(CheckId("lighthouse", report.lighthouse()));
+  MUSTER_REQUIRE(CheckRange("wait_ms", report.wait_ms(), 0, kLongestStoreWaitMs));
+  MUSTER_REQUIRE(CheckRange("min_replicas", report.rules().min_replicas(), 1, kMaxWorkers));
+  MUSTER_REQUIRE(CheckRange("join_timeout_ms", report.rules().join_timeout_ms(), 0, kMaxTimeoutMs));
+  MUSTER_REQUIRE(CheckRange("heartbeat_timeout_ms", report.rules().heartbeat_timeout_ms(), 1, kMaxTimeoutMs));
+  MUSTER_REQUIRE(CheckRange("the number of replicas", report.replicas_size(), 0, kMaxReplicasOfAgent));
+  for (const v1::ReplicaReport& one : report.replicas()) {
+    if (one.replica_id().empty()) return absl::InvalidArgumentError("a replica_id is empty");
+    MUSTER_REQUIRE(CheckLine("replica_id", one.replica_id(), kMaxReplicaIdBytes));
+    MUSTER_REQUIRE(CheckSize("a member", one.member(), kMaxReplicaMemberBytes));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckStoreOperation(const StoreOperation& operation) {
   return std::visit(
       [](const auto& request) {
         if (absl::Status status = CheckCaller(request.caller()); !status.ok()) return status;
-        if (absl::Status status = CheckStoreKey(request.key()); !status.ok()) return status;
-        return CheckRest(request);
+        if constexpr (std::is_same_v<std::decay_t<decltype(request)>, v1::ReplicasReport>) {
+          return CheckReport(request);
+        } else {
+          if (absl::Status status = CheckStoreKey(request.key()); !status.ok()) return status;
+          return CheckRest(request);
+        }
       },
       operation);
 }

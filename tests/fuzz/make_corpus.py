@@ -169,8 +169,40 @@ def torch_link():
     put("torch_link", "no-hello", b"GET / HTTP/1.1\r\n\r\n")
 
 
+def torchft_replicas():
+    """Heartbeats and calls of torchft's replicas at two agents, as torchft_replicas.cc takes them."""
+    beat, ask, give_up, ended, later, lose, restart = (2 * what for what in range(7))
+
+    def text(data):
+        return struct.pack(">H", len(data)) + data
+
+    def said(number, data):
+        return bytes([number << 3 | 2, len(data)]) + data
+
+    def beats(agent, name):
+        return bytes([beat + agent, 0]) + text(said(1, name))
+
+    def asks(agent, name, rest=b""):
+        return bytes([ask + agent, 0]) + text(said(1, said(1, name) + rest))
+    both = asks(0, b"a") + asks(1, b"b")
+    inputs = {
+        "two-meet": both * 3,
+        "one-waits": beats(1, b"b") + asks(0, b"a") + bytes([later, 0xf0, 0]) * 2,
+        "shrinks": both + asks(0, b"a", b"\x30\x01") + asks(1, b"c") + asks(1, b"b"),
+        "failures": both + asks(0, b"a", b"\x40\x01") + asks(1, b"b"),
+        "ends": both + bytes([ended, 0]) + asks(1, b"b"),
+        "given-up": asks(0, b"a") + bytes([give_up, 1]) + asks(1, b"b"),
+        "lost": both + bytes([lose]) + both,
+        "restart": both + bytes([restart, later, 0, 250]) + both + bytes([restart]) + asks(0, b"a"),
+        "garbage": bytes([ask, 0]) + text(b"\xff" * 9) + bytes([beat, 0]) + text(b"\x0a"),
+    }
+    for name, data in inputs.items():
+        put("torchft_replicas", name, data)
+
+
 def main():
     frame_guard()
+    torchft_replicas()
     torch_link()
     jax_requests()
     mindspore_frames()

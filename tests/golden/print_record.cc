@@ -157,6 +157,10 @@ std::string PrintRecord(const v1::Record& record) {
                           record.slot_restarted().attempt());
     case v1::Record::kStoreChanged:
       return PrintStoreChanged(record.store_changed());
+    case v1::Record::kQuorumChanged:
+      return absl::StrCat("quorum_changed ", record.quorum_changed().lighthouse(), " ",
+                          record.quorum_changed().quorum_id(), ": ",
+                          absl::StrJoin(record.quorum_changed().replica_ids(), " "));
     case v1::Record::kSnapshot:
       return "snapshot";
     case v1::Record::KIND_NOT_SET:

@@ -143,7 +143,7 @@ def run(measure, role, count, arguments):
             crowd = subprocess.Popen([sys.executable, __file__, role, str(port), str(count)], stdout=subprocess.PIPE, text=True)
             assert crowd.stdout.readline() == "on\n"
         words = ["--window", "10", "--interval", "1"] if measure == "heartbeat" else []
-        load = subprocess.run([BIN / "muster_load", "--measure", measure, "--target", "127.0.0.1:%d" % cluster.port,
+        load = subprocess.run([BIN / "muster_load", "--measure", measure, "--target", "127.0.0.1:%d" % scheduler.port,
                                "--agents", str(arguments.agents), "--slots", "8", "--server_pid", str(scheduler.pid), *words],
                               stdout=subprocess.PIPE, text=True, check=True, timeout=300)
         said = json.loads(load.stdout.splitlines()[-1])

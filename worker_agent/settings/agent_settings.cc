@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/ids.h"
 #include "common/base/limits.h"
 #include "common/base/number_list.h"
 #include "common/net/ip_address.h"
@@ -224,6 +225,31 @@ void AddExec(SettingsTable& table, AgentSettings& s) {
   exec.Env({"MS_ALLOW_EXEC"});
 }
 
+void AddLighthouse(SettingsTable& table, AgentSettings& s) {
+  Setting& name = table.AddString(
+      "lighthouse", &s.lighthouse,
+      "torchft's replicas meet through their agents (TORCHFT_LIGHTHOUSE): those of all jobs that have the same NAME.");
+  name.parse = [to = &s.lighthouse](const std::string& text) -> absl::Status {
+    if (!IsId(text)) return absl::InvalidArgumentError("must be a name as a job has it: letters, digits and . _ : @ -");
+    *to = text;
+    return absl::OkStatus();
+  };
+  name.Value("NAME").Env({"MS_LIGHTHOUSE"});
+  table
+      .AddUint("lighthouse_min_replicas", &s.lighthouse_min_replicas, 1, kMaxWorkers,
+               "--lighthouse: how many replicas train together at least.")
+      .Value("N")
+      .Env({"MS_LIGHTHOUSE_MIN_REPLICAS"});
+  table
+      .AddSeconds("lighthouse_join_timeout", &s.lighthouse_join_timeout, absl::ZeroDuration(), absl::Hours(24),
+                  "--lighthouse: how long those that are enough wait for others that are alive.")
+      .Env({"MS_LIGHTHOUSE_JOIN_TIMEOUT"});
+  table
+      .AddSeconds("lighthouse_heartbeat_timeout", &s.lighthouse_heartbeat_timeout, absl::Milliseconds(500),
+                  absl::Hours(1), "--lighthouse: a replica that is silent for so long is not alive.")
+      .Env({"MS_LIGHTHOUSE_HEARTBEAT_TIMEOUT"});
+}
+
 void AddFrameworks(SettingsTable& table, AgentSettings& s) {
   table
       .AddChoice("mpi", &s.mpi, {"auto", "pmix", "pmi1", "none"},
@@ -241,6 +267,7 @@ void AddFrameworks(SettingsTable& table, AgentSettings& s) {
                  "(JAX_COORDINATOR_ADDRESS). auto: for Python that imports jax, unless the script names a "
                  "coordinator_address of its own.")
       .Env({"MS_JAX"});
+  AddLighthouse(table, s);
   table
       .AddBool("ompi_env", &s.ompi_env,
                "Also tells the processes their rank as Open MPI's mpirun would (OMPI_COMM_WORLD_*), for programs that "

@@ -39,6 +39,10 @@ struct AgentSettings {
   std::string torch_store_peers;           // networks whose processes it serves besides the round's machines
   std::optional<bool> torch_store_relay;   // processes reach it through their own agents; not set: with --require_tls
   std::string mpi = "auto";                // auto, pmix, pmi1, none: which launcher of MPI's this agent is
+  std::string lighthouse;  // torchft's; its name. Empty: none
+  uint32_t lighthouse_min_replicas = 1;
+  absl::Duration lighthouse_join_timeout = absl::Seconds(60);
+  absl::Duration lighthouse_heartbeat_timeout = absl::Seconds(5);
   std::string jax = "auto";                // auto, on, none: whether the agent is JAX's coordination service
   std::string horovod = "auto";            // auto, gloo, mpi, none: how Horovod's processes find each other
   bool ompi_env = false;                   // OMPI_COMM_WORLD_* for the processes

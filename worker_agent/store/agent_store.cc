@@ -14,6 +14,7 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kShownKeyBytes = 64;
+constexpr absl::Duration kReportSlack = absl::Seconds(2);  // for the scheduler to answer that nothing came
 constexpr size_t kLargestChange = kMaxStoreKeyBytes + 2 * kMaxStoreValueBytes + 1024;
 
 v1::ValueLifetime ToProto(Lifetime lifetime) {
@@ -25,9 +26,8 @@ v1::ValueLifetime ToProto(Lifetime lifetime) {
 AgentStore::AgentStore(const Clock& clock)
     : clock_(clock),
       counted_(clock),
-      link_(std::make_unique<StoreLink>([this](uint64_t call, absl::StatusOr<v1::StoreReply> reply) {
-        Do([&](StoreCore& core, MonotonicTime now) { return core.Replied(call, std::move(reply), now); });
-      })) {}
+      link_(std::make_unique<StoreLink>(
+          [this](uint64_t call, absl::StatusOr<v1::StoreReply> reply) { Replied(call, std::move(reply)); })) {}
 
 AgentStore::~AgentStore() {
   EndRound();
@@ -64,6 +64,36 @@ void AgentStore::Do(const Step& step) {
                                std::string(refused.why.message())));
   }
   for (const auto& told : effects.told) told();
+}
+
+void AgentStore::Replied(uint64_t call, absl::StatusOr<v1::StoreReply> reply) {
+  if (call < kFirstReport) {
+    return Do([&](StoreCore& core, MonotonicTime now) { return core.Replied(call, std::move(reply), now); });
+  }
+  std::function<void(absl::StatusOr<v1::StoreReply>)> done;
+  {
+    MutexLock lock(mutex_);
+    if (const auto report = reports_.find(call); report != reports_.end()) {
+      done = std::move(report->second);
+      reports_.erase(report);
+    }
+  }
+  if (done) done(std::move(reply));
+}
+
+void AgentStore::Report(v1::ReplicasReport report, std::function<void(absl::StatusOr<v1::StoreReply>)> done) {
+  uint64_t call = 0;
+  {
+    MutexLock lock(mutex_);
+    if (const v1::StoreCaller* caller = core_.caller()) {
+      *report.mutable_caller() = *caller;
+      call = ++last_report_;
+      reports_[call] = std::move(done);
+    }
+  }
+  if (call == 0) return done(absl::FailedPreconditionError("no round is under way"));
+  const absl::Duration limit = absl::Milliseconds(report.wait_ms()) + kReportSlack;
+  link_->Report(call, std::move(report), limit);
 }
 
 absl::Status AgentStore::StartTicking() {

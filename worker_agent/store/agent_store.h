@@ -12,6 +12,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -61,10 +62,17 @@ class AgentStore : public RequestedChanges {
   // however long that takes, and never that it may still be made.
   JobStore& patient() { return patient_; }
 
+  // Of the round's lighthouse (proto/muster/v1/store.proto); the caller is filled in here. `done` is told once, also
+  // UNAVAILABLE, where it was not heard, and FAILED_PRECONDITION between two rounds.
+  void Report(v1::ReplicasReport report, std::function<void(absl::StatusOr<v1::StoreReply>)> done);
+
   // Whether a change of the largest size would be taken now.
   bool HasRoom() const;
 
  private:
+  static constexpr uint64_t kFirstReport = uint64_t{1} << 63;  // calls of the core stay below
+
+  void Replied(uint64_t call, absl::StatusOr<v1::StoreReply> reply);
   // A step of the core, then what it wants, without the lock.
   template <typename Step>
   void Do(const Step& step);
@@ -94,6 +102,8 @@ class AgentStore : public RequestedChanges {
   CondVar changed_;
   StoreCore core_ ABSL_GUARDED_BY(mutex_);
   bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t last_report_ ABSL_GUARDED_BY(mutex_) = kFirstReport;
+  std::map<uint64_t, std::function<void(absl::StatusOr<v1::StoreReply>)>> reports_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<StoreLink> link_;
   std::thread ticker_ ABSL_GUARDED_BY(mutex_);  // from the first call on: most jobs keep nothing in the store
 };

@@ -88,6 +88,9 @@ class StoreCore {
   Effects Tick(MonotonicTime now);
   bool IsIdle() const { return pending_.empty() && gets_.fetches.empty() && waits_.fetches.empty(); }
 
+  // Who asks in the present round; null: between two rounds.
+  const v1::StoreCaller* caller() const { return is_in_round_ ? &caller_ : nullptr; }
+
   // Of the changes that wait, with what it takes to keep them.
   size_t backlog_bytes() const { return backlog_bytes_; }
 

@@ -81,13 +81,15 @@ class StoreLink::Impl {
     for (Ongoing* call : under_way_) call->context.TryCancel();
   }
 
-  void Start(StoreCore::Send send) {
-    const uint64_t number = send.call;
-    if (const absl::Status status = Begun(std::move(send)); !status.ok()) on_reply_(number, status);
+  // `begin(ongoing, queue)` makes the reader.
+  template <typename MakeReader>
+  void Start(uint64_t number, absl::Duration limit, const MakeReader& begin) {
+    if (const absl::Status status = Begun(number, limit, begin); !status.ok()) on_reply_(number, status);
   }
 
  private:
-  absl::Status Begun(StoreCore::Send send) {
+  template <typename MakeReader>
+  absl::Status Begun(uint64_t number, absl::Duration limit, const MakeReader& begin) {
     MutexLock lock(mutex_);
     if (is_closed_) return absl::OkStatus();
     // Not before: a thread that waits here takes part in all of gRPC's polling, and most jobs keep nothing in the
@@ -101,14 +103,14 @@ class StoreLink::Impl {
       thread_ = *std::move(thread);
     }
     auto call = std::make_unique<Ongoing>();
-    call->number = send.call;
+    call->number = number;
     call->stub = stub_;
     if (stub_ == nullptr) {
       call->status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "there is no connection to the scheduler");
       call->no_channel.Set(&queue_, GrpcDeadline(absl::ZeroDuration()), call.get());
     } else {
-      call->context.set_deadline(GrpcDeadline(send.limit));
-      call->reader = std::visit(Begin(*call, queue_), send.operation);
+      call->context.set_deadline(GrpcDeadline(limit));
+      call->reader = begin(*call, queue_);
       call->reader->Finish(&call->reply, &call->status, call.get());
     }
     under_way_.insert(call.release());
@@ -145,6 +147,15 @@ StoreLink::StoreLink(OnReply on_reply) : impl_(std::make_unique<Impl>(std::move(
 StoreLink::~StoreLink() = default;
 
 void StoreLink::SetChannel(std::shared_ptr<grpc::Channel> channel) { impl_->SetChannel(std::move(channel)); }
-void StoreLink::Call(StoreCore::Send send) { impl_->Start(std::move(send)); }
+void StoreLink::Call(StoreCore::Send send) {
+  impl_->Start(send.call, send.limit, [&](Ongoing& call, grpc::CompletionQueue& queue) {
+    return std::visit(Begin(call, queue), send.operation);
+  });
+}
+void StoreLink::Report(uint64_t call, v1::ReplicasReport report, absl::Duration limit) {
+  impl_->Start(call, limit, [&](Ongoing& ongoing, grpc::CompletionQueue& queue) {
+    return ongoing.stub->AsyncReportReplicas(&ongoing.context, report, &queue);
+  });
+}
 
 }  // namespace muster::agent

@@ -1,5 +1,5 @@
-// Requests of the store to the scheduler, over a channel that comes and goes. The only part of the store that uses
-// gRPC.
+// Requests of the store, and reports of replicas, to the scheduler, over a channel that comes and goes. The only part
+// of the store that uses gRPC.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,8 @@ class StoreLink {
 
   // Any thread; never blocks. UNAVAILABLE without a channel.
   void Call(StoreCore::Send send);
+  // The same, of a report of replicas; its number is its own, and told from those of calls by the caller.
+  void Report(uint64_t call, v1::ReplicasReport report, absl::Duration limit);
 
  private:
   class Impl;

@@ -6,6 +6,7 @@
 
 #include "scheduler/core/context.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
+#include "scheduler/core/lighthouse/lighthouses.h"
 #include "scheduler/core/membership/membership.h"
 #include "scheduler/core/membership/places.h"
 #include "scheduler/core/stacks/log_inquiry.h"
@@ -17,13 +18,14 @@ namespace muster::scheduler {
 class Liveness {
  public:
   Liveness(Context& context, Places& places, StoreService& store, Lifecycle& lifecycle, StackInquiry& stacks,
-           LogInquiry& logs, Membership& membership)
+           LogInquiry& logs, Lighthouses& lighthouses, Membership& membership)
       : context_(context),
         places_(places),
         store_(store),
         lifecycle_(lifecycle),
         stacks_(stacks),
         logs_(logs),
+        lighthouses_(lighthouses),
         membership_(membership) {}
 
   void On(const ReportReceived& event);
@@ -54,6 +56,7 @@ class Liveness {
   Lifecycle& lifecycle_;
   StackInquiry& stacks_;
   LogInquiry& logs_;
+  Lighthouses& lighthouses_;
   Membership& membership_;
 };
 

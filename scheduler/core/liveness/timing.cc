@@ -18,6 +18,7 @@
 //   forget_at              ended                                     the run is forgotten
 //
 //   store_waits' next      somebody waits for a key                  it is answered that nothing came
+//   a lighthouse's         replicas are there                        what time alone brings: see lighthouses.h
 //
 // A loop that was late could hear nobody. It moves on what waits for people (topo, spare, cause, settle, rejoin and the
 // challenger's) by as much as it was late, gives each lease a full term, and each grace what is left of it, at least
@@ -59,6 +60,10 @@ void Liveness::TakeDue() {
     }
     if (logs_.IsUnderWay(handle)) {
       logs_.GiveUp(handle);
+      continue;
+    }
+    if (lighthouses_.IsOne(handle)) {
+      lighthouses_.OnDue(handle);
       continue;
     }
     const auto owner = context_.owners.find(handle);
@@ -196,6 +201,7 @@ bool Liveness::SuspectsItself() {
 // While the loop was away nobody could be heard: silence in that time is nobody's fault, and nobody could come in. No
 // deadline moves nearer.
 void Liveness::On(const LoopWasLate& event) {
+  lighthouses_.OnLoopWasLate(event.by);
   if (!context_.once_deadline.is_never())
     context_.deadlines.Set(context_.once_handle, context_.once_deadline = context_.once_deadline + event.by);
   for (auto& [job_id, job] : context_.state.jobs) {

@@ -14,36 +14,12 @@
 #include "common/base/limits.h"
 #include "common/base/text.h"
 #include "common/store/store_limits.h"
+#include "scheduler/core/store/caller.h"
 
 namespace muster::scheduler {
 namespace {
 
 constexpr size_t kShownKeyBytes = 64;
-
-absl::Status Over(const v1::StoreCaller& caller, const std::string& why) {
-  return absl::FailedPreconditionError(absl::StrCat("round ", caller.round(), " of run ", caller.run(), " of job ",
-                                                    caller.job_id(), " is over for node ", caller.node_id(), ": ",
-                                                    why));
-}
-
-// Values are of a round that is under way, and of nodes that take part in it.
-absl::Status CheckCaller(const Run* run, const v1::StoreCaller& caller, const std::string& identity) {
-  if (run == nullptr) return Over(caller, "that run is not known, or forgotten");
-  if (run->record().phase != v1::RUN_PHASE_RUNNING)
-    return Over(caller, absl::StrCat("the run is ", RunPhaseName(run->record().phase)));
-  if (run->record().round != caller.round())
-    return Over(caller, absl::StrCat("the present round is ", run->record().round));
-  const Node* node = run->nodes.Find(caller.node_id());
-  if (node == nullptr || node->record().is_lost) return Over(caller, "the node is not part of it");
-  if (node->record().incarnation != caller.incarnation())
-    return Over(caller, "another start of the node has its place");
-  // Without a name the incarnation has to do, as for a join.
-  if (!node->record().identity.empty() && !identity.empty() && node->record().identity != identity) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("node ", caller.node_id(), " joined with another certificate's name"));
-  }
-  return absl::OkStatus();
-}
 
 std::string ShownKey(const std::string& key) { return Quoted(key, kShownKeyBytes); }
 
@@ -139,13 +115,17 @@ Answer MakeAnswer(QueryId query, const RunStore& store, v1::StoreReply reply) {
 void StoreService::On(const StoreRequested& event) {
   std::visit(
       [&](const auto& request) {
-        const v1::StoreCaller& caller = request.caller();
-        Run* run = context_.state.FindRun(caller.job_id(), caller.run());
-        if (absl::Status status = CheckCaller(run, caller, event.identity); !status.ok()) {
-          context_.effects.push_back(Answer{event.query, std::move(status), v1::StoreReply()});
-          return;
+        if constexpr (std::is_same_v<std::decay_t<decltype(request)>, v1::ReplicasReport>) {
+          return;  // is for Lighthouses
+        } else {
+          const v1::StoreCaller& caller = request.caller();
+          Run* run = context_.state.FindRun(caller.job_id(), caller.run());
+          if (absl::Status status = CheckCaller(run, caller, event.identity); !status.ok()) {
+            context_.effects.push_back(Answer{event.query, std::move(status), v1::StoreReply()});
+            return;
+          }
+          Serve(*run, run->nodes.at(caller.node_id()), event.query, request);
         }
-        Serve(*run, run->nodes.at(caller.node_id()), event.query, request);
       },
       event.operation);
 }

@@ -230,6 +230,7 @@ std::optional<v1::StoryEvent> DescribeOne(const State& state, const v1::Record& 
     case v1::Record::kRunForgotten:
     case v1::Record::kSnapshot:
     case v1::Record::kStoreChanged:
+    case v1::Record::kQuorumChanged:
     case v1::Record::KIND_NOT_SET:
     case v1::Record::kNodeReported:  // has several
       return std::nullopt;

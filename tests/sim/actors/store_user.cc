@@ -42,7 +42,8 @@ void StoreUser::Stop() {
 
 void StoreUser::CarryOut(agent::StoreCore::Effects effects) {
   for (const agent::StoreCore::Send& send : effects.sends) {
-    network_.CallStore(machine_, send.operation, send.limit,
+    const auto operation = std::visit([](const auto& one) -> scheduler::StoreOperation { return one; }, send.operation);
+    network_.CallStore(machine_, operation, send.limit,
                        [self = shared_from_this(), call = send.call](absl::StatusOr<v1::StoreReply> reply) {
                          if (self->is_stopped_) return;
                          self->CarryOut(self->core_.Replied(call, std::move(reply), self->Now()));

@@ -89,6 +89,8 @@ std::string Ledger::Take(const v1::Record& record) {
     case v1::Record::kStoreChanged:
       return InRun(record.store_changed(), false,
                    [&](RunLedger& run) { return TakeStoreChanged(record.store_changed(), run); });
+    case v1::Record::kQuorumChanged:  // no agent here has replicas
+      return "a quorum that nobody asked for";
     case v1::Record::kSnapshot:
       return "";  // says nothing new
     case v1::Record::KIND_NOT_SET:

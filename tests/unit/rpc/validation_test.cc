@@ -293,5 +293,40 @@ TEST(Validation, AdminRequestsAreBounded) {
   EXPECT_TRUE(CheckRequest(stop).ok());
 }
 
+TEST(Validation, ReportsOfReplicasAreBounded) {
+  v1::ReplicasReport good;
+  v1::StoreCaller& caller = *good.mutable_caller();
+  caller.set_job_id("train-0");
+  caller.set_node_id("a");
+  caller.set_run(1);
+  caller.set_round(1);
+  caller.set_incarnation(1);
+  good.set_lighthouse("train");
+  good.mutable_rules()->set_min_replicas(1);
+  good.mutable_rules()->set_heartbeat_timeout_ms(5000);
+  good.add_replicas()->set_replica_id("r0:1234");
+  EXPECT_TRUE(CheckStoreOperation(good).ok()) << CheckStoreOperation(good);
+  const auto wrong = [&](const std::function<void(v1::ReplicasReport&)>& change) {
+    v1::ReplicasReport report = good;
+    change(report);
+    return std::string(CheckStoreOperation(report).message());
+  };
+  using R = v1::ReplicasReport;
+  EXPECT_THAT(wrong([](R& r) { r.mutable_caller()->set_round(0); }), HasSubstr("round"));
+  EXPECT_THAT(wrong([](R& r) { r.set_lighthouse(""); }), HasSubstr("lighthouse is empty"));
+  EXPECT_THAT(wrong([](R& r) { r.set_lighthouse("../x"); }), HasSubstr("lighthouse"));
+  EXPECT_THAT(wrong([](R& r) { r.set_wait_ms(kLongestStoreWaitMs + 1); }), HasSubstr("wait_ms"));
+  EXPECT_THAT(wrong([](R& r) { r.mutable_rules()->set_min_replicas(0); }), HasSubstr("min_replicas"));
+  EXPECT_THAT(wrong([](R& r) { r.mutable_rules()->set_heartbeat_timeout_ms(0); }), HasSubstr("heartbeat_timeout_ms"));
+  EXPECT_THAT(wrong([](R& r) { r.add_replicas(); }), HasSubstr("replica_id is empty"));
+  EXPECT_THAT(wrong([](R& r) { r.add_replicas()->set_replica_id("a\nb"); }), HasSubstr("control characters"));
+  EXPECT_THAT(wrong([](R& r) { r.mutable_replicas(0)->set_member(std::string(kMaxReplicaMemberBytes + 1, 'm')); }),
+              HasSubstr("a member has"));
+  EXPECT_THAT(wrong([](R& r) {
+                for (int i = 0; i < kMaxReplicasOfAgent; ++i) r.add_replicas()->set_replica_id("r");
+              }),
+              HasSubstr("number of replicas"));
+}
+
 }  // namespace
 }  // namespace muster::scheduler

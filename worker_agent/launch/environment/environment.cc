@@ -30,6 +30,7 @@ Environment BuildWith(const std::map<std::string, std::string>& overrides, const
   AddPyTorchVariables(input, builder);
   AddHorovodVariables(input, builder);
   AddJaxVariables(input, builder);
+  AddTorchftVariables(input, builder);
   AddTensorFlowVariables(input, builder);
   AddHcclVariables(input, builder);
   AddMpiVariables(input, builder);

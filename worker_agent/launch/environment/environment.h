@@ -60,6 +60,7 @@ struct EnvironmentInput {
   bool shares_cpus = false;                          // this machine has fewer CPUs for MPI's ranks than ranks
   uint32_t horovod_port = 0;     // of loopback, where this process finds Horovod's rendezvous; 0: nowhere
   bool has_horovod_mpi = false;  // --horovod mpi
+  uint32_t lighthouse_port = 0;  // of loopback, where this process finds torchft's lighthouse; 0: nowhere
   uint32_t jax_port = 0;         // of loopback, where this process finds JAX's coordination service; 0: nowhere
   // --allow_exec: where launchers find what they take for ssh (empty: nowhere), and what tells them so.
   std::string launch_agent_folder;

@@ -1,0 +1,16 @@
+// Who may ask for something that nodes of a round share.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "muster/v1/store.pb.h"
+#include "scheduler/core/state.h"
+
+namespace muster::scheduler {
+
+// FAILED_PRECONDITION: that round is not under way (`run` null: not known), or the node has no part in it.
+// PERMISSION_DENIED: it joined with another name in its certificate; an empty `identity` has none.
+absl::Status CheckCaller(const Run* run, const v1::StoreCaller& caller, const std::string& identity);
+
+}  // namespace muster::scheduler
