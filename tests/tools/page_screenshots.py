@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Makes the pictures of the page in docs/images: a real cluster, one of whose ranks fails.
 
-    MUSTER_BIN=build/bin /usr/bin/python3 tests/tools/page_screenshots.py
+    MUSTER_BIN=build/bin /usr/bin/python3 tests/tools/page_screenshots.py [FOLDER]
+
+In FOLDER it puts those of each place at three widths, light and dark, to be looked at.
 """
 import pathlib
 import sys
@@ -71,6 +73,16 @@ def main():
         shoot(page, port, "#/", "page-jobs.png", 420)
         shoot(page, port, "#/job/pretrain", "page-job.png", 1080)
         shoot(page, port, "#/job/pretrain", "page-job-dark.png", 900, theme="dark")
+        if len(sys.argv) > 1:  # more of them, to be looked at
+            for width in (380, 1280, 2560):
+                for theme in ("light", "dark"):
+                    for name, where in {"jobs": "#/", "job": "#/job/pretrain", "rank": "#/job/pretrain/rank/21", "node": "#/job/pretrain/node/gpu-03",
+                                        "stacks": "#/job/pretrain/stacks"}.items():
+                        shoot(page, port, where, pathlib.Path(sys.argv[1]) / ("%s-%d-%s.png" % (name, width, theme)), 1100, width, theme)
+                        if name in ("rank", "stacks"):
+                            page.click(".processes button")
+                            time.sleep(2)
+                            page.driver.save_screenshot(str(pathlib.Path(sys.argv[1]) / ("%s-%d-%s.png" % (name, width, theme))))
         print(page.errors())
         page.close()
     finally:

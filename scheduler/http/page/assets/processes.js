@@ -15,7 +15,11 @@ const lines = (text, label) => (text ? h('pre', {class: 'lines', tabindex: 0, 'a
 const asks = {
   stacks: {label: 'Show where it stands', labelOfAll: 'Show where they stand',
     body: (rank) => (rank === null ? {} : {ranks: [rank]}),
-    show: (job, answer) => answer.ranks.map((one) => [heading(job, one), note(one), lines(one.text, `Stack of rank ${one.rank}`)])},
+    show: (job, answer) => {  // what is to be said of all of them is said once
+      const isOneNote = answer.ranks.every((one) => one.note === answer.ranks[0].note);
+      return [isOneNote && answer.ranks.length ? note(answer.ranks[0]) : null,
+        answer.ranks.map((one) => [heading(job, one), isOneNote ? null : note(one), lines(one.text, `Stack of rank ${one.rank}`)])];
+    }},
   logs: {label: 'Show what it wrote last', body: (rank) => ({rank, lines: LINES}),
     show: (job, one) => [heading(job, one), note(one),
       lines(one.text + one.unfinished, `Last lines of rank ${one.rank}`) ?? h('p', {class: 'soft'}, 'It has written nothing.'),
