@@ -7,6 +7,7 @@
 //
 // --jax
 // on          the coordination service
+// auto-detect the same
 // none        nothing
 // auto        the service, for Python that imports jax, unless its script names a coordinator_address, which would not
 //             be this one, or ranks start again one by one, or the command is started once
@@ -55,7 +56,7 @@ bool ServesHorovod(const AgentSettings& settings, MpiFamily mpi) {
 }
 
 bool ServesJax(const AgentSettings& settings) {
-  if (settings.jax != "auto") return settings.jax == "on";
+  if (settings.jax != "auto") return IsJaxNamed(settings);
   return HasAProcessForEachRank(settings) && settings.restart_scope.value_or("job") == "job" &&
          UsesPythonModule(settings.command, "jax") && !HasOwnCoordinator(settings.command);
 }
@@ -82,7 +83,7 @@ void ServedFrameworks::AddTo(Launcher& launcher, const AgentSettings& settings) 
                              .heartbeat_timeout = settings.lighthouse_heartbeat_timeout});
     launcher.AddGateway(lighthouse_, /*is_required=*/true);
   }
-  if (ServesJax(settings)) launcher.AddGateway(jax_, /*is_required=*/settings.jax == "on");
+  if (ServesJax(settings)) launcher.AddGateway(jax_, /*is_required=*/IsJaxNamed(settings));
 }
 
 }  // namespace muster::agent

@@ -40,7 +40,8 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   input.start_secret = options_.start_secret;
   input.own_address = round.own_address;
   input.collective_interface = round.collective_interface;
-  input.has_ompi = settings.ompi_env;
+  input.is_jax_detected = settings.jax == "auto-detect";
+  input.has_ompi = settings.ompi_env || input.is_jax_detected;
   input.has_tf_config = settings.tf_config;
   input.has_horovod_mpi = settings.horovod == "mpi";
   input.brings_own_store = BringsTorchStore(settings.command);

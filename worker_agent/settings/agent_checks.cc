@@ -119,6 +119,8 @@ void CheckExec(const AgentSettings& s, SettingsFindings& findings) {
 
 bool IsMpiNamed(const AgentSettings& settings) { return settings.mpi != "auto" && settings.mpi != "none"; }
 
+bool IsJaxNamed(const AgentSettings& settings) { return settings.jax == "on" || settings.jax == "auto-detect"; }
+
 bool ChecksHost(const AgentSettings& settings) { return absl::StartsWith(settings.preflight, "host"); }
 
 bool ChecksRing(const AgentSettings& settings) { return absl::EndsWith(settings.preflight, "ring"); }
@@ -127,6 +129,11 @@ namespace {
 
 // Those whose rendezvous the agent is: all their ranks are processes of this job, which start together.
 void CheckFrameworks(const AgentSettings& s, SettingsFindings& findings) {
+  if (s.jax == "auto-detect" && (IsMpiNamed(s) || s.horovod == "mpi")) {
+    findings.errors.push_back(
+        "jax: with auto-detect the processes see variables of Open MPI's, which a real MPI would believe; give "
+        "initialize() the numbers of JAX_NUM_PROCESSES and JAX_PROCESS_ID, and leave it out");
+  }
   struct Framework {
     const char* setting;
     const char* name;
@@ -134,7 +141,7 @@ void CheckFrameworks(const AgentSettings& s, SettingsFindings& findings) {
   };
   for (const Framework& framework : {Framework{"mpi", "an MPI", IsMpiNamed(s)},
                                      Framework{"horovod", "a Horovod", s.horovod == "gloo" || s.horovod == "mpi"},
-                                     Framework{"jax", "a JAX", s.jax == "on"}}) {
+                                     Framework{"jax", "a JAX", IsJaxNamed(s)}}) {
     if (!framework.is_named) continue;
     if (s.per_node || s.per_job) {
       findings.errors.push_back(absl::StrCat(framework.setting, ": the ranks of ", framework.name,

@@ -262,10 +262,11 @@ void AddFrameworks(SettingsTable& table, AgentSettings& s) {
                  "MPI. auto: gloo for Python that imports horovod, unless MPI is served.")
       .Env({"MS_HOROVOD"});
   table
-      .AddChoice("jax", &s.jax, {"auto", "on", "none"},
+      .AddChoice("jax", &s.jax, {"auto", "on", "auto-detect", "none"},
                  "JAX's processes find each other through their agents, which are its coordination service "
                  "(JAX_COORDINATOR_ADDRESS). auto: for Python that imports jax, unless the script names a "
-                 "coordinator_address of its own.")
+                 "coordinator_address of its own. auto-detect: as on, and jax.distributed.initialize() finds its "
+                 "numbers by itself; not for programs that use MPI.")
       .Env({"MS_JAX"});
   AddLighthouse(table, s);
   table

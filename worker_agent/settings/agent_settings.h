@@ -39,18 +39,18 @@ struct AgentSettings {
   std::string torch_store_peers;           // networks whose processes it serves besides the round's machines
   std::optional<bool> torch_store_relay;   // processes reach it through their own agents; not set: with --require_tls
   std::string mpi = "auto";                // auto, pmix, pmi1, none: which launcher of MPI's this agent is
-  std::string lighthouse;  // torchft's; its name. Empty: none
+  std::string lighthouse;                  // torchft's; its name. Empty: none
   uint32_t lighthouse_min_replicas = 1;
   absl::Duration lighthouse_join_timeout = absl::Seconds(60);
   absl::Duration lighthouse_heartbeat_timeout = absl::Seconds(5);
-  std::string jax = "auto";                // auto, on, none: whether the agent is JAX's coordination service
-  std::string horovod = "auto";            // auto, gloo, mpi, none: how Horovod's processes find each other
-  bool ompi_env = false;                   // OMPI_COMM_WORLD_* for the processes
-  bool tf_config = false;                  // TF_CONFIG for the processes
-  bool no_python = false;                  // a .py file is started as it stands
-  std::optional<bool> enable_recovery;     // MS_ENABLE_RECOVERY
-  std::string recovery_path;               // MS_RECOVERY_PATH
-  std::optional<bool> hccl_cm_init;        // MS_HCCL_CM_INIT
+  std::string jax = "auto";             // auto, on, auto-detect, none: whether the agent is JAX's coordination service
+  std::string horovod = "auto";         // auto, gloo, mpi, none: how Horovod's processes find each other
+  bool ompi_env = false;                // OMPI_COMM_WORLD_* for the processes
+  bool tf_config = false;               // TF_CONFIG for the processes
+  bool no_python = false;               // a .py file is started as it stands
+  std::optional<bool> enable_recovery;  // MS_ENABLE_RECOVERY
+  std::string recovery_path;            // MS_RECOVERY_PATH
+  std::optional<bool> hccl_cm_init;     // MS_HCCL_CM_INIT
   std::optional<absl::Duration> topo_timeout;  // MS_TOPO_TIMEOUT, s; negative: InfiniteDuration
   uint32_t cluster_retry_num = 610;            // MS_CLUSTER_RETRY_NUM, tries 3 s apart
   absl::Duration receive_msg_timeout = absl::Seconds(600);
@@ -99,6 +99,7 @@ SettingsTable AgentSettingsTable(AgentSettings& settings);
 
 // Whether --mpi names a launcher.
 bool IsMpiNamed(const AgentSettings& settings);
+bool IsJaxNamed(const AgentSettings& settings);  // on or auto-detect
 
 // Whether --preflight names them.
 bool ChecksHost(const AgentSettings& settings);

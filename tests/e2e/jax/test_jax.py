@@ -115,6 +115,20 @@ def test_a_stop_does_not_wait_for_processes_that_are_deaf_to_sigterm(cluster):
     assert time.monotonic() - begin < 5
 
 
+@needs_jax
+def test_initialize_without_arguments(cluster):
+    cluster.start_scheduler("--worker_num", 4)
+    (cluster.folder / "bare.py").write_text(
+        "import jax\njax.distributed.initialize()\n"
+        "print('process', jax.process_index(), 'of', jax.process_count(), 'sees', jax.device_count(), flush=True)\n")
+    agents = [cluster.start_agent("agent%d" % i, ["--local_worker_num", 2, "--machine", "m%d" % i, "--jax", "auto-detect"],
+                                  [PYTHON, cluster.folder / "bare.py"], env=JAX) for i in range(2)]
+    for agent in agents:
+        agent.expect(0, timeout=60)
+    said = "".join(agent.output() for agent in agents)
+    assert all("process %d of 4 sees 4" % rank in said for rank in range(4)), said
+
+
 # (Without the variable's whole name, which would show that the script takes its address from there.)
 ASKS = """
 import os

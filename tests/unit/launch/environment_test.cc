@@ -196,6 +196,24 @@ TEST_F(EnvironmentTest, OpenMpisPlacementIsForThoseWhoWantIt) {
   EXPECT_EQ(Build().at("OMPI_COMM_WORLD_RANK"), "5") << "mpirun started the agent: its rank is not the process's";
 }
 
+TEST_F(EnvironmentTest, JaxAndTorchftFindTheirGateways) {
+  for (const char* name : {"JAX_COORDINATOR_ADDRESS", "OMPI_MCA_orte_hnp_uri", "TORCHFT_LIGHTHOUSE"}) {
+    EXPECT_FALSE(Build().contains(name)) << name;
+  }
+  input.jax_port = 4711;
+  input.lighthouse_port = 4712;
+  Map map = Build();
+  EXPECT_EQ(map.at("JAX_COORDINATOR_ADDRESS"), "127.0.0.1:4711");
+  EXPECT_EQ(map.at("JAX_NUM_PROCESSES"), "6");
+  EXPECT_EQ(map.at("JAX_PROCESS_ID"), "5");
+  EXPECT_EQ(map.at("TORCHFT_LIGHTHOUSE"), "http://127.0.0.1:4712");
+  EXPECT_FALSE(map.contains("OMPI_MCA_orte_hnp_uri"));
+  input.has_ompi = input.is_jax_detected = true;
+  map = Build();
+  EXPECT_EQ(map.at("OMPI_MCA_orte_hnp_uri"), "4096.0;tcp://127.0.0.1:1");
+  EXPECT_EQ(map.at("OMPI_COMM_WORLD_RANK"), "5");
+}
+
 TEST_F(EnvironmentTest, AnotherLaunchersWordsAreNotForMpisRanks) {
   input.inherited = {{"PMI_RANK", "7"}, {"PMI_FD", "3"}, {"PMIX_NAMESPACE", "slurm"}, {"PMIC", "x"}};
   EXPECT_EQ(Build().at("PMIX_NAMESPACE"), "slurm") << "not served: it is none of ours";

@@ -191,6 +191,13 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
         "or "
         "raise MS_SERVER_NUM"},
        {}},
+      {{"--jax=auto-detect", "--restart_scope=worker"},
+       {"jax: the ranks of a JAX job start again together only; leave --restart_scope out, or set it to job"},
+       {}},
+      {{"--jax=auto-detect", "--mpi=pmix"},
+       {"jax: with auto-detect the processes see variables of Open MPI's, which a real MPI would believe; give "
+        "initialize() the numbers of JAX_NUM_PROCESSES and JAX_PROCESS_ID, and leave it out"},
+       {}},
       {{"--per_node", "--per_job"}, {"per_node and per_job contradict each other; leave one of them out"}, {}},
       {{"--mpi=pmix", "--per_job"},
        {"mpi: the ranks of an MPI job have a process each, which per_node and per_job don't start; leave one of them "

@@ -11,6 +11,9 @@ void AddJaxVariables(const EnvironmentInput& input, EnvironmentBuilder& builder)
   builder.Identity("JAX_COORDINATOR_BIND_ADDRESS", "127.0.0.1:0");
   builder.Identity("JAX_NUM_PROCESSES", WorldSizeOf(input));
   builder.Identity("JAX_PROCESS_ID", SlotOf(input).rank());
+  // What jax.distributed.initialize() takes for a start by mpirun (jax/_src/clusters/ompi_cluster.py): it reads the
+  // numbers of --ompi_env then. The address in it is not asked, since JAX_COORDINATOR_ADDRESS is set.
+  if (input.is_jax_detected) builder.Identity("OMPI_MCA_orte_hnp_uri", "4096.0;tcp://127.0.0.1:1");
 }
 
 }  // namespace muster::agent

@@ -48,6 +48,7 @@ struct EnvironmentInput {
   std::string own_address;           // numeric; this node's, as its peers see it
   std::string collective_interface;  // for GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME; empty: they are left alone
   bool has_ompi = false;             // --ompi_env
+  bool is_jax_detected = false;      // --jax auto-detect
   bool has_tf_config = false;        // --tf_config; then `peers` is known
   bool brings_own_store = false;     // the command is a launcher that hosts PyTorch's store itself (torchrun)
   std::string scheduler_host;
