@@ -104,6 +104,18 @@ def test_no_process_notices_that_the_scheduler_died(cluster):
 
 
 @needs_jax
+def test_a_stuck_process_is_told_and_all_start_again(cluster):
+    """The others wait for it at the same step, so who is stuck is not seen from outside."""
+    job = Job(cluster, "--enable_recovery", "--progress_timeout", 3, "--stop_timeout", 3).start("40", "0.05")
+    job.wait_for_step(3)
+    os.kill(job.pid_of(2), signal.SIGSTOP)
+    eventually(lambda: "no progress for 3 s (--progress_timeout)" in job.said(), 30, "it is told")
+    for agent in job.agents:
+        agent.expect(0, timeout=60)
+    assert job.said().count("is done") == 4, job.said()
+
+
+@needs_jax
 def test_a_stop_does_not_wait_for_processes_that_are_deaf_to_sigterm(cluster):
     """JAX's are, after initialize()."""
     job = Job(cluster).start("1000", "0.05")
