@@ -87,7 +87,7 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
       has_begun_ = true;
     }
     handlers_.handle({context_.method() == kQuorumMethod, context_.peer(), agent::BytesOf(buffer_)}, call);
-    if (context_.IsCancelled()) handlers_.give_up(call);
+    if (context_.IsCancelled()) GiveUp(call);
   }
 
   void OnCancel() override {
@@ -95,12 +95,18 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
       const MutexLock lock(mutex_);
       if (!has_begun_) return;  // OnReadDone comes
     }
-    handlers_.give_up(call_);
+    GiveUp(call_);
   }
 
   void OnDone() override { delete this; }
 
  private:
+  // Told here, too: at the server's end nobody carries out steps any more, and gRPC waits for each call.
+  void GiveUp(const SharedCall& call) {
+    handlers_.give_up(call);
+    call->Tell(absl::CancelledError("the caller has gone"));
+  }
+
   void Answer(absl::StatusOr<std::string> reply) {
     if (!reply.ok()) {
       return Finish(grpc::Status(static_cast<grpc::StatusCode>(reply.status().raw_code()),
@@ -149,7 +155,6 @@ class Server::Impl {
                           if (const auto number = calls_.find(call.get()); number != calls_.end()) {
                             replicas_.GiveUp(number->second);
                           }
-                          call->Tell(absl::CancelledError("the caller has gone"));
                         });
                       }}) {}
 
