@@ -53,6 +53,12 @@ def log_in(port, **headers):
     return answer["Set-Cookie"].split(";")[0]
 
 
+def give_token(browser, token=TOKEN):
+    browser.see("Log in", timeout=15)
+    browser.type("input[name=token]", token)
+    browser.click("button[type=submit]")
+
+
 def test_a_job_forms_fails_and_is_found(cluster, browser):
     """Without a reload: it forms, a rank is killed, and the page says so within a second."""
     port = port_of(cluster.start_scheduler("--http_address", "127.0.0.1:0"))
@@ -159,9 +165,7 @@ def test_where_processes_stand_and_what_they_wrote(cluster, browser, tmp_path):
                         [sys.executable, tmp_path / "train.py"])
     cluster.wait_until_running(2)
     browser.open(port, "#/job/default/rank/1")
-    browser.see("Log in")
-    browser.type("input[name=token]", TOKEN)
-    browser.click("button[type=submit]")
+    give_token(browser)
     browser.see("Show what it wrote last")
     browser.click(".processes button:nth-of-type(2)")
     browser.see("rank 1 waits", timeout=15)
@@ -185,9 +189,7 @@ def test_earlier_runs_are_found(cluster, browser, tmp_path):
         agent = cluster.start_agent("run-%d" % run, ["--worker_num", 1], ["sh", "-c", script])
         agent.wait(20)
     browser.open(port, "#/job/default")
-    browser.see("Log in")
-    browser.type("input[name=token]", TOKEN)
-    browser.click("button[type=submit]")
+    give_token(browser)
     browser.see("Succeeded")
     browser.see("Other runs")
     browser.click("section[aria-label='Other runs'] a")
@@ -312,9 +314,7 @@ def test_who_may_only_look_sees_all_and_has_no_buttons(cluster, browser, tmp_pat
                         ["sh", "-c", "[ $MS_RESTART_COUNT = 1 ] && exec sleep 1000; echo my last line; exit 3"])
     eventually(lambda: cluster.ctl_json("status")["runs"] and cluster.ctl_json("status")["runs"][0]["round"] == 2, 20, "it goes on")
     browser.open(port, "#/job/default")
-    browser.see("Log in")
-    browser.type("input[name=token]", "v" * 40)
-    browser.click("button[type=submit]")
+    give_token(browser, "v" * 40)
     browser.see("my last line")
     browser.see("1 process on 1 node runs")
     eventually(lambda: not browser.run("return document.querySelectorAll('.actions button').length"), 5, "no buttons")
