@@ -79,7 +79,7 @@ class World {
     ++agent.waiting;
     const auto call = agent.replicas.Ask(
         slot, input.Text(),
-        [this, &agent, answered](const absl::StatusOr<std::string>& reply) {
+        [&agent, answered](const absl::StatusOr<std::string>& reply) {
           MUSTER_CHECK(!*answered, "a call is answered once");
           *answered = true;
           --agent.waiting;

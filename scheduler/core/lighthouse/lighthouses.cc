@@ -172,7 +172,7 @@ void Lighthouses::ForgetTheGone(Lighthouse& lighthouse) {
     const Run* run = context_.state.FindRun(agent.caller.job_id(), agent.caller.run());
     absl::Status status = CheckCaller(run, agent.caller, "");
     if (status.ok()) continue;
-    std::erase_if(lighthouse.replicas, [&](const auto& one) { return one.second.party == party; });
+    std::erase_if(lighthouse.replicas, [&, &gone = party](const auto& one) { return one.second.party == gone; });
     if (agent.held.query == 0) continue;
     context_.effects.push_back(Answer{agent.held.query, std::move(status), v1::StoreReply()});
     agent.held = {};
