@@ -1,5 +1,5 @@
-// Which launcher this agent is for MPI's, Horovod's, JAX's and torchft's processes, by the settings and the command. Reads the
-// program's and the script's file.
+// Which launcher this agent is for MPI's, Horovod's, JAX's and torchft's processes, by the settings and the command.
+// Reads the program's and the script's file.
 #pragma once
 
 #include <map>

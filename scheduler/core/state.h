@@ -298,7 +298,7 @@ struct StateRecord {
   uint64_t lowest_last_run = 0;
   std::deque<std::shared_ptr<const v1::StoryEvent>> event_log;  // at most kMaxLoggedEvents, oldest first
   uint64_t last_event_number = 0;
-  size_t store_bytes = 0;  // of all runs
+  size_t store_bytes = 0;                       // of all runs
   std::map<std::string, QuorumRecord> quorums;  // by lighthouse
 };
 

@@ -88,7 +88,7 @@ void AgentStore::Report(v1::ReplicasReport report, std::function<void(absl::Stat
     if (const v1::StoreCaller* caller = core_.caller()) {
       *report.mutable_caller() = *caller;
       call = ++last_report_;
-      reports_[call] = std::move(done);
+      reports_[call] = done;
     }
   }
   if (call == 0) return done(absl::FailedPreconditionError("no round is under way"));

@@ -1,5 +1,5 @@
-// What the page may have done: stop and restart a job, drain and undrain a node, ask where processes stand and what they
-// wrote last. Pure.
+// What the page may have done: stop and restart a job, drain and undrain a node, ask where processes stand and what
+// they wrote last. Pure.
 #pragma once
 
 #include <cstdint>
