@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Installs what the tests need, builds, and runs them in stages. Ends with "N passed, N failed, N skipped" over all.
 # Nothing runs once more to pass without a reason that was measured: what fails now and then has one. MindSpore's own
-# crash (tests/e2e/support/mindspore_crash.py) is told from a failure by the test itself, which warns of it; up to three unit tests,
-# and an end-to-end test, that failed while others ran beside them, or while the machine left them no processor
-# (tests/e2e/support/starvation.py), run again, alone, and this is told; with --long all end-to-end tests run alone.
+# crash (tests/e2e/support/mindspore_crash.py) is told from a failure by the test itself, which warns of it; up to three unit
+# tests (with sanitizers, too, where these found nothing), and an end-to-end test, that failed while others ran beside them,
+# or while the machine left them no processor (tests/e2e/support/starvation.py), run again, alone, and this is told; with
+# --long all end-to-end tests run alone.
 #
 #   tests/run.sh                      every stage, as continuous integration does
 #   tests/run.sh --only unit,e2e      these stages only

@@ -31,6 +31,14 @@ absl::Duration HeartbeatTimeout(const v1::LighthouseRules& rules) {
 
 }  // namespace
 
+// Of those that had a quorum, and of those that wait for their first.
+size_t Lighthouses::CountNames() const {
+  const auto& quorums = context_.state.record().quorums;
+  return quorums.size() +
+         static_cast<size_t>(std::count_if(lighthouses_.begin(), lighthouses_.end(),
+                                           [&](const auto& one) { return !quorums.contains(one.first); }));
+}
+
 absl::Status Lighthouses::Check(const Lighthouse* lighthouse, const v1::ReplicasReport& report) const {
   size_t replicas = 0, bytes = 0;
   bool is_alone = true;
@@ -42,8 +50,7 @@ absl::Status Lighthouses::Check(const Lighthouse* lighthouse, const v1::Replicas
       ++replicas;
       bytes += replica.member.size();
     }
-  } else if (context_.state.record().quorums.size() + lighthouses_.size() >= kMostLighthouses &&
-             !context_.state.record().quorums.contains(report.lighthouse())) {
+  } else if (CountNames() >= kMostLighthouses && !context_.state.record().quorums.contains(report.lighthouse())) {
     return absl::ResourceExhaustedError(absl::StrCat("this scheduler has ", kMostLighthouses,
                                                      " lighthouses already: name one of them with --lighthouse"));
   }
@@ -301,6 +308,7 @@ void Lighthouses::OnDue(uint64_t handle) {
 void Lighthouses::OnLoopWasLate(absl::Duration by) {
   for (auto& [name, lighthouse] : lighthouses_) {
     for (auto& [id, replica] : lighthouse.replicas) replica.heard = replica.heard + by;
+    lighthouse.presumed_until = lighthouse.presumed_until + by;
   }
 }
 

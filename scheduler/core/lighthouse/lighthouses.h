@@ -90,6 +90,7 @@ class Lighthouses {
     MonotonicTime presumed_until;    // … which count as alive until then
   };
 
+  size_t CountNames() const;
   absl::Status Check(const Lighthouse* lighthouse, const v1::ReplicasReport& report) const;
   void Open(const std::string& name, Lighthouse& lighthouse);
   void Take(Lighthouse& lighthouse, const Party& party, const v1::ReplicasReport& report);

@@ -115,7 +115,7 @@ class LighthouseTest : public ::testing::Test {
     caller.set_round(1);
     caller.set_node_id("n");
     caller.set_incarnation(1);
-    report.set_lighthouse("train");
+    report.set_lighthouse(name_);
     report.set_number(++numbers_[job]);
     report.set_wait_ms(1000);
     report.mutable_rules()->set_min_replicas(min_replicas_);
@@ -162,6 +162,7 @@ class LighthouseTest : public ::testing::Test {
   std::map<QueryId, Answer> answers_;
   std::map<std::string, uint64_t> numbers_;
   MonotonicTime now_ = kNow;
+  std::string name_ = "train";
   uint32_t min_replicas_ = 2;
   bool has_failures_ = false;
   StreamId streams_ = 0;
@@ -294,7 +295,8 @@ TEST_F(LighthouseTest, WhoComesBackFirstAfterARestartWaitsForTheOthers) {
   Join("two");
   QueryId a = Report("one", {{"a", 2}});
   EXPECT_EQ(Told(a), "waits") << "b may train on";
-  for (int i = 0; i < 14; ++i) {  // --disconnect_grace and the heartbeat time-out
+  Take(core_->Apply(LoopWasLate{absl::Seconds(2)}, Time()));
+  for (int i = 0; i < 16; ++i) {  // --disconnect_grace, the heartbeat time-out, and what the loop was late
     Pass(absl::Seconds(1));
     EXPECT_EQ(Told(a), "nothing");
     a = Report("one", {{"a", 2}});
@@ -307,6 +309,31 @@ TEST_F(LighthouseTest, WhoComesBackFirstAfterARestartWaitsForTheOthers) {
 TEST_F(LighthouseTest, WhoTakesPartInNoRoundIsTurnedAway) {
   Join("one");
   EXPECT_THAT(Told(Report("other", {{"a", 1}})), HasSubstr("not known"));
+}
+
+TEST_F(LighthouseTest, AllNamesThatThereMayBeCanBeUsedAtOnce) {
+  Join("one");
+  min_replicas_ = 1;
+  for (size_t i = 0; i < Lighthouses::kMostLighthouses; ++i) {
+    name_ = absl::StrCat("train-", i);
+    ASSERT_EQ(Told(Report("one", {{"a", i + 1}})), absl::StrCat("1: a for ", i + 1)) << name_;
+  }
+  name_ = "one more";
+  EXPECT_THAT(Told(Report("one", {{"a", 1000}})), HasSubstr("256 lighthouses already"));
+  name_ = "train-0";
+  EXPECT_EQ(Told(Report("one", {{"a", 1001}})), "1: a for 1001");
+}
+
+TEST_F(LighthouseTest, ALoopThatWasLateHoldsNobodysSilenceAgainstThem) {
+  Join("one");
+  Join("two");
+  Report("one", {{"a", 1}});
+  Report("two", {{"b", 1}});
+  now_ = now_ + absl::Seconds(6);
+  Take(core_->Apply(LoopWasLate{absl::Seconds(6)}, Time()));
+  Pass(absl::ZeroDuration());
+  min_replicas_ = 1;
+  EXPECT_THAT(Told(Report("one", {{"a", 2}})), HasSubstr("goes by other rules")) << "b is still there";
 }
 
 TEST_F(LighthouseTest, IsBounded) {

@@ -48,7 +48,7 @@ export class JobView {
 
   // An earlier run is not in the list of jobs, and changes no more.
   async #findEarlier() {
-    if (!this.number || this.earlier || this.isFinding || live.runOf(this.job, this.number)) return;
+    if (!this.number || this.earlier !== undefined || this.isFinding || live.runOf(this.job, this.number)) return;
     this.isFinding = true;
     try {
       this.earlier = (await get(jobPath(this.job, `?run=${this.number}`))).runs[0];
