@@ -2,13 +2,15 @@
 names no Python with it (`tests/e2e/venv.sh jax` makes one)."""
 
 import os
+import pathlib
 import re
 import signal
 import time
 
 import pytest
 
-from muster import BIN, SCRIPTS, eventually, free_port, kill_now
+import processes
+from muster import BIN, ROOT, SCRIPTS, eventually, free_port, kill_now
 from resuming import journal_words
 
 PYTHON = os.environ.get("MUSTER_JAX_PYTHON", "")
@@ -139,6 +141,29 @@ def test_initialize_without_arguments(cluster):
         agent.expect(0, timeout=60)
     said = "".join(agent.output() for agent in agents)
     assert all("process %d of 4 sees 4" % rank in said for rank in range(4)), said
+
+
+@needs_jax
+def test_the_example_goes_on_from_its_checkpoint_when_process_0_is_killed(cluster):
+    def train(name, folder):
+        return cluster.start(name, [BIN / "ms-worker", "--standalone", "--local_worker_num", 2, "--enable_recovery", "--",
+                                    PYTHON, ROOT / "examples" / "jax" / "train.py", "--checkpoints", folder,
+                                    "--step-seconds", "0.05"], env=JAX)
+
+    def last_loss(agent):
+        return re.search(r"epoch 5: loss (\S+)", agent.output()).group(1)
+
+    undisturbed, folder = train("undisturbed", cluster.folder / "whole"), cluster.folder / "ckpt"
+    undisturbed.expect(0, timeout=60)
+    agent = train("agent", folder)
+    eventually(lambda: (folder / "epoch_2.npz").exists(), 60, "two epochs are done")
+    kill_now(next(process.pid for process in processes.descendants(agent.pid) if process.command.startswith(PYTHON) and
+                  "JAX_PROCESS_ID=0" in pathlib.Path("/proc/%d/environ" % process.pid).read_text().split("\0")))
+    agent.expect(0, timeout=60)
+    resumed = re.findall(r"process \d goes on after epoch (\d+)", agent.output())
+    assert len(resumed) == 2 and int(resumed[0]) >= 2, agent.output()
+    assert sorted(path.name for path in folder.iterdir()) == ["epoch_%d.npz" % epoch for epoch in range(1, 6)]
+    assert agent.output().count("[rank 0] done") == 1 and last_loss(agent) == last_loss(undisturbed)
 
 
 # (Without the variable's whole name, which would show that the script takes its address from there.)

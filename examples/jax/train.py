@@ -1,0 +1,115 @@
+"""Data-parallel training with JAX. Of Muster it knows two variables: which process it is, and of how many.
+
+    ms-worker --standalone --local_worker_num 4 -- python train.py
+    ms-worker --standalone --local_worker_num 4 --enable_recovery -- python train.py --checkpoints ckpt
+
+With --checkpoints it saves its weights after each epoch and goes on from the newest checkpoint at every start. The
+folder must be one that all nodes see. Needs JAX and NumPy only (jax 0.4.38 or newer); trains on whichever devices JAX
+finds.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+BATCH = 64  # of all devices together: a multiple of their number
+STEPS_AN_EPOCH = 10
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--checkpoints", type=pathlib.Path, help="folder; without it nothing is kept")
+    parser.add_argument("--step-seconds", type=float, default=0, help="make each step take so much longer")
+    return parser.parse_args()
+
+
+def newest(folder):
+    """The number of finished epochs of the newest checkpoint; 0 if there is none."""
+    found = [re.fullmatch(r"epoch_(\d+)\.npz", path.name) for path in folder.glob("epoch_*.npz")]
+    return max([int(match.group(1)) for match in found if match] or [0])
+
+
+def save(folder, epoch, weights):
+    """Under a temporary name first: a half-written file must never look like the newest one."""
+    temporary = folder / ("epoch_%d.tmp" % epoch)
+    with open(temporary, "wb") as file:
+        np.savez(file, **{name: np.asarray(value) for name, value in weights.items()})
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, folder / ("epoch_%d.npz" % epoch))
+
+
+def batches(epoch, process, process_count):
+    """This process's part of each batch; the same data at each start, since they follow from the epoch."""
+    random = np.random.default_rng(epoch)
+    for _ in range(STEPS_AN_EPOCH):
+        x = random.standard_normal((BATCH, 8)).astype(np.float32)
+        y = x.sum(axis=1, keepdims=True) + np.sin(x[:, :1])
+        yield np.split(x, process_count)[process], np.split(y, process_count)[process]
+
+
+def first_weights():
+    random = np.random.default_rng(1)
+    return {"w1": 0.3 * random.standard_normal((8, 32)).astype(np.float32), "b1": np.zeros(32, np.float32),
+            "w2": 0.3 * random.standard_normal((32, 1)).astype(np.float32), "b2": np.zeros(1, np.float32)}
+
+
+def loss_of(weights, x, y):
+    hidden = jax.nn.relu(x @ weights["w1"] + weights["b1"])
+    return jnp.mean((hidden @ weights["w2"] + weights["b2"] - y) ** 2)
+
+
+@jax.jit
+def train_step(weights, x, y):
+    loss, gradients = jax.value_and_grad(loss_of)(weights, x, y)
+    return jax.tree_util.tree_map(lambda weight, gradient: weight - 0.02 * gradient, weights, gradients), loss
+
+
+def main():
+    arguments = parse_arguments()
+    if "jax_cpu_collectives_implementation" in jax.config.values:  # older JAX has none for CPUs by default
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    jax.distributed.initialize(num_processes=int(os.environ["JAX_NUM_PROCESSES"]),
+                               process_id=int(os.environ["JAX_PROCESS_ID"]))
+    process, process_count = jax.process_index(), jax.process_count()
+
+    mesh = Mesh(np.array(jax.devices()), ("data",))
+    split, whole = NamedSharding(mesh, PartitionSpec("data")), NamedSharding(mesh, PartitionSpec())
+
+    weights, first = first_weights(), 0
+    if arguments.checkpoints:
+        arguments.checkpoints.mkdir(parents=True, exist_ok=True)
+        # Process 0 picks the checkpoint, so that all processes load the same one.
+        first = int(multihost_utils.broadcast_one_to_all(np.int32(newest(arguments.checkpoints))))
+        if first:
+            with np.load(arguments.checkpoints / ("epoch_%d.npz" % first)) as saved:
+                weights = dict(saved)
+            print("process %d goes on after epoch %d" % (process, first), flush=True)
+    weights = {name: jax.make_array_from_process_local_data(whole, value) for name, value in weights.items()}
+
+    for epoch in range(first, arguments.epochs):
+        for x, y in batches(epoch, process, process_count):
+            weights, loss = train_step(weights, jax.make_array_from_process_local_data(split, x),
+                                       jax.make_array_from_process_local_data(split, y))
+            time.sleep(arguments.step_seconds)
+        if process == 0:
+            print("epoch %d: loss %.4f" % (epoch + 1, float(loss)), flush=True)
+            if arguments.checkpoints:
+                save(arguments.checkpoints, epoch + 1, weights)
+
+    jax.distributed.shutdown()
+    if process == 0:
+        print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main()
