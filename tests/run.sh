@@ -113,6 +113,7 @@ run_pytest() {  # run_pytest NAME [pytest's words]
   words=(/usr/bin/python3 -m pytest tests/e2e -q -rsf --durations=20 --durations-min=5 -o junit_family=legacy
     -p no:cacheprovider "${@:2}" "${pytest_words[@]}")
   export MUSTER_PYTHON=$torch_python MUSTER_MINDSPORE_PYTHON=$mindspore_python MUSTER_JAX_PYTHON=$jax_python
+  export MUSTER_OLDER_JAX_PYTHONS=$older_jax_pythons
   export MUSTER_STARVED=$results/starved_$name
   "${runs_under[@]}" "${words[@]}" --junitxml "$results/$name.xml"
   code=$?
@@ -160,10 +161,16 @@ prepare_jax() {
     jax_python=
     echo "The real JAX does NOT run in these tests."
   }
+  ((is_long)) || return 0
+  local version python
+  for version in 0.4.38 0.6.2 0.9.2; do  # the oldest one that is served, and before each change of the protocol
+    if python=$(bash tests/e2e/venv.sh jax $version); then older_jax_pythons+=${older_jax_pythons:+:}$python; fi
+  done
 }
 torch_python=
 mindspore_python=
 jax_python=
+older_jax_pythons=  # with colons between them
 runs_under=()  # what the end-to-end tests run under
 
 defects_fit() {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes a virtual environment for the end-to-end tests, and prints the path of its python: `venv.sh torch` with the PyTorch
 # that they use besides Debian's, `venv.sh mindspore` with the real MindSpore (its CPU build; 2.10.0 has wheels for Python
-# 3.10 to 3.12), `venv.sh tensorflow` with TensorFlow's CPU build, `venv.sh jax` with JAX's, `venv.sh schemathesis` with
-# what tries the API. Does nothing when it is there. Fails, in words, when it can't be made (no network, no wheel).
+# 3.10 to 3.12), `venv.sh tensorflow` with TensorFlow's CPU build, `venv.sh jax [VERSION]` with JAX's, `venv.sh
+# schemathesis` with what tries the API. Does nothing when it is there. Fails, in words, when it can't be made (no network, no wheel).
 set -euo pipefail
 beside=(numpy scikit-learn)  # what the tests' programs use
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/muster-tests
@@ -10,7 +10,7 @@ case ${1:-} in
   torch) package=torch version=2.13.0 folder=${MUSTER_TEST_VENV:-$cache/venv} ;;
   mindspore) package=mindspore version=2.10.0 folder=${MUSTER_TEST_MINDSPORE_VENV:-$cache/venv-mindspore} ;;
   tensorflow) package=tensorflow wheel=tensorflow-cpu version=2.19.0 folder=${MUSTER_TEST_TENSORFLOW_VENV:-$cache/venv-tensorflow} ;;
-  jax) package=jax version=0.10.2 folder=${MUSTER_TEST_JAX_VENV:-$cache/venv-jax} ;;
+  jax) package=jax version=${2:-0.10.2} folder=${MUSTER_TEST_JAX_VENV:-$cache/venv-jax}${2:+-$2} ;;
   schemathesis) package=schemathesis version=4.32.5 folder=${MUSTER_TEST_SCHEMATHESIS_VENV:-$cache/venv-schemathesis}; beside=() ;;
   *) echo "venv.sh: say torch, mindspore, tensorflow, jax or schemathesis" >&2; exit 2 ;;
 esac

@@ -18,6 +18,8 @@ TRAIN = SCRIPTS / "train_jax.py"
 JAX = {"JAX_PLATFORMS": "cpu"}
 KILLS = 20 if os.environ.get("MUSTER_LONG") == "1" else 1
 
+OLDER = [python for python in os.environ.get("MUSTER_OLDER_JAX_PYTHONS", "").split(":") if python]
+
 needs_jax = pytest.mark.skipif(not PYTHON, reason="the real JAX is not here: MUSTER_JAX_PYTHON is empty")
 
 
@@ -28,15 +30,16 @@ def losses(text):
 class Job:
     """Two agents with two ranks each."""
 
-    def __init__(self, cluster, *scheduler_words):
+    def __init__(self, cluster, *scheduler_words, python=PYTHON):
         self.cluster = cluster
+        self.python = python
         self.words = ["--worker_num", 4, *journal_words(cluster), *scheduler_words]
         self.scheduler = cluster.start_scheduler(*self.words)
         self.agents = []
 
     def start(self, *words, agent_words=()):
         self.agents = [self.cluster.start_agent("agent%d" % i, ["--local_worker_num", 2, "--machine", "m%d" % i,
-                                                                *agent_words], [PYTHON, TRAIN, *words], env=JAX)
+                                                                *agent_words], [self.python, TRAIN, *words], env=JAX)
                        for i in range(2)]
         return self
 
@@ -50,16 +53,21 @@ class Job:
         return next(r["pid"] for r in self.cluster.wait_until_running(4) if r["rank"] == rank)
 
 
+def python_id(python):
+    return python.split("/")[-3] if python else "none"
+
+
 @needs_jax
-def test_a_job_has_the_losses_of_a_run_without_muster(cluster):
-    job = Job(cluster).start("5")
+@pytest.mark.parametrize("python", [PYTHON, *OLDER], ids=python_id)
+def test_a_job_has_the_losses_of_a_run_without_muster(cluster, python):
+    job = Job(cluster, python=python).start("5")
     for agent in job.agents:
         agent.expect(0, timeout=60)
     said = job.said()
     assert said.count("sum of ranks is 6") == 4 and said.count("is done") == 4, said
     assert re.search(r"process 3 of 4 sees 4 devices", said)
     port = str(free_port())
-    alone = [cluster.start("alone%d" % rank, [PYTHON, TRAIN, "5"],
+    alone = [cluster.start("alone%d" % rank, [python, TRAIN, "5"],
                            env=dict(os.environ, **JAX, JAX_COORDINATOR_ADDRESS="127.0.0.1:" + port,
                                     JAX_NUM_PROCESSES="4", JAX_PROCESS_ID=str(rank))) for rank in range(4)]
     for process in alone:
@@ -68,8 +76,9 @@ def test_a_job_has_the_losses_of_a_run_without_muster(cluster):
 
 
 @needs_jax
-def test_the_others_hear_at_once_why_process_0_died(cluster):
-    job = Job(cluster).start("1000", "0.05")
+@pytest.mark.parametrize("python", [PYTHON, *OLDER], ids=python_id)
+def test_the_others_hear_at_once_why_process_0_died(cluster, python):
+    job = Job(cluster, python=python).start("1000", "0.05")
     job.wait_for_step(3)
     begin = time.monotonic()
     kill_now(job.pid_of(0))
