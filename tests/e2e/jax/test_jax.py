@@ -16,7 +16,9 @@ from resuming import journal_words
 PYTHON = os.environ.get("MUSTER_JAX_PYTHON", "")
 TRAIN = SCRIPTS / "train_jax.py"
 JAX = {"JAX_PLATFORMS": "cpu"}
-KILLS = 20 if os.environ.get("MUSTER_LONG") == "1" else 1
+IS_LONG = os.environ.get("MUSTER_LONG") == "1"
+KILLS = 20 if IS_LONG else 1
+LINK_CUT = 20 if IS_LONG else 8  # seconds
 
 OLDER = [python for python in os.environ.get("MUSTER_OLDER_JAX_PYTHONS", "").split(":") if python]
 
@@ -112,6 +114,36 @@ def test_no_process_notices_that_the_scheduler_died(cluster):
     for agent in job.agents:
         agent.expect(0, timeout=60)
     assert job.said().count("is done") == 4 and "coordination service" not in job.said(), job.said()
+
+
+@needs_jax
+def test_no_process_notices_that_the_schedulers_link_was_cut(cluster, network):
+    """The ranks are on two machines, the scheduler is on a third."""
+    machines = network.star(3)
+    hosts = "127.0.0.1 localhost\n" + "".join("%s node%d\n" % (m.address, i) for i, m in enumerate(machines))
+    for machine in machines:
+        machine.set_hosts(hosts)
+    cluster.start_scheduler("--worker_num", 4, *journal_words(cluster), host=machines[0].address,
+                            netns=machines[0].name)
+    steps = 20 + 10 * LINK_CUT
+    agents = [cluster.start("agent%d" % i, ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', "node%d" % i,
+                                            BIN / "ms-worker", *map(str, cluster.agent_words()), "--local_worker_num", "2",
+                                            "--", PYTHON, TRAIN, str(steps), "0.2"], env=JAX, netns=machines[i].name)
+              for i in (1, 2)]
+
+    def last_step():
+        said = "".join(agent.output() for agent in agents)
+        return max([int(step) for step in re.findall(r"step (\d+),", said)] or [0])
+
+    eventually(lambda: last_step() >= 3, 60, "step 3")
+    machines[0].cut_cable()
+    begin, first = time.monotonic(), last_step()
+    eventually(lambda: time.monotonic() - begin >= LINK_CUT, LINK_CUT + 5, "the link was cut for long enough")
+    assert last_step() - first >= 3 * LINK_CUT, "they trained on"
+    machines[0].plug_cable()
+    for agent in agents:
+        agent.expect(0, timeout=60)
+        assert agent.output().count("is done") == 2 and "coordination service" not in agent.output(), agent.output()
 
 
 @needs_jax
