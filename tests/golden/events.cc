@@ -255,7 +255,7 @@ Event ParseStacks(Command& command, uint64_t query) {
   return event;
 }
 
-// "traces s1 query=4 slot=0 text=…": one slot's stack.
+// "traces s1 query=4 slot=0 text=… [stopped]": one slot's stack.
 Event ParseTraces(Command& command) {
   scheduler::StackTracesReceived event;
   event.stream = StreamNumber(command.Word(0));
@@ -265,6 +265,7 @@ Event ParseTraces(Command& command) {
   stack.set_pid(command.Number("pid", 0));
   stack.set_method(command.Text("method", "py-spy"));
   stack.set_text(absl::StrReplaceAll(command.Text("text", ""), {{"|", "\n"}}));
+  stack.set_is_stopped(command.HasWord("stopped"));
   return event;
 }
 

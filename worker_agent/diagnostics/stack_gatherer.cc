@@ -123,7 +123,10 @@ v1::SlotStack Looker::Look(const StackTarget& target, MonotonicTime deadline, st
   const std::vector<ProcessInfo> candidates = Candidates(*process);
   const auto until = [&](absl::Duration most) { return std::min(deadline, clock.Read().monotonic + most); };
 
-  std::string why_not;
+  const bool is_stopped =
+      std::any_of(candidates.begin(), candidates.end(), [](const ProcessInfo& one) { return one.is_stopped; });
+  stack.set_is_stopped(is_stopped);
+  std::string why_not = is_stopped ? "it is stopped, by a signal or a debugger; " : "";
   const auto python = std::find_if(candidates.begin(), candidates.end(),
                                    [](const ProcessInfo& candidate) { return IsPython(candidate.pid); });
   const pid_t pid = python == candidates.end() ? target.pid : python->pid;
@@ -133,6 +136,7 @@ v1::SlotStack Looker::Look(const StackTarget& target, MonotonicTime deadline, st
   if (dump.ok()) {
     stack.set_method("py-spy");
     stack.set_text(*dump);
+    stack.set_note(why_not);
     return stack;
   }
   if (absl::IsDeadlineExceeded(dump.status())) is_py_spy_slow = true;

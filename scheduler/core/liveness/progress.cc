@@ -86,14 +86,23 @@ std::vector<Watched> StandingStill(const Run& run, MonotonicTime now, absl::Dura
   return watched;
 }
 
-CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval) {
+CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval,
+                            const std::set<uint32_t>& stopped) {
   const absl::Duration timeout = absl::Milliseconds(run.record().settings.progress_timeout_ms());
   const std::vector<Watched> watched = WatchedProcesses(run);
   std::vector<Watched> standing = StandingStill(run, now, heartbeat_interval);
   CauseCandidate candidate = Decision(v1::Cause::NO_PROGRESS, "", "", now);
   v1::Cause& cause = candidate.cause;
   std::string text = absl::StrCat("no progress for ", FormatAge(timeout), " (--progress_timeout): ");
-  if (!standing.empty() && standing.front().progress->step) {
+  std::vector<Watched> halted = standing;
+  std::erase_if(halted, [&](const Watched& w) {
+    return w.node->record().info.role() != v1::ROLE_WORKER || !stopped.contains(w.rank);
+  });
+  if (!halted.empty()) {
+    absl::StrAppend(&text, NameAll(halted), halted.size() == 1 ? " is" : " are", " stopped, by a signal or a debugger");
+    if (halted.front().progress->step) absl::StrAppend(&text, ", at step ", *halted.front().progress->step);
+    standing = halted;
+  } else if (!standing.empty() && standing.front().progress->step) {
     const uint64_t lowest = *standing.front().progress->step;
     const auto ahead = std::find_if(standing.begin(), standing.end(),
                                     [lowest](const Watched& w) { return w.progress->step != lowest; });
@@ -119,8 +128,11 @@ CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration he
     cause.set_host_name(standing.front().node->record().info.host_name());
   }
   cause.set_remedy(
-      "find out where they stand (`ms-ctl stacks` while they run); --progress_timeout must be longer than "
-      "the longest pause between two steps, a checkpoint or an evaluation included");
+      !halted.empty()
+          ? "find out who stopped it (SIGSTOP, Ctrl-Z, a debugger); `kill -CONT PID` lets a process go on that a "
+            "signal has stopped"
+          : "find out where they stand (`ms-ctl stacks` while they run); --progress_timeout must be longer than "
+            "the longest pause between two steps, a checkpoint or an evaluation included");
   return candidate;
 }
 

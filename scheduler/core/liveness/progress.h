@@ -1,6 +1,7 @@
 // The processes of a run that show their progress (MS_PROGRESS_FILE). Pure.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,10 @@ std::vector<Watched> WatchedProcesses(const Run& run);
 // report nobody knows: it counts for nothing.
 std::vector<Watched> StandingStill(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval);
 
-// What the run is given up for when it stands still. Those that stand at the lowest step come first: the others may
-// merely wait for them.
-CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval);
+// What the run is given up for when it stands still. The workers that are `stopped` (ranks) come first, then those that
+// stand at the lowest step: the others may merely wait for them.
+CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval,
+                            const std::set<uint32_t>& stopped);
 
 // Whom the others seem to have waited for when one of them gave up waiting: "rank 3 on host-b (node b), which …": one
 // that had ended well already, else one that is behind. To be asked while the round runs. Empty: not known.

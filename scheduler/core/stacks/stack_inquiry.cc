@@ -16,8 +16,7 @@ namespace {
 
 constexpr absl::Duration kStacksWait = absl::Seconds(9);  // an admin call is answered within 10 s
 constexpr size_t kMaxGatherings = 16;
-constexpr size_t kFewRanks = 8;   // when nobody says which
-constexpr size_t kHangRanks = 3;  // whose stacks are asked for when a run stands still
+constexpr size_t kFewRanks = 8;  // when nobody says which
 
 std::vector<uint32_t> FirstWorkers(const std::vector<Watched>& watched, size_t most) {
   std::vector<uint32_t> ranks;
@@ -89,7 +88,9 @@ void StackInquiry::On(const StacksRequested& event) {
 }
 
 void StackInquiry::LookIntoHang(Run& run) {
-  Gather(run, FirstWorkers(StandingStill(run, context_.now.monotonic, context_.HeartbeatInterval()), kHangRanks), 0);
+  // All of them where they are few, for who is stopped may be any.
+  Gather(run, FirstWorkers(StandingStill(run, context_.now.monotonic, context_.HeartbeatInterval()), kMaxStackRanks),
+         0);
 }
 
 // Asks the agents of these ranks of workers. Query 0: to tell what a hang looks like.
@@ -167,7 +168,11 @@ void StackInquiry::GiveUpHang(const Gathering& gathering) {
   if (run->record().phase != v1::RUN_PHASE_RUNNING || run->record().round != gathering.round ||
       StandingStill(*run, context_.now.monotonic, context_.HeartbeatInterval()).empty())
     return;
-  CauseCandidate candidate = DescribeHang(*run, context_.now.monotonic, context_.HeartbeatInterval());
+  std::set<uint32_t> stopped;
+  for (const auto& [rank, stack] : gathering.stacks) {
+    if (stack.stack().is_stopped()) stopped.insert(rank);
+  }
+  CauseCandidate candidate = DescribeHang(*run, context_.now.monotonic, context_.HeartbeatInterval(), stopped);
   const auto stack = gathering.stacks.find(candidate.cause.rank());
   if (candidate.cause.role() == v1::ROLE_WORKER && stack != gathering.stacks.end()) {
     AddStack(stack->second, candidate.cause);

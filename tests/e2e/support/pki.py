@@ -14,7 +14,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 DOMAIN = "e2e.example"
 # Every address that a test's scheduler has (netns.py), and its usual names.
-SCHEDULER_HOSTS = ("127.0.0.1", "::1", "localhost", "10.77.1.1", "10.77.1.2", "fd77:1::1", "fd77:1::2")
+SCHEDULER_HOSTS = ("127.0.0.1", "::1", "localhost", "10.77.1.1", "10.77.1.2", "10.77.2.1", "fd77:1::1", "fd77:1::2")
 
 
 def _now():

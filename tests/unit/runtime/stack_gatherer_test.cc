@@ -179,6 +179,17 @@ TEST_F(StackGathererTest, AProcessThatHasNotAgreedIsNotTouched) {
   EXPECT_EQ(waitpid(pid, nullptr, WNOHANG), 0) << "it was killed";
 }
 
+TEST_F(StackGathererTest, AStoppedProcessIsToldAsStopped) {
+  const pid_t pid = Start({"sleep", "1000"});
+  EXPECT_FALSE(Gather(pid).is_stopped());
+  kill(pid, SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, WUNTRACED), pid);
+  const v1::SlotStack stack = Gather(pid);
+  EXPECT_TRUE(stack.is_stopped());
+  EXPECT_THAT(stack.note(), HasSubstr("it is stopped, by a signal or a debugger"));
+}
+
 TEST_F(StackGathererTest, AProcessThatCatchesButDoesNotAnswerIsShownByTheKernel) {
   options_.signal_timeout = absl::Milliseconds(100);
   const pid_t pid = Start({"python3", "-c",

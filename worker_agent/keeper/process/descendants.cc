@@ -79,6 +79,7 @@ std::optional<ProcessInfo> ParseProcStat(std::string_view text) {
   }
   // A main thread that ended before the others is shown as a zombie too, with more than one thread.
   info.is_dead = (state == 'Z' || state == 'X') && threads <= 1;
+  info.is_stopped = state == 'T' || state == 't';
   return info;
 }
 

@@ -24,6 +24,7 @@ struct ProcessInfo {
   pid_t parent = 0;
   pid_t group = 0;
   bool is_dead = false;     // a zombie: waits to be reaped
+  bool is_stopped = false;  // by a signal (SIGSTOP, SIGTSTP) or a debugger
   uint64_t start_time = 0;  // with the pid: names this process and no later one
   std::string name;         // as it calls itself, at most 15 bytes
 };
