@@ -130,7 +130,7 @@ TEST_F(JaxServerTest, AllRegisterAndAreToldTheService) {
 }
 
 TEST_F(JaxServerTest, WhoWaitsForOthersHearsOfThemBeforeItGivesUp) {
-  Asking call(server_->port(), absl::StrCat(kOld, "RegisterTask"), Registering(0), absl::Milliseconds(2300));
+  Asking call(server_->port(), absl::StrCat(kOld, "RegisterTask"), Registering(0), absl::Seconds(3));
   const grpc::Status status = call.Await();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_THAT(status.error_message(), HasSubstr("1")) << "who is missing, and not gRPC's own words";
