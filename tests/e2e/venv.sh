@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes a virtual environment for the end-to-end tests, and prints the path of its python: `venv.sh torch` with the PyTorch
 # that they use besides Debian's, `venv.sh mindspore` with the real MindSpore (its CPU build; 2.10.0 has wheels for Python
-# 3.10 to 3.12), `venv.sh tensorflow` with TensorFlow's CPU build, `venv.sh jax [VERSION]` with JAX's, `venv.sh
-# schemathesis` with what tries the API. Does nothing when it is there. Fails, in words, when it can't be made (no network, no wheel).
+# 3.10 to 3.12), `venv.sh tensorflow` with TensorFlow's CPU build, `venv.sh jax [VERSION]` with JAX, `venv.sh schemathesis`
+# with what tries the API. Does nothing when it is there. Fails, in words, when it can't be made (no network, no wheel).
 set -euo pipefail
 beside=(numpy scikit-learn)  # what the tests' programs use
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/muster-tests

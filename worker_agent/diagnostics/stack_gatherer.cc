@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/check.h"
 #include "common/base/limits.h"
 #include "common/base/mutex.h"
@@ -136,7 +137,7 @@ v1::SlotStack Looker::Look(const StackTarget& target, MonotonicTime deadline, st
   if (dump.ok()) {
     stack.set_method("py-spy");
     stack.set_text(*dump);
-    stack.set_note(why_not);
+    stack.set_note(std::string(absl::StripSuffix(why_not, "; ")));
     return stack;
   }
   if (absl::IsDeadlineExceeded(dump.status())) is_py_spy_slow = true;
@@ -151,7 +152,7 @@ v1::SlotStack Looker::Look(const StackTarget& target, MonotonicTime deadline, st
     if (text.ok()) {
       stack.set_method("faulthandler");
       stack.set_text(*text);
-      stack.set_note(why_not);
+      stack.set_note(std::string(absl::StripSuffix(why_not, "; ")));
       return stack;
     }
     absl::StrAppend(&why_not, "faulthandler: ", std::string(text.status().message()), "; ");

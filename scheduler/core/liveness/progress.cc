@@ -129,8 +129,8 @@ CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration he
   }
   cause.set_remedy(
       !halted.empty()
-          ? "find out who stopped it (SIGSTOP, Ctrl-Z, a debugger); `kill -CONT PID` lets a process go on that a "
-            "signal has stopped"
+          ? "find out who stopped it (SIGSTOP, Ctrl-Z, a debugger); where that is done on purpose, "
+            "--progress_timeout must be longer"
           : "find out where they stand (`ms-ctl stacks` while they run); --progress_timeout must be longer than "
             "the longest pause between two steps, a checkpoint or an evaluation included");
   return candidate;

@@ -2,16 +2,11 @@
 #include "worker_agent/gateway/jax/server.h"
 
 #include <gmock/gmock.h>
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
-#include "common/net/grpc_calls.h"
 #include "common/store/memory_job_store.h"
-#include "worker_agent/gateway/grpc_door.h"
+#include "tests/unit/common/grpc_call.h"
 #include "worker_agent/gateway/jax/messages.pb.h"
 
 namespace muster::jax {
@@ -23,57 +18,11 @@ constexpr uint64_t kService = 77;
 constexpr char kOld[] = "/tensorflow.CoordinationService/";
 constexpr char kNew[] = "/xla.coordination.CoordinationService/";
 
-grpc::ByteBuffer BufferOf(const std::string& bytes) {
-  const grpc::Slice slice(bytes);
-  return grpc::ByteBuffer(&slice, 1);
+Payloads PayloadsOf(const GrpcCall& call) {
+  Payloads payloads;
+  EXPECT_TRUE(payloads.ParseFromString(call.trailer("grpc-status-details-bin")));
+  return payloads;
 }
-
-// A call of a JAX process.
-class Asking {
- public:
-  Asking(uint16_t port, const std::string& method, const std::string& request,
-         absl::Duration patience = absl::Seconds(20))
-      : stub_(grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials())) {
-    context_.set_deadline(GrpcDeadline(patience));
-    call_ = stub_.PrepareUnaryCall(&context_, method, BufferOf(request), &queue_);
-    call_->StartCall();
-    call_->Finish(&reply_, &status_, this);
-  }
-  ~Asking() {
-    context_.TryCancel();
-    Await();
-    queue_.Shutdown();
-  }
-
-  void Cancel() { context_.TryCancel(); }
-  grpc::Status Await() {
-    void* tag = nullptr;
-    bool is_ok = false;
-    if (!std::exchange(is_over_, true)) {
-      EXPECT_TRUE(queue_.Next(&tag, &is_ok));
-    }
-    return status_;
-  }
-  std::string reply() const { return agent::BytesOf(reply_); }
-  Payloads payloads() const {
-    Payloads payloads;
-    const auto& trailers = context_.GetServerTrailingMetadata();
-    const auto found = trailers.find("grpc-status-details-bin");
-    if (found != trailers.end()) {
-      EXPECT_TRUE(payloads.ParseFromArray(found->second.data(), static_cast<int>(found->second.size())));
-    }
-    return payloads;
-  }
-
- private:
-  grpc::GenericStub stub_;
-  grpc::ClientContext context_;
-  grpc::CompletionQueue queue_;
-  grpc::ByteBuffer reply_;
-  grpc::Status status_;
-  std::unique_ptr<grpc::GenericClientAsyncResponseReader> call_;
-  bool is_over_ = false;
-};
 
 class JaxServerTest : public ::testing::Test {
  protected:
@@ -87,21 +36,23 @@ class JaxServerTest : public ::testing::Test {
   }
   ~JaxServerTest() override { server_.reset(); }
 
-  std::unique_ptr<Asking> Ask(const std::string& method, const std::string& request) {
-    return std::make_unique<Asking>(server_->port(), method, request);
+  std::unique_ptr<GrpcCall> Ask(const std::string& method, const std::string& request) {
+    return std::make_unique<GrpcCall>(server_->port(), method, request);
   }
-  std::unique_ptr<Asking> Register(int32_t task) { return Ask(absl::StrCat(kOld, "RegisterTask"), Registering(task)); }
-  std::unique_ptr<Asking> Poll(int32_t task) {
+  std::unique_ptr<GrpcCall> Register(int32_t task) {
+    return Ask(absl::StrCat(kOld, "RegisterTask"), Registering(task));
+  }
+  std::unique_ptr<GrpcCall> Poll(int32_t task) {
     OldTaskOfOne request;
     request.mutable_source_task()->set_task_id(task);
     return Ask(absl::StrCat(kOld, "PollForError"), request.SerializeAsString());
   }
-  std::unique_ptr<Asking> Get(const std::string& key) {
+  std::unique_ptr<GrpcCall> Get(const std::string& key) {
     OldKey request;
     request.set_key(key);
     return Ask(absl::StrCat(kOld, "GetKeyValue"), request.SerializeAsString());
   }
-  std::unique_ptr<Asking> Insert(const std::string& key, const std::string& value) {
+  std::unique_ptr<GrpcCall> Insert(const std::string& key, const std::string& value) {
     OldInsert request;
     request.mutable_kv()->set_key(key);
     request.mutable_kv()->set_value(value);
@@ -130,11 +81,11 @@ TEST_F(JaxServerTest, AllRegisterAndAreToldTheService) {
 }
 
 TEST_F(JaxServerTest, WhoWaitsForOthersHearsOfThemBeforeItGivesUp) {
-  Asking call(server_->port(), absl::StrCat(kOld, "RegisterTask"), Registering(0), absl::Seconds(3));
+  GrpcCall call(server_->port(), absl::StrCat(kOld, "RegisterTask"), Registering(0), absl::Seconds(3));
   const grpc::Status status = call.Await();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_THAT(status.error_message(), HasSubstr("1")) << "who is missing, and not gRPC's own words";
-  EXPECT_FALSE(call.payloads().payloads().empty()) << "the service's decision, not a trouble of the network";
+  EXPECT_FALSE(PayloadsOf(call).payloads().empty()) << "the service's decision, not a trouble of the network";
 }
 
 TEST_F(JaxServerTest, AValueOfAMegabyteIsReadByWhoWaitedForIt) {
@@ -152,7 +103,7 @@ TEST_F(JaxServerTest, ADecisionBearsItsPayload) {
   ASSERT_TRUE(Insert("a", "1")->Await().ok());
   const auto again = Insert("a", "2");
   EXPECT_EQ(again->Await().error_code(), grpc::StatusCode::ALREADY_EXISTS);
-  EXPECT_EQ(again->payloads().payloads().count("type.googleapis.com/tensorflow.CoordinationServiceError"), 1u);
+  EXPECT_EQ(PayloadsOf(*again).payloads().count("type.googleapis.com/tensorflow.CoordinationServiceError"), 1u);
 }
 
 TEST_F(JaxServerTest, ACallThatIsCancelledEnds) {

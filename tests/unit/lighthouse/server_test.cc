@@ -1,8 +1,6 @@
 #include "worker_agent/gateway/lighthouse/server.h"
 
 #include <gmock/gmock.h>
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -11,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
-#include "worker_agent/gateway/grpc_door.h"
+#include "tests/unit/common/grpc_call.h"
 #include "worker_agent/gateway/lighthouse/messages.pb.h"
 
 namespace muster::lighthouse {
@@ -20,47 +18,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr absl::Duration kPatience = absl::Seconds(20);
-
-grpc::ByteBuffer BufferOf(const std::string& bytes) {
-  const grpc::Slice slice(bytes);
-  return grpc::ByteBuffer(&slice, 1);
-}
-
-// A call of a replica's manager.
-class Call {
- public:
-  Call(uint16_t port, const std::string& method, const std::string& request)
-      : stub_(grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials())),
-        call_(stub_.PrepareUnaryCall(&context_, method, BufferOf(request), &queue_)) {
-    call_->StartCall();
-    call_->Finish(&reply_, &status_, this);
-  }
-  ~Call() {
-    context_.TryCancel();
-    Await();
-    queue_.Shutdown();
-  }
-
-  void Cancel() { context_.TryCancel(); }
-  grpc::Status Await() {
-    void* tag = nullptr;
-    bool is_ok = false;
-    if (!std::exchange(is_over_, true)) {
-      EXPECT_TRUE(queue_.Next(&tag, &is_ok));
-    }
-    return status_;
-  }
-  std::string reply() const { return agent::BytesOf(reply_); }
-
- private:
-  grpc::GenericStub stub_;
-  grpc::ClientContext context_;
-  grpc::CompletionQueue queue_;
-  grpc::ByteBuffer reply_;
-  grpc::Status status_;
-  std::unique_ptr<grpc::GenericClientAsyncResponseReader> call_;
-  bool is_over_ = false;
-};
 
 class LighthouseServerTest : public ::testing::Test {
  protected:
@@ -87,8 +44,8 @@ class LighthouseServerTest : public ::testing::Test {
     request.set_requester(member.SerializeAsString());
     return request.SerializeAsString();
   }
-  std::unique_ptr<Call> Ask(uint32_t slot, const std::string& id) {
-    return std::make_unique<Call>(server_->PortOf(slot), "/torchft.LighthouseService/Quorum", QuorumOf(id));
+  std::unique_ptr<GrpcCall> Ask(uint32_t slot, const std::string& id) {
+    return std::make_unique<GrpcCall>(server_->PortOf(slot), "/torchft.LighthouseService/Quorum", QuorumOf(id));
   }
 
   // The next report that `is_wanted`; the ones before it are answered with nothing.
@@ -164,11 +121,11 @@ TEST_F(LighthouseServerTest, ItsEndAnswersAllCalls) {
 }
 
 TEST_F(LighthouseServerTest, WhatItDoesNotKnowIsSaid) {
-  Call call(server_->PortOf(0), "/torchft.LighthouseService/Other", "");
+  GrpcCall call(server_->PortOf(0), "/torchft.LighthouseService/Other", "");
   EXPECT_EQ(call.Await().error_code(), grpc::StatusCode::UNIMPLEMENTED);
-  Call garbage(server_->PortOf(0), "/torchft.LighthouseService/Quorum", "\xff");
+  GrpcCall garbage(server_->PortOf(0), "/torchft.LighthouseService/Quorum", "\xff");
   EXPECT_EQ(garbage.Await().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  Call beat(server_->PortOf(0), "/torchft.LighthouseService/Heartbeat", std::string("\x0a\x01r", 3));
+  GrpcCall beat(server_->PortOf(0), "/torchft.LighthouseService/Heartbeat", std::string("\x0a\x01r", 3));
   EXPECT_TRUE(beat.Await().ok());
 }
 

@@ -1,0 +1,64 @@
+// A call of a gRPC method by its path, with bytes as the request: what a framework's own client does.
+#pragma once
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/net/grpc_calls.h"
+#include "worker_agent/gateway/grpc_door.h"
+
+namespace muster {
+
+// To a port of this machine. One thread; its end cancels it.
+class GrpcCall {
+ public:
+  GrpcCall(uint16_t port, const std::string& method, const std::string& request,
+           absl::Duration patience = absl::Seconds(20))
+      : stub_(grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials())) {
+    context_.set_deadline(GrpcDeadline(patience));
+    const grpc::Slice slice(request);
+    call_ = stub_.PrepareUnaryCall(&context_, method, grpc::ByteBuffer(&slice, 1), &queue_);
+    call_->StartCall();
+    call_->Finish(&reply_, &status_, this);
+  }
+  ~GrpcCall() {
+    context_.TryCancel();
+    Await();
+    queue_.Shutdown();
+  }
+
+  void Cancel() { context_.TryCancel(); }
+  grpc::Status Await() {
+    void* tag = nullptr;
+    bool is_ok = false;
+    if (!std::exchange(is_over_, true)) {
+      EXPECT_TRUE(queue_.Next(&tag, &is_ok));
+    }
+    return status_;
+  }
+  // Once it was awaited.
+  std::string reply() const { return agent::BytesOf(reply_); }
+  std::string trailer(const std::string& name) const {
+    const auto& trailers = context_.GetServerTrailingMetadata();
+    const auto found = trailers.find(name);
+    return found == trailers.end() ? "" : std::string(found->second.data(), found->second.size());
+  }
+
+ private:
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  grpc::ByteBuffer reply_;
+  grpc::Status status_;
+  std::unique_ptr<grpc::GenericClientAsyncResponseReader> call_;
+  bool is_over_ = false;
+};
+
+}  // namespace muster
