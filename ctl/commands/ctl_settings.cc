@@ -117,6 +117,9 @@ SettingsTable CtlSettingsTable(CtlSettings& settings) {
   Setting& yes = table.AddBool("yes", &settings.yes, "Stops a job without asking whether it is the right one.");
   yes.group = where;
 
+  Setting& now = table.AddBool("now", &settings.now, "drain: now, by a restart of all processes of the job.");
+  now.group = where;
+
   const std::string what = "What to show";
   Setting& job = table.AddString("job", &settings.job_id, "Only this job.");
   job.aliases = {"job_id"};

@@ -21,6 +21,7 @@ struct CtlSettings {
   absl::Duration timeout = absl::Seconds(5);
   std::string reason;  // that others are told of a changing call
   bool yes = false;    // stop: don't ask
+  bool now = false;    // drain: the round ends now
   bool json = false;
   bool missing = false;     // nodes: whom the job waits for
   bool follow = false;      // logs

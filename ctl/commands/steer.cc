@@ -31,6 +31,7 @@ int Steer(Call& call, v1::SteerRequest::Action action) {
   if (is_about_node) request.set_node_id(call.argument);
   request.set_reason(settings.reason);
   request.set_user(ThisUser());
+  request.set_now(settings.now && action == v1::SteerRequest::DRAIN);
   const absl::StatusOr<v1::SteerReply> reply = steered->client->SteerRun(request);
   if (!reply.ok()) return Complain(reply.status());
   return Print(settings.json ? SteerJson(steered->job_id, *reply) : absl::StrCat(EscapeControl(reply->text()), "\n"));

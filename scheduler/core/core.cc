@@ -144,7 +144,7 @@ void Core::Impl::Resume(Run& run) {
   if (run.record().phase == v1::RUN_PHASE_FORMING)
     run.topo_deadline = context_.now.monotonic + context_.TopoTimeout(run.record().settings);
   if (run.record().phase == v1::RUN_PHASE_STOPPING) {
-    run.cause_deadline = context_.now.monotonic + kCauseWait;
+    run.cause_deadline = context_.now.monotonic + lifecycle_.CauseWait(run);
     if (run.record().first_failure)
       run.candidates.push_back({.cause = *run.record().first_failure, .priority = 0, .died = context_.now.monotonic});
   }

@@ -10,6 +10,7 @@
 #include "common/base/limits.h"
 #include "common/base/sha256.h"
 #include "common/net/peer_node.h"
+#include "scheduler/core/lifecycle/cause.h"
 #include "scheduler/core/membership/admission.h"
 
 namespace muster::scheduler {
@@ -60,7 +61,7 @@ std::string BrokenStore(const Run& run) {
                  "the store is beyond its limits");
   MUSTER_REQUIRE(!run.HasEnded() || run.record().store.size() == 0, "an ended run keeps values");
   MUSTER_REQUIRE(run.store_waits.size() <= kMaxStoreWaits, "too many wait for keys");
-  MUSTER_REQUIRE(run.store_waits.size() == 0 || run.record().phase == v1::RUN_PHASE_RUNNING,
+  MUSTER_REQUIRE(run.store_waits.size() == 0 || run.record().phase == v1::RUN_PHASE_RUNNING || IsInPlannedStop(run),
                  "somebody waits in a round that is over");
   for (const std::string& key : run.store_waits.Keys()) {
     MUSTER_REQUIRE(run.record().store.Find(key) == nullptr, "somebody waits for a key that is there");

@@ -238,7 +238,7 @@ struct RunRuntime {
   MonotonicTime forget_at = MonotonicTime::Never();  // once ended
   bool is_settled = false;
   std::vector<CauseCandidate> candidates;
-  StoreWaits store_waits;  // while it is RUNNING
+  StoreWaits store_waits;  // while its processes may use the store (store/caller.cc)
   mutable struct {
     bool is_valid = false;
     MonotonicTime made;

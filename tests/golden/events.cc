@@ -236,6 +236,7 @@ Event ParseSteer(Command& command, uint64_t query) {
   event.request.set_run(command.Number("run", 0));
   event.request.set_user(command.Text("user", ""));
   event.request.set_node_id(command.Text("node", ""));
+  event.request.set_now(command.HasWord("now"));
   if (const uint64_t seen = command.Number("seen", 0); seen != 0) event.seen_round = static_cast<uint32_t>(seen);
   event.request.set_action(command.HasWord("drain")          ? v1::SteerRequest::DRAIN
                            : command.HasWord("undrain")      ? v1::SteerRequest::UNDRAIN

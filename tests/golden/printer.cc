@@ -57,7 +57,7 @@ std::string PrintDesired(const v1::DesiredState& desired) {
   return absl::StrCat("desired run ", desired.run(), " ", PrintPhase(desired.phase()),
                       desired.round() == 0 ? "" : absl::StrCat(" round ", desired.round()),
                       desired.restart_count() == 0 ? "" : absl::StrCat(" restarts ", desired.restart_count()),
-                      PrintAssignment(desired.assignment()),
+                      desired.is_planned_stop() ? " as planned" : "", PrintAssignment(desired.assignment()),
                       desired.has_outcome() ? absl::StrCat(": ", PrintOutcome(desired.outcome())) : "");
 }
 

@@ -7,6 +7,7 @@
 //     … the fence is down                     … an answer of the scheduler has lifted it
 //     … the peer list is not here             … it was fetched and its digest fits
 //   desired: RECOVERING                       stops all; "quit" once nothing of the round runs, and the keeper lives
+//   desired: STOPPING as planned              likewise
 //   desired: anything else                    stops all
 //   the keeper is dead                        leaves, unless a verdict on what happened may still come
 //   stop_timeout + 5 s later something runs   kills; after 5 s more it is told by rank and pid, and the agent ends
@@ -46,9 +47,11 @@ void AgentCore::Impl::Converge() {
   StopPatiently();
 }
 
-// The next round waits for this word of every node.
+// The next round waits for this word of every node, and so does the end of a job that is stopped as planned: also of
+// those that had not come to start anything.
 void AgentCore::Impl::QuitRound() {
-  if (desired_.phase() != v1::RUN_PHASE_RECOVERING || quit_round_ >= desired_.round()) return;
+  const bool is_planned = desired_.phase() == v1::RUN_PHASE_STOPPING && desired_.is_planned_stop();
+  if ((desired_.phase() != v1::RUN_PHASE_RECOVERING && !is_planned) || quit_round_ >= desired_.round()) return;
   if (ending_ || is_keeper_dead_ || processes_.IsAnyRunning()) return;
   quit_round_ = desired_.round();
   v1::NodeEvent event;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "muster/v1/rendezvous.pb.h"
 #include "worker_agent/keeper/processes.h"
 #include "worker_agent/launch/environment/environment.h"
@@ -53,6 +54,11 @@ class Gateway {
   // A process of a round that began well has ended, and is not reported yet: what the gateway knows may make a failure
   // of its end, or explain it. May wait a moment for what the process has written at last.
   virtual void Judge(const ProcessKey& /*key*/, ProcessEnd& /*end*/) {}
+
+  // The processes of the round are being stopped because somebody wants that, `why` in a line for people, and are
+  // killed after `limit`. Nothing broke: the gateway and the store go on serving them until Over. May come more than
+  // once.
+  virtual void Stopping(const std::string& /*why*/, absl::Duration /*limit*/) {}
 
   // Before Over, and before the store is closed: why the round was given up, or the run is over, in a line for people;
   // empty: all went well.

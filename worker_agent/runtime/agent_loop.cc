@@ -168,7 +168,9 @@ void AgentLoop::EndRoundIfOver(const v1::SchedulerMessage& message) {
   if (round_ == 0 || !message.has_desired()) return;
   const v1::DesiredState& desired = message.desired();
   if (desired.run() != round_run_ || desired.round() < round_ || !IsKnown(desired.phase())) return;
-  if (desired.round() > round_ || desired.phase() != v1::RUN_PHASE_RUNNING) EndRound(WhyOver(desired));
+  if (desired.round() == round_ && desired.phase() == v1::RUN_PHASE_RUNNING) return;
+  if (desired.round() > round_ || !desired.is_planned_stop()) return EndRound(WhyOver(desired));
+  launcher_.TellStopping(desired.reason(), options_.agent.stop_timeout);
 }
 
 // Once for each run. Where the scheduler is an older one, each node names the folder by its own start.

@@ -168,6 +168,12 @@ absl::Status Launcher::BeginGateways(const Round& round, LaunchPlan& plan) {
   return absl::OkStatus();
 }
 
+void Launcher::TellStopping(const std::string& why, absl::Duration limit) {
+  for (Opening& opening : gateways_) {
+    if (opening.is_begun) opening.gateway->Stopping(why, limit);
+  }
+}
+
 void Launcher::TellWhyOver(const std::string& why) {
   for (Opening& opening : gateways_) {
     if (opening.is_begun) opening.gateway->WhyOver(why);

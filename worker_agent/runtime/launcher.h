@@ -76,7 +76,9 @@ class Launcher {
   absl::StatusOr<LaunchPlan> Continue();
   void SetWake(std::function<void()> wake) { wake_ = std::move(wake); }
 
-  // The round that was prepared last is over, for the gateways: first why, then that it is.
+  // For the gateways: the processes of the round that was prepared last are being stopped as planned; the round is
+  // over, first why, then that it is.
+  void TellStopping(const std::string& why, absl::Duration limit);
   void TellWhyOver(const std::string& why);
   void EndRound(uint64_t run, uint32_t round);
 

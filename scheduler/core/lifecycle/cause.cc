@@ -103,6 +103,18 @@ CauseCandidate Decision(v1::Cause::Kind kind, std::string text, std::string reme
   return candidate;
 }
 
+bool IsPlannedStop(const v1::Cause& cause) {
+  // An agent that lost its keeper leaves with SIGKILL: its processes are gone.
+  return cause.kind() == v1::Cause::STOPPED_BY_USER ||
+         (cause.kind() == v1::Cause::NODE_LEFT && cause.signal() != 0 && cause.signal() != SIGKILL);
+}
+
+bool IsInPlannedStop(const Run& run) {
+  const RunRecord& record = run.record();
+  if (record.phase == v1::RUN_PHASE_RECOVERING) return record.last_abort && IsPlannedStop(*record.last_abort);
+  return record.phase == v1::RUN_PHASE_STOPPING && record.first_failure && IsPlannedStop(*record.first_failure);
+}
+
 const CauseCandidate& ChooseCause(const std::vector<CauseCandidate>& candidates) {
   return *std::min_element(candidates.begin(), candidates.end(), [](const CauseCandidate& a, const CauseCandidate& b) {
     return std::make_tuple(a.priority, a.died) < std::make_tuple(b.priority, b.died);

@@ -32,6 +32,11 @@ CauseCandidate Decision(v1::Cause::Kind kind, std::string text, std::string reme
 // The one that is told. `candidates` is not empty.
 const CauseCandidate& ChooseCause(const std::vector<CauseCandidate>& candidates);
 
+// Somebody wants the processes to end, and nothing broke: a stop, a restart, a node that was told to leave.
+bool IsPlannedStop(const v1::Cause& cause);
+// The processes of the run's round are being stopped for such a cause: until they have ended they may use the store.
+bool IsInPlannedStop(const Run& run);
+
 // A cause's text, or one that ends with such a text, without what the process said of itself: up to how the first
 // process that it tells of ended. For those who may not see output.
 std::string WithoutQuote(const std::string& text);

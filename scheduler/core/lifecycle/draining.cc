@@ -40,19 +40,12 @@ absl::StatusOr<std::string> Lifecycle::Drain(Run& run, const v1::SteerRequest& r
     return absl::FailedPreconditionError(absl::StrCat(NodeText(node), " is not here: ", node.record().lost_reason,
                                                       "; who must not come back needs no draining"));
   }
-  if (is_draining != node.record().draining_reason.empty()) {
+  const bool is_noted = is_draining != node.record().draining_reason.empty();
+  if (is_noted && !(is_draining && request.now())) {
     return absl::FailedPreconditionError(absl::StrCat(
         NodeText(node), is_draining ? " leaves already: " : " is not being drained", node.record().draining_reason));
   }
-  v1::Record record = context_.NewRecord();
-  v1::NodeDraining& draining = *record.mutable_node_draining();
-  SetHead(draining, run, node);
-  draining.set_incarnation(node.record().incarnation);
-  draining.set_is_draining(is_draining);
-  draining.set_reason(absl::StrCat(is_draining ? "drained by " : "wanted back by ",
-                                   request.user().empty() ? "a user" : request.user(),
-                                   request.reason().empty() ? "" : ": ", request.reason()));
-  context_.Write(std::move(record));
+  if (!is_noted) NoteDraining(run, node, request);
   if (!is_draining) return absl::StrCat(NodeText(node), " stays in job ", run.record().job_id);
   const std::string who = NodeText(node);
   if (node.record().is_spare || run.record().phase == v1::RUN_PHASE_FORMING) {
@@ -65,8 +58,26 @@ absl::StatusOr<std::string> Lifecycle::Drain(Run& run, const v1::SteerRequest& r
     TryNextRound(run);
     return absl::StrCat(who, " leaves before the next round; ", outlook);
   }
-  return absl::StrCat(who, " leaves at the next round, which `ms-ctl restart ", run.record().job_id, "` begins now; ",
+  if (!request.now()) {
+    return absl::StrCat(who, " leaves at the next round, which `ms-ctl restart ", run.record().job_id, "` begins now; ",
+                        outlook);
+  }
+  RestartAsDecided(run, absl::StrCat(who, " is ", node.record().draining_reason));
+  return absl::StrCat(who, " leaves now, and all processes of job ", run.record().job_id, " are being restarted; ",
                       outlook);
+}
+
+void Lifecycle::NoteDraining(const Run& run, const Node& node, const v1::SteerRequest& request) {
+  const bool is_draining = request.action() == v1::SteerRequest::DRAIN;
+  v1::Record record = context_.NewRecord();
+  v1::NodeDraining& draining = *record.mutable_node_draining();
+  SetHead(draining, run, node);
+  draining.set_incarnation(node.record().incarnation);
+  draining.set_is_draining(is_draining);
+  draining.set_reason(absl::StrCat(is_draining ? "drained by " : "wanted back by ",
+                                   request.user().empty() ? "a user" : request.user(),
+                                   request.reason().empty() ? "" : ": ", request.reason()));
+  context_.Write(std::move(record));
 }
 
 // Those whose processes have ended with the round.

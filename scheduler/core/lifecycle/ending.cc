@@ -13,6 +13,8 @@
 namespace muster::scheduler {
 namespace {
 
+constexpr absl::Duration kLongestPlannedStop = absl::Minutes(10);  // where an agent never says what became of it
+
 // Agents of an ended run that never settle are given up after stop_timeout and this.
 constexpr absl::Duration kSettleSlack = absl::Seconds(15);
 
@@ -196,12 +198,12 @@ void Lifecycle::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
     *failing.mutable_first() = candidate.cause;
     failing.set_has_given_up(gives_up);
     context_.Write(std::move(record));
-    store_.EndWaits(run);
+    if (!IsInPlannedStop(run)) store_.EndWaits(run);
     // A restart by hand, which this one follows, is no failure.
     std::erase_if(run.candidates,
                   [](const CauseCandidate& known) { return known.cause.kind() == v1::Cause::STOPPED_BY_USER; });
     run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
-    run.cause_deadline = context_.now.monotonic + kCauseWait;
+    run.cause_deadline = context_.now.monotonic + CauseWait(run);
     context_.Schedule(run);
     for (auto& [id, node] : run.nodes) {
       ReleaseChallenger(node);  // the next run is theirs
@@ -211,6 +213,13 @@ void Lifecycle::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
   }
   if (run.candidates.size() < kMaxCandidates) run.candidates.push_back(std::move(candidate));
   FixCauseIfKnown(run);
+}
+
+// With its end the processes of the run lose what they share. Agents kill the last ones after a --stop_timeout that is
+// their own.
+absl::Duration Lifecycle::CauseWait(const Run& run) const {
+  if (!IsInPlannedStop(run)) return kCauseWait;
+  return std::max(kLongestPlannedStop, context_.options.stop_timeout + kCauseWait);
 }
 
 void Lifecycle::FixCauseIfKnown(Run& run) {

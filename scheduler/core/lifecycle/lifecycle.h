@@ -74,7 +74,7 @@ class Lifecycle {
   static MonotonicTime StaleEnd(const Node& node, MonotonicTime heard);
 
   void Fail(Run& run, CauseCandidate candidate, bool gives_up = false);  // gives_up: the restart budget is used up
-  // Ends a failing run once nobody can report another cause, or kCauseWait is over.
+  // Ends a failing run once nobody can report another cause, or CauseWait is over.
   void FixCauseIfKnown(Run& run);
   // Ends the run well if all processes have ended with 0.
   void CheckSuccess(Run& run);
@@ -86,6 +86,7 @@ class Lifecycle {
   // Forgets one job that nobody takes part in; false: there is none.
   bool MakeRoomForAJob();
   absl::Duration KeepRunsFor() const;
+  absl::Duration CauseWait(const Run& run) const;
 
  private:
   // `passed_over`: spares that are of no use, since the others could not reach them.
@@ -100,6 +101,9 @@ class Lifecycle {
   void SendDesiredToAll(const Run& run, bool is_urgent);
 
   absl::StatusOr<std::string> RestartByHand(Run& run, const v1::SteerRequest& request);
+  // Counts for no budget.
+  void RestartAsDecided(Run& run, const std::string& why);
+  void NoteDraining(const Run& run, const Node& node, const v1::SteerRequest& request);
   absl::StatusOr<std::string> Fence(Run& run, const v1::SteerRequest& request);
   bool TakeFromBudget(Run& run);
   void LookForNextRound(Run& run, std::set<std::string> passed_over);

@@ -72,7 +72,7 @@ void Lifecycle::AbortRound(Run& run, CauseCandidate candidate, absl::Duration ba
   aborted.set_recent_restarts(static_cast<uint32_t>(run.restarts.size()));
   if (run.highest_step) aborted.set_highest_step(*run.highest_step);
   context_.Write(std::move(record));
-  store_.EndWaits(run);
+  if (!IsInPlannedStop(run)) store_.EndWaits(run);
   run.candidates.clear();
   run.candidates.push_back(std::move(candidate));
   run.aborted = context_.now.monotonic;
@@ -289,23 +289,22 @@ void Lifecycle::On(const SteerRequested& event) {
   context_.effects.push_back(std::move(answer));
 }
 
-// Counts for no budget.
 absl::StatusOr<std::string> Lifecycle::RestartByHand(Run& run, const v1::SteerRequest& request) {
   if (run.record().phase == v1::RUN_PHASE_RECOVERING) {
     return absl::FailedPreconditionError(
         absl::StrCat("run ", run.record().number, " of job ", run.record().job_id,
                      " is being restarted already; `ms-ctl status` says for whom it waits"));
   }
-  AbortRound(run,
-             Decision(v1::Cause::STOPPED_BY_USER,
-                      absl::StrCat("restarted by ", request.user().empty() ? "a user" : request.user(),
-                                   request.reason().empty() ? "" : ": ", request.reason()),
-                      "", context_.now.monotonic),
-             absl::ZeroDuration());
   const std::string text = absl::StrCat("all processes of job ", run.record().job_id, " are being restarted: round ",
                                         run.record().round + 1, " of run ", run.record().number, " comes next");
-  TryNextRound(run);
+  RestartAsDecided(run, absl::StrCat("restarted by ", request.user().empty() ? "a user" : request.user(),
+                                     request.reason().empty() ? "" : ": ", request.reason()));
   return text;
+}
+
+void Lifecycle::RestartAsDecided(Run& run, const std::string& why) {
+  AbortRound(run, Decision(v1::Cause::STOPPED_BY_USER, why, "", context_.now.monotonic), absl::ZeroDuration());
+  TryNextRound(run);
 }
 
 absl::StatusOr<std::string> Lifecycle::Fence(Run& run, const v1::SteerRequest& request) {

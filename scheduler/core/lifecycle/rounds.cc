@@ -156,6 +156,7 @@ void Lifecycle::CloseRound(Run& run, const std::vector<const Node*>& members, co
     replacement.set_lost(lost->record().id);
     places_.Release(run.nodes.at(lost->record().id));
   }
+  store_.EndWaits(run);  // of a planned stop
   context_.Write(std::move(record));
 
   run.candidates.clear();
@@ -182,6 +183,7 @@ void Lifecycle::SendDesired(const Run& run, const Node& node, bool is_urgent) {
     desired.set_reason(run.record().last_abort->text());
   if (run.record().phase == v1::RUN_PHASE_STOPPING && run.record().first_failure)
     desired.set_reason(run.record().first_failure->text());
+  desired.set_is_planned_stop(IsInPlannedStop(run));
   if (run.HasEnded()) *desired.mutable_outcome() = run.record().outcome;
   // Nothing may overtake the welcome: it would be thrown away.
   const bool goes_at_once = is_urgent && node.has_reported;

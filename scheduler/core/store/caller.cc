@@ -1,6 +1,7 @@
 #include "scheduler/core/store/caller.h"
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/core/lifecycle/cause.h"
 
 namespace muster::scheduler {
 namespace {
@@ -13,10 +14,11 @@ absl::Status Over(const v1::StoreCaller& caller, const std::string& why) {
 
 }  // namespace
 
-// Values are of a round that is under way, and of nodes that take part in it.
+// Values are of a round whose processes may run, and of nodes that take part in it. Where something broke, those that
+// are left get nothing done any more.
 absl::Status CheckCaller(const Run* run, const v1::StoreCaller& caller, const std::string& identity) {
   if (run == nullptr) return Over(caller, "that run is not known, or forgotten");
-  if (run->record().phase != v1::RUN_PHASE_RUNNING)
+  if (run->record().phase != v1::RUN_PHASE_RUNNING && !IsInPlannedStop(*run))
     return Over(caller, absl::StrCat("the run is ", RunPhaseName(run->record().phase)));
   if (run->record().round != caller.round())
     return Over(caller, absl::StrCat("the present round is ", run->record().round));

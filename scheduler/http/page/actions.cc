@@ -40,6 +40,14 @@ std::string TextIn(const json& document, const char* name, absl::Status* error) 
   return "";
 }
 
+bool FlagIn(const json& document, const char* name, absl::Status* error) {
+  const auto found = document.find(name);
+  if (found == document.end()) return false;
+  if (found->is_boolean()) return found->get<bool>();
+  *error = absl::InvalidArgumentError(absl::StrCat(name, " must be true or false"));
+  return false;
+}
+
 template <typename Number>
 std::optional<Number> NumberIn(const json& document, const char* name, absl::Status* error) {
   const auto found = document.find(name);
@@ -56,7 +64,7 @@ absl::Status CheckMembers(const json& document, const std::string& verb) {
   static const auto& kMembers = *new std::map<std::string, std::set<std::string>>{
       {"stop", {"run", "reason", "user"}},
       {"restart", {"run", "reason", "user", "round"}},
-      {"drain", {"run", "reason", "user", "node_id"}},
+      {"drain", {"run", "reason", "user", "node_id", "now"}},
       {"undrain", {"run", "reason", "user", "node_id"}},
       {"stacks", {"run", "ranks"}},
       {"logs", {"run", "rank", "lines"}},
@@ -120,6 +128,7 @@ absl::StatusOr<Action> ParseChange(const json& document, const std::string& job,
   const std::string reason = TextIn(document, "reason", &error), node_id = TextIn(document, "node_id", &error);
   std::string user = TextIn(document, "user", &error);
   const auto round = NumberIn<uint32_t>(document, "round", &error);
+  const bool now = FlagIn(document, "now", &error);
   if (!error.ok()) return error;
   if (absl::StripAsciiWhitespace(reason).empty()) {
     return absl::InvalidArgumentError("say the reason: everybody is told, and it stays in the events");
@@ -136,6 +145,7 @@ absl::StatusOr<Action> ParseChange(const json& document, const std::string& job,
   steer.set_node_id(node_id);
   steer.set_reason(reason);
   steer.set_user(user);
+  steer.set_now(now);
   absl::StatusOr<Action> checked = Checked(std::move(steer), job, run);
   if (checked.ok()) checked->seen_round = round;
   return checked;

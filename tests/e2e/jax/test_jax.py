@@ -171,6 +171,86 @@ def test_a_stop_does_not_wait_for_processes_that_are_deaf_to_sigterm(cluster):
     assert time.monotonic() - begin < 5
 
 
+class SavingJob:
+    """Nodes n0, n1, … with one rank each and the spare node s, whose script saves where JAX's sync point says so."""
+
+    def __init__(self, cluster, nodes, steps=150, long_step=(), agent_words=(), python=PYTHON):
+        self.folder = cluster.folder / "saved"
+        self.folder.mkdir()
+        command = [python, SCRIPTS / "checkpoint_jax.py", steps, "0.05", self.folder, *long_step]
+        cluster.start_scheduler("--worker_num", nodes, *journal_words(cluster))
+
+        def start(node, *words):
+            return cluster.start_agent(node, ["--node_id", node, "--machine", node, "--enable_recovery", *agent_words,
+                                              *words], command, env=JAX)
+
+        self.agents = {node: start(node) for node in ["n%d" % i for i in range(nodes)]}
+        self.spare = start("s", "--spare")
+        self.nodes = nodes
+        eventually(lambda: "step 3\n" in self.said(), 60, "step 3")
+
+    def said(self):
+        return "".join(agent.output() for agent in self.agents.values())
+
+    def saved_step(self):
+        """All ranks have stopped at the same step."""
+        (step,) = self.folder.iterdir()
+        assert sorted(path.name for path in step.iterdir()) == [str(rank) for rank in range(self.nodes)]
+        return int(step.name)
+
+    def expect_to_go_on_without(self, node):
+        """The spare is in its place."""
+        said = ""
+        for agent in [*(agent for name, agent in self.agents.items() if name != node), self.spare]:
+            agent.expect(0, timeout=90)
+            said += agent.output()
+        goes_on = "goes on with step %d" % (self.saved_step() + 1)
+        assert said.count(goes_on) == said.count("is done") == self.nodes, said
+
+
+@needs_jax
+@pytest.mark.parametrize("python", [PYTHON, *OLDER], ids=python_id)
+def test_a_drain_makes_one_checkpoint_of_one_step(cluster, python):
+    job = SavingJob(cluster, 4, python=python)
+    said = cluster.ctl("drain", "n2", "--now", "--reason", "a fan is broken")
+    assert "node n2" in said and "leaves now" in said and "spare s can take its place" in said, said
+    job.agents["n2"].expect(0, timeout=60)
+    job.expect_to_go_on_without("n2")
+    assert "a fan is broken" in job.said()
+
+
+@needs_jax
+def test_a_node_that_is_told_to_leave_makes_all_save_the_same_step(cluster):
+    job = SavingJob(cluster, 2)
+    job.agents["n1"].send(signal.SIGTERM)
+    assert job.agents["n1"].wait(60) == 128 + signal.SIGTERM
+    job.expect_to_go_on_without("n1")
+
+
+@needs_jax
+def test_a_stop_makes_all_save_the_same_step(cluster):
+    job = SavingJob(cluster, 2, steps=10000)
+    begin = time.monotonic()
+    cluster.ctl("stop", "default", "--yes", "--reason", "for lunch")
+    for agent in job.agents.values():
+        assert agent.wait(60) != 0 and "for lunch" in agent.output()
+    assert time.monotonic() - begin < 10
+    assert job.saved_step() >= 3 and job.said().count("stops after step") == 2
+
+
+@needs_jax
+def test_who_does_not_get_to_the_sync_point_in_time_is_told_why_it_ends(cluster):
+    job = SavingJob(cluster, 2, steps=10000, long_step=[10], agent_words=["--stop_timeout", 3])
+    eventually(lambda: "step 10\n" in job.said(), 60, "a step that does not end")
+    begin = time.monotonic()
+    cluster.ctl("stop", "default", "--yes", "--reason", "for lunch")
+    for agent in job.agents.values():
+        agent.wait(60)
+    assert 1 < time.monotonic() - begin < 10 and not list(job.folder.iterdir())
+    for agent in job.agents.values():
+        assert re.search(r"absl::Status: .*for lunch", agent.output()), agent.output()
+
+
 @needs_jax
 def test_initialize_without_arguments(cluster):
     cluster.start_scheduler("--worker_num", 4)

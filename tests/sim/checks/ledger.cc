@@ -1,6 +1,7 @@
 #include "tests/sim/checks/ledger.h"
 
 #include <algorithm>
+#include <csignal>
 #include <set>
 #include <utility>
 
@@ -8,6 +9,15 @@
 #include "common/net/peer_node.h"
 
 namespace muster::sim {
+namespace {
+
+// Then the processes still share values while they are being stopped.
+bool IsWanted(const v1::Cause& cause) {
+  return cause.kind() == v1::Cause::STOPPED_BY_USER ||
+         (cause.kind() == v1::Cause::NODE_LEFT && cause.signal() != 0 && cause.signal() != SIGKILL);
+}
+
+}  // namespace
 
 const RunLedger* Ledger::Find(const std::string& job_id, uint64_t run) const {
   const auto it = runs_.find({job_id, run});
@@ -49,13 +59,14 @@ std::string Ledger::Take(const v1::Record& record) {
       return InRun(record.node_reported(), true,
                    [&](RunLedger& run) { return TakeReported(record.node_reported(), run); });
     case v1::Record::kRunFailing:
-      return InRun(record.run_failing(), false, [](RunLedger& run) {
+      return InRun(record.run_failing(), false, [&](RunLedger& run) {
         run.is_over = true;
+        run.is_store_closed = !IsWanted(record.run_failing().first());
         return std::string();
       });
     case v1::Record::kRunEnded:
       return InRun(record.run_ended(), false, [&](RunLedger& run) {
-        run.is_over = run.has_ended = true;
+        run.is_over = run.has_ended = run.is_store_closed = true;
         run.outcome = record.run_ended().outcome();
         return std::string();
       });
@@ -162,7 +173,7 @@ std::string Ledger::TakeClosed(const v1::RoundClosed& record, RunLedger& run) {
   }
   if (!run.lost.empty()) return absl::StrCat("a round without node ", *run.lost.begin(), ", which is lost");
   if (!run.stale.empty()) return absl::StrCat("a round beside the old processes of ", run.stale.begin()->first);
-  run.is_aborted = false;
+  run.is_aborted = run.is_store_closed = false;
   run.round = record.round();
   run.digest = record.digest();
   run.ranks.clear();
@@ -217,6 +228,7 @@ std::string Ledger::TakeGone(const v1::IncarnationGone& record, RunLedger& run) 
 std::string Ledger::TakeAborted(const v1::RoundAborted& record, RunLedger& run) {
   if (record.round() != run.round || run.round == 0) return "a round was given up that isn't the present one";
   if (std::exchange(run.is_aborted, true)) return "a round was given up twice";
+  run.is_store_closed = !IsWanted(record.first());
   return "";
 }
 
@@ -225,7 +237,7 @@ std::string Ledger::TakeStoreChanged(const v1::StoreChanged& record, RunLedger& 
   if (it == run.roster.end() || it->second != record.incarnation() || run.lost.contains(record.node_id())) {
     return absl::StrCat("the store took a change of an incarnation of node ", record.node_id(), " that is not there");
   }
-  if (run.is_aborted || run.is_over) return "the store took a change in a round that is over";
+  if (run.is_store_closed) return "the store took a change in a round that is over";
   return run.store.Take(record, run.round);
 }
 

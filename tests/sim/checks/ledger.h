@@ -28,6 +28,7 @@ struct RunLedger {
   std::set<std::string> lost;                                               // nodes that the run waits for
   std::map<std::string, uint64_t> stale;  // node id → an incarnation whose processes may still run
   bool is_aborted = false;                // the round was given up
+  bool is_store_closed = false;           // … or the run is over, and nobody wanted it so
   StoreLedger store;
 };
 

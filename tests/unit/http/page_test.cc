@@ -215,8 +215,8 @@ TEST(ParseAction, DoesNothingWhereSomethingHasNoMeaning) {
   const std::map<std::string, std::vector<std::string>> wrong = {
       {"stop", {R"("node_id": "n")", R"("round": 1)", R"("force": true)", R"("Run": 1)", R"("user": null)"}},
       {"restart", {R"("node_id": "n")", R"("round": -1)", R"("round": 4294967296)", R"("round": null)"}},
-      {"drain", {R"("node_id": "n", "round": 1)", R"("node_id": "n", "nodes": [])"}},
-      {"undrain", {R"("node_id": 3)"}}};
+      {"drain", {R"("node_id": "n", "round": 1)", R"("node_id": "n", "nodes": [])", R"("node_id": "n", "now": 1)"}},
+      {"undrain", {R"("node_id": 3)", R"("node_id": "n", "now": true)"}}};
   for (const auto& [verb, bodies] : wrong) {
     for (const std::string& members : bodies) {
       const auto action =

@@ -387,6 +387,46 @@ TEST_F(CoordinationTest, WhoPollsIsToldWhyTheRoundIsOver) {
   EXPECT_EQ(Ask(1, Method::kPollForError).status().message(), "rank 3 on two was killed by SIGKILL");
 }
 
+TEST_F(CoordinationTest, WhoAsksForSyncPointsIsLeftInPeaceWhileItStops) {
+  RegisterAll();
+  Asked& poll = Ask(0, Method::kPollForError);
+  agents_[0]->Stop("stopped by ann", absl::Seconds(30));
+  EXPECT_TRUE(agents_[0]->IsBusy());
+  EXPECT_TRUE(Insert(0, "PREEMPTION_CURRENT_COUNTER//job:jax_worker/replica:0/task:0", "17").answer->ok());
+  EXPECT_TRUE(Of(0, Method::kGet, "PREEMPTION_CURRENT_COUNTER//job:jax_worker/replica:0/task:0").answer->ok());
+  Pass(absl::Seconds(20));
+  EXPECT_TRUE(poll.is_open());
+  Asked& shutdown = Ask(0, Method::kShutdown);
+  for (const int32_t task : {1, 2, 3}) Ask(task, Method::kShutdown);
+  EXPECT_TRUE(shutdown.answer->ok()) << "all still meet";
+}
+
+TEST_F(CoordinationTest, WhoHasNotSavedShortlyBeforeItIsKilledIsToldWhy) {
+  RegisterAll();
+  Asked& poll = Ask(0, Method::kPollForError);
+  agents_[0]->Stop("stopped by ann", absl::Seconds(30));
+  agents_[0]->Stop("stopped by bob", absl::Seconds(300));
+  Pass(absl::Seconds(27));
+  EXPECT_TRUE(poll.is_open());
+  Pass(absl::Seconds(1));
+  EXPECT_EQ(poll.status().message(), "stopped by ann");
+  EXPECT_FALSE(agents_[0]->IsBusy());
+}
+
+TEST_F(CoordinationTest, WhoNeverAsksForASyncPointIsNotWaitedFor) {
+  RegisterAll();
+  Asked& poll = Ask(0, Method::kPollForError);
+  agents_[0]->Stop("stopped by ann", absl::Seconds(30));
+  Insert(1, "PREEMPTION_CURRENT_COUNTER/1", "0");
+  EXPECT_EQ(poll.status().message(), "stopped by ann");
+  // Where another node's processes were stopped first, their signal comes before the news.
+  Asked& late = Ask(2, Method::kPollForError);
+  EXPECT_TRUE(Insert(3, "PREEMPTION_CURRENT_COUNTER/3", "0").answer->ok());
+  EXPECT_TRUE(late.is_open());
+  agents_[1]->Stop("stopped by ann", absl::Seconds(30));
+  EXPECT_EQ(late.status().message(), "stopped by ann");
+}
+
 TEST_F(CoordinationTest, TheCauseFitsIntoATrailer) {
   RegisterAll();
   Asked& poll = Ask(0, Method::kPollForError);

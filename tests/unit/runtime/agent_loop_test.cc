@@ -46,6 +46,7 @@ v1::SchedulerMessage Desired(v1::RunPhase phase, uint32_t round) {
 class TwoRounds {
  public:
   bool gives_up_first = false;  // the first round, before its process runs
+  bool is_planned = false;      // the end of the first round
   std::set<uint32_t> started;   // rounds whose process has run
   using Stream = grpc::ServerReaderWriter<v1::SchedulerMessage, v1::AgentMessage>;
 
@@ -68,7 +69,11 @@ class TwoRounds {
       if (event.number() <= through_) continue;
       through_ = event.number();
       if (event.has_started()) started.insert(event.started().round());
-      if (event.has_started() && event.started().round() == 1) stream.Write(Desired(v1::RUN_PHASE_RECOVERING, 1));
+      if (event.has_started() && event.started().round() == 1) {
+        v1::SchedulerMessage over = Desired(v1::RUN_PHASE_RECOVERING, 1);
+        over.mutable_desired()->set_is_planned_stop(is_planned);
+        stream.Write(over);
+      }
       if (event.has_quit()) stream.Write(Desired(v1::RUN_PHASE_RUNNING, 2));
       if (event.has_started() && event.started().round() == 2) stream.Write(Desired(v1::RUN_PHASE_FAILED, 2));
     }
@@ -112,6 +117,9 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
     return std::nullopt;
   }
   void AddTo(EnvironmentInput& /*input*/) const override {}
+  void Stopping(const std::string& /*why*/, absl::Duration limit) override {
+    story_.push_back(absl::StrCat("stopping within ", absl::FormatDuration(limit), ", ", StoreState()));
+  }
   void WhyOver(const std::string& why) override { story_.push_back(absl::StrCat("because ", why, ", ", StoreState())); }
   void Over(uint64_t run, uint32_t round) override {
     story_.push_back(absl::StrCat("round ", round, " of run ", run, " is over, ", StoreState()));
@@ -132,6 +140,7 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
     ASSERT_TRUE(keeper.ok()) << keeper.status();
     TwoRounds rounds;
     rounds.gives_up_first = gives_up_first;
+    rounds.is_planned = is_planned_;
     FakeScheduler scheduler("127.0.0.1", [&](const v1::AgentMessage& message, TwoRounds::Stream& stream) {
       return rounds.Answer(message, stream);
     });
@@ -167,6 +176,7 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
   std::vector<std::string> story_;
   std::set<uint32_t> started_;
   AgentLoop* loop_ = nullptr;
+  bool is_planned_ = false;
   bool is_late_ = false;
   bool was_asked_ = false;
   uint32_t never_ready_until_ = 0;  // a round
@@ -181,6 +191,15 @@ TEST_F(AgentLoopTest, TellsOfEachRoundBeforeItsFirstProcessAndOfItsEnd) {
                                   "round 1 of run 3 is over, no store", "round 2 of run 3 for n1, store",
                                   "because the cause, store", "round 2 of run 3 is over, no store"));
   EXPECT_FALSE(IsRunning(2));
+}
+
+TEST_F(AgentLoopTest, APlannedStopLeavesTheStoreOpenUntilTheNextRound) {
+  is_planned_ = true;
+  Run(false);
+  EXPECT_THAT(story_, ElementsAre("round 1 of run 3 for n1, store", "stopping within 30s, store",
+                                  "because the round was given up, store", "round 1 of run 3 is over, no store",
+                                  "round 2 of run 3 for n1, store", "because the cause, store",
+                                  "round 2 of run 3 is over, no store"));
 }
 
 TEST_F(AgentLoopTest, WaitsForAGateway) {

@@ -8,9 +8,9 @@
 //                  another process             ABORTED
 //   Heartbeat      registered so               at once
 //                  else                        INVALID_ARGUMENT, ABORTED
-//   PollForError                               held: until the round is over (UNAVAILABLE with the cause, which ends
-//   the
-//                                              process), or the task has left (CANCELLED)
+//   PollForError                               held until the round is over (UNAVAILABLE with the cause, which ends the
+//                                              process), a stop is near its limit or of no use to the process
+//                                              (likewise), or the task has left (CANCELLED)
 //   ShutdownTask                               once all tasks shut down; likewise
 //   values                                     key_values.h
 //   barriers                                   barriers.h
@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/text.h"
@@ -34,6 +35,10 @@ constexpr size_t kMaxHeld = 16'384;
 constexpr size_t kFirstDrop = 256;
 constexpr size_t kMaxErrorBytes = 2400;  // a trailer has 8 KiB in all, and three for a byte that is no ASCII
 constexpr char kInit[] = "[Init]Wait_for_all_tasks_to_register";
+constexpr absl::Duration kToEnd = absl::Seconds(2);  // for processes, once they are told
+// XLA's preemption_sync_manager.cc: each process sets one once it has heard of a stop signal; 0: its script has not
+// asked for a sync point yet.
+constexpr char kStepKey[] = "PREEMPTION_CURRENT_COUNTER/";
 constexpr char kServiceError[] = "type.googleapis.com/tensorflow.CoordinationServiceError";
 constexpr char kMismatch[] = "type.googleapis.com/tensorflow.ServiceMismatchError";
 
@@ -64,7 +69,8 @@ std::string WriterOf(const TaskLayout& layout) { return absl::StrCat(layout.own)
 }  // namespace
 
 Coordination::Coordination(JobStore& store, const Clock& clock, Post post, TaskLayout layout, uint64_t incarnation)
-    : barriers_(store, clock, post, layout, kInit),
+    : clock_(clock),
+      barriers_(store, clock, post, layout, kInit),
       values_(store, clock, post, WriterOf(layout)),
       layout_(std::move(layout)),
       incarnation_(incarnation) {}
@@ -194,8 +200,22 @@ void Coordination::Leave(int32_t task, const absl::Status& why) {
   polls_.erase(from, to);
 }
 
+void Coordination::Stop(const std::string& why, absl::Duration limit) {
+  if (end_ || !stop_at_.is_never()) return;
+  if (has_no_sync_point_) return End(why);
+  stop_why_ = why;
+  stop_at_ = clock_.Read().monotonic + (limit - std::min(kToEnd, limit / 2));
+}
+
+void Coordination::NoteStep(const std::string& step) {
+  if (step != "0") return;
+  has_no_sync_point_ = true;
+  if (!stop_at_.is_never()) End(stop_why_);
+}
+
 void Coordination::End(const std::string& why) {
   if (end_) return;
+  stop_at_ = MonotonicTime::Never();
   if (why.empty()) {
     end_ = Decided(absl::CancelledError("the round is over"));
   } else {
@@ -209,6 +229,7 @@ void Coordination::End(const std::string& why) {
 }
 
 void Coordination::Tick() {
+  if (clock_.Read().monotonic >= stop_at_) return End(stop_why_);
   DropOver();
   barriers_.Tick();
 }
@@ -226,6 +247,7 @@ void Coordination::HandleValue(const Request& request, const SharedHeld& held) {
   };
   switch (request.method) {
     case Method::kInsert:
+      if (absl::StartsWith(key, kStepKey)) NoteStep(request.value);
       return values_.Insert(key, request.value, request.may_overwrite, told);
     case Method::kGet:
       return values_.Get(

@@ -53,12 +53,18 @@ class Coordination {
   // A task's process has ended by itself, and well.
   void Ended(int32_t task);
 
+  // The processes have been sent a stop signal, `why` in a line for people, and are killed after `limit`. JAX's take no
+  // notice of the signal but for telling all others of it; those whose script asks for a sync point
+  // (multihost_utils.reached_preemption_sync_point) then agree on the step at which they stop, for which they are left
+  // in peace until shortly before `limit`. For the others it is the end of the round. The first one counts.
+  void Stop(const std::string& why, absl::Duration limit);
+
   // The round is over, `why` in a line for people; empty: it ended well. Everything that waits is told, and so is what
   // comes later.
   void End(const std::string& why);
 
   void Tick();
-  bool IsBusy() const { return barriers_.IsBusy(); }
+  bool IsBusy() const { return barriers_.IsBusy() || !stop_at_.is_never(); }
 
  private:
   struct Task {
@@ -75,16 +81,22 @@ class Coordination {
   void Shutdown(int32_t task, absl::Duration limit, const SharedHeld& held);
   void GetAlive(const Request& request, const SharedHeld& held);
   void Leave(int32_t task, const absl::Status& why);
+  // A process tells at which step it is, for all to find a step at which they stop.
+  void NoteStep(const std::string& step);
   void DropOver();
 
+  const Clock& clock_;
   Barriers barriers_;
   KeyValues values_;
   const TaskLayout layout_;
   const uint64_t incarnation_;
   std::map<int32_t, Task> tasks_;  // of this agent
   std::multimap<int32_t, SharedHeld> polls_;
-  std::list<SharedHeld> held_;  // all that wait, and some that don't any more
-  size_t drop_at_ = 0;          // how many there are when those go
+  std::list<SharedHeld> held_;      // all that wait, and some that don't any more
+  size_t drop_at_ = 0;              // how many there are when those go
+  bool has_no_sync_point_ = false;  // one of this agent's scripts has never asked for one
+  std::string stop_why_;
+  MonotonicTime stop_at_ = MonotonicTime::Never();
   std::optional<absl::Status> end_;
 };
 

@@ -61,6 +61,10 @@ void JaxGateway::Judge(const ProcessKey& key, ProcessEnd& end) {
   if (is_of_round && end.IsSuccess()) server_->Ended(tasks_[key.slot]);
 }
 
+void JaxGateway::Stopping(const std::string& why, absl::Duration limit) {
+  if (server_ != nullptr) server_->Stop(why, limit);
+}
+
 // The server stays until its processes are gone, so that they hear the reason and not that their connection broke.
 void JaxGateway::WhyOver(const std::string& why) {
   if (server_ != nullptr) server_->End(why);

@@ -26,6 +26,7 @@ class JaxGateway final : public Gateway {
   absl::Status Begin(const GatewayRound& round) override;
   void AddTo(EnvironmentInput& input) const override;
   void Judge(const ProcessKey& key, ProcessEnd& end) override;
+  void Stopping(const std::string& why, absl::Duration limit) override;
   // Its processes are told why: their last line.
   void WhyOver(const std::string& why) override;
   std::string Without() const override { return "JAX's processes don't find each other"; }

@@ -175,6 +175,9 @@ class Server::Impl {
   void Ended(int32_t task) {
     Push([this, task] { coordination_.Ended(task); });
   }
+  void Stop(std::string why, absl::Duration limit) {
+    Push([this, why = std::move(why), limit] { coordination_.Stop(why, limit); });
+  }
   void End(std::string why) {
     Push([this, why = std::move(why)] { coordination_.End(why); });
   }
@@ -227,6 +230,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(JobStore& store, const Clo
 
 uint16_t Server::port() const { return impl_->port(); }
 void Server::Ended(int32_t task) { impl_->Ended(task); }
+void Server::Stop(std::string why, absl::Duration limit) { impl_->Stop(std::move(why), limit); }
 void Server::End(std::string why) { impl_->End(std::move(why)); }
 
 }  // namespace muster::jax

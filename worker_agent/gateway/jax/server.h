@@ -26,6 +26,7 @@ class Server {
 
   // Any thread; see Coordination.
   void Ended(int32_t task);
+  void Stop(std::string why, absl::Duration limit);
   void End(std::string why);
 
  private:
