@@ -3,8 +3,8 @@
     ms-worker --standalone --local_worker_num 4 -- python train.py
     ms-worker --standalone --local_worker_num 4 --enable_recovery -- python train.py --checkpoints ckpt
 
-With --checkpoints it saves its weights after each epoch and goes on from the newest checkpoint at every start. The
-folder must be one that all nodes see. Needs JAX and NumPy only (jax 0.4.38 or newer); trains on whichever devices JAX
+With --checkpoints it saves its weights after each epoch, and where the processes are told to stop (ms-ctl stop, restart
+or drain --now), and goes on from the newest checkpoint at every start. The folder must be one that all nodes see. Needs JAX and NumPy only (jax 0.4.38 or newer); trains on whichever devices JAX
 finds.
 """
 
@@ -33,28 +33,26 @@ def parse_arguments():
 
 
 def newest(folder):
-    """The number of finished epochs of the newest checkpoint; 0 if there is none."""
-    found = [re.fullmatch(r"epoch_(\d+)\.npz", path.name) for path in folder.glob("epoch_*.npz")]
+    """How many steps were done at the newest checkpoint; 0 if there is none."""
+    found = [re.fullmatch(r"step_(\d+)\.npz", path.name) for path in folder.glob("step_*.npz")]
     return max([int(match.group(1)) for match in found if match] or [0])
 
 
-def save(folder, epoch, weights):
+def save(folder, steps, weights):
     """Under a temporary name first: a half-written file must never look like the newest one."""
-    temporary = folder / ("epoch_%d.tmp" % epoch)
+    temporary = folder / ("step_%d.tmp" % steps)
     with open(temporary, "wb") as file:
         np.savez(file, **{name: np.asarray(value) for name, value in weights.items()})
         file.flush()
         os.fsync(file.fileno())
-    os.replace(temporary, folder / ("epoch_%d.npz" % epoch))
+    os.replace(temporary, folder / ("step_%d.npz" % steps))
 
 
-def batches(epoch, process, process_count):
-    """This process's part of each batch; the same data at each start, since they follow from the epoch."""
-    random = np.random.default_rng(epoch)
-    for _ in range(STEPS_AN_EPOCH):
-        x = random.standard_normal((BATCH, 8)).astype(np.float32)
-        y = x.sum(axis=1, keepdims=True) + np.sin(x[:, :1])
-        yield np.split(x, process_count)[process], np.split(y, process_count)[process]
+def batch(step, process, process_count):
+    """This process's part of the step's batch; the same data at each start, since they follow from the step."""
+    x = np.random.default_rng(step).standard_normal((BATCH, 8)).astype(np.float32)
+    y = x.sum(axis=1, keepdims=True) + np.sin(x[:, :1])
+    return np.split(x, process_count)[process], np.split(y, process_count)[process]
 
 
 def first_weights():
@@ -91,24 +89,30 @@ def main():
         # Process 0 picks the checkpoint, so that all processes load the same one.
         first = int(multihost_utils.broadcast_one_to_all(np.int32(newest(arguments.checkpoints))))
         if first:
-            with np.load(arguments.checkpoints / ("epoch_%d.npz" % first)) as saved:
+            with np.load(arguments.checkpoints / ("step_%d.npz" % first)) as saved:
                 weights = dict(saved)
-            print("process %d goes on after epoch %d" % (process, first), flush=True)
+            print("process %d goes on after step %d" % (process, first), flush=True)
     weights = {name: jax.make_array_from_process_local_data(whole, value) for name, value in weights.items()}
 
-    for epoch in range(first, arguments.epochs):
-        for x, y in batches(epoch, process, process_count):
-            weights, loss = train_step(weights, jax.make_array_from_process_local_data(split, x),
-                                       jax.make_array_from_process_local_data(split, y))
-            time.sleep(arguments.step_seconds)
-        if process == 0:
-            print("epoch %d: loss %.4f" % (epoch + 1, float(loss)), flush=True)
-            if arguments.checkpoints:
-                save(arguments.checkpoints, epoch + 1, weights)
+    steps, all_steps = first, arguments.epochs * STEPS_AN_EPOCH
+    for steps in range(first + 1, all_steps + 1):
+        x, y = batch(steps, process, process_count)
+        weights, loss = train_step(weights, jax.make_array_from_process_local_data(split, x),
+                                   jax.make_array_from_process_local_data(split, y))
+        time.sleep(arguments.step_seconds)
+        # The same answer in all processes: somebody wants them to stop, and all have done so many steps.
+        stops = multihost_utils.reached_preemption_sync_point(steps)
+        is_epoch_done = steps % STEPS_AN_EPOCH == 0
+        if process == 0 and is_epoch_done:
+            print("epoch %d: loss %.4f" % (steps // STEPS_AN_EPOCH, float(loss)), flush=True)
+        if process == 0 and arguments.checkpoints and (is_epoch_done or stops):
+            save(arguments.checkpoints, steps, weights)
+        if stops:
+            break
 
     jax.distributed.shutdown()
     if process == 0:
-        print("done", flush=True)
+        print("done" if steps == all_steps else "stopped after step %d" % steps, flush=True)
 
 
 if __name__ == "__main__":

@@ -278,13 +278,13 @@ def test_the_example_goes_on_from_its_checkpoint_when_process_0_is_killed(cluste
     undisturbed, folder = train("undisturbed", cluster.folder / "whole"), cluster.folder / "ckpt"
     undisturbed.expect(0, timeout=60)
     agent = train("agent", folder)
-    eventually(lambda: (folder / "epoch_2.npz").exists(), 60, "two epochs are done")
+    eventually(lambda: (folder / "step_20.npz").exists(), 60, "two epochs are done")
     kill_now(next(process.pid for process in processes.descendants(agent.pid) if process.command.startswith(PYTHON) and
                   "JAX_PROCESS_ID=0" in pathlib.Path("/proc/%d/environ" % process.pid).read_text().split("\0")))
     agent.expect(0, timeout=60)
-    resumed = re.findall(r"process \d goes on after epoch (\d+)", agent.output())
-    assert len(resumed) == 2 and int(resumed[0]) >= 2, agent.output()
-    assert sorted(path.name for path in folder.iterdir()) == ["epoch_%d.npz" % epoch for epoch in range(1, 6)]
+    resumed = re.findall(r"process \d goes on after step (\d+)", agent.output())
+    assert len(resumed) == 2 and int(resumed[0]) >= 20, agent.output()
+    assert sorted(path.name for path in folder.iterdir()) == ["step_%d.npz" % (10 * epoch) for epoch in range(1, 6)]
     assert agent.output().count("[rank 0] done") == 1 and last_loss(agent) == last_loss(undisturbed)
 
 
