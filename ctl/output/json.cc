@@ -235,6 +235,7 @@ std::string StacksJson(const std::string& job_id, const v1::StacksReply& reply) 
                          {"pid", stack.pid() == 0 ? Json() : Json(stack.pid())},
                          {"method", stack.method().empty() ? Json() : Json(stack.method())},
                          {"text", stack.text()},
+                         {"is_stopped", stack.is_stopped()},
                          {"note", stack.note().empty() ? Json() : Json(stack.note())}});
   }
   return Document(Json{{"job_id", job_id}, {"run", reply.run()}, {"round", reply.round()}, {"ranks", ranks}});

@@ -134,11 +134,13 @@ TEST(StacksJson, TellsEachRanksStack) {
   v1::RankStack& rank = *reply.add_ranks();
   rank.set_rank(1);
   rank.mutable_stack()->set_text("f (a.py:3)");
+  rank.mutable_stack()->set_is_stopped(true);
   const json out = json::parse(StacksJson("a", reply));
   EXPECT_EQ(out["round"], 3);
   EXPECT_EQ(out["ranks"][0]["text"], "f (a.py:3)");
   EXPECT_TRUE(out["ranks"][0]["pid"].is_null());
   EXPECT_TRUE(out["ranks"][0]["note"].is_null());
+  EXPECT_EQ(out["ranks"][0]["is_stopped"], true);
 }
 
 TEST(StopJson, TellsThePhaseBefore) {
