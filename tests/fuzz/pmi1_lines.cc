@@ -15,8 +15,8 @@ namespace {
 
 constexpr uint32_t kSlots = 2;
 
-MpiLayout Layout() {
-  MpiLayout layout;
+RoundLayout Layout() {
+  RoundLayout layout;
   layout.id = "1";
   layout.machines = 2;
   layout.agents.resize(2);

@@ -4,20 +4,20 @@
 #include <cstdint>
 #include <vector>
 
-#include "worker_agent/gateway/mpi/layout.h"
+#include "worker_agent/gateway/round_layout.h"
 
 namespace muster::agent {
 
 // Each agent on a machine of its own, ranks in order.
-inline MpiLayout SampleLayout(uint32_t agents, uint32_t ranks_each, uint32_t own = 0) {
-  MpiLayout layout;
+inline RoundLayout SampleLayout(uint32_t agents, uint32_t ranks_each, uint32_t own = 0) {
+  RoundLayout layout;
   layout.id = "4_2";
   layout.run = 4;
   layout.round = 2;
   layout.own = own;
   layout.machines = agents;
   for (uint32_t i = 0; i < agents; ++i) {
-    MpiLayout::Agent agent;
+    RoundLayout::Agent agent;
     agent.host = "host" + std::to_string(i);
     agent.machine = i;
     for (uint32_t slot = 0; slot < ranks_each; ++slot) {

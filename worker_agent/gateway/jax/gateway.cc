@@ -4,13 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/sha256.h"
-#include "worker_agent/gateway/mpi/layout.h"
+#include "worker_agent/gateway/round_layout.h"
 
 namespace muster::agent {
 namespace {
 
 // The same on all agents of the round; a process of another round, or of another job, has another one.
-uint64_t IncarnationOf(const MpiLayout& layout) {
+uint64_t IncarnationOf(const RoundLayout& layout) {
   const std::string digest = Sha256(absl::StrCat("jax ", layout.id, " ", layout.run, ".", layout.round));
   uint64_t incarnation = 0;
   for (size_t i = 0; i < sizeof(incarnation); ++i) {
@@ -19,9 +19,9 @@ uint64_t IncarnationOf(const MpiLayout& layout) {
   return incarnation | 1;  // never 0, which means none
 }
 
-jax::TaskLayout TasksOf(const MpiLayout& layout) {
+jax::TaskLayout TasksOf(const RoundLayout& layout) {
   jax::TaskLayout tasks;
-  for (const MpiLayout::Agent& agent : layout.agents) {
+  for (const RoundLayout::Agent& agent : layout.agents) {
     tasks.agents.emplace_back(agent.ranks.begin(), agent.ranks.end());
     tasks.hosts.push_back(agent.host);
   }
@@ -38,10 +38,7 @@ absl::Status JaxGateway::Begin(const GatewayRound& round) {
         "start with --restart_scope job");
   }
   server_.reset();
-  if (round.peers == nullptr || round.assignment.role() != v1::ROLE_WORKER) {
-    return absl::FailedPreconditionError("JAX's tasks are the ranks of workers, and of jobs whose peer list is known");
-  }
-  const absl::StatusOr<MpiLayout> layout = LayoutOf(round);
+  const absl::StatusOr<RoundLayout> layout = LayoutOf(round);
   if (!layout.ok()) return layout.status();
   jax::TaskLayout tasks = TasksOf(*layout);
   tasks_ = tasks.agents[tasks.own];

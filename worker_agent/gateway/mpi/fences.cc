@@ -11,7 +11,7 @@ constexpr absl::Duration kFirstLimit = absl::Minutes(10);
 
 }  // namespace
 
-Fences::Fences(const MpiLayout& layout, JobStore& store, const Clock& clock, std::string name)
+Fences::Fences(const RoundLayout& layout, JobStore& store, const Clock& clock, std::string name)
     : allgather_(store, clock, std::move(name), layout.own, static_cast<uint32_t>(layout.agents.size())) {}
 
 Fences::~Fences() { inbox_->gathered.Close(); }

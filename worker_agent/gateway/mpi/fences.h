@@ -12,7 +12,7 @@
 #include "common/net/poller.h"
 #include "common/store/job_store.h"
 #include "worker_agent/gateway/mpi/allgather.h"
-#include "worker_agent/gateway/mpi/layout.h"
+#include "worker_agent/gateway/round_layout.h"
 
 namespace muster::agent {
 
@@ -21,7 +21,7 @@ class Fences {
   using Gathered = absl::StatusOr<Allgather::Blobs>;
 
   // `name` is the allgather's. `store` and `clock` must outlive what this has asked the store.
-  Fences(const MpiLayout& layout, JobStore& store, const Clock& clock, std::string name);
+  Fences(const RoundLayout& layout, JobStore& store, const Clock& clock, std::string name);
   ~Fences();
 
   // Of the server's sockets; it wakes when there is something to take.

@@ -19,7 +19,7 @@ absl::Status MpiGateway::Begin(const GatewayRound& round) {
         "start with --restart_scope job");
   }
   Drop();
-  absl::StatusOr<MpiLayout> layout = LayoutOf(round);
+  absl::StatusOr<RoundLayout> layout = LayoutOf(round);
   if (!layout.ok()) return layout.status();
   ender_ = std::make_shared<RankEnder>();
   if (absl::Status started = StartServers(*layout, round.wake); !started.ok()) {
@@ -30,7 +30,7 @@ absl::Status MpiGateway::Begin(const GatewayRound& round) {
   return absl::OkStatus();
 }
 
-absl::Status MpiGateway::StartServers(const MpiLayout& layout, const std::function<void()>& wake) {
+absl::Status MpiGateway::StartServers(const RoundLayout& layout, const std::function<void()>& wake) {
   const auto end = [ender = ender_](uint32_t slot) { ender->End(slot); };
   if (options_.family != MpiFamily::kPmix) {
     absl::StatusOr<std::unique_ptr<Pmi1Server>> pmi1 = Pmi1Server::Start(layout, store_, clock_, end);

@@ -13,10 +13,10 @@
 #include "common/base/mutex.h"
 #include "common/store/job_store.h"
 #include "worker_agent/gateway/gateway.h"
-#include "worker_agent/gateway/mpi/layout.h"
 #include "worker_agent/gateway/mpi/pmi1_server.h"
 #include "worker_agent/gateway/mpi/rank_ender.h"
 #include "worker_agent/gateway/pmix/pmix_server.h"
+#include "worker_agent/gateway/round_layout.h"
 #include "worker_agent/launch/command/mpi_program.h"
 
 namespace muster::agent {
@@ -52,12 +52,12 @@ class MpiGateway final : public Gateway {
 
   void JudgeByProgress(uint32_t slot, ProcessEnd& end);
   void Drop();
-  absl::Status StartServers(const MpiLayout& layout, const std::function<void()>& wake);
+  absl::Status StartServers(const RoundLayout& layout, const std::function<void()>& wake);
 
   const MpiGatewayOptions options_;
   JobStore& store_;
   const Clock& clock_;
-  std::optional<MpiLayout> layout_;  // of the present round, or of one that is over and has processes left
+  std::optional<RoundLayout> layout_;  // of the present round, or of one that is over and has processes left
   bool is_over_ = false;
   std::set<uint32_t> unended_;          // slots whose process has not ended yet
   std::shared_ptr<RankEnder> ender_;    // of the present round

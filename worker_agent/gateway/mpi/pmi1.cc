@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/text.h"
+#include "worker_agent/gateway/mpi/process_mapping.h"
 
 namespace muster::agent {
 namespace {
@@ -53,7 +54,7 @@ absl::string_view WordOf(const Words& words, absl::string_view name) {
 
 }  // namespace
 
-Pmi1::Pmi1(const MpiLayout& layout)
+Pmi1::Pmi1(const RoundLayout& layout)
     : name_(absl::StrCat("kvs_", layout.id)), size_(layout.size()), ranks_(layout.own_agent().ranks.size()) {
   std::string mapping = ProcessMapping(layout, kMaxValueBytes - 1);
   if (!mapping.empty()) values_[kMappingKey] = std::move(mapping);

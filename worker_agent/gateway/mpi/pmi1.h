@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "worker_agent/gateway/mpi/layout.h"
+#include "worker_agent/gateway/round_layout.h"
 
 namespace muster::agent {
 
@@ -45,7 +45,7 @@ class Pmi1 {
     std::string bundle;
   };
 
-  explicit Pmi1(const MpiLayout& layout);
+  explicit Pmi1(const RoundLayout& layout);
 
   // One line of a rank, without its end. An error: it is to be served no longer, and `progress` says why.
   absl::StatusOr<Step> OnLine(uint32_t slot, absl::string_view line);

@@ -20,12 +20,12 @@ constexpr size_t kReadBytes = 4096;
 
 }  // namespace
 
-Pmi1Server::Pmi1Server(const MpiLayout& layout, JobStore& store, const Clock& clock, EndRank end)
+Pmi1Server::Pmi1Server(const RoundLayout& layout, JobStore& store, const Clock& clock, EndRank end)
     : end_(std::move(end)), fences_(layout, store, clock, "mpi/pmi1"), pmi_(layout) {
   connections_.resize(layout.own_agent().ranks.size());
 }
 
-absl::StatusOr<std::unique_ptr<Pmi1Server>> Pmi1Server::Start(const MpiLayout& layout, JobStore& store,
+absl::StatusOr<std::unique_ptr<Pmi1Server>> Pmi1Server::Start(const RoundLayout& layout, JobStore& store,
                                                               const Clock& clock, EndRank end) {
   std::unique_ptr<Pmi1Server> server(new Pmi1Server(layout, store, clock, std::move(end)));
   if (absl::Status opened = server->Open(); !opened.ok()) return opened;

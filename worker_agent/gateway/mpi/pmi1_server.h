@@ -27,8 +27,8 @@ class Pmi1Server {
   // RESOURCE_EXHAUSTED: no sockets or no thread. `end` is called by its thread for the slot of a rank that has called
   // MPI_Abort, and waits to be ended. `store` and `clock` must outlive what this has asked the store.
   using EndRank = std::function<void(uint32_t slot)>;
-  static absl::StatusOr<std::unique_ptr<Pmi1Server>> Start(const MpiLayout& layout, JobStore& store, const Clock& clock,
-                                                           EndRank end);
+  static absl::StatusOr<std::unique_ptr<Pmi1Server>> Start(const RoundLayout& layout, JobStore& store,
+                                                           const Clock& clock, EndRank end);
   ~Pmi1Server();
 
   // What the slot's process inherits as PMI_FD; once.
@@ -44,7 +44,7 @@ class Pmi1Server {
     std::string output;
   };
 
-  Pmi1Server(const MpiLayout& layout, JobStore& store, const Clock& clock, EndRank end);
+  Pmi1Server(const RoundLayout& layout, JobStore& store, const Clock& clock, EndRank end);
   absl::Status Open();
   void Run();
   void Read(uint32_t slot);

@@ -26,7 +26,7 @@ absl::StatusOr<std::string> PutBy(uint32_t rank, const std::string& bundle) {
   return absl::NotFoundError("it has put nothing");
 }
 
-DirectModex::DirectModex(const MpiLayout& layout, JobStore& store, const Clock& clock, std::shared_ptr<Poller> poller)
+DirectModex::DirectModex(const RoundLayout& layout, JobStore& store, const Clock& clock, std::shared_ptr<Poller> poller)
     : store_(store),
       clock_(clock),
       own_(layout.own),

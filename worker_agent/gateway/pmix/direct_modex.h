@@ -13,7 +13,7 @@
 #include "common/net/mailbox.h"
 #include "common/net/poller.h"
 #include "common/store/job_store.h"
-#include "worker_agent/gateway/mpi/layout.h"
+#include "worker_agent/gateway/round_layout.h"
 
 namespace muster::agent {
 
@@ -29,7 +29,7 @@ class DirectModex {
   };
 
   // `poller` wakes when there is something to take. `store` and `clock` must outlive what this has asked the store.
-  DirectModex(const MpiLayout& layout, JobStore& store, const Clock& clock, std::shared_ptr<Poller> poller);
+  DirectModex(const RoundLayout& layout, JobStore& store, const Clock& clock, std::shared_ptr<Poller> poller);
   ~DirectModex();
 
   // For each own rank: its number, a length and what it has put. Once.

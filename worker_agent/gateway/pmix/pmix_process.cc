@@ -85,10 +85,10 @@ std::string EndInWords(const ExitStatus& end) {
                          : absl::StrCat("ended with code ", end.code);
 }
 
-std::string SetupFor(const MpiLayout& layout, const std::string& folder, const std::string& memory) {
+std::string SetupFor(const RoundLayout& layout, const std::string& folder, const std::string& memory) {
   std::string setup =
       absl::StrCat("nspace=muster-", layout.id, "\nfolder=", folder, "\nmemory=", memory, "\nown=", layout.own, "\n");
-  for (const MpiLayout::Agent& agent : layout.agents) {
+  for (const RoundLayout::Agent& agent : layout.agents) {
     absl::StrAppend(&setup, "agent=", absl::StrJoin(agent.ranks, ","), "\n");
   }
   return setup;
@@ -96,13 +96,13 @@ std::string SetupFor(const MpiLayout& layout, const std::string& folder, const s
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<PmixProcess>> PmixProcess::Start(PmixOptions options, const MpiLayout& layout) {
+absl::StatusOr<std::unique_ptr<PmixProcess>> PmixProcess::Start(PmixOptions options, const RoundLayout& layout) {
   std::unique_ptr<PmixProcess> process(new PmixProcess(std::move(options)));
   if (absl::Status begun = process->Begin(layout); !begun.ok()) return begun;
   return process;
 }
 
-absl::Status PmixProcess::Begin(const MpiLayout& layout) {
+absl::Status PmixProcess::Begin(const RoundLayout& layout) {
   if (::mkdir(options_.folder.c_str(), 0700) != 0) {
     return absl::UnavailableError(absl::StrCat("MPI: can't make ", options_.folder, ": ", std::strerror(errno)));
   }

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/unique_fd.h"
-#include "worker_agent/gateway/mpi/layout.h"
+#include "worker_agent/gateway/round_layout.h"
 
 namespace muster::agent {
 
@@ -28,7 +28,7 @@ class PmixProcess {
  public:
   // Waits until ms-pmix is ready, 5 s at most (it takes some 50 ms): the ranks' environments come from it. The error
   // says what it said.
-  static absl::StatusOr<std::unique_ptr<PmixProcess>> Start(PmixOptions options, const MpiLayout& layout);
+  static absl::StatusOr<std::unique_ptr<PmixProcess>> Start(PmixOptions options, const RoundLayout& layout);
   // Ends ms-pmix, and removes its folders.
   ~PmixProcess();
 
@@ -41,7 +41,7 @@ class PmixProcess {
 
  private:
   explicit PmixProcess(PmixOptions options) : options_(std::move(options)) {}
-  absl::Status Begin(const MpiLayout& layout);
+  absl::Status Begin(const RoundLayout& layout);
   void MakeMemoryFolder();
   absl::Status Spawn();
   absl::Status Tell(std::string frame);

@@ -44,7 +44,7 @@ pmix::NameResult ResultOf(const absl::Status& status) {
 
 }  // namespace
 
-PmixServer::PmixServer(std::unique_ptr<PmixProcess> process, const MpiLayout& layout, JobStore& store,
+PmixServer::PmixServer(std::unique_ptr<PmixProcess> process, const RoundLayout& layout, JobStore& store,
                        const Clock& clock, EndRank end)
     : process_(std::move(process)),
       ranks_(layout.own_agent().ranks),
@@ -55,7 +55,7 @@ PmixServer::PmixServer(std::unique_ptr<PmixProcess> process, const MpiLayout& la
       input_(process_->TakeInput()),
       progress_(ranks_.size()) {}
 
-absl::StatusOr<std::unique_ptr<PmixServer>> PmixServer::Start(PmixOptions options, const MpiLayout& layout,
+absl::StatusOr<std::unique_ptr<PmixServer>> PmixServer::Start(PmixOptions options, const RoundLayout& layout,
                                                               JobStore& store, const Clock& clock, EndRank end) {
   absl::StatusOr<std::unique_ptr<PmixProcess>> process = PmixProcess::Start(std::move(options), layout);
   if (!process.ok()) return process.status();

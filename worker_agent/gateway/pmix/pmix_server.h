@@ -16,12 +16,12 @@
 #include "common/base/mutex.h"
 #include "common/store/job_store.h"
 #include "worker_agent/gateway/mpi/fences.h"
-#include "worker_agent/gateway/mpi/layout.h"
 #include "worker_agent/gateway/mpi/published_names.h"
 #include "worker_agent/gateway/mpi/verdict.h"
 #include "worker_agent/gateway/pmix/direct_modex.h"
 #include "worker_agent/gateway/pmix/frames.h"
 #include "worker_agent/gateway/pmix/pmix_process.h"
+#include "worker_agent/gateway/round_layout.h"
 
 namespace muster::agent {
 
@@ -30,7 +30,7 @@ class PmixServer {
   // Waits until ms-pmix is ready, see PmixProcess. `end` is called by a thread of this for each slot's rank that has
   // lost ms-pmix, or whose fence has failed. `store` and `clock` must outlive what this has asked the store.
   using EndRank = std::function<void(uint32_t slot)>;
-  static absl::StatusOr<std::unique_ptr<PmixServer>> Start(PmixOptions options, const MpiLayout& layout,
+  static absl::StatusOr<std::unique_ptr<PmixServer>> Start(PmixOptions options, const RoundLayout& layout,
                                                            JobStore& store, const Clock& clock, EndRank end);
   ~PmixServer();
 
@@ -40,7 +40,7 @@ class PmixServer {
   MpiProgress ProgressOf(uint32_t slot);
 
  private:
-  PmixServer(std::unique_ptr<PmixProcess> process, const MpiLayout& layout, JobStore& store, const Clock& clock,
+  PmixServer(std::unique_ptr<PmixProcess> process, const RoundLayout& layout, JobStore& store, const Clock& clock,
              EndRank end);
   absl::Status Open();
   void Run();

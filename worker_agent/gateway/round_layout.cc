@@ -1,4 +1,4 @@
-#include "worker_agent/gateway/mpi/layout.h"
+#include "worker_agent/gateway/round_layout.h"
 
 #include <algorithm>
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace muster::agent {
 
-uint32_t MpiLayout::size() const {
+uint32_t RoundLayout::size() const {
   size_t size = 0;
   for (const Agent& agent : agents) size += agent.ranks.size();
   return static_cast<uint32_t>(size);
 }
 
-std::vector<uint32_t> MpiLayout::MachineOfRank() const {
+std::vector<uint32_t> RoundLayout::MachineOfRank() const {
   std::vector<uint32_t> machine_of(size());
   for (const Agent& agent : agents) {
     for (const uint32_t rank : agent.ranks) machine_of[rank] = agent.machine;
@@ -39,12 +39,13 @@ std::string IdOf(const GatewayRound& round) {
 
 }  // namespace
 
-absl::StatusOr<MpiLayout> LayoutOf(const GatewayRound& round) {
-  if (round.peers == nullptr) return absl::InternalError("MPI: the round's peer list is not known");
+absl::StatusOr<RoundLayout> LayoutOf(const GatewayRound& round) {
+  if (round.peers == nullptr) return absl::InternalError("the round's peer list is not known");
   if (round.assignment.role() != v1::ROLE_WORKER) {
-    return absl::FailedPreconditionError("MPI: parameter servers are no MPI ranks; start them with --mpi none");
+    return absl::FailedPreconditionError(
+        "parameter servers are none of its ranks; start them with --mpi none --jax none");
   }
-  MpiLayout layout;
+  RoundLayout layout;
   layout.run = round.run;
   layout.round = round.round;
   std::optional<uint32_t> own;
@@ -53,10 +54,10 @@ absl::StatusOr<MpiLayout> LayoutOf(const GatewayRound& round) {
   for (const v1::PeerNode& node : round.peers->nodes()) {
     if (node.role() != v1::ROLE_WORKER || SlotCount(node) == 0) continue;
     if (node.node_id() == round.node_id) own = layout.agents.size();
-    MpiLayout::Agent agent;
+    RoundLayout::Agent agent;
     agent.machine = node.machine();
     if (agent.machine >= static_cast<uint32_t>(round.peers->nodes_size()))
-      return absl::InternalError("MPI: the peer list counts machines wrong");
+      return absl::InternalError("the peer list counts machines wrong");
     layout.machines = std::max(layout.machines, agent.machine + 1);
     host_of.resize(layout.machines);
     // Hosts of several machines may have one name (containers), which Open MPI would take for one machine.
@@ -68,47 +69,17 @@ absl::StatusOr<MpiLayout> LayoutOf(const GatewayRound& round) {
     }
     layout.agents.push_back(std::move(agent));
   }
-  if (!own) return absl::InternalError("MPI: this node is not in the round's peer list");
+  if (!own) return absl::InternalError("this node is not in the round's peer list");
   layout.own = *own;
   layout.id = IdOf(round);
   seen.resize(layout.size());
-  for (const MpiLayout::Agent& agent : layout.agents) {
+  for (const RoundLayout::Agent& agent : layout.agents) {
     for (const uint32_t rank : agent.ranks) {
-      if (rank >= seen.size() || seen[rank])
-        return absl::InternalError("MPI: the peer list does not count ranks from 0");
+      if (rank >= seen.size() || seen[rank]) return absl::InternalError("the peer list does not count ranks from 0");
       seen[rank] = true;
     }
   }
   return layout;
-}
-
-std::string ProcessMapping(const MpiLayout& layout, size_t most_bytes) {
-  struct Block {
-    uint32_t machine = 0;
-    uint32_t machines = 0;
-    uint32_t ranks = 0;
-  };
-  std::vector<Block> blocks;
-  std::vector<Block> runs;  // of ranks that follow each other on one machine
-  for (const uint32_t machine : layout.MachineOfRank()) {
-    if (runs.empty() || runs.back().machine != machine) runs.push_back({machine, 1, 0});
-    ++runs.back().ranks;
-  }
-  for (const Block& run : runs) {
-    const bool follows = !blocks.empty() && blocks.back().ranks == run.ranks &&
-                         blocks.back().machine + blocks.back().machines == run.machine;
-    if (follows) {
-      ++blocks.back().machines;
-    } else {
-      blocks.push_back(run);
-    }
-  }
-  std::string text = "(vector";
-  for (const Block& block : blocks) {
-    absl::StrAppend(&text, ",(", block.machine, ",", block.machines, ",", block.ranks, ")");
-  }
-  text += ")";
-  return text.size() > most_bytes ? "" : text;
 }
 
 }  // namespace muster::agent

@@ -1,4 +1,4 @@
-// Where the ranks of a round are, as MPI's launchers tell it.
+// Where the ranks of a round are, for gateways whose agents answer together: one index for each agent.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace muster::agent {
 
-struct MpiLayout {
+struct RoundLayout {
   struct Agent {
     std::string host;             // shown, and the same for all agents of one machine
     uint32_t machine = 0;         // in rank order
@@ -32,10 +32,6 @@ struct MpiLayout {
 };
 
 // The error says what is not known, or what can't be served.
-absl::StatusOr<MpiLayout> LayoutOf(const GatewayRound& round);
-
-// PMI-1's PMI_process_mapping: "(vector,(first machine,machines,ranks on each),…)". Empty where it is longer than a
-// value may be: MPICH then finds out by itself.
-std::string ProcessMapping(const MpiLayout& layout, size_t most_bytes);
+absl::StatusOr<RoundLayout> LayoutOf(const GatewayRound& round);
 
 }  // namespace muster::agent

@@ -1,10 +1,9 @@
-#include "worker_agent/gateway/mpi/layout.h"
+#include "worker_agent/gateway/round_layout.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/net/peer_node.h"
-#include "tests/unit/mpi/sample_layout.h"
 
 namespace muster::agent {
 namespace {
@@ -29,7 +28,7 @@ GatewayRound Round(std::vector<std::vector<uint32_t>> ranks_of, std::vector<uint
   return round;
 }
 
-TEST(LayoutTest, AgentsOfOneMachineHaveOneHost) {
+TEST(RoundLayout, AgentsOfOneMachineHaveOneHost) {
   const auto layout = LayoutOf(Round({{0, 1}, {2}, {3}}, {0, 0, 1}));
   ASSERT_TRUE(layout.ok()) << layout.status();
   EXPECT_EQ(layout->own, 1u);
@@ -47,7 +46,7 @@ TEST(LayoutTest, AgentsOfOneMachineHaveOneHost) {
   EXPECT_THAT(layout->MachineOfRank(), testing::ElementsAre(0, 0, 0, 1));
 }
 
-TEST(LayoutTest, WhatCantBeServed) {
+TEST(RoundLayout, WhatCantBeServed) {
   GatewayRound round = Round({{0}, {1}}, {0, 1});
   round.peers = nullptr;
   EXPECT_FALSE(LayoutOf(round).ok());
@@ -60,16 +59,6 @@ TEST(LayoutTest, WhatCantBeServed) {
   EXPECT_FALSE(LayoutOf(Round({{0}, {0}}, {0, 1})).ok());
   EXPECT_FALSE(LayoutOf(Round({{0}, {7}}, {0, 1})).ok());
   EXPECT_FALSE(LayoutOf(Round({{0}, {1}}, {0, 4'000'000'000})).ok());
-}
-
-TEST(LayoutTest, TheMappingIsShort) {
-  EXPECT_EQ(ProcessMapping(SampleLayout(1, 8), 1023), "(vector,(0,1,8))");
-  EXPECT_EQ(ProcessMapping(SampleLayout(1000, 8), 1023), "(vector,(0,1000,8))");
-  MpiLayout scattered = SampleLayout(2, 2);
-  scattered.agents[0].ranks = {0, 3};
-  scattered.agents[1].ranks = {1, 2};
-  EXPECT_EQ(ProcessMapping(scattered, 1023), "(vector,(0,1,1),(1,1,2),(0,1,1))");
-  EXPECT_EQ(ProcessMapping(scattered, 10), "");
 }
 
 }  // namespace
