@@ -103,8 +103,13 @@ void Lighthouses::On(QueryId query, const v1::ReplicasReport& report, const std:
 void Lighthouses::Open(const std::string& name, Lighthouse& lighthouse) {
   lighthouse.handle = ++context_.last_handle;
   by_handle_[lighthouse.handle] = name;
-  const auto last = context_.state.record().quorums.find(name);
-  if (last == context_.state.record().quorums.end()) return;
+  const auto& quorums = context_.state.record().quorums;
+  if (!unheard_) {
+    unheard_.emplace();
+    for (const auto& [of, quorum] : quorums) unheard_->insert(of);
+  }
+  if (unheard_->erase(name) == 0) return;
+  const auto last = quorums.find(name);
   lighthouse.presumed = {last->second.replica_ids.begin(), last->second.replica_ids.end()};
   lighthouse.presumed_until =
       context_.started.monotonic + context_.options.disconnect_grace + HeartbeatTimeout(lighthouse.rules);
@@ -152,7 +157,7 @@ void Lighthouses::Go(const std::string& name, Lighthouse& lighthouse, const Part
     AnswerHeld(agent->second, replicas, now >= agent->second.held.deadline);
     if (replicas.empty()) lighthouse.agents.erase(agent);
   }
-  if (lighthouse.agents.empty()) {  // its number stands in the state
+  if (lighthouse.agents.empty() && lighthouse.presumed.empty()) {  // its number stands in the state
     context_.deadlines.Set(lighthouse.handle, MonotonicTime::Never());
     by_handle_.erase(lighthouse.handle);
     lighthouses_.erase(std::string(name));

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -106,6 +107,8 @@ class Lighthouses {
   Context& context_;
   std::map<std::string, Lighthouse> lighthouses_;
   std::map<uint64_t, std::string> by_handle_;
+  // Those that had a quorum before the restart, and of which nobody has spoken since. Nothing: nobody has spoken yet.
+  std::optional<std::set<std::string>> unheard_;
 };
 
 }  // namespace muster::scheduler

@@ -306,6 +306,35 @@ TEST_F(LighthouseTest, WhoComesBackFirstAfterARestartWaitsForTheOthers) {
   EXPECT_EQ(Told(a), "2: a for 2") << "b is gone";
 }
 
+TEST_F(LighthouseTest, WhoeverComesAfterAllHaveGoneWaitsForNobody) {
+  Join("one");
+  Join("two");
+  Report("one", {{"a", 1}});
+  Report("two", {{"b", 1}});
+  Report("one", {});
+  Report("two", {});
+  const QueryId c = Report("one", {{"c", 2}});
+  EXPECT_EQ(Told(c), "waits");
+  Report("two", {{"d", 2}});
+  EXPECT_EQ(Told(c), "2: c d for 2") << "the last ones are known to have gone: there was no restart";
+}
+
+TEST_F(LighthouseTest, WhoGoesFirstAfterARestartDoesNotTakeTheOthersAlong) {
+  min_replicas_ = 1;
+  Join("one");
+  Join("two");
+  Report("two", {{"b", 0}});
+  Report("one", {{"a", 1}});
+  Report("two", {{"b", 1}});
+  ASSERT_THAT(records_.back().quorum_changed().replica_ids(), ElementsAre("a", "b"));
+  Start(std::vector<v1::Record>(records_));
+  Join("one");
+  Join("two");
+  Report("one", {{"a", 2}});
+  Report("one", {});
+  EXPECT_EQ(Told(Report("one", {{"c", 3}})), "waits") << "b may train on";
+}
+
 TEST_F(LighthouseTest, WhoTakesPartInNoRoundIsTurnedAway) {
   Join("one");
   EXPECT_THAT(Told(Report("other", {{"a", 1}})), HasSubstr("not known"));
