@@ -149,10 +149,11 @@ def test_no_process_notices_that_the_schedulers_link_was_cut(cluster, network):
 @needs_jax
 def test_a_stuck_process_is_told_and_all_start_again(cluster):
     """The others wait for it, all at the same step: it is named, since the kernel says that it is stopped."""
-    job = Job(cluster, "--enable_recovery", "--progress_timeout", 3, "--stop_timeout", 3).start("40", "0.05")
+    job = Job(cluster, "--enable_recovery", "--max_restarts", 10, "--progress_timeout", 5,
+              "--stop_timeout", 3).start("80", "0.05")
     job.wait_for_step(3)
     os.kill(job.pid_of(2), signal.SIGSTOP)
-    told = r"no progress for 3 s \(--progress_timeout\): rank 2 on \S+ \(node \S+\) is stopped, by a signal or a debugger"
+    told = r"no progress for 5 s \(--progress_timeout\): rank 2 on \S+ \(node \S+\) is stopped, by a signal or a debugger"
     eventually(lambda: re.search(told, job.said()), 30, "it is told")
     for agent in job.agents:
         agent.expect(0, timeout=60)
