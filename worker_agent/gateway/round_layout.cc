@@ -43,7 +43,7 @@ absl::StatusOr<RoundLayout> LayoutOf(const GatewayRound& round) {
   if (round.peers == nullptr) return absl::InternalError("the round's peer list is not known");
   if (round.assignment.role() != v1::ROLE_WORKER) {
     return absl::FailedPreconditionError(
-        "parameter servers are none of its ranks; start them with --mpi none --jax none");
+        "parameter servers have no ranks of workers; start them with --mpi none --jax none");
   }
   RoundLayout layout;
   layout.run = round.run;

@@ -143,6 +143,20 @@ class LighthouseTest : public ::testing::Test {
     core_->CheckInvariants();
   }
 
+  // One replica is enough for a quorum from then on.
+  void RestartWithAQuorumOfAAndB() {
+    min_replicas_ = 1;
+    Join("one");
+    Join("two");
+    Report("two", {{"b", 0}});
+    Report("one", {{"a", 1}});
+    Report("two", {{"b", 1}});
+    ASSERT_THAT(records_.back().quorum_changed().replica_ids(), ElementsAre("a", "b"));
+    Start(std::vector<v1::Record>(records_));
+    Join("one");
+    Join("two");
+  }
+
   // "2: member a, member b for 7"; "nothing": the report's time was over; "waits"; or the error.
   std::string Told(QueryId query) {
     if (!answers_.contains(query)) return "waits";
@@ -283,16 +297,7 @@ TEST_F(LighthouseTest, TheNumberGoesOnAfterARestart) {
 }
 
 TEST_F(LighthouseTest, WhoComesBackFirstAfterARestartWaitsForTheOthers) {
-  min_replicas_ = 1;
-  Join("one");
-  Join("two");
-  Report("two", {{"b", 0}});
-  Report("one", {{"a", 1}});
-  Report("two", {{"b", 1}});
-  ASSERT_THAT(records_.back().quorum_changed().replica_ids(), ElementsAre("a", "b"));
-  Start(std::vector<v1::Record>(records_));
-  Join("one");
-  Join("two");
+  ASSERT_NO_FATAL_FAILURE(RestartWithAQuorumOfAAndB());
   QueryId a = Report("one", {{"a", 2}});
   EXPECT_EQ(Told(a), "waits") << "b may train on";
   Take(core_->Apply(LoopWasLate{absl::Seconds(2)}, Time()));
@@ -320,16 +325,7 @@ TEST_F(LighthouseTest, WhoeverComesAfterAllHaveGoneWaitsForNobody) {
 }
 
 TEST_F(LighthouseTest, WhoGoesFirstAfterARestartDoesNotTakeTheOthersAlong) {
-  min_replicas_ = 1;
-  Join("one");
-  Join("two");
-  Report("two", {{"b", 0}});
-  Report("one", {{"a", 1}});
-  Report("two", {{"b", 1}});
-  ASSERT_THAT(records_.back().quorum_changed().replica_ids(), ElementsAre("a", "b"));
-  Start(std::vector<v1::Record>(records_));
-  Join("one");
-  Join("two");
+  ASSERT_NO_FATAL_FAILURE(RestartWithAQuorumOfAAndB());
   Report("one", {{"a", 2}});
   Report("one", {});
   EXPECT_EQ(Told(Report("one", {{"c", 3}})), "waits") << "b may train on";
