@@ -272,7 +272,7 @@ v1::Join AgentCore::Impl::MakeJoin(uint64_t connect_seq) const {
 
 void AgentCore::Impl::SendDueReport() {
   if (!connector_.IsOpen() || !reporter_.IsDue(now_)) return;
-  if (heartbeat_path_.CountDue()) {
+  if (heartbeat_path_.CountDue(now_, heartbeat_interval_)) {
     connector_.WantReplacement(heartbeat_interval_, Connector::Want::kAnswers, now_);
   }
   const auto armed_fence_ms = fence_at_ ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_counted_on_)) : 0;
@@ -288,7 +288,7 @@ void AgentCore::Impl::SendDueReport() {
     *message.mutable_report() = reporter_.MakeReport(now_);
     progress_.Fill(*message.mutable_report(), now_);
     message.mutable_report()->set_armed_fence_ms(armed_fence_ms);
-    heartbeat_path_.StreamSent(message.report().heartbeat_seq());
+    heartbeat_path_.StreamSent(message.report().heartbeat_seq(), now_);
     SendToScheduler(std::move(message));
   }
   // Last: the scheduler would take it for a late one if it came after a higher number.

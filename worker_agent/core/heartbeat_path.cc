@@ -19,9 +19,11 @@ void HeartbeatPath::StreamOpened(MonotonicTime now, bool is_offered, Jitter& jit
 
 bool HeartbeatPath::IsStreamSilent() const { return stream_awaited_ != 0 && stream_silence_ > kStreamPatience; }
 
-bool HeartbeatPath::CountDue() {
+bool HeartbeatPath::CountDue(MonotonicTime now, absl::Duration interval) {
+  if (stream_awaited_ == 0 || now < counted_at_ + interval) return false;
   const bool was_silent = IsStreamSilent();
-  if (stream_awaited_ != 0) ++stream_silence_;
+  ++stream_silence_;
+  counted_at_ = now;
   return IsStreamSilent() && !was_silent;
 }
 
@@ -34,9 +36,10 @@ HeartbeatPath::Way HeartbeatPath::Choose(MonotonicTime now) {
   return is_proven || IsStreamSilent() || now < try_at_ ? Way::kStream : Way::kBoth;
 }
 
-void HeartbeatPath::StreamSent(uint64_t heartbeat_seq) {
+void HeartbeatPath::StreamSent(uint64_t heartbeat_seq, MonotonicTime now) {
   if (stream_awaited_ != 0) return;
   stream_awaited_ = heartbeat_seq;
+  counted_at_ = now;
   stream_silence_ = 0;
 }
 

@@ -27,12 +27,13 @@ class HeartbeatPath {
   // `is_offered`: the scheduler takes datagrams for this stream.
   void StreamOpened(MonotonicTime now, bool is_offered, Jitter& jitter);
 
-  // A heartbeat is due, of whatever kind. True once when the stream falls silent with it.
-  bool CountDue();
+  // A heartbeat is due, of whatever kind; what comes within `interval` of the last one that counted (news) does not
+  // count. True once when the stream falls silent with it.
+  bool CountDue(MonotonicTime now, absl::Duration interval);
   // Of a heartbeat that is due now and says nothing but that the node lives.
   Way Choose(MonotonicTime now);
   void DatagramSent(uint64_t heartbeat_seq) { awaited_ = heartbeat_seq; }
-  void StreamSent(uint64_t heartbeat_seq);
+  void StreamSent(uint64_t heartbeat_seq, MonotonicTime now);
   // A datagram has come back for this heartbeat of the present stream; late or not, it shows that they get through.
   void DatagramAnswered(uint64_t heartbeat_seq);
   // An answer to this heartbeat, or to one after it, has come over the stream.
@@ -49,7 +50,8 @@ class HeartbeatPath {
   uint64_t awaited_ = 0;         // the last datagram, while it has no answer; 0: none
   int failures_ = 0;             // in a row
   uint64_t stream_awaited_ = 0;  // the first heartbeat over the stream that has no answer; 0: none
-  int stream_silence_ = 0;       // heartbeats that came due since that one
+  int stream_silence_ = 0;       // heartbeats that came due since that one …
+  MonotonicTime counted_at_;     // … the last of them, or that one
   MonotonicTime try_at_;
   MonotonicTime stream_at_;  // when a heartbeat goes over the stream at the latest
 };

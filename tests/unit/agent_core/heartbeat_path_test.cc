@@ -20,10 +20,10 @@ class HeartbeatPathTest : public ::testing::Test {
   void Open(bool is_offered = true) { path_.StreamOpened(now_, is_offered, jitter_); }
   Way Beat() {
     now_ = now_ + absl::Seconds(1);
-    path_.CountDue();
+    path_.CountDue(now_, absl::Seconds(1));
     const Way way = path_.Choose(now_);
     if (way != Way::kDatagram) {
-      path_.StreamSent(++seq_);
+      path_.StreamSent(++seq_, now_);
       if (!is_stream_deaf_) path_.StreamAnswered(seq_);
     }
     if (way != Way::kStream) path_.DatagramSent(++seq_);

@@ -164,6 +164,15 @@ TEST_F(Replacement, AStreamThatAnswersNothingIsReplaced) {
   EXPECT_THAT(agent.Pass(absl::Minutes(1)), Not(HasSubstr("dial"))) << "it answers";
 }
 
+// Each process that starts is news, which is told at once: more of it than the patience has heartbeats.
+TEST_F(Replacement, MuchNewsInOneMomentIsNoSilence) {
+  AgentHarness agent;
+  agent.RunRound(8);
+  EXPECT_THAT(agent.Pass(absl::Seconds(1)), Not(HasSubstr("dial")));
+  agent.AnswerReports();
+  EXPECT_THAT(agent.Pass(absl::Minutes(1)), Not(HasSubstr("dial")));
+}
+
 TEST_F(Replacement, AnotherSchedulersWelcomeIsNone) {
   Begin();
   EXPECT_THAT(agent_.Do(MessageReceived{2, WelcomeMessage(1, "another")}), HasSubstr("hang up 2\n"));
