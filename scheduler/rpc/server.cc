@@ -183,6 +183,7 @@ class RpcServer::Impl {
                                static_cast<int>(absl::ToInt64Milliseconds(options_.handshake_limit)));
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnectionMs);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // see MakeChannel of the agent
     builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadBufferBytes);
     // A compressed message would be a small lever for a lot of memory.
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);

@@ -93,6 +93,9 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target,
   // Its other meaning: the time limit of one connect.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(absl::ToInt64Milliseconds(connect_limit)));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestBackOffMs);
+  // Small messages now and then: each would be followed by a PING and its answer, to measure a throughput that nobody
+  // needs.
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetMaxReceiveMessageSize(static_cast<int>(kMaxPeerListBytes) + kReplyOverhead);
   return grpc::CreateCustomChannel(target, credentials, arguments);
 }
