@@ -124,7 +124,7 @@ struct LogsRequested {
 };
 
 using StoreOperation = std::variant<v1::StoreSet, v1::StoreGet, v1::StoreWait, v1::StoreDelete, v1::StoreAdd,
-                                    v1::StoreSwap, v1::StoreList, v1::ReplicasReport>;
+                                    v1::StoreSwap, v1::StoreList, v1::StoreBatch, v1::ReplicasReport>;
 
 // A call of the Store service. Sizes have been checked, and the identity has been authorised for the caller's node id.
 // Answered once; a Wait and a report of replicas within kLongestStoreWaitMs.

@@ -49,4 +49,8 @@ void RpcEffectSink::OnRunSettled(const RunSettled& settled) {
   if (on_settled_) on_settled_(settled);
 }
 
+void RpcEffectSink::OnTurnEnd() {
+  if (store_calls_ != nullptr) store_calls_->EndTurn();
+}
+
 }  // namespace muster::scheduler

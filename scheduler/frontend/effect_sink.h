@@ -30,6 +30,7 @@ class RpcEffectSink : public EffectSink {
   void OnForgetPeers(ForgetPeers forget) override;
   void OnAnnounce(const Announce& announce) override;
   void OnRunSettled(const RunSettled& settled) override;
+  void OnTurnEnd() override;
 
  private:
   StreamRegistry& streams_;

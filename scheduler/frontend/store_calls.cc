@@ -45,4 +45,19 @@ void StoreCalls::Call(StoreOperation operation, std::string identity, Done done)
   pending_.Resolve(Answer{*id, absl::UnavailableError("the scheduler is busy: try again"), {}});
 }
 
+void StoreCalls::Resolve(Answer answer) {
+  loop_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  pending_.Resolve(std::move(answer));
+}
+
+void StoreCalls::EndTurn() {
+  for (const auto& then : std::exchange(at_turn_end_, {})) then();
+}
+
+bool StoreCalls::AtTurnEnd(std::function<void()> then) {
+  if (loop_.load(std::memory_order_relaxed) != std::this_thread::get_id()) return false;
+  at_turn_end_.push_back(std::move(then));
+  return true;
+}
+
 }  // namespace muster::scheduler

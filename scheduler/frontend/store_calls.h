@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
@@ -32,8 +34,15 @@ class StoreCalls {
   // are the core's: RESOURCE_EXHAUSTED means that the store is full.
   void Call(StoreOperation operation, std::string identity, Done done);
 
+  // Of the loop's thread: an answer of this turn.
+  void Resolve(Answer answer);
+  // The turn's last answer was resolved.
+  void EndTurn();
+  // Any thread. From within a Done: `then` is called when the turn ends, for what its answers have in common. False
+  // where the answer is of no turn.
+  bool AtTurnEnd(std::function<void()> then);
+
   // See PendingQueries.
-  void Resolve(Answer answer) { pending_.Resolve(std::move(answer)); }
   void Expire(MonotonicTime now) { pending_.Expire(now); }
   void Close() { pending_.Close(); }
 
@@ -42,6 +51,8 @@ class StoreCalls {
   const size_t byte_limit_;
   const std::shared_ptr<std::atomic<size_t>> bytes_ = std::make_shared<std::atomic<size_t>>(0);
   PendingQueries pending_;
+  std::atomic<std::thread::id> loop_;               // none before the first answer
+  std::vector<std::function<void()>> at_turn_end_;  // of the loop's thread
 };
 
 }  // namespace muster::scheduler

@@ -178,6 +178,7 @@ class Loop::Impl {
     durable_ = durable;
     const uint64_t records = durable > sequence_offset_ ? durable - sequence_offset_ : 0;
     for (Effect& effect : outbox_.TakeReleased(records)) std::visit(CarryOut(sink_), effect);
+    sink_.OnTurnEnd();
   }
 
   const std::unique_ptr<CoreDriver> core_;

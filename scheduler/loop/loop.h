@@ -31,6 +31,8 @@ class EffectSink {
   virtual void OnForgetPeers(ForgetPeers forget) = 0;
   virtual void OnAnnounce(const Announce& announce) = 0;
   virtual void OnRunSettled(const RunSettled& settled) = 0;
+  // After the last of those that are carried out together.
+  virtual void OnTurnEnd() {}
 };
 
 // What the loop drives: a Core, or a test's stand-in for it. The methods are Core's.

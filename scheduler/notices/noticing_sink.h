@@ -26,6 +26,7 @@ class NoticingSink : public EffectSink {
   void OnPublishPeers(PublishPeers publish) override { next_.OnPublishPeers(std::move(publish)); }
   void OnForgetPeers(ForgetPeers forget) override { next_.OnForgetPeers(std::move(forget)); }
   void OnRunSettled(const RunSettled& settled) override { next_.OnRunSettled(settled); }
+  void OnTurnEnd() override { next_.OnTurnEnd(); }
   void OnAnnounce(const Announce& announce) override {
     next_.OnAnnounce(announce);
     if (runner_ == nullptr) return;

@@ -63,7 +63,7 @@ void Session::Send(std::shared_ptr<const v1::SchedulerMessage> message) {
       if (services_.note_joined) services_.note_joined(peer_.connection);
       if (services_.datagrams != nullptr) message = WithOffer(*message, services_.datagrams->Admit(id_));
     }
-    has_room = outgoing_.Push(std::move(message));
+    has_room = queue_.Push(std::move(message));
   }
   if (!has_room) {
     services_.counted.Note(Severity::kWarning, "slow reader",
@@ -243,7 +243,7 @@ void Session::Refuse(v1::Refusal::Reason reason, const std::string& text, const 
   if (reason == v1::Refusal::TRY_LATER) message->mutable_refusal()->set_retry_after_ms(kRetryAfterMs);
   {
     MutexLock lock(mutex_);
-    if (life_ == Life::kOpen) outgoing_.Push(std::move(message));
+    if (life_ == Life::kOpen) queue_.Push(std::move(message));
   }
   EndWith(grpc::Status(CodeOf(reason), text));
 }
@@ -277,9 +277,9 @@ Session::Step Session::NextStep() {
     return Step::kRead;
   }
   if (!is_writing_ && !is_peer_gone_) {
-    if (const OutgoingQueue::Message message = outgoing_.Take()) {
+    if (const OutgoingQueue::Message message = queue_.Take()) {
       is_writing_ = true;
-      writing_bytes_ = Serialise(*message);
+      outgoing_ = Serialise(*message);
       return Step::kWrite;
     }
   }
@@ -291,36 +291,8 @@ Session::Step Session::NextStep() {
 }
 
 void Session::Pump() {
-  const std::shared_ptr<Session> alive = shared_from_this();  // OnDone may come while this still runs
-  bool has_started = false;
-  while (true) {
-    Step step = Step::kNone;
-    const grpc::ByteBuffer* bytes = nullptr;
-    grpc::Status status;
-    {
-      MutexLock lock(mutex_);
-      if (has_started) --starting_;
-      step = NextStep();
-      has_started = step == Step::kRead || step == Step::kWrite;
-      // Finish may not overtake an operation that another thread is about to start.
-      if (has_started) ++starting_;
-      if (step == Step::kWrite) bytes = &writing_bytes_;
-      if (step == Step::kFinish) status = status_;
-    }
-    switch (step) {
-      case Step::kNone:
-        return;
-      case Step::kRead:
-        StartRead(&incoming_);
-        break;
-      case Step::kWrite:
-        StartWrite(bytes);
-        break;
-      case Step::kFinish:
-        Finish(std::move(status));
-        return;
-    }
-  }
+  const std::shared_ptr<Session> alive = shared_from_this();
+  StartSteps();
 }
 
 void Session::OnWriteDone(bool ok) {

@@ -7,18 +7,17 @@
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
 
 #include <memory>
 #include <string>
 
-#include "common/base/mutex.h"
 #include "scheduler/frontend/outgoing_queue.h"
 #include "scheduler/frontend/service_context.h"
+#include "scheduler/rpc/stream_steps.h"
 
 namespace muster::scheduler {
 
-class Session : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+class Session : public StreamSteps<grpc::ByteBuffer, grpc::ByteBuffer>,
                 public OpenStream,
                 public std::enable_shared_from_this<Session> {
  public:
@@ -42,7 +41,6 @@ class Session : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffe
   void OnDone() override;
 
  private:
-  enum class Step { kNone, kRead, kWrite, kFinish };
   // Each only goes on to the next.
   enum class Life {
     kOpen,
@@ -58,9 +56,8 @@ class Session : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffe
     kGone,    // the core was told that it has closed
   };
 
-  // Starts whatever may be started now: a read, a write, the end.
   void Pump();
-  Step NextStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Step NextStep() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void Handle(const v1::AgentMessage& message);
   void HandleJoin(const v1::Join& join);
@@ -76,21 +73,15 @@ class Session : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffe
   grpc::CallbackServerContext* const context_;  // valid until OnDone
   const PeerFacts peer_;
   const StreamId id_;
-  std::shared_ptr<Session> self_;  // until OnDone
-  grpc::ByteBuffer incoming_;      // owned by the read in flight, then by OnReadDone
-
-  Mutex mutex_;
-  OutgoingQueue outgoing_ ABSL_GUARDED_BY(mutex_);
-  grpc::ByteBuffer writing_bytes_ ABSL_GUARDED_BY(mutex_);  // owned by the write in flight
+  std::shared_ptr<Session> self_;                // until OnDone
+  OutgoingQueue queue_ ABSL_GUARDED_BY(mutex_);  // of what is to be written
   // Operations that are wanted, or in flight.
   bool wants_read_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_peer_gone_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more can be written
-  int starting_ ABSL_GUARDED_BY(mutex_) = 0;           // threads between deciding on an operation and having started it
   Life life_ ABSL_GUARDED_BY(mutex_) = Life::kOpen;
   Standing standing_ ABSL_GUARDED_BY(mutex_) = Standing::kStranger;
   bool is_welcomed_ ABSL_GUARDED_BY(mutex_) = false;  // may be so before the thread that posted the join notes kKnown
-  grpc::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster::scheduler

@@ -1,6 +1,7 @@
 #include "scheduler/rpc/validation.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <variant>
 
@@ -346,6 +347,20 @@ absl::Status CheckRest(const v1::StoreSwap& request) {
   return CheckLifetime(request.lifetime());
 }
 
+// Of many keys.
+absl::Status CheckBatch(const v1::StoreBatch& batch) {
+  if (batch.number() == 0) return absl::InvalidArgumentError("a batch of changes has a number");
+  MUSTER_REQUIRE(CheckRange("the number of changes", batch.edits_size(), 1, kMaxStoreEdits));
+  std::set<absl::string_view> keys;
+  for (const v1::StoreEdit& edit : batch.edits()) {
+    MUSTER_REQUIRE(CheckStoreKey(edit.key()));
+    MUSTER_REQUIRE(CheckStoreValue(edit.value()));
+    if (edit.has_value()) MUSTER_REQUIRE(CheckLifetime(edit.lifetime()));
+    if (!keys.insert(edit.key()).second) return absl::InvalidArgumentError("a batch of changes names a key once");
+  }
+  return absl::OkStatus();
+}
+
 // Of no key.
 absl::Status CheckReport(const v1::ReplicasReport& report) {
   MUSTER_REQUIRE(CheckId("lighthouse", report.lighthouse()));
@@ -370,6 +385,8 @@ absl::Status CheckStoreOperation(const StoreOperation& operation) {
         if (absl::Status status = CheckCaller(request.caller()); !status.ok()) return status;
         if constexpr (std::is_same_v<std::decay_t<decltype(request)>, v1::ReplicasReport>) {
           return CheckReport(request);
+        } else if constexpr (std::is_same_v<std::decay_t<decltype(request)>, v1::StoreBatch>) {
+          return CheckBatch(request);
         } else {
           if (absl::Status status = CheckStoreKey(request.key()); !status.ok()) return status;
           return CheckRest(request);

@@ -27,7 +27,11 @@ AgentStore::AgentStore(const Clock& clock)
     : clock_(clock),
       counted_(clock),
       link_(std::make_unique<StoreLink>(
-          [this](uint64_t call, absl::StatusOr<v1::StoreReply> reply) { Replied(call, std::move(reply)); })) {}
+          [this](uint64_t call, absl::StatusOr<v1::StoreReply> reply) { Replied(call, std::move(reply)); },
+          [this] {
+            MutexLock lock(mutex_);
+            core_.AskMoreAtOnce();
+          })) {}
 
 AgentStore::~AgentStore() {
   EndRound();
@@ -56,7 +60,7 @@ void AgentStore::Do(const Step& step) {
     counted_.Note(Severity::kError, "no thread for the store",
                   absl::StrCat("calls of the job's store may hang: ", std::string(ticks.message())));
   }
-  for (StoreCore::Send& send : effects.sends) link_->Call(std::move(send));
+  link_->Call(effects.sends);
   for (const StoreCore::Refused& refused : effects.refused) {
     counted_.Note(Severity::kWarning, "a late change refused",
                   absl::StrCat("the job's store refused to change key ", Quoted(refused.key, kShownKeyBytes),
@@ -93,7 +97,7 @@ void AgentStore::Report(v1::ReplicasReport report, std::function<void(absl::Stat
   }
   if (call == 0) return done(absl::FailedPreconditionError("no round is under way"));
   const absl::Duration limit = absl::Milliseconds(report.wait_ms()) + kReportSlack;
-  link_->Report(call, std::move(report), limit);
+  link_->Report(call, report, limit);
 }
 
 absl::Status AgentStore::StartTicking() {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/store/store_limits.h"
+#include "worker_agent/store/change.h"
 
 namespace muster::agent {
 namespace {
@@ -16,44 +17,10 @@ constexpr absl::Duration kWaitSlice = absl::Seconds(1);         // then another 
 constexpr absl::Duration kLeastSlice = absl::Milliseconds(50);
 constexpr absl::Duration kPause = absl::Milliseconds(200);     // after a request that was not heard
 constexpr absl::Duration kLeastLimit = absl::Milliseconds(1);  // a request with less is as good as over
-constexpr size_t kMostAtOnce = 32;                             // of the 128 calls that one connection may have open
 constexpr size_t kPendingBytes = 128;                          // what a change takes besides key and value
-
-const std::string& KeyOf(const StoreOperation& operation) {
-  return std::visit([](const auto& request) -> const std::string& { return request.key(); }, operation);
-}
 
 bool WasNotHeard(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsCancelled(status);
-}
-
-// It may go out after its caller was told that it takes long: what it comes to does not depend on when.
-bool MayGoLate(const StoreOperation& change) {
-  return std::holds_alternative<v1::StoreSet>(change) || std::holds_alternative<v1::StoreDelete>(change);
-}
-
-// What the key holds once the change is made, as far as that can be told without the answer.
-std::optional<std::optional<std::string>> Foreseen(const StoreOperation& change) {
-  if (const auto* set = std::get_if<v1::StoreSet>(&change)) return set->value();
-  if (std::holds_alternative<v1::StoreDelete>(change)) return std::optional<std::string>();
-  return std::nullopt;
-}
-
-// What the key held after the change, by its answer.
-std::optional<std::string> Resulting(const StoreOperation& change, const v1::StoreReply& reply) {
-  if (const auto foreseen = Foreseen(change)) return *foreseen;
-  if (std::holds_alternative<v1::StoreAdd>(change)) return absl::StrCat(reply.number());
-  return reply.has_value() ? std::optional<std::string>(reply.value()) : std::nullopt;
-}
-
-absl::Status CheckChange(const StoreOperation& change) {
-  if (absl::Status status = CheckStoreKey(KeyOf(change)); !status.ok()) return status;
-  if (const auto* set = std::get_if<v1::StoreSet>(&change)) return CheckStoreValue(set->value());
-  if (const auto* swap = std::get_if<v1::StoreSwap>(&change)) {
-    if (absl::Status status = CheckStoreValue(swap->expected()); !status.ok()) return status;
-    return CheckStoreValue(swap->desired());
-  }
-  return absl::OkStatus();
 }
 
 absl::Status Away() { return absl::UnavailableError("the scheduler is away, and this node has no copy of the value"); }
@@ -98,13 +65,15 @@ void StoreCore::End(const std::string& why) {
   }
   pending_.clear();
   pending_of_.clear();
-  copies_.clear();
-  copied_bytes_ = backlog_bytes_ = 0;
+  copies_ = {};
+  backlog_bytes_ = 0;
   change_call_ = 0;
+  sent_ = alone_ = 0;
 }
 
 StoreCore::Effects StoreCore::Connect(MonotonicTime now) {
   LoseCalls();
+  most_at_once_ = kMostAtOnce;
   is_connected_ = true;
   retry_at_ = now;
   SendOn(now);
@@ -116,7 +85,7 @@ StoreCore::Effects StoreCore::Disconnect(MonotonicTime /*now*/) {
   is_connected_ = false;
   for (Lane* lane : {&gets_, &waits_}) {
     for (auto& [key, fetch] : lane->fetches) {
-      const std::optional<std::string> copied = Copied(key);
+      const std::optional<std::string> copied = copies_.ValueOf(key);
       if (!copied) continue;
       for (Reader& reader : std::exchange(fetch.readers, {})) Answer(reader, copied);
     }
@@ -140,11 +109,6 @@ void StoreCore::LoseCalls() {
 void StoreCore::Answer(Reader& reader, absl::StatusOr<std::optional<std::string>> value) {
   --readers_;
   effects_.told.push_back([done = std::move(reader.done), value = std::move(value)] { done(value); });
-}
-
-std::optional<std::string> StoreCore::Copied(const std::string& key) const {
-  const auto found = copies_.find(key);
-  return found == copies_.end() ? std::nullopt : std::optional<std::string>(found->second.value);
 }
 
 StoreCore::Effects StoreCore::Get(const std::string& key, JobStore::ValueDone done, MonotonicTime now) {
@@ -179,10 +143,10 @@ void StoreCore::Read(const std::string& key, Reader reader, MonotonicTime now) {
     }
     return Answer(reader, *foreseen);
   }
-  const auto copy = copies_.find(key);
-  const bool has_copy = copy != copies_.end();
-  if (has_copy && (!is_connected_ || now < copy->second.good_until)) {
-    return Answer(reader, std::optional<std::string>(copy->second.value));
+  const CopiedValues::Copy* copy = copies_.Find(key);
+  const bool has_copy = copy != nullptr;
+  if (has_copy && (!is_connected_ || now < copy->good_until)) {
+    return Answer(reader, std::optional<std::string>(copy->value));
   }
   if (has_copy) {
     reader.takes_copy = true;
@@ -199,7 +163,7 @@ void StoreCore::Join(Lane& lane, const std::string& key, Reader reader) {
 
 void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
   std::vector<std::string> ending;
-  while (lane.calls.size() < kMostAtOnce && !lane.turn.empty()) {
+  while (lane.calls.size() < most_at_once_ && !lane.turn.empty()) {
     const std::string key = std::move(lane.turn.front());
     lane.turn.pop_front();
     const auto fetch = lane.fetches.find(key);
@@ -222,8 +186,9 @@ void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
       *request.mutable_caller() = caller_;
       request.set_key(key);
       // Where more keys are waited for than can be asked for at once, each has its turn within about kWaitSlice.
-      const auto turns = static_cast<int64_t>(lane.fetches.size() / kMostAtOnce + 1);
-      const absl::Duration slice = std::min(last - now, std::max(kWaitSlice / turns, kLeastSlice));
+      const auto turns = static_cast<int64_t>(lane.fetches.size() / most_at_once_ + 1);
+      const absl::Duration longest = most_at_once_ == kMostOnStream && turns == 1 ? kLongest : kWaitSlice / turns;
+      const absl::Duration slice = std::min(last - now, std::max(longest, kLeastSlice));
       request.set_limit_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(slice)));
       send.operation = std::move(request);
     } else {
@@ -248,7 +213,7 @@ void StoreCore::FinishFetch(Lane& lane, uint64_t call, const absl::StatusOr<v1::
   if (reply.ok()) {
     const std::optional<std::string> value =
         reply->has_value() ? std::optional<std::string>(reply->value()) : std::nullopt;
-    Keep(key, *reply, value, now + kFreshFor);
+    copies_.Keep(key, reply->version(), value, now + kFreshFor);
     std::vector<Reader> readers = std::move(fetch->second.readers);
     lane.fetches.erase(fetch);
     for (Reader& reader : readers) Answer(reader, value);
@@ -264,28 +229,6 @@ void StoreCore::FinishFetch(Lane& lane, uint64_t call, const absl::StatusOr<v1::
   std::vector<Reader> readers = std::move(fetch->second.readers);
   lane.fetches.erase(fetch);
   for (Reader& reader : readers) Answer(reader, reply.status());
-}
-
-// Of two answers the one with the higher version tells more.
-void StoreCore::Keep(const std::string& key, const v1::StoreReply& reply, std::optional<std::string> value,
-                     MonotonicTime good_until) {
-  const auto found = copies_.find(key);
-  if (found != copies_.end() && reply.version() < found->second.version) return;
-  Forget(key);
-  if (!value) return;
-  while (!copies_.empty() &&
-         (copied_bytes_ + StoredBytes(key, *value) > kMaxStoreBytes || copies_.size() >= kMaxStoreKeys)) {
-    Forget(std::string(copies_.begin()->first));
-  }
-  copied_bytes_ += StoredBytes(key, *value);
-  copies_[key] = Copy{*std::move(value), reply.version(), good_until};
-}
-
-void StoreCore::Forget(const std::string& key) {
-  const auto found = copies_.find(key);
-  if (found == copies_.end()) return;
-  copied_bytes_ -= StoredBytes(key, found->second.value);
-  copies_.erase(found);
 }
 
 // ---------------------------------------------------------------------------------------------------------- changing
@@ -314,19 +257,41 @@ StoreCore::Effects StoreCore::Change(StoreOperation change, std::function<void(a
   return TakeEffects();
 }
 
+size_t StoreCore::CountBatch() const {
+  if (alone_ > 0 || most_at_once_ != kMostOnStream) return 1;
+  BatchRoom room;
+  size_t count = 0;
+  for (const Pending& pending : pending_) {
+    if (!room.Takes(pending.change, pending.bytes)) break;
+    ++count;
+  }
+  return std::max<size_t>(1, count);
+}
+
+// What has gone out and was perhaps not heard goes out again as it was.
 void StoreCore::SendChange(MonotonicTime now) {
   if (pending_.empty() || change_call_ != 0) return;
-  Pending& first = pending_.front();
-  if (first.number == 0) {
-    first.number = ++last_number_;
-    first.first_sent = now;
+  if (sent_ == 0) {
+    sent_ = CountBatch();
+    auto pending = pending_.begin();
+    for (size_t i = 0; i < sent_; ++i, ++pending) {
+      pending->number = ++last_number_;
+      pending->first_sent = now;
+    }
   }
   change_call_ = ++last_call_;
-  Send send{change_call_, first.change, kLongest};
+  Send send{change_call_, {}, kLongest};
+  if (sent_ == 1) {
+    send.operation = pending_.front().change;
+  } else {
+    auto& batch = send.operation.emplace<v1::StoreBatch>();
+    auto pending = pending_.begin();
+    for (size_t i = 0; i < sent_; ++i, ++pending) *batch.add_edits() = EditOf(pending->change);
+  }
   std::visit(
       [&](auto& request) {
         *request.mutable_caller() = caller_;
-        if constexpr (requires { request.set_number(first.number); }) request.set_number(first.number);
+        if constexpr (requires { request.set_number(uint64_t{1}); }) request.set_number(pending_.front().number);
       },
       send.operation);
   effects_.sends.push_back(std::move(send));
@@ -338,6 +303,23 @@ void StoreCore::FinishChange(absl::StatusOr<v1::StoreReply> reply, MonotonicTime
     retry_at_ = std::max(retry_at_, now + kPause);
     return;
   }
+  const size_t sent = std::exchange(sent_, 0);
+  if (sent > 1 && !reply.ok()) {  // one of them can't be made: which one, shows when each goes out alone
+    alone_ = sent;
+    auto pending = pending_.begin();
+    for (size_t i = 0; i < sent; ++i, ++pending) pending->number = 0;
+    return;
+  }
+  alone_ -= std::min(alone_, sent);
+  for (size_t i = 0; i < sent; ++i) {
+    absl::StatusOr<v1::StoreReply> own = reply;
+    const auto* swap = std::get_if<v1::StoreSwap>(&pending_.front().change);
+    if (sent > 1 && swap != nullptr) own->set_value(swap->desired());
+    FinishFirst(std::move(own), now);
+  }
+}
+
+void StoreCore::FinishFirst(absl::StatusOr<v1::StoreReply> reply, MonotonicTime now) {
   Pending& first = pending_.front();
   if (reply.ok()) {
     for (Lane* lane : {&gets_, &waits_}) {
@@ -347,10 +329,10 @@ void StoreCore::FinishChange(absl::StatusOr<v1::StoreReply> reply, MonotonicTime
     }
     // Of one that was asked for again it is not known when it was made; others may have changed the key since.
     if (!std::holds_alternative<v1::StoreList>(first.change)) {
-      Keep(first.key, *reply, Resulting(first.change, *reply), first.first_sent + kFreshFor);
+      copies_.Keep(first.key, reply->version(), Resulting(first.change, *reply), first.first_sent + kFreshFor);
     }
   } else {
-    Forget(first.key);
+    copies_.Forget(first.key);
     if (!first.caller.done) effects_.refused.push_back({first.key, reply.status()});
   }
   if (first.caller.done) {
@@ -402,7 +384,7 @@ void StoreCore::ExpireReaders(Lane& lane, MonotonicTime now) {
   for (auto& [key, fetch] : lane.fetches) {
     std::erase_if(fetch.readers, [&, &key = key](Reader& reader) {
       if (now < reader.deadline) return false;
-      const std::optional<std::string> copied = reader.takes_copy ? Copied(key) : std::nullopt;
+      const std::optional<std::string> copied = reader.takes_copy ? copies_.ValueOf(key) : std::nullopt;
       if (copied) {
         Answer(reader, copied);
       } else if (!is_connected_) {

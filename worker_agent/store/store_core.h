@@ -10,7 +10,9 @@
 // of what is not in it waits for the scheduler's return. Nothing of the copy outlives its round.
 //
 // Changes go out one after another, in the order in which they were made, each with a number: one whose answer was lost
-// is asked for again and takes effect once. Nobody waits for longer than kLongestStoreWaitMs: a Set or Delete that
+// is asked for again and takes effect once. On a stream those that wait go out together, as one batch, as far as they
+// are Sets, Deletes and swaps that want the key not to be there, each of another key; where the scheduler makes none of
+// them, they go out one by one. Nobody waits for longer than kLongestStoreWaitMs: a Set or Delete that
 // takes longer is told so (DEADLINE_EXCEEDED) and still goes out; an Add or CompareAndSet that has not gone out by then
 // never does (UNAVAILABLE).
 #pragma once
@@ -22,7 +24,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -31,11 +32,10 @@
 #include "common/base/limits.h"
 #include "common/store/job_store.h"
 #include "muster/v1/store.pb.h"
+#include "worker_agent/store/change.h"
+#include "worker_agent/store/copied_values.h"
 
 namespace muster::agent {
-
-using StoreOperation = std::variant<v1::StoreSet, v1::StoreGet, v1::StoreWait, v1::StoreDelete, v1::StoreAdd,
-                                    v1::StoreSwap, v1::StoreList>;
 
 class StoreCore {
  public:
@@ -71,6 +71,8 @@ class StoreCore {
   // one.
   Effects Connect(MonotonicTime now);
   Effects Disconnect(MonotonicTime now);
+  // This connection takes many requests at once, and batches of changes. Until the next one.
+  void AskMoreAtOnce() { most_at_once_ = kMostOnStream; }
 
   Effects Get(const std::string& key, JobStore::ValueDone done, MonotonicTime now);
   Effects Wait(const std::string& key, absl::Duration limit, JobStore::ValueDone done, MonotonicTime now);
@@ -95,6 +97,9 @@ class StoreCore {
   size_t backlog_bytes() const { return backlog_bytes_; }
 
  private:
+  static constexpr size_t kMostAtOnce = 32;      // of each kind, of the 128 calls that one connection may have open …
+  static constexpr size_t kMostOnStream = 1024;  // … and of those on a stream, which takes kMaxStoreStreamCalls
+
   struct Reader {
     JobStore::ValueDone done;
     MonotonicTime deadline;
@@ -113,11 +118,6 @@ class StoreCore {
     MonotonicTime first_sent;
     ChangeDone caller;
     std::vector<Reader> readers;  // who must hear what it comes to
-  };
-  struct Copy {
-    std::string value;
-    uint64_t version = 0;
-    MonotonicTime good_until;
   };
   // Readers of one key. At most one request for each key and kind is under way.
   struct Fetch {
@@ -138,17 +138,15 @@ class StoreCore {
   void LoseCalls();
   void SendOn(MonotonicTime now);
   void SendChange(MonotonicTime now);
+  size_t CountBatch() const;  // of the changes that wait, how many go out together
+  void FinishFirst(absl::StatusOr<v1::StoreReply> reply, MonotonicTime now);
   void SendFetches(Lane& lane, MonotonicTime now);
   void FinishFetch(Lane& lane, uint64_t call, const absl::StatusOr<v1::StoreReply>& reply, MonotonicTime now);
   void FinishChange(absl::StatusOr<v1::StoreReply> reply, MonotonicTime now);
   void TakeOut(std::list<Pending>::iterator pending, MonotonicTime now);
-  void Keep(const std::string& key, const v1::StoreReply& reply, std::optional<std::string> value,
-            MonotonicTime good_until);
-  void Forget(const std::string& key);
   void ExpireReaders(Lane& lane, MonotonicTime now);
   void ExpireChanges(MonotonicTime now);
   void Answer(Reader& reader, absl::StatusOr<std::optional<std::string>> value);
-  std::optional<std::string> Copied(const std::string& key) const;
   void End(const std::string& why);
   Effects TakeEffects();
 
@@ -158,14 +156,16 @@ class StoreCore {
   uint64_t last_call_ = 0;
   uint64_t last_number_ = 0;
 
-  std::map<std::string, Copy> copies_;
-  size_t copied_bytes_ = 0;
+  CopiedValues copies_;
 
-  std::list<Pending> pending_;  // changes, oldest first; only the first one has gone out
+  std::list<Pending> pending_;  // changes, oldest first
+  size_t sent_ = 0;             // so many of them have gone out together, and may have been made
+  size_t alone_ = 0;            // so many go out one by one
   std::map<std::string, std::deque<std::list<Pending>::iterator>> pending_of_;  // by key
   size_t backlog_bytes_ = 0;
   uint64_t change_call_ = 0;  // 0: none is under way
   MonotonicTime retry_at_;    // no request before
+  size_t most_at_once_ = kMostAtOnce;
 
   Lane gets_;
   Lane waits_;

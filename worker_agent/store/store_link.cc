@@ -4,28 +4,37 @@
 #include <grpcpp/grpcpp.h>
 #include <pthread.h>
 
+#include <functional>
 #include <set>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/net/grpc_calls.h"
 #include "common/sys/threads.h"
 #include "muster/v1/store.grpc.pb.h"
+#include "worker_agent/store/link_tag.h"
+#include "worker_agent/store/store_stream.h"
 
 namespace muster::agent {
 namespace {
 
 using Reader = std::unique_ptr<grpc::ClientAsyncResponseReader<v1::StoreReply>>;
 
-struct Ongoing {
+struct Ongoing : LinkTag {
+  using Done = std::function<void(Ongoing& call)>;  // owns itself until then
+
+  void Happened(bool /*is_ok*/) override { done(*this); }
+
+  Done done;
   uint64_t number = 0;
   std::shared_ptr<v1::Store::Stub> stub;  // keeps the channel for as long as the call lasts
   grpc::ClientContext context;
   grpc::Status status;
   v1::StoreReply reply;
   Reader reader;
-  grpc::Alarm no_channel;
+  grpc::Alarm at_once;  // where nothing can be asked
 };
 
 // One for each kind of request.
@@ -39,6 +48,10 @@ class Begin {
   Reader operator()(const v1::StoreAdd& r) const { return call_.stub->AsyncAdd(&call_.context, r, &queue_); }
   Reader operator()(const v1::StoreSwap& r) const { return call_.stub->AsyncCompareAndSet(&call_.context, r, &queue_); }
   Reader operator()(const v1::StoreList& r) const { return call_.stub->AsyncList(&call_.context, r, &queue_); }
+  Reader operator()(const v1::StoreBatch& /*r*/) const {  // came back from a stream to a newer scheduler
+    call_.status = grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "");
+    return nullptr;
+  }
 
  private:
   Ongoing& call_;
@@ -57,7 +70,7 @@ absl::Status ToAbsl(const grpc::Status& status) {
 
 class StoreLink::Impl {
  public:
-  explicit Impl(OnReply on_reply) : on_reply_(std::move(on_reply)) {}
+  Impl(OnReply on_reply, OnStream on_stream) : on_reply_(std::move(on_reply)), on_stream_(std::move(on_stream)) {}
 
   ~Impl() {
     SetChannel(nullptr);
@@ -65,6 +78,7 @@ class StoreLink::Impl {
     {
       MutexLock lock(mutex_);
       is_closed_ = true;
+      while (streams_ > 0) ended_.Wait(mutex_);  // each still puts its end on the queue
       queue_.Shutdown();
       thread = std::move(thread_);
     }
@@ -78,84 +92,169 @@ class StoreLink::Impl {
   void SetChannel(std::shared_ptr<grpc::Channel> channel) {
     MutexLock lock(mutex_);
     stub_ = channel == nullptr ? nullptr : std::shared_ptr<v1::Store::Stub>(v1::Store::NewStub(channel));
+    takes_streams_ = true;
     for (Ongoing* call : under_way_) call->context.TryCancel();
+    if (stream_ != nullptr) stream_->Cancel();
+    stream_ = nullptr;
+  }
+
+  void Call(const std::vector<StoreCore::Send>& sends) {
+    absl::Status status;
+    {
+      MutexLock lock(mutex_);
+      status = Begun(sends);
+    }
+    if (status.ok()) return;
+    for (const StoreCore::Send& send : sends) on_reply_(send.call, status);
+  }
+
+  void Report(uint64_t number, const v1::ReplicasReport& report, absl::Duration limit) {
+    absl::Status status;
+    {
+      MutexLock lock(mutex_);
+      status = HaveThread();
+      if (status.ok()) {
+        Start(number, limit, [&](Ongoing& ongoing, grpc::CompletionQueue& queue) {
+          return ongoing.stub->AsyncReportReplicas(&ongoing.context, report, &queue);
+        });
+      }
+    }
+    if (!status.ok()) on_reply_(number, status);
+  }
+
+ private:
+  absl::Status Begun(const std::vector<StoreCore::Send>& sends) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (absl::Status status = HaveThread(); !status.ok()) return status;
+    if (!is_closed_ && stub_ != nullptr && takes_streams_) {
+      if (stream_ != nullptr && stream_->Ask(sends)) return absl::OkStatus();
+      stream_ = NewStream();
+      stream_->Ask(sends);
+      return absl::OkStatus();
+    }
+    for (const StoreCore::Send& send : sends) StartAlone(send);
+    return absl::OkStatus();
+  }
+
+  // Not before it is needed: a thread that waits here takes part in all of gRPC's polling, and most jobs keep nothing
+  // in the store.
+  absl::Status HaveThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (is_closed_ || thread_.joinable()) return absl::OkStatus();
+    absl::StatusOr<std::thread> thread = TryThread([this] {
+      pthread_setname_np(pthread_self(), "ms-store");
+      TakeReplies();
+    });
+    if (!thread.ok()) return absl::UnavailableError(std::string(thread.status().message()));
+    thread_ = *std::move(thread);
+    return absl::OkStatus();
+  }
+
+  std::shared_ptr<StoreStream> NewStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    auto stream = std::make_shared<StoreStream>(
+        stub_, StoreStream::Hooks{[this](v1::StoreAnswer& answer) { Answered(answer); },
+                                  [this, stub = stub_](const grpc::Status& status, StoreStream::Sends unanswered) {
+                                    StreamEnded(stub, status, std::move(unanswered));
+                                  }});
+    ++streams_;
+    stream->Begin(queue_);
+    return stream;
+  }
+
+  void Answered(v1::StoreAnswer& answer) {
+    on_stream_();
+    if (answer.code() == 0) return on_reply_(answer.call(), std::move(*answer.mutable_reply()));
+    on_reply_(answer.call(), ToAbsl(grpc::Status(static_cast<grpc::StatusCode>(answer.code()), answer.message())));
+  }
+
+  // An older scheduler is asked by calls of their own.
+  void StreamEnded(const std::shared_ptr<v1::Store::Stub>& stub, const grpc::Status& status,
+                   StoreStream::Sends unanswered) {
+    {
+      MutexLock lock(mutex_);
+      const bool is_present = stub == stub_;
+      if (is_present) stream_ = nullptr;
+      if (is_present && status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+        takes_streams_ = false;
+        for (const auto& [call, send] : std::exchange(unanswered, {})) StartAlone(send);
+      }
+    }
+    for (const auto& [call, send] : unanswered) {
+      on_reply_(call,
+                absl::UnavailableError(absl::StrCat("the stream to the scheduler ended: ", status.error_message())));
+    }
+    MutexLock lock(mutex_);
+    --streams_;
+    ended_.NotifyAll();
+  }
+
+  void StartAlone(const StoreCore::Send& send) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Start(send.call, send.limit,
+          [&](Ongoing& call, grpc::CompletionQueue& queue) { return std::visit(Begin(call, queue), send.operation); });
   }
 
   // `begin(ongoing, queue)` makes the reader.
   template <typename MakeReader>
-  void Start(uint64_t number, absl::Duration limit, const MakeReader& begin) {
-    if (const absl::Status status = Begun(number, limit, begin); !status.ok()) on_reply_(number, status);
-  }
-
- private:
-  template <typename MakeReader>
-  absl::Status Begun(uint64_t number, absl::Duration limit, const MakeReader& begin) {
-    MutexLock lock(mutex_);
-    if (is_closed_) return absl::OkStatus();
-    // Not before: a thread that waits here takes part in all of gRPC's polling, and most jobs keep nothing in the
-    // store.
-    if (!thread_.joinable()) {
-      absl::StatusOr<std::thread> thread = TryThread([this] {
-        pthread_setname_np(pthread_self(), "ms-store");
-        TakeReplies();
-      });
-      if (!thread.ok()) return absl::UnavailableError(std::string(thread.status().message()));
-      thread_ = *std::move(thread);
-    }
+  void Start(uint64_t number, absl::Duration limit, const MakeReader& begin) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (is_closed_) return;
     auto call = std::make_unique<Ongoing>();
+    call->done = [this](Ongoing& ended) { Replied(std::unique_ptr<Ongoing>(&ended)); };
     call->number = number;
     call->stub = stub_;
     if (stub_ == nullptr) {
       call->status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "there is no connection to the scheduler");
-      call->no_channel.Set(&queue_, GrpcDeadline(absl::ZeroDuration()), call.get());
     } else {
       call->context.set_deadline(GrpcDeadline(limit));
       call->reader = begin(*call, queue_);
-      call->reader->Finish(&call->reply, &call->status, call.get());
+    }
+    if (call->reader == nullptr) {
+      call->at_once.Set(&queue_, GrpcDeadline(absl::ZeroDuration()), static_cast<LinkTag*>(call.get()));
+    } else {
+      call->reader->Finish(&call->reply, &call->status, static_cast<LinkTag*>(call.get()));
     }
     under_way_.insert(call.release());
-    return absl::OkStatus();
+  }
+
+  void Replied(std::unique_ptr<Ongoing> call) {
+    {
+      MutexLock lock(mutex_);
+      under_way_.erase(call.get());
+    }
+    if (call->status.ok()) {
+      on_reply_(call->number, std::move(call->reply));
+    } else {
+      on_reply_(call->number, ToAbsl(call->status));
+    }
   }
 
   void TakeReplies() {
     void* tag = nullptr;
     bool is_ok = false;
-    while (queue_.Next(&tag, &is_ok)) {
-      const std::unique_ptr<Ongoing> call(static_cast<Ongoing*>(tag));
-      {
-        MutexLock lock(mutex_);
-        under_way_.erase(call.get());
-      }
-      if (call->status.ok()) {
-        on_reply_(call->number, std::move(call->reply));
-      } else {
-        on_reply_(call->number, ToAbsl(call->status));
-      }
-    }
+    while (queue_.Next(&tag, &is_ok)) static_cast<LinkTag*>(tag)->Happened(is_ok);
   }
 
   const OnReply on_reply_;
+  const OnStream on_stream_;
   grpc::CompletionQueue queue_;
   Mutex mutex_;
+  CondVar ended_;
   std::shared_ptr<v1::Store::Stub> stub_ ABSL_GUARDED_BY(mutex_);
-  std::set<Ongoing*> under_way_ ABSL_GUARDED_BY(mutex_);  // owned by the queue
+  bool takes_streams_ ABSL_GUARDED_BY(mutex_) = true;            // what stub_ leads to, as far as is known
+  std::shared_ptr<StoreStream> stream_ ABSL_GUARDED_BY(mutex_);  // of stub_; null: none is open
+  size_t streams_ ABSL_GUARDED_BY(mutex_) = 0;                   // that have not ended
+  std::set<Ongoing*> under_way_ ABSL_GUARDED_BY(mutex_);         // owned by the queue
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_ ABSL_GUARDED_BY(mutex_);  // from the first call on
 };
 
-StoreLink::StoreLink(OnReply on_reply) : impl_(std::make_unique<Impl>(std::move(on_reply))) {}
+StoreLink::StoreLink(OnReply on_reply, OnStream on_stream)
+    : impl_(std::make_unique<Impl>(std::move(on_reply), std::move(on_stream))) {}
 StoreLink::~StoreLink() = default;
 
 void StoreLink::SetChannel(std::shared_ptr<grpc::Channel> channel) { impl_->SetChannel(std::move(channel)); }
-void StoreLink::Call(StoreCore::Send send) {
-  impl_->Start(send.call, send.limit, [&](Ongoing& call, grpc::CompletionQueue& queue) {
-    return std::visit(Begin(call, queue), send.operation);
-  });
+void StoreLink::Call(const std::vector<StoreCore::Send>& sends) {
+  if (!sends.empty()) impl_->Call(sends);
 }
-void StoreLink::Report(uint64_t call, v1::ReplicasReport report, absl::Duration limit) {
-  impl_->Start(call, limit, [&](Ongoing& ongoing, grpc::CompletionQueue& queue) {
-    return ongoing.stub->AsyncReportReplicas(&ongoing.context, report, &queue);
-  });
+void StoreLink::Report(uint64_t call, const v1::ReplicasReport& report, absl::Duration limit) {
+  impl_->Report(call, report, limit);
 }
 
 }  // namespace muster::agent

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -20,18 +21,21 @@ class StoreLink {
  public:
   using OnReply = std::function<void(uint64_t call, absl::StatusOr<v1::StoreReply> reply)>;
 
+  using OnStream = std::function<void()>;
+
   // `on_reply` is called by the link's own thread, once for each call, also for what is cancelled; by the caller's
-  // while no such thread can be had.
-  explicit StoreLink(OnReply on_reply);
+  // while no such thread can be had. `on_stream`, too, before each answer that comes over a stream: this scheduler can
+  // be asked for more at once than one that wants a call of its own for each.
+  StoreLink(OnReply on_reply, OnStream on_stream);
   ~StoreLink();  // cancels what is under way
 
   // Any thread. Null: there is none. What is under way is cancelled.
   void SetChannel(std::shared_ptr<grpc::Channel> channel);
 
   // Any thread; never blocks. UNAVAILABLE without a channel.
-  void Call(StoreCore::Send send);
+  void Call(const std::vector<StoreCore::Send>& sends);
   // The same, of a report of replicas; its number is its own, and told from those of calls by the caller.
-  void Report(uint64_t call, v1::ReplicasReport report, absl::Duration limit);
+  void Report(uint64_t call, const v1::ReplicasReport& report, absl::Duration limit);
 
  private:
   class Impl;

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -204,7 +205,11 @@ void StoreService::Serve(Run& run, Node& node, QueryId query, const Request& req
   }
   absl::StatusOr<Decided> decided = Decide(run.record().store, request);
   absl::Status status = decided.status();
-  if (status.ok() && decided->changed) status = CheckRoom(run, node.record().id, *decided->changed);
+  if (status.ok() && decided->changed && decided->changed->has_value()) {
+    Room wanted;
+    Count(run, node.record().id, decided->changed->key(), decided->changed->value(), wanted);
+    status = CheckRoom(run, wanted);
+  }
   if (number != 0) node.last_request = {node.record().incarnation, number, run.record().store.version(), status};
   if (!status.ok()) {
     context_.effects.push_back(Answer{query, std::move(status), v1::StoreReply()});
@@ -216,6 +221,61 @@ void StoreService::Serve(Run& run, Node& node, QueryId query, const Request& req
     Change(run, node, *std::move(decided->changed));
   }
   context_.effects.push_back(MakeAnswer(query, run.record().store, std::move(decided->reply)));
+}
+
+// Of those that a crash has cut off the rest is made: the others were made and are durable.
+void StoreService::Serve(Run& run, Node& node, QueryId query, const v1::StoreBatch& request) {
+  const uint64_t last = request.number() + static_cast<uint64_t>(request.edits_size()) - 1;
+  const bool has_seen = node.last_request.incarnation == node.record().incarnation;
+  const uint64_t latest = std::max(node.record().last_change, has_seen ? node.last_request.number : 0);
+  if (last < latest) {
+    context_.effects.push_back(
+        Answer{query,
+               absl::AbortedError(absl::StrCat("changes up to ", last, " of node ", node.record().id,
+                                               " come after its change ", latest)),
+               v1::StoreReply()});
+    return;
+  }
+  if (last == node.record().last_change) {
+    context_.effects.push_back(MakeAnswer(query, node.record().last_change_version, {}));
+    return;
+  }
+  if (last == latest) {
+    Answer answer = MakeAnswer(query, node.last_request.version, {});
+    answer.status = node.last_request.status;
+    context_.effects.push_back(std::move(answer));
+    return;
+  }
+  absl::Status status;
+  Room wanted;
+  std::vector<v1::StoreChanged> changes;
+  for (int i = 0; i < request.edits_size() && status.ok(); ++i) {
+    const v1::StoreEdit& edit = request.edits(i);
+    const uint64_t number = request.number() + static_cast<uint64_t>(i);
+    if (number <= node.record().last_change) continue;
+    const bool is_there = run.record().store.Find(edit.key()) != nullptr;
+    if (edit.only_new() && is_there) {
+      status = absl::AlreadyExistsError(absl::StrCat("key ", ShownKey(edit.key()), " is there already"));
+    }
+    if (!edit.has_value() && !is_there) continue;
+    v1::StoreChanged& changed = changes.emplace_back();
+    changed.set_key(edit.key());
+    if (edit.has_value()) {
+      changed.set_value(edit.value());
+      changed.set_lifetime(edit.lifetime());
+      Count(run, node.record().id, edit.key(), edit.value(), wanted);
+    }
+    changed.set_round(request.caller().round());
+    changed.set_number(number);
+  }
+  if (status.ok()) status = CheckRoom(run, wanted);
+  if (!status.ok()) {
+    context_.effects.push_back(Answer{query, std::move(status), v1::StoreReply()});
+    return;
+  }
+  for (v1::StoreChanged& changed : changes) Change(run, node, std::move(changed));
+  node.last_request = {node.record().incarnation, last, run.record().store.version(), absl::OkStatus()};
+  context_.effects.push_back(MakeAnswer(query, run.record().store, {}));
 }
 
 void StoreService::Change(Run& run, const Node& node, v1::StoreChanged changed) {
@@ -232,12 +292,17 @@ void StoreService::Change(Run& run, const Node& node, v1::StoreChanged changed) 
   }
 }
 
-absl::Status StoreService::CheckRoom(const Run& run, const std::string& writer, const v1::StoreChanged& changed) const {
-  if (!changed.has_value()) return absl::OkStatus();
-  const v1::StoredValue* present = run.record().store.Find(changed.key());
-  const size_t freed = present == nullptr ? 0 : BytesOf(*present);
-  const size_t taken = StoredBytes(changed.key(), changed.value(), writer);
-  if (present == nullptr && run.record().store.size() >= kMaxStoreKeys) {
+void StoreService::Count(const Run& run, const std::string& writer, const std::string& key, const std::string& value,
+                         Room& room) {
+  const v1::StoredValue* present = run.record().store.Find(key);
+  if (present == nullptr) ++room.keys;
+  room.freed += present == nullptr ? 0 : BytesOf(*present);
+  room.taken += StoredBytes(key, value, writer);
+}
+
+absl::Status StoreService::CheckRoom(const Run& run, const Room& wanted) const {
+  const auto& [freed, taken, keys] = wanted;
+  if (keys > 0 && run.record().store.size() + keys > kMaxStoreKeys) {
     return absl::ResourceExhaustedError(absl::StrCat("the store of job ", run.record().job_id, " is full: it holds ",
                                                      kMaxStoreKeys, " keys, the most there can be"));
   }

@@ -23,10 +23,18 @@ class StoreService {
   void Serve(Run& run, Node& node, QueryId query, const v1::StoreGet& request);
   void Serve(Run& run, Node& node, QueryId query, const v1::StoreWait& request);
   void Serve(Run& run, Node& node, QueryId query, const v1::StoreList& request);
+  void Serve(Run& run, Node& node, QueryId query, const v1::StoreBatch& request);
   template <typename Request>
   void Serve(Run& run, Node& node, QueryId query, const Request& request);  // the others: changes
   void Change(Run& run, const Node& node, v1::StoreChanged changed);
-  absl::Status CheckRoom(const Run& run, const std::string& writer, const v1::StoreChanged& changed) const;
+  struct Room {
+    size_t freed = 0, taken = 0;  // bytes
+    size_t keys = 0;              // that are not there yet
+  };
+  // What a value takes more.
+  static void Count(const Run& run, const std::string& writer, const std::string& key, const std::string& value,
+                    Room& room);
+  absl::Status CheckRoom(const Run& run, const Room& wanted) const;
 
   Context& context_;
 };

@@ -31,7 +31,10 @@ void StoreUser::EndRound() {
   CarryOut(core_.EndRound());
 }
 
-void StoreUser::Connect() { CarryOut(core_.Connect(Now())); }
+void StoreUser::Connect() {
+  CarryOut(core_.Connect(Now()));
+  if (random_.Chance(0.5)) core_.AskMoreAtOnce();  // as over a stream
+}
 
 void StoreUser::Disconnect() { CarryOut(core_.Disconnect(Now())); }
 
@@ -65,7 +68,8 @@ void StoreUser::ActLater() {
   if (--actions_ < 0) return;
   sim_.timeline.After(random_.UpTo(kLongestPause), [self = shared_from_this(), epoch = epoch_] {
     if (self->is_stopped_ || self->epoch_ != epoch) return;
-    self->Act();
+    const int64_t at_once = self->random_.Int(1, 4);
+    for (int64_t i = 0; i < at_once; ++i) self->Act();
     self->ActLater();
   });
 }

@@ -56,6 +56,18 @@ std::string StoreLedger::Check(const v1::StoreList& request, const v1::StoreRepl
   return "";
 }
 
+std::string StoreLedger::Check(const v1::StoreBatch& request, const v1::StoreReply& reply) const {
+  for (int i = 0; i < request.edits_size(); ++i) {
+    const v1::StoreEdit& edit = request.edits(i);
+    const Change* made = Find(request.caller().incarnation(), request.number() + static_cast<uint64_t>(i));
+    const bool needs_none = !edit.has_value() && !ValueAt(edit.key(), request.caller().round(), reply.version());
+    const bool is_it = made != nullptr && made->record.key() == edit.key() &&
+                       made->record.has_value() == edit.has_value() && made->record.value() == edit.value();
+    if (!is_it && !needs_none) return "a batch was acknowledged of which a part isn't durable";
+  }
+  return "";
+}
+
 template <typename Request>
 std::string StoreLedger::Check(const Request& request, const v1::StoreReply& reply) const {
   const v1::StoreCaller& caller = request.caller();

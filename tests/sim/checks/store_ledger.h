@@ -32,6 +32,7 @@ class StoreLedger {
   const Change* Find(uint64_t incarnation, uint64_t number) const;
 
   std::string Check(const v1::StoreList& request, const v1::StoreReply& reply) const;
+  std::string Check(const v1::StoreBatch& request, const v1::StoreReply& reply) const;
   std::string Check(const v1::ReplicasReport& /*request*/, const v1::StoreReply& /*reply*/) const {
     return "a report of replicas, which no agent here has";
   }

@@ -152,6 +152,70 @@ TEST_F(StoreTest, AChangeThatComesAgainIsAnsweredWithTheVersionOfItsFirstTime) {
   EXPECT_EQ(recovered.DebugState(), core_.DebugState()) << "which shows the version";
 }
 
+v1::StoreBatch BatchOf(uint64_t number, const std::vector<std::string>& keys) {
+  v1::StoreBatch batch;
+  batch.set_number(number);
+  for (const std::string& key : keys) {
+    v1::StoreEdit& edit = *batch.add_edits();
+    edit.set_key(key);
+    edit.set_value(absl::StrCat(key, number));
+    edit.set_lifetime(v1::LIFETIME_ROUND);
+  }
+  return batch;
+}
+
+TEST_F(StoreTest, ABatchIsMadeAsAWholeAndOnce) {
+  Form("train");
+  ASSERT_TRUE(Set("train", "old", "1").ok());
+  v1::StoreBatch batch = BatchOf(1, {"a", "b"});
+  batch.add_edits()->set_key("old");
+  batch.add_edits()->set_key("never there");
+  const Answer first = Ask("train", batch);
+  EXPECT_TRUE(first.status.ok()) << first.status;
+  EXPECT_EQ(Get("train", "a").value(), "a1");
+  EXPECT_FALSE(Get("train", "old").has_value());
+  ASSERT_TRUE(Set("train", "a", "another's").ok());
+  const Answer again = Ask("train", batch);
+  EXPECT_TRUE(again.status.ok());
+  EXPECT_EQ(Get("train", "a").value(), "another's") << "it takes effect once";
+  EXPECT_EQ(std::get<v1::StoreReply>(again.reply).version(), std::get<v1::StoreReply>(first.reply).version());
+  EXPECT_TRUE(Ask("train", BatchOf(5, {"c"})).status.ok()) << "the next number is behind all of it";
+  EXPECT_EQ(Ask("train", BatchOf(3, {"d", "e"})).status.code(), absl::StatusCode::kAborted) << "it comes too late";
+}
+
+TEST_F(StoreTest, OfABatchWithOneThatCannotBeMadeNothingIsMade) {
+  Form("train");
+  ASSERT_TRUE(Set("train", "b", "1").ok());
+  v1::StoreBatch batch = BatchOf(1, {"a", "b", "c"});
+  for (v1::StoreEdit& edit : *batch.mutable_edits()) edit.set_only_new(true);
+  EXPECT_EQ(Ask("train", batch).status.code(), absl::StatusCode::kAlreadyExists);
+  for (const char* key : {"a", "c"}) EXPECT_FALSE(Get("train", key).has_value()) << key;
+  EXPECT_TRUE(Ask("train", BatchOf(4, {"a"})).status.ok());
+
+  const std::string large(kMaxStoreValueBytes, 'v');
+  for (int i = 0; Set("train", absl::StrCat("k", i), large).ok(); ++i) {
+  }
+  v1::StoreBatch last = BatchOf(5, {"d", "e"});
+  last.mutable_edits(1)->set_value(large);
+  EXPECT_EQ(Ask("train", last).status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(Get("train", "d").has_value());
+  core_.CheckInvariants();
+}
+
+// A crash may cut a batch off between two records.
+TEST_F(StoreTest, TheRestOfABatchIsMadeWhenItComesAgain) {
+  Form("train");
+  v1::StoreBatch all = BatchOf(1, {"a", "b", "c"});
+  v1::StoreBatch part = all;
+  part.mutable_edits()->RemoveLast();
+  ASSERT_TRUE(Ask("train", part).status.ok());
+  ASSERT_TRUE(Set("train", "a", "another's").ok());
+  for (v1::StoreEdit& edit : *all.mutable_edits()) edit.set_only_new(true);
+  EXPECT_TRUE(Ask("train", all).status.ok());
+  EXPECT_EQ(Get("train", "a").value(), "another's");
+  EXPECT_EQ(Get("train", "c").value(), "c1");
+}
+
 TEST_F(StoreTest, AllJobsTogetherHaveALimit) {
   const std::string value(kMaxStoreValueBytes, 'v');
   size_t kept = 0;

@@ -1,0 +1,43 @@
+#include "scheduler/rpc/store_call.h"
+
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/rpc/validation.h"
+
+namespace muster::scheduler {
+namespace {
+
+absl::Status Authorize(const ServiceContext& services, const PeerFacts& peer, const StoreOperation& operation) {
+  const v1::StoreCaller& caller = CallerOf(operation);
+  if (caller.node_id().empty()) return absl::InvalidArgumentError("node_id is empty");
+  absl::Status allowed = services.authorizer.AuthorizeForNode(peer, caller.job_id(), caller.node_id());
+  // A lighthouse's name is like a job's: whose certificate is for one job has the lighthouse of that name.
+  const auto* report = std::get_if<v1::ReplicasReport>(&operation);
+  if (!allowed.ok() || report == nullptr) return allowed;
+  return services.authorizer.AuthorizeForNode(peer, report->lighthouse(), caller.node_id());
+}
+
+}  // namespace
+
+void CallStore(const ServiceContext& services, StoreCalls& calls, const PeerFacts& peer, StoreOperation operation,
+               StoreCalls::Done done) {
+  if (absl::Status allowed = Authorize(services, peer, operation); !allowed.ok()) {
+    services.counted.Note(
+        Severity::kWarning, absl::IsInvalidArgument(allowed) ? "malformed request" : KindOf(allowed),
+        absl::StrCat("turned a call of the store by ", peer.ToString(), " away: ", allowed.message()));
+    return done(std::move(allowed));
+  }
+  calls.Call(std::move(operation), peer.identity, [done = std::move(done), &counted = services.counted](auto answer) {
+    // A round that is over is the way of things; what is refused for its form or for want of room is told.
+    if (absl::IsInvalidArgument(answer.status()) || absl::IsResourceExhausted(answer.status()) ||
+        absl::IsUnavailable(answer.status())) {
+      counted.Note(Severity::kWarning, "store refused",
+                   absl::StrCat("turned a call of the store away: ", answer.status().message()));
+    }
+    done(std::move(answer));
+  });
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,161 @@
+#include "scheduler/rpc/store_stream.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "scheduler/rpc/grpc_bytes.h"
+#include "scheduler/rpc/store_call.h"
+
+namespace muster::scheduler {
+namespace {
+
+absl::StatusOr<StoreOperation> OperationOf(v1::StoreRequest& request) {
+  switch (request.operation_case()) {
+    case v1::StoreRequest::kSet:
+      return std::move(*request.mutable_set());
+    case v1::StoreRequest::kGet:
+      return std::move(*request.mutable_get());
+    case v1::StoreRequest::kWait:
+      return std::move(*request.mutable_wait());
+    case v1::StoreRequest::kDelete:
+      return std::move(*request.mutable_delete_());
+    case v1::StoreRequest::kAdd:
+      return std::move(*request.mutable_add());
+    case v1::StoreRequest::kCompareAndSet:
+      return std::move(*request.mutable_compare_and_set());
+    case v1::StoreRequest::kList:
+      return std::move(*request.mutable_list());
+    case v1::StoreRequest::kBatch:
+      return std::move(*request.mutable_batch());
+    case v1::StoreRequest::OPERATION_NOT_SET:
+      break;
+  }
+  return absl::UnimplementedError("this version of ms-scheduler does not know what is asked for");
+}
+
+}  // namespace
+
+StoreStream* StoreStream::Begin(const ServiceContext& services, StoreCalls& calls,
+                                grpc::CallbackServerContext* context) {
+  const std::shared_ptr<StoreStream> stream(new StoreStream(services, calls, context));
+  stream->self_ = stream;
+  stream->Pump();
+  return stream.get();
+}
+
+void StoreStream::OnReadDone(bool ok) {
+  if (!ok) return EndWith(grpc::Status::OK);  // the agent has hung up
+  v1::StoreRequests requests = std::exchange(incoming_, {});
+  if (requests.requests_size() > kMaxStoreRequests) {
+    return EndWith(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
+                                absl::StrCat("a message has at most ", kMaxStoreRequests, " requests of the store")));
+  }
+  {
+    MutexLock lock(mutex_);
+    unanswered_ += static_cast<size_t>(requests.requests_size());
+  }
+  const std::shared_ptr<const PeerFacts> peer = services_.peers.Find(context_->peer());  // as for a call of its own
+  for (v1::StoreRequest& request : *requests.mutable_requests()) Ask(*peer, request);
+  {
+    MutexLock lock(mutex_);
+    wants_read_ = true;
+  }
+  Pump();
+}
+
+void StoreStream::Ask(const PeerFacts& peer, v1::StoreRequest& request) {
+  const uint64_t call = request.call();
+  absl::StatusOr<StoreOperation> operation = OperationOf(request);
+  if (!operation.ok()) return Answered(call, operation.status());
+  CallStore(services_, calls_, peer, *std::move(operation),
+            [self = shared_from_this(), call](auto reply) { self->Answered(call, std::move(reply)); });
+}
+
+void StoreStream::Answered(uint64_t call, absl::StatusOr<v1::StoreReply> reply) {
+  v1::StoreAnswer answer;
+  answer.set_call(call);
+  {
+    MutexLock lock(mutex_);
+    --unanswered_;
+    if (is_over_) return;  // context_ may be gone
+    if (reply.ok()) {
+      const auto id =
+          services_.store_replies.Take(reply->ByteSizeLong(), services_.clock.Read().monotonic, services_.reply_limit,
+                                       [context = context_] { context->TryCancel(); });
+      if (id) {
+        waiting_ids_.push_back(*id);
+      } else {
+        reply = absl::UnavailableError("too many answers wait to be read: try again later");
+      }
+    }
+    if (reply.ok()) {
+      *answer.mutable_reply() = *std::move(reply);
+    } else {
+      answer.set_code(static_cast<uint32_t>(reply.status().raw_code()));
+      answer.set_message(std::string(reply.status().message()));
+    }
+    *waiting_.add_answers() = std::move(answer);
+    if (is_writing_ || waiting_.answers_size() > 1) return;  // the next one goes out by itself
+  }
+  if (!calls_.AtTurnEnd([self = shared_from_this()] { self->Pump(); })) Pump();
+}
+
+void StoreStream::EndWith(const grpc::Status& status) {
+  {
+    MutexLock lock(mutex_);
+    if (!std::exchange(is_over_, true)) status_ = status;
+  }
+  Pump();
+}
+
+StoreStream::Step StoreStream::NextStep() {
+  if (is_over_) {
+    const bool may_finish = !is_finished_ && !is_writing_ && starting_ == 0;
+    if (may_finish) is_finished_ = true;
+    return may_finish ? Step::kFinish : Step::kNone;
+  }
+  if (wants_read_ && unanswered_ < kMaxStoreStreamCalls) {
+    wants_read_ = false;
+    return Step::kRead;
+  }
+  if (!is_writing_ && waiting_.answers_size() > 0) {
+    is_writing_ = true;
+    outgoing_ = std::exchange(waiting_, {});
+    writing_ids_ = std::exchange(waiting_ids_, {});
+    return Step::kWrite;
+  }
+  return Step::kNone;
+}
+
+void StoreStream::Pump() {
+  const std::shared_ptr<StoreStream> alive = shared_from_this();
+  StartSteps();
+}
+
+void StoreStream::OnWriteDone(bool ok) {
+  std::vector<ReplyBudget::Id> taken;
+  {
+    MutexLock lock(mutex_);
+    is_writing_ = false;
+    taken = std::exchange(writing_ids_, {});
+    if (!ok) is_over_ = true;  // it was broken off: nobody hears how it ends
+  }
+  for (const ReplyBudget::Id id : taken) services_.store_replies.Return(id);
+  Pump();
+}
+
+void StoreStream::OnDone() {
+  std::vector<ReplyBudget::Id> left;
+  {
+    MutexLock lock(mutex_);
+    is_over_ = true;
+    left = std::exchange(waiting_ids_, {});
+    left.insert(left.end(), writing_ids_.begin(), writing_ids_.end());
+    writing_ids_.clear();
+  }
+  for (const ReplyBudget::Id id : left) services_.store_replies.Return(id);
+  const std::shared_ptr<StoreStream> last = std::move(self_);
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,57 @@
+// One agent's requests of the store over one stream: many in a message, answered in messages of as many as are there
+// when the last message has gone out. A call of its own would cost several times as much.
+//
+// gRPC's threads and the loop's call in.
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "muster/v1/store.pb.h"
+#include "scheduler/frontend/service_context.h"
+#include "scheduler/frontend/store_calls.h"
+#include "scheduler/rpc/stream_steps.h"
+
+namespace muster::scheduler {
+
+class StoreStream : public StreamSteps<v1::StoreRequests, v1::StoreAnswers>,
+                    public std::enable_shared_from_this<StoreStream> {
+ public:
+  // It keeps itself alive until gRPC is done with it. `services` and `calls` must outlive it. INVALID_ARGUMENT ends it:
+  // a message beyond its limits. It is not read from while kMaxStoreStreamCalls wait.
+  static StoreStream* Begin(const ServiceContext& services, StoreCalls& calls, grpc::CallbackServerContext* context);
+
+  // Reactions
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnDone() override;
+
+ private:
+  StoreStream(const ServiceContext& services, StoreCalls& calls, grpc::CallbackServerContext* context)
+      : services_(services), calls_(calls), context_(context) {}
+
+  void Pump();
+  Step NextStep() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Ask(const PeerFacts& peer, v1::StoreRequest& request);
+  void Answered(uint64_t call, absl::StatusOr<v1::StoreReply> reply);
+  void EndWith(const grpc::Status& status);
+
+  const ServiceContext& services_;
+  StoreCalls& calls_;
+  grpc::CallbackServerContext* const context_;  // valid until OnDone
+  std::shared_ptr<StoreStream> self_;           // until OnDone
+
+  v1::StoreAnswers waiting_ ABSL_GUARDED_BY(mutex_);  // for the write in flight to be over
+  std::vector<ReplyBudget::Id> waiting_ids_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ReplyBudget::Id> writing_ids_ ABSL_GUARDED_BY(mutex_);
+  size_t unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool wants_read_ ABSL_GUARDED_BY(mutex_) = true;
+  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;  // with status_: nothing more is read or written
+  bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace muster::scheduler

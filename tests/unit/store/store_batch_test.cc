@@ -1,0 +1,154 @@
+// Changes that go out together over a stream.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "tests/unit/store/store_core_harness.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class StoreBatchTest : public StoreCoreTest {
+ protected:
+  void SetUp() override {
+    StoreCoreTest::SetUp();
+    Connect();
+    core_.AskMoreAtOnce();
+  }
+  void PutNew(const std::string& key, const std::string& value) {
+    v1::StoreSwap swap;
+    swap.set_key(key);
+    swap.set_desired(value);
+    Change(std::move(swap));
+  }
+  // `first` is under way, the others wait.
+  void AskFor(const std::string& first, const std::vector<std::string>& others) {
+    Set(first, "1");
+    for (const std::string& key : others) Set(key, "1");
+    EXPECT_EQ(Asked<v1::StoreSet>().key(), first);
+    EXPECT_THAT(sends_, IsEmpty());
+  }
+};
+
+TEST_F(StoreBatchTest, WhatWaitsGoesTogether) {
+  AskFor("a", {"b"});
+  PutNew("c", "3");
+  Delete("d");
+  Reply(1);
+  const auto batch = Asked<v1::StoreBatch>();
+  EXPECT_EQ(batch.number(), 2);
+  EXPECT_EQ(batch.caller().node_id(), "n1");
+  ASSERT_EQ(batch.edits_size(), 3);
+  EXPECT_EQ(batch.edits(0).value(), "1");
+  EXPECT_FALSE(batch.edits(0).only_new());
+  EXPECT_EQ(batch.edits(1).key(), "c");
+  EXPECT_TRUE(batch.edits(1).only_new());
+  EXPECT_FALSE(batch.edits(2).has_value());
+  Reply(4);
+  EXPECT_THAT(changed_, ElementsAre(Code::kOk, Code::kOk, Code::kOk, Code::kOk));
+  Get("c");
+  EXPECT_EQ(LastRead(), "3") << "it is known without asking";
+  Set("e", "1");
+  EXPECT_EQ(Asked<v1::StoreSet>().number(), 5);
+}
+
+TEST_F(StoreBatchTest, WhereOneCannotBeMadeTheyGoOneByOne) {
+  AskFor("a", {"b"});
+  PutNew("c", "3");
+  Reply(1);
+  Asked<v1::StoreBatch>();
+  Set("later", "1");
+  Fail(Code::kAlreadyExists);
+  EXPECT_EQ(Asked<v1::StoreSet>().number(), 4) << "the batch has used up two";
+  Reply(2);
+  EXPECT_EQ(Asked<v1::StoreSwap>().key(), "c");
+  Reply(2, "another's");
+  Get("c");
+  EXPECT_EQ(LastRead(), "another's");
+  EXPECT_EQ(Asked<v1::StoreSet>().key(), "later");
+  EXPECT_THAT(changed_, ElementsAre(Code::kOk, Code::kOk, Code::kOk));
+}
+
+TEST_F(StoreBatchTest, ThatWasPerhapsNotHeardGoesAgainAsItWas) {
+  AskFor("a", {"b", "c"});
+  Reply(1);
+  EXPECT_EQ(Asked<v1::StoreBatch>().edits_size(), 2);
+  Disconnect();
+  Set("d", "1");
+  Connect();  // and nothing is known of this connection yet
+  const auto again = Asked<v1::StoreBatch>();
+  EXPECT_EQ(again.number(), 2);
+  EXPECT_EQ(again.edits_size(), 2);
+  Reply(3);
+  EXPECT_EQ(Asked<v1::StoreSet>().number(), 4);
+}
+
+// A scheduler that was replaced by an older one doesn't know batches.
+TEST_F(StoreBatchTest, ThatIsNotKnownGoesOneByOne) {
+  AskFor("a", {"b", "c"});
+  Reply(1);
+  Asked<v1::StoreBatch>();
+  Fail(Code::kUnimplemented);
+  for (const char* key : {"b", "c"}) {
+    EXPECT_EQ(Asked<v1::StoreSet>().key(), key);
+    Reply(2);
+  }
+  EXPECT_THAT(changed_, ElementsAre(Code::kOk, Code::kOk, Code::kOk));
+}
+
+TEST_F(StoreBatchTest, HoldsEachKeyOnceAndNothingThatNeedsAnAnswerOfItsOwn) {
+  AskFor("a", {"b", "c", "b"});
+  Reply(1);
+  EXPECT_EQ(Asked<v1::StoreBatch>().edits_size(), 2);
+  Add("n", 1);
+  Reply(3);
+  EXPECT_EQ(Asked<v1::StoreSet>().key(), "b") << "alone, for a sum follows";
+  Reply(4);
+  EXPECT_EQ(Asked<v1::StoreAdd>().key(), "n");
+}
+
+TEST_F(StoreBatchTest, HasALimit) {
+  AskFor("a", {});
+  for (int i = 0; i < kMaxStoreEdits + 2; ++i) Set(absl::StrCat("k", i), "1");
+  for (int i = 0; i < 5; ++i) Set(absl::StrCat("large", i), std::string(kMaxStoreValueBytes, 'v'));
+  Reply(1);
+  EXPECT_EQ(Asked<v1::StoreBatch>().edits_size(), kMaxStoreEdits);
+  Reply(2);
+  const auto next = Asked<v1::StoreBatch>();
+  EXPECT_EQ(next.edits(0).key(), absl::StrCat("k", kMaxStoreEdits));
+  EXPECT_LT(next.ByteSizeLong(), 256 * 1024);
+}
+
+TEST_F(StoreBatchTest, ARoundsEndIsToldToAllOfIt) {
+  AskFor("a", {"b", "c"});
+  Reply(1);
+  Asked<v1::StoreBatch>();
+  Fail(Code::kFailedPrecondition);
+  EXPECT_THAT(changed_, ElementsAre(Code::kOk, Code::kFailedPrecondition, Code::kFailedPrecondition));
+  Begin(2);
+  Set("x", "1");
+  EXPECT_EQ(Asked<v1::StoreSet>().number(), 4);
+}
+
+TEST_F(StoreBatchTest, ByCallsOfTheirOwnChangesGoOneByOne) {
+  Disconnect();
+  Connect();
+  AskFor("a", {"b", "c"});
+  Reply(1);
+  EXPECT_EQ(Asked<v1::StoreSet>().key(), "b");
+}
+
+TEST_F(StoreBatchTest, AStreamTakesMoreReadsAtOnce) {
+  for (int i = 0; i < 200; ++i) Wait(absl::StrCat("k", i), absl::Seconds(5));
+  EXPECT_THAT(sends_, SizeIs(200));
+  EXPECT_EQ(Asked<v1::StoreWait>().limit_ms(), 5000) << "none has to wait for its turn";
+}
+
+}  // namespace
+}  // namespace muster::agent

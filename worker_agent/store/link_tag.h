@@ -1,0 +1,13 @@
+// What stands on the link's completion queue.
+#pragma once
+
+namespace muster::agent {
+
+class LinkTag {
+ public:
+  virtual ~LinkTag() = default;
+  // By the link's thread, once for each time it was put on the queue.
+  virtual void Happened(bool is_ok) = 0;
+};
+
+}  // namespace muster::agent
