@@ -14,6 +14,7 @@
 #include "worker_agent/gateway/jax/barriers.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
@@ -50,14 +51,18 @@ absl::Status OtherCounter(const std::string& name, int64_t counter) {
                      name, counter);
 }
 
-std::string TextOf(const std::vector<int32_t>& tasks) { return absl::StrJoin(tasks, ","); }
-
 }  // namespace
 
 int32_t TaskLayout::size() const {
   size_t all = 0;
   for (const auto& tasks : agents) all += tasks.size();
   return static_cast<int32_t>(all);
+}
+
+std::vector<int32_t> TaskLayout::Everyone() const {
+  std::vector<int32_t> everyone(static_cast<size_t>(size()));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  return everyone;
 }
 
 bool TaskLayout::IsOwn(int32_t task) const {
@@ -84,12 +89,16 @@ std::string Barriers::KeyOf(const Barrier& barrier) const {
   return absl::StrCat("jax/b/", name, "#", barrier.counter, "/");
 }
 
-std::vector<int32_t> Barriers::OwnOf(const Barrier& barrier) const {
-  std::vector<int32_t> own;
-  for (const int32_t task : barrier.tasks) {
-    if (layout_.IsOwn(task)) own.push_back(task);
-  }
-  return own;
+size_t Barriers::CountOwn(const Barrier& barrier) const {
+  const std::vector<int32_t>& own = layout_.agents[layout_.own];
+  return static_cast<size_t>(std::count_if(own.begin(), own.end(), [&barrier](int32_t task) {
+    return std::binary_search(barrier.tasks.begin(), barrier.tasks.end(), task);
+  }));
+}
+
+// Short for all: what thousands of agents write at every barrier.
+std::string Barriers::TextOf(const std::vector<int32_t>& tasks) const {
+  return tasks == everyone_ ? "all" : absl::StrJoin(tasks, ",");
 }
 
 std::vector<size_t> Barriers::AgentsOf(const Barrier& barrier) const {
@@ -130,11 +139,8 @@ int64_t Barriers::CounterOf(const std::string& name) const {
 
 void Barriers::Arrive(Arrival arrival, Done done) {
   if (absl::Status status = Check(arrival); !status.ok()) return done(std::move(status));
-  std::vector<int32_t> tasks = std::move(arrival.tasks);
-  if (tasks.empty()) {
-    for (int32_t task = 0; task < layout_.size(); ++task) tasks.push_back(task);
-  }
-  std::sort(tasks.begin(), tasks.end());
+  std::vector<int32_t> tasks = arrival.tasks.empty() ? everyone_ : std::move(arrival.tasks);
+  if (!std::is_sorted(tasks.begin(), tasks.end())) std::sort(tasks.begin(), tasks.end());
   tasks.erase(std::unique(tasks.begin(), tasks.end()), tasks.end());
 
   Shared& barrier = barriers_[arrival.name];
@@ -148,8 +154,8 @@ void Barriers::Arrive(Arrival arrival, Done done) {
     barrier->counter = arrival.counter;
     barrier->tasks = tasks;
     if (arrival.limit > absl::ZeroDuration()) barrier->deadline = clock_.Read().monotonic + arrival.limit;
+    barrier->noted_at = clock_.Read().monotonic;
     ++under_way_;
-    Begin(barrier);
   } else if (arrival.counter != barrier->counter) {
     return done(OtherCounter(arrival.name, CounterOf(arrival.name)));
   }
@@ -165,12 +171,7 @@ void Barriers::Arrive(Arrival arrival, Done done) {
                                absl::StrCat("A non-participating task (", arrival.task,
                                             ") called the barrier: ", Quoted(arrival.name, kShownNameBytes))));
   }
-  if (!joined->is_written && joined->came.size() >= OwnOf(*joined).size()) Write(joined);
-}
-
-void Barriers::Begin(const Shared& barrier) {
-  barrier->noted_at = clock_.Read().monotonic;
-  AwaitResult(barrier);
+  if (!joined->is_written && joined->came.size() >= CountOwn(*joined)) Write(joined);
 }
 
 void Barriers::Write(const Shared& barrier) {
@@ -179,45 +180,50 @@ void Barriers::Write(const Shared& barrier) {
              Posted(post_, std::function([this, barrier](absl::Status status) {
                       if (!status.ok() && !absl::IsDeadlineExceeded(status)) return Publish(barrier, status);
                     })));
+  if (!barrier->is_awaited) AwaitResult(barrier);
   const std::vector<size_t> agents = AgentsOf(*barrier);
-  if (agents.front() == layout_.own) Collect(barrier, {agents.begin() + 1, agents.end()});
+  if (agents.front() != layout_.own) return;
+  barrier->missing = agents.size() - 1;
+  if (barrier->missing == 0) return Publish(barrier, absl::OkStatus());
+  for (size_t i = 1; i < agents.size(); ++i) Collect(barrier, agents[i]);
 }
 
-void Barriers::Collect(const Shared& barrier, std::vector<size_t> agents) {
+void Barriers::Collect(const Shared& barrier, size_t agent) {
   if (barrier->result) return;
-  if (agents.empty()) return Publish(barrier, absl::OkStatus());
-  store_.Wait(absl::StrCat(KeyOf(*barrier), "a/", agents.front()), std::chrono::milliseconds(kLongestStoreWaitMs),
-              Posted(post_, std::function([this, barrier, agents](StoreValue held) {
-                       if (ComesAgain(held.status()) || (held.ok() && !held->has_value())) {
-                         return Collect(barrier, agents);
-                       }
+  store_.Wait(absl::StrCat(KeyOf(*barrier), "a/", agent), std::chrono::milliseconds(kLongestStoreWaitMs),
+              Posted(post_, std::function([this, barrier, agent](StoreValue held) {
+                       if (ComesAgain(held.status()) || (held.ok() && !held->has_value()))
+                         return Collect(barrier, agent);
                        if (!held.ok()) return Publish(barrier, held.status());
                        StoredArrival arrival;
                        if (!arrival.ParseFromString(**held) || arrival.all() != TextOf(barrier->tasks)) {
-                         return Publish(barrier,
-                                        Conflict(*barrier, absl::StrCat(", on ", layout_.hosts[agents.front()])));
+                         return Publish(barrier, Conflict(*barrier, absl::StrCat(", on ", layout_.hosts[agent])));
                        }
-                       Collect(barrier, {agents.begin() + 1, agents.end()});
+                       if (--barrier->missing == 0) Publish(barrier, absl::OkStatus());
                      })));
 }
 
 void Barriers::AwaitResult(const Shared& barrier) {
+  barrier->is_awaited = true;
   if (barrier->result) return;
   store_.Wait(absl::StrCat(KeyOf(*barrier), "r"), std::chrono::milliseconds(kLongestStoreWaitMs),
               Posted(post_, std::function([this, barrier](StoreValue held) {
                        if (ComesAgain(held.status()) || (held.ok() && !held->has_value())) return AwaitResult(barrier);
                        if (!held.ok()) return Finish(barrier, held.status());
-                       StoredResult result;
-                       if (!result.ParseFromString(**held)) {
-                         return Finish(barrier, absl::InternalError("what stands in the job's store is no agent's"));
-                       }
-                       if (result.all() != TextOf(barrier->tasks))
-                         return Finish(barrier, Conflict(*barrier, ", elsewhere"));
-                       Finish(barrier, absl::Status(static_cast<absl::StatusCode>(result.code()), result.text()));
+                       TakeResult(barrier, **held);
                      })));
 }
 
-// The first result counts: AwaitResult hears of it.
+void Barriers::TakeResult(const Shared& barrier, const std::string& stored) {
+  StoredResult result;
+  if (!result.ParseFromString(stored)) {
+    return Finish(barrier, absl::InternalError("what stands in the job's store is no agent's"));
+  }
+  if (result.all() != TextOf(barrier->tasks)) return Finish(barrier, Conflict(*barrier, ", elsewhere"));
+  Finish(barrier, absl::Status(static_cast<absl::StatusCode>(result.code()), result.text()));
+}
+
+// The first result counts, which may be another one.
 void Barriers::Publish(const Shared& barrier, const absl::Status& status) {
   if (barrier->result) return;
   StoredResult result;
@@ -227,7 +233,8 @@ void Barriers::Publish(const Shared& barrier, const absl::Status& status) {
   store_.CompareAndSet(absl::StrCat(KeyOf(*barrier), "r"), std::nullopt, result.SerializeAsString(), Lifetime::kRound,
                        Posted(post_, std::function([this, barrier, status](StoreValue held) {
                                 if (ComesAgain(held.status())) return Publish(barrier, status);
-                                if (!held.ok()) Finish(barrier, held.status());
+                                if (!held.ok()) return Finish(barrier, held.status());
+                                if (held->has_value()) TakeResult(barrier, **held);
                               })));
 }
 
@@ -273,6 +280,7 @@ void Barriers::Tick() {
   std::vector<Shared> late;
   for (auto& [name, barrier] : barriers_) {
     if (barrier->result) continue;
+    if (!barrier->is_awaited) AwaitResult(barrier);  // it may have failed elsewhere
     if (now >= barrier->deadline && !barrier->is_late) late.push_back(barrier);
     if (now >= barrier->noted_at + kNoteAfter) Note(barrier);
   }

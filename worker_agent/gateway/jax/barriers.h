@@ -34,6 +34,7 @@ struct TaskLayout {
   size_t own = 0;
 
   int32_t size() const;
+  std::vector<int32_t> Everyone() const;
   bool IsOwn(int32_t task) const;
 };
 
@@ -61,6 +62,7 @@ class Barriers {
         clock_(clock),
         post_(std::move(post)),
         layout_(std::move(layout)),
+        everyone_(layout_.Everyone()),
         keeps_arrivals_of_(std::move(keeps_arrivals_of)) {}
 
   // Errors: INVALID_ARGUMENT (the callers disagree who takes part, or one that doesn't has come), INTERNAL with a
@@ -89,7 +91,9 @@ class Barriers {
     size_t noted = 0;                                   // how many then
     std::map<int32_t, std::pair<uint64_t, Done>> came;  // by task; with its incarnation
     bool is_written = false;
-    bool is_late = false;  // its end is being written
+    bool is_awaited = false;  // its result
+    size_t missing = 0;       // agents whose tasks have not all come, for the one that collects
+    bool is_late = false;     // its end is being written
     std::optional<absl::Status> result;
   };
   using Shared = std::shared_ptr<Barrier>;
@@ -97,14 +101,15 @@ class Barriers {
   absl::Status Check(const Arrival& arrival) const;
   static absl::Status Conflict(const Barrier& barrier, const std::string& whose);
   std::string KeyOf(const Barrier& barrier) const;
-  std::vector<int32_t> OwnOf(const Barrier& barrier) const;
+  size_t CountOwn(const Barrier& barrier) const;
+  std::string TextOf(const std::vector<int32_t>& tasks) const;
   std::vector<size_t> AgentsOf(const Barrier& barrier) const;
   StoredArrival StoredOf(const Barrier& barrier) const;
-  void Begin(const Shared& barrier);
   void Note(const Shared& barrier);
   void Write(const Shared& barrier);
-  void Collect(const Shared& barrier, std::vector<size_t> agents);
+  void Collect(const Shared& barrier, size_t agent);
   void AwaitResult(const Shared& barrier);
+  void TakeResult(const Shared& barrier, const std::string& stored);
   void Publish(const Shared& barrier, const absl::Status& status);
   void TellWhoIsMissing(const Shared& barrier);
   void Finish(const Shared& barrier, const absl::Status& result);
@@ -114,6 +119,7 @@ class Barriers {
   const Clock& clock_;
   const Post post_;
   const TaskLayout layout_;
+  const std::vector<int32_t> everyone_;  // sorted
   const std::string keeps_arrivals_of_;
   std::map<std::string, Shared> barriers_;                     // by name: the one that is under way, or the last one
   std::list<std::string> ended_;                               // names, oldest first
