@@ -19,11 +19,12 @@ Bytes FromBuffer(const grpc::ByteBuffer& buffer) {
   return out;
 }
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target, grpc_compression_algorithm compression) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // or all nodes would share one connection
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetCompressionAlgorithm(compression);
   return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
 }
 
@@ -89,7 +90,8 @@ std::vector<double> Tally::answers_ms() const {
   return answers_ms_;
 }
 
-Connection::Connection(const std::string& target) : stub_(MakeChannel(target)) {}
+Connection::Connection(const std::string& target, grpc_compression_algorithm compression)
+    : stub_(MakeChannel(target, compression)) {}
 
 void Connection::Call(const std::string& method, const Bytes& request, std::function<void(grpc::Status, Bytes)> done) {
   auto call = std::make_shared<Unary>();

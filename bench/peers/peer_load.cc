@@ -1,6 +1,6 @@
-// Acts as N nodes towards etcd or torchft's lighthouse and prints one line of JSON:
+// Acts as N nodes towards etcd, torchft's lighthouse or JAX's coordination service and prints one line of JSON:
 //
-//   peer_load --subject=etcd|torchft --measure=form|heartbeat --target=HOST:PORT --agents=N --server_pid=PID
+//   peer_load --subject=etcd|torchft|jax --measure=form|heartbeat --target=HOST:PORT --agents=N --server_pid=PID
 //             [--window=SECONDS --interval=SECONDS]
 //
 // form: from the first node's connect until the last one holds its place. heartbeat: forms, then each node sends a
@@ -97,8 +97,9 @@ int Main(std::map<std::string, std::string> options) {
     return 2;
   }
   Tally tally;
-  const auto make = options["subject"] == "etcd" ? EtcdNodes : TorchftNodes;
-  const std::vector<std::unique_ptr<Node>> nodes = make(options["target"], count, &tally);
+  const std::map<std::string, decltype(&EtcdNodes)> subjects = {
+      {"etcd", EtcdNodes}, {"torchft", TorchftNodes}, {"jax", JaxNodes}};
+  const std::vector<std::unique_ptr<Node>> nodes = subjects.at(options["subject"])(options["target"], count, &tally);
   double server_cpu = CpuSeconds(pid), own_cpu = OwnCpuSeconds();
   const Clock::time_point begin = Clock::now();
   for (const auto& node : nodes) node->Join();

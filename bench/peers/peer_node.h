@@ -51,7 +51,7 @@ using Bytes = std::string;
 // One connection: calls by name with serialised messages. Callbacks come from gRPC's threads.
 class Connection {
  public:
-  explicit Connection(const std::string& target);
+  explicit Connection(const std::string& target, grpc_compression_algorithm compression = GRPC_COMPRESS_NONE);
   // `done` gets the answer, or why there is none.
   void Call(const std::string& method, const Bytes& request, std::function<void(grpc::Status, Bytes)> done);
 
@@ -77,5 +77,6 @@ inline constexpr int kNodeInfoBytes = 200;
 // The nodes 0 to `count` - 1 of one round.
 std::vector<std::unique_ptr<Node>> EtcdNodes(const std::string& target, int count, Tally* tally);
 std::vector<std::unique_ptr<Node>> TorchftNodes(const std::string& target, int count, Tally* tally);
+std::vector<std::unique_ptr<Node>> JaxNodes(const std::string& target, int count, Tally* tally);
 
 }  // namespace muster::bench

@@ -17,6 +17,12 @@ inline std::string Varint(uint64_t value) {
 
 inline std::string Field(int number, uint64_t value) { return Varint(number << 3) + Varint(value); }
 
+inline std::string Fixed(int number, uint64_t value) {
+  std::string out = Varint(number << 3 | 1);
+  for (int i = 0; i < 8; ++i) out.push_back(static_cast<char>(value >> (8 * i) & 255));
+  return out;
+}
+
 inline std::string Field(int number, std::string_view value) {
   return Varint(number << 3 | 2) + Varint(value.size()) + std::string(value);
 }
