@@ -162,6 +162,7 @@ void StoreCore::Join(Lane& lane, const std::string& key, Reader reader) {
 }
 
 void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
+  if (now < lane.retry_at) return;
   std::vector<std::string> ending;
   while (lane.calls.size() < most_at_once_ && !lane.turn.empty()) {
     const std::string key = std::move(lane.turn.front());
@@ -219,10 +220,13 @@ void StoreCore::FinishFetch(Lane& lane, uint64_t call, const absl::StatusOr<v1::
     for (Reader& reader : readers) Answer(reader, value);
     return;
   }
-  const bool goes_on = WasNotHeard(reply.status());
-  if (goes_on) {
-    const bool is_slice_over = &lane == &waits_ && absl::IsDeadlineExceeded(reply.status());
-    if (!is_slice_over) retry_at_ = std::max(retry_at_, now + kPause);
+  const bool is_wait = &lane == &waits_;
+  // More calls wait for keys of this job than the scheduler keeps: others come to an end.
+  const bool has_no_room = is_wait && absl::IsResourceExhausted(reply.status());
+  if (WasNotHeard(reply.status()) || has_no_room) {
+    const bool is_slice_over = is_wait && absl::IsDeadlineExceeded(reply.status());
+    MonotonicTime& retry_at = has_no_room ? lane.retry_at : retry_at_;
+    if (!is_slice_over) retry_at = std::max(retry_at, now + kPause);
     lane.turn.push_back(key);
     return;  // until they have no more time
   }

@@ -97,8 +97,8 @@ class StoreCore {
   size_t backlog_bytes() const { return backlog_bytes_; }
 
  private:
-  static constexpr size_t kMostAtOnce = 32;      // of each kind, of the 128 calls that one connection may have open …
-  static constexpr size_t kMostOnStream = 1024;  // … and of those on a stream, which takes kMaxStoreStreamCalls
+  static constexpr size_t kMostAtOnce = 32;     // of each kind, of the 128 calls that one connection may have open …
+  static constexpr size_t kMostOnStream = 256;  // … and of those on a stream
 
   struct Reader {
     JobStore::ValueDone done;
@@ -131,6 +131,7 @@ class StoreCore {
     Fetches fetches;
     std::deque<std::string> turn;           // keys without a call
     std::map<uint64_t, std::string> calls;  // under way: key by call
+    MonotonicTime retry_at;                 // no request of this kind before
   };
 
   void Read(const std::string& key, Reader reader, MonotonicTime now);

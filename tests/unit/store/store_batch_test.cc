@@ -9,7 +9,6 @@
 namespace muster::agent {
 namespace {
 
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -148,6 +147,21 @@ TEST_F(StoreBatchTest, AStreamTakesMoreReadsAtOnce) {
   for (int i = 0; i < 200; ++i) Wait(absl::StrCat("k", i), absl::Seconds(5));
   EXPECT_THAT(sends_, SizeIs(200));
   EXPECT_EQ(Asked<v1::StoreWait>().limit_ms(), 5000) << "none has to wait for its turn";
+}
+
+// In a large job the limit of all agents together is reached where each of them waits for many keys.
+TEST_F(StoreBatchTest, WaitsThatFindNoRoomAreAskedForAgain) {
+  Wait("k", absl::Seconds(5));
+  Asked<v1::StoreWait>();
+  Fail(Code::kResourceExhausted);
+  EXPECT_THAT(sends_, IsEmpty()) << "not at once";
+  Set("x", "1");
+  EXPECT_EQ(Asked<v1::StoreSet>().key(), "x") << "nothing else waits for that";
+  Reply(1);
+  Pass(absl::Seconds(1));
+  Asked<v1::StoreWait>();
+  Reply(2, "here");
+  EXPECT_EQ(LastRead(), "here");
 }
 
 }  // namespace
