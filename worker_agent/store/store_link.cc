@@ -150,10 +150,11 @@ class StoreLink::Impl {
 
   std::shared_ptr<StoreStream> NewStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     auto stream = std::make_shared<StoreStream>(
-        stub_, StoreStream::Hooks{[this](v1::StoreAnswer& answer) { Answered(answer); },
-                                  [this, stub = stub_](const grpc::Status& status, StoreStream::Sends unanswered) {
-                                    StreamEnded(stub, status, std::move(unanswered));
-                                  }});
+        stub_,
+        StoreStream::Hooks{[this](v1::StoreAnswer& answer) { Answered(answer); },
+                           [this](const StoreStream& ended, const grpc::Status& status, StoreStream::Sends unanswered) {
+                             StreamEnded(ended, status, std::move(unanswered));
+                           }});
     ++streams_;
     stream->Begin(queue_);
     return stream;
@@ -166,11 +167,10 @@ class StoreLink::Impl {
   }
 
   // An older scheduler is asked by calls of their own.
-  void StreamEnded(const std::shared_ptr<v1::Store::Stub>& stub, const grpc::Status& status,
-                   StoreStream::Sends unanswered) {
+  void StreamEnded(const StoreStream& ended, const grpc::Status& status, StoreStream::Sends unanswered) {
     {
       MutexLock lock(mutex_);
-      const bool is_present = stub == stub_;
+      const bool is_present = stream_.get() == &ended;  // else another one has taken its place
       if (is_present) stream_ = nullptr;
       if (is_present && status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
         takes_streams_ = false;

@@ -102,7 +102,7 @@ void StoreStream::Ended(bool /*is_ok*/) {
     MutexLock lock(mutex_);
     unanswered = std::exchange(unanswered_, {});
   }
-  hooks_.on_end(status_, std::move(unanswered));
+  hooks_.on_end(*this, status_, std::move(unanswered));
 }
 
 }  // namespace muster::agent

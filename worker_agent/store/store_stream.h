@@ -25,7 +25,7 @@ class StoreStream : public std::enable_shared_from_this<StoreStream> {
   struct Hooks {
     std::function<void(v1::StoreAnswer& answer)> on_answer;
     // The last one: how it ended, and what was not answered.
-    std::function<void(const grpc::Status& status, Sends unanswered)> on_end;
+    std::function<void(const StoreStream& ended, const grpc::Status& status, Sends unanswered)> on_end;
   };
 
   // The hooks are called by whoever takes from `queue`.

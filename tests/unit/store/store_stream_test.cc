@@ -151,6 +151,55 @@ class OlderScheduler : public v1::Store::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
+// Ends each stream after one message, answered or not: what is asked meanwhile opens the next one.
+class CurtScheduler : public v1::Store::Service {
+ public:
+  CurtScheduler() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  grpc::Status Stream(grpc::ServerContext* /*context*/,
+                      grpc::ServerReaderWriter<v1::StoreAnswers, v1::StoreRequests>* stream) override {
+    v1::StoreRequests requests;
+    if (!stream->Read(&requests) || ++streams_ % 3 == 0) return grpc::Status::OK;
+    v1::StoreAnswers answers;
+    for (const v1::StoreRequest& request : requests.requests()) {
+      v1::StoreAnswer& answer = *answers.add_answers();
+      answer.set_call(request.call());
+      answer.mutable_reply()->set_value("here");
+    }
+    stream->Write(answers);
+    return grpc::Status::OK;
+  }
+  std::shared_ptr<grpc::Channel> Channel() const {
+    return grpc::CreateChannel(absl::StrCat("127.0.0.1:", port_), grpc::InsecureChannelCredentials());
+  }
+
+ private:
+  int port_ = 0;
+  std::atomic<int> streams_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST(CurtSchedulerTest, IsAskedOnAnotherStreamAndLeavesNoneBehind) {
+  CurtScheduler scheduler;
+  for (int round = 0; round < 4; ++round) {
+    std::atomic<int> told = 0;
+    AgentStore store(Clock::System());
+    store.BeginRound(CallerOf("n1", 1));
+    store.SetChannel(scheduler.Channel());
+    for (int i = 0; i < 200; ++i) {
+      store.Wait(absl::StrCat("k", i), std::chrono::seconds(5),
+                 [&](const Value& value) { told += value.ok() ? 1 : 0; });
+    }
+    Blocking blocking(store);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(*blocking.Wait(absl::StrCat("b", i), std::chrono::seconds(5)), "here");
+    if (round % 2 == 0) store.SetChannel(nullptr);
+  }
+}
+
 TEST(OlderSchedulerTest, IsAskedByACallForEach) {
   OlderScheduler scheduler;
   AgentStore store(Clock::System());
