@@ -82,7 +82,7 @@ void Agent::Report() {
   size_t bytes = 0;
   if (way != agent::HeartbeatPath::Way::kDatagram) {
     const grpc::ByteBuffer report = ToBytes(MakeHeartbeat(++heartbeat_seq_));
-    heartbeat_path_.StreamSent(heartbeat_seq_);
+    heartbeat_path_.StreamSent(heartbeat_seq_, now);
     link_->Send(report);
     bytes += report.Length();
   }

@@ -139,7 +139,8 @@ int64_t Barriers::CounterOf(const std::string& name) const {
 
 void Barriers::Arrive(Arrival arrival, Done done) {
   if (absl::Status status = Check(arrival); !status.ok()) return done(std::move(status));
-  std::vector<int32_t> tasks = arrival.tasks.empty() ? everyone_ : std::move(arrival.tasks);
+  std::vector<int32_t> tasks = std::move(arrival.tasks);
+  if (tasks.empty()) tasks = everyone_;
   if (!std::is_sorted(tasks.begin(), tasks.end())) std::sort(tasks.begin(), tasks.end());
   tasks.erase(std::unique(tasks.begin(), tasks.end()), tasks.end());
 
