@@ -250,9 +250,7 @@ StoreLink::StoreLink(OnReply on_reply, OnStream on_stream)
 StoreLink::~StoreLink() = default;
 
 void StoreLink::SetChannel(std::shared_ptr<grpc::Channel> channel) { impl_->SetChannel(std::move(channel)); }
-void StoreLink::Call(const std::vector<StoreCore::Send>& sends) {
-  if (!sends.empty()) impl_->Call(sends);
-}
+void StoreLink::Call(const std::vector<StoreCore::Send>& sends) { impl_->Call(sends); }
 void StoreLink::Report(uint64_t call, const v1::ReplicasReport& report, absl::Duration limit) {
   impl_->Report(call, report, limit);
 }
