@@ -10,6 +10,8 @@
 namespace muster::scheduler {
 namespace {
 
+constexpr size_t kMessageBytes = 1 << 20;  // of answers; with so many it goes out: agents refuse what is far larger
+
 absl::StatusOr<StoreOperation> OperationOf(v1::StoreRequest& request) {
   switch (request.operation_case()) {
     case v1::StoreRequest::kSet:
@@ -73,30 +75,25 @@ void StoreStream::Ask(const PeerFacts& peer, v1::StoreRequest& request) {
 }
 
 void StoreStream::Answered(uint64_t call, absl::StatusOr<v1::StoreReply> reply) {
-  v1::StoreAnswer answer;
-  answer.set_call(call);
+  Waiting waiting;
+  waiting.answer.set_call(call);
   {
     MutexLock lock(mutex_);
     --unanswered_;
     if (is_over_) return;  // context_ may be gone
     if (reply.ok()) {
-      const auto id =
-          services_.store_replies.Take(reply->ByteSizeLong(), services_.clock.Read().monotonic, services_.reply_limit,
-                                       [context = context_] { context->TryCancel(); });
-      if (id) {
-        waiting_ids_.push_back(*id);
-      } else {
-        reply = absl::UnavailableError("too many answers wait to be read: try again later");
-      }
+      waiting.id = services_.store_replies.Take(reply->ByteSizeLong(), services_.clock.Read().monotonic,
+                                                services_.reply_limit, [context = context_] { context->TryCancel(); });
+      if (!waiting.id) reply = absl::UnavailableError("too many answers wait to be read: try again later");
     }
     if (reply.ok()) {
-      *answer.mutable_reply() = *std::move(reply);
+      *waiting.answer.mutable_reply() = *std::move(reply);
     } else {
-      answer.set_code(static_cast<uint32_t>(reply.status().raw_code()));
-      answer.set_message(std::string(reply.status().message()));
+      waiting.answer.set_code(static_cast<uint32_t>(reply.status().raw_code()));
+      waiting.answer.set_message(std::string(reply.status().message()));
     }
-    *waiting_.add_answers() = std::move(answer);
-    if (is_writing_ || waiting_.answers_size() > 1) return;  // the next one goes out by itself
+    waiting_.push_back(std::move(waiting));
+    if (is_writing_ || waiting_.size() > 1) return;  // the next one goes out by itself
   }
   if (!calls_.AtTurnEnd([self = shared_from_this()] { self->Pump(); })) Pump();
 }
@@ -119,10 +116,15 @@ StoreStream::Step StoreStream::NextStep() {
     wants_read_ = false;
     return Step::kRead;
   }
-  if (!is_writing_ && waiting_.answers_size() > 0) {
+  if (!is_writing_ && !waiting_.empty()) {
     is_writing_ = true;
-    outgoing_ = std::exchange(waiting_, {});
-    writing_ids_ = std::exchange(waiting_ids_, {});
+    outgoing_.Clear();
+    for (size_t bytes = 0; !waiting_.empty() && bytes < kMessageBytes; waiting_.pop_front()) {
+      Waiting& next = waiting_.front();
+      bytes += next.answer.ByteSizeLong();
+      if (next.id) writing_ids_.push_back(*next.id);
+      *outgoing_.add_answers() = std::move(next.answer);
+    }
     return Step::kWrite;
   }
   return Step::kNone;
@@ -150,9 +152,10 @@ void StoreStream::OnDone() {
   {
     MutexLock lock(mutex_);
     is_over_ = true;
-    left = std::exchange(waiting_ids_, {});
-    left.insert(left.end(), writing_ids_.begin(), writing_ids_.end());
-    writing_ids_.clear();
+    left = std::exchange(writing_ids_, {});
+    for (const Waiting& waiting : std::exchange(waiting_, {})) {
+      if (waiting.id) left.push_back(*waiting.id);
+    }
   }
   for (const ReplyBudget::Id id : left) services_.store_replies.Return(id);
   const std::shared_ptr<StoreStream> last = std::move(self_);

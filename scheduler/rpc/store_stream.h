@@ -7,7 +7,9 @@
 #include <grpcpp/server_context.h>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "muster/v1/store.pb.h"
@@ -30,6 +32,11 @@ class StoreStream : public StreamSteps<v1::StoreRequests, v1::StoreAnswers>,
   void OnDone() override;
 
  private:
+  struct Waiting {
+    v1::StoreAnswer answer;
+    std::optional<ReplyBudget::Id> id;  // none: an error
+  };
+
   StoreStream(const ServiceContext& services, StoreCalls& calls, grpc::CallbackServerContext* context)
       : services_(services), calls_(calls), context_(context) {}
 
@@ -44,8 +51,7 @@ class StoreStream : public StreamSteps<v1::StoreRequests, v1::StoreAnswers>,
   grpc::CallbackServerContext* const context_;  // valid until OnDone
   std::shared_ptr<StoreStream> self_;           // until OnDone
 
-  v1::StoreAnswers waiting_ ABSL_GUARDED_BY(mutex_);  // for the write in flight to be over
-  std::vector<ReplyBudget::Id> waiting_ids_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // for the write in flight to be over
   std::vector<ReplyBudget::Id> writing_ids_ ABSL_GUARDED_BY(mutex_);
   size_t unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
   bool wants_read_ ABSL_GUARDED_BY(mutex_) = true;

@@ -102,6 +102,12 @@ v1::StoreReply WithoutChange(const RunStore& store, const std::string& key) {
   return reply;
 }
 
+// Of the changes that the present start of the node has asked for, as far as is known.
+uint64_t LatestNumber(const Node& node) {
+  const bool has_seen = node.last_request.incarnation == node.record().incarnation;
+  return std::max(node.record().last_change, has_seen ? node.last_request.number : 0);
+}
+
 Answer MakeAnswer(QueryId query, uint64_t version, v1::StoreReply reply) {
   reply.set_version(version);
   return Answer{query, absl::OkStatus(), std::move(reply)};
@@ -177,8 +183,7 @@ template <typename Request>
 void StoreService::Serve(Run& run, Node& node, QueryId query, const Request& request) {
   const uint64_t number = request.number();
   if (number != 0) {
-    const bool has_seen = node.last_request.incarnation == node.record().incarnation;
-    const uint64_t latest = std::max(node.record().last_change, has_seen ? node.last_request.number : 0);
+    const uint64_t latest = LatestNumber(node);
     if (number < latest) {
       context_.effects.push_back(
           Answer{query,
@@ -226,8 +231,7 @@ void StoreService::Serve(Run& run, Node& node, QueryId query, const Request& req
 // Of those that a crash has cut off the rest is made: the others were made and are durable.
 void StoreService::Serve(Run& run, Node& node, QueryId query, const v1::StoreBatch& request) {
   const uint64_t last = request.number() + static_cast<uint64_t>(request.edits_size()) - 1;
-  const bool has_seen = node.last_request.incarnation == node.record().incarnation;
-  const uint64_t latest = std::max(node.record().last_change, has_seen ? node.last_request.number : 0);
+  const uint64_t latest = LatestNumber(node);
   if (last < latest) {
     context_.effects.push_back(
         Answer{query,
