@@ -35,7 +35,7 @@ class Round {
  public:
   Round() {
     for (size_t agent = 0; agent < 2; ++agent) {
-      TaskLayout layout;
+      agent::TaskLayout layout;
       layout.agents = {{0, 1}, {2}};
       layout.hosts = {"one", "two"};
       layout.own = agent;

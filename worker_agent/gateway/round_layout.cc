@@ -82,4 +82,14 @@ absl::StatusOr<RoundLayout> LayoutOf(const GatewayRound& round) {
   return layout;
 }
 
+TaskLayout TasksOf(const RoundLayout& layout) {
+  TaskLayout tasks;
+  for (const RoundLayout::Agent& agent : layout.agents) {
+    tasks.agents.emplace_back(agent.ranks.begin(), agent.ranks.end());
+    tasks.hosts.push_back(agent.host);
+  }
+  tasks.own = layout.own;
+  return tasks;
+}
+
 }  // namespace muster::agent

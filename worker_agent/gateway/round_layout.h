@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "worker_agent/gateway/barriers/task_layout.h"
 #include "worker_agent/gateway/gateway.h"
 
 namespace muster::agent {
@@ -33,5 +34,7 @@ struct RoundLayout {
 
 // The error says what is not known, or what can't be served.
 absl::StatusOr<RoundLayout> LayoutOf(const GatewayRound& round);
+
+TaskLayout TasksOf(const RoundLayout& layout);
 
 }  // namespace muster::agent

@@ -34,7 +34,7 @@ class CoordinationTest : public testing::Test {
  protected:
   CoordinationTest() {
     for (size_t agent = 0; agent < 2; ++agent) {
-      TaskLayout layout;
+      agent::TaskLayout layout;
       layout.agents = {{0, 1}, {2, 3}};
       layout.hosts = {"one", "two"};
       layout.own = agent;

@@ -27,7 +27,7 @@ Payloads PayloadsOf(const GrpcCall& call) {
 class JaxServerTest : public ::testing::Test {
  protected:
   JaxServerTest() {
-    TaskLayout layout;
+    agent::TaskLayout layout;
     layout.agents = {{0, 1}};
     layout.hosts = {"one"};
     auto server = Server::Start(store_, Clock::System(), layout, kService);

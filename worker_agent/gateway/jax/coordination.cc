@@ -20,6 +20,7 @@
 #include "worker_agent/gateway/jax/coordination.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -34,12 +35,14 @@ namespace {
 constexpr size_t kMaxHeld = 16'384;
 constexpr size_t kFirstDrop = 256;
 constexpr size_t kMaxErrorBytes = 2400;  // a trailer has 8 KiB in all, and three for a byte that is no ASCII
+constexpr char kBarriers[] = "jax/b/";
 constexpr char kInit[] = "[Init]Wait_for_all_tasks_to_register";
 constexpr absl::Duration kToEnd = absl::Seconds(2);  // for processes, once they are told
 // XLA's preemption_sync_manager.cc: each process sets one once it has heard of a stop signal; 0: its script has not
 // asked for a sync point yet.
 constexpr char kStepKey[] = "PREEMPTION_CURRENT_COUNTER/";
 constexpr char kServiceError[] = "type.googleapis.com/tensorflow.CoordinationServiceError";
+constexpr char kBarrierError[] = "type.googleapis.com/tensorflow.BarrierError";
 constexpr char kMismatch[] = "type.googleapis.com/tensorflow.ServiceMismatchError";
 
 // What jaxlib takes for a decision of the service, not for a trouble of the network that it should try again.
@@ -64,13 +67,14 @@ absl::Status OtherService(uint64_t asked, uint64_t own) {
 
 absl::Duration LimitOf(const Request& request) { return absl::Milliseconds(std::max<int64_t>(request.timeout_ms, 0)); }
 
-std::string WriterOf(const TaskLayout& layout) { return absl::StrCat(layout.own); }
+std::string WriterOf(const agent::TaskLayout& layout) { return absl::StrCat(layout.own); }
 
 }  // namespace
 
-Coordination::Coordination(JobStore& store, const Clock& clock, Post post, TaskLayout layout, uint64_t incarnation)
+Coordination::Coordination(JobStore& store, const Clock& clock, agent::Post post, agent::TaskLayout layout,
+                           uint64_t incarnation)
     : clock_(clock),
-      barriers_(store, clock, post, layout, kInit),
+      barriers_(store, clock, post, layout, {.prefix = kBarriers, .keeps_arrivals_of = kInit}),
       values_(store, clock, post, WriterOf(layout)),
       layout_(std::move(layout)),
       incarnation_(incarnation) {}
@@ -151,12 +155,12 @@ void Coordination::Register(const Request& request, const SharedHeld& held) {
         "int(os.environ[\"RANK\"])"))));
   }
   task = {request.incarnation, false};
-  Arrival arrival;
+  agent::Arrival arrival;
   arrival.name = kInit;
   arrival.task = *request.task;
   arrival.limit = LimitOf(request);
   arrival.incarnation = request.incarnation;
-  barriers_.Arrive(std::move(arrival), [this, held](const absl::Status& status) {
+  Arrive(std::move(arrival), [this, held](const absl::Status& status) {
     Reply reply;
     reply.incarnation = incarnation_;
     held->Tell(Decided(status, std::move(reply)));
@@ -177,11 +181,11 @@ void Coordination::Heartbeat(const Request& request, const SharedHeld& held) {
 }
 
 void Coordination::Shutdown(int32_t task, absl::Duration limit, const SharedHeld& held) {
-  Arrival arrival;
+  agent::Arrival arrival;
   arrival.name = absl::StrCat("[Shutdown]", incarnation_);
   arrival.task = task;
   arrival.limit = limit;
-  barriers_.Arrive(std::move(arrival), [this, task, held](const absl::Status& status) {
+  Arrive(std::move(arrival), [this, task, held](const absl::Status& status) {
     if (status.ok()) Leave(task, absl::CancelledError("The task has shut down."));
     held->Tell(Decided(status, Reply()));
   });
@@ -269,19 +273,35 @@ void Coordination::HandleValue(const Request& request, const SharedHeld& held) {
   }
 }
 
+// An error says which one of the row it is of, so that the client goes on with the next, rather than ask for this one
+// for ever.
+void Coordination::Arrive(agent::Arrival arrival, std::function<void(absl::Status status)> done) {
+  const std::string name = arrival.name;
+  barriers_.Arrive(std::move(arrival),
+                   [name, done = std::move(done)](absl::Status status, std::optional<int64_t> counter) {
+                     if (!status.ok() && counter) {
+                       BarrierError error;
+                       error.set_barrier_id(name);
+                       error.set_counter(*counter);
+                       status.SetPayload(kBarrierError, absl::Cord(error.SerializeAsString()));
+                     }
+                     done(std::move(status));
+                   });
+}
+
 void Coordination::HandleBarrier(const Request& request, const SharedHeld& held) {
   if (request.method == Method::kGetAlive) return GetAlive(request, held);
   if (request.method == Method::kCancelBarrier) {
     barriers_.Cancel(request.name, request.counter);
     return held->Tell(Reply());
   }
-  Arrival arrival;
+  agent::Arrival arrival;
   arrival.name = request.name;
   arrival.counter = request.counter;
   arrival.tasks = request.tasks;
   arrival.limit = LimitOf(request);
   arrival.task = *request.task;
-  barriers_.Arrive(std::move(arrival), [held, counter = request.counter](const absl::Status& status) {
+  Arrive(std::move(arrival), [held, counter = request.counter](const absl::Status& status) {
     Reply reply;
     reply.counter = counter;
     held->Tell(Decided(status, std::move(reply)));
@@ -291,14 +311,14 @@ void Coordination::HandleBarrier(const Request& request, const SharedHeld& held)
 void Coordination::GetAlive(const Request& request, const SharedHeld& held) {
   std::vector<int32_t> asked = request.tasks;
   std::sort(asked.begin(), asked.end());
-  Arrival arrival;
+  agent::Arrival arrival;
   arrival.name = absl::StrCat("[Alive]", absl::StrJoin(asked, ","));
   arrival.counter = barriers_.CounterOf(arrival.name);
   arrival.tasks = asked;
   arrival.task = *request.task;
-  barriers_.Arrive(std::move(arrival), [this, held, asked](const absl::Status& status) {
+  Arrive(std::move(arrival), [this, held, asked](const absl::Status& status) {
     if (!status.ok()) return held->Tell(Decided(status));
-    barriers_.Incarnation(kInit, 0, [held, asked](absl::StatusOr<Barriers::Incarnations> known) {
+    barriers_.Incarnation(kInit, 0, [held, asked](absl::StatusOr<agent::Barriers::Incarnations> known) {
       if (!known.ok()) return held->Tell(Decided(known.status()));
       Reply reply;
       reply.tasks = asked;

@@ -16,10 +16,10 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
-#include "worker_agent/gateway/jax/barriers.h"
+#include "worker_agent/gateway/barriers/barriers.h"
 #include "worker_agent/gateway/jax/key_values.h"
 #include "worker_agent/gateway/jax/request.h"
-#include "worker_agent/gateway/jax/strand.h"
+#include "worker_agent/gateway/strand.h"
 
 namespace muster::jax {
 
@@ -46,7 +46,7 @@ class Coordination {
  public:
   // `incarnation` is the service's, the same on all agents of the round and in no other. `store` and `clock` outlive
   // what is asked of the store.
-  Coordination(JobStore& store, const Clock& clock, Post post, TaskLayout layout, uint64_t incarnation);
+  Coordination(JobStore& store, const Clock& clock, agent::Post post, agent::TaskLayout layout, uint64_t incarnation);
 
   void Handle(Request request, SharedHeld held);
 
@@ -75,6 +75,7 @@ class Coordination {
   absl::Status Check(const Request& request) const;
   void HandleTask(const Request& request, const SharedHeld& held);
   void HandleValue(const Request& request, const SharedHeld& held);
+  void Arrive(agent::Arrival arrival, std::function<void(absl::Status status)> done);
   void HandleBarrier(const Request& request, const SharedHeld& held);
   void Register(const Request& request, const SharedHeld& held);
   void Heartbeat(const Request& request, const SharedHeld& held);
@@ -86,9 +87,9 @@ class Coordination {
   void DropOver();
 
   const Clock& clock_;
-  Barriers barriers_;
+  agent::Barriers barriers_;
   KeyValues values_;
-  const TaskLayout layout_;
+  const agent::TaskLayout layout_;
   const uint64_t incarnation_;
   std::map<int32_t, Task> tasks_;  // of this agent
   std::multimap<int32_t, SharedHeld> polls_;

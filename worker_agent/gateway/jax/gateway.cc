@@ -19,16 +19,6 @@ uint64_t IncarnationOf(const RoundLayout& layout) {
   return incarnation | 1;  // never 0, which means none
 }
 
-jax::TaskLayout TasksOf(const RoundLayout& layout) {
-  jax::TaskLayout tasks;
-  for (const RoundLayout::Agent& agent : layout.agents) {
-    tasks.agents.emplace_back(agent.ranks.begin(), agent.ranks.end());
-    tasks.hosts.push_back(agent.host);
-  }
-  tasks.own = layout.own;
-  return tasks;
-}
-
 }  // namespace
 
 absl::Status JaxGateway::Begin(const GatewayRound& round) {
@@ -40,7 +30,7 @@ absl::Status JaxGateway::Begin(const GatewayRound& round) {
   server_.reset();
   const absl::StatusOr<RoundLayout> layout = LayoutOf(round);
   if (!layout.ok()) return layout.status();
-  jax::TaskLayout tasks = TasksOf(*layout);
+  TaskLayout tasks = TasksOf(*layout);
   tasks_ = tasks.agents[tasks.own];
   absl::StatusOr<std::unique_ptr<jax::Server>> server =
       jax::Server::Start(store_, clock_, std::move(tasks), IncarnationOf(*layout));

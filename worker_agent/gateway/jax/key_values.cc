@@ -15,13 +15,16 @@
 #include "absl/strings/strip.h"
 #include "common/base/limits.h"
 #include "common/base/sha256.h"
-#include "worker_agent/gateway/jax/store_answers.h"
+#include "worker_agent/gateway/store_answers.h"
 #include "worker_agent/gateway/store_text.h"
 
 namespace muster::jax {
 namespace {
 
+using agent::ComesAgain;
+using agent::Posted;
 using agent::ReadText;
+using agent::StoreValue;
 using agent::WriteText;
 
 constexpr char kKeys[] = "jax/k/";     // whole keys
@@ -246,10 +249,10 @@ void KeyValues::Find(const std::string& key, StoredDone done) {
   using Page = absl::StatusOr<JobStore::Listing>;
   store_.List(store_key, "", 1, Posted(post_, std::function([this, key, store_key, done](Page page) {
                                          if (ComesAgain(page.status())) return Find(key, done);
-                                         if (!page.ok()) return done(page.status());
-                                         if (page->entries.empty() || page->entries.front().first != store_key)
-                                           return done(NotThere(key));
-                                         done(Parsed(page->entries.front().second));
+                                         const StoreValue held = agent::HeldIn(page, store_key);
+                                         if (!held.ok()) return done(held.status());
+                                         if (!held->has_value()) return done(NotThere(key));
+                                         done(Parsed(**held));
                                        })));
 }
 

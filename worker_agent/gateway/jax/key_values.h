@@ -22,7 +22,7 @@
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
 #include "worker_agent/gateway/jax/messages.pb.h"
-#include "worker_agent/gateway/jax/strand.h"
+#include "worker_agent/gateway/strand.h"
 
 namespace muster::jax {
 
@@ -41,7 +41,7 @@ class KeyValues {
   static constexpr size_t kMaxValueBytes = size_t{16} << 20;
 
   // `writer` is nobody else's in this round. `store` and `clock` outlive what is asked of the store.
-  KeyValues(JobStore& store, const Clock& clock, Post post, std::string writer)
+  KeyValues(JobStore& store, const Clock& clock, agent::Post post, std::string writer)
       : store_(store), clock_(clock), post_(std::move(post)), writer_(std::move(writer)) {}
 
   void Insert(const std::string& key, const std::string& value, bool may_overwrite, Done done);
@@ -87,7 +87,7 @@ class KeyValues {
 
   JobStore& store_;
   const Clock& clock_;
-  const Post post_;
+  const agent::Post post_;
   const std::string writer_;
   uint64_t last_ = 0;           // number of a writing
   size_t under_way_ = 0;        // changes

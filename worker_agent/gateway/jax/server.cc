@@ -129,7 +129,7 @@ class Service final : public grpc::CallbackGenericService {
 // The thread accepts connections, which gRPC takes over, and carries out the steps.
 class Server::Impl {
  public:
-  Impl(JobStore& store, const Clock& clock, TaskLayout layout, uint64_t incarnation)
+  Impl(JobStore& store, const Clock& clock, agent::TaskLayout layout, uint64_t incarnation)
       : clock_(clock),
         coordination_(
             store, clock, [steps = steps_](std::function<void()> step) { steps->mailbox.Push(std::move(step)); },
@@ -222,7 +222,7 @@ class Server::Impl {
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(JobStore& store, const Clock& clock, TaskLayout layout,
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(JobStore& store, const Clock& clock, agent::TaskLayout layout,
                                                       uint64_t incarnation) {
   auto impl = std::make_unique<Impl>(store, clock, std::move(layout), incarnation);
   if (absl::Status started = impl->Start(); !started.ok()) return started;

@@ -10,14 +10,14 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
-#include "worker_agent/gateway/jax/barriers.h"
+#include "worker_agent/gateway/barriers/barriers.h"
 
 namespace muster::jax {
 
 class Server {
  public:
   // For one round; see Coordination. The error says what there was none of: a port, a descriptor, a thread.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(JobStore& store, const Clock& clock, TaskLayout layout,
+  static absl::StatusOr<std::unique_ptr<Server>> Start(JobStore& store, const Clock& clock, agent::TaskLayout layout,
                                                        uint64_t incarnation);
   // What waits is told that the round is over.
   ~Server();

@@ -1,4 +1,4 @@
-// Where the coordination of a round runs: one thread, that of its server. What others have to say to it is posted.
+// Where a gateway of a round runs: one thread, that of its server. What others have to say to it is posted.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace muster::jax {
+namespace muster::agent {
 
 // Any thread, also from inside a step. Dropped once the server has gone.
 using Post = std::function<void(std::function<void()> step)>;
@@ -19,7 +19,7 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& value) {
 }
 
 // `done`, which the job's store calls in any thread, as a step. Never comes where the store says that the round is
-// over: whoever waits is told why as soon as the agent knows (Coordination::End).
+// over: whoever waits is told why as soon as the agent knows (Gateway::WhyOver).
 template <typename Answer>
 std::function<void(Answer)> Posted(const Post& post, std::function<void(Answer)> done) {
   return [post, done = std::move(done)](Answer answer) {
@@ -28,4 +28,4 @@ std::function<void(Answer)> Posted(const Post& post, std::function<void(Answer)>
   };
 }
 
-}  // namespace muster::jax
+}  // namespace muster::agent

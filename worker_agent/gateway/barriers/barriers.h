@@ -1,8 +1,8 @@
-// The barriers of JAX's coordination service, over the job's store. Each agent writes once that all of its own tasks
-// have come. The agent of the lowest task of a barrier collects that and writes the result, for which all others wait:
-// so a barrier costs an agent three calls of the store (it removes what it wrote), however many tasks it has. Whoever
-// finds that it can't end well (its time is up, its callers disagree) writes that as the result; the first result
-// counts.
+// Barriers of a round's ranks (tasks), over the job's store: JAX's, and those of scripts. Each agent writes once that
+// all of its own tasks have come. The agent of the lowest task of a barrier collects that and writes the result, for
+// which all others wait: so a barrier costs an agent three calls of the store (it removes what it wrote), however many
+// tasks it has. Whoever finds that it can't end well (its time is up, its callers disagree) writes that as the result;
+// the first result counts.
 //
 // A name stands for a row of barriers, which are counted from 0; the next one begins after the end of the last.
 #pragma once
@@ -22,21 +22,11 @@
 #include "absl/status/status.h"
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
-#include "worker_agent/gateway/jax/messages.pb.h"
-#include "worker_agent/gateway/jax/strand.h"
+#include "worker_agent/gateway/barriers/messages.pb.h"
+#include "worker_agent/gateway/barriers/task_layout.h"
+#include "worker_agent/gateway/strand.h"
 
-namespace muster::jax {
-
-// Which tasks each agent has, and which agent this is; the same on all agents.
-struct TaskLayout {
-  std::vector<std::vector<int32_t>> agents;
-  std::vector<std::string> hosts;  // of the agents, for people
-  size_t own = 0;
-
-  int32_t size() const;
-  std::vector<int32_t> Everyone() const;
-  bool IsOwn(int32_t task) const;
-};
+namespace muster::agent {
 
 struct Arrival {
   std::string name;
@@ -50,23 +40,28 @@ struct Arrival {
 // Of the strand's thread; `done` is called there, once, unless the round ends before.
 class Barriers {
  public:
-  using Done = std::function<void(absl::Status status)>;
+  // `counter`: of the row's barrier that the status is of; none where it is of no barrier.
+  using Done = std::function<void(absl::Status status, std::optional<int64_t> counter)>;
   using Incarnations = std::map<int32_t, uint64_t>;  // by task
 
   static constexpr size_t kMaxNames = 4096;  // that are remembered after their end
 
-  // `store` and `clock` outlive what is asked of the store. Of the barrier `keeps_arrivals_of` Incarnation will be
-  // asked.
-  Barriers(JobStore& store, const Clock& clock, Post post, TaskLayout layout, std::string keeps_arrivals_of)
+  struct Options {
+    std::string prefix;                  // of the store's keys: whose barriers these are
+    std::string task = "task";           // as people are told of one
+    std::string keeps_arrivals_of = "";  // the barrier that Incarnation will be asked of; empty: none
+  };
+  // `store` and `clock` outlive what is asked of the store.
+  Barriers(JobStore& store, const Clock& clock, Post post, TaskLayout layout, Options options)
       : store_(store),
         clock_(clock),
         post_(std::move(post)),
         layout_(std::move(layout)),
         everyone_(layout_.Everyone()),
-        keeps_arrivals_of_(std::move(keeps_arrivals_of)) {}
+        options_(std::move(options)) {}
 
-  // Errors: INVALID_ARGUMENT (the callers disagree who takes part, or one that doesn't has come), INTERNAL with a
-  // payload BarrierError (another one of the row is under way), DEADLINE_EXCEEDED (names who has not come).
+  // Errors: INVALID_ARGUMENT (the callers disagree who takes part, or one that doesn't has come), INTERNAL (another
+  // one of the row is under way), DEADLINE_EXCEEDED (names who has not come).
   void Arrive(Arrival arrival, Done done);
   // All that wait there are told.
   void Cancel(const std::string& name, int64_t counter);
@@ -99,12 +94,12 @@ class Barriers {
   using Shared = std::shared_ptr<Barrier>;
 
   absl::Status Check(const Arrival& arrival) const;
-  static absl::Status Conflict(const Barrier& barrier, const std::string& whose);
+  absl::Status Conflict(const Barrier& barrier, const std::string& whose) const;
   std::string KeyOf(const Barrier& barrier) const;
   size_t CountOwn(const Barrier& barrier) const;
   std::string TextOf(const std::vector<int32_t>& tasks) const;
   std::vector<size_t> AgentsOf(const Barrier& barrier) const;
-  StoredArrival StoredOf(const Barrier& barrier) const;
+  barriers::StoredArrival StoredOf(const Barrier& barrier) const;
   void Note(const Shared& barrier);
   void Write(const Shared& barrier);
   void Collect(const Shared& barrier, size_t agent);
@@ -120,11 +115,11 @@ class Barriers {
   const Post post_;
   const TaskLayout layout_;
   const std::vector<int32_t> everyone_;  // sorted
-  const std::string keeps_arrivals_of_;
+  const Options options_;
   std::map<std::string, Shared> barriers_;                     // by name: the one that is under way, or the last one
   std::list<std::string> ended_;                               // names, oldest first
   std::deque<std::pair<MonotonicTime, std::string>> results_;  // keys that this agent has to remove, and when
   size_t under_way_ = 0;
 };
 
-}  // namespace muster::jax
+}  // namespace muster::agent

@@ -7,14 +7,13 @@
 //   other tasks than the first caller's             INVALID_ARGUMENT for all
 //   from who is not one of the tasks                INVALID_ARGUMENT for all
 //
-// The store's keys, of the round, below jax/b/NAME#NUMBER/:
+// The store's keys, of the round, below PREFIX NAME#NUMBER/:
 //   a/AGENT   StoredArrival: all tasks of that agent have come
 //   p/AGENT   StoredArrival: these have, after a second
 //   r         StoredResult
-#include "worker_agent/gateway/jax/barriers.h"
+#include "worker_agent/gateway/barriers/barriers.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
@@ -23,9 +22,9 @@
 #include "common/base/limits.h"
 #include "common/base/sha256.h"
 #include "common/base/text.h"
-#include "worker_agent/gateway/jax/store_answers.h"
+#include "worker_agent/gateway/store_answers.h"
 
-namespace muster::jax {
+namespace muster::agent {
 namespace {
 
 constexpr size_t kLongestNameInKey = 700;
@@ -35,39 +34,11 @@ constexpr size_t kShownTasks = 8;
 constexpr absl::Duration kKeepResult = absl::Hours(1);
 constexpr size_t kMaxResults = 50'000;
 constexpr absl::Duration kNoteAfter = absl::Seconds(1);
-constexpr char kErrorPayload[] = "type.googleapis.com/tensorflow.BarrierError";
 
-absl::Status WithCounter(absl::Status status, const std::string& name, int64_t counter) {
-  BarrierError error;
-  error.set_barrier_id(name);
-  error.set_counter(counter);
-  status.SetPayload(kErrorPayload, absl::Cord(error.SerializeAsString()));
-  return status;
-}
-
-absl::Status OtherCounter(const std::string& name, int64_t counter) {
-  return WithCounter(absl::InternalError(absl::StrCat("Barrier ", Quoted(name, kShownNameBytes), " is at its number ",
-                                                      counter, " now.")),
-                     name, counter);
-}
+using barriers::StoredArrival;
+using barriers::StoredResult;
 
 }  // namespace
-
-int32_t TaskLayout::size() const {
-  size_t all = 0;
-  for (const auto& tasks : agents) all += tasks.size();
-  return static_cast<int32_t>(all);
-}
-
-std::vector<int32_t> TaskLayout::Everyone() const {
-  std::vector<int32_t> everyone(static_cast<size_t>(size()));
-  std::iota(everyone.begin(), everyone.end(), 0);
-  return everyone;
-}
-
-bool TaskLayout::IsOwn(int32_t task) const {
-  return std::find(agents[own].begin(), agents[own].end(), task) != agents[own].end();
-}
 
 absl::Status Barriers::Check(const Arrival& arrival) const {
   if (arrival.name.size() > kMaxNameBytes) {
@@ -76,7 +47,7 @@ absl::Status Barriers::Check(const Arrival& arrival) const {
   for (const int32_t task : arrival.tasks) {
     if (task >= 0 && task < layout_.size()) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "Unexpected task (", task,
+        "Unexpected ", options_.task, " (", task,
         ") that is not in the cluster called the barrier. Barrier Id: ", Quoted(arrival.name, kShownNameBytes)));
   }
   return absl::OkStatus();
@@ -86,7 +57,7 @@ std::string Barriers::KeyOf(const Barrier& barrier) const {
   const std::string name = barrier.name.size() <= kLongestNameInKey
                                ? barrier.name
                                : absl::StrCat("#", absl::BytesToHexString(Sha256(barrier.name)));
-  return absl::StrCat("jax/b/", name, "#", barrier.counter, "/");
+  return absl::StrCat(options_.prefix, name, "#", barrier.counter, "/");
 }
 
 size_t Barriers::CountOwn(const Barrier& barrier) const {
@@ -126,9 +97,9 @@ StoredArrival Barriers::StoredOf(const Barrier& barrier) const {
   return arrival;
 }
 
-absl::Status Barriers::Conflict(const Barrier& barrier, const std::string& whose) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("Conflicting tasks specified for the same barrier: ", Quoted(barrier.name, kShownNameBytes), whose));
+absl::Status Barriers::Conflict(const Barrier& barrier, const std::string& whose) const {
+  return absl::InvalidArgumentError(absl::StrCat("Conflicting ", options_.task, "s specified for the same barrier: ",
+                                                 Quoted(barrier.name, kShownNameBytes), whose));
 }
 
 int64_t Barriers::CounterOf(const std::string& name) const {
@@ -138,7 +109,7 @@ int64_t Barriers::CounterOf(const std::string& name) const {
 }
 
 void Barriers::Arrive(Arrival arrival, Done done) {
-  if (absl::Status status = Check(arrival); !status.ok()) return done(std::move(status));
+  if (absl::Status status = Check(arrival); !status.ok()) return done(std::move(status), std::nullopt);
   std::vector<int32_t> tasks = std::move(arrival.tasks);
   if (tasks.empty()) tasks = everyone_;
   if (!std::is_sorted(tasks.begin(), tasks.end())) std::sort(tasks.begin(), tasks.end());
@@ -146,7 +117,8 @@ void Barriers::Arrive(Arrival arrival, Done done) {
 
   Shared& barrier = barriers_[arrival.name];
   const bool is_first = barrier == nullptr;
-  if (!is_first && barrier->result && arrival.counter == barrier->counter) return done(*barrier->result);
+  if (!is_first && barrier->result && arrival.counter == barrier->counter)
+    return done(*barrier->result, barrier->counter);
   const bool is_next = !is_first && barrier->result && arrival.counter == barrier->counter + 1;
   if (is_first || is_next) {
     if (is_next) std::erase(ended_, arrival.name);
@@ -158,18 +130,23 @@ void Barriers::Arrive(Arrival arrival, Done done) {
     barrier->noted_at = clock_.Read().monotonic;
     ++under_way_;
   } else if (arrival.counter != barrier->counter) {
-    return done(OtherCounter(arrival.name, CounterOf(arrival.name)));
+    const int64_t now_at = CounterOf(arrival.name);
+    return done(absl::InternalError(absl::StrCat("Barrier ", Quoted(arrival.name, kShownNameBytes),
+                                                 " is at its number ", now_at, " now.")),
+                now_at);
   }
   const Shared joined = barrier;
   auto& came = joined->came[arrival.task];
-  if (came.second) came.second(absl::UnavailableError("the task has called this barrier again"));
+  if (came.second)
+    came.second(absl::UnavailableError(absl::StrCat("the ", options_.task, " has called this barrier again")),
+                std::nullopt);
   came = {arrival.incarnation, std::move(done)};
   if (joined->tasks != tasks) {
-    return Publish(joined, Conflict(*joined, absl::StrCat(", by task ", arrival.task)));
+    return Publish(joined, Conflict(*joined, absl::StrCat(", by ", options_.task, " ", arrival.task)));
   }
   if (!std::binary_search(tasks.begin(), tasks.end(), arrival.task)) {
     return Publish(joined, absl::InvalidArgumentError(
-                               absl::StrCat("A non-participating task (", arrival.task,
+                               absl::StrCat("A non-participating ", options_.task, " (", arrival.task,
                                             ") called the barrier: ", Quoted(arrival.name, kShownNameBytes))));
   }
   if (!joined->is_written && joined->came.size() >= CountOwn(*joined)) Write(joined);
@@ -247,15 +224,12 @@ void Barriers::Cancel(const std::string& name, int64_t counter) {
 
 void Barriers::Finish(const Shared& barrier, const absl::Status& result) {
   if (barrier->result) return;
-  absl::Status status = result;
-  // So that the client goes on with the next one of the row, rather than ask for this one for ever.
-  if (!status.ok()) status = WithCounter(std::move(status), barrier->name, barrier->counter);
-  barrier->result = status;
+  barrier->result = result;
   --under_way_;
   Sweep(*barrier);
   if (barrier->name.front() != '[') ended_.push_back(barrier->name);  // those of this service's own are few
   auto came = std::exchange(barrier->came, {});
-  for (auto& [task, waiting] : came) waiting.second(status);
+  for (auto& [task, waiting] : came) waiting.second(result, barrier->counter);
   while (ended_.size() > kMaxNames) {
     barriers_.erase(ended_.front());
     ended_.pop_front();
@@ -267,7 +241,7 @@ void Barriers::Finish(const Shared& barrier, const absl::Status& result) {
 void Barriers::Sweep(const Barrier& ended) {
   const auto ignore = [](const absl::Status&) {};
   const MonotonicTime now = clock_.Read().monotonic;
-  if (ended.name != keeps_arrivals_of_) store_.Delete(absl::StrCat(KeyOf(ended), "a/", layout_.own), ignore);
+  if (ended.name != options_.keeps_arrivals_of) store_.Delete(absl::StrCat(KeyOf(ended), "a/", layout_.own), ignore);
   if (ended.noted > 0) store_.Delete(absl::StrCat(KeyOf(ended), "p/", layout_.own), ignore);
   if (AgentsOf(ended).front() == layout_.own) results_.emplace_back(now + kKeepResult, absl::StrCat(KeyOf(ended), "r"));
   while (!results_.empty() && (results_.front().first <= now || results_.size() > kMaxResults)) {
@@ -320,8 +294,8 @@ void Barriers::TellWhoIsMissing(const Shared& barrier) {
                        const size_t more = missing.size() - named.size();
                        Publish(barrier, absl::DeadlineExceededError(absl::StrCat(
                                             "Barrier timed out. Id: ", Quoted(barrier->name, kShownNameBytes), ". ",
-                                            barrier->tasks.size() - missing.size(), " of ", barrier->tasks.size(),
-                                            " tasks have come; not there: ", absl::StrJoin(named, ", "),
+                                            barrier->tasks.size() - missing.size(), " of ", barrier->tasks.size(), " ",
+                                            options_.task, "s have come; not there: ", absl::StrJoin(named, ", "),
                                             more > 0 ? absl::StrCat(" and ", more, " more") : "", ".")));
                      })));
 }
@@ -348,4 +322,4 @@ void Barriers::Incarnation(const std::string& name, int64_t counter,
                      })));
 }
 
-}  // namespace muster::jax
+}  // namespace muster::agent
