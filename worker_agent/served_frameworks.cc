@@ -67,7 +67,8 @@ ServedFrameworks::ServedFrameworks(MpiGatewayOptions mpi, AgentStore& store)
       horovod_(store, Clock::System()),
       jax_(store.patient(), Clock::System()),
       lighthouse_([&store](v1::ReplicasReport report, auto done) { store.Report(std::move(report), std::move(done)); },
-                  Clock::System()) {}
+                  Clock::System()),
+      script_store_(store.patient(), Clock::System()) {}
 
 void ServedFrameworks::AddTo(Launcher& launcher, const AgentSettings& settings) {
   if (family_ != MpiFamily::kNone) launcher.AddGateway(mpi_, /*is_required=*/true);
@@ -84,6 +85,7 @@ void ServedFrameworks::AddTo(Launcher& launcher, const AgentSettings& settings) 
     launcher.AddGateway(lighthouse_, /*is_required=*/true);
   }
   if (ServesJax(settings)) launcher.AddGateway(jax_, /*is_required=*/IsJaxNamed(settings));
+  launcher.AddGateway(script_store_, /*is_required=*/false);
 }
 
 }  // namespace muster::agent

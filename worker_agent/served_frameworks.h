@@ -10,6 +10,7 @@
 #include "worker_agent/gateway/lighthouse/gateway.h"
 #include "worker_agent/gateway/mpi/gateway.h"
 #include "worker_agent/gateway/mpi/unserved.h"
+#include "worker_agent/gateway/script_store/gateway.h"
 #include "worker_agent/launch/command/mpi_program.h"
 #include "worker_agent/runtime/launcher.h"
 #include "worker_agent/settings/agent_settings.h"
@@ -34,7 +35,7 @@ class ServedFrameworks {
   // `store` must outlive this.
   ServedFrameworks(MpiGatewayOptions mpi, AgentStore& store);
 
-  // Those that the settings ask for. This must outlive the launcher's last call.
+  // Those that the settings ask for, and the job's store for scripts. This must outlive the launcher's last call.
   void AddTo(Launcher& launcher, const AgentSettings& settings);
 
  private:
@@ -44,6 +45,7 @@ class ServedFrameworks {
   HorovodGateway horovod_;
   JaxGateway jax_;
   LighthouseGateway lighthouse_;
+  ScriptStoreGateway script_store_;
 };
 
 }  // namespace muster::agent

@@ -7,6 +7,8 @@
     for step, batch in enumerate(batches):
         ...
         muster.progress(step)
+    muster.store().set("best", "0.93")
+    muster.barrier("written", timeout=60)
 
 Needs nothing but Python (3.8 or later). ms-worker puts it at the end of its processes' PYTHONPATH.
 """
@@ -16,9 +18,11 @@ import os
 from dataclasses import dataclass
 from typing import Any, Mapping, Optional, Tuple
 
+from muster.job_store import RoundOver, Store, StoreError, barrier, store
 from muster_training import enable_stacks, progress
 
-__all__ = ["Cluster", "LocalRank", "Neighbour", "Peer", "cluster", "enable_stacks", "progress"]
+__all__ = ["Cluster", "LocalRank", "Neighbour", "Peer", "RoundOver", "Store", "StoreError", "barrier", "cluster",
+           "enable_stacks", "progress", "store"]
 
 SCHEMA = "muster.cluster/1"
 

@@ -29,6 +29,8 @@ class SocketClient {
 
   void Send(const std::string& bytes) { send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL); }
 
+  void EndWriting() { shutdown(fd_.get(), SHUT_WR); }
+
   // Fewer bytes where the connection is closed, or nothing comes for a long time.
   std::string Receive(size_t size) {
     std::string bytes(size, '\0');

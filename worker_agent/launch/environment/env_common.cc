@@ -1,4 +1,5 @@
 // For everyone, whatever the framework.
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "worker_agent/launch/environment/environment_builder.h"
 
@@ -23,6 +24,11 @@ void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& build
   builder.Identity("MS_JOB_ID", input.job_id);
   builder.Identity("MUSTER_NODE_ID", input.node_id);
   if (!input.start_secret.empty()) builder.Replace(kStartVariable, input.start_secret);
+  if (input.script_store_port != 0) {
+    builder.Replace("MUSTER_STORE", absl::StrCat("127.0.0.1:", input.script_store_port));
+  } else {
+    builder.Drop("MUSTER_STORE");  // of an agent further out
+  }
   // A process that stands for all slots of its agent: RANK and LOCAL_RANK are those of the first.
   if (input.is_one_for_node) {
     builder.Identity("MUSTER_LOCAL_RANKS", LocalRankList(desired.assignment()));

@@ -59,10 +59,11 @@ struct EnvironmentInput {
   bool has_mpi = false;           // this agent is the launcher of MPI's ranks …
   std::map<std::string, std::string> mpi_variables;  // … and this is what MPI's libraries read of that
   bool shares_cpus = false;                          // this machine has fewer CPUs for MPI's ranks than ranks
-  uint32_t horovod_port = 0;     // of loopback, where this process finds Horovod's rendezvous; 0: nowhere
-  bool has_horovod_mpi = false;  // --horovod mpi
-  uint32_t lighthouse_port = 0;  // of loopback, where this process finds torchft's lighthouse; 0: nowhere
-  uint32_t jax_port = 0;         // of loopback, where this process finds JAX's coordination service; 0: nowhere
+  uint32_t horovod_port = 0;       // of loopback, where this process finds Horovod's rendezvous; 0: nowhere
+  bool has_horovod_mpi = false;    // --horovod mpi
+  uint32_t lighthouse_port = 0;    // of loopback, where this process finds torchft's lighthouse; 0: nowhere
+  uint32_t script_store_port = 0;  // of loopback, where this process finds the job's store; 0: nowhere
+  uint32_t jax_port = 0;           // of loopback, where this process finds JAX's coordination service; 0: nowhere
   // --allow_exec: where launchers find what they take for ssh (empty: nowhere), and what tells them so.
   std::string launch_agent_folder;
   bool serves_commands = false;  // it stands for remote commands, which find no path of a key

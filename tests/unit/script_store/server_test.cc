@@ -1,0 +1,143 @@
+#include "worker_agent/gateway/script_store/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/store/memory_job_store.h"
+#include "tests/unit/torch_store/socket_client.h"
+#include "worker_agent/gateway/script_store/request.h"
+
+namespace muster::script_store {
+namespace {
+
+using ::testing::HasSubstr;
+using torch_store::SocketClient;  // any bytes over a connection
+
+class ScriptStoreServerTest : public testing::Test {
+ protected:
+  ScriptStoreServerTest() {
+    agent::TaskLayout layout;
+    layout.agents = {{0, 1}};
+    layout.hosts = {"one"};
+    auto server = Server::Start(2, store_, Clock::System(), layout);
+    EXPECT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  static std::string LineOf(SocketClient& client) {
+    std::string line;
+    while (!absl::EndsWith(line, "\n")) {
+      const std::string some = client.ReceiveSome();
+      if (some.empty()) return line;
+      line += some;
+    }
+    return line;
+  }
+  static std::string Ask(SocketClient& client, const std::string& line) {
+    client.Send(line + "\n");
+    return LineOf(client);
+  }
+
+  MemoryJobStore store_{Clock::System()};
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(ScriptStoreServerTest, OneConnectionAsksAgainAndAgain) {
+  SocketClient client(server_->port());
+  EXPECT_EQ(Ask(client, R"({"op":"set","key":"a","value":"aGk="})"), Nothing());
+  EXPECT_EQ(Ask(client, R"({"op":"get","key":"a"})"), ValueLine("hi"));
+  EXPECT_THAT(Ask(client, "nonsense"), HasSubstr("INVALID_ARGUMENT"));
+  EXPECT_EQ(Ask(client, R"({"op":"add","key":"n","delta":3})"), NumberLine(3)) << "after what was no request";
+}
+
+TEST_F(ScriptStoreServerTest, LinesThatComeTogetherAreAnsweredInOrder) {
+  SocketClient client(server_->port());
+  std::string lines;
+  std::string answers;
+  for (int i = 1; i <= 1000; ++i) {
+    absl::StrAppend(&lines, R"({"op":"add","key":"n","delta":1})", "\n");
+    absl::StrAppend(&answers, NumberLine(i));
+  }
+  client.Send(lines);
+  EXPECT_EQ(client.Receive(answers.size()), answers);
+}
+
+TEST_F(ScriptStoreServerTest, TheLargestValuesComeBackWhole) {
+  SocketClient client(server_->port());
+  const std::string large(64 * 1024, 'x');
+  EXPECT_EQ(Ask(client, absl::StrCat(R"({"op":"compare_and_set","key":"a","expected":")", absl::Base64Escape(large),
+                                     R"(","value":")", absl::Base64Escape(large), "\"}")),
+            ValueLine(std::nullopt));
+  EXPECT_EQ(Ask(client, absl::StrCat(R"({"op":"set","key":"a","value":")", absl::Base64Escape(large), "\"}")),
+            Nothing());
+  EXPECT_EQ(Ask(client, R"({"op":"get","key":"a"})"), ValueLine(large));
+}
+
+TEST_F(ScriptStoreServerTest, WhoHasAskedAllIsStillAnswered) {
+  SocketClient client(server_->port());
+  client.Send("{\"op\":\"add\",\"key\":\"n\",\"delta\":1}\n{\"op\":\"get\",\"key\":\"n\"}\n");
+  client.EndWriting();
+  const std::string answers = NumberLine(1) + ValueLine("1");
+  EXPECT_EQ(client.Receive(answers.size() + 1), answers) << "and then it is closed";
+}
+
+TEST_F(ScriptStoreServerTest, WhoNeverEndsItsLineIsCut) {
+  SocketClient client(server_->port());
+  client.Send(std::string(2 * kMaxLineBytes, 'x'));
+  EXPECT_EQ(client.ReceiveSome(), "");
+}
+
+TEST_F(ScriptStoreServerTest, OneThatWaitsKeepsNobodyBack) {
+  SocketClient waits(server_->port());
+  SocketClient asks(server_->port());
+  waits.Send("{\"op\":\"wait\",\"key\":\"a\",\"limit_ms\":5000}\n");
+  EXPECT_EQ(Ask(asks, R"({"op":"set","key":"a","value":"aGk="})"), Nothing());
+  EXPECT_EQ(LineOf(waits), ValueLine("hi"));
+}
+
+TEST_F(ScriptStoreServerTest, ABarrierMeetsOverTwoConnections) {
+  SocketClient one(server_->port());
+  SocketClient two(server_->port());
+  one.Send("{\"op\":\"barrier\",\"name\":\"b\",\"rank\":0}\n");
+  EXPECT_EQ(Ask(two, R"({"op":"barrier","name":"b","rank":1})"), Nothing());
+  EXPECT_EQ(LineOf(one), Nothing());
+}
+
+TEST_F(ScriptStoreServerTest, ABarrierOfOneWhoDoesNotComeEndsInTime) {
+  SocketClient one(server_->port());
+  EXPECT_THAT(Ask(one, R"({"op":"barrier","name":"b","rank":0,"limit_ms":100})"),
+              HasSubstr("1 of 2 ranks have come; not there: 1 on one."));
+}
+
+TEST_F(ScriptStoreServerTest, TheEndOfTheRoundIsTheAnswerToAll) {
+  SocketClient waits(server_->port());
+  waits.Send("{\"op\":\"barrier\",\"name\":\"b\",\"rank\":0}\n");
+  SocketClient asks(server_->port());
+  Ask(asks, R"({"op":"get","key":"a"})");
+  server_->End("rank 1 on host-2 was killed by SIGKILL");
+  const std::string told = ErrorLine(absl::FailedPreconditionError("rank 1 on host-2 was killed by SIGKILL"));
+  EXPECT_EQ(LineOf(waits), told);
+  EXPECT_EQ(Ask(asks, R"({"op":"get","key":"a"})"), told);
+}
+
+TEST_F(ScriptStoreServerTest, ThoseWhoSayNothingMakeRoom) {
+  std::vector<std::unique_ptr<SocketClient>> silent;
+  for (int i = 0; i < 300; ++i) silent.push_back(std::make_unique<SocketClient>(server_->port()));
+  std::string answer;
+  const absl::Time limit = absl::Now() + absl::Seconds(20);
+  while (answer.empty() && absl::Now() < limit) {
+    SocketClient client(server_->port());
+    answer = Ask(client, R"({"op":"get","key":"a"})");
+  }
+  EXPECT_EQ(answer, ValueLine(std::nullopt));
+}
+
+}  // namespace
+}  // namespace muster::script_store

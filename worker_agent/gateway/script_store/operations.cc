@@ -1,0 +1,114 @@
+// What is answered, besides what the store says (job_store.h):
+//
+//   barrier   all have come                                     nothing
+//             not by then                                       DEADLINE_EXCEEDED, who has not
+//             a rank that is not of this agent, or of the job   INVALID_ARGUMENT
+//             the ranks disagree who takes part                 INVALID_ARGUMENT, to all of them
+//             the agent doesn't know who the others are         FAILED_PRECONDITION
+#include "worker_agent/gateway/script_store/operations.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "worker_agent/gateway/store_answers.h"
+
+namespace muster::script_store {
+namespace {
+
+constexpr char kKeys[] = "app/k/";
+constexpr char kBarriers[] = "app/b/";
+
+std::string Stored(const std::string& key) { return absl::StrCat(kKeys, key); }
+
+template <typename Answer, typename ToLine>
+auto Told(Operations::Done done, ToLine to_line) {
+  return [done = std::move(done), to_line](const Answer& answer) {
+    const absl::Status& status = agent::StatusOf(answer);
+    done(status.ok() ? to_line(answer) : ErrorLine(status));
+  };
+}
+
+auto ToldValue(Operations::Done done) {
+  return Told<agent::StoreValue>(std::move(done), [](const agent::StoreValue& value) { return ValueLine(*value); });
+}
+
+auto ToldStatus(Operations::Done done) {
+  return Told<absl::Status>(std::move(done), [](const absl::Status&) { return Nothing(); });
+}
+
+JobStore::ListDone ToldEntries(Operations::Done done) {
+  using Page = absl::StatusOr<JobStore::Listing>;
+  return Told<Page>(std::move(done), [](const Page& page) {
+    JobStore::Listing listing = *page;
+    for (auto& [key, value] : listing.entries) key.erase(0, sizeof(kKeys) - 1);
+    return EntriesLine(listing);
+  });
+}
+
+}  // namespace
+
+Operations::Operations(JobStore& store, const Clock& clock, agent::Post post,
+                       const absl::StatusOr<agent::TaskLayout>& layout)
+    : store_(store),
+      why_no_barriers_(layout.status()),
+      layout_(layout.value_or(agent::TaskLayout())),
+      barriers_(layout.ok()
+                    ? std::make_unique<agent::Barriers>(store, clock, std::move(post), layout_,
+                                                        agent::Barriers::Options{.prefix = kBarriers, .task = "rank"})
+                    : nullptr) {}
+
+void Operations::Tick() {
+  if (barriers_ != nullptr) barriers_->Tick();
+}
+
+void Operations::Handle(const Request& request, Done done) {
+  const std::string key = Stored(request.key);
+  switch (request.operation) {
+    case Operation::kGet:
+      return store_.List(key, "", 1,
+                         [key, told = ToldValue(std::move(done))](auto page) { told(agent::HeldIn(page, key)); });
+    case Operation::kPeek:
+      return store_.Get(key, ToldValue(std::move(done)));
+    case Operation::kWait:
+      return store_.Wait(key, std::chrono::milliseconds(request.limit_ms), ToldValue(std::move(done)));
+    case Operation::kSet:
+      return store_.Set(key, request.value, request.lifetime, ToldStatus(std::move(done)));
+    case Operation::kDelete:
+      return store_.Delete(key, ToldStatus(std::move(done)));
+    case Operation::kAdd:
+      return store_.Add(
+          key, request.delta, request.lifetime,
+          Told<absl::StatusOr<int64_t>>(std::move(done), [](const auto& number) { return NumberLine(*number); }));
+    case Operation::kCompareAndSet:
+      return store_.CompareAndSet(key, request.expected, request.value, request.lifetime, ToldValue(std::move(done)));
+    case Operation::kList:
+      return store_.List(key, request.after.empty() ? "" : Stored(request.after), 0, ToldEntries(std::move(done)));
+    case Operation::kBarrier:
+      return Arrive(request, std::move(done));
+  }
+}
+
+void Operations::Arrive(const Request& request, Done done) {
+  if (barriers_ == nullptr) {
+    return done(ErrorLine(
+        absl::FailedPreconditionError(absl::StrCat("barriers are not served here: ", why_no_barriers_.message()))));
+  }
+  if (!layout_.IsOwn(request.rank)) {
+    return done(
+        ErrorLine(absl::InvalidArgumentError(absl::StrCat("rank ", request.rank, " is not of this node: its ranks are ",
+                                                          absl::StrJoin(layout_.agents[layout_.own], ", ")))));
+  }
+  agent::Arrival arrival;
+  arrival.name = request.key;
+  arrival.counter = barriers_->CounterOf(request.key);
+  arrival.tasks = request.ranks;
+  arrival.limit = absl::Milliseconds(request.limit_ms);
+  arrival.task = request.rank;
+  barriers_->Arrive(std::move(arrival), [told = ToldStatus(std::move(done))](const absl::Status& status,
+                                                                             std::optional<int64_t>) { told(status); });
+}
+
+}  // namespace muster::script_store

@@ -1,0 +1,59 @@
+// What a script asks its agent for, of the job's store: one JSON object in a line, answered by one line. Pure.
+//
+//   op                    besides it                                 answered by
+//   get                   key                                        value, null where it is not there
+//   peek                  key                                        the same, which may be a second old
+//   wait                  key, limit_ms (5,000 at most)              value, once it is there
+//   set                   key, value, lifetime                       nothing
+//   delete                key                                        nothing
+//   add                   key, delta, lifetime                       number: the sum
+//   compare_and_set       key, value, lifetime, expected             value: what the key holds then
+//   list                  prefix, after                              entries: pairs of key and value; has_more
+//   barrier               name, rank, limit_ms, ranks (none: all)    nothing, once all have come
+//
+// Values are in Base64. `lifetime` is "round", which is the default, or "run". `expected` null, or left out: not there.
+// An answer of an error has `error`, the name of gRPC's status code, and `message`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/store/job_store.h"
+
+namespace muster::script_store {
+
+inline constexpr size_t kMaxLineBytes = size_t{256} << 10;  // two values of 64 KiB, and what is around them
+
+enum class Operation { kGet, kPeek, kWait, kSet, kDelete, kAdd, kCompareAndSet, kList, kBarrier };
+
+struct Request {
+  Operation operation = Operation::kGet;
+  std::string key;  // of kList the prefix, of kBarrier the name
+  std::string value;
+  std::optional<std::string> expected;
+  std::string after;
+  int64_t delta = 0;
+  int64_t limit_ms = 0;
+  Lifetime lifetime = Lifetime::kRound;
+  int32_t rank = -1;
+  std::vector<int32_t> ranks;
+};
+
+// INVALID_ARGUMENT says what is wrong.
+absl::StatusOr<Request> ReadRequest(std::string_view line);
+
+// Whole lines.
+std::string Nothing();
+std::string ValueLine(const std::optional<std::string>& value);
+std::string NumberLine(int64_t number);
+std::string EntriesLine(const JobStore::Listing& listing);
+std::string ErrorLine(const absl::Status& status);
+
+}  // namespace muster::script_store
