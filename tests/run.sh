@@ -14,7 +14,7 @@
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
-stages=(style unit sim e2e faults bench asan fuzz tsan)
+stages=(style unit sim e2e faults bench asan fuzz tsan aarch64)
 # What each stage is for:
 #   style  clang-format; clang-tidy; that the simulation's planted defects still fit the code; tests/tidy: who includes whom, sizes,
 #          purity, that settings are documented
@@ -28,6 +28,7 @@ stages=(style unit sim e2e faults bench asan fuzz tsan)
 #   fuzz   libFuzzer on what reads foreign bytes: 5 minutes of all targets together, with --long an hour for each
 #   tsan   the test programs that link no gRPC (which is not built for it) with ThreadSanitizer (with --long, or
 #          by name); with --long the end-to-end tests as well, with suppressions for libraries only
+#   aarch64  (with --long, or by name) the wheel for aarch64, and a job of its programs in an emulated machine
 
 is_long=0
 chosen=()
@@ -286,6 +287,24 @@ stage_fuzz() {
     ((++running))
   done
   for ((; running > 0; --running)); do wait -n || code=1; done
+  return $code
+}
+
+stage_aarch64() {
+  local code=0 program
+  local programs=(scheduler_core_test agent_core_test store_core_test)
+  check "the cross compiler" quietly bash deploy/install-deps.sh --cross || return 1
+  check "the libraries" quietly bash deploy/cross/sysroot.sh arm64 build-aarch64/sysroot || return 1
+  check "aarch64 build" build build-aarch64 aarch64 ms-scheduler ms-worker ms-ctl ms-ring ms-exec "${programs[@]}" || return 1
+  for program in "${programs[@]}"; do
+    check "$program on aarch64" quietly qemu-aarch64-static -L build-aarch64/sysroot "build-aarch64/bin/$program" \
+      --gtest_output="xml:$results/aarch64_$program.xml" || code=1
+  done
+  check "a release for aarch64" quietly bash deploy/release.sh --build build-aarch64 --processor aarch64 \
+    --into build-aarch64/dist || code=1
+  rm -rf build-aarch64/wheel
+  check "its wheel" quietly /usr/bin/python3 -m zipfile -e build-aarch64/dist/*.whl build-aarch64/wheel || code=1
+  check "a job on a machine with aarch64" quietly bash tests/aarch64/run.sh build-aarch64/wheel/*.data/scripts || code=1
   return $code
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""make_wheel.py PROGRAMS INTO: a wheel of the static programs in the folder PROGRAMS and the modules of python/.
+"""make_wheel.py PROGRAMS INTO SBOM: a wheel of the static programs in the folder PROGRAMS, the modules of python/ and the
+bill of materials SBOM (PEP 770).
 
 The same programs give the same bytes: times are SOURCE_DATE_EPOCH's. The programs are linked fully static, so that the
 wheel fits each Linux of that processor, whatever its C library (tests/tidy/static_link.sh)."""
@@ -35,15 +36,18 @@ def version():
     return re.search(r'kVersion\[\] = "(.*)"', (ROOT / "common/base/version.h").read_text()).group(1)
 
 
+def processor(program):
+    header = program.read_bytes()[:20]
+    return PROCESSORS[int.from_bytes(header[18:20], "little")]
+
+
 def tag(program):
     """Of a program that needs no library: each C library will do."""
-    header = program.read_bytes()[:20]
-    processor = PROCESSORS[int.from_bytes(header[18:20], "little")]
-    return "py3-none-" + ".".join("%s_%s" % (system, processor) for system in ("manylinux2014", "musllinux_1_1"))
+    return "py3-none-" + ".".join("%s_%s" % (system, processor(program)) for system in ("manylinux2014", "musllinux_1_1"))
 
 
 def main():
-    programs, into = map(pathlib.Path, sys.argv[1:])
+    programs, into, bill = map(pathlib.Path, sys.argv[1:])
     name, tags = "muster-" + version(), tag(programs / "ms-worker")
     info = name + ".dist-info/"
     files = []  # path in the wheel, bytes, whether it runs
@@ -60,6 +64,7 @@ def main():
     files.append((info + "LICENSE", (ROOT / "LICENSE").read_bytes(), False))
     for notice in sorted((programs / "licenses").iterdir()):  # of what is linked into the programs
         files.append((info + "licenses/" + notice.name, notice.read_bytes(), False))
+    files.append((info + "sboms/" + bill.name, bill.read_bytes(), False))
     whole = "".join("Tag: %s\n" % one for one in sorted(
         "py3-none-" + platform for platform in tags.split("-")[2].split(".")))
     files.append((info + "WHEEL", ("Wheel-Version: 1.0\nGenerator: muster\nRoot-Is-Purelib: false\n" + whole).encode(), False))

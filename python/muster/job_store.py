@@ -94,7 +94,7 @@ class Store:
                 answer = self._ask({"op": "wait", "key": _checked_key(key), "limit_ms": int(limit * 1000)}, deadline)
             except _NotYet:
                 if deadline.is_over():
-                    raise TimeoutError("%r was not there within %g s" % (key, deadline.limit)) from None
+                    raise TimeoutError("%r was not there within %s" % (key, deadline)) from None
                 continue
             if answer["value"] is not None:
                 return base64.b64decode(answer["value"])
@@ -106,7 +106,7 @@ class Store:
         value = self._read("get", key, deadline)
         while value == was:
             if deadline.is_over():
-                raise TimeoutError("%r did not change within %g s" % (key, deadline.limit))
+                raise TimeoutError("%r did not change within %s" % (key, deadline))
             time.sleep(min(WATCH_EVERY, deadline.left()))
             value = self._read("peek", key, deadline)
         return value
@@ -187,7 +187,7 @@ class Store:
                 answer = link.ask(request, limit)
             except socket.timeout:
                 self._drop()  # the answer may still come
-                raise TimeoutError("the scheduler did not answer within %g s" % deadline.limit) from None
+                raise TimeoutError("the scheduler did not answer within %s" % deadline) from None
             except BaseException:
                 self._drop()
                 raise
@@ -225,6 +225,9 @@ class _Deadline:
     def __init__(self, limit: Optional[float]) -> None:
         self.limit = limit
         self._at = None if limit is None else time.monotonic() + limit
+
+    def __str__(self) -> str:
+        return "its time, which has no end" if self.limit is None else "%g s" % self.limit
 
     def left(self) -> float:
         return LONGEST_WAIT if self._at is None else max(0.0, self._at - time.monotonic())

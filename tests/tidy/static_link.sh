@@ -3,8 +3,11 @@
 # header-only either, is found the day it comes in. What is installed links some libraries shared, for their security
 # updates.
 #
-#   tests/tidy/static_link.sh BUILD_FOLDER [INTO]    keeps them, stripped, in INTO, and the copyright
-#                                                    files of Debian's packages that they were linked of
+#   tests/tidy/static_link.sh BUILD_FOLDER [INTO]
+#
+# INTO gets the programs, stripped; symbols/, what a debugger or profiler finds their names in; packages, a line for each
+# package of Debian that is in them: its name, version and processor, and its source's name and version; licenses/, these
+# packages' copyright files. A build for another processor (deploy/cross) is taken alike.
 set -euo pipefail -f
 if [[ -n ${2:-} ]]; then set -- "$1" "$(mkdir -p "$2" && cd "$2" && pwd)"; fi
 cd "$1"
@@ -15,6 +18,13 @@ fi
 into=${2:-}
 to=$(mktemp -d -t muster-static.XXXXXX)
 trap 'rm -rf "$to"' EXIT
+
+cached() { sed -n "s/^$1:[A-Z]*=//p" CMakeCache.txt; }
+sysroot=$(cached MUSTER_SYSROOT)  # empty: for this machine
+emulator=$(cached MUSTER_EMULATOR)
+strip=$(cached CMAKE_STRIP)
+objcopy=$(cached CMAKE_OBJCOPY)
+
 for program in ms-scheduler ms-worker ms-ctl ms-ring ms-exec; do
   command=$(ninja -t commands "bin/$program" | tail -n 1)
   command=${command#": && "}
@@ -32,19 +42,43 @@ for program in ms-scheduler ms-worker ms-ctl ms-ring ms-exec; do
   # The linker warns of getaddrinfo, which asks the host's own libraries where they are there.
   "${words[@]}" -static -Wl,--gc-sections "-Wl,-Map=$to/$program.map" -Wl,--start-group -lssl -lcrypto -lcares -lz -lre2 -Wl,--end-group 2>"$to/log" ||
     { grep -v 'statically linked applications' "$to/log" | tail -n 20; exit 1; }
-  if ldd "$to/$program" >/dev/null 2>&1; then echo "$program is not static"; exit 1; fi
-  if [[ $program != ms-exec ]]; then "$to/$program" --version >/dev/null; fi
-  if [[ -n $into ]]; then strip -o "$into/$program" "$to/$program"; fi
+  if readelf --program-headers --wide "$to/$program" | grep -qw INTERP; then echo "$program is not static"; exit 1; fi
+  if [[ $program != ms-exec ]]; then $emulator "$to/$program" --version >/dev/null; fi
+  if [[ -n $into ]]; then
+    mkdir -p "$into/symbols"
+    "$objcopy" --only-keep-debug "$to/$program" "$into/symbols/$program.debug"
+    "$strip" -o "$into/$program" "$to/$program"
+    (cd "$into/symbols" && "$objcopy" --add-gnu-debuglink="$program.debug" "$into/$program")
+  fi
 done
-if [[ -n $into ]]; then
-  set +f
-  mkdir -p "$into/licenses"
-  sed -n 's/^LOAD \(\/.*\.a\)$/\1/p' "$to"/*.map | sort -u | xargs realpath | xargs dpkg -S | cut -d: -f1 | sort -u |
-    while read -r package; do
-      cp "/usr/share/doc/$package/copyright" "$into/licenses/$package"
-    done
-  # Headers only.
-  for package in libspdlog-dev libfmt-dev nlohmann-json3-dev libboost1.74-dev; do
-    cp "/usr/share/doc/$package/copyright" "$into/licenses/$package"
+[[ -n $into ]] || exit 0
+set +f
+
+# The package that an archive is of, and where its files lie: "PACKAGE ROOT".
+package_of() {
+  if [[ -n $sysroot && $1 == "$sysroot"/* ]]; then
+    awk -v path="${1#"$sysroot"}" -v root="$sysroot" '$2 == path {print $1, root; exit}' "$sysroot/.muster-packages"
+  else
+    dpkg -S "$1" | sed -n 's/^\([^:]*\):.*/\1/p' | head -n 1
+  fi
+}
+version_of() {  # PACKAGE ROOT
+  if [[ -n $2 ]]; then
+    awk -v package="$1" '$1 == package {print; exit}' "$2/.muster-versions"
+  else
+    dpkg-query -W -f '${Package} ${Version} ${Architecture} ${source:Package} ${source:Version}\n' "$1" | head -n 1
+  fi
+}
+mkdir -p "$into/licenses"
+{
+  # (Our own archives have relative paths.)
+  sed -n 's/^LOAD \(\/.*\.[ao]\)$/\1/p' "$to"/*.map | sort -u | xargs realpath | sort -u |
+    while read -r archive; do package_of "$archive"; done
+  for package in libspdlog-dev libfmt-dev nlohmann-json3-dev libboost1.74-dev; do  # headers only
+    echo "$package $sysroot"
   done
-fi
+} | sort -u | while read -r package root; do
+  cp "$root/usr/share/doc/$package/copyright" "$into/licenses/$package"
+  version_of "$package" "$root"
+done >"$into/packages"
+grep -q '^libgrpc-dev ' "$into/packages" || { echo "the link map does not tell what the programs are made of"; exit 1; }

@@ -1,6 +1,8 @@
 """The wheel: programs that need no library, and the module that scripts import."""
 
+import hashlib
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -60,6 +62,44 @@ def test_it_names_each_library_that_is_linked_into_it(dist):
     inside = zipfile.ZipFile(wheel).namelist()
     notices = {name.rsplit("/", 1)[1] for name in inside if "/licenses/" in name}
     assert {"libc6-dev", "libssl-dev", "libgrpc-dev", "libprotobuf-dev", "libsqlite3-dev", "libspdlog-dev"} <= notices
+
+
+def test_the_bill_of_materials_has_what_is_linked_into_it(dist):
+    (wheel,) = dist.glob("*.whl")
+    (bill,) = dist.glob("*.cdx.json")
+    inside = zipfile.ZipFile(wheel)
+    (name,) = [name for name in inside.namelist() if "/sboms/" in name]
+    assert inside.read(name) == bill.read_bytes()
+    bom = json.loads(bill.read_bytes())
+    assert (bom["bomFormat"], bom["specVersion"]) == ("CycloneDX", "1.5")
+    notices = {name.rsplit("/", 1)[1] for name in inside.namelist() if "/licenses/" in name}
+    libraries = {one["name"]: one for one in bom["components"] if one["type"] == "library"}
+    assert set(libraries) == notices
+    version = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "libgrpc-dev"], stdout=subprocess.PIPE, text=True)
+    assert libraries["libgrpc-dev"]["version"] == version.stdout
+    assert libraries["libgrpc-dev"]["purl"].startswith("pkg:deb/debian/libgrpc-dev@")
+    for program in (one for one in bom["components"] if one["type"] == "file"):
+        (path,) = [name for name in inside.namelist() if name.endswith("/scripts/" + program["name"])]
+        assert program["hashes"][0]["content"] == hashlib.sha256(inside.read(path)).hexdigest()
+
+
+def test_symbols_lie_aside(dist, tmp_path):
+    (symbols,) = dist.glob("*-symbols.tar.xz")
+    (wheel,) = dist.glob("*.whl")
+    subprocess.run(["tar", "-x", "-f", symbols, "-C", tmp_path], check=True)
+    inside = zipfile.ZipFile(wheel)
+    (path,) = [name for name in inside.namelist() if name.endswith("/scripts/ms-worker")]
+    (tmp_path / "ms-worker").write_bytes(inside.read(path))
+
+    def build_id(name):
+        notes = subprocess.run(["readelf", "--notes", tmp_path / name], stdout=subprocess.PIPE, text=True, check=True)
+        return re.search(r"Build ID: (\w+)", notes.stdout).group(1)
+
+    assert build_id("ms-worker") == build_id("ms-worker.debug")
+    names = subprocess.run(["nm", "--demangle", tmp_path / "ms-worker.debug"], stdout=subprocess.PIPE, text=True, check=True)
+    assert "muster::agent::StoreCore::Tick" in names.stdout
+    assert subprocess.run(["nm", tmp_path / "ms-worker"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True).stdout.endswith("no symbols\n")
 
 
 def test_the_module_comes_with_the_agent_and_reads_its_file(cluster):
