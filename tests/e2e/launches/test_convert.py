@@ -1,12 +1,17 @@
 """ms-ctl convert: the old line and the new one do the same."""
 
+import os
+import pathlib
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
 
-from muster import BIN, SCRIPTS
+from muster import BIN, SCRIPTS, eventually, free_port
+
+MINDSPORE = os.environ.get("MUSTER_MINDSPORE_PYTHON", "")
 
 RANKS = "import os; print('I am %s of %s' % (os.environ[{0!r}], os.environ[{1!r}]), flush=True)"
 
@@ -46,6 +51,31 @@ def test_torchrun_before_and_after(cluster, any_torch):
     del cluster.env["MS_SCHED_HOST"]
     after = run(cluster, "after", ["sh", "-c", converted(cluster, *old)])
     assert before.count("sum=3") == after.count("sum=3") == 2
+
+
+@pytest.mark.skipif(not MINDSPORE, reason="msrun is MindSpore's: MUSTER_MINDSPORE_PYTHON is empty")
+def test_msrun_before_and_after(cluster):
+    script = cluster.folder / "ranks.py"
+    script.write_text(
+        "import os\n"
+        "open(os.path.join(os.environ['SAID'], 'rank' + os.environ['RANK_ID']), 'w').write(os.environ['RANK_SIZE'])\n")
+    cluster.env["PATH"] = "%s:%s" % (pathlib.Path(MINDSPORE).parent, cluster.env["PATH"])
+    # (msrun ends with 1 where a script never asks MindSpore's scheduler for a rank; what it tells scripts counts.)
+    old = ["msrun", "--worker_num=2", "--local_worker_num=2", "--master_port=%d" % free_port(), "--log_dir=logs",
+           "--join=True", str(script)]
+    for name in ("before", "after"):
+        cluster.env["SAID"] = str(cluster.folder / name)
+        (cluster.folder / name).mkdir()
+        argv = old if name == "before" else ["sh", "-c", converted(cluster, *old)]
+        program = cluster.start(name, argv)
+        eventually(lambda: len(list((cluster.folder / name).iterdir())) == 2, 60, "both ranks have said it")
+        if name == "after":
+            program.expect(0, timeout=60)
+        else:
+            program.send(signal.SIGTERM)
+            program.wait(30)
+        said = {path.name: path.read_text() for path in (cluster.folder / name).iterdir()}
+        assert said == {"rank0": "2", "rank1": "2"}
 
 
 def test_it_says_what_it_does_not_know(cluster):

@@ -2,6 +2,8 @@
 
 import os
 import re
+import shlex
+import signal
 
 import pytest
 
@@ -63,6 +65,46 @@ def test_scancel_leaves_nothing(own_slurm):
     eventually(lambda: own_slurm.is_empty() and nothing_of_muster_left(), 15, "nothing of the job is left")
     left = [process for process in processes.descendants(os.getpid()) if process.name.startswith("python3")]
     assert not left, left
+
+
+def test_a_step_outlives_its_nodes_killed_slurmd(own_slurm, cluster):
+    wait = "import os, time; print('begun', flush=True)\nwhile not os.path.exists('go'): time.sleep(0.1)"
+    step = own_slurm.srun("srun", "-N2", "--ntasks-per-node=1", *WORKER, "--local_worker_num", "2", "--",
+                          "python3", "-c", wait)
+    eventually(lambda: step.output().count("begun") == 4, 30, "all processes run")
+    own_slurm.daemon("slurmd-n2").send(signal.SIGKILL)
+    (cluster.folder / "go").touch()
+    eventually(lambda: step.output().count("(run 1) succeeded") == 2, 20, "the job succeeded")
+    eventually(nothing_of_muster_left, 5, "nothing of Muster is left")
+
+
+def test_a_signal_before_the_time_limit_lets_processes_save(own_slurm, cluster):
+    save = ("import os, pathlib, signal, sys, time\n"
+            "signal.signal(signal.SIGTERM, lambda *_: (pathlib.Path('saved' + os.environ['RANK']).touch(), sys.exit(0)))\n"
+            "time.sleep(300)")
+    step = own_slurm.srun("srun", "-N2", "--ntasks-per-node=1", "--time=1", "--signal=TERM@50", *WORKER,
+                          "--local_worker_num", "2", "--", "python3", "-c", save)
+    assert step.wait(100) != 0
+    assert all((cluster.folder / ("saved%d" % rank)).exists() for rank in range(4)), step.output()
+    eventually(lambda: own_slurm.is_empty() and nothing_of_muster_left(), 15, "nothing of the job is left")
+
+
+def test_an_array_of_two_jobs_at_once(own_slurm, cluster):
+    words = " ".join(shlex.quote(str(word)) for word in [*WORKER, "--", "python3", "-c", SHOW + "; import time; time.sleep(2)"])
+    (cluster.folder / "batch").write_text("#!/bin/sh\nsrun %s\n" % words)
+    own_slurm.ask("sbatch", "--array=0-1", "-N2", "--ntasks-per-node=1", "--chdir", cluster.folder,
+                  "--output=array-%a.out", cluster.folder / "batch")
+
+    def outputs():
+        files = [cluster.folder / ("array-%d.out" % number) for number in range(2)]
+        return [file.read_text() if file.exists() else "" for file in files]
+    eventually(lambda: own_slurm.is_empty() and all("succeeded" in said for said in outputs()), 60,
+               "both have succeeded: %s" % outputs())
+    names = {re.search(r"joined job (\S+)", said).group(1) for said in outputs()}
+    assert len(names) == 2, "each has a name of its own: %s" % names
+    for said in outputs():
+        assert sorted(re.findall(r"I am (\d) 2", said)) == ["0", "1"], said
+    eventually(nothing_of_muster_left, 5, "nothing of Muster is left")
 
 
 def test_outside_of_a_step_it_says_srun(cluster):

@@ -66,8 +66,12 @@ class Slurm:
         key = self.folder / "key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o600)
+        self.daemons = {}
         cluster.env["SLURM_CONF"] = str(self.folder / "slurm.conf")
         self.start_daemons(names)
+
+    def daemon(self, name):
+        return self.daemons[name]
 
     def start_daemons(self, names):
         at = self.folder
@@ -78,7 +82,7 @@ class Slurm:
         self.cluster.start("slurmctld", ["slurmctld", "-D"])
         for name in names:
             mounted = "mount --bind %s/hosts /etc/hosts && exec slurmd -D -N %s" % (at, name)
-            self.cluster.start("slurmd-" + name, ["unshare", "-m", "sh", "-c", mounted])
+            self.daemons["slurmd-" + name] = self.cluster.start("slurmd-" + name, ["unshare", "-m", "sh", "-c", mounted])
         eventually(lambda: self.ask("sinfo", "-h", "-t", "idle", "-o", "%D") == str(len(names)), 30,
                    "Slurm's nodes are idle")
 
