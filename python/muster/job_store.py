@@ -101,7 +101,9 @@ class Store:
 
     def watch(self, key: str, known: Optional[Value] = None, timeout: Optional[float] = TIMEOUT) -> Optional[bytes]:
         """What the key holds, once that is not `known`; None: it is not there. Sees a change within about a second."""
-        was = None if known is None else _bytes(known)
+        if known is None:
+            return self.wait(key, timeout)
+        was = _bytes(known)
         deadline = _Deadline(timeout)
         value = self._read("get", key, deadline)
         while value == was:

@@ -21,6 +21,7 @@ trap 'rm -rf "$to"' EXIT
 
 cached() { sed -n "s/^$1:[A-Z]*=//p" CMakeCache.txt; }
 sysroot=$(cached MUSTER_SYSROOT)  # empty: for this machine
+[[ -z $sysroot ]] || sysroot=$(realpath "$sysroot")
 emulator=$(cached MUSTER_EMULATOR)
 strip=$(cached CMAKE_STRIP)
 objcopy=$(cached CMAKE_OBJCOPY)
@@ -71,9 +72,13 @@ version_of() {  # PACKAGE ROOT
 }
 mkdir -p "$into/licenses"
 {
-  # (Our own archives have relative paths.)
-  sed -n 's/^LOAD \(\/.*\.[ao]\)$/\1/p' "$to"/*.map | sort -u | xargs realpath | sort -u |
-    while read -r archive; do package_of "$archive"; done
+  sed -n 's/^LOAD \(.*\.[ao]\)$/\1/p' "$to"/*.map | sort -u | xargs realpath | sort -u | while read -r archive; do
+    case $archive in
+      "${sysroot:-/}"/*) package_of "$archive" ;;
+      "$PWD"/*) ;;  # our own
+      *) package_of "$archive" ;;
+    esac
+  done
   for package in libspdlog-dev libfmt-dev nlohmann-json3-dev libboost1.74-dev; do  # headers only
     echo "$package $sysroot"
   done

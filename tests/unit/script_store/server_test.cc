@@ -45,6 +45,13 @@ class ScriptStoreServerTest : public testing::Test {
     return LineOf(client);
   }
 
+  absl::StatusOr<JobStore::Listing> Listed() {
+    absl::StatusOr<JobStore::Listing> listed = absl::UnknownError("");
+    store_.List("app/k/", "", 0, [&listed](absl::StatusOr<JobStore::Listing> page) { listed = std::move(page); });
+    for (auto& [key, value] : listed->entries) key.erase(0, sizeof("app/k/") - 1);
+    return listed;
+  }
+
   MemoryJobStore store_{Clock::System()};
   std::unique_ptr<Server> server_;
 };
@@ -125,6 +132,25 @@ TEST_F(ScriptStoreServerTest, TheEndOfTheRoundIsTheAnswerToAll) {
   const std::string told = ErrorLine(absl::FailedPreconditionError("rank 1 on host-2 was killed by SIGKILL"));
   EXPECT_EQ(LineOf(waits), told);
   EXPECT_EQ(Ask(asks, R"({"op":"get","key":"a"})"), told);
+}
+
+TEST_F(ScriptStoreServerTest, WhoAsksForMuchAndReadsNothingIsCut) {
+  SocketClient asks(server_->port());
+  const std::string large = absl::Base64Escape(std::string(64 * 1024, 'x'));
+  for (int i = 0; i < 15; ++i) {  // a list has a MiB at most
+    Ask(asks, absl::StrCat(R"({"op":"set","key":")", i, R"(","value":")", large, "\"}"));
+  }
+  const size_t all = EntriesLine(*Listed()).size() * 6;
+  std::vector<std::unique_ptr<SocketClient>> deaf;
+  for (int i = 0; i < 80; ++i) {
+    deaf.push_back(std::make_unique<SocketClient>(server_->port()));
+    for (int of_each = 0; of_each < 6; ++of_each) deaf.back()->Send("{\"op\":\"list\",\"prefix\":\"\"}\n");
+  }
+  EXPECT_EQ(Ask(asks, R"({"op":"add","key":"n","delta":1})"), NumberLine(1));
+  size_t cut = 0;
+  for (auto& client : deaf) cut += client->Receive(all).size() < all ? 1 : 0;
+  EXPECT_GT(cut, 0u);
+  EXPECT_LT(cut, deaf.size());
 }
 
 TEST_F(ScriptStoreServerTest, ThoseWhoSayNothingMakeRoom) {

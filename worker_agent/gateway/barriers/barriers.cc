@@ -115,6 +115,10 @@ void Barriers::Arrive(Arrival arrival, Done done) {
   if (!std::is_sorted(tasks.begin(), tasks.end())) std::sort(tasks.begin(), tasks.end());
   tasks.erase(std::unique(tasks.begin(), tasks.end()), tasks.end());
 
+  if (under_way_ >= kMaxUnderWay && !barriers_.contains(arrival.name)) {
+    return done(absl::ResourceExhaustedError(absl::StrCat(under_way_, " barriers are under way here already")),
+                std::nullopt);
+  }
   Shared& barrier = barriers_[arrival.name];
   const bool is_first = barrier == nullptr;
   if (!is_first && barrier->result && arrival.counter == barrier->counter)

@@ -44,7 +44,8 @@ class Barriers {
   using Done = std::function<void(absl::Status status, std::optional<int64_t> counter)>;
   using Incarnations = std::map<int32_t, uint64_t>;  // by task
 
-  static constexpr size_t kMaxNames = 4096;  // that are remembered after their end
+  static constexpr size_t kMaxNames = 4096;      // that are remembered after their end
+  static constexpr size_t kMaxUnderWay = 16384;  // of different names
 
   struct Options {
     std::string prefix;                  // of the store's keys: whose barriers these are
@@ -61,7 +62,8 @@ class Barriers {
         options_(std::move(options)) {}
 
   // Errors: INVALID_ARGUMENT (the callers disagree who takes part, or one that doesn't has come), INTERNAL (another
-  // one of the row is under way), DEADLINE_EXCEEDED (names who has not come).
+  // one of the row is under way), DEADLINE_EXCEEDED (names who has not come),
+  // RESOURCE_EXHAUSTED (kMaxUnderWay).
   void Arrive(Arrival arrival, Done done);
   // All that wait there are told.
   void Cancel(const std::string& name, int64_t counter);

@@ -35,10 +35,14 @@ bool Connection::Serve() {
   if (wants_read()) Read();
   if (HasLine()) TakeLine();
   Write();
-  context_.input_bytes += input_.size() - counted_;
-  counted_ = input_.size();
+  Count();
   if (has_ended_ && !has_work() && !HasLine()) Finish("");
   return HasLine();
+}
+
+void Connection::Count() {
+  context_.input_bytes += input_bytes() - counted_;
+  counted_ = input_bytes();
 }
 
 bool Connection::HasLine() const {
@@ -86,6 +90,7 @@ void Connection::Say(std::string line) {
   output_ = std::move(line);
   written_ = 0;
   moved_at_ = context_.now;
+  Count();
 }
 
 void Connection::Write() {

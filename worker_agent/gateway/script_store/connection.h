@@ -31,7 +31,8 @@ class Connection final : public TcpConnection {
   bool wants_write() const override { return !output_.empty(); }
   bool has_work() const override { return is_waiting_ || wants_write(); }
   bool has_spoken() const override { return has_spoken_; }
-  size_t input_bytes() const override { return input_.size(); }
+  // (Answers count as well: who asks for much and reads nothing is cut, like who sends much.)
+  size_t input_bytes() const override { return input_.size() + output_.size(); }
 
   // The round is over: what waits is answered so.
   void TellEnd();
@@ -42,6 +43,7 @@ class Connection final : public TcpConnection {
   void TakeLine();
   void Say(std::string line);
   void Write();
+  void Count();
 
   Round& round_;
   std::string input_;

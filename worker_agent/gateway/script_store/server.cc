@@ -12,8 +12,8 @@
 namespace muster::script_store {
 namespace {
 
-constexpr size_t kConnectionsEach = 64;  // of a process: one for each of its threads that ask
-constexpr size_t kMaxInputBytes = size_t{16} << 20;
+constexpr size_t kConnectionsEach = 64;             // of a process: one for each of its threads that ask
+constexpr size_t kMaxHeldBytes = size_t{64} << 20;  // of requests and answers, of all
 
 }  // namespace
 
@@ -48,7 +48,7 @@ class Server::Protocol final : public TcpProtocol {
     return std::make_unique<Connection>(std::move(stream), client, round_, context);
   }
   void Closed(const TcpClient& /*client*/) override {}
-  size_t MaxInputBytes() const override { return kMaxInputBytes; }
+  size_t MaxInputBytes() const override { return kMaxHeldBytes; }
   void Tick() override { operations_.Tick(); }
   bool HasTimers() const override { return operations_.IsBusy(); }
 
