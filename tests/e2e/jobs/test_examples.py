@@ -26,6 +26,17 @@ def test_a_shell_script(cluster):
         assert line in agent.lines(), agent.output()
 
 
+def test_what_is_done_stays_done_when_a_rank_is_killed(cluster):
+    agent = standalone(cluster, 3, PYTHON, EXAMPLES / "python" / "work_queue.py", "--piece-seconds", "0.3",
+                       words=["--enable_recovery", "--stop_timeout", 1])
+    eventually(lambda: agent.output().count("is done") >= 3, 30, "some pieces are done")
+    kill_now([process for process in processes.descendants(agent.pid) if "work_queue" in process.command][-1].pid)
+    agent.expect(0, timeout=60)
+    assert "the sum is 506" in agent.output(), agent.output()  # of the squares of 0 to 11
+    done = re.findall(r"piece (\d+) is done", agent.output())
+    assert set(done) == {str(piece) for piece in range(12)} and len(done) < 24, "not all of them again"
+
+
 def test_pytorch_without_checkpoints(cluster):
     agent = standalone(cluster, 4, PYTHON, EXAMPLES / "pytorch" / "train_ddp.py")
     agent.expect(0, timeout=120)
