@@ -15,8 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster;
   if (size == 0) return 0;
   ManualClock clock;
+  std::deque<std::function<void()>> steps;  // outlives the store, which answers what waits at its end
   MemoryJobStore store(clock);
-  std::deque<std::function<void()>> steps;
   agent::TaskLayout layout;
   layout.agents = {{0, 1}, {2}};
   layout.hosts = {"one", "two"};
