@@ -8,7 +8,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 packages=$(realpath "$1")
-file=$2
+file=$(realpath -m "$2")
 source "$root/deploy/cross/own_apt.sh"
 work=$own_apt_folder
 trap 'rm -rf "$work"' EXIT

@@ -4,7 +4,7 @@
 //             not by then                                       DEADLINE_EXCEEDED, who has not
 //             a rank that is not of this agent, or of the job   INVALID_ARGUMENT
 //             the ranks disagree who takes part                 INVALID_ARGUMENT, to all of them
-//             the agent doesn't know who the others are         FAILED_PRECONDITION
+//             the agent doesn't know who the others are         UNIMPLEMENTED
 #include "worker_agent/gateway/script_store/operations.h"
 
 #include <algorithm>
@@ -94,7 +94,7 @@ void Operations::Handle(const Request& request, Done done) {
 void Operations::Arrive(const Request& request, Done done) {
   if (barriers_ == nullptr) {
     return done(ErrorLine(
-        absl::FailedPreconditionError(absl::StrCat("barriers are not served here: ", why_no_barriers_.message()))));
+        absl::UnimplementedError(absl::StrCat("barriers are not served here: ", why_no_barriers_.message()))));
   }
   if (!layout_.IsOwn(request.rank)) {
     return done(
