@@ -5,7 +5,8 @@
 #   deploy/install-deps.sh           what the programs are built with
 #   deploy/install-deps.sh --run     ... and PyTorch for a first job, unless the user's python3 has it
 #   deploy/install-deps.sh --tests   ... and what the tests need
-#   deploy/install-deps.sh --cross   ... and what builds for aarch64 and runs that in an emulator
+#   deploy/install-deps.sh --cross   ... and what builds for aarch64, and tries out what was built
+#   deploy/install-deps.sh --machine ... and an emulated machine of that kind, for the tests
 #   deploy/install-deps.sh --bench   ... and what the benchmark measures beside us and draws with
 set -euo pipefail
 
@@ -17,20 +18,22 @@ test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev python3
   python3-protobuf python3-cryptography openssl curl iptables iproute2 patch strace procps util-linux git user-mode-linux
   zsh fish prometheus chromium chromium-driver python3-selenium libmpich-dev libopenmpi-dev mpich openmpi-bin python3-mpi4py
   slurmctld slurmd slurm-client munge lintian python3-yaml)
-cross_packages=(g++-aarch64-linux-gnu qemu-user-static qemu-system-arm cpio)
+cross_packages=(g++-aarch64-linux-gnu qemu-user-static)
+machine_packages=(qemu-system-arm cpio)
 bench_packages=(libbenchmark-dev etcd-server etcd-client python3-matplotlib python3-venv)
 
 for option in "$@"; do
   case $option in
     --tests) packages+=("${torch_packages[@]}" "${test_packages[@]}") ;;
     --cross) packages+=("${cross_packages[@]}") ;;
+    --machine) packages+=("${machine_packages[@]}") ;;
     --bench) packages+=("${bench_packages[@]}") ;;
     --run)
       if ! python3 -c 'import sklearn, torch, torch.distributed as d; assert d.is_gloo_available()' 2>/dev/null; then
         packages+=("${torch_packages[@]}")
       fi ;;
     *)
-      echo "install-deps.sh: unknown option '$option'; known: --run, --tests, --cross, --bench" >&2
+      echo "install-deps.sh: unknown option '$option'; known: --run, --tests, --cross, --machine, --bench" >&2
       exit 2 ;;
   esac
 done

@@ -67,7 +67,7 @@ if [[ $processor == "$(uname -m)" ]]; then
   }
   cp "$work"/packed/*.deb "$dist"
 fi
-bash "$root/tests/tidy/static_link.sh" "$build" "$work/static"
+bash "$root/deploy/wheel/static_link.sh" "$build" "$work/static"
 name=muster-$(sed -n 's/.*kVersion\[\] = "\(.*\)".*/\1/p' "$root/common/base/version.h")-$processor
 python3 "$root/deploy/wheel/make_sbom.py" "$work/static" >"$dist/$name.cdx.json"
 python3 "$root/deploy/wheel/make_wheel.py" "$work/static" "$dist" "$dist/$name.cdx.json" >/dev/null

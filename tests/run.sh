@@ -202,7 +202,7 @@ stage_unit() {
   local code=0
   if ((is_long)); then check "a build of one source at a time" quietly plain_build || code=1; fi
   run_ctest build unit -j "$jobs" -LE 'sim|long' || code=1
-  check "the programs, linked fully static" quietly bash tests/tidy/static_link.sh build || code=1
+  check "the programs, linked fully static" quietly bash deploy/wheel/static_link.sh build || code=1
   check "the fault campaign's checks" quietly /usr/bin/python3 -m pytest tests/faults -q -p no:cacheprovider || code=1
   return $code
 }
@@ -293,7 +293,7 @@ stage_fuzz() {
 stage_aarch64() {
   local code=0 program
   local programs=(scheduler_core_test agent_core_test store_core_test)
-  check "the cross compiler" quietly bash deploy/install-deps.sh --cross || return 1
+  check "the cross compiler" quietly bash deploy/install-deps.sh --cross --machine || return 1
   check "the libraries" quietly bash deploy/cross/sysroot.sh arm64 build-aarch64/sysroot || return 1
   check "aarch64 build" build build-aarch64 aarch64 ms-scheduler ms-worker ms-ctl ms-ring ms-exec "${programs[@]}" || return 1
   for program in "${programs[@]}"; do

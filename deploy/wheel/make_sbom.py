@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """make_sbom.py PROGRAMS: what the static programs in the folder PROGRAMS are made of, as CycloneDX 1.5 in JSON.
 
-PROGRAMS is what tests/tidy/static_link.sh made: the packages stand in the linker's map, so none is forgotten. The same
+PROGRAMS is what deploy/wheel/static_link.sh made: the packages stand in the linker's map, so none is forgotten. The same
 programs give the same bytes: the time is SOURCE_DATE_EPOCH's."""
 
 import hashlib

@@ -3,7 +3,7 @@
 bill of materials SBOM (PEP 770).
 
 The same programs give the same bytes: times are SOURCE_DATE_EPOCH's. The programs are linked fully static, so that the
-wheel fits each Linux of that processor, whatever its C library (tests/tidy/static_link.sh)."""
+wheel fits each Linux of that processor, whatever its C library (deploy/wheel/static_link.sh)."""
 
 import base64
 import hashlib

@@ -2,7 +2,7 @@
 # The sources that belong beside the static programs where they are given to others, as the C library's licence asks:
 # this commit's, and Debian's source package of the C library that is in them.
 #
-#   deploy/wheel/sources.sh PACKAGES FILE     PACKAGES: what tests/tidy/static_link.sh made; FILE: a .tar
+#   deploy/wheel/sources.sh PACKAGES FILE     PACKAGES: what deploy/wheel/static_link.sh made; FILE: a .tar
 #
 # Needs apt and a mirror that has sources.
 set -euo pipefail

@@ -3,7 +3,7 @@
 # header-only either, is found the day it comes in. What is installed links some libraries shared, for their security
 # updates.
 #
-#   tests/tidy/static_link.sh BUILD_FOLDER [INTO]
+#   deploy/wheel/static_link.sh BUILD_FOLDER [INTO]
 #
 # INTO gets the programs, stripped; symbols/, what a debugger or profiler finds their names in; packages, a line for each
 # package of Debian that is in them: its name, version and processor, and its source's name and version; licenses/, these
