@@ -68,6 +68,10 @@ class JobStore {
   // The keys that begin with `prefix`, behind `after` if it is not empty, `most` of them at most (0: as many as one
   // answer takes). Never of a copy. kUnimplemented: the scheduler is too old for it.
   virtual void List(const std::string& prefix, const std::string& after, std::uint32_t most, ListDone done) = 0;
+
+  // What is asked for until `steps` returns may go out together: that is cheaper for the scheduler, and nothing else
+  // changes. `steps` must not block.
+  virtual void Together(const std::function<void()>& steps) { steps(); }
 };
 
 }  // namespace muster

@@ -12,10 +12,13 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "common/base/limits.h"
+#include "common/base/mutex.h"
 #include "worker_agent/gateway/length.h"
 
 namespace muster::agent {
@@ -34,49 +37,97 @@ void WritePiece(JobStore& store, const std::string& name, const std::shared_ptr<
             });
 }
 
-// Kept alive by the call to the store that is under way.
+// Kept alive by the calls to the store that are under way: of the first piece, or of all that its length tells of.
 class Reading : public std::enable_shared_from_this<Reading> {
  public:
   Reading(JobStore& store, const Clock& clock, WantedText wanted, TextDone done)
       : store_(store), clock_(clock), wanted_(std::move(wanted)), done_(std::move(done)) {}
 
-  void Go() {
-    const absl::Duration left = wanted_.deadline - clock_.Read().monotonic;
-    if (left <= absl::ZeroDuration()) return done_(absl::DeadlineExceededError("it has not come in time"));
-    const auto longest = absl::ToChronoMilliseconds(std::min(left, absl::Milliseconds(kLongestStoreWaitMs)));
-    store_.Wait(
-        PieceOf(wanted_.name, piece_), std::max(longest, std::chrono::milliseconds(1)),
-        [self = shared_from_this()](const absl::StatusOr<std::optional<std::string>>& value) { self->Take(value); });
-  }
+  void Go() { AskUpTo(wanted_.bytes == 0 ? 1 : PiecesOf(std::min(wanted_.bytes, wanted_.most))); }
 
  private:
-  void Take(const absl::StatusOr<std::optional<std::string>>& value) {
-    if (absl::IsDeadlineExceeded(value.status()) || absl::IsUnavailable(value.status())) return Go();
-    if (!value.ok()) return done_(value.status());
+  void AskUpTo(size_t pieces) {
+    size_t piece = 0;
+    {
+      const MutexLock lock(mutex_);
+      piece = pieces_.size();
+      if (piece < pieces) pieces_.resize(pieces);
+    }
+    store_.Together([&] {
+      for (; piece < pieces; ++piece) Ask(piece);
+    });
+  }
+
+  void Ask(size_t piece) {
+    const absl::Duration left = wanted_.deadline - clock_.Read().monotonic;
+    if (left <= absl::ZeroDuration()) return End(absl::DeadlineExceededError("it has not come in time"));
+    const auto longest = absl::ToChronoMilliseconds(std::min(left, absl::Milliseconds(kLongestStoreWaitMs)));
+    store_.Wait(PieceOf(wanted_.name, piece), std::max(longest, std::chrono::milliseconds(1)),
+                [self = shared_from_this(), piece](const absl::StatusOr<std::optional<std::string>>& value) {
+                  self->Take(piece, value);
+                });
+  }
+
+  void Take(size_t piece, const absl::StatusOr<std::optional<std::string>>& value) {
+    if (IsOver()) return;
+    if (absl::IsDeadlineExceeded(value.status()) || absl::IsUnavailable(value.status())) return Ask(piece);
+    if (!value.ok()) return End(value.status());
     std::string_view bytes = value->has_value() ? std::string_view(**value) : std::string_view();
-    if (piece_ == 0) {
+    if (piece == 0) {
       const std::optional<size_t> told = TakeLength(bytes);
       if (!told || *told > wanted_.most) return Refuse("no length, or too large a one");
-      length_ = *told;
+      bool is_less = false;
+      {
+        const MutexLock lock(mutex_);
+        length_ = *told;
+        is_less = PiecesOf(*told) < pieces_.size();
+      }
+      if (is_less) return Refuse("less than was said of it");
+      AskUpTo(PiecesOf(*told));
     } else if (bytes.empty()) {
       return Refuse("an empty piece");
     }
-    text_ += bytes;
-    ++piece_;
-    if (text_.size() > length_) return Refuse("more than it said");
-    if (text_.size() < length_) return Go();
-    done_(std::move(text_));
+    Add(piece, std::string(bytes));
   }
 
-  void Refuse(const char* what) { done_(absl::InvalidArgumentError(absl::StrCat("wrote ", what))); }
+  void Add(size_t piece, std::string bytes) {
+    std::string text;
+    bool is_right = false;
+    {
+      const MutexLock lock(mutex_);
+      pieces_[piece] = std::move(bytes);
+      if (++came_ < pieces_.size()) return;
+      text = absl::StrJoin(pieces_, "");
+      is_right = text.size() == length_;
+    }
+    if (!is_right) return Refuse("less or more than it said");
+    End(std::move(text));
+  }
+
+  bool IsOver() {
+    const MutexLock lock(mutex_);
+    return done_ == nullptr;
+  }
+
+  void Refuse(const char* what) { End(absl::InvalidArgumentError(absl::StrCat("wrote ", what))); }
+
+  void End(absl::StatusOr<std::string> text) {
+    TextDone done;
+    {
+      const MutexLock lock(mutex_);
+      done = std::exchange(done_, nullptr);
+    }
+    if (done) done(std::move(text));
+  }
 
   JobStore& store_;
   const Clock& clock_;
   const WantedText wanted_;
-  const TextDone done_;
-  size_t piece_ = 0;
-  size_t length_ = 0;
-  std::string text_;
+  Mutex mutex_;
+  TextDone done_ ABSL_GUARDED_BY(mutex_);  // null: was told
+  std::vector<std::string> pieces_ ABSL_GUARDED_BY(mutex_);
+  size_t came_ ABSL_GUARDED_BY(mutex_) = 0;  // of these
+  size_t length_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace

@@ -148,6 +148,15 @@ void AgentStore::Wait(const std::string& key, std::chrono::milliseconds limit, V
   Do([&](StoreCore& core, MonotonicTime now) { return core.Wait(key, absl::FromChrono(limit), std::move(done), now); });
 }
 
+void AgentStore::Together(const std::function<void()>& steps) {
+  {
+    const MutexLock lock(mutex_);
+    core_.Hold();
+  }
+  steps();
+  Do([](StoreCore& core, MonotonicTime now) { return core.Release(now); });
+}
+
 void AgentStore::Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done) {
   Do([&](StoreCore& core, MonotonicTime now) {
     return core.Change(std::move(change), std::move(done), now, StoreCore::kPatience);

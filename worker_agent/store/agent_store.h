@@ -57,6 +57,7 @@ class AgentStore : public RequestedChanges {
   // ---- for gateways
   void Get(const std::string& key, ValueDone done) override;
   void Wait(const std::string& key, std::chrono::milliseconds limit, ValueDone done) override;
+  void Together(const std::function<void()>& steps) override;
 
   // The same store for those who must know what a change comes to: they are told when it is made, or the round is over,
   // however long that takes, and never that it may still be made.
@@ -88,6 +89,7 @@ class AgentStore : public RequestedChanges {
     void Wait(const std::string& key, std::chrono::milliseconds limit, ValueDone done) override {
       store_.Wait(key, limit, std::move(done));
     }
+    void Together(const std::function<void()>& steps) override { store_.Together(steps); }
 
    private:
     void Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done) override;

@@ -363,10 +363,15 @@ void StoreCore::TakeOut(std::list<Pending>::iterator pending, MonotonicTime now)
 // -------------------------------------------------------------------------------------------------- replies and time
 
 void StoreCore::SendOn(MonotonicTime now) {
-  if (!is_connected_ || !is_in_round_ || now < retry_at_) return;
+  if (holds_ > 0 || !is_connected_ || !is_in_round_ || now < retry_at_) return;
   SendChange(now);
   SendFetches(gets_, now);
   SendFetches(waits_, now);
+}
+
+StoreCore::Effects StoreCore::Release(MonotonicTime now) {
+  if (--holds_ == 0) SendOn(now);
+  return TakeEffects();
 }
 
 StoreCore::Effects StoreCore::Replied(uint64_t call, absl::StatusOr<v1::StoreReply> reply, MonotonicTime now) {

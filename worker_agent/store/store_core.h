@@ -82,6 +82,10 @@ class StoreCore {
   Effects Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done, MonotonicTime now,
                  absl::Duration patience = kPatience);
 
+  // Between the two nothing goes out, so that what is asked for meanwhile goes out together. They may be nested.
+  void Hold() { ++holds_; }
+  Effects Release(MonotonicTime now);
+
   // The answer to a Send. UNAVAILABLE, DEADLINE_EXCEEDED and CANCELLED: it was perhaps not heard.
   Effects Replied(uint64_t call, absl::StatusOr<v1::StoreReply> reply, MonotonicTime now);
 
@@ -171,6 +175,7 @@ class StoreCore {
   Lane gets_;
   Lane waits_;
   size_t readers_ = 0;
+  size_t holds_ = 0;
   Effects effects_;
 };
 

@@ -42,6 +42,23 @@ TEST_F(StoreCoreTest, WhereManyWaitEachHasItsTurnWithinASecondOrSo) {
   EXPECT_LE(Asked<v1::StoreWait>().limit_ms(), 100u);
 }
 
+TEST_F(StoreCoreTest, WhatIsAskedForWhileItIsHeldGoesOutAtTheEnd) {
+  Connect();
+  core_.AskMoreAtOnce();
+  core_.Hold();
+  Set("a", "1");
+  core_.Hold();
+  Set("b", "2");
+  Wait("c", absl::Seconds(5));
+  Pass(StoreCore::kTick);
+  core_.Release(now_);
+  EXPECT_TRUE(sends_.empty());
+  sends_ = core_.Release(now_).sends;
+  EXPECT_EQ(Asked<v1::StoreBatch>().edits_size(), 2);
+  Asked<v1::StoreWait>();
+  EXPECT_TRUE(sends_.empty());
+}
+
 TEST_F(StoreCoreTest, ThePatientHaveMoreRoomSinceTheyBoundThemselves) {
   const std::string value(kMaxStoreValueBytes, 'v');
   size_t taken = 0;

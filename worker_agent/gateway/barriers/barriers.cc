@@ -157,6 +157,10 @@ void Barriers::Arrive(Arrival arrival, Done done) {
 }
 
 void Barriers::Write(const Shared& barrier) {
+  store_.Together([&] { WriteAndWait(barrier); });
+}
+
+void Barriers::WriteAndWait(const Shared& barrier) {
   barrier->is_written = true;
   store_.Set(absl::StrCat(KeyOf(*barrier), "a/", layout_.own), StoredOf(*barrier).SerializeAsString(), Lifetime::kRound,
              Posted(post_, std::function([this, barrier](absl::Status status) {

@@ -104,6 +104,7 @@ class Barriers {
   barriers::StoredArrival StoredOf(const Barrier& barrier) const;
   void Note(const Shared& barrier);
   void Write(const Shared& barrier);
+  void WriteAndWait(const Shared& barrier);
   void Collect(const Shared& barrier, size_t agent);
   void AwaitResult(const Shared& barrier);
   void TakeResult(const Shared& barrier, const std::string& stored);

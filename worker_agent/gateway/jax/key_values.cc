@@ -210,7 +210,7 @@ void KeyValues::DropText(const StoredValue& stored) {
 // Its text may be gone meanwhile, because the key was overwritten or deleted.
 void KeyValues::Fetch(const std::string& key, const StoredValue& stored, ValueDone done) {
   if (stored.text().empty()) return done(stored.value());
-  ReadText(store_, clock_, {stored.text(), kMaxValueBytes, clock_.Read().monotonic + kTextPatience},
+  ReadText(store_, clock_, {stored.text(), kMaxValueBytes, clock_.Read().monotonic + kTextPatience, stored.bytes()},
            Posted(post_, std::function([this, key, done](absl::StatusOr<std::string> text) {
                     if (!ComesAgain(text.status())) return done(std::move(text));
                     Find(key, [this, key, done](const absl::StatusOr<StoredValue>& now) {

@@ -131,6 +131,7 @@ class Server::Impl {
  public:
   Impl(JobStore& store, const Clock& clock, agent::TaskLayout layout, uint64_t incarnation)
       : clock_(clock),
+        store_(store),
         coordination_(
             store, clock, [steps = steps_](std::function<void()> step) { steps->mailbox.Push(std::move(step)); },
             std::move(layout), incarnation),
@@ -196,7 +197,9 @@ class Server::Impl {
       const bool is_idle = !coordination_.IsBusy() && !door_.IsResting();
       const auto events = steps_->poller.Wait(is_idle ? absl::InfiniteDuration() : kTick);
       if (!events.empty() || door_.IsResting()) door_.Admit(*server_);
-      for (const std::function<void()>& step : steps_->mailbox.TakeAll()) step();
+      store_.Together([this] {
+        for (const std::function<void()>& step : steps_->mailbox.TakeAll()) step();
+      });
       TickIfDue();
     }
   }
@@ -210,6 +213,7 @@ class Server::Impl {
 
   const std::shared_ptr<Steps> steps_ = std::make_shared<Steps>();
   const Clock& clock_;
+  JobStore& store_;
   Coordination coordination_;  // of the thread
   MonotonicTime next_tick_;    // of the thread
   Service service_;

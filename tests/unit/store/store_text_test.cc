@@ -1,0 +1,93 @@
+#include "worker_agent/gateway/store_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "common/store/memory_job_store.h"
+#include "tests/unit/common/manual_clock.h"
+#include "worker_agent/gateway/length.h"
+
+namespace muster::agent {
+namespace {
+
+class StoreTextTest : public testing::Test {
+ protected:
+  static constexpr size_t kBytes = 3 * kMaxStoreValueBytes;  // four pieces, with the length
+
+  void Read(size_t bytes) {
+    ReadText(store_, clock_, {"t", size_t{1} << 20, clock_.Read().monotonic + absl::Seconds(4), bytes},
+             [this](absl::StatusOr<std::string> text) { told_.push_back(std::move(text)); });
+  }
+  void Put(size_t piece, const std::string& value) {
+    store_.Set(absl::StrCat("t/", piece), value, Lifetime::kRound, [](const absl::Status&) {});
+  }
+  // Code of all that was told.
+  std::vector<absl::StatusCode> Codes() const {
+    std::vector<absl::StatusCode> codes;
+    for (const auto& text : told_) codes.push_back(text.status().code());
+    return codes;
+  }
+
+  ManualClock clock_;
+  MemoryJobStore store_{clock_};
+  std::vector<absl::StatusOr<std::string>> told_;
+};
+
+TEST_F(StoreTextTest, ComesWithItsPiecesInAnyOrder) {
+  for (const size_t known : {kBytes, size_t{0}}) {
+    told_.clear();
+    store_.BeginRound();
+    Read(known);
+    const std::string text = absl::StrCat(std::string(kMaxStoreValueBytes, 'a'), std::string(kMaxStoreValueBytes, 'b'),
+                                          std::string(kMaxStoreValueBytes, 'c'));
+    const std::string all = LengthText(text.size()) + text;
+    for (const size_t piece : {3, 0, 2, 1}) {
+      EXPECT_TRUE(told_.empty());
+      Put(piece, all.substr(piece * kMaxStoreValueBytes, kMaxStoreValueBytes));
+    }
+    ASSERT_EQ(Codes(), std::vector{absl::StatusCode::kOk});
+    EXPECT_TRUE(*told_[0] == text);
+  }
+}
+
+TEST_F(StoreTextTest, IsRefusedWhereItsLengthIsNotWhatItSays) {
+  const std::string full(kMaxStoreValueBytes, 'x');
+  const std::string first = full.substr(kLengthBytes);
+  const std::vector<std::vector<std::string>> wrong = {
+      {"abc"},                                      // no length
+      {LengthText((size_t{1} << 20) + 1) + first},  // beyond the reader's limit
+      {LengthText(5) + "four"},                     // less than it says
+      {LengthText(5) + "sixsix"},                   // more
+      {LengthText(kBytes) + first, full, ""},       // an empty piece
+      {LengthText(kBytes) + first, full, full, full},
+  };
+  for (size_t i = 0; i < wrong.size(); ++i) {
+    told_.clear();
+    store_.BeginRound();
+    for (size_t piece = 0; piece < wrong[i].size(); ++piece) Put(piece, wrong[i][piece]);
+    Read(0);
+    EXPECT_EQ(Codes(), std::vector{absl::StatusCode::kInvalidArgument}) << "case " << i;
+  }
+}
+
+TEST_F(StoreTextTest, IsRefusedWhereItHasFewerPiecesThanTheReaderKnows) {
+  Put(0, LengthText(4) + "four");
+  Read(kBytes);
+  EXPECT_EQ(Codes(), std::vector{absl::StatusCode::kInvalidArgument});
+}
+
+TEST_F(StoreTextTest, IsToldOnceThatItDidNotCome) {
+  Read(kBytes);
+  Put(2, std::string(kMaxStoreValueBytes, 'x'));
+  clock_.Advance(absl::Seconds(5));
+  store_.Tick();
+  EXPECT_EQ(Codes(), std::vector{absl::StatusCode::kDeadlineExceeded});
+}
+
+}  // namespace
+}  // namespace muster::agent
