@@ -72,6 +72,10 @@ class JobStore {
   // What is asked for until `steps` returns may go out together: that is cheaper for the scheduler, and nothing else
   // changes. `steps` must not block.
   virtual void Together(const std::function<void()>& steps) { steps(); }
+
+  // Reads that are asked for from now on see all that had been changed before any answer which this store has given so
+  // far, wherever it was changed: so after a barrier each sees what the others wrote before it.
+  virtual void Refresh() {}
 };
 
 }  // namespace muster

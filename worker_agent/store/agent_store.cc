@@ -157,6 +157,11 @@ void AgentStore::Together(const std::function<void()>& steps) {
   Do([](StoreCore& core, MonotonicTime now) { return core.Release(now); });
 }
 
+void AgentStore::Refresh() {
+  const MutexLock lock(mutex_);
+  core_.Refresh();
+}
+
 void AgentStore::Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done) {
   Do([&](StoreCore& core, MonotonicTime now) {
     return core.Change(std::move(change), std::move(done), now, StoreCore::kPatience);

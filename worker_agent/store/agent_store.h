@@ -58,6 +58,7 @@ class AgentStore : public RequestedChanges {
   void Get(const std::string& key, ValueDone done) override;
   void Wait(const std::string& key, std::chrono::milliseconds limit, ValueDone done) override;
   void Together(const std::function<void()>& steps) override;
+  void Refresh() override;
 
   // The same store for those who must know what a change comes to: they are told when it is made, or the round is over,
   // however long that takes, and never that it may still be made.
@@ -90,6 +91,7 @@ class AgentStore : public RequestedChanges {
       store_.Wait(key, limit, std::move(done));
     }
     void Together(const std::function<void()>& steps) override { store_.Together(steps); }
+    void Refresh() override { store_.Refresh(); }
 
    private:
     void Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done) override;

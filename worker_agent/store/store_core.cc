@@ -66,6 +66,7 @@ void StoreCore::End(const std::string& why) {
   pending_.clear();
   pending_of_.clear();
   copies_ = {};
+  latest_ = at_least_ = 0;
   backlog_bytes_ = 0;
   change_call_ = 0;
   sent_ = alone_ = 0;
@@ -145,7 +146,7 @@ void StoreCore::Read(const std::string& key, Reader reader, MonotonicTime now) {
   }
   const CopiedValues::Copy* copy = copies_.Find(key);
   const bool has_copy = copy != nullptr;
-  if (has_copy && (!is_connected_ || now < copy->good_until)) {
+  if (has_copy && (!is_connected_ || (now < copy->good_until && copy->version >= at_least_))) {
     return Answer(reader, std::optional<std::string>(copy->value));
   }
   if (has_copy) {
@@ -328,7 +329,7 @@ void StoreCore::FinishFirst(absl::StatusOr<v1::StoreReply> reply, MonotonicTime 
   if (reply.ok()) {
     for (Lane* lane : {&gets_, &waits_}) {
       if (const auto fetch = lane->fetches.find(first.key); fetch != lane->fetches.end()) {
-        fetch->second.at_least = reply->version();
+        fetch->second.at_least = std::max(fetch->second.at_least, reply->version());
       }
     }
     // Of one that was asked for again it is not known when it was made; others may have changed the key since.
@@ -374,6 +375,13 @@ StoreCore::Effects StoreCore::Release(MonotonicTime now) {
   return TakeEffects();
 }
 
+void StoreCore::Refresh() {
+  at_least_ = latest_;
+  for (Lane* lane : {&gets_, &waits_}) {
+    for (auto& [key, fetch] : lane->fetches) fetch.at_least = std::max(fetch.at_least, latest_);
+  }
+}
+
 StoreCore::Effects StoreCore::Replied(uint64_t call, absl::StatusOr<v1::StoreReply> reply, MonotonicTime now) {
   const bool is_change = call != 0 && call == change_call_;
   const bool is_get = gets_.calls.contains(call), is_wait = waits_.calls.contains(call);
@@ -382,6 +390,7 @@ StoreCore::Effects StoreCore::Replied(uint64_t call, absl::StatusOr<v1::StoreRep
     End(std::string(reply.status().message()));
     return TakeEffects();
   }
+  if (reply.ok()) latest_ = std::max(latest_, reply->version());
   if (is_get) FinishFetch(gets_, call, reply, now);
   if (is_wait) FinishFetch(waits_, call, reply, now);
   if (is_change) FinishChange(std::move(reply), now);

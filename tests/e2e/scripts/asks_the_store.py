@@ -26,6 +26,13 @@ def everything(rank, size):
     assert store.get("first") == first
     assert store.compare_and_set("first", "no rank", "nonsense") == first
 
+    for turn in range(10):  # behind a barrier nobody sees what was there before
+        if rank == 0:
+            store.set("turn", str(turn))
+        muster.barrier("turn", timeout=60)
+        assert store.wait("turn") == b"%d" % turn
+        muster.barrier("turn", timeout=60)
+
     if rank == 0:
         time.sleep(1)
         store.set("watched", "second", lifetime="run")

@@ -59,6 +59,35 @@ TEST_F(StoreCoreTest, WhatIsAskedForWhileItIsHeldGoesOutAtTheEnd) {
   EXPECT_TRUE(sends_.empty());
 }
 
+TEST_F(StoreCoreTest, ACopyIsNoOlderThanTheLatestAnswerOnceItIsRefreshed) {
+  Connect();
+  Get("a");
+  Asked<v1::StoreGet>();
+  Reply(5, "old");
+  Get("under way");
+  Asked<v1::StoreGet>();
+  const uint64_t under_way = last_call_;
+  Wait("barrier", absl::Seconds(5));
+  Asked<v1::StoreWait>();
+  Reply(7, "over");
+  core_.Refresh();
+  read_.clear();
+
+  Get("barrier");
+  EXPECT_EQ(LastRead(), "over") << "as new as that";
+  Get("a");
+  Asked<v1::StoreGet>();
+  Reply(7, "new");
+  EXPECT_EQ(LastRead(), "new");
+
+  last_call_ = under_way;
+  Reply(6, "old");
+  EXPECT_EQ(LastRead(), "nothing");
+  Asked<v1::StoreGet>();
+  Reply(7, "new");
+  EXPECT_EQ(LastRead(), "new");
+}
+
 TEST_F(StoreCoreTest, ThePatientHaveMoreRoomSinceTheyBoundThemselves) {
   const std::string value(kMaxStoreValueBytes, 'v');
   size_t taken = 0;

@@ -234,6 +234,7 @@ void Barriers::Finish(const Shared& barrier, const absl::Status& result) {
   if (barrier->result) return;
   barrier->result = result;
   --under_way_;
+  store_.Refresh();
   Sweep(*barrier);
   if (barrier->name.front() != '[') ended_.push_back(barrier->name);  // those of this service's own are few
   auto came = std::exchange(barrier->came, {});

@@ -4,6 +4,8 @@
 // tasks it has. Whoever finds that it can't end well (its time is up, its callers disagree) writes that as the result;
 // the first result counts.
 //
+// Behind a barrier each sees what the others wrote to the store before it.
+//
 // A name stands for a row of barriers, which are counted from 0; the next one begins after the end of the last.
 #pragma once
 

@@ -5,7 +5,7 @@
 // store's may be stands there by its digest.
 //
 // How fresh is a read? TryGet, List and Increment are; a Get sees what another node has changed within a second, as
-// the agent's store does. All values are of the round.
+// the agent's store does, and behind a barrier at once. All values are of the round.
 #pragma once
 
 #include <cstdint>
