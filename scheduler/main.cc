@@ -19,6 +19,7 @@
 #include "common/base/mutex_checks.h"
 #include "common/base/version.h"
 #include "common/net/grpc_start.h"
+#include "common/net/service_manager.h"
 #include "common/settings/preamble.h"
 #include "common/settings/settings.h"
 #include "common/sys/log.h"
@@ -38,7 +39,6 @@
 #include "scheduler/rpc/server.h"
 #include "scheduler/scheduler_settings.h"
 #include "scheduler/scheduler_tls.h"
-#include "scheduler/service_manager.h"
 #include "scheduler/stop_waiter.h"
 
 namespace muster::scheduler {

@@ -1,4 +1,4 @@
-#include "scheduler/service_manager.h"
+#include "common/net/service_manager.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/unique_fd.h"
 
-namespace muster::scheduler {
+namespace muster {
 namespace {
 
 class ServiceManagerTest : public testing::Test {
@@ -75,4 +75,4 @@ TEST_F(ServiceManagerTest, WhereNobodyListensNothingHappens) {
 }
 
 }  // namespace
-}  // namespace muster::scheduler
+}  // namespace muster

@@ -1,6 +1,6 @@
 // NOTIFY_SOCKET    /path: that socket; @name: of the abstract namespace; anything else (vsock:…): nobody is told
 // WATCHDOG_USEC    the watchdog's time, unless WATCHDOG_PID names another process; nothing or 0: none
-#include "scheduler/service_manager.h"
+#include "common/net/service_manager.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/unique_fd.h"
 
-namespace muster::scheduler {
+namespace muster {
 namespace {
 
 std::string TakeVariable(const char* name) {
@@ -57,4 +57,4 @@ void ServiceManager::Tell(const std::string& lines) const {
   ::sendto(from.get(), lines.data(), lines.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), size);
 }
 
-}  // namespace muster::scheduler
+}  // namespace muster

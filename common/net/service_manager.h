@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 
-namespace muster::scheduler {
+namespace muster {
 
 class ServiceManager {
  public:
@@ -34,4 +34,4 @@ class ServiceManager {
   absl::Duration watchdog_;
 };
 
-}  // namespace muster::scheduler
+}  // namespace muster
