@@ -22,6 +22,7 @@
 #include "common/base/text.h"
 #include "common/net/grpc_start.h"
 #include "common/net/ip_address.h"
+#include "common/net/service_manager.h"
 #include "common/settings/preamble.h"
 #include "common/settings/settings.h"
 #include "common/sys/log.h"
@@ -143,8 +144,8 @@ absl::StatusOr<std::unique_ptr<Keeper>> SpawnKeeper(const KeeperOptions& options
 // One start of ms-worker: joins the job and stays with it. The steps are in the order in which they must come.
 class Agent {
  public:
-  Agent(AgentSettings settings, std::map<std::string, std::string>& environment)
-      : settings_(std::move(settings)), environment_(environment) {}
+  Agent(AgentSettings settings, std::map<std::string, std::string>& environment, ServiceManager manager)
+      : settings_(std::move(settings)), environment_(environment), manager_(std::move(manager)) {}
 
   int Run() {
     for (const auto step : {&Agent::ForkKeeper, &Agent::TakeLockAndKeys, &Agent::TakeDevices, &Agent::StartOwnScheduler,
@@ -173,6 +174,7 @@ class Agent {
 
   AgentSettings settings_;
   std::map<std::string, std::string>& environment_;
+  const ServiceManager manager_;
   std::optional<Signals> signals_;
   std::unique_ptr<Keeper> keeper_;
   CountedLog counted_{Clock::System()};
@@ -339,6 +341,7 @@ AgentLoopOptions Agent::OptionsOfLoop() {
     if (options.logs.base.size() > 1 && options.logs.base.back() == '/') options.logs.base.pop_back();
     options.logs.keep = settings_.keep_logs;
   }
+  options.manager = manager_;
   options.started_unix_ms = Clock::System().Read().wall.unix_ms;
   options.on_welcome = [this](const std::string& id) {
     if (settings_.node_id.empty() && has_lock()) lock().Keep(id);
@@ -382,7 +385,9 @@ int Agent::StayWithTheJob() {
         tls_->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });
     if (!started.ok()) return Fail(started);
   }
+  manager_.Ready(absl::StrCat("joining job ", settings_.job_id));
   const int code = loop.Run();
+  manager_.Stopping();
   EndAtTheLatest(kEndPatience, code);
   if (tls_ != nullptr) tls_->Stop();
   if (loop.HasOutcome() && has_lock()) lock().Remove();
@@ -410,6 +415,8 @@ int Main(const std::vector<std::string>& args) {
   if (const auto code = AnswerAtOnce(table, loaded)) return *code;
   settings.command = loaded.command;
   if (settings.role == "MS_SCHED") return BecomeScheduler(FlagsOf(args, loaded.command));
+  const ServiceManager manager = ServiceManager::Take();
+  for (const char* name : ServiceManager::kVariables) environment.erase(name);
   TakeMore(table, environment, settings, loaded);
 
   const Settled settled = Settle(table, loaded,
@@ -425,7 +432,7 @@ int Main(const std::vector<std::string>& args) {
   if (const auto problem = SettleCommand(settings, environment)) {
     return Fail(absl::InvalidArgumentError(problem->text), problem->exit_code);
   }
-  return Agent(std::move(settings), environment).Run();
+  return Agent(std::move(settings), environment, manager).Run();
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/text.h"
 #include "common/base/unique_fd.h"
 
 namespace muster {
@@ -27,14 +28,21 @@ std::string TakeVariable(const char* name) {
 }  // namespace
 
 ServiceManager ServiceManager::Take() {
-  const std::string socket = TakeVariable("NOTIFY_SOCKET");
-  const std::string microseconds = TakeVariable("WATCHDOG_USEC");
-  const std::string pid = TakeVariable("WATCHDOG_PID");
+  const std::string socket = TakeVariable(kVariables[0]);
+  const std::string microseconds = TakeVariable(kVariables[1]);
+  const std::string pid = TakeVariable(kVariables[2]);
   int64_t number = 0;
   const bool is_ours = pid.empty() || pid == absl::StrCat(::getpid());
   const bool has_watchdog = is_ours && absl::SimpleAtoi(microseconds, &number) && number > 0;
   return {socket, has_watchdog ? absl::Microseconds(number) : absl::InfiniteDuration()};
 }
+
+void ServiceManager::Ready(const std::string& status) const {
+  Tell("READY=1");
+  Status(status);
+}
+
+void ServiceManager::Status(const std::string& status) const { Tell("STATUS=" + EscapeControl(status)); }
 
 void ServiceManager::Reloading(MonotonicTime now) const {
   Tell(absl::StrCat("RELOADING=1\nMONOTONIC_USEC=", absl::ToInt64Microseconds(now - MonotonicTime())));

@@ -2,6 +2,7 @@
 // NOTIFY_SOCKET names. Without that variable nothing is told. Any thread; no call waits.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "absl/time/time.h"
@@ -11,15 +12,21 @@ namespace muster {
 
 class ServiceManager {
  public:
-  // Takes NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID out of the environment: what is started from here is not the
+  static constexpr std::array kVariables = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"};
+
+  // Takes kVariables out of the environment: what is started from here is not the
   // service. Before there are other threads.
   static ServiceManager Take();
 
+  // Nobody is told.
+  ServiceManager() : ServiceManager("", absl::InfiniteDuration()) {}
   // `socket`: a path, or @ and a name of Linux' own; empty: nobody is told. `watchdog`: after
   // so long without a word that this process is well it is ended; infinite: never.
   ServiceManager(std::string socket, absl::Duration watchdog) : socket_(std::move(socket)), watchdog_(watchdog) {}
 
-  void Ready(const std::string& status) const { Tell("READY=1\nSTATUS=" + status); }
+  void Ready(const std::string& status) const;
+  // In one line: control characters are escaped.
+  void Status(const std::string& status) const;
   void Reloading(MonotonicTime now) const;
   void Stopping() const { Tell("STOPPING=1"); }
   // To be called each interval() at the latest, unless that is infinite: nobody asks for it. Says that this process is

@@ -41,7 +41,7 @@ AgentLoop::AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, L
       clock_(clock),
       launcher_(launcher),
       signals_(signals),
-      status_printer_(StatusPrinter::FindTerminal()),
+      status_printer_(StatusPrinter::FindTerminal(), options_.manager),
       core_(options_.agent),
       keeper_(std::move(keeper)),
       session_(options_.session, [this](Event event) { mailbox_.Push(std::move(event)); }),

@@ -34,6 +34,7 @@ struct AgentLoopOptions {
   std::string search_path;                                     // PATH
   // base, absolute (empty: no logs), and keep; the rest follows from the run.
   RunFolder logs;
+  ServiceManager manager;       // is told of all that goes on
   int64_t started_unix_ms = 0;  // of this agent: for the name of a run's folder where the scheduler is an older one
 };
 

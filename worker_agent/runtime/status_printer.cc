@@ -33,6 +33,7 @@ size_t Columns(std::FILE* terminal) {
 }  // namespace
 
 void StatusPrinter::Tell(const Say& say, MonotonicTime now) {
+  if (say.is_progress || say.severity == Severity::kInfo) manager_.Status(say.text);
   if (say.is_progress) return TellProgress(say.text, now);
   ClearProgress();
   has_progress_ = false;

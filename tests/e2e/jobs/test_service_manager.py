@@ -1,29 +1,62 @@
-"""ms-scheduler as a service that systemd watches: what it tells NOTIFY_SOCKET."""
+"""As services that systemd watches: what ms-scheduler and ms-worker tell NOTIFY_SOCKET."""
 
 import os
 import signal
 import socket
 
+import pytest
 
-def test_it_tells_how_it_is(secured, tmp_path):
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.bind(str(tmp_path / "notify"))
-        manager.settimeout(20)
-        told = []
 
-        def hear(what):
-            while not any(what in text for text in told):
-                told.append(manager.recv(4096).decode())
-            return told.pop()
+class Manager:
+    """Listens where systemd would."""
 
-        scheduler = secured.start_scheduler(env={"NOTIFY_SOCKET": tmp_path / "notify", "WATCHDOG_USEC": 600_000})
-        assert "STATUS=listening on 127.0.0.1:" in hear("READY=1")
-        told.clear()
-        for _ in range(3):
-            hear("WATCHDOG=1")
-        os.kill(scheduler.pid, signal.SIGHUP)
-        assert "MONOTONIC_USEC=" in hear("RELOADING=1")
-        hear("READY=1")
-        os.kill(scheduler.pid, signal.SIGTERM)
-        hear("STOPPING=1")
-        assert scheduler.wait(20) == 0
+    def __init__(self, path):
+        self.path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(path))
+        self._socket.settimeout(20)
+
+    def hear(self, what):
+        """The next that holds `what`."""
+        while True:
+            text = self._socket.recv(4096).decode()
+            if what in text:
+                return text
+
+    def close(self):
+        self._socket.close()
+
+
+@pytest.fixture
+def manager(tmp_path):
+    manager = Manager(tmp_path / "notify")
+    yield manager
+    manager.close()
+
+
+def test_a_scheduler_tells_how_it_is(secured, manager):
+    scheduler = secured.start_scheduler(env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": 600_000})
+    manager.hear("READY=1")
+    manager.hear("STATUS=listening on 127.0.0.1:")
+    for _ in range(3):
+        manager.hear("WATCHDOG=1")
+    os.kill(scheduler.pid, signal.SIGHUP)
+    assert "MONOTONIC_USEC=" in manager.hear("RELOADING=1")
+    manager.hear("READY=1")
+    os.kill(scheduler.pid, signal.SIGTERM)
+    manager.hear("STOPPING=1")
+    assert scheduler.wait(20) == 0
+
+
+def test_an_agent_tells_what_it_waits_for(cluster, manager):
+    cluster.start_scheduler("--once")
+    words = ["--worker_num", 2, "--local_worker_num", 1]
+    shows = ["/bin/sh", "-c", 'echo "told: $NOTIFY_SOCKET."']
+    first = cluster.start_agent("first", words, shows, env={"NOTIFY_SOCKET": manager.path})
+    manager.hear("READY=1")
+    manager.hear("STATUS=waiting for ")
+    second = cluster.start_agent("second", words, shows)
+    manager.hear("STOPPING=1")
+    for agent in (first, second):
+        agent.expect(0)
+    assert "told: ." in first.output(), "no process of the job speaks for the service"

@@ -35,7 +35,10 @@ class ServiceManagerTest : public testing::Test {
 TEST_F(ServiceManagerTest, IsToldEachThing) {
   const ServiceManager manager(name_, absl::Seconds(3));
   manager.Ready("listening");
-  EXPECT_EQ(Heard(), "READY=1\nSTATUS=listening");
+  EXPECT_EQ(Heard(), "READY=1");
+  EXPECT_EQ(Heard(), "STATUS=listening");
+  manager.Status("a line\nREADY=1");
+  EXPECT_EQ(Heard(), "STATUS=a line\\nREADY=1");
   manager.Reloading(MonotonicTime() + absl::Milliseconds(2));
   EXPECT_EQ(Heard(), "RELOADING=1\nMONOTONIC_USEC=2000");
   manager.Stopping();
