@@ -1,16 +1,41 @@
 #!/usr/bin/env python3
-"""check.py [FILE…]: holds the manifests beside it against the published schemas of Kubernetes, strictly.
+"""check.py [--jobset CRD] [FILE…]: holds the manifests beside it against the published schemas of Kubernetes, strictly.
 
 The schemas are those of the package kubernetes-validate (pip install kubernetes-validate). A JobSet's is not in it: the
-Job within it is checked as a Job."""
+Job within it is checked as a Job; and the whole where CRD, the definition that JobSet's project publishes
+(config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml), is at hand."""
 
+import argparse
 import pathlib
 import sys
 
+import jsonschema
 import kubernetes_validate
 import yaml
 
 VERSION = "1.31"  # the oldest that has all that is used here
+
+
+def strict(schema):
+    """A schema of a CRD as one of JSON schema's that knows no other fields."""
+    if isinstance(schema, list):
+        return [strict(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("x-kubernetes-int-or-string"):
+        return {"type": ["integer", "string"]}
+    made = {name: strict(part) for name, part in schema.items()}
+    if "properties" in schema and not schema.get("x-kubernetes-preserve-unknown-fields"):
+        made.setdefault("additionalProperties", False)
+    return made
+
+
+def schema_of(path):
+    """Of the version that is served and kept, with metadata that the CRD leaves open."""
+    versions = yaml.safe_load(pathlib.Path(path).read_text())["spec"]["versions"]
+    schema = strict(next(version for version in versions if version["storage"])["schema"]["openAPIV3Schema"])
+    schema["properties"]["metadata"] = {"type": "object"}
+    return schema
 
 
 def parts(document):
@@ -23,16 +48,28 @@ def parts(document):
             "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": job["name"]}, **job["template"]}
 
 
+def checks(document, jobset):
+    """(what it is, a check that raises) of each part."""
+    for what, part in parts(document):
+        yield what, lambda part=part: kubernetes_validate.validate(part, VERSION, strict=True)
+    if document["kind"] == "JobSet" and jobset is not None:
+        yield "JobSet %s" % document["metadata"]["name"], lambda: jsonschema.validate(document, jobset)
+
+
 def main():
-    files = sys.argv[1:] or sorted(pathlib.Path(__file__).parent.glob("*.yaml"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobset", metavar="CRD", type=schema_of)
+    parser.add_argument("files", metavar="FILE", nargs="*", type=pathlib.Path,
+                        default=sorted(pathlib.Path(__file__).parent.glob("*.yaml")))
+    options = parser.parse_args()
     bad = 0
-    for path in files:
-        for document in yaml.safe_load_all(pathlib.Path(path).read_text()):
-            for what, part in parts(document):
+    for path in options.files:
+        for document in yaml.safe_load_all(path.read_text()):
+            for what, check in checks(document, options.jobset):
                 try:
-                    kubernetes_validate.validate(part, VERSION, strict=True)
-                    print("%s: %s fits" % (pathlib.Path(path).name, what))
-                except kubernetes_validate.ValidationError as error:
+                    check()
+                    print("%s: %s fits" % (path.name, what))
+                except (kubernetes_validate.ValidationError, jsonschema.ValidationError) as error:
                     bad += 1
                     print("%s: %s: %s: %s" % (path, what, ".".join(map(str, error.path)), error.message), file=sys.stderr)
     return 1 if bad else 0

@@ -54,7 +54,7 @@ def test_an_agent_tells_what_it_waits_for(cluster, manager):
     shows = ["/bin/sh", "-c", 'echo "told: $NOTIFY_SOCKET."']
     first = cluster.start_agent("first", words, shows, env={"NOTIFY_SOCKET": manager.path})
     manager.hear("READY=1")
-    manager.hear("STATUS=waiting for ")
+    manager.hear("STATUS=1 of 2 workers are here")
     second = cluster.start_agent("second", words, shows)
     manager.hear("STOPPING=1")
     for agent in (first, second):
