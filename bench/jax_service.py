@@ -1,25 +1,32 @@
 #!/usr/bin/env python3
-"""JAX's coordination service: jaxlib's own in a process of its own, and Muster's behind its agents, in turn.
+"""JAX's coordination service: jaxlib's own in a process of its own, and Muster's, in turn.
 
     bench/jax_service.py --python PYTHON [--agents 125] [--slots 8] [--runs 3]
 
-PYTHON has a jaxlib from 0.10 on, whose service is the reference. peer_load acts as agents × slots JAX processes, each
-with a connection of its own: from the first registration until the last one holds the topology of all. Towards Muster
-each speaks with its agent's gateway, as it would; the agents are real ms-worker processes, whose training processes
-only wait. The server's processor time is that of jaxlib's process, and of ms-scheduler with its journal on disk; the
-agents' is told apart. All of it shares this machine. The last line is JSON, medians.
+From the first registration until the last of agents × slots processes holds the topology of all. The server's processor
+time is that of jaxlib's process, and of ms-scheduler with its journal on disk. All of it shares this machine.
+
+  jaxlib        PYTHON's, from 0.10 on. peer_load acts as the JAX processes, each with a connection of its own.
+  muster        muster_load acts as the agents, by their own code, and as their JAX processes, without connections: what
+                agents do on machines of their own costs the scheduler's no time.
+  real_agents   Real ms-worker processes, all on this machine, whose training processes only wait. peer_load acts as the
+                JAX processes, each with a connection to its agent. The agents' processor time is told apart.
+  one_agent     The same with one agent only: what the way through an agent takes.
+
+The last line is JSON, medians.
 """
 
 import argparse
 import json
 import pathlib
 import statistics
+import subprocess
 import sys
 import tempfile
 import types
 
 from agents import Bench
-from measuring import Failed, Server, cpu_seconds, free_ports, leave_on_sigterm, run_load, wait_until
+from measuring import BIN, Failed, Server, cpu_seconds, free_ports, leave_on_sigterm, run_load, wait_until
 
 SERVICE = """
 import sys
@@ -42,12 +49,32 @@ def measure_reference(options, tasks):
         return load(tasks, address, server.pid)
 
 
+def open_bench(options, agents):
+    return Bench(types.SimpleNamespace(agents=agents, tls_config=options.tls_config))
+
+
 def measure_muster(options, tasks):
-    with tempfile.TemporaryDirectory() as folder, \
-            Bench(types.SimpleNamespace(agents=options.agents, tls_config=options.tls_config)) as bench:
+    with open_bench(options, options.agents) as bench:
+        scheduler = bench.start_scheduler("--worker_num", tasks)
+        words = ["--measure", "jax", "--target", "127.0.0.1:%d" % bench.port, "--agents", options.agents,
+                 "--slots", options.slots, "--server_pid", scheduler.pid]
+        if options.tls_config:
+            words += ["--tls_config", options.tls_config]
+        done = subprocess.run([str(word) for word in [BIN / "muster_load", *words]], stdout=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            raise Failed("muster_load ended with %d" % done.returncode)
+        return json.loads(done.stdout)
+
+
+def measure_one_agent(options, _):
+    return measure_real_agents(options, options.slots, agents=1)
+
+
+def measure_real_agents(options, tasks, agents=None):
+    with tempfile.TemporaryDirectory() as folder, open_bench(options, agents or options.agents) as bench:
         scheduler = bench.start_scheduler("--worker_num", tasks)
         words = ["--worker_num", tasks, "--local_worker_num", options.slots, "--jax", "on"]
-        agents = bench.cluster.start_agents(options.agents, words, ("/bin/sh", "-c", TELL_ADDRESS, folder))
+        agents = bench.cluster.start_agents(bench.options.agents, words, ("/bin/sh", "-c", TELL_ADDRESS, folder))
         ranks = [pathlib.Path(folder, str(rank)) for rank in range(tasks)]
         wait_until(lambda: len([path for path in ranks if path.exists()]) == tasks, 300, "all ranks have started", 0.5)
         addresses = pathlib.Path(folder, "addresses")
@@ -66,7 +93,8 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--tls_config")
     options = parser.parse_args()
-    subjects = {"muster": measure_muster, "jaxlib": measure_reference}
+    subjects = {"jaxlib": measure_reference, "muster": measure_muster, "real_agents": measure_real_agents,
+                "one_agent": measure_one_agent}
     told = {name: [] for name in subjects}
     for _ in range(options.runs):
         for name, measure in subjects.items():

@@ -59,6 +59,7 @@ class Agent : public Link::User, public Datagrams::User {
   MonotonicTime broken() const { return broken_; }  // the last break
   size_t assignment_bytes() const { return assignment_bytes_; }
   const v1::DesiredState& desired() const { return desired_; }
+  const Membership& member() const { return member_; }
   std::shared_ptr<grpc::Channel> channel() const { return link_ == nullptr ? nullptr : link_->channel(); }
   const std::string& refusal() const { return refusal_; }
 

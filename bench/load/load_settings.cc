@@ -8,9 +8,11 @@ SettingsTable LoadSettingsTable(LoadSettings& settings) {
       "Acts as many agents towards one server, takes one measurement, and prints it as one line of JSON.");
   table.BeginGroup("What is measured");
   table.AddChoice(
-      "measure", &settings.measure, {"form", "heartbeat", "reconnect", "peer_list"},
+      "measure", &settings.measure, {"form", "heartbeat", "reconnect", "peer_list", "jax"},
       "form: until every agent holds its assignment; heartbeat: answers and the server's cost over --window, which "
-      "begins with the line \"ready\"; reconnect: the server goes and comes back; peer_list: fetching the whole list.");
+      "begins with the line \"ready\"; reconnect: the server goes and comes back; peer_list: fetching the whole list; "
+      "jax: a process of JAX starts in "
+      "each slot.");
   table.AddString("target", &settings.target, "The server.").Value("HOST:PORT");
   table.AddChoice("subject", &settings.subject, {"muster", "floor"},
                   "What the server is; of muster the ranks are checked as well.");

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/load/crowd.h"
+#include "bench/load/jax_start.h"
 #include "bench/load/server_usage.h"
 #include "common/base/limits.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
@@ -64,6 +65,7 @@ class Measurement {
     if (settings_.measure == "form") TellForming(before, after);
     if (settings_.measure == "heartbeat") status = Heartbeats();
     if (settings_.measure == "reconnect") status = Reconnect();
+    if (settings_.measure == "jax") status = StartJax();
     if (settings_.measure == "peer_list") status = settings_.neighbours ? Neighbours() : FetchPeers();
     if (!status.ok()) return status;
     return json_.str();
@@ -203,6 +205,19 @@ class Measurement {
       absl::SleepFor(absl::Milliseconds(5));
     }
     return false;
+  }
+
+  // (Never destroyed, as this.)
+  absl::Status StartJax() {
+    auto* const start = new JaxStart(settings_, crowd_, Clock::System());
+    const ServerUsage before = ReadServerUsage(settings_.server_pid);
+    const absl::StatusOr<absl::Duration> took = start->Run();
+    const ServerUsage after = ReadServerUsage(settings_.server_pid);
+    if (!took.ok()) return took.status();
+    json_.Number("seconds", absl::ToDoubleSeconds(*took));
+    TellServer(before, after);
+    json_.Number("failed", 0);
+    return absl::OkStatus();
   }
 
   absl::Status Neighbours() {
