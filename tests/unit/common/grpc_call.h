@@ -35,6 +35,13 @@ class GrpcCall {
   }
 
   void Cancel() { context_.TryCancel(); }
+  // Does not wait.
+  bool IsOver() {
+    void* tag = nullptr;
+    bool is_ok = false;
+    if (!is_over_) is_over_ = queue_.AsyncNext(&tag, &is_ok, GrpcDeadline(absl::ZeroDuration())) == queue_.GOT_EVENT;
+    return is_over_;
+  }
   grpc::Status Await() {
     void* tag = nullptr;
     bool is_ok = false;

@@ -4,7 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+#include <vector>
+
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "common/store/memory_job_store.h"
 #include "tests/unit/common/grpc_call.h"
 #include "worker_agent/gateway/jax/messages.pb.h"
@@ -131,6 +136,43 @@ TEST_F(JaxServerTest, WhoWaitsWhenItGoesIsAnswered) {
   ASSERT_TRUE(Insert("a", "1")->Await().ok());
   server_.reset();
   EXPECT_FALSE(poll->Await().ok());
+}
+
+// Its owner's steps wait until it may go on.
+class StandsStill final : public JobStore {
+ public:
+  void Get(const std::string&, ValueDone) override {}
+  void Wait(const std::string&, std::chrono::milliseconds, ValueDone) override {}
+  void Set(const std::string&, const std::string&, Lifetime, Done) override {}
+  void Delete(const std::string&, Done) override {}
+  void Add(const std::string&, std::int64_t, Lifetime, NumberDone) override {}
+  void CompareAndSet(const std::string&, const std::optional<std::string>&, const std::string&, Lifetime,
+                     ValueDone) override {}
+  void List(const std::string&, const std::string&, std::uint32_t, ListDone) override {}
+  void Together(const std::function<void()>& steps) override {
+    may_go_on.WaitForNotification();
+    steps();
+  }
+
+  absl::Notification may_go_on;
+};
+
+TEST_F(JaxServerTest, WhatWaitsForItsThreadIsBounded) {
+  StandsStill store;
+  agent::TaskLayout layout;
+  layout.agents = {{0}};
+  layout.hosts = {"one"};
+  server_ = *Server::Start(store, Clock::System(), layout, kService);
+  std::vector<std::unique_ptr<GrpcCall>> calls;
+  for (int i = 0; i < 5; ++i) calls.push_back(Insert(absl::StrCat(i), std::string(size_t{15} << 20, 'v')));
+  const auto is_refused = [&] {
+    return absl::c_count_if(calls, [](const auto& call) {
+      return call->IsOver() && call->Await().error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
+    });
+  };
+  while (is_refused() == 0) std::this_thread::yield();
+  EXPECT_EQ(is_refused(), 1) << "four fit";
+  store.may_go_on.Notify();
 }
 
 TEST_F(JaxServerTest, WhatItDoesNotKnowIsSaid) {

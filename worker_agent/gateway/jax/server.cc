@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ namespace {
 
 constexpr int kMaxRequestBytes = 32 << 20;     // one of JAX's may have a value of KeyValues::kMaxValueBytes
 constexpr size_t kMaxBytesInAll = 256u << 20;  // of gRPC's buffers
+constexpr size_t kMaxQueuedBytes = 64u << 20;  // of values that wait for the strand's thread
 constexpr absl::Duration kToAnswer = absl::Seconds(2);
 constexpr absl::Duration kEndPatience = absl::Milliseconds(200);
 constexpr absl::Duration kTick = absl::Milliseconds(100);
@@ -135,11 +137,7 @@ class Server::Impl {
         coordination_(
             store, clock, [steps = steps_](std::function<void()> step) { steps->mailbox.Push(std::move(step)); },
             std::move(layout), incarnation),
-        service_([this](Request request, SharedHeld held) {
-          Push([this, request = std::move(request), held = std::move(held)]() mutable {
-            coordination_.Handle(std::move(request), std::move(held));
-          });
-        }) {}
+        service_([this](Request request, SharedHeld held) { Queue(std::move(request), std::move(held)); }) {}
 
   absl::Status Start() {
     if (!steps_->poller.status().ok()) return steps_->poller.status();
@@ -192,6 +190,20 @@ class Server::Impl {
 
   void Push(std::function<void()> step) { steps_->mailbox.Push(std::move(step)); }
 
+  // Any thread.
+  void Queue(Request request, SharedHeld held) {
+    const size_t bytes = request.value.size();
+    if (queued_bytes_.fetch_add(bytes) + bytes > kMaxQueuedBytes) {
+      queued_bytes_ -= bytes;
+      return held->Tell(
+          absl::ResourceExhaustedError(absl::StrCat("values of ", kMaxQueuedBytes, " bytes wait here already")));
+    }
+    Push([this, bytes, request = std::move(request), held = std::move(held)]() mutable {
+      queued_bytes_ -= bytes;
+      coordination_.Handle(std::move(request), std::move(held));
+    });
+  }
+
   void Run() {
     while (!is_ending_) {
       const bool is_idle = !coordination_.IsBusy() && !door_.IsResting();
@@ -216,6 +228,7 @@ class Server::Impl {
   JobStore& store_;
   Coordination coordination_;  // of the thread
   MonotonicTime next_tick_;    // of the thread
+  std::atomic<size_t> queued_bytes_ = 0;
   Service service_;
   agent::GrpcDoor door_{"JAX's", steps_->poller, 0};  // of the thread, once it runs
   std::unique_ptr<grpc::Server> server_;
