@@ -5,11 +5,7 @@
 namespace muster::agent {
 
 absl::Status HorovodGateway::Begin(const GatewayRound& round) {
-  if (server_ != nullptr && run_ == round.run && round_ == round.round) {
-    return absl::FailedPreconditionError(
-        "the ranks of a Horovod job can't start again one by one, since the others hold connections to the dead one; "
-        "start with --restart_scope job");
-  }
+  if (server_ != nullptr && begun_.Is(round)) return NoneStartsAlone("a Horovod");
   server_.reset();
   ports_.clear();
   const auto slots = static_cast<uint32_t>(round.assignment.slots_size());
@@ -21,8 +17,7 @@ absl::Status HorovodGateway::Begin(const GatewayRound& round) {
     ports_.push_back(*port);
   }
   server_ = *std::move(server);
-  run_ = round.run;
-  round_ = round.round;
+  begun_.Set(round);
   return absl::OkStatus();
 }
 

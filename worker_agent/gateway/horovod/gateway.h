@@ -9,6 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
+#include "worker_agent/gateway/begun_round.h"
 #include "worker_agent/gateway/gateway.h"
 #include "worker_agent/gateway/horovod/server.h"
 
@@ -29,8 +30,7 @@ class HorovodGateway final : public Gateway {
   const Clock& clock_;
   std::unique_ptr<horovod::Server> server_;  // of the present round; null: none
   std::vector<uint16_t> ports_;              // by slot
-  uint64_t run_ = 0;
-  uint32_t round_ = 0;
+  BegunRound begun_;
 };
 
 }  // namespace muster::agent

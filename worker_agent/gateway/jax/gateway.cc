@@ -22,11 +22,7 @@ uint64_t IncarnationOf(const RoundLayout& layout) {
 }  // namespace
 
 absl::Status JaxGateway::Begin(const GatewayRound& round) {
-  if (server_ != nullptr && run_ == round.run && round_ == round.round) {
-    return absl::FailedPreconditionError(
-        "the ranks of a JAX job can't start again one by one, since the others hold connections to the dead one; "
-        "start with --restart_scope job");
-  }
+  if (server_ != nullptr && begun_.Is(round)) return NoneStartsAlone("a JAX");
   server_.reset();
   const absl::StatusOr<RoundLayout> layout = LayoutOf(round);
   if (!layout.ok()) return layout.status();
@@ -36,15 +32,14 @@ absl::Status JaxGateway::Begin(const GatewayRound& round) {
       jax::Server::Start(store_, clock_, std::move(tasks), IncarnationOf(*layout));
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
-  run_ = round.run;
-  round_ = round.round;
+  begun_.Set(round);
   return absl::OkStatus();
 }
 
 void JaxGateway::AddTo(EnvironmentInput& input) const { input.jax_port = server_->port(); }
 
 void JaxGateway::Judge(const ProcessKey& key, ProcessEnd& end) {
-  const bool is_of_round = server_ != nullptr && key.round == round_ && key.slot < tasks_.size();
+  const bool is_of_round = server_ != nullptr && begun_.IsOf(key) && key.slot < tasks_.size();
   if (is_of_round && end.IsSuccess()) server_->Ended(tasks_[key.slot]);
 }
 

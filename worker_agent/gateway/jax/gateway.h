@@ -12,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
+#include "worker_agent/gateway/begun_round.h"
 #include "worker_agent/gateway/gateway.h"
 #include "worker_agent/gateway/jax/server.h"
 
@@ -36,8 +37,7 @@ class JaxGateway final : public Gateway {
   const Clock& clock_;
   std::unique_ptr<jax::Server> server_;  // of the present round; null: none
   std::vector<int32_t> tasks_;           // by slot
-  uint64_t run_ = 0;
-  uint32_t round_ = 0;
+  BegunRound begun_;
 };
 
 }  // namespace muster::agent

@@ -5,14 +5,13 @@
 namespace muster::agent {
 
 absl::Status LighthouseGateway::Begin(const GatewayRound& round) {
-  if (server_ != nullptr && run_ == round.run && round_ == round.round) return absl::OkStatus();  // some start anew
+  if (server_ != nullptr && begun_.Is(round)) return absl::OkStatus();  // some start anew
   server_.reset();
   absl::StatusOr<std::unique_ptr<lighthouse::Server>> server = lighthouse::Server::Start(
       settings_, static_cast<uint32_t>(round.assignment.slots_size()), send_, clock_, last_number_);
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
-  run_ = round.run;
-  round_ = round.round;
+  begun_.Set(round);
   return absl::OkStatus();
 }
 
@@ -21,7 +20,7 @@ void LighthouseGateway::AddTo(EnvironmentInput& input) const {
 }
 
 void LighthouseGateway::Judge(const ProcessKey& key, ProcessEnd& /*end*/) {
-  if (server_ != nullptr && key.round == round_) server_->Ended(key.slot);
+  if (server_ != nullptr && begun_.IsOf(key)) server_->Ended(key.slot);
 }
 
 void LighthouseGateway::WhyOver(const std::string& why) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/base/clock.h"
+#include "worker_agent/gateway/begun_round.h"
 #include "worker_agent/gateway/gateway.h"
 #include "worker_agent/gateway/lighthouse/server.h"
 
@@ -32,8 +33,7 @@ class LighthouseGateway final : public Gateway {
   lighthouse::Settings settings_;
   uint64_t last_number_ = 0;                    // of the server's thread, while there is one
   std::unique_ptr<lighthouse::Server> server_;  // of the present round; null: none
-  uint64_t run_ = 0;
-  uint32_t round_ = 0;
+  BegunRound begun_;
 };
 
 }  // namespace muster::agent

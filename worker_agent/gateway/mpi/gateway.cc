@@ -8,16 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/sys/log.h"
 #include "common/sys/threads.h"
+#include "worker_agent/gateway/begun_round.h"
 #include "worker_agent/gateway/mpi/verdict.h"
 
 namespace muster::agent {
 
 absl::Status MpiGateway::Begin(const GatewayRound& round) {
-  if (layout_ && layout_->run == round.run && layout_->round == round.round) {
-    return absl::FailedPreconditionError(
-        "the ranks of an MPI job can't start again one by one, since the others hold connections to the dead one; "
-        "start with --restart_scope job");
-  }
+  if (layout_ && layout_->run == round.run && layout_->round == round.round) return NoneStartsAlone("an MPI");
   Drop();
   absl::StatusOr<RoundLayout> layout = LayoutOf(round);
   if (!layout.ok()) return layout.status();

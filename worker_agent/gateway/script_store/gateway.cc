@@ -24,14 +24,13 @@ absl::StatusOr<TaskLayout> Workers(const GatewayRound& round) {
 }  // namespace
 
 absl::Status ScriptStoreGateway::Begin(const GatewayRound& round) {
-  if (server_ != nullptr && run_ == round.run && round_ == round.round) return absl::OkStatus();
+  if (server_ != nullptr && begun_.Is(round)) return absl::OkStatus();
   server_.reset();
   absl::StatusOr<std::unique_ptr<script_store::Server>> server =
       script_store::Server::Start(static_cast<uint32_t>(round.assignment.slots_size()), store_, clock_, Workers(round));
   if (!server.ok()) return server.status();
   server_ = *std::move(server);
-  run_ = round.run;
-  round_ = round.round;
+  begun_.Set(round);
   return absl::OkStatus();
 }
 

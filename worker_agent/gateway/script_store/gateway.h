@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
+#include "worker_agent/gateway/begun_round.h"
 #include "worker_agent/gateway/gateway.h"
 #include "worker_agent/gateway/script_store/server.h"
 
@@ -26,8 +27,7 @@ class ScriptStoreGateway final : public Gateway {
   JobStore& store_;
   const Clock& clock_;
   std::unique_ptr<script_store::Server> server_;  // of the present round, or the last one; null: none
-  uint64_t run_ = 0;
-  uint32_t round_ = 0;
+  BegunRound begun_;
 };
 
 }  // namespace muster::agent

@@ -63,12 +63,11 @@ absl::Status TorchStoreGateway::Begin(const GatewayRound& round) {
   has_store_ = round.assignment.has_torch_store();
   const bool is_here = has_store_ && HasRank0(round.assignment);
   const bool is_relayed = has_store_ && !round.assignment.torch_store_node().empty();
-  if ((server_ != nullptr || relay_ != nullptr) && run_ == round.run && round_ == round.round) return absl::OkStatus();
+  if ((server_ != nullptr || relay_ != nullptr) && begun_.Is(round)) return absl::OkStatus();
   server_.reset();
   relay_.reset();
   local_port_ = 0;
-  run_ = round.run;
-  round_ = round.round;
+  begun_.Set(round);
   if (LacksRelays(round)) {
     if (options_.is_plain_port_refused) return absl::FailedPreconditionError(absl::StrCat(kTooOld, kNoPlainPort));
     Log(Severity::kWarning,

@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/net/ip_network.h"
 #include "common/tls/tls_store.h"
+#include "worker_agent/gateway/begun_round.h"
 #include "worker_agent/gateway/gateway.h"
 #include "worker_agent/gateway/torch_store/relay/relay.h"
 #include "worker_agent/gateway/torch_store/server.h"
@@ -55,9 +56,8 @@ class TorchStoreGateway final : public Gateway {
 
   const TorchStoreOptions options_;
   const Clock& clock_;
-  bool has_store_ = false;  // in this round, somewhere
-  uint64_t run_ = 0;        // whose store server_ is
-  uint32_t round_ = 0;
+  bool has_store_ = false;                       // in this round, somewhere
+  BegunRound begun_;                             // whose store server_ is
   uint32_t local_port_ = 0;                      // with relays: where this machine's processes find it
   std::unique_ptr<torch_store::Server> server_;  // null: not here, or not now
   std::unique_ptr<torch_store::Relay> relay_;    // likewise
