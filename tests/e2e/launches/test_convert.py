@@ -12,6 +12,7 @@ import pytest
 from muster import BIN, SCRIPTS, eventually, free_port
 
 MINDSPORE = os.environ.get("MUSTER_MINDSPORE_PYTHON", "")
+HOROVOD = os.environ.get("MUSTER_HOROVOD_PYTHON", "")  # see horovod/test_real_horovod.py
 
 RANKS = "import os; print('I am %s of %s' % (os.environ[{0!r}], os.environ[{1!r}]), flush=True)"
 
@@ -76,6 +77,18 @@ def test_msrun_before_and_after(cluster):
             program.wait(30)
         said = {path.name: path.read_text() for path in (cluster.folder / name).iterdir()}
         assert said == {"rank0": "2", "rank1": "2"}
+
+
+@pytest.mark.skipif(not HOROVOD, reason="MUSTER_HOROVOD_PYTHON names no Python with Horovod")
+def test_horovodrun_before_and_after(cluster):
+    cluster.env["PATH"] = "%s:%s" % (pathlib.Path(HOROVOD).parent, cluster.env["PATH"])
+    cluster.env["HOME"] = str(cluster.folder)  # where it keeps what it has checked
+    old = ["horovodrun", "--gloo", "-np", "2", "-H", "localhost:2", HOROVOD, str(SCRIPTS / "train_horovod.py")]
+    before = run(cluster, "before", old)
+    after = run(cluster, "after", ["sh", "-c", converted(cluster, *old)])
+    for said in (before, after):
+        assert sorted(re.findall(r"rank (\d of \d), local (\d of \d).*: trained", said)) == [
+            ("0 of 2", "0 of 2"), ("1 of 2", "1 of 2")]
 
 
 def test_it_says_what_it_does_not_know(cluster):
