@@ -34,9 +34,12 @@ class Cutter {
   uint16_t port() const { return port_; }
   int connections() const { return connections_; }
   void CutNow() { is_cut_asked_ = true; }
+  // Nothing passes any more once it returns.
   void Block(bool is_blocked) {
     is_blocked_ = is_blocked;
-    if (is_blocked) CutNow();
+    if (!is_blocked) return;
+    CutNow();
+    while (is_cut_asked_) std::this_thread::yield();
   }
 
  private:
@@ -73,7 +76,10 @@ class Cutter {
         for (const UniqueFd& end : pair.ends) polled.push_back({end.get(), POLLIN, 0});
       }
       poll(polled.data(), polled.size(), 5);
-      if (is_cut_asked_.exchange(false)) pairs.clear();
+      if (is_cut_asked_) {
+        pairs.clear();
+        is_cut_asked_ = false;
+      }
       std::erase_if(pairs, [this](Pair& pair) { return !Pass(pair, 0) || !Pass(pair, 1); });
       SocketAddress ignored;
       UniqueFd from = AcceptFrom(listener_.get(), ignored);
