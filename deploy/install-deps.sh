@@ -17,7 +17,7 @@ torch_packages=(python3-torch python3-sklearn)
 test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev python3-pytest python3-pytest-xdist python3-venv python3-pip python3-grpcio
   python3-protobuf python3-cryptography openssl curl iptables iproute2 patch strace procps util-linux git user-mode-linux
   zsh fish prometheus chromium chromium-driver python3-selenium libmpich-dev libopenmpi-dev mpich openmpi-bin python3-mpi4py
-  slurmctld slurmd slurm-client munge lintian python3-yaml)
+  slurmctld slurmd slurm-client munge lintian python3-yaml busybox-static debootstrap)
 cross_packages=(g++-aarch64-linux-gnu qemu-user-static)
 machine_packages=(qemu-system-arm cpio)
 bench_packages=(libbenchmark-dev etcd-server etcd-client python3-matplotlib python3-venv)

@@ -1,48 +1,18 @@
 """Debian's package: what is in it, and what it does to a system: a fresh layer over this one, in mounts of its own."""
 
-import os
 import pwd
 import shutil
 import subprocess
 
+import layers
 import pytest
 
 pytestmark = pytest.mark.xdist_group("package")
-
-# A layer over / that ends with the process; what is written in it is in $layer/changes (a device: removed from below).
-FRESH_ROOT = """set -eu
-layer=$(mktemp -d); mount -t tmpfs none "$layer"; mkdir "$layer/changes" "$layer/work" "$layer/root"
-mount -t overlay overlay -o lowerdir=/,upperdir="$layer/changes",workdir="$layer/work" "$layer/root"
-mount --rbind /proc "$layer/root/proc"; mount --rbind /dev "$layer/root/dev"; mount -t tmpfs none "$layer/root/run"; mount -t tmpfs none "$layer/root/tmp"
-cp %(package)s "$layer/root/muster.deb"
-cat > "$layer/root/do.sh" <<'END'
-set -eu
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
-%(script)s
-END
-chroot "$layer/root" sh /do.sh
-cd "$layer/changes" && find . ! -type c '(' -name '*muster*' -o -name 'ms-*' -o -name '_ms-*' ')' | sed 's/^/left: /'
-"""
-
 
 @pytest.fixture
 def package(dist):
     (made,) = dist.glob("*.deb")
     return made
-
-
-def in_fresh_root(package, script):
-    """What the script prints, and "left: …" for each path with our name that it leaves."""
-    if os.geteuid() != 0:
-        pytest.skip("mounts need root")
-    probe = "d=$(mktemp -d); mount -t tmpfs none $d; mkdir $d/a $d/b $d/c; " \
-            "mount -t overlay overlay -o lowerdir=/,upperdir=$d/a,workdir=$d/b $d/c"
-    if subprocess.run(["unshare", "-m", "sh", "-ec", probe], stderr=subprocess.DEVNULL).returncode != 0:
-        pytest.skip("no overlay mounts here")
-    done = subprocess.run(["unshare", "-m", "sh", "-c", FRESH_ROOT % {"package": package, "script": script}],
-                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
 
 
 def test_it_has_what_it_should(package):
@@ -69,7 +39,7 @@ def test_it_installs_upgrades_and_is_purged_without_a_trace(package):
     for user in ("muster", "muster-job"):
         with pytest.raises(KeyError):
             pwd.getpwnam(user)  # of this machine: the test would see nothing
-    said = in_fresh_root(package, """
+    said = layers.run_in("/", {"muster.deb": package}, """
 dpkg --no-triggers -i /muster.deb >/dev/null
 getent passwd muster muster-job | cut -d: -f1 | sed 's/^/user: /'
 stat -c '%n %a %U:%G' /etc/muster /etc/muster/tls /etc/muster/jobs
@@ -88,7 +58,7 @@ cat /var/lib/muster/journal | sed 's/^/kept: /'
 dpkg --no-triggers --purge muster >/dev/null
 getent passwd muster muster-job && exit 1
 rm -rf /muster.deb /root/.local
-""")
+""", shows_what_is_left=True)
     assert "user: muster\nuser: muster-job\n" in said
     assert "/etc/muster 755 root:root\n/etc/muster/tls 750 root:muster\n/etc/muster/jobs 750 root:root\n" in said
     assert "ms-scheduler 0." in said and "ms-ctl 0." in said
