@@ -48,6 +48,26 @@ def test_an_agent_for_each_task_and_two_jobs_at_once(own_slurm):
     eventually(nothing_of_muster_left, 5, "nothing of Muster is left")
 
 
+def test_a_heterogeneous_step_is_one_job(own_slurm):
+    agent = [*WORKER, "--", "python3", "-c", SHOW]
+    step = own_slurm.srun("srun", "-N1", "--ntasks-per-node=1", *agent, ":", "-N1", "--ntasks-per-node=2", *agent)
+    step.expect(0, timeout=60)
+    shown = sorted(re.findall(r"I am (.*)", step.output()))
+    assert [line.split()[0] for line in shown] == [line.split()[3] for line in shown] == ["0", "1", "2"], shown
+    assert {line.split()[1] for line in shown} == {"3"}
+
+
+def test_components_with_more_processes_a_task_say_how_many_there_are(own_slurm):
+    def agent(slots):
+        return [*WORKER, "--worker_num", "3", "--local_worker_num", slots, "--", "python3", "-c", SHOW]
+
+    step = own_slurm.srun("srun", "-N1", "--ntasks-per-node=1", *agent("1"), ":", "-N1", "--ntasks-per-node=1", *agent("2"))
+    step.expect(0, timeout=60)
+    shown = sorted(re.findall(r"I am (.*)", step.output()))
+    assert [line.split()[0] for line in shown] == ["0", "1", "2"], shown
+    assert [line.split()[3] for line in shown] == ["0", "1", "1"], shown
+
+
 def test_a_killed_rank_fails_the_step_and_is_named(own_slurm):
     kill = "import os, time\nif os.environ['RANK'] == '3': os.kill(os.getpid(), 9)\ntime.sleep(60)"
     step = own_slurm.srun("srun", "-N2", "--ntasks-per-node=1", *WORKER, "--local_worker_num", "2", "--",

@@ -29,6 +29,7 @@ TaskPlugin=task/none
 MpiDefault=none
 SwitchType=switch/none
 SelectType=select/cons_tres
+SchedulerParameters=bf_interval=1
 ReturnToService=2
 KillWait=5
 JobAcctGatherType=jobacct_gather/none
