@@ -10,7 +10,7 @@ import time
 import pytest
 
 import processes
-from muster import BIN, ROOT, SCRIPTS, eventually, free_port, kill_now
+from muster import BIN, ROOT, SCRIPTS, WITH_TLS, eventually, free_port, kill_now
 from resuming import journal_words
 
 PYTHON = os.environ.get("MUSTER_JAX_PYTHON", "")
@@ -57,6 +57,17 @@ class Job:
 
 def python_id(python):
     return pathlib.Path(python).parent.parent.name or "none"
+
+
+def test_many_agents_start_at_once(cluster):
+    """Their gateways' own code, and played processes."""
+    if WITH_TLS or not (BIN / "muster_load").exists():
+        pytest.skip("no muster_load beside MUSTER_BIN, or over TLS")
+    scheduler = cluster.start_scheduler(*journal_words(cluster))
+    load = cluster.start("load", [BIN / "muster_load", "--measure", "jax", "--agents", 60, "--slots", 4, "--target",
+                                  "127.0.0.1:%d" % scheduler.port])
+    load.expect(0, timeout=60)
+    assert '"failed": 0' in load.output()
 
 
 @needs_jax
