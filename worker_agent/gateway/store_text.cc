@@ -24,6 +24,8 @@
 namespace muster::agent {
 namespace {
 
+constexpr size_t kPiecesAtOnce = 8;  // of a text: what is under way is bounded, on both sides
+
 std::string PieceOf(const std::string& name, size_t piece) { return absl::StrCat(name, "/", piece); }
 
 void WritePiece(JobStore& store, const std::string& name, const std::shared_ptr<const std::string>& text, size_t piece,
@@ -37,24 +39,30 @@ void WritePiece(JobStore& store, const std::string& name, const std::shared_ptr<
             });
 }
 
-// Kept alive by the calls to the store that are under way: of the first piece, or of all that its length tells of.
+// Kept alive by the calls to the store that are under way: of the first piece, or of several that its length tells of.
 class Reading : public std::enable_shared_from_this<Reading> {
  public:
   Reading(JobStore& store, const Clock& clock, WantedText wanted, TextDone done)
       : store_(store), clock_(clock), wanted_(std::move(wanted)), done_(std::move(done)) {}
 
-  void Go() { AskUpTo(wanted_.bytes == 0 ? 1 : PiecesOf(std::min(wanted_.bytes, wanted_.most))); }
-
- private:
-  void AskUpTo(size_t pieces) {
-    size_t piece = 0;
+  void Go() {
     {
       const MutexLock lock(mutex_);
-      piece = pieces_.size();
-      if (piece < pieces) pieces_.resize(pieces);
+      pieces_.resize(wanted_.bytes == 0 ? 1 : PiecesOf(std::min(wanted_.bytes, wanted_.most)));
+    }
+    AskOn();
+  }
+
+ private:
+  void AskOn() {
+    size_t first = 0, end = 0;
+    {
+      const MutexLock lock(mutex_);
+      first = asked_;
+      end = asked_ = std::max(asked_, std::min(pieces_.size(), came_ + kPiecesAtOnce));
     }
     store_.Together([&] {
-      for (; piece < pieces; ++piece) Ask(piece);
+      for (size_t piece = first; piece < end; ++piece) Ask(piece);
     });
   }
 
@@ -81,9 +89,9 @@ class Reading : public std::enable_shared_from_this<Reading> {
         const MutexLock lock(mutex_);
         length_ = *told;
         is_less = PiecesOf(*told) < pieces_.size();
+        if (!is_less) pieces_.resize(PiecesOf(*told));
       }
       if (is_less) return Refuse("less than was said of it");
-      AskUpTo(PiecesOf(*told));
     } else if (bytes.empty()) {
       return Refuse("an empty piece");
     }
@@ -91,15 +99,16 @@ class Reading : public std::enable_shared_from_this<Reading> {
   }
 
   void Add(size_t piece, std::string bytes) {
+    bool is_whole = false, is_right = false;
     std::string text;
-    bool is_right = false;
     {
       const MutexLock lock(mutex_);
       pieces_[piece] = std::move(bytes);
-      if (++came_ < pieces_.size()) return;
-      text = absl::StrJoin(pieces_, "");
+      is_whole = ++came_ == pieces_.size();
+      if (is_whole) text = absl::StrJoin(pieces_, "");
       is_right = text.size() == length_;
     }
+    if (!is_whole) return AskOn();
     if (!is_right) return Refuse("less or more than it said");
     End(std::move(text));
   }
@@ -126,7 +135,8 @@ class Reading : public std::enable_shared_from_this<Reading> {
   Mutex mutex_;
   TextDone done_ ABSL_GUARDED_BY(mutex_);  // null: was told
   std::vector<std::string> pieces_ ABSL_GUARDED_BY(mutex_);
-  size_t came_ ABSL_GUARDED_BY(mutex_) = 0;  // of these
+  size_t asked_ ABSL_GUARDED_BY(mutex_) = 0;  // so many of these, from the first on
+  size_t came_ ABSL_GUARDED_BY(mutex_) = 0;   // of those
   size_t length_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

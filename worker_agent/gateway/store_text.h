@@ -23,7 +23,7 @@ struct WantedText {
   std::string name;
   size_t most = 0;  // bytes
   MonotonicTime deadline;
-  size_t bytes = 0;  // as many as it has, where that is known: then all its pieces are asked for at once
+  size_t bytes = 0;  // as many as it has, where that is known: then its first pieces are asked for at once
 };
 using TextDone = std::function<void(absl::StatusOr<std::string> text)>;
 

@@ -9,7 +9,7 @@ namespace muster::agent {
 
 const CopiedValues::Copy* CopiedValues::Find(const std::string& key) const {
   const auto found = copies_.find(key);
-  return found == copies_.end() ? nullptr : &found->second;
+  return found == copies_.end() || found->second.version < at_least_ ? nullptr : &found->second;
 }
 
 std::optional<std::string> CopiedValues::ValueOf(const std::string& key) const {

@@ -19,7 +19,7 @@ class CopiedValues {
     MonotonicTime good_until;
   };
 
-  // Null: there is none. Until the next change.
+  // Null: there is none, or only one that is too old. Until the next change.
   const Copy* Find(const std::string& key) const;
   std::optional<std::string> ValueOf(const std::string& key) const;
 
@@ -27,10 +27,13 @@ class CopiedValues {
   // there, of which no copy is kept.
   void Keep(const std::string& key, uint64_t version, std::optional<std::string> value, MonotonicTime good_until);
   void Forget(const std::string& key);
+  // Those of an earlier version are too old from now on.
+  void Outdate(uint64_t version) { at_least_ = version; }
 
  private:
   std::map<std::string, Copy> copies_;
   size_t bytes_ = 0;
+  uint64_t at_least_ = 0;  // version of what is not too old
 };
 
 }  // namespace muster::agent

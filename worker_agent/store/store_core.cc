@@ -66,7 +66,7 @@ void StoreCore::End(const std::string& why) {
   pending_.clear();
   pending_of_.clear();
   copies_ = {};
-  latest_ = at_least_ = 0;
+  latest_ = 0;
   backlog_bytes_ = 0;
   change_call_ = 0;
   sent_ = alone_ = 0;
@@ -146,7 +146,7 @@ void StoreCore::Read(const std::string& key, Reader reader, MonotonicTime now) {
   }
   const CopiedValues::Copy* copy = copies_.Find(key);
   const bool has_copy = copy != nullptr;
-  if (has_copy && (!is_connected_ || (now < copy->good_until && copy->version >= at_least_))) {
+  if (has_copy && (!is_connected_ || now < copy->good_until)) {
     return Answer(reader, std::optional<std::string>(copy->value));
   }
   if (has_copy) {
@@ -376,7 +376,7 @@ StoreCore::Effects StoreCore::Release(MonotonicTime now) {
 }
 
 void StoreCore::Refresh() {
-  at_least_ = latest_;
+  copies_.Outdate(latest_);
   for (Lane* lane : {&gets_, &waits_}) {
     for (auto& [key, fetch] : lane->fetches) fetch.at_least = std::max(fetch.at_least, latest_);
   }

@@ -6,9 +6,9 @@
 // How fresh is a read? A value that was fetched, or changed here, is good for kFreshFor; then it is fetched again. So a
 // reader sees another node's change after at most kFreshFor (and the time of one request), and its own node's changes
 // at once, also those that still wait for the scheduler. (A Get that is under way may see a Set that is made
-// meanwhile.) After Refresh it sees all that was changed before. That a key is not there is never kept. While the
-// scheduler is away the copy is as good as it gets; a read of what is not in it waits for the scheduler's return.
-// Nothing of the copy outlives its round.
+// meanwhile.) After Refresh it sees all that was changed before: older copies are none. That a key is not there is
+// never kept. While the scheduler is away the copy is as good as it gets; a read of what is not in it waits for the
+// scheduler's return. Nothing of the copy outlives its round.
 //
 // Changes go out one after another, in the order in which they were made, each with a number: one whose answer was lost
 // is asked for again and takes effect once. On a stream those that wait go out together, as one batch, as far as they
@@ -87,8 +87,8 @@ class StoreCore {
   void Hold() { ++holds_; }
   Effects Release(MonotonicTime now);
 
-  // No copy that is older than the latest answer is good for a read any more, nor an answer that is under way and turns
-  // out to be.
+  // No copy that is older than the latest answer is good for a read any more, not even while the scheduler is away, nor
+  // an answer that is under way and turns out to be.
   void Refresh();
 
   // The answer to a Send. UNAVAILABLE, DEADLINE_EXCEEDED and CANCELLED: it was perhaps not heard.
@@ -167,8 +167,7 @@ class StoreCore {
   uint64_t last_number_ = 0;
 
   CopiedValues copies_;
-  uint64_t latest_ = 0;    // version that an answer has told
-  uint64_t at_least_ = 0;  // that a copy must have
+  uint64_t latest_ = 0;  // version that an answer has told
 
   std::list<Pending> pending_;  // changes, oldest first
   size_t sent_ = 0;             // so many of them have gone out together, and may have been made

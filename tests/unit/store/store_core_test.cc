@@ -88,6 +88,31 @@ TEST_F(StoreCoreTest, ACopyIsNoOlderThanTheLatestAnswerOnceItIsRefreshed) {
   EXPECT_EQ(LastRead(), "new");
 }
 
+TEST_F(StoreCoreTest, AnOutdatedCopyIsNoneWhileTheSchedulerIsAwayOrSlow) {
+  Connect();
+  Get("a");
+  Asked<v1::StoreGet>();
+  Reply(5, "old");
+  Set("b", "1");
+  Asked<v1::StoreSet>();
+  Reply(7);
+  core_.Refresh();
+  read_.clear();
+
+  Get("a");
+  Pass(absl::Seconds(2));
+  EXPECT_EQ(LastRead(), "nothing") << "it is slow";
+  Disconnect();
+  EXPECT_EQ(LastRead(), "nothing") << "it has gone";
+  Get("a");
+  EXPECT_EQ(LastRead(), "nothing") << "it is away";
+  Connect();
+  sends_.erase(sends_.begin());  // what was lost
+  Asked<v1::StoreGet>();
+  Reply(7, "new");
+  EXPECT_EQ(LastRead(), "new");
+}
+
 TEST_F(StoreCoreTest, ThePatientHaveMoreRoomSinceTheyBoundThemselves) {
   const std::string value(kMaxStoreValueBytes, 'v');
   size_t taken = 0;

@@ -3,13 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/store/memory_job_store.h"
 #include "tests/unit/common/manual_clock.h"
+#include "tests/unit/common/silent_job_store.h"
 #include "worker_agent/gateway/length.h"
 
 namespace muster::agent {
@@ -79,6 +82,37 @@ TEST_F(StoreTextTest, IsRefusedWhereItHasFewerPiecesThanTheReaderKnows) {
   Put(0, LengthText(4) + "four");
   Read(kBytes);
   EXPECT_EQ(Codes(), std::vector{absl::StatusCode::kInvalidArgument});
+}
+
+class WaitsByHand final : public SilentJobStore {
+ public:
+  void Wait(const std::string& key, std::chrono::milliseconds, ValueDone done) override {
+    waiting.emplace_back(key, std::move(done));
+  }
+
+  std::deque<std::pair<std::string, ValueDone>> waiting;
+};
+
+TEST_F(StoreTextTest, OfManyPiecesEightAreAskedForAtOnce) {
+  constexpr size_t kPieces = 40;
+  const std::string text(kPieces * kMaxStoreValueBytes - kLengthBytes, 'x');
+  const std::string all = LengthText(text.size()) + text;
+  for (const size_t known : {text.size(), size_t{0}}) {
+    WaitsByHand store;
+    told_.clear();
+    ReadText(store, clock_, {"t", text.size(), MonotonicTime::Never(), known},
+             [this](absl::StatusOr<std::string> read) { told_.push_back(std::move(read)); });
+    EXPECT_EQ(store.waiting.size(), known == 0 ? 1u : 8u);
+    for (size_t piece = 0; piece < kPieces; ++piece) {
+      ASSERT_EQ(store.waiting.front().first, absl::StrCat("t/", piece));
+      const auto done = std::move(store.waiting.front().second);
+      store.waiting.pop_front();
+      done(all.substr(piece * kMaxStoreValueBytes, kMaxStoreValueBytes));
+      EXPECT_EQ(store.waiting.size(), std::min<size_t>(8, kPieces - piece - 1));
+    }
+    ASSERT_EQ(Codes(), std::vector{absl::StatusCode::kOk});
+    EXPECT_TRUE(*told_[0] == text);
+  }
 }
 
 TEST_F(StoreTextTest, IsToldOnceThatItDidNotCome) {
