@@ -387,11 +387,11 @@ int Agent::StayWithTheJob() {
   }
   manager_.Ready(absl::StrCat("joining job ", settings_.job_id));
   const int code = loop.Run();
-  manager_.Stopping();
   EndAtTheLatest(kEndPatience, code);
   if (tls_ != nullptr) tls_->Stop();
   if (loop.HasOutcome() && has_lock()) lock().Remove();
   LetOwnSchedulerEnd(loop, code);
+  manager_.Stopping();  // from now on systemd does not wait for long
   return code;
 }
 

@@ -18,6 +18,8 @@
 namespace muster {
 namespace {
 
+constexpr absl::Duration kReadyPatience = absl::Seconds(5);
+
 std::string TakeVariable(const char* name) {
   const char* const value = ::getenv(name);
   std::string taken = value == nullptr ? "" : value;
@@ -38,8 +40,7 @@ ServiceManager ServiceManager::Take() {
 }
 
 void ServiceManager::Ready(const std::string& status) const {
-  Tell("READY=1");
-  Status(status);
+  Tell("READY=1\nSTATUS=" + EscapeControl(status), kReadyPatience);
 }
 
 void ServiceManager::Status(const std::string& status) const { Tell("STATUS=" + EscapeControl(status)); }
@@ -53,16 +54,19 @@ void ServiceManager::TellIfAlive(MonotonicTime last_turn, MonotonicTime now) con
   if (now - last_turn < kLongestTurn + interval()) Tell("WATCHDOG=1");
 }
 
-void ServiceManager::Tell(const std::string& lines) const {
+void ServiceManager::Tell(const std::string& lines, absl::Duration patience) const {
   sockaddr_un to{};
   if (socket_.size() < 2 || socket_.size() >= sizeof(to.sun_path) || (socket_[0] != '/' && socket_[0] != '@')) return;
-  const UniqueFd from(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const UniqueFd from(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!from.is_open()) return;
+  const timeval longest = absl::ToTimeval(patience);
+  ::setsockopt(from.get(), SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);  // of none: no time-out, hence the flag
+  const int flags = MSG_NOSIGNAL | (patience == absl::ZeroDuration() ? MSG_DONTWAIT : 0);
   to.sun_family = AF_UNIX;
   std::memcpy(to.sun_path, socket_.data(), socket_.size());
   if (socket_[0] == '@') to.sun_path[0] = '\0';
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
-  ::sendto(from.get(), lines.data(), lines.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), size);
+  ::sendto(from.get(), lines.data(), lines.size(), flags, reinterpret_cast<const sockaddr*>(&to), size);
 }
 
 }  // namespace muster

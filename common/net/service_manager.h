@@ -1,5 +1,5 @@
 // What systemd is told of this process, as sd_notify(3) documents it: a datagram of lines NAME=VALUE to the socket that
-// NOTIFY_SOCKET names. Without that variable nothing is told. Any thread; no call waits.
+// NOTIFY_SOCKET names. Without that variable nothing is told. Any thread; no call waits, but for Ready.
 #pragma once
 
 #include <array>
@@ -24,6 +24,8 @@ class ServiceManager {
   // so long without a word that this process is well it is ended; infinite: never.
   ServiceManager(std::string socket, absl::Duration watchdog) : socket_(std::move(socket)), watchdog_(watchdog) {}
 
+  // May wait for a few seconds until systemd reads it: a start that it does not hear of would be taken for a failed
+  // one.
   void Ready(const std::string& status) const;
   // In one line: control characters are escaped.
   void Status(const std::string& status) const;
@@ -35,7 +37,7 @@ class ServiceManager {
   absl::Duration interval() const { return watchdog_ / 3; }
 
  private:
-  void Tell(const std::string& lines) const;
+  void Tell(const std::string& lines, absl::Duration patience = absl::ZeroDuration()) const;
 
   std::string socket_;
   absl::Duration watchdog_;

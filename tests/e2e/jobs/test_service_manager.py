@@ -36,8 +36,7 @@ def manager(tmp_path):
 
 def test_a_scheduler_tells_how_it_is(secured, manager):
     scheduler = secured.start_scheduler(env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": 600_000})
-    manager.hear("READY=1")
-    manager.hear("STATUS=listening on 127.0.0.1:")
+    assert "STATUS=listening on 127.0.0.1:" in manager.hear("READY=1")
     for _ in range(3):
         manager.hear("WATCHDOG=1")
     os.kill(scheduler.pid, signal.SIGHUP)
