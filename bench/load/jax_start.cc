@@ -189,8 +189,6 @@ JaxStart::JaxStart(const LoadSettings& settings, Crowd& crowd, const Clock& cloc
   }
 }
 
-JaxStart::~JaxStart() = default;
-
 absl::StatusOr<absl::Duration> JaxStart::Run() {
   const size_t all = size_t{settings_.agents} * settings_.slots;
   const MonotonicTime begin = clock_.Read().monotonic;

@@ -15,11 +15,11 @@
 namespace muster::bench {
 
 // Every process registers, is held until all have, tells its topology, and has that of all; process 0 makes that.
+// Never destroyed: its agents' threads go on until the process ends.
 class JaxStart {
  public:
   // Of a crowd that is in.
   JaxStart(const LoadSettings& settings, Crowd& crowd, const Clock& clock);
-  ~JaxStart();
 
   // From the first registration until the last process holds the topology of all.
   absl::StatusOr<absl::Duration> Run();

@@ -207,7 +207,6 @@ class Measurement {
     return false;
   }
 
-  // (Never destroyed, as this.)
   absl::Status StartJax() {
     auto* const start = new JaxStart(settings_, crowd_, Clock::System());
     const ServerUsage before = ReadServerUsage(settings_.server_pid);

@@ -30,12 +30,15 @@ def strict(schema):
     return made
 
 
-def schema_of(path):
-    """Of the version that is served and kept, with metadata that the CRD leaves open."""
-    versions = yaml.safe_load(pathlib.Path(path).read_text())["spec"]["versions"]
-    schema = strict(next(version for version in versions if version["storage"])["schema"]["openAPIV3Schema"])
-    schema["properties"]["metadata"] = {"type": "object"}
-    return schema
+def schemas_of(path):
+    """By apiVersion, with metadata that the CRD leaves open."""
+    spec = yaml.safe_load(pathlib.Path(path).read_text())["spec"]
+    schemas = {}
+    for version in spec["versions"]:
+        schema = strict(version["schema"]["openAPIV3Schema"])
+        schema["properties"]["metadata"] = {"type": "object"}
+        schemas["%s/%s" % (spec["group"], version["name"])] = schema
+    return schemas
 
 
 def parts(document):
@@ -53,12 +56,12 @@ def checks(document, jobset):
     for what, part in parts(document):
         yield what, lambda part=part: kubernetes_validate.validate(part, VERSION, strict=True)
     if document["kind"] == "JobSet" and jobset is not None:
-        yield "JobSet %s" % document["metadata"]["name"], lambda: jsonschema.validate(document, jobset)
+        yield "JobSet %s" % document["metadata"]["name"], lambda: jsonschema.validate(document, jobset[document["apiVersion"]])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobset", metavar="CRD", type=schema_of)
+    parser.add_argument("--jobset", metavar="CRD", type=schemas_of)
     parser.add_argument("files", metavar="FILE", nargs="*", type=pathlib.Path,
                         default=sorted(pathlib.Path(__file__).parent.glob("*.yaml")))
     options = parser.parse_args()

@@ -56,7 +56,7 @@ NAMES = """
 echo 'hosts: files mdns4_minimal [NOTFOUND=return] resolve [!UNAVAIL=return] myhostname dns' >/etc/nsswitch.conf
 printf 'nameserver 127.0.0.1\\nsearch cluster.test\\n' >/etc/resolv.conf
 echo '127.0.0.1 localhost' >/etc/hosts
-python3 /name_server.py & sleep 0.5
+python3 /name_server.py /names & until_there /names
 for host in box box.cluster.test six nowhere; do
   ms-worker --sched_host $host --sched_port 8119 --with_scheduler --worker_num 1 -- echo "found $host" || echo "not $host"
 done
@@ -129,7 +129,7 @@ def debian(suite):
 def test_another_debian(programs, wheel, suite):
     files = {**programs, wheel.name: wheel, "asks.py": SCRIPTS / "asks_the_store.py",
              "name_server.py": SCRIPTS / "name_server.py"}
-    said = layers.run_in(debian(suite), files, MATRIX + NAMES + PYTHON, own=True)
+    said = layers.run_in(debian(suite), files, MATRIX + NAMES + PYTHON, own=True, timeout=300)
     check(said)
     for host in ("box", "box.cluster.test", "six"):
         assert "found %s\n" % host in said, said

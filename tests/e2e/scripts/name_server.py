@@ -1,7 +1,10 @@
-"""A name server for tests, at 127.0.0.1: box.cluster.test is 127.0.0.1, six.cluster.test is ::1, and no other name is."""
+"""name_server.py FILE: a name server for tests, at 127.0.0.1, once FILE is there: box.cluster.test is 127.0.0.1,
+six.cluster.test is ::1, and no other name is."""
 
+import pathlib
 import socket
 import struct
+import sys
 
 A, AAAA = 1, 28
 NAMES = {(b"\3box\7cluster\4test\0", A): socket.inet_pton(socket.AF_INET, "127.0.0.1"),
@@ -10,6 +13,7 @@ NO_ERROR, NO_SUCH_NAME = 0x8580, 0x8583
 
 server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 server.bind(("127.0.0.1", 53))
+pathlib.Path(sys.argv[1]).write_text("it serves")
 while True:
     asked, client = server.recvfrom(512)
     end = asked.index(b"\0", 12) + 1

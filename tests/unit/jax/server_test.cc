@@ -12,6 +12,7 @@
 #include "absl/synchronization/notification.h"
 #include "common/store/memory_job_store.h"
 #include "tests/unit/common/grpc_call.h"
+#include "tests/unit/common/silent_job_store.h"
 #include "worker_agent/gateway/jax/messages.pb.h"
 
 namespace muster::jax {
@@ -139,16 +140,8 @@ TEST_F(JaxServerTest, WhoWaitsWhenItGoesIsAnswered) {
 }
 
 // Its owner's steps wait until it may go on.
-class StandsStill final : public JobStore {
+class StandsStill final : public SilentJobStore {
  public:
-  void Get(const std::string&, ValueDone) override {}
-  void Wait(const std::string&, std::chrono::milliseconds, ValueDone) override {}
-  void Set(const std::string&, const std::string&, Lifetime, Done) override {}
-  void Delete(const std::string&, Done) override {}
-  void Add(const std::string&, std::int64_t, Lifetime, NumberDone) override {}
-  void CompareAndSet(const std::string&, const std::optional<std::string>&, const std::string&, Lifetime,
-                     ValueDone) override {}
-  void List(const std::string&, const std::string&, std::uint32_t, ListDone) override {}
   void Together(const std::function<void()>& steps) override {
     may_go_on.WaitForNotification();
     steps();
@@ -173,6 +166,7 @@ TEST_F(JaxServerTest, WhatWaitsForItsThreadIsBounded) {
   while (is_refused() == 0) std::this_thread::yield();
   EXPECT_EQ(is_refused(), 1) << "four fit";
   store.may_go_on.Notify();
+  server_.reset();  // before its store
 }
 
 TEST_F(JaxServerTest, WhatItDoesNotKnowIsSaid) {

@@ -61,7 +61,7 @@ class Cutter {
       pollfd room{pair.ends[1 - from].get(), POLLOUT, 0};
       poll(&room, 1, 100);
       const ssize_t m = send(pair.ends[1 - from].get(), bytes + done, passed - done, MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (m < 0 && (errno != EAGAIN || is_over_)) return false;
+      if (m < 0 && (errno != EAGAIN || is_over_ || is_cut_asked_)) return false;
       if (m > 0) done += static_cast<size_t>(m);
     }
     pair.left -= passed;

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kMaxRequestBytes = 32 << 20;     // one of JAX's may have a value of KeyValues::kMaxValueBytes
 constexpr size_t kMaxBytesInAll = 256u << 20;  // of gRPC's buffers
-constexpr size_t kMaxQueuedBytes = 64u << 20;  // of values that wait for the strand's thread
+constexpr size_t kMaxQueuedBytes = 64u << 20;  // of requests that wait for the strand's thread
 constexpr absl::Duration kToAnswer = absl::Seconds(2);
 constexpr absl::Duration kEndPatience = absl::Milliseconds(200);
 constexpr absl::Duration kTick = absl::Milliseconds(100);
@@ -192,11 +192,11 @@ class Server::Impl {
 
   // Any thread.
   void Queue(Request request, SharedHeld held) {
-    const size_t bytes = request.value.size();
+    const size_t bytes = request.value.size() + request.name.size() + request.tasks.size() * sizeof(request.tasks[0]);
     if (queued_bytes_.fetch_add(bytes) + bytes > kMaxQueuedBytes) {
       queued_bytes_ -= bytes;
       return held->Tell(
-          absl::ResourceExhaustedError(absl::StrCat("values of ", kMaxQueuedBytes, " bytes wait here already")));
+          absl::ResourceExhaustedError(absl::StrCat("requests of ", kMaxQueuedBytes, " bytes wait here already")));
     }
     Push([this, bytes, request = std::move(request), held = std::move(held)]() mutable {
       queued_bytes_ -= bytes;
