@@ -67,11 +67,11 @@ def measure_muster(options, tasks):
 
 
 def measure_one_agent(options, _):
-    return measure_real_agents(options, options.slots, agents=1)
+    return measure_real_agents(options, options.slots, count=1)
 
 
-def measure_real_agents(options, tasks, agents=None):
-    with tempfile.TemporaryDirectory() as folder, open_bench(options, agents or options.agents) as bench:
+def measure_real_agents(options, tasks, count=None):
+    with tempfile.TemporaryDirectory() as folder, open_bench(options, count or options.agents) as bench:
         scheduler = bench.start_scheduler("--worker_num", tasks)
         words = ["--worker_num", tasks, "--local_worker_num", options.slots, "--jax", "on"]
         agents = bench.cluster.start_agents(bench.options.agents, words, ("/bin/sh", "-c", TELL_ADDRESS, folder))

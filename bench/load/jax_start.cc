@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "bench/load/join_message.h"
+#include "bench/peers/jax_topology.h"
 #include "common/base/mutex.h"
 #include "worker_agent/gateway/jax/coordination.h"
 #include "worker_agent/store/agent_store.h"
@@ -19,16 +20,12 @@
 namespace muster::bench {
 namespace {
 
-constexpr size_t kTopologyBytes = 77;  // as a process with one device on a CPU tells
-constexpr char kGlobalKey[] = "cpu:global_topology/cpu";
 constexpr uint64_t kService = 1;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 
 using jax::Method;
 using jax::Reply;
 using jax::Request;
-
-std::string LocalKey(int32_t task) { return absl::StrCat("cpu:local_topology/cpu/", task); }
 
 }  // namespace
 
@@ -128,18 +125,18 @@ class JaxStart::Agent {
       poll.task = task;
       Ask(std::move(poll), [](const Reply&) {});
       Get("RECEIVED_PREEMPTION_NOTICE", [](const Reply&) {});
-      Insert(LocalKey(task), std::string(kTopologyBytes, 'x'), [this, task](const Reply&) {
+      Insert(LocalTopologyKey(task), std::string(kTopologyBytes, 'x'), [this, task](const Reply&) {
         if (task == 0) return Collect();
-        Get(kGlobalKey, [this](const Reply& reply) { Check(reply); });
+        Get(kGlobalTopologyKey, [this](const Reply& reply) { Check(reply); });
       });
     });
   }
 
   void Collect() {
     for (int32_t task = 0; task < layout_.size(); ++task) {
-      Get(LocalKey(task), [this](const Reply&) {
+      Get(LocalTopologyKey(task), [this](const Reply&) {
         if (++collected_ != static_cast<size_t>(layout_.size())) return;
-        Insert(kGlobalKey, std::string(kTopologyBytes * static_cast<size_t>(layout_.size()), 'x'),
+        Insert(kGlobalTopologyKey, std::string(kTopologyBytes * static_cast<size_t>(layout_.size()), 'x'),
                [this](const Reply&) { ++progress_.done; });
       });
     }

@@ -11,8 +11,7 @@ SettingsTable LoadSettingsTable(LoadSettings& settings) {
       "measure", &settings.measure, {"form", "heartbeat", "reconnect", "peer_list", "jax"},
       "form: until every agent holds its assignment; heartbeat: answers and the server's cost over --window, which "
       "begins with the line \"ready\"; reconnect: the server goes and comes back; peer_list: fetching the whole list; "
-      "jax: a process of JAX starts in "
-      "each slot.");
+      "jax: a process of JAX starts in each slot.");
   table.AddString("target", &settings.target, "The server.").Value("HOST:PORT");
   table.AddChoice("subject", &settings.subject, {"muster", "floor"},
                   "What the server is; of muster the ranks are checked as well.");

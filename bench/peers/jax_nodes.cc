@@ -8,13 +8,12 @@
 
 #include <fstream>
 
+#include "bench/peers/jax_topology.h"
 #include "bench/peers/peer_node.h"
 #include "bench/peers/wire.h"
 
 namespace muster::bench {
 namespace {
-
-constexpr size_t kTopologyBytes = 77;  // as a process with one device on a CPU tells
 
 class JaxNode : public Node {
  public:
@@ -27,9 +26,9 @@ class JaxNode : public Node {
       service_ = answer.substr(1, 8);
       Hold("PollForError", Field(2, task_));
       Hold("GetKeyValue", Field(2, "RECEIVED_PREEMPTION_NOTICE"));
-      Insert(LocalKey(task_), Bytes(kTopologyBytes, 'x'), [this] {
+      Insert(LocalTopologyKey(task_), Bytes(kTopologyBytes, 'x'), [this] {
         if (task_ == 0) return Collect();
-        Get(kGlobalKey, [this](const Bytes& topology) { Check(topology); });
+        Get(kGlobalTopologyKey, [this](const Bytes& topology) { Check(topology); });
       });
     });
   }
@@ -38,9 +37,6 @@ class JaxNode : public Node {
   void Leave() override {}
 
  private:
-  static constexpr char kGlobalKey[] = "cpu:global_topology/cpu";
-
-  static Bytes LocalKey(int task) { return "cpu:local_topology/cpu/" + std::to_string(task); }
   uint64_t Incarnation() const { return 1000 + static_cast<uint64_t>(task_); }
   Bytes Incarnations() const {
     return service_.empty() ? Bytes() : Field(1, Fixed(2, Incarnation()) + Varint(3 << 3 | 1) + service_);
@@ -70,10 +66,10 @@ class JaxNode : public Node {
 
   void Collect() {
     for (int task = 0; task < count_; ++task) {
-      Get(LocalKey(task), [this](const Bytes&) {
+      Get(LocalTopologyKey(task), [this](const Bytes&) {
         if (++collected_ != count_) return;
         const Bytes topology(kTopologyBytes * static_cast<size_t>(count_), 'x');
-        Insert(kGlobalKey, topology, [this, topology] { Check(topology); });
+        Insert(kGlobalTopologyKey, topology, [this, topology] { Check(topology); });
       });
     }
   }

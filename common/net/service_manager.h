@@ -14,8 +14,8 @@ class ServiceManager {
  public:
   static constexpr std::array kVariables = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"};
 
-  // Takes kVariables out of the environment: what is started from here is not the
-  // service. Before there are other threads.
+  // Takes kVariables out of the environment: what is started from here is not the service. Before there are other
+  // threads.
   static ServiceManager Take();
 
   // Nobody is told.

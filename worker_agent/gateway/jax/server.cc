@@ -195,8 +195,8 @@ class Server::Impl {
     const size_t bytes = request.value.size() + request.name.size() + request.tasks.size() * sizeof(request.tasks[0]);
     if (queued_bytes_.fetch_add(bytes) + bytes > kMaxQueuedBytes) {
       queued_bytes_ -= bytes;
-      return held->Tell(
-          absl::ResourceExhaustedError(absl::StrCat("requests of ", kMaxQueuedBytes, " bytes wait here already")));
+      return held->Tell(absl::ResourceExhaustedError(
+          absl::StrCat("requests of ", kMaxQueuedBytes, " bytes wait here already: try again later")));
     }
     Push([this, bytes, request = std::move(request), held = std::move(held)]() mutable {
       queued_bytes_ -= bytes;
