@@ -120,7 +120,10 @@ void Lighthouses::Take(Lighthouse& lighthouse, const Party& party, const v1::Rep
   for (const v1::ReplicaReport& one : report.replicas()) {
     here.insert(one.replica_id());
     lighthouse.presumed.erase(one.replica_id());
-    const MonotonicTime heard = context_.now.monotonic - absl::Milliseconds(one.silent_ms());
+    const absl::Duration silent = absl::Milliseconds(one.silent_ms());
+    // It asks still, as its connection stands: its silence is told on and on, and counts once.
+    if (silent >= HeartbeatTimeout(lighthouse.rules) && !lighthouse.replicas.contains(one.replica_id())) continue;
+    const MonotonicTime heard = context_.now.monotonic - silent;
     const auto [found, is_new] = lighthouse.replicas.try_emplace(one.replica_id());
     Replica& replica = found->second;
     if (!is_new && replica.party != party) {
@@ -191,10 +194,12 @@ void Lighthouses::ForgetTheGone(Lighthouse& lighthouse) {
   }
 }
 
+// Who died with them is silent soon, too, and may be one that asks: no quorum has it until then.
 void Lighthouses::ForgetTheSilent(Lighthouse& lighthouse) {
-  std::erase_if(lighthouse.replicas, [&](const auto& one) {
+  const size_t silent = std::erase_if(lighthouse.replicas, [&](const auto& one) {
     return context_.now.monotonic - one.second.heard >= HeartbeatTimeout(lighthouse.rules);
   });
+  if (silent > 0) lighthouse.decide_again = lighthouse.rest_until = context_.now.monotonic + kPause;
   if (context_.now.monotonic >= lighthouse.presumed_until) lighthouse.presumed.clear();
 }
 

@@ -32,8 +32,8 @@ class Lighthouses {
   static constexpr size_t kMostLighthouses = 256;
   static constexpr size_t kMostReplicas = 4'096;
   static constexpr size_t kMostMemberBytes = 2u << 20;  // of all that wait, so that each answer is a gRPC message
-  // Who was left out of a quorum asks for the next one; others have to come for that. And how often it is looked whose
-  // agents have gone.
+  // Who was left out of a quorum asks for the next one; others have to come for that. Replicas that die together are
+  // silent within this time of each other: heartbeats come so often. And how often it is looked whose agents have gone.
   static constexpr absl::Duration kPause = absl::Milliseconds(100);
   static constexpr size_t kMostShown = 256;  // members, to people
 

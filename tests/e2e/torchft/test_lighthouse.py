@@ -165,11 +165,9 @@ def play(core, addresses, seed, steps):
 @pytest.mark.measures
 def test_the_same_quorums_as_the_real_one(cluster, version, record_property):
     """Random lives of replicas, told to both. Left out is what the real one does wrong: a call that is given up by one that
-    lives on, which it still counts; newcomers alone that want the quorum only to shrink, of which it makes a quorum of
-    nobody, and from then on no other; and a restart, after which it begins with 1 again.
-
-    Left out for now is a fault of both, and more often of ours: where one that waits dies together with another one, there
-    may be a quorum with it before it is silent, too (docs/decisions/torchft-lighthouse.md)."""
+    lives on, which it still counts; one that waits and dies together with another, which it may have in a quorum after it
+    has found the other silent; newcomers alone that want the quorum only to shrink, of which it makes a quorum of nobody,
+    and from then on no other; and a restart, after which it begins with 1 again."""
     core = torchft.load(torchft.library(version))
     sequences, beside = (200, 4) if IS_LONG else (12, 4)
     cluster.start_scheduler()

@@ -119,7 +119,7 @@ class LighthouseTest : public ::testing::Test {
     report.set_number(++numbers_[job]);
     report.set_wait_ms(1000);
     report.mutable_rules()->set_min_replicas(min_replicas_);
-    report.mutable_rules()->set_join_timeout_ms(60'000);
+    report.mutable_rules()->set_join_timeout_ms(join_timeout_ms_);
     report.mutable_rules()->set_heartbeat_timeout_ms(5'000);
     for (const auto& [id, call] : calls) {
       v1::ReplicaReport& replica = *report.add_replicas();
@@ -178,6 +178,7 @@ class LighthouseTest : public ::testing::Test {
   MonotonicTime now_ = kNow;
   std::string name_ = "train";
   uint32_t min_replicas_ = 2;
+  uint32_t join_timeout_ms_ = 60'000;
   bool has_failures_ = false;
   StreamId streams_ = 0;
   QueryId queries_ = 0;
@@ -241,7 +242,47 @@ TEST_F(LighthouseTest, WhoIsSilentIsNoReplicaAnyMore) {
     a = Report("one", {{"a", 2}});
   }
   min_replicas_ = 1;  // b is gone, so nobody goes by the other rules
-  EXPECT_EQ(Told(Report("one", {{"a", 2}})), "2: a for 2");
+  a = Report("one", {{"a", 2}});
+  EXPECT_EQ(Told(a), "waits");
+  Pass(absl::Milliseconds(100));
+  EXPECT_EQ(Told(a), "2: a for 2");
+}
+
+TEST_F(LighthouseTest, ThoseWhoDieTogetherFormNoQuorumBetweenTheirEnds) {
+  join_timeout_ms_ = 400;
+  for (const char* job : {"one", "two", "three", "four"}) Join(job);
+  Report("three", {{"c", 0}});
+  Report("four", {{"d", 0}});
+  Pass(absl::Milliseconds(60));
+  Report("two", {{"b", 1}});
+  Pass(absl::Seconds(4));
+  Report("three", {{"c", 0}});
+  Report("one", {{"a", 1}});
+  const size_t records = records_.size();
+  Pass(absl::Milliseconds(960));  // d is silent for 5 s, b is not yet
+  EXPECT_EQ(records_.size(), records);
+  Pass(absl::Milliseconds(100));
+  Report("three", {{"c", 1}});
+  EXPECT_EQ(records_.size(), records);
+  Pass(absl::Milliseconds(100));
+  EXPECT_THAT(records_.back().quorum_changed().replica_ids(), ElementsAre("a", "c"));
+}
+
+TEST_F(LighthouseTest, WhoIsSilentAndStillToldDelaysNobody) {
+  join_timeout_ms_ = 400;
+  min_replicas_ = 1;
+  Join("one");
+  Join("two");
+  Report("one", {{"a", 0}});
+  Report("two", {{"b", 1}});
+  for (uint32_t silent_ms = 1'000; silent_ms <= 5'000; silent_ms += 1'000) {
+    Pass(absl::Seconds(1));
+    Report("one", {{"a", 0}});
+    Report("two", {{"b", 1}}, silent_ms);  // its connection stands, so its agent tells the call on and on
+  }
+  Pass(absl::Milliseconds(100));
+  Report("two", {{"b", 1}}, 5'100);
+  EXPECT_EQ(Told(Report("one", {{"a", 1}})), "1: a for 1");
 }
 
 TEST_F(LighthouseTest, AnAnswerThatWasLostComesAgain) {
