@@ -96,6 +96,7 @@ void Lighthouses::On(QueryId query, const v1::ReplicasReport& report, const std:
       .incarnation = caller.incarnation(),
       .caller = caller,
       .number = report.number(),
+      .tells_of_some = report.replicas_size() > 0,
       .held = {query, context_.now.monotonic + absl::Milliseconds(std::min(report.wait_ms(), kLongestStoreWaitMs))}};
   Go(report.lighthouse(), lighthouse, &party);
 }
@@ -158,7 +159,7 @@ void Lighthouses::Go(const std::string& name, Lighthouse& lighthouse, const Part
   } else if (const auto agent = lighthouse.agents.find(*reporter); agent != lighthouse.agents.end()) {
     const std::vector<const Replica*> replicas = ReplicasOf(lighthouse, *reporter);
     AnswerHeld(agent->second, replicas, now >= agent->second.held.deadline);
-    if (replicas.empty()) lighthouse.agents.erase(agent);
+    if (agent->second.held.query == 0 && replicas.empty()) lighthouse.agents.erase(agent);
   }
   if (lighthouse.agents.empty() && lighthouse.presumed.empty()) {  // its number stands in the state
     context_.deadlines.Set(lighthouse.handle, MonotonicTime::Never());
@@ -265,7 +266,8 @@ void Lighthouses::AnswerAll(Lighthouse& lighthouse) {
                 [&](const auto& one) { return one.second.held.query == 0 && replicas[one.first].empty(); });
 }
 
-// Those of its calls that a quorum has; `is_over`: also where none has.
+// Those of its calls that a quorum has; `is_over`: also where none has. Whom a report tells of at all, it is held for:
+// its agent comes again with the next one at once.
 void Lighthouses::AnswerHeld(Agent& agent, const std::vector<const Replica*>& replicas, bool is_over) {
   std::vector<std::pair<SharedQuorum, std::vector<uint64_t>>> answered;  // mostly one
   for (const Replica* replica : replicas) {
@@ -275,7 +277,7 @@ void Lighthouses::AnswerHeld(Agent& agent, const std::vector<const Replica*>& re
     if (quorum == answered.end()) quorum = answered.insert(answered.end(), {replica->answer, {}});
     quorum->second.push_back(replica->call);
   }
-  if (answered.empty() && !is_over && !replicas.empty()) return;
+  if (answered.empty() && !is_over && agent.tells_of_some) return;
   v1::StoreReply reply;
   for (const auto& [quorum, calls] : answered) {
     v1::ReplicasQuorum& told = *reply.add_quorums();

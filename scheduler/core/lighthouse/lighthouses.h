@@ -74,7 +74,8 @@ class Lighthouses {
   struct Agent {
     uint64_t incarnation = 0;
     v1::StoreCaller caller;
-    uint64_t number = 0;  // of its latest report
+    uint64_t number = 0;         // of its latest report
+    bool tells_of_some = false;  // that has replicas, be they silent or another agent's by now
     Held held;
   };
   struct Lighthouse {

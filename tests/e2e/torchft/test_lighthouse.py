@@ -116,7 +116,7 @@ def play(core, addresses, seed, steps):
     chance = random.Random(seed)
     sides = [Side(core, address) for address in addresses]
     places = chance.randint(2, 5)
-    alive, waiting, progress, log, members = [], [], {}, [], set()
+    alive, waiting, progress, log, members, shrinking = [], [], {}, [], set(), set()
     for number in range(steps):
         # (Who comes again has another name, as with torchft: the real one still knows a call of the dead one.)
         newcomers = ["r%d-%d" % (place, number) for place in range(places)
@@ -135,6 +135,7 @@ def play(core, addresses, seed, steps):
         asking = [name for name in alive if name not in waiting and chance.random() < 0.8]
         chance.shuffle(asking)
         shrink = chance.random() < 0.15 and all(name in members for name in waiting + asking)
+        shrinking = shrinking.union(asking) if shrink else shrinking.difference(asking)
         for side in sides:
             side.answers = {}
         for name in asking:
@@ -152,6 +153,8 @@ def play(core, addresses, seed, steps):
             return "seed %d, step %d:\n%s" % (seed, number, "\n".join(log))
         waiting = [name for name in waiting if name not in real]
         members = set(real) or members
+        if any(name in shrinking and name not in members for name in waiting):
+            break  # it was left out, and is a newcomer that wants the quorum only to shrink
         for name, answer in real.items():
             if answer is not None:
                 progress[name] = answer["max_step"] + 1

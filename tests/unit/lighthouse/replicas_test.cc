@@ -94,8 +94,12 @@ TEST_F(ReplicasTest, OneReportIsAlwaysOpenWhileAReplicaLives) {
   EXPECT_GT(second.number(), first.number());
   Reply(second);
   now_ = now_ + absl::Seconds(3);
-  EXPECT_EQ(Report().replicas_size(), 0) << "silent for too long";
+  const v1::ReplicasReport third = Report();
+  EXPECT_EQ(third.replicas(0).silent_ms(), 5000u) << "what follows from that is the scheduler's to say";
+  Reply(third);
+  now_ = now_ + absl::Seconds(5);
   EXPECT_FALSE(HasReport());
+  EXPECT_FALSE(replicas_.IsBusy());
 }
 
 TEST_F(ReplicasTest, AnEndedProcessTakesItsReplicasAlong) {

@@ -281,8 +281,12 @@ TEST_F(LighthouseTest, WhoIsSilentAndStillToldDelaysNobody) {
     Report("two", {{"b", 1}}, silent_ms);  // its connection stands, so its agent tells the call on and on
   }
   Pass(absl::Milliseconds(100));
-  Report("two", {{"b", 1}}, 5'100);
+  const QueryId silent = Report("two", {{"b", 1}}, 5'100);
   EXPECT_EQ(Told(Report("one", {{"a", 1}})), "1: a for 1");
+  EXPECT_EQ(Told(silent), "waits") << "its agent would tell the same again at once";
+  Pass(absl::Seconds(1));
+  EXPECT_EQ(Told(silent), "nothing");
+  EXPECT_EQ(Told(Report("two", {})), "nothing");
 }
 
 TEST_F(LighthouseTest, AnAnswerThatWasLostComesAgain) {

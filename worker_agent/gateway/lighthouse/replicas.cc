@@ -119,14 +119,12 @@ void Replicas::End(const std::string& why) {
 
 void Replicas::ForgetTheSilent(MonotonicTime now) {
   std::erase_if(replicas_, [&](const auto& one) {
-    return one.second.call == 0 && now - one.second.heard >= settings_.heartbeat_timeout;
+    return one.second.call == 0 && now - one.second.heard >= 2 * settings_.heartbeat_timeout;
   });
 }
 
 std::optional<v1::ReplicasReport> Replicas::NextReport(MonotonicTime now) {
-  const size_t before = replicas_.size();
   ForgetTheSilent(now);
-  is_changed_ |= replicas_.size() != before;
   if (now < not_before_ || open_.size() >= kMostOpen) return std::nullopt;
   if (!is_changed_ && (replicas_.empty() || !open_.empty())) return std::nullopt;
   is_changed_ = false;

@@ -2,13 +2,14 @@
 // what the scheduler is told of that (proto/muster/v1/store.proto, ReplicasReport). Pure; one caller at a time.
 //
 //   a report goes out        at once when a call came or was given up, or a process ended, though at most kMostOpen
-//   wait
-//                            for their answers; and another one whenever none is open, as long as a replica is there
+//                            wait for their answers; and another one whenever none is open, as long as a replica is
+//                            there
 //   a report that was not    again after kPause, with whatever is known by then; calls go on waiting
 //   heard (no scheduler)
 //   a report that was        each call that waits is told why; again after kLongPause
 //   refused
-//   a replica is forgotten   when its process ends, or it is silent for the heartbeat time-out and asks nothing
+//   a replica is forgotten   when its process ends, or it asks nothing and is silent for twice the heartbeat time-out:
+//                            that it is not alive is the scheduler's to say, long before
 #pragma once
 
 #include <cstdint>
