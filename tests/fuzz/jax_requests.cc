@@ -76,7 +76,7 @@ class Round {
 
   void Ask(uint8_t what, const std::string& bytes) {
     const Call call{what % 2 == 0 ? Dialect::kOld : Dialect::kNew,
-                    static_cast<Method>(what / 2 % (static_cast<int>(Method::kGetAlive) + 1))};
+                    static_cast<Method>(what / 2 % (static_cast<int>(Method::kWatchStates) + 1))};
     absl::StatusOr<Request> request = ReadRequest(call, bytes);
     if (!request.ok()) return;
     Asked& asked = asked_.emplace_back();

@@ -453,5 +453,25 @@ TEST_F(CoordinationTest, WhoIsAliveIsAskedByAllOfThemTogether) {
   EXPECT_TRUE(Ask(0, request).is_open()) << "the next time";
 }
 
+TEST_F(CoordinationTest, StatesAreTheSameFromTheStartToTheEnd) {
+  Ask(0, Method::kRegister);
+  EXPECT_EQ(Ask(0, Method::kWatchStates).status().code(), Code::kUnavailable);
+  RegisterAll();
+  const Reply known = Ask(3, Method::kWatchStates).answer->value();
+  EXPECT_THAT(known.tasks, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(known.incarnations, ElementsAre(Process(0), Process(1), Process(2), Process(3)));
+  Request request;
+  request.method = Method::kGetStates;
+  request.tasks = {2};
+  EXPECT_THAT(Ask(0, request).answer->value().incarnations, ElementsAre(Process(2)));
+  request.method = Method::kWatchStates;
+  request.tasks = {};
+  request.version = known.version;
+  Asked& watch = Ask(0, request);
+  EXPECT_TRUE(watch.is_open());
+  agents_[0]->End("rank 3 was killed");
+  EXPECT_EQ(watch.status().message(), "rank 3 was killed");
+}
+
 }  // namespace
 }  // namespace muster::jax

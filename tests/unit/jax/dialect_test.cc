@@ -74,6 +74,34 @@ TEST(JaxDialect, RepliesAreWrittenInTheAskersDialect) {
   EXPECT_EQ(WriteReply({Dialect::kNew, Method::kInsert}, reply), "");
 }
 
+TEST(JaxDialect, StatesOfTasks) {
+  EXPECT_EQ(CallOf("/tensorflow.CoordinationService/GetTaskState")->method, Method::kGetStates);
+  EXPECT_EQ(CallOf("/tensorflow.CoordinationService/GetJobState")->method, Method::kWatchStates);
+  EXPECT_EQ(CallOf("/tensorflow.CoordinationService/WatchJobState")->method, Method::kWatchStates);
+  EXPECT_EQ(CallOf("/xla.coordination.CoordinationService/WatchTasks")->method, Method::kWatchStates);
+  EXPECT_FALSE(CallOf("/tensorflow.CoordinationService/WatchTasks")) << "0.9 has none";
+  EXPECT_FALSE(CallOf("/xla.coordination.CoordinationService/WatchJobState")) << "0.10 has none";
+  // {1: {1: "jax_worker", 2: 3}}
+  const auto get = ReadRequest({Dialect::kOld, Method::kGetStates}, "\x0a\x0e\x0a\x0ajax_worker\x10\x03"s);
+  EXPECT_THAT(get->tasks, ElementsAre(3));
+  // {1: "jax_worker", 2: 5}
+  EXPECT_EQ(ReadRequest({Dialect::kOld, Method::kWatchStates}, "\x0a\x0ajax_worker\x10\x05"s)->version, 5);
+  // {1: {3: fixed64 9}, 2: -1}
+  const std::string now = "\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s;
+  const auto watch = ReadRequest({Dialect::kNew, Method::kWatchStates}, "\x0a\x09\x19\x09\0\0\0\0\0\0\0"s + now);
+  EXPECT_EQ(watch->service_incarnation, 9u);
+  EXPECT_EQ(watch->version, -1);
+  Reply reply;
+  reply.tasks = {1};
+  reply.incarnations = {1};
+  reply.version = 7;
+  // {1: [{1: 1, 2: 3 (connected), 6: fixed64 1}], 2: 7}
+  EXPECT_EQ(WriteReply({Dialect::kNew, Method::kWatchStates}, reply),
+            "\x0a\x0d\x08\x01\x10\x03\x31\x01\0\0\0\0\0\0\0\x10\x07"s);
+  EXPECT_EQ(WriteReply({Dialect::kOld, Method::kGetStates}, reply),
+            "\x0a\x1b\x0a\x0e\x0a\x0ajax_worker\x10\x01\x10\x03\x31\x01\0\0\0\0\0\0\0\x10\x07"s);
+}
+
 TEST(JaxDialect, WhatIsNoMessageIsRefused) {
   for (const Dialect dialect : {Dialect::kOld, Dialect::kNew}) {
     for (const Method method : {Method::kRegister, Method::kHeartbeat, Method::kBarrier, Method::kCancelBarrier,

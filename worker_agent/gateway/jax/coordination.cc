@@ -16,6 +16,8 @@
 //   barriers                                   barriers.h
 //   GetAliveTasks                              a barrier of those that are asked for: where one dies the round is over,
 //                                              so all are alive
+//   GetTaskState, GetJobState, WatchJobState,  connected, from when all have registered to the end; UNAVAILABLE before.
+//   WatchTasks                                 Who knows that waits for the end
 //   ReportErrorToService                       at once; it is told to people
 #include "worker_agent/gateway/jax/coordination.h"
 
@@ -35,6 +37,7 @@ namespace {
 constexpr size_t kMaxHeld = 16'384;
 constexpr size_t kFirstDrop = 256;
 constexpr size_t kMaxErrorBytes = 2400;  // a trailer has 8 KiB in all, and three for a byte that is no ASCII
+constexpr int64_t kVersion = 1;          // of the tasks' states, which are the same until the round is over
 constexpr char kBarriers[] = "jax/b/";
 constexpr char kInit[] = "[Init]Wait_for_all_tasks_to_register";
 constexpr absl::Duration kToEnd = absl::Seconds(2);  // for processes, once they are told
@@ -111,6 +114,8 @@ void Coordination::Handle(Request request, SharedHeld held) {
     case Method::kBarrier:
     case Method::kCancelBarrier:
     case Method::kGetAlive:
+    case Method::kGetStates:
+    case Method::kWatchStates:
       return HandleBarrier(request, held);
     default:
       return HandleTask(request, held);
@@ -291,6 +296,7 @@ void Coordination::Arrive(agent::Arrival arrival, std::function<void(absl::Statu
 
 void Coordination::HandleBarrier(const Request& request, const SharedHeld& held) {
   if (request.method == Method::kGetAlive) return GetAlive(request, held);
+  if (request.method == Method::kGetStates || request.method == Method::kWatchStates) return GetStates(request, held);
   if (request.method == Method::kCancelBarrier) {
     barriers_.Cancel(request.name, request.counter);
     return held->Tell(Reply());
@@ -326,6 +332,26 @@ void Coordination::GetAlive(const Request& request, const SharedHeld& held) {
       held->Tell(std::move(reply));
     });
   });
+}
+
+void Coordination::GetStates(const Request& request, const SharedHeld& held) {
+  if (request.method == Method::kWatchStates && request.version >= kVersion) return;  // End tells it
+  barriers_.Incarnation(
+      kInit, 0, [this, held, asked = request.tasks](absl::StatusOr<agent::Barriers::Incarnations> known) {
+        if (!known.ok()) return held->Tell(Decided(known.status()));
+        if (known->size() < static_cast<size_t>(layout_.size())) {
+          return held->Tell(
+              absl::UnavailableError(absl::StrCat(known->size(), " of ", layout_.size(), " tasks have registered")));
+        }
+        Reply reply;
+        reply.version = kVersion;
+        for (const auto& [task, incarnation] : *known) {
+          if (!asked.empty() && std::find(asked.begin(), asked.end(), task) == asked.end()) continue;
+          reply.tasks.push_back(task);
+          reply.incarnations.push_back(incarnation);
+        }
+        held->Tell(std::move(reply));
+      });
 }
 
 }  // namespace muster::jax

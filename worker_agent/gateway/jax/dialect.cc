@@ -11,9 +11,14 @@
 //   DeleteKeyValue                   OldKey                   NewKey
 //   Barrier, CancelBarrier           Old…                     New…
 //   GetAliveTasks                    OldGetAlive              NewGetAlive
+//   GetTaskState                     OldGetStates             is not there
+//   GetJobState, WatchJobState       OldWatchStates           is not there
+//   WatchTasks                       is not there             NewWatchStates
 #include "worker_agent/gateway/jax/dialect.h"
 
+#include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -27,6 +32,7 @@ constexpr char kJobName[] = "jax_worker";  // the only one that jaxlib uses
 struct Named {
   absl::string_view name;
   Method method;
+  bool is_in_old = true;
   bool is_in_new = true;
 };
 constexpr std::array kMethods = {
@@ -34,8 +40,8 @@ constexpr std::array kMethods = {
     Named{"Heartbeat", Method::kHeartbeat},
     Named{"PollForError", Method::kPollForError},
     Named{"ShutdownTask", Method::kShutdown},
-    Named{"ResetTask", Method::kReset, false},
-    Named{"ReportErrorToService", Method::kReportError, false},
+    Named{"ResetTask", Method::kReset, true, false},
+    Named{"ReportErrorToService", Method::kReportError, true, false},
     Named{"InsertKeyValue", Method::kInsert},
     Named{"GetKeyValue", Method::kGet},
     Named{"TryGetKeyValue", Method::kTryGet},
@@ -45,6 +51,10 @@ constexpr std::array kMethods = {
     Named{"Barrier", Method::kBarrier},
     Named{"CancelBarrier", Method::kCancelBarrier},
     Named{"GetAliveTasks", Method::kGetAlive},
+    Named{"GetTaskState", Method::kGetStates, true, false},
+    Named{"GetJobState", Method::kWatchStates, true, false},
+    Named{"WatchJobState", Method::kWatchStates, true, false},
+    Named{"WatchTasks", Method::kWatchStates, false, true},
 };
 
 // The messages of each dialect, whose fields have the same names here.
@@ -57,6 +67,7 @@ struct Old {
   using Barrier = OldBarrier;
   using CancelBarrier = OldCancelBarrier;
   using GetAlive = OldGetAlive;
+  using WatchStates = OldWatchStates;
 };
 struct New {
   using Register = NewRegister;
@@ -67,6 +78,7 @@ struct New {
   using Barrier = NewBarrier;
   using CancelBarrier = NewCancelBarrier;
   using GetAlive = NewGetAlive;
+  using WatchStates = NewWatchStates;
 };
 
 int32_t IdOf(const OldTask& task) { return task.task_id(); }
@@ -142,6 +154,11 @@ bool ReadAs(Method method, const std::string& bytes, Request& request) {
         request.name = message.error_message();
         request.task = IdOf(message.error_origin());
       });
+    case Method::kGetStates:
+      return Read<OldGetStates>(bytes, request, [&](const OldGetStates& message) { TakeTasks(message, request); });
+    case Method::kWatchStates:
+      return Read<typename Messages::WatchStates>(bytes, request,
+                                                  [&](const auto& message) { request.version = message.version(); });
     case Method::kPollForError:
     case Method::kShutdown:
     case Method::kReset:
@@ -152,6 +169,14 @@ bool ReadAs(Method method, const std::string& bytes, Request& request) {
 
 // ---- replies
 
+constexpr int32_t kDisconnected = 2;
+constexpr int32_t kConnected = 3;
+
+void FillTask(int32_t id, OldTask& task) {
+  task.set_job_name(kJobName);
+  task.set_task_id(id);
+}
+
 std::string WriteAlive(Dialect dialect, const Reply& reply) {
   if (dialect == Dialect::kNew) {
     NewAlive message;
@@ -160,12 +185,25 @@ std::string WriteAlive(Dialect dialect, const Reply& reply) {
     return message.SerializeAsString();
   }
   OldAlive message;
-  for (const int32_t id : reply.tasks) {
-    OldTask& task = *message.add_tasks();
-    task.set_job_name(kJobName);
-    task.set_task_id(id);
-  }
+  for (const int32_t task : reply.tasks) FillTask(task, *message.add_tasks());
   for (const uint64_t incarnation : reply.incarnations) message.add_incarnations(incarnation);
+  return message.SerializeAsString();
+}
+
+template <typename States>
+std::string WriteStates(const Reply& reply) {
+  States message;
+  for (size_t i = 0; i < std::min(reply.tasks.size(), reply.incarnations.size()); ++i) {
+    auto& state = *message.add_tasks();
+    if constexpr (std::is_same_v<States, OldStates>) {
+      FillTask(reply.tasks[i], *state.mutable_task());
+    } else {
+      state.set_task(reply.tasks[i]);
+    }
+    state.set_state(reply.incarnations[i] == 0 ? kDisconnected : kConnected);
+    state.set_incarnation(reply.incarnations[i]);
+  }
+  message.set_version(reply.version);
   return message.SerializeAsString();
 }
 
@@ -186,7 +224,7 @@ std::optional<Call> CallOf(absl::string_view path) {
     return std::nullopt;
   }
   for (const Named& named : kMethods) {
-    if (named.name != path || (call.dialect == Dialect::kNew && !named.is_in_new)) continue;
+    if (named.name != path || !(call.dialect == Dialect::kNew ? named.is_in_new : named.is_in_old)) continue;
     call.method = named.method;
     return call;
   }
@@ -231,6 +269,9 @@ std::string WriteReply(Call call, const Reply& reply) {
     }
     case Method::kGetAlive:
       return WriteAlive(call.dialect, reply);
+    case Method::kGetStates:
+    case Method::kWatchStates:
+      return call.dialect == Dialect::kNew ? WriteStates<NewStates>(reply) : WriteStates<OldStates>(reply);
     default:
       return "";
   }

@@ -25,6 +25,8 @@ enum class Method {
   kBarrier,
   kCancelBarrier,
   kGetAlive,
+  kGetStates,    // of tasks
+  kWatchStates,  // of all tasks, once they are others than those that are known
 };
 
 struct Request {
@@ -38,7 +40,8 @@ struct Request {
   int64_t increment = 0;
   int64_t counter = 0;         // which one of the barriers with that name
   int64_t timeout_ms = 0;      // of a barrier, or until the asker gives up; 0 or less: none
-  std::vector<int32_t> tasks;  // whom a barrier is of; empty: all
+  std::vector<int32_t> tasks;  // whom a barrier is of, or whose states are asked for; empty: all
+  int64_t version = 0;         // of the states that are known; 0 or less: none are
 };
 
 // What of it is told depends on the method.
@@ -49,6 +52,7 @@ struct Reply {
   int64_t counter = 0;
   std::vector<int32_t> tasks;
   std::vector<uint64_t> incarnations;  // of `tasks`
+  int64_t version = 0;                 // of the states
 };
 
 }  // namespace muster::jax
