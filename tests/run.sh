@@ -201,7 +201,7 @@ stage_unit() {
   check "release build" build build release || return 1
   local code=0
   if ((is_long)); then check "a build of one source at a time" quietly plain_build || code=1; fi
-  run_ctest build unit -j "$jobs" -LE 'sim|long' || code=1
+  run_ctest build unit -j $((2 * jobs)) -LE 'sim|long' || code=1  # they mostly wait
   check "the programs, linked fully static" quietly bash deploy/wheel/static_link.sh build || code=1
   check "the fault campaign's checks" quietly /usr/bin/python3 -m pytest tests/faults -q -p no:cacheprovider || code=1
   return $code
@@ -261,7 +261,7 @@ stage_asan() {
   [[ -z $asan_ahead ]] || wait "$asan_ahead"  # if it failed, the next line shows how
   check "asan build" build build-asan asan || return 1
   export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-  run_ctest build-asan asan -j "$jobs" -LE 'sim|long'
+  run_ctest build-asan asan -j $((jobs + 1)) -LE 'sim|long'
   local code=$?
   if ((is_long)); then
     prepare_torch
