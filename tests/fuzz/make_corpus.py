@@ -67,10 +67,10 @@ def jax_requests():
     def fixed(field, value):
         return bytes([field << 3 | 1]) + struct.pack("<Q", value)
 
-    def step(method, message, is_new=True):
-        return bytes([method * 2 + is_new]) + struct.pack(">H", len(message)) + message
-    register, beat, poll, shutdown, insert, get, try_get, add, listing, delete, barrier, cancel, alive = (
-        0, 1, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14)
+    def step(method, message, is_new=True, is_second=False):  # (17 methods; from 128 on it is the second agent's)
+        return bytes([(method + 68 * is_second) * 2 + is_new]) + struct.pack(">H", len(message)) + message
+    register, beat, poll, shutdown, insert, get, try_get, add, listing, delete, barrier, cancel, alive, states, watch = (
+        0, 1, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)
 
     def task(value):
         return text(1, text(1, b"jax_worker") + number(2, value))
@@ -87,6 +87,8 @@ def jax_requests():
         step(cancel, text(2, b"b") + number(3, 1)),
         "barrier-old": step(barrier, text(1, b"b") + number(2, 50) + text(4, number(2, 1)), False) + bytes([250, 0, 60]),
         "alive": step(alive, number(2, 0) + text(3, bytes([0, 1]))) + step(alive, number(2, 1) + text(3, bytes([0, 1]))),
+        "states": b"".join(new_registers) + step(register, fixed(3, 102) + number(5, 2), is_second=True) +
+        step(states, task(1), False) + step(watch, number(2, 0)) + step(watch, number(2, 1)) + step(watch, b"", False),
         "shutdown": step(shutdown, task(0), False) + bytes([252, 1, 252, 2]) + step(shutdown, number(2, 1)),
     }
     for name, data in inputs.items():

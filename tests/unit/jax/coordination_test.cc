@@ -462,8 +462,11 @@ TEST_F(CoordinationTest, StatesAreTheSameFromTheStartToTheEnd) {
   EXPECT_THAT(known.incarnations, ElementsAre(Process(0), Process(1), Process(2), Process(3)));
   Request request;
   request.method = Method::kGetStates;
-  request.tasks = {2};
-  EXPECT_THAT(Ask(0, request).answer->value().incarnations, ElementsAre(Process(2)));
+  request.tasks = {2, 0, 2};
+  EXPECT_THAT(Ask(0, request).answer->value().tasks, ElementsAre(2, 0, 2)) << "as it was asked";
+  EXPECT_THAT(Ask(0, request).answer->value().incarnations, ElementsAre(Process(2), Process(0), Process(2)));
+  request.tasks = {9};
+  EXPECT_EQ(Ask(0, request).status().code(), Code::kInvalidArgument);
   request.method = Method::kWatchStates;
   request.tasks = {};
   request.version = known.version;

@@ -105,7 +105,8 @@ TEST(JaxDialect, StatesOfTasks) {
 TEST(JaxDialect, WhatIsNoMessageIsRefused) {
   for (const Dialect dialect : {Dialect::kOld, Dialect::kNew}) {
     for (const Method method : {Method::kRegister, Method::kHeartbeat, Method::kBarrier, Method::kCancelBarrier,
-                                Method::kGetAlive, Method::kInsert, Method::kGet, Method::kDelete, Method::kShutdown}) {
+                                Method::kGetAlive, Method::kInsert, Method::kGet, Method::kDelete, Method::kShutdown,
+                                Method::kGetStates, Method::kWatchStates}) {
       EXPECT_FALSE(ReadRequest({dialect, method}, "\xff\xff\xff"s).ok());
       EXPECT_TRUE(ReadRequest({dialect, method}, "").ok());
     }

@@ -16,8 +16,8 @@
 //   barriers                                   barriers.h
 //   GetAliveTasks                              a barrier of those that are asked for: where one dies the round is over,
 //                                              so all are alive
-//   GetTaskState, GetJobState, WatchJobState,  connected, from when all have registered to the end; UNAVAILABLE before.
-//   WatchTasks                                 Who knows that waits for the end
+//   GetTaskState       of some                 once all have registered: connected, to the end; UNAVAILABLE before
+//   GetJobState, WatchJobState, WatchTasks     likewise, of all; who knows that waits for the end
 //   ReportErrorToService                       at once; it is told to people
 #include "worker_agent/gateway/jax/coordination.h"
 
@@ -335,23 +335,25 @@ void Coordination::GetAlive(const Request& request, const SharedHeld& held) {
 }
 
 void Coordination::GetStates(const Request& request, const SharedHeld& held) {
-  if (request.method == Method::kWatchStates && request.version >= kVersion) return;  // End tells it
-  barriers_.Incarnation(
-      kInit, 0, [this, held, asked = request.tasks](absl::StatusOr<agent::Barriers::Incarnations> known) {
-        if (!known.ok()) return held->Tell(Decided(known.status()));
-        if (known->size() < static_cast<size_t>(layout_.size())) {
-          return held->Tell(
-              absl::UnavailableError(absl::StrCat(known->size(), " of ", layout_.size(), " tasks have registered")));
-        }
-        Reply reply;
-        reply.version = kVersion;
-        for (const auto& [task, incarnation] : *known) {
-          if (!asked.empty() && std::find(asked.begin(), asked.end(), task) == asked.end()) continue;
-          reply.tasks.push_back(task);
-          reply.incarnations.push_back(incarnation);
-        }
-        held->Tell(std::move(reply));
-      });
+  const bool is_watch = request.method == Method::kWatchStates;
+  if (is_watch && request.version >= kVersion) return;  // End tells it
+  const auto size = static_cast<size_t>(layout_.size());
+  const std::vector<int32_t> tasks = is_watch ? layout_.Everyone() : request.tasks;
+  barriers_.Incarnation(kInit, 0, [size, held, tasks](const absl::StatusOr<agent::Barriers::Incarnations>& known) {
+    if (!known.ok()) return held->Tell(Decided(known.status()));
+    if (known->size() < size) return held->Tell(absl::UnavailableError("not all tasks have registered yet"));
+    Reply reply;
+    reply.version = kVersion;
+    reply.tasks = tasks;
+    for (const int32_t task : tasks) {
+      const auto registered = known->find(task);
+      if (registered == known->end()) {
+        return held->Tell(Decided(absl::InvalidArgumentError(absl::StrCat("task ", task, " is none of the ", size))));
+      }
+      reply.incarnations.push_back(registered->second);
+    }
+    held->Tell(std::move(reply));
+  });
 }
 
 }  // namespace muster::jax

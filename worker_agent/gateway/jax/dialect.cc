@@ -169,8 +169,7 @@ bool ReadAs(Method method, const std::string& bytes, Request& request) {
 
 // ---- replies
 
-constexpr int32_t kDisconnected = 2;
-constexpr int32_t kConnected = 3;
+constexpr int32_t kConnected = 3;  // of XLA's TaskState; no others are told of
 
 void FillTask(int32_t id, OldTask& task) {
   task.set_job_name(kJobName);
@@ -200,7 +199,7 @@ std::string WriteStates(const Reply& reply) {
     } else {
       state.set_task(reply.tasks[i]);
     }
-    state.set_state(reply.incarnations[i] == 0 ? kDisconnected : kConnected);
+    state.set_state(kConnected);
     state.set_incarnation(reply.incarnations[i]);
   }
   message.set_version(reply.version);

@@ -40,7 +40,7 @@ struct Request {
   int64_t increment = 0;
   int64_t counter = 0;         // which one of the barriers with that name
   int64_t timeout_ms = 0;      // of a barrier, or until the asker gives up; 0 or less: none
-  std::vector<int32_t> tasks;  // whom a barrier is of, or whose states are asked for; empty: all
+  std::vector<int32_t> tasks;  // whom a barrier is of (empty: all), or whose states are asked for
   int64_t version = 0;         // of the states that are known; 0 or less: none are
 };
 
