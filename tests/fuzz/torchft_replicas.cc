@@ -119,7 +119,7 @@ class World {
     Take(core_->Apply(event, Time()));
   }
 
-  // Until nobody has anything to say.
+  // Until nobody has anything to say, at one point in time.
   void Settle() {
     Take(core_->Apply(scheduler::Tick(), Time()));
     for (int turn = 0; turn < 20; ++turn) {
@@ -137,6 +137,7 @@ class World {
         Take(core_->Apply(scheduler::StoreRequested{query, *report, ""}, Time()));
       }
     }
+    for (Agent& agent : agents_) MUSTER_CHECK(!agent.replicas.NextReport(now_), "they come to rest");
     core_->CheckInvariants();
   }
 

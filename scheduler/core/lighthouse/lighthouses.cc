@@ -122,9 +122,11 @@ void Lighthouses::Take(Lighthouse& lighthouse, const Party& party, const v1::Rep
     here.insert(one.replica_id());
     lighthouse.presumed.erase(one.replica_id());
     const absl::Duration silent = absl::Milliseconds(one.silent_ms());
-    // It asks still, as its connection stands: its silence is told on and on, and counts once.
-    if (silent >= HeartbeatTimeout(lighthouse.rules) && !lighthouse.replicas.contains(one.replica_id())) continue;
     const MonotonicTime heard = context_.now.monotonic - silent;
+    if (silent >= HeartbeatTimeout(lighthouse.rules) && !lighthouse.replicas.contains(one.replica_id())) {
+      Doubt(lighthouse, heard);  // its agent tells of it as long as its call is open, or for another time-out
+      continue;
+    }
     const auto [found, is_new] = lighthouse.replicas.try_emplace(one.replica_id());
     Replica& replica = found->second;
     if (!is_new && replica.party != party) {
@@ -184,24 +186,33 @@ MonotonicTime Lighthouses::NextOf(const Lighthouse& lighthouse) const {
 
 // Agents whose round is over, or whose node is lost.
 void Lighthouses::ForgetTheGone(Lighthouse& lighthouse) {
-  for (auto& [party, agent] : lighthouse.agents) {
-    const Run* run = context_.state.FindRun(agent.caller.job_id(), agent.caller.run());
-    absl::Status status = CheckCaller(run, agent.caller, "");
-    if (status.ok()) continue;
-    std::erase_if(lighthouse.replicas, [&, &gone = party](const auto& one) { return one.second.party == gone; });
-    if (agent.held.query == 0) continue;
-    context_.effects.push_back(Answer{agent.held.query, std::move(status), v1::StoreReply()});
-    agent.held = {};
-  }
+  std::erase_if(lighthouse.agents, [&](const auto& agent) {
+    const auto& [party, known] = agent;
+    absl::Status status =
+        CheckCaller(context_.state.FindRun(known.caller.job_id(), known.caller.run()), known.caller, "");
+    if (status.ok()) return false;
+    std::erase_if(lighthouse.replicas, [&gone = party](const auto& one) { return one.second.party == gone; });
+    if (known.held.query != 0) {
+      context_.effects.push_back(Answer{known.held.query, std::move(status), v1::StoreReply()});
+    }
+    return true;
+  });
 }
 
-// Who died with them is silent soon, too, and may be one that asks: no quorum has it until then.
 void Lighthouses::ForgetTheSilent(Lighthouse& lighthouse) {
-  const size_t silent = std::erase_if(lighthouse.replicas, [&](const auto& one) {
-    return context_.now.monotonic - one.second.heard >= HeartbeatTimeout(lighthouse.rules);
+  std::erase_if(lighthouse.replicas, [&](const auto& one) {
+    const bool is_silent = context_.now.monotonic - one.second.heard >= HeartbeatTimeout(lighthouse.rules);
+    if (is_silent) Doubt(lighthouse, one.second.heard);
+    return is_silent;
   });
-  if (silent > 0) lighthouse.decide_again = lighthouse.rest_until = context_.now.monotonic + kPause;
   if (context_.now.monotonic >= lighthouse.presumed_until) lighthouse.presumed.clear();
+}
+
+// Those that died at the same time were heard at different ones: an agent tells of its replicas once in a quarter of
+// the time-out at least.
+void Lighthouses::Doubt(Lighthouse& lighthouse, MonotonicTime silent_since) {
+  const absl::Duration between = HeartbeatTimeout(lighthouse.rules) / 4 + kBetweenHeartbeats;
+  lighthouse.doubt = std::max(lighthouse.doubt, silent_since + between);
 }
 
 // Whether there is one.
@@ -211,7 +222,7 @@ bool Lighthouses::FormQuorum(const std::string& name, Lighthouse& lighthouse) {
   if (context_.now.monotonic < lighthouse.rest_until) return false;
   std::vector<Asker> askers;
   for (const auto& [id, replica] : lighthouse.replicas) {
-    if (replica.Asks()) askers.push_back({&id, replica.since, replica.shrink_only});
+    if (replica.Asks() && replica.heard > lighthouse.doubt) askers.push_back({&id, replica.since, replica.shrink_only});
   }
   const QuorumDecision decision =
       DecideQuorum(askers, lighthouse.replicas.size() + lighthouse.presumed.size(),
@@ -266,8 +277,8 @@ void Lighthouses::AnswerAll(Lighthouse& lighthouse) {
                 [&](const auto& one) { return one.second.held.query == 0 && replicas[one.first].empty(); });
 }
 
-// Those of its calls that a quorum has; `is_over`: also where none has. Whom a report tells of at all, it is held for:
-// its agent comes again with the next one at once.
+// Those of its calls that a quorum has; `is_over`: also where none has. A report that tells of any replica is held,
+// even if none of them counts any more: its agent would send the next one at once.
 void Lighthouses::AnswerHeld(Agent& agent, const std::vector<const Replica*>& replicas, bool is_over) {
   std::vector<std::pair<SharedQuorum, std::vector<uint64_t>>> answered;  // mostly one
   for (const Replica* replica : replicas) {
@@ -321,6 +332,7 @@ void Lighthouses::OnLoopWasLate(absl::Duration by) {
   for (auto& [name, lighthouse] : lighthouses_) {
     for (auto& [id, replica] : lighthouse.replicas) replica.heard = replica.heard + by;
     lighthouse.presumed_until = lighthouse.presumed_until + by;
+    lighthouse.doubt = lighthouse.doubt + by;
   }
 }
 

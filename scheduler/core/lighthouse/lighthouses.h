@@ -3,6 +3,9 @@
 //
 //   a replica is forgotten     its agent's report has it no more; it was silent for the rules' heartbeat time-out; its
 //                              agent's node takes part in no round any more
+//   a replica is in doubt      it has not been heard since shortly after one that fell silent: it may have died with
+//   that
+//                              one, so it is alive, but asks for nothing, until it is heard or silent, too
 //   a call waits               from the first report that has it until a quorum has its replica, or a report has it no
 //                              more. Asked for again after that, it gets the same answer
 //   the quorum's number rises  its members are others than before, or one of them could not commit its last step
@@ -32,9 +35,11 @@ class Lighthouses {
   static constexpr size_t kMostLighthouses = 256;
   static constexpr size_t kMostReplicas = 4'096;
   static constexpr size_t kMostMemberBytes = 2u << 20;  // of all that wait, so that each answer is a gRPC message
-  // Who was left out of a quorum asks for the next one; others have to come for that. Replicas that die together are
-  // silent within this time of each other: heartbeats come so often. And how often it is looked whose agents have gone.
+  // Who was left out of a quorum asks for the next one; others have to come for that. And how often it is looked whose
+  // agents have gone.
   static constexpr absl::Duration kPause = absl::Milliseconds(100);
+  // Between heartbeats of a replica (torchft's managers: 100 ms), with what they take on their way.
+  static constexpr absl::Duration kBetweenHeartbeats = absl::Milliseconds(200);
   static constexpr size_t kMostShown = 256;  // members, to people
 
   explicit Lighthouses(Context& context) : context_(context) {}
@@ -84,6 +89,7 @@ class Lighthouses {
     std::map<std::string, Replica> replicas;
     std::map<Party, Agent> agents;
     MonotonicTime rest_until;  // see kPause
+    MonotonicTime doubt;       // who has not been heard since then is in doubt
     MonotonicTime look_again;  // for agents that have gone
     MonotonicTime decide_again = MonotonicTime::Never();
     std::string why_not;             // those who ask have no quorum yet
@@ -100,6 +106,7 @@ class Lighthouses {
   MonotonicTime NextOf(const Lighthouse& lighthouse) const;
   void ForgetTheGone(Lighthouse& lighthouse);
   void ForgetTheSilent(Lighthouse& lighthouse);
+  static void Doubt(Lighthouse& lighthouse, MonotonicTime silent_since);
   bool FormQuorum(const std::string& name, Lighthouse& lighthouse);
   static std::vector<const Replica*> ReplicasOf(const Lighthouse& lighthouse, const Party& party);
   void AnswerAll(Lighthouse& lighthouse);

@@ -169,8 +169,9 @@ def play(core, addresses, seed, steps):
 def test_the_same_quorums_as_the_real_one(cluster, version, record_property):
     """Random lives of replicas, told to both. Left out is what the real one does wrong: a call that is given up by one that
     lives on, which it still counts; one that waits and dies together with another, which it may have in a quorum after it
-    has found the other silent; newcomers alone that want the quorum only to shrink, of which it makes a quorum of nobody,
-    and from then on no other; and a restart, after which it begins with 1 again."""
+    has found the other silent (what ours does then is told in the scheduler's unit tests); newcomers alone that want the
+    quorum only to shrink, of which it makes a quorum of nobody, and from then on no other; and a restart, after which it
+    begins with 1 again."""
     core = torchft.load(torchft.library(version))
     sequences, beside = (200, 4) if IS_LONG else (12, 4)
     cluster.start_scheduler()

@@ -102,6 +102,26 @@ TEST_F(ReplicasTest, OneReportIsAlwaysOpenWhileAReplicaLives) {
   EXPECT_FALSE(replicas_.IsBusy());
 }
 
+// A stopped process may have its call open all the time.
+TEST_F(ReplicasTest, WhoAsksIsToldHoweverSilentItIs) {
+  const uint64_t call = Ask("a");
+  Reply(Report());
+  now_ = now_ + absl::Seconds(20);
+  EXPECT_EQ(Report().replicas(0).call(), call);
+}
+
+TEST_F(ReplicasTest, ASchedulerThatAnswersAtOnceIsNotAskedAtOnce) {
+  ASSERT_TRUE(Beat("a").ok());
+  Reply(Report());
+  EXPECT_FALSE(HasReport());
+  now_ = now_ + absl::Milliseconds(499);
+  EXPECT_FALSE(HasReport());
+  now_ = now_ + absl::Milliseconds(1);
+  Reply(Report());
+  Ask("a");
+  EXPECT_EQ(Report().replicas_size(), 1) << "it says something new";
+}
+
 TEST_F(ReplicasTest, AnEndedProcessTakesItsReplicasAlong) {
   Ask("a", 0);
   ASSERT_TRUE(Beat("b", 1).ok());

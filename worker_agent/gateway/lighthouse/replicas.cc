@@ -117,6 +117,8 @@ void Replicas::End(const std::string& why) {
   replicas_.clear();
 }
 
+absl::Duration Replicas::Wait() const { return std::min(kWait, settings_.heartbeat_timeout / 4); }
+
 void Replicas::ForgetTheSilent(MonotonicTime now) {
   std::erase_if(replicas_, [&](const auto& one) {
     return one.second.call == 0 && now - one.second.heard >= 2 * settings_.heartbeat_timeout;
@@ -126,12 +128,13 @@ void Replicas::ForgetTheSilent(MonotonicTime now) {
 std::optional<v1::ReplicasReport> Replicas::NextReport(MonotonicTime now) {
   ForgetTheSilent(now);
   if (now < not_before_ || open_.size() >= kMostOpen) return std::nullopt;
-  if (!is_changed_ && (replicas_.empty() || !open_.empty())) return std::nullopt;
+  if (!is_changed_ && (replicas_.empty() || !open_.empty() || now < unchanged_not_before_)) return std::nullopt;
   is_changed_ = false;
+  unchanged_not_before_ = now + Wait() / 2;
   v1::ReplicasReport report;
   report.set_lighthouse(settings_.name);
   report.set_number(++last_number_);
-  report.set_wait_ms(Milliseconds(std::min(kWait, settings_.heartbeat_timeout / 4)));
+  report.set_wait_ms(Milliseconds(Wait()));
   report.mutable_rules()->set_min_replicas(settings_.min_replicas);
   report.mutable_rules()->set_join_timeout_ms(Milliseconds(settings_.join_timeout));
   report.mutable_rules()->set_heartbeat_timeout_ms(Milliseconds(settings_.heartbeat_timeout));
@@ -165,6 +168,7 @@ std::string Replicas::Replied(uint64_t report, absl::StatusOr<v1::StoreReply> re
                                       [&](const auto& one) { return one.second.call == call && one.second.done; });
       if (asker == replicas_.end()) continue;
       asker->second.call = 0;
+      is_changed_ = true;
       std::exchange(asker->second.done, nullptr)(ReplyOf(quorum));
     }
   }

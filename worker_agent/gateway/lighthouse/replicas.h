@@ -3,7 +3,7 @@
 //
 //   a report goes out        at once when a call came or was given up, or a process ended, though at most kMostOpen
 //                            wait for their answers; and another one whenever none is open, as long as a replica is
-//                            there
+//                            there, though not before half the time that the last one was to wait
 //   a report that was not    again after kPause, with whatever is known by then; calls go on waiting
 //   heard (no scheduler)
 //   a report that was        each call that waits is told why; again after kLongPause
@@ -82,6 +82,7 @@ class Replicas {
 
   absl::StatusOr<Replica*> Hear(std::optional<uint32_t> slot, const std::string& id, MonotonicTime now);
   void TellAll(const absl::Status& status);
+  absl::Duration Wait() const;
   void ForgetTheSilent(MonotonicTime now);
 
   const Settings settings_;
@@ -91,6 +92,7 @@ class Replicas {
   bool is_changed_ = false;  // since the last report
   bool has_ended_ = false;
   MonotonicTime not_before_;
+  MonotonicTime unchanged_not_before_;  // a report that says the same again
 };
 
 }  // namespace muster::lighthouse
