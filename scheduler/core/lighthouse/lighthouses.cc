@@ -208,11 +208,11 @@ void Lighthouses::ForgetTheSilent(Lighthouse& lighthouse) {
   if (context_.now.monotonic >= lighthouse.presumed_until) lighthouse.presumed.clear();
 }
 
-// Those that died at the same time were heard at different ones: an agent tells of its replicas once in a quarter of
-// the time-out at least.
+// Those that died at the same time were heard at different ones: an agent tells of its replicas at least once in a
+// quarter of the time-out (but for reports that are lost). Who is well was heard in the last half of it.
 void Lighthouses::Doubt(Lighthouse& lighthouse, MonotonicTime silent_since) {
-  const absl::Duration between = HeartbeatTimeout(lighthouse.rules) / 4 + kBetweenHeartbeats;
-  lighthouse.doubt = std::max(lighthouse.doubt, silent_since + between);
+  const absl::Duration limit = HeartbeatTimeout(lighthouse.rules);
+  lighthouse.doubt = std::max(lighthouse.doubt, silent_since + std::min(limit / 4 + kBetweenHeartbeats, limit / 2));
 }
 
 // Whether there is one.
@@ -221,13 +221,22 @@ bool Lighthouses::FormQuorum(const std::string& name, Lighthouse& lighthouse) {
   const QuorumRecord* last = known == context_.state.record().quorums.end() ? nullptr : &known->second;
   if (context_.now.monotonic < lighthouse.rest_until) return false;
   std::vector<Asker> askers;
+  size_t in_doubt = 0;
   for (const auto& [id, replica] : lighthouse.replicas) {
-    if (replica.Asks() && replica.heard > lighthouse.doubt) askers.push_back({&id, replica.since, replica.shrink_only});
+    if (!replica.Asks()) continue;
+    if (replica.heard > lighthouse.doubt) {
+      askers.push_back({&id, replica.since, replica.shrink_only});
+    } else {
+      ++in_doubt;
+    }
   }
   const QuorumDecision decision =
       DecideQuorum(askers, lighthouse.replicas.size() + lighthouse.presumed.size(),
                    last == nullptr ? nullptr : &last->replica_ids, RulesOf(lighthouse.rules), context_.now.monotonic);
   lighthouse.why_not = askers.empty() ? "" : decision.why_not;
+  if (in_doubt > 0 && decision.members.empty()) {
+    lighthouse.why_not = absl::StrCat(in_doubt, " of those that ask may have died with another one that fell silent");
+  }
   lighthouse.decide_again = decision.look_again;
   if (decision.members.empty()) return false;
   lighthouse.formed = context_.now.monotonic;
@@ -251,7 +260,7 @@ bool Lighthouses::FormQuorum(const std::string& name, Lighthouse& lighthouse) {
   quorum->set_quorum_id(number);
   quorum->set_created_unix_ms(context_.now.wall.unix_ms);
   for (const std::string& id : decision.members) lighthouse.replicas.at(id).answer = quorum;
-  if (askers.size() == decision.members.size()) return true;
+  if (in_doubt == 0 && askers.size() == decision.members.size()) return true;
   for (auto& [id, replica] : lighthouse.replicas) {  // left out: it asks anew
     if (replica.Asks()) replica.since = context_.now.monotonic;
   }
@@ -278,7 +287,7 @@ void Lighthouses::AnswerAll(Lighthouse& lighthouse) {
 }
 
 // Those of its calls that a quorum has; `is_over`: also where none has. A report that tells of any replica is held,
-// even if none of them counts any more: its agent would send the next one at once.
+// even if none of them counts any more: its agent would soon say the same again.
 void Lighthouses::AnswerHeld(Agent& agent, const std::vector<const Replica*>& replicas, bool is_over) {
   std::vector<std::pair<SharedQuorum, std::vector<uint64_t>>> answered;  // mostly one
   for (const Replica* replica : replicas) {
@@ -329,10 +338,11 @@ void Lighthouses::OnDue(uint64_t handle) {
 }
 
 void Lighthouses::OnLoopWasLate(absl::Duration by) {
+  const MonotonicTime now = context_.now.monotonic;  // (where a report came meanwhile)
   for (auto& [name, lighthouse] : lighthouses_) {
-    for (auto& [id, replica] : lighthouse.replicas) replica.heard = replica.heard + by;
+    for (auto& [id, replica] : lighthouse.replicas) replica.heard = std::min(replica.heard + by, now);
     lighthouse.presumed_until = lighthouse.presumed_until + by;
-    lighthouse.doubt = lighthouse.doubt + by;
+    lighthouse.doubt = std::min(lighthouse.doubt + by, now);
   }
 }
 

@@ -3,9 +3,9 @@
 //
 //   a replica is forgotten     its agent's report has it no more; it was silent for the rules' heartbeat time-out; its
 //                              agent's node takes part in no round any more
-//   a replica is in doubt      it has not been heard since shortly after one that fell silent: it may have died with
-//   that
-//                              one, so it is alive, but asks for nothing, until it is heard or silent, too
+//   a replica is in doubt      it has not been heard since shortly after another one that fell silent, and may have
+//   died
+//                              with it: it is alive, but asks for nothing, until it is heard, or silent, too
 //   a call waits               from the first report that has it until a quorum has its replica, or a report has it no
 //                              more. Asked for again after that, it gets the same answer
 //   the quorum's number rises  its members are others than before, or one of them could not commit its last step

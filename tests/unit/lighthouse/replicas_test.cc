@@ -134,6 +134,19 @@ TEST_F(ReplicasTest, AnEndedProcessTakesItsReplicasAlong) {
   EXPECT_EQ(report.replicas(0).replica_id(), "b");
 }
 
+TEST_F(ReplicasTest, ThatNobodyIsLeftIsSaidUntilItIsHeard) {
+  Ask("a");
+  Report();
+  replicas_.Ended(0);
+  Reply(Report(), absl::UnavailableError("gone"));
+  now_ = now_ + Replicas::kPause;
+  const v1::ReplicasReport again = Report();
+  EXPECT_EQ(again.replicas_size(), 0);
+  Reply(again);
+  now_ = now_ + absl::Seconds(1);
+  EXPECT_FALSE(HasReport());
+}
+
 TEST_F(ReplicasTest, ACallThatIsGivenUpIsTakenBack) {
   const uint64_t call = Ask("a");
   Report();

@@ -245,7 +245,7 @@ TEST_F(LighthouseTest, WhoIsSilentIsNoReplicaAnyMore) {
   EXPECT_EQ(Told(Report("one", {{"a", 2}})), "2: a for 2");
 }
 
-// Of two on different machines, whose agents tell of them each 1.25 s.
+// Of two on different machines, whose agents tell of them every second or so.
 TEST_F(LighthouseTest, ThoseWhoDieTogetherFormNoQuorumBetweenTheirEnds) {
   for (const char* job : {"one", "two", "three", "four"}) Join(job);
   for (const absl::Duration between : {absl::Milliseconds(60), absl::Milliseconds(1200)}) {
@@ -290,7 +290,7 @@ TEST_F(LighthouseTest, WhoIsSilentAndStillToldDelaysNobody) {
   }
   const QueryId silent = Report("two", {{"b", 1}}, 5'100);
   EXPECT_EQ(Told(Report("one", {{"a", 1}})), "1: a for 1");
-  EXPECT_EQ(Told(silent), "waits") << "its agent would tell the same again at once";
+  EXPECT_EQ(Told(silent), "waits") << "its agent would soon tell the same again";
   Pass(absl::Seconds(1));
   EXPECT_EQ(Told(silent), "nothing");
   EXPECT_EQ(Told(Report("two", {})), "nothing");
@@ -308,6 +308,23 @@ TEST_F(LighthouseTest, ThoseWhoFallSilentAllTheTimeDelayNobody) {
   }
   Report("one", {{"a", 1}});
   EXPECT_EQ(Told(Report("two", {{"b", 1}})), "1: a b for 1");
+}
+
+// Or, their time to wait for others over, they would train as a quorum of their own beside the one that has just begun.
+TEST_F(LighthouseTest, ThoseInDoubtWhoAreLeftOutAskAnew) {
+  for (const char* job : {"one", "two", "three"}) Join(job);
+  join_timeout_ms_ = 1'000;
+  min_replicas_ = 1;
+  EXPECT_EQ(Told(Report("one", {{"a", 1}})), "1: a for 1");
+  Report("two", {{"x", 0}, {"y", 0}}, 100);
+  Pass(absl::Milliseconds(500));
+  Report("three", {{"b", 1}, {"c", 1}, {"d", 1}});
+  Pass(absl::Milliseconds(4'400));  // x and y fall silent
+  EXPECT_EQ(Told(Report("one", {{"a", 2}})), "1: a for 2") << "the others may have died with them";
+  EXPECT_EQ(Told(Report("three", {{"b", 1}, {"c", 1}, {"d", 1}})), "waits");
+  const QueryId a = Report("one", {{"a", 3}});
+  Pass(absl::Milliseconds(100));
+  EXPECT_EQ(Told(a), "2: a b c d for 3");
 }
 
 TEST_F(LighthouseTest, AReplicaThatIsHeardElsewhereIsThere) {

@@ -155,7 +155,7 @@ std::optional<v1::ReplicasReport> Replicas::NextReport(MonotonicTime now) {
 std::string Replicas::Replied(uint64_t report, absl::StatusOr<v1::StoreReply> reply, MonotonicTime now) {
   open_.erase(report);
   if (!reply.ok()) {
-    is_changed_ |= !replicas_.empty();
+    is_changed_ |= !has_ended_;  // also that a replica is no more
     const bool goes_on = WasNotHeard(reply.status()) || absl::IsFailedPrecondition(reply.status());
     not_before_ = now + (WasNotHeard(reply.status()) ? kPause : kLongPause);
     if (goes_on) return "";
@@ -168,7 +168,7 @@ std::string Replicas::Replied(uint64_t report, absl::StatusOr<v1::StoreReply> re
                                       [&](const auto& one) { return one.second.call == call && one.second.done; });
       if (asker == replicas_.end()) continue;
       asker->second.call = 0;
-      is_changed_ = true;
+      is_changed_ = true;  // it asks no more
       std::exchange(asker->second.done, nullptr)(ReplyOf(quorum));
     }
   }
