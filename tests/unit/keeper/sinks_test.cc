@@ -301,6 +301,17 @@ TEST(LogFile, AppendsAndMakesFolders) {
   EXPECT_EQ(ReadWholeFile(path), "one\ntwo\n");
 }
 
+TEST(LogFile, TheNextProcessBeginsALineOfItsOwn) {
+  TempFolder folder;
+  const std::string path = folder.Path("worker_0.log");
+  for (const char* text : {"step 1\nstep", "step 1\n", ""}) {
+    auto log = LogFile::Open(path);
+    ASSERT_TRUE(log.ok()) << log.status();
+    EXPECT_EQ(log->Append(text), "");
+  }
+  EXPECT_EQ(ReadWholeFile(path), "step 1\nstep\nstep 1\n");
+}
+
 TEST(LogFile, RefusalsNameThePath) {
   TempFolder folder;
   WriteWholeFile(folder.Path("file"), "");

@@ -11,6 +11,16 @@
 #include "common/sys/private_folder.h"
 
 namespace muster::agent {
+namespace {
+
+bool EndsInsideALine(int fd, off_t size) {
+  if (size == 0) return false;
+  const UniqueFd readable(::open(absl::StrCat("/proc/self/fd/", fd).c_str(), O_RDONLY | O_CLOEXEC));
+  char last = '\n';
+  return readable.is_open() && ::pread(readable.get(), &last, 1, size - 1) == 1 && last != '\n';
+}
+
+}  // namespace
 
 absl::StatusOr<LogFile> LogFile::Open(const std::string& path) {
   auto failed = [&](const std::string& why) {
@@ -30,7 +40,9 @@ absl::StatusOr<LogFile> LogFile::Open(const std::string& path) {
   // (A device is root's to make.)
   if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) return failed("it is not a regular file: remove it");
   if (info.st_nlink > 1) return failed("it has another name elsewhere (a hard link): remove it");
-  return LogFile(std::move(fd), path);
+  LogFile log(std::move(fd), path);
+  if (S_ISREG(info.st_mode) && EndsInsideALine(log.fd_.get(), info.st_size)) log.Write("\n");
+  return log;
 }
 
 std::string LogFile::Append(std::string_view bytes) {

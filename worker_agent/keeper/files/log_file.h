@@ -14,7 +14,8 @@ namespace muster::agent {
 class LogFile {
  public:
   // Opens for appending; creates the file and its folders, which may be another user's: follows no link, takes nothing
-  // but a regular file (or device) with one name. The error names the path, what to do and the setting.
+  // but a regular file (or device) with one name. Where a killed process left half a line, the next one's first does
+  // not run into it. The error names the path, what to do and the setting.
   static absl::StatusOr<LogFile> Open(const std::string& path);
 
   // Never fails: what the disk doesn't take (it is full) is lost, later bytes are tried again. Returns a line for the
