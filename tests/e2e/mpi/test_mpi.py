@@ -272,12 +272,21 @@ def test_jobs_beside_each_other_do_not_mix(cluster, sums, left_behind):
 @pytest.mark.parametrize("sums", ["openmpi"], indirect=True)
 @pytest.mark.parametrize("async_modex", [0, 1])
 def test_ranks_that_ask_for_each_other(cluster, sums, left_behind, async_modex):
-    """The fence has no data: each rank asks for those it speaks with."""
+    """The fence has no data: each rank asks for those it speaks with.
+
+    With async_modex a rank may ask for one beside it in the very moment in which that one has said all; Debian's libpmix
+    4.2.2 then answers that there is nothing, under mpirun, too (19 of 90 starts beside two busy loops)."""
     cluster.start_scheduler("--worker_num", 4)
     env = {"OMPI_MCA_pmix_base_collect_data": 0, "OMPI_MCA_pmix_base_async_modex": async_modex, "OMPI_MCA_osc": "^rdma"}
-    for agent in cluster.start_agents(2, ["--local_worker_num", 2], [sums], env=env):
-        agent.expect(0, timeout=60)
-        assert agent.output().count("of 4: all right") == 2, agent.output()
+    for attempt in range(5 if async_modex else 1):
+        words = ["--local_worker_num", 2, "--job_id", "attempt%d" % attempt]
+        agents = [cluster.start_agent("agent%d.%d" % (attempt, i), words, [sums], env=env) for i in range(2)]
+        codes = [agent.wait(timeout=60) for agent in agents]
+        said = "".join(agent.output() for agent in agents)
+        if 'Returned "Not found" (-13)' not in said:
+            break
+    assert codes == [0, 0], said
+    assert said.count("of 4: all right") == 4, said
 
 
 def test_ranks_with_much_to_tell(cluster):
