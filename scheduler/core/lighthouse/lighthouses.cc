@@ -235,7 +235,8 @@ bool Lighthouses::FormQuorum(const std::string& name, Lighthouse& lighthouse) {
                    last == nullptr ? nullptr : &last->replica_ids, RulesOf(lighthouse.rules), context_.now.monotonic);
   lighthouse.why_not = askers.empty() ? "" : decision.why_not;
   if (in_doubt > 0 && decision.members.empty()) {
-    lighthouse.why_not = absl::StrCat(in_doubt, " of those that ask may have died with another one that fell silent");
+    lighthouse.why_not = absl::StrCat(
+        in_doubt, " of those that ask may have died with one that fell silent: left out until they are heard");
   }
   lighthouse.decide_again = decision.look_again;
   if (decision.members.empty()) return false;

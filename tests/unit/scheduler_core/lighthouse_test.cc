@@ -265,6 +265,19 @@ TEST_F(LighthouseTest, ThoseWhoDieTogetherFormNoQuorumBetweenTheirEnds) {
   }
 }
 
+TEST_F(LighthouseTest, ALoopThatWasLateKeepsThemInDoubt) {
+  for (const char* job : {"one", "two", "three"}) Join(job);
+  Report("three", {{"d", 0}});
+  Pass(absl::Milliseconds(60));
+  Report("two", {{"b", 1}});
+  Pass(absl::Milliseconds(4'900));
+  Report("one", {{"a", 1}});
+  Pass(absl::Milliseconds(50));  // d is silent for 5 s
+  now_ = now_ + absl::Seconds(2);
+  Take(core_->Apply(LoopWasLate{absl::Seconds(2)}, Time()));
+  EXPECT_EQ(Told(Report("one", {{"a", 1}})), "waits") << "b may have died with d";
+}
+
 TEST_F(LighthouseTest, WhoIsToldAsSilentAfterARestartDidNotDieAlone) {
   ASSERT_NO_FATAL_FAILURE(RestartWithAQuorumOfAAndB());
   Join("three");

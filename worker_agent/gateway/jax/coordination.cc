@@ -114,8 +114,6 @@ void Coordination::Handle(Request request, SharedHeld held) {
     case Method::kBarrier:
     case Method::kCancelBarrier:
     case Method::kGetAlive:
-    case Method::kGetStates:
-    case Method::kWatchStates:
       return HandleBarrier(request, held);
     default:
       return HandleTask(request, held);
@@ -145,6 +143,9 @@ void Coordination::HandleTask(const Request& request, const SharedHeld& held) {
     case Method::kReset:
       Leave(task, absl::CancelledError("The task was reset."));
       return held->Tell(Reply());
+    case Method::kGetStates:
+    case Method::kWatchStates:
+      return GetStates(request, held);
     default:
       Log(Severity::kWarning,
           absl::StrCat("JAX's task ", task, " reports: ", EscapeControl(request.name.substr(0, 500))));
@@ -183,6 +184,29 @@ void Coordination::Heartbeat(const Request& request, const SharedHeld& held) {
   Reply reply;
   reply.incarnation = incarnation_;
   held->Tell(std::move(reply));
+}
+
+void Coordination::GetStates(const Request& request, const SharedHeld& held) {
+  const bool is_watch = request.method == Method::kWatchStates;
+  if (is_watch && request.version >= kVersion) return;  // End tells it
+  const auto size = static_cast<size_t>(layout_.size());
+  const std::vector<int32_t> tasks = is_watch ? layout_.Everyone() : request.tasks;
+  barriers_.Incarnation(kInit, 0, [size, held, tasks](const absl::StatusOr<agent::Barriers::Incarnations>& known) {
+    if (!known.ok()) return held->Tell(Decided(known.status()));
+    if (known->size() < size) return held->Tell(absl::UnavailableError("not all tasks have registered yet"));
+    Reply reply;
+    reply.version = kVersion;
+    reply.tasks = tasks;
+    for (const int32_t task : tasks) {
+      const auto registered = known->find(task);
+      if (registered == known->end()) {
+        return held->Tell(
+            Decided(absl::InvalidArgumentError(absl::StrCat("there is no task ", task, ": the round has ", size))));
+      }
+      reply.incarnations.push_back(registered->second);
+    }
+    held->Tell(std::move(reply));
+  });
 }
 
 void Coordination::Shutdown(int32_t task, absl::Duration limit, const SharedHeld& held) {
@@ -296,7 +320,6 @@ void Coordination::Arrive(agent::Arrival arrival, std::function<void(absl::Statu
 
 void Coordination::HandleBarrier(const Request& request, const SharedHeld& held) {
   if (request.method == Method::kGetAlive) return GetAlive(request, held);
-  if (request.method == Method::kGetStates || request.method == Method::kWatchStates) return GetStates(request, held);
   if (request.method == Method::kCancelBarrier) {
     barriers_.Cancel(request.name, request.counter);
     return held->Tell(Reply());
@@ -331,28 +354,6 @@ void Coordination::GetAlive(const Request& request, const SharedHeld& held) {
       for (const int32_t task : asked) reply.incarnations.push_back((*known)[task]);
       held->Tell(std::move(reply));
     });
-  });
-}
-
-void Coordination::GetStates(const Request& request, const SharedHeld& held) {
-  const bool is_watch = request.method == Method::kWatchStates;
-  if (is_watch && request.version >= kVersion) return;  // End tells it
-  const auto size = static_cast<size_t>(layout_.size());
-  const std::vector<int32_t> tasks = is_watch ? layout_.Everyone() : request.tasks;
-  barriers_.Incarnation(kInit, 0, [size, held, tasks](const absl::StatusOr<agent::Barriers::Incarnations>& known) {
-    if (!known.ok()) return held->Tell(Decided(known.status()));
-    if (known->size() < size) return held->Tell(absl::UnavailableError("not all tasks have registered yet"));
-    Reply reply;
-    reply.version = kVersion;
-    reply.tasks = tasks;
-    for (const int32_t task : tasks) {
-      const auto registered = known->find(task);
-      if (registered == known->end()) {
-        return held->Tell(Decided(absl::InvalidArgumentError(absl::StrCat("task ", task, " is none of the ", size))));
-      }
-      reply.incarnations.push_back(registered->second);
-    }
-    held->Tell(std::move(reply));
   });
 }
 

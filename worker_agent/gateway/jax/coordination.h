@@ -79,9 +79,9 @@ class Coordination {
   void HandleBarrier(const Request& request, const SharedHeld& held);
   void Register(const Request& request, const SharedHeld& held);
   void Heartbeat(const Request& request, const SharedHeld& held);
+  void GetStates(const Request& request, const SharedHeld& held);
   void Shutdown(int32_t task, absl::Duration limit, const SharedHeld& held);
   void GetAlive(const Request& request, const SharedHeld& held);
-  void GetStates(const Request& request, const SharedHeld& held);
   void Leave(int32_t task, const absl::Status& why);
   // A process tells at which step it is, for all to find a step at which they stop.
   void NoteStep(const std::string& step);

@@ -155,7 +155,8 @@ std::optional<v1::ReplicasReport> Replicas::NextReport(MonotonicTime now) {
 std::string Replicas::Replied(uint64_t report, absl::StatusOr<v1::StoreReply> reply, MonotonicTime now) {
   open_.erase(report);
   if (!reply.ok()) {
-    is_changed_ |= !has_ended_;  // also that a replica is no more
+    // What was not heard is said again, be it that no replica is left.
+    is_changed_ |= WasNotHeard(reply.status()) ? !has_ended_ : !replicas_.empty();
     const bool goes_on = WasNotHeard(reply.status()) || absl::IsFailedPrecondition(reply.status());
     not_before_ = now + (WasNotHeard(reply.status()) ? kPause : kLongPause);
     if (goes_on) return "";
