@@ -6,9 +6,6 @@
 namespace muster::scheduler {
 namespace {
 
-// A longer sleep could hide that the whole process was stopped for a while.
-constexpr absl::Duration kLongestNap = absl::Seconds(1);
-
 bool IsNewWork(const Event& event) {
   return std::holds_alternative<JoinRequested>(event) || std::holds_alternative<QueryReceived>(event) ||
          std::holds_alternative<StoreRequested>(event);
@@ -43,11 +40,10 @@ bool EventQueue::HasNews() const { return !events_.empty() || durable_ != told_d
 
 MonotonicTime EventQueue::SleepUntilNews(MonotonicTime deadline) {
   MonotonicTime now = clock_.Read().monotonic;
+  deadline = std::min(deadline, now + kLongestTurn);
   while (!HasNews() && now < deadline) {
-    const MonotonicTime nap_end = std::min(deadline, now + kLongestNap);
-    news_.WaitFor(mutex_, nap_end - now);
+    news_.WaitFor(mutex_, deadline - now);
     now = clock_.Read().monotonic;
-    if (now - nap_end > late_after_) return nap_end;
   }
   return events_.empty() ? deadline : std::min(deadline, events_.front().posted);
 }

@@ -22,6 +22,10 @@ struct QueuedEvent {
   bool is_new_work = false;
 };
 
+// The longest sleep. Whoever watches the loop takes it for hung when it makes no turn for long, so an idle one must
+// make turns as well. It is also how the loop notices that the whole process was stopped for a while.
+inline constexpr absl::Duration kLongestTurn = absl::Seconds(1);
+
 class EventQueue {
  public:
   // At most `new_work_limit` joins, queries and calls of the store wait at once; everything else always gets in.
@@ -45,10 +49,10 @@ class EventQueue {
     absl::Duration late_by;  // if it is: the time lost since the last Take
     bool is_closed = false;  // and the queue is empty: nothing will ever come
   };
-  // Sleeps until there is an event, durable news that no Take has told yet, the deadline, or Close; then takes at most
-  // `limit` events. The caller is late when a deadline, an event's posting or the end of a nap is longer ago than
-  // late_after: the process was stopped, or the machine is overloaded. What waits behind `limit` is late with the next
-  // Take, too, but that time is lost only once.
+  // Sleeps until there is an event, durable news that no Take has returned yet, the deadline or Close, but at most
+  // kLongestTurn; then takes at most `limit` events. The caller is late when an event was posted, or the sleep should
+  // have ended, longer ago than late_after: the process was stopped, or the machine is overloaded. Events beyond
+  // `limit` make the next Take late, too, but that time is lost only once.
   Taken Take(MonotonicTime deadline, size_t limit);
 
   size_t Length() const;

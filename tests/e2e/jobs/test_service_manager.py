@@ -3,8 +3,12 @@
 import os
 import signal
 import socket
+import time
 
 import pytest
+
+import http_client
+from muster import WITH_TLS
 
 
 class Manager:
@@ -45,6 +49,22 @@ def test_a_scheduler_tells_how_it_is(secured, manager):
     os.kill(scheduler.pid, signal.SIGTERM)
     manager.hear("STOPPING=1")
     assert scheduler.wait(20) == 0
+
+
+@pytest.mark.skipif(WITH_TLS, reason="asks in plain text")
+def test_an_idle_scheduler_is_healthy(cluster, manager):
+    """Nothing asks it anything for longer than any probe waits: it is well, and says so to both who watch it."""
+    scheduler = cluster.start_scheduler("--http_address", "127.0.0.1:0",
+                                        env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": 4_000_000})
+    manager.hear("READY=1")
+    begin = heard = time.monotonic()
+    while heard < begin + 15:
+        manager.hear("WATCHDOG=1")
+        now = time.monotonic()
+        assert now - heard < 4, "systemd would have ended it"
+        heard = now
+    for path in ("/healthz", "/readyz"):
+        assert http_client.ask(http_client.port_of(scheduler), path)[::2] == (200, "ok\n")
 
 
 def test_an_agent_tells_what_it_waits_for(cluster, manager):

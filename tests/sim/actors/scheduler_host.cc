@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "scheduler/loop/event_queue.h"
+
 namespace muster::sim {
 namespace {
 
 constexpr absl::Duration kLateAfter = absl::Milliseconds(250);  // as scheduler/loop
-constexpr absl::Duration kLongestNap = absl::Seconds(1);
 constexpr size_t kBatchLimit = 1024;
 constexpr int kMostCoreStepsAtOnce = 200'000;
 constexpr double kRecoveryCheck = 0.02;
@@ -157,7 +158,7 @@ void SchedulerHost::TellIfLate() {
   const MonotonicTime now = sim_.timeline.monotonic();
   MonotonicTime wanted = core_->NextDeadline();
   if (!queue_.empty()) wanted = std::min(wanted, queue_.front().posted);
-  if (now == paused_until_) wanted = std::min(wanted, paused_from_ + kLongestNap);
+  if (now == paused_until_) wanted = std::min(wanted, paused_from_ + scheduler::kLongestTurn);
   const MonotonicTime ran = std::exchange(ran_, now);
   if (wanted < now && now - wanted > kLateAfter) Apply(scheduler::LoopWasLate{now - std::max(wanted, ran)});
 }

@@ -79,5 +79,16 @@ TEST_F(SiteTest, TheCookieOfALoginIsWorthWhatItsTokenIs) {
   EXPECT_EQ(test_.posted.size(), 1u);
 }
 
+TEST_F(SiteTest, ALoopThatMakesNoTurnIsUnhealthy) {
+  test_.clock.now.monotonic = MonotonicTime() + absl::Seconds(9);
+  EXPECT_EQ(Ask(Get("/healthz")).status, 200);
+  test_.clock.now.monotonic = MonotonicTime() + absl::Seconds(11);
+  for (const char* path : {"/healthz", "/readyz"}) {
+    const Response answer = Ask(Get(path));
+    EXPECT_EQ(answer.status, 503) << path;
+    EXPECT_EQ(answer.body, "the scheduler's loop stands still for 11 s\n");
+  }
+}
+
 }  // namespace
 }  // namespace muster::http

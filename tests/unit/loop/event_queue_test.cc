@@ -44,6 +44,15 @@ TEST(EventQueue, ReturnsWithoutEventsAtTheDeadline) {
   EXPECT_FALSE(taken.is_late);
 }
 
+TEST(EventQueue, ASleepWithoutNewsEndsAfterTheLongestTurn) {
+  FakeClock clock;
+  EventQueue queue(clock, 10, kLateAfter);
+  clock.StepAtEachRead(absl::Milliseconds(900));  // the second look at the clock is after the end of the sleep
+  const EventQueue::Taken taken = queue.Take(MonotonicTime::Never(), 10);
+  EXPECT_TRUE(taken.events.empty());
+  EXPECT_FALSE(taken.is_closed);
+}
+
 TEST(EventQueue, ADeadlineThatIsLongPastMeansLate) {
   FakeClock clock;
   EventQueue queue(clock, 10, kLateAfter);

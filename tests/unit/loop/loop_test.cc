@@ -40,6 +40,25 @@ class LoopTest : public ::testing::Test {
   std::unique_ptr<Loop> loop_;
 };
 
+// Whoever watches the loop takes a long time without a turn for a hang.
+TEST_F(LoopTest, AnIdleLoopMakesATurnEachSecond) {
+  class TurnSink : public StorySink {
+   public:
+    explicit TurnSink(Story& story) : StorySink(story), story_(story) {}
+    void OnTurnEnd() override { story_.Add("turn"); }
+
+   private:
+    Story& story_;
+  };
+  TurnSink sink(story_);
+  Loop loop(std::make_unique<ScriptedCore>(script_), journal_, sink, Clock::System(), {});
+  const MonotonicTime begin = Clock::System().Read().monotonic;
+  ASSERT_TRUE(loop.Start().ok());
+  EXPECT_GE(story_.Await(5).size(), 5u);
+  EXPECT_GT(loop.measures().last_turn, begin);
+  loop.Stop();
+}
+
 TEST_F(LoopTest, NoAnswerBeforeItsRecordIsDurable) {
   ReactByStream([](StreamId stream) { return Effects{ARecord(), ASend(stream, 1)}; });
   Loop& loop = Start();
