@@ -61,6 +61,7 @@ CoreOptions MakeCoreOptions(const SchedulerSettings& settings, const std::map<st
   options.disconnect_grace = settings.disconnect_grace;
   options.stop_timeout = settings.stop_timeout;
   options.fence_timeout = settings.fence_timeout;
+  options.fence_needs_all_four = settings.fence_needs == kAllFour;
   options.rejoin_timeout = settings.rejoin_timeout;
   options.heartbeat_interval = settings.heartbeat_interval;
   options.is_once = settings.once;

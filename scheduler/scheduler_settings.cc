@@ -64,6 +64,13 @@ void AddTimeouts(SettingsTable& table, SchedulerSettings& s) {
                           "ended its processes by then.")
       .Env({"MS_FENCE_TIMEOUT"})
       .Default(absl::StrCat(ShowDuration(kDefaultSpareFence), " once a spare stands by, else off"));
+  table
+      .AddChoice(
+          "fence_needs", &s.fence_needs, {std::string(kAnyThree), std::string(kAllFour)},
+          "What a node must survive for its ranks to start elsewhere by the fence's time alone: the death of any "
+          "three of its four helper processes, or of all four at one instant (--isolate pid, or an agent that "
+          "is the first process of a container). Else they wait for the node or ms-ctl fence.")
+      .Env({"MS_FENCE_NEEDS"});
   AddReceiveMsgTimeout(table, &s.receive_msg_timeout);
 }
 
@@ -132,6 +139,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("stop_signal", "SIGNAL", {"MS_STOP_SIGNAL"});
   table.AddIgnored("keep_logs", "N", {"MS_KEEP_LOGS"});
   table.AddIgnored("tail", "RANKS", {"MS_TAIL"}).Alias({"tail_worker_log"});
+  table.AddIgnored("isolate", "off|pid", {"MS_ISOLATE"});
   table.AddIgnored("bind_core", "CORES", {"MS_BIND_CORE"});
   table.AddIgnored("preflight", "CHECK", {"MS_PREFLIGHT"});
   table.AddIgnored("preflight_fatal", "LEVEL", {"MS_PREFLIGHT_FATAL"});

@@ -13,6 +13,9 @@ namespace muster::scheduler {
 
 inline constexpr char kMemoryJournal[] = "memory";  // --journal_path: nothing outlives the scheduler
 
+inline constexpr char kAnyThree[] = "any-three";  // --fence_needs
+inline constexpr char kAllFour[] = "all-four";
+
 struct SchedulerSettings {
   std::string sched_host = "127.0.0.1";        // MS_SCHED_HOST
   uint16_t sched_port = 8118;                  // MS_SCHED_PORT; 0 lets the kernel choose
@@ -31,6 +34,7 @@ struct SchedulerSettings {
   absl::Duration disconnect_grace = absl::Seconds(10);
   absl::Duration stop_timeout = absl::Seconds(30);
   std::optional<absl::Duration> fence_timeout;
+  std::string fence_needs = kAnyThree;
   std::optional<absl::Duration> rejoin_timeout;  // default: topo_timeout
   std::optional<uint32_t> max_restarts;
   std::optional<std::string> restart_scope;

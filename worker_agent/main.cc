@@ -49,6 +49,7 @@
 #include "worker_agent/session/farewell.h"
 #include "worker_agent/settings/agent_settings.h"
 #include "worker_agent/settle_command.h"
+#include "worker_agent/start_keeper.h"
 
 namespace muster::agent {
 namespace {
@@ -87,35 +88,6 @@ std::vector<TimeoutStep> AgentTimeouts(const AgentSettings& settings) {
   return steps;
 }
 
-absl::StatusOr<NodeLock> OpenNodeLock(const AgentSettings& settings,
-                                      const std::map<std::string, std::string>& environment, const Signals& signals) {
-  NodeLock::Options options;
-  options.folder =
-      settings.recovery_path.empty() ? UserStateFolder(environment, geteuid() == 0) : settings.recovery_path;
-  if (options.folder.empty()) return absl::NotFoundError("no state folder");
-  options.machine = NodeLock::MachineKey();
-  options.job_id = settings.job_id;
-  options.scheduler = JoinHostPort(settings.sched_host, settings.sched_port);
-  options.node_id = settings.node_id;
-  options.wake_fd = signals.fd();
-  return NodeLock::Take(options);
-}
-
-absl::StatusOr<NodeLock> TakeNodeLock(const AgentSettings& settings,
-                                      const std::map<std::string, std::string>& environment, const Signals& signals,
-                                      Keeper& keeper) {
-  absl::StatusOr<NodeLock> lock = OpenNodeLock(settings, environment, signals);
-  if (lock.ok()) {
-    if (absl::Status held = keeper.HoldLock(lock->fd()); !held.ok()) lock = std::move(held);
-  }
-  if (!lock.ok()) {
-    Log(Severity::kWarning,
-        absl::StrCat("no lock for this node, so it can't say whether a former start of it is over: ",
-                     std::string(lock.status().message())));
-  }
-  return lock;
-}
-
 // For processes to stop, the scheduler to be told, the keeper and a scheduler of our own to end.
 absl::Duration SignalPatience(const AgentSettings& settings) { return 2 * settings.stop_timeout + absl::Seconds(90); }
 
@@ -128,17 +100,6 @@ absl::Status PrepareLogFolder(const std::string& folder) {
       absl::StrCat("log_dir: no files can be written in ", folder, ": ",
                    opened.ok() ? std::strerror(errno) : std::string(opened.status().message()),
                    "; correct --log_dir, or leave it out"));
-}
-
-// Before anything secret is read, and with the passwords out of memory: what is forked here gets no copy of either.
-absl::StatusOr<std::unique_ptr<Keeper>> SpawnKeeper(const KeeperOptions& options, const AgentSettings& settings,
-                                                    std::map<std::string, std::string>& environment) {
-  absl::StatusOr<WithheldPasswords> withheld = WithheldPasswords::Take(environment);
-  if (!withheld.ok()) return withheld.status();
-  if (!settings.tls.config.empty()) ForbidCoreDumps();  // the keeper will hold a descriptor of the key
-  absl::StatusOr<std::unique_ptr<Keeper>> keeper = Keeper::Spawn(options);
-  if (absl::Status status = withheld->Return(environment); !status.ok()) return status;
-  return keeper;
 }
 
 // One start of ms-worker: joins the job and stays with it. The steps are in the order in which they must come.
@@ -176,6 +137,7 @@ class Agent {
   std::map<std::string, std::string>& environment_;
   const ServiceManager manager_;
   std::optional<Signals> signals_;
+  std::optional<ProcessMark> mark_;
   std::unique_ptr<Keeper> keeper_;
   CountedLog counted_{Clock::System()};
   std::optional<absl::StatusOr<NodeLock>> lock_;  // an error: the agent goes on without
@@ -194,10 +156,10 @@ std::optional<int> Agent::ForkKeeper() {
   if (!room.ok()) return Fail(room);
   SetSignalPatience(SignalPatience(settings_));
   signals_.emplace();
-  absl::StatusOr<std::unique_ptr<Keeper>> keeper =
-      SpawnKeeper({settings_.stop_signal, settings_.stop_timeout}, settings_, environment_);
-  if (!keeper.ok()) return Fail(keeper.status());
-  keeper_ = *std::move(keeper);
+  absl::StatusOr<StartedKeeper> started = StartKeeper(settings_, environment_);
+  if (!started.ok()) return Fail(started.status());
+  keeper_ = std::move(started->keeper);
+  mark_ = started->mark;
   if (const absl::Status status = PrepareLogFolder(settings_.log_dir); !status.ok()) return Fail(status);
   return std::nullopt;
 }
@@ -206,7 +168,7 @@ std::optional<int> Agent::TakeLockAndKeys() {
   // Before keys and passwords are read, since a process is forked to look for what a former start has left; but not
   // before it is known which node this is, which the certificate may say.
   const bool does_certificate_name_it = settings_.tls.is_on() && settings_.node_id.empty();
-  if (!does_certificate_name_it) lock_.emplace(TakeNodeLock(settings_, environment_, *signals_, *keeper_));
+  if (!does_certificate_name_it) lock_.emplace(TakeNodeLock(settings_, environment_, signals_->fd(), mark_, *keeper_));
   const PasswordSource password = PasswordFrom(environment_, TlsRole::kClient);
   absl::StatusOr<std::unique_ptr<AgentTls>> tls = AgentTls::Open(settings_, password, counted_);
   if (!tls.ok()) return Fail(tls.status(), kExitSecurity);
@@ -215,7 +177,7 @@ std::optional<int> Agent::TakeLockAndKeys() {
   if (!settings_.standalone && !settings_.with_scheduler) WipePasswordVariables(environment_);
   if (settings_.standalone && !settings_.worker_num) settings_.worker_num = SlotCount(settings_, environment_);
 
-  if (does_certificate_name_it) lock_.emplace(TakeNodeLock(settings_, environment_, *signals_, *keeper_));
+  if (does_certificate_name_it) lock_.emplace(TakeNodeLock(settings_, environment_, signals_->fd(), mark_, *keeper_));
   RaiseDescriptorLimit();  // sockets and reserved ports of each slot; the keeper knows what the processes get
   const absl::Status slot_room =
       CheckRoom({.descriptors = kOwnDescriptors + kSlotDescriptors * SlotCount(settings_, environment_)});
@@ -266,6 +228,8 @@ std::optional<int> Agent::DescribeThisNode() {
     node_.node.set_certificate_fingerprint(tls_->store()->Current()->identity->leaf().Fingerprint());
   }
   node_.node.set_is_fence_guarded(keeper_->is_guarded());
+  // The first process of a pid namespace takes all others there along.
+  node_.node.set_ends_with_all_four(keeper_->is_isolated() || getpid() == 1);
   if (settings_.allows_exec) {
     auto exec = OpenExec(settings_, environment_, folder_->path(), tls_ == nullptr ? nullptr : tls_->store(), node_);
     if (!exec.ok()) return Fail(exec.status());
@@ -313,6 +277,11 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   if (has_lock()) {
     options.agent.node.set_lock_token(lock().token());
     options.agent.node.set_lock_take(lock().take());
+    options.agent.node.set_lock_start(lock().start());
+    for (const uint64_t start : lock().ended()) options.agent.node.add_ended_starts(start);
+    std::string doubt = lock().doubt();
+    CutText(doubt, kMaxShortTextBytes);
+    options.agent.node.set_former_start_doubt(doubt);
   }
   options.agent.retry_num = settings_.cluster_retry_num;
   options.agent.stop_timeout = settings_.stop_timeout;
@@ -344,7 +313,7 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.manager = manager_;
   options.started_unix_ms = Clock::System().Read().wall.unix_ms;
   options.on_welcome = [this](const std::string& id) {
-    if (settings_.node_id.empty() && has_lock()) lock().Keep(id);
+    if (has_lock()) lock().Keep(settings_.node_id.empty() ? id : "");
   };
   return options;
 }

@@ -10,6 +10,7 @@ inline constexpr uint32_t kProtocolVersion = 2;
 
 inline constexpr size_t kMaxIdBytes = 128;  // job id, node id
 inline constexpr size_t kMaxHostNameBytes = 253;
+inline constexpr int kMaxEndedStarts = 64;         // of a node, by which its next start speaks for the former ones
 inline constexpr size_t kMaxShortTextBytes = 512;  // reasons, labels, user, version, digests
 inline constexpr size_t kMaxLastLines = 20;
 inline constexpr size_t kMaxLastLineBytes = 512;

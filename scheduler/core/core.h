@@ -29,6 +29,7 @@ struct CoreOptions {
   absl::Duration disconnect_grace = absl::Seconds(10);
   absl::Duration stop_timeout = absl::Seconds(30);
   std::optional<absl::Duration> fence_timeout;         // the user's (0: off); else see Context::SpareFence
+  bool fence_needs_all_four = false;                   // a fence that falls only as long as one of the four lives: none
   std::optional<absl::Duration> rejoin_timeout;        // else topo_timeout
   absl::Duration topo_timeout = absl::Seconds(1800);   // unless the settings or the first join say otherwise
   std::optional<absl::Duration> heartbeat_interval;    // else 2 s, 5 s above 1,000 agents, at most lease / 3

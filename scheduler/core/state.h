@@ -112,6 +112,7 @@ struct NodeRuntime {
   MonotonicTime stale_end = MonotonicTime::Never();   // when the fence has ended the stale incarnation's processes
   MonotonicTime restart_at = MonotonicTime::Never();  // scope "worker": when failed processes start again
   std::unique_ptr<Challenger> challenger;
+  std::string heir_doubt;  // lost: why its next start, which waits, can't say that the old processes ended
   std::vector<ProcessProgress> progress;  // by slot; empty: none was told yet. See ProgressOf
   bool has_reported = false;              // on this stream: so it has got its welcome
   bool had_extra_lease = false;           // the scheduler suspected itself once already

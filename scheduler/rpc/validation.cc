@@ -132,6 +132,8 @@ absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
   MUSTER_REQUIRE(CheckRange("node.node_rank", node.node_rank(), 0, kMaxWorkers));
   MUSTER_REQUIRE(CheckLine("node.label_path", node.label_path(), kMaxShortTextBytes));
   MUSTER_REQUIRE(CheckLine("node.lock_token", node.lock_token(), kMaxShortTextBytes));
+  MUSTER_REQUIRE(CheckRange("the number of node.ended_starts", node.ended_starts_size(), 0, kMaxEndedStarts));
+  MUSTER_REQUIRE(CheckLine("node.former_start_doubt", node.former_start_doubt(), kMaxShortTextBytes));
   MUSTER_REQUIRE(CheckRange("the number of node.table_ranks", node.table_ranks_size(), 0, kMaxSlotsPerNode));
   for (uint32_t rank : node.table_ranks()) MUSTER_REQUIRE(CheckRange("table_rank", rank, 0, kMaxWorkers - 1));
   MUSTER_REQUIRE(CheckOptionalAddress("node.other_address", node.other_address()));

@@ -39,6 +39,12 @@ v1::NodeInfo ParseNode(Command& command, uint64_t stream) {
   info.set_machine_id(command.Text("machine", info.host_name()));
   if (!command.HasWord("no_lock")) info.set_lock_token(absl::StrCat(info.machine_id(), "/", id));
   info.set_lock_take(command.Number("lock_take", 0));
+  info.set_lock_start(command.Number("start", 0));
+  for (const auto& start : absl::StrSplit(command.Text("ended", ""), ',', absl::SkipEmpty())) {
+    info.add_ended_starts(static_cast<uint64_t>(std::atoi(std::string(start).c_str())));
+  }
+  info.set_former_start_doubt(command.Text("doubt", ""));
+  info.set_ends_with_all_four(command.HasWord("all_four"));
   info.set_address(command.Text("addr", ""));
   info.set_other_address(command.Text("other_addr", ""));
   for (uint64_t slot = 0; slot < command.Number("slots", 1); ++slot) {
@@ -361,6 +367,7 @@ scheduler::CoreOptions ParseOptions(Command& command) {
   options.keep_runs_for = command.Seconds("keep_runs_for", options.keep_runs_for);
   options.is_once = command.HasWord("once");
   options.own_address = command.Text("own_address", "");
+  options.fence_needs_all_four = command.HasWord("fence_needs_all_four");
   options.version = "1.0";
   return options;
 }

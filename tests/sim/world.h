@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,12 +38,15 @@ class World {
     const NodeSpec* spec = nullptr;
     std::string kept_id;           // assigned by the scheduler, kept on the machine
     AgentHost* current = nullptr;  // the latest start
+    LockFile lock = {};
+    std::vector<LockFile> backups = {};  // of the lock's file
   };
 
   // users.cc
   void PlanUsers();
   void StartAgent(Place& place);
   bool IsLocked(const Place& place) const;
+  std::optional<LockFile> TakeLock(Place& place, uint64_t incarnation);
   bool EndOrphans(const Place& place);
   void OnAgentEnd(Place& place);
   void StartJobAgainIfOver(const JobSpec& job);

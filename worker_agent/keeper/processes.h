@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "common/base/unique_fd.h"
 #include "worker_agent/core/process_end.h"
 #include "worker_agent/core/process_key.h"
+#include "worker_agent/keeper/process_mark.h"
 
 namespace muster::agent {
 
@@ -94,6 +96,8 @@ using KeeperEvent = std::variant<Started, Ended, FenceFell, Pong, OutputRead, Ke
 struct KeeperOptions {
   int stop_signal = 15;
   absl::Duration stop_timeout = absl::Seconds(30);  // between stop_signal and SIGKILL
+  std::optional<ProcessMark> mark = {};             // of all processes; none: the system allows none
+  bool isolates_pids = false;                       // see pid_namespace.h
 };
 
 // What the keeper runs when the agent has died and all processes are gone: `argv` with `env`, killed after 10 s.

@@ -5,7 +5,9 @@
 // | same boot, another pid namespace,      | kGone      | the kernel ends all of a namespace with its first process |
 // | whose first process it was             |            |                                                           |
 // | same boot, another pid namespace       | kUnseen    | a launcher may go on there                                |
-// | another boot, same hardware            | kGone      | this machine has booted since                             |
+// | another boot, same hardware (cards,    | kGone      | this machine has booted since                             |
+// | machine-id, and the board's number     |            |                                                           |
+// | where root may read it)                |            |                                                           |
 // | another boot otherwise                 | kElsewhere | another machine, or none that can be told from one        |
 // | no place or boot id: 0.1.0's, torn, …  | kUnseen    | nothing to know its processes by                          |
 #include "worker_agent/node/lock_record.h"
@@ -17,6 +19,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -42,6 +45,9 @@ namespace {
 constexpr size_t kHexDigits = 16;
 constexpr ino_t kFirstUtsNamespace = 0xEFFFFFFE;  // PROC_UTS_INIT_INO
 constexpr char kDigest[] = "digest ";
+// Of the starts before. A scheduler that has welcomed a start asks for none before that one, but a join may come late.
+constexpr size_t kMostEnded = 8;
+constexpr size_t kMostEndedUnknown = kMaxEndedStarts;  // while no scheduler has welcomed any
 
 std::string Line(const std::string& path) {
   absl::StatusOr<std::string> text = ReadSmallFile(path, 256);
@@ -55,21 +61,24 @@ std::string Namespace(const char* kind) {
   return absl::StrCat(info.st_dev, ":", info.st_ino);
 }
 
-// Cards, not what a container is given: its name is not the machine's either.
+// What a clone of a virtual machine shares with its original must not be taken for one machine: cards and machine-id
+// are often copied, the board's number is not. Nothing in a container: its name is not the machine's either.
 std::string Hardware() {
   struct stat uts {};
   if (stat("/proc/self/ns/uts", &uts) != 0 || uts.st_ino != kFirstUtsNamespace) return "";
-  std::vector<std::string> addresses;
+  std::vector<std::string> facts;
   std::error_code error;
   for (std::filesystem::directory_iterator it("/sys/class/net", error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
     if (!std::filesystem::exists(it->path() / "device", ignored)) continue;
     const std::string address = Line((it->path() / "address").string());
-    if (address.find_first_not_of("0:") != std::string::npos) addresses.push_back(address);
+    if (address.find_first_not_of("0:") != std::string::npos) facts.push_back(address);
   }
-  if (error || addresses.empty()) return "";
-  std::sort(addresses.begin(), addresses.end());
-  return absl::BytesToHexString(Sha256(absl::StrJoin(addresses, " "))).substr(0, kHexDigits);
+  if (error || facts.empty()) return "";
+  std::sort(facts.begin(), facts.end());
+  facts.push_back(Line("/etc/machine-id"));
+  facts.push_back(Line("/sys/class/dmi/id/product_uuid"));  // empty where only root may read it
+  return absl::BytesToHexString(Sha256(absl::StrJoin(facts, " "))).substr(0, kHexDigits);
 }
 
 std::string Digest(absl::string_view text) {
@@ -86,17 +95,35 @@ StartPlace StartPlace::Here() {
   here.host = LocalHostName();
   here.boot = Line("/proc/sys/kernel/random/boot_id");
   here.pids = Namespace("pid");
+  here.times = Namespace("time");
   here.hardware = Hardware();
   here.is_init = getpid() == 1;
   if (const std::optional<ProcessInfo> self = ReadProcess(getpid())) here.start_time = self->start_time;
   return here;
 }
 
+uint64_t LockRecord::start() const {
+  if (secret.empty()) return 0;
+  const std::string digest = Sha256("start of a node: " + secret);
+  uint64_t number = 0;
+  std::memcpy(&number, digest.data(), sizeof number);
+  return number;
+}
+
+std::vector<uint64_t> LockRecord::EndedWithIt() const {
+  std::vector<uint64_t> all = ended;
+  if (start() != 0) all.push_back(start());
+  const size_t most = has_joined ? kMostEnded : kMostEndedUnknown;
+  if (all.size() > most) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(most));
+  return all;
+}
+
 std::string LockRecord::Encode() const {
   std::string text = absl::StrCat(pid, "\n", token, "\n", OneLine(id), "\n", OneLine(work_folder), "\n", take, "\n");
   absl::StrAppend(&text, "secret ", secret, "\nhost ", OneLine(place.host), "\nboot ", place.boot, "\npids ",
                   place.pids, "\nhardware ", place.hardware, "\ninit ", place.is_init ? 1 : 0, "\nstarted ",
-                  place.start_time, "\n");
+                  place.start_time, "\ntimes ", place.times, "\nmark ", mark ? mark->value() : 0, "\nended ",
+                  absl::StrJoin(ended, ","), "\njoined ", has_joined ? 1 : 0, "\n");
   return absl::StrCat(text, kDigest, Digest(text), "\n");
 }
 
@@ -121,8 +148,19 @@ LockRecord LockRecord::Decode(const std::string& text) {
   }
   if (!record.is_whole) return record;
   record.secret = values["secret"];
-  record.place = {values["host"], values["boot"], values["pids"], values["hardware"], values["init"] == "1", 0};
+  record.place = {.host = values["host"],
+                  .boot = values["boot"],
+                  .pids = values["pids"],
+                  .times = values["times"],
+                  .hardware = values["hardware"],
+                  .is_init = values["init"] == "1"};
   if (!absl::SimpleAtoi(values["started"], &record.place.start_time)) record.place.start_time = 0;
+  uint64_t number = 0;
+  if (absl::SimpleAtoi(values["mark"], &number)) record.mark = ProcessMark::Of(number);
+  for (const absl::string_view start : absl::StrSplit(values["ended"], ',', absl::SkipEmpty())) {
+    if (absl::SimpleAtoi(start, &number)) record.ended.push_back(number);
+  }
+  record.has_joined = values["joined"] == "1";
   return record;
 }
 
@@ -143,7 +181,9 @@ bool HasHolderEnded(const LockRecord& holder, const StartPlace& here) {
   if (kill(holder.pid, 0) != 0 && errno == ESRCH) return true;
   const std::optional<ProcessInfo> process = ReadProcess(holder.pid);
   if (!process) return false;
-  return process->is_dead || process->start_time != holder.place.start_time;
+  if (process->is_dead) return true;
+  const bool is_comparable = holder.place.times == here.times;  // (both empty before Linux 5.6)
+  return is_comparable && process->start_time != holder.place.start_time;
 }
 
 std::string RandomHex(size_t bytes) {

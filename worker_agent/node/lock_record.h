@@ -5,7 +5,11 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
+
+#include "worker_agent/keeper/process_mark.h"
 
 namespace muster::agent {
 
@@ -14,7 +18,8 @@ struct StartPlace {
   std::string host;         // for people
   std::string boot;         // boot id: this kernel, until it ends; empty: not known
   std::string pids;         // its pid namespace: whose processes can be seen; empty: not known
-  std::string hardware;     // the machine beyond its boot, by its network cards; empty in a container
+  std::string times;        // its time namespace: start times of another one's /proc are shifted; empty: there are none
+  std::string hardware;     // the machine beyond its boot; empty in a container, and where it can't be told
   bool is_init = false;     // the first process of its pid namespace, with which all others there end
   uint64_t start_time = 0;  // of the agent, as in /proc/<pid>/stat: whatever it started is no older
 
@@ -28,9 +33,17 @@ struct LockRecord {
   std::string id;
   std::string work_folder;
   uint64_t take = 0;
-  std::string secret;  // random; in the environment of its processes (kStartVariable)
+  std::string secret;               // random; in the environment of its processes (kStartVariable)
+  std::optional<ProcessMark> mark;  // of its processes; none: the system allowed none
+  std::vector<uint64_t> ended;      // starts before it that have left nothing, by start(), the latest last
+  bool has_joined = false;          // a scheduler has welcomed it, so knows of it
   StartPlace place;
   bool is_whole = false;  // with a digest that fits; else secret and place are empty
+
+  // What names this start to the scheduler; 0: it has no secret.
+  uint64_t start() const;
+  // What a start that comes after this one, which has left nothing, may say of it and of those before it.
+  std::vector<uint64_t> EndedWithIt() const;
 
   std::string Encode() const;
   static LockRecord Decode(const std::string& text);

@@ -66,44 +66,34 @@ std::string FormerText(const LockRecord& former) {
                       former.place.host.empty() ? "" : absl::StrCat(" on ", former.place.host), ")");
 }
 
-void WarnOf(const std::string& what) {
-  Log(Severity::kWarning, absl::StrCat(what,
-                                       "; so it can't be said that they have ended, and a running job waits: once "
-                                       "they have certainly ended, ms-ctl fence"));
-}
-
-// Whether all processes of the former start have certainly ended. Says why not, if not.
-bool HasLeftNothing(const LockRecord& former, const NodeLock::Options& options) {
+// Why it can't be said that all processes of the former start have ended; empty: they have. Ends those that it may.
+std::string WhyUnclear(const LockRecord& former, const NodeLock::Options& options) {
   switch (Judge(former, options.place)) {
     case FormerStart::kGone:
-      return true;
+      return "";
     case FormerStart::kElsewhere:
-      WarnOf(absl::StrCat(FormerText(former),
-                          " ran on another machine, as far as can be told; its processes can't be "
-                          "seen from here"));
-      return false;
+      return absl::StrCat(FormerText(former),
+                          " ran on another machine, as far as can be told; its processes can't be seen from here");
     case FormerStart::kUnseen: {
       const bool has_boot_ids = !former.place.boot.empty() && !options.place.boot.empty();
-      WarnOf(absl::StrCat(FormerText(former),
+      return absl::StrCat(FormerText(former),
                           !former.is_whole ? " has left no whole record, or one of an older version"
                           : has_boot_ids   ? " ran in another container (pid namespace)"
                                            : " ran where this one can't tell (there is no boot id)",
-                          "; its processes can't be seen from here"));
-      return false;
+                          "; its processes can't be seen from here");
     }
     case FormerStart::kLook:
       break;
   }
-  const Orphans found = EndOrphans(former.secret, former.place.start_time, options.orphans_patience);
-  if (found.are_none()) return true;
+  const Orphans found = EndOrphans(former.mark, former.secret, options.orphans_patience);
+  if (found.are_none()) return "";
   if (!found.left.empty()) {
-    WarnOf(absl::StrCat("processes of ", FormerText(former), " still run: ", Named(found.left), "; end them"));
-  } else if (!found.unclear.empty()) {
-    WarnOf(absl::StrCat("processes that may be of ", FormerText(former), " still run: ", Named(found.unclear)));
-  } else {
-    WarnOf(absl::StrCat("whether processes of ", FormerText(former), " still run can't be told: ", found.blind));
+    return absl::StrCat("processes of ", FormerText(former), " still run: ", Named(found.left), "; end them");
   }
-  return false;
+  if (!found.unclear.empty()) {
+    return absl::StrCat("whether these are of ", FormerText(former), " can't be told: ", Named(found.unclear));
+  }
+  return absl::StrCat("whether processes of ", FormerText(former), " still run can't be told: ", found.blind);
 }
 
 enum class Outcome { kTaken, kHeld };
@@ -161,13 +151,22 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
         ++k;
         continue;
       }
-      if (record.pid == 0 || !HasLeftNothing(record, options) || record.token.empty()) record.token = RandomHex(8);
+      const std::string doubt = record.pid == 0 ? "" : WhyUnclear(record, options);
+      if (!doubt.empty()) {
+        Log(Severity::kWarning, absl::StrCat(doubt,
+                                             "; so it can't be said that they have ended, and a running job waits: "
+                                             "once they have certainly ended, ms-ctl fence"));
+      }
+      if (!doubt.empty() || record.token.empty()) record.token = RandomHex(8);
+      record.ended = doubt.empty() ? record.EndedWithIt() : std::vector<uint64_t>();
+      record.has_joined = false;
       record.pid = getpid();
       record.secret = RandomHex(16);
+      record.mark = options.mark;
       record.place = options.place;
       if (!options.node_id.empty()) record.id.clear();
       ++record.take;
-      NodeLock lock(path, name, *std::move(folder), std::move(fd), std::move(record));
+      NodeLock lock(path, name, *std::move(folder), std::move(fd), std::move(record), doubt);
       if (absl::Status status = lock.Write(); !status.ok()) return status;
       return lock;
     }
@@ -193,17 +192,20 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
   return absl::ResourceExhaustedError(absl::StrCat("more than ", kMostAgents, " agents without MS_NODE_ID"));
 }
 
-NodeLock::NodeLock(std::string folder, std::string name, UniqueFd held, UniqueFd fd, LockRecord record)
+NodeLock::NodeLock(std::string folder, std::string name, UniqueFd held, UniqueFd fd, LockRecord record,
+                   std::string doubt)
     : folder_(std::move(folder)),
       name_(std::move(name)),
       held_(std::move(held)),
       fd_(std::move(fd)),
-      record_(std::move(record)) {}
+      record_(std::move(record)),
+      doubt_(std::move(doubt)) {}
 
 // (What a full disk keeps from the file is a name that is forgotten.)
 void NodeLock::Keep(const std::string& id) {
-  if (id == record_.id) return;
+  if (id == record_.id && record_.has_joined) return;
   record_.id = id;
+  record_.has_joined = true;
   Write().IgnoreError();
 }
 

@@ -13,7 +13,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -34,7 +36,8 @@ class NodeLock {
     absl::Duration dying_patience = absl::Seconds(60);   // for one whose keeper is ending its processes
     absl::Duration orphans_patience = absl::Seconds(5);  // for what such a one has left running
     StartPlace place = StartPlace::Here();
-    int wake_fd = -1;  // readable: this program is to end, so nothing is waited for any more
+    std::optional<ProcessMark> mark = {};  // of the processes of this start; none: the system allows none
+    int wake_fd = -1;                      // readable: this program is to end, so nothing is waited for any more
   };
 
   // A machine for the lock's path: its host name and machine-id(5), which outlast a reboot.
@@ -55,10 +58,15 @@ class NodeLock {
   const std::string& secret() const { return record_.secret; }
   // How often the lock has been taken, this time included.
   uint64_t take() const { return record_.take; }
+  // Names this start, and those before it that have certainly left nothing (lock_record.h).
+  uint64_t start() const { return record_.start(); }
+  const std::vector<uint64_t>& ended() const { return record_.ended; }
+  // Why it can't be said that the former start has left nothing, in a sentence's part; empty: it can.
+  const std::string& doubt() const { return doubt_; }
   // What the scheduler assigned to an earlier start that did not see its job's end; empty: nothing.
   const std::string& kept_id() const { return record_.id; }
 
-  // The scheduler assigned this id.
+  // A scheduler has welcomed this start; `id`: the one that it has assigned, empty where the user has set one.
   void Keep(const std::string& id);
   // The processes of this start will be known by this folder.
   void KeepFolder(const std::string& work_folder);
@@ -66,7 +74,7 @@ class NodeLock {
   void Remove();
 
  private:
-  NodeLock(std::string folder, std::string name, UniqueFd held, UniqueFd fd, LockRecord record);
+  NodeLock(std::string folder, std::string name, UniqueFd held, UniqueFd fd, LockRecord record, std::string doubt);
   absl::Status Write() const;
 
   std::string folder_;
@@ -74,6 +82,7 @@ class NodeLock {
   UniqueFd held_;  // the folder
   UniqueFd fd_;
   LockRecord record_;
+  std::string doubt_;
 };
 
 }  // namespace muster::agent

@@ -1,40 +1,41 @@
-// What a former start of this node has left running. Its keeper ends everything, but agent and keeper may have been
-// killed together (killall -9): then the processes that they started go, too (PR_SET_PDEATHSIG), but not what a shell
-// or a launcher among these had started.
+// What a former start of this node has left running. Its keeper ends everything, but all four helper processes (agent,
+// guardian, keeper, shims) may have been killed together (pkill -9 ms-): then the processes that they started end, too
+// (PR_SET_PDEATHSIG), but not what a shell or a launcher among these had started.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "worker_agent/keeper/process_mark.h"
 
 namespace muster::agent {
 
 struct Orphan {
   pid_t pid = 0;
-  std::string why;  // why it still stands there, for people
+  std::string why;  // why it still runs, for people
 };
 
 struct Orphans {
   std::vector<Orphan> left;     // they are of the former start
   std::vector<Orphan> unclear;  // they may be
-  std::string blind;            // why nobody can tell about the others; empty: all were looked at
+  std::string blind;            // why nothing can be said about the others; empty: all were looked at
 
   bool are_none() const { return left.empty() && unclear.empty() && blind.empty(); }
 };
 
-// Looks for every process that carries `secret` as its kStartVariable (launch/environment/environment.h), but for this
-// process and those above it. SIGKILL to those of this user; one of another user (the command has changed it) is left
-// alone. Until two looks in a row have found none or `patience` is over. None, as far as environments show: who changes
-// its own can't be found.
+// Looks for every process with the former start's mark, and for those whose limit something privileged has reset but
+// whose environment still has `secret` as its kStartVariable (launch/environment/environment.h). This process and those
+// above it are left out. Kills those of this user; one of another user (the command has changed it) is left alone, for
+// root, too: the lock's file may be forged. Ends when two looks in a row have found none, or `patience` is over.
 //
-// A process that is older than the former start (`start_time`, as in /proc/<pid>/stat) is not its. One whose
-// environment this user may not read, or that hangs when it is read, is unclear if it may be the former start's: of
-// this user (for root: of any), and an orphan, or a child of such a one. Without /proc all is unclear.
+// Blind without a mark, without a /proc of this pid namespace, and where /proc hides other users' processes.
 //
 // Blocks; a moment where there are none. While this is the only thread: see environ_search.h.
-Orphans EndOrphans(const std::string& secret, uint64_t start_time, absl::Duration patience);
+Orphans EndOrphans(const std::optional<ProcessMark>& mark, const std::string& secret, absl::Duration patience);
 
 }  // namespace muster::agent

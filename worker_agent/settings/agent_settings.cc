@@ -330,6 +330,13 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
   AddParsed(table, "stop_signal", Into(&s.stop_signal, ParseSignal), "What a process is told to stop with.", "TERM")
       .Value("SIGNAL")
       .Env({"MS_STOP_SIGNAL"});
+  table
+      .AddChoice(
+          "isolate", &s.isolate, {std::string(kIsolateOff), std::string(kIsolatePids)},
+          "pid: the processes run in a pid namespace of their own, which the kernel ends with the keeper: nothing "
+          "outlives the agent and its three helper processes even if all four are killed in one instant. Needs "
+          "root or user namespaces.")
+      .Env({"MS_ISOLATE"});
   AddParsed(table, "bind_core", Into(&s.bind_core, ParseCoreBinding),
             "CPUs of the processes: auto shares them out; device: those of the NUMA node that its device is at; "
             "\"0:0-3;1:4-7\" names them for each local rank.")
@@ -385,6 +392,7 @@ void AddSchedulersOwn(SettingsTable& table, AgentSettings& s) {
   add("heartbeat_interval", "SECONDS", "MS_HEARTBEAT_INTERVAL");
   add("disconnect_grace", "SECONDS", "MS_DISCONNECT_GRACE");
   add("fence_timeout", "SECONDS", "MS_FENCE_TIMEOUT");
+  add("fence_needs", "any-three|all-four", "MS_FENCE_NEEDS");
   add("log_file", "FILE", "MS_LOG_FILE");
   add("admin_socket", "PATH", "MS_ADMIN_SOCKET");
   add("journal_path", "FILE", "MS_JOURNAL_PATH");

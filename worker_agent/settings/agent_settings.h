@@ -15,6 +15,9 @@
 
 namespace muster::agent {
 
+inline constexpr char kIsolateOff[] = "off";  // --isolate
+inline constexpr char kIsolatePids[] = "pid";
+
 struct AgentSettings {
   std::string sched_host = "127.0.0.1";  // MS_SCHED_HOST
   uint16_t sched_port = 8118;            // MS_SCHED_PORT
@@ -68,6 +71,7 @@ struct AgentSettings {
   std::optional<uint32_t> max_restarts;
   std::optional<std::string> restart_scope;
   std::optional<absl::Duration> progress_timeout;
+  std::string isolate = kIsolateOff;
   int stop_signal = SIGTERM;
   absl::Duration stop_timeout = absl::Seconds(30);
   std::string log_dir;

@@ -215,6 +215,7 @@ void Lifecycle::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const s
   run.NoteReadiness(node);
   node.grace_end = MonotonicTime::Never();
   node.restart_at = MonotonicTime::Never();
+  node.heir_doubt.clear();
   // Else when the round is given up. The next look knows whether a spare can stand in.
   if (run.record().phase == v1::RUN_PHASE_RECOVERING) node.missing_since = context_.now.monotonic;
   node.stale_end = StaleEnd(node, node.last_seen);

@@ -312,6 +312,9 @@ v1::Record Membership::NewNodeJoined(const Run& run, const std::string& id, cons
   } else {
     joined.mutable_info()->set_is_address_given(true);  // older agents don't say so
   }
+  if (context_.options.fence_needs_all_four && !joined.info().ends_with_all_four()) {
+    joined.mutable_info()->set_is_fence_guarded(false);
+  }
   for (v1::HostFact& fact : *joined.mutable_info()->mutable_host_facts()) {
     int64_t sent_ms = 0;  // by the agent's clock
     if (fact.name() != kFactClock || !absl::SimpleAtoi(fact.value(), &sent_ms)) continue;

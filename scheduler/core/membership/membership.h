@@ -45,6 +45,7 @@ class Membership {
   void Rejoin(const JoinRequested& event, Run& run, Node& node);
   static Node* SeatFor(Run& run, const JoinRequested& event);
   static bool IsSoleHeir(const Node& node, const v1::Join& join);
+  static std::string WhyNoHeir(const Node& node, const v1::Join& join);
   static bool IsFormerStart(const Node& node, const v1::Join& join);
 
   Context& context_;

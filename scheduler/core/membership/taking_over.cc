@@ -16,6 +16,8 @@
 //   they may still run                        refused for now: it tries again
 //   they have ended                           it has the place, and the ranks
 //   other role, or another number of slots    refused: ranks could not stay what they are
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/agreed_settings.h"
@@ -27,6 +29,10 @@ namespace muster::scheduler {
 namespace {
 
 constexpr absl::Duration kProbeTimeout = absl::Seconds(2);
+
+bool Names(const google::protobuf::RepeatedField<uint64_t>& starts, uint64_t start) {
+  return std::find(starts.begin(), starts.end(), start) != starts.end();
+}
 
 }  // namespace
 
@@ -92,18 +98,32 @@ Node* Membership::SeatFor(Run& run, const JoinRequested& event) {
 }
 
 // The newcomer can vouch for the end of the former start: it holds the very lock that the other one and its keeper
-// held. (One that held it before the other did is not let in: see IsFormerStart.)
+// held, and names that start among those that have left nothing. The lock alone doesn't do: where its file was rolled
+// back (a restored disk), the newcomer has searched for an earlier start's processes.
 bool Membership::IsSoleHeir(const Node& node, const v1::Join& join) {
-  const std::string& token = node.record().info.lock_token();
-  return !token.empty() && token == join.node().lock_token() && node.record().id == join.node_id();
+  const v1::NodeInfo& former = node.record().info;
+  const bool has_lock = !former.lock_token().empty() && former.lock_token() == join.node().lock_token();
+  return has_lock && node.record().id == join.node_id() &&
+         (former.lock_start() == 0 || Names(join.node().ended_starts(), former.lock_start()));
 }
 
 // The join is of a start that held the node's lock before the registered one, so that start is dead. The kernel still
 // sends what a dead process has written: its join may come once the network is mended.
 bool Membership::IsFormerStart(const Node& node, const v1::Join& join) {
-  const std::string& token = node.record().info.lock_token();
-  return !token.empty() && token == join.node().lock_token() &&
-         join.node().lock_take() < node.record().info.lock_take();
+  const v1::NodeInfo& later = node.record().info;
+  if (later.lock_start() != 0 && join.node().lock_start() != 0) {
+    return Names(later.ended_starts(), join.node().lock_start());
+  }
+  return !later.lock_token().empty() && later.lock_token() == join.node().lock_token() &&
+         join.node().lock_take() < later.lock_take();
+}
+
+// Why the newcomer can't vouch for the end of the former start; empty: nobody knows.
+std::string Membership::WhyNoHeir(const Node& node, const v1::Join& join) {
+  const v1::NodeInfo& former = node.record().info;
+  if (!join.node().former_start_doubt().empty()) return join.node().former_start_doubt();
+  const bool has_lock = !former.lock_token().empty() && former.lock_token() == join.node().lock_token();
+  return has_lock ? "the file of this node's lock names another start before it (it was rolled back, or replaced)" : "";
 }
 
 // A new start of a lost node takes its place and its ranks.
@@ -123,6 +143,7 @@ void Membership::Rejoin(const JoinRequested& event, Run& run, Node& node) {
   if (IsSoleHeir(node, join))
     lifecycle_.ConfirmDead(run, node, "its node has come back, with the lock that they would hold");
   if (node.record().stale_incarnation != 0) {
+    node.heir_doubt = WhyNoHeir(node, join);
     return Refuse(event, TryLater(absl::StrCat("the processes of the former start of ", NodeText(node),
                                                " may still run", DescribeStaleEnd(node, context_.now.monotonic)),
                                   absl::Seconds(2)));

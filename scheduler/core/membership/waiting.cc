@@ -110,6 +110,7 @@ std::vector<uint32_t> MissingNumbers(const Run& run) {
 std::string DescribeStaleEnd(const Node& node, MonotonicTime now) {
   if (!node.stale_end.is_never()) return absl::StrCat(" for ", FormatAge(node.stale_end - now));
   return absl::StrCat(" (", node.IsFenceUnguarded() ? "it can't promise that its fence has ended them: " : "",
+                      node.heir_doubt.empty() ? "" : absl::StrCat("its next start says: ", node.heir_doubt, ": "),
                       "`ms-ctl fence ", node.record().id, "` once they certainly don't)");
 }
 

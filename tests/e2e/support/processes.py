@@ -79,8 +79,9 @@ OWN = ("ms-worker", "ms-guardian", "ms-keeper", "ms-shim", "ms-keeper-files", "m
 
 def kill_together(agent, *names):
     """kill -9 of an agent and of those below it that have these names (ms-guardian, ms-keeper, ms-shim) in one instant:
-    none outlives the others by a moment and cleans up."""
-    victims = [process.pid for name in names for process in named(name, agent)] + [agent]
+    none outlives the others by a moment and cleans up. From the lowest one upwards, since a death wakes the one below."""
+    victims = [process.pid for name in ("ms-shim", "ms-keeper", "ms-guardian") if name in names
+               for process in named(name, agent)] + [agent]
     stop(*victims)
     for pid in victims:
         os.kill(pid, signal.SIGKILL)

@@ -12,14 +12,14 @@ constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 
 }  // namespace
 
-AgentHost::AgentHost(Parts parts, const JobSpec& job, const NodeSpec& node, std::string node_id, bool is_sole,
-                     uint64_t incarnation, Random random)
+AgentHost::AgentHost(Parts parts, const JobSpec& job, const NodeSpec& node, std::string node_id,
+                     std::optional<LockFile> lock, uint64_t incarnation, Random random)
     : parts_(parts),
       job_(job),
       node_(node),
       incarnation_(incarnation),
       known_id_(std::move(node_id)),
-      is_sole_(is_sole),
+      lock_(std::move(lock)),
       core_(Options()),
       keeper_(parts.sim, parts.processes, job, incarnation, random,
               [this](const agent::Event& event) { Deliver(event); }),
@@ -34,8 +34,10 @@ agent::AgentOptions AgentHost::Options() const {
   options.incarnation = incarnation_;
   options.settings = node_.settings;
   options.node = node_.info;
-  if (is_sole_) {
+  if (lock_) {
     options.node.set_lock_token(absl::StrCat(node_.info.machine_id(), "/", node_.info.master_port()));
+    options.node.set_lock_start(lock_->start);
+    options.node.mutable_ended_starts()->Assign(lock_->ended.begin(), lock_->ended.end());
     options.node.set_lock_take(static_cast<uint64_t>(absl::ToInt64Microseconds(parts_.sim.timeline.elapsed())) + 1);
   }
   options.retry_num = job_.retry_num;

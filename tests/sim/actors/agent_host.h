@@ -5,7 +5,9 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "tests/sim/actors/keeper.h"
 #include "tests/sim/actors/processes.h"
@@ -17,6 +19,12 @@
 
 namespace muster::sim {
 
+// What the file of a node's lock says of the start that has taken it, as worker_agent/node/lock_record.h.
+struct LockFile {
+  uint64_t start = 0;           // 0: nobody has taken it yet
+  std::vector<uint64_t> ended;  // those before it that have left nothing
+};
+
 class AgentHost : public AgentEnd {
  public:
   struct Parts {
@@ -25,9 +33,9 @@ class AgentHost : public AgentEnd {
     Processes& processes;
     WorldInvariants& invariants;
   };
-  // `node_id` may be one that the scheduler assigned to an earlier start on the same machine. `is_sole`: it got the
-  // node's lock.
-  AgentHost(Parts parts, const JobSpec& job, const NodeSpec& node, std::string node_id, bool is_sole,
+  // `node_id` may be one that the scheduler assigned to an earlier start on the same machine. `lock`: the node's, which
+  // it has got.
+  AgentHost(Parts parts, const JobSpec& job, const NodeSpec& node, std::string node_id, std::optional<LockFile> lock,
             uint64_t incarnation, Random random);
 
   void Begin();
@@ -97,7 +105,7 @@ class AgentHost : public AgentEnd {
   const NodeSpec& node_;
   const uint64_t incarnation_;
   std::string known_id_;
-  bool is_sole_;
+  const std::optional<LockFile> lock_;
   agent::AgentCore core_;
   Keeper keeper_;
   const std::shared_ptr<StoreUser> store_;  // null: this world has none

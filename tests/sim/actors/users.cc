@@ -1,5 +1,6 @@
 // What people and their job managers do: start, start again, look, stop.
 #include <algorithm>
+#include <utility>
 
 #include "tests/sim/world.h"
 
@@ -35,9 +36,10 @@ void World::StartAgent(Place& place) {
     return;
   }
   const uint64_t incarnation = random_.Next() | 1;
-  const bool is_sole = !is_locked && EndOrphans(place);
+  std::optional<LockFile> lock = is_locked ? std::nullopt : TakeLock(place, incarnation);
   agents_.push_back(std::make_unique<AgentHost>(AgentHost::Parts{sim_, network_, processes_, invariants_}, *place.job,
-                                                *place.spec, place.kept_id, is_sole, incarnation, random_.Fork()));
+                                                *place.spec, place.kept_id, std::move(lock), incarnation,
+                                                random_.Fork()));
   place.current = agents_.back().get();
   place.current->SetOnEnd([this, &place] { OnAgentEnd(place); });
   sim_.Trace("user: starts agent ", place.kept_id, " (", incarnation, ") of job ", place.job->id, " on machine ",
@@ -52,12 +54,29 @@ bool World::IsLocked(const Place& place) const {
   });
 }
 
-// A new start that has got the lock ends what former ones left running, and only then speaks for them. False: it can't
-// look, so it doesn't.
+// A new start that has got the lock ends what the one before it, as the file says, has left running, and only then
+// speaks for it. Now and then somebody has restored an older file.
+std::optional<LockFile> World::TakeLock(Place& place, uint64_t incarnation) {
+  constexpr size_t kMostEnded = 8;
+  Random fate((sim_.parameters.seed ^ incarnation) * 41 + 11);
+  if (sim_.parameters.faults.double_kills > 0 && !place.backups.empty() && fate.Chance(0.1)) {
+    sim_.Trace("fault: the file of the lock of ", place.kept_id, " is rolled back");
+    place.lock = fate.Pick(place.backups);
+  }
+  LockFile taken{incarnation, {}};
+  if (EndOrphans(place)) {
+    taken.ended = place.lock.ended;
+    if (place.lock.start != 0) taken.ended.push_back(place.lock.start);
+    if (taken.ended.size() > kMostEnded) taken.ended.erase(taken.ended.begin());
+  }
+  place.backups.push_back(place.lock);
+  return place.lock = taken;
+}
+
+// False: it can't look.
 bool World::EndOrphans(const Place& place) {
   for (const auto& agent : agents_) {
-    if (agent->node().machine != place.spec->machine || agent->job_id() != place.job->id) continue;
-    if (agent->known_id() != place.kept_id || !processes_.IsAnyAlive(agent->incarnation())) continue;
+    if (agent->incarnation() != place.lock.start || !processes_.IsAnyAlive(agent->incarnation())) continue;
     if (agent->incarnation() % 5 == 0) return false;
     agent->EndOrphans();
   }

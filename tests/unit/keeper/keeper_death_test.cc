@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -258,6 +259,46 @@ TEST_P(KeeperDeathOfThree, NothingIsLeft) {
 }
 INSTANTIATE_TEST_SUITE_P(AllBut, KeeperDeathOfThree, ::testing::Values("agent", "ms-guardian", "ms-keeper", "ms-shim"));
 
+// One is killed and the three others are only stopped: the one below it wakes, and ends all that is left. (A shim's
+// death wakes nobody: then one of those above it must run.)
+class KeeperDeathOfOne : public KeeperDeath, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(KeeperDeathOfOne, WakesAStoppedOneThatEndsTheRest) {
+  KeeperOptions options;
+  options.stop_timeout = absl::Milliseconds(100);
+  const pid_t agent = ForkAgent(
+      [&](TestKeeper& keeper) {
+        keeper.StartShell(0, Family(fifo_));
+        keeper.WaitStarted(0);
+        keeper->SetFence(BootTime() + absl::Milliseconds(1500));
+        farewell_.WriteLine("armed");
+      },
+      options);
+  const std::vector<UniqueFd> family = ReadPids(3);
+  EXPECT_EQ(farewell_.ReadLine(), "armed");
+  std::vector<pid_t> row = {agent};
+  for (const char* name : {"ms-guardian", "ms-keeper", "ms-shim"}) {
+    const std::vector<pid_t> found = NamedBelow(agent, name);
+    ASSERT_EQ(found.size(), 1u) << name;
+    row.push_back(found[0]);
+  }
+  const pid_t victim = GetParam() == std::string("agent") ? agent : NamedBelow(agent, GetParam()).at(0);
+  SignalAll(row, SIGSTOP);
+  SignalAll({victim}, SIGKILL);
+  ExpectAllGoneWithin(family, kBoundMs);
+  SignalAll(row, SIGKILL);  // what of them is still stopped
+  ::waitpid(agent, nullptr, 0);
+}
+INSTANTIATE_TEST_SUITE_P(Of, KeeperDeathOfOne, ::testing::Values("agent", "ms-guardian", "ms-keeper"));
+
+// Keeps a process from running, as a machine that leaves it no time. SIGSTOP wouldn't: its parent's death wakes it.
+void Hold(pid_t pid) {
+  EXPECT_EQ(::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr), 0);
+  EXPECT_EQ(::ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr), 0);
+  EXPECT_EQ(::waitpid(pid, nullptr, __WALL), pid);
+}
+void LetGo(pid_t pid) { EXPECT_EQ(::ptrace(PTRACE_DETACH, pid, nullptr, nullptr), 0); }
+
 // Agent and guardian died a moment after the keeper, when the guardian had killed the shims and not yet what they had.
 TEST_F(KeeperDeath, ShimsAreLeftTheTimeToEndWhatIsTheirOwn) {
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) { keeper.StartShell(0, Family(fifo_)); });
@@ -266,12 +307,12 @@ TEST_F(KeeperDeath, ShimsAreLeftTheTimeToEndWhatIsTheirOwn) {
   const std::vector<pid_t> keepers = NamedBelow(agent, "ms-keeper");
   const std::vector<pid_t> guardians = NamedBelow(agent, "ms-guardian");
   ASSERT_EQ(shims.size() * keepers.size() * guardians.size(), 1U);
-  SignalAll(shims, SIGSTOP);
+  Hold(shims[0]);
   const UniqueFd shim(static_cast<int>(::syscall(SYS_pidfd_open, shims[0], 0)));
   SignalAll(keepers, SIGKILL);
   EXPECT_FALSE(EndsWithin(shim, 100)) << "the guardian has seen it by now";
   SignalAll({agent, guardians[0]}, SIGKILL);
-  SignalAll(shims, SIGCONT);
+  LetGo(shims[0]);
   ExpectAllGoneWithin(family, kBoundMs);
   ::waitpid(agent, nullptr, 0);
   ::waitpid(shims[0], nullptr, 0);  // ours by now
@@ -289,12 +330,12 @@ TEST_F(KeeperDeath, AlsoByTheAgent) {
   std::vector<pid_t> above = NamedBelow(agent, "ms-guardian");
   for (const pid_t keeper : NamedBelow(agent, "ms-keeper")) above.push_back(keeper);
   ASSERT_EQ(shims.size(), 1U);
-  SignalAll(shims, SIGSTOP);
+  Hold(shims[0]);
   const UniqueFd shim(static_cast<int>(::syscall(SYS_pidfd_open, shims[0], 0)));
   SignalAll(above, SIGKILL);
   EXPECT_FALSE(EndsWithin(shim, 100)) << "the agent has seen it by now";
   SignalAll({agent}, SIGKILL);
-  SignalAll(shims, SIGCONT);
+  LetGo(shims[0]);
   ExpectAllGoneWithin(family, kBoundMs);
   ::waitpid(agent, nullptr, 0);
   ::waitpid(shims[0], nullptr, 0);  // ours by now

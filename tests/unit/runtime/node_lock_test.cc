@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -17,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -28,11 +28,14 @@
 #include "tests/unit/runtime/unreadable_process.h"
 #include "worker_agent/node/lock_record.h"
 #include "worker_agent/node/orphans.h"
+#include "worker_agent/node/proc_view.h"
 
 namespace muster::agent {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr uid_t kNobody = 65534;
 
@@ -46,13 +49,13 @@ class NodeLockTest : public ::testing::Test {
 
   absl::StatusOr<NodeLock> Take(const std::string& node_id = "", const std::string& job = "default",
                                 absl::Duration orphans_patience = absl::Seconds(10)) {
-    return NodeLock::Take(
-        {folder_, "machine", job, "host:8118", node_id, absl::Milliseconds(60), absl::Seconds(10), orphans_patience});
+    return NodeLock::Take({folder_, "machine", job, "host:8118", node_id, absl::Milliseconds(60), absl::Seconds(10),
+                           orphans_patience, StartPlace::Here(), mark_});
   }
 
   absl::StatusOr<NodeLock> TakeAt(const StartPlace& place, const std::string& job, const std::string& node_id) {
     return NodeLock::Take({folder_, "machine", job, "host:8118", node_id, absl::Milliseconds(60), absl::Seconds(10),
-                           absl::ZeroDuration(), place});
+                           absl::ZeroDuration(), place, mark_});
   }
 
   // Without patience for what is left; and what it has said.
@@ -63,13 +66,23 @@ class NodeLockTest : public ::testing::Test {
     return {std::move(lock), testing::internal::GetCapturedStderr()};
   }
 
-  // (When this returns it has closed the lock.)
-  static pid_t StartSleep(std::string variable) {
+  // One that has that variable only, and the mark, and goes on as `uid`. (When this returns it has closed the lock.)
+  static pid_t StartSleep(std::string variable, const std::optional<ProcessMark>& mark, uid_t uid = geteuid()) {
+    int started[2];
+    EXPECT_EQ(pipe2(started, O_CLOEXEC), 0);
     std::string name = "sleep", seconds = "1000";
     char* arguments[] = {name.data(), seconds.data(), nullptr};
     char* environment[] = {variable.data(), nullptr};
-    pid_t pid = 0;
-    EXPECT_EQ(posix_spawn(&pid, "/bin/sleep", nullptr, nullptr, arguments, environment), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      if (mark && !mark->Set().ok()) _exit(1);
+      if (uid == geteuid() || setresuid(uid, uid, uid) == 0) execve("/bin/sleep", arguments, environment);
+      _exit(1);
+    }
+    close(started[1]);
+    char byte = 0;
+    EXPECT_EQ(read(started[0], &byte, 1), 0);  // it has executed: the last writer is gone
+    close(started[0]);
     return pid;
   }
 
@@ -79,6 +92,7 @@ class NodeLockTest : public ::testing::Test {
   }
 
   std::string folder_;
+  const std::optional<ProcessMark> mark_ = *ProcessMark::Make();
 };
 
 TEST_F(NodeLockTest, AgentsWithoutAnIdTakeTheLowestFreeNumber) {
@@ -143,18 +157,24 @@ TEST_F(NodeLockTest, WhatAFormerStartLeftRunningIsEnded) {
   ASSERT_TRUE(lock.ok());
   lock->KeepFolder(folder_ + "/muster/kept");
   const std::string token = lock->token();
-  const pid_t left = StartSleep("MUSTER_START=" + lock->secret());
-  const pid_t another = StartSleep("MUSTER_START=another");
-  const pid_t of_its_folder = StartSleep("MS_PROGRESS_FILE=" + folder_ + "/muster/kept/progress-0");
+  const pid_t marked = StartSleep("A=env -i, or a changed title", mark_);
+  const pid_t with_secret = StartSleep("MUSTER_START=" + lock->secret(), std::nullopt);  // root has reset its limit
+  const pid_t another = StartSleep("MUSTER_START=another", *ProcessMark::Make());
+  const pid_t of_its_folder = StartSleep("MS_PROGRESS_FILE=" + folder_ + "/muster/kept/progress-0", std::nullopt);
+  const uint64_t start = lock->start();
   { NodeLock ended = *std::move(lock); }
   const auto again = Take();
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->token(), token);
+  EXPECT_EQ(again->doubt(), "");
+  EXPECT_THAT(again->ended(), ElementsAre(start));
   int status = 0;
-  EXPECT_EQ(waitpid(left, &status, 0), left);
-  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  for (const pid_t left : {marked, with_secret}) {
+    EXPECT_EQ(waitpid(left, &status, 0), left);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  }
   for (const pid_t bystander : {another, of_its_folder}) {
-    EXPECT_EQ(waitpid(bystander, &status, WNOHANG), 0) << "only the secret of the former start tells its processes";
+    EXPECT_EQ(waitpid(bystander, &status, WNOHANG), 0) << "only mark and secret of the former start count";
     kill(bystander, SIGKILL);
     waitpid(bystander, &status, 0);
   }
@@ -164,7 +184,7 @@ TEST_F(NodeLockTest, WhatAFormerStartLeftRunningIsEnded) {
 TEST_F(NodeLockTest, AFileThatAnotherUserHasPutThereKillsNobody) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can act as another user";
   ASSERT_EQ(chmod(folder_.c_str(), 0755), 0);
-  const pid_t bystander = StartSleep("MS_PROGRESS_FILE=/srv/muster/victim/progress-0");
+  const pid_t bystander = StartSleep("MS_PROGRESS_FILE=/srv/muster/victim/progress-0", std::nullopt);
   const std::string base = folder_ + "/shared";
   for (const mode_t mode : {0777, 01777}) {
     ASSERT_EQ(mkdir(base.c_str(), 0700), 0);
@@ -218,26 +238,16 @@ TEST_F(NodeLockTest, NobodyVouchesForWhatRunsOnAsAnotherUser) {
   auto lock = Take();
   ASSERT_TRUE(lock.ok());
   const std::string token = lock->token();
-  int started[2];
-  ASSERT_EQ(pipe2(started, O_CLOEXEC), 0);
-  std::string name = "sleep", seconds = "1000", variable = "MUSTER_START=" + lock->secret();
-  char* arguments[] = {name.data(), seconds.data(), nullptr};
-  char* environment[] = {variable.data(), nullptr};
-  const pid_t left = fork();
-  if (left == 0) {
-    if (setresuid(kNobody, kNobody, kNobody) == 0) execve("/bin/sleep", arguments, environment);
-    _exit(1);
-  }
-  close(started[1]);
-  char byte = 0;
-  EXPECT_EQ(read(started[0], &byte, 1), 0);  // it has executed: the last writer is gone
-  close(started[0]);
+  const pid_t left = StartSleep("", mark_, kNobody);
   { NodeLock ended = *std::move(lock); }
 
   const auto [again, said] = TakeAndListen();
   ASSERT_TRUE(again.ok());
   EXPECT_NE(again->token(), token) << "the same ranks would start beside it";
-  EXPECT_THAT(said, HasSubstr("pid " + std::to_string(left) + " (of uid 65534, not this user's to kill)"));
+  EXPECT_THAT(said,
+              HasSubstr("pid " + std::to_string(left) + " (sleep of uid 65534, by its mark, not this user's to kill)"));
+  EXPECT_THAT(again->doubt(), HasSubstr("pid " + std::to_string(left)));
+  EXPECT_THAT(again->ended(), IsEmpty());
   int status = 0;
   EXPECT_EQ(waitpid(left, &status, WNOHANG), 0);
   kill(left, SIGKILL);
@@ -253,27 +263,67 @@ TEST_F(NodeLockTest, AProcessThatHangsWhenItIsLookedAtHoldsUpNobody) {
   const UnreadableProcess process(folder_ + "/hangs");
   if (process.pid() == 0) GTEST_SKIP() << "no FUSE here, or not root";
   const absl::Time begun = absl::Now();
-  const auto [again, said] = TakeAndListen();
+  const auto again = Take();
   EXPECT_LT(absl::Now() - begun, absl::Seconds(5));
   ASSERT_TRUE(again.ok());
-  EXPECT_NE(again->token(), token) << "it may be the former start's";
-  EXPECT_THAT(said, HasSubstr("pid " + std::to_string(process.pid()) + " (hangs when"));
+  EXPECT_EQ(again->token(), token) << "it has no mark, so it is not the former start's";
+}
+
+// An HPC system whose users don't see each other's processes: what the command ran by sudo could be hidden.
+TEST_F(NodeLockTest, WhoMayNotSeeAllProcessesVouchesForNobody) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can mount /proc";
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) _exit(77);  // a /proc of its own, and its own options
+    const pid_t inner = fork();
+    if (inner == 0) {
+      if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(77);
+      if (mount("proc", "/proc", "proc", 0, "hidepid=2") != 0) _exit(77);
+      if (!EndOrphans(*ProcessMark::Make(), "secret", absl::ZeroDuration()).are_none()) _exit(2);  // root sees all
+      if (setresuid(kNobody, kNobody, kNobody) != 0) _exit(77);
+      const Orphans found = EndOrphans(*ProcessMark::Make(), "secret", absl::ZeroDuration());
+      _exit(absl::StrContains(found.blind, "hidepid=") ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(inner, &status, 0);
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 3);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no pid namespaces here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(ProcView, HidepidHidesUnlessThisProcessIsLetOff) {
+  const std::string line = "22 28 0:21 / /proc rw,nosuid - proc proc rw,";
+  EXPECT_EQ(WhatProcHides("", false), "");
+  EXPECT_EQ(WhatProcHides(line + "hidepid=off\n", false), "");
+  for (const char* kind : {"1", "2", "4", "noaccess", "invisible", "ptraceable"}) {
+    EXPECT_THAT(WhatProcHides(line + "hidepid=" + kind + "\n", false), HasSubstr(kind));
+    EXPECT_EQ(WhatProcHides(line + "hidepid=" + kind + "\n", true), "") << "with CAP_SYS_PTRACE";
+    EXPECT_EQ(WhatProcHides(line + "hidepid=" + kind + "\n" + line + "gid=0\n", false), "") << "a later mount counts";
+  }
+  const std::string group = "gid=" + std::to_string(getegid());
+  EXPECT_EQ(WhatProcHides(line + group + ",hidepid=2\n", false) == "", getegid() != 0);
+  EXPECT_NE(WhatProcHides(line + "hidepid=4," + group + "\n", false), "");
 }
 
 TEST_F(NodeLockTest, WhoCannotLookVouchesForNobody) {
   const pid_t child = fork();
   if (child == 0) {
     // UBSan needs descriptors for its first look at an object's type.
-    if (!EndOrphans("nobody's", 0, absl::ZeroDuration()).blind.empty()) _exit(2);
+    const ProcessMark mark = *ProcessMark::Make();
+    if (!EndOrphans(mark, "nobody's", absl::ZeroDuration()).blind.empty()) _exit(2);
     const rlimit none{0, 0};
     setrlimit(RLIMIT_NOFILE, &none);
-    const Orphans found = EndOrphans("secret", 0, absl::ZeroDuration());
+    const Orphans found = EndOrphans(mark, "secret", absl::ZeroDuration());
     _exit(!found.are_none() && absl::StrContains(found.blind, "Too many open files") ? 0 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  EXPECT_FALSE(EndOrphans("", 0, absl::ZeroDuration()).are_none());
+  EXPECT_FALSE(EndOrphans(mark_, "", absl::ZeroDuration()).are_none());
+  EXPECT_FALSE(EndOrphans(std::nullopt, "secret", absl::ZeroDuration()).are_none());
 }
 
 // Pods of one image: host name, machine-id and state folder are the same, what each sees of the other is not.
@@ -351,7 +401,8 @@ TEST_F(NodeLockTest, AStartElsewhereIsNotVouchedFor) {
 TEST(LockRecordTest, AWholeOneIsReadBackAndATornOneNotBelieved) {
   LockRecord record;
   record.pid = 7, record.token = "t", record.id = "host-0", record.work_folder = "/tmp/w", record.take = 3;
-  record.secret = "s", record.place = {"host", "boot", "1:2", "cards", true, 99};
+  record.secret = "s", record.place = {"host", "boot", "1:2", "1:3", "cards", true, 99};
+  record.mark = *ProcessMark::Make(), record.ended = {5, 6}, record.has_joined = true;
   const std::string text = record.Encode();
   const LockRecord read = LockRecord::Decode(text + "left of a longer one\n");
   EXPECT_TRUE(read.is_whole);
@@ -365,6 +416,48 @@ TEST(LockRecordTest, AWholeOneIsReadBackAndATornOneNotBelieved) {
   EXPECT_EQ(old.id, "host-0");
   EXPECT_EQ(old.take, 3U);
   EXPECT_EQ(Judge(old, StartPlace::Here()), FormerStart::kUnseen);
+}
+
+// A start speaks for those before it as long as each of them spoke for the one before; no list grows without end.
+TEST(LockRecordTest, WhatHasEndedIsPassedOnAndBounded) {
+  LockRecord record;
+  EXPECT_THAT(record.EndedWithIt(), IsEmpty()) << "it names no start";
+  record.secret = "s";
+  record.ended = {5, 6};
+  EXPECT_THAT(record.EndedWithIt(), ElementsAre(5, 6, record.start()));
+  for (int i = 0; i < 100; ++i) record.ended = record.EndedWithIt();
+  EXPECT_EQ(record.ended.size(), 64U);
+  record.has_joined = true;
+  EXPECT_EQ(record.EndedWithIt().size(), 8U) << "a scheduler knows it, and asks for none before it";
+}
+
+// The disk was restored, or a snapshot of it came up: the file names a start before the last one.
+TEST_F(NodeLockTest, AFileThatWasRolledBackDoesNotSpeakForTheLastStart) {
+  const auto take_and_end = [&] {
+    auto lock = Take("a");
+    return lock.ok() ? lock->start() : 0;
+  };
+  const std::string file = folder_ + "/nodes/machine/" + JobFolder() + "/id-a";
+  const uint64_t first = take_and_end();
+  std::filesystem::copy_file(file, folder_ + "/backup");
+  const uint64_t second = take_and_end();
+  std::filesystem::copy_file(folder_ + "/backup", file, std::filesystem::copy_options::overwrite_existing);
+  const auto third = Take("a");
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_THAT(third->ended(), ElementsAre(first)) << "not " << second;
+}
+
+// Start times of /proc are shifted where the time namespace is another one.
+TEST(LockRecordTest, AHolderInAnotherTimeNamespaceIsNotTakenForAnotherProcess) {
+  LockRecord holder;
+  holder.is_whole = true;
+  holder.pid = getpid();
+  holder.place = StartPlace::Here();
+  EXPECT_FALSE(HasHolderEnded(holder, StartPlace::Here()));
+  holder.place.start_time += 1000;
+  EXPECT_TRUE(HasHolderEnded(holder, StartPlace::Here())) << "its number is another process's";
+  holder.place.times = "4:1";
+  EXPECT_FALSE(HasHolderEnded(holder, StartPlace::Here()));
 }
 
 TEST_F(NodeLockTest, OddNamesStayInTheFolderAndApart) {

@@ -13,7 +13,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/unique_fd.h"
@@ -22,6 +24,7 @@
 #include "worker_agent/keeper/channel.h"
 #include "worker_agent/keeper/client/keeper_pulse.h"
 #include "worker_agent/keeper/files/helper_process.h"
+#include "worker_agent/keeper/pid_namespace.h"
 #include "worker_agent/keeper/process/agent_watch.h"
 #include "worker_agent/keeper/process/descendants.h"
 #include "worker_agent/keeper/process/fence_page.h"
@@ -80,6 +83,7 @@ class Keeper::Impl {
     pid_t guardian = 0;
     pid_t keeper = 0;
     bool is_guarded = false;
+    bool is_isolated = false;
     std::vector<pid_t> helpers;
     FencePage* page = nullptr;
     std::shared_ptr<const UniqueFd> guardian_socket;
@@ -113,6 +117,7 @@ class Keeper::Impl {
  private:
   void SendFrame(const std::string& frame, std::shared_ptr<const UniqueFd> descriptor);
   void UpdateWatch();
+  void TranslatePids(KeeperEvent& event);
   void LookAtPulse(std::vector<KeeperEvent>& events);
   void Lose();
   bool ReapGuardian();
@@ -125,6 +130,7 @@ class Keeper::Impl {
   UniqueFd epoll_;
   std::vector<KeeperEvent> own_events_;  // answers that needed no keeper
   KeeperPulse pulse_;
+  std::map<uint32_t, std::pair<int64_t, int64_t>> outer_pids_;  // by slot: inner and outer one of its last process
   uint32_t fence_falls_seen_ = 0;
   uint32_t watched_events_ = 0;
   bool is_lost_ = false;
@@ -209,6 +215,7 @@ std::vector<KeeperEvent> Keeper::Impl::Poll() {
       continue;
     }
     if (std::holds_alternative<FenceFell>(*event)) ++fence_falls_seen_;
+    if (family_.is_isolated) TranslatePids(*event);
     events.push_back(*std::move(event));
   }
   if (is_open) {
@@ -219,6 +226,18 @@ std::vector<KeeperEvent> Keeper::Impl::Poll() {
   }
   UpdateWatch();
   return events;
+}
+
+// The keeper speaks of pids as they are in its namespace.
+void Keeper::Impl::TranslatePids(KeeperEvent& event) {
+  if (auto* started = std::get_if<Started>(&event)) {
+    const int64_t inner = started->pid;
+    started->pid = OuterPidBelow(family_.guardian, inner);
+    outer_pids_[started->key.slot] = {inner, started->pid};
+  } else if (auto* output = std::get_if<OutputRead>(&event); output != nullptr && output->pid != 0) {
+    const auto found = outer_pids_.find(output->key.slot);
+    output->pid = found != outer_pids_.end() && found->second.first == output->pid ? found->second.second : 0;
+  }
 }
 
 void Keeper::Impl::LookAtPulse(std::vector<KeeperEvent>& events) {
@@ -325,10 +344,10 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& optio
     const pid_t agent = ::getpid();
     family.guardian = ::fork();
     if (family.guardian == 0) {
-      const pid_t guardian = BecomeGuardian({agent, watch, **page}, std::move(guardians));
+      AgentWatch guardian = BecomeGuardian({agent, options.isolates_pids, watch, **page}, std::move(guardians));
       helpers->TakeStandardStreams();
       RunKeeper({std::move(keepers), std::move(helpers->logs.socket), std::move(helpers->files.socket)},
-                {std::move(watch), guardian, *page}, options);
+                {std::move(watch), std::move(guardian), *page}, options);
     }
   }
   const int fork_error = errno;
@@ -341,6 +360,7 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& optio
   if (ReadAll(to_guardian->get(), &told, sizeof told) && told.keeper != 0) {
     family.keeper = told.keeper;
     family.is_guarded = told.is_guarded;
+    family.is_isolated = options.isolates_pids;
     family.helpers = helpers->pids();
     family.page = *page;
     family.guardian_socket = std::move(to_guardian);
@@ -358,6 +378,7 @@ Keeper::~Keeper() { impl_->End(); }
 int Keeper::fd() const { return impl_->fd(); }
 int64_t Keeper::pid() const { return impl_->family().keeper; }
 bool Keeper::is_guarded() const { return impl_->family().is_guarded; }
+bool Keeper::is_isolated() const { return impl_->family().is_isolated; }
 std::vector<KeeperEvent> Keeper::Poll() { return impl_->Poll(); }
 void Keeper::Start(const ProcessSpec& spec) { impl_->Start(spec); }
 absl::Status Keeper::HoldLock(int fd) { return impl_->HoldLock(fd); }

@@ -50,6 +50,9 @@ class Keeper {
   // alone.
   bool is_guarded() const;
 
+  // Whether the kernel ends all processes with the keeper (KeeperOptions::isolates_pids).
+  bool is_isolated() const;
+
   // Readable when Poll has something to take, or to send on that the keeper's socket had no room for.
   int fd() const;
   int64_t pid() const;

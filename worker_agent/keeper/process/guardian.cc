@@ -13,6 +13,7 @@
 
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/channel.h"
+#include "worker_agent/keeper/pid_namespace.h"
 #include "worker_agent/keeper/process/children.h"
 #include "worker_agent/keeper/process/own_process.h"
 
@@ -104,15 +105,17 @@ class StandstillWatch {
 
 }  // namespace
 
-pid_t BecomeGuardian(const GuardianOptions& options, UniqueFd socket) {
+AgentWatch BecomeGuardian(const GuardianOptions& options, UniqueFd socket) {
+  ::prctl(PR_SET_PDEATHSIG, kParentDied);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::signal(SIGCHLD, SIG_DFL);  // an ignored SIGCHLD would reap the children behind our back
-  const pid_t guardian = ::getpid();
-  const pid_t keeper = ::fork();
+  AgentWatch itself = AgentWatch::OfThisProcess();
+  const bool is_ready = !options.isolates_pids || UnsharePids().ok();
+  const pid_t keeper = is_ready ? ::fork() : -1;
   if (keeper == 0) {
-    ::prctl(PR_SET_PDEATHSIG, kGuardianDied);
-    if (::getppid() != guardian) ::_exit(1);
-    return guardian;
+    ::prctl(PR_SET_PDEATHSIG, kParentDied);
+    if (itself.IsDead() || (options.isolates_pids && !MountOwnProc().ok())) ::_exit(1);
+    return itself;
   }
   GuardianReport told;
   told.keeper = std::max(keeper, 0);

@@ -9,6 +9,9 @@
 //   the fence fell and the keeper has not obeyed        the same (fence_page.h)
 //   the guardian itself dies                            the keeper ends everything: nobody trains unguarded
 //
+// Guardian, keeper and shims get SIGCONT when their parent dies: one that somebody had stopped wakes then, and does
+// what is said here.
+//
 // A child subreaper, like the agent above and the keeper below it: what loses its parent stays in reach of whoever of
 // the three is left. It holds the node's lock until nothing is left.
 #pragma once
@@ -23,11 +26,13 @@
 
 namespace muster::agent {
 
-// What the keeper gets when the guardian dies; it is blocked like every other.
-inline constexpr int kGuardianDied = SIGTERM;
+// What guardian, keeper and shims get when their parent dies. It is blocked, as all signals are, and wakes all the
+// same.
+inline constexpr int kParentDied = SIGCONT;
 
 struct GuardianOptions {
   pid_t agent = 0;
+  bool isolates_pids = false;
   AgentWatch& watch;  // of the agent
   FencePage& page;
 };
@@ -39,8 +44,9 @@ struct GuardianReport {
   bool is_guarded = false;  // false: /proc can't be looked at, so it could not end anything
 };
 
-// What the freshly forked guardian does: returns, in the keeper that it has forked, its own pid. All signals must be
-// blocked. `socket`: to the agent, for the GuardianReport, and for the node's lock, which may come with a byte later.
-pid_t BecomeGuardian(const GuardianOptions& options, UniqueFd socket);
+// What the freshly forked guardian does: returns, in the keeper that it has forked, a watch of itself. All signals must
+// be blocked. `socket`: to the agent, for the GuardianReport, and for the node's lock, which may come with a byte
+// later.
+AgentWatch BecomeGuardian(const GuardianOptions& options, UniqueFd socket);
 
 }  // namespace muster::agent

@@ -77,6 +77,7 @@ class KeeperProcess {
 
   void ReadSignals();
   void OnAgentGone();
+  void OnGuardianGone();
   void End(Ending ending);
   void CheckFence();
   void HangUp();
@@ -85,7 +86,8 @@ class KeeperProcess {
   void FlushLogs();
   void SayFarewell();
 
-  const pid_t guardian_;
+  AgentWatch guardian_;
+  const pid_t parent_ = ::getppid();  // the guardian; 0 in a pid namespace of its own
   FencePage* const page_;
   CallbackPoller poller_;
   Channel channel_;
@@ -108,7 +110,7 @@ class KeeperProcess {
 
 KeeperProcess::KeeperProcess(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options,
                              const ShimOptions& shim_options)
-    : guardian_(family.guardian),
+    : guardian_(std::move(family.guardian)),
       page_(family.page),
       channel_(std::move(sockets.agent)),
       agent_(std::move(family.agent)),
@@ -122,7 +124,7 @@ KeeperProcess::KeeperProcess(KeeperSockets sockets, KeeperFamily family, const K
   sigset_t heard;
   ::sigemptyset(&heard);
   ::sigaddset(&heard, SIGCHLD);
-  ::sigaddset(&heard, kGuardianDied);
+  ::sigaddset(&heard, kParentDied);
   signals_.reset(::signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK));
   MUSTER_CHECK(timer_.is_open() && signals_.is_open(), "timerfd or signalfd failed");
   poller_.Watch(signals_.get(), EPOLLIN, [this] { ReadSignals(); });
@@ -131,6 +133,7 @@ KeeperProcess::KeeperProcess(KeeperSockets sockets, KeeperFamily family, const K
     [[maybe_unused]] ssize_t n = ::read(timer_.get(), &count, sizeof count);
     timer_set_to_ = kNever;
   });
+  if (guardian_.fd() >= 0) poller_.Watch(guardian_.fd(), EPOLLIN, [this] { OnGuardianGone(); });
   if (agent_.fd() >= 0) poller_.Watch(agent_.fd(), EPOLLIN, [this] { OnAgentGone(); });
 }
 
@@ -210,6 +213,11 @@ void KeeperProcess::OnAgentGone() {
   End(Ending::kAgentDied);
 }
 
+void KeeperProcess::OnGuardianGone() {
+  poller_.Forget(guardian_.fd());
+  End(Ending::kGuardianDied);
+}
+
 void KeeperProcess::End(Ending ending) {
   if (ending_ != Ending::kNone) return;
   ending_ = ending;
@@ -233,7 +241,7 @@ void KeeperProcess::ReadSignals() {
   }
   supervisor_.Reap();
   // Whoever else sent such a signal is not heard.
-  if (::getppid() != guardian_) End(Ending::kGuardianDied);
+  if (::getppid() != parent_) End(Ending::kGuardianDied);
 }
 
 void KeeperProcess::SetTimer() {
@@ -293,11 +301,11 @@ void KeeperProcess::SayFarewell() {
 
 void RunKeeper(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options) {
   BecomeOwnProcess("ms-keeper", {sockets.agent.get(), sockets.logs.get(), sockets.files.get(), family.agent.fd(),
-                                 family.agent.stat_fd()});
+                                 family.agent.stat_fd(), family.guardian.fd(), family.guardian.stat_fd()});
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::signal(SIGCHLD, SIG_DFL);  // an ignored SIGCHLD would reap the children behind our back
   // Two pipes and a socket for each process; the processes themselves have the limit of before.
-  const ShimOptions shim{options.stop_signal, RaiseDescriptorLimit(), family.page, nullptr};
+  const ShimOptions shim{options.stop_signal, RaiseDescriptorLimit(), options.mark, family.page, nullptr};
   KeeperProcess(std::move(sockets), std::move(family), options, shim).Run();
   ::_exit(0);
 }

@@ -17,10 +17,10 @@ struct KeeperSockets {
   UniqueFd files;
 };
 
-// What stands round it: AgentWatch of the agent, the guardian that is its parent, and the page that they share.
+// What stands round it: the agent, the guardian that is its parent, and the page that they share.
 struct KeeperFamily {
   AgentWatch agent;
-  pid_t guardian = 0;
+  AgentWatch guardian;
   FencePage* page = nullptr;
 };
 

@@ -20,6 +20,7 @@
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/process/children.h"
 #include "worker_agent/keeper/process/descendants.h"
+#include "worker_agent/keeper/process/guardian.h"
 #include "worker_agent/keeper/process/own_process.h"
 #include "worker_agent/keeper/process/spawn.h"
 
@@ -85,6 +86,7 @@ void ShimProcess::Tell(ShimReport::Kind kind, int32_t value, const std::string& 
 }
 
 void ShimProcess::Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd) {
+  ::prctl(PR_SET_PDEATHSIG, kParentDied);  // the keeper's death before this line is seen at the socket
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   children_ = Children::OfThisProcess();
   sigset_t child_signal;
@@ -93,6 +95,10 @@ void ShimProcess::Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd) {
   signals_.reset(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_.is_open()) {
     Tell(ShimReport::kNotStarted, 126, absl::StrCat("its shim can't look after it: signalfd: ", std::strerror(errno)));
+    ::_exit(0);
+  }
+  if (const absl::Status marked = options_.mark ? options_.mark->Set() : absl::OkStatus(); !marked.ok()) {
+    Tell(ShimReport::kNotStarted, 126, absl::StrCat("its shim can't mark it: ", marked.message()));
     ::_exit(0);
   }
   absl::StatusOr<Spawned> spawned = SpawnProcess(spec, stdout_fd, stderr_fd, options_.open_files);

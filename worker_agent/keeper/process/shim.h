@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "common/base/clock.h"
 #include "common/base/unique_fd.h"
 #include "worker_agent/keeper/process/fence_page.h"
+#include "worker_agent/keeper/process_mark.h"
 #include "worker_agent/keeper/processes.h"
 
 namespace muster::agent {
@@ -34,7 +36,8 @@ inline constexpr char kShimName[] = "ms-shim";
 
 struct ShimOptions {
   int stop_signal = 15;
-  rlimit open_files{};  // of the training process
+  rlimit open_files{};              // of the training process
+  std::optional<ProcessMark> mark;  // of the shim and all that it starts
   FencePage* page = nullptr;
   std::shared_ptr<const UniqueFd> lock;  // held open until nothing is left; null: none
 };

@@ -1,0 +1,95 @@
+// | /proc                                   | AllPids                                         |
+// |-----------------------------------------|-------------------------------------------------|
+// | is another pid namespace's              | an error: its numbers name other processes      |
+// | is mounted with hidepid, and this       | an error: what the command runs as another user |
+// | process is not let off from that        | is not in the list                              |
+// | can't be read                           | an error                                        |
+// | otherwise                               | the list                                        |
+#include "worker_agent/node/proc_view.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/sys/file_io.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr size_t kMostMountBytes = 16 << 20;
+constexpr size_t kMountPointField = 4;  // proc(5), /proc/<pid>/mountinfo: the fifth
+
+bool IsInGroup(gid_t group) {
+  if (getegid() == group) return true;
+  std::vector<gid_t> groups(static_cast<size_t>(std::max(getgroups(0, nullptr), 0)));
+  const int count = getgroups(static_cast<int>(groups.size()), groups.data());
+  return count > 0 && std::find(groups.begin(), groups.begin() + count, group) != groups.begin() + count;
+}
+
+// CAP_SYS_PTRACE, before which hidepid hides nothing. Root in a container often lacks it.
+bool MayLookIntoAll() {
+  constexpr int kSysPtrace = 19;  // linux/capability.h
+  constexpr char kRow[] = "\nCapEff:\t";
+  const absl::StatusOr<std::string> status = ReadSmallFile("/proc/self/status", 64 * 1024);
+  const size_t at = status.ok() ? status->find(kRow) : std::string::npos;
+  uint64_t capabilities = 0;
+  return at != std::string::npos && absl::SimpleHexAtoi(status->substr(at + sizeof(kRow) - 1, 16), &capabilities) &&
+         (capabilities >> kSysPtrace & 1) != 0;
+}
+
+absl::Status Failed(const char* path) { return absl::UnavailableError(absl::StrCat(path, ": ", std::strerror(errno))); }
+
+}  // namespace
+
+std::string WhatProcHides(const std::string& mountinfo, bool may_look_into_all) {
+  std::string hides;
+  gid_t sees_all = 0;
+  for (const absl::string_view line : absl::StrSplit(mountinfo, '\n')) {
+    const std::vector<absl::string_view> fields = absl::StrSplit(line, ' ');
+    if (fields.size() <= kMountPointField || fields[kMountPointField] != "/proc") continue;
+    hides.clear();  // a later mount covers an earlier one
+    for (absl::string_view option : absl::StrSplit(fields.back(), ',')) {
+      if (absl::ConsumePrefix(&option, "gid=") && !absl::SimpleAtoi(option, &sees_all)) sees_all = 0;
+      if (absl::ConsumePrefix(&option, "hidepid=") && option != "0" && option != "off") hides = std::string(option);
+    }
+  }
+  if (hides.empty() || may_look_into_all) return "";
+  // "ptraceable" (4) looks at no group.
+  const bool is_shown = hides != "4" && hides != "ptraceable" && sees_all != 0 && IsInGroup(sees_all);
+  return is_shown ? "" : absl::StrCat("/proc hides other users' processes (it is mounted with hidepid=", hides, ")");
+}
+
+absl::StatusOr<std::vector<pid_t>> AllPids() {
+  char self[32] = "";
+  if (readlink("/proc/self", self, sizeof(self) - 1) < 0) return Failed("/proc/self");
+  if (self != std::to_string(getpid())) {
+    return absl::UnavailableError("/proc is that of another pid namespace (mount it for this one)");
+  }
+  const absl::StatusOr<std::string> mounts = ReadSmallFile("/proc/self/mountinfo", kMostMountBytes);
+  if (!mounts.ok()) return mounts.status();
+  if (const std::string hides = WhatProcHides(*mounts, MayLookIntoAll()); !hides.empty())
+    return absl::UnavailableError(hides);
+  const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
+  if (proc == nullptr) return Failed("/proc");
+  std::vector<pid_t> pids;
+  while (true) {
+    errno = 0;
+    const dirent* entry = readdir(proc.get());
+    if (entry == nullptr && errno != 0) return Failed("/proc");
+    if (entry == nullptr) return pids;
+    pid_t pid = 0;
+    if (absl::SimpleAtoi(entry->d_name, &pid)) pids.push_back(pid);
+  }
+}
+
+}  // namespace muster::agent

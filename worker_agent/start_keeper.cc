@@ -1,0 +1,82 @@
+#include "worker_agent/start_keeper.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/net/ip_address.h"
+#include "common/sys/log.h"
+#include "common/sys/runtime_paths.h"
+#include "common/tls/tls_settings.h"
+#include "worker_agent/keeper/pid_namespace.h"
+
+namespace muster::agent {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Keeper>> Spawn(const KeeperOptions& options, const AgentSettings& settings,
+                                              std::map<std::string, std::string>& environment) {
+  absl::StatusOr<WithheldPasswords> withheld = WithheldPasswords::Take(environment);
+  if (!withheld.ok()) return withheld.status();
+  if (!settings.tls.config.empty()) ForbidCoreDumps();  // the keeper will hold a descriptor of the key
+  absl::StatusOr<std::unique_ptr<Keeper>> keeper = Keeper::Spawn(options);
+  if (absl::Status status = withheld->Return(environment); !status.ok()) return status;
+  return keeper;
+}
+
+absl::StatusOr<NodeLock> Take(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
+                              int wake_fd, const std::optional<ProcessMark>& mark) {
+  NodeLock::Options options;
+  options.folder =
+      settings.recovery_path.empty() ? UserStateFolder(environment, geteuid() == 0) : settings.recovery_path;
+  if (options.folder.empty()) return absl::NotFoundError("no state folder");
+  options.machine = NodeLock::MachineKey();
+  options.job_id = settings.job_id;
+  options.scheduler = JoinHostPort(settings.sched_host, settings.sched_port);
+  options.node_id = settings.node_id;
+  options.wake_fd = wake_fd;
+  options.mark = mark;
+  return NodeLock::Take(options);
+}
+
+}  // namespace
+
+absl::StatusOr<StartedKeeper> StartKeeper(const AgentSettings& settings,
+                                          std::map<std::string, std::string>& environment) {
+  const bool isolates_pids = settings.isolate == kIsolatePids;
+  if (const absl::Status can = isolates_pids ? TryPidNamespace() : absl::OkStatus(); !can.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("--isolate pid can't be had here: ", can.message(), "; or leave it out"));
+  }
+  StartedKeeper started;
+  const absl::StatusOr<ProcessMark> mark = ProcessMark::Make();
+  if (mark.ok()) {
+    started.mark = *mark;
+  } else {
+    Log(Severity::kInfo, absl::StrCat("processes can't be marked here: ", mark.status().message(),
+                                      "; if this agent and its helper processes are all killed at once, the next start "
+                                      "of this node can't say that nothing of it is left"));
+  }
+  absl::StatusOr<std::unique_ptr<Keeper>> keeper =
+      Spawn({settings.stop_signal, settings.stop_timeout, started.mark, isolates_pids}, settings, environment);
+  if (!keeper.ok()) return keeper.status();
+  started.keeper = *std::move(keeper);
+  return started;
+}
+
+absl::StatusOr<NodeLock> TakeNodeLock(const AgentSettings& settings,
+                                      const std::map<std::string, std::string>& environment, int wake_fd,
+                                      const std::optional<ProcessMark>& mark, Keeper& keeper) {
+  absl::StatusOr<NodeLock> lock = Take(settings, environment, wake_fd, mark);
+  if (lock.ok()) {
+    if (absl::Status held = keeper.HoldLock(lock->fd()); !held.ok()) lock = std::move(held);
+  }
+  if (!lock.ok()) {
+    Log(Severity::kWarning,
+        absl::StrCat("no lock for this node, so it can't say whether a former start of it is over: ",
+                     std::string(lock.status().message())));
+  }
+  return lock;
+}
+
+}  // namespace muster::agent
