@@ -1,9 +1,10 @@
 """Stands for a training process: lives until FOLDER/go.<job> is there, and says every 50 ms that it does.
 
-    beat.py FOLDER [--deaf]
+    beat.py FOLDER [--deaf] [--bare]
 
 With a child and a child in a session of its own, which do the same. Each writes its own file: a line that says who it
-is, then one line for each beat (beats.py reads them). --deaf: the odd ranks live until SIGKILL.
+is, then one line for each beat (beats.py reads them). --deaf: the odd ranks live until SIGKILL. --bare: the
+children execute themselves again with an empty environment, as `env -i` and sudo leave it.
 """
 
 import json
@@ -44,6 +45,9 @@ def beat(folder, who, member):
 
 
 def main():
+    if "--member" in sys.argv:  # one of --bare
+        _, folder, _, member, who = sys.argv
+        return beat(folder, json.loads(who), member)
     folder, who = sys.argv[1], identity()
     if "--deaf" in sys.argv and who["rank"] % 2 == 1:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -53,6 +57,8 @@ def main():
         if pid == 0:
             if member == "session":
                 os.setsid()
+            if "--bare" in sys.argv:
+                os.execve(sys.executable, [sys.executable, "-S", __file__, folder, "--member", member, json.dumps(who)], {})
             beat(folder, who, member)
             os._exit(0)
         children.append(pid)

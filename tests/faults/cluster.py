@@ -64,6 +64,7 @@ class Cluster:
     def __init__(self, folder, mark, lane, chance):
         self.folder, self.lane, self.mark, self.zero = folder, lane, mark, time.monotonic()
         self.is_wrapped, self.is_deaf = chance.random() < 0.6, chance.random() < 0.6
+        self.is_bare = any(kind.endswith("-row") for kind in lane.kinds)  # descendants clear their environment
         self.beats, self.disk = folder / "beats", folder / "disk"
         self.programs = muster.Cluster(folder)
         self.env = self.programs.env
@@ -140,7 +141,10 @@ class Cluster:
             words += ["--topo_timeout", 12, "--cluster_retry_num", 2]
         if member.is_spare:
             words.append("--spare")
-        training = [sys.executable, "-S", HERE / "beat.py", self.beats, *(["--deaf"] if self.is_deaf else [])]
+        if self.lane.isolates:
+            words += ["--isolate", "pid"]
+        training = [sys.executable, "-S", HERE / "beat.py", self.beats, *(["--deaf"] if self.is_deaf else []),
+                    *(["--bare"] if self.is_bare else [])]
         if self.is_wrapped:  # so that the training is the shell's child
             training = ["sh", "-c", '"$@"; exit $?', "sh", *training]
         to = self.programs.agent_words(self.scheduler.program)

@@ -45,7 +45,7 @@ def _victims(cluster, chance, least=1):
     return [victim for victim in chosen if not _is_one_too_many(victim, chosen, cluster.frozen)]
 
 
-ROW = {"agent", "guardian", "keeper", "shim"}
+ROW = ("shim", "keeper", "guardian", "agent")  # from the lowest one upwards: a death wakes the one below
 
 
 def _is_one_too_many(victim, chosen, frozen):
@@ -53,7 +53,7 @@ def _is_one_too_many(victim, chosen, frozen):
     the shim is spared."""
     role, node, _ = victim
     out = {other for other, its, _ in [*chosen, *frozen] if its == node}
-    return role == "shim" and ROW <= out
+    return role == "shim" and out.issuperset(ROW)
 
 
 def _names(victims):
@@ -87,6 +87,43 @@ def kill(cluster, chance):
     seconds = _set_pauses(cluster, victims, chance)
     _send(victims, signal.SIGKILL)
     return Fault("kill -9: %s" % _names(victims), seconds, nothing)
+
+
+def _row(cluster, chance):
+    """All of one node's helper processes: agent, guardian, keeper, and each shim."""
+    parts = [part for part in cluster.parts() if part.role in ROW]
+    whole = sorted(node for node in {part.node for part in parts}
+                   if {part.role for part in parts if part.node == node} == set(ROW))
+    node = chance.choice(whole) if whole else None
+    found = [(part.role, part.node, part.pid) for part in parts if part.node == node]
+    return sorted(found, key=lambda victim: ROW.index(victim[0]))
+
+
+def kill_row(cluster, chance):
+    """As `pkill -9 ms-`, in one instant. What a shell had started lives on, until the node's next start, or with it."""
+    victims = _row(cluster, chance)
+    seconds = _set_pauses(cluster, victims, chance)
+    _send(victims, signal.SIGSTOP)
+    _send(victims, signal.SIGKILL)
+    return Fault("kill -9 of all four: %s" % _names(victims), seconds, nothing)
+
+
+def stop_row(cluster, chance):
+    """One is killed; the others were stopped before, so that it is the next one's to wake and end the rest."""
+    victims = _row(cluster, chance)
+    killed = [victim for victim in victims if victim[0] != "shim"]
+    if not killed:
+        return Fault("no node has all four", 0, nothing)
+    killed = [chance.choice(killed)]
+    seconds = max(_set_pauses(cluster, killed, chance), chance.uniform(3, 14))
+    cluster.frozen += victims
+    _send(victims, signal.SIGSTOP)
+    _send(killed, signal.SIGKILL)
+
+    def undo():
+        cluster.frozen = [entry for entry in cluster.frozen if entry not in victims]
+        _send(victims, signal.SIGCONT)
+    return Fault("SIGSTOP to all four, and then kill -9 of one: %s of %s" % (_names(killed), _names(victims)), seconds, undo)
 
 
 def fail(cluster, chance):
@@ -244,7 +281,7 @@ def clock(cluster, chance):
 
 
 KINDS = {
-    "kill": kill, "kill-agent": kill_agent, "fail": fail, "stop": stop,
+    "kill": kill, "kill-agent": kill_agent, "fail": fail, "stop": stop, "kill-row": kill_row, "stop-row": stop_row,
     "cut": cut, "one-way": one_way, "refuse": refuse, "unplug": unplug, "loss": loss,
     "disk": disk, "calls": calls, "descriptors": descriptors, "processes": processes, "clock": clock,
 }

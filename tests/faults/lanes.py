@@ -3,21 +3,21 @@
 import collections
 
 # tls: mutual TLS. scope: --restart_scope. spares: so many stand by, with an armed fence. recovers: MS_ENABLE_RECOVERY.
-# kinds: of faults.py, each as likely as it is often named. way: how the episode goes (episode.py):
+# isolates: --isolate pid. kinds: of faults.py, each as likely as it is often named. way: how the episode goes (episode.py):
 #   heal    faults, then all is mended, the job has to come back, and is let end well
 #   fail    the first fault fails the job, and every agent has to end by itself
 #   starved one node's agent starts with next to no descriptors or processes; whatever comes of it has to end
 #   many    one job after the other under one scheduler, as long as the episode lasts
 #   rounds  one job that restarts again and again under the same agents, as long as the episode lasts
 #   clock   as heal, in a kernel of its own whose wall clock is set
-Lane = collections.namedtuple("Lane", "tls scope spares recovers kinds way")
+Lane = collections.namedtuple("Lane", "tls scope spares recovers kinds way isolates")
 
 EVERYTHING = ("kill", "kill", "kill", "stop", "cut", "one-way", "refuse", "unplug", "loss", "disk", "calls",
               "descriptors", "processes")
 
 
-def _lane(*kinds, tls=False, scope="job", spares=1, recovers=True, way="heal"):
-    return Lane(tls, scope, spares, recovers, kinds, way)
+def _lane(*kinds, tls=False, scope="job", spares=1, recovers=True, way="heal", isolates=False):
+    return Lane(tls, scope, spares, recovers, kinds, way, isolates)
 
 
 LANES = {
@@ -28,6 +28,11 @@ LANES = {
     "kills-tls": _lane("kill", tls=True, spares=2),
     "stops": _lane("stop", "stop", "kill"),
     "stops-worker": _lane("stop", "stop", "kill", scope="worker"),
+    # All four at once: where the node itself returns, and where the kernel ends what is left, also beside a spare.
+    "all-four-alone": _lane("kill-row", "kill-row", "kill", spares=0),
+    "all-four-worker": _lane("kill-row", "kill-row", "kill", scope="worker", spares=0),
+    "all-four-isolated": _lane("kill-row", "stop-row", "kill", isolates=True),
+    "all-four-stopped": _lane("stop-row", "stop-row", "kill"),
     "cuts": _lane("cut", "one-way", "unplug", spares=2),
     "cuts-alone": _lane("cut", "one-way", "unplug", "kill", spares=0),
     "cuts-tls": _lane("cut", "one-way", "unplug", "kill", tls=True),
