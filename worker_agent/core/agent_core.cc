@@ -141,7 +141,7 @@ void AgentCore::Impl::ReportEnd(const ProcessKey& key, const ProcessEnd& end, ab
 void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
   fence_at_.reset();
   const bool is_counted_on = fence_counted_on_ > absl::ZeroDuration();
-  if (!is_counted_on) Emit(SetFence{false, {}});  // it fell while that was under way
+  if (!is_counted_on) Emit(SetFence{});  // it fell while that was under way
   if (!processes_.IsAnyRunning()) return;
   if (!stopping_since_) stopping_since_ = now_;
   const std::string timeout = is_counted_on ? absl::StrCat(" ", absl::FormatDuration(fence_counted_on_)) : "";
@@ -149,6 +149,13 @@ void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
                                           " for so long that others may take over the ranks of this node "
                                           "(--fence_timeout",
                                           timeout, "): stopping its processes")});
+}
+
+void AgentCore::Impl::OnEvent(const ClockHasJumped& event) {
+  wants_word_ = true;
+  Emit(Say{Severity::kInfo, absl::StrCat("the wall clock has jumped forward by ", absl::FormatDuration(event.jump),
+                                         ": this machine may have stood still, so its processes wait until the "
+                                         "scheduler says that their ranks are still theirs")});
 }
 
 void AgentCore::Impl::OnEvent(const TlsChanged& event) {
@@ -271,14 +278,15 @@ v1::Join AgentCore::Impl::MakeJoin(uint64_t connect_seq) const {
 }
 
 void AgentCore::Impl::SendDueReport() {
-  if (!connector_.IsOpen() || !reporter_.IsDue(now_)) return;
+  if (!connector_.IsOpen() || (!reporter_.IsDue(now_) && !wants_word_)) return;
   if (heartbeat_path_.CountDue(now_, heartbeat_interval_)) {
     connector_.WantReplacement(heartbeat_interval_, Connector::Want::kAnswers, now_);
   }
   const auto armed_fence_ms = fence_at_ ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_counted_on_)) : 0;
   const bool has_news = !reporter_.IsAllAcknowledged() || !progress_.empty();
   // That a datagram was lost shows when the next one is due: the fence must not fall before that one's answer.
-  const bool must_arrive = fence_at_ && *fence_at_ < now_ + heartbeat_interval_ + kRepairTime;
+  const bool is_asked = std::exchange(wants_word_, false);
+  const bool must_arrive = is_asked || (fence_at_ && *fence_at_ < now_ + heartbeat_interval_ + kRepairTime);
   const HeartbeatPath::Way way = has_news || must_arrive ? HeartbeatPath::Way::kStream : heartbeat_path_.Choose(now_);
   if (heartbeat_path_.is_dead() && !std::exchange(was_told_of_dead_path_, true)) {
     Emit(SayNoDatagrams(options_.scheduler));

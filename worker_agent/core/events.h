@@ -79,6 +79,12 @@ struct ProcessHasEnded {
 
 struct FenceHasFallen {};
 
+// The wall clock has jumped forward while the fence was armed: the keeper has suspended the processes, and waits for an
+// answer to a heartbeat that is sent from now on.
+struct ClockHasJumped {
+  absl::Duration jump;
+};
+
 // The keeper died; all processes have been killed.
 struct KeeperDied {};
 
@@ -130,8 +136,8 @@ struct TlsChanged {
 struct Tick {};
 
 using Event = std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits, StreamBroken, PeersFetched,
-                           ProcessHasStarted, ProcessHasEnded, FenceHasFallen, KeeperDied, EndSignal, LaunchFailed,
-                           ProgressMade, StacksGathered, LogRead, CommandsTold, TlsChanged, Tick>;
+                           ProcessHasStarted, ProcessHasEnded, FenceHasFallen, ClockHasJumped, KeeperDied, EndSignal,
+                           LaunchFailed, ProgressMade, StacksGathered, LogRead, CommandsTold, TlsChanged, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 
@@ -186,6 +192,7 @@ struct PrintAssignment {
 struct SetFence {
   bool is_armed = false;
   MonotonicTime deadline;
+  MonotonicTime counted_from;  // when the heartbeat was sent that was acknowledged
 };
 
 // Who the keeper shall say farewell for: told after each welcome.

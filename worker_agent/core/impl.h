@@ -76,6 +76,7 @@ class AgentCore::Impl {
   void OnEvent(const ProcessHasStarted& event);
   void OnEvent(const ProcessHasEnded& event);
   void OnEvent(const FenceHasFallen& event);
+  void OnEvent(const ClockHasJumped& event);
   void OnEvent(const KeeperDied& event);
   void OnEvent(const EndSignal& event);
   void OnEvent(const LaunchFailed& event);
@@ -194,6 +195,7 @@ class AgentCore::Impl {
   std::optional<MonotonicTime> stopping_since_;
   bool was_killed_ = false;
   bool was_fence_too_short_ = false;
+  bool wants_word_ = false;  // the next report can't wait until it is due, and must be answered
   bool was_told_of_dead_path_ = false;
   std::optional<Ending> ending_;
   int end_signal_ = 0;

@@ -264,14 +264,14 @@ void AgentCore::Impl::ArmFence(MonotonicTime since) {
   if (!IsFenceCountedOn() && FenceAt(since) <= now_) return DisarmFence();
   fence_counted_on_ = fence_timeout_;
   fence_at_ = FenceAt(since);
-  Emit(SetFence{true, *fence_at_});
+  Emit(SetFence{true, *fence_at_, since});
 }
 
 void AgentCore::Impl::DisarmFence() {
   if (fence_counted_on_ == absl::ZeroDuration()) return;
   fence_counted_on_ = absl::ZeroDuration();
   fence_at_.reset();
-  Emit(SetFence{false, {}});
+  Emit(SetFence{});
 }
 
 void AgentCore::Impl::OnDesired(const v1::DesiredState& desired) {

@@ -54,6 +54,14 @@ struct Ended {
 // The fence's deadline passed: the processes are being stopped.
 struct FenceFell {};
 
+// The wall clock has jumped forward by that much while the fence was armed: this machine may have stood still, and
+// others may have its ranks by now. The processes are suspended until a fence is set that counts from a heartbeat sent
+// after this, and killed when none is within kClockDoubt.
+struct ClockJumped {
+  int64_t jump_ms = 0;
+};
+inline constexpr absl::Duration kClockDoubt = absl::Seconds(2);
+
 // The answer to a ping; Poll keeps it to itself.
 struct Pong {};
 
@@ -91,7 +99,8 @@ struct KeeperLost {};
 struct KeeperSilent {};
 struct KeeperAnswers {};
 
-using KeeperEvent = std::variant<Started, Ended, FenceFell, Pong, OutputRead, KeeperLost, KeeperSilent, KeeperAnswers>;
+using KeeperEvent =
+    std::variant<Started, Ended, FenceFell, Pong, OutputRead, KeeperLost, KeeperSilent, KeeperAnswers, ClockJumped>;
 
 struct KeeperOptions {
   int stop_signal = 15;

@@ -163,7 +163,7 @@ void Fields(A& a, ForwardCommand& forward) {
 }
 template <typename A>
 void Fields(A& a, SetFenceCommand& fence) {
-  a(fence.at), a(fence.fence_falls_seen);
+  a(fence.at), a(fence.fence_falls_seen), a(fence.counted_from);
 }
 template <typename A>
 void Fields(A& a, FarewellCommand& farewell) {
@@ -192,6 +192,10 @@ void Fields(A& a, Ended& ended) {
 }
 template <typename A>
 void Fields(A&, FenceFell&) {}
+template <typename A>
+void Fields(A& a, ClockJumped& jumped) {
+  a(jumped.jump_ms);
+}
 template <typename A>
 void Fields(A&, Pong&) {}
 template <typename A>

@@ -35,6 +35,7 @@ struct ForwardCommand {
 struct SetFenceCommand {
   MonotonicTime at = MonotonicTime::Never();  // never: it is disarmed
   uint32_t fence_falls_seen = 0;              // how many FenceFell the agent had taken when it sent this
+  MonotonicTime counted_from = {};            // when the heartbeat was sent that was acknowledged
 };
 // The agent ends in good order: kill everything, no farewell, end.
 struct EndCommand {};

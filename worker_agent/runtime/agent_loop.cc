@@ -221,6 +221,8 @@ void AgentLoop::On(const Ended& event) {
 
 void AgentLoop::On(const FenceFell&) { pending_.push_back(FenceHasFallen{}); }
 
+void AgentLoop::On(const ClockJumped& event) { pending_.push_back(ClockHasJumped{absl::Milliseconds(event.jump_ms)}); }
+
 void AgentLoop::On(const OutputRead& event) {
   v1::SlotLog log;
   if (!event.is_found) log.set_note("no process was started there");
@@ -361,7 +363,7 @@ void AgentLoop::Do(const PrintAssignment& effect) {
 }
 
 void AgentLoop::Do(const SetFence& effect) {
-  keeper_->SetFence(effect.is_armed ? effect.deadline : MonotonicTime::Never());
+  keeper_->SetFence(effect.is_armed ? effect.deadline : MonotonicTime::Never(), effect.counted_from);
 }
 
 void AgentLoop::Do(const SetFarewell& effect) {

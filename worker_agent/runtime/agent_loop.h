@@ -81,6 +81,7 @@ class AgentLoop {
   void On(const Started& event);
   void On(const Ended& event);
   void On(const FenceFell& event);
+  void On(const ClockJumped& event);
   void On(const Pong&) {}
   void On(const OutputRead& event);
   void On(const KeeperLost& event);

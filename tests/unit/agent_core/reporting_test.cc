@@ -386,6 +386,19 @@ TEST(Fence, WhileItIsDownNothingStarts) {
   EXPECT_THAT(agent.Peers(2), HasSubstr("launch"));
 }
 
+// A virtual machine that was paused: whether the ranks are still this node's only the scheduler knows.
+TEST(Fence, AfterAJumpOfTheClockTheSchedulerIsAskedAtOnceAndByTheStream) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.WelcomeWithDatagrams(absl::Seconds(60));
+  agent.Pass(absl::Seconds(2));
+  agent.Receive(Answer(1, absl::Seconds(60)));
+  EXPECT_EQ(agent.Pass(absl::Milliseconds(100)).find("report"), std::string::npos) << "none is due";
+  EXPECT_THAT(agent.Do(ClockHasJumped{absl::Hours(1)}),
+              AllOf(HasSubstr("the wall clock has jumped forward by 1h"), HasSubstr("send 1: report")));
+  EXPECT_EQ(agent.Pass(absl::Milliseconds(100)).find("report"), std::string::npos) << "once";
+}
+
 TEST(Fence, OneThatFellWhileItWasDisarmedIsDisarmedOnceMore) {
   AgentHarness agent;
   agent.RunRound(1, absl::Seconds(60));

@@ -51,9 +51,11 @@ TEST(Wire, OtherCommands) {
   EXPECT_EQ(CommandRoundTrip(StopCommand{{1, 2, 3}}).key, (ProcessKey{1, 2, 3}));
   EXPECT_EQ(CommandRoundTrip(ForwardCommand{-10}).signal, -10);
   const MonotonicTime at = MonotonicTime::FromNanoseconds(int64_t{1} << 60);
-  EXPECT_EQ(CommandRoundTrip(SetFenceCommand{at}).at, at);
+  EXPECT_EQ(CommandRoundTrip(SetFenceCommand{.at = at}).at, at);
   EXPECT_TRUE(CommandRoundTrip(SetFenceCommand{}).at.is_never());
-  EXPECT_EQ(CommandRoundTrip(SetFenceCommand{MonotonicTime::Never(), 4}).fence_falls_seen, 4u);
+  EXPECT_EQ(CommandRoundTrip(SetFenceCommand{MonotonicTime::Never(), 4, at}).fence_falls_seen, 4u);
+  EXPECT_EQ(CommandRoundTrip(SetFenceCommand{MonotonicTime::Never(), 4, at}).counted_from, at);
+
   EXPECT_EQ(CommandRoundTrip(FarewellCommand{{"a"}, {"B=c"}}).env, std::vector<std::string>{"B=c"});
   EXPECT_EQ(CommandRoundTrip(FarewellCommand{{"a"}, {}, {"FD", nullptr}}).hand_over.variable, "FD");
   const OutputWish wish = CommandRoundTrip(ReadOutputCommand{{5, 6, 7, 8, {7, 2, 1}, 9}}).wish;

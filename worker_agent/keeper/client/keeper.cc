@@ -109,7 +109,7 @@ class Keeper::Impl {
   void Stop(const ProcessKey& key);
   void StopAll();
   void KillAll();
-  void SetFence(MonotonicTime at);
+  void SetFence(MonotonicTime at, MonotonicTime counted_from);
   absl::Status HoldLock(int fd);
   std::vector<KeeperEvent> Poll();
   void End();
@@ -165,10 +165,10 @@ void Keeper::Impl::KillAll() {
   Send(KillAllCommand{});
 }
 
-void Keeper::Impl::SetFence(MonotonicTime at) {
+void Keeper::Impl::SetFence(MonotonicTime at, MonotonicTime counted_from) {
   pulse_.SetFence(at);
   family_.page->SetFence(at);
-  Send(SetFenceCommand{at, fence_falls_seen_});
+  Send(SetFenceCommand{at, fence_falls_seen_, counted_from});
 }
 
 absl::Status Keeper::Impl::HoldLock(int fd) {
@@ -387,7 +387,7 @@ void Keeper::Stop(const ProcessKey& key) { impl_->Stop(key); }
 void Keeper::KillAll() { impl_->KillAll(); }
 void Keeper::Forward(int signal) { impl_->Send(ForwardCommand{signal}); }
 void Keeper::ReadOutput(const OutputWish& wish) { impl_->Send(ReadOutputCommand{wish}); }
-void Keeper::SetFence(MonotonicTime at) { impl_->SetFence(at); }
+void Keeper::SetFence(MonotonicTime at, MonotonicTime counted_from) { impl_->SetFence(at, counted_from); }
 void Keeper::BeginRun(const RunFolder& folder) { impl_->Send(BeginRunCommand{folder}); }
 void Keeper::WriteFile(const std::string& path, const std::string& content) {
   impl_->Send(WriteFileCommand{path, content});

@@ -85,7 +85,7 @@ class Keeper {
   void ReadOutput(const OutputWish& wish);
   // From `at` (of Clock::Boot) on the processes are stopped as by StopAll unless the fence is set anew or disarmed
   // (never) before. Works also while the agent hangs.
-  void SetFence(MonotonicTime at);
+  void SetFence(MonotonicTime at, MonotonicTime counted_from = {});
   void SetFarewell(const FarewellCommand& command);
 
   // Before the first log of a run: see run_logs.h. What goes wrong is told on stderr.

@@ -31,8 +31,8 @@ class FencePage {
   // By the agent. Never: it is disarmed.
   void SetFence(MonotonicTime fence) { fence_ns_ = fence.nanoseconds(); }
 
-  // By the keeper: it has ordered the death of what was left at the fence that fell at that time.
-  void NoteObeyed(MonotonicTime fence) { obeyed_ns_ = fence.nanoseconds(); }
+  // By the keeper: it has ordered the death of what was left at the fence that falls, or fell, at that time.
+  void NoteObeyed(MonotonicTime fence) { obeyed_ns_ = std::max(obeyed_ns_.load(), fence.nanoseconds()); }
   // … and in each turn of its loop.
   void NoteTurn(MonotonicTime now) { turn_ns_ = now.nanoseconds(); }
 

@@ -24,6 +24,7 @@
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/callback_poller.h"
 #include "worker_agent/keeper/channel.h"
+#include "worker_agent/keeper/clock_jumps.h"
 #include "worker_agent/keeper/files/file_helper.h"
 #include "worker_agent/keeper/files/output.h"
 #include "worker_agent/keeper/process/farewell.h"
@@ -44,6 +45,7 @@ constexpr absl::Duration kLastOutputOfDeadPatience = absl::Milliseconds(100);
 // For what the log files' disk hasn't taken; if it hangs.
 constexpr absl::Duration kLastLogPatience = absl::Seconds(4);
 constexpr absl::Duration kLastLogOfHungPatience = absl::Seconds(1);
+constexpr absl::Duration kLeastJump = absl::Seconds(2);    // of the wall clock: a heartbeat's interval
 constexpr int kAgentDeathMs = 10'000;                      // between a broken socket and the agent's death
 constexpr absl::Duration kTurn = absl::Seconds(5);         // at least, while it ends
 constexpr absl::Duration kHangUpAfter = absl::Seconds(2);  // between the guardian's death and that of all processes
@@ -80,6 +82,8 @@ class KeeperProcess {
   void OnGuardianGone();
   void End(Ending ending);
   void CheckFence();
+  void OnClockSet();
+  void DropFence(MonotonicTime since);
   void HangUp();
   void SetTimer();
   void FlushLastOutput(absl::Duration patience);
@@ -87,6 +91,7 @@ class KeeperProcess {
   void SayFarewell();
 
   AgentWatch guardian_;
+  const absl::Duration stop_timeout_;
   const pid_t parent_ = ::getppid();  // the guardian; 0 in a pid namespace of its own
   FencePage* const page_;
   CallbackPoller poller_;
@@ -104,6 +109,8 @@ class KeeperProcess {
   MonotonicTime fence_ = kNever;
   uint32_t fence_falls_ = 0;
   bool is_fence_down_ = false;  // it fell and was not set anew
+  ClockJumps clock_jumps_;
+  MonotonicTime doubts_since_ = kNever;  // the clock has jumped, and the processes are suspended
   MonotonicTime hang_up_at_ = kNever;
   MonotonicTime timer_set_to_ = kNever;
 };
@@ -111,6 +118,7 @@ class KeeperProcess {
 KeeperProcess::KeeperProcess(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options,
                              const ShimOptions& shim_options)
     : guardian_(std::move(family.guardian)),
+      stop_timeout_(options.stop_timeout),
       page_(family.page),
       channel_(std::move(sockets.agent)),
       agent_(std::move(family.agent)),
@@ -133,6 +141,7 @@ KeeperProcess::KeeperProcess(KeeperSockets sockets, KeeperFamily family, const K
     [[maybe_unused]] ssize_t n = ::read(timer_.get(), &count, sizeof count);
     timer_set_to_ = kNever;
   });
+  if (clock_jumps_.fd() >= 0) poller_.Watch(clock_jumps_.fd(), EPOLLIN, [this] { OnClockSet(); });
   if (guardian_.fd() >= 0) poller_.Watch(guardian_.fd(), EPOLLIN, [this] { OnGuardianGone(); });
   if (agent_.fd() >= 0) poller_.Watch(agent_.fd(), EPOLLIN, [this] { OnAgentGone(); });
 }
@@ -196,14 +205,35 @@ void KeeperProcess::Obey(SetFenceCommand& command) {
   fence_ = command.at;
   // Set before the agent knew of the fall, it speaks of what ran then.
   if (command.fence_falls_seen == fence_falls_) is_fence_down_ = false;
+  const bool is_settled = command.at == kNever || command.counted_from >= doubts_since_;
+  if (doubts_since_ == kNever || !is_settled) return;
+  doubts_since_ = kNever;
+  supervisor_.Resume();
 }
 
 void KeeperProcess::CheckFence() {
-  if (BootTime() < fence_ || ending_ != Ending::kNone) return;
-  supervisor_.FenceFell(std::exchange(fence_, kNever));
+  if (ending_ != Ending::kNone) return;
+  if (BootTime() >= fence_) return DropFence(fence_);
+  // Nobody says that the ranks are still this node's: they get no time beside others that may have them.
+  if (doubts_since_ == kNever || BootTime() < doubts_since_ + kClockDoubt) return;
+  page_->NoteObeyed(fence_);
+  DropFence(BootTime() - stop_timeout_);
+}
+
+void KeeperProcess::DropFence(MonotonicTime since) {
+  supervisor_.FenceFell(since);
+  fence_ = doubts_since_ = kNever;
   ++fence_falls_;
   is_fence_down_ = true;
   channel_.Send(Encode(FenceFell{}));
+}
+
+void KeeperProcess::OnClockSet() {
+  const absl::Duration jump = clock_jumps_.Take();
+  if (jump < kLeastJump || fence_ == kNever || doubts_since_ != kNever || ending_ != Ending::kNone) return;
+  doubts_since_ = BootTime();
+  supervisor_.Suspend();
+  channel_.Send(Encode(ClockJumped{absl::ToInt64Milliseconds(jump)}));
 }
 
 void KeeperProcess::OnAgentGone() {
@@ -247,8 +277,9 @@ void KeeperProcess::ReadSignals() {
 void KeeperProcess::SetTimer() {
   // While it ends the guardian sees by its turns that it doesn't hang, however long the processes take to die.
   const MonotonicTime turn = ending_ == Ending::kNone ? kNever : BootTime() + kTurn;
-  const MonotonicTime next = std::min({supervisor_.NextDeadline(), fence_, live_.NextDeadline(BootTime()),
-                                       logs_.NextDeadline(), files_.NextDeadline(), hang_up_at_, turn});
+  const MonotonicTime next =
+      std::min({supervisor_.NextDeadline(), fence_, doubts_since_ + kClockDoubt, live_.NextDeadline(BootTime()),
+                logs_.NextDeadline(), files_.NextDeadline(), hang_up_at_, turn});
   if (next == timer_set_to_) return;
   timer_set_to_ = next;
   itimerspec when{};

@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "worker_agent/keeper/boottime.h"
@@ -30,7 +31,7 @@ namespace {
 constexpr int kLookIntoProcAfterMs = 80;  // a pause this long: see whether only zombies hold the group
 
 struct Order {
-  enum Kind : int32_t { kForward, kStop, kKill };
+  enum Kind : int32_t { kForward, kStop, kKill, kSuspend, kResume };
   Kind kind = kKill;
   int32_t signal = 0;
 };
@@ -51,6 +52,8 @@ class ShimProcess {
   void Tell(ShimReport::Kind kind, int32_t value, const std::string& text = {}) const;
   void TakeOrders();
   void Obey(const Order& order);
+  void Suspend();
+  void Resume();
   void ReadLaunchReport();
   void Reap();
   void LookAtGroup();
@@ -67,6 +70,7 @@ class ShimProcess {
   pid_t group_ = 0;   // of the process; its pid
   pid_t leader_ = 0;  // the same until it is reaped, then 0
   int pause_ms_ = kFirstPauseMs;
+  std::vector<ProcessInfo> suspended_;
   bool has_children_ = true;
   bool is_stopping_ = false;
   bool was_stopped_ = false;  // while it ran
@@ -164,14 +168,39 @@ void ShimProcess::Obey(const Order& order) {
       if (!IsRunning()) return;
       // To the process alone: a wrapper (bash, torchrun) decides for itself how its children end.
       ::kill(leader_, options_.stop_signal);
-      ::kill(-group_, SIGCONT);  // one that is suspended couldn't hear it
+      if (suspended_.empty()) ::kill(-group_, SIGCONT);  // one that was stopped couldn't hear it
       return;
     case Order::kKill:
       if (IsRunning()) ::kill(-group_, SIGKILL);  // nearly everybody, at once
       kills_ = true;
       pause_ms_ = kFirstPauseMs;
       return Tell(ShimReport::kKilling, 0);
+    case Order::kSuspend:
+      return Suspend();
+    case Order::kResume:
+      return Resume();
   }
+}
+
+// Again until a look finds nothing that runs: what it finds may have forked before it stopped.
+void ShimProcess::Suspend() {
+  constexpr int kMostLooks = 20;
+  for (int look = 0; look < kMostLooks; ++look) {
+    bool is_any_found = false;
+    for (const ProcessInfo& process : DescendantsOf(::getpid(), {}).value_or(std::vector<ProcessInfo>())) {
+      const bool is_known = std::any_of(suspended_.begin(), suspended_.end(),
+                                        [&](const ProcessInfo& known) { return known.pid == process.pid; });
+      if (process.is_dead || process.is_stopped || is_known) continue;
+      SignalExactly(process, SIGSTOP);
+      suspended_.push_back(process);
+      is_any_found = true;
+    }
+    if (!is_any_found) return;
+  }
+}
+
+void ShimProcess::Resume() {
+  for (const ProcessInfo& process : std::exchange(suspended_, {})) SignalExactly(process, SIGCONT);
 }
 
 void ShimProcess::ReadLaunchReport() {
@@ -247,6 +276,8 @@ void Shim::SendOrder(int32_t kind, int32_t signal) const {
 void Shim::Forward(int signal) const { SendOrder(Order::kForward, signal); }
 void Shim::Stop() const { SendOrder(Order::kStop, 0); }
 void Shim::Kill() const { SendOrder(Order::kKill, 0); }
+void Shim::Suspend() const { SendOrder(Order::kSuspend, 0); }
+void Shim::Resume() const { SendOrder(Order::kResume, 0); }
 
 std::vector<ShimReport> ReadShimReports(int socket, bool& is_open) {
   std::vector<ShimReport> reports;

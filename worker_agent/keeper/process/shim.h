@@ -7,6 +7,7 @@
 //   the process ends after a stop                 stop_signal to what is left of its group, which has time until the
 //                                                 keeper's kill; then, or when the group is gone, SIGKILL to the rest
 //   told to kill, or the keeper is gone           SIGKILL to everything
+//   told to suspend, or to resume                 SIGSTOP to everything that runs, or SIGCONT to what that has stopped
 //   the fence fell and the keeper did not obey    the same (fence_page.h)
 //   it has no child left (ECHILD)                 ends with 0
 //   it is killed                                  its process dies with it, the rest comes to the keeper
@@ -75,6 +76,9 @@ class Shim {
   // stop_signal to the process, which is let go on if it is suspended.
   void Stop() const;
   void Kill() const;
+  // SIGSTOP to all that it has started, and SIGCONT to what that has stopped.
+  void Suspend() const;
+  void Resume() const;
 
   std::vector<ShimReport> Read(bool& is_open) const { return ReadShimReports(socket_.get(), is_open); }
 

@@ -129,6 +129,7 @@ void Supervisor::Launch(Process& process) {
   shims_[process.shim->pid()] = key;
   Process& kept = processes_.emplace(key, std::move(process)).first->second;
   poller_.Watch(kept.shim->fd(), EPOLLIN, [this, &kept] { TakeReports(kept); });
+  if (is_suspended_) kept.shim->Suspend();
 }
 
 void Supervisor::FailLaunch(const Process& process, const std::string& text) {
@@ -224,6 +225,7 @@ void Supervisor::StopAll() { StopAllSince(BootTime()); }
 
 void Supervisor::FenceFell(MonotonicTime since) {
   StopAllSince(since);
+  is_suspended_ = false;  // what is suspended ends; what starts once the fence is up again is not
   fence_ = since;
   fence_kill_at_ = since + options_.stop_timeout;
   fence_through_ = last_number_;
@@ -236,6 +238,20 @@ void Supervisor::StopAllSince(MonotonicTime since) {
     BeginStop(process, since);
     // One that was told to stop already has no more time than that either.
     if (!process.has_ended) process.kill_at = std::min(process.kill_at, kill_at);
+  }
+}
+
+void Supervisor::Suspend() {
+  is_suspended_ = true;
+  for (const auto& [key, process] : processes_) {
+    if (process.shim) process.shim->Suspend();
+  }
+}
+
+void Supervisor::Resume() {
+  is_suspended_ = false;
+  for (const auto& [key, process] : processes_) {
+    if (process.shim) process.shim->Resume();
   }
 }
 

@@ -56,6 +56,9 @@ class Supervisor {
   // The fence fell at that time: what is not gone stop_timeout after it may run elsewhere, so a
   // keeper that comes late leaves that much less time, or none. Then everything that was started before is killed.
   void FenceFell(MonotonicTime since);
+  // Suspends all processes, those that start meanwhile too, until Resume, or until the fence falls.
+  void Suspend();
+  void Resume();
   void Forward(int signal);
   // What the slot's latest process wrote last, also when it has ended.
   OutputRead ReadOutput(const OutputWish& wish) const;
@@ -164,6 +167,7 @@ class Supervisor {
   uint64_t last_number_ = 0;
   Children children_;
   MemoryWatch memory_;
+  bool is_suspended_ = false;
   bool has_strays_ = false;
   bool has_said_that_it_cant_look_ = false;
   MonotonicTime strays_at_ = MonotonicTime::Never();
