@@ -1,8 +1,4 @@
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <map>
-#include <memory>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -10,11 +6,13 @@
 #include "common/base/text.h"
 #include "common/settings/foreign_words.h"
 #include "common/settings/sources.h"
+#include "common/sys/file_io.h"
 
 namespace muster {
 namespace {
 
 constexpr size_t kMaxConfigBytes = size_t{1024} * 1024;
+constexpr absl::Duration kPipePatience = absl::Seconds(10);  // for a command that fetches the settings
 
 // Without the comment: "#" at the beginning or after a blank, not within quotes.
 std::string WithoutComment(const std::string& line) {
@@ -91,23 +89,13 @@ ConfigFile ParseConfigText(const NameIndex& names, const std::string& path, cons
 
 ConfigFile ReadConfigFile(const NameIndex& names, const std::string& path) {
   ConfigFile out;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
-  std::string text;
-  if (file != nullptr) {
-    text.resize(kMaxConfigBytes + 1);
-    text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  }
-  if (file == nullptr || std::ferror(file.get()) != 0) {
-    out.errors.push_back(absl::StrCat("--config: the file ", Quoted(path), " can't be read (", std::strerror(errno),
-                                      "): correct the path or its rights"));
+  const absl::StatusOr<std::string> text = ReadSmallFileOrPipe(path, kMaxConfigBytes, kPipePatience);
+  if (!text.ok()) {
+    out.errors.push_back(absl::StrCat("--config: ", EscapeControl(std::string(text.status().message())),
+                                      "; name a text file of at most 1 MiB that this user may read"));
     return out;
   }
-  if (text.size() > kMaxConfigBytes) {
-    out.errors.push_back(
-        absl::StrCat("--config: the file ", Quoted(path), " has more than 1 MiB: that is no config file"));
-    return out;
-  }
-  return ParseConfigText(names, path, text);
+  return ParseConfigText(names, path, *text);
 }
 
 }  // namespace muster

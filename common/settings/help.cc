@@ -50,8 +50,9 @@ std::string Entry(const Setting& setting) {
 }
 
 std::string BuiltInEntries() {
-  return absl::StrCat(Entry("--config FILE", "A file with lines `key = value`; # starts a comment."),
-                      Entry("--help, -h", "Shows this."), Entry("--version", "Shows the version."));
+  return absl::StrCat(
+      Entry("--config FILE", "A file with lines `key = value`; # starts a comment. Or a pipe, as of <(command)."),
+      Entry("--help, -h", "Shows this."), Entry("--version", "Shows the version."));
 }
 
 }  // namespace

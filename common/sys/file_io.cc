@@ -1,14 +1,15 @@
 #include "common/sys/file_io.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
 #include "common/sys/private_folder.h"
 
 namespace muster {
@@ -17,6 +18,12 @@ namespace {
 absl::Status Failed(const std::string& what, const std::string& path) {
   const int error = errno;
   const std::string text = absl::StrCat(what, " ", path, ": ", std::strerror(error));
+  return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
+}
+
+absl::Status Unreadable(const std::string& path) {
+  const int error = errno;
+  const std::string text = absl::StrCat(path, " can't be read: ", std::strerror(error));
   return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
 }
 
@@ -64,23 +71,52 @@ absl::Status Replace(const std::string& path, const std::string& content, mode_t
   return is_synced ? absl::OkStatus() : Failed("cannot sync", folder_path);
 }
 
-}  // namespace
+const char* KindOf(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFDIR:
+      return "a directory";
+    case S_IFIFO:
+      return "a pipe";
+    case S_IFSOCK:
+      return "a socket";
+    default:
+      return "a device";
+  }
+}
 
-absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_bytes) {
-  // O_NONBLOCK: opening a named pipe must not hang.
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return Failed("cannot open", path);
-  const absl::Cleanup close_fd = [fd] { close(fd); };
-  struct stat info {};
-  if (fstat(fd, &info) != 0) return Failed("cannot read", path);
-  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+absl::StatusOr<UniqueFd> OpenNamed(const std::string& path, struct stat& info, bool takes_pipe) {
+  const auto is_taken = [&] { return S_ISREG(info.st_mode) || (takes_pipe && S_ISFIFO(info.st_mode)); };
+  const auto wrong_kind = [&] {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is ", KindOf(info.st_mode), ", not a regular file"));
+  };
+  // Opening a device may act on it (/dev/watchdog arms a restart of the machine), and opening a pipe may block.
+  if (stat(path.c_str(), &info) != 0) return Unreadable(path);
+  if (!is_taken()) return wrong_kind();
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!fd.is_open() || fstat(fd.get(), &info) != 0) return Unreadable(path);
+  if (!is_taken()) return wrong_kind();
+  return fd;
+}
 
+// `patience`: how long a writer may keep it open.
+absl::StatusOr<std::string> ReadToEnd(int fd, const std::string& path, size_t max_bytes, absl::Duration patience) {
+  const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
   std::string content;
   char buffer[64 * 1024];
   while (true) {
     const ssize_t n = read(fd, buffer, sizeof(buffer));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return Failed("cannot read", path);
+    if (n < 0 && errno == EAGAIN && patience > absl::ZeroDuration()) {
+      const absl::Duration left = deadline - Clock::System().Read().monotonic;
+      if (left <= absl::ZeroDuration()) {
+        return absl::DeadlineExceededError(
+            absl::StrCat(path, " is a pipe that its writer has kept open for ", absl::FormatDuration(patience)));
+      }
+      pollfd readable{fd, POLLIN, 0};
+      poll(&readable, 1, static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1)))));
+      continue;
+    }
+    if (n < 0) return Unreadable(path);
     if (n == 0) return content;
     content.append(buffer, static_cast<size_t>(n));
     if (content.size() > max_bytes) {
@@ -88,6 +124,30 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_by
           absl::StrCat(path, " is larger than the ", max_bytes, " bytes that are allowed"));
     }
   }
+}
+
+}  // namespace
+
+absl::StatusOr<UniqueFd> OpenNamedFile(const std::string& path, struct stat& info) {
+  return OpenNamed(path, info, /*takes_pipe=*/false);
+}
+
+absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_bytes) {
+  struct stat info {};
+  const absl::StatusOr<UniqueFd> fd = OpenNamedFile(path, info);
+  return fd.ok() ? ReadToEnd(fd->get(), path, max_bytes, absl::ZeroDuration()) : fd.status();
+}
+
+absl::StatusOr<std::string> ReadSmallFileOrPipe(const std::string& path, size_t max_bytes, absl::Duration patience) {
+  struct stat info {};
+  const absl::StatusOr<UniqueFd> fd = OpenNamed(path, info, /*takes_pipe=*/true);
+  if (!fd.ok()) return fd.status();
+  absl::StatusOr<std::string> content = ReadToEnd(fd->get(), path, max_bytes, patience);
+  if (content.ok() && content->empty() && S_ISFIFO(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is a pipe from which nothing came: no program writes to it, or another one has read it"));
+  }
+  return content;
 }
 
 absl::Status ReplaceFile(const std::string& path, const std::string& content, mode_t mode) {

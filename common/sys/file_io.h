@@ -9,12 +9,21 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/base/unique_fd.h"
 
 namespace muster {
 
-// The content of a regular file of at most `max_bytes`. The error names the path and what is wrong with it.
+// Opens the regular file that a setting names, for reading; follows links. `info` is its fstat. Never blocks on a pipe
+// and opens no device. The error names the path and says what is wrong with it; NOT_FOUND: nothing is there.
+absl::StatusOr<UniqueFd> OpenNamedFile(const std::string& path, struct stat& info);
+
+// The content of such a file, of at most `max_bytes`.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_bytes);
+
+// The same, and also from a pipe (`<(command)` of a shell, /dev/stdin) that somebody writes to and that ends within
+// `patience`: DEADLINE_EXCEEDED after that. A pipe without any content is an error.
+absl::StatusOr<std::string> ReadSmallFileOrPipe(const std::string& path, size_t max_bytes, absl::Duration patience);
 
 // Opens a file that somebody may have put there as whatever he liked: for reading, if it is a regular file that may be
 // read; `info` tells of it. Never blocks, follows no link in the last place, opens no device.

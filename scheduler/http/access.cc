@@ -67,8 +67,8 @@ absl::StatusOr<Token> Token::Of(absl::string_view word) {
 absl::StatusOr<Token> Token::Read(const std::string& setting, const std::string& path) {
   const std::string where = absl::StrCat(setting, " ", Quoted(path), ": ");
   struct stat info = {};
-  const UniqueFd fd = OpenRegularFile(path, info);
-  if (!fd.is_open()) return absl::NotFoundError(absl::StrCat(where, "there is no file that can be read"));
+  const absl::StatusOr<UniqueFd> fd = OpenNamedFile(path, info);
+  if (!fd.ok()) return absl::Status(fd.status().code(), absl::StrCat(setting, ": ", fd.status().message()));
   if (info.st_uid != geteuid() && info.st_uid != 0) {
     return absl::PermissionDeniedError(absl::StrCat(where, "it belongs to another user (uid ", info.st_uid, ")"));
   }
@@ -76,7 +76,7 @@ absl::StatusOr<Token> Token::Read(const std::string& setting, const std::string&
     return absl::PermissionDeniedError(absl::StrCat(where, "others may read or write it: chmod 600 it"));
   }
   std::string text(kLongest + 2, '\0');
-  const ssize_t size = read(fd.get(), text.data(), text.size());
+  const ssize_t size = read(fd->get(), text.data(), text.size());
   text.resize(size < 0 ? 0 : static_cast<size_t>(size));
   absl::StatusOr<Token> token = Of(absl::StripAsciiWhitespace(text));
   Wipe(text);

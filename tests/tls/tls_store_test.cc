@@ -471,7 +471,7 @@ TEST_F(TlsStoreTest, APipeIsNoFile) {
   ASSERT_EQ(mkfifo(folder_.path("crl.pem").c_str(), 0600), 0);
   EXPECT_FALSE(store_->Poll());
   EXPECT_EQ(Refused(), 1u);
-  EXPECT_THAT(OpenError(), HasSubstr("is no regular file"));
+  EXPECT_THAT(OpenError(), HasSubstr("not a regular file"));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "common/tls/material/tls_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/sys/file_io.h"
 #include "common/tls/material/certificate.h"
 
 namespace muster {
@@ -20,14 +20,6 @@ FileStamp StampFrom(const struct stat& info) {
   return FileStamp{info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size), Nanoseconds(info.st_mtim),
                    Nanoseconds(info.st_ctim)};
 }
-
-// Closed when it goes.
-struct Descriptor {
-  int fd;
-  ~Descriptor() {
-    if (fd >= 0) close(fd);
-  }
-};
 
 absl::Status CheckSecrecy(const std::string& path, const struct stat& info) {
   const mode_t too_open = info.st_uid == 0 ? S_IRWXO | S_IWGRP | S_IXGRP : S_IRWXO | S_IRWXG;
@@ -46,12 +38,9 @@ FileStamp StampOf(const std::string& path) {
 }
 
 absl::StatusOr<TlsFile> ReadTlsFile(const std::string& path, FileSecrecy secrecy) {
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   struct stat info {};
-  if (file.fd < 0 || fstat(file.fd, &info) != 0) {
-    return absl::NotFoundError(absl::StrCat(path, " can't be read: ", std::strerror(errno)));
-  }
-  if (!S_ISREG(info.st_mode)) return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file"));
+  const absl::StatusOr<UniqueFd> file = OpenNamedFile(path, info);
+  if (!file.ok()) return file.status();
   if (secrecy == FileSecrecy::kPrivate) {
     if (absl::Status status = CheckSecrecy(path, info); !status.ok()) return status;
   }
@@ -62,7 +51,7 @@ absl::StatusOr<TlsFile> ReadTlsFile(const std::string& path, FileSecrecy secrecy
   TlsFile result{std::string(static_cast<size_t>(info.st_size), '\0'), StampFrom(info)};
   size_t done = 0;
   while (done < result.bytes.size()) {
-    const ssize_t got = read(file.fd, result.bytes.data() + done, result.bytes.size() - done);
+    const ssize_t got = read(file->get(), result.bytes.data() + done, result.bytes.size() - done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return absl::NotFoundError(absl::StrCat(path, " can't be read: ", std::strerror(errno)));
     if (got == 0) break;  // it became shorter meanwhile

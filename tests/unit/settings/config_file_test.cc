@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/unique_fd.h"
 #include "common/settings/sources.h"
 #include "worker_agent/settings/agent_settings.h"
 
@@ -72,17 +74,30 @@ TEST_F(ConfigFileTest, AllMistakesAreNamedWithTheirLine) {
 }
 
 TEST_F(ConfigFileTest, AMissingFileIsNamed) {
-  EXPECT_THAT(
-      ReadConfigFile(names_, "/nowhere/muster.conf").errors,
-      ElementsAre("--config: the file \"/nowhere/muster.conf\" can't be read (No such file or directory): correct "
-                  "the path or its rights"));
-  EXPECT_THAT(ReadConfigFile(names_, "/tmp").errors, ElementsAre(HasSubstr("Is a directory")));
+  EXPECT_THAT(ReadConfigFile(names_, "/nowhere/muster.conf").errors,
+              ElementsAre("--config: /nowhere/muster.conf can't be read: No such file or directory; name a text file "
+                          "of at most 1 MiB that this user may read"));
+  EXPECT_THAT(ReadConfigFile(names_, "/tmp").errors, ElementsAre(HasSubstr("/tmp is a directory")));
+  EXPECT_THAT(ReadConfigFile(names_, "/dev/zero").errors, ElementsAre(HasSubstr("/dev/zero is a device")));
+}
+
+// As `--config <(command)`.
+TEST_F(ConfigFileTest, APipeIsReadToItsEnd) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd out(ends[0]);
+  UniqueFd in(ends[1]);
+  ASSERT_EQ(write(in.get(), "worker_num = 4\n", 15), 15);
+  in.reset();
+  const std::string path = absl::StrCat("/dev/fd/", out.get());
+  EXPECT_EQ(ReadConfigFile(names_, path).values.size(), 1u);
+  EXPECT_THAT(ReadConfigFile(names_, path).errors, ElementsAre(HasSubstr("another one has read it")));
 }
 
 TEST_F(ConfigFileTest, AnythingBeyondTheLimitIsNoConfigFile) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/config_file_test.", getpid());
   std::ofstream(path) << std::string(1024 * 1024 + 1, '\n');
-  EXPECT_THAT(ReadConfigFile(names_, path).errors, ElementsAre(HasSubstr("more than 1 MiB")));
+  EXPECT_THAT(ReadConfigFile(names_, path).errors, ElementsAre(HasSubstr("is larger than the 1048576 bytes")));
   std::ofstream(path) << "worker_num = 4\n";
   const ConfigFile config = ReadConfigFile(names_, path);
   EXPECT_THAT(config.errors, IsEmpty());
