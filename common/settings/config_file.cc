@@ -43,10 +43,14 @@ const Setting* FindKey(const NameIndex& names, const std::string& key) {
 }
 
 std::string UnknownKey(const NameIndex& names, const std::string& key) {
+  const std::string unknown = absl::StrCat("unknown key ", Quoted(key));
+  if (NormalFlag(key) == "config") {
+    return absl::StrCat(unknown, ": a config file can't name another one; write that one's lines here");
+  }
   auto meant = names.ResemblingFlag(key);
+  if (meant && IsBuiltInFlag(*meant)) meant.reset();
   if (!meant) meant = names.ResemblingVariable(key);
-  return absl::StrCat("unknown key ", Quoted(key),
-                      meant ? absl::StrCat(": did you mean ", *meant, "?") : ": remove the line");
+  return absl::StrCat(unknown, meant ? absl::StrCat(": did you mean ", *meant, "?") : ": remove the line");
 }
 
 }  // namespace

@@ -60,6 +60,10 @@ std::string NormalFlag(std::string flag) {
   return flag;
 }
 
+bool IsBuiltInFlag(const std::string& flag) {
+  return std::find(std::begin(kBuiltInFlags), std::end(kBuiltInFlags), NormalFlag(flag)) != std::end(kBuiltInFlags);
+}
+
 size_t EditDistance(const std::string& a, const std::string& b) {
   std::vector<size_t> before_last, last(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) last[j] = j;

@@ -13,6 +13,9 @@ namespace muster {
 // "worker-num" → "worker_num": dashes and underscores mean the same.
 std::string NormalFlag(std::string flag);
 
+// --config, --help and --version: flags of every program that no other source can set.
+bool IsBuiltInFlag(const std::string& flag);
+
 class NameIndex {
  public:
   // The table must outlive the index and may not change.

@@ -73,6 +73,15 @@ TEST_F(ConfigFileTest, AllMistakesAreNamedWithTheirLine) {
                           "--worker_num with the number of all workers (nodes × workers on each)"));
 }
 
+TEST_F(ConfigFileTest, FlagsOfTheCommandLineAloneAreNoKeys) {
+  EXPECT_THAT(
+      Parse("config = more.conf\nconfg = more.conf\nversion = 1\n").errors,
+      ElementsAre("muster.conf:1: unknown key \"config\": a config file can't name another one; write that one's "
+                  "lines here",
+                  "muster.conf:2: unknown key \"confg\": remove the line",
+                  "muster.conf:3: unknown key \"version\": remove the line"));
+}
+
 TEST_F(ConfigFileTest, AMissingFileIsNamed) {
   EXPECT_THAT(ReadConfigFile(names_, "/nowhere/muster.conf").errors,
               ElementsAre("--config: /nowhere/muster.conf can't be read: No such file or directory; name a text file "
