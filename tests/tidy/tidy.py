@@ -167,6 +167,13 @@ def check_purity(texts):
             yield f"{path} uses {found.group(0)}: a core is told the time, and reads nothing by itself"
 
 
+def check_parsers(texts):
+    """With a callback nlohmann's parser looks at a whole list after each of its entries."""
+    for path, text in texts.items():
+        if "parse_event_t" in text or re.search(r"json::parse\([^;]*\[[^;]*\]\s*\(", text):
+            yield f"{path}: nlohmann's parse with a callback takes quadratic time; check the text or the result instead"
+
+
 def functions(text):
     """(first line, lines) of each function: what begins at a line's start and ends with a brace there."""
     lines = text.split("\n")
@@ -316,7 +323,8 @@ def main():
         figures(texts)
         return 0
     found = []
-    for check in (check_layers, check_parts, check_purity, check_sizes, check_settings, check_documents, check_errors):
+    for check in (check_layers, check_parts, check_purity, check_parsers, check_sizes, check_settings, check_documents,
+                  check_errors):
         found += check(texts)
     for line in found:
         print(line)

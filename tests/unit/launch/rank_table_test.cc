@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <ctime>
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "tests/unit/launch/temporary_folder.h"
 #include "worker_agent/launch/table_devices.h"
 
@@ -201,6 +204,42 @@ TEST(RankTable, GarbageIsRefusedQuickly) {
     ASSERT_FALSE(table.ok()) << text.substr(0, 20);
     EXPECT_THAT(std::string(table.status().message()), HasSubstr("rank table t"));
   }
+}
+
+TEST(RankTable, DeepNestingIsRefusedOutsideOfTextsOnly) {
+  Json json = Sample();
+  json["comment"] = R"(\"[[[[[[[[[[[[\)";
+  EXPECT_TRUE(ParseRankTable(json.dump(), "t").ok());
+  json["comment"] = Json::parse("[[[[[[[[1]]]]]]]]");
+  EXPECT_THAT(std::string(ParseRankTable(json.dump(), "t").status().message()), HasSubstr("nest deeper than 8"));
+}
+
+// A table of `servers` servers.
+std::string Large(uint32_t servers) {
+  std::string text =
+      absl::StrCat(R"({"version":"1.0","status":"completed","server_count":")", servers, R"(","server_list":[)");
+  for (uint32_t i = 0; i < servers; ++i) {
+    const std::string address = absl::StrCat("10.", i / 40'000, ".", i / 200 % 200, ".", i % 200 + 1);
+    absl::StrAppend(&text, i == 0 ? "" : ",", R"({"server_id":"h)", i, R"(","device":[{"device_id":"0","device_ip":")",
+                    address, R"(","rank_id":")", i, R"("}]})");
+  }
+  return text + "]}";
+}
+
+// Processor time, which other programs of the machine don't stretch.
+double SecondsToRead(uint32_t servers) {
+  const std::string text = Large(servers);
+  const std::clock_t begin = std::clock();
+  const auto table = ParseRankTable(text, "t");
+  const std::clock_t end = std::clock();
+  EXPECT_TRUE(table.ok()) << table.status();
+  return static_cast<double>(end - begin) / CLOCKS_PER_SEC;
+}
+
+// With time that grows with the square it was 45 times.
+TEST(RankTable, TenTimesTheServersTakeAboutTenTimesTheTime) {
+  const double few = std::max(SecondsToRead(10'000), SecondsToRead(10'000));
+  EXPECT_LT(SecondsToRead(100'000), 20 * few) << "with " << few << " s for a tenth of them";
 }
 
 TEST(RankTable, FileIsReadWithABoundAndItsDigestTold) {
