@@ -8,7 +8,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/ids.h"
 #include "common/base/limits.h"
 #include "common/base/number_list.h"
@@ -20,6 +19,7 @@
 #include "common/settings/sched_address.h"
 #include "common/settings/values.h"
 #include "worker_agent/platform/platform.h"
+#include "worker_agent/settings/env_setting.h"
 #include "worker_agent/settings/hccl_settings.h"
 #include "worker_agent/settings/torchrun_words.h"
 
@@ -51,22 +51,6 @@ std::function<absl::Status(const std::string&)> Into(T* value, Parse parse) {
     *value = *std::move(parsed);
     return absl::OkStatus();
   };
-}
-
-void AddEnv(SettingsTable& table, std::map<std::string, std::string>* env) {
-  Setting setting;
-  setting.flag = "env";
-  setting.value_name = "NAME=VALUE";
-  setting.help =
-      "Sets a variable for the processes, above all else; {rank} and the like are filled in. May be repeated.";
-  setting.is_repeated = true;
-  setting.parse = [env](const std::string& text) -> absl::Status {
-    const auto variable = ParseVariable(text);
-    if (variable.ok()) (*env)[variable->first] = variable->second;
-    return variable.status();
-  };
-  setting.show = [env] { return absl::StrJoin(*env, ", ", absl::PairFormatter("=")); };
-  table.Add(std::move(setting));
 }
 
 absl::Status CheckAddress(const std::string& text) {
