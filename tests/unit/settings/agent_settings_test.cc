@@ -11,13 +11,16 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/tls/tls_hand_over.h"
 #include "scheduler/scheduler_settings.h"
+#include "worker_agent/gateway/exec/program/holder.h"
 
 namespace muster::agent {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 using Args = std::vector<std::string>;
 using Variables = std::map<std::string, std::string>;
@@ -161,6 +164,21 @@ TEST(AgentSettings, BadValuesSayWhatIsExpected) {
                 ElementsAre(absl::StrCat(c.flag, ": \"", c.value, "\" (from --", c.flag, ") ", c.rule,
                                          "; correct the flag or leave it out")));
   }
+}
+
+TEST(AgentSettings, EnvRefusesWhatMusterItselfReliesOn) {
+  EXPECT_THAT(
+      Loaded({"--env=MUSTER_START=x"}).findings.errors,
+      ElementsAre("env: \"MUSTER_START=x\" (from --env) sets MUSTER_START, which ms-worker sets itself: by it a new "
+                  "start of this node finds and ends what this one leaves; correct the flag or leave it out"));
+  for (const std::string name :
+       {"MUSTER_START", "MS_PROGRESS_FILE", "MUSTER_STORE", "MUSTER_EXEC_SOCKET", "MUSTER_EXEC_TOKEN",
+        exec::kHolderVariable, "MUSTER_RING_PASSED", kTlsHandOverVariable}) {
+    const Loaded loaded({absl::StrCat("--env=", name, "=")});
+    EXPECT_THAT(loaded.findings.errors, SizeIs(1)) << name;
+    EXPECT_THAT(loaded.settings.env, IsEmpty()) << name;
+  }
+  EXPECT_THAT(Loaded({"--env=MUSTER_NODE_ID=a", "--env=RANK=3"}).findings.errors, IsEmpty());
 }
 
 TEST(AgentSettings, GoodValuesPass) {

@@ -17,7 +17,7 @@ std::string LocalRankList(const v1::Assignment& assignment) {
 void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& builder) {
   const v1::DesiredState& desired = *input.desired;
   builder.Identity("MS_CLUSTER_FILE", input.cluster_file);
-  builder.Identity("MS_PROGRESS_FILE", input.progress_file);
+  builder.Replace("MS_PROGRESS_FILE", input.progress_file);
   builder.Identity("MS_STACKS_FILE", input.stacks_file);
   builder.Identity("MS_ROUND", desired.round());
   builder.Identity("MS_RESTART_COUNT", desired.restart_count());
