@@ -50,6 +50,7 @@ if command -v systemd-analyze >/dev/null; then
     systemd-analyze security --offline=true --threshold=25 ms-scheduler.service >/dev/null && echo secure
 fi
 install -d -o muster -m 700 /var/lib/muster; echo records > /var/lib/muster/journal
+install -d -o muster-job -m 700 /var/lib/muster-job/job/muster; echo lock > /var/lib/muster-job/job/muster/0
 echo mine > /etc/muster/scheduler.conf
 dpkg --no-triggers -i /muster.deb >/dev/null
 cat /var/lib/muster/journal /etc/muster/scheduler.conf
