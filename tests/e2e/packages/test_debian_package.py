@@ -49,6 +49,13 @@ if command -v systemd-analyze >/dev/null; then
     systemd-analyze verify --man=no ms-scheduler.service ms-worker@job.service && echo verified
     systemd-analyze security --offline=true --threshold=25 ms-scheduler.service >/dev/null && echo secure
 fi
+install -d /etc/systemd/system/ms-worker@job.service.d
+printf '%s\\n' '[Service]' 'User=nobody' > /etc/systemd/system/ms-worker@job.service.d/user.conf
+if command -v systemd-analyze >/dev/null; then
+    systemd-analyze verify --man=no ms-worker@job.service && echo verified with a user of its own
+fi
+grep -E '^(State|Runtime)Directory=' /usr/lib/systemd/system/ms-worker@.service
+rm -r /etc/systemd/system/ms-worker@job.service.d
 install -d -o muster -m 700 /var/lib/muster; echo records > /var/lib/muster/journal
 install -d -o muster-job -m 700 /var/lib/muster-job/job/muster; echo lock > /var/lib/muster-job/job/muster/0
 echo mine > /etc/muster/scheduler.conf
@@ -65,7 +72,8 @@ rm -rf /muster.deb /root/.local
     assert "ms-scheduler 0." in said and "ms-ctl 0." in said
     assert "rank 0 of 2" in said and "rank 1 of 2" in said
     if shutil.which("systemd-analyze"):
-        assert "verified\nsecure\n" in said
+        assert "verified\nsecure\n" in said and "verified with a user of its own\n" in said
+    assert "StateDirectory=muster-job/%i\nRuntimeDirectory=muster-job-%i\n" in said, "jobs with users of their own share none"
     assert "records\nmine\n" in said and "kept: records" in said
     left = [line for line in said.splitlines() if line.startswith("left: ") and "/dpkg/" not in line]
     assert not left, left
