@@ -174,18 +174,17 @@ void AgentLoop::EndRoundIfOver(const v1::SchedulerMessage& message) {
 }
 
 // Once for each run. Where the scheduler is an older one, each node names the folder by its own start.
-void AgentLoop::BeginLogs() {
-  if (options_.logs.base.empty()) return;
+bool AgentLoop::BeginLogs() {
+  if (options_.logs.base.empty()) return false;
   RunFolder folder = options_.logs;
   folder.job_id = options_.agent.job_id;
   const int64_t opened_unix_ms = run_opened_unix_ms_ > 0 ? run_opened_unix_ms_ : options_.started_unix_ms;
   folder.name = RunFolderName(farewell_.run(), opened_unix_ms);
-  if (folder.name == logs_.name) return;
+  if (folder.name == logs_.name) return false;
   logs_ = std::move(folder);
   launcher_.SetLogFolder(logs_.path());
   keeper_->BeginRun(logs_);
-  status_printer_.ClearProgress();
-  Log(Severity::kInfo, absl::StrCat("logs are in ", logs_.path()));
+  return true;
 }
 
 // The gateways hear why first: what waits in the store for them then ends without a reason.
@@ -292,7 +291,10 @@ void AgentLoop::Do(const FetchPeers& effect) { session_.FetchPeers(options_.agen
 
 void AgentLoop::Do(const Launch& effect) {
   BeginRound(effect);
-  BeginLogs();
+  if (BeginLogs()) {
+    status_printer_.ClearProgress();
+    Log(Severity::kInfo, absl::StrCat("logs are in ", logs_.path()));
+  }
   Start(effect, launcher_.Prepare(effect, farewell_.node_id()));
 }
 
@@ -418,7 +420,7 @@ void AgentLoop::Do(const Finish& effect) {
   exit_code_ = effect.exit_code;
   has_outcome_ = effect.outcome.succeeded() || effect.outcome.has_cause();
   if (options_.logs.base.empty() || !effect.outcome.has_cause()) return;
-  BeginLogs();
+  BeginLogs();  // for failure.json. Not said: the reason stands in the last line, and no process has written any log
   if (!is_keeper_lost_) {
     // In its place: a file system that hangs shall not hang this.
     keeper_->WriteFile(FailureFile(logs_.path()), FailureText(options_.agent.job_id, farewell_.run(), effect.outcome));

@@ -76,7 +76,7 @@ class AgentLoop {
   void BeginRound(const Launch& effect);
   void EndRoundIfOver(const v1::SchedulerMessage& message);
   void EndRound(const std::string& why);
-  void BeginLogs();
+  bool BeginLogs();  // whether it is another folder than before
 
   void On(const Started& event);
   void On(const Ended& event);

@@ -15,15 +15,20 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/exit_codes.h"
 #include "common/base/limits.h"
+#include "common/sys/file_io.h"
+#include "common/sys/log.h"
 #include "tests/unit/session/fake_scheduler.h"
 
 namespace muster::agent {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 v1::SchedulerMessage Desired(v1::RunPhase phase, uint32_t round) {
   v1::SchedulerMessage message;
@@ -47,6 +52,7 @@ class TwoRounds {
  public:
   bool gives_up_first = false;  // the first round, before its process runs
   bool is_planned = false;      // the end of the first round
+  bool is_over = false;         // the run, before its first round
   std::set<uint32_t> started;   // rounds whose process has run
   using Stream = grpc::ServerReaderWriter<v1::SchedulerMessage, v1::AgentMessage>;
 
@@ -60,7 +66,8 @@ class TwoRounds {
       welcome.set_run(3);
       welcome.set_node_id("n1");
       welcome.set_heartbeat_interval_ms(2000);
-      return stream.Write(answer) && stream.Write(Desired(v1::RUN_PHASE_RUNNING, 1));
+      return stream.Write(answer) &&
+             stream.Write(is_over ? Desired(v1::RUN_PHASE_FAILED, 0) : Desired(v1::RUN_PHASE_RUNNING, 1));
     }
     if (gives_up_first && message.has_report() && !std::exchange(has_given_up_, true)) {
       stream.Write(Desired(v1::RUN_PHASE_RECOVERING, 1));
@@ -141,6 +148,7 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
     TwoRounds rounds;
     rounds.gives_up_first = gives_up_first;
     rounds.is_planned = is_planned_;
+    rounds.is_over = is_over_;
     FakeScheduler scheduler("127.0.0.1", [&](const v1::AgentMessage& message, TwoRounds::Stream& stream) {
       return rounds.Answer(message, stream);
     });
@@ -156,6 +164,7 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
     options.session.job_id = "j";
     options.program = "/bin/true";
     options.work_folder = folder_;
+    options.logs.base = log_dir_;
     AgentLoop loop(options, *std::move(keeper), launcher, signals, Clock::Boot());
     loop_ = &loop;
     launcher.AddGateway(*this, true);
@@ -177,6 +186,8 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
   std::set<uint32_t> started_;
   AgentLoop* loop_ = nullptr;
   bool is_planned_ = false;
+  bool is_over_ = false;
+  std::string log_dir_;
   bool is_late_ = false;
   bool was_asked_ = false;
   uint32_t never_ready_until_ = 0;  // a round
@@ -213,6 +224,18 @@ TEST_F(AgentLoopTest, ARoundThatIsGivenUpWaitsForNoGateway) {
   never_ready_until_ = 1;
   Run(true);
   EXPECT_THAT(started_, ElementsAre(2));
+}
+
+TEST_F(AgentLoopTest, TheLastLineIsTheReason) {
+  is_over_ = true;
+  log_dir_ = folder_;
+  const std::string file = folder_ + "/log";
+  ASSERT_TRUE(InitLogging({"ms-worker", "text", "info", file}).ok());
+  Run(false);
+  ASSERT_TRUE(InitLogging({"ms-worker", "text", "info", ""}).ok());
+  const std::string said = *ReadSmallFile(file, 10'000);
+  EXPECT_TRUE(absl::EndsWith(said, "the cause\n")) << said;
+  EXPECT_THAT(said, Not(HasSubstr("logs are in"))) << "nothing has run";
 }
 
 }  // namespace
