@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -21,6 +20,7 @@
 #include "common/sys/threads.h"
 #include "common/tls/peer/tls_fault.h"
 #include "scheduler/ingress/first_bytes.h"
+#include "scheduler/ingress/http2/connection_name.h"
 
 namespace muster::scheduler {
 namespace {
@@ -38,13 +38,6 @@ bool HasHungUp(int fd) {
 }
 
 uint64_t KeyOf(int fd) { return static_cast<uint64_t>(fd); }
-
-// Not to be guessed: see Relay::Add.
-uint64_t NewId() {
-  uint64_t id = 0;
-  while (getrandom(&id, sizeof(id), 0) != sizeof(id) || id >> 1 == 0) continue;
-  return id >> 1;
-}
 
 std::string PeerName(const sockaddr_storage& peer) {
   std::string bytes;
@@ -277,7 +270,7 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
 void Acceptor::HandOverSome() {
   while (true) {
     UniqueFd fd;
-    NamedConnection next{NewId(), ""};
+    NamedConnection next{NewConnection(), ""};
     bool has_hung_up = false;
     {
       MutexLock lock(mutex_);

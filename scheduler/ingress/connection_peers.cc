@@ -9,27 +9,9 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "scheduler/ingress/http2/connection_name.h"
 
 namespace muster::scheduler {
-namespace {
-
-constexpr char kNamePrefix[] = "ms-";
-
-}  // namespace
-
-std::string SocketNameOf(uint64_t connection) {
-  return absl::StrCat(kNamePrefix, absl::Hex(connection, absl::kZeroPad16));
-}
-
-uint64_t ConnectionOf(const std::string& grpc_peer) {
-  absl::string_view text(grpc_peer);
-  uint64_t connection = 0;
-  if (!absl::ConsumePrefix(&text, "unix-abstract:") || !absl::ConsumePrefix(&text, kNamePrefix)) return 0;
-  return text.size() == 16 && absl::SimpleHexAtoi(text, &connection) ? connection : 0;
-}
 
 void ConnectionPeers::Add(uint64_t connection, PeerFacts facts) {
   facts.connection = connection;

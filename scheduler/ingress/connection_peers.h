@@ -1,7 +1,5 @@
-// Who is at the other end of each connection that gRPC has. Thread-safe.
-//
-// gRPC tells of a call by what the other end of its socket is called. That is the relay's end of a pair, which bears
-// its connection's number; what is known of the client is kept here.
+// Who is at the other end of each connection that gRPC has, by the connection's number (http2/connection_name.h).
+// Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +11,6 @@
 #include "scheduler/ingress/peer_facts.h"
 
 namespace muster::scheduler {
-
-// "ms-00000000000012d7": the relay's end of connection 4823, in Linux's abstract namespace …
-std::string SocketNameOf(uint64_t connection);
-// … and back from gRPC's "unix-abstract:ms-00000000000012d7". 0: it is something else.
-uint64_t ConnectionOf(const std::string& grpc_peer);
 
 class ConnectionPeers {
  public:

@@ -22,6 +22,7 @@
 #include "scheduler/ingress/grpc/call_watch.h"
 #include "scheduler/ingress/grpc/grpc_limits.h"
 #include "scheduler/ingress/grpc/poller_waker.h"
+#include "scheduler/ingress/http2/connection_name.h"
 #include "scheduler/ingress/http2/relay.h"
 #include "scheduler/rpc/admin_service.h"
 #include "scheduler/rpc/session_service.h"

@@ -22,7 +22,7 @@
 #include "common/base/mutex.h"
 #include "common/net/poller.h"
 #include "common/sys/threads.h"
-#include "scheduler/ingress/connection_peers.h"
+#include "scheduler/ingress/http2/connection_name.h"
 
 namespace muster::scheduler {
 namespace {

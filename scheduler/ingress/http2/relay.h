@@ -3,9 +3,9 @@
 //
 //   client ─ TCP, TLS ─ relay ─ socket pair ─ gRPC
 //
-// gRPC tells a call's peer by the name of the relay's end of the pair (see connection_peers.h), which the kernel holds
-// and no client can change. Bytes are neither lost, doubled nor reordered, and are held back only while who shall
-// have them doesn't take them (then no more than kPieceBytes of each direction are read).
+// gRPC tells a call's peer by the name of the relay's end of the pair (see connection_name.h). Bytes are neither lost,
+// doubled nor reordered, and are held back only while who shall have them doesn't take them (then no more than
+// kPieceBytes of each direction are read).
 //
 // Each connection belongs to one of the relay's threads from Add to its end. Add and Cut: any thread.
 #pragma once
@@ -55,8 +55,8 @@ class Relay {
   // Waits until there is none. False after `timeout`.
   bool AwaitNone(absl::Duration timeout);
 
-  // Takes over a connected, nonblocking stream socket; `tls` null: plain. `id`: used once, and not to be guessed, since
-  // anybody on this machine may take the name that is made of it: random, below 2^63, not 0.
+  // Takes over a connected, nonblocking stream socket; `tls` null: plain. `id`: of NewConnection,
+  // used once.
   void Add(uint64_t id, UniqueFd client, std::shared_ptr<const TlsServerContext> tls);
 
   // Ends it as if the client had hung up; nothing happens if it has ended already. on_closed comes when gRPC has closed

@@ -17,7 +17,7 @@
 #include <thread>
 #include <utility>
 
-#include "scheduler/ingress/connection_peers.h"
+#include "scheduler/ingress/http2/connection_name.h"
 #include "tests/unit/rpc/http2_frames.h"
 #include "tests/unit/rpc/times.h"
 

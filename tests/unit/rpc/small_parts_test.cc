@@ -16,6 +16,7 @@
 #include "scheduler/ingress/connection_peers.h"
 #include "scheduler/ingress/first_bytes.h"
 #include "scheduler/ingress/grpc/grpc_limits.h"
+#include "scheduler/ingress/http2/connection_name.h"
 #include "scheduler/ingress/peer_facts.h"
 #include "scheduler/ingress/port_holder.h"
 #include "tests/unit/launch/temporary_folder.h"
