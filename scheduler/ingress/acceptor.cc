@@ -14,13 +14,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
+#include "common/net/http2/connection_name.h"
 #include "common/net/ip_address.h"
 #include "common/net/net.h"
 #include "common/settings/settings.h"
 #include "common/sys/threads.h"
 #include "common/tls/peer/tls_fault.h"
 #include "scheduler/ingress/first_bytes.h"
-#include "scheduler/ingress/http2/connection_name.h"
 
 namespace muster::scheduler {
 namespace {

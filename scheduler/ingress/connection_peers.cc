@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "scheduler/ingress/http2/connection_name.h"
+#include "common/net/http2/connection_name.h"
 
 namespace muster::scheduler {
 

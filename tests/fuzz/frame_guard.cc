@@ -1,6 +1,6 @@
 // What a hostile client may send over HTTP/2: the guard on frames says the same however the bytes are cut. The first
 // byte says how: in parts of so many bytes (0: as a whole).
-#include "scheduler/ingress/http2/frame_guard.h"
+#include "common/net/http2/frame_guard.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 #include "common/base/check.h"
 
-namespace muster::scheduler {
+namespace muster {
 namespace {
 
 // What it breaks in the end, by a client that waits for as long as it is paused.
@@ -30,10 +30,10 @@ const char* Verdict(std::string_view bytes, size_t part) {
 }
 
 }  // namespace
-}  // namespace muster::scheduler
+}  // namespace muster
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using muster::scheduler::Verdict;
+  using muster::Verdict;
   if (size < 2) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const size_t part = data[0] == 0 ? bytes.size() : data[0];

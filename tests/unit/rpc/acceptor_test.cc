@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/ingress/first_bytes.h"
+#include "tests/unit/common/times.h"
 #include "tests/unit/rpc/test_client_socket.h"
-#include "tests/unit/rpc/times.h"
 
 namespace muster::scheduler {
 namespace {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/unit/rpc/times.h"
+#include "tests/unit/common/times.h"
 
 namespace muster::scheduler {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/rpc/times.h"
+#include "tests/unit/common/times.h"
 
 namespace muster::scheduler {
 namespace {

@@ -22,7 +22,7 @@
 #include "muster/v1/rendezvous.grpc.pb.h"
 #include "muster/v1/store.grpc.pb.h"
 #include "scheduler/rpc/server.h"
-#include "tests/unit/rpc/times.h"
+#include "tests/unit/common/times.h"
 
 namespace muster::scheduler {
 

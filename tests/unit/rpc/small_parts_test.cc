@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/base/config.h"
+#include "common/net/http2/connection_name.h"
 #include "scheduler/frontend/authorizer.h"
 #include "scheduler/frontend/outgoing_queue.h"
 #include "scheduler/frontend/pending_queries.h"
@@ -16,7 +17,6 @@
 #include "scheduler/ingress/connection_peers.h"
 #include "scheduler/ingress/first_bytes.h"
 #include "scheduler/ingress/grpc/grpc_limits.h"
-#include "scheduler/ingress/http2/connection_name.h"
 #include "scheduler/ingress/peer_facts.h"
 #include "scheduler/ingress/port_holder.h"
 #include "tests/unit/launch/temporary_folder.h"

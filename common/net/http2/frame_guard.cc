@@ -1,11 +1,11 @@
-#include "scheduler/ingress/http2/frame_guard.h"
+#include "common/net/http2/frame_guard.h"
 
 #include <algorithm>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
 
-namespace muster::scheduler {
+namespace muster {
 namespace {
 
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";  // RFC 9113, 3.4
@@ -231,4 +231,4 @@ void FrameGuard::Count(size_t what, MonotonicTime now, uint32_t number) {
                                            limit.burst, " at once")};
 }
 
-}  // namespace muster::scheduler
+}  // namespace muster

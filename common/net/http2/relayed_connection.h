@@ -29,10 +29,10 @@
 
 #include "common/base/clock.h"
 #include "common/base/unique_fd.h"
+#include "common/net/http2/frame_guard.h"
 #include "common/tls/server/stream.h"
-#include "scheduler/ingress/http2/frame_guard.h"
 
-namespace muster::scheduler {
+namespace muster {
 
 // Why a connection is over.
 struct RelayEnd {
@@ -135,4 +135,4 @@ class RelayedConnection {
   RelayEnd end_;
 };
 
-}  // namespace muster::scheduler
+}  // namespace muster

@@ -1,4 +1,4 @@
-#include "scheduler/ingress/http2/relay.h"
+#include "common/net/http2/relay.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -17,11 +17,11 @@
 #include <thread>
 #include <utility>
 
-#include "scheduler/ingress/http2/connection_name.h"
-#include "tests/unit/rpc/http2_frames.h"
-#include "tests/unit/rpc/times.h"
+#include "common/net/http2/connection_name.h"
+#include "tests/unit/common/times.h"
+#include "tests/unit/http2/http2_frames.h"
 
-namespace muster::scheduler {
+namespace muster {
 namespace {
 
 using ::testing::ElementsAre;
@@ -279,4 +279,4 @@ TEST_F(RelayTest, StopClosesAll) {
 }
 
 }  // namespace
-}  // namespace muster::scheduler
+}  // namespace muster

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace muster::scheduler {
+namespace muster {
 
 inline constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -21,4 +21,4 @@ inline std::string Frame(int type, int flags, uint32_t stream, const std::string
 inline std::string Zeros(size_t size) { return std::string(size, '\0'); }
 inline std::string Headers(uint32_t stream, int flags = 0x4) { return Frame(1, flags, stream, Zeros(40)); }
 
-}  // namespace muster::scheduler
+}  // namespace muster

@@ -1,4 +1,4 @@
-#include "scheduler/ingress/http2/relay.h"
+#include "common/net/http2/relay.h"
 
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -20,11 +20,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
+#include "common/net/http2/connection_name.h"
 #include "common/net/poller.h"
 #include "common/sys/threads.h"
-#include "scheduler/ingress/http2/connection_name.h"
 
-namespace muster::scheduler {
+namespace muster {
 namespace {
 
 constexpr int kPairBytes = 64 * 1024;  // of each end, in the kernel (which doubles it)
@@ -346,4 +346,4 @@ void NoteEnd(CountedLog& counted, const std::string& peer, const RelayEnd& end) 
   }
 }
 
-}  // namespace muster::scheduler
+}  // namespace muster

@@ -19,10 +19,10 @@
 #include "absl/status/status.h"
 #include "common/base/clock.h"
 #include "common/base/unique_fd.h"
+#include "common/net/http2/relayed_connection.h"
 #include "common/sys/log.h"
-#include "scheduler/ingress/http2/relayed_connection.h"
 
-namespace muster::scheduler {
+namespace muster {
 
 class Relay {
  public:
@@ -78,4 +78,4 @@ class Relay {
 // Counts why a connection is over, and tells it in the log, where that is worth it.
 void NoteEnd(CountedLog& counted, const std::string& peer, const RelayEnd& end);
 
-}  // namespace muster::scheduler
+}  // namespace muster

@@ -30,7 +30,7 @@
 
 #include "common/base/clock.h"
 
-namespace muster::scheduler {
+namespace muster {
 
 class FrameGuard {
  public:
@@ -92,4 +92,4 @@ class FrameGuard {
   std::array<MonotonicTime, kCounted> used_until_;
 };
 
-}  // namespace muster::scheduler
+}  // namespace muster

@@ -1,14 +1,14 @@
-#include "scheduler/ingress/http2/frame_guard.h"
+#include "common/net/http2/frame_guard.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "tests/unit/rpc/http2_frames.h"
-#include "tests/unit/rpc/times.h"
+#include "tests/unit/common/times.h"
+#include "tests/unit/http2/http2_frames.h"
 
-namespace muster::scheduler {
+namespace muster {
 namespace {
 
 // What gRPC's clients and curl begin with, a call with a message, and its end.
@@ -170,4 +170,4 @@ TEST(FrameGuard, TheReservedBitOfAStreamIsNotRead) {
 }
 
 }  // namespace
-}  // namespace muster::scheduler
+}  // namespace muster

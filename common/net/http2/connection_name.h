@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace muster::scheduler {
+namespace muster {
 
 // A number for a connection: random, below 2^63, never 0. Anybody on this machine may take the name that is made of a
 // number, so nobody may guess it.
@@ -16,4 +16,4 @@ std::string SocketNameOf(uint64_t connection);
 // … and back from gRPC's "unix-abstract:ms-00000000000012d7". 0: it is something else.
 uint64_t ConnectionOf(const std::string& grpc_peer);
 
-}  // namespace muster::scheduler
+}  // namespace muster

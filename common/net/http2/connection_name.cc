@@ -1,4 +1,4 @@
-#include "scheduler/ingress/http2/connection_name.h"
+#include "common/net/http2/connection_name.h"
 
 #include <sys/random.h>
 
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
-namespace muster::scheduler {
+namespace muster {
 namespace {
 
 constexpr char kNamePrefix[] = "ms-";
@@ -30,4 +30,4 @@ uint64_t ConnectionOf(const std::string& grpc_peer) {
   return text.size() == 16 && absl::SimpleHexAtoi(text, &connection) ? connection : 0;
 }
 
-}  // namespace muster::scheduler
+}  // namespace muster

@@ -1,4 +1,4 @@
-#include "scheduler/ingress/http2/relayed_connection.h"
+#include "common/net/http2/relayed_connection.h"
 
 #include <sys/epoll.h>
 
@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace muster::scheduler {
+namespace muster {
 namespace {
 
 // In one turn of a connection; then the others get theirs. Records of TLS may hold a byte each, so reads count, too.
@@ -184,4 +184,4 @@ bool RelayedConnection::Write(Way& way, Stream& to, std::string_view bytes) {
   return true;
 }
 
-}  // namespace muster::scheduler
+}  // namespace muster
