@@ -33,6 +33,7 @@
 #include "common/tls/tls_settings.h"
 #include "worker_agent/agent_tls.h"
 #include "worker_agent/gateway/exec/gateway.h"
+#include "worker_agent/gateway/grpc_server.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
 #include "worker_agent/gateway/torch_store/gateway.h"
 #include "worker_agent/launch/command/script_ports.h"
@@ -58,11 +59,12 @@ constexpr char kNoSchedulerNamed[] =
     "no scheduler was named (--sched_host), so this machine is tried: start ms-scheduler here, or add --standalone "
     "(all processes on this machine) or --with_scheduler (several machines)";
 constexpr size_t kKeeperProcesses = 6;  // guardian, keeper, the first shim, helpers
-// A session's two, four for TLS, and one each for the gateways, and what asks aside; besides a process for each slot.
-constexpr size_t kOwnThreads = 14;
-constexpr size_t kDescriptors = 40;     // a third of it for the keeper, until it has forked
-constexpr size_t kOwnDescriptors = 24;  // of those, what is still to come once the node's lock is taken
-// Six here: ports, its device, MPI's two, Horovod's; four of the keeper's: its output, log and shim.
+// A session's two, four for TLS, the gateways' (two for JAX and for torchft), one for slow questions; not the slots'.
+constexpr size_t kOwnThreads = 12 + 2 * GrpcServer::kThreads;
+constexpr size_t kDescriptors = 44;     // a third of it for the keeper, until it has forked
+constexpr size_t kOwnDescriptors = 28;  // of those, what is still to come once the node's lock is taken
+// Seven here: its port, its device, the port of torchft's lighthouse, and for a gateway MPI's two and Horovod's, or a
+// connection of JAX or torchft (GrpcServer::kDescriptorsOfAConnection). Four of the keeper's: its output, log and shim.
 constexpr size_t kSlotDescriptors = 8;
 constexpr absl::Duration kEndPatience = absl::Seconds(30);
 

@@ -224,15 +224,12 @@ class RpcServer::Impl {
     return std::make_unique<Relay>(
         Relay::Options{.threads = std::max(1u, options_.tls == nullptr ? cores / kCoresOfAPlainRelay : cores),
                        .handshake_limit = options_.handshake_limit},
-        Relay::Hooks{.on_open = [this](uint64_t id, UniqueFd grpc,
-                                       const CheckedClient* client) { Open(id, std::move(grpc), client); },
-                     .on_paused =
-                         [this](uint64_t id, const FrameGuard::Breach& pause) {
-                           counted_.Note(
-                               Severity::kWarning, pause.kind,
-                               absl::StrCat("listens to ", peers_.NameOf(id), " more slowly: it sends ", pause.text));
-                         },
-                     .on_closed = [this](uint64_t id, const RelayEnd& end) { Closed(id, end); }},
+        Relay::Hooks{
+            .on_open = [this](uint64_t id, UniqueFd grpc,
+                              const CheckedClient* client) { Open(id, std::move(grpc), client); },
+            .on_paused = [this](uint64_t id,
+                                const FrameGuard::Breach& pause) { NotePause(counted_, peers_.NameOf(id), pause); },
+            .on_closed = [this](uint64_t id, const RelayEnd& end) { Closed(id, end); }},
         clock_);
   }
 

@@ -73,7 +73,7 @@ MAY_INCLUDE = {
                                      "worker_agent/settings"),
     "worker_agent/session": TLS + ("common/hosts", "worker_agent/launch", "worker_agent/core"),
     "worker_agent/store": NET + ("common/store",),
-    "worker_agent/gateway": TLS + ("common/store", "common/mindspore", "common/tcp_server",
+    "worker_agent/gateway": GRPC_SERVER + ("common/store", "common/mindspore", "common/tcp_server",
                                    "worker_agent/launch/environment/environment.h",
                                    "worker_agent/launch/command/mpi_program.h",
                                    "worker_agent/core/process_end.h", "worker_agent/keeper/processes.h"),
@@ -184,6 +184,16 @@ def check_parsers(texts):
     for path, text in texts.items():
         if "parse_event_t" in text or re.search(r"json::parse\([^;]*\[[^;]*\]\s*\(", text):
             yield f"{path}: nlohmann's parse with a callback takes quadratic time; check the text or the result instead"
+
+
+def check_grpc_servers(texts):
+    """A guard on HTTP/2 stands before every gRPC server: gRPC 1.51 has no limits of its own."""
+    for path, text in texts.items():
+        if re.search(r"\bServerBuilder \w+;", text) and not any(
+                "common/net/http2/relay.h" in includes(texts.get(name, "")) for name in (path, path[:-3] + ".h")):
+            yield f"{path} builds a gRPC server without a relay before it: see common/net/http2/relay.h"
+        if found := re.search(r"\b(AddListeningPort|AddInsecureChannelFromFd|AddChannelFromFd)\(", text):
+            yield f"{path} calls {found.group(1)}: a gRPC server gets its connections from a relay only"
 
 
 def functions(text):
@@ -335,8 +345,8 @@ def main():
         figures(texts)
         return 0
     found = []
-    for check in (check_layers, check_parts, check_purity, check_parsers, check_sizes, check_settings, check_documents,
-                  check_errors):
+    for check in (check_layers, check_parts, check_purity, check_parsers, check_sizes, check_settings,
+                  check_documents, check_errors, check_grpc_servers):
         found += check(texts)
     for line in found:
         print(line)

@@ -1,17 +1,13 @@
 #include "worker_agent/gateway/grpc_door.h"
 
-#include <grpcpp/grpcpp.h>
-#include <grpcpp/server_posix.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/mindspore/socket_owner.h"
-#include "common/sys/log.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
 
 namespace muster::agent {
@@ -20,15 +16,6 @@ namespace {
 constexpr int kBacklog = 1024;
 
 }  // namespace
-
-std::string BytesOf(const grpc::ByteBuffer& buffer) {
-  std::vector<grpc::Slice> slices;
-  std::string bytes;
-  if (!buffer.Dump(&slices).ok()) return bytes;
-  bytes.reserve(buffer.Length());
-  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  return bytes;
-}
 
 absl::Status GrpcDoor::Open() {
   absl::StatusOr<UniqueFd> listener =
@@ -41,18 +28,18 @@ absl::Status GrpcDoor::Open() {
   return poller_.Add(listener_.get(), EPOLLIN, key_);
 }
 
-void GrpcDoor::Admit(grpc::Server& server, const std::function<void(int descriptor)>& admitted) {
+void GrpcDoor::Admit(const std::function<void(UniqueFd client)>& take) {
   while (true) {
     SocketAddress client;
     UniqueFd socket = AcceptFrom(listener_.get(), client);
     if (!socket.is_open()) return RestOrListen(errno);
     const std::string why = WhyNotServed(client, mindspore::OwnerOf(client, own_), geteuid());
     if (!why.empty()) {
-      Log(Severity::kWarning, absl::StrCat(whose_, " gateway turned a connection away: ", why));
+      counted_.Note(Severity::kWarning, "gateway: not let in",
+                    absl::StrCat(whose_, " gateway turned a connection away: ", why));
       continue;
     }
-    if (admitted) admitted(socket.get());
-    grpc::AddInsecureChannelFromFd(&server, socket.release());
+    take(std::move(socket));
   }
 }
 

@@ -326,6 +326,11 @@ size_t Relay::size() const {
   return size;
 }
 
+void NotePause(CountedLog& counted, const std::string& peer, const FrameGuard::Breach& pause) {
+  counted.Note(Severity::kWarning, pause.kind,
+               absl::StrCat("listens to ", peer, " more slowly: it sends ", pause.text));
+}
+
 void NoteEnd(CountedLog& counted, const std::string& peer, const RelayEnd& end) {
   switch (end.kind) {
     case RelayEnd::Kind::kEnded:

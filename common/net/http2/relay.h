@@ -75,6 +75,9 @@ class Relay {
   std::vector<std::unique_ptr<Thread>> threads_;
 };
 
+// Counts what a client was too fast with, and logs it.
+void NotePause(CountedLog& counted, const std::string& peer, const FrameGuard::Breach& pause);
+
 // Counts why a connection is over, and tells it in the log, where that is worth it.
 void NoteEnd(CountedLog& counted, const std::string& peer, const RelayEnd& end);
 

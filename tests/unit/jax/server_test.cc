@@ -10,9 +10,11 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "common/net/grpc_start.h"
 #include "common/store/memory_job_store.h"
 #include "tests/unit/common/grpc_call.h"
 #include "tests/unit/common/silent_job_store.h"
+#include "tests/unit/http2/endless_headers.h"
 #include "worker_agent/gateway/jax/messages.pb.h"
 
 namespace muster::jax {
@@ -32,6 +34,9 @@ Payloads PayloadsOf(const GrpcCall& call) {
 
 class JaxServerTest : public ::testing::Test {
  protected:
+  // As in the agent. Otherwise gRPC shuts down with the last server, and may wait for 10 s for its own poller.
+  static void SetUpTestSuite() { ASSERT_TRUE(StartGrpc(0).ok()); }
+
   JaxServerTest() {
     agent::TaskLayout layout;
     layout.agents = {{0, 1}};
@@ -167,6 +172,26 @@ TEST_F(JaxServerTest, WhatWaitsForItsThreadIsBounded) {
   EXPECT_EQ(is_refused(), 1) << "four fit";
   store.may_go_on.Notify();
   server_.reset();  // before its store
+}
+
+TEST_F(JaxServerTest, AHeaderBlockWithoutEndIsCutAndCostsOthersNothing) {
+  testing::internal::CaptureStderr();
+  std::thread attacker([port = server_->port()] {
+    for (int i = 0; i < 50; ++i) EXPECT_TRUE(IsCutForItsHeaders(port));
+  });
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(Insert(absl::StrCat(i), "1")->Await().ok());
+  attacker.join();
+  server_.reset();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("a client of JAX's gateway, which speaks HTTP/2 as no "
+                                                                "honest client does: a header block of"));
+}
+
+TEST_F(JaxServerTest, ItsConnectionsAreLimited) {
+  std::vector<UniqueFd> open;
+  for (int i = 0; i < 100; ++i) open.push_back(scheduler::ConnectTcp(server_->port()));
+  EXPECT_TRUE(scheduler::AwaitHangUp(open.back())) << "80 are taken for two tasks";
+  open.clear();
+  while (!Insert("a", "1")->Await().ok()) std::this_thread::yield();  // once it has seen that they are gone
 }
 
 TEST_F(JaxServerTest, WhatItDoesNotKnowIsSaid) {

@@ -5,11 +5,14 @@
 
 #include <deque>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
+#include "common/net/grpc_start.h"
 #include "tests/unit/common/grpc_call.h"
+#include "tests/unit/http2/endless_headers.h"
 #include "worker_agent/gateway/lighthouse/messages.pb.h"
 
 namespace muster::lighthouse {
@@ -22,6 +25,9 @@ constexpr absl::Duration kPatience = absl::Seconds(20);
 class LighthouseServerTest : public ::testing::Test {
  protected:
   using Done = std::function<void(absl::StatusOr<v1::StoreReply>)>;
+
+  // As in the agent. Otherwise gRPC shuts down with the last server, and may wait for 10 s for its own poller.
+  static void SetUpTestSuite() { ASSERT_TRUE(StartGrpc(0).ok()); }
 
   LighthouseServerTest() {
     auto server = Server::Start(
@@ -118,6 +124,21 @@ TEST_F(LighthouseServerTest, ItsEndAnswersAllCalls) {
   const auto late = Ask(0, "a");
   server_.reset();
   EXPECT_FALSE(late->Await().ok());
+}
+
+TEST_F(LighthouseServerTest, AHeaderBlockWithoutEndIsCutAndCostsOthersNothing) {
+  testing::internal::CaptureStderr();
+  std::thread attacker([port = server_->PortOf(0)] {
+    for (int i = 0; i < 50; ++i) EXPECT_TRUE(IsCutForItsHeaders(port));
+  });
+  for (int i = 0; i < 50; ++i) {
+    GrpcCall beat(server_->PortOf(1), "/torchft.LighthouseService/Heartbeat", std::string("\x0a\x01r", 3));
+    EXPECT_TRUE(beat.Await().ok());
+  }
+  attacker.join();
+  server_.reset();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("a client of torchft's gateway, which speaks HTTP/2 as "
+                                                                "no honest client does: a header block of"));
 }
 
 TEST_F(LighthouseServerTest, WhatItDoesNotKnowIsSaid) {

@@ -2,20 +2,15 @@
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
 #include "common/net/grpc_calls.h"
-#include "common/net/mailbox.h"
-#include "common/net/poller.h"
-#include "common/sys/threads.h"
-#include "worker_agent/gateway/grpc_door.h"
+#include "worker_agent/gateway/grpc_server.h"
 #include "worker_agent/gateway/jax/coordination.h"
 #include "worker_agent/gateway/jax/dialect.h"
 
@@ -26,7 +21,9 @@ constexpr int kMaxRequestBytes = 32 << 20;     // one of JAX's may have a value 
 constexpr size_t kMaxBytesInAll = 256u << 20;  // of gRPC's buffers
 constexpr size_t kMaxQueuedBytes = 64u << 20;  // of requests that wait for the strand's thread
 constexpr absl::Duration kToAnswer = absl::Seconds(2);
-constexpr absl::Duration kEndPatience = absl::Milliseconds(200);
+// A process has one; others are a user's tools.
+constexpr size_t kConnectionsOfTask = 8;
+constexpr size_t kMoreConnections = 64;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr char kPayloadTrailer[] = "grpc-status-details-bin";
 
@@ -128,68 +125,46 @@ class Service final : public grpc::CallbackGenericService {
 
 }  // namespace
 
-// The thread accepts connections, which gRPC takes over, and carries out the steps.
 class Server::Impl {
  public:
   Impl(JobStore& store, const Clock& clock, agent::TaskLayout layout, uint64_t incarnation)
       : clock_(clock),
         store_(store),
-        coordination_(
-            store, clock, [steps = steps_](std::function<void()> step) { steps->mailbox.Push(std::move(step)); },
-            std::move(layout), incarnation),
-        service_([this](Request request, SharedHeld held) { Queue(std::move(request), std::move(held)); }) {}
+        service_([this](Request request, SharedHeld held) { Queue(std::move(request), std::move(held)); }),
+        server_({.whose = "JAX's",
+                 .thread = "ms-jax",
+                 .most_connections = kMoreConnections + kConnectionsOfTask * layout.agents[layout.own].size(),
+                 .most_request_bytes = kMaxRequestBytes,
+                 .most_bytes = kMaxBytesInAll,
+                 .tick = kTick},
+                service_,
+                {.is_busy = [this] { return coordination_.IsBusy(); },
+                 .turn =
+                     [this](const std::function<void()>& steps) {
+                       store_.Together(steps);
+                       TickIfDue();
+                     }},
+                clock),
+        coordination_(store, clock, server_.post(), std::move(layout), incarnation) {}
 
-  absl::Status Start() {
-    if (!steps_->poller.status().ok()) return steps_->poller.status();
-    if (absl::Status opened = door_.Open(); !opened.ok()) return opened;
-    grpc::ServerBuilder builder;
-    builder.RegisterCallbackGenericService(&service_);
-    builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // over loopback there is nothing to measure
-    builder.SetResourceQuota(grpc::ResourceQuota("jax").Resize(kMaxBytesInAll));
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr) return absl::ResourceExhaustedError("gRPC has no server for JAX's processes");
-    absl::StatusOr<std::thread> thread = TryThread([this] {
-      pthread_setname_np(pthread_self(), "ms-jax");
-      Run();
-    });
-    if (!thread.ok()) return thread.status();
-    thread_ = *std::move(thread);
-    return absl::OkStatus();
-  }
+  absl::Status Start() { return server_.Start(); }
 
   ~Impl() {
-    if (thread_.joinable()) {
-      Push([this] {
-        coordination_.End("");
-        is_ending_ = true;
-      });
-      thread_.join();
-    }
-    if (server_ != nullptr) server_->Shutdown(GrpcDeadline(kEndPatience));
-    server_.reset();  // no call is left
-    steps_->mailbox.Close();
+    server_.Stop([this] { coordination_.End(""); });
   }
 
-  uint16_t port() const { return door_.port(); }
+  uint16_t port() const { return server_.PortAt(0); }
   void Ended(int32_t task) {
-    Push([this, task] { coordination_.Ended(task); });
+    post_([this, task] { coordination_.Ended(task); });
   }
   void Stop(std::string why, absl::Duration limit) {
-    Push([this, why = std::move(why), limit] { coordination_.Stop(why, limit); });
+    post_([this, why = std::move(why), limit] { coordination_.Stop(why, limit); });
   }
   void End(std::string why) {
-    Push([this, why = std::move(why)] { coordination_.End(why); });
+    post_([this, why = std::move(why)] { coordination_.End(why); });
   }
 
  private:
-  struct Steps {  // outlives this for as long as the store owes an answer
-    Poller poller;
-    Mailbox<std::function<void()>> mailbox{[this] { poller.Wake(); }};
-  };
-
-  void Push(std::function<void()> step) { steps_->mailbox.Push(std::move(step)); }
-
   // Any thread.
   void Queue(Request request, SharedHeld held) {
     const size_t bytes = request.value.size() + request.name.size() + request.tasks.size() * sizeof(request.tasks[0]);
@@ -198,22 +173,10 @@ class Server::Impl {
       return held->Tell(absl::ResourceExhaustedError(
           absl::StrCat("requests of ", kMaxQueuedBytes, " bytes wait here already: try again later")));
     }
-    Push([this, bytes, request = std::move(request), held = std::move(held)]() mutable {
+    post_([this, bytes, request = std::move(request), held = std::move(held)]() mutable {
       queued_bytes_ -= bytes;
       coordination_.Handle(std::move(request), std::move(held));
     });
-  }
-
-  void Run() {
-    while (!is_ending_) {
-      const bool is_idle = !coordination_.IsBusy() && !door_.IsResting();
-      const auto events = steps_->poller.Wait(is_idle ? absl::InfiniteDuration() : kTick);
-      if (!events.empty() || door_.IsResting()) door_.Admit(*server_);
-      store_.Together([this] {
-        for (const std::function<void()>& step : steps_->mailbox.TakeAll()) step();
-      });
-      TickIfDue();
-    }
   }
 
   void TickIfDue() {
@@ -223,17 +186,14 @@ class Server::Impl {
     next_tick_ = now + kTick;
   }
 
-  const std::shared_ptr<Steps> steps_ = std::make_shared<Steps>();
   const Clock& clock_;
   JobStore& store_;
-  Coordination coordination_;  // of the thread
-  MonotonicTime next_tick_;    // of the thread
+  MonotonicTime next_tick_;  // of the thread
   std::atomic<size_t> queued_bytes_ = 0;
   Service service_;
-  agent::GrpcDoor door_{"JAX's", steps_->poller, 0};  // of the thread, once it runs
-  std::unique_ptr<grpc::Server> server_;
-  bool is_ending_ = false;  // of the thread
-  std::thread thread_;
+  agent::GrpcServer server_;
+  const agent::Post post_ = server_.post();
+  Coordination coordination_;  // of the thread
 };
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
