@@ -6,13 +6,16 @@
 
 namespace muster::scheduler {
 
-absl::Status AskCore(const ServiceContext& services, absl::Duration limit,
+absl::Status AskCore(const ServiceContext& services, const std::string& party, absl::Duration limit,
                      const std::function<Event(QueryId)>& make_event, PendingQueries::Done done) {
-  const absl::StatusOr<QueryId> id = services.queries.Add(services.clock.Read().monotonic + limit, std::move(done));
+  const absl::StatusOr<QueryId> id =
+      services.queries.Add(services.clock.Read().monotonic + limit, std::move(done), party);
   if (!id.ok()) return id.status();
-  if (!services.post(make_event(*id), nullptr)) {
-    services.queries.Resolve({*id, absl::ResourceExhaustedError("the scheduler is busy: try again"), {}});
-  }
+  services.queries.Begin(*id, [&services, id = *id, event = make_event(*id)]() mutable {
+    if (services.post(std::move(event), [&services] { services.queries.NoteApplied(); })) return true;
+    services.queries.Resolve({id, absl::ResourceExhaustedError("the scheduler is busy: try again"), {}});
+    return false;
+  });
   return absl::OkStatus();
 }
 

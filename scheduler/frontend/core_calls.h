@@ -9,9 +9,10 @@
 
 namespace muster::scheduler {
 
-// Posts the event that `make_event` makes for a call's number. `done` is called exactly once, by any thread, with the
-// core's answer or with why there is none within `limit`; not where an error is returned.
-absl::Status AskCore(const ServiceContext& services, absl::Duration limit,
+// Posts the event that `make_event` makes for a call's number, when it is the turn of `party` (PendingQueries). `done`
+// is called exactly once, by any thread, with the core's answer or with why there is none within `limit`; not where an
+// error is returned.
+absl::Status AskCore(const ServiceContext& services, const std::string& party, absl::Duration limit,
                      const std::function<Event(QueryId)>& make_event, PendingQueries::Done done);
 
 // Whether this peer may change something about a job; a refusal is counted.

@@ -1,5 +1,12 @@
+// When a query is posted:
+//
+//   fewer than kMostPosted are in the loop's queue    now
+//   else                                              when one of them has been applied, and it is its party's turn and
+//                                                     the oldest in its party's line
+//   it has its answer before (its time is up, Close)  never
 #include "scheduler/frontend/pending_queries.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -7,15 +14,76 @@
 
 namespace muster::scheduler {
 
-absl::StatusOr<QueryId> PendingQueries::Add(MonotonicTime deadline, Done done) {
+absl::StatusOr<QueryId> PendingQueries::Add(MonotonicTime deadline, Done done, const std::string& party) {
   MutexLock lock(mutex_);
   if (closed_) return absl::UnavailableError("the scheduler is going down");
   if (waiting_.size() >= limit_) {
     return absl::ResourceExhaustedError(absl::StrCat(limit_, " calls are waiting already: try again later"));
   }
+  if (!party.empty()) {
+    size_t& of_party = parties_[party].waiting;
+    if (of_party >= std::max<size_t>(1, limit_ / 2)) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(of_party, " calls of ", party, " are waiting already: try again later"));
+    }
+    ++of_party;
+  }
   const QueryId id = ++last_id_;
-  waiting_.emplace(id, Waiting{deadline, std::move(done)});
+  waiting_.emplace(id, Waiting{deadline, std::move(done), party});
   return id;
+}
+
+void PendingQueries::Begin(QueryId id, PostQuery post) {
+  {
+    MutexLock lock(mutex_);
+    const auto found = waiting_.find(id);
+    if (found == waiting_.end()) return;
+    const std::string& party = found->second.party;
+    std::deque<QueryId>& line = parties_[party].line;
+    if (line.empty()) turns_.push_back(party);
+    line.push_back(id);
+    posts_.emplace(id, std::move(post));
+    if (posted_ == kMostPosted) return;
+    ++posted_;
+  }
+  PostNext();
+}
+
+void PendingQueries::NoteApplied() { PostNext(); }
+
+// One place in the loop's queue is free.
+void PendingQueries::PostNext() {
+  while (std::optional<PostQuery> post = TakeNext()) {
+    if ((*post)()) return;
+  }
+}
+
+// None: nobody waits for the free place, which is given back.
+std::optional<PendingQueries::PostQuery> PendingQueries::TakeNext() {
+  MutexLock lock(mutex_);
+  if (turns_.empty()) {
+    --posted_;
+    return std::nullopt;
+  }
+  std::string party = std::move(turns_.front());
+  turns_.pop_front();
+  std::deque<QueryId>& line = parties_.at(party).line;
+  const QueryId id = line.front();
+  line.pop_front();
+  if (!line.empty()) turns_.push_back(std::move(party));
+  return std::move(posts_.extract(id).mapped());
+}
+
+// Its party, and its place in line.
+void PendingQueries::Forget(QueryId id, const std::string& party) {
+  if (party.empty()) return;
+  const auto found = parties_.find(party);
+  Party& its = found->second;
+  if (posts_.erase(id) > 0) {
+    its.line.erase(std::find(its.line.begin(), its.line.end(), id));
+    if (its.line.empty()) turns_.erase(std::find(turns_.begin(), turns_.end(), party));
+  }
+  if (--its.waiting == 0) parties_.erase(found);
 }
 
 void PendingQueries::Resolve(Answer answer) {
@@ -25,7 +93,9 @@ void PendingQueries::Resolve(Answer answer) {
     const auto found = waiting_.find(answer.query);
     if (found == waiting_.end()) return;
     done = std::move(found->second.done);
+    const std::string party = std::move(found->second.party);
     waiting_.erase(found);
+    Forget(answer.query, party);
   }
   done(std::move(answer));
 }

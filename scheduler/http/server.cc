@@ -9,6 +9,7 @@
 namespace muster::http {
 namespace {
 
+constexpr char kParty[] = "the HTTP port";               // which shares its questions, and serves its parties in turn
 constexpr absl::Duration kCoreLimit = absl::Seconds(3);  // for the core to answer
 constexpr size_t kMostInput = size_t{4} << 20;           // of all requests that are not whole yet
 constexpr size_t kPartOfAParty = 2;                      // of the connections; others have the rest
@@ -54,7 +55,7 @@ class Server::Protocol final : public TcpProtocol {
  private:
   absl::Status Ask(scheduler::QueryRequest request, const std::function<void(scheduler::Answer)>& done) {
     return scheduler::AskCore(
-        context_.services, kCoreLimit,
+        context_.services, kParty, kCoreLimit,
         [&](scheduler::QueryId id) -> scheduler::Event {
           return scheduler::QueryReceived{id, std::move(request)};
         },

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
+#include "common/net/fair_share.h"
 #include "common/settings/settings.h"
 #include "ctl/output/json.h"
 #include "scheduler/frontend/core_calls.h"
@@ -248,7 +249,8 @@ absl::Status Site::Act(const Request& request, const Visitor& visitor, const Vie
   }
   if (const std::string why = services.WhyFull(); !why.empty()) return absl::UnavailableError(why);
   return scheduler::AskCore(
-      services, services.query_limit, [&](scheduler::QueryId id) { return EventOf(id, *action); },
+      services, PartyOf(visitor.peer.identity, visitor.peer.address), services.query_limit,
+      [&](scheduler::QueryId id) { return EventOf(id, *action); },
       [action = *action, reply](scheduler::Answer answer) { reply(AnswerOf(action, answer)); });
 }
 

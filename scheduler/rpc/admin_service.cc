@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/net/fair_share.h"
 #include "muster/v1/admin.grpc.pb.h"
 #include "scheduler/frontend/core_calls.h"
 #include "scheduler/frontend/counters.h"
@@ -93,7 +94,7 @@ class AdminService : public v1::Admin::CallbackService {
       request.set_job_id(std::move(job_id));
     }
     if (status.ok()) status = CheckRequest(request);
-    return Ask(context, std::move(status), reply, [&](QueryId id) -> Event {
+    return Ask(context, peer, std::move(status), reply, [&](QueryId id) -> Event {
       return QueryReceived{id, QueryRequest(std::move(request))};
     });
   }
@@ -105,14 +106,15 @@ class AdminService : public v1::Admin::CallbackService {
     absl::Status status = Sized(peer, request);
     if (status.ok()) status = MayChange(services_, peer, request.job_id());
     if (status.ok()) status = CheckRequest(request);
-    return Ask(context, std::move(status), reply, [&](QueryId id) -> Event { return Requested{id, request}; });
+    return Ask(context, peer, std::move(status), reply, [&](QueryId id) -> Event { return Requested{id, request}; });
   }
 
   // Posts the event and leaves the call open until its answer comes, or its time is up. A `status` that is not ok
   // ends the call at once.
   template <typename Reply, typename MakeEvent>
-  grpc::ServerUnaryReactor* Ask(grpc::CallbackServerContext* context, absl::Status status, Reply* reply,
-                                const MakeEvent& make_event) {
+  grpc::ServerUnaryReactor* Ask(grpc::CallbackServerContext* context, const PeerFacts& peer, absl::Status status,
+                                Reply* reply, const MakeEvent& make_event) {
+    const std::string party = peer.is_unix ? peer.ToString() : PartyOf(peer.identity, peer.address);
     auto* call = new BoundedCall(services_, services_.replies, context, grpc::StatusCode::RESOURCE_EXHAUSTED);
     if (const std::string why = services_.WhyFull(); status.ok() && !why.empty()) {
       status = absl::ResourceExhaustedError(why);  // its answer could not be durable for now
@@ -121,13 +123,14 @@ class AdminService : public v1::Admin::CallbackService {
       call->Answer(status, 0);
       return call;
     }
-    const absl::Status asked = AskCore(services_, services_.query_limit, make_event, [call, reply](Answer answer) {
-      auto* found = std::get_if<Reply>(&answer.reply);
-      if (answer.status.ok() && found == nullptr) answer.status = absl::InternalError("an answer of another kind");
-      const size_t bytes = answer.status.ok() ? found->ByteSizeLong() : 0;
-      if (answer.status.ok()) *reply = std::move(*found);
-      call->Answer(answer.status, bytes);
-    });
+    const absl::Status asked =
+        AskCore(services_, party, services_.query_limit, make_event, [call, reply](Answer answer) {
+          auto* found = std::get_if<Reply>(&answer.reply);
+          if (answer.status.ok() && found == nullptr) answer.status = absl::InternalError("an answer of another kind");
+          const size_t bytes = answer.status.ok() ? found->ByteSizeLong() : 0;
+          if (answer.status.ok()) *reply = std::move(*found);
+          call->Answer(answer.status, bytes);
+        });
     if (!asked.ok()) {
       services_.counted.Note(Severity::kWarning, "busy",
                              absl::StrCat("turned an admin call away: ", std::string(asked.message())));

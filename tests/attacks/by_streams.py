@@ -5,7 +5,7 @@ import socket
 
 import connection as connections
 from frames import (COUNTERS, DATA, END_STREAM, HEADERS, HIGHEST_STREAM, INITIAL_WINDOW_SIZE, PRIORITY, PUSH_PROMISE,
-                    REFLECTION, SESSION, END_HEADERS, FrameReader, PADDED, WINDOW_UPDATE, data, frame, headers, message,
+                    REFLECTION, SESSION, NODES, RANKS, END_HEADERS, FrameReader, PADDED, RST_STREAM, WINDOW_UPDATE, data, frame, headers, kept, message,
                     request, reset, window_update)
 from table import attack, attack_on_sockets, streams
 
@@ -207,6 +207,58 @@ def _(connection):
     connection.greet((INITIAL_WINDOW_SIZE, _MOST))
     connection.send(window_update(0, _MOST - 65535))
     connection.stream(streams(_called, connection.is_tls))
+
+
+class InTurn:
+    """Keeps so many calls under way: each that ends makes way for the next one."""
+
+    def __init__(self, connection, most):
+        self.connection, self.most, self.begun, self.ended, self.reader = connection, most, 0, 0, FrameReader()
+        connection.on_received = self._take
+
+    def _take(self, received):
+        for kind, flags, stream, _ in self.reader.feed(received):
+            if stream and (kind == RST_STREAM or (kind in (HEADERS, DATA) and flags & END_STREAM)):
+                self.ended += 1
+
+    def run(self, make):
+        while True:
+            count = self.most - (self.begun - self.ended)
+            if count == 0:
+                self.connection.await_bytes()
+                continue
+            numbers = range(self.begun, self.begun + count)
+            self.connection.send(b"".join(make(2 * number + 1, self.connection.is_tls) for number in numbers))
+            self.begun += count
+
+
+def _short(path, payload, stream, is_tls):
+    """A request of a few bytes: what the first one says stands in the HPACK table from then on."""
+    scheme = b"\x87" if is_tls else b"\x86"
+    fields = ([(4, path.encode()), (1, b"muster"), (31, b"application/grpc"), (b"te", b"trailers")])
+    block = b"".join(kept(*field) for field in fields) if stream == 1 else bytes([0x80 | 62 + i for i in (3, 2, 1, 0)])
+    return headers(stream, b"\x83" + scheme + block) + data(stream, message(payload), END_STREAM)
+
+
+def _in_turn(connection, path, payload=b""):
+    connection.greet((INITIAL_WINDOW_SIZE, _MOST))
+    connection.send(window_update(0, _MOST - 65535))
+    InTurn(connection, 60).run(functools.partial(_short, path, payload))
+
+
+@attack("calls-in-turn", "calls as fast as they are answered, 60 at once, fewer than a connection may have")
+def _(connection):
+    _in_turn(connection, COUNTERS)
+
+
+@attack("nodes-in-turn", "the same, each a question for all nodes of a large job")
+def _(connection):
+    _in_turn(connection, NODES, b"\x0a\x04load")  # muster_load's job
+
+
+@attack("ranks-in-turn", "the same, each a question for all ranks of a large job")
+def _(connection):
+    _in_turn(connection, RANKS, b"\x0a\x04load")
 
 
 @attack("one-byte-data", "a message in DATA frames of one byte")

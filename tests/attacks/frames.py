@@ -17,6 +17,8 @@ _AUTHORITY, _PATH, _CONTENT_TYPE = 1, 4, 31
 
 SESSION = "/muster.v1.Rendezvous/Session"
 COUNTERS = "/muster.v1.Admin/GetCounters"
+NODES = "/muster.v1.Admin/ListNodes"
+RANKS = "/muster.v1.Admin/ListRanks"
 REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 
 

@@ -37,6 +37,17 @@ def test_nobody_else_notices(tmp_path, record_property, name, is_tls):
         assert not result["misses"], "%s\n%s" % ("; ".join(result["misses"]), one.cluster.describe())
 
 
+# Questions that take the core milliseconds each: they wait for their turn outside of the loop's queue.
+def test_questions_for_all_nodes_delay_nobody(tmp_path):
+    folder = tmp_path / "cell"
+    folder.mkdir()
+    options = argparse.Namespace(seconds=3, agents=1000, datagrams=False, calm=1)
+    with cell.Cell(folder, ATTACKS["nodes-in-turn"], 8, None, options) as one:
+        result = one.run()
+        print(result)
+        assert not result["misses"], "%s\n%s" % ("; ".join(result["misses"]), one.cluster.describe())
+
+
 # More memory than gRPC may use here, if nobody kept them from it: what they take must not cost others their streams.
 @pytest.mark.parametrize("name", ["unfinished-messages", "unfinished-requests"])
 def test_many_connections_cost_nobody_a_stream(tmp_path, name):

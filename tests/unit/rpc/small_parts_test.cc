@@ -243,6 +243,67 @@ TEST(PendingQueries, CloseAnswersAllAndTakesNoMore) {
   EXPECT_EQ(queries.Add(MonotonicTime::Never(), nullptr).status().code(), absl::StatusCode::kUnavailable);
 }
 
+// What was posted, in order.
+class PendingTurnsTest : public testing::Test {
+ protected:
+  QueryId Ask(const std::string& party, const std::string& name) {
+    const auto id = queries_.Add(
+        MonotonicTime() + absl::Seconds(10), [](const Answer&) {}, party);
+    EXPECT_TRUE(id.ok()) << id.status();
+    queries_.Begin(*id, [this, name] {
+      posted_.push_back(name);
+      return name != "refused";
+    });
+    return *id;
+  }
+
+  PendingQueries queries_{1'024};
+  std::vector<std::string> posted_;
+};
+
+TEST_F(PendingTurnsTest, FewAreInTheQueueOfTheLoop) {
+  for (int i = 0; i < 500; ++i) Ask("flood", "f");
+  EXPECT_EQ(posted_.size(), PendingQueries::kMostPosted);
+  queries_.NoteApplied();
+  EXPECT_EQ(posted_.size(), PendingQueries::kMostPosted + 1);
+}
+
+TEST_F(PendingTurnsTest, PartiesHaveTurns) {
+  for (int i = 0; i < 500; ++i) Ask("flood", "f");
+  posted_.clear();
+  for (const char* name : {"a1", "a2"}) Ask("a", name);
+  Ask("b", "b1");
+  for (int i = 0; i < 6; ++i) queries_.NoteApplied();
+  EXPECT_THAT(posted_, testing::ElementsAre("f", "a1", "b1", "f", "a2", "f"));
+}
+
+TEST_F(PendingTurnsTest, OnePartyLeavesPlacesForOthers) {
+  for (int i = 0; i < 512; ++i) Ask("flood", "f");
+  EXPECT_EQ(queries_.Add(MonotonicTime(), nullptr, "flood").status().code(), absl::StatusCode::kResourceExhausted);
+  Ask("a", "a1");
+}
+
+TEST_F(PendingTurnsTest, WhatIsAnsweredBeforeItsTurnIsNotPosted) {
+  for (size_t i = 0; i < PendingQueries::kMostPosted; ++i) Ask("a", "a");
+  const QueryId late = Ask("a", "late"), other = Ask("b", "other");
+  Ask("b", "last");
+  posted_.clear();
+  for (const QueryId id : {late, other}) queries_.Resolve(Answer{id, absl::OkStatus(), {}});
+  queries_.NoteApplied();
+  EXPECT_THAT(posted_, testing::ElementsAre("last"));
+  for (size_t i = 0; i < PendingQueries::kMostPosted; ++i) queries_.NoteApplied();
+  Ask("a", "at once");
+  EXPECT_EQ(posted_.back(), "at once");
+}
+
+TEST_F(PendingTurnsTest, APlaceThatIsNotUsedGoesToTheNext) {
+  for (size_t i = 0; i < PendingQueries::kMostPosted; ++i) Ask("a", "a");
+  Ask("a", "refused");
+  Ask("a", "next");
+  queries_.NoteApplied();
+  EXPECT_EQ(posted_.back(), "next");
+}
+
 TEST(PortHolder, FindsListeningSocketsOnly) {
   const std::string table =
       "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
