@@ -48,6 +48,7 @@ Connection::Connection(Stream stream, const TcpClient& client, Site& site, bool 
 Connection::~Connection() {
   context_.input_bytes -= counted_input_;
   if (is_streaming_) site_.CloseStream();
+  if (is_known_) site_.CloseKnown(party_);
   if (is_waiting_) site_.Forget(client_.connection);
   Put(nullptr);
 }
@@ -61,9 +62,9 @@ void Connection::Put(ResponsePtr response) {
   response_ = std::move(response);
 }
 
-// Who has shown no identity, in this order: who waits for the core or for an idea what to ask next; who has not asked
-// yet (the next to do so may be a health check); who is being answered, or has asked for metrics. Streams have a limit
-// of their own.
+// Who has shown no identity, or is beyond what Site::OpenKnown lets stay, in this order: who waits for the core or for
+// an idea what to ask next; who has not asked yet (the next to do so may be a health check); who is being answered, or
+// has asked for metrics. Streams have a limit of their own.
 int Connection::yields() const {
   if (is_known_ || is_streaming_) return 0;
   if (!has_spoken_) return 2;
@@ -139,13 +140,14 @@ void Connection::Ask() {
   is_waiting_ = true;
   const scheduler::PeerFacts peer = scheduler::FactsOf(JoinHostPort(client_.address.ToString(), 0),
                                                        stream_.has_tls() ? &stream_.client() : nullptr, takes_names_);
-  is_known_ |= site_.Handle(
+  const bool shows_identity = site_.Handle(
       request_, {.peer = peer, .has_tls = stream_.has_tls(), .connection = client_.connection, .party = party_},
       [post = context_.post, id = client_.connection](ResponsePtr response) {
         post(id, [response = std::move(response)](TcpConnection& connection) {
           static_cast<Connection&>(connection).Answer(response);
         });
       });
+  if (shows_identity && !is_known_) is_known_ = site_.OpenKnown(party_);
 }
 
 void Connection::Answer(ResponsePtr response) {

@@ -56,7 +56,7 @@ class Connection final : public TcpConnection {
   size_t discarded_ = 0;
   bool is_closing_ = false;  // nothing more is answered
   bool has_spoken_ = false;
-  bool is_known_ = false;  // it has shown an identity
+  bool is_known_ = false;  // it has shown an identity, and stays for it
   std::string header_;     // what is being written: this, …
   ResponsePtr response_;   // … then its body
   size_t written_ = 0;

@@ -24,6 +24,11 @@ constexpr absl::Duration kLongestTurn = absl::Seconds(10);  // the loop takes on
 constexpr size_t kMostStreams = 64;   // of events …
 constexpr size_t kPartOfStreams = 4;  // … and of the connections
 
+// In sixteenths of the connections: those that have shown an identity and stay for it, in all and of a party. With the
+// streams, which stay as well, a sixteenth of a party's half is left, and an eighth of all, for those that make room.
+constexpr size_t kKnown = 10;
+constexpr size_t kKnownOfParty = 3;
+
 constexpr char kSessionPath[] = "/api/v1/session";
 
 ResponsePtr Text(int status, const std::string& text) { return MakeResponse(status, kPlainText, text + "\n"); }
@@ -77,6 +82,21 @@ bool Site::OpenStream() {
   if (streams_ >= std::min(kMostStreams, max_connections_ / kPartOfStreams)) return false;
   ++streams_;
   return true;
+}
+
+bool Site::OpenKnown(const std::string& party) {
+  if (known_ >= std::max<size_t>(1, max_connections_ * kKnown / 16)) return false;
+  size_t& of_party = known_of_[party];
+  if (of_party >= std::max<size_t>(1, max_connections_ * kKnownOfParty / 16)) return false;
+  ++of_party;
+  ++known_;
+  return true;
+}
+
+void Site::CloseKnown(const std::string& party) {
+  --known_;
+  const auto found = known_of_.find(party);
+  if (--found->second == 0) known_of_.erase(found);
 }
 
 std::string Site::WhyNotHealthy() const {

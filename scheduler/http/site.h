@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -69,6 +70,11 @@ class Site {
   bool OpenStream();
   void CloseStream() { --streams_; }
 
+  // A connection of this party has shown an identity, and stays where there is no room for a newcomer; or has ended.
+  // False: so many of its party do that no more would leave room for health checks.
+  bool OpenKnown(const std::string& party);
+  void CloseKnown(const std::string& party);
+
   UnderWay& under_way() { return under_way_; }
 
   void SetConnections(size_t count) { connections_ = count; }
@@ -107,6 +113,8 @@ class Site {
   std::set<std::string> listed_;  // jobs, on the last page of all of them
   size_t connections_ = 0;
   size_t streams_ = 0;
+  size_t known_ = 0;                        // connections that stay …
+  std::map<std::string, size_t> known_of_;  // … and those of each party
 };
 
 }  // namespace muster::http

@@ -222,7 +222,8 @@ def test_hostile_clients_cost_nobody_anything(cluster):
 
 FLOOD = """
 import socket, sys, threading, time
-port, threads, seconds = map(int, sys.argv[1:])
+port, threads, seconds = map(int, sys.argv[1:4])
+more = b"".join(b"%s\\r\\n" % line.encode() for line in sys.argv[4:])
 end = time.monotonic() + seconds
 def ask(thread):
     number = thread * 1000000
@@ -231,7 +232,7 @@ def ask(thread):
             with socket.create_connection(("127.0.0.1", port), 2) as client:
                 while time.monotonic() < end:
                     number += 1
-                    client.sendall(b"GET /api/v1/events?after=%d HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n" % number)
+                    client.sendall(b"GET /api/v1/events?after=%d HTTP/1.1\\r\\nHost: localhost\\r\\n%s\\r\\n" % (number, more))
                     if not client.recv(65536):
                         break
         except OSError:
@@ -252,6 +253,23 @@ def test_a_client_without_identity_keeps_nobody_from_health_and_metrics(cluster)
         got = {path: [answers(port, path) for _ in range(8)] for path in ("/healthz", "/readyz", "/metrics")}
         assert all(got["/healthz"]) and all(got["/readyz"]), got
         assert any(got["/metrics"]), got
+    finally:
+        flood.wait(30)
+
+
+@plain_only
+def test_clients_with_the_token_keep_nobody_from_health(cluster, tmp_path):
+    file = tmp_path / "token"
+    file.write_text("t" * 40 + "\n")
+    file.chmod(0o600)
+    port = port_of(cluster.start_scheduler(*ANYWHERE, "--http_token_file", file))
+    flood = subprocess.Popen([sys.executable, "-c", FLOOD, str(port), "140", "4", "Authorization: Bearer " + "t" * 40],
+                             stdout=subprocess.PIPE, text=True)
+    try:
+        assert flood.stdout.readline() == "on\n"
+        time.sleep(1)
+        got = [answers(port, path) for _ in range(8) for path in ("/healthz", "/readyz")]
+        assert all(got), got
     finally:
         flood.wait(30)
 

@@ -4,7 +4,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "common/net/net.h"
 #include "scheduler/core/views/job_map.h"
@@ -96,6 +99,39 @@ TEST_F(ConnectionTest, TheTimeOfARequestBeginsWithItsOwnFirstByte) {
   Say("Host: localhost\r\n\r\n");
   EXPECT_EQ(Hear().find("408"), std::string::npos);
   EXPECT_FALSE(connection_->is_finished());
+}
+
+// What asks all the time with a token must not fill the places of its address, so that health checks get in.
+TEST(Connections, OnlySomeOfAPartyStayForTheirToken) {
+  const std::string token(32, 't');
+  TestSite test(*Tokens::Of(*Token::Of(token), std::nullopt));
+  TcpServerContext context;
+  context.counted = std::make_shared<CountedLog>(test.clock);
+  context.post = [](uint64_t, const std::function<void(TcpConnection&)>&) {};
+  context.now = test.clock.now.monotonic;
+  const std::string asks =
+      "GET /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token + "\r\n\r\n";
+  const auto connect = [&](uint64_t number, UniqueFd& end) {
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    end = UniqueFd(ends[1]);
+    TcpClient client;
+    client.connection = number;
+    auto made = std::make_unique<Connection>(Stream(UniqueFd(ends[0])), client, test.site, false, context);
+    made->Adopt();
+    EXPECT_EQ(write(end.get(), asks.data(), asks.size()), static_cast<ssize_t>(asks.size()));
+    made->Serve();
+    return made;
+  };
+  std::vector<UniqueFd> clients(128);  // a party's half
+  std::vector<std::unique_ptr<Connection>> made;
+  for (size_t i = 0; i < clients.size(); ++i) made.push_back(connect(i + 1, clients[i]));
+  const auto stays = [](const auto& connection) { return connection->yields() == 0; };
+  EXPECT_EQ(std::count_if(made.begin(), made.end(), stays), 48);
+  made.front().reset();
+  made.push_back(connect(1'000, clients[0]));
+  EXPECT_TRUE(stays(made.back())) << "there is room again";
+  made.erase(made.begin());
 }
 
 TEST_F(ConnectionTest, AReaderThatIsTooSlowIsCutOff) {
