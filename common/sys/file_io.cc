@@ -138,6 +138,15 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_by
   return fd.ok() ? ReadToEnd(fd->get(), path, max_bytes, absl::ZeroDuration()) : fd.status();
 }
 
+absl::StatusOr<std::string> ReadSmallFile(const UniqueFd& file, const std::string& path, size_t max_bytes) {
+  struct stat info {};
+  if (fstat(file.get(), &info) != 0) return Unreadable(path);
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is ", KindOf(info.st_mode), ", not a regular file"));
+  }
+  return ReadToEnd(file.get(), path, max_bytes, absl::ZeroDuration());
+}
+
 absl::StatusOr<std::string> ReadSmallFileOrPipe(const std::string& path, size_t max_bytes, absl::Duration patience) {
   struct stat info {};
   const absl::StatusOr<UniqueFd> fd = OpenNamed(path, info, /*takes_pipe=*/true);

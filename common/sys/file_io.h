@@ -21,6 +21,9 @@ absl::StatusOr<UniqueFd> OpenNamedFile(const std::string& path, struct stat& inf
 // The content of such a file, of at most `max_bytes`.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_bytes);
 
+// The same of a file that is open to read; `path` is for messages.
+absl::StatusOr<std::string> ReadSmallFile(const UniqueFd& file, const std::string& path, size_t max_bytes);
+
 // The same, and also from a pipe (`<(command)` of a shell, /dev/stdin) that somebody writes to and that ends within
 // `patience`: DEADLINE_EXCEEDED after that. A pipe without any content is an error.
 absl::StatusOr<std::string> ReadSmallFileOrPipe(const std::string& path, size_t max_bytes, absl::Duration patience);

@@ -189,6 +189,13 @@ absl::StatusOr<UniqueFd> OpenUnlinked(const UniqueFd& folder, const std::string&
   return fd;
 }
 
+absl::StatusOr<UniqueFd> OpenRegular(const UniqueFd& folder, const std::string& path, const std::string& name,
+                                     int flags, mode_t mode, struct stat& info) {
+  absl::StatusOr<UniqueFd> fd = OpenUnlinked(folder, path, name, flags, mode, info);
+  if (!fd.ok() || S_ISREG(info.st_mode)) return fd;
+  return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file: remove it"));
+}
+
 }  // namespace
 
 absl::StatusOr<UniqueFd> OpenFolder(const std::string& path, const FolderOptions& options) {
@@ -224,15 +231,20 @@ absl::StatusOr<UniqueFd> OpenToAppend(const std::string& path) {
   return fd;
 }
 
+absl::StatusOr<UniqueFd> OpenPlainFile(const std::string& path, int flags, mode_t mode) {
+  const auto [folder_path, name] = SplitPath(path);
+  const absl::StatusOr<UniqueFd> folder = OpenFolder(folder_path, {FolderTrust::kShared});
+  if (!folder.ok()) return folder.status();
+  struct stat info {};
+  return OpenRegular(*folder, path, name, flags, mode, info);
+}
+
 absl::StatusOr<UniqueFd> OpenOwnFile(const UniqueFd& folder, const std::string& folder_path, const std::string& name,
                                      int flags, mode_t mode, uid_t self) {
   const std::string path = absl::StrCat(folder_path, "/", name);
   struct stat info {};
-  absl::StatusOr<UniqueFd> fd = OpenUnlinked(folder, path, name, flags, mode, info);
+  absl::StatusOr<UniqueFd> fd = OpenRegular(folder, path, name, flags, mode, info);
   if (!fd.ok()) return fd;
-  if (!S_ISREG(info.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file: remove it"));
-  }
   if (info.st_uid != self) {
     return absl::PermissionDeniedError(
         absl::StrCat(path, " belongs to another user (uid ", info.st_uid, ", not ", self, "): remove it"));

@@ -51,6 +51,11 @@ struct PathParts {
 };
 PathParts SplitPath(const std::string& path);
 
+// A file at a path that we composed ourselves: regular, under one name, whoever owns it. `flags` as for open; follows
+// no link in the last place, waits for no pipe. Where another user's link is on the way, see kShared. The same errors;
+// kFailedPrecondition: it is no such file.
+absl::StatusOr<UniqueFd> OpenPlainFile(const std::string& path, int flags, mode_t mode = 0);
+
 // A file of our own: regular, owned by `self`, under one name, not writable by others. `flags` as for open; follows no
 // link, waits for no pipe. `folder_path` is for messages. The same errors; kFailedPrecondition: it is no such file.
 absl::StatusOr<UniqueFd> OpenOwnFile(const UniqueFd& folder, const std::string& folder_path, const std::string& name,

@@ -16,6 +16,8 @@
 #include <cerrno>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/sys/folder_trust.h"
@@ -34,6 +36,38 @@ std::optional<struct stat> About(const std::string& path) {
   struct stat about {};
   if (stat(path.c_str(), &about) != 0) return std::nullopt;
   return about;
+}
+
+// SQLite opens what lies beside a journal, and so does the next start.
+std::vector<std::string> FilesOf(const std::string& path) {
+  return {path, path + "-wal", path + "-shm", path + "-journal", OwnerNotePath(path)};
+}
+
+// Whoever may write to the folder could send the scheduler to another file by a link, or have it wait at a pipe.
+absl::Status CheckFilesArePlain(const std::string& path) {
+  for (const std::string& file : FilesOf(path)) {
+    struct stat about {};
+    if (lstat(file.c_str(), &about) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) continue;
+      return UnusableJournal(absl::StrCat(file, " can't be looked at"), errno);
+    }
+    const std::string what = file == path ? absl::StrCat("the journal ", path) : file;
+    if (S_ISLNK(about.st_mode)) {
+      return absl::PermissionDeniedError(
+          absl::StrCat(what, " is a symbolic link and is not followed: ",
+                       file == path ? "name the file itself with --journal_path" : "remove it"));
+    }
+    if (!S_ISREG(about.st_mode)) {
+      return absl::PermissionDeniedError(absl::StrCat(what, " is no file but a folder, a pipe or a device: ",
+                                                      file == path ? "name a file with --journal_path" : "remove it"));
+    }
+    if (about.st_nlink > 1) {
+      return absl::PermissionDeniedError(
+          absl::StrCat(what, " has another name elsewhere (a hard link), so that writing here changes that one: ",
+                       file == path ? "put a copy in its place (cp FILE COPY; mv COPY FILE)" : "remove it"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Sync(const fs::path& folder) {
@@ -79,7 +113,7 @@ absl::Status CheckForRoot(const std::string& path, const fs::path& folder) {
     return NotBelievedByRoot(path, doubt->why, is_foreign ? "Run ms-scheduler as that user" : doubt->remedy);
   }
   if (absl::Status status = CheckWayForRoot(path, folder); !status.ok()) return status;
-  for (const std::string& file : {path, path + "-wal", path + "-shm", path + "-journal", OwnerNotePath(path)}) {
+  for (const std::string& file : FilesOf(path)) {
     const std::optional<struct stat> about = About(file);
     if (!about) continue;
     if (about->st_uid != 0) {
@@ -100,7 +134,7 @@ absl::Status MakeFile(const std::string& path, const fs::path& folder) {
     return DamagedJournal(path, absl::StrCat("it is gone, but its write-ahead log ", path, "-wal is there"));
   }
   unlink(OwnerNotePath(path).c_str());  // it speaks of a journal that somebody took away on purpose
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return UnusableJournal(absl::StrCat("the journal ", path, " can't be made"), errno);
   close(fd);
   return Sync(folder);
@@ -124,12 +158,9 @@ absl::Status PrepareJournalFile(const std::string& path, uid_t self) {
   if (self == 0) {
     if (absl::Status status = CheckForRoot(path, folder); !status.ok()) return status;
   }
+  if (absl::Status status = CheckFilesArePlain(path); !status.ok()) return status;
   const std::optional<struct stat> about = About(path);
   if (!about) return MakeFile(path, folder);
-  if (!S_ISREG(about->st_mode)) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("the journal ", path, " is no file but a folder or a device; name a file with --journal_path"));
-  }
   if (access(path.c_str(), R_OK | W_OK) != 0) {
     return UnusableJournal(absl::StrCat("the journal ", path, " can't be read and written"), errno);
   }

@@ -4,9 +4,6 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -14,10 +11,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "common/sys/file_io.h"
+#include "common/sys/private_folder.h"
 #include "scheduler/journal/checksum.h"
 
 namespace muster::scheduler {
 namespace {
+
+constexpr size_t kMostBytes = 4096;
 
 // Always of one length, so that it can be written in place.
 std::string FirstLine(const std::string& journal_id, uint64_t acknowledged) {
@@ -31,27 +32,42 @@ std::string HostName() {
   return name;
 }
 
+// The remedy for a file that is no note stands in the status already: remove it.
+absl::Status NoteFailed(const absl::Status& status) {
+  return {status.code(), absl::StrCat(status.message(), " (it says who holds the journal)",
+                                      absl::IsFailedPrecondition(status) ? "" : ": make it readable and writable",
+                                      ", or name another file with --journal_path")};
+}
+
+// At least one.
+absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& journal) {
+  const std::string path = OwnerNotePath(journal);
+  const absl::StatusOr<UniqueFd> file = OpenPlainFile(path, O_RDONLY);
+  if (!file.ok()) return NoteFailed(file.status());
+  const absl::StatusOr<std::string> text = ReadSmallFile(*file, path, kMostBytes);
+  if (!text.ok() && !absl::IsInvalidArgument(text.status())) return NoteFailed(text.status());
+  return absl::StrSplit(text.value_or(""), '\n');  // one that is too long is no note
+}
+
 }  // namespace
 
 std::string OwnerNotePath(const std::string& journal) { return journal + ".owner"; }
 
-std::optional<OwnerWords> ReadOwnerNote(const std::string& journal) {
-  std::ifstream file(OwnerNotePath(journal));
-  std::string line;
-  if (!std::getline(file, line)) return std::nullopt;
-  const std::vector<std::string> words = absl::StrSplit(line, ' ');
+absl::StatusOr<std::optional<OwnerWords>> ReadOwnerNote(const std::string& journal) {
+  absl::StatusOr<std::vector<std::string>> lines = ReadLines(journal);
+  if (absl::IsNotFound(lines.status())) return std::nullopt;
+  if (!lines.ok()) return lines.status();
+  const std::vector<std::string> words = absl::StrSplit(lines->front(), ' ');
   OwnerWords found;
   if (words.size() != 3 || !absl::SimpleAtoi(words[1], &found.acknowledged)) return std::nullopt;
   found.journal_id = words[0];
-  if (FirstLine(found.journal_id, found.acknowledged) != line + "\n") return std::nullopt;
+  if (FirstLine(found.journal_id, found.acknowledged) != lines->front() + "\n") return std::nullopt;
   return found;
 }
 
 std::string HolderOf(const std::string& journal) {
-  std::ifstream file(OwnerNotePath(journal));
-  std::string line;
-  std::getline(file, line);
-  return std::getline(file, line) ? line : "";
+  const absl::StatusOr<std::vector<std::string>> lines = ReadLines(journal);
+  return lines.ok() && lines->size() > 1 ? (*lines)[1] : "";
 }
 
 absl::StatusOr<OwnerNote> OwnerNote::Write(const std::string& journal, const std::string& journal_id,
@@ -59,29 +75,19 @@ absl::StatusOr<OwnerNote> OwnerNote::Write(const std::string& journal, const std
   const std::string path = OwnerNotePath(journal);
   const std::string text =
       absl::StrCat(FirstLine(journal_id, acknowledged), "pid ", getpid(), " on ", HostName(), "\n");
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) {
-    return absl::PermissionDeniedError(absl::StrCat(path,
-                                                    " (who holds the journal) can't be opened: ", std::strerror(errno),
-                                                    "; make it writable, or name another file with --journal_path"));
-  }
-  OwnerNote note(fd, journal_id);
+  absl::StatusOr<UniqueFd> file = OpenPlainFile(path, O_RDWR | O_CREAT, 0600);
+  if (!file.ok()) return NoteFailed(file.status());
+  const int fd = file->get();
+  OwnerNote note(*std::move(file), journal_id);
   // In this order a crash in between leaves the first line whole. A full disk may leave a short note; that is borne.
   const bool is_written = pwrite(fd, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
   if (is_written) static_cast<void>(ftruncate(fd, static_cast<off_t>(text.size())) == 0);
   return note;
 }
 
-OwnerNote::OwnerNote(OwnerNote&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), journal_id_(std::move(other.journal_id_)) {}
-
-OwnerNote::~OwnerNote() {
-  if (fd_ >= 0) close(fd_);
-}
-
 void OwnerNote::Acknowledge(uint64_t sequence) const {
   const std::string line = FirstLine(journal_id_, sequence);
-  static_cast<void>(pwrite(fd_, line.data(), line.size(), 0) == static_cast<ssize_t>(line.size()));
+  static_cast<void>(pwrite(file_.get(), line.data(), line.size(), 0) == static_cast<ssize_t>(line.size()));
 }
 
 }  // namespace muster::scheduler

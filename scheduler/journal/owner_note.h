@@ -10,20 +10,25 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/unique_fd.h"
 
 namespace muster::scheduler {
 
-// What an earlier life left. Nothing when there is no note, or one that can't be read.
+// What an earlier life left.
 struct OwnerWords {
   std::string journal_id;
   uint64_t acknowledged = 0;
 };
 
 std::string OwnerNotePath(const std::string& journal);
-std::optional<OwnerWords> ReadOwnerNote(const std::string& journal);
+
+// Nothing when there is no note, or one that says nothing whole. Never follows a link or waits for a pipe: whoever may
+// write to the folder could have put it there. The error says what stands in the note's place.
+absl::StatusOr<std::optional<OwnerWords>> ReadOwnerNote(const std::string& journal);
 
 // "pid 123 on host7"; empty if unknown.
 std::string HolderOf(const std::string& journal);
@@ -31,19 +36,15 @@ std::string HolderOf(const std::string& journal);
 // The holder's own hand. One thread at a time.
 class OwnerNote {
  public:
-  // Only for whom holds the journal: writes the whole note anew.
+  // Only the journal's holder may call this. Writes the whole note.
   static absl::StatusOr<OwnerNote> Write(const std::string& journal, const std::string& journal_id,
                                          uint64_t acknowledged);
-  OwnerNote(OwnerNote&& other) noexcept;
-  OwnerNote& operator=(OwnerNote&&) = delete;
-  ~OwnerNote();
-
   // Before anybody hears that `sequence` is durable. A write that fails leaves an older, lower word, which is true too.
   void Acknowledge(uint64_t sequence) const;
 
  private:
-  OwnerNote(int fd, std::string journal_id) : fd_(fd), journal_id_(std::move(journal_id)) {}
-  int fd_;
+  OwnerNote(UniqueFd file, std::string journal_id) : file_(std::move(file)), journal_id_(std::move(journal_id)) {}
+  UniqueFd file_;
   std::string journal_id_;
 };
 

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 #include <sys/random.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "absl/strings/escaping.h"
@@ -68,6 +69,14 @@ std::string NewId() {
   return absl::BytesToHexString(bytes);
 }
 
+// SQLITE_OPEN_NOFOLLOW takes no link on the whole way, but those to the folder are the operator's own (or checked).
+std::string WithoutLinks(const std::string& path) {
+  const std::filesystem::path whole = std::filesystem::absolute(path);
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::canonical(whole.parent_path(), error);
+  return error ? path : (folder / whole.filename()).string();
+}
+
 }  // namespace
 
 // A newer version's record says so; one of a kind that is not known, without saying so, is damage.
@@ -93,7 +102,8 @@ void SqliteFile::Closer::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path, const EntryCheck& check, bool migrates) {
   if (absl::Status status = PrepareJournalFile(path); !status.ok()) return status;
   sqlite3* db = nullptr;
-  const int opened = sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int opened = sqlite3_open_v2(WithoutLinks(path).c_str(), &db,
+                                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, nullptr);
   SqliteFile file(path, db);
   if (opened != SQLITE_OK) return SqliteError(db, path, "opened");
   if (absl::Status status = file.Configure(); !status.ok()) return status;
@@ -125,8 +135,10 @@ absl::Status SqliteFile::Configure() {
 }
 
 absl::Status SqliteFile::Create() {
-  if (const auto words = ReadOwnerNote(path_); words && words->acknowledged > 0) {
-    return DamagedJournal(path_, absl::StrCat("it is empty, but record ", words->acknowledged,
+  const auto words = ReadOwnerNote(path_);
+  if (!words.ok()) return words.status();
+  if (*words && (*words)->acknowledged > 0) {
+    return DamagedJournal(path_, absl::StrCat("it is empty, but record ", (*words)->acknowledged,
                                               " was acknowledged (says ", OwnerNotePath(path_), ")"));
   }
   const absl::StatusOr<std::string> mode = ReadText("PRAGMA journal_mode=WAL");
@@ -182,7 +194,9 @@ absl::Status SqliteFile::CheckContent(const EntryCheck& check) {
 }
 
 absl::Status SqliteFile::CheckNothingIsMissing() const {
-  const auto words = ReadOwnerNote(path_);
+  const auto found = ReadOwnerNote(path_);
+  if (!found.ok()) return found.status();
+  const std::optional<OwnerWords>& words = *found;
   if (!words || words->journal_id != id_ || words->acknowledged <= last_sequence_) return absl::OkStatus();
   const std::string note = OwnerNotePath(path_);
   return absl::DataLossError(absl::StrCat("the journal ", path_, " ends with record ", last_sequence_, ", but record ",
@@ -201,7 +215,7 @@ absl::Status SqliteFile::Settle() {
     const absl::Status status = SqliteError(db_.get(), path_, "written");
     if (!absl::IsResourceExhausted(status)) return status;
     const auto words = ReadOwnerNote(path_);
-    acknowledged = words && words->journal_id == id_ ? words->acknowledged : 0;
+    acknowledged = words.ok() && *words && (*words)->journal_id == id_ ? (*words)->acknowledged : 0;
   }
   absl::StatusOr<OwnerNote> note = OwnerNote::Write(path_, id_, acknowledged);
   if (!note.ok()) return note.status();

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "scheduler/core/core.h"
 #include "scheduler/journal/network_fs.h"
+#include "scheduler/journal/owner_note.h"
 #include "scheduler/journal/sqlite_journal.h"
 #include "tests/contract/journal_process.h"
 #include "tests/contract/journal_testing.h"
@@ -180,6 +182,51 @@ TEST_F(SqliteRefusal, PlacesWhereNoFileCanBe) {
   EXPECT_THAT(Refusal(folder_ / "file/journal.db"), AllOf(HasSubstr("PERMISSION_DENIED"), HasSubstr("--journal_path")));
   EXPECT_THAT(Refusal(folder_ / "folder"), HasSubstr("no file but a folder"));
   EXPECT_THAT(Refusal("/proc/muster/journal.db"), AllOf(HasSubstr("PERMISSION_DENIED"), HasSubstr("can't be made")));
+}
+
+// Another user who may write to the folder could have put it there: to have a file elsewhere overwritten, or the start
+// wait for the other end of a pipe.
+TEST_F(SqliteRefusal, ALinkOrAPipeInThePlaceOfOneOfItsFiles) {
+  const std::string victim = folder_ / "victim";
+  for (const char* suffix : {"", "-wal", "-shm", "-journal", ".owner"}) {
+    const std::string file = path_ + suffix;
+    std::ofstream(victim) << "first line\nsecond line\n";
+    fs::create_symlink(victim, file);
+    EXPECT_THAT(Refusal(path_), AllOf(HasSubstr(file + " is a symbolic link and is not followed"),
+                                      HasSubstr(*suffix == '\0' ? "--journal_path" : "remove it")));
+    fs::remove(file);
+    fs::create_symlink(folder_ / "nothing", file);
+    EXPECT_THAT(Refusal(path_), HasSubstr(file + " is a symbolic link"));
+    EXPECT_FALSE(fs::exists(folder_ / "nothing"));
+    fs::remove(file);
+    fs::create_hard_link(victim, file);
+    EXPECT_THAT(Refusal(path_), HasSubstr(file + " has another name elsewhere"));
+    fs::remove(file);
+    ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+    EXPECT_THAT(Refusal(path_), HasSubstr(file + " is no file but a folder, a pipe or a device"));
+    fs::remove(file);
+    std::string kept;
+    std::getline(std::ifstream(victim), kept, '\0');
+    EXPECT_EQ(kept, "first line\nsecond line\n");
+  }
+  EXPECT_THAT(Names(), IsEmpty());
+}
+
+// The words of a refusal come from the note beside a journal that is held: read with the same care.
+TEST(OwnerNote, IsNotReadThroughALinkOrAPipe) {
+  TempFolder folder;
+  const std::string path = folder / "journal.db";
+  std::ofstream(folder / "secret") << "user\npassword\n";
+  fs::create_symlink(folder / "secret", OwnerNotePath(path));
+  EXPECT_EQ(HolderOf(path), "");
+  EXPECT_THAT(ReadOwnerNote(path).status().ToString(), AllOf(HasSubstr("symbolic link"), HasSubstr("remove it")));
+  EXPECT_THAT(OwnerNote::Write(path, "id", 1).status().ToString(), HasSubstr("symbolic link"));
+  fs::remove(OwnerNotePath(path));
+  ASSERT_EQ(mkfifo(OwnerNotePath(path).c_str(), 0600), 0);
+  EXPECT_EQ(HolderOf(path), "");
+  EXPECT_THAT(ReadOwnerNote(path).status().ToString(), HasSubstr("not a regular file"));
+  fs::remove(OwnerNotePath(path));
+  EXPECT_TRUE(ReadOwnerNote(path).ok()) << "none is no error";
 }
 
 TEST(NetworkFs, IsKnownByItsMagicNumber) {

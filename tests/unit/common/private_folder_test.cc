@@ -186,5 +186,28 @@ TEST_F(PrivateFolderTest, FilesAreReplacedInTheFolderThatThePathMeans) {
   EXPECT_TRUE(absl::IsNotFound(ReadSmallFile(Path("his/failure.json"), 10).status()));
 }
 
+// Whoever may write to the folder may have put anything there under the name that we compose.
+TEST(PlainFile, IsNeitherALinkNorAPipeNorASecondName) {
+  char name[] = "/tmp/muster-plain-file.XXXXXX";
+  const std::string base = mkdtemp(name);
+  const auto said = [&](const std::string& file, int flags) {
+    const absl::StatusOr<UniqueFd> opened = OpenPlainFile(base + "/" + file, flags, 0600);
+    return opened.ok() ? "opened" : opened.status().ToString();
+  };
+  ASSERT_EQ(said("victim", O_WRONLY | O_CREAT), "opened");
+  ASSERT_EQ(symlink("victim", (base + "/link").c_str()), 0);
+  ASSERT_EQ(mkfifo((base + "/pipe").c_str(), 0600), 0);
+  ASSERT_EQ(mkdir((base + "/folder").c_str(), 0700), 0);
+  for (const int flags : {O_RDONLY, O_RDWR | O_CREAT}) {
+    EXPECT_THAT(said("link", flags), HasSubstr("/link is a symbolic link and is not followed: remove it"));
+    EXPECT_THAT(said("pipe", flags), HasSubstr("/pipe is not a regular file: remove it"));
+  }
+  EXPECT_THAT(said("folder", O_RDONLY), HasSubstr("not a regular file"));
+  EXPECT_THAT(said("none", O_RDONLY), HasSubstr("NOT_FOUND"));
+  ASSERT_EQ(link((base + "/victim").c_str(), (base + "/second").c_str()), 0);
+  EXPECT_THAT(said("second", O_RDWR), HasSubstr("has another name elsewhere"));
+  std::filesystem::remove_all(base);
+}
+
 }  // namespace
 }  // namespace muster
