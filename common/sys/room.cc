@@ -18,7 +18,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -27,6 +26,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/unique_fd.h"
+#include "common/sys/file_io.h"
 
 namespace muster {
 
@@ -37,9 +37,8 @@ constexpr int kLookPauseMs = 1;
 constexpr int kMostLooks = 1000;
 
 std::optional<uint64_t> ReadNumber(const std::string& path) {
-  std::string word;
   uint64_t number = 0;
-  if (!(std::ifstream(path) >> word) || !absl::SimpleAtoi(word, &number)) return std::nullopt;  // "max" is no number
+  if (!absl::SimpleAtoi(ReadSmallFile(path, 4096).value_or(""), &number)) return std::nullopt;  // "max" is no number
   return number;
 }
 
@@ -51,8 +50,7 @@ struct ControlGroup {
 
 std::vector<ControlGroup> OwnControlGroups() {
   std::vector<ControlGroup> groups;
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
+  for (absl::string_view line : absl::StrSplit(ReadSmallFile("/proc/self/cgroup", 1 << 20).value_or(""), '\n')) {
     const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));  // number:controllers:path
     if (parts.size() != 3) continue;
     if (parts[1].empty()) groups.push_back({"/sys/fs/cgroup", parts[2]});
@@ -161,9 +159,8 @@ size_t CountThreadsNamed(std::string_view name) {
   if (folder == nullptr) return 0;
   size_t threads = 0;
   while (const dirent* entry = readdir(folder)) {
-    std::string line;
-    std::getline(std::ifstream(absl::StrCat("/proc/self/task/", entry->d_name, "/comm")), line);
-    threads += line == name ? 1 : 0;
+    const auto comm = ReadSmallFile(absl::StrCat("/proc/self/task/", entry->d_name, "/comm"), 4096);
+    threads += comm.ok() && *comm == std::string(name) + "\n" ? 1 : 0;
   }
   closedir(folder);
   return threads;

@@ -4,14 +4,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "common/sys/file_io.h"
 
 namespace muster::http {
 namespace {
@@ -19,10 +19,8 @@ namespace {
 constexpr absl::Duration kCountInterval = absl::Seconds(10);  // it takes the longer the more there are
 
 std::string FirstLine(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
+  const std::string text = ReadSmallFile(path, 64 * 1024).value_or("");
+  return text.substr(0, text.find('\n'));
 }
 
 double Seconds(const timeval& time) {
@@ -39,16 +37,11 @@ uint64_t CountOpenDescriptors() {
 }
 
 double BootUnixSeconds() {
-  std::ifstream file("/proc/stat");
-  std::string word;
   double boot = 0;
-  while (file >> word) {
-    if (word == "btime") {
-      file >> boot;
-      break;
-    }
+  for (absl::string_view line : absl::StrSplit(ReadSmallFile("/proc/stat", 16 << 20).value_or(""), '\n')) {
+    if (absl::ConsumePrefix(&line, "btime ") && absl::SimpleAtod(line, &boot)) return boot;
   }
-  return boot;
+  return 0;
 }
 
 }  // namespace

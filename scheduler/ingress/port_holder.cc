@@ -5,26 +5,22 @@
 
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/sys/file_io.h"
 
 namespace muster::scheduler {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string ReadAll(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+constexpr size_t kMostText = 64 << 20;  // of a table of sockets
+
+std::string ReadAll(const std::string& path) { return ReadSmallFile(path, kMostText).value_or(""); }
 
 std::string UserName(uint32_t uid) {
   passwd entry{};

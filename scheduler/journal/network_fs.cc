@@ -5,12 +5,12 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/sys/file_io.h"
 
 namespace muster::scheduler {
 namespace {
@@ -98,9 +98,7 @@ std::string NetworkFileSystemUnder(const std::string& folder) {
   if (std::string kind = NetworkFileSystemOf(static_cast<uint64_t>(info.f_type)); !kind.empty()) return kind;
   struct stat about {};
   if (stat(folder.c_str(), &about) != 0) return "";
-  std::ifstream file("/proc/self/mountinfo");
-  const std::string mountinfo((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  return NetworkFileSystemIn(mountinfo, about.st_dev);
+  return NetworkFileSystemIn(ReadSmallFile("/proc/self/mountinfo", 64 << 20).value_or(""), about.st_dev);
 }
 
 }  // namespace muster::scheduler

@@ -116,6 +116,19 @@ PURE_LIBRARIES = ("absl/algorithm/", "absl/base/", "absl/cleanup/", "absl/contai
 CLOCK = re.compile(r"absl::Now\(|absl::SleepFor|steady_clock|system_clock|clock_gettime|Clock::(System|Boot)\(|"
                    r"std::random_device|\bgetenv\(|\bfopen\(")
 
+# Whoever can write to a folder decides what stands there under the names that we compose: a link, a pipe. The helpers
+# of common/sys (OpenOwnFile, OpenPlainFile, ReadSmallFile, ReplaceFile) follow no link where it matters and never hang.
+STREAMS = re.compile(r"\b[io]?fstream\b|\bfopen\(")
+MAY_STREAM = {
+    "worker_agent/gateway/exec/program/command.cc": "reads /proc; ms-exec links none of our libraries",
+    "worker_agent/gateway/pmix/socket_owner.cc": "reads /proc/self/net/tcp for each connection, up to one row",
+}
+CREATES_SAFELY = re.compile(r"O_NOFOLLOW|O_EXCL|OpenOwnFile\(|OpenPlainFile\(|OpenMarker\(")
+MAY_CREATE = {
+    "common/sys/private_folder.cc": "OpenToAppend: links are followed only in folders where no other user has a say",
+    "ctl/commands/report_command.cc": "writes a file that the user names with -o",
+}
+
 
 def sources():
     """Every source of the programs, by its path below the root."""
@@ -194,6 +207,17 @@ def check_grpc_servers(texts):
             yield f"{path} builds a gRPC server without a relay before it: see common/net/http2/relay.h"
         if found := re.search(r"\b(AddListeningPort|AddInsecureChannelFromFd|AddChannelFromFd)\(", text):
             yield f"{path} calls {found.group(1)}: a gRPC server gets its connections from a relay only"
+
+
+def check_files(texts):
+    for path, text in texts.items():
+        if path not in MAY_STREAM and (found := STREAMS.search(text)):
+            yield (f"{path} uses {found.group(0)}: ReadSmallFile, ReplaceFile and OpenPlainFile (common/sys) follow no "
+                   "planted link and wait for no pipe; MAY_STREAM in tests/tidy/tidy.py has the exceptions")
+        for statement in text.split(";"):
+            if "O_CREAT" in statement and not CREATES_SAFELY.search(statement) and path not in MAY_CREATE:
+                yield (f"{path} creates a file (O_CREAT) without O_NOFOLLOW or O_EXCL: OpenPlainFile or OpenOwnFile "
+                       "(common/sys/private_folder.h) does it; MAY_CREATE in tests/tidy/tidy.py has the exceptions")
 
 
 def functions(text):
@@ -346,7 +370,7 @@ def main():
         return 0
     found = []
     for check in (check_layers, check_parts, check_purity, check_parsers, check_sizes, check_settings,
-                  check_documents, check_errors, check_grpc_servers):
+                  check_documents, check_errors, check_grpc_servers, check_files):
         found += check(texts)
     for line in found:
         print(line)

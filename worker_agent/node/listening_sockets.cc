@@ -1,11 +1,10 @@
 #include "worker_agent/node/listening_sockets.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "absl/strings/escaping.h"
+#include "common/sys/file_io.h"
 
 namespace muster::agent {
 namespace {
@@ -30,10 +29,7 @@ bool IsFor(const std::string& local, const IpAddress& address, uint16_t port) {
   return listened == port && bound && (bound->is_any() || *bound == address);
 }
 
-std::string ReadWhole(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+constexpr size_t kMostText = 64 << 20;  // of a table of sockets
 
 }  // namespace
 
@@ -49,8 +45,8 @@ bool HasListener(const std::string& proc_net_tcp, const IpAddress& address, uint
 }
 
 bool IsListenedOn(const IpAddress& address, uint16_t port) {
-  return HasListener(ReadWhole("/proc/net/tcp"), address, port) ||
-         HasListener(ReadWhole("/proc/net/tcp6"), address, port);
+  return HasListener(ReadSmallFile("/proc/net/tcp", kMostText).value_or(""), address, port) ||
+         HasListener(ReadSmallFile("/proc/net/tcp6", kMostText).value_or(""), address, port);
 }
 
 }  // namespace muster::agent

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/sys/file_io.h"
 
 namespace muster::scheduler {
 
@@ -23,8 +23,10 @@ constexpr uint64_t kWorthwhile = 32 << 20;
 
 // 0: it can't be told.
 uint64_t ResidentBytes() {
-  uint64_t size = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> size >> resident;  // proc(5): in pages
+  uint64_t resident = 0;
+  const std::string statm = ReadSmallFile("/proc/self/statm", 4096).value_or("");
+  const std::vector<absl::string_view> fields = absl::StrSplit(statm, ' ');  // proc(5): in pages; the second one
+  if (fields.size() < 2 || !absl::SimpleAtoi(fields[1], &resident)) return 0;
   return resident * static_cast<uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
 }
 
@@ -53,7 +55,8 @@ uint64_t MemoryLimitOf(const std::string& groups, const std::string& root) {
     for (std::string path = parts[2];; path.resize(path.rfind('/'))) {
       if (path == "/") path.clear();
       uint64_t limit = 0;  // "max" is none
-      if (std::ifstream(absl::StrCat(base, path, file)) >> limit) least = std::min(least, limit);
+      const auto text = ReadSmallFile(absl::StrCat(base, path, file), 4096);
+      if (absl::SimpleAtoi(text.value_or(""), &limit)) least = std::min(least, limit);
       if (path.find('/') == std::string::npos) break;
     }
   }
@@ -64,8 +67,7 @@ size_t ConnectionMemory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_size = sysconf(_SC_PAGESIZE);
   uint64_t bytes = pages > 0 && page_size > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_size) : 0;
-  std::ifstream file("/proc/self/cgroup");
-  const std::string groups{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string groups = ReadSmallFile("/proc/self/cgroup", 1 << 20).value_or("");
   bytes = std::min(bytes, MemoryLimitOf(groups, "/sys/fs/cgroup"));
   return std::max(bytes / 2, kLeast);
 }

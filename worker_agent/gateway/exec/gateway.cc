@@ -7,12 +7,12 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/sys/file_io.h"
 #include "common/sys/log.h"
 #include "worker_agent/gateway/exec/program/holder.h"
 
@@ -26,13 +26,6 @@ std::string RandomBytes() {
   MUSTER_CHECK(getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
                "random numbers can be had");
   return bytes;
-}
-
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::trunc);
-  file << text;
-  file.close();
-  return file.fail() ? absl::UnavailableError(absl::StrCat(path, ": can't be written")) : absl::OkStatus();
 }
 
 }  // namespace
@@ -67,8 +60,8 @@ absl::Status ExecGateway::MakeFiles() {
 }
 
 absl::Status ExecGateway::WriteHostFiles() const {
-  absl::Status written = WriteFile(Path("hosts"), HostFileText(*round_, " slots="));
-  written.Update(WriteFile(Path("hosts-hydra"), HostFileText(*round_, ":")));
+  absl::Status written = ReplaceFile(Path("hosts"), HostFileText(*round_, " slots="), 0644);
+  written.Update(ReplaceFile(Path("hosts-hydra"), HostFileText(*round_, ":"), 0644));
   return written;
 }
 

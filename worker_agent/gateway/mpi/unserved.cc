@@ -1,11 +1,13 @@
 #include "worker_agent/gateway/mpi/unserved.h"
 
-#include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/base/text.h"
+#include "common/sys/file_io.h"
 #include "common/sys/log.h"
 #include "common/sys/threads.h"
 #include "worker_agent/launch/command/mpi_program.h"
@@ -15,13 +17,11 @@ namespace {
 
 constexpr int kLooks = 7;
 constexpr int kMostChildren = 16;
-constexpr int kMostMaps = 100'000;
+constexpr size_t kMostMapsText = 32 << 20;
 
 std::string LibraryIn(const std::string& maps_file) {
-  std::ifstream maps(maps_file);
-  std::string map;
-  for (int i = 0; i < kMostMaps && std::getline(maps, map); ++i) {
-    const std::string name = map.substr(map.rfind('/') + 1);
+  for (absl::string_view map : absl::StrSplit(ReadSmallFile(maps_file, kMostMapsText).value_or(""), '\n')) {
+    const std::string name(map.substr(map.rfind('/') + 1));
     if (FamilyOfLibrary(name) != MpiFamily::kNone) return name;
   }
   return "";
@@ -31,7 +31,8 @@ std::string LibraryIn(const std::string& maps_file) {
 
 std::string LoadedMpiLibrary(pid_t pid) {
   std::string library = LibraryIn(absl::StrCat("/proc/", pid, "/maps"));
-  std::ifstream children(absl::StrCat("/proc/", pid, "/task/", pid, "/children"));
+  std::istringstream children(
+      ReadSmallFile(absl::StrCat("/proc/", pid, "/task/", pid, "/children"), 1 << 20).value_or(""));
   pid_t child = 0;
   for (int i = 0; i < kMostChildren && library.empty() && children >> child; ++i) {
     library = LibraryIn(absl::StrCat("/proc/", child, "/maps"));

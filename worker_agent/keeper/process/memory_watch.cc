@@ -10,8 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
-#include <fstream>
-#include <iterator>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/base/unique_fd.h"
+#include "common/sys/file_io.h"
 
 namespace muster::agent {
 namespace {
@@ -54,13 +54,13 @@ bool NamesKilled(absl::string_view record, int64_t pid, uint64_t since_us) {
 
 std::optional<uint64_t> ReadNumber(const std::string& path) {
   uint64_t number = 0;
-  if (!(std::ifstream(path) >> number)) return std::nullopt;  // "max" is no number
+  if (!absl::SimpleAtoi(ReadSmallFile(path, 4096).value_or(""), &number)) return std::nullopt;  // "max" is no number
   return number;
 }
 
 // Of a line "oom_kill 3".
 std::optional<uint64_t> ReadKills(const std::string& path) {
-  std::ifstream file(path);
+  std::istringstream file(ReadSmallFile(path, 64 * 1024).value_or(""));
   std::string key;
   for (uint64_t value = 0; file >> key >> value;) {
     if (key == "oom_kill") return value;
@@ -91,8 +91,7 @@ MemoryWatch::MemoryWatch(const std::string& groups, const std::string& root, std
 }
 
 MemoryWatch MemoryWatch::OfThisProcess() {
-  std::ifstream file("/proc/self/cgroup");
-  return MemoryWatch({std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()}, "/sys/fs/cgroup",
+  return MemoryWatch(ReadSmallFile("/proc/self/cgroup", 1 << 20).value_or(""), "/sys/fs/cgroup",
                      HasFirstPids() ? "/dev/kmsg" : "");
 }
 

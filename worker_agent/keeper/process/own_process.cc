@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <sstream>
 #include <string>
 
 #include "common/base/unique_fd.h"
+#include "common/sys/file_io.h"
 
 namespace muster::agent {
 
@@ -58,9 +58,7 @@ void LeaveStandardStreams() {
 }
 
 void SetProcessTitle(std::string_view title) {
-  std::ifstream file("/proc/self/stat");
-  std::string text;
-  std::getline(file, text);
+  const std::string text = ReadSmallFile("/proc/self/stat", 4096).value_or("");
   const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return;
   std::istringstream fields(text.substr(name_end + 1));
