@@ -133,6 +133,13 @@ absl::Status MakeFile(const std::string& path, const fs::path& folder) {
   if (About(path + "-wal")) {
     return DamagedJournal(path, absl::StrCat("it is gone, but its write-ahead log ", path, "-wal is there"));
   }
+  if (const std::string copy = UnfinishedCopyPath(path); About(copy)) {
+    return absl::DataLossError(absl::StrCat("the journal ", path, " is gone, and ", copy,
+                                            " is a copy that ms-scheduler made of it when it ended: if `ms-ctl "
+                                            "journal verify ",
+                                            copy, "` calls it sound, go on with it (mv ", copy, " ", path,
+                                            "), or else remove it"));
+  }
   unlink(OwnerNotePath(path).c_str());  // it speaks of a journal that somebody took away on purpose
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return UnusableJournal(absl::StrCat("the journal ", path, " can't be made"), errno);
@@ -142,7 +149,11 @@ absl::Status MakeFile(const std::string& path, const fs::path& folder) {
 
 }  // namespace
 
-absl::Status PrepareJournalFile(const std::string& path, uid_t self) {
+std::string UnfinishedCopyPath(const std::string& path) { return path + ".again"; }
+
+absl::Status SyncFolderOf(const std::string& path) { return Sync(fs::absolute(path).parent_path()); }
+
+absl::Status PrepareJournalFolder(const std::string& path, uid_t self) {
   const fs::path folder = fs::absolute(path).parent_path();
   // (What is there already is judged below, with better advice.)
   if (self == 0 && !About(folder)) {
@@ -155,12 +166,14 @@ absl::Status PrepareJournalFile(const std::string& path, uid_t self) {
                      "), where neither locks nor syncs can be trusted; name a file on a local disk with "
                      "--journal_path"));
   }
-  if (self == 0) {
-    if (absl::Status status = CheckForRoot(path, folder); !status.ok()) return status;
-  }
+  return self == 0 ? CheckForRoot(path, folder) : absl::OkStatus();
+}
+
+absl::Status PrepareJournalFile(const std::string& path, uid_t self) {
+  if (absl::Status status = PrepareJournalFolder(path, self); !status.ok()) return status;
   if (absl::Status status = CheckFilesArePlain(path); !status.ok()) return status;
   const std::optional<struct stat> about = About(path);
-  if (!about) return MakeFile(path, folder);
+  if (!about) return MakeFile(path, fs::absolute(path).parent_path());
   if (access(path.c_str(), R_OK | W_OK) != 0) {
     return UnusableJournal(absl::StrCat("the journal ", path, " can't be read and written"), errno);
   }

@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/unique_fd.h"
 #include "common/sys/log.h"
+#include "scheduler/journal/journal_folder.h"
 #include "scheduler/journal/sqlite_words.h"
 
 namespace muster::scheduler {
@@ -29,8 +29,8 @@ absl::Status Execute(sqlite3* db, const std::string& path, const std::string& sq
   return status;
 }
 
-absl::Status SyncPath(const std::string& path, int flags) {
-  const UniqueFd fd(open(path.c_str(), flags | O_CLOEXEC));
+absl::Status SyncFile(const std::string& path) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.is_open() && fsync(fd.get()) == 0) return absl::OkStatus();
   return UnusableJournal(absl::StrCat(path, " can't be brought to the disk"), errno);
 }
@@ -45,8 +45,9 @@ absl::Status SetWriteAheadLog(const std::string& path) {
   return status;
 }
 
-// One that an interrupted attempt has left is made anew.
-absl::Status CopyAside(sqlite3* db, const std::string& path, const std::string& copy) {
+}  // namespace
+
+absl::Status CopyJournal(sqlite3* db, const std::string& path, const std::string& copy) {
   unlink(copy.c_str());
   {
     // As private as the journal. SQLite writes into an empty file.
@@ -61,11 +62,9 @@ absl::Status CopyAside(sqlite3* db, const std::string& path, const std::string& 
     unlink(copy.c_str());
     return status;
   }
-  if (absl::Status synced = SyncPath(copy, O_RDONLY); !synced.ok()) return synced;
-  return SyncPath(std::filesystem::absolute(copy).parent_path().string(), O_RDONLY | O_DIRECTORY);
+  if (absl::Status synced = SyncFile(copy); !synced.ok()) return synced;
+  return SyncFolderOf(copy);
 }
-
-}  // namespace
 
 std::string OldJournalPath(const std::string& path, int format) { return absl::StrCat(path, ".format-", format); }
 
@@ -88,7 +87,7 @@ absl::Status CheckJournalFormat(const std::string& path, int format) {
 
 absl::Status MigrateJournal(sqlite3* db, const std::string& path, int from) {
   const std::string copy = OldJournalPath(path, from);
-  if (absl::Status status = CopyAside(db, path, copy); !status.ok()) return status;
+  if (absl::Status status = CopyJournal(db, path, copy); !status.ok()) return status;
   const std::string update =
       absl::StrCat("BEGIN IMMEDIATE; UPDATE meta SET value='", kJournalFormat, "' WHERE key='format'; COMMIT");
   if (absl::Status status = Execute(db, path, update); !status.ok()) return status;

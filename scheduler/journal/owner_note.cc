@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <utility>
@@ -78,11 +79,18 @@ absl::StatusOr<OwnerNote> OwnerNote::Write(const std::string& journal, const std
   absl::StatusOr<UniqueFd> file = OpenPlainFile(path, O_RDWR | O_CREAT, 0600);
   if (!file.ok()) return NoteFailed(file.status());
   const int fd = file->get();
-  OwnerNote note(*std::move(file), journal_id);
+  OwnerNote note(path, *std::move(file), journal_id);
+  struct stat about {};
+  if (fstat(fd, &about) == 0) note.identity_ = {about.st_dev, about.st_ino};
   // In this order a crash in between leaves the first line whole. A full disk may leave a short note; that is borne.
   const bool is_written = pwrite(fd, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
   if (is_written) static_cast<void>(ftruncate(fd, static_cast<off_t>(text.size())) == 0);
   return note;
+}
+
+bool OwnerNote::IsInPlace() const {
+  const absl::StatusOr<FileIdentity> now = IdentityOf(path_);
+  return now.ok() ? *now == identity_ : !absl::IsNotFound(now.status());
 }
 
 void OwnerNote::Acknowledge(uint64_t sequence) const {

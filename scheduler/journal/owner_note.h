@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/unique_fd.h"
+#include "scheduler/journal/journal_place.h"
 
 namespace muster::scheduler {
 
@@ -39,12 +40,18 @@ class OwnerNote {
   // Only the journal's holder may call this. Writes the whole note.
   static absl::StatusOr<OwnerNote> Write(const std::string& journal, const std::string& journal_id,
                                          uint64_t acknowledged);
+  // False: it was removed, or another file has its name. Where the system doesn't tell, it is.
+  bool IsInPlace() const;
+
   // Before anybody hears that `sequence` is durable. A write that fails leaves an older, lower word, which is true too.
   void Acknowledge(uint64_t sequence) const;
 
  private:
-  OwnerNote(UniqueFd file, std::string journal_id) : file_(std::move(file)), journal_id_(std::move(journal_id)) {}
+  OwnerNote(std::string path, UniqueFd file, std::string journal_id)
+      : path_(std::move(path)), file_(std::move(file)), journal_id_(std::move(journal_id)) {}
+  std::string path_;
   UniqueFd file_;
+  FileIdentity identity_;
   std::string journal_id_;
 };
 

@@ -69,6 +69,13 @@ std::string NewId() {
   return absl::BytesToHexString(bytes);
 }
 
+absl::Status NoLongerThere(const std::string& path) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("the journal ", path,
+                   " was removed or replaced while ms-scheduler opened it: see what is "
+                   "there, and start ms-scheduler again"));
+}
+
 // SQLITE_OPEN_NOFOLLOW takes no link on the whole way, but those to the folder are the operator's own (or checked).
 std::string WithoutLinks(const std::string& path) {
   const std::filesystem::path whole = std::filesystem::absolute(path);
@@ -101,12 +108,13 @@ void SqliteFile::Closer::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
 absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path, const EntryCheck& check, bool migrates) {
   if (absl::Status status = PrepareJournalFile(path); !status.ok()) return status;
-  sqlite3* db = nullptr;
-  const int opened = sqlite3_open_v2(WithoutLinks(path).c_str(), &db,
-                                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, nullptr);
-  SqliteFile file(path, db);
-  if (opened != SQLITE_OK) return SqliteError(db, path, "opened");
-  if (absl::Status status = file.Configure(); !status.ok()) return status;
+  SqliteFile file(path);
+  if (absl::Status status = file.Connect(); !status.ok()) return status;
+  const absl::StatusOr<std::string> tables = file.ReadText("SELECT count(*) FROM sqlite_schema");
+  if (!tables.ok()) return tables.status();
+  if (*tables == "0") {
+    if (absl::Status status = file.Create(); !status.ok()) return status;
+  }
   if (absl::Status status = file.CheckSchema(); !status.ok()) return status;
   if (absl::Status status = file.CheckContent(check); !status.ok()) return status;
   if (absl::Status status = file.CheckNothingIsMissing(); !status.ok()) return status;
@@ -114,11 +122,20 @@ absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path, const Entry
   if (migrates && file.format_ != kJournalFormat) {
     if (absl::Status status = MigrateJournal(file.db_.get(), path, file.format_); !status.ok()) return status;
   }
+  const absl::StatusOr<JournalPlace> place = JournalPlace::Of(path);
+  if (!place.ok()) return absl::IsNotFound(place.status()) ? NoLongerThere(path) : place.status();
+  file.place_ = *place;
   return file;
 }
 
-// EXCLUSIVE before the first access, so that the lock is held from then on and no shared memory is needed.
-absl::Status SqliteFile::Configure() {
+// EXCLUSIVE before the first access, so that the lock is held from then on and no shared memory is needed. This process
+// may have waited for the lock of a file that was removed meanwhile.
+absl::Status SqliteFile::Connect() {
+  sqlite3* db = nullptr;
+  const int opened = sqlite3_open_v2(WithoutLinks(path_).c_str(), &db,
+                                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, nullptr);
+  db_.reset(db);
+  if (opened != SQLITE_OK) return SqliteError(db, path_, "opened");
   sqlite3_extended_result_codes(db_.get(), 1);
   sqlite3_busy_timeout(db_.get(), kBusyMs);
   sqlite3_wal_autocheckpoint(db_.get(), 0);  // KeepLogShort does it, and looks at the result
@@ -128,10 +145,10 @@ absl::Status SqliteFile::Configure() {
   }
   sqlite3_wal_hook(db_.get(), CountFrames, log_frames_.get());
   // The first look at the file: takes the lock.
-  const absl::StatusOr<std::string> tables = ReadText("SELECT count(*) FROM sqlite_schema");
-  if (!tables.ok()) return tables.status();
-  if (*tables == "0") return Create();
-  return absl::OkStatus();
+  if (const auto tables = ReadText("SELECT count(*) FROM sqlite_schema"); !tables.ok()) return tables.status();
+  int has_moved = 0;
+  sqlite3_file_control(db_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+  return has_moved == 0 ? absl::OkStatus() : NoLongerThere(path_);
 }
 
 absl::Status SqliteFile::Create() {
@@ -260,8 +277,13 @@ absl::Status SqliteFile::Append(const std::deque<JournalEntry>& entries) {
     return status;
   }
   last_sequence_ = entries.back().sequence;
-  note_->Acknowledge(last_sequence_);
   return KeepLogShort();
+}
+
+absl::Status SqliteFile::Confirm() {
+  if (absl::Status status = StayInPlace(); !status.ok()) return status;
+  note_->Acknowledge(last_sequence_);
+  return absl::OkStatus();
 }
 
 absl::Status SqliteFile::Write(const std::deque<JournalEntry>& entries) {

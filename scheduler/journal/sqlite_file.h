@@ -2,7 +2,7 @@
 //   meta(key, value)                        format = 3; id, a random name of this journal
 //   records(sequence, checksum, body)       a v1.Record each, without gaps
 //   snapshots(through, checksum, body)      at most one: what all records up to `through` amount to
-// One thread at a time. Everything is durable when a method that writes returns OK.
+// One thread at a time. What Append was given is durable and will be found by the next start once Confirm returns OK.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "scheduler/journal/journal_place.h"
 #include "scheduler/journal/owner_note.h"
 
 struct sqlite3;
@@ -50,6 +51,12 @@ class SqliteFile {
   // disk is full and nothing was written.
   absl::Status Append(const std::deque<JournalEntry>& entries);
 
+  // After Append and before anybody hears of it; now and then also without one. Sees that the files still stand at
+  // their paths, and writes them there again if somebody has removed them; then notes what is acknowledged.
+  // RESOURCE_EXHAUSTED: the disk is full, call it again. FAILED_PRECONDITION: another file stands there, or another
+  // process holds the one that was written again.
+  absl::Status Confirm();
+
   const std::string& path() const { return path_; }
   const std::string& id() const { return id_; }
   int format() const { return format_; }  // that it had
@@ -61,9 +68,9 @@ class SqliteFile {
   struct Closer {
     void operator()(sqlite3* db) const;
   };
-  SqliteFile(std::string path, sqlite3* db) : path_(std::move(path)), db_(db) {}
+  explicit SqliteFile(std::string path) : path_(std::move(path)) {}
 
-  absl::Status Configure();
+  absl::Status Connect();
   absl::Status Create();
   absl::Status CheckSchema();
   absl::Status CheckContent(const EntryCheck& check);
@@ -71,6 +78,13 @@ class SqliteFile {
   absl::Status Settle();
   absl::Status Write(const std::deque<JournalEntry>& entries);
   absl::Status KeepLogShort();
+  // staying_in_place.cc
+  absl::Status StayInPlace();
+  absl::Status BeginLog();
+  absl::Status WriteAgain();
+  absl::Status EmptyLog();
+  absl::Status OpenAgain(const FileIdentity& expected);
+  void KeepNote();
   absl::StatusOr<std::string> ReadText(const char* sql) const;
   absl::Status Execute(const char* sql);
 
@@ -80,6 +94,9 @@ class SqliteFile {
   std::string id_;
   int format_ = 0;
   std::optional<OwnerNote> note_;
+  std::optional<JournalPlace> place_;
+  bool is_place_unknown_ = false;  // and somebody heard of it
+  bool is_note_missing_ = false;   // likewise
   uint64_t last_sequence_ = 0;
   uint64_t snapshot_bytes_ = 0;
   uint64_t record_bytes_ = 0;

@@ -22,16 +22,22 @@ namespace muster::scheduler {
 namespace {
 
 constexpr absl::Duration kFullDiskRetry = absl::Milliseconds(250);
+constexpr absl::Duration kLookInterval =
+    absl::Seconds(1);  // whether the files are in their place, with nothing to write
 // A batch of several records tells of a storm of joins: what comes within this time after it shares the next fsync,
 // which spares a tenth of the processor time of 1,000 joins. Records that come one by one never wait.
 constexpr absl::Duration kGather = absl::Milliseconds(1);
 constexpr uint64_t kLeastBytesForSnapshot = 4 << 20;
 constexpr uint64_t kSnapshotsWorth = 4;
 
+// FAILED_PRECONDITION: somebody else has the journal, or put another one in its place; the message says it all.
 [[noreturn]] void Die(const absl::Status& why) {
   Log(Severity::kError, absl::StrCat(std::string(why.message()),
-                                     ". What is on the disk now can't be known, so ms-scheduler ends here and answers "
-                                     "nobody; once the disk is well start it again, and it goes on where it was"));
+                                     absl::IsFailedPrecondition(why)
+                                         ? ". ms-scheduler ends here and answers nobody"
+                                         : ". What is on the disk now can't be known, so ms-scheduler ends here and "
+                                           "answers nobody; once the disk is well start it again, and it goes on where "
+                                           "it was"));
   FlushLog(absl::Seconds(2));
   std::_Exit(EXIT_FAILURE);
 }
@@ -137,16 +143,18 @@ class SqliteJournal::Impl {
     MonotonicTime due;
     while (true) {
       std::deque<Queued> taken;
+      bool is_last = false;
       {
         MutexLock lock(mutex_);
-        while (queued_.empty() && !is_stopping_) changed_.Wait(mutex_);
-        if (queued_.empty()) return;
-        GatherUntil(due);
+        if (queued_.empty() && !is_stopping_) changed_.WaitFor(mutex_, kLookInterval);
+        if (!queued_.empty()) GatherUntil(due);
         taken.swap(queued_);
+        is_last = taken.empty() && is_stopping_;
       }
       const std::deque<JournalEntry> batch = MakeBodies(std::move(taken));
-      if (!Commit(batch)) return;
-      Tell(batch.back().sequence);
+      if (!batch.empty() && !Persist(batch.size(), [&] { return file_.Append(batch); })) return;
+      if (!Persist(batch.size(), [&] { return file_.Confirm(); }) || is_last) return;
+      if (!batch.empty()) Tell(batch.back().sequence);
       if (batch.size() > 1) due = Clock::System().Read().monotonic + kGather;
     }
   }
@@ -165,8 +173,8 @@ class SqliteJournal::Impl {
   }
 
   // False when the journal closes while the disk is full.
-  bool Commit(const std::deque<JournalEntry>& batch) {
-    absl::Status status = file_.Append(batch);
+  bool Persist(size_t records, const std::function<absl::Status()>& write) {
+    absl::Status status = write();
     if (status.ok()) return true;
     if (!absl::IsResourceExhausted(status)) Die(status);
     const MonotonicTime since = Clock::System().Read().monotonic;
@@ -175,15 +183,15 @@ class SqliteJournal::Impl {
                                        "processes run on"));
     is_stalled_ = true;
     while (!status.ok()) {
-      if (!WaitForRoom(batch.size())) return false;
-      status = file_.Append(batch);
+      if (!WaitForRoom(records)) return false;
+      status = write();
       if (!status.ok() && !absl::IsResourceExhausted(status)) Die(status);
     }
     is_stalled_ = false;
     Log(Severity::kInfo,
         absl::StrCat("the disk under the journal ", path(), " has room again, after ",
                      ShowDuration(absl::Trunc(Clock::System().Read().monotonic - since, absl::Milliseconds(100))), "; ",
-                     batch.size(), " records that waited are written"));
+                     records, " records that waited are written"));
     return true;
   }
 

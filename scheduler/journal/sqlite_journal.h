@@ -3,7 +3,9 @@
 // One process holds the file. Append only queues; the writer commits everything that is queued as one transaction and
 // then calls on_durable. What an fsync that failed has lost can't be known, so any failure to commit ends the process
 // (exit 1, one line) except a full disk: records stay queued, the commit is tried again every 250 ms, and IsStalled()
-// is true meanwhile. The queue itself has no bound: whoever appends keeps new work out while the journal is stalled.
+// is true meanwhile. Files that somebody removes are written again before on_durable is called, and within a second
+// where nothing is appended; another file in their place ends the process (SqliteFile::Confirm). The queue itself has
+// no bound: whoever appends keeps new work out while the journal is stalled.
 #pragma once
 
 #include <cstdint>

@@ -109,6 +109,22 @@ def test_ten_kills_in_a_row(cluster):
     assert cluster.ctl_json("status")["term"] == 11
 
 
+def test_a_journal_that_is_removed_is_written_again_before_anybody_is_answered(cluster):
+    restartable = Restartable(cluster)
+    scheduler, agents, _ = start_job(cluster, restartable, "--enable_recovery")
+    for file in restartable.journal.parent.glob("journal.db*"):
+        file.unlink()
+    cluster.ctl("restart", "default", "--yes")  # acknowledged, so it is durable
+    kill_now(scheduler.pid)
+    scheduler.wait(5)
+    assert "was removed while ms-scheduler writes it" in scheduler.output(), scheduler.output()
+    restartable.start()
+    eventually(lambda: (cluster.phase(), cluster.ctl_json("status")["runs"][0]["round"]) == ("running", 2), 30,
+               "round 2 runs, which the journal knows of")
+    cluster.wait_until_running(4)
+    finish(cluster, agents)
+
+
 def test_a_second_scheduler_on_the_same_journal_is_refused(cluster):
     restartable = Restartable(cluster)
     first = restartable.start()

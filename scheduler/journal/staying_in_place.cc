@@ -1,0 +1,138 @@
+// What SqliteFile does when its files no longer stand at their paths (journal_place.h). Its descriptors keep all that
+// it wrote, also when the files have no name left.
+//
+//   the journal is gone          WriteAgain: a whole copy is put at its path
+//   its log alone is gone        all is brought into the journal, which then gets a new log
+//   another file is there        an error: only the operator knows which one counts
+//   the system doesn't tell      nothing; one warning
+//   the note is gone             it is written again
+//
+// The steps of WriteAgain, and what the next start finds if this process dies after each one:
+//
+//   everything is brought from the log into the database     nothing, or an empty log without a journal: refused
+//   a copy is made under another name, and synced            the same; a person can use the copy
+//   it gets the journal's name, which must be free           the journal; an old log is empty by now
+//   the folder is synced, the copy opened and locked         the journal
+//
+// There is a moment between the lock of the old file and that of the new one. If another ms-scheduler takes the new
+// journal then, which is whole, this one fails to lock it and ends. An ms-scheduler that waited for the lock of the old
+// file sees that this is no longer the journal (SqliteFile::Connect).
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/sys/log.h"
+#include "scheduler/journal/journal_folder.h"
+#include "scheduler/journal/migration.h"
+#include "scheduler/journal/sqlite_file.h"
+#include "scheduler/journal/sqlite_words.h"
+
+namespace muster::scheduler {
+namespace {
+
+absl::Status AnotherFile(const std::string& path, const std::string& journal) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      path,
+      " is another file than the one that this ms-scheduler writes: somebody has put it there, and "
+      "what is decided now would be missing in it. See that the right files are at ",
+      journal, ", then start ms-scheduler again: it goes on with what they say, and processes run on until then"));
+}
+
+}  // namespace
+
+absl::Status SqliteFile::StayInPlace() {
+  const JournalPlace::Found found = place_->Look();
+  absl::Status status;
+  switch (found.state) {
+    case JournalPlace::State::kInPlace:
+      if (std::exchange(is_place_unknown_, false)) {
+        Log(Severity::kInfo, absl::StrCat("the journal ", path_, " is in its place, as can be seen again"));
+      }
+      break;
+    case JournalPlace::State::kUnknown:
+      if (!std::exchange(is_place_unknown_, true)) {
+        Log(Severity::kWarning, absl::StrCat("whether the journal ", path_, " is still in its place can't be told: ",
+                                             found.words, ". It is written on; make its folder accessible"));
+      }
+      return absl::OkStatus();
+    case JournalPlace::State::kIsAnother:
+      return AnotherFile(found.words, path_);
+    case JournalPlace::State::kLogIsGone:
+      status = BeginLog();
+      break;
+    case JournalPlace::State::kIsGone:
+      status = WriteAgain();
+      break;
+  }
+  if (status.ok()) KeepNote();
+  return status;
+}
+
+absl::Status SqliteFile::BeginLog() {
+  if (absl::Status status = EmptyLog(); !status.ok()) return status;
+  if (absl::Status status = OpenAgain(place_->journal()); !status.ok()) return status;
+  Log(Severity::kWarning, absl::StrCat(path_,
+                                       "-wal was removed while ms-scheduler writes it. Nothing is lost: the journal "
+                                       "has all of it, and a new one is begun. Find out what removes files there"));
+  return absl::OkStatus();
+}
+
+absl::Status SqliteFile::WriteAgain() {
+  if (absl::Status status = EmptyLog(); !status.ok()) return status;
+  if (absl::Status status = PrepareJournalFolder(path_); !status.ok()) return status;
+  const std::string copy = UnfinishedCopyPath(path_);
+  if (absl::Status status = CopyJournal(db_.get(), path_, copy); !status.ok()) return status;
+  const absl::StatusOr<FileIdentity> made = IdentityOf(copy);
+  if (!made.ok()) return made.status();
+  if (renameat2(AT_FDCWD, copy.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0) {
+    const int error = errno;
+    unlink(copy.c_str());
+    if (error == EEXIST) return AnotherFile(path_, path_);
+    return UnusableJournal(absl::StrCat("the journal ", path_, " was removed and can't be written again"), error);
+  }
+  if (absl::Status status = SyncFolderOf(path_); !status.ok()) return status;
+  if (absl::Status status = OpenAgain(*made); !status.ok()) return status;
+  Log(Severity::kWarning,
+      absl::StrCat("the journal ", path_,
+                   " was removed while ms-scheduler writes it. Nothing is lost: it is written "
+                   "again. Find out what removes files there, or name a file elsewhere with --journal_path"));
+  return absl::OkStatus();
+}
+
+// Afterwards the database has everything, and a log that is still at its path is empty: SQLite would apply an old log
+// to the new file.
+absl::Status SqliteFile::EmptyLog() {
+  const int result = sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  *log_frames_ = 0;
+  return result == SQLITE_OK ? absl::OkStatus() : SqliteError(db_.get(), path_, "written");
+}
+
+// Without NO_CKPT_ON_CLOSE the old connection could remove the log of the new one, which has the same path.
+absl::Status SqliteFile::OpenAgain(const FileIdentity& expected) {
+  sqlite3_db_config(db_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  db_.reset();
+  if (absl::Status status = Connect(); !status.ok()) return status;
+  absl::StatusOr<JournalPlace> place = JournalPlace::Of(path_);
+  if (!place.ok()) return place.status();
+  if (place->journal() != expected) return AnotherFile(path_, path_);
+  place_ = *std::move(place);
+  return absl::OkStatus();
+}
+
+// Failing is no reason to end: without the note only a log that loses its end goes unnoticed.
+void SqliteFile::KeepNote() {
+  if (note_->IsInPlace()) return;
+  absl::StatusOr<OwnerNote> note = OwnerNote::Write(path_, id_, last_sequence_);
+  if (note.ok()) {
+    note_.emplace(*std::move(note));
+  } else if (!std::exchange(is_note_missing_, true)) {
+    Log(Severity::kWarning, absl::StrCat(note.status().message(), ". It was removed while ms-scheduler writes it"));
+  }
+}
+
+}  // namespace muster::scheduler
