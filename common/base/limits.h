@@ -22,6 +22,7 @@ inline constexpr uint32_t kMaxSlotsPerNode = 1024;
 inline constexpr int kMaxAddressesOfNode = 32;
 inline constexpr uint32_t kMaxWorkers = 1'000'000;
 inline constexpr uint32_t kMaxRestarts = 1'000'000;
+inline constexpr uint32_t kMaxRound = 1'000'000'000;  // that an agent may have heard of
 inline constexpr size_t kMaxEventsPerReport = 64;
 inline constexpr size_t kMaxSessionMessageBytes = 256 * 1024;
 inline constexpr size_t kMaxRequestBytes = 16 * 1024;     // a unary call's, but the store's

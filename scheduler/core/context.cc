@@ -31,6 +31,15 @@ Message Context::NewMessage() const {
   return message;
 }
 
+void Context::Warn(const Run& run, const char* kind, std::string text) {
+  v1::StoryEvent event;
+  SetHead(event, run);
+  event.set_unix_ms(now.wall.unix_ms);
+  event.set_kind(kind);
+  event.set_text(std::move(text));
+  effects.push_back(Announce{Severity::kWarning, std::make_shared<const v1::StoryEvent>(std::move(event))});
+}
+
 void Context::SendTo(StreamId stream, Message message, bool is_urgent) {
   if (stream != 0) effects.push_back(Send{stream, std::move(message), is_urgent});
 }

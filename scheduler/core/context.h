@@ -47,6 +47,7 @@ class Context {
   v1::Record NewRecord() const;
   void Write(v1::Record record);  // evolves, persists, announces
   Message NewMessage() const;
+  void Warn(const Run& run, const char* kind, std::string text);          // an event that no record says
   void SendTo(StreamId stream, Message message, bool is_urgent = false);  // stream 0: to nobody
   // Forgets the stream and has it closed once all that was sent has gone. (The node's own `stream` is
   // Places::Detach's.) 0: nothing.

@@ -93,6 +93,9 @@ struct NodeRuntime {
   std::string party;                                     // that joined last (identity or address); see places.cc
   bool is_held = false;                                  // counts in the party's quota of nodes
   v1::Cause restart_cause;                               // why failed slots start again at restart_at
+  uint64_t acknowledged_elsewhere = 0;                   // its events up to this number; more than the journal's own:
+                                                         // that is an older copy
+  bool must_quit = false;                                // a spare that may run processes (older_journal.cc)
   // The last numbered change of the store that was asked for, also if it changed nothing: asked again, it gets the same
   // answer and can't take effect later.
   struct {
@@ -234,6 +237,7 @@ struct RunRuntime {
                          // they count on it
   std::deque<MonotonicTime> restarts;                // of the last hour, those without progress twice
   std::optional<uint64_t> highest_step;              // that any process has written
+  uint32_t round_elsewhere = 0;                      // the highest one that an agent has said to know of
   bool is_looking_into_hang = false;                 // its stacks are being gathered
   uint32_t holding_up = 0;                           // RECOVERING: members that are there no more, or have not quit
   MonotonicTime forget_at = MonotonicTime::Never();  // once ended
@@ -267,6 +271,8 @@ class Run : public RunRuntime {
   // Also while it is being restarted by hand.
   bool Recovers() const { return record_.settings.enable_recovery() || record_.phase == v1::RUN_PHASE_RECOVERING; }
   bool HasEnded() const { return record_.phase == v1::RUN_PHASE_SUCCEEDED || record_.phase == v1::RUN_PHASE_FAILED; }
+  // The journal is an older copy than what agents know: see older_journal.h.
+  bool IsRoundBehind() const { return round_elsewhere > record_.round; }
   bool RestartsAlone() const { return Recovers() && record_.settings.restart_scope() == "worker"; }
   uint32_t MaxRestarts() const;
   // A join opens the next run once this one can only end.

@@ -213,6 +213,8 @@ absl::Status CheckJoin(const v1::Join& join) {
   MUSTER_REQUIRE(CheckId("job_id", join.job_id()));
   MUSTER_REQUIRE(CheckOptionalId("node_id", join.node_id()));
   if (join.incarnation() == 0) return absl::InvalidArgumentError("incarnation is 0");
+  if (join.round() > kMaxRound)
+    return absl::InvalidArgumentError(absl::StrCat("round ", join.round(), " is above ", kMaxRound));
   if (join.connect_seq() == 0) return absl::InvalidArgumentError("connect_seq is 0; it counts from 1");
   MUSTER_REQUIRE(CheckOptionalId("cluster_id", join.cluster_id()));
   MUSTER_REQUIRE(CheckSettings(join.settings()));

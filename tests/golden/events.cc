@@ -82,6 +82,8 @@ Event ParseJoin(Command& command) {
   join.set_connect_seq(command.Number("seq", 1));
   join.set_run(command.Number("run", 0));
   join.set_term(command.Number("term", 0));
+  join.set_round(static_cast<uint32_t>(command.Number("round", 0)));
+  join.set_events_through(command.Number("acknowledged", 0));
   join.set_cluster_id(command.Text("cluster", ""));
   ParseSettings(command, *join.mutable_settings());
   *join.mutable_node() = ParseNode(command, event.stream);

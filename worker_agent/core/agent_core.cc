@@ -274,6 +274,8 @@ v1::Join AgentCore::Impl::MakeJoin(uint64_t connect_seq) const {
   *join.mutable_settings() = options_.settings;
   *join.mutable_node() = options_.node;
   join.set_term(term_);
+  join.set_round(desired_.round());
+  join.set_events_through(reporter_.AcknowledgedThrough());
   return join;
 }
 

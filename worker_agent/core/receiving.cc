@@ -74,6 +74,8 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   unwelcome_text_.clear();
   is_shut_out_ = is_scheduler_leaving_ = false;
   heartbeat_interval_ = HeartbeatInterval(welcome.heartbeat_interval_ms(), heartbeat_interval_);
+  // An older copy of the journal has lost what was acknowledged: that this node quit is said again.
+  if (welcome.events_through() < reporter_.AcknowledgedThrough()) quit_round_ = 0;
   reporter_.Acknowledge(welcome.events_through());
   // The first heartbeat comes somewhere within the interval, so that agents that joined at once don't stay in step.
   reporter_.StreamOpened(now_, heartbeat_interval_, heartbeat_interval_ * jitter_.Factor(0.25, 1));

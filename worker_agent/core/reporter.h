@@ -29,6 +29,7 @@ class Reporter {
   // `event` without its number and age.
   void Add(v1::NodeEvent event, MonotonicTime happened);
   void Acknowledge(uint64_t through);
+  uint64_t AcknowledgedThrough() const { return last_number_ - pending_.size(); }
   bool IsAllAcknowledged() const { return pending_.empty(); }
 
   // The first heartbeat comes after `first_delay`, then every `interval`.

@@ -102,12 +102,13 @@ class Lifecycle {
 
   absl::StatusOr<std::string> RestartByHand(Run& run, const v1::SteerRequest& request);
   // Counts for no budget.
-  void RestartAsDecided(Run& run, const std::string& why);
+  void RestartAsDecided(Run& run, const std::string& why, uint32_t round = 0);
   void NoteDraining(const Run& run, const Node& node, const v1::SteerRequest& request);
   absl::StatusOr<std::string> Fence(Run& run, const v1::SteerRequest& request);
   bool TakeFromBudget(Run& run);
   void LookForNextRound(Run& run, std::set<std::string> passed_over);
-  void AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off);
+  // `round`: the one that is given up, if it is above the run's (membership/older_journal.cc).
+  void AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off, uint32_t round = 0);
   void MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
 
   absl::StatusOr<std::string> Drain(Run& run, const v1::SteerRequest& request);

@@ -13,6 +13,7 @@
 //   member, connected                        has said that it quit the round
 //   … that the others could not reach        turned away: lost (membership/round_addresses.cc)
 //   member, disconnected but not lost        comes back, or is lost after its grace
+//   spare that may have processes            has said that it quit the round (membership/older_journal.cc)
 //   lost, its processes confirmed dead       a spare with as many slots, which the others can reach, stands in, else
 //                                            its own next start
 //   lost, its processes may still run        until one of these: the keeper's farewell, its next start with the node's
@@ -63,11 +64,11 @@ bool Lifecycle::TakeFromBudget(Run& run) {
   return true;
 }
 
-void Lifecycle::AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off) {
+void Lifecycle::AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off, uint32_t round) {
   v1::Record record = context_.NewRecord();
   v1::RoundAborted& aborted = *record.mutable_round_aborted();
   SetHead(aborted, run);
-  aborted.set_round(run.record().round);
+  aborted.set_round(std::max(run.record().round, round));
   *aborted.mutable_first() = candidate.cause;
   aborted.set_recent_restarts(static_cast<uint32_t>(run.restarts.size()));
   if (run.highest_step) aborted.set_highest_step(*run.highest_step);
@@ -152,10 +153,13 @@ void Lifecycle::LookForNextRound(Run& run, std::set<std::string> passed_over) {
   }
   std::sort(spares.begin(), spares.end(),
             [](const Node* a, const Node* b) { return NaturalLess(a->record().id, b->record().id); });
-  bool is_ready = true;
+  bool is_ready = !run.IsRoundBehind();
   run.rejoin_deadline = MonotonicTime::Never();
   for (auto& [id, node] : run.nodes) {
-    if (node.record().is_spare) continue;
+    if (node.record().is_spare) {
+      if (node.must_quit && node.record().quit_round < run.record().round) is_ready = false;
+      continue;
+    }
     const MonotonicTime missing_since = std::exchange(node.missing_since, MonotonicTime::Never());
     if (node.record().is_lost && node.record().stale_incarnation == 0) {
       const auto spare = std::find_if(spares.begin(), spares.end(), [&lost = node](const Node* s) {
@@ -291,20 +295,23 @@ void Lifecycle::On(const SteerRequested& event) {
 }
 
 absl::StatusOr<std::string> Lifecycle::RestartByHand(Run& run, const v1::SteerRequest& request) {
-  if (run.record().phase == v1::RUN_PHASE_RECOVERING) {
+  if (run.record().phase == v1::RUN_PHASE_RECOVERING && !run.IsRoundBehind()) {
     return absl::FailedPreconditionError(
         absl::StrCat("run ", run.record().number, " of job ", run.record().job_id,
                      " is being restarted already; `ms-ctl status` says for whom it waits"));
   }
+  const uint32_t round = std::max(run.record().round, run.round_elsewhere);
   const std::string text = absl::StrCat("all processes of job ", run.record().job_id, " are being restarted: round ",
-                                        run.record().round + 1, " of run ", run.record().number, " comes next");
-  RestartAsDecided(run, absl::StrCat("restarted by ", request.user().empty() ? "a user" : request.user(),
-                                     request.reason().empty() ? "" : ": ", request.reason()));
+                                        round + 1, " of run ", run.record().number, " comes next");
+  RestartAsDecided(run,
+                   absl::StrCat("restarted by ", request.user().empty() ? "a user" : request.user(),
+                                request.reason().empty() ? "" : ": ", request.reason()),
+                   round);
   return text;
 }
 
-void Lifecycle::RestartAsDecided(Run& run, const std::string& why) {
-  AbortRound(run, Decision(v1::Cause::STOPPED_BY_USER, why, "", context_.now.monotonic), absl::ZeroDuration());
+void Lifecycle::RestartAsDecided(Run& run, const std::string& why, uint32_t round) {
+  AbortRound(run, Decision(v1::Cause::STOPPED_BY_USER, why, "", context_.now.monotonic), absl::ZeroDuration(), round);
   TryNextRound(run);
 }
 

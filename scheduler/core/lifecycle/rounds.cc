@@ -77,7 +77,7 @@ std::vector<const Node*> Lifecycle::ChooseMembers(const Run& run, const std::set
 }
 
 void Lifecycle::TryCloseRound(Run& run) {
-  if (run.record().phase != v1::RUN_PHASE_FORMING || run.nodes.empty()) return;
+  if (run.record().phase != v1::RUN_PHASE_FORMING || run.nodes.empty() || run.IsRoundBehind()) return;
   run.waiting_cache.is_valid = false;
   if (run.record().spare_count > 0 && run.spare_deadline.is_never())
     run.spare_deadline = context_.now.monotonic + kSpareWait;
@@ -110,14 +110,7 @@ bool Lifecycle::DoHostsFit(Run& run, const std::vector<const Node*>& members) {
     TurnAway(run, verdict.unfit);
     return false;
   }
-  for (const std::string& warning : verdict.warnings) {
-    v1::StoryEvent event;
-    SetHead(event, run);
-    event.set_unix_ms(context_.now.wall.unix_ms);
-    event.set_kind("hosts_differ");
-    event.set_text(warning);
-    context_.effects.push_back(Announce{Severity::kWarning, std::make_shared<const v1::StoryEvent>(std::move(event))});
-  }
+  for (const std::string& warning : verdict.warnings) context_.Warn(run, "hosts_differ", warning);
   return true;
 }
 
@@ -162,6 +155,7 @@ void Lifecycle::CloseRound(Run& run, const std::vector<const Node*>& members, co
   run.candidates.clear();
   run.topo_deadline = run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
   run.spare_deadline = MonotonicTime::Never();
+  for (auto& [id, node] : run.nodes) node.must_quit = false;
   context_.Schedule(run);
   context_.effects.push_back(
       PublishPeers{run.record().job_id, run.record().number, run.record().round, run.record().peer_list});
@@ -174,7 +168,8 @@ void Lifecycle::SendDesired(const Run& run, const Node& node, bool is_urgent) {
   v1::DesiredState& desired = *message->mutable_desired();
   desired.set_run(run.record().number);
   desired.set_phase(run.record().phase);
-  desired.set_round(run.record().round);
+  // Agents take no order of a round below their own; what ends the run is for all of them.
+  desired.set_round(run.IsOver() ? std::max(run.record().round, run.round_elsewhere) : run.record().round);
   desired.set_peers_digest(run.record().digest);
   desired.set_restart_count(run.record().restart_count);
   if (run.record().phase == v1::RUN_PHASE_RUNNING && !node.record().is_spare)

@@ -8,6 +8,8 @@
 //   the agent leaves                    Disturb or Fail at once; the node goes when its processes have ended
 //   the stream breaks                   disconnected: grace begins
 //   a farewell                          its processes are confirmed dead; the node is lost without a grace
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "scheduler/core/liveness/liveness.h"
 #include "scheduler/core/liveness/progress.h"
@@ -67,8 +69,7 @@ void Liveness::Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq) {
   ack.set_events_through(node.record().events_through);
   ack.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(context_.FenceTimeout(run))));
   ack.set_heartbeat_interval_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(context_.HeartbeatInterval())));
-  if (run.record().phase == v1::RUN_PHASE_FORMING || run.record().phase == v1::RUN_PHASE_RECOVERING)
-    *ack.mutable_waiting() = WaitStatusOf(run, context_.now.monotonic);
+  if (IsWaiting(run)) *ack.mutable_waiting() = WaitStatusOf(run, context_.now.monotonic);
   context_.SendTo(node.stream, std::move(message));
 }
 
@@ -80,7 +81,7 @@ void Liveness::TakeEvents(Run& run, Node& node, const v1::Report& report) {
   const v1::NodeEvent* leaving = nullptr;
   bool is_unasked_stop = false;
   std::vector<CauseCandidate> failures;
-  uint64_t through = node.record().events_through;
+  uint64_t through = std::max(node.record().events_through, node.acknowledged_elsewhere);
   for (const v1::NodeEvent& event : report.events()) {
     if (event.number() != through + 1) continue;
     through = event.number();

@@ -20,6 +20,7 @@
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/agreed_settings.h"
 #include "scheduler/core/membership/membership.h"
+#include "scheduler/core/membership/older_journal.h"
 #include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
@@ -360,6 +361,9 @@ void Membership::Resume(const JoinRequested& event, Run& run, Node& node) {
 }
 
 void Membership::Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed) {
+  if (NoteWhatAgentKnows(event.join, run, node)) {
+    context_.Warn(run, "older_journal", DescribeOlderJournal(run));
+  }
   context_.streams[event.stream] = {.run = &run, .node = &node};
   node.stream = event.stream;
   node.reached_at = event.reached_at;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "scheduler/core/membership/admission.h"
+#include "scheduler/core/membership/older_journal.h"
 #include "scheduler/core/membership/rank_order.h"
 #include "scheduler/core/views/event_log.h"
 
@@ -78,10 +79,13 @@ std::string LastSeen(const Run& run, MonotonicTime now) {
   return JoinSome(seen);
 }
 
-// Nodes whose ranks can't start elsewhere yet.
+// Whose processes the next round has to wait for, besides members that are here.
 std::string StaleProcesses(const Run& run, MonotonicTime now) {
   std::vector<std::string> stale;
   for (const auto& [id, node] : run.nodes) {
+    if (node.must_quit && !run.IsRoundBehind() && node.record().quit_round < run.record().round) {
+      stale.push_back(absl::StrCat("spare ", id, " has not ended its processes yet"));
+    }
     if (node.record().stale_incarnation == 0) continue;
     stale.push_back(absl::StrCat("the old processes of node ", id, " may still run", DescribeStaleEnd(node, now)));
   }
@@ -134,6 +138,11 @@ std::string DescribeRemedy(const Run& run) {
   return absl::StrCat(text, "; or end the job with `ms-ctl stop`");
 }
 
+bool IsWaiting(const Run& run) {
+  return run.record().phase == v1::RUN_PHASE_FORMING || run.record().phase == v1::RUN_PHASE_RECOVERING ||
+         (run.IsUnderWay() && run.IsRoundBehind());
+}
+
 v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
   v1::WaitStatus status;
   status.set_workers_here(CountConnectedSlots(run, v1::ROLE_WORKER));
@@ -141,6 +150,7 @@ v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
   status.set_servers_here(CountConnectedSlots(run, v1::ROLE_SERVER));
   status.set_servers_needed(run.record().settings.server_num());
   std::vector<std::string> parts;
+  if (std::string older = DescribeOlderJournal(run); !older.empty()) parts.push_back(std::move(older));
   std::string counts = "no node is here";  // and nobody has said how many there shall be
   if (run.record().settings.has_worker_num()) {
     counts = absl::StrCat(status.workers_here(), " of ", status.workers_needed(), " workers are here");

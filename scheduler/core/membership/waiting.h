@@ -12,6 +12,9 @@ namespace muster::scheduler {
 
 inline constexpr size_t kFewNodes = 256;  // to look at all of them takes no time
 
+// Whether there is something to say about that. Also of a run that runs, if its journal is an older copy.
+bool IsWaiting(const Run& run);
+
 v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now);
 
 // The same from a cache. At most one a second is made anew, however many agents ask; in a small run whoever comes or

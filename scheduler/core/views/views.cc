@@ -106,8 +106,7 @@ v1::RunStatus RunView(const Run& run, MonotonicTime now) {
   status.set_spares(spares);
   status.set_processes_running(running);
   status.set_processes_done(done);
-  if (run.record().phase == v1::RUN_PHASE_FORMING || run.record().phase == v1::RUN_PHASE_RECOVERING)
-    *status.mutable_waiting() = WaitStatusOf(run, now);
+  if (IsWaiting(run)) *status.mutable_waiting() = WaitStatusOf(run, now);
   if (run.HasEnded()) *status.mutable_outcome() = run.record().outcome;
   status.set_opened_unix_ms(run.record().opened_unix_ms);
   status.set_age_ms(absl::ToInt64Milliseconds(now - run.opened));

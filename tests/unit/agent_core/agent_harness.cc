@@ -42,8 +42,10 @@ std::string MessageText(const v1::AgentMessage& message) {
   if (message.has_join()) {
     const v1::Join& join = message.join();
     return absl::StrCat("join job=", join.job_id(), " node=", join.node_id(), " cluster=", join.cluster_id(),
-                        " run=", join.run(), " term=", join.term(), " seq=", join.connect_seq(),
-                        join.node().is_fence_guarded() ? " guarded" : "");
+                        " run=", join.run(), " term=", join.term(),
+                        join.round() == 0 ? "" : absl::StrCat(" round=", join.round()),
+                        join.events_through() == 0 ? "" : absl::StrCat(" acknowledged=", join.events_through()),
+                        " seq=", join.connect_seq(), join.node().is_fence_guarded() ? " guarded" : "");
   }
   if (message.has_probe_answer()) return absl::StrCat("probe answer ", message.probe_answer().probe());
   if (message.has_log_lines()) {

@@ -157,7 +157,7 @@ TEST(Connecting, ReconnectsQuietlyWithWhatItKnows) {
   agent.RunRound();
   EXPECT_THAT(agent.Break("Socket closed"), HasSubstr("warn: lost the scheduler at s:8118 (Socket closed)"));
   EXPECT_THAT(agent.Pass(absl::Milliseconds(200)),
-              HasSubstr("send 2: join job=j node=n1 cluster=c run=3 term=1 seq=2\n"));
+              HasSubstr("send 2: join job=j node=n1 cluster=c run=3 term=1 round=1 acknowledged=1 seq=2\n"));
   EXPECT_THAT(agent.Welcome(true), AllOf(HasSubstr("say: reconnected"), Not(HasSubstr("stop"))));
 }
 

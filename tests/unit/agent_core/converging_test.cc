@@ -94,6 +94,31 @@ TEST(Converging, ARoundThatIsGivenUpIsQuitOnceItsProcessesHaveEnded) {
   EXPECT_THAT(agent.Peers(2), HasSubstr("launch round 2"));
 }
 
+// The scheduler's journal may have been replaced by an older copy, which lacks what was acknowledged.
+TEST(Converging, AnOlderJournalIsNotFollowedAndHearsAgainThatTheRoundWasQuit) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Desire(InPhase(v1::RUN_PHASE_RECOVERING, 1));
+  agent.Ended(0, 0, 15, true);
+  agent.Acknowledge(3);
+  agent.Desire(Running(1, 2));
+  agent.Peers(2);
+  agent.Started(0, 2);
+  agent.Acknowledge(4);
+  agent.Break("Socket closed");
+  EXPECT_THAT(agent.Pass(absl::Milliseconds(200)), HasSubstr("round=2 acknowledged=4"));
+  agent.Welcome(true, 1);
+  for (const v1::RunPhase phase : {v1::RUN_PHASE_RUNNING, v1::RUN_PHASE_RECOVERING}) {
+    EXPECT_EQ(agent.Desire(InPhase(phase, 1)), "") << "its processes run on";
+  }
+  EXPECT_THAT(agent.Desire(InPhase(v1::RUN_PHASE_RECOVERING, 2)), HasSubstr("stop\n"));
+  EXPECT_THAT(agent.Ended(0, 0, 15, true, 2), HasSubstr("#6 quit round 2"));
+  agent.Acknowledge(6);
+  agent.Break("Socket closed");
+  agent.Pass(absl::Milliseconds(200));
+  EXPECT_THAT(agent.Welcome(true, 4), HasSubstr("#7 quit round 2"));
+}
+
 // The order to stop need not wait for the journal and may overtake the one to start.
 TEST(Converging, ARoundThatWasGivenUpDoesNotBeginAnyMore) {
   AgentHarness agent;

@@ -43,7 +43,7 @@ class Replacement : public ::testing::Test {
     agent_.Do(TlsChanged{true});
     ASSERT_THAT(agent_.Pass(kSpan), AllOf(HasSubstr("dial 2 as a replacement\n"),
                                           HasSubstr("send 2: join job=j node=n1 cluster=c run=3 term=1 "
-                                                    "seq=2\n")));
+                                                    "round=1 acknowledged=1 seq=2\n")));
   }
   // How the whole of its time runs out, with heartbeats on stream 1.
   std::string PassDial() { return agent_.Pass(absl::Seconds(15)); }

@@ -95,7 +95,7 @@ export function sentenceOf(run) {
   const cause = run.outcome?.cause;
   if (run.phase === 'failed') return cause ? `Failed: ${cause.text}` : 'Failed';
   if (run.phase === 'succeeded') return `Succeeded ${moment(run.outcome.ended_unix_ms)}`;
-  if (run.waiting) return (run.phase === 'recovering' ? 'Recovering: ' : 'Forming: ') + run.waiting.text;
+  if (run.waiting) return ({ recovering: 'Recovering: ', running: 'Running: ' }[run.phase] ?? 'Forming: ') + run.waiting.text;
   if (run.phase === 'stopping') return 'Stopping all processes' + (run.last_abort ? `: ${run.last_abort.text}` : '');
   if (run.phase !== 'running') return run.phase;
   const nodes = plural(run.nodes_here - run.spares, 'node');  // spares run nothing

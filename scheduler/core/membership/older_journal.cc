@@ -1,0 +1,43 @@
+// An agent says with each join which round it has heard of, and which of its events were acknowledged:
+//
+//   a round above the run's            no round closes until a person restarts or stops the job: the agents may have
+//                                      had the next number already, and the journal can't say which nodes hold ranks.
+//                                      Agents go on with their round, since they take no order of a lower one
+//   … and it is a spare                it may run processes: the next round waits until it has quit as well
+//   events that the run doesn't have   they are lost; the next ones are taken all the same
+//
+// A restart gives up the agents' round, not the run's (Lifecycle::AbortRound), so that the next one is above both.
+#include "scheduler/core/membership/older_journal.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster::scheduler {
+
+bool NoteWhatAgentKnows(const v1::Join& join, Run& run, Node& node) {
+  const bool was_behind = run.IsRoundBehind();
+  node.acknowledged_elsewhere = 0;
+  node.must_quit = false;
+  if (join.run() != run.record().number) return false;  // a newcomer
+  node.acknowledged_elsewhere = join.events_through();
+  run.round_elsewhere = std::max(run.round_elsewhere, join.round());
+  const bool is_recovering = run.record().phase == v1::RUN_PHASE_RECOVERING;
+  const bool knows_round = join.round() > run.record().round || (is_recovering && join.round() == run.record().round);
+  node.must_quit = node.record().is_spare && knows_round;
+  return !was_behind && run.IsRoundBehind();
+}
+
+std::string DescribeOlderJournal(const Run& run) {
+  if (!run.IsRoundBehind() || run.IsOver()) return "";
+  const std::string own =
+      run.record().round == 0 ? "knows of none" : absl::StrCat("ends with round ", run.record().round);
+  return absl::StrCat(
+      "agents are in round ", run.round_elsewhere, ", and this scheduler's journal ", own,
+      ": it is an older copy. Processes run on, and no other round starts. Start ms-scheduler with the newest journal; "
+      "if "
+      "there is none, see that no process of the job runs on a node that is not connected, then `ms-ctl ",
+      run.IsUnderWay() ? "restart " : "stop ", run.record().job_id, "`");
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,18 @@
+// Agents that know more than the journal: somebody has put an older copy in its place.
+#pragma once
+
+#include <string>
+
+#include "muster/v1/rendezvous.pb.h"
+#include "scheduler/core/state.h"
+
+namespace muster::scheduler {
+
+// Of each start of a node that is let in. True: this is how the scheduler learns that the run's round is behind
+// (Run::IsRoundBehind).
+bool NoteWhatAgentKnows(const v1::Join& join, Run& run, Node& node);
+
+// What is wrong and what to do; empty: nothing is.
+std::string DescribeOlderJournal(const Run& run);
+
+}  // namespace muster::scheduler
