@@ -30,7 +30,7 @@
 #include "worker_agent/keeper/process/farewell.h"
 #include "worker_agent/keeper/process/guardian.h"
 #include "worker_agent/keeper/process/own_process.h"
-#include "worker_agent/keeper/process/supervisor.h"
+#include "worker_agent/keeper/supervisor/supervisor.h"
 #include "worker_agent/keeper/wire.h"
 
 namespace muster::agent {

@@ -5,7 +5,7 @@
 //   none was started                            is_found is false
 #include <utility>
 
-#include "worker_agent/keeper/process/supervisor.h"
+#include "worker_agent/keeper/supervisor/supervisor.h"
 
 namespace muster::agent {
 
