@@ -50,6 +50,7 @@ void EndSlots(Node& node) {
   for (SlotState& slot : Edit(node).slots) {
     if (slot.MayRun()) slot.phase = SlotState::Phase::kStopped;
     slot.pid = 0;
+    slot.has_remains = false;
   }
 }
 
@@ -174,6 +175,7 @@ void ApplyProcessEnded(const v1::ProcessEnded& ended, SlotState& slot) {
     slot.phase = SlotState::Phase::kStopped;  // also with exit code 0: it did not finish its work
   } else if (ended.exit_code() == 0 && ended.signal() == 0) {
     slot.phase = SlotState::Phase::kDone;
+    slot.has_remains = ended.has_remains();
   } else {
     slot.phase = SlotState::Phase::kFailed;
   }

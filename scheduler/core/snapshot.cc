@@ -38,6 +38,7 @@ v1::NodeSnapshot ToSnapshot(const Node& node) {
     s.set_rank(slot.rank);
     s.set_attempt(slot.attempt);
     s.set_pid(slot.pid);
+    s.set_has_remains(slot.has_remains);
   }
   return snapshot;
 }
@@ -69,8 +70,16 @@ void FromSnapshot(const v1::NodeSnapshot& snapshot, Node& node) {
     node_record.slots.push_back({.phase = static_cast<SlotState::Phase>(slot.phase()),
                                  .rank = slot.rank(),
                                  .attempt = slot.attempt(),
-                                 .pid = slot.pid()});
+                                 .pid = slot.pid(),
+                                 .has_remains = slot.has_remains()});
   }
+}
+
+bool HasRemains(const Run& run) {
+  return std::any_of(run.nodes.begin(), run.nodes.end(), [](const auto& entry) {
+    const std::vector<SlotState>& slots = entry.second.record().slots;
+    return std::any_of(slots.begin(), slots.end(), [](const SlotState& slot) { return slot.has_remains; });
+  });
 }
 
 // The entries of a map with departures in that order, which is all that a snapshot keeps of the numbers.
@@ -191,6 +200,7 @@ SnapshotDraft DraftSnapshot(const State& state) {
     j.set_last_run(job.last_run);
     for (const auto& [number, run] : job.runs) {
       *j.add_runs() = ToSnapshot(run);
+      if (HasRemains(run)) draft.least_reader = kRemainsReader;
       if (run.record().store.size() == 0) continue;
       SnapshotDraft::Values& store = draft.stores.emplace_back();
       store.job = snapshot.jobs_size() - 1;

@@ -30,6 +30,11 @@ bool Node::IsAllDone() const {
                      [](const SlotState& slot) { return slot.phase == SlotState::Phase::kDone; });
 }
 
+bool Node::HasNoProcesses() const {
+  return IsAllDone() && std::none_of(record_.slots.begin(), record_.slots.end(),
+                                     [](const SlotState& slot) { return slot.has_remains; });
+}
+
 uint32_t Run::MaxRestarts() const {
   constexpr uint32_t kDefault = 3;
   return record_.settings.has_max_restarts() ? record_.settings.max_restarts() : kDefault;
@@ -153,7 +158,7 @@ std::string DebugText(const State& state) {
         }
         for (const SlotState& slot : node.record().slots) {
           absl::StrAppend(&text, " [", slot.rank, " ", SlotPhaseName(slot.phase), " ", slot.attempt, " ", slot.pid,
-                          "]");
+                          slot.has_remains ? " remains" : "", "]");
         }
         if (node.record().last_change != 0) {
           absl::StrAppend(&text, " change ", node.record().last_change, " sum ", node.record().last_sum, " version ",

@@ -27,6 +27,9 @@ namespace muster::scheduler {
 
 class PeerIndex;
 
+// The least_reader (see kJournalReader) of records that speak of SlotState::has_remains.
+inline constexpr uint32_t kRemainsReader = 1;
+
 // The process of one slot in the current round.
 struct SlotState {
   enum class Phase { kIdle, kAssigned, kRunning, kDone, kFailed, kStopped };
@@ -34,6 +37,7 @@ struct SlotState {
   uint32_t rank = 0;  // meaningful from kAssigned on
   uint32_t attempt = 0;
   uint64_t pid = 0;
+  bool has_remains = false;  // kDone, but something that its process started may still be there
 
   bool MayRun() const { return phase == Phase::kAssigned || phase == Phase::kRunning; }
   bool HasEnded() const { return phase == Phase::kDone || phase == Phase::kFailed || phase == Phase::kStopped; }
@@ -46,6 +50,14 @@ struct ProcessProgress {
   std::optional<uint64_t> step;  // none: the file is only touched
   MonotonicTime changed;
   MonotonicTime told;
+};
+
+// On a node, as its agent last told: it was sent SIGKILL, and is still there.
+struct StuckOnNode {
+  uint64_t pid = 0;
+  std::string name;
+  std::string state;  // as in proc(5)
+  MonotonicTime since;
 };
 
 // A newcomer under a node id whose owner is still connected: it waits until the owner has answered a probe, or not.
@@ -96,6 +108,7 @@ struct NodeRuntime {
   uint64_t acknowledged_elsewhere = 0;                   // its events up to this number; more than the journal's own:
                                                          // that is an older copy
   bool must_quit = false;                                // a spare that may run processes (older_journal.cc)
+  std::vector<StuckOnNode> stuck;                        // what can't be killed there
   // The last numbered change of the store that was asked for, also if it changed nothing: asked again, it gets the same
   // answer and can't take effect later.
   struct {
@@ -126,7 +139,8 @@ class Node : public NodeRuntime {
  public:
   const NodeRecord& record() const { return record_; }
 
-  bool IsAllDone() const;  // each of its processes ended with 0
+  bool IsAllDone() const;       // each of its processes ended with 0
+  bool HasNoProcesses() const;  // and nothing is left of them
   // Its fence was armed when it was lost, but would not have fallen if agent and keeper were gone by then: so time
   // alone shows nothing.
   bool IsFenceUnguarded() const {

@@ -240,6 +240,13 @@ absl::Status CheckReport(const v1::Report& report) {
     MUSTER_REQUIRE(CheckProcess(progress.slot()));
     MUSTER_REQUIRE(CheckRange("still_ms", progress.still_ms(), 0, kMaxTimeoutMs));
   }
+  MUSTER_REQUIRE(CheckRange("the number of stuck processes", report.stuck_size(), 0, kMaxStuckPerReport));
+  for (const v1::StuckProcess& stuck : report.stuck()) {
+    MUSTER_REQUIRE(CheckProcess(stuck.slot()));
+    MUSTER_REQUIRE(CheckLine("name", stuck.name(), kMaxStuckNameBytes));
+    MUSTER_REQUIRE(CheckLine("state", stuck.state(), kMaxStuckStateBytes));
+    MUSTER_REQUIRE(CheckRange("stuck_ms", stuck.stuck_ms(), 0, kMaxTimeoutMs));
+  }
   return absl::OkStatus();
 }
 

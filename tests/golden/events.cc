@@ -121,6 +121,7 @@ void ParseFacts(const std::string& kind, const std::string& facts, v1::NodeEvent
       if (starts("sig")) ended.set_signal(number(3));
       if (starts("core")) ended.set_core_dumped(true);
       if (starts("stopped")) ended.set_was_stopped(true);
+      if (starts("leaves")) ended.set_has_remains(true);
     }
   }
 }
@@ -140,6 +141,17 @@ void ParseProgress(const std::string& facts, v1::Report& report) {
   }
 }
 
+// "slot0:pid7:python3:D:12"
+void ParseStuck(const std::string& facts, v1::Report& report) {
+  const std::vector<std::string> pieces = absl::StrSplit(facts, ':');
+  v1::StuckProcess& stuck = *report.add_stuck();
+  stuck.set_slot(static_cast<uint32_t>(std::atoi(pieces.at(0).c_str() + 4)));
+  stuck.set_pid(static_cast<uint64_t>(std::atoi(pieces.at(1).c_str() + 3)));
+  stuck.set_name(pieces.at(2));
+  stuck.set_state(pieces.at(3));
+  stuck.set_stuck_ms(uint64_t{1000} * static_cast<uint64_t>(std::atoi(pieces.at(4).c_str())));
+}
+
 Event ParseReport(Command& command) {
   scheduler::ReportReceived event;
   event.stream = StreamNumber(command.Word(0));
@@ -154,6 +166,8 @@ Event ParseReport(Command& command) {
       ParseFacts(key, value, *event.report.add_events());
     } else if (key == "progress") {
       ParseProgress(value, event.report);
+    } else if (key == "stuck") {
+      ParseStuck(value, event.report);
     } else if (last == nullptr) {
       continue;
     } else if (key == "age") {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "scheduler/core/state.h"
 #include "tests/golden/events.h"
 #include "tests/golden/printer.h"
 
@@ -113,6 +114,10 @@ void Player::Check(const scheduler::Effects& effects) {
   }
   scheduler::Core third(options_, "cluster-4");
   third.Recover(core_->TakeSnapshot());
+  const bool has_remains = core_->DebugState().find(" remains]") != std::string::npos;
+  if (core_->TakeSnapshot().least_reader() != (has_remains ? scheduler::kRemainsReader : 0)) {
+    problems_.push_back("the snapshot is for the wrong readers");
+  }
   // The text leaves out what is only shown; the bytes do not.
   if (third.TakeSnapshot().snapshot().SerializeAsString() != core_->TakeSnapshot().snapshot().SerializeAsString() ||
       second.TakeSnapshot().snapshot().SerializeAsString() != core_->TakeSnapshot().snapshot().SerializeAsString()) {

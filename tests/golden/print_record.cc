@@ -62,7 +62,8 @@ std::string PrintEvent(const v1::NodeEvent& event) {
     return absl::StrCat(event.number(), " ended slot ", event.ended().slot(),
                         event.ended().signal() != 0 ? absl::StrCat(" signal ", event.ended().signal())
                                                     : absl::StrCat(" exit ", event.ended().exit_code()),
-                        event.ended().was_stopped() ? " stopped" : "");
+                        event.ended().was_stopped() ? " stopped" : "",
+                        event.ended().has_remains() ? " with remains" : "");
   }
   if (event.has_quit()) return absl::StrCat(event.number(), " quit round ", event.quit().round());
   if (!event.has_leaving()) return absl::StrCat(event.number(), " nothing");

@@ -109,7 +109,10 @@ class Printer {
  public:
   explicit Printer(std::vector<std::string>& lines) : lines_(lines) {}
 
-  void operator()(const scheduler::Persist& e) { Add("persist ", PrintRecord(e.record)); }
+  void operator()(const scheduler::Persist& e) {
+    Add("persist ", PrintRecord(e.record),
+        e.record.least_reader() == 0 ? "" : absl::StrCat(", reader ", e.record.least_reader()));
+  }
   void operator()(const scheduler::Send& e) {
     Add("s", e.stream, e.is_urgent ? " <- urgent " : " <- ", PrintMessage(*e.message));
   }

@@ -40,6 +40,7 @@ class Liveness {
   void Hear(Run& run, Node& node, uint32_t armed_fence_ms);
   void Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq);
   void TakeEvents(Run& run, Node& node, const v1::Report& report);
+  void TakeStuck(Run& run, Node& node, const v1::Report& report);
   void TakeProgress(Run& run, Node& node, const v1::Report& report);
   void HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when);
   void HearFarewell(const FarewellReceived& event);

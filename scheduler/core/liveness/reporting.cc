@@ -34,6 +34,7 @@ void Liveness::On(const ReportReceived& event) {
     if (!context_.streams.contains(event.stream)) return;
   }
   TakeProgress(*run, *node, event.report);
+  TakeStuck(*run, *node, event.report);
   Acknowledge(*run, *node, event.report.heartbeat_seq());
   if (node->is_settled) lifecycle_.CheckSettled(*run);
 }
@@ -96,6 +97,7 @@ void Liveness::TakeEvents(Run& run, Node& node, const v1::Report& report) {
       is_unasked_stop = true;  // the order was not durable when the scheduler crashed
     }
     if (!event.has_ended()) continue;
+    if (event.ended().has_remains()) record.set_least_reader(kRemainsReader);
     const v1::ProcessEnded& ended = event.ended();
     if (ended.round() != run.record().round || ended.slot() >= node.record().slots.size()) continue;
     const SlotState& slot = node.record().slots[ended.slot()];
@@ -160,6 +162,15 @@ void Liveness::TakeProgress(Run& run, Node& node, const v1::Report& report) {
   if (!stands_still || run.is_looking_into_hang) return;
   run.is_looking_into_hang = true;  // until the stacks are there
   stacks_.LookIntoHang(run);
+}
+
+void Liveness::TakeStuck(Run& run, Node& node, const v1::Report& report) {
+  if (node.stuck.empty() != report.stuck().empty()) run.waiting_cache.is_valid = false;
+  node.stuck.clear();
+  for (const v1::StuckProcess& stuck : report.stuck()) {
+    node.stuck.push_back(
+        {stuck.pid(), stuck.name(), stuck.state(), context_.now.monotonic - absl::Milliseconds(stuck.stuck_ms())});
+  }
 }
 
 // It goes when its processes have ended; the others are told at once.

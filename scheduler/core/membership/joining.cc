@@ -373,6 +373,7 @@ void Membership::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   node.connect_seq = event.join.connect_seq();
   node.last_seen = context_.now.monotonic;
   node.was_seen = true;
+  if (!is_resumed) node.stuck.clear();
   node.has_reported = false;
   node.had_extra_lease = false;
   node.lease_end = context_.now.monotonic + context_.options.lease;
@@ -390,6 +391,7 @@ void Membership::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   welcome.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(context_.FenceTimeout(run))));
   welcome.set_previous_run(PreviousRunText(run));
   welcome.set_is_resumed(is_resumed);
+  welcome.set_takes_remains(true);
   welcome.set_is_spare(node.record().is_spare);
   welcome.set_run_opened_unix_ms(run.record().opened_unix_ms);
   context_.SendTo(node.stream, std::move(message));

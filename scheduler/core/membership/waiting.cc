@@ -111,6 +111,25 @@ std::vector<uint32_t> MissingNumbers(const Run& run) {
   return missing;
 }
 
+std::string DescribeStuck(const Node& node, MonotonicTime now) {
+  std::vector<std::string> stuck;
+  for (const StuckOnNode& one : node.stuck) {
+    const std::string what =
+        absl::StrCat("process ", one.pid, " (", one.name, ", state ", one.state, ") of ", NodeText(node));
+    stuck.push_back(node.stream != 0 ? absl::StrCat(what, " can't be killed for ", FormatAge(now - one.since))
+                                     : absl::StrCat(what, " could not be killed when its agent was last heard"));
+  }
+  return JoinSome(stuck);
+}
+
+std::string DescribeStuck(const Run& run, MonotonicTime now) {
+  std::vector<std::string> stuck;
+  for (const auto& [id, node] : run.nodes) {
+    if (!node.stuck.empty()) stuck.push_back(DescribeStuck(node, now));
+  }
+  return JoinSome(stuck);
+}
+
 std::string DescribeStaleEnd(const Node& node, MonotonicTime now) {
   if (!node.stale_end.is_never()) return absl::StrCat(" for ", FormatAge(node.stale_end - now));
   return absl::StrCat(" (", node.IsFenceUnguarded() ? "it can't promise that its fence has ended them: " : "",
@@ -163,7 +182,7 @@ v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
   const auto spares =
       std::count_if(run.nodes.begin(), run.nodes.end(), [](const auto& n) { return n.second.record().is_spare; });
   if (spares > 0) parts.push_back(absl::StrCat(spares, spares == 1 ? " spare stands by" : " spares stand by"));
-  for (std::string part : {MissingIds(run), LastSeen(run, now)}) {
+  for (std::string part : {MissingIds(run), LastSeen(run, now), DescribeStuck(run, now)}) {
     if (!part.empty()) parts.push_back(std::move(part));
   }
   if (std::string stale = StaleProcesses(run, now); !stale.empty()) parts.push_back(std::move(stale));

@@ -39,7 +39,10 @@ uint64_t Fingerprint(uint64_t incarnation) {
 v1::NodeStatus NodeView(const Node& node, MonotonicTime now, bool with_hosts) {
   v1::NodeStatus status;
   status.set_node_id(node.record().id);
-  status.set_note(node.record().lost_reason);
+  status.set_note(node.stuck.empty()
+                      ? node.record().lost_reason
+                      : absl::StrCat(node.record().lost_reason, node.record().lost_reason.empty() ? "" : "; ",
+                                     DescribeStuck(node, now)));
   status.set_draining(node.record().draining_reason);
   status.set_state(NodeStateName(node));
   status.set_role(node.record().info.role());
@@ -106,7 +109,9 @@ v1::RunStatus RunView(const Run& run, MonotonicTime now) {
   status.set_spares(spares);
   status.set_processes_running(running);
   status.set_processes_done(done);
-  if (IsWaiting(run)) *status.mutable_waiting() = WaitStatusOf(run, now);
+  // What can't be killed holds up a restart of this one process, or the end of the job.
+  const bool is_held_up = !run.HasEnded() && !DescribeStuck(run, now).empty();
+  if (IsWaiting(run) || is_held_up) *status.mutable_waiting() = WaitStatusOf(run, now);
   if (run.HasEnded()) *status.mutable_outcome() = run.record().outcome;
   status.set_opened_unix_ms(run.record().opened_unix_ms);
   status.set_age_ms(absl::ToInt64Milliseconds(now - run.opened));

@@ -194,6 +194,28 @@ TEST(Validation, ReportsBeyondTheLimitsAreRefusedInWords) {
                 "last_lines is 21");
 }
 
+TEST(Validation, WhatIsStuckIsBounded) {
+  v1::Report report;
+  v1::StuckProcess& stuck = *report.add_stuck();
+  stuck.set_name("python3");
+  stuck.set_state("D");
+  stuck.set_stuck_ms(5000);
+  EXPECT_TRUE(CheckReport(report).ok());
+  stuck.set_slot(1024);
+  ExpectRefused(report, "slot is 1024");
+  stuck.set_slot(0);
+  stuck.set_name(Long(65));
+  ExpectRefused(report, "name has 65");
+  stuck.set_name("a\tb");
+  ExpectRefused(report, "control characters");
+  stuck.set_name("a");
+  stuck.set_state("DDDDD");
+  ExpectRefused(report, "state has 5");
+  stuck.set_state("D");
+  for (int i = 1; i < 9; ++i) *report.add_stuck() = report.stuck(0);
+  ExpectRefused(report, "the number of stuck processes is 9");
+}
+
 TEST(Validation, ProgressIsBounded) {
   v1::Report report;
   v1::SlotProgress& progress = *report.add_progress();
