@@ -360,7 +360,7 @@ int Agent::StayWithTheJob() {
   const int code = loop.Run();
   EndAtTheLatest(kEndPatience, code);
   if (tls_ != nullptr) tls_->Stop();
-  if (loop.HasOutcome() && has_lock()) lock().Remove();
+  if (loop.HasOutcome() && !loop.LeavesSome() && has_lock()) lock().Remove();
   LetOwnSchedulerEnd(loop, code);
   manager_.Stopping();  // from now on systemd does not wait for long
   return code;

@@ -44,6 +44,11 @@ LiveOutput::LiveOutput(int fd, SharedLine* line, DropNote drop_note)
   }
 }
 
+void LiveOutput::Abandon() {
+  is_broken_ = true;
+  own_fd_.reset();
+}
+
 void LiveOutput::Write(std::string_view chunk, MonotonicTime now) {
   if (is_broken_ || chunk.empty()) return;
   const size_t line_end = held_.empty() ? std::string_view::npos : chunk.find('\n');

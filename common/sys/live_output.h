@@ -57,6 +57,8 @@ class LiveOutput {
   size_t pending_bytes() const { return pending_bytes_; }
   // Something is pending until the destination takes bytes: to be watched for writing.
   bool awaits_room() const { return !chunks_.empty() && retry_line_at_.is_never(); }
+  // Closes a description of its own, and writes nothing more.
+  void Abandon();
   int watch_fd() const { return own_fd_.is_open() ? own_fd_.get() : fd_; }
 
  private:

@@ -103,7 +103,7 @@ void AgentCore::Impl::OnEvent(const StreamBroken& event) {
   }
   const bool was_open = connector_.IsOpen();
   connector_.OnFailure(event.text, now_, effects_);
-  if (was_open && fence_at_ && processes_.IsAnyRunning()) Emit(SayFenceRuns(fence_counted_on_, *fence_at_ - now_));
+  if (was_open && fence_at_ && processes_.IsAnyLeft()) Emit(SayFenceRuns(fence_counted_on_, *fence_at_ - now_));
 }
 
 void AgentCore::Impl::OnEvent(const PeersFetched& event) {
@@ -126,15 +126,22 @@ void AgentCore::Impl::OnEvent(const ProcessHasStarted& event) {
   if (processes_.MarkStarted(event.key, event.pid)) reporter_.AddStart(event.key, event.pid, now_);
 }
 
-void AgentCore::Impl::OnEvent(const ProcessHasEnded& event) { ReportEnd(event.key, event.end, event.age); }
+void AgentCore::Impl::OnEvent(const ProcessHasEnded& event) {
+  ReportEnd(event.key, event.end, event.age, event.leaves_some);
+}
 
-void AgentCore::Impl::ReportEnd(const ProcessKey& key, const ProcessEnd& end, absl::Duration age) {
-  if (!processes_.MarkEnded(key, end)) return;
+void AgentCore::Impl::ReportEnd(const ProcessKey& key, const ProcessEnd& end, absl::Duration age, bool leaves_some) {
+  if (!processes_.MarkEnded(key, end, leaves_some)) return;
   progress_.Forget(key);
-  reporter_.AddEnd(key, end, now_ - std::max(age, absl::ZeroDuration()));
-  if (processes_.IsAnyRunning()) return;
-  stopping_since_.reset();
-  was_killed_ = false;
+  const MonotonicTime happened = now_ - std::max(age, absl::ZeroDuration());
+  // For the scheduler a node whose processes have all ended well has none, and its ranks may start elsewhere.
+  if (leaves_some && end.IsSuccess() && !end.was_stopped) {
+    held_ends_[key] = {end, happened};
+    if (processes_.Stuck().contains(key)) ReportHeldEnd(key, true);
+    return;
+  }
+  reporter_.AddEnd(key, end, happened);
+  NoteCleared();
 }
 
 // The scheduler hears with the next report that no fence is armed here, and the answer to that one arms it anew.
@@ -142,7 +149,7 @@ void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
   fence_at_.reset();
   const bool is_counted_on = fence_counted_on_ > absl::ZeroDuration();
   if (!is_counted_on) Emit(SetFence{});  // it fell while that was under way
-  if (!processes_.IsAnyRunning()) return;
+  if (!processes_.IsAnyLeft()) return;
   if (!stopping_since_) stopping_since_ = now_;
   const std::string timeout = is_counted_on ? absl::StrCat(" ", absl::FormatDuration(fence_counted_on_)) : "";
   Emit(Say{Severity::kError, absl::StrCat("no answer from the scheduler at ", options_.scheduler,
@@ -165,8 +172,13 @@ void AgentCore::Impl::OnEvent(const TlsChanged& event) {
   }
 }
 
-void AgentCore::Impl::OnEvent(const KeeperDied&) {
-  is_keeper_dead_ = true;
+void AgentCore::Impl::OnEvent(const KeeperDied& event) {
+  if (!event.leaves_some) {
+    processes_.MarkAllCleared();
+    while (!held_ends_.empty()) ReportHeldEnd(held_ends_.begin()->first, false);
+    NoteCleared();
+  }
+  if (std::exchange(is_keeper_dead_, true)) return;
   Emit(Say{Severity::kError, "the keeper process was killed; the processes of this node went with it"});
   // One of which nothing was heard yet may never have been started.
   FailLaunch(processes_.Unconfirmed(desired_.round()), "the keeper process was killed");
@@ -175,12 +187,12 @@ void AgentCore::Impl::OnEvent(const KeeperDied&) {
   end.exit.signal = kKillSignal;
   end.was_stopped = was_stopping;
   end.last_lines = {"the keeper process was killed"};
-  for (const ProcessKey& id : processes_.Running()) ReportEnd(id, end, absl::ZeroDuration());
+  for (const ProcessKey& id : processes_.Running()) ReportEnd(id, end, absl::ZeroDuration(), event.leaves_some);
 }
 
 void AgentCore::Impl::OnEvent(const EndSignal& event) {
   if (end_signal_ != 0) {
-    if (!processes_.IsAnyRunning()) return;
+    if (!processes_.IsAnyLeft()) return;
     Emit(Say{Severity::kWarning, absl::StrCat("got ", NameOfSignal(event.signal), " again: killing the processes")});
     return KillAll();
   }
@@ -191,8 +203,8 @@ void AgentCore::Impl::OnEvent(const EndSignal& event) {
     return FinishNow();
   }
   Leave(event.signal, absl::StrCat("it was told to end by ", name),
-        Say{Severity::kInfo, absl::StrCat("got ", name, ": ",
-                                          processes_.IsAnyRunning() ? "stopping the processes" : "leaving the job")});
+        Say{Severity::kInfo,
+            absl::StrCat("got ", name, ": ", processes_.IsAnyLeft() ? "stopping the processes" : "leaving the job")});
 }
 
 void AgentCore::Impl::OnEvent(const LaunchFailed& event) {
@@ -284,8 +296,12 @@ void AgentCore::Impl::SendDueReport() {
   if (heartbeat_path_.CountDue(now_, heartbeat_interval_)) {
     connector_.WantReplacement(heartbeat_interval_, Connector::Want::kAnswers, now_);
   }
-  const auto armed_fence_ms = fence_at_ ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_counted_on_)) : 0;
-  const bool has_news = !reporter_.IsAllAcknowledged() || !progress_.empty();
+  // The fence can't end what has survived SIGKILL: the node promises nothing until that is gone.
+  const bool is_fenced = fence_at_ && !processes_.HasSurvivors();
+  const auto armed_fence_ms = is_fenced ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_counted_on_)) : 0;
+  // Once more when nothing is stuck any longer: a datagram tells nothing of it.
+  const bool has_news =
+      !reporter_.IsAllAcknowledged() || !progress_.empty() || processes_.HasSurvivors() || has_told_stuck_;
   // That a datagram was lost shows when the next one is due: the fence must not fall before that one's answer.
   const bool is_asked = std::exchange(wants_word_, false);
   const bool must_arrive = is_asked || (fence_at_ && *fence_at_ < now_ + heartbeat_interval_ + kRepairTime);
@@ -297,6 +313,7 @@ void AgentCore::Impl::SendDueReport() {
     v1::AgentMessage message;
     *message.mutable_report() = reporter_.MakeReport(now_);
     progress_.Fill(*message.mutable_report(), now_);
+    FillStuck(*message.mutable_report());
     message.mutable_report()->set_armed_fence_ms(armed_fence_ms);
     heartbeat_path_.StreamSent(message.report().heartbeat_seq(), now_);
     SendToScheduler(std::move(message));
@@ -317,7 +334,7 @@ MonotonicTime AgentCore::Impl::NextDeadline() const {
   if (is_finished_) return MonotonicTime::Never();
   MonotonicTime next = std::min(connector_.NextDeadline(), reporter_.NextDeadline());
   if (peers_.is_wanted) next = std::min(next, peers_.next_at);
-  if (stopping_since_ && processes_.IsAnyRunning()) next = std::min(next, NextStopDeadline());
+  if (stopping_since_ && processes_.IsAnyLeft()) next = std::min(next, NextStopDeadline());
   if (ending_ && ending_->quiet_since) next = std::min(next, ending_->give_up_at);
   return next;
 }
@@ -331,10 +348,11 @@ void AgentCore::Impl::CheckInvariants() const {
   MUSTER_CHECK(connector_.replacement_seq() == 0 || connector_.IsOpen(), "only an open stream is replaced");
   MUSTER_CHECK(!IsWelcomed() || !cluster_id_.empty(), "a run belongs to a cluster");
   MUSTER_CHECK(!is_keeper_dead_ || !processes_.IsAnyRunning(), "nothing runs without the keeper");
-  MUSTER_CHECK(!stopping_since_ || processes_.IsAnyRunning(), "only what runs is being stopped");
+  MUSTER_CHECK(!stopping_since_ || processes_.IsAnyLeft(), "only what is there is being stopped");
   MUSTER_CHECK(processes_.Running().empty() || processes_.Running().front().round <= desired_.round(),
                "only rounds that the scheduler closed run");
-  MUSTER_CHECK(!is_finished_ || !processes_.IsAnyRunning() || was_killed_, "nothing outlives the agent");
+  MUSTER_CHECK(!is_finished_ || !processes_.IsAnyLeft() || was_killed_ || processes_.IsAllStuck(),
+               "nothing outlives the agent that can be killed");
 }
 
 AgentCore::AgentCore(AgentOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}

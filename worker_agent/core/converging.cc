@@ -1,18 +1,18 @@
 // What shall run, and what has to be stopped for it.
 //
 //   the agent ends                            stops all
-//   desired: RUNNING with an assignment       starts each slot that has no process of its attempt, once …
-//     … processes of another round run        … these were stopped and have ended
-//     … something was told to stop            … it has ended
+//   desired: RUNNING with an assignment       starts each free slot that had no process of its attempt, once …
+//     … processes of another round are left   … these were stopped and nothing is left
+//     … something was told to stop            … nothing of it is left
 //     … the fence is down                     … an answer of the scheduler has lifted it
 //     … the peer list is not here             … it was fetched and its digest fits
-//   desired: RECOVERING                       stops all; "quit" once nothing of the round runs, and the keeper lives
+//   desired: RECOVERING                       stops all; "quit" once nothing of the round is left, and the keeper lives
 //   desired: STOPPING as planned              likewise
 //   desired: anything else                    stops all
 //   the keeper is dead                        leaves, unless a verdict on what happened may still come
-//   stop_timeout + 5 s later something runs   kills; after 5 s more it is told by rank and pid, and the agent ends
+//   stop_timeout + 5 s later some are left    kills; after 5 s more it is told by rank and pid, and the agent ends
+//   … the agent ends, and none can be killed  it is told, and the agent ends at once
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -52,7 +52,7 @@ void AgentCore::Impl::Converge() {
 void AgentCore::Impl::QuitRound() {
   const bool is_planned = desired_.phase() == v1::RUN_PHASE_STOPPING && desired_.is_planned_stop();
   if ((desired_.phase() != v1::RUN_PHASE_RECOVERING && !is_planned) || quit_round_ >= desired_.round()) return;
-  if (ending_ || is_keeper_dead_ || processes_.IsAnyRunning()) return;
+  if (ending_ || is_keeper_dead_ || processes_.IsAnyLeft()) return;
   quit_round_ = desired_.round();
   v1::NodeEvent event;
   event.mutable_quit()->set_round(quit_round_);
@@ -60,7 +60,7 @@ void AgentCore::Impl::QuitRound() {
 }
 
 void AgentCore::Impl::StartRound() {
-  if (processes_.IsAnyRunningOutside(desired_.round())) return StopAll();
+  if (processes_.IsAnyLeftOutside(desired_.round())) return StopAll();
   if (stopping_since_) return;  // what was told to stop has to end first
   if (IsFenceDown()) return;    // this order may be older than the fall; the answer to the next report tells
   const std::vector<uint32_t> slots = SlotsToStart();
@@ -77,7 +77,7 @@ std::vector<uint32_t> AgentCore::Impl::SlotsToStart() const {
   const v1::Assignment& assignment = desired_.assignment();
   for (int i = 0; i < assignment.slots_size(); ++i) {
     const auto slot = static_cast<uint32_t>(i);
-    if (!assignment.slots(i).should_run() || processes_.IsSlotRunning(slot)) continue;
+    if (!assignment.slots(i).should_run() || processes_.IsSlotTaken(slot)) continue;
     if (processes_.WasLaunched({slot, desired_.round(), assignment.slots(i).attempt()})) continue;
     slots.push_back(slot);
   }
@@ -136,13 +136,13 @@ void AgentCore::Impl::PrintAndReport(const std::vector<uint32_t>& slots) {
 }
 
 void AgentCore::Impl::StopAll() {
-  if (stopping_since_ || !processes_.IsAnyRunning()) return;
+  if (stopping_since_ || !processes_.IsAnyLeft()) return;
   stopping_since_ = now_;
   Emit(StopProcesses{});
 }
 
 void AgentCore::Impl::KillAll() {
-  if (!processes_.IsAnyRunning()) return;
+  if (!processes_.IsAnyLeft()) return;
   if (!stopping_since_) stopping_since_ = now_;
   was_killed_ = true;
   Emit(KillProcesses{});
@@ -153,19 +153,11 @@ MonotonicTime AgentCore::Impl::NextStopDeadline() const {
   return was_killed_ ? kill_at + kStopGrace : kill_at;
 }
 
-std::vector<StuckProcess> AgentCore::Impl::StuckProcesses() const {
-  std::vector<StuckProcess> stuck;
-  std::set<uint64_t> pids;  // one may be that of several slots (--per_node)
-  for (const ProcessKey& id : processes_.Running()) {
-    const uint64_t pid = processes_.PidOf(id.slot);
-    if (pid == 0 || pids.insert(pid).second) stuck.push_back({ranks_.at(id.slot), pid});
-  }
-  return stuck;
-}
-
 void AgentCore::Impl::StopPatiently() {
-  if (!stopping_since_ || !processes_.IsAnyRunning() || now_ < NextStopDeadline()) return;
-  if (was_killed_) {
+  if (!stopping_since_ || !processes_.IsAnyLeft()) return;
+  const bool is_hopeless = ending_ && processes_.IsAllStuck();
+  if (!is_hopeless && now_ < NextStopDeadline()) return;
+  if (is_hopeless || was_killed_) {
     // A keeper that doesn't answer is given up long before (KeeperSilent, then KeeperDied): this one sees them run.
     Say stuck = SayStuck(StuckProcesses(), node_id_);
     if (ending_) {  // whose exit code stays

@@ -1,6 +1,6 @@
 // When and how the agent ends.
 //
-//   kind       because                                      once nothing runs                         at the latest
+//   kind       because                                      once nothing is left                      at the latest
 //   hopeless   refused, or the scheduler is lost for good   ends at once                              -
 //   outcome    the run has one                              ends when its reports are acknowledged    3 s later
 //   leaving    a signal, or without a keeper                says so; ends when that is acknowledged   2 s later
@@ -55,7 +55,7 @@ void AgentCore::Impl::Leave(int signal, const std::string& reason, Say last_word
   ending.leaving.set_signal(signal);
   ending.leaving.set_reason(reason);
   ending_ = std::move(ending);
-  if (processes_.IsAnyRunning()) SayLeaving(false);  // so that the other nodes need not wait for our processes' end
+  if (processes_.IsAnyLeft()) SayLeaving(false);  // so that the other nodes need not wait for our processes' end
 }
 
 void AgentCore::Impl::SayLeaving(bool is_quiet) {
@@ -74,7 +74,7 @@ void AgentCore::Impl::LeaveWithoutKeeper() {
 }
 
 void AgentCore::Impl::StepEnding() {
-  if (!ending_ || processes_.IsAnyRunning()) return;
+  if (!ending_ || processes_.IsAnyLeft()) return;
   if (!ending_->quiet_since) ending_->quiet_since = now_;
   switch (ending_->kind) {
     case Ending::Kind::kHopeless:
@@ -123,6 +123,7 @@ int AgentCore::Impl::OutcomeExitCode() const {
 void AgentCore::Impl::FinishNow() {
   Finish finish;
   finish.outcome = desired_.outcome();
+  finish.leaves_some = processes_.IsAnyLeft();
   if (ending_) {
     finish.exit_code = ending_->kind == Ending::Kind::kOutcome ? OutcomeExitCode() : ending_->exit_code;
     for (Say& say : ending_->last_words) Emit(std::move(say));

@@ -75,6 +75,22 @@ struct ProcessHasEnded {
   ProcessKey key;
   ProcessEnd end;
   absl::Duration age;  // how long ago
+  // What it started may be left, although it was sent SIGKILL: NothingLeft follows. Until then nothing starts in its
+  // place, and the node doesn't say that its processes have ended.
+  bool leaves_some = false;
+};
+
+struct NothingLeft {
+  ProcessKey key;
+};
+
+// This process was sent SIGKILL some seconds ago and is still there: the slot's own, or one that it left.
+struct ProcessIsStuck {
+  ProcessKey key;
+  uint64_t pid = 0;
+  std::string name;    // at most 64 bytes, clean text
+  std::string state;   // as in proc(5)
+  absl::Duration age;  // of the first SIGKILL
 };
 
 struct FenceHasFallen {};
@@ -85,8 +101,10 @@ struct ClockHasJumped {
   absl::Duration jump;
 };
 
-// The keeper died; all processes have been killed.
-struct KeeperDied {};
+// The keeper died; all processes have been killed. Comes again when nothing is left that was left the first time.
+struct KeeperDied {
+  bool leaves_some = false;  // as for ProcessHasEnded
+};
 
 // A signal that tells the agent to end: SIGINT, SIGTERM, SIGHUP, SIGQUIT. The second one kills at once.
 struct EndSignal {
@@ -136,8 +154,9 @@ struct TlsChanged {
 struct Tick {};
 
 using Event = std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits, StreamBroken, PeersFetched,
-                           ProcessHasStarted, ProcessHasEnded, FenceHasFallen, ClockHasJumped, KeeperDied, EndSignal,
-                           LaunchFailed, ProgressMade, StacksGathered, LogRead, CommandsTold, TlsChanged, Tick>;
+                           ProcessHasStarted, ProcessHasEnded, NothingLeft, ProcessIsStuck, FenceHasFallen,
+                           ClockHasJumped, KeeperDied, EndSignal, LaunchFailed, ProgressMade, StacksGathered, LogRead,
+                           CommandsTold, TlsChanged, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 
@@ -234,6 +253,7 @@ struct Say {
 struct Finish {
   int exit_code = 0;
   v1::Outcome outcome;
+  bool leaves_some = false;  // something can't be killed, and is not waited for
 };
 
 using Effect = std::variant<Dial, Send, SendHeartbeat, HangUp, FetchPeers, Launch, StopProcesses, KillProcesses,

@@ -1,5 +1,6 @@
 // The parts of AgentCore, one file for each idea: receiving.cc (what the scheduler says), converging.cc (what shall
-// run), stacks.cc (where processes stand), ending.cc (when and how the agent ends), agent_core.cc (events and time).
+// run), leftovers.cc (what is left of a process that has died), stacks.cc (where processes stand), ending.cc (when and
+// how the agent ends), agent_core.cc (events and time).
 // Private to worker_agent/core.
 #pragma once
 
@@ -48,6 +49,12 @@ class AgentCore::Impl {
     MonotonicTime give_up_at = MonotonicTime::Never();  // of waiting for acknowledgements, once quiet
   };
 
+  // A process that has ended well, which is not told while something of it is left.
+  struct HeldEnd {
+    ProcessEnd end;
+    MonotonicTime happened;
+  };
+
   // The peer list of the round that is to be started.
   struct Peers {
     uint32_t round = 0;
@@ -75,6 +82,8 @@ class AgentCore::Impl {
   void OnEvent(const PeersFetched& event);
   void OnEvent(const ProcessHasStarted& event);
   void OnEvent(const ProcessHasEnded& event);
+  void OnEvent(const NothingLeft& event);     // leftovers.cc
+  void OnEvent(const ProcessIsStuck& event);  // leftovers.cc
   void OnEvent(const FenceHasFallen& event);
   void OnEvent(const ClockHasJumped& event);
   void OnEvent(const KeeperDied& event);
@@ -89,10 +98,16 @@ class AgentCore::Impl {
   void RunTimers();
   void SendDueReport();
   void FailLaunch(const std::vector<ProcessKey>& ids, const std::string& reason);
-  void ReportEnd(const ProcessKey& key, const ProcessEnd& end, absl::Duration age);
+  void ReportEnd(const ProcessKey& key, const ProcessEnd& end, absl::Duration age, bool leaves_some = false);
   void DialNow();
   void DialReplacement();
   v1::Join MakeJoin(uint64_t connect_seq) const;
+
+  // leftovers.cc
+  void ReportHeldEnd(const ProcessKey& key, bool has_remains);
+  void NoteCleared();
+  void FillStuck(v1::Report& report);
+  std::vector<NamedProcess> StuckProcesses() const;
 
   // receiving.cc
   void OnWelcome(const v1::SchedulerMessage& message);
@@ -132,7 +147,6 @@ class AgentCore::Impl {
   void KillAll();
   // Insists when what was told to stop has not ended long after stop_timeout.
   void StopPatiently();
-  std::vector<StuckProcess> StuckProcesses() const;
   MonotonicTime NextStopDeadline() const;
 
   // stacks.cc
@@ -191,6 +205,9 @@ class AgentCore::Impl {
   uint32_t printed_round_ = 0;
   uint32_t quit_round_ = 0;  // what the scheduler was told of
   bool is_keeper_dead_ = false;
+  bool takes_remains_ = false;  // the scheduler knows ProcessEnded.has_remains
+  std::map<ProcessKey, HeldEnd> held_ends_;
+  bool has_told_stuck_ = false;         // in the last report
   std::map<uint32_t, uint32_t> ranks_;  // of the slots, as they were launched last
   std::optional<MonotonicTime> stopping_since_;
   bool was_killed_ = false;

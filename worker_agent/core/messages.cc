@@ -34,6 +34,15 @@ std::string RankRanges(const v1::Assignment& assignment, const std::vector<uint3
   return text;
 }
 
+std::string NameOf(const NamedProcess& process) {
+  if (!process.name.empty()) {
+    return absl::StrCat("process ", process.pid, " (", process.name, ", state ", process.state, ") of rank ",
+                        process.rank);
+  }
+  if (process.is_left) return absl::StrCat("what rank ", process.rank, "'s process had started");
+  return absl::StrCat("rank ", process.rank, "'s process", process.pid == 0 ? "" : absl::StrCat(" ", process.pid));
+}
+
 std::string Knocking(uint32_t retry_num) {
   return absl::StrCat("MS_CLUSTER_RETRY_NUM (", retry_num, " tries x 3 s) sets for how long an agent tries");
 }
@@ -182,11 +191,17 @@ Say SayShutOut(const std::string& scheduler, const std::string& reason, absl::Du
                                          Duration(waited), " (", reason, "): giving up; ", Knocking(retry_num))};
 }
 
-Say SayStuck(const std::vector<StuckProcess>& processes, const std::string& node_id) {
+Say SayLeft(const NamedProcess& process, absl::Duration stuck) {
+  return {Severity::kError,
+          absl::StrCat(NameOf(process), " can't be killed: it is still there ", Duration(stuck),
+                       " after SIGKILL, as it hangs in the kernel (dmesg tells of it, often a driver or a file system) "
+                       "or is traced; until it is gone nothing starts in its place")};
+}
+
+Say SayStuck(const std::vector<NamedProcess>& processes, const std::string& node_id) {
   std::string text;
   for (size_t i = 0; i < std::min(processes.size(), kMostNamed); ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : ", ", "rank ", processes[i].rank, "'s process");
-    if (processes[i].pid != 0) absl::StrAppend(&text, " ", processes[i].pid);
+    absl::StrAppend(&text, i == 0 ? "" : ", ", NameOf(processes[i]));
   }
   if (processes.size() > kMostNamed) absl::StrAppend(&text, " and ", processes.size() - kMostNamed, " more");
   return {

@@ -46,12 +46,18 @@ Say SaySecurity(const std::string& scheduler, const std::string& reason);
 // It was welcomed once and has been refused for so long.
 Say SayShutOut(const std::string& scheduler, const std::string& reason, absl::Duration waited, uint32_t retry_num);
 
-// They were sent SIGKILL long ago, and the keeper, which tells their ends, answers.
-struct StuckProcess {
+// One of a rank that was sent SIGKILL and is still there.
+struct NamedProcess {
   uint32_t rank = 0;
-  uint64_t pid = 0;  // 0: not known
+  uint64_t pid = 0;      // 0: not known
+  std::string name;      // empty: not known; then it is the rank's own
+  std::string state;     // as in proc(5)
+  bool is_left = false;  // the rank's own has died
 };
-Say SayStuck(const std::vector<StuckProcess>& processes, const std::string& node_id);
+// The rank's next start waits for it.
+Say SayLeft(const NamedProcess& process, absl::Duration stuck);
+// The agent ends without waiting for them.
+Say SayStuck(const std::vector<NamedProcess>& processes, const std::string& node_id);
 
 // How a run ended: the last lines of what failed, unless they stand right above, then the cause as the last line.
 std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome, bool are_lines_shown);

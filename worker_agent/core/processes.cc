@@ -1,6 +1,7 @@
 #include "worker_agent/core/processes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/base/check.h"
 
@@ -8,7 +9,7 @@ namespace muster::agent {
 
 void Processes::Launched(const ProcessKey& id) {
   MUSTER_CHECK(!WasLaunched(id), "a process is started once");
-  MUSTER_CHECK(!IsSlotRunning(id.slot), "a slot has one process at a time");
+  MUSTER_CHECK(!IsSlotTaken(id.slot), "a slot has one process at a time");
   running_.insert(id);
   unconfirmed_.insert(id);
   launched_[id.slot] = {id.round, id.attempt};
@@ -23,8 +24,9 @@ bool Processes::MarkStarted(const ProcessKey& id, uint64_t pid) {
   return true;
 }
 
-bool Processes::MarkEnded(const ProcessKey& id, const ProcessEnd& end) {
+bool Processes::MarkEnded(const ProcessKey& id, const ProcessEnd& end, bool leaves_some) {
   if (running_.erase(id) == 0) return false;
+  leaves_some ? void(left_.insert(id)) : void(stuck_.erase(id));
   unconfirmed_.erase(id);
   pids_.erase(id.slot);
   if (end.IsSuccess()) {
@@ -35,17 +37,39 @@ bool Processes::MarkEnded(const ProcessKey& id, const ProcessEnd& end) {
   return true;
 }
 
-bool Processes::IsSlotRunning(uint32_t slot) const {
-  return std::any_of(running_.begin(), running_.end(), [&](const ProcessKey& id) { return id.slot == slot; });
+bool Processes::MarkCleared(const ProcessKey& id) {
+  if (left_.erase(id) == 0) return false;
+  stuck_.erase(id);
+  return true;
 }
+
+void Processes::MarkAllCleared() {
+  for (const ProcessKey& id : std::exchange(left_, {})) stuck_.erase(id);
+}
+
+bool Processes::MarkStuck(const ProcessKey& id, StuckProcess stuck) {
+  if (!running_.contains(id) && !left_.contains(id)) return false;
+  stuck_[id] = std::move(stuck);
+  return true;
+}
+
+bool Processes::IsSlotTaken(uint32_t slot) const {
+  const auto is_of_slot = [&](const ProcessKey& id) { return id.slot == slot; };
+  return std::any_of(running_.begin(), running_.end(), is_of_slot) ||
+         std::any_of(left_.begin(), left_.end(), is_of_slot);
+}
+
+bool Processes::IsAllStuck() const { return IsAnyLeft() && stuck_.size() == running_.size() + left_.size(); }
 
 uint64_t Processes::PidOf(uint32_t slot) const {
   const auto found = pids_.find(slot);
   return found == pids_.end() ? 0 : found->second;
 }
 
-bool Processes::IsAnyRunningOutside(uint32_t round) const {
-  return std::any_of(running_.begin(), running_.end(), [&](const ProcessKey& id) { return id.round != round; });
+bool Processes::IsAnyLeftOutside(uint32_t round) const {
+  const auto is_outside = [&](const ProcessKey& id) { return id.round != round; };
+  return std::any_of(running_.begin(), running_.end(), is_outside) ||
+         std::any_of(left_.begin(), left_.end(), is_outside);
 }
 
 bool Processes::WasLaunched(const ProcessKey& id) const {
@@ -72,11 +96,15 @@ bool Processes::HaveAllEndedWell() const {
 
 void Processes::CheckInvariants() const {
   std::set<uint32_t> slots;
-  for (const ProcessKey& id : running_) {
-    MUSTER_CHECK(slots.insert(id.slot).second, "a slot has one process at a time");
+  std::set<ProcessKey> all = running_;
+  all.insert(left_.begin(), left_.end());
+  MUSTER_CHECK(all.size() == running_.size() + left_.size(), "what has died does not run");
+  for (const ProcessKey& id : all) {
+    MUSTER_CHECK(slots.insert(id.slot).second, "a slot has one process at a time, and what one left is of it");
     MUSTER_CHECK(WasLaunched(id), "what runs was launched");
-    MUSTER_CHECK(id.round == running_.begin()->round, "all running processes are of one round");
+    MUSTER_CHECK(id.round == all.begin()->round, "all processes are of one round");
   }
+  for (const auto& [id, stuck] : stuck_) MUSTER_CHECK(all.contains(id), "what is stuck is there");
   for (const auto& [slot, pid] : pids_) MUSTER_CHECK(slots.contains(slot), "a pid is that of a running process");
 }
 

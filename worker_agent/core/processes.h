@@ -1,16 +1,29 @@
-// Which processes this agent has started, which run, and which of them failed.
+// Which processes this agent has started, which run, which have left something, and which of them failed.
+//
+// A process runs, then it has died. What it started may be left, and is being killed; then it is cleared. A slot is
+// free, and the node has no processes, when nothing runs and nothing is left.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "worker_agent/core/process_end.h"
 #include "worker_agent/core/process_key.h"
 
 namespace muster::agent {
+
+// Sent SIGKILL, and still there.
+struct StuckProcess {
+  uint64_t pid = 0;
+  std::string name;
+  std::string state;
+  MonotonicTime since;
+};
 
 class Processes {
  public:
@@ -19,19 +32,34 @@ class Processes {
   // Its ProcessStarted came: it is no launch failure any more.
   bool MarkStarted(const ProcessKey& id, uint64_t pid);
   // False when it was not running: a repetition, or nothing of ours.
-  bool MarkEnded(const ProcessKey& id, const ProcessEnd& end);
+  bool MarkEnded(const ProcessKey& id, const ProcessEnd& end, bool leaves_some = false);
+  // False when it had left nothing.
+  bool MarkCleared(const ProcessKey& id);
+  void MarkAllCleared();
+  // False when nothing of it is there, as far as is known.
+  bool MarkStuck(const ProcessKey& id, StuckProcess stuck);
 
+  // Anything of any process, running or left.
+  bool IsAnyLeft() const { return !running_.empty() || !left_.empty(); }
   bool IsAnyRunning() const { return !running_.empty(); }
   bool IsRunning(const ProcessKey& id) const { return running_.contains(id); }
-  bool IsSlotRunning(uint32_t slot) const;
+  // By a process that runs or what one left.
+  bool IsSlotTaken(uint32_t slot) const;
   // Of the process that runs there; 0 when there is none or nothing was heard of it yet.
   uint64_t PidOf(uint32_t slot) const;
-  bool IsAnyRunningOutside(uint32_t round) const;
+  bool IsAnyLeftOutside(uint32_t round) const;
+  // Something was sent SIGKILL and is still there.
+  bool HasSurvivors() const { return !left_.empty() || !stuck_.empty(); }
+  // Something is left, and it has been found that none of it can be killed.
+  bool IsAllStuck() const;
+  const std::map<ProcessKey, StuckProcess>& Stuck() const { return stuck_; }
   // This or a later start of the slot has been made.
   bool WasLaunched(const ProcessKey& id) const;
   bool WasAnyLaunched() const { return !launched_.empty(); }
 
   std::vector<ProcessKey> Running() const { return {running_.begin(), running_.end()}; }
+  // Have died, and left something.
+  const std::set<ProcessKey>& Left() const { return left_; }
   // Running, but nothing was heard of them since Launched.
   std::vector<ProcessKey> Unconfirmed(uint32_t round) const;
 
@@ -55,11 +83,13 @@ class Processes {
   };
 
   std::set<ProcessKey> running_;
-  std::set<ProcessKey> unconfirmed_;    // part of running_
-  std::map<uint32_t, uint64_t> pids_;   // by slot, of those that run
-  std::map<uint32_t, Start> launched_;  // slot → its last start
-  std::vector<Failure> failures_;       // in the order in which they came
-  std::set<uint32_t> ended_well_;       // slots whose last process ended with 0
+  std::set<ProcessKey> left_;                 // have died, and left something
+  std::map<ProcessKey, StuckProcess> stuck_;  // of those that run or have left something
+  std::set<ProcessKey> unconfirmed_;          // part of running_
+  std::map<uint32_t, uint64_t> pids_;         // by slot, of those that run
+  std::map<uint32_t, Start> launched_;        // slot → its last start
+  std::vector<Failure> failures_;             // in the order in which they came
+  std::set<uint32_t> ended_well_;             // slots whose last process ended with 0
 };
 
 }  // namespace muster::agent

@@ -70,6 +70,7 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   run_ = welcome.run();
   run_opened_unix_ms_ = welcome.run_opened_unix_ms();
   node_id_ = welcome.node_id();
+  takes_remains_ = welcome.takes_remains();
   term_ = message.term();
   unwelcome_text_.clear();
   is_shut_out_ = is_scheduler_leaving_ = false;

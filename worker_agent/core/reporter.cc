@@ -37,7 +37,7 @@ void Reporter::AddStart(const ProcessKey& key, uint64_t pid, MonotonicTime happe
   Add(std::move(event), happened);
 }
 
-void Reporter::AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTime happened) {
+void Reporter::AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTime happened, bool has_remains) {
   v1::NodeEvent event;
   v1::ProcessEnded& ended = *event.mutable_ended();
   ended.set_round(key.round);
@@ -47,6 +47,7 @@ void Reporter::AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTim
   ended.set_signal(end.exit.signal);
   ended.set_core_dumped(end.exit.core_dumped);
   ended.set_was_stopped(end.was_stopped);
+  ended.set_has_remains(has_remains);
   ended.set_error_message(Cut(end.error_message, kMaxErrorMessageBytes));
   if (end.memory.was_short) {
     ended.mutable_memory()->set_limit_bytes(end.memory.limit_bytes);

@@ -23,7 +23,8 @@ class Reporter {
  public:
   // Texts beyond their limits are cut.
   void AddStart(const ProcessKey& key, uint64_t pid, MonotonicTime happened);
-  void AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTime happened);
+  // `has_remains`: it ended well, and what it started may still be there.
+  void AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTime happened, bool has_remains = false);
   // Not when kMaxCommandsTold wait already: no scheduler takes them, and the agent's log has them.
   void AddCommands(const v1::RemoteCommands& commands, MonotonicTime happened);
   // `event` without its number and age.

@@ -44,11 +44,29 @@ struct Started {
   int64_t pid = 0;
 };
 
-// Told once for each spec, when the process and all that descends from it are gone.
+// Told once for each spec: the process has died.
 struct Ended {
   ProcessKey key;
   ProcessEnd end;          // at most kMaxErrorMessageBytes and kMaxLastLines
   MonotonicTime ended_at;  // of Clock::Boot
+  // Something that descends from it may be left, which has been sent SIGKILL: Cleared follows. Until then nothing may
+  // take the process's place.
+  bool is_anything_left = false;
+};
+
+// After an Ended that left something: nothing is left now.
+struct Cleared {
+  ProcessKey key;
+};
+
+// What is left of `key`, the process itself or a descendant, is still there some seconds after SIGKILL: it hangs in the
+// kernel, or a tracer holds it. Told again when another process is found, or another state.
+struct Unkillable {
+  ProcessKey key;
+  int64_t pid = 0;
+  std::string name;     // as ShownName
+  std::string state;    // as in proc(5): "D"
+  MonotonicTime since;  // of Clock::Boot: the first SIGKILL
 };
 
 // The fence's deadline passed: the processes are being stopped.
@@ -99,14 +117,16 @@ struct KeeperLost {};
 struct KeeperSilent {};
 struct KeeperAnswers {};
 
-using KeeperEvent =
-    std::variant<Started, Ended, FenceFell, Pong, OutputRead, KeeperLost, KeeperSilent, KeeperAnswers, ClockJumped>;
+using KeeperEvent = std::variant<Started, Ended, Cleared, Unkillable, FenceFell, Pong, OutputRead, KeeperLost,
+                                 KeeperSilent, KeeperAnswers, ClockJumped>;
 
 struct KeeperOptions {
   int stop_signal = 15;
   absl::Duration stop_timeout = absl::Seconds(30);  // between stop_signal and SIGKILL
   std::optional<ProcessMark> mark = {};             // of all processes; none: the system allows none
   bool isolates_pids = false;                       // see pid_namespace.h
+  // After SIGKILL until what is still there is named.
+  absl::Duration leftovers_patience = absl::Seconds(5);
 };
 
 // What the keeper runs when the agent has died and all processes are gone: `argv` with `env`, killed after 10 s.

@@ -188,7 +188,15 @@ void Fields(A& a, ProcessEnd& end) {
 }
 template <typename A>
 void Fields(A& a, Ended& ended) {
-  a(ended.key), a(ended.end), a(ended.ended_at);
+  a(ended.key), a(ended.end), a(ended.ended_at), a(ended.is_anything_left);
+}
+template <typename A>
+void Fields(A& a, Cleared& cleared) {
+  a(cleared.key);
+}
+template <typename A>
+void Fields(A& a, Unkillable& left) {
+  a(left.key), a(left.pid), a(left.name), a(left.state), a(left.since);
 }
 template <typename A>
 void Fields(A&, FenceFell&) {}

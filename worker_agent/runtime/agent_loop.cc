@@ -25,6 +25,10 @@ namespace {
 constexpr absl::Duration kLastWordsTimeout = absl::Seconds(1);
 constexpr absl::Duration kEndPatience = absl::Seconds(60);  // of which the keeper may take half
 constexpr int kLongestPollMs = 60'000;
+// What a keeper that was lost had started is killed for so long before its deaths are told, and then once a second.
+constexpr absl::Duration kFirstKillTime = absl::Seconds(1);
+constexpr absl::Duration kNextKillTime = absl::Milliseconds(100);
+constexpr absl::Duration kNameLeftAfter = absl::Seconds(5);
 constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 
 // As for Gateway::WhyOver.
@@ -196,26 +200,40 @@ void AgentLoop::EndRound(const std::string& why) {
   round_ = 0;
 }
 
+// Also for the slots that share the process (--per_node).
+template <typename Event>
+void AgentLoop::PushForAll(Event event) {
+  pending_.push_back(event);
+  const auto found = followers_.find(event.key);
+  if (found == followers_.end()) return;
+  for (const ProcessKey& key : found->second) {
+    event.key = key;
+    pending_.push_back(event);
+  }
+}
+
 void AgentLoop::On(const Started& event) {
   progress_.Watch(event.key);
   launcher_.Started(event.key, event.pid);
-  const auto pid = static_cast<uint64_t>(event.pid);
-  pending_.push_back(ProcessHasStarted{event.key, pid});
-  const auto found = followers_.find(event.key);
-  if (found == followers_.end()) return;
-  for (const ProcessKey& key : found->second) pending_.push_back(ProcessHasStarted{key, pid});
+  PushForAll(ProcessHasStarted{event.key, static_cast<uint64_t>(event.pid)});
 }
 
 void AgentLoop::On(const Ended& event) {
   progress_.Forget(event.key);
-  const absl::Duration age = BootTime() - event.ended_at;
   ProcessEnd end = event.end;
   launcher_.Judge(event.key, end);
-  pending_.push_back(ProcessHasEnded{event.key, end, age});
-  const auto found = followers_.find(event.key);
-  if (found == followers_.end()) return;
-  for (const ProcessKey& key : found->second) pending_.push_back(ProcessHasEnded{key, end, age});
-  followers_.erase(found);
+  PushForAll(ProcessHasEnded{event.key, end, BootTime() - event.ended_at, event.is_anything_left});
+  if (!event.is_anything_left) followers_.erase(event.key);
+}
+
+void AgentLoop::On(const Cleared& event) {
+  PushForAll(NothingLeft{event.key});
+  followers_.erase(event.key);
+}
+
+void AgentLoop::On(const Unkillable& event) {
+  PushForAll(
+      ProcessIsStuck{event.key, static_cast<uint64_t>(event.pid), event.name, event.state, BootTime() - event.since});
 }
 
 void AgentLoop::On(const FenceFell&) { pending_.push_back(FenceHasFallen{}); }
@@ -239,21 +257,22 @@ void AgentLoop::On(const OutputRead& event) {
 
 void AgentLoop::On(const KeeperLost&) {
   is_keeper_lost_ = true;
+  keeper_lost_at_ = BootTime();
   progress_.ForgetAll();
   stacks_.Abandon();
   EndAfterKeeper();
 }
 
-// Until they are gone, what the keeper had started counts as alive: the round is not quit.
+// The deaths are told at once. Until they are gone, what the keeper had started counts as alive: the round is not quit.
 void AgentLoop::EndAfterKeeper() {
-  const absl::Status status =
-      Keeper::KillAllDescendants(is_anybody_left_ ? absl::Milliseconds(100) : absl::Seconds(10));
+  const absl::Status status = Keeper::KillAllDescendants(is_anybody_left_ ? kNextKillTime : kFirstKillTime);
   if (status.ok()) {
     is_anybody_left_ = false;
     pending_.push_back(KeeperDied{});
     return;
   }
-  if (!std::exchange(is_anybody_left_, true)) {
+  if (!std::exchange(is_anybody_left_, true)) pending_.push_back(KeeperDied{/*leaves_some=*/true});
+  if (BootTime() - keeper_lost_at_ >= kNameLeftAfter && !std::exchange(has_named_left_, true)) {
     Log(Severity::kError,
         absl::StrCat("the keeper was lost, and not all that it had started is known to be gone: ",
                      std::string(status.message()), "; until it is, this node's ranks can't start again"));
@@ -419,6 +438,7 @@ void AgentLoop::Do(const Finish& effect) {
   status_printer_.ClearProgress();
   exit_code_ = effect.exit_code;
   has_outcome_ = effect.outcome.succeeded() || effect.outcome.has_cause();
+  leaves_some_ = effect.leaves_some;
   if (options_.logs.base.empty() || !effect.outcome.has_cause()) return;
   BeginLogs();  // for failure.json. Not said: the reason stands in the last line, and no process has written any log
   if (!is_keeper_lost_) {

@@ -48,8 +48,8 @@ class AgentLoop {
   // The job's store, for gateways; as long as this lives.
   AgentStore& store() { return store_; }
 
-  // Until the core has finished; every process is gone then and the scheduler knows what it was told. Returns the exit
-  // code.
+  // Until the core has finished; every process is gone then, except what can't be killed, and the scheduler knows what it
+  // was told. Returns the exit code.
   int Run();
 
   // Any thread, until Run returns: what TLS shows, or whom it trusts, has changed.
@@ -63,6 +63,9 @@ class AgentLoop {
 
   // Whether the run had ended for all when this agent did.
   bool HasOutcome() const { return has_outcome_; }
+
+  // Whether something of its processes is left, since it can't be killed.
+  bool LeavesSome() const { return leaves_some_; }
 
   // Whether it ended well before its run did: somebody wanted the node out of the job.
   bool WasDrained() const { return !has_outcome_ && exit_code_ == 0; }
@@ -78,8 +81,12 @@ class AgentLoop {
   void EndRound(const std::string& why);
   bool BeginLogs();  // whether it is another folder than before
 
+  template <typename Event>
+  void PushForAll(Event event);
   void On(const Started& event);
   void On(const Ended& event);
+  void On(const Cleared& event);
+  void On(const Unkillable& event);
   void On(const FenceFell& event);
   void On(const ClockJumped& event);
   void On(const Pong&) {}
@@ -134,7 +141,9 @@ class AgentLoop {
   std::optional<Launch> waiting_launch_;  // for a gateway
   MonotonicTime keeper_polled_at_;
   bool is_keeper_lost_ = false;
-  bool is_anybody_left_ = false;                             // of what a lost keeper had started
+  bool is_anybody_left_ = false;  // of what a lost keeper had started …
+  MonotonicTime keeper_lost_at_;  // … then
+  bool has_named_left_ = false;
   std::map<ProcessKey, std::vector<ProcessKey>> followers_;  // see LaunchPlan
   std::map<uint32_t, uint32_t> owners_;                      // of slots that share, or shared last, another's process
   v1::FarewellRequest farewell_;
@@ -142,6 +151,7 @@ class AgentLoop {
   RunFolder logs_;  // of the run whose logs were begun; without a name: none
   int exit_code_ = 0;
   bool has_outcome_ = false;
+  bool leaves_some_ = false;
 };
 
 }  // namespace muster::agent

@@ -335,7 +335,11 @@ void AgentHost::Do(const agent::Finish& effect) {
   exit_code_ = effect.exit_code;
   parts_.sim.Trace("  agent ", known_id_, " (", incarnation_, ") ends with ", exit_code_);
   parts_.invariants.OnFinish(incarnation_, run_, effect.exit_code, effect.outcome);
-  keeper_.Vanish();
+  keeper_.AgentEnded([this, exit_code = exit_code_] {
+    if (farewell_.cluster_id().empty()) return;
+    farewell_.set_exit_code(exit_code);
+    parts_.network.Farewell(node_.machine, farewell_);
+  });
   EndProcess(false);
 }
 

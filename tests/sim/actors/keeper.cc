@@ -32,7 +32,14 @@ absl::Duration PerStep(Random random) {
 // Whether it starts another process that outlives it; from a source of its own as well.
 bool LeavesDescendant(Random random, double share) { return share > 0 && random.Chance(share); }
 
+// Of a process that was sent SIGKILL: now and then it hangs in a driver.
+absl::Duration DyingTime(Random random, bool may_hang) {
+  if (!may_hang || !random.Chance(0.1)) return random.UpTo(absl::Milliseconds(50));
+  return random.UpTo(absl::Seconds(random.Chance(0.3) ? 90 : 20));
+}
+
 constexpr absl::Duration kLooksAgainAfter = absl::Milliseconds(200);
+constexpr absl::Duration kNamedAfter = absl::Seconds(5);
 
 }  // namespace
 
@@ -43,9 +50,9 @@ void Keeper::Command(std::function<void()> action) {
   });
 }
 
-void Keeper::TellLater(agent::Event event) {
+void Keeper::TellLater(agent::Event event, absl::Duration delay) {
   if (is_quiet_) return;
-  last_told_ = std::max(last_told_, sim_.timeline.monotonic() + random_.UpTo(absl::Milliseconds(20)));
+  last_told_ = std::max(last_told_, sim_.timeline.monotonic() + delay);
   sim_.timeline.At(last_told_, [this, event = std::move(event)] { tell_(event); });
 }
 
@@ -149,8 +156,17 @@ void Keeper::SetFence(std::optional<MonotonicTime> deadline) {
       sim_.Trace("the fence of ", incarnation_, " falls");
       is_fence_down_ = true;
       StopNow();
+      EndRemainsByFence();
       TellLater(agent::FenceHasFallen{});
     });
+  });
+}
+
+// What hangs in a driver for longer than that outlives the fence, and nobody could know: that isn't simulated.
+void Keeper::EndRemainsByFence() {
+  is_fenced_ = true;
+  sim_.timeline.After(sim_.parameters.scheduler.stop_timeout + absl::Seconds(1), [this] {
+    for (auto& [key, remains] : remains_) EndDescendant(remains);
   });
 }
 
@@ -162,7 +178,12 @@ void Keeper::End(Key key, ExitStatus death) {
   sim_.Trace("process ", process.order.place.Text(), " ends, exit code ", death.code, " signal ", death.signal,
              process.is_stopping ? ", stopped" : "");
   processes_.End(process.order.place, death, process.is_stopping);
-  remains_[key] = {process.order, death, process.is_stopping, false, !process.has_descendant};
+  Remains& remains = remains_[key];
+  remains.order = process.order;
+  remains.death = death;
+  remains.was_stopped = process.is_stopping;
+  remains.is_gone = !process.has_descendant;
+  remains.died = sim_.timeline.monotonic();
   Sweep(key);
 }
 
@@ -179,19 +200,38 @@ void Keeper::Sweep(Key key) {
   if (is_any_left == false) {
     const Remains gone = remains;
     remains_.erase(it);
+    if (gone.is_told) return TellLater(agent::NothingLeft{gone.order.key()});
     agent::ProcessHasEnded ended = EndedOf(gone.order, gone.death, gone.was_stopped);
     ended.age = absl::Milliseconds(1);
     TellLater(std::move(ended));
     return;
   }
   if (is_any_left == true && !std::exchange(remains.is_killed, true)) {
-    Random random((sim_.parameters.seed ^ (incarnation_ + key)) * 37 + 5);  // now and then it hangs in a driver
-    sim_.timeline.After(random.UpTo(absl::Milliseconds(random.Chance(0.1) ? 20'000 : 50)), [this, key] {
+    const Random random((sim_.parameters.seed ^ (incarnation_ + key)) * 37 + 5);
+    sim_.timeline.After(DyingTime(random, !is_fenced_), [this, key] {
       if (const auto found = remains_.find(key); found != remains_.end()) EndDescendant(found->second);
     });
   }
-  processes_.NoteHang(remains.order.place);  // it makes no steps, and nobody knows of its end
+  processes_.NoteHang(remains.order.place);  // it makes no steps, and maybe nobody knows of its end
+  TellOfRemains(key, remains);
   sim_.timeline.After(kLooksAgainAfter, [this, key] { Sweep(key); });
+}
+
+// What it left is gone within two looks, as a rule: then nothing is told of it.
+void Keeper::TellOfRemains(Key key, Remains& remains) {
+  const absl::Duration age = sim_.timeline.monotonic() - remains.died;
+  if (age < kLooksAgainAfter) return;
+  Random random((sim_.parameters.seed ^ (incarnation_ + key)) * 41 + 3);
+  if (!std::exchange(remains.is_told, true)) {
+    agent::ProcessHasEnded ended = EndedOf(remains.order, remains.death, remains.was_stopped);
+    ended.age = age;
+    ended.leaves_some = true;
+    TellLater(std::move(ended), random.UpTo(absl::Milliseconds(20)));
+  }
+  if (age >= kNamedAfter && remains.is_killed && !std::exchange(remains.is_named, true)) {
+    TellLater(agent::ProcessIsStuck{remains.order.key(), 9000 + key, "python3", "D", age},
+              random.UpTo(absl::Milliseconds(20)));
+  }
 }
 
 void Keeper::EndDescendant(Remains& remains) {
@@ -262,6 +302,13 @@ void Keeper::BidFarewell(std::function<void()> farewell) {
   sim_.timeline.After(random_.UpTo(absl::Milliseconds(500)), std::move(farewell));
 }
 
+void Keeper::AgentEnded(std::function<void()> farewell) {
+  if (remains_.empty() || !is_alive_) return Vanish();
+  is_quiet_ = is_ending_ = true;
+  EndLeaders();
+  BidFarewell(std::move(farewell));
+}
+
 void Keeper::Vanish() {
   is_quiet_ = true;
   is_alive_ = false;
@@ -276,7 +323,9 @@ void Keeper::Die() {
   EndAll();
   // What the agent takes those for of whose end it was not told.
   for (const PlaceName& place : ordered_) processes_.End(place, {0, kKill}, false);
-  for (const auto& [key, remains] : remains_) processes_.End(remains.order.place, {0, kKill}, false);
+  for (const auto& [key, remains] : remains_) {
+    if (!remains.is_told) processes_.End(remains.order.place, {0, kKill}, false);
+  }
   is_quiet_ = was_quiet;
   TellLater(agent::KeeperDied{});
 }

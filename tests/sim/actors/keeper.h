@@ -1,11 +1,13 @@
 // The simulated keeper of one agent and its training processes. Commands are carried out in order, each a little later.
 //
-// A process has ended for the agent when what descends from it has ended, too. Only a look at the system shows that,
-// and a look can fail (no descriptor is left for /proc): then nobody is taken for gone, and the keeper looks again.
+// The death of a process is told soon, but its place is free only when what descends from it has ended, too, which may
+// take a minute (it hangs in a driver). Only a look at the system shows that, and a look can fail (no descriptor is
+// left for /proc): then nobody is taken for gone, and the keeper looks again.
 //
 // | dies                  | its processes                                                                             |
 // |-----------------------|-------------------------------------------------------------------------------------------|
 // | the agent             | the keeper ends all, then says farewell                                                   |
+// | the agent, in order   | it has waited for them, but for what can't be killed: then as above                       |
 // | the keeper            | the agent ends all                                                                        |
 // | both at one instant   | die with them; their descendants are ended by the guardian, where there is one            |
 // | the machine           | die with it                                                                               |
@@ -53,7 +55,10 @@ class Keeper {
 
   // The agent has died: all processes end, then `farewell` is called.
   void AgentDied(std::function<void()> farewell);
-  // The agent has ended well, or its machine vanished: all processes are gone at once.
+  // The agent has ended in order. Where it did not wait for what can't be killed, `farewell` is called when that is
+  // gone.
+  void AgentEnded(std::function<void()> farewell);
+  // Its machine vanished: all processes are gone at once.
   void Vanish();
   // The keeper dies, and the agent kills what it had held.
   void Die();
@@ -93,6 +98,9 @@ class Keeper {
     bool was_stopped = false;
     bool is_killed = false;  // and dies soon
     bool is_gone = false;
+    bool is_told = false;  // the death, while something is left
+    bool is_named = false;
+    MonotonicTime died;
   };
   using Key = uint64_t;
 
@@ -101,6 +109,7 @@ class Keeper {
   void FailLaunch(const Order& order, ExitStatus death, const std::string& why);
   void PlanFate(Key key, const Order& order);
   void StopNow();
+  void EndRemainsByFence();
   void End(Key key, ExitStatus death);
   // By itself: not if it hangs.
   void EndByItself(Key key, ExitStatus death);
@@ -115,7 +124,9 @@ class Keeper {
   void BidFarewell(std::function<void()> farewell);
   bool IsPeace() const { return sim_.timeline.elapsed() >= sim_.parameters.faults_end; }
   // In order: no event overtakes an earlier one.
-  void TellLater(agent::Event event);
+  void TellLater(agent::Event event) { TellLater(std::move(event), random_.UpTo(absl::Milliseconds(20))); }
+  void TellLater(agent::Event event, absl::Duration delay);
+  void TellOfRemains(Key key, Remains& remains);
 
   Sim& sim_;
   Processes& processes_;
@@ -136,6 +147,7 @@ class Keeper {
   MonotonicTime last_told_;
   uint64_t fence_number_ = 0;
   bool is_fence_down_ = false;
+  bool is_fenced_ = false;  // it fell once
 };
 
 }  // namespace muster::sim

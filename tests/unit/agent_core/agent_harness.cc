@@ -18,7 +18,7 @@ std::string EventText(const v1::NodeEvent& event) {
   } else if (event.has_ended()) {
     const v1::ProcessEnded& e = event.ended();
     absl::StrAppend(&text, "ended ", e.slot(), "/", e.round(), "/", e.attempt(), " code=", e.exit_code(),
-                    " signal=", e.signal(), e.was_stopped() ? " stopped" : "",
+                    " signal=", e.signal(), e.was_stopped() ? " stopped" : "", e.has_remains() ? " with remains" : "",
                     e.launch_error().empty() ? "" : absl::StrCat(" launch_error=", e.launch_error()));
   } else {
     if (event.has_quit()) return absl::StrCat(text, "quit round ", event.quit().round());
@@ -61,6 +61,10 @@ std::string MessageText(const v1::AgentMessage& message) {
   std::vector<std::string> parts = {absl::StrCat("report ", report.heartbeat_seq())};
   for (const v1::NodeEvent& event : report.events()) parts.push_back(EventText(event));
   if (report.progress_size() > 0) parts.push_back(ProgressText(report));
+  for (const v1::StuckProcess& s : report.stuck()) {
+    parts.push_back(
+        absl::StrCat("stuck ", s.slot(), " ", s.pid(), " (", s.name(), " ", s.state(), ") ", s.stuck_ms(), "ms"));
+  }
   if (report.is_settled()) parts.push_back("settled");
   return absl::StrJoin(parts, ", ");
 }
@@ -188,7 +192,8 @@ std::string AgentHarness::WelcomeWithDatagrams(absl::Duration fence) {
   return Receive(std::move(message));
 }
 
-v1::SchedulerMessage AgentHarness::WelcomeMessage(bool is_resumed, uint64_t events_through, absl::Duration fence) {
+v1::SchedulerMessage AgentHarness::WelcomeMessage(bool is_resumed, uint64_t events_through,
+                                                  absl::Duration fence) const {
   v1::SchedulerMessage message;
   v1::Welcome& welcome = *message.mutable_welcome();
   welcome.set_cluster_id("c");
@@ -199,6 +204,7 @@ v1::SchedulerMessage AgentHarness::WelcomeMessage(bool is_resumed, uint64_t even
   welcome.set_heartbeat_interval_ms(2000);
   welcome.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(fence)));
   welcome.set_is_resumed(is_resumed);
+  welcome.set_takes_remains(takes_remains_);
   return message;
 }
 
@@ -244,6 +250,15 @@ std::string AgentHarness::Ended(uint32_t slot, int exit_code, int signal, bool w
   event.key = {slot, round, 0};
   event.end.exit = {exit_code, signal};
   event.end.was_stopped = was_stopped;
+  return Do(event);
+}
+
+std::string AgentHarness::Died(uint32_t slot, int exit_code, int signal, bool was_stopped) {
+  ProcessHasEnded event;
+  event.key = {slot, 1, 0};
+  event.end.exit = {exit_code, signal};
+  event.end.was_stopped = was_stopped;
+  event.leaves_some = true;
   return Do(event);
 }
 

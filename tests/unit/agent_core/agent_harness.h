@@ -24,6 +24,9 @@ class AgentHarness {
   // Lets time pass, stopping at each deadline on the way.
   std::string Pass(absl::Duration duration);
 
+  // The scheduler is one that doesn't know ProcessEnded.has_remains.
+  void MakeSchedulerOlder() { takes_remains_ = false; }
+
   // From now on the scheduler answers each report that Pass sees.
   void AnswerReports() { answers_reports_ = true; }
 
@@ -40,6 +43,12 @@ class AgentHarness {
   std::string Peers(uint32_t round, const absl::Status& status = absl::OkStatus());
   std::string Started(uint32_t slot, uint32_t round = 1, uint32_t attempt = 0);
   std::string Ended(uint32_t slot, int exit_code, int signal = 0, bool was_stopped = false, uint32_t round = 1);
+  // It has died and left something; what it left is gone; what it left can't be killed.
+  std::string Died(uint32_t slot, int exit_code, int signal = 0, bool was_stopped = false);
+  std::string Cleared(uint32_t slot) { return Do(NothingLeft{{slot, 1, 0}}); }
+  std::string Stuck(uint32_t slot) {
+    return Do(ProcessIsStuck{{slot, 1, 0}, 700 + slot, "python3", "D", absl::Seconds(5)});
+  }
   std::string Made(uint32_t slot, std::optional<uint64_t> step, uint32_t round = 1, uint32_t attempt = 0) {
     return Do(ProgressMade{round, slot, attempt, step});
   }
@@ -57,7 +66,7 @@ class AgentHarness {
 
  private:
   void AnswerReportsOf(const Effects& effects);
-  static v1::SchedulerMessage WelcomeMessage(bool is_resumed, uint64_t events_through, absl::Duration fence);
+  v1::SchedulerMessage WelcomeMessage(bool is_resumed, uint64_t events_through, absl::Duration fence) const;
 
   AgentCore core_;
   MonotonicTime now_;
@@ -66,6 +75,7 @@ class AgentHarness {
   absl::Duration fence_;  // of the round that RunRound ran
   Effects last_;
   bool answers_reports_ = false;
+  bool takes_remains_ = true;
 };
 
 v1::DesiredState Running(uint32_t slots, uint32_t round = 1, uint32_t attempt = 0);

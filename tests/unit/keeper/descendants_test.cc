@@ -2,15 +2,19 @@
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <optional>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "support.h"
+#include "worker_agent/keeper/boottime.h"
 
 namespace muster::agent {
 namespace {
@@ -94,6 +98,43 @@ TEST(SignalExactly, NeverReachesALaterProcessOfTheSamePid) {
   EXPECT_EQ(::waitpid(pid, nullptr, WNOHANG), 0);
   SignalExactly(info, SIGKILL);
   EXPECT_EQ(::waitpid(pid, nullptr, 0), pid);
+}
+
+TEST(ShownName, IsOneLineOfText) {
+  ProcessInfo process;
+  process.name = "a\tb\x1b[1m\xff";
+  EXPECT_EQ(ShownName(process).find_first_of("\t\x1b\xff"), std::string::npos) << ShownName(process);
+  process.name = "python3";
+  EXPECT_EQ(ShownName(process), "python3");
+}
+
+// As a training process that has been killed, with a thread that hangs: its main thread is a zombie.
+TEST(StateOf, IsThatOfAThreadThatHasNotEnded) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    std::thread([&] {
+      [[maybe_unused]] const ssize_t n = ::write(ready[1], "x", 1);
+      while (true) ::pause();
+    }).detach();
+    ::syscall(SYS_exit, 0);  // of this thread alone
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  std::optional<ProcessInfo> process;
+  const MonotonicTime deadline = BootTime() + absl::Milliseconds(kBoundMs);
+  do {
+    process = ReadProcess(pid);
+  } while (process.has_value() && StateOf(*process) != 'S' && BootTime() < deadline);
+  ASSERT_TRUE(process.has_value());
+  EXPECT_EQ(process->state, 'Z');
+  EXPECT_FALSE(process->is_dead);
+  EXPECT_EQ(StateOf(*process), 'S') << "it pauses";
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 TEST(HasLivingMember, ZombiesDontCount) {

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,6 +114,21 @@ std::string ReadToEnd(const UniqueFd& fd) {
   return all + "(no end came)";
 }
 
+HeldAtExit::HeldAtExit(pid_t pid) {
+  if (::ptrace(PTRACE_SEIZE, pid, nullptr, PTRACE_O_TRACEEXIT) == 0) pid_ = pid;
+}
+
+HeldAtExit::~HeldAtExit() { Release(); }
+
+// Once it is at its exit; it is reaped by its tracer first, then by its parent.
+void HeldAtExit::Release() {
+  const pid_t pid = std::exchange(pid_, 0);
+  if (pid == 0) return;
+  int status = 0;
+  if (::waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status)) return;
+  ::ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
+}
+
 ProcessSpec Command(uint32_t slot, std::vector<std::string> argv) {
   ProcessSpec spec;
   spec.key = {slot, 1, 0};
@@ -179,6 +196,20 @@ bool TestKeeper::WaitFor() {
   });
 }
 
+Unkillable TestKeeper::WaitUnkillable(uint32_t slot) {
+  Unkillable found;
+  EXPECT_TRUE(WaitUntil([&] {
+    for (const KeeperEvent& event : events_) {
+      const auto* left = std::get_if<Unkillable>(&event);
+      if (left != nullptr && left->key.slot == slot) return found = *left, true;
+    }
+    return false;
+  })) << "nothing of slot "
+      << slot << " was told that can't be killed";
+  return found;
+}
+
+bool TestKeeper::WaitCleared() { return WaitFor<Cleared>(); }
 bool TestKeeper::WaitFenceFell() { return WaitFor<FenceFell>(); }
 bool TestKeeper::WaitLost() { return WaitFor<KeeperLost>(); }
 bool TestKeeper::WaitSilent() { return WaitFor<KeeperSilent>(); }

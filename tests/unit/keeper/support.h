@@ -86,6 +86,8 @@ class TestKeeper {
   // Waits for it. A failure of the test, and a made-up answer, after the bound.
   Started WaitStarted(uint32_t slot);
   Ended WaitEnded(uint32_t slot);
+  Unkillable WaitUnkillable(uint32_t slot);
+  bool WaitCleared();
   bool WaitFenceFell();
   bool WaitLost();
   bool WaitSilent();
@@ -103,11 +105,24 @@ class TestKeeper {
   std::vector<KeeperEvent> events_;
 };
 
+// A process that can't be killed, as one that hangs in the kernel: the test traces it, and holds it at its exit. The
+// kernel lets a process trace those that descend from it, unless it forbids all tracing.
+class HeldAtExit {
+ public:
+  explicit HeldAtExit(pid_t pid);
+  ~HeldAtExit();
+  bool is_held() const { return pid_ != 0; }
+  void Release();
+
+ private:
+  pid_t pid_ = 0;
+};
+
 // A keeper whose stdout and stderr are one pipe; the test holds only the reading end.
 struct PipedKeeper {
-  PipedKeeper() : pipe(MakeTestPipe()) {
+  explicit PipedKeeper(const KeeperOptions& options = {}) : pipe(MakeTestPipe()) {
     StreamsTo streams(pipe.write.get(), pipe.write.get());
-    keeper.emplace();
+    keeper.emplace(options);
     pipe.write.reset();
   }
   std::string EndAndRead() {

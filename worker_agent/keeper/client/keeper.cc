@@ -38,6 +38,8 @@ namespace {
 
 constexpr size_t kMaxUnsentBytes = 256 * 1024 * 1024;      // a keeper that takes nothing for so long is broken
 constexpr absl::Duration kEndPatience = absl::Seconds(8);  // above what the keeper waits for a terminal and a disk
+constexpr absl::Duration kUnkillablePatience = absl::Seconds(1);  // in its place where something can't be killed
+constexpr absl::Duration kTurnSlack = absl::Seconds(2);
 constexpr absl::Duration kLosePatience = absl::Seconds(2);
 constexpr absl::Duration kHelpersPatience = absl::Seconds(2);  // for all: what is left to do then hangs or nearly so
 constexpr absl::Duration kKillPatience = absl::Seconds(10);
@@ -120,6 +122,7 @@ class Keeper::Impl {
   void TranslatePids(KeeperEvent& event);
   void LookAtPulse(std::vector<KeeperEvent>& events);
   void Lose();
+  bool IsKeeperAtWork(MonotonicTime since) const;
   bool ReapGuardian();
   void EndHelpers();
 
@@ -129,6 +132,7 @@ class Keeper::Impl {
   const absl::Duration stop_timeout_;
   UniqueFd epoll_;
   std::vector<KeeperEvent> own_events_;  // answers that needed no keeper
+  std::set<ProcessKey> unkillable_;
   KeeperPulse pulse_;
   std::map<uint32_t, std::pair<int64_t, int64_t>> outer_pids_;  // by slot: inner and outer one of its last process
   uint32_t fence_falls_seen_ = 0;
@@ -216,6 +220,8 @@ std::vector<KeeperEvent> Keeper::Impl::Poll() {
     }
     if (std::holds_alternative<FenceFell>(*event)) ++fence_falls_seen_;
     if (family_.is_isolated) TranslatePids(*event);
+    if (const auto* left = std::get_if<Unkillable>(&*event)) unkillable_.insert(left->key);
+    if (const auto* cleared = std::get_if<Cleared>(&*event)) unkillable_.erase(cleared->key);
     events.push_back(*std::move(event));
   }
   if (is_open) {
@@ -234,6 +240,8 @@ void Keeper::Impl::TranslatePids(KeeperEvent& event) {
     const int64_t inner = started->pid;
     started->pid = OuterPidBelow(family_.guardian, inner);
     outer_pids_[started->key.slot] = {inner, started->pid};
+  } else if (auto* left = std::get_if<Unkillable>(&event)) {
+    left->pid = OuterPidBelow(family_.guardian, left->pid);
   } else if (auto* output = std::get_if<OutputRead>(&event); output != nullptr && output->pid != 0) {
     const auto found = outer_pids_.find(output->key.slot);
     output->pid = found != outer_pids_.end() && found->second.first == output->pid ? found->second.second : 0;
@@ -288,15 +296,21 @@ bool Keeper::Impl::ReapGuardian() {
   return is_reaped_;
 }
 
+bool Keeper::Impl::IsKeeperAtWork(MonotonicTime since) const {
+  const MonotonicTime turn = family_.page->last_turn();
+  return turn >= since && BootTime() - turn < kKeeperTurn + kTurnSlack;
+}
+
 void Keeper::Impl::End() {
   if (is_lost_) {
     KillDescendantsUntilNone(Spared(), kKillPatience).IgnoreError();
     return;
   }
+  const MonotonicTime begin = BootTime();
   channel_.Send(Encode(EndCommand{}));
   // The keeper ends by itself once it has no children; its end of the socket tells when.
   bool is_open = true;
-  const MonotonicTime deadline = BootTime() + kEndPatience;
+  const MonotonicTime deadline = begin + (unkillable_.empty() ? kEndPatience : kUnkillablePatience);
   while (is_open && BootTime() < deadline) {
     const short wanted = channel_.pending_bytes() > 0 ? POLLIN | POLLOUT : POLLIN;
     pollfd ready{channel_.fd(), wanted, 0};
@@ -307,6 +321,7 @@ void Keeper::Impl::End() {
   }
   while (!ReapGuardian() && BootTime() < deadline) ::poll(nullptr, 0, 1);
   if (is_reaped_ && !is_open) return EndHelpers();
+  if (is_open && IsKeeperAtWork(begin)) return;  // its helpers end with it
   Lose();
   KillDescendantsUntilNone(Spared(), kKillPatience).IgnoreError();
 }

@@ -211,6 +211,11 @@ void ProcessOutput::Drain() {
   for (size_t i = 0; i < streams_.size(); ++i) Read(i, kMaxDrainBytes);
 }
 
+std::vector<std::string> ProcessOutput::LastLinesSoFar() {
+  Drain();
+  return last_lines_.SoFar();
+}
+
 std::vector<std::string> ProcessOutput::Finish(std::function<void()> log_is_written) {
   Drain();
   for (size_t i = 0; i < streams_.size(); ++i) Close(i);

@@ -32,6 +32,8 @@ class LastLines {
 
   // At most kMaxLastLines of at most kMaxLastLineBytes, clean text; a last line without an end counts. Call it once.
   std::vector<std::string> Take();
+  // The same of what has come so far, any number of times.
+  std::vector<std::string> SoFar() const { return LastLines(*this).Take(); }
 
  private:
   void Keep(std::string&& line);
@@ -90,6 +92,8 @@ class ProcessOutput {
 
   // Takes what is in the pipes now. Doesn't wait for their end: a grandchild may hold them open.
   void Drain();
+  // Drains, and returns the last lines so far.
+  std::vector<std::string> LastLinesSoFar();
   // Drains, closes the pipes, passes on a last unfinished line, and returns the last lines; if there is a log,
   // `log_is_written` is called when that is so. Call it once.
   std::vector<std::string> Finish(std::function<void()> log_is_written);

@@ -17,9 +17,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
 #include "common/base/unique_fd.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/process/children.h"
+#include "worker_agent/keeper/text.h"
 
 namespace muster::agent {
 namespace {
@@ -80,17 +83,35 @@ std::optional<ProcessInfo> ParseProcStat(std::string_view text) {
   // A main thread that ended before the others is shown as a zombie too, with more than one thread.
   info.is_dead = (state == 'Z' || state == 'X') && threads <= 1;
   info.is_stopped = state == 'T' || state == 't';
+  info.state = state;
   return info;
 }
 
-std::optional<ProcessInfo> ReadProcess(pid_t pid) {
-  UniqueFd fd(::open(absl::StrCat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+namespace {
+
+std::optional<ProcessInfo> ReadStat(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.is_open()) return std::nullopt;
   char buffer[1024];
   const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
   if (n == 0) errno = ESRCH;
   if (n <= 0) return std::nullopt;
   return ParseProcStat(std::string_view(buffer, static_cast<size_t>(n)));
+}
+
+}  // namespace
+
+std::optional<ProcessInfo> ReadProcess(pid_t pid) { return ReadStat(absl::StrCat("/proc/", pid, "/stat")); }
+
+char StateOf(const ProcessInfo& process) {
+  if (process.state != 'Z' || process.is_dead) return process.state;
+  const std::string tasks = absl::StrCat("/proc/", process.pid, "/task");
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(tasks.c_str()), ::closedir);
+  while (const dirent* entry = folder == nullptr ? nullptr : ::readdir(folder.get())) {
+    const auto thread = ReadStat(absl::StrCat(tasks, "/", entry->d_name, "/stat"));
+    if (thread.has_value() && thread->state != 'Z' && thread->state != 'X') return thread->state;
+  }
+  return process.state;
 }
 
 std::optional<std::vector<ProcessInfo>> DescendantsOf(pid_t root, const std::set<pid_t>& spared) {
@@ -110,6 +131,11 @@ std::optional<std::vector<ProcessInfo>> DescendantsOf(pid_t root, const std::set
   add_children(root);
   for (size_t i = 0; i < found.size(); ++i) add_children(found[i].pid);
   return found;
+}
+
+std::string ShownName(const ProcessInfo& process) {
+  // A byte takes four at most when it is escaped.
+  return EscapeControl(CleanText(process.name, kMaxStuckNameBytes / 4));
 }
 
 bool HasLivingMember(pid_t group) {
@@ -136,6 +162,12 @@ struct Look {
   bool has_looked = false;  // else errno tells why not
   pid_t found = 0;          // one of those that were found, 0: there was nobody
 };
+
+std::string NameOf(pid_t pid) {
+  const std::optional<ProcessInfo> process = ReadProcess(pid);
+  if (!process.has_value()) return absl::StrCat("process ", pid);
+  return absl::StrCat("process ", pid, " (", ShownName(*process), ", state ", std::string(1, StateOf(*process)), ")");
+}
 
 // SIGKILL to all that it finds; reaps those that have ended.
 Look KillDescendants(const std::set<pid_t>& spared) {
@@ -168,7 +200,7 @@ absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Durat
     const int error = errno;
     if (look.has_looked && look.found == 0) return absl::OkStatus();
     if (BootTime() >= deadline) {
-      if (look.has_looked) return absl::DeadlineExceededError(absl::StrCat("process ", look.found, " can't be killed"));
+      if (look.has_looked) return absl::DeadlineExceededError(absl::StrCat(NameOf(look.found), " can't be killed"));
       return absl::UnavailableError(absl::StrCat("/proc can't be read: ", std::strerror(error)));
     }
     ::poll(nullptr, 0, wait_ms);

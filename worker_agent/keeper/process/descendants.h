@@ -25,6 +25,7 @@ struct ProcessInfo {
   pid_t group = 0;
   bool is_dead = false;     // a zombie: waits to be reaped
   bool is_stopped = false;  // by a signal (SIGSTOP, SIGTSTP) or a debugger
+  char state = '?';         // as in proc(5), of its main thread
   uint64_t start_time = 0;  // with the pid: names this process and no later one
   std::string name;         // as it calls itself, at most 15 bytes
 };
@@ -39,6 +40,13 @@ std::optional<ProcessInfo> ReadProcess(pid_t pid);
 // can't be looked at (no descriptor, not mounted): that says nothing about who lives. What another user runs may be
 // hidden (hidepid).
 std::optional<std::vector<ProcessInfo>> DescendantsOf(pid_t root, const std::set<pid_t>& spared);
+
+// As in proc(5). Where the main thread has ended and others have not, that of the first of these: one that hangs in the
+// kernel shows what the process waits for.
+char StateOf(const ProcessInfo& process);
+
+// Its name as it may be shown anywhere: one line of clean text, at most kMaxStuckNameBytes.
+std::string ShownName(const ProcessInfo& process);
 
 // Whether a process that isn't a zombie is in the group; true also when that can't be looked at.
 bool HasLivingMember(pid_t group);

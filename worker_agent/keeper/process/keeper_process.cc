@@ -47,7 +47,6 @@ constexpr absl::Duration kLastLogPatience = absl::Seconds(4);
 constexpr absl::Duration kLastLogOfHungPatience = absl::Seconds(1);
 constexpr absl::Duration kLeastJump = absl::Seconds(2);    // of the wall clock: a heartbeat's interval
 constexpr int kAgentDeathMs = 10'000;                      // between a broken socket and the agent's death
-constexpr absl::Duration kTurn = absl::Seconds(5);         // at least, while it ends
 constexpr absl::Duration kHangUpAfter = absl::Seconds(2);  // between the guardian's death and that of all processes
 
 class KeeperProcess {
@@ -85,6 +84,7 @@ class KeeperProcess {
   void OnClockSet();
   void DropFence(MonotonicTime since);
   void HangUp();
+  void LeaveTerminal();
   void SetTimer();
   void FlushLastOutput(absl::Duration patience);
   void FlushLogs();
@@ -160,8 +160,9 @@ void KeeperProcess::Run() {
     SetTimer();
     poller_.Wait();
   }
-  // With its guardian the agent may have died, too.
-  if (ending_ == Ending::kAgentDied || (ending_ == Ending::kGuardianDied && agent_.IsDead())) {
+  // With its guardian the agent may have died, too. One that ended in order, but before us, could not wait until
+  // nothing was left: now that is so.
+  if (ending_ == Ending::kAgentDied || agent_.IsDead()) {
     FlushLastOutput(kLastOutputOfDeadPatience);
     SayFarewell();
   }
@@ -240,6 +241,7 @@ void KeeperProcess::OnAgentGone() {
   // At once: on older kernels it can only be read until the agent's parent has reaped it.
   if (!fate_.has_value()) fate_ = agent_.ReadFate();
   if (agent_.fd() >= 0 && agent_.IsDead()) poller_.Forget(agent_.fd());
+  if (ending_ == Ending::kInOrder) LeaveTerminal();
   End(Ending::kAgentDied);
 }
 
@@ -276,7 +278,7 @@ void KeeperProcess::ReadSignals() {
 
 void KeeperProcess::SetTimer() {
   // While it ends the guardian sees by its turns that it doesn't hang, however long the processes take to die.
-  const MonotonicTime turn = ending_ == Ending::kNone ? kNever : BootTime() + kTurn;
+  const MonotonicTime turn = ending_ == Ending::kNone ? kNever : BootTime() + kKeeperTurn;
   const MonotonicTime next =
       std::min({supervisor_.NextDeadline(), fence_, doubts_since_ + kClockDoubt, live_.NextDeadline(BootTime()),
                 logs_.NextDeadline(), files_.NextDeadline(), hang_up_at_, turn});
@@ -292,6 +294,16 @@ void KeeperProcess::SetTimer() {
 }
 
 // ---------------------------------------------------------------------------------------------------------- the end
+
+// The agent did not wait for what can't be killed. Nor shall whoever reads what it wrote up to the end.
+void KeeperProcess::LeaveTerminal() {
+  FlushLastOutput(kLastOutputOfDeadPatience);
+  for (LiveOutput* output : {&live_.standard(), &live_.error()}) {
+    poller_.Forget(output->watch_fd());
+    output->Abandon();
+  }
+  LeaveStandardStreams();
+}
 
 void KeeperProcess::FlushLastOutput(absl::Duration patience) {
   const MonotonicTime deadline = BootTime() + patience;

@@ -3,12 +3,16 @@
 
 #include <sys/types.h>
 
+#include "absl/time/time.h"
 #include "common/base/unique_fd.h"
 #include "worker_agent/keeper/process/agent_watch.h"
 #include "worker_agent/keeper/process/fence_page.h"
 #include "worker_agent/keeper/processes.h"
 
 namespace muster::agent {
+
+// At least so often it takes a turn (FencePage::NoteTurn) while it ends, however long its processes take to die.
+inline constexpr absl::Duration kKeeperTurn = absl::Seconds(5);
 
 // To the agent, and to two file helpers (helper_process.h).
 struct KeeperSockets {

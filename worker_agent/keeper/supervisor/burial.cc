@@ -14,32 +14,30 @@ constexpr absl::Duration kFilesPatience = absl::Seconds(1);
 
 }  // namespace
 
-void Supervisor::TellEnd(Ended ended, const ProcessFiles& files, std::unique_ptr<ProcessOutput> output) {
-  const ProcessKey key = ended.key;
+// Asks the files. The caller counts one answer of its own, and gives it when the last lines are there.
+Supervisor::Burial& Supervisor::Bury(const Process& process) {
+  const ProcessKey key = process.spec.key;
   const MonotonicTime now = BootTime();
-  // A helper that is late already has hardly got better.
-  const bool waits_for_log = !sinks_.logs.IsLate(now);
-  const bool waits_for_files = !sinks_.files.IsLate(now);
   Burial& burial = burials_[key];
-  burial.ended = std::move(ended);
-  burial.has_passed_output = files.has_passed_output;
+  burial.ended = process.ended;
+  burial.has_passed_output = process.spec.passes_output;
   burial.tell_at = now + kFilesPatience;
-  burial.answers_left = 1;  // our own, at the end of this
-  if (output->has_log() && waits_for_log) ++burial.answers_left;
-  burial.ended.end.last_lines = output->Finish([this, key, waits_for_log] {
-    if (waits_for_log) TakeLastAnswer(key, "");
-  });
-  remains_[key.slot] = {key, static_cast<pid_t>(files.pid), burial.ended.end.log_file, output->tail()};
-  if (waits_for_files && !files.error_file.empty()) {
+  burial.answers_left = 1;
+  ProcessEnd& end = burial.ended.end;
+  if (process.output->has_log()) end.log_file = process.spec.log_path;
+  if (sinks_.files.IsLate(now)) return burial;  // it has hardly got better
+  if (!process.spec.error_file.empty()) {
     ++burial.answers_left;
-    sinks_.files.ReadErrorFile(files.error_file, [this, key](const std::string& text) { TakeLastAnswer(key, text); });
+    sinks_.files.ReadErrorFile(process.spec.error_file,
+                               [this, key](const std::string& text) { TakeLastAnswer(key, text); });
   }
-  if (waits_for_files && !files.device_logs.empty()) {
+  const bool has_failed = !end.IsSuccess() && !end.was_stopped && end.launch_error.empty();
+  if (has_failed && !process.spec.device_logs.empty()) {
     ++burial.answers_left;
-    sinks_.files.ReadDeviceLog(files.device_logs, files.pid,
+    sinks_.files.ReadDeviceLog(process.spec.device_logs, process.pid,
                                [this, key](const std::string& text) { TakeDeviceLog(key, text); });
   }
-  TakeLastAnswer(key, "");
+  return burial;
 }
 
 void Supervisor::TakeDeviceLog(const ProcessKey& key, const std::string& text) {

@@ -2,11 +2,12 @@
 //
 // | what ends                   | what it means                                                                         |
 // |-----------------------------|---------------------------------------------------------------------------------------|
-// | the shim, with 0            | nothing of its process is left: the process has ended                                 |
-// | the shim was killed         | what it had are strays, children of the keeper: they are killed, and the process has  |
-// |                             | ended when there are none                                                             |
+// | the process                 | it has died (its shim says so); what is left of it is in leftovers.cc                 |
+// | the shim, with 0            | nothing of its process is left: it is cleared                                         |
+// | the shim was killed         | what it had are strays, children of the keeper: they are killed, and the process is   |
+// |                             | cleared when there are none                                                           |
 // | a child that is no shim     | a stray: so its shim is dead, or about to be                                          |
-// | (children can't be seen)    | everybody may be alive: no process whose shim was killed has ended. It is said, and   |
+// | (children can't be seen)    | everybody may be alive: no process whose shim was killed is cleared. It is said, and  |
 // |                             | looked at again                                                                       |
 #include "worker_agent/keeper/supervisor/supervisor.h"
 
@@ -177,7 +178,7 @@ void Supervisor::TakeReport(Process& process, const ShimReport& report) {
     case ShimReport::kKilling:
       process.is_killing = true;
       process.kill_shim_at = BootTime() + kKillPatience;
-      return;
+      return NoteKilled(process);
     case ShimReport::kCantLook:
       if (process.is_killing && children_.CanLook()) process.kill_shim_at = BootTime();  // the keeper does it
       return SayCantLook(absl::StrCat("what slot ", process.spec.key.slot, " has started is left"), report.text);
@@ -199,6 +200,8 @@ void Supervisor::TakeWaitStatus(Process& process, int status, MonotonicTime at) 
     if (!end.was_stopped) end.memory = memory_.Judge(process.memory_at_start, end.exit, process.pid);
   }
   process.output->Drain();
+  // What a stopped process has left has its time; of another one all is killed now.
+  if (!end.was_stopped || !process.killed_at.is_never()) NoteKilled(process);
 }
 
 // ------------------------------------------------------------------------------------------------------------- stop
@@ -323,6 +326,7 @@ void Supervisor::LoseShim(Process& process, const ExitStatus& exit) {
   process.is_shim_lost = true;
   process.kill_shim_at = MonotonicTime::Never();
   LookForStrays();
+  NoteKilled(process);
   if (process.is_told_to_stop) return;
   const std::string how =
       exit.signal != 0 ? absl::StrCat("killed by signal ", exit.signal) : absl::StrCat("ended with ", exit.code);
@@ -366,14 +370,25 @@ void Supervisor::Finish(Process& process) {
     process.ended.end.was_stopped = process.is_told_to_stop;
     TakeWaitStatus(process, SIGKILL, BootTime());
   }
-  Ended ended = std::move(process.ended);
-  ProcessFiles files{std::move(process.spec.error_file), "", process.pid, process.spec.passes_output};
-  const bool has_failed = !ended.end.IsSuccess() && !ended.end.was_stopped && ended.end.launch_error.empty();
-  if (has_failed) files.device_logs = std::move(process.spec.device_logs);
-  std::unique_ptr<ProcessOutput> output = std::move(process.output);
-  if (output->has_log()) ended.end.log_file = process.spec.log_path;
-  processes_.erase(ended.key);
-  TellEnd(std::move(ended), files, std::move(output));
+  const ProcessKey key = process.spec.key;
+  const bool has_log = process.output->has_log();
+  // A helper that is late already has hardly got better.
+  const bool waits_for_log = !process.is_told && has_log && !sinks_.logs.IsLate(BootTime());
+  Burial* const burial = process.is_told ? nullptr : &Bury(process);
+  if (waits_for_log) ++burial->answers_left;
+  std::vector<std::string> last_lines = process.output->Finish([this, key, waits_for_log] {
+    if (waits_for_log) TakeLastAnswer(key, "");
+  });
+  remains_[key.slot] = {key, process.pid, has_log ? process.spec.log_path : "", process.output->tail()};
+  processes_.erase(key);
+  if (burial != nullptr) {
+    burial->ended.end.last_lines = std::move(last_lines);
+    TakeLastAnswer(key, "");
+  } else if (const auto told_soon = burials_.find(key); told_soon != burials_.end()) {
+    told_soon->second.ended.is_anything_left = false;
+  } else {
+    tell_(Cleared{key});
+  }
 }
 
 // -------------------------------------------------------------------------------------------------------- deadlines
@@ -395,6 +410,7 @@ void Supervisor::RunDeadlines() {
   for (auto& [key, process] : processes_) {
     if (process.output != nullptr) process.output->Resume(now);
     if (now >= process.kill_at) Kill(process);
+    RunLeftoverDeadlines(process, now);
     if (now < process.kill_shim_at) continue;
     process.kill_shim_at = MonotonicTime::Never();
     ::kill(process.shim->pid(), SIGKILL);  // not reaped, so the number is still its own
@@ -412,7 +428,9 @@ MonotonicTime Supervisor::NextDeadline() const {
   MonotonicTime next = std::min(fence_kill_at_, has_strays_ ? strays_at_ : MonotonicTime::Never());
   for (const auto& [key, waiting] : waiting_) next = std::min(next, waiting.begin_at);
   for (const auto& [key, burial] : burials_) next = std::min(next, burial.tell_at);
-  for (const auto& [key, process] : processes_) next = std::min({next, process.kill_at, process.kill_shim_at});
+  for (const auto& [key, process] : processes_) {
+    next = std::min({next, process.kill_at, process.kill_shim_at, NextLeftoverDeadline(process)});
+  }
   return next;
 }
 

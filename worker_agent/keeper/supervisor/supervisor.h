@@ -4,10 +4,11 @@
 // some seconds: nobody's training waits for a disk that hangs. The same holds for its end: it is told when its log is
 // written and its error file read, or a second later.
 //
-// A process counts as ended when nothing that descends from it is left, as the end of its shim tells (shim.h): devices
-// and ports are free then. If the shim was killed, what it had comes to the keeper as children of its own, strays:
-// nobody can tell whose they are, so they are killed, and no process whose shim was killed has ended before all of them
-// have.
+// A process's end has two parts. It has died: that is told with what it died of. It is cleared: nothing that descends
+// from it is left, as the end of its shim tells (shim.h), and devices and ports are free. Both are told as one, unless
+// something is still there a moment after SIGKILL. If the shim was killed, what it had comes to the keeper as children
+// of its own, strays: nobody can tell whose they are, so they are killed, and no process whose shim was killed is
+// cleared before all of them have ended.
 #pragma once
 
 #include <sys/types.h>
@@ -88,15 +89,7 @@ class Supervisor {
     std::string error;
   };
 
-  // Has ended, but for what is to be told with it.
-  // To be read when it has ended.
-  struct ProcessFiles {
-    std::string error_file;
-    std::string device_logs;  // empty: they are not looked at
-    int64_t pid = 0;
-    bool has_passed_output = false;
-  };
-
+  // Has died, and what is to be told with that has not come yet.
   struct Burial {
     Ended ended;
     bool has_passed_output = false;  // the user has seen the last lines, but not those of the device's log
@@ -122,17 +115,22 @@ class Supervisor {
     MemoryWatch::Mark memory_at_start;
     Ended ended;
     bool has_ended = false;  // the process, not all that it left
+    bool is_told = false;    // its end, while something of it is left
     bool is_told_to_stop = false;
     bool is_killing = false;                              // its shim has taken the order
     bool is_shim_lost = false;                            // it was killed
     MonotonicTime kill_at = MonotonicTime::Never();       // the order to kill
     MonotonicTime kill_shim_at = MonotonicTime::Never();  // it takes no orders, or can't carry them out
+    MonotonicTime killed_at = MonotonicTime::Never();     // SIGKILL has gone to all that is left
+    MonotonicTime tell_at = MonotonicTime::Never();       // its end, although something is left
+    MonotonicTime look_at = MonotonicTime::Never();       // for what can't be killed
+    Unkillable unkillable;                                // as told last; pid 0: nothing
   };
 
   void TakeAnswer(const ProcessKey& key, const std::string& error);
   void BeginWaiting(const ProcessKey& key);
   void RefuseWaiting();
-  void TellEnd(Ended ended, const ProcessFiles& files, std::unique_ptr<ProcessOutput> output);
+  Burial& Bury(const Process& process);
   void TakeDeviceLog(const ProcessKey& key, const std::string& text);
   void TakeLastAnswer(const ProcessKey& key, const std::string& error_message);
   void RunFileDeadlines(MonotonicTime now);
@@ -154,14 +152,21 @@ class Supervisor {
   void RunStrays(MonotonicTime now);
   void Finish(Process& process);
 
+  // leftovers.cc
+  void NoteKilled(Process& process);
+  void TellEarly(Process& process);
+  void LookForUnkillable(Process& process, MonotonicTime now);
+  void RunLeftoverDeadlines(Process& process, MonotonicTime now);
+  static MonotonicTime NextLeftoverDeadline(const Process& process);
+
   CallbackPoller& poller_;
   const Sinks sinks_;
   const KeeperOptions options_;
   ShimOptions shim_options_;
   const Tell tell_;
   std::map<ProcessKey, Waiting> waiting_;    // no process yet
-  std::map<ProcessKey, Process> processes_;  // started and not ended
-  std::map<ProcessKey, Burial> burials_;     // no process any more
+  std::map<ProcessKey, Process> processes_;  // started and not cleared
+  std::map<ProcessKey, Burial> burials_;     // has died; processes_ has it, too, while something is left
   std::map<uint32_t, Remains> remains_;      // by slot
   std::map<pid_t, ProcessKey> shims_;        // not reaped
   uint64_t last_number_ = 0;

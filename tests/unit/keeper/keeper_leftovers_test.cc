@@ -1,0 +1,153 @@
+// What a process leaves that can't be killed: its death is told all the same, and nothing takes its place before that
+// is gone.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "support.h"
+#include "worker_agent/keeper/boottime.h"
+#include "worker_agent/keeper/process/descendants.h"
+
+namespace muster::agent {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr absl::Duration kPatience = absl::Seconds(1);
+
+KeeperOptions Options() {
+  KeeperOptions options;
+  options.leftovers_patience = kPatience;
+  return options;
+}
+
+class KeeperLeftovers : public ::testing::Test {
+ protected:
+  // Tells the pid of a descendant, and ends with 3 when it is told to.
+  std::string Parent() const {
+    return absl::StrCat("sleep 1000 & echo $! > ", fifo_.path(), "; read x < ", commands_.path(),
+                        "; echo last words; exit 3");
+  }
+  pid_t ReadPid() { return std::atoi(fifo_.ReadLine().c_str()); }
+
+  TempFolder folder_;
+  Fifo fifo_{folder_.Path("fifo")};
+  Fifo commands_{folder_.Path("commands")};
+  Fifo farewell_{folder_.Path("farewell")};
+};
+
+#define SKIP_UNLESS_HELD(held) \
+  if (!(held).is_held()) GTEST_SKIP() << "no process may be traced here"
+
+TEST_F(KeeperLeftovers, ADeathIsToldAtOnceAndItsPlaceIsFreeWhenNothingIsLeft) {
+  TestKeeper keeper(Options());
+  keeper.StartShell(0, Parent());
+  const pid_t left = ReadPid();
+  HeldAtExit held(left);
+  SKIP_UNLESS_HELD(held);
+  const MonotonicTime begin = BootTime();
+  commands_.WriteLine("go");
+  const Ended ended = keeper.WaitEnded(0);
+  EXPECT_LT(BootTime() - begin, absl::Seconds(2));
+  EXPECT_EQ(ended.end.exit.code, 3);
+  EXPECT_FALSE(ended.end.was_stopped);
+  EXPECT_THAT(ended.end.last_lines, ElementsAre("last words"));
+  EXPECT_TRUE(ended.is_anything_left);
+
+  keeper.StartShell(1, "exit 4");
+  const Ended other = keeper.WaitEnded(1);
+  EXPECT_EQ(other.end.exit.code, 4);
+  EXPECT_FALSE(other.is_anything_left) << "one slot holds up no other";
+
+  const Unkillable told = keeper.WaitUnkillable(0);
+  EXPECT_LT(BootTime() - begin, kPatience + absl::Seconds(2));
+  EXPECT_EQ(told.pid, left);
+  EXPECT_EQ(told.name, "sleep");
+  EXPECT_EQ(told.state, "t") << "a tracer holds it";
+  EXPECT_LT(told.since - begin, absl::Seconds(1));
+  for (const KeeperEvent& event : keeper.events()) EXPECT_FALSE(std::holds_alternative<Cleared>(event));
+  held.Release();
+  EXPECT_TRUE(keeper.WaitCleared());
+}
+
+TEST_F(KeeperLeftovers, AProcessThatCantBeKilledItselfIsNamedAndHasNotDied) {
+  KeeperOptions options = Options();
+  options.stop_timeout = absl::Milliseconds(100);
+  TestKeeper keeper(options);
+  keeper.StartShell(0, absl::StrCat("echo $$ > ", fifo_.path(), "; exec sleep 1000"));
+  const pid_t process = ReadPid();
+  HeldAtExit held(process);
+  SKIP_UNLESS_HELD(held);
+  keeper->StopAll();
+  EXPECT_EQ(keeper.WaitUnkillable(0).pid, process);
+  for (const KeeperEvent& event : keeper.events()) EXPECT_FALSE(std::holds_alternative<Ended>(event));
+  held.Release();
+  const Ended ended = keeper.WaitEnded(0);
+  EXPECT_TRUE(ended.end.was_stopped);
+  EXPECT_FALSE(ended.is_anything_left);
+}
+
+// The lock that the keeper holds, as another start of the node would try it.
+bool IsLocked(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  return ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0;
+}
+
+TEST_F(KeeperLeftovers, AnAgentThatEndsLeavesTheLockToThemUntilNothingIsLeft) {
+  const std::string lock = folder_.Path("lock");
+  PipeEnds terminal = MakeTestPipe();
+  pid_t agent = 0;
+  {
+    StreamsTo streams(terminal.write.get(), terminal.write.get());
+    agent = ::fork();
+    if (agent == 0) {
+      TestKeeper keeper(Options());
+      {
+        const UniqueFd fd(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+        ::flock(fd.get(), LOCK_EX);
+        keeper->HoldLock(fd.get()).IgnoreError();
+      }
+      keeper->SetFarewell(
+          {{"sh", "-c", absl::StrCat("echo farewell {exit_code} > ", farewell_.path())}, {"PATH=/usr/bin:/bin"}});
+      keeper.StartShell(0, Parent());
+      keeper.WaitEnded(0);
+      keeper.WaitUnkillable(0);
+      keeper.Destroy();
+      ::_exit(7);
+    }
+    terminal.write.reset();
+  }
+  HeldAtExit held(ReadPid());
+  commands_.WriteLine("go");
+  if (!held.is_held()) {
+    ::kill(agent, SIGKILL);
+    ::waitpid(agent, nullptr, 0);
+    GTEST_SKIP() << "no process may be traced here";
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(agent, &status, 0), agent);
+  EXPECT_EQ(WEXITSTATUS(status), 7) << "it waits for so long, and no longer";
+  EXPECT_TRUE(IsLocked(lock));
+  EXPECT_THAT(ReadToEnd(terminal.read), Not(HasSubstr("no end came"))) << "whoever reads its output is not held up";
+  EXPECT_EQ(farewell_.ReadLine(100), "(nothing came)");
+  held.Release();
+  EXPECT_EQ(farewell_.ReadLine(), "farewell 7");
+  const MonotonicTime deadline = BootTime() + absl::Milliseconds(kBoundMs);
+  while (IsLocked(lock) && BootTime() < deadline) ::poll(nullptr, 0, 10);
+  EXPECT_FALSE(IsLocked(lock));
+}
+
+}  // namespace
+}  // namespace muster::agent
