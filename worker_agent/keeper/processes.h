@@ -125,7 +125,7 @@ struct KeeperOptions {
   absl::Duration stop_timeout = absl::Seconds(30);  // between stop_signal and SIGKILL
   std::optional<ProcessMark> mark = {};             // of all processes; none: the system allows none
   bool isolates_pids = false;                       // see pid_namespace.h
-  // After SIGKILL until what is still there is named.
+  // After SIGKILL until what is still there is named, and until a shim that is stopped is ended.
   absl::Duration leftovers_patience = absl::Seconds(5);
 };
 

@@ -1,11 +1,13 @@
-"""A process that can't be killed hides no death, and nothing starts in its place."""
+"""A process that can't be killed hides no death, and nothing starts in its place; a stopped shim is noticed."""
 
+import re
 import signal
+import sys
 import time
 
 import processes
 from held import Held
-from muster import EXIT_FAILED_ELSEWHERE, eventually, kill_now
+from muster import BIN, EXIT_FAILED_ELSEWHERE, eventually, kill_now
 
 # With a child of its own, which the tests hold.
 CHILD = ["sh", "-c", "echo hello from $RANK; sleep 1000 & sleep 1000; wait"]
@@ -57,3 +59,16 @@ def test_the_next_round_waits_and_says_for_which_process(cluster):
     for agent in agents:
         agent.send(signal.SIGTERM)
         assert agent.wait(20) == 128 + signal.SIGTERM
+
+
+def test_a_stopped_shim_is_told_and_ended(cluster, measured):
+    script = "import os, sys; os.kill(os.getppid(), 19); sys.exit(3)"
+    begun = time.monotonic()
+    agent = cluster.start("alone", [BIN / "ms-worker", "--standalone", "--local_worker_num", 1, "--", sys.executable, "-c",
+                                    script])
+    assert agent.wait(30) == 3, agent.output()
+    measured("until the job has failed", time.monotonic() - begun, at_most=15)
+    said = re.search(r"the shim of slot 0 \(process (\d+)\) was stopped by SIGSTOP: kill -CONT (\d+) lets it go on",
+                     agent.output())
+    assert said and said[1] == said[2], agent.output()
+    assert "ended with exit code 3: its shim (pid %s) was stopped by SIGSTOP for 5 s" % said[1] in agent.tail(2)

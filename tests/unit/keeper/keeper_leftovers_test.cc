@@ -1,5 +1,5 @@
 // What a process leaves that can't be killed: its death is told all the same, and nothing takes its place before that
-// is gone.
+// is gone. And shims that are stopped.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -147,6 +147,74 @@ TEST_F(KeeperLeftovers, AnAgentThatEndsLeavesTheLockToThemUntilNothingIsLeft) {
   const MonotonicTime deadline = BootTime() + absl::Milliseconds(kBoundMs);
   while (IsLocked(lock) && BootTime() < deadline) ::poll(nullptr, 0, 10);
   EXPECT_FALSE(IsLocked(lock));
+}
+
+// ------------------------------------------------------------------------------------------------------ stopped shims
+
+class StoppedShim : public KeeperLeftovers {
+ protected:
+  pid_t ShimOf(pid_t process) {
+    const std::optional<ProcessInfo> info = ReadProcess(process);
+    EXPECT_TRUE(info.has_value());
+    return info.has_value() ? info->parent : 0;
+  }
+  // Reads until that comes.
+  std::string ReadUntil(const std::string& wanted) {
+    pollfd ready{piped_.pipe.read.get(), POLLIN, 0};
+    char buffer[4096];
+    while (said_.find(wanted) == std::string::npos && ::poll(&ready, 1, static_cast<int>(kBoundMs)) == 1) {
+      const ssize_t n = ::read(ready.fd, buffer, sizeof buffer);
+      if (n <= 0) break;
+      said_.append(buffer, static_cast<size_t>(n));
+    }
+    return said_;
+  }
+
+  PipedKeeper piped_{Options()};
+  std::string said_;
+};
+
+TEST_F(StoppedShim, IsToldWithTheRemedyAndEndedWithItsProcess) {
+  TestKeeper& keeper = *piped_.keeper;
+  keeper.StartShell(0, absl::StrCat("echo $$ > ", fifo_.path(), "; exec sleep 1000"));
+  const pid_t shim = ShimOf(ReadPid());
+  const MonotonicTime begin = BootTime();
+  ::kill(shim, SIGSTOP);
+  EXPECT_THAT(ReadUntil("lets it go on"),
+              HasSubstr(absl::StrCat("the shim of slot 0 (process ", shim, ") was stopped by SIGSTOP: kill -CONT ",
+                                     shim, " lets it go on")));
+  const Ended ended = keeper.WaitEnded(0);
+  EXPECT_GT(BootTime() - begin, kPatience - absl::Milliseconds(100));
+  EXPECT_LT(BootTime() - begin, kPatience + absl::Seconds(2));
+  EXPECT_EQ(ended.end.exit.signal, SIGKILL);
+  EXPECT_FALSE(ended.end.was_stopped) << "nobody wanted that: the rank has failed";
+  EXPECT_EQ(ended.end.error_message, absl::StrCat("its shim (pid ", shim, ") was stopped by SIGSTOP for 1 s"));
+}
+
+TEST_F(StoppedShim, TellsTheEndThatCameMeanwhile) {
+  TestKeeper& keeper = *piped_.keeper;
+  keeper.StartShell(0, absl::StrCat("read x < ", commands_.path(), "; kill -STOP $PPID; exit 3"));
+  keeper.WaitStarted(0);
+  commands_.WriteLine("go");
+  const Ended ended = keeper.WaitEnded(0);
+  EXPECT_EQ(ended.end.exit.code, 3);
+  EXPECT_EQ(ended.end.exit.signal, 0);
+  EXPECT_THAT(ended.end.error_message, HasSubstr("was stopped by SIGSTOP for 1 s"));
+}
+
+TEST_F(StoppedShim, ThatGoesOnInTimeHarmsNobody) {
+  TestKeeper& keeper = *piped_.keeper;
+  keeper.StartShell(0, absl::StrCat("echo $$ > ", fifo_.path(), "; read x < ", commands_.path(), "; exit 5"));
+  const pid_t shim = ShimOf(ReadPid());
+  ::kill(shim, SIGSTOP);
+  ReadUntil("was stopped by");
+  ::kill(shim, SIGCONT);
+  EXPECT_THAT(ReadUntil("goes on\n"), HasSubstr(absl::StrCat("(process ", shim, ") goes on\n")));
+  EXPECT_EQ(fifo_.ReadLine(1500), "(nothing came)") << "for longer than a stopped one has";
+  commands_.WriteLine("go");
+  const Ended ended = keeper.WaitEnded(0);
+  EXPECT_EQ(ended.end.exit.code, 5);
+  EXPECT_EQ(ended.end.error_message, "");
 }
 
 }  // namespace

@@ -1,18 +1,27 @@
-// What a process that has died leaves. All of it has been sent SIGKILL: by its shim, by the keeper where the shim was
-// killed.
+// What a process that has died leaves, and shims that were stopped. All of it has been sent SIGKILL: by its shim, by
+// the keeper where the shim was killed.
 //
 //   after SIGKILL                                     what is told
 //   nothing is left within kTogether                  the death, with the word that nothing is left
 //   something is left for longer                      the death at once; "cleared" when nothing is left
 //   something is left for leftovers_patience          one process of it: it hangs in the kernel, or a tracer holds it
 //   (who is left can't be seen)                       nothing: it is looked at again
-#include <unistd.h>
+//
+//   the shim                                          what the keeper does
+//   was stopped (SIGSTOP)                             says so: it notices no end, and takes no order
+//   goes on within leftovers_patience                 nothing
+//   is still stopped then                             kills it: its process has failed, and what it left are strays
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/process/descendants.h"
 #include "worker_agent/keeper/supervisor/supervisor.h"
@@ -22,6 +31,11 @@ namespace {
 
 // A cause is hardly later for it, and in nearly all cases there is one word instead of two.
 constexpr absl::Duration kTogether = absl::Milliseconds(250);
+
+std::string NameOf(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name != nullptr ? absl::StrCat("SIG", name) : absl::StrCat("signal ", signal);
+}
 
 }  // namespace
 
@@ -61,15 +75,63 @@ void Supervisor::LookForUnkillable(Process& process, MonotonicTime now) {
   tell_(told);
 }
 
+// ------------------------------------------------------------------------------------------------------ stopped shims
+
+// After SIGCHLD: what waitpid doesn't take. A shim that was stopped before the keeper looked is among it.
+void Supervisor::TakeStops() {
+  while (true) {
+    siginfo_t info{};
+    if (::waitid(P_ALL, 0, &info, WSTOPPED | WCONTINUED | WNOHANG) != 0 || info.si_pid == 0) return;
+    const auto shim = shims_.find(info.si_pid);
+    if (shim == shims_.end()) continue;
+    Process& process = processes_.at(shim->second);
+    const std::string which =
+        absl::StrCat("ms-worker: the shim of slot ", process.spec.key.slot, " (process ", info.si_pid, ") ");
+    if (info.si_code == CLD_CONTINUED) {
+      if (process.stopped_at.is_never()) continue;
+      process.stopped_at = MonotonicTime::Never();
+      process.stop_signal = 0;
+      sinks_.live.error().Write(absl::StrCat(which, "goes on\n"), BootTime());
+    } else if (process.stopped_at.is_never()) {
+      process.stopped_at = BootTime();
+      process.stop_signal = info.si_status;
+      sinks_.live.error().Write(
+          absl::StrCat(which, "was stopped by ", NameOf(info.si_status), ": kill -CONT ", info.si_pid,
+                       " lets it go on; until then the end of its process is not noticed, and in ",
+                       absl::ToInt64Seconds(options_.leftovers_patience),
+                       " s it is ended with all that it has started\n"),
+          BootTime());
+    }
+  }
+}
+
+void Supervisor::EndStoppedShim(Process& process) {
+  process.stopped_at = MonotonicTime::Never();
+  const pid_t shim = process.shim->pid();
+  const std::optional<ProcessInfo> now = ReadProcess(shim);
+  if (now.has_value() && !now->is_stopped) {  // it goes on, and the word of that is on its way
+    process.stop_signal = 0;
+    return;
+  }
+  ::kill(shim, SIGKILL);  // not reaped, so the number is still its own
+  const std::string why = absl::StrCat("its shim (pid ", shim, ") was stopped by ", NameOf(process.stop_signal),
+                                       " for ", absl::ToInt64Seconds(options_.leftovers_patience), " s");
+  sinks_.live.error().Write(absl::StrCat("ms-worker: the process of slot ", process.spec.key.slot,
+                                         " is ended with all that it has started: ", why, "\n"),
+                            BootTime());
+  if (!process.has_ended) process.ended.end.error_message = why;
+}
+
 // ---------------------------------------------------------------------------------------------------------- deadlines
 
 void Supervisor::RunLeftoverDeadlines(Process& process, MonotonicTime now) {
   if (now >= process.tell_at) TellEarly(process);
   if (now >= process.look_at) LookForUnkillable(process, now);
+  if (now >= process.stopped_at + options_.leftovers_patience) EndStoppedShim(process);
 }
 
-MonotonicTime Supervisor::NextLeftoverDeadline(const Process& process) {
-  return std::min(process.tell_at, process.look_at);
+MonotonicTime Supervisor::NextLeftoverDeadline(const Process& process) const {
+  return std::min({process.tell_at, process.look_at, process.stopped_at + options_.leftovers_patience});
 }
 
 }  // namespace muster::agent

@@ -299,6 +299,7 @@ void Supervisor::Reap() {
       ReapStray(pid, status);
     }
   }
+  TakeStops();
   if (has_strays_) RunStrays(BootTime());
 }
 
@@ -324,10 +325,10 @@ void Supervisor::ReapStray(pid_t pid, int status) {
 
 void Supervisor::LoseShim(Process& process, const ExitStatus& exit) {
   process.is_shim_lost = true;
-  process.kill_shim_at = MonotonicTime::Never();
+  process.kill_shim_at = process.stopped_at = MonotonicTime::Never();
   LookForStrays();
   NoteKilled(process);
-  if (process.is_told_to_stop) return;
+  if (process.is_told_to_stop || process.stop_signal != 0) return;
   const std::string how =
       exit.signal != 0 ? absl::StrCat("killed by signal ", exit.signal) : absl::StrCat("ended with ", exit.code);
   sinks_.live.error().Write(absl::StrCat("ms-worker: the shim of slot ", process.spec.key.slot, " was ", how,

@@ -125,6 +125,8 @@ class Supervisor {
     MonotonicTime tell_at = MonotonicTime::Never();       // its end, although something is left
     MonotonicTime look_at = MonotonicTime::Never();       // for what can't be killed
     Unkillable unkillable;                                // as told last; pid 0: nothing
+    int stop_signal = 0;                                  // its shim was stopped by it …
+    MonotonicTime stopped_at = MonotonicTime::Never();    // … then; never: it is not stopped
   };
 
   void TakeAnswer(const ProcessKey& key, const std::string& error);
@@ -156,8 +158,10 @@ class Supervisor {
   void NoteKilled(Process& process);
   void TellEarly(Process& process);
   void LookForUnkillable(Process& process, MonotonicTime now);
+  void TakeStops();
+  void EndStoppedShim(Process& process);
   void RunLeftoverDeadlines(Process& process, MonotonicTime now);
-  static MonotonicTime NextLeftoverDeadline(const Process& process);
+  MonotonicTime NextLeftoverDeadline(const Process& process) const;
 
   CallbackPoller& poller_;
   const Sinks sinks_;
