@@ -52,7 +52,7 @@ struct ProcessProgress {
   MonotonicTime told;
 };
 
-// On a node, as its agent last told: it was sent SIGKILL, and is still there.
+// A process on a node that was sent SIGKILL and is still there, as its agent last reported.
 struct StuckOnNode {
   uint64_t pid = 0;
   std::string name;

@@ -299,7 +299,7 @@ void AgentCore::Impl::SendDueReport() {
   // The fence can't end what has survived SIGKILL: the node promises nothing until that is gone.
   const bool is_fenced = fence_at_ && !processes_.HasSurvivors();
   const auto armed_fence_ms = is_fenced ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_counted_on_)) : 0;
-  // Once more when nothing is stuck any longer: a datagram tells nothing of it.
+  // Once more when nothing is stuck any longer: a datagram has no room for that.
   const bool has_news =
       !reporter_.IsAllAcknowledged() || !progress_.empty() || processes_.HasSurvivors() || has_told_stuck_;
   // That a datagram was lost shows when the next one is due: the fence must not fall before that one's answer.

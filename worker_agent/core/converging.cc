@@ -10,8 +10,8 @@
 //   desired: STOPPING as planned              likewise
 //   desired: anything else                    stops all
 //   the keeper is dead                        leaves, unless a verdict on what happened may still come
-//   stop_timeout + 5 s later some are left    kills; after 5 s more it is told by rank and pid, and the agent ends
-//   … the agent ends, and none can be killed  it is told, and the agent ends at once
+//   stop_timeout + 5 s later some are left    kills; after 5 s more it is named by rank and pid, and the agent ends
+//   … the agent ends, and none can be killed  it is named, and the agent ends at once
 #include <algorithm>
 #include <utility>
 

@@ -49,7 +49,7 @@ class AgentCore::Impl {
     MonotonicTime give_up_at = MonotonicTime::Never();  // of waiting for acknowledgements, once quiet
   };
 
-  // A process that has ended well, which is not told while something of it is left.
+  // A process that has ended well, which is not reported while something of it is left.
   struct HeldEnd {
     ProcessEnd end;
     MonotonicTime happened;

@@ -1,8 +1,8 @@
 // What processes have left that have died: it was sent SIGKILL, and hangs in the kernel or is traced.
 //
 //   the process                  something is left                      nothing is left
-//   failed, or was stopped       told at once                           -
-//   ended well                   told once it is known that something   told
+//   failed, or was stopped       reported at once                       -
+//   ended well                   reported once it is known that it      reported
 //                                can't be killed, with that word, to
 //                                a scheduler that knows it
 //
@@ -40,7 +40,7 @@ void AgentCore::Impl::OnEvent(const ProcessIsStuck& event) {
   const absl::Duration age = std::max(event.age, absl::ZeroDuration());
   if (!processes_.MarkStuck(event.key, {event.pid, event.name, event.state, now_ - age})) return;
   ReportHeldEnd(event.key, true);
-  // Whoever ends is about to name all of them.
+  // An agent that ends is about to name all of them.
   if (!is_known && !ending_) {
     Emit(SayLeft({ranks_.at(event.key.slot), event.pid, event.name, event.state}, age));
   }
@@ -69,12 +69,12 @@ void AgentCore::Impl::FillStuck(v1::Report& report) {
   for (const auto& [id, stuck] : processes_.Stuck()) {
     if (report.stuck_size() == kMaxStuckPerReport) return;
     if (!pids.insert(stuck.pid).second) continue;
-    v1::StuckProcess& told = *report.add_stuck();
-    told.set_slot(id.slot);
-    told.set_pid(stuck.pid);
-    told.set_name(stuck.name);
-    told.set_state(stuck.state);
-    told.set_stuck_ms(static_cast<uint64_t>(std::max<int64_t>(0, absl::ToInt64Milliseconds(now_ - stuck.since))));
+    v1::StuckProcess& entry = *report.add_stuck();
+    entry.set_slot(id.slot);
+    entry.set_pid(stuck.pid);
+    entry.set_name(stuck.name);
+    entry.set_state(stuck.state);
+    entry.set_stuck_ms(static_cast<uint64_t>(std::max<int64_t>(0, absl::ToInt64Milliseconds(now_ - stuck.since))));
   }
 }
 

@@ -194,7 +194,7 @@ Say SayShutOut(const std::string& scheduler, const std::string& reason, absl::Du
 Say SayLeft(const NamedProcess& process, absl::Duration stuck) {
   return {Severity::kError,
           absl::StrCat(NameOf(process), " can't be killed: it is still there ", Duration(stuck),
-                       " after SIGKILL, as it hangs in the kernel (dmesg tells of it, often a driver or a file system) "
+                       " after SIGKILL, as it hangs in the kernel (dmesg shows it, often a driver or a file system) "
                        "or is traced; until it is gone nothing starts in its place")};
 }
 

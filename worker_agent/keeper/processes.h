@@ -44,7 +44,7 @@ struct Started {
   int64_t pid = 0;
 };
 
-// Told once for each spec: the process has died.
+// Once for each spec: the process has died.
 struct Ended {
   ProcessKey key;
   ProcessEnd end;          // at most kMaxErrorMessageBytes and kMaxLastLines
@@ -60,7 +60,7 @@ struct Cleared {
 };
 
 // What is left of `key`, the process itself or a descendant, is still there some seconds after SIGKILL: it hangs in the
-// kernel, or a tracer holds it. Told again when another process is found, or another state.
+// kernel, or a tracer holds it. Comes again when another process is found, or another state.
 struct Unkillable {
   ProcessKey key;
   int64_t pid = 0;

@@ -25,7 +25,7 @@ namespace {
 constexpr absl::Duration kLastWordsTimeout = absl::Seconds(1);
 constexpr absl::Duration kEndPatience = absl::Seconds(60);  // of which the keeper may take half
 constexpr int kLongestPollMs = 60'000;
-// What a keeper that was lost had started is killed for so long before its deaths are told, and then once a second.
+// What a keeper that was lost had started is killed for so long before its deaths are reported, and then once a second.
 constexpr absl::Duration kFirstKillTime = absl::Seconds(1);
 constexpr absl::Duration kNextKillTime = absl::Milliseconds(100);
 constexpr absl::Duration kNameLeftAfter = absl::Seconds(5);
@@ -263,7 +263,7 @@ void AgentLoop::On(const KeeperLost&) {
   EndAfterKeeper();
 }
 
-// The deaths are told at once. Until they are gone, what the keeper had started counts as alive: the round is not quit.
+// The deaths are reported at once. Until they are gone, what the keeper had started counts as alive: the round is not quit.
 void AgentLoop::EndAfterKeeper() {
   const absl::Status status = Keeper::KillAllDescendants(is_anybody_left_ ? kNextKillTime : kFirstKillTime);
   if (status.ok()) {

@@ -162,7 +162,7 @@ void Keeper::SetFence(std::optional<MonotonicTime> deadline) {
   });
 }
 
-// What hangs in a driver for longer than that outlives the fence, and nobody could know: that isn't simulated.
+// What hangs in a driver for longer than that outlives the fence, and no program could know: that isn't simulated.
 void Keeper::EndRemainsByFence() {
   is_fenced_ = true;
   sim_.timeline.After(sim_.parameters.scheduler.stop_timeout + absl::Seconds(1), [this] {
@@ -212,12 +212,12 @@ void Keeper::Sweep(Key key) {
       if (const auto found = remains_.find(key); found != remains_.end()) EndDescendant(found->second);
     });
   }
-  processes_.NoteHang(remains.order.place);  // it makes no steps, and maybe nobody knows of its end
+  processes_.NoteHang(remains.order.place);  // it makes no steps, and its end may not be known
   TellOfRemains(key, remains);
   sim_.timeline.After(kLooksAgainAfter, [this, key] { Sweep(key); });
 }
 
-// What it left is gone within two looks, as a rule: then nothing is told of it.
+// What it left is gone within two looks, as a rule: then one report is enough.
 void Keeper::TellOfRemains(Key key, Remains& remains) {
   const absl::Duration age = sim_.timeline.monotonic() - remains.died;
   if (age < kLooksAgainAfter) return;

@@ -1,8 +1,8 @@
 // The simulated keeper of one agent and its training processes. Commands are carried out in order, each a little later.
 //
-// The death of a process is told soon, but its place is free only when what descends from it has ended, too, which may
-// take a minute (it hangs in a driver). Only a look at the system shows that, and a look can fail (no descriptor is
-// left for /proc): then nobody is taken for gone, and the keeper looks again.
+// The death of a process is reported soon, but its place is free only when what descends from it has ended, too, which
+// may take a minute (it hangs in a driver). Only a look at the system shows that, and a look can fail (no descriptor is
+// left for /proc): then nothing is taken for gone, and the keeper looks again.
 //
 // | dies                  | its processes                                                                             |
 // |-----------------------|-------------------------------------------------------------------------------------------|

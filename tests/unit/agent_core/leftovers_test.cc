@@ -68,14 +68,14 @@ TEST(Leftovers, TheNextRoundWaits) {
 }
 
 // For the scheduler nothing is left of processes that have all ended well: their ranks may start elsewhere.
-TEST(Leftovers, AGoodEndIsToldWhenNothingIsLeft) {
+TEST(Leftovers, AGoodEndIsReportedWhenNothingIsLeft) {
   AgentHarness agent;
   agent.RunRound();
   EXPECT_EQ(agent.Died(0, 0), "");
   EXPECT_EQ(agent.Cleared(0), "send 1: report 2, #2 ended 0/1/0 code=0 signal=0\n");
 }
 
-TEST(Leftovers, AGoodEndIsToldWithItsRemainsOnceTheyAreStuck) {
+TEST(Leftovers, AGoodEndIsReportedWithItsRemainsOnceTheyAreStuck) {
   AgentHarness agent;
   agent.RunRound();
   agent.Died(0, 0);
@@ -84,7 +84,7 @@ TEST(Leftovers, AGoodEndIsToldWithItsRemainsOnceTheyAreStuck) {
   EXPECT_EQ(agent.Cleared(0), "");
 }
 
-TEST(Leftovers, ToAnOlderSchedulerAGoodEndIsToldWhenNothingIsLeft) {
+TEST(Leftovers, ToAnOlderSchedulerAGoodEndIsReportedWhenNothingIsLeft) {
   AgentHarness agent;
   agent.MakeSchedulerOlder();
   agent.RunRound();
@@ -106,7 +106,7 @@ TEST(Leftovers, WhatIsStuckIsNamedHereAndInEachReport) {
   EXPECT_EQ(
       agent.Stuck(0),
       "error: process 700 (python3, state D) of rank 0 can't be killed: it is still there 5s after SIGKILL, as it "
-      "hangs in the kernel (dmesg tells of it, often a driver or a file system) or is traced; until it is gone "
+      "hangs in the kernel (dmesg shows it, often a driver or a file system) or is traced; until it is gone "
       "nothing starts in its place\n");
   EXPECT_EQ(agent.Stuck(0), "") << "another state of it";
   agent.AnswerReports();

@@ -1,5 +1,5 @@
-// What a process leaves that can't be killed: its death is told all the same, and nothing takes its place before that
-// is gone. And shims that are stopped.
+// What a process leaves that can't be killed: its death is reported all the same, and nothing takes its place before
+// that is gone. And shims that are stopped.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ KeeperOptions Options() {
 
 class KeeperLeftovers : public ::testing::Test {
  protected:
-  // Tells the pid of a descendant, and ends with 3 when it is told to.
+  // Writes the pid of a descendant, and ends with 3 after the next line of commands_.
   std::string Parent() const {
     return absl::StrCat("sleep 1000 & echo $! > ", fifo_.path(), "; read x < ", commands_.path(),
                         "; echo last words; exit 3");
@@ -51,7 +51,7 @@ class KeeperLeftovers : public ::testing::Test {
 #define SKIP_UNLESS_HELD(held) \
   if (!(held).is_held()) GTEST_SKIP() << "no process may be traced here"
 
-TEST_F(KeeperLeftovers, ADeathIsToldAtOnceAndItsPlaceIsFreeWhenNothingIsLeft) {
+TEST_F(KeeperLeftovers, ADeathIsReportedAtOnceAndItsPlaceIsFreeWhenNothingIsLeft) {
   TestKeeper keeper(Options());
   keeper.StartShell(0, Parent());
   const pid_t left = ReadPid();
@@ -71,12 +71,12 @@ TEST_F(KeeperLeftovers, ADeathIsToldAtOnceAndItsPlaceIsFreeWhenNothingIsLeft) {
   EXPECT_EQ(other.end.exit.code, 4);
   EXPECT_FALSE(other.is_anything_left) << "one slot holds up no other";
 
-  const Unkillable told = keeper.WaitUnkillable(0);
+  const Unkillable found = keeper.WaitUnkillable(0);
   EXPECT_LT(BootTime() - begin, kPatience + absl::Seconds(2));
-  EXPECT_EQ(told.pid, left);
-  EXPECT_EQ(told.name, "sleep");
-  EXPECT_EQ(told.state, "t") << "a tracer holds it";
-  EXPECT_LT(told.since - begin, absl::Seconds(1));
+  EXPECT_EQ(found.pid, left);
+  EXPECT_EQ(found.name, "sleep");
+  EXPECT_EQ(found.state, "t") << "a tracer holds it";
+  EXPECT_LT(found.since - begin, absl::Seconds(1));
   for (const KeeperEvent& event : keeper.events()) EXPECT_FALSE(std::holds_alternative<Cleared>(event));
   held.Release();
   EXPECT_TRUE(keeper.WaitCleared());
@@ -140,7 +140,7 @@ TEST_F(KeeperLeftovers, AnAgentThatEndsLeavesTheLockToThemUntilNothingIsLeft) {
   ASSERT_EQ(::waitpid(agent, &status, 0), agent);
   EXPECT_EQ(WEXITSTATUS(status), 7) << "it waits for so long, and no longer";
   EXPECT_TRUE(IsLocked(lock));
-  EXPECT_THAT(ReadToEnd(terminal.read), Not(HasSubstr("no end came"))) << "whoever reads its output is not held up";
+  EXPECT_THAT(ReadToEnd(terminal.read), Not(HasSubstr("no end came"))) << "a reader of its output is not held up";
   EXPECT_EQ(farewell_.ReadLine(100), "(nothing came)");
   held.Release();
   EXPECT_EQ(farewell_.ReadLine(), "farewell 7");
@@ -174,7 +174,7 @@ class StoppedShim : public KeeperLeftovers {
   std::string said_;
 };
 
-TEST_F(StoppedShim, IsToldWithTheRemedyAndEndedWithItsProcess) {
+TEST_F(StoppedShim, IsReportedWithTheRemedyAndEndedWithItsProcess) {
   TestKeeper& keeper = *piped_.keeper;
   keeper.StartShell(0, absl::StrCat("echo $$ > ", fifo_.path(), "; exec sleep 1000"));
   const pid_t shim = ShimOf(ReadPid());
@@ -187,11 +187,11 @@ TEST_F(StoppedShim, IsToldWithTheRemedyAndEndedWithItsProcess) {
   EXPECT_GT(BootTime() - begin, kPatience - absl::Milliseconds(100));
   EXPECT_LT(BootTime() - begin, kPatience + absl::Seconds(2));
   EXPECT_EQ(ended.end.exit.signal, SIGKILL);
-  EXPECT_FALSE(ended.end.was_stopped) << "nobody wanted that: the rank has failed";
+  EXPECT_FALSE(ended.end.was_stopped) << "it was no order: the rank has failed";
   EXPECT_EQ(ended.end.error_message, absl::StrCat("its shim (pid ", shim, ") was stopped by SIGSTOP for 1 s"));
 }
 
-TEST_F(StoppedShim, TellsTheEndThatCameMeanwhile) {
+TEST_F(StoppedShim, ReportsTheEndThatCameMeanwhile) {
   TestKeeper& keeper = *piped_.keeper;
   keeper.StartShell(0, absl::StrCat("read x < ", commands_.path(), "; kill -STOP $PPID; exit 3"));
   keeper.WaitStarted(0);
@@ -202,7 +202,7 @@ TEST_F(StoppedShim, TellsTheEndThatCameMeanwhile) {
   EXPECT_THAT(ended.end.error_message, HasSubstr("was stopped by SIGSTOP for 1 s"));
 }
 
-TEST_F(StoppedShim, ThatGoesOnInTimeHarmsNobody) {
+TEST_F(StoppedShim, ThatGoesOnInTimeDoesNoHarm) {
   TestKeeper& keeper = *piped_.keeper;
   keeper.StartShell(0, absl::StrCat("echo $$ > ", fifo_.path(), "; read x < ", commands_.path(), "; exit 5"));
   const pid_t shim = ShimOf(ReadPid());

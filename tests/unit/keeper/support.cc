@@ -205,7 +205,7 @@ Unkillable TestKeeper::WaitUnkillable(uint32_t slot) {
     }
     return false;
   })) << "nothing of slot "
-      << slot << " was told that can't be killed";
+      << slot << " was reported as unkillable";
   return found;
 }
 

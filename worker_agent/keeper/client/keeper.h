@@ -38,7 +38,7 @@ class Keeper {
   // that descendants come to it if the keeper is killed.
   static absl::StatusOr<std::unique_ptr<Keeper>> Spawn(const KeeperOptions& options);
 
-  // Tells the keeper to end all processes by SIGKILL and to end without a farewell, waits until it has (at most 8 s).
+  // Orders the keeper to end all processes by SIGKILL and to end without a farewell, waits until it has (at most 8 s).
   // If it hasn't, but still works, something can't be killed: then it is left alone. Guardian, keeper and shims go on
   // killing, hold the lock, and end when nothing is left; the keeper then says farewell. A keeper that doesn't work is
   // killed, and what KillAllDescendants does is done.

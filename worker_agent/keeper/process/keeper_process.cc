@@ -295,7 +295,7 @@ void KeeperProcess::SetTimer() {
 
 // ---------------------------------------------------------------------------------------------------------- the end
 
-// The agent did not wait for what can't be killed. Nor shall whoever reads what it wrote up to the end.
+// The agent did not wait for what can't be killed. A program that reads its output up to the end shall not either.
 void KeeperProcess::LeaveTerminal() {
   FlushLastOutput(kLastOutputOfDeadPatience);
   for (LiveOutput* output : {&live_.standard(), &live_.error()}) {

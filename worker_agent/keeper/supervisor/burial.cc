@@ -1,5 +1,5 @@
-// What is told with the end of a process: its last lines, its error file and its device's log, or what of them has come
-// within a second.
+// What is reported with the death of a process: its last lines, its error file and its device's log, or what of them
+// has come within a second.
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -1,11 +1,11 @@
 // What a process that has died leaves, and shims that were stopped. All of it has been sent SIGKILL: by its shim, by
 // the keeper where the shim was killed.
 //
-//   after SIGKILL                                     what is told
+//   after SIGKILL                                     what is reported
 //   nothing is left within kTogether                  the death, with the word that nothing is left
 //   something is left for longer                      the death at once; "cleared" when nothing is left
 //   something is left for leftovers_patience          one process of it: it hangs in the kernel, or a tracer holds it
-//   (who is left can't be seen)                       nothing: it is looked at again
+//   (what is left can't be seen)                      nothing: it is looked at again
 //
 //   the shim                                          what the keeper does
 //   was stopped (SIGSTOP)                             says so: it notices no end, and takes no order
@@ -69,10 +69,10 @@ void Supervisor::LookForUnkillable(Process& process, MonotonicTime now) {
   const auto living = std::find_if(left->begin(), left->end(), [](const ProcessInfo& info) { return !info.is_dead; });
   const ProcessInfo& found = living != left->end() ? *living : left->front();
   const std::string state(1, StateOf(found));
-  Unkillable& told = process.unkillable;
-  if (told.pid == found.pid && told.state == state) return;
-  told = {process.spec.key, found.pid, ShownName(found), state, process.killed_at};
-  tell_(told);
+  Unkillable& last = process.unkillable;
+  if (last.pid == found.pid && last.state == state) return;
+  last = {process.spec.key, found.pid, ShownName(found), state, process.killed_at};
+  tell_(last);
 }
 
 // ------------------------------------------------------------------------------------------------------ stopped shims

@@ -4,11 +4,11 @@
 // some seconds: nobody's training waits for a disk that hangs. The same holds for its end: it is told when its log is
 // written and its error file read, or a second later.
 //
-// A process's end has two parts. It has died: that is told with what it died of. It is cleared: nothing that descends
-// from it is left, as the end of its shim tells (shim.h), and devices and ports are free. Both are told as one, unless
-// something is still there a moment after SIGKILL. If the shim was killed, what it had comes to the keeper as children
-// of its own, strays: nobody can tell whose they are, so they are killed, and no process whose shim was killed is
-// cleared before all of them have ended.
+// A process's end has two parts. It has died: that is reported with what it died of. It is cleared: nothing that
+// descends from it is left, as the end of its shim shows (shim.h), and devices and ports are free. Both are one report,
+// unless something is still there a moment after SIGKILL. If the shim was killed, what it had comes to the keeper as
+// children of its own, strays: it can't be known whose they are, so they are killed, and no process whose shim was
+// killed is cleared before all of them have ended.
 #pragma once
 
 #include <sys/types.h>
@@ -89,7 +89,7 @@ class Supervisor {
     std::string error;
   };
 
-  // Has died, and what is to be told with that has not come yet.
+  // Has died, and what is to be reported with that has not come yet.
   struct Burial {
     Ended ended;
     bool has_passed_output = false;  // the user has seen the last lines, but not those of the device's log
@@ -124,7 +124,7 @@ class Supervisor {
     MonotonicTime killed_at = MonotonicTime::Never();     // SIGKILL has gone to all that is left
     MonotonicTime tell_at = MonotonicTime::Never();       // its end, although something is left
     MonotonicTime look_at = MonotonicTime::Never();       // for what can't be killed
-    Unkillable unkillable;                                // as told last; pid 0: nothing
+    Unkillable unkillable;                                // as reported last; pid 0: nothing
     int stop_signal = 0;                                  // its shim was stopped by it …
     MonotonicTime stopped_at = MonotonicTime::Never();    // … then; never: it is not stopped
   };
