@@ -153,10 +153,10 @@ struct TlsChanged {
 
 struct Tick {};
 
-using Event = std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits, StreamBroken, PeersFetched,
-                           ProcessHasStarted, ProcessHasEnded, NothingLeft, ProcessIsStuck, FenceHasFallen,
-                           ClockHasJumped, KeeperDied, EndSignal, LaunchFailed, ProgressMade, StacksGathered, LogRead,
-                           CommandsTold, TlsChanged, Tick>;
+using Event =
+    std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits, StreamBroken, PeersFetched, ProcessHasStarted,
+                 ProcessHasEnded, NothingLeft, ProcessIsStuck, FenceHasFallen, ClockHasJumped, KeeperDied, EndSignal,
+                 LaunchFailed, ProgressMade, StacksGathered, LogRead, CommandsTold, TlsChanged, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 

@@ -236,10 +236,6 @@ void AgentLoop::On(const Unkillable& event) {
       ProcessIsStuck{event.key, static_cast<uint64_t>(event.pid), event.name, event.state, BootTime() - event.since});
 }
 
-void AgentLoop::On(const FenceFell&) { pending_.push_back(FenceHasFallen{}); }
-
-void AgentLoop::On(const ClockJumped& event) { pending_.push_back(ClockHasJumped{absl::Milliseconds(event.jump_ms)}); }
-
 void AgentLoop::On(const OutputRead& event) {
   v1::SlotLog log;
   if (!event.is_found) log.set_note("no process was started there");
@@ -263,7 +259,8 @@ void AgentLoop::On(const KeeperLost&) {
   EndAfterKeeper();
 }
 
-// The deaths are reported at once. Until they are gone, what the keeper had started counts as alive: the round is not quit.
+// The deaths are reported at once. Until they are gone, what the keeper had started counts as alive: the round is not
+// quit.
 void AgentLoop::EndAfterKeeper() {
   const absl::Status status = Keeper::KillAllDescendants(is_anybody_left_ ? kNextKillTime : kFirstKillTime);
   if (status.ok()) {

@@ -48,8 +48,8 @@ class AgentLoop {
   // The job's store, for gateways; as long as this lives.
   AgentStore& store() { return store_; }
 
-  // Until the core has finished; every process is gone then, except what can't be killed, and the scheduler knows what it
-  // was told. Returns the exit code.
+  // Until the core has finished; every process is gone then, except what can't be killed, and the scheduler knows what
+  // it was told. Returns the exit code.
   int Run();
 
   // Any thread, until Run returns: what TLS shows, or whom it trusts, has changed.
@@ -87,8 +87,8 @@ class AgentLoop {
   void On(const Ended& event);
   void On(const Cleared& event);
   void On(const Unkillable& event);
-  void On(const FenceFell& event);
-  void On(const ClockJumped& event);
+  void On(const FenceFell&) { pending_.push_back(FenceHasFallen{}); }
+  void On(const ClockJumped& event) { pending_.push_back(ClockHasJumped{absl::Milliseconds(event.jump_ms)}); }
   void On(const Pong&) {}
   void On(const OutputRead& event);
   void On(const KeeperLost& event);

@@ -15,7 +15,8 @@ inline constexpr size_t kFewNodes = 256;  // to look at all of them takes no tim
 // Whether there is something to say about that. Also of a run that runs, if its journal is an older copy.
 bool IsWaiting(const Run& run);
 
-// "process 7 (python3, state D) of node a (host-a) can't be killed for 12 s": what its agent last reported; empty: nothing.
+// "process 7 (python3, state D) of node a (host-a) can't be killed for 12 s": what its agent last reported; empty:
+// nothing.
 std::string DescribeStuck(const Node& node, MonotonicTime now);
 // The same of all its nodes.
 std::string DescribeStuck(const Run& run, MonotonicTime now);
