@@ -9,7 +9,6 @@
 #include "common/sys/log.h"
 #include "common/sys/runtime_paths.h"
 #include "common/tls/tls_settings.h"
-#include "worker_agent/keeper/pid_namespace.h"
 
 namespace muster::agent {
 namespace {
@@ -43,11 +42,6 @@ absl::StatusOr<NodeLock> Take(const AgentSettings& settings, const std::map<std:
 
 absl::StatusOr<StartedKeeper> StartKeeper(const AgentSettings& settings,
                                           std::map<std::string, std::string>& environment) {
-  const bool isolates_pids = settings.isolate == kIsolatePids;
-  if (const absl::Status can = isolates_pids ? TryPidNamespace() : absl::OkStatus(); !can.ok()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("--isolate pid can't be had here: ", can.message(), "; or leave it out"));
-  }
   StartedKeeper started;
   const absl::StatusOr<ProcessMark> mark = ProcessMark::Make();
   if (mark.ok()) {
@@ -58,7 +52,8 @@ absl::StatusOr<StartedKeeper> StartKeeper(const AgentSettings& settings,
                                       "of this node can't say that nothing of it is left"));
   }
   absl::StatusOr<std::unique_ptr<Keeper>> keeper =
-      Spawn({settings.stop_signal, settings.stop_timeout, started.mark, isolates_pids}, settings, environment);
+      Spawn({settings.stop_signal, settings.stop_timeout, started.mark, settings.isolate == kIsolatePids}, settings,
+            environment);
   if (!keeper.ok()) return keeper.status();
   started.keeper = *std::move(keeper);
   return started;

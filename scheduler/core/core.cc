@@ -165,6 +165,7 @@ void Core::Impl::Resume(Run& run) {
 void Core::Impl::Resume(Run& run, Node& node) {
   context_.GiveHandle(run, node);
   node.last_seen = context_.now.monotonic;
+  node.fence_needs_all_four = context_.options.fence_needs_all_four;
   if (node.record().is_lost && run.record().phase == v1::RUN_PHASE_RECOVERING) {
     node.missing_since = context_.now.monotonic;
     run.rejoin_deadline = context_.now.monotonic + context_.RejoinTimeout(run);

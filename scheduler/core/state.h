@@ -107,6 +107,7 @@ struct NodeRuntime {
   v1::Cause restart_cause;                               // why failed slots start again at restart_at
   uint64_t acknowledged_elsewhere = 0;                   // its events up to this number; more than the journal's own:
                                                          // that is an older copy
+  bool fence_needs_all_four = false;                     // --fence_needs, of this life of the scheduler
   bool must_quit = false;                                // a spare that may run processes (older_journal.cc)
   std::vector<StuckOnNode> stuck;                        // what can't be killed there
   // The last numbered change of the store that was asked for, also if it changed nothing: asked again, it gets the same
@@ -141,11 +142,12 @@ class Node : public NodeRuntime {
 
   bool IsAllDone() const;       // each of its processes ended with 0
   bool HasNoProcesses() const;  // and nothing is left of them
-  // Its fence was armed when it was lost, but would not have fallen if agent and keeper were gone by then: so time
-  // alone shows nothing.
-  bool IsFenceUnguarded() const {
-    return record_.stale_fence > absl::ZeroDuration() && !record_.info.is_fence_guarded();
+  // Its fence falls whoever of its helper processes is gone by then, as far as --fence_needs asks for it.
+  bool IsFenceGuarded() const {
+    return record_.info.is_fence_guarded() && (!fence_needs_all_four || record_.info.ends_with_all_four());
   }
+  // Its fence was armed when it was lost, but may not have fallen: so time alone shows nothing.
+  bool IsFenceUnguarded() const { return record_.stale_fence > absl::ZeroDuration() && !IsFenceGuarded(); }
 
  private:
   friend struct Recorder;
@@ -251,6 +253,7 @@ struct RunRuntime {
                          // they count on it
   std::deque<MonotonicTime> restarts;                // of the last hour, those without progress twice
   std::optional<uint64_t> highest_step;              // that any process has written
+  std::map<std::string, uint64_t> unquit;            // nodes that left before they must_quit did; their incarnations
   uint32_t round_elsewhere = 0;                      // the highest one that an agent has said to know of
   bool is_looking_into_hang = false;                 // its stacks are being gathered
   uint32_t holding_up = 0;                           // RECOVERING: members that are there no more, or have not quit

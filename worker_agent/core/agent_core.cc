@@ -335,6 +335,7 @@ MonotonicTime AgentCore::Impl::NextDeadline() const {
   MonotonicTime next = std::min(connector_.NextDeadline(), reporter_.NextDeadline());
   if (peers_.is_wanted) next = std::min(next, peers_.next_at);
   if (stopping_since_ && processes_.IsAnyLeft()) next = std::min(next, NextStopDeadline());
+  next = std::min(next, HeldUpDeadline());
   if (ending_ && ending_->quiet_since) next = std::min(next, ending_->give_up_at);
   return next;
 }

@@ -4,6 +4,7 @@
 //   desired: RUNNING with an assignment       starts each free slot that had no process of its attempt, once …
 //     … processes of another round are left   … these were stopped and nothing is left
 //     … something was told to stop            … nothing of it is left
+//     … its last process left something       … that is gone; stop_timeout + 10 s later the agent ends
 //     … the fence is down                     … an answer of the scheduler has lifted it
 //     … the peer list is not here             … it was fetched and its digest fits
 //   desired: RECOVERING                       stops all; "quit" once nothing of the round is left, and the keeper lives
@@ -64,6 +65,10 @@ void AgentCore::Impl::StartRound() {
   if (stopping_since_) return;  // what was told to stop has to end first
   if (IsFenceDown()) return;    // this order may be older than the fall; the answer to the next report tells
   const std::vector<uint32_t> slots = SlotsToStart();
+  if (now_ >= HeldUpDeadline()) {
+    EndHopeless(kExitStuck, SayStuck(StuckProcesses(), node_id_));
+    return StopAll();
+  }
   if (slots.empty() || is_keeper_dead_ || !HavePeers()) return;
   if (options_.has_command) {
     LaunchSlots(slots);
@@ -72,14 +77,21 @@ void AgentCore::Impl::StartRound() {
   }
 }
 
-std::vector<uint32_t> AgentCore::Impl::SlotsToStart() const {
+std::vector<uint32_t> AgentCore::Impl::SlotsToStart() {
   std::vector<uint32_t> slots;
+  bool is_any_held_up = false;
   const v1::Assignment& assignment = desired_.assignment();
   for (int i = 0; i < assignment.slots_size(); ++i) {
     const auto slot = static_cast<uint32_t>(i);
-    if (!assignment.slots(i).should_run() || processes_.IsSlotTaken(slot)) continue;
+    if (!assignment.slots(i).should_run()) continue;
     if (processes_.WasLaunched({slot, desired_.round(), assignment.slots(i).attempt()})) continue;
-    slots.push_back(slot);
+    is_any_held_up |= processes_.IsSlotHeldUp(slot);
+    if (!processes_.IsSlotTaken(slot)) slots.push_back(slot);
+  }
+  if (!is_any_held_up) {
+    held_up_since_.reset();
+  } else if (!held_up_since_) {
+    held_up_since_ = now_;
   }
   return slots;
 }
@@ -151,6 +163,12 @@ void AgentCore::Impl::KillAll() {
 MonotonicTime AgentCore::Impl::NextStopDeadline() const {
   const MonotonicTime kill_at = *stopping_since_ + (options_.stop_timeout + kStopGrace);
   return was_killed_ ? kill_at + kStopGrace : kill_at;
+}
+
+// As long as for what is stopped.
+MonotonicTime AgentCore::Impl::HeldUpDeadline() const {
+  return held_up_since_ && !ending_ ? *held_up_since_ + (options_.stop_timeout + 2 * kStopGrace)
+                                    : MonotonicTime::Never();
 }
 
 void AgentCore::Impl::StopPatiently() {

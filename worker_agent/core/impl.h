@@ -136,7 +136,7 @@ class AgentCore::Impl {
   void Converge();
   void QuitRound();
   void StartRound();
-  std::vector<uint32_t> SlotsToStart() const;
+  std::vector<uint32_t> SlotsToStart();
   // True once the peer list is there or not needed; else asks for it.
   bool HavePeers();
   void ForgetPeersRequest();
@@ -148,6 +148,7 @@ class AgentCore::Impl {
   // Insists when what was told to stop has not ended long after stop_timeout.
   void StopPatiently();
   MonotonicTime NextStopDeadline() const;
+  MonotonicTime HeldUpDeadline() const;
 
   // stacks.cc
   void OnStackQuery(const v1::StackQuery& query);
@@ -210,6 +211,7 @@ class AgentCore::Impl {
   bool has_told_stuck_ = false;         // in the last report
   std::map<uint32_t, uint32_t> ranks_;  // of the slots, as they were launched last
   std::optional<MonotonicTime> stopping_since_;
+  std::optional<MonotonicTime> held_up_since_;  // a slot that shall run waits for what its last process has left
   bool was_killed_ = false;
   bool was_fence_too_short_ = false;
   bool wants_word_ = false;  // the next report can't wait until it is due, and must be answered

@@ -55,8 +55,11 @@ bool Processes::MarkStuck(const ProcessKey& id, StuckProcess stuck) {
 
 bool Processes::IsSlotTaken(uint32_t slot) const {
   const auto is_of_slot = [&](const ProcessKey& id) { return id.slot == slot; };
-  return std::any_of(running_.begin(), running_.end(), is_of_slot) ||
-         std::any_of(left_.begin(), left_.end(), is_of_slot);
+  return std::any_of(running_.begin(), running_.end(), is_of_slot) || IsSlotHeldUp(slot);
+}
+
+bool Processes::IsSlotHeldUp(uint32_t slot) const {
+  return std::any_of(left_.begin(), left_.end(), [&](const ProcessKey& id) { return id.slot == slot; });
 }
 
 bool Processes::IsAllStuck() const { return IsAnyLeft() && stuck_.size() == running_.size() + left_.size(); }

@@ -45,6 +45,8 @@ class Processes {
   bool IsRunning(const ProcessKey& id) const { return running_.contains(id); }
   // By a process that runs or what one left.
   bool IsSlotTaken(uint32_t slot) const;
+  // By what one left that has died.
+  bool IsSlotHeldUp(uint32_t slot) const;
   // Of the process that runs there; 0 when there is none or nothing was heard of it yet.
   uint64_t PidOf(uint32_t slot) const;
   bool IsAnyLeftOutside(uint32_t round) const;

@@ -1,9 +1,9 @@
 #include "worker_agent/keeper/pid_namespace.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,15 +11,18 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/base/unique_fd.h"
-#include "common/sys/file_io.h"
 #include "worker_agent/keeper/process/descendants.h"
 
 namespace muster::agent {
 namespace {
+
+constexpr int kPatienceMs = 10'000;
 
 absl::Status Failed(const char* call) {
   const int error = errno;
@@ -31,19 +34,15 @@ bool WriteOwn(const char* path, const std::string& text) {
   return fd.is_open() && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-// The pid in the innermost namespace, by the line NSpid of /proc/<pid>/status; 0: it is in none of its own.
-int64_t InnermostPid(pid_t pid) {
-  constexpr char kRow[] = "\nNSpid:\t";
-  const absl::StatusOr<std::string> status = ReadSmallFile(absl::StrCat("/proc/", pid, "/status"), 64 * 1024);
-  const size_t at = status.ok() ? status->find(kRow) : std::string::npos;
-  if (at == std::string::npos) return 0;
-  const size_t begin = at + sizeof(kRow) - 1;
-  const std::vector<std::string> pids = absl::StrSplit(status->substr(begin, status->find('\n', begin) - begin), '\t');
-  int64_t inner = 0;
-  return pids.size() > 1 && absl::SimpleAtoi(pids.back(), &inner) ? inner : 0;
+// By which each namespace knows it, this process's own first.
+std::vector<int64_t> PidsOf(pid_t pid) {
+  std::vector<int64_t> pids;
+  for (const absl::string_view word : absl::StrSplit(StatusRow(pid, "NSpid"), '\t', absl::SkipEmpty())) {
+    int64_t number = 0;
+    if (absl::SimpleAtoi(word, &number)) pids.push_back(number);
+  }
+  return pids;
 }
-
-}  // namespace
 
 absl::Status UnsharePids() {
   if (::unshare(CLONE_NEWPID) == 0) return absl::OkStatus();
@@ -65,41 +64,56 @@ absl::Status MountOwnProc() {
   return absl::OkStatus();
 }
 
-absl::Status TryPidNamespace() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return Failed("pipe");
-  const UniqueFd out(ends[0]);
-  UniqueFd in(ends[1]);
-  const pid_t child = ::fork();
-  if (child < 0) return Failed("fork");
-  if (child == 0) {
-    absl::Status status = UnsharePids();
-    const pid_t first = status.ok() ? ::fork() : 0;
-    if (first < 0) status = Failed("fork");
-    if (status.ok() && first == 0) status = MountOwnProc();
-    if (!status.ok()) {
-      [[maybe_unused]] const ssize_t n = ::write(in.get(), status.message().data(), status.message().size());
-    }
-    if (first > 0) ::waitpid(first, nullptr, 0);
-    ::_exit(0);
-  }
-  in.reset();
+// What comes out of the pipe until nobody holds its other end; a word of its own if that takes too long.
+std::string ReadWhy(int fd) {
   std::string why;
   char bytes[256];
-  for (ssize_t n = 0; (n = ::read(out.get(), bytes, sizeof bytes)) > 0 || (n < 0 && errno == EINTR);) {
-    if (n > 0) why.append(bytes, static_cast<size_t>(n));
+  pollfd ready{fd, POLLIN, 0};
+  while (true) {
+    const int count = ::poll(&ready, 1, kPatienceMs);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return "it takes too long: a file system hangs";
+    const ssize_t n = ::read(fd, bytes, sizeof bytes);
+    if (n <= 0) return why;
+    why.append(bytes, static_cast<size_t>(n));
   }
-  ::waitpid(child, nullptr, 0);
-  if (why.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(why,
-                   " (it needs root with CAP_SYS_ADMIN, or user namespaces: sysctl user.max_user_namespaces, "
-                   "kernel.unprivileged_userns_clone; and in a container a /proc that is not masked)"));
+}
+
+}  // namespace
+
+void PidIsolation::Begin() {
+  int ends[2];
+  absl::Status status = ::pipe2(ends, O_CLOEXEC) == 0 ? absl::OkStatus() : Failed("pipe");
+  if (status.ok()) {
+    out_.reset(ends[0]);
+    in_.reset(ends[1]);
+    status = UnsharePids();
+  }
+  why_ = std::string(status.message());
+}
+
+void PidIsolation::EndInFirstProcess() {
+  const absl::Status status = MountOwnProc();
+  if (!status.ok()) {
+    [[maybe_unused]] const ssize_t n = ::write(in_.get(), status.message().data(), status.message().size());
+    ::_exit(1);
+  }
+  in_.reset();
+  out_.reset();
+}
+
+void PidIsolation::AwaitFirstProcess() {
+  in_.reset();
+  why_ = ReadWhy(out_.get());
+  out_.reset();
 }
 
 pid_t OuterPidBelow(pid_t root, int64_t inner) {
+  size_t level = 0;  // of the first one below that is in a namespace of its own: the keeper's
   for (const ProcessInfo& process : DescendantsOf(root, {}).value_or(std::vector<ProcessInfo>())) {
-    if (InnermostPid(process.pid) == inner) return process.pid;
+    const std::vector<int64_t> pids = PidsOf(process.pid);
+    if (level == 0 && pids.size() > 1) level = pids.size() - 1;
+    if (level > 0 && pids.size() > level && pids[level] == inner) return process.pid;
   }
   return 0;
 }

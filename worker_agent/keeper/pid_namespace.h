@@ -11,20 +11,30 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
 
-#include "absl/status/status.h"
+#include "common/base/unique_fd.h"
 
 namespace muster::agent {
 
-// Whether it can be done here, found by doing it in a child that ends at once. The error says what stands against it.
-absl::Status TryPidNamespace();
+// The two steps, by two processes: Begin, then fork, then EndInFirstProcess in the child and AwaitFirstProcess in the
+// parent. Blocks for a moment.
+class PidIsolation {
+ public:
+  // The next child of this process is the first one of a new pid namespace. Without CAP_SYS_ADMIN this process is in a
+  // user namespace of its own from then on, in which its user and group are themselves.
+  void Begin();
+  // As that first process: a mount namespace with a /proc of its own. Ends the process where that can't be had.
+  void EndInFirstProcess();
+  void AwaitFirstProcess();
 
-// By the guardian, before it forks the keeper: its next child is the first process of a new pid namespace. Without
-// CAP_SYS_ADMIN it is in a user namespace of its own from then on, in which its user and group are themselves.
-absl::Status UnsharePids();
+  // Why it can't be had; empty: nothing stands against it so far.
+  const std::string& why() const { return why_; }
 
-// By the keeper, as that first process: a mount namespace with a /proc of its own.
-absl::Status MountOwnProc();
+ private:
+  UniqueFd out_, in_;
+  std::string why_;
+};
 
 // The pid by which this process sees the one that is `inner` to `root`'s descendants in a namespace; 0: there is none.
 pid_t OuterPidBelow(pid_t root, int64_t inner);

@@ -93,6 +93,8 @@ bool ProcessMark::Covers(uint64_t limit) const {
   return IsOuter(value_) ? limit >> kNestedBits == value_ >> kNestedBits : limit == value_;
 }
 
+bool ProcessMark::IsBelowMarks(uint64_t limit) { return limit < kLowest; }
+
 absl::StatusOr<uint64_t> RealTimeLimitOf(pid_t pid) {
   const std::string path = absl::StrCat("/proc/", pid, "/limits");
   char text[kMostLimitBytes];

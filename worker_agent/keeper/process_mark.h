@@ -1,6 +1,6 @@
-// A mark on every process that descends from a start of an agent, which no unprivileged process can remove: the hard
-// limit RLIMIT_RTTIME, set to a random number. It is inherited over fork and exec, whatever happens to environment,
-// session, parent, user and namespaces; lowering it is not undone by anybody without CAP_SYS_RESOURCE; and
+// A mark on every process that descends from a start of an agent: the hard limit RLIMIT_RTTIME, set to a random number.
+// It is inherited over fork and exec, whatever happens to environment, session, parent, user and namespaces. Only
+// CAP_SYS_RESOURCE raises it again. A process may lower it, but then it is no longer unlimited, as a stranger's is.
 // /proc/<pid>/limits shows it to everybody. The limit concerns real-time scheduling only, and 2^62 µs are 146,000
 // years. Sources: getrlimit(2), proc(5). Why it is so: docs/decisions/process-mark.md.
 //
@@ -35,6 +35,8 @@ class ProcessMark {
 
   // Whether a process with this hard limit (in µs) is of this mark's start.
   bool Covers(uint64_t limit) const;
+  // Whether the limit is below all marks: a process that had one may have lowered it.
+  static bool IsBelowMarks(uint64_t limit);
 
  private:
   explicit ProcessMark(uint64_t value) : value_(value) {}

@@ -85,7 +85,9 @@ std::string WhyUnclear(const LockRecord& former, const NodeLock::Options& option
     case FormerStart::kLook:
       break;
   }
-  const Orphans found = EndOrphans(former.mark, former.secret, options.orphans_patience);
+  // Start times of another time namespace are shifted.
+  const uint64_t not_before = former.place.times == options.place.times ? former.place.start_time : 0;
+  const Orphans found = EndOrphans({former.mark, former.secret, not_before}, options.orphans_patience);
   if (found.are_none()) return "";
   if (!found.left.empty()) {
     return absl::StrCat("processes of ", FormerText(former), " still run: ", Named(found.left), "; end them");

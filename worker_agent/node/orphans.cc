@@ -2,6 +2,8 @@
 // |-----------------------|------------------|-----------------------------------------------------------------------|
 // | the former start's    | any              | of the former start: SIGKILL if it is this user's; left until it ends |
 // | another, or none      | has the secret   | the same: something privileged has reset its limit                    |
+// | none; its limit is    | any other        | unclear, unless it is older than the former start: it may have        |
+// | below all marks       |                  | lowered the limit                                                     |
 // | another, or none      | any other        | not of it                                                             |
 // | can't be read         |                  | unclear                                                               |
 // | the process has ended |                  | nothing                                                               |
@@ -27,7 +29,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "common/base/clock.h"
-#include "common/sys/file_io.h"
 #include "worker_agent/keeper/client/keeper.h"
 #include "worker_agent/keeper/process/descendants.h"
 #include "worker_agent/launch/environment/environment.h"
@@ -48,20 +49,18 @@ std::set<pid_t> ThisAndAbove() {
 
 // Its real user: the owner of /proc/<pid> is root's where it may not be looked into.
 std::optional<uid_t> UserOf(pid_t pid) {
-  const absl::StatusOr<std::string> status = ReadSmallFile(absl::StrCat("/proc/", pid, "/status"), 64 * 1024);
-  if (!status.ok()) return std::nullopt;
-  const size_t at = status->find("\nUid:\t");
   uid_t uid = 0;
-  if (at == std::string::npos || !absl::SimpleAtoi(status->substr(at + 6, status->find('\t', at + 6) - at - 6), &uid)) {
-    return std::nullopt;
-  }
-  return uid;
+  const std::vector<std::string> words = absl::StrSplit(StatusRow(pid, "Uid"), '\t');
+  return absl::SimpleAtoi(words[0], &uid) ? std::optional(uid) : std::nullopt;
 }
 
 class Search {
  public:
-  Search(ProcessMark mark, const std::string& secret)
-      : mark_(mark), text_(absl::StrCat(kStartVariable, "=", secret)), spared_(ThisAndAbove()) {}
+  explicit Search(const StartSigns& former)
+      : mark_(*former.mark),
+        text_(absl::StrCat(kStartVariable, "=", former.secret)),
+        not_before_(former.not_before),
+        spared_(ThisAndAbove()) {}
   ~Search() {
     for (const pid_t pid : stuck_) Keeper::Spare(pid);  // nobody can end it
   }
@@ -77,9 +76,11 @@ class Search {
   void LookAtMark(pid_t pid, Orphans& found, std::vector<pid_t>& unmarked) const;
   void LookAtEnvironments(const std::vector<pid_t>& unmarked, MonotonicTime deadline, Orphans& found);
   void End(pid_t pid, const char* how_known, Orphans& found) const;
+  bool MayHaveLowered(pid_t pid, uint64_t limit) const;
 
   const ProcessMark mark_;
   const std::string text_;
+  const uint64_t not_before_;
   const std::set<pid_t> spared_;
   std::set<Key> slow_;   // when its environment is read
   std::set<Key> hangs_;  // … so that it isn't asked again
@@ -96,6 +97,13 @@ void Search::End(pid_t pid, const char* how_known, Orphans& found) const {
                                           is_ours ? ", killed" : ", not this user's to kill")});
 }
 
+bool Search::MayHaveLowered(pid_t pid, uint64_t limit) const {
+  if (!ProcessMark::IsBelowMarks(limit)) return false;
+  const std::optional<ProcessInfo> process = ReadProcess(pid);
+  if (!process || process->is_dead || process->start_time < not_before_) return false;
+  return getuid() == 0 || UserOf(pid) == getuid();
+}
+
 void Search::LookAtMark(pid_t pid, Orphans& found, std::vector<pid_t>& unmarked) const {
   const absl::StatusOr<uint64_t> limit = RealTimeLimitOf(pid);
   if (absl::IsNotFound(limit.status())) return;
@@ -103,6 +111,9 @@ void Search::LookAtMark(pid_t pid, Orphans& found, std::vector<pid_t>& unmarked)
     found.unclear.push_back({pid, std::string(limit.status().message())});
   } else if (mark_.Covers(*limit)) {
     End(pid, "by its mark", found);
+  } else if (MayHaveLowered(pid, *limit)) {
+    found.unclear.push_back(
+        {pid, absl::StrCat("its limit RLIMIT_RTTIME is ", *limit, " µs, which may have been a mark")});
   } else {
     unmarked.push_back(pid);
   }
@@ -142,13 +153,13 @@ Orphans Search::Look(MonotonicTime deadline) {
 
 }  // namespace
 
-Orphans EndOrphans(const std::optional<ProcessMark>& mark, const std::string& secret, absl::Duration patience) {
+Orphans EndOrphans(const StartSigns& former, absl::Duration patience) {
   Orphans found;
-  if (!mark || secret.empty()) {
+  if (!former.mark || former.secret.empty()) {
     found.blind = "they carry no mark that tells them from others";
     return found;
   }
-  Search search(*mark, secret);
+  Search search(former);
   const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
   for (int looks_at_none = 0; looks_at_none < 2;) {
     // A first look takes place however short the patience is.

@@ -28,14 +28,21 @@ struct Orphans {
   bool are_none() const { return left.empty() && unclear.empty() && blind.empty(); }
 };
 
+// What the processes of a former start are known by.
+struct StartSigns {
+  std::optional<ProcessMark> mark;
+  std::string secret;       // the value of its kStartVariable (launch/environment/environment.h)
+  uint64_t not_before = 0;  // they have started then or later, as in /proc/<pid>/stat; 0: not known
+};
+
 // Looks for every process with the former start's mark, and for those whose limit something privileged has reset but
-// whose environment still has `secret` as its kStartVariable (launch/environment/environment.h). This process and those
-// above it are left out. Kills those of this user; one of another user (the command has changed it) is left alone, for
-// root, too: the lock's file may be forged. Ends when two looks in a row have found none, or `patience` is over.
+// whose environment still has its secret. This process and those above it are left out. Kills those of this user; one
+// of another user (the command has changed it) is left alone, for root, too: the lock's file may be forged. Ends when
+// two looks in a row have found none, or `patience` is over.
 //
 // Blind without a mark, without a /proc of this pid namespace, and where /proc hides other users' processes.
 //
 // Blocks; a moment where there are none. While this is the only thread: see environ_search.h.
-Orphans EndOrphans(const std::optional<ProcessMark>& mark, const std::string& secret, absl::Duration patience);
+Orphans EndOrphans(const StartSigns& former, absl::Duration patience);
 
 }  // namespace muster::agent

@@ -22,6 +22,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/sys/file_io.h"
+#include "worker_agent/keeper/process/descendants.h"
 
 namespace muster::agent {
 namespace {
@@ -39,12 +40,8 @@ bool IsInGroup(gid_t group) {
 // CAP_SYS_PTRACE, before which hidepid hides nothing. Root in a container often lacks it.
 bool MayLookIntoAll() {
   constexpr int kSysPtrace = 19;  // linux/capability.h
-  constexpr char kRow[] = "\nCapEff:\t";
-  const absl::StatusOr<std::string> status = ReadSmallFile("/proc/self/status", 64 * 1024);
-  const size_t at = status.ok() ? status->find(kRow) : std::string::npos;
   uint64_t capabilities = 0;
-  return at != std::string::npos && absl::SimpleHexAtoi(status->substr(at + sizeof(kRow) - 1, 16), &capabilities) &&
-         (capabilities >> kSysPtrace & 1) != 0;
+  return absl::SimpleHexAtoi(StatusRow(getpid(), "CapEff"), &capabilities) && (capabilities >> kSysPtrace & 1) != 0;
 }
 
 absl::Status Failed(const char* path) { return absl::UnavailableError(absl::StrCat(path, ": ", std::strerror(errno))); }

@@ -214,7 +214,7 @@ void AgentLoop::PushForAll(Event event) {
 
 void AgentLoop::On(const Started& event) {
   progress_.Watch(event.key);
-  launcher_.Started(event.key, event.pid);
+  if (event.pid > 0) launcher_.Started(event.key, event.pid);
   PushForAll(ProcessHasStarted{event.key, static_cast<uint64_t>(event.pid)});
 }
 

@@ -145,6 +145,9 @@ void Lifecycle::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const
   places_.Release(node);
   run.waiting_cache.is_valid = false;
   run.holding_up -= node.holds_up ? 1 : 0;
+  if (node.must_quit && node.record().quit_round < run.record().round) {
+    run.unquit[node.record().id] = node.record().incarnation;
+  }
 
   v1::Record record = context_.NewRecord();
   v1::NodeRemoved& removed = *record.mutable_node_removed();

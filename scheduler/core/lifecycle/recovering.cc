@@ -14,6 +14,7 @@
 //   … that the others could not reach        turned away: lost (membership/round_addresses.cc)
 //   member, disconnected but not lost        comes back, or is lost after its grace
 //   spare that may have processes            has said that it quit the round (membership/older_journal.cc)
+//   … and has left without                   its keeper's farewell, or a person's word
 //   lost, its processes confirmed dead       a spare with as many slots, which the others can reach, stands in, else
 //                                            its own next start
 //   lost, its processes may still run        until one of these: the keeper's farewell, its next start with the node's
@@ -153,7 +154,7 @@ void Lifecycle::LookForNextRound(Run& run, std::set<std::string> passed_over) {
   }
   std::sort(spares.begin(), spares.end(),
             [](const Node* a, const Node* b) { return NaturalLess(a->record().id, b->record().id); });
-  bool is_ready = !run.IsRoundBehind();
+  bool is_ready = !run.IsRoundBehind() && run.unquit.empty();
   run.rejoin_deadline = MonotonicTime::Never();
   for (auto& [id, node] : run.nodes) {
     if (node.record().is_spare) {
@@ -317,6 +318,10 @@ void Lifecycle::RestartAsDecided(Run& run, const std::string& why, uint32_t roun
 
 absl::StatusOr<std::string> Lifecycle::Fence(Run& run, const v1::SteerRequest& request) {
   Node* found = run.nodes.Find(request.node_id());
+  if (found == nullptr && run.unquit.erase(request.node_id()) > 0) {
+    TryNextRound(run);
+    return absl::StrCat("the processes of node ", request.node_id(), ", which has left, count as ended");
+  }
   if (found == nullptr) return NoSuchNode(run, request.node_id());
   Node& node = *found;
   if (node.stream != 0) {

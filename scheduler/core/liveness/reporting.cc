@@ -238,6 +238,11 @@ void Liveness::HearFarewell(const FarewellReceived& event) {
   if (farewell.cluster_id() != context_.state.record().cluster_id) return;
   Run* run = context_.state.FindRun(farewell.job_id(), farewell.run());
   if (run == nullptr || run->HasEnded()) return;
+  const auto unquit = run->unquit.find(farewell.node_id());
+  if (unquit != run->unquit.end() && unquit->second == farewell.incarnation()) {
+    run->unquit.erase(unquit);
+    return lifecycle_.TryNextRound(*run);
+  }
   Node* node = run->nodes.Find(farewell.node_id());
   if (node == nullptr) return;
   const std::string& owner = node->record().identity;  // without a name the incarnation has to do, as for a join
@@ -255,6 +260,7 @@ void Liveness::HearFarewell(const FarewellReceived& event) {
   } else {
     absl::StrAppend(&reason, "died");
   }
+  node->must_quit = false;
   lifecycle_.LoseNode(*run, *node, absl::StrCat(reason, "; the keeper has ended its processes"), true,
                       farewell.signal());
 }

@@ -313,9 +313,6 @@ v1::Record Membership::NewNodeJoined(const Run& run, const std::string& id, cons
   } else {
     joined.mutable_info()->set_is_address_given(true);  // older agents don't say so
   }
-  if (context_.options.fence_needs_all_four && !joined.info().ends_with_all_four()) {
-    joined.mutable_info()->set_is_fence_guarded(false);
-  }
   for (v1::HostFact& fact : *joined.mutable_info()->mutable_host_facts()) {
     int64_t sent_ms = 0;  // by the agent's clock
     if (fact.name() != kFactClock || !absl::SimpleAtoi(fact.value(), &sent_ms)) continue;
@@ -365,6 +362,7 @@ void Membership::Attach(const JoinRequested& event, Run& run, Node& node, bool i
     context_.Warn(run, "older_journal", DescribeOlderJournal(run));
   }
   context_.streams[event.stream] = {.run = &run, .node = &node};
+  node.fence_needs_all_four = context_.options.fence_needs_all_four;
   node.stream = event.stream;
   node.reached_at = event.reached_at;
   ++context_.connected_nodes;

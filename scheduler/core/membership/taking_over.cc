@@ -75,6 +75,7 @@ void Membership::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
 // node's seat, takes its place.
 void Membership::TakeOver(const JoinRequested& event, Run& run, Node& node) {
   if (run.record().phase == v1::RUN_PHASE_FORMING || node.record().is_spare) {
+    if (IsSoleHeir(node, event.join)) node.must_quit = false;
     lifecycle_.RemoveNode(run, node, v1::NodeRemoved::REPLACED, "a new start of the same node has joined", true);
     return Admit(event, run, true);
   }

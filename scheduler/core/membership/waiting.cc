@@ -89,6 +89,10 @@ std::string StaleProcesses(const Run& run, MonotonicTime now) {
     if (node.record().stale_incarnation == 0) continue;
     stale.push_back(absl::StrCat("the old processes of node ", id, " may still run", DescribeStaleEnd(node, now)));
   }
+  for (const auto& [id, incarnation] : run.unquit) {
+    stale.push_back(absl::StrCat("the processes of spare ", id, ", which has left, may still run (`ms-ctl fence ", id,
+                                 "` once they certainly don't)"));
+  }
   return JoinSome(stale);
 }
 

@@ -23,8 +23,19 @@ TEST(Leftovers, AFailureIsReportedAtOnceAndTheNextAttemptWaits) {
   agent.RunRound(2);
   EXPECT_EQ(agent.Died(0, 3), "send 1: report 3, #3 ended 0/1/0 code=3 signal=0\n");
   EXPECT_EQ(agent.Desire(NextAttempt()), "");
-  EXPECT_THAT(agent.Pass(absl::Minutes(1)), Not(HasSubstr("launch")));
+  EXPECT_THAT(agent.Pass(absl::Seconds(19)), AllOf(Not(HasSubstr("launch")), Not(HasSubstr("finish"))));
   EXPECT_EQ(agent.Cleared(0), "say: round 1: rank 0 of 2\nlaunch round 1 slots 0\n");
+}
+
+// Else the job would stand still for as long as the device hangs.
+TEST(Leftovers, AnAttemptThatWaitsTooLongEndsTheAgent) {
+  AgentHarness agent(SmallOptions(2));
+  agent.RunRound(2);
+  agent.Died(0, 3);
+  agent.Desire(NextAttempt());
+  agent.Stuck(0);
+  EXPECT_THAT(agent.Pass(absl::Seconds(21)), HasSubstr("hang up\nstop\n"));
+  EXPECT_THAT(agent.Ended(1, 0, 15, true), AllOf(HasSubstr("can't be killed"), HasSubstr("finish 1")));
 }
 
 TEST(Leftovers, WhatIsClearedTwiceOrNeverWasThereChangesNothing) {

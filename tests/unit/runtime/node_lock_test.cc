@@ -269,6 +269,23 @@ TEST_F(NodeLockTest, AProcessThatHangsWhenItIsLookedAtHoldsUpNobody) {
   EXPECT_EQ(again->token(), token) << "it has no mark, so it is not the former start's";
 }
 
+// Lowering a limit needs no rights: such a process can't be told from one that never had the mark.
+TEST_F(NodeLockTest, AProcessThatMayHaveLoweredItsLimitIsUnclear) {
+  auto lock = Take();
+  ASSERT_TRUE(lock.ok());
+  const std::string token = lock->token();
+  const pid_t left = StartSleep("", mark_);
+  const rlimit lower{200'000, 200'000};
+  ASSERT_EQ(prlimit(left, RLIMIT_RTTIME, &lower, nullptr), 0);
+  { NodeLock ended = *std::move(lock); }
+  auto [again, said] = TakeAndListen();
+  ASSERT_TRUE(again.ok());
+  EXPECT_NE(again->token(), token);
+  EXPECT_THAT(said, HasSubstr("pid " + std::to_string(left)));
+  kill(left, SIGKILL);
+  waitpid(left, nullptr, 0);
+}
+
 // An HPC system whose users don't see each other's processes: what the command ran by sudo could be hidden.
 TEST_F(NodeLockTest, WhoMayNotSeeAllProcessesVouchesForNobody) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can mount /proc";
@@ -279,9 +296,9 @@ TEST_F(NodeLockTest, WhoMayNotSeeAllProcessesVouchesForNobody) {
     if (inner == 0) {
       if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(77);
       if (mount("proc", "/proc", "proc", 0, "hidepid=2") != 0) _exit(77);
-      if (!EndOrphans(*ProcessMark::Make(), "secret", absl::ZeroDuration()).are_none()) _exit(2);  // root sees all
+      if (!EndOrphans({*ProcessMark::Make(), "secret"}, absl::ZeroDuration()).are_none()) _exit(2);  // root sees all
       if (setresuid(kNobody, kNobody, kNobody) != 0) _exit(77);
-      const Orphans found = EndOrphans(*ProcessMark::Make(), "secret", absl::ZeroDuration());
+      const Orphans found = EndOrphans({*ProcessMark::Make(), "secret"}, absl::ZeroDuration());
       _exit(absl::StrContains(found.blind, "hidepid=") ? 0 : 1);
     }
     int status = 0;
@@ -313,17 +330,17 @@ TEST_F(NodeLockTest, WhoCannotLookVouchesForNobody) {
   if (child == 0) {
     // UBSan needs descriptors for its first look at an object's type.
     const ProcessMark mark = *ProcessMark::Make();
-    if (!EndOrphans(mark, "nobody's", absl::ZeroDuration()).blind.empty()) _exit(2);
+    if (!EndOrphans({mark, "nobody's"}, absl::ZeroDuration()).blind.empty()) _exit(2);
     const rlimit none{0, 0};
     setrlimit(RLIMIT_NOFILE, &none);
-    const Orphans found = EndOrphans(mark, "secret", absl::ZeroDuration());
+    const Orphans found = EndOrphans({mark, "secret"}, absl::ZeroDuration());
     _exit(!found.are_none() && absl::StrContains(found.blind, "Too many open files") ? 0 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  EXPECT_FALSE(EndOrphans(mark_, "", absl::ZeroDuration()).are_none());
-  EXPECT_FALSE(EndOrphans(std::nullopt, "secret", absl::ZeroDuration()).are_none());
+  EXPECT_FALSE(EndOrphans({mark_, ""}, absl::ZeroDuration()).are_none());
+  EXPECT_FALSE(EndOrphans({std::nullopt, "secret"}, absl::ZeroDuration()).are_none());
 }
 
 // Pods of one image: host name, machine-id and state folder are the same, what each sees of the other is not.

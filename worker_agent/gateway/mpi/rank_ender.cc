@@ -10,6 +10,7 @@
 namespace muster::agent {
 
 void RankEnder::Started(uint32_t slot, pid_t pid) {
+  if (pid <= 0) return;  // not known here: kill(0) would be a signal to this program's own group
   const MutexLock lock(mutex_);
   Process process;
   process.pid = pid;

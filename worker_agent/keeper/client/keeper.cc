@@ -43,9 +43,6 @@ constexpr absl::Duration kTurnSlack = absl::Seconds(2);
 constexpr absl::Duration kLosePatience = absl::Seconds(2);
 constexpr absl::Duration kHelpersPatience = absl::Seconds(2);  // for all: what is left to do then hangs or nearly so
 constexpr absl::Duration kKillPatience = absl::Seconds(10);
-// For the shims to end what is their own once the keeper is gone: longer than they need. A shim that we killed would
-// leave it to us, and we may be killed in that instant.
-constexpr absl::Duration kShimsTime = absl::Milliseconds(500);
 
 // Children of the agent's own. One set for the process, since KillAllDescendants is about the process.
 std::set<pid_t>& Spared() {
@@ -222,6 +219,9 @@ std::vector<KeeperEvent> Keeper::Impl::Poll() {
     if (family_.is_isolated) TranslatePids(*event);
     if (const auto* left = std::get_if<Unkillable>(&*event)) unkillable_.insert(left->key);
     if (const auto* cleared = std::get_if<Cleared>(&*event)) unkillable_.erase(cleared->key);
+    if (const auto* ended = std::get_if<Ended>(&*event); ended != nullptr && !ended->is_anything_left) {
+      unkillable_.erase(ended->key);
+    }
     events.push_back(*std::move(event));
   }
   if (is_open) {
@@ -383,6 +383,13 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& optio
         new Keeper(std::make_unique<Impl>(std::move(ours), std::move(family), options.stop_timeout)));
   }
   ::waitpid(family.guardian, nullptr, 0);
+  if (told.why[0] != '\0') {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "--isolate pid can't be had here: ", told.why,
+        " (it needs root with CAP_SYS_ADMIN, or user namespaces: sysctl user.max_user_namespaces, "
+        "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns; and in a container a /proc "
+        "that is not masked); or leave it out"));
+  }
   errno = told.error;
   return failed("fork");
 }

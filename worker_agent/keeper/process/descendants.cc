@@ -144,6 +144,19 @@ bool HasLivingMember(pid_t group) {
   return std::any_of(all->begin(), all->end(), [&](const ProcessInfo& p) { return p.group == group && !p.is_dead; });
 }
 
+std::string StatusRow(pid_t pid, std::string_view name) {
+  const UniqueFd fd(::open(absl::StrCat("/proc/", pid, "/status").c_str(), O_RDONLY | O_CLOEXEC));
+  char buffer[8192];  // its longest row, of memory nodes, has some 4 KiB
+  const ssize_t size = fd.is_open() ? ::read(fd.get(), buffer, sizeof buffer) : -1;
+  if (size <= 0) return "";
+  const std::string_view text(buffer, static_cast<size_t>(size));
+  const std::string row = absl::StrCat("\n", std::string(name), ":\t");
+  const size_t at = text.find(row);
+  if (at == std::string_view::npos) return "";
+  const size_t begin = at + row.size();
+  return std::string(text.substr(begin, std::min(text.find('\n', begin), text.size()) - begin));
+}
+
 void SignalExactly(const ProcessInfo& process, int signal) {
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
   if (!pidfd.is_open() && errno != ENOSYS) return;

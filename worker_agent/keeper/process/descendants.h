@@ -51,6 +51,10 @@ std::string ShownName(const ProcessInfo& process);
 // Whether a process that isn't a zombie is in the group; true also when that can't be looked at.
 bool HasLivingMember(pid_t group);
 
+// The value of a row of /proc/<pid>/status ("Uid", "CapEff", "NSpid"), with tabs between its words; empty: there is
+// none, or no such process.
+std::string StatusRow(pid_t pid, std::string_view name);
+
 // Sends `signal` if the pid still means the same process.
 void SignalExactly(const ProcessInfo& process, int signal);
 

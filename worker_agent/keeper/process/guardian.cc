@@ -16,15 +16,13 @@
 #include "worker_agent/keeper/pid_namespace.h"
 #include "worker_agent/keeper/process/children.h"
 #include "worker_agent/keeper/process/own_process.h"
+#include "worker_agent/keeper/process/shim.h"
 
 namespace muster::agent {
 namespace {
 
 // Longer than whatever the keeper does in one turn after the agent's death: the farewell, the last output.
 constexpr absl::Duration kHung = absl::Seconds(40);
-// For the shims to end what is their own once the keeper is gone: longer than they need. A shim that we killed would
-// leave it to us, and we may be killed in that instant.
-constexpr absl::Duration kShimsTime = absl::Milliseconds(500);
 
 struct Reaped {
   bool is_keeper_gone = false;
@@ -110,16 +108,20 @@ AgentWatch BecomeGuardian(const GuardianOptions& options, UniqueFd socket) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::signal(SIGCHLD, SIG_DFL);  // an ignored SIGCHLD would reap the children behind our back
   AgentWatch itself = AgentWatch::OfThisProcess();
-  const bool is_ready = !options.isolates_pids || UnsharePids().ok();
-  const pid_t keeper = is_ready ? ::fork() : -1;
+  PidIsolation isolation;
+  if (options.isolates_pids) isolation.Begin();
+  const pid_t keeper = isolation.why().empty() ? ::fork() : -1;
+  GuardianReport told;
+  told.error = keeper < 0 ? errno : 0;
   if (keeper == 0) {
     ::prctl(PR_SET_PDEATHSIG, kParentDied);
-    if (itself.IsDead() || (options.isolates_pids && !MountOwnProc().ok())) ::_exit(1);
+    if (options.isolates_pids) isolation.EndInFirstProcess();
+    if (itself.IsDead()) ::_exit(1);
     return itself;
   }
-  GuardianReport told;
-  told.keeper = std::max(keeper, 0);
-  told.error = keeper < 0 ? errno : 0;
+  if (options.isolates_pids && keeper > 0) isolation.AwaitFirstProcess();
+  isolation.why().copy(told.why, sizeof told.why - 1);
+  if (isolation.why().empty()) told.keeper = std::max(keeper, 0);
   BecomeOwnProcess("ms-guardian", {socket.get(), options.watch.fd()});
   LeaveStandardStreams();
   Children children = Children::OfThisProcess();
@@ -128,7 +130,7 @@ AgentWatch BecomeGuardian(const GuardianOptions& options, UniqueFd socket) {
   ::sigaddset(&child_signal, SIGCHLD);
   const int signals = ::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals < 0 && told.error == 0) {
-    told = {0, errno, false};
+    told = {.error = errno};
   }
   told.is_guarded = children.CanLook();
   [[maybe_unused]] const ssize_t written = ::write(socket.get(), &told, sizeof told);

@@ -41,6 +41,7 @@ struct GuardianOptions {
 struct GuardianReport {
   pid_t keeper = 0;
   int error = 0;
+  char why[200] = {};       // why there can be no pid namespace; empty: it is not that
   bool is_guarded = false;  // false: /proc can't be looked at, so it could not end anything
 };
 

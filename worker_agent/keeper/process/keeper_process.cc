@@ -111,6 +111,7 @@ class KeeperProcess {
   bool is_fence_down_ = false;  // it fell and was not set anew
   ClockJumps clock_jumps_;
   MonotonicTime doubts_since_ = kNever;  // the clock has jumped, and the processes are suspended
+  MonotonicTime last_jump_ = kNever;     // in this doubt
   MonotonicTime hang_up_at_ = kNever;
   MonotonicTime timer_set_to_ = kNever;
 };
@@ -206,7 +207,7 @@ void KeeperProcess::Obey(SetFenceCommand& command) {
   fence_ = command.at;
   // Set before the agent knew of the fall, it speaks of what ran then.
   if (command.fence_falls_seen == fence_falls_) is_fence_down_ = false;
-  const bool is_settled = command.at == kNever || command.counted_from >= doubts_since_;
+  const bool is_settled = command.at == kNever || command.counted_from >= last_jump_;
   if (doubts_since_ == kNever || !is_settled) return;
   doubts_since_ = kNever;
   supervisor_.Resume();
@@ -214,7 +215,8 @@ void KeeperProcess::Obey(SetFenceCommand& command) {
 
 void KeeperProcess::CheckFence() {
   if (ending_ != Ending::kNone) return;
-  if (BootTime() >= fence_) return DropFence(fence_);
+  // What is suspended couldn't use the time to stop.
+  if (BootTime() >= fence_) return DropFence(doubts_since_ == kNever ? fence_ : BootTime() - stop_timeout_);
   // Nobody says that the ranks are still this node's: they get no time beside others that may have them.
   if (doubts_since_ == kNever || BootTime() < doubts_since_ + kClockDoubt) return;
   page_->NoteObeyed(fence_);
@@ -231,9 +233,12 @@ void KeeperProcess::DropFence(MonotonicTime since) {
 
 void KeeperProcess::OnClockSet() {
   const absl::Duration jump = clock_jumps_.Take();
-  if (jump < kLeastJump || fence_ == kNever || doubts_since_ != kNever || ending_ != Ending::kNone) return;
-  doubts_since_ = BootTime();
-  supervisor_.Suspend();
+  if (jump < kLeastJump || fence_ == kNever || ending_ != Ending::kNone) return;
+  last_jump_ = BootTime();  // after another one the answer that is under way says nothing
+  if (doubts_since_ == kNever) {
+    doubts_since_ = last_jump_;
+    supervisor_.Suspend();
+  }
   channel_.Send(Encode(ClockJumped{absl::ToInt64Milliseconds(jump)}));
 }
 

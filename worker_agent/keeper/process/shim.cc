@@ -71,6 +71,7 @@ class ShimProcess {
   pid_t leader_ = 0;  // the same until it is reaped, then 0
   int pause_ms_ = kFirstPauseMs;
   std::vector<ProcessInfo> suspended_;
+  bool is_group_suspended_ = false;
   bool has_children_ = true;
   bool is_stopping_ = false;
   bool was_stopped_ = false;  // while it ran
@@ -168,7 +169,8 @@ void ShimProcess::Obey(const Order& order) {
       if (!IsRunning()) return;
       // To the process alone: a wrapper (bash, torchrun) decides for itself how its children end.
       ::kill(leader_, options_.stop_signal);
-      if (suspended_.empty()) ::kill(-group_, SIGCONT);  // one that was stopped couldn't hear it
+      if (suspended_.empty() && !is_group_suspended_)
+        ::kill(-group_, SIGCONT);  // one that was stopped couldn't hear it
       return;
     case Order::kKill:
       if (IsRunning()) ::kill(-group_, SIGKILL);  // nearly everybody, at once
@@ -187,7 +189,12 @@ void ShimProcess::Suspend() {
   constexpr int kMostLooks = 20;
   for (int look = 0; look < kMostLooks; ++look) {
     bool is_any_found = false;
-    for (const ProcessInfo& process : DescendantsOf(::getpid(), {}).value_or(std::vector<ProcessInfo>())) {
+    const std::optional<std::vector<ProcessInfo>> found = DescendantsOf(::getpid(), {});
+    if (!found.has_value()) {  // without /proc: nearly everything, and it is let go on in the same way
+      is_group_suspended_ = IsRunning() && ::kill(-group_, SIGSTOP) == 0;
+      return Tell(ShimReport::kCantLook, 0, std::strerror(errno));
+    }
+    for (const ProcessInfo& process : *found) {
       const bool is_known = std::any_of(suspended_.begin(), suspended_.end(),
                                         [&](const ProcessInfo& known) { return known.pid == process.pid; });
       if (process.is_dead || process.is_stopped || is_known) continue;
@@ -201,6 +208,7 @@ void ShimProcess::Suspend() {
 
 void ShimProcess::Resume() {
   for (const ProcessInfo& process : std::exchange(suspended_, {})) SignalExactly(process, SIGCONT);
+  if (std::exchange(is_group_suspended_, false) && IsRunning()) ::kill(-group_, SIGCONT);
 }
 
 void ShimProcess::ReadLaunchReport() {

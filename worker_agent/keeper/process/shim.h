@@ -35,6 +35,10 @@ namespace muster::agent {
 
 inline constexpr char kShimName[] = "ms-shim";
 
+// For the shims to end what is their own once the keeper is gone: longer than they need. A shim that guardian or agent
+// killed would leave that to them, and they may be killed in that instant.
+inline constexpr absl::Duration kShimsTime = absl::Milliseconds(500);
+
 struct ShimOptions {
   int stop_signal = 15;
   rlimit open_files{};              // of the training process
@@ -73,7 +77,7 @@ class Shim {
 
   // A signal to the process, if it has not ended.
   void Forward(int signal) const;
-  // stop_signal to the process, which is let go on if it is suspended.
+  // stop_signal to the process, which is let go on if something other than Suspend has stopped it.
   void Stop() const;
   void Kill() const;
   // SIGSTOP to all that it has started, and SIGCONT to what that has stopped.

@@ -31,6 +31,7 @@ namespace {
 
 // A cause is hardly later for it, and in nearly all cases there is one word instead of two.
 constexpr absl::Duration kTogether = absl::Milliseconds(250);
+constexpr absl::Duration kLate = absl::Seconds(1);  // a keeper that runs meets its deadlines by then
 
 std::string NameOf(int signal) {
   const char* name = sigabbrev_np(signal);
@@ -127,7 +128,13 @@ void Supervisor::EndStoppedShim(Process& process) {
 void Supervisor::RunLeftoverDeadlines(Process& process, MonotonicTime now) {
   if (now >= process.tell_at) TellEarly(process);
   if (now >= process.look_at) LookForUnkillable(process, now);
-  if (now >= process.stopped_at + options_.leftovers_patience) EndStoppedShim(process);
+  const MonotonicTime end_at = process.stopped_at + options_.leftovers_patience;
+  if (now >= end_at + kLate) {
+    process.stopped_at =
+        now;  // the keeper was stopped itself, or the machine slept: nobody could have let the shim go on
+  } else if (now >= end_at) {
+    EndStoppedShim(process);
+  }
 }
 
 MonotonicTime Supervisor::NextLeftoverDeadline(const Process& process) const {
