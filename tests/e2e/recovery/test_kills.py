@@ -184,7 +184,7 @@ def test_what_runs_on_as_another_user_is_not_vouched_for(cluster):
     left = processes.named("sleep", first.pid)[0].pid
     processes.kill_together(first.pid, "ms-guardian", "ms-keeper", "ms-shim")
     second = cluster.start_agent("second", *line)
-    second.expect_said(r"pid %d \(of uid 65534, not this user's to kill\)" % left, timeout=20)
+    second.expect_said(r"pid %d \(sleep of uid 65534, by its mark, not this user's to kill\)" % left, timeout=20)
     second.expect_said("it asks to try again later", timeout=20)
     assert processes.is_alive(left) and "round" not in second.output(), second.tail()
     kill_now(left)
