@@ -55,6 +55,11 @@ TEST_F(KeeperLeftovers, ADeathIsReportedAtOnceAndItsPlaceIsFreeWhenNothingIsLeft
   TestKeeper keeper(Options());
   keeper.StartShell(0, Parent());
   const pid_t left = ReadPid();
+  const auto has_executed = [&] {
+    const std::optional<ProcessInfo> process = ReadProcess(left);
+    return process.has_value() && process->name == "sleep";
+  };
+  EXPECT_TRUE(keeper.WaitUntil(has_executed));  // the shell says the number before that
   HeldAtExit held(left);
   SKIP_UNLESS_HELD(held);
   const MonotonicTime begin = BootTime();
