@@ -160,9 +160,11 @@ void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
 
 void AgentCore::Impl::OnEvent(const ClockHasJumped& event) {
   wants_word_ = true;
-  Emit(Say{Severity::kInfo, absl::StrCat("the wall clock has jumped forward by ", absl::FormatDuration(event.jump),
-                                         ": this machine may have stood still, so its processes wait until the "
-                                         "scheduler says that their ranks are still theirs")});
+  Emit(Say{Severity::kInfo,
+           absl::StrCat("the wall clock has jumped forward by ",
+                        absl::FormatDuration(absl::Floor(event.jump + absl::Milliseconds(500), absl::Seconds(1))),
+                        ": this machine may have stood still, so its processes wait until the "
+                        "scheduler says that their ranks are still theirs")});
 }
 
 void AgentCore::Impl::OnEvent(const TlsChanged& event) {
