@@ -215,6 +215,7 @@ void Lifecycle::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const s
   const bool has_quit =
       run.record().phase == v1::RUN_PHASE_RECOVERING && node.record().quit_round >= run.record().round;
   lost.set_is_confirmed(is_confirmed || node.HasNoProcesses() || has_quit);
+  lost.set_is_fence_too_weak(node.record().info.is_fence_guarded() && !node.IsFenceGuarded());
   lost.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.record().armed_fence)));
   context_.Write(std::move(record));
   run.NoteReadiness(node);

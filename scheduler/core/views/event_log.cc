@@ -57,7 +57,9 @@ v1::StoryEvent DescribeLoss(const State& state, const v1::NodeLost& record) {
   if (!record.is_confirmed()) absl::StrAppend(&text, "; its processes may still run");
   const Run* run = state.FindRun(record.job_id(), record.run());
   const Node* node = run == nullptr ? nullptr : run->nodes.Find(record.node_id());
-  const bool is_unguarded = node != nullptr && !node->IsFenceGuarded() && record.armed_fence_ms() > 0;
+  // By the record alone: a scheduler that recovers says the same.
+  const bool has_promised = node != nullptr && node->record().info.is_fence_guarded() && !record.is_fence_too_weak();
+  const bool is_unguarded = node != nullptr && !has_promised && record.armed_fence_ms() > 0;
   if (!record.is_confirmed() && is_unguarded) {
     absl::StrAppend(&text,
                     ", and it can't promise that its fence ends them: its ranks wait for it, or for `ms-ctl fence ",
