@@ -41,6 +41,7 @@ void AgentCore::Impl::Converge() {
   } else if (desired_.phase() == v1::RUN_PHASE_RUNNING && desired_.has_assignment()) {
     StartRound();
   } else {
+    held_up_since_.reset();
     StopAll();
   }
   QuitRound();
@@ -61,14 +62,15 @@ void AgentCore::Impl::QuitRound() {
 }
 
 void AgentCore::Impl::StartRound() {
-  if (processes_.IsAnyLeftOutside(desired_.round())) return StopAll();
-  if (stopping_since_) return;  // what was told to stop has to end first
-  if (IsFenceDown()) return;    // this order may be older than the fall; the answer to the next report tells
-  const std::vector<uint32_t> slots = SlotsToStart();
+  NoteHeldUp();
   if (now_ >= HeldUpDeadline()) {
     EndHopeless(kExitStuck, SayStuck(StuckProcesses(), node_id_));
     return StopAll();
   }
+  if (processes_.IsAnyLeftOutside(desired_.round())) return StopAll();
+  if (stopping_since_) return;  // what was told to stop has to end first
+  if (IsFenceDown()) return;    // this order may be older than the fall; the answer to the next report tells
+  const std::vector<uint32_t> slots = SlotsToStart();
   if (slots.empty() || is_keeper_dead_ || !HavePeers()) return;
   if (options_.has_command) {
     LaunchSlots(slots);
@@ -77,21 +79,31 @@ void AgentCore::Impl::StartRound() {
   }
 }
 
-std::vector<uint32_t> AgentCore::Impl::SlotsToStart() {
-  std::vector<uint32_t> slots;
+// Since when a slot waits for what its last process left. What is being stopped has a time of its own.
+void AgentCore::Impl::NoteHeldUp() {
   bool is_any_held_up = false;
   const v1::Assignment& assignment = desired_.assignment();
   for (int i = 0; i < assignment.slots_size(); ++i) {
     const auto slot = static_cast<uint32_t>(i);
-    if (!assignment.slots(i).should_run()) continue;
-    if (processes_.WasLaunched({slot, desired_.round(), assignment.slots(i).attempt()})) continue;
-    is_any_held_up |= processes_.IsSlotHeldUp(slot);
-    if (!processes_.IsSlotTaken(slot)) slots.push_back(slot);
+    const ProcessKey next{slot, desired_.round(), assignment.slots(i).attempt()};
+    is_any_held_up |=
+        assignment.slots(i).should_run() && !processes_.WasLaunched(next) && processes_.IsSlotHeldUp(slot);
   }
-  if (!is_any_held_up) {
+  if (!is_any_held_up || stopping_since_) {
     held_up_since_.reset();
   } else if (!held_up_since_) {
     held_up_since_ = now_;
+  }
+}
+
+std::vector<uint32_t> AgentCore::Impl::SlotsToStart() const {
+  std::vector<uint32_t> slots;
+  const v1::Assignment& assignment = desired_.assignment();
+  for (int i = 0; i < assignment.slots_size(); ++i) {
+    const auto slot = static_cast<uint32_t>(i);
+    if (!assignment.slots(i).should_run() || processes_.IsSlotTaken(slot)) continue;
+    if (processes_.WasLaunched({slot, desired_.round(), assignment.slots(i).attempt()})) continue;
+    slots.push_back(slot);
   }
   return slots;
 }

@@ -136,7 +136,8 @@ class AgentCore::Impl {
   void Converge();
   void QuitRound();
   void StartRound();
-  std::vector<uint32_t> SlotsToStart();
+  void NoteHeldUp();
+  std::vector<uint32_t> SlotsToStart() const;
   // True once the peer list is there or not needed; else asks for it.
   bool HavePeers();
   void ForgetPeersRequest();
