@@ -72,6 +72,7 @@ std::string BrokenStore(const Run& run) {
 std::string BrokenRun(const Run& run) {
   MUSTER_REQUIRE(run.record().number > 0, "a run without a number");
   if (run.record().round > 0) {
+    MUSTER_REQUIRE(run.record().peer_list != nullptr, "a round without peers");
     if (std::string problem = BrokenRanks(run); !problem.empty()) return problem;
     MUSTER_REQUIRE(run.record().digest == Sha256(*run.record().peer_list), "the digest is not the peer list's");
   }

@@ -78,7 +78,11 @@ TEST(RealCore, RecordsThatCannotBeThePastAreRefusedAtTheStart) {
   nobody.mutable_node_joined()->set_run(1);
   v1::Record again = nobody;
   again.mutable_node_joined()->set_node_id("b");
-  const std::vector<std::vector<v1::Record>> wrong = {{opened, closed}, {opened, nobody, again}};
+  v1::Record aborted;  // a round that was given up, and was never closed
+  aborted.mutable_round_aborted()->set_job_id("job");
+  aborted.mutable_round_aborted()->set_run(1);
+  aborted.mutable_round_aborted()->set_round(3);
+  const std::vector<std::vector<v1::Record>> wrong = {{opened, closed}, {opened, nobody, again}, {opened, aborted}};
   for (const auto& records : wrong) {
     Story story;
     StorySink sink(story);
