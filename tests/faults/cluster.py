@@ -27,7 +27,7 @@ HEARTBEAT, LEASE, GRACE, STOP, FENCE = 0.5, 4, 2, 1, 9
 CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE}
 
 
-GRPC_GIVES_UP = re.compile(r"statusor\.cc : \d+\] RAW: .*(eventfd|epoll|pipe|descriptor|Too many open files)|"
+GRPC_GIVES_UP = re.compile(r"statusor\.cc : \d+\] RAW: .*([Ee]ventfd|epoll|pipe|descriptor|Too many open files)|"
                            r"No event engine could be initialized")
 
 
