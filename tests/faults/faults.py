@@ -12,6 +12,7 @@ import subprocess
 
 import limits
 import network
+from processes import read_process
 
 Fault = collections.namedtuple("Fault", "text seconds undo")
 
@@ -99,6 +100,18 @@ def _row(cluster, chance):
     return sorted(found, key=lambda victim: ROW.index(victim[0]))
 
 
+def _of_one_start(row):
+    """Those below the node's present agent. What is left of a start before it has no agent any more that could die:
+    stopped once more, nothing of it would wake."""
+    kept = [victim for victim in row if victim[0] == "agent"]
+    for victim in reversed(row):  # from the agent downwards
+        process = read_process(victim[2])
+        if process is not None and process.parent in {pid for _, _, pid in kept}:
+            kept.append(victim)
+    kept.reverse()
+    return kept if {role for role, _, _ in kept} == set(ROW) else []
+
+
 def kill_row(cluster, chance):
     """As `pkill -9 ms-`, in one instant. What a shell had started lives on, until the node's next start, or with it."""
     victims = _row(cluster, chance)
@@ -110,7 +123,7 @@ def kill_row(cluster, chance):
 
 def stop_row(cluster, chance):
     """One is killed; the others were stopped before, so that it is the next one's to wake and end the rest."""
-    victims = _row(cluster, chance)
+    victims = _of_one_start(_row(cluster, chance))
     killed = [victim for victim in victims if victim[0] != "shim"]
     if not killed:
         return Fault("no node has all four", 0, nothing)
