@@ -24,7 +24,8 @@ StopWaiter::StopWaiter() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   ignores_hangup_ = hangup.sa_handler == SIG_IGN;  // nohup; a reload comes all the same
   SetSignalPatience(kSignalPatience);
   signals_.Handle({SIGTERM, SIGINT}, /*ends=*/true);
-  signals_.Handle({SIGHUP}, /*ends=*/false);
+  // A batch system sends its notice (Slurm's --signal) to each process of a step. It is for the training processes.
+  signals_.Handle({SIGHUP, SIGUSR1, SIGUSR2}, /*ends=*/false);
 }
 
 void StopWaiter::NoteSettled(int exit_code) {
@@ -50,8 +51,8 @@ int StopWaiter::Wait(const std::function<bool()>& on_hangup, absl::Duration inte
     poll(watched.data(), watched.size(), timeout_ms);
     if (timeout_ms >= 0) on_tick();  // also where signals come faster
     if (const std::optional<int> signal = signals_.Take()) {
-      if (*signal != SIGHUP) return *signal;
-      if (!on_hangup() && !ignores_hangup_) return SIGHUP;
+      if (*signal == SIGTERM || *signal == SIGINT) return *signal;
+      if (*signal == SIGHUP && !on_hangup() && !ignores_hangup_) return SIGHUP;
     }
     if (settled().has_value()) return 0;
   }

@@ -16,8 +16,9 @@ class StopWaiter {
   // Three times what a drain takes.
   static constexpr absl::Duration kSignalPatience = absl::Seconds(30);
 
-  // Takes SIGTERM, SIGINT and SIGHUP from now on; until then they end the process at once. Once SIGTERM or SIGINT has
-  // come it ends within kSignalPatience, whatever hangs (common/sys/program.h). Main thread.
+  // Takes SIGTERM, SIGINT and SIGHUP from now on, and lets SIGUSR1 and SIGUSR2 pass; until then they end the process at
+  // once. Once SIGTERM or SIGINT has come it ends within kSignalPatience, whatever hangs (common/sys/program.h). Main
+  // thread.
   StopWaiter();
 
   // Any thread: the job has ended, and --once is to end with this code. The first one counts.

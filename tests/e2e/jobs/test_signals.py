@@ -107,6 +107,22 @@ def test_a_second_signal_kills_at_once(cluster):
     eventually(lambda: not processes.descendants(agents[0].pid), 2, "its children are gone")
 
 
+def test_a_batch_systems_notice_to_all_processes_ends_nobody(cluster):
+    """Slurm's --signal may reach each process of a step: agent, keeper, shims, and the scheduler of --standalone."""
+    agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", 2, "--", "python3", "-c",
+                                    "import os, signal, time\n"
+                                    "signal.signal(signal.SIGUSR1, lambda *_: print('saved', flush=True))\n"
+                                    "print('ready', flush=True)\n"
+                                    "while not os.path.exists('go'): time.sleep(0.1)"])
+    eventually(lambda: agent.output().count("ready") == 2, 20, "both wait")
+    for process in processes.descendants(agent.pid):
+        os.kill(process.pid, signal.SIGUSR1)
+    agent.send(signal.SIGUSR1)
+    eventually(lambda: agent.output().count("saved") >= 2, 10, "both have heard it")
+    (cluster.folder / "go").touch()
+    agent.expect(0)
+
+
 def test_another_signal_is_forwarded(cluster):
     cluster.start_scheduler("--worker_num", 1)
     agent = cluster.start_agent("agent", ["--worker_num", 1], [
