@@ -31,6 +31,7 @@ namespace {
 constexpr absl::Duration kLookInterval = absl::Milliseconds(100);
 constexpr absl::Duration kStartPatience = absl::Seconds(5);
 constexpr int kStartPauseMs = 20;
+constexpr char kOwnHost[] = "127.0.0.1";                    // of --standalone
 constexpr absl::Duration kTermPatience = absl::Seconds(7);  // it drains for 5 s at most
 
 std::vector<char*> ArgvPointers(std::vector<std::string>& argv) {
@@ -162,11 +163,17 @@ absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentS
   UniqueFd lock;
   std::optional<ReservedPort> port;
   if (settings.standalone) {
+    if (const absl::Status way = LocalAddressTowards(*IpAddress::Parse(kOwnHost)).status(); !way.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(way.message(),
+                       ": the loopback interface of this network namespace is down, and --standalone needs "
+                       "it: ip link set lo up"));
+    }
     PortOptions options;
     options.lock_base = lock_base;
     absl::StatusOr<ReservedPort> reserved = ReservedPort::Reserve(options);
     if (!reserved.ok()) return reserved.status();
-    settings.sched_host = "127.0.0.1";
+    settings.sched_host = kOwnHost;
     settings.sched_port = reserved->port();
     port = *std::move(reserved);
   } else if (settings.with_scheduler) {
