@@ -53,10 +53,6 @@ class LiveOutput {
   // Waits for that, for SharedLine::kStuckPatience at most. For who may be held up.
   void AwaitLine(const std::function<MonotonicTime()>& now);
 
-  // What a file could not take (a full disk, a quota, a limit), and the last errno of that; 0: nothing.
-  uint64_t lost_bytes() const { return lost_bytes_; }
-  int lost_error() const { return lost_error_; }
-
   bool has_pending() const { return !chunks_.empty() || !held_.empty(); }
   size_t pending_bytes() const { return pending_bytes_; }
   // Something is pending until the destination takes bytes: to be watched for writing.
@@ -89,9 +85,7 @@ class LiveOutput {
   std::deque<Chunk> chunks_;
   size_t front_written_ = 0;  // of chunks_.front()
   size_t pending_bytes_ = 0;
-  uint64_t dropped_bytes_ = 0;  // right behind the front chunk if that has begun, else before it
-  uint64_t lost_bytes_ = 0;
-  int lost_error_ = 0;
+  uint64_t dropped_bytes_ = 0;       // right behind the front chunk if that has begun, else before it
   bool ends_in_newline_ = true;      // what was written
   bool will_end_in_newline_ = true;  // with what is pending
   std::string held_;                 // lines of ours that wait for the end of one that is pending or written

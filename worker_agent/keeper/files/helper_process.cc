@@ -12,7 +12,6 @@
 #include <csignal>
 #include <cstring>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,7 +21,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/sys/file_io.h"
 #include "common/sys/live_output.h"
-#include "common/sys/log.h"
 #include "common/sys/private_folder.h"
 #include "common/sys/shared_line.h"
 #include "worker_agent/keeper/boottime.h"
@@ -95,48 +93,20 @@ void ServeFiles(UniqueFd socket) {
   }
 }
 
-// Says when the first bytes are lost, and at the end how many were.
-class LossReport {
- public:
-  explicit LossReport(const LiveOutput& output) : output_(output) {}
-  ~LossReport() {
-    if (output_.lost_bytes() == 0) return;
-    Log(Severity::kWarning, absl::StrCat(output_.lost_bytes(), " bytes of the processes' output were lost: ",
-                                         std::strerror(output_.lost_error())));
-    FlushLog();
-  }
-  void Look() {
-    if (has_said_ || output_.lost_bytes() == 0) return;
-    has_said_ = true;
-    Log(Severity::kWarning,
-        absl::StrCat("the file of standard output can't be written: ", std::strerror(output_.lost_error()),
-                     "; what the processes print is lost until there is room. Make room, or let "
-                     "standard output lead to another file system"));
-  }
-
- private:
-  const LiveOutput& output_;
-  bool has_said_ = false;
-};
-
-// `line`: that of the file, if the agent writes there too. Then there is no other place to report a loss.
+// `line`: that of the file, if the agent writes there too.
 void Relay(const UniqueFd& socket, const UniqueFd& file, SharedLine* line) {
   static char buffer[64 * 1024];
   LiveOutput output(file.get(), line);
-  std::optional<LossReport> losses;
-  if (line == nullptr) losses.emplace(output);
   while (true) {
     const ssize_t n = ::read(socket.get(), buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return;
     output.Write(std::string_view(buffer, static_cast<size_t>(n)), BootTime());
     output.AwaitLine(BootTime);
-    if (losses) losses->Look();
   }
 }
 
-// `keeps_stderr`: for what the work has to report.
-absl::Status Fork(const char* name, UniqueFd file, bool keeps_stderr, void (*work)(UniqueFd socket, UniqueFd file),
+absl::Status Fork(const char* name, UniqueFd file, void (*work)(UniqueFd socket, UniqueFd file),
                   HelperProcess& helper) {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
@@ -150,18 +120,15 @@ absl::Status Fork(const char* name, UniqueFd file, bool keeps_stderr, void (*wor
     return absl::ResourceExhaustedError(absl::StrCat("can't start ", name, ": fork: ", std::strerror(errno)));
   }
   if (helper.pid > 0) return absl::OkStatus();
-  const UniqueFd reports(keeps_stderr ? ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3) : -1);
-  BecomeOwnProcess(name, {theirs.get(), file.get(), reports.get()});
+  BecomeOwnProcess(name, {theirs.get(), file.get()});
   LeaveStandardStreams();
-  if (reports.is_open()) ::dup2(reports.get(), STDERR_FILENO);
   work(std::move(theirs), std::move(file));
   ::_exit(0);
 }
 
 absl::Status ForkFileHelper(HelperProcess& helper) {
   return Fork(
-      "ms-keeper-files", UniqueFd(), /*keeps_stderr=*/false,
-      [](UniqueFd socket, UniqueFd) { ServeFiles(std::move(socket)); }, helper);
+      "ms-keeper-files", UniqueFd(), [](UniqueFd socket, UniqueFd) { ServeFiles(std::move(socket)); }, helper);
 }
 
 absl::Status ForkRelay(int fd, bool has_stderr, HelperProcess& helper) {
@@ -169,8 +136,8 @@ absl::Status ForkRelay(int fd, bool has_stderr, HelperProcess& helper) {
   if (!file.is_open()) return absl::ResourceExhaustedError(absl::StrCat("dup: ", std::strerror(errno)));
   const auto relay_stderr = [](UniqueFd socket, UniqueFd file) { Relay(socket, file, SharedLine::OfStderr()); };
   const auto relay_other = [](UniqueFd socket, UniqueFd file) { Relay(socket, file, nullptr); };
-  if (has_stderr) return Fork("ms-keeper-relay", std::move(file), /*keeps_stderr=*/false, relay_stderr, helper);
-  return Fork("ms-keeper-relay", std::move(file), /*keeps_stderr=*/true, relay_other, helper);
+  if (has_stderr) return Fork("ms-keeper-relay", std::move(file), relay_stderr, helper);
+  return Fork("ms-keeper-relay", std::move(file), relay_other, helper);
 }
 
 bool IsFile(int fd) {
