@@ -38,6 +38,7 @@ CORE = BASE + ("common/store", "common/net/fair_share.h", "common/net/ip_address
 KNOWS_ALL = ("scheduler", "worker_agent", "worker_agent/runtime")
 MAY_INCLUDE = {
     "common/base": (),
+    "common/command": SYS,
     "common/store": BASE,
     "common/sys": BASE,
     "common/net": SYS,
@@ -67,7 +68,7 @@ MAY_INCLUDE = {
     "worker_agent/settings": TLS + ("worker_agent/platform/platform.h",),
     "worker_agent/platform": BASE + ("common/settings",),
     "worker_agent/devices": NET + ("worker_agent/node/machine.h", "worker_agent/node/host_roots.h"),
-    "worker_agent/launch": NET + ("common/settings", "worker_agent/settings", "worker_agent/node/machine.h"),
+    "worker_agent/launch": NET + ("common/command", "common/settings", "worker_agent/settings", "worker_agent/node/machine.h"),
     "worker_agent/preflight": NET + ("common/hosts", "common/settings", "worker_agent/ascend", "worker_agent/devices",
                                      "worker_agent/diagnostics/bounded_command.h", "worker_agent/node",
                                      "worker_agent/settings"),
@@ -84,7 +85,7 @@ MAY_INCLUDE = {
     "ring": TLS + ("ctl/output/table.h",),
     "ctl/output": NET + ("common/hosts", "common/store",),
     "ctl/certs": TLS + ("ctl/output",),
-    "ctl": TLS + ("common/store", "scheduler/core", "scheduler/journal",
+    "ctl": TLS + ("common/command", "common/store", "scheduler/core", "scheduler/journal",
                   # their settings: for a shared config file, and completion
                   "scheduler/scheduler_settings.h", "worker_agent/settings",
                   # `ms-ctl ranktable`: one way to check and to make a table

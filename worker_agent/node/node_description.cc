@@ -160,7 +160,7 @@ void AddTorchStore(const AgentSettings& settings, v1::NodeInfo& node) {
   const bool starts_its_own = settings.per_node || settings.per_job;
   const bool is_wanted = settings.torch_store == "agent" || (settings.torch_store == "auto" && !starts_its_own);
   // (A launcher brings its own.)
-  const bool may_be_here = is_wanted && !settings.command.empty() && !LauncherOf(settings.command);
+  const bool may_be_here = is_wanted && !settings.command.empty() && !LauncherIn(settings.command);
   const bool is_port_computed =
       may_be_here && settings.torch_store == "auto" && PortsOfScript(settings.command).are_computed;
   const bool is_asked = may_be_here && is_here && node.role() == v1::ROLE_WORKER;

@@ -30,6 +30,10 @@ TEST(PythonModule, IsSeenInWhatTheScriptSays) {
     std::ofstream(script) << each.text;
     EXPECT_EQ(UsesPythonModule({"python3", "-u", script}, "horovod"), each.is_used) << each.text;
     EXPECT_EQ(UsesPythonModule({"env", "A=1", "/usr/bin/python3", script}, "horovod"), each.is_used) << each.text;
+    EXPECT_EQ(UsesPythonModule({"uv", "run", script}, "horovod"), each.is_used) << each.text;
+    EXPECT_EQ(UsesPythonModule({"conda", "run", "-n", "e", "python", script}, "horovod"), each.is_used) << each.text;
+    EXPECT_EQ(UsesPythonModule({"bash", "-c", "cd . && python3 " + script}, "horovod"), each.is_used) << each.text;
+    EXPECT_FALSE(UsesPythonModule({"bash", "-c", "mpirun python3 " + script}, "horovod")) << each.text;
     EXPECT_FALSE(UsesPythonModule({"python3", script}, "mpi4py")) << each.text;
   }
 }

@@ -71,6 +71,9 @@ TEST_F(MpiProgramTest, WrappersAreLookedBehind) {
                                              {"bash", "-c", "exec python3 " + program},
                                              {"bash", "-c", "python3 '" + program + "'; true"},
                                              {"bash", Write("named.sh", exec)},
+                                             {"uv", "run", program},
+                                             {"bash", Write("within.sh", "mkdir -p x\npython3 " + program + "\n")},
+                                             {"bash", Write("late.sh", "mpirun x\nexec python3 " + program + "\n")},
                                              {Write("script.sh", "#!/usr/bin/env bash\n" + exec)},
                                              {"env", "A=1", Write("script2.sh", "#!/bin/sh -e\n" + exec)}}) {
     EXPECT_EQ(MpiFamilyOf(command, &path), MpiFamily::kEither) << command[0] << " " << command.back();
@@ -79,6 +82,8 @@ TEST_F(MpiProgramTest, WrappersAreLookedBehind) {
        std::vector<std::vector<std::string>>{{"env"},
                                              {"taskset", "3"},
                                              {"bash", Write("mpirun.sh", "exec mpirun python3 " + program + "\n")},
+                                             {"bash", Write("calls.sh", "mpirun x\npython3 " + program + "\n")},
+                                             {"bash", Write("other.sh", "python3 " + program + "\nexec true\n")},
                                              {Write("plain.sh", exec)},
                                              {Write("empty.sh", "#!/bin/sh\nexec \n")},
                                              {Write("perl.sh", "#!/usr/bin/perl\n" + exec)}}) {

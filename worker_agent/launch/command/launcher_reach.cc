@@ -3,7 +3,7 @@
 //   one node, or it is not known how many                     nothing: it just works
 //   srun, or another way is set up: a batch system, a launch  nothing
 //   agent of the user's
-//   it names other hosts, and there is no ssh or rsh here     an error
+//   it names other hosts, and there is no ssh or rsh here     an error; in a script a warning
 //   otherwise                                                 a warning: it takes sshd and keys on every node
 #include "worker_agent/launch/command/launcher_reach.h"
 
@@ -73,23 +73,23 @@ bool HasSsh(const std::map<std::string, std::string>& environment) {
 
 void CheckReach(const std::vector<std::string>& command, uint32_t nodes,
                 const std::map<std::string, std::string>& environment, SettingsFindings& findings) {
-  const std::optional<std::string> launcher = LauncherOf(command);
-  if (nodes < 2 || !launcher || !IsOneOf(kOnceForAll, *launcher)) return;
-  const std::vector<std::string> words = ProgramBehind(command);
+  const std::optional<LauncherCommand> launcher = LauncherIn(command);
+  if (nodes < 2 || !launcher || !IsOneOf(kOnceForAll, launcher->name)) return;
+  const std::vector<std::string>& words = launcher->words;
   const bool has_other_way =
       std::any_of(std::begin(kOtherWays), std::end(kOtherWays),
                   [&](const char* name) { return environment.count(name) != 0; }) ||
       std::any_of(words.begin(), words.end(), [](const std::string& word) { return IsOneOf(kOtherWords, word); });
   if (has_other_way) return;
-  const std::string remedy = absl::StrCat("; add --allow_exec (with --tls_config) on every node, and ", *launcher,
+  const std::string remedy = absl::StrCat("; add --allow_exec (with --tls_config) on every node, and ", launcher->name,
                                           " reaches them through their agents");
-  if (NamesOtherHosts(words) && !HasSsh(environment)) {
-    findings.errors.push_back(absl::StrCat("the command is ", *launcher,
+  if (!launcher->is_in_script && NamesOtherHosts(words) && !HasSsh(environment)) {
+    findings.errors.push_back(absl::StrCat("the command is ", launcher->name,
                                            ", which starts programs on other nodes by ssh, and there is no ssh here",
                                            remedy));
   } else {
     findings.warnings.push_back(absl::StrCat(
-        "the command is ", *launcher, ", and is started on the first of ", nodes,
+        "the command is ", launcher->name, ", and is started on the first of ", nodes,
         " nodes: without --allow_exec it starts nothing on the others, unless sshd and keys are set up there", remedy));
   }
 }

@@ -4,7 +4,7 @@
 // DT_NEEDED libmpich*, libmpi.so.12, libmpifort.so.12  MPICH's
 // python, and mpi4py as a word or imported by the      either
 //   script, in a line of its own or of a function
-// env, nice, taskset, bash -c, a script's exec, …      what stands behind
+// env, uv run, bash -c, a shell script, …              what they start; the first that has a family
 // mpirun and other launchers                           none: they start the ranks
 #include "worker_agent/launch/command/mpi_program.h"
 
@@ -121,16 +121,16 @@ std::vector<std::string> NeededLibraries(const std::string& file) {
   return needed;
 }
 
-MpiFamily MpiFamilyOf(const std::vector<std::string>& started, const std::string* path) {
-  if (started.empty() || LauncherOf(started)) return MpiFamily::kNone;
-  const std::vector<std::string> command = ProgramBehind(started);
-  if (command.empty() || LauncherOf(command)) return MpiFamily::kNone;
-  const std::string& program = command[0];
-  const std::string base = program.substr(program.rfind('/') + 1);
-  if (IsPython(base)) return NamesPythonModule(command, "mpi4py") ? MpiFamily::kEither : MpiFamily::kNone;
-  for (const std::string& library : NeededLibraries(PathOf(program, path))) {
-    const MpiFamily family = FamilyOfLibrary(library);
-    if (family != MpiFamily::kNone) return family;
+MpiFamily MpiFamilyOf(const std::vector<std::string>& command, const std::string* path) {
+  for (const std::vector<std::string>& program : TrainingPrograms(command)) {
+    if (RunsPython(program)) {
+      if (NamesPythonModule(program, "mpi4py")) return MpiFamily::kEither;
+      continue;
+    }
+    for (const std::string& library : NeededLibraries(PathOf(program[0], path))) {
+      const MpiFamily family = FamilyOfLibrary(library);
+      if (family != MpiFamily::kNone) return family;
+    }
   }
   return MpiFamily::kNone;
 }

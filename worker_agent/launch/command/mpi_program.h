@@ -1,5 +1,5 @@
-// Whether a command is an MPI program, and of which family, by what it is linked with and by its words, also behind
-// env, taskset, `bash -c` and the exec of a shell script. What else a script starts is not seen.
+// Whether a command is an MPI program, and of which family, by what it is linked with and by its words; so are its
+// training programs (launchers.h).
 #pragma once
 
 #include <string>

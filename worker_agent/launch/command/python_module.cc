@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/command/python_command.h"
 #include "common/sys/file_io.h"
 #include "worker_agent/launch/command/launchers.h"
 
@@ -54,16 +55,16 @@ bool Imports(const std::string& script, const std::string& module) {
 
 // Empty: there is none, or it can't be read.
 std::string ScriptOf(const std::vector<std::string>& command) {
-  const auto script = std::find_if(command.begin() + 1, command.end(),
-                                   [](const std::string& word) { return absl::EndsWith(word, ".py"); });
+  const auto script =
+      std::find_if(command.begin(), command.end(), [](const std::string& word) { return absl::EndsWith(word, ".py"); });
   if (script == command.end()) return "";
   return ReadSmallFile(*script, kMostModuleBytes).value_or("");
 }
 
 }  // namespace
 
-bool IsPython(const std::string& name) {
-  return absl::StartsWith(name, "python") && name.find_first_not_of("0123456789.", 6) == std::string::npos;
+bool RunsPython(const std::vector<std::string>& command) {
+  return IsPython(BaseName(command[0])) || absl::EndsWith(command[0], ".py");
 }
 
 bool NamesPythonModule(const std::vector<std::string>& command, const std::string& module) {
@@ -73,16 +74,18 @@ bool NamesPythonModule(const std::vector<std::string>& command, const std::strin
   return Imports(ScriptOf(command), module);
 }
 
-bool UsesPythonModule(const std::vector<std::string>& started, const std::string& module) {
-  if (started.empty() || LauncherOf(started)) return false;
-  const std::vector<std::string> command = ProgramBehind(started);
-  if (command.empty() || LauncherOf(command)) return false;
-  return IsPython(command[0].substr(command[0].rfind('/') + 1)) && NamesPythonModule(command, module);
+bool UsesPythonModule(const std::vector<std::string>& command, const std::string& module) {
+  const std::vector<std::vector<std::string>> programs = TrainingPrograms(command);
+  return std::any_of(programs.begin(), programs.end(), [&](const std::vector<std::string>& program) {
+    return RunsPython(program) && NamesPythonModule(program, module);
+  });
 }
 
-bool ScriptContains(const std::vector<std::string>& started, const std::string& text) {
-  const std::vector<std::string> command = ProgramBehind(started);
-  return !command.empty() && absl::StrContains(ScriptOf(command), text);
+bool ScriptContains(const std::vector<std::string>& command, const std::string& text) {
+  const std::vector<std::vector<std::string>> programs = TrainingPrograms(command);
+  return std::any_of(programs.begin(), programs.end(), [&](const std::vector<std::string>& program) {
+    return absl::StrContains(ScriptOf(program), text);
+  });
 }
 
 }  // namespace muster::agent

@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/sys/file_io.h"
+#include "worker_agent/launch/command/launchers.h"
 
 namespace muster::agent {
 namespace {
@@ -93,11 +94,16 @@ ScriptPorts PortsIn(std::string_view script) {
 }
 
 ScriptPorts PortsOfScript(const std::vector<std::string>& command) {
-  const auto script =
-      std::find_if(command.begin(), command.end(), [](const std::string& word) { return absl::EndsWith(word, ".py"); });
-  if (script == command.end()) return {};
-  const absl::StatusOr<std::string> text = ReadSmallFile(*script, kMostScriptBytes);
-  return text.ok() ? PortsIn(*text) : ScriptPorts();
+  std::vector<std::vector<std::string>> candidates = TrainingPrograms(command);
+  candidates.insert(candidates.begin(), command);
+  for (const std::vector<std::string>& words : candidates) {
+    const auto script =
+        std::find_if(words.begin(), words.end(), [](const std::string& word) { return absl::EndsWith(word, ".py"); });
+    if (script == words.end()) continue;
+    const absl::StatusOr<std::string> text = ReadSmallFile(*script, kMostScriptBytes);
+    return text.ok() ? PortsIn(*text) : ScriptPorts();
+  }
+  return {};
 }
 
 }  // namespace muster::agent

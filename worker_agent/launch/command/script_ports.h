@@ -17,7 +17,8 @@ struct ScriptPorts {
 // By os.environ["MASTER_PORT"] = …, and by tcp://HOST:PORT in a line with init_method or dist_url.
 ScriptPorts PortsIn(std::string_view script);
 
-// Of the first word of the command that is a readable Python file of at most 1 MiB.
+// Of the first word of the command, or of its training programs (launchers.h), that names a Python file; of at most
+// 1 MiB.
 ScriptPorts PortsOfScript(const std::vector<std::string>& command);
 
 }  // namespace muster::agent
